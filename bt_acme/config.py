@@ -1,0 +1,409 @@
+"""Every setting of the agents, grouped by who reads it.
+
+The defaults are the paper's (Campos et al. 2021, arXiv:2102.13515, App. A, and
+the papers it derives from: R2D2, NGU, Agent57); where it is silent the field
+says so. Field names are unique across groups, so that each is one flag of the
+launch scripts (`bt_acme.flags`), whose help is the text below.
+"""
+
+import dataclasses
+from typing import Any, Dict, Mapping
+
+
+def _check(condition: bool, message: str) -> None:
+  if not condition:
+    raise ValueError(message)
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkConfig:
+  """The Q-network: torso, LSTM, dueling head (Agent57's).
+
+  Attributes:
+    torso: `nature` (84x84 frames, three VALID convolutions), `small` (for
+      observations below 36 pixels a side), or `auto`, which looks at the
+      observation.
+    torso_size: units of the fully connected layer behind the convolutions.
+    lstm_size: units of the LSTM; 0 leaves it out.
+    head_size: hidden units of each stream of the dueling head.
+    reward_input: how the previous reward enters: `tanh`, `signed_hyperbolic`
+      or `raw`. The papers do not say; must agree between the two stages.
+    torso_dtype: `float32` or `bfloat16`, for convolutions and torso only.
+  """
+
+  torso: str = 'auto'
+  torso_size: int = 512
+  lstm_size: int = 512
+  head_size: int = 512
+  reward_input: str = 'tanh'
+  torso_dtype: str = 'float32'
+
+  def __post_init__(self) -> None:
+    for name, allowed in (
+      ('torso', ('auto', 'nature', 'small')),
+      ('reward_input', ('tanh', 'signed_hyperbolic', 'raw')),
+      ('torso_dtype', ('float32', 'bfloat16')),
+    ):
+      value = getattr(self, name)
+      _check(
+        value in allowed, f'{name}={value!r} is unknown: choose from {allowed}.'
+      )
+    for name in ('torso_size', 'head_size'):
+      _check(
+        getattr(self, name) > 0,
+        f'{name}={getattr(self, name)} must be positive.',
+      )
+    _check(
+      self.lstm_size >= 0,
+      f'lstm_size={self.lstm_size} must be positive, or 0 for no LSTM.',
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplayConfig:
+  """What the replay keeps, and when the learner may read it.
+
+  Attributes:
+    trace_length: steps of a sequence that are trained.
+    burn_in_length: steps before them that only warm the LSTM up. The paper:
+      160 steps "without burn-in".
+    sequence_period: steps between two starts; must divide the sequence's
+      length. The paper does not say; Agent57's 80.
+    max_replay_size: sequences kept; the oldest leave first.
+    min_replay_size: sequences inserted before the learner may sample. The
+      paper does not say; NGU's 6250.
+    samples_per_insert: how often a sequence is sampled on average. The paper
+      does not say; 0.4 gives R2D2's 0.8 replays of an observation.
+    priority_exponent: of the sampling distribution.
+    max_priority_weight: weight of the largest TD error in a sequence's
+      priority; the mean has the rest.
+  """
+
+  trace_length: int = 160
+  burn_in_length: int = 0
+  sequence_period: int = 80
+  max_replay_size: int = 125_000
+  min_replay_size: int = 6_250
+  samples_per_insert: float = 0.4
+  priority_exponent: float = 0.9
+  max_priority_weight: float = 0.9
+
+  def __post_init__(self) -> None:
+    for name in (
+      'trace_length',
+      'sequence_period',
+      'max_replay_size',
+      'min_replay_size',
+    ):
+      _check(
+        getattr(self, name) > 0,
+        f'{name}={getattr(self, name)} must be positive.',
+      )
+    _check(
+      self.burn_in_length >= 0,
+      f'burn_in_length={self.burn_in_length} must not be negative.',
+    )
+    _check(
+      self.sequence_length % self.sequence_period == 0,
+      f'sequence_period={self.sequence_period} does not divide the length of a '
+      f'sequence, burn_in_length + trace_length = {self.sequence_length}: '
+      'overlapping sequences share blocks of one period. Choose a divisor.',
+    )
+    _check(
+      self.min_replay_size <= self.max_replay_size,
+      f'min_replay_size={self.min_replay_size} exceeds '
+      f'max_replay_size={self.max_replay_size}: the learner would wait for '
+      'ever. Lower min_replay_size or raise max_replay_size.',
+    )
+    _check(
+      self.samples_per_insert > 0,
+      f'samples_per_insert={self.samples_per_insert} must be positive.',
+    )
+    for name in ('priority_exponent', 'max_priority_weight'):
+      _check(
+        0 <= getattr(self, name) <= 1,
+        f'{name}={getattr(self, name)} must lie in [0, 1].',
+      )
+
+  @property
+  def sequence_length(self) -> int:
+    """Transitions of one sequence, T."""
+    return self.burn_in_length + self.trace_length
+
+  @property
+  def blocks_per_sequence(self) -> int:
+    """Blocks of one period that make up one sequence."""
+    return self.sequence_length // self.sequence_period
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnerConfig:
+  """One learner step.
+
+  Attributes:
+    loss: `q_lambda` (Peng's, in transfer) or `retrace` (in pre-training).
+    trace_decay: lambda of either.
+    discount: gamma.
+    value_rescaling_epsilon: of the signed hyperbolic h; 0 turns h off.
+    target_policy_epsilon: of Retrace's target policy (NGU's 0.01).
+    batch_size: sequences a learner step.
+    learning_rate: of Adam.
+    adam_epsilon: of Adam.
+    max_gradient_norm: clips the global norm. The paper does not say; NGU's 40.
+    target_update_period: learner steps between copies to the target network.
+    importance_sampling_exponent: 0 is no correction, as in the paper.
+    duplicate_flights: whether steps of a flight count as "transitions collected
+      with pi_p" and are duplicated too, where the extra action exists. The
+      paper's wording leaves it open; read literally, they do.
+  """
+
+  loss: str = 'q_lambda'
+  trace_decay: float = 0.7
+  discount: float = 0.99
+  value_rescaling_epsilon: float = 1e-3
+  target_policy_epsilon: float = 0.01
+  batch_size: int = 64
+  learning_rate: float = 2e-4
+  adam_epsilon: float = 1e-4
+  max_gradient_norm: float = 40.0
+  target_update_period: int = 1500
+  importance_sampling_exponent: float = 0.0
+  duplicate_flights: bool = True
+
+  def __post_init__(self) -> None:
+    _check(
+      self.loss in ('q_lambda', 'retrace'),
+      f"loss={self.loss!r} is unknown: choose 'q_lambda' or 'retrace'.",
+    )
+    for name in ('trace_decay', 'discount', 'target_policy_epsilon'):
+      _check(
+        0 <= getattr(self, name) <= 1,
+        f'{name}={getattr(self, name)} must lie in [0, 1].',
+      )
+    for name in (
+      'batch_size',
+      'learning_rate',
+      'adam_epsilon',
+      'max_gradient_norm',
+      'target_update_period',
+    ):
+      _check(
+        getattr(self, name) > 0,
+        f'{name}={getattr(self, name)} must be positive.',
+      )
+    for name in ('value_rescaling_epsilon', 'importance_sampling_exponent'):
+      _check(
+        getattr(self, name) >= 0,
+        f'{name}={getattr(self, name)} must not be negative.',
+      )
+
+
+@dataclasses.dataclass(frozen=True)
+class ActingConfig:
+  """Acting and evaluating.
+
+  Attributes:
+    epsilon_base: epsilon of environment i of N is base^(1 + alpha i / (N - 1)),
+      fixed for the whole run (Ape-X).
+    epsilon_alpha: alpha of the same.
+    evaluation_epsilon: the evaluators'. The paper does not say; NGU's 0.01.
+    variable_update_period: actor steps between two fetches of parameters.
+  """
+
+  epsilon_base: float = 0.4
+  epsilon_alpha: float = 7.0
+  evaluation_epsilon: float = 0.01
+  variable_update_period: int = 400
+
+  def __post_init__(self) -> None:
+    for name in ('epsilon_base', 'evaluation_epsilon'):
+      _check(
+        0 <= getattr(self, name) <= 1,
+        f'{name}={getattr(self, name)} must lie in [0, 1].',
+      )
+    _check(
+      self.epsilon_alpha >= 0,
+      f'epsilon_alpha={self.epsilon_alpha} must not be negative.',
+    )
+    _check(
+      self.variable_update_period > 0,
+      f'variable_update_period={self.variable_update_period} must be positive.',
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class IntrinsicConfig:
+  """The intrinsic reward and the networks behind it (NGU, RND).
+
+  Attributes:
+    intrinsic_reward: `ngu`, `rnd` or `constant`.
+    embedding_size: of the inverse-dynamics embedding f, D.
+    inverse_dynamics_size: hidden units of its classifier.
+    rnd_size: outputs of both RND networks. The paper does not say.
+    memory_capacity: slots of the episodic memory, M.
+    num_neighbors: k.
+    kernel_epsilon: of the inverse kernel. NGU's table 1e-4; its text 1e-3.
+    cluster_distance: xi, subtracted from normalized squared distances.
+    pseudo_count: c, added to the similarity.
+    max_similarity: s_m; above it the episodic reward is 0.
+    reward_scale_limit: L, the largest life-long modulator.
+    alpha_offset: 0 for alpha = (err - mu) / sigma as Campos et al. print it, 1
+      for 1 + (err - mu) / sigma as NGU does.
+    distance_decay: 0 keeps a cumulative mean of the neighbors' distances (d_m^2);
+      above 0, an exponential one with this step size. The papers do not say.
+    constant_reward: the reward of `constant`.
+    intrinsic_learning_rate: of Adam for f and the RND predictor. NGU's 5e-4.
+    intrinsic_steps: last valid transitions of each sequence that train both.
+    inverse_dynamics_l2: weight of the L2 penalty on f and its classifier.
+  """
+
+  intrinsic_reward: str = 'ngu'
+  embedding_size: int = 32
+  inverse_dynamics_size: int = 128
+  rnd_size: int = 128
+  memory_capacity: int = 30_000
+  num_neighbors: int = 10
+  kernel_epsilon: float = 1e-4
+  cluster_distance: float = 8e-3
+  pseudo_count: float = 1e-3
+  max_similarity: float = 8.0
+  reward_scale_limit: float = 5.0
+  alpha_offset: float = 0.0
+  distance_decay: float = 0.0
+  constant_reward: float = 1.0
+  intrinsic_learning_rate: float = 5e-4
+  intrinsic_steps: int = 5
+  inverse_dynamics_l2: float = 1e-5
+
+  def __post_init__(self) -> None:
+    _check(
+      self.intrinsic_reward in ('ngu', 'rnd', 'constant'),
+      f'intrinsic_reward={self.intrinsic_reward!r} is unknown: choose from '
+      "'ngu', 'rnd', 'constant'.",
+    )
+    for name in (
+      'embedding_size',
+      'inverse_dynamics_size',
+      'rnd_size',
+      'memory_capacity',
+      'num_neighbors',
+      'kernel_epsilon',
+      'intrinsic_learning_rate',
+      'intrinsic_steps',
+      'max_similarity',
+    ):
+      _check(
+        getattr(self, name) > 0,
+        f'{name}={getattr(self, name)} must be positive.',
+      )
+    _check(
+      self.reward_scale_limit >= 1,
+      f'reward_scale_limit={self.reward_scale_limit} must be at least 1.',
+    )
+    _check(
+      self.alpha_offset in (0.0, 1.0),
+      f'alpha_offset={self.alpha_offset} must be 0 or 1.',
+    )
+    _check(
+      0 <= self.distance_decay <= 1,
+      f'distance_decay={self.distance_decay} must lie in [0, 1].',
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class TransferConfig:
+  """Behavior transfer: flights and the extra action.
+
+  Attributes:
+    flights: whether control is handed to a behavior for whole stretches.
+    extra_action: whether the agent may choose a behavior for one step.
+    min_flight_probability: lower end of the log-uniform from which each
+      episode draws the probability that a step starts a flight. The paper
+      prints 0, which has no logarithm.
+    max_flight_probability: upper end.
+    flight_exponent: mu of the zeta distribution of a flight's length.
+    max_flight_length: lengths are clipped to it. The paper does not say.
+    behavior_epsilon: of the behavior's own epsilon-greedy policy. The paper
+      does not say; the evaluators' 0.01.
+    behavior_reward_input: `recompute` lets an exported policy compute its own
+      intrinsic-reward input with frozen networks; `zero` feeds zeros.
+  """
+
+  flights: bool = True
+  extra_action: bool = True
+  min_flight_probability: float = 1e-4
+  max_flight_probability: float = 0.1
+  flight_exponent: float = 2.0
+  max_flight_length: int = 10_000
+  behavior_epsilon: float = 0.01
+  behavior_reward_input: str = 'recompute'
+
+  def __post_init__(self) -> None:
+    _check(
+      0 < self.min_flight_probability <= self.max_flight_probability <= 1,
+      f'min_flight_probability={self.min_flight_probability} and '
+      f'max_flight_probability={self.max_flight_probability} must satisfy '
+      '0 < min <= max <= 1: flights=False turns flights off.',
+    )
+    _check(
+      self.flight_exponent > 1,
+      f'flight_exponent={self.flight_exponent} must exceed 1.',
+    )
+    _check(
+      self.max_flight_length >= 1,
+      f'max_flight_length={self.max_flight_length} must be at least 1.',
+    )
+    _check(
+      0 <= self.behavior_epsilon <= 1,
+      f'behavior_epsilon={self.behavior_epsilon} must lie in [0, 1].',
+    )
+    _check(
+      self.behavior_reward_input in ('recompute', 'zero'),
+      f'behavior_reward_input={self.behavior_reward_input!r} is unknown: '
+      "choose 'recompute' or 'zero'.",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class R2D2Config:
+  """The R2D2 agent that learns a task with Peng's Q(lambda)."""
+
+  network: NetworkConfig = NetworkConfig()
+  replay: ReplayConfig = ReplayConfig()
+  learner: LearnerConfig = LearnerConfig()
+  acting: ActingConfig = ActingConfig()
+
+
+@dataclasses.dataclass(frozen=True)
+class NGUConfig(R2D2Config):
+  """Reward-free pre-training: R2D2 with Retrace on an intrinsic reward."""
+
+  learner: LearnerConfig = LearnerConfig(loss='retrace', trace_decay=0.95)
+  intrinsic: IntrinsicConfig = IntrinsicConfig()
+
+
+@dataclasses.dataclass(frozen=True)
+class BTConfig(R2D2Config):
+  """R2D2 with behavior transfer."""
+
+  transfer: TransferConfig = TransferConfig()
+
+
+def to_dict(config: Any) -> Dict[str, Any]:
+  """A configuration as nested plain values, for JSON."""
+  return dataclasses.asdict(config)
+
+
+def from_dict(cls: type, values: Mapping[str, Any]) -> Any:
+  """The inverse of `to_dict`; raises ValueError on an unknown field."""
+  fields = {field.name: field for field in dataclasses.fields(cls)}
+  unknown = sorted(set(values) - set(fields))
+  _check(not unknown, f'{cls.__name__} has no setting named {unknown}.')
+  return cls(
+    **{
+      name: from_dict(type(fields[name].default), value)
+      if dataclasses.is_dataclass(fields[name].default)
+      else value
+      for name, value in values.items()
+    }
+  )

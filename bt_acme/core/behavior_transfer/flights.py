@@ -1,0 +1,117 @@
+"""Flights: stretches of an episode in which a behavior has control.
+
+Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 4 and Alg. 1, after the
+temporally extended exploration of Dabney et al. 2021 (arXiv:2006.01782).
+"""
+
+from typing import NamedTuple, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class FlightState(NamedTuple):
+  """Where one environment is in its flight.
+
+  Attributes:
+    steps_left: int32 [], steps of the flight still to come; 0 means that the
+      agent is in control.
+    behavior: int32 [], which behavior flies, of K.
+    start_probability: float32 [], epsilon_levy of this episode.
+  """
+
+  steps_left: jax.Array
+  behavior: jax.Array
+  start_probability: jax.Array
+
+
+def survival(exponent: float, max_length: int) -> np.ndarray:
+  """P(N > n) of a flight's length for n = 1 .. max_length - 1.
+
+  P(N = n) = n^-μ / ζ(μ), and what lies beyond max_length is clipped to it.
+
+  Args:
+    exponent: μ, above 1.
+    max_length: the cap.
+
+  Returns:
+    float32 [max_length - 1], decreasing.
+  """
+  # ζ(μ) by Euler-Maclaurin behind the first million terms.
+  last = 1_000_000
+  terms = np.arange(1, last, dtype=np.float64) ** -exponent
+  tail = last ** (1 - exponent) / (exponent - 1) + 0.5 * last**-exponent
+  total = terms.sum() + tail
+  below = np.cumsum(terms[: max_length - 1])
+  return np.float32((total - below) / total)
+
+
+def new_episode(
+  key: jax.Array, *, min_probability: float, max_probability: float
+) -> FlightState:
+  """Draws epsilon_levy ~ LogUniform[min, max] for an episode to come."""
+  log_probability = jax.random.uniform(
+    key,
+    [],
+    jnp.float32,
+    float(np.log(min_probability)),
+    float(np.log(max_probability)),
+  )
+  zero = jnp.zeros([], jnp.int32)
+  return FlightState(zero, zero, jnp.exp(log_probability))
+
+
+class FlightStep(NamedTuple):
+  """What flights say of one step."""
+
+  in_flight: jax.Array  # bool [], this step belongs to a flight
+  starts: jax.Array  # bool [], and is its first
+  length: jax.Array  # int32 [], the length drawn where it starts, else 0
+  behavior: jax.Array  # int32 []
+
+
+def step(
+  state: FlightState,
+  key: jax.Array,
+  survival_probabilities: jax.Array,
+  behavior_weights: Sequence[float],
+) -> tuple[FlightStep, FlightState]:
+  """Moves one environment a step on, starting a flight where none is on.
+
+  A flight of length n takes exactly n steps, the one that draws it included
+  (Alg. 1). The length is drawn by inversion on the survival function, whose
+  small values float32 resolves better than those of the distribution function.
+
+  Args:
+    state: before the step.
+    key: for this step.
+    survival_probabilities: float32 [max_length - 1], from `survival`.
+    behavior_weights: K weights with which a flight draws its behavior.
+
+  Returns:
+    What this step is, and the state behind it.
+  """
+  start_key, length_key, behavior_key = jax.random.split(key, 3)
+  idle = state.steps_left == 0
+  starts = idle & (jax.random.uniform(start_key) < state.start_probability)
+  uniform = 1.0 - jax.random.uniform(length_key)  # (0, 1]
+  length = 1 + jnp.searchsorted(
+    -survival_probabilities, -uniform, side='left'
+  ).astype(jnp.int32)
+  drawn = jax.random.categorical(
+    behavior_key, jnp.log(jnp.asarray(behavior_weights, jnp.float32))
+  ).astype(jnp.int32)
+  behavior = jnp.where(starts, drawn, state.behavior)
+  steps_left = jnp.where(starts, length, state.steps_left)
+  return (
+    FlightStep(
+      in_flight=steps_left > 0,
+      starts=starts,
+      length=jnp.where(starts, length, 0),
+      behavior=behavior,
+    ),
+    FlightState(
+      jnp.maximum(steps_left - 1, 0), behavior, state.start_probability
+    ),
+  )

@@ -1,0 +1,56 @@
+"""Duplicated transitions of the extra action, as the loss sees them.
+
+"Transitions collected with π_p are duplicated and relabelled with the primitive
+action that π_p took" (Campos et al. 2021, arXiv:2102.13515, App.): both labels
+share state, history and target, so a duplicate costs one more look-up in the
+Q-values and no second unroll.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from bt_acme.core import types
+
+
+class Labels(NamedTuple):
+  """What each transition trains.
+
+  Attributes:
+    choice: int32 [T, B], the label of the transition itself.
+    duplicate: int32 [T, B], the label of its duplicate: the executed action.
+    duplicated: float32 [T, B], 1 where there is a duplicate, else 0.
+  """
+
+  choice: jax.Array
+  duplicate: jax.Array
+  duplicated: jax.Array
+
+
+def labels(
+  choice: jax.Array,
+  action: jax.Array,
+  source: jax.Array,
+  *,
+  num_actions: int,
+  duplicate_flights: bool,
+) -> Labels:
+  """Labels of transitions and of their duplicates.
+
+  Args:
+    choice: int32 [T, B], one of A + K.
+    action: int32 [T, B], the executed primitive.
+    source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.
+    num_actions: A.
+    duplicate_flights: whether a flight's transitions count as collected with
+      π_p. The paper leaves it open. If not, they train their primitive alone.
+
+  Returns:
+    The labels. Without extra actions nothing is duplicated: a flight's choice
+    is its primitive action.
+  """
+  if not duplicate_flights:
+    choice = jnp.where(source == types.FLIGHT, action, choice)
+  delegated = (source != types.OWN) & (choice >= num_actions)
+  return Labels(choice, action, delegated.astype(jnp.float32))

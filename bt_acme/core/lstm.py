@@ -1,0 +1,126 @@
+"""An LSTM that is cheap to train over long sequences.
+
+The same cell and parameter tree as `hk.LSTM`, but the input projection of all
+steps is one product in front of the scan, and the backward pass carries only
+the state's gradient through time: the weights' gradient is one product behind
+it, where differentiating a scan of `hk.LSTM` accumulates it at every step.
+"""
+
+from typing import Any, Tuple
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+from bt_acme.core import types
+
+_FORGET_BIAS = 1.0  # Added to the forget gate, as hk.LSTM does.
+
+
+def _cell(
+  gates: jax.Array, cell: jax.Array
+) -> Tuple[jax.Array, jax.Array, Tuple[jax.Array, ...]]:
+  """One step behind the projections: gates [B, 4H], cell [B, H]."""
+  i, g, f, o = jnp.split(gates, 4, axis=-1)
+  i, g, f, o = (
+    jax.nn.sigmoid(i),
+    jnp.tanh(g),
+    jax.nn.sigmoid(f + _FORGET_BIAS),
+    jax.nn.sigmoid(o),
+  )
+  new_cell = f * cell + i * g
+  return o * jnp.tanh(new_cell), new_cell, (i, g, f, o)
+
+
+def _forward(
+  w_h: jax.Array, gates_x: jax.Array, hidden: jax.Array, cell: jax.Array
+) -> Tuple[Any, Any]:
+  def body(carry: Any, gates_x_t: jax.Array) -> Tuple[Any, Any]:
+    hidden, cell = carry
+    new_hidden, new_cell, gates = _cell(gates_x_t + hidden @ w_h, cell)
+    return (new_hidden, new_cell), (new_hidden, new_cell, gates)
+
+  (last_hidden, last_cell), (hiddens, cells, gates) = jax.lax.scan(
+    body, (hidden, cell), gates_x
+  )
+  saved = (w_h, hidden, cell, hiddens, cells, gates)
+  return (hiddens, last_hidden, last_cell), saved
+
+
+@jax.custom_vjp
+def _recurrence(
+  w_h: jax.Array, gates_x: jax.Array, hidden: jax.Array, cell: jax.Array
+) -> Tuple[jax.Array, jax.Array, jax.Array]:
+  """w_h [H, 4H], gates_x [T, B, 4H] -> hiddens [T, B, H], last state."""
+  return _forward(w_h, gates_x, hidden, cell)[0]
+
+
+def _backward(saved: Any, cotangents: Any) -> Any:
+  w_h, hidden, cell, hiddens, cells, gates = saved
+  d_hiddens, d_last_hidden, d_last_cell = cotangents
+  cells_tm1 = jnp.concatenate([cell[None], cells[:-1]])  # [T, B, H]
+
+  def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
+    d_hidden, d_cell = carry
+    d_output, (i, g, f, o), cell_t, cell_tm1 = inputs
+    d_hidden = d_hidden + d_output
+    tanh_cell = jnp.tanh(cell_t)
+    d_cell = d_cell + d_hidden * o * (1 - tanh_cell**2)
+    d_gates = jnp.concatenate(
+      [
+        d_cell * g * i * (1 - i),
+        d_cell * i * (1 - g**2),
+        d_cell * cell_tm1 * f * (1 - f),
+        d_hidden * tanh_cell * o * (1 - o),
+      ],
+      axis=-1,
+    )  # [B, 4H]
+    return (d_gates @ w_h.T, d_cell * f), d_gates
+
+  (d_hidden, d_cell), d_gates = jax.lax.scan(
+    body,
+    (d_last_hidden, d_last_cell),
+    (d_hiddens, gates, cells, cells_tm1),
+    reverse=True,
+  )
+  hiddens_tm1 = jnp.concatenate([hidden[None], hiddens[:-1]])  # [T, B, H]
+  d_w_h = jnp.einsum('tbh,tbg->hg', hiddens_tm1, d_gates)
+  return d_w_h, d_gates, d_hidden, d_cell
+
+
+_recurrence.defvjp(_forward, _backward)
+
+
+class LSTM(hk.Module):
+  """Unrolls over time; its parameters are those of `hk.LSTM`."""
+
+  def __init__(self, hidden_size: int, name: str = 'lstm'):
+    super().__init__(name=name)
+    self._hidden_size = hidden_size
+
+  def __call__(
+    self, inputs: jax.Array, state: types.LSTMState
+  ) -> Tuple[jax.Array, types.LSTMState]:
+    """Unrolls over inputs.
+
+    Args:
+      inputs: float32 [T, B, I].
+      state: float32 [B, H] each, before the first row.
+
+    Returns:
+      Outputs, float32 [T, B, H], and the state behind the last row.
+    """
+    input_size = inputs.shape[-1]
+    size = input_size + self._hidden_size
+    with hk.name_scope('linear'):
+      w = hk.get_parameter(
+        'w',
+        [size, 4 * self._hidden_size],
+        init=hk.initializers.TruncatedNormal(1.0 / size**0.5),
+      )
+      b = hk.get_parameter('b', [4 * self._hidden_size], init=jnp.zeros)
+    gates_x = inputs @ w[:input_size] + b  # [T, B, 4H]
+    hiddens, hidden, cell = _recurrence(
+      w[input_size:], gates_x, state.hidden, state.cell
+    )
+    return hiddens, types.LSTMState(hidden, cell)

@@ -1,0 +1,246 @@
+"""The Q-network of Agent57: convolutions, LSTM, dueling head.
+
+Sources: Kapturowski et al. 2019 (R2D2), Badia et al. 2020 (Agent57,
+arXiv:2003.13350). The papers name DQN's three convolutions; like the public
+implementations of SEED, they are VALID and a fully connected layer stands
+between them and the LSTM.
+"""
+
+from typing import Callable, NamedTuple, Tuple
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+from bt_acme import config as config_lib
+from bt_acme.core import lstm
+from bt_acme.core import types
+from bt_acme.core import value_rescaling
+
+# Channels, kernel, stride of each VALID convolution, and what divides uint8s.
+_CONVOLUTIONS = {
+  'nature': ((32, 8, 4), (64, 4, 2), (64, 3, 1)),
+  'small': ((16, 2, 1), (32, 2, 1), (32, 2, 1)),
+}
+_SCALES = {'nature': 255.0, 'small': 10.0}  # MiniGrid's codes end at 10.
+_SMALLEST_NATURE = 36  # Pixels a side that its three convolutions need.
+
+
+def torso_kind(kind: str, observation_shape: Tuple[int, ...]) -> str:
+  """Resolves `auto`; raises ValueError where the torso cannot take the shape.
+
+  Args:
+    kind: `NetworkConfig.torso`.
+    observation_shape: (H, W, C * S).
+
+  Returns:
+    `nature` or `small`.
+  """
+  side = min(observation_shape[:2])
+  if kind == 'auto':
+    kind = 'nature' if side >= _SMALLEST_NATURE else 'small'
+  smallest = {'nature': _SMALLEST_NATURE, 'small': 4}[kind]
+  if len(observation_shape) != 3 or side < smallest:
+    raise ValueError(
+      f'torso={kind!r} needs observations [H, W, C] of at least {smallest} '
+      f'pixels a side, and these are {tuple(observation_shape)}: '
+      "choose torso='small', or a wrapper that resizes."
+    )
+  return kind
+
+
+def torso(
+  observation: jax.Array,
+  *,
+  kind: str,
+  output_size: int,
+  activate: bool = True,
+  dtype: str = 'float32',
+  name: str = 'torso',
+) -> jax.Array:
+  """Convolutions and a fully connected layer; called in a Haiku transform.
+
+  Args:
+    observation: uint8 [B, H, W, C].
+    kind: `nature` or `small`.
+    output_size: units of the last layer.
+    activate: whether a ReLU follows the last layer.
+    dtype: of the computation; parameters and result stay float32.
+    name: of the Haiku module.
+
+  Returns:
+    float32 [B, output_size].
+  """
+
+  class Torso(hk.Module):
+    def __call__(self, x: jax.Array) -> jax.Array:
+      x = x.astype(dtype) / jnp.asarray(_SCALES[kind], dtype)
+      for channels, kernel, stride in _CONVOLUTIONS[kind]:
+        x = jax.nn.relu(
+          hk.Conv2D(channels, kernel, stride, padding='VALID')(x)
+        )
+      x = hk.Linear(output_size)(hk.Flatten()(x))
+      return (jax.nn.relu(x) if activate else x).astype(jnp.float32)
+
+  if dtype == 'float32':
+    return Torso(name=name)(observation)
+
+  def cast(next_getter, value, context):  # type: ignore[no-untyped-def]
+    del context
+    return next_getter(value).astype(dtype)
+
+  with hk.custom_getter(cast, params=True, state=False):
+    return Torso(name=name)(observation)
+
+
+class DuelingHead(hk.Module):
+  """Q(s, a) = V(s) + A(s, a) - mean_a A(s, a) (Wang et al. 2016)."""
+
+  def __init__(self, num_choices: int, hidden_size: int, name: str = 'head'):
+    super().__init__(name=name)
+    self._num_choices = num_choices
+    self._hidden_size = hidden_size
+
+  def __call__(self, x: jax.Array) -> jax.Array:
+    value = hk.nets.MLP([self._hidden_size, 1], name='value')(x)
+    advantage = hk.nets.MLP(
+      [self._hidden_size, self._num_choices], name='advantage'
+    )(x)
+    return value + advantage - jnp.mean(advantage, axis=-1, keepdims=True)
+
+
+class QNetwork(NamedTuple):
+  """A recurrent Q-network as pure functions.
+
+  Attributes:
+    init: key -> params.
+    initial_state: () -> LSTMState of zeros, float32 [H] (H = 0 without LSTM).
+    step: (params, AgentInput of one environment, state) -> (q [A'], state).
+    unroll: (params, observation uint8 [T, B, H, W, C], prev_action int32
+      [T, B], prev_reward float32 [T, B], state [B, H]) -> (q [T, B, A'],
+      state), where A' counts the choices.
+    num_actions: A, of the environment.
+    num_choices: A' = A + K, the network's outputs.
+    observation_shape: (H, W, C * S).
+  """
+
+  init: Callable[[types.PRNGKey], types.Params]
+  initial_state: Callable[[], types.LSTMState]
+  step: Callable[..., Tuple[jax.Array, types.LSTMState]]
+  unroll: Callable[..., Tuple[jax.Array, types.LSTMState]]
+  num_actions: int
+  num_choices: int
+  observation_shape: Tuple[int, ...]
+
+
+def _scale_reward(reward: jax.Array, kind: str) -> jax.Array:
+  if kind == 'tanh':
+    return jnp.tanh(reward)
+  if kind == 'signed_hyperbolic':
+    return value_rescaling.rescale(reward, 1e-3)
+  return reward
+
+
+def make_q_network(
+  config: config_lib.NetworkConfig,
+  observation_shape: Tuple[int, ...],
+  num_actions: int,
+  num_extra_actions: int = 0,
+) -> QNetwork:
+  """Builds the Q-network.
+
+  Args:
+    config: sizes.
+    observation_shape: (H, W, C * S) of uint8 observations.
+    num_actions: A; the previous-action input is A wide whatever the head, so
+      that torso and LSTM fit both stages.
+    num_extra_actions: K, behaviors the agent may choose for one step.
+
+  Returns:
+    The network's functions.
+  """
+  kind = torso_kind(config.torso, observation_shape)
+  num_choices = num_actions + num_extra_actions
+
+  def forward(
+    observation: jax.Array,
+    prev_action: jax.Array,
+    prev_reward: jax.Array,
+    state: types.LSTMState,
+  ) -> Tuple[jax.Array, types.LSTMState]:
+    features = hk.BatchApply(
+      lambda x: torso(
+        x,
+        kind=kind,
+        output_size=config.torso_size,
+        dtype=config.torso_dtype,
+      )
+    )(observation)  # [T, B, torso_size]
+    reward = _scale_reward(prev_reward, config.reward_input)
+    inputs = jnp.concatenate(
+      [
+        features,
+        jax.nn.one_hot(prev_action, num_actions, dtype=jnp.float32),
+        reward[..., None],
+      ],
+      axis=-1,
+    )
+    if config.lstm_size:
+      inputs, state = lstm.LSTM(config.lstm_size)(inputs, state)
+    return DuelingHead(num_choices, config.head_size)(inputs), state
+
+  transformed = hk.without_apply_rng(hk.transform(forward))
+
+  def initial_state() -> types.LSTMState:
+    zeros = jnp.zeros([config.lstm_size], jnp.float32)
+    return types.LSTMState(zeros, zeros)
+
+  def batched(tree: types.LSTMState) -> types.LSTMState:
+    return jax.tree.map(lambda x: x[None], tree)
+
+  def init(key: types.PRNGKey) -> types.Params:
+    return transformed.init(
+      key,
+      jnp.zeros((1, 1, *observation_shape), jnp.uint8),
+      jnp.zeros([1, 1], jnp.int32),
+      jnp.zeros([1, 1], jnp.float32),
+      batched(initial_state()),
+    )
+
+  def step(
+    params: types.Params, inputs: types.AgentInput, state: types.LSTMState
+  ) -> Tuple[jax.Array, types.LSTMState]:
+    q_values, state = transformed.apply(
+      params,
+      inputs.observation[None, None],
+      inputs.prev_action[None, None],
+      inputs.prev_reward[None, None],
+      batched(state),
+    )
+    return q_values[0, 0], jax.tree.map(lambda x: x[0], state)
+
+  return QNetwork(
+    init=init,
+    initial_state=initial_state,
+    step=step,
+    unroll=transformed.apply,
+    num_actions=num_actions,
+    num_choices=num_choices,
+    observation_shape=tuple(observation_shape),
+  )
+
+
+def stack_frames(frames: jax.Array, num_stacked: int) -> jax.Array:
+  """Rebuilds the stacks that replay does not store.
+
+  Args:
+    frames: uint8 [S - 1 + T, B, H, W, C].
+    num_stacked: S.
+
+  Returns:
+    uint8 [T, B, H, W, C * S], the newest frame last.
+  """
+  length = frames.shape[0] - num_stacked + 1
+  return jnp.concatenate(
+    [frames[i : i + length] for i in range(num_stacked)], axis=-1
+  )

@@ -1,0 +1,32 @@
+"""Priorities of sequences in replay."""
+
+import chex
+import jax
+import jax.numpy as jnp
+
+
+def sequence_priorities(
+  td_errors: jax.Array, weights: jax.Array, *, max_weight: float
+) -> jax.Array:
+  """Mixes the largest and the mean absolute TD error of each sequence.
+
+    p = η max |δ| + (1 - η) mean |δ|
+
+  Source: Kapturowski et al. 2019 (R2D2), Sec. 2.3. Differs from the paper:
+  steps that only pad a sequence are left out of the mean.
+
+  Args:
+    td_errors: float32 [N, B], every TD error of a sequence, the duplicates'
+      too.
+    weights: float32 [N, B], 1 where the error counts, else 0.
+    max_weight: η, in [0, 1].
+
+  Returns:
+    float32 [B], before the replay's exponent; 0 where nothing counts.
+  """
+  chex.assert_rank([td_errors, weights], 2)
+  chex.assert_equal_shape([td_errors, weights])
+  abs_errors = jnp.abs(td_errors) * weights
+  count = jnp.maximum(jnp.sum(weights, axis=0), 1.0)  # [B]
+  mean = jnp.sum(abs_errors, axis=0) / count  # [B]
+  return max_weight * jnp.max(abs_errors, axis=0) + (1 - max_weight) * mean
