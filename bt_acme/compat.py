@@ -1,0 +1,77 @@
+"""Lets dm-acme 0.4.0 run on today's JAX beside TensorFlow 2.8.
+
+`import bt_acme` puts one import hook in place. It costs nothing by itself and
+acts when the module in need is first imported, in whatever process that is: a
+worker that unpickles its function imports `bt_acme` first.
+
+- dm-acme reads names that JAX has dropped since: they are put back.
+- rlax imports TensorFlow Probability, of which it uses the JAX half alone. That
+  half loads TensorFlow if it is installed (3 s and 250 MB in every process), and
+  refuses TensorFlow 2.8 if it is loaded already. It is therefore imported while
+  TensorFlow is hidden, as on a machine without TensorFlow.
+"""
+
+import contextlib
+import importlib
+import importlib.abc
+import importlib.util
+import sys
+import types
+from typing import Any, Iterator
+
+_JAX_HALF = 'tensorflow_probability.substrates.jax'
+_IMPORTS_JAX_HALF = ('acme.jax.losses', 'acme.jax.networks', 'distrax', 'rlax')
+
+
+def restore_jax_names() -> None:
+  """Puts back the names of JAX that dm-acme 0.4.0 reads."""
+  import jax
+  import jax.numpy as jnp
+
+  # Plain assignments would ask mypy to find the names in JAX.
+  jax_names = vars(jax)
+  for name in ('map', 'leaves', 'flatten', 'unflatten', 'structure'):
+    jax_names[f'tree_{name}'] = getattr(jax.tree_util, f'tree_{name}')
+  jax_names['tree_multimap'] = jax.tree_util.tree_map
+  jax_names['xla'] = types.SimpleNamespace(
+    Device=jax.Device, DeviceArray=jax.Array
+  )
+  jax_names['pxla'] = types.SimpleNamespace(ShardedDeviceArray=jax.Array)
+  vars(jnp)['DeviceArray'] = jax.Array
+
+
+@contextlib.contextmanager
+def _tensorflow_hidden() -> Iterator[None]:
+  """Makes `import tensorflow` fail inside, whether it is loaded or not."""
+  modules: dict[str, Any] = sys.modules
+  loaded = modules.pop('tensorflow', None)
+  modules['tensorflow'] = None  # Python's own mark for "cannot be imported".
+  try:
+    yield
+  finally:
+    del modules['tensorflow']
+    if loaded is not None:
+      modules['tensorflow'] = loaded
+
+
+class _Hook(importlib.abc.MetaPathFinder):
+  """Finds no module itself: it only prepares the ground for others."""
+
+  _restored = False
+
+  def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+    del path, target
+    if fullname.startswith('acme.') and not self._restored:
+      self._restored = True
+      restore_jax_names()
+    if fullname in _IMPORTS_JAX_HALF and _JAX_HALF not in sys.modules:
+      with _tensorflow_hidden():
+        importlib.import_module(_JAX_HALF)
+
+
+def install() -> None:
+  """Puts the hook in place, once, where dm-acme is installed at all."""
+  if any(isinstance(finder, _Hook) for finder in sys.meta_path):
+    return
+  if importlib.util.find_spec('acme') is not None:
+    sys.meta_path.insert(0, _Hook())
