@@ -5,22 +5,28 @@ acts when the module in need is first imported, in whatever process that is: a
 worker that unpickles its function imports `bt_acme` first.
 
 - dm-acme reads names that JAX has dropped since: they are put back.
-- rlax imports TensorFlow Probability, of which it uses the JAX half alone. That
-  half loads TensorFlow if it is installed (3 s and 250 MB in every process), and
-  refuses TensorFlow 2.8 if it is loaded already. It is therefore imported while
-  TensorFlow is hidden, as on a machine without TensorFlow.
+- dm-acme imports gym, which prints a notice in every process: it is silenced.
+- Reverb and Courier are linked against libpython, which an interpreter that has
+  it built in does not load: it is loaded for them.
+- rlax imports TensorFlow Probability, of which it uses the JAX half alone.
+  That half loads TensorFlow where it is installed (3 s and 250 MB in every
+  process), and refuses TensorFlow 2.8 where it is loaded already. So it is
+  imported while TensorFlow is hidden, as on a machine without TensorFlow.
 """
 
 import contextlib
+import ctypes
 import importlib
 import importlib.abc
 import importlib.util
+import os
 import sys
 import types
 from typing import Any, Iterator
 
 _JAX_HALF = 'tensorflow_probability.substrates.jax'
 _IMPORTS_JAX_HALF = ('acme.jax.losses', 'acme.jax.networks', 'distrax', 'rlax')
+_LINKED_AGAINST_LIBPYTHON = ('courier', 'reverb')
 
 
 def restore_jax_names() -> None:
@@ -38,6 +44,27 @@ def restore_jax_names() -> None:
   )
   jax_names['pxla'] = types.SimpleNamespace(ShardedDeviceArray=jax.Array)
   vars(jnp)['DeviceArray'] = jax.Array
+
+
+def load_libpython() -> None:
+  """Loads this interpreter's libpython, from its own folders where need be.
+
+  Raises:
+    ImportError: where there is none.
+  """
+  version = f'{sys.version_info.major}.{sys.version_info.minor}'
+  name = f'libpython{version}.so.1.0'
+  own_folder = os.path.join(sys.base_prefix, 'lib')
+  for path in (name, os.path.join(own_folder, name)):
+    with contextlib.suppress(OSError):
+      ctypes.CDLL(path)
+      return
+  raise ImportError(
+    f'Reverb and Launchpad need {name}, which is neither on the system nor in '
+    f'{own_folder}: install it (Debian, Ubuntu: apt-get install '
+    f'libpython{version}) or take a Python {version} that was built with '
+    '--enable-shared.'
+  )
 
 
 @contextlib.contextmanager
@@ -64,6 +91,10 @@ class _Hook(importlib.abc.MetaPathFinder):
     if fullname.startswith('acme.') and not self._restored:
       self._restored = True
       restore_jax_names()
+    if fullname == 'gym':
+      importlib.import_module('gym_notices.notices').notices.clear()
+    if fullname in _LINKED_AGAINST_LIBPYTHON:
+      load_libpython()
     if fullname in _IMPORTS_JAX_HALF and _JAX_HALF not in sys.modules:
       with _tensorflow_hidden():
         importlib.import_module(_JAX_HALF)

@@ -1,6 +1,7 @@
 """Which of the two environments this process runs in."""
 
 import importlib.util
+import platform
 import sys
 
 # The modules of the full stack, and the package that brings each.
@@ -26,14 +27,10 @@ def require_full_stack() -> None:
   ]
   if not missing:
     return
-  python = '.'.join(map(str, sys.version_info[:2]))
-  where = (
-    'run `pip install .` in the checkout of bt_acme'
-    if python == '3.10'
-    else f'they exist for Python 3.10 only and this is Python {python}: make '
-    'an environment of Python 3.10 and run `pip install .` in it'
-  )
+  here = f'Python {sys.version_info.major}.{sys.version_info.minor}'
   raise ImportError(
-    f'bt_acme.agents needs {", ".join(missing)}: {where} '
-    '(bt_acme.core works without them).'
+    f'bt_acme.agents needs {", ".join(missing)}, which exist for Python 3.10 '
+    f'on Linux x86_64 only (this is {here} on {platform.system()} '
+    f'{platform.machine()}): run `pip install .` in the checkout of bt_acme '
+    'with such a Python. bt_acme.core works without them.'
   )

@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# Makes one of the two environments in this checkout, or finds it up to date.
+#
+#   scripts/setup.sh full   .venv: Python 3.10 with Acme, Reverb, Launchpad
+#   scripts/setup.sh core   .venv-core: Python 3.12 or 3.13 with the newest JAX;
+#                           exits with 3 where no such Python can be had
+#
+# PYTHON=/path/to/python names the interpreter instead of letting it be found.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+unset PYTHONHOME PYTHONPATH
+
+environment=${1:-}
+case $environment in
+  full) versions='3.10' venv=.venv ;;
+  core) versions='3.12 3.13' venv=.venv-core ;;
+  *) echo "usage: $0 full|core" >&2; exit 2 ;;
+esac
+uv_version=0.13.8  # Fetches an interpreter where the machine has none.
+tools=$PWD/.tools
+log=$tools/setup.log
+
+say() { echo "setup: $*" >&2; }
+
+fail() {
+  say "$*"
+  [ "$environment" = full ] || exit 3
+  exit 1
+}
+
+if [ "$environment" = full ] && [ "$(uname -sm)" != 'Linux x86_64' ]; then
+  fail "Launchpad and Reverb exist for Linux x86_64 only, this is" \
+    "$(uname -sm): \`pip install .\` gives bt_acme.core here."
+fi
+
+# Prints the interpreter's own path if it can carry the environment: it has the
+# wanted version, makes virtual environments and, for Reverb, has a libpython.
+usable() {  # version, command
+  "$2" -c '
+import ensurepip, runpy, sys, venv
+_, version, environment = sys.argv
+assert "%d.%d" % sys.version_info[:2] == version
+if environment == "full":
+  runpy.run_path("bt_acme/compat.py")["load_libpython"]()
+print(getattr(sys, "_base_executable", sys.executable))' \
+    "$1" "$environment" 2>>"$log" </dev/null
+}
+
+candidates() {  # version
+  type -ap "python$1" || true
+  ls -d "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1"*/bin/python"$1" \
+    "$tools/python"/*/bin/python"$1" 2>/dev/null || true
+  if command -v uv >/dev/null; then uv python find "$1" 2>/dev/null || true; fi
+  type -ap python3 python || true
+}
+
+find_python() {
+  local version candidate
+  for version in $versions; do
+    while IFS= read -r candidate; do
+      usable "$version" "$candidate" && return
+    done < <(candidates "$version")
+  done
+  return 1
+}
+
+apt_install() {  # packages
+  command -v apt-get >/dev/null || return 1
+  local as_root=
+  if [ "$(id -u)" != 0 ]; then
+    sudo -n true 2>/dev/null || return 1
+    as_root='sudo -n'
+  fi
+  say "apt-get install $*"
+  $as_root apt-get update -qq >>"$log" 2>&1 || true
+  $as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq "$@" >>"$log" 2>&1
+}
+
+# Debian and Ubuntu keep parts of a Python in packages of their own.
+complete_python() {
+  local version
+  for version in $versions; do
+    if [ -x "/usr/bin/python$version" ]; then
+      apt_install "python$version-venv" "libpython$version" || say "the Python \
+$version of this machine lacks parts; to add them, type: sudo apt-get install \
+python$version-venv libpython$version"
+    fi
+  done
+}
+
+fetch_python() {
+  local uv=$tools/uv/bin/uv version=${versions%% *}
+  if command -v uv >/dev/null; then
+    uv=$(command -v uv)
+  elif [ ! -x "$uv" ]; then
+    rm -rf "$tools/uv"
+    if ! python3 -m venv "$tools/uv" >>"$log" 2>&1; then
+      rm -rf "$tools/uv"
+      apt_install python3-venv && python3 -m venv "$tools/uv" >>"$log" 2>&1 ||
+        fail 'python3 cannot make virtual environments: type' \
+          '`sudo apt-get install python3-venv`, then run this again.'
+    fi
+    "$tools/uv/bin/python" -m pip install --quiet "uv==$uv_version" \
+      >>"$log" 2>&1 || true
+  fi
+  say "fetching Python $version"
+  UV_PYTHON_INSTALL_DIR=$tools/python "$uv" python install "$version" \
+    >>"$log" 2>&1 ||
+    fail "no Python $version on this machine, and it could not be downloaded" \
+      "(why: ${log#"$PWD"/}). Install Python $version, or name one with" \
+      'PYTHON=/path/to/python, and run this again.'
+}
+
+choose_python() {
+  if [ -n "${PYTHON:-}" ]; then
+    local version
+    for version in $versions; do usable "$version" "$PYTHON" && return; done
+    fail "PYTHON=$PYTHON is not a complete Python ${versions// / or }" \
+      "(why: ${log#"$PWD"/})."
+  fi
+  find_python && return
+  complete_python
+  find_python && return
+  fetch_python
+  find_python || fail "the Python ${versions%% *} that was fetched does not" \
+    "run here (why: ${log#"$PWD"/})."
+}
+
+mkdir -p "$tools"
+exec 9>"$tools/lock"
+flock 9  # Two commands at once make each environment once.
+
+stamp=$venv/.made_from
+wanted=$(
+  { echo "$PWD"; cat setup.py requirements/*.in "requirements/$environment.txt"
+  } | sha256sum | cut -d ' ' -f 1
+)
+runs() { "$venv/bin/python" -c '' 2>/dev/null; }
+if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && runs; then exit 0; fi
+
+: >"$log"
+# No stamp: the last attempt was cut short, so start again.
+if [ ! -e "$stamp" ] || ! runs; then
+  python=$(choose_python)
+  say "making $venv with $python"
+  rm -rf "$venv"
+  "$python" -m venv "$venv" >>"$log" 2>&1 ||
+    fail "$python could not make $venv (why: ${log#"$PWD"/})."
+fi
+rm -f "$stamp"
+say "installing requirements/$environment.txt into $venv (a few minutes)"
+pip="$venv/bin/python -m pip --quiet --disable-pip-version-check"
+{ $pip install -r "requirements/$environment.txt" &&
+  $pip install --no-deps --no-build-isolation --editable .
+} >>"$log" 2>&1 ||
+  fail "pip failed: $(grep '^ERROR' "$log" | tail -n 1) (more in" \
+    "${log#"$PWD"/})."
+echo "$wanted" >"$stamp"

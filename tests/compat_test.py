@@ -1,0 +1,97 @@
+"""dm-acme beside today's JAX, rlax beside TensorFlow, each in a new process."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip('acme', reason='the full stack is for Python 3.10')
+
+# The refusal of TensorFlow 2.8 is seen only where TensorFlow comes first.
+_AGENTS = """
+import acme.adders.reverb
+import acme.agents.jax.d4pg
+import acme.agents.jax.dqn
+import acme.agents.jax.r2d2
+import acme.agents.jax.sac
+import acme.agents.jax.td3
+import acme.jax.layouts.distributed_layout
+"""
+
+
+def _run(program):
+  return subprocess.run(
+    [sys.executable, '-c', program], capture_output=True, text=True, check=False
+  )
+
+
+@pytest.mark.parametrize(
+  'program',
+  [
+    f'import bt_acme{_AGENTS}',
+    f'import reverb, launchpad, bt_acme{_AGENTS}',
+    f'import acme, bt_acme{_AGENTS}',
+  ],
+  ids=['bt_acme first', 'tensorflow first', 'acme first'],
+)
+def test_dm_acme_imports_without_a_word(program):
+  result = _run(program)
+  assert result.returncode == 0, result.stderr
+  assert result.stdout == ''
+  assert result.stderr == ''
+
+
+def test_importing_the_package_costs_nothing():
+  heavy = ('jax', 'haiku', 'tensorflow', 'reverb', 'acme')
+  result = _run(
+    f'import bt_acme, sys; print([m for m in {heavy} if m in sys.modules])'
+  )
+  assert result.stdout == '[]\n', result.stderr
+
+
+def test_rlax_leaves_tensorflow_out():
+  result = _run("""
+import bt_acme, rlax, sys
+assert 'tensorflow_probability.substrates.jax' in sys.modules
+assert 'tensorflow' not in sys.modules
+import reverb, tensorflow
+assert tensorflow.constant(2).numpy() == 2
+assert reverb.Server([reverb.Table.queue('a', 1)]).port > 0
+""")
+  assert result.returncode == 0, result.stderr
+
+
+def test_tensorflow_that_is_loaded_stays_the_same_module():
+  result = _run("""
+import tensorflow, sys
+import bt_acme, rlax
+import tensorflow as again
+assert sys.modules['tensorflow'] is tensorflow is again
+assert tensorflow.constant(2).numpy() == 2
+""")
+  assert result.returncode == 0, result.stderr
+
+
+def test_the_restored_names_mean_what_dm_acme_takes_them_for():
+  result = _run("""
+import bt_acme, acme.jax.utils, jax, jax.numpy as jnp, numpy as np
+from acme.adders.reverb import utils as adder_utils
+state = jax.pmap(lambda x: {'a': x})(jnp.ones((1, 2)))
+first = acme.jax.utils.get_from_first_device(state)
+assert type(first['a']) is np.ndarray and first['a'].shape == (2,)
+assert type(acme.jax.utils.fetch_devicearray(jnp.ones(2))) is np.ndarray
+zeros = adder_utils.zeros_like(jnp.ones(2))
+assert isinstance(zeros, jax.Array) and not zeros.any()
+doubled = jax.tree_multimap(lambda x, y: x + y, {'a': 1}, {'a': 2})
+assert doubled == jax.tree_map(lambda x: 3 * x, {'a': 1}) == {'a': 3}
+leaves, structure = jax.tree_flatten({'a': 1, 'b': 2})
+assert leaves == jax.tree_leaves({'a': 1, 'b': 2}) == [1, 2]
+assert structure == jax.tree_structure({'a': 0, 'b': 0})
+assert jax.tree_unflatten(structure, leaves) == {'a': 1, 'b': 2}
+""")
+  assert result.returncode == 0, result.stderr
+
+
+def test_without_the_package_dm_acme_does_not_import():
+  # Were this to pass, `compat.py` could go.
+  assert _run('import acme.agents.jax.r2d2').returncode != 0

@@ -1,0 +1,36 @@
+"""What asking for a builder says where the stack is missing."""
+
+import importlib.util
+
+import pytest
+
+from bt_acme import stack
+
+
+@pytest.fixture
+def installed(monkeypatch):
+  """Sets which of the stack's modules can be found."""
+
+  def set_installed(names):
+    def find_spec(name):
+      return object() if name in names else None
+
+    monkeypatch.setattr(importlib.util, 'find_spec', find_spec)
+
+  return set_installed
+
+
+def test_a_full_stack_is_accepted(installed):
+  installed({'acme', 'launchpad', 'reverb', 'tensorflow'})
+  stack.require_full_stack()
+
+
+def test_missing_packages_are_named_with_the_way_out(installed):
+  installed({'acme', 'tensorflow'})
+  with pytest.raises(ImportError) as error:
+    stack.require_full_stack()
+  message = str(error.value)
+  assert 'needs dm-launchpad, dm-reverb, which' in message
+  assert 'Python 3.10 on Linux x86_64' in message
+  assert 'pip install .' in message
+  assert '\n' not in message
