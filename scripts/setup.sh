@@ -2,10 +2,10 @@
 # Makes one of the two environments in this checkout, or finds it up to date.
 #
 #   scripts/setup.sh full   .venv: Python 3.10 with Acme, Reverb, Launchpad
-#   scripts/setup.sh core   .venv-core: Python 3.12 or 3.13 with the newest JAX;
-#                           exits with 3 where no such Python can be had
+#   scripts/setup.sh core   .venv-core: Python 3.12 or 3.13 with the newest JAX
 #
-# PYTHON=/path/to/python names the interpreter instead of letting it be found.
+# Exits with 3 where no such Python is there or can be had, with 1 on any other
+# failure. BT_ACME_PYTHON=/path/to/python names an interpreter to look at first.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 unset PYTHONHOME PYTHONPATH
@@ -24,7 +24,6 @@ say() { echo "setup: $*" >&2; }
 
 fail() {
   say "$*"
-  [ "$environment" = full ] || exit 3
   exit 1
 }
 
@@ -47,6 +46,7 @@ print(getattr(sys, "_base_executable", sys.executable))' \
 }
 
 candidates() {  # version
+  if [ -n "${BT_ACME_PYTHON:-}" ]; then echo "$BT_ACME_PYTHON"; fi
   type -ap "python$1" || true
   ls -d "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1"*/bin/python"$1" \
     "$tools/python"/*/bin/python"$1" 2>/dev/null || true
@@ -107,18 +107,12 @@ fetch_python() {
   say "fetching Python $version"
   UV_PYTHON_INSTALL_DIR=$tools/python "$uv" python install "$version" \
     >>"$log" 2>&1 ||
-    fail "no Python $version on this machine, and it could not be downloaded" \
-      "(why: ${log#"$PWD"/}). Install Python $version, or name one with" \
-      'PYTHON=/path/to/python, and run this again.'
+    fail "no complete Python $version on this machine, and it could not be" \
+      "downloaded (why: ${log#"$PWD"/}). Install one, or name one with" \
+      'BT_ACME_PYTHON=/path/to/python, and run this again.'
 }
 
 choose_python() {
-  if [ -n "${PYTHON:-}" ]; then
-    local version
-    for version in $versions; do usable "$version" "$PYTHON" && return; done
-    fail "PYTHON=$PYTHON is not a complete Python ${versions// / or }" \
-      "(why: ${log#"$PWD"/})."
-  fi
   find_python && return
   complete_python
   find_python && return
@@ -142,7 +136,7 @@ if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && runs; then exit 0; fi
 : >"$log"
 # No stamp: the last attempt was cut short, so start again.
 if [ ! -e "$stamp" ] || ! runs; then
-  python=$(choose_python)
+  python=$(choose_python) || exit 3
   say "making $venv with $python"
   rm -rf "$venv"
   "$python" -m venv "$venv" >>"$log" 2>&1 ||

@@ -1,9 +1,12 @@
 """dm-acme beside today's JAX, rlax beside TensorFlow, each in a new process."""
 
+import ctypes
 import subprocess
 import sys
 
 import pytest
+
+from bt_acme import compat
 
 pytest.importorskip('acme', reason='the full stack is for Python 3.10')
 
@@ -95,3 +98,39 @@ assert jax.tree_unflatten(structure, leaves) == {'a': 1, 'b': 2}
 def test_without_the_package_dm_acme_does_not_import():
   # Were this to pass, `compat.py` could go.
   assert _run('import acme.agents.jax.r2d2').returncode != 0
+
+
+@pytest.fixture
+def libraries(monkeypatch):
+  """Sets the paths under which a shared library can be loaded."""
+
+  def set_libraries(paths):
+    loaded = []
+
+    def load(path):
+      if path not in paths:
+        raise OSError(f'{path}: cannot open shared object file')
+      loaded.append(path)
+
+    monkeypatch.setattr(ctypes, 'CDLL', load)
+    return loaded
+
+  monkeypatch.setattr(sys, 'base_prefix', '/python')
+  return set_libraries
+
+
+_LIBPYTHON = f'libpython3.{sys.version_info.minor}.so.1.0'
+
+
+@pytest.mark.parametrize('path', [_LIBPYTHON, f'/python/lib/{_LIBPYTHON}'])
+def test_libpython_is_loaded_from_where_it_is(libraries, path):
+  loaded = libraries([path])
+  compat.load_libpython()
+  assert loaded == [path]
+
+
+def test_a_missing_libpython_is_an_error_with_the_way_out(libraries):
+  libraries([])
+  with pytest.raises(ImportError, match='apt-get install libpython3') as error:
+    compat.load_libpython()
+  assert '\n' not in str(error.value)
