@@ -1,0 +1,77 @@
+"""Environments by name, as `dm_env`.
+
+A name is an Atari game ('montezuma_revenge'), a game with another reward
+('hero:miners_easy'), a MiniGrid id ('MiniGrid-DoorKey-8x8-v0'), or one whose
+layout is the same in each episode ('MiniGrid-FourRooms-v0:fixed=3' has layout
+3, ':fixed' layout 0).
+"""
+
+import difflib
+import functools
+import re
+from typing import Any, Callable
+
+import dm_env
+
+_MINIGRID = 'MiniGrid-'
+_FIXED_LAYOUT = re.compile(r'(?P<name>.*):fixed(=(?P<layout>\d{1,9}))?')
+
+
+def make(name: str, *, seed: int, **options: Any) -> dm_env.Environment:
+  """Makes an environment.
+
+  Args:
+    name: as the module says.
+    seed: the same seed and actions give the same episodes.
+    **options: further arguments of `atari.Atari` or `minigrid.MiniGrid`.
+
+  Raises:
+    ValueError: if no environment has that name.
+  """
+  return _constructor(name)(seed=seed, **options)
+
+
+def validate(name: str) -> None:
+  """Raises ValueError if no environment has that name; starts none."""
+  _constructor(name)
+
+
+def _constructor(name: str) -> Callable[..., dm_env.Environment]:
+  # Each family loads its own packages: an actor pays for one.
+  if name.startswith(_MINIGRID):
+    from bt_acme.environments import minigrid
+
+    fixed = _FIXED_LAYOUT.fullmatch(name)
+    minigrid_name = fixed['name'] if fixed else name
+    if minigrid_name in minigrid.names():
+      layout_seed = int(fixed['layout'] or 0) if fixed else None
+      return functools.partial(
+        minigrid.MiniGrid, minigrid_name, layout_seed=layout_seed
+      )
+  else:
+    from bt_acme.environments import atari, tasks
+
+    if name in atari.ATARI_57:
+      return functools.partial(atari.Atari, name)
+    if name in tasks.TASKS:
+      task = tasks.TASKS[name]
+      return functools.partial(atari.Atari, task.game.name, task=task)
+  raise ValueError(_unknown(name))
+
+
+def _unknown(name: str) -> str:
+  """What to tell who asked for an environment that does not exist."""
+  from bt_acme.environments import atari, minigrid, tasks
+
+  known = {
+    known_name.lower(): known_name
+    for known_name in (*atari.ATARI_57, *tasks.TASKS, *minigrid.names())
+  }
+  matches = difflib.get_close_matches(name.lower(), known, cutoff=0.5)
+  nearest = ', '.join(repr(known[match]) for match in matches)
+  return (
+    f'environment {name!r} is unknown: '
+    + (f'did you mean {nearest}? ' if nearest else '')
+    + "Choose one of the Atari 57 in snake_case ('montezuma_revenge') or a "
+    "MiniGrid id ('MiniGrid-DoorKey-8x8-v0')."
+  )

@@ -1,0 +1,231 @@
+"""Atari 2600 games as `dm_env`, with the standard pre-processing.
+
+Every setting is Agent57's: all 18 actions, each repeated for 4 frames,
+grayscale 84x84 of the last two frames' maximum, 4 of them stacked, 1 to 30
+no-op frames at the start, no sticky actions, raw rewards, no life-loss
+terminals. Sources: Kapturowski et al. 2019 (R2D2); Badia et al. 2020 (NGU),
+Table 8. Observations are those of ale-py's `AtariVectorEnv`, but for the last
+one of an episode, where that one leaves frames of the step before in the pool.
+"""
+
+import collections
+from typing import Deque, Optional
+
+import ale_py
+import cv2
+import dm_env
+import numpy as np
+from ale_py import roms
+from dm_env import specs
+
+from bt_acme.environments import tasks
+
+ATARI_57 = (
+  'alien',
+  'amidar',
+  'assault',
+  'asterix',
+  'asteroids',
+  'atlantis',
+  'bank_heist',
+  'battle_zone',
+  'beam_rider',
+  'berzerk',
+  'bowling',
+  'boxing',
+  'breakout',
+  'centipede',
+  'chopper_command',
+  'crazy_climber',
+  'defender',
+  'demon_attack',
+  'double_dunk',
+  'enduro',
+  'fishing_derby',
+  'freeway',
+  'frostbite',
+  'gopher',
+  'gravitar',
+  'hero',
+  'ice_hockey',
+  'jamesbond',
+  'kangaroo',
+  'krull',
+  'kung_fu_master',
+  'montezuma_revenge',
+  'ms_pacman',
+  'name_this_game',
+  'phoenix',
+  'pitfall',
+  'pong',
+  'private_eye',
+  'qbert',
+  'riverraid',
+  'road_runner',
+  'robotank',
+  'seaquest',
+  'skiing',
+  'solaris',
+  'space_invaders',
+  'star_gunner',
+  'surround',
+  'tennis',
+  'time_pilot',
+  'tutankham',
+  'up_n_down',
+  'venture',
+  'video_pinball',
+  'wizard_of_wor',
+  'yars_revenge',
+  'zaxxon',
+)
+
+_SIDE = 84  # Pixels of an observation's height and width.
+
+
+class Atari(dm_env.Environment):
+  """One Atari game.
+
+  Game over has discount 0. At `max_frames` the discount stays 1, so that the
+  last observation is bootstrapped from. Rewards of the no-op frames are lost.
+  """
+
+  def __init__(
+    self,
+    game: str,
+    *,
+    seed: int,
+    task: Optional[tasks.Task] = None,
+    stack: int = 4,
+    action_repeat: int = 4,
+    max_noops: int = 30,
+    max_frames: int = 108_000,
+  ) -> None:
+    """Starts an emulator.
+
+    Args:
+      game: one of `ATARI_57`.
+      seed: of the number of no-ops and of the console.
+      task: rewards that replace the game's; none is the game's own.
+      stack: frames an observation has, the newest last. Those from before the
+        episode are zeros.
+      action_repeat: frames an action lasts.
+      max_noops: each episode draws 1 to so many no-op frames; 0 is none.
+      max_frames: frames after which an episode is cut off, its no-ops aside.
+
+    Raises:
+      ValueError: if the memory of the game is not laid out as `task` needs it.
+    """
+    self._rng = np.random.default_rng(seed)
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    self._ale = ale_py.ALEInterface()
+    self._ale.setFloat('repeat_action_probability', 0.0)
+    self._ale.setInt('random_seed', seed % 2**31)
+    self._ale.loadROM(str(roms.get_rom_path(game)))
+    self._actions = self._ale.getLegalActionSet()
+    self._task = task
+    if task is not None:
+      task.check(self._ale)
+    self._action_repeat = action_repeat
+    self._max_noops = max_noops
+    self._max_frames = max_frames
+    # The last two frames of a step, uint8 [2, rows, columns].
+    self._screens = np.zeros((2, *self._ale.getScreenDims()), np.uint8)
+    self._stack_size = stack
+    self._stack: Deque[np.ndarray] = collections.deque(maxlen=stack)
+    self._frames = 0
+    self._reset_next = True
+
+  @property
+  def frames(self) -> int:
+    """Frames since the episode's first observation."""
+    return self._frames
+
+  def reset(self) -> dm_env.TimeStep:
+    self._ale.reset_game()
+    if self._max_noops:
+      for _ in range(self._rng.integers(1, self._max_noops + 1)):
+        self._ale.act(ale_py.Action.NOOP)
+        if self._ale.game_over():
+          self._ale.reset_game()
+    self._frames = 0
+    self._reset_next = False
+    blank = np.zeros((_SIDE, _SIDE), np.uint8)
+    self._stack.extend(blank for _ in range(self._stack_size))
+    self._ale.getScreenGrayscale(self._screens[0])
+    return dm_env.restart(self._observe(self._screens[0]))
+
+  def step(self, action: int) -> dm_env.TimeStep:
+    if self._reset_next:
+      return self.reset()
+    if not 0 <= action < len(self._actions):
+      raise ValueError(
+        f'action {action} is out of range: there are {len(self._actions)}.'
+      )
+    reward = 0.0
+    seen = 0  # Frames of this step whose screen was read.
+    for repeat in range(self._action_repeat):
+      reward += self._act(self._actions[action])
+      game_over = self._ale.game_over()
+      self._reset_next = game_over or self._frames >= self._max_frames
+      if self._reset_next or repeat >= self._action_repeat - 2:
+        self._ale.getScreenGrayscale(self._screens[seen])
+        seen += 1
+      if self._reset_next:
+        break
+    return dm_env.TimeStep(
+      step_type=dm_env.StepType.LAST
+      if self._reset_next
+      else dm_env.StepType.MID,
+      reward=np.float32(reward),
+      discount=np.float32(not game_over),
+      observation=self._observe(
+        np.maximum(self._screens[0], self._screens[seen - 1])
+      ),
+    )
+
+  def observation_spec(self) -> specs.BoundedArray:
+    """Grayscale frames, uint8 [84, 84, stack], the newest last."""
+    return specs.BoundedArray(
+      (_SIDE, _SIDE, self._stack_size),
+      np.uint8,
+      minimum=0,
+      maximum=255,
+      name='observation',
+    )
+
+  def action_spec(self) -> specs.DiscreteArray:
+    return specs.DiscreteArray(
+      len(self._actions), dtype=np.int32, name='action'
+    )
+
+  def reward_spec(self) -> specs.Array:
+    return specs.Array((), np.float32, name='reward')
+
+  def discount_spec(self) -> specs.BoundedArray:
+    return specs.BoundedArray(
+      (), np.float32, minimum=0.0, maximum=1.0, name='discount'
+    )
+
+  def screen_rgb(self) -> np.ndarray:
+    """The screen as it is now, uint8 [rows, columns, 3], for videos."""
+    return self._ale.getScreenRGB()
+
+  def _act(self, action: ale_py.Action) -> float:
+    """Plays one frame and returns its reward."""
+    self._frames += 1
+    if self._task is None:
+      return self._ale.act(action)
+    ram_before = self._ale.getRAM()
+    reward = self._ale.act(action)
+    ram_after = self._ale.getRAM()
+    return self._task.reward(
+      tasks.Frame(self._frames, reward, ram_before, ram_after)
+    )
+
+  def _observe(self, screen: np.ndarray) -> np.ndarray:
+    """Puts a screen, uint8 [rows, columns], on the stack and returns that."""
+    self._stack.append(
+      cv2.resize(screen, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA)
+    )
+    return cv2.merge(self._stack).reshape(_SIDE, _SIDE, -1)

@@ -1,0 +1,226 @@
+"""Games with another reward: Ms Pacman's ghosts, Hero's miners.
+
+Each reward that a game pays on one frame is attributed to the events behind it,
+from its amount and from the console's memory; each event then pays what the
+task says. Source: Campos et al. 2021, App. C. Where each signal lies in memory
+was measured frame by frame on ale-py's ROMs, starting from AtariARI (Anand et
+al. 2019). Where the paper leaves it open, an energy pill is not a pac-dot, and
+a wall that falls to the laser is not a dynamited one: both pay 0.
+"""
+
+from typing import Callable, Dict, List, Mapping, NamedTuple, Tuple
+
+import ale_py
+import numpy as np
+
+Points = Dict[str, int]  # Events on one frame, and what the game pays for each.
+
+
+class Frame(NamedTuple):
+  """One frame of the emulator.
+
+  Attributes:
+    number: frames since the episode's first observation, this one included.
+    reward: the game's own, a difference of scores.
+    ram_before: uint8 [128], the console's memory before the frame.
+    ram_after: uint8 [128], the same after it.
+  """
+
+  number: int
+  reward: int
+  ram_before: np.ndarray
+  ram_after: np.ndarray
+
+
+class Game(NamedTuple):
+  """How to tell the events of a game apart.
+
+  Attributes:
+    name: the game's.
+    memory: index of each signal that tells them apart.
+    candidates: frame -> every set of events that the signals allow.
+    is_as_expected: emulator just reset -> whether the signals are where
+      `memory` says; plays some frames.
+  """
+
+  name: str
+  memory: Mapping[str, int]
+  candidates: Callable[[Frame], List[Points]]
+  is_as_expected: Callable[[ale_py.ALEInterface], bool]
+
+
+class Task(NamedTuple):
+  """A game, and what its events pay; those not named pay 0."""
+
+  game: Game
+  rewards: Mapping[str, float]
+
+  def check(self, ale: ale_py.ALEInterface) -> None:
+    """Raises ValueError if the game's memory is not laid out as expected.
+
+    Args:
+      ale: an emulator with the game loaded; has to be reset afterwards.
+    """
+    ale.reset_game()
+    if not self.game.is_as_expected(ale):
+      raise ValueError(
+        f'the ROM of {self.game.name!r} keeps its memory in another way than '
+        'the modified rewards need: install the pinned version of ale-py.'
+      )
+
+  def reward(self, frame: Frame) -> float:
+    """What the task pays for one frame."""
+    if not frame.reward:
+      return 0.0
+    return sum(
+      self.rewards.get(event, 0.0) for event in events(self.game, frame)
+    )
+
+
+def events(game: Game, frame: Frame) -> Tuple[str, ...]:
+  """Finds the events behind the reward of one frame.
+
+  Raises:
+    RuntimeError: if no set of events explains the reward, or more than one.
+  """
+  fitting = [
+    points
+    for points in game.candidates(frame)
+    if sum(points.values()) == frame.reward
+  ]
+  if len(fitting) != 1:
+    memory = ', '.join(
+      f'{signal} [{i}] {frame.ram_before[i]} -> {frame.ram_after[i]}'
+      for signal, i in game.memory.items()
+    )
+    raise RuntimeError(
+      f'{game.name}: {len(fitting)} explanations for the reward '
+      f'{frame.reward} on frame {frame.number}; memory: {memory}.'
+    )
+  return tuple(fitting[0])
+
+
+def _signals(memory: Mapping[str, int], ram: np.ndarray) -> Dict[str, int]:
+  """Value of each signal in uint8 [128]."""
+  return {signal: int(ram[i]) for signal, i in memory.items()}
+
+
+_MS_PACMAN_MEMORY = {
+  'fruit_x': 11,  # 0 where no fruit is out.
+  'frightened': 116,  # Low 6 bits: the time left; high 2: ghosts eaten in it.
+  'eaten': 119,  # Dots and pills.
+  'score': 120,  # Its last two digits.
+  'fruit': 123,  # High nibble: which one.
+}
+_GHOSTS = {'ghost_1': 200, 'ghost_2': 400, 'ghost_3': 800, 'ghost_4': 1600}
+_FRUITS = {
+  'cherry': 100,
+  'strawberry': 200,
+  'orange': 500,
+  'pretzel': 700,
+  'apple': 1000,
+  'pear': 2000,
+  'banana': 5000,
+}
+
+
+def _ms_pacman_candidates(frame: Frame) -> List[Points]:
+  """A dot or a pill, a ghost, a fruit: each may be there or not."""
+  before = _signals(_MS_PACMAN_MEMORY, frame.ram_before)
+  after = _signals(_MS_PACMAN_MEMORY, frame.ram_after)
+  fruits: List[Points] = [{}]
+  if before['fruit_x'] and not after['fruit_x']:
+    kind = before['fruit'] >> 4
+    fruits += [{name: _FRUITS[name]} for name in list(_FRUITS)[kind : kind + 1]]
+  ghosts: List[Points] = [{}]
+  if before['frightened'] & 63:
+    name = list(_GHOSTS)[before['frightened'] >> 6]
+    ghosts.append({name: _GHOSTS[name]})
+  # A pill starts the count of ghosts anew.
+  first_ghosts = [{}, {'ghost_1': _GHOSTS['ghost_1']}]
+  return [
+    {**food, **ghost, **fruit}
+    for food, eatable in (
+      ({}, ghosts),
+      ({'dot': 10}, ghosts),
+      ({'pill': 50}, first_ghosts),
+    )
+    for ghost in eatable
+    for fruit in fruits
+  ]
+
+
+def _ms_pacman_is_as_expected(ale: ale_py.ALEInterface) -> bool:
+  """The first dot to the left of the start moves its signals, and only them."""
+  for _ in range(400):  # The tune alone takes 268.
+    ram_before = ale.getRAM()
+    reward = ale.act(ale_py.Action.LEFT)
+    if reward:
+      before = _signals(_MS_PACMAN_MEMORY, ram_before)
+      after = _signals(_MS_PACMAN_MEMORY, ale.getRAM())
+      moved = {
+        name: after[name] for name in after if after[name] != before[name]
+      }
+      return reward == 10 and moved == {'eaten': 1, 'score': 0x10}
+  return False
+
+
+MS_PACMAN = Game(
+  'ms_pacman',
+  _MS_PACMAN_MEMORY,
+  _ms_pacman_candidates,
+  _ms_pacman_is_as_expected,
+)
+
+
+_HERO_MEMORY = {
+  'power': 43,
+  'dynamite': 50,  # Sticks left.
+  'lives': 51,
+  'score': 57,  # Its last two digits.
+  'bonus': 114,  # 255 from the rescue to the end of the count, else 0.
+  'level': 117,
+}
+
+
+def _hero_candidates(frame: Frame) -> List[Points]:
+  """A rescue, a dynamited wall, a creature; or the bonus behind a rescue."""
+  before = _signals(_HERO_MEMORY, frame.ram_before)
+  after = _signals(_HERO_MEMORY, frame.ram_after)
+  if before['bonus'] == 255:
+    return [{'bonus': frame.reward}]
+  # The bonus pays 1000 and 50 as well: amounts alone do not tell.
+  rescue = {'rescue': 1000} if after['bonus'] == 255 else {}
+  walls: List[Points] = [{}]
+  if after['dynamite'] == before['dynamite'] - 1:
+    walls.append({'wall': 75})
+  return [
+    {**rescue, **wall, **creature}
+    for wall in walls
+    for creature in ({}, {'creature': 50})
+  ]
+
+
+def _hero_is_as_expected(ale: ale_py.ALEInterface) -> bool:
+  """The power is full at the start, and one stick of dynamite can be laid."""
+  for number in range(250):
+    ale.act(ale_py.Action.DOWN if number >= 150 else ale_py.Action.NOOP)
+  return _signals(_HERO_MEMORY, ale.getRAM()) == {
+    'power': 80,
+    'dynamite': 5,
+    'lives': ale.lives(),
+    'score': 0,
+    'bonus': 0,
+    'level': 0,
+  }
+
+
+HERO = Game('hero', _HERO_MEMORY, _hero_candidates, _hero_is_as_expected)
+
+# Campos et al. 2021, App. C, by the environment's name.
+TASKS = {
+  'ms_pacman:ghosts_easy': Task(MS_PACMAN, _GHOSTS),
+  'ms_pacman:ghosts_hard': Task(MS_PACMAN, {**_GHOSTS, 'dot': -10}),
+  'hero:miners_easy': Task(HERO, {'rescue': 1000}),
+  'hero:miners_hard': Task(HERO, {'rescue': 1000, 'wall': -300}),
+}

@@ -1,0 +1,94 @@
+"""Many environments stepped together in one process."""
+
+from typing import NamedTuple, Sequence
+
+import dm_env
+import numpy as np
+
+
+class VectorStep(NamedTuple):
+  """One step of N environments, as `dm_env` gives it; all arrays are new.
+
+  After `is_last` the next step starts an episode and ignores the action: it is
+  `is_first`, with reward 0 and discount 1 for want of any.
+
+  Attributes:
+    observation: [N, ...], of the environments' own dtype.
+    reward: float32 [N].
+    discount: float32 [N], 0 at a terminal.
+    is_first: bool [N].
+    is_last: bool [N].
+  """
+
+  observation: np.ndarray
+  reward: np.ndarray
+  discount: np.ndarray
+  is_first: np.ndarray
+  is_last: np.ndarray
+
+
+class VectorEnvironment:
+  """Steps N environments, one after the other.
+
+  Attributes:
+    environments: the N environments.
+  """
+
+  def __init__(self, environments: Sequence[dm_env.Environment]) -> None:
+    """Takes the environments over.
+
+    Args:
+      environments: at least one; all of one observation and action spec.
+
+    Raises:
+      ValueError: if their specs differ.
+    """
+    self.environments = tuple(environments)
+    for spec in ('observation_spec', 'action_spec'):
+      first, *others = (getattr(e, spec)() for e in self.environments)
+      for other in others:
+        if other != first:
+          raise ValueError(
+            f'environments of one vector differ in {spec}: {first} and {other}.'
+          )
+
+  def __len__(self) -> int:
+    return len(self.environments)
+
+  def reset(self) -> VectorStep:
+    """Starts an episode in every environment."""
+    return _batch([environment.reset() for environment in self.environments])
+
+  def step(self, actions: Sequence[int]) -> VectorStep:
+    """Takes one action, [N], in each environment."""
+    return _batch(
+      [
+        environment.step(action)
+        for environment, action in zip(self.environments, actions, strict=True)
+      ]
+    )
+
+  def observation_spec(self) -> dm_env.specs.Array:
+    """Of one environment."""
+    return self.environments[0].observation_spec()
+
+  def action_spec(self) -> dm_env.specs.Array:
+    """Of one environment."""
+    return self.environments[0].action_spec()
+
+  def close(self) -> None:
+    for environment in self.environments:
+      environment.close()
+
+
+def _batch(steps: Sequence[dm_env.TimeStep]) -> VectorStep:
+  return VectorStep(
+    observation=np.stack([step.observation for step in steps]),
+    reward=np.array([step.reward or 0.0 for step in steps], np.float32),
+    discount=np.array(
+      [1.0 if step.discount is None else step.discount for step in steps],
+      np.float32,
+    ),
+    is_first=np.array([step.first() for step in steps]),
+    is_last=np.array([step.last() for step in steps]),
+  )
