@@ -12,9 +12,15 @@ import re
 from typing import Any, Callable
 
 import dm_env
+import numpy as np
 
 _MINIGRID = 'MiniGrid-'
 _FIXED_LAYOUT = re.compile(r'(?P<name>.*):fixed(=(?P<layout>\d{1,9}))?')
+
+
+def seed_of(seed: int, index: int) -> int:
+  """Seed of environment `index` of a run: the streams do not overlap."""
+  return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
 
 
 def make(name: str, *, seed: int, **options: Any) -> dm_env.Environment:

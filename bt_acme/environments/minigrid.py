@@ -59,9 +59,8 @@ class MiniGrid(dm_env.Environment):
     """
     spec: Any = registration.registry[name]
     # Without gymnasium's wrappers: their checks cost time at every step.
-    self._env: Any = registration.load_env_creator(spec.entry_point)(
-      **spec.kwargs
-    )
+    create: Any = registration.load_env_creator(spec.entry_point)
+    self._env = create(**spec.kwargs)
     self._env.gen_obs = lambda: {'image': view(self._env)}
     self._next_seed: Optional[int] = (
       seed if layout_seed is None else layout_seed

@@ -1,0 +1,185 @@
+"""Atari as dm_env: pre-processing, seeds, ends of episodes."""
+
+import numpy as np
+import pytest
+from ale_py import roms, vector_env
+
+from bt_acme.environments import atari
+
+_NOOP, _FIRE = 0, 1
+
+
+def _play(environment, actions):
+  return [environment.reset(), *(environment.step(a) for a in actions)]
+
+
+def _is_same(one, other):
+  return (
+    one.step_type == other.step_type
+    and one.reward == other.reward
+    and one.discount == other.discount
+    and np.array_equal(one.observation, other.observation)
+  )
+
+
+def test_all_57_games_have_a_rom():
+  assert len(set(atari.ATARI_57)) == 57
+  for game in atari.ATARI_57:
+    assert roms.get_rom_path(game).is_file(), game
+
+
+@pytest.mark.parametrize('game', ['breakout', 'montezuma_revenge', 'ms_pacman'])
+def test_episodes_are_those_of_the_vector_environment(game):
+  settings = {'num_envs': 1, 'noop_max': 0, 'use_fire_reset': False}
+  expected = vector_env.AtariVectorEnv(
+    game,
+    **settings,
+    full_action_space=True,
+    reward_clipping=False,
+    max_num_frames_per_episode=1_200,
+  )
+  environment = atari.Atari(game, seed=0, max_noops=0, max_frames=1_200)
+  rng = np.random.default_rng(1)
+  timestep = environment.reset()
+  observation, _ = expected.reset(seed=0)
+  episodes = 0
+  for _ in range(500):
+    if timestep.last():
+      episodes += 1  # There it pools frames of the step before.
+    else:
+      np.testing.assert_array_equal(
+        timestep.observation, observation[0].transpose(1, 2, 0)
+      )
+    action = rng.integers(18)
+    timestep = environment.step(action)
+    observation, reward, terminated, truncated, _ = expected.step(
+      np.array([action])
+    )
+    assert timestep.last() == (terminated[0] or truncated[0])
+    if not timestep.first():
+      assert timestep.reward == reward[0]
+      assert timestep.discount == (0 if terminated[0] else 1)
+  assert episodes > 0
+
+
+def test_the_stack_starts_with_zeros_and_shifts():
+  environment = atari.Atari('pong', seed=0)
+  timesteps = _play(environment, [_FIRE, 2, 3, 4, 5, 2])
+  first = timesteps[0].observation
+  assert not first[..., :3].any() and first[..., 3].any()
+  for before, after in zip(timesteps, timesteps[1:], strict=False):
+    np.testing.assert_array_equal(
+      before.observation[..., 1:], after.observation[..., :-1]
+    )
+  environment.reset()
+  assert not environment.reset().observation[..., :3].any()
+
+
+@pytest.mark.parametrize('stack', [1, 2])
+def test_a_stack_holds_the_newest_frames(stack):
+  actions = [2, 3, 4, 5]
+  expected = _play(atari.Atari('pong', seed=0), actions)
+  actual = _play(atari.Atari('pong', seed=0, stack=stack), actions)
+  for one, other in zip(actual, expected, strict=True):
+    assert one.observation.shape == (84, 84, stack)
+    np.testing.assert_array_equal(
+      one.observation, other.observation[..., -stack:]
+    )
+
+
+def test_the_last_two_frames_are_pooled():
+  environment = atari.Atari('space_invaders', seed=0, max_noops=0)
+  single = atari.Atari(
+    'space_invaders', seed=0, max_noops=0, action_repeat=1, stack=1
+  )
+  environment.reset()
+  single.reset()
+  blinks = 0
+  for _ in range(120):
+    timestep = environment.step(_FIRE)
+    *_, third, fourth = [single.step(_FIRE).observation for _ in range(4)]
+    pooled = timestep.observation[..., -1:].astype(int)
+    # Scaled down after pooling, it may exceed both; by rounding, fall 1 below.
+    assert (pooled + 1 >= np.maximum(third, fourth)).all()
+    blinks += (third != fourth).any()
+  assert blinks > 10
+
+
+@pytest.mark.parametrize(
+  'options, low, high', [({}, 1, 30), ({'max_noops': 2}, 1, 2)]
+)
+def test_no_ops_are_1_to_max_noops_and_drawn_anew(options, low, high):
+  environment = atari.Atari('pong', seed=0, **options)
+  counts = set()
+  for _ in range(40):
+    environment.reset()
+    counts.add(environment._ale.getEpisodeFrameNumber())
+  assert counts <= set(range(low, high + 1))
+  assert len(counts) > high / 2
+
+
+@pytest.mark.parametrize('game', ['montezuma_revenge', 'space_invaders'])
+def test_the_same_seed_and_actions_make_the_same_episodes(game):
+  rng = np.random.default_rng(0)
+  actions = rng.integers(18, size=150)
+  one, same, other = (
+    _play(atari.Atari(game, seed=seed, max_frames=200), actions)
+    for seed in (3, 3, 4)
+  )
+  assert sum(timestep.first() for timestep in one) > 2
+  assert all(map(_is_same, one, same))
+  assert not all(map(_is_same, one, other))
+
+
+def test_the_frame_limit_cuts_off_with_discount_1():
+  environment = atari.Atari('pong', seed=0, max_frames=42)
+  timesteps = _play(environment, [_NOOP] * 11)
+  assert all(timestep.mid() for timestep in timesteps[1:-1])
+  assert timesteps[-1].last() and timesteps[-1].discount == 1
+  assert environment.frames == 42  # The last action lasted two frames.
+  assert environment.step(_NOOP).first()
+  assert environment.frames == 0
+
+
+def test_game_over_has_discount_0_and_a_lost_life_has_not():
+  environment = atari.Atari('breakout', seed=0)
+  timesteps = _play(environment, [_FIRE, _NOOP] * 400)
+  lasts = [timestep for timestep in timesteps if timestep.last()]
+  assert len(lasts) > 1
+  assert all(timestep.discount == 0 for timestep in lasts)
+  lengths = np.diff([i for i, t in enumerate(timesteps) if t.last()])
+  assert (lengths > 60).all()  # Five lives, each longer than 12 steps.
+  assert all(timestep.discount == 1 for timestep in timesteps if timestep.mid())
+
+
+def test_rewards_are_raw_scores():
+  environment = atari.Atari('space_invaders', seed=0)
+  rng = np.random.default_rng(0)
+  timesteps = _play(environment, rng.choice([1, 3, 4, 11, 12], size=400))
+  rewards = {float(t.reward) for t in timesteps if not t.first()}
+  assert max(rewards) > 1 and rewards & {5.0, 10.0, 15.0, 20.0}
+
+
+@pytest.mark.parametrize('action', [-1, 18])
+def test_actions_out_of_range_are_refused(action):
+  environment = atari.Atari('pong', seed=0)
+  environment.reset()
+  with pytest.raises(ValueError, match=f'action {action} is out of range'):
+    environment.step(action)
+
+
+def test_observations_are_not_written_to_later():
+  environment = atari.Atari('pong', seed=0)
+  timesteps = _play(environment, [2, 3, 4])
+  kept = [timestep.observation.copy() for timestep in timesteps]
+  _play(environment, [2, 3, 4])
+  for timestep, copy in zip(timesteps, kept, strict=True):
+    np.testing.assert_array_equal(timestep.observation, copy)
+
+
+def test_the_screen_for_videos():
+  environment = atari.Atari('pong', seed=0)
+  environment.reset()
+  screen = environment.screen_rgb()
+  assert screen.shape == (210, 160, 3) and screen.dtype == np.uint8
+  assert len(np.unique(screen.reshape(-1, 3), axis=0)) > 1

@@ -1,0 +1,89 @@
+"""Environments are found by name, and a wrong name is told what is near."""
+
+import subprocess
+import sys
+
+import dm_env
+import pytest
+
+from bt_acme import environments
+from bt_acme.environments import atari, minigrid
+
+
+@pytest.mark.parametrize(
+  'name, shape, num_actions',
+  [
+    ('pong', (84, 84, 4), 18),
+    ('ms_pacman', (84, 84, 4), 18),
+    ('hero:miners_hard', (84, 84, 4), 18),
+    ('MiniGrid-DoorKey-8x8-v0', (7, 7, 3), 7),
+    ('MiniGrid-MultiRoom-N4-S5-v0:fixed=3', (7, 7, 3), 7),
+  ],
+)
+def test_environments_start_step_and_keep_to_their_specs(
+  name, shape, num_actions
+):
+  environments.validate(name)
+  environment = environments.make(name, seed=1)
+  assert isinstance(environment, dm_env.Environment)
+  assert environment.observation_spec().shape == shape
+  assert environment.action_spec().num_values == num_actions
+  timestep = environment.reset()
+  assert timestep.first()
+  for action in range(num_actions):
+    environment.observation_spec().validate(timestep.observation)
+    timestep = environment.step(action)
+    environment.reward_spec().validate(timestep.reward)
+    environment.discount_spec().validate(timestep.discount)
+
+
+def test_options_reach_the_environment():
+  environment = environments.make('pong', seed=0, stack=1)
+  assert environment.observation_spec().shape == (84, 84, 1)
+
+
+@pytest.mark.parametrize(
+  'name, nearest',
+  [
+    ('montezumas_revenge', 'montezuma_revenge'),
+    ('MsPacman', 'ms_pacman'),
+    ('ms_pacman:ghost_easy', 'ms_pacman:ghosts_easy'),
+    ('pong:ghosts_easy', 'ms_pacman:ghosts_easy'),
+    ('adventure', 'venture'),  # Among the ROMs, but not among the 57.
+    ('MiniGrid-DoorKey-9x9-v0', 'MiniGrid-DoorKey-8x8-v0'),
+    ('MiniGrid-FourRooms-v0:fixed=one', 'MiniGrid-FourRooms-v0'),
+    ('MiniGrid-WFC-MazeSimple-v0', 'MiniGrid-'),
+  ],
+)
+@pytest.mark.parametrize(
+  'use', [environments.validate, lambda name: environments.make(name, seed=0)]
+)
+def test_unknown_names_are_told_the_nearest(use, name, nearest):
+  with pytest.raises(ValueError) as error:
+    use(name)
+  message = str(error.value)
+  assert f'environment {name!r} is unknown' in message
+  assert f"'{nearest}" in message.split('?')[0]
+  assert '\n' not in message
+
+
+def test_names_without_a_neighbor_are_unknown_too():
+  with pytest.raises(ValueError, match="environment '' is unknown: Choose"):
+    environments.validate('')
+
+
+def test_every_name_is_valid():
+  for name in (*atari.ATARI_57, *minigrid.names()):
+    environments.validate(name)
+
+
+@pytest.mark.parametrize('name', ['pong', 'MiniGrid-Empty-5x5-v0'])
+def test_environments_print_nothing(name):
+  program = (
+    'from bt_acme import environments; '
+    f'environments.make({name!r}, seed=0).reset()'
+  )
+  result = subprocess.run(
+    [sys.executable, '-c', program], capture_output=True, text=True, check=True
+  )
+  assert result.stdout + result.stderr == ''

@@ -1,0 +1,131 @@
+"""MiniGrid through dm_env is MiniGrid, only faster."""
+
+import gymnasium
+import numpy as np
+import pytest
+from minigrid import minigrid_env
+
+from bt_acme.environments import minigrid
+
+
+def _play(environment, actions):
+  return [environment.reset(), *(environment.step(a) for a in actions)]
+
+
+def _grid(environment):
+  return environment.render_rgb(tile_size=8)
+
+
+@pytest.mark.parametrize(
+  'name',
+  [
+    'MiniGrid-DoorKey-8x8-v0',
+    'MiniGrid-Dynamic-Obstacles-6x6-v0',
+    'MiniGrid-KeyCorridorS3R2-v0',
+    'MiniGrid-LavaGapS7-v0',
+    'MiniGrid-MemoryS7-v0',
+    'MiniGrid-MultiRoom-N4-S5-v1',
+    'MiniGrid-ObstructedMaze-1Dlhb-v0',
+    'MiniGrid-RedBlueDoors-8x8-v0',
+  ],
+)
+def test_episodes_are_those_of_gymnasium(name):
+  expected = gymnasium.make(name)
+  environment = minigrid.MiniGrid(name, seed=3)
+  observation, _ = expected.reset(seed=3)
+  timestep = environment.reset()
+  rng = np.random.default_rng(0)
+  episodes = 0
+  for _ in range(600):
+    assert timestep.observation.dtype == np.uint8
+    np.testing.assert_array_equal(timestep.observation, observation['image'])
+    assert environment.agent_cell() == tuple(expected.unwrapped.agent_pos)
+    if timestep.last():
+      episodes += 1
+      timestep, (observation, _) = environment.step(0), expected.reset()
+      assert timestep.first()
+      continue
+    action = rng.integers(environment.action_spec().num_values)
+    timestep = environment.step(action)
+    observation, reward, terminated, truncated, _ = expected.step(action)
+    assert timestep.reward == np.float32(reward)
+    assert timestep.last() == (terminated or truncated)
+    assert timestep.discount == (0 if terminated else 1)
+  assert episodes > 0 or expected.unwrapped.max_steps > 600
+
+
+def test_every_environment_shows_what_minigrid_shows():
+  rng = np.random.default_rng(0)
+  for name in minigrid.names():
+    environment = minigrid.MiniGrid(name, seed=1)
+    environment.reset()
+    num_actions = environment.action_spec().num_values
+    for _ in range(10):
+      timestep = environment.step(rng.integers(num_actions))
+      expected = minigrid_env.MiniGridEnv.gen_obs(environment._env)['image']
+      np.testing.assert_array_equal(timestep.observation, expected, name)
+
+
+def test_reward_at_the_goal_ends_the_episode_with_discount_0():
+  environment = minigrid.MiniGrid('MiniGrid-Empty-5x5-v0', seed=0)
+  forward, right = 2, 1
+  path = (forward, forward, right, forward, forward)
+  *before, last = _play(environment, path)
+  assert not any(timestep.last() for timestep in before)
+  assert [float(timestep.reward) for timestep in before[1:]] == [0.0] * 4
+  assert last.last() and last.discount == 0
+  assert last.reward == np.float32(1 - 0.9 * 5 / 100)
+  assert environment.agent_cell() == (3, 3)
+
+
+def test_the_time_limit_keeps_discount_1():
+  environment = minigrid.MiniGrid('MiniGrid-Empty-5x5-v0', seed=0)
+  timesteps = _play(environment, [0] * 100)
+  assert all(timestep.mid() for timestep in timesteps[1:-1])
+  assert timesteps[-1].last() and timesteps[-1].discount == 1
+  assert environment.step(0).first()
+
+
+def test_seeds_make_the_stream_of_layouts():
+  layouts = {}
+  for copy, seed in (('first', 5), ('second', 5), ('other', 6)):
+    environment = minigrid.MiniGrid('MiniGrid-MultiRoom-N4-S5-v1', seed=seed)
+    grids = []
+    for _ in range(3):
+      environment.reset()
+      grids.append(_grid(environment))
+    layouts[copy] = np.stack(grids)
+  np.testing.assert_array_equal(layouts['first'], layouts['second'])
+  assert not np.array_equal(layouts['first'], layouts['other'])
+  assert not np.array_equal(layouts['first'][0], layouts['first'][1])
+
+
+def test_a_fixed_layout_stays():
+  name = 'MiniGrid-MultiRoom-N4-S5-v1'
+  grids = {}
+  for seed, layout_seed in ((0, 3), (1, 3), (0, 4)):
+    environment = minigrid.MiniGrid(name, seed=seed, layout_seed=layout_seed)
+    environment.reset()
+    grids[seed, layout_seed] = _grid(environment)
+    environment.step(0)
+    environment.reset()
+    np.testing.assert_array_equal(_grid(environment), grids[seed, layout_seed])
+  np.testing.assert_array_equal(grids[0, 3], grids[1, 3])
+  assert not np.array_equal(grids[0, 3], grids[0, 4])
+
+
+def test_observations_are_not_written_to_later():
+  environment = minigrid.MiniGrid('MiniGrid-DoorKey-5x5-v0', seed=0)
+  timesteps = _play(environment, [0, 1, 2, 0, 2])
+  kept = [timestep.observation.copy() for timestep in timesteps]
+  environment.reset()
+  for timestep, copy in zip(timesteps, kept, strict=True):
+    np.testing.assert_array_equal(timestep.observation, copy)
+
+
+def test_grid_size_and_picture():
+  environment = minigrid.MiniGrid('MiniGrid-Empty-6x6-v0', seed=0)
+  environment.reset()
+  assert environment.grid_size() == (6, 6)
+  picture = environment.render_rgb(tile_size=8)
+  assert picture.shape == (48, 48, 3) and picture.dtype == np.uint8

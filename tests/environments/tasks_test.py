@@ -1,0 +1,274 @@
+"""Every reward of the games behind the modified tasks has one explanation."""
+
+import collections
+
+import ale_py
+import numpy as np
+import pytest
+from ale_py import roms
+
+from bt_acme import environments
+from bt_acme.environments import tasks
+
+_GAMES = (tasks.MS_PACMAN, tasks.HERO)
+
+
+def _emulator(name, seed=0):
+  ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+  ale = ale_py.ALEInterface()
+  ale.setFloat('repeat_action_probability', 0.0)
+  ale.setInt('random_seed', seed)
+  ale.loadROM(str(roms.get_rom_path(name)))
+  return ale
+
+
+def _prolong_fright(ale, rng):
+  """Ms Pacman: a pill works for longer."""
+  frightened = tasks.MS_PACMAN.memory['frightened']
+  value = int(ale.getRAM()[frightened])
+  if value & 63 and rng.random() < 0.02:
+    ale.setRAM(frightened, value | 62)
+
+
+def _move_ghost(ale, rng):
+  """Ms Pacman: puts a frightened ghost on the player."""
+  ram = ale.getRAM()
+  ghost = int(rng.integers(4))
+  if ram[1 + ghost] & 0x80 and rng.random() < 0.05:
+    for ghosts, player in ((6, 10), (12, 16)):  # Columns, then rows.
+      ale.setRAM(ghosts + ghost, int(ram[player]))
+
+
+def _change_fruit(ale, rng):
+  """Ms Pacman: a fruit that is out becomes one of the seven."""
+  ram = ale.getRAM()
+  if ram[tasks.MS_PACMAN.memory['fruit_x']] and rng.random() < 0.1:
+    fruit = tasks.MS_PACMAN.memory['fruit']
+    ale.setRAM(fruit, int(rng.integers(7)) << 4 | int(ram[fruit]) & 15)
+
+
+def _random_play(game, frames, *, seed, interventions=()):
+  """Plays, holding random actions for random times; returns rewarded frames."""
+  ale = _emulator(game.name, seed)
+  rng = np.random.default_rng(seed)
+  ale.reset_game()
+  actions = ale.getLegalActionSet()
+  rewarded = []
+  held = 0
+  for number in range(frames):
+    if not held:
+      action, held = rng.choice(actions), rng.integers(1, 40)
+    held -= 1
+    for intervene in interventions:
+      intervene(ale, rng)
+    ram_before = ale.getRAM()
+    reward = ale.act(ale_py.Action(action))
+    if reward:
+      rewarded.append(tasks.Frame(number, reward, ram_before, ale.getRAM()))
+    if ale.game_over():
+      ale.reset_game()
+      held = 0
+  return rewarded
+
+
+def _count(game, rewarded):
+  return collections.Counter(
+    event for frame in rewarded for event in tasks.events(game, frame)
+  )
+
+
+@pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
+def test_every_reward_of_random_play_is_attributed(game):
+  rewarded = _random_play(game, 12_000, seed=0)
+  counts = _count(game, rewarded)
+  expected = {
+    'ms_pacman': {'dot', 'pill', 'ghost_1'},
+    'hero': {'wall', 'rescue'},
+  }
+  assert expected[game.name] <= set(counts), counts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
+def test_every_reward_of_long_random_play_is_attributed(game):
+  interventions = (
+    (_prolong_fright, _move_ghost, _change_fruit)
+    if game is tasks.MS_PACMAN
+    else ()
+  )
+  counts = collections.Counter()
+  for seed in range(12):
+    for chosen in {(), interventions}:
+      rewarded = _random_play(game, 20_000, seed=seed, interventions=chosen)
+      counts += _count(game, rewarded)
+  expected = {
+    'ms_pacman': {'dot', 'pill', *tasks.TASKS['ms_pacman:ghosts_easy'].rewards},
+    'hero': {'rescue', 'wall', 'creature', 'bonus'},
+  }
+  print(game.name, dict(counts))
+  assert expected[game.name] <= set(counts), counts
+
+
+def test_forced_ghosts_and_fruits_are_attributed():
+  rewarded = _random_play(
+    tasks.MS_PACMAN,
+    6_000,
+    seed=4,
+    interventions=(_prolong_fright, _move_ghost, _change_fruit),
+  )
+  counts = _count(tasks.MS_PACMAN, rewarded)
+  assert {'ghost_1', 'ghost_2', 'ghost_3', 'ghost_4'} <= set(counts), counts
+
+
+def test_the_counter_of_dots_agrees_with_attribution():
+  eaten = tasks.MS_PACMAN.memory['eaten']
+  rewarded = _random_play(tasks.MS_PACMAN, 5_000, seed=2)
+  assert len(rewarded) > 20
+  for frame in rewarded:
+    meals = {'dot', 'pill'} & set(tasks.events(tasks.MS_PACMAN, frame))
+    counted = int(frame.ram_after[eaten]) - int(frame.ram_before[eaten])
+    assert counted == len(meals)
+
+
+def _frame(game, reward, before, after):
+  """A frame whose memory is zero but for the signals given."""
+  rams = []
+  for signals in (before, after):
+    ram = np.zeros(128, np.uint8)
+    for signal, value in signals.items():
+      ram[game.memory[signal]] = value
+    rams.append(ram)
+  return tasks.Frame(1, reward, *rams)
+
+
+@pytest.mark.parametrize(
+  'reward, before, after, expected',
+  [
+    (10, {}, {}, {'dot'}),
+    (50, {}, {}, {'pill'}),
+    (200, {'frightened': 30}, {}, {'ghost_1'}),
+    (410, {'frightened': 64 | 30}, {}, {'dot', 'ghost_2'}),
+    (800, {'frightened': 128 | 30}, {}, {'ghost_3'}),
+    (1600, {'frightened': 192 | 1}, {}, {'ghost_4'}),
+    (250, {'frightened': 64 | 30}, {}, {'pill', 'ghost_1'}),
+    (100, {'fruit_x': 9, 'fruit': 0x02}, {}, {'cherry'}),
+    (200, {'fruit_x': 9, 'fruit': 0x12}, {}, {'strawberry'}),
+    (510, {'fruit_x': 9, 'fruit': 0x22}, {}, {'dot', 'orange'}),
+    (700, {'fruit_x': 9, 'fruit': 0x32}, {}, {'pretzel'}),
+    (
+      700,
+      {'fruit_x': 9, 'fruit': 0x22, 'frightened': 5},
+      {},
+      {'orange', 'ghost_1'},
+    ),
+    (1000, {'fruit_x': 9, 'fruit': 0x42}, {}, {'apple'}),
+    (2000, {'fruit_x': 9, 'fruit': 0x52}, {}, {'pear'}),
+    (5000, {'fruit_x': 9, 'fruit': 0x62}, {}, {'banana'}),
+  ],
+)
+def test_events_of_ms_pacman(reward, before, after, expected):
+  frame = _frame(tasks.MS_PACMAN, reward, before, after)
+  assert set(tasks.events(tasks.MS_PACMAN, frame)) == expected
+
+
+@pytest.mark.parametrize(
+  'reward, before, after, expected',
+  [
+    (1000, {}, {'bonus': 255}, {'rescue'}),
+    (1050, {}, {'bonus': 255}, {'rescue', 'creature'}),
+    (1000, {'bonus': 255}, {'bonus': 255}, {'bonus'}),
+    (
+      50,
+      {'bonus': 255, 'dynamite': 3},
+      {'bonus': 255, 'dynamite': 2},
+      {'bonus'},
+    ),
+    (75, {'dynamite': 6}, {'dynamite': 5}, {'wall'}),
+    (50, {'dynamite': 6}, {'dynamite': 6}, {'creature'}),
+    (125, {'dynamite': 6}, {'dynamite': 5}, {'wall', 'creature'}),
+  ],
+)
+def test_events_of_hero(reward, before, after, expected):
+  frame = _frame(tasks.HERO, reward, before, after)
+  assert set(tasks.events(tasks.HERO, frame)) == expected
+
+
+@pytest.mark.parametrize(
+  'game, reward, before, after',
+  [
+    (tasks.MS_PACMAN, 200, {}, {}),  # No ghost is frightened, no fruit out.
+    (tasks.MS_PACMAN, 100, {'fruit_x': 9}, {'fruit_x': 9}),  # Not eaten.
+    (tasks.MS_PACMAN, 100, {'fruit_x': 9, 'fruit': 0x70}, {}),  # An eighth.
+    # The first ghost and a strawberry pay the same.
+    (tasks.MS_PACMAN, 200, {'fruit_x': 9, 'fruit': 0x10, 'frightened': 9}, {}),
+    (tasks.HERO, 75, {'dynamite': 6}, {'dynamite': 6}),
+    (tasks.HERO, 1000, {}, {}),
+    (tasks.HERO, 20, {}, {}),
+  ],
+)
+def test_what_cannot_be_attributed_is_an_error_that_shows_the_frame(
+  game, reward, before, after
+):
+  frame = _frame(game, reward, before, after)._replace(number=4711)
+  with pytest.raises(RuntimeError) as error:
+    tasks.events(game, frame)
+  message = str(error.value)
+  assert game.name in message
+  assert f'reward {reward} on frame 4711' in message
+  for signal, index in game.memory.items():
+    values = f'{frame.ram_before[index]} -> {frame.ram_after[index]}'
+    assert f'{signal} [{index}] {values}' in message
+
+
+@pytest.mark.parametrize(
+  'name, events, expected',
+  [
+    ('ms_pacman:ghosts_easy', {'ghost_1': 200, 'dot': 10}, 200),
+    ('ms_pacman:ghosts_hard', {'ghost_1': 200, 'dot': 10}, 190),
+    ('ms_pacman:ghosts_hard', {'pill': 50}, 0),
+    ('hero:miners_easy', {'wall': 75}, 0),
+    ('hero:miners_hard', {'wall': 75, 'creature': 50}, -300),
+    ('hero:miners_hard', {'rescue': 1000}, 1000),
+    ('hero:miners_hard', {'bonus': 1000}, 0),
+  ],
+)
+def test_what_tasks_pay(name, events, expected):
+  game = tasks.TASKS[name].game._replace(candidates=lambda frame: [events])
+  task = tasks.TASKS[name]._replace(game=game)
+  frame = _frame(task.game, sum(events.values()), {}, {})
+  assert task.reward(frame) == expected
+
+
+def test_tasks_pay_by_single_frames_below_the_action_repeat():
+  raw, easy, hard = (
+    environments.make(name, seed=5)
+    for name in (
+      'ms_pacman',
+      'ms_pacman:ghosts_easy',
+      'ms_pacman:ghosts_hard',
+    )
+  )
+  steps = [environment.reset() for environment in (raw, easy, hard)]
+  several = 0
+  for _ in range(120):
+    steps = [environment.step(4) for environment in (raw, easy, hard)]  # Left.
+    paid, paid_easy, paid_hard = (float(step.reward) for step in steps)
+    assert paid in (0, 10, 20)
+    assert (paid_easy, paid_hard) == (0, -paid)
+    several += paid > 0
+    for step in steps[1:]:
+      np.testing.assert_array_equal(step.observation, steps[0].observation)
+  assert several > 3
+
+
+@pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
+@pytest.mark.parametrize('seed', [0, 7])
+def test_the_memory_is_laid_out_as_expected(game, seed):
+  tasks.Task(game, {}).check(_emulator(game.name, seed))
+
+
+@pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
+@pytest.mark.parametrize('rom', ['pong', 'pacman', 'kangaroo'])
+def test_memory_that_is_laid_out_otherwise_is_noticed(game, rom):
+  with pytest.raises(ValueError, match=f'the ROM of {game.name!r}'):
+    tasks.Task(game, {}).check(_emulator(rom))

@@ -1,0 +1,70 @@
+"""Many environments step as each of them would alone."""
+
+import numpy as np
+import pytest
+
+from bt_acme import environments
+from bt_acme.environments import vector
+
+_NAME = 'MiniGrid-LavaGapS5-v0'
+
+
+def _make(count):
+  return [environments.make(_NAME, seed=seed) for seed in range(count)]
+
+
+@pytest.mark.parametrize('count', [1, 3])
+def test_each_environment_steps_as_if_alone(count):
+  batched = vector.VectorEnvironment(_make(count))
+  alone = _make(count)
+  assert len(batched) == count
+  rng = np.random.default_rng(0)
+  steps = batched.reset()
+  expected = [environment.reset() for environment in alone]
+  lasts = 0
+  for _ in range(200):
+    assert steps.observation.shape == (count, 7, 7, 3)
+    for i, timestep in enumerate(expected):
+      np.testing.assert_array_equal(steps.observation[i], timestep.observation)
+      assert steps.is_first[i] == timestep.first()
+      assert steps.is_last[i] == timestep.last()
+      assert steps.reward[i] == (timestep.reward or 0)
+      discount = 1 if timestep.first() else timestep.discount
+      assert steps.discount[i] == discount
+    lasts += steps.is_last.sum()
+    was_last = steps.is_last
+    actions = rng.integers(7, size=count)
+    steps = batched.step(actions)
+    expected = [alone[i].step(actions[i]) for i in range(count)]
+    np.testing.assert_array_equal(steps.is_first, was_last)
+  assert lasts > 3
+
+
+def test_dtypes():
+  steps = vector.VectorEnvironment(_make(2)).reset()
+  dtypes = [array.dtype.name for array in steps]
+  assert dtypes == ['uint8', 'float32', 'float32', 'bool', 'bool']
+  assert [array.shape for array in steps[1:]] == [(2,)] * 4
+
+
+def test_arrays_are_not_written_to_later():
+  batched = vector.VectorEnvironment(_make(2))
+  steps = batched.reset()
+  copies = [array.copy() for array in steps]
+  for _ in range(3):
+    batched.step([1, 2])
+  for array, copy in zip(steps, copies, strict=True):
+    np.testing.assert_array_equal(array, copy)
+
+
+def test_one_action_for_each_environment():
+  batched = vector.VectorEnvironment(_make(2))
+  batched.reset()
+  with pytest.raises(ValueError):
+    batched.step([0])
+
+
+def test_environments_of_a_vector_are_alike():
+  others = environments.make('MiniGrid-Dynamic-Obstacles-5x5-v0', seed=0)
+  with pytest.raises(ValueError, match='differ in action_spec'):
+    vector.VectorEnvironment([*_make(1), others])
