@@ -1,0 +1,240 @@
+"""From a Reverb table to the learner's batches, and priorities back.
+
+Threads sample and decompress straight into a batch, several batches ahead of
+the learner: Reverb's sampler and zstandard both release the interpreter.
+"""
+
+import queue
+import threading
+from typing import Dict, Iterator, Optional, Union
+
+import numpy as np
+import reverb
+from reverb import pybind
+
+from bt_acme import config as config_lib
+from bt_acme.replay import blocks
+from bt_acme.replay import table as table_lib
+
+_QUEUE_DEPTH = 2  # Batches that lie ready.
+_IN_FLIGHT = 16  # Sequences that a sampler asks for ahead.
+_JOIN_S = 10
+
+
+class SequenceSampler(Iterator[blocks.Sample]):
+  """Iterates over batches of sequences, sampled by threads."""
+
+  def __init__(
+    self,
+    client: reverb.Client,
+    config: config_lib.ReplayConfig,
+    shapes: blocks.ReplayShapes,
+    *,
+    batch_size: int,
+    num_threads: int = 1,
+    table: str = table_lib.TABLE,
+  ):
+    """Starts sampling.
+
+    Args:
+      client: of the server.
+      config: of the replay.
+      shapes: of what it holds.
+      batch_size: B.
+      num_threads: that sample and decompress; each fills batches of its own.
+      table: that is sampled from.
+    """
+    self._config = config
+    self._shapes = shapes
+    self._batch_size = batch_size
+    self._layout = blocks.BlockLayout(config, shapes)
+    self._ready: queue.Queue[Union[blocks.Sample, Exception]] = queue.Queue()
+    self._vacancies = threading.Semaphore(_QUEUE_DEPTH + num_threads)
+    self._released: queue.SimpleQueue = queue.SimpleQueue()
+    self._stopped = threading.Event()
+    # `reverb.Client.sample` cannot be interrupted; its own sampler can.
+    connection = pybind.Client(client.server_address)
+    self._samplers = [
+      connection.NewSampler(table, -1, min(_IN_FLIGHT, batch_size))
+      for _ in range(num_threads)
+    ]
+    self._threads = [
+      threading.Thread(
+        target=self._run, args=(sampler,), name=f'sampler-{i}', daemon=True
+      )
+      for i, sampler in enumerate(self._samplers)
+    ]
+    for thread in self._threads:
+      thread.start()
+
+  def __next__(self) -> blocks.Sample:
+    """Waits for the next batch.
+
+    Raises:
+      StopIteration: after `stop`, also while waiting.
+      RuntimeError: if a thread failed.
+    """
+    result = self._ready.get()
+    if self._stopped.is_set():
+      self._ready.put(result)  # For whoever else waits.
+      raise StopIteration
+    if isinstance(result, Exception):
+      self._ready.put(result)
+      raise RuntimeError('Sampling from the replay failed.') from result
+    self._vacancies.release()
+    return result
+
+  def release(self, sample: blocks.Sample) -> None:
+    """Hands a batch back, to be filled again: its arrays change from here on.
+
+    Optional. It spares the cost of fresh memory; a device may still be reading
+    the arrays, so wait for what was computed from them first.
+    """
+    self._released.put(sample.batch)
+
+  def stop(self) -> None:
+    """Ends the threads, also those that wait for data; may be repeated."""
+    self._stopped.set()
+    self._ready.put(StopIteration())
+    self._vacancies.release(len(self._threads))
+    # A sampler of a server in this process takes up to 3 s to close.
+    closers = [
+      threading.Thread(target=sampler.Close, daemon=True)
+      for sampler in self._samplers
+    ]
+    for closer in closers:
+      closer.start()
+    for thread in (*closers, *self._threads):
+      thread.join(_JOIN_S)
+
+  def _run(self, sampler: pybind.Sampler) -> None:
+    try:
+      while True:
+        self._vacancies.acquire()
+        if self._stopped.is_set():
+          return
+        self._ready.put(self._next_sample(sampler))
+    except Exception as error:
+      # `Close` lets a sampler that waits fail.
+      if not self._stopped.is_set():
+        self._ready.put(error)
+
+  def _next_sample(self, sampler: pybind.Sampler) -> blocks.Sample:
+    try:
+      batch = self._released.get_nowait()
+    except queue.Empty:
+      batch = blocks.empty_batch(self._config, self._shapes, self._batch_size)
+    keys = np.empty(self._batch_size, np.uint64)
+    probabilities = np.empty(self._batch_size, np.float64)
+    for index in range(self._batch_size):
+      # The columns come in the order of their names.
+      key, probability, table_size, _, payloads, recurrent_state = (
+        sampler.GetNextTrajectory()
+      )
+      keys[index] = key
+      probabilities[index] = probability
+      blocks.decode_into(
+        payloads,
+        recurrent_state,
+        layout=self._layout,
+        batch=batch,
+        index=index,
+      )
+    return blocks.Sample(batch, keys, probabilities, int(table_size))
+
+
+class PriorityUpdater:
+  """Writes priorities back from a thread of its own.
+
+  Of several updates of one sequence that have not been written yet, the last
+  is written.
+  """
+
+  def __init__(self, client: reverb.Client, *, table: str = table_lib.TABLE):
+    self._client = client
+    self._table = table
+    self._pending: Dict[int, float] = {}
+    self._writing = False
+    self._error: Optional[Exception] = None
+    self._stopping = False
+    self._max_priority = 0.0
+    self._changed = threading.Condition()
+    self._thread = threading.Thread(
+      target=self._run, name='priorities', daemon=True
+    )
+    self._thread.start()
+
+  @property
+  def max_priority(self) -> float:
+    """The largest priority so far; 1 before the first."""
+    return self._max_priority or 1.0
+
+  def update(self, keys: np.ndarray, priorities: np.ndarray) -> None:
+    """Has priorities written, without waiting.
+
+    Args:
+      keys: uint64 [B].
+      priorities: float [B], before the exponent, not negative.
+
+    Raises:
+      ValueError: if a priority is not a finite number.
+      RuntimeError: if an earlier update failed.
+    """
+    values = np.asarray(priorities, np.float64)
+    if not np.isfinite(values).all():
+      raise ValueError(
+        'A priority is not a finite number: the learner has diverged. '
+        'Lower learning_rate or max_gradient_norm.'
+      )
+    with self._changed:
+      self._raise_error()
+      self._max_priority = max(self._max_priority, float(values.max()))
+      self._pending.update(zip(keys.tolist(), values.tolist(), strict=True))
+      self._changed.notify_all()
+
+  def flush(self, timeout_s: float = 30) -> None:
+    """Waits until the server has all updates.
+
+    Raises:
+      TimeoutError: if that takes longer than `timeout_s`.
+      RuntimeError: if an update failed.
+    """
+    with self._changed:
+      done = self._changed.wait_for(
+        lambda: self._error or not (self._pending or self._writing), timeout_s
+      )
+      self._raise_error()
+      if not done:
+        raise TimeoutError(
+          f'The replay server at {self._client.server_address} took no '
+          f'priorities for {timeout_s} s.'
+        )
+
+  def stop(self) -> None:
+    """Ends the thread once it has written what it has; may be repeated."""
+    with self._changed:
+      self._stopping = True
+      self._changed.notify_all()
+    self._thread.join(_JOIN_S)
+
+  def _raise_error(self) -> None:
+    if self._error:
+      raise RuntimeError('Updating priorities failed.') from self._error
+
+  def _run(self) -> None:
+    while True:
+      with self._changed:
+        self._changed.wait_for(lambda: self._pending or self._stopping)
+        if not self._pending:
+          return
+        updates, self._pending = self._pending, {}
+        self._writing = True
+      try:
+        self._client.mutate_priorities(self._table, updates)
+      except Exception as error:
+        self._error = error
+      with self._changed:
+        self._writing = False
+        self._changed.notify_all()
+        if self._error:
+          return

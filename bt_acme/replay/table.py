@@ -1,0 +1,110 @@
+"""The replay's table in a Reverb server, and the memory that it will take."""
+
+import os
+from typing import NamedTuple
+
+import reverb
+import tensorflow as tf
+
+from bt_acme import config as config_lib
+from bt_acme.replay import blocks
+
+TABLE = 'sequences'
+
+# Frames of ten Atari games, played at random, shrink 35 to 245 times; a trained
+# policy moves more. Half the least of it is what is planned with.
+_FRAME_COMPRESSION = 17
+# Bytes of a step that are not frames, compressed; of an item in the server.
+_STEP_BYTES = 16
+_ITEM_BYTES = 1024
+
+
+def make_table(
+  config: config_lib.ReplayConfig,
+  shapes: blocks.ReplayShapes,
+  *,
+  batch_size: int,
+  name: str = TABLE,
+) -> reverb.Table:
+  """A prioritized table of sequences; the oldest leave first.
+
+  An item holds 1 to K blocks, and the recurrent state before the first.
+
+  Args:
+    config: of the replay.
+    shapes: of what it holds.
+    batch_size: of the learner. Actors and learner may be some batches apart
+      before one waits for the other: samplers prefetch.
+    name: of the table.
+  """
+  expected_samples = config.samples_per_insert * config.min_replay_size
+  error_buffer = max(
+    0.1 * expected_samples, 4.0 * batch_size, 2 * config.samples_per_insert
+  )
+  return reverb.Table(
+    name=name,
+    sampler=reverb.selectors.Prioritized(config.priority_exponent),
+    remover=reverb.selectors.Fifo(),
+    max_size=config.max_replay_size,
+    rate_limiter=reverb.rate_limiters.SampleToInsertRatio(
+      samples_per_insert=config.samples_per_insert,
+      min_size_to_sample=config.min_replay_size,
+      error_buffer=error_buffer,
+    ),
+    signature={
+      'blocks': tf.TensorSpec([None], tf.string),
+      'recurrent_state': tf.TensorSpec([2, shapes.lstm_size], tf.float32),
+    },
+  )
+
+
+class MemoryEstimate(NamedTuple):
+  """What a full replay will take, in bytes.
+
+  Attributes:
+    raw: of the uncompressed steps, each stored once; exact where sequences
+      overlap as they do within long episodes.
+    compressed: a cautious guess from Atari frames. Other observations may
+      compress better or worse.
+  """
+
+  raw: int
+  compressed: int
+
+  def __str__(self) -> str:
+    return (
+      f'A full replay holds {self.raw / 1e9:.1f} GB of steps, compressed to '
+      f'about {self.compressed / 1e9:.1f} GB (a guess from Atari frames).'
+    )
+
+
+def memory_estimate(
+  config: config_lib.ReplayConfig, shapes: blocks.ReplayShapes
+) -> MemoryEstimate:
+  """The memory of a replay of `max_replay_size` sequences."""
+  height, width, channels = shapes.frame
+  frame = height * width * channels
+  state = 2 * 4 * shapes.lstm_size
+  num_blocks = config.max_replay_size + config.blocks_per_sequence - 1
+  steps = num_blocks * config.sequence_period
+  raw_block = blocks.BlockLayout(config, shapes).num_bytes
+  return MemoryEstimate(
+    raw=num_blocks * (raw_block + state),
+    compressed=steps * (frame // _FRAME_COMPRESSION + _STEP_BYTES)
+    + num_blocks * (state + _ITEM_BYTES),
+  )
+
+
+def check_memory(estimate: MemoryEstimate) -> None:
+  """Refuses a replay that cannot fit into this machine.
+
+  Raises:
+    ValueError: if even the compressed replay exceeds the machine's memory.
+  """
+  memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+  if estimate.compressed > memory:
+    raise ValueError(
+      f'max_replay_size is too large for this machine: a full replay takes '
+      f'about {estimate.compressed / 1e9:.1f} GB, the machine has '
+      f'{memory / 1e9:.1f} GB. Lower max_replay_size.'
+    )

@@ -1,0 +1,126 @@
+"""Writes one environment's blocks and sequences to a Reverb table."""
+
+import threading
+
+import numpy as np
+import reverb
+
+from bt_acme import config as config_lib
+from bt_acme.replay import blocks
+from bt_acme.replay import table as table_lib
+
+_WAIT_MS = 1_000  # Between two looks at whether the wait still makes sense.
+_PROBE_S = 10
+
+
+class ReverbWriter:
+  """Appends blocks, and inserts the sequences that they complete.
+
+  A sequence can be sampled as soon as the server has it. When actors run ahead
+  of the learner the server stops taking sequences, and `write` waits.
+  """
+
+  def __init__(
+    self,
+    client: reverb.Client,
+    config: config_lib.ReplayConfig,
+    *,
+    table: str = table_lib.TABLE,
+    max_pending_items: int = 1,
+    signature_timeout_s: float = 300,
+  ):
+    """Connects to the server.
+
+    Args:
+      client: of the server.
+      config: of the replay.
+      table: that is written to.
+      max_pending_items: sequences on their way that `write` does not wait for.
+      signature_timeout_s: how long the server may take to come up.
+    """
+    self._client = client
+    self._table = table
+    self._max_pending_items = max_pending_items
+    self._stopped = threading.Event()
+    self._writer = client.trajectory_writer(
+      num_keep_alive_refs=config.blocks_per_sequence,
+      get_signature_timeout_ms=int(1000 * signature_timeout_s),
+    )
+    # Each block is a chunk of its own, sent once, whichever sequences need it.
+    for column in ('blocks', 'recurrent_state'):
+      self._writer.configure(
+        (column,),
+        num_keep_alive_refs=config.blocks_per_sequence,
+        max_chunk_length=1,
+      )
+
+  def write(self, block: blocks.FinishedBlock, priority: float) -> None:
+    """Writes a block, and the sequence that it completes, if it does.
+
+    Args:
+      block: the environment's next.
+      priority: of the sequence.
+
+    Raises:
+      ConnectionError: if the server no longer answers.
+    """
+    if self._stopped.is_set():
+      return
+    self._writer.append(
+      {
+        # An array of bytes would lose zeros at its end.
+        'blocks': np.array(block.payload, dtype=object),
+        'recurrent_state': block.recurrent_state,
+      }
+    )
+    if block.item_blocks:
+      history = self._writer.history
+      self._writer.create_item(
+        self._table,
+        priority,
+        {
+          'blocks': history['blocks'][-block.item_blocks :],
+          'recurrent_state': history['recurrent_state'][-block.item_blocks],
+        },
+      )
+      self._wait(self._max_pending_items)
+
+  def flush(self) -> None:
+    """Waits until the server has everything written so far."""
+    self._wait(0)
+
+  def stop(self) -> None:
+    """Ends writing, from any thread; a `write` that waits returns.
+
+    What the server has not yet taken may be lost.
+    """
+    self._stopped.set()
+
+  def close(self) -> None:
+    """Ends the connection; `flush` first, or what is on its way is lost.
+
+    The server takes seconds to stop while a writer is open.
+    """
+    self.stop()
+    self._writer.close()
+
+  def _wait(self, max_pending_items: int) -> None:
+    waited_ms = 0
+    while not self._stopped.is_set():
+      try:
+        self._writer.flush(max_pending_items, timeout_ms=_WAIT_MS)
+        return
+      except reverb.DeadlineExceededError:
+        waited_ms += _WAIT_MS
+      if waited_ms % (_PROBE_S * 1000) == 0:
+        self._probe()
+
+  def _probe(self) -> None:
+    """A wait may be long, but only if there is someone to wait for."""
+    try:
+      self._client.server_info(timeout=_PROBE_S)
+    except (reverb.DeadlineExceededError, RuntimeError) as error:
+      raise ConnectionError(
+        f'The replay server at {self._client.server_address} does not answer: '
+        'it has stopped, or the network is down.'
+      ) from error

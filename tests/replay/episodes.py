@@ -1,0 +1,135 @@
+"""Made-up episodes, and what a sequence of one must hold, written as loops."""
+
+from typing import List, NamedTuple, Tuple
+
+import numpy as np
+
+from bt_acme import config as config_lib
+from bt_acme.core import types
+from bt_acme.replay import blocks
+
+PERIOD, LENGTH = 4, 12  # P and T: three blocks a sequence.
+
+
+def make_config(**changes) -> config_lib.ReplayConfig:
+  settings = {
+    'trace_length': LENGTH,
+    'sequence_period': PERIOD,
+    'max_replay_size': 1000,
+    'min_replay_size': 1,
+    'samples_per_insert': 1.0,
+  }
+  return config_lib.ReplayConfig(**{**settings, **changes})
+
+
+def make_shapes(num_stacked=4, channels=1, lstm_size=3) -> blocks.ReplayShapes:
+  return blocks.ReplayShapes((5, 6, channels), num_stacked, lstm_size)
+
+
+class Episode(NamedTuple):
+  """n transitions in the order of `SequenceBuilder.add`, and what follows."""
+
+  steps: List[Tuple]
+  final: Tuple[np.ndarray, int, float]  # observation, prev_action, prev_reward
+
+
+def make_episode(
+  rng: np.random.Generator,
+  num_steps: int,
+  shapes: blocks.ReplayShapes,
+  *,
+  truncated: bool = False,
+) -> Episode:
+  """An episode in which no two values agree by construction."""
+  num_stacked = shapes.num_stacked
+  frames = rng.integers(
+    1, 256, size=(num_steps + num_stacked, *shapes.frame), dtype=np.uint8
+  )
+  steps = []
+  prev_action, prev_reward = types.NO_ACTION, 0.0
+  for t in range(num_steps):
+    action = int(rng.integers(18))
+    reward = float(np.float32(rng.normal()))
+    is_last = t == num_steps - 1
+    steps.append(
+      (
+        np.concatenate(frames[t : t + num_stacked], axis=-1),
+        prev_action,
+        prev_reward,
+        types.LSTMState(
+          *rng.normal(size=(2, shapes.lstm_size)).astype(np.float32)
+        ),
+        action,
+        int(rng.integers(19)),
+        int(rng.integers(3)),
+        float(np.float32(rng.uniform(0.1, 1))),
+        reward,
+        0.0 if is_last and not truncated else 1.0,
+      )
+    )
+    prev_action, prev_reward = action, reward
+  final = np.concatenate(frames[num_steps:], axis=-1)
+  return Episode(steps, (final, prev_action, prev_reward))
+
+
+def play(episode: Episode, target) -> list:
+  """Feeds an episode to a builder or a sink; returns what it returned."""
+  results = [target.add(*step) for step in episode.steps]
+  return [*results, target.end_episode(*episode.final)]
+
+
+def starts(episode: Episode) -> List[int]:
+  """First steps of the sequences that the episode must make."""
+  num_blocks = -(-len(episode.steps) // PERIOD)
+  num_sequences = max(num_blocks - LENGTH // PERIOD, 0) + 1
+  return [PERIOD * i for i in range(num_sequences)]
+
+
+def assert_is_sequence(
+  batch: types.SequenceBatch,
+  index: int,
+  episode: Episode,
+  start: int,
+  shapes: blocks.ReplayShapes,
+) -> None:
+  """Compares one column of a batch with T steps of an episode."""
+  num_stacked, (height, width, channels) = shapes.num_stacked, shapes.frame
+  assert batch.frames.shape[0] == num_stacked + LENGTH
+  assert batch.frames.shape[2:] == (height, width, channels)
+  assert batch.prev_action.shape[0] == LENGTH + 1
+  assert batch.action.shape[0] == LENGTH
+  steps = episode.steps[start : start + LENGTH]
+  for t, step in enumerate(steps):
+    _assert_sees(batch, index, t, step[:3], num_stacked)
+    assert batch.action[t, index] == step[4]
+    assert batch.choice[t, index] == step[5]
+    assert batch.source[t, index] == step[6]
+    assert batch.probability[t, index] == np.float32(step[7])
+    assert batch.reward[t, index] == np.float32(step[8])
+    assert batch.discount[t, index] == step[9]
+    assert batch.valid[t, index] == 1
+  num_steps = len(steps)
+  behind = start + num_steps
+  ends = behind == len(episode.steps)
+  seen = episode.final if ends else episode.steps[behind][:3]
+  _assert_sees(batch, index, num_steps, seen, num_stacked)
+  assert not batch.frames[num_steps + num_stacked :, index].any()
+  for name in ('prev_action', 'prev_reward'):
+    assert not getattr(batch, name)[num_steps + 1 :, index].any()
+  for name in ('action', 'choice', 'source', 'probability', 'reward'):
+    assert not getattr(batch, name)[num_steps:, index].any()
+  for name in ('discount', 'valid'):
+    assert not getattr(batch, name)[num_steps:, index].any()
+  state = steps[0][3]
+  np.testing.assert_array_equal(
+    batch.recurrent_state.hidden[index], state.hidden
+  )
+  np.testing.assert_array_equal(batch.recurrent_state.cell[index], state.cell)
+
+
+def _assert_sees(batch, index, t, seen, num_stacked) -> None:
+  observation, prev_action, prev_reward = seen
+  stack = np.concatenate(batch.frames[t : t + num_stacked, index], axis=-1)
+  np.testing.assert_array_equal(stack, observation)
+  assert batch.prev_action[t, index] == prev_action
+  assert batch.prev_reward[t, index] == np.float32(prev_reward)
