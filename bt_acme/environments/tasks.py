@@ -110,7 +110,7 @@ _MS_PACMAN_MEMORY = {
   'frightened': 116,  # Low 6 bits: the time left; high 2: ghosts eaten in it.
   'eaten': 119,  # Dots and pills.
   'score': 120,  # Its last two digits.
-  'fruit': 123,  # High nibble: which one.
+  'fruit_lives': 123,  # High nibble: which fruit; low: lives left.
 }
 _GHOSTS = {'ghost_1': 200, 'ghost_2': 400, 'ghost_3': 800, 'ghost_4': 1600}
 _FRUITS = {
@@ -125,21 +125,26 @@ _FRUITS = {
 
 
 def _ms_pacman_candidates(frame: Frame) -> List[Points]:
-  """A dot or a pill, a ghost, a fruit: each may be there or not."""
+  """A dot or a pill, a ghost, a fruit: each may be there or not.
+
+  The extra life at 10,000 points leaves its mark in the score: one point.
+  """
   before = _signals(_MS_PACMAN_MEMORY, frame.ram_before)
   after = _signals(_MS_PACMAN_MEMORY, frame.ram_after)
   fruits: List[Points] = [{}]
   if before['fruit_x'] and not after['fruit_x']:
-    kind = before['fruit'] >> 4
+    kind = before['fruit_lives'] >> 4
     fruits += [{name: _FRUITS[name]} for name in list(_FRUITS)[kind : kind + 1]]
   ghosts: List[Points] = [{}]
   if before['frightened'] & 63:
     name = list(_GHOSTS)[before['frightened'] >> 6]
     ghosts.append({name: _GHOSTS[name]})
+  gains_life = after['fruit_lives'] & 15 == (before['fruit_lives'] & 15) + 1
+  life: Points = {'extra_life': 1} if gains_life else {}
   # A pill starts the count of ghosts anew.
   first_ghosts = [{}, {'ghost_1': _GHOSTS['ghost_1']}]
   return [
-    {**food, **ghost, **fruit}
+    {**food, **ghost, **fruit, **life}
     for food, eatable in (
       ({}, ghosts),
       ({'dot': 10}, ghosts),

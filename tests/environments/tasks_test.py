@@ -1,6 +1,7 @@
 """Every reward of the games behind the modified tasks has one explanation."""
 
 import collections
+import itertools
 
 import ale_py
 import numpy as np
@@ -43,32 +44,44 @@ def _change_fruit(ale, rng):
   """Ms Pacman: a fruit that is out becomes one of the seven."""
   ram = ale.getRAM()
   if ram[tasks.MS_PACMAN.memory['fruit_x']] and rng.random() < 0.1:
-    fruit = tasks.MS_PACMAN.memory['fruit']
+    fruit = tasks.MS_PACMAN.memory['fruit_lives']
     ale.setRAM(fruit, int(rng.integers(7)) << 4 | int(ram[fruit]) & 15)
 
 
-def _random_play(game, frames, *, seed, interventions=()):
-  """Plays, holding random actions for random times; returns rewarded frames."""
-  ale = _emulator(game.name, seed)
-  rng = np.random.default_rng(seed)
-  ale.reset_game()
+def _random_actions(ale, rng):
+  """Random actions, each held for a random time."""
   actions = ale.getLegalActionSet()
+  while True:
+    action = actions[rng.integers(len(actions))]
+    yield from itertools.repeat(action, rng.integers(1, 40))
+
+
+def _play(ale, actions, *, before_frame=lambda: None):
+  """Plays, over and over, and returns the frames that paid something."""
   rewarded = []
-  held = 0
-  for number in range(frames):
-    if not held:
-      action, held = rng.choice(actions), rng.integers(1, 40)
-    held -= 1
-    for intervene in interventions:
-      intervene(ale, rng)
+  for number, action in enumerate(actions):
+    before_frame()
     ram_before = ale.getRAM()
-    reward = ale.act(ale_py.Action(action))
+    reward = ale.act(action)
     if reward:
       rewarded.append(tasks.Frame(number, reward, ram_before, ale.getRAM()))
     if ale.game_over():
       ale.reset_game()
-      held = 0
   return rewarded
+
+
+def _random_play(game, frames, *, seed, interventions=()):
+  """`_play` from a reset on, with interventions before each frame."""
+  ale = _emulator(game.name, seed)
+  rng = np.random.default_rng(seed)
+  ale.reset_game()
+
+  def intervene():
+    for intervention in interventions:
+      intervention(ale, rng)
+
+  actions = itertools.islice(_random_actions(ale, rng), frames)
+  return _play(ale, actions, before_frame=intervene)
 
 
 def _count(game, rewarded):
@@ -120,6 +133,17 @@ def test_forced_ghosts_and_fruits_are_attributed():
   assert {'ghost_1', 'ghost_2', 'ghost_3', 'ghost_4'} <= set(counts), counts
 
 
+def test_the_extra_life_of_ms_pacman_is_told_from_its_dot():
+  ale = _emulator('ms_pacman')
+  ale.reset_game()
+  ale.setRAM(tasks.MS_PACMAN.memory['score'], 0x90)
+  ale.setRAM(tasks.MS_PACMAN.memory['score'] + 1, 0x99)
+  ale.act(ale_py.Action.NOOP)  # Pays for the score just set.
+  rewarded = _play(ale, [ale_py.Action.LEFT] * 300)
+  first, second, *_ = [tasks.events(tasks.MS_PACMAN, f) for f in rewarded]
+  assert set(first) == {'dot', 'extra_life'} and second == ('dot',)
+
+
 def test_the_counter_of_dots_agrees_with_attribution():
   eaten = tasks.MS_PACMAN.memory['eaten']
   rewarded = _random_play(tasks.MS_PACMAN, 5_000, seed=2)
@@ -151,19 +175,20 @@ def _frame(game, reward, before, after):
     (800, {'frightened': 128 | 30}, {}, {'ghost_3'}),
     (1600, {'frightened': 192 | 1}, {}, {'ghost_4'}),
     (250, {'frightened': 64 | 30}, {}, {'pill', 'ghost_1'}),
-    (100, {'fruit_x': 9, 'fruit': 0x02}, {}, {'cherry'}),
-    (200, {'fruit_x': 9, 'fruit': 0x12}, {}, {'strawberry'}),
-    (510, {'fruit_x': 9, 'fruit': 0x22}, {}, {'dot', 'orange'}),
-    (700, {'fruit_x': 9, 'fruit': 0x32}, {}, {'pretzel'}),
+    (100, {'fruit_x': 9, 'fruit_lives': 0x02}, {}, {'cherry'}),
+    (200, {'fruit_x': 9, 'fruit_lives': 0x12}, {}, {'strawberry'}),
+    (510, {'fruit_x': 9, 'fruit_lives': 0x22}, {}, {'dot', 'orange'}),
+    (700, {'fruit_x': 9, 'fruit_lives': 0x32}, {}, {'pretzel'}),
     (
       700,
-      {'fruit_x': 9, 'fruit': 0x22, 'frightened': 5},
+      {'fruit_x': 9, 'fruit_lives': 0x22, 'frightened': 5},
       {},
       {'orange', 'ghost_1'},
     ),
-    (1000, {'fruit_x': 9, 'fruit': 0x42}, {}, {'apple'}),
-    (2000, {'fruit_x': 9, 'fruit': 0x52}, {}, {'pear'}),
-    (5000, {'fruit_x': 9, 'fruit': 0x62}, {}, {'banana'}),
+    (1000, {'fruit_x': 9, 'fruit_lives': 0x42}, {}, {'apple'}),
+    (2000, {'fruit_x': 9, 'fruit_lives': 0x52}, {}, {'pear'}),
+    (5000, {'fruit_x': 9, 'fruit_lives': 0x62}, {}, {'banana'}),
+    (11, {'fruit_lives': 0x02}, {'fruit_lives': 0x03}, {'dot', 'extra_life'}),
   ],
 )
 def test_events_of_ms_pacman(reward, before, after, expected):
@@ -198,9 +223,20 @@ def test_events_of_hero(reward, before, after, expected):
   [
     (tasks.MS_PACMAN, 200, {}, {}),  # No ghost is frightened, no fruit out.
     (tasks.MS_PACMAN, 100, {'fruit_x': 9}, {'fruit_x': 9}),  # Not eaten.
-    (tasks.MS_PACMAN, 100, {'fruit_x': 9, 'fruit': 0x70}, {}),  # An eighth.
+    (
+      tasks.MS_PACMAN,
+      100,
+      {'fruit_x': 9, 'fruit_lives': 0x70},
+      {},
+    ),  # An eighth.
     # The first ghost and a strawberry pay the same.
-    (tasks.MS_PACMAN, 200, {'fruit_x': 9, 'fruit': 0x10, 'frightened': 9}, {}),
+    (
+      tasks.MS_PACMAN,
+      200,
+      {'fruit_x': 9, 'fruit_lives': 0x10, 'frightened': 9},
+      {},
+    ),
+    (tasks.MS_PACMAN, 11, {'fruit_lives': 2}, {'fruit_lives': 2}),
     (tasks.HERO, 75, {'dynamite': 6}, {'dynamite': 6}),
     (tasks.HERO, 1000, {}, {}),
     (tasks.HERO, 20, {}, {}),
