@@ -152,6 +152,8 @@ class LearnerConfig:
     max_gradient_norm: clips the global norm. The paper does not say; NGU's 40.
     target_update_period: learner steps between copies to the target network.
     importance_sampling_exponent: 0 is no correction, as in the paper.
+    publish_period: learner steps between two copies of the parameters that
+      actors can fetch.
     duplicate_flights: whether steps of a flight count as "transitions collected
       with pi_p" and are duplicated too, where the extra action exists. The
       paper's wording leaves it open; read literally, they do.
@@ -168,6 +170,7 @@ class LearnerConfig:
   max_gradient_norm: float = 40.0
   target_update_period: int = 1500
   importance_sampling_exponent: float = 0.0
+  publish_period: int = 10
   duplicate_flights: bool = True
 
   def __post_init__(self) -> None:
@@ -186,6 +189,7 @@ class LearnerConfig:
       'adam_epsilon',
       'max_gradient_norm',
       'target_update_period',
+      'publish_period',
     ):
       _check(
         getattr(self, name) > 0,

@@ -12,10 +12,9 @@ import jax.numpy as jnp
 import optax
 
 from bt_acme import config as config_lib
-from bt_acme.core import losses
+from bt_acme.core import losses, types
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import priorities as priorities_lib
-from bt_acme.core import types
 from bt_acme.core.behavior_transfer import relabelling
 from bt_acme.core.intrinsic import networks as intrinsic_lib
 
@@ -99,9 +98,7 @@ def make_loss(
     state = batch.recurrent_state
     inputs = (observations, batch.prev_action, batch.prev_reward)
     if burn_in:
-      _, state = network.unroll(
-        params, *(x[:burn_in] for x in inputs), state
-      )
+      _, state = network.unroll(params, *(x[:burn_in] for x in inputs), state)
       state = jax.lax.stop_gradient(state)
     q_values, _ = network.unroll(params, *(x[burn_in:] for x in inputs), state)
     return q_values  # [trace + 1, B, A']
@@ -199,7 +196,7 @@ def make_learner_core(
   network: networks_lib.QNetwork,
   config: config_lib.R2D2Config,
   *,
-  frame_channels: int,
+  num_stacked: int,
   intrinsic: Optional[intrinsic_lib.IntrinsicNetworks] = None,
 ) -> LearnerCore:
   """Builds the learner of R2D2, NGU or BT.
@@ -207,14 +204,13 @@ def make_learner_core(
   Args:
     network: the Q-network.
     config: of the agent.
-    frame_channels: C of one frame; observations stack S of them.
+    num_stacked: S, frames stacked in an observation.
     intrinsic: the networks behind the intrinsic reward, in pre-training.
 
   Returns:
     The learner's functions.
   """
   learner, replay = config.learner, config.replay
-  num_stacked = network.observation_shape[-1] // frame_channels
   optimizer = _adam(learner.learning_rate, learner)
   loss_fn = make_loss(network, learner, replay)
   intrinsic_optimizer = None
@@ -227,8 +223,11 @@ def make_learner_core(
     key: types.PRNGKey, params: Optional[types.Params] = None
   ) -> LearnerState:
     key, intrinsic_key = jax.random.split(key)
-    if params is None:
-      params = network.init(key)
+    # Copies: the step donates its state, which neither holds one buffer twice
+    # nor takes the caller's, who may go on acting with it.
+    params = jax.tree.map(
+      jnp.array, network.init(key) if params is None else params
+    )
     intrinsic_params: types.Params = {}
     intrinsic_opt_state: Any = ()
     if intrinsic is not None and intrinsic_optimizer is not None:
@@ -236,7 +235,6 @@ def make_learner_core(
       intrinsic_opt_state = intrinsic_optimizer.init(intrinsic_params)
     return LearnerState(
       params=params,
-      # A copy: the step donates its state, and no buffer can be given twice.
       target_params=jax.tree.map(jnp.copy, params),
       opt_state=optimizer.init(params),
       intrinsic_params=intrinsic_params,

@@ -47,7 +47,6 @@ class SequenceSampler(Iterator[blocks.Sample]):
     self._config = config
     self._shapes = shapes
     self._batch_size = batch_size
-    self._layout = blocks.BlockLayout(config, shapes)
     self._ready: queue.Queue[Union[blocks.Sample, Exception]] = queue.Queue()
     self._vacancies = threading.Semaphore(_QUEUE_DEPTH + num_threads)
     self._released: queue.SimpleQueue = queue.SimpleQueue()
@@ -84,6 +83,17 @@ class SequenceSampler(Iterator[blocks.Sample]):
     self._vacancies.release()
     return result
 
+  def ready(self, timeout_s: float) -> bool:
+    """Waits for a batch, but no longer than `timeout_s`.
+
+    Returns:
+      Whether `next` has something to say without waiting.
+    """
+    with self._ready.not_empty:
+      return self._ready.not_empty.wait_for(
+        lambda: bool(self._ready.queue), timeout_s
+      )
+
   def release(self, sample: blocks.Sample) -> None:
     """Hands a batch back, to be filled again: its arrays change from here on.
 
@@ -109,17 +119,20 @@ class SequenceSampler(Iterator[blocks.Sample]):
 
   def _run(self, sampler: pybind.Sampler) -> None:
     try:
+      decoder = blocks.SequenceDecoder(self._config, self._shapes)
       while True:
         self._vacancies.acquire()
         if self._stopped.is_set():
           return
-        self._ready.put(self._next_sample(sampler))
+        self._ready.put(self._next_sample(sampler, decoder))
     except Exception as error:
       # `Close` lets a sampler that waits fail.
       if not self._stopped.is_set():
         self._ready.put(error)
 
-  def _next_sample(self, sampler: pybind.Sampler) -> blocks.Sample:
+  def _next_sample(
+    self, sampler: pybind.Sampler, decoder: blocks.SequenceDecoder
+  ) -> blocks.Sample:
     try:
       batch = self._released.get_nowait()
     except queue.Empty:
@@ -133,13 +146,7 @@ class SequenceSampler(Iterator[blocks.Sample]):
       )
       keys[index] = key
       probabilities[index] = probability
-      blocks.decode_into(
-        payloads,
-        recurrent_state,
-        layout=self._layout,
-        batch=batch,
-        index=index,
-      )
+      decoder.decode_into(payloads, recurrent_state, batch=batch, index=index)
     return blocks.Sample(batch, keys, probabilities, int(table_size))
 
 

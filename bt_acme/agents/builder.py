@@ -1,0 +1,178 @@
+"""The parts of an agent as dm-acme's `ActorLearnerBuilder` makes them.
+
+R2D2, NGU and BT share this builder: they differ in their `Agent`.
+"""
+
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
+
+import acme
+import jax
+import reverb
+from acme import adders
+from acme import specs
+from acme.agents.jax import builders
+from acme.utils import counting
+from acme.utils import loggers
+
+from bt_acme import agent as agent_lib
+from bt_acme.agents import actor as actor_lib
+from bt_acme.agents import learner as learner_lib
+from bt_acme.core import networks as networks_lib
+from bt_acme.replay import adder as adder_lib
+from bt_acme.replay import blocks
+from bt_acme.replay import dataset as dataset_lib
+from bt_acme.replay import table as table_lib
+from bt_acme.replay import writer as writer_lib
+
+
+class Policy(NamedTuple):
+  """How an actor of an agent acts: what Acme calls its policy network.
+
+  Attributes:
+    epsilon: fixed for the actor's life.
+    evaluation: leaves flights out.
+  """
+
+  epsilon: float
+  evaluation: bool = False
+
+
+class AgentBuilder(builders.ActorLearnerBuilder):
+  """Builds the parts of one agent.
+
+  Attributes:
+    agent: what it builds the parts of.
+  """
+
+  def __init__(self, agent: agent_lib.Agent):
+    self.agent = agent
+
+  @property
+  def networks(self) -> networks_lib.QNetwork:
+    """What Acme's layouts call networks: the Q-network."""
+    return self.agent.network
+
+  def make_policy(
+    self, epsilon: Optional[float] = None, evaluation: bool = False
+  ) -> Policy:
+    """The policy for `make_actor`.
+
+    Args:
+      epsilon: `evaluation_epsilon` of the configuration if None.
+      evaluation: leaves flights out.
+    """
+    if epsilon is None:
+      epsilon = self.agent.config.acting.evaluation_epsilon
+    return Policy(epsilon, evaluation)
+
+  def make_replay_tables(
+    self, environment_spec: Optional[specs.EnvironmentSpec]
+  ) -> List[reverb.Table]:
+    """The table of sequences; the agent knows its environment's shapes."""
+    del environment_spec
+    return [
+      table_lib.make_table(
+        self.agent.config.replay,
+        self.agent.replay_shapes,
+        batch_size=self.agent.config.learner.batch_size,
+      )
+    ]
+
+  def make_dataset_iterator(
+    self, replay_client: reverb.Client
+  ) -> Iterator[blocks.Sample]:
+    """Batches of sequences, decoded ahead by threads; `stop` ends them."""
+    return dataset_lib.SequenceSampler(
+      replay_client,
+      self.agent.config.replay,
+      self.agent.replay_shapes,
+      batch_size=self.agent.config.learner.batch_size,
+    )
+
+  def make_sink(
+    self,
+    replay_client: reverb.Client,
+    initial_priority: Callable[[], float] = adder_lib.unit_priority,
+  ) -> Tuple[adder_lib.SequenceSink, writer_lib.ReverbWriter]:
+    """Where one environment's transitions go, and the writer behind it.
+
+    Args:
+      replay_client: of the replay server.
+      initial_priority: of a new sequence; a run passes the largest so far.
+    """
+    config = self.agent.config.replay
+    writer = writer_lib.ReverbWriter(replay_client, config)
+    builder = blocks.SequenceBuilder(config, self.agent.replay_shapes)
+    sink = adder_lib.SequenceSink(
+      builder, writer, initial_priority=initial_priority
+    )
+    return sink, writer
+
+  def make_adder(
+    self, replay_client: reverb.Client
+  ) -> adder_lib.SequenceAdder:
+    """Writes one environment's sequences."""
+    return adder_lib.SequenceAdder(self.make_sink(replay_client)[0])
+
+  def make_actor(
+    self,
+    random_key: jax.Array,
+    policy_network: Policy,
+    adder: Optional[adders.Adder] = None,
+    variable_source: Optional[acme.VariableSource] = None,
+  ) -> acme.Actor:
+    """An Acme actor of one environment."""
+    if variable_source is None:
+      raise ValueError(
+        'variable_source=None: an actor fetches its parameters from a learner; '
+        'pass the one that make_learner returned.'
+      )
+    if adder is not None and not isinstance(adder, adder_lib.SequenceAdder):
+      raise ValueError(
+        f'adder={type(adder).__name__} is not one of this builder: use '
+        'make_adder.'
+      )
+    return actor_lib.Actor(
+      self.agent,
+      random_key,
+      epsilon=policy_network.epsilon,
+      evaluation=policy_network.evaluation,
+      variable_source=variable_source,
+      adder=adder,
+    )
+
+  def make_learner(
+    self,
+    random_key: jax.Array,
+    networks: Any,
+    dataset: Iterator[blocks.Sample],
+    replay_client: Optional[reverb.Client] = None,
+    counter: Optional[counting.Counter] = None,
+    *,
+    logger: Optional[loggers.Logger] = None,
+    initial_params: Any = None,
+  ) -> learner_lib.Learner:
+    """The learner.
+
+    Args:
+      random_key: of the parameters' initialization.
+      networks: not needed: the agent has its own.
+      dataset: of `make_dataset_iterator`.
+      replay_client: to write priorities back; None leaves them.
+      counter: counts `learner_steps`.
+      logger: of metrics.
+      initial_params: of the Q-network, to start from instead of fresh ones.
+    """
+    del networks
+    updater = None
+    if replay_client is not None:
+      updater = dataset_lib.PriorityUpdater(replay_client)
+    return learner_lib.Learner(
+      self.agent,
+      random_key,
+      dataset,
+      priority_updater=updater,
+      counter=counter,
+      logger=logger,
+      initial_params=initial_params,
+    )

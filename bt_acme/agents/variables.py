@@ -1,0 +1,50 @@
+"""Fetching what the learner publishes."""
+
+from typing import Optional
+
+import acme
+
+from bt_acme import acting
+from bt_acme import agent as agent_lib
+
+# What `Learner.get_variables` knows.
+AGENT, INTRINSIC = agent_lib.Variables._fields
+
+
+def fetch(source: acme.VariableSource) -> agent_lib.Variables:
+  """Asks a learner, here or in another process, for its parameters."""
+  return agent_lib.Variables(*source.get_variables([AGENT, INTRINSIC]))
+
+
+class VariableClient:
+  """Keeps an actor's parameters fresh.
+
+  Every `period` turns the parameters are fetched once for all environments of
+  the actor.
+  """
+
+  def __init__(
+    self,
+    source: acme.VariableSource,
+    actor: acting.VectorActor,
+    period: int,
+  ):
+    """Fetches the first parameters.
+
+    Args:
+      source: the learner.
+      actor: to update.
+      period: turns between two fetches.
+    """
+    self._source = source
+    self._actor = actor
+    self._period = period
+    self._turns: Optional[int] = None
+    self.update()
+
+  def update(self) -> None:
+    """Counts a turn, and fetches where it is time."""
+    if self._turns is None or self._turns >= self._period:
+      self._actor.update_variables(fetch(self._source))
+      self._turns = 0
+    self._turns += 1

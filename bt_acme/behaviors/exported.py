@@ -1,0 +1,266 @@
+"""A pre-trained policy as a folder, and that folder as a behavior.
+
+The folder holds `behavior.json` (configuration, environment, running
+statistics, a checksum) and `params.npz`. It is moved into place when whole.
+"""
+
+# `agent` and this package import each other: annotations must not look yet.
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+import numpy as np
+
+from bt_acme import agent as agent_lib
+from bt_acme import config as config_lib
+from bt_acme.behaviors import base
+from bt_acme.core import actor_core as actor_core_lib
+from bt_acme.core.behavior_transfer import behavior as behavior_lib
+from bt_acme.core.intrinsic import actor_core as ngu_lib
+from bt_acme.core.intrinsic import ngu
+
+_FORMAT = 1
+_CARD, _PARAMS = 'behavior.json', 'params.npz'
+_SEPARATOR = '::'
+_CONFIGS = {
+  'R2D2Config': config_lib.R2D2Config,
+  'NGUConfig': config_lib.NGUConfig,
+}
+
+
+def _flatten(tree: Mapping[str, Any], prefix: str = '') -> Dict[str, Any]:
+  flat = {}
+  for name, value in tree.items():
+    if isinstance(value, Mapping):
+      flat.update(_flatten(value, f'{prefix}{name}{_SEPARATOR}'))
+    else:
+      flat[prefix + name] = np.asarray(value)
+  return flat
+
+
+def _unflatten(flat: Mapping[str, np.ndarray]) -> Dict[str, Any]:
+  tree: Dict[str, Any] = {}
+  for path, value in flat.items():
+    *parents, name = path.split(_SEPARATOR)
+    node = tree
+    for parent in parents:
+      node = node.setdefault(parent, {})
+    node[name] = value
+  return tree
+
+
+def _checksum(path: pathlib.Path) -> str:
+  return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def export(
+  folder: str,
+  *,
+  agent: agent_lib.Agent,
+  variables: agent_lib.Variables,
+  statistics: Optional[ngu.IntrinsicStatistics],
+  actor_steps: int,
+) -> None:
+  """Writes a behavior, replacing one that is there.
+
+  Args:
+    folder: to write.
+    agent: R2D2 or NGU.
+    variables: its parameters.
+    statistics: merged over its actors, in pre-training; None without.
+    actor_steps: taken in training.
+  """
+  target = pathlib.Path(folder)
+  target.parent.mkdir(parents=True, exist_ok=True)
+  temporary = pathlib.Path(
+    tempfile.mkdtemp(dir=target.parent, prefix=f'.{target.name}-')
+  )
+  params = {'agent': variables.agent, 'intrinsic': variables.intrinsic}
+  np.savez(temporary / _PARAMS, **_flatten(params))
+  card = {
+    'format': _FORMAT,
+    'agent': type(agent.config).__name__,
+    'config': config_lib.to_dict(agent.config),
+    'environment': agent.spec._asdict(),
+    'statistics': None
+    if statistics is None
+    else {k: np.asarray(v).tolist() for k, v in statistics._asdict().items()},
+    'actor_steps': int(actor_steps),
+    'params_sha256': _checksum(temporary / _PARAMS),
+  }
+  (temporary / _CARD).write_text(json.dumps(card, indent=2) + '\n')
+  os.chmod(temporary, 0o755)
+  if target.exists():
+    old = temporary.with_name(temporary.name + '-old')
+    os.rename(target, old)
+    os.rename(temporary, target)
+    shutil.rmtree(old)
+  else:
+    os.rename(temporary, target)
+
+
+class _RewardHost(base.Host):
+  """Recomputes the intrinsic reward that the policy was trained to see."""
+
+  def __init__(
+    self,
+    config: config_lib.IntrinsicConfig,
+    statistics: ngu.IntrinsicStatistics,
+    num_environments: int,
+  ):
+    self._reward = ngu.IntrinsicReward(config, num_environments)
+    self._reward.restore(statistics)
+    self._last = np.zeros(num_environments, np.float32)
+    self._is_first = np.ones(num_environments, bool)
+    self._active = np.ones(num_environments, bool)
+
+  def feed(
+    self,
+    observation: np.ndarray,
+    prev_action: np.ndarray,
+    is_first: np.ndarray,
+    is_last: np.ndarray,
+  ) -> np.ndarray:
+    self._is_first, self._active = is_first, ~is_last
+    return np.where(is_first, 0, self._last).astype(np.float32)
+
+  def digest(self, features: ngu_lib.Features) -> None:
+    self._last = self._reward.step(
+      np.asarray(features.embedding),
+      np.asarray(features.error),
+      self._is_first,
+      self._active,
+    )
+
+
+class _ZeroHost(base.Host):
+  """Feeds zeros in place of the intrinsic reward."""
+
+  def feed(
+    self,
+    observation: np.ndarray,
+    prev_action: np.ndarray,
+    is_first: np.ndarray,
+    is_last: np.ndarray,
+  ) -> np.ndarray:
+    return np.zeros(len(is_first), np.float32)
+
+
+class Exported(base.Behavior):
+  """A behavior from a folder that `export` wrote.
+
+  Attributes:
+    folder: where it lies.
+    agent: what it was in training.
+    actor_steps: that it was trained for.
+  """
+
+  def __init__(
+    self,
+    folder: str,
+    *,
+    epsilon: float = 0.01,
+    reward_input: str = 'recompute',
+  ):
+    """Loads and checks the folder.
+
+    Args:
+      folder: that `export` wrote.
+      epsilon: of its epsilon-greedy policy.
+      reward_input: `recompute` its intrinsic reward with frozen networks, as in
+        training, or feed `zero`, which is cheaper.
+
+    Raises:
+      ValueError: if the folder is missing, incomplete or damaged.
+    """
+    path = pathlib.Path(folder)
+    for name in (_CARD, _PARAMS):
+      if not (path / name).is_file():
+        raise ValueError(
+          f'behavior={folder!r} has no {name}: name a folder that run_ngu.py '
+          'exported whole.'
+        )
+    try:
+      card = json.loads((path / _CARD).read_text())
+      config_class = _CONFIGS[card['agent']]
+      environment = dict(card['environment'])
+      checksum, file_format = card['params_sha256'], card['format']
+      raw_config, raw_statistics = card['config'], card['statistics']
+      self.actor_steps = int(card['actor_steps'])
+    except (ValueError, KeyError, TypeError) as error:
+      raise ValueError(
+        f'behavior={folder!r}: {_CARD} is damaged ({error}); export it again.'
+      ) from error
+    if file_format != _FORMAT:
+      raise ValueError(
+        f'behavior={folder!r} has format {file_format}; this version reads '
+        f'{_FORMAT}: export it again.'
+      )
+    if _checksum(path / _PARAMS) != checksum:
+      raise ValueError(
+        f'behavior={folder!r}: {_PARAMS} is incomplete or damaged (its '
+        'checksum differs); export it again.'
+      )
+    environment['observation_shape'] = tuple(environment['observation_shape'])
+    self.folder = str(folder)
+    self.name = path.name
+    self.agent = agent_lib.Agent(
+      config_lib.from_dict(config_class, raw_config),
+      agent_lib.EnvironmentSpec(**environment),
+    )
+    with np.load(path / _PARAMS) as params:
+      tree = _unflatten(dict(params))
+    self.variables = agent_lib.Variables(
+      tree['agent'], tree.get('intrinsic', {})
+    )
+    self._statistics = raw_statistics and ngu.IntrinsicStatistics(
+      **{k: np.asarray(v, np.float64) for k, v in raw_statistics.items()}
+    )
+    self._epsilon = epsilon
+    self._recompute = reward_input == 'recompute' and bool(self._statistics)
+
+  def validate(
+    self, observation_shape: Sequence[int], num_actions: int
+  ) -> None:
+    spec = self.agent.spec
+    for what, own, other in (
+      ('observations', spec.observation_shape, tuple(observation_shape)),
+      ('actions', spec.num_actions, num_actions),
+    ):
+      if own != other:
+        raise ValueError(
+          f'behavior={self.folder!r} was made for {what} {own} '
+          f'(in {spec.name}) and this environment has {other}: use a behavior '
+          'of the same observation shape and action set.'
+        )
+
+  def make_core(self, num_actions: int) -> behavior_lib.Behavior:
+    del num_actions
+    core = (
+      self.agent.actor_core()
+      if self._recompute
+      else actor_core_lib.make_r2d2(self.agent.network)
+    )
+    return ngu_lib.as_behavior(core, self._epsilon)
+
+  def params(self) -> Any:
+    if self._recompute:
+      return agent_lib.ngu_params(self.variables)
+    return self.variables.agent
+
+  def make_host(
+    self, num_environments: int, num_actions: int, seed: int
+  ) -> base.Host:
+    del num_actions, seed
+    if not self._recompute:
+      return _ZeroHost()
+    assert isinstance(self.agent.config, config_lib.NGUConfig)
+    return _RewardHost(
+      self.agent.config.intrinsic, self._statistics, num_environments
+    )

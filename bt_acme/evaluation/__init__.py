@@ -1,0 +1,5 @@
+"""Measuring what was learned."""
+
+from bt_acme.evaluation.evaluator import Evaluator
+
+__all__ = ('Evaluator',)

@@ -1,0 +1,488 @@
+"""The Launchpad program: what runs where.
+
+  actors --transitions--> replay --batches--> learner --parameters--> actors
+     \                                          |  \--> evaluators
+      \--steps, episodes--> coordinator <-------/         |
+                                 ^------------------------/
+
+The coordinator hands out the budget in leases, so that it is met to the step,
+keeps the counts and the logs, and prints progress. The run is over when it
+returns: learner and evaluators have then said that they are done.
+"""
+
+import dataclasses
+import functools
+import threading
+import time
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+import jax
+import launchpad as lp
+import numpy as np
+from acme.utils import counting
+
+from bt_acme import acting
+from bt_acme import agent as agent_lib
+from bt_acme import behaviors
+from bt_acme import checkpointing
+from bt_acme import config as config_lib
+from bt_acme import environments
+from bt_acme import evaluation
+from bt_acme import loggers
+from bt_acme import run_config
+from bt_acme.agents import builder as builder_lib
+from bt_acme.agents import variables as variables_lib
+from bt_acme.core import actor_core as actor_core_lib
+from bt_acme.core.intrinsic import ngu
+from bt_acme.environments import vector
+
+COORDINATOR = 'coordinator'
+_POLL_SECONDS = 0.5
+_LEASE_TURNS = 32  # Turns of an actor between two reports.
+_EVALUATOR_SEED = 1_000_000  # Index of the first evaluator's environments.
+
+# Phases of a run, in order.
+_STARTING, _RUNNING, _LEARNER_FINISHES, _EVALUATORS_FINISH, _DONE = range(5)
+
+
+# All but the learner stay off the accelerator, and each actor on one core.
+_CPU = {'JAX_PLATFORMS': 'cpu'}
+_ONE_CORE = {
+  **_CPU,
+  'XLA_FLAGS': '--xla_cpu_multi_thread_eigen=false '
+  'intra_op_parallelism_threads=1',
+  'OMP_NUM_THREADS': '1',
+}
+PROCESS_ENVIRONMENTS = {
+  'replay': _CPU,
+  COORDINATOR: _CPU,
+  'actor': _ONE_CORE,
+  'evaluator': _ONE_CORE,
+}
+
+
+class Coordinator:
+  """Counts, budget, logs and progress of a run."""
+
+  def __init__(self, run: run_config.RunConfig):
+    self._run = run
+    self._lock = threading.Lock()
+    self._phase = _STARTING
+    self._leased = 0
+    self._counts = counting.Counter()
+    self._evaluations_done = 0
+    self._status: Dict[str, float] = {}
+    self._returns: List[float] = []
+    self._logs: Dict[str, Any] = {}
+
+  # What the others call.
+
+  def increment(self, **counts: int) -> Dict[str, int]:
+    """Adds to counts, as `acme.utils.counting.Counter` does."""
+    result: Dict[str, int] = self._counts.increment(**counts)
+    return result
+
+  def get_counts(self) -> Dict[str, int]:
+    """All counts."""
+    result: Dict[str, int] = self._counts.get_counts()
+    return result
+
+  def poll(
+    self, status: Optional[Mapping[str, float]] = None
+  ) -> Tuple[int, Dict[str, int]]:
+    """Where the run is, and all counts.
+
+    Args:
+      status: what the caller adds to the progress line.
+    """
+    self._status.update(status or {})
+    return self._phase, self.get_counts()
+
+  def start(self, counts: Mapping[str, int]) -> None:
+    """The learner is ready, with counts that a checkpoint held."""
+    with self._lock:
+      self._counts.increment(**counts)
+      self._leased = counts.get('actor_steps', 0)
+      self._phase = max(self._phase, _RUNNING)
+
+  def lease(self, actor_steps: int) -> int:
+    """Grants steps of the budget; 0 when it is used up."""
+    with self._lock:
+      granted = min(actor_steps, self._run.max_actor_steps - self._leased)
+      self._leased += granted
+      return granted
+
+  def report_episodes(
+    self,
+    label: str,
+    rows: List[Dict[str, float]],
+    actor_steps: Optional[int] = None,
+  ) -> None:
+    """Logs finished episodes of an actor or evaluator.
+
+    Args:
+      label: `actor` or `evaluator`.
+      rows: one an episode.
+      actor_steps: that the parameters had seen; now, if left out.
+    """
+    counts = self.get_counts()
+    if actor_steps is not None:
+      counts['actor_steps'] = actor_steps
+    with self._lock:
+      for row in rows:
+        self._log(label, {**counts, **row})
+        if label == 'actor':
+          self._returns.append(row['episode_return'])
+        else:
+          self._status['evaluator_return'] = row['episode_return']
+      del self._returns[:-100]
+
+  def learner_done(self) -> None:
+    """The learner has saved and exported all."""
+    self._phase = max(self._phase, _EVALUATORS_FINISH)
+
+  def evaluator_done(self) -> None:
+    """One evaluator has evaluated what the learner ended with."""
+    with self._lock:
+      self._evaluations_done += 1
+
+  # The coordinator's own loop.
+
+  def run(self) -> None:
+    """Returns when the run is over."""
+    progress = loggers.Progress(self._run.max_actor_steps)
+    while self._phase != _DONE and not lp.wait_for_stop(_POLL_SECONDS):
+      self._advance()
+      progress.update(self._progress())
+    with self._lock:
+      progress.update(self._progress())
+      progress.close()
+      for logger in self._logs.values():
+        logger.close()
+
+  def _advance(self) -> None:
+    steps = self.get_counts().get('actor_steps', 0)
+    if self._phase == _RUNNING and steps >= self._run.max_actor_steps:
+      self._phase = _LEARNER_FINISHES
+    if (
+      self._phase == _EVALUATORS_FINISH
+      and self._evaluations_done >= self._run.num_evaluators
+    ):
+      self._phase = _DONE
+
+  def _progress(self) -> Dict[str, float]:
+    progress = {**self.get_counts(), **self._status}
+    if self._returns:
+      progress['episode_return'] = float(np.mean(self._returns))
+    return progress
+
+  def _log(self, label: str, row: Dict[str, float]) -> None:
+    if label not in self._logs:
+      self._logs[label] = loggers.make_logger(self._run.workdir, label)
+    self._logs[label].write(row)
+
+
+@dataclasses.dataclass
+class LearnerNode:
+  """Runs the learner until the budget is used up, and answers actors."""
+
+  run_config: run_config.RunConfig
+  builder: builder_lib.AgentBuilder
+  replay: Any  # reverb.Client
+  coordinator: Any  # courier.Client of Coordinator
+  initial_params: Any = None
+
+  def __post_init__(self) -> None:
+    self._ready = threading.Event()
+    self._learner: Any = None
+
+  def get_variables(self, names: List[str]) -> List[Any]:
+    """The learner's variables, once it has been restored."""
+    self._ready.wait()
+    variables: List[Any] = self._learner.get_variables(names)
+    return variables
+
+  def get_statistics(self, first_environment: int) -> Any:
+    """Statistics of the intrinsic reward that an actor goes on from."""
+    self._ready.wait()
+    return self._learner.get_statistics(first_environment)
+
+  def put_statistics(self, first_environment: int, statistics: Any) -> None:
+    """Takes those of an actor's environments."""
+    self._ready.wait()
+    self._learner.put_statistics(first_environment, statistics)
+
+  def get_merged_statistics(self) -> Any:
+    """Those of all actors as one, for evaluators."""
+    self._ready.wait()
+    return self._learner.merged_statistics()
+
+  def get_max_priority(self) -> float:
+    """With which new sequences enter the replay."""
+    self._ready.wait()
+    return float(self._learner.max_priority)
+
+  def run(self) -> None:
+    """Learns; saves at intervals, at the end, and when told to stop."""
+    run = self.run_config
+    dataset = self.builder.make_dataset_iterator(self.replay)
+    counter = counting.Counter(self.coordinator, time_delta=1.0)
+    logger = loggers.make_logger(run.workdir, 'learner', time_delta=1.0)
+    learner = self.builder.make_learner(
+      jax.random.key(run.seed),
+      None,
+      dataset,
+      self.replay,
+      counter,
+      logger=logger,
+      initial_params=self.initial_params,
+    )
+    restored = checkpointing.restore(run.checkpoint_folder, learner.template)
+    counts: Dict[str, int] = {}
+    if restored is not None:
+      arrays, values = restored
+      learner.restore({'arrays': arrays, 'values': values['learner']})
+      counts = values['counts']
+    self._learner = learner
+    self.coordinator.start(counts)
+    self._ready.set()
+    try:
+      self._learn(learner, dataset, counts)
+    finally:
+      dataset.stop()
+      logger.close()
+
+  def _learn(
+    self, learner: Any, dataset: Any, counts: Dict[str, int]
+  ) -> None:
+    saved = time.monotonic()
+    while not lp.wait_for_stop(0):
+      try:
+        phase, counts = self.coordinator.poll(
+          {'replay_size': learner.replay_size}
+        )
+      except Exception:
+        # On Ctrl-C the coordinator may have gone first; there is work to save.
+        if lp.wait_for_stop(1.0):
+          break
+        raise
+      if phase >= _LEARNER_FINISHES:
+        break
+      deadline = time.monotonic() + _POLL_SECONDS
+      while time.monotonic() < deadline and dataset.ready(_POLL_SECONDS / 2):
+        learner.step()
+      if time.monotonic() - saved > self.run_config.checkpoint_period:
+        self._save(learner, counts)
+        saved = time.monotonic()
+    learner.flush()
+    self._save(learner, counts)
+    if lp.wait_for_stop(0):
+      return
+    if isinstance(self.builder.agent.config, config_lib.NGUConfig):
+      behaviors.export(
+        self.run_config.behavior_folder,
+        agent=self.builder.agent,
+        variables=learner.variables,
+        statistics=learner.merged_statistics(),
+        actor_steps=counts['actor_steps'],
+      )
+    self.coordinator.learner_done()
+    lp.wait_for_stop()  # Evaluators still fetch what it ended with.
+
+  def _save(self, learner: Any, counts: Dict[str, int]) -> None:
+    state = learner.save()
+    checkpointing.save(
+      self.run_config.checkpoint_folder,
+      learner.learner_steps,
+      state['arrays'],
+      {
+        'learner': state['values'],
+        'counts': {**counts, 'learner_steps': learner.learner_steps},
+      },
+    )
+
+
+def _make_environments(
+  run: run_config.RunConfig, num: int, first: int
+) -> vector.VectorEnvironment:
+  return vector.VectorEnvironment(
+    [
+      environments.make(
+        run.env, seed=environments.seed_of(run.seed, first + i)
+      )
+      for i in range(num)
+    ]
+  )
+
+
+@dataclasses.dataclass
+class ActorNode:
+  """Steps its environments until the budget is used up."""
+
+  run_config: run_config.RunConfig
+  builder: builder_lib.AgentBuilder
+  replay: Any
+  learner: Any
+  coordinator: Any
+  index: int
+
+  def run(self) -> None:
+    """Acts."""
+    run, agent = self.run_config, self.builder.agent
+    acting_config = agent.config.acting
+    num = run.envs_per_actor
+    first = self.index * num
+    epsilons = actor_core_lib.epsilon_ladder(
+      run.num_environments,
+      base=acting_config.epsilon_base,
+      alpha=acting_config.epsilon_alpha,
+    )[first : first + num]
+    sinks, writers = zip(
+      *(
+        self.builder.make_sink(self.replay, self.learner.get_max_priority)
+        for _ in range(num)
+      )
+    )
+    # A writer waits for the learner, perhaps for ever once that is told to stop.
+    lp.register_stop_handler(lambda: [writer.stop() for writer in writers])
+    actor = acting.VectorActor(
+      agent,
+      epsilons=epsilons,
+      seed=run.seed,
+      first_environment=first,
+      sinks=sinks,
+      statistics=self.learner.get_statistics(first),
+    )
+    client = variables_lib.VariableClient(
+      self.learner, actor, acting_config.variable_update_period
+    )
+    environment = _make_environments(run, num, first)
+    step = environment.reset()
+    left, taken = 0, 0
+    episodes: List[Dict[str, float]] = []
+    while not lp.wait_for_stop(0):
+      if left <= 0:
+        self._report(actor, first, taken, episodes)
+        taken, episodes = 0, []
+        left = self.coordinator.lease(num * _LEASE_TURNS)
+        if not left:
+          break
+      actions = actor.select_actions(step)
+      acted = int(num - step.is_last.sum())
+      step = environment.step(actions)
+      episodes += actor.observe(step)
+      left -= acted
+      taken += acted
+      client.update()
+    environment.close()
+
+  def _report(
+    self,
+    actor: acting.VectorActor,
+    first: int,
+    taken: int,
+    episodes: List[Dict[str, float]],
+  ) -> None:
+    """Before the steps: what follows from the last of them finds all there."""
+    statistics = actor.statistics()
+    if statistics is not None:
+      self.learner.put_statistics(first, statistics)
+    if episodes:
+      self.coordinator.report_episodes('actor', episodes)
+    if taken:
+      self.coordinator.increment(actor_steps=taken)
+
+
+@dataclasses.dataclass
+class EvaluatorNode:
+  """Evaluates the newest parameters at intervals, and what the learner ends
+  with."""
+
+  run_config: run_config.RunConfig
+  agent: agent_lib.Agent
+  learner: Any
+  coordinator: Any
+  index: int
+
+  def run(self) -> None:
+    """Evaluates."""
+    run = self.run_config
+    evaluator = evaluation.Evaluator(
+      self.agent,
+      episodes=run.evaluation_episodes,
+      seed=run.seed,
+      first_environment=_EVALUATOR_SEED + self.index * run.evaluation_episodes,
+    )
+    evaluated = 0
+    while not lp.wait_for_stop(_POLL_SECONDS):
+      phase, counts = self.coordinator.poll()
+      steps = counts.get('actor_steps', 0)
+      last = phase == _EVALUATORS_FINISH
+      if not last and (
+        phase != _RUNNING or steps - evaluated < run.evaluation_period
+      ):
+        continue
+      evaluated = steps
+      rows = evaluator.run(
+        variables_lib.fetch(self.learner),
+        self.learner.get_merged_statistics(),
+        should_stop=lambda: self._should_stop(last),
+      )
+      self.coordinator.report_episodes('evaluator', rows, steps)
+      if last:
+        self.coordinator.evaluator_done()
+        break
+
+  def _should_stop(self, last: bool) -> bool:
+    """Whether an evaluation under way is of no use any more."""
+    if lp.wait_for_stop(0):
+      return True
+    return not last and self.coordinator.poll()[0] >= _LEARNER_FINISHES
+
+
+def make_program(
+  run: run_config.RunConfig,
+  builder: builder_lib.AgentBuilder,
+  *,
+  initial_params: Any = None,
+) -> lp.Program:
+  """Wires a run up.
+
+  Args:
+    run: where, how many, how long.
+    builder: of the agent.
+    initial_params: of the Q-network, to start from instead of fresh ones.
+
+  Returns:
+    A program for `launching.launch`, whose main node is the coordinator.
+  """
+  program = lp.Program('bt_acme')
+  with program.group('replay'):
+    replay = program.add_node(
+      lp.ReverbNode(
+        functools.partial(builder.make_replay_tables, None)
+      )
+    )
+  with program.group(COORDINATOR):
+    coordinator = program.add_node(lp.CourierNode(Coordinator, run))
+  with program.group('learner'):
+    learner = program.add_node(
+      lp.CourierNode(
+        LearnerNode, run, builder, replay, coordinator, initial_params
+      )
+    )
+  with program.group('actor'):
+    for index in range(run.num_actors):
+      program.add_node(
+        lp.PyClassNode(
+          ActorNode, run, builder, replay, learner, coordinator, index
+        )
+      )
+  with program.group('evaluator'):
+    for index in range(run.num_evaluators):
+      program.add_node(
+        lp.PyClassNode(
+          EvaluatorNode, run, builder.agent, learner, coordinator, index
+        )
+      )
+  return program

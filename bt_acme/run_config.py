@@ -1,0 +1,177 @@
+"""What one run is: where, how many, how long. Not what the agent is."""
+
+import dataclasses
+import json
+import pathlib
+from typing import Any, Dict, Mapping, Optional
+
+from bt_acme import config as config_lib
+
+_FILE = 'config.json'
+# What may differ when a run is taken up again.
+_MAY_CHANGE = (
+  'max_actor_steps',
+  'num_evaluators',
+  'evaluation_period',
+  'evaluation_episodes',
+  'checkpoint_period',
+  'replay_port',
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunConfig:
+  """One run of one agent.
+
+  Attributes:
+    env: the environment: an Atari game (`montezuma_revenge`), a game with a
+      modified reward (`hero:miners_easy`) or a MiniGrid id.
+    num_actors: actor processes.
+    envs_per_actor: environments that each actor steps at once.
+    max_actor_steps: the budget, in actor steps over all environments (4 frames
+      each on Atari).
+    workdir: where logs, checkpoints and the exported behavior go; the same
+      command on the same workdir resumes.
+    seed: of the run.
+    num_evaluators: evaluator processes; 0 for none.
+    evaluation_period: actor steps between two evaluations; one more comes last.
+    evaluation_episodes: episodes of one evaluation.
+    checkpoint_period: seconds between two checkpoints.
+    replay_port: of the replay server; 0 picks a free one.
+  """
+
+  env: str = 'montezuma_revenge'
+  num_actors: int = 2
+  envs_per_actor: int = 8
+  max_actor_steps: int = 1_000_000
+  workdir: str = 'runs/run'
+  seed: int = 0
+  num_evaluators: int = 1
+  evaluation_period: int = 100_000
+  evaluation_episodes: int = 5
+  checkpoint_period: float = 300.0
+  replay_port: int = 0
+
+  def __post_init__(self) -> None:
+    for name in (
+      'num_actors',
+      'envs_per_actor',
+      'max_actor_steps',
+      'evaluation_period',
+      'evaluation_episodes',
+      'checkpoint_period',
+    ):
+      if getattr(self, name) <= 0:
+        raise ValueError(
+          f'{name}={getattr(self, name)} must be positive: nothing would run.'
+        )
+    if self.num_evaluators < 0 or self.seed < 0:
+      raise ValueError(
+        f'num_evaluators={self.num_evaluators} and seed={self.seed} must not '
+        'be negative.'
+      )
+    if not 0 <= self.replay_port < 65536:
+      raise ValueError(
+        f'replay_port={self.replay_port} must lie in [0, 65535].'
+      )
+
+  @property
+  def num_environments(self) -> int:
+    """Over all actors."""
+    return self.num_actors * self.envs_per_actor
+
+  @property
+  def behavior_folder(self) -> str:
+    """Where the learner exports the behavior."""
+    return str(pathlib.Path(self.workdir) / 'behavior')
+
+  @property
+  def checkpoint_folder(self) -> str:
+    """Of the learner."""
+    return str(pathlib.Path(self.workdir) / 'checkpoints')
+
+
+def _identity(
+  run: RunConfig, config: config_lib.R2D2Config, extra: Mapping[str, Any]
+) -> Dict[str, Any]:
+  identity = {
+    'agent': type(config).__name__,
+    'run': {
+      name: value
+      for name, value in dataclasses.asdict(run).items()
+      if name not in _MAY_CHANGE and name != 'workdir'
+    },
+    'config': config_lib.to_dict(config),
+    **extra,
+  }
+  plain: Dict[str, Any] = json.loads(json.dumps(identity))
+  return plain
+
+
+def _differences(old: Any, new: Any, path: str = '') -> Dict[str, Any]:
+  if isinstance(old, dict) and isinstance(new, dict):
+    found: Dict[str, Any] = {}
+    for name in sorted(set(old) | set(new)):
+      found.update(
+        _differences(old.get(name), new.get(name), f'{path}{name}.')
+      )
+    return found
+  return {} if old == new else {path.rstrip('.').split('.')[-1]: (old, new)}
+
+
+def claim_workdir(
+  run: RunConfig,
+  config: config_lib.R2D2Config,
+  extra: Optional[Mapping[str, Any]] = None,
+) -> bool:
+  """Makes the workdir this run's, or recognizes it as such.
+
+  Args:
+    run: the run.
+    config: the agent's.
+    extra: whatever else makes it this run: behaviors, initial weights.
+
+  Returns:
+    Whether the run was begun before and is taken up again.
+
+  Raises:
+    ValueError: if the workdir belongs to another configuration; names the
+      settings that differ. Nothing is written then.
+  """
+  identity = _identity(run, config, extra or {})
+  folder = pathlib.Path(run.workdir)
+  path = folder / _FILE
+  if path.is_file():
+    try:
+      old = json.loads(path.read_text())
+    except ValueError as error:
+      raise ValueError(
+        f'workdir={run.workdir!r}: {_FILE} is damaged ({error}): choose '
+        'another workdir.'
+      ) from error
+    differences = _differences(old, identity)
+    if differences:
+      listed = ', '.join(
+        f'{name}={before!r} there and {now!r} here'
+        for name, (before, now) in differences.items()
+      )
+      raise ValueError(
+        f'workdir={run.workdir!r} belongs to another configuration: {listed}. '
+        'Choose another workdir, or the same settings to resume.'
+      )
+    return True
+  if folder.is_dir() and any(folder.iterdir()):
+    raise ValueError(
+      f'workdir={run.workdir!r} is not empty and holds no run: choose an empty '
+      'or new folder.'
+    )
+  try:
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / f'.{_FILE}'
+    temporary.write_text(json.dumps(identity, indent=2) + '\n')
+    temporary.rename(path)
+  except OSError as error:
+    raise ValueError(
+      f'workdir={run.workdir!r} cannot be written: {error}.'
+    ) from error
+  return False

@@ -1,0 +1,179 @@
+"""What the launch scripts share: from flags to a running program."""
+
+import dataclasses
+from typing import Any, Mapping, Optional, Type, TypeVar
+
+import jax
+from absl import flags as absl_flags
+
+from bt_acme import agent as agent_lib
+from bt_acme import behaviors
+from bt_acme import config as config_lib
+from bt_acme import environments
+from bt_acme import flags
+from bt_acme import launching
+from bt_acme import presets
+from bt_acme import program as program_lib
+from bt_acme import run_config
+from bt_acme.agents import builder as builder_lib
+from bt_acme.core import weight_transfer
+from bt_acme.replay import table
+
+FLAGS = absl_flags.FLAGS
+Config = TypeVar('Config', bound=config_lib.R2D2Config)
+
+
+def define(settings_class: type) -> None:
+  """Defines the flags of a launch script.
+
+  Args:
+    settings_class: a configuration that has a `run` beside its groups.
+  """
+  absl_flags.DEFINE_string(
+    'preset',
+    'paper',
+    'Other defaults than the paper\'s for the settings below: '
+    + ', '.join(sorted(presets.PRESETS))
+    + '.',
+  )
+  flags.define(settings_class)
+  FLAGS.set_default('lp_launch_type', 'local_mp')
+
+
+def settings(settings_class: Type[Config]) -> Config:
+  """The flags' values, over the preset's, over the defaults."""
+  preset = presets.get(FLAGS.preset)
+  known = {
+    field.name
+    for group in dataclasses.fields(settings_class)
+    for field in dataclasses.fields(group.default)
+  }
+  return flags.from_flags(
+    settings_class, {k: v for k, v in preset.items() if k in known}
+  )
+
+
+def config_of(config_class: Type[Config], all_settings: Any) -> Config:
+  """The agent's part of a script's settings."""
+  return config_class(
+    **{
+      field.name: getattr(all_settings, field.name)
+      for field in dataclasses.fields(config_class)
+    }
+  )
+
+
+@dataclasses.dataclass(frozen=True)
+class WeightsConfig:
+  """Weights to start from.
+
+  Attributes:
+    init_from: folder of a behavior whose Q-network to start from; empty for
+      fresh weights.
+    init: `partial` (torso and LSTM) or `full` (the head too; fine-tuning is
+      this without behavior transfer).
+    extra_init: with `full`, the extra action's weights start `fresh` or as the
+      `mean` of the others.
+  """
+
+  init_from: str = ''
+  init: str = 'full'
+  extra_init: str = 'fresh'
+
+  def __post_init__(self) -> None:
+    for name, allowed in (
+      ('init', ('partial', 'full')),
+      ('extra_init', ('fresh', 'mean')),
+    ):
+      if getattr(self, name) not in allowed:
+        raise ValueError(
+          f'{name}={getattr(self, name)!r} is unknown: choose from {allowed}.'
+        )
+
+
+def initial_params(
+  weights: WeightsConfig, agent: agent_lib.Agent, seed: int
+) -> Any:
+  """Parameters of the Q-network to start from; None for fresh ones.
+
+  Raises:
+    ValueError: if the folder cannot be read or holds another architecture.
+  """
+  if not weights.init_from:
+    return None
+  source = behaviors.Exported(weights.init_from)
+  source.validate(agent.spec.observation_shape, agent.spec.num_actions)
+  return weight_transfer.transfer(
+    source.variables.agent,
+    agent.network.init(jax.random.key(seed)),
+    init=weights.init,
+    extra_init=weights.extra_init,
+  )
+
+
+def environment_spec(run: run_config.RunConfig) -> agent_lib.EnvironmentSpec:
+  """The spec of the run's environment.
+
+  Raises:
+    ValueError: if there is no such environment.
+  """
+  environment = environments.make(run.env, seed=run.seed)
+  try:
+    return agent_lib.spec_of(environment, run.env)
+  finally:
+    environment.close()
+
+
+def check(run: run_config.RunConfig, agent: agent_lib.Agent) -> None:
+  """Raises ValueError for a run that could not do what it is meant to."""
+  replay = agent.config.replay
+  if run.replay_port:
+    launching.check_port_free(run.replay_port, setting='replay_port')
+  estimate = table.memory_estimate(replay, agent.replay_shapes)
+  table.check_memory(estimate)
+  fillable = run.max_actor_steps // replay.sequence_period
+  if fillable < replay.min_replay_size:
+    raise ValueError(
+      f'max_actor_steps={run.max_actor_steps} fill the replay with about '
+      f'{fillable} sequences, fewer than min_replay_size='
+      f'{replay.min_replay_size}: the learner would never start. Raise '
+      'max_actor_steps, lower min_replay_size, or choose a smaller preset.'
+    )
+
+
+def launch(
+  run: run_config.RunConfig,
+  builder: builder_lib.AgentBuilder,
+  *,
+  initial_params: Any = None,
+  identity: Optional[Mapping[str, Any]] = None,
+) -> int:
+  """Runs an agent's program to its end.
+
+  Args:
+    run: where, how many, how long.
+    builder: of the agent.
+    initial_params: of the Q-network, to start from.
+    identity: what else tells this run from another in the same workdir.
+
+  Returns:
+    The process's exit code.
+  """
+  agent = builder.agent
+  check(run, agent)
+  resumed = run_config.claim_workdir(run, agent.config, identity)
+  print(
+    f'{"Resuming" if resumed else "Starting"} {type(agent.config).__name__} '
+    f'on {run.env} in {run.workdir}: {run.num_actors} actors of '
+    f'{run.envs_per_actor} environments, {run.max_actor_steps:,} actor steps.'
+  )
+  print(table.memory_estimate(agent.config.replay, agent.replay_shapes))
+  return launching.launch(
+    program_lib.make_program(run, builder, initial_params=initial_params),
+    workdir=run.workdir,
+    launch_type=FLAGS.lp_launch_type,
+    environments=program_lib.PROCESS_ENVIRONMENTS,
+    ports={'replay': run.replay_port} if run.replay_port else None,
+    main_label=program_lib.COORDINATOR,
+    checked_labels=('learner',),
+  )

@@ -1,0 +1,41 @@
+"""Pre-trains a behavior without rewards, and exports it.
+
+  python launch/run_ngu.py --env=MiniGrid-MultiRoom-N4-S5-v0 \
+    --preset=minigrid --max_actor_steps=300000 --workdir=runs/ngu
+
+The exported behavior lies in WORKDIR/behavior. Ctrl-C ends a run, and the same
+command resumes it.
+"""
+
+import dataclasses
+
+from bt_acme import config as config_lib
+from bt_acme import flags
+from bt_acme import run_config
+from bt_acme.agents import NGUBuilder
+from launch import common
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(config_lib.NGUConfig):
+  """All settings of this script."""
+
+  run: run_config.RunConfig = run_config.RunConfig(workdir='runs/ngu')
+
+
+def main(argv):
+  del argv
+  settings = common.settings(Settings)
+  config = common.config_of(config_lib.NGUConfig, settings)
+  run = settings.run
+  code = common.launch(
+    run, NGUBuilder(config, common.environment_spec(run))
+  )
+  if code == 0:
+    print(f'The behavior is in {run.behavior_folder}')
+  return code
+
+
+if __name__ == '__main__':
+  common.define(Settings)
+  flags.run_main(main, Settings)

@@ -1,0 +1,44 @@
+"""Learns a task with R2D2 and Peng's Q(lambda), without behavior transfer.
+
+  python launch/run_r2d2.py --env=MiniGrid-MultiRoom-N4-S5-v0 \
+    --preset=minigrid --max_actor_steps=100000 --workdir=runs/r2d2
+
+Ctrl-C ends a run, and the same command resumes it.
+"""
+
+import dataclasses
+
+from bt_acme import config as config_lib
+from bt_acme import flags
+from bt_acme import run_config
+from bt_acme.agents import R2D2Builder
+from launch import common
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(config_lib.R2D2Config):
+  """All settings of this script."""
+
+  run: run_config.RunConfig = run_config.RunConfig(workdir='runs/r2d2')
+  weights: common.WeightsConfig = common.WeightsConfig()
+
+
+def main(argv):
+  del argv
+  settings = common.settings(Settings)
+  config = common.config_of(config_lib.R2D2Config, settings)
+  run = settings.run
+  builder = R2D2Builder(config, common.environment_spec(run))
+  return common.launch(
+    run,
+    builder,
+    initial_params=common.initial_params(
+      settings.weights, builder.agent, run.seed
+    ),
+    identity={'weights': dataclasses.asdict(settings.weights)},
+  )
+
+
+if __name__ == '__main__':
+  common.define(Settings)
+  flags.run_main(main, Settings)
