@@ -13,7 +13,7 @@ and a sequence of an episode shorter than K blocks has fewer of them.
 """
 
 import threading
-from typing import Any, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import zstandard
@@ -23,15 +23,8 @@ from bt_acme.core import types
 
 _COMPRESSION_LEVEL = 1
 _ROWS = ('prev_action', 'prev_reward')  # P + 1 rows in a block.
-_STEPS = (  # P rows in a block.
-  'action',
-  'choice',
-  'source',
-  'probability',
-  'reward',
-  'discount',
-  'valid',
-)
+_GIVEN = ('action', 'choice', 'source', 'probability', 'reward', 'discount')
+_STEPS = (*_GIVEN, 'valid')  # P rows in a block.
 
 
 class ReplayShapes(NamedTuple):
@@ -101,7 +94,7 @@ class Sample(NamedTuple):
 def empty_batch(
   config: config_lib.ReplayConfig, shapes: ReplayShapes, batch_size: int
 ) -> types.SequenceBatch:
-  """Uninitialized arrays for B sequences, to be filled by `decode_into`."""
+  """Uninitialized arrays for B sequences, to be filled by `SequenceDecoder`."""
   length = config.sequence_length
   state: Any = np.empty((2, batch_size, shapes.lstm_size), np.float32)
   frames = shapes.num_stacked + length
@@ -128,13 +121,11 @@ class BlockLayout:
   """Where the fields of a block lie in its bytes."""
 
   def __init__(self, config: config_lib.ReplayConfig, shapes: ReplayShapes):
-    self.period = config.sequence_period
-    self.num_stacked = shapes.num_stacked
     like = empty_batch(config, shapes, batch_size=0)
     rows = {
-      'frames': self.num_stacked + self.period,
-      **dict.fromkeys(_ROWS, self.period + 1),
-      **dict.fromkeys(_STEPS, self.period),
+      'frames': shapes.num_stacked + config.sequence_period,
+      **dict.fromkeys(_ROWS, config.sequence_period + 1),
+      **dict.fromkeys(_STEPS, config.sequence_period),
     }
     self._fields = []  # In the order of Block: float32 and int32 stay aligned.
     self.num_bytes = 0
@@ -157,63 +148,73 @@ class BlockLayout:
     )
 
 
-class _Codec(threading.local):
-  """One compressor and one decompressor a thread: they are costly to make."""
+class _Compressor(threading.local):
+  """One compressor a thread: it is costly to make and not to be shared."""
 
   def __init__(self) -> None:
     self.compress = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL).compress
-    self.decompress = zstandard.ZstdDecompressor().decompress
 
 
-_codec = _Codec()
+_compressor = _Compressor()
 
 
 def encode_block(data: Any) -> bytes:
   """Compresses the bytes of a block."""
-  return _codec.compress(data)
+  return _compressor.compress(data)
 
 
-def decode_into(
-  payloads: Sequence[bytes],
-  recurrent_state: np.ndarray,
-  *,
-  layout: BlockLayout,
-  batch: types.SequenceBatch,
-  index: int,
-) -> None:
-  """Writes one sequence into a batch.
+class SequenceDecoder:
+  """Writes sequences into batches; one thread only."""
 
-  Args:
-    payloads: 1 to K consecutive blocks; where there are fewer than K the
-      episode has ended, and the rest of the sequence is zeros.
-    recurrent_state: float32 [2, lstm_size], before the first block.
-    layout: of the blocks.
-    batch: that is written into.
-    index: column of the batch, in [0, B).
-  """
-  period, num_stacked = layout.period, layout.num_stacked
-  for i, payload in enumerate(payloads):
-    block = layout.views(_codec.decompress(payload))
-    start = i * period
-    # A block's first row is the last one of the block before it.
-    row, frame = (1, num_stacked) if i else (0, 0)
-    batch.frames[start + frame : start + num_stacked + period, index] = (
-      block.frames[frame:]
-    )
+  def __init__(self, config: config_lib.ReplayConfig, shapes: ReplayShapes):
+    layout = BlockLayout(config, shapes)
+    self._period = config.sequence_period
+    self._num_stacked = shapes.num_stacked
+    # Always the same memory: fresh pages would cost more than decompressing.
+    self._data = np.empty(layout.num_bytes, np.uint8)
+    self._block = layout.views(self._data)
+    self._decompressor = zstandard.ZstdDecompressor()
+
+  def decode_into(
+    self,
+    payloads: Sequence[bytes],
+    recurrent_state: np.ndarray,
+    *,
+    batch: types.SequenceBatch,
+    index: int,
+  ) -> None:
+    """Writes one sequence into a batch.
+
+    Args:
+      payloads: 1 to K consecutive blocks; where there are fewer than K the
+        episode has ended, and the rest of the sequence is zeros.
+      recurrent_state: float32 [2, lstm_size], before the first block.
+      batch: that is written into.
+      index: column of the batch, in [0, B).
+    """
+    block, period, num_stacked = self._block, self._period, self._num_stacked
+    for i, payload in enumerate(payloads):
+      self._decompressor.stream_reader(payload).readinto(self._data)
+      start = i * period
+      # A block's first row is the last one of the block before it.
+      row, frame = (1, num_stacked) if i else (0, 0)
+      batch.frames[start + frame : start + num_stacked + period, index] = (
+        block.frames[frame:]
+      )
+      for name in _ROWS:
+        rows = getattr(block, name)[row:]
+        getattr(batch, name)[start + row : start + period + 1, index] = rows
+      for name in _STEPS:
+        steps = getattr(block, name)
+        getattr(batch, name)[start : start + period, index] = steps
+    end = len(payloads) * period
+    batch.frames[end + num_stacked :, index] = 0
     for name in _ROWS:
-      getattr(batch, name)[start + row : start + period + 1, index] = getattr(
-        block, name
-      )[row:]
+      getattr(batch, name)[end + 1 :, index] = 0
     for name in _STEPS:
-      getattr(batch, name)[start : start + period, index] = getattr(block, name)
-  end = len(payloads) * period
-  batch.frames[end + num_stacked :, index] = 0
-  for name in _ROWS:
-    getattr(batch, name)[end + 1 :, index] = 0
-  for name in _STEPS:
-    getattr(batch, name)[end:, index] = 0
-  batch.recurrent_state.hidden[index] = recurrent_state[0]
-  batch.recurrent_state.cell[index] = recurrent_state[1]
+      getattr(batch, name)[end:, index] = 0
+    batch.recurrent_state.hidden[index] = recurrent_state[0]
+    batch.recurrent_state.cell[index] = recurrent_state[1]
 
 
 class SequenceBuilder:
@@ -235,8 +236,14 @@ class SequenceBuilder:
 
   def reset(self) -> None:
     """Drops an episode that has not ended."""
-    self._length = 0  # Steps in the block under way.
     self._num_blocks = 0  # Finished ones of the episode.
+    self._clear()
+
+  def _clear(self) -> None:
+    """Empties the block under way."""
+    # One assignment a column is much cheaper than one a step.
+    self._seen: List[Tuple] = []  # In the order of `_ROWS`.
+    self._given: List[Tuple] = []  # In the order of `_GIVEN`.
 
   def add(
     self,
@@ -272,21 +279,14 @@ class SequenceBuilder:
       ValueError: if observations are not what `ReplayShapes` says.
     """
     finished = None
-    if self._length == self._period:
+    if len(self._given) == self._period:
       finished = self._finish(observation, prev_action, prev_reward, last=False)
-    t, block = self._length, self._block
-    if t == 0:
-      block.frames[: self._shapes.num_stacked] = self._unstack(observation)
+    if not self._given:
+      stack = self._unstack(observation)
+      self._block.frames[: self._shapes.num_stacked] = stack
       self._state[0], self._state[1] = recurrent_state
-    self._write_row(observation, prev_action, prev_reward)
-    block.action[t] = action
-    block.choice[t] = choice
-    block.source[t] = source
-    block.probability[t] = probability
-    block.reward[t] = reward
-    block.discount[t] = discount
-    block.valid[t] = 1
-    self._length = t + 1
+    self._see(observation, prev_action, prev_reward)
+    self._given.append((action, choice, source, probability, reward, discount))
     return finished
 
   def end_episode(
@@ -303,7 +303,7 @@ class SequenceBuilder:
       The episode's last block; None for an episode without a step.
     """
     finished = None
-    if self._length:
+    if self._given:
       finished = self._finish(observation, prev_action, prev_reward, last=True)
     self.reset()
     return finished
@@ -317,22 +317,28 @@ class SequenceBuilder:
     last: bool,
   ) -> FinishedBlock:
     """Closes the block with the observation behind it."""
-    length, block = self._length, self._block
-    self._write_row(observation, prev_action, prev_reward)
-    stack = block.frames[length : length + self._shapes.num_stacked]
+    length, num_stacked = len(self._given), self._shapes.num_stacked
+    block = self._block
+    self._see(observation, prev_action, prev_reward)
+    stack = block.frames[length : length + num_stacked]
     if not np.array_equal(stack, self._unstack(observation)):
       raise ValueError(
-        f'num_stacked={self._shapes.num_stacked} does not describe the '
-        'observations: a frame of a stack must be the newest one of an earlier '
-        'step. Pass num_stacked=1 for observations that are no stacks.'
+        f'num_stacked={num_stacked} does not describe the observations: a '
+        'frame of a stack must be the newest one of an earlier step. Pass '
+        'num_stacked=1 for observations that are no stacks.'
       )
-    if length < self._period:
-      block.frames[length + self._shapes.num_stacked :] = 0
-      for name in _ROWS:
-        getattr(block, name)[length + 1 :] = 0
-      for name in _STEPS:
-        getattr(block, name)[length:] = 0
-    self._length = 0
+    for name, column in zip(_ROWS, zip(*self._seen, strict=True), strict=True):
+      getattr(block, name)[: length + 1] = column
+      getattr(block, name)[length + 1 :] = 0
+    for name, column in zip(
+      _GIVEN, zip(*self._given, strict=True), strict=True
+    ):
+      getattr(block, name)[:length] = column
+      getattr(block, name)[length:] = 0
+    block.valid[:length] = 1
+    block.valid[length:] = 0
+    block.frames[length + num_stacked :] = 0
+    self._clear()
     self._num_blocks += 1
     full = self._num_blocks >= self._blocks_per_sequence
     item_blocks = min(self._num_blocks, self._blocks_per_sequence)
@@ -342,15 +348,13 @@ class SequenceBuilder:
       item_blocks=item_blocks if full or last else 0,
     )
 
-  def _write_row(
+  def _see(
     self, observation: np.ndarray, prev_action: int, prev_reward: float
   ) -> None:
-    """Writes what the agent sees at the block's next step."""
-    t, shapes = self._length, self._shapes
-    newest = observation[..., -shapes.frame[-1] :]
-    self._block.frames[shapes.num_stacked - 1 + t] = newest
-    self._block.prev_action[t] = prev_action
-    self._block.prev_reward[t] = prev_reward
+    """Takes what the agent sees at the block's next row."""
+    newest = observation[..., -self._shapes.frame[-1] :]
+    self._block.frames[self._shapes.num_stacked - 1 + len(self._seen)] = newest
+    self._seen.append((prev_action, prev_reward))
 
   def _unstack(self, observation: np.ndarray) -> np.ndarray:
     """The frames [S, H, W, C] of an observation [H, W, C * S]."""

@@ -30,7 +30,7 @@ class LocalReplay:
   ):
     self._config = config
     self._shapes = shapes
-    self._layout = blocks.BlockLayout(config, shapes)
+    self._decoder = blocks.SequenceDecoder(config, shapes)
     self._rng = np.random.default_rng(seed)
     self._items: List[_Item] = []  # A ring once it is full.
     self._weights = np.zeros(config.max_replay_size)  # Powers of priorities.
@@ -95,9 +95,7 @@ class LocalReplay:
       probabilities = np.full(batch_size, 1 / size)
     batch = blocks.empty_batch(self._config, self._shapes, batch_size)
     for index, slot in enumerate(slots):
-      blocks.decode_into(
-        *self._items[slot], layout=self._layout, batch=batch, index=index
-      )
+      self._decoder.decode_into(*self._items[slot], batch=batch, index=index)
     self._num_samples += batch_size
     # A key is the number of the insert that last filled the slot.
     age = (self._num_inserts - 1 - slots) % self._config.max_replay_size

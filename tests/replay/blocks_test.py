@@ -13,7 +13,7 @@ LENGTHS = (1, 3, P - 1, P, P + 1, T - 1, T, T + 1, T + P, 2 * T + 3)
 
 def sequences_of(episode, builder, config, shapes):
   """Plays an episode and decodes its sequences over a batch of garbage."""
-  layout = blocks.BlockLayout(config, shapes)
+  decoder = blocks.SequenceDecoder(config, shapes)
   written, items = [], []
   for block in episodes.play(episode, builder):
     if block is not None:
@@ -24,10 +24,9 @@ def sequences_of(episode, builder, config, shapes):
   for array in jax.tree.leaves(batch):
     array.fill(77)
   for index, item in enumerate(items):
-    blocks.decode_into(
+    decoder.decode_into(
       [block.payload for block in item],
       item[0].recurrent_state,
-      layout=layout,
       batch=batch,
       index=index,
     )
