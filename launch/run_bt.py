@@ -15,9 +15,9 @@ from bt_acme import behaviors
 from bt_acme import config as config_lib
 from bt_acme import flags
 from bt_acme import run_config
+from bt_acme import run_script
 from bt_acme.agents import BTBuilder
 from bt_acme.agents import R2D2Builder
-from launch import common
 
 _BUILT_IN = {
   'action_repeat': behaviors.ActionRepeat,
@@ -46,7 +46,7 @@ class Settings(config_lib.BTConfig):
 
   run: run_config.RunConfig = run_config.RunConfig(workdir='runs/bt')
   behaviors: BehaviorsConfig = BehaviorsConfig()
-  weights: common.WeightsConfig = common.WeightsConfig()
+  weights: run_script.WeightsConfig = run_script.WeightsConfig()
 
 
 def make_behaviors(
@@ -82,12 +82,12 @@ def parse_weights(weights: str) -> Tuple[float, ...]:
 
 def main(argv):
   del argv
-  settings = common.settings(Settings)
-  config = common.config_of(config_lib.BTConfig, settings)
+  settings = run_script.settings(Settings)
+  config = run_script.config_of(config_lib.BTConfig, settings)
   run = settings.run
   base = R2D2Builder(
-    common.config_of(config_lib.R2D2Config, settings),
-    common.environment_spec(run),
+    run_script.config_of(config_lib.R2D2Config, settings),
+    run_script.environment_spec(run),
   )
   builder = BTBuilder(
     base,
@@ -95,10 +95,10 @@ def main(argv):
     config.transfer,
     behavior_weights=parse_weights(settings.behaviors.behavior_weights),
   )
-  return common.launch(
+  return run_script.launch(
     run,
     builder,
-    initial_params=common.initial_params(
+    initial_params=run_script.initial_params(
       settings.weights, builder.agent, run.seed
     ),
     identity={
@@ -109,5 +109,5 @@ def main(argv):
 
 
 if __name__ == '__main__':
-  common.define(Settings)
+  run_script.define(Settings)
   flags.run_main(main, Settings)

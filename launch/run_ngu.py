@@ -12,8 +12,8 @@ import dataclasses
 from bt_acme import config as config_lib
 from bt_acme import flags
 from bt_acme import run_config
+from bt_acme import run_script
 from bt_acme.agents import NGUBuilder
-from launch import common
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Settings(config_lib.NGUConfig):
 
 def main(argv):
   del argv
-  settings = common.settings(Settings)
-  config = common.config_of(config_lib.NGUConfig, settings)
+  settings = run_script.settings(Settings)
+  config = run_script.config_of(config_lib.NGUConfig, settings)
   run = settings.run
-  code = common.launch(
-    run, NGUBuilder(config, common.environment_spec(run))
+  code = run_script.launch(
+    run, NGUBuilder(config, run_script.environment_spec(run))
   )
   if code == 0:
     print(f'The behavior is in {run.behavior_folder}')
@@ -37,5 +37,5 @@ def main(argv):
 
 
 if __name__ == '__main__':
-  common.define(Settings)
+  run_script.define(Settings)
   flags.run_main(main, Settings)

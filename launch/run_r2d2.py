@@ -11,8 +11,8 @@ import dataclasses
 from bt_acme import config as config_lib
 from bt_acme import flags
 from bt_acme import run_config
+from bt_acme import run_script
 from bt_acme.agents import R2D2Builder
-from launch import common
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,19 +20,19 @@ class Settings(config_lib.R2D2Config):
   """All settings of this script."""
 
   run: run_config.RunConfig = run_config.RunConfig(workdir='runs/r2d2')
-  weights: common.WeightsConfig = common.WeightsConfig()
+  weights: run_script.WeightsConfig = run_script.WeightsConfig()
 
 
 def main(argv):
   del argv
-  settings = common.settings(Settings)
-  config = common.config_of(config_lib.R2D2Config, settings)
+  settings = run_script.settings(Settings)
+  config = run_script.config_of(config_lib.R2D2Config, settings)
   run = settings.run
-  builder = R2D2Builder(config, common.environment_spec(run))
-  return common.launch(
+  builder = R2D2Builder(config, run_script.environment_spec(run))
+  return run_script.launch(
     run,
     builder,
-    initial_params=common.initial_params(
+    initial_params=run_script.initial_params(
       settings.weights, builder.agent, run.seed
     ),
     identity={'weights': dataclasses.asdict(settings.weights)},
@@ -40,5 +40,5 @@ def main(argv):
 
 
 if __name__ == '__main__':
-  common.define(Settings)
+  run_script.define(Settings)
   flags.run_main(main, Settings)

@@ -1,4 +1,4 @@
-"""What the launch scripts share: from flags to a running program."""
+"""What the scripts in `launch/` share: from flags to a running program."""
 
 import dataclasses
 from typing import Any, Mapping, Optional, Type, TypeVar
