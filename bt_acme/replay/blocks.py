@@ -196,14 +196,11 @@ class SequenceDecoder:
     for i, payload in enumerate(payloads):
       self._decompressor.stream_reader(payload).readinto(self._data)
       start = i * period
-      # A block's first row is the last one of the block before it.
-      row, frame = (1, num_stacked) if i else (0, 0)
-      batch.frames[start + frame : start + num_stacked + period, index] = (
-        block.frames[frame:]
-      )
+      # A block begins with what the one before it ends with, written again.
+      batch.frames[start : start + num_stacked + period, index] = block.frames
       for name in _ROWS:
-        rows = getattr(block, name)[row:]
-        getattr(batch, name)[start + row : start + period + 1, index] = rows
+        rows = getattr(block, name)
+        getattr(batch, name)[start : start + period + 1, index] = rows
       for name in _STEPS:
         steps = getattr(block, name)
         getattr(batch, name)[start : start + period, index] = steps
