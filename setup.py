@@ -40,7 +40,7 @@ setuptools.setup(
   version='0.1.0',
   description='Behavior Transfer for value-based agents, on JAX and Acme.',
   packages=setuptools.find_packages(include=['bt_acme', 'bt_acme.*']),
-  package_data={'': ['*.csv', '*.json']},
+  package_data={'': ['*.json', 'data/*.csv']},
   python_requires='>=3.10',
   install_requires=[f'{line} ; {_HAS_STACK}' for line in _FULL]
   + [f'{line} ; {_HAS_NO_STACK}' for line in _CORE],
