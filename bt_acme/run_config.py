@@ -119,6 +119,25 @@ def _differences(old: Any, new: Any, path: str = '') -> Dict[str, Any]:
   return {} if old == new else {path.rstrip('.').split('.')[-1]: (old, new)}
 
 
+def read_identity(workdir: str) -> Dict[str, Any]:
+  """What `claim_workdir` wrote.
+
+  Raises:
+    ValueError: if the workdir holds no run, or its record is damaged.
+  """
+  path = pathlib.Path(workdir) / _FILE
+  try:
+    identity: Dict[str, Any] = json.loads(path.read_text())
+  except OSError as error:
+    raise ValueError(f'workdir={workdir!r} holds no run.') from error
+  except ValueError as error:
+    raise ValueError(
+      f'workdir={workdir!r}: {_FILE} is damaged ({error}): choose another '
+      'workdir.'
+    ) from error
+  return identity
+
+
 def claim_workdir(
   run: RunConfig,
   config: config_lib.R2D2Config,
@@ -142,13 +161,7 @@ def claim_workdir(
   folder = pathlib.Path(run.workdir)
   path = folder / _FILE
   if path.is_file():
-    try:
-      old = json.loads(path.read_text())
-    except ValueError as error:
-      raise ValueError(
-        f'workdir={run.workdir!r}: {_FILE} is damaged ({error}): choose '
-        'another workdir.'
-      ) from error
+    old = read_identity(run.workdir)
     differences = _differences(old, identity)
     if differences:
       listed = ', '.join(

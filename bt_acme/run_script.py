@@ -1,7 +1,7 @@
 """What the scripts in `launch/` share: from flags to a running program."""
 
 import dataclasses
-from typing import Any, Mapping, Optional, Type, TypeVar
+from typing import Any, List, Mapping, Optional, Tuple, Type, TypeVar
 
 import jax
 from absl import flags as absl_flags
@@ -20,6 +20,10 @@ from bt_acme.core import weight_transfer
 from bt_acme.replay import table
 
 FLAGS = absl_flags.FLAGS
+_CONFIGS = {
+  c.__name__: c
+  for c in (config_lib.R2D2Config, config_lib.NGUConfig, config_lib.BTConfig)
+}
 Config = TypeVar('Config', bound=config_lib.R2D2Config)
 
 
@@ -63,6 +67,38 @@ def config_of(config_class: Type[Config], all_settings: Any) -> Config:
   )
 
 
+_BUILT_IN = {
+  'action_repeat': behaviors.ActionRepeat,
+  'uniform': behaviors.Uniform,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class BehaviorsConfig:
+  """What the agent brings along.
+
+  Attributes:
+    behavior: folders that run_ngu.py exported, separated by commas; or
+      `action_repeat` (one random action a flight) or `uniform`.
+    behavior_weights: with which a flight draws one of several, separated by
+      commas; uniform if empty.
+  """
+
+  behavior: str = ''
+  behavior_weights: str = ''
+
+  @property
+  def weights(self) -> Tuple[float, ...]:
+    """The numbers that `behavior_weights` lists."""
+    try:
+      return tuple(float(w) for w in self.behavior_weights.split(',') if w)
+    except ValueError as error:
+      raise ValueError(
+        f'behavior_weights={self.behavior_weights!r} must be numbers separated '
+        'by commas.'
+      ) from error
+
+
 @dataclasses.dataclass(frozen=True)
 class WeightsConfig:
   """Weights to start from.
@@ -89,6 +125,31 @@ class WeightsConfig:
         raise ValueError(
           f'{name}={getattr(self, name)!r} is unknown: choose from {allowed}.'
         )
+
+
+def make_behaviors(
+  config: BehaviorsConfig, transfer: config_lib.TransferConfig
+) -> List[behaviors.Behavior]:
+  """The behaviors that `behavior` names.
+
+  Raises:
+    ValueError: if it names none, or one that cannot be loaded.
+  """
+  if not config.behavior:
+    raise ValueError(
+      "behavior='' names nothing to transfer: give a folder that run_ngu.py "
+      f'exported, or one of {sorted(_BUILT_IN)}.'
+    )
+  return [
+    _BUILT_IN[name]()
+    if name in _BUILT_IN
+    else behaviors.Exported(
+      name,
+      epsilon=transfer.behavior_epsilon,
+      reward_input=transfer.behavior_reward_input,
+    )
+    for name in config.behavior.split(',')
+  ]
 
 
 def initial_params(
@@ -176,4 +237,26 @@ def launch(
     ports={'replay': run.replay_port} if run.replay_port else None,
     main_label=program_lib.COORDINATOR,
     checked_labels=('learner',),
+  )
+
+
+def agent_of_run(workdir: str) -> agent_lib.Agent:
+  """The agent of the run in a workdir.
+
+  Raises:
+    ValueError: if there is no run.
+  """
+  identity = run_config.read_identity(workdir)
+  config = config_lib.from_dict(
+    _CONFIGS[identity['agent']], identity['config']
+  )
+  run = run_config.RunConfig(env=identity['run']['env'])
+  transferred: Any = ()
+  weights: Tuple[float, ...] = ()
+  if isinstance(config, config_lib.BTConfig):
+    behaviors_config = BehaviorsConfig(**identity['behaviors'])
+    transferred = make_behaviors(behaviors_config, config.transfer)
+    weights = behaviors_config.weights
+  return agent_lib.Agent(
+    config, environment_spec(run), tuple(transferred), weights
   )

@@ -158,6 +158,8 @@ class Exported(base.Behavior):
   Attributes:
     folder: where it lies.
     agent: what it was in training.
+    variables: its parameters, NumPy.
+    statistics: of its intrinsic reward; None without.
     actor_steps: that it was trained for.
   """
 
@@ -219,11 +221,11 @@ class Exported(base.Behavior):
     self.variables = agent_lib.Variables(
       tree['agent'], tree.get('intrinsic', {})
     )
-    self._statistics = raw_statistics and ngu.IntrinsicStatistics(
+    self.statistics = raw_statistics and ngu.IntrinsicStatistics(
       **{k: np.asarray(v, np.float64) for k, v in raw_statistics.items()}
     )
     self._epsilon = epsilon
-    self._recompute = reward_input == 'recompute' and bool(self._statistics)
+    self._recompute = reward_input == 'recompute' and bool(self.statistics)
 
   def validate(
     self, observation_shape: Sequence[int], num_actions: int
@@ -262,5 +264,5 @@ class Exported(base.Behavior):
       return _ZeroHost()
     assert isinstance(self.agent.config, config_lib.NGUConfig)
     return _RewardHost(
-      self.agent.config.intrinsic, self._statistics, num_environments
+      self.agent.config.intrinsic, self.statistics, num_environments
     )

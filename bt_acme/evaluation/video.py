@@ -1,0 +1,62 @@
+"""Videos of an environment, as MP4 files."""
+
+import pathlib
+from typing import Any, Optional
+
+import cv2
+import numpy as np
+
+
+class VideoWriter:
+  """Writes what an environment shows a person, frame by frame.
+
+  The file carries its final name once `close` has completed it.
+  """
+
+  def __init__(self, path: str, *, frames_per_second: float, scale: int = 1):
+    """Prepares the file's folder.
+
+    Args:
+      path: of the file, ending in `.mp4`.
+      frames_per_second: 15 for Atari's actor steps.
+      scale: by which each frame is enlarged.
+
+    Raises:
+      ValueError: if the path does not end in `.mp4`.
+    """
+    self._path = pathlib.Path(path)
+    if self._path.suffix != '.mp4':
+      raise ValueError(f'video={path!r} must end in .mp4.')
+    self._path.parent.mkdir(parents=True, exist_ok=True)
+    self._partial = self._path.with_name('.' + self._path.name)
+    self._fps = frames_per_second
+    self._scale = scale
+    self._writer: Optional[Any] = None
+    self.frames = 0
+
+  def write(self, environment: Any) -> None:
+    """Adds what the environment shows now."""
+    if hasattr(environment, 'screen_rgb'):
+      frame = environment.screen_rgb()
+    else:
+      frame = environment.render_rgb()
+    frame = frame.repeat(self._scale, axis=0).repeat(self._scale, axis=1)
+    height, width = frame.shape[:2]
+    if self._writer is None:
+      self._writer = cv2.VideoWriter(
+        str(self._partial),
+        cv2.VideoWriter_fourcc(*'mp4v'),
+        self._fps,
+        (width, height),
+      )
+      if not self._writer.isOpened():
+        raise RuntimeError(f'OpenCV cannot write the video {self._partial}.')
+    self._writer.write(np.ascontiguousarray(frame[..., ::-1]))
+    self.frames += 1
+
+  def close(self) -> None:
+    """Completes the file; there is none if nothing was written."""
+    if self._writer is not None:
+      self._writer.release()
+      self._partial.replace(self._path)
+      self._writer = None
