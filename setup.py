@@ -18,12 +18,14 @@ _HAS_NO_STACK = (
 
 
 def _requirements(name):
-  lines = (_REQUIREMENTS / f'{name}.in').read_text().splitlines()
-  return [line for line in lines if line and not line.startswith('#')]
+  lines = (_REQUIREMENTS / name).read_text().splitlines()
+  return [line for line in lines if line and line[0] not in '# ']
 
 
-_FULL = _requirements('full')
-_CORE = _requirements('core')
+# All of the compiled pins: what the stack of 2022 needs is released on without
+# it, and this set alone is tested. The core takes what is newest.
+_FULL = _requirements('full.txt')
+_CORE = _requirements('core.in')
 
 
 def _accelerator(name):
@@ -47,6 +49,6 @@ setuptools.setup(
   extras_require={
     'cuda12': _accelerator('cuda12'),
     'tpu': _accelerator('tpu'),
-    'dev': _requirements('dev'),
+    'dev': _requirements('dev.in'),
   },
 )

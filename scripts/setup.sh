@@ -127,8 +127,7 @@ flock 9  # Two commands at once make each environment once.
 
 stamp=$venv/.made_from
 wanted=$(
-  { echo "$PWD"; cat setup.py requirements/*.in "requirements/$environment.txt"
-  } | sha256sum | cut -d ' ' -f 1
+  { echo "$PWD"; cat setup.py requirements/*; } | sha256sum | cut -d ' ' -f 1
 )
 runs() { "$venv/bin/python" -c '' 2>/dev/null; }
 if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && runs; then exit 0; fi
@@ -145,7 +144,7 @@ fi
 rm -f "$stamp"
 say "installing requirements/$environment.txt into $venv (a few minutes)"
 pip="$venv/bin/python -m pip --quiet --disable-pip-version-check"
-{ $pip install -r "requirements/$environment.txt" &&
+{ $pip install -r "requirements/$environment.txt" -r requirements/dev.txt &&
   $pip install --no-deps --no-build-isolation --editable .
 } >>"$log" 2>&1 ||
   fail "pip failed: $(grep '^ERROR' "$log" | tail -n 1) (more in" \

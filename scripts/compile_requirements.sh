@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Compiles the pins of both environments anew; needs `uv`, and a network.
+#
+# Options go to `uv pip compile`: `--upgrade`, `--upgrade-package jax`, ...
+# Without any, only what the .in files ask for changes.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../requirements"
+compile() { uv pip compile --quiet --no-header "$@"; }
+compile "$@" --python-version 3.10 full.in -o full.txt
+compile "$@" --universal --python-version 3.10 dev.in -c full.txt -o dev.txt
+compile "$@" --python-version 3.12 core.in -c dev.txt -o core.txt
