@@ -27,7 +27,7 @@ test-core:  ## The core's tests on a Python >= 3.12 with the newest JAX.
 	@scripts/setup.sh core && status=0 || status=$$?; \
 	case $$status in \
 	  0) $(PYTHON_CORE) $(PYTEST) -m 'not slow' tests/core \
-	       tests/layering_test.py ;; \
+	       tests/layering_test.py tests/stack_test.py ;; \
 	  3) echo 'skipped: the core on a newer Python, no Python 3.12' ;; \
 	  *) exit $$status ;; \
 	esac

@@ -1,6 +1,8 @@
 """What asking for a builder says where the stack is missing."""
 
 import importlib.util
+import subprocess
+import sys
 
 import pytest
 
@@ -34,3 +36,17 @@ def test_missing_packages_are_named_with_the_way_out(installed):
   assert 'Python 3.10 on Linux x86_64' in message
   assert 'pip install .' in message
   assert '\n' not in message
+
+
+def test_asking_for_a_builder_without_the_stack_says_so():
+  program = """
+import sys
+for name in ('acme', 'launchpad', 'reverb', 'tensorflow'):
+  sys.modules[name] = None
+from bt_acme.agents import BTBuilder
+"""
+  result = subprocess.run(
+    [sys.executable, '-c', program], capture_output=True, text=True, check=False
+  )
+  last_line = result.stderr.splitlines()[-1]
+  assert last_line.startswith('ImportError: bt_acme.agents needs dm-acme, ')
