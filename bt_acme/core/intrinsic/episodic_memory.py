@@ -1,0 +1,234 @@
+"""Episodic novelty: how far an observation is from those of its episode.
+
+The embeddings of an episode lie in a ring of M slots that is emptied where an
+episode starts; the k nearest of them make the novelty. There are two memories:
+`HostMemory` for NumPy, whose cost follows what it holds and which can run while
+a device or an emulator is at work, and `Memory` for JAX, of a fixed shape.
+Source: Badia et al. 2020 (NGU, arXiv:2002.06038), Sec. 2 and Alg. 1.
+"""
+
+from typing import NamedTuple, Tuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from bt_acme.core.intrinsic import statistics
+
+_MIN_DISTANCE = 1e-8
+_INITIAL_SLOTS = 256
+_ROUNDING_UNIT = float(np.finfo(np.float32).eps) / 2
+_GROUP = 16  # Rows a group, on the host.
+_CHUNK = 128  # And on a device.
+
+Floats = npt.NDArray[np.float32]
+
+
+def nearest_squared_distances_numpy(
+  memory: Floats, squared_norms: Floats, query: Floats, k: int
+) -> Floats:
+  """Exact squared distances to the k nearest neighbors, smallest first.
+
+  ||m||^2 - 2 m·q ranks the memory with one matrix-vector product, up to
+  rounding; the k-th smallest of the minima of disjoint groups bounds the k-th
+  smallest of all. Distances are computed anew for every row whose rank lies
+  within that bound and the rounding, so that no neighbor is missed.
+
+  Args:
+    memory: float32 [M', D]; fastest in Fortran's order.
+    squared_norms: float32 [M'], of the memory's rows.
+    query: float32 [D].
+    k: how many are wanted.
+
+  Returns:
+    float32 [min(k, M')].
+  """
+  groups = len(memory) // _GROUP
+  if groups >= k:
+    ranks = memory @ query
+    ranks *= -2
+    ranks += squared_norms
+    minima = ranks[: groups * _GROUP].reshape(_GROUP, groups).min(axis=0)
+    bound = float(np.partition(minima, k - 1)[k - 1])
+    scale = max(float(squared_norms.max()), float(query @ query))
+    # A rank's error is that of three sums of D products, at most.
+    rounding = 3 * (len(query) + 2) * _ROUNDING_UNIT * scale
+    memory = memory[np.flatnonzero(ranks <= bound + 2 * rounding)]
+  differences = memory - query
+  distances: Floats = np.einsum('md,md->m', differences, differences)
+  distances.sort()
+  return distances[:k]
+
+
+class HostMemory:
+  """One environment's episodic memory, in NumPy; it grows as it fills."""
+
+  def __init__(self, capacity: int, embedding_size: int):
+    """Makes an empty memory.
+
+    Args:
+      capacity: M; the oldest embedding is overwritten beyond it.
+      embedding_size: D.
+    """
+    self._capacity = capacity
+    slots = min(_INITIAL_SLOTS, capacity)
+    self._embeddings = np.empty([slots, embedding_size], np.float32, order='F')
+    self._squared_norms = np.empty([slots], np.float32)
+    self._inserted = 0
+
+  def __len__(self) -> int:
+    return min(self._inserted, self._capacity)
+
+  def clear(self) -> None:
+    """Empties the memory; keeps the space."""
+    self._inserted = 0
+
+  def nearest(self, query: Floats, k: int) -> Floats:
+    """Squared distances to the nearest neighbors, smallest first.
+
+    Args:
+      query: float32 [D].
+      k: how many are wanted.
+
+    Returns:
+      float32 [k], or fewer where the memory holds fewer.
+    """
+    size = len(self)
+    return nearest_squared_distances_numpy(
+      self._embeddings[:size], self._squared_norms[:size], query, k
+    )
+
+  def insert(self, embedding: Floats) -> None:
+    """Adds float32 [D]."""
+    slot = self._inserted % self._capacity
+    if slot == len(self._embeddings):
+      added = min(slot, self._capacity - slot)
+      self._embeddings = np.pad(self._embeddings, ((0, added), (0, 0)))
+      self._squared_norms = np.pad(self._squared_norms, (0, added))
+    self._embeddings[slot] = embedding
+    self._squared_norms[slot] = embedding @ embedding
+    self._inserted += 1
+
+
+class Memory(NamedTuple):
+  """One environment's episodic memory, in JAX.
+
+  Attributes:
+    embeddings: float32 [M, D].
+    inserted: int32 [], since the memory was empty.
+  """
+
+  embeddings: jax.Array
+  inserted: jax.Array
+
+  @property
+  def size(self) -> jax.Array:
+    """int32 [], embeddings held."""
+    return jnp.minimum(self.inserted, self.embeddings.shape[0])
+
+
+def init(capacity: int, embedding_size: int) -> Memory:
+  """An empty memory."""
+  return Memory(
+    jnp.zeros([capacity, embedding_size], jnp.float32),
+    jnp.zeros([], jnp.int32),
+  )
+
+
+def insert(memory: Memory, embedding: jax.Array) -> Memory:
+  """Adds float32 [D]."""
+  slot = memory.inserted % memory.embeddings.shape[0]
+  return Memory(memory.embeddings.at[slot].set(embedding), memory.inserted + 1)
+
+
+def nearest_squared_distances(
+  memory: jax.Array, size: jax.Array, query: jax.Array, k: int
+) -> jax.Array:
+  """Exact squared distances to the k nearest neighbors, smallest first.
+
+  The smallest of each chunk, then the k chunks that are best by it, then the
+  smallest k in those, among which the true ones must be: a sort of all the
+  memory is what a device is slow at. Differences are squared directly: where
+  the memory streams once either way, a product gains nothing.
+
+  Args:
+    memory: float32 [M, D].
+    size: int32 [], rows that count, from the first on.
+    query: float32 [D].
+    k: how many are wanted.
+
+  Returns:
+    float32 [k]; infinite where there are fewer.
+  """
+  distances = jnp.sum((memory - query) ** 2, axis=-1)  # [M]
+  distances = jnp.where(jnp.arange(len(memory)) < size, distances, jnp.inf)
+  slots = max(len(memory), k)
+  chunks = -(-slots // _CHUNK)
+  distances = jnp.pad(
+    distances,
+    (0, chunks * _CHUNK - len(memory)),
+    constant_values=jnp.inf,
+  ).reshape(chunks, _CHUNK)
+  if chunks > k:
+    _, best = jax.lax.top_k(-jnp.min(distances, axis=1), k)
+    distances = distances[best]
+  nearest, _ = jax.lax.top_k(-distances.reshape(-1), k)
+  return -nearest
+
+
+def episodic_novelty(
+  squared_distances: statistics.Array,
+  num_neighbors: statistics.Array,
+  mean_distance: statistics.RunningMean,
+  *,
+  kernel_epsilon: float,
+  cluster_distance: float,
+  pseudo_count: float,
+  max_similarity: float,
+  decay: float = 0.0,
+) -> Tuple[statistics.Array, statistics.RunningMean]:
+  """r = 1 / s, of the similarity s to the nearest neighbors.
+
+    d_i = max(d(x, x_i)^2 / d_m^2 - xi, 0)
+    K_i = eps / (d_i + eps)
+    s = sqrt(sum_i K_i) + c;  r = 0 if s > s_m
+
+  with d_m^2 the running mean of the squared distances to nearest neighbors,
+  these included. Source: Badia et al. 2020 (NGU), Eq. 2, 3 and Alg. 1. Differs
+  from the paper, which is silent there: fewer than k neighbors count as they
+  are, and r = 0 without any.
+
+  Args:
+    squared_distances: float [..., k]; anything behind the neighbors there are.
+    num_neighbors: int [...], how many of the k there are.
+    mean_distance: d_m^2 before, float [...].
+    kernel_epsilon: eps.
+    cluster_distance: xi.
+    pseudo_count: c.
+    max_similarity: s_m.
+    decay: of d_m^2; 0 for the mean of all distances so far.
+
+  Returns:
+    The novelty, float [...], and d_m^2.
+  """
+  xp = statistics.namespace(squared_distances)
+  index = xp.arange(squared_distances.shape[-1])
+  real = index < num_neighbors[..., None]  # [..., k]
+  squared_distances = xp.where(real, squared_distances, 0.0)
+  count = num_neighbors.astype(mean_distance.mean.dtype)
+  mean_distance = statistics.update_mean(
+    mean_distance,
+    xp.sum(squared_distances, axis=-1) / xp.maximum(count, 1),
+    count,
+    decay=decay,
+  )
+  scale = xp.maximum(mean_distance.mean, _MIN_DISTANCE)[..., None]
+  distances = xp.maximum(squared_distances / scale - cluster_distance, 0)
+  kernel = kernel_epsilon / (distances + kernel_epsilon)
+  similarity = xp.sqrt(xp.sum(xp.where(real, kernel, 0.0), axis=-1))
+  similarity = similarity + pseudo_count
+  known = (count > 0) & (similarity <= max_similarity)
+  return xp.where(
+    known, 1 / xp.where(known, similarity, 1.0), 0.0
+  ), mean_distance

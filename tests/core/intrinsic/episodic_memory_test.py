@@ -1,0 +1,192 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bt_acme import config as config_lib
+from bt_acme.core.intrinsic import episodic_memory, statistics
+from tests.reference import intrinsic as reference
+
+D = 8
+_SETTINGS = {
+  'kernel_epsilon': 1e-4,
+  'cluster_distance': 8e-3,
+  'pseudo_count': 1e-3,
+  'max_similarity': 8.0,
+}
+
+
+def make_embeddings(kind, size):
+  rng = np.random.default_rng(size)
+  steps = rng.normal(size=(size, D))
+  return {
+    'random': np.maximum(steps, 0),
+    'identical': np.full((size, D), 0.7),
+    'two places': np.where(steps[:, :1] > 0, 0.25, 4.0) * np.ones(D),
+    'far 1e3': 1e3 * steps,
+    'far 1e6': 1e6 * steps,
+    # Neighbors differ by less than a score's rounding at such an offset.
+    'crowd far off': 1e3 + 1e-2 * steps,
+    'trajectory': np.cumsum(0.01 * steps, axis=0),
+  }[kind].astype(np.float32)
+
+
+KINDS = [
+  'random',
+  'identical',
+  'two places',
+  'far 1e3',
+  'far 1e6',
+  'crowd far off',
+  'trajectory',
+]
+
+
+@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('size', [0, 1, 5, 10, 159, 160, 161, 1000])
+@pytest.mark.parametrize('k', [1, 10, 64])
+def test_nearest_match_reference(kind, size, k):
+  embeddings = make_embeddings(kind, size + 1)
+  memory, query = embeddings[:-1], embeddings[-1]
+  expected = reference.nearest_squared_distances(memory, query, k)
+  norms = np.sum(memory**2, axis=1)
+  host = episodic_memory.nearest_squared_distances_numpy(
+    memory, norms, query, k
+  )
+  assert host.shape == (min(k, size),)
+  np.testing.assert_allclose(host, expected, rtol=2e-6)
+
+  slots = np.full([1200, D], np.nan, np.float32)  # Behind `size`: never read.
+  slots[:size] = memory
+  device = jax.jit(episodic_memory.nearest_squared_distances, static_argnums=3)(
+    slots, jnp.int32(size), query, k
+  )
+  assert device.shape == (k,)
+  np.testing.assert_allclose(device[: len(expected)], expected, rtol=2e-6)
+  assert np.all(np.isinf(device[len(expected) :]))
+
+
+def test_more_neighbors_than_slots():
+  memory = jnp.float32(np.eye(3))
+  distances = episodic_memory.nearest_squared_distances(
+    memory, jnp.int32(2), memory[0], 5
+  )
+  np.testing.assert_array_equal(distances, [0, 2, np.inf, np.inf, np.inf])
+
+
+@pytest.mark.parametrize('capacity', [1, 3, 300, 1000])
+def test_memories_forget_the_oldest(capacity):
+  embeddings = make_embeddings('random', 1100)
+  host = episodic_memory.HostMemory(capacity, D)
+  device = episodic_memory.init(capacity, D)
+  insert = jax.jit(episodic_memory.insert, donate_argnums=0)
+  for i, embedding in enumerate(embeddings):
+    host.insert(embedding)
+    device = insert(device, jnp.array(embedding))
+    held = embeddings[max(0, i + 1 - capacity) : i + 1]
+    assert len(host) == device.size == len(held)
+    if i % 100 == 99 or i in (0, 255, 256):
+      query = embeddings[(i + 7) % len(embeddings)]
+      expected = reference.nearest_squared_distances(held, query, 10)
+      np.testing.assert_allclose(host.nearest(query, 10), expected, rtol=1e-5)
+      actual = episodic_memory.nearest_squared_distances(
+        device.embeddings, device.size, jnp.array(query), 10
+      )
+      np.testing.assert_allclose(actual[: len(held)], expected, rtol=1e-5)
+
+
+def test_a_cleared_memory_is_empty():
+  embeddings = make_embeddings('random', 600)
+  memory = episodic_memory.HostMemory(1000, D)
+  for embedding in embeddings:
+    memory.insert(embedding)
+  memory.clear()
+  assert len(memory) == 0
+  assert memory.nearest(embeddings[0], 3).shape == (0,)
+  memory.insert(embeddings[1])
+  np.testing.assert_allclose(
+    memory.nearest(embeddings[0], 3),
+    reference.nearest_squared_distances(embeddings[1:2], embeddings[0], 3),
+    rtol=1e-6,
+  )
+
+
+def novelty(distances, count, mean=(0.0, 0.0), in_jax=False, **settings):
+  """Of one query; distances [k]."""
+  dtype = np.float32 if in_jax else np.float64
+  arrays = (
+    np.asarray(distances, dtype)[None],
+    np.array([count], np.int32),
+    statistics.RunningMean(*(np.array([x], dtype) for x in mean)),
+  )
+  if in_jax:
+    arrays = jax.tree.map(jnp.array, arrays)
+  result, average = episodic_memory.episodic_novelty(
+    *arrays, **{**_SETTINGS, **settings}
+  )
+  assert result.shape == (1,)
+  return float(result[0]), float(average.mean[0]), float(average.count[0])
+
+
+@pytest.mark.parametrize('in_jax', [False, True])
+@pytest.mark.parametrize('decay', [0.0, 0.05])
+@pytest.mark.parametrize('count', [0, 1, 3, 10])
+@pytest.mark.parametrize('scale', [0.0, 1e-12, 1.0, 1e6, 1e12])
+def test_novelty_matches_reference(in_jax, decay, count, scale):
+  rng = np.random.default_rng(count)
+  distances = np.sort(scale * rng.exponential(size=10))
+  config = config_lib.IntrinsicConfig()
+  expected_mean = reference.mean_distance(
+    [[scale * 0.5] * 20, distances[:count]], decay
+  )
+  if decay and not count:
+    expected_mean = scale * 0.5
+  expected = reference.episodic_novelty(
+    distances[:count], expected_mean, config
+  )
+  padded = np.where(np.arange(10) < count, distances, np.inf)
+  actual, mean, seen = novelty(
+    padded, count, (20.0, scale * 0.5), in_jax, decay=decay
+  )
+  np.testing.assert_allclose(mean, expected_mean, rtol=1e-5)
+  np.testing.assert_allclose(actual, expected, rtol=1e-4)
+  assert seen == 20 + count
+
+
+@pytest.mark.parametrize('in_jax', [False, True])
+def test_an_empty_memory_is_no_novelty(in_jax):
+  assert novelty(np.full(10, np.inf), 0, in_jax=in_jax) == (0, 0, 0)
+
+
+@pytest.mark.parametrize('in_jax', [False, True])
+def test_identical_neighbors(in_jax):
+  result, mean, _ = novelty(np.zeros(10), 10, in_jax=in_jax)
+  assert mean == 0
+  np.testing.assert_allclose(result, 1 / (np.sqrt(10) + 1e-3), rtol=1e-6)
+
+
+@pytest.mark.parametrize('in_jax', [False, True])
+def test_too_many_similar_neighbors_are_no_novelty(in_jax):
+  assert novelty(np.zeros(64), 64, in_jax=in_jax)[0] == 0
+  kept, _, _ = novelty(np.zeros(64), 63, in_jax=in_jax)
+  np.testing.assert_allclose(kept, 1 / (np.sqrt(63) + 1e-3), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+  'distance,epsilon,expected',
+  [
+    (0.008, 1e-4, 0.316),
+    (0.01, 1e-4, 1.447),
+    (0.1, 1e-4, 9.506),
+    (1.0, 1e-4, 30.536),
+    (0.01, 1e-3, 0.547),
+    (0.1, 1e-3, 3.040),
+    (1.0, 1e-3, 9.867),
+  ],
+)
+def test_kernel_values(distance, epsilon, expected):
+  # d_m^2 is 1 and, behind so many values, stays 1.
+  result, _, _ = novelty(
+    np.full(10, distance), 10, (1e12, 1.0), kernel_epsilon=epsilon
+  )
+  np.testing.assert_allclose(result, expected, atol=5e-4)

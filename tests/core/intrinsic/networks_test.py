@@ -1,0 +1,355 @@
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from bt_acme import config as config_lib
+from bt_acme.core import networks as networks_lib
+from bt_acme.core.intrinsic import embedding, networks, rnd
+from tests.reference import intrinsic as reference
+
+SHAPE, CHANNELS, ACTIONS = (5, 5, 6), 3, 4
+SCALE = {
+  'strides': [x[-1] for x in networks_lib._CONVOLUTIONS['small']],
+  'divisor': 10.0,
+}
+T, B, STEPS = 9, 4, 3
+L2 = 0.125
+LENGTHS = np.array([9, 5, 2, 1])  # Real transitions of each sequence.
+
+
+@functools.lru_cache
+def make(reward='ngu', **changes):
+  config = config_lib.IntrinsicConfig(
+    intrinsic_reward=reward,
+    embedding_size=7,
+    inverse_dynamics_size=8,
+    rnd_size=6,
+    intrinsic_steps=STEPS,
+    **changes,
+  )
+  return networks.make_networks(
+    config,
+    observation_shape=SHAPE,
+    frame_channels=CHANNELS,
+    num_actions=ACTIONS,
+  )
+
+
+@functools.lru_cache
+def compiled_init(reward):
+  return jax.jit(make(reward).init)
+
+
+def init(seed, reward='ngu'):
+  """NumPy parameters."""
+  return jax.device_get(compiled_init(reward)(jax.random.key(seed)))
+
+
+@functools.lru_cache
+def compiled_loss(made):
+  """((loss, metrics), gradient), compiled once for all tests."""
+  return jax.jit(jax.value_and_grad(made.sequence_loss, has_aux=True))
+
+
+def make_batch(lengths=LENGTHS, seed=0):
+  rng = np.random.default_rng(seed)
+  observations = rng.integers(0, 11, (T + 1, len(lengths), *SHAPE), np.uint8)
+  action = rng.integers(0, ACTIONS, (T, len(lengths)), np.int32)
+  valid = np.float32(np.arange(T)[:, None] < lengths)
+  return observations, action, valid
+
+
+@pytest.mark.parametrize(
+  'reward,parts,size',
+  [
+    (
+      'ngu',
+      {'embedding', 'inverse_dynamics', 'rnd_predictor', 'rnd_target'},
+      7,
+    ),
+    ('rnd', {'rnd_predictor', 'rnd_target'}, 0),
+    ('constant', set(), 0),
+  ],
+)
+def test_a_reward_has_the_networks_that_it_needs(reward, parts, size):
+  made = make(reward)
+  params = init(0, reward)
+  assert set(params) == parts
+  assert made.embedding_size == size
+  observation = jnp.array(make_batch()[0][0, 0])
+  features = made.embed(params.get('embedding', {}), observation)
+  error = made.error(params, observation)
+  assert features.shape == (size,)
+  assert error.shape == ()
+  assert features.dtype == error.dtype == jnp.float32
+  assert (error > 0) == ('rnd_target' in parts)
+  (loss, metrics), _ = compiled_loss(made)(params, *make_batch())
+  assert loss.dtype == jnp.float32
+  assert ('rnd_loss' in metrics) == ('rnd_target' in parts)
+  assert ('inverse_dynamics_loss' in metrics) == ('embedding' in parts)
+  assert (loss > 0) == bool(parts)
+
+
+def test_features_match_reference():
+  made = make()
+  params = init(1)
+  observations = make_batch()[0][:, 0]
+  features = jax.vmap(made.embed, in_axes=(None, 0))(
+    params['embedding'], observations
+  )
+  errors = jax.vmap(made.error, in_axes=(None, 0))(params, observations)
+  assert features.shape == (T + 1, 7)
+  assert errors.shape == (T + 1,)
+  assert np.any(features > 0)
+  for t, observation in enumerate(observations):
+    np.testing.assert_allclose(
+      features[t],
+      reference.embed(params['embedding'], observation, **SCALE),
+      atol=1e-5,
+    )
+    np.testing.assert_allclose(
+      errors[t],
+      reference.rnd_error(params, observation[..., -CHANNELS:], **SCALE),
+      rtol=1e-4,
+    )
+
+
+@pytest.mark.parametrize('axes', [(0, 0), (0, None), (None, 0)])
+def test_embeddings_of_many_networks_are_those_of_each(axes):
+  made = make()
+  params = [init(seed)['embedding'] for seed in range(3)]
+  observations = make_batch()[0][:3, 0]
+  arguments = (
+    params[0]
+    if axes[0] is None
+    else jax.tree.map(lambda *x: np.stack(x), *params),
+    observations[0] if axes[1] is None else observations,
+  )
+  together = jax.jit(jax.vmap(made.embed, in_axes=axes))(*arguments)
+  assert together.shape == (3, 7)
+  for i in range(3):
+    alone = made.embed(
+      params[0 if axes[0] is None else i],
+      jnp.array(observations[0 if axes[1] is None else i]),
+    )
+    np.testing.assert_allclose(together[i], alone, rtol=1e-5, atol=1e-6)
+
+
+def test_rnd_sees_the_newest_frame_only():
+  made = make()
+  params = init(1)
+  observation = make_batch()[0][0, 0]
+  older, newest = observation.copy(), observation.copy()
+  older[..., 0] ^= 1
+  newest[..., -CHANNELS] ^= 1
+  error = made.error(params, jnp.array(observation))
+  assert made.error(params, jnp.array(older)) == error
+  assert made.error(params, jnp.array(newest)) != error
+
+
+def test_target_and_predictor_start_apart():
+  params = init(0)
+  for target, predictor in zip(
+    jax.tree.leaves(params['rnd_target']),
+    jax.tree.leaves(params['rnd_predictor']),
+    strict=True,
+  ):
+    assert target.shape == predictor.shape
+    assert target.ndim == 1 or not np.allclose(target, predictor)
+
+
+@pytest.mark.parametrize(
+  'lengths', [LENGTHS, np.full(B, T), np.array([0, 4, 0, 1])]
+)
+def test_losses_match_reference(lengths):
+  made = make(inverse_dynamics_l2=L2)
+  params = init(2)
+  observations, action, valid = make_batch(lengths)
+  (loss, metrics), _ = compiled_loss(made)(params, observations, action, valid)
+  cross_entropy, error, penalty = reference.sequence_losses(
+    params,
+    observations,
+    action,
+    valid,
+    frame_channels=CHANNELS,
+    num_steps=STEPS,
+    **SCALE,
+  )
+  np.testing.assert_allclose(
+    metrics['inverse_dynamics_loss'], cross_entropy, rtol=1e-4
+  )
+  np.testing.assert_allclose(metrics['rnd_loss'], error, rtol=1e-4)
+  np.testing.assert_allclose(
+    loss, cross_entropy + error + L2 * penalty, rtol=1e-4
+  )
+
+
+def test_padding_changes_nothing():
+  made = make()
+  params = init(3)
+  observations, action, valid = make_batch()
+  expected = compiled_loss(made)(params, observations, action, valid)
+  padding = np.arange(T)[:, None] >= LENGTHS
+  observations[1:][padding] ^= 7
+  for garbage in (-1, 255):
+    action[padding] = garbage
+    actual = compiled_loss(made)(params, observations, action, valid)
+    jax.tree.map(np.testing.assert_array_equal, actual, expected)
+
+
+def test_a_batch_without_transitions_trains_nothing_but_the_penalty():
+  made = make(inverse_dynamics_l2=L2)
+  params = init(3)
+  (_, metrics), gradient = compiled_loss(made)(
+    params, *make_batch(np.zeros(B, int))
+  )
+  assert all(value == 0 for value in metrics.values())
+  for part, modules in gradient.items():
+    for name, module in modules.items():
+      decay = 0 if part.startswith('rnd') else 2 * L2
+      np.testing.assert_allclose(module['w'], decay * params[part][name]['w'])
+      np.testing.assert_array_equal(module['b'], 0)
+
+
+def test_only_what_is_trained_has_a_gradient():
+  made = make()
+  params = init(4)
+  _, gradient = jax.device_get(compiled_loss(made)(params, *make_batch()))
+  for part in ('embedding', 'inverse_dynamics', 'rnd_predictor'):
+    for x in jax.tree.leaves(gradient[part]):
+      assert np.all(np.isfinite(x))
+      assert np.any(x != 0)
+  for x in jax.tree.leaves(gradient['rnd_target']):
+    assert np.all(x == 0)
+
+
+def test_each_loss_trains_its_own_networks():
+  made = make()
+  params = init(4)
+  batch = make_batch()
+  gradients = jax.device_get(
+    jax.jit(jax.jacrev(lambda p: made.sequence_loss(p, *batch)[1]))(params)
+  )
+  for metric, parts in (
+    ('inverse_dynamics_loss', {'embedding', 'inverse_dynamics'}),
+    ('rnd_loss', {'rnd_predictor'}),
+  ):
+    reached = {
+      part
+      for part, leaves in gradients[metric].items()
+      if any(np.any(x != 0) for x in jax.tree.leaves(leaves))
+    }
+    assert reached == parts
+
+
+@pytest.mark.parametrize('reward', ['ngu', 'rnd', 'constant'])
+def test_training_lowers_the_losses_and_leaves_the_target(reward):
+  made = make(reward)
+  params = first = init(5, reward)
+  optimizer = optax.chain(optax.clip_by_global_norm(40.0), optax.adam(5e-3))
+  state = optimizer.init(params)
+  observations, _, valid = make_batch(np.full(B, T))
+  # The action can be told from what it leads to.
+  action = np.argmax(observations[1:, :, 0, 0, :ACTIONS], axis=-1)
+  batch = (observations, action.astype(np.int32), valid)
+
+  @jax.jit
+  def update(params, state):
+    gradient, metrics = jax.grad(made.sequence_loss, has_aux=True)(
+      params, *batch
+    )
+    with jax.numpy_dtype_promotion('standard'):  # optax is not strict.
+      updates, state = optimizer.update(gradient, state, params)
+    return optax.apply_updates(params, updates), state, metrics
+
+  history = []
+  for _ in range(150):
+    params, state, metrics = update(params, state)
+    history.append(metrics)
+  for name in set(history[0]) - {'inverse_dynamics_accuracy'}:
+    assert history[-1][name] < 0.5 * history[0][name]
+  if reward == 'ngu':
+    assert history[-1]['inverse_dynamics_accuracy'] > 0.9
+  for part, trained in params.items():
+    same = [
+      np.array_equal(x, y)
+      for x, y in zip(
+        jax.tree.leaves(trained), jax.tree.leaves(first[part]), strict=True
+      )
+    ]
+    assert all(same) if part == 'rnd_target' else not any(same)
+
+
+@pytest.mark.parametrize('num_steps', [1, 3, 9])
+def test_windows_end_with_the_last_valid_step(num_steps):
+  _, _, valid = make_batch()
+  start = networks.last_valid_window(jnp.array(valid), num_steps)
+  assert start.shape == (B,)
+  assert start.dtype == jnp.int32
+  rows = np.arange(T)[:, None, None] * np.ones((1, B, 2), np.int32)
+  cut = networks.cut_window(jnp.array(rows), start, num_steps)
+  assert cut.shape == (num_steps, B, 2)
+  for b, length in enumerate(LENGTHS):
+    wanted = list(range(T))[:length][-num_steps:]
+    np.testing.assert_array_equal(cut[: len(wanted), b, 0], wanted)
+
+
+def test_a_sequence_shorter_than_the_window_and_without_jit():
+  made = make()
+  params = init(0)
+  observations, action, valid = make_batch(np.array([2, 1, 0, 2]))
+  short = made.sequence_loss(
+    params, observations[:STEPS], action[: STEPS - 1], valid[: STEPS - 1]
+  )
+  long, _ = compiled_loss(made)(params, observations, action, valid)
+  jax.tree.map(
+    lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5), short, long
+  )
+
+
+@pytest.mark.parametrize('scale', [1.0, 1e4])
+def test_inverse_dynamics_loss_matches_reference(scale):
+  rng = np.random.default_rng(0)
+  logits = np.float32(scale * rng.normal(size=(5, 3, ACTIONS)))
+  actions = rng.integers(0, ACTIONS, (5, 3), np.int32)
+  mask = np.float32(rng.random((5, 3)) < 0.6)
+  expected = [
+    reference.cross_entropy(np.float64(logits[i]), actions[i])
+    for i in zip(*np.nonzero(mask), strict=True)
+  ]
+  actual, gradient = jax.value_and_grad(embedding.inverse_dynamics_loss)(
+    jnp.array(logits), jnp.array(actions), jnp.array(mask)
+  )
+  np.testing.assert_allclose(actual, np.mean(expected), rtol=1e-5)
+  assert np.all(np.isfinite(gradient))
+
+
+def test_weights_are_penalized_and_biases_are_not():
+  params = {
+    'a': {'w': jnp.float32([[1, 2]]), 'b': jnp.float32([9, 9])},
+    'b': {'w': jnp.float32([[3]]), 'b': jnp.float32([9])},
+  }
+  assert embedding.l2_penalty(params) == 14
+
+
+def test_prediction_error_is_a_sum_of_squares():
+  prediction = jnp.float32([[1, 2], [3, 4]])
+  target = jnp.float32([[1, 0], [0, 0]])
+  np.testing.assert_array_equal(
+    rnd.prediction_error(prediction, target), [4, 25]
+  )
+
+
+def test_an_observation_too_small_is_refused():
+  with pytest.raises(ValueError, match='torso'):
+    networks.make_networks(
+      config_lib.IntrinsicConfig(),
+      observation_shape=(20, 20, 4),
+      frame_channels=1,
+      num_actions=ACTIONS,
+      torso='nature',
+    )

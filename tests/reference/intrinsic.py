@@ -1,0 +1,176 @@
+"""The intrinsic reward in float64, one observation at a time.
+
+Statistics are kept as lists of all values and computed anew from them.
+"""
+
+import math
+
+import numpy as np
+
+from tests.reference import network
+
+
+def mean_and_sigma(values):
+  """Of the RND errors of one environment; sigma is 1 before two of them."""
+  mean = math.fsum(values) / len(values)
+  if len(values) < 2:
+    return mean, 1.0
+  variance = math.fsum((x - mean) ** 2 for x in values) / len(values)
+  return mean, math.sqrt(max(variance, 1e-8))
+
+
+def nearest_squared_distances(memory, query, k):
+  """All distances, sorted: [min(k, M')]."""
+  distances = []
+  for row in memory:
+    differences = np.float64(row) - np.float64(query)
+    distances.append(math.fsum(differences**2))
+  return np.array(sorted(distances)[:k])
+
+
+def mean_distance(groups, decay):
+  """d_m^2 from the neighbors' distances of every query so far."""
+  groups = [group for group in groups if len(group)]
+  if not groups:
+    return 0.0
+  if not decay:
+    return math.fsum(x for group in groups for x in group) / sum(
+      len(group) for group in groups
+    )
+  mean = np.mean(groups[0])
+  for group in groups[1:]:
+    mean = (1 - decay) * mean + decay * np.mean(group)
+  return float(mean)
+
+
+def episodic_novelty(squared_distances, scale, config):
+  """r_episodic from the k' distances to the neighbors and d_m^2."""
+  if not len(squared_distances):
+    return 0.0
+  total = 0.0
+  for distance in squared_distances:
+    normalized = distance / max(scale, 1e-8)
+    normalized = max(normalized - config.cluster_distance, 0.0)
+    total += config.kernel_epsilon / (normalized + config.kernel_epsilon)
+  similarity = math.sqrt(total) + config.pseudo_count
+  return 0.0 if similarity > config.max_similarity else 1 / similarity
+
+
+def rewards(config, embeddings, errors, is_first):
+  """Rewards of one environment's observations.
+
+  Args:
+    config: with `intrinsic_reward` and its settings.
+    embeddings: [T, D].
+    errors: [T].
+    is_first: bool [T].
+
+  Returns:
+    Rewards [T], episodic novelties [T], d_m^2 behind each observation [T].
+  """
+  memory, error_history, distance_history = [], [], []
+  result, novelties, scales = [], [], []
+  for embedding, error, first in zip(embeddings, errors, is_first, strict=True):
+    if first:
+      memory = []
+    error_history.append(float(error))
+    mean, sigma = mean_and_sigma(error_history)
+    distances = nearest_squared_distances(
+      memory[-config.memory_capacity :], embedding, config.num_neighbors
+    )
+    distance_history.append(distances)
+    scale = mean_distance(distance_history, config.distance_decay)
+    novelty = episodic_novelty(distances, scale, config)
+    memory.append(embedding)
+    alpha = config.alpha_offset + (float(error) - mean) / sigma
+    factor = min(max(alpha, 1.0), config.reward_scale_limit)
+    result.append(
+      {
+        'ngu': novelty * factor,
+        'rnd': float(error) / sigma,
+        'constant': config.constant_reward,
+      }[config.intrinsic_reward]
+    )
+    novelties.append(novelty)
+    scales.append(scale)
+  return np.array(result), np.array(novelties), np.array(scales)
+
+
+def torso(params, observation, *, strides, divisor):
+  """A torso's last layer, before any ReLU: [D]."""
+  params = {
+    module: {name: np.float64(value) for name, value in values.items()}
+    for module, values in params.items()
+  }
+  x = observation / divisor
+  for i, stride in enumerate(strides):
+    convolution = params[f'torso/conv2_d_{i}' if i else 'torso/conv2_d']
+    x = np.maximum(network.convolution(x, **convolution, stride=stride), 0)
+  linear = params['torso/linear']
+  return x.reshape(-1) @ linear['w'] + linear['b']
+
+
+def embed(params, observation, **scale):
+  """f(x), [D]."""
+  return np.maximum(torso(params, observation, **scale), 0)
+
+
+def rnd_error(params, frame, **scale):
+  """Squared distance between the outputs of predictor and target."""
+  prediction = torso(params['rnd_predictor'], frame, **scale)
+  target = torso(params['rnd_target'], frame, **scale)
+  return math.fsum((prediction - target) ** 2)
+
+
+def cross_entropy(logits, action):
+  """-log softmax(logits)[action]."""
+  largest = max(logits)
+  normalizer = math.fsum(math.exp(x - largest) for x in logits)
+  return largest + math.log(normalizer) - logits[action]
+
+
+def inverse_dynamics_logits(params, embedding_t, embedding_tp1):
+  """h(f(x_t), f(x_{t+1})), [A]."""
+  hidden, output = (
+    {k: np.float64(v) for k, v in params[f'classifier/~/linear_{i}'].items()}
+    for i in (0, 1)
+  )
+  x = np.concatenate([embedding_t, embedding_tp1])
+  x = np.maximum(x @ hidden['w'] + hidden['b'], 0)
+  return x @ output['w'] + output['b']
+
+
+def sequence_losses(
+  params, observations, action, valid, *, frame_channels, num_steps, **scale
+):
+  """Inverse dynamics loss, RND loss and L2 penalty, sequence by sequence.
+
+  Args:
+    params: of all four parts.
+    observations: [T + 1, B, H, W, C * S].
+    action: [T, B].
+    valid: [T, B].
+    frame_channels: C.
+    num_steps: last valid transitions that count.
+    **scale: strides of the convolutions and divisor of the observations.
+
+  Returns:
+    The three of them; the first two are means over what counts.
+  """
+  cross_entropies, errors = [], []
+  for b in range(valid.shape[1]):
+    length = int(valid[:, b].sum())
+    for t in range(length)[-num_steps:]:
+      embeddings = [
+        embed(params['embedding'], observations[i, b], **scale)
+        for i in (t, t + 1)
+      ]
+      logits = inverse_dynamics_logits(params['inverse_dynamics'], *embeddings)
+      cross_entropies.append(cross_entropy(logits, action[t, b]))
+      frame = observations[t, b][..., -frame_channels:]
+      errors.append(rnd_error(params, frame, **scale))
+  penalty = 0.0
+  for part in ('embedding', 'inverse_dynamics'):
+    for module in params[part].values():
+      penalty += math.fsum(np.float64(module['w']).ravel() ** 2)
+  return np.mean(cross_entropies), np.mean(errors), penalty
