@@ -36,9 +36,11 @@ test-slow: setup  ## Learning runs and whole programs, many minutes.
 	@$(PYTHON_FULL) -m pytest -m slow tests
 
 lint: setup  ## Format, lint and types.
-	@$(PYTHON_FULL) -m ruff format --check .
-	@$(PYTHON_FULL) -m ruff check .
-	@$(PYTHON_FULL) -m mypy
+	@status=0; \
+	$(PYTHON_FULL) -m ruff format --check . || status=1; \
+	$(PYTHON_FULL) -m ruff check . || status=1; \
+	$(PYTHON_FULL) -m mypy || status=1; \
+	exit $$status
 
 format: setup  ## Formats the code and mends what ruff can.
 	@$(PYTHON_FULL) -m ruff format .
