@@ -28,18 +28,21 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
   # MiniGrid on two cores in minutes.
   'minigrid': {
     **_SMALL_REPLAY,
-    'batch_size': 32,
-    'samples_per_insert': 2.0,
+    'batch_size': 16,
+    'samples_per_insert': 12.0,
     'learning_rate': 5e-4,
     'target_update_period': 200,
     'variable_update_period': 16,
-    'torso_size': 128,
-    'lstm_size': 128,
-    'head_size': 128,
+    'torso_size': 64,
+    'lstm_size': 64,
+    'head_size': 64,
     'memory_capacity': 2_000,
     'envs_per_actor': 16,
+    # Episodes are short here: flights come more often than in the hour-long
+    # episodes of Atari.
+    'min_flight_probability': 0.01,
     'evaluation_period': 20_000,
-    'evaluation_episodes': 10,
+    'evaluation_episodes': 20,
   },
 }
 

@@ -1,7 +1,7 @@
 """Pre-trains a behavior without rewards, and exports it.
 
-  python launch/run_ngu.py --env=MiniGrid-MultiRoom-N4-S5-v0 \
-    --preset=minigrid --max_actor_steps=300000 --workdir=runs/ngu
+  python launch/run_ngu.py --env=MiniGrid-LavaCrossingS9N1-v0:fixed \
+    --preset=minigrid --max_actor_steps=120000 --workdir=runs/ngu
 
 The exported behavior lies in WORKDIR/behavior. Ctrl-C ends a run, and the same
 command resumes it.

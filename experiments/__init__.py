@@ -1,0 +1,1 @@
+"""One module a question; each is run as `python -m experiments.NAME`."""

@@ -1,0 +1,184 @@
+"""From no rewards to transfer, in minutes: the whole path on a small task.
+
+Three runs of the real program, each with separate processes for replay server,
+actors, learner, evaluator and coordinator:
+
+1. NGU explores the task's world without its reward; its policy is exported.
+2. R2D2 learns the task.
+3. R2D2 with Behavior Transfer learns it, at the same budget, bringing along the
+   policy of 1.
+
+It ends with a table, learning curves, and a heat map of the cells visited.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+from typing import Dict, List, Tuple
+
+import numpy as np
+from absl import flags as absl_flags
+
+from bt_acme import behaviors
+from bt_acme import environments
+from bt_acme import flags
+from bt_acme.evaluation import evaluator as evaluator_lib
+from bt_acme.evaluation import plots
+
+FLAGS = absl_flags.FLAGS
+absl_flags.DEFINE_string('folder', 'runs/demo', 'Where everything goes.')
+absl_flags.DEFINE_integer('seed', 0, 'Of all three runs.')
+
+TASK = 'MiniGrid-LavaCrossingS9N1-v0:fixed'
+PRETRAINING_STEPS = 120_000
+TASK_STEPS = 60_000
+_EPISODES = 32  # Behind each number of the table and each heat map.
+_WINDOW = 50  # Episodes that a point of a learning curve averages.
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+_COMMON = ('--preset=minigrid', f'--env={TASK}')
+
+
+def _launch(title: str, script: str, *arguments: str) -> None:
+  print(f'\n== {title}', flush=True)
+  command = [sys.executable, str(_ROOT / 'launch' / script), *arguments]
+  code = subprocess.run(command, cwd=_ROOT, check=False).returncode
+  if code:
+    sys.exit(code)
+
+
+def _run_all(folder: pathlib.Path, seed: int) -> None:
+  common = (*_COMMON, f'--seed={seed}', f'--max_actor_steps={TASK_STEPS}')
+  _launch(
+    '1 of 3: NGU explores without rewards',
+    'run_ngu.py',
+    *common,
+    f'--max_actor_steps={PRETRAINING_STEPS}',
+    f'--workdir={folder / "ngu"}',
+  )
+  _launch(
+    '2 of 3: R2D2 learns the task',
+    'run_r2d2.py',
+    *common,
+    f'--workdir={folder / "r2d2"}',
+  )
+  _launch(
+    '3 of 3: R2D2 + Behavior Transfer learns the task',
+    'run_bt.py',
+    *common,
+    f'--behavior={folder / "ngu" / "behavior"}',
+    f'--workdir={folder / "bt"}',
+  )
+
+
+def visits(
+  behavior: behaviors.Exported, epsilon: float, seed: int
+) -> Tuple[np.ndarray, List[Dict[str, float]]]:
+  """How often a policy visits each cell.
+
+  Args:
+    behavior: of the policy.
+    epsilon: 1 for a random policy.
+    seed: of the episodes.
+
+  Returns:
+    Counts, int64 [rows, columns], and metrics of the episodes.
+  """
+  evaluator = evaluator_lib.Evaluator(
+    behavior.agent, episodes=_EPISODES, seed=seed, epsilon=epsilon
+  )
+  cells = evaluator.environment.environments
+  columns, rows = cells[0].grid_size()
+  counts = np.zeros([rows, columns], np.int64)
+
+  def on_step(step: object, going: np.ndarray) -> None:
+    del step
+    for environment in np.array(cells, dtype=object)[going]:
+      x, y = environment.agent_cell()
+      counts[y, x] += 1
+
+  metrics = evaluator.run(
+    behavior.variables, behavior.statistics, on_step=on_step
+  )
+  evaluator.close()
+  return counts, metrics
+
+
+def _last_evaluation(workdir: pathlib.Path) -> np.ndarray:
+  """Returns of the evaluation that ended a run."""
+  columns = plots.read_log(str(workdir / 'logs' / 'evaluator' / 'logs.csv'))
+  last = columns['actor_steps'] == columns['actor_steps'].max()
+  return columns['episode_return'][last]
+
+
+def _summary(name: str, returns: np.ndarray) -> Tuple[str, ...]:
+  return (
+    name,
+    f'{np.mean(returns):.3f}',
+    f'{100 * np.mean(returns > 0):.0f}%',
+    str(len(returns)),
+  )
+
+
+def main(argv: List[str]) -> int:
+  del argv
+  start = time.monotonic()
+  environments.validate(TASK)
+  folder = pathlib.Path(FLAGS.folder).absolute()
+  if folder.exists():
+    shutil.rmtree(folder)
+  _run_all(folder, FLAGS.seed)
+
+  behavior = behaviors.Exported(str(folder / 'ngu' / 'behavior'))
+  exploring, zero_shot = visits(behavior, 0.01, FLAGS.seed)
+  random, random_episodes = visits(behavior, 1.0, FLAGS.seed)
+  world = environments.make(TASK, seed=FLAGS.seed)
+  world.reset()
+  heat_map = str(folder / 'visits.png')
+  plots.heat_maps(
+    heat_map,
+    {'random policy': random, 'pi_p (NGU)': exploring},
+    world.render_rgb(),
+    title=f'Cells visited in {_EPISODES} episodes',
+  )
+  curves = str(folder / 'curves.png')
+  plots.learning_curves(
+    curves,
+    {
+      label: plots.smoothed_curve(
+        plots.read_log(str(folder / name / 'logs' / 'actor' / 'logs.csv')),
+        'episode_return',
+        window=_WINDOW,
+      )
+      for name, label in (('r2d2', 'R2D2'), ('bt', 'R2D2 + BT'))
+    },
+    title=TASK,
+    ylabel=f'return (mean of {_WINDOW} episodes)',
+  )
+
+  def returns(rows: List[Dict[str, float]]) -> np.ndarray:
+    return np.array([row['episode_return'] for row in rows])
+
+  print(f'\n{TASK}, {TASK_STEPS:,} actor steps of the task\n')
+  print(
+    plots.table(
+      ('policy', 'return', 'solved', 'episodes'),
+      (
+        _summary('random', returns(random_episodes)),
+        _summary('pi_p zero-shot', returns(zero_shot)),
+        _summary('R2D2', _last_evaluation(folder / 'r2d2')),
+        _summary('R2D2 + BT', _last_evaluation(folder / 'bt')),
+      ),
+    )
+  )
+  print(f'\nLearning curves:  {os.path.relpath(curves)}')
+  print(f'Cells visited:    {os.path.relpath(heat_map)}')
+  print(f'Wall time:        {time.monotonic() - start:.0f} s')
+  return 0
+
+
+if __name__ == '__main__':
+  flags.run_main(main)
