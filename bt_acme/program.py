@@ -1,4 +1,4 @@
-"""The Launchpad program: what runs where.
+r"""The Launchpad program: what runs where.
 
   actors --transitions--> replay --batches--> learner --parameters--> actors
      \                                          |  \--> evaluators

@@ -1,4 +1,4 @@
-"""Plays episodes of an exported behavior or of a run, and films one.
+r"""Plays episodes of an exported behavior or of a run, and films one.
 
   python launch/evaluate.py --behavior=runs/ngu/behavior --episodes=10 \
     --video=montezuma.mp4

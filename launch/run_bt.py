@@ -1,8 +1,8 @@
-"""Learns a task with R2D2 and Behavior Transfer.
+r"""Learns a task with R2D2 and Behavior Transfer.
 
   python launch/run_bt.py --behavior=runs/ngu/behavior \
-    --env=MiniGrid-MultiRoom-N4-S5-v0 --preset=minigrid \
-    --max_actor_steps=100000 --workdir=runs/bt
+    --env=MiniGrid-LavaCrossingS9N1-v0:fixed --preset=minigrid \
+    --max_actor_steps=60000 --workdir=runs/bt
 
 With --behavior=action_repeat and --extra_action=false this is ez-greedy R2D2.
 Ctrl-C ends a run, and the same command resumes it.

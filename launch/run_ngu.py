@@ -1,4 +1,4 @@
-"""Pre-trains a behavior without rewards, and exports it.
+r"""Pre-trains a behavior without rewards, and exports it.
 
   python launch/run_ngu.py --env=MiniGrid-LavaCrossingS9N1-v0:fixed \
     --preset=minigrid --max_actor_steps=120000 --workdir=runs/ngu

@@ -1,4 +1,4 @@
-"""Learns a task with R2D2 and Peng's Q(lambda), without behavior transfer.
+r"""Learns a task with R2D2 and Peng's Q(lambda), without behavior transfer.
 
   python launch/run_r2d2.py --env=MiniGrid-LavaCrossingS9N1-v0:fixed \
     --preset=minigrid --max_actor_steps=60000 --workdir=runs/r2d2
