@@ -364,9 +364,11 @@ class ActorNode:
       if left <= 0:
         self._report(actor, first, taken, episodes)
         taken, episodes = 0, []
-        left = self.coordinator.lease(num * _LEASE_TURNS)
-        if not left:
+        granted = self.coordinator.lease(num * _LEASE_TURNS)
+        if not granted:
           break
+        left += granted  # The last turn may have gone beyond the lease.
+        continue
       actions = actor.select_actions(step)
       acted = int(num - step.is_last.sum())
       step = environment.step(actions)
