@@ -38,6 +38,7 @@ from bt_acme.environments import vector
 
 COORDINATOR = 'coordinator'
 _POLL_SECONDS = 0.5
+_RECENT = 100  # Episodes whose mean return the progress line shows.
 _LEASE_TURNS = 32  # Turns of an actor between two reports.
 _EVALUATOR_SEED = 1_000_000  # Index of the first evaluator's environments.
 
@@ -128,14 +129,14 @@ class Coordinator:
     counts = self.get_counts()
     if actor_steps is not None:
       counts['actor_steps'] = actor_steps
+    returns = [row['episode_return'] for row in rows]
     with self._lock:
       for row in rows:
         self._log(label, {**counts, **row})
-        if label == 'actor':
-          self._returns.append(row['episode_return'])
-        else:
-          self._status['evaluator_return'] = row['episode_return']
-      del self._returns[:-100]
+      if label == 'actor':
+        self._returns = (self._returns + returns)[-_RECENT:]
+      elif returns:
+        self._status['evaluator_return'] = float(np.mean(returns))
 
   def learner_done(self) -> None:
     """The learner has saved and exported all."""

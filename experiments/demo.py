@@ -33,8 +33,8 @@ absl_flags.DEFINE_string('folder', 'runs/demo', 'Where everything goes.')
 absl_flags.DEFINE_integer('seed', 0, 'Of all three runs.')
 
 TASK = 'MiniGrid-LavaCrossingS9N1-v0:fixed'
-PRETRAINING_STEPS = 120_000
-TASK_STEPS = 60_000
+PRETRAINING_STEPS = 200_000
+TASK_STEPS = 80_000
 _EPISODES = 32  # Behind each number of the table and each heat map.
 _WINDOW = 50  # Episodes that a point of a learning curve averages.
 
@@ -77,7 +77,7 @@ def _run_all(folder: pathlib.Path, seed: int) -> None:
 def visits(
   behavior: behaviors.Exported, epsilon: float, seed: int
 ) -> Tuple[np.ndarray, List[Dict[str, float]]]:
-  """How often a policy visits each cell.
+  """How often a policy visits each cell of the grid.
 
   Args:
     behavior: of the policy.
@@ -85,26 +85,29 @@ def visits(
     seed: of the episodes.
 
   Returns:
-    Counts, int64 [rows, columns], and metrics of the episodes.
+    Counts, int64 [rows, columns], and metrics of the episodes, with `cells`,
+    the number that one episode visited.
   """
   evaluator = evaluator_lib.Evaluator(
     behavior.agent, episodes=_EPISODES, seed=seed, epsilon=epsilon
   )
-  cells = evaluator.environment.environments
-  columns, rows = cells[0].grid_size()
-  counts = np.zeros([rows, columns], np.int64)
+  worlds = evaluator.environment.environments
+  columns, rows = worlds[0].grid_size()
+  counts = np.zeros([_EPISODES, rows, columns], np.int64)
 
   def on_step(step: object, going: np.ndarray) -> None:
     del step
-    for environment in np.array(cells, dtype=object)[going]:
-      x, y = environment.agent_cell()
-      counts[y, x] += 1
+    for i in np.flatnonzero(going):
+      x, y = worlds[i].agent_cell()
+      counts[i, y, x] += 1
 
   metrics = evaluator.run(
     behavior.variables, behavior.statistics, on_step=on_step
   )
   evaluator.close()
-  return counts, metrics
+  for row, episode_counts in zip(metrics, counts, strict=True):
+    row['cells'] = np.count_nonzero(episode_counts)
+  return counts.sum(axis=0), metrics
 
 
 def _last_evaluation(workdir: pathlib.Path) -> np.ndarray:
@@ -114,12 +117,19 @@ def _last_evaluation(workdir: pathlib.Path) -> np.ndarray:
   return columns['episode_return'][last]
 
 
-def _summary(name: str, returns: np.ndarray) -> Tuple[str, ...]:
+def _mean(rows: List[Dict[str, float]], name: str) -> float:
+  return float(np.mean([row[name] for row in rows]))
+
+
+def _summary(
+  name: str, returns: np.ndarray, cells: str = ''
+) -> Tuple[str, ...]:
   return (
     name,
     f'{np.mean(returns):.3f}',
     f'{100 * np.mean(returns > 0):.0f}%',
     str(len(returns)),
+    cells,
   )
 
 
@@ -140,7 +150,13 @@ def main(argv: List[str]) -> int:
   heat_map = str(folder / 'visits.png')
   plots.heat_maps(
     heat_map,
-    {'random policy': random, 'pi_p (NGU)': exploring},
+    {
+      f'{name}: {_mean(episodes, "cells"):.1f} cells an episode': counts
+      for name, counts, episodes in (
+        ('random policy', random, random_episodes),
+        ('pi_p (NGU)', exploring, zero_shot),
+      )
+    },
     world.render_rgb(),
     title=f'Cells visited in {_EPISODES} episodes',
   )
@@ -165,10 +181,15 @@ def main(argv: List[str]) -> int:
   print(f'\n{TASK}, {TASK_STEPS:,} actor steps of the task\n')
   print(
     plots.table(
-      ('policy', 'return', 'solved', 'episodes'),
+      ('policy', 'return', 'solved', 'episodes', 'cells an episode'),
       (
-        _summary('random', returns(random_episodes)),
-        _summary('pi_p zero-shot', returns(zero_shot)),
+        *(
+          _summary(name, returns(rows), f'{_mean(rows, "cells"):.1f}')
+          for name, rows in (
+            ('random', random_episodes),
+            ('pi_p zero-shot', zero_shot),
+          )
+        ),
         _summary('R2D2', _last_evaluation(folder / 'r2d2')),
         _summary('R2D2 + BT', _last_evaluation(folder / 'bt')),
       ),

@@ -102,10 +102,10 @@ def heat_maps(
     )
     axes.set_xlim(left - 0.5, right - 0.5)
     axes.set_ylim(bottom - 0.5, top - 0.5)
-    axes.set_title(f'{label}: {np.count_nonzero(counts)} cells')
+    axes.set_title(label)
     axes.set_xticks([])
     axes.set_yticks([])
-  figure.suptitle(title)
+  figure.suptitle(title, y=0.97)
   figure.colorbar(
     image, ax=all_axes[0].tolist(), label='log10(1 + visits)', shrink=0.8
   )
