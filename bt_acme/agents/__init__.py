@@ -7,6 +7,7 @@ stack.require_full_stack()
 from bt_acme.agent import EnvironmentSpec  # noqa: E402
 from bt_acme.agent import spec_of  # noqa: E402
 from bt_acme.agents.bt import BTBuilder  # noqa: E402
+from bt_acme.agents.images import scale_images  # noqa: E402
 from bt_acme.agents.ngu import NGUBuilder  # noqa: E402
 from bt_acme.agents.r2d2 import R2D2Builder  # noqa: E402
 
@@ -15,5 +16,6 @@ __all__ = (
   'EnvironmentSpec',
   'NGUBuilder',
   'R2D2Builder',
+  'scale_images',
   'spec_of',
 )

@@ -1,46 +1,106 @@
 """Behavior Transfer around an agent."""
 
 import dataclasses
-from typing import Sequence
+from typing import Optional, Sequence, Union, overload
+
+from acme import specs
 
 from bt_acme import agent as agent_lib
 from bt_acme import config as config_lib
-from bt_acme.agents import builder
-from bt_acme.agents import r2d2
+from bt_acme.agents import builder, r2d2, wrapped
 from bt_acme.behaviors import base as behaviors_lib
 
 
-class BTBuilder(builder.AgentBuilder):
-  """Puts behavior transfer around another builder (Campos et al. 2021,
-  arXiv:2102.13515).
+@overload
+def BTBuilder(
+  base_builder: r2d2.R2D2Builder,
+  behaviors: Sequence[behaviors_lib.Behavior],
+  config: config_lib.TransferConfig = ...,
+  *,
+  behavior_weights: Sequence[float] = ...,
+  environment_spec: Optional[specs.EnvironmentSpec] = ...,
+) -> builder.AgentBuilder: ...
+
+
+@overload
+def BTBuilder(
+  base_builder: wrapped.BaseBuilder,
+  behaviors: Sequence[behaviors_lib.Behavior],
+  config: config_lib.TransferConfig = ...,
+  *,
+  behavior_weights: Sequence[float] = ...,
+  environment_spec: Optional[specs.EnvironmentSpec] = ...,
+) -> wrapped.WrappedBuilder: ...
+
+
+def BTBuilder(  # Two builders stand behind one name: Acme's way to spell it.
+  base_builder: Union[r2d2.R2D2Builder, wrapped.BaseBuilder],
+  behaviors: Sequence[behaviors_lib.Behavior],
+  config: config_lib.TransferConfig = config_lib.TransferConfig(),
+  *,
+  behavior_weights: Sequence[float] = (),
+  environment_spec: Optional[specs.EnvironmentSpec] = None,
+) -> Union[builder.AgentBuilder, wrapped.WrappedBuilder]:
+  """Puts behavior transfer around a builder (Campos et al. 2021,
+  arXiv:2102.13515), ours or any of dm-acme.
+
+  Args:
+    base_builder: of the agent that learns: `agents.R2D2Builder`; or a function
+      that makes a builder of dm-acme for an `acme.specs.EnvironmentSpec`, which
+      has one action more for each behavior where there is the extra action; or
+      such a builder itself, for flights alone.
+    behaviors: that the agent brings along; each has an extra action of its own.
+    config: of flights and extra actions.
+    behavior_weights: with which a flight draws one; uniform if empty.
+    environment_spec: of `acme.make_environment_spec`; our own builder has it.
+
+  Returns:
+    A builder of the agent with behavior transfer. Transitions collected with a
+    behavior are duplicated where the learner is ours; learners of dm-acme stay
+    as they are.
   """
-
-  def __init__(
-    self,
-    base_builder: r2d2.R2D2Builder,
-    behaviors: Sequence[behaviors_lib.Behavior],
-    config: config_lib.TransferConfig = config_lib.TransferConfig(),
-    *,
-    behavior_weights: Sequence[float] = (),
-  ):
-    """Checks that the behaviors fit the environment.
-
-    Args:
-      base_builder: of the agent that learns.
-      behaviors: that it brings along; each has an extra action of its own.
-      config: of flights and extra actions.
-      behavior_weights: with which a flight draws one; uniform if empty.
-    """
-    base = base_builder.agent
-    groups = {
-      field.name: getattr(base.config, field.name)
-      for field in dataclasses.fields(config_lib.R2D2Config)
-    }
-    super().__init__(
-      agent_lib.Agent(
-        config_lib.BTConfig(**groups, transfer=config),
-        base.spec,
-        tuple(behaviors),
-        tuple(behavior_weights),
+  for behavior in behaviors:
+    if not isinstance(behavior, behaviors_lib.Behavior):
+      raise ValueError(
+        f'behaviors has {behavior!r}, which is none: wrap a policy in '
+        'bt_acme.behaviors.FromCallable.'
       )
+  if isinstance(base_builder, r2d2.R2D2Builder):
+    return _around_ours(base_builder.agent, behaviors, config, behavior_weights)
+  if isinstance(base_builder, (builder.AgentBuilder, wrapped.WrappedBuilder)):
+    raise ValueError(
+      f'base_builder={type(base_builder).__name__} cannot be wrapped: give '
+      'agents.R2D2Builder or a builder of dm-acme, and all behaviors at once.'
     )
+  if environment_spec is None:
+    raise ValueError(
+      'environment_spec=None: around a builder of dm-acme, pass '
+      'acme.make_environment_spec(environment).'
+    )
+  return wrapped.WrappedBuilder(
+    base_builder,
+    behaviors,
+    config,
+    environment_spec=environment_spec,
+    behavior_weights=behavior_weights,
+  )
+
+
+def _around_ours(
+  base: agent_lib.Agent,
+  behaviors: Sequence[behaviors_lib.Behavior],
+  config: config_lib.TransferConfig,
+  behavior_weights: Sequence[float],
+) -> builder.AgentBuilder:
+  groups = {
+    field.name: getattr(base.config, field.name)
+    for field in dataclasses.fields(config_lib.R2D2Config)
+  }
+  return builder.AgentBuilder(
+    agent_lib.Agent(
+      config_lib.BTConfig(**groups, transfer=config),
+      base.spec,
+      tuple(behaviors),
+      tuple(behavior_weights),
+    )
+  )

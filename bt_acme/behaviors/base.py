@@ -7,11 +7,16 @@ features. Both are for N environments of one actor process.
 """
 
 import abc
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence, Tuple, Union
 
+import jax
 import numpy as np
+from dm_env import specs
 
 from bt_acme.core.behavior_transfer import behavior as behavior_lib
+
+# What a behavior acts with: A, for one of A actions; or the spec of a vector.
+ActionSpec = Union[int, specs.Array]
 
 
 class Host:
@@ -28,7 +33,8 @@ class Host:
 
     Args:
       observation: uint8 [N, H, W, C * S].
-      prev_action: int32 [N], executed before; -1 on first steps.
+      prev_action: int32 [N], executed before; -1 on first steps. Vectors are
+        [N, ...] of their own dtype, zeros on first steps.
       is_first: bool [N].
       is_last: bool [N], where an episode has ended: no action is taken on.
 
@@ -57,17 +63,23 @@ class Behavior(abc.ABC):
     return ()
 
   def make_host(
-    self, num_environments: int, num_actions: int, seed: int
+    self, num_environments: int, action_spec: ActionSpec, seed: int
   ) -> Host:
     """The host side."""
-    del num_environments, num_actions, seed
+    del num_environments, action_spec, seed
     return Host()
 
   def validate(
-    self, observation_shape: Sequence[int], num_actions: int
+    self, observation_shape: Sequence[int], action_spec: ActionSpec
   ) -> None:
     """Raises ValueError if it cannot act where the agent will."""
-    del observation_shape, num_actions
+    del observation_shape
+    if not isinstance(action_spec, int):
+      raise ValueError(
+        f'behavior {self.name!r} picks one of a number of actions, and this '
+        f'environment takes {action_spec}: use a behavior of such vectors, for '
+        'instance a policy of your own in behaviors.FromCallable.'
+      )
 
 
 class Uniform(Behavior):
@@ -95,11 +107,21 @@ class _CallableHost(Host):
     self,
     name: str,
     policies: Sequence[Callable[..., Any]],
-    num_actions: int,
+    action_spec: ActionSpec,
   ):
     self._name = name
     self._policies = policies
-    self._num_actions = num_actions
+    self._action_spec = action_spec
+    self._shape: Tuple[int, ...] = ()
+    self._dtype: Any = np.int32
+    self._low: Any = 0
+    if isinstance(action_spec, int):
+      self._high: Any = action_spec - 1
+    else:
+      self._shape, self._dtype = action_spec.shape, action_spec.dtype
+      largest = np.finfo(self._dtype).max
+      self._low = getattr(action_spec, 'minimum', -largest)
+      self._high = getattr(action_spec, 'maximum', largest)
     self._actor_steps = 0
 
   def feed(
@@ -109,37 +131,56 @@ class _CallableHost(Host):
     is_first: np.ndarray,
     is_last: np.ndarray,
   ) -> np.ndarray:
-    actions = np.zeros(len(self._policies), np.int32)
+    actions = np.zeros((len(self._policies), *self._shape), self._dtype)
     for i, policy in enumerate(self._policies):
       if is_last[i]:
         continue
+      before = prev_action[i]
       try:
         action = policy(
-          observation[i], int(prev_action[i]), bool(is_first[i])
+          jax.tree.map(lambda x, i=i: x[i], observation),
+          before if self._shape else before.item(),
+          bool(is_first[i]),
         )
       except Exception as error:
         raise RuntimeError(
           f'behavior {self._name!r} raised {type(error).__name__}: {error} '
-          f'at actor step {self._actor_steps} of environment {i}.'
+          f'{self._where(i)}.'
         ) from error
       actions[i] = self._checked(action, i)
     self._actor_steps += 1
     return actions
 
-  def _checked(self, action: Any, environment: int) -> int:
-    value = np.asarray(action)
-    where = f'at actor step {self._actor_steps} of environment {environment}'
-    if value.shape != () or not np.issubdtype(value.dtype, np.integer):
+  def _where(self, environment: int) -> str:
+    return f'at actor step {self._actor_steps} of environment {environment}'
+
+  def _checked(self, action: Any, environment: int) -> np.ndarray:
+    discrete = isinstance(self._action_spec, int)
+    try:
+      value = np.asarray(action)
+    except ValueError:  # Rows of different lengths.
+      value = np.empty((), object)
+    kinds = 'iu' if discrete else 'fiu'
+    if value.shape != self._shape or value.dtype.kind not in kinds:
+      expected = (
+        f'one integer in [0, {self._action_spec})'
+        if discrete
+        else f'{self._dtype} of shape {self._shape}'
+      )
       raise TypeError(
-        f'behavior {self._name!r} returned {action!r} {where}: an action must '
-        f'be one integer in [0, {self._num_actions}).'
+        f'behavior {self._name!r} returned {action!r} '
+        f'{self._where(environment)}: an action must be {expected}.'
       )
-    if not 0 <= value < self._num_actions:
+    if not discrete:
+      value = value.astype(self._dtype)
+    # Said so that NaN is out of range.
+    if not np.all((self._low <= value) & (value <= self._high)):
       raise ValueError(
-        f'behavior {self._name!r} returned {action!r} {where}: out of range, '
-        f'an action must lie in [0, {self._num_actions}).'
+        f'behavior {self._name!r} returned {action!r} '
+        f'{self._where(environment)}: out of range, an action must lie in '
+        f'[{self._low}, {self._high}].'
       )
-    return int(value)
+    return value
 
 
 class FromCallable(Behavior):
@@ -151,29 +192,35 @@ class FromCallable(Behavior):
 
   def __init__(
     self,
-    make_policy: Callable[[int], Callable[[np.ndarray, int, bool], int]],
+    make_policy: Callable[[int], Callable[..., Any]],
     name: Optional[str] = None,
   ):
     """Wraps a policy.
 
     Args:
       make_policy: seed -> policy of one environment; called once for each. A
-        policy maps (observation uint8 [H, W, C * S], the action executed before
-        or -1, whether an episode starts) to an action, and keeps whatever state
-        it needs. It is called at every step, used or not.
+        policy maps (observation, the action executed before, whether an episode
+        starts) to an action, and keeps whatever state it needs. It is called at
+        every step, used or not. Actions are integers, -1 before an episode's
+        first; or vectors where the environment takes those, zeros before it.
       name: shown in logs and errors; the callable's own by default.
     """
     self._make_policy = make_policy
-    self.name = name or getattr(make_policy, '__name__', 'callable')
+    self.name = name or str(getattr(make_policy, '__name__', 'callable'))
 
   def make_core(self, num_actions: int) -> behavior_lib.Behavior:
     del num_actions
     return behavior_lib.external()
 
   def make_host(
-    self, num_environments: int, num_actions: int, seed: int
+    self, num_environments: int, action_spec: ActionSpec, seed: int
   ) -> Host:
     seeds = np.random.SeedSequence(seed).generate_state(num_environments)
     return _CallableHost(
-      self.name, [self._make_policy(int(s)) for s in seeds], num_actions
+      self.name, [self._make_policy(int(s)) for s in seeds], action_spec
     )
+
+  def validate(
+    self, observation_shape: Sequence[int], action_spec: ActionSpec
+  ) -> None:
+    """Accepts any environment: the actions are checked at every step."""

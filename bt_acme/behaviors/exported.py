@@ -228,12 +228,12 @@ class Exported(base.Behavior):
     self._recompute = reward_input == 'recompute' and bool(self.statistics)
 
   def validate(
-    self, observation_shape: Sequence[int], num_actions: int
+    self, observation_shape: Sequence[int], action_spec: base.ActionSpec
   ) -> None:
     spec = self.agent.spec
     for what, own, other in (
       ('observations', spec.observation_shape, tuple(observation_shape)),
-      ('actions', spec.num_actions, num_actions),
+      ('actions', spec.num_actions, action_spec),
     ):
       if own != other:
         raise ValueError(
@@ -257,9 +257,9 @@ class Exported(base.Behavior):
     return self.variables.agent
 
   def make_host(
-    self, num_environments: int, num_actions: int, seed: int
+    self, num_environments: int, action_spec: base.ActionSpec, seed: int
   ) -> base.Host:
-    del num_actions, seed
+    del action_spec, seed
     if not self._recompute:
       return _ZeroHost()
     assert isinstance(self.agent.config, config_lib.NGUConfig)

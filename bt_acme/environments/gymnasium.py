@@ -1,0 +1,88 @@
+"""Any gymnasium environment as `dm_env`: classic control, for example.
+
+These are for agents of other libraries (`agents.BTBuilder` around a builder of
+dm-acme): bt_acme's own agents see images.
+"""
+
+import dm_env
+import gymnasium
+import numpy as np
+from dm_env import specs
+from gymnasium import spaces
+
+
+def _to_spec(space: gymnasium.Space, name: str) -> specs.Array:
+  if isinstance(space, spaces.Discrete) and space.start == 0:
+    return specs.DiscreteArray(int(space.n), dtype=np.int32, name=name)
+  if isinstance(space, spaces.Box):
+    return specs.BoundedArray(
+      space.shape, space.dtype, space.low, space.high, name=name
+    )
+  raise ValueError(
+    f'the {name} space {space} is neither a Box nor Discrete from 0 on: wrap '
+    'the environment so that it is.'
+  )
+
+
+class Gymnasium(dm_env.Environment):
+  """One gymnasium environment.
+
+  A terminal has discount 0; at a time limit the discount stays 1, so that the
+  last observation is bootstrapped from.
+  """
+
+  def __init__(self, name: str, *, seed: int) -> None:
+    """Makes the environment.
+
+    Args:
+      name: registered with gymnasium, for example 'MountainCarContinuous-v0'.
+      seed: of its episodes.
+    """
+    # Its own checks cost time at every step.
+    self._env = gymnasium.make(name, disable_env_checker=True)
+    self._observation_spec = _to_spec(
+      self._env.observation_space, 'observation'
+    )
+    self._action_spec = _to_spec(self._env.action_space, 'action')
+    self._seed: int | None = seed
+    self._reset_next = True
+
+  def reset(self) -> dm_env.TimeStep:
+    observation, _ = self._env.reset(seed=self._seed)
+    self._seed = None  # The environment's own stream goes on.
+    self._reset_next = False
+    return dm_env.restart(self._as_array(observation))
+
+  def step(self, action: np.ndarray) -> dm_env.TimeStep:
+    if self._reset_next:
+      return self.reset()
+    observation, reward, terminated, truncated, _ = self._env.step(action)
+    self._reset_next = terminated or truncated
+    return dm_env.TimeStep(
+      step_type=dm_env.StepType.LAST
+      if self._reset_next
+      else dm_env.StepType.MID,
+      reward=np.float32(reward),
+      discount=np.float32(not terminated),
+      observation=self._as_array(observation),
+    )
+
+  def _as_array(self, observation: np.ndarray) -> np.ndarray:
+    return np.array(observation, self._observation_spec.dtype)
+
+  def observation_spec(self) -> specs.Array:
+    return self._observation_spec
+
+  def action_spec(self) -> specs.Array:
+    return self._action_spec
+
+  def reward_spec(self) -> specs.Array:
+    return specs.Array((), np.float32, name='reward')
+
+  def discount_spec(self) -> specs.BoundedArray:
+    return specs.BoundedArray(
+      (), np.float32, minimum=0.0, maximum=1.0, name='discount'
+    )
+
+  def close(self) -> None:
+    self._env.close()
