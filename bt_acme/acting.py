@@ -10,6 +10,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from bt_acme import agent as agent_lib
 from bt_acme import config as config_lib
@@ -98,7 +99,7 @@ class VectorActor:
     self,
     agent: agent_lib.Agent,
     *,
-    epsilons: Sequence[float],
+    epsilons: npt.ArrayLike,
     seed: int,
     first_environment: int = 0,
     evaluation: bool = False,
@@ -109,7 +110,7 @@ class VectorActor:
 
     Args:
       agent: what acts.
-      epsilons: one an environment, N.
+      epsilons: [N], one an environment.
       seed: of the run.
       first_environment: index of the first environment in the whole run, which
         seeds it together with `seed`.
@@ -119,6 +120,7 @@ class VectorActor:
         environment or one for all.
     """
     self._agent = agent
+    epsilons = np.asarray(epsilons, np.float32)
     self._num = len(epsilons)
     self._sinks = sinks
     core = agent.actor_core(evaluation=evaluation)
@@ -128,7 +130,7 @@ class VectorActor:
     key = jax.random.key(seed)
     indices = jnp.arange(first_environment, first_environment + self._num)
     keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(indices)
-    self._state = jax.vmap(core.init)(keys, jnp.asarray(epsilons, jnp.float32))
+    self._state = jax.vmap(core.init)(keys, jnp.asarray(epsilons))
     axes: Any = None
     if self._is_ngu:
       axes = ngu_lib.NGUParams(agent=None, embedding=0, rnd=None)
@@ -143,7 +145,7 @@ class VectorActor:
     self._refresh = jax.jit(ngu_lib.where_first, donate_argnums=2)
     self._hosts = [
       behavior.make_host(
-        self._num, agent.spec.num_actions, seed * 1_000_003 + first_environment
+        self._num, agent.spec.num_actions, seed * 10_000_019 + first_environment
       )
       for behavior in agent.behaviors
     ]
@@ -200,10 +202,10 @@ class VectorActor:
     """
     is_first = step.is_first
     prev_action = np.where(is_first, types.NO_ACTION, self._action)
+    prev_action = prev_action.astype(np.int32)
     prev_reward = np.where(is_first, 0, self._reward).astype(np.float32)
-    inputs: Any = types.AgentInput(
-      step.observation, prev_action.astype(np.int32), prev_reward, is_first
-    )
+    seen: Any = (step.observation, prev_action, prev_reward, is_first)
+    inputs: Any = types.AgentInput(*seen)
     if self._is_bt:
       feeds = tuple(
         host.feed(step.observation, prev_action, is_first, step.is_last)
@@ -232,7 +234,7 @@ class VectorActor:
         ~step.is_last,
       )
     if self._is_bt:
-      for host, host_features in zip(self._hosts, features):
+      for host, host_features in zip(self._hosts, features, strict=True):
         host.digest(host_features)
     self._turn = (step, prev_action, prev_reward, extras)
     return self._action

@@ -1,8 +1,8 @@
 """Checkpoints that are whole or not there.
 
-A checkpoint is one folder `step-N` of arrays (`arrays.npz`) and plain values
-(`values.json`); it is written beside and renamed into place, and the one before
-is kept until then.
+A checkpoint is one folder `checkpoint-N` of arrays (`arrays.npz`) and plain
+values (`values.json`), N counting up. It is written beside and renamed into
+place, and the one before is kept, in case that it cannot be read.
 """
 
 import hashlib
@@ -16,28 +16,26 @@ from typing import Any, List, Mapping, Optional, Tuple
 
 import jax
 import numpy as np
+from absl import logging
 
 _ARRAYS, _VALUES = 'arrays.npz', 'values.json'
-_NAME = re.compile(r'step-(\d+)$')
+_NAME = re.compile(r'checkpoint-(\d+)$')
 _KEPT = 2
 
 
-def _steps(folder: pathlib.Path) -> List[int]:
-  """Steps of the checkpoints in a folder, the newest first."""
+def _numbers(folder: pathlib.Path) -> List[int]:
+  """Numbers of the checkpoints in a folder, the newest first."""
   if not folder.is_dir():
     return []
   matches = (_NAME.match(path.name) for path in folder.iterdir())
   return sorted((int(m.group(1)) for m in matches if m), reverse=True)
 
 
-def save(
-  folder: str, step: int, arrays: Any, values: Mapping[str, Any]
-) -> None:
+def save(folder: str, arrays: Any, values: Mapping[str, Any]) -> None:
   """Writes a checkpoint and removes all but the last two.
 
   Args:
     folder: of the run's checkpoints.
-    step: that numbers it; an equal one is replaced.
     arrays: a tree of arrays.
     values: what JSON can hold.
   """
@@ -56,27 +54,25 @@ def save(
     json.dump({'arrays_sha256': digest, 'values': dict(values)}, f)
     f.flush()
     os.fsync(f.fileno())
-  target = root / f'step-{step}'
-  if target.exists():
-    os.rename(target, root / f'.partial-replaced-{step}')
-  os.rename(temporary, target)
-  for old in _steps(root)[_KEPT:]:
-    shutil.rmtree(root / f'step-{old}')
-  shutil.rmtree(root / f'.partial-replaced-{step}', ignore_errors=True)
+  numbers = _numbers(root)
+  number = numbers[0] + 1 if numbers else 1
+  os.rename(temporary, root / f'checkpoint-{number}')
+  for old in numbers[_KEPT - 1 :]:
+    shutil.rmtree(root / f'checkpoint-{old}')
 
 
 def _load(path: pathlib.Path, template: Any) -> Tuple[Any, Mapping[str, Any]]:
   record = json.loads((path / _VALUES).read_text())
   digest = hashlib.sha256((path / _ARRAYS).read_bytes()).hexdigest()
   if digest != record['arrays_sha256']:
-    raise ValueError(f'{path / _ARRAYS} is damaged: its checksum differs.')
+    raise ValueError(f'{_ARRAYS} is damaged: its checksum differs.')
   leaves, structure = jax.tree.flatten(template)
   with np.load(path / _ARRAYS) as stored:
     arrays = [stored[name] for name in sorted(stored.files)]
   shapes = [(x.shape, np.dtype(x.dtype)) for x in arrays]
   expected = [(x.shape, np.dtype(x.dtype)) for x in leaves]
   if shapes != expected:
-    raise ValueError(f'{path} holds other arrays than this configuration.')
+    raise ValueError('it holds other arrays than this configuration.')
   return jax.tree.unflatten(structure, arrays), record['values']
 
 
@@ -98,11 +94,16 @@ def restore(
   """
   root = pathlib.Path(folder)
   errors = []
-  for step in _steps(root):
+  for number in _numbers(root):
+    path = root / f'checkpoint-{number}'
     try:
-      return _load(root / f'step-{step}', template)
-    except (OSError, ValueError, KeyError) as error:
-      errors.append(str(error))
+      loaded = _load(path, template)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+      errors.append(f'{path.name}: {type(error).__name__}: {error}')
+    else:
+      for passed_over in errors:
+        logging.warning('Going on from %s, since %s', path, passed_over)
+      return loaded
   if errors:
     raise ValueError(
       f'no checkpoint in {folder!r} can be read: ' + '; '.join(errors)

@@ -10,14 +10,12 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 import jax
 import numpy as np
 
-from bt_acme import acting
+from bt_acme import acting, environments
 from bt_acme import agent as agent_lib
-from bt_acme import environments
 from bt_acme.core import actor_core as actor_core_lib
 from bt_acme.core.intrinsic import ngu
 from bt_acme.environments import vector
-from bt_acme.replay import adder
-from bt_acme.replay import blocks
+from bt_acme.replay import adder, blocks
 from bt_acme.replay import local as local_replay
 
 Row = Dict[str, float]
@@ -132,9 +130,7 @@ def run(
   statistics = actor.statistics()
   return Result(
     variables=published(),
-    statistics=None
-    if statistics is None
-    else ngu.merge_statistics(statistics),
+    statistics=None if statistics is None else ngu.merge_statistics(statistics),
     episodes=episodes,
     learner=metrics_rows,
     actor_steps=actor_steps,

@@ -21,25 +21,28 @@ import launchpad as lp
 import numpy as np
 from acme.utils import counting
 
-from bt_acme import acting
+from bt_acme import (
+  acting,
+  behaviors,
+  checkpointing,
+  environments,
+  evaluation,
+  loggers,
+  run_config,
+)
 from bt_acme import agent as agent_lib
-from bt_acme import behaviors
-from bt_acme import checkpointing
 from bt_acme import config as config_lib
-from bt_acme import environments
-from bt_acme import evaluation
-from bt_acme import loggers
-from bt_acme import run_config
 from bt_acme.agents import builder as builder_lib
 from bt_acme.agents import variables as variables_lib
 from bt_acme.core import actor_core as actor_core_lib
-from bt_acme.core.intrinsic import ngu
 from bt_acme.environments import vector
+from bt_acme.replay import writer as writer_lib
 
 COORDINATOR = 'coordinator'
 _POLL_SECONDS = 0.5
 _RECENT = 100  # Episodes whose mean return the progress line shows.
 _LEASE_TURNS = 32  # Turns of an actor between two reports.
+_LEARNER_ENDS_SECONDS = 8.0  # That it is given to save when told to stop.
 _EVALUATOR_SEED = 1_000_000  # Index of the first evaluator's environments.
 
 # Phases of a run, in order.
@@ -72,6 +75,7 @@ class Coordinator:
     self._leased = 0
     self._counts = counting.Counter()
     self._evaluations_done = 0
+    self._learner_ended = threading.Event()
     self._status: Dict[str, float] = {}
     self._returns: List[float] = []
     self._logs: Dict[str, Any] = {}
@@ -109,7 +113,8 @@ class Coordinator:
   def lease(self, actor_steps: int) -> int:
     """Grants steps of the budget; 0 when it is used up."""
     with self._lock:
-      granted = min(actor_steps, self._run.max_actor_steps - self._leased)
+      left = max(0, self._run.max_actor_steps - self._leased)
+      granted = min(actor_steps, left)
       self._leased += granted
       return granted
 
@@ -138,9 +143,16 @@ class Coordinator:
       elif returns:
         self._status['evaluator_return'] = float(np.mean(returns))
 
-  def learner_done(self) -> None:
-    """The learner has saved and exported all."""
-    self._phase = max(self._phase, _EVALUATORS_FINISH)
+  def learner_ended(self, finished: bool) -> None:
+    """The learner asks nothing any more.
+
+    Args:
+      finished: whether it has saved and exported what the whole run came to.
+    """
+    with self._lock:
+      if finished:
+        self._phase = max(self._phase, _EVALUATORS_FINISH)
+    self._learner_ended.set()
 
   def evaluator_done(self) -> None:
     """One evaluator has evaluated what the learner ended with."""
@@ -154,12 +166,18 @@ class Coordinator:
     progress = loggers.Progress(self._run.max_actor_steps)
     while self._phase != _DONE and not lp.wait_for_stop(_POLL_SECONDS):
       self._advance()
-      progress.update(self._progress())
+      # Before that the counts of a resumed run are not there.
+      if self._phase != _STARTING:
+        progress.update(self._progress())
     with self._lock:
       progress.update(self._progress())
       progress.close()
       for logger in self._logs.values():
         logger.close()
+    if self._phase != _DONE:
+      # Told to stop, as the learner is, whose calls would wait for an answer
+      # instead of letting it save.
+      self._learner_ended.wait(_LEARNER_ENDS_SECONDS)
 
   def _advance(self) -> None:
     steps = self.get_counts().get('actor_steps', 0)
@@ -247,38 +265,38 @@ class LearnerNode:
     self._learner = learner
     self.coordinator.start(counts)
     self._ready.set()
+    finished = False
     try:
-      self._learn(learner, dataset, counts)
+      finished = self._learn(learner, dataset, counts)
     finally:
+      self.coordinator.learner_ended(finished)
       dataset.stop()
       logger.close()
+    lp.wait_for_stop()  # Evaluators still fetch what it ended with.
 
-  def _learn(
-    self, learner: Any, dataset: Any, counts: Dict[str, int]
-  ) -> None:
+  def _learn(self, learner: Any, dataset: Any, counts: Dict[str, int]) -> bool:
+    """Learns and saves; whether to the end of the budget."""
     saved = time.monotonic()
     while not lp.wait_for_stop(0):
+      phase, counts = self.coordinator.poll(
+        {'replay_size': learner.replay_size}
+      )
+      if phase >= _LEARNER_FINISHES:
+        learner.flush()
+        break
       try:
-        phase, counts = self.coordinator.poll(
-          {'replay_size': learner.replay_size}
-        )
-      except Exception:
-        # On Ctrl-C the coordinator may have gone first; there is work to save.
+        self._take_steps(learner, dataset)
+      except RuntimeError:
+        # The replay may be told to stop before the learner is.
         if lp.wait_for_stop(1.0):
           break
         raise
-      if phase >= _LEARNER_FINISHES:
-        break
-      deadline = time.monotonic() + _POLL_SECONDS
-      while time.monotonic() < deadline and dataset.ready(_POLL_SECONDS / 2):
-        learner.step()
       if time.monotonic() - saved > self.run_config.checkpoint_period:
         self._save(learner, counts)
         saved = time.monotonic()
-    learner.flush()
     self._save(learner, counts)
     if lp.wait_for_stop(0):
-      return
+      return False
     if isinstance(self.builder.agent.config, config_lib.NGUConfig):
       behaviors.export(
         self.run_config.behavior_folder,
@@ -287,14 +305,19 @@ class LearnerNode:
         statistics=learner.merged_statistics(),
         actor_steps=counts['actor_steps'],
       )
-    self.coordinator.learner_done()
-    lp.wait_for_stop()  # Evaluators still fetch what it ended with.
+    return True
+
+  def _take_steps(self, learner: Any, dataset: Any) -> None:
+    """Learns for as long as no one need ask whether the run is over."""
+    deadline = time.monotonic() + _POLL_SECONDS
+    while time.monotonic() < deadline and not lp.wait_for_stop(0):
+      if dataset.ready(_POLL_SECONDS / 2):
+        learner.step()
 
   def _save(self, learner: Any, counts: Dict[str, int]) -> None:
     state = learner.save()
     checkpointing.save(
       self.run_config.checkpoint_folder,
-      learner.learner_steps,
       state['arrays'],
       {
         'learner': state['values'],
@@ -303,14 +326,17 @@ class LearnerNode:
     )
 
 
+def _stop(writers: List[writer_lib.ReverbWriter]) -> None:
+  for writer in writers:
+    writer.stop()
+
+
 def _make_environments(
   run: run_config.RunConfig, num: int, first: int
 ) -> vector.VectorEnvironment:
   return vector.VectorEnvironment(
     [
-      environments.make(
-        run.env, seed=environments.seed_of(run.seed, first + i)
-      )
+      environments.make(run.env, seed=environments.seed_of(run.seed, first + i))
       for i in range(num)
     ]
   )
@@ -338,14 +364,14 @@ class ActorNode:
       base=acting_config.epsilon_base,
       alpha=acting_config.epsilon_alpha,
     )[first : first + num]
-    sinks, writers = zip(
-      *(
-        self.builder.make_sink(self.replay, self.learner.get_max_priority)
-        for _ in range(num)
-      )
-    )
-    # A writer waits for the learner, perhaps for ever once that is told to stop.
-    lp.register_stop_handler(lambda: [writer.stop() for writer in writers])
+    pairs = [
+      self.builder.make_sink(self.replay, self.learner.get_max_priority)
+      for _ in range(num)
+    ]
+    sinks = [sink for sink, _ in pairs]
+    writers = [writer for _, writer in pairs]
+    # A writer waits for the learner, for ever once that is told to stop.
+    lp.register_stop_handler(functools.partial(_stop, writers))
     actor = acting.VectorActor(
       agent,
       epsilons=epsilons,
@@ -416,20 +442,21 @@ class EvaluatorNode:
       seed=run.seed,
       first_environment=_EVALUATOR_SEED + self.index * run.evaluation_episodes,
     )
-    evaluated = 0
+    evaluated: Optional[int] = None  # Actor steps then; a resumed run's first.
     while not lp.wait_for_stop(_POLL_SECONDS):
       phase, counts = self.coordinator.poll()
       steps = counts.get('actor_steps', 0)
       last = phase == _EVALUATORS_FINISH
-      if not last and (
-        phase != _RUNNING or steps - evaluated < run.evaluation_period
-      ):
+      if phase == _RUNNING and evaluated is None:
+        evaluated = steps
+      due = phase == _RUNNING and steps - evaluated >= run.evaluation_period
+      if not (last or due):
         continue
       evaluated = steps
       rows = evaluator.run(
         variables_lib.fetch(self.learner),
         self.learner.get_merged_statistics(),
-        should_stop=lambda: self._should_stop(last),
+        should_stop=functools.partial(self._should_stop, last),
       )
       self.coordinator.report_episodes('evaluator', rows, steps)
       if last:
@@ -462,9 +489,7 @@ def make_program(
   program = lp.Program('bt_acme')
   with program.group('replay'):
     replay = program.add_node(
-      lp.ReverbNode(
-        functools.partial(builder.make_replay_tables, None)
-      )
+      lp.ReverbNode(functools.partial(builder.make_replay_tables, None))
     )
   with program.group(COORDINATOR):
     coordinator = program.add_node(lp.CourierNode(Coordinator, run))

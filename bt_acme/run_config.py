@@ -8,6 +8,7 @@ from typing import Any, Dict, Mapping, Optional
 from bt_acme import config as config_lib
 
 _FILE = 'config.json'
+_COMPLETED_FILE = 'completed.json'
 # What may differ when a run is taken up again.
 _MAY_CHANGE = (
   'max_actor_steps',
@@ -112,9 +113,7 @@ def _differences(old: Any, new: Any, path: str = '') -> Dict[str, Any]:
   if isinstance(old, dict) and isinstance(new, dict):
     found: Dict[str, Any] = {}
     for name in sorted(set(old) | set(new)):
-      found.update(
-        _differences(old.get(name), new.get(name), f'{path}{name}.')
-      )
+      found.update(_differences(old.get(name), new.get(name), f'{path}{name}.'))
     return found
   return {} if old == new else {path.rstrip('.').split('.')[-1]: (old, new)}
 
@@ -128,9 +127,11 @@ def read_identity(workdir: str) -> Dict[str, Any]:
   path = pathlib.Path(workdir) / _FILE
   try:
     identity: Dict[str, Any] = json.loads(path.read_text())
+    if not {'agent', 'run', 'config'} <= set(identity):
+      raise ValueError('it is not complete')
   except OSError as error:
     raise ValueError(f'workdir={workdir!r} holds no run.') from error
-  except ValueError as error:
+  except (ValueError, TypeError) as error:
     raise ValueError(
       f'workdir={workdir!r}: {_FILE} is damaged ({error}): choose another '
       'workdir.'
@@ -173,14 +174,14 @@ def claim_workdir(
         'Choose another workdir, or the same settings to resume.'
       )
     return True
-  if folder.is_dir() and any(folder.iterdir()):
+  temporary = folder / f'.{_FILE}'  # An attempt that was cut short may be left.
+  if folder.is_dir() and set(folder.iterdir()) - {temporary}:
     raise ValueError(
       f'workdir={run.workdir!r} is not empty and holds no run: choose an empty '
       'or new folder.'
     )
   try:
     folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f'.{_FILE}'
     temporary.write_text(json.dumps(identity, indent=2) + '\n')
     temporary.rename(path)
   except OSError as error:
@@ -188,3 +189,19 @@ def claim_workdir(
       f'workdir={run.workdir!r} cannot be written: {error}.'
     ) from error
   return False
+
+
+def mark_completed(run: RunConfig) -> None:
+  """Writes down that the run has used up its budget."""
+  path = pathlib.Path(run.workdir) / _COMPLETED_FILE
+  path.write_text(json.dumps({'max_actor_steps': run.max_actor_steps}) + '\n')
+
+
+def is_completed(run: RunConfig) -> bool:
+  """Whether the run in the workdir had this budget, or more, and used it up."""
+  try:
+    path = pathlib.Path(run.workdir) / _COMPLETED_FILE
+    completed = json.loads(path.read_text())['max_actor_steps']
+    return bool(completed >= run.max_actor_steps)
+  except (OSError, ValueError, KeyError, TypeError):
+    return False

@@ -1,20 +1,23 @@
 """What the scripts in `launch/` share: from flags to a running program."""
 
 import dataclasses
+import sys
 from typing import Any, List, Mapping, Optional, Tuple, Type, TypeVar
 
 import jax
 from absl import flags as absl_flags
 
 from bt_acme import agent as agent_lib
-from bt_acme import behaviors
+from bt_acme import (
+  behaviors,
+  environments,
+  flags,
+  launching,
+  presets,
+  run_config,
+)
 from bt_acme import config as config_lib
-from bt_acme import environments
-from bt_acme import flags
-from bt_acme import launching
-from bt_acme import presets
 from bt_acme import program as program_lib
-from bt_acme import run_config
 from bt_acme.agents import builder as builder_lib
 from bt_acme.core import weight_transfer
 from bt_acme.replay import table
@@ -36,12 +39,14 @@ def define(settings_class: type) -> None:
   absl_flags.DEFINE_string(
     'preset',
     'paper',
-    'Other defaults than the paper\'s for the settings below: '
+    "Other defaults than the paper's for the settings below: "
     + ', '.join(sorted(presets.PRESETS))
     + '.',
   )
   flags.define(settings_class)
   FLAGS.set_default('lp_launch_type', 'local_mp')
+  for name in ('preset', 'lp_launch_type'):
+    FLAGS.register_key_flag_for_module(sys.argv[0], FLAGS[name])
 
 
 def settings(settings_class: Type[Config]) -> Config:
@@ -50,7 +55,7 @@ def settings(settings_class: Type[Config]) -> Config:
   known = {
     field.name
     for group in dataclasses.fields(settings_class)
-    for field in dataclasses.fields(group.default)
+    for field in dataclasses.fields(group.default)  # type: ignore[arg-type]
   }
   return flags.from_flags(
     settings_class, {k: v for k, v in preset.items() if k in known}
@@ -223,21 +228,37 @@ def launch(
   agent = builder.agent
   check(run, agent)
   resumed = run_config.claim_workdir(run, agent.config, identity)
+  if run_config.is_completed(run):
+    print(
+      f'The run in {run.workdir} has taken its {run.max_actor_steps:,} actor '
+      'steps: raise max_actor_steps to go on.'
+    )
+    return 0
   print(
     f'{"Resuming" if resumed else "Starting"} {type(agent.config).__name__} '
     f'on {run.env} in {run.workdir}: {run.num_actors} actors of '
     f'{run.envs_per_actor} environments, {run.max_actor_steps:,} actor steps.'
   )
   print(table.memory_estimate(agent.config.replay, agent.replay_shapes))
-  return launching.launch(
-    program_lib.make_program(run, builder, initial_params=initial_params),
+  program = program_lib.make_program(
+    run, builder, initial_params=initial_params
+  )
+  code = launching.launch(
+    program,
     workdir=run.workdir,
     launch_type=FLAGS.lp_launch_type,
-    environments=program_lib.PROCESS_ENVIRONMENTS,
+    environments={
+      label: variables
+      for label, variables in program_lib.PROCESS_ENVIRONMENTS.items()
+      if label in program.groups
+    },
     ports={'replay': run.replay_port} if run.replay_port else None,
     main_label=program_lib.COORDINATOR,
     checked_labels=('learner',),
   )
+  if code == 0:
+    run_config.mark_completed(run)
+  return code
 
 
 def agent_of_run(workdir: str) -> agent_lib.Agent:
@@ -247,9 +268,7 @@ def agent_of_run(workdir: str) -> agent_lib.Agent:
     ValueError: if there is no run.
   """
   identity = run_config.read_identity(workdir)
-  config = config_lib.from_dict(
-    _CONFIGS[identity['agent']], identity['config']
-  )
+  config = config_lib.from_dict(_CONFIGS[identity['agent']], identity['config'])
   run = run_config.RunConfig(env=identity['run']['env'])
   transferred: Any = ()
   weights: Tuple[float, ...] = ()

@@ -11,11 +11,9 @@ Ctrl-C ends a run, and the same command resumes it.
 import dataclasses
 
 from bt_acme import config as config_lib
-from bt_acme import flags
-from bt_acme import run_config
-from bt_acme import run_script
-from bt_acme.agents import BTBuilder
-from bt_acme.agents import R2D2Builder
+from bt_acme import flags, run_config, run_script
+from bt_acme.agents import BTBuilder, R2D2Builder
+
 
 @dataclasses.dataclass(frozen=True)
 class Settings(config_lib.BTConfig):

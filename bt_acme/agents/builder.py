@@ -8,11 +8,9 @@ from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
 import acme
 import jax
 import reverb
-from acme import adders
-from acme import specs
+from acme import adders, specs
 from acme.agents.jax import builders
-from acme.utils import counting
-from acme.utils import loggers
+from acme.utils import counting, loggers
 
 from bt_acme import agent as agent_lib
 from bt_acme.agents import actor as actor_lib
@@ -80,7 +78,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
 
   def make_dataset_iterator(
     self, replay_client: reverb.Client
-  ) -> Iterator[blocks.Sample]:
+  ) -> dataset_lib.SequenceSampler:
     """Batches of sequences, decoded ahead by threads; `stop` ends them."""
     return dataset_lib.SequenceSampler(
       replay_client,
@@ -108,9 +106,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     )
     return sink, writer
 
-  def make_adder(
-    self, replay_client: reverb.Client
-  ) -> adder_lib.SequenceAdder:
+  def make_adder(self, replay_client: reverb.Client) -> adder_lib.SequenceAdder:
     """Writes one environment's sequences."""
     return adder_lib.SequenceAdder(self.make_sink(replay_client)[0])
 
@@ -126,11 +122,6 @@ class AgentBuilder(builders.ActorLearnerBuilder):
       raise ValueError(
         'variable_source=None: an actor fetches its parameters from a learner; '
         'pass the one that make_learner returned.'
-      )
-    if adder is not None and not isinstance(adder, adder_lib.SequenceAdder):
-      raise ValueError(
-        f'adder={type(adder).__name__} is not one of this builder: use '
-        'make_adder.'
       )
     return actor_lib.Actor(
       self.agent,

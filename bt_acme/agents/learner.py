@@ -8,8 +8,7 @@ import acme
 import jax
 import jax.numpy as jnp
 import numpy as np
-from acme.utils import counting
-from acme.utils import loggers
+from acme.utils import counting, loggers
 
 from bt_acme import agent as agent_lib
 from bt_acme.core import learner_core as learner_core_lib
@@ -84,7 +83,11 @@ class Learner(acme.Learner):
       self._publish()
 
   def flush(self) -> None:
-    """Finishes the last step and publishes its parameters."""
+    """Finishes the last step and publishes its parameters.
+
+    Raises:
+      ValueError: if the learner has diverged.
+    """
     if self._unfinished is not None:
       self._finish(*self._unfinished)
       self._unfinished = None
@@ -96,8 +99,7 @@ class Learner(acme.Learner):
     priorities: jax.Array,
     metrics: learner_core_lib.Metrics,
   ) -> None:
-    values = np.asarray(priorities, np.float64)
-    self._max_priority = max(self._max_priority, float(values.max()))
+    values = self._take_priorities(priorities)
     if self._priority_updater is not None:
       self._priority_updater.update(keys, values)
     counts = self._counter.increment(learner_steps=1)
@@ -111,6 +113,17 @@ class Learner(acme.Learner):
       }
     )
     self._last_step = now
+
+  def _take_priorities(self, priorities: jax.Array) -> np.ndarray:
+    """Waits for a step's priorities; raises ValueError if it went wrong."""
+    values = np.asarray(priorities, np.float64)
+    if not np.isfinite(values).all():
+      raise ValueError(
+        'A priority is not a finite number: the learner has diverged. Lower '
+        'learning_rate or max_gradient_norm.'
+      )
+    self._max_priority = max(self._max_priority, float(values.max()))
+    return values
 
   def _publish(self) -> None:
     """Copies the parameters to the host: the device's are given away."""
@@ -170,12 +183,21 @@ class Learner(acme.Learner):
       return None
     return ngu.merge_statistics(
       ngu.IntrinsicStatistics(
-        *(np.concatenate(fields) for fields in zip(*statistics))
+        *(np.concatenate(fields) for fields in zip(*statistics, strict=True))
       )
     )
 
   def save(self) -> Mapping[str, Any]:
-    """All that a checkpoint needs; call it from the learner's own thread."""
+    """All that a checkpoint needs; call it from the learner's own thread.
+
+    It asks nothing of other processes, which may have ended already.
+
+    Raises:
+      ValueError: if the learner has diverged: that is not worth keeping.
+    """
+    if self._unfinished is not None:
+      _, priorities, _ = self._unfinished
+      self._take_priorities(priorities)
     with self._lock:
       statistics = {
         str(index): {k: np.asarray(v).tolist() for k, v in s._asdict().items()}

@@ -65,7 +65,7 @@ class Behavior(abc.ABC):
   def make_host(
     self, num_environments: int, action_spec: ActionSpec, seed: int
   ) -> Host:
-    """The host side."""
+    """The host side; environment i is seeded with seed + i."""
     del num_environments, action_spec, seed
     return Host()
 
@@ -215,7 +215,10 @@ class FromCallable(Behavior):
   def make_host(
     self, num_environments: int, action_spec: ActionSpec, seed: int
   ) -> Host:
-    seeds = np.random.SeedSequence(seed).generate_state(num_environments)
+    seeds = [
+      np.random.SeedSequence(seed + i).generate_state(1)[0]
+      for i in range(num_environments)
+    ]
     return _CallableHost(
       self.name, [self._make_policy(int(s)) for s in seeds], action_spec
     )

@@ -1,6 +1,6 @@
 """Many environments stepped together in one process."""
 
-from typing import NamedTuple, Sequence
+from typing import Iterable, NamedTuple, Sequence
 
 import dm_env
 import numpy as np
@@ -59,7 +59,7 @@ class VectorEnvironment:
     """Starts an episode in every environment."""
     return _batch([environment.reset() for environment in self.environments])
 
-  def step(self, actions: Sequence[int]) -> VectorStep:
+  def step(self, actions: Iterable[int]) -> VectorStep:
     """Takes one action, [N], in each environment."""
     return _batch(
       [

@@ -1,12 +1,11 @@
-"""Episodes of an agent's or a behavior's policy, without exploration flights."""
+"""Episodes of an agent's or a behavior's policy, without flights."""
 
 from typing import Callable, Dict, List, Optional
 
 import numpy as np
 
-from bt_acme import acting
+from bt_acme import acting, environments
 from bt_acme import agent as agent_lib
-from bt_acme import environments
 from bt_acme.core.intrinsic import ngu
 from bt_acme.environments import vector
 
@@ -91,7 +90,7 @@ class Evaluator:
       on_step(step, going)
       step = self.environment.step(self._actor.select_actions(step))
       ended = np.flatnonzero(step.is_last)
-      for i, row in zip(ended, self._actor.observe(step)):
+      for i, row in zip(ended, self._actor.observe(step), strict=True):
         rows.setdefault(int(i), row)
       going &= ~step.is_last
       turns += 1

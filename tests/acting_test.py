@@ -1,0 +1,408 @@
+"""What an actor of N environments does, step for step."""
+
+import jax
+import numpy as np
+import pytest
+
+from bt_acme import acting, behaviors
+from bt_acme import agent as agent_lib
+from bt_acme.core import types
+from bt_acme.core.intrinsic import ngu
+from bt_acme.environments import vector
+from bt_acme.replay import adder, blocks, local
+from tests.agents import fakes
+
+KINDS = ('r2d2', 'ngu', 'bt')
+N, TURNS, REFRESH = 4, 60, 17
+EPSILONS = (0.5, 0.3, 0.2, 0.0)
+
+
+class Recorder:
+  """Keeps what a sink is given."""
+
+  def __init__(self):
+    self.transitions, self.ends = [], []
+
+  def add(self, transition):
+    # The actor may go on to use its arrays.
+    self.transitions.append(jax.tree.map(np.array, transition))
+
+  def end_episode(self, *final):
+    self.ends.append(jax.tree.map(np.array, final))
+
+
+def play(agent, indices, variables, *, sinks, reward_scale=1.0, turns=TURNS):
+  """Acts in the environments of these indices; the second parameters come in
+  the middle of episodes."""
+  environment = vector.VectorEnvironment(
+    [fakes.MarkedEnvironment(i, reward_scale=reward_scale) for i in indices]
+  )
+  actor = acting.VectorActor(
+    agent,
+    epsilons=[EPSILONS[i] for i in indices],
+    seed=5,
+    first_environment=indices[0],
+    sinks=sinks,
+  )
+  actor.update_variables(variables[0])
+  step = environment.reset()
+  rows = []
+  for turn in range(turns):
+    if turn == REFRESH:
+      actor.update_variables(variables[1])
+    step = environment.step(actor.select_actions(step))
+    rows += actor.observe(step)
+  return actor, rows
+
+
+@pytest.fixture(name='agents', scope='module')
+def make_agents(tmp_path_factory):
+  folder = tmp_path_factory.mktemp('behavior') / 'exported'
+  agents = {kind: fakes.make_agent(kind, folder) for kind in KINDS}
+  return {
+    kind: (agent, [fakes.variables_of(agent, seed) for seed in (0, 1)])
+    for kind, agent in agents.items()
+  }
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_environments_do_not_depend_on_their_neighbors(agents, kind):
+  agent, variables = agents[kind]
+  together = [Recorder() for _ in range(N)]
+  actor, _ = play(agent, range(N), variables, sinks=together)
+  sources = set()
+  for i in (1, N - 1):
+    alone = Recorder()
+    alone_actor, _ = play(agent, [i], variables, sinks=[alone])
+    assert len(alone.ends) == len(together[i].ends) >= 4
+    assert len(alone.transitions) == len(together[i].transitions) > 40
+    for one, other in zip(
+      [*alone.transitions, *alone.ends],
+      [*together[i].transitions, *together[i].ends],
+      strict=True,
+    ):
+      jax.tree.map(
+        lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5),
+        one,
+        other,
+      )
+    sources |= {int(x.source) for x in alone.transitions}
+    if kind == 'ngu':
+      for mine, all_of_them in zip(
+        alone_actor.statistics(), actor.statistics(), strict=True
+      ):
+        np.testing.assert_allclose(mine[0], all_of_them[i], rtol=1e-4)
+  # All ways to act took part.
+  wanted = {types.OWN, types.EXTRA, types.FLIGHT}
+  assert sources == (wanted if kind == 'bt' else {types.OWN})
+
+
+class Log:
+  """An independent record of a run, by (index, episode, step)."""
+
+  def __init__(self, agent, variables, index, *, reward_scale=1.0):
+    """Recomputes what the actor of one environment must have done.
+
+    It is told nothing but the actions that the environment received.
+    """
+    self.steps = {}
+    self._agent, self._variables = agent, variables
+    self._environment = fakes.MarkedEnvironment(
+      index, reward_scale=reward_scale
+    )
+
+  def follow(self, actions):
+    """Takes the recorded actions, one for each step that was one."""
+    agent = self._agent
+    network_step = jax.jit(agent.network.step)
+    reward_of = embedding = None
+    if agent.intrinsic is not None:
+      reward_of = ngu.IntrinsicReward(agent.config.intrinsic, 1)
+      embed = jax.jit(agent.intrinsic.embed)
+      error = jax.jit(agent.intrinsic.error)
+    timestep = self._environment.reset()
+    actions = iter(actions)
+    for turn in range(TURNS + 1):
+      params = self._variables[turn >= REFRESH]
+      key = fakes.marks(timestep.observation[..., -1:])
+      if timestep.first():
+        prev_action, prev_reward = types.NO_ACTION, 0.0
+        state = agent.network.initial_state()
+        embedding = params
+      entry = {
+        'observation': timestep.observation,
+        'prev_action': prev_action,
+        'prev_reward': prev_reward,
+      }
+      self.steps[key] = entry
+      if turn == TURNS:
+        break  # What the last step led to.
+      if timestep.last():
+        timestep = self._environment.step(0)
+        continue
+      inputs = types.AgentInput(
+        timestep.observation,
+        np.int32(prev_action),
+        np.float32(prev_reward),
+        np.array(timestep.first()),
+      )
+      q_values, after = network_step(params.agent, inputs, state)
+      action = next(actions)
+      is_first, observation = timestep.first(), timestep.observation
+      timestep = self._environment.step(action)
+      reward = timestep.reward
+      if reward_of is not None:
+        reward = reward_of.step(
+          np.asarray(embed(embedding.intrinsic['embedding'], observation))[
+            None
+          ],
+          np.asarray(
+            error(
+              {
+                k: v for k, v in params.intrinsic.items() if k.startswith('rnd')
+              },
+              observation,
+            )
+          )[None],
+          np.array([is_first]),
+        )[0]
+      entry.update(
+        recurrent_state=state,
+        action=action,
+        greedy=int(np.argmax(q_values)),
+        reward=reward,
+        discount=timestep.discount,
+      )
+      prev_action, prev_reward, state = action, reward, after
+    assert next(actions, None) is None
+    self.statistics = reward_of and reward_of.statistics()
+
+
+def assert_matches_log(batch, agent, log, epsilons):
+  """Each real step of each sequence is the one that its marks say."""
+  num_choices = agent.network.num_choices
+  seen = set()
+  for column in range(batch.action.shape[1]):
+    first = fakes.marks(batch.frames[fakes.STACKED - 1, column])
+    jax.tree.map(
+      lambda x, y, c=column: np.testing.assert_allclose(
+        x[c], y, rtol=1e-4, atol=1e-5
+      ),
+      batch.recurrent_state,
+      log[first]['recurrent_state'],
+    )
+    num_steps = int(batch.valid[:, column].sum())
+    assert num_steps >= 1
+    assert batch.valid[:num_steps, column].all()
+    for t in range(num_steps + 1):
+      stack = batch.frames[t : t + fakes.STACKED, column]
+      key = fakes.marks(stack[-1])
+      assert key == (*first[:2], first[2] + t)
+      entry = log[key]
+      np.testing.assert_array_equal(
+        np.concatenate(stack, axis=-1), entry['observation']
+      )
+      assert batch.prev_action[t, column] == entry['prev_action']
+      np.testing.assert_allclose(
+        batch.prev_reward[t, column], entry['prev_reward'], rtol=1e-4
+      )
+      if t == num_steps:
+        continue
+      seen.add(key)
+      action, choice = batch.action[t, column], batch.choice[t, column]
+      source = batch.source[t, column]
+      assert action == entry['action']
+      np.testing.assert_allclose(
+        batch.reward[t, column], entry['reward'], rtol=1e-4
+      )
+      assert batch.discount[t, column] == entry['discount']
+      if source == types.OWN:
+        assert choice == action
+      else:
+        assert choice >= fakes.ACTIONS
+        scripted = fakes.scripted()(entry['observation'], 0, False)
+        assert choice != fakes.ACTIONS or action == scripted
+      epsilon = epsilons[first[0]]
+      probability = epsilon / num_choices + (1 - epsilon) * (
+        choice == entry['greedy']
+      )
+      if source == types.FLIGHT:
+        probability = 1.0
+      np.testing.assert_allclose(
+        batch.probability[t, column], probability, rtol=1e-5
+      )
+  return seen
+
+
+def through_local_replay(agent):
+  replay = local.LocalReplay(agent.config.replay, agent.replay_shapes, seed=0)
+  sinks = [
+    adder.SequenceSink(
+      blocks.SequenceBuilder(agent.config.replay, agent.replay_shapes),
+      replay.writer(),
+    )
+    for _ in range(N)
+  ]
+  return sinks, lambda: (replay.sample(400).batch, replay.num_inserts)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_each_step_reaches_the_batch_as_it_was(agents, kind, through):
+  """One step after another, from the environments to the learner's batch."""
+  agent, variables = agents[kind]
+  sinks, sample = through(agent)
+  recorders = [Recorder() for _ in range(N)]
+  actor, _ = play(
+    agent,
+    range(N),
+    variables,
+    sinks=[Both(*x) for x in zip(recorders, sinks, strict=True)],
+  )
+  log, num_steps = {}, 0
+  for i, recorder in enumerate(recorders):
+    one = Log(agent, variables, i)
+    one.follow([int(x.action) for x in recorder.transitions])
+    log.update(one.steps)
+    num_steps += len(recorder.transitions)
+    if kind == 'ngu':
+      # Nothing but real steps left a trace, and episodes do not end it.
+      assert actor.statistics().error_count[i] == len(recorder.transitions)
+      for mine, theirs in zip(actor.statistics(), one.statistics, strict=True):
+        np.testing.assert_allclose(mine[i], theirs[0], rtol=1e-4)
+  batch, num_inserts = sample()
+  seen = assert_matches_log(batch, agent, log, EPSILONS)
+  # All but those of blocks that are not finished yet, and what was not drawn.
+  assert num_inserts > 20
+  assert num_steps - N * fakes.P - 10 < len(seen) <= num_steps
+  kinds_seen = set(batch.source[batch.valid > 0].tolist())
+  assert kinds_seen == ({0, 1, 2} if kind == 'bt' else {0})
+
+
+class Both:
+  """Two sinks as one."""
+
+  def __init__(self, *sinks):
+    self._sinks = sinks
+
+  def add(self, transition):
+    for sink in self._sinks:
+      sink.add(transition)
+
+  def end_episode(self, *final):
+    for sink in self._sinks:
+      sink.end_episode(*final)
+
+
+@pytest.fixture(name='through', params=['local', 'reverb'])
+def make_replay(request):
+  if request.param == 'local':
+    yield through_local_replay
+    return
+  reverb = pytest.importorskip('reverb', reason='needs the full environment')
+  from bt_acme.replay import dataset, table, writer
+
+  opened = []
+
+  def through_reverb(agent):
+    config, shapes = agent.config.replay, agent.replay_shapes
+    server = reverb.Server(
+      [table.make_table(config, shapes, batch_size=10_000)], port=None
+    )
+    client = reverb.Client(f'localhost:{server.port}')
+    writers = [writer.ReverbWriter(client, config) for _ in range(N)]
+    sinks = [
+      adder.SequenceSink(blocks.SequenceBuilder(config, shapes), w)
+      for w in writers
+    ]
+
+    def sample():
+      for w in writers:
+        w.flush()
+      sampler = dataset.SequenceSampler(client, config, shapes, batch_size=400)
+      opened.append(sampler.stop)
+      result = next(sampler)
+      return result.batch, result.table_size
+
+    opened.extend([server.stop, *(w.close for w in writers)])
+    return sinks, sample
+
+  yield through_reverb
+  for close in reversed(opened):
+    close()
+
+
+def test_the_task_reward_reaches_nothing_in_pre_training(agents):
+  agent, variables = agents['ngu']
+  runs, returns = [], []
+  for scale in (1.0, -100.0):
+    recorders = [Recorder() for _ in range(N)]
+    actor, rows = play(
+      agent, range(N), variables, sinks=recorders, reward_scale=scale
+    )
+    runs.append(([r.transitions for r in recorders], actor.statistics()))
+    returns.append([row['episode_return'] for row in rows])
+  jax.tree.map(np.testing.assert_array_equal, *runs)
+  np.testing.assert_allclose(returns[1], -100 * np.array(returns[0]), rtol=1e-5)
+
+
+def test_an_evaluator_flies_no_flights(agents):
+  agent, variables = agents['bt']
+  actor = acting.VectorActor(agent, epsilons=[0.5] * N, seed=0, evaluation=True)
+  environment = vector.VectorEnvironment(
+    [fakes.MarkedEnvironment(i) for i in range(N)]
+  )
+  actor.update_variables(variables[0])
+  step, rows = environment.reset(), []
+  for _ in range(TURNS):
+    step = environment.step(actor.select_actions(step))
+    rows += actor.observe(step)
+  assert len(rows) > 10
+  assert not any(row['flights'] or row['flight_share'] for row in rows)
+  assert any(row['behavior_share'] for row in rows)
+
+
+def test_metrics_of_episodes(agents):
+  agent, variables = agents['bt']
+  recorder = Recorder()
+  _, rows = play(agent, [1], variables, sinks=[recorder])
+  assert len(rows) == len(recorder.ends) > 3
+  start = 0
+  for row in rows:
+    episode = recorder.transitions[start : start + row['episode_length']]
+    start += row['episode_length']
+    np.testing.assert_allclose(
+      row['episode_return'], sum(x.reward for x in episode), rtol=1e-5
+    )
+    sources = np.array([x.source for x in episode])
+    assert row['flight_share'] == np.mean(sources == types.FLIGHT)
+    assert row['behavior_share'] == np.mean(sources != types.OWN)
+    assert (row['flights'] > 0) == (types.FLIGHT in sources)
+    assert (row['mean_flight_length'] > 0) == (row['flights'] > 0)
+    assert episode[0].prev_action == types.NO_ACTION
+
+
+def test_behaviors_stay_as_they_are(tmp_path):
+  agent = fakes.make_agent('bt', tmp_path / 'behavior')
+  before = [jax.tree.map(np.array, b.params()) for b in agent.behaviors]
+  assert len(jax.tree.leaves(before)) > 10
+  files = [x.read_bytes() for x in sorted((tmp_path / 'behavior').iterdir())]
+  variables = [fakes.variables_of(agent, seed) for seed in (0, 1)]
+  play(agent, range(N), variables, sinks=None)
+  after = [b.params() for b in agent.behaviors]
+  jax.tree.map(np.testing.assert_array_equal, before, after)
+  assert files == [
+    x.read_bytes() for x in sorted((tmp_path / 'behavior').iterdir())
+  ]
+
+
+def test_parameters_come_first(agents):
+  agent, _ = agents['r2d2']
+  actor = acting.VectorActor(agent, epsilons=[0.0], seed=0)
+  step = vector.VectorEnvironment([fakes.MarkedEnvironment()]).reset()
+  with pytest.raises(RuntimeError, match='update_variables must come before'):
+    actor.select_actions(step)
+
+
+def test_behaviors_and_their_configuration_go_together():
+  with pytest.raises(ValueError, match='behaviors and BTConfig go together'):
+    agent_lib.Agent(fakes.make_config(), fakes.SPEC, (behaviors.Uniform(),))

@@ -1,0 +1,186 @@
+"""A small environment that says where it is, and agents for it."""
+
+import dm_env
+import numpy as np
+from dm_env import specs
+
+from bt_acme import agent as agent_lib
+from bt_acme import behaviors
+from bt_acme import config as config_lib
+from bt_acme.agents import builder as builder_lib
+
+ACTIONS, SIDE, STACKED = 3, 5, 2
+T, P = 8, 4  # Length and period of a sequence.
+SPEC = agent_lib.EnvironmentSpec(
+  'fake', (SIDE, SIDE, STACKED), STACKED, ACTIONS
+)
+
+
+class MarkedEnvironment(dm_env.Environment):
+  """Its frames hold the numbers of episode and step; no two rewards agree.
+
+  Episodes are 1 to 13 steps long, by turns cut short and terminal.
+  """
+
+  num_stacked = STACKED
+
+  def __init__(self, index=0, *, reward_scale=1.0):
+    self._index = index
+    self._reward_scale = reward_scale
+    self._episode = -1
+
+  def _observe(self):
+    rng = np.random.default_rng([self._index, self._episode, self._t])
+    frame = rng.integers(0, 11, (SIDE, SIDE, 1), np.uint8)
+    frame[0, :3, 0] = self._index, self._episode, self._t
+    self._frames = [*self._frames[1 - STACKED :], frame]
+    first = [self._frames[0]] * (STACKED - len(self._frames))
+    return np.concatenate([*first, *self._frames], axis=-1)
+
+  def reset(self):
+    self._episode += 1
+    self._t = 0
+    rng = np.random.default_rng([self._index, self._episode])
+    self._length = int(rng.integers(1, 14))
+    self._frames = []
+    self._over = False
+    return dm_env.restart(self._observe())
+
+  def step(self, action):
+    if self._episode < 0 or self._over:
+      return self.reset()
+    self._t += 1
+    reward = self._reward_scale * (
+      self._index + self._episode / 16 + self._t / 256 + int(action) / 1024
+    )
+    observation = self._observe()
+    self._over = self._t == self._length
+    if not self._over:
+      return dm_env.transition(reward, observation)
+    if self._episode % 2:
+      return dm_env.truncation(reward, observation)
+    return dm_env.termination(reward, observation)
+
+  def observation_spec(self):
+    return specs.Array((SIDE, SIDE, STACKED), np.uint8)
+
+  def action_spec(self):
+    return specs.DiscreteArray(ACTIONS)
+
+
+def marks(frame):
+  """Index, episode and step, from a frame."""
+  return tuple(int(x) for x in frame[0, :3, 0])
+
+
+def make_config(config_class=config_lib.R2D2Config, **groups):
+  """A tiny agent's."""
+  defaults = {
+    'network': config_lib.NetworkConfig(
+      torso_size=16, lstm_size=16, head_size=16
+    ),
+    'replay': config_lib.ReplayConfig(
+      trace_length=T,
+      sequence_period=P,
+      min_replay_size=4,
+      max_replay_size=10_000,
+      samples_per_insert=1.0,
+    ),
+    'learner': config_lib.LearnerConfig(batch_size=4, publish_period=1),
+    'acting': config_lib.ActingConfig(variable_update_period=5),
+  }
+  if config_class is config_lib.NGUConfig:
+    defaults['intrinsic'] = config_lib.IntrinsicConfig(
+      embedding_size=8, rnd_size=8, memory_capacity=50, num_neighbors=3
+    )
+    defaults['learner'] = config_lib.LearnerConfig(
+      loss='retrace', trace_decay=0.95, batch_size=4, publish_period=1
+    )
+  return config_class(**{**defaults, **groups})
+
+
+def variables_of(agent, seed=0):
+  """What a learner publishes at its start, as NumPy."""
+  import jax
+
+  state = agent.learner_core().init(jax.random.key(seed), None)
+  params = (state.params, state.intrinsic_params)
+  return agent_lib.Variables(*jax.tree.map(np.array, params))
+
+
+def export_behavior(folder, *, seed=3, **intrinsic):
+  """Exports an untrained NGU policy; returns its agent and variables."""
+  config = make_config(config_lib.NGUConfig)
+  if intrinsic:
+    groups = {**vars(config.intrinsic), **intrinsic}
+    config = make_config(
+      config_lib.NGUConfig, intrinsic=config_lib.IntrinsicConfig(**groups)
+    )
+  agent = agent_lib.Agent(config, SPEC)
+  variables = variables_of(agent, seed)
+  statistics = behaviors_statistics()
+  behaviors.export(
+    str(folder),
+    agent=agent,
+    variables=variables,
+    statistics=statistics,
+    actor_steps=100,
+  )
+  return agent, variables, statistics
+
+
+def behaviors_statistics():
+  """Merged statistics of a run that never was."""
+  from bt_acme.core.intrinsic import ngu
+
+  return ngu.IntrinsicStatistics(
+    *(np.float64(x) for x in (50.0, 0.3, 0.01, 40.0, 0.2))
+  )
+
+
+def scripted(seed=0):
+  """A policy that follows from what it sees alone."""
+  del seed
+
+  def policy(observation, prev_action, is_first):
+    del prev_action, is_first
+    index, episode, t = marks(observation[..., -1:])
+    return (index + 2 * episode + t) % ACTIONS
+
+  return policy
+
+
+def noisy(seed):
+  """A policy with a state of its own."""
+  rng = np.random.default_rng(seed)
+  return lambda observation, prev_action, is_first: int(rng.integers(ACTIONS))
+
+
+def make_agent(kind, folder=None, **groups):
+  """`r2d2`, `ngu` or `bt`; the latter with an exported and other behaviors."""
+  if kind == 'r2d2':
+    return agent_lib.Agent(make_config(**groups), SPEC)
+  if kind == 'ngu':
+    return agent_lib.Agent(make_config(config_lib.NGUConfig, **groups), SPEC)
+  transfer = config_lib.TransferConfig(
+    min_flight_probability=0.1, max_flight_probability=0.5
+  )
+  transferred = [
+    behaviors.FromCallable(scripted),
+    behaviors.FromCallable(noisy),
+    behaviors.ActionRepeat(),
+    behaviors.Uniform(),
+  ]
+  if folder is not None:
+    export_behavior(folder)
+    transferred.append(behaviors.Exported(str(folder), epsilon=0.2))
+  return agent_lib.Agent(
+    make_config(config_lib.BTConfig, transfer=transfer, **groups),
+    SPEC,
+    tuple(transferred),
+  )
+
+
+def make_builder(agent):
+  """A builder of an agent's parts."""
+  return builder_lib.AgentBuilder(agent)
