@@ -35,12 +35,10 @@ def _scaling(network: Any) -> Any:
       init=lambda *args: network.init(*_scaled(args)),
       apply=lambda *args: network.apply(*_scaled(args)),
     )
-  if dataclasses.is_dataclass(network):
-    return type(network)(
-      **{
-        field.name: _scaling(getattr(network, field.name))
-        for field in dataclasses.fields(network)
-      }
+  if dataclasses.is_dataclass(network) and not isinstance(network, type):
+    fields = dataclasses.fields(network)
+    return dataclasses.replace(
+      network, **{x.name: _scaling(getattr(network, x.name)) for x in fields}
     )
   return network
 

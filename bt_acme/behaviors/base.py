@@ -45,7 +45,7 @@ class Host:
     return ()
 
   def digest(self, features: Any) -> None:
-    """Takes the core side's features of this step, a tree of arrays [N, ...]."""
+    """Takes the core side's features of this step, arrays [N, ...]."""
     del features
 
 
