@@ -38,9 +38,6 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     'head_size': 64,
     'memory_capacity': 2_000,
     'envs_per_actor': 16,
-    # Episodes are short here: flights come more often than in the hour-long
-    # episodes of Atari.
-    'min_flight_probability': 0.01,
     'evaluation_period': 20_000,
     'evaluation_episodes': 20,
   },

@@ -22,9 +22,7 @@ from typing import Dict, List, Tuple
 import numpy as np
 from absl import flags as absl_flags
 
-from bt_acme import behaviors
-from bt_acme import environments
-from bt_acme import flags
+from bt_acme import behaviors, environments, flags
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import plots
 
@@ -32,14 +30,17 @@ FLAGS = absl_flags.FLAGS
 absl_flags.DEFINE_string('folder', 'runs/demo', 'Where everything goes.')
 absl_flags.DEFINE_integer('seed', 0, 'Of all three runs.')
 
-TASK = 'MiniGrid-LavaCrossingS9N1-v0:fixed'
-PRETRAINING_STEPS = 200_000
-TASK_STEPS = 80_000
+TASK = 'MiniGrid-FourRooms-v0:fixed'
+PRETRAINING_STEPS = 140_000
+TASK_STEPS = 120_000
 _EPISODES = 32  # Behind each number of the table and each heat map.
 _WINDOW = 50  # Episodes that a point of a learning curve averages.
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _COMMON = ('--preset=minigrid', f'--env={TASK}')
+# Episodes are short, 100 steps: flights come more often and are longer than in
+# the hour-long episodes of Atari.
+_FLIGHTS = ('--min_flight_probability=0.02', '--flight_exponent=1.5')
 
 
 def _launch(title: str, script: str, *arguments: str) -> None:
@@ -69,6 +70,7 @@ def _run_all(folder: pathlib.Path, seed: int) -> None:
     '3 of 3: R2D2 + Behavior Transfer learns the task',
     'run_bt.py',
     *common,
+    *_FLIGHTS,
     f'--behavior={folder / "ngu" / "behavior"}',
     f'--workdir={folder / "bt"}',
   )

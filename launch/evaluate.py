@@ -16,12 +16,14 @@ import numpy as np
 from absl import flags as absl_flags
 
 from bt_acme import agent as agent_lib
-from bt_acme import behaviors
-from bt_acme import checkpointing
-from bt_acme import environments
-from bt_acme import flags
-from bt_acme import run_config
-from bt_acme import run_script
+from bt_acme import (
+  behaviors,
+  checkpointing,
+  environments,
+  flags,
+  run_config,
+  run_script,
+)
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import plots
 from bt_acme.evaluation import video as video_lib
@@ -134,7 +136,9 @@ def main(argv):
 
   def on_step(step, going):
     del step
-    if writer is not None and going[0] and writer.frames < config.max_video_steps:
+    if (
+      writer is not None and going[0] and writer.frames < config.max_video_steps
+    ):
       writer.write(evaluator.environment.environments[0])
 
   rows = evaluator.run(variables, statistics, on_step=on_step)

@@ -97,9 +97,7 @@ def heat_maps(
     extent = (-0.5, shape[1] - 0.5, shape[0] - 0.5, -0.5)
     axes.imshow(background, extent=extent, alpha=0.55)
     shown = np.ma.masked_equal(np.log10(1 + counts), 0)
-    image = axes.imshow(
-      shown, cmap='inferno', vmin=0, vmax=largest, alpha=0.85
-    )
+    image = axes.imshow(shown, cmap='inferno', vmin=0, vmax=largest, alpha=0.85)
     axes.set_xlim(left - 0.5, right - 0.5)
     axes.set_ylim(bottom - 0.5, top - 0.5)
     axes.set_title(label)
