@@ -253,8 +253,9 @@ class IntrinsicConfig:
     reward_scale_limit: L, the largest life-long modulator.
     alpha_offset: 0 for alpha = (err - mu) / sigma as Campos et al. print it, 1
       for 1 + (err - mu) / sigma as NGU does.
-    distance_decay: 0 keeps a cumulative mean of the neighbors' distances (d_m^2);
-      above 0, an exponential one with this step size. The papers do not say.
+    distance_decay: 0 keeps a cumulative mean of the neighbors' squared
+      distances (d_m^2); above 0, an exponential one with this step size. The
+      papers do not say.
     constant_reward: the reward of `constant`.
     intrinsic_learning_rate: of Adam for f and the RND predictor. NGU's 5e-4.
     intrinsic_steps: last valid transitions of each sequence that train both.

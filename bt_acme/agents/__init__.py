@@ -4,8 +4,8 @@ from bt_acme import stack
 
 stack.require_full_stack()
 
-from bt_acme.agent import EnvironmentSpec  # noqa: E402
-from bt_acme.agent import spec_of  # noqa: E402
+# Below the check, which must come first.
+from bt_acme.agent import EnvironmentSpec, spec_of  # noqa: E402
 from bt_acme.agents.bt import BTBuilder  # noqa: E402
 from bt_acme.agents.images import scale_images  # noqa: E402
 from bt_acme.agents.ngu import NGUBuilder  # noqa: E402

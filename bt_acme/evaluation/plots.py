@@ -93,7 +93,7 @@ def heat_maps(
     1, len(visits), figsize=(4.2 * len(visits) + 0.8, 4.6), squeeze=False
   )
   image: Any = None
-  for axes, (label, counts) in zip(all_axes[0], visits.items()):
+  for axes, (label, counts) in zip(all_axes[0], visits.items(), strict=True):
     extent = (-0.5, shape[1] - 0.5, shape[0] - 0.5, -0.5)
     axes.imshow(background, extent=extent, alpha=0.55)
     shown = np.ma.masked_equal(np.log10(1 + counts), 0)
@@ -123,7 +123,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
   lines = [
     '  '.join(
       x.ljust(w) if i == 0 else x.rjust(w)
-      for i, (x, w) in enumerate(zip(row, widths))
+      for i, (x, w) in enumerate(zip(row, widths, strict=True))
     )
     for row in cells
   ]

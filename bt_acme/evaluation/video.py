@@ -45,7 +45,7 @@ class VideoWriter:
     if self._writer is None:
       self._writer = cv2.VideoWriter(
         str(self._partial),
-        cv2.VideoWriter_fourcc(*'mp4v'),
+        cv2.VideoWriter.fourcc(*'mp4v'),
         self._fps,
         (width, height),
       )
