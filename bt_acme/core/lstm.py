@@ -34,7 +34,7 @@ def _cell(
 
 def _forward(
   w_h: jax.Array, gates_x: jax.Array, hidden: jax.Array, cell: jax.Array
-) -> Tuple[Any, Any]:
+) -> Tuple[Tuple[jax.Array, jax.Array, jax.Array], Any]:
   def body(carry: Any, gates_x_t: jax.Array) -> Tuple[Any, Any]:
     hidden, cell = carry
     new_hidden, new_cell, gates = _cell(gates_x_t + hidden @ w_h, cell)
@@ -119,7 +119,8 @@ class LSTM(hk.Module):
         init=hk.initializers.TruncatedNormal(1.0 / size**0.5),
       )
       b = hk.get_parameter('b', [4 * self._hidden_size], init=jnp.zeros)
-    gates_x = inputs @ w[:input_size] + b  # [T, B, 4H]
+    gates_x = inputs @ w[:input_size]  # [T, B, 4H]
+    gates_x += jnp.broadcast_to(b, gates_x.shape)
     hiddens, hidden, cell = _recurrence(
       w[input_size:], gates_x, state.hidden, state.cell
     )

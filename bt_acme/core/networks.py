@@ -6,21 +6,19 @@ implementations of SEED, they are VALID and a fully connected layer stands
 between them and the LSTM.
 """
 
-from typing import Callable, NamedTuple, Tuple
+from typing import Any, Callable, NamedTuple, Tuple
 
 import haiku as hk
 import jax
 import jax.numpy as jnp
 
 from bt_acme import config as config_lib
-from bt_acme.core import lstm
-from bt_acme.core import types
-from bt_acme.core import value_rescaling
+from bt_acme.core import lstm, types, value_rescaling
 
 # Channels, kernel, stride of each VALID convolution, and what divides uint8s.
 _CONVOLUTIONS = {
   'nature': ((32, 8, 4), (64, 4, 2), (64, 3, 1)),
-  'small': ((16, 2, 1), (32, 2, 1), (32, 2, 1)),
+  'small': ((16, 2, 1), (32, 2, 2)),
 }
 _SCALES = {'nature': 255.0, 'small': 10.0}  # MiniGrid's codes end at 10.
 _SMALLEST_NATURE = 36  # Pixels a side that its three convolutions need.
@@ -36,10 +34,10 @@ def torso_kind(kind: str, observation_shape: Tuple[int, ...]) -> str:
   Returns:
     `nature` or `small`.
   """
-  side = min(observation_shape[:2])
+  side = min(observation_shape[:2], default=0)
   if kind == 'auto':
     kind = 'nature' if side >= _SMALLEST_NATURE else 'small'
-  smallest = {'nature': _SMALLEST_NATURE, 'small': 4}[kind]
+  smallest = {'nature': _SMALLEST_NATURE, 'small': 3}[kind]
   if len(observation_shape) != 3 or side < smallest:
     raise ValueError(
       f'torso={kind!r} needs observations [H, W, C] of at least {smallest} '
@@ -76,20 +74,25 @@ def torso(
     def __call__(self, x: jax.Array) -> jax.Array:
       x = x.astype(dtype) / jnp.asarray(_SCALES[kind], dtype)
       for channels, kernel, stride in _CONVOLUTIONS[kind]:
-        x = jax.nn.relu(
-          hk.Conv2D(channels, kernel, stride, padding='VALID')(x)
-        )
+        x = jax.nn.relu(hk.Conv2D(channels, kernel, stride, padding='VALID')(x))
       x = hk.Linear(output_size)(hk.Flatten()(x))
       return (jax.nn.relu(x) if activate else x).astype(jnp.float32)
 
   if dtype == 'float32':
     return Torso(name=name)(observation)
 
-  def cast(next_getter, value, context):  # type: ignore[no-untyped-def]
-    del context
-    return next_getter(value).astype(dtype)
+  # Haiku's layers would create their parameters in the dtype of their input.
+  def create(
+    next_creator: Any, shape: Any, dtype: Any, init: Any, context: Any
+  ) -> jax.Array:
+    del dtype, context
+    return next_creator(shape, jnp.float32, init)  # type: ignore[no-any-return]
 
-  with hk.custom_getter(cast, params=True, state=False):
+  def cast(next_getter: Any, value: jax.Array, context: Any) -> jax.Array:
+    del context
+    return next_getter(value).astype(dtype)  # type: ignore[no-any-return]
+
+  with hk.custom_creator(create), hk.custom_getter(cast):
     return Torso(name=name)(observation)
 
 
@@ -168,14 +171,13 @@ def make_q_network(
     prev_reward: jax.Array,
     state: types.LSTMState,
   ) -> Tuple[jax.Array, types.LSTMState]:
-    features = hk.BatchApply(
-      lambda x: torso(
-        x,
-        kind=kind,
-        output_size=config.torso_size,
-        dtype=config.torso_dtype,
-      )
-    )(observation)  # [T, B, torso_size]
+    leading = observation.shape[:2]
+    features = torso(
+      observation.reshape((-1, *observation.shape[2:])),
+      kind=kind,
+      output_size=config.torso_size,
+      dtype=config.torso_dtype,
+    ).reshape((*leading, -1))  # [T, B, torso_size]
     reward = _scale_reward(prev_reward, config.reward_input)
     inputs = jnp.concatenate(
       [
@@ -189,14 +191,14 @@ def make_q_network(
       inputs, state = lstm.LSTM(config.lstm_size)(inputs, state)
     return DuelingHead(num_choices, config.head_size)(inputs), state
 
-  transformed = hk.without_apply_rng(hk.transform(forward))
+  transformed: Any = hk.without_apply_rng(hk.transform(forward))
 
   def initial_state() -> types.LSTMState:
     zeros = jnp.zeros([config.lstm_size], jnp.float32)
     return types.LSTMState(zeros, zeros)
 
   def batched(tree: types.LSTMState) -> types.LSTMState:
-    return jax.tree.map(lambda x: x[None], tree)
+    return types.LSTMState(tree.hidden[None], tree.cell[None])
 
   def init(key: types.PRNGKey) -> types.Params:
     return transformed.init(

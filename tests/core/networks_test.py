@@ -1,0 +1,232 @@
+"""The Q-network: sizes of the paper, values in float64, steps and unrolls."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bt_acme import config as config_lib
+from bt_acme.core import networks, types
+from tests.reference import network as reference
+
+_SHAPE = (5, 6, 2)
+
+
+@functools.lru_cache
+def _built(num_extra=0, **changes):
+  """A small network, its parameters, and its unroll, jitted."""
+  sizes = {'torso_size': 8, 'lstm_size': 6, 'head_size': 7}
+  config = config_lib.NetworkConfig(torso='small', **{**sizes, **changes})
+  network = networks.make_q_network(config, _SHAPE, 4, num_extra)
+  params = jax.jit(network.init)(jax.random.PRNGKey(0))
+  return network, params, jax.jit(network.unroll)
+
+
+def _count(params, module):
+  return sum(
+    int(np.prod(leaf.shape))
+    for name, values in params.items()
+    if name.startswith(module)
+    for leaf in values.values()
+  )
+
+
+def _inputs(length, batch_size, num_actions=4, shape=_SHAPE):
+  rng = np.random.default_rng(0)
+  rows = (length, batch_size)
+  return (
+    rng.integers(0, 11, size=(*rows, *shape), dtype=np.uint8),
+    rng.integers(-1, num_actions, size=rows).astype(np.int32),
+    rng.normal(size=rows).astype(np.float32),
+  )
+
+
+def _zero_state(network, batch_size):
+  return jax.tree.map(
+    lambda x: jnp.zeros([batch_size, *x.shape]), network.initial_state()
+  )
+
+
+@pytest.mark.parametrize('extra, head', [(0, 535_059), (1, 535_572)])
+def test_sizes_are_the_papers(extra, head):
+  network = networks.make_q_network(
+    config_lib.NetworkConfig(), (84, 84, 4), 18, extra
+  )
+  params = jax.eval_shape(network.init, jax.random.PRNGKey(0))
+  assert _count(params, 'torso/conv') == 77_984
+  assert _count(params, 'torso/linear') == 1_606_144
+  assert _count(params, 'lstm') == 2_138_112
+  assert _count(params, 'head') == head
+  # VALID: 20x20x32, 9x9x64, 7x7x64.
+  assert params['torso/linear']['w'].shape == (3136, 512)
+  assert params['lstm/linear']['w'].shape == (512 + 18 + 1 + 512, 4 * 512)
+  assert network.num_choices == 18 + extra
+
+
+def test_values_equal_float64():
+  network, params, unroll = _built(num_extra=1)
+  inputs = _inputs(6, 2)
+  actual, _ = unroll(params, *inputs, _zero_state(network, 2))
+  assert actual.shape == (6, 2, 5)
+  for b in range(2):
+    expected = reference.q_values(
+      params,
+      *(x[:, b] for x in inputs),
+      num_actions=4,
+      strides=(1, 2),
+      divisor=10.0,
+    )
+    np.testing.assert_allclose(actual[:, b], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize('lstm_size', [0, 6])
+def test_steps_are_the_rows_of_an_unroll(lstm_size):
+  network, params, unroll = _built(num_extra=1, lstm_size=lstm_size)
+  inputs = _inputs(5, 3)
+  unrolled, last = unroll(params, *inputs, _zero_state(network, 3))
+  assert last.hidden.shape == (3, lstm_size)
+  step = jax.jit(network.step)
+  for b in range(3):
+    state = network.initial_state()
+    for t in range(5):
+      agent_input = types.AgentInput(
+        *(jnp.asarray(x[t, b]) for x in inputs), jnp.asarray(t == 0)
+      )
+      q_values, state = step(params, agent_input, state)
+      assert q_values.shape == (5,)
+      np.testing.assert_allclose(q_values, unrolled[t, b], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(state.hidden, last.hidden[b], atol=1e-6)
+    np.testing.assert_allclose(state.cell, last.cell[b], atol=1e-6)
+
+
+def test_no_action_is_a_vector_of_zeros():
+  network, params, unroll = _built()
+  observation, prev_action, prev_reward = _inputs(1, 1)
+
+  def q_values(params, action):
+    prev = np.full_like(prev_action, action)
+    state = _zero_state(network, 1)
+    return unroll(params, observation, prev, prev_reward, state)[0]
+
+  none = q_values(params, types.NO_ACTION)
+  # Cut off from every action, action 2 says as little as no action.
+  weights = params['lstm/linear']['w'].at[8 : 8 + 4].set(0.0)
+  cut = {**params, 'lstm/linear': {**params['lstm/linear'], 'w': weights}}
+  np.testing.assert_allclose(none, q_values(cut, 2), rtol=1e-6)
+  assert np.any(np.abs(none - q_values(params, 2)) > 1e-5)
+
+
+@pytest.mark.parametrize(
+  'kind, scale',
+  [
+    ('tanh', np.tanh),
+    ('raw', lambda x: x),
+    (
+      'signed_hyperbolic',
+      lambda x: np.sign(x) * (np.sqrt(abs(x) + 1) - 1) + 1e-3 * x,
+    ),
+  ],
+)
+def test_previous_reward_enters_as_configured(kind, scale):
+  def q_values(kind, reward):
+    network, params, unroll = _built(reward_input=kind)
+    observation, prev_action, _ = _inputs(1, 1)
+    return unroll(
+      params,
+      observation,
+      prev_action,
+      jnp.full([1, 1], reward, jnp.float32),
+      _zero_state(network, 1),
+    )[0]
+
+  np.testing.assert_allclose(
+    q_values(kind, -3.0), q_values('raw', scale(-3.0)), rtol=1e-5
+  )
+
+
+def test_mean_over_choices_is_the_value_stream():
+  network, params, unroll = _built(num_extra=1)
+  output = 'head/advantage/~/linear_1'
+  flat = {**params, output: jax.tree.map(jnp.zeros_like, params[output])}
+  inputs, state = _inputs(2, 3), _zero_state(network, 3)
+  q_values, _ = unroll(params, *inputs, state)
+  values, _ = unroll(flat, *inputs, state)
+  assert np.std(q_values, axis=-1).min() > 1e-4
+  np.testing.assert_array_equal(np.ptp(values, axis=-1), np.zeros([2, 3]))
+  np.testing.assert_allclose(
+    np.mean(q_values, axis=-1), values[..., 0], rtol=1e-5, atol=1e-6
+  )
+
+
+def test_bfloat16_torso_computes_nearly_the_same_from_float32_parameters():
+  half_network, params, _ = _built(torso_dtype='bfloat16')
+  full_network, full_params, _ = _built()
+  inputs = _inputs(3, 2)
+  for leaf in jax.tree.leaves(params):
+    assert leaf.dtype == jnp.float32
+  jax.tree.map(np.testing.assert_array_equal, params, full_params)
+
+  def loss(params, network):
+    q_values, _ = network.unroll(params, *inputs, _zero_state(network, 2))
+    return jnp.sum(q_values**2), q_values
+
+  actual, q_values = jax.jit(
+    jax.grad(functools.partial(loss, network=half_network), has_aux=True)
+  )(params)
+  expected, full_q_values = jax.jit(
+    jax.grad(functools.partial(loss, network=full_network), has_aux=True)
+  )(params)
+  assert q_values.dtype == jnp.float32
+  np.testing.assert_allclose(q_values, full_q_values, atol=0.02)
+  assert np.any(np.asarray(q_values) != np.asarray(full_q_values))
+  for x, y in zip(
+    jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
+  ):
+    assert x.dtype == jnp.float32
+    np.testing.assert_allclose(x, y, atol=0.05 * np.abs(y).max() + 1e-3)
+
+
+@pytest.mark.parametrize(
+  'shape, kind',
+  [((84, 84, 4), 'nature'), ((36, 40, 1), 'nature'), ((35, 84, 1), 'small')],
+)
+def test_auto_looks_at_the_observation(shape, kind):
+  assert networks.torso_kind('auto', shape) == kind
+
+
+@pytest.mark.parametrize(
+  'kind, shape',
+  [
+    ('nature', (35, 84, 4)),
+    ('small', (2, 9, 3)),
+    ('auto', (84, 84)),
+    ('auto', (84,)),
+    ('auto', ()),
+  ],
+)
+def test_shapes_that_no_torso_takes_are_refused(kind, shape):
+  with pytest.raises(ValueError, match='torso=.*pixels a side') as error:
+    networks.torso_kind(kind, shape)
+  assert str(shape) in str(error.value)
+
+
+@pytest.mark.parametrize('kind, side', [('nature', 36), ('small', 3)])
+def test_smallest_observations_leave_something(kind, side):
+  config = config_lib.NetworkConfig(torso=kind)
+  network = networks.make_q_network(config, (side, side, 1), 3)
+  params = jax.eval_shape(network.init, jax.random.PRNGKey(0))
+  assert params['torso/linear']['w'].shape[0] > 0
+
+
+def test_stacks_are_rebuilt_with_the_newest_frame_last():
+  frames = np.arange(6)[:, None, None, None, None] + np.array([0, 10])
+  frames = np.broadcast_to(frames, (6, 2, 1, 1, 2)).astype(np.uint8)
+  stacks = networks.stack_frames(jnp.asarray(frames), 3)
+  assert stacks.shape == (4, 2, 1, 1, 6)
+  assert stacks.dtype == jnp.uint8
+  np.testing.assert_array_equal(stacks[1, 0, 0, 0], [1, 11, 2, 12, 3, 13])
+  np.testing.assert_array_equal(
+    networks.stack_frames(jnp.asarray(frames), 1), frames
+  )

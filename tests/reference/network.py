@@ -1,0 +1,92 @@
+"""The Q-network in float64: loops for convolutions, LSTM and dueling head."""
+
+import numpy as np
+
+
+def _sigmoid(x):
+  return 1 / (1 + np.exp(-x))
+
+
+def lstm_step(w, b, x, hidden, cell):
+  """One step of hk.LSTM for one sequence: gates i, g, f, o; forget bias 1."""
+  gates = np.concatenate([x, hidden]) @ w + b
+  i, g, f, o = np.split(gates, 4)
+  cell = _sigmoid(f + 1) * cell + _sigmoid(i) * np.tanh(g)
+  return _sigmoid(o) * np.tanh(cell), cell
+
+
+def lstm_unroll(w, b, inputs, hidden, cell):
+  """Inputs [T, B, I], states [B, H] -> outputs [T, B, H], last states."""
+  w, b, inputs, hidden, cell = (
+    np.array(x, np.float64) for x in (w, b, inputs, hidden, cell)
+  )
+  outputs = np.zeros(inputs.shape[:2] + hidden.shape[1:])
+  for row in range(inputs.shape[1]):
+    for t in range(inputs.shape[0]):
+      hidden[row], cell[row] = lstm_step(
+        w, b, inputs[t, row], hidden[row], cell[row]
+      )
+      outputs[t, row] = hidden[row]
+  return outputs, hidden, cell
+
+
+def convolution(x, w, b, stride):
+  """VALID: x [H, W, C], w [K, K, C, C'] -> [H', W', C']."""
+  size = w.shape[0]
+  rows = (x.shape[0] - size) // stride + 1
+  columns = (x.shape[1] - size) // stride + 1
+  result = np.zeros((rows, columns, w.shape[-1]))
+  for i in range(rows):
+    for j in range(columns):
+      patch = x[i * stride :, j * stride :][:size, :size]
+      result[i, j] = np.einsum('ijc,ijcd->d', patch, w) + b
+  return result
+
+
+def _relu(x):
+  return np.maximum(x, 0)
+
+
+def _mlp(params, name, x):
+  hidden, output = (params[f'head/{name}/~/linear_{i}'] for i in (0, 1))
+  return _relu(x @ hidden['w'] + hidden['b']) @ output['w'] + output['b']
+
+
+def q_values(
+  params,
+  observations,
+  prev_actions,
+  prev_rewards,
+  *,
+  num_actions,
+  strides,
+  divisor,
+):
+  """Q-values [T, A'] of one sequence, from zero states.
+
+  The previous reward enters through tanh, the previous action as a one-hot
+  vector, which is zero before the first action.
+  """
+  params = {
+    module: {name: np.float64(value) for name, value in values.items()}
+    for module, values in params.items()
+  }
+  lstm = params['lstm/linear']
+  hidden = cell = np.zeros(lstm['b'].shape[0] // 4)
+  result = []
+  for observation, action, reward in zip(
+    observations, prev_actions, prev_rewards, strict=True
+  ):
+    x = observation / divisor
+    for i, stride in enumerate(strides):
+      name = f'torso/conv2_d_{i}' if i else 'torso/conv2_d'
+      x = _relu(convolution(x, **params[name], stride=stride))
+    fully_connected = params['torso/linear']
+    x = _relu(x.reshape(-1) @ fully_connected['w'] + fully_connected['b'])
+    one_hot = [float(a == action) for a in range(num_actions)]
+    x = np.concatenate([x, one_hot, [np.tanh(reward)]])
+    hidden, cell = lstm_step(lstm['w'], lstm['b'], x, hidden, cell)
+    value = _mlp(params, 'value', hidden)
+    advantage = _mlp(params, 'advantage', hidden)
+    result.append(value + advantage - advantage.mean())
+  return np.array(result)
