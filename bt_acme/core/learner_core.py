@@ -178,14 +178,18 @@ def make_loss(
       jnp.concatenate([valid, duplicated]),
       max_weight=replay.max_priority_weight,
     )
-    count = jnp.maximum(jnp.sum(valid), 1.0)
+
+    def mean(x: jax.Array) -> jax.Array:
+      total = jnp.sum(jnp.where(valid > 0, x, 0.0))
+      return total / jnp.maximum(jnp.sum(valid), 1.0)
+
     metrics = {
       'loss': loss,
-      'mean_abs_td_error': jnp.sum(jnp.abs(errors) * valid) / count,
-      'mean_q': jnp.sum(jnp.max(q_online[:-1], axis=-1) * valid) / count,
-      'mean_target': jnp.sum(targets * valid) / count,
-      'mean_reward': jnp.sum(reward * valid) / count,
-      'duplicated_share': jnp.sum(duplicated) / count,
+      'mean_abs_td_error': mean(jnp.abs(errors)),
+      'mean_q': mean(jnp.max(q_online[:-1], axis=-1)),
+      'mean_target': mean(targets),
+      'mean_reward': mean(reward),
+      'duplicated_share': mean(duplicated),
     }
     return loss, (priorities, metrics)
 

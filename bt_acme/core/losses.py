@@ -4,6 +4,8 @@ Time comes first. Values at row t belong to what the agent saw at step t; the
 reward and discount at row t belong to the transition from row t to t + 1.
 """
 
+from typing import Any
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -14,6 +16,11 @@ from bt_acme.core import value_rescaling
 
 def _take(q_values: jax.Array, index: jax.Array) -> jax.Array:
   return jnp.take_along_axis(q_values, index[..., None], axis=-1)[..., 0]
+
+
+def _real(x: jax.Array, valid: jax.Array) -> jax.Array:
+  """x where it means something, else 0: a product would let NaN through."""
+  return jnp.where(valid > 0, x, 0.0)
 
 
 def _trace_continues(valid: jax.Array) -> jax.Array:
@@ -60,10 +67,12 @@ def q_lambda_targets(
   chex.assert_equal_shape_prefix([q_online[1:], reward], 2)
   best = jnp.argmax(q_online[1:], axis=-1)
   values = value_rescaling.invert(_take(q_target[1:], best), epsilon)
-  # Rows without meaning must not reach the others, not even as 0 * NaN.
   lambda_t = trace_decay * _trace_continues(valid)
-  returns = jax.vmap(rlax.lambda_returns, in_axes=1, out_axes=1)(
-    reward * valid, discount_t * valid, values, lambda_t
+  returns: Any = jax.vmap(rlax.lambda_returns, in_axes=1, out_axes=1)(
+    _real(reward, valid),
+    _real(discount_t, valid),
+    _real(values, valid),
+    lambda_t,
   )
   return jax.lax.stop_gradient(value_rescaling.rescale(returns, epsilon))
 
@@ -115,16 +124,15 @@ def retrace_targets(
   ) * greedy + target_policy_epsilon / num_actions  # [T + 1, B, A]
   values = value_rescaling.invert(q_target, epsilon)
   state_values = jnp.sum(policy * values, axis=-1)[1:]  # [T, B]
-  real = valid > 0
-  ratio = _take(policy[:-1], action) / jnp.where(real, probability, 1.0)
-  traces = trace_decay * jnp.minimum(1.0, ratio) * valid  # [T, B]
-  returns = jax.vmap(
+  ratio = _take(policy[:-1], action) / probability
+  traces = trace_decay * jnp.minimum(1.0, ratio)  # [T, B]
+  returns: Any = jax.vmap(
     rlax.general_off_policy_returns_from_q_and_v, in_axes=1, out_axes=1
   )(
-    _take(values[:-1], action)[1:],
-    state_values,
-    reward * valid,
-    discount_t * valid,
-    traces[1:],
+    _real(_take(values[:-1], action), valid)[1:],
+    _real(state_values, valid),
+    _real(reward, valid),
+    _real(discount_t, valid),
+    _real(traces, valid)[1:],
   )
   return jax.lax.stop_gradient(value_rescaling.rescale(returns, epsilon))

@@ -26,7 +26,7 @@ def sequence_priorities(
   """
   chex.assert_rank([td_errors, weights], 2)
   chex.assert_equal_shape([td_errors, weights])
-  abs_errors = jnp.abs(td_errors) * weights
+  abs_errors = jnp.where(weights > 0, jnp.abs(td_errors), 0.0)
   count = jnp.maximum(jnp.sum(weights, axis=0), 1.0)  # [B]
   mean = jnp.sum(abs_errors, axis=0) / count  # [B]
   return max_weight * jnp.max(abs_errors, axis=0) + (1 - max_weight) * mean

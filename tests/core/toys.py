@@ -1,0 +1,150 @@
+"""Small stand-ins: a network that compiles at once, an episode, a batch."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bt_acme.core import networks, types
+
+HIDDEN = 3
+SHAPE = (4, 4, 1)  # Of observations.
+
+
+def q_network(num_actions, num_choices):
+  """A recurrent Q-network with all inputs of the real one, but small."""
+  size = int(np.prod(SHAPE)) + num_actions + 1 + HIDDEN
+
+  def init(key):
+    state_key, value_key = jax.random.split(key)
+    return {
+      'state': jax.random.normal(state_key, [size, HIDDEN]),
+      'value': jax.random.normal(value_key, [HIDDEN, num_choices]),
+    }
+
+  def initial_state():
+    return types.LSTMState(jnp.zeros([HIDDEN]), jnp.zeros([HIDDEN]))
+
+  def step(params, inputs, state):
+    x = jnp.concatenate(
+      [
+        inputs.observation.astype(jnp.float32).ravel() / 255.0,
+        jax.nn.one_hot(inputs.prev_action, num_actions, dtype=jnp.float32),
+        inputs.prev_reward[None],
+        state.hidden,
+      ]
+    )
+    hidden = jnp.tanh(x @ params['state'])
+    cell = 0.5 * state.cell + hidden
+    return cell @ params['value'], types.LSTMState(hidden, cell)
+
+  def unroll(params, observation, prev_action, prev_reward, state):
+    def body(state, row):
+      inputs = types.AgentInput(*row, jnp.zeros([], bool))
+      q_values, state = step(params, inputs, state)
+      return state, q_values
+
+    def one(state, *rows):
+      return jax.lax.scan(body, state, rows)
+
+    state, q_values = jax.vmap(one, in_axes=(0, 1, 1, 1), out_axes=(0, 1))(
+      state, observation, prev_action, prev_reward
+    )
+    return q_values, state
+
+  return networks.QNetwork(
+    init, initial_state, step, unroll, num_actions, num_choices, SHAPE
+  )
+
+
+def episodes(length, *, starts=(0,), seed=0):
+  """What an environment shows, whatever is done: observation, reward, is_first.
+
+  Rewards are those that the step before earned: 0 where an episode starts.
+  """
+  rng = np.random.default_rng(seed)
+  is_first = np.isin(np.arange(length), starts)
+  rewards = rng.normal(size=length).astype(np.float32) * ~is_first
+  observations = rng.integers(0, 256, size=(length, *SHAPE), dtype=np.uint8)
+  return observations, rewards, is_first
+
+
+def rollout(core, params, state, shown, *, wrap_input=lambda x: x):
+  """Runs an actor core for as long as `shown` lasts, in one scan.
+
+  Args:
+    core: of one environment.
+    params: of the core.
+    state: of the core.
+    shown: what `episodes` returns, or the like.
+    wrap_input: from an AgentInput to the core's input.
+
+  Returns:
+    Executed actions [T], extras [T, ...], states behind each step [T, ...] and
+    the AgentInputs [T, ...].
+  """
+
+  def body(carry, row):
+    state, prev_action = carry
+    observation, reward, is_first = row
+    inputs = types.AgentInput(
+      observation,
+      jnp.where(is_first, types.NO_ACTION, prev_action),
+      reward,
+      is_first,
+    )
+    action, state = core.select_action(params, wrap_input(inputs), state)
+    extras = core.get_extras(state)
+    return (state, action), (action, extras, state, inputs)
+
+  carry = (state, jnp.full([], types.NO_ACTION, jnp.int32))
+  _, result = jax.jit(lambda c, rows: jax.lax.scan(body, c, rows))(
+    carry, jax.tree.map(jnp.asarray, shown)
+  )
+  return jax.tree.map(np.asarray, result)
+
+
+def batch(
+  length,
+  batch_size,
+  *,
+  num_actions,
+  num_extra=0,
+  num_stacked=1,
+  real=None,
+  shape=SHAPE,
+  hidden=HIDDEN,
+  seed=0,
+):
+  """A random SequenceBatch in NumPy; `real` [B] counts its real transitions."""
+  rng = np.random.default_rng(seed)
+  rows, steps = (length + 1, batch_size), (length, batch_size)
+  action = rng.integers(0, num_actions, size=steps).astype(np.int32)
+  source = np.full(steps, types.OWN, np.uint8)
+  choice = action
+  if num_extra:
+    source = rng.integers(0, 3, size=steps).astype(np.uint8)
+    extra = rng.integers(num_actions, num_actions + num_extra, size=steps)
+    choice = np.where(source == types.OWN, action, extra).astype(np.int32)
+  real = np.full(batch_size, length) if real is None else np.asarray(real)
+  normal = lambda *shape: rng.normal(size=shape).astype(np.float32)  # noqa: E731
+  frame_shape = (*shape[:2], shape[2] // num_stacked)
+  return types.SequenceBatch(
+    frames=rng.integers(
+      0,
+      11,
+      size=(num_stacked + length, batch_size, *frame_shape),
+      dtype=np.uint8,
+    ),
+    prev_action=rng.integers(-1, num_actions, size=rows).astype(np.int32),
+    prev_reward=normal(*rows),
+    action=action,
+    choice=choice,
+    source=source,
+    probability=rng.uniform(0.05, 1, size=steps).astype(np.float32),
+    reward=normal(*steps),
+    discount=(rng.uniform(size=steps) < 0.9).astype(np.float32),
+    valid=(np.arange(length)[:, None] < real).astype(np.float32),
+    recurrent_state=types.LSTMState(
+      normal(batch_size, hidden), normal(batch_size, hidden)
+    ),
+  )

@@ -1,0 +1,47 @@
+"""Loss, its gradient and the priorities, one transition at a time."""
+
+import numpy as np
+
+from tests.reference import priorities
+
+OWN, EXTRA, FLIGHT = 0, 1, 2
+
+
+def loss_gradient_priorities(
+  q_online,
+  targets,
+  choice,
+  action,
+  source,
+  valid,
+  *,
+  num_actions,
+  duplicate_flights,
+  max_weight,
+):
+  """L = mean_B 1/2 sum (own error^2 + duplicate's error^2).
+
+  Returns:
+    The loss, its gradient with respect to q_online, and priorities [B].
+  """
+  num_steps, batch_size = choice.shape
+  loss = 0.0
+  gradient = np.zeros(q_online.shape)
+  result = []
+  for b in range(batch_size):
+    errors = []
+    for t in range(num_steps):
+      if not valid[t, b]:
+        continue
+      trained = [choice[t, b]]
+      if source[t, b] == FLIGHT and not duplicate_flights:
+        trained = [action[t, b]]
+      elif source[t, b] != OWN and choice[t, b] >= num_actions:
+        trained.append(action[t, b])
+      for label in trained:
+        error = targets[t, b] - q_online[t, b, label]
+        errors.append(error)
+        loss += 0.5 * error**2 / batch_size
+        gradient[t, b, label] -= error / batch_size
+    result.append(priorities.sequence_priority(errors, max_weight=max_weight))
+  return loss, gradient, np.array(result)

@@ -1,0 +1,33 @@
+"""The signed hyperbolic h of R2D2 and its inverse, in float64."""
+
+import numpy as np
+
+
+def rescale(x, epsilon):
+  """h(x) = sign(x) (sqrt(|x| + 1) - 1) + epsilon x; x itself for epsilon 0."""
+  x = np.asarray(x, np.float64)
+  if epsilon == 0:
+    return x
+  return np.sign(x) * (np.sqrt(np.abs(x) + 1) - 1) + epsilon * x
+
+
+def invert(y, epsilon):
+  """The x with h(x) = y, found by bisection: h is odd and rises strictly."""
+  y = np.asarray(y, np.float64)
+  if epsilon == 0:
+    return y
+  low = np.zeros_like(y)
+  high = (np.abs(y) + 1) ** 2  # h(x) > sqrt(x + 1) - 1.
+  for _ in range(200):
+    middle = (low + high) / 2
+    below = rescale(middle, epsilon) < np.abs(y)
+    low = np.where(below, middle, low)
+    high = np.where(below, high, middle)
+  return np.sign(y) * (low + high) / 2
+
+
+def invert_closed_form(y, epsilon):
+  """R2D2's formula, which loses digits near zero even in float64."""
+  y = np.asarray(y, np.float64)
+  root = np.sqrt(1 + 4 * epsilon * (np.abs(y) + 1 + epsilon))
+  return np.sign(y) * (((root - 1) / (2 * epsilon)) ** 2 - 1)
