@@ -9,9 +9,9 @@ from typing import Any, Dict, NamedTuple, Tuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
-from bt_acme.core import networks
-from bt_acme.core import types
+from bt_acme.core import networks, types
 
 
 class R2D2ActorState(NamedTuple):
@@ -28,7 +28,7 @@ class R2D2ActorState(NamedTuple):
 
 def epsilon_ladder(
   num_environments: int, *, base: float, alpha: float
-) -> np.ndarray:
+) -> npt.NDArray[np.float32]:
   """epsilon_i = base^(1 + alpha i / (N - 1)) (Horgan et al. 2018).
 
   Args:
@@ -40,7 +40,7 @@ def epsilon_ladder(
     float32 [N], one fixed epsilon an environment; base alone for N = 1.
   """
   steps = np.arange(num_environments) / max(num_environments - 1, 1)
-  return np.float32(base ** (1 + alpha * steps))
+  return (base ** (1 + alpha * steps)).astype(np.float32)
 
 
 def where_first(is_first: jax.Array, fresh: Any, state: Any) -> Any:

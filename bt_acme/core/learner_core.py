@@ -257,7 +257,7 @@ def make_learner_core(
     )
     updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
     params = optax.apply_updates(state.params, updates)
-    metrics['gradient_norm'] = optax.global_norm(grads)
+    metrics['gradient_norm'] = optax.tree.norm(grads)
 
     intrinsic_params = state.intrinsic_params
     intrinsic_opt_state = state.intrinsic_opt_state

@@ -94,6 +94,6 @@ def transfer(
   mismatches = _mismatches(result, fresh)
   if mismatches:
     raise ValueError(
-      f'init={init!r} needs the same architecture: ' + '; '.join(mismatches) + '.'
+      f'init={init!r} needs the same architecture: {"; ".join(mismatches)}.'
     )
   return {module: result[module] for module in fresh}

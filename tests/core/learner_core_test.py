@@ -428,7 +428,7 @@ def test_gradient_is_clipped_in_front_of_adam():
   gradients = jax.grad(loss_fn, has_aux=True)(
     state.params, state.target_params, batch, batch.frames, jnp.ones([4])
   )[0]
-  norm = optax.global_norm(gradients)
+  norm = optax.tree.norm(gradients)
   assert norm > 0.1
   new_state, _, metrics = jax.jit(core.step)(state, batch, jnp.ones([4]))
   np.testing.assert_allclose(metrics['gradient_norm'], norm, rtol=1e-5)

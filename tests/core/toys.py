@@ -68,7 +68,9 @@ def episodes(length, *, starts=(0,), seed=0):
   return observations, rewards, is_first
 
 
-def rollout(core, params, state, shown, *, wrap_input=lambda x: x):
+def rollout(
+  core, params, state, shown, *, wrap_input=lambda x: x, batch_size=None
+):
   """Runs an actor core for as long as `shown` lasts, in one scan.
 
   Args:
@@ -77,6 +79,7 @@ def rollout(core, params, state, shown, *, wrap_input=lambda x: x):
     state: of the core.
     shown: what `episodes` returns, or the like.
     wrap_input: from an AgentInput to the core's input.
+    batch_size: of a core of many environments; None for one of one.
 
   Returns:
     Executed actions [T], extras [T, ...], states behind each step [T, ...] and
@@ -96,7 +99,8 @@ def rollout(core, params, state, shown, *, wrap_input=lambda x: x):
     extras = core.get_extras(state)
     return (state, action), (action, extras, state, inputs)
 
-  carry = (state, jnp.full([], types.NO_ACTION, jnp.int32))
+  shape = [] if batch_size is None else [batch_size]
+  carry = (state, jnp.full(shape, types.NO_ACTION, jnp.int32))
   _, result = jax.jit(lambda c, rows: jax.lax.scan(body, c, rows))(
     carry, jax.tree.map(jnp.asarray, shown)
   )

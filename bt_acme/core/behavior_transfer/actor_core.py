@@ -119,11 +119,20 @@ def wrap(
     An actor core over `BTParams` and `BTInput`, whose `init` passes what
     follows the key on.
   """
-  weights = tuple(behavior_weights) or (1.0,) * len(behaviors)
-  if len(weights) != len(behaviors) or min(weights, default=0) < 0:
+  if not behaviors:
     raise ValueError(
-      f'behavior_weights={weights} must be one weight of at least 0 for each of '
-      f'{len(behaviors)} behaviors.'
+      'behaviors=[] leaves nothing to transfer: give at least one behavior, or '
+      'use the agent without behavior transfer.'
+    )
+  weights = tuple(behavior_weights) or (1.0,) * len(behaviors)
+  if (
+    len(weights) != len(behaviors)
+    or not all(0 <= weight < float('inf') for weight in weights)
+    or sum(weights) == 0
+  ):
+    raise ValueError(
+      f'behavior_weights={weights} must be one weight of at least 0 for each '
+      f'of {len(behaviors)} behaviors, and not all 0.'
     )
   use_flights = config.flights and not evaluation
   lengths = flights.survival(config.flight_exponent, config.max_flight_length)
@@ -137,9 +146,7 @@ def wrap(
 
   def grounded(state: flights.FlightState) -> flights.FlightStep:
     no = jnp.zeros([], bool)
-    return flights.FlightStep(
-      no, no, jnp.zeros([], jnp.int32), state.behavior
-    )
+    return flights.FlightStep(no, no, jnp.zeros([], jnp.int32), state.behavior)
 
   def init(key: types.PRNGKey, *settings: Any) -> BTActorState:
     key, agent_key, flight_key, behavior_key = jax.random.split(key, 4)
@@ -218,7 +225,9 @@ def wrap(
       'flight_length': state.flight_step.length,
       'features': tuple(
         behavior.features(behavior_state)
-        for behavior, behavior_state in zip(behaviors, state.behaviors)
+        for behavior, behavior_state in zip(
+          behaviors, state.behaviors, strict=True
+        )
       ),
     }
 

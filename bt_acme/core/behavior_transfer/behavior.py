@@ -41,9 +41,7 @@ class Behavior(NamedTuple):
   """
 
   init: Callable[[types.PRNGKey], Any]
-  step: Callable[
-    [types.Params, BehaviorInput, Any], Tuple[jax.Array, Any]
-  ]
+  step: Callable[[types.Params, BehaviorInput, Any], Tuple[jax.Array, Any]]
   features: Callable[[Any], Any] = lambda state: ()
 
 

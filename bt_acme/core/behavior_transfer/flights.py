@@ -9,6 +9,7 @@ from typing import NamedTuple, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 
 class FlightState(NamedTuple):
@@ -26,7 +27,7 @@ class FlightState(NamedTuple):
   start_probability: jax.Array
 
 
-def survival(exponent: float, max_length: int) -> np.ndarray:
+def survival(exponent: float, max_length: int) -> npt.NDArray[np.float32]:
   """P(N > n) of a flight's length for n = 1 .. max_length - 1.
 
   P(N = n) = n^-μ / ζ(μ), and what lies beyond max_length is clipped to it.
@@ -39,12 +40,12 @@ def survival(exponent: float, max_length: int) -> np.ndarray:
     float32 [max_length - 1], decreasing.
   """
   # ζ(μ) by Euler-Maclaurin behind the first million terms.
-  last = 1_000_000
-  terms = np.arange(1, last, dtype=np.float64) ** -exponent
+  last = max(1_000_000, max_length)
+  terms: npt.NDArray[np.float64] = np.arange(1.0, last) ** -exponent
   tail = last ** (1 - exponent) / (exponent - 1) + 0.5 * last**-exponent
   total = terms.sum() + tail
   below = np.cumsum(terms[: max_length - 1])
-  return np.float32((total - below) / total)
+  return np.asarray((total - below) / total, np.float32)
 
 
 def new_episode(

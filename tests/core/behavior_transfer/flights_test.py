@@ -1,0 +1,151 @@
+"""Flights: how often they start, how long they last, who flies."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bt_acme.core.behavior_transfer import flights
+from tests.reference import flights as reference
+
+_SAMPLES = 50_000
+
+
+def _state(steps_left=0, behavior=0, start_probability=1.0):
+  return flights.FlightState(
+    jnp.asarray(steps_left, jnp.int32),
+    jnp.asarray(behavior, jnp.int32),
+    jnp.asarray(start_probability, jnp.float32),
+  )
+
+
+def _samples(exponent, max_length, weights=(1.0,), start_probability=1.0):
+  """What `step` says of many environments whose agents are in control."""
+  survival = jnp.asarray(flights.survival(exponent, max_length))
+  state = _state(start_probability=start_probability)
+  step = jax.jit(
+    jax.vmap(lambda key: flights.step(state, key, survival, weights)[0])
+  )
+  keys = jax.random.split(jax.random.PRNGKey(0), _SAMPLES)
+  return jax.tree.map(np.asarray, step(keys))
+
+
+@pytest.mark.parametrize('exponent', [1.5, 2.0, 3.0, 4.0])
+@pytest.mark.parametrize('max_length', [1, 2, 50, 10_000])
+def test_survival_matches_exact_sums(exponent, max_length):
+  actual = flights.survival(exponent, max_length)
+  assert actual.shape == (max_length - 1,)
+  assert actual.dtype == np.float32
+  probabilities = reference.length_probabilities(exponent, max_length)
+  expected = np.cumsum(probabilities[::-1])[::-1][1:]  # P(N > n) = P(N >= n+1)
+  np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-9)
+
+
+def test_survival_has_the_published_values():
+  survival = flights.survival(2.0, 10_000)
+  np.testing.assert_allclose(1 - survival[0], 0.608, atol=5e-4)
+  np.testing.assert_allclose(survival[10 - 1], 0.058, atol=5e-4)
+  np.testing.assert_allclose(survival[100 - 1], 0.006, atol=1e-4)
+  np.testing.assert_allclose(survival[1000 - 1], 6e-4, atol=1e-5)
+  # E[N] = sum of P(N > n) from n = 0, of clipped lengths.
+  np.testing.assert_allclose(1 + survival.astype(float).sum(), 6.56, atol=5e-3)
+
+
+def test_survival_goes_on_behind_a_million():
+  survival = flights.survival(2.0, 1_500_001)
+  assert survival.shape == (1_500_000,)
+  # The tail of zeta(2) behind n is 1 / n, but for terms in 1 / n^2.
+  np.testing.assert_allclose(survival[-1], 6 / np.pi**2 / 1.5e6, rtol=1e-3)
+
+
+@pytest.mark.parametrize('exponent', [1.5, 2.0, 3.0])
+def test_lengths_follow_the_zeta_law(exponent):
+  max_length = 30
+  lengths = _samples(exponent, max_length).length
+  assert lengths.shape == (_SAMPLES,)
+  assert lengths.min() == 1
+  assert lengths.max() == max_length
+  counts = np.bincount(lengths, minlength=max_length + 1)[1:]
+  expected = _SAMPLES * reference.length_probabilities(exponent, max_length)
+  # 29 degrees of freedom: 66 is exceeded once in ten thousand.
+  assert np.sum((counts - expected) ** 2 / expected) < 66
+
+
+def test_what_lies_beyond_the_cap_is_clipped_to_it():
+  lengths = _samples(1.5, 4).length
+  share = np.mean(lengths == 4)
+  expected = reference.length_probabilities(1.5, 4)[-1]
+  assert expected > 0.3  # Longer ones are most of it.
+  np.testing.assert_allclose(share, expected, atol=0.01)
+  np.testing.assert_array_equal(_samples(2.0, 1).length, np.ones(_SAMPLES))
+
+
+def test_lengths_reach_into_the_thousands():
+  lengths = _samples(2.0, 10_000).length
+  np.testing.assert_allclose(np.mean(lengths > 100), 0.006, atol=0.0015)
+  np.testing.assert_allclose(np.mean(lengths > 1000), 6e-4, atol=4e-4)
+
+
+@pytest.mark.parametrize('probability', [0.0, 0.05, 1.0])
+def test_flights_start_with_their_probability(probability):
+  step = _samples(2.0, 10, start_probability=probability)
+  np.testing.assert_allclose(step.starts.mean(), probability, atol=0.005)
+  np.testing.assert_array_equal(step.in_flight, step.starts)
+  np.testing.assert_array_equal(step.length > 0, step.starts)
+
+
+def test_flight_draws_its_behavior_by_weight():
+  behavior = _samples(2.0, 10, weights=(1.0, 0.0, 3.0)).behavior
+  shares = np.bincount(behavior, minlength=3) / _SAMPLES
+  np.testing.assert_allclose(shares, [0.25, 0.0, 0.75], atol=0.01)
+
+
+def test_start_length_and_behavior_are_independent():
+  step = _samples(2.0, 10, weights=(1.0, 1.0), start_probability=0.5)
+  long = step.length[step.starts] > 1
+  second = step.behavior[step.starts] == 1
+  np.testing.assert_allclose(np.mean(long & second), 0.392 / 2, atol=0.01)
+
+
+@pytest.mark.parametrize('steps_left', [1, 2, 7])
+def test_flight_under_way_goes_on_with_its_behavior(steps_left):
+  """Whatever chance says, it neither starts anew nor changes hands."""
+  survival = jnp.asarray(flights.survival(2.0, 10))
+  state = _state(steps_left, behavior=2)
+  for seed in range(5):
+    step, after = flights.step(
+      state, jax.random.PRNGKey(seed), survival, (1.0, 1.0, 0.0)
+    )
+    assert bool(step.in_flight) and not bool(step.starts)
+    assert step.length == 0
+    assert step.behavior == after.behavior == 2
+    assert after.steps_left == steps_left - 1
+    assert after.start_probability == state.start_probability
+
+
+def test_start_probability_is_log_uniform():
+  keys = jax.random.split(jax.random.PRNGKey(0), _SAMPLES)
+  draw = jax.vmap(
+    lambda key: flights.new_episode(
+      key, min_probability=1e-4, max_probability=0.1
+    )
+  )
+  state = jax.jit(draw)(keys)
+  np.testing.assert_array_equal(state.steps_left, np.zeros(_SAMPLES))
+  probability = np.asarray(state.start_probability)
+  assert probability.dtype == np.float32
+  assert 0.999e-4 < probability.min() and probability.max() < 0.1001
+  shares = (np.log(np.sort(probability)) - np.log(1e-4)) / np.log(1e3)
+  uniform = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
+  # Kolmogorov-Smirnov: 2.2 / sqrt(n) is exceeded once in ten thousand.
+  assert np.abs(shares - uniform).max() < 2.2 / _SAMPLES**0.5
+
+
+@pytest.mark.parametrize('probability', [1e-4, 0.3, 1.0])
+def test_equal_ends_fix_the_start_probability(probability):
+  state = flights.new_episode(
+    jax.random.PRNGKey(0),
+    min_probability=probability,
+    max_probability=probability,
+  )
+  np.testing.assert_allclose(state.start_probability, probability, rtol=1e-6)

@@ -1,0 +1,163 @@
+"""Starting from a pre-trained network: partial, full, and with new columns."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bt_acme import config as config_lib
+from bt_acme.core import networks, weight_transfer
+from tests.reference import weight_transfer as reference
+
+_SHAPE = (3, 3, 1)
+_A = 4
+
+
+@functools.lru_cache
+def _network(num_extra=0, seed=0, **sizes):
+  sizes = {'torso_size': 8, 'lstm_size': 6, 'head_size': 7, **sizes}
+  config = config_lib.NetworkConfig(torso='small', **sizes)
+  network = networks.make_q_network(config, _SHAPE, _A, num_extra)
+  # Nothing is zero here, as biases are at first: no leaf can hide.
+  rng = np.random.default_rng(seed)
+  params = jax.tree.map(
+    lambda x: jnp.asarray(0.3 * rng.normal(size=x.shape), x.dtype),
+    jax.eval_shape(network.init, jax.random.PRNGKey(0)),
+  )
+  return network, params
+
+
+def _q_values(network, params):
+  rng = np.random.default_rng(1)
+  rows = (5, 2)
+  state = jax.tree.map(
+    lambda x: jnp.zeros([2, *x.shape]), network.initial_state()
+  )
+  return jax.jit(network.unroll)(
+    params,
+    rng.integers(0, 11, size=(*rows, *_SHAPE), dtype=np.uint8),
+    rng.integers(-1, _A, size=rows).astype(np.int32),
+    rng.normal(size=rows).astype(np.float32),
+    state,
+  )[0]
+
+
+@pytest.mark.parametrize('init', ['partial', 'full'])
+@pytest.mark.parametrize('extra_init', ['fresh', 'mean'])
+@pytest.mark.parametrize('num_extra', [0, 1, 3])
+def test_matches_reference(init, extra_init, num_extra):
+  _, source = _network(seed=1)
+  _, fresh = _network(num_extra, seed=2)
+  before = jax.tree.map(np.array, (source, fresh))
+  actual = weight_transfer.transfer(
+    source, fresh, init=init, extra_init=extra_init
+  )
+  expected = reference.transfer(source, fresh, init=init, extra_init=extra_init)
+  assert jax.tree.structure(actual) == jax.tree.structure(fresh)
+  for x, y, z in zip(
+    *map(jax.tree.leaves, (actual, expected, fresh)), strict=True
+  ):
+    assert x.dtype == jnp.float32
+    assert x.shape == z.shape
+    np.testing.assert_allclose(x, y, rtol=1e-6, atol=1e-7)
+  jax.tree.map(np.testing.assert_array_equal, (source, fresh), before)
+
+
+def test_partial_leaves_the_head_as_it_was_initialized():
+  _, source = _network(seed=1)
+  _, fresh = _network(1, seed=2)
+  loaded = weight_transfer.transfer(source, fresh, init='partial')
+  for module, values in loaded.items():
+    expected = fresh if module.startswith('head/') else source
+    for name, value in values.items():
+      np.testing.assert_array_equal(value, expected[module][name])
+
+
+def test_full_without_extra_action_is_the_same_network():
+  network, source = _network(seed=1)
+  _, fresh = _network(seed=2)
+  loaded = weight_transfer.transfer(source, fresh, init='full')
+  np.testing.assert_array_equal(
+    _q_values(network, loaded), _q_values(network, source)
+  )
+
+
+@pytest.mark.parametrize('num_extra', [1, 3])
+def test_full_and_mean_keep_the_values_of_primitives(num_extra):
+  network, source = _network(seed=1)
+  larger, fresh = _network(num_extra, seed=2)
+  loaded = weight_transfer.transfer(
+    source, fresh, init='full', extra_init='mean'
+  )
+  expected = _q_values(network, source)
+  actual = _q_values(larger, loaded)
+  assert actual.shape == (5, 2, _A + num_extra)
+  np.testing.assert_allclose(actual[..., :_A], expected, rtol=1e-5, atol=1e-5)
+  # Q(s, a+) = V(s), which is the mean over actions of a dueling network.
+  value = np.mean(np.asarray(expected, np.float64), axis=-1, keepdims=True)
+  np.testing.assert_allclose(
+    actual[..., _A:],
+    np.broadcast_to(value, (5, 2, num_extra)),
+    rtol=1e-5,
+    atol=1e-5,
+  )
+
+
+def test_full_and_fresh_keep_the_order_of_primitives():
+  network, source = _network(seed=1)
+  larger, fresh = _network(1, seed=2)
+  loaded = weight_transfer.transfer(source, fresh, init='full')
+  expected = np.asarray(_q_values(network, source))
+  actual = np.asarray(_q_values(larger, loaded))[..., :_A]
+  # All primitives move together, by the change of the mean.
+  shift = actual - expected
+  np.testing.assert_allclose(
+    shift, np.broadcast_to(shift[..., :1], shift.shape), atol=1e-5
+  )
+  assert np.any(np.abs(shift) > 1e-3)
+
+
+@pytest.mark.parametrize('init', ['partial', 'full'])
+def test_another_architecture_is_an_error_with_both_shapes(init):
+  _, source = _network(seed=1)
+  _, fresh = _network(seed=2, lstm_size=5)
+  with pytest.raises(ValueError, match='same architecture') as error:
+    weight_transfer.transfer(source, fresh, init=init)
+  message = str(error.value)
+  # Inputs: torso, actions, reward, and the hidden state.
+  assert f'lstm/linear/w is {(8 + _A + 1 + 6, 24)}' in message
+  assert str((8 + _A + 1 + 5, 20)) in message
+  assert '\n' not in message
+
+
+def test_a_missing_lstm_is_an_error():
+  _, source = _network(seed=1)
+  _, fresh = _network(seed=2, lstm_size=0)
+  with pytest.raises(ValueError, match='lstm/linear/w is .* and None here'):
+    weight_transfer.transfer(source, fresh, init='partial')
+
+
+def test_a_smaller_head_is_an_error_only_where_it_is_loaded():
+  _, source = _network(seed=1)
+  _, fresh = _network(seed=2, head_size=5)
+  weight_transfer.transfer(source, fresh, init='partial')
+  with pytest.raises(ValueError, match='head/advantage'):
+    weight_transfer.transfer(source, fresh, init='full')
+
+
+def test_fewer_choices_than_the_source_has_are_an_error():
+  _, source = _network(1, seed=1)
+  _, fresh = _network(seed=2)
+  with pytest.raises(ValueError, match=r'is \(5,\) there and \(4,\) here'):
+    weight_transfer.transfer(source, fresh, init='full')
+
+
+@pytest.mark.parametrize(
+  'settings', [{'init': 'half'}, {'init': 'full', 'extra_init': 'zero'}]
+)
+def test_unknown_settings_are_errors(settings):
+  _, source = _network(seed=1)
+  with pytest.raises(ValueError, match='is unknown: choose'):
+    weight_transfer.transfer(source, source, **settings)

@@ -1,0 +1,68 @@
+"""Lengths of flights, and Alg. 1 of Campos et al. 2021 as it is printed."""
+
+import math
+
+import numpy as np
+
+OWN, EXTRA, FLIGHT = 0, 1, 2
+
+# zeta(mu): Euler's closed forms, and published values.
+ZETA = {
+  1.5: 2.612375348685488,
+  2.0: math.pi**2 / 6,
+  3.0: 1.2020569031595943,
+  4.0: math.pi**4 / 90,
+}
+
+
+def length_probabilities(exponent, max_length):
+  """P(N = n), n = 1 .. max_length; what is longer is clipped."""
+  probabilities = [n**-exponent / ZETA[exponent] for n in range(1, max_length)]
+  return np.array(probabilities + [1 - math.fsum(probabilities)])
+
+
+def act(
+  choices,
+  proposals,
+  starts,
+  lengths,
+  behaviors,
+  is_first,
+  *,
+  num_actions,
+  extra_action,
+):
+  """Alg. 1, given what chance and the policies would do at each step.
+
+  Args:
+    choices: what the agent picks, were it in control.
+    proposals: [step][k], what each behavior would do.
+    starts: whether chance would start a flight, were none under way.
+    lengths: how long that flight would be.
+    behaviors: which behavior would fly.
+    is_first: whether an episode starts.
+    num_actions: A.
+    extra_action: whether choices from A on are behaviors.
+
+  Returns:
+    Lists of executed actions, labels and sources.
+  """
+  actions, labels, sources = [], [], []
+  steps_left, flying = 0, None
+  for t, choice in enumerate(choices):
+    if is_first[t]:
+      steps_left = 0
+    if steps_left == 0 and starts[t]:
+      steps_left, flying = lengths[t], behaviors[t]
+    if steps_left > 0:
+      steps_left -= 1
+      action, source = proposals[t][flying], FLIGHT
+      label = num_actions + flying if extra_action else action
+    elif choice >= num_actions:
+      action, source, label = proposals[t][choice - num_actions], EXTRA, choice
+    else:
+      action, source, label = choice, OWN, choice
+    actions.append(action)
+    labels.append(label)
+    sources.append(source)
+  return actions, labels, sources

@@ -1,0 +1,23 @@
+"""Partial and full initialization, module by module."""
+
+import numpy as np
+
+
+def transfer(source, fresh, *, init, extra_init):
+  """Starts from `source` what `fresh` has in common with it."""
+  result = {}
+  for module, values in fresh.items():
+    result[module] = {}
+    for name, value in values.items():
+      start = np.array(value, np.float64)
+      if not module.startswith('head/'):
+        start = np.float64(source[module][name])
+      elif init == 'full':
+        copied = np.float64(source[module][name])
+        width = copied.shape[-1]
+        start[..., :width] = copied
+        for extra in range(width, start.shape[-1]):
+          if extra_init == 'mean':
+            start[..., extra] = copied.sum(axis=-1) / width
+      result[module][name] = start
+  return result
