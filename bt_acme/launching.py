@@ -57,8 +57,9 @@ _LAUNCH_TYPES = {
 }
 _TAIL_LINES = 200  # Of standard error, kept for each process.
 _READ_SIZE = 1 << 16
-# What absl's INFO lines begin with: they go to the log file only.
-_INFO_LINE = re.compile(r'I\d{4} \d\d:\d\d:\d\d')
+# What lines of absl's INFO and of Reverb's start begin with: they go to the log
+# file only.
+_INFO_LINE = re.compile(r'I\d{4} \d\d:\d\d:\d\d|\[reverb/cc/platform/')
 # Runs a command that the kernel kills as soon as the launcher is gone.
 _DIES_WITH_PARENT = """
 import ctypes, os, signal, sys

@@ -58,6 +58,8 @@ _ONE_CORE = {
   'OMP_NUM_THREADS': '1',
 }
 PROCESS_ENVIRONMENTS = {
+  # Or JAX reports each kind of device that is not there.
+  'learner': {'JAX_LOGGING_LEVEL': 'WARNING'},
   'replay': _CPU,
   COORDINATOR: _CPU,
   'actor': _ONE_CORE,

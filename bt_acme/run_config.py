@@ -66,11 +66,9 @@ class RunConfig:
         raise ValueError(
           f'{name}={getattr(self, name)} must be positive: nothing would run.'
         )
-    if self.num_evaluators < 0 or self.seed < 0:
-      raise ValueError(
-        f'num_evaluators={self.num_evaluators} and seed={self.seed} must not '
-        'be negative.'
-      )
+    for name in ('num_evaluators', 'seed'):
+      if getattr(self, name) < 0:
+        raise ValueError(f'{name}={getattr(self, name)} must not be negative.')
     if not 0 <= self.replay_port < 65536:
       raise ValueError(
         f'replay_port={self.replay_port} must lie in [0, 65535].'

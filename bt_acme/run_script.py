@@ -167,7 +167,7 @@ def initial_params(
   """
   if not weights.init_from:
     return None
-  source = behaviors.Exported(weights.init_from)
+  source = behaviors.Exported(weights.init_from, setting='init_from')
   source.validate(agent.spec.observation_shape, agent.spec.num_actions)
   return weight_transfer.transfer(
     source.variables.agent,

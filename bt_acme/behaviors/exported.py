@@ -169,6 +169,7 @@ class Exported(base.Behavior):
     *,
     epsilon: float = 0.01,
     reward_input: str = 'recompute',
+    setting: str = 'behavior',
   ):
     """Loads and checks the folder.
 
@@ -177,55 +178,66 @@ class Exported(base.Behavior):
       epsilon: of its epsilon-greedy policy.
       reward_input: `recompute` its intrinsic reward with frozen networks, as in
         training, or feed `zero`, which is cheaper.
+      setting: what the user calls the folder.
 
     Raises:
       ValueError: if the folder is missing, incomplete or damaged.
     """
     path = pathlib.Path(folder)
+    self.folder = str(folder)
+    self.name = path.name
+    self._setting = setting
     for name in (_CARD, _PARAMS):
       if not (path / name).is_file():
         raise ValueError(
-          f'behavior={folder!r} has no {name}: name a folder that run_ngu.py '
+          f'{setting}={folder!r} has no {name}: name a folder that run_ngu.py '
           'exported whole.'
         )
     try:
       card = json.loads((path / _CARD).read_text())
-      config_class = _CONFIGS[card['agent']]
-      environment = dict(card['environment'])
-      checksum, file_format = card['params_sha256'], card['format']
-      raw_config, raw_statistics = card['config'], card['statistics']
-      self.actor_steps = int(card['actor_steps'])
-    except (ValueError, KeyError, TypeError) as error:
+      file_format = card['format']
+      if file_format == _FORMAT:
+        self._read(card)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
       raise ValueError(
-        f'behavior={folder!r}: {_CARD} is damaged ({error}); export it again.'
+        f'{setting}={folder!r}: {_CARD} is damaged ({type(error).__name__}: '
+        f'{error}); export it again.'
       ) from error
     if file_format != _FORMAT:
       raise ValueError(
-        f'behavior={folder!r} has format {file_format}; this version reads '
+        f'{setting}={folder!r} has format {file_format!r}; this version reads '
         f'{_FORMAT}: export it again.'
       )
-    if _checksum(path / _PARAMS) != checksum:
+    if _checksum(path / _PARAMS) != card['params_sha256']:
       raise ValueError(
-        f'behavior={folder!r}: {_PARAMS} is incomplete or damaged (its '
+        f'{setting}={folder!r}: {_PARAMS} is incomplete or damaged (its '
         'checksum differs); export it again.'
       )
-    environment['observation_shape'] = tuple(environment['observation_shape'])
-    self.folder = str(folder)
-    self.name = path.name
-    self.agent = agent_lib.Agent(
-      config_lib.from_dict(config_class, raw_config),
-      agent_lib.EnvironmentSpec(**environment),
-    )
     with np.load(path / _PARAMS) as params:
       tree = _unflatten(dict(params))
     self.variables = agent_lib.Variables(
       tree['agent'], tree.get('intrinsic', {})
     )
-    self.statistics = raw_statistics and ngu.IntrinsicStatistics(
-      **{k: np.asarray(v, np.float64) for k, v in raw_statistics.items()}
-    )
     self._epsilon = epsilon
     self._recompute = reward_input == 'recompute' and bool(self.statistics)
+
+  def _read(self, card: Mapping[str, Any]) -> None:
+    """Takes what the card says; raises whatever it is that is wrong with it."""
+    config_class = _CONFIGS[card['agent']]
+    shape = tuple(
+      int(size) for size in card['environment']['observation_shape']
+    )
+    self.agent = agent_lib.Agent(
+      config_lib.from_dict(config_class, card['config']),
+      agent_lib.EnvironmentSpec(
+        **{**card['environment'], 'observation_shape': shape}
+      ),
+    )
+    statistics = card['statistics']
+    self.statistics = statistics and ngu.IntrinsicStatistics(
+      **{k: np.asarray(v, np.float64) for k, v in statistics.items()}
+    )
+    self.actor_steps = int(card['actor_steps'])
 
   def validate(
     self, observation_shape: Sequence[int], action_spec: base.ActionSpec
@@ -237,9 +249,9 @@ class Exported(base.Behavior):
     ):
       if own != other:
         raise ValueError(
-          f'behavior={self.folder!r} was made for {what} {own} '
-          f'(in {spec.name}) and this environment has {other}: use a behavior '
-          'of the same observation shape and action set.'
+          f'{self._setting}={self.folder!r} was made for {what} {own} '
+          f'(in {spec.name}) and this environment has {other}: use one of the '
+          'same observation shape and action set.'
         )
 
   def make_core(self, num_actions: int) -> behavior_lib.Behavior:

@@ -58,6 +58,11 @@ def make_table(
   )
 
 
+def _size(num_bytes: int) -> str:
+  unit, name = (1e9, 'GB') if num_bytes >= 1e9 else (1e6, 'MB')
+  return f'{num_bytes / unit:.1f} {name}'
+
+
 class MemoryEstimate(NamedTuple):
   """What a full replay will take, in bytes.
 
@@ -73,8 +78,8 @@ class MemoryEstimate(NamedTuple):
 
   def __str__(self) -> str:
     return (
-      f'A full replay holds {self.raw / 1e9:.1f} GB of steps, compressed to '
-      f'about {self.compressed / 1e9:.1f} GB (a guess from Atari frames).'
+      f'A full replay holds {_size(self.raw)} of steps, compressed to about '
+      f'{_size(self.compressed)} (a guess from Atari frames).'
     )
 
 

@@ -419,7 +419,9 @@ def test_memory_estimate():
   block = 84 * 7056 + 80 * 33 + 8 + 4096
   assert estimate.raw == 125_001 * block
   assert 3e9 < estimate.compressed < 10e9
-  assert 'GB' in str(estimate)
+  assert str(estimate).startswith('A full replay holds 74.9 GB')
+  small = table.MemoryEstimate(raw=2_500_000, compressed=30_000)
+  assert '2.5 MB of steps, compressed to about 0.0 MB' in str(small)
 
 
 def test_replay_larger_than_the_machine_is_refused():

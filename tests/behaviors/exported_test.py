@@ -1,0 +1,188 @@
+import json
+
+import jax
+import numpy as np
+import pytest
+
+from bt_acme import acting, behaviors
+from bt_acme import agent as agent_lib
+from bt_acme import config as config_lib
+from bt_acme.environments import vector
+from tests.agents import fakes
+
+N, TURNS = 3, 40
+
+
+def act(agent, variables, statistics, *, feed_first=0):
+  """An evaluator's actions at epsilon 0, and its recurrent states."""
+  environment = vector.VectorEnvironment(
+    [fakes.MarkedEnvironment(i) for i in range(N)]
+  )
+  actor = acting.VectorActor(
+    agent, epsilons=[0.0] * N, seed=1, evaluation=True, statistics=statistics
+  )
+  actor.update_variables(variables)
+  step, actions = environment.reset(), []
+  for _ in range(TURNS):
+    actions.append(actor.select_actions(step).copy())
+    step = environment.step(actions[-1])
+    actor.observe(step)
+  return np.array(actions)
+
+
+def under_behavior(behavior):
+  """An agent whose every step is a flight of the behavior."""
+  transfer = config_lib.TransferConfig(
+    min_flight_probability=1.0, max_flight_probability=1.0
+  )
+  config = fakes.make_config(config_lib.BTConfig, transfer=transfer)
+  agent = agent_lib.Agent(config, fakes.SPEC, (behavior,))
+  environment = vector.VectorEnvironment(
+    [fakes.MarkedEnvironment(i) for i in range(N)]
+  )
+  actor = acting.VectorActor(agent, epsilons=[0.5] * N, seed=2)
+  actor.update_variables(fakes.variables_of(agent, 8))
+  step, actions = environment.reset(), []
+  for _ in range(TURNS):
+    actions.append(actor.select_actions(step).copy())
+    step = environment.step(actions[-1])
+    rows = actor.observe(step)
+    assert all(row['flight_share'] == 1 for row in rows)
+  return np.array(actions)
+
+
+@pytest.mark.parametrize('intrinsic_reward', ['ngu', 'rnd', 'constant'])
+def test_round_trip_acts_as_the_agent_did(tmp_path, intrinsic_reward):
+  agent, variables, statistics = fakes.export_behavior(
+    tmp_path / 'b', intrinsic_reward=intrinsic_reward
+  )
+  behavior = behaviors.Exported(str(tmp_path / 'b'), epsilon=0.0)
+  assert behavior.agent.config == agent.config
+  assert behavior.agent.spec == agent.spec
+  assert behavior.actor_steps == 100 and behavior.name == 'b'
+  assert behavior.statistics == statistics
+  jax.tree.map(np.testing.assert_array_equal, behavior.variables, variables)
+  expected = act(agent, variables, statistics)
+  assert len(np.unique(expected)) > 1
+  np.testing.assert_array_equal(under_behavior(behavior), expected)
+
+
+def test_zero_in_place_of_the_intrinsic_reward(tmp_path):
+  agent, variables, _ = fakes.export_behavior(tmp_path / 'b')
+  zero = behaviors.Exported(
+    str(tmp_path / 'b'), epsilon=0.0, reward_input='zero'
+  )
+  # It is the Q-network alone, fed with zeros.
+  constant = config_lib.IntrinsicConfig(
+    **{
+      **vars(agent.config.intrinsic),
+      'intrinsic_reward': 'constant',
+      'constant_reward': 0.0,
+    }
+  )
+  plain = agent_lib.Agent(
+    fakes.make_config(config_lib.NGUConfig, intrinsic=constant), fakes.SPEC
+  )
+  expected = act(plain, agent_lib.Variables(variables.agent, {}), None)
+  np.testing.assert_array_equal(under_behavior(zero), expected)
+  assert set(zero.params()) == set(variables.agent)
+
+
+def test_an_r2d2_policy_can_be_exported_too(tmp_path):
+  agent = fakes.make_agent('r2d2')
+  variables = fakes.variables_of(agent)
+  behaviors.export(
+    str(tmp_path / 'b'),
+    agent=agent,
+    variables=variables,
+    statistics=None,
+    actor_steps=1,
+  )
+  behavior = behaviors.Exported(str(tmp_path / 'b'))
+  assert behavior.statistics is None
+  assert behavior.variables.intrinsic == {}
+  jax.tree.map(
+    np.testing.assert_array_equal, behavior.variables.agent, variables.agent
+  )
+  assert under_behavior(behavior).shape == (TURNS, N)
+
+
+def test_export_replaces_what_was_there(tmp_path):
+  for seed in (1, 2):
+    _, variables, _ = fakes.export_behavior(tmp_path / 'b', seed=seed)
+  jax.tree.map(
+    np.testing.assert_array_equal,
+    behaviors.Exported(str(tmp_path / 'b')).variables,
+    variables,
+  )
+  assert [path.name for path in tmp_path.iterdir()] == ['b']
+
+
+def edit_card(folder, **changes):
+  path = folder / 'behavior.json'
+  path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def damage_card(folder):
+  path = folder / 'behavior.json'
+  path.write_text(path.read_text()[:-20])
+
+
+def damage_params(folder):
+  path = folder / 'params.npz'
+  data = bytearray(path.read_bytes())
+  data[len(data) // 2] ^= 1
+  path.write_bytes(data)
+
+
+def cut_params(folder):
+  path = folder / 'params.npz'
+  path.write_bytes(path.read_bytes()[:1000])
+
+
+@pytest.mark.parametrize(
+  'damage, message',
+  [
+    (lambda f: (f / 'params.npz').unlink(), 'has no params.npz'),
+    (lambda f: (f / 'behavior.json').unlink(), 'has no behavior.json'),
+    (damage_card, 'behavior.json is damaged'),
+    (damage_params, 'params.npz is incomplete or damaged'),
+    (cut_params, 'params.npz is incomplete or damaged'),
+    (lambda f: edit_card(f, format=2), 'has format 2; this version reads 1'),
+    (lambda f: edit_card(f, agent='DQN'), 'behavior.json is damaged'),
+    (lambda f: edit_card(f, config={'x': 1}), 'no setting named'),
+    (lambda f: edit_card(f, environment={}), 'behavior.json is damaged'),
+    (lambda f: edit_card(f, environment=None), 'behavior.json is damaged'),
+    (lambda f: edit_card(f, statistics=[3]), 'behavior.json is damaged'),
+  ],
+)
+def test_a_broken_folder_is_one_clear_error(tmp_path, damage, message):
+  folder = tmp_path / 'b'
+  fakes.export_behavior(folder)
+  damage(folder)
+  with pytest.raises(ValueError, match=message) as info:
+    behaviors.Exported(str(folder), setting='init_from')
+  assert f'init_from={str(folder)!r}' in str(info.value)
+
+
+def test_a_missing_folder(tmp_path):
+  with pytest.raises(ValueError, match="behavior='.*/b' has no behavior.json"):
+    behaviors.Exported(str(tmp_path / 'b'))
+
+
+@pytest.mark.parametrize(
+  'change, message',
+  [
+    (
+      {'observation_shape': (7, 7, 2)},
+      r'observations \(5, 5, 2\).*\(7, 7, 2\)',
+    ),
+    ({'num_actions': 4}, r'actions 3 \(in fake\).*has 4'),
+  ],
+)
+def test_another_environment(tmp_path, change, message):
+  fakes.export_behavior(tmp_path / 'b')
+  behavior = behaviors.Exported(str(tmp_path / 'b'))
+  config = fakes.make_config(config_lib.BTConfig)
+  with pytest.raises(ValueError, match=message):
+    agent_lib.Agent(config, fakes.SPEC._replace(**change), (behavior,))
