@@ -529,7 +529,9 @@ def test_extra_action_around_a_finished_builder_is_refused():
 
 
 @pytest.mark.parametrize(
-  'base', (7, lambda spec: None, agents.BTBuilder), ids=str
+  'base',
+  (7, lambda spec: None, agents.BTBuilder),
+  ids=('number', 'makes nothing', 'BTBuilder'),
 )
 def test_other_things_than_builders_are_refused(base):
   with pytest.raises((ValueError, TypeError)):
