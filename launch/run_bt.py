@@ -1,8 +1,8 @@
 r"""Learns a task with R2D2 and Behavior Transfer.
 
   python launch/run_bt.py --behavior=runs/ngu/behavior \
-    --env=MiniGrid-FourRooms-v0:fixed --preset=minigrid \
-    --max_actor_steps=120000 --workdir=runs/bt
+    --env=MiniGrid-LavaCrossingS9N1-v0:fixed --preset=minigrid \
+    --max_actor_steps=60000 --workdir=runs/bt
 
 With --behavior=action_repeat and --extra_action=false this is ez-greedy R2D2.
 Ctrl-C ends a run, and the same command resumes it.

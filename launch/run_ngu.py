@@ -1,6 +1,6 @@
 r"""Pre-trains a behavior without rewards, and exports it.
 
-  python launch/run_ngu.py --env=MiniGrid-FourRooms-v0:fixed \
+  python launch/run_ngu.py --env=MiniGrid-LavaCrossingS9N1-v0:fixed \
     --preset=minigrid --max_actor_steps=120000 --workdir=runs/ngu
 
 The exported behavior lies in WORKDIR/behavior. Ctrl-C ends a run, and the same

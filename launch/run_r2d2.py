@@ -1,7 +1,7 @@
 r"""Learns a task with R2D2 and Peng's Q(lambda), without behavior transfer.
 
-  python launch/run_r2d2.py --env=MiniGrid-FourRooms-v0:fixed \
-    --preset=minigrid --max_actor_steps=120000 --workdir=runs/r2d2
+  python launch/run_r2d2.py --env=MiniGrid-LavaCrossingS9N1-v0:fixed \
+    --preset=minigrid --max_actor_steps=60000 --workdir=runs/r2d2
 
 Ctrl-C ends a run, and the same command resumes it.
 """
