@@ -6,7 +6,7 @@ and the one-process runner both start here.
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from bt_acme import config as config_lib
 from bt_acme.behaviors import base as behaviors_lib
@@ -68,6 +68,14 @@ class Agent:
     )
     for behavior in self.behaviors:
       behavior.validate(self.spec.observation_shape, self.spec.num_actions)
+    self.actor_core()  # Whatever does not fit together says so here.
+
+  def __getstate__(self) -> Dict[str, Any]:
+    """For other processes: without the networks, which each makes itself."""
+    return {
+      field.name: getattr(self, field.name)
+      for field in dataclasses.fields(self)
+    }
 
   @property
   def num_extra_actions(self) -> int:

@@ -175,7 +175,7 @@ def test_a_missing_folder(tmp_path):
   [
     (
       {'observation_shape': (7, 7, 2)},
-      r'observations \(5, 5, 2\).*\(7, 7, 2\)',
+      r'\(5, 5, 2\) .* has \(7, 7, 2\)',
     ),
     ({'num_actions': 4}, r'actions 3 \(in fake\).*has 4'),
   ],
