@@ -12,6 +12,7 @@ returns: learner and evaluators have then said that they are done.
 
 import dataclasses
 import functools
+import os
 import threading
 import time
 from typing import Any, Dict, List, Mapping, Optional, Tuple
@@ -53,8 +54,13 @@ _STARTING, _RUNNING, _LEARNER_FINISHES, _EVALUATORS_FINISH, _DONE = range(5)
 _CPU = {'JAX_PLATFORMS': 'cpu'}
 _ONE_CORE = {
   **_CPU,
-  'XLA_FLAGS': '--xla_cpu_multi_thread_eigen=false '
-  'intra_op_parallelism_threads=1',
+  'XLA_FLAGS': ' '.join(
+    [
+      os.environ.get('XLA_FLAGS', ''),
+      '--xla_cpu_multi_thread_eigen=false',
+      'intra_op_parallelism_threads=1',
+    ]
+  ),
   'OMP_NUM_THREADS': '1',
 }
 PROCESS_ENVIRONMENTS = {

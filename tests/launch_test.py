@@ -47,6 +47,15 @@ _TINY = (
 _NGU = ('--memory_capacity=100', '--embedding_size=8', '--rnd_size=8')
 
 
+# Compiling takes most of the time of runs as short as these.
+_ENVIRONMENT = {
+  **os.environ,
+  'JAX_PLATFORMS': 'cpu',
+  'PYTHONPATH': str(_ROOT),
+  'XLA_FLAGS': '--xla_backend_optimization_level=0',
+}
+
+
 class Script:
   """A launch script under way."""
 
@@ -60,12 +69,7 @@ class Script:
         f'--workdir={workdir}',
         *arguments,
       ],
-      env={
-        **os.environ,
-        'JAX_PLATFORMS': 'cpu',
-        'PYTHONPATH': str(_ROOT),
-        _MARK: self.mark,
-      },
+      env={**_ENVIRONMENT, _MARK: self.mark},
       stdout=subprocess.PIPE,
       stderr=subprocess.PIPE,
       text=True,
@@ -175,7 +179,7 @@ for line in sys.stdin:
 def start_server():
   process = subprocess.Popen(
     [sys.executable, '-c', _SERVER],
-    env={**os.environ, 'JAX_PLATFORMS': 'cpu', 'PYTHONPATH': str(_ROOT)},
+    env=_ENVIRONMENT,
     stdin=subprocess.PIPE,
     stdout=subprocess.PIPE,
     text=True,
@@ -384,7 +388,7 @@ def test_an_actor_that_fails_ends_the_program(tmp_path):
   script.write_text(_FAILING)
   done = subprocess.run(
     [sys.executable, script, tmp_path / 'run'],
-    env={**os.environ, 'PYTHONPATH': str(_ROOT)},
+    env=_ENVIRONMENT,
     capture_output=True,
     text=True,
     timeout=200,

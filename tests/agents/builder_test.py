@@ -1,5 +1,10 @@
 """The builders in dm-acme's own environment loop, with a real Reverb server."""
 
+import os
+import pathlib
+import subprocess
+import sys
+
 import pytest
 
 import bt_acme  # noqa: F401  (before Acme: it makes the versions agree)
@@ -23,6 +28,7 @@ from bt_acme.core.intrinsic import ngu
 from bt_acme.replay import blocks
 from tests.agents import fakes
 
+_ROOT = pathlib.Path(__file__).parents[2]
 KINDS = ('r2d2', 'ngu', 'bt')
 
 
@@ -213,3 +219,66 @@ def test_initial_parameters_are_taken():
   )
   assert isinstance(learner.variables, agent_lib.Variables)
   jax.tree.map(np.testing.assert_array_equal, learner.variables.agent, params)
+
+
+_LAYOUT = """
+import sys, time
+import bt_acme
+import launchpad as lp
+from acme import specs
+from acme.jax.layouts import distributed_layout
+from bt_acme import launching
+from tests.agents import builder_test, fakes
+
+def make_environment(seed):
+  return fakes.MarkedEnvironment(int(seed) % 200)
+
+def watch(counter):
+  while not lp.wait_for_stop(0.2):
+    counts = counter.get_counts()
+    if counts.get('learner_learner_steps', 0) >= 3 and counts.get(
+        'evaluator_episodes', 0):
+      print(sorted(counts))
+      return
+
+if __name__ == '__main__':
+  builder = builder_test.make_builder('bt')
+  make_networks = lambda spec: builder.networks
+  program = distributed_layout.DistributedLayout(
+    seed=0,
+    environment_factory=make_environment,
+    network_factory=make_networks,
+    builder=builder,
+    policy_network=lambda networks: builder.make_policy(0.3),
+    num_actors=2,
+    evaluator_factories=[distributed_layout.default_evaluator_factory(
+      make_environment, make_networks,
+      lambda networks: builder.make_policy(evaluation=True))],
+    checkpointing_config=distributed_layout.CheckpointingConfig(
+      directory=sys.argv[1], add_uid=False),
+  ).build()
+  counter = program.groups['counter'][0].create_handle()
+  program.add_node(lp.PyNode(watch, counter), label='coordinator')
+  sys.exit(launching.launch(program, workdir=sys.argv[1],
+    launch_type='local_mt', grace_seconds=2))
+"""
+
+
+def test_the_distributed_layout_of_acme_takes_the_builder(tmp_path):
+  script = tmp_path / 'layout.py'
+  script.write_text(_LAYOUT)
+  done = subprocess.run(
+    [sys.executable, script, tmp_path],
+    env={
+      **os.environ,
+      'PYTHONPATH': str(_ROOT),
+      'HOME': str(tmp_path),
+      'XLA_FLAGS': '--xla_backend_optimization_level=0',
+    },
+    capture_output=True,
+    text=True,
+    timeout=200,
+  )
+  assert done.returncode == 0, done.stderr
+  for count in ('actor_steps', 'evaluator_steps', 'learner_learner_steps'):
+    assert count in done.stdout
