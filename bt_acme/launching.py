@@ -57,6 +57,7 @@ _LAUNCH_TYPES = {
 }
 _TAIL_LINES = 200  # Of standard error, kept for each process.
 _READ_SIZE = 1 << 16
+_SIGNAL_SECONDS = 0.5  # At the latest then a waiting thread sees a signal.
 # What lines of absl's INFO and of Reverb's start begin with: they go to the log
 # file only.
 _INFO_LINE = re.compile(r'I\d{4} \d\d:\d\d:\d\d|\[reverb/cc/platform/')
@@ -314,6 +315,7 @@ class _Processes:
     self._terminal = _Terminal()
     self._workers: List[_Worker] = []
     self._stopping = False
+    self._interrupts = _interrupts()
     self._selector = selectors.DefaultSelector()
     self._exit_stack = contextlib.ExitStack()
 
@@ -323,10 +325,13 @@ class _Processes:
     self._selector.register(signal_reader, selectors.EVENT_READ)
     self._exit_stack.callback(os.close, signal_reader)
     self._exit_stack.callback(os.close, signal_writer)
+    # A handler of Python's would run too late: a signal that another thread takes,
+    # or that comes just before `select` sleeps, does not wake it.
+    wakeup = signal.set_wakeup_fd(signal_writer, warn_on_full_buffer=False)
+    self._exit_stack.callback(signal.set_wakeup_fd, wakeup)
     self._exit_stack.enter_context(
       _signal_handler(
-        [*_interrupts(), signal.SIGCHLD],
-        lambda signum: os.write(signal_writer, bytes([signum])),
+        [*self._interrupts, signal.SIGCHLD], lambda signum: None
       )
     )
     return self
@@ -454,7 +459,7 @@ class _Processes:
       for signum in os.read(self._signal_reader, _READ_SIZE):
         if signum == signal.SIGCHLD:
           child_ended = True
-        else:
+        elif signum in self._interrupts:
           events.append(signal.Signals(signum))
     if child_ended:
       for worker in self._running():
@@ -577,7 +582,11 @@ def _wait_for_thread(
 ) -> Tuple[int, Optional[_NodeEnd]]:
   """Waits for an end; its exit code, and the node that failed."""
   while True:
-    event = events.get()
+    try:
+      # Handlers of signals that other threads take run in between.
+      event = events.get(timeout=_SIGNAL_SECONDS)
+    except queue.Empty:
+      continue
     if not isinstance(event, _NodeEnd):
       name = signal.Signals(event).name
       terminal.log(f'{name}: stopping. Once more, and all is killed at once.')

@@ -4,8 +4,10 @@ Each program runs as a script in a process of its own, whose environment carries
 a mark that all its descendants inherit: none of them may outlive it.
 """
 
+import ctypes
 import os
 import pathlib
+import platform
 import signal
 import socket
 import subprocess
@@ -20,6 +22,7 @@ import pytest
 from bt_acme import launching, loggers
 
 _MARK = 'BT_ACME_TEST_MARK'
+_TGKILL = {'x86_64': 234, 'aarch64': 131}[platform.machine()]  # System call.
 _ROOT = str(pathlib.Path(launching.__file__).parents[1])
 _ENVIRONMENT = {**os.environ, 'PYTHONPATH': _ROOT}
 _BOTH = pytest.mark.parametrize('launch_type', ['local_mp', 'local_mt'])
@@ -248,6 +251,21 @@ def test_interrupt_stops_cleanly(tmp_path, launch_type, signum):
     assert time.monotonic() - start < 8
     assert 'Traceback' not in errors
     assert not run.survivors()
+
+
+@_BOTH
+def test_a_signal_that_another_thread_takes_is_seen(tmp_path, launch_type):
+  # As the system may hand any signal out. The notice of a process's end is one
+  # too: whoever misses it waits for ever.
+  with _Run(tmp_path, launch_type, ['idle']) as run:
+    run.wait_for('idle', 'coordinator')
+    time.sleep(1)  # Until nothing is printed any more.
+    pid = run.process.pid
+    threads = [t.id for t in psutil.Process(pid).threads() if t.id != pid]
+    ctypes.CDLL(None).syscall(_TGKILL, pid, threads[0], int(signal.SIGINT))
+    code, _, errors = run.end(15)
+    assert code == 130, errors
+    assert (tmp_path / 'idle-stopped').exists()
 
 
 @_BOTH
