@@ -53,8 +53,8 @@ def _loss_and_gradient(
   loss_fn = learner_core.make_loss(
     network, config_lib.LearnerConfig(**settings), _replay(len(batch.reward))
   )
-  (loss, (priorities, metrics)), gradient = jax.value_and_grad(
-    loss_fn, has_aux=True
+  (loss, (priorities, metrics)), gradient = jax.jit(
+    jax.value_and_grad(loss_fn, has_aux=True)
   )(
     jnp.asarray(q_online, jnp.float32),
     jnp.asarray(q_target, jnp.float32),
@@ -235,7 +235,7 @@ def _learner(**settings):
     replay=_replay(6), learner=config_lib.LearnerConfig(**fields)
   )
   core = learner_core.make_learner_core(network, config, num_stacked=1)
-  return core, jax.jit(core.step), jax.jit(core.init)
+  return core, jax.jit(core.step), core.init
 
 
 def _toy_batch(**settings):
@@ -293,7 +293,7 @@ def test_burn_in_warms_the_state_up_without_gradient():
 
   # Each network warms its own state up: one network here stands for both.
   (loss, (priorities, _)), gradient = result(batch, 2)
-  _, state = network.unroll(
+  _, state = jax.jit(network.unroll)(
     params,
     batch.frames[:2],
     batch.prev_action[:2],
@@ -425,7 +425,7 @@ def test_gradient_is_clipped_in_front_of_adam():
   loss_fn = learner_core.make_loss(
     network, config_lib.LearnerConfig(), _replay(6)
   )
-  gradients = jax.grad(loss_fn, has_aux=True)(
+  gradients = jax.jit(jax.grad(loss_fn, has_aux=True))(
     state.params, state.target_params, batch, batch.frames, jnp.ones([4])
   )[0]
   norm = optax.tree.norm(gradients)
@@ -454,7 +454,7 @@ def test_importance_weights_only_with_an_exponent():
       _replay(6),
     )
     return np.asarray(
-      jax.grad(loss_fn, has_aux=True)(
+      jax.jit(jax.grad(loss_fn, has_aux=True))(
         *map(jnp.asarray, q_values),
         jax.tree.map(jnp.asarray, batch),
         jnp.zeros([1]),

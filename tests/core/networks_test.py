@@ -20,7 +20,12 @@ def _built(num_extra=0, **changes):
   sizes = {'torso_size': 8, 'lstm_size': 6, 'head_size': 7}
   config = config_lib.NetworkConfig(torso='small', **{**sizes, **changes})
   network = networks.make_q_network(config, _SHAPE, 4, num_extra)
-  params = jax.jit(network.init)(jax.random.PRNGKey(0))
+  # No leaf is zero, as biases are at first: none can hide.
+  rng = np.random.default_rng(0)
+  params = jax.tree.map(
+    lambda x: jnp.asarray(0.2 * rng.normal(size=x.shape), x.dtype),
+    jax.eval_shape(network.init, jax.random.PRNGKey(0)),
+  )
   return network, params, jax.jit(network.unroll)
 
 
@@ -131,7 +136,7 @@ def test_no_action_is_a_vector_of_zeros():
 )
 def test_previous_reward_enters_as_configured(kind, scale):
   def q_values(kind, reward):
-    network, params, unroll = _built(reward_input=kind)
+    network, params, unroll = _built(lstm_size=0, reward_input=kind)
     observation, prev_action, _ = _inputs(1, 1)
     return unroll(
       params,

@@ -1,5 +1,7 @@
 """Small stand-ins: a network that compiles at once, an episode, a batch."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -68,8 +70,30 @@ def episodes(length, *, starts=(0,), seed=0):
   return observations, rewards, is_first
 
 
+def _unchanged(inputs):
+  return inputs
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _scan(core, wrap_input, params, carry, shown):
+  def body(carry, row):
+    state, prev_action = carry
+    observation, reward, is_first = row
+    inputs = types.AgentInput(
+      observation,
+      jnp.where(is_first, types.NO_ACTION, prev_action),
+      reward,
+      is_first,
+    )
+    action, state = core.select_action(params, wrap_input(inputs), state)
+    extras = core.get_extras(state)
+    return (state, action), (action, extras, state, inputs)
+
+  return jax.lax.scan(body, carry, shown)[1]
+
+
 def rollout(
-  core, params, state, shown, *, wrap_input=lambda x: x, batch_size=None
+  core, params, state, shown, *, wrap_input=_unchanged, batch_size=None
 ):
   """Runs an actor core for as long as `shown` lasts, in one scan.
 
@@ -86,24 +110,9 @@ def rollout(
     the AgentInputs [T, ...].
   """
 
-  def body(carry, row):
-    state, prev_action = carry
-    observation, reward, is_first = row
-    inputs = types.AgentInput(
-      observation,
-      jnp.where(is_first, types.NO_ACTION, prev_action),
-      reward,
-      is_first,
-    )
-    action, state = core.select_action(params, wrap_input(inputs), state)
-    extras = core.get_extras(state)
-    return (state, action), (action, extras, state, inputs)
-
   shape = [] if batch_size is None else [batch_size]
   carry = (state, jnp.full(shape, types.NO_ACTION, jnp.int32))
-  _, result = jax.jit(lambda c, rows: jax.lax.scan(body, c, rows))(
-    carry, jax.tree.map(jnp.asarray, shown)
-  )
+  result = _scan(core, wrap_input, params, carry, shown)
   return jax.tree.map(np.asarray, result)
 
 

@@ -56,6 +56,11 @@ def _witness_proposals(actions, salt):
 
 
 @functools.lru_cache
+def _no_feeds(num_behaviors):
+  return lambda x: actor_core.BTInput(x, ((),) * num_behaviors)
+
+
+@functools.lru_cache
 def _wrapped(num_behaviors=1, evaluation=False, weights=(), **settings):
   """(network, core, params), with the flights and choices of `settings`."""
   fields = {'min_flight_probability': 0.2, 'max_flight_probability': 0.2}
@@ -88,7 +93,7 @@ def _run(epsilon=0.5, seed=0, num_behaviors=1, **settings):
     params,
     state,
     _SHOWN,
-    wrap_input=lambda x: actor_core.BTInput(x, ((),) * num_behaviors),
+    wrap_input=_no_feeds(num_behaviors),
   )
 
 
@@ -222,7 +227,7 @@ def test_a_flight_is_never_carried_over_an_episodes_end():
       params,
       state,
       (*_SHOWN[:2], is_first),
-      wrap_input=lambda x: actor_core.BTInput(x, ((),)),
+      wrap_input=_no_feeds(1),
     )
     return extras['source']
 
@@ -313,7 +318,7 @@ def test_action_repeat_holds_its_action_for_a_flight():
     params,
     core.init(jax.random.PRNGKey(3), 0.0),
     _SHOWN,
-    wrap_input=lambda x: actor_core.BTInput(x, ((),)),
+    wrap_input=_no_feeds(1),
   )
   starts = np.flatnonzero(extras['flight_length'])
   for start, end in zip(starts, [*starts[1:], _LENGTH], strict=True):
@@ -359,20 +364,17 @@ def test_many_environments_act_as_each_alone(num_environments):
   keys = jax.random.split(jax.random.PRNGKey(0), 16)[:num_environments]
   state = jax.vmap(lambda key: core.init(key, 0.3))(keys)
 
-  def wrap_input(x):
-    return actor_core.BTInput(x, ((), ()))
-
   together = toys.rollout(
     many,
     params,
     state,
     tuple(np.stack(x, axis=1) for x in zip(*shown, strict=True)),
-    wrap_input=wrap_input,
+    wrap_input=_no_feeds(2),
     batch_size=num_environments,
   )
-  for i in range(min(num_environments, 4)):
+  for i in range(num_environments):
     alone = toys.rollout(
-      core, params, core.init(keys[i], 0.3), shown[i], wrap_input=wrap_input
+      core, params, core.init(keys[i], 0.3), shown[i], wrap_input=_no_feeds(2)
     )
     np.testing.assert_array_equal(together[0][:, i], alone[0])
     for x, y in zip(
