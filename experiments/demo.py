@@ -3,17 +3,25 @@
 Three runs of the real program, each with separate processes for replay server,
 actors, learner, evaluator and coordinator:
 
-1. NGU explores the task's world without its reward; its policy is exported.
+1. NGU explores the worlds of the task, in which nothing is to be achieved; its
+   policy is exported.
 2. R2D2 learns the task.
 3. R2D2 with Behavior Transfer learns it, at the same budget, bringing along the
    policy of 1.
 
+The task has another layout in each episode: a policy cannot find the goal by
+luck once and then repeat it. Without rewards the goal itself is left out.
+Reaching it ends an episode, and with it all that was left to explore: a policy
+that explores well comes to avoid it.
+
 It ends with a table, learning curves, and a heat map of the cells visited.
 """
 
+import dataclasses
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -30,14 +38,15 @@ FLAGS = absl_flags.FLAGS
 absl_flags.DEFINE_string('folder', 'runs/demo', 'Where everything goes.')
 absl_flags.DEFINE_integer('seed', 0, 'Of all three runs.')
 
-TASK = 'MiniGrid-LavaCrossingS9N1-v0:fixed'
+TASK = 'MiniGrid-FourRooms-v0'
+WORLD = f'{TASK}:no_goal'
 PRETRAINING_STEPS = 120_000
-TASK_STEPS = 60_000
-_EPISODES = 32  # Behind each number of the table and each heat map.
-_WINDOW = 50  # Episodes that a point of a learning curve averages.
+TASK_STEPS = 70_000
+_EPISODES = 100  # Behind each number of the table.
+_MAP_EPISODES = 32  # Behind each heat map.
+_WINDOW = 100  # Episodes that a point of a learning curve averages.
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
-_COMMON = ('--preset=minigrid', f'--env={TASK}')
 # Episodes are short here: flights come more often than in the hour-long ones of
 # Atari.
 _TRANSFER = ('--min_flight_probability=0.01',)
@@ -46,17 +55,33 @@ _TRANSFER = ('--min_flight_probability=0.01',)
 def _launch(title: str, script: str, *arguments: str) -> None:
   print(f'\n== {title}', flush=True)
   command = [sys.executable, str(_ROOT / 'launch' / script), *arguments]
-  code = subprocess.run(command, cwd=_ROOT, check=False).returncode
+  with subprocess.Popen(command, cwd=_ROOT) as process:
+    # Ctrl-C reaches the script as well as this process, SIGTERM does not.
+    handlers = {
+      signal.SIGINT: lambda *_: None,
+      signal.SIGTERM: lambda signum, _: process.send_signal(signum),
+    }
+    before = {s: signal.signal(s, handle) for s, handle in handlers.items()}
+    code = process.wait()
+    for signum, handler in before.items():
+      signal.signal(signum, handler)
   if code:
     sys.exit(code)
 
 
 def _run_all(folder: pathlib.Path, seed: int) -> None:
-  common = (*_COMMON, f'--seed={seed}', f'--max_actor_steps={TASK_STEPS}')
+  common = (
+    '--preset=minigrid',
+    f'--env={TASK}',
+    f'--max_actor_steps={TASK_STEPS}',
+    f'--evaluation_episodes={_EPISODES}',
+    f'--seed={seed}',
+  )
   _launch(
     '1 of 3: NGU explores without rewards',
     'run_ngu.py',
     *common,
+    f'--env={WORLD}',
     f'--max_actor_steps={PRETRAINING_STEPS}',
     f'--workdir={folder / "ngu"}',
   )
@@ -77,25 +102,35 @@ def _run_all(folder: pathlib.Path, seed: int) -> None:
 
 
 def visits(
-  behavior: behaviors.Exported, epsilon: float, seed: int
+  behavior: behaviors.Exported,
+  env: str,
+  *,
+  epsilon: float,
+  episodes: int,
+  seed: int,
 ) -> Tuple[np.ndarray, List[Dict[str, float]]]:
   """How often a policy visits each cell of the grid.
 
   Args:
     behavior: of the policy.
+    env: where.
     epsilon: 1 for a random policy.
+    episodes: to play.
     seed: of the episodes.
 
   Returns:
     Counts, int64 [rows, columns], and metrics of the episodes, with `cells`,
     the number that one episode visited.
   """
+  agent = dataclasses.replace(
+    behavior.agent, spec=behavior.agent.spec._replace(name=env)
+  )
   evaluator = evaluator_lib.Evaluator(
-    behavior.agent, episodes=_EPISODES, seed=seed, epsilon=epsilon
+    agent, episodes=episodes, seed=seed, epsilon=epsilon
   )
   worlds = evaluator.environment.environments
   columns, rows = worlds[0].grid_size()
-  counts = np.zeros([_EPISODES, rows, columns], np.int64)
+  counts = np.zeros([episodes, rows, columns], np.int64)
 
   def on_step(step: object, going: np.ndarray) -> None:
     del step
@@ -145,22 +180,32 @@ def main(argv: List[str]) -> int:
   _run_all(folder, FLAGS.seed)
 
   behavior = behaviors.Exported(str(folder / 'ngu' / 'behavior'))
-  exploring, zero_shot = visits(behavior, 0.01, FLAGS.seed)
-  random, random_episodes = visits(behavior, 1.0, FLAGS.seed)
-  world = environments.make(TASK, seed=FLAGS.seed)
+  policies = {'random policy': 1.0, 'pi_p (NGU)': 0.01}
+  random_episodes, zero_shot = (
+    visits(
+      behavior, TASK, epsilon=epsilon, episodes=_EPISODES, seed=FLAGS.seed
+    )[1]
+    for epsilon in policies.values()
+  )
+  one_world = f'{TASK}:fixed:no_goal'
+  maps = {}
+  for name, epsilon in policies.items():
+    counts, episodes = visits(
+      behavior,
+      one_world,
+      epsilon=epsilon,
+      episodes=_MAP_EPISODES,
+      seed=FLAGS.seed,
+    )
+    maps[f'{name}: {_mean(episodes, "cells"):.1f} cells an episode'] = counts
+  world = environments.make(one_world, seed=FLAGS.seed)
   world.reset()
   heat_map = str(folder / 'visits.png')
   plots.heat_maps(
     heat_map,
-    {
-      f'{name}: {_mean(episodes, "cells"):.1f} cells an episode': counts
-      for name, counts, episodes in (
-        ('random policy', random, random_episodes),
-        ('pi_p (NGU)', exploring, zero_shot),
-      )
-    },
+    maps,
     world.render_rgb(),
-    title=f'Cells visited in {_EPISODES} episodes',
+    title=f'Cells visited in {_MAP_EPISODES} episodes of one world',
   )
   curves = str(folder / 'curves.png')
   plots.learning_curves(

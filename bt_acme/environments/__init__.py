@@ -1,9 +1,10 @@
 """Environments by name, as `dm_env`.
 
 A name is an Atari game ('montezuma_revenge'), a game with another reward
-('hero:miners_easy'), a MiniGrid id ('MiniGrid-DoorKey-8x8-v0'), or one whose
-layout is the same in each episode ('MiniGrid-FourRooms-v0:fixed=3' has layout
-3, ':fixed' layout 0).
+('hero:miners_easy'), or a MiniGrid id ('MiniGrid-DoorKey-8x8-v0'). Behind a
+MiniGrid id, ':fixed=3' gives each episode layout 3 (':fixed' layout 0), and
+':no_goal' leaves the goal's cell empty, a world without its task; both go in
+this order ('MiniGrid-FourRooms-v0:fixed:no_goal').
 """
 
 import difflib
@@ -15,7 +16,10 @@ import dm_env
 import numpy as np
 
 _MINIGRID = 'MiniGrid-'
-_FIXED_LAYOUT = re.compile(r'(?P<name>.*):fixed(=(?P<layout>\d{1,9}))?')
+_MINIGRID_VARIANT = re.compile(
+  r'(?P<name>[^:]*)(?P<fixed>:fixed(=(?P<layout>\d{1,9}))?)?'
+  r'(?P<no_goal>:no_goal)?'
+)
 
 
 def seed_of(seed: int, index: int) -> int:
@@ -47,12 +51,14 @@ def _constructor(name: str) -> Callable[..., dm_env.Environment]:
   if name.startswith(_MINIGRID):
     from bt_acme.environments import minigrid
 
-    fixed = _FIXED_LAYOUT.fullmatch(name)
-    minigrid_name = fixed['name'] if fixed else name
-    if minigrid_name in minigrid.names():
-      layout_seed = int(fixed['layout'] or 0) if fixed else None
+    variant = _MINIGRID_VARIANT.fullmatch(name)
+    if variant and variant['name'] in minigrid.names():
+      layout = int(variant['layout'] or 0)
       return functools.partial(
-        minigrid.MiniGrid, minigrid_name, layout_seed=layout_seed
+        minigrid.MiniGrid,
+        variant['name'],
+        layout_seed=layout if variant['fixed'] else None,
+        no_goal=bool(variant['no_goal']),
       )
   else:
     from bt_acme.environments import atari, tasks

@@ -6,7 +6,7 @@ with the environment; evaluation may ask for the first (`agent_cell`).
 """
 
 import functools
-from typing import Any, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import dm_env
 import numpy as np
@@ -47,7 +47,12 @@ class MiniGrid(dm_env.Environment):
   """
 
   def __init__(
-    self, name: str, *, seed: int, layout_seed: Optional[int] = None
+    self,
+    name: str,
+    *,
+    seed: int,
+    layout_seed: Optional[int] = None,
+    no_goal: bool = False,
   ) -> None:
     """Makes the environment.
 
@@ -56,6 +61,12 @@ class MiniGrid(dm_env.Environment):
       seed: of the stream of layouts.
       layout_seed: if given, every episode has the layout of this seed and
         `seed` has no effect.
+      no_goal: whether goals are left out, so that no episode ends at one. To
+        explore such a world without rewards is no task turned upside down,
+        where the goal takes all that was left to explore.
+
+    Raises:
+      ValueError: if there is no goal to leave out.
     """
     spec: Any = registration.registry[name]
     # Without gymnasium's wrappers: their checks cost time at every step.
@@ -66,10 +77,19 @@ class MiniGrid(dm_env.Environment):
       seed if layout_seed is None else layout_seed
     )
     self._fixed_layout = layout_seed is not None
+    self._no_goal = no_goal
     self._reset_next = True
+    if no_goal:
+      self._env.reset(seed=layout_seed or seed)
+      if not self._goals():
+        raise ValueError(f'{name} has no goal cell that no_goal leaves out.')
 
   def reset(self) -> dm_env.TimeStep:
     observation, _ = self._env.reset(seed=self._next_seed)
+    if self._no_goal:
+      for i in self._goals():
+        self._env.grid.grid[i] = None
+      observation = self._env.gen_obs()
     if not self._fixed_layout:
       self._next_seed = None  # The environment's own stream goes on.
     self._reset_next = False
@@ -89,6 +109,10 @@ class MiniGrid(dm_env.Environment):
       discount=np.float32(not terminated),
       observation=observation['image'],
     )
+
+  def _goals(self) -> List[int]:
+    cells = enumerate(self._env.grid.grid)
+    return [i for i, cell in cells if isinstance(cell, world_object.Goal)]
 
   def observation_spec(self) -> specs.BoundedArray:
     """The partial view, uint8 [x, y, (object, color, state)]."""

@@ -18,6 +18,8 @@ from bt_acme.environments import atari, minigrid
     ('hero:miners_hard', (84, 84, 4), 18),
     ('MiniGrid-DoorKey-8x8-v0', (7, 7, 3), 7),
     ('MiniGrid-MultiRoom-N4-S5-v0:fixed=3', (7, 7, 3), 7),
+    ('MiniGrid-MultiRoom-N2-S4-v0:no_goal', (7, 7, 3), 7),
+    ('MiniGrid-FourRooms-v0:fixed=1:no_goal', (7, 7, 3), 7),
   ],
 )
 def test_environments_start_step_and_keep_to_their_specs(
@@ -52,6 +54,7 @@ def test_options_reach_the_environment():
     ('adventure', 'venture'),  # Among the ROMs, but not among the 57.
     ('MiniGrid-DoorKey-9x9-v0', 'MiniGrid-DoorKey-8x8-v0'),
     ('MiniGrid-FourRooms-v0:fixed=one', 'MiniGrid-FourRooms-v0'),
+    ('MiniGrid-FourRooms-v0:no_goal:fixed', 'MiniGrid-FourRooms-v0'),
     ('MiniGrid-WFC-MazeSimple-v0', 'MiniGrid-'),
   ],
 )

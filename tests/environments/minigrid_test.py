@@ -4,6 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 from minigrid import minigrid_env
+from minigrid.core import world_object
 
 from bt_acme.environments import minigrid
 
@@ -112,6 +113,38 @@ def test_a_fixed_layout_stays():
     np.testing.assert_array_equal(_grid(environment), grids[seed, layout_seed])
   np.testing.assert_array_equal(grids[0, 3], grids[1, 3])
   assert not np.array_equal(grids[0, 3], grids[0, 4])
+
+
+@pytest.mark.parametrize('layout_seed', [None, 0])
+def test_without_a_goal_all_else_stays(layout_seed):
+  name = 'MiniGrid-LavaCrossingS9N1-v0'
+  settings = {'seed': 2, 'layout_seed': layout_seed}
+  whole = minigrid.MiniGrid(name, **settings)
+  empty = minigrid.MiniGrid(name, **settings, no_goal=True)
+  for _ in range(3):
+    whole.reset()
+    observation = empty.reset().observation
+    cells = whole._env.grid.grid
+    goals = [c for c in cells if isinstance(c, world_object.Goal)]
+    assert len(goals) == 1
+    cells[cells.index(goals[0])] = None
+    np.testing.assert_array_equal(_grid(empty), _grid(whole))
+    np.testing.assert_array_equal(observation, minigrid.view(empty._env))
+
+
+def test_the_cell_of_a_goal_left_out_is_floor():
+  environment = minigrid.MiniGrid(
+    'MiniGrid-Empty-5x5-v0', seed=0, no_goal=True
+  )
+  timesteps = _play(environment, [2, 2, 1, 2, 2])
+  assert environment.agent_cell() == (3, 3)
+  assert not timesteps[-1].last()
+  assert all(not timestep.reward for timestep in timesteps)
+
+
+def test_no_goal_needs_a_goal():
+  with pytest.raises(ValueError, match='KeyCorridorS3R1-v0 has no goal cell'):
+    minigrid.MiniGrid('MiniGrid-KeyCorridorS3R1-v0', seed=0, no_goal=True)
 
 
 def test_observations_are_not_written_to_later():
