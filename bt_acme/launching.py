@@ -325,8 +325,8 @@ class _Processes:
     self._selector.register(signal_reader, selectors.EVENT_READ)
     self._exit_stack.callback(os.close, signal_reader)
     self._exit_stack.callback(os.close, signal_writer)
-    # A handler of Python's would run too late: a signal that another thread takes,
-    # or that comes just before `select` sleeps, does not wake it.
+    # A handler of Python's would run too late: a signal that another thread
+    # takes, or that comes just before `select` sleeps, does not wake it.
     wakeup = signal.set_wakeup_fd(signal_writer, warn_on_full_buffer=False)
     self._exit_stack.callback(signal.set_wakeup_fd, wakeup)
     self._exit_stack.enter_context(
