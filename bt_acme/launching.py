@@ -330,9 +330,7 @@ class _Processes:
     wakeup = signal.set_wakeup_fd(signal_writer, warn_on_full_buffer=False)
     self._exit_stack.callback(signal.set_wakeup_fd, wakeup)
     self._exit_stack.enter_context(
-      _signal_handler(
-        [*self._interrupts, signal.SIGCHLD], lambda signum: None
-      )
+      _signal_handler([*self._interrupts, signal.SIGCHLD], lambda signum: None)
     )
     return self
 

@@ -133,9 +133,7 @@ def test_without_a_goal_all_else_stays(layout_seed):
 
 
 def test_the_cell_of_a_goal_left_out_is_floor():
-  environment = minigrid.MiniGrid(
-    'MiniGrid-Empty-5x5-v0', seed=0, no_goal=True
-  )
+  environment = minigrid.MiniGrid('MiniGrid-Empty-5x5-v0', seed=0, no_goal=True)
   timesteps = _play(environment, [2, 2, 1, 2, 2])
   assert environment.agent_cell() == (3, 3)
   assert not timesteps[-1].last()
