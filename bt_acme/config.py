@@ -154,6 +154,9 @@ class LearnerConfig:
     importance_sampling_exponent: 0 is no correction, as in the paper.
     publish_period: learner steps between two copies of the parameters that
       actors can fetch.
+    double_q: whether the online network chooses the action that Q(lambda) takes
+      the target network's value of, as R2D2 does. The paper names Q(lambda)
+      alone.
     duplicate_flights: whether steps of a flight count as "transitions collected
       with pi_p" and are duplicated too, where the extra action exists. The
       paper's wording leaves it open; read literally, they do.
@@ -171,6 +174,7 @@ class LearnerConfig:
   target_update_period: int = 1500
   importance_sampling_exponent: float = 0.0
   publish_period: int = 10
+  double_q: bool = True
   duplicate_flights: bool = True
 
   def __post_init__(self) -> None:

@@ -128,7 +128,7 @@ def make_loss(
     discount_t = learner.discount * discount
     if learner.loss == 'q_lambda':
       targets = losses.q_lambda_targets(
-        q_online,
+        q_online if learner.double_q else q_target,
         q_target,
         reward,
         discount_t,

@@ -51,7 +51,9 @@ def q_lambda_targets(
   Kapturowski et al. 2019 for double Q-learning and h.
 
   Args:
-    q_online: float32 [T + 1, B, A'], of the online network, rescaled by h.
+    q_online: float32 [T + 1, B, A'], whose greedy action is taken: of the
+      online network, rescaled by h. With the target network's instead, this is
+      Q(lambda) without double Q-learning.
     q_target: float32 [T + 1, B, A'], of the target network.
     reward: float32 [T, B].
     discount_t: float32 [T, B], γ times the environment's discount.

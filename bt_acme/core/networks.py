@@ -53,7 +53,7 @@ def torso(
   kind: str,
   output_size: int,
   activate: bool = True,
-  dtype: str = 'float32',
+  dtype: Any = jnp.float32,
   name: str = 'torso',
 ) -> jax.Array:
   """Convolutions and a fully connected layer; called in a Haiku transform.
@@ -78,7 +78,7 @@ def torso(
       x = hk.Linear(output_size)(hk.Flatten()(x))
       return (jax.nn.relu(x) if activate else x).astype(jnp.float32)
 
-  if dtype == 'float32':
+  if dtype == jnp.float32:
     return Torso(name=name)(observation)
 
   # Haiku's layers would create their parameters in the dtype of their input.
@@ -176,7 +176,8 @@ def make_q_network(
       observation.reshape((-1, *observation.shape[2:])),
       kind=kind,
       output_size=config.torso_size,
-      dtype=config.torso_dtype,
+      # By attribute: TensorFlow may give the name to a dtype of its own.
+      dtype=getattr(jnp, config.torso_dtype),
     ).reshape((*leading, -1))  # [T, B, torso_size]
     reward = _scale_reward(prev_reward, config.reward_input)
     inputs = jnp.concatenate(

@@ -10,12 +10,13 @@ this order ('MiniGrid-FourRooms-v0:fixed:no_goal').
 import difflib
 import functools
 import re
-from typing import Any, Callable
+from typing import Any, Callable, Dict
 
 import dm_env
 import numpy as np
 
 _MINIGRID = 'MiniGrid-'
+_registered: Dict[str, Callable[..., dm_env.Environment]] = {}
 _MINIGRID_VARIANT = re.compile(
   r'(?P<name>[^:]*)(?P<fixed>:fixed(=(?P<layout>\d{1,9}))?)?'
   r'(?P<no_goal>:no_goal)?'
@@ -25,6 +26,29 @@ _MINIGRID_VARIANT = re.compile(
 def seed_of(seed: int, index: int) -> int:
   """Seed of environment `index` of a run: the streams do not overlap."""
   return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
+
+
+def register(name: str, constructor: Callable[..., dm_env.Environment]) -> None:
+  """Gives an environment of one's own a name, in this process.
+
+  For runs in one process (`bt_acme.local`, `evaluation.Evaluator`): those of a
+  Launchpad program know only what is here.
+
+  Args:
+    name: that `make` takes from now on.
+    constructor: takes `seed` and returns observations uint8 [H, W, C].
+
+  Raises:
+    ValueError: if the name is taken.
+  """
+  if name in _registered:
+    raise ValueError(f'environment {name!r} is registered already.')
+  try:
+    validate(name)
+  except ValueError:
+    _registered[name] = constructor
+  else:
+    raise ValueError(f'environment {name!r} exists already.')
 
 
 def make(name: str, *, seed: int, **options: Any) -> dm_env.Environment:
@@ -47,6 +71,8 @@ def validate(name: str) -> None:
 
 
 def _constructor(name: str) -> Callable[..., dm_env.Environment]:
+  if name in _registered:
+    return _registered[name]
   # Each family loads its own packages: an actor pays for one.
   if name.startswith(_MINIGRID):
     from bt_acme.environments import minigrid

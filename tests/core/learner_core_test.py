@@ -93,19 +93,25 @@ def test_loss_and_priority_vector(last_discount, loss, priority):
 
 
 @pytest.mark.parametrize('num_extra', [0, 1, 2])
-@pytest.mark.parametrize('duplicate_flights', [True, False])
+@pytest.mark.parametrize(
+  'duplicate_flights, double_q', [(True, True), (False, True), (True, False)]
+)
 def test_loss_gradient_and_priorities_match_reference(
-  num_extra, duplicate_flights
+  num_extra, duplicate_flights, double_q
 ):
   batch = toys.batch(
     6, 5, num_actions=_NUM_ACTIONS, num_extra=num_extra, real=[6, 1, 2, 5, 0]
   )
   q_online, q_target = _random_q_values(6, 5, _NUM_ACTIONS + num_extra)
   loss, priorities, metrics, gradient = _loss_and_gradient(
-    batch, q_online, q_target, duplicate_flights=duplicate_flights
+    batch,
+    q_online,
+    q_target,
+    duplicate_flights=duplicate_flights,
+    double_q=double_q,
   )
   targets = returns.q_lambda_targets(
-    q_online,
+    q_online if double_q else q_target,
     q_target,
     batch.reward,
     0.99 * batch.discount,

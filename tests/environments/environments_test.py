@@ -90,3 +90,17 @@ def test_environments_print_nothing(name):
     [sys.executable, '-c', program], capture_output=True, text=True, check=True
   )
   assert result.stdout + result.stderr == ''
+
+
+def test_an_environment_of_ones_own(monkeypatch):
+  monkeypatch.setattr(environments, '_registered', {})
+
+  def constructor(seed):
+    return minigrid.MiniGrid('MiniGrid-Empty-5x5-v0', seed=seed)
+
+  environments.register('mine', constructor)
+  environments.validate('mine')
+  assert environments.make('mine', seed=0).action_spec().num_values == 7
+  for name in ('mine', 'pong', 'MiniGrid-Empty-5x5-v0:fixed'):
+    with pytest.raises(ValueError, match=f"environment '{name}' .* already"):
+      environments.register(name, constructor)

@@ -1,0 +1,420 @@
+"""Does each part learn what it is for? Short runs on small worlds, over seeds.
+
+Four claims, each a few algorithms on one world:
+
+  memory     R2D2 recalls a sign, by Q(lambda) and by Retrace; the same
+             agent without an LSTM does not.
+  coverage   What NGU and RND learn without rewards visits more cells of an
+             episode than a random policy and than what a constant reward gives.
+  transfer   Behavior transfer of that NGU policy finds a sparse reward within a
+             budget that epsilon-greedy and ez-greedy do not suffice for.
+  deceptive  Where the reward punishes what the behavior does, behavior transfer
+             ends above the behavior and above fine-tuning it.
+
+Each run is one process of one thread (`bt_acme.local`), repeated exactly by its
+seed. What has been run lies in the folder, a file a run, and is not run again.
+"""
+
+import concurrent.futures
+import dataclasses
+import functools
+import json
+import multiprocessing
+import os
+import pathlib
+import time
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+
+from absl import flags as absl_flags
+
+FLAGS = absl_flags.FLAGS
+_ALL = ('memory', 'coverage', 'transfer', 'deceptive')
+absl_flags.DEFINE_list('claims', list(_ALL), f'Of {_ALL}.')
+absl_flags.DEFINE_integer('seeds', 5, 'Runs of each algorithm, two at least.')
+absl_flags.DEFINE_integer('jobs', os.cpu_count() or 1, 'Runs at a time.')
+absl_flags.DEFINE_string('folder', 'runs/learning', 'Where results go.')
+
+_FOUR_ROOMS = 'MiniGrid-FourRooms-v0'
+_ENVIRONMENTS = 16  # That one run steps at once.
+_EPISODES = 64  # Of the evaluation behind each score.
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+  """One algorithm's run on one world.
+
+  Attributes:
+    claim: that it is for.
+    algorithm: its name in the table.
+    kind: `r2d2`, `ngu` or `bt`; `random` acts at random and `behavior` as the
+      behavior does, without learning.
+    world: name of the environment.
+    actor_steps: of training.
+    settings: groups of the configuration that differ from the preset.
+    behavior: that BT transfers: `action_repeat`, or the coverage claim's NGU.
+    fine_tuned: whether it starts from the NGU policy's weights.
+  """
+
+  claim: str
+  algorithm: str
+  kind: str
+  world: str
+  actor_steps: int = 0
+  settings: Mapping[str, Mapping[str, Any]] = dataclasses.field(
+    default_factory=dict
+  )
+  behavior: str = ''
+  fine_tuned: bool = False
+
+  def name(self, seed: int) -> str:
+    """Of the file that keeps its result."""
+    words = self.algorithm.replace('(', '_').replace(')', '').replace(' ', '_')
+    return f'{self.claim}-{words}-{seed}'
+
+
+def _transfers(claim: str, world: str, steps: int, **more: str) -> List[Run]:
+  run = functools.partial(Run, claim, world=world, actor_steps=steps)
+  flights = {'min_flight_probability': 0.01}
+  runs = [
+    run('R2D2', kind='r2d2'),
+    run(
+      'R2D2 ez-greedy',
+      kind='bt',
+      behavior='action_repeat',
+      settings={'transfer': {**flights, 'extra_action': False}},
+    ),
+    run(
+      'BT flights only',
+      kind='bt',
+      behavior='ngu',
+      settings={'transfer': {**flights, 'extra_action': False}},
+    ),
+    run(
+      'BT extra action only',
+      kind='bt',
+      behavior='ngu',
+      settings={'transfer': {'flights': False}},
+    ),
+    run('BT', kind='bt', behavior='ngu', settings={'transfer': flights}),
+    run('fine-tuning', kind='r2d2', fine_tuned=True),
+  ]
+  wanted = more.get('only')
+  return [r for r in runs if not wanted or r.algorithm in wanted.split(',')]
+
+
+def _runs() -> List[Run]:
+  from experiments import worlds
+
+  memory = functools.partial(
+    Run, 'memory', kind='r2d2', world=worlds.RECALL, actor_steps=20_000
+  )
+  coverage = functools.partial(
+    Run, 'coverage', kind='ngu', world=f'{_FOUR_ROOMS}:no_goal'
+  )
+  return [
+    memory('Q(lambda)'),
+    memory('Retrace', settings={'learner': {'loss': 'retrace'}}),
+    memory('Q(lambda) no LSTM', settings={'network': {'lstm_size': 0}}),
+    coverage('random policy', kind='random'),
+    *(
+      coverage(
+        f'{name} {steps // 1000}k',
+        actor_steps=steps,
+        settings={'intrinsic': {'intrinsic_reward': name}},
+      )
+      for name, steps in (
+        ('constant', 30_000),
+        ('rnd', 100_000),
+        ('ngu', 30_000),
+        ('ngu', 100_000),
+      )
+    ),
+    Run('transfer', 'pi_p zero-shot', kind='behavior', world=_FOUR_ROOMS),
+    *_transfers('transfer', _FOUR_ROOMS, 70_000),
+    Run('deceptive', 'pi_p zero-shot', kind='behavior', world=worlds.COSTLY),
+    *_transfers('deceptive', worlds.COSTLY, 30_000, only='R2D2,BT,fine-tuning'),
+  ]
+
+
+_BEHAVIOR_RUN = 'ngu 100k'  # Of the coverage claim; its policy is transferred.
+
+
+def _behavior_folder(folder: str, seed: int) -> str:
+  return str(pathlib.Path(folder) / f'behavior-{seed}')
+
+
+def _configuration(run: Run) -> Any:
+  """The preset's, with the run's own settings."""
+  from bt_acme import config as config_lib
+  from bt_acme import presets
+
+  config_class = {
+    'r2d2': config_lib.R2D2Config,
+    'ngu': config_lib.NGUConfig,
+    'bt': config_lib.BTConfig,
+  }[run.kind]
+  preset = presets.get('minigrid')
+  groups = {}
+  for field in dataclasses.fields(config_class):
+    default: Any = field.default
+    own = dict(run.settings.get(field.name, {}))
+    known = {f.name for f in dataclasses.fields(default)}
+    values = {k: v for k, v in preset.items() if k in known}
+    groups[field.name] = dataclasses.replace(default, **{**values, **own})
+  return config_class(**groups)
+
+
+def execute(run: Run, seed: int, folder: str) -> Dict[str, float]:
+  """Trains and evaluates; scores of one run.
+
+  Args:
+    run: what to do.
+    seed: of everything.
+    folder: that holds the behaviors of runs that came before.
+
+  Returns:
+    Means over the evaluation's episodes: `return`, `solved`, `cells`; `seconds`
+    and, where it trained, the mean return over all of training.
+  """
+  import jax
+  import numpy as np
+
+  from bt_acme import agent as agent_lib
+  from bt_acme import behaviors, environments, local
+  from bt_acme.core import weight_transfer
+  from experiments import worlds
+
+  try:
+    worlds.register()
+  except ValueError:
+    pass  # By the run before in this process.
+  start = time.monotonic()
+  scores: Dict[str, float] = {}
+  saved = _behavior_folder(folder, seed)
+  epsilon: Optional[float] = None
+  if run.kind in ('random', 'behavior'):
+    behavior = behaviors.Exported(saved)
+    agent = dataclasses.replace(
+      behavior.agent, spec=behavior.agent.spec._replace(name=run.world)
+    )
+    variables, statistics = behavior.variables, behavior.statistics
+    epsilon = 1.0 if run.kind == 'random' else None
+  else:
+    environment = environments.make(run.world, seed=0)
+    transferred: Tuple[behaviors.Behavior, ...] = ()
+    if run.behavior:
+      transferred = (
+        behaviors.ActionRepeat()
+        if run.behavior == 'action_repeat'
+        else behaviors.Exported(saved),
+      )
+    agent = agent_lib.Agent(
+      _configuration(run),
+      agent_lib.spec_of(environment, run.world),
+      transferred,
+    )
+    initial_params = None
+    if run.fine_tuned:
+      initial_params = weight_transfer.transfer(
+        behaviors.Exported(saved).variables.agent,
+        agent.network.init(jax.random.key(seed)),
+        init='full',
+      )
+    result = local.run(
+      agent,
+      num_environments=_ENVIRONMENTS,
+      max_actor_steps=run.actor_steps,
+      seed=seed,
+      initial_params=initial_params,
+    )
+    variables, statistics = result.variables, result.statistics
+    returns = [row['episode_return'] for row in result.episodes]
+    scores['training_return'] = float(np.mean(returns))
+    if run.algorithm == _BEHAVIOR_RUN:
+      behaviors.export(
+        saved,
+        agent=agent,
+        variables=variables,
+        statistics=statistics,
+        actor_steps=result.actor_steps,
+      )
+  rows = evaluate(agent, variables, statistics, epsilon=epsilon, seed=seed)
+  for name, key in (
+    ('return', 'episode_return'),
+    ('cells', 'cells'),
+    ('extra_action', 'greedy_extra_share'),
+  ):
+    scores[name] = float(np.mean([row[key] for row in rows]))
+  scores['solved'] = float(np.mean([row['episode_return'] > 0 for row in rows]))
+  scores['seconds'] = time.monotonic() - start
+  return scores
+
+
+def evaluate(
+  agent: Any,
+  variables: Any,
+  statistics: Any,
+  *,
+  epsilon: Optional[float],
+  seed: int,
+) -> List[Dict[str, float]]:
+  """Plays episodes; their metrics, with `cells`, the number visited (or 0)."""
+  from bt_acme.evaluation import evaluator as evaluator_lib
+
+  evaluator = evaluator_lib.Evaluator(
+    agent,
+    episodes=_EPISODES,
+    seed=seed,
+    first_environment=1_000_000,
+    epsilon=epsilon,
+  )
+  worlds = evaluator.environment.environments
+  visited: List[set] = [set() for _ in worlds]
+
+  def on_step(step: Any, going: Any) -> None:
+    del step
+    for cells, world, goes_on in zip(visited, worlds, going, strict=True):
+      if goes_on and hasattr(world, 'agent_cell'):
+        cells.add(world.agent_cell())
+
+  rows = evaluator.run(variables, statistics, on_step=on_step)
+  evaluator.close()
+  for row, cells in zip(rows, visited, strict=True):
+    row['cells'] = len(cells)
+  return rows
+
+
+def _execute_to_file(run: Run, seed: int, folder: str) -> Dict[str, float]:
+  scores = execute(run, seed, folder)
+  path = pathlib.Path(folder) / f'{run.name(seed)}.json'
+  temporary = path.with_suffix('.tmp')
+  temporary.write_text(json.dumps(scores, indent=2) + '\n')
+  os.replace(temporary, path)
+  return scores
+
+
+def _complete(runs: List[Tuple[Run, int]], folder: str, jobs: int) -> None:
+  """Executes what has no result yet, several at a time."""
+  missing = [
+    (run, seed)
+    for run, seed in runs
+    if not (pathlib.Path(folder) / f'{run.name(seed)}.json').exists()
+  ]
+  start = time.monotonic()
+  with concurrent.futures.ProcessPoolExecutor(
+    jobs, mp_context=multiprocessing.get_context('spawn')
+  ) as pool:
+    futures = {
+      pool.submit(_execute_to_file, run, seed, folder): (run, seed)
+      for run, seed in missing
+    }
+    done = concurrent.futures.as_completed(futures)
+    for count, future in enumerate(done, start=1):
+      run, seed = futures[future]
+      scores = future.result()
+      print(
+        f'{count} / {len(missing)}, {time.monotonic() - start:.0f} s: '
+        f'{run.claim}, {run.algorithm}, seed {seed}: return '
+        f'{scores["return"]:.3f}, {scores["cells"]:.1f} cells, '
+        f'{scores["seconds"]:.0f} s',
+        flush=True,
+      )
+
+
+def report(
+  runs: List[Run], num_seeds: int, read: Callable[[Run, int], Mapping[str, Any]]
+) -> str:
+  """Markdown tables, one a claim.
+
+  Args:
+    runs: to report.
+    num_seeds: of each.
+    read: gives the scores of a run and seed.
+
+  Returns:
+    Interquartile means over the seeds, with 95 % bootstrap intervals.
+  """
+  import numpy as np
+
+  from bt_acme.evaluation import statistics
+
+  lines: List[str] = []
+  columns = {
+    'memory': ('return',),
+    'coverage': ('cells',),
+    'transfer': ('return', 'solved', 'training_return', 'extra_action'),
+    'deceptive': ('return', 'solved', 'training_return', 'extra_action'),
+  }
+  for claim, names in columns.items():
+    of_claim = [run for run in runs if run.claim == claim]
+    if not of_claim:
+      continue
+    header = ('algorithm', 'actor steps', *names, 'seconds a run')
+    lines += ['', f'**{claim}**, {of_claim[-1].world}', '']
+    lines.append('| ' + ' | '.join(x.replace('_', ' ') for x in header) + ' |')
+    lines.append('|' + '---|' * len(header))
+    for run in of_claim:
+      results = [read(run, seed) for seed in range(num_seeds)]
+      cells = [run.algorithm, f'{run.actor_steps:,}']
+      for name in names:
+        if name not in results[0]:
+          cells.append('')
+          continue
+        values = np.array([[result[name]] for result in results])
+        mean = statistics.bootstrap(statistics.interquartile_mean, values)
+        digits = 1 if name == 'cells' else 2
+        cells.append(
+          f'{mean.value:.{digits}f} [{mean.low:.{digits}f}, '
+          f'{mean.high:.{digits}f}]'
+        )
+      seconds = np.mean([result['seconds'] for result in results])
+      lines.append('| ' + ' | '.join([*cells, f'{seconds:.0f}']) + ' |')
+  return '\n'.join(lines)
+
+
+def main(argv: List[str]) -> int:
+  del argv
+  unknown = sorted(set(FLAGS.claims) - set(_ALL))
+  if unknown:
+    raise ValueError(f'claims={unknown} are unknown: choose from {_ALL}.')
+  if FLAGS.seeds < 2:
+    raise ValueError(
+      f'seeds={FLAGS.seeds} must be at least 2: nothing else '
+      'says how far a result is from luck.'
+    )
+  if FLAGS.jobs < 1:
+    raise ValueError(f'jobs={FLAGS.jobs} must be positive.')
+  folder = str(pathlib.Path(FLAGS.folder).absolute())
+  pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+  # One thread a run, in the processes that are started.
+  os.environ.update(
+    JAX_PLATFORMS='cpu',
+    OMP_NUM_THREADS='1',
+    XLA_FLAGS='--xla_cpu_multi_thread_eigen=false '
+    'intra_op_parallelism_threads=1',
+  )
+  runs = _runs()
+  reported = [run for run in runs if run.claim in FLAGS.claims]
+  first = [run for run in runs if run.algorithm == _BEHAVIOR_RUN]
+  if set(FLAGS.claims) == {'memory'}:
+    first = []
+  seeds = range(FLAGS.seeds)
+  for phase in (first, [run for run in reported if run not in first]):
+    pairs = [(run, seed) for seed in seeds for run in phase]
+    _complete(pairs, folder, FLAGS.jobs)
+
+  def read(run: Run, seed: int) -> Mapping[str, Any]:
+    path = pathlib.Path(folder) / f'{run.name(seed)}.json'
+    scores: Mapping[str, Any] = json.loads(path.read_text())
+    return scores
+
+  text = report(reported, FLAGS.seeds, read)
+  (pathlib.Path(folder) / 'report.md').write_text(text + '\n')
+  print(text)
+  return 0
+
+
+if __name__ == '__main__':
+  from bt_acme import flags
+
+  flags.run_main(main)
