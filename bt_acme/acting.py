@@ -270,7 +270,7 @@ class VectorActor:
             source=extras['source'][i],
             probability=extras['probability'][i],
             reward=self._reward[i],
-            discount=step.discount[i],
+            discount=self._discount(step, i),
           )
         )
       if step.is_last[i]:
@@ -281,6 +281,11 @@ class VectorActor:
         finished.append(self._episodes[i].metrics())
         self._episodes[i] = _Episode()
     return finished
+
+  def _discount(self, step: vector.VectorStep, i: int) -> float:
+    if step.is_last[i] and not self._agent.config.acting.bootstrap_truncations:
+      return 0.0
+    return float(step.discount[i])
 
   def _count(self, i: int, task_reward: float, extras: Dict[str, Any]) -> None:
     episode = self._episodes[i]

@@ -216,12 +216,15 @@ class ActingConfig:
     epsilon_alpha: alpha of the same.
     evaluation_epsilon: the evaluators'. The paper does not say; NGU's 0.01.
     variable_update_period: actor steps between two fetches of parameters.
+    bootstrap_truncations: whether values go on behind an episode that the time
+      limit cut. The paper does not say; the limit is no part of the task.
   """
 
   epsilon_base: float = 0.4
   epsilon_alpha: float = 7.0
   evaluation_epsilon: float = 0.01
   variable_update_period: int = 400
+  bootstrap_truncations: bool = True
 
   def __post_init__(self) -> None:
     for name in ('epsilon_base', 'evaluation_epsilon'):
@@ -250,6 +253,8 @@ class IntrinsicConfig:
     rnd_size: outputs of both RND networks. The paper does not say.
     memory_capacity: slots of the episodic memory, M.
     num_neighbors: k.
+    min_neighbors: with fewer in the memory the novelty is 0. The papers do not
+      say what fewer than k are worth; 1 uses as many as there are.
     kernel_epsilon: of the inverse kernel. NGU's table 1e-4; its text 1e-3.
     cluster_distance: xi, subtracted from normalized squared distances.
     pseudo_count: c, added to the similarity.
@@ -272,6 +277,7 @@ class IntrinsicConfig:
   rnd_size: int = 128
   memory_capacity: int = 30_000
   num_neighbors: int = 10
+  min_neighbors: int = 1
   kernel_epsilon: float = 1e-4
   cluster_distance: float = 8e-3
   pseudo_count: float = 1e-3
@@ -296,6 +302,7 @@ class IntrinsicConfig:
       'rnd_size',
       'memory_capacity',
       'num_neighbors',
+      'min_neighbors',
       'kernel_epsilon',
       'intrinsic_learning_rate',
       'intrinsic_steps',
@@ -305,6 +312,16 @@ class IntrinsicConfig:
         getattr(self, name) > 0,
         f'{name}={getattr(self, name)} must be positive.',
       )
+    for name in ('pseudo_count', 'cluster_distance', 'inverse_dynamics_l2'):
+      _check(
+        getattr(self, name) >= 0,
+        f'{name}={getattr(self, name)} must not be negative.',
+      )
+    _check(
+      self.min_neighbors <= self.num_neighbors,
+      f'min_neighbors={self.min_neighbors} exceeds '
+      f'num_neighbors={self.num_neighbors}: all novelty would be 0.',
+    )
     _check(
       self.reward_scale_limit >= 1,
       f'reward_scale_limit={self.reward_scale_limit} must be at least 1.',

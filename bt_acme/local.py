@@ -92,7 +92,11 @@ def run(
 
   environment = vector.VectorEnvironment(
     [
-      environments.make(agent.spec.name, seed=environments.seed_of(seed, i))
+      environments.make(
+        agent.spec.name,
+        num_stacked=agent.spec.num_stacked,
+        seed=environments.seed_of(seed, i),
+      )
       for i in range(num_environments)
     ]
   )

@@ -344,7 +344,11 @@ def _make_environments(
 ) -> vector.VectorEnvironment:
   return vector.VectorEnvironment(
     [
-      environments.make(run.env, seed=environments.seed_of(run.seed, first + i))
+      environments.make(
+        run.env,
+        num_stacked=run.num_stacked,
+        seed=environments.seed_of(run.seed, first + i),
+      )
       for i in range(num)
     ]
   )

@@ -27,6 +27,9 @@ class RunConfig:
   Attributes:
     env: the environment: an Atari game (`montezuma_revenge`), a game with a
       modified reward (`hero:miners_easy`) or a MiniGrid id.
+    num_stacked: frames in an observation; 0 for what is usual: 4 on Atari, 1
+      elsewhere. Campos et al. say frame stacking, not how many, and NGU, whose
+      settings theirs derive from, has 1.
     num_actors: actor processes.
     envs_per_actor: environments that each actor steps at once.
     max_actor_steps: the budget, in actor steps over all environments (4 frames
@@ -42,6 +45,7 @@ class RunConfig:
   """
 
   env: str = 'montezuma_revenge'
+  num_stacked: int = 0
   num_actors: int = 2
   envs_per_actor: int = 8
   max_actor_steps: int = 1_000_000
@@ -66,7 +70,7 @@ class RunConfig:
         raise ValueError(
           f'{name}={getattr(self, name)} must be positive: nothing would run.'
         )
-    for name in ('num_evaluators', 'seed'):
+    for name in ('num_evaluators', 'seed', 'num_stacked'):
       if getattr(self, name) < 0:
         raise ValueError(f'{name}={getattr(self, name)} must not be negative.')
     if not 0 <= self.replay_port < 65536:

@@ -183,7 +183,9 @@ def environment_spec(run: run_config.RunConfig) -> agent_lib.EnvironmentSpec:
   Raises:
     ValueError: if there is no such environment.
   """
-  environment = environments.make(run.env, seed=run.seed)
+  environment = environments.make(
+    run.env, num_stacked=run.num_stacked, seed=run.seed
+  )
   try:
     return agent_lib.spec_of(environment, run.env)
   finally:

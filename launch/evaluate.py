@@ -105,7 +105,9 @@ def load(config: EvaluationConfig) -> Tuple[agent_lib.Agent, Any, Any]:
     variables = agent_lib.Variables(state.params, state.intrinsic_params)
     statistics = None
   if config.env:
-    environment = environments.make(config.env, seed=0)
+    environment = environments.make(
+      config.env, num_stacked=agent.spec.num_stacked, seed=0
+    )
     spec = agent_lib.spec_of(environment, config.env)
     environment.close()
     if spec._replace(name='') != agent.spec._replace(name=''):

@@ -4,9 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from bt_acme import acting, behaviors
+from bt_acme import acting, behaviors, environments
 from bt_acme import agent as agent_lib
-from bt_acme.core import types
+from bt_acme import config as config_lib
+from bt_acme.core import networks, types
 from bt_acme.core.intrinsic import ngu
 from bt_acme.environments import vector
 from bt_acme.replay import adder, blocks, local
@@ -278,6 +279,38 @@ def test_each_step_reaches_the_batch_as_it_was(agents, kind, through):
   assert kinds_seen == ({0, 1, 2} if kind == 'bt' else {0})
 
 
+@pytest.mark.parametrize('num_stacked', [4, 1])
+def test_stacked_frames_of_a_game_survive_the_replay(num_stacked):
+  environment = environments.make(
+    'montezuma_revenge', seed=0, num_stacked=num_stacked, max_frames=100
+  )
+  spec = agent_lib.spec_of(environment, 'montezuma_revenge')
+  assert (spec.num_stacked, spec.frame_channels) == (num_stacked, 1)
+  agent = agent_lib.Agent(fakes.make_config(), spec)
+  assert agent.replay_shapes.frame == (84, 84, 1)
+  variables = fakes.variables_of(agent)
+  sinks, sample = through_local_replay(agent)
+  recorder = Recorder()
+  actor = acting.VectorActor(
+    agent, epsilons=[0.5], seed=0, sinks=[Both(recorder, sinks[0])]
+  )
+  actor.update_variables(variables)
+  worlds = vector.VectorEnvironment([environment])
+  step = worlds.reset()
+  for _ in range(60):
+    step = worlds.step(actor.select_actions(step))
+    actor.observe(step)
+  assert len(recorder.ends) == 2
+  batch, _ = sample()
+  assert batch.frames.shape[-1] == 1
+  stacks = np.asarray(networks.stack_frames(batch.frames, num_stacked))
+  seen = {t.observation.tobytes() for t in recorder.transitions}
+  found = {
+    stacks[t, i].tobytes() for t, i in np.argwhere(np.asarray(batch.valid) > 0)
+  }
+  assert found <= seen and len(found) > 10
+
+
 class Both:
   """Two sinks as one."""
 
@@ -343,6 +376,29 @@ def test_the_task_reward_reaches_nothing_in_pre_training(agents):
     returns.append([row['episode_return'] for row in rows])
   jax.tree.map(np.testing.assert_array_equal, *runs)
   np.testing.assert_allclose(returns[1], -100 * np.array(returns[0]), rtol=1e-5)
+
+
+@pytest.mark.parametrize('bootstrap', [True, False])
+def test_episodes_that_the_time_limit_cut(bootstrap):
+  config = fakes.make_config(
+    acting=config_lib.ActingConfig(bootstrap_truncations=bootstrap)
+  )
+  agent = agent_lib.Agent(config, fakes.SPEC)
+  recorders = [Recorder() for _ in range(N)]
+  variables = [fakes.variables_of(agent)] * 2
+  play(agent, range(N), variables, sinks=recorders)
+  ended = {True: [], False: []}
+  for recorder in recorders:
+    for transition in recorder.transitions:
+      _, episode, step = fakes.marks(transition.observation[..., -1:])
+      rng = np.random.default_rng([recorders.index(recorder), episode])
+      if step + 1 == rng.integers(1, 14):
+        ended[episode % 2 == 1].append(float(transition.discount))
+      else:
+        assert transition.discount == 1
+  truncated, terminal = ended[True], ended[False]
+  assert len(truncated) > 3 and set(truncated) == {float(bootstrap)}
+  assert len(terminal) > 3 and set(terminal) == {0.0}
 
 
 def test_an_evaluator_flies_no_flights(agents):

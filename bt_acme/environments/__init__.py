@@ -51,18 +51,35 @@ def register(name: str, constructor: Callable[..., dm_env.Environment]) -> None:
     raise ValueError(f'environment {name!r} exists already.')
 
 
-def make(name: str, *, seed: int, **options: Any) -> dm_env.Environment:
+def make(
+  name: str, *, seed: int, num_stacked: int = 0, **options: Any
+) -> dm_env.Environment:
   """Makes an environment.
 
   Args:
     name: as the module says.
     seed: the same seed and actions give the same episodes.
+    num_stacked: frames in an observation; 0 for what is usual: 4 on Atari, 1
+      elsewhere.
     **options: further arguments of `atari.Atari` or `minigrid.MiniGrid`.
 
   Raises:
-    ValueError: if no environment has that name.
+    ValueError: if no environment has that name, or only Atari could stack.
   """
+  if num_stacked and not is_atari(name):
+    if num_stacked != 1:
+      raise ValueError(
+        f'num_stacked={num_stacked} is for Atari: {name!r} shows single '
+        'frames. Choose 0 or 1.'
+      )
+  elif num_stacked:
+    options['stack'] = num_stacked
   return _constructor(name)(seed=seed, **options)
+
+
+def is_atari(name: str) -> bool:
+  """Whether this is the name of an Atari game or of a task on one."""
+  return name not in _registered and not name.startswith(_MINIGRID)
 
 
 def validate(name: str) -> None:

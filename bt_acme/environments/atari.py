@@ -141,6 +141,11 @@ class Atari(dm_env.Environment):
     """Frames since the episode's first observation."""
     return self._frames
 
+  @property
+  def num_stacked(self) -> int:
+    """Frames that an observation stacks: the replay keeps each but once."""
+    return self._stack_size
+
   def reset(self) -> dm_env.TimeStep:
     self._ale.reset_game()
     if self._max_noops:

@@ -43,6 +43,7 @@ class Evaluator:
       [
         environments.make(
           agent.spec.name,
+          num_stacked=agent.spec.num_stacked,
           seed=environments.seed_of(seed, first_environment + i),
         )
         for i in range(episodes)

@@ -39,6 +39,22 @@ def test_environments_start_step_and_keep_to_their_specs(
     environment.discount_spec().validate(timestep.discount)
 
 
+@pytest.mark.parametrize(
+  'name, num_stacked, channels',
+  [('pong', 0, 4), ('pong', 1, 1), ('hero:miners_easy', 2, 2)]
+  + [('MiniGrid-Empty-5x5-v0', n, 3) for n in (0, 1)],
+)
+def test_stacks(name, num_stacked, channels):
+  environment = environments.make(name, seed=0, num_stacked=num_stacked)
+  assert environment.observation_spec().shape[-1] == channels
+  assert environment.reset().observation.shape[-1] == channels
+
+
+def test_single_frames_are_not_stacked():
+  with pytest.raises(ValueError, match='num_stacked=4 is for Atari'):
+    environments.make('MiniGrid-Empty-5x5-v0', seed=0, num_stacked=4)
+
+
 def test_options_reach_the_environment():
   environment = environments.make('pong', seed=0, stack=1)
   assert environment.observation_spec().shape == (84, 84, 1)

@@ -45,7 +45,7 @@ def mean_distance(groups, decay):
 
 def episodic_novelty(squared_distances, scale, config):
   """r_episodic from the k' distances to the neighbors and d_m^2."""
-  if not len(squared_distances):
+  if len(squared_distances) < config.min_neighbors:
     return 0.0
   total = 0.0
   for distance in squared_distances:

@@ -186,6 +186,7 @@ def episodic_novelty(
   cluster_distance: float,
   pseudo_count: float,
   max_similarity: float,
+  min_neighbors: int = 1,
   decay: float = 0.0,
 ) -> Tuple[statistics.Array, statistics.RunningMean]:
   """r = 1 / s, of the similarity s to the nearest neighbors.
@@ -197,7 +198,7 @@ def episodic_novelty(
   with d_m^2 the running mean of the squared distances to nearest neighbors,
   these included. Source: Badia et al. 2020 (NGU), Eq. 2, 3 and Alg. 1. Differs
   from the paper, which is silent there: fewer than k neighbors count as they
-  are, and r = 0 without any.
+  are, and r = 0 below `min_neighbors`.
 
   Args:
     squared_distances: float [..., k]; anything behind the neighbors there are.
@@ -207,6 +208,7 @@ def episodic_novelty(
     cluster_distance: xi.
     pseudo_count: c.
     max_similarity: s_m.
+    min_neighbors: with fewer, r = 0; at least 1.
     decay: of d_m^2; 0 for the mean of all distances so far.
 
   Returns:
@@ -228,7 +230,7 @@ def episodic_novelty(
   kernel = kernel_epsilon / (distances + kernel_epsilon)
   similarity = xp.sqrt(xp.sum(xp.where(real, kernel, 0.0), axis=-1))
   similarity = similarity + pseudo_count
-  known = (count > 0) & (similarity <= max_similarity)
+  known = (num_neighbors >= min_neighbors) & (similarity <= max_similarity)
   return xp.where(
     known, 1 / xp.where(known, similarity, 1.0), 0.0
   ), mean_distance

@@ -107,6 +107,7 @@ def intrinsic_reward(
       cluster_distance=config.cluster_distance,
       pseudo_count=config.pseudo_count,
       max_similarity=config.max_similarity,
+      min_neighbors=config.min_neighbors,
       decay=config.distance_decay,
     )
     alpha = lifelong_modulator(

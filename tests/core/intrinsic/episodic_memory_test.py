@@ -132,10 +132,11 @@ def novelty(distances, count, mean=(0.0, 0.0), in_jax=False, **settings):
 @pytest.mark.parametrize('decay', [0.0, 0.05])
 @pytest.mark.parametrize('count', [0, 1, 3, 10])
 @pytest.mark.parametrize('scale', [0.0, 1e-12, 1.0, 1e6, 1e12])
-def test_novelty_matches_reference(in_jax, decay, count, scale):
+@pytest.mark.parametrize('least', [1, 3])
+def test_novelty_matches_reference(in_jax, decay, count, scale, least):
   rng = np.random.default_rng(count)
   distances = np.sort(scale * rng.exponential(size=10))
-  config = config_lib.IntrinsicConfig()
+  config = config_lib.IntrinsicConfig(min_neighbors=least)
   expected_mean = reference.mean_distance(
     [[scale * 0.5] * 20, distances[:count]], decay
   )
@@ -146,7 +147,12 @@ def test_novelty_matches_reference(in_jax, decay, count, scale):
   )
   padded = np.where(np.arange(10) < count, distances, np.inf)
   actual, mean, seen = novelty(
-    padded, count, (20.0, scale * 0.5), in_jax, decay=decay
+    padded,
+    count,
+    (20.0, scale * 0.5),
+    in_jax,
+    decay=decay,
+    min_neighbors=least,
   )
   np.testing.assert_allclose(mean, expected_mean, rtol=1e-5)
   np.testing.assert_allclose(actual, expected, rtol=1e-4)
