@@ -105,16 +105,26 @@ def _transfers(claim: str, world: str, steps: int, **more: str) -> List[Run]:
 def _runs() -> List[Run]:
   from experiments import worlds
 
-  memory = functools.partial(
-    Run, 'memory', kind='r2d2', world=worlds.RECALL, actor_steps=20_000
-  )
+  # Episodes have eight steps.
+  sequences = {'trace_length': 8, 'sequence_period': 8}
+
+  def memory(algorithm: str, **groups: Mapping[str, Any]) -> Run:
+    return Run(
+      'memory',
+      algorithm,
+      kind='r2d2',
+      world=worlds.RECALL,
+      actor_steps=12_000,
+      settings={'replay': sequences, **groups},
+    )
+
   coverage = functools.partial(
     Run, 'coverage', kind='ngu', world=f'{_FOUR_ROOMS}:no_goal'
   )
   return [
     memory('Q(lambda)'),
-    memory('Retrace', settings={'learner': {'loss': 'retrace'}}),
-    memory('Q(lambda) no LSTM', settings={'network': {'lstm_size': 0}}),
+    memory('Retrace', learner={'loss': 'retrace'}),
+    memory('Q(lambda) no LSTM', network={'lstm_size': 0}),
     coverage('random policy', kind='random'),
     *(
       coverage(
@@ -124,6 +134,7 @@ def _runs() -> List[Run]:
       )
       for name, steps in (
         ('constant', 30_000),
+        ('rnd', 30_000),
         ('rnd', 100_000),
         ('ngu', 30_000),
         ('ngu', 100_000),

@@ -1,6 +1,6 @@
 """Small worlds that ask one thing of an agent, for `experiments.learning`."""
 
-from typing import Set, Tuple
+from typing import Sequence, Set, Tuple
 
 import dm_env
 import numpy as np
@@ -9,46 +9,51 @@ from dm_env import specs
 from bt_acme import environments
 from bt_acme.environments import minigrid
 
-RECALL = 'Recall-10'
+RECALL = 'Recall'
 COSTLY = 'CostlyFourRooms'
 
 _SIZE = 7  # Observations are as large as MiniGrid's.
 
 
 class Recall(dm_env.Environment):
-  """Shows one of two signs, then nothing, and then asks which it was.
+  """Shows a sign, keeps the agent's hands busy, and then asks for the sign.
 
-  The reward of the last step is 1 for the action that names the sign and -1 for
-  any other; actions before that have no effect. Without a memory no policy has
-  a positive mean return. After bsuite's memory length (Osband et al. 2020,
-  "Behaviour Suite for Reinforcement Learning").
+  There are two signs, and an action for each. After the sign come steps whose
+  action must copy what they show, at random one or the other; a wrong copy
+  costs 0.5. The last action is to name the first sign: 1 if it does, else -1.
+  Without a memory no policy has a positive mean return: the action before,
+  which agents see too, is a copy and can carry nothing. After bsuite's memory
+  length (Osband et al. 2020, "Behaviour Suite for Reinforcement Learning").
   """
 
-  def __init__(self, length: int = 10, *, seed: int):
+  def __init__(self, length: int = 6, *, seed: int):
     """Makes the world.
 
     Args:
-      length: steps between the sign and the answer.
+      length: steps to copy, between the sign and the question.
       seed: of the signs.
     """
     self._length = length
     self._rng = np.random.default_rng(seed)
-    self._sign = 0
+    self._wanted: Sequence[int] = ()
     self._step = 0
 
   def reset(self) -> dm_env.TimeStep:
-    self._sign = int(self._rng.integers(2))
+    signs = self._rng.integers(2, size=1 + self._length).tolist()
+    # At the sign itself no action is wrong.
+    self._wanted = (*signs, signs[0])
     self._step = 0
     return dm_env.restart(self._observation())
 
   def step(self, action: int) -> dm_env.TimeStep:
-    if self._step > self._length:
+    if self._step > self._length + 1:
       return self.reset()
+    step, right = self._step, action == self._wanted[self._step]
     self._step += 1
-    if self._step <= self._length:
-      return dm_env.transition(np.float32(0), self._observation())
-    reward = np.float32(1 if action == self._sign else -1)
-    return dm_env.termination(reward, self._observation())
+    if step > self._length:
+      return dm_env.termination(np.float32(1 if right else -1), self._blank())
+    reward = np.float32(0 if right or step == 0 else -0.5)
+    return dm_env.transition(reward, self._observation())
 
   def observation_spec(self) -> specs.BoundedArray:
     return specs.BoundedArray((_SIZE, _SIZE, 3), np.uint8, 0, 255)
@@ -56,12 +61,16 @@ class Recall(dm_env.Environment):
   def action_spec(self) -> specs.DiscreteArray:
     return specs.DiscreteArray(2)
 
+  def _blank(self) -> np.ndarray:
+    return np.zeros([_SIZE, _SIZE, 3], np.uint8)
+
   def _observation(self) -> np.ndarray:
-    observation = np.zeros([_SIZE, _SIZE, 3], np.uint8)
+    observation = self._blank()
+    if self._step > self._length:
+      return observation  # The question.
+    observation[:, :, self._wanted[self._step]] = 10
     if self._step == 0:
-      observation[:, :, self._sign] = 10
-    elif self._step == self._length:
-      observation[:, :, 2] = 10  # The question.
+      observation[:, :, 2] = 10
     return observation
 
 

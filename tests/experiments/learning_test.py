@@ -38,5 +38,5 @@ def test_results_of_runs_are_kept_and_reported(tmp_path, capsys):
 
   assert -1 <= read(run, 0)['return'] <= 1
   lines = learning.report([run], 2, read).splitlines()
-  assert lines[1] == '**memory**, Recall-10'
+  assert lines[1] == '**memory**, Recall'
   assert lines[-1].startswith('| Q(lambda) | 200 | ')

@@ -7,30 +7,35 @@ import pytest
 from experiments import worlds
 
 
-def _episode(world, answer, length=10):
-  timestep = world.reset()
-  sign = int(np.argmax(timestep.observation.max(axis=(0, 1))))
-  seen = [timestep]
-  while not timestep.last():
-    timestep = world.step(sign if answer == 'right' else 1 - sign)
-    seen.append(timestep)
-  assert len(seen) == length + 2
-  return sign, seen
+def _shown(timestep):
+  return int(np.argmax(timestep.observation[0, 0, :2]))
 
 
-@pytest.mark.parametrize('answer, reward', [('right', 1), ('wrong', -1)])
-def test_recall_asks_for_the_sign(answer, reward):
+@pytest.mark.parametrize('answer, last', [(0, 1), (1, -1)])
+@pytest.mark.parametrize('error, cost', [(0, 0), (1, -0.5)])
+def test_recall(answer, last, error, cost):
   world = worlds.Recall(seed=0)
-  signs = []
+  signs, copies = [], []
   for _ in range(20):
-    sign, seen = _episode(world, answer)
-    signs.append(sign)
-    assert [float(t.reward) for t in seen[1:]] == [0.0] * 10 + [reward]
-    # Between sign and question nothing is shown, at the question no sign.
-    assert not any(t.observation.any() for t in seen[1:-2])
-    assert not seen[-2].observation[..., :2].any()
-    world.observation_spec().validate(seen[0].observation)
+    timestep = world.reset()
+    world.observation_spec().validate(timestep.observation)
+    assert timestep.observation[..., 2].all()
+    signs.append(_shown(timestep))
+    timestep = world.step(error)
+    rewards = [timestep.reward]
+    for _ in range(6):
+      assert not timestep.observation[..., 2].any()
+      copies.append(_shown(timestep))
+      timestep = world.step(copies[-1] ^ error)
+      rewards.append(timestep.reward)
+    # The question shows nothing.
+    assert not timestep.observation.any() and not timestep.last()
+    timestep = world.step(signs[-1] ^ answer)
+    assert timestep.last() and timestep.discount == 0
+    assert rewards == [0, *[cost] * 6]
+    assert timestep.reward == last
   assert set(signs) == {0, 1}
+  assert 0.3 < np.mean(copies) < 0.7
   assert world.step(0).step_type == dm_env.StepType.FIRST
 
 
