@@ -22,6 +22,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import threading
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
@@ -304,6 +305,17 @@ def _execute_to_file(run: Run, seed: int, folder: str) -> Dict[str, float]:
   return scores
 
 
+def _end_with_parent() -> None:
+  """Lets no run go on behind a main process that was killed."""
+  parent: Any = multiprocessing.parent_process()
+
+  def wait() -> None:
+    parent.join()
+    os._exit(1)
+
+  threading.Thread(target=wait, daemon=True).start()
+
+
 def _complete(runs: List[Tuple[Run, int]], folder: str, jobs: int) -> None:
   """Executes what has no result yet, several at a time."""
   missing = [
@@ -313,7 +325,9 @@ def _complete(runs: List[Tuple[Run, int]], folder: str, jobs: int) -> None:
   ]
   start = time.monotonic()
   with concurrent.futures.ProcessPoolExecutor(
-    jobs, mp_context=multiprocessing.get_context('spawn')
+    jobs,
+    mp_context=multiprocessing.get_context('spawn'),
+    initializer=_end_with_parent,
   ) as pool:
     futures = {
       pool.submit(_execute_to_file, run, seed, folder): (run, seed)
