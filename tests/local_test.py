@@ -17,7 +17,7 @@ def make_run(monkeypatch):
   monkeypatch.setattr(
     environments,
     'make',
-    lambda name, seed: fakes.MarkedEnvironment(seed % 200),
+    lambda name, *, seed, num_stacked: fakes.MarkedEnvironment(seed % 200),
   )
 
   def run(kind, seed=0, **settings):
