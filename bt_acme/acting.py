@@ -1,22 +1,21 @@
 """An agent acting in N environments at once, with one jitted call a step.
 
-Everything that varies between environments (epsilon, recurrent state, flights,
-behaviors' state, episodic memory) is kept per environment and seeded by its
-index alone, so that N = 1 and N = 16 play the same episodes.
+The call is `inference`'s; here is what surrounds it on the host: the intrinsic
+reward, the behaviors' host sides, transitions and episodes. Whatever varies
+between environments is kept per environment and seeded by its index alone, so
+that N = 1 and N = 16 play the same episodes.
 """
 
 from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
 from bt_acme import agent as agent_lib
 from bt_acme import config as config_lib
+from bt_acme import inference
 from bt_acme.core import types
-from bt_acme.core.behavior_transfer import actor_core as bt_lib
-from bt_acme.core.intrinsic import actor_core as ngu_lib
 from bt_acme.core.intrinsic import ngu
 from bt_acme.environments import vector
 
@@ -92,7 +91,10 @@ class VectorActor:
   """Acts in N environments.
 
   A turn is `select_actions` on what the environments show, a step of the
-  environments, and `observe` on what that leads to.
+  environments, and `observe` on what that leads to. Where time counts,
+  `request_actions` and `receive_actions` take the place of the first, so that
+  other work is done while another process chooses, and `digest` comes while
+  the environments step.
   """
 
   def __init__(
@@ -105,6 +107,7 @@ class VectorActor:
     evaluation: bool = False,
     sinks: Optional[Sequence[TransitionSink]] = None,
     statistics: Optional[ngu.IntrinsicStatistics] = None,
+    policy: Optional[inference.Policy] = None,
   ):
     """Builds the actor.
 
@@ -118,68 +121,45 @@ class VectorActor:
       sinks: N, where transitions go; None to record nothing.
       statistics: of the intrinsic reward, to go on from; one for each
         environment or one for all.
+      policy: that chooses, with epsilons, seed and flights of its own; None to
+        choose here.
     """
     self._agent = agent
-    epsilons = np.asarray(epsilons, np.float32)
-    self._num = len(epsilons)
+    self._num = np.size(epsilons)
     self._sinks = sinks
-    core = agent.actor_core(evaluation=evaluation)
     self._is_bt = isinstance(agent.config, config_lib.BTConfig)
-    self._is_ngu = isinstance(agent.config, config_lib.NGUConfig)
-
-    key = jax.random.key(seed)
-    indices = jnp.arange(first_environment, first_environment + self._num)
-    keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(indices)
-    self._state = jax.vmap(core.init)(keys, jnp.asarray(epsilons))
-    axes: Any = None
-    if self._is_ngu:
-      axes = ngu_lib.NGUParams(agent=None, embedding=0, rnd=None)
-
-    def step(params: Any, inputs: Any, state: Any) -> Any:
-      action, state = jax.vmap(core.select_action, in_axes=(axes, 0, 0))(
-        params, inputs, state
-      )
-      return action, state, jax.vmap(core.get_extras)(state)
-
-    self._step = jax.jit(step, donate_argnums=2)
-    self._refresh = jax.jit(ngu_lib.where_first, donate_argnums=2)
+    self._policy: inference.Policy = policy or inference.VectorPolicy(
+      agent,
+      epsilons=epsilons,
+      seed=seed,
+      first_environment=first_environment,
+      evaluation=evaluation,
+    )
     self._hosts = [
       behavior.make_host(
         self._num, agent.spec.num_actions, seed * 10_000_019 + first_environment
       )
       for behavior in agent.behaviors
     ]
-    self._behavior_params = tuple(
-      jax.device_put(behavior.params()) for behavior in agent.behaviors
-    )
     self._intrinsic: Optional[ngu.IntrinsicReward] = None
     if isinstance(agent.config, config_lib.NGUConfig):
       self._intrinsic = ngu.IntrinsicReward(agent.config.intrinsic, self._num)
     if statistics is not None:
       self.restore_statistics(statistics)
 
-    self._params: Any = None
-    self._ngu: Optional[ngu_lib.NGUParams] = None
-    self._embedding: Any = None
     self._action = np.zeros(self._num, np.int32)
     self._reward = np.zeros(self._num, np.float32)
     self._episodes = [_Episode() for _ in range(self._num)]
-    self._turn: Any = None
+    # Of the turn: what it started from, and what came of it.
+    self._step: Any = None
+    self._inputs: Any = None
+    self._extras: Any = None
+    self._features: Any = None  # Until they are digested.
 
   def update_variables(self, variables: agent_lib.Variables) -> None:
     """Acts with these parameters from now on; an embedding, from the next
     episode of each environment on."""
-    variables = jax.device_put(variables)
-    if self._is_ngu:
-      self._ngu = agent_lib.ngu_params(variables)
-      if self._embedding is None:
-        self._embedding = jax.tree.map(
-          lambda x: jnp.repeat(x[None], self._num, axis=0), self._ngu.embedding
-        )
-    elif self._is_bt:
-      self._params = bt_lib.BTParams(variables.agent, self._behavior_params)
-    else:
-      self._params = variables.agent
+    self._policy.update_variables(variables)
 
   def statistics(self) -> Optional[ngu.IntrinsicStatistics]:
     """Of the intrinsic reward, one for each environment; None without."""
@@ -200,44 +180,49 @@ class VectorActor:
     Returns:
       int32 [N], primitive actions.
     """
+    self.request_actions(step)
+    return self.receive_actions()
+
+  def request_actions(self, step: vector.VectorStep) -> None:
+    """Starts to choose, as `select_actions` does, without waiting."""
     is_first = step.is_first
     prev_action = np.where(is_first, types.NO_ACTION, self._action)
     prev_action = prev_action.astype(np.int32)
     prev_reward = np.where(is_first, 0, self._reward).astype(np.float32)
-    seen: Any = (step.observation, prev_action, prev_reward, is_first)
-    inputs: Any = types.AgentInput(*seen)
-    if self._is_bt:
-      feeds = tuple(
-        host.feed(step.observation, prev_action, is_first, step.is_last)
-        for host in self._hosts
-      )
-      inputs = bt_lib.BTInput(inputs, feeds)
-    params = self._params
-    if self._ngu is not None:
-      if is_first.any():
-        self._embedding = self._refresh(
-          is_first, self._ngu.embedding, self._embedding
-        )
-      params = self._ngu._replace(embedding=self._embedding)
-    if params is None:
-      raise RuntimeError('update_variables must come before select_actions.')
+    feeds = tuple(
+      host.feed(step.observation, prev_action, is_first, step.is_last)
+      for host in self._hosts
+    )
+    self._step = step
+    self._inputs = inference.PolicyInput(
+      step.observation, prev_action, prev_reward, is_first, feeds
+    )
+    self._policy.request(self._inputs)
 
-    action, self._state, extras = self._step(params, inputs, self._state)
-    self._action = np.array(action)
-    features = extras.pop('features', None)
-    extras = jax.tree.map(np.asarray, extras)
+  def receive_actions(self) -> np.ndarray:
+    """Waits for the actions that were requested."""
+    self._action, self._extras = self._policy.receive()
+    self._features = self._extras.pop('features', ())
+    return self._action
+
+  def digest(self) -> None:
+    """Does what only the next turn needs: rewards and remembers what was seen.
+
+    `observe` does it where it has not been done.
+    """
+    features, self._features = self._features, None
+    if features is None:
+      return
     if self._intrinsic is not None:
       self._reward = self._intrinsic.step(
         np.asarray(features.embedding),
         np.asarray(features.error),
-        is_first,
-        ~step.is_last,
+        self._step.is_first,
+        ~self._step.is_last,
       )
     if self._is_bt:
       for host, host_features in zip(self._hosts, features, strict=True):
         host.digest(host_features)
-    self._turn = (step, prev_action, prev_reward, extras)
-    return self._action
 
   def observe(self, step: vector.VectorStep) -> List[Dict[str, float]]:
     """Takes what the actions led to.
@@ -248,7 +233,8 @@ class VectorActor:
     Returns:
       Metrics of the episodes that ended here.
     """
-    before, prev_action, prev_reward, extras = self._turn
+    self.digest()
+    before, inputs, extras = self._step, self._inputs, self._extras
     if self._intrinsic is None:
       self._reward = step.reward.astype(np.float32)
     finished = []
@@ -260,8 +246,8 @@ class VectorActor:
         self._sinks[i].add(
           Transition(
             observation=before.observation[i],
-            prev_action=prev_action[i],
-            prev_reward=prev_reward[i],
+            prev_action=inputs.prev_action[i],
+            prev_reward=inputs.prev_reward[i],
             recurrent_state=jax.tree.map(
               lambda x, i=i: x[i], extras['recurrent_state']
             ),
