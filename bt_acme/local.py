@@ -14,7 +14,6 @@ from bt_acme import acting, environments
 from bt_acme import agent as agent_lib
 from bt_acme.core import actor_core as actor_core_lib
 from bt_acme.core.intrinsic import ngu
-from bt_acme.environments import vector
 from bt_acme.replay import adder, blocks
 from bt_acme.replay import local as local_replay
 
@@ -90,15 +89,11 @@ def run(
     params = (state.params, state.intrinsic_params)
     return agent_lib.Variables(*jax.tree.map(np.array, params))
 
-  environment = vector.VectorEnvironment(
-    [
-      environments.make(
-        agent.spec.name,
-        num_stacked=agent.spec.num_stacked,
-        seed=environments.seed_of(seed, i),
-      )
-      for i in range(num_environments)
-    ]
+  environment = environments.make_vector(
+    agent.spec.name,
+    num_environments,
+    seed=seed,
+    num_stacked=agent.spec.num_stacked,
   )
   episodes: List[Row] = []
   metrics_rows: List[Row] = []
@@ -106,9 +101,10 @@ def run(
   step = environment.reset()
   actor.update_variables(published())
   while actor_steps < max_actor_steps:
-    actions = actor.select_actions(step)
+    environment.send(actor.select_actions(step))
     actor_steps += int(num_environments - step.is_last.sum())
-    step = environment.step(actions)
+    actor.digest()
+    step = environment.recv()
     for row in actor.observe(step):
       episodes.append({'actor_steps': actor_steps, **row})
       on_episode(episodes[-1])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bt_acme import environments, local
+from bt_acme.environments import vector
 from tests.agents import fakes
 
 N, STEPS = 3, 240
@@ -16,8 +17,15 @@ N, STEPS = 3, 240
 def make_run(monkeypatch):
   monkeypatch.setattr(
     environments,
-    'make',
-    lambda name, *, seed, num_stacked: fakes.MarkedEnvironment(seed % 200),
+    'make_vector',
+    lambda name, num_environments, *, seed, num_stacked: (
+      vector.VectorEnvironment(
+        [
+          fakes.MarkedEnvironment(environments.seed_of(seed, i) % 200)
+          for i in range(num_environments)
+        ]
+      )
+    ),
   )
 
   def run(kind, seed=0, **settings):

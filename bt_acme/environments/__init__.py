@@ -15,6 +15,8 @@ from typing import Any, Callable, Dict
 import dm_env
 import numpy as np
 
+from bt_acme.environments import vector
+
 _MINIGRID = 'MiniGrid-'
 _registered: Dict[str, Callable[..., dm_env.Environment]] = {}
 _MINIGRID_VARIANT = re.compile(
@@ -75,6 +77,41 @@ def make(
   elif num_stacked:
     options['stack'] = num_stacked
   return _constructor(name)(seed=seed, **options)
+
+
+def make_vector(
+  name: str,
+  num_environments: int,
+  *,
+  seed: int,
+  first_environment: int = 0,
+  num_stacked: int = 0,
+) -> vector.Environments:
+  """Makes the environments of one process, to be stepped together.
+
+  Atari games run in ale-py's C++ vector environment, on a thread of their own;
+  those with a modified reward, which is attributed frame by frame, and MiniGrid
+  step one after the other.
+
+  Args:
+    name: as the module says.
+    num_environments: N.
+    seed: of the run.
+    first_environment: index of the first in the whole run; environment i plays
+      the same episodes whichever others share its process.
+    num_stacked: as for `make`.
+  """
+  seeds = [
+    seed_of(seed, first_environment + i) for i in range(num_environments)
+  ]
+  if is_atari(name):
+    from bt_acme.environments import atari, atari_vector
+
+    if name in atari.ATARI_57:
+      return atari_vector.AtariVector(name, seeds, stack=num_stacked or 4)
+  return vector.VectorEnvironment(
+    [make(name, seed=s, num_stacked=num_stacked) for s in seeds]
+  )
 
 
 def is_atari(name: str) -> bool:

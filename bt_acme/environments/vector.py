@@ -1,6 +1,6 @@
 """Many environments stepped together in one process."""
 
-from typing import Iterable, NamedTuple, Sequence
+from typing import Iterable, NamedTuple, Optional, Protocol, Sequence
 
 import dm_env
 import numpy as np
@@ -27,6 +27,28 @@ class VectorStep(NamedTuple):
   is_last: np.ndarray
 
 
+class Environments(Protocol):
+  """N environments stepped together."""
+
+  def __len__(self) -> int:
+    """N."""
+
+  def reset(self) -> VectorStep:
+    """Starts an episode in every environment."""
+
+  def step(self, actions: np.ndarray) -> VectorStep:
+    """Takes one action, int [N], in each environment."""
+
+  def send(self, actions: np.ndarray) -> None:
+    """Begins a step; where emulation has threads, without waiting for it."""
+
+  def recv(self) -> VectorStep:
+    """Waits for what the step that was begun leads to."""
+
+  def close(self) -> None:
+    """Ends them."""
+
+
 class VectorEnvironment:
   """Steps N environments, one after the other.
 
@@ -51,6 +73,7 @@ class VectorEnvironment:
           raise ValueError(
             f'environments of one vector differ in {spec}: {first} and {other}.'
           )
+    self._received: Optional[VectorStep] = None
 
   def __len__(self) -> int:
     return len(self.environments)
@@ -67,6 +90,17 @@ class VectorEnvironment:
         for environment, action in zip(self.environments, actions, strict=True)
       ]
     )
+
+  def send(self, actions: Iterable[int]) -> None:
+    """Takes the step at once: there is no thread to take it meanwhile."""
+    self._received = self.step(actions)
+
+  def recv(self) -> VectorStep:
+    """What `send` led to."""
+    if self._received is None:
+      raise RuntimeError('send must come before recv.')
+    step, self._received = self._received, None
+    return step
 
   def observation_spec(self) -> dm_env.specs.Array:
     """Of one environment."""

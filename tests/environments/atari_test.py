@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from ale_py import roms, vector_env
+from ale_py import roms
 
 from bt_acme.environments import atari
 
@@ -26,40 +26,6 @@ def test_all_57_games_have_a_rom():
   assert len(set(atari.ATARI_57)) == 57
   for game in atari.ATARI_57:
     assert roms.get_rom_path(game).is_file(), game
-
-
-@pytest.mark.parametrize('game', ['breakout', 'montezuma_revenge', 'ms_pacman'])
-def test_episodes_are_those_of_the_vector_environment(game):
-  settings = {'num_envs': 1, 'noop_max': 0, 'use_fire_reset': False}
-  expected = vector_env.AtariVectorEnv(
-    game,
-    **settings,
-    full_action_space=True,
-    reward_clipping=False,
-    max_num_frames_per_episode=1_200,
-  )
-  environment = atari.Atari(game, seed=0, max_noops=0, max_frames=1_200)
-  rng = np.random.default_rng(1)
-  timestep = environment.reset()
-  observation, _ = expected.reset(seed=0)
-  episodes = 0
-  for _ in range(500):
-    if timestep.last():
-      episodes += 1  # There it pools frames of the step before.
-    else:
-      np.testing.assert_array_equal(
-        timestep.observation, observation[0].transpose(1, 2, 0)
-      )
-    action = rng.integers(18)
-    timestep = environment.step(action)
-    observation, reward, terminated, truncated, _ = expected.step(
-      np.array([action])
-    )
-    assert timestep.last() == (terminated[0] or truncated[0])
-    if not timestep.first():
-      assert timestep.reward == reward[0]
-      assert timestep.discount == (0 if terminated[0] else 1)
-  assert episodes > 0
 
 
 def test_the_stack_starts_with_zeros_and_shifts():

@@ -64,6 +64,16 @@ def test_one_action_for_each_environment():
     batched.step([0])
 
 
+def test_send_and_recv_are_a_step():
+  one, other = (vector.VectorEnvironment(_make(2)) for _ in range(2))
+  with pytest.raises(RuntimeError, match='send must come before recv'):
+    one.recv()
+  one.reset(), other.reset()
+  one.send([2, 1])
+  for array, expected in zip(one.recv(), other.step([2, 1]), strict=True):
+    np.testing.assert_array_equal(array, expected)
+
+
 def test_environments_of_a_vector_are_alike():
   others = environments.make('MiniGrid-Dynamic-Obstacles-5x5-v0', seed=0)
   with pytest.raises(ValueError, match='differ in action_spec'):

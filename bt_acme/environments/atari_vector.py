@@ -1,0 +1,107 @@
+"""Many games of one Atari title, stepped in C++ by ale-py.
+
+The pre-processing is that of `atari.Atari`, with two differences: an episode
+begins with 0 to 30 no-op frames instead of 1 to 30, and its last observation
+pools frames of the step before where it ends within a step.
+"""
+
+from typing import Sequence
+
+import numpy as np
+from ale_py import vector_env
+
+from bt_acme.environments import vector
+
+_NUM_ACTIONS = 18
+
+
+class AtariVector:
+  """N games, emulated on threads of their own."""
+
+  def __init__(
+    self,
+    game: str,
+    seeds: Sequence[int],
+    *,
+    stack: int = 4,
+    max_noops: int = 30,
+    max_frames: int = 108_000,
+    num_threads: int = 1,
+  ):
+    """Starts the emulators.
+
+    Args:
+      game: one of `atari.ATARI_57`.
+      seeds: one a game.
+      stack: frames an observation has, the newest last.
+      max_noops: each episode draws 0 to so many no-op frames.
+      max_frames: frames after which an episode is cut off.
+      num_threads: that emulate.
+    """
+    self._seeds = np.array([seed % 2**31 for seed in seeds], np.int32)
+    self._games = vector_env.AtariVectorEnv(
+      game,
+      len(seeds),
+      num_threads=num_threads,
+      stack_num=stack,
+      # It draws one less than this at most.
+      noop_max=max_noops + 1 if max_noops else 0,
+      max_num_frames_per_episode=max_frames,
+      full_action_space=True,
+      reward_clipping=False,
+      use_fire_reset=False,
+    )
+    self._was_last = np.zeros(len(seeds), bool)
+    self._seeded = False
+
+  def __len__(self) -> int:
+    return len(self._seeds)
+
+  def reset(self) -> vector.VectorStep:
+    """Starts an episode in every game."""
+    seeds = None if self._seeded else self._seeds
+    observation, _ = self._games.reset(seed=seeds)
+    self._seeded = True
+    num = len(self)
+    self._was_last = np.zeros(num, bool)
+    return vector.VectorStep(
+      observation=np.moveaxis(observation, 1, -1),
+      reward=np.zeros(num, np.float32),
+      discount=np.ones(num, np.float32),
+      is_first=np.ones(num, bool),
+      is_last=np.zeros(num, bool),
+    )
+
+  def step(self, actions: np.ndarray) -> vector.VectorStep:
+    """Takes one action, int [N], in each game."""
+    self.send(actions)
+    return self.recv()
+
+  def send(self, actions: np.ndarray) -> None:
+    """Begins a step.
+
+    Raises:
+      ValueError: if an action is out of range.
+    """
+    actions = np.asarray(actions, np.int32)
+    if actions.min() < 0 or actions.max() >= _NUM_ACTIONS:
+      raise ValueError(
+        f'actions {actions} are out of range: there are {_NUM_ACTIONS}.'
+      )
+    self._games.send(actions)
+
+  def recv(self) -> vector.VectorStep:
+    """Waits for what the step leads to."""
+    observation, reward, terminated, truncated, _ = self._games.recv()
+    is_first, self._was_last = self._was_last, terminated | truncated
+    return vector.VectorStep(
+      observation=np.moveaxis(observation, 1, -1),
+      reward=np.where(is_first, 0, reward).astype(np.float32),
+      discount=np.where(terminated, 0, 1).astype(np.float32),
+      is_first=is_first,
+      is_last=self._was_last,
+    )
+
+  def close(self) -> None:
+    """Ends the emulators."""
+    self._games.close()

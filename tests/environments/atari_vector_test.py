@@ -1,0 +1,144 @@
+"""The games in C++ play as `atari.Atari` does, and each as if alone."""
+
+import numpy as np
+import pytest
+
+from bt_acme import environments
+from bt_acme.environments import atari, atari_vector, vector
+
+GAMES = ('breakout', 'montezuma_revenge', 'ms_pacman')
+
+
+@pytest.mark.parametrize('game', GAMES)
+@pytest.mark.parametrize('stack', [4, 1])
+def test_episodes_are_those_of_the_python_environment(game, stack):
+  settings = {'max_noops': 0, 'max_frames': 1_200, 'stack': stack}
+  games = atari_vector.AtariVector(game, [0], **settings)
+  expected = atari.Atari(game, seed=0, **settings)
+  rng = np.random.default_rng(1)
+  timestep, step = expected.reset(), games.reset()
+  episodes = 0
+  for _ in range(700):
+    assert step.is_last[0] == timestep.last()
+    assert step.is_first[0] == timestep.first()
+    assert step.reward[0] == (timestep.reward or 0)
+    assert step.discount[0] == (1 if timestep.first() else timestep.discount)
+    if timestep.last():
+      episodes += 1  # There it pools frames of the step before.
+    else:
+      np.testing.assert_array_equal(step.observation[0], timestep.observation)
+    action = rng.integers(18)
+    timestep, step = expected.step(action), games.step([action])
+  assert episodes > 1
+
+
+@pytest.mark.parametrize('game', ['breakout', 'montezuma_revenge'])
+def test_each_game_plays_as_if_alone(game):
+  seeds = list(range(100, 116))
+  together = atari_vector.AtariVector(game, seeds, max_frames=600)
+  alone = {
+    i: atari_vector.AtariVector(game, [seeds[i]], max_frames=600)
+    for i in (0, 7, 15)
+  }
+  step = together.reset()
+  singles = {i: games.reset() for i, games in alone.items()}
+  rng = np.random.default_rng(0)
+  ends = 0
+  for _ in range(400):
+    for i, single in singles.items():
+      for one, all_of_them in zip(single, step, strict=True):
+        np.testing.assert_array_equal(one[0], all_of_them[i])
+      ends += single.is_last[0]
+    actions = rng.integers(18, size=16)
+    step = together.step(actions)
+    singles = {i: alone[i].step(actions[i : i + 1]) for i in alone}
+  assert ends > 3
+
+
+@pytest.mark.parametrize('max_noops', [30, 2])
+def test_no_ops_are_drawn_anew_and_from_the_seed(max_noops):
+  def draws(seed):
+    games = atari_vector.AtariVector('pong', [seed], max_noops=max_noops)
+    games.reset()
+    numbers = []
+    for _ in range(60):
+      _, info = games._games.reset()
+      numbers.append(int(info['episode_frame_number'][0]))
+    return numbers
+
+  drawn = draws(3)
+  assert set(drawn) <= set(range(max_noops + 1))
+  assert len(set(drawn)) > max_noops / 2
+  assert drawn == draws(3) != draws(4)
+
+
+def test_rewards_are_raw():
+  games = atari_vector.AtariVector('space_invaders', [0, 1])
+  games.reset()
+  rng = np.random.default_rng(0)
+  actions = rng.choice([1, 3, 4, 11, 12], size=(400, 2))
+  rewards = np.array([games.step(action).reward for action in actions])
+  assert rewards.max() > 1
+
+
+def test_game_over_has_discount_0_and_a_lost_life_has_not():
+  games = atari_vector.AtariVector('breakout', [0])
+  games.reset()
+  steps = [games.step([action]) for action in [1, 0] * 400]
+  lasts = [t for t, step in enumerate(steps) if step.is_last[0]]
+  assert len(lasts) > 1
+  assert (np.diff(lasts) > 60).all()  # Five lives, each longer than 12 steps.
+  assert [t for t, step in enumerate(steps) if not step.discount[0]] == lasts
+
+
+def test_what_was_received_is_not_written_to_later():
+  games = atari_vector.AtariVector('pong', [0, 1])
+  first = games.reset()
+  steps = [first, *(games.step([2, 3]) for _ in range(5))]
+  copies = [[array.copy() for array in step] for step in steps]
+  for _ in range(5):
+    games.step([2, 3])
+  for step, copy in zip(steps, copies, strict=True):
+    for array, kept in zip(step, copy, strict=True):
+      np.testing.assert_array_equal(array, kept)
+  dtypes = [array.dtype.name for array in first]
+  assert dtypes == ['uint8', 'float32', 'float32', 'bool', 'bool']
+
+
+@pytest.mark.parametrize('action', [-1, 18])
+def test_actions_out_of_range_are_refused(action):
+  games = atari_vector.AtariVector('pong', [0, 1])
+  games.reset()
+  with pytest.raises(ValueError, match='out of range: there are 18'):
+    games.step([0, action])
+
+
+@pytest.mark.parametrize(
+  'name, kind',
+  [
+    ('pong', atari_vector.AtariVector),
+    ('hero:miners_easy', vector.VectorEnvironment),
+    ('MiniGrid-Empty-5x5-v0', vector.VectorEnvironment),
+  ],
+)
+def test_made_by_name_each_has_its_index_for_seed(name, kind):
+  together = environments.make_vector(name, 3, seed=5)
+  alone = environments.make_vector(name, 1, seed=5, first_environment=2)
+  assert isinstance(together, kind) and isinstance(alone, kind)
+  assert (len(together), len(alone)) == (3, 1)
+  step, single = together.reset(), alone.reset()
+  for action in (2, 1, 0, 2, 2):
+    np.testing.assert_array_equal(step.observation[2], single.observation[0])
+    for games in (together, alone):
+      games.send(np.full(len(games), action))
+    step, single = together.recv(), alone.recv()
+  np.testing.assert_array_equal(step.observation[2], single.observation[0])
+  together.close()
+  alone.close()
+
+
+def test_stacks_by_name():
+  games = environments.make_vector('pong', 2, seed=0, num_stacked=1)
+  assert games.reset().observation.shape == (2, 84, 84, 1)
+  with pytest.raises(ValueError, match='unknown'):
+    environments.make_vector('pongo', 2, seed=0)
