@@ -31,14 +31,14 @@ class PolicyInput(NamedTuple):
   """What N environments show, and what the host adds.
 
   Attributes:
-    observation: uint8 [N, H, W, C * S].
+    observation: uint8 [N, H, W, C * S]; () where it travels apart.
     prev_action: int32 [N], executed before; -1 on first steps.
     prev_reward: float32 [N], received before; 0 on first steps.
     is_first: bool [N].
     feeds: of each behavior's host side, trees of arrays [N, ...].
   """
 
-  observation: np.ndarray
+  observation: Any
   prev_action: np.ndarray
   prev_reward: np.ndarray
   is_first: np.ndarray
@@ -129,7 +129,7 @@ def _make_functions(
     )
 
   def step(
-    params: Any, newest: jax.Array, inputs: PolicyInput, state: _State
+    params: Any, newest: jax.Array, inputs: Any, state: _State
   ) -> Tuple[jax.Array, Extras, _State]:
     observation = jnp.concatenate(
       [state.observation[..., channels:], newest], axis=-1
@@ -280,9 +280,10 @@ class InferenceServer:
     self._num_groups = num // group_size
     functions = _make_functions(agent)
     # One group more is where padding acts.
-    epsilons = np.concatenate([np.asarray(epsilons), np.zeros(group_size)])
-    self._num = len(epsilons)
-    self._state = functions.init(epsilons, seed, 0)
+    self._num = num + group_size
+    self._state = functions.init(
+      np.append(epsilons, np.zeros(group_size)), seed, 0
+    )
     self._parameters = _Parameters(agent)
     self._params: Any = None
     self._changed = threading.Condition()
@@ -307,14 +308,13 @@ class InferenceServer:
       where = rows(groups)
       part = jax.tree.map(lambda x: x[where], state)
       action, extras, part = functions.step(params, newest, inputs, part)
-      state = _State(
-        *(
-          jax.tree.map(lambda x, y: x.at[where].set(y), *pair)
-          for pair in zip(state[:2], part[:2], strict=True)
-        ),
-        state.embedding,  # Changes at starts alone.
+      # The embedding changes where an episode starts alone.
+      written = jax.tree.map(
+        lambda x, y: x.at[where].set(y),
+        (state.core, state.observation),
+        (part.core, part.observation),
       )
-      return action, extras, state
+      return action, extras, _State(written[0], written[1], state.embedding)
 
     self._start = jax.jit(start, donate_argnums=4)
     self._step = jax.jit(step, donate_argnums=4)

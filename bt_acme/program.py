@@ -8,6 +8,9 @@ r"""The Launchpad program: what runs where.
 The coordinator hands out the budget in leases, so that it is met to the step,
 keeps the counts and the logs, and prints progress. The run is over when it
 returns: learner and evaluators have then said that they are done.
+
+With `inference=server` one process more, on the learner's accelerator, chooses
+the actions of all actors (`inference.InferenceServer`).
 """
 
 import dataclasses
@@ -28,6 +31,7 @@ from bt_acme import (
   checkpointing,
   environments,
   evaluation,
+  inference,
   loggers,
   run_config,
 )
@@ -43,6 +47,7 @@ COORDINATOR = 'coordinator'
 _POLL_SECONDS = 0.5
 _RECENT = 100  # Episodes whose mean return the progress line shows.
 _LEASE_TURNS = 32  # Turns of an actor between two reports.
+_SPARE_THREADS = 4  # Of the inference server, for calls that are no requests.
 _LEARNER_ENDS_SECONDS = 8.0  # That it is given to save when told to stop.
 _EVALUATOR_SEED = 1_000_000  # Index of the first evaluator's environments.
 
@@ -63,9 +68,12 @@ _ONE_CORE = {
   ),
   'OMP_NUM_THREADS': '1',
 }
+# Or JAX reports each kind of device that is not there.
+_ACCELERATOR = {'JAX_LOGGING_LEVEL': 'WARNING'}
 PROCESS_ENVIRONMENTS = {
-  # Or JAX reports each kind of device that is not there.
-  'learner': {'JAX_LOGGING_LEVEL': 'WARNING'},
+  'learner': _ACCELERATOR,
+  # JAX would give all of a GPU's memory to the process that comes first.
+  'inference': {**_ACCELERATOR, 'XLA_PYTHON_CLIENT_MEM_FRACTION': '.2'},
   'replay': _CPU,
   COORDINATOR: _CPU,
   'actor': _ONE_CORE,
@@ -339,24 +347,87 @@ def _stop(writers: List[writer_lib.ReverbWriter]) -> None:
     writer.stop()
 
 
-def _make_environments(
-  run: run_config.RunConfig, num: int, first: int
-) -> vector.VectorEnvironment:
-  return vector.VectorEnvironment(
-    [
-      environments.make(
-        run.env,
-        num_stacked=run.num_stacked,
-        seed=environments.seed_of(run.seed, first + i),
-      )
-      for i in range(num)
-    ]
+@dataclasses.dataclass
+class InferenceNode:
+  """Chooses for all actors, until told to stop."""
+
+  run_config: run_config.RunConfig
+  builder: builder_lib.AgentBuilder
+  learner: Any
+
+  def __post_init__(self) -> None:
+    self._ready = threading.Event()
+    self._server: Any = None
+
+  def act(self, *request: Any) -> Any:
+    """As `inference.InferenceServer.act`, once that is there."""
+    self._ready.wait()
+    return self._server.act(*request)
+
+  def run(self) -> None:
+    """Answers, and fetches parameters every so many turns of the actors."""
+    run, agent = self.run_config, self.builder.agent
+    server = inference.InferenceServer(
+      agent,
+      epsilons=_epsilons(run, agent),
+      seed=run.seed,
+      group_size=run.group_size,
+    )
+    server.update_variables(variables_lib.fetch(self.learner))
+    self._server = server
+    self._ready.set()
+    period = agent.config.acting.variable_update_period
+    due = period * run.num_groups
+    answered = 0
+    try:
+      while not lp.wait_for_stop(0):
+        answered += server.serve(_POLL_SECONDS)
+        if answered >= due:
+          server.update_variables(variables_lib.fetch(self.learner))
+          answered = 0
+    finally:
+      server.stop()
+
+
+def _epsilons(run: run_config.RunConfig, agent: agent_lib.Agent) -> np.ndarray:
+  """Of all environments of the run."""
+  return actor_core_lib.epsilon_ladder(
+    run.num_environments,
+    base=agent.config.acting.epsilon_base,
+    alpha=agent.config.acting.epsilon_alpha,
   )
 
 
 @dataclasses.dataclass
+class _Group:
+  """Environments that step together, and what acts in them."""
+
+  first: int  # Environment of the run.
+  environment: vector.Environments
+  actor: acting.VectorActor
+  step: vector.VectorStep
+
+  def act(self) -> int:
+    """Begins a step with the actions asked for; how many are of episodes."""
+    self.environment.send(self.actor.receive_actions())
+    self.actor.digest()
+    return int(len(self.step.is_last) - self.step.is_last.sum())
+
+  def observe(self) -> List[Dict[str, float]]:
+    """Ends the step and asks for actions; metrics of ended episodes."""
+    self.step = self.environment.recv()
+    episodes = self.actor.observe(self.step)
+    self.actor.request_actions(self.step)
+    return episodes
+
+
+@dataclasses.dataclass
 class ActorNode:
-  """Steps its environments until the budget is used up."""
+  """Steps its environments until the budget is used up.
+
+  With an inference server they come in two groups, of which one emulates while
+  the other waits for its actions.
+  """
 
   run_config: run_config.RunConfig
   builder: builder_lib.AgentBuilder
@@ -364,70 +435,110 @@ class ActorNode:
   learner: Any
   coordinator: Any
   index: int
+  inference: Any = None  # courier.Client of InferenceNode
 
   def run(self) -> None:
     """Acts."""
-    run, agent = self.run_config, self.builder.agent
-    acting_config = agent.config.acting
-    num = run.envs_per_actor
-    first = self.index * num
-    epsilons = actor_core_lib.epsilon_ladder(
-      run.num_environments,
-      base=acting_config.epsilon_base,
-      alpha=acting_config.epsilon_alpha,
-    )[first : first + num]
+    run = self.run_config
     pairs = [
       self.builder.make_sink(self.replay, self.learner.get_max_priority)
-      for _ in range(num)
+      for _ in range(run.envs_per_actor)
     ]
     sinks = [sink for sink, _ in pairs]
     writers = [writer for _, writer in pairs]
     # A writer waits for the learner, for ever once that is told to stop.
     lp.register_stop_handler(functools.partial(_stop, writers))
+    clients, groups = [], []
+    for i in range(run.groups_per_actor):
+      start = i * run.group_size
+      group, client = self._make_group(
+        self.index * run.groups_per_actor + i,
+        sinks[start : start + run.group_size],
+      )
+      groups.append(group)
+      clients += [client] if client else []
+    try:
+      self._act(groups, clients)
+    except Exception:
+      # The server of actions may be told to stop before this process is.
+      if not (self.inference and lp.wait_for_stop(1.0)):
+        raise
+    for group in groups:
+      group.environment.close()
+
+  def _make_group(self, index: int, sinks: List[Any]) -> Tuple[_Group, Any]:
+    """The group of this index in the run, and a client for its parameters."""
+    run, agent = self.run_config, self.builder.agent
+    first = index * run.group_size
+    policy = None
+    if self.inference is not None:
+      policy = inference.RemotePolicy(
+        self.inference, index, agent.spec.frame_channels
+      )
     actor = acting.VectorActor(
       agent,
-      epsilons=epsilons,
+      epsilons=_epsilons(run, agent)[first : first + run.group_size],
       seed=run.seed,
       first_environment=first,
       sinks=sinks,
       statistics=self.learner.get_statistics(first),
+      policy=policy,
     )
-    client = variables_lib.VariableClient(
-      self.learner, actor, acting_config.variable_update_period
+    client = None
+    if policy is None:
+      client = variables_lib.VariableClient(
+        self.learner, actor, agent.config.acting.variable_update_period
+      )
+    environment = environments.make_vector(
+      run.env,
+      run.group_size,
+      seed=run.seed,
+      first_environment=first,
+      num_stacked=run.num_stacked,
     )
-    environment = _make_environments(run, num, first)
-    step = environment.reset()
+    return _Group(first, environment, actor, environment.reset()), client
+
+  def _act(self, groups: List[_Group], clients: List[Any]) -> None:
+    """Takes steps as the budget allows, each group in turn."""
+    num = self.run_config.envs_per_actor
     left, taken = 0, 0
     episodes: List[Dict[str, float]] = []
+    for group in groups:
+      group.actor.request_actions(group.step)
+    for group in groups[1:]:
+      taken += group.act()
+    left -= taken
     while not lp.wait_for_stop(0):
       if left <= 0:
-        self._report(actor, first, taken, episodes)
+        self._report(groups, taken, episodes)
         taken, episodes = 0, []
         granted = self.coordinator.lease(num * _LEASE_TURNS)
         if not granted:
           break
         left += granted  # The last turn may have gone beyond the lease.
         continue
-      actions = actor.select_actions(step)
-      acted = int(num - step.is_last.sum())
-      step = environment.step(actions)
-      episodes += actor.observe(step)
-      left -= acted
-      taken += acted
-      client.update()
-    environment.close()
+      # With one group, it is the next one as well.
+      for group, following in zip(
+        groups, [*groups[1:], groups[0]], strict=True
+      ):
+        acted = group.act()
+        left -= acted
+        taken += acted
+        episodes += following.observe()
+      for client in clients:
+        client.update()
 
   def _report(
     self,
-    actor: acting.VectorActor,
-    first: int,
+    groups: List[_Group],
     taken: int,
     episodes: List[Dict[str, float]],
   ) -> None:
     """Before the steps: what follows from the last of them finds all there."""
-    statistics = actor.statistics()
-    if statistics is not None:
-      self.learner.put_statistics(first, statistics)
+    for group in groups:
+      statistics = group.actor.statistics()
+      if statistics is not None:
+        self.learner.put_statistics(group.first, statistics)
     if episodes:
       self.coordinator.report_episodes('actor', episodes)
     if taken:
@@ -511,11 +622,24 @@ def make_program(
         LearnerNode, run, builder, replay, coordinator, initial_params
       )
     )
+  server = None
+  if run.inference == 'server':
+    with program.group('inference'):
+      server = program.add_node(
+        lp.CourierNode(
+          InferenceNode,
+          run,
+          builder,
+          learner,
+          # Each request waits in a thread of its own.
+          courier_kwargs={'thread_pool_size': run.num_groups + _SPARE_THREADS},
+        )
+      )
   with program.group('actor'):
     for index in range(run.num_actors):
       program.add_node(
         lp.PyClassNode(
-          ActorNode, run, builder, replay, learner, coordinator, index
+          ActorNode, run, builder, replay, learner, coordinator, index, server
         )
       )
   with program.group('evaluator'):

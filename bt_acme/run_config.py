@@ -17,6 +17,7 @@ _MAY_CHANGE = (
   'evaluation_episodes',
   'checkpoint_period',
   'replay_port',
+  'inference',
 )
 
 
@@ -42,6 +43,9 @@ class RunConfig:
     evaluation_episodes: episodes of one evaluation.
     checkpoint_period: seconds between two checkpoints.
     replay_port: of the replay server; 0 picks a free one.
+    inference: where actions are chosen: `local`, in each actor; or `server`, in
+      one process on the learner's accelerator for all actors, which then only
+      emulate. Choose `server` where there is a GPU.
   """
 
   env: str = 'montezuma_revenge'
@@ -56,6 +60,7 @@ class RunConfig:
   evaluation_episodes: int = 5
   checkpoint_period: float = 300.0
   replay_port: int = 0
+  inference: str = 'local'
 
   def __post_init__(self) -> None:
     for name in (
@@ -77,11 +82,35 @@ class RunConfig:
       raise ValueError(
         f'replay_port={self.replay_port} must lie in [0, 65535].'
       )
+    if self.inference not in ('local', 'server'):
+      raise ValueError(
+        f"inference={self.inference!r} is unknown: choose 'local' or 'server'."
+      )
+    if self.envs_per_actor % self.groups_per_actor:
+      raise ValueError(
+        f'envs_per_actor={self.envs_per_actor} must be even with '
+        "inference='server': one half acts while the other waits."
+      )
 
   @property
   def num_environments(self) -> int:
     """Over all actors."""
     return self.num_actors * self.envs_per_actor
+
+  @property
+  def groups_per_actor(self) -> int:
+    """Groups in which an actor's environments ask for actions."""
+    return 2 if self.inference == 'server' else 1
+
+  @property
+  def group_size(self) -> int:
+    """Environments in a group."""
+    return self.envs_per_actor // self.groups_per_actor
+
+  @property
+  def num_groups(self) -> int:
+    """Over all actors."""
+    return self.num_actors * self.groups_per_actor
 
   @property
   def behavior_folder(self) -> str:

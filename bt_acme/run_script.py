@@ -271,7 +271,9 @@ def agent_of_run(workdir: str) -> agent_lib.Agent:
   """
   identity = run_config.read_identity(workdir)
   config = config_lib.from_dict(_CONFIGS[identity['agent']], identity['config'])
-  run = run_config.RunConfig(env=identity['run']['env'])
+  run = run_config.RunConfig(
+    env=identity['run']['env'], num_stacked=identity['run']['num_stacked']
+  )
   transferred: Any = ()
   weights: Tuple[float, ...] = ()
   if isinstance(config, config_lib.BTConfig):
