@@ -32,7 +32,8 @@ class RunConfig:
       elsewhere. Campos et al. say frame stacking, not how many, and NGU, whose
       settings theirs derive from, has 1.
     num_actors: actor processes.
-    envs_per_actor: environments that each actor steps at once.
+    envs_per_actor: environments that each actor steps at once, with one call of
+      its networks.
     max_actor_steps: the budget, in actor steps over all environments (4 frames
       each on Atari).
     workdir: where logs, checkpoints and the exported behavior go; the same
@@ -51,7 +52,7 @@ class RunConfig:
   env: str = 'montezuma_revenge'
   num_stacked: int = 0
   num_actors: int = 2
-  envs_per_actor: int = 8
+  envs_per_actor: int = 16
   max_actor_steps: int = 1_000_000
   workdir: str = 'runs/run'
   seed: int = 0

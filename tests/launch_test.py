@@ -338,6 +338,7 @@ def run_bt(ngu):
     '--init=partial',
     '--max_actor_steps=600',
     '--lp_launch_type=local_mt',
+    '--inference=server',
     '--min_flight_probability=0.05',
   )
   return workdir, result, folder, before

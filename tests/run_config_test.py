@@ -131,6 +131,8 @@ def test_completed_up_to_its_budget(tmp_path):
     ({'seed': -1}, 'seed=-1 must not be negative'),
     ({'num_evaluators': -1}, 'num_evaluators=-1 must not be'),
     ({'replay_port': 65536}, 'replay_port=65536 must lie in'),
+    ({'inference': 'gpu'}, "inference='gpu' is unknown"),
+    ({'inference': 'server', 'envs_per_actor': 3}, 'envs_per_actor=3 must be'),
   ],
 )
 def test_settings_that_cannot_be(settings, message):
