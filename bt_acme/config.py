@@ -262,6 +262,10 @@ class IntrinsicConfig:
     reward_scale_limit: L, the largest life-long modulator.
     alpha_offset: 0 for alpha = (err - mu) / sigma as Campos et al. print it, 1
       for 1 + (err - mu) / sigma as NGU does.
+    statistics_scope: over what the running statistics go by which the reward is
+      normalized (d_m^2, mu_e, sigma_e), each environment's its own: `life` for
+      all that it has seen, `episode` for the episode alone. The papers name
+      running averages and no window.
     distance_decay: 0 keeps a cumulative mean of the neighbors' squared
       distances (d_m^2); above 0, an exponential one with this step size. The
       papers do not say.
@@ -284,6 +288,7 @@ class IntrinsicConfig:
   max_similarity: float = 8.0
   reward_scale_limit: float = 5.0
   alpha_offset: float = 0.0
+  statistics_scope: str = 'life'
   distance_decay: float = 0.0
   constant_reward: float = 1.0
   intrinsic_learning_rate: float = 5e-4
@@ -295,6 +300,11 @@ class IntrinsicConfig:
       self.intrinsic_reward in ('ngu', 'rnd', 'constant'),
       f'intrinsic_reward={self.intrinsic_reward!r} is unknown: choose from '
       "'ngu', 'rnd', 'constant'.",
+    )
+    _check(
+      self.statistics_scope in ('life', 'episode'),
+      f'statistics_scope={self.statistics_scope!r} is unknown: choose '
+      "'life' or 'episode'.",
     )
     for name in (
       'embedding_size',
@@ -349,6 +359,11 @@ class TransferConfig:
     max_flight_probability: upper end.
     flight_exponent: mu of the zeta distribution of a flight's length.
     max_flight_length: lengths are clipped to it. The paper does not say.
+    flight_recurrent_state: `advance` lets the Q-network's recurrent state take
+      in a flight's steps; `hold` leaves it as it was in front of the flight,
+      for actors and learner alike, and trains more slowly. The paper does not
+      say: its actor runs either the behavior or R2D2, its learner unrolls
+      whole sequences.
     behavior_epsilon: of the behavior's own epsilon-greedy policy. The paper
       does not say; the evaluators' 0.01.
     behavior_reward_input: `recompute` lets an exported policy compute its own
@@ -361,6 +376,7 @@ class TransferConfig:
   max_flight_probability: float = 0.1
   flight_exponent: float = 2.0
   max_flight_length: int = 10_000
+  flight_recurrent_state: str = 'advance'
   behavior_epsilon: float = 0.01
   behavior_reward_input: str = 'recompute'
 
@@ -378,6 +394,11 @@ class TransferConfig:
     _check(
       self.max_flight_length >= 1,
       f'max_flight_length={self.max_flight_length} must be at least 1.',
+    )
+    _check(
+      self.flight_recurrent_state in ('advance', 'hold'),
+      f'flight_recurrent_state={self.flight_recurrent_state!r} is unknown: '
+      "choose 'advance' or 'hold'.",
     )
     _check(
       0 <= self.behavior_epsilon <= 1,

@@ -1,5 +1,7 @@
 """What an actor of N environments does, step for step."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -362,6 +364,38 @@ def make_replay(request):
   yield through_reverb
   for close in reversed(opened):
     close()
+
+
+def test_held_states_are_those_of_the_learners_unroll(tmp_path):
+  """From each stored state on, over what replay was given."""
+  agent = fakes.make_agent('bt', tmp_path / 'behavior')
+  transfer = dataclasses.replace(
+    agent.config.transfer, flight_recurrent_state='hold'
+  )
+  agent = dataclasses.replace(
+    agent, config=dataclasses.replace(agent.config, transfer=transfer)
+  )
+  variables = fakes.variables_of(agent)
+  recorder = Recorder()
+  play(agent, [1], [variables] * 2, sinks=[recorder])
+  unroll = jax.jit(agent.network.unroll)
+  sources = []
+  for before, after in zip(
+    recorder.transitions, recorder.transitions[1:], strict=False
+  ):
+    sources.append(int(before.source))
+    if after.prev_action == types.NO_ACTION:
+      continue  # An episode starts.
+    row = [np.asarray(x)[None, None] for x in before[:3]]
+    state = jax.tree.map(lambda x: x[None], before.recurrent_state)
+    held = np.full([1, 1], before.source == types.FLIGHT)
+    _, expected = unroll(variables.agent, *row, state, held)
+    jax.tree.map(
+      lambda x, y: np.testing.assert_allclose(x, y[0], rtol=1e-4, atol=1e-5),
+      after.recurrent_state,
+      expected,
+    )
+  assert set(sources) == {types.OWN, types.EXTRA, types.FLIGHT}
 
 
 def test_the_task_reward_reaches_nothing_in_pre_training(agents):

@@ -95,4 +95,13 @@ def make_r2d2(network: networks.QNetwork) -> types.ActorCore:
       'greedy_choice': state.greedy_choice,
     }
 
-  return types.ActorCore(init, select_action, get_extras)
+  def hold(state: R2D2ActorState, held: jax.Array) -> R2D2ActorState:
+    return state._replace(
+      recurrent_state=jax.tree.map(
+        lambda before, after: jnp.where(held, before, after),
+        state.recurrent_state_tm1,
+        state.recurrent_state,
+      )
+    )
+
+  return types.ActorCore(init, select_action, get_extras, hold)

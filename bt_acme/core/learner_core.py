@@ -71,6 +71,8 @@ def make_loss(
   network: networks_lib.QNetwork,
   learner: config_lib.LearnerConfig,
   replay: config_lib.ReplayConfig,
+  *,
+  hold_flights: bool = False,
 ) -> Callable[..., Tuple[jax.Array, Tuple[jax.Array, Metrics]]]:
   """The loss of the Q-network.
 
@@ -84,6 +86,8 @@ def make_loss(
     network: the Q-network.
     learner: its settings.
     replay: lengths of burn-in and trace; the priority's mix.
+    hold_flights: whether steps of a flight leave the recurrent state as it was
+      (`TransferConfig.flight_recurrent_state`).
 
   Returns:
     (params, target_params, batch, observations uint8 [T + 1, B, H, W, C * S],
@@ -97,10 +101,20 @@ def make_loss(
   ) -> jax.Array:
     state = batch.recurrent_state
     inputs = (observations, batch.prev_action, batch.prev_reward)
+    hold: Tuple[jax.Array, ...] = ()
+    if hold_flights:  # Nothing sees the state behind the last row.
+      last = jnp.zeros_like(batch.source[:1], bool)
+      hold = (jnp.concatenate([batch.source == types.FLIGHT, last]),)
+
+    def part(rows: slice, state: types.LSTMState) -> Tuple[jax.Array, Any]:
+      return network.unroll(
+        params, *(x[rows] for x in inputs), state, *(x[rows] for x in hold)
+      )
+
     if burn_in:
-      _, state = network.unroll(params, *(x[:burn_in] for x in inputs), state)
+      _, state = part(slice(burn_in), state)
       state = jax.lax.stop_gradient(state)
-    q_values, _ = network.unroll(params, *(x[burn_in:] for x in inputs), state)
+    q_values, _ = part(slice(burn_in, None), state)
     return q_values  # [trace + 1, B, A']
 
   def loss_fn(
@@ -216,7 +230,11 @@ def make_learner_core(
   """
   learner, replay = config.learner, config.replay
   optimizer = _adam(learner.learning_rate, learner)
-  loss_fn = make_loss(network, learner, replay)
+  hold_flights = (
+    isinstance(config, config_lib.BTConfig)
+    and config.transfer.flight_recurrent_state == 'hold'
+  )
+  loss_fn = make_loss(network, learner, replay, hold_flights=hold_flights)
   intrinsic_optimizer = None
   if intrinsic is not None and isinstance(config, config_lib.NGUConfig):
     intrinsic_optimizer = _adam(

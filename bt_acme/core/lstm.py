@@ -6,7 +6,7 @@ the state's gradient through time: the weights' gradient is one product behind
 it, where differentiating a scan of `hk.LSTM` accumulates it at every step.
 """
 
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 import haiku as hk
 import jax
@@ -91,6 +91,31 @@ def _backward(saved: Any, cotangents: Any) -> Any:
 _recurrence.defvjp(_forward, _backward)
 
 
+def _holding_recurrence(
+  w_h: jax.Array,
+  gates_x: jax.Array,
+  hidden: jax.Array,
+  cell: jax.Array,
+  hold: jax.Array,
+) -> Tuple[jax.Array, jax.Array, jax.Array]:
+  """As `_recurrence`, where hold [T, B] marks steps that leave no trace."""
+
+  def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
+    gates_x_t, hold_t = inputs
+    new_hidden, new_cell, _ = _cell(gates_x_t + carry[0] @ w_h, carry[1])
+    after = jax.tree.map(
+      lambda old, new: jnp.where(hold_t[:, None], old, new),
+      carry,
+      (new_hidden, new_cell),
+    )
+    return after, new_hidden
+
+  (last_hidden, last_cell), hiddens = jax.lax.scan(
+    body, (hidden, cell), (gates_x, hold)
+  )
+  return hiddens, last_hidden, last_cell
+
+
 class LSTM(hk.Module):
   """Unrolls over time; its parameters are those of `hk.LSTM`."""
 
@@ -99,13 +124,18 @@ class LSTM(hk.Module):
     self._hidden_size = hidden_size
 
   def __call__(
-    self, inputs: jax.Array, state: types.LSTMState
+    self,
+    inputs: jax.Array,
+    state: types.LSTMState,
+    hold: Optional[jax.Array] = None,
   ) -> Tuple[jax.Array, types.LSTMState]:
     """Unrolls over inputs.
 
     Args:
       inputs: float32 [T, B, I].
       state: float32 [B, H] each, before the first row.
+      hold: bool [T, B], rows whose output sees the state but leaves it as it
+        was; slower than None, which holds nowhere.
 
     Returns:
       Outputs, float32 [T, B, H], and the state behind the last row.
@@ -121,7 +151,9 @@ class LSTM(hk.Module):
       b = hk.get_parameter('b', [4 * self._hidden_size], init=jnp.zeros)
     gates_x = inputs @ w[:input_size]  # [T, B, 4H]
     gates_x += jnp.broadcast_to(b, gates_x.shape)
-    hiddens, hidden, cell = _recurrence(
-      w[input_size:], gates_x, state.hidden, state.cell
-    )
+    recurrence = (w[input_size:], gates_x, state.hidden, state.cell)
+    if hold is None:
+      hiddens, hidden, cell = _recurrence(*recurrence)
+    else:
+      hiddens, hidden, cell = _holding_recurrence(*recurrence, hold)
     return hiddens, types.LSTMState(hidden, cell)

@@ -6,7 +6,7 @@ implementations of SEED, they are VALID and a fully connected layer stands
 between them and the LSTM.
 """
 
-from typing import Any, Callable, NamedTuple, Tuple
+from typing import Any, Callable, NamedTuple, Optional, Tuple
 
 import haiku as hk
 import jax
@@ -120,8 +120,9 @@ class QNetwork(NamedTuple):
     initial_state: () -> LSTMState of zeros, float32 [H] (H = 0 without LSTM).
     step: (params, AgentInput of one environment, state) -> (q [A'], state).
     unroll: (params, observation uint8 [T, B, H, W, C], prev_action int32
-      [T, B], prev_reward float32 [T, B], state [B, H]) -> (q [T, B, A'],
-      state), where A' counts the choices.
+      [T, B], prev_reward float32 [T, B], state [B, H], hold bool [T, B] or
+      None) -> (q [T, B, A'], state), where A' counts the choices; rows where
+      `hold` is set leave the state as it was.
     num_actions: A, of the environment.
     num_choices: A' = A + K, the network's outputs.
     observation_shape: (H, W, C * S).
@@ -170,6 +171,7 @@ def make_q_network(
     prev_action: jax.Array,
     prev_reward: jax.Array,
     state: types.LSTMState,
+    hold: Optional[jax.Array] = None,
   ) -> Tuple[jax.Array, types.LSTMState]:
     leading = observation.shape[:2]
     features = torso(
@@ -189,7 +191,7 @@ def make_q_network(
       axis=-1,
     )
     if config.lstm_size:
-      inputs, state = lstm.LSTM(config.lstm_size)(inputs, state)
+      inputs, state = lstm.LSTM(config.lstm_size)(inputs, state, hold)
     return DuelingHead(num_choices, config.head_size)(inputs), state
 
   transformed: Any = hk.without_apply_rng(hk.transform(forward))

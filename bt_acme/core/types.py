@@ -7,7 +7,7 @@ A *choice* is what the agent picks, one of A + K; an *action* is what the
 environment receives, one of A. Choice A + k hands the step to behavior k.
 """
 
-from typing import Any, Callable, NamedTuple, Tuple
+from typing import Any, Callable, NamedTuple, Optional, Tuple
 
 import jax
 
@@ -56,11 +56,14 @@ class ActorCore(NamedTuple):
     select_action: (params, input, state) -> (choice or action int32 [], state).
     get_extras: state -> dict of what replay stores beside the step; read after
       `select_action`, and describes the step just taken.
+    hold: (state, bool []) -> state; where set, the recurrent state is again the
+      one before the step just taken. None for a core that has none to hold.
   """
 
   init: Callable[..., Any]
   select_action: Callable[[Params, Any, Any], Tuple[jax.Array, Any]]
   get_extras: Callable[[Any], Any]
+  hold: Optional[Callable[[Any, jax.Array], Any]] = None
 
 
 class SequenceBatch(NamedTuple):

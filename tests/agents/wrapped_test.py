@@ -523,6 +523,11 @@ def test_extra_action_of_a_continuous_agent_is_refused():
     build(lambda spec: td3.TD3Builder(td3_config()), vector_spec())
 
 
+def test_holding_the_state_of_an_agent_of_dm_acme_is_refused():
+  with pytest.raises(ValueError, match="flight_recurrent_state='hold' needs"):
+    build(flight_recurrent_state='hold')
+
+
 def test_extra_action_around_a_finished_builder_is_refused():
   with pytest.raises(ValueError, match='DQNBuilder is made already.*lambda'):
     build(dqn_builder(None))

@@ -51,10 +51,18 @@ def under_behavior(behavior):
   return np.array(actions)
 
 
-@pytest.mark.parametrize('intrinsic_reward', ['ngu', 'rnd', 'constant'])
-def test_round_trip_acts_as_the_agent_did(tmp_path, intrinsic_reward):
+@pytest.mark.parametrize(
+  'intrinsic',
+  [
+    {'intrinsic_reward': 'ngu'},
+    {'intrinsic_reward': 'ngu', 'statistics_scope': 'episode'},
+    {'intrinsic_reward': 'rnd'},
+    {'intrinsic_reward': 'constant'},
+  ],
+)
+def test_round_trip_acts_as_the_agent_did(tmp_path, intrinsic):
   agent, variables, statistics = fakes.export_behavior(
-    tmp_path / 'b', intrinsic_reward=intrinsic_reward
+    tmp_path / 'b', **intrinsic
   )
   behavior = behaviors.Exported(str(tmp_path / 'b'), epsilon=0.0)
   assert behavior.agent.config == agent.config

@@ -345,6 +345,53 @@ def test_each_network_burns_in_with_its_own_parameters():
   assert np.any(np.asarray(seen[1][1].cell) != np.asarray(seen[3][1].cell))
 
 
+def test_the_unroll_is_told_which_steps_to_hold():
+  network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
+  seen = []
+
+  def unroll(params, observation, prev_action, prev_reward, state, hold):
+    seen.append(hold)
+    return network.unroll(
+      params, observation, prev_action, prev_reward, state, hold
+    )
+
+  batch = toys.batch(6, 4, num_actions=_NUM_ACTIONS, num_extra=1)
+  loss_fn = learner_core.make_loss(
+    network._replace(unroll=unroll),
+    config_lib.LearnerConfig(),
+    _replay(6, 2),
+    hold_flights=True,
+  )
+  online, target = (network.init(jax.random.PRNGKey(s)) for s in (0, 1))
+  loss_fn(online, target, batch, batch.frames, jnp.ones([4]))
+  flying = batch.source == types.FLIGHT
+  assert 0 < np.mean(flying) < 1
+  assert len(seen) == 4
+  for hold in (np.concatenate(seen[:2]), np.concatenate(seen[2:])):
+    np.testing.assert_array_equal(hold[:-1], flying)
+    assert hold.shape == (7, 4)
+
+
+@pytest.mark.usefixtures('optax_promotes')
+@pytest.mark.parametrize('source', [types.OWN, types.FLIGHT])
+def test_a_learner_holds_flights_and_nothing_else(source):
+  """As configured: what all sequences of one source make of it."""
+  batch = _toy_batch()
+  batch = batch._replace(source=jnp.full_like(batch.source, source))
+  results = []
+  for in_flights in ('advance', 'hold'):
+    config = config_lib.BTConfig(
+      replay=_replay(6),
+      transfer=config_lib.TransferConfig(flight_recurrent_state=in_flights),
+    )
+    core = learner_core.make_learner_core(
+      toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1), config, num_stacked=1
+    )
+    state = core.init(jax.random.PRNGKey(0))
+    results.append(jax.jit(core.step)(state, batch, jnp.ones([4]))[1])
+  assert np.allclose(*results, rtol=1e-5) == (source == types.OWN)
+
+
 @pytest.mark.usefixtures('optax_promotes')
 def test_step_is_the_same_jitted_and_eager():
   core, step, init = _learner()

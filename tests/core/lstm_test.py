@@ -12,8 +12,9 @@ from tests.reference import network as reference
 _INPUT, _HIDDEN = 5, 4
 
 
-def _ours(inputs, hidden, cell):
-  outputs, state = lstm.LSTM(_HIDDEN)(inputs, types.LSTMState(hidden, cell))
+def _ours(inputs, hidden, cell, hold=None):
+  state = types.LSTMState(hidden, cell)
+  outputs, state = lstm.LSTM(_HIDDEN)(inputs, state, hold)
   return outputs, state.hidden, state.cell
 
 
@@ -100,6 +101,60 @@ def test_values_equal_float64(scale):
   for x, y in zip(actual, expected, strict=True):
     assert x.shape == y.shape
     np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+
+
+def test_held_steps_equal_float64():
+  example = _example(12)
+  params = _params(example)
+  hold = np.random.default_rng(0).random((12, 3)) < 0.4
+  actual = _transformed(_ours).apply(params, *example, jnp.asarray(hold))
+  expected = reference.lstm_unroll(
+    params['lstm/linear']['w'], params['lstm/linear']['b'], *example, hold
+  )
+  for x, y in zip(actual, expected, strict=True):
+    assert x.shape == y.shape
+    np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+
+
+def test_held_steps_leave_no_trace_in_values_and_gradients():
+  """All is as if they had not been: what is kept goes without a mask."""
+  held = [0, 3, 4, 8]  # The first step, two in a row, and the last.
+  kept = np.delete(np.arange(9), held)
+  example = _example(9)
+  params = _params(example)
+  hold = jnp.zeros([9, 3], bool).at[jnp.asarray(held)].set(True)
+  rng = np.random.default_rng(1)
+  shapes = [(5, 3, _HIDDEN), (3, _HIDDEN), (3, _HIDDEN)]
+  cotangents = [jnp.asarray(rng.normal(size=s), jnp.float32) for s in shapes]
+
+  def values_and_gradients(rows, inputs, *state_and_hold):
+    def scalar(params, inputs, hidden, cell, *hold):
+      outputs, *last = _transformed(_ours).apply(
+        params, inputs, hidden, cell, *hold
+      )
+      values = (outputs[rows], *last)
+      return sum(
+        jnp.vdot(c, v) for c, v in zip(cotangents, values, strict=True)
+      ), values
+
+    return jax.jit(jax.grad(scalar, argnums=(0, 1, 2, 3), has_aux=True))(
+      params, inputs, *state_and_hold
+    )
+
+  gradients, values = values_and_gradients(kept, *example, hold)
+  inputs, *state = example
+  expected_gradients, expected_values = values_and_gradients(
+    np.arange(5), inputs[kept], *state
+  )
+  np.testing.assert_array_equal(gradients[1][jnp.asarray(held)], 0)
+  gradients = (gradients[0], gradients[1][kept], *gradients[2:])
+  for x, y in zip(
+    jax.tree.leaves((values, gradients)),
+    jax.tree.leaves((expected_values, expected_gradients)),
+    strict=True,
+  ):
+    assert np.any(np.asarray(y) != 0)
+    np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-6)
 
 
 def test_gradients_stay_finite_where_gates_saturate():

@@ -39,17 +39,23 @@ def q_network(num_actions, num_choices):
     cell = 0.5 * state.cell + hidden
     return cell @ params['value'], types.LSTMState(hidden, cell)
 
-  def unroll(params, observation, prev_action, prev_reward, state):
+  def unroll(params, observation, prev_action, prev_reward, state, hold=None):
+    if hold is None:
+      hold = jnp.zeros(prev_action.shape, bool)
+
     def body(state, row):
-      inputs = types.AgentInput(*row, jnp.zeros([], bool))
-      q_values, state = step(params, inputs, state)
-      return state, q_values
+      *seen, held = row
+      inputs = types.AgentInput(*seen, jnp.zeros([], bool))
+      q_values, after = step(params, inputs, state)
+      return jax.tree.map(
+        lambda x, y: jnp.where(held, x, y), state, after
+      ), q_values
 
     def one(state, *rows):
       return jax.lax.scan(body, state, rows)
 
-    state, q_values = jax.vmap(one, in_axes=(0, 1, 1, 1), out_axes=(0, 1))(
-      state, observation, prev_action, prev_reward
+    state, q_values = jax.vmap(one, in_axes=(0, 1, 1, 1, 1), out_axes=(0, 1))(
+      state, observation, prev_action, prev_reward, hold
     )
     return q_values, state
 

@@ -73,6 +73,8 @@ def rewards(config, embeddings, errors, is_first):
   for embedding, error, first in zip(embeddings, errors, is_first, strict=True):
     if first:
       memory = []
+    if first and config.statistics_scope == 'episode':
+      error_history, distance_history = [], []
     error_history.append(float(error))
     mean, sigma = mean_and_sigma(error_history)
     distances = nearest_squared_distances(

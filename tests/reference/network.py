@@ -15,18 +15,22 @@ def lstm_step(w, b, x, hidden, cell):
   return _sigmoid(o) * np.tanh(cell), cell
 
 
-def lstm_unroll(w, b, inputs, hidden, cell):
-  """Inputs [T, B, I], states [B, H] -> outputs [T, B, H], last states."""
+def lstm_unroll(w, b, inputs, hidden, cell, hold=None):
+  """Inputs [T, B, I], states [B, H] -> outputs [T, B, H], last states.
+
+  Where hold [T, B] is set, the state stays what it was before the step.
+  """
   w, b, inputs, hidden, cell = (
     np.array(x, np.float64) for x in (w, b, inputs, hidden, cell)
   )
   outputs = np.zeros(inputs.shape[:2] + hidden.shape[1:])
   for row in range(inputs.shape[1]):
     for t in range(inputs.shape[0]):
-      hidden[row], cell[row] = lstm_step(
+      outputs[t, row], new_cell = lstm_step(
         w, b, inputs[t, row], hidden[row], cell[row]
       )
-      outputs[t, row] = hidden[row]
+      if hold is None or not hold[t][row]:
+        hidden[row], cell[row] = outputs[t, row], new_cell
   return outputs, hidden, cell
 
 

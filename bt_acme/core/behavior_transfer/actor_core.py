@@ -102,8 +102,9 @@ def wrap(
   """Puts behavior transfer around an actor core.
 
   The agent and every behavior see every step, used or not: a recurrent state
-  that skipped a flight would describe an episode that never was, and would not
-  be the one that the learner unrolls.
+  that skipped a flight would describe an episode that never was. Where the
+  configuration has the agent's held in flights all the same, the learner's
+  unroll holds it too.
 
   Args:
     actor_core: the agent's; with extra actions it chooses among A + K, K the
@@ -133,6 +134,12 @@ def wrap(
     raise ValueError(
       f'behavior_weights={weights} must be one weight of at least 0 for each '
       f'of {len(behaviors)} behaviors, and not all 0.'
+    )
+  if config.flight_recurrent_state == 'hold' and actor_core.hold is None:
+    raise ValueError(
+      "flight_recurrent_state='hold' needs an agent whose actor and learner "
+      "can hold its recurrent state, such as agents.R2D2Builder's: choose "
+      "'advance'."
     )
   use_flights = config.flights and not evaluation
   lengths = flights.survival(config.flight_exponent, config.max_flight_length)
@@ -182,6 +189,8 @@ def wrap(
     choice, agent_state = actor_core.select_action(
       params.agent, agent_input, state.agent
     )
+    if config.flight_recurrent_state == 'hold' and actor_core.hold is not None:
+      agent_state = actor_core.hold(agent_state, flight_step.in_flight)
     proposals, behavior_states = [], []
     for i, behavior in enumerate(behaviors):
       proposal, behavior_state = behavior.step(

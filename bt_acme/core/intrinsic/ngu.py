@@ -9,8 +9,8 @@ App. `r_t` is the novelty of x_t, as their actors compute it.
 
 `IntrinsicReward` serves many environments on the host, `init` and `step` one of
 them in JAX. In both, the memory is emptied where an episode starts while the
-statistics outlive it, and each environment has its own: what it receives does
-not depend on which others share its process.
+statistics outlive it, unless configured otherwise, and each environment has its
+own: what it receives does not depend on which others share its process.
 """
 
 from typing import Any, List, NamedTuple, Optional, Tuple
@@ -78,6 +78,7 @@ def intrinsic_reward(
   errors: statistics.Array,
   squared_distances: statistics.Array,
   num_neighbors: statistics.Array,
+  is_first: statistics.Array,
 ) -> Tuple[statistics.Array, IntrinsicStatistics]:
   """The reward that the configuration names.
 
@@ -87,6 +88,7 @@ def intrinsic_reward(
     errors: float [...], of RND; unread by `constant`.
     squared_distances: float [..., k], to the nearest neighbors; read by `ngu`.
     num_neighbors: int [...], how many of the k there are.
+    is_first: bool [...], whether an episode starts here.
 
   Returns:
     Rewards, float [...], and statistics that hold these observations.
@@ -94,6 +96,8 @@ def intrinsic_reward(
   xp = statistics.namespace(errors)
   if config.intrinsic_reward == 'constant':
     return xp.full_like(errors, config.constant_reward), before
+  if config.statistics_scope == 'episode':
+    before = IntrinsicStatistics(*(xp.where(is_first, 0, x) for x in before))
   moments = statistics.update_moments(statistics.Moments(*before[:3]), errors)
   mean_distance = statistics.RunningMean(*before[3:])
   if config.intrinsic_reward == 'rnd':
@@ -188,6 +192,7 @@ class IntrinsicReward:
       np.where(active, errors, 0.0).astype(np.float64),
       squared_distances,
       num_neighbors,
+      is_first,
     )
     self._statistics = IntrinsicStatistics(
       *(np.where(active, *pair) for pair in zip(after, before, strict=True))
@@ -287,6 +292,6 @@ def step(
     num_neighbors = jnp.minimum(memory.size, k)
     memory = episodic_memory.insert(memory, embedding)
   reward, after = intrinsic_reward(
-    config, state.statistics, error, squared_distances, num_neighbors
+    config, state.statistics, error, squared_distances, num_neighbors, is_first
   )
   return reward, IntrinsicState(memory, after)

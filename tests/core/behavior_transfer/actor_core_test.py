@@ -247,11 +247,14 @@ def test_each_episode_draws_its_own_start_probability():
   assert len(np.unique(probability)) == len(_STARTS)
 
 
-def test_stored_state_is_the_learners_flights_included():
+@pytest.mark.parametrize('in_flights', ['advance', 'hold'])
+def test_stored_state_is_the_learners_flights_included(in_flights):
   """Unrolled from the episode's start over what was seen and executed."""
-  network, _, params = _wrapped(num_behaviors=1)
-  _, extras, _, inputs = _run(num_behaviors=1)
-  assert np.mean(extras['source'] == types.FLIGHT) > 0.2
+  network, _, params = _wrapped(flight_recurrent_state=in_flights)
+  _, extras, _, inputs = _run(flight_recurrent_state=in_flights)
+  in_flight = extras['source'] == types.FLIGHT
+  assert np.mean(in_flight) > 0.2
+  assert np.any(in_flight[list(_STARTS)])
   stored = extras['recurrent_state']
   unroll = jax.jit(network.unroll)
   for start, end in zip(_STARTS, [*_STARTS[1:], _LENGTH], strict=True):
@@ -260,7 +263,31 @@ def test_stored_state_is_the_learners_flights_included():
       np.testing.assert_allclose(stored.hidden[t], state.hidden[0], atol=1e-5)
       np.testing.assert_allclose(stored.cell[t], state.cell[0], atol=1e-5)
       row = jax.tree.map(lambda x, t=t: x[t, None, None], inputs)
-      _, state = unroll(params.agent, *row[:3], state)
+      held = (in_flights == 'hold') & in_flight[t, None, None]
+      q_values, state = unroll(params.agent, *row[:3], state, held)
+      assert extras['greedy_choice'][t] == np.argmax(q_values)
+
+
+def test_a_flight_that_is_held_leaves_no_trace_in_the_agents_state():
+  _, extras, _, _ = _run(flight_recurrent_state='hold')
+  stored = extras['recurrent_state'].cell
+  in_flight = extras['source'] == types.FLIGHT
+  inside = np.delete(np.arange(1, _LENGTH), np.array(_STARTS[1:]) - 1)
+  same = np.all(stored[inside] == stored[inside - 1], axis=-1)
+  np.testing.assert_array_equal(same, in_flight[inside - 1])
+  # And nothing of an episode reaches the next one, which a flight may begin.
+  np.testing.assert_array_equal(stored[list(_STARTS)], 0)
+
+
+def test_an_agent_that_cannot_hold_its_state_is_refused():
+  blind = types.ActorCore(
+    init=lambda key: (),
+    select_action=lambda params, inputs, state: (jnp.int32(0), state),
+    get_extras=lambda state: {},
+  )
+  config = config_lib.TransferConfig(flight_recurrent_state='hold')
+  with pytest.raises(ValueError, match="flight_recurrent_state='hold' needs"):
+    actor_core.wrap(blind, [_witness()], config, num_actions=_A)
 
 
 def test_extra_action_is_explored_and_resolved_by_its_behavior():

@@ -72,10 +72,13 @@ CONFIGS = [
   CONFIG,
   changed(alpha_offset=1.0),
   changed(distance_decay=0.05),
+  changed(statistics_scope='episode'),
+  changed(statistics_scope='episode', distance_decay=0.05),
   changed(num_neighbors=30),
   changed(num_neighbors=70, memory_capacity=90, max_similarity=4.0),
   changed(memory_capacity=1),
   changed(intrinsic_reward='rnd'),
+  changed(intrinsic_reward='rnd', statistics_scope='episode'),
   changed(intrinsic_reward='constant', constant_reward=0.5),
 ]
 
@@ -161,6 +164,18 @@ def test_an_episode_starts_with_an_empty_memory_and_old_statistics():
   np.testing.assert_array_equal(reward.statistics().error_count, T)
   fresh, _ = on_host(CONFIG, (embeddings[40:], errors[40:], is_first[40:]))
   assert not np.allclose(fresh[1:], rewards[41:])
+
+
+@pytest.mark.parametrize('kind', ['ngu', 'rnd'])
+def test_statistics_of_an_episode_alone_forget_the_one_before(kind):
+  config = changed(statistics_scope='episode', intrinsic_reward=kind)
+  embeddings, errors, is_first = make_stream()
+  is_first[:] = False
+  is_first[[0, 40]] = True
+  rewards, reward = on_host(config, (embeddings, errors, is_first))
+  fresh, _ = on_host(config, (embeddings[40:], errors[40:], is_first[40:]))
+  np.testing.assert_array_equal(rewards[40:], fresh)
+  np.testing.assert_array_equal(reward.statistics().error_count, T - 40)
 
 
 def test_statistics_restored_continue_the_rewards():
