@@ -6,7 +6,16 @@ between environments is kept per environment and seeded by its index alone, so
 that N = 1 and N = 16 play the same episodes.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Sequence
+from typing import (
+  Any,
+  Dict,
+  List,
+  NamedTuple,
+  Optional,
+  Protocol,
+  Sequence,
+  Tuple,
+)
 
 import jax
 import numpy as np
@@ -61,7 +70,11 @@ class TransitionSink(Protocol):
 
 
 class _Episode:
-  """Sums over one episode of one environment."""
+  """Sums over one episode of one environment.
+
+  The intrinsic return is of the observations that were acted on, whichever
+  action each rewards.
+  """
 
   def __init__(self) -> None:
     self.task_return = 0.0
@@ -147,6 +160,12 @@ class VectorActor:
     if statistics is not None:
       self.restore_statistics(statistics)
 
+    # An action's reward is what its next observation brings.
+    self._rewards_next = (
+      isinstance(agent.config, config_lib.NGUConfig)
+      and agent.config.intrinsic.reward_observation == 'next'
+    )
+
     self._action = np.zeros(self._num, np.int32)
     self._reward = np.zeros(self._num, np.float32)
     self._episodes = [_Episode() for _ in range(self._num)]
@@ -155,11 +174,18 @@ class VectorActor:
     self._inputs: Any = None
     self._extras: Any = None
     self._features: Any = None  # Until they are digested.
+    # By environment, transitions that wait for the reward.
+    self._waiting: Dict[int, Tuple[Transition, Any]] = {}
 
   def update_variables(self, variables: agent_lib.Variables) -> None:
     """Acts with these parameters from now on; an embedding, from the next
     episode of each environment on."""
     self._policy.update_variables(variables)
+
+  @property
+  def awaits_reward(self) -> bool:
+    """Whether the last transition waits for what came of it to be chosen on."""
+    return bool(self._waiting)
 
   def statistics(self) -> Optional[ngu.IntrinsicStatistics]:
     """Of the intrinsic reward, one for each environment; None without."""
@@ -218,11 +244,16 @@ class VectorActor:
         np.asarray(features.embedding),
         np.asarray(features.error),
         self._step.is_first,
-        ~self._step.is_last,
+        # The last observation is rewarded where one before it was not.
+        ~self._step.is_last | self._rewards_next,
       )
     if self._is_bt:
       for host, host_features in zip(self._hosts, features, strict=True):
         host.digest(host_features)
+    for i, (transition, final) in self._waiting.items():
+      if not self._step.is_first[i]:  # Or the episode was broken off.
+        self._record(i, transition._replace(reward=self._reward[i]), final)
+    self._waiting = {}
 
   def observe(self, step: vector.VectorStep) -> List[Dict[str, float]]:
     """Takes what the actions led to.
@@ -243,30 +274,38 @@ class VectorActor:
         continue  # A step from one episode to the next.
       self._count(i, float(step.reward[i]), extras)
       if self._sinks is not None:
-        self._sinks[i].add(
-          Transition(
-            observation=before.observation[i],
-            prev_action=inputs.prev_action[i],
-            prev_reward=inputs.prev_reward[i],
-            recurrent_state=jax.tree.map(
-              lambda x, i=i: x[i], extras['recurrent_state']
-            ),
-            action=self._action[i],
-            choice=extras['choice'][i],
-            source=extras['source'][i],
-            probability=extras['probability'][i],
-            reward=self._reward[i],
-            discount=self._discount(step, i),
-          )
+        transition = Transition(
+          observation=before.observation[i],
+          prev_action=inputs.prev_action[i],
+          prev_reward=inputs.prev_reward[i],
+          recurrent_state=jax.tree.map(
+            lambda x, i=i: x[i], extras['recurrent_state']
+          ),
+          action=self._action[i],
+          choice=extras['choice'][i],
+          source=extras['source'][i],
+          probability=extras['probability'][i],
+          reward=self._reward[i],
+          discount=self._discount(step, i),
         )
+        final = None
+        if step.is_last[i]:
+          final = (step.observation[i], self._action[i], self._reward[i])
+        if self._rewards_next:
+          self._waiting[i] = transition, final
+        else:
+          self._record(i, transition, final)
       if step.is_last[i]:
-        if self._sinks is not None:
-          self._sinks[i].end_episode(
-            step.observation[i], self._action[i], self._reward[i]
-          )
         finished.append(self._episodes[i].metrics())
         self._episodes[i] = _Episode()
     return finished
+
+  def _record(self, i: int, transition: Transition, final: Any) -> None:
+    """Hands a transition on, and what it led to where that ends the episode."""
+    assert self._sinks is not None
+    self._sinks[i].add(transition)
+    if final is not None:
+      self._sinks[i].end_episode(*final)
 
   def _discount(self, step: vector.VectorStep, i: int) -> float:
     if step.is_last[i] and not self._agent.config.acting.bootstrap_truncations:

@@ -65,10 +65,11 @@ class ReplayConfig:
 
   Attributes:
     trace_length: steps of a sequence that are trained.
-    burn_in_length: steps before them that only warm the LSTM up. The paper:
-      160 steps "without burn-in".
+    burn_in_length: steps before them that only warm the LSTM up. The paper's
+      160 "without burn-in" may mean that there is none, as read here, or that
+      it is not counted.
     sequence_period: steps between two starts; must divide the sequence's
-      length. The paper does not say; Agent57's 80.
+      length. The paper says that sequences overlap, not how far; Agent57's 80.
     max_replay_size: sequences kept; the oldest leave first.
     min_replay_size: sequences inserted before the learner may sample. The
       paper does not say; NGU's 6250.
@@ -144,14 +145,16 @@ class LearnerConfig:
     loss: `q_lambda` (Peng's, in transfer) or `retrace` (in pre-training).
     trace_decay: lambda of either.
     discount: gamma.
-    value_rescaling_epsilon: of the signed hyperbolic h; 0 turns h off.
+    value_rescaling_epsilon: of the signed hyperbolic h; 0 turns h off. The
+      paper does not say whether Q(lambda)'s values are rescaled; R2D2's are.
     target_policy_epsilon: of Retrace's target policy (NGU's 0.01).
     batch_size: sequences a learner step.
     learning_rate: of Adam.
     adam_epsilon: of Adam.
     max_gradient_norm: clips the global norm. The paper does not say; NGU's 40.
     target_update_period: learner steps between copies to the target network.
-    importance_sampling_exponent: 0 is no correction, as in the paper.
+    importance_sampling_exponent: 0 is no correction. R2D2's text leaves it out
+      and its table prints 0.6; Campos et al. have 0.
     publish_period: learner steps between two copies of the parameters that
       actors can fetch.
     double_q: whether the online network chooses the action that Q(lambda) takes
@@ -255,11 +258,16 @@ class IntrinsicConfig:
     num_neighbors: k.
     min_neighbors: with fewer in the memory the novelty is 0. The papers do not
       say what fewer than k are worth; 1 uses as many as there are.
-    kernel_epsilon: of the inverse kernel. NGU's table 1e-4; its text 1e-3.
+    kernel_epsilon: of the inverse kernel. NGU's table says 1e-4, its text 1e-3.
     cluster_distance: xi, subtracted from normalized squared distances.
     pseudo_count: c, added to the similarity.
     max_similarity: s_m; above it the episodic reward is 0.
     reward_scale_limit: L, the largest life-long modulator.
+    reward_observation: `current` rewards an action with the novelty of x_t, on
+      which it was taken, as the papers list the actor's steps; `next` with that
+      of x_{t+1}, which it led to, as is usual; the papers do not discuss it.
+      The network's previous-reward input is that of x_{t-1} either way: x_t's
+      is not known when it acts on x_t.
     alpha_offset: 0 for alpha = (err - mu) / sigma as Campos et al. print it, 1
       for 1 + (err - mu) / sigma as NGU does.
     statistics_scope: over what the running statistics go by which the reward is
@@ -270,7 +278,8 @@ class IntrinsicConfig:
       distances (d_m^2); above 0, an exponential one with this step size. The
       papers do not say.
     constant_reward: the reward of `constant`.
-    intrinsic_learning_rate: of Adam for f and the RND predictor. NGU's 5e-4.
+    intrinsic_learning_rate: of Adam for f and the RND predictor. Campos et al.
+      print 2e-4 for the agent and nothing for these two; NGU's 5e-4.
     intrinsic_steps: last valid transitions of each sequence that train both.
     inverse_dynamics_l2: weight of the L2 penalty on f and its classifier.
   """
@@ -287,6 +296,7 @@ class IntrinsicConfig:
   pseudo_count: float = 1e-3
   max_similarity: float = 8.0
   reward_scale_limit: float = 5.0
+  reward_observation: str = 'current'
   alpha_offset: float = 0.0
   statistics_scope: str = 'life'
   distance_decay: float = 0.0
@@ -300,6 +310,11 @@ class IntrinsicConfig:
       self.intrinsic_reward in ('ngu', 'rnd', 'constant'),
       f'intrinsic_reward={self.intrinsic_reward!r} is unknown: choose from '
       "'ngu', 'rnd', 'constant'.",
+    )
+    _check(
+      self.reward_observation in ('current', 'next'),
+      f'reward_observation={self.reward_observation!r} is unknown: choose '
+      "'current' or 'next'.",
     )
     _check(
       self.statistics_scope in ('life', 'episode'),
@@ -358,16 +373,20 @@ class TransferConfig:
       prints 0, which has no logarithm.
     max_flight_probability: upper end.
     flight_exponent: mu of the zeta distribution of a flight's length.
-    max_flight_length: lengths are clipped to it. The paper does not say.
+    max_flight_length: lengths are clipped to it. The paper does not say whether
+      there is a cap, without which the mean length is infinite; ez-greedy's.
     flight_recurrent_state: `advance` lets the Q-network's recurrent state take
       in a flight's steps; `hold` leaves it as it was in front of the flight,
       for actors and learner alike, and trains more slowly. The paper does not
       say: its actor runs either the behavior or R2D2, its learner unrolls
       whole sequences.
-    behavior_epsilon: of the behavior's own epsilon-greedy policy. The paper
-      does not say; the evaluators' 0.01.
+    behavior_epsilon: of an exported policy's epsilon-greedy actions. The paper
+      draws them from "the policy", whose values it has: how greedily it does
+      not say; the evaluators' 0.01.
     behavior_reward_input: `recompute` lets an exported policy compute its own
-      intrinsic-reward input with frozen networks; `zero` feeds zeros.
+      intrinsic-reward input with frozen networks, as in pre-training; `zero`
+      feeds zeros, which is cheaper. The paper trains the policy with that
+      input and transfers a function of observations alone.
   """
 
   flights: bool = True

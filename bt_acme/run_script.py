@@ -114,7 +114,7 @@ class WeightsConfig:
     init: `partial` (torso and LSTM) or `full` (the head too; fine-tuning is
       this without behavior transfer).
     extra_init: with `full`, the extra action's weights start `fresh` or as the
-      `mean` of the others.
+      `mean` of the others. The paper does not say.
   """
 
   init_from: str = ''

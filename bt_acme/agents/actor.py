@@ -1,6 +1,7 @@
 """The vectorized actor of one environment as an Acme actor."""
 
-from typing import Any, Optional
+import collections
+from typing import Any, Deque, Dict, Optional, Tuple
 
 import acme
 import dm_env
@@ -25,18 +26,31 @@ def _vector_step(timestep: dm_env.TimeStep) -> vector.VectorStep:
   )
 
 
-class _LastTransition:
-  """Keeps the newest transition for an Acme adder to take."""
+class _AdderSink:
+  """Gives an Acme adder the transitions, each with what it led to."""
 
-  transition: acting.Transition
+  def __init__(self, adder: adders.Adder):
+    self._adder = adder
+    # Actions and their time steps whose transition has not come yet.
+    self._taken: Deque[Tuple[np.ndarray, dm_env.TimeStep]] = collections.deque()
+    self._extras: Dict[str, Any] = {}
+
+  def reset(self) -> None:
+    self._taken.clear()
+
+  def expect(self, action: np.ndarray, next_timestep: dm_env.TimeStep) -> None:
+    self._taken.append((action, next_timestep))
 
   def add(self, transition: acting.Transition) -> None:
-    self.transition = transition
+    self._extras = {**transition._asdict(), 'final_prev_reward': 0.0}
+    if not self._taken[0][1].last():
+      self._adder.add(*self._taken.popleft(), self._extras)
 
   def end_episode(
     self, observation: np.ndarray, prev_action: int, prev_reward: float
   ) -> None:
-    """Nothing: the adder sees the last time step."""
+    self._extras['final_prev_reward'] = prev_reward
+    self._adder.add(*self._taken.popleft(), self._extras)
 
 
 class Actor(acme.Actor):
@@ -61,16 +75,17 @@ class Actor(acme.Actor):
       evaluation: leaves flights out.
       variable_source: the learner.
       adder: of the builder's `make_adder`; None records nothing. Its extras are
-        the fields of `acting.Transition`.
+        the fields of `acting.Transition` and those that
+        `replay.adder.SequenceAdder` names.
     """
     self._adder = adder
-    self._last = _LastTransition()
+    self._sink = None if adder is None else _AdderSink(adder)
     self._actor = acting.VectorActor(
       agent,
       epsilons=[epsilon],
       seed=int(jax.random.randint(random_key, [], 0, 2**31 - 1)),
       evaluation=evaluation,
-      sinks=None if adder is None else [self._last],
+      sinks=None if self._sink is None else [self._sink],
     )
     self._client = variables_lib.VariableClient(
       variable_source, self._actor, agent.config.acting.variable_update_period
@@ -78,7 +93,8 @@ class Actor(acme.Actor):
     self._step: Any = None
 
   def observe_first(self, timestep: dm_env.TimeStep) -> None:
-    if self._adder is not None:
+    if self._adder is not None and self._sink is not None:
+      self._sink.reset()
       self._adder.add_first(timestep)
     self._step = _vector_step(timestep)
 
@@ -88,10 +104,13 @@ class Actor(acme.Actor):
 
   def observe(self, action: np.ndarray, next_timestep: dm_env.TimeStep) -> None:
     self._step = _vector_step(next_timestep)
+    if self._sink is not None:
+      self._sink.expect(action, next_timestep)
     self._actor.observe(self._step)
-    if self._adder is not None:
-      extras = self._last.transition._asdict()
-      self._adder.add(action, next_timestep, extras)
+    if next_timestep.last() and self._actor.awaits_reward:
+      # Acme's loop asks for no action on the last observation.
+      self._actor.select_actions(self._step)
+      self._actor.digest()
 
   def update(self, wait: bool = False) -> None:
     del wait

@@ -115,6 +115,8 @@ class _RewardHost(base.Host):
     num_environments: int,
   ):
     self._reward = ngu.IntrinsicReward(config, num_environments)
+    # As in training, where they were rewarded and remembered, or were not.
+    self._takes_last = config.reward_observation == 'next'
     self._reward.restore(statistics)
     self._last = np.zeros(num_environments, np.float32)
     self._is_first = np.ones(num_environments, bool)
@@ -127,7 +129,8 @@ class _RewardHost(base.Host):
     is_first: np.ndarray,
     is_last: np.ndarray,
   ) -> np.ndarray:
-    self._is_first, self._active = is_first, ~is_last
+    self._is_first = is_first
+    self._active = ~is_last | self._takes_last
     return np.where(is_first, 0, self._last).astype(np.float32)
 
   def digest(self, features: ngu_lib.Features) -> None:

@@ -99,7 +99,8 @@ class SequenceAdder:
       extras: `prev_action` and `prev_reward` as the agent saw them, the
         `recurrent_state` before the step, `choice`, `source`, `probability`;
         and `reward`, where the agent maximizes another than the task's, which
-        then never enters replay.
+        then never enters replay. On an episode's last step,
+        `final_prev_reward`, where the agent would see another behind it.
 
     Raises:
       ValueError: before `add_first`.
@@ -123,7 +124,8 @@ class SequenceAdder:
     )
     self._observation = next_timestep.observation
     if next_timestep.last():
-      self._sink.end_episode(next_timestep.observation, action, reward)
+      final = extras.get('final_prev_reward', reward)
+      self._sink.end_episode(next_timestep.observation, action, final)
       self._observation = None
 
   def reset(self) -> None:

@@ -56,6 +56,7 @@ def under_behavior(behavior):
   [
     {'intrinsic_reward': 'ngu'},
     {'intrinsic_reward': 'ngu', 'statistics_scope': 'episode'},
+    {'intrinsic_reward': 'ngu', 'reward_observation': 'next'},
     {'intrinsic_reward': 'rnd'},
     {'intrinsic_reward': 'constant'},
   ],

@@ -98,6 +98,30 @@ def rewards(config, embeddings, errors, is_first):
   return np.array(result), np.array(novelties), np.array(scales)
 
 
+def credit(episodes, config):
+  """Rewards of actions, and what the agent is fed, from novelties.
+
+  Args:
+    episodes: for each episode the novelties of x_0 .. x_{T-1}, and of x_T too
+      where `reward_observation` is `next`.
+    config: with `reward_observation`.
+
+  Returns:
+    For each episode the rewards of its T actions, and the previous-reward
+    inputs of its T + 1 observations: what had been computed before the agent
+    saw them.
+  """
+  result = []
+  for novelties in episodes:
+    rewards, inputs = [], [0.0]
+    after = config.reward_observation == 'next'
+    for t in range(len(novelties) - after):
+      rewards.append(novelties[t + 1] if after else novelties[t])
+      inputs.append(novelties[t])
+    result.append((rewards, inputs))
+  return result
+
+
 def torso(params, observation, *, strides, divisor):
   """A torso's last layer, before any ReLU: [D]."""
   params = {
