@@ -92,7 +92,12 @@ class Uniform(Behavior):
 
 
 class ActionRepeat(Behavior):
-  """One random action a flight: with flights alone, ez-greedy exploration."""
+  """One random action a flight: with flights alone, ez-greedy exploration.
+
+  Campos et al. do not say when their ez-greedy baseline starts its flights.
+  Here as behavior transfer does, beside each actor's own epsilon, so that the
+  two differ in what flies alone.
+  """
 
   name = 'action_repeat'
 

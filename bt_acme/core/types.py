@@ -35,7 +35,8 @@ class AgentInput(NamedTuple):
     prev_action: int32 [], the primitive action executed at the step before;
       `NO_ACTION` on an episode's first step.
     prev_reward: float32 [], the reward the agent maximizes, at the step before
-      (the task's, or the intrinsic one in pre-training); 0 on the first step.
+      (the task's; in pre-training the intrinsic one, and the task's reaches
+      nothing, which the paper does not spell out); 0 on the first step.
     is_first: bool [], whether the episode starts here.
   """
 
@@ -78,7 +79,9 @@ class SequenceBatch(NamedTuple):
       frames t .. t + S - 1.
     prev_action: int32 [T + 1, B].
     prev_reward: float32 [T + 1, B].
-    action: int32 [T, B], the executed primitive action.
+    action: int32 [T, B], the executed primitive action. It and the choice are
+      both kept: the paper's actors store the primitive action, while its
+      learner relabels the extra one.
     choice: int32 [T, B], what the agent's values are trained on: the action, or
       A + k where behavior k acted and has an extra action.
     source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.

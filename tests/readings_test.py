@@ -1,0 +1,58 @@
+"""The list of readings names what there is, and all of it."""
+
+import dataclasses
+import pathlib
+import re
+
+import pytest
+
+pytest.importorskip('reverb', reason='needs the full environment')
+
+from bt_acme import config, flags, run_config, run_script
+
+ROOT = pathlib.Path(__file__).parents[1]
+GROUPS = (
+  *(
+    type(field.default)
+    for config_class in (config.NGUConfig, config.BTConfig)
+    for field in dataclasses.fields(config_class)
+  ),
+  run_config.RunConfig,
+  run_script.WeightsConfig,
+)
+ROWS = re.findall(
+  r'^\| (?!What is open)(.+?) \| (.+?) \| (.+?) \|$',
+  (ROOT / 'docs' / 'readings.md').read_text(),
+  re.MULTILINE,
+)
+NAMES = [name for row in ROWS for name in re.findall(r'`(.+?)`', row[-1])]
+
+
+def described():
+  """Each setting's description, by name."""
+  result = {}
+  for group in GROUPS:
+    result.update(flags._descriptions(group))
+  return result
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_what_a_row_names_is_there(name):
+  assert name in described() or (ROOT / name).is_file()
+
+
+def test_every_row_names_something():
+  assert len(ROWS) > 25
+  assert all('`' in row[-1] for row in ROWS)
+  settings = [name for name in NAMES if name in described()]
+  assert len(set(settings)) == len(settings)
+
+
+def test_every_setting_of_which_the_papers_say_nothing_is_listed():
+  silent = [
+    name
+    for name, text in described().items()
+    if re.search(r'papers? do(es)? not say', text)
+  ]
+  assert len(silent) > 10
+  assert set(silent) <= set(NAMES)
