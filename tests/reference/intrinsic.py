@@ -11,12 +11,11 @@ from tests.reference import network
 
 
 def mean_and_sigma(values):
-  """Of the RND errors of one environment; sigma is 1 before two of them."""
+  """Of the RND errors of one environment; sigma is 1 until they have varied."""
   mean = math.fsum(values) / len(values)
-  if len(values) < 2:
-    return mean, 1.0
   variance = math.fsum((x - mean) ** 2 for x in values) / len(values)
-  return mean, math.sqrt(max(variance, 1e-8))
+  sigma = math.sqrt(variance)
+  return mean, sigma if sigma > 1e-3 * abs(mean) else 1.0
 
 
 def nearest_squared_distances(memory, query, k):

@@ -14,7 +14,7 @@ import numpy as np
 
 Array = Any  # jax.Array or a NumPy array: results are of the arguments' kind.
 
-MIN_VARIANCE = 1e-8
+_MIN_SPREAD = 1e-3  # Of the mean: what varies less has not varied yet.
 
 
 def namespace(array: Array) -> Any:
@@ -68,10 +68,21 @@ def update_moments(moments: Moments, value: Array) -> Moments:
 
 
 def standard_deviation(moments: Moments) -> Array:
-  """sigma = sqrt(max(variance, 1e-8)); 1 before the second value."""
+  """sigma, to divide by: 1 until the values have varied.
+
+  The papers divide by sigma whatever it is. The first observations of a run are
+  often all the same, and what is divided by next to nothing there, or by a
+  small constant, is thousands of times what it is from then on.
+
+  Args:
+    moments: float [...].
+
+  Returns:
+    float [...].
+  """
   xp = namespace(moments.variance)
-  sigma = xp.sqrt(xp.maximum(moments.variance, MIN_VARIANCE))
-  return xp.where(moments.count < 2, 1.0, sigma)
+  sigma = xp.sqrt(moments.variance)
+  return xp.where(sigma > _MIN_SPREAD * xp.abs(moments.mean), sigma, 1.0)
 
 
 def merge_moments(moments: Moments) -> Moments:

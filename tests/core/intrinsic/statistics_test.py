@@ -37,14 +37,26 @@ def test_moments_match_reference(kind):
   for i in range(3):
     mean, expected = reference.mean_and_sigma(list(values[:, i]))
     np.testing.assert_allclose(moments.mean[i], mean, rtol=1e-12)
+    np.testing.assert_allclose(
+      moments.variance[i], np.var(values[:, i]), rtol=1e-8, atol=1e-16
+    )
     np.testing.assert_allclose(sigma[i], expected, rtol=1e-8)
   np.testing.assert_array_equal(moments.count, len(values))
 
 
-def test_sigma_has_a_floor_and_starts_at_one():
-  assert statistics.standard_deviation(accumulate(make_values('one')))[0] == 1
-  constant = accumulate(make_values('constant'))
-  np.testing.assert_allclose(statistics.standard_deviation(constant), 1e-4)
+@pytest.mark.parametrize('scale', [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize('in_jax', [False, True])
+def test_sigma_is_one_until_the_values_have_varied(scale, in_jax):
+  values = scale * np.array([0.3, 0.3, 0.3, 0.3, 0.4])
+  moments = statistics.Moments(*(np.zeros(1, np.float32) for _ in range(3)))
+  if in_jax:
+    moments = jax.tree.map(jnp.array, moments)
+  sigmas = []
+  for value in values:
+    moments = statistics.update_moments(moments, np.float32([value]))
+    sigmas.append(float(statistics.standard_deviation(moments)[0]))
+  assert sigmas[:4] == [1.0] * 4
+  np.testing.assert_allclose(sigmas[4], 0.04 * scale, rtol=1e-5)
 
 
 @pytest.mark.parametrize('kind', ['random', 'constant', 'two'])
