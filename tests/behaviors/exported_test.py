@@ -7,6 +7,8 @@ import pytest
 from bt_acme import acting, behaviors
 from bt_acme import agent as agent_lib
 from bt_acme import config as config_lib
+from bt_acme.core.intrinsic import actor_core as intrinsic
+from bt_acme.core.intrinsic import ngu
 from bt_acme.environments import vector
 from tests.agents import fakes
 
@@ -74,6 +76,28 @@ def test_round_trip_acts_as_the_agent_did(tmp_path, intrinsic):
   expected = act(agent, variables, statistics)
   assert len(np.unique(expected)) > 1
   np.testing.assert_array_equal(under_behavior(behavior), expected)
+
+
+@pytest.mark.parametrize('observation', ['current', 'next'])
+def test_last_observations_count_as_they_did_in_training(tmp_path, observation):
+  agent, _, statistics = fakes.export_behavior(
+    tmp_path / 'b', reward_observation=observation
+  )
+  host = behaviors.Exported(str(tmp_path / 'b')).make_host(1, 3, 0)
+  reward = ngu.IntrinsicReward(agent.config.intrinsic, 1)
+  reward.restore(statistics)
+  rng = np.random.default_rng(0)
+  expected = np.zeros(1, np.float32)
+  for t in range(30):
+    is_first, is_last = (np.array([t % 5 == x]) for x in (0, 4))
+    fed = host.feed(np.zeros([1, 5, 5, 2], np.uint8), [0], is_first, is_last)
+    np.testing.assert_array_equal(fed, np.where(is_first, 0, expected))
+    features = intrinsic.Features(
+      np.float32(rng.random([1, 8])), np.float32(rng.random(1))
+    )
+    host.digest(features)
+    if observation == 'next' or not is_last[0]:
+      expected = reward.step(*features, is_first)
 
 
 def test_zero_in_place_of_the_intrinsic_reward(tmp_path):
