@@ -204,7 +204,7 @@ def make_networks(
       loss += metrics['inverse_dynamics_loss']
       loss += config.inverse_dynamics_l2 * penalty
     if has_rnd:
-      # The x_t of the same transitions: the frames that rewards come from.
+      # The x_t of the same transitions.
       rnd_errors = errors(params, flat[: mask.size]).reshape(mask.shape)
       metrics['rnd_loss'] = statistics.masked_mean(rnd_errors, mask)
       loss += metrics['rnd_loss']

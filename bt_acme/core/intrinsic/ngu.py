@@ -5,7 +5,8 @@
 The episodic novelty sends the agent away from what this episode has seen, the
 modulator alpha towards what all of training has rarely seen. Sources: Badia et
 al. 2020 (NGU, arXiv:2002.06038), Sec. 2; Campos et al. 2021 (arXiv:2102.13515),
-App. `r_t` is the novelty of x_t, as their actors compute it.
+App. Here is the novelty of x_t; which action it rewards is a setting
+(`reward_observation`) that acting follows.
 
 `IntrinsicReward` serves many environments on the host, `init` and `step` one of
 them in JAX. In both, the memory is emptied where an episode starts while the
