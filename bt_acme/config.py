@@ -157,6 +157,8 @@ class LearnerConfig:
       and its table prints 0.6; Campos et al. have 0.
     publish_period: learner steps between two copies of the parameters that
       actors can fetch.
+    num_devices: of the learner's accelerators, over which it splits each batch;
+      0 for all that it has. The update is the same.
     double_q: whether the online network chooses the action that Q(lambda) takes
       the target network's value of, as R2D2 does. The paper names Q(lambda)
       alone.
@@ -177,6 +179,7 @@ class LearnerConfig:
   target_update_period: int = 1500
   importance_sampling_exponent: float = 0.0
   publish_period: int = 10
+  num_devices: int = 1
   double_q: bool = True
   duplicate_flights: bool = True
 
@@ -202,11 +205,21 @@ class LearnerConfig:
         getattr(self, name) > 0,
         f'{name}={getattr(self, name)} must be positive.',
       )
-    for name in ('value_rescaling_epsilon', 'importance_sampling_exponent'):
+    for name in (
+      'value_rescaling_epsilon',
+      'importance_sampling_exponent',
+      'num_devices',
+    ):
       _check(
         getattr(self, name) >= 0,
         f'{name}={getattr(self, name)} must not be negative.',
       )
+    _check(
+      not self.num_devices or self.batch_size % self.num_devices == 0,
+      f'batch_size={self.batch_size} cannot be split evenly over '
+      f'{self.num_devices} devices: choose a multiple of them, or other '
+      'num_devices.',
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 from bt_acme import acting, environments
 from bt_acme import agent as agent_lib
 from bt_acme.core import actor_core as actor_core_lib
+from bt_acme.core import data_parallel
 from bt_acme.core.intrinsic import ngu
 from bt_acme.replay import adder, blocks
 from bt_acme.replay import local as local_replay
@@ -62,8 +63,9 @@ def run(
   """
   config = agent.config
   core = agent.learner_core()
+  shardings = data_parallel.make_shardings(config.learner)
   state = core.init(jax.random.key(seed), initial_params)
-  learn = jax.jit(core.step, donate_argnums=0)
+  learn = data_parallel.jit_step(core.step, shardings)
   shapes = agent.replay_shapes
   replay = local_replay.LocalReplay(config.replay, shapes, seed=seed)
   max_priority = 1.0

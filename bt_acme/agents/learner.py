@@ -2,7 +2,16 @@
 
 import threading
 import time
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import (
+  Any,
+  Dict,
+  Iterator,
+  List,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Sequence,
+)
 
 import acme
 import jax
@@ -11,12 +20,30 @@ import numpy as np
 from acme.utils import counting, loggers
 
 from bt_acme import agent as agent_lib
+from bt_acme.core import data_parallel
 from bt_acme.core import learner_core as learner_core_lib
 from bt_acme.core.intrinsic import ngu
 from bt_acme.replay import blocks
 from bt_acme.replay import dataset as dataset_lib
 
 AGENT, INTRINSIC = 'agent', 'intrinsic'
+
+
+class _Step(NamedTuple):
+  """A step that the devices may still be busy with.
+
+  Attributes:
+    sample: that it learns from; the devices may be reading its arrays.
+    priorities: float32 [B].
+    metrics: of the step.
+    variables: copies of the parameters behind it, to be published; None if they
+      are not.
+  """
+
+  sample: blocks.Sample
+  priorities: jax.Array
+  metrics: learner_core_lib.Metrics
+  variables: Optional[agent_lib.Variables]
 
 
 class Learner(acme.Learner):
@@ -42,11 +69,15 @@ class Learner(acme.Learner):
     Args:
       agent: what learns.
       random_key: of the initialization.
-      dataset: endless batches.
+      dataset: endless batches. A `SequenceSampler` gets them back.
       priority_updater: writes priorities back; None leaves them.
       counter: counts `learner_steps`.
       logger: of metrics.
       initial_params: of the Q-network, to start from instead of fresh ones.
+
+    Raises:
+      ValueError: if the devices at hand are not what `num_devices` and
+        `batch_size` ask for.
     """
     self._agent = agent
     self._dataset = dataset
@@ -54,33 +85,45 @@ class Learner(acme.Learner):
     self._counter = counter or counting.Counter()
     self._logger = logger or loggers.NoOpLogger()
     core = agent.learner_core()
-    self._state = core.init(random_key, initial_params)
-    self._step = jax.jit(core.step, donate_argnums=0)
-    self._unfinished: Any = None
+    self._shardings = data_parallel.make_shardings(agent.config.learner)
+    self._state = jax.device_put(
+      core.init(random_key, initial_params), self._shardings.state
+    )
+    self._step = data_parallel.jit_step(core.step, self._shardings)
+    self._unfinished: Optional[_Step] = None
     self._lock = threading.Lock()
     self._statistics: Dict[int, ngu.IntrinsicStatistics] = {}
     self._max_priority = 1.0
     self._learner_steps = 0
     self._replay_size = 0
     self._last_step = time.monotonic()
-    self._publish()
+    self._publish(self._copy_variables())
 
   def step(self) -> None:
-    """One learner step; its results are read behind the next one's start."""
+    """Starts a learner step, and finishes the one before.
+
+    Nothing is waited for between the start of a step and that of the next, but
+    for the next batch: it is on its way to the devices while they are busy with
+    the step, and the next step stands in line when they are done. There are
+    never more than two batches on the devices.
+    """
     sample = next(self._dataset)
-    batch = jax.device_put(sample.batch)
-    probabilities = jax.device_put(np.float32(sample.probabilities))
+    batch, probabilities = jax.device_put(
+      (sample.batch, np.float32(sample.probabilities)),
+      (self._shardings.batch, self._shardings.per_sequence),
+    )
     self._state, priorities, metrics = self._step(
       self._state, batch, probabilities
     )
     self._learner_steps += 1
     self._replay_size = sample.table_size
-    unfinished = self._unfinished
-    self._unfinished = (sample.keys, priorities, metrics)
-    if unfinished is not None:
-      self._finish(*unfinished)
+    variables = None
     if self._learner_steps % self._agent.config.learner.publish_period == 0:
-      self._publish()
+      variables = self._copy_variables()
+    unfinished = self._unfinished
+    self._unfinished = _Step(sample, priorities, metrics, variables)
+    if unfinished is not None:
+      self._finish(unfinished)
 
   def flush(self) -> None:
     """Finishes the last step and publishes its parameters.
@@ -89,25 +132,27 @@ class Learner(acme.Learner):
       ValueError: if the learner has diverged.
     """
     if self._unfinished is not None:
-      self._finish(*self._unfinished)
+      self._finish(self._unfinished)
       self._unfinished = None
-    self._publish()
+    self._publish(self._copy_variables())
 
-  def _finish(
-    self,
-    keys: np.ndarray,
-    priorities: jax.Array,
-    metrics: learner_core_lib.Metrics,
-  ) -> None:
-    values = self._take_priorities(priorities)
+  def _finish(self, step: _Step) -> None:
+    """Waits for a step and hands out what it came to."""
+    values = self._take_priorities(step.priorities)
+    if isinstance(self._dataset, dataset_lib.SequenceSampler):
+      # Not before: devices read the batch until the step is done, and that of
+      # a CPU may have no copy of it.
+      self._dataset.release(step.sample)
     if self._priority_updater is not None:
-      self._priority_updater.update(keys, values)
+      self._priority_updater.update(step.sample.keys, values)
+    if step.variables is not None:
+      self._publish(step.variables)
     counts = self._counter.increment(learner_steps=1)
     now = time.monotonic()
     self._logger.write(
       {
         **counts,
-        **{name: float(value) for name, value in metrics.items()},
+        **{name: float(value) for name, value in step.metrics.items()},
         'replay_size': self._replay_size,
         'seconds_per_learner_step': now - self._last_step,
       }
@@ -125,13 +170,21 @@ class Learner(acme.Learner):
     self._max_priority = max(self._max_priority, float(values.max()))
     return values
 
-  def _publish(self) -> None:
-    """Copies the parameters to the host: the device's are given away."""
-    published = agent_lib.Variables(
-      *jax.tree.map(
-        np.array, (self._state.params, self._state.intrinsic_params)
-      )
+  def _copy_variables(self) -> agent_lib.Variables:
+    """Copies of the parameters, on their way to the host.
+
+    The next step uses the parameters themselves up.
+    """
+    variables = agent_lib.Variables(
+      *jax.tree.map(jnp.copy, (self._state.params, self._state.intrinsic_params))
     )
+    for array in jax.tree.leaves(variables):
+      array.copy_to_host_async()
+    return variables
+
+  def _publish(self, variables: agent_lib.Variables) -> None:
+    """Waits for copies of the parameters and lets actors have them."""
+    published = jax.tree.map(np.asarray, variables)
     with self._lock:
       self._published = published
 
@@ -196,8 +249,7 @@ class Learner(acme.Learner):
       ValueError: if the learner has diverged: that is not worth keeping.
     """
     if self._unfinished is not None:
-      _, priorities, _ = self._unfinished
-      self._take_priorities(priorities)
+      self._take_priorities(self._unfinished.priorities)
     with self._lock:
       statistics = {
         str(index): {k: np.asarray(v).tolist() for k, v in s._asdict().items()}
@@ -219,7 +271,9 @@ class Learner(acme.Learner):
 
   def restore(self, state: Mapping[str, Any]) -> None:
     """Goes on from what `save` gave."""
-    self._state = jax.tree.map(jnp.array, state['arrays'])
+    # Copies, which the next step may use up.
+    arrays = jax.tree.map(jnp.array, state['arrays'])
+    self._state = jax.device_put(arrays, self._shardings.state)
     values = state['values']
     self._max_priority = values['max_priority']
     self._learner_steps = values['learner_steps']
@@ -230,4 +284,4 @@ class Learner(acme.Learner):
         )
         for index, s in values['statistics'].items()
       }
-    self._publish()
+    self._publish(self._copy_variables())

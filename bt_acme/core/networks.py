@@ -6,6 +6,7 @@ implementations of SEED, they are VALID and a fully connected layer stands
 between them and the LSTM.
 """
 
+import functools
 from typing import Any, Callable, NamedTuple, Optional, Tuple
 
 import haiku as hk
@@ -96,6 +97,28 @@ def torso(
     return Torso(name=name)(observation)
 
 
+def over_sequences(
+  function: Callable[[jax.Array], jax.Array], x: jax.Array
+) -> jax.Array:
+  """Applies to [T, B, ...] a function of one leading axis.
+
+  The batch is the outer part of that axis: of a batch that is split over
+  devices each then computes its own part, where the other order would have
+  every device gather and compute the whole.
+
+  Args:
+    function: [T * B, ...] -> [T * B, ...], row by row.
+    x: [T, B, ...].
+
+  Returns:
+    [T, B, ...].
+  """
+  batch_first = jnp.swapaxes(x, 0, 1)
+  result = function(batch_first.reshape(-1, *x.shape[2:]))
+  result = result.reshape(*batch_first.shape[:2], *result.shape[1:])
+  return jnp.swapaxes(result, 0, 1)
+
+
 class DuelingHead(hk.Module):
   """Q(s, a) = V(s) + A(s, a) - mean_a A(s, a) (Wang et al. 2016)."""
 
@@ -173,14 +196,16 @@ def make_q_network(
     state: types.LSTMState,
     hold: Optional[jax.Array] = None,
   ) -> Tuple[jax.Array, types.LSTMState]:
-    leading = observation.shape[:2]
-    features = torso(
-      observation.reshape((-1, *observation.shape[2:])),
-      kind=kind,
-      output_size=config.torso_size,
-      # By attribute: TensorFlow may give the name to a dtype of its own.
-      dtype=getattr(jnp, config.torso_dtype),
-    ).reshape((*leading, -1))  # [T, B, torso_size]
+    features = over_sequences(
+      functools.partial(
+        torso,
+        kind=kind,
+        output_size=config.torso_size,
+        # By attribute: TensorFlow may give the name to a dtype of its own.
+        dtype=getattr(jnp, config.torso_dtype),
+      ),
+      observation,
+    )  # [T, B, torso_size]
     reward = _scale_reward(prev_reward, config.reward_input)
     inputs = jnp.concatenate(
       [

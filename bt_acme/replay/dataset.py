@@ -97,8 +97,9 @@ class SequenceSampler(Iterator[blocks.Sample]):
   def release(self, sample: blocks.Sample) -> None:
     """Hands a batch back, to be filled again: its arrays change from here on.
 
-    Optional. It spares the cost of fresh memory; a device may still be reading
-    the arrays, so wait for what was computed from them first.
+    Optional. It spares the cost of fresh memory, which is more than that of
+    filling it. A device may still be reading the arrays, or compute on them
+    without a copy, so wait for what was computed from them first.
     """
     self._released.put(sample.batch)
 

@@ -5,6 +5,7 @@ Parameters are a dict of parts, of which each reward has those that it needs:
 and RND).
 """
 
+import functools
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 import jax
@@ -183,12 +184,12 @@ def make_networks(
     start = last_valid_window(valid, num_steps)
     mask = cut_window(valid, start, num_steps)  # [L, B]
     window = cut_window(observations, start, num_steps + 1)
-    flat = window.reshape(-1, *observation_shape)  # [(L + 1) B, ...]
     loss = jnp.zeros([], jnp.float32)
     metrics: Dict[str, jax.Array] = {}
     if has_embedding:
-      embeddings = embedding.apply(params['embedding'], flat)
-      embeddings = embeddings.reshape(*window.shape[:2], -1)  # [L + 1, B, D]
+      embeddings = networks_lib.over_sequences(
+        functools.partial(embedding.apply, params['embedding']), window
+      )  # [L + 1, B, D]
       logits = inverse_dynamics.apply(
         params['inverse_dynamics'], embeddings[:-1], embeddings[1:]
       )
@@ -205,7 +206,9 @@ def make_networks(
       loss += config.inverse_dynamics_l2 * penalty
     if has_rnd:
       # The x_t of the same transitions.
-      rnd_errors = errors(params, flat[: mask.size]).reshape(mask.shape)
+      rnd_errors = networks_lib.over_sequences(
+        functools.partial(errors, params), window[:-1]
+      )  # [L, B]
       metrics['rnd_loss'] = statistics.masked_mean(rnd_errors, mask)
       loss += metrics['rnd_loss']
     return loss, metrics

@@ -1,0 +1,76 @@
+"""The learner step over several devices.
+
+The batch is split over the devices and the state lies on each. XLA adds the
+sums over devices where a sum, mean or maximum of the step goes over the batch,
+so that the update is that of one device, but for the order of its sums.
+"""
+
+import dataclasses
+from typing import Any, Callable, NamedTuple
+
+import jax
+import numpy as np
+
+from bt_acme import config as config_lib
+from bt_acme.core import types
+
+_BATCH = 'batch'  # The mesh's one axis.
+
+
+class Shardings(NamedTuple):
+  """Where the arrays of a learner step lie.
+
+  Attributes:
+    state: of the LearnerState and the metrics: whole on each device.
+    batch: SequenceBatch of shardings, each split along B.
+    per_sequence: of probabilities and priorities [B], split too.
+  """
+
+  state: jax.sharding.NamedSharding
+  batch: types.SequenceBatch
+  per_sequence: jax.sharding.NamedSharding
+
+
+def make_shardings(learner: config_lib.LearnerConfig) -> Shardings:
+  """Spreads the learner over the first `num_devices` devices of this process.
+
+  Args:
+    learner: its settings.
+
+  Returns:
+    Where its arrays lie.
+
+  Raises:
+    ValueError: if there are fewer devices, or they cannot share a batch evenly.
+  """
+  devices = jax.local_devices()
+  num_devices = learner.num_devices or len(devices)
+  if num_devices > len(devices):
+    raise ValueError(
+      f'num_devices={num_devices}, but the learner has {len(devices)} of kind '
+      f'{devices[0].platform!r}: choose fewer, or 0 for all that there are.'
+    )
+  dataclasses.replace(learner, num_devices=num_devices)  # Checks batch_size.
+  mesh = jax.sharding.Mesh(np.array(devices[:num_devices]), (_BATCH,))
+
+  def split(*axes: Any) -> jax.sharding.NamedSharding:
+    spec = jax.sharding.PartitionSpec(*axes)
+    return jax.sharding.NamedSharding(mesh, spec)
+
+  time_first, batch_first = split(None, _BATCH), split(_BATCH)
+  batch = types.SequenceBatch(
+    **dict.fromkeys(types.SequenceBatch._fields, time_first)
+  )._replace(recurrent_state=types.LSTMState(batch_first, batch_first))
+  return Shardings(state=split(), batch=batch, per_sequence=batch_first)
+
+
+def jit_step(
+  step: Callable[..., Any], shardings: Shardings
+) -> Callable[..., Any]:
+  """Compiles `LearnerCore.step`; the state that it is given is used up."""
+  return jax.jit(
+    step,
+    in_shardings=(shardings.state, shardings.batch, shardings.per_sequence),
+    out_shardings=(shardings.state, shardings.per_sequence, shardings.state),
+    donate_argnums=0,
+  )
