@@ -1,0 +1,157 @@
+"""The learner step over four simulated devices is the step of one."""
+
+import os
+import re
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+from bt_acme import config as config_lib
+from bt_acme.core import data_parallel, learner_core, networks
+from bt_acme.core.intrinsic import networks as intrinsic_lib
+from tests.core import toys
+
+DEVICES, T, B, A, STACKED, LSTM = 4, 6, 8, 3, 2, 5
+SHAPE = (6, 6, STACKED)
+CONFIGS = {
+  'r2d2': config_lib.R2D2Config,
+  'ngu': config_lib.NGUConfig,
+  'bt': config_lib.BTConfig,
+}
+
+
+def make_learner(kind, num_devices):
+  """Shardings and core of a learner of the real networks."""
+  config_class = CONFIGS[kind]
+  # What goes over the whole batch must matter: the largest weight, the norm.
+  settings = {
+    'batch_size': B,
+    'num_devices': num_devices,
+    'importance_sampling_exponent': 0.6,
+    'max_gradient_norm': 0.1,
+    'target_update_period': 2,
+    'loss': 'retrace' if kind == 'ngu' else 'q_lambda',
+  }
+  config = config_class(
+    network=config_lib.NetworkConfig(
+      torso_size=16, lstm_size=LSTM, head_size=16
+    ),
+    replay=config_lib.ReplayConfig(
+      trace_length=T - 2, burn_in_length=2, sequence_period=T
+    ),
+    learner=config_lib.LearnerConfig(**settings),
+  )
+  network = networks.make_q_network(
+    config.network, SHAPE, A, int(kind == 'bt')
+  )
+  intrinsic = None
+  if kind == 'ngu':
+    intrinsic = intrinsic_lib.make_networks(
+      config.intrinsic, observation_shape=SHAPE, frame_channels=1, num_actions=A
+    )
+  core = learner_core.make_learner_core(
+    network, config, num_stacked=STACKED, intrinsic=intrinsic
+  )
+  return data_parallel.make_shardings(config.learner), core
+
+
+def make_inputs(kind, seed):
+  """A batch whose real steps are unevenly many on each device."""
+  batch = toys.batch(
+    T,
+    B,
+    num_actions=A,
+    num_extra=int(kind == 'bt'),
+    num_stacked=STACKED,
+    real=[6, 6, 5, 4, 3, 3, 6, 0],
+    shape=SHAPE,
+    hidden=LSTM,
+    seed=seed,
+  )
+  probabilities = np.float32([0.3, 0.2, 0.1, 0.4, 0.01, 0.5, 0.2, 0.3])
+  return batch, probabilities
+
+
+def train(kind, num_devices):
+  """What each of three steps gives, and the compiled step."""
+  shardings, core = make_learner(kind, num_devices)
+  state = jax.device_put(core.init(jax.random.key(0)), shardings.state)
+  step = data_parallel.jit_step(core.step, shardings)
+  step = step.lower(state, *make_inputs(kind, 0)).compile()
+  results = []
+  for seed in range(3):
+    before = state
+    state, *rest = step(state, *make_inputs(kind, seed))
+    assert all(x.is_deleted() for x in jax.tree.leaves(before))
+    results.append(jax.tree.map(np.array, (state, *rest)))
+  for x in jax.tree.leaves((state, rest[1])):
+    assert len(x.sharding.device_set) == num_devices
+    assert x.is_fully_replicated
+  assert rest[0].addressable_shards[0].data.shape == (B // num_devices,)
+  return results, step
+
+
+def compare(kind):
+  """Runs in a process that has the devices."""
+  assert jax.device_count() == DEVICES
+  one, _ = train(kind, 1)
+  four, step = train(kind, DEVICES)
+  _, priorities, metrics = one[-1]
+  assert np.count_nonzero(priorities) == B - 1
+  assert metrics['gradient_norm'] > 0.1
+  jax.tree.map(
+    lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=2e-6),
+    four,
+    one,
+  )
+  batch, _ = make_inputs(kind, 0)
+  batch = jax.device_put(batch, make_learner(kind, DEVICES)[0].batch)
+  for x in jax.tree.leaves(batch._replace(recurrent_state=())):
+    for shard in x.addressable_shards:
+      assert shard.data.shape == (len(x), B // DEVICES, *x.shape[2:])
+  # Each device computes its own part: nothing but sums goes between them.
+  collectives = re.findall(
+    r' (all-\w+|collective-\w+|reduce-scatter)(?:-start)?\(', step.as_text()
+  )
+  assert set(collectives) == {'all-reduce'}, collectives
+
+
+@pytest.mark.parametrize('kind', CONFIGS)
+def test_four_devices_give_the_update_of_one(kind):
+  program = (
+    f'from tests.core import data_parallel_test as t; t.compare({kind!r})'
+  )
+  done = subprocess.run(
+    [sys.executable, '-c', program],
+    env={
+      **os.environ,
+      'XLA_FLAGS': f'--xla_force_host_platform_device_count={DEVICES}'
+      ' --xla_backend_optimization_level=0',
+    },
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+  assert done.returncode == 0, done.stderr
+
+
+def test_all_devices_at_hand_are_taken_for_zero():
+  shardings = data_parallel.make_shardings(
+    config_lib.LearnerConfig(batch_size=8, num_devices=0)
+  )
+  assert shardings.state.device_set == set(jax.local_devices())
+
+
+def test_devices_that_are_not_there():
+  with pytest.raises(ValueError, match='num_devices=64, but the learner has'):
+    data_parallel.make_shardings(config_lib.LearnerConfig(num_devices=64))
+
+
+def test_a_batch_that_cannot_be_split_evenly():
+  with pytest.raises(ValueError, match='batch_size=6 .* evenly over 4 devices'):
+    config_lib.LearnerConfig(batch_size=6, num_devices=4)
+  with pytest.raises(ValueError, match='num_devices=-1 must not be negative'):
+    config_lib.LearnerConfig(num_devices=-1)
