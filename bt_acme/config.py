@@ -78,6 +78,9 @@ class ReplayConfig:
     priority_exponent: of the sampling distribution.
     max_priority_weight: weight of the largest TD error in a sequence's
       priority; the mean has the rest.
+    codec: how sequences lie in a Reverb table. `blocks`, which only this
+      package reads, or `tensors`, which any Acme learner does, at many times
+      the memory (`bt_acme.replay.codecs`).
   """
 
   trace_length: int = 160
@@ -88,6 +91,7 @@ class ReplayConfig:
   samples_per_insert: float = 0.4
   priority_exponent: float = 0.9
   max_priority_weight: float = 0.9
+  codec: str = 'blocks'
 
   def __post_init__(self) -> None:
     for name in (
@@ -115,6 +119,10 @@ class ReplayConfig:
       f'min_replay_size={self.min_replay_size} exceeds '
       f'max_replay_size={self.max_replay_size}: the learner would wait for '
       'ever. Lower min_replay_size or raise max_replay_size.',
+    )
+    _check(
+      self.codec in ('blocks', 'tensors'),
+      f"codec={self.codec!r} is unknown: choose 'blocks' or 'tensors'.",
     )
     _check(
       self.samples_per_insert > 0,

@@ -99,8 +99,9 @@ class AgentBuilder(builders.ActorLearnerBuilder):
       initial_priority: of a new sequence; a run passes the largest so far.
     """
     config = self.agent.config.replay
-    writer = writer_lib.ReverbWriter(replay_client, config)
-    builder = blocks.SequenceBuilder(config, self.agent.replay_shapes)
+    shapes = self.agent.replay_shapes
+    writer = writer_lib.ReverbWriter(replay_client, config, shapes)
+    builder = blocks.SequenceBuilder(config, shapes)
     sink = adder_lib.SequenceSink(
       builder, writer, initial_priority=initial_priority
     )

@@ -12,8 +12,9 @@ sequences cross an episode's end: an episode's last block is padded with zeros,
 and a sequence of an episode shorter than K blocks has fewer of them.
 """
 
+import collections
 import threading
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Deque, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import zstandard
@@ -212,6 +213,30 @@ class SequenceDecoder:
       getattr(batch, name)[end:, index] = 0
     batch.recurrent_state.hidden[index] = recurrent_state[0]
     batch.recurrent_state.cell[index] = recurrent_state[1]
+
+
+class BlockWindow:
+  """The last K blocks of one environment, of which sequences are made."""
+
+  def __init__(self, config: config_lib.ReplayConfig):
+    self._blocks: Deque[FinishedBlock] = collections.deque(
+      maxlen=config.blocks_per_sequence
+    )
+
+  def add(
+    self, block: FinishedBlock
+  ) -> Optional[Tuple[List[bytes], np.ndarray]]:
+    """Takes the next block.
+
+    Returns:
+      Payloads of the sequence that it completes and the recurrent state before
+      them, as `SequenceDecoder` takes them; None where it completes none.
+    """
+    self._blocks.append(block)
+    if not block.item_blocks:
+      return None
+    members = list(self._blocks)[-block.item_blocks :]
+    return [b.payload for b in members], members[0].recurrent_state
 
 
 class SequenceBuilder:

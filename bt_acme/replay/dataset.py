@@ -13,7 +13,7 @@ import reverb
 from reverb import pybind
 
 from bt_acme import config as config_lib
-from bt_acme.replay import blocks
+from bt_acme.replay import blocks, codecs
 from bt_acme.replay import table as table_lib
 
 _QUEUE_DEPTH = 2  # Batches that lie ready.
@@ -120,19 +120,19 @@ class SequenceSampler(Iterator[blocks.Sample]):
 
   def _run(self, sampler: pybind.Sampler) -> None:
     try:
-      decoder = blocks.SequenceDecoder(self._config, self._shapes)
+      decode = codecs.make_codec(self._config, self._shapes).make_decoder()
       while True:
         self._vacancies.acquire()
         if self._stopped.is_set():
           return
-        self._ready.put(self._next_sample(sampler, decoder))
+        self._ready.put(self._next_sample(sampler, decode))
     except Exception as error:
       # `Close` lets a sampler that waits fail.
       if not self._stopped.is_set():
         self._ready.put(error)
 
   def _next_sample(
-    self, sampler: pybind.Sampler, decoder: blocks.SequenceDecoder
+    self, sampler: pybind.Sampler, decode: codecs.Decoder
   ) -> blocks.Sample:
     try:
       batch = self._released.get_nowait()
@@ -141,13 +141,10 @@ class SequenceSampler(Iterator[blocks.Sample]):
     keys = np.empty(self._batch_size, np.uint64)
     probabilities = np.empty(self._batch_size, np.float64)
     for index in range(self._batch_size):
-      # The columns come in the order of their names.
-      key, probability, table_size, _, payloads, recurrent_state = (
-        sampler.GetNextTrajectory()
-      )
+      key, probability, table_size, _, *columns = sampler.GetNextTrajectory()
       keys[index] = key
       probabilities[index] = probability
-      decoder.decode_into(payloads, recurrent_state, batch=batch, index=index)
+      decode(columns, batch, index)
     return blocks.Sample(batch, keys, probabilities, int(table_size))
 
 

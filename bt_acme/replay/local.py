@@ -4,8 +4,7 @@ For runs in one process, and for Pythons that have no Reverb. What it holds and
 returns is what a Reverb table would.
 """
 
-import collections
-from typing import Deque, List, NamedTuple, Sequence, Tuple
+from typing import List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -47,7 +46,7 @@ class LocalReplay:
 
   def writer(self) -> 'LocalWriter':
     """A writer for one environment."""
-    return LocalWriter(self, self._config.blocks_per_sequence)
+    return LocalWriter(self, self._config)
 
   def insert(
     self,
@@ -119,19 +118,12 @@ class LocalReplay:
 class LocalWriter:
   """Writes one environment's blocks to a `LocalReplay`."""
 
-  def __init__(self, replay: LocalReplay, blocks_per_sequence: int):
+  def __init__(self, replay: LocalReplay, config: config_lib.ReplayConfig):
     self._replay = replay
-    self._blocks: Deque[blocks.FinishedBlock] = collections.deque(
-      maxlen=blocks_per_sequence
-    )
+    self._window = blocks.BlockWindow(config)
 
   def write(self, block: blocks.FinishedBlock, priority: float) -> None:
     """Writes a block, and the sequence that it completes, if it does."""
-    self._blocks.append(block)
-    if block.item_blocks:
-      members = list(self._blocks)[-block.item_blocks :]
-      self._replay.insert(
-        [member.payload for member in members],
-        members[0].recurrent_state,
-        priority,
-      )
+    sequence = self._window.add(block)
+    if sequence is not None:
+      self._replay.insert(*sequence, priority)

@@ -4,12 +4,13 @@ import os
 from typing import NamedTuple
 
 import reverb
-import tensorflow as tf
+import tree
+from acme.adders import reverb as adders
 
 from bt_acme import config as config_lib
-from bt_acme.replay import blocks
+from bt_acme.replay import blocks, codecs
 
-TABLE = 'sequences'
+TABLE = adders.DEFAULT_PRIORITY_TABLE  # Where foreign learners look for it.
 
 # Frames of ten Atari games, played at random, shrink 35 to 245 times; a trained
 # policy moves more. Half the least of it is what is planned with.
@@ -28,7 +29,7 @@ def make_table(
 ) -> reverb.Table:
   """A prioritized table of sequences; the oldest leave first.
 
-  An item holds 1 to K blocks, and the recurrent state before the first.
+  What an item holds is up to `codecs`.
 
   Args:
     config: of the replay.
@@ -51,10 +52,7 @@ def make_table(
       min_size_to_sample=config.min_replay_size,
       error_buffer=error_buffer,
     ),
-    signature={
-      'blocks': tf.TensorSpec([None], tf.string),
-      'recurrent_state': tf.TensorSpec([2, shapes.lstm_size], tf.float32),
-    },
+    signature=codecs.make_codec(config, shapes).signature,
   )
 
 

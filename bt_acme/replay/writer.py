@@ -2,11 +2,11 @@
 
 import threading
 
-import numpy as np
 import reverb
+import tree
 
 from bt_acme import config as config_lib
-from bt_acme.replay import blocks
+from bt_acme.replay import blocks, codecs
 from bt_acme.replay import table as table_lib
 
 _WAIT_MS = 1_000  # Between two looks at whether the wait still makes sense.
@@ -24,6 +24,7 @@ class ReverbWriter:
     self,
     client: reverb.Client,
     config: config_lib.ReplayConfig,
+    shapes: blocks.ReplayShapes,
     *,
     table: str = table_lib.TABLE,
     max_pending_items: int = 1,
@@ -34,6 +35,7 @@ class ReverbWriter:
     Args:
       client: of the server.
       config: of the replay.
+      shapes: of what it holds.
       table: that is written to.
       max_pending_items: sequences on their way that `write` does not wait for.
       signature_timeout_s: how long the server may take to come up.
@@ -42,16 +44,16 @@ class ReverbWriter:
     self._table = table
     self._max_pending_items = max_pending_items
     self._stopped = threading.Event()
+    codec = codecs.make_codec(config, shapes)
+    self._encode = codec.make_encoder()
     self._writer = client.trajectory_writer(
-      num_keep_alive_refs=config.blocks_per_sequence,
+      num_keep_alive_refs=codec.cells_per_item,
       get_signature_timeout_ms=int(1000 * signature_timeout_s),
     )
-    # Each block is a chunk of its own, sent once, whichever sequences need it.
-    for column in ('blocks', 'recurrent_state'):
+    # Each cell is a chunk of its own, sent once, whichever sequences need it.
+    for path, _ in tree.flatten_with_path(codec.signature):
       self._writer.configure(
-        (column,),
-        num_keep_alive_refs=config.blocks_per_sequence,
-        max_chunk_length=1,
+        path, num_keep_alive_refs=codec.cells_per_item, max_chunk_length=1
       )
 
   def write(self, block: blocks.FinishedBlock, priority: float) -> None:
@@ -66,23 +68,9 @@ class ReverbWriter:
     """
     if self._stopped.is_set():
       return
-    self._writer.append(
-      {
-        # An array of bytes would lose zeros at its end.
-        'blocks': np.array(block.payload, dtype=object),
-        'recurrent_state': block.recurrent_state,
-      }
-    )
-    if block.item_blocks:
-      history = self._writer.history
-      self._writer.create_item(
-        self._table,
-        priority,
-        {
-          'blocks': history['blocks'][-block.item_blocks :],
-          'recurrent_state': history['recurrent_state'][-block.item_blocks],
-        },
-      )
+    trajectory = self._encode(self._writer, block)
+    if trajectory is not None:
+      self._writer.create_item(self._table, priority, trajectory)
       self._wait(self._max_pending_items)
 
   def flush(self) -> None:

@@ -43,7 +43,9 @@ class Replay:
     return blocks.SequenceBuilder(self.config, self.shapes)
 
   def sink(self, **kwargs):
-    self.writers.append(writer.ReverbWriter(self.client, self.config))
+    self.writers.append(
+      writer.ReverbWriter(self.client, self.config, self.shapes)
+    )
     return adder.SequenceSink(self.builder(), self.writers[-1], **kwargs)
 
   def sampler(self, batch_size=4, **kwargs):
@@ -103,11 +105,14 @@ def collect(sampler, wanted, num_batches=100):
   raise AssertionError(f'Saw {len(found)} sequences, wanted {len(wanted)}.')
 
 
-@pytest.mark.parametrize('num_stacked', (4, 1))
+@pytest.mark.parametrize('codec', ('blocks', 'tensors'))
+@pytest.mark.parametrize('num_stacked, channels', ((4, 1), (1, 3), (2, 3)))
 def test_every_sequence_arrives_as_from_a_local_replay(
-  make_replay, num_stacked
+  make_replay, num_stacked, channels, codec
 ):
-  replay = make_replay(episodes.make_shapes(num_stacked))
+  replay = make_replay(
+    episodes.make_shapes(num_stacked, channels), codec=codec
+  )
   local_replay = local.LocalReplay(replay.config, replay.shapes, seed=0)
   sinks = [
     replay.sink(),
