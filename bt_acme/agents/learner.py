@@ -176,7 +176,9 @@ class Learner(acme.Learner):
     The next step uses the parameters themselves up.
     """
     variables = agent_lib.Variables(
-      *jax.tree.map(jnp.copy, (self._state.params, self._state.intrinsic_params))
+      *jax.tree.map(
+        jnp.copy, (self._state.params, self._state.intrinsic_params)
+      )
     )
     for array in jax.tree.leaves(variables):
       array.copy_to_host_async()

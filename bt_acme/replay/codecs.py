@@ -75,9 +75,7 @@ def _make_blocks(
   ) -> Any:
     # An array of bytes would lose zeros at its end.
     payload = np.array(block.payload, dtype=object)
-    writer.append(
-      {'blocks': payload, 'recurrent_state': block.recurrent_state}
-    )
+    writer.append({'blocks': payload, 'recurrent_state': block.recurrent_state})
     if not block.item_blocks:
       return None
     history = writer.history

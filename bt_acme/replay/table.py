@@ -4,7 +4,6 @@ import os
 from typing import NamedTuple
 
 import reverb
-import tree
 from acme.adders import reverb as adders
 
 from bt_acme import config as config_lib

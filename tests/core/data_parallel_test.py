@@ -44,9 +44,7 @@ def make_learner(kind, num_devices):
     ),
     learner=config_lib.LearnerConfig(**settings),
   )
-  network = networks.make_q_network(
-    config.network, SHAPE, A, int(kind == 'bt')
-  )
+  network = networks.make_q_network(config.network, SHAPE, A, int(kind == 'bt'))
   intrinsic = None
   if kind == 'ngu':
     intrinsic = intrinsic_lib.make_networks(

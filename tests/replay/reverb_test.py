@@ -110,9 +110,7 @@ def collect(sampler, wanted, num_batches=100):
 def test_every_sequence_arrives_as_from_a_local_replay(
   make_replay, num_stacked, channels, codec
 ):
-  replay = make_replay(
-    episodes.make_shapes(num_stacked, channels), codec=codec
-  )
+  replay = make_replay(episodes.make_shapes(num_stacked, channels), codec=codec)
   local_replay = local.LocalReplay(replay.config, replay.shapes, seed=0)
   sinks = [
     replay.sink(),

@@ -1,0 +1,200 @@
+"""What the learner does beside the step: transfers, devices, giving back."""
+
+import os
+import subprocess
+import sys
+
+import bt_acme  # noqa: F401  (before Acme: it makes the versions agree)
+
+# isort: split
+import jax
+import numpy as np
+import reverb
+from acme.utils import loggers
+
+from bt_acme import agent as agent_lib
+from bt_acme import config as config_lib
+from bt_acme.agents import learner as learner_lib
+from bt_acme.replay import adder, blocks, dataset, table, writer
+from tests.agents import fakes
+from tests.core import toys
+
+B = 4
+
+
+def make_samples(number):
+  """Batches at random."""
+  samples = []
+  for seed in range(number):
+    batch = toys.batch(
+      fakes.T,
+      B,
+      num_actions=fakes.ACTIONS,
+      num_stacked=fakes.STACKED,
+      shape=fakes.SPEC.observation_shape,
+      hidden=16,
+      seed=seed,
+    )
+    keys = np.arange(B, dtype=np.uint64)
+    samples.append(blocks.Sample(batch, keys, np.full(B, 0.5), 7))
+  return samples
+
+
+def make_learner(kind, samples, num_devices=1, **kwargs):
+  config = fakes.make_agent(kind).config
+  settings = {**vars(config.learner), 'num_devices': num_devices}
+  agent = fakes.make_agent(kind, learner=config_lib.LearnerConfig(**settings))
+  return learner_lib.Learner(agent, jax.random.key(0), samples, **kwargs)
+
+
+def test_a_batch_is_on_its_way_before_the_step_before_is_waited_for():
+  logger = loggers.InMemoryLogger()  # One row a finished step.
+  finished = []
+
+  def samples():
+    for sample in make_samples(5):
+      finished.append(len(logger.data))
+      yield sample
+
+  learner = make_learner('r2d2', samples(), logger=logger)
+  for number in range(5):
+    learner.step()
+    assert len(logger.data) == number  # Never more than one left unfinished.
+  assert finished == [0, 0, 1, 2, 3]
+  learner.flush()
+  assert len(logger.data) == learner.learner_steps == 5
+
+
+def test_parameters_are_those_of_the_step_that_published_them():
+  """Though the next step was started before they were read."""
+  config = config_lib.LearnerConfig(batch_size=B, publish_period=2)
+  agent = agent_lib.Agent(fakes.make_config(learner=config), fakes.SPEC)
+  samples = make_samples(5)
+  learner = learner_lib.Learner(agent, jax.random.key(0), iter(samples))
+  initial, states, published = learner.variables, [], []
+  for _ in samples:
+    learner.step()
+    states.append(learner.save()['arrays'].params)
+    published.append(learner.variables.agent)
+  assert published[0] is published[1] is initial.agent
+  for number, expected in ((2, 1), (3, 1), (4, 3)):
+    jax.tree.map(
+      np.testing.assert_array_equal, published[number], states[expected]
+    )
+  learner.flush()
+  jax.tree.map(
+    np.testing.assert_array_equal, learner.variables.agent, states[-1]
+  )
+
+
+def aligned_copy(array):
+  """In memory that JAX on a CPU takes as it is, instead of copying it."""
+  memory = np.empty(array.nbytes + 64, np.uint8)
+  start = -memory.ctypes.data % 64
+  copy = memory[start : start + array.nbytes].view(array.dtype)
+  copy = copy.reshape(array.shape)
+  copy[...] = array
+  return copy
+
+
+class Spoiling(dataset.SequenceSampler):
+  """Fills a batch with other things as soon as it is given back."""
+
+  def __init__(self, *args, **kwargs):
+    self.samples, self.num_spoiled = [], 0
+    super().__init__(*args, **kwargs)
+
+  def __next__(self):
+    sample = super().__next__()
+    self.samples.append(sample)
+    return sample._replace(batch=jax.tree.map(aligned_copy, sample.batch))
+
+  def release(self, sample):
+    self.num_spoiled += 1
+    for array in jax.tree.leaves(sample.batch):
+      array.fill(77)
+
+
+def test_a_batch_is_given_back_when_no_device_reads_it_any_more():
+  agent = fakes.make_agent('r2d2')
+  config, shapes = agent.config.replay, agent.replay_shapes
+  server = reverb.Server(
+    [table.make_table(config, shapes, batch_size=1000)], port=None
+  )
+  client = reverb.Client(f'localhost:{server.port}')
+  replay_writer = writer.ReverbWriter(client, config, shapes)
+  sink = adder.SequenceSink(
+    blocks.SequenceBuilder(config, shapes), replay_writer
+  )
+  environment = fakes.MarkedEnvironment()
+  sequence_adder = adder.SequenceAdder(sink)
+  state = agent.network.initial_state()
+  for _ in range(10):
+    timestep = environment.reset()
+    sequence_adder.add_first(timestep)
+    while not timestep.last():
+      timestep = environment.step(1)
+      extras = {'prev_action': 1, 'prev_reward': 0.5, 'recurrent_state': state}
+      extras.update(choice=1, source=0, probability=0.5)
+      sequence_adder.add(1, timestep, extras)
+  replay_writer.close()
+  sampler = Spoiling(client, config, shapes, batch_size=B)
+  learner = make_learner('r2d2', sampler)
+  num_steps = 20
+  for _ in range(num_steps):
+    learner.step()
+  assert sampler.num_spoiled == num_steps - 1
+  learner.flush()
+  assert sampler.num_spoiled == num_steps
+  sampler.stop()
+  server.stop()
+  expected = make_learner('r2d2', iter(sampler.samples))
+  for _ in range(num_steps):
+    expected.step()
+  expected.flush()
+  jax.tree.map(
+    np.testing.assert_array_equal,
+    learner.save()['arrays'],
+    expected.save()['arrays'],
+  )
+
+
+def train_on_devices():
+  """Runs in a process that has four devices."""
+  saved = []
+  for num_devices in (1, 0):
+    learner = make_learner('ngu', iter(make_samples(4)), num_devices)
+    for _ in range(2):
+      learner.step()
+    state = learner.save()
+    learner = make_learner('ngu', learner._dataset, num_devices)
+    learner.restore(state)
+    for _ in range(2):
+      learner.step()
+    learner.flush()
+    saved.append((learner.save()['arrays'], learner.variables))
+    assert learner.max_priority > 1
+    for x in jax.tree.leaves(learner.template):
+      assert len(x.sharding.device_set) == (num_devices or 4)
+  jax.tree.map(
+    lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=2e-6), *saved
+  )
+
+
+def test_a_learner_on_four_devices_is_one_on_one():
+  done = subprocess.run(
+    [
+      sys.executable,
+      '-c',
+      'from tests.agents import learner_test as t; t.train_on_devices()',
+    ],
+    env={
+      **os.environ,
+      'XLA_FLAGS': '--xla_force_host_platform_device_count=4'
+      ' --xla_backend_optimization_level=0',
+    },
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+  assert done.returncode == 0, done.stderr
