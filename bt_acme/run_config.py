@@ -18,6 +18,8 @@ _MAY_CHANGE = (
   'checkpoint_period',
   'replay_port',
   'inference',
+  'num_devices',
+  'codec',  # Of a replay that does not outlive the run's processes.
 )
 
 
@@ -127,14 +129,20 @@ class RunConfig:
 def _identity(
   run: RunConfig, config: config_lib.R2D2Config, extra: Mapping[str, Any]
 ) -> Dict[str, Any]:
+  def kept(settings: Mapping[str, Any]) -> Dict[str, Any]:
+    return {
+      name: value
+      for name, value in settings.items()
+      if name not in _MAY_CHANGE and name != 'workdir'
+    }
+
   identity = {
     'agent': type(config).__name__,
-    'run': {
-      name: value
-      for name, value in dataclasses.asdict(run).items()
-      if name not in _MAY_CHANGE and name != 'workdir'
+    'run': kept(dataclasses.asdict(run)),
+    'config': {
+      group: kept(settings)
+      for group, settings in config_lib.to_dict(config).items()
     },
-    'config': config_lib.to_dict(config),
     **extra,
   }
   plain: Dict[str, Any] = json.loads(json.dumps(identity))

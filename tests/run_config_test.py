@@ -34,7 +34,12 @@ def test_the_same_run_is_taken_up_again(tmp_path):
     checkpoint_period=1.0,
     replay_port=5,
   )
-  assert run_config.claim_workdir(longer, CONFIG, extra)
+  elsewhere = dataclasses.replace(
+    CONFIG,
+    learner=config_lib.LearnerConfig(num_devices=4),
+    replay=config_lib.ReplayConfig(codec='tensors'),
+  )
+  assert run_config.claim_workdir(longer, elsewhere, extra)
   assert contents(tmp_path) == before and len(before) == 1
   identity = run_config.read_identity(run.workdir)
   assert identity['agent'] == 'R2D2Config'

@@ -6,7 +6,7 @@ so that the update is that of one device, but for the order of its sums.
 """
 
 import dataclasses
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple, Optional
 
 import jax
 import numpy as np
@@ -53,15 +53,17 @@ def make_shardings(learner: config_lib.LearnerConfig) -> Shardings:
   dataclasses.replace(learner, num_devices=num_devices)  # Checks batch_size.
   mesh = jax.sharding.Mesh(np.array(devices[:num_devices]), (_BATCH,))
 
-  def split(*axes: Any) -> jax.sharding.NamedSharding:
-    spec = jax.sharding.PartitionSpec(*axes)
-    return jax.sharding.NamedSharding(mesh, spec)
+  def split(*axes: Optional[str]) -> jax.sharding.NamedSharding:
+    spec: Any = jax.sharding.PartitionSpec
+    return jax.sharding.NamedSharding(mesh, spec(*axes))
 
-  time_first, batch_first = split(None, _BATCH), split(_BATCH)
-  batch = types.SequenceBatch(
-    **dict.fromkeys(types.SequenceBatch._fields, time_first)
-  )._replace(recurrent_state=types.LSTMState(batch_first, batch_first))
-  return Shardings(state=split(), batch=batch, per_sequence=batch_first)
+  fields: Any = dict.fromkeys(types.SequenceBatch._fields, split(None, _BATCH))
+  fields['recurrent_state'] = split(_BATCH)  # It has no time.
+  return Shardings(
+    state=split(),
+    batch=types.SequenceBatch(**fields),
+    per_sequence=split(_BATCH),
+  )
 
 
 def jit_step(

@@ -3,7 +3,9 @@
 import os
 from typing import NamedTuple
 
+import numpy as np
 import reverb
+import tree
 from acme.adders import reverb as adders
 
 from bt_acme import config as config_lib
@@ -14,6 +16,8 @@ TABLE = adders.DEFAULT_PRIORITY_TABLE  # Where foreign learners look for it.
 # Frames of ten Atari games, played at random, shrink 35 to 245 times; a trained
 # policy moves more. Half the least of it is what is planned with.
 _FRAME_COMPRESSION = 17
+# Plain sequences of stacks of four such games shrink 4.7 to 14 times.
+_TENSOR_COMPRESSION = 2
 # Bytes of a step that are not frames, compressed; of an item in the server.
 _STEP_BYTES = 16
 _ITEM_BYTES = 1024
@@ -64,8 +68,8 @@ class MemoryEstimate(NamedTuple):
   """What a full replay will take, in bytes.
 
   Attributes:
-    raw: of the uncompressed steps, each stored once; exact where sequences
-      overlap as they do within long episodes.
+    raw: of the uncompressed steps, each stored once where the codec is
+      `blocks`; exact where sequences overlap as they do within long episodes.
     compressed: a cautious guess from Atari frames. Other observations may
       compress better or worse.
   """
@@ -84,6 +88,16 @@ def memory_estimate(
   config: config_lib.ReplayConfig, shapes: blocks.ReplayShapes
 ) -> MemoryEstimate:
   """The memory of a replay of `max_replay_size` sequences."""
+  if config.codec == 'tensors':
+    sequence = sum(
+      int(np.prod(spec.shape)) * spec.dtype.size
+      for spec in tree.flatten(codecs.make_codec(config, shapes).signature)
+    )
+    return MemoryEstimate(
+      raw=config.max_replay_size * sequence,
+      compressed=config.max_replay_size
+      * (sequence // _TENSOR_COMPRESSION + _ITEM_BYTES),
+    )
   height, width, channels = shapes.frame
   frame = height * width * channels
   state = 2 * 4 * shapes.lstm_size
@@ -108,5 +122,6 @@ def check_memory(estimate: MemoryEstimate) -> None:
     raise ValueError(
       f'max_replay_size is too large for this machine: a full replay takes '
       f'about {estimate.compressed / 1e9:.1f} GB, the machine has '
-      f'{memory / 1e9:.1f} GB. Lower max_replay_size.'
+      f"{memory / 1e9:.1f} GB. Lower max_replay_size; codec='tensors' takes "
+      "many times what 'blocks' does."
     )

@@ -1,5 +1,6 @@
 """From an environment's step to the learner's batch, through a real server."""
 
+import dataclasses
 import threading
 import time
 
@@ -423,6 +424,12 @@ def test_memory_estimate():
   assert estimate.raw == 125_001 * block
   assert 3e9 < estimate.compressed < 10e9
   assert str(estimate).startswith('A full replay holds 74.9 GB')
+  # 161 stacks, 33 bytes a row of the rest, the state once.
+  tensors = table.memory_estimate(
+    dataclasses.replace(config, codec='tensors'), shapes
+  )
+  assert tensors.raw == 125_000 * (161 * (4 * 7056 + 34) + 4096)
+  assert tensors.compressed > 10 * estimate.compressed
   small = table.MemoryEstimate(raw=2_500_000, compressed=30_000)
   assert '2.5 MB of steps, compressed to about 0.0 MB' in str(small)
 
