@@ -12,7 +12,6 @@ import numpy as np
 import reverb
 from acme.utils import loggers
 
-from bt_acme import agent as agent_lib
 from bt_acme import config as config_lib
 from bt_acme.agents import learner as learner_lib
 from bt_acme.replay import adder, blocks, dataset, table, writer
@@ -40,10 +39,13 @@ def make_samples(number):
   return samples
 
 
-def make_learner(kind, samples, num_devices=1, **kwargs):
-  config = fakes.make_agent(kind).config
-  settings = {**vars(config.learner), 'num_devices': num_devices}
-  agent = fakes.make_agent(kind, learner=config_lib.LearnerConfig(**settings))
+def make_agent(kind, **settings):
+  """One with other settings of its learner."""
+  settings = {**vars(fakes.make_agent(kind).config.learner), **settings}
+  return fakes.make_agent(kind, learner=config_lib.LearnerConfig(**settings))
+
+
+def make_learner(agent, samples, **kwargs):
   return learner_lib.Learner(agent, jax.random.key(0), samples, **kwargs)
 
 
@@ -56,7 +58,7 @@ def test_a_batch_is_on_its_way_before_the_step_before_is_waited_for():
       finished.append(len(logger.data))
       yield sample
 
-  learner = make_learner('r2d2', samples(), logger=logger)
+  learner = make_learner(make_agent('r2d2'), samples(), logger=logger)
   for number in range(5):
     learner.step()
     assert len(logger.data) == number  # Never more than one left unfinished.
@@ -67,10 +69,8 @@ def test_a_batch_is_on_its_way_before_the_step_before_is_waited_for():
 
 def test_parameters_are_those_of_the_step_that_published_them():
   """Though the next step was started before they were read."""
-  config = config_lib.LearnerConfig(batch_size=B, publish_period=2)
-  agent = agent_lib.Agent(fakes.make_config(learner=config), fakes.SPEC)
   samples = make_samples(5)
-  learner = learner_lib.Learner(agent, jax.random.key(0), iter(samples))
+  learner = make_learner(make_agent('r2d2', publish_period=2), iter(samples))
   initial, states, published = learner.variables, [], []
   for _ in samples:
     learner.step()
@@ -116,10 +116,10 @@ class Spoiling(dataset.SequenceSampler):
 
 
 def test_a_batch_is_given_back_when_no_device_reads_it_any_more():
-  agent = fakes.make_agent('r2d2')
+  agent = make_agent('r2d2')
   config, shapes = agent.config.replay, agent.replay_shapes
   server = reverb.Server(
-    [table.make_table(config, shapes, batch_size=1000)], port=None
+    [table.make_table(config, shapes, batch_size=10_000)], port=None
   )
   client = reverb.Client(f'localhost:{server.port}')
   replay_writer = writer.ReverbWriter(client, config, shapes)
@@ -139,16 +139,16 @@ def test_a_batch_is_given_back_when_no_device_reads_it_any_more():
       sequence_adder.add(1, timestep, extras)
   replay_writer.close()
   sampler = Spoiling(client, config, shapes, batch_size=B)
-  learner = make_learner('r2d2', sampler)
-  num_steps = 20
-  for _ in range(num_steps):
+  learner = make_learner(agent, sampler)
+  num_steps = 4
+  for number in range(num_steps):
     learner.step()
-  assert sampler.num_spoiled == num_steps - 1
+    assert sampler.num_spoiled == number  # The last one's is still in use.
   learner.flush()
   assert sampler.num_spoiled == num_steps
   sampler.stop()
   server.stop()
-  expected = make_learner('r2d2', iter(sampler.samples))
+  expected = make_learner(agent, iter(sampler.samples))
   for _ in range(num_steps):
     expected.step()
   expected.flush()
@@ -163,11 +163,12 @@ def train_on_devices():
   """Runs in a process that has four devices."""
   saved = []
   for num_devices in (1, 0):
-    learner = make_learner('ngu', iter(make_samples(4)), num_devices)
+    agent = make_agent('ngu', num_devices=num_devices)
+    learner = make_learner(agent, iter(make_samples(4)))
     for _ in range(2):
       learner.step()
     state = learner.save()
-    learner = make_learner('ngu', learner._dataset, num_devices)
+    learner = make_learner(agent, learner._dataset)
     learner.restore(state)
     for _ in range(2):
       learner.step()
