@@ -61,7 +61,8 @@ def _backward(saved: Any, cotangents: Any) -> Any:
   cells_tm1 = jnp.concatenate([cell[None], cells[:-1]])  # [T, B, H]
   # Transposed once: without the barrier XLA makes it a part of each step's
   # product, which then takes up to ten times as long on a CPU.
-  w_h_transposed = jax.lax.optimization_barrier(w_h.T)
+  barrier: Any = jax.lax.optimization_barrier
+  w_h_transposed = barrier(w_h.T)
 
   def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
     d_hidden, d_cell = carry
