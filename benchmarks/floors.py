@@ -1,0 +1,68 @@
+"""What cannot be beaten on this machine, measured beside what is compared.
+
+Emulation is raw ALE: four `act`, no screen. Arithmetic is counted (a
+multiply-add is 2) and divided by what XLA's largest products reach on the cores
+of the process. Data is divided by the speed of a copy.
+"""
+
+import time
+
+import ale_py
+import jax
+import jax.numpy as jnp
+import numpy as np
+from ale_py import roms
+
+# Multiply-adds x 2 of one frame, forward: three convolutions on 84x84x4, FC
+# 3136-512, LSTM 512, dueling head 512 + 512, A = 18.
+POLICY_FLOP = 24.0e6
+# The same, the NGU embedding on the stack and two RND networks on a frame.
+NGU_FLOP = 72.3e6
+# A frame of a learner step: online forward and backward, but for the gradient
+# of the first convolution's input, and target forward.
+LEARNER_FLOP = 89.3e6
+
+
+def emulation_seconds(game: str, seconds: float = 0.5) -> float:
+  """Of one agent step: four frames, no screen read."""
+  ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+  ale = ale_py.ALEInterface()
+  ale.loadROM(str(roms.get_rom_path(game)))
+  actions = ale.getLegalActionSet()
+  chosen = np.random.default_rng(0).integers(len(actions), size=1 << 16)
+  steps = 0
+  start = time.perf_counter()
+  while time.perf_counter() - start < seconds:
+    for action in chosen[steps % len(chosen) :][:50]:
+      for _ in range(4):
+        ale.act(actions[action])
+      if ale.game_over():
+        ale.reset_game()
+      steps += 1
+  return (time.perf_counter() - start) / steps
+
+
+def flops() -> float:
+  """FLOP/s of the fastest of five float32 products of 2048 x 2048."""
+  size = 2048
+  x = jnp.ones([size, size], jnp.float32)
+  product = jax.jit(jnp.matmul)
+  product(x, x).block_until_ready()
+  best = float('inf')
+  for _ in range(5):
+    start = time.perf_counter()
+    product(x, x).block_until_ready()
+    best = min(best, time.perf_counter() - start)
+  return 2 * size**3 / best
+
+
+def copy_bytes_per_second() -> float:
+  """Of the fastest of five copies of 256 MB, by one thread."""
+  source = np.ones(1 << 28, np.uint8)
+  target = np.empty_like(source)
+  best = float('inf')
+  for _ in range(5):
+    start = time.perf_counter()
+    np.copyto(target, source)
+    best = min(best, time.perf_counter() - start)
+  return len(source) / best

@@ -1,0 +1,172 @@
+"""Our side, as a run has it: what `program.ActorNode` does, without Launchpad.
+
+The only module of the benchmarks that knows how an actor process is put
+together.
+"""
+
+import tempfile
+import time
+from typing import Any, List, Optional, Sequence
+
+import jax
+import numpy as np
+import reverb
+
+from bt_acme import acting, agents, behaviors, environments
+from bt_acme import agent as agent_lib
+from bt_acme import config as config_lib
+from bt_acme.agents import builder as builder_lib
+from bt_acme.agents import variables as variables_lib
+from bt_acme.core import actor_core as actor_core_lib
+from bt_acme.environments import vector
+
+NUM_GAMES = 16  # An actor's.
+
+
+def make_spec(game: str) -> agent_lib.EnvironmentSpec:
+  """The spec of a game."""
+  environment = environments.make(game, seed=0)
+  spec = agents.spec_of(environment, game)
+  environment.close()
+  return spec
+
+
+def make_agent(
+  game: str, config: Optional[config_lib.R2D2Config] = None
+) -> agent_lib.Agent:
+  """R2D2 or NGU by the configuration; the paper's R2D2 without one."""
+  return agent_lib.Agent(config or config_lib.R2D2Config(), make_spec(game))
+
+
+def fresh_variables(agent: agent_lib.Agent) -> agent_lib.Variables:
+  """Parameters as a learner publishes them before its first step."""
+  state = agent.learner_core().init(jax.random.key(0))
+  return agent_lib.Variables(
+    *jax.tree.map(np.array, (state.params, state.intrinsic_params))
+  )
+
+
+def make_bt_agent(game: str) -> agent_lib.Agent:
+  """BT that brings along what NGU would export, with fresh parameters."""
+  explorer = make_agent(game, config_lib.NGUConfig())
+  with tempfile.TemporaryDirectory() as folder:
+    behaviors.export(
+      f'{folder}/behavior',
+      agent=explorer,
+      variables=fresh_variables(explorer),
+      statistics=None,
+      actor_steps=0,
+    )
+    behavior = behaviors.Exported(f'{folder}/behavior')
+  return agent_lib.Agent(
+    config_lib.BTConfig(), make_spec(game), (behavior,), ()
+  )
+
+
+class Source:
+  """A learner that never learns; counts what is fetched."""
+
+  def __init__(self, variables: agent_lib.Variables):
+    self._variables = variables
+    self.fetched_bytes = 0
+
+  def get_variables(self, names: Sequence[str]) -> List[Any]:
+    """As `Learner.get_variables`."""
+    values = [getattr(self._variables, name) for name in names]
+    self.fetched_bytes += sum(x.nbytes for x in jax.tree.leaves(values))
+    return values
+
+
+def make_environment(game: str, num: int) -> vector.VectorEnvironment:
+  """An actor's games."""
+  return vector.VectorEnvironment(
+    [
+      environments.make(game, seed=environments.seed_of(0, i))
+      for i in range(num)
+    ]
+  )
+
+
+class RandomLoop:
+  """An actor's games alone, under random actions."""
+
+  def __init__(self, game: str):
+    self._environment = make_environment(game, NUM_GAMES)
+    self._step = self._environment.reset()
+    self._rng = np.random.default_rng(0)
+
+  def run(self, seconds: float) -> float:
+    """Steps for so long and returns agent steps a second."""
+    num_actions = self._environment.action_spec().num_values
+    steps = 0
+    start = time.perf_counter()
+    while (elapsed := time.perf_counter() - start) < seconds:
+      actions = self._rng.integers(num_actions, size=NUM_GAMES, dtype=np.int32)
+      steps += int(NUM_GAMES - self._step.is_last.sum())
+      self._step = self._environment.step(actions)
+    return steps / elapsed
+
+
+class ActorLoop:
+  """One actor process: N games, one jitted call a turn, into a replay."""
+
+  def __init__(
+    self,
+    agent: agent_lib.Agent,
+    *,
+    num: int = NUM_GAMES,
+    client: Optional[reverb.Client] = None,
+  ):
+    """Compiles nothing yet.
+
+    Args:
+      agent: R2D2, NGU or BT.
+      num: of games.
+      client: of the replay; None records nothing.
+    """
+    acting_config = agent.config.acting
+    sinks = None
+    if client is not None:
+      builder = builder_lib.AgentBuilder(agent)
+      sinks = [builder.make_sink(client)[0] for _ in range(num)]
+    self._actor = acting.VectorActor(
+      agent,
+      epsilons=actor_core_lib.epsilon_ladder(
+        num, base=acting_config.epsilon_base, alpha=acting_config.epsilon_alpha
+      ),
+      seed=0,
+      sinks=sinks,
+    )
+    self.source = Source(fresh_variables(agent))
+    self._client = variables_lib.VariableClient(
+      self.source, self._actor, acting_config.variable_update_period
+    )
+    self._environment = make_environment(agent.spec.name, num)
+    self._step = self._environment.reset()
+
+  def run(self, seconds: float) -> float:
+    """Acts for so long and returns agent steps a second."""
+    steps = 0
+    start = time.perf_counter()
+    while (elapsed := time.perf_counter() - start) < seconds:
+      actions = self._actor.select_actions(self._step)
+      steps += int(len(actions) - self._step.is_last.sum())
+      self._step = self._environment.step(actions)
+      self._actor.observe(self._step)
+      self._client.update()
+    return steps / elapsed
+
+  def select_actions(self) -> np.ndarray:
+    """The policy alone, on what the games show."""
+    return self._actor.select_actions(self._step)
+
+  def update_variables(self) -> None:
+    """What follows each turn: counts it, and fetches where it is time."""
+    self._client.update()
+
+  def fill_memories(self, size: int) -> None:
+    """Fills each game's episodic memory up to `size` embeddings."""
+    rng = np.random.default_rng(0)
+    for memory in self._actor._intrinsic._memories:
+      for row in rng.normal(size=(size - len(memory), 32)).astype(np.float32):
+        memory.insert(row)
