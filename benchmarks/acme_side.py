@@ -7,7 +7,6 @@ is kinder to it than its examples' floats.
 """
 
 import functools
-import time
 from typing import Any, Callable, List, Optional, Tuple
 
 import bt_acme  # noqa: F401  Before Acme: it lets Acme run on today's JAX.
@@ -29,6 +28,7 @@ from acme.jax.networks import duelling, embedding
 from acme.utils import loggers
 from ale_py import roms
 
+from benchmarks import harness
 from bt_acme import agent as agent_lib
 from bt_acme.core import networks as networks_lib
 
@@ -100,8 +100,8 @@ class RandomLoop:
     """Steps for so long and returns agent steps a second."""
     num_actions = self._environment.action_spec().num_values
     steps = 0
-    start = time.perf_counter()
-    while (elapsed := time.perf_counter() - start) < seconds:
+    start = harness.clock()
+    while (elapsed := harness.clock() - start) < seconds:
       for action in self._rng.integers(num_actions, size=16, dtype=np.int32):
         steps += not self._environment.step(action).first()
     return steps / elapsed
@@ -146,12 +146,21 @@ def make_networks(
   )
 
 
+def make_policy(networks: r2d2.R2D2Networks, config: r2d2.R2D2Config) -> Any:
+  """R2D2's epsilon-greedy policy."""
+  return r2d2.make_behavior_policy(networks, config)
+
+
 def make_config(**changes: Any) -> r2d2.R2D2Config:
   """The paper's lengths; what is stored is 160 steps and the one behind."""
-  settings = dict(
-    burn_in_length=0, trace_length=160, sequence_period=80, batch_size=64
-  )
-  return r2d2.R2D2Config(**{**settings, **changes})
+  settings = {
+    'burn_in_length': 0,
+    'trace_length': 160,
+    'sequence_period': 80,
+    'batch_size': 64,
+    **changes,
+  }
+  return r2d2.R2D2Config(**settings)
 
 
 def make_builder(
@@ -243,7 +252,7 @@ class ActorLoop:
     self._environment = make_environment(game)
     spec = acme.make_environment_spec(self._environment)
     networks = make_networks(1, spec)
-    policy = r2d2.make_behavior_policy(networks, config)
+    policy = make_policy(networks, config)
     self.source = Source(fresh_params(networks))
     key = jax.random.PRNGKey(0)
     if intrinsic is None:
@@ -289,8 +298,8 @@ class ActorLoop:
   def run(self, seconds: float) -> float:
     """Plays whole episodes for so long and returns agent steps a second."""
     steps = 0
-    start = time.perf_counter()
-    while (elapsed := time.perf_counter() - start) < seconds:
+    start = harness.clock()
+    while (elapsed := harness.clock() - start) < seconds:
       steps += self._loop.run_episode()['episode_length']
     return steps / elapsed
 
@@ -301,8 +310,8 @@ class ActorLoop:
     return lambda: self._actor.select_action(timestep.observation)
 
   def update_variables(self) -> None:
-    """What follows each step: counts it, and fetches where it is time."""
-    self._actor.update()
+    """What follows each step, but that it waits for what it fetches."""
+    self._actor.update(wait=True)
 
 
 def start_replay(

@@ -1,7 +1,6 @@
 """The learner: its LSTM, a whole step, and how long the first one takes."""
 
 import itertools
-import time
 from typing import Any, Callable, Iterator, List
 
 import haiku as hk
@@ -125,7 +124,6 @@ def _their_samples(
     probability=np.ones(batch_size),
     table_size=np.full(batch_size, batch_size, np.int64),
     priority=np.ones(batch_size),
-    times_sampled=np.ones(batch_size, np.int32),
   )
   return itertools.repeat(reverb.ReplaySample(info=info, data=data))
 
@@ -161,8 +159,9 @@ def learner(settings: harness.Settings) -> List[harness.Row]:
         f'learner T={length} B={batch_size}',
         'ms',
         lambda ours=ours: _our_steps(ours, settings.seconds),
-        lambda theirs=theirs: 1e3
-        * harness.seconds_per_call(theirs.step, settings.seconds),
+        lambda theirs=theirs: (
+          1e3 * harness.seconds_per_call(theirs.step, settings.seconds)
+        ),
         rounds=settings.rounds,
         lower_is_better=True,
         limit=1e3 * flop / flops,
@@ -173,11 +172,11 @@ def learner(settings: harness.Settings) -> List[harness.Row]:
 
 def _first_update_seconds(make: Callable[..., Any], length: int) -> float:
   jax.clear_caches()
-  start = time.perf_counter()
+  start = harness.clock()
   learner = make(2, length)
   learner.step()
   jax.block_until_ready(learner.save())
-  return time.perf_counter() - start
+  return harness.clock() - start
 
 
 def compile(settings: harness.Settings) -> List[harness.Row]:  # noqa: A001

@@ -1,0 +1,96 @@
+"""dm-acme's distributed R2D2 as its own Launchpad layout builds it."""
+
+import functools
+from typing import Any
+
+from benchmarks import acme_side, harness
+
+# isort: split
+import launchpad as lp
+from acme.jax.layouts import distributed_layout
+from acme.utils import loggers
+
+from bt_acme import launching
+
+
+class _Probe:
+  """Watches the counts, in the place of the node that limits the steps."""
+
+  def __init__(self, counter: Any, path: str):
+    self._counter = counter
+    self._path = path
+
+  def run(self) -> None:
+    """Writes a line every half second."""
+    with open(self._path, 'w', buffering=1) as file:
+      file.write('actor_steps,learner_steps\n')
+      while not lp.wait_for_stop(0.5):
+        counts = self._counter.get_counts()
+        steps = [counts.get(f'{who}_steps', 0) for who in ('actor', 'learner')]
+        file.write(f'{steps[0]},{steps[1]}\n')
+
+
+class _Layout(distributed_layout.DistributedLayout):
+  """Its class comes from here: a worker that unpickles it imports bt_acme
+  before Acme."""
+
+  counts_path = ''
+
+  def coordinator(self, counter: Any, max_actor_steps: int) -> _Probe:
+    del max_actor_steps
+    return _Probe(counter, self.counts_path)
+
+
+def _make_environment(seed: int, game: str) -> Any:
+  return acme_side.make_environment(game, seed % 2**31)
+
+
+def _no_logger(actor_id: int) -> loggers.Logger:
+  del actor_id
+  return loggers.NoOpLogger()
+
+
+def run(
+  workdir: str, counts_path: str, game: str, num_actors: int, **settings: Any
+) -> int:
+  """Runs until it is interrupted.
+
+  Args:
+    workdir: of checkpoints and of what the processes print.
+    counts_path: where actor and learner steps are written.
+    game: that is played.
+    num_actors: processes.
+    **settings: of R2D2's configuration.
+
+  Returns:
+    An exit code.
+  """
+  config = acme_side.make_config(**settings)
+  spec = acme_side.make_spec(game)
+  layout = _Layout(
+    seed=0,
+    environment_factory=functools.partial(_make_environment, game=game),
+    network_factory=functools.partial(
+      acme_side.make_networks, config.batch_size
+    ),
+    builder=acme_side.make_builder(spec, config),
+    policy_network=functools.partial(acme_side.make_policy, config=config),
+    num_actors=num_actors,
+    environment_spec=spec,
+    actor_logger_fn=_no_logger,
+    device_prefetch=False,
+    prefetch_size=config.prefetch_size,
+    max_number_of_steps=1,
+    checkpointing_config=distributed_layout.CheckpointingConfig(
+      directory=workdir, add_uid=False
+    ),
+  )
+  layout.counts_path = counts_path
+  one_core = {'JAX_PLATFORMS': 'cpu', **harness.ONE_THREAD}
+  return launching.launch(
+    layout.build(),
+    workdir=workdir,
+    environments={'actor': one_core},
+    main_label='learner',
+    grace_seconds=2.0,
+  )
