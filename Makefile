@@ -5,7 +5,8 @@ PYTHON_CORE := .venv-core/bin/python
 WORKERS ?= 2
 PYTEST := -m pytest -n $(WORKERS) --dist loadfile
 
-.PHONY: help setup demo test test-full test-core test-slow lint format clean
+.PHONY: help setup demo test test-full test-core test-slow bench lint format \
+  clean
 .DEFAULT_GOAL := help
 
 help:  ## This list.
@@ -34,6 +35,10 @@ test-core:  ## The core's tests on a Python >= 3.12 with the newest JAX.
 
 test-slow: setup  ## Learning runs and whole programs, many minutes.
 	@$(PYTHON_FULL) -m pytest -m slow tests
+
+bench: setup  ## Measures against dm-acme, about 10 minutes; keep the machine quiet.
+	@$(PYTHON_FULL) -m pip install --quiet --no-deps -r requirements/bench.txt
+	@$(PYTHON_FULL) -m benchmarks --save
 
 lint: setup  ## Format, lint and types.
 	@status=0; \

@@ -49,6 +49,7 @@ setuptools.setup(
   extras_require={
     'cuda12': _accelerator('cuda12'),
     'tpu': _accelerator('tpu'),
+    'bench': _requirements('bench.in'),
     'dev': _requirements('dev.in'),
   },
 )

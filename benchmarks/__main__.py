@@ -158,7 +158,10 @@ def main() -> int:
     return 0
   names = options.names or list(BENCHMARKS)
   if unknown := set(names) - set(BENCHMARKS):
-    parser.error(f'{sorted(unknown)}: choose from {list(BENCHMARKS)}')
+    parser.error(
+      f'no benchmark is called {", ".join(map(repr, sorted(unknown)))}: choose '
+      f'from {list(BENCHMARKS)}'
+    )
   settings = harness.Settings(
     rounds=options.rounds,
     seconds=0.2 if options.quick else 1.5,

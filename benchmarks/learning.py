@@ -1,5 +1,6 @@
 """The learner: its LSTM, a whole step, and how long the first one takes."""
 
+import functools
 import itertools
 from typing import Any, Callable, Iterator, List
 
@@ -22,9 +23,13 @@ _HIDDEN = 512
 _ACTIONS = 18
 
 
+def _milliseconds(call: Callable[[], Any], seconds: float) -> float:
+  return 1e3 * harness.seconds_per_call(call, seconds)
+
+
 def _gradient(unroll: Callable[..., Any], batch_size: int, length: int) -> Any:
   """A jitted forward and backward pass of sum(outputs^2), ready to call."""
-  transformed = hk.without_apply_rng(hk.transform(unroll))
+  transformed: Any = hk.without_apply_rng(hk.transform(unroll))
   inputs = jax.random.normal(
     jax.random.key(1), (length, batch_size, _HIDDEN), jnp.float32
   )
@@ -60,8 +65,8 @@ def lstm(settings: harness.Settings) -> List[harness.Row]:
       harness.compare(
         f'lstm T={length} B={batch_size}',
         'ms',
-        lambda ours=ours: 1e3 * harness.seconds_per_call(ours, 0.3),
-        lambda theirs=theirs: 1e3 * harness.seconds_per_call(theirs, 0.3),
+        functools.partial(_milliseconds, ours, 0.3),
+        functools.partial(_milliseconds, theirs, 0.3),
         rounds=settings.rounds,
         lower_is_better=True,
         limit=1e3 * flop / flops,
@@ -108,7 +113,7 @@ def _their_samples(
   shape = (batch_size, length + 1)  # The observation behind the last step too.
   actions = rng.integers(_ACTIONS, size=shape, dtype=np.int32)
   ones = np.ones(shape, np.float32)
-  state = np.ones([*shape, _HIDDEN], np.float32)
+  state: Any = np.ones([*shape, _HIDDEN], np.float32)
   data = acme_side.Step(
     observation=observation_action_reward.OAR(
       rng.integers(256, size=(*shape, 84, 84, 4), dtype=np.uint8), actions, ones
@@ -140,9 +145,9 @@ def _their_learner(batch_size: int, length: int) -> Any:
 
 
 def _our_steps(learner: Any, seconds: float) -> float:
-  milliseconds = 1e3 * harness.seconds_per_call(learner.step, seconds)
+  result = _milliseconds(learner.step, seconds)
   learner.flush()
-  return milliseconds
+  return result
 
 
 def learner(settings: harness.Settings) -> List[harness.Row]:

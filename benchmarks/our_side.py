@@ -167,6 +167,7 @@ class ActorLoop:
   def fill_memories(self, size: int) -> None:
     """Fills each game's episodic memory up to `size` embeddings."""
     rng = np.random.default_rng(0)
-    for memory in self._actor._intrinsic._memories:
+    intrinsic: Any = self._actor._intrinsic
+    for memory in intrinsic._memories:
       for row in rng.normal(size=(size - len(memory), 32)).astype(np.float32):
         memory.insert(row)

@@ -9,3 +9,4 @@ compile() { uv pip compile --quiet --no-header "$@"; }
 compile "$@" --python-version 3.10 full.in -o full.txt
 compile "$@" --universal --python-version 3.10 dev.in -c full.txt -o dev.txt
 compile "$@" --python-version 3.12 core.in -c dev.txt -o core.txt
+compile "$@" --python-version 3.10 bench.in -c full.txt -o bench.txt
