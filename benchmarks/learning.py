@@ -194,8 +194,8 @@ def compile(settings: harness.Settings) -> List[harness.Row]:  # noqa: A001
     harness.compare(
       f'compile T={length}',
       's',
-      lambda: _first_update_seconds(_our_learner, length),
-      lambda: _first_update_seconds(_their_learner, length),
+      functools.partial(_first_update_seconds, _our_learner, length),
+      functools.partial(_first_update_seconds, _their_learner, length),
       rounds=0,
       lower_is_better=True,
       note='one round',
