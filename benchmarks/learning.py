@@ -163,10 +163,8 @@ def learner(settings: harness.Settings) -> List[harness.Row]:
       harness.compare(
         f'learner T={length} B={batch_size}',
         'ms',
-        lambda ours=ours: _our_steps(ours, settings.seconds),
-        lambda theirs=theirs: (
-          1e3 * harness.seconds_per_call(theirs.step, settings.seconds)
-        ),
+        functools.partial(_our_steps, ours, settings.seconds),
+        functools.partial(_milliseconds, theirs.step, settings.seconds),
         rounds=settings.rounds,
         lower_is_better=True,
         limit=1e3 * flop / flops,
