@@ -18,7 +18,6 @@ from bt_acme import config as config_lib
 from bt_acme.agents import builder as builder_lib
 from bt_acme.agents import variables as variables_lib
 from bt_acme.core import actor_core as actor_core_lib
-from bt_acme.environments import vector
 
 NUM_GAMES = 16  # An actor's.
 
@@ -77,31 +76,21 @@ class Source:
     return values
 
 
-def make_environment(game: str, num: int) -> vector.VectorEnvironment:
-  """An actor's games."""
-  return vector.VectorEnvironment(
-    [
-      environments.make(game, seed=environments.seed_of(0, i))
-      for i in range(num)
-    ]
-  )
-
-
 class RandomLoop:
   """An actor's games alone, under random actions."""
 
   def __init__(self, game: str):
-    self._environment = make_environment(game, NUM_GAMES)
+    self._environment = environments.make_vector(game, NUM_GAMES, seed=0)
     self._step = self._environment.reset()
+    self._num_actions = make_spec(game).num_actions
     self._rng = np.random.default_rng(0)
 
   def run(self, seconds: float) -> float:
     """Steps for so long and returns agent steps a second."""
-    num_actions = self._environment.action_spec().num_values
     steps = 0
     start = harness.clock()
     while (elapsed := harness.clock() - start) < seconds:
-      actions = self._rng.integers(num_actions, size=NUM_GAMES, dtype=np.int32)
+      actions = self._rng.integers(self._num_actions, size=NUM_GAMES)
       steps += int(NUM_GAMES - self._step.is_last.sum())
       self._step = self._environment.step(actions)
     return steps / elapsed
@@ -141,18 +130,21 @@ class ActorLoop:
     self._client = variables_lib.VariableClient(
       self.source, self._actor, acting_config.variable_update_period
     )
-    self._environment = make_environment(agent.spec.name, num)
+    self._environment = environments.make_vector(agent.spec.name, num, seed=0)
     self._step = self._environment.reset()
+    self._actor.request_actions(self._step)
 
   def run(self, seconds: float) -> float:
     """Acts for so long and returns agent steps a second."""
     steps = 0
     start = harness.clock()
     while (elapsed := harness.clock() - start) < seconds:
-      actions = self._actor.select_actions(self._step)
-      steps += int(len(actions) - self._step.is_last.sum())
-      self._step = self._environment.step(actions)
+      self._environment.send(self._actor.receive_actions())
+      self._actor.digest()
+      steps += int(len(self._step.is_last) - self._step.is_last.sum())
+      self._step = self._environment.recv()
       self._actor.observe(self._step)
+      self._actor.request_actions(self._step)
       self._client.update()
     return steps / elapsed
 
