@@ -161,5 +161,6 @@ class ActorLoop:
     rng = np.random.default_rng(0)
     intrinsic: Any = self._actor._intrinsic
     for memory in intrinsic._memories:
-      for row in rng.normal(size=(size - len(memory), 32)).astype(np.float32):
+      missing = max(0, size - len(memory))
+      for row in rng.normal(size=(missing, 32)).astype(np.float32):
         memory.insert(row)
