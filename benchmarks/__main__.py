@@ -183,7 +183,13 @@ def main() -> int:
     else:
       print(f'{name} ...', end=' ', file=sys.stderr, flush=True)
       rows = _run_apart(name, arguments)
-      print(f'{time.monotonic() - start:.0f} s', file=sys.stderr)
+      ratios = [f'{r["ratio"]:.2f}x' for r in rows or () if r['ratio']]
+      print(
+        f'{time.monotonic() - start:.0f} s',
+        *ratios,
+        file=sys.stderr,
+        flush=True,
+      )
     if rows is None:
       failed.append(name)
     else:
