@@ -164,7 +164,7 @@ def main() -> int:
     )
   settings = harness.Settings(
     rounds=options.rounds,
-    seconds=0.2 if options.quick else 1.5,
+    seconds=0.2 if options.quick else 1.2,
     quick=options.quick,
   )
   arguments = [

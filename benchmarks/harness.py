@@ -40,7 +40,7 @@ class Settings:
   """
 
   rounds: int = 5
-  seconds: float = 1.5
+  seconds: float = 1.2
   quick: bool = False
 
   def pick(self, full: Any, quick: Any) -> Any:
