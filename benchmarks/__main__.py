@@ -69,7 +69,13 @@ BENCHMARKS = {
 
 
 def _run_here(name: str, settings: harness.Settings) -> List[Dict[str, Any]]:
-  module = importlib.import_module(f'benchmarks.{BENCHMARKS[name].module}')
+  """Runs one in this process, pinned; nothing may have loaded JAX before."""
+  benchmark = BENCHMARKS[name]
+  os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: benchmark.cores])
+  os.environ['JAX_PLATFORMS'] = 'cpu'
+  if benchmark.one_thread:
+    os.environ.update(harness.ONE_THREAD)
+  module = importlib.import_module(f'benchmarks.{benchmark.module}')
   rows = getattr(module, name.replace('-', '_'))(settings)
   return [dataclasses.asdict(row) for row in rows]
 
@@ -77,23 +83,15 @@ def _run_here(name: str, settings: harness.Settings) -> List[Dict[str, Any]]:
 def _run_apart(
   name: str, arguments: List[str]
 ) -> Optional[List[Dict[str, Any]]]:
-  """Runs one in a process of its own, pinned; None if it failed."""
-  benchmark = BENCHMARKS[name]
-  cores = sorted(os.sched_getaffinity(0))[: benchmark.cores]
-  environment = {**os.environ, 'JAX_PLATFORMS': 'cpu'}
-  environment.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
-  if benchmark.one_thread:
-    environment.update(harness.ONE_THREAD)
+  """Runs one in a process of its own; None if it failed."""
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / 'rows.json'
     done = subprocess.run(
       [sys.executable, '-m', 'benchmarks', name, '--here', *arguments]
       + ['--json', str(path)],
-      env=environment,
       stdout=subprocess.PIPE,
       stderr=subprocess.STDOUT,
       text=True,
-      preexec_fn=lambda: os.sched_setaffinity(0, cores),
       check=False,
     )
     if done.returncode or not path.is_file():
@@ -149,7 +147,7 @@ def main() -> int:
   parser.add_argument(
     '--here',
     action='store_true',
-    help='in this process, pinned as it is: for profilers',
+    help='in this process, one benchmark alone: for profilers',
   )
   options = parser.parse_args()
   if options.list:
@@ -162,6 +160,8 @@ def main() -> int:
       f'no benchmark is called {", ".join(map(repr, sorted(unknown)))}: choose '
       f'from {list(BENCHMARKS)}'
     )
+  if options.here and len(names) != 1:
+    parser.error('--here takes one benchmark: each needs a process of its own')
   settings = harness.Settings(
     rounds=options.rounds,
     seconds=0.2 if options.quick else 1.2,
@@ -194,8 +194,7 @@ def main() -> int:
       failed.append(name)
     else:
       results[name] = {'machine': harness.machine(), 'rows': rows}
-  if not options.here:
-    print(harness.table(_all_rows(results)))
+  print(harness.table(_all_rows(results)))
   if options.json:
     options.json.write_text(json.dumps(results, indent=1) + '\n')
   if options.save:

@@ -12,6 +12,7 @@ from bt_acme import config as config_lib
 from bt_acme.agents import builder as builder_lib
 
 _GAME = 'breakout'
+_TASK_GAME, _TASK = 'hero', 'hero:miners_easy'
 
 
 def env(settings: harness.Settings) -> List[harness.Row]:
@@ -29,6 +30,19 @@ def env(settings: harness.Settings) -> List[harness.Row]:
         limit=1 / floors.emulation_seconds(game),
       )
     )
+  # Rewards that are attributed frame by frame keep to a game at a time.
+  task, plain = our_side.RandomLoop(_TASK), our_side.RandomLoop(_TASK_GAME)
+  rows.append(
+    harness.compare(
+      f'env {_TASK}',
+      'steps/s',
+      functools.partial(task.run, settings.seconds / 2),
+      functools.partial(plain.run, settings.seconds / 2),
+      rounds=settings.rounds,
+      limit=1 / floors.emulation_seconds(_TASK_GAME),
+      peer=f'our {_TASK_GAME}',
+    )
+  )
   return rows
 
 

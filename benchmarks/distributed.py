@@ -15,7 +15,7 @@ import tempfile
 import time
 from typing import Any, Dict, List, NamedTuple
 
-from benchmarks import harness
+from benchmarks import floors, harness
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _GAME = 'breakout'
@@ -123,6 +123,11 @@ def e2e(settings: harness.Settings) -> List[harness.Row]:
   A round takes minutes, so that one is all there is.
   """
   seconds = settings.pick(20.0, 8.0)
+  length, batch = _SETTINGS['trace_length'], _SETTINGS['batch_size']
+  steps_per_update = _SETTINGS['sequence_period'] * batch
+  flops = floors.flops()  # Of both cores.
+  learner_flop = floors.LEARNER_FLOP * (length + 1) * batch / steps_per_update
+  core_seconds = floors.emulation_seconds(_GAME) / _NUM_ACTORS
 
   def ours() -> float:
     with tempfile.TemporaryDirectory() as folder:
@@ -136,7 +141,6 @@ def e2e(settings: harness.Settings) -> List[harness.Row]:
       counts = workdir / 'counts.csv'
       return _measure(_acme_command(workdir, counts), counts, seconds)
 
-  length, batch = _SETTINGS['trace_length'], _SETTINGS['batch_size']
   return [
     harness.compare(
       f'e2e T={length} B={batch}',
@@ -144,6 +148,7 @@ def e2e(settings: harness.Settings) -> List[harness.Row]:
       ours,
       theirs,
       rounds=0,
-      note=f'one round; learner steps are steps / {length // 2 * batch}',
+      limit=1 / (core_seconds + (floors.POLICY_FLOP + learner_flop) / flops),
+      note=f'one round; a learner step every {steps_per_update} steps',
     )
   ]

@@ -133,9 +133,11 @@ class _OurWriter:
     ):
       if before.last():
         continue
+      # Frame by frame in memory, as the vector environment gives them.
+      frames = np.moveaxis(before.observation, -1, 0).copy()
       calls.append(
         acting.Transition(
-          observation=before.observation,
+          observation=np.moveaxis(frames, 0, -1),
           prev_action=action,
           prev_reward=0.0,
           recurrent_state=types.LSTMState(*next(states)),

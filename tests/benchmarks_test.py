@@ -7,19 +7,24 @@ import sys
 
 import pytest
 
+from benchmarks import __main__ as main
 from benchmarks import harness
 
 ROOT = pathlib.Path(__file__).parents[1]
 
 
-def run(*arguments):
+def run_module(module, *arguments):
   return subprocess.run(
-    [sys.executable, '-m', 'benchmarks', *arguments],
+    [sys.executable, '-m', module, *arguments],
     cwd=ROOT,
     capture_output=True,
     text=True,
     check=False,
   )
+
+
+def run(*arguments):
+  return run_module('benchmarks', *arguments)
 
 
 def alternating(log, name, values):
@@ -70,12 +75,30 @@ def test_unknown_names_are_refused():
   assert "'actr'" in result.stderr and "'actor'" in result.stderr
 
 
-@pytest.mark.parametrize('name', ('h2d', 'actor'))
-def test_a_benchmark_gives_rows(name, tmp_path):
+def check_rows(name, tmp_path):
   path = tmp_path / 'results.json'
   result = run(name, '--quick', '--rounds=1', f'--json={path}')
   assert result.returncode == 0, result.stderr
   assert name in result.stdout
-  (row,) = json.loads(path.read_text())[name]['rows']
-  assert row['ours'] > 0 and row['theirs'] > 0
-  assert row['ratio'] > 0 and row['limit'] > 0
+  rows = json.loads(path.read_text())[name]['rows']
+  assert rows
+  for row in rows:
+    assert row['ours'] > 0 and row['theirs'] > 0 and row['ratio'] > 0
+
+
+def test_a_benchmark_gives_rows(tmp_path):
+  check_rows('h2d', tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', sorted(set(main.BENCHMARKS) - {'h2d'}))
+def test_every_other_benchmark_gives_rows(name, tmp_path):
+  check_rows(name, tmp_path)
+
+
+@pytest.mark.slow
+def test_the_accelerator_benchmark_runs_on_a_cpu():
+  result = run_module('benchmarks.gpu', '--scale=tiny')
+  assert result.returncode == 0, result.stderr
+  for row in ('learner-gpu', 'inference-gpu'):
+    assert row in result.stdout
