@@ -37,7 +37,8 @@ test-slow: setup  ## Learning runs and whole programs, many minutes.
 	@$(PYTHON_FULL) -m pytest -m slow tests
 
 bench: setup  ## Measures against dm-acme, about 10 minutes; keep the machine quiet.
-	@$(PYTHON_FULL) -m pip install --quiet --no-deps -r requirements/bench.txt
+	@$(PYTHON_FULL) -m pip install --quiet --no-deps -r requirements/bench.txt || \
+	  echo 'FAISS cannot be installed: its rows are left out'
 	@$(PYTHON_FULL) -m benchmarks --save
 
 lint: setup  ## Format, lint and types.

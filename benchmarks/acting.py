@@ -9,7 +9,6 @@ import reverb
 
 from benchmarks import acme_side, floors, harness, our_side
 from bt_acme import config as config_lib
-from bt_acme.agents import builder as builder_lib
 
 _GAME = 'breakout'
 _TASK_GAME, _TASK = 'hero', 'hero:miners_easy'
@@ -74,10 +73,6 @@ def policy(settings: harness.Settings) -> List[harness.Row]:
   return rows
 
 
-def _our_replay(agent: Any) -> reverb.Server:
-  return reverb.Server(builder_lib.AgentBuilder(agent).make_replay_tables(None))
-
-
 def _client(server: reverb.Server) -> reverb.Client:
   return reverb.Client(f'localhost:{server.port}')
 
@@ -85,7 +80,7 @@ def _client(server: reverb.Server) -> reverb.Client:
 def actor(settings: harness.Settings) -> List[harness.Row]:
   """From emulator to replay server, all on one core."""
   agent = our_side.make_agent(_GAME)
-  server = _our_replay(agent)
+  server = our_side.start_replay(agent)
   ours = our_side.ActorLoop(agent, client=_client(server))
   config = acme_side.make_config()
   acme_server, builder = acme_side.start_replay(_GAME, config)
@@ -108,7 +103,7 @@ def actor(settings: harness.Settings) -> List[harness.Row]:
 def actor_ngu(settings: harness.Settings) -> List[harness.Row]:
   """The same with NGU's networks, memories and reward."""
   agent = our_side.make_agent(_GAME, config_lib.NGUConfig())
-  server = _our_replay(agent)
+  server = our_side.start_replay(agent)
   config = acme_side.make_config()
   acme_server, builder = acme_side.start_replay(_GAME, config)
   emulation = floors.emulation_seconds(_GAME)
@@ -146,7 +141,7 @@ def actor_ngu(settings: harness.Settings) -> List[harness.Row]:
 def bt(settings: harness.Settings) -> List[harness.Row]:
   """What bringing a behavior along costs the actor loop."""
   agents = our_side.make_bt_agent(_GAME), our_side.make_agent(_GAME)
-  servers = [_our_replay(agent) for agent in agents]
+  servers = [our_side.start_replay(agent) for agent in agents]
   with_behavior, plain = (
     our_side.ActorLoop(agent, client=_client(server))
     for agent, server in zip(agents, servers, strict=True)
@@ -170,7 +165,7 @@ def _serve_rounds(core: int, pipe: Any) -> None:
   """An actor process on a core of its own: seconds in, steps a second out."""
   os.sched_setaffinity(0, {core})
   agent = our_side.make_agent(_GAME)
-  server = _our_replay(agent)
+  server = our_side.start_replay(agent)
   loop = our_side.ActorLoop(agent, client=_client(server))
   while (seconds := pipe.recv()) is not None:
     pipe.send(loop.run(seconds))

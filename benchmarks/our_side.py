@@ -62,6 +62,11 @@ def make_bt_agent(game: str) -> agent_lib.Agent:
   )
 
 
+def start_replay(agent: agent_lib.Agent) -> reverb.Server:
+  """A replay server in this process."""
+  return reverb.Server(builder_lib.AgentBuilder(agent).make_replay_tables(None))
+
+
 class Source:
   """A learner that never learns; counts what is fetched."""
 

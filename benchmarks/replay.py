@@ -39,10 +39,6 @@ _BATCH, _PERIOD = 64, 80
 _PAPER_SEQUENCES = 125_000
 
 
-def _our_server(agent: Any) -> reverb.Server:
-  return reverb.Server(builder_lib.AgentBuilder(agent).make_replay_tables(None))
-
-
 def _acme_server(game: str, config: Any) -> reverb.Server:
   return acme_side.start_replay(game, config)[0]
 
@@ -217,7 +213,7 @@ def adder(settings: harness.Settings) -> List[harness.Row]:
   recording = _record(_GAME, settings.pick(2_000, 800))
   agent = our_side.make_agent(_GAME)
   config = acme_side.make_config()
-  our_server = _ServerProcess(functools.partial(_our_server, agent))
+  our_server = _ServerProcess(functools.partial(our_side.start_replay, agent))
   acme_server = _ServerProcess(functools.partial(_acme_server, _GAME, config))
   builder = acme_side.make_builder(acme_side.make_spec(_GAME), config)
   ours = _OurWriter(agent, our_server.client)
@@ -267,7 +263,7 @@ def replay_sample(settings: harness.Settings) -> List[harness.Row]:
     batch_size=batch_size,
     num_parallel_calls=1,
   )
-  our_server = _ServerProcess(functools.partial(_our_server, agent))
+  our_server = _ServerProcess(functools.partial(our_side.start_replay, agent))
   acme_server = _ServerProcess(functools.partial(_acme_server, _GAME, config))
   acme_builder = acme_side.make_builder(acme_side.make_spec(_GAME), config)
   our_builder = builder_lib.AgentBuilder(agent)
@@ -318,7 +314,7 @@ def replay_bytes(settings: harness.Settings) -> List[harness.Row]:
   games = settings.pick(_GAMES, _GAMES[:1])
   agent = our_side.make_agent(_GAME)
   config = acme_side.make_config()
-  our_server = _ServerProcess(functools.partial(_our_server, agent))
+  our_server = _ServerProcess(functools.partial(our_side.start_replay, agent))
   acme_server = _ServerProcess(functools.partial(_acme_server, _GAME, config))
   builder = acme_side.make_builder(acme_side.make_spec(_GAME), config)
   ours = _OurWriter(agent, our_server.client)
