@@ -33,8 +33,9 @@ from bt_acme import agent as agent_lib
 from bt_acme.core import networks as networks_lib
 
 Step = reverb_base.Step
-# Untrained policies can stand still: loops count whole episodes.
+# Untrained policies can stand still, and loops count whole episodes.
 _MAX_FRAMES = 1_200
+_EMBEDDING_SIZE, _NEIGHBORS = 32, 10  # Of NGU.
 
 
 class RawAtari(dm_env.Environment):
@@ -199,32 +200,30 @@ def fresh_params(networks: r2d2.R2D2Networks) -> Any:
   return networks.unroll.init(key, state)
 
 
-class _LeanNGUActor(actors.GenericActor):
-  """R2D2's actor that also computes NGU's reward, with a plain NumPy query.
+class _NGUActor(actors.GenericActor):
+  """R2D2's actor with a reward of NGU's cost, the query in plain NumPy.
 
-  The networks of the reward run in the same jitted call as the policy; the
+  The networks behind the reward run in the same jitted call as the policy; the
   query is one difference, square, sum and partial sort over all memories.
   """
 
-  memories: np.ndarray  # float32 [M, D]
-  _neighbors = 10
+  memories: np.ndarray  # float32 [M, D], all in use.
+  _inserted = 0
 
   def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
-    agent_state, features, error = self._state
-    embedding = np.asarray(features)
+    agent_state, embedding, error = self._state
+    embedding = np.asarray(embedding)
     distances = np.sum((self.memories - embedding) ** 2, axis=-1)
-    nearest = np.partition(distances, self._neighbors)[: self._neighbors]
+    nearest = np.partition(distances, _NEIGHBORS)[:_NEIGHBORS]
     kernel = 1e-4 / (nearest / max(nearest.mean(), 1e-8) + 1e-4)
-    self.memories[self._slot % len(self.memories)] = embedding
-    self._slot += 1
+    self.memories[self._inserted % len(self.memories)] = embedding
+    self._inserted += 1
     reward = np.float32(float(error) / (np.sqrt(kernel.sum()) + 1e-3))
     self._adder.add(
       action,
       next_timestep._replace(reward=reward),
       extras={'core_state': agent_state.recurrent_state},
     )
-
-  _slot = 0
 
 
 class ActorLoop:
@@ -261,14 +260,16 @@ class ActorLoop:
     else:
       self._actor = self._make_ngu_actor(networks, policy, adder, intrinsic)
       rng = np.random.default_rng(0)
-      self._actor.memories = rng.normal(size=(num_memories, 32)).astype('f4')
+      self._actor.memories = rng.normal(
+        size=(num_memories, _EMBEDDING_SIZE)
+      ).astype(np.float32)
     self._loop = acme.EnvironmentLoop(
       self._environment, self._actor, logger=loggers.NoOpLogger()
     )
 
   def _make_ngu_actor(
     self, networks: Any, policy: Any, adder: Any, intrinsic: agent_lib.Agent
-  ) -> _LeanNGUActor:
+  ) -> _NGUActor:
     key = jax.random.PRNGKey(0)
     initial = networks.initial_state.apply(
       networks.initial_state.init(key, 1), key, 1
@@ -287,13 +288,17 @@ class ActorLoop:
       )
 
     wrapped = core.__class__(
-      init=lambda key: (core.init(key), np.zeros(32, 'f4'), np.float32(0)),
+      init=lambda key: (
+        core.init(key),
+        np.zeros(_EMBEDDING_SIZE, np.float32),
+        np.float32(0),
+      ),
       select_action=select_action,
       get_extras=lambda state: core.get_extras(state[0]),
     )
     client = variable_utils.VariableClient(self.source, '', 400)
     client.update_and_wait()
-    return _LeanNGUActor(wrapped, key, client, adder, backend='cpu')
+    return _NGUActor(wrapped, key, client, adder, backend='cpu')
 
   def run(self, seconds: float) -> float:
     """Plays whole episodes for so long and returns agent steps a second."""
