@@ -178,10 +178,15 @@ def make_spec(game: str) -> specs.EnvironmentSpec:
 
 
 class Source:
-  """A learner that never learns; counts what is fetched."""
+  """A learner that never learns; counts what is fetched.
+
+  It gives what `R2D2Learner.get_variables` does in the actor's process: NumPy
+  views of arrays on the device, which jitted calls take without a copy. Those
+  that come over Courier, as in `e2e`, they copy at every step.
+  """
 
   def __init__(self, params: Any):
-    self._params = jax.tree.map(np.array, params)
+    self._params = jax.device_get(params)
     self.fetched_bytes = 0
 
   def get_variables(self, names: Any) -> List[Any]:
