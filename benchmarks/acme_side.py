@@ -243,7 +243,7 @@ class ActorLoop:
     intrinsic: Optional[agent_lib.Agent] = None,
     num_memories: int = 0,
   ):
-    """Compiles nothing yet.
+    """Compiles nothing yet: the first round does.
 
     Args:
       game: that is played.

@@ -111,7 +111,7 @@ class ActorLoop:
     num: int = NUM_GAMES,
     client: Optional[reverb.Client] = None,
   ):
-    """Compiles nothing yet.
+    """Compiles, and asks for the first actions.
 
     Args:
       agent: R2D2, NGU or BT.
