@@ -18,6 +18,7 @@ from bt_acme import config as config_lib
 from bt_acme.agents import builder as builder_lib
 from bt_acme.agents import variables as variables_lib
 from bt_acme.core import actor_core as actor_core_lib
+from bt_acme.core.intrinsic import ngu
 
 NUM_GAMES = 16  # An actor's.
 
@@ -53,7 +54,8 @@ def make_bt_agent(game: str) -> agent_lib.Agent:
       f'{folder}/behavior',
       agent=explorer,
       variables=fresh_variables(explorer),
-      statistics=None,
+      # Without any it would not compute its intrinsic reward.
+      statistics=ngu.IntrinsicStatistics(1.0, 1.0, 1.0, 1.0, 1.0),
       actor_steps=0,
     )
     behavior = behaviors.Exported(f'{folder}/behavior')
