@@ -306,4 +306,6 @@ def make_learner_core(
       metrics,
     )
 
-  return LearnerCore(init, step)
+  # Once is not worth optimizing for, which would take seconds.
+  options = {'xla_backend_optimization_level': 0}
+  return LearnerCore(jax.jit(init, compiler_options=options), step)
