@@ -26,36 +26,36 @@ Floats = npt.NDArray[np.float32]
 
 
 def nearest_squared_distances_numpy(
-  memory: Floats, squared_norms: Floats, query: Floats, k: int
+  table: Floats, largest_squared_norm: float, query: Floats, k: int
 ) -> Floats:
   """Exact squared distances to the k nearest neighbors, smallest first.
 
-  ||m||^2 - 2 m·q ranks the memory with one matrix-vector product, up to
-  rounding; the k-th smallest of the minima of disjoint groups bounds the k-th
+  ||m||^2 - 2 m·q ranks the memory, in one matrix-vector product with the table
+  and up to rounding; the k-th smallest of the minima of disjoint groups bounds the k-th
   smallest of all. Distances are computed anew for every row whose rank lies
   within that bound and the rounding, so that no neighbor is missed.
 
   Args:
-    memory: float32 [M', D]; fastest in Fortran's order.
-    squared_norms: float32 [M'], of the memory's rows.
+    table: float32 [M', D + 1], embeddings m and behind them ||m||^2; fastest in
+      Fortran's order.
+    largest_squared_norm: at least that of every row.
     query: float32 [D].
     k: how many are wanted.
 
   Returns:
     float32 [min(k, M')].
   """
-  groups = len(memory) // _GROUP
+  groups = len(table) // _GROUP
   if groups >= k:
-    ranks = memory @ query
-    ranks *= -2
-    ranks += squared_norms
+    ranks = table @ np.append(-2 * query, np.float32(1))
     minima = ranks[: groups * _GROUP].reshape(_GROUP, groups).min(axis=0)
     bound = float(np.partition(minima, k - 1)[k - 1])
-    scale = max(float(squared_norms.max()), float(query @ query))
-    # A rank's error is that of three sums of D products, at most.
-    rounding = 3 * (len(query) + 2) * _ROUNDING_UNIT * scale
-    memory = memory[np.flatnonzero(ranks <= bound + 2 * rounding)]
-  differences = memory - query
+    scale = max(largest_squared_norm, float(query @ query))
+    # At most that of the stored norm, a sum of D products, and of a sum of D + 1
+    # products whose sizes add up to three times the scale.
+    rounding = 4 * (len(query) + 3) * _ROUNDING_UNIT * scale
+    table = table[np.flatnonzero(ranks <= bound + 2 * rounding)]
+  differences = table[:, :-1] - query
   distances: Floats = np.einsum('md,md->m', differences, differences)
   distances.sort()
   return distances[:k]
@@ -73,8 +73,8 @@ class HostMemory:
     """
     self._capacity = capacity
     slots = min(_INITIAL_SLOTS, capacity)
-    self._embeddings = np.empty([slots, embedding_size], np.float32, order='F')
-    self._squared_norms = np.empty([slots], np.float32)
+    self._table = np.empty([slots, embedding_size + 1], np.float32, order='F')
+    self._largest_squared_norm = 0.0
     self._inserted = 0
 
   def __len__(self) -> int:
@@ -83,6 +83,7 @@ class HostMemory:
   def clear(self) -> None:
     """Empties the memory; keeps the space."""
     self._inserted = 0
+    self._largest_squared_norm = 0.0
 
   def nearest(self, query: Floats, k: int) -> Floats:
     """Squared distances to the nearest neighbors, smallest first.
@@ -96,18 +97,22 @@ class HostMemory:
     """
     size = len(self)
     return nearest_squared_distances_numpy(
-      self._embeddings[:size], self._squared_norms[:size], query, k
+      self._table[:size], self._largest_squared_norm, query, k
     )
 
   def insert(self, embedding: Floats) -> None:
     """Adds float32 [D]."""
     slot = self._inserted % self._capacity
-    if slot == len(self._embeddings):
+    if slot == len(self._table):
       added = min(slot, self._capacity - slot)
-      self._embeddings = np.pad(self._embeddings, ((0, added), (0, 0)))
-      self._squared_norms = np.pad(self._squared_norms, (0, added))
-    self._embeddings[slot] = embedding
-    self._squared_norms[slot] = embedding @ embedding
+      self._table = np.pad(self._table, ((0, added), (0, 0)))
+    squared_norm = embedding @ embedding
+    self._table[slot, :-1] = embedding
+    self._table[slot, -1] = squared_norm
+    # Of rows that have been overwritten too: a bound is all that is needed.
+    self._largest_squared_norm = max(
+      self._largest_squared_norm, float(squared_norm)
+    )
     self._inserted += 1
 
 

@@ -51,7 +51,7 @@ def test_nearest_match_reference(kind, size, k):
   expected = reference.nearest_squared_distances(memory, query, k)
   norms = np.sum(memory**2, axis=1)
   host = episodic_memory.nearest_squared_distances_numpy(
-    memory, norms, query, k
+    np.column_stack([memory, norms]), norms.max(initial=0), query, k
   )
   assert host.shape == (min(k, size),)
   np.testing.assert_allclose(host, expected, rtol=2e-6)
