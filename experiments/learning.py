@@ -6,8 +6,8 @@ Four claims, each a few algorithms on one world:
              agent without an LSTM does not.
   coverage   What NGU and RND learn without rewards visits more cells of an
              episode than a random policy and than what a constant reward gives.
-  transfer   Behavior transfer of that NGU policy finds a sparse reward within a
-             budget that epsilon-greedy and ez-greedy do not suffice for.
+  transfer   Behavior transfer of that NGU policy solves a task within a budget
+             in which epsilon-greedy and ez-greedy do not find its reward.
   deceptive  Where the reward punishes what the behavior does, behavior transfer
              ends above the behavior and above fine-tuning it.
 
@@ -18,10 +18,12 @@ seed. What has been run lies in the folder, a file a run, and is not run again.
 import concurrent.futures
 import dataclasses
 import functools
+import itertools
 import json
 import multiprocessing
 import os
 import pathlib
+import re
 import threading
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
@@ -52,8 +54,8 @@ class Run:
     world: name of the environment.
     actor_steps: of training.
     settings: groups of the configuration that differ from the preset.
-    behavior: that BT transfers: `action_repeat`, or the coverage claim's NGU.
-    fine_tuned: whether it starts from the NGU policy's weights.
+    behavior: pre-training whose policy BT transfers and whose weights R2D2
+      starts from. Without, BT transfers an action repeat.
   """
 
   claim: str
@@ -64,43 +66,58 @@ class Run:
   settings: Mapping[str, Mapping[str, Any]] = dataclasses.field(
     default_factory=dict
   )
-  behavior: str = ''
-  fine_tuned: bool = False
+  behavior: Optional['Run'] = None
 
   def name(self, seed: int) -> str:
-    """Of the file that keeps its result."""
-    words = self.algorithm.replace('(', '_').replace(')', '').replace(' ', '_')
-    return f'{self.claim}-{words}-{seed}'
+    """Of the files that keep its result."""
+    words = re.sub(r'\W+', '_', f'{self.claim} {self.world} {self.algorithm}')
+    return f'{words}-{seed}'
 
 
-def _transfers(claim: str, world: str, steps: int, **more: str) -> List[Run]:
-  run = functools.partial(Run, claim, world=world, actor_steps=steps)
-  flights = {'min_flight_probability': 0.01}
+def _transfers(
+  claim: str,
+  world: str,
+  steps: int,
+  behavior: Run,
+  *,
+  learner: Optional[Mapping[str, Any]] = None,
+  transfer: Optional[Mapping[str, Any]] = None,
+  only: Tuple[str, ...] = (),
+) -> List[Run]:
+  """A behavior zero-shot, and all that may be made of it.
+
+  Args:
+    claim: of the runs.
+    world: of the runs.
+    steps: actor steps of each.
+    behavior: what pre-trained it.
+    learner: settings of all of them.
+    transfer: settings of those with flights or the extra action.
+    only: algorithms that are wanted; all if empty.
+
+  Returns:
+    The runs.
+  """
+
+  def run(
+    algorithm: str, kind: str, transferred: Optional[Run] = None, **own: Any
+  ) -> Run:
+    settings = {
+      'learner': learner or {},
+      'transfer': {**(transfer or {}), **own},
+    }
+    return Run(claim, algorithm, kind, world, steps, settings, transferred)
+
+  zero_shot = Run(claim, 'pi_p zero-shot', 'behavior', world, behavior=behavior)
   runs = [
-    run('R2D2', kind='r2d2'),
-    run(
-      'R2D2 ez-greedy',
-      kind='bt',
-      behavior='action_repeat',
-      settings={'transfer': {**flights, 'extra_action': False}},
-    ),
-    run(
-      'BT flights only',
-      kind='bt',
-      behavior='ngu',
-      settings={'transfer': {**flights, 'extra_action': False}},
-    ),
-    run(
-      'BT extra action only',
-      kind='bt',
-      behavior='ngu',
-      settings={'transfer': {'flights': False}},
-    ),
-    run('BT', kind='bt', behavior='ngu', settings={'transfer': flights}),
-    run('fine-tuning', kind='r2d2', fine_tuned=True),
+    run('R2D2', 'r2d2'),
+    run('R2D2 ez-greedy', 'bt', extra_action=False),
+    run('BT flights only', 'bt', behavior, extra_action=False),
+    run('BT extra action only', 'bt', behavior, flights=False),
+    run('BT', 'bt', behavior),
+    run('fine-tuning', 'r2d2', behavior),
   ]
-  wanted = more.get('only')
-  return [r for r in runs if not wanted or r.algorithm in wanted.split(',')]
+  return [zero_shot, *(r for r in runs if not only or r.algorithm in only)]
 
 
 def _runs() -> List[Run]:
@@ -120,13 +137,18 @@ def _runs() -> List[Run]:
     )
 
   coverage = functools.partial(
+    Run, 'coverage', kind='ngu', world=f'{worlds.LABYRINTH}:no_goal'
+  )
+  pretraining = coverage('ngu 80k', actor_steps=80_000)
+  rooms = functools.partial(
     Run, 'coverage', kind='ngu', world=f'{_FOUR_ROOMS}:no_goal'
   )
+  pretraining_rooms = rooms('ngu 100k', actor_steps=100_000)
   return [
     memory('Q(lambda)'),
     memory('Retrace', learner={'loss': 'retrace'}),
     memory('Q(lambda) no LSTM', network={'lstm_size': 0}),
-    coverage('random policy', kind='random'),
+    coverage('random policy', kind='random', behavior=pretraining),
     *(
       coverage(
         f'{name} {steps // 1000}k',
@@ -136,23 +158,34 @@ def _runs() -> List[Run]:
       for name, steps in (
         ('constant', 30_000),
         ('rnd', 30_000),
-        ('rnd', 100_000),
+        ('rnd', 80_000),
         ('ngu', 30_000),
-        ('ngu', 100_000),
       )
     ),
-    Run('transfer', 'pi_p zero-shot', kind='behavior', world=_FOUR_ROOMS),
-    *_transfers('transfer', _FOUR_ROOMS, 70_000),
-    Run('deceptive', 'pi_p zero-shot', kind='behavior', world=worlds.COSTLY),
-    *_transfers('deceptive', worlds.COSTLY, 30_000, only='R2D2,BT,fine-tuning'),
+    pretraining,
+    rooms('random policy', kind='random', behavior=pretraining_rooms),
+    pretraining_rooms,
+    *_transfers(
+      'transfer',
+      worlds.LABYRINTH,
+      40_000,
+      pretraining,
+      learner={'discount': 0.97, 'target_update_period': 100},
+      transfer={'min_flight_probability': 0.01},
+    ),
+    *_transfers(
+      'deceptive',
+      worlds.COSTLY,
+      30_000,
+      pretraining_rooms,
+      transfer={'min_flight_probability': 0.01},
+      only=('R2D2', 'BT', 'fine-tuning'),
+    ),
   ]
 
 
-_BEHAVIOR_RUN = 'ngu 100k'  # Of the coverage claim; its policy is transferred.
-
-
-def _behavior_folder(folder: str, seed: int) -> str:
-  return str(pathlib.Path(folder) / f'behavior-{seed}')
+def _behavior_folder(run: Run, seed: int, folder: str) -> str:
+  return str(pathlib.Path(folder) / 'behaviors' / run.name(seed))
 
 
 def _configuration(run: Run) -> Any:
@@ -196,16 +229,14 @@ def execute(run: Run, seed: int, folder: str) -> Dict[str, float]:
   from bt_acme.core import weight_transfer
   from experiments import worlds
 
-  try:
-    worlds.register()
-  except ValueError:
-    pass  # By the run before in this process.
+  worlds.register()
   start = time.monotonic()
   scores: Dict[str, float] = {}
-  saved = _behavior_folder(folder, seed)
+  behavior: Any = behaviors.ActionRepeat()
+  if run.behavior:
+    behavior = behaviors.Exported(_behavior_folder(run.behavior, seed, folder))
   epsilon: Optional[float] = None
   if run.kind in ('random', 'behavior'):
-    behavior = behaviors.Exported(saved)
     agent = dataclasses.replace(
       behavior.agent, spec=behavior.agent.spec._replace(name=run.world)
     )
@@ -213,22 +244,15 @@ def execute(run: Run, seed: int, folder: str) -> Dict[str, float]:
     epsilon = 1.0 if run.kind == 'random' else None
   else:
     environment = environments.make(run.world, seed=0)
-    transferred: Tuple[behaviors.Behavior, ...] = ()
-    if run.behavior:
-      transferred = (
-        behaviors.ActionRepeat()
-        if run.behavior == 'action_repeat'
-        else behaviors.Exported(saved),
-      )
     agent = agent_lib.Agent(
       _configuration(run),
       agent_lib.spec_of(environment, run.world),
-      transferred,
+      (behavior,) if run.kind == 'bt' else (),
     )
     initial_params = None
-    if run.fine_tuned:
+    if run.kind == 'r2d2' and run.behavior:
       initial_params = weight_transfer.transfer(
-        behaviors.Exported(saved).variables.agent,
+        behavior.variables.agent,
         agent.network.init(jax.random.key(seed)),
         init='full',
       )
@@ -242,9 +266,9 @@ def execute(run: Run, seed: int, folder: str) -> Dict[str, float]:
     variables, statistics = result.variables, result.statistics
     returns = [row['episode_return'] for row in result.episodes]
     scores['training_return'] = float(np.mean(returns))
-    if run.algorithm == _BEHAVIOR_RUN:
+    if run.kind == 'ngu':
       behaviors.export(
-        saved,
+        _behavior_folder(run, seed, folder),
         agent=agent,
         variables=variables,
         statistics=statistics,
@@ -349,7 +373,7 @@ def _complete(runs: List[Tuple[Run, int]], folder: str, jobs: int) -> None:
 def report(
   runs: List[Run], num_seeds: int, read: Callable[[Run, int], Mapping[str, Any]]
 ) -> str:
-  """Markdown tables, one a claim.
+  """Markdown tables, one a claim and world.
 
   Args:
     runs: to report.
@@ -370,15 +394,15 @@ def report(
     'transfer': ('return', 'solved', 'training_return', 'extra_action'),
     'deceptive': ('return', 'solved', 'training_return', 'extra_action'),
   }
-  for claim, names in columns.items():
-    of_claim = [run for run in runs if run.claim == claim]
-    if not of_claim:
-      continue
+  for (claim, world), group in itertools.groupby(
+    runs, lambda run: (run.claim, run.world)
+  ):
+    names = columns[claim]
     header = ('algorithm', 'actor steps', *names, 'seconds a run')
-    lines += ['', f'**{claim}**, {of_claim[-1].world}', '']
+    lines += ['', f'**{claim}**, {world}', '']
     lines.append('| ' + ' | '.join(x.replace('_', ' ') for x in header) + ' |')
     lines.append('|' + '---|' * len(header))
-    for run in of_claim:
+    for run in group:
       results = [read(run, seed) for seed in range(num_seeds)]
       cells = [run.algorithm, f'{run.actor_steps:,}']
       for name in names:
@@ -420,9 +444,8 @@ def main(argv: List[str]) -> int:
   )
   runs = _runs()
   reported = [run for run in runs if run.claim in FLAGS.claims]
-  first = [run for run in runs if run.algorithm == _BEHAVIOR_RUN]
-  if set(FLAGS.claims) == {'memory'}:
-    first = []
+  behind = [run.behavior for run in reported if run.behavior]
+  first = [run for run in runs if run in behind]
   seeds = range(FLAGS.seeds)
   for phase in (first, [run for run in reported if run not in first]):
     pairs = [(run, seed) for seed in seeds for run in phase]
