@@ -1,15 +1,17 @@
-"""The shortest of the learning runs: memory, with and without an LSTM."""
+"""The shortest of the learning runs, with one seed each."""
 
 import dataclasses
 import json
 
 import pytest
 
-from experiments import learning
+from experiments import learning, worlds
 
 
-def _run(name):
-  (run,) = (r for r in learning._runs() if r.algorithm == name)
+def _run(name, world=worlds.RECALL):
+  (run,) = (
+    r for r in learning._runs() if (r.algorithm, r.world) == (name, world)
+  )
   return run
 
 
@@ -23,6 +25,32 @@ def test_r2d2_recalls(name, tmp_path):
 def test_nothing_is_recalled_without_an_lstm(tmp_path):
   scores = learning.execute(_run('Q(lambda) no LSTM'), 0, str(tmp_path))
   assert abs(scores['return']) < 0.5
+
+
+@pytest.fixture(scope='module')
+def explored(tmp_path_factory):
+  """Folder and scores of what NGU learned in a labyrinth without a goal."""
+  folder = str(tmp_path_factory.mktemp('explored'))
+  pretraining = _run('BT', worlds.LABYRINTH).behavior
+  return folder, learning.execute(pretraining, 0, folder)
+
+
+@pytest.mark.slow
+def test_ngu_visits_more_than_a_random_policy(explored):
+  folder, scores = explored
+  world = f'{worlds.LABYRINTH}:no_goal'
+  by_chance = learning.execute(_run('random policy', world), 0, folder)
+  assert scores['cells'] > 2 * by_chance['cells'] > 2
+
+
+@pytest.mark.slow
+def test_a_behavior_solves_what_epsilon_greedy_does_not(explored):
+  folder, _ = explored
+  solved = {
+    name: learning.execute(_run(name, worlds.LABYRINTH), 0, folder)['solved']
+    for name in ('R2D2', 'BT')
+  }
+  assert solved['R2D2'] < 0.1 and solved['BT'] > 0.5
 
 
 def test_results_of_runs_are_kept_and_reported(tmp_path, capsys):
