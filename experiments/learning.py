@@ -139,6 +139,18 @@ def _runs() -> List[Run]:
   coverage = functools.partial(
     Run, 'coverage', kind='ngu', world=f'{worlds.LABYRINTH}:no_goal'
   )
+  # Its reward falls with what has been seen: what the replay remembers of it must
+  # not be old, and what the network has learned of it neither.
+  rnd = {
+    'intrinsic': {'intrinsic_reward': 'rnd', 'intrinsic_learning_rate': 1e-3},
+    'replay': {
+      'min_replay_size': 20,
+      'max_replay_size': 250,
+      'samples_per_insert': 24.0,
+    },
+    'learner': {'discount': 0.97, 'target_update_period': 50},
+    'acting': {'epsilon_alpha': 2.0},
+  }
   pretraining = coverage('ngu 80k', actor_steps=80_000)
   rooms = functools.partial(
     Run, 'coverage', kind='ngu', world=f'{_FOUR_ROOMS}:no_goal'
@@ -153,13 +165,13 @@ def _runs() -> List[Run]:
       coverage(
         f'{name} {steps // 1000}k',
         actor_steps=steps,
-        settings={'intrinsic': {'intrinsic_reward': name}},
+        settings=settings,
       )
-      for name, steps in (
-        ('constant', 30_000),
-        ('rnd', 30_000),
-        ('rnd', 80_000),
-        ('ngu', 30_000),
+      for name, steps, settings in (
+        ('constant', 30_000, {'intrinsic': {'intrinsic_reward': 'constant'}}),
+        ('rnd', 25_000, rnd),
+        ('rnd', 50_000, rnd),
+        ('ngu', 30_000, {}),
       )
     ),
     pretraining,
