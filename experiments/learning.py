@@ -139,10 +139,14 @@ def _runs() -> List[Run]:
   coverage = functools.partial(
     Run, 'coverage', kind='ngu', world=f'{worlds.LABYRINTH}:no_goal'
   )
-  # Its reward falls with what has been seen: what the replay remembers of it must
-  # not be old, and what the network has learned of it neither.
-  rnd = {
-    'intrinsic': {'intrinsic_reward': 'rnd', 'intrinsic_learning_rate': 1e-3},
+  # RND's reward falls as its predictor learns. Large first rewards, old ones in
+  # a long replay, and values that follow slowly keep the agent where it began.
+  rnd: Mapping[str, Mapping[str, Any]] = {
+    'intrinsic': {
+      'intrinsic_reward': 'rnd',
+      'intrinsic_learning_rate': 1e-3,
+      'min_relative_sigma': 1.0,
+    },
     'replay': {
       'min_replay_size': 20,
       'max_replay_size': 250,
@@ -151,6 +155,7 @@ def _runs() -> List[Run]:
     'learner': {'discount': 0.97, 'target_update_period': 50},
     'acting': {'epsilon_alpha': 2.0},
   }
+  constant = {'intrinsic': {'intrinsic_reward': 'constant'}}
   pretraining = coverage('ngu 80k', actor_steps=80_000)
   rooms = functools.partial(
     Run, 'coverage', kind='ngu', world=f'{_FOUR_ROOMS}:no_goal'
@@ -168,7 +173,7 @@ def _runs() -> List[Run]:
         settings=settings,
       )
       for name, steps, settings in (
-        ('constant', 30_000, {'intrinsic': {'intrinsic_reward': 'constant'}}),
+        ('constant', 30_000, constant),
         ('rnd', 25_000, rnd),
         ('rnd', 50_000, rnd),
         ('ngu', 30_000, {}),
