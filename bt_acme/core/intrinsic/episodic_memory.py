@@ -31,9 +31,9 @@ def nearest_squared_distances_numpy(
   """Exact squared distances to the k nearest neighbors, smallest first.
 
   ||m||^2 - 2 m·q ranks the memory, in one matrix-vector product with the table
-  and up to rounding; the k-th smallest of the minima of disjoint groups bounds the k-th
-  smallest of all. Distances are computed anew for every row whose rank lies
-  within that bound and the rounding, so that no neighbor is missed.
+  and up to rounding; the k-th smallest of the minima of disjoint groups bounds
+  the k-th smallest of all. Distances are computed anew for every row whose rank
+  lies within that bound and the rounding, so that no neighbor is missed.
 
   Args:
     table: float32 [M', D + 1], embeddings m and behind them ||m||^2; fastest in
@@ -51,8 +51,8 @@ def nearest_squared_distances_numpy(
     minima = ranks[: groups * _GROUP].reshape(_GROUP, groups).min(axis=0)
     bound = float(np.partition(minima, k - 1)[k - 1])
     scale = max(largest_squared_norm, float(query @ query))
-    # At most that of the stored norm, a sum of D products, and of a sum of D + 1
-    # products whose sizes add up to three times the scale.
+    # At most that of the norm, a sum of D products, and of a sum of D + 1 whose
+    # sizes add up to three times the scale.
     rounding = 4 * (len(query) + 3) * _ROUNDING_UNIT * scale
     table = table[np.flatnonzero(ranks <= bound + 2 * rounding)]
   differences = table[:, :-1] - query
