@@ -345,7 +345,7 @@ def make_replay(request):
       [table.make_table(config, shapes, batch_size=10_000)], port=None
     )
     client = reverb.Client(f'localhost:{server.port}')
-    writers = [writer.ReverbWriter(client, config) for _ in range(N)]
+    writers = [writer.ReverbWriter(client, config, shapes) for _ in range(N)]
     sinks = [
       adder.SequenceSink(blocks.SequenceBuilder(config, shapes), w)
       for w in writers
