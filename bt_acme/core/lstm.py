@@ -153,6 +153,11 @@ class LSTM(hk.Module):
         init=hk.initializers.TruncatedNormal(1.0 / size**0.5),
       )
       b = hk.get_parameter('b', [4 * self._hidden_size], init=jnp.zeros)
+    if hold is None and len(inputs) == 1:
+      # Acting: one product, without a copy of each half of the weights.
+      both = jnp.concatenate([inputs[0], state.hidden], axis=-1)
+      hidden, cell, _ = _cell(both @ w + b, state.cell)
+      return hidden[None], types.LSTMState(hidden, cell)
     gates_x = inputs @ w[:input_size]  # [T, B, 4H]
     gates_x += jnp.broadcast_to(b, gates_x.shape)
     recurrence = (w[input_size:], gates_x, state.hidden, state.cell)
