@@ -9,7 +9,6 @@ state) is kept here per environment and seeded by its index alone.
 Observations reach the device as their newest frame: the stack is kept there.
 """
 
-import functools
 import threading
 from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Tuple
 
@@ -433,7 +432,8 @@ class RemotePolicy:
       group: index of the group there.
       frame_channels: C, channels of one frame.
     """
-    self._act = functools.partial(server.futures.act, group)
+    self._server = server  # A call to a client that is gone ends the process.
+    self._group = group
     self._channels = frame_channels
     self._future: Any = None
 
@@ -442,12 +442,19 @@ class RemotePolicy:
 
   def request(self, inputs: PolicyInput) -> None:
     observation = inputs.observation
-    self._future = self._act(
+    self._future = self._server.futures.act(
+      self._group,
       np.ascontiguousarray(observation[..., -self._channels :]),
       inputs._replace(observation=()),
       np.ascontiguousarray(observation) if inputs.is_first.any() else None,
     )
 
   def receive(self) -> Tuple[np.ndarray, Extras]:
-    action, extras = self._future.result()
+    """As `Policy.receive`; raises ConnectionError if no answer comes."""
+    try:
+      action, extras = self._future.result()
+    except Exception as error:  # Courier has an error of its own for each cause.
+      raise ConnectionError(
+        f'The inference server does not answer: {error}'
+      ) from error
     return np.array(action), extras

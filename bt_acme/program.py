@@ -459,7 +459,7 @@ class ActorNode:
       clients += [client] if client else []
     try:
       self._act(groups, clients)
-    except Exception:
+    except ConnectionError:
       # The server of actions may be told to stop before this process is.
       if not (self.inference and lp.wait_for_stop(1.0)):
         raise

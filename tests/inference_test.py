@@ -3,6 +3,7 @@
 import concurrent.futures
 import threading
 
+import courier
 import jax
 import numpy as np
 import pytest
@@ -161,6 +162,27 @@ def test_an_error_of_the_server_reaches_whoever_waits():
         pass
     with pytest.raises(RuntimeError, match='has stopped'):
       waiting.result(5)
+
+
+def test_who_asks_a_server_that_stops_hears_of_it():
+  agent = fakes.make_agent('r2d2')
+  server = inference.InferenceServer(
+    agent, epsilons=EPSILONS, seed=5, group_size=GROUP
+  )
+  server.stop()
+  courier_server = courier.Server()
+  courier_server.Bind('act', server.act)
+  courier_server.Start()
+  policy = inference.RemotePolicy(
+    courier.Client(courier_server.address), 0, agent.spec.frame_channels
+  )
+  inputs = _request()._replace(
+    observation=np.zeros((GROUP, *agent.spec.observation_shape), np.uint8)
+  )
+  policy.request(inputs)
+  with pytest.raises(ConnectionError, match='has stopped'):
+    policy.receive()
+  courier_server.Stop()
 
 
 def test_groups_must_divide_the_environments():
