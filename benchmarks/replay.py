@@ -5,7 +5,7 @@ import itertools
 import multiprocessing
 import os
 import pathlib
-from typing import Any, Callable, Iterator, List, NamedTuple
+from typing import Any, Callable, List, NamedTuple
 
 import dm_env
 import haiku as hk
@@ -272,22 +272,21 @@ def replay_sample(settings: harness.Settings) -> List[harness.Row]:
   _fill(our_writer, our_server, num, our_writer.prepare(recording))
   _fill(acme_writer, acme_server, num, acme_writer.prepare(recording))
 
-  def batches_per_second(iterator: Iterator[Any], warm: int) -> float:
+  def batches_per_second(take: Callable[[], Any], warm: int) -> float:
     for _ in range(warm):  # What was prefetched while nothing was measured.
-      next(iterator)
-    return 1 / harness.seconds_per_call(
-      lambda: next(iterator), settings.seconds
-    )
+      take()
+    return 1 / harness.seconds_per_call(take, settings.seconds)
 
   def our_round() -> float:
     dataset = our_builder.make_dataset_iterator(our_server.client)
-    rate = batches_per_second(dataset, warm=4)
+    # As the learner does, which hands each batch back.
+    rate = batches_per_second(lambda: dataset.release(next(dataset)), warm=5)
     dataset.stop()
     return rate
 
   def their_round() -> float:
     dataset = acme_builder.make_dataset_iterator(acme_server.client)
-    return batches_per_second(dataset, warm=2)
+    return batches_per_second(lambda: next(dataset), warm=2)
 
   batch = blocks.empty_batch(replay, agent.replay_shapes, batch_size)
   num_bytes = sum(x.nbytes for x in jax.tree.leaves(batch))

@@ -17,6 +17,7 @@ from bt_acme.replay import blocks, codecs
 from bt_acme.replay import table as table_lib
 
 _QUEUE_DEPTH = 2  # Batches that lie ready.
+_NUM_THREADS = 2
 _IN_FLIGHT = 16  # Sequences that a sampler asks for ahead.
 _JOIN_S = 10
 
@@ -31,7 +32,7 @@ class SequenceSampler(Iterator[blocks.Sample]):
     shapes: blocks.ReplayShapes,
     *,
     batch_size: int,
-    num_threads: int = 1,
+    num_threads: int = _NUM_THREADS,
     table: str = table_lib.TABLE,
   ):
     """Starts sampling.
