@@ -18,7 +18,8 @@ from bt_acme.environments import minigrid
 RECALL = 'Recall'
 COSTLY = 'CostlyFourRooms'
 _LABYRINTH_ID = 'MiniGrid-Labyrinth-v0'
-LABYRINTH = f'{_LABYRINTH_ID}:fixed'  # One of them, the same in all episodes.
+# One of them, the same in all episodes: 31 cells, the goal 37 actions away.
+LABYRINTH = f'{_LABYRINTH_ID}:fixed=1'
 
 _SIZE = 7  # Observations are as large as MiniGrid's.
 
@@ -119,7 +120,7 @@ class Labyrinth(minigrid_env.MiniGridEnv):  # type: ignore[misc]
   """
 
   def __init__(
-    self, size: int = 11, max_steps: int = 200, **kwargs: Any
+    self, size: int = 9, max_steps: int = 200, **kwargs: Any
   ) -> None:
     """Makes the world.
 
