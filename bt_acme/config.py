@@ -239,7 +239,8 @@ class ActingConfig:
       fixed for the whole run (Ape-X).
     epsilon_alpha: alpha of the same.
     evaluation_epsilon: the evaluators'. The paper does not say; NGU's 0.01.
-    variable_update_period: actor steps between two fetches of parameters.
+    variable_update_period: steps of each environment between two fetches of
+      parameters.
     bootstrap_truncations: whether values go on behind an episode that the time
       limit cut. The paper does not say; the limit is no part of the task.
   """
@@ -291,9 +292,6 @@ class IntrinsicConfig:
       is not known when it acts on x_t.
     alpha_offset: 0 for alpha = (err - mu) / sigma as Campos et al. print it, 1
       for 1 + (err - mu) / sigma as NGU does.
-    min_relative_sigma: sigma_e is at least this times mu_e. 0, as in the
-      papers, divides by however little the errors have varied: where episodes
-      start in one view, first rewards can be hundreds of times later ones.
     statistics_scope: over what the running statistics go by which the reward is
       normalized (d_m^2, mu_e, sigma_e), each environment's its own: `life` for
       all that it has seen, `episode` for the episode alone. The papers name
@@ -322,7 +320,6 @@ class IntrinsicConfig:
   reward_scale_limit: float = 5.0
   reward_observation: str = 'current'
   alpha_offset: float = 0.0
-  min_relative_sigma: float = 0.0
   statistics_scope: str = 'life'
   distance_decay: float = 0.0
   constant_reward: float = 1.0
@@ -366,7 +363,6 @@ class IntrinsicConfig:
       'pseudo_count',
       'cluster_distance',
       'inverse_dynamics_l2',
-      'min_relative_sigma',
     ):
       _check(
         getattr(self, name) >= 0,

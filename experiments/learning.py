@@ -145,7 +145,6 @@ def _runs() -> List[Run]:
     'intrinsic': {
       'intrinsic_reward': 'rnd',
       'intrinsic_learning_rate': 1e-3,
-      'min_relative_sigma': 1.0,
     },
     'replay': {
       'min_replay_size': 20,

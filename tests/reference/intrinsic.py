@@ -10,11 +10,11 @@ import numpy as np
 from tests.reference import network
 
 
-def mean_and_sigma(values, min_relative=0.0):
+def mean_and_sigma(values):
   """Of the RND errors of one environment; sigma is 1 until they have varied."""
   mean = math.fsum(values) / len(values)
   variance = math.fsum((x - mean) ** 2 for x in values) / len(values)
-  sigma = max(math.sqrt(variance), min_relative * abs(mean))
+  sigma = math.sqrt(variance)
   return mean, sigma if sigma > 1e-3 * abs(mean) else 1.0
 
 
@@ -75,7 +75,7 @@ def rewards(config, embeddings, errors, is_first):
     if first and config.statistics_scope == 'episode':
       error_history, distance_history = [], []
     error_history.append(float(error))
-    mean, sigma = mean_and_sigma(error_history, config.min_relative_sigma)
+    mean, sigma = mean_and_sigma(error_history)
     distances = nearest_squared_distances(
       memory[-config.memory_capacity :], embedding, config.num_neighbors
     )

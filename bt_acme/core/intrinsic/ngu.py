@@ -48,7 +48,6 @@ def lifelong_modulator(
   moments: statistics.Moments,
   *,
   alpha_offset: float,
-  min_relative_sigma: float,
 ) -> statistics.Array:
   """alpha = offset + (err - mu_e) / sigma_e.
 
@@ -58,14 +57,11 @@ def lifelong_modulator(
     error: float [...], of RND.
     moments: of the errors, this one included.
     alpha_offset: 0 or 1.
-    min_relative_sigma: smallest sigma_e, relative to mu_e.
 
   Returns:
     float [...].
   """
-  sigma = statistics.standard_deviation(
-    moments, min_relative=min_relative_sigma
-  )
+  sigma = statistics.standard_deviation(moments)
   return alpha_offset + (error - moments.mean) / sigma
 
 
@@ -109,9 +105,7 @@ def intrinsic_reward(
   moments = statistics.update_moments(statistics.Moments(*before[:3]), errors)
   mean_distance = statistics.RunningMean(*before[3:])
   if config.intrinsic_reward == 'rnd':
-    reward = rnd.rnd_reward(
-      errors, moments, min_relative_sigma=config.min_relative_sigma
-    )
+    reward = rnd.rnd_reward(errors, moments)
   else:
     novelty, mean_distance = episodic_memory.episodic_novelty(
       squared_distances,
@@ -125,10 +119,7 @@ def intrinsic_reward(
       decay=config.distance_decay,
     )
     alpha = lifelong_modulator(
-      errors,
-      moments,
-      alpha_offset=config.alpha_offset,
-      min_relative_sigma=config.min_relative_sigma,
+      errors, moments, alpha_offset=config.alpha_offset
     )
     reward = ngu_reward(
       novelty, alpha, reward_scale_limit=config.reward_scale_limit

@@ -48,10 +48,7 @@ def prediction_error(prediction: jax.Array, target: jax.Array) -> jax.Array:
 
 
 def rnd_reward(
-  error: statistics.Array,
-  moments: statistics.Moments,
-  *,
-  min_relative_sigma: float,
+  error: statistics.Array, moments: statistics.Moments
 ) -> statistics.Array:
   """r = err / sigma, RND as a reward of its own; nothing is subtracted.
 
@@ -62,11 +59,8 @@ def rnd_reward(
   Args:
     error: float [...].
     moments: of the errors, this one included.
-    min_relative_sigma: smallest sigma, relative to the mean of the errors.
 
   Returns:
     float [...].
   """
-  return error / statistics.standard_deviation(
-    moments, min_relative=min_relative_sigma
-  )
+  return error / statistics.standard_deviation(moments)

@@ -67,7 +67,7 @@ def update_moments(moments: Moments, value: Array) -> Moments:
   return Moments(count, mean, variance)
 
 
-def standard_deviation(moments: Moments, *, min_relative: float = 0.0) -> Array:
+def standard_deviation(moments: Moments) -> Array:
   """sigma, to divide by: 1 until the values have varied.
 
   The papers divide by sigma whatever it is. The first observations of a run are
@@ -76,14 +76,13 @@ def standard_deviation(moments: Moments, *, min_relative: float = 0.0) -> Array:
 
   Args:
     moments: float [...].
-    min_relative: sigma is at least this times the mean's size.
 
   Returns:
     float [...].
   """
   xp = namespace(moments.variance)
   size = xp.abs(moments.mean)
-  sigma = xp.maximum(xp.sqrt(moments.variance), min_relative * size)
+  sigma = xp.sqrt(moments.variance)
   return xp.where(sigma > _MIN_SPREAD * size, sigma, 1.0)
 
 

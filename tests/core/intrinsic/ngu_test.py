@@ -78,8 +78,6 @@ CONFIGS = [
   changed(num_neighbors=70, memory_capacity=90, max_similarity=4.0),
   changed(memory_capacity=1),
   changed(intrinsic_reward='rnd'),
-  changed(intrinsic_reward='rnd', min_relative_sigma=0.5),
-  changed(min_relative_sigma=0.5),
   changed(intrinsic_reward='rnd', statistics_scope='episode'),
   changed(intrinsic_reward='constant', constant_reward=0.5),
 ]

@@ -59,20 +59,6 @@ def test_sigma_is_one_until_the_values_have_varied(scale, in_jax):
   np.testing.assert_allclose(sigmas[4], 0.04 * scale, rtol=1e-5)
 
 
-@pytest.mark.parametrize('values', [[0.3] * 5, [0.3, 0.301], [-2.0, -2.1]])
-def test_sigma_may_have_a_least_size_relative_to_the_mean(values):
-  moments = accumulate(np.array(values)[:, None])
-  for min_relative in (0.5, 1.0):
-    sigma = statistics.standard_deviation(moments, min_relative=min_relative)
-    expected = min_relative * abs(np.mean(values))
-    np.testing.assert_allclose(sigma, [expected], rtol=1e-6)
-  varied = accumulate(make_values('random'))
-  np.testing.assert_array_equal(
-    statistics.standard_deviation(varied, min_relative=0.1),
-    statistics.standard_deviation(varied),
-  )
-
-
 @pytest.mark.parametrize('kind', ['random', 'constant', 'two'])
 def test_jax_matches_numpy(kind):
   values = make_values(kind).astype(np.float32)
