@@ -43,7 +43,7 @@ class Benchmark(NamedTuple):
 
 
 BENCHMARKS = {
-  'env': Benchmark('acting', 'stepping Atari, 4 games'),
+  'env': Benchmark('acting', 'stepping Atari, two games and a task'),
   'policy': Benchmark('acting', 'choosing an action'),
   'actor': Benchmark('acting', 'actor loop into Reverb, one core'),
   'actor-ngu': Benchmark('acting', 'the same with the NGU reward'),
@@ -164,7 +164,7 @@ def main() -> int:
     parser.error('--here takes one benchmark: each needs a process of its own')
   settings = harness.Settings(
     rounds=options.rounds,
-    seconds=0.2 if options.quick else 1.2,
+    seconds=0.2 if options.quick else 0.9,
     quick=options.quick,
   )
   arguments = [

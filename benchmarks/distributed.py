@@ -122,7 +122,7 @@ def e2e(settings: harness.Settings) -> List[harness.Row]:
 
   A round takes minutes, so that one is all there is.
   """
-  seconds = settings.pick(20.0, 8.0)
+  seconds = settings.pick(15.0, 8.0)
   length, batch = _SETTINGS['trace_length'], _SETTINGS['batch_size']
   steps_per_update = _SETTINGS['sequence_period'] * batch
   flops = floors.flops()  # Of both cores.

@@ -154,8 +154,7 @@ def learner(settings: harness.Settings) -> List[harness.Row]:
   """`Learner.step` against `R2D2Learner.step`, a batch always at hand."""
   flops = floors.flops()
   rows = []
-  shapes = settings.pick(((8, 40), (4, 20)), ((2, 4),))
-  for batch_size, length in shapes:
+  for batch_size, length in settings.pick(((8, 40),), ((2, 4),)):
     ours = _our_learner(batch_size, length)
     theirs = _their_learner(batch_size, length)
     flop = floors.LEARNER_FLOP * batch_size * (length + 1)

@@ -308,7 +308,7 @@ def replay_sample(settings: harness.Settings) -> List[harness.Row]:
 
 def replay_bytes(settings: harness.Settings) -> List[harness.Row]:
   """Growth of the server's resident memory, a step, over ten games."""
-  our_steps = settings.pick(6_000, 800)
+  our_steps = settings.pick(3_200, 800)
   their_steps = settings.pick(1_600, 800)
   games = settings.pick(_GAMES, _GAMES[:1])
   agent = our_side.make_agent(_GAME)
@@ -395,7 +395,7 @@ def h2d(settings: harness.Settings) -> List[harness.Row]:
 
 def params(settings: harness.Settings) -> List[harness.Row]:
   """Counted: what 16 games fetch in 1000 agent steps; one client each there."""
-  agent_steps = settings.pick(64_000, 16_000)
+  agent_steps = settings.pick(32_000, 16_000)
   agent = our_side.make_agent(_GAME)
   ours = our_side.ActorLoop(agent)
   theirs = acme_side.ActorLoop(_GAME)
