@@ -166,8 +166,8 @@ class ActorLoop:
   def fill_memories(self, size: int) -> None:
     """Fills each game's episodic memory up to `size` embeddings."""
     rng = np.random.default_rng(0)
-    intrinsic: Any = self._actor._intrinsic
-    for memory in intrinsic._memories:
+    intrinsic = self._actor.intrinsic
+    for memory in intrinsic.memories if intrinsic else ():
       missing = max(0, size - len(memory))
       for row in rng.normal(size=(missing, 32)).astype(np.float32):
         memory.insert(row)

@@ -108,6 +108,9 @@ class VectorActor:
   `request_actions` and `receive_actions` take the place of the first, so that
   other work is done while another process chooses, and `digest` comes while
   the environments step.
+
+  Attributes:
+    intrinsic: the environments' intrinsic rewards; None but for NGU.
   """
 
   def __init__(
@@ -154,9 +157,9 @@ class VectorActor:
       )
       for behavior in agent.behaviors
     ]
-    self._intrinsic: Optional[ngu.IntrinsicReward] = None
+    self.intrinsic: Optional[ngu.IntrinsicReward] = None
     if isinstance(agent.config, config_lib.NGUConfig):
-      self._intrinsic = ngu.IntrinsicReward(agent.config.intrinsic, self._num)
+      self.intrinsic = ngu.IntrinsicReward(agent.config.intrinsic, self._num)
     if statistics is not None:
       self.restore_statistics(statistics)
 
@@ -189,12 +192,12 @@ class VectorActor:
 
   def statistics(self) -> Optional[ngu.IntrinsicStatistics]:
     """Of the intrinsic reward, one for each environment; None without."""
-    return None if self._intrinsic is None else self._intrinsic.statistics()
+    return None if self.intrinsic is None else self.intrinsic.statistics()
 
   def restore_statistics(self, statistics: ngu.IntrinsicStatistics) -> None:
     """Goes on from statistics of the intrinsic reward; nothing without one."""
-    if self._intrinsic is not None:
-      self._intrinsic.restore(statistics)
+    if self.intrinsic is not None:
+      self.intrinsic.restore(statistics)
 
   def select_actions(self, step: vector.VectorStep) -> np.ndarray:
     """Chooses an action for each environment.
@@ -239,8 +242,8 @@ class VectorActor:
     features, self._features = self._features, None
     if features is None:
       return
-    if self._intrinsic is not None:
-      self._reward = self._intrinsic.step(
+    if self.intrinsic is not None:
+      self._reward = self.intrinsic.step(
         np.asarray(features.embedding),
         np.asarray(features.error),
         self._step.is_first,
@@ -266,7 +269,7 @@ class VectorActor:
     """
     self.digest()
     before, inputs, extras = self._step, self._inputs, self._extras
-    if self._intrinsic is None:
+    if self.intrinsic is None:
       self._reward = step.reward.astype(np.float32)
     finished = []
     for i in range(self._num):
@@ -316,7 +319,7 @@ class VectorActor:
     episode = self._episodes[i]
     episode.length += 1
     episode.task_return += task_reward
-    if self._intrinsic is not None:
+    if self.intrinsic is not None:
       episode.intrinsic_return += float(self._reward[i])
     episode.sources[extras['source'][i]] += 1
     greedy = extras['greedy_choice'][i]

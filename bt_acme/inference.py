@@ -453,7 +453,7 @@ class RemotePolicy:
     """As `Policy.receive`; raises ConnectionError if no answer comes."""
     try:
       action, extras = self._future.result()
-    except Exception as error:  # Courier has an error of its own for each cause.
+    except Exception as error:  # Courier's own, one for each cause.
       raise ConnectionError(
         f'The inference server does not answer: {error}'
       ) from error

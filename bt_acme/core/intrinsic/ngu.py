@@ -135,7 +135,11 @@ def merge_statistics(merged: IntrinsicStatistics) -> IntrinsicStatistics:
 
 
 class IntrinsicReward:
-  """The intrinsic rewards of N environments, in NumPy on the host."""
+  """The intrinsic rewards of N environments, in NumPy on the host.
+
+  Attributes:
+    memories: N, one an environment; none unless the reward is `ngu`.
+  """
 
   def __init__(self, config: config_lib.IntrinsicConfig, num_environments: int):
     """Starts without memories and statistics.
@@ -146,9 +150,9 @@ class IntrinsicReward:
     """
     self._config = config
     self._num = num_environments
-    self._memories: List[episodic_memory.HostMemory] = []
+    self.memories: List[episodic_memory.HostMemory] = []
     if config.intrinsic_reward == 'ngu':
-      self._memories = [
+      self.memories = [
         episodic_memory.HostMemory(
           config.memory_capacity, config.embedding_size
         )
@@ -181,7 +185,7 @@ class IntrinsicReward:
     k = self._config.num_neighbors
     squared_distances = np.zeros([self._num, k])
     num_neighbors = np.zeros(self._num, np.int32)
-    for i, memory in enumerate(self._memories):
+    for i, memory in enumerate(self.memories):
       if is_first[i]:
         memory.clear()
       if active[i]:
