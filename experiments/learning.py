@@ -37,7 +37,7 @@ absl_flags.DEFINE_integer('seeds', 5, 'Runs of each algorithm, two at least.')
 absl_flags.DEFINE_integer('jobs', os.cpu_count() or 1, 'Runs at a time.')
 absl_flags.DEFINE_string('folder', 'runs/learning', 'Where results go.')
 
-_FOUR_ROOMS = 'MiniGrid-FourRooms-v0'
+_FLIGHTS = {'min_flight_probability': 0.01}  # Of all that transfer.
 _ENVIRONMENTS = 16  # That one run steps at once.
 _EPISODES = 64  # Of the evaluation behind each score.
 
@@ -81,7 +81,6 @@ def _transfers(
   behavior: Run,
   *,
   learner: Optional[Mapping[str, Any]] = None,
-  transfer: Optional[Mapping[str, Any]] = None,
   only: Tuple[str, ...] = (),
 ) -> List[Run]:
   """A behavior zero-shot, and all that may be made of it.
@@ -92,7 +91,6 @@ def _transfers(
     steps: actor steps of each.
     behavior: what pre-trained it.
     learner: settings of all of them.
-    transfer: settings of those with flights or the extra action.
     only: algorithms that are wanted; all if empty.
 
   Returns:
@@ -104,7 +102,7 @@ def _transfers(
   ) -> Run:
     settings = {
       'learner': learner or {},
-      'transfer': {**(transfer or {}), **own},
+      'transfer': {**_FLIGHTS, **own},
     }
     return Run(claim, algorithm, kind, world, steps, settings, transferred)
 
@@ -137,29 +135,9 @@ def _runs() -> List[Run]:
     )
 
   coverage = functools.partial(
-    Run, 'coverage', kind='ngu', world=f'{worlds.LABYRINTH}:no_goal'
+    Run, 'coverage', kind='ngu', world=f'{worlds.FOUR_ROOMS}:no_goal'
   )
-  # RND's reward falls as its predictor learns. Large first rewards, old ones in
-  # a long replay, and values that follow slowly keep the agent where it began.
-  rnd: Mapping[str, Mapping[str, Any]] = {
-    'intrinsic': {
-      'intrinsic_reward': 'rnd',
-      'intrinsic_learning_rate': 1e-3,
-    },
-    'replay': {
-      'min_replay_size': 20,
-      'max_replay_size': 250,
-      'samples_per_insert': 24.0,
-    },
-    'learner': {'discount': 0.97, 'target_update_period': 50},
-    'acting': {'epsilon_alpha': 2.0},
-  }
-  constant = {'intrinsic': {'intrinsic_reward': 'constant'}}
-  pretraining = coverage('ngu 80k', actor_steps=80_000)
-  rooms = functools.partial(
-    Run, 'coverage', kind='ngu', world=f'{_FOUR_ROOMS}:no_goal'
-  )
-  pretraining_rooms = rooms('ngu 100k', actor_steps=100_000)
+  pretraining = coverage('ngu 100k', actor_steps=100_000)
   return [
     memory('Q(lambda)'),
     memory('Retrace', learner={'loss': 'retrace'}),
@@ -167,34 +145,29 @@ def _runs() -> List[Run]:
     coverage('random policy', kind='random', behavior=pretraining),
     *(
       coverage(
-        f'{name} {steps // 1000}k',
+        f'{reward} {steps // 1000}k',
         actor_steps=steps,
-        settings=settings,
+        settings={'intrinsic': {'intrinsic_reward': reward}},
       )
-      for name, steps, settings in (
-        ('constant', 30_000, constant),
-        ('rnd', 25_000, rnd),
-        ('rnd', 50_000, rnd),
-        ('ngu', 30_000, {}),
+      for reward, steps in (
+        ('constant', 100_000),
+        ('rnd', 25_000),
+        ('rnd', 100_000),
       )
     ),
     pretraining,
-    rooms('random policy', kind='random', behavior=pretraining_rooms),
-    pretraining_rooms,
     *_transfers(
       'transfer',
-      worlds.LABYRINTH,
+      worlds.FAR_GOAL,
       40_000,
       pretraining,
       learner={'discount': 0.97, 'target_update_period': 100},
-      transfer={'min_flight_probability': 0.01},
     ),
     *_transfers(
       'deceptive',
       worlds.COSTLY,
       30_000,
-      pretraining_rooms,
-      transfer={'min_flight_probability': 0.01},
+      pretraining,
       only=('R2D2', 'BT', 'fine-tuning'),
     ),
   ]

@@ -29,7 +29,7 @@ def test_nothing_is_recalled_without_an_lstm(tmp_path):
 
 @pytest.mark.slow
 def test_ngu_visits_more_than_a_random_policy(tmp_path):
-  random_policy = _run('random policy', f'{worlds.LABYRINTH}:no_goal')
+  random_policy = _run('random policy', f'{worlds.FOUR_ROOMS}:no_goal')
   scores, by_chance = (
     learning.execute(run, 0, str(tmp_path))
     for run in (random_policy.behavior, random_policy)

@@ -1,10 +1,9 @@
 """The small worlds ask what they say they ask."""
 
-import copy
-
 import dm_env
 import numpy as np
 import pytest
+from minigrid.core import constants
 
 from bt_acme import environments
 from experiments import worlds
@@ -70,67 +69,47 @@ def test_the_goal_is_worth_its_way():
   assert sum(t.reward for t in timesteps) == pytest.approx(0.955 - 0.4)
 
 
-def test_a_labyrinth_has_one_way_to_each_place():
-  world = environments.make(worlds.LABYRINTH, seed=0)
-  world.reset()
-  cells = set(world._env.distances())
-  for x, y in [(x, y) for x in range(1, 8, 2) for y in range(1, 8, 2)]:
-    assert (x, y) in cells
-  # A tree: one edge, two neighbors, fewer than places; no place is a room.
-  neighbors = sum((x + dx, y) in cells for x, y in cells for dx in (-1, 1))
-  neighbors += sum((x, y + dy) in cells for x, y in cells for dy in (-1, 1))
-  assert len(cells) == 31 and neighbors == 2 * (len(cells) - 1)
-  colors = {
-    cell.color for cell in world._env.grid.grid if cell and cell.type == 'floor'
-  }
-  assert len(colors) == 6
-
-
 def _actions_to_the_goal(world):
-  """Breadth first, by copies of the world itself."""
-  start = copy.deepcopy(world)
-  seen, frontier = set(), [(start, 0)]
+  """Breadth first over cells and directions."""
+  env = world._env
+  frontier = [(*env.agent_pos, env.agent_dir)]
+  seen, actions = set(frontier), 0
   while frontier:
-    before, actions = frontier.pop(0)
-    for action in (0, 1, 2):  # Left, right, forward.
-      after = copy.deepcopy(before)
-      timestep = after.step(action)
-      if timestep.last():
-        return actions + 1, timestep
-      key = (*after.agent_cell(), after._env.agent_dir)
-      if key not in seen:
-        seen.add(key)
-        frontier.append((after, actions + 1))
+    reached = []
+    for x, y, direction in frontier:
+      cell = env.grid.get(x, y)
+      if cell is not None and cell.type == 'goal':
+        return actions
+      dx, dy = constants.DIR_TO_VEC[direction]
+      ahead = env.grid.get(x + dx, y + dy)
+      reached += [(x, y, (direction + side) % 4) for side in (1, -1)]
+      if ahead is None or ahead.can_overlap():
+        reached.append((x + dx, y + dy, direction))
+    frontier = [state for state in dict.fromkeys(reached) if state not in seen]
+    seen.update(frontier)
+    actions += 1
+  raise AssertionError('There is no way.')
 
 
-def test_the_goal_of_a_labyrinth_is_the_farthest_place():
-  world = environments.make(worlds.LABYRINTH, seed=0)
-  world.reset()
-  actions, timestep = _actions_to_the_goal(world)
-  assert actions == max(world._env.distances().values()) == 37
-  assert timestep.discount == 0
-  assert timestep.reward == pytest.approx(1 - 0.9 * 37 / 200)
+def test_the_far_goal_is_the_same_in_all_episodes():
+  world = environments.make(worlds.FAR_GOAL, seed=3)
+  shown = [world.reset().observation.tobytes() for _ in range(3)]
+  assert len(set(shown)) == 1
+  start, goal = world.agent_cell(), world._env.grid.grid.index
+  assert start == (10, 14)
+  cell = next(c for c in world._env.grid.grid if c and c.type == 'goal')
+  assert divmod(goal(cell), world.grid_size()[0]) == (1, 4)  # Row, column.
+  assert _actions_to_the_goal(world) == 30
 
 
-def test_a_labyrinth_is_fixed_where_its_name_says_so():
-  def observations(name):
-    world = environments.make(name, seed=0)
-    return [world.reset().observation.tobytes() for _ in range(4)]
-
-  assert len(set(observations(worlds.LABYRINTH))) == 1
-  assert len(set(observations('MiniGrid-Labyrinth-v0'))) == 4
-
-
-def test_a_random_policy_does_not_get_far_in_a_labyrinth():
-  world = environments.make(f'{worlds.LABYRINTH}:no_goal', seed=0)
+def test_a_random_policy_stays_in_the_room_of_the_start():
+  world = environments.make(worlds.FAR_GOAL, seed=0)
   rng = np.random.default_rng(0)
-  cells = []
-  for _ in range(20):
+  for _ in range(50):
     world.reset()
-    visited = set()
-    for _ in range(200):
+    timestep = world.step(0)
+    while not timestep.last():
       timestep = world.step(int(rng.integers(7)))
-      visited.add(world.agent_cell())
-    assert timestep.last() and timestep.discount == 1
-    cells.append(len(visited))
-  assert 2 < np.mean(cells) < 10
+      x, y = world.agent_cell()
+      assert not (x < 9 and y < 9)
+    assert timestep.discount == 1 and timestep.reward == 0
