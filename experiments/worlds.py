@@ -13,9 +13,9 @@ from bt_acme.environments import minigrid
 RECALL = 'Recall'
 COSTLY = 'CostlyFourRooms'
 FOUR_ROOMS = 'MiniGrid-FourRooms-v0'
-# One of them, the same in all episodes: the goal is 30 actions away, in the
-# room across.
-FAR_GOAL = f'{FOUR_ROOMS}:fixed=7'
+# One of them, the same in all episodes: the goal is 15 actions away, behind a
+# door.
+FAR_GOAL = f'{FOUR_ROOMS}:fixed'
 
 _SIZE = 7  # Observations are as large as MiniGrid's.
 
