@@ -134,27 +134,36 @@ def _runs() -> List[Run]:
       settings={'replay': sequences, **groups},
     )
 
-  coverage = functools.partial(
-    Run, 'coverage', kind='ngu', world=f'{worlds.FOUR_ROOMS}:no_goal'
-  )
-  pretraining = coverage('ngu 100k', actor_steps=100_000)
+  coverage = functools.partial(Run, 'coverage', kind='ngu')
+  rooms = functools.partial(coverage, world=f'{worlds.FOUR_ROOMS}:no_goal')
+  pretraining = rooms('ngu 100k', actor_steps=100_000)
+  chain = functools.partial(coverage, world=worlds.CHAIN)
+  # RND's reward falls as its predictor learns, and what the replay holds of it
+  # does not: a replay of a few thousand steps forgets the first, large ones. It
+  # needs more exploration of the agent's own, since it rewards what was reached.
+  rnd: Mapping[str, Mapping[str, Any]] = {
+    'intrinsic': {'intrinsic_reward': 'rnd'},
+    'replay': {
+      'min_replay_size': 20,
+      'max_replay_size': 150,
+      'samples_per_insert': 24.0,
+    },
+    'learner': {'discount': 0.97, 'target_update_period': 50},
+    'acting': {'epsilon_alpha': 2.0},
+  }
+  constant = {'intrinsic': {'intrinsic_reward': 'constant'}}
+  explored = chain('ngu 40k', actor_steps=40_000)
   return [
     memory('Q(lambda)'),
     memory('Retrace', learner={'loss': 'retrace'}),
     memory('Q(lambda) no LSTM', network={'lstm_size': 0}),
-    coverage('random policy', kind='random', behavior=pretraining),
-    *(
-      coverage(
-        f'{reward} {steps // 1000}k',
-        actor_steps=steps,
-        settings={'intrinsic': {'intrinsic_reward': reward}},
-      )
-      for reward, steps in (
-        ('constant', 100_000),
-        ('rnd', 25_000),
-        ('rnd', 100_000),
-      )
-    ),
+    chain('random policy', kind='random', behavior=explored),
+    chain('constant 20k', actor_steps=20_000, settings=constant),
+    chain('rnd 20k', actor_steps=20_000, settings=rnd),
+    chain('rnd 40k', actor_steps=40_000, settings=rnd),
+    chain('ngu 20k', actor_steps=20_000),
+    explored,
+    rooms('random policy', kind='random', behavior=pretraining),
     pretraining,
     *_transfers(
       'transfer',

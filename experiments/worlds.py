@@ -12,6 +12,7 @@ from bt_acme.environments import minigrid
 
 RECALL = 'Recall'
 COSTLY = 'CostlyFourRooms'
+CHAIN = 'Chain'
 FOUR_ROOMS = 'MiniGrid-FourRooms-v0'
 # One of them, the same in all episodes: the goal is 15 actions away, behind a
 # door.
@@ -79,6 +80,50 @@ class Recall(dm_env.Environment):
     return observation
 
 
+class Chain(dm_env.Environment):
+  """A row of cells, all of which look different; to be explored.
+
+  Actions are one step back and one ahead, from the first cell on. There is no
+  reward. A random walk of an episode's length sees a fifth of the cells.
+  """
+
+  _LENGTH = _SIZE**2
+  _STEPS = 60  # Of an episode.
+
+  def __init__(self, *, seed: int):
+    del seed  # Nothing is random.
+    self._cell = 0
+    self._step = self._STEPS
+
+  def reset(self) -> dm_env.TimeStep:
+    self._cell = self._step = 0
+    return dm_env.restart(self._observation())
+
+  def step(self, action: int) -> dm_env.TimeStep:
+    if self._step == self._STEPS:
+      return self.reset()
+    self._step += 1
+    self._cell = min(max(self._cell + 2 * action - 1, 0), self._LENGTH - 1)
+    if self._step == self._STEPS:
+      return dm_env.truncation(np.float32(0), self._observation())
+    return dm_env.transition(np.float32(0), self._observation())
+
+  def observation_spec(self) -> specs.BoundedArray:
+    return specs.BoundedArray((_SIZE, _SIZE, 3), np.uint8, 0, 255)
+
+  def action_spec(self) -> specs.DiscreteArray:
+    return specs.DiscreteArray(2)
+
+  def agent_cell(self) -> int:
+    """As `MiniGrid.agent_cell`."""
+    return self._cell
+
+  def _observation(self) -> np.ndarray:
+    observation = np.zeros([_SIZE, _SIZE, 3], np.uint8)
+    observation[divmod(self._cell, _SIZE)] = 10
+    return observation
+
+
 class CostlyFourRooms(minigrid.MiniGrid):
   """FourRooms with the goal near the start, where seeing the world costs.
 
@@ -110,4 +155,5 @@ class CostlyFourRooms(minigrid.MiniGrid):
 def register() -> None:
   """Gives the worlds their names in this process."""
   environments.register(RECALL, Recall)
+  environments.register(CHAIN, Chain)
   environments.register(COSTLY, CostlyFourRooms)

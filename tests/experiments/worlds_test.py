@@ -46,6 +46,20 @@ def test_recall(answer, last, error, cost):
   assert world.step(0).step_type == dm_env.StepType.FIRST
 
 
+def test_a_chain_is_walked_back_and_ahead():
+  world = environments.make(worlds.CHAIN, seed=0)
+  seen = [world.reset().observation.tobytes()]
+  seen += [world.step(1).observation.tobytes() for _ in range(48)]
+  assert len(set(seen)) == 49 and world.agent_cell() == 48
+  timesteps = [world.step(action) for action in (1, 0, *[1] * 10)]
+  assert timesteps[0].observation.tobytes() == seen[48]
+  assert timesteps[1].observation.tobytes() == seen[47]
+  last = timesteps[-1]
+  assert last.last() and last.discount == 1 and last.reward == 0
+  assert world.step(0).first() and world.agent_cell() == 0
+  assert world.step(0).observation.tobytes() == seen[0]
+
+
 def test_seeing_the_world_costs():
   world = worlds.CostlyFourRooms(seed=0)
   for _ in range(2):  # In each episode anew.
