@@ -139,8 +139,8 @@ def _runs() -> List[Run]:
   pretraining = rooms('ngu 100k', actor_steps=100_000)
   chain = functools.partial(coverage, world=worlds.CHAIN)
   # RND's reward falls as its predictor learns, and what the replay holds of it
-  # does not: a replay of a few thousand steps forgets the first, large ones. It
-  # needs more exploration of the agent's own, since it rewards what was reached.
+  # does not: a replay of a few thousand steps forgets the first, large ones.
+  # And more of the environments explore by themselves.
   rnd: Mapping[str, Mapping[str, Any]] = {
     'intrinsic': {'intrinsic_reward': 'rnd'},
     'replay': {
