@@ -198,6 +198,7 @@ class VectorActor:
     """Goes on from statistics of the intrinsic reward; nothing without one."""
     if self.intrinsic is not None:
       self.intrinsic.restore(statistics)
+      self._policy.restore_statistics(self.intrinsic.statistics())
 
   def select_actions(self, step: vector.VectorStep) -> np.ndarray:
     """Chooses an action for each environment.
@@ -224,7 +225,12 @@ class VectorActor:
     )
     self._step = step
     self._inputs = inference.PolicyInput(
-      step.observation, prev_action, prev_reward, is_first, feeds
+      step.observation,
+      prev_action,
+      prev_reward,
+      is_first,
+      step.is_last,
+      feeds,
     )
     self._policy.request(self._inputs)
 
@@ -242,7 +248,10 @@ class VectorActor:
     features, self._features = self._features, None
     if features is None:
       return
-    if self.intrinsic is not None:
+    if isinstance(features, ngu.Rewarded):
+      assert self.intrinsic is not None
+      self._reward = self.intrinsic.take(features)
+    elif self.intrinsic is not None:
       self._reward = self.intrinsic.step(
         np.asarray(features.embedding),
         np.asarray(features.error),

@@ -22,6 +22,7 @@ from bt_acme import config as config_lib
 from bt_acme.core import types
 from bt_acme.core.behavior_transfer import actor_core as bt_lib
 from bt_acme.core.intrinsic import actor_core as ngu_lib
+from bt_acme.core.intrinsic import ngu
 
 Extras = Dict[str, Any]
 
@@ -34,6 +35,7 @@ class PolicyInput(NamedTuple):
     prev_action: int32 [N], executed before; -1 on first steps.
     prev_reward: float32 [N], received before; 0 on first steps.
     is_first: bool [N].
+    is_last: bool [N].
     feeds: of each behavior's host side, trees of arrays [N, ...].
   """
 
@@ -41,6 +43,7 @@ class PolicyInput(NamedTuple):
   prev_action: np.ndarray
   prev_reward: np.ndarray
   is_first: np.ndarray
+  is_last: np.ndarray
   feeds: Tuple[Any, ...]
 
 
@@ -50,6 +53,9 @@ class Policy(Protocol):
   def update_variables(self, variables: agent_lib.Variables) -> None:
     """Acts with these parameters from now on; an embedding, from the next
     episode of each environment on."""
+
+  def restore_statistics(self, statistics: ngu.IntrinsicStatistics) -> None:
+    """Goes on from these, [N], where it makes intrinsic rewards as well."""
 
   def request(self, inputs: PolicyInput) -> None:
     """Starts to choose, without waiting."""
@@ -171,10 +177,55 @@ def _with_embedding(state: _State, params: Any, num: int) -> _State:
   """The state with the first parameters' embedding, where there is one."""
   if not isinstance(params, ngu_lib.NGUParams):
     return state
-  embedding = jax.tree.map(
-    lambda x: jnp.repeat(x[None], num, axis=0), params.embedding
-  )
-  return state._replace(embedding=embedding)
+  return state._replace(embedding=_repeat(params.embedding, num))
+
+
+def _repeat(one: Any, num: int) -> Any:
+  return jax.tree.map(lambda x: jnp.repeat(x[None], num, axis=0), one)
+
+
+def _intrinsic_rewards(agent: agent_lib.Agent) -> Tuple[Any, ...]:
+  """By feature that acting gives out: (config, statistics to start from)."""
+  if isinstance(agent.config, config_lib.NGUConfig):
+    return ((agent.config.intrinsic, None),)
+  rewards = tuple(behavior.intrinsic() for behavior in agent.behaviors)
+  return rewards if any(rewards) else ()
+
+
+def _reward(
+  configs: Tuple[Optional[config_lib.IntrinsicConfig], ...],
+  features: Any,
+  inputs: PolicyInput,
+  states: Tuple[Any, ...],
+) -> Tuple[Any, Tuple[Any, ...]]:
+  """`ngu.Rewarded` in place of features, where a reward is made of them.
+
+  Args:
+    configs: of the rewards; None where there is none.
+    features: of an actor core's extras: a behavior's each, or the agent's own.
+    inputs: that they were made of.
+    states: of the rewards, [N, ...].
+
+  Returns:
+    What takes the features' place, and the states behind it.
+  """
+  own = isinstance(features, ngu_lib.Features)
+  taken, after = [], []
+  for config, given, state in zip(
+    configs, (features,) if own else features, states, strict=True
+  ):
+    if config is not None:
+      given, state = ngu.step_all(
+        config,
+        state,
+        given.embedding,
+        given.error,
+        jnp.asarray(inputs.is_first),
+        jnp.asarray(inputs.is_last),
+      )
+    taken.append(given)
+    after.append(state)
+  return taken[0] if own else tuple(taken), tuple(after)
 
 
 class VectorPolicy:
@@ -215,6 +266,9 @@ class VectorPolicy:
     if first:
       self._state = _with_embedding(self._state, self._params, self._num)
 
+  def restore_statistics(self, statistics: ngu.IntrinsicStatistics) -> None:
+    del statistics  # The host makes the rewards.
+
   def request(self, inputs: PolicyInput) -> None:
     if self._params is None:
       raise RuntimeError('update_variables must come before select_actions.')
@@ -252,6 +306,10 @@ class InferenceServer:
 
   Requests that wait while the device is busy share its next call. A call is
   padded to a power of two of groups, so that few shapes are compiled.
+
+  With `rewards` the same call makes the intrinsic rewards, those of behaviors
+  too, and the device holds all episodic memories: the features of an answer are
+  then `ngu.Rewarded`, and actors have nothing to do but to emulate.
   """
 
   def __init__(
@@ -261,6 +319,7 @@ class InferenceServer:
     epsilons: npt.ArrayLike,
     seed: int,
     group_size: int,
+    rewards: bool = False,
   ):
     """Builds the policy of all environments.
 
@@ -269,6 +328,9 @@ class InferenceServer:
       epsilons: [M], of all environments.
       seed: of the run.
       group_size: G, environments that ask together; divides M.
+      rewards: whether to make intrinsic rewards here, which an accelerator does
+        faster than the actors; each environment's memory takes
+        `memory_capacity * embedding_size` floats.
     """
     num = np.size(epsilons)
     if num % group_size:
@@ -283,10 +345,17 @@ class InferenceServer:
     self._state = functions.init(
       np.append(epsilons, np.zeros(group_size)), seed, 0
     )
+    made = _intrinsic_rewards(agent) if rewards else ()
+    configs = tuple(reward and reward[0] for reward in made)
+    self._intrinsic: Tuple[Any, ...] = tuple(
+      () if reward is None else _repeat(ngu.init(*reward), self._num)
+      for reward in made
+    )
     self._parameters = _Parameters(agent)
     self._params: Any = None
     self._changed = threading.Condition()
     self._requests: List[_Request] = []
+    self._restored: List[Tuple[int, ngu.IntrinsicStatistics]] = []
     self._stopped = False
 
     def rows(groups: jax.Array) -> jax.Array:
@@ -302,21 +371,38 @@ class InferenceServer:
       return jax.tree.map(lambda x, y: x.at[where].set(y), state, part)
 
     def step(
-      params: Any, groups: Any, newest: Any, inputs: Any, state: _State
-    ) -> Tuple[jax.Array, Extras, _State]:
+      params: Any,
+      groups: Any,
+      newest: Any,
+      inputs: PolicyInput,
+      state: _State,
+      intrinsic: Tuple[Any, ...],
+    ) -> Tuple[jax.Array, Extras, _State, Tuple[Any, ...]]:
       where = rows(groups)
       part = jax.tree.map(lambda x: x[where], state)
       action, extras, part = functions.step(params, newest, inputs, part)
+      if intrinsic:
+        rewarded, part_intrinsic = _reward(
+          configs,
+          extras['features'],
+          inputs,
+          jax.tree.map(lambda x: x[where], intrinsic),
+        )
+        extras = {**extras, 'features': rewarded}
+        intrinsic = jax.tree.map(
+          lambda x, y: x.at[where].set(y), intrinsic, part_intrinsic
+        )
       # The embedding changes where an episode starts alone.
       written = jax.tree.map(
         lambda x, y: x.at[where].set(y),
         (state.core, state.observation),
         (part.core, part.observation),
       )
-      return action, extras, _State(written[0], written[1], state.embedding)
+      state = _State(written[0], written[1], state.embedding)
+      return action, extras, state, intrinsic
 
     self._start = jax.jit(start, donate_argnums=4)
-    self._step = jax.jit(step, donate_argnums=4)
+    self._step = jax.jit(step, donate_argnums=(4, 5))
 
   def update_variables(self, variables: agent_lib.Variables) -> None:
     """As `Policy.update_variables`; from the thread that serves."""
@@ -324,6 +410,18 @@ class InferenceServer:
     self._params = self._parameters.arrange(variables)
     if first:
       self._state = _with_embedding(self._state, self._params, self._num)
+
+  def restore_statistics(
+    self, group: int, statistics: ngu.IntrinsicStatistics
+  ) -> None:
+    """Has a group's intrinsic rewards go on from these; from any thread.
+
+    Args:
+      group: its index.
+      statistics: float [G].
+    """
+    with self._changed:
+      self._restored.append((group, statistics))
 
   def act(
     self,
@@ -372,8 +470,11 @@ class InferenceServer:
     with self._changed:
       self._changed.wait_for(lambda: self._requests, timeout_s)
       requests, self._requests = self._requests, []
+      restored, self._restored = self._restored, []
     if requests:
       try:
+        for group, statistics in restored:
+          self._restore(group, statistics)
         self._answer(requests)
       finally:  # Or callers would wait for ever behind an error.
         for request in requests:
@@ -387,6 +488,18 @@ class InferenceServer:
       for request in self._requests:
         request.answered.set()
       self._requests = []
+
+  def _restore(self, group: int, statistics: ngu.IntrinsicStatistics) -> None:
+    if not self._intrinsic:
+      return  # The actors make the rewards.
+    start = group * self._group_size
+    (state,) = self._intrinsic  # Only a pre-training agent has its own.
+    restored = jax.tree.map(
+      lambda x, y: x.at[start : start + self._group_size].set(y),
+      state.statistics,
+      ngu.IntrinsicStatistics(*statistics),
+    )
+    self._intrinsic = (state._replace(statistics=restored),)
 
   def _answer(self, requests: List[_Request]) -> None:
     for request in requests:
@@ -406,12 +519,13 @@ class InferenceServer:
     def joined(*leaves: Any) -> np.ndarray:
       return np.concatenate(leaves)
 
-    action, extras, self._state = self._step(
+    action, extras, self._state, self._intrinsic = self._step(
       self._params,
       groups,
       joined(*(request.newest for request in padded)),
       jax.tree.map(joined, *(request.inputs for request in padded)),
       self._state,
+      self._intrinsic,
     )
     action, extras = jax.tree.map(np.asarray, (action, extras))
     for i, request in enumerate(requests):
@@ -439,6 +553,9 @@ class RemotePolicy:
 
   def update_variables(self, variables: agent_lib.Variables) -> None:
     raise RuntimeError('The server fetches its parameters itself.')
+
+  def restore_statistics(self, statistics: ngu.IntrinsicStatistics) -> None:
+    self._server.restore_statistics(self._group, statistics)
 
   def request(self, inputs: PolicyInput) -> None:
     observation = inputs.observation

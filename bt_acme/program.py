@@ -364,6 +364,11 @@ class InferenceNode:
     self._ready.wait()
     return self._server.act(*request)
 
+  def restore_statistics(self, *request: Any) -> None:
+    """As `inference.InferenceServer.restore_statistics`, likewise."""
+    self._ready.wait()
+    self._server.restore_statistics(*request)
+
   def run(self) -> None:
     """Answers, and fetches parameters every so many turns of the actors."""
     run, agent = self.run_config, self.builder.agent
@@ -372,6 +377,8 @@ class InferenceNode:
       epsilons=_epsilons(run, agent),
       seed=run.seed,
       group_size=run.group_size,
+      # An accelerator; a CPU would keep emulators waiting.
+      rewards=jax.default_backend() != 'cpu',
     )
     server.update_variables(variables_lib.fetch(self.learner))
     self._server = server

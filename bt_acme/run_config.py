@@ -47,8 +47,10 @@ class RunConfig:
     checkpoint_period: seconds between two checkpoints.
     replay_port: of the replay server; 0 picks a free one.
     inference: where actions are chosen: `local`, in each actor; or `server`, in
-      one process on the learner's accelerator for all actors, which then only
-      emulate. Choose `server` where there is a GPU.
+      one process on the learner's accelerator for all actors. It then makes
+      intrinsic rewards there as well and holds the episodic memories of all
+      environments, so that actors only emulate; on a CPU actors keep those.
+      Choose `server` where there is a GPU.
   """
 
   env: str = 'montezuma_revenge'

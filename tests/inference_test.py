@@ -1,6 +1,7 @@
 """Actions chosen by a server are those chosen where the environments are."""
 
 import concurrent.futures
+import itertools
 import threading
 
 import courier
@@ -9,10 +10,10 @@ import numpy as np
 import pytest
 
 from bt_acme import acting, inference
+from bt_acme.core.intrinsic import ngu
 from bt_acme.environments import vector
 from tests.agents import fakes
 
-KINDS = ('r2d2', 'ngu', 'bt')
 GROUP, GROUPS, TURNS, REFRESH = 2, 3, 60, 17
 EPSILONS = np.linspace(0.5, 0.0, GROUP * GROUPS)
 
@@ -44,6 +45,9 @@ class Client:
   def act(self, *request):
     return self._threads.submit(self._server.act, *request)
 
+  def restore_statistics(self, *request):
+    self._server.restore_statistics(*request)
+
 
 def play(agent, variables, group, policy):
   """Acts in one group's environments; policy None chooses here."""
@@ -55,6 +59,9 @@ def play(agent, variables, group, policy):
     seed=5,
     first_environment=first,
     sinks=recorders,
+    statistics=ngu.IntrinsicStatistics(
+      *np.linspace([3.0, 1.0, 0.5, 20.0, 2.0], 4.0, GROUP).T
+    ),
     policy=policy,
   )
   worlds = vector.VectorEnvironment(
@@ -71,15 +78,20 @@ def play(agent, variables, group, policy):
         yield
     step = worlds.step(actor.select_actions(step))
     actor.observe(step)
-  yield [recorder.taken for recorder in recorders]
+  memories = actor.intrinsic.memories if actor.intrinsic else ()
+  held = [len(memory) for memory in memories]
+  yield [recorder.taken for recorder in recorders], actor.statistics(), held
 
 
-@pytest.mark.parametrize('kind', KINDS)
-def test_a_server_chooses_as_the_actors_would(kind, tmp_path):
+@pytest.mark.parametrize(
+  'kind, rewards',
+  [('r2d2', False), *itertools.product(('ngu', 'bt'), (False, True))],
+)
+def test_a_server_chooses_as_the_actors_would(kind, rewards, tmp_path):
   agent = fakes.make_agent(kind, tmp_path / 'behavior')
   variables = [fakes.variables_of(agent, seed) for seed in (0, 1)]
   server = inference.InferenceServer(
-    agent, epsilons=EPSILONS, seed=5, group_size=GROUP
+    agent, epsilons=EPSILONS, seed=5, group_size=GROUP, rewards=rewards
   )
   server.update_variables(variables[0])
   # All groups reach the turn of the refresh, then the server gets it.
@@ -109,8 +121,17 @@ def test_a_server_chooses_as_the_actors_would(kind, tmp_path):
   assert refreshed and max(sizes) > 1
   steps = 0
   for group, result in enumerate(results):
-    *_, expected = play(agent, variables, group, None)
-    for mine, theirs in zip(result.result(), expected, strict=True):
+    *_, (expected, expected_statistics, held) = play(
+      agent, variables, group, None
+    )
+    recorded, statistics, held_by_actor = result.result()
+    assert held_by_actor == ([0] * len(held) if rewards else held)
+    jax.tree.map(
+      lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4),
+      statistics,
+      expected_statistics,
+    )
+    for mine, theirs in zip(recorded, expected, strict=True):
       steps += len(mine)
       for one, other in zip(mine, theirs, strict=True):
         jax.tree.map(
@@ -127,6 +148,7 @@ def _request():
     prev_action=np.zeros(GROUP, np.int32),
     prev_reward=np.zeros(GROUP, np.float32),
     is_first=np.zeros(GROUP, bool),
+    is_last=np.zeros(GROUP, bool),
     feeds=(),
   )
 

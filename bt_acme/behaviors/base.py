@@ -13,7 +13,9 @@ import jax
 import numpy as np
 from dm_env import specs
 
+from bt_acme import config as config_lib
 from bt_acme.core.behavior_transfer import behavior as behavior_lib
+from bt_acme.core.intrinsic import ngu
 
 # What a behavior acts with: A, for one of A actions; or the spec of a vector.
 ActionSpec = Union[int, specs.Array]
@@ -61,6 +63,16 @@ class Behavior(abc.ABC):
   def params(self) -> Any:
     """What the core side's `step` gets as its first argument."""
     return ()
+
+  def intrinsic(
+    self,
+  ) -> Optional[Tuple[config_lib.IntrinsicConfig, ngu.IntrinsicStatistics]]:
+    """The reward that its host makes of its features, and what it starts from.
+
+    An inference server may make it instead; its `digest` then gets an
+    `ngu.Rewarded`. None if it makes none.
+    """
+    return None
 
   def make_host(
     self, num_environments: int, action_spec: ActionSpec, seed: int

@@ -13,7 +13,7 @@ import os
 import pathlib
 import shutil
 import tempfile
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -133,7 +133,10 @@ class _RewardHost(base.Host):
     self._active = ~is_last | self._takes_last
     return np.where(is_first, 0, self._last).astype(np.float32)
 
-  def digest(self, features: ngu_lib.Features) -> None:
+  def digest(self, features: Union[ngu_lib.Features, ngu.Rewarded]) -> None:
+    if isinstance(features, ngu.Rewarded):
+      self._last = self._reward.take(features)
+      return
     self._last = self._reward.step(
       np.asarray(features.embedding),
       np.asarray(features.error),
@@ -271,13 +274,17 @@ class Exported(base.Behavior):
       return agent_lib.ngu_params(self.variables)
     return self.variables.agent
 
+  def intrinsic(
+    self,
+  ) -> Optional[Tuple[config_lib.IntrinsicConfig, ngu.IntrinsicStatistics]]:
+    if not self._recompute:
+      return None
+    assert isinstance(self.agent.config, config_lib.NGUConfig)
+    return self.agent.config.intrinsic, self.statistics
+
   def make_host(
     self, num_environments: int, action_spec: base.ActionSpec, seed: int
   ) -> base.Host:
     del action_spec, seed
-    if not self._recompute:
-      return _ZeroHost()
-    assert isinstance(self.agent.config, config_lib.NGUConfig)
-    return _RewardHost(
-      self.agent.config.intrinsic, self.statistics, num_environments
-    )
+    reward = self.intrinsic()
+    return _RewardHost(*reward, num_environments) if reward else _ZeroHost()

@@ -14,6 +14,7 @@ statistics outlive it, unless configured otherwise, and each environment has its
 own: what it receives does not depend on which others share its process.
 """
 
+import functools
 from typing import Any, List, NamedTuple, Optional, Tuple
 
 import jax
@@ -41,6 +42,18 @@ class IntrinsicStatistics(NamedTuple):
   error_variance: statistics.Array
   distance_count: statistics.Array
   distance_mean: statistics.Array
+
+
+class Rewarded(NamedTuple):
+  """What an intrinsic reward makes of one observation of each environment.
+
+  Attributes:
+    reward: float [N].
+    statistics: float [N], that hold the observation.
+  """
+
+  reward: statistics.Array
+  statistics: IntrinsicStatistics
 
 
 def lifelong_modulator(
@@ -207,6 +220,13 @@ class IntrinsicReward:
     )
     return np.where(active, rewards, 0.0).astype(np.float32)
 
+  def take(self, rewarded: Rewarded) -> npt.NDArray[np.float32]:
+    """Rewards, float32 [N], that `step` made elsewhere for all of them."""
+    self._statistics = IntrinsicStatistics(
+      *(np.asarray(x, np.float64) for x in rewarded.statistics)
+    )
+    return np.asarray(rewarded.reward)
+
   def statistics(self) -> IntrinsicStatistics:
     """Float64 [N], one of each for each environment."""
     return IntrinsicStatistics(*(x.copy() for x in self._statistics))
@@ -303,3 +323,42 @@ def step(
     config, state.statistics, error, squared_distances, num_neighbors, is_first
   )
   return reward, IntrinsicState(memory, after)
+
+
+def step_all(
+  config: config_lib.IntrinsicConfig,
+  state: IntrinsicState,
+  embedding: jax.Array,
+  error: jax.Array,
+  is_first: jax.Array,
+  is_last: jax.Array,
+) -> Tuple[Rewarded, IntrinsicState]:
+  """`step` in N environments, but where an episode's last observation is none.
+
+  The action that it is the x_t of leads to another episode; it is rewarded
+  where `reward_observation` is `next`, else it gets 0 and leaves no trace.
+
+  Args:
+    config: which reward, and its settings.
+    state: before it, [N, ...].
+    embedding: float32 [N, D]; unread but by `ngu`.
+    error: float32 [N], of RND; unread by `constant`.
+    is_first: bool [N], whether an episode starts here.
+    is_last: bool [N], whether one ends here.
+
+  Returns:
+    The rewards, float32 [N], and the state behind them.
+  """
+  reward, after = jax.vmap(functools.partial(step, config))(
+    state, embedding, error, is_first
+  )
+  if config.reward_observation == 'current':
+    reward = jnp.where(is_last, 0.0, reward)
+    kept = jax.tree.map(
+      lambda old, new: jnp.where(is_last, old, new),
+      state.statistics,
+      after.statistics,
+    )
+    # Its memory may stay as it is: the next episode empties it.
+    after = after._replace(statistics=kept)
+  return Rewarded(reward, after.statistics), after
