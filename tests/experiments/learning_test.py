@@ -29,12 +29,19 @@ def test_nothing_is_recalled_without_an_lstm(tmp_path):
 
 @pytest.mark.slow
 def test_ngu_visits_more_than_a_random_policy(tmp_path):
-  random_policy = _run('random policy', f'{worlds.FOUR_ROOMS}:no_goal')
+  random_policy = _run('random policy', worlds.CHAIN)
   scores, by_chance = (
     learning.execute(run, 0, str(tmp_path))
     for run in (random_policy.behavior, random_policy)
   )
   assert scores['cells'] > 2 * by_chance['cells'] > 2
+
+
+@pytest.mark.slow
+def test_behavior_transfer_gains_where_the_behavior_loses(tmp_path):
+  transfer = _run('BT', worlds.COSTLY)
+  learning.execute(transfer.behavior, 0, str(tmp_path))
+  assert learning.execute(transfer, 0, str(tmp_path))['return'] > 0.4
 
 
 def test_results_of_runs_are_kept_and_reported(tmp_path, capsys):
