@@ -36,7 +36,7 @@ test-core:  ## The core's tests on a Python >= 3.12 with the newest JAX.
 test-slow: setup  ## Learning runs and whole programs, many minutes.
 	@$(PYTHON_FULL) -m pytest -m slow tests
 
-bench: setup  ## Measures against dm-acme, about 10 minutes; keep the machine quiet.
+bench: setup  ## Measures against dm-acme, a quarter of an hour; keep the machine quiet.
 	@$(PYTHON_FULL) -m pip install --quiet --no-deps -r requirements/bench.txt || \
 	  echo 'FAISS cannot be installed: its rows are left out'
 	@$(PYTHON_FULL) -m benchmarks --save
