@@ -24,6 +24,8 @@ ONE_THREAD = {
   'OPENBLAS_NUM_THREADS': '1',
 }
 
+HUGE_PAGES = {'GLIBC_TUNABLES': 'glibc.malloc.hugetlb=1'}
+
 # What all measure with; processor time of this process, `time.process_time`,
 # where others keep the machine busy: waiting then costs nothing.
 clock: Callable[[], float] = time.perf_counter

@@ -68,10 +68,17 @@ _ONE_CORE = {
   ),
   'OMP_NUM_THREADS': '1',
 }
+# glibc then asks for huge pages. XLA gives the memory of a step back behind it,
+# and a learner on a CPU spends a fifth of its time on getting it anew by 4 kB.
+_HUGE_PAGES = {
+  'GLIBC_TUNABLES': ':'.join(
+    filter(None, [os.environ.get('GLIBC_TUNABLES'), 'glibc.malloc.hugetlb=1'])
+  )
+}
 # Or JAX reports each kind of device that is not there.
 _ACCELERATOR = {'JAX_LOGGING_LEVEL': 'WARNING'}
 PROCESS_ENVIRONMENTS = {
-  'learner': _ACCELERATOR,
+  'learner': {**_ACCELERATOR, **_HUGE_PAGES},
   # JAX would give all of a GPU's memory to the process that comes first.
   'inference': {**_ACCELERATOR, 'XLA_PYTHON_CLIENT_MEM_FRACTION': '.2'},
   'replay': _CPU,

@@ -3,7 +3,8 @@
 The same cell and parameter tree as `hk.LSTM`, but the input projection of all
 steps is one product in front of the scan, and the backward pass carries only
 the state's gradient through time: the weights' gradient is one product behind
-it, where differentiating a scan of `hk.LSTM` accumulates it at every step.
+it (a few on a CPU), where differentiating a scan of `hk.LSTM` accumulates it at
+every step.
 """
 
 from typing import Any, Optional, Tuple
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 from bt_acme.core import types
 
 _FORGET_BIAS = 1.0  # Added to the forget gate, as hk.LSTM does.
+_CPU_ROWS = 1024  # Of one product of the weights' gradient on a CPU.
 
 
 def _cell(
@@ -35,13 +37,50 @@ def _cell(
   return o * jnp.tanh(new_cell), new_cell, (i, g, f, o)
 
 
+def _weights_gradient(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
+  """inputs [T, B, I], d_gates [T, B, 4H] -> [I, 4H], summed over T and B."""
+
+  def product(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
+    return jnp.einsum('tbi,tbg->ig', inputs, d_gates)
+
+  def in_parts(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
+    # XLA's product takes twice as long on a CPU when it sums so many rows that
+    # they leave the caches.
+    length, batch_size = inputs.shape[:2]
+    steps = max(1, _CPU_ROWS // batch_size)
+    parts, rest = divmod(length, steps)
+    if parts <= 1:
+      return product(inputs, d_gates)
+
+    def body(total: jax.Array, part: Any) -> Tuple[jax.Array, None]:
+      return total + product(*part), None
+
+    total, _ = jax.lax.scan(
+      body,
+      product(inputs[:rest], d_gates[:rest]),
+      jax.tree.map(
+        lambda x: x[rest:].reshape([parts, steps, *x.shape[1:]]),
+        (inputs, d_gates),
+      ),
+    )
+    return total
+
+  by_platform: Any = jax.lax.platform_dependent
+  gradient: jax.Array = by_platform(
+    inputs, d_gates, cpu=in_parts, default=product
+  )
+  return gradient
+
+
 def _forward(
-  w_h: jax.Array,
+  w: jax.Array,
   b: jax.Array,
-  gates_x: jax.Array,
+  inputs: jax.Array,
   hidden: jax.Array,
   cell: jax.Array,
 ) -> Tuple[Tuple[jax.Array, jax.Array, jax.Array], Any]:
+  w_x, w_h = jnp.split(w, [inputs.shape[-1]])
+  gates_x = inputs @ w_x  # [T, B, 4H]
   # Transposed once: without the barrier XLA makes it a part of each step's
   # product, which then takes up to ten times as long on a CPU.
   barrier: Any = jax.lax.optimization_barrier
@@ -57,29 +96,30 @@ def _forward(
     body, (hidden.T, cell.T), gates_x
   )
   hiddens = jnp.swapaxes(hiddens, 1, 2)  # [T, B, H]
-  saved = (w_h, hidden, cell, hiddens, cells, gates)
+  saved = (w, inputs, hidden, cell, hiddens, cells, gates)
   return (hiddens, last_hidden.T, last_cell.T), saved
 
 
 @jax.custom_vjp
 def _recurrence(
-  w_h: jax.Array,
+  w: jax.Array,
   b: jax.Array,
-  gates_x: jax.Array,
+  inputs: jax.Array,
   hidden: jax.Array,
   cell: jax.Array,
 ) -> Tuple[jax.Array, jax.Array, jax.Array]:
-  """w_h [H, 4H], b [4H], gates_x [T, B, 4H] -> hiddens [T, B, H], last state.
+  """w [I + H, 4H], b [4H], inputs [T, B, I] -> hiddens [T, B, H], last state.
 
   Within, the state is transposed, [H, B]: a CPU multiplies the weights with it
   in three quarters of the time that it needs the other way round.
   """
-  return _forward(w_h, b, gates_x, hidden, cell)[0]
+  return _forward(w, b, inputs, hidden, cell)[0]
 
 
 def _backward(saved: Any, cotangents: Any) -> Any:
-  w_h, hidden, cell, hiddens, cells, gates = saved
+  w, inputs, hidden, cell, hiddens, cells, gates = saved
   d_hiddens, d_last_hidden, d_last_cell = cotangents
+  w_x, w_h = jnp.split(w, [inputs.shape[-1]])
   cells_tm1 = jnp.concatenate([cell.T[None], cells[:-1]])  # [T, H, B]
 
   def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
@@ -106,23 +146,26 @@ def _backward(saved: Any, cotangents: Any) -> Any:
     reverse=True,
   )
   hiddens_tm1 = jnp.concatenate([hidden[None], hiddens[:-1]])  # [T, B, H]
-  d_w_h = jnp.einsum('tbh,tbg->hg', hiddens_tm1, d_gates)
+  d_w = jnp.concatenate(
+    [_weights_gradient(x, d_gates) for x in (inputs, hiddens_tm1)]
+  )
   d_b = jnp.sum(d_gates, axis=(0, 1))
-  return d_w_h, d_b, d_gates, d_hidden.T, d_cell.T
+  return d_w, d_b, d_gates @ w_x.T, d_hidden.T, d_cell.T
 
 
 _recurrence.defvjp(_forward, _backward)
 
 
 def _holding_recurrence(
-  w_h: jax.Array,
+  w: jax.Array,
   b: jax.Array,
-  gates_x: jax.Array,
+  inputs: jax.Array,
   hidden: jax.Array,
   cell: jax.Array,
   hold: jax.Array,
 ) -> Tuple[jax.Array, jax.Array, jax.Array]:
   """As `_recurrence`, where hold [T, B] marks steps that leave no trace."""
+  w_x, w_h = jnp.split(w, [inputs.shape[-1]])
 
   def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
     gates_x_t, hold_t = inputs
@@ -135,7 +178,7 @@ def _holding_recurrence(
     return after, new_hidden
 
   (last_hidden, last_cell), hiddens = jax.lax.scan(
-    body, (hidden, cell), (gates_x, hold)
+    body, (hidden, cell), (inputs @ w_x, hold)
   )
   return hiddens, last_hidden, last_cell
 
@@ -178,8 +221,7 @@ class LSTM(hk.Module):
       both = jnp.concatenate([inputs[0], state.hidden], axis=-1)
       hidden, cell, _ = _cell(both @ w + b, state.cell)
       return hidden[None], types.LSTMState(hidden, cell)
-    gates_x = inputs @ w[:input_size]  # [T, B, 4H]
-    recurrence = (w[input_size:], b, gates_x, state.hidden, state.cell)
+    recurrence = (w, b, inputs, state.hidden, state.cell)
     if hold is None:
       hiddens, hidden, cell = _recurrence(*recurrence)
     else:

@@ -55,8 +55,11 @@ def test_parameters_are_those_of_haiku():
   jax.tree.map(np.testing.assert_array_equal, ours, haikus)
 
 
-@pytest.mark.parametrize('length', [1, 2, 11])
-def test_values_and_all_gradients_equal_haikus(length):
+@pytest.mark.parametrize(
+  'length, cpu_rows', [(1, 1024), (2, 1024), (11, 1024), (11, 6), (8, 1)]
+)
+def test_values_and_all_gradients_equal_haikus(length, cpu_rows, monkeypatch):
+  monkeypatch.setattr(lstm, '_CPU_ROWS', cpu_rows)
   example = _example(length)
   params = _params(example)
   rng = np.random.default_rng(1)
