@@ -34,7 +34,7 @@ class Benchmark(NamedTuple):
     about: one line.
     cores: that it is pinned to.
     one_thread: whether XLA and BLAS get one thread a process.
-    huge_pages: whether glibc asks for huge pages, as our program's learner does.
+    huge_pages: whether glibc asks for huge pages, as for our program's learner.
   """
 
   module: str

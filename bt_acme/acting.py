@@ -81,7 +81,6 @@ class _Episode:
     self.intrinsic_return = 0.0
     self.length = 0
     self.flights = 0
-    self.flight_length = 0
     self.sources = np.zeros(3, np.int64)
     self.greedy_extra = 0
 
@@ -92,7 +91,8 @@ class _Episode:
       'episode_length': self.length,
       'intrinsic_return': self.intrinsic_return,
       'flights': self.flights,
-      'mean_flight_length': self.flight_length / max(self.flights, 1),
+      # As flown: an episode's end cuts the last one.
+      'mean_flight_length': self.sources[types.FLIGHT] / max(self.flights, 1),
       'flight_share': self.sources[types.FLIGHT] / length,
       'behavior_share': self.sources[[types.EXTRA, types.FLIGHT]].sum()
       / length,
@@ -333,6 +333,5 @@ class VectorActor:
     episode.sources[extras['source'][i]] += 1
     greedy = extras['greedy_choice'][i]
     episode.greedy_extra += int(greedy >= self._agent.spec.num_actions)
-    if 'flight_length' in extras and extras['flight_length'][i]:
-      episode.flights += 1
-      episode.flight_length += int(extras['flight_length'][i])
+    if 'flight_length' in extras:
+      episode.flights += int(extras['flight_length'][i] > 0)

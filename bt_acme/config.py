@@ -78,6 +78,9 @@ class ReplayConfig:
     priority_exponent: of the sampling distribution.
     max_priority_weight: weight of the largest TD error in a sequence's
       priority; the mean has the rest.
+    initial_priority: of a new sequence: `largest` of those so far, or `one`.
+      The papers do not say. Acme's own layouts give their adders nobody to ask:
+      there it is always `one`.
     codec: how sequences lie in a Reverb table. `blocks`, which only this
       package reads, or `tensors`, which any Acme learner does, at many times
       the memory (`bt_acme.replay.codecs`).
@@ -91,6 +94,7 @@ class ReplayConfig:
   samples_per_insert: float = 0.4
   priority_exponent: float = 0.9
   max_priority_weight: float = 0.9
+  initial_priority: str = 'largest'
   codec: str = 'blocks'
 
   def __post_init__(self) -> None:
@@ -119,6 +123,11 @@ class ReplayConfig:
       f'min_replay_size={self.min_replay_size} exceeds '
       f'max_replay_size={self.max_replay_size}: the learner would wait for '
       'ever. Lower min_replay_size or raise max_replay_size.',
+    )
+    _check(
+      self.initial_priority in ('largest', 'one'),
+      f'initial_priority={self.initial_priority!r} is unknown: choose '
+      "'largest' or 'one'.",
     )
     _check(
       self.codec in ('blocks', 'tensors'),
@@ -170,9 +179,15 @@ class LearnerConfig:
     double_q: whether the online network chooses the action that Q(lambda) takes
       the target network's value of, as R2D2 does. The paper names Q(lambda)
       alone.
+    behavior_labels: which action a transition teaches that a behavior took
+      where the extra action exists: `both`, the extra action and the primitive
+      one (a duplicate), `extra` or `primitive` alone. The paper's actor
+      overwrites the extra action by the primitive before it stores it, its
+      learner duplicates and relabels: only with both stored can it do so.
     duplicate_flights: whether steps of a flight count as "transitions collected
-      with pi_p" and are duplicated too, where the extra action exists. The
-      paper's wording leaves it open; read literally, they do.
+      with pi_p" too, where the extra action exists; if not, they teach their
+      primitive action alone. The paper's wording leaves it open; read
+      literally, they do.
   """
 
   loss: str = 'q_lambda'
@@ -189,12 +204,18 @@ class LearnerConfig:
   publish_period: int = 10
   num_devices: int = 1
   double_q: bool = True
+  behavior_labels: str = 'both'
   duplicate_flights: bool = True
 
   def __post_init__(self) -> None:
     _check(
       self.loss in ('q_lambda', 'retrace'),
       f"loss={self.loss!r} is unknown: choose 'q_lambda' or 'retrace'.",
+    )
+    _check(
+      self.behavior_labels in ('both', 'extra', 'primitive'),
+      f'behavior_labels={self.behavior_labels!r} is unknown: choose '
+      "'both', 'extra' or 'primitive'.",
     )
     for name in ('trace_decay', 'discount', 'target_policy_epsilon'):
       _check(
@@ -292,6 +313,12 @@ class IntrinsicConfig:
       is not known when it acts on x_t.
     alpha_offset: 0 for alpha = (err - mu) / sigma as Campos et al. print it, 1
       for 1 + (err - mu) / sigma as NGU does.
+    error_deviation: what errors are divided by, sigma_e, while they have hardly
+      varied: `one` takes 1 as long as it is below a thousandth of their mean;
+      `floor` takes 1 before two errors, and then what there is, at least 1e-4.
+      The papers do not say. At a run's start observations are often all the
+      same, and the first that differs has errors of many sigma with either; by
+      `one` at most a thousand means, by `floor` without a bound.
     statistics_scope: over what the running statistics go by which the reward is
       normalized (d_m^2, mu_e, sigma_e), each environment's its own: `life` for
       all that it has seen, `episode` for the episode alone. The papers name
@@ -320,6 +347,7 @@ class IntrinsicConfig:
   reward_scale_limit: float = 5.0
   reward_observation: str = 'current'
   alpha_offset: float = 0.0
+  error_deviation: str = 'one'
   statistics_scope: str = 'life'
   distance_decay: float = 0.0
   constant_reward: float = 1.0
@@ -337,6 +365,11 @@ class IntrinsicConfig:
       self.reward_observation in ('current', 'next'),
       f'reward_observation={self.reward_observation!r} is unknown: choose '
       "'current' or 'next'.",
+    )
+    _check(
+      self.error_deviation in ('one', 'floor'),
+      f"error_deviation={self.error_deviation!r} is unknown: choose 'one' or "
+      "'floor'.",
     )
     _check(
       self.statistics_scope in ('life', 'episode'),
@@ -394,9 +427,13 @@ class TransferConfig:
   Attributes:
     flights: whether control is handed to a behavior for whole stretches.
     extra_action: whether the agent may choose a behavior for one step.
-    min_flight_probability: lower end of the log-uniform from which each
-      episode draws the probability that a step starts a flight. The paper
-      prints 0, which has no logarithm.
+    flight_probability: that a step starts a flight: `log_uniform`, drawn for
+      each episode, beside the environment's epsilon; or `epsilon`, the
+      environment's own, in place of its random actions. The paper draws it for
+      its agent; Dabney et al. start ez-greedy's flights by epsilon, and of its
+      own ez-greedy baseline the paper does not say.
+    min_flight_probability: lower end of the log-uniform. The paper prints 0,
+      which has no logarithm.
     max_flight_probability: upper end.
     flight_exponent: mu of the zeta distribution of a flight's length.
     max_flight_length: lengths are clipped to it. The paper does not say whether
@@ -417,6 +454,7 @@ class TransferConfig:
 
   flights: bool = True
   extra_action: bool = True
+  flight_probability: str = 'log_uniform'
   min_flight_probability: float = 1e-4
   max_flight_probability: float = 0.1
   flight_exponent: float = 2.0
@@ -431,6 +469,11 @@ class TransferConfig:
       f'min_flight_probability={self.min_flight_probability} and '
       f'max_flight_probability={self.max_flight_probability} must satisfy '
       '0 < min <= max <= 1: flights=False turns flights off.',
+    )
+    _check(
+      self.flight_probability in ('log_uniform', 'epsilon'),
+      f'flight_probability={self.flight_probability!r} is unknown: choose '
+      "'log_uniform' or 'epsilon'.",
     )
     _check(
       self.flight_exponent > 1,

@@ -81,7 +81,11 @@ def run(
       adder.SequenceSink(
         blocks.SequenceBuilder(config.replay, shapes),
         replay.writer(),
-        initial_priority=lambda: max_priority,
+        initial_priority=(
+          adder.unit_priority
+          if config.replay.initial_priority == 'one'
+          else lambda: max_priority
+        ),
       )
       for _ in range(num_environments)
     ],

@@ -123,12 +123,16 @@ class WeightsConfig:
 
   def __post_init__(self) -> None:
     for name, allowed in (
-      ('init', ('partial', 'full')),
+      ('init', ('full', 'partial')),
       ('extra_init', ('fresh', 'mean')),
     ):
-      if getattr(self, name) not in allowed:
+      value, default = getattr(self, name), allowed[0]
+      if value not in allowed:
+        raise ValueError(f'{name}={value!r} is unknown: choose from {allowed}.')
+      if value != default and not self.init_from:
         raise ValueError(
-          f'{name}={getattr(self, name)!r} is unknown: choose from {allowed}.'
+          f"{name}={value!r} says which weights to load, and init_from='' "
+          'loads none: give a folder that run_ngu.py exported.'
         )
 
 
@@ -169,6 +173,12 @@ def initial_params(
     return None
   source = behaviors.Exported(weights.init_from, setting='init_from')
   source.validate(agent.spec.observation_shape, agent.spec.num_actions)
+  had, has = (a.config.network.reward_input for a in (source.agent, agent))
+  if had != has:
+    raise ValueError(
+      f'init_from={weights.init_from!r} was trained with reward_input={had!r}, '
+      f'and this agent has reward_input={has!r}: set --reward_input={had}.'
+    )
   return weight_transfer.transfer(
     source.variables.agent,
     agent.network.init(jax.random.key(seed)),

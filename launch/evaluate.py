@@ -24,6 +24,7 @@ from bt_acme import (
   run_config,
   run_script,
 )
+from bt_acme.agents import learner as learner_lib
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import plots
 from bt_acme.evaluation import video as video_lib
@@ -101,9 +102,9 @@ def load(config: EvaluationConfig) -> Tuple[agent_lib.Agent, Any, Any]:
         f'workdir={config.workdir!r} has no checkpoint yet: let the run go on '
         'for a while.'
       )
-    state = restored[0]
+    state, values = restored
     variables = agent_lib.Variables(state.params, state.intrinsic_params)
-    statistics = None
+    statistics = learner_lib.saved_statistics(values['learner'])
   if config.env:
     environment = environments.make(
       config.env, num_stacked=agent.spec.num_stacked, seed=0

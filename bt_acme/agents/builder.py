@@ -96,9 +96,12 @@ class AgentBuilder(builders.ActorLearnerBuilder):
 
     Args:
       replay_client: of the replay server.
-      initial_priority: of a new sequence; a run passes the largest so far.
+      initial_priority: the largest so far, where somebody knows it; read if
+        the configuration's `initial_priority` is `largest`.
     """
     config = self.agent.config.replay
+    if config.initial_priority == 'one':
+      initial_priority = adder_lib.unit_priority
     shapes = self.agent.replay_shapes
     writer = writer_lib.ReverbWriter(replay_client, config, shapes)
     builder = blocks.SequenceBuilder(config, shapes)

@@ -46,6 +46,38 @@ class _Step(NamedTuple):
   variables: Optional[agent_lib.Variables]
 
 
+_Statistics = Dict[int, ngu.IntrinsicStatistics]  # By the first environment.
+
+
+def _statistics_of(values: Mapping[str, Any]) -> _Statistics:
+  """The statistics among the values that `Learner.save` gave."""
+  return {
+    int(index): ngu.IntrinsicStatistics(
+      **{k: np.asarray(v, np.float64) for k, v in s.items()}
+    )
+    for index, s in values['statistics'].items()
+  }
+
+
+def _merge(statistics: _Statistics) -> Optional[ngu.IntrinsicStatistics]:
+  """Statistics of all environments as one; None without any."""
+  if not statistics:
+    return None
+  in_order = [s for _, s in sorted(statistics.items())]
+  return ngu.merge_statistics(
+    ngu.IntrinsicStatistics(
+      *(np.concatenate(fields) for fields in zip(*in_order, strict=True))
+    )
+  )
+
+
+def saved_statistics(
+  values: Mapping[str, Any],
+) -> Optional[ngu.IntrinsicStatistics]:
+  """Of all environments as one, from the values that `Learner.save` gave."""
+  return _merge(_statistics_of(values))
+
+
 class Learner(acme.Learner):
   """Learns from sampled sequences; one class for R2D2, NGU and BT.
 
@@ -233,14 +265,7 @@ class Learner(acme.Learner):
   def merged_statistics(self) -> Optional[ngu.IntrinsicStatistics]:
     """Statistics of all environments as one; None without any."""
     with self._lock:
-      statistics = [s for _, s in sorted(self._statistics.items())]
-    if not statistics:
-      return None
-    return ngu.merge_statistics(
-      ngu.IntrinsicStatistics(
-        *(np.concatenate(fields) for fields in zip(*statistics, strict=True))
-      )
-    )
+      return _merge(self._statistics)
 
   def save(self) -> Mapping[str, Any]:
     """All that a checkpoint needs; call it from the learner's own thread.
@@ -280,10 +305,5 @@ class Learner(acme.Learner):
     self._max_priority = values['max_priority']
     self._learner_steps = values['learner_steps']
     with self._lock:
-      self._statistics = {
-        int(index): ngu.IntrinsicStatistics(
-          **{k: np.asarray(v, np.float64) for k, v in s.items()}
-        )
-        for index, s in values['statistics'].items()
-      }
+      self._statistics = _statistics_of(values)
     self._publish(self._copy_variables())

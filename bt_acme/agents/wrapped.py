@@ -100,7 +100,7 @@ def _make_core(
   else:
     num_actions = 1
     cores = [behavior_lib.external() for _ in behaviors]
-  return bt_lib.wrap(
+  core = bt_lib.wrap(
     _outer_core(),
     cores,
     config,
@@ -108,6 +108,8 @@ def _make_core(
     behavior_weights=behavior_weights,
     evaluation=evaluation,
   )
+  jax.eval_shape(core.init, jax.random.key(0))  # Or actors would fail.
+  return core
 
 
 class _Decision(NamedTuple):
@@ -188,13 +190,13 @@ class BTActor(acme.Actor):
     self._action: Any = None
     self._label: Any = None
     self._sources = np.zeros(3, np.int64)
-    self._flights = self._flight_length = 0
+    self._flights = 0
 
   def observe_first(self, timestep: dm_env.TimeStep) -> None:
     self._actor.observe_first(timestep)
     self._is_first = True
     self._sources = np.zeros(3, np.int64)
-    self._flights = self._flight_length = 0
+    self._flights = 0
 
   def select_action(self, observation: Any) -> np.ndarray:
     choice = np.asarray(self._actor.select_action(observation))
@@ -253,9 +255,7 @@ class BTActor(acme.Actor):
       bt_lib.BTParams((), self._params), all_inputs, self._state
     )
     self._sources[int(decision.resolution.source[0])] += 1
-    length = int(decision.flight_length[0])
-    self._flights += length > 0
-    self._flight_length += length
+    self._flights += int(decision.flight_length[0] > 0)
     return decision
 
   def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
@@ -270,7 +270,7 @@ class BTActor(acme.Actor):
     steps = max(self._sources.sum(), 1)
     return {
       'flights': self._flights,
-      'mean_flight_length': self._flight_length / max(self._flights, 1),
+      'mean_flight_length': self._sources[types.FLIGHT] / max(self._flights, 1),
       'flight_share': self._sources[types.FLIGHT] / steps,
       'behavior_share': self._sources[[types.EXTRA, types.FLIGHT]].sum()
       / steps,

@@ -168,6 +168,7 @@ def make_loss(
       action,
       source,
       num_actions=network.num_actions,
+      behavior_labels=learner.behavior_labels,
       duplicate_flights=learner.duplicate_flights,
     )
 

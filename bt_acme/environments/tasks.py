@@ -4,8 +4,9 @@ Each reward that a game pays on one frame is attributed to the events behind it,
 from its amount and from the console's memory; each event then pays what the
 task says. Source: Campos et al. 2021, App. C. Where each signal lies in memory
 was measured frame by frame on ale-py's ROMs, starting from AtariARI (Anand et
-al. 2019). Where the paper leaves it open, an energy pill is not a pac-dot, and
-a wall that falls to the laser is not a dynamited one: both pay 0.
+al. 2019). A wall that falls to the laser pays nothing in the game, and nothing
+here. Whether energy pills are pac-dots the paper leaves open: they are not, but
+in the task whose name says so.
 """
 
 from typing import Callable, Dict, List, Mapping, NamedTuple, Tuple
@@ -226,6 +227,9 @@ HERO = Game('hero', _HERO_MEMORY, _hero_candidates, _hero_is_as_expected)
 TASKS = {
   'ms_pacman:ghosts_easy': Task(MS_PACMAN, _GHOSTS),
   'ms_pacman:ghosts_hard': Task(MS_PACMAN, {**_GHOSTS, 'dot': -10}),
+  'ms_pacman:ghosts_hard:pills': Task(
+    MS_PACMAN, {**_GHOSTS, 'dot': -10, 'pill': -10}
+  ),
   'hero:miners_easy': Task(HERO, {'rescue': 1000}),
   'hero:miners_hard': Task(HERO, {'rescue': 1000, 'wall': -300}),
 }

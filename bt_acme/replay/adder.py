@@ -39,9 +39,7 @@ class SequenceSink:
     Args:
       builder: of this environment alone.
       writer: of this environment alone.
-      initial_priority: of a new sequence, asked when it is inserted. The papers
-        do not say; the learner knows the largest so far
-        (`dataset.PriorityUpdater.max_priority`).
+      initial_priority: of a new sequence, asked when it is inserted.
     """
     self._builder = builder
     self._writer = writer

@@ -528,6 +528,11 @@ def test_holding_the_state_of_an_agent_of_dm_acme_is_refused():
     build(flight_recurrent_state='hold')
 
 
+def test_flights_by_the_epsilon_of_an_agent_of_dm_acme_are_refused():
+  with pytest.raises(ValueError, match="flight_probability='epsilon' needs"):
+    build(flight_probability='epsilon')
+
+
 def test_extra_action_around_a_finished_builder_is_refused():
   with pytest.raises(ValueError, match='DQNBuilder is made already.*lambda'):
     build(dqn_builder(None))

@@ -262,6 +262,8 @@ def test_what_cannot_be_attributed_is_an_error_that_shows_the_frame(
     ('ms_pacman:ghosts_easy', {'ghost_1': 200, 'dot': 10}, 200),
     ('ms_pacman:ghosts_hard', {'ghost_1': 200, 'dot': 10}, 190),
     ('ms_pacman:ghosts_hard', {'pill': 50}, 0),
+    ('ms_pacman:ghosts_hard:pills', {'pill': 50}, -10),
+    ('ms_pacman:ghosts_hard:pills', {'ghost_2': 400, 'dot': 10}, 390),
     ('hero:miners_easy', {'wall': 75}, 0),
     ('hero:miners_hard', {'wall': 75, 'creature': 50}, -300),
     ('hero:miners_hard', {'rescue': 1000}, 1000),

@@ -118,7 +118,7 @@ def wrap(
 
   Returns:
     An actor core over `BTParams` and `BTInput`, whose `init` passes what
-    follows the key on.
+    follows the key on: an epsilon, where that starts flights.
   """
   if not behaviors:
     raise ValueError(
@@ -142,6 +142,7 @@ def wrap(
       "'advance'."
     )
   use_flights = config.flights and not evaluation
+  by_epsilon = use_flights and config.flight_probability == 'epsilon'
   lengths = flights.survival(config.flight_exponent, config.max_flight_length)
 
   def new_flight(key: jax.Array) -> flights.FlightState:
@@ -158,6 +159,16 @@ def wrap(
   def init(key: types.PRNGKey, *settings: Any) -> BTActorState:
     key, agent_key, flight_key, behavior_key = jax.random.split(key, 4)
     flight = new_flight(flight_key)
+    if by_epsilon:
+      if len(settings) != 1:
+        raise ValueError(
+          "flight_probability='epsilon' needs an agent with an epsilon of its "
+          "own, such as agents.R2D2Builder's: choose 'log_uniform'."
+        )
+      flight = flight._replace(
+        start_probability=jnp.asarray(settings[0], jnp.float32)
+      )
+      settings = (jnp.zeros_like(flight.start_probability),)
     zero = jnp.zeros([], jnp.int32)
     return BTActorState(
       key=key,
@@ -176,8 +187,11 @@ def wrap(
   ) -> Tuple[jax.Array, BTActorState]:
     key, episode_key, flight_key = jax.random.split(state.key, 3)
     agent_input = inputs.agent
+    fresh = new_flight(episode_key)
+    if by_epsilon:  # It stays the same for the whole run.
+      fresh = fresh._replace(start_probability=state.flight.start_probability)
     flight = actor_core_lib.where_first(
-      agent_input.is_first, new_flight(episode_key), state.flight
+      agent_input.is_first, fresh, state.flight
     )
     if use_flights:
       flight_step, flight = flights.step(

@@ -34,6 +34,7 @@ def labels(
   source: jax.Array,
   *,
   num_actions: int,
+  behavior_labels: str = 'both',
   duplicate_flights: bool,
 ) -> Labels:
   """Labels of transitions and of their duplicates.
@@ -43,6 +44,8 @@ def labels(
     action: int32 [T, B], the executed primitive.
     source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.
     num_actions: A.
+    behavior_labels: what teaches a transition that a behavior took: `both`
+      labels, `extra` or `primitive` alone.
     duplicate_flights: whether a flight's transitions count as collected with
       π_p. The paper leaves it open. If not, they train their primitive alone.
 
@@ -50,7 +53,11 @@ def labels(
     The labels. Without extra actions nothing is duplicated: a flight's choice
     is its primitive action.
   """
+  if behavior_labels == 'primitive':
+    choice = action  # The agent's own choices are primitive anyway.
   if not duplicate_flights:
     choice = jnp.where(source == types.FLIGHT, action, choice)
   delegated = (source != types.OWN) & (choice >= num_actions)
+  if behavior_labels == 'extra':
+    delegated = jnp.zeros_like(delegated)
   return Labels(choice, action, delegated.astype(jnp.float32))

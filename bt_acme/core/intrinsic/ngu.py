@@ -61,6 +61,7 @@ def lifelong_modulator(
   moments: statistics.Moments,
   *,
   alpha_offset: float,
+  error_deviation: str = 'one',
 ) -> statistics.Array:
   """alpha = offset + (err - mu_e) / sigma_e.
 
@@ -70,11 +71,12 @@ def lifelong_modulator(
     error: float [...], of RND.
     moments: of the errors, this one included.
     alpha_offset: 0 or 1.
+    error_deviation: `one` or `floor`.
 
   Returns:
     float [...].
   """
-  sigma = statistics.standard_deviation(moments)
+  sigma = statistics.standard_deviation(moments, unvaried=error_deviation)
   return alpha_offset + (error - moments.mean) / sigma
 
 
@@ -118,7 +120,9 @@ def intrinsic_reward(
   moments = statistics.update_moments(statistics.Moments(*before[:3]), errors)
   mean_distance = statistics.RunningMean(*before[3:])
   if config.intrinsic_reward == 'rnd':
-    reward = rnd.rnd_reward(errors, moments)
+    reward = rnd.rnd_reward(
+      errors, moments, error_deviation=config.error_deviation
+    )
   else:
     novelty, mean_distance = episodic_memory.episodic_novelty(
       squared_distances,
@@ -132,7 +136,10 @@ def intrinsic_reward(
       decay=config.distance_decay,
     )
     alpha = lifelong_modulator(
-      errors, moments, alpha_offset=config.alpha_offset
+      errors,
+      moments,
+      alpha_offset=config.alpha_offset,
+      error_deviation=config.error_deviation,
     )
     reward = ngu_reward(
       novelty, alpha, reward_scale_limit=config.reward_scale_limit

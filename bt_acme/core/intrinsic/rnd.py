@@ -48,7 +48,10 @@ def prediction_error(prediction: jax.Array, target: jax.Array) -> jax.Array:
 
 
 def rnd_reward(
-  error: statistics.Array, moments: statistics.Moments
+  error: statistics.Array,
+  moments: statistics.Moments,
+  *,
+  error_deviation: str = 'one',
 ) -> statistics.Array:
   """r = err / sigma, RND as a reward of its own; nothing is subtracted.
 
@@ -59,8 +62,11 @@ def rnd_reward(
   Args:
     error: float [...].
     moments: of the errors, this one included.
+    error_deviation: `one` or `floor`.
 
   Returns:
     float [...].
   """
-  return error / statistics.standard_deviation(moments)
+  return error / statistics.standard_deviation(
+    moments, unvaried=error_deviation
+  )

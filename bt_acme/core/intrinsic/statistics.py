@@ -15,6 +15,7 @@ import numpy as np
 Array = Any  # jax.Array or a NumPy array: results are of the arguments' kind.
 
 _MIN_SPREAD = 1e-3  # Of the mean: what varies less has not varied yet.
+_MIN_VARIANCE = 1e-8
 
 
 def namespace(array: Array) -> Any:
@@ -67,23 +68,22 @@ def update_moments(moments: Moments, value: Array) -> Moments:
   return Moments(count, mean, variance)
 
 
-def standard_deviation(moments: Moments) -> Array:
-  """sigma, to divide by: 1 until the values have varied.
-
-  The papers divide by sigma whatever it is. The first observations of a run are
-  often all the same, and what is divided by next to nothing there, or by a
-  small constant, is thousands of times what it is from then on.
+def standard_deviation(moments: Moments, *, unvaried: str = 'one') -> Array:
+  """sigma, to divide by, also where values have hardly varied.
 
   Args:
     moments: float [...].
+    unvaried: `one` or `floor`, as `IntrinsicConfig.error_deviation` describes.
 
   Returns:
     float [...].
   """
   xp = namespace(moments.variance)
-  size = xp.abs(moments.mean)
+  if unvaried == 'floor':
+    sigma = xp.sqrt(xp.maximum(moments.variance, _MIN_VARIANCE))
+    return xp.where(moments.count < 2, 1.0, sigma)
   sigma = xp.sqrt(moments.variance)
-  return xp.where(sigma > _MIN_SPREAD * size, sigma, 1.0)
+  return xp.where(sigma > _MIN_SPREAD * xp.abs(moments.mean), sigma, 1.0)
 
 
 def merge_moments(moments: Moments) -> Moments:

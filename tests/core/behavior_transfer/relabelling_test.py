@@ -13,7 +13,7 @@ _ACTION = [1, 2, 0]
 _SOURCE = [types.OWN, types.EXTRA, types.FLIGHT]
 
 
-def _labels(choice, duplicate_flights):
+def _labels(choice, duplicate_flights, behavior_labels='both'):
   def column(values, dtype):
     return jnp.asarray(np.asarray(values, dtype)[:, None])
 
@@ -22,6 +22,7 @@ def _labels(choice, duplicate_flights):
     column(_ACTION, np.int32),
     column(_SOURCE, np.uint8),
     num_actions=_A,
+    behavior_labels=behavior_labels,
     duplicate_flights=duplicate_flights,
   )
   assert result.duplicated.dtype == jnp.float32
@@ -45,3 +46,19 @@ def test_labels(
 ):
   labels = _labels(choice, duplicate_flights)
   assert labels == (expected_choice, _ACTION, expected_duplicated)
+
+
+@pytest.mark.parametrize(
+  'behavior_labels, duplicate_flights, expected',
+  [
+    ('extra', True, [1, _A, _A + 1]),
+    ('extra', False, [1, _A, 0]),
+    ('primitive', True, _ACTION),
+    ('primitive', False, _ACTION),
+  ],
+)
+def test_one_label_alone_duplicates_nothing(
+  behavior_labels, duplicate_flights, expected
+):
+  labels = _labels([1, _A, _A + 1], duplicate_flights, behavior_labels)
+  assert labels == (expected, _ACTION, [0, 0, 0])
