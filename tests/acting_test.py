@@ -1,6 +1,7 @@
 """What an actor of N environments does, step for step."""
 
 import dataclasses
+import functools
 
 import jax
 import numpy as np
@@ -15,8 +16,19 @@ from bt_acme.environments import vector
 from bt_acme.replay import adder, blocks, local
 from tests.agents import fakes
 from tests.reference import intrinsic as reference
+from tests.reference import losses, returns
+from tests.reference import network as network_reference
 
 KINDS = ('r2d2', 'ngu', 'bt')
+# What is put around the agent, and how it is rewarded, in all combinations.
+VARIANTS = (
+  'bt:extra_action=False',
+  'bt:flights=False',
+  'bt:flight_recurrent_state=hold',
+  'ngu:intrinsic_reward=rnd',
+  'ngu:intrinsic_reward=constant',
+  'ngu:reward_observation=next',
+)
 N, TURNS, REFRESH = 4, 60, 17
 EPSILONS = (0.5, 0.3, 0.2, 0.0)
 
@@ -62,16 +74,18 @@ def play(agent, indices, variables, *, sinks, reward_scale=1.0, turns=TURNS):
 @pytest.fixture(name='agents', scope='module')
 def make_agents(tmp_path_factory):
   folder = tmp_path_factory.mktemp('behavior') / 'exported'
-  agents = {kind: fakes.make_agent(kind, folder) for kind in KINDS}
-  return {
-    kind: (agent, [fakes.variables_of(agent, seed) for seed in (0, 1)])
-    for kind, agent in agents.items()
-  }
+
+  @functools.cache
+  def make(kind):
+    agent = fakes.make_agent(kind, folder)
+    return agent, [fakes.variables_of(agent, seed) for seed in (0, 1)]
+
+  return make
 
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_environments_do_not_depend_on_their_neighbors(agents, kind):
-  agent, variables = agents[kind]
+  agent, variables = agents(kind)
   together = [Recorder() for _ in range(N)]
   actor, _ = play(agent, range(N), variables, sinks=together)
   sources = set()
@@ -115,9 +129,28 @@ class Log:
       index, reward_scale=reward_scale
     )
 
-  def follow(self, actions):
-    """Takes the recorded actions, one for each step that was one."""
+  def follow(self, actions, held):
+    """Takes the recorded actions, one for each step that was one.
+
+    Args:
+      actions: of the environment.
+      held: whether the step left the recurrent state as it was.
+    """
     agent = self._agent
+    rewards_next = (
+      agent.intrinsic is not None
+      and agent.config.intrinsic.reward_observation == 'next'
+    )
+
+    def novelty(embedding, params, observation, is_first):
+      rnd = {k: v for k, v in params.intrinsic.items() if k.startswith('rnd')}
+      features = embed(embedding.intrinsic.get('embedding', {}), observation)
+      return reward_of.step(
+        np.asarray(features)[None],
+        np.asarray(error(rnd, observation))[None],
+        np.array([is_first]),
+      )[0]
+
     network_step = jax.jit(agent.network.step)
     reward_of = embedding = None
     if agent.intrinsic is not None:
@@ -125,14 +158,15 @@ class Log:
       embed = jax.jit(agent.intrinsic.embed)
       error = jax.jit(agent.intrinsic.error)
     timestep = self._environment.reset()
-    actions = iter(actions)
+    actions, held = iter(actions), iter(held)
+    previous = None  # The step before, of this episode.
     for turn in range(TURNS + 1):
       params = self._variables[turn >= REFRESH]
       key = fakes.marks(timestep.observation[..., -1:])
       if timestep.first():
         prev_action, prev_reward = types.NO_ACTION, 0.0
         state = agent.network.initial_state()
-        embedding = params
+        embedding, previous = params, None
       entry = {
         'observation': timestep.observation,
         'prev_action': prev_action,
@@ -141,6 +175,12 @@ class Log:
       self.steps[key] = entry
       if turn == TURNS:
         break  # What the last step led to.
+      if reward_of is not None and (rewards_next or not timestep.last()):
+        reward = novelty(
+          embedding, params, timestep.observation, timestep.first()
+        )
+        if rewards_next and previous is not None:
+          previous['reward'] = reward
       if timestep.last():
         timestep = self._environment.step(0)
         continue
@@ -151,25 +191,12 @@ class Log:
         np.array(timestep.first()),
       )
       q_values, after = network_step(params.agent, inputs, state)
-      action = next(actions)
-      is_first, observation = timestep.first(), timestep.observation
+      action = next(actions, None)
+      if action is None and rewards_next:
+        break  # The newest waits for its reward.
       timestep = self._environment.step(action)
-      reward = timestep.reward
-      if reward_of is not None:
-        reward = reward_of.step(
-          np.asarray(embed(embedding.intrinsic['embedding'], observation))[
-            None
-          ],
-          np.asarray(
-            error(
-              {
-                k: v for k, v in params.intrinsic.items() if k.startswith('rnd')
-              },
-              observation,
-            )
-          )[None],
-          np.array([is_first]),
-        )[0]
+      if reward_of is None:
+        reward = timestep.reward
       entry.update(
         recurrent_state=state,
         action=action,
@@ -177,7 +204,8 @@ class Log:
         reward=reward,
         discount=timestep.discount,
       )
-      prev_action, prev_reward, state = action, reward, after
+      prev_action, prev_reward, previous = action, reward, entry
+      state = state if next(held) else after
     assert next(actions, None) is None
     self.statistics = reward_of and reward_of.statistics()
 
@@ -220,7 +248,7 @@ def assert_matches_log(batch, agent, log, epsilons):
         batch.reward[t, column], entry['reward'], rtol=1e-4
       )
       assert batch.discount[t, column] == entry['discount']
-      if source == types.OWN:
+      if source == types.OWN or num_choices == fakes.ACTIONS:
         assert choice == action
       else:
         assert choice >= fakes.ACTIONS
@@ -250,10 +278,143 @@ def through_local_replay(agent):
   return sinks, lambda: (replay.sample(400).batch, replay.num_inserts)
 
 
-@pytest.mark.parametrize('kind', KINDS)
-def test_each_step_reaches_the_batch_as_it_was(agents, kind, through):
-  """One step after another, from the environments to the learner's batch."""
-  agent, variables = agents[kind]
+def of_log(batch, log, columns, num_stacked):
+  """The batch again, but for padding, from what a log has of its steps."""
+  again = jax.tree.map(lambda x: np.zeros_like(x[:, columns]), batch[:-1])
+  result = types.SequenceBatch(
+    *again, jax.tree.map(lambda x: x[columns].copy(), batch.recurrent_state)
+  )
+  for i, column in enumerate(columns):
+    first = fakes.marks(batch.frames[num_stacked - 1, column])
+    state = log[first]['recurrent_state']
+    result.recurrent_state.hidden[i] = state.hidden
+    result.recurrent_state.cell[i] = state.cell
+    for t in range(int(batch.valid[:, column].sum()) + 1):
+      entry = log[(*first[:2], first[2] + t)]
+      result.frames[t : t + num_stacked, i] = np.moveaxis(
+        entry['observation'], -1, 0
+      )[..., None]
+      result.prev_action[t, i] = entry['prev_action']
+      result.prev_reward[t, i] = entry['prev_reward']
+      if not batch.valid[t : t + 1, column].any():
+        break
+      for name in ('action', 'reward', 'discount'):
+        getattr(result, name)[t, i] = entry[name]
+      for name in ('choice', 'source', 'probability', 'valid'):
+        getattr(result, name)[t, i] = getattr(batch, name)[t, column]
+  return result
+
+
+def assert_learned_from(batch, agent, variables, log):
+  """What a learner step makes of a batch is what float64 makes of the log."""
+  config = agent.config
+  columns = np.argsort(batch.valid.sum(axis=0), kind='stable')
+  columns = np.concatenate([columns[:3], columns[-5:]])
+  steps = of_log(batch, log, columns, fakes.STACKED)
+  real = steps.valid > 0
+
+  core = agent.learner_core()
+  state = core.init(jax.random.key(0), variables[1].agent)._replace(
+    target_params=variables[0].agent, intrinsic_params=variables[1].intrinsic
+  )
+  drawn = jax.tree.map(lambda x: x[:, columns], batch[:-1])
+  drawn = types.SequenceBatch(
+    *drawn, jax.tree.map(lambda x: x[columns], batch.recurrent_state)
+  )
+  _, priorities, metrics = jax.jit(core.step)(
+    state, drawn, np.ones(len(columns), np.float32)
+  )
+
+  observations = np.concatenate(
+    [steps.frames[i : i + fakes.T + 1] for i in range(fakes.STACKED)], axis=-1
+  )
+  scale = {'strides': (1, 2), 'divisor': 10.0}
+  hold = np.zeros([fakes.T + 1, len(columns)], bool)
+  if getattr(config, 'transfer', None) is not None:
+    if config.transfer.flight_recurrent_state == 'hold':
+      hold[:-1] = steps.source == types.FLIGHT
+  q_online, q_target = (
+    np.stack(
+      [
+        network_reference.q_values(
+          params,
+          observations[:, i],
+          steps.prev_action[:, i],
+          steps.prev_reward[:, i],
+          num_actions=fakes.ACTIONS,
+          state=[x[i] for x in steps.recurrent_state],
+          hold=hold[:, i],
+          **scale,
+        )
+        for i in range(len(columns))
+      ],
+      axis=1,
+    )
+    for params in (variables[1].agent, variables[0].agent)
+  )
+  learner = config.learner
+  common = {
+    'trace_decay': learner.trace_decay,
+    'epsilon': learner.value_rescaling_epsilon,
+  }
+  discount_t = learner.discount * steps.discount
+  if learner.loss == 'retrace':
+    targets = returns.retrace_targets(
+      q_online,
+      q_target,
+      steps.choice,
+      steps.probability,
+      steps.reward,
+      discount_t,
+      steps.valid,
+      target_policy_epsilon=learner.target_policy_epsilon,
+      **common,
+    )
+  else:
+    targets = returns.q_lambda_targets(
+      q_online, q_target, steps.reward, discount_t, steps.valid, **common
+    )
+  loss, _, expected = losses.loss_gradient_priorities(
+    q_online,
+    targets,
+    steps.choice,
+    steps.action,
+    steps.source,
+    real,
+    num_actions=fakes.ACTIONS,
+    duplicate_flights=learner.duplicate_flights,
+    max_weight=config.replay.max_priority_weight,
+  )
+  np.testing.assert_allclose(metrics['loss'], loss, rtol=1e-3)
+  np.testing.assert_allclose(priorities, expected, rtol=1e-3, atol=1e-5)
+  if 'inverse_dynamics_loss' in metrics:
+    inverse, rnd, _ = reference.sequence_losses(
+      variables[1].intrinsic,
+      observations,
+      steps.action,
+      steps.valid,
+      frame_channels=1,
+      num_steps=config.intrinsic.intrinsic_steps,
+      **scale,
+    )
+    np.testing.assert_allclose(
+      metrics['inverse_dynamics_loss'], inverse, rtol=1e-3
+    )
+    np.testing.assert_allclose(metrics['rnd_loss'], rnd, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+  'kind, through',
+  [
+    *((kind, 'local') for kind in KINDS),
+    *((kind, 'reverb') for kind in (*KINDS, *VARIANTS)),
+  ],
+  indirect=['through'],
+)
+def test_each_step_is_learned_from_as_it_was(agents, kind, through):
+  """One step after another, from the environments to the learner's loss."""
+  agent, variables = agents(kind)
+  holds = kind.endswith('hold')
   sinks, sample = through(agent)
   recorders = [Recorder() for _ in range(N)]
   actor, _ = play(
@@ -265,7 +426,10 @@ def test_each_step_reaches_the_batch_as_it_was(agents, kind, through):
   log, num_steps = {}, 0
   for i, recorder in enumerate(recorders):
     one = Log(agent, variables, i)
-    one.follow([int(x.action) for x in recorder.transitions])
+    one.follow(
+      [int(x.action) for x in recorder.transitions],
+      [holds and x.source == types.FLIGHT for x in recorder.transitions],
+    )
     log.update(one.steps)
     num_steps += len(recorder.transitions)
     if kind == 'ngu':
@@ -275,11 +439,17 @@ def test_each_step_reaches_the_batch_as_it_was(agents, kind, through):
         np.testing.assert_allclose(mine[i], theirs[0], rtol=1e-4)
   batch, num_inserts = sample()
   seen = assert_matches_log(batch, agent, log, EPSILONS)
+  assert_learned_from(batch, agent, variables, log)
   # All but those of blocks that are not finished yet, and what was not drawn.
   assert num_inserts > 20
   assert num_steps - N * fakes.P - 10 < len(seen) <= num_steps
   kinds_seen = set(batch.source[batch.valid > 0].tolist())
-  assert kinds_seen == ({0, 1, 2} if kind == 'bt' else {0})
+  wanted = {types.OWN}
+  if kind.startswith('bt'):
+    transfer = agent.config.transfer
+    wanted |= {types.EXTRA} if transfer.extra_action else set()
+    wanted |= {types.FLIGHT} if transfer.flights else set()
+  assert kinds_seen == wanted
 
 
 @pytest.mark.parametrize('num_stacked', [4, 1])
@@ -329,7 +499,7 @@ class Both:
       sink.end_episode(*final)
 
 
-@pytest.fixture(name='through', params=['local', 'reverb'])
+@pytest.fixture(name='through')
 def make_replay(request):
   if request.param == 'local':
     yield through_local_replay
@@ -542,7 +712,7 @@ def test_an_episode_broken_off_leaves_no_transition(observation):
 
 
 def test_the_task_reward_reaches_nothing_in_pre_training(agents):
-  agent, variables = agents['ngu']
+  agent, variables = agents('ngu')
   runs, returns = [], []
   for scale in (1.0, -100.0):
     recorders = [Recorder() for _ in range(N)]
@@ -579,7 +749,7 @@ def test_episodes_that_the_time_limit_cut(bootstrap):
 
 
 def test_an_evaluator_flies_no_flights(agents):
-  agent, variables = agents['bt']
+  agent, variables = agents('bt')
   actor = acting.VectorActor(agent, epsilons=[0.5] * N, seed=0, evaluation=True)
   environment = vector.VectorEnvironment(
     [fakes.MarkedEnvironment(i) for i in range(N)]
@@ -595,11 +765,14 @@ def test_an_evaluator_flies_no_flights(agents):
 
 
 def test_metrics_of_episodes(agents):
-  agent, variables = agents['bt']
+  agent, variables = agents('bt')
   recorder = Recorder()
   _, rows = play(agent, [1], variables, sinks=[recorder])
   assert len(rows) == len(recorder.ends) > 3
-  start = 0
+  log = Log(agent, variables, 1)
+  actions = [int(x.action) for x in recorder.transitions]
+  log.follow(actions, [False] * len(actions))
+  start, shares = 0, []
   for row in rows:
     episode = recorder.transitions[start : start + row['episode_length']]
     start += row['episode_length']
@@ -609,9 +782,24 @@ def test_metrics_of_episodes(agents):
     sources = np.array([x.source for x in episode])
     assert row['flight_share'] == np.mean(sources == types.FLIGHT)
     assert row['behavior_share'] == np.mean(sources != types.OWN)
-    assert (row['flights'] > 0) == (types.FLIGHT in sources)
-    assert (row['mean_flight_length'] > 0) == (row['flights'] > 0)
+    in_flight = sources == types.FLIGHT
+    stretches = np.sum(in_flight & ~np.append(False, in_flight[:-1]))
+    assert stretches <= row['flights'] <= in_flight.sum()
+    # As flown, however long they were drawn.
+    assert row['mean_flight_length'] * max(row['flights'], 1) == pytest.approx(
+      in_flight.sum()
+    )
+    greedy = [
+      log.steps[fakes.marks(x.observation[..., -1:])]['greedy'] for x in episode
+    ]
+    assert row['greedy_extra_share'] == np.mean(
+      np.array(greedy) >= fakes.ACTIONS
+    )
+    shares.append((row['greedy_extra_share'], np.mean(sources == types.EXTRA)))
     assert episode[0].prev_action == types.NO_ACTION
+  # The greedy choice, not what epsilon and flights made of it.
+  assert any(greedy != chosen for greedy, chosen in shares)
+  assert 0 < np.mean([greedy for greedy, _ in shares]) < 1
 
 
 def test_behaviors_stay_as_they_are(tmp_path):
@@ -629,7 +817,7 @@ def test_behaviors_stay_as_they_are(tmp_path):
 
 
 def test_parameters_come_first(agents):
-  agent, _ = agents['r2d2']
+  agent, _ = agents('r2d2')
   actor = acting.VectorActor(agent, epsilons=[0.0], seed=0)
   step = vector.VectorEnvironment([fakes.MarkedEnvironment()]).reset()
   with pytest.raises(RuntimeError, match='update_variables must come before'):

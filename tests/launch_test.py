@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import runpy
 import signal
 import socket
 import subprocess
@@ -267,6 +268,26 @@ def test_resumed_run_goes_on(ngu):
   assert seen(values_after) - seen(values) >= (
     1000 - values['counts']['actor_steps'] - 32 * 4
   )
+
+
+def test_a_run_is_evaluated_as_what_it_exported(ngu, type_command):
+  folders = {
+    'workdir': ngu['workdir'],
+    'behavior': ngu['workdir'] / 'behavior',
+  }
+  evaluate = runpy.run_path(str(_ROOT / 'launch' / 'evaluate.py'))
+  loaded = [
+    evaluate['load'](evaluate['EvaluationConfig'](**{name: str(folder)}))[1:]
+    for name, folder in folders.items()
+  ]
+  jax.tree.map(np.testing.assert_array_equal, *loaded)
+  assert loaded[0][1].error_count > 0
+  outputs = [
+    type_command('evaluate', f'--{name}={folder}', '--episodes=2')
+    for name, folder in folders.items()
+  ]
+  assert outputs[0][0] == 0, outputs[0]
+  assert outputs[0][:2] == outputs[1][:2]
 
 
 def test_progress_of_a_resumed_run_begins_where_it_was(ngu):

@@ -4,8 +4,10 @@ Every setting is Agent57's: all 18 actions, each repeated for 4 frames,
 grayscale 84x84 of the last two frames' maximum, 4 of them stacked, 1 to 30
 no-op frames at the start, no sticky actions, raw rewards, no life-loss
 terminals. Sources: Kapturowski et al. 2019 (R2D2); Badia et al. 2020 (NGU),
-Table 8. Observations are those of ale-py's `AtariVectorEnv`, but for the last
-one of an episode, where that one leaves frames of the step before in the pool.
+Table 8. Frames are made smaller by the means of areas, where Agent57 has
+bilinear interpolation: so does ale-py's `AtariVectorEnv`, whose observations
+these are, but for the last one of an episode, where that one leaves frames of
+the step before in the pool.
 """
 
 import collections

@@ -1,5 +1,6 @@
 """The builders in dm-acme's own environment loop, with a real Reverb server."""
 
+import dataclasses
 import os
 import pathlib
 import subprocess
@@ -20,12 +21,13 @@ from acme import specs
 from acme.agents.jax import builders
 from acme.utils import counting, loggers
 
+from bt_acme import acting, agents, behaviors
 from bt_acme import agent as agent_lib
-from bt_acme import agents, behaviors
 from bt_acme import config as config_lib
 from bt_acme.agents import learner as learner_lib
 from bt_acme.core.intrinsic import ngu
-from bt_acme.replay import blocks
+from bt_acme.environments import vector
+from bt_acme.replay import blocks, table
 from tests.agents import fakes
 
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -115,6 +117,34 @@ def test_acts_and_learns_in_an_environment_loop(run):
   assert all(isinstance(x, np.ndarray) for x in jax.tree.leaves(after))
   assert bool(intrinsic) == (run.learner.variables.intrinsic != {})
   assert run.learner.max_priority > 1
+
+
+@pytest.mark.parametrize('initial_priority', ['largest', 'one'])
+def test_the_largest_priority_is_asked_for_if_configured(initial_priority):
+  replay = dataclasses.replace(
+    fakes.make_config().replay, initial_priority=initial_priority
+  )
+  builder = agents.R2D2Builder(fakes.make_config(replay=replay), fakes.SPEC)
+  server = reverb.Server(builder.make_replay_tables(None), port=None)
+  asked = []
+  sink, writer = builder.make_sink(
+    reverb.Client(f'localhost:{server.port}'), lambda: asked.append(0) or 7.0
+  )
+  actor = acting.VectorActor(
+    builder.agent, epsilons=[0.5], seed=0, sinks=[sink]
+  )
+  actor.update_variables(fakes.variables_of(builder.agent))
+  environment = vector.VectorEnvironment([fakes.MarkedEnvironment()])
+  step = environment.reset()
+  for _ in range(30):
+    step = environment.step(actor.select_actions(step))
+    actor.observe(step)
+  writer.flush()
+  size = server.localhost_client().server_info()[table.TABLE].current_size
+  assert size >= 3
+  assert len(asked) >= size if initial_priority == 'largest' else not asked
+  writer.close()
+  server.stop()
 
 
 def test_what_is_saved_goes_on_as_if_nothing_had_been(run):

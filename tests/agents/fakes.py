@@ -1,5 +1,7 @@
 """A small environment that says where it is, and agents for it."""
 
+import dataclasses
+
 import dm_env
 import jax
 import numpy as np
@@ -153,13 +155,25 @@ def noisy(seed):
 
 
 def make_agent(kind, folder=None, **groups):
-  """`r2d2`, `ngu` or `bt`; the latter with an exported and other behaviors."""
+  """`r2d2`, `ngu` or `bt`; the latter with an exported and other behaviors.
+
+  Behind a colon may follow settings: `bt:flights=False`.
+  """
+  kind, _, settings = kind.partition(':')
+  changes = {
+    name: {'True': True, 'False': False}.get(value, value)
+    for name, _, value in (s.partition('=') for s in settings.split(',') if s)
+  }
   if kind == 'r2d2':
     return agent_lib.Agent(make_config(**groups), SPEC)
   if kind == 'ngu':
-    return agent_lib.Agent(make_config(config_lib.NGUConfig, **groups), SPEC)
+    config = make_config(config_lib.NGUConfig, **groups)
+    intrinsic = dataclasses.replace(config.intrinsic, **changes)
+    return agent_lib.Agent(
+      dataclasses.replace(config, intrinsic=intrinsic), SPEC
+    )
   transfer = config_lib.TransferConfig(
-    min_flight_probability=0.1, max_flight_probability=0.5
+    min_flight_probability=0.1, max_flight_probability=0.5, **changes
   )
   transferred = [
     behaviors.FromCallable(scripted),

@@ -10,11 +10,16 @@ import numpy as np
 from tests.reference import network
 
 
-def mean_and_sigma(values):
-  """Of the RND errors of one environment; sigma is 1 until they have varied."""
+def mean_and_sigma(values, unvaried='one'):
+  """Of the RND errors of one environment; sigma is 1 until they have varied.
+
+  With `floor` it is 1 before two of them, and then at least 1e-4.
+  """
   mean = math.fsum(values) / len(values)
   variance = math.fsum((x - mean) ** 2 for x in values) / len(values)
   sigma = math.sqrt(variance)
+  if unvaried == 'floor':
+    return mean, max(sigma, 1e-4) if len(values) > 1 else 1.0
   return mean, sigma if sigma > 1e-3 * abs(mean) else 1.0
 
 
@@ -75,7 +80,7 @@ def rewards(config, embeddings, errors, is_first):
     if first and config.statistics_scope == 'episode':
       error_history, distance_history = [], []
     error_history.append(float(error))
-    mean, sigma = mean_and_sigma(error_history)
+    mean, sigma = mean_and_sigma(error_history, config.error_deviation)
     distances = nearest_squared_distances(
       memory[-config.memory_capacity :], embedding, config.num_neighbors
     )

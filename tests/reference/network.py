@@ -65,10 +65,13 @@ def q_values(
   num_actions,
   strides,
   divisor,
+  state=None,
+  hold=None,
 ):
-  """Q-values [T, A'] of one sequence, from zero states.
+  """Q-values [T, A'] of one sequence, from zero states or the given ones.
 
-  The previous reward enters through tanh, the previous action as a one-hot
+  Where hold [T] is set, the state stays what it was before the step. The
+  previous reward enters through tanh, the previous action as a one-hot
   vector, which is zero before the first action.
   """
   params = {
@@ -76,10 +79,12 @@ def q_values(
     for module, values in params.items()
   }
   lstm = params['lstm/linear']
-  hidden = cell = np.zeros(lstm['b'].shape[0] // 4)
+  if state is None:
+    state = 2 * (np.zeros(lstm['b'].shape[0] // 4),)
+  before = tuple(np.float64(x) for x in state)
   result = []
-  for observation, action, reward in zip(
-    observations, prev_actions, prev_rewards, strict=True
+  for t, (observation, action, reward) in enumerate(
+    zip(observations, prev_actions, prev_rewards, strict=True)
   ):
     x = observation / divisor
     for i, stride in enumerate(strides):
@@ -89,7 +94,10 @@ def q_values(
     x = _relu(x.reshape(-1) @ fully_connected['w'] + fully_connected['b'])
     one_hot = [float(a == action) for a in range(num_actions)]
     x = np.concatenate([x, one_hot, [np.tanh(reward)]])
-    hidden, cell = lstm_step(lstm['w'], lstm['b'], x, hidden, cell)
+    after = lstm_step(lstm['w'], lstm['b'], x, *before)
+    hidden = after[0]
+    if hold is None or not hold[t]:
+      before = after
     value = _mlp(params, 'value', hidden)
     advantage = _mlp(params, 'advantage', hidden)
     result.append(value + advantage - advantage.mean())

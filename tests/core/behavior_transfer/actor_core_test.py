@@ -147,7 +147,12 @@ def test_behaviors_advance_on_every_step_with_the_executed_action(variant):
 
 
 @pytest.mark.parametrize(
-  'settings', [{'flights': False}, {'flights': True, 'evaluation': True}]
+  'settings',
+  [
+    {'evaluation': True},
+    # Flights that never start: epsilon_levy = 0 but for the logarithm.
+    {'min_flight_probability': 1e-30, 'max_flight_probability': 1e-30},
+  ],
 )
 def test_without_flights_and_extra_action_it_is_its_agent(settings):
   network, core, params = _wrapped(extra_action=False, **settings)
@@ -314,6 +319,24 @@ def test_weights_choose_who_flies():
     max_flight_probability=1.0,
   )
   assert set(np.unique(extras['choice'])) == {_A, _A + 2}
+
+
+def test_flights_by_the_agents_epsilon_take_the_place_of_random_actions():
+  settings = {'flight_probability': 'epsilon', 'flight_exponent': 4.0}
+  share = []
+  for epsilon in (0.1, 0.4):
+    _, extras, states, _ = _run(epsilon=epsilon, **settings)
+    chosen = extras['source'] != types.FLIGHT
+    np.testing.assert_array_equal(
+      extras['choice'][chosen], extras['greedy_choice'][chosen]
+    )
+    np.testing.assert_array_equal(extras['probability'], 1)
+    idle = chosen | (extras['flight_length'] > 0)
+    share.append(np.mean(extras['flight_length'][idle] > 0))
+    np.testing.assert_allclose(states.flight.start_probability, epsilon)
+  np.testing.assert_allclose(share, [0.1, 0.4], atol=0.08)
+  _, extras, _, _ = _run(epsilon=0.4, evaluation=True, **settings)
+  assert 0.4 / (_A + 1) == pytest.approx(extras['probability'].min())
 
 
 def test_evaluation_has_no_flights_but_the_extra_action():

@@ -77,7 +77,9 @@ CONFIGS = [
   changed(num_neighbors=30),
   changed(num_neighbors=70, memory_capacity=90, max_similarity=4.0),
   changed(memory_capacity=1),
+  changed(error_deviation='floor'),
   changed(intrinsic_reward='rnd'),
+  changed(intrinsic_reward='rnd', error_deviation='floor'),
   changed(intrinsic_reward='rnd', statistics_scope='episode'),
   changed(intrinsic_reward='constant', constant_reward=0.5),
 ]

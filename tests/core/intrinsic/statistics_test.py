@@ -29,13 +29,14 @@ def make_values(kind):
 @pytest.mark.parametrize(
   'kind', ['random', 'offset', 'constant', 'huge', 'one', 'two']
 )
-def test_moments_match_reference(kind):
+@pytest.mark.parametrize('unvaried', ['one', 'floor'])
+def test_moments_match_reference(kind, unvaried):
   values = make_values(kind)
   moments = accumulate(values)
-  sigma = statistics.standard_deviation(moments)
+  sigma = statistics.standard_deviation(moments, unvaried=unvaried)
   assert sigma.shape == (3,)
   for i in range(3):
-    mean, expected = reference.mean_and_sigma(list(values[:, i]))
+    mean, expected = reference.mean_and_sigma(list(values[:, i]), unvaried)
     np.testing.assert_allclose(moments.mean[i], mean, rtol=1e-12)
     np.testing.assert_allclose(
       moments.variance[i], np.var(values[:, i]), rtol=1e-8, atol=1e-16
