@@ -159,11 +159,13 @@ def _runs() -> List[Run]:
     memory('Q(lambda) no LSTM', network={'lstm_size': 0}),
     chain('random policy', kind='random', behavior=explored),
     chain('constant 20k', actor_steps=20_000, settings=constant),
+    chain('constant 40k', actor_steps=40_000, settings=constant),
     chain('rnd 20k', actor_steps=20_000, settings=rnd),
     chain('rnd 40k', actor_steps=40_000, settings=rnd),
     chain('ngu 20k', actor_steps=20_000),
     explored,
     rooms('random policy', kind='random', behavior=pretraining),
+    rooms('constant 100k', actor_steps=100_000, settings=constant),
     pretraining,
     *_transfers(
       'transfer',
