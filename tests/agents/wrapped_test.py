@@ -219,7 +219,7 @@ def test_vectors_without_a_flight_are_the_agents():
   chosen = np.random.default_rng(0).uniform(-1, 1, (4, 2)).astype(np.float32)
   actor, inner = make_actor(
     chosen, [Recorder([[1, 1]])], vector_spec(), extra_action=False,
-    flights=False
+    evaluation=True, **ALWAYS_FLY
   )  # fmt: skip
   np.testing.assert_array_equal(play(actor, 4), chosen)
   np.testing.assert_array_equal(inner.told[1:], chosen)
