@@ -475,6 +475,20 @@ def test_bad_input(refuse, script, arguments, message):
   assert message in refuse(script, *arguments)
 
 
+@pytest.mark.parametrize(
+  'argument, message',
+  [
+    ('--seed=-1', 'seed=-1 must lie in'),
+    ('--epsilon=nan', 'epsilon=nan must be finite'),
+    ('--epsilon=1.5', 'epsilon=1.5 must not exceed 1'),
+  ],
+)
+def test_bad_input_of_an_evaluation(type_command, argument, message):
+  code, output, errors = type_command('evaluate', '--behavior=x', argument)
+  assert code == 2 and not output
+  assert errors.startswith(f'error: {message}') and errors.count('\n') == 1
+
+
 def test_taken_port(refuse):
   with socket.socket() as server:
     server.bind(('', 0))
