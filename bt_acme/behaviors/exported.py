@@ -239,7 +239,9 @@ class Exported(base.Behavior):
       )
     self.variables = agent_lib.Variables(tree['agent'], tree['intrinsic'])
     self._epsilon = epsilon
-    self._recompute = reward_input == 'recompute' and bool(self.statistics)
+    self._recompute = (
+      reward_input == 'recompute' and self.statistics is not None
+    )
 
   def _read(self, card: Mapping[str, Any]) -> None:
     """Takes what the card says; raises whatever it is that is wrong with it."""
@@ -308,11 +310,12 @@ class Exported(base.Behavior):
     if not self._recompute:
       return None
     assert isinstance(self.agent.config, config_lib.NGUConfig)
+    assert self.statistics is not None
     return self.agent.config.intrinsic, self.statistics
 
   def make_host(
-    self, num_environments: int, action_spec: base.ActionSpec, seed: int
+    self, action_spec: base.ActionSpec, seeds: Sequence[int]
   ) -> base.Host:
-    del action_spec, seed
+    del action_spec
     reward = self.intrinsic()
-    return _RewardHost(*reward, num_environments) if reward else _ZeroHost()
+    return _RewardHost(*reward, len(seeds)) if reward else _ZeroHost()

@@ -85,7 +85,7 @@ def test_last_observations_count_as_they_did_in_training(tmp_path, observation):
   agent, _, statistics = fakes.export_behavior(
     tmp_path / 'b', reward_observation=observation
   )
-  host = behaviors.Exported(str(tmp_path / 'b')).make_host(1, 3, 0)
+  host = behaviors.Exported(str(tmp_path / 'b')).make_host(3, [0])
   reward = ngu.IntrinsicReward(agent.config.intrinsic, 1)
   reward.restore(statistics)
   rng = np.random.default_rng(0)
