@@ -243,7 +243,6 @@ class VectorActor:
       behaviors_lib.check_proposals(
         self._agent.behaviors,
         self._extras.pop('proposals'),
-        self._step.is_last,
         num_actions=self._agent.spec.num_actions,
         actor_step=self._turns,
       )

@@ -63,7 +63,8 @@ def BTBuilder(  # Two builders stand behind one name: Acme's way to spell it.
   """
   if isinstance(behaviors, behaviors_lib.Behavior):
     raise ValueError(
-      f'behaviors={behaviors!r} is a single one: put it into a list.'
+      f'behaviors is the single behavior {behaviors.name!r}: put it into a '
+      'list.'
     )
   behaviors = tuple(behaviors)  # It may be a generator.
   for behavior in behaviors:

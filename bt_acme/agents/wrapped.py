@@ -212,8 +212,7 @@ class BTActor(acme.Actor):
     )
     is_first = np.array([self._is_first])
     before = self._no_action if self._is_first else self._action[None]
-    is_last = np.array([False])
-    shown = behaviors_lib.read_only((seen, before, is_first, is_last))
+    shown = behaviors_lib.read_only((seen, before, is_first, np.array([False])))
     feeds = tuple(host.feed(*shown) for host in self._hosts)
     if self._discrete:
       self._label, self._action = self._resolve(
@@ -245,7 +244,6 @@ class BTActor(acme.Actor):
     behaviors_lib.check_proposals(
       self._behaviors,
       np.asarray(decision.proposals),
-      np.array([False]),
       num_actions=self._spec.num_values,
       actor_step=self._turns,
     )

@@ -184,17 +184,15 @@ def read_only(tree: Any) -> Any:
 def check_proposals(
   behaviors: Sequence[Behavior],
   proposals: np.ndarray,
-  is_last: np.ndarray,
   *,
   num_actions: int,
   actor_step: int,
 ) -> None:
-  """Checks what the core sides chose where an action is taken.
+  """Checks what the core sides chose, used or not.
 
   Args:
     behaviors: K of them.
     proposals: int32 [N, K].
-    is_last: bool [N], where none is taken.
     num_actions: A.
     actor_step: to name.
 
@@ -203,12 +201,12 @@ def check_proposals(
   """
   wrong = (proposals < 0) | (proposals >= num_actions)
   if wrong.any():
-    for i, k in np.argwhere(wrong & ~is_last[:, None]):
-      raise ValueError(
-        f'behavior {behaviors[k].name!r} returned {proposals[i, k]} at actor '
-        f'step {actor_step} of environment {i}: out of range, an action must '
-        f'lie in [0, {num_actions - 1}].'
-      )
+    i, k = np.argwhere(wrong)[0]
+    raise ValueError(
+      f'behavior {behaviors[k].name!r} returned {proposals[i, k]} at actor '
+      f'step {actor_step} of environment {i}: out of range, an action must '
+      f'lie in [0, {num_actions - 1}].'
+    )
 
 
 class Uniform(Behavior):

@@ -621,7 +621,7 @@ def test_what_is_no_behavior_is_refused():
 
 
 def test_what_is_no_list_of_behaviors_is_refused():
-  with pytest.raises(ValueError, match='is a single one: put it into a list'):
+  with pytest.raises(ValueError, match="single behavior 'uniform': put it"):
     build(given=behaviors.Uniform())
   builder = build(given=(behaviors.Uniform() for _ in range(2)))
   assert builder.agent_spec.actions.num_values == NUM_ACTIONS + 2

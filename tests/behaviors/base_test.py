@@ -165,20 +165,18 @@ def test_a_core_that_proposes_no_integer(action):
     core.step((), None, ())
 
 
-def test_a_proposal_out_of_range_is_named_where_an_action_is_taken():
+def test_a_proposal_out_of_range_is_named():
   proposing = [fakes.Proposing(0, name) for name in ('one', 'two')]
-  proposals = np.array([[0, 3], [2, -1]])  # [environment, behavior]
 
-  def check(proposals, is_last):
+  def check(*proposals):  # [environment, behavior]
     base.check_proposals(
-      proposing, proposals, is_last, num_actions=3, actor_step=7
+      proposing, np.array(proposals), num_actions=3, actor_step=7
     )
 
-  check(proposals, np.array([True, True]))
-  check(np.array([[0, 2], [2, 0]]), NO)
+  check([0, 2], [2, 0])
+  with pytest.raises(ValueError, match=r"'two' returned 3 .* lie in \[0, 2\]"):
+    check([0, 3], [2, 0])
   with pytest.raises(
-    ValueError, match="'two' returned -1 at actor step 7 of e"
+    ValueError, match="'one' returned -1 at actor step 7 of e"
   ):
-    check(proposals, np.array([True, False]))
-  with pytest.raises(ValueError, match=r'environment 0: .* lie in \[0, 2\]'):
-    check(proposals, NO)
+    check([0, 2], [-1, 0])
