@@ -24,6 +24,7 @@ import numpy.typing as npt
 from bt_acme import agent as agent_lib
 from bt_acme import config as config_lib
 from bt_acme import inference
+from bt_acme.behaviors import base as behaviors_lib
 from bt_acme.core import types
 from bt_acme.core.intrinsic import ngu
 from bt_acme.environments import vector
@@ -151,12 +152,12 @@ class VectorActor:
       first_environment=first_environment,
       evaluation=evaluation,
     )
-    self._hosts = [
-      behavior.make_host(
-        self._num, agent.spec.num_actions, seed * 10_000_019 + first_environment
-      )
-      for behavior in agent.behaviors
-    ]
+    self._hosts = behaviors_lib.make_hosts(
+      agent.behaviors,
+      agent.spec.num_actions,
+      seed=seed,
+      environments=range(first_environment, first_environment + self._num),
+    )
     self.intrinsic: Optional[ngu.IntrinsicReward] = None
     if isinstance(agent.config, config_lib.NGUConfig):
       self.intrinsic = ngu.IntrinsicReward(agent.config.intrinsic, self._num)
@@ -172,6 +173,7 @@ class VectorActor:
     self._action = np.zeros(self._num, np.int32)
     self._reward = np.zeros(self._num, np.float32)
     self._episodes = [_Episode() for _ in range(self._num)]
+    self._turns = 0
     # Of the turn: what it started from, and what came of it.
     self._step: Any = None
     self._inputs: Any = None
@@ -219,10 +221,9 @@ class VectorActor:
     prev_action = np.where(is_first, types.NO_ACTION, self._action)
     prev_action = prev_action.astype(np.int32)
     prev_reward = np.where(is_first, 0, self._reward).astype(np.float32)
-    feeds = tuple(
-      host.feed(step.observation, prev_action, is_first, step.is_last)
-      for host in self._hosts
-    )
+    shown = (step.observation, prev_action, is_first, step.is_last)
+    shown = behaviors_lib.read_only(shown)
+    feeds = tuple(host.feed(*shown) for host in self._hosts)
     self._step = step
     self._inputs = inference.PolicyInput(
       step.observation,
@@ -238,6 +239,14 @@ class VectorActor:
     """Waits for the actions that were requested."""
     self._action, self._extras = self._policy.receive()
     self._features = self._extras.pop('features', ())
+    if self._is_bt:
+      behaviors_lib.check_proposals(
+        self._agent.behaviors,
+        self._extras.pop('proposals'),
+        num_actions=self._agent.spec.num_actions,
+        actor_step=self._turns,
+      )
+    self._turns += 1
     return self._action
 
   def digest(self) -> None:

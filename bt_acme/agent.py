@@ -8,6 +8,9 @@ import dataclasses
 import functools
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
+import jax
+import numpy as np
+
 from bt_acme import config as config_lib
 from bt_acme.behaviors import base as behaviors_lib
 from bt_acme.core import actor_core as actor_core_lib
@@ -123,9 +126,13 @@ class Agent:
     if self.intrinsic is not None:
       core = ngu_lib.wrap(core, self.intrinsic)
     if isinstance(self.config, config_lib.BTConfig):
+      observation = jax.ShapeDtypeStruct(self.spec.observation_shape, np.uint8)
       core = bt_lib.wrap(
         core,
-        [b.make_core(self.spec.num_actions) for b in self.behaviors],
+        [
+          behaviors_lib.make_core(behavior, self.spec.num_actions, observation)
+          for behavior in self.behaviors
+        ],
         self.config.transfer,
         num_actions=self.spec.num_actions,
         behavior_weights=self.behavior_weights,

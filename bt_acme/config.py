@@ -7,12 +7,30 @@ launch scripts (`bt_acme.flags`), whose help is the text below.
 """
 
 import dataclasses
+import math
 from typing import Any, Dict, Mapping
+
+# Longer flights than episodes have steps; a table of it is made at the start.
+_LONGEST_FLIGHT = 10_000_000
 
 
 def _check(condition: bool, message: str) -> None:
   if not condition:
     raise ValueError(message)
+
+
+def check_finite(settings: Any) -> None:
+  """Raises ValueError for a field that is NaN or infinite.
+
+  Args:
+    settings: a dataclass.
+  """
+  for field in dataclasses.fields(settings):
+    value = getattr(settings, field.name)
+    _check(
+      not isinstance(value, float) or math.isfinite(value),
+      f'{field.name}={value} must be finite.',
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,6 +160,7 @@ class ReplayConfig:
         0 <= getattr(self, name) <= 1,
         f'{name}={getattr(self, name)} must lie in [0, 1].',
       )
+    check_finite(self)
 
   @property
   def sequence_length(self) -> int:
@@ -249,6 +268,7 @@ class LearnerConfig:
       f'{self.num_devices} devices: choose a multiple of them, or other '
       'num_devices.',
     )
+    check_finite(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -286,6 +306,7 @@ class ActingConfig:
       self.variable_update_period > 0,
       f'variable_update_period={self.variable_update_period} must be positive.',
     )
+    check_finite(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -418,6 +439,7 @@ class IntrinsicConfig:
       0 <= self.distance_decay <= 1,
       f'distance_decay={self.distance_decay} must lie in [0, 1].',
     )
+    check_finite(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -465,6 +487,11 @@ class TransferConfig:
 
   def __post_init__(self) -> None:
     _check(
+      self.flights or self.extra_action,
+      'flights=False and extra_action=False leave nothing to transfer: set one '
+      'of them, or use the agent without behavior transfer (run_r2d2.py).',
+    )
+    _check(
       0 < self.min_flight_probability <= self.max_flight_probability <= 1,
       f'min_flight_probability={self.min_flight_probability} and '
       f'max_flight_probability={self.max_flight_probability} must satisfy '
@@ -480,8 +507,9 @@ class TransferConfig:
       f'flight_exponent={self.flight_exponent} must exceed 1.',
     )
     _check(
-      self.max_flight_length >= 1,
-      f'max_flight_length={self.max_flight_length} must be at least 1.',
+      1 <= self.max_flight_length <= _LONGEST_FLIGHT,
+      f'max_flight_length={self.max_flight_length} must lie in '
+      f'[1, {_LONGEST_FLIGHT}].',
     )
     _check(
       self.flight_recurrent_state in ('advance', 'hold'),
@@ -497,6 +525,7 @@ class TransferConfig:
       f'behavior_reward_input={self.behavior_reward_input!r} is unknown: '
       "choose 'recompute' or 'zero'.",
     )
+    check_finite(self)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -108,11 +108,7 @@ def launch(
     ValueError: before anything is started, for an unknown launch type or label,
       or a port that is taken.
   """
-  if launch_type not in _LAUNCH_TYPES:
-    raise ValueError(
-      f'lp_launch_type={launch_type!r} is unknown: choose from '
-      f'{sorted(_LAUNCH_TYPES)}.'
-    )
+  check_launch_type(launch_type)
   environments, ports = environments or {}, ports or {}
   for label in (main_label, *checked_labels, *environments, *ports):
     if label not in program.groups:
@@ -131,6 +127,15 @@ def launch(
   log_dir.mkdir(parents=True, exist_ok=True)
   with _Processes(log_dir, main_label, frozenset(checked_labels)) as processes:
     return processes.run(executables, environments, grace_seconds)
+
+
+def check_launch_type(launch_type: str) -> None:
+  """Raises ValueError for a launch type that `launch` does not have."""
+  if launch_type not in _LAUNCH_TYPES:
+    raise ValueError(
+      f'lp_launch_type={launch_type!r} is unknown: choose from '
+      f'{sorted(_LAUNCH_TYPES)}.'
+    )
 
 
 def check_port_free(port: int, setting: str = 'port') -> None:

@@ -23,6 +23,15 @@ _MAY_CHANGE = (
 )
 
 
+_LARGEST_SEED = 2**32 - 1  # JAX's keys take no more of it.
+
+
+def check_seed(seed: int) -> None:
+  """Raises ValueError for a seed that is out of range."""
+  if not 0 <= seed <= _LARGEST_SEED:
+    raise ValueError(f'seed={seed} must lie in [0, {_LARGEST_SEED}].')
+
+
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
   """One run of one agent.
@@ -80,7 +89,8 @@ class RunConfig:
         raise ValueError(
           f'{name}={getattr(self, name)} must be positive: nothing would run.'
         )
-    for name in ('num_evaluators', 'seed', 'num_stacked'):
+    check_seed(self.seed)
+    for name in ('num_evaluators', 'num_stacked'):
       if getattr(self, name) < 0:
         raise ValueError(f'{name}={getattr(self, name)} must not be negative.')
     if not 0 <= self.replay_port < 65536:
@@ -96,6 +106,7 @@ class RunConfig:
         f'envs_per_actor={self.envs_per_actor} must be even with '
         "inference='server': one half acts while the other waits."
       )
+    config_lib.check_finite(self)
 
   @property
   def num_environments(self) -> int:

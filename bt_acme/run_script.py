@@ -1,6 +1,7 @@
 """What the scripts in `launch/` share: from flags to a running program."""
 
 import dataclasses
+import os
 import sys
 from typing import Any, List, Mapping, Optional, Tuple, Type, TypeVar
 
@@ -19,7 +20,7 @@ from bt_acme import (
 from bt_acme import config as config_lib
 from bt_acme import program as program_lib
 from bt_acme.agents import builder as builder_lib
-from bt_acme.core import weight_transfer
+from bt_acme.core import data_parallel, weight_transfer
 from bt_acme.replay import table
 
 FLAGS = absl_flags.FLAGS
@@ -95,8 +96,10 @@ class BehaviorsConfig:
   @property
   def weights(self) -> Tuple[float, ...]:
     """The numbers that `behavior_weights` lists."""
+    if not self.behavior_weights:
+      return ()
     try:
-      return tuple(float(w) for w in self.behavior_weights.split(',') if w)
+      return tuple(float(w) for w in self.behavior_weights.split(','))
     except ValueError as error:
       raise ValueError(
         f'behavior_weights={self.behavior_weights!r} must be numbers separated '
@@ -149,16 +152,24 @@ def make_behaviors(
       "behavior='' names nothing to transfer: give a folder that run_ngu.py "
       f'exported, or one of {sorted(_BUILT_IN)}.'
     )
-  return [
-    _BUILT_IN[name]()
-    if name in _BUILT_IN
-    else behaviors.Exported(
-      name,
-      epsilon=transfer.behavior_epsilon,
-      reward_input=transfer.behavior_reward_input,
-    )
-    for name in config.behavior.split(',')
-  ]
+  made: List[behaviors.Behavior] = []
+  for name in map(str.strip, config.behavior.split(',')):
+    if name in _BUILT_IN:
+      made.append(_BUILT_IN[name]())
+    elif os.path.isdir(name):
+      made.append(
+        behaviors.Exported(
+          name,
+          epsilon=transfer.behavior_epsilon,
+          reward_input=transfer.behavior_reward_input,
+        )
+      )
+    else:
+      raise ValueError(
+        f'behavior={config.behavior!r}: {name!r} is neither a folder that '
+        f'run_ngu.py exported nor one of {sorted(_BUILT_IN)}.'
+      )
+  return made
 
 
 def initial_params(
@@ -179,12 +190,18 @@ def initial_params(
       f'init_from={weights.init_from!r} was trained with reward_input={had!r}, '
       f'and this agent has reward_input={has!r}: set --reward_input={had}.'
     )
-  return weight_transfer.transfer(
-    source.variables.agent,
-    agent.network.init(jax.random.key(seed)),
-    init=weights.init,
-    extra_init=weights.extra_init,
-  )
+  try:
+    return weight_transfer.transfer(
+      source.variables.agent,
+      agent.network.init(jax.random.key(seed)),
+      init=weights.init,
+      extra_init=weights.extra_init,
+    )
+  except ValueError as error:
+    raise ValueError(
+      f'init_from={weights.init_from!r}: {error} Set the sizes of the network '
+      'to those it has there; --init=partial leaves out the head.'
+    ) from error
 
 
 def environment_spec(run: run_config.RunConfig) -> agent_lib.EnvironmentSpec:
@@ -205,6 +222,9 @@ def environment_spec(run: run_config.RunConfig) -> agent_lib.EnvironmentSpec:
 def check(run: run_config.RunConfig, agent: agent_lib.Agent) -> None:
   """Raises ValueError for a run that could not do what it is meant to."""
   replay = agent.config.replay
+  launching.check_launch_type(FLAGS.lp_launch_type)
+  if os.environ.get('JAX_PLATFORMS') == 'cpu':  # Or the learner will see.
+    data_parallel.make_shardings(agent.config.learner)
   if run.replay_port:
     launching.check_port_free(run.replay_port, setting='replay_port')
   estimate = table.memory_estimate(replay, agent.replay_shapes)

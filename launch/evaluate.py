@@ -24,6 +24,7 @@ from bt_acme import (
   run_config,
   run_script,
 )
+from bt_acme import config as config_lib
 from bt_acme.agents import learner as learner_lib
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import plots
@@ -74,6 +75,8 @@ class EvaluationConfig:
         raise ValueError(f'{name}={getattr(self, name)} must be positive.')
     if self.epsilon > 1:
       raise ValueError(f'epsilon={self.epsilon} must not exceed 1.')
+    config_lib.check_finite(self)
+    run_config.check_seed(self.seed)
     if self.env:
       environments.validate(self.env)
 

@@ -827,3 +827,45 @@ def test_parameters_come_first(agents):
 def test_behaviors_and_their_configuration_go_together():
   with pytest.raises(ValueError, match='behaviors and BTConfig go together'):
     agent_lib.Agent(fakes.make_config(), fakes.SPEC, (behaviors.Uniform(),))
+
+
+def act_with(behavior):
+  """Takes two steps beside a behavior."""
+  agent = agent_lib.Agent(
+    fakes.make_config(config_lib.BTConfig), fakes.SPEC, (behavior,)
+  )
+  environment = vector.VectorEnvironment([fakes.MarkedEnvironment(3)])
+  actor = acting.VectorActor(agent, epsilons=[0.5], seed=0)
+  actor.update_variables(fakes.variables_of(agent))
+  step = environment.reset()
+  for _ in range(2):
+    step = environment.step(actor.select_actions(step))
+    actor.observe(step)
+
+
+def test_a_behavior_cannot_change_what_the_agent_sees():
+  def policy(image, action, is_first):
+    if not is_first:
+      image += 1
+    return 0
+
+  with pytest.raises(RuntimeError, match='raised ValueError: .*read-only') as e:
+    act_with(behaviors.FromCallable(lambda seed: policy, 'mine'))
+  assert "behavior 'mine'" in str(e.value)
+  assert 'at actor step 1 of environment 0' in str(e.value)
+
+
+@pytest.mark.parametrize('action', [-3, 3])
+def test_a_jitted_behavior_acts_in_range(action):
+  message = f"'mine' returned {action} at actor step 0 of environment 0: out of"
+  with pytest.raises(ValueError, match=message):
+    act_with(fakes.Proposing(action))
+
+
+def test_a_jitted_behavior_is_checked_before_it_acts():
+  with pytest.raises(TypeError, match="'mine' returns float32 of shape"):
+    agent_lib.Agent(
+      fakes.make_config(config_lib.BTConfig),
+      fakes.SPEC,
+      (fakes.Proposing(2.7),),
+    )

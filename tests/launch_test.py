@@ -461,6 +461,8 @@ def contents(folder):
     ('run_ngu', ['--no_such_flag=1'], 'no_such_flag'),
     ('run_ngu', ['--preset=huge'], "preset='huge' is unknown"),
     ('run_ngu', ['--lp_launch_type=cloud'], 'lp_launch_type'),
+    ('run_ngu', ['--lp_launch_type=vertex_ai'], "'vertex_ai' is unknown"),
+    ('run_ngu', ['--num_devices=2'], 'num_devices=2, but the learner has 1'),
     ('run_ngu', ['--replay_port=70000'], 'replay_port=70000 must lie in'),
     (
       'run_ngu',
@@ -474,7 +476,7 @@ def contents(folder):
       'max_replay_size is too large for this machine',
     ),
     ('run_bt', [], "behavior='' names nothing"),
-    ('run_bt', ['--behavior=nowhere'], "'nowhere' has no behavior.json"),
+    ('run_bt', ['--behavior=nowhere'], "'nowhere' is neither a folder"),
     (
       'run_bt',
       ['--behavior=uniform', '--behavior_weights=1,2'],
@@ -487,10 +489,25 @@ def contents(folder):
     ),
     ('run_r2d2', ['--init_from=nowhere'], "init_from='nowhere' has no"),
     ('run_r2d2', ['--init=half'], "init='half' is unknown"),
+    ('run_r2d2', ['--init=partial'], "init_from='' loads none"),
   ],
 )
 def test_bad_input(refuse, script, arguments, message):
   assert message in refuse(script, *arguments)
+
+
+@pytest.mark.parametrize(
+  'argument, message',
+  [
+    ('--seed=-1', 'seed=-1 must lie in'),
+    ('--epsilon=nan', 'epsilon=nan must be finite'),
+    ('--epsilon=1.5', 'epsilon=1.5 must not exceed 1'),
+  ],
+)
+def test_bad_input_of_an_evaluation(type_command, argument, message):
+  code, output, errors = type_command('evaluate', '--behavior=x', argument)
+  assert code == 2 and not output
+  assert errors.startswith(f'error: {message}') and errors.count('\n') == 1
 
 
 def test_taken_port(refuse):

@@ -48,7 +48,9 @@ def BTBuilder(  # Two builders stand behind one name: Acme's way to spell it.
     base_builder: of the agent that learns: `agents.R2D2Builder`; or a function
       that makes a builder of dm-acme for an `acme.specs.EnvironmentSpec`, which
       has one action more for each behavior where there is the extra action; or
-      such a builder itself, for flights alone.
+      such a builder itself, for flights alone. That a network has as many
+      outputs is checked of Q-networks; of others, such as PPO's, only that
+      each choice is one integer and exists.
     behaviors: that the agent brings along; each has an extra action of its own.
     config: of flights and extra actions.
     behavior_weights: with which a flight draws one; uniform if empty.
@@ -59,12 +61,23 @@ def BTBuilder(  # Two builders stand behind one name: Acme's way to spell it.
     behavior are duplicated where the learner is ours; learners of dm-acme stay
     as they are.
   """
+  if isinstance(behaviors, behaviors_lib.Behavior):
+    raise ValueError(
+      f'behaviors is the single behavior {behaviors.name!r}: put it into a '
+      'list.'
+    )
+  behaviors = tuple(behaviors)  # It may be a generator.
   for behavior in behaviors:
     if not isinstance(behavior, behaviors_lib.Behavior):
       raise ValueError(
         f'behaviors has {behavior!r}, which is none: wrap a policy in '
         'bt_acme.behaviors.FromCallable.'
       )
+  if not isinstance(config, config_lib.TransferConfig):
+    raise ValueError(
+      f'config is a {type(config).__name__}: give the TransferConfig alone '
+      '(BTConfig().transfer); the agent has its settings from base_builder.'
+    )
   if isinstance(base_builder, r2d2.R2D2Builder):
     return _around_ours(base_builder.agent, behaviors, config, behavior_weights)
   if isinstance(base_builder, (builder.AgentBuilder, wrapped.WrappedBuilder)):

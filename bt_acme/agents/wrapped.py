@@ -96,7 +96,11 @@ def _make_core(
   """
   if _is_discrete(environment_spec):
     num_actions = environment_spec.actions.num_values
-    cores = [behavior.make_core(num_actions) for behavior in behaviors]
+    observation = _own_observation(environment_spec.observations)
+    cores = [
+      behaviors_lib.make_core(behavior, num_actions, observation)
+      for behavior in behaviors
+    ]
   else:
     num_actions = 1
     cores = [behavior_lib.external() for _ in behaviors]
@@ -118,6 +122,7 @@ class _Decision(NamedTuple):
   resolution: bt_lib.Resolution
   behavior: jax.Array  # int32 [1], which one flies
   flight_length: jax.Array  # int32 [1]
+  proposals: jax.Array  # int32 [1, K]
   features: Tuple[Any, ...]
 
 
@@ -164,10 +169,10 @@ class BTActor(acme.Actor):
       self._params = ((),) * len(behaviors)
     host_key, core_key = jax.random.split(random_key)
     seed = int(jax.random.randint(host_key, [], 0, 2**31 - 1))
-    self._hosts = [
-      behavior.make_host(1, action_spec, seed + i)
-      for i, behavior in enumerate(behaviors)
-    ]
+    self._behaviors = tuple(behaviors)
+    self._hosts = behaviors_lib.make_hosts(
+      behaviors, action_spec, seed=seed, environments=[0]
+    )
     core = _make_core(
       behaviors, config, behavior_weights, environment_spec, evaluation
     )
@@ -181,6 +186,7 @@ class BTActor(acme.Actor):
         state.resolution,
         state.flight_step.behavior,
         extras['flight_length'],
+        extras['proposals'],
         extras['features'],
       ), state
 
@@ -189,6 +195,7 @@ class BTActor(acme.Actor):
     self._is_first = True
     self._action: Any = None
     self._label: Any = None
+    self._turns = 0
     self._sources = np.zeros(3, np.int64)
     self._flights = 0
 
@@ -205,10 +212,8 @@ class BTActor(acme.Actor):
     )
     is_first = np.array([self._is_first])
     before = self._no_action if self._is_first else self._action[None]
-    feeds = tuple(
-      host.feed(seen, before, is_first, np.array([False]))
-      for host in self._hosts
-    )
+    shown = behaviors_lib.read_only((seen, before, is_first, np.array([False])))
+    feeds = tuple(host.feed(*shown) for host in self._hosts)
     if self._discrete:
       self._label, self._action = self._resolve(
         choice, _Input(seen, before, is_first, choice[None]), feeds
@@ -223,6 +228,12 @@ class BTActor(acme.Actor):
     self, choice: np.ndarray, inputs: _Input, feeds: Tuple[Any, ...]
   ) -> Tuple[np.ndarray, np.ndarray]:
     """The choice that replay is told, and the action that is executed."""
+    if choice.shape != () or choice.dtype.kind not in 'iu':
+      raise TypeError(
+        f'the agent chose {choice.dtype} of shape {choice.shape}, and this '
+        f'environment takes one integer: give a policy that chooses one of '
+        f'{self._num_choices} for an observation without a batch.'
+      )
     if not 0 <= choice < self._num_choices:
       raise ValueError(
         f'the agent chose {choice}, of {self._num_choices} choices '
@@ -230,6 +241,13 @@ class BTActor(acme.Actor):
         'has too many outputs. Make it with BTBuilder.make_networks.'
       )
     decision = self._decide(inputs, feeds)
+    behaviors_lib.check_proposals(
+      self._behaviors,
+      np.asarray(decision.proposals),
+      num_actions=self._spec.num_values,
+      actor_step=self._turns,
+    )
+    self._turns += 1
     for host, features in zip(self._hosts, decision.features, strict=True):
       host.digest(features)
     resolution = decision.resolution
@@ -311,6 +329,23 @@ def _output_shapes(
   return [leaf.shape[1:] for leaf in jax.tree.leaves(shapes)]
 
 
+def _check_images(behavior: exported.Exported, shown: Any) -> None:
+  """Raises ValueError for observations that are no images of bytes."""
+  if not isinstance(shown, specs.Array):
+    shapes = jax.tree.map(lambda spec: tuple(spec.shape), shown)
+    raise ValueError(
+      f'behavior={behavior.folder!r} sees one image of shape '
+      f'{behavior.agent.spec.observation_shape}, and this environment shows '
+      f'{shapes}: wrap it so that it shows the image alone.'
+    )
+  if shown.dtype != np.uint8:
+    raise ValueError(
+      f'behavior={behavior.folder!r} sees uint8, and this environment '
+      f'shows {shown.dtype}: leave the images as they are, and '
+      'scale them in front of the network (agents.scale_images).'
+    )
+
+
 class WrappedBuilder(builders.ActorLearnerBuilder):
   """Any builder of dm-acme, with behavior transfer around its actors.
 
@@ -357,15 +392,8 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
       )
     observation_spec = _own_observation(environment_spec.observations)
     for behavior in self._behaviors:
-      if (
-        isinstance(behavior, exported.Exported)
-        and observation_spec.dtype != np.uint8
-      ):
-        raise ValueError(
-          f'behavior={behavior.folder!r} sees uint8, and this environment '
-          f'shows {observation_spec.dtype}: leave the images as they are, and '
-          'scale them in front of the network (agents.scale_images).'
-        )
+      if isinstance(behavior, exported.Exported):
+        _check_images(behavior, observation_spec)
       behavior.validate(
         getattr(observation_spec, 'shape', ()),
         action_spec.num_values if discrete else action_spec,

@@ -7,10 +7,12 @@ features. Both are for N environments of one actor process.
 """
 
 import abc
-from typing import Any, Callable, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 from dm_env import specs
 
 from bt_acme import config as config_lib
@@ -19,6 +21,8 @@ from bt_acme.core.intrinsic import ngu
 
 # What a behavior acts with: A, for one of A actions; or the spec of a vector.
 ActionSpec = Union[int, specs.Array]
+
+_HINT = 'make_policy takes a seed and returns a policy, lambda seed: policy'
 
 
 class Host:
@@ -32,6 +36,8 @@ class Host:
     is_last: np.ndarray,
   ) -> Any:
     """What the core side receives at this step.
+
+    The arrays are read-only: agent and replay have them too.
 
     Args:
       observation: uint8 [N, H, W, C * S].
@@ -74,11 +80,9 @@ class Behavior(abc.ABC):
     """
     return None
 
-  def make_host(
-    self, num_environments: int, action_spec: ActionSpec, seed: int
-  ) -> Host:
-    """The host side; environment i is seeded with seed + i."""
-    del num_environments, action_spec, seed
+  def make_host(self, action_spec: ActionSpec, seeds: Sequence[int]) -> Host:
+    """The host side over environments of these seeds."""
+    del action_spec, seeds
     return Host()
 
   def validate(
@@ -92,6 +96,117 @@ class Behavior(abc.ABC):
         f'environment takes {action_spec}: use a behavior of such vectors, for '
         'instance a policy of your own in behaviors.FromCallable.'
       )
+
+
+def make_core(
+  behavior: Behavior, num_actions: int, observation: Any
+) -> behavior_lib.Behavior:
+  """A behavior's core side, which is checked to propose one integer.
+
+  It is checked here where the host feeds it nothing, and in any case when it is
+  compiled.
+
+  Args:
+    behavior: that it is of.
+    num_actions: A.
+    observation: arrays that one environment shows, or their shapes and dtypes.
+
+  Raises:
+    TypeError: if it proposes anything else.
+  """
+  core = behavior.make_core(num_actions)
+
+  def step(params: Any, inputs: Any, state: Any) -> Tuple[jax.Array, Any]:
+    action, state = core.step(params, inputs, state)
+    action = jnp.asarray(action)
+    if action.shape != () or not jnp.issubdtype(action.dtype, jnp.integer):
+      raise TypeError(
+        f'behavior {behavior.name!r} returns {action.dtype} of shape '
+        f'{action.shape}: an action must be one integer in [0, {num_actions}).'
+      )
+    return action, state
+
+  def first_step(params: Any) -> Any:
+    inputs = behavior_lib.BehaviorInput(
+      observation=jax.tree.map(
+        lambda x: jnp.zeros(x.shape, x.dtype), observation
+      ),
+      prev_action=jnp.zeros([], jnp.int32),
+      is_first=jnp.ones([], bool),
+      starts_flight=jnp.zeros([], bool),
+    )
+    return step(params, inputs, core.init(jax.random.key(0)))
+
+  if type(behavior).make_host is Behavior.make_host:
+    jax.eval_shape(first_step, behavior.params())
+  return core._replace(step=step)
+
+
+def make_hosts(
+  behaviors: Sequence[Behavior],
+  action_spec: ActionSpec,
+  *,
+  seed: int,
+  environments: Sequence[int],
+) -> List[Host]:
+  """The host side of each behavior over some environments of a run.
+
+  Args:
+    behaviors: whose they are.
+    action_spec: what they act with.
+    seed: of the run.
+    environments: their indices, which seed them together with that of the
+      behavior.
+  """
+  return [
+    behavior.make_host(
+      action_spec,
+      [
+        int(np.random.SeedSequence(seed, spawn_key=(k, i)).generate_state(1)[0])
+        for i in environments
+      ],
+    )
+    for k, behavior in enumerate(behaviors)
+  ]
+
+
+def read_only(tree: Any) -> Any:
+  """Views of arrays for hosts, which cannot change them."""
+
+  def view(array: npt.ArrayLike) -> np.ndarray:
+    viewed = np.asarray(array).view()
+    viewed.flags.writeable = False
+    return viewed
+
+  return jax.tree.map(view, tree)
+
+
+def check_proposals(
+  behaviors: Sequence[Behavior],
+  proposals: np.ndarray,
+  *,
+  num_actions: int,
+  actor_step: int,
+) -> None:
+  """Checks what the core sides chose, used or not.
+
+  Args:
+    behaviors: K of them.
+    proposals: int32 [N, K].
+    num_actions: A.
+    actor_step: to name.
+
+  Raises:
+    ValueError: for one that is none of A.
+  """
+  wrong = (proposals < 0) | (proposals >= num_actions)
+  if wrong.any():
+    i, k = np.argwhere(wrong)[0]
+    raise ValueError(
+      f'behavior {behaviors[k].name!r} returned {proposals[i, k]} at actor '
+      f'step {actor_step} of environment {i}: out of range, an action must '
+      f'lie in [0, {num_actions - 1}].'
+    )
 
 
 class Uniform(Behavior):
@@ -136,9 +251,10 @@ class _CallableHost(Host):
       self._high: Any = action_spec - 1
     else:
       self._shape, self._dtype = action_spec.shape, action_spec.dtype
-      largest = np.finfo(self._dtype).max
-      self._low = getattr(action_spec, 'minimum', -largest)
-      self._high = getattr(action_spec, 'maximum', largest)
+      is_float = self._dtype.kind == 'f'
+      limits: Any = (np.finfo if is_float else np.iinfo)(self._dtype)
+      self._low = getattr(action_spec, 'minimum', limits.min)
+      self._high = getattr(action_spec, 'maximum', limits.max)
     self._actor_steps = 0
 
   def feed(
@@ -172,23 +288,24 @@ class _CallableHost(Host):
     return f'at actor step {self._actor_steps} of environment {environment}'
 
   def _checked(self, action: Any, environment: int) -> np.ndarray:
-    discrete = isinstance(self._action_spec, int)
+    # Where integers are asked for, floats would be truncated.
+    is_float = np.dtype(self._dtype).kind == 'f'
     try:
       value = np.asarray(action)
     except ValueError:  # Rows of different lengths.
       value = np.empty((), object)
-    kinds = 'iu' if discrete else 'fiu'
+    kinds = 'fiu' if is_float else 'iu'
     if value.shape != self._shape or value.dtype.kind not in kinds:
       expected = (
         f'one integer in [0, {self._action_spec})'
-        if discrete
+        if isinstance(self._action_spec, int)
         else f'{self._dtype} of shape {self._shape}'
       )
       raise TypeError(
         f'behavior {self._name!r} returned {action!r} '
         f'{self._where(environment)}: an action must be {expected}.'
       )
-    if not discrete:
+    if is_float:
       value = value.astype(self._dtype)
     # Said so that NaN is out of range.
     if not np.all((self._low <= value) & (value <= self._high)):
@@ -220,8 +337,11 @@ class FromCallable(Behavior):
         starts) to an action, and keeps whatever state it needs. It is called at
         every step, used or not. Actions are integers, -1 before an episode's
         first; or vectors where the environment takes those, zeros before it.
+        What it is given is read-only.
       name: shown in logs and errors; the callable's own by default.
     """
+    if not callable(make_policy):
+      raise TypeError(f'make_policy={make_policy!r} cannot be called: {_HINT}.')
     self._make_policy = make_policy
     self.name = name or str(getattr(make_policy, '__name__', 'callable'))
 
@@ -229,18 +349,33 @@ class FromCallable(Behavior):
     del num_actions
     return behavior_lib.external()
 
-  def make_host(
-    self, num_environments: int, action_spec: ActionSpec, seed: int
-  ) -> Host:
-    seeds = [
-      np.random.SeedSequence(seed + i).generate_state(1)[0]
-      for i in range(num_environments)
-    ]
+  def make_host(self, action_spec: ActionSpec, seeds: Sequence[int]) -> Host:
     return _CallableHost(
-      self.name, [self._make_policy(int(s)) for s in seeds], action_spec
+      self.name, [self._policy(seed) for seed in seeds], action_spec
     )
+
+  def _policy(self, seed: int) -> Callable[..., Any]:
+    """The policy of one environment."""
+    try:
+      policy = self._make_policy(seed)
+    except Exception as error:
+      raise RuntimeError(
+        f'behavior {self.name!r}: make_policy raised {type(error).__name__}: '
+        f'{error}. {_HINT}.'
+      ) from error
+    if not callable(policy):
+      raise TypeError(
+        f'behavior {self.name!r}: make_policy returned {policy!r}, which '
+        f'cannot be called: {_HINT}.'
+      )
+    return policy
 
   def validate(
     self, observation_shape: Sequence[int], action_spec: ActionSpec
   ) -> None:
-    """Accepts any environment: the actions are checked at every step."""
+    """Accepts any numbers for actions, which are checked at every step."""
+    if not isinstance(action_spec, int) and action_spec.dtype.kind not in 'fiu':
+      raise ValueError(
+        f'behavior {self.name!r} returns numbers, and this environment takes '
+        f'{action_spec}: wrap the environment so that its actions are numbers.'
+      )

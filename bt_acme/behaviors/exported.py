@@ -15,12 +15,14 @@ import shutil
 import tempfile
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
+import jax
 import numpy as np
 
 from bt_acme import agent as agent_lib
 from bt_acme import config as config_lib
 from bt_acme.behaviors import base
 from bt_acme.core import actor_core as actor_core_lib
+from bt_acme.core import weight_transfer
 from bt_acme.core.behavior_transfer import behavior as behavior_lib
 from bt_acme.core.intrinsic import actor_core as ngu_lib
 from bt_acme.core.intrinsic import ngu
@@ -204,6 +206,9 @@ class Exported(base.Behavior):
       file_format = card['format']
       if file_format == _FORMAT:
         self._read(card)
+        checksum = card['params_sha256']
+        # The parameters that such an agent has; nothing is computed.
+        expected = jax.eval_shape(self._init)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
       raise ValueError(
         f'{setting}={folder!r}: {_CARD} is damaged ({type(error).__name__}: '
@@ -214,18 +219,29 @@ class Exported(base.Behavior):
         f'{setting}={folder!r} has format {file_format!r}; this version reads '
         f'{_FORMAT}: export it again.'
       )
-    if _checksum(path / _PARAMS) != card['params_sha256']:
+    if _checksum(path / _PARAMS) != checksum:
       raise ValueError(
         f'{setting}={folder!r}: {_PARAMS} is incomplete or damaged (its '
         'checksum differs); export it again.'
       )
     with np.load(path / _PARAMS) as params:
-      tree = _unflatten(dict(params))
-    self.variables = agent_lib.Variables(
-      tree['agent'], tree.get('intrinsic', {})
-    )
+      tree = {'agent': {}, 'intrinsic': {}, **_unflatten(dict(params))}
+    differences = weight_transfer.mismatches(tree, expected)
+    if differences:
+      raise ValueError(
+        f'{setting}={folder!r}: {_PARAMS} does not fit {_CARD}: {differences}: '
+        'export it again.'
+      )
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree)):
+      raise ValueError(
+        f'{setting}={folder!r}: {_PARAMS} holds values that are not finite: '
+        'train it anew.'
+      )
+    self.variables = agent_lib.Variables(tree['agent'], tree['intrinsic'])
     self._epsilon = epsilon
-    self._recompute = reward_input == 'recompute' and bool(self.statistics)
+    self._recompute = (
+      reward_input == 'recompute' and self.statistics is not None
+    )
 
   def _read(self, card: Mapping[str, Any]) -> None:
     """Takes what the card says; raises whatever it is that is wrong with it."""
@@ -239,11 +255,25 @@ class Exported(base.Behavior):
         **{**card['environment'], 'observation_shape': shape}
       ),
     )
-    statistics = card['statistics']
-    self.statistics = statistics and ngu.IntrinsicStatistics(
-      **{k: np.asarray(v, np.float64) for k, v in statistics.items()}
-    )
+    self.statistics = None
+    if card['statistics'] is not None:
+      if self.agent.intrinsic is None:
+        raise ValueError('statistics of an agent without intrinsic reward')
+      self.statistics = ngu.IntrinsicStatistics(
+        **{k: np.float64(v) for k, v in card['statistics'].items()}
+      )
+      for name, value in self.statistics._asdict().items():
+        if not (np.ndim(value) == 0 and np.isfinite(value)):
+          raise ValueError(f'{name} is {value}, and must be a finite number')
     self.actor_steps = int(card['actor_steps'])
+
+  def _init(self) -> Dict[str, Any]:
+    """Fresh parameters, arranged as those of the file are."""
+    key, intrinsic = jax.random.key(0), self.agent.intrinsic
+    return {
+      'agent': self.agent.network.init(key),
+      'intrinsic': {} if intrinsic is None else intrinsic.init(key),
+    }
 
   def validate(
     self, observation_shape: Sequence[int], action_spec: base.ActionSpec
@@ -280,11 +310,12 @@ class Exported(base.Behavior):
     if not self._recompute:
       return None
     assert isinstance(self.agent.config, config_lib.NGUConfig)
+    assert self.statistics is not None
     return self.agent.config.intrinsic, self.statistics
 
   def make_host(
-    self, num_environments: int, action_spec: base.ActionSpec, seed: int
+    self, action_spec: base.ActionSpec, seeds: Sequence[int]
   ) -> base.Host:
-    del action_spec, seed
+    del action_spec
     reward = self.intrinsic()
-    return _RewardHost(*reward, num_environments) if reward else _ZeroHost()
+    return _RewardHost(*reward, len(seeds)) if reward else _ZeroHost()

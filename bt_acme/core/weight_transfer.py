@@ -5,7 +5,7 @@ LSTM, *full* the dueling head too. Fine-tuning is full without behavior
 transfer.
 """
 
-from typing import Any, Dict, List
+from typing import Dict
 
 import jax
 import jax.numpy as jnp
@@ -14,24 +14,32 @@ from bt_acme.core import types
 
 _HEAD = 'head'
 _ADVANTAGE_OUTPUT = 'head/advantage/~/linear_1'
+_SHOWN = 4  # Differences that an error lists.
 
 
-def _mismatches(source: Any, target: Any) -> List[str]:
-  mismatches = []
-  for module in sorted(set(source) | set(target)):
-    names = set(source.get(module, {})) | set(target.get(module, {}))
-    for name in sorted(names):
-      shapes = [
-        tuple(params[module][name].shape)
-        if name in params.get(module, {})
-        else None
-        for params in (source, target)
-      ]
-      if shapes[0] != shapes[1]:
-        mismatches.append(
-          f'{module}/{name} is {shapes[0]} there and {shapes[1]} here'
-        )
-  return mismatches
+def mismatches(there: types.Params, here: types.Params) -> str:
+  """What differs in structure, shapes or dtypes; empty where nothing does.
+
+  Args:
+    there: arrays, or their shapes and dtypes.
+    here: the same.
+  """
+  trees = [
+    {
+      '/'.join(str(key.key) for key in path): leaf
+      for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+    }
+    for tree in (there, here)
+  ]
+  found = []
+  for name in sorted(set(trees[0]) | set(trees[1])):
+    for attribute in ('shape', 'dtype'):
+      values = [getattr(tree.get(name), attribute, None) for tree in trees]
+      if values[0] != values[1]:
+        found.append(f'{name} is {values[0]} there and {values[1]} here')
+        break
+  more = len(found) - _SHOWN
+  return '; '.join(found[:_SHOWN]) + (f'; and {more} more' if more > 0 else '')
 
 
 def transfer(
@@ -91,9 +99,9 @@ def transfer(
           columns = new[name][..., num_actions:]
         output[name] = jnp.concatenate([value, columns], axis=-1)
   result = {**kept, **loaded}
-  mismatches = _mismatches(result, fresh)
-  if mismatches:
+  differences = mismatches(result, fresh)
+  if differences:
     raise ValueError(
-      f'init={init!r} needs the same architecture: {"; ".join(mismatches)}.'
+      f'init={init!r} needs the same architecture: {differences}.'
     )
   return {module: result[module] for module in fresh}

@@ -22,12 +22,15 @@ class VideoWriter:
       scale: by which each frame is enlarged.
 
     Raises:
-      ValueError: if the path does not end in `.mp4`.
+      ValueError: if the path does not end in `.mp4`, or has no folder.
     """
     self._path = pathlib.Path(path)
     if self._path.suffix != '.mp4':
       raise ValueError(f'video={path!r} must end in .mp4.')
-    self._path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+      self._path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+      raise ValueError(f'video={path!r} cannot be written: {error}.') from error
     self._partial = self._path.with_name('.' + self._path.name)
     self._fps = frames_per_second
     self._scale = scale

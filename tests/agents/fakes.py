@@ -10,6 +10,7 @@ from dm_env import specs
 from bt_acme import agent as agent_lib
 from bt_acme import behaviors
 from bt_acme import config as config_lib
+from bt_acme.core.behavior_transfer import behavior as behavior_lib
 from bt_acme.core.intrinsic import ngu
 
 ACTIONS, SIDE, STACKED = 3, 5, 2
@@ -152,6 +153,20 @@ def noisy(seed):
   """A policy with a state of its own."""
   rng = np.random.default_rng(seed)
   return lambda observation, prev_action, is_first: int(rng.integers(ACTIONS))
+
+
+class Proposing(behaviors.Behavior):
+  """A jitted behavior of one action."""
+
+  def __init__(self, action, name='mine'):
+    self._action = action
+    self.name = name
+
+  def make_core(self, num_actions):
+    del num_actions
+    return behavior_lib.Behavior(
+      lambda key: (), lambda params, inputs, state: (self._action, state)
+    )
 
 
 def make_agent(kind, folder=None, **groups):

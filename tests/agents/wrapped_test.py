@@ -23,6 +23,7 @@ from bt_acme.agents import wrapped
 from bt_acme.core import types
 from bt_acme.core.intrinsic import ngu
 from bt_acme.environments import gymnasium
+from tests.agents import fakes
 
 NUM_ACTIONS = 3
 ALWAYS_FLY = {'min_flight_probability': 1.0, 'max_flight_probability': 1.0}
@@ -219,7 +220,7 @@ def test_vectors_without_a_flight_are_the_agents():
   chosen = np.random.default_rng(0).uniform(-1, 1, (4, 2)).astype(np.float32)
   actor, inner = make_actor(
     chosen, [Recorder([[1, 1]])], vector_spec(), extra_action=False,
-    flights=False
+    evaluation=True, **ALWAYS_FLY
   )  # fmt: skip
   np.testing.assert_array_equal(play(actor, 4), chosen)
   np.testing.assert_array_equal(inner.told[1:], chosen)
@@ -262,6 +263,70 @@ def test_behaviors_do_not_see_what_the_oar_wrapper_adds():
 def test_a_choice_beyond_the_behaviors_is_an_error():
   actor, _ = make_actor(int32s(5), [Recorder([0])], discrete_spec())
   with pytest.raises(ValueError, match='chose 5, of 4 choices'):
+    play(actor, 1)
+
+
+def structured_spec():
+  shown = {'image': specs.Array((2,), np.float32)}
+  return discrete_spec()._replace(observations=shown)
+
+
+def change_observation(observation, action, is_first):
+  del action, is_first
+  for array in jax.tree.leaves(observation):
+    array += 5
+  return 0
+
+
+def change_action(observation, action, is_first):
+  del observation, is_first
+  action += 5
+  return action
+
+
+@pytest.mark.parametrize(
+  'spec, policy',
+  (
+    (discrete_spec(), change_observation),
+    (structured_spec(), change_observation),
+    (vector_spec(), change_observation),
+    (vector_spec(), change_action),
+  ),
+)
+def test_a_policy_cannot_change_what_it_is_given(spec, policy):
+  discrete = isinstance(spec.actions, specs.DiscreteArray)
+  actor, _ = make_actor(
+    int32s(0) if discrete else np.zeros((1, 2), np.float32),
+    [lambda seed: policy],
+    spec,
+    extra_action=discrete,
+  )
+  observation = np.zeros(2, np.float32)
+  if isinstance(spec.observations, dict):
+    observation = {'image': observation}
+  actor.observe_first(dm_env.restart(observation))
+  with pytest.raises(RuntimeError, match='raised ValueError: .*read-only') as e:
+    actor.select_action(observation)
+  assert "behavior 'policy'" in str(e.value)
+  assert 'at actor step 0 of environment 0' in str(e.value)
+
+
+def test_a_jitted_behavior_acts_in_range():
+  actor = wrapped.BTActor(
+    ScriptedActor(int32s(0)),
+    [behaviors.Uniform(), fakes.Proposing(9)],
+    config_lib.TransferConfig(),
+    environment_spec=discrete_spec(),
+    random_key=jax.random.PRNGKey(0),
+  )
+  with pytest.raises(ValueError, match="'mine' returned 9 at actor step 0 of"):
+    play(actor, 1)
+
+
+@pytest.mark.parametrize('choice', (int32s(1), np.float32(1), np.array(1.0)))
+def test_a_choice_that_is_no_integer_is_an_error(choice):
+  actor, _ = make_actor([choice], [Recorder([0])], discrete_spec())
+  with pytest.raises(TypeError, match='chose .* takes one integer: give a pol'):
     play(actor, 1)
 
 
@@ -555,6 +620,26 @@ def test_what_is_no_behavior_is_refused():
     build(given=[])
 
 
+def test_what_is_no_list_of_behaviors_is_refused():
+  with pytest.raises(ValueError, match="single behavior 'uniform': put it"):
+    build(given=behaviors.Uniform())
+  builder = build(given=(behaviors.Uniform() for _ in range(2)))
+  assert builder.agent_spec.actions.num_values == NUM_ACTIONS + 2
+
+
+def test_settings_of_a_whole_agent_are_refused():
+  with pytest.raises(ValueError, match='config is a BTConfig: give the Transf'):
+    agents.BTBuilder(
+      dqn_builder, [behaviors.Uniform()], config_lib.BTConfig(),
+      environment_spec=discrete_spec(),
+    )  # fmt: skip
+
+
+def test_a_jitted_behavior_that_returns_no_integer_is_refused():
+  with pytest.raises(TypeError, match="behavior 'mine' returns float32"):
+    build(given=[fakes.Proposing(2.7)])
+
+
 def test_discrete_behavior_of_a_continuous_agent_is_refused():
   with pytest.raises(ValueError, match="behavior 'uniform'.*FromCallable"):
     build(td3.TD3Builder(td3_config()), vector_spec(), extra_action=False)
@@ -644,3 +729,7 @@ def test_an_exported_policy_needs_the_images_it_was_made_for(tmp_path):
     spec = discrete_spec()._replace(observations=specs.Array(shape, dtype))
     with pytest.raises(ValueError, match=message):
       build(spec=spec, given=[behavior])
+  with pytest.raises(
+    ValueError, match=r"\(7, 7, 3\).* shows \{'image': \(2,\)"
+  ):
+    build(spec=structured_spec(), given=[behavior])

@@ -40,13 +40,14 @@ class Resolution(NamedTuple):
 
 
 class BTActorState(NamedTuple):
-  """One environment's actor; the last two describe the step just taken."""
+  """One environment's actor; the last three describe the step just taken."""
 
   key: jax.Array
   agent: Any
   behaviors: Tuple[Any, ...]
   flight: flights.FlightState
   flight_step: flights.FlightStep
+  proposals: jax.Array  # int32 [K], what the behaviors would do
   resolution: Resolution
 
 
@@ -141,6 +142,8 @@ def wrap(
       "can hold its recurrent state, such as agents.R2D2Builder's: choose "
       "'advance'."
     )
+  # In float64: float32 has a smaller range.
+  weights = tuple(weight / max(weights) for weight in weights)
   use_flights = config.flights and not evaluation
   by_epsilon = use_flights and config.flight_probability == 'epsilon'
   lengths = flights.survival(config.flight_exponent, config.max_flight_length)
@@ -179,6 +182,7 @@ def wrap(
       ),
       flight=flight,
       flight_step=grounded(flight),
+      proposals=jnp.zeros([len(behaviors)], jnp.int32),
       resolution=Resolution(zero, zero, jnp.zeros([], jnp.uint8)),
     )
 
@@ -205,7 +209,7 @@ def wrap(
     )
     if config.flight_recurrent_state == 'hold' and actor_core.hold is not None:
       agent_state = actor_core.hold(agent_state, flight_step.in_flight)
-    proposals, behavior_states = [], []
+    proposed, behavior_states = [], []
     for i, behavior in enumerate(behaviors):
       proposal, behavior_state = behavior.step(
         params.behaviors[i],
@@ -218,11 +222,12 @@ def wrap(
         ),
         state.behaviors[i],
       )
-      proposals.append(proposal)
+      proposed.append(proposal)
       behavior_states.append(behavior_state)
+    proposals = jnp.stack(proposed).astype(jnp.int32)
     resolution = resolve(
       choice,
-      jnp.stack(proposals),
+      proposals,
       flight_step,
       num_actions=num_actions,
       extra_action=config.extra_action,
@@ -233,6 +238,7 @@ def wrap(
       behaviors=tuple(behavior_states),
       flight=flight,
       flight_step=flight_step,
+      proposals=proposals,
       resolution=resolution,
     )
 
@@ -246,6 +252,7 @@ def wrap(
       'choice': state.resolution.choice,
       'source': state.resolution.source,
       'flight_length': state.flight_step.length,
+      'proposals': state.proposals,
       'features': tuple(
         behavior.features(behavior_state)
         for behavior, behavior_state in zip(

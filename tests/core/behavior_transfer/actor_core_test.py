@@ -102,6 +102,7 @@ _VARIANTS = [
   for flights in (True, False)
   for extra_action in (True, False)
   for k in (1, 3)
+  if flights or extra_action
 ]
 
 
@@ -311,10 +312,11 @@ def test_extra_action_is_explored_and_resolved_by_its_behavior():
   np.testing.assert_allclose(extras['probability'], 1 / 7, rtol=1e-6)
 
 
-def test_weights_choose_who_flies():
+@pytest.mark.parametrize('scale', [1.0, 1e39, 1e-50])  # Of float64's range.
+def test_weights_choose_who_flies(scale):
   _, extras, _, _ = _run(
     num_behaviors=3,
-    weights=(1.0, 0.0, 1.0),
+    weights=(scale, 0.0, scale),
     min_flight_probability=1.0,
     max_flight_probability=1.0,
   )
