@@ -244,10 +244,12 @@ class LearnerNode:
     variables: List[Any] = self._learner.get_variables(names)
     return variables
 
-  def get_statistics(self, first_environment: int) -> Any:
+  def get_statistics(
+    self, first_environment: int, num_environments: int
+  ) -> Any:
     """Statistics of the intrinsic reward that an actor goes on from."""
     self._ready.wait()
-    return self._learner.get_statistics(first_environment)
+    return self._learner.get_statistics(first_environment, num_environments)
 
   def put_statistics(self, first_environment: int, statistics: Any) -> None:
     """Takes those of an actor's environments."""
@@ -495,7 +497,7 @@ class ActorNode:
       seed=run.seed,
       first_environment=first,
       sinks=sinks,
-      statistics=self.learner.get_statistics(first),
+      statistics=self.learner.get_statistics(first, run.group_size),
       policy=policy,
     )
     client = None
