@@ -471,14 +471,14 @@ class InferenceServer:
       self._changed.wait_for(lambda: self._requests, timeout_s)
       requests, self._requests = self._requests, []
       restored, self._restored = self._restored, []
-    if requests:
-      try:
-        for group, statistics in restored:
-          self._restore(group, statistics)
+    try:
+      for group, statistics in restored:
+        self._restore(group, statistics)
+      if requests:
         self._answer(requests)
-      finally:  # Or callers would wait for ever behind an error.
-        for request in requests:
-          request.answered.set()
+    finally:  # Or callers would wait for ever behind an error.
+      for request in requests:
+        request.answered.set()
     return len(requests)
 
   def stop(self) -> None:
