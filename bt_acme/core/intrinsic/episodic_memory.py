@@ -164,6 +164,24 @@ def insert(memory: Memory, embedding: jax.Array) -> Memory:
   return Memory(memory.embeddings.at[slot].set(embedding), memory.inserted + 1)
 
 
+def insert_rows(
+  memories: Memory, rows: jax.Array, inserted: jax.Array, embedding: jax.Array
+) -> Memory:
+  """Adds float32 [N, D] to N of M memories, each of which then holds so many.
+
+  Args:
+    memories: [M, ...].
+    rows: int32 [N], which of them.
+    inserted: int32 [N], since they were empty, these included.
+    embedding: float32 [N, D].
+  """
+  slots = (inserted - 1) % memories.embeddings.shape[1]
+  return Memory(
+    memories.embeddings.at[rows, slots].set(embedding),
+    memories.inserted.at[rows].set(inserted),
+  )
+
+
 def nearest_squared_distances(
   memory: jax.Array, size: jax.Array, query: jax.Array, k: int
 ) -> jax.Array:
