@@ -10,8 +10,11 @@ and target unroll, Q(lambda), gradients, clipping, Adam, priorities. Shares are
 the times of its parts alone, at the same shapes, over the time of a step. A
 batch's transfer overlaps with the step before it, as in a learner.
 
-An inference call takes the observations of 256 games from the host and returns
-their actions: the policy, and NGU's embedding and RND networks beside it.
+An inference call is `inference.InferenceServer`'s, which `--inference=server`
+runs: it takes the newest frames of 256 games from the host, in the groups in
+which actors send them, and returns their actions, of NGU's policy, and the
+features of its embedding (each game has its own parameters) and RND networks,
+or the rewards made of them with all games' memories on the device.
 """
 
 import argparse
@@ -21,7 +24,7 @@ import json
 import pathlib
 import statistics
 import time
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional
 
 import haiku as hk
 import jax
@@ -29,15 +32,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import harness
+from bt_acme import agent as agent_lib
 from bt_acme import config as config_lib
-from bt_acme.core import actor_core as actor_core_lib
+from bt_acme import inference, run_config
 from bt_acme.core import learner_core as learner_core_lib
 from bt_acme.core import lstm as lstm_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import types
-from bt_acme.core.intrinsic import actor_core as ngu_lib
-from bt_acme.core.intrinsic import networks as intrinsic_lib
-from bt_acme.core.intrinsic import ngu
 
 _SIDE, _STACKED, _ACTIONS = 84, 4, 18
 _SHAPE = (_SIDE, _SIDE, _STACKED)
@@ -56,7 +57,7 @@ class Scale(NamedTuple):
 
 SCALES = {
   'paper': Scale(160, 64, 256, 30_000, 5, 2.0),
-  'tiny': Scale(4, 2, 4, 100, 2, 0.1),
+  'tiny': Scale(4, 2, 16, 100, 2, 0.1),
 }
 
 
@@ -233,77 +234,47 @@ def learner_rows(
   ]
 
 
-def _ngu_call(
-  scale: Scale, frames: np.ndarray, *, own_embeddings: bool, memories: bool
+def _answer_call(
+  scale: Scale, frames: np.ndarray, *, rewards: bool
 ) -> Callable[[], Any]:
-  """One turn of all games, from observations on the host to actions there."""
+  """The server's answer to all games, from frames on the host to actions."""
   config = config_lib.NGUConfig(
     intrinsic=config_lib.IntrinsicConfig(memory_capacity=scale.memories)
   )
-  network = networks_lib.make_q_network(config.network, _SHAPE, _ACTIONS)
-  nets = intrinsic_lib.make_networks(
-    config.intrinsic,
-    observation_shape=_SHAPE,
-    frame_channels=1,
-    num_actions=_ACTIONS,
+  agent = agent_lib.Agent(
+    config, agent_lib.EnvironmentSpec('game', _SHAPE, _STACKED, _ACTIONS)
   )
-  core = ngu_lib.wrap(actor_core_lib.make_r2d2(network), nets)
-  intrinsic_params = nets.init(jax.random.key(1))
-  embedding = intrinsic_params['embedding']
-  if own_embeddings:
-    embedding = jax.tree.map(
-      lambda x: jnp.repeat(x[None], scale.games, axis=0), embedding
-    )
-  params = ngu_lib.NGUParams(
-    agent=network.init(jax.random.key(0)),
-    embedding=embedding,
-    rnd={k: v for k, v in intrinsic_params.items() if k.startswith('rnd')},
+  size = run_config.RunConfig(inference='server').group_size
+  server = inference.InferenceServer(
+    agent,
+    epsilons=np.full(scale.games, 0.1),
+    seed=0,
+    group_size=size,
+    rewards=rewards,
   )
-  axes: Any = ngu_lib.NGUParams(
-    agent=None, embedding=0 if own_embeddings else None, rnd=None
+  state = agent.learner_core().init(jax.random.key(0))
+  server.update_variables(
+    agent_lib.Variables(state.params, state.intrinsic_params)
   )
-  epsilons = jnp.full([scale.games], 0.1, jnp.float32)
-  keys = jax.random.split(jax.random.key(0), scale.games)
-  state: Tuple[Any, Any] = (jax.vmap(core.init)(keys, epsilons), ())
-  if memories:
-    one = ngu.init(config.intrinsic)
-    state = (
-      state[0],
-      jax.tree.map(
-        lambda x: jnp.repeat(x[None], scale.games, axis=0),
-        # As full as they get.
-        one._replace(
-          memory=one.memory._replace(inserted=jnp.int32(scale.memories))
-        ),
-      ),
+  never = np.zeros(size, bool)
+  inputs = inference.PolicyInput(
+    observation=(),
+    prev_action=np.zeros(size, np.int32),
+    prev_reward=np.zeros(size, np.float32),
+    is_first=never,
+    is_last=never,
+    feeds=(),
+  )
+  requests = [
+    inference.Request(
+      group, frames[group * size : (group + 1) * size, ..., None], inputs, None
     )
-
-  def step(params: Any, observation: Any, state: Any) -> Any:
-    agent_state, reward_state = state
-    zeros = jnp.zeros([scale.games], jnp.float32)
-    is_first = jnp.zeros([scale.games], bool)
-    inputs = types.AgentInput(
-      observation, jnp.zeros([scale.games], jnp.int32), zeros, is_first
-    )
-    action, agent_state = jax.vmap(core.select_action, in_axes=(axes, 0, 0))(
-      params, inputs, agent_state
-    )
-    features = jax.vmap(core.get_extras)(agent_state)['features']
-    rewards = features.error
-    if memories:
-      rewards, reward_state = jax.vmap(
-        functools.partial(ngu.step, config.intrinsic)
-      )(reward_state, features.embedding, features.error, is_first)
-    return (action, rewards), (agent_state, reward_state)
-
-  jitted = jax.jit(step, donate_argnums=2)
-  rows = np.arange(scale.games)[:, None] + np.arange(_STACKED)
-  observations = np.moveaxis(frames[rows % len(frames)], 1, -1).copy()
-  holder = [state]
+    for group in range(scale.games // size)
+  ]
 
   def call() -> Any:
-    outputs, holder[0] = jitted(params, observations, holder[0])
-    return jax.tree.map(np.asarray, outputs)
+    server.answer(requests)
+    return [request.answer for request in requests]
 
   return call
 
@@ -311,14 +282,11 @@ def _ngu_call(
 def inference_rows(scale: Scale, frames: np.ndarray) -> List[harness.Row]:
   """Calls a second, of all games at once."""
   rows = []
-  for name, own_embeddings, memories in (
-    ('one embedding', False, False),
-    ('an embedding a game', True, False),
-    (f'and memories of {scale.memories:,}', True, True),
+  for name, rewards in (
+    ('features', False),
+    (f'rewards, memories of {scale.memories:,}', True),
   ):
-    call = _ngu_call(
-      scale, frames, own_embeddings=own_embeddings, memories=memories
-    )
+    call = _answer_call(scale, frames, rewards=rewards)
     seconds = median_seconds(call, scale)
     rows.append(
       harness.Row(

@@ -4,9 +4,12 @@ The one place where R2D2, NGU and BT are put together from the core; builders
 and the one-process runner both start here.
 """
 
+# The replay is imported where it is asked for: annotations must not look yet.
+from __future__ import annotations
+
 import dataclasses
 import functools
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, NamedTuple, Optional, Tuple
 
 import jax
 import numpy as np
@@ -20,7 +23,9 @@ from bt_acme.core import types
 from bt_acme.core.behavior_transfer import actor_core as bt_lib
 from bt_acme.core.intrinsic import actor_core as ngu_lib
 from bt_acme.core.intrinsic import networks as intrinsic_lib
-from bt_acme.replay import blocks
+
+if TYPE_CHECKING:
+  from bt_acme.replay import blocks
 
 
 class EnvironmentSpec(NamedTuple):
@@ -113,6 +118,8 @@ class Agent:
   @property
   def replay_shapes(self) -> blocks.ReplayShapes:
     """What the replay must know."""
+    from bt_acme.replay import blocks  # Acting alone does without zstandard.
+
     height, width, _ = self.spec.observation_shape
     return blocks.ReplayShapes(
       frame=(height, width, self.spec.frame_channels),

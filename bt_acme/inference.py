@@ -197,6 +197,7 @@ def _reward(
   features: Any,
   inputs: PolicyInput,
   states: Tuple[Any, ...],
+  rows: jax.Array,
 ) -> Tuple[Any, Tuple[Any, ...]]:
   """`ngu.Rewarded` in place of features, where a reward is made of them.
 
@@ -204,7 +205,8 @@ def _reward(
     configs: of the rewards; None where there is none.
     features: of an actor core's extras: a behavior's each, or the agent's own.
     inputs: that they were made of.
-    states: of the rewards, [N, ...].
+    states: of the rewards, [M, ...].
+    rows: int32 [N], which of the M environments these are.
 
   Returns:
     What takes the features' place, and the states behind it.
@@ -215,9 +217,10 @@ def _reward(
     configs, (features,) if own else features, states, strict=True
   ):
     if config is not None:
-      given, state = ngu.step_all(
+      given, state = ngu.step_rows(
         config,
         state,
+        rows,
         given.embedding,
         given.error,
         jnp.asarray(inputs.is_first),
@@ -287,12 +290,21 @@ class VectorPolicy:
     return np.array(action), jax.tree.map(np.asarray, extras)
 
 
-class _Request:
-  """A group's, waiting for its answer."""
+class Request:
+  """A group's, waiting for its answer.
+
+  Attributes:
+    answer: actions and extras, as `InferenceServer.act` returns them.
+  """
 
   def __init__(
-    self, group: int, newest: np.ndarray, inputs: PolicyInput, stack: Any
+    self,
+    group: int,
+    newest: np.ndarray,
+    inputs: PolicyInput,
+    stack: Optional[np.ndarray],
   ):
+    """Takes what `InferenceServer.act` does."""
     self.group = group
     self.newest = newest
     self.inputs = inputs
@@ -354,7 +366,7 @@ class InferenceServer:
     self._parameters = _Parameters(agent)
     self._params: Any = None
     self._changed = threading.Condition()
-    self._requests: List[_Request] = []
+    self._requests: List[Request] = []
     self._restored: List[Tuple[int, ngu.IntrinsicStatistics]] = []
     self._stopped = False
 
@@ -382,16 +394,10 @@ class InferenceServer:
       part = jax.tree.map(lambda x: x[where], state)
       action, extras, part = functions.step(params, newest, inputs, part)
       if intrinsic:
-        rewarded, part_intrinsic = _reward(
-          configs,
-          extras['features'],
-          inputs,
-          jax.tree.map(lambda x: x[where], intrinsic),
+        rewarded, intrinsic = _reward(
+          configs, extras['features'], inputs, intrinsic, where
         )
         extras = {**extras, 'features': rewarded}
-        intrinsic = jax.tree.map(
-          lambda x, y: x.at[where].set(y), intrinsic, part_intrinsic
-        )
       # The embedding changes where an episode starts alone.
       written = jax.tree.map(
         lambda x, y: x.at[where].set(y),
@@ -445,7 +451,7 @@ class InferenceServer:
     Raises:
       RuntimeError: if the server has stopped.
     """
-    request = _Request(group, newest, inputs, stack)
+    request = Request(group, newest, inputs, stack)
     with self._changed:
       if not self._stopped:
         self._requests.append(request)
@@ -471,14 +477,14 @@ class InferenceServer:
       self._changed.wait_for(lambda: self._requests, timeout_s)
       requests, self._requests = self._requests, []
       restored, self._restored = self._restored, []
-    if requests:
-      try:
-        for group, statistics in restored:
-          self._restore(group, statistics)
-        self._answer(requests)
-      finally:  # Or callers would wait for ever behind an error.
-        for request in requests:
-          request.answered.set()
+    try:
+      for group, statistics in restored:
+        self._restore(group, statistics)
+      if requests:
+        self.answer(requests)
+    finally:  # Or callers would wait for ever behind an error.
+      for request in requests:
+        request.answered.set()
     return len(requests)
 
   def stop(self) -> None:
@@ -501,7 +507,8 @@ class InferenceServer:
     )
     self._intrinsic = (state._replace(statistics=restored),)
 
-  def _answer(self, requests: List[_Request]) -> None:
+  def answer(self, requests: List[Request]) -> None:
+    """Answers requests, one a group, in one call; from the serving thread."""
     for request in requests:
       if request.stack is not None:
         self._state = self._start(

@@ -5,9 +5,10 @@ r"""The Launchpad program: what runs where.
       \--steps, episodes--> coordinator <-------/         |
                                  ^------------------------/
 
-The coordinator hands out the budget in leases, so that it is met to the step,
-keeps the counts and the logs, and prints progress. The run is over when it
-returns: learner and evaluators have then said that they are done.
+The coordinator hands out the budget in leases, beyond which each actor goes by
+less than one turn of its environments, keeps the counts and the logs, and
+prints progress. The run is over when it returns: learner and evaluators have
+then said that they are done.
 
 With `inference=server` one process more, on the learner's accelerator, chooses
 the actions of all actors (`inference.InferenceServer`).
@@ -244,10 +245,12 @@ class LearnerNode:
     variables: List[Any] = self._learner.get_variables(names)
     return variables
 
-  def get_statistics(self, first_environment: int) -> Any:
+  def get_statistics(
+    self, first_environment: int, num_environments: int
+  ) -> Any:
     """Statistics of the intrinsic reward that an actor goes on from."""
     self._ready.wait()
-    return self._learner.get_statistics(first_environment)
+    return self._learner.get_statistics(first_environment, num_environments)
 
   def put_statistics(self, first_environment: int, statistics: Any) -> None:
     """Takes those of an actor's environments."""
@@ -428,11 +431,9 @@ class _Group:
     return int(len(self.step.is_last) - self.step.is_last.sum())
 
   def observe(self) -> List[Dict[str, float]]:
-    """Ends the step and asks for actions; metrics of ended episodes."""
+    """Ends the step; metrics of ended episodes."""
     self.step = self.environment.recv()
-    episodes = self.actor.observe(self.step)
-    self.actor.request_actions(self.step)
-    return episodes
+    return self.actor.observe(self.step)
 
 
 @dataclasses.dataclass
@@ -495,7 +496,7 @@ class ActorNode:
       seed=run.seed,
       first_environment=first,
       sinks=sinks,
-      statistics=self.learner.get_statistics(first),
+      statistics=self.learner.get_statistics(first, run.group_size),
       policy=policy,
     )
     client = None
@@ -524,9 +525,12 @@ class ActorNode:
     left -= taken
     while not lp.wait_for_stop(0):
       if left <= 0:
+        granted = self.coordinator.lease(num * _LEASE_TURNS)
+        if not granted:
+          for group in groups[1:]:  # Their last step is counted.
+            episodes += group.observe()
         self._report(groups, taken, episodes)
         taken, episodes = 0, []
-        granted = self.coordinator.lease(num * _LEASE_TURNS)
         if not granted:
           break
         left += granted  # The last turn may have gone beyond the lease.
@@ -539,6 +543,7 @@ class ActorNode:
         left -= acted
         taken += acted
         episodes += following.observe()
+        following.actor.request_actions(following.step)
       for client in clients:
         client.update()
 

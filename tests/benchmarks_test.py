@@ -61,6 +61,17 @@ def test_more_is_better_unless_said_otherwise():
   assert (row.ratio, row.fraction, row.rounds) == (3.0, 0.75, 1)
 
 
+def test_what_calls_leave_to_be_done_is_timed_with_them(monkeypatch):
+  times = [0.0]
+  monkeypatch.setattr(harness, 'clock', lambda: times[0])
+
+  def work(seconds):
+    times[0] += seconds
+
+  result = harness.seconds_per_call(lambda: work(1), 2, lambda: work(4))
+  assert result == (2 + 4) / 2
+
+
 def test_help_and_list():
   assert '--rounds' in run('--help').stdout
   listed = run('--list')

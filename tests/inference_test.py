@@ -1,7 +1,10 @@
 """Actions chosen by a server are those chosen where the environments are."""
 
 import concurrent.futures
+import dataclasses
+import functools
 import itertools
+import tempfile
 import threading
 
 import courier
@@ -10,12 +13,22 @@ import numpy as np
 import pytest
 
 from bt_acme import acting, inference
+from bt_acme import config as config_lib
 from bt_acme.core.intrinsic import ngu
 from bt_acme.environments import vector
 from tests.agents import fakes
 
 GROUP, GROUPS, TURNS, REFRESH = 2, 3, 60, 17
 EPSILONS = np.linspace(0.5, 0.0, GROUP * GROUPS)
+STATISTICS = np.linspace([3.0, 1.0, 0.5, 20.0, 2.0], 4.0, GROUP * GROUPS).T
+
+
+@pytest.fixture(autouse=True, scope='module')
+def compile_fast():
+  """Compiling takes most of the time here."""
+  jax.config.update('jax_disable_most_optimizations', True)
+  yield
+  jax.config.update('jax_disable_most_optimizations', False)
 
 
 class Recorder:
@@ -49,26 +62,23 @@ class Client:
     self._server.restore_statistics(*request)
 
 
-def play(agent, variables, group, policy):
-  """Acts in one group's environments; policy None chooses here."""
-  first = group * GROUP
-  recorders = [Recorder() for _ in range(GROUP)]
+def play(agent, variables, where, policy=None):
+  """Acts in some of the environments; without a policy, chooses here."""
+  recorders = [Recorder() for _ in where]
   actor = acting.VectorActor(
     agent,
-    epsilons=EPSILONS[first : first + GROUP],
+    epsilons=EPSILONS[where],
     seed=5,
-    first_environment=first,
+    first_environment=where[0],
     sinks=recorders,
-    statistics=ngu.IntrinsicStatistics(
-      *np.linspace([3.0, 1.0, 0.5, 20.0, 2.0], 4.0, GROUP).T
-    ),
+    statistics=ngu.IntrinsicStatistics(*(x[where] for x in STATISTICS)),
     policy=policy,
   )
-  worlds = vector.VectorEnvironment(
-    [fakes.MarkedEnvironment(first + i) for i in range(GROUP)]
-  )
+  worlds = vector.VectorEnvironment([fakes.MarkedEnvironment(i) for i in where])
   if policy is None:
     actor.update_variables(variables[0])
+  else:
+    yield
   step = worlds.reset()
   for turn in range(TURNS):
     if turn == REFRESH:
@@ -83,55 +93,83 @@ def play(agent, variables, group, policy):
   yield [recorder.taken for recorder in recorders], actor.statistics(), held
 
 
+@functools.lru_cache
+def make_agent(kind):
+  """An agent, its parameters before and behind the refresh."""
+  groups = {}
+  if kind == 'ngu-next':
+    intrinsic = fakes.make_config(config_lib.NGUConfig).intrinsic
+    groups['intrinsic'] = dataclasses.replace(
+      intrinsic, reward_observation='next'
+    )
+  with tempfile.TemporaryDirectory() as folder:
+    agent = fakes.make_agent(kind.split('-')[0], f'{folder}/behavior', **groups)
+  return agent, [fakes.variables_of(agent, seed) for seed in (0, 1)]
+
+
+@functools.lru_cache
+def play_here(kind):
+  """What all environments give where actions are chosen beside them."""
+  *_, result = play(*make_agent(kind), np.arange(GROUP * GROUPS))
+  return result
+
+
 @pytest.mark.parametrize(
   'kind, rewards',
-  [('r2d2', False), *itertools.product(('ngu', 'bt'), (False, True))],
+  [
+    ('r2d2', False),
+    *itertools.product(('ngu', 'bt'), (False, True)),
+    ('ngu-next', True),
+  ],
 )
-def test_a_server_chooses_as_the_actors_would(kind, rewards, tmp_path):
-  agent = fakes.make_agent(kind, tmp_path / 'behavior')
-  variables = [fakes.variables_of(agent, seed) for seed in (0, 1)]
+def test_a_server_chooses_as_the_actors_would(kind, rewards):
+  agent, variables = make_agent(kind)
   server = inference.InferenceServer(
     agent, epsilons=EPSILONS, seed=5, group_size=GROUP, rewards=rewards
   )
   server.update_variables(variables[0])
-  # All groups reach the turn of the refresh, then the server gets it.
-  at_refresh = threading.Barrier(GROUPS + 1)
+  # All groups reach the start, and the turn of the refresh, then the server
+  # does what comes between.
+  between = iter(
+    [
+      # Without requests: what actors start from is there already.
+      lambda: server.serve(0),
+      lambda: server.update_variables(variables[1]),
+    ]
+  )
+  pause = threading.Barrier(GROUPS + 1)
 
   def remote(group):
     policy = inference.RemotePolicy(
       Client(server), group, agent.spec.frame_channels
     )
-    for result in play(agent, variables, group, policy):
+    where = np.arange(group * GROUP, (group + 1) * GROUP)
+    for result in play(agent, variables, where, policy):
       if result is None:
-        at_refresh.wait()
-        at_refresh.wait()
+        pause.wait()
+        pause.wait()
     return result
 
   with concurrent.futures.ThreadPoolExecutor(GROUPS) as threads:
     results = [threads.submit(remote, group) for group in range(GROUPS)]
     sizes = set()
-    refreshed = False
     while not all(result.done() for result in results):
+      if pause.n_waiting == GROUPS:
+        pause.wait()
+        next(between)()
+        pause.wait()
       sizes.add(server.serve(0.05))
-      if at_refresh.n_waiting == GROUPS and not refreshed:
-        at_refresh.wait()
-        server.update_variables(variables[1])
-        at_refresh.wait()
-        refreshed = True
-  assert refreshed and max(sizes) > 1
+  assert next(between, None) is None and max(sizes) > 1
+  expected, expected_statistics, expected_held = play_here(kind)
   steps = 0
   for group, result in enumerate(results):
-    *_, (expected, expected_statistics, held) = play(
-      agent, variables, group, None
-    )
-    recorded, statistics, held_by_actor = result.result()
-    assert held_by_actor == ([0] * len(held) if rewards else held)
-    jax.tree.map(
-      lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4),
-      statistics,
-      expected_statistics,
-    )
-    for mine, theirs in zip(recorded, expected, strict=True):
+    recorded, statistics, held = result.result()
+    part = slice(group * GROUP, (group + 1) * GROUP)
+    assert held == ([0] * len(held) if rewards else expected_held[part])
+    if statistics is not None:
+      for mine, theirs in zip(statistics, expected_statistics, strict=True):
+        np.testing.assert_allclose(mine, theirs[part], rtol=1e-4)
+    for mine, theirs in zip(recorded, expected[part], strict=True):
       steps += len(mine)
       for one, other in zip(mine, theirs, strict=True):
         jax.tree.map(

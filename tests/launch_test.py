@@ -1,7 +1,8 @@
 """The launch scripts as a user types them: separate processes, real servers.
 
 What is needed of a whole run is asserted on one: NGU, stopped midway and
-resumed, and Behavior Transfer with what it exported.
+resumed with actions chosen elsewhere, and Behavior Transfer with what it
+exported.
 """
 
 import csv
@@ -10,6 +11,7 @@ import os
 import pathlib
 import re
 import runpy
+import shutil
 import signal
 import socket
 import subprocess
@@ -210,7 +212,7 @@ def run_ngu(tmp_path_factory, type_command):
     interrupted = process.end(15)
     stopped_in = time.monotonic() - start
   first = checkpoint(workdir)
-  resumed = run(*arguments)
+  resumed = run(*arguments, '--inference=server')
   second = checkpoint(workdir)
   again = type_command(
     'run_ngu', *_TINY, f'--workdir={workdir}', *arguments[2:]
@@ -288,6 +290,29 @@ def test_a_run_is_evaluated_as_what_it_exported(ngu, type_command):
   ]
   assert outputs[0][0] == 0, outputs[0]
   assert outputs[0][:2] == outputs[1][:2]
+
+
+def test_statistics_go_on_wherever_actions_are_chosen(ngu):
+  """From local to the server in the resumed run, and here back again."""
+  workdir = ngu['workdir'].with_name('ngu_longer')
+  shutil.copytree(ngu['workdir'], workdir)
+  code, _, errors = run(
+    'run_ngu',
+    workdir,
+    *_NGU,
+    '--max_actor_steps=1100',
+    '--lp_launch_type=local_mt',
+  )
+  assert code == 0, errors
+  before, between, after = (
+    np.concatenate([s['error_count'] for _, s in sorted(saved.items())])
+    for saved in (
+      values['learner']['statistics']
+      for _, values in (ngu['first'], ngu['second'], checkpoint(workdir))
+    )
+  )
+  assert len(before) == len(between) == len(after) == 4
+  assert np.all(before < between) and np.all(between < after)
 
 
 def test_progress_of_a_resumed_run_begins_where_it_was(ngu):

@@ -1,4 +1,7 @@
-"""The core, and the settings, import nothing of the Acme stack."""
+"""The core, and the settings, import nothing of the Acme stack.
+
+Nor does acting, which `benchmarks.gpu` measures where there is only the core.
+"""
 
 import pathlib
 import subprocess
@@ -17,17 +20,18 @@ _BLOCKED = (
   'sonnet',
   'tensorflow',
 )
-# Tries to import `argv[1:]` where the blocked packages cannot be imported, and
+# Tries to import `argv[2:]` where the blocked packages cannot be imported, and
 # says which failed. They are blocked before bt_acme is there, so that its own
-# hook finds nothing to help; dm_env, which rlax imports and the core may not,
-# behind rlax.
+# hook finds nothing to help; those of `argv[1]`, which rlax may import, behind
+# rlax.
 _PROGRAM = f"""
 import importlib, sys, traceback
 for name in {_BLOCKED!r}:
   sys.modules[name] = None
 import rlax
-sys.modules['dm_env'] = None
-for name in sys.argv[1:]:
+for name in sys.argv[1].split():
+  sys.modules[name] = None
+for name in sys.argv[2:]:
   try:
     importlib.import_module(name)
   except ImportError:
@@ -43,10 +47,10 @@ def _modules():
   return ['.'.join(part.parts).removesuffix('.__init__') for part in parts]
 
 
-def _import(*modules):
+def _import(*modules, blocked='dm_env'):
   """Returns which modules could not be imported, and why."""
   result = subprocess.run(
-    [sys.executable, '-c', _PROGRAM, *modules],
+    [sys.executable, '-c', _PROGRAM, blocked, *modules],
     capture_output=True,
     text=True,
     check=False,
@@ -65,6 +69,13 @@ def test_every_module_of_the_core_is_found():
 
 def test_the_core_imports_without_the_stack():
   failed, errors = _import(*_modules())
+  assert not failed, errors
+
+
+def test_acting_imports_with_what_the_core_installs():
+  failed, errors = _import(
+    'bt_acme.inference', 'bt_acme.run_config', blocked='zstandard ale_py'
+  )
   assert not failed, errors
 
 

@@ -4,11 +4,14 @@ import csv
 import threading
 import time
 
+import numpy as np
 import pytest
 
 pytest.importorskip('launchpad', reason='needs the full environment')
 
-from bt_acme import program, run_config
+from bt_acme import acting, program, run_config
+from bt_acme.environments import vector
+from tests.agents import fakes
 
 
 @pytest.fixture(name='make')
@@ -52,6 +55,51 @@ def test_a_resumed_run_has_what_is_left(make, taken, left):
   coordinator.start({'actor_steps': taken, 'learner_steps': 3})
   assert lease_all(coordinator, 32) == left
   assert coordinator.get_counts() == {'actor_steps': taken, 'learner_steps': 3}
+
+
+class Counter:
+  """Counts the transitions that a sink is given."""
+
+  def __init__(self):
+    self.count = 0
+
+  def add(self, transition):
+    self.count += 1
+
+  def end_episode(self, *final):
+    pass
+
+
+@pytest.mark.parametrize('inference', ['local', 'server'])
+def test_an_actor_hands_on_what_it_counts(make, monkeypatch, inference):
+  monkeypatch.setattr(program.lp, 'wait_for_stop', lambda seconds: False)
+  num, budget = 4, 51
+  coordinator = make(
+    max_actor_steps=budget, envs_per_actor=num, inference=inference
+  )
+  coordinator.start({})
+  run = coordinator._run
+  agent = fakes.make_agent('r2d2')
+  groups, sinks = [], [Counter() for _ in range(num)]
+  for first in range(0, num, run.group_size):
+    part = slice(first, first + run.group_size)
+    actor = acting.VectorActor(
+      agent,
+      epsilons=np.full(run.group_size, 0.5),
+      seed=0,
+      first_environment=first,
+      sinks=sinks[part],
+    )
+    actor.update_variables(fakes.variables_of(agent))
+    worlds = vector.VectorEnvironment(
+      [fakes.MarkedEnvironment(i) for i in range(num)[part]]
+    )
+    groups.append(program._Group(first, worlds, actor, worlds.reset()))
+  node = program.ActorNode(run, None, None, None, coordinator, 0)
+  node._act(groups, [])
+  counted = coordinator.get_counts()['actor_steps']
+  assert budget <= counted < budget + num
+  assert sum(sink.count for sink in sinks) == counted
 
 
 @pytest.fixture(name='run')

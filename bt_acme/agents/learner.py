@@ -5,6 +5,7 @@ import time
 from typing import (
   Any,
   Dict,
+  Iterable,
   Iterator,
   List,
   Mapping,
@@ -46,17 +47,34 @@ class _Step(NamedTuple):
   variables: Optional[agent_lib.Variables]
 
 
-_Statistics = Dict[int, ngu.IntrinsicStatistics]  # By the first environment.
+_Statistics = Dict[int, ngu.IntrinsicStatistics]  # Float64 [], by environment.
+
+
+def _split(first: int, statistics: Iterable[Any]) -> _Statistics:
+  """Statistics [N] of the environments from the first on, each by itself."""
+  fields = [np.asarray(x, np.float64) for x in statistics]
+  return {
+    first + i: ngu.IntrinsicStatistics(*one)
+    for i, one in enumerate(zip(*fields, strict=True))
+  }
+
+
+def _join(
+  statistics: Iterable[ngu.IntrinsicStatistics],
+) -> ngu.IntrinsicStatistics:
+  """Statistics of N environments, float64 [N]."""
+  return ngu.IntrinsicStatistics(
+    *(np.stack(fields) for fields in zip(*statistics, strict=True))
+  )
 
 
 def _statistics_of(values: Mapping[str, Any]) -> _Statistics:
   """The statistics among the values that `Learner.save` gave."""
-  return {
-    int(index): ngu.IntrinsicStatistics(
-      **{k: np.asarray(v, np.float64) for k, v in s.items()}
-    )
-    for index, s in values['statistics'].items()
-  }
+  statistics: _Statistics = {}
+  # An entry may hold those of the environments behind it as well.
+  for first, saved in values['statistics'].items():
+    statistics.update(_split(int(first), ngu.IntrinsicStatistics(**saved)))
+  return statistics
 
 
 def _merge(statistics: _Statistics) -> Optional[ngu.IntrinsicStatistics]:
@@ -64,11 +82,7 @@ def _merge(statistics: _Statistics) -> Optional[ngu.IntrinsicStatistics]:
   if not statistics:
     return None
   in_order = [s for _, s in sorted(statistics.items())]
-  return ngu.merge_statistics(
-    ngu.IntrinsicStatistics(
-      *(np.concatenate(fields) for fields in zip(*in_order, strict=True))
-    )
-  )
+  return ngu.merge_statistics(_join(in_order))
 
 
 def saved_statistics(
@@ -124,7 +138,7 @@ class Learner(acme.Learner):
     self._step = data_parallel.jit_step(core.step, self._shardings)
     self._unfinished: Optional[_Step] = None
     self._lock = threading.Lock()
-    self._statistics: Dict[int, ngu.IntrinsicStatistics] = {}
+    self._statistics: _Statistics = {}
     self._max_priority = 1.0
     self._learner_steps = 0
     self._replay_size = 0
@@ -251,16 +265,32 @@ class Learner(acme.Learner):
   def put_statistics(
     self, first_environment: int, statistics: ngu.IntrinsicStatistics
   ) -> None:
-    """Takes the running statistics of one actor's environments."""
+    """Takes the running statistics of environments that are side by side.
+
+    Args:
+      first_environment: its index in the whole run.
+      statistics: float [N].
+    """
     with self._lock:
-      self._statistics[int(first_environment)] = statistics
+      self._statistics.update(_split(int(first_environment), statistics))
 
   def get_statistics(
-    self, first_environment: int
+    self, first_environment: int, num_environments: int
   ) -> Optional[ngu.IntrinsicStatistics]:
-    """What `put_statistics` took last for the same actor, if anything."""
+    """What `put_statistics` took last for N environments, in whichever groups.
+
+    Args:
+      first_environment: its index in the whole run.
+      num_environments: N.
+
+    Returns:
+      Float64 [N]; None if there is nothing for one of them.
+    """
+    indices = range(first_environment, first_environment + num_environments)
     with self._lock:
-      return self._statistics.get(int(first_environment))
+      if not all(i in self._statistics for i in indices):
+        return None
+      return _join(self._statistics[i] for i in indices)
 
   def merged_statistics(self) -> Optional[ngu.IntrinsicStatistics]:
     """Statistics of all environments as one; None without any."""
@@ -279,7 +309,7 @@ class Learner(acme.Learner):
       self._take_priorities(self._unfinished.priorities)
     with self._lock:
       statistics = {
-        str(index): {k: np.asarray(v).tolist() for k, v in s._asdict().items()}
+        str(index): {k: [float(v)] for k, v in s._asdict().items()}
         for index, s in self._statistics.items()
       }
     return {

@@ -1,7 +1,8 @@
 """The replay's table in a Reverb server, and the memory that it will take."""
 
 import os
-from typing import NamedTuple
+import pathlib
+from typing import NamedTuple, Optional
 
 import numpy as np
 import reverb
@@ -21,6 +22,11 @@ _TENSOR_COMPRESSION = 2
 # Bytes of a step that are not frames, compressed; of an item in the server.
 _STEP_BYTES = 16
 _ITEM_BYTES = 1024
+# Of learner, actors, evaluator and coordinator, at the least.
+_OTHERS_BYTES = 2 * 10**9
+
+_CONTROL_GROUPS = pathlib.Path('/sys/fs/cgroup')
+_OWN_GROUPS = pathlib.Path('/proc/self/cgroup')
 
 
 def make_table(
@@ -111,17 +117,52 @@ def memory_estimate(
   )
 
 
-def check_memory(estimate: MemoryEstimate) -> None:
-  """Refuses a replay that cannot fit into this machine.
+def available_memory(
+  control_groups: pathlib.Path = _CONTROL_GROUPS,
+  own_groups: pathlib.Path = _OWN_GROUPS,
+) -> int:
+  """Bytes that the machine has, or the least that this process's groups may.
+
+  Args:
+    control_groups: where the kernel shows all of them, of version 2 and 1.
+    own_groups: where it lists those of this process.
+  """
+  limits = [os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')]
+  lines = own_groups.read_text().splitlines() if own_groups.exists() else []
+  for line in lines:
+    _, controllers, path = line.split(':', 2)
+    if controllers == '':
+      root, name = control_groups, 'memory.max'
+    elif 'memory' in controllers.split(','):
+      root, name = control_groups / 'memory', 'memory.limit_in_bytes'
+    else:
+      continue
+    own = root / path.lstrip('/')
+    # In a container the path may be of outside; what holds there is the root's.
+    for file in (folder / name for folder in (own, *own.parents)):
+      text = file.read_text().strip() if file.exists() else 'max'
+      limits += [] if text == 'max' else [int(text)]
+  return min(limits)
+
+
+def check_memory(
+  estimate: MemoryEstimate, memory: Optional[int] = None
+) -> None:
+  """Refuses a replay that cannot fit beside the run's other processes.
+
+  Args:
+    estimate: of the replay.
+    memory: bytes that there are; this machine's by default.
 
   Raises:
-    ValueError: if even the compressed replay exceeds the machine's memory.
+    ValueError: if even the compressed replay exceeds what they leave.
   """
-  memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
-  if estimate.compressed > memory:
+  memory = available_memory() if memory is None else memory
+  others = min(_OTHERS_BYTES, memory // 2)
+  if estimate.compressed > memory - others:
     raise ValueError(
       f'max_replay_size is too large for this machine: a full replay takes '
-      f'about {estimate.compressed / 1e9:.1f} GB, the machine has '
-      f"{memory / 1e9:.1f} GB. Lower max_replay_size; codec='tensors' takes "
-      "many times what 'blocks' does."
+      f'about {_size(estimate.compressed)} and the other processes '
+      f'{_size(others)}, there are {_size(memory)}. Lower max_replay_size; '
+      "codec='tensors' takes many times what 'blocks' does."
     )

@@ -159,9 +159,9 @@ def test_what_is_saved_goes_on_as_if_nothing_had_been(run):
   fresh.restore(state)
   assert fresh.learner_steps == int(state['arrays'].learner_steps) >= 3
   jax.tree.map(
-    np.testing.assert_array_equal, fresh.get_statistics(4), statistics
+    np.testing.assert_array_equal, fresh.get_statistics(4, 2), statistics
   )
-  assert fresh.get_statistics(0) is None
+  assert fresh.get_statistics(0, 2) is None
   # The optimizer's state is there too, or the steps would be others.
   jax.tree.map(
     np.testing.assert_array_equal, continued(fresh, batches), expected

@@ -1,5 +1,6 @@
 """What the learner does beside the step: transfers, devices, giving back."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,11 +10,13 @@ import bt_acme  # noqa: F401  (before Acme: it makes the versions agree)
 # isort: split
 import jax
 import numpy as np
+import pytest
 import reverb
 from acme.utils import loggers
 
 from bt_acme import config as config_lib
 from bt_acme.agents import learner as learner_lib
+from bt_acme.core.intrinsic import ngu
 from bt_acme.replay import adder, blocks, dataset, table, writer
 from tests.agents import fakes
 from tests.core import toys
@@ -157,6 +160,44 @@ def test_a_batch_is_given_back_when_no_device_reads_it_any_more():
     learner.save()['arrays'],
     expected.save()['arrays'],
   )
+
+
+def statistics_of(first, num):
+  """Of environments from the first on; each has values of its own."""
+  return ngu.IntrinsicStatistics(
+    *(np.arange(first, first + num) + 100.0 * field for field in range(5))
+  )
+
+
+@pytest.mark.parametrize('before, after', [(4, 2), (2, 4)])
+@pytest.mark.parametrize('old_format', [False, True])
+def test_statistics_go_on_in_groups_of_another_size(before, after, old_format):
+  agent = make_agent('ngu')
+  learner = make_learner(agent, iter(()))
+  for first in range(0, 8, before):
+    learner.put_statistics(first, statistics_of(first, before))
+  state = learner.save()
+  if old_format:  # An entry a group.
+    state['values']['statistics'] = {
+      str(first): {
+        name: field.tolist()
+        for name, field in statistics_of(first, before)._asdict().items()
+      }
+      for first in range(0, 8, before)
+    }
+  state = {**state, 'values': json.loads(json.dumps(state['values']))}
+  resumed = make_learner(agent, iter(()))
+  resumed.restore(state)
+  for first in range(0, 8, after):
+    jax.tree.map(
+      np.testing.assert_array_equal,
+      resumed.get_statistics(first, after),
+      statistics_of(first, after),
+    )
+  expected = ngu.merge_statistics(statistics_of(0, 8))
+  assert resumed.merged_statistics() == expected
+  assert learner_lib.saved_statistics(state['values']) == expected
+  assert resumed.get_statistics(6, 4) is None  # Two of them never reported.
 
 
 def train_on_devices():

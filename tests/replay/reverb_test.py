@@ -438,3 +438,46 @@ def test_replay_larger_than_the_machine_is_refused():
   with pytest.raises(ValueError, match='max_replay_size'):
     table.check_memory(table.MemoryEstimate(raw=10**18, compressed=10**16))
   table.check_memory(table.MemoryEstimate(raw=10**18, compressed=1))
+
+
+@pytest.mark.parametrize(
+  'compressed, memory, fits',
+  [(5, 8, True), (7, 8, False), (0.4, 1, True), (0.6, 1, False)],
+)
+def test_other_processes_need_memory_too(compressed, memory, fits):
+  estimate = table.MemoryEstimate(raw=10**11, compressed=int(compressed * 1e9))
+  if fits:
+    table.check_memory(estimate, memory * 10**9)
+    return
+  with pytest.raises(ValueError, match='the other processes'):
+    table.check_memory(estimate, memory * 10**9)
+
+
+@pytest.mark.parametrize(
+  'own, limits, expected',
+  [
+    ('0::/', {'memory.max': '7000'}, 7000),
+    ('0::/a/b', {'a/b/memory.max': 'max', 'a/memory.max': '6000'}, 6000),
+    (
+      '4:cpu,memory:/a\n0::/',
+      {
+        'memory/memory.limit_in_bytes': str(2**63 - 4096),
+        'memory/a/memory.limit_in_bytes': '5000',
+      },
+      5000,
+    ),
+    # Seen from within a container.
+    ('4:memory:/not/here', {'memory/memory.limit_in_bytes': '4000'}, 4000),
+    ('0::/', {'memory.max': 'max'}, None),
+    ('4:cpu:/', {'memory/memory.limit_in_bytes': '3000'}, None),
+  ],
+)
+def test_limits_of_control_groups_count(tmp_path, own, limits, expected):
+  (tmp_path / 'own').write_text(own + '\n')
+  for name, limit in limits.items():
+    path = tmp_path / 'groups' / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(limit + '\n')
+  physical = table.available_memory(own_groups=tmp_path / 'none')
+  actual = table.available_memory(tmp_path / 'groups', tmp_path / 'own')
+  assert actual == (expected or physical)

@@ -20,6 +20,7 @@ _MIN_DISTANCE = 1e-8
 _INITIAL_SLOTS = 256
 _ROUNDING_UNIT = float(np.finfo(np.float32).eps) / 2
 _GROUP = 16  # Rows a group, on the host.
+_GATHERED = 500  # Rows that are gathered at the most; or an eighth of all.
 _CHUNK = 128  # And on a device.
 
 Floats = npt.NDArray[np.float32]
@@ -33,7 +34,9 @@ def nearest_squared_distances_numpy(
   ||m||^2 - 2 m·q ranks the memory, in one matrix-vector product with the table
   and up to rounding; the k-th smallest of the minima of disjoint groups bounds
   the k-th smallest of all. Distances are computed anew for every row whose rank
-  lies within that bound and the rounding, so that no neighbor is missed.
+  lies within that bound and the rounding, so that no neighbor is missed. Where
+  those are many (rows that repeat, or an offset that drowns their differences)
+  gathering them would take longest: all distances are then computed in place.
 
   Args:
     table: float32 [M', D + 1], embeddings m and behind them ||m||^2; fastest in
@@ -54,11 +57,25 @@ def nearest_squared_distances_numpy(
     # At most that of the norm, a sum of D products, and of a sum of D + 1 whose
     # sizes add up to three times the scale.
     rounding = 4 * (len(query) + 3) * _ROUNDING_UNIT * scale
-    table = table[np.flatnonzero(ranks <= bound + 2 * rounding)]
+    close = np.flatnonzero(ranks <= bound + 2 * rounding)
+    if len(close) > max(_GATHERED, len(table) // 8):
+      all_distances = _squared_distances_numpy(table, query)
+      return np.sort(np.partition(all_distances, k - 1)[:k])
+    table = table[close]
   differences = table[:, :-1] - query
   distances: Floats = np.einsum('md,md->m', differences, differences)
   distances.sort()
   return distances[:k]
+
+
+def _squared_distances_numpy(table: Floats, query: Floats) -> Floats:
+  """To all rows, float32 [M'], column by column: none is copied."""
+  distances: Floats = np.zeros(len(table), np.float32)
+  difference = np.empty_like(distances)
+  for column, value in zip(table.T[:-1], query, strict=True):
+    np.subtract(column, value, out=difference)
+    distances += np.multiply(difference, difference, out=difference)
+  return distances
 
 
 class HostMemory:
@@ -145,6 +162,24 @@ def insert(memory: Memory, embedding: jax.Array) -> Memory:
   """Adds float32 [D]."""
   slot = memory.inserted % memory.embeddings.shape[0]
   return Memory(memory.embeddings.at[slot].set(embedding), memory.inserted + 1)
+
+
+def insert_rows(
+  memories: Memory, rows: jax.Array, inserted: jax.Array, embedding: jax.Array
+) -> Memory:
+  """Adds float32 [N, D] to N of M memories, each of which then holds so many.
+
+  Args:
+    memories: [M, ...].
+    rows: int32 [N], which of them.
+    inserted: int32 [N], since they were empty, these included.
+    embedding: float32 [N, D].
+  """
+  slots = (inserted - 1) % memories.embeddings.shape[1]
+  return Memory(
+    memories.embeddings.at[rows, slots].set(embedding),
+    memories.inserted.at[rows].set(inserted),
+  )
 
 
 def nearest_squared_distances(

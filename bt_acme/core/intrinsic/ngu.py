@@ -332,40 +332,57 @@ def step(
   return reward, IntrinsicState(memory, after)
 
 
-def step_all(
+def step_rows(
   config: config_lib.IntrinsicConfig,
   state: IntrinsicState,
+  rows: jax.Array,
   embedding: jax.Array,
   error: jax.Array,
   is_first: jax.Array,
   is_last: jax.Array,
 ) -> Tuple[Rewarded, IntrinsicState]:
-  """`step` in N environments, but where an episode's last observation is none.
+  """`step` in N of M environments; an episode's last observation is apart.
 
   The action that it is the x_t of leads to another episode; it is rewarded
   where `reward_observation` is `next`, else it gets 0 and leaves no trace.
 
+  Memories are read where they lie, and one row of each is written: where the
+  caller gives the state away, none is ever copied.
+
   Args:
     config: which reward, and its settings.
-    state: before it, [N, ...].
+    state: before it, [M, ...].
+    rows: int32 [N], which environments of the state.
     embedding: float32 [N, D]; unread but by `ngu`.
     error: float32 [N], of RND; unread by `constant`.
     is_first: bool [N], whether an episode starts here.
     is_last: bool [N], whether one ends here.
 
   Returns:
-    The rewards, float32 [N], and the state behind them.
+    The rewards, float32 [N], and the state behind them, [M, ...].
   """
+  before = jax.tree.map(lambda x: x[rows], state)
   reward, after = jax.vmap(functools.partial(step, config))(
-    state, embedding, error, is_first
+    before, embedding, error, is_first
   )
+  memory = state.memory
+  if config.intrinsic_reward == 'ngu':
+    # A row waits for its reward: XLA would copy memories that it is free to
+    # write before it has read them. NaN, which lasts, is no loss.
+    row = jnp.where(jnp.isnan(reward)[:, None], jnp.nan, embedding)
+    memory = episodic_memory.insert_rows(
+      memory, rows, after.memory.inserted, row
+    )
+  statistics = after.statistics
   if config.reward_observation == 'current':
     reward = jnp.where(is_last, 0.0, reward)
-    kept = jax.tree.map(
-      lambda old, new: jnp.where(is_last, old, new),
-      state.statistics,
-      after.statistics,
-    )
     # Its memory may stay as it is: the next episode empties it.
-    after = after._replace(statistics=kept)
-  return Rewarded(reward, after.statistics), after
+    statistics = jax.tree.map(
+      lambda old, new: jnp.where(is_last, old, new),
+      before.statistics,
+      statistics,
+    )
+  written = jax.tree.map(
+    lambda x, y: x.at[rows].set(y), state.statistics, statistics
+  )
+  return Rewarded(reward, statistics), IntrinsicState(memory, written)

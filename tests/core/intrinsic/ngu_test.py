@@ -271,3 +271,43 @@ def test_eager_matches_jit():
     row = [jnp.array(x[t, 0]) for x in stream]
     reward, state = ngu.step(CONFIG, state, *row)
     np.testing.assert_allclose(reward, expected[t, 0], rtol=1e-4)
+
+
+@pytest.mark.parametrize('reward_observation', ['current', 'next'])
+def test_rows_are_stepped_as_one_is(reward_observation):
+  config = changed(reward_observation=reward_observation)
+  num, rows = 6, np.array([4, 0, 3])
+  states = [ngu.init(config) for _ in range(num)]
+  together = jax.tree.map(lambda *x: jnp.stack(x), *states)
+  step = jax.jit(functools.partial(ngu.step_rows, config))
+  for t, row in enumerate(zip(*make_stream(num_environments=3), strict=True)):
+    is_last = np.array([t % 7 == 6, False, t % 5 == 4])
+    rewarded, together = step(together, rows, *row, is_last)
+    for n, i in enumerate(rows):
+      reward, after = ngu.step(
+        config, states[i], *(jnp.array(x[n]) for x in row)
+      )
+      if is_last[n] and reward_observation == 'current':
+        reward, after = 0.0, after._replace(statistics=states[i].statistics)
+      states[i] = after
+      np.testing.assert_allclose(rewarded.reward[n], reward, rtol=1e-4)
+  jax.tree.map(
+    functools.partial(np.testing.assert_allclose, rtol=1e-4),
+    together,
+    jax.tree.map(lambda *x: jnp.stack(x), *states),
+  )
+
+
+def test_memories_are_not_copied():
+  config = changed(memory_capacity=1000)
+  num, rows = 64, jnp.arange(2)
+  state = jax.tree.map(
+    lambda x: jnp.repeat(x[None], num, axis=0), ngu.init(config)
+  )
+  step = jax.jit(functools.partial(ngu.step_rows, config), donate_argnums=0)
+  none = jnp.zeros(2, bool)
+  compiled = step.lower(
+    state, rows, jnp.ones((2, D)), jnp.ones(2), none, none
+  ).compile()
+  space = compiled.memory_analysis().temp_size_in_bytes
+  assert space < state.memory.embeddings.nbytes / 4
