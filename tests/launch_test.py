@@ -50,13 +50,7 @@ _TINY = (
 _NGU = ('--memory_capacity=100', '--embedding_size=8', '--rnd_size=8')
 
 
-# Compiling takes most of the time of runs as short as these.
-_ENVIRONMENT = {
-  **os.environ,
-  'JAX_PLATFORMS': 'cpu',
-  'PYTHONPATH': str(_ROOT),
-  'XLA_FLAGS': '--xla_backend_optimization_level=0',
-}
+_ENVIRONMENT = {**os.environ, 'PYTHONPATH': str(_ROOT)}
 
 
 class Script:

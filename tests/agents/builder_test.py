@@ -300,12 +300,7 @@ def test_the_distributed_layout_of_acme_takes_the_builder(tmp_path):
   script.write_text(_LAYOUT)
   done = subprocess.run(
     [sys.executable, script, tmp_path],
-    env={
-      **os.environ,
-      'PYTHONPATH': str(_ROOT),
-      'HOME': str(tmp_path),
-      'XLA_FLAGS': '--xla_backend_optimization_level=0',
-    },
+    env={**os.environ, 'PYTHONPATH': str(_ROOT), 'HOME': str(tmp_path)},
     capture_output=True,
     text=True,
     timeout=200,
