@@ -51,7 +51,13 @@ def define(settings_class: type) -> None:
 
 
 def settings(settings_class: Type[Config]) -> Config:
-  """The flags' values, over the preset's, over the defaults."""
+  """The flags' values, over the preset's, over the defaults.
+
+  This process then leaves the accelerator to the processes to come, if any.
+  """
+  if FLAGS.lp_launch_type == 'local_mp':
+    # JAX would take all memory of a GPU for weights to start from.
+    jax.config.update('jax_platforms', 'cpu')
   preset = presets.get(FLAGS.preset)
   known = {
     field.name

@@ -1,5 +1,10 @@
 """What the launch scripts refuse before anything starts."""
 
+import os
+import pathlib
+import subprocess
+import sys
+
 import pytest
 
 pytest.importorskip('launchpad', reason='needs the full environment')
@@ -14,6 +19,7 @@ from bt_acme import behaviors, run_config, run_script
 from bt_acme import config as config_lib
 from tests.agents import fakes
 
+_ROOT = pathlib.Path(__file__).parents[1]
 TRANSFER = config_lib.TransferConfig()
 
 
@@ -114,3 +120,31 @@ def test_a_run_that_could_not_start(launch_type, num_devices, message):
   with flagsaver.as_parsed(lp_launch_type=launch_type):
     with pytest.raises(ValueError, match=message):
       run_script.check(run_config.RunConfig(), agent)
+
+
+_TWO_TYPES = """
+import runpy, sys
+import jax
+from absl import flags
+from bt_acme import run_script
+
+script = runpy.run_path('launch/run_r2d2.py')
+run_script.define(script['Settings'])
+for launch_type in ('local_mt', 'local_mp'):
+  flags.FLAGS(['run', f'--lp_launch_type={launch_type}'])
+  run_script.settings(script['Settings'])
+  print(jax.config.jax_platforms)
+"""
+
+
+def test_the_accelerator_is_left_to_other_processes():
+  environment = {k: v for k, v in os.environ.items() if k != 'JAX_PLATFORMS'}
+  done = subprocess.run(
+    [sys.executable, '-c', _TWO_TYPES],
+    env={**environment, 'PYTHONPATH': str(_ROOT)},
+    cwd=_ROOT,
+    capture_output=True,
+    text=True,
+    check=True,
+  )
+  assert done.stdout.split() == ['None', 'cpu']
