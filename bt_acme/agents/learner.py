@@ -30,6 +30,12 @@ from bt_acme.replay import dataset as dataset_lib
 AGENT, INTRINSIC = 'agent', 'intrinsic'
 
 
+@jax.jit
+def _copy(variables: agent_lib.Variables) -> agent_lib.Variables:
+  """Copies on the device, compiled as one; by itself each shape would be."""
+  return jax.tree.map(jnp.copy, variables)
+
+
 class _Step(NamedTuple):
   """A step that the devices may still be busy with.
 
@@ -221,10 +227,8 @@ class Learner(acme.Learner):
 
     The next step uses the parameters themselves up.
     """
-    variables = agent_lib.Variables(
-      *jax.tree.map(
-        jnp.copy, (self._state.params, self._state.intrinsic_params)
-      )
+    variables = _copy(
+      agent_lib.Variables(self._state.params, self._state.intrinsic_params)
     )
     for array in jax.tree.leaves(variables):
       array.copy_to_host_async()
