@@ -35,13 +35,16 @@ def read_log(path: str) -> Dict[str, np.ndarray]:
 def smoothed_curve(
   columns: Mapping[str, np.ndarray], name: str, *, window: int
 ) -> Curve:
-  """A running mean over the last `window` episodes against actor steps."""
+  """A running mean over the last `window` episodes against actor steps.
+
+  It begins when there are a fifth as many: that of the first is mere chance.
+  """
   keep = ~np.isnan(columns[name])
   steps, values = columns['actor_steps'][keep], columns[name][keep]
   sums = np.concatenate([[0.0], np.cumsum(values)])
-  ends = np.arange(1, len(values) + 1)
+  ends = np.arange(max(window // 5, 1), len(values) + 1)
   starts = np.maximum(ends - window, 0)
-  return steps, (sums[ends] - sums[starts]) / (ends - starts)
+  return steps[ends - 1], (sums[ends] - sums[starts]) / (ends - starts)
 
 
 def learning_curves(
