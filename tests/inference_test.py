@@ -23,14 +23,6 @@ EPSILONS = np.linspace(0.5, 0.0, GROUP * GROUPS)
 STATISTICS = np.linspace([3.0, 1.0, 0.5, 20.0, 2.0], 4.0, GROUP * GROUPS).T
 
 
-@pytest.fixture(autouse=True, scope='module')
-def compile_fast():
-  """Compiling takes most of the time here."""
-  jax.config.update('jax_disable_most_optimizations', True)
-  yield
-  jax.config.update('jax_disable_most_optimizations', False)
-
-
 class Recorder:
   """Keeps what a sink is given."""
 
