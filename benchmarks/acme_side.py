@@ -29,7 +29,7 @@ from acme.utils import loggers
 from ale_py import roms
 
 from benchmarks import harness
-from bt_acme import agent as agent_lib
+from bt_acme import assembly
 from bt_acme.core import networks as networks_lib
 
 Step = reverb_base.Step
@@ -240,7 +240,7 @@ class ActorLoop:
     *,
     adder: Optional[adders.Adder] = None,
     config: Optional[r2d2.R2D2Config] = None,
-    intrinsic: Optional[agent_lib.Agent] = None,
+    intrinsic: Optional[assembly.Agent] = None,
     num_memories: int = 0,
   ):
     """Compiles nothing yet: the first round does.
@@ -273,7 +273,7 @@ class ActorLoop:
     )
 
   def _make_ngu_actor(
-    self, networks: Any, policy: Any, adder: Any, intrinsic: agent_lib.Agent
+    self, networks: Any, policy: Any, adder: Any, intrinsic: assembly.Agent
   ) -> _NGUActor:
     key = jax.random.PRNGKey(0)
     initial = networks.initial_state.apply(

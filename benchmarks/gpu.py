@@ -32,9 +32,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import harness
-from bt_acme import agent as agent_lib
+from bt_acme import assembly
 from bt_acme import config as config_lib
-from bt_acme import inference, run_config
+from bt_acme.acting import policy as policy_lib
+from bt_acme.config import run as run_config
 from bt_acme.core import learner_core as learner_core_lib
 from bt_acme.core import lstm as lstm_lib
 from bt_acme.core import networks as networks_lib
@@ -241,11 +242,11 @@ def _answer_call(
   config = config_lib.NGUConfig(
     intrinsic=config_lib.IntrinsicConfig(memory_capacity=scale.memories)
   )
-  agent = agent_lib.Agent(
-    config, agent_lib.EnvironmentSpec('game', _SHAPE, _STACKED, _ACTIONS)
+  agent = assembly.Agent(
+    config, assembly.EnvironmentSpec('game', _SHAPE, _STACKED, _ACTIONS)
   )
   size = run_config.RunConfig(inference='server').group_size
-  server = inference.InferenceServer(
+  server = policy_lib.InferenceServer(
     agent,
     epsilons=np.full(scale.games, 0.1),
     seed=0,
@@ -254,10 +255,10 @@ def _answer_call(
   )
   state = agent.learner_core().init(jax.random.key(0))
   server.update_variables(
-    agent_lib.Variables(state.params, state.intrinsic_params)
+    assembly.Variables(state.params, state.intrinsic_params)
   )
   never = np.zeros(size, bool)
-  inputs = inference.PolicyInput(
+  inputs = policy_lib.PolicyInput(
     observation=(),
     prev_action=np.zeros(size, np.int32),
     prev_reward=np.zeros(size, np.float32),
@@ -266,7 +267,7 @@ def _answer_call(
     feeds=(),
   )
   requests = [
-    inference.Request(
+    policy_lib.Request(
       group, frames[group * size : (group + 1) * size, ..., None], inputs, None
     )
     for group in range(scale.games // size)

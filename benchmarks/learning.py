@@ -13,7 +13,7 @@ from acme.wrappers import observation_action_reward
 
 from benchmarks import acme_side, floors, harness, our_side
 from bt_acme import config as config_lib
-from bt_acme.agents import builder as builder_lib
+from bt_acme.agents import builders as builders_lib
 from bt_acme.core import lstm as lstm_lib
 from bt_acme.core import types
 from bt_acme.replay import blocks
@@ -100,7 +100,7 @@ def _our_learner(batch_size: int, length: int) -> Any:
   )
   keys = np.arange(batch_size, dtype=np.uint64)
   sample = blocks.Sample(batch, keys, np.ones(batch_size), batch_size)
-  return builder_lib.AgentBuilder(agent).make_learner(
+  return builders_lib.AgentBuilder(agent).make_learner(
     jax.random.key(0), None, itertools.repeat(sample)
   )
 

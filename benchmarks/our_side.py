@@ -12,18 +12,18 @@ import numpy as np
 import reverb
 
 from benchmarks import harness
-from bt_acme import acting, agents, behaviors, environments
-from bt_acme import agent as agent_lib
+from bt_acme import agents, assembly, behaviors, environments
 from bt_acme import config as config_lib
-from bt_acme.agents import builder as builder_lib
+from bt_acme.acting import vector_actor
+from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import variables as variables_lib
-from bt_acme.core import actor_core as actor_core_lib
-from bt_acme.core.intrinsic import ngu
+from bt_acme.core import r2d2_actor
+from bt_acme.core.intrinsic import reward as reward_lib
 
 NUM_GAMES = 16  # An actor's.
 
 
-def make_spec(game: str) -> agent_lib.EnvironmentSpec:
+def make_spec(game: str) -> assembly.EnvironmentSpec:
   """The spec of a game."""
   environment = environments.make(game, seed=0)
   spec = agents.spec_of(environment, game)
@@ -33,20 +33,20 @@ def make_spec(game: str) -> agent_lib.EnvironmentSpec:
 
 def make_agent(
   game: str, config: Optional[config_lib.R2D2Config] = None
-) -> agent_lib.Agent:
+) -> assembly.Agent:
   """R2D2 or NGU by the configuration; the paper's R2D2 without one."""
-  return agent_lib.Agent(config or config_lib.R2D2Config(), make_spec(game))
+  return assembly.Agent(config or config_lib.R2D2Config(), make_spec(game))
 
 
-def fresh_variables(agent: agent_lib.Agent) -> agent_lib.Variables:
+def fresh_variables(agent: assembly.Agent) -> assembly.Variables:
   """Parameters as a learner publishes them before its first step."""
   state = agent.learner_core().init(jax.random.key(0))
-  return agent_lib.Variables(
+  return assembly.Variables(
     *jax.tree.map(np.array, (state.params, state.intrinsic_params))
   )
 
 
-def make_bt_agent(game: str) -> agent_lib.Agent:
+def make_bt_agent(game: str) -> assembly.Agent:
   """BT that brings along what NGU would export, with fresh parameters."""
   explorer = make_agent(game, config_lib.NGUConfig())
   with tempfile.TemporaryDirectory() as folder:
@@ -55,24 +55,24 @@ def make_bt_agent(game: str) -> agent_lib.Agent:
       agent=explorer,
       variables=fresh_variables(explorer),
       # Without any it would not compute its intrinsic reward.
-      statistics=ngu.IntrinsicStatistics(1.0, 1.0, 1.0, 1.0, 1.0),
+      statistics=reward_lib.IntrinsicStatistics(1.0, 1.0, 1.0, 1.0, 1.0),
       actor_steps=0,
     )
     behavior = behaviors.Exported(f'{folder}/behavior')
-  return agent_lib.Agent(
-    config_lib.BTConfig(), make_spec(game), (behavior,), ()
-  )
+  return assembly.Agent(config_lib.BTConfig(), make_spec(game), (behavior,), ())
 
 
-def start_replay(agent: agent_lib.Agent) -> reverb.Server:
+def start_replay(agent: assembly.Agent) -> reverb.Server:
   """A replay server in this process."""
-  return reverb.Server(builder_lib.AgentBuilder(agent).make_replay_tables(None))
+  return reverb.Server(
+    builders_lib.AgentBuilder(agent).make_replay_tables(None)
+  )
 
 
 class Source:
   """A learner that never learns; counts what is fetched."""
 
-  def __init__(self, variables: agent_lib.Variables):
+  def __init__(self, variables: assembly.Variables):
     self._variables = variables
     self.fetched_bytes = 0
 
@@ -108,7 +108,7 @@ class ActorLoop:
 
   def __init__(
     self,
-    agent: agent_lib.Agent,
+    agent: assembly.Agent,
     *,
     num: int = NUM_GAMES,
     client: Optional[reverb.Client] = None,
@@ -123,11 +123,11 @@ class ActorLoop:
     acting_config = agent.config.acting
     sinks = None
     if client is not None:
-      builder = builder_lib.AgentBuilder(agent)
+      builder = builders_lib.AgentBuilder(agent)
       sinks = [builder.make_sink(client)[0] for _ in range(num)]
-    self._actor = acting.VectorActor(
+    self._actor = vector_actor.VectorActor(
       agent,
-      epsilons=actor_core_lib.epsilon_ladder(
+      epsilons=r2d2_actor.epsilon_ladder(
         num, base=acting_config.epsilon_base, alpha=acting_config.epsilon_alpha
       ),
       seed=0,

@@ -16,9 +16,10 @@ import zstandard
 from acme.wrappers import observation_action_reward
 
 from benchmarks import acme_side, floors, harness, our_side
-from bt_acme import acting, environments
 from bt_acme import config as config_lib
-from bt_acme.agents import builder as builder_lib
+from bt_acme import environments
+from bt_acme.acting import vector_actor
+from bt_acme.agents import builders as builders_lib
 from bt_acme.core import types
 from bt_acme.replay import blocks
 
@@ -116,7 +117,7 @@ class _OurWriter:
   """A recording as `VectorActor` hands it to one game's sink."""
 
   def __init__(self, agent: Any, client: reverb.Client):
-    builder = builder_lib.AgentBuilder(agent)
+    builder = builders_lib.AgentBuilder(agent)
     self._sink, self._writer = builder.make_sink(client)
 
   def prepare(self, recording: _Recording) -> List[Any]:
@@ -132,7 +133,7 @@ class _OurWriter:
       # Frame by frame in memory, as the vector environment gives them.
       frames = np.moveaxis(before.observation, -1, 0).copy()
       calls.append(
-        acting.Transition(
+        vector_actor.Transition(
           observation=np.moveaxis(frames, 0, -1),
           prev_action=action,
           prev_reward=0.0,
@@ -153,7 +154,7 @@ class _OurWriter:
     """Writes one round; returns microseconds a step."""
     start = harness.clock()
     for call in calls:
-      if isinstance(call, acting.Transition):
+      if isinstance(call, vector_actor.Transition):
         self._sink.add(call)
       else:
         self._sink.end_episode(call.observation, 0, 0.0)
@@ -266,7 +267,7 @@ def replay_sample(settings: harness.Settings) -> List[harness.Row]:
   our_server = _ServerProcess(functools.partial(our_side.start_replay, agent))
   acme_server = _ServerProcess(functools.partial(_acme_server, _GAME, config))
   acme_builder = acme_side.make_builder(acme_side.make_spec(_GAME), config)
-  our_builder = builder_lib.AgentBuilder(agent)
+  our_builder = builders_lib.AgentBuilder(agent)
   our_writer = _OurWriter(agent, our_server.client)
   acme_writer = _AcmeWriter(acme_builder, acme_server.client)
   _fill(our_writer, our_server, num, our_writer.prepare(recording))

@@ -30,7 +30,8 @@ from typing import Dict, List, Tuple
 import numpy as np
 from absl import flags as absl_flags
 
-from bt_acme import behaviors, environments, flags
+from bt_acme import behaviors, environments
+from bt_acme.cli import flags
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import plots
 

@@ -11,8 +11,8 @@ Four claims, each a few algorithms on one world:
   deceptive  Where the reward punishes what the behavior does, behavior transfer
              ends above the behavior and above fine-tuning it.
 
-Each run is one process of one thread (`bt_acme.local`), repeated exactly by its
-seed. What has been run lies in the folder, a file a run, and is not run again.
+Each run is one process of one thread, repeated exactly by its seed. What has
+been run lies in the folder, a file a run, and is not run again.
 """
 
 import concurrent.futures
@@ -119,7 +119,7 @@ def _transfers(
 
 
 def _runs() -> List[Run]:
-  from experiments import worlds
+  from bt_acme.environments import worlds
 
   # Episodes have eight steps.
   sequences = {'trace_length': 8, 'sequence_period': 8}
@@ -191,7 +191,7 @@ def _behavior_folder(run: Run, seed: int, folder: str) -> str:
 def _configuration(run: Run) -> Any:
   """The preset's, with the run's own settings."""
   from bt_acme import config as config_lib
-  from bt_acme import presets
+  from bt_acme.config import presets
 
   config_class = {
     'r2d2': config_lib.R2D2Config,
@@ -224,10 +224,10 @@ def execute(run: Run, seed: int, folder: str) -> Dict[str, float]:
   import jax
   import numpy as np
 
-  from bt_acme import agent as agent_lib
-  from bt_acme import behaviors, environments, local
+  from bt_acme import assembly, behaviors, environments
   from bt_acme.core import weight_transfer
-  from experiments import worlds
+  from bt_acme.environments import worlds
+  from bt_acme.runtime.engines import in_process
 
   worlds.register()
   start = time.monotonic()
@@ -244,9 +244,9 @@ def execute(run: Run, seed: int, folder: str) -> Dict[str, float]:
     epsilon = 1.0 if run.kind == 'random' else None
   else:
     environment = environments.make(run.world, seed=0)
-    agent = agent_lib.Agent(
+    agent = assembly.Agent(
       _configuration(run),
-      agent_lib.spec_of(environment, run.world),
+      assembly.spec_of(environment, run.world),
       (behavior,) if run.kind == 'bt' else (),
     )
     initial_params = None
@@ -256,7 +256,7 @@ def execute(run: Run, seed: int, folder: str) -> Dict[str, float]:
         agent.network.init(jax.random.key(seed)),
         init='full',
       )
-    result = local.run(
+    result = in_process.run(
       agent,
       num_environments=_ENVIRONMENTS,
       max_actor_steps=run.actor_steps,
@@ -463,6 +463,6 @@ def main(argv: List[str]) -> int:
 
 
 if __name__ == '__main__':
-  from bt_acme import flags
+  from bt_acme.cli import flags
 
   flags.run_main(main)

@@ -15,20 +15,16 @@ import jax
 import numpy as np
 from absl import flags as absl_flags
 
-from bt_acme import agent as agent_lib
-from bt_acme import (
-  behaviors,
-  checkpointing,
-  environments,
-  flags,
-  run_config,
-  run_script,
-)
+from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme.agents import learner as learner_lib
+from bt_acme.cli import flags
+from bt_acme.cli import run as run_cli
+from bt_acme.config import run as run_config
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import plots
 from bt_acme.evaluation import video as video_lib
+from bt_acme.runtime import checkpoints
 
 FLAGS = absl_flags.FLAGS
 _SHOWN = (
@@ -88,16 +84,16 @@ class Settings:
   evaluation: EvaluationConfig = EvaluationConfig(behavior='FOLDER')
 
 
-def load(config: EvaluationConfig) -> Tuple[agent_lib.Agent, Any, Any]:
+def load(config: EvaluationConfig) -> Tuple[assembly.Agent, Any, Any]:
   """The agent, its variables and its statistics."""
   if config.behavior:
     behavior = behaviors.Exported(config.behavior)
     agent, variables = behavior.agent, behavior.variables
     statistics = behavior.statistics
   else:
-    agent = run_script.agent_of_run(config.workdir)
+    agent = run_cli.agent_of_run(config.workdir)
     template = agent.learner_core().init(jax.random.key(0), None)
-    restored = checkpointing.restore(
+    restored = checkpoints.restore(
       run_config.RunConfig(workdir=config.workdir).checkpoint_folder, template
     )
     if restored is None:
@@ -106,13 +102,13 @@ def load(config: EvaluationConfig) -> Tuple[agent_lib.Agent, Any, Any]:
         'for a while.'
       )
     state, values = restored
-    variables = agent_lib.Variables(state.params, state.intrinsic_params)
+    variables = assembly.Variables(state.params, state.intrinsic_params)
     statistics = learner_lib.saved_statistics(values['learner'])
   if config.env:
     environment = environments.make(
       config.env, num_stacked=agent.spec.num_stacked, seed=0
     )
-    spec = agent_lib.spec_of(environment, config.env)
+    spec = assembly.spec_of(environment, config.env)
     environment.close()
     if spec._replace(name='') != agent.spec._replace(name=''):
       raise ValueError(

@@ -11,8 +11,10 @@ Ctrl-C ends a run, and the same command resumes it.
 import dataclasses
 
 from bt_acme import config as config_lib
-from bt_acme import flags, run_config, run_script
 from bt_acme.agents import BTBuilder, R2D2Builder
+from bt_acme.cli import flags
+from bt_acme.cli import run as run_cli
+from bt_acme.config import run as run_config
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,28 +22,28 @@ class Settings(config_lib.BTConfig):
   """All settings of this script."""
 
   run: run_config.RunConfig = run_config.RunConfig(workdir='runs/bt')
-  behaviors: run_script.BehaviorsConfig = run_script.BehaviorsConfig()
-  weights: run_script.WeightsConfig = run_script.WeightsConfig()
+  behaviors: run_cli.BehaviorsConfig = run_cli.BehaviorsConfig()
+  weights: run_cli.WeightsConfig = run_cli.WeightsConfig()
 
 
 def main(argv):
   del argv
-  settings = run_script.settings(Settings)
-  config = run_script.config_of(config_lib.BTConfig, settings)
+  settings = run_cli.settings(Settings)
+  config = run_cli.config_of(config_lib.BTConfig, settings)
   run = settings.run
   builder = BTBuilder(
     R2D2Builder(
-      run_script.config_of(config_lib.R2D2Config, settings),
-      run_script.environment_spec(run),
+      run_cli.config_of(config_lib.R2D2Config, settings),
+      run_cli.environment_spec(run),
     ),
-    run_script.make_behaviors(settings.behaviors, config.transfer),
+    run_cli.make_behaviors(settings.behaviors, config.transfer),
     config.transfer,
     behavior_weights=settings.behaviors.weights,
   )
-  return run_script.launch(
+  return run_cli.launch(
     run,
     builder,
-    initial_params=run_script.initial_params(
+    initial_params=run_cli.initial_params(
       settings.weights, builder.agent, run.seed
     ),
     identity={
@@ -52,5 +54,5 @@ def main(argv):
 
 
 if __name__ == '__main__':
-  run_script.define(Settings)
+  run_cli.define(Settings)
   flags.run_main(main, Settings)

@@ -10,8 +10,10 @@ command resumes it.
 import dataclasses
 
 from bt_acme import config as config_lib
-from bt_acme import flags, run_config, run_script
 from bt_acme.agents import NGUBuilder
+from bt_acme.cli import flags
+from bt_acme.cli import run as run_cli
+from bt_acme.config import run as run_config
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,17 +25,15 @@ class Settings(config_lib.NGUConfig):
 
 def main(argv):
   del argv
-  settings = run_script.settings(Settings)
-  config = run_script.config_of(config_lib.NGUConfig, settings)
+  settings = run_cli.settings(Settings)
+  config = run_cli.config_of(config_lib.NGUConfig, settings)
   run = settings.run
-  code = run_script.launch(
-    run, NGUBuilder(config, run_script.environment_spec(run))
-  )
+  code = run_cli.launch(run, NGUBuilder(config, run_cli.environment_spec(run)))
   if code == 0:
     print(f'The behavior is in {run.behavior_folder}')
   return code
 
 
 if __name__ == '__main__':
-  run_script.define(Settings)
+  run_cli.define(Settings)
   flags.run_main(main, Settings)

@@ -145,7 +145,10 @@ _SERVER = """
 import json, os, runpy, sys, tempfile
 import bt_acme
 import launchpad, rlax
-from bt_acme import run_script
+from bt_acme.cli import run as run_script
+from bt_acme.config import run as run_config
+from bt_acme.runtime import program
+from bt_acme.runtime.engines import processes as launching
 
 for line in sys.stdin:
   arguments = json.loads(line)
@@ -403,9 +406,12 @@ def test_transfer_of_the_exported_behavior(bt):
 _FAILING = """
 import sys
 
-from bt_acme import agents, behaviors, launching, program, run_config
+from bt_acme import agents, behaviors
 from bt_acme import config as config_lib
-from bt_acme import run_script
+from bt_acme.cli import run as run_script
+from bt_acme.config import run as run_config
+from bt_acme.runtime import program
+from bt_acme.runtime.engines import processes as launching
 
 def make_policy(seed):
   steps = iter([0, 1, 2])

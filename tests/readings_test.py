@@ -8,7 +8,10 @@ import pytest
 
 pytest.importorskip('reverb', reason='needs the full environment')
 
-from bt_acme import config, flags, run_config, run_script
+from bt_acme import config
+from bt_acme.cli import flags
+from bt_acme.cli import run as run_cli
+from bt_acme.config import run as run_config
 
 ROOT = pathlib.Path(__file__).parents[1]
 GROUPS = (
@@ -18,7 +21,7 @@ GROUPS = (
     for field in dataclasses.fields(config_class)
   ),
   run_config.RunConfig,
-  run_script.WeightsConfig,
+  run_cli.WeightsConfig,
 )
 ROWS = re.findall(
   r'^\| (?!What is open)(.+?) \| (.+?) \| (.+?) \|$',

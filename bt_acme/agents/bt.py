@@ -5,42 +5,43 @@ from typing import Optional, Sequence, Union, overload
 
 from acme import specs
 
-from bt_acme import agent as agent_lib
+from bt_acme import assembly
 from bt_acme import config as config_lib
-from bt_acme.agents import builder, r2d2, wrapped
-from bt_acme.behaviors import base as behaviors_lib
+from bt_acme.acting import behavior as behavior_lib
+from bt_acme.agents import builders as builders_lib
+from bt_acme.agents.foreign import builder as foreign
 
 
 @overload
 def BTBuilder(
-  base_builder: r2d2.R2D2Builder,
-  behaviors: Sequence[behaviors_lib.Behavior],
+  base_builder: builders_lib.R2D2Builder,
+  behaviors: Sequence[behavior_lib.Behavior],
   config: config_lib.TransferConfig = ...,
   *,
   behavior_weights: Sequence[float] = ...,
   environment_spec: Optional[specs.EnvironmentSpec] = ...,
-) -> builder.AgentBuilder: ...
+) -> builders_lib.AgentBuilder: ...
 
 
 @overload
 def BTBuilder(
-  base_builder: wrapped.BaseBuilder,
-  behaviors: Sequence[behaviors_lib.Behavior],
+  base_builder: foreign.BaseBuilder,
+  behaviors: Sequence[behavior_lib.Behavior],
   config: config_lib.TransferConfig = ...,
   *,
   behavior_weights: Sequence[float] = ...,
   environment_spec: Optional[specs.EnvironmentSpec] = ...,
-) -> wrapped.WrappedBuilder: ...
+) -> foreign.WrappedBuilder: ...
 
 
 def BTBuilder(  # Two builders stand behind one name: Acme's way to spell it.
-  base_builder: Union[r2d2.R2D2Builder, wrapped.BaseBuilder],
-  behaviors: Sequence[behaviors_lib.Behavior],
+  base_builder: Union[builders_lib.R2D2Builder, foreign.BaseBuilder],
+  behaviors: Sequence[behavior_lib.Behavior],
   config: config_lib.TransferConfig = config_lib.TransferConfig(),
   *,
   behavior_weights: Sequence[float] = (),
   environment_spec: Optional[specs.EnvironmentSpec] = None,
-) -> Union[builder.AgentBuilder, wrapped.WrappedBuilder]:
+) -> Union[builders_lib.AgentBuilder, foreign.WrappedBuilder]:
   """Puts behavior transfer around a builder (Campos et al. 2021,
   arXiv:2102.13515), ours or any of dm-acme.
 
@@ -61,14 +62,14 @@ def BTBuilder(  # Two builders stand behind one name: Acme's way to spell it.
     behavior are duplicated where the learner is ours; learners of dm-acme stay
     as they are.
   """
-  if isinstance(behaviors, behaviors_lib.Behavior):
+  if isinstance(behaviors, behavior_lib.Behavior):
     raise ValueError(
       f'behaviors is the single behavior {behaviors.name!r}: put it into a '
       'list.'
     )
   behaviors = tuple(behaviors)  # It may be a generator.
   for behavior in behaviors:
-    if not isinstance(behavior, behaviors_lib.Behavior):
+    if not isinstance(behavior, behavior_lib.Behavior):
       raise ValueError(
         f'behaviors has {behavior!r}, which is none: wrap a policy in '
         'bt_acme.behaviors.FromCallable.'
@@ -78,9 +79,11 @@ def BTBuilder(  # Two builders stand behind one name: Acme's way to spell it.
       f'config is a {type(config).__name__}: give the TransferConfig alone '
       '(BTConfig().transfer); the agent has its settings from base_builder.'
     )
-  if isinstance(base_builder, r2d2.R2D2Builder):
+  if isinstance(base_builder, builders_lib.R2D2Builder):
     return _around_ours(base_builder.agent, behaviors, config, behavior_weights)
-  if isinstance(base_builder, (builder.AgentBuilder, wrapped.WrappedBuilder)):
+  if isinstance(
+    base_builder, (builders_lib.AgentBuilder, foreign.WrappedBuilder)
+  ):
     raise ValueError(
       f'base_builder={type(base_builder).__name__} cannot be wrapped: give '
       'agents.R2D2Builder or a builder of dm-acme, and all behaviors at once.'
@@ -90,7 +93,7 @@ def BTBuilder(  # Two builders stand behind one name: Acme's way to spell it.
       'environment_spec=None: around a builder of dm-acme, pass '
       'acme.make_environment_spec(environment).'
     )
-  return wrapped.WrappedBuilder(
+  return foreign.WrappedBuilder(
     base_builder,
     behaviors,
     config,
@@ -100,17 +103,17 @@ def BTBuilder(  # Two builders stand behind one name: Acme's way to spell it.
 
 
 def _around_ours(
-  base: agent_lib.Agent,
-  behaviors: Sequence[behaviors_lib.Behavior],
+  base: assembly.Agent,
+  behaviors: Sequence[behavior_lib.Behavior],
   config: config_lib.TransferConfig,
   behavior_weights: Sequence[float],
-) -> builder.AgentBuilder:
+) -> builders_lib.AgentBuilder:
   groups = {
     field.name: getattr(base.config, field.name)
     for field in dataclasses.fields(config_lib.R2D2Config)
   }
-  return builder.AgentBuilder(
-    agent_lib.Agent(
+  return builders_lib.AgentBuilder(
+    assembly.Agent(
       config_lib.BTConfig(**groups, transfer=config),
       base.spec,
       tuple(behaviors),

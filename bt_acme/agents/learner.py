@@ -20,18 +20,18 @@ import jax.numpy as jnp
 import numpy as np
 from acme.utils import counting, loggers
 
-from bt_acme import agent as agent_lib
+from bt_acme import assembly
 from bt_acme.core import data_parallel
 from bt_acme.core import learner_core as learner_core_lib
-from bt_acme.core.intrinsic import ngu
+from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.replay import blocks
-from bt_acme.replay import dataset as dataset_lib
+from bt_acme.replay import sampler as sampler_lib
 
 AGENT, INTRINSIC = 'agent', 'intrinsic'
 
 
 @jax.jit
-def _copy(variables: agent_lib.Variables) -> agent_lib.Variables:
+def _copy(variables: assembly.Variables) -> assembly.Variables:
   """Copies on the device, compiled as one; by itself each shape would be."""
   return jax.tree.map(jnp.copy, variables)
 
@@ -50,26 +50,28 @@ class _Step(NamedTuple):
   sample: blocks.Sample
   priorities: jax.Array
   metrics: learner_core_lib.Metrics
-  variables: Optional[agent_lib.Variables]
+  variables: Optional[assembly.Variables]
 
 
-_Statistics = Dict[int, ngu.IntrinsicStatistics]  # Float64 [], by environment.
+_Statistics = Dict[
+  int, reward_lib.IntrinsicStatistics
+]  # Float64 [], by environment.
 
 
 def _split(first: int, statistics: Iterable[Any]) -> _Statistics:
   """Statistics [N] of the environments from the first on, each by itself."""
   fields = [np.asarray(x, np.float64) for x in statistics]
   return {
-    first + i: ngu.IntrinsicStatistics(*one)
+    first + i: reward_lib.IntrinsicStatistics(*one)
     for i, one in enumerate(zip(*fields, strict=True))
   }
 
 
 def _join(
-  statistics: Iterable[ngu.IntrinsicStatistics],
-) -> ngu.IntrinsicStatistics:
+  statistics: Iterable[reward_lib.IntrinsicStatistics],
+) -> reward_lib.IntrinsicStatistics:
   """Statistics of N environments, float64 [N]."""
-  return ngu.IntrinsicStatistics(
+  return reward_lib.IntrinsicStatistics(
     *(np.stack(fields) for fields in zip(*statistics, strict=True))
   )
 
@@ -79,21 +81,23 @@ def _statistics_of(values: Mapping[str, Any]) -> _Statistics:
   statistics: _Statistics = {}
   # An entry may hold those of the environments behind it as well.
   for first, saved in values['statistics'].items():
-    statistics.update(_split(int(first), ngu.IntrinsicStatistics(**saved)))
+    statistics.update(
+      _split(int(first), reward_lib.IntrinsicStatistics(**saved))
+    )
   return statistics
 
 
-def _merge(statistics: _Statistics) -> Optional[ngu.IntrinsicStatistics]:
+def _merge(statistics: _Statistics) -> Optional[reward_lib.IntrinsicStatistics]:
   """Statistics of all environments as one; None without any."""
   if not statistics:
     return None
   in_order = [s for _, s in sorted(statistics.items())]
-  return ngu.merge_statistics(_join(in_order))
+  return reward_lib.merge_statistics(_join(in_order))
 
 
 def saved_statistics(
   values: Mapping[str, Any],
-) -> Optional[ngu.IntrinsicStatistics]:
+) -> Optional[reward_lib.IntrinsicStatistics]:
   """Of all environments as one, from the values that `Learner.save` gave."""
   return _merge(_statistics_of(values))
 
@@ -107,11 +111,11 @@ class Learner(acme.Learner):
 
   def __init__(
     self,
-    agent: agent_lib.Agent,
+    agent: assembly.Agent,
     random_key: jax.Array,
     dataset: Iterator[blocks.Sample],
     *,
-    priority_updater: Optional[dataset_lib.PriorityUpdater] = None,
+    priority_updater: Optional[sampler_lib.PriorityUpdater] = None,
     counter: Optional[counting.Counter] = None,
     logger: Optional[loggers.Logger] = None,
     initial_params: Any = None,
@@ -191,7 +195,7 @@ class Learner(acme.Learner):
   def _finish(self, step: _Step) -> None:
     """Waits for a step and hands out what it came to."""
     values = self._take_priorities(step.priorities)
-    if isinstance(self._dataset, dataset_lib.SequenceSampler):
+    if isinstance(self._dataset, sampler_lib.SequenceSampler):
       # Not before: devices read the batch until the step is done, and that of
       # a CPU may have no copy of it.
       self._dataset.release(step.sample)
@@ -222,26 +226,26 @@ class Learner(acme.Learner):
     self._max_priority = max(self._max_priority, float(values.max()))
     return values
 
-  def _copy_variables(self) -> agent_lib.Variables:
+  def _copy_variables(self) -> assembly.Variables:
     """Copies of the parameters, on their way to the host.
 
     The next step uses the parameters themselves up.
     """
     variables = _copy(
-      agent_lib.Variables(self._state.params, self._state.intrinsic_params)
+      assembly.Variables(self._state.params, self._state.intrinsic_params)
     )
     for array in jax.tree.leaves(variables):
       array.copy_to_host_async()
     return variables
 
-  def _publish(self, variables: agent_lib.Variables) -> None:
+  def _publish(self, variables: assembly.Variables) -> None:
     """Waits for copies of the parameters and lets actors have them."""
     published = jax.tree.map(np.asarray, variables)
     with self._lock:
       self._published = published
 
   @property
-  def variables(self) -> agent_lib.Variables:
+  def variables(self) -> assembly.Variables:
     """As last published; NumPy arrays."""
     with self._lock:
       return self._published
@@ -267,7 +271,7 @@ class Learner(acme.Learner):
     return [getattr(variables, name) for name in names]
 
   def put_statistics(
-    self, first_environment: int, statistics: ngu.IntrinsicStatistics
+    self, first_environment: int, statistics: reward_lib.IntrinsicStatistics
   ) -> None:
     """Takes the running statistics of environments that are side by side.
 
@@ -280,7 +284,7 @@ class Learner(acme.Learner):
 
   def get_statistics(
     self, first_environment: int, num_environments: int
-  ) -> Optional[ngu.IntrinsicStatistics]:
+  ) -> Optional[reward_lib.IntrinsicStatistics]:
     """What `put_statistics` took last for N environments, in whichever groups.
 
     Args:
@@ -296,7 +300,7 @@ class Learner(acme.Learner):
         return None
       return _join(self._statistics[i] for i in indices)
 
-  def merged_statistics(self) -> Optional[ngu.IntrinsicStatistics]:
+  def merged_statistics(self) -> Optional[reward_lib.IntrinsicStatistics]:
     """Statistics of all environments as one; None without any."""
     with self._lock:
       return _merge(self._statistics)

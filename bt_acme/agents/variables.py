@@ -4,16 +4,16 @@ from typing import Optional
 
 import acme
 
-from bt_acme import acting
-from bt_acme import agent as agent_lib
+from bt_acme import assembly
+from bt_acme.acting import vector_actor
 
 # What `Learner.get_variables` knows.
-AGENT, INTRINSIC = agent_lib.Variables._fields
+AGENT, INTRINSIC = assembly.Variables._fields
 
 
-def fetch(source: acme.VariableSource) -> agent_lib.Variables:
+def fetch(source: acme.VariableSource) -> assembly.Variables:
   """Asks a learner, here or in another process, for its parameters."""
-  return agent_lib.Variables(*source.get_variables([AGENT, INTRINSIC]))
+  return assembly.Variables(*source.get_variables([AGENT, INTRINSIC]))
 
 
 class VariableClient:
@@ -26,7 +26,7 @@ class VariableClient:
   def __init__(
     self,
     source: acme.VariableSource,
-    actor: acting.VectorActor,
+    actor: vector_actor.VectorActor,
     period: int,
   ):
     """Fetches the first parameters.

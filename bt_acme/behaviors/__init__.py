@@ -1,6 +1,6 @@
 """Ways to get a behavior (π_p) to transfer."""
 
-from bt_acme.behaviors.base import (
+from bt_acme.acting.behavior import (
   ActionRepeat,
   Behavior,
   FromCallable,

@@ -18,14 +18,13 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 import jax
 import numpy as np
 
-from bt_acme import agent as agent_lib
+from bt_acme import assembly
 from bt_acme import config as config_lib
-from bt_acme.behaviors import base
-from bt_acme.core import actor_core as actor_core_lib
-from bt_acme.core import weight_transfer
-from bt_acme.core.behavior_transfer import behavior as behavior_lib
-from bt_acme.core.intrinsic import actor_core as ngu_lib
-from bt_acme.core.intrinsic import ngu
+from bt_acme.acting import behavior as base
+from bt_acme.core import r2d2_actor, weight_transfer
+from bt_acme.core.behavior_transfer import behavior_core
+from bt_acme.core.intrinsic import ngu_actor
+from bt_acme.core.intrinsic import reward as reward_lib
 
 _FORMAT = 1
 _CARD, _PARAMS = 'behavior.json', 'params.npz'
@@ -64,9 +63,9 @@ def _checksum(path: pathlib.Path) -> str:
 def export(
   folder: str,
   *,
-  agent: agent_lib.Agent,
-  variables: agent_lib.Variables,
-  statistics: Optional[ngu.IntrinsicStatistics],
+  agent: assembly.Agent,
+  variables: assembly.Variables,
+  statistics: Optional[reward_lib.IntrinsicStatistics],
   actor_steps: int,
 ) -> None:
   """Writes a behavior, replacing one that is there.
@@ -113,10 +112,10 @@ class _RewardHost(base.Host):
   def __init__(
     self,
     config: config_lib.IntrinsicConfig,
-    statistics: ngu.IntrinsicStatistics,
+    statistics: reward_lib.IntrinsicStatistics,
     num_environments: int,
   ):
-    self._reward = ngu.IntrinsicReward(config, num_environments)
+    self._reward = reward_lib.IntrinsicReward(config, num_environments)
     # As in training, where they were rewarded and remembered, or were not.
     self._takes_last = config.reward_observation == 'next'
     self._reward.restore(statistics)
@@ -135,8 +134,10 @@ class _RewardHost(base.Host):
     self._active = ~is_last | self._takes_last
     return np.where(is_first, 0, self._last).astype(np.float32)
 
-  def digest(self, features: Union[ngu_lib.Features, ngu.Rewarded]) -> None:
-    if isinstance(features, ngu.Rewarded):
+  def digest(
+    self, features: Union[ngu_actor.Features, reward_lib.Rewarded]
+  ) -> None:
+    if isinstance(features, reward_lib.Rewarded):
       self._last = self._reward.take(features)
       return
     self._last = self._reward.step(
@@ -237,7 +238,7 @@ class Exported(base.Behavior):
         f'{setting}={folder!r}: {_PARAMS} holds values that are not finite: '
         'train it anew.'
       )
-    self.variables = agent_lib.Variables(tree['agent'], tree['intrinsic'])
+    self.variables = assembly.Variables(tree['agent'], tree['intrinsic'])
     self._epsilon = epsilon
     self._recompute = (
       reward_input == 'recompute' and self.statistics is not None
@@ -249,9 +250,9 @@ class Exported(base.Behavior):
     shape = tuple(
       int(size) for size in card['environment']['observation_shape']
     )
-    self.agent = agent_lib.Agent(
+    self.agent = assembly.Agent(
       config_lib.from_dict(config_class, card['config']),
-      agent_lib.EnvironmentSpec(
+      assembly.EnvironmentSpec(
         **{**card['environment'], 'observation_shape': shape}
       ),
     )
@@ -259,7 +260,7 @@ class Exported(base.Behavior):
     if card['statistics'] is not None:
       if self.agent.intrinsic is None:
         raise ValueError('statistics of an agent without intrinsic reward')
-      self.statistics = ngu.IntrinsicStatistics(
+      self.statistics = reward_lib.IntrinsicStatistics(
         **{k: np.float64(v) for k, v in card['statistics'].items()}
       )
       for name, value in self.statistics._asdict().items():
@@ -290,23 +291,25 @@ class Exported(base.Behavior):
           'same observation shape and action set.'
         )
 
-  def make_core(self, num_actions: int) -> behavior_lib.Behavior:
+  def make_core(self, num_actions: int) -> behavior_core.Behavior:
     del num_actions
     core = (
       self.agent.actor_core()
       if self._recompute
-      else actor_core_lib.make_r2d2(self.agent.network)
+      else r2d2_actor.make_r2d2(self.agent.network)
     )
-    return ngu_lib.as_behavior(core, self._epsilon)
+    return ngu_actor.as_behavior(core, self._epsilon)
 
   def params(self) -> Any:
     if self._recompute:
-      return agent_lib.ngu_params(self.variables)
+      return assembly.ngu_params(self.variables)
     return self.variables.agent
 
   def intrinsic(
     self,
-  ) -> Optional[Tuple[config_lib.IntrinsicConfig, ngu.IntrinsicStatistics]]:
+  ) -> Optional[
+    Tuple[config_lib.IntrinsicConfig, reward_lib.IntrinsicStatistics]
+  ]:
     if not self._recompute:
       return None
     assert isinstance(self.agent.config, config_lib.NGUConfig)

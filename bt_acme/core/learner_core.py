@@ -12,9 +12,10 @@ import jax.numpy as jnp
 import optax
 
 from bt_acme import config as config_lib
-from bt_acme.core import losses, types
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import priorities as priorities_lib
+from bt_acme.core import targets as losses
+from bt_acme.core import types
 from bt_acme.core.behavior_transfer import relabelling
 from bt_acme.core.intrinsic import networks as intrinsic_lib
 

@@ -33,8 +33,8 @@ def seed_of(seed: int, index: int) -> int:
 def register(name: str, constructor: Callable[..., dm_env.Environment]) -> None:
   """Gives an environment of one's own a name, in this process.
 
-  For runs in one process (`bt_acme.local`, `evaluation.Evaluator`): those of a
-  Launchpad program know only what is here.
+  Runs in one process (`bt_acme.runtime.engines.in_process`) and evaluators
+  there find it by that name. The processes of a Launchpad program do not.
 
   Args:
     name: that `make` takes from now on.

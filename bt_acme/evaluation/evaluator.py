@@ -4,9 +4,9 @@ from typing import Callable, Dict, List, Optional
 
 import numpy as np
 
-from bt_acme import acting, environments
-from bt_acme import agent as agent_lib
-from bt_acme.core.intrinsic import ngu
+from bt_acme import assembly, environments
+from bt_acme.acting import vector_actor
+from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
 
 Row = Dict[str, float]
@@ -21,7 +21,7 @@ class Evaluator:
 
   def __init__(
     self,
-    agent: agent_lib.Agent,
+    agent: assembly.Agent,
     *,
     episodes: int,
     seed: int,
@@ -49,7 +49,7 @@ class Evaluator:
         for i in range(episodes)
       ]
     )
-    self._actor = acting.VectorActor(
+    self._actor = vector_actor.VectorActor(
       agent,
       epsilons=[epsilon] * episodes,
       seed=seed,
@@ -60,8 +60,8 @@ class Evaluator:
 
   def run(
     self,
-    variables: agent_lib.Variables,
-    statistics: Optional[ngu.IntrinsicStatistics] = None,
+    variables: assembly.Variables,
+    statistics: Optional[reward_lib.IntrinsicStatistics] = None,
     *,
     should_stop: Callable[[], bool] = lambda: False,
     on_step: Callable[[vector.VectorStep, np.ndarray], None] = (

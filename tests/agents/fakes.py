@@ -7,17 +7,14 @@ import jax
 import numpy as np
 from dm_env import specs
 
-from bt_acme import agent as agent_lib
-from bt_acme import behaviors
+from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
-from bt_acme.core.behavior_transfer import behavior as behavior_lib
-from bt_acme.core.intrinsic import ngu
+from bt_acme.core.behavior_transfer import behavior_core
+from bt_acme.core.intrinsic import reward as reward_lib
 
 ACTIONS, SIDE, STACKED = 3, 5, 2
 T, P = 8, 4  # Length and period of a sequence.
-SPEC = agent_lib.EnvironmentSpec(
-  'fake', (SIDE, SIDE, STACKED), STACKED, ACTIONS
-)
+SPEC = assembly.EnvironmentSpec('fake', (SIDE, SIDE, STACKED), STACKED, ACTIONS)
 
 
 class MarkedEnvironment(dm_env.Environment):
@@ -107,7 +104,7 @@ def variables_of(agent, seed=0):
   """What a learner publishes at its start, as NumPy."""
   state = agent.learner_core().init(jax.random.key(seed), None)
   params = (state.params, state.intrinsic_params)
-  return agent_lib.Variables(*jax.tree.map(np.array, params))
+  return assembly.Variables(*jax.tree.map(np.array, params))
 
 
 def export_behavior(folder, *, seed=3, **intrinsic):
@@ -118,13 +115,13 @@ def export_behavior(folder, *, seed=3, **intrinsic):
     config = make_config(
       config_lib.NGUConfig, intrinsic=config_lib.IntrinsicConfig(**groups)
     )
-  agent = agent_lib.Agent(config, SPEC)
+  agent = assembly.Agent(config, SPEC)
   variables = variables_of(agent, seed)
   # So large that actions follow from what is seen.
   variables = variables._replace(
     agent=jax.tree.map(lambda x: 3 * x, variables.agent)
   )
-  statistics = ngu.IntrinsicStatistics(
+  statistics = reward_lib.IntrinsicStatistics(
     *(np.float64(x) for x in (50.0, 0.3, 0.01, 40.0, 0.2))
   )
   behaviors.export(
@@ -164,7 +161,7 @@ class Proposing(behaviors.Behavior):
 
   def make_core(self, num_actions):
     del num_actions
-    return behavior_lib.Behavior(
+    return behavior_core.Behavior(
       lambda key: (), lambda params, inputs, state: (self._action, state)
     )
 
@@ -180,11 +177,11 @@ def make_agent(kind, folder=None, **groups):
     for name, _, value in (s.partition('=') for s in settings.split(',') if s)
   }
   if kind == 'r2d2':
-    return agent_lib.Agent(make_config(**groups), SPEC)
+    return assembly.Agent(make_config(**groups), SPEC)
   if kind == 'ngu':
     config = make_config(config_lib.NGUConfig, **groups)
     intrinsic = dataclasses.replace(config.intrinsic, **changes)
-    return agent_lib.Agent(
+    return assembly.Agent(
       dataclasses.replace(config, intrinsic=intrinsic), SPEC
     )
   transfer = config_lib.TransferConfig(
@@ -199,7 +196,7 @@ def make_agent(kind, folder=None, **groups):
   if folder is not None:
     export_behavior(folder)
     transferred.append(behaviors.Exported(str(folder), epsilon=0.2))
-  return agent_lib.Agent(
+  return assembly.Agent(
     make_config(config_lib.BTConfig, transfer=transfer, **groups),
     SPEC,
     tuple(transferred),

@@ -16,8 +16,9 @@ from acme.utils import loggers
 
 from bt_acme import config as config_lib
 from bt_acme.agents import learner as learner_lib
-from bt_acme.core.intrinsic import ngu
-from bt_acme.replay import adder, blocks, dataset, table, writer
+from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.replay import blocks, sinks, table, writer
+from bt_acme.replay import sampler as sampler_lib
 from tests.agents import fakes
 from tests.core import toys
 
@@ -100,7 +101,7 @@ def aligned_copy(array):
   return copy
 
 
-class Spoiling(dataset.SequenceSampler):
+class Spoiling(sampler_lib.SequenceSampler):
   """Fills a batch with other things as soon as it is given back."""
 
   def __init__(self, *args, **kwargs):
@@ -126,11 +127,11 @@ def test_a_batch_is_given_back_when_no_device_reads_it_any_more():
   )
   client = reverb.Client(f'localhost:{server.port}')
   replay_writer = writer.ReverbWriter(client, config, shapes)
-  sink = adder.SequenceSink(
+  sink = sinks.SequenceSink(
     blocks.SequenceBuilder(config, shapes), replay_writer
   )
   environment = fakes.MarkedEnvironment()
-  sequence_adder = adder.SequenceAdder(sink)
+  sequence_adder = sinks.SequenceAdder(sink)
   state = agent.network.initial_state()
   for _ in range(10):
     timestep = environment.reset()
@@ -164,7 +165,7 @@ def test_a_batch_is_given_back_when_no_device_reads_it_any_more():
 
 def statistics_of(first, num):
   """Of environments from the first on; each has values of its own."""
-  return ngu.IntrinsicStatistics(
+  return reward_lib.IntrinsicStatistics(
     *(np.arange(first, first + num) + 100.0 * field for field in range(5))
   )
 
@@ -194,7 +195,7 @@ def test_statistics_go_on_in_groups_of_another_size(before, after, old_format):
       resumed.get_statistics(first, after),
       statistics_of(first, after),
     )
-  expected = ngu.merge_statistics(statistics_of(0, 8))
+  expected = reward_lib.merge_statistics(statistics_of(0, 8))
   assert resumed.merged_statistics() == expected
   assert learner_lib.saved_statistics(state['values']) == expected
   assert resumed.get_statistics(6, 4) is None  # Two of them never reported.

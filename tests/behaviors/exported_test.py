@@ -6,11 +6,11 @@ import jax
 import numpy as np
 import pytest
 
-from bt_acme import acting, behaviors
-from bt_acme import agent as agent_lib
+from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
-from bt_acme.core.intrinsic import actor_core as intrinsic
-from bt_acme.core.intrinsic import ngu
+from bt_acme.acting import vector_actor
+from bt_acme.core.intrinsic import ngu_actor
+from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
 from tests.agents import fakes
 
@@ -22,7 +22,7 @@ def act(agent, variables, statistics, *, feed_first=0):
   environment = vector.VectorEnvironment(
     [fakes.MarkedEnvironment(i) for i in range(N)]
   )
-  actor = acting.VectorActor(
+  actor = vector_actor.VectorActor(
     agent, epsilons=[0.0] * N, seed=1, evaluation=True, statistics=statistics
   )
   actor.update_variables(variables)
@@ -40,11 +40,11 @@ def under_behavior(behavior):
     min_flight_probability=1.0, max_flight_probability=1.0
   )
   config = fakes.make_config(config_lib.BTConfig, transfer=transfer)
-  agent = agent_lib.Agent(config, fakes.SPEC, (behavior,))
+  agent = assembly.Agent(config, fakes.SPEC, (behavior,))
   environment = vector.VectorEnvironment(
     [fakes.MarkedEnvironment(i) for i in range(N)]
   )
-  actor = acting.VectorActor(agent, epsilons=[0.5] * N, seed=2)
+  actor = vector_actor.VectorActor(agent, epsilons=[0.5] * N, seed=2)
   actor.update_variables(fakes.variables_of(agent, 8))
   step, actions = environment.reset(), []
   for _ in range(TURNS):
@@ -86,7 +86,7 @@ def test_last_observations_count_as_they_did_in_training(tmp_path, observation):
     tmp_path / 'b', reward_observation=observation
   )
   host = behaviors.Exported(str(tmp_path / 'b')).make_host(3, [0])
-  reward = ngu.IntrinsicReward(agent.config.intrinsic, 1)
+  reward = reward_lib.IntrinsicReward(agent.config.intrinsic, 1)
   reward.restore(statistics)
   rng = np.random.default_rng(0)
   expected = np.zeros(1, np.float32)
@@ -94,7 +94,7 @@ def test_last_observations_count_as_they_did_in_training(tmp_path, observation):
     is_first, is_last = (np.array([t % 5 == x]) for x in (0, 4))
     fed = host.feed(np.zeros([1, 5, 5, 2], np.uint8), [0], is_first, is_last)
     np.testing.assert_array_equal(fed, np.where(is_first, 0, expected))
-    features = intrinsic.Features(
+    features = ngu_actor.Features(
       np.float32(rng.random([1, 8])), np.float32(rng.random(1))
     )
     host.digest(features)
@@ -115,10 +115,10 @@ def test_zero_in_place_of_the_intrinsic_reward(tmp_path):
       'constant_reward': 0.0,
     }
   )
-  plain = agent_lib.Agent(
+  plain = assembly.Agent(
     fakes.make_config(config_lib.NGUConfig, intrinsic=constant), fakes.SPEC
   )
-  expected = act(plain, agent_lib.Variables(variables.agent, {}), None)
+  expected = act(plain, assembly.Variables(variables.agent, {}), None)
   np.testing.assert_array_equal(under_behavior(zero), expected)
   assert set(zero.params()) == set(variables.agent)
 
@@ -295,4 +295,4 @@ def test_another_environment(whole, change, message):
   behavior = behaviors.Exported(str(whole))
   config = fakes.make_config(config_lib.BTConfig)
   with pytest.raises(ValueError, match=message):
-    agent_lib.Agent(config, fakes.SPEC._replace(**change), (behavior,))
+    assembly.Agent(config, fakes.SPEC._replace(**change), (behavior,))

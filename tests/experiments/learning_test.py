@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from experiments import learning, worlds
+from bt_acme.environments import worlds
+from experiments import learning
 
 
 def _run(name, world=worlds.RECALL):

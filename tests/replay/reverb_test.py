@@ -13,14 +13,10 @@ pytest.importorskip('reverb', reason='needs the full environment')
 import reverb
 
 from bt_acme.core import types
-from bt_acme.replay import (
-  adder,
-  blocks,
-  dataset,
-  local,
-  table,
-  writer,
-)
+from bt_acme.replay import blocks, table, writer
+from bt_acme.replay import in_process as in_process_replay
+from bt_acme.replay import sampler as sampler_lib
+from bt_acme.replay import sinks as adder
 from tests.replay import episodes
 
 P, T = episodes.PERIOD, episodes.LENGTH
@@ -51,7 +47,7 @@ class Replay:
 
   def sampler(self, batch_size=4, **kwargs):
     self.samplers.append(
-      dataset.SequenceSampler(
+      sampler_lib.SequenceSampler(
         self.client, self.config, self.shapes, batch_size=batch_size, **kwargs
       )
     )
@@ -112,7 +108,9 @@ def test_every_sequence_arrives_as_from_a_local_replay(
   make_replay, num_stacked, channels, codec
 ):
   replay = make_replay(episodes.make_shapes(num_stacked, channels), codec=codec)
-  local_replay = local.LocalReplay(replay.config, replay.shapes, seed=0)
+  local_replay = in_process_replay.LocalReplay(
+    replay.config, replay.shapes, seed=0
+  )
   sinks = [
     replay.sink(),
     adder.SequenceSink(replay.builder(), local_replay.writer()),
@@ -311,7 +309,7 @@ def test_priorities_reach_the_table(make_replay):
 
   before = priorities()
   assert list(before.values()) == [3.0] * 3
-  updater = dataset.PriorityUpdater(replay.client)
+  updater = sampler_lib.PriorityUpdater(replay.client)
   assert updater.max_priority == 1.0
   keys = np.array(sorted(before), np.uint64)
   updater.update(keys, np.float32([0.25, 7.0, 0.5]))
@@ -326,7 +324,7 @@ def test_priorities_reach_the_table(make_replay):
 
 def test_failed_priority_update_is_reported(make_replay):
   replay = make_replay()
-  updater = dataset.PriorityUpdater(replay.client, table='another')
+  updater = sampler_lib.PriorityUpdater(replay.client, table='another')
   updater.update(np.uint64([1]), np.ones(1))
   with pytest.raises(RuntimeError, match='priorities') as error:
     updater.flush()

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from bt_acme.core import networks, types
-from bt_acme.core.intrinsic import statistics
+from bt_acme.core.intrinsic import running_statistics
 
 
 def make_embedding(*, torso: str, embedding_size: int) -> Any:
@@ -70,7 +70,7 @@ def inverse_dynamics_loss(
   log_probabilities = jnp.take_along_axis(
     jax.nn.log_softmax(logits), actions[..., None], axis=-1
   )[..., 0]
-  return statistics.masked_mean(-log_probabilities, mask)
+  return running_statistics.masked_mean(-log_probabilities, mask)
 
 
 def l2_penalty(params: types.Params) -> jax.Array:

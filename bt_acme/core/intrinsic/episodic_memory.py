@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from bt_acme.core.intrinsic import statistics
+from bt_acme.core.intrinsic import running_statistics
 
 _MIN_DISTANCE = 1e-8
 _INITIAL_SLOTS = 256
@@ -218,9 +218,9 @@ def nearest_squared_distances(
 
 
 def episodic_novelty(
-  squared_distances: statistics.Array,
-  num_neighbors: statistics.Array,
-  mean_distance: statistics.RunningMean,
+  squared_distances: running_statistics.Array,
+  num_neighbors: running_statistics.Array,
+  mean_distance: running_statistics.RunningMean,
   *,
   kernel_epsilon: float,
   cluster_distance: float,
@@ -228,7 +228,7 @@ def episodic_novelty(
   max_similarity: float,
   min_neighbors: int = 1,
   decay: float = 0.0,
-) -> Tuple[statistics.Array, statistics.RunningMean]:
+) -> Tuple[running_statistics.Array, running_statistics.RunningMean]:
   """r = 1 / s, of the similarity s to the nearest neighbors.
 
     d_i = max(d(x, x_i)^2 / d_m^2 - xi, 0)
@@ -254,12 +254,12 @@ def episodic_novelty(
   Returns:
     The novelty, float [...], and d_m^2.
   """
-  xp = statistics.namespace(squared_distances)
+  xp = running_statistics.namespace(squared_distances)
   index = xp.arange(squared_distances.shape[-1])
   real = index < num_neighbors[..., None]  # [..., k]
   squared_distances = xp.where(real, squared_distances, 0.0)
   count = num_neighbors.astype(mean_distance.mean.dtype)
-  mean_distance = statistics.update_mean(
+  mean_distance = running_statistics.update_mean(
     mean_distance,
     xp.sum(squared_distances, axis=-1) / xp.maximum(count, 1),
     count,

@@ -15,7 +15,7 @@ from bt_acme import config as config_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import types
 from bt_acme.core.intrinsic import embedding as embedding_lib
-from bt_acme.core.intrinsic import rnd, statistics
+from bt_acme.core.intrinsic import rnd, running_statistics
 
 
 class IntrinsicNetworks(NamedTuple):
@@ -198,7 +198,9 @@ def make_networks(
         logits, actions, mask
       )
       right = (jnp.argmax(logits, axis=-1) == actions).astype(jnp.float32)
-      metrics['inverse_dynamics_accuracy'] = statistics.masked_mean(right, mask)
+      metrics['inverse_dynamics_accuracy'] = running_statistics.masked_mean(
+        right, mask
+      )
       penalty = embedding_lib.l2_penalty(
         params['embedding']
       ) + embedding_lib.l2_penalty(params['inverse_dynamics'])
@@ -209,7 +211,7 @@ def make_networks(
       rnd_errors = networks_lib.over_sequences(
         functools.partial(errors, params), window[:-1]
       )  # [L, B]
-      metrics['rnd_loss'] = statistics.masked_mean(rnd_errors, mask)
+      metrics['rnd_loss'] = running_statistics.masked_mean(rnd_errors, mask)
       loss += metrics['rnd_loss']
     return loss, metrics
 

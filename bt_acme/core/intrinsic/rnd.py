@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from bt_acme.core import networks
-from bt_acme.core.intrinsic import statistics
+from bt_acme.core.intrinsic import running_statistics
 
 
 def make_network(*, torso: str, output_size: int) -> Any:
@@ -48,11 +48,11 @@ def prediction_error(prediction: jax.Array, target: jax.Array) -> jax.Array:
 
 
 def rnd_reward(
-  error: statistics.Array,
-  moments: statistics.Moments,
+  error: running_statistics.Array,
+  moments: running_statistics.Moments,
   *,
   error_deviation: str = 'one',
-) -> statistics.Array:
+) -> running_statistics.Array:
   """r = err / sigma, RND as a reward of its own; nothing is subtracted.
 
   Source: Campos et al. 2021 (arXiv:2102.13515), App. "Random Network
@@ -67,6 +67,6 @@ def rnd_reward(
   Returns:
     float [...].
   """
-  return error / statistics.standard_deviation(
+  return error / running_statistics.standard_deviation(
     moments, unvaried=error_deviation
   )

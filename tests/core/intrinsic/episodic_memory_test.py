@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bt_acme import config as config_lib
-from bt_acme.core.intrinsic import episodic_memory, statistics
+from bt_acme.core.intrinsic import episodic_memory, running_statistics
 from tests.reference import intrinsic as reference
 
 D = 8
@@ -117,7 +117,7 @@ def novelty(distances, count, mean=(0.0, 0.0), in_jax=False, **settings):
   arrays = (
     np.asarray(distances, dtype)[None],
     np.array([count], np.int32),
-    statistics.RunningMean(*(np.array([x], dtype) for x in mean)),
+    running_statistics.RunningMean(*(np.array([x], dtype) for x in mean)),
   )
   if in_jax:
     arrays = jax.tree.map(jnp.array, arrays)

@@ -1,0 +1,117 @@
+"""The vectorized actor of one environment as an Acme actor."""
+
+import collections
+from typing import Any, Deque, Dict, Optional, Tuple
+
+import acme
+import dm_env
+import jax
+import numpy as np
+from acme import adders
+
+from bt_acme import assembly
+from bt_acme.acting import vector_actor
+from bt_acme.agents import variables as variables_lib
+from bt_acme.environments import vector
+
+
+def _vector_step(timestep: dm_env.TimeStep) -> vector.VectorStep:
+  first = timestep.first()
+  return vector.VectorStep(
+    observation=np.asarray(timestep.observation)[None],
+    reward=np.array([0.0 if first else timestep.reward], np.float32),
+    discount=np.array([1.0 if first else timestep.discount], np.float32),
+    is_first=np.array([first]),
+    is_last=np.array([timestep.last()]),
+  )
+
+
+class _AdderSink:
+  """Gives an Acme adder the transitions, each with what it led to."""
+
+  def __init__(self, adder: adders.Adder):
+    self._adder = adder
+    # Actions and their time steps whose transition has not come yet.
+    self._taken: Deque[Tuple[np.ndarray, dm_env.TimeStep]] = collections.deque()
+    self._extras: Dict[str, Any] = {}
+
+  def reset(self) -> None:
+    self._taken.clear()
+
+  def expect(self, action: np.ndarray, next_timestep: dm_env.TimeStep) -> None:
+    self._taken.append((action, next_timestep))
+
+  def add(self, transition: vector_actor.Transition) -> None:
+    self._extras = {**transition._asdict(), 'final_prev_reward': 0.0}
+    if not self._taken[0][1].last():
+      self._adder.add(*self._taken.popleft(), self._extras)
+
+  def end_episode(
+    self, observation: np.ndarray, prev_action: int, prev_reward: float
+  ) -> None:
+    self._extras['final_prev_reward'] = prev_reward
+    self._adder.add(*self._taken.popleft(), self._extras)
+
+
+class Actor(acme.Actor):
+  """Acts in one environment of an Acme environment loop."""
+
+  def __init__(
+    self,
+    agent: assembly.Agent,
+    random_key: jax.Array,
+    *,
+    epsilon: float,
+    evaluation: bool,
+    variable_source: acme.VariableSource,
+    adder: Optional[adders.Adder] = None,
+  ):
+    """Fetches the first parameters.
+
+    Args:
+      agent: what acts.
+      random_key: seeds the actor.
+      epsilon: fixed for its life.
+      evaluation: leaves flights out.
+      variable_source: the learner.
+      adder: of the builder's `make_adder`; None records nothing. Its extras are
+        the fields of `acting.Transition` and those that
+        `replay.adder.SequenceAdder` names.
+    """
+    self._adder = adder
+    self._sink = None if adder is None else _AdderSink(adder)
+    self._actor = vector_actor.VectorActor(
+      agent,
+      epsilons=[epsilon],
+      seed=int(jax.random.randint(random_key, [], 0, 2**31 - 1)),
+      evaluation=evaluation,
+      sinks=None if self._sink is None else [self._sink],
+    )
+    self._client = variables_lib.VariableClient(
+      variable_source, self._actor, agent.config.acting.variable_update_period
+    )
+    self._step: Any = None
+
+  def observe_first(self, timestep: dm_env.TimeStep) -> None:
+    if self._adder is not None and self._sink is not None:
+      self._sink.reset()
+      self._adder.add_first(timestep)
+    self._step = _vector_step(timestep)
+
+  def select_action(self, observation: np.ndarray) -> np.ndarray:
+    del observation  # It is in the time step.
+    return self._actor.select_actions(self._step)[0]
+
+  def observe(self, action: np.ndarray, next_timestep: dm_env.TimeStep) -> None:
+    self._step = _vector_step(next_timestep)
+    if self._sink is not None:
+      self._sink.expect(action, next_timestep)
+    self._actor.observe(self._step)
+    if next_timestep.last() and self._actor.awaits_reward:
+      # Acme's loop asks for no action on the last observation.
+      self._actor.select_actions(self._step)
+      self._actor.digest()
+
+  def update(self, wait: bool = False) -> None:
+    del wait
+    self._client.update()

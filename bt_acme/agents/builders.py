@@ -1,0 +1,206 @@
+"""The parts of an agent as dm-acme's `ActorLearnerBuilder` makes them.
+
+R2D2, NGU and BT share this builder: they differ in their `Agent`.
+"""
+
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
+
+import acme
+import jax
+import reverb
+from acme import adders, specs
+from acme.agents.jax import builders
+from acme.utils import counting, loggers
+
+from bt_acme import assembly
+from bt_acme import config as config_lib
+from bt_acme.agents import acme_actor
+from bt_acme.agents import learner as learner_lib
+from bt_acme.core import networks as networks_lib
+from bt_acme.replay import blocks, sinks
+from bt_acme.replay import sampler as sampler_lib
+from bt_acme.replay import table as table_lib
+from bt_acme.replay import writer as writer_lib
+
+
+class Policy(NamedTuple):
+  """How an actor of an agent acts: what Acme calls its policy network.
+
+  Attributes:
+    epsilon: fixed for the actor's life.
+    evaluation: leaves flights out.
+  """
+
+  epsilon: float
+  evaluation: bool = False
+
+
+class AgentBuilder(builders.ActorLearnerBuilder):
+  """Builds the parts of one agent.
+
+  Attributes:
+    agent: what it builds the parts of.
+  """
+
+  def __init__(self, agent: assembly.Agent):
+    self.agent = agent
+
+  @property
+  def networks(self) -> networks_lib.QNetwork:
+    """What Acme's layouts call networks: the Q-network."""
+    return self.agent.network
+
+  def make_policy(
+    self, epsilon: Optional[float] = None, evaluation: bool = False
+  ) -> Policy:
+    """The policy for `make_actor`.
+
+    Args:
+      epsilon: `evaluation_epsilon` of the configuration if None.
+      evaluation: leaves flights out.
+    """
+    if epsilon is None:
+      epsilon = self.agent.config.acting.evaluation_epsilon
+    return Policy(epsilon, evaluation)
+
+  def make_replay_tables(
+    self, environment_spec: Optional[specs.EnvironmentSpec]
+  ) -> List[reverb.Table]:
+    """The table of sequences; the agent knows its environment's shapes."""
+    del environment_spec
+    return [
+      table_lib.make_table(
+        self.agent.config.replay,
+        self.agent.replay_shapes,
+        batch_size=self.agent.config.learner.batch_size,
+      )
+    ]
+
+  def make_dataset_iterator(
+    self, replay_client: reverb.Client
+  ) -> sampler_lib.SequenceSampler:
+    """Batches of sequences, decoded ahead by threads; `stop` ends them."""
+    return sampler_lib.SequenceSampler(
+      replay_client,
+      self.agent.config.replay,
+      self.agent.replay_shapes,
+      batch_size=self.agent.config.learner.batch_size,
+    )
+
+  def make_sink(
+    self,
+    replay_client: reverb.Client,
+    initial_priority: Callable[[], float] = sinks.unit_priority,
+  ) -> Tuple[sinks.SequenceSink, writer_lib.ReverbWriter]:
+    """Where one environment's transitions go, and the writer behind it.
+
+    Args:
+      replay_client: of the replay server.
+      initial_priority: the largest so far, where somebody knows it; read if
+        the configuration's `initial_priority` is `largest`.
+    """
+    config = self.agent.config.replay
+    if config.initial_priority == 'one':
+      initial_priority = sinks.unit_priority
+    shapes = self.agent.replay_shapes
+    writer = writer_lib.ReverbWriter(replay_client, config, shapes)
+    builder = blocks.SequenceBuilder(config, shapes)
+    sink = sinks.SequenceSink(
+      builder, writer, initial_priority=initial_priority
+    )
+    return sink, writer
+
+  def make_adder(self, replay_client: reverb.Client) -> sinks.SequenceAdder:
+    """Writes one environment's sequences."""
+    return sinks.SequenceAdder(self.make_sink(replay_client)[0])
+
+  def make_actor(
+    self,
+    random_key: jax.Array,
+    policy_network: Policy,
+    adder: Optional[adders.Adder] = None,
+    variable_source: Optional[acme.VariableSource] = None,
+  ) -> acme.Actor:
+    """An Acme actor of one environment."""
+    if variable_source is None:
+      raise ValueError(
+        'variable_source=None: an actor fetches its parameters from a learner; '
+        'pass the one that make_learner returned.'
+      )
+    return acme_actor.Actor(
+      self.agent,
+      random_key,
+      epsilon=policy_network.epsilon,
+      evaluation=policy_network.evaluation,
+      variable_source=variable_source,
+      adder=adder,
+    )
+
+  def make_learner(
+    self,
+    random_key: jax.Array,
+    networks: Any,
+    dataset: Iterator[blocks.Sample],
+    replay_client: Optional[reverb.Client] = None,
+    counter: Optional[counting.Counter] = None,
+    *,
+    logger: Optional[loggers.Logger] = None,
+    initial_params: Any = None,
+  ) -> learner_lib.Learner:
+    """The learner.
+
+    Args:
+      random_key: of the parameters' initialization.
+      networks: not needed: the agent has its own.
+      dataset: of `make_dataset_iterator`.
+      replay_client: to write priorities back; None leaves them.
+      counter: counts `learner_steps`.
+      logger: of metrics.
+      initial_params: of the Q-network, to start from instead of fresh ones.
+    """
+    del networks
+    updater = None
+    if replay_client is not None:
+      updater = sampler_lib.PriorityUpdater(replay_client)
+    return learner_lib.Learner(
+      self.agent,
+      random_key,
+      dataset,
+      priority_updater=updater,
+      counter=counter,
+      logger=logger,
+      initial_params=initial_params,
+    )
+
+
+class R2D2Builder(AgentBuilder):
+  """Builds R2D2 (Kapturowski et al. 2019), which learns by Peng's Q(lambda)."""
+
+  def __init__(
+    self, config: config_lib.R2D2Config, spec: assembly.EnvironmentSpec
+  ):
+    """Checks that the configuration fits the environment.
+
+    Args:
+      config: of the agent.
+      spec: of the environment, from `bt_acme.agents.spec_of`.
+    """
+    super().__init__(assembly.Agent(config, spec))
+
+
+class NGUBuilder(AgentBuilder):
+  """Builds NGU's explorer (Badia et al. 2020, arXiv:2002.06038).
+
+  The task's reward reaches neither the learner nor the network.
+  """
+
+  def __init__(
+    self, config: config_lib.NGUConfig, spec: assembly.EnvironmentSpec
+  ):
+    """Checks that the configuration fits the environment.
+
+    Args:
+      config: of the agent; `intrinsic_reward` chooses NGU, RND or a constant.
+      spec: of the environment, from `bt_acme.agents.spec_of`.
+    """
+    super().__init__(assembly.Agent(config, spec))

@@ -1,0 +1,254 @@
+"""Actions chosen by a server are those chosen where the environments are."""
+
+import concurrent.futures
+import dataclasses
+import functools
+import itertools
+import tempfile
+import threading
+
+import courier
+import jax
+import numpy as np
+import pytest
+
+from bt_acme import config as config_lib
+from bt_acme.acting import policy as policy_lib
+from bt_acme.acting import vector_actor
+from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.environments import vector
+from tests.agents import fakes
+
+GROUP, GROUPS, TURNS, REFRESH = 2, 3, 60, 17
+EPSILONS = np.linspace(0.5, 0.0, GROUP * GROUPS)
+STATISTICS = np.linspace([3.0, 1.0, 0.5, 20.0, 2.0], 4.0, GROUP * GROUPS).T
+
+
+class Recorder:
+  """Keeps what a sink is given."""
+
+  def __init__(self):
+    self.taken = []
+
+  def add(self, transition):
+    self.taken.append(jax.tree.map(np.array, transition))
+
+  def end_episode(self, *final):
+    self.taken.append(jax.tree.map(np.array, final))
+
+
+class Client:
+  """Calls as courier.Client does: each in a thread of its own."""
+
+  def __init__(self, server):
+    self._server = server
+    self._threads = concurrent.futures.ThreadPoolExecutor(GROUPS)
+
+  @property
+  def futures(self):
+    return self
+
+  def act(self, *request):
+    return self._threads.submit(self._server.act, *request)
+
+  def restore_statistics(self, *request):
+    self._server.restore_statistics(*request)
+
+
+def play(agent, variables, where, policy=None):
+  """Acts in some of the environments; without a policy, chooses here."""
+  recorders = [Recorder() for _ in where]
+  actor = vector_actor.VectorActor(
+    agent,
+    epsilons=EPSILONS[where],
+    seed=5,
+    first_environment=where[0],
+    sinks=recorders,
+    statistics=reward_lib.IntrinsicStatistics(*(x[where] for x in STATISTICS)),
+    policy=policy,
+  )
+  worlds = vector.VectorEnvironment([fakes.MarkedEnvironment(i) for i in where])
+  if policy is None:
+    actor.update_variables(variables[0])
+  else:
+    yield
+  step = worlds.reset()
+  for turn in range(TURNS):
+    if turn == REFRESH:
+      if policy is None:
+        actor.update_variables(variables[1])
+      else:
+        yield
+    step = worlds.step(actor.select_actions(step))
+    actor.observe(step)
+  memories = actor.intrinsic.memories if actor.intrinsic else ()
+  held = [len(memory) for memory in memories]
+  yield [recorder.taken for recorder in recorders], actor.statistics(), held
+
+
+@functools.lru_cache
+def make_agent(kind):
+  """An agent, its parameters before and behind the refresh."""
+  groups = {}
+  if kind == 'ngu-next':
+    intrinsic = fakes.make_config(config_lib.NGUConfig).intrinsic
+    groups['intrinsic'] = dataclasses.replace(
+      intrinsic, reward_observation='next'
+    )
+  with tempfile.TemporaryDirectory() as folder:
+    agent = fakes.make_agent(kind.split('-')[0], f'{folder}/behavior', **groups)
+  return agent, [fakes.variables_of(agent, seed) for seed in (0, 1)]
+
+
+@functools.lru_cache
+def play_here(kind):
+  """What all environments give where actions are chosen beside them."""
+  *_, result = play(*make_agent(kind), np.arange(GROUP * GROUPS))
+  return result
+
+
+@pytest.mark.parametrize(
+  'kind, rewards',
+  [
+    ('r2d2', False),
+    *itertools.product(('ngu', 'bt'), (False, True)),
+    ('ngu-next', True),
+  ],
+)
+def test_a_server_chooses_as_the_actors_would(kind, rewards):
+  agent, variables = make_agent(kind)
+  server = policy_lib.InferenceServer(
+    agent, epsilons=EPSILONS, seed=5, group_size=GROUP, rewards=rewards
+  )
+  server.update_variables(variables[0])
+  # All groups reach the start, and the turn of the refresh, then the server
+  # does what comes between.
+  between = iter(
+    [
+      # Without requests: what actors start from is there already.
+      lambda: server.serve(0),
+      lambda: server.update_variables(variables[1]),
+    ]
+  )
+  pause = threading.Barrier(GROUPS + 1)
+
+  def remote(group):
+    policy = policy_lib.RemotePolicy(
+      Client(server), group, agent.spec.frame_channels
+    )
+    where = np.arange(group * GROUP, (group + 1) * GROUP)
+    for result in play(agent, variables, where, policy):
+      if result is None:
+        pause.wait()
+        pause.wait()
+    return result
+
+  with concurrent.futures.ThreadPoolExecutor(GROUPS) as threads:
+    results = [threads.submit(remote, group) for group in range(GROUPS)]
+    sizes = set()
+    while not all(result.done() for result in results):
+      if pause.n_waiting == GROUPS:
+        pause.wait()
+        next(between)()
+        pause.wait()
+      sizes.add(server.serve(0.05))
+  assert next(between, None) is None and max(sizes) > 1
+  expected, expected_statistics, expected_held = play_here(kind)
+  steps = 0
+  for group, result in enumerate(results):
+    recorded, statistics, held = result.result()
+    part = slice(group * GROUP, (group + 1) * GROUP)
+    assert held == ([0] * len(held) if rewards else expected_held[part])
+    if statistics is not None:
+      for mine, theirs in zip(statistics, expected_statistics, strict=True):
+        np.testing.assert_allclose(mine, theirs[part], rtol=1e-4)
+    for mine, theirs in zip(recorded, expected[part], strict=True):
+      steps += len(mine)
+      for one, other in zip(mine, theirs, strict=True):
+        jax.tree.map(
+          lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5),
+          one,
+          other,
+        )
+  assert steps > GROUP * GROUPS * TURNS * 0.8
+
+
+def _request():
+  return policy_lib.PolicyInput(
+    observation=(),
+    prev_action=np.zeros(GROUP, np.int32),
+    prev_reward=np.zeros(GROUP, np.float32),
+    is_first=np.zeros(GROUP, bool),
+    is_last=np.zeros(GROUP, bool),
+    feeds=(),
+  )
+
+
+def test_whoever_waits_for_a_stopped_server_hears_of_it():
+  agent = fakes.make_agent('r2d2')
+  server = policy_lib.InferenceServer(
+    agent, epsilons=EPSILONS, seed=5, group_size=GROUP
+  )
+  newest = np.zeros((GROUP, *agent.replay_shapes.frame), np.uint8)
+  with concurrent.futures.ThreadPoolExecutor(1) as threads:
+    waiting = threads.submit(server.act, 0, newest, _request(), None)
+    with pytest.raises(concurrent.futures.TimeoutError):
+      waiting.result(0.2)
+    server.stop()
+    with pytest.raises(RuntimeError, match='has stopped'):
+      waiting.result(5)
+  with pytest.raises(RuntimeError, match='has stopped'):
+    server.act(0, newest, _request(), None)
+
+
+def test_an_error_of_the_server_reaches_whoever_waits():
+  agent = fakes.make_agent('r2d2')
+  server = policy_lib.InferenceServer(
+    agent, epsilons=EPSILONS, seed=5, group_size=GROUP
+  )
+  server.update_variables(fakes.variables_of(agent))
+  wrong = np.zeros((GROUP, 3, 3, 1), np.uint8)
+  with concurrent.futures.ThreadPoolExecutor(1) as threads:
+    waiting = threads.submit(server.act, 0, wrong, _request(), None)
+    with pytest.raises(TypeError):
+      while not server.serve(0.5):
+        pass
+    with pytest.raises(RuntimeError, match='has stopped'):
+      waiting.result(5)
+
+
+def test_who_asks_a_server_that_stops_hears_of_it():
+  agent = fakes.make_agent('r2d2')
+  server = policy_lib.InferenceServer(
+    agent, epsilons=EPSILONS, seed=5, group_size=GROUP
+  )
+  server.stop()
+  courier_server = courier.Server()
+  courier_server.Bind('act', server.act)
+  courier_server.Start()
+  policy = policy_lib.RemotePolicy(
+    courier.Client(courier_server.address), 0, agent.spec.frame_channels
+  )
+  inputs = _request()._replace(
+    observation=np.zeros((GROUP, *agent.spec.observation_shape), np.uint8)
+  )
+  policy.request(inputs)
+  with pytest.raises(ConnectionError, match='has stopped'):
+    policy.receive()
+  courier_server.Stop()
+
+
+def test_groups_must_divide_the_environments():
+  agent = fakes.make_agent('r2d2')
+  with pytest.raises(ValueError, match='group_size=4 does not divide 6'):
+    policy_lib.InferenceServer(agent, epsilons=EPSILONS, seed=5, group_size=4)
+
+
+def test_parameters_come_first():
+  agent = fakes.make_agent('r2d2')
+  policy = policy_lib.VectorPolicy(agent, epsilons=[0.1], seed=0)
+  inputs = _request()._replace(
+    observation=np.zeros((1, *agent.spec.observation_shape), np.uint8)
+  )
+  with pytest.raises(RuntimeError, match='update_variables must come before'):
+    policy.request(inputs)

@@ -1,0 +1,312 @@
+"""The builders in dm-acme's own environment loop, with a real Reverb server."""
+
+import dataclasses
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import bt_acme  # noqa: F401  (before Acme: it makes the versions agree)
+
+pytest.importorskip('reverb', reason='needs the full environment')
+
+# isort: split
+import acme
+import jax
+import numpy as np
+import reverb
+from acme import specs
+from acme.agents.jax import builders
+from acme.utils import counting, loggers
+
+from bt_acme import agents, assembly, behaviors
+from bt_acme import config as config_lib
+from bt_acme.acting import vector_actor
+from bt_acme.agents import learner as learner_lib
+from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.environments import vector
+from bt_acme.replay import blocks, table
+from tests.agents import fakes
+
+_ROOT = pathlib.Path(__file__).parents[2]
+KINDS = ('r2d2', 'ngu', 'bt')
+
+
+def make_builder(kind):
+  spec = agents.spec_of(fakes.MarkedEnvironment(), 'fake')
+  assert spec == fakes.SPEC
+  if kind == 'ngu':
+    return agents.NGUBuilder(fakes.make_config(config_lib.NGUConfig), spec)
+  base = agents.R2D2Builder(fakes.make_config(), spec)
+  if kind == 'r2d2':
+    return base
+  transfer = config_lib.TransferConfig(min_flight_probability=0.05)
+  return agents.BTBuilder(
+    base, [behaviors.Uniform(), behaviors.ActionRepeat()], transfer
+  )
+
+
+class Run:
+  """An actor, a learner and the server between them, in this process."""
+
+  def __init__(self, builder, *, learner_seed=0):
+    environment = fakes.MarkedEnvironment()
+    self.server = reverb.Server(
+      builder.make_replay_tables(specs.make_environment_spec(environment)),
+      port=None,
+    )
+    client = reverb.Client(f'localhost:{self.server.port}')
+    self.dataset = builder.make_dataset_iterator(client)
+    self.logger = loggers.InMemoryLogger()
+    self.counter = counting.Counter()
+    self.learner = builder.make_learner(
+      jax.random.key(learner_seed),
+      builder.networks,
+      self.dataset,
+      client,
+      self.counter,
+      logger=self.logger,
+    )
+    self.actor = builder.make_actor(
+      jax.random.key(1),
+      builder.make_policy(0.3),
+      builder.make_adder(client),
+      self.learner,
+    )
+    self.loop = acme.EnvironmentLoop(
+      environment, self.actor, logger=loggers.InMemoryLogger()
+    )
+
+  def play(self, episodes):
+    for _ in self.each_batch(episodes):
+      self.learner.step()
+
+  def each_batch(self, episodes):
+    """Plays on and says when a batch lies ready."""
+    for _ in range(episodes):
+      self.loop.run_episode()
+      while self.dataset.ready(0.05):
+        yield
+
+  def close(self):
+    self.dataset.stop()
+    self.server.stop()
+
+
+@pytest.fixture(name='run', scope='module', params=KINDS)
+def make_run(request):
+  run = Run(make_builder(request.param))
+  yield run
+  run.close()
+
+
+def test_acts_and_learns_in_an_environment_loop(run):
+  before = run.learner.get_variables(['agent'])[0]
+  run.play(30)
+  run.learner.flush()
+  rows = run.logger.data
+  assert len(rows) == run.learner.learner_steps >= 3
+  assert rows[-1]['learner_steps'] == len(rows)
+  assert rows[-1]['replay_size'] >= 10
+  assert all(np.isfinite(list(row.values())).all() for row in rows)
+  after, intrinsic = run.learner.get_variables(['agent', 'intrinsic'])
+  changed = jax.tree.map(lambda x, y: (x != y).any(), before, after)
+  assert all(jax.tree.leaves(changed))
+  assert all(isinstance(x, np.ndarray) for x in jax.tree.leaves(after))
+  assert bool(intrinsic) == (run.learner.variables.intrinsic != {})
+  assert run.learner.max_priority > 1
+
+
+@pytest.mark.parametrize('initial_priority', ['largest', 'one'])
+def test_the_largest_priority_is_asked_for_if_configured(initial_priority):
+  replay = dataclasses.replace(
+    fakes.make_config().replay, initial_priority=initial_priority
+  )
+  builder = agents.R2D2Builder(fakes.make_config(replay=replay), fakes.SPEC)
+  server = reverb.Server(builder.make_replay_tables(None), port=None)
+  asked = []
+  sink, writer = builder.make_sink(
+    reverb.Client(f'localhost:{server.port}'), lambda: asked.append(0) or 7.0
+  )
+  actor = vector_actor.VectorActor(
+    builder.agent, epsilons=[0.5], seed=0, sinks=[sink]
+  )
+  actor.update_variables(fakes.variables_of(builder.agent))
+  environment = vector.VectorEnvironment([fakes.MarkedEnvironment()])
+  step = environment.reset()
+  for _ in range(30):
+    step = environment.step(actor.select_actions(step))
+    actor.observe(step)
+  writer.flush()
+  size = server.localhost_client().server_info()[table.TABLE].current_size
+  assert size >= 3
+  assert len(asked) >= size if initial_priority == 'largest' else not asked
+  writer.close()
+  server.stop()
+
+
+def test_what_is_saved_goes_on_as_if_nothing_had_been(run):
+  run.play(5)
+  statistics = reward_lib.IntrinsicStatistics(
+    *np.random.default_rng(0).random([5, 2])
+  )
+  run.learner.put_statistics(4, statistics)
+  state = run.learner.save()
+  batches = [next(run.dataset) for _ in run.each_batch(20)]
+  assert len(batches) >= 2
+  expected = continued(run.learner, batches)
+  fresh = learner_lib.Learner(run.learner._agent, jax.random.key(7), iter(()))
+  fresh.restore(state)
+  assert fresh.learner_steps == int(state['arrays'].learner_steps) >= 3
+  jax.tree.map(
+    np.testing.assert_array_equal, fresh.get_statistics(4, 2), statistics
+  )
+  assert fresh.get_statistics(0, 2) is None
+  # The optimizer's state is there too, or the steps would be others.
+  jax.tree.map(
+    np.testing.assert_array_equal, continued(fresh, batches), expected
+  )
+  assert fresh.max_priority == run.learner.max_priority
+
+
+def continued(learner, batches):
+  learner._dataset = iter(batches)
+  learner._priority_updater = None
+  for _ in batches:
+    learner.step()
+  learner.flush()
+  return learner.save()['arrays']
+
+
+def test_the_interface_is_acmes():
+  builder = make_builder('r2d2')
+  assert isinstance(builder, builders.ActorLearnerBuilder)
+  with pytest.raises(ValueError, match='variable_source=None'):
+    builder.make_actor(jax.random.key(0), builder.make_policy())
+  assert builder.make_policy().epsilon == 0.01
+
+
+def make_learner(kind, reward=1.0):
+  """A learner of a batch of zeros but for the reward."""
+  agent = make_builder(kind).agent
+  batch = blocks.empty_batch(agent.config.replay, agent.replay_shapes, 4)
+  for array in jax.tree.leaves(batch):
+    array.fill(0)
+  batch.valid.fill(1)
+  batch.probability.fill(1)
+  batch.reward.fill(reward)
+  sample = blocks.Sample(batch, np.arange(4, dtype=np.uint64), np.ones(4), 4)
+  return learner_lib.Learner(agent, jax.random.key(0), iter([sample] * 10))
+
+
+def test_a_learner_that_diverged_says_so_and_is_not_saved():
+  learner = make_learner('r2d2', np.nan)
+  learner.step()
+  with pytest.raises(ValueError, match='the learner has diverged. Lower'):
+    learner.save()
+  with pytest.raises(ValueError, match='the learner has diverged. Lower'):
+    learner.step()
+
+
+def test_parameters_are_published_whole():
+  learner = make_learner('r2d2')
+  first = learner.variables
+  before = jax.tree.map(np.copy, first)
+  for _ in range(2):  # The second finishes the first.
+    learner.step()
+  assert learner.variables is not first
+  # What was handed out stays, though the learner gives its own buffers away.
+  jax.tree.map(np.testing.assert_array_equal, first, before)
+  with pytest.raises(AttributeError):
+    learner.get_variables(['critic'])
+
+
+def test_statistics_of_all_actors_as_one():
+  learner = make_learner('ngu')
+  assert learner.merged_statistics() is None
+  rng = np.random.default_rng(0)
+  values = rng.normal(2, 3, 12)
+  for first, chunk in ((0, values[:4]), (2, values[4:])):
+    learner.put_statistics(
+      first,
+      reward_lib.IntrinsicStatistics(
+        *(
+          np.array([f(half) for half in np.split(chunk, 2)], np.float64)
+          for f in (len, np.mean, np.var, len, np.mean)
+        )
+      ),
+    )
+  merged = learner.merged_statistics()
+  np.testing.assert_allclose(
+    merged, [12, values.mean(), values.var(), 12, values.mean()], rtol=1e-12
+  )
+
+
+def test_initial_parameters_are_taken():
+  agent = make_builder('r2d2').agent
+  params = fakes.variables_of(agent, 5).agent
+  learner = learner_lib.Learner(
+    agent, jax.random.key(0), iter(()), initial_params=params
+  )
+  assert isinstance(learner.variables, assembly.Variables)
+  jax.tree.map(np.testing.assert_array_equal, learner.variables.agent, params)
+
+
+_LAYOUT = """
+import sys, time
+import bt_acme
+import launchpad as lp
+from acme import specs
+from acme.jax.layouts import distributed_layout
+from bt_acme.runtime.engines import processes as launching
+from tests.agents import builders_test, fakes
+
+def make_environment(seed):
+  return fakes.MarkedEnvironment(int(seed) % 200)
+
+def watch(counter):
+  while not lp.wait_for_stop(0.2):
+    counts = counter.get_counts()
+    if counts.get('learner_learner_steps', 0) >= 3 and counts.get(
+        'evaluator_episodes', 0):
+      print(sorted(counts))
+      return
+
+if __name__ == '__main__':
+  builder = builders_test.make_builder('bt')
+  make_networks = lambda spec: builder.networks
+  program = distributed_layout.DistributedLayout(
+    seed=0,
+    environment_factory=make_environment,
+    network_factory=make_networks,
+    builder=builder,
+    policy_network=lambda networks: builder.make_policy(0.3),
+    num_actors=2,
+    evaluator_factories=[distributed_layout.default_evaluator_factory(
+      make_environment, make_networks,
+      lambda networks: builder.make_policy(evaluation=True))],
+    checkpointing_config=distributed_layout.CheckpointingConfig(
+      directory=sys.argv[1], add_uid=False),
+  ).build()
+  counter = program.groups['counter'][0].create_handle()
+  program.add_node(lp.PyNode(watch, counter), label='coordinator')
+  sys.exit(launching.launch(program, workdir=sys.argv[1],
+    launch_type='local_mt', grace_seconds=2))
+"""
+
+
+def test_the_distributed_layout_of_acme_takes_the_builder(tmp_path):
+  script = tmp_path / 'layout.py'
+  script.write_text(_LAYOUT)
+  done = subprocess.run(
+    [sys.executable, script, tmp_path],
+    env={**os.environ, 'PYTHONPATH': str(_ROOT), 'HOME': str(tmp_path)},
+    capture_output=True,
+    text=True,
+    timeout=200,
+  )
+  assert done.returncode == 0, done.stderr
+  for count in ('actor_steps', 'evaluator_steps', 'learner_learner_steps'):
+    assert count in done.stdout

@@ -1,0 +1,215 @@
+"""Flags say what the configuration says, and mistakes cost one line."""
+
+import dataclasses
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from absl import flags as absl_flags
+
+from bt_acme import config
+from bt_acme.cli import flags
+
+_ROOT = str(pathlib.Path(__file__).parents[2])
+_SCRIPT = """'''Trains something.'''
+import json
+from absl import flags as absl_flags
+from bt_acme import config
+from bt_acme.cli import flags
+
+_ENV = absl_flags.DEFINE_string('env', None, 'The game.')
+flags.define(config.NGUConfig)
+
+
+def main(argv):
+  print(json.dumps([argv[1:], _ENV.value]))
+  settings = flags.from_flags(
+    config.NGUConfig, {'batch_size': 8, 'lstm_size': 16})
+  print(settings.learner.batch_size, settings.network.lstm_size,
+        settings.learner.loss, settings.learner.duplicate_flights)
+  return 3
+
+
+if __name__ == '__main__':
+  flags.run_main(main, config.NGUConfig)
+"""
+
+
+@pytest.fixture(name='run', scope='module')
+def _run(tmp_path_factory):
+  script = tmp_path_factory.mktemp('launch') / 'train.py'
+  script.write_text(_SCRIPT)
+
+  def run(*arguments):
+    return subprocess.run(
+      [sys.executable, script, *arguments],
+      env={**os.environ, 'PYTHONPATH': _ROOT},
+      capture_output=True,
+      text=True,
+      timeout=60,
+    )
+
+  return run
+
+
+@pytest.fixture(name='values')
+def _values(monkeypatch):
+  """A set of flags of the test's own."""
+  values = absl_flags.FlagValues()
+  monkeypatch.setattr(flags, 'FLAGS', values)
+  for kind, define in flags._DEFINE.items():
+    monkeypatch.setitem(
+      flags._DEFINE,
+      kind,
+      lambda *args, define=define: define(*args, flag_values=values),
+    )
+  return values
+
+
+_CONFIGS = [config.R2D2Config, config.NGUConfig, config.BTConfig]
+
+
+@pytest.mark.parametrize('config_class', _CONFIGS)
+def test_defaults_are_the_configurations(values, config_class):
+  flags.define(config_class)
+  values(['script'])
+  assert flags.from_flags(config_class) == config_class()
+
+
+@pytest.mark.parametrize('config_class', _CONFIGS)
+def test_every_setting_is_a_flag_of_its_type(values, config_class):
+  flags.define(config_class)
+  values(['script'])
+  count = 0
+  for group in dataclasses.fields(config_class):
+    for name, value in dataclasses.asdict(group.default).items():
+      assert type(values[name].value) is type(value)
+      assert values[name].help.endswith('.')
+      count += 1
+  assert count == len(list(values)) > 30
+
+
+def test_help_is_the_attributes_text(values):
+  flags.define(config.BTConfig)
+  assert values['torso_size'].help == (
+    'units of the fully connected layer behind the convolutions.'
+  )
+  assert values['torso'].help == (
+    '`nature` (84x84 frames, three VALID convolutions), `small` (for '
+    'observations below 36 pixels a side), or `auto`, which looks at the '
+    'observation.'
+  )
+
+
+def test_every_setting_can_be_set(values):
+  flags.define(config.BTConfig)
+  values(
+    ['script', '--torso=small', '--batch_size=3', '--discount=0.5']
+    + ['--noflights', '--extra_action=true', '--learning_rate=1e-3']
+  )
+  settings = flags.from_flags(config.BTConfig)
+  assert settings.network.torso == 'small'
+  assert settings.learner.batch_size == 3
+  assert settings.learner.discount == 0.5
+  assert settings.learner.learning_rate == 1e-3
+  assert settings.transfer.flights is False
+  assert settings.transfer.extra_action is True
+
+
+def test_the_user_wins_over_the_scripts_overrides(values):
+  flags.define(config.R2D2Config)
+  # Even where the user gives the default.
+  values(['script', '--lstm_size=512'])
+  settings = flags.from_flags(
+    config.R2D2Config, {'lstm_size': 16, 'batch_size': 8}
+  )
+  assert settings.network.lstm_size == 512
+  assert settings.learner.batch_size == 8
+
+
+def test_an_unknown_override_is_an_error(values):
+  flags.define(config.R2D2Config)
+  values(['script'])
+  with pytest.raises(ValueError, match=r"no setting named \['lstm'\]"):
+    flags.from_flags(config.R2D2Config, {'lstm': 16})
+
+
+@dataclasses.dataclass(frozen=True)
+class _Described:
+  """A group.
+
+  Attributes:
+    speed: of it.
+  """
+
+  speed: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class _Undescribed:
+  """A group."""
+
+  height: float = 1.0
+
+
+def _config_of(*groups):
+  fields = [(f'group_{i}', type(g), g) for i, g in enumerate(groups)]
+  return dataclasses.make_dataclass('Config', fields, frozen=True)
+
+
+def test_two_settings_of_one_name_are_an_error(values):
+  del values
+  with pytest.raises(ValueError, match='Two settings are named speed'):
+    flags.define(_config_of(_Described(), _Described()))
+
+
+def test_a_setting_without_description_is_an_error(values):
+  del values
+  with pytest.raises(ValueError, match='does not describe height'):
+    flags.define(_config_of(_Described(), _Undescribed()))
+
+
+def test_script_runs_with_its_flags_and_exits_with_its_code(run):
+  done = run('--env=pong', '--lstm_size=32', '--noduplicate_flights')
+  assert done.returncode == 3, done.stderr
+  assert done.stdout == '[[], "pong"]\n8 32 retrace False\n'
+
+
+@pytest.mark.parametrize(
+  'argument, message',
+  [
+    ('--batch_sise=3', 'Did you mean: batch_size'),
+    ('--batch_size=few', '--batch_size=few'),
+    ('--batch_size=-1', 'batch_size=-1 must be positive.'),
+    ('--trace_length=100', 'sequence_period=80 does not divide'),
+    ('--loss=mse', "loss='mse' is unknown"),
+    ('pong', "'pong' is no flag"),
+  ],
+)
+def test_a_mistake_is_one_line_and_code_2(run, argument, message):
+  done = run(argument)
+  assert done.returncode == 2
+  assert done.stderr.startswith('error: ') and message in done.stderr
+  assert done.stderr.count('\n') == 1
+
+
+def test_verbosity_shows_where_a_mistake_was_found(run):
+  done = run('--batch_size=-1', '--verbosity=1')
+  assert done.returncode == 2
+  assert 'Traceback' in done.stderr and 'error: batch_size=-1' in done.stderr
+
+
+@pytest.mark.parametrize('flag', ['--help', '-h'])
+def test_help_lists_own_flags_and_all_settings(run, flag):
+  done = run(flag)
+  assert done.returncode == 0
+  assert done.stdout.startswith('Trains something.\n')
+  assert '  --env=None\n      The game.\n' in done.stdout
+  assert 'The Q-network: torso, LSTM, dueling head' in done.stdout
+  for group in dataclasses.fields(config.NGUConfig):
+    for name, value in dataclasses.asdict(group.default).items():
+      assert f'  --{name}={value}\n' in done.stdout
+  assert max(len(line) for line in done.stdout.splitlines()) <= 80
+  assert 'lp_dummy' not in done.stdout

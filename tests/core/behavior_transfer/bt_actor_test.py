@@ -1,0 +1,475 @@
+"""Behavior transfer around an actor core, against Alg. 1 of the paper."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bt_acme import config as config_lib
+from bt_acme.core import r2d2_actor, types
+from bt_acme.core.behavior_transfer import behavior_core, bt_actor
+from tests.core import toys
+from tests.reference import flights as reference
+
+_A = 4
+_STARTS = (0, 41, 42, 90)  # One of the episodes has a single step.
+_LENGTH = 160
+_SHOWN = toys.episodes(_LENGTH, starts=_STARTS)
+_IS_FIRST = _SHOWN[2]
+
+
+def _witness_action(state, modulus=9973):
+  return state // 7 % modulus % _A
+
+
+def _witness():
+  """A behavior whose proposals depend on all that was seen and executed."""
+
+  def step(params, inputs, state):
+    state = jnp.where(inputs.is_first, 1, state)
+    seen = jnp.sum(inputs.observation.astype(jnp.int32))
+    state = (31 * state + 7 * inputs.prev_action + seen + params['salt']) % 9973
+    return _witness_action(state), state
+
+  return behavior_core.Behavior(
+    init=lambda key: jnp.zeros([], jnp.int32),
+    step=step,
+    features=lambda state: state,
+  )
+
+
+def _witness_proposals(actions, salt):
+  """The same in plain Python, given the actions that were executed."""
+  proposals, states, state = [], [], 0
+  for t, observation in enumerate(_SHOWN[0]):
+    first = _IS_FIRST[t]
+    prev_action = types.NO_ACTION if first else int(actions[t - 1])
+    state = 1 if first else state
+    seen = int(observation.astype(np.int64).sum())
+    state = (31 * state + 7 * prev_action + seen + salt) % 9973
+    states.append(state)
+    proposals.append(int(_witness_action(state)))
+  return proposals, states
+
+
+@functools.lru_cache
+def _no_feeds(num_behaviors):
+  return lambda x: bt_actor.BTInput(x, ((),) * num_behaviors)
+
+
+@functools.lru_cache
+def _wrapped(num_behaviors=1, evaluation=False, weights=(), **settings):
+  """(network, core, params), with the flights and choices of `settings`."""
+  fields = {'min_flight_probability': 0.2, 'max_flight_probability': 0.2}
+  config = config_lib.TransferConfig(**{**fields, **settings})
+  num_extra = num_behaviors if config.extra_action else 0
+  network = toys.q_network(_A, _A + num_extra)
+  core = bt_actor.wrap(
+    r2d2_actor.make_r2d2(network),
+    [_witness()] * num_behaviors,
+    config,
+    num_actions=_A,
+    behavior_weights=weights,
+    evaluation=evaluation,
+  )
+  params = bt_actor.BTParams(
+    agent=network.init(jax.random.PRNGKey(1)),
+    behaviors=tuple(
+      {'salt': jnp.asarray(100 * k, jnp.int32)} for k in range(num_behaviors)
+    ),
+  )
+  return network, core, params
+
+
+@functools.lru_cache
+def _run(epsilon=0.5, seed=0, num_behaviors=1, **settings):
+  _, core, params = _wrapped(num_behaviors, **settings)
+  state = core.init(jax.random.PRNGKey(seed), epsilon)
+  return toys.rollout(
+    core,
+    params,
+    state,
+    _SHOWN,
+    wrap_input=_no_feeds(num_behaviors),
+  )
+
+
+_VARIANTS = [
+  {'flights': flights, 'extra_action': extra_action, 'num_behaviors': k}
+  for flights in (True, False)
+  for extra_action in (True, False)
+  for k in (1, 3)
+  if flights or extra_action
+]
+
+
+@pytest.mark.parametrize('variant', _VARIANTS)
+def test_every_step_is_that_of_the_papers_algorithm(variant):
+  num_behaviors = variant['num_behaviors']
+  actions, extras, states, _ = _run(**variant)
+  proposals = np.array(
+    [_witness_proposals(actions, 100 * k)[0] for k in range(num_behaviors)]
+  ).T  # [T, K]
+  length = extras['flight_length']
+  expected = reference.act(
+    choices=states.agent.choice,
+    proposals=proposals,
+    starts=length > 0,
+    lengths=length,
+    behaviors=states.flight_step.behavior,
+    is_first=_IS_FIRST,
+    num_actions=_A,
+    extra_action=variant['extra_action'],
+  )
+  assert actions.shape == (_LENGTH,)
+  np.testing.assert_array_equal(actions, expected[0])
+  np.testing.assert_array_equal(extras['choice'], expected[1])
+  np.testing.assert_array_equal(extras['source'], expected[2])
+  assert actions.dtype == np.int32 and extras['choice'].dtype == np.int32
+  assert extras['source'].dtype == np.uint8
+  assert set(np.unique(extras['source'])) == {
+    types.OWN,
+    *([types.EXTRA] if variant['extra_action'] else []),
+    *([types.FLIGHT] if variant['flights'] else []),
+  }
+
+
+@pytest.mark.parametrize('variant', _VARIANTS)
+def test_behaviors_advance_on_every_step_with_the_executed_action(variant):
+  """Used or not: their states are those of a replay of what was executed."""
+  actions, extras, states, _ = _run(**variant)
+  for k in range(variant['num_behaviors']):
+    _, expected = _witness_proposals(actions, 100 * k)
+    np.testing.assert_array_equal(states.behaviors[k], expected)
+    np.testing.assert_array_equal(extras['features'][k], expected)
+
+
+@pytest.mark.parametrize(
+  'settings',
+  [
+    {'evaluation': True},
+    # Flights that never start: epsilon_levy = 0 but for the logarithm.
+    {'min_flight_probability': 1e-30, 'max_flight_probability': 1e-30},
+  ],
+)
+def test_without_flights_and_extra_action_it_is_its_agent(settings):
+  network, core, params = _wrapped(extra_action=False, **settings)
+  actions, extras, _, _ = _run(extra_action=False, **settings)
+  plain = r2d2_actor.make_r2d2(network)
+  agent_state = core.init(jax.random.PRNGKey(0), 0.5).agent
+  expected_actions, expected_extras, _, _ = toys.rollout(
+    plain, params.agent, agent_state, _SHOWN
+  )
+  np.testing.assert_array_equal(actions, expected_actions)
+  assert len(np.unique(actions)) == _A
+  assert set(expected_extras) < set(extras)
+  for name, expected in expected_extras.items():
+    jax.tree.map(np.testing.assert_array_equal, extras[name], expected)
+  np.testing.assert_array_equal(extras['flight_length'], np.zeros(_LENGTH))
+
+
+def test_behaviors_do_not_touch_the_agents_chance():
+  """The agent's own choices come from its own key, whoever flies beside it."""
+  _, _, one, _ = _run(epsilon=1.0, extra_action=False)
+  _, _, three, _ = _run(epsilon=1.0, extra_action=False, num_behaviors=3)
+  np.testing.assert_array_equal(one.agent.choice, three.agent.choice)
+
+
+@pytest.mark.parametrize('extra_action', [True, False])
+def test_certain_start_flies_every_step(extra_action):
+  actions, extras, states, _ = _run(
+    extra_action=extra_action,
+    min_flight_probability=1.0,
+    max_flight_probability=1.0,
+  )
+  proposals, _ = _witness_proposals(actions, 0)
+  np.testing.assert_array_equal(
+    extras['source'], np.full(_LENGTH, types.FLIGHT)
+  )
+  np.testing.assert_array_equal(actions, proposals)
+  label = np.full(_LENGTH, _A) if extra_action else proposals
+  np.testing.assert_array_equal(extras['choice'], label)
+  np.testing.assert_array_equal(extras['probability'], np.ones(_LENGTH))
+  # The agent has gone on choosing, which nobody heard.
+  assert len(np.unique(states.agent.choice)) > 1
+
+
+def test_flights_last_as_long_as_drawn_unless_the_episode_ends():
+  _, extras, _, _ = _run(min_flight_probability=1.0, max_flight_probability=1.0)
+  lengths = extras['flight_length']
+  ends = [*_STARTS[1:], _LENGTH]
+  cut = 0
+  for start, end in zip(_STARTS, ends, strict=True):
+    t = start
+    while t < end:  # Each starts right behind the one before.
+      assert lengths[t] > 0
+      assert not np.any(lengths[t + 1 : min(t + lengths[t], end)])
+      cut += t + lengths[t] > end
+      t += lengths[t]
+  assert cut > 0  # And some episode cut one off.
+
+
+def test_a_flight_is_never_carried_over_an_episodes_end():
+  _, extras, _, _ = _run(
+    min_flight_probability=1e-9,
+    max_flight_probability=1e-9,
+    extra_action=False,
+  )
+  assert not np.any(extras['flight_length'])
+  _, core, params = _wrapped(
+    min_flight_probability=1e-9, max_flight_probability=1e-9, extra_action=False
+  )
+  state = core.init(jax.random.PRNGKey(0), 0.5)
+  state = state._replace(
+    flight=state.flight._replace(steps_left=jnp.asarray(10_000, jnp.int32))
+  )
+
+  def sources(is_first):
+    _, extras, _, _ = toys.rollout(
+      core,
+      params,
+      state,
+      (*_SHOWN[:2], is_first),
+      wrap_input=_no_feeds(1),
+    )
+    return extras['source']
+
+  late = np.arange(_LENGTH) == 50
+  flying = sources(late)
+  np.testing.assert_array_equal(flying[:50], np.full(50, types.FLIGHT))
+  np.testing.assert_array_equal(flying[50:], np.full(110, types.OWN))
+
+
+def test_each_episode_draws_its_own_start_probability():
+  _, _, states, _ = _run(
+    min_flight_probability=1e-3, max_flight_probability=0.1
+  )
+  probability = states.flight.start_probability
+  for start, end in zip(_STARTS, [*_STARTS[1:], _LENGTH], strict=True):
+    assert len(np.unique(probability[start:end])) == 1
+  assert len(np.unique(probability)) == len(_STARTS)
+
+
+@pytest.mark.parametrize('in_flights', ['advance', 'hold'])
+def test_stored_state_is_the_learners_flights_included(in_flights):
+  """Unrolled from the episode's start over what was seen and executed."""
+  network, _, params = _wrapped(flight_recurrent_state=in_flights)
+  _, extras, _, inputs = _run(flight_recurrent_state=in_flights)
+  in_flight = extras['source'] == types.FLIGHT
+  assert np.mean(in_flight) > 0.2
+  assert np.any(in_flight[list(_STARTS)])
+  stored = extras['recurrent_state']
+  unroll = jax.jit(network.unroll)
+  for start, end in zip(_STARTS, [*_STARTS[1:], _LENGTH], strict=True):
+    state = jax.tree.map(lambda x: x[None], network.initial_state())
+    for t in range(start, min(end, start + 25)):
+      np.testing.assert_allclose(stored.hidden[t], state.hidden[0], atol=1e-5)
+      np.testing.assert_allclose(stored.cell[t], state.cell[0], atol=1e-5)
+      row = jax.tree.map(lambda x, t=t: x[t, None, None], inputs)
+      held = (in_flights == 'hold') & in_flight[t, None, None]
+      q_values, state = unroll(params.agent, *row[:3], state, held)
+      assert extras['greedy_choice'][t] == np.argmax(q_values)
+
+
+def test_a_flight_that_is_held_leaves_no_trace_in_the_agents_state():
+  _, extras, _, _ = _run(flight_recurrent_state='hold')
+  stored = extras['recurrent_state'].cell
+  in_flight = extras['source'] == types.FLIGHT
+  inside = np.delete(np.arange(1, _LENGTH), np.array(_STARTS[1:]) - 1)
+  same = np.all(stored[inside] == stored[inside - 1], axis=-1)
+  np.testing.assert_array_equal(same, in_flight[inside - 1])
+  # And nothing of an episode reaches the next one, which a flight may begin.
+  np.testing.assert_array_equal(stored[list(_STARTS)], 0)
+
+
+def test_an_agent_that_cannot_hold_its_state_is_refused():
+  blind = types.ActorCore(
+    init=lambda key: (),
+    select_action=lambda params, inputs, state: (jnp.int32(0), state),
+    get_extras=lambda state: {},
+  )
+  config = config_lib.TransferConfig(flight_recurrent_state='hold')
+  with pytest.raises(ValueError, match="flight_recurrent_state='hold' needs"):
+    bt_actor.wrap(blind, [_witness()], config, num_actions=_A)
+
+
+def test_extra_action_is_explored_and_resolved_by_its_behavior():
+  actions, extras, states, _ = _run(epsilon=1.0, num_behaviors=3, flights=False)
+  shares = np.bincount(extras['choice'], minlength=_A + 3) / _LENGTH
+  np.testing.assert_allclose(shares, np.full(_A + 3, 1 / 7), atol=0.08)
+  delegated = extras['choice'] >= _A
+  np.testing.assert_array_equal(extras['source'] == types.EXTRA, delegated)
+  for k in range(3):
+    proposals, _ = _witness_proposals(actions, 100 * k)
+    mine = extras['choice'] == _A + k
+    np.testing.assert_array_equal(actions[mine], np.array(proposals)[mine])
+  np.testing.assert_array_equal(
+    actions[~delegated], extras['choice'][~delegated]
+  )
+  np.testing.assert_allclose(extras['probability'], 1 / 7, rtol=1e-6)
+
+
+@pytest.mark.parametrize('scale', [1.0, 1e39, 1e-50])  # Of float64's range.
+def test_weights_choose_who_flies(scale):
+  _, extras, _, _ = _run(
+    num_behaviors=3,
+    weights=(scale, 0.0, scale),
+    min_flight_probability=1.0,
+    max_flight_probability=1.0,
+  )
+  assert set(np.unique(extras['choice'])) == {_A, _A + 2}
+
+
+def test_flights_by_the_agents_epsilon_take_the_place_of_random_actions():
+  settings = {'flight_probability': 'epsilon', 'flight_exponent': 4.0}
+  share = []
+  for epsilon in (0.1, 0.4):
+    _, extras, states, _ = _run(epsilon=epsilon, **settings)
+    chosen = extras['source'] != types.FLIGHT
+    np.testing.assert_array_equal(
+      extras['choice'][chosen], extras['greedy_choice'][chosen]
+    )
+    np.testing.assert_array_equal(extras['probability'], 1)
+    idle = chosen | (extras['flight_length'] > 0)
+    share.append(np.mean(extras['flight_length'][idle] > 0))
+    np.testing.assert_allclose(states.flight.start_probability, epsilon)
+  np.testing.assert_allclose(share, [0.1, 0.4], atol=0.08)
+  _, extras, _, _ = _run(epsilon=0.4, evaluation=True, **settings)
+  assert 0.4 / (_A + 1) == pytest.approx(extras['probability'].min())
+
+
+def test_evaluation_has_no_flights_but_the_extra_action():
+  _, extras, _, _ = _run(
+    epsilon=1.0,
+    evaluation=True,
+    min_flight_probability=1.0,
+    max_flight_probability=1.0,
+  )
+  assert set(np.unique(extras['source'])) == {types.OWN, types.EXTRA}
+
+
+def test_action_repeat_holds_its_action_for_a_flight():
+  network = toys.q_network(_A, _A)
+  core = bt_actor.wrap(
+    r2d2_actor.make_r2d2(network),
+    [behavior_core.action_repeat(_A)],
+    config_lib.TransferConfig(
+      extra_action=False,
+      min_flight_probability=1.0,
+      max_flight_probability=1.0,
+      flight_exponent=1.5,
+    ),
+    num_actions=_A,
+  )
+  params = bt_actor.BTParams(network.init(jax.random.PRNGKey(0)), ({},))
+  actions, extras, _, _ = toys.rollout(
+    core,
+    params,
+    core.init(jax.random.PRNGKey(3), 0.0),
+    _SHOWN,
+    wrap_input=_no_feeds(1),
+  )
+  starts = np.flatnonzero(extras['flight_length'])
+  for start, end in zip(starts, [*starts[1:], _LENGTH], strict=True):
+    assert len(np.unique(actions[start:end])) == 1
+  assert len(np.unique(actions[starts])) == _A
+  assert np.any(np.diff(starts) > 2)
+
+
+def test_external_behavior_acts_through_its_feed():
+  network = toys.q_network(_A, _A)
+  config = config_lib.TransferConfig(
+    extra_action=False, min_flight_probability=1.0, max_flight_probability=1.0
+  )
+  core = bt_actor.wrap(
+    r2d2_actor.make_r2d2(network),
+    [behavior_core.external()],
+    config,
+    num_actions=_A,
+  )
+  params = bt_actor.BTParams(network.init(jax.random.PRNGKey(0)), ({},))
+  actions, _, _, inputs = toys.rollout(
+    core,
+    params,
+    core.init(jax.random.PRNGKey(0), 0.0),
+    _SHOWN,
+    wrap_input=lambda x: bt_actor.BTInput(
+      x, (jnp.sum(x.observation.astype(jnp.int32)) % _A,)
+    ),
+  )
+  expected = inputs.observation.astype(np.int64).sum(axis=(1, 2, 3)) % _A
+  np.testing.assert_array_equal(actions, expected)
+
+
+@pytest.mark.parametrize('num_environments', [1, 16])
+def test_many_environments_act_as_each_alone(num_environments):
+  _, core, params = _wrapped(num_behaviors=2)
+  shown = [
+    toys.episodes(30, starts=(0, 4 + i), seed=i)
+    for i in range(num_environments)
+  ]
+  many = types.ActorCore(
+    init=None,
+    select_action=jax.vmap(core.select_action, in_axes=(None, 0, 0)),
+    get_extras=jax.vmap(core.get_extras),
+  )
+  keys = jax.random.split(jax.random.PRNGKey(0), 16)[:num_environments]
+  state = jax.vmap(lambda key: core.init(key, 0.3))(keys)
+
+  together = toys.rollout(
+    many,
+    params,
+    state,
+    tuple(np.stack(x, axis=1) for x in zip(*shown, strict=True)),
+    wrap_input=_no_feeds(2),
+    batch_size=num_environments,
+  )
+  for i in range(num_environments):
+    alone = toys.rollout(
+      core, params, core.init(keys[i], 0.3), shown[i], wrap_input=_no_feeds(2)
+    )
+    np.testing.assert_array_equal(together[0][:, i], alone[0])
+    for x, y in zip(
+      jax.tree.leaves(together[1]), jax.tree.leaves(alone[1]), strict=True
+    ):
+      np.testing.assert_allclose(x[:, i], y, rtol=1e-5, atol=1e-6)
+
+
+def test_state_keeps_its_shapes_and_dtypes():
+  _, core, params = _wrapped(num_behaviors=2)
+  state = core.init(jax.random.PRNGKey(0), 0.3)
+  observation, reward, is_first = (jnp.asarray(x[0]) for x in _SHOWN)
+  inputs = bt_actor.BTInput(
+    types.AgentInput(
+      observation, jnp.full([], types.NO_ACTION, jnp.int32), reward, is_first
+    ),
+    ((), ()),
+  )
+  with jax.checking_leaks():
+    _, after = jax.jit(core.select_action)(params, inputs, state)
+  shapes = jax.tree.map(lambda x: (x.shape, x.dtype), state)
+  assert jax.tree.map(lambda x: (x.shape, x.dtype), after) == shapes
+
+
+@pytest.mark.parametrize(
+  'num_behaviors, weights, message',
+  [
+    (2, (1.0,), 'one weight of at least 0 for each of 2 behaviors'),
+    (2, (1.0, -1.0), r'behavior_weights=\(1.0, -1.0\)'),
+    (2, (0.0, 0.0), 'not all 0'),
+    (2, (float('nan'), 1.0), 'behavior_weights='),
+    (0, (), 'at least one behavior'),
+  ],
+)
+def test_bad_behaviors_and_weights_are_errors(num_behaviors, weights, message):
+  network = toys.q_network(_A, _A + num_behaviors)
+  with pytest.raises(ValueError, match=message):
+    bt_actor.wrap(
+      r2d2_actor.make_r2d2(network),
+      [_witness()] * num_behaviors,
+      config_lib.TransferConfig(),
+      num_actions=_A,
+      behavior_weights=weights,
+    )

@@ -1,0 +1,173 @@
+"""R2D2 acting: exploration, probabilities, recurrent states, episodes."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bt_acme.core import r2d2_actor, types
+from tests.core import toys
+from tests.reference import acting as reference
+
+_A = 4
+_NETWORK = toys.q_network(_A, _A)
+_PARAMS = _NETWORK.init(jax.random.PRNGKey(1))
+_CORE = r2d2_actor.make_r2d2(_NETWORK)
+
+
+def _run(epsilon, shown, seed=0, params=_PARAMS):
+  state = _CORE.init(jax.random.PRNGKey(seed), epsilon)
+  return toys.rollout(_CORE, params, state, shown)
+
+
+@pytest.mark.parametrize('num_environments', [1, 2, 16, 256])
+def test_ladder_matches_reference(num_environments):
+  actual = r2d2_actor.epsilon_ladder(num_environments, base=0.4, alpha=7.0)
+  assert actual.shape == (num_environments,)
+  assert actual.dtype == np.float32
+  expected = [
+    reference.epsilon_of(i, num_environments, base=0.4, alpha=7.0)
+    for i in range(num_environments)
+  ]
+  np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
+def test_ladder_has_the_papers_ends():
+  ladder = r2d2_actor.epsilon_ladder(256, base=0.4, alpha=7.0)
+  np.testing.assert_allclose(ladder[[0, -1]], [0.4, 6.55e-4], rtol=1e-3)
+  assert np.all(np.diff(ladder) < 0)
+
+
+@pytest.mark.parametrize('epsilon', [0.0, 0.3, 1.0])
+def test_frequencies_and_probabilities_match_reference(epsilon):
+  """Both ways to the greedy choice count: greed, and chance that hits it."""
+  observation, reward, _ = (x[0] for x in toys.episodes(1))
+  inputs = types.AgentInput(
+    jnp.asarray(observation),
+    jnp.full([], types.NO_ACTION, jnp.int32),
+    jnp.asarray(reward),
+    jnp.ones([], bool),
+  )
+  q_values, _ = _NETWORK.step(_PARAMS, inputs, _NETWORK.initial_state())
+  expected = reference.choice_probabilities(np.asarray(q_values), epsilon)
+
+  def act(key):
+    choice, state = _CORE.select_action(
+      _PARAMS, inputs, _CORE.init(key, epsilon)
+    )
+    return choice, _CORE.get_extras(state)
+
+  num_samples = 20_000
+  keys = jax.random.split(jax.random.PRNGKey(0), num_samples)
+  choices, extras = jax.jit(jax.vmap(act))(keys)
+  frequencies = np.bincount(choices, minlength=_A) / num_samples
+  np.testing.assert_allclose(frequencies, expected, atol=0.015)
+  np.testing.assert_allclose(
+    extras['probability'], expected[np.asarray(choices)], rtol=1e-6
+  )
+  np.testing.assert_array_equal(extras['choice'], choices)
+  np.testing.assert_array_equal(
+    extras['greedy_choice'], np.full(num_samples, np.argmax(q_values))
+  )
+  np.testing.assert_array_equal(
+    extras['source'], np.full(num_samples, types.OWN)
+  )
+  assert extras['source'].dtype == jnp.uint8
+  assert extras['choice'].dtype == jnp.int32
+
+
+def test_stored_state_is_the_one_before_the_step():
+  """An unroll from there over what was seen repeats the actor's choices."""
+  shown = toys.episodes(40, starts=(0, 23))
+  _, extras, states, inputs = _run(0.5, shown)
+  stored = extras['recurrent_state']
+  for start in (0, 23):  # Zero where an episode starts.
+    assert not np.any(stored.hidden[start]) and not np.any(stored.cell[start])
+  assert np.all(np.any(stored.cell[1:23] != 0, axis=-1))
+  np.testing.assert_array_equal(
+    stored.hidden[1:23], states.recurrent_state.hidden[:22]
+  )
+  for first, end in ((0, 23), (23, 40), (7, 15)):
+    state = jax.tree.map(lambda x, t=first: x[t][None], stored)
+    rows = jax.tree.map(lambda x, f=first, e=end: x[f:e, None], inputs)
+    q_values, last = _NETWORK.unroll(_PARAMS, *rows[:3], state)
+    np.testing.assert_array_equal(
+      np.argmax(q_values[:, 0], axis=-1), extras['greedy_choice'][first:end]
+    )
+    np.testing.assert_allclose(
+      last.cell[0], states.recurrent_state.cell[end - 1], rtol=1e-5
+    )
+
+
+def test_second_episode_does_not_depend_on_the_first():
+  observations, rewards, is_first = toys.episodes(20, starts=(0, 10))
+  _, expected, _, _ = _run(0.0, (observations, rewards, is_first))
+  observations[:10] = 255 - observations[:10]
+  _, actual, _, _ = _run(0.0, (observations, rewards, is_first))
+  for name in ('greedy_choice', 'choice'):
+    np.testing.assert_array_equal(actual[name][10:], expected[name][10:])
+  np.testing.assert_array_equal(
+    actual['recurrent_state'].cell[10:], expected['recurrent_state'].cell[10:]
+  )
+  assert np.any(
+    actual['recurrent_state'].cell[:10] != expected['recurrent_state'].cell[:10]
+  )
+
+
+def test_epsilon_stays_the_same_for_the_whole_run():
+  _, _, states, _ = _run(0.25, toys.episodes(30, starts=(0, 7, 19)))
+  np.testing.assert_array_equal(states.epsilon, np.full(30, 0.25, np.float32))
+
+
+def test_keys_are_never_used_twice():
+  _, _, states, _ = _run(0.5, toys.episodes(50))
+  assert len({key.tobytes() for key in states.key}) == 50
+
+
+@pytest.mark.parametrize('num_environments', [1, 16])
+def test_many_environments_act_as_each_alone(num_environments):
+  epsilons = r2d2_actor.epsilon_ladder(16, base=0.9, alpha=1.0)
+  shown = [
+    toys.episodes(25, starts=(0, 5 + i), seed=i)
+    for i in range(num_environments)
+  ]
+  core = types.ActorCore(
+    init=None,
+    select_action=jax.vmap(_CORE.select_action, in_axes=(None, 0, 0)),
+    get_extras=jax.vmap(_CORE.get_extras),
+  )
+  keys = jax.vmap(functools.partial(jax.random.fold_in, jax.random.PRNGKey(0)))(
+    jnp.arange(num_environments)
+  )
+  state = jax.vmap(_CORE.init)(keys, jnp.asarray(epsilons[:num_environments]))
+  together = toys.rollout(
+    core,
+    _PARAMS,
+    state,
+    tuple(np.stack(x, axis=1) for x in zip(*shown, strict=True)),
+    batch_size=num_environments,
+  )
+  for i in range(num_environments):
+    alone = toys.rollout(
+      _CORE, _PARAMS, _CORE.init(keys[i], epsilons[i]), shown[i]
+    )
+    np.testing.assert_array_equal(together[0][:, i], alone[0])
+    for x, y in zip(
+      jax.tree.leaves(together[1]), jax.tree.leaves(alone[1]), strict=True
+    ):
+      np.testing.assert_allclose(x[:, i], y, rtol=1e-5, atol=1e-6)
+
+
+def test_no_tracer_leaks():
+  state = _CORE.init(jax.random.PRNGKey(0), 0.5)
+  observation, reward, is_first = (x[0] for x in toys.episodes(1))
+  inputs = types.AgentInput(
+    observation, jnp.zeros([], jnp.int32), reward, is_first
+  )
+  with jax.checking_leaks():
+    action, after = jax.jit(_CORE.select_action)(_PARAMS, inputs, state)
+  assert action.dtype == jnp.int32
+  shapes = jax.tree.map(lambda x: (x.shape, x.dtype), state)
+  assert jax.tree.map(lambda x: (x.shape, x.dtype), after) == shapes

@@ -1,0 +1,313 @@
+"""Q(lambda) and Retrace: test vectors, float64 twins, laws and extremes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import rlax
+
+from bt_acme.core import targets as losses
+from tests.reference import returns as reference
+from tests.reference import value_rescaling
+
+_EPSILON = 1e-3
+# Computed outside of this project, and checked against rlax 0.1.9: T = 3, three
+# choices, gamma 0.99.
+_Q_ONLINE = [[0.5, 0.1, 0.2], [0.3, 0.9, 0.4], [1.0, 0.2, 0.7], [0.6, 0.8, 0.1]]
+_Q_TARGET = [[0.4, 0.2, 0.1], [0.2, 0.7, 0.5], [0.6, 0.3, 0.9], [0.5, 0.6, 0.2]]
+
+
+def _column(values, dtype=np.float32):
+  return jnp.asarray(np.asarray(values, dtype)[:, None])
+
+
+def _example(length=7, batch_size=5, num_choices=4, seed=0, scale=1.0):
+  """Random arguments of a target; sequence 0 is whole, 1 has one step."""
+  rng = np.random.default_rng(seed)
+  steps, values = (length, batch_size), (length + 1, batch_size, num_choices)
+  real = np.array([length, 1] + [*rng.integers(1, length, batch_size - 2)])
+  example = {
+    'q_online': rng.normal(size=values),
+    'q_target': 3 * rng.normal(size=values),
+    'reward': scale * rng.normal(size=steps),
+    'discount_t': 0.99 * (rng.uniform(size=steps) < 0.8),
+    'valid': np.arange(length)[:, None] < real,
+  }
+  example = {name: np.float32(x) for name, x in example.items()}
+  taken = {
+    'action': rng.integers(0, num_choices, size=steps).astype(np.int32),
+    'probability': np.float32(rng.uniform(0.02, 1, size=steps)),
+  }
+  return example, taken
+
+
+def _targets(loss, example, taken, *, trace_decay, epsilon, module=losses):
+  arguments = dict(example)
+  settings = {'trace_decay': trace_decay, 'epsilon': epsilon}
+  if loss == 'retrace':
+    arguments.update(taken)
+    settings['target_policy_epsilon'] = 0.01
+  if module is losses:
+    arguments = jax.tree.map(jnp.asarray, arguments)
+  return getattr(module, f'{loss}_targets')(**arguments, **settings)
+
+
+@pytest.mark.parametrize('module', [losses, reference])
+@pytest.mark.parametrize(
+  'last_discount, expected',
+  [
+    (0.99, [1.458602, 1.453197, 1.752350]),
+    (0.0, [1.302265, 1.223576, 1.454490]),
+  ],
+)
+def test_q_lambda_vector(module, last_discount, expected):
+  actual = module.q_lambda_targets(
+    _column(_Q_ONLINE),
+    _column(_Q_TARGET),
+    _column([1, 0, 5]),
+    _column([0.99, 0.99, last_discount]),
+    _column([1, 1, 1]),
+    trace_decay=0.7,
+    epsilon=_EPSILON,
+  )
+  assert actual.shape == (3, 1)
+  np.testing.assert_allclose(actual[:, 0], expected, atol=1.5e-6)
+
+
+@pytest.mark.parametrize('module', [losses, reference])
+def test_retrace_vector(module):
+  actual = module.retrace_targets(
+    _column(_Q_ONLINE),
+    _column(_Q_TARGET),
+    _column([0, 1, 1], np.int32),
+    _column([0.9, 0.05, 0.6]),
+    _column([1, 0, 5]),
+    _column([0.99, 0.99, 0.99]),
+    _column([1, 1, 1]),
+    trace_decay=0.95,
+    target_policy_epsilon=0.01,
+    epsilon=_EPSILON,
+  )
+  assert actual.shape == (3, 1)
+  expected = [0.890295, 0.604884, 1.751489]
+  np.testing.assert_allclose(actual[:, 0], expected, atol=1.5e-6)
+
+
+@pytest.mark.parametrize('loss', ['q_lambda', 'retrace'])
+@pytest.mark.parametrize('trace_decay', [0.0, 0.7, 1.0])
+@pytest.mark.parametrize('epsilon', [0.0, 1e-3])
+def test_targets_match_reference(loss, trace_decay, epsilon):
+  example, taken = _example()
+  settings = {'trace_decay': trace_decay, 'epsilon': epsilon}
+  actual = _targets(loss, example, taken, **settings)
+  expected = _targets(loss, example, taken, module=reference, **settings)
+  assert actual.shape == (7, 5)
+  assert actual.dtype == jnp.float32
+  real = example['valid'] > 0
+  assert 7 < real.sum() < 35
+  np.testing.assert_allclose(
+    np.asarray(actual)[real], expected[real], rtol=1e-4, atol=1e-5
+  )
+
+
+@pytest.mark.parametrize('loss', ['q_lambda', 'retrace'])
+@pytest.mark.parametrize('scale', [1e-6, 1e6])
+def test_tiny_and_huge_rewards_match_reference(loss, scale):
+  example, taken = _example(scale=scale)
+  settings = {'trace_decay': 0.9, 'epsilon': _EPSILON}
+  actual = _targets(loss, example, taken, **settings)
+  expected = _targets(loss, example, taken, module=reference, **settings)
+  real = example['valid'] > 0
+  np.testing.assert_allclose(
+    np.asarray(actual)[real], expected[real], rtol=1e-4, atol=1e-5
+  )
+
+
+@pytest.mark.parametrize('loss', ['q_lambda', 'retrace'])
+@pytest.mark.parametrize('content', [1e30, np.inf, np.nan])
+def test_padding_changes_nothing(loss, content):
+  example, taken = _example()
+  settings = {'trace_decay': 0.7, 'epsilon': _EPSILON}
+  expected = np.asarray(_targets(loss, example, taken, **settings))
+  padded = example['valid'] == 0
+  for name in ('reward', 'discount_t'):
+    example[name] = np.where(padded, content, example[name])
+  taken['probability'] = np.where(padded, content, taken['probability'])
+  taken['action'] = np.where(padded, 1000, taken['action']).astype(np.int32)
+  # Row t + 1 is the last observation of a sequence whose last step is t.
+  for name in ('q_online', 'q_target'):
+    example[name][1:][padded] = content
+  actual = np.asarray(_targets(loss, example, taken, **settings))
+  np.testing.assert_array_equal(actual[~padded], expected[~padded])
+
+
+@pytest.mark.parametrize('loss', ['q_lambda', 'retrace'])
+def test_padded_sequence_has_the_targets_of_the_short_one(loss):
+  example, taken = _example()
+  settings = {'trace_decay': 0.7, 'epsilon': _EPSILON}
+  padded = np.asarray(_targets(loss, example, taken, **settings))
+  for b in range(5):
+    length = int(example['valid'][:, b].sum())
+    short = {
+      name: x[: length + name.startswith('q_'), b : b + 1]
+      for name, x in example.items()
+    }
+    short_taken = {name: x[:length, b : b + 1] for name, x in taken.items()}
+    actual = _targets(loss, short, short_taken, **settings)
+    assert actual.shape == (length, 1)
+    np.testing.assert_allclose(
+      actual[:, 0], padded[:length, b], rtol=1e-5, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize('loss', ['q_lambda', 'retrace'])
+def test_nothing_crosses_a_terminal(loss):
+  example, taken = _example()
+  example['valid'][:] = 1
+  example['discount_t'][:] = 0.99
+  example['discount_t'][3] = 0.0
+  settings = {'trace_decay': 0.9, 'epsilon': _EPSILON}
+  expected = np.asarray(_targets(loss, example, taken, **settings))
+  for name in ('q_online', 'q_target', 'reward'):
+    example[name][4:] += np.float32(5.0)
+  actual = np.asarray(_targets(loss, example, taken, **settings))
+  np.testing.assert_array_equal(actual[:4], expected[:4])
+  assert np.all(actual[4:] != expected[4:])
+  np.testing.assert_allclose(
+    expected[3],
+    value_rescaling.rescale(example['reward'][3], _EPSILON),
+    rtol=1e-5,
+  )
+
+
+def test_truncation_bootstraps_from_the_final_observation():
+  example, _ = _example()
+  example['discount_t'][:] = 0.99
+  targets = _targets('q_lambda', example, {}, trace_decay=0.7, epsilon=0.0)
+  # Sequence 1 has one step, which no terminal ended.
+  best = np.argmax(example['q_online'][1, 1])
+  expected = example['reward'][0, 1] + 0.99 * example['q_target'][1, 1, best]
+  np.testing.assert_allclose(targets[0, 1], expected, rtol=1e-6)
+
+
+def test_q_lambda_at_zero_is_one_step_double_q_learning():
+  example, _ = _example()
+  targets = _targets('q_lambda', example, {}, trace_decay=0.0, epsilon=0.0)
+  best = np.argmax(example['q_online'][1:], axis=-1)[..., None]
+  values = np.take_along_axis(example['q_target'][1:], best, axis=-1)[..., 0]
+  expected = example['reward'] + example['discount_t'] * values
+  real = example['valid'] > 0
+  np.testing.assert_allclose(
+    np.asarray(targets)[real], expected[real], rtol=1e-5, atol=1e-6
+  )
+
+
+def test_q_lambda_at_one_is_the_discounted_return():
+  example, _ = _example()
+  example['valid'][:] = 1
+  example['discount_t'][:] = 0.9
+  example['discount_t'][-1] = 0.0
+  targets = _targets('q_lambda', example, {}, trace_decay=1.0, epsilon=0.0)
+  expected = sum(0.9**t * example['reward'][t] for t in range(7))
+  np.testing.assert_allclose(targets[0], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_retrace_at_one_on_greedy_actions_is_the_discounted_return():
+  example, taken = _example()
+  example['valid'][:] = 1
+  example['discount_t'][:] = 0.9
+  example['discount_t'][-1] = 0.0
+  taken['action'] = np.argmax(example['q_online'][:-1], axis=-1).astype(
+    np.int32
+  )
+  targets = losses.retrace_targets(
+    **jax.tree.map(jnp.asarray, {**example, **taken}),
+    trace_decay=1.0,
+    target_policy_epsilon=0.0,
+    epsilon=0.0,
+  )
+  expected = sum(0.9**t * example['reward'][t] for t in range(7))
+  np.testing.assert_allclose(targets[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_retrace_at_zero_is_expected_sarsa():
+  example, taken = _example()
+  targets = _targets('retrace', example, taken, trace_decay=0.0, epsilon=0.0)
+  greedy = np.eye(4)[np.argmax(example['q_online'][1:], axis=-1)]
+  policy = 0.99 * greedy + 0.01 / 4
+  values = np.sum(policy * example['q_target'][1:], axis=-1)
+  expected = example['reward'] + example['discount_t'] * values
+  real = example['valid'] > 0
+  np.testing.assert_allclose(
+    np.asarray(targets)[real], expected[real], rtol=1e-5, atol=1e-6
+  )
+
+
+def test_whole_sequences_agree_with_rlax():
+  example, taken = _example()
+  example['valid'][:] = 1
+  column = {name: jnp.asarray(x[:, 0]) for name, x in example.items()}
+  action, mu = (jnp.asarray(taken[k][:, 0]) for k in ('action', 'probability'))
+  best = jnp.argmax(column['q_online'], axis=-1)
+  q_lambda = rlax.transformed_lambda_returns(
+    rlax.SIGNED_HYPERBOLIC_PAIR,
+    column['reward'],
+    column['discount_t'],
+    jnp.take_along_axis(column['q_target'], best[:, None], axis=-1)[1:, 0],
+    0.7,
+  )
+  actual = _targets('q_lambda', example, taken, trace_decay=0.7, epsilon=1e-3)
+  np.testing.assert_allclose(actual[:, 0], q_lambda, rtol=2e-3, atol=2e-3)
+
+  greedy = jax.nn.one_hot(best, 4, dtype=jnp.float32)
+  policy = 0.99 * greedy + 0.01 / 4
+  # rlax wants the action and its probability behind the last step too, and
+  # then uses neither.
+  errors = rlax.transformed_retrace(
+    column['q_online'][:-1],
+    column['q_target'][1:],
+    action,
+    jnp.append(action[1:], 0),
+    column['reward'],
+    column['discount_t'],
+    policy[1:],
+    jnp.append(mu[1:], 1.0),
+    0.95,
+    tx_pair=rlax.SIGNED_HYPERBOLIC_PAIR,
+  )
+  taken_q = jnp.take_along_axis(
+    column['q_online'][:-1], action[:, None], axis=-1
+  )[:, 0]
+  actual = _targets('retrace', example, taken, trace_decay=0.95, epsilon=1e-3)
+  np.testing.assert_allclose(
+    actual[:, 0], errors + taken_q, rtol=2e-3, atol=2e-3
+  )
+
+
+@pytest.mark.parametrize('loss', ['q_lambda', 'retrace'])
+def test_targets_have_no_gradient(loss):
+  example, taken = _example()
+
+  def total(q_online, q_target):
+    values = {**example, 'q_online': q_online, 'q_target': q_target}
+    return jnp.sum(_targets(loss, values, taken, trace_decay=0.7, epsilon=1e-3))
+
+  gradients = jax.grad(total, argnums=(0, 1))(
+    jnp.asarray(example['q_online']), jnp.asarray(example['q_target'])
+  )
+  for gradient in gradients:
+    np.testing.assert_array_equal(gradient, np.zeros(gradient.shape))
+
+
+def test_peng_does_not_look_at_actions_but_retrace_does():
+  example, taken = _example()
+  other = {**taken, 'action': (taken['action'] + 1) % 4}
+  settings = {'trace_decay': 0.7, 'epsilon': _EPSILON}
+  changed = {
+    loss: np.any(
+      np.asarray(_targets(loss, example, taken, **settings))
+      != np.asarray(_targets(loss, example, other, **settings))
+    )
+    for loss in ('q_lambda', 'retrace')
+  }
+  assert changed == {'q_lambda': False, 'retrace': True}

@@ -1,0 +1,52 @@
+"""What asking for a builder says where the stack is missing."""
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+from bt_acme import installation
+
+
+@pytest.fixture
+def installed(monkeypatch):
+  """Sets which of the stack's modules can be found."""
+
+  def set_installed(names):
+    def find_spec(name):
+      return object() if name in names else None
+
+    monkeypatch.setattr(importlib.util, 'find_spec', find_spec)
+
+  return set_installed
+
+
+def test_a_full_stack_is_accepted(installed):
+  installed({'acme', 'launchpad', 'reverb', 'tensorflow'})
+  installation.require_full_stack()
+
+
+def test_missing_packages_are_named_with_the_way_out(installed):
+  installed({'acme', 'tensorflow'})
+  with pytest.raises(ImportError) as error:
+    installation.require_full_stack()
+  message = str(error.value)
+  assert 'needs dm-launchpad, dm-reverb, which' in message
+  assert 'Python 3.10 on Linux x86_64' in message
+  assert 'pip install .' in message
+  assert '\n' not in message
+
+
+def test_asking_for_a_builder_without_the_stack_says_so():
+  program = """
+import sys
+for name in ('acme', 'launchpad', 'reverb', 'tensorflow'):
+  sys.modules[name] = None
+from bt_acme.agents import BTBuilder
+"""
+  result = subprocess.run(
+    [sys.executable, '-c', program], capture_output=True, text=True, check=False
+  )
+  last_line = result.stderr.splitlines()[-1]
+  assert last_line.startswith('ImportError: bt_acme.agents needs dm-acme, ')

@@ -1,0 +1,128 @@
+import jax
+import numpy as np
+import pytest
+
+from bt_acme.replay import blocks, sinks
+from bt_acme.replay import in_process as in_process_replay
+from tests.replay import episodes
+
+P, T = episodes.PERIOD, episodes.LENGTH
+
+
+def make_replay(num_items, *, priorities=None, seed=0, **changes):
+  """A replay of short episodes; item i starts with the state i."""
+  config, shapes = episodes.make_config(**changes), episodes.make_shapes()
+  replay = in_process_replay.LocalReplay(config, shapes, seed=seed)
+  builder = blocks.SequenceBuilder(config, shapes)
+  writer = replay.writer()
+  rng = np.random.default_rng(0)
+  for i in range(num_items):
+    episode = episodes.make_episode(rng, 2, shapes)
+    state = jax.tree.map(lambda x, i=i: np.full_like(x, i), episode.steps[0][3])
+    episode.steps[0] = (*episode.steps[0][:3], state, *episode.steps[0][4:])
+    block = episodes.play(episode, builder)[-1]
+    writer.write(block, 1.0 if priorities is None else priorities[i])
+  return replay
+
+
+def numbers(sample):
+  return sample.batch.recurrent_state.hidden[:, 0].astype(int)
+
+
+def test_every_sequence_arrives():
+  config, shapes = episodes.make_config(), episodes.make_shapes()
+  replay = in_process_replay.LocalReplay(config, shapes, seed=0)
+  sink = sinks.SequenceSink(
+    blocks.SequenceBuilder(config, shapes), replay.writer()
+  )
+  rng = np.random.default_rng(0)
+  wanted = {}
+  for num_steps in (2, 2 * T + 3, P, T):
+    episode = episodes.make_episode(rng, num_steps, shapes)
+    for step in episode.steps:
+      sink.add(step)
+    sink.end_episode(*episode.final)
+    for start in episodes.starts(episode):
+      wanted[float(episode.steps[start][3].hidden[0])] = episode, start
+  assert len(replay) == replay.num_inserts == len(wanted)
+  sample = replay.sample(200)
+  found = sample.batch.recurrent_state.hidden[:, 0].astype(float)
+  assert set(found) == set(wanted)
+  for index, marker in enumerate(found):
+    episodes.assert_is_sequence(sample.batch, index, *wanted[marker], shapes)
+
+
+def test_overlapping_sequences_share_blocks():
+  config, shapes = episodes.make_config(), episodes.make_shapes()
+  inserted = []
+
+  class Recorder(in_process_replay.LocalReplay):
+    def insert(self, payloads, recurrent_state, priority):
+      inserted.append(payloads)
+
+  writer = Recorder(config, shapes, seed=0).writer()
+  builder = blocks.SequenceBuilder(config, shapes)
+  episode = episodes.make_episode(np.random.default_rng(0), T + P, shapes)
+  for block in episodes.play(episode, builder):
+    if block is not None:
+      writer.write(block, 1.0)
+  assert [len(payloads) for payloads in inserted] == [3, 3]
+  assert inserted[0][1] is inserted[1][0]
+  assert inserted[0][2] is inserted[1][1]
+
+
+def test_sampling_follows_priorities():
+  priorities = np.array([0.0, 1.0, 2.0, 5.0])
+  replay = make_replay(4, priorities=priorities, priority_exponent=0.5)
+  expected = priorities**0.5 / np.sum(priorities**0.5)
+  sample = replay.sample(4000)
+  counts = np.bincount(numbers(sample), minlength=4)
+  np.testing.assert_allclose(counts / 4000, expected, atol=0.04)
+  np.testing.assert_allclose(
+    sample.probabilities, expected[numbers(sample)], rtol=1e-12
+  )
+  replay.update_priorities(np.arange(4, dtype=np.uint64), [3.0, 0, 0, 0])
+  assert set(numbers(replay.sample(50))) == {0}
+
+
+def test_sampling_with_all_priorities_zero_is_uniform():
+  sample = make_replay(3, priorities=np.zeros(3)).sample(100)
+  assert set(numbers(sample)) == {0, 1, 2}
+  np.testing.assert_array_equal(sample.probabilities, 1 / 3)
+
+
+def test_same_seed_same_samples():
+  one, two, other = (
+    make_replay(20, seed=seed).sample(64).keys for seed in (3, 3, 4)
+  )
+  np.testing.assert_array_equal(one, two)
+  assert (one != other).any()
+
+
+def test_oldest_leave_first_and_their_updates_are_passed_over():
+  replay = make_replay(7, max_replay_size=5)
+  sample = replay.sample(200)
+  assert sample.table_size == len(replay) == 5
+  assert set(numbers(sample)) == {2, 3, 4, 5, 6}
+  np.testing.assert_array_equal(sample.keys, numbers(sample))
+  gone, kept = [0, 1], [2, 3, 4, 5]
+  replay.update_priorities(np.uint64(gone + kept), [9.0, 9.0, 0, 0, 0, 0])
+  assert set(numbers(replay.sample(50))) == {6}
+
+
+def test_sampling_keeps_to_samples_per_insert():
+  replay = make_replay(9, min_replay_size=10, samples_per_insert=2.0)
+  assert not replay.can_sample()
+  replay.insert((), np.zeros((2, 3), np.float32), 0.0)
+  assert replay.can_sample()
+  replay.sample(4)
+  assert not replay.can_sample()
+  replay.insert((), np.zeros((2, 3), np.float32), 0.0)
+  assert not replay.can_sample()
+  replay.insert((), np.zeros((2, 3), np.float32), 0.0)
+  assert replay.can_sample()
+
+
+def test_empty_replay():
+  with pytest.raises(ValueError, match='empty'):
+    make_replay(0).sample(1)

@@ -1,0 +1,122 @@
+"""Checkpoints that are whole or not there."""
+
+import os
+import pathlib
+
+import jax
+import numpy as np
+import pytest
+
+from bt_acme.runtime import checkpoints
+
+
+def tree(value, size=3):
+  return {
+    'w': np.full([size, 2], value, np.float32),
+    'opt': (np.int32(value), [np.zeros([0, 4], np.float32)]),
+  }
+
+
+def names(folder):
+  return sorted(path.name for path in pathlib.Path(folder).iterdir())
+
+
+def assert_restored(folder, value):
+  arrays, values = checkpoints.restore(folder, tree(0))
+  jax.tree.map(np.testing.assert_array_equal, arrays, tree(value))
+  assert isinstance(arrays['opt'], tuple) and values == {'n': [value]}
+
+
+@pytest.fixture(name='folder')
+def make_folder(tmp_path):
+  folder = str(tmp_path / 'checkpoints')
+  for value in (1, 2, 3):
+    checkpoints.save(folder, tree(value), {'n': [value]})
+  return folder
+
+
+def test_the_newest_comes_back_and_the_last_two_are_kept(folder):
+  assert names(folder) == ['checkpoint-2', 'checkpoint-3']
+  assert_restored(folder, 3)
+
+
+def test_numbers_count_beyond_nine(tmp_path):
+  folder = str(tmp_path)
+  for value in range(1, 12):
+    checkpoints.save(folder, tree(value), {'n': [value]})
+  assert names(folder) == ['checkpoint-10', 'checkpoint-11']
+  assert_restored(folder, 11)
+
+
+def test_nothing_there(tmp_path):
+  assert checkpoints.restore(str(tmp_path / 'none'), tree(0)) is None
+  assert checkpoints.restore(str(tmp_path), tree(0)) is None
+
+
+@pytest.mark.parametrize('step', ['savez', 'fsync', 'dump', 'rename', 'rmtree'])
+def test_a_crash_while_saving_leaves_a_whole_one(folder, monkeypatch, step):
+  module = {
+    'savez': np,
+    'fsync': os,
+    'dump': checkpoints.json,
+    'rename': os,
+    'rmtree': checkpoints.shutil,
+  }[step]
+
+  def crash(*args, **kwargs):
+    raise KeyboardInterrupt
+
+  with monkeypatch.context() as patch:
+    patch.setattr(module, step, crash)
+    with pytest.raises(KeyboardInterrupt):
+      checkpoints.save(folder, tree(4), {'n': [4]})
+  # The new one is there once it has its name.
+  assert_restored(folder, 4 if step == 'rmtree' else 3)
+  # The next one clears up.
+  checkpoints.save(folder, tree(5), {'n': [5]})
+  assert_restored(folder, 5)
+  assert len(names(folder)) == 2
+
+
+def cut(path):
+  path.write_bytes(path.read_bytes()[:50])
+
+
+def flip(path):
+  data = bytearray(path.read_bytes())
+  data[len(data) // 2] ^= 1
+  path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+  'file, damage',
+  [
+    ('arrays.npz', cut),
+    ('arrays.npz', flip),
+    ('arrays.npz', pathlib.Path.unlink),
+    ('values.json', cut),
+    ('values.json', pathlib.Path.unlink),
+    ('values.json', lambda path: path.write_text('[]')),
+    ('values.json', lambda path: path.write_text('{}')),
+  ],
+)
+def test_a_damaged_one_is_passed_over_and_said_so(folder, caplog, file, damage):
+  damage(pathlib.Path(folder) / 'checkpoint-3' / file)
+  assert_restored(folder, 2)
+  assert 'checkpoint-2, since checkpoint-3: ' in caplog.text
+  damage(pathlib.Path(folder) / 'checkpoint-2' / file)
+  with pytest.raises(ValueError, match='checkpoint-3: .*; checkpoint-2: '):
+    checkpoints.restore(folder, tree(0))
+
+
+@pytest.mark.parametrize(
+  'template',
+  [
+    tree(0, size=4),
+    jax.tree.map(np.float32, tree(0)),
+    {**tree(0), 'another': np.zeros([])},
+  ],
+)
+def test_other_arrays_are_an_error(folder, template):
+  with pytest.raises(ValueError, match='other arrays than this configuration'):
+    checkpoints.restore(folder, template)

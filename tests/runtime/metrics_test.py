@@ -1,0 +1,225 @@
+"""Metrics reach their files whole, through resumes and crashes too."""
+
+import csv
+import io
+import math
+import subprocess
+import sys
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorboardX.proto.event_pb2
+from absl import logging
+
+from bt_acme.runtime import metrics as metrics_lib
+
+
+class _Clock:
+  """A clock that a test moves."""
+
+  def __init__(self):
+    self.now = 100.0
+
+  def __call__(self):
+    return self.now
+
+
+def _rows(path):
+  with path.open(newline='') as file:
+    return list(csv.DictReader(file))
+
+
+def _summaries(folder):
+  """(tag, step, value) of all event files; the format is TFRecord's."""
+  found = []
+  for path in sorted(folder.glob('events.out.tfevents.*')):
+    data = path.read_bytes()
+    while data:
+      length = int.from_bytes(data[:8], 'little')
+      event = tensorboardX.proto.event_pb2.Event()
+      event.ParseFromString(data[12 : 12 + length])
+      found += [
+        (v.tag, event.step, v.simple_value) for v in event.summary.value
+      ]
+      data = data[12 + length + 4 :]
+  return found
+
+
+def test_rows_reach_csv_and_tensorboard(tmp_path):
+  logger = metrics_lib.make_logger(tmp_path, 'learner')
+  logger.write({'learner_steps': 3, 'loss': jnp.float32(0.5)})
+  logger.write({'learner_steps': np.int64(4), 'loss': jnp.bfloat16(1.5)})
+  logger.close()
+  folder = tmp_path / 'logs' / 'learner'
+  assert (
+    folder / 'logs.csv'
+  ).read_text() == 'learner_steps,loss\n3,0.5\n4,1.5\n'
+  assert [s for s in _summaries(folder) if s[0] == 'loss'] == [
+    ('loss', 3, 0.5),
+    ('loss', 4, 1.5),
+  ]
+
+
+def test_actor_steps_are_the_step_where_both_are_known(tmp_path):
+  logger = metrics_lib.make_logger(tmp_path, 'actor')
+  logger.write({'learner_steps': 3, 'actor_steps': 70, 'x': [2.0]})
+  logger.close()
+  assert ('x', 70, 2.0) in _summaries(tmp_path / 'logs' / 'actor')
+
+
+def test_a_loss_that_is_not_finite_is_written_and_warned_of_once(tmp_path):
+  warnings = io.StringIO()
+  handler = logging.logging.StreamHandler(warnings)
+  logging.get_absl_logger().addHandler(handler)
+  try:
+    logger = metrics_lib.make_logger(tmp_path, 'learner')
+    for step, loss in enumerate([1.0, math.nan, math.inf]):
+      logger.write({'learner_steps': step, 'loss': jnp.float32(loss)})
+    logger.close()
+  finally:
+    logging.get_absl_logger().removeHandler(handler)
+  rows = _rows(tmp_path / 'logs' / 'learner' / 'logs.csv')
+  assert [row['loss'] for row in rows] == ['1.0', 'nan', 'inf']
+  assert warnings.getvalue().count('loss is nan') == 1
+  assert 'loss is inf' not in warnings.getvalue()
+  (*_, last) = _summaries(tmp_path / 'logs' / 'learner')
+  assert last == ('loss', 2, math.inf)
+
+
+@pytest.mark.parametrize('value', ['text', np.zeros(2), None])
+def test_a_value_that_is_no_scalar_is_refused_by_name(tmp_path, value):
+  logger = metrics_lib.make_logger(tmp_path, 'learner')
+  with pytest.raises(ValueError, match='loss=.* cannot be logged'):
+    logger.write({'loss': value})
+  logger.close()
+
+
+def test_resuming_goes_on_in_the_same_file(tmp_path):
+  for step in (1, 2):
+    logger = metrics_lib.make_logger(tmp_path, 'actor')
+    logger.write({'actor_steps': step})
+    logger.close()
+  rows = _rows(tmp_path / 'logs' / 'actor' / 'logs.csv')
+  assert rows == [{'actor_steps': '1'}, {'actor_steps': '2'}]
+
+
+def test_new_columns_leave_old_rows_as_they_are(tmp_path):
+  path = tmp_path / 'logs.csv'
+  metrics_lib.CSVTable(path).append({'a': 1, 'b': 2.5})
+  table = metrics_lib.CSVTable(path)
+  table.append({'c': 3, 'a': 4})
+  table.append({'b': 5})
+  assert path.read_text() == 'a,b,c\n1,2.5,\n4,,3\n,5,\n'
+  assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize('torn', ['1,2\n3', '1,2\n3,4', '1,2\n'])
+def test_a_torn_row_is_cut_off(tmp_path, torn):
+  path = tmp_path / 'logs.csv'
+  path.write_text('a,b\n' + torn)
+  metrics_lib.CSVTable(path).append({'a': 5, 'b': 6})
+  assert path.read_text() == 'a,b\n1,2\n5,6\n'
+
+
+def test_a_torn_header_is_written_anew(tmp_path):
+  path = tmp_path / 'logs.csv'
+  path.write_text('a,')
+  metrics_lib.CSVTable(path).append({'a': 5, 'b': 6})
+  assert path.read_text() == 'a,b\n5,6\n'
+
+
+def test_rows_that_come_too_soon_are_dropped_but_for_the_last(tmp_path):
+  clock = _Clock()
+  logger = metrics_lib.MetricsLogger(tmp_path, time_delta=10.0, clock=clock)
+  for step in range(5):
+    logger.write({'actor_steps': step})
+    clock.now += 4
+  logger.close()
+  steps = [row['actor_steps'] for row in _rows(tmp_path / 'logs.csv')]
+  assert steps == ['0', '3', '4']
+
+
+def test_logging_loads_no_tensorflow():
+  code = (
+    'import sys; from bt_acme.runtime import metrics as loggers; '
+    'print([m for m in ("tensorflow", "reverb") if m in sys.modules])'
+  )
+  command = [sys.executable, '-c', code]
+  assert subprocess.check_output(command, text=True) == '[]\n'
+
+
+_VALUES = {
+  'actor_steps': 12_340,
+  'learner_steps': 600,
+  'replay_size': 1_500,
+  'episode_return': 0.25,
+  'evaluator_return': -1.0,
+}
+
+
+def test_status_line():
+  assert metrics_lib.status_line(_VALUES, 20_000, 100.0, 2.5) == (
+    'actor steps 12,340 / 20,000 (62%), 0:01:17 left | 100 steps/s | '
+    '2.5 learner steps/s | replay 1,500 | return 0.25 | eval -1.00'
+  )
+
+
+def test_status_line_says_only_what_is_known():
+  line = metrics_lib.status_line({'actor_steps': 0}, 20_000, None, None)
+  assert line == 'actor steps 0 / 20,000 (0%)'
+  line = metrics_lib.status_line({'actor_steps': 30_000}, 20_000, 0.0, 0.0)
+  assert line == 'actor steps 30,000 / 20,000 (150%) | 0 steps/s'
+
+
+def test_progress_prints_a_line_every_ten_seconds(monkeypatch):
+  monkeypatch.delenv(metrics_lib.STATUS_VARIABLE, raising=False)
+  stream, clock = io.StringIO(), _Clock()
+  progress = metrics_lib.Progress(1000, stream=stream, clock=clock)
+  # A resumed run: speeds count from here.
+  for second in range(0, 22, 2):
+    progress.update({'actor_steps': 500 + 10 * second})
+    clock.now += 2
+  progress.close()
+  first, second, third, last = stream.getvalue().splitlines()
+  assert first == 'actor steps 500 / 1,000 (50%)'
+  assert second.startswith(
+    'actor steps 600 / 1,000 (60%), 0:00:40 left | 10 st'
+  )
+  assert third.startswith('actor steps 700 ') and last.startswith(
+    'actor steps '
+  )
+
+
+def test_speeds_are_of_the_last_half_minute(monkeypatch):
+  monkeypatch.delenv(metrics_lib.STATUS_VARIABLE, raising=False)
+  stream, clock = io.StringIO(), _Clock()
+  progress = metrics_lib.Progress(10**6, stream=stream, clock=clock)
+  steps = 0
+  for second in range(200):
+    progress.update({'actor_steps': steps, 'learner_steps': second})
+    steps += 1000 if second < 100 else 10
+    clock.now += 1
+  assert (
+    '| 10 steps/s | 1.0 learner steps/s' in stream.getvalue().splitlines()[-1]
+  )
+
+
+def test_progress_rewrites_one_line_on_a_terminal(monkeypatch):
+  monkeypatch.delenv(metrics_lib.STATUS_VARIABLE, raising=False)
+  monkeypatch.setenv('COLUMNS', '20')
+  stream = io.StringIO()
+  stream.isatty = lambda: True
+  progress = metrics_lib.Progress(1000, stream=stream, clock=_Clock())
+  progress.update({'actor_steps': 500})
+  assert stream.getvalue() == '\ractor steps 500 / 1\x1b[K'
+  progress.close()
+  assert stream.getvalue().endswith('\x1b[K\n')
+
+
+def test_progress_marks_its_line_for_the_launcher(monkeypatch):
+  monkeypatch.setenv(metrics_lib.STATUS_VARIABLE, 'live')
+  stream = io.StringIO()
+  metrics_lib.Progress(1000, stream=stream).update({'actor_steps': 500})
+  line = stream.getvalue()
+  assert line == f'{metrics_lib.STATUS_MARK}actor steps 500 / 1,000 (50%)\n'
