@@ -85,11 +85,18 @@ class Agent:
     }
 
   @property
+  def transfer(self) -> Optional[config_lib.TransferConfig]:
+    """How behaviors are transferred; None without behavior transfer."""
+    if isinstance(self.config, config_lib.BTConfig):
+      return self.config.transfer
+    return None
+
+  @property
   def num_extra_actions(self) -> int:
     """K with the extra action, else 0."""
-    if isinstance(self.config, config_lib.BTConfig):
-      return len(self.behaviors) if self.config.transfer.extra_action else 0
-    return 0
+    if self.transfer is None or not self.transfer.extra_action:
+      return 0
+    return len(self.behaviors)
 
   @functools.cached_property
   def network(self) -> networks_lib.QNetwork:
