@@ -16,8 +16,8 @@ from bt_acme.config import presets
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel, weight_transfer
 from bt_acme.replay import table
+from bt_acme.runtime import launcher, ports, process_environments, workdir
 from bt_acme.runtime import program as program_lib
-from bt_acme.runtime.engines import processes
 
 FLAGS = absl_flags.FLAGS
 _CONFIGS = {
@@ -41,7 +41,7 @@ def define(settings_class: type) -> None:
     + '.',
   )
   flags.define(settings_class)
-  FLAGS.set_default('lp_launch_type', 'local_mp')
+  launcher.define_flag()
   for name in ('preset', 'lp_launch_type'):
     FLAGS.register_key_flag_for_module(sys.argv[0], FLAGS[name])
 
@@ -51,7 +51,7 @@ def settings(settings_class: Type[Config]) -> Config:
 
   This process then leaves the accelerator to the processes to come, if any.
   """
-  if FLAGS.lp_launch_type == 'local_mp':
+  if not launcher.engine_class(FLAGS.lp_launch_type).in_this_process:
     # JAX would take all memory of a GPU for weights to start from.
     jax.config.update('jax_platforms', 'cpu')
   preset = presets.get(FLAGS.preset)
@@ -224,11 +224,11 @@ def environment_spec(run: run_config.RunConfig) -> assembly.EnvironmentSpec:
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   """Raises ValueError for a run that could not do what it is meant to."""
   replay = agent.config.replay
-  processes.check_launch_type(FLAGS.lp_launch_type)
+  launcher.engine_class(FLAGS.lp_launch_type)  # Or there is none.
   if os.environ.get('JAX_PLATFORMS') == 'cpu':  # Or the learner will see.
     data_parallel.make_shardings(agent.config.learner)
   if run.replay_port:
-    processes.check_port_free(run.replay_port, setting='replay_port')
+    ports.check_free(run.replay_port, setting='replay_port')
   estimate = table.memory_estimate(replay, agent.replay_shapes)
   table.check_memory(estimate)
   fillable = run.max_actor_steps // replay.sequence_period
@@ -261,8 +261,8 @@ def launch(
   """
   agent = builder.agent
   check(run, agent)
-  resumed = run_config.claim_workdir(run, agent.config, identity)
-  if run_config.is_completed(run):
+  resumed = workdir.claim(run, agent.config, identity)
+  if workdir.is_completed(run):
     print(
       f'The run in {run.workdir} has taken its {run.max_actor_steps:,} actor '
       'steps: raise max_actor_steps to go on.'
@@ -277,31 +277,27 @@ def launch(
   program = program_lib.make_program(
     run, builder, initial_params=initial_params
   )
-  code = processes.launch(
+  code = launcher.launch(
     program,
     workdir=run.workdir,
     launch_type=FLAGS.lp_launch_type,
-    environments={
-      label: variables
-      for label, variables in program_lib.PROCESS_ENVIRONMENTS.items()
-      if label in program.groups
-    },
+    environments=process_environments.of_labels(program.groups),
     ports={'replay': run.replay_port} if run.replay_port else None,
-    main_label=program_lib.COORDINATOR,
-    checked_labels=('learner',),
+    main_label=program_lib.MAIN_LABEL,
+    checked_labels=program_lib.CHECKED_LABELS,
   )
   if code == 0:
-    run_config.mark_completed(run)
+    workdir.mark_completed(run)
   return code
 
 
-def agent_of_run(workdir: str) -> assembly.Agent:
+def agent_of_run(folder: str) -> assembly.Agent:
   """The agent of the run in a workdir.
 
   Raises:
     ValueError: if there is no run.
   """
-  identity = run_config.read_identity(workdir)
+  identity = workdir.read_identity(folder)
   config = config_lib.from_dict(_CONFIGS[identity['agent']], identity['config'])
   run = run_config.RunConfig(
     env=identity['run']['env'], num_stacked=identity['run']['num_stacked']

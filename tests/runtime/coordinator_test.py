@@ -1,27 +1,24 @@
-"""The coordinator's counts and phases, without any process."""
+"""The coordinator's counts, phases and logs, without any process."""
 
 import csv
 import threading
-import time
 
-import numpy as np
 import pytest
 
-pytest.importorskip('launchpad', reason='needs the full environment')
+pytest.importorskip('acme', reason='needs the full environment')
 
-from bt_acme.acting import vector_actor
 from bt_acme.config import run as run_config
-from bt_acme.environments import vector
-from bt_acme.runtime import program as program_lib
-from tests.agents import fakes
+from bt_acme.runtime import coordinator as coordinator_lib
+from bt_acme.runtime.phases import Phase
+from tests.runtime import contexts
 
 
 @pytest.fixture(name='make')
 def make_coordinator(tmp_path):
-  def make(**changes):
+  def make(context=None, **changes):
     settings = {'max_actor_steps': 100, 'num_evaluators': 2, **changes}
     run = run_config.RunConfig(workdir=str(tmp_path), **settings)
-    return program_lib.Coordinator(run)
+    return coordinator_lib.Coordinator(run, context or contexts.make())
 
   return make
 
@@ -59,57 +56,10 @@ def test_a_resumed_run_has_what_is_left(make, taken, left):
   assert coordinator.get_counts() == {'actor_steps': taken, 'learner_steps': 3}
 
 
-class Counter:
-  """Counts the transitions that a sink is given."""
-
-  def __init__(self):
-    self.count = 0
-
-  def add(self, transition):
-    self.count += 1
-
-  def end_episode(self, *final):
-    pass
-
-
-@pytest.mark.parametrize('inference', ['local', 'server'])
-def test_an_actor_hands_on_what_it_counts(make, monkeypatch, inference):
-  monkeypatch.setattr(program_lib.lp, 'wait_for_stop', lambda seconds: False)
-  num, budget = 4, 51
-  coordinator = make(
-    max_actor_steps=budget, envs_per_actor=num, inference=inference
-  )
-  coordinator.start({})
-  run = coordinator._run
-  agent = fakes.make_agent('r2d2')
-  groups, sinks = [], [Counter() for _ in range(num)]
-  for first in range(0, num, run.group_size):
-    part = slice(first, first + run.group_size)
-    actor = vector_actor.VectorActor(
-      agent,
-      epsilons=np.full(run.group_size, 0.5),
-      seed=0,
-      first_environment=first,
-      sinks=sinks[part],
-    )
-    actor.update_variables(fakes.variables_of(agent))
-    worlds = vector.VectorEnvironment(
-      [fakes.MarkedEnvironment(i) for i in range(num)[part]]
-    )
-    groups.append(program_lib._Group(first, worlds, actor, worlds.reset()))
-  node = program_lib.ActorNode(run, None, None, None, coordinator, 0)
-  node._act(groups, [])
-  counted = coordinator.get_counts()['actor_steps']
-  assert budget <= counted < budget + num
-  assert sum(sink.count for sink in sinks) == counted
-
-
 @pytest.fixture(name='run')
 def make_run(monkeypatch):
-  """Runs a coordinator's loop; nothing tells it to stop."""
-  monkeypatch.setattr(
-    program_lib.lp, 'wait_for_stop', lambda seconds: time.sleep(0.01)
-  )
+  """Runs a coordinator's loop, which polls often."""
+  monkeypatch.setattr(coordinator_lib, '_POLL_SECONDS', 0.01)
 
   def run(coordinator):
     thread = threading.Thread(target=coordinator.run, daemon=True)
@@ -128,26 +78,26 @@ def assert_stays(coordinator, thread, phase):
 def test_a_run_goes_through_its_phases(make, run):
   coordinator = make()
   thread = run(coordinator)
-  assert_stays(coordinator, thread, program_lib._STARTING)
+  assert_stays(coordinator, thread, Phase.STARTING)
   coordinator.start({})
   coordinator.increment(actor_steps=99)
-  assert_stays(coordinator, thread, program_lib._RUNNING)
+  assert_stays(coordinator, thread, Phase.RUNNING)
   coordinator.increment(actor_steps=2)
-  assert_stays(coordinator, thread, program_lib._LEARNER_FINISHES)
+  assert_stays(coordinator, thread, Phase.LEARNER_FINISHES)
   coordinator.learner_ended(True)
   coordinator.evaluator_done()
-  assert_stays(coordinator, thread, program_lib._EVALUATORS_FINISH)
+  assert_stays(coordinator, thread, Phase.EVALUATORS_FINISH)
   coordinator.evaluator_done()
   thread.join(5)
   assert not thread.is_alive()
-  assert coordinator.poll()[0] == program_lib._DONE
+  assert coordinator.poll()[0] == Phase.DONE
 
 
 def test_a_run_without_evaluators_ends_with_its_learner(make, run):
   coordinator = make(num_evaluators=0)
   thread = run(coordinator)
   coordinator.start({'actor_steps': 100})
-  assert_stays(coordinator, thread, program_lib._LEARNER_FINISHES)
+  assert_stays(coordinator, thread, Phase.LEARNER_FINISHES)
   coordinator.learner_ended(True)
   thread.join(5)
   assert not thread.is_alive()
@@ -157,15 +107,15 @@ def test_a_learner_that_was_stopped_does_not_end_the_run(make):
   coordinator = make()
   coordinator.start({})
   coordinator.learner_ended(False)
-  assert coordinator.poll()[0] == program_lib._RUNNING
+  assert coordinator.poll()[0] == Phase.RUNNING
 
 
-def test_told_to_stop_it_waits_for_the_learner(make, monkeypatch):
-  monkeypatch.setattr(program_lib.lp, 'wait_for_stop', lambda seconds: True)
-  coordinator = make()
+def test_told_to_stop_it_waits_for_the_learner(make, run):
+  stop = contexts.Stop()
+  coordinator = make(contexts.make(stop))
   coordinator.start({})
-  thread = threading.Thread(target=coordinator.run, daemon=True)
-  thread.start()
+  stop.set()
+  thread = run(coordinator)
   thread.join(0.3)
   assert thread.is_alive()
   coordinator.increment(learner_steps=1)  # It still answers.
@@ -196,3 +146,25 @@ def test_episodes_are_logged_with_the_steps_that_made_them(make, tmp_path):
   assert progress['episode_return'] == 3.0
   assert progress['evaluator_return'] == 2.0
   assert progress['actor_steps'] == 30
+
+
+def test_a_poll_waits_for_the_lock(make):
+  """It writes to the progress line, which another thread may be reading."""
+  coordinator = make()
+  thread = threading.Thread(
+    target=coordinator.poll, args=({'replay_size': 3},), daemon=True
+  )
+  with coordinator._lock:
+    thread.start()
+    thread.join(0.1)
+    assert thread.is_alive() and not coordinator._status
+  thread.join(5)
+  assert coordinator._progress() == {'replay_size': 3}
+
+
+def test_a_run_never_goes_back_to_an_earlier_phase(make):
+  coordinator = make()
+  coordinator.learner_ended(True)
+  coordinator.start({})
+  assert coordinator.poll()[0] == Phase.EVALUATORS_FINISH
+  assert list(Phase) == sorted(Phase) and Phase.RUNNING == 1
