@@ -10,10 +10,9 @@ import selectors
 import signal
 import threading
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 _READ_SIZE = 1 << 12
-_WAKE_UP = b'\0'  # No signal has this number.
 
 
 class Placed(NamedTuple):
@@ -81,21 +80,22 @@ class EventQueue:
   """
 
   def __init__(self) -> None:
-    """Opens the pipe that wakes up `get`."""
+    """Opens the pipes that wake up `get`."""
     self._events: collections.deque = collections.deque()
     self._lock = threading.Lock()
     self._closed = False
     self._on_signal: Dict[int, Callable[[], object]] = {}
     self._selector = selectors.DefaultSelector()
     self._exit_stack = contextlib.ExitStack()
-    reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    self._exit_stack.callback(os.close, reader)
-    self._exit_stack.callback(os.close, self._writer)
-    self.watch(reader, lambda: self._wake_up(reader))
+    # Signals have a pipe of their own, so that it is never full of wake-ups.
+    signal_reader, signal_writer = self._open_pipe()
+    self.watch(signal_reader, lambda: self._take_signals(signal_reader))
+    wake_up_reader, self._wake_up_writer = self._open_pipe()
+    self.watch(wake_up_reader, lambda: os.read(wake_up_reader, _READ_SIZE))
     # The kernel may hand a signal to any thread, or hand it out just before
     # `select` begins to sleep. The interpreter then writes its number into the
     # pipe at once, while a Python handler would have to wait.
-    previous = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+    previous = signal.set_wakeup_fd(signal_writer, warn_on_full_buffer=False)
     self._exit_stack.callback(signal.set_wakeup_fd, previous)
 
   def __enter__(self) -> 'EventQueue':
@@ -113,7 +113,7 @@ class EventQueue:
       if not self._closed:
         self._events.append(event)
         with contextlib.suppress(BlockingIOError):
-          os.write(self._writer, _WAKE_UP)
+          os.write(self._wake_up_writer, b'.')
 
   def get(self, timeout: Optional[float] = None) -> Any:
     """Takes the next event, and waits for it if there is none.
@@ -152,7 +152,14 @@ class EventQueue:
       signal.signal, signum, signal.SIG_DFL if previous is None else previous
     )
 
-  def _wake_up(self, reader: int) -> None:
+  def _open_pipe(self) -> Tuple[int, int]:
+    """Opens a pipe that is closed with the queue."""
+    descriptors = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    for descriptor in descriptors:
+      self._exit_stack.callback(os.close, descriptor)
+    return descriptors
+
+  def _take_signals(self, reader: int) -> None:
     """Calls back for the signals whose numbers are in the pipe."""
     for number in os.read(reader, _READ_SIZE):
       if number in self._on_signal:

@@ -52,7 +52,7 @@ def test_a_run_of_0_1_0_resumes(tmp_path):
   )
   assert seen >= 700
   with (workdir / 'logs' / 'actor' / 'logs.csv').open() as file:
-    steps = [int(row['actor_steps']) for row in csv.DictReader(file)]
+    steps = [int(row['actor_steps'] or 0) for row in csv.DictReader(file)]
   assert steps == sorted(steps) and steps[9] <= 600 <= steps[10]
   card = json.loads((workdir / 'behavior' / 'behavior.json').read_text())
   assert card['actor_steps'] == values['counts']['actor_steps']

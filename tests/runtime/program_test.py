@@ -1,0 +1,82 @@
+"""The nodes of a run, and that none of them knows how it is started."""
+
+import ast
+import pathlib
+
+import pytest
+
+pytest.importorskip('launchpad', reason='needs the full environment')
+
+import bt_acme
+from bt_acme.agents import builders as builders_lib
+from bt_acme.config import run as run_config
+from bt_acme.runtime import executables, process_environments
+from bt_acme.runtime import program as program_lib
+from tests.agents import fakes
+
+_RUNTIME = pathlib.Path(bt_acme.__file__).parent / 'runtime'
+
+
+def make_program(**settings):
+  builder = builders_lib.AgentBuilder(fakes.make_agent('r2d2'))
+  run = run_config.RunConfig(envs_per_actor=2, **settings)
+  return program_lib.make_program(run, builder)
+
+
+def test_nodes_of_a_run():
+  program = make_program(num_actors=3, num_evaluators=2)
+  assert list(executables.titles(program)) == [
+    'replay/0',
+    'coordinator/0',
+    'learner/0',
+    'actor/0',
+    'actor/1',
+    'actor/2',
+    'evaluator/0',
+    'evaluator/1',
+  ]
+  labels = {program_lib.MAIN_LABEL, *program_lib.CHECKED_LABELS}
+  assert labels <= set(program.groups)
+  # Those that others call listen on a port.
+  executables.prepare(program, in_this_process=False)
+  ports = executables.num_ports(program)
+  assert [title for title, num in ports.items() if num] == [
+    'replay/0',
+    'coordinator/0',
+    'learner/0',
+  ]
+
+
+def test_an_inference_server_is_one_node_more():
+  program = make_program(inference='server', num_actors=1, num_evaluators=0)
+  titles = list(executables.titles(program))
+  assert titles[-2:] == ['inference/0', 'actor/0'] and len(titles) == 5
+
+
+def test_only_learner_and_inference_see_the_accelerator():
+  program = make_program(inference='server')
+  variables = process_environments.of_labels(program.groups)
+  assert set(variables) == set(program.groups)
+  on_cpu = {k for k, v in variables.items() if v.get('JAX_PLATFORMS') == 'cpu'}
+  assert on_cpu == set(program.groups) - {'learner', 'inference'}
+  assert variables['actor']['OMP_NUM_THREADS'] == '1'
+  local = process_environments.of_labels(make_program().groups)
+  assert 'inference' not in local
+
+
+def imported(path):
+  """The packages that a module imports."""
+  for node in ast.walk(ast.parse(path.read_text())):
+    if isinstance(node, ast.Import):
+      yield from (alias.name.split('.')[0] for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+      yield node.module.split('.')[0]
+
+
+def test_nodes_do_not_know_launchpad():
+  paths = [*_RUNTIME.glob('*_node.py'), _RUNTIME / 'coordinator.py']
+  assert len(paths) == 5
+  for path in [*paths, _RUNTIME / 'context.py', _RUNTIME / 'actor_groups.py']:
+    packages = set(imported(path))
+    assert packages and not packages & {'launchpad', 'courier'}, path
+  assert 'launchpad' in set(imported(_RUNTIME / 'program.py'))
