@@ -258,19 +258,3 @@ def make_q_network(
     num_choices=num_choices,
     observation_shape=tuple(observation_shape),
   )
-
-
-def stack_frames(frames: jax.Array, num_stacked: int) -> jax.Array:
-  """Rebuilds the stacks that replay does not store.
-
-  Args:
-    frames: uint8 [S - 1 + T, B, H, W, C].
-    num_stacked: S.
-
-  Returns:
-    uint8 [T, B, H, W, C * S], the newest frame last.
-  """
-  length = frames.shape[0] - num_stacked + 1
-  return jnp.concatenate(
-    [frames[i : i + length] for i in range(num_stacked)], axis=-1
-  )

@@ -7,12 +7,13 @@ A *choice* is what the agent picks, one of A + K; an *action* is what the
 environment receives, one of A. Choice A + k hands the step to behavior k.
 """
 
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import jax
 
 Params = Any
 PRNGKey = jax.Array
+Metrics = Dict[str, jax.Array]  # Scalars that the learner logs.
 
 NO_ACTION = -1  # `prev_action` on the first step: its one-hot is all zeros.
 

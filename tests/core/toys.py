@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bt_acme import config as config_lib
 from bt_acme.core import networks, types
 
 HIDDEN = 3
@@ -166,4 +167,13 @@ def batch(
     recurrent_state=types.LSTMState(
       normal(batch_size, hidden), normal(batch_size, hidden)
     ),
+  )
+
+
+def replay_config(length, burn_in=0):
+  """Settings of a replay of sequences of `length` transitions."""
+  return config_lib.ReplayConfig(
+    trace_length=length - burn_in,
+    burn_in_length=burn_in,
+    sequence_period=length,
   )
