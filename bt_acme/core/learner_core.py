@@ -116,22 +116,22 @@ def make_learner_core(
     ),
     optimizer=_adam(learner.learning_rate, learner),
   )
-  beside = None
+  trained_intrinsic = None
   if intrinsic is not None:
-    beside = _Trained(
+    trained_intrinsic = _Trained(
       init=intrinsic.init,
       loss=intrinsic.loss,
       optimizer=_adam(intrinsic.learning_rate, learner),
     )
-  init = functools.partial(_init, agent=agent, intrinsic=beside)
+  init = functools.partial(_init, agent=agent, intrinsic=trained_intrinsic)
   step = functools.partial(
     _step,
     agent=agent,
-    intrinsic=beside,
+    intrinsic=trained_intrinsic,
     num_stacked=num_stacked,
     target_update_period=learner.target_update_period,
   )
-  # It runs once, so that optimizing it would cost seconds and save none.
+  # The initialization runs once: optimizing it would cost more than it saves.
   options = {'xla_backend_optimization_level': 0}
   return LearnerCore(jax.jit(init, compiler_options=options), step)
 
@@ -153,8 +153,8 @@ def _init(
   intrinsic: Optional[_Trained],
 ) -> LearnerState:
   key, intrinsic_key = jax.random.split(key)
-  # The step donates its state. Copies keep it from donating one buffer twice,
-  # and the caller's, who may go on acting with it.
+  # These are copies because the step donates its state: it can neither donate
+  # one buffer twice nor take the caller's, who may go on acting with it.
   params = agent.init(key) if params is None else params
   params = jax.tree.map(jnp.array, params)
   intrinsic_params: types.Params = {}
@@ -222,7 +222,7 @@ def _descend(
 
   Returns:
     The new parameters, the optimizer's new state, the gradients, and what the
-    loss returned beside its value.
+    loss returned besides its value.
   """
   gradients, auxiliary = jax.grad(trained.loss, has_aux=True)(params, *inputs)
   updates, opt_state = trained.optimizer.update(gradients, opt_state, params)

@@ -1,4 +1,4 @@
-"""The burn-in: whose parameters unroll it, and what it leaves behind."""
+"""The burn-in: whose parameters unroll it, and which steps it holds."""
 
 import functools
 
@@ -35,7 +35,7 @@ def test_burn_in_warms_the_state_up_without_gradient():
       params, params, batch, batch.frames, jnp.ones([2])
     )
 
-  # Each network warms its own state up: one network here stands for both.
+  # Each network warms its own state up; here one network stands for both.
   (loss, (priorities, _)), gradient = result(batch, 2)
   _, state = jax.jit(network.unroll)(
     params,

@@ -190,7 +190,7 @@ def test_duplicates_add_their_own_terms_and_leave_targets_alone():
   np.testing.assert_array_equal(
     with_own[2]['mean_target'], primitive[2]['mean_target']
   )
-  # What the choice of the behavior adds to the primitives' terms.
+  # These are the terms that the behavior's choice adds to the primitives'.
   delegated = batch.source != types.OWN
   assert 0 < delegated.sum() < delegated.size
   added = with_own[3] - primitive[3]
@@ -229,7 +229,7 @@ def test_padding_changes_nothing(content, loss):
 
 
 def test_padded_sequence_is_worth_the_short_one_through_the_network():
-  """Loss, priority and gradient, whatever lies behind the end."""
+  """Loss, priority and gradient are the same, whatever follows the end."""
   network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
   params, target_params = (
     network.init(jax.random.PRNGKey(seed)) for seed in (0, 1)

@@ -12,8 +12,8 @@ from tests.reference import returns as reference
 from tests.reference import value_rescaling
 
 _EPSILON = 1e-3
-# Computed outside of this project, and checked against rlax 0.1.9: T = 3, three
-# choices, gamma 0.99.
+# These were computed outside of this project, and checked against rlax 0.1.9:
+# T = 3, three choices, gamma 0.99.
 _Q_ONLINE = [[0.5, 0.1, 0.2], [0.3, 0.9, 0.4], [1.0, 0.2, 0.7], [0.6, 0.8, 0.1]]
 _Q_TARGET = [[0.4, 0.2, 0.1], [0.2, 0.7, 0.5], [0.6, 0.3, 0.9], [0.5, 0.6, 0.2]]
 
@@ -290,7 +290,7 @@ def test_whole_sequences_agree_with_rlax():
 
   greedy = jax.nn.one_hot(best, 4, dtype=jnp.float32)
   policy = 0.99 * greedy + 0.01 / 4
-  # rlax wants the action and its probability behind the last step too, and
+  # rlax asks for the action and its probability after the last step too, and
   # then uses neither.
   errors = rlax.transformed_retrace(
     column['q_online'][:-1],

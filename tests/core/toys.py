@@ -1,4 +1,4 @@
-"""Small stand-ins: a network that compiles at once, an episode, a batch."""
+"""Small stand-ins: a network that compiles fast, episodes, batches."""
 
 import functools
 
@@ -68,7 +68,7 @@ def q_network(num_actions, num_choices):
 def episodes(length, *, starts=(0,), seed=0):
   """What an environment shows, whatever is done: observation, reward, is_first.
 
-  Rewards are those that the step before earned: 0 where an episode starts.
+  A reward is what the step before it earned, 0 where an episode starts.
   """
   rng = np.random.default_rng(seed)
   is_first = np.isin(np.arange(length), starts)
@@ -113,7 +113,7 @@ def rollout(
     batch_size: of a core of many environments; None for one of one.
 
   Returns:
-    Executed actions [T], extras [T, ...], states behind each step [T, ...] and
+    Executed actions [T], extras [T, ...], states after each step [T, ...] and
     the AgentInputs [T, ...].
   """
 
