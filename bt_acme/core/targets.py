@@ -42,7 +42,8 @@ class Transitions(NamedTuple):
 
 # (q_online float32 [T + 1, B, A'], q_target float32 [T + 1, B, A'],
 # transitions, settings) -> y, float32 [T, B], without gradient; a target means
-# nothing where `valid` is 0. Both networks' values are rescaled by h.
+# nothing where `valid` is 0. Values of the online and of the target network are
+# those of the rescaled returns, and so are the targets.
 TargetFunction = Callable[
   [jax.Array, jax.Array, Transitions, config_lib.LearnerConfig], jax.Array
 ]
@@ -66,15 +67,9 @@ def q_lambda(
   Sources: Peng and Williams 1994; Kozuno et al. 2021 (arXiv:2103.00107);
   Kapturowski et al. 2019 for double Q-learning and h.
 
-  Args:
-    q_online: float32 [T + 1, B, A'], of the online network.
-    q_target: float32 [T + 1, B, A'], of the target network.
-    transitions: T of each sequence; neither choice nor probability is read.
-    settings: `trace_decay` (λ), `value_rescaling_epsilon` (of h), `double_q`
-      (without it, v_t takes the target network's own largest value).
-
-  Returns:
-    y, float32 [T, B], without gradient; means nothing where valid is 0.
+  Args and result are those of `TargetFunction`. Of the settings, λ is
+  `trace_decay`, and `value_rescaling_epsilon` belongs to h. Without `double_q`,
+  v_t is the target network's own largest value.
   """
   reward, discount_t, valid = transitions[2:]
   chex.assert_equal_shape([q_online, q_target])
@@ -109,15 +104,9 @@ def retrace(
   Sources: Munos et al. 2016 (arXiv:1606.02647); Badia et al. 2020
   (arXiv:2002.06038), App. E, for the target policy.
 
-  Args:
-    q_online: float32 [T + 1, B, A'], whose greedy choice π prefers.
-    q_target: float32 [T + 1, B, A'].
-    transitions: T of each sequence.
-    settings: `trace_decay` (λ), `target_policy_epsilon` (of π),
-      `value_rescaling_epsilon` (of h).
-
-  Returns:
-    y, float32 [T, B], without gradient; means nothing where valid is 0.
+  Args and result are those of `TargetFunction`. π prefers the online network's
+  greedy choice. Of the settings, λ is `trace_decay`, `target_policy_epsilon`
+  belongs to π, and `value_rescaling_epsilon` to h.
   """
   choice, probability, reward, discount_t, valid = transitions
   chex.assert_equal_shape([q_online, q_target])

@@ -169,6 +169,28 @@ def wrap(
     ValueError: if there is no behavior, if the weights do not fit the
       behaviors, or if the agent cannot hold its recurrent state and must.
   """
+  _check(actor_core, behaviors, config)
+  parts = _Parts(
+    agent=actor_core,
+    behaviors=tuple(behaviors),
+    config=config,
+    num_actions=num_actions,
+    weights=flights.relative_weights(behavior_weights, len(behaviors)),
+    survival=flights.survival(config.flight_exponent, config.max_flight_length),
+    use_flights=config.flights and not evaluation,
+  )
+  return types.ActorCore(
+    init=functools.partial(_init, parts),
+    select_action=functools.partial(_select_action, parts),
+    get_extras=functools.partial(_get_extras, parts),
+  )
+
+
+def _check(
+  actor_core: types.ActorCore,
+  behaviors: Sequence[behavior_core.Behavior],
+  config: config_lib.TransferConfig,
+) -> None:
   if not behaviors:
     raise ValueError(
       'behaviors=[] leaves nothing to transfer: give at least one behavior, or '
@@ -180,38 +202,6 @@ def wrap(
       "can hold its recurrent state, such as agents.R2D2Builder's: choose "
       "'advance'."
     )
-  parts = _Parts(
-    agent=actor_core,
-    behaviors=tuple(behaviors),
-    config=config,
-    num_actions=num_actions,
-    weights=_relative_weights(tuple(behavior_weights), len(behaviors)),
-    survival=flights.survival(config.flight_exponent, config.max_flight_length),
-    use_flights=config.flights and not evaluation,
-  )
-  return types.ActorCore(
-    init=functools.partial(_init, parts),
-    select_action=functools.partial(_select_action, parts),
-    get_extras=functools.partial(_get_extras, parts),
-  )
-
-
-def _relative_weights(
-  weights: Tuple[float, ...], num_behaviors: int
-) -> Tuple[float, ...]:
-  """Divides the weights by the largest; uniform if there are none."""
-  weights = weights or (1.0,) * num_behaviors
-  if (
-    len(weights) != num_behaviors
-    or not all(0 <= weight < float('inf') for weight in weights)
-    or sum(weights) == 0
-  ):
-    raise ValueError(
-      f'behavior_weights={weights} must be one weight of at least 0 for each '
-      f'of {num_behaviors} behaviors, and not all 0.'
-    )
-  # This happens in float64, because float32 has a smaller range.
-  return tuple(weight / max(weights) for weight in weights)
 
 
 def _new_flight(parts: _Parts, key: types.PRNGKey) -> flights.FlightState:

@@ -71,6 +71,35 @@ def survival(exponent: float, max_length: int) -> npt.NDArray[np.float32]:
   return np.asarray((total - below) / total, np.float32)
 
 
+def relative_weights(
+  weights: Sequence[float], num_behaviors: int
+) -> Tuple[float, ...]:
+  """Divides the weights with which a flight draws its behavior by the largest.
+
+  Args:
+    weights: one for each behavior; uniform if empty.
+    num_behaviors: K.
+
+  Returns:
+    K weights in [0, 1].
+
+  Raises:
+    ValueError: if these are not K weights of which one is positive.
+  """
+  weights = tuple(weights) or (1.0,) * num_behaviors
+  if (
+    len(weights) != num_behaviors
+    or not all(0 <= weight < float('inf') for weight in weights)
+    or sum(weights) == 0
+  ):
+    raise ValueError(
+      f'behavior_weights={weights} must be one weight of at least 0 for each '
+      f'of {num_behaviors} behaviors, and not all 0.'
+    )
+  # This happens in float64, because float32 has a smaller range.
+  return tuple(weight / max(weights) for weight in weights)
+
+
 def new_episode(
   key: types.PRNGKey, *, min_probability: float, max_probability: float
 ) -> FlightState:
@@ -101,9 +130,7 @@ def step(
   """Moves one environment a step on, and starts a flight where none is on.
 
   A flight of length n takes exactly n steps, the one that draws it included
-  (Alg. 1). The length is drawn by inversion of the survival function, because
-  float32 resolves its small values better than the distribution function's
-  values near 1.
+  (Alg. 1).
 
   Args:
     state: before the step.
@@ -117,10 +144,7 @@ def step(
   start_key, length_key, behavior_key = jax.random.split(key, 3)
   idle = state.steps_left == 0
   starts = idle & (jax.random.uniform(start_key) < state.start_probability)
-  uniform = 1.0 - jax.random.uniform(length_key)  # (0, 1]
-  length = 1 + jnp.searchsorted(
-    -survival_probabilities, -uniform, side='left'
-  ).astype(jnp.int32)
+  length = _draw_length(length_key, survival_probabilities)
   drawn = jax.random.categorical(
     behavior_key, jnp.log(jnp.asarray(behavior_weights, jnp.float32))
   ).astype(jnp.int32)
@@ -137,3 +161,17 @@ def step(
       jnp.maximum(steps_left - 1, 0), behavior, state.start_probability
     ),
   )
+
+
+def _draw_length(
+  key: types.PRNGKey, survival_probabilities: jax.Array
+) -> jax.Array:
+  """Draws a flight's length, int32 [], by inversion of the survival function.
+
+  Float32 resolves its small values better than the distribution function's
+  values near 1.
+  """
+  uniform = 1.0 - jax.random.uniform(key)  # (0, 1]
+  return 1 + jnp.searchsorted(
+    -survival_probabilities, -uniform, side='left'
+  ).astype(jnp.int32)

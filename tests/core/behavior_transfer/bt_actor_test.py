@@ -171,7 +171,7 @@ def test_without_flights_and_extra_action_it_is_its_agent(settings):
 
 
 def test_behaviors_do_not_touch_the_agents_chance():
-  """The agent's choices come from its own key, whichever behaviors there are."""
+  """The agent's choices come from its own key, however many behaviors fly."""
   _, _, one, _ = _run(epsilon=1.0, extra_action=False)
   _, _, three, _ = _run(epsilon=1.0, extra_action=False, num_behaviors=3)
   np.testing.assert_array_equal(one.agent.choice, three.agent.choice)
