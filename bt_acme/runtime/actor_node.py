@@ -9,7 +9,7 @@ from bt_acme.acting import vector_actor
 from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import variables
 from bt_acme.config import run as run_config
-from bt_acme.core import r2d2_actor
+from bt_acme.core import epsilon
 from bt_acme.replay import writer as writer_lib
 from bt_acme.runtime import actor_groups
 from bt_acme.runtime import context as context_lib
@@ -82,7 +82,7 @@ class ActorNode:
     run, agent = self._run, self._builder.agent
     acting = agent.config.acting
     first = index * run.group_size
-    epsilons = r2d2_actor.epsilon_ladder(
+    epsilons = epsilon.ladder(
       run.num_environments,
       base=acting.epsilon_base,
       alpha=acting.epsilon_alpha,

@@ -9,7 +9,7 @@ from bt_acme.acting import policy as policy_lib
 from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import variables
 from bt_acme.config import run as run_config
-from bt_acme.core import r2d2_actor
+from bt_acme.core import epsilon
 from bt_acme.runtime import context as context_lib
 
 _SERVE_SECONDS = 0.5  # Between two questions whether to stop.
@@ -58,7 +58,7 @@ class InferenceNode:
     run, acting = self._run, self._agent.config.acting
     server = policy_lib.InferenceServer(
       self._agent,
-      epsilons=r2d2_actor.epsilon_ladder(
+      epsilons=epsilon.ladder(
         run.num_environments,
         base=acting.epsilon_base,
         alpha=acting.epsilon_alpha,

@@ -10,12 +10,13 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 import jax
 import numpy as np
 
-from bt_acme import assembly, environments
+from bt_acme import assembly, environments, learner_assembly
 from bt_acme.acting import vector_actor
-from bt_acme.core import data_parallel, r2d2_actor
+from bt_acme.core import data_parallel, epsilon
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.replay import blocks, sinks
+from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import in_process as in_process_replay
+from bt_acme.replay import sinks
 
 Row = Dict[str, float]
 
@@ -107,13 +108,13 @@ class _Learner:
 
   def __init__(self, agent: assembly.Agent, seed: int, initial_params: Any):
     config = agent.config
-    core = agent.learner_core()
+    core = learner_assembly.make_learner_core(agent)
     shardings = data_parallel.make_shardings(config.learner)
     self._batch_size = config.learner.batch_size
     self._state = core.init(jax.random.key(seed), initial_params)
     self._step = data_parallel.jit_step(core.step, shardings)
     self._num_steps = 0
-    self.replay = in_process_replay.LocalReplay(
+    self.replay = in_process_replay.InProcessReplay(
       config.replay, agent.replay_shapes, seed=seed
     )
     self._max_priority = 1.0
@@ -148,14 +149,9 @@ def _make_actor(
 ) -> vector_actor.VectorActor:
   """Makes an actor that writes into the learner's replay."""
   config = agent.config
-  initial_priority = (
-    sinks.unit_priority
-    if config.replay.initial_priority == 'one'
-    else learner.get_max_priority
-  )
   return vector_actor.VectorActor(
     agent,
-    epsilons=r2d2_actor.epsilon_ladder(
+    epsilons=epsilon.ladder(
       num_environments,
       base=config.acting.epsilon_base,
       alpha=config.acting.epsilon_alpha,
@@ -163,9 +159,11 @@ def _make_actor(
     seed=seed,
     sinks=[
       sinks.SequenceSink(
-        blocks.SequenceBuilder(config.replay, agent.replay_shapes),
+        builder_lib.SequenceBuilder(config.replay, agent.replay_shapes),
         learner.replay.writer(),
-        initial_priority=initial_priority,
+        initial_priority=sinks.make_initial_priority(
+          config.replay, learner.get_max_priority
+        ),
       )
       for _ in range(num_environments)
     ],
