@@ -13,7 +13,6 @@ import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
-from bt_acme.core import learner_core as learner_core_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import bt_actor
@@ -146,14 +145,12 @@ class Agent:
       )
     return core
 
-  def learner_core(self) -> learner_core_lib.LearnerCore:
-    """The learner."""
-    return learner_core_lib.make_learner_core(
-      self.network,
-      self.config,
-      num_stacked=self.spec.num_stacked,
-      intrinsic=self.intrinsic,
-    )
+  @property
+  def intrinsic_config(self) -> Optional[config_lib.IntrinsicConfig]:
+    """Settings of the intrinsic reward; None without one."""
+    if isinstance(self.config, config_lib.NGUConfig):
+      return self.config.intrinsic
+    return None
 
 
 class Variables(NamedTuple):

@@ -7,11 +7,11 @@ import jax
 import numpy as np
 import pytest
 
-from bt_acme import assembly, behaviors, environments
+from bt_acme import assembly, behaviors, environments, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import transition as transition_lib
 from bt_acme.acting import vector_actor
-from bt_acme.core import networks, types
+from bt_acme.core import frame_stacking, types
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
 from bt_acme.replay import builder as builder_lib
@@ -318,7 +318,7 @@ def assert_learned_from(batch, agent, variables, log):
   steps = of_log(batch, log, columns, fakes.STACKED)
   real = steps.valid > 0
 
-  core = agent.learner_core()
+  core = learner_assembly.make_learner_core(agent)
   state = core.init(jax.random.key(0), variables[1].agent)._replace(
     target_params=variables[0].agent, intrinsic_params=variables[1].intrinsic
   )
@@ -481,7 +481,7 @@ def test_stacked_frames_of_a_game_survive_the_replay(num_stacked):
   assert len(recorder.ends) == 2
   batch, _ = sample()
   assert batch.frames.shape[-1] == 1
-  stacks = np.asarray(networks.stack_frames(batch.frames, num_stacked))
+  stacks = np.asarray(frame_stacking.stack_frames(batch.frames, num_stacked))
   seen = {t.observation.tobytes() for t in recorder.transitions}
   found = {
     stacks[t, i].tobytes() for t, i in np.argwhere(np.asarray(batch.valid) > 0)
