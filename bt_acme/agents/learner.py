@@ -24,7 +24,7 @@ from bt_acme import assembly, learner_assembly
 from bt_acme.core import data_parallel, types
 from bt_acme.core import learner_core as learner_core_lib
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.replay import blocks
+from bt_acme.replay import blocks, priority_updates
 from bt_acme.replay import sampler as sampler_lib
 
 AGENT, INTRINSIC = 'agent', 'intrinsic'
@@ -115,7 +115,7 @@ class Learner(acme.Learner):
     random_key: jax.Array,
     dataset: Iterator[blocks.Sample],
     *,
-    priority_updater: Optional[sampler_lib.PriorityUpdater] = None,
+    priority_updater: Optional[priority_updates.PriorityUpdater] = None,
     counter: Optional[counting.Counter] = None,
     logger: Optional[loggers.Logger] = None,
     initial_params: Any = None,

@@ -9,11 +9,12 @@ import pytest
 
 from bt_acme import assembly, behaviors, environments, learner_assembly
 from bt_acme import config as config_lib
+from bt_acme.acting import transition as transition_lib
 from bt_acme.acting import vector_actor
 from bt_acme.core import frame_stacking, types
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
-from bt_acme.replay import blocks
+from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import in_process as in_process_replay
 from bt_acme.replay import sinks as adder
 from tests.agents import fakes
@@ -269,12 +270,12 @@ def assert_matches_log(batch, agent, log, epsilons):
 
 
 def through_local_replay(agent):
-  replay = in_process_replay.LocalReplay(
+  replay = in_process_replay.InProcessReplay(
     agent.config.replay, agent.replay_shapes, seed=0
   )
   sinks = [
     adder.SequenceSink(
-      blocks.SequenceBuilder(agent.config.replay, agent.replay_shapes),
+      builder_lib.SequenceBuilder(agent.config.replay, agent.replay_shapes),
       replay.writer(),
     )
     for _ in range(N)
@@ -522,7 +523,7 @@ def make_replay(request):
     client = reverb.Client(f'localhost:{server.port}')
     writers = [writer.ReverbWriter(client, config, shapes) for _ in range(N)]
     sinks = [
-      adder.SequenceSink(blocks.SequenceBuilder(config, shapes), w)
+      adder.SequenceSink(builder_lib.SequenceBuilder(config, shapes), w)
       for w in writers
     ]
 
@@ -581,7 +582,7 @@ def assert_rewards_match_reference(agent, variables, recorder):
   config = agent.config.intrinsic
   episodes = []
   for transition in recorder.transitions:
-    transition = vector_actor.Transition(*transition)
+    transition = transition_lib.Transition(*transition)
     if transition.prev_action == types.NO_ACTION:
       episodes.append([])
     episodes[-1].append(transition)

@@ -14,8 +14,9 @@ from bt_acme import assembly, environments, learner_assembly
 from bt_acme.acting import vector_actor
 from bt_acme.core import data_parallel, epsilon
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.replay import blocks, sinks
+from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import in_process as in_process_replay
+from bt_acme.replay import sinks
 
 Row = Dict[str, float]
 
@@ -66,7 +67,7 @@ def run(
   state = core.init(jax.random.key(seed), initial_params)
   learn = data_parallel.jit_step(core.step, shardings)
   shapes = agent.replay_shapes
-  replay = in_process_replay.LocalReplay(config.replay, shapes, seed=seed)
+  replay = in_process_replay.InProcessReplay(config.replay, shapes, seed=seed)
   max_priority = 1.0
   actor = vector_actor.VectorActor(
     agent,
@@ -78,12 +79,10 @@ def run(
     seed=seed,
     sinks=[
       sinks.SequenceSink(
-        blocks.SequenceBuilder(config.replay, shapes),
+        builder_lib.SequenceBuilder(config.replay, shapes),
         replay.writer(),
-        initial_priority=(
-          sinks.unit_priority
-          if config.replay.initial_priority == 'one'
-          else lambda: max_priority
+        initial_priority=sinks.make_initial_priority(
+          config.replay, lambda: max_priority
         ),
       )
       for _ in range(num_environments)
