@@ -103,7 +103,7 @@ def load(config: EvaluationConfig) -> Tuple[assembly.Agent, Any, Any]:
       )
     state, values = restored
     variables = assembly.Variables(state.params, state.intrinsic_params)
-    statistics = learner_lib.saved_statistics(values['learner'])
+    statistics = learner_lib.saved_statistics(agent, values['learner'])
   if config.env:
     environment = environments.make(
       config.env, num_stacked=agent.spec.num_stacked, seed=0

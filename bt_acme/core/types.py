@@ -67,6 +67,20 @@ class ActorCore(NamedTuple):
   hold: Optional[Callable[[Any, jax.Array], Any]] = None
 
 
+class ReplayShapes(NamedTuple):
+  """What the replay must know of environment and network.
+
+  Attributes:
+    frame: (H, W, C), one frame of an observation.
+    num_stacked: S, frames stacked in an observation [H, W, C * S].
+    lstm_size: units of the stored recurrent state.
+  """
+
+  frame: Tuple[int, int, int]
+  num_stacked: int
+  lstm_size: int
+
+
 class SequenceBatch(NamedTuple):
   """B sequences of T transitions, as the learner takes them; time first.
 

@@ -28,20 +28,6 @@ _GIVEN = ('action', 'choice', 'source', 'probability', 'reward', 'discount')
 _STEPS = (*_GIVEN, 'valid')  # P rows in a block.
 
 
-class ReplayShapes(NamedTuple):
-  """What the replay must know of environment and network.
-
-  Attributes:
-    frame: (H, W, C), one frame of an observation.
-    num_stacked: S, frames stacked in an observation [H, W, C * S].
-    lstm_size: of the stored recurrent state.
-  """
-
-  frame: Tuple[int, int, int]
-  num_stacked: int
-  lstm_size: int
-
-
 class Block(NamedTuple):
   """The arrays of one block; fields as in `types.SequenceBatch`, without B.
 
@@ -93,7 +79,7 @@ class Sample(NamedTuple):
 
 
 def empty_batch(
-  config: config_lib.ReplayConfig, shapes: ReplayShapes, batch_size: int
+  config: config_lib.ReplayConfig, shapes: types.ReplayShapes, batch_size: int
 ) -> types.SequenceBatch:
   """Uninitialized arrays for B sequences, to be filled by `SequenceDecoder`."""
   length = config.sequence_length
@@ -121,7 +107,9 @@ def empty_batch(
 class BlockLayout:
   """Where the fields of a block lie in its bytes."""
 
-  def __init__(self, config: config_lib.ReplayConfig, shapes: ReplayShapes):
+  def __init__(
+    self, config: config_lib.ReplayConfig, shapes: types.ReplayShapes
+  ):
     like = empty_batch(config, shapes, batch_size=0)
     rows = {
       'frames': shapes.num_stacked + config.sequence_period,
@@ -167,7 +155,9 @@ def encode_block(data: Any) -> bytes:
 class SequenceDecoder:
   """Writes sequences into batches; one thread only."""
 
-  def __init__(self, config: config_lib.ReplayConfig, shapes: ReplayShapes):
+  def __init__(
+    self, config: config_lib.ReplayConfig, shapes: types.ReplayShapes
+  ):
     layout = BlockLayout(config, shapes)
     self._period = config.sequence_period
     self._num_stacked = shapes.num_stacked
@@ -246,7 +236,9 @@ class SequenceBuilder:
   period, each step lies in at least one, and none is of padding alone.
   """
 
-  def __init__(self, config: config_lib.ReplayConfig, shapes: ReplayShapes):
+  def __init__(
+    self, config: config_lib.ReplayConfig, shapes: types.ReplayShapes
+  ):
     self._period = config.sequence_period
     self._blocks_per_sequence = config.blocks_per_sequence
     self._shapes = shapes
@@ -298,7 +290,7 @@ class SequenceBuilder:
       The block that this observation completes, if it does.
 
     Raises:
-      ValueError: if observations are not what `ReplayShapes` says.
+      ValueError: if observations are not what `types.ReplayShapes` says.
     """
     finished = None
     if len(self._given) == self._period:

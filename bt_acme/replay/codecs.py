@@ -60,7 +60,7 @@ class Codec(NamedTuple):
 
 
 def make_codec(
-  config: config_lib.ReplayConfig, shapes: blocks.ReplayShapes
+  config: config_lib.ReplayConfig, shapes: types.ReplayShapes
 ) -> Codec:
   """The codec that the configuration names."""
   make = {'blocks': _make_blocks, 'tensors': _make_tensors}[config.codec]
@@ -68,7 +68,7 @@ def make_codec(
 
 
 def _make_blocks(
-  config: config_lib.ReplayConfig, shapes: blocks.ReplayShapes
+  config: config_lib.ReplayConfig, shapes: types.ReplayShapes
 ) -> Codec:
   def encode(
     writer: reverb.TrajectoryWriter, block: blocks.FinishedBlock
@@ -134,7 +134,7 @@ def _plain(batch: types.SequenceBatch, num_stacked: int) -> base.Step:
 
 
 def _make_tensors(
-  config: config_lib.ReplayConfig, shapes: blocks.ReplayShapes
+  config: config_lib.ReplayConfig, shapes: types.ReplayShapes
 ) -> Codec:
   num_stacked, channels = shapes.num_stacked, shapes.frame[-1]
 

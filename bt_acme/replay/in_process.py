@@ -9,6 +9,7 @@ from typing import List, NamedTuple, Sequence, Tuple
 import numpy as np
 
 from bt_acme import config as config_lib
+from bt_acme.core import types
 from bt_acme.replay import blocks
 
 
@@ -23,7 +24,7 @@ class LocalReplay:
   def __init__(
     self,
     config: config_lib.ReplayConfig,
-    shapes: blocks.ReplayShapes,
+    shapes: types.ReplayShapes,
     *,
     seed: int,
   ):

@@ -13,6 +13,7 @@ import reverb
 from reverb import pybind
 
 from bt_acme import config as config_lib
+from bt_acme.core import types
 from bt_acme.replay import blocks, codecs
 from bt_acme.replay import table as table_lib
 
@@ -29,7 +30,7 @@ class SequenceSampler(Iterator[blocks.Sample]):
     self,
     client: reverb.Client,
     config: config_lib.ReplayConfig,
-    shapes: blocks.ReplayShapes,
+    shapes: types.ReplayShapes,
     *,
     batch_size: int,
     num_threads: int = _NUM_THREADS,

@@ -10,6 +10,7 @@ import tree
 from acme.adders import reverb as adders
 
 from bt_acme import config as config_lib
+from bt_acme.core import types
 from bt_acme.replay import blocks, codecs
 
 TABLE = adders.DEFAULT_PRIORITY_TABLE  # Where foreign learners look for it.
@@ -31,7 +32,7 @@ _OWN_GROUPS = pathlib.Path('/proc/self/cgroup')
 
 def make_table(
   config: config_lib.ReplayConfig,
-  shapes: blocks.ReplayShapes,
+  shapes: types.ReplayShapes,
   *,
   batch_size: int,
   name: str = TABLE,
@@ -91,7 +92,7 @@ class MemoryEstimate(NamedTuple):
 
 
 def memory_estimate(
-  config: config_lib.ReplayConfig, shapes: blocks.ReplayShapes
+  config: config_lib.ReplayConfig, shapes: types.ReplayShapes
 ) -> MemoryEstimate:
   """The memory of a replay of `max_replay_size` sequences."""
   if config.codec == 'tensors':

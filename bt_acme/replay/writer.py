@@ -6,6 +6,7 @@ import reverb
 import tree
 
 from bt_acme import config as config_lib
+from bt_acme.core import types
 from bt_acme.replay import blocks, codecs
 from bt_acme.replay import table as table_lib
 
@@ -24,7 +25,7 @@ class ReverbWriter:
     self,
     client: reverb.Client,
     config: config_lib.ReplayConfig,
-    shapes: blocks.ReplayShapes,
+    shapes: types.ReplayShapes,
     *,
     table: str = table_lib.TABLE,
     max_pending_items: int = 1,

@@ -195,9 +195,9 @@ def test_statistics_go_on_in_groups_of_another_size(before, after, old_format):
       resumed.get_statistics(first, after),
       statistics_of(first, after),
     )
-  expected = reward_lib.merge_statistics(statistics_of(0, 8))
+  expected = statistics_of(0, 8).merged()
   assert resumed.merged_statistics() == expected
-  assert learner_lib.saved_statistics(state['values']) == expected
+  assert learner_lib.saved_statistics(agent, state['values']) == expected
   assert resumed.get_statistics(6, 4) is None  # Two of them never reported.
 
 

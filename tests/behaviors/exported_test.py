@@ -9,8 +9,8 @@ import pytest
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
 from bt_acme.acting import vector_actor
-from bt_acme.core.intrinsic import ngu_actor
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import features as features_lib
+from bt_acme.core.intrinsic import host as host_reward
 from bt_acme.environments import vector
 from tests.agents import fakes
 
@@ -86,20 +86,19 @@ def test_last_observations_count_as_they_did_in_training(tmp_path, observation):
     tmp_path / 'b', reward_observation=observation
   )
   host = behaviors.Exported(str(tmp_path / 'b')).make_host(3, [0])
-  reward = reward_lib.IntrinsicReward(agent.config.intrinsic, 1)
-  reward.restore(statistics)
+  reward = host_reward.HostReward(agent.config.intrinsic, 1, statistics)
   rng = np.random.default_rng(0)
   expected = np.zeros(1, np.float32)
   for t in range(30):
     is_first, is_last = (np.array([t % 5 == x]) for x in (0, 4))
     fed = host.feed(np.zeros([1, 5, 5, 2], np.uint8), [0], is_first, is_last)
     np.testing.assert_array_equal(fed, np.where(is_first, 0, expected))
-    features = ngu_actor.Features(
+    features = features_lib.Features(
       np.float32(rng.random([1, 8])), np.float32(rng.random(1))
     )
     host.digest(features)
     if observation == 'next' or not is_last[0]:
-      expected = reward.step(*features, is_first)
+      expected = reward.step(features, is_first)
 
 
 def test_zero_in_place_of_the_intrinsic_reward(tmp_path):

@@ -6,7 +6,6 @@ import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.core import types
-from bt_acme.replay import blocks
 
 PERIOD, LENGTH = 4, 12  # P and T: three blocks a sequence.
 
@@ -22,8 +21,8 @@ def make_config(**changes) -> config_lib.ReplayConfig:
   return config_lib.ReplayConfig(**{**settings, **changes})
 
 
-def make_shapes(num_stacked=4, channels=1, lstm_size=3) -> blocks.ReplayShapes:
-  return blocks.ReplayShapes((5, 6, channels), num_stacked, lstm_size)
+def make_shapes(num_stacked=4, channels=1, lstm_size=3) -> types.ReplayShapes:
+  return types.ReplayShapes((5, 6, channels), num_stacked, lstm_size)
 
 
 class Episode(NamedTuple):
@@ -36,7 +35,7 @@ class Episode(NamedTuple):
 def make_episode(
   rng: np.random.Generator,
   num_steps: int,
-  shapes: blocks.ReplayShapes,
+  shapes: types.ReplayShapes,
   *,
   truncated: bool = False,
 ) -> Episode:
@@ -90,7 +89,7 @@ def assert_is_sequence(
   index: int,
   episode: Episode,
   start: int,
-  shapes: blocks.ReplayShapes,
+  shapes: types.ReplayShapes,
 ) -> None:
   """Compares one column of a batch with T steps of an episode."""
   num_stacked, (height, width, channels) = shapes.num_stacked, shapes.frame

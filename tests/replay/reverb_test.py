@@ -415,7 +415,7 @@ def test_memory_estimate():
   config = episodes.make_config(
     trace_length=160, sequence_period=80, max_replay_size=125_000
   )
-  shapes = blocks.ReplayShapes((84, 84, 1), num_stacked=4, lstm_size=512)
+  shapes = types.ReplayShapes((84, 84, 1), num_stacked=4, lstm_size=512)
   estimate = table.memory_estimate(config, shapes)
   # 84 frames of 7056 bytes, 33 bytes a step, 8 a block, 4096 of the state.
   block = 84 * 7056 + 80 * 33 + 8 + 4096

@@ -31,7 +31,7 @@ class BehaviorInput(NamedTuple):
   feed: Any = ()
 
 
-class Behavior(NamedTuple):
+class BehaviorCore(NamedTuple):
   """A behavior of one environment as pure functions.
 
   Attributes:
@@ -54,7 +54,7 @@ def _init_action(key: types.PRNGKey) -> _ActionState:
   return _ActionState(key, jnp.zeros([], jnp.int32))
 
 
-def uniform(num_actions: int) -> Behavior:
+def uniform(num_actions: int) -> BehaviorCore:
   """Uniform noise: a new random action every step."""
 
   def step(
@@ -65,10 +65,10 @@ def uniform(num_actions: int) -> Behavior:
     action = jax.random.randint(action_key, [], 0, num_actions)
     return action, _ActionState(key, action)
 
-  return Behavior(_init_action, step)
+  return BehaviorCore(_init_action, step)
 
 
-def action_repeat(num_actions: int) -> Behavior:
+def action_repeat(num_actions: int) -> BehaviorCore:
   """One random action for a whole flight: flights of it are ez-greedy.
 
   Source: Dabney et al. 2021 (arXiv:2006.01782). A new action is drawn where a
@@ -86,10 +86,10 @@ def action_repeat(num_actions: int) -> Behavior:
     )
     return action, _ActionState(key, action)
 
-  return Behavior(_init_action, step)
+  return BehaviorCore(_init_action, step)
 
 
-def external() -> Behavior:
+def external() -> BehaviorCore:
   """Any policy that runs outside of JAX: the feed is its proposal, int32 []."""
 
   def step(
@@ -98,4 +98,4 @@ def external() -> Behavior:
     del params
     return inputs.feed, state
 
-  return Behavior(lambda key: (), step)
+  return BehaviorCore(lambda key: (), step)

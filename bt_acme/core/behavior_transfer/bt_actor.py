@@ -91,7 +91,7 @@ def resolve(
 
 def wrap(
   actor_core: types.ActorCore,
-  behaviors: Sequence[behavior_core.Behavior],
+  behaviors: Sequence[behavior_core.BehaviorCore],
   config: config_lib.TransferConfig,
   *,
   num_actions: int,
