@@ -43,31 +43,6 @@ class _Step(NamedTuple):
   variables: Optional[assembly.Variables]
 
 
-def statistics_store_of(
-  agent: assembly.Agent,
-) -> statistics_store.StatisticsStore:
-  """Makes the store of an agent's running statistics.
-
-  Without an intrinsic reward there are none, and the store stays empty.
-  """
-  reward = None if agent.intrinsic is None else agent.intrinsic.reward
-  return statistics_store.StatisticsStore(reward and reward.statistics_class)
-
-
-def saved_statistics(
-  agent: assembly.Agent, values: Mapping[str, Any]
-) -> Optional[Any]:
-  """Returns the statistics of all environments as one; None without any.
-
-  Args:
-    agent: what learned.
-    values: those of `Learner.save`.
-  """
-  store = statistics_store_of(agent)
-  store.restore(values['statistics'])
-  return store.merged()
-
-
 class Learner(acme.Learner):
   """Learns from sampled sequences; one class for R2D2, NGU and BT.
 
@@ -114,7 +89,7 @@ class Learner(acme.Learner):
     self._step = data_parallel.jit_step(core.step, self._shardings)
     self._unfinished: Optional[_Step] = None
     self._lock = threading.Lock()
-    self._statistics = statistics_store_of(agent)
+    self._statistics = statistics_store.of(agent)
     self._max_priority = 1.0
     self._learner_steps = 0
     self._replay_size = 0

@@ -11,6 +11,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 import numpy as np
 
+from bt_acme import assembly
+
 # By environment of the run, a NamedTuple of float64 [].
 _ByEnvironment = Dict[int, Any]
 
@@ -91,3 +93,24 @@ class StatisticsStore:
     return self._class(
       *(np.stack(fields) for fields in zip(*statistics, strict=True))
     )
+
+
+def of(agent: assembly.Agent) -> StatisticsStore:
+  """Makes the store of an agent.
+
+  Without an intrinsic reward there are no statistics, and it stays empty.
+  """
+  intrinsic = agent.intrinsic
+  return StatisticsStore(intrinsic and intrinsic.reward.statistics_class)
+
+
+def saved(agent: assembly.Agent, values: Mapping[str, Any]) -> Optional[Any]:
+  """Returns the statistics of all environments as one; None without any.
+
+  Args:
+    agent: what learned.
+    values: those that `Learner.save` returned.
+  """
+  store = of(agent)
+  store.restore(values['statistics'])
+  return store.merged()

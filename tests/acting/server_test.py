@@ -243,13 +243,3 @@ def test_groups_must_divide_the_environments():
   agent = fakes.make_agent('r2d2')
   with pytest.raises(ValueError, match='group_size=4 does not divide 6'):
     server_lib.InferenceServer(agent, epsilons=EPSILONS, seed=5, group_size=4)
-
-
-def test_parameters_come_first():
-  agent = fakes.make_agent('r2d2')
-  policy = policy_lib.VectorPolicy(agent, epsilons=[0.1], seed=0)
-  inputs = _request()._replace(
-    observation=np.zeros((1, *agent.spec.observation_shape), np.uint8)
-  )
-  with pytest.raises(RuntimeError, match='update_variables must come before'):
-    policy.request(inputs)

@@ -16,6 +16,7 @@ from acme.utils import loggers
 
 from bt_acme import config as config_lib
 from bt_acme.agents import learner as learner_lib
+from bt_acme.agents import statistics_store
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.replay import blocks, sinks, table, writer
 from bt_acme.replay import sampler as sampler_lib
@@ -197,7 +198,7 @@ def test_statistics_go_on_in_groups_of_another_size(before, after, old_format):
     )
   expected = statistics_of(0, 8).merged()
   assert resumed.merged_statistics() == expected
-  assert learner_lib.saved_statistics(agent, state['values']) == expected
+  assert statistics_store.saved(agent, state['values']) == expected
   assert resumed.get_statistics(6, 4) is None  # Two of them never reported.
 
 
