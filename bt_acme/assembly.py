@@ -13,13 +13,13 @@ import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
-from bt_acme.core import learner_core as learner_core_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import bt_actor
 from bt_acme.core.intrinsic import networks as intrinsic_lib
 from bt_acme.core.intrinsic import ngu_actor, rewards
 from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.replay import fields
 
 
 class EnvironmentSpec(NamedTuple):
@@ -151,10 +151,10 @@ class Agent:
     return tuple(behavior.intrinsic() for behavior in self.behaviors)
 
   @property
-  def replay_shapes(self) -> types.ReplayShapes:
+  def replay_shapes(self) -> fields.ReplayShapes:
     """What the replay must know of environment and network."""
     height, width, _ = self.spec.observation_shape
-    return types.ReplayShapes(
+    return fields.ReplayShapes(
       frame=(height, width, self.spec.frame_channels),
       num_stacked=self.spec.num_stacked,
       lstm_size=self.config.network.lstm_size,
@@ -210,15 +210,6 @@ class Agent:
       feeds: what the host sides of the K behaviors feed them.
     """
     return inputs if self.transfer is None else bt_actor.BTInput(inputs, feeds)
-
-  def learner_core(self) -> learner_core_lib.LearnerCore:
-    """Builds the learner."""
-    return learner_core_lib.make_learner_core(
-      self.network,
-      self.config,
-      num_stacked=self.spec.num_stacked,
-      intrinsic=None if self.intrinsic is None else self.intrinsic.networks,
-    )
 
 
 def spec_of(environment: Any, name: str) -> EnvironmentSpec:

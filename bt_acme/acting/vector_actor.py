@@ -7,16 +7,7 @@ index alone, so that an actor of one environment and an actor of sixteen play
 the same episodes.
 """
 
-from typing import (
-  Any,
-  Dict,
-  List,
-  NamedTuple,
-  Optional,
-  Protocol,
-  Sequence,
-  Tuple,
-)
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import jax
 import numpy as np
@@ -26,49 +17,10 @@ from bt_acme import assembly
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.acting import episode as episode_lib
 from bt_acme.acting import policy as policy_lib
+from bt_acme.acting import transition as transition_lib
 from bt_acme.core import types
 from bt_acme.core.intrinsic import host as host_reward
 from bt_acme.environments import vector
-
-
-class Transition(NamedTuple):
-  """One step of one environment, as replay takes it.
-
-  Attributes:
-    observation: uint8 [H, W, C * S], before the step.
-    prev_action: int, executed before; -1 on an episode's first step.
-    prev_reward: float, received before.
-    recurrent_state: LSTMState, float32 [hidden], before the step.
-    action: int, executed.
-    choice: int, one of A + K.
-    source: int, OWN, EXTRA or FLIGHT.
-    probability: float, of the choice under the acting policy.
-    reward: float, the one the agent maximizes.
-    discount: float, the environment's.
-  """
-
-  observation: np.ndarray
-  prev_action: int
-  prev_reward: float
-  recurrent_state: types.LSTMState
-  action: int
-  choice: int
-  source: int
-  probability: float
-  reward: float
-  discount: float
-
-
-class TransitionSink(Protocol):
-  """Where one environment's transitions go."""
-
-  def add(self, transition: Transition) -> None:
-    """Takes the next transition of the episode."""
-
-  def end_episode(
-    self, observation: np.ndarray, prev_action: int, prev_reward: float
-  ) -> None:
-    """Takes what the last transition of the episode led to."""
 
 
 class VectorActor:
@@ -92,7 +44,7 @@ class VectorActor:
     seed: int,
     first_environment: int = 0,
     evaluation: bool = False,
-    sinks: Optional[Sequence[TransitionSink]] = None,
+    sinks: Optional[Sequence[transition_lib.TransitionSink]] = None,
     statistics: Optional[Any] = None,
     policy: Optional[policy_lib.Policy] = None,
   ):
@@ -147,7 +99,7 @@ class VectorActor:
     self._extras: Any = None
     self._features: Any = None  # None as soon as they are digested.
     # By environment, the transitions that wait for their reward.
-    self._waiting: Dict[int, Tuple[Transition, Any]] = {}
+    self._waiting: Dict[int, Tuple[transition_lib.Transition, Any]] = {}
 
   def update_variables(self, variables: assembly.Variables) -> None:
     """Acts with these parameters from now on.
@@ -265,7 +217,7 @@ class VectorActor:
   def _take_transition(self, i: int, step: vector.VectorStep) -> None:
     """Records the transition of an environment, now or when it is rewarded."""
     inputs, extras = self._inputs, self._extras
-    transition = Transition(
+    transition = transition_lib.Transition(
       observation=self._step.observation[i],
       prev_action=inputs.prev_action[i],
       prev_reward=inputs.prev_reward[i],
@@ -285,7 +237,9 @@ class VectorActor:
     else:
       self._record(i, transition, final)
 
-  def _record(self, i: int, transition: Transition, final: Any) -> None:
+  def _record(
+    self, i: int, transition: transition_lib.Transition, final: Any
+  ) -> None:
     """Hands a transition on, and the end of the episode if it ends there."""
     assert self._sinks is not None
     self._sinks[i].add(transition)

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from acme.utils import counting, loggers
 
-from bt_acme import assembly
+from bt_acme import assembly, learner_assembly
 from bt_acme.agents import statistics_store
-from bt_acme.core import data_parallel
+from bt_acme.core import data_parallel, types
 from bt_acme.core import learner_core as learner_core_lib
-from bt_acme.replay import blocks
+from bt_acme.replay import blocks, priority_updates
 from bt_acme.replay import sampler as sampler_lib
 
 AGENT, INTRINSIC = 'agent', 'intrinsic'
@@ -39,7 +39,7 @@ class _Step(NamedTuple):
 
   sample: blocks.Sample
   priorities: jax.Array
-  metrics: learner_core_lib.Metrics
+  metrics: types.Metrics
   variables: Optional[assembly.Variables]
 
 
@@ -56,7 +56,7 @@ class Learner(acme.Learner):
     random_key: jax.Array,
     dataset: Iterator[blocks.Sample],
     *,
-    priority_updater: Optional[sampler_lib.PriorityUpdater] = None,
+    priority_updater: Optional[priority_updates.PriorityUpdater] = None,
     counter: Optional[counting.Counter] = None,
     logger: Optional[loggers.Logger] = None,
     initial_params: Any = None,
@@ -81,7 +81,7 @@ class Learner(acme.Learner):
     self._priority_updater = priority_updater
     self._counter = counter or counting.Counter()
     self._logger = logger or loggers.NoOpLogger()
-    core = agent.learner_core()
+    core = learner_assembly.make_learner_core(agent)
     self._shardings = data_parallel.make_shardings(agent.config.learner)
     self._state = jax.device_put(
       core.init(random_key, initial_params), self._shardings.state
@@ -159,11 +159,7 @@ class Learner(acme.Learner):
   def _take_priorities(self, priorities: jax.Array) -> np.ndarray:
     """Waits for a step's priorities; raises ValueError if it diverged."""
     values = np.asarray(priorities, np.float64)
-    if not np.isfinite(values).all():
-      raise ValueError(
-        'A priority is not a finite number: the learner has diverged. Lower '
-        'learning_rate or max_gradient_norm.'
-      )
+    priority_updates.check_finite_priorities(values)
     self._max_priority = max(self._max_priority, float(values.max()))
     return values
 
