@@ -33,7 +33,7 @@ def _witness():
     state = (31 * state + 7 * inputs.prev_action + seen + params['salt']) % 9973
     return _witness_action(state), state
 
-  return behavior_core.Behavior(
+  return behavior_core.BehaviorCore(
     init=lambda key: jnp.zeros([], jnp.int32),
     step=step,
     features=lambda state: state,
