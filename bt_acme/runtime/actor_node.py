@@ -4,7 +4,7 @@ import functools
 from typing import Any, Dict, List
 
 from bt_acme import environments
-from bt_acme.acting import policy as policy_lib
+from bt_acme.acting import server as server_lib
 from bt_acme.acting import vector_actor
 from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import variables
@@ -89,7 +89,7 @@ class ActorNode:
     )
     policy = None
     if self._context.inference is not None:
-      policy = policy_lib.RemotePolicy(
+      policy = server_lib.RemotePolicy(
         self._context.inference, index, agent.spec.frame_channels
       )
     actor = vector_actor.VectorActor(

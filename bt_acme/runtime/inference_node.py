@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 
-from bt_acme.acting import policy as policy_lib
+from bt_acme.acting import server as server_lib
 from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import variables
 from bt_acme.config import run as run_config
@@ -44,19 +44,19 @@ class InferenceNode:
     self._server: Any = None
 
   def act(self, *request: Any) -> Any:
-    """Does what `InferenceServer.act` does."""
+    """Does what `server.InferenceServer.act` does."""
     self._ready.wait()
     return self._server.act(*request)
 
   def restore_statistics(self, *request: Any) -> None:
-    """Does what `InferenceServer.restore_statistics` does."""
+    """Does what `server.InferenceServer.restore_statistics` does."""
     self._ready.wait()
     self._server.restore_statistics(*request)
 
   def run(self) -> None:
     """Answers requests, and fetches new parameters every so many turns."""
     run, acting = self._run, self._agent.config.acting
-    server = policy_lib.InferenceServer(
+    server = server_lib.InferenceServer(
       self._agent,
       epsilons=epsilon.ladder(
         run.num_environments,

@@ -92,7 +92,7 @@ def run(
   environment.close()
   statistics = actor.statistics()
   if statistics is not None:
-    statistics = reward_lib.merge_statistics(statistics)
+    statistics = statistics.merged()
   return Result(
     learner.variables(), statistics, episodes, learner.rows, actor_steps
   )
