@@ -91,6 +91,7 @@ def make_launch(tmp_path, monkeypatch):
       checked_labels=['server'],
       grace_seconds=0.2,
     )
+    Recorder.made.program = program
     return code, Recorder.made
 
   return launch
@@ -137,8 +138,9 @@ def test_nothing_starts_before_every_node_has_a_place(launch, capsys):
   assert engine.titles('start') == ['server/0', 'coordinator/0']
   errors = capsys.readouterr().err
   assert '[server/0] waits for a place: no machine has a GPU\n' in errors
-  # The user's port, on the machine that the engine chose.
-  assert engine.server_addresses == ['10.0.0.1:1234']
+  # The server gets the user's port, on the machine that the engine chose.
+  (server,) = engine.program.groups['server']
+  assert server.courier_address.resolve() == '10.0.0.1:1234'
 
 
 def test_a_node_that_cannot_be_placed_ends_the_program(launch, capsys):
