@@ -10,7 +10,6 @@ import json
 import os
 import pathlib
 import re
-import runpy
 import shutil
 import signal
 import socket
@@ -27,6 +26,7 @@ import pytest
 pytest.importorskip('launchpad', reason='needs the full environment')
 
 from bt_acme import behaviors
+from bt_acme.cli import evaluation
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _MARK = 'BT_ACME_TEST_MARK'
@@ -274,9 +274,8 @@ def test_a_run_is_evaluated_as_what_it_exported(ngu, type_command):
     'workdir': ngu['workdir'],
     'behavior': ngu['workdir'] / 'behavior',
   }
-  evaluate = runpy.run_path(str(_ROOT / 'launch' / 'evaluate.py'))
   loaded = [
-    evaluate['load'](evaluate['EvaluationConfig'](**{name: str(folder)}))[1:]
+    evaluation.load(evaluation.EvaluationConfig(**{name: str(folder)}))[1:]
     for name, folder in folders.items()
   ]
   jax.tree.map(np.testing.assert_array_equal, *loaded)
