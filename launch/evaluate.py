@@ -10,19 +10,22 @@ was pre-trained without rewards, they are its zero-shot score.
 
 import dataclasses
 
-from bt_acme.cli import evaluation, flags
+from bt_acme.cli import evaluation as evaluation_cli
+from bt_acme.cli import flags
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
   """All settings of this script."""
 
-  evaluation: evaluation.EvaluationConfig = evaluation.EvaluationConfig()
+  evaluation: evaluation_cli.EvaluationConfig = (
+    evaluation_cli.EvaluationConfig()
+  )
 
 
 def main(argv):
   del argv
-  evaluation.run(flags.from_flags(Settings).evaluation)
+  evaluation_cli.run(flags.from_flags(Settings).evaluation)
   return 0
 
 
