@@ -21,10 +21,9 @@ def make(script: str, config_class: Optional[type] = None) -> str:
     config_class: the configuration whose settings are listed too, if any.
   """
   own = flags.FLAGS.get_key_flags_for_module(script)
-  paragraphs = [
-    inspect.getdoc(sys.modules['__main__']) or script,
-    _group('This script:', own),
-  ]
+  paragraphs = [inspect.getdoc(sys.modules['__main__']) or script]
+  if own:
+    paragraphs.append(_group('This script:', own))
   for group in names.groups(config_class).values() if config_class else ():
     title = (inspect.getdoc(type(group)) or '').partition('\n')[0]
     settings = [flags.FLAGS[f.name] for f in dataclasses.fields(group)]
@@ -41,6 +40,7 @@ def _group(title: str, group: Iterable[Any]) -> str:
       textwrap.fill(
         flag.help or '',
         80,
+        break_on_hyphens=False,
         initial_indent=_INDENT,
         subsequent_indent=_INDENT,
       )

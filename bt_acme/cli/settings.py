@@ -24,8 +24,8 @@ def define(settings_class: type) -> None:
   absl_flags.DEFINE_string(
     'preset',
     'paper',
-    'The scale that the defaults below are made for: '
-    + '; '.join(f'`{n}` is {p.purpose}' for n, p in presets.PRESETS.items())
+    'Which defaults the settings below have: '
+    + '; '.join(f'`{n}`, for {p.purpose}' for n, p in presets.PRESETS.items())
     + '. `python -m bt_acme.config.presets` prints what each preset changes.',
   )
   flags.define(settings_class)

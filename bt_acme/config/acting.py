@@ -11,8 +11,8 @@ class ActingConfig:
 
   epsilon_base: float = checks.setting(
     0.4,
-    'Environment i of N acts at random at the rate epsilon = '
-    'base^(1 + alpha i / (N - 1)), which is fixed for the whole run; this is '
+    'The agent takes random actions in environment i of N at the rate epsilon '
+    '= base^(1 + alpha i / (N - 1)), which is fixed for the whole run; this is '
     'the base. Ape-X and R2D2 have 0.4.',
     minimum=0,
     maximum=1,
@@ -25,21 +25,21 @@ class ActingConfig:
   )
   evaluation_epsilon: float = checks.setting(
     0.01,
-    'Evaluators act at random at this rate. The paper does not say which; '
-    "NGU's is 0.01.",
+    'Evaluators take random actions at this rate. The paper does not say at '
+    'which; NGU has 0.01.',
     minimum=0,
     maximum=1,
   )
   variable_update_period: int = checks.setting(
     400,
-    "Actors fetch the learner's parameters every so many steps of each "
-    'environment. The paper has 400.',
+    'The number of steps of each environment after which an actor fetches the '
+    "learner's parameters again. The paper has 400.",
     above=0,
   )
   bootstrap_truncations: bool = checks.setting(
     True,
-    'Whether the value of the last observation counts where the time limit cut '
-    'an episode short. The paper does not say; the limit is no part of the '
+    'Whether the value of the last observation counts if the time limit cut '
+    'the episode short. The paper does not say; the limit is no part of the '
     'task.',
   )
 

@@ -83,11 +83,11 @@ class IntrinsicConfig:
   reward_observation: str = checks.setting(
     'current',
     'Which observation an action is rewarded for: with `current`, the action '
-    'that was taken on x_t earns the novelty of x_t, which is the order of the '
-    "actor's steps in the papers; with `next`, it earns the novelty of x_{t+1} "
-    'to which it led, as is usual elsewhere. The papers do not discuss it. The '
-    "network's previous reward is that of x_{t-1} either way, because that of "
-    'x_t is not known when the agent acts on x_t.',
+    'that was taken on x_t earns the novelty of x_t, as in the order of the '
+    "actor's steps in the papers; with `next`, it earns the novelty of "
+    'x_{t+1}, to which it led, as is usual elsewhere. The papers do not '
+    "discuss it. The network's previous reward is that of x_{t-1} either way, "
+    'because that of x_t is not known when the agent acts on x_t.',
     choices=('current', 'next'),
   )
   alpha_offset: float = checks.setting(
@@ -99,21 +99,21 @@ class IntrinsicConfig:
   )
   error_deviation: str = checks.setting(
     'one',
-    'What the errors of RND are divided by, sigma_e, while they have hardly '
+    'What the errors of RND are divided by (sigma_e) while they have hardly '
     'varied: `one` divides by 1 as long as their deviation is below a '
     'thousandth of their mean; `floor` divides by 1 before there are two '
     'errors, and then by their deviation, but at least by 1e-4. The papers do '
     'not say. At the start of a run all observations are often the same, and '
-    'the first one that differs has an error of many sigma: at most a thousand '
-    'means with `one`, without any bound with `floor`.',
+    'the first one that differs then has an error of many sigma. By `one` this '
+    'is at most a thousand means; by `floor` it has no bound.',
     choices=('one', 'floor'),
   )
   statistics_scope: str = checks.setting(
     'life',
-    'What the running statistics cover that normalize the reward (d_m^2, mu_e '
-    'and sigma_e), which every environment has for itself: with `life`, all '
-    'that the environment has shown so far; with `episode`, the current '
-    'episode. The papers name running averages, but no window.',
+    'What the running statistics that normalize the reward (d_m^2, mu_e and '
+    'sigma_e) cover: `life` covers all that an environment has shown so far, '
+    'and `episode` only its current episode. Every environment has statistics '
+    'of its own. The papers name running averages, but no window.',
     choices=('life', 'episode'),
   )
   distance_decay: float = checks.setting(

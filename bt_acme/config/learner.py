@@ -7,7 +7,7 @@ from bt_acme.config import checks
 
 @dataclasses.dataclass(frozen=True)
 class LearnerConfig:
-  """One learner step."""
+  """The learner: loss, optimizer, devices, and what behaviors' steps teach."""
 
   loss: str = checks.setting(
     'q_lambda',
@@ -64,8 +64,8 @@ class LearnerConfig:
   )
   target_update_period: int = checks.setting(
     1500,
-    'The target network is replaced by a copy of the online network every so '
-    'many learner steps. The paper has 1500.',
+    'The number of learner steps after which the target network becomes a copy '
+    'of the online network again. The paper has 1500.',
     above=0,
   )
   importance_sampling_exponent: float = checks.setting(
@@ -77,8 +77,8 @@ class LearnerConfig:
   )
   publish_period: int = checks.setting(
     10,
-    'The learner makes a copy of its parameters that actors can fetch every so '
-    'many learner steps.',
+    'The number of learner steps after which the learner makes a new copy of '
+    'its parameters, which actors fetch.',
     above=0,
   )
   num_devices: int = checks.setting(
@@ -94,18 +94,19 @@ class LearnerConfig:
   )
   behavior_labels: str = checks.setting(
     'both',
-    'Which action a transition teaches that a behavior made, where there is an '
-    'extra action: `both` teaches the extra action and, in a duplicate, the '
-    'primitive action that the behavior took; `extra` and `primitive` teach '
-    "only that one. The paper's actor overwrites the extra action by the "
-    'primitive one before it stores it, and its learner duplicates and '
-    'relabels transitions, for which both must have been stored.',
+    'Which action the learner learns about from a transition that a behavior '
+    'made, if there is an extra action: `both` teaches the extra action and, '
+    'in a duplicate, the primitive action that the behavior took; `extra` and '
+    "`primitive` teach only the one. The paper's actor overwrites the extra "
+    'action by the primitive one before it stores the transition, but its '
+    'learner duplicates and relabels transitions, for which both actions must '
+    'have been stored.',
     choices=('both', 'extra', 'primitive'),
   )
   duplicate_flights: bool = checks.setting(
     True,
     'Whether the steps of a flight count as "transitions collected with pi_p" '
-    'too, where there is an extra action. Otherwise they teach only their '
+    'too, if there is an extra action; otherwise they teach only their '
     "primitive action. The paper's wording leaves it open; read literally, "
     'they count.',
   )

@@ -13,7 +13,7 @@ from bt_acme.config import run as run_config
 
 
 class Preset(NamedTuple):
-  """The scale that a preset is made for, and the settings that it changes."""
+  """What a preset is made for, and the settings that it changes."""
 
   purpose: str
   settings: Mapping[str, Any]
@@ -28,11 +28,11 @@ _SMALL_REPLAY: Mapping[str, Any] = {
 
 PRESETS: Mapping[str, Preset] = {
   'paper': Preset(
-    'that of Campos et al. 2021, with hundreds of actors and an accelerator',
+    'the scale of Campos et al. 2021: hundreds of actors and an accelerator',
     {},
   ),
   'laptop': Preset(
-    "for the paper's network on Atari, on a few cores in an hour",
+    "the paper's network on Atari, on a few cores in an hour",
     {
       **_SMALL_REPLAY,
       'batch_size': 8,
@@ -43,7 +43,7 @@ PRESETS: Mapping[str, Preset] = {
     },
   ),
   'minigrid': Preset(
-    'for MiniGrid on two cores in minutes',
+    'MiniGrid, on two cores in minutes',
     {
       **_SMALL_REPLAY,
       'batch_size': 16,
@@ -84,8 +84,8 @@ def describe(name: str) -> str:
   ]
   return '\n'.join(
     [
-      f'{name}: {PRESETS[name].purpose}.',
-      *(changes or ['  (changes nothing: its settings are the defaults)']),
+      f'{name}, for {PRESETS[name].purpose}:',
+      *(changes or ['  It changes nothing.']),
     ]
   )
 

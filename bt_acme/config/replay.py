@@ -24,9 +24,9 @@ class ReplayConfig:
   )
   sequence_period: int = checks.setting(
     80,
-    'A new sequence starts every so many steps; the number must divide the '
-    "sequence's length. The paper says that sequences overlap, but not how "
-    'far; 80 is from Agent57.',
+    'The number of steps from the start of one sequence to the start of the '
+    'next. It must divide the length of a sequence. The paper says that '
+    'sequences overlap, but not how far; 80 is from Agent57.',
     above=0,
   )
   max_replay_size: int = checks.setting(

@@ -32,7 +32,7 @@ LARGEST_SEED = 2**32 - 1  # A key of JAX takes no larger one.
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
-  """One run of one agent."""
+  """One run of one agent: its environment, processes, budget and folder."""
 
   env: str = checks.setting(
     'montezuma_revenge',
@@ -57,8 +57,8 @@ class RunConfig:
   )
   max_actor_steps: int = checks.setting(
     1_000_000,
-    'The run ends after this many actor steps over all environments; an actor '
-    'step is 4 frames on Atari.',
+    'The run ends after this many actor steps, counted over all environments. '
+    'An actor step is 4 frames on Atari.',
     above=0,
   )
   workdir: str = checks.setting(
@@ -68,7 +68,8 @@ class RunConfig:
   )
   seed: int = checks.setting(
     0,
-    'The seed of the run, from which those of all its parts are drawn.',
+    'The seed of the run. It does not repeat the numbers of a run of several '
+    'processes, because these run side by side.',
     minimum=0,
     maximum=LARGEST_SEED,
   )
@@ -79,7 +80,8 @@ class RunConfig:
   )
   evaluation_period: int = checks.setting(
     100_000,
-    'An evaluation starts every so many actor steps, and one more at the end.',
+    'The number of actor steps from one evaluation to the next. One more '
+    'evaluation comes at the end of the run.',
     above=0,
   )
   evaluation_episodes: int = checks.setting(
@@ -87,7 +89,7 @@ class RunConfig:
   )
   checkpoint_period: float = checks.setting(
     300.0,
-    'The learner writes a checkpoint every so many seconds.',
+    'The number of seconds from one checkpoint of the learner to the next.',
     above=0,
   )
   replay_port: int = checks.setting(
@@ -100,9 +102,10 @@ class RunConfig:
     'local',
     'Where actions are chosen: `local` chooses them in each actor; `server` '
     "has one process choose them for all actors on the learner's accelerator. "
-    'On a GPU or TPU the server also makes the intrinsic rewards and holds the '
-    'episodic memories of all environments, so that actors only emulate; on a '
-    'CPU the actors keep these. Choose `server` where there is a GPU.',
+    'On an accelerator the server also computes the intrinsic rewards and '
+    'holds the episodic memories of all environments, so that actors only '
+    'emulate; on a CPU the actors keep both. Choose `server` if there is a '
+    'GPU.',
     choices=('local', 'server'),
   )
 

@@ -27,9 +27,9 @@ def test_a_preset_is_a_copy():
 
 
 def test_what_a_preset_changes_is_described():
-  assert 'changes nothing' in presets.describe('paper')
+  assert 'It changes nothing.' in presets.describe('paper')
   lines = presets.describe('minigrid').splitlines()
-  assert lines[0] == 'minigrid: for MiniGrid on two cores in minutes.'
+  assert lines[0] == 'minigrid, for MiniGrid, on two cores in minutes:'
   assert '  batch_size=16 instead of 64' in lines
   assert '  evaluation_period=20000 instead of 100000' in lines
   assert len(lines) == 1 + len(presets.get('minigrid'))
