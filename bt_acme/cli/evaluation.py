@@ -6,7 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import jax
 import numpy as np
 
-from bt_acme import assembly, behaviors, environments
+from bt_acme import assembly, behaviors, environments, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.agents import learner as learner_lib
 from bt_acme.cli import named_behaviors
@@ -122,7 +122,8 @@ def run(config: EvaluationConfig) -> None:
 def _load_run(workdir: str) -> Loaded:
   """Loads the newest checkpoint of a run."""
   agent = _agent_of_run(workdir)
-  template = agent.learner_core().init(jax.random.key(0), None)
+  learner_core = learner_assembly.make_learner_core(agent)
+  template = learner_core.init(jax.random.key(0))
   restored = checkpoints.restore(
     run_config.RunConfig(workdir=workdir).checkpoint_folder, template
   )

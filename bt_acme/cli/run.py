@@ -13,7 +13,7 @@ from bt_acme import assembly, environments
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
-from bt_acme.replay import table
+from bt_acme.replay import memory_estimate
 from bt_acme.runtime import program as program_lib
 from bt_acme.runtime.engines import processes
 
@@ -78,7 +78,7 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
     data_parallel.make_shardings(agent.config.learner)
   if run.replay_port:
     processes.check_port_free(run.replay_port, setting='replay_port')
-  table.check_memory(table.memory_estimate(replay, agent.replay_shapes))
+  memory_estimate.check(memory_estimate.estimate(replay, agent.replay_shapes))
   fillable = run.max_actor_steps // replay.sequence_period
   if fillable < replay.min_replay_size:
     raise ValueError(
@@ -98,7 +98,7 @@ def _announce(
     f'on {run.env} in {run.workdir}: {run.num_actors} actors of '
     f'{run.envs_per_actor} environments, {run.max_actor_steps:,} actor steps.'
   )
-  print(table.memory_estimate(agent.config.replay, agent.replay_shapes))
+  print(memory_estimate.estimate(agent.config.replay, agent.replay_shapes))
 
 
 def _launch(

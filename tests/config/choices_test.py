@@ -1,0 +1,17 @@
+"""The choices of a setting are what the code that reads it has.
+
+`bt_acme.config` imports nothing of what it configures, so it lists the names
+itself.
+"""
+
+from bt_acme.config import checks, names
+from bt_acme.config.agent import NGUConfig
+from bt_acme.core import loss
+
+
+def choices(setting):
+  return checks.declaration_of(names.settings_of(NGUConfig)[setting]).choices
+
+
+def test_losses():
+  assert set(choices('loss')) == set(loss.TARGETS)
