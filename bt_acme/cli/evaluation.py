@@ -8,7 +8,7 @@ import numpy as np
 
 from bt_acme import assembly, behaviors, environments, learner_assembly
 from bt_acme import config as config_lib
-from bt_acme.agents import learner as learner_lib
+from bt_acme.agents import statistics_store
 from bt_acme.cli import named_behaviors
 from bt_acme.cli import run as run_cli
 from bt_acme.config import checks
@@ -136,7 +136,7 @@ def _load_run(workdir: str) -> Loaded:
   return Loaded(
     agent,
     assembly.Variables(state.params, state.intrinsic_params),
-    learner_lib.saved_statistics(values['learner']),
+    statistics_store.saved(agent, values['learner']),
   )
 
 

@@ -7,6 +7,7 @@ itself.
 from bt_acme.config import checks, names
 from bt_acme.config.agent import NGUConfig
 from bt_acme.core import loss
+from bt_acme.core.intrinsic import rewards
 
 
 def choices(setting):
@@ -15,3 +16,7 @@ def choices(setting):
 
 def test_losses():
   assert set(choices('loss')) == set(loss.TARGETS)
+
+
+def test_intrinsic_rewards():
+  assert set(choices('intrinsic_reward')) == set(rewards.BY_NAME)
