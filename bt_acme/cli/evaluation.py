@@ -17,6 +17,7 @@ from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import plots
 from bt_acme.evaluation import video as video_lib
 from bt_acme.runtime import checkpoints
+from bt_acme.runtime import workdir as workdir_lib
 
 Row = Dict[str, float]  # The metrics of an episode.
 
@@ -142,7 +143,7 @@ def _load_run(workdir: str) -> Loaded:
 
 def _agent_of_run(workdir: str) -> assembly.Agent:
   """Makes the agent of a run from what the run wrote down about itself."""
-  identity = run_config.read_identity(workdir)
+  identity = workdir_lib.read_identity(workdir)
   config = config_lib.from_dict(
     config_lib.AGENTS[identity['agent']], identity['config']
   )

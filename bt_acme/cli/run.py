@@ -14,8 +14,8 @@ from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.replay import memory_estimate
+from bt_acme.runtime import launcher, ports, process_environments, workdir
 from bt_acme.runtime import program as program_lib
-from bt_acme.runtime.engines import processes
 
 FLAGS = absl_flags.FLAGS
 
@@ -55,8 +55,8 @@ def launch(
   """
   agent = builder.agent
   check(run, agent)
-  resumed = run_config.claim_workdir(run, agent.config, identity)
-  if run_config.is_completed(run):
+  resumed = workdir.claim(run, agent.config, identity)
+  if workdir.is_completed(run):
     print(
       f'The run in {run.workdir} has taken its {run.max_actor_steps:,} actor '
       'steps: raise max_actor_steps to go on.'
@@ -65,19 +65,19 @@ def launch(
   _announce(run, agent, resumed)
   code = _launch(run, builder, initial_params)
   if code == 0:
-    run_config.mark_completed(run)
+    workdir.mark_completed(run)
   return code
 
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   """Raises ValueError for a run that could not do what it is meant to."""
   replay = agent.config.replay
-  processes.check_launch_type(FLAGS.lp_launch_type)
+  launcher.engine_class(FLAGS.lp_launch_type)  # It may be unknown.
   # Elsewhere only the learner's process sees the learner's devices.
   if os.environ.get('JAX_PLATFORMS') == 'cpu':
     data_parallel.make_shardings(agent.config.learner)
   if run.replay_port:
-    processes.check_port_free(run.replay_port, setting='replay_port')
+    ports.check_free(run.replay_port, setting='replay_port')
   memory_estimate.check(memory_estimate.estimate(replay, agent.replay_shapes))
   fillable = run.max_actor_steps // replay.sequence_period
   if fillable < replay.min_replay_size:
@@ -110,16 +110,12 @@ def _launch(
   program = program_lib.make_program(
     run, builder, initial_params=initial_params
   )
-  return processes.launch(
+  return launcher.launch(
     program,
     workdir=run.workdir,
     launch_type=FLAGS.lp_launch_type,
-    environments={
-      label: variables
-      for label, variables in program_lib.PROCESS_ENVIRONMENTS.items()
-      if label in program.groups
-    },
+    environments=process_environments.of_labels(program.groups),
     ports={'replay': run.replay_port} if run.replay_port else None,
-    main_label=program_lib.COORDINATOR,
-    checked_labels=('learner',),
+    main_label=program_lib.MAIN_LABEL,
+    checked_labels=program_lib.CHECKED_LABELS,
   )

@@ -10,6 +10,7 @@ from absl import flags as absl_flags
 from bt_acme import config as config_lib
 from bt_acme.cli import flags
 from bt_acme.config import names, presets
+from bt_acme.runtime import launcher
 
 FLAGS = absl_flags.FLAGS
 Config = TypeVar('Config', bound=config_lib.R2D2Config)
@@ -29,7 +30,7 @@ def define(settings_class: type) -> None:
     + '. `python -m bt_acme.config.presets` prints what each preset changes.',
   )
   flags.define(settings_class)
-  FLAGS.set_default('lp_launch_type', 'local_mp')
+  launcher.define_flag()
   for name in ('preset', 'lp_launch_type'):
     FLAGS.register_key_flag_for_module(sys.argv[0], FLAGS[name])
 
@@ -40,7 +41,7 @@ def read(settings_class: Type[Config]) -> Config:
   If the run's nodes are going to be processes of their own, this one leaves the
   accelerator to them: JAX would take all memory of a GPU for initial weights.
   """
-  if FLAGS.lp_launch_type == 'local_mp':
+  if not launcher.engine_class(FLAGS.lp_launch_type).in_this_process:
     jax.config.update('jax_platforms', 'cpu')
   known = names.settings_of(settings_class)
   preset = {k: v for k, v in presets.get(FLAGS.preset).items() if k in known}

@@ -245,7 +245,7 @@ from bt_acme import config as config_lib
 from bt_acme.cli import run as run_script
 from bt_acme.config import run as run_config
 from bt_acme.runtime import program
-from bt_acme.runtime.engines import processes as launching
+from bt_acme.runtime import launcher
 
 def make_policy(seed):
   steps = iter([0, 1, 2])
@@ -259,7 +259,7 @@ if __name__ == '__main__':
     run_script.environment_spec(run))
   builder = agents.BTBuilder(
     base, [behaviors.FromCallable(make_policy, name='mine')])
-  sys.exit(launching.launch(program.make_program(run, builder),
+  sys.exit(launcher.launch(program.make_program(run, builder),
     workdir=sys.argv[1], launch_type='local_mt', checked_labels=['learner']))
 """
 
@@ -269,7 +269,7 @@ def test_an_actor_that_fails_ends_the_program(tmp_path, server):
   script.write_text(_FAILING)
   code, _, errors = server.run_file(script, tmp_path / 'run')
   assert code == 1, errors
-  report = errors[errors.index('error: actor failed') :]
+  report = errors[errors.index('error: actor/0 failed') :]
   assert 'Traceback' in report
   assert "RuntimeError: behavior 'mine' raised StopIteration:" in report
   assert 'at actor step 3 of environment 0' in report
