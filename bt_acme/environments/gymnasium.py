@@ -10,6 +10,8 @@ import numpy as np
 from dm_env import specs
 from gymnasium import spaces
 
+from bt_acme.environments import base
+
 
 def _to_spec(space: gymnasium.Space, name: str) -> specs.Array:
   if isinstance(space, spaces.Discrete) and space.start == 0:
@@ -24,7 +26,7 @@ def _to_spec(space: gymnasium.Space, name: str) -> specs.Array:
   )
 
 
-class Gymnasium(dm_env.Environment):
+class Gymnasium(base.Environment):
   """One gymnasium environment.
 
   A terminal has discount 0; at a time limit the discount stays 1, so that the
@@ -58,13 +60,11 @@ class Gymnasium(dm_env.Environment):
       return self.reset()
     observation, reward, terminated, truncated, _ = self._env.step(action)
     self._reset_next = terminated or truncated
-    return dm_env.TimeStep(
-      step_type=dm_env.StepType.LAST
-      if self._reset_next
-      else dm_env.StepType.MID,
-      reward=np.float32(reward),
-      discount=np.float32(not terminated),
-      observation=self._as_array(observation),
+    return base.time_step(
+      self._as_array(observation),
+      reward,
+      terminated=terminated,
+      truncated=truncated,
     )
 
   def _as_array(self, observation: np.ndarray) -> np.ndarray:
@@ -75,14 +75,6 @@ class Gymnasium(dm_env.Environment):
 
   def action_spec(self) -> specs.Array:
     return self._action_spec
-
-  def reward_spec(self) -> specs.Array:
-    return specs.Array((), np.float32, name='reward')
-
-  def discount_spec(self) -> specs.BoundedArray:
-    return specs.BoundedArray(
-      (), np.float32, minimum=0.0, maximum=1.0, name='discount'
-    )
 
   def close(self) -> None:
     self._env.close()
