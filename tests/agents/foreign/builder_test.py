@@ -16,7 +16,13 @@ from acme.jax import networks as networks_lib
 from acme.jax import utils
 from acme.jax.layouts import local_layout
 
-from bt_acme import agents, assembly, behaviors, environments
+from bt_acme import (
+  agents,
+  assembly,
+  behaviors,
+  environments,
+  learner_assembly,
+)
 from bt_acme import config as config_lib
 from bt_acme.agents.foreign import builder as foreign
 from bt_acme.core import types
@@ -682,7 +688,7 @@ def exported(folder, observation_shape):
     ),
     assembly.EnvironmentSpec('task', observation_shape, 1, NUM_ACTIONS),
   )
-  state = agent.learner_core().init(jax.random.PRNGKey(0))
+  state = learner_assembly.make_learner_core(agent).init(jax.random.PRNGKey(0))
   variables = assembly.Variables(state.params, state.intrinsic_params)
   behaviors.export(
     str(folder),
