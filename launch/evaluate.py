@@ -22,7 +22,7 @@ from bt_acme.cli import flags
 from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import evaluator as evaluator_lib
-from bt_acme.evaluation import plots
+from bt_acme.evaluation import tables
 from bt_acme.evaluation import video as video_lib
 from bt_acme.runtime import checkpoints
 
@@ -154,7 +154,7 @@ def main(argv):
     ['mean', *(f'{np.mean([r[n] for r in rows]):.3f}' for n, _ in _SHOWN)]
   )
   print(f'{agent.spec.name}, {len(rows)} episodes')
-  print(plots.table(['episode', *(title for _, title in _SHOWN)], cells))
+  print(tables.table(['episode', *(title for _, title in _SHOWN)], cells))
   if writer is not None:
     writer.close()
     print(f'The video of episode 0 is {config.video} ({writer.frames} frames).')
