@@ -87,12 +87,12 @@ class AtariVector:
     actions = np.asarray(actions, np.int32)
     if actions.min() < 0 or actions.max() >= _NUM_ACTIONS:
       raise ValueError(
-        f'actions {actions} are out of range: there are {_NUM_ACTIONS}.'
+        f'actions {actions} are out of range: there are {_NUM_ACTIONS}, from 0.'
       )
     self._games.send(actions)
 
   def recv(self) -> vector.VectorStep:
-    """Waits for what the step leads to."""
+    """Waits for the end of the step, and returns it."""
     observation, reward, terminated, truncated, _ = self._games.recv()
     is_first, self._was_last = self._was_last, terminated | truncated
     return vector.VectorStep(

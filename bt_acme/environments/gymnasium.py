@@ -1,7 +1,7 @@
-"""Any gymnasium environment as `dm_env`: classic control, for example.
+"""Any gymnasium environment as `dm_env`, for example classic control.
 
-These are for agents of other libraries (`agents.BTBuilder` around a builder of
-dm-acme): bt_acme's own agents see images.
+These are for agents of other libraries, such as dm-acme's inside an
+`agents.BTBuilder`; the agents of bt_acme itself see images.
 """
 
 import dm_env
@@ -21,8 +21,8 @@ def _to_spec(space: gymnasium.Space, name: str) -> specs.Array:
       space.shape, space.dtype, space.low, space.high, name=name
     )
   raise ValueError(
-    f'the {name} space {space} is neither a Box nor Discrete from 0 on: wrap '
-    'the environment so that it is.'
+    f'the {name} space {space} is neither a Box nor a Discrete that starts at '
+    '0: wrap the environment so that it is.'
   )
 
 
@@ -40,7 +40,7 @@ class Gymnasium(base.Environment):
       name: registered with gymnasium, for example 'MountainCarContinuous-v0'.
       seed: of its episodes.
     """
-    # Its own checks cost time at every step.
+    # Gymnasium's own checks cost time at every step.
     self._env = gymnasium.make(name, disable_env_checker=True)
     self._observation_spec = _to_spec(
       self._env.observation_space, 'observation'
