@@ -280,7 +280,8 @@ class ActorLoop:
       networks.initial_state.init(key, 1), key, 1
     )
     core = r2d2_actor.get_actor_core(policy, initial, num_epsilons=256)
-    nets: Any = intrinsic.intrinsic
+    assert intrinsic.intrinsic is not None
+    nets: Any = intrinsic.intrinsic.networks
     params = nets.init(jax.random.key(0))
 
     def select_action(agent_params: Any, inputs: Any, state: Any) -> Any:

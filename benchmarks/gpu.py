@@ -10,7 +10,7 @@ and target unroll, Q(lambda), gradients, clipping, Adam, priorities. Shares are
 the times of its parts alone, at the same shapes, over the time of a step. A
 batch's transfer overlaps with the step before it, as in a learner.
 
-An inference call is `inference.InferenceServer`'s, which `--inference=server`
+An inference call is `server.InferenceServer`'s, which `--inference=server`
 runs: it takes the newest frames of 256 games from the host, in the groups in
 which actors send them, and returns their actions, of NGU's policy, and the
 features of its embedding (each game has its own parameters) and RND networks,
@@ -35,6 +35,7 @@ from benchmarks import harness
 from bt_acme import assembly, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import policy as policy_lib
+from bt_acme.acting import server as server_lib
 from bt_acme.config import run as run_config
 from bt_acme.core import frame_stacking, types
 from bt_acme.core import learner_core as learner_core_lib
@@ -246,7 +247,7 @@ def _answer_call(
     config, assembly.EnvironmentSpec('game', _SHAPE, _STACKED, _ACTIONS)
   )
   size = run_config.RunConfig(inference='server').group_size
-  server = policy_lib.InferenceServer(
+  server = server_lib.InferenceServer(
     agent,
     epsilons=np.full(scale.games, 0.1),
     seed=0,
@@ -267,7 +268,7 @@ def _answer_call(
     feeds=(),
   )
   requests = [
-    policy_lib.Request(
+    server_lib.Request(
       group, frames[group * size : (group + 1) * size, ..., None], inputs, None
     )
     for group in range(scale.games // size)

@@ -17,7 +17,7 @@ from absl import flags as absl_flags
 
 from bt_acme import assembly, behaviors, environments, learner_assembly
 from bt_acme import config as config_lib
-from bt_acme.agents import learner as learner_lib
+from bt_acme.agents import statistics_store
 from bt_acme.cli import flags
 from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
@@ -104,7 +104,7 @@ def load(config: EvaluationConfig) -> Tuple[assembly.Agent, Any, Any]:
       )
     state, values = restored
     variables = assembly.Variables(state.params, state.intrinsic_params)
-    statistics = learner_lib.saved_statistics(values['learner'])
+    statistics = statistics_store.saved(agent, values['learner'])
   if config.env:
     environment = environments.make(
       config.env, num_stacked=agent.spec.num_stacked, seed=0

@@ -11,7 +11,7 @@ prints progress. The run is over when it returns: learner and evaluators have
 then said that they are done.
 
 With `inference=server` one process more, on the learner's accelerator, chooses
-the actions of all actors (`inference.InferenceServer`).
+the actions of all actors (`server.InferenceServer`).
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ from acme.utils import counting
 
 from bt_acme import assembly, behaviors, environments, evaluation
 from bt_acme import config as config_lib
-from bt_acme.acting import policy as policy_lib
+from bt_acme.acting import server as server_lib
 from bt_acme.acting import vector_actor
 from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import variables as variables_lib
@@ -365,19 +365,19 @@ class InferenceNode:
     self._server: Any = None
 
   def act(self, *request: Any) -> Any:
-    """As `inference.InferenceServer.act`, once that is there."""
+    """As `server.InferenceServer.act`, once that is there."""
     self._ready.wait()
     return self._server.act(*request)
 
   def restore_statistics(self, *request: Any) -> None:
-    """As `inference.InferenceServer.restore_statistics`, likewise."""
+    """As `server.InferenceServer.restore_statistics`, likewise."""
     self._ready.wait()
     self._server.restore_statistics(*request)
 
   def run(self) -> None:
     """Answers, and fetches parameters every so many turns of the actors."""
     run, agent = self.run_config, self.builder.agent
-    server = policy_lib.InferenceServer(
+    server = server_lib.InferenceServer(
       agent,
       epsilons=_epsilons(run, agent),
       seed=run.seed,
@@ -482,7 +482,7 @@ class ActorNode:
     first = index * run.group_size
     policy = None
     if self.inference is not None:
-      policy = policy_lib.RemotePolicy(
+      policy = server_lib.RemotePolicy(
         self.inference, index, agent.spec.frame_channels
       )
     actor = vector_actor.VectorActor(

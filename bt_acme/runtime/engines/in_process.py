@@ -134,9 +134,7 @@ def run(
   statistics = actor.statistics()
   return Result(
     variables=published(),
-    statistics=None
-    if statistics is None
-    else reward_lib.merge_statistics(statistics),
+    statistics=None if statistics is None else statistics.merged(),
     episodes=episodes,
     learner=metrics_rows,
     actor_steps=actor_steps,

@@ -26,7 +26,7 @@ from bt_acme import (
 from bt_acme import config as config_lib
 from bt_acme.agents.foreign import builder as foreign
 from bt_acme.core import types
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import host
 from bt_acme.environments import gymnasium
 from tests.agents import fakes
 
@@ -694,9 +694,7 @@ def exported(folder, observation_shape):
     str(folder),
     agent=agent,
     variables=jax.tree.map(np.array, variables),
-    statistics=reward_lib.merge_statistics(
-      reward_lib.IntrinsicReward(agent.config.intrinsic, 1).statistics()
-    ),
+    statistics=host.HostReward(agent.config.intrinsic, 1).statistics().merged(),
     actor_steps=1,
   )
   return behaviors.Exported(str(folder))
