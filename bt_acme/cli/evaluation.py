@@ -14,7 +14,7 @@ from bt_acme.cli import run as run_cli
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import evaluator as evaluator_lib
-from bt_acme.evaluation import plots
+from bt_acme.evaluation import tables
 from bt_acme.evaluation import video as video_lib
 from bt_acme.runtime import checkpoints
 from bt_acme.runtime import workdir as workdir_lib
@@ -208,4 +208,4 @@ def _table(rows: List[Row]) -> str:
   cells = [
     [label, *(f'{row[key]:.3f}' for key in keys)] for label, row in labelled
   ]
-  return plots.table(['episode', *(title for _, title in _SHOWN)], cells)
+  return tables.table(['episode', *(title for _, title in _SHOWN)], cells)
