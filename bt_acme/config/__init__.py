@@ -11,6 +11,7 @@ from bt_acme.config.learner import LearnerConfig
 from bt_acme.config.names import from_dict, to_dict
 from bt_acme.config.network import NetworkConfig
 from bt_acme.config.replay import ReplayConfig
+from bt_acme.config.run import RunConfig
 from bt_acme.config.transfer import TransferConfig
 
 __all__ = (
@@ -23,6 +24,7 @@ __all__ = (
   'NetworkConfig',
   'R2D2Config',
   'ReplayConfig',
+  'RunConfig',
   'TransferConfig',
   'from_dict',
   'to_dict',
