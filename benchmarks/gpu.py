@@ -32,14 +32,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import harness
-from bt_acme import assembly
+from bt_acme import assembly, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import policy as policy_lib
 from bt_acme.config import run as run_config
+from bt_acme.core import frame_stacking, types
 from bt_acme.core import learner_core as learner_core_lib
 from bt_acme.core import lstm as lstm_lib
 from bt_acme.core import networks as networks_lib
-from bt_acme.core import types
 
 _SIDE, _STACKED, _ACTIONS = 84, 4, 18
 _SHAPE = (_SIDE, _SIDE, _STACKED)
@@ -182,7 +182,7 @@ def learner_rows(
   )
   network = networks_lib.make_q_network(config.network, _SHAPE, _ACTIONS)
   core = learner_core_lib.make_learner_core(
-    network, config, num_stacked=_STACKED, intrinsic=None
+    network, config.learner, config.replay, num_stacked=_STACKED
   )
   step = jax.jit(core.step, donate_argnums=0)
   probabilities = jnp.ones([scale.batch_size], jnp.float32)
@@ -207,7 +207,7 @@ def learner_rows(
   def transfer() -> None:
     jax.block_until_ready(jax.device_put(hosts[1]))
 
-  observations = networks_lib.stack_frames(on_device.frames, _STACKED)
+  observations = frame_stacking.stack_frames(on_device.frames, _STACKED)
   seconds = {
     'step': median_seconds(resident, scale),
     'fed': median_seconds(fed, scale),
@@ -253,7 +253,7 @@ def _answer_call(
     group_size=size,
     rewards=rewards,
   )
-  state = agent.learner_core().init(jax.random.key(0))
+  state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
   server.update_variables(
     assembly.Variables(state.params, state.intrinsic_params)
   )

@@ -12,12 +12,18 @@ import numpy as np
 import reverb
 
 from benchmarks import harness
-from bt_acme import agents, assembly, behaviors, environments
+from bt_acme import (
+  agents,
+  assembly,
+  behaviors,
+  environments,
+  learner_assembly,
+)
 from bt_acme import config as config_lib
 from bt_acme.acting import vector_actor
 from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import variables as variables_lib
-from bt_acme.core import r2d2_actor
+from bt_acme.core import epsilon
 from bt_acme.core.intrinsic import reward as reward_lib
 
 NUM_GAMES = 16  # An actor's.
@@ -40,7 +46,7 @@ def make_agent(
 
 def fresh_variables(agent: assembly.Agent) -> assembly.Variables:
   """Parameters as a learner publishes them before its first step."""
-  state = agent.learner_core().init(jax.random.key(0))
+  state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
   return assembly.Variables(
     *jax.tree.map(np.array, (state.params, state.intrinsic_params))
   )
@@ -127,7 +133,7 @@ class ActorLoop:
       sinks = [builder.make_sink(client)[0] for _ in range(num)]
     self._actor = vector_actor.VectorActor(
       agent,
-      epsilons=r2d2_actor.epsilon_ladder(
+      epsilons=epsilon.ladder(
         num, base=acting_config.epsilon_base, alpha=acting_config.epsilon_alpha
       ),
       seed=0,

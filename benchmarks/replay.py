@@ -18,7 +18,7 @@ from acme.wrappers import observation_action_reward
 from benchmarks import acme_side, floors, harness, our_side
 from bt_acme import config as config_lib
 from bt_acme import environments
-from bt_acme.acting import vector_actor
+from bt_acme.acting import transition as transition_lib
 from bt_acme.agents import builders as builders_lib
 from bt_acme.core import types
 from bt_acme.replay import blocks
@@ -133,7 +133,7 @@ class _OurWriter:
       # Frame by frame in memory, as the vector environment gives them.
       frames = np.moveaxis(before.observation, -1, 0).copy()
       calls.append(
-        vector_actor.Transition(
+        transition_lib.Transition(
           observation=np.moveaxis(frames, 0, -1),
           prev_action=action,
           prev_reward=0.0,
@@ -154,7 +154,7 @@ class _OurWriter:
     """Writes one round; returns microseconds a step."""
     start = harness.clock()
     for call in calls:
-      if isinstance(call, vector_actor.Transition):
+      if isinstance(call, transition_lib.Transition):
         self._sink.add(call)
       else:
         self._sink.end_episode(call.observation, 0, 0.0)

@@ -4,27 +4,21 @@ The one place where R2D2, NGU and BT are put together from the core; builders
 and the one-process runner both start here.
 """
 
-# The replay is imported where it is asked for: annotations must not look yet.
-from __future__ import annotations
-
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import jax
 import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
-from bt_acme.core import learner_core as learner_core_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import bt_actor
 from bt_acme.core.intrinsic import networks as intrinsic_lib
 from bt_acme.core.intrinsic import ngu_actor
-
-if TYPE_CHECKING:
-  from bt_acme.replay import blocks
+from bt_acme.replay import fields
 
 
 class EnvironmentSpec(NamedTuple):
@@ -122,12 +116,10 @@ class Agent:
     )
 
   @property
-  def replay_shapes(self) -> blocks.ReplayShapes:
+  def replay_shapes(self) -> fields.ReplayShapes:
     """What the replay must know."""
-    from bt_acme.replay import blocks  # Acting alone does without zstandard.
-
     height, width, _ = self.spec.observation_shape
-    return blocks.ReplayShapes(
+    return fields.ReplayShapes(
       frame=(height, width, self.spec.frame_channels),
       num_stacked=self.spec.num_stacked,
       lstm_size=self.config.network.lstm_size,
@@ -153,14 +145,12 @@ class Agent:
       )
     return core
 
-  def learner_core(self) -> learner_core_lib.LearnerCore:
-    """The learner."""
-    return learner_core_lib.make_learner_core(
-      self.network,
-      self.config,
-      num_stacked=self.spec.num_stacked,
-      intrinsic=self.intrinsic,
-    )
+  @property
+  def intrinsic_config(self) -> Optional[config_lib.IntrinsicConfig]:
+    """Settings of the intrinsic reward; None without one."""
+    if isinstance(self.config, config_lib.NGUConfig):
+      return self.config.intrinsic
+    return None
 
 
 class Variables(NamedTuple):

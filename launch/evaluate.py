@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from absl import flags as absl_flags
 
-from bt_acme import assembly, behaviors, environments
+from bt_acme import assembly, behaviors, environments, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.agents import learner as learner_lib
 from bt_acme.cli import flags
@@ -92,7 +92,8 @@ def load(config: EvaluationConfig) -> Tuple[assembly.Agent, Any, Any]:
     statistics = behavior.statistics
   else:
     agent = run_cli.agent_of_run(config.workdir)
-    template = agent.learner_core().init(jax.random.key(0), None)
+    learner = learner_assembly.make_learner_core(agent)
+    template = learner.init(jax.random.key(0))
     restored = checkpoints.restore(
       run_config.RunConfig(workdir=config.workdir).checkpoint_folder, template
     )

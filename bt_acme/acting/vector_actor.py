@@ -10,9 +10,7 @@ from typing import (
   Any,
   Dict,
   List,
-  NamedTuple,
   Optional,
-  Protocol,
   Sequence,
   Tuple,
 )
@@ -25,49 +23,10 @@ from bt_acme import assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.acting import policy as policy_lib
+from bt_acme.acting import transition as transition_lib
 from bt_acme.core import types
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
-
-
-class Transition(NamedTuple):
-  """One step of one environment, as replay takes it.
-
-  Attributes:
-    observation: uint8 [H, W, C * S], before the step.
-    prev_action: int, executed before; -1 on an episode's first step.
-    prev_reward: float, received before.
-    recurrent_state: LSTMState, float32 [hidden], before the step.
-    action: int, executed.
-    choice: int, one of A + K.
-    source: int, OWN, EXTRA or FLIGHT.
-    probability: float, of the choice under the acting policy.
-    reward: float, the one the agent maximizes.
-    discount: float, the environment's.
-  """
-
-  observation: np.ndarray
-  prev_action: int
-  prev_reward: float
-  recurrent_state: types.LSTMState
-  action: int
-  choice: int
-  source: int
-  probability: float
-  reward: float
-  discount: float
-
-
-class TransitionSink(Protocol):
-  """Where one environment's transitions go."""
-
-  def add(self, transition: Transition) -> None:
-    """Takes the next transition of the episode."""
-
-  def end_episode(
-    self, observation: np.ndarray, prev_action: int, prev_reward: float
-  ) -> None:
-    """Takes what the last transition of the episode led to."""
 
 
 class _Episode:
@@ -122,7 +81,7 @@ class VectorActor:
     seed: int,
     first_environment: int = 0,
     evaluation: bool = False,
-    sinks: Optional[Sequence[TransitionSink]] = None,
+    sinks: Optional[Sequence[transition_lib.TransitionSink]] = None,
     statistics: Optional[reward_lib.IntrinsicStatistics] = None,
     policy: Optional[policy_lib.Policy] = None,
   ):
@@ -182,7 +141,7 @@ class VectorActor:
     self._extras: Any = None
     self._features: Any = None  # Until they are digested.
     # By environment, transitions that wait for the reward.
-    self._waiting: Dict[int, Tuple[Transition, Any]] = {}
+    self._waiting: Dict[int, Tuple[transition_lib.Transition, Any]] = {}
 
   def update_variables(self, variables: assembly.Variables) -> None:
     """Acts with these parameters from now on; an embedding, from the next
@@ -299,7 +258,7 @@ class VectorActor:
         continue  # A step from one episode to the next.
       self._count(i, float(step.reward[i]), extras)
       if self._sinks is not None:
-        transition = Transition(
+        transition = transition_lib.Transition(
           observation=before.observation[i],
           prev_action=inputs.prev_action[i],
           prev_reward=inputs.prev_reward[i],
@@ -325,7 +284,9 @@ class VectorActor:
         self._episodes[i] = _Episode()
     return finished
 
-  def _record(self, i: int, transition: Transition, final: Any) -> None:
+  def _record(
+    self, i: int, transition: transition_lib.Transition, final: Any
+  ) -> None:
     """Hands a transition on, and what it led to where that ends the episode."""
     assert self._sinks is not None
     self._sinks[i].add(transition)

@@ -10,6 +10,7 @@ import numpy as np
 from acme import adders
 
 from bt_acme import assembly
+from bt_acme.acting import transition as transition_lib
 from bt_acme.acting import vector_actor
 from bt_acme.agents import variables as variables_lib
 from bt_acme.environments import vector
@@ -28,21 +29,27 @@ def _vector_step(timestep: dm_env.TimeStep) -> vector.VectorStep:
 
 
 class _AdderSink:
-  """Gives an Acme adder the transitions, each with what it led to."""
+  """Gives an Acme adder the transitions, each with the time step it led to.
+
+  The two arrive apart: the environment loop reports an action and its time step
+  at once, the actor its transition only when the reward is known.
+  """
 
   def __init__(self, adder: adders.Adder):
     self._adder = adder
-    # Actions and their time steps whose transition has not come yet.
+    # Actions and their time steps that still lack their transition.
     self._taken: Deque[Tuple[np.ndarray, dm_env.TimeStep]] = collections.deque()
     self._extras: Dict[str, Any] = {}
 
   def reset(self) -> None:
+    """Drops what belongs to an episode that has not ended."""
     self._taken.clear()
 
   def expect(self, action: np.ndarray, next_timestep: dm_env.TimeStep) -> None:
+    """Takes what the environment loop reports; its transition follows."""
     self._taken.append((action, next_timestep))
 
-  def add(self, transition: vector_actor.Transition) -> None:
+  def add(self, transition: transition_lib.Transition) -> None:
     self._extras = {**transition._asdict(), 'final_prev_reward': 0.0}
     if not self._taken[0][1].last():
       self._adder.add(*self._taken.popleft(), self._extras)
@@ -76,7 +83,7 @@ class Actor(acme.Actor):
       evaluation: leaves flights out.
       variable_source: the learner.
       adder: of the builder's `make_adder`; None records nothing. It is given
-        the fields of `vector_actor.Transition` as extras, and those that
+        the fields of `Transition` as extras, and those that
         `replay.sinks.SequenceAdder` names.
     """
     self._adder = adder

@@ -18,7 +18,8 @@ from bt_acme import config as config_lib
 from bt_acme.agents import acme_actor
 from bt_acme.agents import learner as learner_lib
 from bt_acme.core import networks as networks_lib
-from bt_acme.replay import blocks, sinks
+from bt_acme.replay import blocks, priority_updates, sinks
+from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import sampler as sampler_lib
 from bt_acme.replay import table as table_lib
 from bt_acme.replay import writer as writer_lib
@@ -92,23 +93,22 @@ class AgentBuilder(builders.ActorLearnerBuilder):
   def make_sink(
     self,
     replay_client: reverb.Client,
-    initial_priority: Callable[[], float] = sinks.unit_priority,
+    largest_priority: Optional[Callable[[], float]] = None,
   ) -> Tuple[sinks.SequenceSink, writer_lib.ReverbWriter]:
     """Where one environment's transitions go, and the writer it writes with.
 
     Args:
       replay_client: of the replay server.
-      initial_priority: returns the largest priority so far; 1 if nobody knows
-        it. Called only if the configuration's `initial_priority` is `largest`.
+      largest_priority: returns the largest priority so far, as the learner
+        knows it; None if there is no learner to ask.
     """
     config = self.agent.config.replay
-    if config.initial_priority == 'one':
-      initial_priority = sinks.unit_priority
     shapes = self.agent.replay_shapes
     writer = writer_lib.ReverbWriter(replay_client, config, shapes)
-    builder = blocks.SequenceBuilder(config, shapes)
     sink = sinks.SequenceSink(
-      builder, writer, initial_priority=initial_priority
+      builder_lib.SequenceBuilder(config, shapes),
+      writer,
+      initial_priority=sinks.make_initial_priority(config, largest_priority),
     )
     return sink, writer
 
@@ -174,7 +174,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     del networks
     updater = None
     if replay_client is not None:
-      updater = sampler_lib.PriorityUpdater(replay_client)
+      updater = priority_updates.PriorityUpdater(replay_client)
     return learner_lib.Learner(
       self.agent,
       random_key,

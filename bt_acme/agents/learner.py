@@ -20,11 +20,11 @@ import jax.numpy as jnp
 import numpy as np
 from acme.utils import counting, loggers
 
-from bt_acme import assembly
-from bt_acme.core import data_parallel
+from bt_acme import assembly, learner_assembly
+from bt_acme.core import data_parallel, types
 from bt_acme.core import learner_core as learner_core_lib
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.replay import blocks
+from bt_acme.replay import blocks, priority_updates
 from bt_acme.replay import sampler as sampler_lib
 
 AGENT, INTRINSIC = 'agent', 'intrinsic'
@@ -49,7 +49,7 @@ class _Step(NamedTuple):
 
   sample: blocks.Sample
   priorities: jax.Array
-  metrics: learner_core_lib.Metrics
+  metrics: types.Metrics
   variables: Optional[assembly.Variables]
 
 
@@ -115,7 +115,7 @@ class Learner(acme.Learner):
     random_key: jax.Array,
     dataset: Iterator[blocks.Sample],
     *,
-    priority_updater: Optional[sampler_lib.PriorityUpdater] = None,
+    priority_updater: Optional[priority_updates.PriorityUpdater] = None,
     counter: Optional[counting.Counter] = None,
     logger: Optional[loggers.Logger] = None,
     initial_params: Any = None,
@@ -140,7 +140,7 @@ class Learner(acme.Learner):
     self._priority_updater = priority_updater
     self._counter = counter or counting.Counter()
     self._logger = logger or loggers.NoOpLogger()
-    core = agent.learner_core()
+    core = learner_assembly.make_learner_core(agent)
     self._shardings = data_parallel.make_shardings(agent.config.learner)
     self._state = jax.device_put(
       core.init(random_key, initial_params), self._shardings.state

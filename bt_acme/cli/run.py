@@ -15,7 +15,7 @@ from bt_acme.cli import flags
 from bt_acme.config import presets
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel, weight_transfer
-from bt_acme.replay import table
+from bt_acme.replay import memory_estimate
 from bt_acme.runtime import program as program_lib
 from bt_acme.runtime.engines import processes
 
@@ -229,8 +229,7 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
     data_parallel.make_shardings(agent.config.learner)
   if run.replay_port:
     processes.check_port_free(run.replay_port, setting='replay_port')
-  estimate = table.memory_estimate(replay, agent.replay_shapes)
-  table.check_memory(estimate)
+  memory_estimate.check(memory_estimate.estimate(replay, agent.replay_shapes))
   fillable = run.max_actor_steps // replay.sequence_period
   if fillable < replay.min_replay_size:
     raise ValueError(
@@ -273,7 +272,7 @@ def launch(
     f'on {run.env} in {run.workdir}: {run.num_actors} actors of '
     f'{run.envs_per_actor} environments, {run.max_actor_steps:,} actor steps.'
   )
-  print(table.memory_estimate(agent.config.replay, agent.replay_shapes))
+  print(memory_estimate.estimate(agent.config.replay, agent.replay_shapes))
   program = program_lib.make_program(
     run, builder, initial_params=initial_params
   )

@@ -1,8 +1,9 @@
 """The learner step over several devices.
 
-The batch is split over the devices and the state lies on each. XLA adds the
-sums over devices where a sum, mean or maximum of the step goes over the batch,
-so that the update is that of one device, but for the order of its sums.
+The batch is split over the devices, and each device holds the whole state.
+Where a sum, mean or maximum of the step goes over the batch, XLA combines the
+devices' parts. The update is therefore that of one device, except for the order
+in which floats are summed.
 """
 
 import dataclasses
@@ -21,9 +22,9 @@ class Shardings(NamedTuple):
   """Where the arrays of a learner step lie.
 
   Attributes:
-    state: of the LearnerState and the metrics: whole on each device.
-    batch: SequenceBatch of shardings, each split along B.
-    per_sequence: of probabilities and priorities [B], split too.
+    state: of the LearnerState and the metrics, which are whole on each device.
+    batch: a SequenceBatch of shardings, each split along B.
+    per_sequence: of probabilities and priorities [B], which are split too.
   """
 
   state: jax.sharding.NamedSharding
@@ -41,14 +42,15 @@ def make_shardings(learner: config_lib.LearnerConfig) -> Shardings:
     Where its arrays lie.
 
   Raises:
-    ValueError: if there are fewer devices, or they cannot share a batch evenly.
+    ValueError: if there are fewer devices, or if they cannot share a batch
+      evenly.
   """
   devices = jax.local_devices()
   num_devices = learner.num_devices or len(devices)
   if num_devices > len(devices):
     raise ValueError(
       f'num_devices={num_devices}, but the learner has {len(devices)} of kind '
-      f'{devices[0].platform!r}: choose fewer, or 0 for all that there are.'
+      f'{devices[0].platform!r}: choose at most as many, or 0 for all of them.'
     )
   dataclasses.replace(learner, num_devices=num_devices)  # Checks batch_size.
   mesh = jax.sharding.Mesh(np.array(devices[:num_devices]), (_BATCH,))
@@ -58,7 +60,7 @@ def make_shardings(learner: config_lib.LearnerConfig) -> Shardings:
     return jax.sharding.NamedSharding(mesh, spec(*axes))
 
   fields: Any = dict.fromkeys(types.SequenceBatch._fields, split(None, _BATCH))
-  fields['recurrent_state'] = split(_BATCH)  # It has no time.
+  fields['recurrent_state'] = split(_BATCH)  # It has no axis of time.
   return Shardings(
     state=split(),
     batch=types.SequenceBatch(**fields),
@@ -69,7 +71,7 @@ def make_shardings(learner: config_lib.LearnerConfig) -> Shardings:
 def jit_step(
   step: Callable[..., Any], shardings: Shardings
 ) -> Callable[..., Any]:
-  """Compiles `LearnerCore.step`; the state that it is given is used up."""
+  """Compiles `LearnerCore.step`, which then uses up the state it is given."""
   return jax.jit(
     step,
     in_shardings=(shardings.state, shardings.batch, shardings.per_sequence),

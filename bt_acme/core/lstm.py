@@ -1,10 +1,10 @@
 """An LSTM that is cheap to train over long sequences.
 
-The same cell and parameter tree as `hk.LSTM`, but the input projection of all
-steps is one product in front of the scan, and the backward pass carries only
-the state's gradient through time: the weights' gradient is one product behind
-it (a few on a CPU), where differentiating a scan of `hk.LSTM` accumulates it at
-every step.
+It has the cell and the parameter tree of `hk.LSTM`, but it projects the inputs
+of all steps in one product before the scan. Its backward pass carries only the
+state's gradient through time: the weights' gradient is one product after the
+scan (a few on a CPU), whereas differentiating a scan of `hk.LSTM` accumulates
+it at every step.
 """
 
 from typing import Any, Optional, Tuple
@@ -16,15 +16,22 @@ import jax.numpy as jnp
 from bt_acme.core import types
 
 _FORGET_BIAS = 1.0  # Added to the forget gate, as hk.LSTM does.
-_CPU_ROWS = 1024  # Of one product of the weights' gradient on a CPU.
+_CPU_ROWS = 1024  # Rows of one product of the weights' gradient on a CPU.
 
 
 def _cell(
   gates: jax.Array, cell: jax.Array, axis: int = -1
 ) -> Tuple[jax.Array, jax.Array, Tuple[jax.Array, ...]]:
-  """One step behind the projections: gates [B, 4H], cell [B, H].
+  """Takes one step, given the projections.
 
-  Both are transposed with axis 0.
+  Args:
+    gates: float32 [B, 4H], or [4H, B] with axis 0.
+    cell: float32 [B, H], or [H, B] with axis 0.
+    axis: of the gates.
+
+  Returns:
+    The hidden state, the cell, and the four activated gates, for the backward
+    pass.
   """
   i, g, f, o = jnp.split(gates, 4, axis=axis)
   i, g, f, o = (
@@ -39,37 +46,41 @@ def _cell(
 
 def _weights_gradient(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
   """inputs [T, B, I], d_gates [T, B, 4H] -> [I, 4H], summed over T and B."""
-
-  def product(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
-    return jnp.einsum('tbi,tbg->ig', inputs, d_gates)
-
-  def in_parts(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
-    # XLA's product takes twice as long on a CPU when it sums so many rows that
-    # they leave the caches.
-    length, batch_size = inputs.shape[:2]
-    steps = max(1, _CPU_ROWS // batch_size)
-    parts, rest = divmod(length, steps)
-    if parts <= 1:
-      return product(inputs, d_gates)
-
-    def body(total: jax.Array, part: Any) -> Tuple[jax.Array, None]:
-      return total + product(*part), None
-
-    total, _ = jax.lax.scan(
-      body,
-      product(inputs[:rest], d_gates[:rest]),
-      jax.tree.map(
-        lambda x: x[rest:].reshape([parts, steps, *x.shape[1:]]),
-        (inputs, d_gates),
-      ),
-    )
-    return total
-
   by_platform: Any = jax.lax.platform_dependent
   gradient: jax.Array = by_platform(
-    inputs, d_gates, cpu=in_parts, default=product
+    inputs, d_gates, cpu=_product_in_parts, default=_product
   )
   return gradient
+
+
+def _product(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
+  return jnp.einsum('tbi,tbg->ig', inputs, d_gates)
+
+
+def _product_in_parts(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
+  """The same, a part of the steps at a time.
+
+  XLA's product takes twice as long on a CPU when it sums so many rows that they
+  leave the caches.
+  """
+  length, batch_size = inputs.shape[:2]
+  steps = max(1, _CPU_ROWS // batch_size)
+  parts, rest = divmod(length, steps)
+  if parts <= 1:
+    return _product(inputs, d_gates)
+
+  def body(total: jax.Array, part: Any) -> Tuple[jax.Array, None]:
+    return total + _product(*part), None
+
+  total, _ = jax.lax.scan(
+    body,
+    _product(inputs[:rest], d_gates[:rest]),
+    jax.tree.map(
+      lambda x: x[rest:].reshape([parts, steps, *x.shape[1:]]),
+      (inputs, d_gates),
+    ),
+  )
+  return total
 
 
 def _forward(
@@ -81,8 +92,9 @@ def _forward(
 ) -> Tuple[Tuple[jax.Array, jax.Array, jax.Array], Any]:
   w_x, w_h = jnp.split(w, [inputs.shape[-1]])
   gates_x = inputs @ w_x  # [T, B, 4H]
-  # Transposed once: without the barrier XLA makes it a part of each step's
-  # product, which then takes up to ten times as long on a CPU.
+  # The weights are transposed once. Without the barrier XLA would transpose
+  # them within each step's product, which then takes up to ten times as long on
+  # a CPU.
   barrier: Any = jax.lax.optimization_barrier
   w_h_transposed = barrier(w_h.T)
 
@@ -110,8 +122,8 @@ def _recurrence(
 ) -> Tuple[jax.Array, jax.Array, jax.Array]:
   """w [I + H, 4H], b [4H], inputs [T, B, I] -> hiddens [T, B, H], last state.
 
-  Within, the state is transposed, [H, B]: a CPU multiplies the weights with it
-  in three quarters of the time that it needs the other way round.
+  The state is transposed within the scan, [H, B], because a CPU multiplies the
+  weights with it in three quarters of the time that [B, H] takes.
   """
   return _forward(w, b, inputs, hidden, cell)[0]
 
@@ -164,7 +176,7 @@ def _holding_recurrence(
   cell: jax.Array,
   hold: jax.Array,
 ) -> Tuple[jax.Array, jax.Array, jax.Array]:
-  """As `_recurrence`, where hold [T, B] marks steps that leave no trace."""
+  """Differs from `_recurrence` in that steps in hold [T, B] leave no trace."""
   w_x, w_h = jnp.split(w, [inputs.shape[-1]])
 
   def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
@@ -184,7 +196,7 @@ def _holding_recurrence(
 
 
 class LSTM(hk.Module):
-  """Unrolls over time; its parameters are those of `hk.LSTM`."""
+  """An LSTM over time, with the parameters of `hk.LSTM`."""
 
   def __init__(self, hidden_size: int, name: str = 'lstm'):
     super().__init__(name=name)
@@ -196,16 +208,16 @@ class LSTM(hk.Module):
     state: types.LSTMState,
     hold: Optional[jax.Array] = None,
   ) -> Tuple[jax.Array, types.LSTMState]:
-    """Unrolls over inputs.
+    """Unrolls over the inputs.
 
     Args:
       inputs: float32 [T, B, I].
       state: float32 [B, H] each, before the first row.
-      hold: bool [T, B], rows whose output sees the state but leaves it as it
-        was; slower than None, which holds nowhere.
+      hold: bool [T, B], rows whose output depends on the state but which leave
+        the state as it was. None, for no such row, is faster.
 
     Returns:
-      Outputs, float32 [T, B, H], and the state behind the last row.
+      Outputs, float32 [T, B, H], and the state after the last row.
     """
     input_size = inputs.shape[-1]
     size = input_size + self._hidden_size
@@ -217,7 +229,7 @@ class LSTM(hk.Module):
       )
       b = hk.get_parameter('b', [4 * self._hidden_size], init=jnp.zeros)
     if hold is None and len(inputs) == 1:
-      # Acting: one product, without a copy of each half of the weights.
+      # Acting needs one product, without a copy of each half of the weights.
       both = jnp.concatenate([inputs[0], state.hidden], axis=-1)
       hidden, cell, _ = _cell(both @ w + b, state.cell)
       return hidden[None], types.LSTMState(hidden, cell)

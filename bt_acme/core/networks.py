@@ -1,8 +1,8 @@
-"""The Q-network of Agent57: convolutions, LSTM, dueling head.
+"""The Q-network of Agent57: convolutions, an LSTM and a dueling head.
 
-Sources: Kapturowski et al. 2019 (R2D2), Badia et al. 2020 (Agent57,
-arXiv:2003.13350). The papers name DQN's three convolutions; like the public
-implementations of SEED, they are VALID and a fully connected layer stands
+Sources: Kapturowski et al. 2019 (R2D2); Badia et al. 2020 (Agent57,
+arXiv:2003.13350). The papers name DQN's three convolutions. As in the public
+implementation of SEED, they are VALID here, and a fully connected layer stands
 between them and the LSTM.
 """
 
@@ -16,17 +16,18 @@ import jax.numpy as jnp
 from bt_acme import config as config_lib
 from bt_acme.core import lstm, types, value_rescaling
 
-# Channels, kernel, stride of each VALID convolution, and what divides uint8s.
+# Channels, kernel and stride of each VALID convolution.
 _CONVOLUTIONS = {
   'nature': ((32, 8, 4), (64, 4, 2), (64, 3, 1)),
   'small': ((16, 2, 1), (32, 2, 2)),
 }
-_SCALES = {'nature': 255.0, 'small': 10.0}  # MiniGrid's codes end at 10.
-_SMALLEST_NATURE = 36  # Pixels a side that its three convolutions need.
+# What divides the uint8 observations; MiniGrid's codes end at 10.
+_SCALES = {'nature': 255.0, 'small': 10.0}
+_SMALLEST_NATURE = 36  # Pixels a side that the three convolutions need.
 
 
 def torso_kind(kind: str, observation_shape: Tuple[int, ...]) -> str:
-  """Resolves `auto`; raises ValueError where the torso cannot take the shape.
+  """Resolves `auto`, and checks that the torso can take the observations.
 
   Args:
     kind: `NetworkConfig.torso`.
@@ -34,6 +35,9 @@ def torso_kind(kind: str, observation_shape: Tuple[int, ...]) -> str:
 
   Returns:
     `nature` or `small`.
+
+  Raises:
+    ValueError: if the torso cannot take observations of this shape.
   """
   side = min(observation_shape[:2], default=0)
   if kind == 'auto':
@@ -48,6 +52,40 @@ def torso_kind(kind: str, observation_shape: Tuple[int, ...]) -> str:
   return kind
 
 
+class Torso(hk.Module):
+  """Convolutions and a fully connected layer; see `torso`."""
+
+  def __init__(
+    self, kind: str, output_size: int, activate: bool, dtype: Any, name: str
+  ):
+    super().__init__(name=name)
+    self._kind = kind
+    self._output_size = output_size
+    self._activate = activate
+    self._dtype = dtype
+
+  def __call__(self, x: jax.Array) -> jax.Array:
+    x = x.astype(self._dtype) / jnp.asarray(_SCALES[self._kind], self._dtype)
+    for channels, kernel, stride in _CONVOLUTIONS[self._kind]:
+      x = jax.nn.relu(hk.Conv2D(channels, kernel, stride, padding='VALID')(x))
+    x = hk.Linear(self._output_size)(hk.Flatten()(x))
+    return (jax.nn.relu(x) if self._activate else x).astype(jnp.float32)
+
+
+def _create_in_float32(
+  next_creator: Any, shape: Any, dtype: Any, init: Any, context: Any
+) -> jax.Array:
+  del dtype, context
+  return next_creator(shape, jnp.float32, init)  # type: ignore[no-any-return]
+
+
+def _get_as(
+  dtype: Any, next_getter: Any, value: jax.Array, context: Any
+) -> jax.Array:
+  del context
+  return next_getter(value).astype(dtype)  # type: ignore[no-any-return]
+
+
 def torso(
   observation: jax.Array,
   *,
@@ -57,54 +95,39 @@ def torso(
   dtype: Any = jnp.float32,
   name: str = 'torso',
 ) -> jax.Array:
-  """Convolutions and a fully connected layer; called in a Haiku transform.
+  """Calls a new `Torso`, within a Haiku transform.
 
   Args:
     observation: uint8 [B, H, W, C].
     kind: `nature` or `small`.
     output_size: units of the last layer.
     activate: whether a ReLU follows the last layer.
-    dtype: of the computation; parameters and result stay float32.
+    dtype: of the computation; the parameters and the result stay float32.
     name: of the Haiku module.
 
   Returns:
     float32 [B, output_size].
   """
 
-  class Torso(hk.Module):
-    def __call__(self, x: jax.Array) -> jax.Array:
-      x = x.astype(dtype) / jnp.asarray(_SCALES[kind], dtype)
-      for channels, kernel, stride in _CONVOLUTIONS[kind]:
-        x = jax.nn.relu(hk.Conv2D(channels, kernel, stride, padding='VALID')(x))
-      x = hk.Linear(output_size)(hk.Flatten()(x))
-      return (jax.nn.relu(x) if activate else x).astype(jnp.float32)
-
+  call_torso = Torso(kind, output_size, activate, dtype, name=name)
   if dtype == jnp.float32:
-    return Torso(name=name)(observation)
-
+    return call_torso(observation)
   # Haiku's layers would create their parameters in the dtype of their input.
-  def create(
-    next_creator: Any, shape: Any, dtype: Any, init: Any, context: Any
-  ) -> jax.Array:
-    del dtype, context
-    return next_creator(shape, jnp.float32, init)  # type: ignore[no-any-return]
-
-  def cast(next_getter: Any, value: jax.Array, context: Any) -> jax.Array:
-    del context
-    return next_getter(value).astype(dtype)  # type: ignore[no-any-return]
-
-  with hk.custom_creator(create), hk.custom_getter(cast):
-    return Torso(name=name)(observation)
+  with (
+    hk.custom_creator(_create_in_float32),
+    hk.custom_getter(functools.partial(_get_as, dtype)),
+  ):
+    return call_torso(observation)
 
 
 def over_sequences(
   function: Callable[[jax.Array], jax.Array], x: jax.Array
 ) -> jax.Array:
-  """Applies to [T, B, ...] a function of one leading axis.
+  """Applies a function of one leading axis to [T, B, ...].
 
-  The batch is the outer part of that axis: of a batch that is split over
-  devices each then computes its own part, where the other order would have
-  every device gather and compute the whole.
+  The batch becomes the outer part of that axis, so that each device computes
+  its own part of a batch that is split over devices. In the other order, every
+  device would gather and compute the whole batch.
 
   Args:
     function: [T * B, ...] -> [T * B, ...], row by row.
@@ -142,10 +165,10 @@ class QNetwork(NamedTuple):
     init: key -> params.
     initial_state: () -> LSTMState of zeros, float32 [H] (H = 0 without LSTM).
     step: (params, AgentInput of one environment, state) -> (q [A'], state).
-    unroll: (params, observation uint8 [T, B, H, W, C], prev_action int32
+    unroll: (params, observation uint8 [T, B, H, W, C * S], prev_action int32
       [T, B], prev_reward float32 [T, B], state [B, H], hold bool [T, B] or
-      None) -> (q [T, B, A'], state), where A' counts the choices; rows where
-      `hold` is set leave the state as it was.
+      None) -> (q [T, B, A'], state). Rows where `hold` is set leave the state
+      as it was.
     num_actions: A, of the environment.
     num_choices: A' = A + K, the network's outputs.
     observation_shape: (H, W, C * S).
@@ -158,6 +181,44 @@ class QNetwork(NamedTuple):
   num_actions: int
   num_choices: int
   observation_shape: Tuple[int, ...]
+
+
+def _forward(
+  observation: jax.Array,
+  prev_action: jax.Array,
+  prev_reward: jax.Array,
+  state: types.LSTMState,
+  hold: Optional[jax.Array] = None,
+  *,
+  config: config_lib.NetworkConfig,
+  kind: str,
+  num_actions: int,
+  num_choices: int,
+) -> Tuple[jax.Array, types.LSTMState]:
+  """The Q-network over sequences, as `QNetwork.unroll`, for `hk.transform`."""
+  features = over_sequences(
+    functools.partial(
+      torso,
+      kind=kind,
+      output_size=config.torso_size,
+      # By attribute, because TensorFlow may have given the name to a dtype of
+      # its own.
+      dtype=getattr(jnp, config.torso_dtype),
+    ),
+    observation,
+  )  # [T, B, torso_size]
+  reward = _scale_reward(prev_reward, config.reward_input)
+  inputs = jnp.concatenate(
+    [
+      features,
+      jax.nn.one_hot(prev_action, num_actions, dtype=jnp.float32),
+      reward[..., None],
+    ],
+    axis=-1,
+  )
+  if config.lstm_size:
+    inputs, state = lstm.LSTM(config.lstm_size)(inputs, state, hold)
+  return DuelingHead(num_choices, config.head_size)(inputs), state
 
 
 def _scale_reward(reward: jax.Array, kind: str) -> jax.Array:
@@ -179,80 +240,29 @@ def make_q_network(
   Args:
     config: sizes.
     observation_shape: (H, W, C * S) of uint8 observations.
-    num_actions: A; the previous-action input is A wide whatever the head, so
+    num_actions: A. The previous-action input is A wide whatever the head is, so
       that torso and LSTM fit both stages.
-    num_extra_actions: K, behaviors the agent may choose for one step.
+    num_extra_actions: K, behaviors that the agent may choose for one step.
 
   Returns:
     The network's functions.
   """
-  kind = torso_kind(config.torso, observation_shape)
   num_choices = num_actions + num_extra_actions
-
-  def forward(
-    observation: jax.Array,
-    prev_action: jax.Array,
-    prev_reward: jax.Array,
-    state: types.LSTMState,
-    hold: Optional[jax.Array] = None,
-  ) -> Tuple[jax.Array, types.LSTMState]:
-    features = over_sequences(
-      functools.partial(
-        torso,
-        kind=kind,
-        output_size=config.torso_size,
-        # By attribute: TensorFlow may give the name to a dtype of its own.
-        dtype=getattr(jnp, config.torso_dtype),
-      ),
-      observation,
-    )  # [T, B, torso_size]
-    reward = _scale_reward(prev_reward, config.reward_input)
-    inputs = jnp.concatenate(
-      [
-        features,
-        jax.nn.one_hot(prev_action, num_actions, dtype=jnp.float32),
-        reward[..., None],
-      ],
-      axis=-1,
-    )
-    if config.lstm_size:
-      inputs, state = lstm.LSTM(config.lstm_size)(inputs, state, hold)
-    return DuelingHead(num_choices, config.head_size)(inputs), state
-
+  forward = functools.partial(
+    _forward,
+    config=config,
+    kind=torso_kind(config.torso, observation_shape),
+    num_actions=num_actions,
+    num_choices=num_choices,
+  )
   transformed: Any = hk.without_apply_rng(hk.transform(forward))
-
-  def initial_state() -> types.LSTMState:
-    zeros = jnp.zeros([config.lstm_size], jnp.float32)
-    return types.LSTMState(zeros, zeros)
-
-  def batched(tree: types.LSTMState) -> types.LSTMState:
-    return types.LSTMState(tree.hidden[None], tree.cell[None])
-
-  def init(key: types.PRNGKey) -> types.Params:
-    return transformed.init(
-      key,
-      jnp.zeros((1, 1, *observation_shape), jnp.uint8),
-      jnp.zeros([1, 1], jnp.int32),
-      jnp.zeros([1, 1], jnp.float32),
-      batched(initial_state()),
-    )
-
-  def step(
-    params: types.Params, inputs: types.AgentInput, state: types.LSTMState
-  ) -> Tuple[jax.Array, types.LSTMState]:
-    q_values, state = transformed.apply(
-      params,
-      inputs.observation[None, None],
-      inputs.prev_action[None, None],
-      inputs.prev_reward[None, None],
-      batched(state),
-    )
-    return q_values[0, 0], jax.tree.map(lambda x: x[0], state)
-
+  initial_state = functools.partial(_zero_state, config.lstm_size)
   return QNetwork(
-    init=init,
+    init=functools.partial(
+      _init, transformed.init, tuple(observation_shape), initial_state
+    ),
     initial_state=initial_state,
-    step=step,
+    step=functools.partial(_step, transformed.apply),
     unroll=transformed.apply,
     num_actions=num_actions,
     num_choices=num_choices,
@@ -260,17 +270,41 @@ def make_q_network(
   )
 
 
-def stack_frames(frames: jax.Array, num_stacked: int) -> jax.Array:
-  """Rebuilds the stacks that replay does not store.
+def _zero_state(lstm_size: int) -> types.LSTMState:
+  zeros = jnp.zeros([lstm_size], jnp.float32)
+  return types.LSTMState(zeros, zeros)
 
-  Args:
-    frames: uint8 [S - 1 + T, B, H, W, C].
-    num_stacked: S.
 
-  Returns:
-    uint8 [T, B, H, W, C * S], the newest frame last.
-  """
-  length = frames.shape[0] - num_stacked + 1
-  return jnp.concatenate(
-    [frames[i : i + length] for i in range(num_stacked)], axis=-1
+def _init(
+  init_unroll: Callable[..., types.Params],
+  observation_shape: Tuple[int, ...],
+  initial_state: Callable[[], types.LSTMState],
+  key: types.PRNGKey,
+) -> types.Params:
+  return init_unroll(
+    key,
+    jnp.zeros((1, 1, *observation_shape), jnp.uint8),
+    jnp.zeros([1, 1], jnp.int32),
+    jnp.zeros([1, 1], jnp.float32),
+    _batch_of_one(initial_state()),
   )
+
+
+def _step(
+  unroll: Callable[..., Tuple[jax.Array, types.LSTMState]],
+  params: types.Params,
+  inputs: types.AgentInput,
+  state: types.LSTMState,
+) -> Tuple[jax.Array, types.LSTMState]:
+  q_values, state = unroll(
+    params,
+    inputs.observation[None, None],
+    inputs.prev_action[None, None],
+    inputs.prev_reward[None, None],
+    _batch_of_one(state),
+  )
+  return q_values[0, 0], jax.tree.map(lambda x: x[0], state)
+
+
+def _batch_of_one(state: types.LSTMState) -> types.LSTMState:
+  return types.LSTMState(state.hidden[None], state.cell[None])

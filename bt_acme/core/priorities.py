@@ -1,4 +1,4 @@
-"""Priorities of sequences in replay."""
+"""Priorities: how likely replay is to sample each sequence again."""
 
 import chex
 import jax
@@ -16,10 +16,10 @@ def sequence_priorities(
   steps that only pad a sequence are left out of the mean.
 
   Args:
-    td_errors: float32 [N, B], every TD error of a sequence, the duplicates'
-      too.
+    td_errors: float32 [N, B], every TD error of a sequence, including those of
+      duplicates.
     weights: float32 [N, B], 1 where the error counts, else 0.
-    max_weight: η, in [0, 1].
+    max_weight: η, in [0, 1]; 0.9 in the paper.
 
   Returns:
     float32 [B], before the replay's exponent; 0 where nothing counts.

@@ -1,20 +1,21 @@
-"""Shapes and containers that cross files of the core.
+"""Shapes, and the containers that several files of the core share.
 
 Shape glossary: T time, B batch, A primitive actions, K behaviors, D embedding,
 M memory slots, S stacked frames. Time comes first: `[T, B, ...]`.
 
 A *choice* is what the agent picks, one of A + K; an *action* is what the
-environment receives, one of A. Choice A + k hands the step to behavior k.
+environment receives, one of A. Choice A + k leaves the step to behavior k.
 """
 
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import jax
 
 Params = Any
 PRNGKey = jax.Array
+Metrics = Dict[str, jax.Array]  # Scalars that the learner logs.
 
-NO_ACTION = -1  # `prev_action` on the first step: its one-hot is all zeros.
+NO_ACTION = -1  # `prev_action` on the first step; its one-hot is all zeros.
 
 # Who decided the action of a step (`SequenceBatch.source`).
 OWN, EXTRA, FLIGHT = 0, 1, 2
@@ -34,9 +35,10 @@ class AgentInput(NamedTuple):
     observation: uint8 [H, W, C * S], the newest frame last.
     prev_action: int32 [], the primitive action executed at the step before;
       `NO_ACTION` on an episode's first step.
-    prev_reward: float32 [], the reward the agent maximizes, at the step before
-      (the task's; in pre-training the intrinsic one, and the task's reaches
-      nothing, which the paper does not spell out); 0 on the first step.
+    prev_reward: float32 [], of the step before, 0 on an episode's first step.
+      It is the reward that the agent maximizes: the task's, or in pre-training
+      the intrinsic one. The task's reward then reaches nothing, which the paper
+      does not spell out.
     is_first: bool [], whether the episode starts here.
   """
 
@@ -47,18 +49,19 @@ class AgentInput(NamedTuple):
 
 
 class ActorCore(NamedTuple):
-  """Acting in one environment as three pure functions; `jax.vmap` for many.
+  """Acting in one environment as pure functions; `jax.vmap` serves many.
 
   The names are those of `acme.agents.jax.actor_core.ActorCore`.
 
   Attributes:
-    init: (key, *settings) -> state, at the very start. A core starts each
-      further episode itself where the input's `is_first` is set.
+    init: (key, *settings) -> state, before the first step. The core itself
+      starts each further episode, where the input's `is_first` is set.
     select_action: (params, input, state) -> (choice or action int32 [], state).
-    get_extras: state -> dict of what replay stores beside the step; read after
-      `select_action`, and describes the step just taken.
-    hold: (state, bool []) -> state; where set, the recurrent state is again the
-      one before the step just taken. None for a core that has none to hold.
+    get_extras: state -> dict of what replay stores with the step. It is called
+      after `select_action`, and describes the step just taken.
+    hold: (state, bool []) -> state. Where the flag is set, the recurrent state
+      is again the one from before the step just taken. None for a core that has
+      no recurrent state to hold.
   """
 
   init: Callable[..., Any]

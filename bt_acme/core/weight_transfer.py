@@ -1,11 +1,11 @@
-"""Starting a network from another one's weights.
+"""Starting a network from the weights of another one.
 
-Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 5: *partial* loads torso and
-LSTM, *full* the dueling head too. Fine-tuning is full without behavior
-transfer.
+Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 5. *Partial* initialization
+loads torso and LSTM; *full* initialization loads the dueling head too. What the
+paper calls fine-tuning is full initialization without behavior transfer.
 """
 
-from typing import Dict
+from typing import Any, Dict, List, Mapping
 
 import jax
 import jax.numpy as jnp
@@ -18,20 +18,14 @@ _SHOWN = 4  # Differences that an error lists.
 
 
 def mismatches(there: types.Params, here: types.Params) -> str:
-  """What differs in structure, shapes or dtypes; empty where nothing does.
+  """Says where structure, shapes or dtypes differ; empty if nowhere.
 
   Args:
     there: arrays, or their shapes and dtypes.
     here: the same.
   """
-  trees = [
-    {
-      '/'.join(str(key.key) for key in path): leaf
-      for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
-    }
-    for tree in (there, here)
-  ]
-  found = []
+  trees = [_by_path(tree) for tree in (there, here)]
+  found: List[str] = []
   for name in sorted(set(trees[0]) | set(trees[1])):
     for attribute in ('shape', 'dtype'):
       values = [getattr(tree.get(name), attribute, None) for tree in trees]
@@ -42,6 +36,13 @@ def mismatches(there: types.Params, here: types.Params) -> str:
   return '; '.join(found[:_SHOWN]) + (f'; and {more} more' if more > 0 else '')
 
 
+def _by_path(tree: types.Params) -> Dict[str, Any]:
+  return {
+    '/'.join(str(key.key) for key in path): leaf
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+  }
+
+
 def transfer(
   source: types.Params,
   fresh: types.Params,
@@ -49,25 +50,25 @@ def transfer(
   init: str,
   extra_init: str = 'fresh',
 ) -> types.Params:
-  """Parameters to start from.
+  """Loads the parameters of a pre-trained network into a fresh one.
 
   With extra actions the advantage stream has A + K outputs where the source has
-  A: the source's columns are copied. The paper does not say how the new ones
+  A. The source's columns are copied; the paper does not say how the new ones
   start.
 
   Args:
-    source: the pre-trained Q-network's parameters.
-    fresh: newly initialized ones of the network to start.
+    source: parameters of the pre-trained Q-network.
+    fresh: newly initialized parameters of the network that is to start.
     init: `partial` (torso and LSTM) or `full` (everything).
-    extra_init: new columns stay `fresh`, or are the `mean` of those copied:
-      then every primitive's Q-value is exactly the source's, and the extra
-      action's is V(s).
+    extra_init: `fresh` leaves the new columns as they are; `mean` makes them
+      the mean of those copied, so that every primitive action's Q-value is
+      exactly the source's, and the extra action's is V(s).
 
   Returns:
     Parameters with the structure and shapes of `fresh`.
 
   Raises:
-    ValueError: on an unknown setting, or where shapes differ, naming both.
+    ValueError: if a setting is unknown, or if shapes differ; it names both.
   """
   if init not in ('partial', 'full'):
     raise ValueError(f"init={init!r} is unknown: choose 'partial' or 'full'.")
@@ -75,33 +76,58 @@ def transfer(
     raise ValueError(
       f"extra_init={extra_init!r} is unknown: choose 'fresh' or 'mean'."
     )
-  loaded: Dict[str, Dict[str, jax.Array]] = {
-    module: dict(values)
-    for module, values in source.items()
-    if init == 'full' or module.split('/')[0] != _HEAD
-  }
   kept = {
-    module: dict(values)
+    module: values
     for module, values in fresh.items()
-    if init == 'partial' and module.split('/')[0] == _HEAD
+    if init == 'partial' and _is_head(module)
   }
-  if init == 'full' and _ADVANTAGE_OUTPUT in loaded:
-    output = loaded[_ADVANTAGE_OUTPUT]
-    new = fresh.get(_ADVANTAGE_OUTPUT, output)
-    num_actions = output['b'].shape[0]
-    num_extra = new['b'].shape[0] - num_actions
-    if num_extra > 0:
-      for name, value in output.items():
-        if extra_init == 'mean':
-          mean = jnp.mean(value, axis=-1, keepdims=True)
-          columns = jnp.repeat(mean, num_extra, axis=-1)
-        else:
-          columns = new[name][..., num_actions:]
-        output[name] = jnp.concatenate([value, columns], axis=-1)
+  loaded = {
+    module: values
+    for module, values in source.items()
+    if init == 'full' or not _is_head(module)
+  }
+  if _ADVANTAGE_OUTPUT in loaded and _ADVANTAGE_OUTPUT in fresh:
+    loaded[_ADVANTAGE_OUTPUT] = _widen(
+      loaded[_ADVANTAGE_OUTPUT], fresh[_ADVANTAGE_OUTPUT], extra_init
+    )
   result = {**kept, **loaded}
   differences = mismatches(result, fresh)
   if differences:
     raise ValueError(
       f'init={init!r} needs the same architecture: {differences}.'
     )
-  return {module: result[module] for module in fresh}
+  return {module: dict(result[module]) for module in fresh}
+
+
+def _is_head(module: str) -> bool:
+  return module.split('/')[0] == _HEAD
+
+
+def _widen(
+  source: Mapping[str, jax.Array],
+  fresh: Mapping[str, jax.Array],
+  extra_init: str,
+) -> Dict[str, jax.Array]:
+  """Adds outputs for the extra actions to the layer of the advantages.
+
+  Args:
+    source: weights `w` [H, A] and biases `b` [A].
+    fresh: weights and biases of A + K outputs.
+    extra_init: `fresh` or `mean`.
+
+  Returns:
+    Weights [H, A + K] and biases [A + K]; the source's if it has as many.
+  """
+  num_actions = source['b'].shape[0]
+  num_extra = fresh['b'].shape[0] - num_actions
+  if num_extra <= 0:
+    return dict(source)
+  output = {}
+  for name, value in source.items():
+    if extra_init == 'mean':
+      mean = jnp.mean(value, axis=-1, keepdims=True)
+      columns = jnp.repeat(mean, num_extra, axis=-1)
+    else:
+      columns = fresh[name][..., num_actions:]
+    output[name] = jnp.concatenate([value, columns], axis=-1)
+  return output

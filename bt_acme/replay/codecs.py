@@ -5,8 +5,8 @@ recurrent state before the first. Only this package reads them.
 
 `tensors`: what dm-acme's `SequenceAdder` writes for its R2D2, so that any Acme
 learner can take it from `acme.datasets.make_reverb_dataset`. A sequence of T
-steps is one `acme.adders.reverb.base.Step` of T + 1 rows, as behind
-`acme.wrappers.ObservationActionRewardWrapper`:
+steps is one `acme.adders.reverb.base.Step` of T + 1 rows, with observations as
+`acme.wrappers.ObservationActionRewardWrapper` makes them:
 
   observation: OAR; `observation` uint8 [T + 1, H, W, C * S], whole stacks;
     `action` int32 and `reward` float32 [T + 1], those before, `NO_ACTION` and 0
@@ -14,14 +14,14 @@ steps is one `acme.adders.reverb.base.Step` of T + 1 rows, as behind
   action: int32 [T + 1], the executed one; reward, discount: float32 [T + 1].
   start_of_episode: bool [T + 1].
   extras: `core_state`, hk.LSTMState of float32 [1, lstm_size], before row 0;
-    `choice` int32, `source` uint8, `probability` and `valid` float32, [T + 1],
-    as in `types.SequenceBatch`.
+    every other field of `types.SequenceBatch` under its name, [T + 1]:
+    `choice` int32, `source` uint8, `probability` and `valid` float32.
 
-Of row T only the observation is known; the rest, and all rows behind an
-episode's end, are zeros. Overlapping sequences share nothing here.
+Of row T only the observation is known. The rest of that row, and all rows after
+an episode's end, are zeros. Overlapping sequences share nothing here.
 """
 
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, Callable, Dict, NamedTuple, Sequence
 
 import haiku as hk
 import numpy as np
@@ -33,9 +33,8 @@ from acme.wrappers import observation_action_reward
 
 from bt_acme import config as config_lib
 from bt_acme.core import types
-from bt_acme.replay import blocks
-
-_EXTRAS = ('choice', 'source', 'probability', 'valid')
+from bt_acme.replay import blocks, fields
+from bt_acme.replay import decoder as decoder_lib
 
 # (writer, block) -> the trajectory that the block completes, None without one.
 Encoder = Callable[[reverb.TrajectoryWriter, blocks.FinishedBlock], Any]
@@ -49,8 +48,8 @@ class Codec(NamedTuple):
   Attributes:
     signature: tf.TensorSpecs of one item of the table.
     cells_per_item: that a writer must keep for its next item.
-    make_encoder: for one environment.
-    make_decoder: for one thread.
+    make_encoder: makes the encoder of one environment.
+    make_decoder: makes the decoder of one thread.
   """
 
   signature: Any
@@ -60,32 +59,33 @@ class Codec(NamedTuple):
 
 
 def make_codec(
-  config: config_lib.ReplayConfig, shapes: blocks.ReplayShapes
+  config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
 ) -> Codec:
   """The codec that the configuration names."""
   make = {'blocks': _make_blocks, 'tensors': _make_tensors}[config.codec]
   return make(config, shapes)
 
 
-def _make_blocks(
-  config: config_lib.ReplayConfig, shapes: blocks.ReplayShapes
-) -> Codec:
-  def encode(
-    writer: reverb.TrajectoryWriter, block: blocks.FinishedBlock
-  ) -> Any:
-    # An array of bytes would lose zeros at its end.
-    payload = np.array(block.payload, dtype=object)
-    writer.append({'blocks': payload, 'recurrent_state': block.recurrent_state})
-    if not block.item_blocks:
-      return None
-    history = writer.history
-    return {
-      'blocks': history['blocks'][-block.item_blocks :],
-      'recurrent_state': history['recurrent_state'][-block.item_blocks],
-    }
+def _encode_blocks(
+  writer: reverb.TrajectoryWriter, block: blocks.FinishedBlock
+) -> Any:
+  # An array of bytes would lose zeros at its end.
+  payload = np.array(block.payload, dtype=object)
+  writer.append({'blocks': payload, 'recurrent_state': block.recurrent_state})
+  if not block.item_blocks:
+    return None
+  history = writer.history
+  return {
+    'blocks': history['blocks'][-block.item_blocks :],
+    'recurrent_state': history['recurrent_state'][-block.item_blocks],
+  }
 
+
+def _make_blocks(
+  config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
+) -> Codec:
   def make_decoder() -> Decoder:
-    decoder = blocks.SequenceDecoder(config, shapes)
+    decoder = decoder_lib.SequenceDecoder(config, shapes)
 
     def decode(
       columns: Sequence[Any], batch: types.SequenceBatch, index: int
@@ -101,54 +101,88 @@ def _make_blocks(
       'recurrent_state': tf.TensorSpec([2, shapes.lstm_size], tf.float32),
     },
     cells_per_item=config.blocks_per_sequence,
-    make_encoder=lambda: encode,
+    make_encoder=lambda: _encode_blocks,
     make_decoder=make_decoder,
   )
 
 
-def _plain(batch: types.SequenceBatch, num_stacked: int) -> base.Step:
+def _to_step(batch: types.SequenceBatch, num_stacked: int) -> base.Step:
   """The first sequence of a batch as plain tensors."""
-  length, frames = len(batch.valid), batch.frames[:, 0]
+  num_rows, frames = len(batch.valid) + 1, batch.frames[:, 0]
   stacks = np.concatenate(
-    [frames[i : i + length + 1] for i in range(num_stacked)], axis=-1
+    [frames[i : i + num_rows] for i in range(num_stacked)], axis=-1
   )
-  # Behind the one that the last step leads to. Others still show its frames.
+  # Stacks after the one that the last step leads to still show its frames.
   stacks[int(batch.valid[:, 0].sum()) + 1 :] = 0
-
-  def rows(steps: np.ndarray) -> np.ndarray:
-    return np.append(steps[:, 0], np.zeros(1, steps.dtype))
-
+  scalars: Dict[str, np.ndarray] = {}
+  for field in fields.FIELDS:
+    if field.rows is not fields.Rows.FRAMES:
+      rows = getattr(batch, field.name)[:, 0]
+      scalars[field.name] = np.zeros(num_rows, rows.dtype)
+      scalars[field.name][: len(rows)] = rows
+  prev_action = scalars.pop('prev_action')
   return base.Step(
     observation=observation_action_reward.OAR(
-      stacks, batch.prev_action[:, 0], batch.prev_reward[:, 0]
+      stacks, prev_action, scalars.pop('prev_reward')
     ),
-    action=rows(batch.action),
-    reward=rows(batch.reward),
-    discount=rows(batch.discount),
-    start_of_episode=batch.prev_action[:, 0] == types.NO_ACTION,
-    extras={
-      'core_state': hk.LSTMState(*batch.recurrent_state),
-      **{name: rows(getattr(batch, name)) for name in _EXTRAS},
-    },
+    action=scalars.pop('action'),
+    reward=scalars.pop('reward'),
+    discount=scalars.pop('discount'),
+    start_of_episode=prev_action == types.NO_ACTION,
+    extras={'core_state': hk.LSTMState(*batch.recurrent_state), **scalars},
   )
+
+
+def _scalars_of(step: base.Step) -> Dict[str, np.ndarray]:
+  """The scalars of plain tensors by their names in a batch, [T + 1] each."""
+  scalars = {
+    'prev_action': step.observation.action,
+    'prev_reward': step.observation.reward,
+    'action': step.action,
+    'reward': step.reward,
+    'discount': step.discount,
+    **step.extras,
+  }
+  del scalars['core_state']
+  return scalars
+
+
+def _write_step(
+  step: base.Step,
+  batch: types.SequenceBatch,
+  index: int,
+  shapes: fields.ReplayShapes,
+) -> None:
+  """Writes plain tensors into a column of a batch."""
+  num_stacked, channels = shapes.num_stacked, shapes.frame[-1]
+  stacks = step.observation.observation
+  for i in range(num_stacked - 1):  # Older than the first row.
+    frame = stacks[0, ..., i * channels : (i + 1) * channels]
+    batch.frames[i, index] = frame
+  batch.frames[num_stacked - 1 :, index] = stacks[..., -channels:]
+  for name, column in _scalars_of(step).items():
+    rows = getattr(batch, name)
+    rows[:, index] = column[: len(rows)]
+  state = step.extras['core_state']
+  batch.recurrent_state.hidden[index] = state.hidden[0]
+  batch.recurrent_state.cell[index] = state.cell[0]
 
 
 def _make_tensors(
-  config: config_lib.ReplayConfig, shapes: blocks.ReplayShapes
+  config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
 ) -> Codec:
-  num_stacked, channels = shapes.num_stacked, shapes.frame[-1]
-
   def empty() -> types.SequenceBatch:
     arrays = blocks.empty_batch(config, shapes, batch_size=1)
     return tree.map_structure(np.zeros_like, arrays)
 
   signature = tree.map_structure(
-    lambda x: tf.TensorSpec(x.shape, x.dtype), _plain(empty(), num_stacked)
+    lambda x: tf.TensorSpec(x.shape, x.dtype),
+    _to_step(empty(), shapes.num_stacked),
   )
 
   def make_encoder() -> Encoder:
-    window = blocks.BlockWindow(config)
-    decoder = blocks.SequenceDecoder(config, shapes)
+    window = decoder_lib.BlockWindow(config)
+    decoder = decoder_lib.SequenceDecoder(config, shapes)
     batch = empty()
 
     def encode(
@@ -158,7 +192,7 @@ def _make_tensors(
       if sequence is None:
         return None
       decoder.decode_into(*sequence, batch=batch, index=0)
-      writer.append(_plain(batch, num_stacked))
+      writer.append(_to_step(batch, shapes.num_stacked))
       return tree.map_structure(lambda column: column[-1], writer.history)
 
     return encode
@@ -167,20 +201,7 @@ def _make_tensors(
     columns: Sequence[Any], batch: types.SequenceBatch, index: int
   ) -> None:
     step = tree.unflatten_as(signature, columns)
-    stacks = step.observation.observation
-    for i in range(num_stacked - 1):  # Older than the first row.
-      frame = stacks[0, ..., i * channels : (i + 1) * channels]
-      batch.frames[i, index] = frame
-    batch.frames[num_stacked - 1 :, index] = stacks[..., -channels:]
-    batch.prev_action[:, index] = step.observation.action
-    batch.prev_reward[:, index] = step.observation.reward
-    for name in ('action', 'reward', 'discount'):
-      getattr(batch, name)[:, index] = getattr(step, name)[:-1]
-    for name in _EXTRAS:
-      getattr(batch, name)[:, index] = step.extras[name][:-1]
-    state = step.extras['core_state']
-    batch.recurrent_state.hidden[index] = state.hidden[0]
-    batch.recurrent_state.cell[index] = state.cell[0]
+    _write_step(step, batch, index, shapes)
 
   return Codec(
     signature=signature,

@@ -1,19 +1,20 @@
-"""From a Reverb table to the learner's batches, and priorities back.
+"""From a Reverb table to the learner's batches.
 
 Threads sample and decompress straight into a batch, several batches ahead of
-the learner: Reverb's sampler and zstandard both release the interpreter.
+the learner. Threads are enough, because Reverb's sampler and zstandard both
+release the interpreter's lock.
 """
 
 import queue
 import threading
-from typing import Dict, Iterator, Optional, Union
+from typing import Iterator, Union
 
 import numpy as np
 import reverb
 from reverb import pybind
 
 from bt_acme import config as config_lib
-from bt_acme.replay import blocks, codecs
+from bt_acme.replay import blocks, codecs, fields
 from bt_acme.replay import table as table_lib
 
 _QUEUE_DEPTH = 2  # Batches that lie ready.
@@ -29,7 +30,7 @@ class SequenceSampler(Iterator[blocks.Sample]):
     self,
     client: reverb.Client,
     config: config_lib.ReplayConfig,
-    shapes: blocks.ReplayShapes,
+    shapes: fields.ReplayShapes,
     *,
     batch_size: int,
     num_threads: int = _NUM_THREADS,
@@ -43,7 +44,7 @@ class SequenceSampler(Iterator[blocks.Sample]):
       shapes: of what it holds.
       batch_size: B.
       num_threads: that sample and decompress; each fills batches of its own.
-      table: that is sampled from.
+      table: name of the table that is sampled from.
     """
     self._config = config
     self._shapes = shapes
@@ -76,7 +77,7 @@ class SequenceSampler(Iterator[blocks.Sample]):
     """
     result = self._ready.get()
     if self._stopped.is_set():
-      self._ready.put(result)  # For whoever else waits.
+      self._ready.put(result)  # Others may be waiting too.
       raise StopIteration
     if isinstance(result, Exception):
       self._ready.put(result)
@@ -88,7 +89,7 @@ class SequenceSampler(Iterator[blocks.Sample]):
     """Waits for a batch, but no longer than `timeout_s`.
 
     Returns:
-      Whether `next` has something to say without waiting.
+      Whether `next` would return, or raise, without waiting.
     """
     with self._ready.not_empty:
       return self._ready.not_empty.wait_for(
@@ -98,9 +99,10 @@ class SequenceSampler(Iterator[blocks.Sample]):
   def release(self, sample: blocks.Sample) -> None:
     """Hands a batch back, to be filled again: its arrays change from here on.
 
-    Optional. It spares the cost of fresh memory, which is more than that of
-    filling it. A device may still be reading the arrays, or compute on them
-    without a copy, so wait for what was computed from them first.
+    Calling it is optional. It spares the cost of fresh memory, which is more
+    than that of filling it. A device may still be reading the arrays, or
+    compute on them without a copy, so first wait for what is computed from
+    them.
     """
     self._released.put(sample.batch)
 
@@ -128,7 +130,7 @@ class SequenceSampler(Iterator[blocks.Sample]):
           return
         self._ready.put(self._next_sample(sampler, decode))
     except Exception as error:
-      # `Close` lets a sampler that waits fail.
+      # `Close` makes a waiting sampler fail, which is no error after `stop`.
       if not self._stopped.is_set():
         self._ready.put(error)
 
@@ -147,100 +149,3 @@ class SequenceSampler(Iterator[blocks.Sample]):
       probabilities[index] = probability
       decode(columns, batch, index)
     return blocks.Sample(batch, keys, probabilities, int(table_size))
-
-
-class PriorityUpdater:
-  """Writes priorities back from a thread of its own.
-
-  Of several updates of one sequence that have not been written yet, the last
-  is written.
-  """
-
-  def __init__(self, client: reverb.Client, *, table: str = table_lib.TABLE):
-    self._client = client
-    self._table = table
-    self._pending: Dict[int, float] = {}
-    self._writing = False
-    self._error: Optional[Exception] = None
-    self._stopping = False
-    self._max_priority = 0.0
-    self._changed = threading.Condition()
-    self._thread = threading.Thread(
-      target=self._run, name='priorities', daemon=True
-    )
-    self._thread.start()
-
-  @property
-  def max_priority(self) -> float:
-    """The largest priority so far; 1 before the first."""
-    return self._max_priority or 1.0
-
-  def update(self, keys: np.ndarray, priorities: np.ndarray) -> None:
-    """Has priorities written, without waiting.
-
-    Args:
-      keys: uint64 [B].
-      priorities: float [B], before the exponent, not negative.
-
-    Raises:
-      ValueError: if a priority is not a finite number.
-      RuntimeError: if an earlier update failed.
-    """
-    values = np.asarray(priorities, np.float64)
-    if not np.isfinite(values).all():
-      raise ValueError(
-        'A priority is not a finite number: the learner has diverged. '
-        'Lower learning_rate or max_gradient_norm.'
-      )
-    with self._changed:
-      self._raise_error()
-      self._max_priority = max(self._max_priority, float(values.max()))
-      self._pending.update(zip(keys.tolist(), values.tolist(), strict=True))
-      self._changed.notify_all()
-
-  def flush(self, timeout_s: float = 30) -> None:
-    """Waits until the server has all updates.
-
-    Raises:
-      TimeoutError: if that takes longer than `timeout_s`.
-      RuntimeError: if an update failed.
-    """
-    with self._changed:
-      done = self._changed.wait_for(
-        lambda: self._error or not (self._pending or self._writing), timeout_s
-      )
-      self._raise_error()
-      if not done:
-        raise TimeoutError(
-          f'The replay server at {self._client.server_address} took no '
-          f'priorities for {timeout_s} s.'
-        )
-
-  def stop(self) -> None:
-    """Ends the thread once it has written what it has; may be repeated."""
-    with self._changed:
-      self._stopping = True
-      self._changed.notify_all()
-    self._thread.join(_JOIN_S)
-
-  def _raise_error(self) -> None:
-    if self._error:
-      raise RuntimeError('Updating priorities failed.') from self._error
-
-  def _run(self) -> None:
-    while True:
-      with self._changed:
-        self._changed.wait_for(lambda: self._pending or self._stopping)
-        if not self._pending:
-          return
-        updates, self._pending = self._pending, {}
-        self._writing = True
-      try:
-        self._client.mutate_priorities(self._table, updates)
-      except Exception as error:
-        self._error = error
-      with self._changed:
-        self._writing = False
-        self._changed.notify_all()
-        if self._error:
-          return

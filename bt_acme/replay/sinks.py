@@ -1,27 +1,62 @@
-"""From an environment's steps to replay.
+"""From an environment's steps to the replay.
 
-`SequenceSink` takes what `acting.VectorActor` hands out; `SequenceAdder` is
-the same behind Acme's adder interface, for Acme's actors and loops. Both write
-to a server (`writer.ReverbWriter`) or to this process (`local.LocalWriter`).
+`SequenceSink` takes what `acting.vector_actor` hands out. `SequenceAdder` is
+the same with the interface of Acme's adders, for Acme's actors and loops. Both
+write to a server (`writer.ReverbWriter`) or to a replay in this process
+(`in_process.InProcessWriter`).
 """
 
-from typing import Any, Callable, Mapping, Optional, Protocol, Tuple
+from typing import Any, Callable, Mapping, Optional, Protocol, Sequence
 
 import numpy as np
 
+from bt_acme import config as config_lib
+from bt_acme.acting import transition as transition_lib
 from bt_acme.replay import blocks
+from bt_acme.replay import builder as builder_lib
+
+# The priority of a new sequence, given its steps: one entry for each block.
+InitialPriority = Callable[[Sequence[blocks.StepValues]], float]
+
+# Acme's loop hands these to an adder itself; the rest comes as extras.
+_FROM_LOOP = ('observation', 'action', 'reward', 'discount')
+_EXTRAS = tuple(
+  name for name in transition_lib.Transition._fields if name not in _FROM_LOOP
+)
 
 
 class BlockWriter(Protocol):
   """Where one environment's blocks go."""
 
   def write(self, block: blocks.FinishedBlock, priority: float) -> None:
-    """Writes a block, and the sequence that it completes, if it does."""
+    """Writes a block, and the sequence that it completes, if it does.
+
+    Args:
+      block: the environment's next.
+      priority: of the sequence; not read if there is none.
+    """
 
 
-def unit_priority() -> float:
-  """1, the priority of a new sequence where nothing better is known."""
+def unit_priority(sequence: Sequence[blocks.StepValues]) -> float:
+  """1 for every sequence."""
+  del sequence
   return 1.0
+
+
+def make_initial_priority(
+  config: config_lib.ReplayConfig,
+  largest_priority: Optional[Callable[[], float]] = None,
+) -> InitialPriority:
+  """What decides on the priority of a new sequence, as the configuration says.
+
+  Args:
+    config: of the replay; only `initial_priority` is read.
+    largest_priority: the largest priority so far, as the learner knows it.
+      None where there is no learner to ask, and every priority is 1.
+  """
+  if config.initial_priority == 'one' or largest_priority is None:
+    return unit_priority
+  return lambda sequence: largest_priority()
 
 
 class SequenceSink:
@@ -29,29 +64,25 @@ class SequenceSink:
 
   def __init__(
     self,
-    builder: blocks.SequenceBuilder,
+    builder: builder_lib.SequenceBuilder,
     writer: BlockWriter,
     *,
-    initial_priority: Callable[[], float] = unit_priority,
+    initial_priority: InitialPriority = unit_priority,
   ):
     """Builds the sink.
 
     Args:
       builder: of this environment alone.
       writer: of this environment alone.
-      initial_priority: of a new sequence, asked when it is inserted.
+      initial_priority: asked once for each sequence, when it is inserted.
     """
     self._builder = builder
     self._writer = writer
     self._initial_priority = initial_priority
 
-  def add(self, transition: Tuple) -> None:
-    """Takes the next step.
-
-    Args:
-      transition: the arguments of `SequenceBuilder.add`, in their order.
-    """
-    self._write(self._builder.add(*transition))
+  def add(self, transition: transition_lib.Transition) -> None:
+    """Takes the next step of the episode."""
+    self._write(self._builder.add(transition))
 
   def end_episode(
     self, observation: np.ndarray, prev_action: int, prev_reward: float
@@ -66,12 +97,16 @@ class SequenceSink:
     self._builder.reset()
 
   def _write(self, block: Optional[blocks.FinishedBlock]) -> None:
-    if block is not None:
-      self._writer.write(block, self._initial_priority())
+    if block is None:
+      return
+    priority = 0.0
+    if block.sequence:
+      priority = self._initial_priority(block.sequence)
+    self._writer.write(block, priority)
 
 
 class SequenceAdder:
-  """The interface of `acme.adders.Adder` before a `SequenceSink`."""
+  """A `SequenceSink` with the interface of `acme.adders.Adder`."""
 
   def __init__(self, sink: SequenceSink):
     self._sink = sink
@@ -94,11 +129,12 @@ class SequenceAdder:
     Args:
       action: the executed one.
       next_timestep: dm_env.TimeStep.
-      extras: `prev_action` and `prev_reward` as the agent saw them, the
-        `recurrent_state` before the step, `choice`, `source`, `probability`;
-        and `reward`, where the agent maximizes another than the task's, which
-        then never enters replay. On an episode's last step,
-        `final_prev_reward`, where the agent would see another behind it.
+      extras: the fields of `Transition` that Acme's loop does not know, as
+        `prev_action` and `prev_reward` the ones that the agent saw. Where the
+        agent maximizes another reward than the task's, also `reward`, and the
+        task's never enters the replay. On an episode's last step, also
+        `final_prev_reward` if the agent would see another reward than that
+        after it.
 
     Raises:
       ValueError: before `add_first`.
@@ -107,17 +143,12 @@ class SequenceAdder:
       raise ValueError('add_first must come before add.')
     reward = extras.get('reward', next_timestep.reward)
     self._sink.add(
-      (
-        self._observation,
-        extras['prev_action'],
-        extras['prev_reward'],
-        extras['recurrent_state'],
-        action,
-        extras['choice'],
-        extras['source'],
-        extras['probability'],
-        reward,
-        next_timestep.discount,
+      transition_lib.Transition(
+        observation=self._observation,
+        action=action,
+        reward=reward,
+        discount=next_timestep.discount,
+        **{name: extras[name] for name in _EXTRAS},
       )
     )
     self._observation = next_timestep.observation

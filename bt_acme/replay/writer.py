@@ -6,25 +6,25 @@ import reverb
 import tree
 
 from bt_acme import config as config_lib
-from bt_acme.replay import blocks, codecs
+from bt_acme.replay import blocks, codecs, fields
 from bt_acme.replay import table as table_lib
 
-_WAIT_MS = 1_000  # Between two looks at whether the wait still makes sense.
-_PROBE_S = 10
+_WAIT_MS = 1_000  # After this long a wait looks whether it was stopped,
+_PROBE_S = 10  # and after this long whether there still is a server.
 
 
 class ReverbWriter:
   """Appends blocks, and inserts the sequences that they complete.
 
   A sequence can be sampled as soon as the server has it. When actors run ahead
-  of the learner the server stops taking sequences, and `write` waits.
+  of the learner, the server stops taking sequences and `write` waits.
   """
 
   def __init__(
     self,
     client: reverb.Client,
     config: config_lib.ReplayConfig,
-    shapes: blocks.ReplayShapes,
+    shapes: fields.ReplayShapes,
     *,
     table: str = table_lib.TABLE,
     max_pending_items: int = 1,
@@ -36,8 +36,9 @@ class ReverbWriter:
       client: of the server.
       config: of the replay.
       shapes: of what it holds.
-      table: that is written to.
-      max_pending_items: sequences on their way that `write` does not wait for.
+      table: name of the table that is written to.
+      max_pending_items: sequences that may still be on their way to the server
+        when `write` returns.
       signature_timeout_s: how long the server may take to come up.
     """
     self._client = client
@@ -50,7 +51,8 @@ class ReverbWriter:
       num_keep_alive_refs=codec.cells_per_item,
       get_signature_timeout_ms=int(1000 * signature_timeout_s),
     )
-    # Each cell is a chunk of its own, sent once, whichever sequences need it.
+    # Each cell is a chunk of its own, so that it is sent once, however many
+    # sequences need it.
     for path, _ in tree.flatten_with_path(codec.signature):
       self._writer.configure(
         path, num_keep_alive_refs=codec.cells_per_item, max_chunk_length=1
@@ -61,7 +63,7 @@ class ReverbWriter:
 
     Args:
       block: the environment's next.
-      priority: of the sequence.
+      priority: of the sequence; not read if there is none.
 
     Raises:
       ConnectionError: if the server no longer answers.
@@ -78,16 +80,17 @@ class ReverbWriter:
     self._wait(0)
 
   def stop(self) -> None:
-    """Ends writing, from any thread; a `write` that waits returns.
+    """Ends writing; a `write` that waits returns. Any thread may call it.
 
     What the server has not yet taken may be lost.
     """
     self._stopped.set()
 
   def close(self) -> None:
-    """Ends the connection; `flush` first, or what is on its way is lost.
+    """Ends the connection.
 
-    The server takes seconds to stop while a writer is open.
+    Without a `flush` before it, what is on its way may be lost. A server takes
+    seconds to stop while a writer is open.
     """
     self.stop()
     self._writer.close()
@@ -104,7 +107,7 @@ class ReverbWriter:
         self._probe()
 
   def _probe(self) -> None:
-    """A wait may be long, but only if there is someone to wait for."""
+    """Raises ConnectionError if there is no server to wait for."""
     try:
       self._client.server_info(timeout=_PROBE_S)
     except (reverb.DeadlineExceededError, RuntimeError) as error:

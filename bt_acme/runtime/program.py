@@ -33,7 +33,7 @@ from bt_acme.acting import vector_actor
 from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import variables as variables_lib
 from bt_acme.config import run as run_config
-from bt_acme.core import r2d2_actor
+from bt_acme.core import epsilon
 from bt_acme.environments import vector
 from bt_acme.replay import writer as writer_lib
 from bt_acme.runtime import checkpoints
@@ -403,7 +403,7 @@ class InferenceNode:
 
 def _epsilons(run: run_config.RunConfig, agent: assembly.Agent) -> np.ndarray:
   """Of all environments of the run."""
-  return r2d2_actor.epsilon_ladder(
+  return epsilon.ladder(
     run.num_environments,
     base=agent.config.acting.epsilon_base,
     alpha=agent.config.acting.epsilon_alpha,

@@ -7,13 +7,14 @@ import jax
 import numpy as np
 import pytest
 
-from bt_acme import assembly, behaviors, environments
+from bt_acme import assembly, behaviors, environments, learner_assembly
 from bt_acme import config as config_lib
+from bt_acme.acting import transition as transition_lib
 from bt_acme.acting import vector_actor
-from bt_acme.core import networks, types
+from bt_acme.core import frame_stacking, types
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
-from bt_acme.replay import blocks
+from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import in_process as in_process_replay
 from bt_acme.replay import sinks as adder
 from tests.agents import fakes
@@ -269,12 +270,12 @@ def assert_matches_log(batch, agent, log, epsilons):
 
 
 def through_local_replay(agent):
-  replay = in_process_replay.LocalReplay(
+  replay = in_process_replay.InProcessReplay(
     agent.config.replay, agent.replay_shapes, seed=0
   )
   sinks = [
     adder.SequenceSink(
-      blocks.SequenceBuilder(agent.config.replay, agent.replay_shapes),
+      builder_lib.SequenceBuilder(agent.config.replay, agent.replay_shapes),
       replay.writer(),
     )
     for _ in range(N)
@@ -317,7 +318,7 @@ def assert_learned_from(batch, agent, variables, log):
   steps = of_log(batch, log, columns, fakes.STACKED)
   real = steps.valid > 0
 
-  core = agent.learner_core()
+  core = learner_assembly.make_learner_core(agent)
   state = core.init(jax.random.key(0), variables[1].agent)._replace(
     target_params=variables[0].agent, intrinsic_params=variables[1].intrinsic
   )
@@ -480,7 +481,7 @@ def test_stacked_frames_of_a_game_survive_the_replay(num_stacked):
   assert len(recorder.ends) == 2
   batch, _ = sample()
   assert batch.frames.shape[-1] == 1
-  stacks = np.asarray(networks.stack_frames(batch.frames, num_stacked))
+  stacks = np.asarray(frame_stacking.stack_frames(batch.frames, num_stacked))
   seen = {t.observation.tobytes() for t in recorder.transitions}
   found = {
     stacks[t, i].tobytes() for t, i in np.argwhere(np.asarray(batch.valid) > 0)
@@ -522,7 +523,7 @@ def make_replay(request):
     client = reverb.Client(f'localhost:{server.port}')
     writers = [writer.ReverbWriter(client, config, shapes) for _ in range(N)]
     sinks = [
-      adder.SequenceSink(blocks.SequenceBuilder(config, shapes), w)
+      adder.SequenceSink(builder_lib.SequenceBuilder(config, shapes), w)
       for w in writers
     ]
 
@@ -581,7 +582,7 @@ def assert_rewards_match_reference(agent, variables, recorder):
   config = agent.config.intrinsic
   episodes = []
   for transition in recorder.transitions:
-    transition = vector_actor.Transition(*transition)
+    transition = transition_lib.Transition(*transition)
     if transition.prev_action == types.NO_ACTION:
       episodes.append([])
     episodes[-1].append(transition)

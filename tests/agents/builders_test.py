@@ -21,7 +21,6 @@ from acme.utils import counting, loggers
 
 from bt_acme import agents, assembly, behaviors
 from bt_acme import config as config_lib
-from bt_acme.acting import vector_actor
 from bt_acme.agents import learner as learner_lib
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.replay import blocks, table
@@ -143,9 +142,7 @@ def test_the_largest_priority_is_asked_for_if_configured(initial_priority):
   episode = episodes.make_episode(
     np.random.default_rng(0), 30, builder.agent.replay_shapes
   )
-  for step in episode.steps:
-    sink.add(vector_actor.Transition(*step))
-  sink.end_episode(*episode.final)
+  episodes.play(episode, sink)
   writer.flush()
   size = server.localhost_client().server_info()[table.TABLE].current_size
   assert size >= 3

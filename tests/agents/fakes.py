@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from dm_env import specs
 
-from bt_acme import assembly, behaviors
+from bt_acme import assembly, behaviors, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import reward as reward_lib
@@ -102,7 +102,8 @@ def make_config(config_class=config_lib.R2D2Config, **groups):
 
 def variables_of(agent, seed=0):
   """What a learner publishes at its start, as NumPy."""
-  state = agent.learner_core().init(jax.random.key(seed), None)
+  learner = learner_assembly.make_learner_core(agent)
+  state = learner.init(jax.random.key(seed))
   params = (state.params, state.intrinsic_params)
   return assembly.Variables(*jax.tree.map(np.array, params))
 

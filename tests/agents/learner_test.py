@@ -17,7 +17,7 @@ from acme.utils import loggers
 from bt_acme import config as config_lib
 from bt_acme.agents import learner as learner_lib
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.replay import blocks, sinks, table, writer
+from bt_acme.replay import blocks, builder, sinks, table, writer
 from bt_acme.replay import sampler as sampler_lib
 from tests.agents import fakes
 from tests.core import toys
@@ -128,7 +128,7 @@ def test_a_batch_is_given_back_when_no_device_reads_it_any_more():
   client = reverb.Client(f'localhost:{server.port}')
   replay_writer = writer.ReverbWriter(client, config, shapes)
   sink = sinks.SequenceSink(
-    blocks.SequenceBuilder(config, shapes), replay_writer
+    builder.SequenceBuilder(config, shapes), replay_writer
   )
   environment = fakes.MarkedEnvironment()
   sequence_adder = sinks.SequenceAdder(sink)

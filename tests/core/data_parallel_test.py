@@ -47,11 +47,18 @@ def make_learner(kind, num_devices):
   network = networks.make_q_network(config.network, SHAPE, A, int(kind == 'bt'))
   intrinsic = None
   if kind == 'ngu':
-    intrinsic = intrinsic_lib.make_networks(
+    made = intrinsic_lib.make_networks(
       config.intrinsic, observation_shape=SHAPE, frame_channels=1, num_actions=A
     )
+    intrinsic = learner_core.IntrinsicTraining(
+      made.init, made.sequence_loss, config.intrinsic.intrinsic_learning_rate
+    )
   core = learner_core.make_learner_core(
-    network, config, num_stacked=STACKED, intrinsic=intrinsic
+    network,
+    config.learner,
+    config.replay,
+    num_stacked=STACKED,
+    intrinsic=intrinsic,
   )
   return data_parallel.make_shardings(config.learner), core
 

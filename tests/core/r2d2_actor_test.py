@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bt_acme.core import epsilon as epsilon_lib
 from bt_acme.core import r2d2_actor, types
 from tests.core import toys
 from tests.reference import acting as reference
@@ -20,24 +21,6 @@ _CORE = r2d2_actor.make_r2d2(_NETWORK)
 def _run(epsilon, shown, seed=0, params=_PARAMS):
   state = _CORE.init(jax.random.PRNGKey(seed), epsilon)
   return toys.rollout(_CORE, params, state, shown)
-
-
-@pytest.mark.parametrize('num_environments', [1, 2, 16, 256])
-def test_ladder_matches_reference(num_environments):
-  actual = r2d2_actor.epsilon_ladder(num_environments, base=0.4, alpha=7.0)
-  assert actual.shape == (num_environments,)
-  assert actual.dtype == np.float32
-  expected = [
-    reference.epsilon_of(i, num_environments, base=0.4, alpha=7.0)
-    for i in range(num_environments)
-  ]
-  np.testing.assert_allclose(actual, expected, rtol=1e-6)
-
-
-def test_ladder_has_the_papers_ends():
-  ladder = r2d2_actor.epsilon_ladder(256, base=0.4, alpha=7.0)
-  np.testing.assert_allclose(ladder[[0, -1]], [0.4, 6.55e-4], rtol=1e-3)
-  assert np.all(np.diff(ladder) < 0)
 
 
 @pytest.mark.parametrize('epsilon', [0.0, 0.3, 1.0])
@@ -128,7 +111,7 @@ def test_keys_are_never_used_twice():
 
 @pytest.mark.parametrize('num_environments', [1, 16])
 def test_many_environments_act_as_each_alone(num_environments):
-  epsilons = r2d2_actor.epsilon_ladder(16, base=0.9, alpha=1.0)
+  epsilons = epsilon_lib.ladder(16, base=0.9, alpha=1.0)
   shown = [
     toys.episodes(25, starts=(0, 5 + i), seed=i)
     for i in range(num_environments)

@@ -6,19 +6,31 @@ import numpy as np
 import pytest
 import rlax
 
-from bt_acme.core import targets as losses
+from bt_acme import config as config_lib
+from bt_acme.core import targets
 from tests.reference import returns as reference
 from tests.reference import value_rescaling
 
 _EPSILON = 1e-3
-# Computed outside of this project, and checked against rlax 0.1.9: T = 3, three
-# choices, gamma 0.99.
+# These were computed outside of this project, and checked against rlax 0.1.9:
+# T = 3, three choices, gamma 0.99.
 _Q_ONLINE = [[0.5, 0.1, 0.2], [0.3, 0.9, 0.4], [1.0, 0.2, 0.7], [0.6, 0.8, 0.1]]
 _Q_TARGET = [[0.4, 0.2, 0.1], [0.2, 0.7, 0.5], [0.6, 0.3, 0.9], [0.5, 0.6, 0.2]]
 
 
 def _column(values, dtype=np.float32):
-  return jnp.asarray(np.asarray(values, dtype)[:, None])
+  return np.asarray(values, dtype)[:, None]
+
+
+def _column_example(discount_t):
+  """The sequence of the test vectors, as a batch of one."""
+  return {
+    'q_online': _column(_Q_ONLINE),
+    'q_target': _column(_Q_TARGET),
+    'reward': _column([1, 0, 5]),
+    'discount_t': _column(discount_t),
+    'valid': _column([1, 1, 1]),
+  }
 
 
 def _example(length=7, batch_size=5, num_choices=4, seed=0, scale=1.0):
@@ -41,18 +53,42 @@ def _example(length=7, batch_size=5, num_choices=4, seed=0, scale=1.0):
   return example, taken
 
 
-def _targets(loss, example, taken, *, trace_decay, epsilon, module=losses):
-  arguments = dict(example)
-  settings = {'trace_decay': trace_decay, 'epsilon': epsilon}
+def _targets(
+  loss,
+  example,
+  taken,
+  *,
+  trace_decay,
+  epsilon,
+  target_policy_epsilon=0.01,
+  module=targets,
+):
+  """Targets of `module`, by arguments as the reference names them."""
+  settings = {'trace_decay': trace_decay}
   if loss == 'retrace':
-    arguments.update(taken)
-    settings['target_policy_epsilon'] = 0.01
-  if module is losses:
-    arguments = jax.tree.map(jnp.asarray, arguments)
-  return getattr(module, f'{loss}_targets')(**arguments, **settings)
+    settings['target_policy_epsilon'] = target_policy_epsilon
+  if module is reference:
+    arguments = {**example, **(taken if loss == 'retrace' else {})}
+    function = getattr(reference, f'{loss}_targets')
+    return function(**arguments, **settings, epsilon=epsilon)
+  arrays = jax.tree.map(jnp.asarray, {**example, **taken})
+  steps = example['reward'].shape
+  transitions = targets.Transitions(
+    choice=arrays.get('action', jnp.zeros(steps, jnp.int32)),
+    probability=arrays.get('probability', jnp.ones(steps)),
+    reward=arrays['reward'],
+    discount_t=arrays['discount_t'],
+    valid=arrays['valid'],
+  )
+  return getattr(targets, loss)(
+    arrays['q_online'],
+    arrays['q_target'],
+    transitions,
+    config_lib.LearnerConfig(value_rescaling_epsilon=epsilon, **settings),
+  )
 
 
-@pytest.mark.parametrize('module', [losses, reference])
+@pytest.mark.parametrize('module', [targets, reference])
 @pytest.mark.parametrize(
   'last_discount, expected',
   [
@@ -61,32 +97,23 @@ def _targets(loss, example, taken, *, trace_decay, epsilon, module=losses):
   ],
 )
 def test_q_lambda_vector(module, last_discount, expected):
-  actual = module.q_lambda_targets(
-    _column(_Q_ONLINE),
-    _column(_Q_TARGET),
-    _column([1, 0, 5]),
-    _column([0.99, 0.99, last_discount]),
-    _column([1, 1, 1]),
-    trace_decay=0.7,
-    epsilon=_EPSILON,
+  example = _column_example(discount_t=[0.99, 0.99, last_discount])
+  actual = _targets(
+    'q_lambda', example, {}, trace_decay=0.7, epsilon=_EPSILON, module=module
   )
   assert actual.shape == (3, 1)
   np.testing.assert_allclose(actual[:, 0], expected, atol=1.5e-6)
 
 
-@pytest.mark.parametrize('module', [losses, reference])
+@pytest.mark.parametrize('module', [targets, reference])
 def test_retrace_vector(module):
-  actual = module.retrace_targets(
-    _column(_Q_ONLINE),
-    _column(_Q_TARGET),
-    _column([0, 1, 1], np.int32),
-    _column([0.9, 0.05, 0.6]),
-    _column([1, 0, 5]),
-    _column([0.99, 0.99, 0.99]),
-    _column([1, 1, 1]),
-    trace_decay=0.95,
-    target_policy_epsilon=0.01,
-    epsilon=_EPSILON,
+  example = _column_example(discount_t=[0.99, 0.99, 0.99])
+  taken = {
+    'action': _column([0, 1, 1], np.int32),
+    'probability': _column([0.9, 0.05, 0.6]),
+  }
+  actual = _targets(
+    'retrace', example, taken, trace_decay=0.95, epsilon=_EPSILON, module=module
   )
   assert actual.shape == (3, 1)
   expected = [0.890295, 0.604884, 1.751489]
@@ -183,22 +210,22 @@ def test_nothing_crosses_a_terminal(loss):
 def test_truncation_bootstraps_from_the_final_observation():
   example, _ = _example()
   example['discount_t'][:] = 0.99
-  targets = _targets('q_lambda', example, {}, trace_decay=0.7, epsilon=0.0)
+  actual = _targets('q_lambda', example, {}, trace_decay=0.7, epsilon=0.0)
   # Sequence 1 has one step, which no terminal ended.
   best = np.argmax(example['q_online'][1, 1])
   expected = example['reward'][0, 1] + 0.99 * example['q_target'][1, 1, best]
-  np.testing.assert_allclose(targets[0, 1], expected, rtol=1e-6)
+  np.testing.assert_allclose(actual[0, 1], expected, rtol=1e-6)
 
 
 def test_q_lambda_at_zero_is_one_step_double_q_learning():
   example, _ = _example()
-  targets = _targets('q_lambda', example, {}, trace_decay=0.0, epsilon=0.0)
+  actual = _targets('q_lambda', example, {}, trace_decay=0.0, epsilon=0.0)
   best = np.argmax(example['q_online'][1:], axis=-1)[..., None]
   values = np.take_along_axis(example['q_target'][1:], best, axis=-1)[..., 0]
   expected = example['reward'] + example['discount_t'] * values
   real = example['valid'] > 0
   np.testing.assert_allclose(
-    np.asarray(targets)[real], expected[real], rtol=1e-5, atol=1e-6
+    np.asarray(actual)[real], expected[real], rtol=1e-5, atol=1e-6
   )
 
 
@@ -207,9 +234,9 @@ def test_q_lambda_at_one_is_the_discounted_return():
   example['valid'][:] = 1
   example['discount_t'][:] = 0.9
   example['discount_t'][-1] = 0.0
-  targets = _targets('q_lambda', example, {}, trace_decay=1.0, epsilon=0.0)
+  actual = _targets('q_lambda', example, {}, trace_decay=1.0, epsilon=0.0)
   expected = sum(0.9**t * example['reward'][t] for t in range(7))
-  np.testing.assert_allclose(targets[0], expected, rtol=1e-5, atol=1e-6)
+  np.testing.assert_allclose(actual[0], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_retrace_at_one_on_greedy_actions_is_the_discounted_return():
@@ -220,26 +247,28 @@ def test_retrace_at_one_on_greedy_actions_is_the_discounted_return():
   taken['action'] = np.argmax(example['q_online'][:-1], axis=-1).astype(
     np.int32
   )
-  targets = losses.retrace_targets(
-    **jax.tree.map(jnp.asarray, {**example, **taken}),
+  actual = _targets(
+    'retrace',
+    example,
+    taken,
     trace_decay=1.0,
-    target_policy_epsilon=0.0,
     epsilon=0.0,
+    target_policy_epsilon=0.0,
   )
   expected = sum(0.9**t * example['reward'][t] for t in range(7))
-  np.testing.assert_allclose(targets[0], expected, rtol=1e-4, atol=1e-5)
+  np.testing.assert_allclose(actual[0], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_retrace_at_zero_is_expected_sarsa():
   example, taken = _example()
-  targets = _targets('retrace', example, taken, trace_decay=0.0, epsilon=0.0)
+  actual = _targets('retrace', example, taken, trace_decay=0.0, epsilon=0.0)
   greedy = np.eye(4)[np.argmax(example['q_online'][1:], axis=-1)]
   policy = 0.99 * greedy + 0.01 / 4
   values = np.sum(policy * example['q_target'][1:], axis=-1)
   expected = example['reward'] + example['discount_t'] * values
   real = example['valid'] > 0
   np.testing.assert_allclose(
-    np.asarray(targets)[real], expected[real], rtol=1e-5, atol=1e-6
+    np.asarray(actual)[real], expected[real], rtol=1e-5, atol=1e-6
   )
 
 
@@ -261,7 +290,7 @@ def test_whole_sequences_agree_with_rlax():
 
   greedy = jax.nn.one_hot(best, 4, dtype=jnp.float32)
   policy = 0.99 * greedy + 0.01 / 4
-  # rlax wants the action and its probability behind the last step too, and
+  # rlax asks for the action and its probability after the last step too, and
   # then uses neither.
   errors = rlax.transformed_retrace(
     column['q_online'][:-1],

@@ -1,4 +1,4 @@
-"""Small stand-ins: a network that compiles at once, an episode, a batch."""
+"""Small stand-ins: a network that compiles fast, episodes, batches."""
 
 import functools
 
@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bt_acme import config as config_lib
 from bt_acme.core import networks, types
 
 HIDDEN = 3
@@ -67,7 +68,7 @@ def q_network(num_actions, num_choices):
 def episodes(length, *, starts=(0,), seed=0):
   """What an environment shows, whatever is done: observation, reward, is_first.
 
-  Rewards are those that the step before earned: 0 where an episode starts.
+  A reward is what the step before it earned, 0 where an episode starts.
   """
   rng = np.random.default_rng(seed)
   is_first = np.isin(np.arange(length), starts)
@@ -112,7 +113,7 @@ def rollout(
     batch_size: of a core of many environments; None for one of one.
 
   Returns:
-    Executed actions [T], extras [T, ...], states behind each step [T, ...] and
+    Executed actions [T], extras [T, ...], states after each step [T, ...] and
     the AgentInputs [T, ...].
   """
 
@@ -166,4 +167,13 @@ def batch(
     recurrent_state=types.LSTMState(
       normal(batch_size, hidden), normal(batch_size, hidden)
     ),
+  )
+
+
+def replay_config(length, burn_in=0):
+  """Settings of a replay of sequences of `length` transitions."""
+  return config_lib.ReplayConfig(
+    trace_length=length - burn_in,
+    burn_in_length=burn_in,
+    sequence_period=length,
   )

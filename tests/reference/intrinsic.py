@@ -70,7 +70,7 @@ def rewards(config, embeddings, errors, is_first):
     is_first: bool [T].
 
   Returns:
-    Rewards [T], episodic novelties [T], d_m^2 behind each observation [T].
+    Rewards [T], episodic novelties [T], d_m^2 after each observation [T].
   """
   memory, error_history, distance_history = [], [], []
   result, novelties, scales = [], [], []

@@ -1,7 +1,7 @@
 """Peng's Q(lambda) and Retrace, one sequence and one step at a time.
 
-Sequences are cut to their real part first, then follow the papers' recursions:
-there is no mask. Rows behind the real part are NaN in the result.
+Sequences are first cut to their real part, so that the papers' recursions need
+no mask. Rows after the real part are NaN in the result.
 """
 
 import numpy as np

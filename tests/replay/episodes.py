@@ -1,12 +1,16 @@
 """Made-up episodes, and what a sequence of one must hold, written as loops."""
 
-from typing import List, NamedTuple, Tuple
+import time
+from typing import Callable, List, NamedTuple, Tuple
 
+import jax
 import numpy as np
 
 from bt_acme import config as config_lib
+from bt_acme.acting import transition
 from bt_acme.core import types
-from bt_acme.replay import blocks
+from bt_acme.replay import blocks, decoder, fields
+from bt_acme.replay import builder as builder_lib
 
 PERIOD, LENGTH = 4, 12  # P and T: three blocks a sequence.
 
@@ -22,21 +26,21 @@ def make_config(**changes) -> config_lib.ReplayConfig:
   return config_lib.ReplayConfig(**{**settings, **changes})
 
 
-def make_shapes(num_stacked=4, channels=1, lstm_size=3) -> blocks.ReplayShapes:
-  return blocks.ReplayShapes((5, 6, channels), num_stacked, lstm_size)
+def make_shapes(num_stacked=4, channels=1, lstm_size=3) -> fields.ReplayShapes:
+  return fields.ReplayShapes((5, 6, channels), num_stacked, lstm_size)
 
 
 class Episode(NamedTuple):
-  """n transitions in the order of `SequenceBuilder.add`, and what follows."""
+  """The transitions of an episode, and what the last of them led to."""
 
-  steps: List[Tuple]
+  steps: List[transition.Transition]
   final: Tuple[np.ndarray, int, float]  # observation, prev_action, prev_reward
 
 
 def make_episode(
   rng: np.random.Generator,
   num_steps: int,
-  shapes: blocks.ReplayShapes,
+  shapes: fields.ReplayShapes,
   *,
   truncated: bool = False,
 ) -> Episode:
@@ -52,19 +56,19 @@ def make_episode(
     reward = float(np.float32(rng.normal()))
     is_last = t == num_steps - 1
     steps.append(
-      (
-        np.concatenate(frames[t : t + num_stacked], axis=-1),
-        prev_action,
-        prev_reward,
-        types.LSTMState(
+      transition.Transition(
+        observation=np.concatenate(frames[t : t + num_stacked], axis=-1),
+        prev_action=prev_action,
+        prev_reward=prev_reward,
+        recurrent_state=types.LSTMState(
           *rng.normal(size=(2, shapes.lstm_size)).astype(np.float32)
         ),
-        action,
-        int(rng.integers(19)),
-        int(rng.integers(3)),
-        float(np.float32(rng.uniform(0.1, 1))),
-        reward,
-        0.0 if is_last and not truncated else 1.0,
+        action=action,
+        choice=int(rng.integers(19)),
+        source=int(rng.integers(3)),
+        probability=float(np.float32(rng.uniform(0.1, 1))),
+        reward=reward,
+        discount=0.0 if is_last and not truncated else 1.0,
       )
     )
     prev_action, prev_reward = action, reward
@@ -74,15 +78,15 @@ def make_episode(
 
 def play(episode: Episode, target) -> list:
   """Feeds an episode to a builder or a sink; returns what it returned."""
-  results = [target.add(*step) for step in episode.steps]
+  results = [target.add(step) for step in episode.steps]
   return [*results, target.end_episode(*episode.final)]
 
 
-def starts(episode: Episode) -> List[int]:
+def starts(episode: Episode, period: int = PERIOD) -> List[int]:
   """First steps of the sequences that the episode must make."""
-  num_blocks = -(-len(episode.steps) // PERIOD)
-  num_sequences = max(num_blocks - LENGTH // PERIOD, 0) + 1
-  return [PERIOD * i for i in range(num_sequences)]
+  num_blocks = -(-len(episode.steps) // period)
+  num_sequences = max(num_blocks - LENGTH // period, 0) + 1
+  return [period * i for i in range(num_sequences)]
 
 
 def assert_is_sequence(
@@ -90,7 +94,7 @@ def assert_is_sequence(
   index: int,
   episode: Episode,
   start: int,
-  shapes: blocks.ReplayShapes,
+  shapes: fields.ReplayShapes,
 ) -> None:
   """Compares one column of a batch with T steps of an episode."""
   num_stacked, (height, width, channels) = shapes.num_stacked, shapes.frame
@@ -101,17 +105,17 @@ def assert_is_sequence(
   steps = episode.steps[start : start + LENGTH]
   for t, step in enumerate(steps):
     _assert_sees(batch, index, t, step[:3], num_stacked)
-    assert batch.action[t, index] == step[4]
-    assert batch.choice[t, index] == step[5]
-    assert batch.source[t, index] == step[6]
-    assert batch.probability[t, index] == np.float32(step[7])
-    assert batch.reward[t, index] == np.float32(step[8])
-    assert batch.discount[t, index] == step[9]
+    assert batch.action[t, index] == step.action
+    assert batch.choice[t, index] == step.choice
+    assert batch.source[t, index] == step.source
+    assert batch.probability[t, index] == np.float32(step.probability)
+    assert batch.reward[t, index] == np.float32(step.reward)
+    assert batch.discount[t, index] == step.discount
     assert batch.valid[t, index] == 1
   num_steps = len(steps)
-  behind = start + num_steps
-  ends = behind == len(episode.steps)
-  seen = episode.final if ends else episode.steps[behind][:3]
+  end = start + num_steps
+  ends = end == len(episode.steps)
+  seen = episode.final if ends else episode.steps[end][:3]
   _assert_sees(batch, index, num_steps, seen, num_stacked)
   assert not batch.frames[num_steps + num_stacked :, index].any()
   for name in ('prev_action', 'prev_reward'):
@@ -120,7 +124,7 @@ def assert_is_sequence(
     assert not getattr(batch, name)[num_steps:, index].any()
   for name in ('discount', 'valid'):
     assert not getattr(batch, name)[num_steps:, index].any()
-  state = steps[0][3]
+  state = steps[0].recurrent_state
   np.testing.assert_array_equal(
     batch.recurrent_state.hidden[index], state.hidden
   )
@@ -133,3 +137,45 @@ def _assert_sees(batch, index, t, seen, num_stacked) -> None:
   np.testing.assert_array_equal(stack, observation)
   assert batch.prev_action[t, index] == prev_action
   assert batch.prev_reward[t, index] == np.float32(prev_reward)
+
+
+def _decode_all(
+  episode: Episode,
+  builder: builder_lib.SequenceBuilder,
+  config: config_lib.ReplayConfig,
+  shapes: fields.ReplayShapes,
+) -> types.SequenceBatch:
+  """Plays an episode and decodes its sequences over a batch of garbage."""
+  sequence_decoder = decoder.SequenceDecoder(config, shapes)
+  window = decoder.BlockWindow(config)
+  finished = [block for block in play(episode, builder) if block is not None]
+  sequences = [window.add(block) for block in finished]
+  sequences = [sequence for sequence in sequences if sequence is not None]
+  batch = blocks.empty_batch(config, shapes, len(sequences))
+  for array in jax.tree.leaves(batch):
+    array.fill(77)
+  for index, sequence in enumerate(sequences):
+    sequence_decoder.decode_into(*sequence, batch=batch, index=index)
+  return batch
+
+
+def assert_is_built(
+  episode: Episode,
+  builder: builder_lib.SequenceBuilder,
+  config: config_lib.ReplayConfig,
+  shapes: fields.ReplayShapes,
+) -> types.SequenceBatch:
+  """Plays an episode and compares all of its sequences; returns them."""
+  batch = _decode_all(episode, builder, config, shapes)
+  first_steps = starts(episode, config.sequence_period)
+  assert batch.action.shape == (LENGTH, len(first_steps))
+  for index, start in enumerate(first_steps):
+    assert_is_sequence(batch, index, episode, start, shapes)
+  return batch
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
+  deadline = time.monotonic() + timeout_s
+  while not condition():
+    assert time.monotonic() < deadline
+    time.sleep(0.01)

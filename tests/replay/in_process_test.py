@@ -2,8 +2,9 @@ import jax
 import numpy as np
 import pytest
 
-from bt_acme.replay import blocks, sinks
+from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import in_process as in_process_replay
+from bt_acme.replay import sinks
 from tests.replay import episodes
 
 P, T = episodes.PERIOD, episodes.LENGTH
@@ -12,14 +13,17 @@ P, T = episodes.PERIOD, episodes.LENGTH
 def make_replay(num_items, *, priorities=None, seed=0, **changes):
   """A replay of short episodes; item i starts with the state i."""
   config, shapes = episodes.make_config(**changes), episodes.make_shapes()
-  replay = in_process_replay.LocalReplay(config, shapes, seed=seed)
-  builder = blocks.SequenceBuilder(config, shapes)
+  replay = in_process_replay.InProcessReplay(config, shapes, seed=seed)
+  builder = builder_lib.SequenceBuilder(config, shapes)
   writer = replay.writer()
   rng = np.random.default_rng(0)
   for i in range(num_items):
     episode = episodes.make_episode(rng, 2, shapes)
-    state = jax.tree.map(lambda x, i=i: np.full_like(x, i), episode.steps[0][3])
-    episode.steps[0] = (*episode.steps[0][:3], state, *episode.steps[0][4:])
+    first = episode.steps[0]
+    state = jax.tree.map(
+      lambda x, i=i: np.full_like(x, i), first.recurrent_state
+    )
+    episode.steps[0] = first._replace(recurrent_state=state)
     block = episodes.play(episode, builder)[-1]
     writer.write(block, 1.0 if priorities is None else priorities[i])
   return replay
@@ -31,19 +35,18 @@ def numbers(sample):
 
 def test_every_sequence_arrives():
   config, shapes = episodes.make_config(), episodes.make_shapes()
-  replay = in_process_replay.LocalReplay(config, shapes, seed=0)
+  replay = in_process_replay.InProcessReplay(config, shapes, seed=0)
   sink = sinks.SequenceSink(
-    blocks.SequenceBuilder(config, shapes), replay.writer()
+    builder_lib.SequenceBuilder(config, shapes), replay.writer()
   )
   rng = np.random.default_rng(0)
   wanted = {}
   for num_steps in (2, 2 * T + 3, P, T):
     episode = episodes.make_episode(rng, num_steps, shapes)
-    for step in episode.steps:
-      sink.add(step)
-    sink.end_episode(*episode.final)
+    episodes.play(episode, sink)
     for start in episodes.starts(episode):
-      wanted[float(episode.steps[start][3].hidden[0])] = episode, start
+      marker = float(episode.steps[start].recurrent_state.hidden[0])
+      wanted[marker] = episode, start
   assert len(replay) == replay.num_inserts == len(wanted)
   sample = replay.sample(200)
   found = sample.batch.recurrent_state.hidden[:, 0].astype(float)
@@ -56,12 +59,12 @@ def test_overlapping_sequences_share_blocks():
   config, shapes = episodes.make_config(), episodes.make_shapes()
   inserted = []
 
-  class Recorder(in_process_replay.LocalReplay):
+  class Recorder(in_process_replay.InProcessReplay):
     def insert(self, payloads, recurrent_state, priority):
       inserted.append(payloads)
 
   writer = Recorder(config, shapes, seed=0).writer()
-  builder = blocks.SequenceBuilder(config, shapes)
+  builder = builder_lib.SequenceBuilder(config, shapes)
   episode = episodes.make_episode(np.random.default_rng(0), T + P, shapes)
   for block in episodes.play(episode, builder):
     if block is not None:

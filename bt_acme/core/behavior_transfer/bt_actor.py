@@ -1,14 +1,17 @@
-"""BT acting: any actor core, with flights and the extra action around it.
+"""BT acting: flights and the extra action around any actor core.
 
 Source: Campos et al. 2021 (arXiv:2102.13515), Alg. 1. Differs from the paper:
-several behaviors may take part, each with an extra action of its own; with one
-this is the paper's agent.
+several behaviors may take part, each with an extra action of its own. With one
+behavior this is the paper's agent.
 """
 
+import functools
 from typing import Any, Dict, NamedTuple, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
 
 from bt_acme import config as config_lib
 from bt_acme.core import r2d2_actor, types
@@ -16,37 +19,80 @@ from bt_acme.core.behavior_transfer import behavior_core, flights
 
 
 class BTParams(NamedTuple):
-  """Parameters of the agent, and of its K behaviors, which stay as they are."""
+  """Parameters of the agent and of its K behaviors, which are never trained."""
 
   agent: types.Params
   behaviors: Tuple[types.Params, ...]
 
 
 class BTInput(NamedTuple):
-  """One environment's input, and what the host feeds each behavior."""
+  """The agent's input, and what the host feeds each of the K behaviors."""
 
   agent: types.AgentInput
   feeds: Tuple[Any, ...]
 
 
 class Resolution(NamedTuple):
-  """What became of a choice."""
+  """What became of a choice.
 
-  action: jax.Array  # int32 [], one of A, for the environment
-  choice: jax.Array  # int32 [], one of A + K, for the values
-  source: jax.Array  # uint8 [], OWN, EXTRA or FLIGHT
+  Attributes:
+    action: int32 [], one of A, which the environment receives.
+    choice: int32 [], one of A + K, which the values are trained on.
+    source: uint8 [], OWN, EXTRA or FLIGHT: who decided the action.
+  """
+
+  action: jax.Array
+  choice: jax.Array
+  source: jax.Array
 
 
 class BTActorState(NamedTuple):
-  """One environment's actor; the last three describe the step just taken."""
+  """One environment's actor; the last three describe the step just taken.
+
+  Attributes:
+    key: for the steps to come.
+    agent: the state of the agent's actor core.
+    behaviors: the state of each of the K behaviors.
+    flight: where the environment is in its flight, after the step.
+    flight_step: what the step was to a flight.
+    proposals: int32 [K], what each behavior would do.
+    resolution: what became of the agent's choice.
+  """
 
   key: jax.Array
   agent: Any
   behaviors: Tuple[Any, ...]
   flight: flights.FlightState
   flight_step: flights.FlightStep
-  proposals: jax.Array  # int32 [K], what the behaviors would do
+  proposals: jax.Array
   resolution: Resolution
+
+
+class _Parts(NamedTuple):
+  """What does not change while an actor core acts.
+
+  Attributes:
+    agent: the actor core that behavior transfer is put around.
+    behaviors: K of them.
+    config: of flights and extra actions.
+    num_actions: A.
+    weights: K weights with which a flight draws its behavior; at most 1.
+    survival: float32 [max_flight_length - 1], of a flight's length.
+    use_flights: whether flights start at all.
+  """
+
+  agent: types.ActorCore
+  behaviors: Tuple[behavior_core.Behavior, ...]
+  config: config_lib.TransferConfig
+  num_actions: int
+  weights: Tuple[float, ...]
+  survival: npt.NDArray[np.float32]
+  use_flights: bool
+
+  @property
+  def by_epsilon(self) -> bool:
+    """Whether the agent's epsilon starts flights instead of random actions."""
+    return self.use_flights and self.config.flight_probability == 'epsilon'
 
 
 def resolve(
@@ -64,9 +110,9 @@ def resolve(
     proposals: int32 [K], what the behaviors would do.
     flight: whether a behavior has control.
     num_actions: A.
-    extra_action: whether choices from A on stand for behaviors; then a flight's
-      steps are labelled as the choice of its behavior, since that choice would
-      have had the same outcome.
+    extra_action: whether choices from A on stand for behaviors. If so, a
+      flight's steps are labelled as the choice of its behavior, because that
+      choice would have had the same outcome.
 
   Returns:
     The action, its label, and who decided it.
@@ -100,14 +146,14 @@ def wrap(
 ) -> types.ActorCore:
   """Puts behavior transfer around an actor core.
 
-  The agent and every behavior see every step, used or not: a recurrent state
-  that skipped a flight would describe an episode that never was. Where the
-  configuration has the agent's held in flights all the same, the learner's
-  unroll holds it too.
+  The agent and every behavior see every step, whether or not they decide it: a
+  recurrent state that skipped a flight would describe an episode that never
+  was. If the configuration still has the agent's state held in flights, the
+  learner's unroll holds it too.
 
   Args:
-    actor_core: the agent's; with extra actions it chooses among A + K, K the
-      number of behaviors, else among A.
+    actor_core: the agent's. It chooses among A + K with extra actions, where K
+      is the number of behaviors, else among A.
     behaviors: K of them.
     config: of flights and extra actions.
     num_actions: A.
@@ -116,23 +162,39 @@ def wrap(
     evaluation: leaves flights out; the extra action stays.
 
   Returns:
-    An actor core over `BTParams` and `BTInput`, whose `init` passes what
-    follows the key on: an epsilon, where that starts flights.
+    An actor core over `BTParams` and `BTInput`. Its `init` passes on what
+    follows the key: an epsilon, if that starts flights.
+
+  Raises:
+    ValueError: if there is no behavior, if the weights do not fit the
+      behaviors, or if the agent cannot hold its recurrent state and must.
   """
+  _check(actor_core, behaviors, config)
+  parts = _Parts(
+    agent=actor_core,
+    behaviors=tuple(behaviors),
+    config=config,
+    num_actions=num_actions,
+    weights=flights.relative_weights(behavior_weights, len(behaviors)),
+    survival=flights.survival(config.flight_exponent, config.max_flight_length),
+    use_flights=config.flights and not evaluation,
+  )
+  return types.ActorCore(
+    init=functools.partial(_init, parts),
+    select_action=functools.partial(_select_action, parts),
+    get_extras=functools.partial(_get_extras, parts),
+  )
+
+
+def _check(
+  actor_core: types.ActorCore,
+  behaviors: Sequence[behavior_core.Behavior],
+  config: config_lib.TransferConfig,
+) -> None:
   if not behaviors:
     raise ValueError(
       'behaviors=[] leaves nothing to transfer: give at least one behavior, or '
       'use the agent without behavior transfer.'
-    )
-  weights = tuple(behavior_weights) or (1.0,) * len(behaviors)
-  if (
-    len(weights) != len(behaviors)
-    or not all(0 <= weight < float('inf') for weight in weights)
-    or sum(weights) == 0
-  ):
-    raise ValueError(
-      f'behavior_weights={weights} must be one weight of at least 0 for each '
-      f'of {len(behaviors)} behaviors, and not all 0.'
     )
   if config.flight_recurrent_state == 'hold' and actor_core.hold is None:
     raise ValueError(
@@ -140,121 +202,140 @@ def wrap(
       "can hold its recurrent state, such as agents.R2D2Builder's: choose "
       "'advance'."
     )
-  # In float64: float32 has a smaller range.
-  weights = tuple(weight / max(weights) for weight in weights)
-  use_flights = config.flights and not evaluation
-  by_epsilon = use_flights and config.flight_probability == 'epsilon'
-  lengths = flights.survival(config.flight_exponent, config.max_flight_length)
 
-  def new_flight(key: jax.Array) -> flights.FlightState:
-    return flights.new_episode(
-      key,
-      min_probability=config.min_flight_probability,
-      max_probability=config.max_flight_probability,
-    )
 
-  def grounded(state: flights.FlightState) -> flights.FlightStep:
-    no = jnp.zeros([], bool)
-    return flights.FlightStep(no, no, jnp.zeros([], jnp.int32), state.behavior)
+def _new_flight(parts: _Parts, key: types.PRNGKey) -> flights.FlightState:
+  return flights.new_episode(
+    key,
+    min_probability=parts.config.min_flight_probability,
+    max_probability=parts.config.max_flight_probability,
+  )
 
-  def init(key: types.PRNGKey, *settings: Any) -> BTActorState:
-    key, agent_key, flight_key, behavior_key = jax.random.split(key, 4)
-    flight = new_flight(flight_key)
-    if by_epsilon:
-      if len(settings) != 1:
-        raise ValueError(
-          "flight_probability='epsilon' needs an agent with an epsilon of its "
-          "own, such as agents.R2D2Builder's: choose 'log_uniform'."
-        )
-      flight = flight._replace(
-        start_probability=jnp.asarray(settings[0], jnp.float32)
+
+def _init(parts: _Parts, key: types.PRNGKey, *settings: Any) -> BTActorState:
+  key, agent_key, flight_key, behavior_key = jax.random.split(key, 4)
+  flight = _new_flight(parts, flight_key)
+  if parts.by_epsilon:
+    if len(settings) != 1:
+      raise ValueError(
+        "flight_probability='epsilon' needs an agent with an epsilon of its "
+        "own, such as agents.R2D2Builder's: choose 'log_uniform'."
       )
-      settings = (jnp.zeros_like(flight.start_probability),)
-    zero = jnp.zeros([], jnp.int32)
-    return BTActorState(
-      key=key,
-      agent=actor_core.init(agent_key, *settings),
-      behaviors=tuple(
-        behavior.init(jax.random.fold_in(behavior_key, i))
-        for i, behavior in enumerate(behaviors)
+    flight = flight._replace(
+      start_probability=jnp.asarray(settings[0], jnp.float32)
+    )
+    # The agent itself is greedy: it explores by flights alone.
+    settings = (jnp.zeros_like(flight.start_probability),)
+  zero = jnp.zeros([], jnp.int32)
+  return BTActorState(
+    key=key,
+    agent=parts.agent.init(agent_key, *settings),
+    behaviors=tuple(
+      behavior.init(jax.random.fold_in(behavior_key, i))
+      for i, behavior in enumerate(parts.behaviors)
+    ),
+    flight=flight,
+    flight_step=flights.no_flight(flight),
+    proposals=jnp.zeros([len(parts.behaviors)], jnp.int32),
+    resolution=Resolution(zero, zero, jnp.zeros([], jnp.uint8)),
+  )
+
+
+def _select_action(
+  parts: _Parts, params: BTParams, inputs: BTInput, state: BTActorState
+) -> Tuple[jax.Array, BTActorState]:
+  key, episode_key, flight_key = jax.random.split(state.key, 3)
+  flight_step, flight = _step_flight(
+    parts, inputs.agent.is_first, state.flight, episode_key, flight_key
+  )
+  choice, agent = parts.agent.select_action(
+    params.agent, inputs.agent, state.agent
+  )
+  hold = parts.agent.hold
+  if parts.config.flight_recurrent_state == 'hold' and hold is not None:
+    agent = hold(agent, flight_step.in_flight)
+  proposals, behaviors = _propose(
+    parts, params.behaviors, inputs, flight_step, state.behaviors
+  )
+  resolution = resolve(
+    choice,
+    proposals,
+    flight_step,
+    num_actions=parts.num_actions,
+    extra_action=parts.config.extra_action,
+  )
+  return resolution.action, BTActorState(
+    key=key,
+    agent=agent,
+    behaviors=behaviors,
+    flight=flight,
+    flight_step=flight_step,
+    proposals=proposals,
+    resolution=resolution,
+  )
+
+
+def _step_flight(
+  parts: _Parts,
+  is_first: jax.Array,
+  flight: flights.FlightState,
+  episode_key: types.PRNGKey,
+  flight_key: types.PRNGKey,
+) -> Tuple[flights.FlightStep, flights.FlightState]:
+  """Ends a flight with its episode, and moves all others one step on."""
+  fresh = _new_flight(parts, episode_key)
+  if parts.by_epsilon:  # It stays the same for the whole run.
+    fresh = fresh._replace(start_probability=flight.start_probability)
+  flight = r2d2_actor.where_first(is_first, fresh, flight)
+  if not parts.use_flights:
+    return flights.no_flight(flight), flight
+  return flights.step(
+    flight, flight_key, jnp.asarray(parts.survival), parts.weights
+  )
+
+
+def _propose(
+  parts: _Parts,
+  params: Tuple[types.Params, ...],
+  inputs: BTInput,
+  flight_step: flights.FlightStep,
+  states: Tuple[Any, ...],
+) -> Tuple[jax.Array, Tuple[Any, ...]]:
+  """Asks each behavior what it would do: int32 [K], and its new state."""
+  proposals, new_states = [], []
+  for i, behavior in enumerate(parts.behaviors):
+    proposal, new_state = behavior.step(
+      params[i],
+      behavior_core.BehaviorInput(
+        observation=inputs.agent.observation,
+        prev_action=inputs.agent.prev_action,
+        is_first=inputs.agent.is_first,
+        starts_flight=flight_step.starts & (flight_step.behavior == i),
+        feed=inputs.feeds[i],
       ),
-      flight=flight,
-      flight_step=grounded(flight),
-      proposals=jnp.zeros([len(behaviors)], jnp.int32),
-      resolution=Resolution(zero, zero, jnp.zeros([], jnp.uint8)),
+      states[i],
     )
+    proposals.append(proposal)
+    new_states.append(new_state)
+  return jnp.stack(proposals).astype(jnp.int32), tuple(new_states)
 
-  def select_action(
-    params: BTParams, inputs: BTInput, state: BTActorState
-  ) -> Tuple[jax.Array, BTActorState]:
-    key, episode_key, flight_key = jax.random.split(state.key, 3)
-    agent_input = inputs.agent
-    fresh = new_flight(episode_key)
-    if by_epsilon:  # It stays the same for the whole run.
-      fresh = fresh._replace(start_probability=state.flight.start_probability)
-    flight = r2d2_actor.where_first(agent_input.is_first, fresh, state.flight)
-    if use_flights:
-      flight_step, flight = flights.step(
-        flight, flight_key, jnp.asarray(lengths), weights
-      )
-    else:
-      flight_step = grounded(flight)
 
-    choice, agent_state = actor_core.select_action(
-      params.agent, agent_input, state.agent
+def _get_extras(parts: _Parts, state: BTActorState) -> Dict[str, Any]:
+  extras = dict(parts.agent.get_extras(state.agent))
+  in_flight = state.flight_step.in_flight
+  if 'probability' in extras:  # A flight's action was certain.
+    extras['probability'] = jnp.where(in_flight, 1.0, extras['probability'])
+  features = (
+    behavior.features(behavior_state)
+    for behavior, behavior_state in zip(
+      parts.behaviors, state.behaviors, strict=True
     )
-    if config.flight_recurrent_state == 'hold' and actor_core.hold is not None:
-      agent_state = actor_core.hold(agent_state, flight_step.in_flight)
-    proposed, behavior_states = [], []
-    for i, behavior in enumerate(behaviors):
-      proposal, behavior_state = behavior.step(
-        params.behaviors[i],
-        behavior_core.BehaviorInput(
-          observation=agent_input.observation,
-          prev_action=agent_input.prev_action,
-          is_first=agent_input.is_first,
-          starts_flight=flight_step.starts & (flight_step.behavior == i),
-          feed=inputs.feeds[i],
-        ),
-        state.behaviors[i],
-      )
-      proposed.append(proposal)
-      behavior_states.append(behavior_state)
-    proposals = jnp.stack(proposed).astype(jnp.int32)
-    resolution = resolve(
-      choice,
-      proposals,
-      flight_step,
-      num_actions=num_actions,
-      extra_action=config.extra_action,
-    )
-    return resolution.action, BTActorState(
-      key=key,
-      agent=agent_state,
-      behaviors=tuple(behavior_states),
-      flight=flight,
-      flight_step=flight_step,
-      proposals=proposals,
-      resolution=resolution,
-    )
-
-  def get_extras(state: BTActorState) -> Dict[str, Any]:
-    extras = dict(actor_core.get_extras(state.agent))
-    in_flight = state.flight_step.in_flight
-    if 'probability' in extras:  # A flight's action was certain.
-      extras['probability'] = jnp.where(in_flight, 1.0, extras['probability'])
-    return {
-      **extras,
-      'choice': state.resolution.choice,
-      'source': state.resolution.source,
-      'flight_length': state.flight_step.length,
-      'proposals': state.proposals,
-      'features': tuple(
-        behavior.features(behavior_state)
-        for behavior, behavior_state in zip(
-          behaviors, state.behaviors, strict=True
-        )
-      ),
-    }
-
-  return types.ActorCore(init, select_action, get_extras)
+  )
+  return {
+    **extras,
+    'choice': state.resolution.choice,
+    'source': state.resolution.source,
+    'flight_length': state.flight_step.length,
+    'proposals': state.proposals,
+    'features': tuple(features),
+  }

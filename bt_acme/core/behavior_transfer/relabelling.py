@@ -1,9 +1,9 @@
-"""Duplicated transitions of the extra action, as the loss sees them.
+"""The extra action's duplicates, and every label that a transition trains.
 
 "Transitions collected with π_p are duplicated and relabelled with the primitive
-action that π_p took" (Campos et al. 2021, arXiv:2102.13515, App.): both labels
-share state, history and target, so a duplicate costs one more look-up in the
-Q-values and no second unroll.
+action that π_p took" (Campos et al. 2021, arXiv:2102.13515, App.). Replay does
+not store the duplicate: it shares state, history and target with its original,
+so that it costs the loss one more look-up in the Q-values and no second unroll.
 """
 
 from typing import NamedTuple
@@ -15,11 +15,12 @@ from bt_acme.core import types
 
 
 class Labels(NamedTuple):
-  """What each transition trains.
+  """Which choices' values each transition trains.
 
   Attributes:
     choice: int32 [T, B], the label of the transition itself.
-    duplicate: int32 [T, B], the label of its duplicate: the executed action.
+    duplicate: int32 [T, B], the label of its duplicate, which is the executed
+      action.
     duplicated: float32 [T, B], 1 where there is a duplicate, else 0.
   """
 
@@ -37,21 +38,22 @@ def labels(
   behavior_labels: str = 'both',
   duplicate_flights: bool,
 ) -> Labels:
-  """Labels of transitions and of their duplicates.
+  """Labels transitions and their duplicates.
 
   Args:
     choice: int32 [T, B], one of A + K.
-    action: int32 [T, B], the executed primitive.
+    action: int32 [T, B], the executed primitive action.
     source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.
     num_actions: A.
-    behavior_labels: what teaches a transition that a behavior took: `both`
-      labels, `extra` or `primitive` alone.
+    behavior_labels: what a transition trains whose action a behavior took:
+      `both` labels, or `extra` or `primitive` alone.
     duplicate_flights: whether a flight's transitions count as collected with
-      π_p. The paper leaves it open. If not, they train their primitive alone.
+      π_p, which the paper leaves open. If not, they train their primitive
+      action alone.
 
   Returns:
-    The labels. Without extra actions nothing is duplicated: a flight's choice
-    is its primitive action.
+    The labels. Without extra actions nothing is duplicated, because a flight's
+    choice is then its primitive action.
   """
   if behavior_labels == 'primitive':
     choice = action  # The agent's own choices are primitive anyway.

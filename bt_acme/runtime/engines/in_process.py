@@ -10,12 +10,13 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 import jax
 import numpy as np
 
-from bt_acme import assembly, environments
+from bt_acme import assembly, environments, learner_assembly
 from bt_acme.acting import vector_actor
-from bt_acme.core import data_parallel, r2d2_actor
+from bt_acme.core import data_parallel, epsilon
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.replay import blocks, sinks
+from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import in_process as in_process_replay
+from bt_acme.replay import sinks
 
 Row = Dict[str, float]
 
@@ -61,16 +62,16 @@ def run(
     What the run ends with.
   """
   config = agent.config
-  core = agent.learner_core()
+  core = learner_assembly.make_learner_core(agent)
   shardings = data_parallel.make_shardings(config.learner)
   state = core.init(jax.random.key(seed), initial_params)
   learn = data_parallel.jit_step(core.step, shardings)
   shapes = agent.replay_shapes
-  replay = in_process_replay.LocalReplay(config.replay, shapes, seed=seed)
+  replay = in_process_replay.InProcessReplay(config.replay, shapes, seed=seed)
   max_priority = 1.0
   actor = vector_actor.VectorActor(
     agent,
-    epsilons=r2d2_actor.epsilon_ladder(
+    epsilons=epsilon.ladder(
       num_environments,
       base=config.acting.epsilon_base,
       alpha=config.acting.epsilon_alpha,
@@ -78,12 +79,10 @@ def run(
     seed=seed,
     sinks=[
       sinks.SequenceSink(
-        blocks.SequenceBuilder(config.replay, shapes),
+        builder_lib.SequenceBuilder(config.replay, shapes),
         replay.writer(),
-        initial_priority=(
-          sinks.unit_priority
-          if config.replay.initial_priority == 'one'
-          else lambda: max_priority
+        initial_priority=sinks.make_initial_priority(
+          config.replay, lambda: max_priority
         ),
       )
       for _ in range(num_environments)

@@ -138,7 +138,7 @@ def test_every_step_is_that_of_the_papers_algorithm(variant):
 
 @pytest.mark.parametrize('variant', _VARIANTS)
 def test_behaviors_advance_on_every_step_with_the_executed_action(variant):
-  """Used or not: their states are those of a replay of what was executed."""
+  """Their states are those of a replay of what was executed, used or not."""
   actions, extras, states, _ = _run(**variant)
   for k in range(variant['num_behaviors']):
     _, expected = _witness_proposals(actions, 100 * k)
@@ -171,7 +171,7 @@ def test_without_flights_and_extra_action_it_is_its_agent(settings):
 
 
 def test_behaviors_do_not_touch_the_agents_chance():
-  """The agent's own choices come from its own key, whoever flies beside it."""
+  """The agent's choices come from its own key, however many behaviors fly."""
   _, _, one, _ = _run(epsilon=1.0, extra_action=False)
   _, _, three, _ = _run(epsilon=1.0, extra_action=False, num_behaviors=3)
   np.testing.assert_array_equal(one.agent.choice, three.agent.choice)
@@ -192,7 +192,7 @@ def test_certain_start_flies_every_step(extra_action):
   label = np.full(_LENGTH, _A) if extra_action else proposals
   np.testing.assert_array_equal(extras['choice'], label)
   np.testing.assert_array_equal(extras['probability'], np.ones(_LENGTH))
-  # The agent has gone on choosing, which nobody heard.
+  # The agent has gone on choosing, although no choice was executed.
   assert len(np.unique(states.agent.choice)) > 1
 
 
@@ -203,12 +203,12 @@ def test_flights_last_as_long_as_drawn_unless_the_episode_ends():
   cut = 0
   for start, end in zip(_STARTS, ends, strict=True):
     t = start
-    while t < end:  # Each starts right behind the one before.
+    while t < end:  # Each starts right after the one before.
       assert lengths[t] > 0
       assert not np.any(lengths[t + 1 : min(t + lengths[t], end)])
       cut += t + lengths[t] > end
       t += lengths[t]
-  assert cut > 0  # And some episode cut one off.
+  assert cut > 0  # Some episode cut a flight off.
 
 
 def test_a_flight_is_never_carried_over_an_episodes_end():

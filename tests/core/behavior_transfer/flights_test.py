@@ -20,7 +20,7 @@ def _state(steps_left=0, behavior=0, start_probability=1.0):
 
 
 def _samples(exponent, max_length, weights=(1.0,), start_probability=1.0):
-  """What `step` says of many environments whose agents are in control."""
+  """What `step` returns in many environments whose agents are in control."""
   survival = jnp.asarray(flights.survival(exponent, max_length))
   state = _state(start_probability=start_probability)
   step = jax.jit(
@@ -51,10 +51,10 @@ def test_survival_has_the_published_values():
   np.testing.assert_allclose(1 + survival.astype(float).sum(), 6.56, atol=5e-3)
 
 
-def test_survival_goes_on_behind_a_million():
+def test_survival_goes_on_after_a_million():
   survival = flights.survival(2.0, 1_500_001)
   assert survival.shape == (1_500_000,)
-  # The tail of zeta(2) behind n is 1 / n, but for terms in 1 / n^2.
+  # The tail of zeta(2) after n is 1 / n, except for terms in 1 / n^2.
   np.testing.assert_allclose(survival[-1], 6 / np.pi**2 / 1.5e6, rtol=1e-3)
 
 
@@ -109,7 +109,7 @@ def test_start_length_and_behavior_are_independent():
 
 @pytest.mark.parametrize('steps_left', [1, 2, 7])
 def test_flight_under_way_goes_on_with_its_behavior(steps_left):
-  """Whatever chance says, it neither starts anew nor changes hands."""
+  """Whatever the key, the flight neither starts anew nor changes behaviors."""
   survival = jnp.asarray(flights.survival(2.0, 10))
   state = _state(steps_left, behavior=2)
   for seed in range(5):

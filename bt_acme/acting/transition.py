@@ -1,0 +1,56 @@
+"""What an actor records: one step of one environment, and where it goes.
+
+Acting makes transitions and the replay stores them, so both import this module
+and neither imports the other.
+"""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from bt_acme.core import types
+
+
+class Transition(NamedTuple):
+  """One step of one environment, as the replay takes it.
+
+  The scalars that the replay stores are listed in `bt_acme.replay.fields`. A
+  scalar that is not listed there is not stored, but whoever decides on the
+  priority of a new sequence sees it too (`bt_acme.replay.sinks`).
+
+  Attributes:
+    observation: uint8 [H, W, C * S], before the step, the newest frame last.
+    prev_action: int, executed at the step before; `types.NO_ACTION` on an
+      episode's first step.
+    prev_reward: float, received for it; 0 on an episode's first step.
+    recurrent_state: LSTMState, float32 [hidden_size] each, before the step.
+    action: int, the executed primitive action, one of A.
+    choice: int, what the agent picked, one of A + K.
+    source: int, one of `types.OWN`, `EXTRA` and `FLIGHT`.
+    probability: float, of the choice under the acting policy.
+    reward: float, the one that the agent maximizes.
+    discount: float, the environment's; 1 on a truncation.
+  """
+
+  observation: np.ndarray
+  prev_action: int
+  prev_reward: float
+  recurrent_state: types.LSTMState
+  action: int
+  choice: int
+  source: int
+  probability: float
+  reward: float
+  discount: float
+
+
+class TransitionSink(Protocol):
+  """Takes the transitions of one environment, in order."""
+
+  def add(self, transition: Transition) -> None:
+    """Takes the next transition of the episode."""
+
+  def end_episode(
+    self, observation: np.ndarray, prev_action: int, prev_reward: float
+  ) -> None:
+    """Takes what the episode's last transition led to."""

@@ -1,0 +1,73 @@
+"""Epsilon: how much each environment explores, and epsilon-greedy choices.
+
+Every environment of a run has an epsilon of its own, which stays the same for
+the whole run. Sources: Horgan et al. 2018 (Ape-X) for the ladder; Kapturowski
+et al. 2019 (R2D2).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+
+def ladder(
+  num_environments: int, *, base: float, alpha: float
+) -> npt.NDArray[np.float32]:
+  """Spreads epsilon over the environments: ε_i = base^(1 + alpha i / (N - 1)).
+
+  Args:
+    num_environments: N, over all actors of the run.
+    base: epsilon of the environment that explores most.
+    alpha: how steeply epsilon falls from one environment to the next.
+
+  Returns:
+    Epsilon of every environment, float32 [N]; base alone for N = 1.
+  """
+  steps = np.arange(num_environments) / max(num_environments - 1, 1)
+  return (base ** (1 + alpha * steps)).astype(np.float32)
+
+
+class Choice(NamedTuple):
+  """An epsilon-greedy choice.
+
+  Attributes:
+    choice: int32 [], what is chosen.
+    greedy_choice: int32 [], the choice of the largest value.
+    probability: float32 [], with which `choice` came about.
+  """
+
+  choice: jax.Array
+  greedy_choice: jax.Array
+  probability: jax.Array
+
+
+def choose(
+  q_values: jax.Array,
+  epsilon: jax.Array,
+  *,
+  explore_key: jax.Array,
+  choice_key: jax.Array,
+) -> Choice:
+  """Chooses uniformly with probability epsilon, else greedily.
+
+    π(a) = ε / A' + (1 - ε) 1[a = argmax q]
+
+  Args:
+    q_values: float32 [A'].
+    epsilon: float32 [].
+    explore_key: decides whether to explore.
+    choice_key: draws the random choice.
+
+  Returns:
+    The choice, and how likely it was.
+  """
+  num_choices = q_values.shape[-1]
+  greedy = jnp.argmax(q_values).astype(jnp.int32)
+  explore = jax.random.uniform(explore_key) < epsilon
+  random = jax.random.randint(choice_key, [], 0, num_choices)
+  choice = jnp.where(explore, random, greedy)
+  by_greed = jnp.where(choice == greedy, 1 - epsilon, 0.0)
+  return Choice(choice, greedy, by_greed + epsilon / num_choices)

@@ -1,0 +1,25 @@
+"""Frame stacking on the device: replay stores each frame only once.
+
+An observation is a stack of the newest S frames, so that successive ones share
+all but one. Replay and the way to the learner carry single frames; the learner
+step rebuilds the stacks here, on its device.
+"""
+
+import jax
+import jax.numpy as jnp
+
+
+def stack_frames(frames: jax.Array, num_stacked: int) -> jax.Array:
+  """Rebuilds the stacked observations of sequences of single frames.
+
+  Args:
+    frames: uint8 [S - 1 + T, B, H, W, C].
+    num_stacked: S.
+
+  Returns:
+    uint8 [T, B, H, W, C * S], the newest frame last.
+  """
+  length = frames.shape[0] - num_stacked + 1
+  return jnp.concatenate(
+    [frames[i : i + length] for i in range(num_stacked)], axis=-1
+  )

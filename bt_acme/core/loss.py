@@ -1,0 +1,195 @@
+"""The loss of the Q-network, one for R2D2, NGU and BT.
+
+    L = mean_B w ½ Σ_t valid_t (δ_t² + duplicated_t δ'_t²)
+
+δ is the TD error of a transition under its own label, δ' that of its duplicate
+(`behavior_transfer.relabelling`), and w an importance weight, 1 by default.
+First both networks unroll (`burn_in`), then the TD errors follow from the
+targets (`targets`), and then real transitions alone are summed.
+
+A new loss is a `targets.TargetFunction` in a file of its own, a line in
+`TARGETS`, and its name among the choices of `LearnerConfig.loss`.
+
+Sources: Kapturowski et al. 2019 (R2D2); Campos et al. 2021 (arXiv:2102.13515),
+App.
+"""
+
+from typing import Mapping, NamedTuple, Tuple
+
+import jax
+import jax.numpy as jnp
+
+from bt_acme import config as config_lib
+from bt_acme.core import burn_in, networks, targets, types
+from bt_acme.core import priorities as priorities_lib
+from bt_acme.core.behavior_transfer import relabelling
+
+# What `LearnerConfig.loss` can name.
+TARGETS: Mapping[str, targets.TargetFunction] = {
+  'q_lambda': targets.q_lambda,
+  'retrace': targets.retrace,
+}
+
+
+class TDErrors(NamedTuple):
+  """TD errors of every transition under each of its labels.
+
+  Attributes:
+    own: float32 [T, B], δ, under the label of the transition itself.
+    duplicate: float32 [T, B], δ', under the label of its duplicate.
+    valid: float32 [T, B], 1 where δ counts, which is for real transitions.
+    duplicated: float32 [T, B], 1 where δ' counts.
+  """
+
+  own: jax.Array
+  duplicate: jax.Array
+  valid: jax.Array
+  duplicated: jax.Array
+
+
+def q_network_loss(
+  params: types.Params,
+  target_params: types.Params,
+  batch: types.SequenceBatch,
+  observations: jax.Array,
+  probabilities: jax.Array,
+  *,
+  network: networks.QNetwork,
+  learner: config_lib.LearnerConfig,
+  replay: config_lib.ReplayConfig,
+  hold_flights: bool = False,
+) -> Tuple[jax.Array, Tuple[jax.Array, types.Metrics]]:
+  """The loss of one batch, and what it says of its sequences.
+
+  Args:
+    params: of the online network.
+    target_params: of the target network.
+    batch: B sequences of burn-in and trace.
+    observations: uint8 [burn-in + T + 1, B, H, W, C * S], the batch's frames,
+      stacked.
+    probabilities: float32 [B], with which replay sampled each sequence; read
+      only with an `importance_sampling_exponent`.
+    network: the Q-network.
+    learner: its settings.
+    replay: the length of the burn-in, and the priority's mix.
+    hold_flights: whether steps of a flight leave the recurrent state as it was
+      (`TransferConfig.flight_recurrent_state`).
+
+  Returns:
+    The loss, float32 [], and (priorities float32 [B], metrics).
+  """
+  q_online, q_target = (
+    burn_in.unroll_trace(
+      network,
+      each,
+      batch,
+      observations,
+      burn_in_length=replay.burn_in_length,
+      hold_flights=hold_flights,
+    )
+    for each in (params, target_params)
+  )  # [T + 1, B, A'] each
+  rows = slice(replay.burn_in_length, None)
+  transitions = targets.Transitions(
+    choice=batch.choice[rows],
+    probability=batch.probability[rows],
+    reward=batch.reward[rows],
+    discount_t=learner.discount * batch.discount[rows],
+    valid=batch.valid[rows],
+  )
+  values = TARGETS[learner.loss](q_online, q_target, transitions, learner)
+  labels = relabelling.labels(
+    transitions.choice,
+    batch.action[rows],
+    batch.source[rows],
+    num_actions=network.num_actions,
+    behavior_labels=learner.behavior_labels,
+    duplicate_flights=learner.duplicate_flights,
+  )
+  errors = td_errors(q_online, values, labels, transitions.valid)
+  loss = masked_loss(
+    errors, probabilities, exponent=learner.importance_sampling_exponent
+  )
+  priorities = priorities_lib.sequence_priorities(
+    jax.lax.stop_gradient(jnp.concatenate([errors.own, errors.duplicate])),
+    jnp.concatenate([errors.valid, errors.duplicated]),
+    max_weight=replay.max_priority_weight,
+  )
+  metrics = _metrics(loss, errors, q_online, values, transitions.reward)
+  return loss, (priorities, metrics)
+
+
+def td_errors(
+  q_online: jax.Array,
+  target: jax.Array,
+  labels: relabelling.Labels,
+  valid: jax.Array,
+) -> TDErrors:
+  """Subtracts the online network's values of both labels from the targets.
+
+  Args:
+    q_online: float32 [T + 1, B, A'].
+    target: float32 [T, B].
+    labels: of each transition and its duplicate, [T, B].
+    valid: float32 [T, B].
+
+  Returns:
+    δ and δ', and where they count.
+  """
+  own, duplicate = (
+    target
+    - jnp.take_along_axis(q_online[:-1], label[..., None], axis=-1)[..., 0]
+    for label in (labels.choice, labels.duplicate)
+  )
+  return TDErrors(own, duplicate, valid, valid * labels.duplicated)
+
+
+def masked_loss(
+  errors: TDErrors, probabilities: jax.Array, *, exponent: float
+) -> jax.Array:
+  """Half the squared errors that count, summed over time: their batch's mean.
+
+  Args:
+    errors: δ and δ', [T, B].
+    probabilities: float32 [B], with which replay sampled each sequence.
+    exponent: of the importance weights w = (p_min / p)^exponent; 0 leaves them
+      out.
+
+  Returns:
+    float32 [].
+  """
+  per_sequence = 0.5 * jnp.sum(
+    jnp.where(errors.valid > 0, errors.own, 0.0) ** 2
+    + jnp.where(errors.duplicated > 0, errors.duplicate, 0.0) ** 2,
+    axis=0,
+  )  # [B]
+  if exponent:
+    weights = (1.0 / probabilities) ** exponent
+    per_sequence = per_sequence * weights / jnp.max(weights)
+  return jnp.mean(per_sequence)
+
+
+def _metrics(
+  loss: jax.Array,
+  errors: TDErrors,
+  q_online: jax.Array,
+  target: jax.Array,
+  reward: jax.Array,
+) -> types.Metrics:
+  """What the learner logs: the loss, and means over real transitions."""
+  means = {
+    'mean_abs_td_error': jnp.abs(errors.own),
+    'mean_q': jnp.max(q_online[:-1], axis=-1),
+    'mean_target': target,
+    'mean_reward': reward,
+    'duplicated_share': errors.duplicated,
+  }
+  return {
+    'loss': loss,
+    **{name: _mean(x, errors.valid) for name, x in means.items()},
+  }
+
+
+def _mean(x: jax.Array, valid: jax.Array) -> jax.Array:
+  total = jnp.sum(jnp.where(valid > 0, x, 0.0))
+  return total / jnp.maximum(jnp.sum(valid), 1.0)

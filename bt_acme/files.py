@@ -1,0 +1,174 @@
+"""Files and folders that are whole or not there, whenever the writer dies.
+
+A writer fills a temporary file or folder beside the target, has the kernel
+write it to the disk, and moves it into place with one system call. A reader
+therefore finds the old content or the new one, also after the writer was killed
+or the machine lost its power.
+
+A target has one writer at a time: the next attempt to write it removes what an
+attempt that was cut short left behind.
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import pathlib
+import secrets
+import shutil
+from typing import Iterator, List, Tuple, Union
+
+PathLike = Union[str, 'os.PathLike[str]']
+
+_AT_FDCWD = -100  # renameat2 then takes paths as they are.
+_RENAME_EXCHANGE = 2
+# What the kernel, or a file system that has no exchange, answers.
+_NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
+# What file systems answer that cannot sync a folder.
+_NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
+
+
+def write_text(path: PathLike, text: str) -> None:
+  """Writes a file as UTF-8, replacing one that is there.
+
+  Raises:
+    OSError: if it cannot be written; the target is then as it was.
+  """
+  target, temporary = _prepare(path)
+  try:
+    with open(temporary, 'x', encoding='utf-8', newline='') as file:
+      file.write(text)
+      file.flush()
+      os.fsync(file.fileno())
+    os.replace(temporary, target)
+  except BaseException:
+    _remove(temporary)
+    raise
+  _sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
+  """Makes a folder, replacing one that is there.
+
+  The body of the `with` statement fills a temporary folder, which takes the
+  target's place when the body ends. If the body raises, the target stays as it
+  was.
+
+  The two folders are exchanged in one step on Linux. Where the kernel or the
+  file system refuses, two renames do it: between them a reader finds nothing,
+  and if the writer dies just there, nobody finds the folder until the next
+  attempt begins by moving the old one back.
+
+  Yields:
+    The temporary folder.
+
+  Raises:
+    OSError: if the folder cannot be written; the target is then as it was.
+  """
+  target, temporary = _prepare(path)
+  try:
+    temporary.mkdir()
+    yield temporary
+    _sync_tree(temporary)
+    if os.path.lexists(target):
+      _swap(temporary, target)
+    else:
+      os.rename(temporary, target)
+  except BaseException:
+    _remove(temporary)
+    raise
+  _sync_folder(target.parent)
+  _remove(temporary)  # It holds what was replaced.
+
+
+def is_leftover(path: PathLike) -> bool:
+  """Whether an attempt to write that was cut short left this path behind."""
+  name = pathlib.Path(path).name
+  return name.startswith('.') and ('.partial-' in name or '.old-' in name)
+
+
+def _prepare(path: PathLike) -> Tuple[pathlib.Path, pathlib.Path]:
+  """Clears up after earlier attempts; returns the target and a new name."""
+  target = pathlib.Path(path).resolve()  # A link stays a link.
+  target.parent.mkdir(parents=True, exist_ok=True)
+  for old in _named(target, 'old'):
+    if os.path.lexists(target):
+      _remove(old)
+    else:
+      os.rename(old, target)
+  for partial in _named(target, 'partial'):
+    _remove(partial)
+  return target, _new_name(target, 'partial')
+
+
+def _named(target: pathlib.Path, kind: str) -> List[pathlib.Path]:
+  prefix = f'.{target.name}.{kind}-'
+  return [p for p in target.parent.iterdir() if p.name.startswith(prefix)]
+
+
+def _new_name(target: pathlib.Path, kind: str) -> pathlib.Path:
+  return target.with_name(f'.{target.name}.{kind}-{secrets.token_hex(4)}')
+
+
+def _swap(temporary: pathlib.Path, target: pathlib.Path) -> None:
+  """Puts a folder in the place of another, which takes the first one's name."""
+  if _exchange(temporary, target):
+    return
+  old = _new_name(target, 'old')
+  os.rename(target, old)
+  try:
+    os.rename(temporary, target)
+  except BaseException:
+    os.rename(old, target)
+    raise
+  os.rename(old, temporary)
+
+
+def _exchange(one: pathlib.Path, other: pathlib.Path) -> bool:
+  """Exchanges two paths in one step; returns whether this is possible here."""
+  renameat2 = getattr(ctypes.CDLL(None, use_errno=True), 'renameat2', None)
+  if renameat2 is None:
+    return False
+  code = renameat2(
+    _AT_FDCWD,
+    os.fsencode(one),
+    _AT_FDCWD,
+    os.fsencode(other),
+    ctypes.c_uint(_RENAME_EXCHANGE),
+  )
+  if code == 0:
+    return True
+  number = ctypes.get_errno()
+  if number in _NO_EXCHANGE:
+    return False
+  raise OSError(number, os.strerror(number), str(one), None, str(other))
+
+
+def _sync_tree(folder: pathlib.Path) -> None:
+  """Has the kernel write all files of a folder to the disk."""
+  for parent, _, names in os.walk(folder, topdown=False):
+    for name in names:
+      with open(os.path.join(parent, name), 'rb') as file:
+        os.fsync(file.fileno())
+    _sync_folder(parent)
+
+
+def _sync_folder(folder: PathLike) -> None:
+  """Has the kernel write the names in a folder to the disk."""
+  descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+  try:
+    os.fsync(descriptor)
+  except OSError as error:
+    if error.errno not in _NO_FOLDER_SYNC:
+      raise
+  finally:
+    os.close(descriptor)
+
+
+def _remove(path: pathlib.Path) -> None:
+  """Removes a file or a folder, if it is there."""
+  if path.is_dir() and not path.is_symlink():
+    shutil.rmtree(path)
+  else:
+    path.unlink(missing_ok=True)

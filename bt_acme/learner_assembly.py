@@ -1,0 +1,38 @@
+"""The learner of an agent: its network and settings, put into the learner core.
+
+This is the other half of `assembly`, which puts together what acts. It is a
+module of its own because the learner core loads rlax and optax, which processes
+that only act have no use for.
+"""
+
+from bt_acme import assembly
+from bt_acme.core import learner_core
+
+
+def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
+  """Builds the learner of an agent.
+
+  Args:
+    agent: R2D2, NGU or BT.
+
+  Returns:
+    The learner's functions.
+  """
+  intrinsic = None
+  if agent.intrinsic is not None and agent.intrinsic_config is not None:
+    intrinsic = learner_core.IntrinsicTraining(
+      init=agent.intrinsic.init,
+      loss=agent.intrinsic.sequence_loss,
+      learning_rate=agent.intrinsic_config.intrinsic_learning_rate,
+    )
+  return learner_core.make_learner_core(
+    agent.network,
+    agent.config.learner,
+    agent.config.replay,
+    num_stacked=agent.spec.num_stacked,
+    hold_flights=(
+      agent.transfer is not None
+      and agent.transfer.flight_recurrent_state == 'hold'
+    ),
+    intrinsic=intrinsic,
+  )

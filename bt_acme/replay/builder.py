@@ -1,0 +1,167 @@
+"""From the steps of one environment to blocks and sequences."""
+
+import collections
+import operator
+from typing import Any, Deque, List, Mapping, Optional, Tuple
+
+import numpy as np
+
+from bt_acme import config as config_lib
+from bt_acme.acting import transition as transition_lib
+from bt_acme.replay import blocks, fields
+
+# What is kept of each transition until its block is finished: all but the
+# arrays, whose contents go into the block at once.
+_SCALARS = tuple(
+  name
+  for name in transition_lib.Transition._fields
+  if name not in ('observation', 'recurrent_state')
+)
+_scalars_of = operator.itemgetter(
+  *(transition_lib.Transition._fields.index(name) for name in _SCALARS)
+)
+_GIVEN = tuple(field for field in fields.FIELDS if field.given)
+
+
+class SequenceBuilder:
+  """Turns the steps of one environment into blocks and sequences.
+
+  An episode of n blocks makes max(n - K, 0) + 1 sequences: one starts every
+  period, each step lies in at least one, and none is padding alone. A block is
+  finished when the observation after its last step arrives.
+  """
+
+  def __init__(
+    self, config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
+  ):
+    self._period = config.sequence_period
+    self._blocks_per_sequence = config.blocks_per_sequence
+    self._shapes = shapes
+    layout = blocks.BlockLayout(config, shapes)
+    self._data = np.zeros(layout.num_bytes, np.uint8)
+    self._block = layout.views(self._data)
+    self._frames = self._block['frames']
+    self._state = np.zeros((2, shapes.lstm_size), np.float32)
+    # The steps of the episode's last blocks, the newest last.
+    self._finished: Deque[blocks.StepValues] = collections.deque(
+      maxlen=self._blocks_per_sequence
+    )
+    self.reset()
+
+  def reset(self) -> None:
+    """Drops an episode that has not ended."""
+    self._finished.clear()
+    # The scalars of the unfinished block's steps. One assignment to an array
+    # for a whole column is much cheaper than one for each step.
+    self._steps: List[Tuple] = []
+
+  def add(
+    self, transition: transition_lib.Transition
+  ) -> Optional[blocks.FinishedBlock]:
+    """Takes the next step of the episode.
+
+    Returns:
+      The block that this observation completes, if it does.
+
+    Raises:
+      ValueError: if observations are not what `ReplayShapes` says.
+    """
+    observation = transition.observation
+    finished = None
+    if len(self._steps) == self._period:
+      finished = self._finish(
+        observation, transition.prev_action, transition.prev_reward, last=False
+      )
+    if not self._steps:
+      self._frames[: self._shapes.num_stacked] = self._unstack(observation)
+      self._state[0], self._state[1] = transition.recurrent_state
+    self._keep_newest_frame(observation)
+    self._steps.append(_scalars_of(transition))
+    return finished
+
+  def end_episode(
+    self, observation: np.ndarray, prev_action: int, prev_reward: float
+  ) -> Optional[blocks.FinishedBlock]:
+    """Takes what the episode's last step led to, terminal or truncated.
+
+    Args:
+      observation: uint8 [H, W, C * S], the final one.
+      prev_action: executed in the last step.
+      prev_reward: received for it.
+
+    Returns:
+      The episode's last block; None for an episode without a step.
+    """
+    finished = None
+    if self._steps:
+      finished = self._finish(observation, prev_action, prev_reward, last=True)
+    self.reset()
+    return finished
+
+  def _finish(
+    self,
+    observation: np.ndarray,
+    prev_action: int,
+    prev_reward: float,
+    *,
+    last: bool,
+  ) -> blocks.FinishedBlock:
+    """Closes the block with the observation after its last step."""
+    self._keep_newest_frame(observation)
+    self._check_stack(observation)
+    columns = zip(*self._steps, strict=True)
+    steps = dict(zip(_SCALARS, columns, strict=True))
+    self._fill(steps, {'prev_action': prev_action, 'prev_reward': prev_reward})
+    self._steps = []
+    self._finished.append(steps)
+    completes = last or len(self._finished) == self._blocks_per_sequence
+    return blocks.FinishedBlock(
+      payload=blocks.encode_block(self._data),
+      recurrent_state=self._state.copy(),
+      sequence=tuple(self._finished) if completes else (),
+    )
+
+  def _fill(self, steps: blocks.StepValues, closing: Mapping[str, Any]) -> None:
+    """Writes all of the block but the frames that are already there.
+
+    Args:
+      steps: of the block.
+      closing: what the agent sees after the last step, by the field's name.
+    """
+    block, length = self._block, len(self._steps)
+    for field in _GIVEN:
+      column, rows = steps[field.name], block[field.name]
+      if field.rows is fields.Rows.SEEN:
+        column = (*column, closing[field.name])
+      rows[: len(column)] = column
+      rows[len(column) :] = 0
+    block['valid'][:length] = 1
+    block['valid'][length:] = 0
+    self._frames[length + self._shapes.num_stacked :] = 0
+
+  def _keep_newest_frame(self, observation: np.ndarray) -> None:
+    row = self._shapes.num_stacked - 1 + len(self._steps)
+    self._frames[row] = observation[..., -self._shapes.frame[-1] :]
+
+  def _check_stack(self, observation: np.ndarray) -> None:
+    """Refuses a closing observation of other frames than the block's last."""
+    length, num_stacked = len(self._steps), self._shapes.num_stacked
+    stack = self._frames[length : length + num_stacked]
+    if not np.array_equal(stack, self._unstack(observation)):
+      raise ValueError(
+        f'num_stacked={num_stacked} does not describe the observations: a '
+        'frame of a stack must be the newest one of an earlier step. Pass '
+        'num_stacked=1 for observations that are no stacks.'
+      )
+
+  def _unstack(self, observation: np.ndarray) -> np.ndarray:
+    """The frames [S, H, W, C] of an observation [H, W, C * S]."""
+    height, width, channels = self._shapes.frame
+    shape = (height, width, self._shapes.num_stacked, channels)
+    expected = (height, width, self._shapes.num_stacked * channels)
+    if observation.shape != expected or observation.dtype != np.uint8:
+      raise ValueError(
+        f'An observation is {observation.dtype} {observation.shape}, but the '
+        f'replay was made for uint8 {expected}.'
+      )
+    return np.moveaxis(observation.reshape(shape), 2, 0)

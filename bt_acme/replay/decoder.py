@@ -1,0 +1,83 @@
+"""From compressed blocks to the sequences of a batch."""
+
+import collections
+from typing import Deque, List, Optional, Sequence, Tuple
+
+import numpy as np
+import zstandard
+
+from bt_acme import config as config_lib
+from bt_acme.core import types
+from bt_acme.replay import blocks, fields
+
+
+class SequenceDecoder:
+  """Writes sequences into batches; one thread only."""
+
+  def __init__(
+    self, config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
+  ):
+    layout = blocks.BlockLayout(config, shapes)
+    self._period = config.sequence_period
+    # Always the same memory: fresh pages would cost more than decompressing.
+    self._data = np.empty(layout.num_bytes, np.uint8)
+    block = layout.views(self._data)
+    # Name, rows of the decompressed block, rows in common with the next block.
+    self._fields = [
+      (field.name, block[field.name], field.overlap(shapes))
+      for field in fields.FIELDS
+    ]
+    self._decompressor = zstandard.ZstdDecompressor()
+
+  def decode_into(
+    self,
+    payloads: Sequence[bytes],
+    recurrent_state: np.ndarray,
+    *,
+    batch: types.SequenceBatch,
+    index: int,
+  ) -> None:
+    """Writes one sequence into a batch.
+
+    Args:
+      payloads: 1 to K consecutive blocks; where there are fewer than K the
+        episode has ended, and the rest of the sequence is zeros.
+      recurrent_state: float32 [2, lstm_size], before the first block.
+      batch: that is written into.
+      index: column of the batch, in [0, B).
+    """
+    for i, payload in enumerate(payloads):
+      self._decompressor.stream_reader(payload).readinto(self._data)
+      start, end = i * self._period, (i + 1) * self._period
+      for name, rows, overlap in self._fields:
+        # A block begins with the rows that the one before it ends with.
+        getattr(batch, name)[start : end + overlap, index] = rows
+    end = len(payloads) * self._period
+    for name, _, overlap in self._fields:
+      getattr(batch, name)[end + overlap :, index] = 0
+    batch.recurrent_state.hidden[index] = recurrent_state[0]
+    batch.recurrent_state.cell[index] = recurrent_state[1]
+
+
+class BlockWindow:
+  """The last K blocks of one environment, of which sequences are made."""
+
+  def __init__(self, config: config_lib.ReplayConfig):
+    self._blocks: Deque[blocks.FinishedBlock] = collections.deque(
+      maxlen=config.blocks_per_sequence
+    )
+
+  def add(
+    self, block: blocks.FinishedBlock
+  ) -> Optional[Tuple[List[bytes], np.ndarray]]:
+    """Takes the next block.
+
+    Returns:
+      Payloads of the sequence that it completes and the recurrent state before
+      them, as `SequenceDecoder` takes them; None if it completes none.
+    """
+    self._blocks.append(block)
+    if not block.item_blocks:
+      return None
+    members = list(self._blocks)[-block.item_blocks :]
+    return [member.payload for member in members], members[0].recurrent_state

@@ -1,0 +1,116 @@
+"""Priorities on their way from the learner back to the replay."""
+
+import threading
+from typing import Dict, Optional
+
+import numpy as np
+import reverb
+
+from bt_acme.replay import table as table_lib
+
+_JOIN_S = 10
+
+
+def check_finite_priorities(priorities: np.ndarray) -> None:
+  """Refuses priorities that are not finite numbers.
+
+  Raises:
+    ValueError: if the learner has diverged.
+  """
+  if not np.isfinite(priorities).all():
+    raise ValueError(
+      'A priority is not a finite number: the learner has diverged. Lower '
+      'learning_rate or max_gradient_norm.'
+    )
+
+
+class PriorityUpdater:
+  """Writes priorities back from a thread of its own.
+
+  If a sequence is updated again before its last update was written, only the
+  newer one is written.
+  """
+
+  def __init__(self, client: reverb.Client, *, table: str = table_lib.TABLE):
+    """Starts the thread.
+
+    Args:
+      client: of the server.
+      table: whose priorities are updated.
+    """
+    self._client = client
+    self._table = table
+    self._pending: Dict[int, float] = {}
+    self._writing = False
+    self._error: Optional[Exception] = None
+    self._stopping = False
+    self._changed = threading.Condition()
+    self._thread = threading.Thread(
+      target=self._run, name='priorities', daemon=True
+    )
+    self._thread.start()
+
+  def update(self, keys: np.ndarray, priorities: np.ndarray) -> None:
+    """Has priorities written, without waiting.
+
+    Args:
+      keys: uint64 [B].
+      priorities: float [B], before the exponent, not negative.
+
+    Raises:
+      ValueError: if a priority is not a finite number.
+      RuntimeError: if an earlier update failed.
+    """
+    values = np.asarray(priorities, np.float64)
+    check_finite_priorities(values)
+    with self._changed:
+      self._raise_error()
+      self._pending.update(zip(keys.tolist(), values.tolist(), strict=True))
+      self._changed.notify_all()
+
+  def flush(self, timeout_s: float = 30) -> None:
+    """Waits until the server has all updates.
+
+    Raises:
+      TimeoutError: if that takes longer than `timeout_s`.
+      RuntimeError: if an update failed.
+    """
+    with self._changed:
+      done = self._changed.wait_for(
+        lambda: self._error or not (self._pending or self._writing), timeout_s
+      )
+      self._raise_error()
+      if not done:
+        raise TimeoutError(
+          f'The replay server at {self._client.server_address} took no '
+          f'priorities for {timeout_s} s.'
+        )
+
+  def stop(self) -> None:
+    """Ends the thread once it has written what it has; may be repeated."""
+    with self._changed:
+      self._stopping = True
+      self._changed.notify_all()
+    self._thread.join(_JOIN_S)
+
+  def _raise_error(self) -> None:
+    if self._error:
+      raise RuntimeError('Updating priorities failed.') from self._error
+
+  def _run(self) -> None:
+    while True:
+      with self._changed:
+        self._changed.wait_for(lambda: self._pending or self._stopping)
+        if not self._pending:
+          return
+        updates, self._pending = self._pending, {}
+        self._writing = True
+      try:
+        self._client.mutate_priorities(self._table, updates)
+      except Exception as error:
+        self._error = error
+      with self._changed:
+        self._writing = False
+        self._changed.notify_all()
+        if self._error:
+          return

@@ -1,0 +1,196 @@
+"""Files and folders stay whole while their writer is killed again and again."""
+
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from bt_acme import files
+
+# Replaces a folder and a file for ever, each time with a number one higher in
+# all of its files, and prints the number that is in place.
+_WRITER = """
+import itertools, runpy, sys
+files = runpy.run_path(sys.argv[1])
+if sys.argv[3] == 'renames':
+  files['_swap'].__globals__['_exchange'] = lambda one, other: False
+for number in itertools.count(int(sys.argv[4])):
+  text = f'{number}\\n' * 2000
+  with files['new_folder'](sys.argv[2] + '/folder') as folder:
+    for name in 'ab':
+      (folder / name).write_text(text)
+    (folder / 'inner').mkdir()
+    (folder / 'inner' / 'c').write_text(text)
+  files['write_text'](sys.argv[2] + '/file', text)
+  print(number, flush=True)
+"""
+_NAMES = ('a', 'b', 'inner/c')
+
+
+def start_writer(root, kind, number):
+  return subprocess.Popen(
+    [sys.executable, '-IS', '-c', _WRITER, files.__file__, root, kind, number],
+    stdout=subprocess.PIPE,
+    text=True,
+  )
+
+
+def read_whole(*paths):
+  """The one number that all these files hold, each 2000 times."""
+  texts = {path.read_text() for path in paths}
+  assert len(texts) == 1
+  lines = texts.pop().splitlines()
+  assert len(lines) == 2000 and len(set(lines)) == 1
+  return int(lines[0])
+
+
+@pytest.mark.parametrize('kind', ['exchange', 'renames'])
+def test_a_killed_writer_leaves_a_whole_folder_and_file(tmp_path, kind):
+  rng = random.Random(0)
+  number, missing = 0, 0
+  for _ in range(25):
+    writer = start_writer(str(tmp_path), kind, str(number))
+    for _ in range(2):
+      writer.stdout.readline()
+    time.sleep(rng.uniform(0, 0.02))
+    writer.kill()
+    written = [int(line) for line in writer.communicate()[0].splitlines()]
+    number = max([number + 1, *written])
+    assert number <= read_whole(tmp_path / 'file') <= number + 1
+    if kind == 'renames' and not (tmp_path / 'folder').exists():
+      missing += 1
+      continue
+    found = read_whole(*(tmp_path / 'folder' / name for name in _NAMES))
+    assert number <= found <= number + 1
+    number = found
+  assert missing < 25
+  # The next attempt removes what is left of all of these.
+  with files.new_folder(tmp_path / 'folder') as folder:
+    (folder / 'a').write_text('')
+  files.write_text(tmp_path / 'file', '')
+  assert {p.name for p in tmp_path.iterdir()} == {'file', 'folder'}
+  assert [p.name for p in (tmp_path / 'folder').iterdir()] == ['a']
+
+
+def test_a_folder_is_there_all_the_while_it_is_replaced(tmp_path):
+  writer = start_writer(str(tmp_path), 'exchange', '0')
+  assert writer.stdout.readline() == '0\n'
+  end = time.monotonic() + 0.5
+  while time.monotonic() < end:
+    assert os.listdir(tmp_path / 'folder')
+  writer.kill()
+  written = writer.communicate()[0].splitlines()
+  assert len(written) > 3
+
+
+def test_a_body_that_raises_leaves_the_folder_as_it_was(tmp_path):
+  for expected in ([], ['folder']):
+    with pytest.raises(KeyboardInterrupt):
+      with files.new_folder(tmp_path / 'folder') as folder:
+        (folder / 'half').write_text('half')
+        raise KeyboardInterrupt
+    assert [p.name for p in tmp_path.iterdir()] == expected
+    with files.new_folder(tmp_path / 'folder') as folder:
+      (folder / 'whole').write_text('whole')
+    assert [p.name for p in (tmp_path / 'folder').iterdir()] == ['whole']
+
+
+@pytest.mark.parametrize('replaced', [False, True])
+def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path, replaced):
+  path = tmp_path / 'file'
+  if replaced:
+    files.write_text(path, 'before')
+  with pytest.raises(UnicodeEncodeError):
+    files.write_text(path, 'x\udc00')
+  assert [p.read_text() for p in tmp_path.iterdir()] == ['before'] * replaced
+
+
+def test_the_old_folder_comes_back_if_the_writer_died_between_two_renames(
+  tmp_path,
+):
+  old = tmp_path / '.folder.old-00'
+  old.mkdir()
+  (old / 'whole').write_text('whole')
+  assert files.is_leftover(old) and not files.is_leftover(tmp_path / 'folder')
+  with pytest.raises(ZeroDivisionError):
+    with files.new_folder(tmp_path / 'folder'):
+      raise ZeroDivisionError
+  assert [p.name for p in tmp_path.iterdir()] == ['folder']
+  assert (tmp_path / 'folder' / 'whole').read_text() == 'whole'
+
+
+def test_a_rename_that_fails_leaves_the_folder_as_it_was(tmp_path, monkeypatch):
+  (tmp_path / 'folder').mkdir()
+  monkeypatch.setattr(files, '_exchange', lambda one, other: False)
+  rename, calls = os.rename, []
+
+  def fail_at_second(source, target):
+    calls.append(target)
+    if len(calls) == 2:
+      raise OSError('disk gone')
+    rename(source, target)
+
+  monkeypatch.setattr(os, 'rename', fail_at_second)
+  with pytest.raises(OSError, match='disk gone'):
+    with files.new_folder(tmp_path / 'folder') as folder:
+      (folder / 'new').write_text('new')
+  assert [p.name for p in tmp_path.iterdir()] == ['folder']
+  assert not list((tmp_path / 'folder').iterdir())
+
+
+def test_links_are_written_through_and_modes_follow_the_umask(tmp_path):
+  (tmp_path / 'real').mkdir()
+  link = tmp_path / 'link'
+  link.symlink_to(tmp_path / 'real')
+  (tmp_path / 'plain').mkdir()
+  with files.new_folder(link) as folder:
+    (folder / 'a').write_text('')
+  assert link.is_symlink() and (tmp_path / 'real' / 'a').exists()
+  modes = [(tmp_path / n).stat().st_mode for n in ('real', 'plain')]
+  assert modes[0] == modes[1]
+
+
+def test_all_is_synced_before_it_is_moved_and_its_folder_after(
+  tmp_path, monkeypatch
+):
+  events = []
+  fsync, rename, replace = os.fsync, os.rename, os.replace
+
+  def record(name, function):
+    def call(*args):
+      events.append(
+        name or os.path.basename(os.readlink(f'/proc/self/fd/{args[0]}'))
+      )
+      return function(*args)
+
+    return call
+
+  monkeypatch.setattr(os, 'fsync', record(None, fsync))
+  monkeypatch.setattr(os, 'rename', record('rename', rename))
+  monkeypatch.setattr(os, 'replace', record('replace', replace))
+  with files.new_folder(tmp_path / 'folder') as folder:
+    (folder / 'a').write_text('a')
+  assert events == ['a', folder.name, 'rename', tmp_path.name]
+  events.clear()
+  files.write_text(tmp_path / 'file', 'x')
+  assert events[1:] == ['replace', tmp_path.name]
+  assert events[0].startswith('.file.partial-')
+
+
+def test_files_of_other_names_are_left_alone(tmp_path):
+  others = ['.folder', '.folderish.partial-00', 'folder.partial-00']
+  for name in others:
+    (tmp_path / name).write_text('mine')
+  threads = [
+    threading.Thread(target=files.write_text, args=(tmp_path / name, name))
+    for name in ('folder', 'folderish2', 'other')
+  ]
+  for thread in threads:
+    thread.start()
+  for thread in threads:
+    thread.join()
+  assert all((tmp_path / name).read_text() == 'mine' for name in others)

@@ -1,0 +1,85 @@
+"""Both codecs return every sequence, through a real server."""
+
+import numpy as np
+import pytest
+
+from bt_acme.core import types
+from bt_acme.replay import builder as builder_lib
+from bt_acme.replay import in_process as in_process_replay
+from bt_acme.replay import sinks as sinks_lib
+from tests.replay import episodes
+
+P, T = episodes.PERIOD, episodes.LENGTH
+
+
+def marker_of(step):
+  """What a sequence that begins with the step is recognized by."""
+  return float(step.recurrent_state.hidden[0])
+
+
+def collect(sampler, wanted, num_batches=100):
+  """Samples until each of the wanted markers was seen."""
+  found = {}
+  for _ in range(num_batches):
+    sample = next(sampler)
+    for index, marker in enumerate(sample.batch.recurrent_state.hidden[:, 0]):
+      found[float(marker)] = sample.batch, index
+    if set(found) == set(wanted):
+      return found
+  raise AssertionError(f'Saw {len(found)} sequences, wanted {len(wanted)}.')
+
+
+@pytest.mark.parametrize('codec', ('blocks', 'tensors'))
+@pytest.mark.parametrize('num_stacked, channels', ((4, 1), (1, 3), (2, 3)))
+def test_every_sequence_arrives_as_from_a_replay_in_this_process(
+  make_replay, num_stacked, channels, codec
+):
+  replay = make_replay(episodes.make_shapes(num_stacked, channels), codec=codec)
+  in_process = in_process_replay.InProcessReplay(
+    replay.config, replay.shapes, seed=0
+  )
+  sinks = [
+    replay.sink(),
+    sinks_lib.SequenceSink(
+      builder_lib.SequenceBuilder(replay.config, replay.shapes),
+      in_process.writer(),
+    ),
+  ]
+  rng = np.random.default_rng(num_stacked)
+  wanted = {}
+  for num_steps in (3, 1, P, P + 1, T, T + 1, 2 * T + 3):
+    episode = episodes.make_episode(
+      rng, num_steps, replay.shapes, truncated=num_steps % 2 == 0
+    )
+    for sink in sinks:
+      episodes.play(episode, sink)
+    for start in episodes.starts(episode):
+      wanted[marker_of(episode.steps[start])] = episode, start
+  replay.writers[0].flush()
+  assert replay.info().current_size == len(in_process) == len(wanted)
+
+  found = collect(replay.sampler(num_threads=2), wanted)
+  for marker, (batch, index) in found.items():
+    episodes.assert_is_sequence(batch, index, *wanted[marker], replay.shapes)
+  sample = in_process.sample(500).batch
+  for index, marker in enumerate(sample.recurrent_state.hidden[:, 0]):
+    batch, other = found[float(marker)]
+    for name in types.SequenceBatch._fields[:-1]:
+      np.testing.assert_array_equal(
+        getattr(sample, name)[:, index], getattr(batch, name)[:, other]
+      )
+
+
+def test_recurrent_state_is_the_one_before_the_sequence(make_replay):
+  replay = make_replay()
+  episode = episodes.make_episode(
+    np.random.default_rng(0), T + P, replay.shapes
+  )
+  episodes.play(episode, replay.sink())
+  wanted = {marker_of(episode.steps[t]): t for t in (0, P)}
+  for marker, (batch, index) in collect(replay.sampler(), wanted).items():
+    step = episode.steps[wanted[marker]]
+    np.testing.assert_array_equal(
+      batch.recurrent_state.cell[index], step.recurrent_state.cell
+    )
+    assert batch.action[0, index] == step.action

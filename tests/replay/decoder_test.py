@@ -1,0 +1,66 @@
+"""Sequences that were built and decoded hold their steps."""
+
+import numpy as np
+import pytest
+
+from bt_acme.replay import builder as builder_lib
+from tests.replay import episodes
+
+P, T = episodes.PERIOD, episodes.LENGTH
+LENGTHS = (1, 3, P - 1, P, P + 1, T - 1, T, T + 1, T + P, 2 * T + 3)
+
+
+@pytest.mark.parametrize('truncated', (False, True))
+@pytest.mark.parametrize('num_steps', LENGTHS)
+@pytest.mark.parametrize('num_stacked,channels', ((4, 1), (1, 3), (3, 2)))
+def test_sequences_hold_their_steps(
+  num_stacked, channels, num_steps, truncated
+):
+  config = episodes.make_config()
+  shapes = episodes.make_shapes(num_stacked, channels)
+  episode = episodes.make_episode(
+    np.random.default_rng(num_steps), num_steps, shapes, truncated=truncated
+  )
+  builder = builder_lib.SequenceBuilder(config, shapes)
+  episodes.assert_is_built(episode, builder, config, shapes)
+
+
+def test_random_episodes_one_after_another():
+  config, shapes = episodes.make_config(), episodes.make_shapes()
+  builder = builder_lib.SequenceBuilder(config, shapes)
+  rng = np.random.default_rng(0)
+  for _ in range(60):
+    episode = episodes.make_episode(
+      rng, int(rng.integers(1, 4 * T)), shapes, truncated=rng.random() < 0.5
+    )
+    episodes.assert_is_built(episode, builder, config, shapes)
+
+
+def test_truncation_keeps_discount_and_final_observation():
+  config, shapes = episodes.make_config(), episodes.make_shapes()
+  rng = np.random.default_rng(1)
+  for truncated, discount in ((True, 1.0), (False, 0.0)):
+    episode = episodes.make_episode(rng, 3, shapes, truncated=truncated)
+    builder = builder_lib.SequenceBuilder(config, shapes)
+    batch = episodes.assert_is_built(episode, builder, config, shapes)
+    np.testing.assert_array_equal(batch.valid[:, 0], [1] * 3 + [0] * (T - 3))
+    assert batch.discount[2, 0] == discount
+    np.testing.assert_array_equal(
+      np.concatenate(batch.frames[3:7, 0], axis=-1), episode.final[0]
+    )
+
+
+def test_without_lstm():
+  config, shapes = episodes.make_config(), episodes.make_shapes(lstm_size=0)
+  episode = episodes.make_episode(np.random.default_rng(0), T + 1, shapes)
+  builder = builder_lib.SequenceBuilder(config, shapes)
+  episodes.assert_is_built(episode, builder, config, shapes)
+
+
+def test_one_block_a_sequence():
+  config = episodes.make_config(sequence_period=T)
+  shapes = episodes.make_shapes()
+  episode = episodes.make_episode(np.random.default_rng(0), 2 * T + 1, shapes)
+  builder = builder_lib.SequenceBuilder(config, shapes)
+  batch = episodes.assert_is_built(episode, builder, config, shapes)
+  assert batch.action.shape == (T, 3)

@@ -1,0 +1,88 @@
+"""The memory that a replay will take, and the memory that there is."""
+
+import dataclasses
+
+import pytest
+
+pytest.importorskip('reverb', reason='needs the full environment')
+
+from bt_acme.replay import fields, memory_estimate
+from tests.replay import episodes
+
+
+def test_memory_estimate():
+  config = episodes.make_config(
+    trace_length=160, sequence_period=80, max_replay_size=125_000
+  )
+  shapes = fields.ReplayShapes((84, 84, 1), num_stacked=4, lstm_size=512)
+  estimate = memory_estimate.estimate(config, shapes)
+  # 84 frames of 7056 bytes, 33 bytes a step, 8 a block, 4096 of the state.
+  block = 84 * 7056 + 80 * 33 + 8 + 4096
+  assert estimate.raw == 125_001 * block
+  assert 3e9 < estimate.compressed < 10e9
+  assert str(estimate).startswith('A full replay holds 74.9 GB')
+  # 161 stacks, 33 bytes a row of the rest, the state once.
+  tensors = memory_estimate.estimate(
+    dataclasses.replace(config, codec='tensors'), shapes
+  )
+  assert tensors.raw == 125_000 * (161 * (4 * 7056 + 34) + 4096)
+  assert tensors.compressed > 10 * estimate.compressed
+  small = memory_estimate.MemoryEstimate(raw=2_500_000, compressed=30_000)
+  assert '2.5 MB of steps, compressed to about 0.0 MB' in str(small)
+
+
+def test_replay_larger_than_the_machine_is_refused():
+  with pytest.raises(ValueError, match='max_replay_size'):
+    memory_estimate.check(
+      memory_estimate.MemoryEstimate(raw=10**18, compressed=10**16)
+    )
+  memory_estimate.check(
+    memory_estimate.MemoryEstimate(raw=10**18, compressed=1)
+  )
+
+
+@pytest.mark.parametrize(
+  'compressed, memory, fits',
+  [(5, 8, True), (7, 8, False), (0.4, 1, True), (0.6, 1, False)],
+)
+def test_other_processes_need_memory_too(compressed, memory, fits):
+  estimate = memory_estimate.MemoryEstimate(
+    raw=10**11, compressed=int(compressed * 1e9)
+  )
+  if fits:
+    memory_estimate.check(estimate, memory * 10**9)
+    return
+  with pytest.raises(ValueError, match='the other processes'):
+    memory_estimate.check(estimate, memory * 10**9)
+
+
+@pytest.mark.parametrize(
+  'own, limits, expected',
+  [
+    ('0::/', {'memory.max': '7000'}, 7000),
+    ('0::/a/b', {'a/b/memory.max': 'max', 'a/memory.max': '6000'}, 6000),
+    (
+      '4:cpu,memory:/a\n0::/',
+      {
+        'memory/memory.limit_in_bytes': str(2**63 - 4096),
+        'memory/a/memory.limit_in_bytes': '5000',
+      },
+      5000,
+    ),
+    # Seen from within a container.
+    ('4:memory:/not/here', {'memory/memory.limit_in_bytes': '4000'}, 4000),
+    ('0::/', {'memory.max': 'max'}, None),
+    ('4:cpu:/', {'memory/memory.limit_in_bytes': '3000'}, None),
+  ],
+)
+def test_limits_of_control_groups_count(tmp_path, own, limits, expected):
+  (tmp_path / 'own').write_text(own + '\n')
+  for name, limit in limits.items():
+    path = tmp_path / 'groups' / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(limit + '\n')
+  physical = memory_estimate.available_memory(own_groups=tmp_path / 'none')
+  actual = memory_estimate.available_memory(
+    tmp_path / 'groups', tmp_path / 'own'
+  )
+  assert actual == (expected or physical)

@@ -1,0 +1,52 @@
+"""A real Reverb server, and the parts of a replay around it.
+
+Each test has a server of its own: one starts and stops within milliseconds.
+"""
+
+import reverb
+
+from bt_acme.replay import builder, sampler, sinks, table, writer
+from tests.replay import episodes
+
+
+class Replay:
+  """A server, and what one actor and one learner make for it."""
+
+  def __init__(self, shapes=None, *, batch_size=1000, **changes):
+    self.config = episodes.make_config(**changes)
+    self.shapes = shapes or episodes.make_shapes()
+    # A large batch lets the two sides of a test be far apart.
+    sequences = table.make_table(
+      self.config, self.shapes, batch_size=batch_size
+    )
+    self.server = reverb.Server([sequences], port=None)
+    self.client = reverb.Client(f'localhost:{self.server.port}')
+    self.writers, self.samplers = [], []
+
+  def sink(self, **kwargs):
+    self.writers.append(
+      writer.ReverbWriter(self.client, self.config, self.shapes)
+    )
+    return sinks.SequenceSink(
+      builder.SequenceBuilder(self.config, self.shapes),
+      self.writers[-1],
+      **kwargs,
+    )
+
+  def sampler(self, batch_size=4, **kwargs):
+    self.samplers.append(
+      sampler.SequenceSampler(
+        self.client, self.config, self.shapes, batch_size=batch_size, **kwargs
+      )
+    )
+    return self.samplers[-1]
+
+  def info(self):
+    return self.client.server_info(timeout=5)[table.TABLE]
+
+  def close(self):
+    for replay_writer in self.writers:
+      replay_writer.close()
+    for replay_sampler in self.samplers:
+      replay_sampler.stop()
+    self.server.stop()

@@ -1,0 +1,68 @@
+"""From an environment's step to the learner's batch, through a real server."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from tests.replay import episodes
+
+T = episodes.LENGTH
+
+
+def test_sequence_can_be_sampled_before_its_episode_ends(make_replay):
+  replay = make_replay()
+  episode = episodes.make_episode(
+    np.random.default_rng(0), 2 * T, replay.shapes
+  )
+  sink = replay.sink()
+  for step in episode.steps[:T]:
+    sink.add(step)
+  assert replay.info().current_size == 0
+  sink.add(episode.steps[T])
+  episodes.wait_until(lambda: replay.info().current_size == 1)
+
+
+def test_released_batches_are_filled_again(make_replay):
+  replay = make_replay()
+  episode = episodes.make_episode(np.random.default_rng(0), 3, replay.shapes)
+  episodes.play(episode, replay.sink())
+  sampler = replay.sampler()
+  released = set()
+  for _ in range(20):
+    sample = next(sampler)
+    episodes.assert_is_sequence(sample.batch, 3, episode, 0, replay.shapes)
+    if id(sample.batch.frames) in released:
+      return
+    released.add(id(sample.batch.frames))
+    sampler.release(sample)
+    del sample
+  raise AssertionError('No batch was filled again.')
+
+
+def test_stop_while_waiting_for_data(make_replay):
+  sampler = make_replay().sampler(num_threads=2)
+  outcomes = []
+
+  def consume():
+    outcomes.append(list(sampler))
+
+  consumer = threading.Thread(target=consume)
+  consumer.start()
+  time.sleep(0.1)
+  start = time.monotonic()
+  sampler.stop()
+  consumer.join(5)
+  assert outcomes == [[]]
+  assert time.monotonic() - start < 5
+  assert not any(
+    thread.name.startswith('sampler-') for thread in threading.enumerate()
+  )
+
+
+def test_error_of_a_thread_reaches_the_learner(make_replay):
+  sampler = make_replay().sampler(table='another')
+  with pytest.raises(RuntimeError, match='Sampling') as error:
+    next(sampler)
+  assert 'another' in str(error.value.__cause__)

@@ -1,0 +1,16 @@
+"""The table lets actors and learner be some batches apart."""
+
+import numpy as np
+
+from tests.replay import episodes
+
+T = episodes.LENGTH
+
+
+def test_learner_is_not_starved_by_a_batch_larger_than_the_table(make_replay):
+  replay = make_replay(batch_size=4, samples_per_insert=0.4, min_replay_size=2)
+  sink = replay.sink()
+  rng = np.random.default_rng(0)
+  for _ in range(2):
+    episodes.play(episodes.make_episode(rng, 2, replay.shapes), sink)
+  assert next(replay.sampler()).batch.action.shape == (T, 4)

@@ -1,0 +1,68 @@
+"""A writer waits for the learner, and not for ever."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip('reverb', reason='needs the full environment')
+
+import reverb
+
+from bt_acme.replay import writer
+from tests.replay import episodes
+
+
+def overfill(replay):
+  """Writes in a thread until the table takes no more; returns the thread."""
+  sink, errors = replay.sink(), []
+  episode = episodes.make_episode(np.random.default_rng(0), 2, replay.shapes)
+
+  def work():
+    try:
+      for _ in range(200):
+        episodes.play(episode, sink)
+    except ConnectionError as error:
+      errors.append(error)
+
+  thread = threading.Thread(target=work, daemon=True)
+  thread.start()
+  episodes.wait_until(lambda: replay.info().current_size > 0)
+  sizes = []
+
+  def settled():
+    sizes.append(replay.info().current_size)
+    time.sleep(0.1)
+    return len(sizes) > 3 and len(set(sizes[-3:])) == 1
+
+  episodes.wait_until(settled)
+  assert thread.is_alive() and sizes[-1] < 100
+  return thread, errors
+
+
+def test_actors_wait_for_the_learner_and_can_be_stopped(make_replay):
+  replay = make_replay(batch_size=4)
+  thread, errors = overfill(replay)
+  size = replay.info().current_size
+  sampler = replay.sampler()
+  next(sampler)
+  episodes.wait_until(lambda: replay.info().current_size > size)
+  sampler.stop()
+  replay.writers[0].stop()
+  thread.join(5)
+  assert not thread.is_alive() and not errors
+
+
+def test_wait_for_a_server_that_does_not_answer_ends(make_replay, monkeypatch):
+  replay = make_replay(batch_size=4)
+  monkeypatch.setattr(writer, '_PROBE_S', 1)
+  thread, errors = overfill(replay)
+
+  def server_info(timeout):
+    raise reverb.DeadlineExceededError('')
+
+  monkeypatch.setattr(replay.client, 'server_info', server_info)
+  thread.join(5)
+  assert not thread.is_alive()
+  assert 'does not answer' in str(errors[0])
