@@ -9,12 +9,13 @@ from benchmarks import accelerator, harness
 from bt_acme import assembly, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import policy as policy_lib
+from bt_acme.acting import server as server_lib
 from bt_acme.config import run as run_config
 
 
 def _make_server(
   scale: accelerator.Scale, group_size: int, *, rewards: bool
-) -> policy_lib.InferenceServer:
+) -> server_lib.InferenceServer:
   """The server of NGU's agent, with fresh parameters."""
   config = config_lib.NGUConfig(
     intrinsic=config_lib.IntrinsicConfig(memory_capacity=scale.memories)
@@ -23,7 +24,7 @@ def _make_server(
     'game', accelerator.SHAPE, accelerator.STACKED, accelerator.ACTIONS
   )
   agent = assembly.Agent(config, spec)
-  server = policy_lib.InferenceServer(
+  server = server_lib.InferenceServer(
     agent,
     epsilons=np.full(scale.games, 0.1),
     seed=0,
@@ -53,7 +54,7 @@ def _answer_call(
     feeds=(),
   )
   requests = [
-    policy_lib.Request(
+    server_lib.Request(
       group, frames[group * size : (group + 1) * size, ..., None], inputs, None
     )
     for group in range(scale.games // size)

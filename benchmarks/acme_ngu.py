@@ -43,7 +43,8 @@ class _NGUActor(actors.GenericActor):
 
 def _with_novelty(core: Any, agent: assembly.Agent) -> Any:
   """The core of R2D2's actor, which also computes the reward's features."""
-  networks: Any = agent.intrinsic
+  assert agent.intrinsic is not None
+  networks: Any = agent.intrinsic.networks
   params = networks.init(jax.random.key(0))
 
   def select_action(

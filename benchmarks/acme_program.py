@@ -8,7 +8,7 @@ from acme.jax.layouts import distributed_layout
 from acme.utils import loggers
 
 from benchmarks import acme_environment, acme_side, harness
-from bt_acme.runtime.engines import processes
+from bt_acme.runtime import launcher
 
 
 class _Probe:
@@ -99,7 +99,7 @@ def run(
   )
   layout.counts_path = counts_path
   one_core = {'JAX_PLATFORMS': 'cpu', **harness.ONE_THREAD}
-  return processes.launch(
+  return launcher.launch(
     layout.build(),
     workdir=workdir,
     environments={'actor': one_core},

@@ -1,7 +1,7 @@
 """What an agent is made of, given its configuration and its environment.
 
-The one place where R2D2, NGU and BT are put together from the core; builders
-and the one-process runner both start here.
+This is the one place where R2D2, NGU and BT are put together from the core. The
+builders and the run in one process both start here.
 """
 
 import dataclasses
@@ -17,7 +17,8 @@ from bt_acme.core import networks as networks_lib
 from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import bt_actor
 from bt_acme.core.intrinsic import networks as intrinsic_lib
-from bt_acme.core.intrinsic import ngu_actor
+from bt_acme.core.intrinsic import ngu_actor, rewards
+from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.replay import fields
 
 
@@ -42,15 +43,36 @@ class EnvironmentSpec(NamedTuple):
     return self.observation_shape[-1] // self.num_stacked
 
 
+class Variables(NamedTuple):
+  """What the learner publishes and actors fetch."""
+
+  agent: types.Params
+  intrinsic: types.Params
+
+
+class Intrinsic(NamedTuple):
+  """The intrinsic reward of an agent in pre-training.
+
+  Attributes:
+    config: its settings.
+    reward: which networks, memory and statistics it has, and its formula.
+    networks: the networks behind it.
+  """
+
+  config: config_lib.IntrinsicConfig
+  reward: reward_lib.Reward
+  networks: intrinsic_lib.IntrinsicNetworks
+
+
 @dataclasses.dataclass(frozen=True)
 class Agent:
-  """R2D2, NGU or BT, by the class of its configuration.
+  """R2D2, NGU or BT, as the class of its configuration says.
 
   Attributes:
     config: R2D2Config, NGUConfig or BTConfig.
     spec: of the environment.
-    behaviors: that BT brings along.
-    behavior_weights: with which a flight draws one; uniform if empty.
+    behaviors: those that BT transfers.
+    behavior_weights: with which a flight draws its behavior; uniform if empty.
   """
 
   config: config_lib.R2D2Config
@@ -59,7 +81,7 @@ class Agent:
   behavior_weights: Tuple[float, ...] = ()
 
   def __post_init__(self) -> None:
-    if isinstance(self.config, config_lib.BTConfig) != bool(self.behaviors):
+    if (self.transfer is not None) != bool(self.behaviors):
       raise ValueError(
         'behaviors and BTConfig go together: BTConfig needs at least one '
         'behavior, R2D2Config and NGUConfig take none.'
@@ -69,10 +91,10 @@ class Agent:
     )
     for behavior in self.behaviors:
       behavior.validate(self.spec.observation_shape, self.spec.num_actions)
-    self.actor_core()  # Whatever does not fit together says so here.
+    self.actor_core()  # It raises an error if the parts do not fit together.
 
   def __getstate__(self) -> Dict[str, Any]:
-    """For other processes: without the networks, which each makes itself."""
+    """Leaves out the networks, which every process makes for itself."""
     return {
       field.name: getattr(self, field.name)
       for field in dataclasses.fields(self)
@@ -103,21 +125,34 @@ class Agent:
     )
 
   @functools.cached_property
-  def intrinsic(self) -> Optional[intrinsic_lib.IntrinsicNetworks]:
-    """The networks behind the intrinsic reward, in pre-training."""
+  def intrinsic(self) -> Optional[Intrinsic]:
+    """The intrinsic reward in pre-training; None without one."""
     if not isinstance(self.config, config_lib.NGUConfig):
       return None
-    return intrinsic_lib.make_networks(
-      self.config.intrinsic,
+    config = self.config.intrinsic
+    networks = intrinsic_lib.make_networks(
+      config,
       observation_shape=self.spec.observation_shape,
       frame_channels=self.spec.frame_channels,
       num_actions=self.spec.num_actions,
       torso=self.config.network.torso,
     )
+    return Intrinsic(config, rewards.of(config), networks)
+
+  @property
+  def reward_specs(self) -> Tuple[Optional[reward_lib.RewardSpec], ...]:
+    """The rewards that are made of the extras' `features`, one for each.
+
+    The features are the agent's own in pre-training, and those of its K
+    behaviors in transfer. None stands for features that no reward is made of.
+    """
+    if self.intrinsic is not None:
+      return (reward_lib.RewardSpec(self.intrinsic.config),)
+    return tuple(behavior.intrinsic() for behavior in self.behaviors)
 
   @property
   def replay_shapes(self) -> fields.ReplayShapes:
-    """What the replay must know."""
+    """What the replay must know of environment and network."""
     height, width, _ = self.spec.observation_shape
     return fields.ReplayShapes(
       frame=(height, width, self.spec.frame_channels),
@@ -126,11 +161,15 @@ class Agent:
     )
 
   def actor_core(self, *, evaluation: bool = False) -> types.ActorCore:
-    """Acting in one environment; evaluators leave flights out."""
+    """Builds the actor core of one environment.
+
+    Args:
+      evaluation: leaves flights out, as evaluators do.
+    """
     core = r2d2_actor.make_r2d2(self.network)
     if self.intrinsic is not None:
-      core = ngu_actor.wrap(core, self.intrinsic)
-    if isinstance(self.config, config_lib.BTConfig):
+      core = ngu_actor.wrap(core, self.intrinsic.networks)
+    if self.transfer is not None:
       observation = jax.ShapeDtypeStruct(self.spec.observation_shape, np.uint8)
       core = bt_actor.wrap(
         core,
@@ -138,40 +177,43 @@ class Agent:
           behavior_lib.make_core(behavior, self.spec.num_actions, observation)
           for behavior in self.behaviors
         ],
-        self.config.transfer,
+        self.transfer,
         num_actions=self.spec.num_actions,
         behavior_weights=self.behavior_weights,
         evaluation=evaluation,
       )
     return core
 
-  @property
-  def intrinsic_config(self) -> Optional[config_lib.IntrinsicConfig]:
-    """Settings of the intrinsic reward; None without one."""
-    if isinstance(self.config, config_lib.NGUConfig):
-      return self.config.intrinsic
-    return None
+  def actor_params(
+    self, variables: Variables, behaviors: Tuple[types.Params, ...] = ()
+  ) -> types.Params:
+    """Arranges parameters as the actor core takes them.
 
+    Args:
+      variables: as the learner publishes them.
+      behaviors: parameters of the K behaviors.
+    """
+    params = variables.agent
+    if self.intrinsic is not None:
+      params = ngu_actor.arrange_params(params, variables.intrinsic)
+    if self.transfer is not None:
+      params = bt_actor.BTParams(params, behaviors)
+    return params
 
-class Variables(NamedTuple):
-  """What the learner publishes and actors fetch."""
+  def actor_input(
+    self, inputs: types.AgentInput, feeds: Tuple[Any, ...]
+  ) -> Any:
+    """Arranges an input as the actor core takes it.
 
-  agent: types.Params
-  intrinsic: types.Params
-
-
-def ngu_params(variables: Variables) -> ngu_actor.NGUParams:
-  """Arranges published variables as NGU's actor core takes them."""
-  intrinsic = variables.intrinsic
-  return ngu_actor.NGUParams(
-    agent=variables.agent,
-    embedding=intrinsic.get('embedding', {}),
-    rnd={k: v for k, v in intrinsic.items() if k.startswith('rnd')},
-  )
+    Args:
+      inputs: what the agent sees.
+      feeds: what the host sides of the K behaviors feed them.
+    """
+    return inputs if self.transfer is None else bt_actor.BTInput(inputs, feeds)
 
 
 def spec_of(environment: Any, name: str) -> EnvironmentSpec:
-  """The spec of a dm_env environment made by `bt_acme.environments`."""
+  """Reads the spec of a dm_env environment of `bt_acme.environments`."""
   return EnvironmentSpec(
     name=name,
     observation_shape=tuple(environment.observation_spec().shape),

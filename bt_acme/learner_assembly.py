@@ -19,11 +19,11 @@ def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
     The learner's functions.
   """
   intrinsic = None
-  if agent.intrinsic is not None and agent.intrinsic_config is not None:
+  if agent.intrinsic is not None:
     intrinsic = learner_core.IntrinsicTraining(
-      init=agent.intrinsic.init,
-      loss=agent.intrinsic.sequence_loss,
-      learning_rate=agent.intrinsic_config.intrinsic_learning_rate,
+      init=agent.intrinsic.networks.init,
+      loss=agent.intrinsic.networks.sequence_loss,
+      learning_rate=agent.intrinsic.config.intrinsic_learning_rate,
     )
   return learner_core.make_learner_core(
     agent.network,

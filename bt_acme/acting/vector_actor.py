@@ -1,76 +1,39 @@
-"""An agent acting in N environments at once, with one jitted call a step.
+"""An agent that acts in N environments at once, with one jitted call a turn.
 
-The call is `inference`'s; here is what surrounds it on the host: the intrinsic
-reward, the behaviors' host sides, transitions and episodes. Whatever varies
-between environments is kept per environment and seeded by its index alone, so
-that N = 1 and N = 16 play the same episodes.
+The call is the policy's (`policy.py`). This module is what surrounds it on the
+host: the intrinsic reward, the behaviors' host sides, transitions and episodes.
+Whatever varies between environments is kept for each of them and seeded by its
+index alone, so that an actor of one environment and an actor of sixteen play
+the same episodes.
 """
 
-from typing import (
-  Any,
-  Dict,
-  List,
-  Optional,
-  Sequence,
-  Tuple,
-)
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import jax
 import numpy as np
 import numpy.typing as npt
 
 from bt_acme import assembly
-from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
+from bt_acme.acting import episode as episode_lib
 from bt_acme.acting import policy as policy_lib
 from bt_acme.acting import transition as transition_lib
 from bt_acme.core import types
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import host as host_reward
 from bt_acme.environments import vector
-
-
-class _Episode:
-  """Sums over one episode of one environment.
-
-  The intrinsic return is of the observations that were acted on, whichever
-  action each rewards.
-  """
-
-  def __init__(self) -> None:
-    self.task_return = 0.0
-    self.intrinsic_return = 0.0
-    self.length = 0
-    self.flights = 0
-    self.sources = np.zeros(3, np.int64)
-    self.greedy_extra = 0
-
-  def metrics(self) -> Dict[str, float]:
-    length = max(self.length, 1)
-    return {
-      'episode_return': self.task_return,
-      'episode_length': self.length,
-      'intrinsic_return': self.intrinsic_return,
-      'flights': self.flights,
-      # As flown: an episode's end cuts the last one.
-      'mean_flight_length': self.sources[types.FLIGHT] / max(self.flights, 1),
-      'flight_share': self.sources[types.FLIGHT] / length,
-      'behavior_share': self.sources[[types.EXTRA, types.FLIGHT]].sum()
-      / length,
-      'greedy_extra_share': self.greedy_extra / length,
-    }
 
 
 class VectorActor:
   """Acts in N environments.
 
   A turn is `select_actions` on what the environments show, a step of the
-  environments, and `observe` on what that leads to. Where time counts,
-  `request_actions` and `receive_actions` take the place of the first, so that
-  other work is done while another process chooses, and `digest` comes while
-  the environments step.
+  environments, and `observe` on what the step leads to. Where time counts,
+  `request_actions` and `receive_actions` replace `select_actions`, so that the
+  process works while another one chooses, and `digest` is called while the
+  environments step.
 
   Attributes:
-    intrinsic: the environments' intrinsic rewards; None but for NGU.
+    intrinsic: the environments' intrinsic rewards; None without pre-training.
   """
 
   def __init__(
@@ -82,28 +45,27 @@ class VectorActor:
     first_environment: int = 0,
     evaluation: bool = False,
     sinks: Optional[Sequence[transition_lib.TransitionSink]] = None,
-    statistics: Optional[reward_lib.IntrinsicStatistics] = None,
+    statistics: Optional[Any] = None,
     policy: Optional[policy_lib.Policy] = None,
   ):
     """Builds the actor.
 
     Args:
       agent: what acts.
-      epsilons: [N], one an environment.
+      epsilons: [N], one for each environment (`core/epsilon.py`).
       seed: of the run.
       first_environment: index of the first environment in the whole run, which
         seeds it together with `seed`.
       evaluation: leaves flights out.
       sinks: N, where transitions go; None to record nothing.
       statistics: of the intrinsic reward, to go on from; one for each
-        environment or one for all.
-      policy: that chooses, with epsilons, seed and flights of its own; None to
-        choose here.
+        environment, or one for all.
+      policy: chooses the actions, with epsilons, seed and flights of its own;
+        None to choose in this process.
     """
     self._agent = agent
     self._num = np.size(epsilons)
     self._sinks = sinks
-    self._is_bt = isinstance(agent.config, config_lib.BTConfig)
     self._policy: policy_lib.Policy = policy or policy_lib.VectorPolicy(
       agent,
       epsilons=epsilons,
@@ -117,50 +79,46 @@ class VectorActor:
       seed=seed,
       environments=range(first_environment, first_environment + self._num),
     )
-    self.intrinsic: Optional[reward_lib.IntrinsicReward] = None
-    if isinstance(agent.config, config_lib.NGUConfig):
-      self.intrinsic = reward_lib.IntrinsicReward(
-        agent.config.intrinsic, self._num
-      )
+    self.intrinsic: Optional[host_reward.HostReward] = None
+    # Whether an action is rewarded for the observation that it leads to.
+    self._rewards_next = False
+    if agent.intrinsic is not None:
+      config = agent.intrinsic.config
+      self.intrinsic = host_reward.HostReward(config, self._num)
+      self._rewards_next = config.reward_observation == 'next'
     if statistics is not None:
       self.restore_statistics(statistics)
 
-    # An action's reward is what its next observation brings.
-    self._rewards_next = (
-      isinstance(agent.config, config_lib.NGUConfig)
-      and agent.config.intrinsic.reward_observation == 'next'
-    )
-
     self._action = np.zeros(self._num, np.int32)
     self._reward = np.zeros(self._num, np.float32)
-    self._episodes = [_Episode() for _ in range(self._num)]
+    self._episodes = [episode_lib.EpisodeMetrics() for _ in range(self._num)]
     self._turns = 0
-    # Of the turn: what it started from, and what came of it.
+    # The turn: what it started from, and what the policy answered.
     self._step: Any = None
     self._inputs: Any = None
     self._extras: Any = None
-    self._features: Any = None  # Until they are digested.
-    # By environment, transitions that wait for the reward.
+    self._features: Any = None  # None as soon as they are digested.
+    # By environment, the transitions that wait for their reward.
     self._waiting: Dict[int, Tuple[transition_lib.Transition, Any]] = {}
 
   def update_variables(self, variables: assembly.Variables) -> None:
-    """Acts with these parameters from now on; an embedding, from the next
-    episode of each environment on."""
+    """Acts with these parameters from now on.
+
+    An embedding changes in each environment when its next episode starts.
+    """
     self._policy.update_variables(variables)
 
   @property
   def awaits_reward(self) -> bool:
-    """Whether the last transition waits for what came of it to be chosen on."""
+    """Whether a transition still lacks the reward of its next observation."""
     return bool(self._waiting)
 
-  def statistics(self) -> Optional[reward_lib.IntrinsicStatistics]:
-    """Of the intrinsic reward, one for each environment; None without."""
+  def statistics(self) -> Optional[Any]:
+    """Returns the statistics of the intrinsic reward, [N]; None without one."""
     return None if self.intrinsic is None else self.intrinsic.statistics()
 
-  def restore_statistics(
-    self, statistics: reward_lib.IntrinsicStatistics
-  ) -> None:
-    """Goes on from statistics of the intrinsic reward; nothing without one."""
+  def restore_statistics(self, statistics: Any) -> None:
+    """Goes on from statistics of the intrinsic reward, if there is one."""
     if self.intrinsic is not None:
       self.intrinsic.restore(statistics)
       self._policy.restore_statistics(self.intrinsic.statistics())
@@ -169,8 +127,8 @@ class VectorActor:
     """Chooses an action for each environment.
 
     Args:
-      step: what the environments show. Where `is_last` is set the action is of
-        no consequence: the environment starts anew.
+      step: what the environments show. The action for an environment whose
+        episode has ended is of no consequence, because it starts anew.
 
     Returns:
       int32 [N], primitive actions.
@@ -202,7 +160,7 @@ class VectorActor:
     """Waits for the actions that were requested."""
     self._action, self._extras = self._policy.receive()
     self._features = self._extras.pop('features', ())
-    if self._is_bt:
+    if self._agent.behaviors:
       behavior_lib.check_proposals(
         self._agent.behaviors,
         self._extras.pop('proposals'),
@@ -215,27 +173,21 @@ class VectorActor:
   def digest(self) -> None:
     """Does what only the next turn needs: rewards and remembers what was seen.
 
-    `observe` does it where it has not been done.
+    `observe` does it if it has not been done.
     """
     features, self._features = self._features, None
     if features is None:
       return
-    if isinstance(features, reward_lib.Rewarded):
-      assert self.intrinsic is not None
-      self._reward = self.intrinsic.take(features)
-    elif self.intrinsic is not None:
-      self._reward = self.intrinsic.step(
-        np.asarray(features.embedding),
-        np.asarray(features.error),
-        self._step.is_first,
-        # The last observation is rewarded where one before it was not.
-        ~self._step.is_last | self._rewards_next,
+    if self.intrinsic is not None:
+      (own,) = features
+      self._reward = self.intrinsic.take(
+        own, self._step.is_first, self._step.is_last
       )
-    if self._is_bt:
+    else:
       for host, host_features in zip(self._hosts, features, strict=True):
         host.digest(host_features)
     for i, (transition, final) in self._waiting.items():
-      if not self._step.is_first[i]:  # Or the episode was broken off.
+      if not self._step.is_first[i]:  # Otherwise the episode was broken off.
         self._record(i, transition._replace(reward=self._reward[i]), final)
     self._waiting = {}
 
@@ -246,66 +198,72 @@ class VectorActor:
       step: what the environments show now.
 
     Returns:
-      Metrics of the episodes that ended here.
+      Metrics of the episodes that end with this step.
     """
     self.digest()
-    before, inputs, extras = self._step, self._inputs, self._extras
     if self.intrinsic is None:
       self._reward = step.reward.astype(np.float32)
     finished = []
-    for i in range(self._num):
-      if before.is_last[i]:
-        continue  # A step from one episode to the next.
-      self._count(i, float(step.reward[i]), extras)
+    for i in np.flatnonzero(~self._step.is_last):
+      # The other environments went from one episode to the next.
+      self._count(i, float(step.reward[i]))
       if self._sinks is not None:
-        transition = transition_lib.Transition(
-          observation=before.observation[i],
-          prev_action=inputs.prev_action[i],
-          prev_reward=inputs.prev_reward[i],
-          recurrent_state=jax.tree.map(
-            lambda x, i=i: x[i], extras['recurrent_state']
-          ),
-          action=self._action[i],
-          choice=extras['choice'][i],
-          source=extras['source'][i],
-          probability=extras['probability'][i],
-          reward=self._reward[i],
-          discount=self._discount(step, i),
-        )
-        final = None
-        if step.is_last[i]:
-          final = (step.observation[i], self._action[i], self._reward[i])
-        if self._rewards_next:
-          self._waiting[i] = transition, final
-        else:
-          self._record(i, transition, final)
+        self._take_transition(i, step)
       if step.is_last[i]:
         finished.append(self._episodes[i].metrics())
-        self._episodes[i] = _Episode()
+        self._episodes[i] = episode_lib.EpisodeMetrics()
     return finished
+
+  def _take_transition(self, i: int, step: vector.VectorStep) -> None:
+    """Records the transition of an environment, now or when it is rewarded."""
+    inputs, extras = self._inputs, self._extras
+    transition = transition_lib.Transition(
+      observation=self._step.observation[i],
+      prev_action=inputs.prev_action[i],
+      prev_reward=inputs.prev_reward[i],
+      recurrent_state=jax.tree.map(lambda x: x[i], extras['recurrent_state']),
+      action=self._action[i],
+      choice=extras['choice'][i],
+      source=extras['source'][i],
+      probability=extras['probability'][i],
+      reward=self._reward[i],
+      discount=self._discount(step, i),
+    )
+    final = None
+    if step.is_last[i]:
+      final = (step.observation[i], self._action[i], self._reward[i])
+    if self._rewards_next:
+      self._waiting[i] = transition, final
+    else:
+      self._record(i, transition, final)
 
   def _record(
     self, i: int, transition: transition_lib.Transition, final: Any
   ) -> None:
-    """Hands a transition on, and what it led to where that ends the episode."""
+    """Hands a transition on, and the end of the episode if it ends there."""
     assert self._sinks is not None
     self._sinks[i].add(transition)
     if final is not None:
       self._sinks[i].end_episode(*final)
 
   def _discount(self, step: vector.VectorStep, i: int) -> float:
+    """Returns the discount of the values that follow the transition."""
     if step.is_last[i] and not self._agent.config.acting.bootstrap_truncations:
       return 0.0
     return float(step.discount[i])
 
-  def _count(self, i: int, task_reward: float, extras: Dict[str, Any]) -> None:
-    episode = self._episodes[i]
-    episode.length += 1
-    episode.task_return += task_reward
+  def _count(self, i: int, task_reward: float) -> None:
+    """Counts a step of the episode of an environment."""
+    extras = self._extras
+    intrinsic_reward = 0.0
     if self.intrinsic is not None:
-      episode.intrinsic_return += float(self._reward[i])
-    episode.sources[extras['source'][i]] += 1
-    greedy = extras['greedy_choice'][i]
-    episode.greedy_extra += int(greedy >= self._agent.spec.num_actions)
-    if 'flight_length' in extras:
-      episode.flights += int(extras['flight_length'][i] > 0)
+      intrinsic_reward = float(self._reward[i])
+    self._episodes[i].count(
+      source=extras['source'][i],
+      flight_length=extras['flight_length'][i]
+      if 'flight_length' in extras
+      else 0,
+      task_reward=task_reward,
+      intrinsic_reward=intrinsic_reward,
+      greedy_extra=extras['greedy_choice'][i] >= self._agent.spec.num_actions,
+    )

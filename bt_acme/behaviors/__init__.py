@@ -1,13 +1,10 @@
-"""Ways to get a behavior (π_p) to transfer."""
+"""Ways to get a behavior (π_p of the paper) to transfer."""
 
-from bt_acme.acting.behavior import (
-  ActionRepeat,
-  Behavior,
-  FromCallable,
-  Host,
-  Uniform,
-)
-from bt_acme.behaviors.exported import Exported, export
+from bt_acme.acting.behavior import Behavior, Host
+from bt_acme.behaviors.exported import Exported
+from bt_acme.behaviors.exported_folder import export
+from bt_acme.behaviors.from_callable import FromCallable
+from bt_acme.behaviors.simple import ActionRepeat, Uniform
 
 __all__ = (
   'ActionRepeat',

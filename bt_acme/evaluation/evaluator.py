@@ -1,12 +1,11 @@
-"""Episodes of an agent's or a behavior's policy, without flights."""
+"""Plays episodes of an agent's or a behavior's policy, without flights."""
 
-from typing import Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import numpy as np
 
 from bt_acme import assembly, environments
 from bt_acme.acting import vector_actor
-from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
 
 Row = Dict[str, float]
@@ -16,7 +15,10 @@ class Evaluator:
   """Plays whole episodes, several at once.
 
   Returns are undiscounted sums of the task's reward, whatever the agent
-  maximizes. The extra action stays, and is resolved by its behavior.
+  maximizes. The extra action remains, and its behavior acts when it is chosen.
+
+  Attributes:
+    environment: the environments, one for each episode.
   """
 
   def __init__(
@@ -32,10 +34,10 @@ class Evaluator:
 
     Args:
       agent: what acts.
-      episodes: of one evaluation, all at once.
+      episodes: how many one evaluation plays, all at once.
       seed: of the run.
       first_environment: index that seeds the first environment.
-      epsilon: of the policy; `evaluation_epsilon` of the configuration if None.
+      epsilon: of the policy; None for the configured `evaluation_epsilon`.
     """
     if epsilon is None:
       epsilon = agent.config.acting.evaluation_epsilon
@@ -61,7 +63,7 @@ class Evaluator:
   def run(
     self,
     variables: assembly.Variables,
-    statistics: Optional[reward_lib.IntrinsicStatistics] = None,
+    statistics: Optional[Any] = None,
     *,
     should_stop: Callable[[], bool] = lambda: False,
     on_step: Callable[[vector.VectorStep, np.ndarray], None] = (
@@ -71,14 +73,15 @@ class Evaluator:
     """Plays one episode in each environment.
 
     Args:
-      variables: of the learner.
-      statistics: of the intrinsic reward, which an NGU policy has for input.
-      should_stop: asked now and then; ends the evaluation.
-      on_step: called with what the environments show and a mask bool [N] of
+      variables: parameters, as the learner publishes them.
+      statistics: of the intrinsic reward, which is an input of an NGU policy;
+        None without one.
+      should_stop: asked now and then; the evaluation ends if it returns True.
+      on_step: called with what the environments show, and a mask bool [N] of
         those whose episode is going on.
 
     Returns:
-      Metrics of each episode; none if it was stopped.
+      The metrics of each episode; none if the evaluation was stopped.
     """
     self._actor.update_variables(variables)
     if statistics is not None:

@@ -14,6 +14,7 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.acting import policy as policy_lib
+from bt_acme.acting import server as server_lib
 from bt_acme.acting import vector_actor
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
@@ -117,7 +118,7 @@ def play_here(kind):
 )
 def test_a_server_chooses_as_the_actors_would(kind, rewards):
   agent, variables = make_agent(kind)
-  server = policy_lib.InferenceServer(
+  server = server_lib.InferenceServer(
     agent, epsilons=EPSILONS, seed=5, group_size=GROUP, rewards=rewards
   )
   server.update_variables(variables[0])
@@ -133,7 +134,7 @@ def test_a_server_chooses_as_the_actors_would(kind, rewards):
   pause = threading.Barrier(GROUPS + 1)
 
   def remote(group):
-    policy = policy_lib.RemotePolicy(
+    policy = server_lib.RemotePolicy(
       Client(server), group, agent.spec.frame_channels
     )
     where = np.arange(group * GROUP, (group + 1) * GROUP)
@@ -186,7 +187,7 @@ def _request():
 
 def test_whoever_waits_for_a_stopped_server_hears_of_it():
   agent = fakes.make_agent('r2d2')
-  server = policy_lib.InferenceServer(
+  server = server_lib.InferenceServer(
     agent, epsilons=EPSILONS, seed=5, group_size=GROUP
   )
   newest = np.zeros((GROUP, *agent.replay_shapes.frame), np.uint8)
@@ -203,7 +204,7 @@ def test_whoever_waits_for_a_stopped_server_hears_of_it():
 
 def test_an_error_of_the_server_reaches_whoever_waits():
   agent = fakes.make_agent('r2d2')
-  server = policy_lib.InferenceServer(
+  server = server_lib.InferenceServer(
     agent, epsilons=EPSILONS, seed=5, group_size=GROUP
   )
   server.update_variables(fakes.variables_of(agent))
@@ -219,14 +220,14 @@ def test_an_error_of_the_server_reaches_whoever_waits():
 
 def test_who_asks_a_server_that_stops_hears_of_it():
   agent = fakes.make_agent('r2d2')
-  server = policy_lib.InferenceServer(
+  server = server_lib.InferenceServer(
     agent, epsilons=EPSILONS, seed=5, group_size=GROUP
   )
   server.stop()
   courier_server = courier.Server()
   courier_server.Bind('act', server.act)
   courier_server.Start()
-  policy = policy_lib.RemotePolicy(
+  policy = server_lib.RemotePolicy(
     courier.Client(courier_server.address), 0, agent.spec.frame_channels
   )
   inputs = _request()._replace(
@@ -241,14 +242,4 @@ def test_who_asks_a_server_that_stops_hears_of_it():
 def test_groups_must_divide_the_environments():
   agent = fakes.make_agent('r2d2')
   with pytest.raises(ValueError, match='group_size=4 does not divide 6'):
-    policy_lib.InferenceServer(agent, epsilons=EPSILONS, seed=5, group_size=4)
-
-
-def test_parameters_come_first():
-  agent = fakes.make_agent('r2d2')
-  policy = policy_lib.VectorPolicy(agent, epsilons=[0.1], seed=0)
-  inputs = _request()._replace(
-    observation=np.zeros((1, *agent.spec.observation_shape), np.uint8)
-  )
-  with pytest.raises(RuntimeError, match='update_variables must come before'):
-    policy.request(inputs)
+    server_lib.InferenceServer(agent, epsilons=EPSILONS, seed=5, group_size=4)

@@ -12,7 +12,8 @@ from bt_acme import config as config_lib
 from bt_acme.acting import transition as transition_lib
 from bt_acme.acting import vector_actor
 from bt_acme.core import frame_stacking, types
-from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic import features as features_lib
+from bt_acme.core.intrinsic import host as host_reward
 from bt_acme.environments import vector
 from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import in_process as in_process_replay
@@ -149,17 +150,19 @@ class Log:
       rnd = {k: v for k, v in params.intrinsic.items() if k.startswith('rnd')}
       features = embed(embedding.intrinsic.get('embedding', {}), observation)
       return reward_of.step(
-        np.asarray(features)[None],
-        np.asarray(error(rnd, observation))[None],
+        features_lib.Features(
+          np.asarray(features)[None],
+          np.asarray(error(rnd, observation))[None],
+        ),
         np.array([is_first]),
       )[0]
 
     network_step = jax.jit(agent.network.step)
     reward_of = embedding = None
     if agent.intrinsic is not None:
-      reward_of = reward_lib.IntrinsicReward(agent.config.intrinsic, 1)
-      embed = jax.jit(agent.intrinsic.embed)
-      error = jax.jit(agent.intrinsic.error)
+      reward_of = host_reward.HostReward(agent.config.intrinsic, 1)
+      embed = jax.jit(agent.intrinsic.networks.embed)
+      error = jax.jit(agent.intrinsic.networks.error)
     timestep = self._environment.reset()
     actions, held = iter(actions), iter(held)
     previous = None  # The step before, of this episode.
@@ -335,8 +338,8 @@ def assert_learned_from(batch, agent, variables, log):
   )
   scale = {'strides': (1, 2), 'divisor': 10.0}
   hold = np.zeros([fakes.T + 1, len(columns)], bool)
-  if getattr(config, 'transfer', None) is not None:
-    if config.transfer.flight_recurrent_state == 'hold':
+  if agent.transfer is not None:
+    if agent.transfer.flight_recurrent_state == 'hold':
       hold[:-1] = steps.source == types.FLIGHT
   q_online, q_target = (
     np.stack(
@@ -595,7 +598,7 @@ def assert_rewards_match_reference(agent, variables, recorder):
   rnd = {k: v for k, v in variables.intrinsic.items() if k.startswith('rnd')}
   embed, error = (
     jax.jit(jax.vmap(f, in_axes=(None, 0)))
-    for f in (agent.intrinsic.embed, agent.intrinsic.error)
+    for f in (agent.intrinsic.networks.embed, agent.intrinsic.networks.error)
   )
   together = np.concatenate(shown)
   novelties, _, _ = reference.rewards(

@@ -162,7 +162,7 @@ class Proposing(behaviors.Behavior):
 
   def make_core(self, num_actions):
     del num_actions
-    return behavior_core.Behavior(
+    return behavior_core.BehaviorCore(
       lambda key: (), lambda params, inputs, state: (self._action, state)
     )
 

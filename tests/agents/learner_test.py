@@ -16,6 +16,7 @@ from acme.utils import loggers
 
 from bt_acme import config as config_lib
 from bt_acme.agents import learner as learner_lib
+from bt_acme.agents import statistics_store
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.replay import blocks, builder, sinks, table, writer
 from bt_acme.replay import sampler as sampler_lib
@@ -195,9 +196,9 @@ def test_statistics_go_on_in_groups_of_another_size(before, after, old_format):
       resumed.get_statistics(first, after),
       statistics_of(first, after),
     )
-  expected = reward_lib.merge_statistics(statistics_of(0, 8))
+  expected = statistics_of(0, 8).merged()
   assert resumed.merged_statistics() == expected
-  assert learner_lib.saved_statistics(state['values']) == expected
+  assert statistics_store.saved(agent, state['values']) == expected
   assert resumed.get_statistics(6, 4) is None  # Two of them never reported.
 
 

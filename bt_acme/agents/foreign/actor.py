@@ -10,8 +10,8 @@ from acme import specs
 
 from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
+from bt_acme.acting import episode as episode_lib
 from bt_acme.agents.foreign import outer_core, resolvers
-from bt_acme.core import types
 
 
 class BTActor(acme.Actor):
@@ -64,14 +64,12 @@ class BTActor(acme.Actor):
     )
     self._action: Any = None  # None before an episode's first.
     self._label: Any = None
-    self._sources = np.zeros(3, np.int64)
-    self._flights = 0
+    self._episode = episode_lib.EpisodeMetrics()
 
   def observe_first(self, timestep: dm_env.TimeStep) -> None:
     self._actor.observe_first(timestep)
     self._action = None
-    self._sources = np.zeros(3, np.int64)
-    self._flights = 0
+    self._episode = episode_lib.EpisodeMetrics()
 
   def select_action(self, observation: Any) -> np.ndarray:
     choice = np.asarray(self._actor.select_action(observation))
@@ -81,8 +79,9 @@ class BTActor(acme.Actor):
     decision = self._resolver.resolve(choice, shown, feeds)
     for host, features in zip(self._hosts, decision.features, strict=True):
       host.digest(features)
-    self._sources[decision.source] += 1
-    self._flights += decision.starts_flight
+    self._episode.count(
+      source=decision.source, flight_length=decision.flight_length
+    )
     self._action, self._label = decision.action, decision.label
     return self._action
 
@@ -106,11 +105,4 @@ class BTActor(acme.Actor):
 
   def metrics(self) -> Dict[str, float]:
     """Flights of the episode so far, and the behaviors' share of its steps."""
-    steps = max(self._sources.sum(), 1)
-    return {
-      'flights': self._flights,
-      'mean_flight_length': self._sources[types.FLIGHT] / max(self._flights, 1),
-      'flight_share': self._sources[types.FLIGHT] / steps,
-      'behavior_share': self._sources[[types.EXTRA, types.FLIGHT]].sum()
-      / steps,
-    }
+    return self._episode.behavior_metrics()

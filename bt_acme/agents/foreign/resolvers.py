@@ -46,14 +46,14 @@ class Decision(NamedTuple):
     action: for the environment.
     label: for the agent: the choice that would have had the same outcome.
     source: OWN, EXTRA or FLIGHT, as in `core.types`.
-    starts_flight: whether a flight starts at this step.
+    flight_length: length of a flight that starts at this step; 0 if none does.
     features: what each behavior's host digests, trees of arrays [1, ...].
   """
 
   action: np.ndarray
   label: np.ndarray
   source: int
-  starts_flight: bool
+  flight_length: int
   features: Tuple[Any, ...]
 
 
@@ -132,7 +132,7 @@ class DiscreteResolver:
       action=action.astype(self._spec.dtype),
       label=label.astype(choice.dtype),
       source=int(step.resolution.source[0]),
-      starts_flight=bool(step.flight_length[0] > 0),
+      flight_length=int(step.flight_length[0]),
       features=step.features,
     )
 
@@ -192,7 +192,7 @@ class VectorResolver:
       action=action,
       label=action,
       source=source,
-      starts_flight=bool(step.flight_length[0] > 0),
+      flight_length=int(step.flight_length[0]),
       features=step.features,
     )
 

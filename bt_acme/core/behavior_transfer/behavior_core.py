@@ -1,8 +1,8 @@
-"""What a behavior (π_p) is: a black box from observations to actions.
+"""The core side of a behavior (π_p): a black box from observations to actions.
 
-A behavior sees every step, whether or not its action is used, together with
-the action that was executed, so that its proposal is a valid output of its
-policy whenever it is called. It is never trained.
+A behavior sees every step and the action that was executed, whether or not it
+was its own. Its proposal is therefore a valid output of its policy at every
+step. It is never trained.
 """
 
 from typing import Any, Callable, NamedTuple, Tuple
@@ -18,10 +18,11 @@ class BehaviorInput(NamedTuple):
 
   Attributes:
     observation: uint8 [H, W, C * S].
-    prev_action: int32 [], the executed primitive action before.
-    is_first: bool [], whether the episode starts here.
-    starts_flight: bool [], whether a flight of this behavior starts here.
-    feed: what the host supplies (`behaviors.Behavior.feed`); () if nothing.
+    prev_action: int32 [], the primitive action that was executed before.
+    is_first: bool [], whether an episode starts with this step.
+    starts_flight: bool [], whether a flight of this behavior starts with it.
+    feed: what the host side supplies (`acting.behavior.Host.feed`); () if
+      nothing.
   """
 
   observation: jax.Array
@@ -31,13 +32,13 @@ class BehaviorInput(NamedTuple):
   feed: Any = ()
 
 
-class Behavior(NamedTuple):
-  """A behavior of one environment as pure functions.
+class BehaviorCore(NamedTuple):
+  """The core side of a behavior, in one environment, as pure functions.
 
   Attributes:
     init: key -> state.
     step: (params, BehaviorInput, state) -> (action int32 [], state).
-    features: state -> what the host digests behind the step; () if nothing.
+    features: state -> what the host digests after the step; () if nothing.
   """
 
   init: Callable[[types.PRNGKey], Any]
@@ -54,8 +55,8 @@ def _init_action(key: types.PRNGKey) -> _ActionState:
   return _ActionState(key, jnp.zeros([], jnp.int32))
 
 
-def uniform(num_actions: int) -> Behavior:
-  """Uniform noise: a new random action every step."""
+def uniform(num_actions: int) -> BehaviorCore:
+  """Proposes a new random action at every step."""
 
   def step(
     params: types.Params, inputs: BehaviorInput, state: _ActionState
@@ -65,13 +66,13 @@ def uniform(num_actions: int) -> Behavior:
     action = jax.random.randint(action_key, [], 0, num_actions)
     return action, _ActionState(key, action)
 
-  return Behavior(_init_action, step)
+  return BehaviorCore(_init_action, step)
 
 
-def action_repeat(num_actions: int) -> Behavior:
-  """One random action for a whole flight: flights of it are ez-greedy.
+def action_repeat(num_actions: int) -> BehaviorCore:
+  """Proposes one random action for a whole flight, as ez-greedy does.
 
-  Source: Dabney et al. 2021 (arXiv:2006.01782). A new action is drawn where a
+  Source: Dabney et al. 2021 (arXiv:2006.01782). A new action is drawn when a
   flight or an episode starts.
   """
 
@@ -86,11 +87,11 @@ def action_repeat(num_actions: int) -> Behavior:
     )
     return action, _ActionState(key, action)
 
-  return Behavior(_init_action, step)
+  return BehaviorCore(_init_action, step)
 
 
-def external() -> Behavior:
-  """Any policy that runs outside of JAX: the feed is its proposal, int32 []."""
+def external() -> BehaviorCore:
+  """Proposes its feed, int32 []: the action of a policy outside of JAX."""
 
   def step(
     params: types.Params, inputs: BehaviorInput, state: Any
@@ -98,4 +99,4 @@ def external() -> Behavior:
     del params
     return inputs.feed, state
 
-  return Behavior(lambda key: (), step)
+  return BehaviorCore(lambda key: (), step)

@@ -82,7 +82,7 @@ class _Parts(NamedTuple):
   """
 
   agent: types.ActorCore
-  behaviors: Tuple[behavior_core.Behavior, ...]
+  behaviors: Tuple[behavior_core.BehaviorCore, ...]
   config: config_lib.TransferConfig
   num_actions: int
   weights: Tuple[float, ...]
@@ -137,7 +137,7 @@ def resolve(
 
 def wrap(
   actor_core: types.ActorCore,
-  behaviors: Sequence[behavior_core.Behavior],
+  behaviors: Sequence[behavior_core.BehaviorCore],
   config: config_lib.TransferConfig,
   *,
   num_actions: int,
@@ -188,7 +188,7 @@ def wrap(
 
 def _check(
   actor_core: types.ActorCore,
-  behaviors: Sequence[behavior_core.Behavior],
+  behaviors: Sequence[behavior_core.BehaviorCore],
   config: config_lib.TransferConfig,
 ) -> None:
   if not behaviors:

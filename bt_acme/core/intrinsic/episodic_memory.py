@@ -1,10 +1,10 @@
-"""Episodic novelty: how far an observation is from those of its episode.
+"""Episodic novelty: how far an observation is from the others of its episode.
 
-The embeddings of an episode lie in a ring of M slots that is emptied where an
-episode starts; the k nearest of them make the novelty. There are two memories:
-`HostMemory` for NumPy, whose cost follows what it holds and which can run while
-a device or an emulator is at work, and `Memory` for JAX, of a fixed shape.
-Source: Badia et al. 2020 (NGU, arXiv:2002.06038), Sec. 2 and Alg. 1.
+The embeddings of an episode lie in a ring of M slots, which is emptied when an
+episode starts. The k nearest of them determine the novelty. There are two
+memories: `HostMemory` in NumPy, whose cost follows what it holds, and `Memory`
+in JAX, which has a fixed shape. Source: Badia et al. 2020 (NGU,
+arXiv:2002.06038), Sec. 2 and Alg. 1.
 """
 
 from typing import NamedTuple, Tuple
@@ -19,9 +19,10 @@ from bt_acme.core.intrinsic import running_statistics
 _MIN_DISTANCE = 1e-8
 _INITIAL_SLOTS = 256
 _ROUNDING_UNIT = float(np.finfo(np.float32).eps) / 2
-_GROUP = 16  # Rows a group, on the host.
-_GATHERED = 500  # Rows that are gathered at the most; or an eighth of all.
-_CHUNK = 128  # And on a device.
+_GROUP = 16  # Rows per group on the host.
+# At most so many rows are gathered on the host, or an eighth of all.
+_GATHERED = 500
+_CHUNK = 128  # Rows per group on a device.
 
 Floats = npt.NDArray[np.float32]
 
@@ -29,24 +30,25 @@ Floats = npt.NDArray[np.float32]
 def nearest_squared_distances_numpy(
   table: Floats, largest_squared_norm: float, query: Floats, k: int
 ) -> Floats:
-  """Exact squared distances to the k nearest neighbors, smallest first.
+  """Finds the exact squared distances to the k nearest neighbors.
 
-  ||m||^2 - 2 m·q ranks the memory, in one matrix-vector product with the table
-  and up to rounding; the k-th smallest of the minima of disjoint groups bounds
-  the k-th smallest of all. Distances are computed anew for every row whose rank
-  lies within that bound and the rounding, so that no neighbor is missed. Where
-  those are many (rows that repeat, or an offset that drowns their differences)
-  gathering them would take longest: all distances are then computed in place.
+  The rows m are ranked by ||m||^2 - 2 m·q, which one matrix-vector product with
+  the table yields up to rounding. The k-th smallest rank of all is at most the
+  k-th smallest of the minima of disjoint groups. Distances are computed anew
+  for every row whose rank is within that bound and the rounding, so that no
+  neighbor is missed. If there are many such rows (because rows repeat, or an
+  offset drowns their differences), gathering them would take longest, and all
+  distances are computed in place instead.
 
   Args:
-    table: float32 [M', D + 1], embeddings m and behind them ||m||^2; fastest in
+    table: float32 [M', D + 1], embeddings m followed by ||m||^2; fastest in
       Fortran's order.
-    largest_squared_norm: at least that of every row.
+    largest_squared_norm: at least the squared norm of every row.
     query: float32 [D].
-    k: how many are wanted.
+    k: how many neighbors are wanted.
 
   Returns:
-    float32 [min(k, M')].
+    float32 [min(k, M')], the smallest first.
   """
   groups = len(table) // _GROUP
   if groups >= k:
@@ -54,8 +56,8 @@ def nearest_squared_distances_numpy(
     minima = ranks[: groups * _GROUP].reshape(_GROUP, groups).min(axis=0)
     bound = float(np.partition(minima, k - 1)[k - 1])
     scale = max(largest_squared_norm, float(query @ query))
-    # At most that of the norm, a sum of D products, and of a sum of D + 1 whose
-    # sizes add up to three times the scale.
+    # The error of a rank is at most that of the norm, a sum of D products, and
+    # that of a sum of D + 1 terms whose sizes add up to three times the scale.
     rounding = 4 * (len(query) + 3) * _ROUNDING_UNIT * scale
     close = np.flatnonzero(ranks <= bound + 2 * rounding)
     if len(close) > max(_GATHERED, len(table) // 8):
@@ -69,7 +71,7 @@ def nearest_squared_distances_numpy(
 
 
 def _squared_distances_numpy(table: Floats, query: Floats) -> Floats:
-  """To all rows, float32 [M'], column by column: none is copied."""
+  """Squared distances to all rows, float32 [M']; no row is copied."""
   distances: Floats = np.zeros(len(table), np.float32)
   difference = np.empty_like(distances)
   for column, value in zip(table.T[:-1], query, strict=True):
@@ -85,7 +87,7 @@ class HostMemory:
     """Makes an empty memory.
 
     Args:
-      capacity: M; the oldest embedding is overwritten beyond it.
+      capacity: M; when it is full, the oldest embedding is overwritten.
       embedding_size: D.
     """
     self._capacity = capacity
@@ -98,19 +100,19 @@ class HostMemory:
     return min(self._inserted, self._capacity)
 
   def clear(self) -> None:
-    """Empties the memory; keeps the space."""
+    """Empties the memory and keeps its space."""
     self._inserted = 0
     self._largest_squared_norm = 0.0
 
   def nearest(self, query: Floats, k: int) -> Floats:
-    """Squared distances to the nearest neighbors, smallest first.
+    """Finds the squared distances to the nearest neighbors.
 
     Args:
       query: float32 [D].
-      k: how many are wanted.
+      k: how many neighbors are wanted.
 
     Returns:
-      float32 [k], or fewer where the memory holds fewer.
+      float32 [k], the smallest first; fewer if the memory holds fewer.
     """
     size = len(self)
     return nearest_squared_distances_numpy(
@@ -118,7 +120,7 @@ class HostMemory:
     )
 
   def insert(self, embedding: Floats) -> None:
-    """Adds float32 [D]."""
+    """Adds an embedding, float32 [D]."""
     slot = self._inserted % self._capacity
     if slot == len(self._table):
       added = min(slot, self._capacity - slot)
@@ -126,7 +128,7 @@ class HostMemory:
     squared_norm = embedding @ embedding
     self._table[slot, :-1] = embedding
     self._table[slot, -1] = squared_norm
-    # Of rows that have been overwritten too: a bound is all that is needed.
+    # Rows that have been overwritten still count, because a bound is enough.
     self._largest_squared_norm = max(
       self._largest_squared_norm, float(squared_norm)
     )
@@ -138,7 +140,7 @@ class Memory(NamedTuple):
 
   Attributes:
     embeddings: float32 [M, D].
-    inserted: int32 [], since the memory was empty.
+    inserted: int32 [], embeddings added since the memory was empty.
   """
 
   embeddings: jax.Array
@@ -146,12 +148,12 @@ class Memory(NamedTuple):
 
   @property
   def size(self) -> jax.Array:
-    """int32 [], embeddings held."""
+    """How many embeddings the memory holds, int32 []."""
     return jnp.minimum(self.inserted, self.embeddings.shape[0])
 
 
 def init(capacity: int, embedding_size: int) -> Memory:
-  """An empty memory."""
+  """Makes an empty memory for M embeddings, float32 [D] each."""
   return Memory(
     jnp.zeros([capacity, embedding_size], jnp.float32),
     jnp.zeros([], jnp.int32),
@@ -159,7 +161,7 @@ def init(capacity: int, embedding_size: int) -> Memory:
 
 
 def insert(memory: Memory, embedding: jax.Array) -> Memory:
-  """Adds float32 [D]."""
+  """Adds an embedding, float32 [D]."""
   slot = memory.inserted % memory.embeddings.shape[0]
   return Memory(memory.embeddings.at[slot].set(embedding), memory.inserted + 1)
 
@@ -167,12 +169,13 @@ def insert(memory: Memory, embedding: jax.Array) -> Memory:
 def insert_rows(
   memories: Memory, rows: jax.Array, inserted: jax.Array, embedding: jax.Array
 ) -> Memory:
-  """Adds float32 [N, D] to N of M memories, each of which then holds so many.
+  """Adds one embedding to each of N out of many memories.
 
   Args:
-    memories: [M, ...].
-    rows: int32 [N], which of them.
-    inserted: int32 [N], since they were empty, these included.
+    memories: [..., M, D], with a leading axis over all memories.
+    rows: int32 [N], indices of the N memories.
+    inserted: int32 [N], embeddings added since each of them was empty, the new
+      one included.
     embedding: float32 [N, D].
   """
   slots = (inserted - 1) % memories.embeddings.shape[1]
@@ -185,21 +188,21 @@ def insert_rows(
 def nearest_squared_distances(
   memory: jax.Array, size: jax.Array, query: jax.Array, k: int
 ) -> jax.Array:
-  """Exact squared distances to the k nearest neighbors, smallest first.
+  """Finds the exact squared distances to the k nearest neighbors.
 
-  The smallest of each chunk, then the k chunks that are best by it, then the
-  smallest k in those, among which the true ones must be: a sort of all the
-  memory is what a device is slow at. Differences are squared directly: where
-  the memory streams once either way, a product gains nothing.
+  A device is slow at sorting the whole memory. So it takes the minimum of each
+  chunk, then the k chunks with the smallest minima, which must hold all k
+  neighbors, and sorts only those. Differences are squared directly, because
+  the memory is read once either way and a product would gain nothing.
 
   Args:
     memory: float32 [M, D].
-    size: int32 [], rows that count, from the first on.
+    size: int32 [], how many rows count, from the first on.
     query: float32 [D].
-    k: how many are wanted.
+    k: how many neighbors are wanted.
 
   Returns:
-    float32 [k]; infinite where there are fewer.
+    float32 [k], the smallest first; infinite beyond the neighbors that exist.
   """
   distances = jnp.sum((memory - query) ** 2, axis=-1)  # [M]
   distances = jnp.where(jnp.arange(len(memory)) < size, distances, jnp.inf)
@@ -229,30 +232,31 @@ def episodic_novelty(
   min_neighbors: int = 1,
   decay: float = 0.0,
 ) -> Tuple[running_statistics.Array, running_statistics.RunningMean]:
-  """r = 1 / s, of the similarity s to the nearest neighbors.
+  """r = 1 / s, where s is the similarity to the nearest neighbors.
 
     d_i = max(d(x, x_i)^2 / d_m^2 - xi, 0)
     K_i = eps / (d_i + eps)
     s = sqrt(sum_i K_i) + c;  r = 0 if s > s_m
 
-  with d_m^2 the running mean of the squared distances to nearest neighbors,
-  these included. Source: Badia et al. 2020 (NGU), Eq. 2, 3 and Alg. 1. Differs
-  from the paper, which is silent there: fewer than k neighbors count as they
-  are, and r = 0 below `min_neighbors`.
+  d_m^2 is the running mean of the squared distances to nearest neighbors,
+  these included. Source: Badia et al. 2020 (NGU), Eq. 2, 3 and Alg. 1. The
+  paper does not say what happens with fewer than k neighbors. Here those that
+  exist count, and r = 0 if they are fewer than `min_neighbors`.
 
   Args:
-    squared_distances: float [..., k]; anything behind the neighbors there are.
-    num_neighbors: int [...], how many of the k there are.
-    mean_distance: d_m^2 before, float [...].
+    squared_distances: float [..., k]; entries beyond the neighbors that exist
+      may be anything.
+    num_neighbors: int [...], how many of the k neighbors exist.
+    mean_distance: d_m^2 before these distances, float [...].
     kernel_epsilon: eps.
     cluster_distance: xi.
     pseudo_count: c.
     max_similarity: s_m.
-    min_neighbors: with fewer, r = 0; at least 1.
-    decay: of d_m^2; 0 for the mean of all distances so far.
+    min_neighbors: with fewer neighbors, r = 0; at least 1.
+    decay: step size of d_m^2; 0 for the mean of all distances so far.
 
   Returns:
-    The novelty, float [...], and d_m^2.
+    The novelty, float [...], and d_m^2 after these distances.
   """
   xp = running_statistics.namespace(squared_distances)
   index = xp.arange(squared_distances.shape[-1])

@@ -1,8 +1,8 @@
-"""NGU acting: any actor core that also embeds what it sees.
+"""NGU acting: any actor core, with the features of what it sees.
 
 The features of each observation (its embedding, its RND error) come out of the
-same call as the action; the reward that they make is computed behind it, since
-the episodic memory is work that only the next step needs.
+same call as the action. The reward is computed from them afterwards, because
+only the next step needs it.
 """
 
 from typing import Any, Dict, NamedTuple, Tuple
@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import behavior_core
+from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import networks as intrinsic_lib
 
 
@@ -20,8 +21,8 @@ class NGUParams(NamedTuple):
 
   Attributes:
     agent: of the Q-network.
-    embedding: of f; frozen for the length of an episode, so that one memory
-      holds one network's embeddings: every environment has its own copy.
+    embedding: of f. Every environment has its own copy, which does not change
+      during an episode, so that one memory holds one network's embeddings.
     rnd: of the RND predictor and target.
   """
 
@@ -30,35 +31,47 @@ class NGUParams(NamedTuple):
   rnd: types.Params
 
 
-class Features(NamedTuple):
-  """What the intrinsic reward of one observation is made of."""
-
-  embedding: jax.Array  # float32 [D]
-  error: jax.Array  # float32 [], of RND
-
-
 class NGUActorState(NamedTuple):
+  """One environment's actor; the features are those of the step just taken."""
+
   agent: Any
-  features: Features
+  features: features_lib.Features
+
+
+def arrange_params(agent: types.Params, intrinsic: types.Params) -> NGUParams:
+  """Arranges a learner's parameters as this actor core takes them.
+
+  Args:
+    agent: of the Q-network.
+    intrinsic: a dict of parts, as `IntrinsicNetworks.init` makes it.
+  """
+  return NGUParams(
+    agent=agent,
+    embedding=intrinsic.get('embedding', {}),
+    rnd={
+      name: part for name, part in intrinsic.items() if name.startswith('rnd')
+    },
+  )
 
 
 def wrap(
   actor_core: types.ActorCore, networks: intrinsic_lib.IntrinsicNetworks
 ) -> types.ActorCore:
-  """Adds `features` to an actor core's extras.
+  """Adds `features`, a tuple of one `Features`, to an actor core's extras.
 
   Args:
-    actor_core: the agent's; its previous reward is the intrinsic one.
-    networks: behind the intrinsic reward.
+    actor_core: of the agent, whose previous reward is the intrinsic one.
+    networks: the networks behind the intrinsic reward.
 
   Returns:
-    An actor core over `NGUParams`, whose `init` passes what follows the key on.
+    An actor core over `NGUParams`; its `init` passes all arguments after the
+    key on to the inner core.
   """
 
   def init(key: types.PRNGKey, *settings: Any) -> NGUActorState:
     return NGUActorState(
       actor_core.init(key, *settings),
-      Features(
+      features_lib.Features(
         jnp.zeros([networks.embedding_size], jnp.float32),
         jnp.zeros([], jnp.float32),
       ),
@@ -68,7 +81,7 @@ def wrap(
     params: NGUParams, inputs: types.AgentInput, state: NGUActorState
   ) -> Tuple[jax.Array, NGUActorState]:
     action, agent = actor_core.select_action(params.agent, inputs, state.agent)
-    features = Features(
+    features = features_lib.Features(
       networks.embed(params.embedding, inputs.observation),
       networks.error(params.rnd, inputs.observation),
     )
@@ -77,7 +90,7 @@ def wrap(
   def get_extras(state: NGUActorState) -> Dict[str, Any]:
     return {
       **actor_core.get_extras(state.agent),
-      'features': state.features,
+      'features': (state.features,),
     }
 
   return types.ActorCore(init, select_action, get_extras)
@@ -85,18 +98,18 @@ def wrap(
 
 def as_behavior(
   actor_core: types.ActorCore, epsilon: float
-) -> behavior_core.Behavior:
-  """A pre-trained policy as a behavior.
+) -> behavior_core.BehaviorCore:
+  """Turns a pre-trained policy into a behavior.
 
-  Its previous intrinsic reward, an input that it was trained with, is the
-  feed: float32 [].
+  The policy was trained with its previous intrinsic reward as an input. The
+  behavior's feed, float32 [], takes that place.
 
   Args:
-    actor_core: of R2D2, or that `wrap` made of it.
-    epsilon: of its epsilon-greedy policy.
+    actor_core: of R2D2, or what `wrap` made of it.
+    epsilon: of the policy's epsilon-greedy actions.
 
   Returns:
-    A behavior whose features are those of the actor core.
+    A behavior whose features are those of the actor core, or () without.
   """
 
   def step(
@@ -113,10 +126,14 @@ def as_behavior(
       state,
     )
 
-  return behavior_core.Behavior(
+  def features(state: Any) -> Any:
+    (only,) = actor_core.get_extras(state).get('features', ((),))
+    return only
+
+  return behavior_core.BehaviorCore(
     init=lambda key: actor_core.init(key, jnp.float32(epsilon)),
     step=step,
-    features=lambda state: actor_core.get_extras(state).get('features', ()),
+    features=features,
   )
 
 

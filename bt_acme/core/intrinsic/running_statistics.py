@@ -1,9 +1,9 @@
 """Running statistics, in NumPy on the host or in JAX on a device.
 
 Each formula is written once, over whichever arrays it is given; the host's are
-float64. Means and variances are kept instead of sums: where float32 counts so
-far that one more value changes nothing, a mean stands still, while a sum that
-stands still, divided by a count that grows, would go to zero.
+float64. Means and variances are kept instead of sums. When a float32 has grown
+so large that one more value does not change it, a mean stands still, but a sum
+that stands still and is divided by a growing count would go to zero.
 """
 
 from typing import Any, NamedTuple
@@ -12,24 +12,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-Array = Any  # jax.Array or a NumPy array: results are of the arguments' kind.
+Array = Any  # jax.Array or a NumPy array; results are of the arguments' kind.
 
-_MIN_SPREAD = 1e-3  # Of the mean: what varies less has not varied yet.
+# Values whose standard deviation is a smaller share of their mean have not
+# varied yet.
+_MIN_SPREAD = 1e-3
 _MIN_VARIANCE = 1e-8
 
 
 def namespace(array: Array) -> Any:
-  """`jax.numpy` for JAX's arrays, else `numpy`."""
+  """Returns `jax.numpy` for JAX's arrays, else `numpy`."""
   return jnp if isinstance(array, jax.Array) else np
 
 
 class Moments(NamedTuple):
-  """Of all values so far; float [...] each, one for each statistic.
+  """The moments of all values so far, float [...] each.
 
   Attributes:
-    count: of values.
-    mean: of them; 0 without any.
-    variance: mean squared distance from the mean; 0 without any.
+    count: number of values.
+    mean: their mean; 0 without any.
+    variance: their mean squared distance from the mean; 0 without any.
   """
 
   count: Array
@@ -38,11 +40,11 @@ class Moments(NamedTuple):
 
 
 class RunningMean(NamedTuple):
-  """Of all values so far; float [...] each.
+  """The mean of all values so far, float [...] each.
 
   Attributes:
-    count: of values.
-    mean: of them; 0 without any.
+    count: number of values.
+    mean: their mean; 0 without any.
   """
 
   count: Array
@@ -50,26 +52,26 @@ class RunningMean(NamedTuple):
 
 
 def update_moments(moments: Moments, value: Array) -> Moments:
-  """Takes in one value of each statistic (Welford 1962).
+  """Takes in one more value (Welford 1962).
 
   Args:
     moments: float [...].
     value: float [...].
 
   Returns:
-    Moments that hold it.
+    Moments that include the value.
   """
   count = moments.count + 1
   delta = value - moments.mean
   mean = moments.mean + delta / count
-  # The variance's own update: M2 / n of Welford's M2 += delta (x - mean).
+  # Welford's M2 += delta (x - mean), written for the variance M2 / n.
   spread = delta * (value - mean)
   variance = moments.variance + (spread - moments.variance) / count
   return Moments(count, mean, variance)
 
 
 def standard_deviation(moments: Moments, *, unvaried: str = 'one') -> Array:
-  """sigma, to divide by, also where values have hardly varied.
+  """Returns sigma, a divisor even for values that have hardly varied.
 
   Args:
     moments: float [...].
@@ -87,9 +89,9 @@ def standard_deviation(moments: Moments, *, unvaried: str = 'one') -> Array:
 
 
 def merge_moments(moments: Moments) -> Moments:
-  """Moments of all values that the statistics of an axis took in.
+  """Merges moments along the first axis, as if one had seen all values.
 
-  Source: Chan et al. 1979, for any number of parts at once.
+  Source: Chan et al. 1979, here for any number of parts at once.
 
   Args:
     moments: float [N, ...].
@@ -112,12 +114,12 @@ def update_mean(
   Args:
     average: float [...].
     value: float [...], the mean of the new values.
-    count: float [...], how many they are; 0 changes nothing.
-    decay: 0 for the mean of all values; above, the step size of an exponential
-      mean, which starts at the first value.
+    count: float [...], the number of new values; 0 changes nothing.
+    decay: 0 for the mean of all values; above 0, the step size of an
+      exponential mean, which starts at the first value.
 
   Returns:
-    The mean that holds them.
+    The mean that includes the new values.
   """
   xp = namespace(average.mean)
   total = average.count + count
@@ -130,7 +132,7 @@ def update_mean(
 
 
 def merge_means(average: RunningMean) -> RunningMean:
-  """One mean of N, weighted by their counts: [N, ...] -> [...]."""
+  """Merges N means, weighted by their counts: [N, ...] -> [...]."""
   xp = namespace(average.mean)
   count = xp.sum(average.count, axis=0)
   weighted = xp.sum(average.count * average.mean, axis=0)
@@ -138,9 +140,14 @@ def merge_means(average: RunningMean) -> RunningMean:
 
 
 def masked_mean(values: jax.Array, mask: jax.Array) -> jax.Array:
-  """Mean over what the mask keeps: float32 [...] each -> []; 0 of nothing.
+  """Computes the mean of the values that a mask keeps.
 
-  What it leaves out may be anything, NaN too.
+  Args:
+    values: float32 [...]; anything where the mask is 0, even NaN.
+    mask: float32 [...], 0 or 1.
+
+  Returns:
+    float32 []; 0 if the mask keeps nothing.
   """
   total = jnp.sum(jnp.where(mask > 0, values, 0.0))
   return total / jnp.maximum(jnp.sum(mask), 1.0)

@@ -56,7 +56,7 @@ def test_a_choice_beyond_the_actions_is_its_behaviors():
     (2, 4, types.EXTRA),
     (1, 3, types.EXTRA),
   ]
-  assert not any(decision.starts_flight for decision in decisions)
+  assert not any(decision.flight_length for decision in decisions)
   assert all(decision.features == ((), ()) for decision in decisions)
 
 
@@ -77,7 +77,7 @@ def test_flights_draw_behaviors_by_their_weights():
     fields_of(decisions, 'action', 'label', 'source')
     == [(2, NUM_ACTIONS + 1, types.FLIGHT)] * 20
   )
-  assert decisions[0].starts_flight
+  assert decisions[0].flight_length >= 1
 
 
 def test_a_flying_behavior_gives_its_vector():
@@ -94,7 +94,7 @@ def test_a_flying_behavior_gives_its_vector():
   for decision in decide(grounded, chosen, feeds):
     np.testing.assert_array_equal(decision.action, [0, 0])
     assert decision.source == types.OWN
-    assert not decision.starts_flight
+    assert decision.flight_length == 0
 
 
 def test_a_choice_beyond_the_behaviors_is_an_error():

@@ -8,7 +8,7 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.core import networks as networks_lib
-from bt_acme.core.intrinsic import embedding, networks, rnd
+from bt_acme.core.intrinsic import networks
 from tests.reference import intrinsic as reference
 
 SHAPE, CHANNELS, ACTIONS = (5, 5, 6), 3, 4
@@ -308,39 +308,6 @@ def test_a_sequence_shorter_than_the_window_and_without_jit():
   long, _ = compiled_loss(made)(params, observations, action, valid)
   jax.tree.map(
     lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5), short, long
-  )
-
-
-@pytest.mark.parametrize('scale', [1.0, 1e4])
-def test_inverse_dynamics_loss_matches_reference(scale):
-  rng = np.random.default_rng(0)
-  logits = np.float32(scale * rng.normal(size=(5, 3, ACTIONS)))
-  actions = rng.integers(0, ACTIONS, (5, 3), np.int32)
-  mask = np.float32(rng.random((5, 3)) < 0.6)
-  expected = [
-    reference.cross_entropy(np.float64(logits[i]), actions[i])
-    for i in zip(*np.nonzero(mask), strict=True)
-  ]
-  actual, gradient = jax.value_and_grad(embedding.inverse_dynamics_loss)(
-    jnp.array(logits), jnp.array(actions), jnp.array(mask)
-  )
-  np.testing.assert_allclose(actual, np.mean(expected), rtol=1e-5)
-  assert np.all(np.isfinite(gradient))
-
-
-def test_weights_are_penalized_and_biases_are_not():
-  params = {
-    'a': {'w': jnp.float32([[1, 2]]), 'b': jnp.float32([9, 9])},
-    'b': {'w': jnp.float32([[3]]), 'b': jnp.float32([9])},
-  }
-  assert embedding.l2_penalty(params) == 14
-
-
-def test_prediction_error_is_a_sum_of_squares():
-  prediction = jnp.float32([[1, 2], [3, 4]])
-  target = jnp.float32([[1, 0], [0, 0]])
-  np.testing.assert_array_equal(
-    rnd.prediction_error(prediction, target), [4, 25]
   )
 
 

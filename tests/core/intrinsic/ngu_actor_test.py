@@ -32,10 +32,8 @@ def make_parts():
     core,
     ngu_actor.wrap(core, intrinsic),
     intrinsic,
-    ngu_actor.NGUParams(
-      agent=jax.jit(q_network.init)(jax.random.key(1)),
-      embedding=params['embedding'],
-      rnd={k: v for k, v in params.items() if k.startswith('rnd')},
+    ngu_actor.arrange_params(
+      jax.jit(q_network.init)(jax.random.key(1)), params
     ),
   )
 
@@ -64,7 +62,7 @@ def test_features_come_beside_the_same_actions(parts):
     expected, plain_state = plain_step(params.agent, inputs, plain_state)
     assert action == expected
     extras = wrapped.get_extras(state)
-    features = extras.pop('features')
+    (features,) = extras.pop('features')
     plain_extras = plain.get_extras(plain_state)
     jax.tree.map(np.testing.assert_array_equal, extras, plain_extras)
     np.testing.assert_allclose(
@@ -119,6 +117,23 @@ def test_a_behavior_is_fed_its_intrinsic_reward(parts):
       state.agent.recurrent_state,
       expected_state.agent.recurrent_state,
     )
+
+
+def test_parameters_without_intrinsic_parts():
+  params = ngu_actor.arrange_params({'w': 1}, {})
+  assert params == ngu_actor.NGUParams({'w': 1}, {}, {})
+
+
+def test_parameters_are_arranged_by_their_parts():
+  parts = ('embedding', 'inverse_dynamics', 'rnd_predictor', 'rnd_target')
+  params = ngu_actor.arrange_params({'w': 1}, {part: part for part in parts})
+  assert params.embedding == 'embedding'
+  assert set(params.rnd) == {'rnd_predictor', 'rnd_target'}
+
+
+def test_an_r2d2_policy_as_a_behavior_has_no_features(parts):
+  behavior = ngu_actor.as_behavior(parts[0], 0.0)
+  assert behavior.features(behavior.init(jax.random.key(0))) == ()
 
 
 def test_an_embedding_is_refreshed_where_an_episode_starts():

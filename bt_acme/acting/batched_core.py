@@ -1,0 +1,144 @@
+"""An agent's actor core over many environments, in one call on the device.
+
+Whatever varies between environments (epsilon, recurrent state, flights, the
+behaviors' state, the stack of frames) is kept for each of them and seeded by
+its index alone.
+"""
+
+from typing import Any, Dict, NamedTuple, Tuple
+
+import jax
+import jax.numpy as jnp
+import numpy.typing as npt
+
+from bt_acme import assembly
+from bt_acme.acting import frame_stack
+from bt_acme.core import types
+from bt_acme.core.intrinsic import ngu_actor
+
+Extras = Dict[str, Any]
+
+
+class ActingState(NamedTuple):
+  """The state of N environments.
+
+  Attributes:
+    core: of the actor core.
+    stack: uint8 [N, H, W, C * S], the last observation.
+    embedding: parameters of NGU's embedding [N, ...], as they were when the
+      episode of each environment started; () without an intrinsic reward.
+  """
+
+  core: Any
+  stack: jax.Array
+  embedding: Any
+
+
+class BatchedCore:
+  """Acting in any number of environments; the methods are pure functions."""
+
+  def __init__(self, agent: assembly.Agent, *, evaluation: bool = False):
+    """Builds the actor core.
+
+    Args:
+      agent: what acts.
+      evaluation: leaves flights out.
+    """
+    self._agent = agent
+    self._core = agent.actor_core(evaluation=evaluation)
+    self._behaviors = tuple(
+      jax.device_put(behavior.params()) for behavior in agent.behaviors
+    )
+
+  def init(
+    self, epsilons: npt.ArrayLike, seed: int, first_environment: int
+  ) -> ActingState:
+    """Makes a state, which `with_embedding` completes.
+
+    Args:
+      epsilons: [N], one for each environment.
+      seed: of the run.
+      first_environment: index of the first environment in the whole run.
+    """
+    epsilons = jnp.asarray(epsilons, jnp.float32)
+    key, num = jax.random.key(seed), len(epsilons)
+    keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(
+      jnp.arange(first_environment, first_environment + num)
+    )
+    shape = (num, *self._agent.spec.observation_shape)
+    return ActingState(
+      core=jax.vmap(self._core.init)(keys, epsilons),
+      stack=jnp.zeros(shape, jnp.uint8),
+      embedding=(),
+    )
+
+  def arrange(self, variables: assembly.Variables) -> types.Params:
+    """Puts published variables on the device, as the actor core takes them."""
+    return self._agent.actor_params(jax.device_put(variables), self._behaviors)
+
+  def with_embedding(
+    self, params: types.Params, state: ActingState
+  ) -> ActingState:
+    """Gives every environment the embedding of the first parameters."""
+    if self._agent.intrinsic is None:
+      return state
+    return state._replace(embedding=repeat(params.embedding, len(state.stack)))
+
+  def start(
+    self,
+    params: types.Params,
+    is_first: jax.Array,
+    observation: jax.Array,
+    state: ActingState,
+  ) -> ActingState:
+    """Starts episodes; called before `step`, on the same observations.
+
+    Args:
+      params: as `arrange` returns them.
+      is_first: bool [N], where an episode starts.
+      observation: uint8 [N, H, W, C * S], read where one starts.
+      state: after the step before.
+    """
+    embedding = state.embedding
+    if self._agent.intrinsic is not None:
+      embedding = ngu_actor.where_first(is_first, params.embedding, embedding)
+    stack = frame_stack.start(
+      state.stack, is_first, observation, self._agent.spec.frame_channels
+    )
+    return ActingState(state.core, stack, embedding)
+
+  def step(
+    self,
+    params: types.Params,
+    inputs: types.AgentInput,
+    feeds: Tuple[Any, ...],
+    state: ActingState,
+  ) -> Tuple[jax.Array, Extras, ActingState]:
+    """Chooses an action in each environment.
+
+    Args:
+      params: as `arrange` returns them.
+      inputs: [N, ...]; the observation is the newest frame, uint8 [N, H, W, C].
+      feeds: of the behaviors' host sides, trees of arrays [N, ...].
+      state: before the step.
+
+    Returns:
+      Actions int32 [N], the actor core's extras [N, ...], and the new state.
+    """
+    stack = frame_stack.push(state.stack, inputs.observation)
+    axes: Any = None
+    if self._agent.intrinsic is not None:
+      params = params._replace(embedding=state.embedding)
+      axes = ngu_actor.NGUParams(agent=None, embedding=0, rnd=None)
+    action, core = jax.vmap(self._core.select_action, in_axes=(axes, 0, 0))(
+      params,
+      self._agent.actor_input(inputs._replace(observation=stack), feeds),
+      state.core,
+    )
+    extras = jax.vmap(self._core.get_extras)(core)
+    return action, extras, ActingState(core, stack, state.embedding)
+
+
+def repeat(tree: Any, num: int) -> Any:
+  """Repeats each array of a tree along a new leading axis."""
+  return jax.tree.map(lambda x: jnp.repeat(x[None], num, axis=0), tree)

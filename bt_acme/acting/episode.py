@@ -1,0 +1,69 @@
+"""Metrics of episodes, as actors and evaluators log them."""
+
+from typing import Dict
+
+import numpy as np
+
+from bt_acme.core import types
+
+
+class EpisodeMetrics:
+  """Sums over one episode of one environment."""
+
+  def __init__(self) -> None:
+    self._task_return = 0.0
+    self._intrinsic_return = 0.0
+    self._length = 0
+    self._flights = 0
+    self._steps_by_source = np.zeros(3, np.int64)
+    self._greedy_extra_steps = 0
+
+  def count(
+    self,
+    *,
+    source: int,
+    flight_length: int = 0,
+    task_reward: float = 0.0,
+    intrinsic_reward: float = 0.0,
+    greedy_extra: bool = False,
+  ) -> None:
+    """Takes in one step.
+
+    Args:
+      source: who decided its action: OWN, EXTRA or FLIGHT of `core/types.py`.
+      flight_length: the length that was drawn for a flight that starts with the
+        step; 0 if none starts.
+      task_reward: what the step earned in the task.
+      intrinsic_reward: the reward of the observation that it was taken on,
+        whichever action that observation rewards.
+      greedy_extra: whether the agent's greedy choice was an extra action.
+    """
+    self._length += 1
+    self._task_return += task_reward
+    self._intrinsic_return += intrinsic_reward
+    self._steps_by_source[source] += 1
+    self._flights += int(flight_length > 0)
+    self._greedy_extra_steps += int(greedy_extra)
+
+  def metrics(self) -> Dict[str, float]:
+    """Returns all metrics of the episode so far."""
+    return {
+      'episode_return': self._task_return,
+      'episode_length': self._length,
+      'intrinsic_return': self._intrinsic_return,
+      **self.behavior_metrics(),
+      'greedy_extra_share': self._greedy_extra_steps / max(self._length, 1),
+    }
+
+  def behavior_metrics(self) -> Dict[str, float]:
+    """Returns the part of the metrics that is about flights and behaviors."""
+    length = max(self._length, 1)
+    in_flight = self._steps_by_source[types.FLIGHT]
+    delegated = self._steps_by_source[types.EXTRA]
+    return {
+      'flights': self._flights,
+      # As flown, because the end of an episode cuts its last flight short.
+      'mean_flight_length': in_flight / max(self._flights, 1),
+      'flight_share': in_flight / length,
+      'behavior_share': (delegated + in_flight) / length,
+    }

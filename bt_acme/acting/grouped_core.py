@@ -1,0 +1,152 @@
+"""Acting in groups of environments out of all, in one call on the device.
+
+An inference server keeps the state of all environments of a run. A call acts in
+the groups that asked, and can make their intrinsic rewards as well.
+"""
+
+from typing import Any, List, Tuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from bt_acme import assembly
+from bt_acme.acting import batched_core
+from bt_acme.acting import policy as policy_lib
+from bt_acme.core import types
+from bt_acme.core.intrinsic import device as device_reward
+
+# For each of the extras' features, the state of the reward that is made of it
+# for all environments; () if none is made of it. Empty without rewards.
+RewardStates = Tuple[Any, ...]
+
+
+class GroupedCore:
+  """Acting in groups of G environments each.
+
+  The methods are pure functions.
+  """
+
+  def __init__(self, agent: assembly.Agent, *, group_size: int, rewards: bool):
+    """Builds the actor core.
+
+    Args:
+      agent: what acts.
+      group_size: G.
+      rewards: whether intrinsic rewards are made here.
+    """
+    self.batched = batched_core.BatchedCore(agent)
+    self._group_size = group_size
+    self._specs = agent.reward_specs if rewards else ()
+
+  def init(
+    self, epsilons: npt.ArrayLike, seed: int
+  ) -> Tuple[batched_core.ActingState, RewardStates]:
+    """Makes the states of all environments.
+
+    Args:
+      epsilons: [M], one for each environment of the run.
+      seed: of the run.
+    """
+    states: List[Any] = [
+      ()
+      if spec is None
+      else batched_core.repeat(device_reward.init(*spec), np.size(epsilons))
+      for spec in self._specs
+    ]
+    return self.batched.init(epsilons, seed, 0), tuple(states)
+
+  def start(
+    self,
+    params: types.Params,
+    group: jax.Array,
+    is_first: jax.Array,
+    stack: jax.Array,
+    state: batched_core.ActingState,
+  ) -> batched_core.ActingState:
+    """Starts episodes in one group.
+
+    Args:
+      params: as `BatchedCore.arrange` returns them.
+      group: int32 [], index of the group.
+      is_first: bool [G], where an episode starts.
+      stack: uint8 [G, H, W, C * S], whole observations.
+      state: of all environments.
+    """
+    rows = self._rows(group[None])
+    part = self.batched.start(
+      params, is_first, stack, jax.tree.map(lambda x: x[rows], state)
+    )
+    return jax.tree.map(lambda x, y: x.at[rows].set(y), state, part)
+
+  def step(
+    self,
+    params: types.Params,
+    groups: jax.Array,
+    newest: jax.Array,
+    inputs: policy_lib.PolicyInput,
+    state: batched_core.ActingState,
+    rewards: RewardStates,
+  ) -> Tuple[
+    jax.Array, policy_lib.Extras, batched_core.ActingState, RewardStates
+  ]:
+    """Chooses actions in some groups.
+
+    Args:
+      params: as `BatchedCore.arrange` returns them.
+      groups: int32 [J], indices of the groups.
+      newest: uint8 [J * G, H, W, C], the newest frames.
+      inputs: [J * G, ...], without an observation.
+      state: of all environments.
+      rewards: of all environments.
+
+    Returns:
+      Actions int32 [J * G], extras [J * G, ...], and the new states.
+    """
+    rows = self._rows(groups)
+    action, extras, part = self.batched.step(
+      params,
+      *inputs.core_inputs(newest),
+      jax.tree.map(lambda x: x[rows], state),
+    )
+    if rewards:
+      extras, rewards = self._reward(extras, inputs, rewards, rows)
+    core, stack = jax.tree.map(
+      lambda x, y: x.at[rows].set(y),
+      (state.core, state.stack),
+      (part.core, part.stack),
+    )
+    # Only `start` changes the embedding.
+    state = batched_core.ActingState(core, stack, state.embedding)
+    return action, extras, state, rewards
+
+  def _rows(self, groups: jax.Array) -> jax.Array:
+    """Returns the indices of the groups' environments, int32 [J * G]."""
+    starts = groups[:, None] * self._group_size
+    return (starts + jnp.arange(self._group_size)).reshape(-1)
+
+  def _reward(
+    self,
+    extras: policy_lib.Extras,
+    inputs: policy_lib.PolicyInput,
+    states: RewardStates,
+    rows: jax.Array,
+  ) -> Tuple[policy_lib.Extras, RewardStates]:
+    """Puts rewards in the place of the features that they are made of."""
+    given, after = [], []
+    for spec, features, state in zip(
+      self._specs, extras['features'], states, strict=True
+    ):
+      if spec is not None:
+        features, state = device_reward.step_rows(
+          spec.config,
+          state,
+          rows,
+          features,
+          jnp.asarray(inputs.is_first),
+          jnp.asarray(inputs.is_last),
+        )
+      given.append(features)
+      after.append(state)
+    return {**extras, 'features': tuple(given)}, tuple(after)

@@ -1,0 +1,165 @@
+"""A policy in Python as a behavior: scripted, or another library's model."""
+
+from typing import Any, Callable, Optional, Sequence, Tuple
+
+import jax
+import numpy as np
+
+from bt_acme.acting import behavior
+from bt_acme.core.behavior_transfer import behavior_core
+
+_HINT = 'make_policy takes a seed and returns a policy, lambda seed: policy'
+
+
+class FromCallable(behavior.Behavior):
+  """A policy in Python.
+
+  Attributes:
+    name: shown in logs and errors.
+  """
+
+  def __init__(
+    self,
+    make_policy: Callable[[int], Callable[..., Any]],
+    name: Optional[str] = None,
+  ):
+    """Wraps a policy.
+
+    Args:
+      make_policy: makes the policy of one environment from a seed; it is called
+        once for each environment. A policy maps (observation, the action
+        executed before, whether an episode starts) to an action, and keeps
+        whatever state it needs. It is called at every step, whether or not its
+        action is used. Actions are integers, and the action before an episode's
+        first is -1. In an environment that takes vectors they are vectors, and
+        the one before the first is all zeros. What a policy is given is
+        read-only.
+      name: shown in logs and errors; the callable's own by default.
+    """
+    if not callable(make_policy):
+      raise TypeError(f'make_policy={make_policy!r} cannot be called: {_HINT}.')
+    self._make_policy = make_policy
+    self.name = name or str(getattr(make_policy, '__name__', 'callable'))
+
+  def make_core(self, num_actions: int) -> behavior_core.BehaviorCore:
+    del num_actions
+    return behavior_core.external()
+
+  def make_host(
+    self, action_spec: behavior.ActionSpec, seeds: Sequence[int]
+  ) -> behavior.Host:
+    return _CallableHost(
+      self.name, [self._policy(seed) for seed in seeds], action_spec
+    )
+
+  def validate(
+    self, observation_shape: Sequence[int], action_spec: behavior.ActionSpec
+  ) -> None:
+    """Accepts numbers of any kind as actions; each action is checked later."""
+    if not isinstance(action_spec, int) and action_spec.dtype.kind not in 'fiu':
+      raise ValueError(
+        f'behavior {self.name!r} returns numbers, and this environment takes '
+        f'{action_spec}: wrap the environment so that its actions are numbers.'
+      )
+
+  def _policy(self, seed: int) -> Callable[..., Any]:
+    """Makes the policy of one environment."""
+    try:
+      policy = self._make_policy(seed)
+    except Exception as error:
+      raise RuntimeError(
+        f'behavior {self.name!r}: make_policy raised {type(error).__name__}: '
+        f'{error}. {_HINT}.'
+      ) from error
+    if not callable(policy):
+      raise TypeError(
+        f'behavior {self.name!r}: make_policy returned {policy!r}, which '
+        f'cannot be called: {_HINT}.'
+      )
+    return policy
+
+
+class _CallableHost(behavior.Host):
+  """The policies of N environments, each with its own state."""
+
+  def __init__(
+    self,
+    name: str,
+    policies: Sequence[Callable[..., Any]],
+    action_spec: behavior.ActionSpec,
+  ):
+    self._name = name
+    self._policies = policies
+    self._action_spec = action_spec
+    self._shape: Tuple[int, ...] = ()
+    self._dtype: Any = np.int32
+    self._low: Any = 0
+    if isinstance(action_spec, int):
+      self._high: Any = action_spec - 1
+    else:
+      self._shape, self._dtype = action_spec.shape, action_spec.dtype
+      is_float = self._dtype.kind == 'f'
+      limits: Any = (np.finfo if is_float else np.iinfo)(self._dtype)
+      self._low = getattr(action_spec, 'minimum', limits.min)
+      self._high = getattr(action_spec, 'maximum', limits.max)
+    self._actor_steps = 0
+
+  def feed(
+    self,
+    observation: np.ndarray,
+    prev_action: np.ndarray,
+    is_first: np.ndarray,
+    is_last: np.ndarray,
+  ) -> np.ndarray:
+    actions = np.zeros((len(self._policies), *self._shape), self._dtype)
+    for i, policy in enumerate(self._policies):
+      if is_last[i]:
+        continue
+      before = prev_action[i]
+      try:
+        action = policy(
+          jax.tree.map(lambda x, i=i: x[i], observation),
+          before if self._shape else before.item(),
+          bool(is_first[i]),
+        )
+      except Exception as error:
+        raise RuntimeError(
+          f'behavior {self._name!r} raised {type(error).__name__}: {error} '
+          f'{self._where(i)}.'
+        ) from error
+      actions[i] = self._checked(action, i)
+    self._actor_steps += 1
+    return actions
+
+  def _where(self, environment: int) -> str:
+    return f'at actor step {self._actor_steps} of environment {environment}'
+
+  def _checked(self, action: Any, environment: int) -> np.ndarray:
+    """Returns an action as an array; raises an error if it is not one."""
+    is_float = np.dtype(self._dtype).kind == 'f'
+    try:
+      value = np.asarray(action)
+    except ValueError:  # It has rows of different lengths.
+      value = np.empty((), object)
+    # Floats are no integers, because they would be truncated.
+    kinds = 'fiu' if is_float else 'iu'
+    if value.shape != self._shape or value.dtype.kind not in kinds:
+      expected = (
+        f'one integer in [0, {self._action_spec})'
+        if isinstance(self._action_spec, int)
+        else f'{self._dtype} of shape {self._shape}'
+      )
+      raise TypeError(
+        f'behavior {self._name!r} returned {action!r} '
+        f'{self._where(environment)}: an action must be {expected}.'
+      )
+    if is_float:
+      value = value.astype(self._dtype)
+    # Written so that NaN is out of range.
+    if not np.all((self._low <= value) & (value <= self._high)):
+      raise ValueError(
+        f'behavior {self._name!r} returned {action!r} '
+        f'{self._where(environment)}: out of range, an action must lie in '
+        f'[{self._low}, {self._high}].'
+      )
+    return value

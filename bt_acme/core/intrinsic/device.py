@@ -1,0 +1,145 @@
+"""Intrinsic rewards on a device: rewards and memories in JAX.
+
+`host` does the same in NumPy. A server that chooses the actions of all actors
+makes their rewards in the same call, with all episodic memories on the device.
+"""
+
+import functools
+from typing import Any, NamedTuple, Optional, Tuple
+
+import jax
+import jax.numpy as jnp
+
+from bt_acme import config as config_lib
+from bt_acme.core.intrinsic import episodic_memory, rewards
+from bt_acme.core.intrinsic import features as features_lib
+from bt_acme.core.intrinsic import reward as reward_lib
+
+
+class RewardState(NamedTuple):
+  """What the reward of one environment carries from step to step.
+
+  Attributes:
+    memory: of the episode; () if the reward does not read it.
+    statistics: float32 [] each.
+  """
+
+  memory: Any
+  statistics: Any
+
+
+def init(
+  config: config_lib.IntrinsicConfig, statistics: Optional[Any] = None
+) -> RewardState:
+  """Makes the state of one environment, with an empty memory.
+
+  Args:
+    config: the reward and its settings.
+    statistics: float [], to go on from; None to start without.
+  """
+  reward = rewards.of(config)
+  if statistics is None:
+    statistics = (0.0,) * len(reward.statistics_class._fields)
+  memory: Any = ()
+  if reward.uses_memory:
+    memory = episodic_memory.init(config.memory_capacity, config.embedding_size)
+  return RewardState(
+    memory,
+    reward.statistics_class(*(jnp.asarray(x, jnp.float32) for x in statistics)),
+  )
+
+
+def step(
+  config: config_lib.IntrinsicConfig,
+  state: RewardState,
+  features: features_lib.Features,
+  is_first: jax.Array,
+) -> Tuple[jax.Array, RewardState]:
+  """Rewards one observation of one environment and remembers it.
+
+  Args:
+    config: the reward and its settings.
+    state: before the observation.
+    features: of the observation.
+    is_first: bool [], whether an episode starts with the observation.
+
+  Returns:
+    The reward, float32 [], and the state after the observation.
+  """
+  reward = rewards.of(config)
+  k = config.num_neighbors
+  memory = state.memory
+  neighbors = reward_lib.Neighbors(
+    jnp.zeros([k], jnp.float32), jnp.zeros([], jnp.int32)
+  )
+  if reward.uses_memory:
+    memory = memory._replace(inserted=jnp.where(is_first, 0, memory.inserted))
+    squared_distances = episodic_memory.nearest_squared_distances(
+      memory.embeddings, memory.size, features.embedding, k
+    )
+    neighbors = reward_lib.Neighbors(
+      squared_distances, jnp.minimum(memory.size, k)
+    )
+    memory = episodic_memory.insert(memory, features.embedding)
+  rewarded = reward_lib.evaluate(
+    reward, config, features, neighbors, state.statistics, is_first
+  )
+  return rewarded.reward, RewardState(memory, rewarded.statistics)
+
+
+def step_rows(
+  config: config_lib.IntrinsicConfig,
+  state: RewardState,
+  rows: jax.Array,
+  features: features_lib.Features,
+  is_first: jax.Array,
+  is_last: jax.Array,
+) -> Tuple[reward_lib.Rewarded, RewardState]:
+  """Rewards one observation in N of M environments.
+
+  An observation that is not rewarded (`reward.is_rewarded`) gets 0 and leaves
+  no trace.
+
+  The memories are read where they lie, and one row of each is written: none is
+  copied if the caller donates the state.
+
+  Args:
+    config: the reward and its settings.
+    state: before the observations, [M, ...].
+    rows: int32 [N], which environments of the state.
+    features: of the observations, [N, ...].
+    is_first: bool [N], whether an episode starts with the observation.
+    is_last: bool [N], whether one ends with it.
+
+  Returns:
+    The rewards of the N environments, and the state after the observations,
+    [M, ...].
+  """
+  before = jax.tree.map(lambda x: x[rows], state)
+  reward, after = jax.vmap(functools.partial(step, config))(
+    before, features, is_first
+  )
+  memory = state.memory
+  if rewards.of(config).uses_memory:
+    # Each row waits for its reward, because XLA would copy memories that it is
+    # free to write before it has read them. A reward that is NaN stays NaN, so
+    # nothing is lost if its embedding becomes NaN too.
+    row = jnp.where(jnp.isnan(reward)[:, None], jnp.nan, features.embedding)
+    memory = episodic_memory.insert_rows(
+      memory, rows, after.memory.inserted, row
+    )
+  # The memory of an episode that ends may stay as it is, because the next
+  # episode empties it.
+  active = reward_lib.is_rewarded(config, is_last)
+  statistics = jax.tree.map(
+    lambda old, new: jnp.where(active, new, old),
+    before.statistics,
+    after.statistics,
+  )
+  written = jax.tree.map(
+    lambda x, y: x.at[rows].set(y), state.statistics, statistics
+  )
+  return (
+    reward_lib.Rewarded(jnp.where(active, reward, 0.0), statistics),
+    RewardState(memory, written),
+  )

@@ -1,0 +1,107 @@
+"""Random network distillation (RND): how rarely training has seen a frame.
+
+A predictor learns the outputs of a target network that was initialized at
+random and never changes. Its error is large for frames that it was rarely
+trained on, over the whole of training. Source: Burda et al. 2018
+(arXiv:1810.12894); Campos et al. 2021 (arXiv:2102.13515), App.
+"""
+
+import functools
+from typing import Any, Tuple
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+
+from bt_acme import config as config_lib
+from bt_acme.core import networks as networks_lib
+from bt_acme.core import types
+from bt_acme.core.intrinsic import features, running_statistics
+
+
+def make_network(*, torso: str, output_size: int) -> Any:
+  """Builds a network for one frame; predictor and target are two of them.
+
+  Args:
+    torso: `nature` or `small`.
+    output_size: units of its last layer, which is linear.
+
+  Returns:
+    `init` and `apply` from uint8 [B, H, W, C] to float32 [B, output_size].
+  """
+
+  def forward(frame: jax.Array) -> jax.Array:
+    return networks_lib.torso(
+      frame, kind=torso, output_size=output_size, activate=False
+    )
+
+  return hk.without_apply_rng(hk.transform(forward))
+
+
+def prediction_error(prediction: jax.Array, target: jax.Array) -> jax.Array:
+  """err = ||g'(x) - g(x)||^2, whose gradient reaches the prediction only.
+
+  Args:
+    prediction: float32 [..., D].
+    target: float32 [..., D].
+
+  Returns:
+    float32 [...].
+  """
+  return jnp.sum((prediction - jax.lax.stop_gradient(target)) ** 2, axis=-1)
+
+
+def make_feature_network(
+  config: config_lib.IntrinsicConfig,
+  *,
+  torso: str,
+  observation_shape: Tuple[int, ...],
+  frame_channels: int,
+) -> features.FeatureNetwork:
+  """Builds predictor and target, whose feature is the prediction error.
+
+  Args:
+    config: of the reward.
+    torso: `nature` or `small`.
+    observation_shape: (H, W, C * S) of uint8 observations.
+    frame_channels: C; both networks see the newest frame only.
+
+  Returns:
+    A network with the parts `rnd_predictor` and `rnd_target`, and a feature
+    float32 [].
+  """
+  network = make_network(torso=torso, output_size=config.rnd_size)
+
+  def init(keys: types.PRNGKey) -> types.Params:
+    frame = jnp.zeros((1, *observation_shape[:-1], frame_channels), jnp.uint8)
+    return {
+      'rnd_predictor': network.init(keys[0], frame),
+      'rnd_target': network.init(keys[1], frame),
+    }
+
+  def errors(params: types.Params, observations: jax.Array) -> jax.Array:
+    frames = observations[..., -frame_channels:]
+    return prediction_error(
+      network.apply(params['rnd_predictor'], frames),
+      network.apply(params['rnd_target'], frames),
+    )
+
+  def loss(
+    params: types.Params,
+    observations: jax.Array,
+    action: jax.Array,
+    mask: jax.Array,
+  ) -> features.Loss:
+    del action
+    # The x_t of the transitions, not what the last one led to.
+    rnd_errors = networks_lib.over_sequences(
+      functools.partial(errors, params), observations[:-1]
+    )  # [L, B]
+    rnd_loss = running_statistics.masked_mean(rnd_errors, mask)
+    return rnd_loss, {'rnd_loss': rnd_loss}
+
+  return features.FeatureNetwork(
+    init=init,
+    apply=lambda params, observation: errors(params, observation[None])[0],
+    loss=loss,
+  )

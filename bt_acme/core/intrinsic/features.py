@@ -1,0 +1,69 @@
+"""What the networks behind an intrinsic reward make of one observation.
+
+Each network that a reward may need yields one feature of an observation and is
+trained by a loss of its own. The features leave the actor's jitted call beside
+the action; the reward is computed from them afterwards.
+"""
+
+from typing import Any, Callable, Dict, NamedTuple, Tuple
+
+import jax
+import jax.numpy as jnp
+
+from bt_acme.core import types
+from bt_acme.core.intrinsic import running_statistics
+
+Loss = Tuple[jax.Array, Dict[str, jax.Array]]  # float32 [], and its metrics.
+
+
+class Features(NamedTuple):
+  """The features of one observation, or of one of each of N environments.
+
+  Attributes:
+    embedding: float32 [..., D], where D is 0 if the reward needs no embedding.
+    error: float32 [...], the prediction error of random network distillation,
+      or 0 if the reward does not need it.
+  """
+
+  embedding: running_statistics.Array
+  error: running_statistics.Array
+
+
+class FeatureNetwork(NamedTuple):
+  """A network that yields one feature, and its loss, as pure functions.
+
+  Attributes:
+    init: keys [2] -> params, a dict of named parts.
+    apply: (params, observation uint8 [H, W, C * S]) -> the feature, float32.
+    loss: (params, observations uint8 [L + 1, B, H, W, C * S], action int32
+      [L, B], mask float32 [L, B]) -> (loss float32 [], metrics).
+  """
+
+  init: Callable[[types.PRNGKey], types.Params]
+  apply: Callable[[types.Params, jax.Array], jax.Array]
+  loss: Callable[..., Loss]
+
+
+def absent(*shape: int) -> FeatureNetwork:
+  """Stands for a network that the reward does not need.
+
+  Args:
+    *shape: of its feature, which is always zero.
+
+  Returns:
+    A network without parameters and without a loss.
+  """
+
+  def init(keys: types.PRNGKey) -> types.Params:
+    del keys
+    return {}
+
+  def apply(params: types.Params, observation: jax.Array) -> jax.Array:
+    del params, observation
+    return jnp.zeros(shape, jnp.float32)
+
+  def loss(*arguments: Any) -> Loss:
+    del arguments
+    return jnp.zeros([], jnp.float32), {}
+
+  return FeatureNetwork(init, apply, loss)

@@ -1,0 +1,22 @@
+"""The intrinsic rewards by name, as `IntrinsicConfig.intrinsic_reward` has it.
+
+A reward of one's own is a file beside these, a line in the table below, and its
+name among the choices of `IntrinsicConfig.intrinsic_reward`.
+"""
+
+from typing import Mapping
+
+from bt_acme import config as config_lib
+from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.core.intrinsic.rewards import constant, ngu, rnd
+
+BY_NAME: Mapping[str, reward_lib.Reward] = {
+  'ngu': ngu.REWARD,
+  'rnd': rnd.REWARD,
+  'constant': constant.REWARD,
+}
+
+
+def of(config: config_lib.IntrinsicConfig) -> reward_lib.Reward:
+  """Returns the reward that the configuration names."""
+  return BY_NAME[config.intrinsic_reward]

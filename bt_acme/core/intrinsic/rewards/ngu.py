@@ -1,0 +1,92 @@
+"""NGU's reward: the novelty in the episode, scaled by life-long novelty.
+
+    r = r_episodic min(max(alpha, 1), L)
+
+The episodic novelty drives the agent away from what this episode has seen; the
+modulator alpha drives it towards what all of training has rarely seen. Sources:
+Badia et al. 2020 (NGU, arXiv:2002.06038), Sec. 2; Campos et al. 2021
+(arXiv:2102.13515), App.
+"""
+
+from typing import Tuple
+
+from bt_acme import config as config_lib
+from bt_acme.core.intrinsic import episodic_memory, running_statistics
+from bt_acme.core.intrinsic import features as features_lib
+from bt_acme.core.intrinsic import reward as reward_lib
+
+
+def lifelong_modulator(
+  error: running_statistics.Array,
+  moments: running_statistics.Moments,
+  *,
+  alpha_offset: float,
+  error_deviation: str = 'one',
+) -> running_statistics.Array:
+  """alpha = offset + (err - mu_e) / sigma_e.
+
+  Sources: Campos et al. 2021, App. (offset 0); Badia et al. 2020, Sec. 2
+  (offset 1).
+
+  Args:
+    error: float [...], the prediction error of RND.
+    moments: of the errors, this one included.
+    alpha_offset: 0 or 1.
+    error_deviation: `one` or `floor`, see `IntrinsicConfig.error_deviation`.
+
+  Returns:
+    float [...].
+  """
+  sigma = running_statistics.standard_deviation(
+    moments, unvaried=error_deviation
+  )
+  return alpha_offset + (error - moments.mean) / sigma
+
+
+def ngu_reward(
+  episodic_novelty: running_statistics.Array,
+  alpha: running_statistics.Array,
+  *,
+  reward_scale_limit: float,
+) -> running_statistics.Array:
+  """r = r_episodic min(max(alpha, 1), L); all of them float [...]."""
+  xp = running_statistics.namespace(alpha)
+  return episodic_novelty * xp.clip(alpha, 1.0, reward_scale_limit)
+
+
+def evaluate(
+  config: config_lib.IntrinsicConfig,
+  features: features_lib.Features,
+  neighbors: reward_lib.Neighbors,
+  statistics: reward_lib.IntrinsicStatistics,
+) -> Tuple[reward_lib.Array, reward_lib.IntrinsicStatistics]:
+  """Mixes the two novelties of each observation; see `Reward.evaluate`."""
+  moments = running_statistics.update_moments(
+    statistics.error_moments, features.error
+  )
+  novelty, mean_distance = episodic_memory.episodic_novelty(
+    neighbors.squared_distances,
+    neighbors.count,
+    statistics.mean_distance,
+    kernel_epsilon=config.kernel_epsilon,
+    cluster_distance=config.cluster_distance,
+    pseudo_count=config.pseudo_count,
+    max_similarity=config.max_similarity,
+    min_neighbors=config.min_neighbors,
+    decay=config.distance_decay,
+  )
+  alpha = lifelong_modulator(
+    features.error,
+    moments,
+    alpha_offset=config.alpha_offset,
+    error_deviation=config.error_deviation,
+  )
+  reward = ngu_reward(
+    novelty, alpha, reward_scale_limit=config.reward_scale_limit
+  )
+  return reward, reward_lib.IntrinsicStatistics(*moments, *mean_distance)
+
+
+REWARD = reward_lib.Reward(
+  networks=('embedding', 'rnd'), uses_memory=True, evaluate=evaluate
+)

@@ -1,0 +1,129 @@
+"""Human-normalized scores of the Atari games, and their summaries.
+
+  HNS = 100 (score - random) / (human - random)  percent
+
+These definitions reproduce the tables of Campos et al. 2021 (arXiv:2102.13515):
+a game's score is its mean over seeds, the capped mean limits each game to 100
+from above but not to 0 from below, and percentiles interpolate linearly.
+"""
+
+import csv
+import difflib
+import pathlib
+from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+PERCENTILES = (5, 10, 20, 40, 50)  # Those in the paper's table.
+
+
+class Summary(NamedTuple):
+  """A summary of human-normalized scores over games, in percent."""
+
+  mean: float
+  median: float
+  capped_mean: float  # Mean of min(HNS, 100).
+  percentiles: Dict[int, float]  # Keyed by `PERCENTILES`.
+  num_above_random: int  # Games with HNS > 0.
+  num_above_human: int  # Games with HNS > 100.
+  num_games: int
+
+
+def _read_table() -> Dict[str, Dict[str, str]]:
+  path = pathlib.Path(__file__).parent / 'data' / 'atari57.csv'
+  with path.open(newline='') as f:
+    lines = [line for line in f if not line.startswith('#')]
+  return {row['game']: row for row in csv.DictReader(lines)}
+
+
+_TABLE = _read_table()
+
+
+def _listed(name: str) -> Tuple[str, ...]:
+  return tuple(game for game, row in _TABLE.items() if row[name] == '1')
+
+
+FULL = tuple(_TABLE)  # All 57 games.
+HARD_EXPLORATION = _listed('hard_exploration')  # 6 games.
+ATARI_26 = _listed('atari_26')  # Atari 100k, Kaiser et al. 2019.
+ABLATION = _listed('ablation')  # 12 games.
+
+
+def human_normalized(game: str, score: Any) -> Any:
+  """Normalizes scores of one game: 0 is a random agent's, 100 a human's.
+
+  Args:
+    game: one of `FULL`.
+    score: undiscounted game score, or an array of them.
+
+  Returns:
+    float64 of the shape of `score`, percent.
+
+  Raises:
+    ValueError: if the game is not one of `FULL`.
+  """
+  _check_known([game])
+  row = _TABLE[game]
+  random, human = float(row['random']), float(row['human'])
+  return 100 * ((np.asarray(score, np.float64) - random) / (human - random))
+
+
+def summarize(
+  scores: Mapping[str, float], games: Sequence[str] = FULL
+) -> Summary:
+  """Summarizes the scores of several games.
+
+  Args:
+    scores: undiscounted score of each game, the mean over seeds. Games that
+      are not in `games` are ignored.
+    games: the games to summarize, such as `HARD_EXPLORATION`.
+
+  Returns:
+    The summary over `games`.
+
+  Raises:
+    ValueError: if a game is unknown, or if its score is missing or not finite.
+  """
+  _check_known([*games, *scores])
+  _check_complete(scores, games)
+  normalized = np.array(
+    [human_normalized(game, float(scores[game])) for game in games]
+  )  # [games]
+  return Summary(
+    mean=float(np.mean(normalized)),
+    median=float(np.median(normalized)),
+    capped_mean=float(np.mean(np.minimum(normalized, 100))),
+    percentiles={p: float(np.percentile(normalized, p)) for p in PERCENTILES},
+    num_above_random=int(np.sum(normalized > 0)),
+    num_above_human=int(np.sum(normalized > 100)),
+    num_games=len(normalized),
+  )
+
+
+def _check_complete(scores: Mapping[str, float], games: Sequence[str]) -> None:
+  if not games:
+    raise ValueError('games is empty: name at least one game to summarize.')
+  missing = [game for game in games if game not in scores]
+  if missing:
+    raise ValueError(
+      f'scores lacks {len(missing)} of {len(games)} games: '
+      f'{", ".join(missing)}. Add them, or summarize games without them.'
+    )
+  for game in games:
+    if not np.isfinite(scores[game]):
+      raise ValueError(
+        f'scores[{game!r}]={scores[game]} is not a finite number: leave the '
+        'run out, or summarize games without this one.'
+      )
+
+
+def _check_known(games: Sequence[str]) -> None:
+  for game in games:
+    if game not in _TABLE:
+      matches = difflib.get_close_matches(game.lower(), _TABLE, cutoff=0.5)
+      nearest = ', '.join(repr(match) for match in matches)
+      raise ValueError(
+        f'game {game!r} has no human score: '
+        + (f'did you mean {nearest}? ' if nearest else '')
+        + "Choose one of the Atari 57 in snake_case ('montezuma_revenge')."
+      )

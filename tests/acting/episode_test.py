@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+from bt_acme.acting import episode
+from bt_acme.core import types
+
+
+def test_metrics_of_an_episode():
+  metrics = episode.EpisodeMetrics()
+  metrics.count(
+    source=types.OWN, task_reward=1.5, intrinsic_reward=0.25, greedy_extra=True
+  )
+  # Two flights; the second, of 4 steps, is cut short after one.
+  for length in (2, 0, 4):
+    metrics.count(
+      source=types.FLIGHT, flight_length=np.int32(length), task_reward=-1.0
+    )
+  metrics.count(source=np.uint8(types.EXTRA), greedy_extra=np.True_)
+  expected = {
+    'episode_return': -1.5,
+    'episode_length': 5,
+    'intrinsic_return': 0.25,
+    'flights': 2,
+    'mean_flight_length': 1.5,
+    'flight_share': 0.6,
+    'behavior_share': 0.8,
+    'greedy_extra_share': 0.4,
+  }
+  assert metrics.metrics() == pytest.approx(expected)
+  assert list(metrics.metrics()) == list(expected)
+  assert metrics.behavior_metrics() == {
+    name: value
+    for name, value in metrics.metrics().items()
+    if name in ('flights', 'mean_flight_length', 'flight_share')
+    or name == 'behavior_share'
+  }
+
+
+def test_an_episode_without_steps_has_metrics():
+  assert set(episode.EpisodeMetrics().metrics().values()) == {0}

@@ -1,0 +1,43 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bt_acme.acting import frame_stack
+
+N, SIDE, CHANNELS, STACKED = 3, 2, 3, 4
+
+
+def test_stacks_on_the_device_are_the_observations():
+  """The device gets newest frames, and whole observations at starts alone."""
+  rng = np.random.default_rng(0)
+  start = jax.jit(frame_stack.start, static_argnums=3)
+  push = jax.jit(frame_stack.push)
+  shape = (N, SIDE, SIDE, CHANNELS * STACKED)
+  observation = np.zeros(shape, np.uint8)
+  stack = jnp.zeros(shape, jnp.uint8)
+  starts = 0
+  for t in range(20):
+    is_first = rng.random(N) < 0.3 if t else np.ones(N, bool)
+    frame = rng.integers(0, 256, (N, SIDE, SIDE, CHANNELS), np.uint8)
+    going_on = np.concatenate([observation[..., CHANNELS:], frame], axis=-1)
+    anew = rng.integers(0, 256, shape, np.uint8)
+    observation = np.where(is_first[:, None, None, None], anew, going_on)
+    if is_first.any():
+      stack = start(stack, is_first, observation, CHANNELS)
+      starts += 1
+    newest = frame_stack.newest_frame(observation, CHANNELS)
+    assert newest.shape == (N, SIDE, SIDE, CHANNELS)
+    assert newest.flags.c_contiguous
+    stack = push(stack, newest)
+    assert stack.dtype == jnp.uint8
+    np.testing.assert_array_equal(stack, observation)
+  assert 1 < starts < 20
+
+
+def test_an_observation_of_one_frame_is_that_frame():
+  observation = np.arange(12, dtype=np.uint8).reshape(1, 2, 2, 3)
+  stack = frame_stack.start(
+    jnp.zeros_like(observation), np.array([True]), observation, 3
+  )
+  stack = frame_stack.push(stack, frame_stack.newest_frame(observation, 3))
+  np.testing.assert_array_equal(stack, observation)

@@ -1,0 +1,78 @@
+"""Statistics by environment, in whichever groups they come and go."""
+
+import json
+import threading
+from typing import NamedTuple
+
+import numpy as np
+
+from bt_acme.agents import statistics_store
+from bt_acme.core.intrinsic import reward as reward_lib
+
+
+class Largest(NamedTuple):
+  """Statistics of a reward of one's own."""
+
+  largest: np.ndarray
+
+  def merged(self):
+    return Largest(np.max(self.largest))
+
+
+def test_groups_of_any_size():
+  store = statistics_store.StatisticsStore(Largest)
+  assert store.get(0, 1) is None and store.merged() is None
+  store.put(2, Largest(np.float32([3, 4])))
+  assert store.get(1, 2) is None
+  store.put(np.int64(0), Largest([1, 2]))
+  found = store.get(1, 2)
+  assert isinstance(found, Largest)
+  np.testing.assert_array_equal(found.largest, [2, 3])
+  assert found.largest.dtype == np.float64
+  assert store.merged() == Largest(4)
+  store.put(3, Largest([0]))
+  assert store.merged() == Largest(3)
+
+
+def test_what_is_saved_is_restored():
+  store = statistics_store.StatisticsStore(reward_lib.IntrinsicStatistics)
+  given = reward_lib.IntrinsicStatistics(*np.random.random([5, 12]))
+  store.put(0, given)
+  saved = json.loads(json.dumps(store.save()))
+  assert list(saved['11']) == list(reward_lib.IntrinsicStatistics._fields)
+  restored = statistics_store.StatisticsStore(reward_lib.IntrinsicStatistics)
+  restored.put(20, given)  # It does not survive.
+  restored.restore(saved)
+  np.testing.assert_array_equal(restored.get(0, 12), given)
+  assert restored.get(20, 1) is None
+  # Environments are merged in their order, whatever that of the file.
+  assert restored.merged() == given.merged()
+
+
+def test_without_an_intrinsic_reward_there_is_nothing_to_store():
+  store = statistics_store.StatisticsStore(None)
+  store.restore({})
+  assert store.save() == {} and store.merged() is None
+
+
+def test_actors_report_while_a_checkpoint_is_written():
+  store = statistics_store.StatisticsStore(Largest)
+  stop = threading.Event()
+
+  def report():
+    first = 0
+    while not stop.is_set():
+      store.put(first, Largest([1.0, 2.0]))
+      first += 2
+
+  thread = threading.Thread(target=report)
+  thread.start()
+  try:
+    for _ in range(200):
+      assert all(
+        value['largest'] in ([1.0], [2.0]) for value in store.save().values()
+      )
+      store.merged()
+  finally:
+    stop.set()
+    thread.join()

@@ -1,0 +1,151 @@
+"""Exported behaviors on the disk: whole, checked, and read again."""
+
+import hashlib
+import json
+import shutil
+
+import jax
+import numpy as np
+import pytest
+
+from bt_acme import behaviors
+from tests.agents import fakes
+
+
+def test_export_replaces_what_was_there(tmp_path):
+  for seed in (1, 2):
+    _, variables, _ = fakes.export_behavior(tmp_path / 'b', seed=seed)
+  jax.tree.map(
+    np.testing.assert_array_equal,
+    behaviors.Exported(str(tmp_path / 'b')).variables,
+    variables,
+  )
+  assert [path.name for path in tmp_path.iterdir()] == ['b']
+
+
+@pytest.fixture(name='whole', scope='module')
+def export_once(tmp_path_factory):
+  folder = tmp_path_factory.mktemp('behavior') / 'b'
+  fakes.export_behavior(folder)
+  return folder
+
+
+def edit_card(folder, **changes):
+  path = folder / 'behavior.json'
+  path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def damage_card(folder):
+  path = folder / 'behavior.json'
+  path.write_text(path.read_text()[:-20])
+
+
+def damage_params(folder):
+  path = folder / 'params.npz'
+  data = bytearray(path.read_bytes())
+  data[len(data) // 2] ^= 1
+  path.write_bytes(data)
+
+
+def cut_params(folder):
+  path = folder / 'params.npz'
+  path.write_bytes(path.read_bytes()[:1000])
+
+
+def edit_config(folder, group, **changes):
+  config = json.loads((folder / 'behavior.json').read_text())['config']
+  config[group].update(changes)
+  edit_card(folder, config=config)
+
+
+def edit_statistics(folder, **changes):
+  path = folder / 'behavior.json'
+  statistics = json.loads(path.read_text())['statistics']
+  edit_card(folder, statistics={**statistics, **changes})
+
+
+def become_r2d2(folder):
+  config = json.loads((folder / 'behavior.json').read_text())['config']
+  del config['intrinsic']
+  edit_card(folder, agent='R2D2Config', config=config)
+
+
+def drop_checksum(folder):
+  path = folder / 'behavior.json'
+  card = json.loads(path.read_text())
+  del card['params_sha256']
+  path.write_text(json.dumps(card))
+
+
+def edit_params(folder, edit):
+  """Changes what the file holds, (name, array) each; None drops it."""
+  path = folder / 'params.npz'
+  with np.load(path) as params:
+    edited = {k: edit(k, v) for k, v in params.items()}
+  np.savez(path, **{k: v for k, v in edited.items() if v is not None})
+  checksum = hashlib.sha256(path.read_bytes()).hexdigest()
+  edit_card(folder, params_sha256=checksum)
+
+
+def without(part):
+  return lambda f: edit_params(f, lambda k, v: None if part in k else v)
+
+
+@pytest.mark.parametrize(
+  'damage, message',
+  [
+    (lambda f: (f / 'params.npz').unlink(), 'has no params.npz'),
+    (lambda f: (f / 'behavior.json').unlink(), 'has no behavior.json'),
+    (damage_card, 'behavior.json is damaged'),
+    (damage_params, 'params.npz is incomplete or damaged'),
+    (cut_params, 'params.npz is incomplete or damaged'),
+    (lambda f: edit_card(f, format=2), 'has format 2; this version reads 1'),
+    (lambda f: edit_card(f, agent='DQN'), 'behavior.json is damaged'),
+    (lambda f: edit_card(f, config={'x': 1}), 'no setting named'),
+    (lambda f: edit_card(f, environment={}), 'behavior.json is damaged'),
+    (lambda f: edit_card(f, environment=None), 'behavior.json is damaged'),
+    (lambda f: edit_card(f, statistics=[3]), 'behavior.json is damaged'),
+    (lambda f: edit_card(f, statistics={}), 'behavior.json is damaged'),
+    (
+      lambda f: edit_statistics(f, error_mean=[1, 2]),
+      r'error_mean is \[1. 2.\], and must be a finite number',
+    ),
+    (
+      lambda f: edit_statistics(f, error_mean=float('nan')),
+      'error_mean is nan, and must be a finite number',
+    ),
+    (drop_checksum, "behavior.json is damaged .*'params_sha256'"),
+    (become_r2d2, 'statistics of an agent without intrinsic reward'),
+    (
+      lambda f: edit_config(f, 'network', lstm_size=8),
+      r'params.npz does not fit behavior.json: .*lstm/linear/w is \(36, 64\) '
+      r'there and \(28, 32\) here.*: export it again',
+    ),
+    (
+      lambda f: edit_config(f, 'intrinsic', embedding_size=4),
+      r'intrinsic/embedding/.* is \(8,\) there and \(4,\) here',
+    ),
+    (without('lstm'), r'agent/lstm/linear/b is None there and \(64,\) here'),
+    (without('intrinsic'), r'intrinsic/.* is None there and .*; and \d+ more'),
+    (without('agent'), 'agent/head/.* is None there'),
+    (
+      lambda f: edit_params(f, lambda k, v: v.astype(np.float64)),
+      'is float64 there and float32 here',
+    ),
+    (
+      lambda f: edit_params(f, lambda k, v: np.full_like(v, np.inf)),
+      'params.npz holds values that are not finite',
+    ),
+  ],
+)
+def test_a_broken_folder_is_one_clear_error(whole, tmp_path, damage, message):
+  folder = shutil.copytree(whole, tmp_path / 'b')
+  damage(folder)
+  with pytest.raises(ValueError, match=message) as info:
+    behaviors.Exported(str(folder), setting='init_from')
+  assert f'init_from={str(folder)!r}' in str(info.value)
+
+
+def test_a_missing_folder(tmp_path):
+  with pytest.raises(ValueError, match="behavior='.*/b' has no behavior.json"):
+    behaviors.Exported(str(tmp_path / 'b'))

@@ -1,0 +1,130 @@
+"""Policies in Python as behaviors."""
+
+import numpy as np
+import pytest
+from dm_env import specs
+
+from bt_acme import behaviors
+
+OBSERVATION = np.zeros((2, 5, 5, 1), np.uint8)
+NO = np.zeros(2, bool)
+
+
+def host_of(policy, name=None):
+  made = behaviors.FromCallable(lambda seed: policy, name)
+  return made.make_host(3, [0, 1])
+
+
+def feed(host, *, is_first=NO, is_last=NO):
+  return host.feed(OBSERVATION, np.array([-1, 2]), is_first, is_last)
+
+
+def test_a_policy_is_asked_at_every_step():
+  seen = []
+
+  def make_policy(seed):
+    def policy(observation, prev_action, is_first):
+      assert observation.shape == (5, 5, 1)
+      seen.append((seed, prev_action, is_first))
+      return len(seen) % 3
+
+    return policy
+
+  host = behaviors.FromCallable(make_policy).make_host(3, [0, 1])
+  actions = feed(host, is_first=np.array([True, False]))
+  np.testing.assert_array_equal(actions, [1, 2])
+  assert actions.dtype == np.int32
+  (first_seed, *first), (second_seed, *second) = seen
+  assert (first, second) == ([-1, True], [2, False])
+  assert first_seed != second_seed
+  # No action is taken on where an episode has ended.
+  np.testing.assert_array_equal(feed(host, is_last=~NO), [0, 0])
+  assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+  'action, kind, message',
+  [
+    (3, ValueError, r'returned 3 .* must lie in \[0, 2\]'),
+    (-1, ValueError, r'returned -1 .* must lie in \[0, 2\]'),
+    (np.nan, TypeError, 'returned nan .* must be one integer'),
+    (1.0, TypeError, 'returned 1.0 .* must be one integer'),
+    ('left', TypeError, "returned 'left' .* must be one integer"),
+    (None, TypeError, 'returned None .* must be one integer'),
+    ([1], TypeError, r'returned \[1\] .* must be one integer'),
+    (True, TypeError, 'returned True .* must be one integer'),
+  ],
+)
+def test_a_wrong_action_names_behavior_and_step(action, kind, message):
+  answers = iter([0, 0, 1, action])
+  host = host_of(lambda *_: next(answers), name='mine')
+  feed(host)
+  with pytest.raises(kind, match=message) as info:
+    feed(host)
+  assert "behavior 'mine'" in str(info.value)
+  assert 'at actor step 1 of environment 1' in str(info.value)
+
+
+def test_a_policy_that_raises_is_named():
+  def policy(*_):
+    raise KeyError('of mine')
+
+  with pytest.raises(RuntimeError, match="'mine' raised KeyError") as info:
+    feed(host_of(policy, name='mine'))
+  assert 'at actor step 0 of environment 0' in str(info.value)
+  assert isinstance(info.value.__cause__, KeyError)
+
+
+@pytest.mark.parametrize(
+  'make_policy, error, message',
+  [
+    (lambda: 0, RuntimeError, 'make_policy raised TypeError'),
+    (lambda *_: 1 / 0, RuntimeError, 'raised ZeroDivisionError: division by'),
+    # A policy in the place of what makes one.
+    (lambda image, action, is_first: 0, RuntimeError, 'raised TypeError'),
+    (lambda seed: 3, TypeError, 'returned 3, which cannot be called'),
+  ],
+)
+def test_what_makes_no_policy_is_named(make_policy, error, message):
+  behavior = behaviors.FromCallable(make_policy, 'mine')
+  with pytest.raises(error, match=message) as info:
+    behavior.make_host(3, [0])
+  assert str(info.value).startswith("behavior 'mine': make_policy ")
+  assert 'make_policy takes a seed and returns a policy' in str(info.value)
+
+
+def test_what_cannot_be_called_makes_no_policy():
+  with pytest.raises(TypeError, match='make_policy=3 cannot be called: make_p'):
+    behaviors.FromCallable(3)
+
+
+INT8S = specs.Array((2,), np.int8)
+
+
+@pytest.mark.parametrize(
+  'spec, action, message',
+  [
+    (INT8S, [1.5, 0], 'must be int8 of shape'),
+    (INT8S, [1.0, 0], 'must be int8 of shape'),
+    (INT8S, [128, 0], r'must lie in \[-128, 127\]'),
+    (specs.BoundedArray((2,), np.int64, 0, 5), [6, 0], 'must lie in'),
+    (specs.Array((2,), np.float32), [np.inf, 0], 'must lie in'),
+  ],
+)
+def test_vectors_of_any_number(spec, action, message):
+  answers = iter([[1, 2], action])
+  host = behaviors.FromCallable(lambda seed: lambda *_: next(answers))
+  host = host.make_host(spec, [0])
+  inputs = (OBSERVATION[:1], np.zeros([1, 2], spec.dtype), NO[:1], NO[:1])
+  actions = host.feed(*inputs)
+  np.testing.assert_array_equal(actions, [[1, 2]])
+  assert actions.dtype == spec.dtype
+  with pytest.raises((TypeError, ValueError), match=message):
+    host.feed(*inputs)
+
+
+def test_vectors_that_are_no_numbers():
+  with pytest.raises(ValueError, match='returns numbers, and this environment'):
+    behaviors.FromCallable(lambda seed: lambda *_: 0).validate(
+      (), specs.Array((2,), bool)
+    )

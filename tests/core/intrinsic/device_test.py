@@ -1,0 +1,88 @@
+"""Rewards and memories of one or of many environments, in JAX."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bt_acme.core.intrinsic import device, features
+from bt_acme.core.intrinsic import reward as reward_lib
+from tests.core.intrinsic import streams
+
+
+def row_of(stream, t, i):
+  """Features and start of one observation of one environment."""
+  embedding, error, is_first = (jnp.array(x[t, i]) for x in stream)
+  return features.Features(embedding, error), is_first
+
+
+def test_eager_matches_jit():
+  stream = streams.make_stream(num_environments=1)
+  _, expected = streams.on_device(streams.CONFIG)(*stream)
+  state = device.init(streams.CONFIG)
+  for t in range(30):
+    reward, state = device.step(streams.CONFIG, state, *row_of(stream, t, 0))
+    np.testing.assert_allclose(reward, expected[t, 0], rtol=1e-4)
+
+
+@pytest.mark.parametrize('reward_observation', ['current', 'next'])
+def test_rows_are_stepped_as_one_is(reward_observation):
+  config = streams.changed(reward_observation=reward_observation)
+  num, rows = 6, np.array([4, 0, 3])
+  states = [device.init(config) for _ in range(num)]
+  together = jax.tree.map(lambda *x: jnp.stack(x), *states)
+  step = jax.jit(functools.partial(device.step_rows, config))
+  stream = streams.make_stream(num_environments=3)
+  for t, (*given, is_first) in enumerate(zip(*stream, strict=True)):
+    is_last = np.array([t % 7 == 6, False, t % 5 == 4])
+    rewarded, together = step(
+      together, rows, features.Features(*given), is_first, is_last
+    )
+    for n, i in enumerate(rows):
+      reward, after = device.step(config, states[i], *row_of(stream, t, n))
+      if is_last[n] and reward_observation == 'current':
+        reward, after = 0.0, after._replace(statistics=states[i].statistics)
+      states[i] = after
+      np.testing.assert_allclose(rewarded.reward[n], reward, rtol=1e-4)
+  jax.tree.map(
+    functools.partial(np.testing.assert_allclose, rtol=1e-4),
+    together,
+    jax.tree.map(lambda *x: jnp.stack(x), *states),
+  )
+
+
+def test_memories_are_not_copied():
+  config = streams.changed(memory_capacity=1000)
+  num, rows = 64, jnp.arange(2)
+  state = jax.tree.map(
+    lambda x: jnp.repeat(x[None], num, axis=0), device.init(config)
+  )
+  step = jax.jit(functools.partial(device.step_rows, config), donate_argnums=0)
+  none = jnp.zeros(2, bool)
+  compiled = step.lower(
+    state,
+    rows,
+    features.Features(jnp.ones((2, streams.D)), jnp.ones(2)),
+    none,
+    none,
+  ).compile()
+  space = compiled.memory_analysis().temp_size_in_bytes
+  assert space < state.memory.embeddings.nbytes / 4
+
+
+def test_statistics_restored_continue_the_rewards():
+  stream = streams.make_stream()
+  stream[2][:] = False
+  stream[2][[0, 40]] = True
+  rewards, _ = streams.on_host(streams.CONFIG, stream)
+  _, before = streams.on_host(streams.CONFIG, tuple(x[:40] for x in stream))
+  saved = before.statistics()
+  for i in range(5):
+    state = device.init(
+      streams.CONFIG, reward_lib.IntrinsicStatistics(*(x[i] for x in saved))
+    )
+    for t in range(40, streams.T):
+      reward, state = device.step(streams.CONFIG, state, *row_of(stream, t, i))
+      np.testing.assert_allclose(reward, rewards[t, i], rtol=1e-3)

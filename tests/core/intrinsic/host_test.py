@@ -1,0 +1,135 @@
+"""Rewards and memories of many environments, in NumPy."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bt_acme.core.intrinsic import features, host
+from bt_acme.core.intrinsic import reward as reward_lib
+from tests.core.intrinsic import streams
+
+
+@pytest.mark.parametrize('config', streams.CONFIGS)
+def test_an_environment_does_not_depend_on_its_neighbors(config):
+  stream = streams.make_stream(num_environments=16)
+  together, _ = streams.on_host(config, stream)
+  for i in range(16):
+    alone, _ = streams.on_host(config, tuple(x[:, i : i + 1] for x in stream))
+    np.testing.assert_array_equal(alone[:, 0], together[:, i])
+
+
+def test_an_episode_starts_with_an_empty_memory_and_old_statistics():
+  embeddings, errors, is_first = streams.make_stream()
+  is_first[:] = False
+  is_first[[0, 40]] = True
+  rewards, reward = streams.on_host(
+    streams.CONFIG, (embeddings, errors, is_first)
+  )
+  np.testing.assert_array_equal(rewards[[0, 40]], 0)
+  assert np.all(np.delete(rewards, [0, 40], axis=0) > 0)
+  np.testing.assert_array_equal(reward.statistics().error_count, streams.T)
+  fresh, _ = streams.on_host(
+    streams.CONFIG, (embeddings[40:], errors[40:], is_first[40:])
+  )
+  assert not np.allclose(fresh[1:], rewards[41:])
+
+
+@pytest.mark.parametrize('kind', ['ngu', 'rnd'])
+def test_statistics_of_an_episode_alone_forget_the_one_before(kind):
+  config = streams.changed(statistics_scope='episode', intrinsic_reward=kind)
+  embeddings, errors, is_first = streams.make_stream()
+  is_first[:] = False
+  is_first[[0, 40]] = True
+  rewards, reward = streams.on_host(config, (embeddings, errors, is_first))
+  fresh, _ = streams.on_host(
+    config, (embeddings[40:], errors[40:], is_first[40:])
+  )
+  np.testing.assert_array_equal(rewards[40:], fresh)
+  np.testing.assert_array_equal(reward.statistics().error_count, streams.T - 40)
+
+
+def test_statistics_restored_continue_the_rewards():
+  embeddings, errors, is_first = streams.make_stream()
+  is_first[:] = False
+  is_first[[0, 40]] = True
+  rewards, _ = streams.on_host(streams.CONFIG, (embeddings, errors, is_first))
+  _, before = streams.on_host(
+    streams.CONFIG, (embeddings[:40], errors[:40], is_first[:40])
+  )
+  saved = before.statistics()
+  resumed = host.HostReward(streams.CONFIG, 5)
+  resumed.restore(saved)
+  for t in range(40, streams.T):
+    given = features.Features(embeddings[t], errors[t])
+    np.testing.assert_array_equal(resumed.step(given, is_first[t]), rewards[t])
+
+
+def test_restored_and_returned_statistics_are_copies():
+  _, reward = streams.on_host(streams.CONFIG, streams.make_stream())
+  saved = reward.statistics()
+  other = host.HostReward(streams.CONFIG, 5)
+  other.restore(saved)
+  for field in saved:
+    field[:] = -1
+  for fields in (reward.statistics(), other.statistics()):
+    assert all(np.all(field >= 0) for field in fields)
+
+
+def test_statistics_of_other_environments_are_refused():
+  statistics = host.HostReward(streams.CONFIG, 4).statistics()
+  with pytest.raises(ValueError, match='of 4 environments cannot go on in 16'):
+    host.HostReward(streams.CONFIG, 16).restore(statistics)
+
+
+@pytest.mark.parametrize('config', streams.CONFIGS)
+def test_an_inactive_environment_leaves_no_trace(config):
+  stream = streams.make_stream()
+  active = np.random.default_rng(1).random((streams.T, 5)) < 0.8
+  stream[2][1:] = False
+  active[0] = True
+  for x in stream[:2]:
+    x[~active] = 1e3
+  rewards, reward = streams.on_host(config, stream, active)
+  np.testing.assert_array_equal(rewards[~active], 0)
+  for i in range(5):
+    kept = tuple(x[active[:, i], i : i + 1] for x in stream)
+    alone, other = streams.on_host(config, kept)
+    np.testing.assert_array_equal(rewards[active[:, i], i], alone[:, 0])
+    for field, value in zip(
+      reward.statistics(), other.statistics(), strict=True
+    ):
+      np.testing.assert_array_equal(field[i], value[0])
+
+
+@pytest.mark.parametrize('observation', ['current', 'next'])
+def test_features_are_rewarded_as_the_configuration_says(observation):
+  config = streams.changed(reward_observation=observation)
+  embeddings, errors, is_first = streams.make_stream()
+  is_last = np.append(is_first[1:], is_first[:1], axis=0)
+  assert is_last[:-1].any()
+  reward, expected = host.HostReward(config, 5), host.HostReward(config, 5)
+  for t in range(streams.T):
+    given = features.Features(embeddings[t], errors[t])
+    np.testing.assert_array_equal(
+      reward.take(
+        features.Features(*map(jnp.array, given)), is_first[t], is_last[t]
+      ),
+      expected.step(given, is_first[t], ~is_last[t] | (observation == 'next')),
+    )
+
+
+def test_rewards_made_elsewhere_are_taken_over_with_their_statistics():
+  reward = host.HostReward(streams.CONFIG, 2)
+  statistics = np.arange(10, dtype=np.float32).reshape(5, 2)
+  never = np.zeros(2, bool)
+  taken = reward.take(
+    reward_lib.Rewarded(
+      np.float32([3, 4]), reward_lib.IntrinsicStatistics(*statistics)
+    ),
+    never,
+    never,
+  )
+  np.testing.assert_array_equal(taken, [3, 4])
+  np.testing.assert_array_equal(reward.statistics(), statistics)
+  assert all(field.dtype == np.float64 for field in reward.statistics())
+  assert not any(map(len, reward.memories))

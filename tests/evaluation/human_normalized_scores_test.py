@@ -1,0 +1,180 @@
+"""Human-normalized scores reproduce the numbers that the paper prints."""
+
+import csv
+import math
+import pathlib
+
+import numpy as np
+import pytest
+
+from bt_acme.environments import atari
+from bt_acme.evaluation import human_normalized_scores as scores
+
+_DATA = pathlib.Path(__file__).parent / 'data'
+_GAMES = {
+  'full': scores.FULL,
+  'hard_exploration': scores.HARD_EXPLORATION,
+  'ablation': scores.ABLATION,
+}
+
+
+def _rows(name):
+  lines = (_DATA / name).read_text().splitlines()
+  return list(csv.DictReader(line for line in lines if line[0] != '#'))
+
+
+_SUMMARIES = _rows('paper_summaries.csv')
+
+
+def _paper_scores(study, method):
+  return {
+    row['game']: float(row['score'])
+    for row in _rows('paper_scores.csv')
+    if (row['study'], row['method']) == (study, method)
+  }
+
+
+def _value(summary, metric):
+  if metric.startswith('p'):
+    return summary.percentiles[int(metric[1:])]
+  return getattr(summary, metric)
+
+
+def test_the_paper_gives_99_numbers_to_reproduce():
+  assert len(_SUMMARIES) == 99
+  assert sum(row['agrees'] == '1' for row in _SUMMARIES) == 97
+
+
+@pytest.mark.parametrize(
+  'row',
+  _SUMMARIES,
+  ids=lambda row: '-'.join((row['table'], row['method'], row['metric'])),
+)
+def test_summaries_reproduce_the_paper_to_the_printed_digits(row):
+  games = _GAMES[row['games']]
+  summary = scores.summarize(_paper_scores(row['study'], row['method']), games)
+  value = _value(summary, row['metric'])
+  decimals = len(row['printed'].partition('.')[2])
+  assert summary.num_games == len(games)
+  assert f'{value:.4f}' == row['recomputed']
+  assert (f'{value:.{decimals}f}' == row['printed']) == (row['agrees'] == '1')
+
+
+def test_lists_hold_the_games_of_the_papers():
+  assert scores.FULL == atari.ATARI_57
+  assert set(scores.HARD_EXPLORATION) == {
+    'gravitar',
+    'montezuma_revenge',
+    'pitfall',
+    'private_eye',
+    'solaris',
+    'venture',
+  }
+  assert len(scores.ATARI_26) == 26
+  assert len(scores.ABLATION) == 12
+  for games in (scores.ATARI_26, scores.ABLATION):
+    assert set(games) < set(scores.FULL)
+  # Kaiser et al. left out what random exploration does not reach.
+  assert set(scores.ATARI_26) & set(scores.HARD_EXPLORATION) == {'private_eye'}
+
+
+@pytest.mark.parametrize(
+  'game, random, human',
+  [
+    ('pong', -20.7, 14.6),
+    ('skiing', -17098.1, -4336.9),
+    ('video_pinball', 0.0, 17667.9),
+  ],
+)
+def test_random_is_0_and_human_is_100(game, random, human):
+  assert scores.human_normalized(game, random) == 0
+  assert scores.human_normalized(game, human) == 100
+  middle = scores.human_normalized(game, (random + human) / 2)
+  assert middle == pytest.approx(50)
+
+
+def test_arrays_are_normalized_element_by_element():
+  runs = np.float32([[14.6, -20.7], [0.0, 21.0]])
+  actual = scores.human_normalized('pong', runs)
+  expected = [
+    [100 * (float(run) + 20.7) / (14.6 + 20.7) for run in row] for row in runs
+  ]
+  assert actual.shape == (2, 2)
+  assert actual.dtype == np.float64
+  np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize('games', [scores.FULL, scores.ATARI_26])
+def test_summary_matches_a_slow_loop(games):
+  paper = _paper_scores('atari57', 'R2D2')
+  normalized = sorted(
+    float(scores.human_normalized(game, paper[game])) for game in games
+  )
+
+  def percentile(p):
+    position = (len(normalized) - 1) * p / 100
+    below, part = math.floor(position), position % 1
+    above = min(below + 1, len(normalized) - 1)
+    return normalized[below] * (1 - part) + normalized[above] * part
+
+  summary = scores.summarize(paper, games)
+  assert summary.mean == pytest.approx(sum(normalized) / len(games))
+  assert summary.median == pytest.approx(percentile(50))
+  assert summary.capped_mean == pytest.approx(
+    sum(min(hns, 100) for hns in normalized) / len(games)
+  )
+  assert sorted(summary.percentiles) == [5, 10, 20, 40, 50]
+  for p, value in summary.percentiles.items():
+    assert value == pytest.approx(percentile(p))
+  assert summary.num_above_random == sum(hns > 0 for hns in normalized)
+  assert summary.num_above_human == sum(hns > 100 for hns in normalized)
+  assert 0 < summary.num_above_human < len(games)
+
+
+def test_counts_leave_out_games_at_random_and_at_human_level():
+  at_levels = {'pong': -20.7, 'boxing': 12.1, 'freeway': 10.0, 'hero': 4e4}
+  below = {'pitfall': -500.0}
+  summary = scores.summarize({**at_levels, **below}, [*at_levels, *below])
+  assert summary.num_above_random == 3
+  assert summary.num_above_human == 1
+  assert summary.num_games == 5
+
+
+def test_the_capped_mean_is_not_cut_off_at_0():
+  summary = scores.summarize(
+    {'video_pinball': 2 * 17667.9, 'pong': -20.7 - (14.6 + 20.7)},
+    ['video_pinball', 'pong'],
+  )
+  assert summary.mean == pytest.approx((200 - 100) / 2)
+  assert summary.capped_mean == pytest.approx((100 - 100) / 2)
+
+
+@pytest.mark.parametrize('name', ['montezumas_revenge', 'MontezumaRevenge'])
+def test_an_unknown_game_is_told_what_is_near(name):
+  message = f"'{name}' has no human score: did you mean 'montezuma_revenge'"
+  with pytest.raises(ValueError, match=message):
+    scores.human_normalized(name, 0.0)
+  with pytest.raises(ValueError, match=message):
+    scores.summarize({'pong': 0.0}, [name])
+  with pytest.raises(ValueError, match=message):
+    scores.summarize({'pong': 0.0, name: 0.0}, ['pong'])
+
+
+def test_a_modified_reward_has_no_human_score():
+  with pytest.raises(ValueError, match="'hero:miners_easy' has no human score"):
+    scores.human_normalized('hero:miners_easy', 0.0)
+
+
+def test_missing_games_are_named():
+  paper = _paper_scores('ablation', 'R2D2')
+  del paper['pong'], paper['tennis']
+  with pytest.raises(ValueError, match='lacks 2 of 12 games: pong, tennis'):
+    scores.summarize(paper, scores.ABLATION)
+  with pytest.raises(ValueError, match='games is empty'):
+    scores.summarize(paper, [])
+
+
+@pytest.mark.parametrize('score', [math.nan, math.inf])
+def test_a_score_that_is_no_number_is_named(score):
+  with pytest.raises(ValueError, match=r"scores\['pong'\]=(nan|inf) is not"):
+    scores.summarize({'pong': score}, ['pong'])

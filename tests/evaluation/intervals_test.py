@@ -1,0 +1,201 @@
+"""Statistics over seeds match slow loops, closed forms, and their laws."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bt_acme.evaluation import intervals
+
+
+def _runs(*shape, seed=0):
+  """Runs with ties, whose scale differs a lot from task to task."""
+  rng = np.random.default_rng(seed)
+  return np.round(rng.normal(size=shape), 1) * 10.0 ** np.arange(shape[-1])
+
+
+def _slow_interquartile_mean(runs):
+  values = sorted(float(score) for seed in runs for score in seed)
+  for _ in range(int(len(values) / 4)):
+    values.remove(min(values))
+    values.remove(max(values))
+  return sum(values) / len(values)
+
+
+def _slow_probability_of_improvement(x_runs, y_runs):
+  probabilities = []
+  for x_task, y_task in zip(x_runs.T, y_runs.T, strict=True):
+    wins = [
+      1.0 if x > y else 0.5 if x == y else 0.0 for x in x_task for y in y_task
+    ]
+    probabilities.append(sum(wins) / len(wins))
+  return sum(probabilities) / len(probabilities)
+
+
+def _mean(runs):
+  return np.mean(runs, axis=(-2, -1))
+
+
+@pytest.mark.parametrize(
+  'shape', [*((1, n) for n in range(1, 26)), (2, 2), (5, 1), (5, 6)]
+)
+def test_interquartile_mean_matches_the_loop(shape):
+  runs = _runs(7, *shape)
+  actual = intervals.interquartile_mean(runs)
+  assert actual.shape == (7,)
+  expected = [_slow_interquartile_mean(sample) for sample in runs]
+  np.testing.assert_allclose(actual, expected, rtol=1e-12)
+
+
+def test_interquartile_mean_ignores_a_quarter_at_each_end():
+  runs = np.float64([[-1e9, 1.0, 2.0, 1e9]])
+  assert intervals.interquartile_mean(runs) == 1.5
+  # Three runs have no whole one in a quarter.
+  assert intervals.interquartile_mean(runs[:, 1:]) == pytest.approx(1e9 / 3 + 1)
+
+
+@pytest.mark.parametrize('seeds', [(1, 1), (3, 3), (2, 5)])
+def test_probability_of_improvement_matches_the_loop(seeds):
+  x_runs = _runs(7, seeds[0], 4, seed=1)
+  y_runs = _runs(7, seeds[1], 4, seed=2)
+  x_runs[:, 0, 0] = y_runs[:, 0, 0]  # A tie.
+  actual = intervals.probability_of_improvement(x_runs, y_runs)
+  assert actual.shape == (7,)
+  expected = [
+    _slow_probability_of_improvement(x, y)
+    for x, y in zip(x_runs, y_runs, strict=True)
+  ]
+  np.testing.assert_allclose(actual, expected, rtol=1e-12)
+
+
+def test_probability_of_improvement_of_the_two_orders_sums_to_1():
+  x_runs, y_runs = _runs(5, 3, seed=1), _runs(4, 3, seed=3)
+  forth = intervals.probability_of_improvement(x_runs, y_runs)
+  back = intervals.probability_of_improvement(y_runs, x_runs)
+  assert forth + back == pytest.approx(1)
+  assert forth != back
+  assert intervals.probability_of_improvement(x_runs, x_runs) == 0.5
+  assert intervals.probability_of_improvement(x_runs + 1e9, y_runs) == 1
+  # Only the order counts, not the scale.
+  scaled = intervals.probability_of_improvement(
+    np.exp(x_runs / 100), np.exp(y_runs / 100)
+  )
+  assert scaled == forth
+
+
+def test_probability_of_improvement_of_normal_runs_has_its_closed_form():
+  rng = np.random.default_rng(0)
+  x_runs = rng.normal(1.0, 1.0, size=(2_000, 1))
+  y_runs = rng.normal(0.0, 1.0, size=(2_000, 1))
+  actual = intervals.probability_of_improvement(x_runs, y_runs)
+  assert actual == pytest.approx(0.7602, abs=0.02)  # Phi(1 / sqrt(2))
+
+
+def test_seeds_are_drawn_within_each_task_independently():
+  """The interval is that of all resamples, which can still be listed."""
+  runs = np.float64([[0.0, 10.0], [1.0, 13.0]])  # [seeds, tasks]
+  pairs = list(itertools.product(range(2), repeat=2))
+  values = [
+    np.mean([*(runs[i, 0] for i in first), *(runs[i, 1] for i in second)])
+    for first, second in itertools.product(pairs, pairs)
+  ]
+  assert len(values) == 16
+  for confidence in (0.6, 0.8, 0.92):
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(values, [tail, 1 - tail], method='inverted_cdf')
+    actual = intervals.bootstrap(
+      _mean, runs, confidence=confidence, num_resamples=20_001
+    )
+    assert actual == (np.mean(runs), low, high)
+
+
+def test_tasks_are_not_drawn():
+  runs = np.broadcast_to(np.float64([1.0, 50.0, 1_000.0]), (4, 3))
+  mean = np.mean(runs)
+  assert intervals.bootstrap(_mean, runs) == (mean, mean, mean)
+
+
+def test_interval_of_a_mean_has_its_closed_form():
+  runs = np.random.default_rng(0).normal(3.0, 2.0, size=(400, 5))
+  mean = np.mean(runs)
+  standard_error = np.sqrt(np.mean(np.var(runs, axis=0)) / runs.size)
+  actual = intervals.bootstrap(_mean, runs, num_resamples=5_000)
+  assert actual.value == pytest.approx(mean)
+  assert (actual.low - mean) / standard_error == pytest.approx(-1.96, abs=0.1)
+  assert (actual.high - mean) / standard_error == pytest.approx(1.96, abs=0.1)
+
+
+def test_two_samples_are_drawn_independently():
+  """Two seeds each: X wins, ties or loses as its draws and Y's have it."""
+  runs = np.float64([[0.0], [1.0]])
+  draws = itertools.product(range(2), repeat=4)
+  values = [
+    np.mean([(x > y) + (x == y) / 2 for x in (a, b) for y in (c, d)])
+    for a, b, c, d in draws
+  ]
+  low, high = np.quantile(values, [0.1, 0.9], method='inverted_cdf')
+  assert 0 < low < 0.5 < high < 1
+  actual = intervals.bootstrap(
+    intervals.probability_of_improvement,
+    runs,
+    runs,
+    confidence=0.8,
+    num_resamples=20_001,
+  )
+  assert actual == (0.5, low, high)
+
+
+def test_the_seed_decides_the_interval_and_nothing_else():
+  runs = _runs(5, 4)
+  first, again, other = (
+    intervals.bootstrap(intervals.interquartile_mean, runs, seed=seed)
+    for seed in (3, 3, 4)
+  )
+  assert first == again
+  assert first != other
+  assert first.value == other.value == intervals.interquartile_mean(runs)
+  assert first.low < first.value < first.high
+
+
+def test_a_larger_confidence_widens_the_interval():
+  runs = _runs(5, 4)
+  narrow, wide = (
+    intervals.bootstrap(
+      intervals.interquartile_mean, runs, confidence=confidence
+    )
+    for confidence in (0.5, 0.95)
+  )
+  assert wide.low < narrow.low < narrow.high < wide.high
+
+
+@pytest.mark.parametrize(
+  'runs, message',
+  [
+    ([1.0, 2.0], r'shape \(2,\) must be \[seeds, tasks\]'),
+    (np.zeros((0, 3)), r'shape \(0, 3\) must be'),
+    ([[1.0, np.nan]], 'NaN or infinity'),
+    ([[1.0, -np.inf]], 'NaN or infinity'),
+  ],
+)
+def test_runs_that_cannot_be_used_are_refused(runs, message):
+  with pytest.raises(ValueError, match=message):
+    intervals.interquartile_mean(runs)
+  with pytest.raises(ValueError, match=message):
+    intervals.probability_of_improvement(np.zeros((2, 2)), runs)
+  with pytest.raises(ValueError, match=message):
+    intervals.bootstrap(intervals.interquartile_mean, runs)
+
+
+def test_settings_that_cannot_be_used_are_refused():
+  runs = _runs(3, 2)
+  with pytest.raises(ValueError, match='x_runs has 2 tasks and y_runs 1'):
+    intervals.probability_of_improvement(runs, runs[:, :1])
+  with pytest.raises(ValueError, match='at least 2 seeds'):
+    intervals.bootstrap(_mean, runs[:1])
+  with pytest.raises(ValueError, match=r'shape \(1, 3, 2\) cannot'):
+    intervals.bootstrap(_mean, runs[None])
+  for confidence in (0.0, 1.0, 95):
+    with pytest.raises(ValueError, match=f'confidence={confidence}'):
+      intervals.bootstrap(_mean, runs, confidence=confidence)
+  with pytest.raises(ValueError, match='num_resamples=0'):
+    intervals.bootstrap(_mean, runs, num_resamples=0)
