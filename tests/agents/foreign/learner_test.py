@@ -1,8 +1,5 @@
 """dm-acme's own R2D2 learns from what this package's actors wrote."""
 
-import bt_acme  # noqa: F401  (before Acme: it makes the versions agree)
-
-# isort: split
 import time
 
 import acme
@@ -23,12 +20,6 @@ from bt_acme.replay import sinks, table
 from tests.agents import fakes
 
 T, LSTM = fakes.T, 16
-
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path, monkeypatch):
-  """Acme's default loggers write into the home folder."""
-  monkeypatch.setenv('HOME', str(tmp_path))
 
 
 class Network(hk.RNNCore):
@@ -116,7 +107,7 @@ def test_dm_acmes_r2d2_learns_from_our_actors(client):
     wrappers.ObservationActionRewardWrapper(fakes.MarkedEnvironment())
   )
   networks = make_networks(specs.make_environment_spec(environment), batch_size)
-  foreign = r2d2.R2D2Builder(networks, config)
+  foreign = r2d2.R2D2Builder(networks, config, loggers.NoOpLogger)
   dataset = foreign.make_dataset_iterator(client)
   sample = next(dataset)
   step, extras = sample.data, sample.data.extras
