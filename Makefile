@@ -1,56 +1,59 @@
-# Every target sets up what it needs; the second time nothing is installed.
+# Every target sets up what it needs. The second time, nothing is installed.
 PYTHON_FULL := .venv/bin/python
 PYTHON_CORE := .venv-core/bin/python
-# Test processes; each loads JAX, and most TensorFlow too.
+# Test processes. Each loads JAX, and most load TensorFlow as well.
 WORKERS ?= 2
 PYTEST := -m pytest -n $(WORKERS) --dist loadfile
+# What runs without Acme, on a newer Python.
+CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
+  tests/environments/chain_test.py tests/environments/recall_test.py \
+  tests/evaluation/intervals_test.py
 
 .PHONY: help setup demo test test-full test-core test-slow bench lint format \
   clean
 .DEFAULT_GOAL := help
 
-help:  ## This list.
+help:  ## Shows this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | \
 	  while read -r name text; do printf 'make %-10s %s\n' $$name "$$text"; done
 
 setup:  ## Makes .venv: Python 3.10 with the full stack.
 	@scripts/setup.sh full
 
-demo: setup  ## Pre-trains without rewards, then transfers; at most 10 minutes.
+demo: setup  ## Pre-trains without rewards, then transfers: at most 10 minutes.
 	@$(PYTHON_FULL) -m experiments.demo
 
 test: test-full test-core  ## All tests but the slow ones, in both environments.
 
-test-full: setup  ## The same, in .venv only.
+test-full: setup  ## The tests in .venv only.
 	@$(PYTHON_FULL) $(PYTEST) -m 'not slow' tests
 
-test-core:  ## The core's tests on a Python >= 3.12 with the newest JAX.
+test-core:  ## The core's tests on Python >= 3.12 with the newest JAX.
 	@scripts/setup.sh core && status=0 || status=$$?; \
 	case $$status in \
-	  0) $(PYTHON_CORE) $(PYTEST) -m 'not slow' tests/core \
-	       tests/layering_test.py tests/stack_test.py ;; \
+	  0) $(PYTHON_CORE) $(PYTEST) -m 'not slow' $(CORE_TESTS) ;; \
 	  3) echo 'skipped: the core on a newer Python, no Python 3.12' ;; \
 	  *) exit $$status ;; \
 	esac
 
-test-slow: setup  ## Learning runs and whole programs, many minutes.
+test-slow: setup  ## Runs that learn, and whole programs: many minutes.
 	@$(PYTHON_FULL) -m pytest -m slow tests
 
-bench: setup  ## Measures against dm-acme, a quarter of an hour; keep the machine quiet.
+bench: setup  ## Compares speed with dm-acme: 15 minutes on a quiet machine.
 	@$(PYTHON_FULL) -m pip install --quiet --no-deps -r requirements/bench.txt || \
-	  echo 'FAISS cannot be installed: its rows are left out'
+	  echo 'FAISS cannot be installed, so its rows are left out.'
 	@$(PYTHON_FULL) -m benchmarks --save
 
-lint: setup  ## Format, lint and types.
+lint: setup  ## Checks format, lint and types.
 	@status=0; \
 	$(PYTHON_FULL) -m ruff format --check . || status=1; \
 	$(PYTHON_FULL) -m ruff check . || status=1; \
 	$(PYTHON_FULL) -m mypy || status=1; \
 	exit $$status
 
-format: setup  ## Formats the code and mends what ruff can.
+format: setup  ## Formats the code and fixes what ruff can.
 	@$(PYTHON_FULL) -m ruff format .
 	@$(PYTHON_FULL) -m ruff check --fix .
 
-clean:  ## Removes both environments.
-	rm -rf .venv .venv-core .tools
+clean:  ## Removes both environments and all caches.
+	rm -rf .venv .venv-core .tools .pytest_cache .ruff_cache .mypy_cache

@@ -10,7 +10,7 @@ import launchpad as lp
 from acme.jax.layouts import distributed_layout
 from acme.utils import loggers
 
-from bt_acme.runtime.engines import processes
+from bt_acme.runtime import launcher
 
 
 class _Probe:
@@ -98,7 +98,7 @@ def run(
   )
   layout.counts_path = counts_path
   one_core = {'JAX_PLATFORMS': 'cpu', **harness.ONE_THREAD}
-  return processes.launch(
+  return launcher.launch(
     layout.build(),
     workdir=workdir,
     environments={'actor': one_core},

@@ -3,18 +3,18 @@
 Three runs of the real program, each with separate processes for replay server,
 actors, learner, evaluator and coordinator:
 
-1. NGU explores the worlds of the task, in which nothing is to be achieved; its
-   policy is exported.
+1. NGU explores the worlds of the task without any reward; its policy is
+   exported.
 2. R2D2 learns the task.
-3. R2D2 with Behavior Transfer learns it, at the same budget, bringing along the
-   policy of 1.
+3. R2D2 with Behavior Transfer learns the task within the same budget. It brings
+   along the policy of run 1.
 
-The task has another layout in each episode: a policy cannot find the goal by
-luck once and then repeat it. Without rewards the goal itself is left out.
-Reaching it ends an episode, and with it all that was left to explore: a policy
-that explores well comes to avoid it.
+The task has another layout in each episode, so that a policy cannot find the
+goal once by luck and then repeat its way. The first run leaves the goal out:
+reaching the goal ends an episode, so that a policy that explores well would
+learn to avoid it.
 
-It ends with a table, learning curves, and a heat map of the cells visited.
+The demo ends with a table, learning curves, and a heat map of visited cells.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Dict, List, Tuple
+from typing import Dict, Iterator, List, Tuple
 
 import numpy as np
 from absl import flags as absl_flags
@@ -33,27 +33,32 @@ from absl import flags as absl_flags
 from bt_acme import behaviors, environments
 from bt_acme.cli import flags
 from bt_acme.evaluation import evaluator as evaluator_lib
-from bt_acme.evaluation import plots
+from bt_acme.evaluation import plots, tables
 
 FLAGS = absl_flags.FLAGS
 absl_flags.DEFINE_string('folder', 'runs/demo', 'Where everything goes.')
-absl_flags.DEFINE_integer('seed', 0, 'Of all three runs.')
+absl_flags.DEFINE_integer('seed', 0, 'Seed of all three runs.')
 
 TASK = 'MiniGrid-FourRooms-v0'
 WORLD = f'{TASK}:no_goal'
+ONE_WORLD = f'{TASK}:fixed:no_goal'  # For the heat maps.
 PRETRAINING_STEPS = 120_000
 TASK_STEPS = 70_000
-_EPISODES = 100  # Behind each number of the table.
-_MAP_EPISODES = 32  # Behind each heat map.
+_EPISODES = 100  # Episodes behind each number of the table.
+_MAP_EPISODES = 32  # Episodes behind each heat map.
 _WINDOW = 100  # Episodes that a point of a learning curve averages.
+_POLICIES = {'random policy': 1.0, 'pi_p (NGU)': 0.01}  # Label -> epsilon.
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Episodes are short here: flights come more often than in the hour-long ones of
-# Atari.
+# Flights come more often than in the hour-long episodes of Atari, because
+# episodes are short here.
 _TRANSFER = ('--min_flight_probability=0.01',)
 
+Row = Dict[str, float]
 
-def _launch(title: str, script: str, *arguments: str) -> None:
+
+def _run(title: str, script: str, *arguments: str) -> None:
+  """Runs a launch script; exits with its code if it fails."""
   print(f'\n== {title}', flush=True)
   command = [sys.executable, str(_ROOT / 'launch' / script), *arguments]
   with subprocess.Popen(command, cwd=_ROOT) as process:
@@ -71,6 +76,7 @@ def _launch(title: str, script: str, *arguments: str) -> None:
 
 
 def _run_all(folder: pathlib.Path, seed: int) -> None:
+  """Runs NGU, R2D2 and R2D2 with Behavior Transfer."""
   common = (
     '--preset=minigrid',
     f'--env={TASK}',
@@ -78,7 +84,7 @@ def _run_all(folder: pathlib.Path, seed: int) -> None:
     f'--evaluation_episodes={_EPISODES}',
     f'--seed={seed}',
   )
-  _launch(
+  _run(
     '1 of 3: NGU explores without rewards',
     'run_ngu.py',
     *common,
@@ -86,13 +92,13 @@ def _run_all(folder: pathlib.Path, seed: int) -> None:
     f'--max_actor_steps={PRETRAINING_STEPS}',
     f'--workdir={folder / "ngu"}',
   )
-  _launch(
+  _run(
     '2 of 3: R2D2 learns the task',
     'run_r2d2.py',
     *common,
     f'--workdir={folder / "r2d2"}',
   )
-  _launch(
+  _run(
     '3 of 3: R2D2 + Behavior Transfer learns the task',
     'run_bt.py',
     *common,
@@ -109,19 +115,19 @@ def visits(
   epsilon: float,
   episodes: int,
   seed: int,
-) -> Tuple[np.ndarray, List[Dict[str, float]]]:
-  """How often a policy visits each cell of the grid.
+) -> Tuple[np.ndarray, List[Row]]:
+  """Counts how often a policy visits each cell of the grid.
 
   Args:
-    behavior: of the policy.
-    env: where.
-    epsilon: 1 for a random policy.
-    episodes: to play.
+    behavior: the policy.
+    env: name of the environment.
+    epsilon: of the policy; 1 makes it random.
+    episodes: number of episodes to play.
     seed: of the episodes.
 
   Returns:
     Counts, int64 [rows, columns], and metrics of the episodes, with `cells`,
-    the number that one episode visited.
+    the number of cells that the episode visited.
   """
   agent = dataclasses.replace(
     behavior.agent, spec=behavior.agent.spec._replace(name=env)
@@ -148,27 +154,70 @@ def visits(
   return counts.sum(axis=0), metrics
 
 
+def _draw_visits(behavior: behaviors.Exported, path: str, seed: int) -> None:
+  """Draws where a random policy and the behavior go in one world."""
+  maps = {}
+  for label, epsilon in _POLICIES.items():
+    counts, episodes = visits(
+      behavior, ONE_WORLD, epsilon=epsilon, episodes=_MAP_EPISODES, seed=seed
+    )
+    maps[f'{label}: {_mean(episodes, "cells"):.1f} cells an episode'] = counts
+  world = environments.make(ONE_WORLD, seed=seed)
+  world.reset()
+  plots.heat_maps(
+    path,
+    maps,
+    world.render_rgb(),
+    title=f'Cells visited in {_MAP_EPISODES} episodes of one world',
+  )
+
+
+def _draw_curves(folder: pathlib.Path, path: str) -> None:
+  """Draws the learning curves of both runs on the task."""
+  curves = {}
+  for name, label in (('r2d2', 'R2D2'), ('bt', 'R2D2 + BT')):
+    log = plots.read_log(str(folder / name / 'logs' / 'actor' / 'logs.csv'))
+    curves[label] = plots.smoothed_curve(log, 'episode_return', window=_WINDOW)
+  plots.learning_curves(
+    path, curves, title=TASK, ylabel=f'return (mean of {_WINDOW} episodes)'
+  )
+
+
+def _table(
+  behavior: behaviors.Exported, folder: pathlib.Path, seed: int
+) -> str:
+  """Compares the policies on the task."""
+  rows = []
+  for name, epsilon in zip(
+    ('random', 'pi_p zero-shot'), _POLICIES.values(), strict=True
+  ):
+    _, episodes = visits(
+      behavior, TASK, epsilon=epsilon, episodes=_EPISODES, seed=seed
+    )
+    returns = np.array([row['episode_return'] for row in episodes])
+    cells = f'{_mean(episodes, "cells"):.1f}'
+    rows.append([name, *_summary(returns), cells])
+  for name, workdir in (('R2D2', 'r2d2'), ('R2D2 + BT', 'bt')):
+    rows.append([name, *_summary(_last_evaluation(folder / workdir)), ''])
+  header = ('policy', 'return', 'solved', 'episodes', 'cells an episode')
+  return tables.table(header, rows)
+
+
 def _last_evaluation(workdir: pathlib.Path) -> np.ndarray:
-  """Returns of the evaluation that ended a run."""
+  """Returns of the evaluation at the end of a run, float64 [episodes]."""
   columns = plots.read_log(str(workdir / 'logs' / 'evaluator' / 'logs.csv'))
   last = columns['actor_steps'] == columns['actor_steps'].max()
   return columns['episode_return'][last]
 
 
-def _mean(rows: List[Dict[str, float]], name: str) -> float:
+def _summary(returns: np.ndarray) -> Iterator[str]:
+  yield f'{np.mean(returns):.3f}'
+  yield f'{100 * np.mean(returns > 0):.0f}%'
+  yield str(len(returns))
+
+
+def _mean(rows: List[Row], name: str) -> float:
   return float(np.mean([row[name] for row in rows]))
-
-
-def _summary(
-  name: str, returns: np.ndarray, cells: str = ''
-) -> Tuple[str, ...]:
-  return (
-    name,
-    f'{np.mean(returns):.3f}',
-    f'{100 * np.mean(returns > 0):.0f}%',
-    str(len(returns)),
-    cells,
-  )
 
 
 def main(argv: List[str]) -> int:
@@ -181,68 +230,13 @@ def main(argv: List[str]) -> int:
   _run_all(folder, FLAGS.seed)
 
   behavior = behaviors.Exported(str(folder / 'ngu' / 'behavior'))
-  policies = {'random policy': 1.0, 'pi_p (NGU)': 0.01}
-  random_episodes, zero_shot = (
-    visits(
-      behavior, TASK, epsilon=epsilon, episodes=_EPISODES, seed=FLAGS.seed
-    )[1]
-    for epsilon in policies.values()
-  )
-  one_world = f'{TASK}:fixed:no_goal'
-  maps = {}
-  for name, epsilon in policies.items():
-    counts, episodes = visits(
-      behavior,
-      one_world,
-      epsilon=epsilon,
-      episodes=_MAP_EPISODES,
-      seed=FLAGS.seed,
-    )
-    maps[f'{name}: {_mean(episodes, "cells"):.1f} cells an episode'] = counts
-  world = environments.make(one_world, seed=FLAGS.seed)
-  world.reset()
+  table = _table(behavior, folder, FLAGS.seed)
   heat_map = str(folder / 'visits.png')
-  plots.heat_maps(
-    heat_map,
-    maps,
-    world.render_rgb(),
-    title=f'Cells visited in {_MAP_EPISODES} episodes of one world',
-  )
+  _draw_visits(behavior, heat_map, FLAGS.seed)
   curves = str(folder / 'curves.png')
-  plots.learning_curves(
-    curves,
-    {
-      label: plots.smoothed_curve(
-        plots.read_log(str(folder / name / 'logs' / 'actor' / 'logs.csv')),
-        'episode_return',
-        window=_WINDOW,
-      )
-      for name, label in (('r2d2', 'R2D2'), ('bt', 'R2D2 + BT'))
-    },
-    title=TASK,
-    ylabel=f'return (mean of {_WINDOW} episodes)',
-  )
-
-  def returns(rows: List[Dict[str, float]]) -> np.ndarray:
-    return np.array([row['episode_return'] for row in rows])
-
+  _draw_curves(folder, curves)
   print(f'\n{TASK}, {TASK_STEPS:,} actor steps of the task\n')
-  print(
-    plots.table(
-      ('policy', 'return', 'solved', 'episodes', 'cells an episode'),
-      (
-        *(
-          _summary(name, returns(rows), f'{_mean(rows, "cells"):.1f}')
-          for name, rows in (
-            ('random', random_episodes),
-            ('pi_p zero-shot', zero_shot),
-          )
-        ),
-        _summary('R2D2', _last_evaluation(folder / 'r2d2')),
-        _summary('R2D2 + BT', _last_evaluation(folder / 'bt')),
-      ),
-    )
-  )
+  print(table)
   print(f'\nLearning curves:  {os.path.relpath(curves)}')
   print(f'Cells visited:    {os.path.relpath(heat_map)}')
   print(f'Wall time:        {time.monotonic() - start:.0f} s')

@@ -1,4 +1,4 @@
-r"""Learns a task with R2D2 and Behavior Transfer.
+r"""Learns a task with R2D2 and behavior transfer.
 
   python launch/run_bt.py --behavior=runs/ngu/behavior \
     --env=MiniGrid-LavaCrossingS9N1-v0:fixed --preset=minigrid \
@@ -12,8 +12,9 @@ import dataclasses
 
 from bt_acme import config as config_lib
 from bt_acme.agents import BTBuilder, R2D2Builder
-from bt_acme.cli import flags
+from bt_acme.cli import flags, initial_weights, named_behaviors
 from bt_acme.cli import run as run_cli
+from bt_acme.cli import settings as settings_cli
 from bt_acme.config import run as run_config
 
 
@@ -22,28 +23,25 @@ class Settings(config_lib.BTConfig):
   """All settings of this script."""
 
   run: run_config.RunConfig = run_config.RunConfig(workdir='runs/bt')
-  behaviors: run_cli.BehaviorsConfig = run_cli.BehaviorsConfig()
-  weights: run_cli.WeightsConfig = run_cli.WeightsConfig()
+  behaviors: named_behaviors.BehaviorsConfig = named_behaviors.BehaviorsConfig()
+  weights: initial_weights.WeightsConfig = initial_weights.WeightsConfig()
 
 
 def main(argv):
   del argv
-  settings = run_cli.settings(Settings)
-  config = run_cli.config_of(config_lib.BTConfig, settings)
-  run = settings.run
+  settings = settings_cli.read(Settings)
+  run, transfer = settings.run, settings.transfer
+  config = settings_cli.agent_config(config_lib.R2D2Config, settings)
   builder = BTBuilder(
-    R2D2Builder(
-      run_cli.config_of(config_lib.R2D2Config, settings),
-      run_cli.environment_spec(run),
-    ),
-    run_cli.make_behaviors(settings.behaviors, config.transfer),
-    config.transfer,
+    R2D2Builder(config, run_cli.environment_spec(run)),
+    named_behaviors.make(settings.behaviors, transfer),
+    transfer,
     behavior_weights=settings.behaviors.weights,
   )
   return run_cli.launch(
     run,
     builder,
-    initial_params=run_cli.initial_params(
+    initial_params=initial_weights.load(
       settings.weights, builder.agent, run.seed
     ),
     identity={
@@ -54,5 +52,5 @@ def main(argv):
 
 
 if __name__ == '__main__':
-  run_cli.define(Settings)
+  settings_cli.define(Settings)
   flags.run_main(main, Settings)

@@ -3,8 +3,8 @@ r"""Pre-trains a behavior without rewards, and exports it.
   python launch/run_ngu.py --env=MiniGrid-LavaCrossingS9N1-v0:fixed \
     --preset=minigrid --max_actor_steps=120000 --workdir=runs/ngu
 
-The exported behavior lies in WORKDIR/behavior. Ctrl-C ends a run, and the same
-command resumes it.
+The run exports the behavior to WORKDIR/behavior. Ctrl-C ends a run, and the
+same command resumes it.
 """
 
 import dataclasses
@@ -13,6 +13,7 @@ from bt_acme import config as config_lib
 from bt_acme.agents import NGUBuilder
 from bt_acme.cli import flags
 from bt_acme.cli import run as run_cli
+from bt_acme.cli import settings as settings_cli
 from bt_acme.config import run as run_config
 
 
@@ -25,9 +26,9 @@ class Settings(config_lib.NGUConfig):
 
 def main(argv):
   del argv
-  settings = run_cli.settings(Settings)
-  config = run_cli.config_of(config_lib.NGUConfig, settings)
+  settings = settings_cli.read(Settings)
   run = settings.run
+  config = settings_cli.agent_config(config_lib.NGUConfig, settings)
   code = run_cli.launch(run, NGUBuilder(config, run_cli.environment_spec(run)))
   if code == 0:
     print(f'The behavior is in {run.behavior_folder}')
@@ -35,5 +36,5 @@ def main(argv):
 
 
 if __name__ == '__main__':
-  run_cli.define(Settings)
+  settings_cli.define(Settings)
   flags.run_main(main, Settings)

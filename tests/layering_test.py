@@ -1,29 +1,319 @@
-"""The core, and the settings, import nothing of the Acme stack.
+"""Imports point one way, and what must do without the Acme stack does.
 
-Nor does acting, which `benchmarks.gpu` measures where there is only the core.
+`bt_acme` and `launch` are read, not run, so that every module counts, and each
+rule is also tested on small trees that break it.
 """
 
 import pathlib
 import subprocess
 import sys
+from typing import Iterable, Iterator, List, Mapping, Optional, Set, Tuple
 
-import bt_acme
+import pytest
 
-_PACKAGE = pathlib.Path(bt_acme.__file__).parent
-_BLOCKED = (
+from tests import import_graph
+
+_ROOT = pathlib.Path(__file__).parents[1]
+_FOLDERS = ('bt_acme', 'launch')
+
+# From the bottom. A module may import its own room and rooms further down, but
+# not the other rooms of its layer. The longest name that fits is a module's
+# room; '=' in front means the module alone, without what lies in it.
+_LAYERS = (
+  ('bt_acme.config', 'bt_acme.compat', 'bt_acme.files', 'bt_acme.installation'),
+  ('bt_acme.core',),
+  (
+    'bt_acme.acting.behavior',
+    'bt_acme.acting.transition',
+    'bt_acme.environments',
+  ),
+  ('bt_acme.replay',),
+  ('bt_acme.assembly',),
+  ('bt_acme.learner_assembly',),
+  ('bt_acme.acting', 'bt_acme.behaviors'),
+  ('bt_acme.agents', 'bt_acme.evaluation'),
+  ('bt_acme.runtime',),
+  ('bt_acme.cli',),
+  ('launch', '=bt_acme'),
+)
+
+# These are pure: they import each other downward, and few packages.
+_PURE = ('bt_acme.config', 'bt_acme.core')
+_PACKAGES_OF_PURE = {
+  *sys.stdlib_module_names,
+  *('chex', 'haiku', 'jax', 'numpy', 'optax', 'rlax'),
+}
+
+# The full stack, which exists for Python 3.10 only.
+_STACK = (
   'acme',
   'courier',
   'gym',
-  'gymnasium',
   'launchpad',
   'reverb',
   'sonnet',
   'tensorflow',
 )
+# These, and all that they import, run without the stack.
+_WITHOUT_STACK = (
+  'bt_acme.acting',
+  'bt_acme.behaviors',
+  'bt_acme.config',
+  'bt_acme.core',
+  'bt_acme.environments',
+  'bt_acme.evaluation.evaluator',
+  'bt_acme.replay.in_process',
+  'bt_acme.runtime.engines.in_process',
+)
+
+# Modules that may import inside functions, and why.
+_MAY_IMPORT_LATE = {
+  'bt_acme.compat': 'changes JAX before and while acme is first imported',
+  'bt_acme.environments.registry': 'an actor loads one family of environments',
+}
+
+
+def _is_in(module: str, rooms: Tuple[str, ...]) -> bool:
+  return any(module == room or module.startswith(f'{room}.') for room in rooms)
+
+
+def _place(module: str) -> Optional[Tuple[int, str]]:
+  """Layer and room of a module; None if no layer lists it."""
+  fitting = [
+    (layer, room)
+    for layer, rooms in enumerate(_LAYERS)
+    for room in rooms
+    if room == f'={module}' or _is_in(module, (room,))
+  ]
+  return max(fitting, key=lambda place: len(place[1]), default=None)
+
+
+def _package(dotted: str) -> str:
+  return dotted.partition('.')[0]
+
+
+def upward_imports(graph: import_graph.Graph) -> Iterator[str]:
+  """Imports from a lower layer to a higher one, or to a room beside it."""
+  for one in graph.imports:
+    if one.imported not in graph.modules:
+      continue
+    here, there = _place(one.importer), _place(one.imported)
+    if here is None or there is None:
+      missing = one.importer if here is None else one.imported
+      yield f'{missing} has no layer'
+    elif here[1] != there[1] and here[0] <= there[0]:
+      yield f'{one.importer}:{one.line} imports {one.imported}'
+
+
+def late_imports(graph: import_graph.Graph) -> Iterator[str]:
+  """Imports that wait for a call, or for a type checker."""
+  for one in graph.imports:
+    if one.is_late or not one.imported:
+      if one.importer not in _MAY_IMPORT_LATE:
+        yield f'{one.importer}:{one.line} imports {one.imported or "a name"}'
+  for name in sorted(graph.type_checking):
+    yield f'{name} has TYPE_CHECKING'
+
+
+def impure_imports(graph: import_graph.Graph) -> Iterator[str]:
+  """Imports of the pure modules that are not pure."""
+  for one in graph.imports:
+    if _is_in(one.importer, _PURE):
+      own = _is_in(one.imported, _PURE)
+      if not own and _package(one.imported) not in _PACKAGES_OF_PURE:
+        yield f'{one.importer}:{one.line} imports {one.imported}'
+
+
+def imports_of_the_stack(graph: import_graph.Graph) -> Iterator[str]:
+  """Where modules that run without the stack would load it."""
+  edges = graph.edges()
+  for name in graph.modules:  # Importing a module runs its packages first.
+    edges[name] |= {
+      package
+      for package in graph.modules
+      if name.startswith(f'{package}.') and package != name
+    }
+  starts = {m for m in graph.modules if _is_in(m, _WITHOUT_STACK)}
+  loaded = starts.union(*(import_graph.reachable(edges, m) for m in starts))
+  for one in graph.imports:
+    if (
+      one.importer in loaded
+      and _package(one.imported) in _STACK
+      and one.importer not in _MAY_IMPORT_LATE
+    ):
+      yield f'{one.importer}:{one.line} imports {one.imported}'
+
+
+@pytest.fixture(scope='module')
+def graph():
+  return import_graph.read(_ROOT, _FOLDERS)
+
+
+def _assert_none(violations: Iterable[str]) -> None:
+  found = sorted(set(violations))
+  assert not found, '\n'.join(found)
+
+
+def test_every_module_is_read(graph):
+  assert {
+    'bt_acme',
+    'bt_acme.config',
+    'bt_acme.core.behavior_transfer.flights',
+    'bt_acme.runtime.engines.in_process',
+    'launch.run_bt',
+  } < graph.modules
+  assert 'bt_acme.core' in graph.edges()['bt_acme.assembly'] or any(
+    name.startswith('bt_acme.core.')
+    for name in graph.edges()['bt_acme.assembly']
+  )
+  # Environments are found by strings, and count nonetheless.
+  registry = graph.edges()['bt_acme.environments.registry']
+  assert 'bt_acme.environments.atari' in registry
+
+
+def test_no_modules_import_each_other_in_a_circle(graph):
+  assert import_graph.cycles(graph.edges()) == []
+
+
+def test_layers_are_imported_from_above_only(graph):
+  _assert_none(upward_imports(graph))
+
+
+def test_nothing_is_imported_late(graph):
+  _assert_none(late_imports(graph))
+
+
+def test_core_and_settings_are_pure(graph):
+  _assert_none(impure_imports(graph))
+
+
+def test_acting_and_runs_in_process_do_without_the_stack(graph):
+  _assert_none(imports_of_the_stack(graph))
+
+
+def test_exceptions_are_needed(graph):
+  late = {one.importer for one in graph.imports if one.is_late}
+  assert set(_MAY_IMPORT_LATE) <= late
+  rooms = [room for layer in _LAYERS for room in layer]
+  assert len(set(rooms)) == len(rooms)
+
+
+def _graph_of(
+  tmp_path: pathlib.Path, files: Mapping[str, str]
+) -> import_graph.Graph:
+  """The graph of a tree, from the text of each module of `bt_acme`."""
+  for name, text in files.items():
+    path = tmp_path / 'bt_acme' / f'{name}.py'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+  return import_graph.read(tmp_path, ['bt_acme'])
+
+
+_CHECKS = {
+  'upward': upward_imports,
+  'late': late_imports,
+  'impure': impure_imports,
+  'stack': imports_of_the_stack,
+  'cycle': lambda graph: map(str, import_graph.cycles(graph.edges())),
+}
+
+
+@pytest.mark.parametrize(
+  'check, files, found',
+  [
+    (
+      'cycle',
+      {'core/a': 'import bt_acme.core.b', 'core/b': 'from . import a'},
+      ["['bt_acme.core.a', 'bt_acme.core.b']"],
+    ),
+    (
+      'cycle',
+      {
+        'core/a': 'from bt_acme.core.b import B',
+        'core/b': 'from bt_acme.core import c',
+        'core/c': 'def f():\n  from bt_acme.core import a',
+      },
+      ["['bt_acme.core.a', 'bt_acme.core.b', 'bt_acme.core.c']"],
+    ),
+    (
+      'upward',
+      {'core/a': 'from bt_acme import assembly', 'assembly': ''},
+      ['bt_acme.core.a:1 imports bt_acme.assembly'],
+    ),
+    (
+      'upward',
+      {
+        'acting/behavior': 'from bt_acme.acting import policy',
+        'acting/policy': 'from bt_acme import assembly',
+        'assembly': 'from bt_acme.acting import behavior',
+      },
+      ['bt_acme.acting.behavior:1 imports bt_acme.acting.policy'],
+    ),
+    (
+      'upward',
+      {
+        'agents/bt': 'import bt_acme.evaluation.plots',
+        'evaluation/plots': '',
+      },
+      ['bt_acme.agents.bt:1 imports bt_acme.evaluation.plots'],
+    ),
+    (
+      'upward',
+      {'new': 'from bt_acme.core import a', 'core/a': ''},
+      ['bt_acme.new has no layer'],
+    ),
+    (
+      'late',
+      {'core/a': 'import jax\ndef f():\n  import numpy', 'compat': ''},
+      ['bt_acme.core.a:3 imports numpy'],
+    ),
+    (
+      'late',
+      {
+        'core/a': 'import typing\nif typing.TYPE_CHECKING:\n  import numpy',
+        'core/b': 'import importlib\nX = importlib.import_module(NAME)',
+        'compat': 'def f():\n  import jax',
+      },
+      [
+        'bt_acme.core.a has TYPE_CHECKING',
+        'bt_acme.core.b:2 imports a name',
+      ],
+    ),
+    (
+      'impure',
+      {
+        'core/a': 'import acme\nimport jax.numpy\nimport os.path',
+        'config/b': 'from bt_acme import files\nfrom scipy import stats',
+        'files': 'import dm_env',
+      },
+      [
+        'bt_acme.config.b:1 imports bt_acme.files',
+        'bt_acme.config.b:2 imports scipy',
+        'bt_acme.core.a:1 imports acme',
+      ],
+    ),
+    (
+      'stack',
+      {
+        'acting/a': 'from bt_acme.replay import b',
+        'replay/__init__': 'import reverb',
+        'replay/b': 'import numpy',
+        'agents/c': 'import acme.jax',
+      },
+      ['bt_acme.replay:1 imports reverb'],
+    ),
+  ],
+)
+def test_a_violation_is_found(tmp_path, check, files, found):
+  graph = _graph_of(tmp_path, files)
+  assert sorted(set(_CHECKS[check](graph))) == found
+
+
 # Tries to import `argv[2:]` where the blocked packages cannot be imported, and
-# says which failed. They are blocked before bt_acme is there, so that its own
-# hook finds nothing to help; those of `argv[1]`, which rlax may import, behind
-# rlax.
+# says which modules failed. The packages are blocked before bt_acme is loaded,
+# so that its own import hook finds nothing to help. Those of `argv[1]` are
+# blocked after rlax, which may import them.
+_BLOCKED = (*_STACK, 'gymnasium')
 _PROGRAM = f"""
 import importlib, sys, traceback
 for name in {_BLOCKED!r}:
@@ -40,18 +330,7 @@ for name in sys.argv[2:]:
 """
 
 
-def _modules():
-  """Every module that has to do without the stack, by its dotted name."""
-  paths = [
-    path
-    for folder in ('config', 'core')
-    for path in sorted((_PACKAGE / folder).rglob('*.py'))
-  ]
-  parts = [path.relative_to(_PACKAGE.parent).with_suffix('') for path in paths]
-  return ['.'.join(part.parts).removesuffix('.__init__') for part in parts]
-
-
-def _import(*modules, blocked='dm_env'):
+def _import(modules: List[str], blocked: str = 'dm_env'):
   """Returns which modules could not be imported, and why."""
   result = subprocess.run(
     [sys.executable, '-c', _PROGRAM, blocked, *modules],
@@ -63,28 +342,35 @@ def _import(*modules, blocked='dm_env'):
   return result.stdout.split(), result.stderr
 
 
-def test_every_module_of_the_core_is_found():
-  modules = _modules()
-  assert 'bt_acme.config' in modules
-  assert 'bt_acme.core' in modules
-  assert 'bt_acme.core.behavior_transfer.flights' in modules
-  assert len(modules) == len(set(modules))
+def _modules_in(graph: import_graph.Graph, *rooms: str) -> List[str]:
+  return sorted(name for name in graph.modules if _is_in(name, rooms))
 
 
-def test_the_core_imports_without_the_stack():
-  failed, errors = _import(*_modules())
+def test_the_core_imports_without_the_stack(graph):
+  modules = _modules_in(graph, *_PURE)
+  failed, errors = _import(modules)
   assert not failed, errors
 
 
 def test_acting_imports_with_what_the_core_installs():
   failed, errors = _import(
-    'bt_acme.acting.policy', 'bt_acme.config.run', blocked='zstandard ale_py'
+    ['bt_acme.acting.policy', 'bt_acme.config.run'], blocked='zstandard ale_py'
   )
+  assert not failed, errors
+
+
+def test_runs_in_process_import_without_the_stack(graph):
+  pytest.importorskip('zstandard', reason='the core does not install it')
+  modules: Set[str] = set(_modules_in(graph, *_WITHOUT_STACK))
+  # These are of environments whose packages the core does not install.
+  optional = set(_modules_in(graph, 'bt_acme.environments'))
+  kept = {'bt_acme.environments', 'bt_acme.environments.chain'}
+  failed, errors = _import(sorted(modules - (optional - kept)), blocked='')
   assert not failed, errors
 
 
 def test_a_blocked_package_would_be_noticed():
   packages = [*_BLOCKED, 'dm_env']
-  failed, errors = _import(*packages)
+  failed, errors = _import(packages)
   assert failed == packages
   assert errors.count('halted; None in sys.modules') == len(packages)

@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip('reverb', reason='needs the full environment')
 
 from bt_acme import config
-from bt_acme.cli import flags
-from bt_acme.cli import run as run_cli
+from bt_acme.cli import initial_weights
+from bt_acme.config import checks
 from bt_acme.config import run as run_config
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -21,7 +21,7 @@ GROUPS = (
     for field in dataclasses.fields(config_class)
   ),
   run_config.RunConfig,
-  run_cli.WeightsConfig,
+  initial_weights.WeightsConfig,
 )
 ROWS = re.findall(
   r'^\| (?!What is open)(.+?) \| (.+?) \| (.+?) \|$',
@@ -32,11 +32,12 @@ NAMES = [name for row in ROWS for name in re.findall(r'`(.+?)`', row[-1])]
 
 
 def described():
-  """Each setting's description, by name."""
-  result = {}
-  for group in GROUPS:
-    result.update(flags._descriptions(group))
-  return result
+  """Each setting's help, by name."""
+  return {
+    field.name: checks.declaration_of(field).help
+    for group in GROUPS
+    for field in dataclasses.fields(group)
+  }
 
 
 @pytest.mark.parametrize('name', NAMES)

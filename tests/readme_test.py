@@ -1,4 +1,4 @@
-"""Runs the Python of the README's library section, as it is printed."""
+"""Runs README's Python as it is printed, and checks the maps of the tree."""
 
 import pathlib
 import re
@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-README = pathlib.Path(__file__).parents[1] / 'README.md'
+ROOT = pathlib.Path(__file__).parents[1]
+README = ROOT / 'README.md'
 SECTION = '## As a library'
 
 
@@ -47,3 +48,41 @@ def test_block_runs(line, code, tmp_path, monkeypatch, capsys):
   exec(program, {'__name__': '__main__'})
   if 'print(' in code:
     assert capsys.readouterr().out.strip()
+
+
+def _mapped():
+  """Paths of the tree in BUILD.md, which is indented by two for each folder."""
+  text = (ROOT / 'BUILD.md').read_text()
+  start = text.index('```\n', text.index('\n## The tree\n')) + 4
+  folders, paths = [], []
+  for line in text[start : text.index('```', start)].splitlines():
+    name = line.split()[0]
+    folders = folders[: (len(line) - len(line.lstrip())) // 2]
+    paths.append('/'.join([*folders, name.rstrip('/')]))
+    folders.append(name.rstrip('/'))
+  return paths
+
+
+def test_the_map_has_every_module():
+  mapped = _mapped()
+  assert len(set(mapped)) == len(mapped)
+  modules = {
+    str(path.relative_to(ROOT))
+    for path in (ROOT / 'bt_acme').rglob('*.py')
+    if path.name != '__init__.py' or path.parent.name == 'bt_acme'
+  }
+  listed = {path for path in mapped if path.endswith('.py')}
+  assert listed - modules == set()
+  assert modules - listed == set()
+
+
+@pytest.mark.parametrize('name', ['README.md', 'BUILD.md', 'docs/readings.md'])
+def test_paths_exist(name):
+  text = (ROOT / name).read_text()
+  folders = 'bt_acme|benchmarks|docs|experiments|launch|scripts|tests'
+  paths = set(re.findall(rf'`((?:{folders})/[\w./]*)`', text))
+  paths |= set(re.findall(r'\]\(((?!http)[\w./]+)', text))
+  assert paths
+  missing = {path for path in paths if not (ROOT / path).exists()}
+  # These stand for a file of the reader.
+  assert {path for path in missing if 'YOURS' not in path} == set()

@@ -14,9 +14,9 @@ from bt_acme.core import types
 class Transition(NamedTuple):
   """One step of one environment, as the replay takes it.
 
-  The scalars that the replay stores are listed in `bt_acme.replay.fields`. A
-  scalar that is not listed there is not stored, but whoever decides on the
-  priority of a new sequence sees it too (`bt_acme.replay.sinks`).
+  `bt_acme.replay.fields` lists the scalars that are stored. A scalar that is
+  not listed there is collected all the same, and handed to what decides on the
+  priority of a new sequence (`bt_acme.replay.sinks`).
 
   Attributes:
     observation: uint8 [H, W, C * S], before the step, the newest frame last.
@@ -27,7 +27,7 @@ class Transition(NamedTuple):
     action: int, the executed primitive action, one of A.
     choice: int, what the agent picked, one of A + K.
     source: int, one of `types.OWN`, `EXTRA` and `FLIGHT`.
-    probability: float, of the choice under the acting policy.
+    probability: float, of the choice under the acting policy; 1 in a flight.
     reward: float, the one that the agent maximizes.
     discount: float, the environment's; 1 on a truncation.
   """
@@ -53,4 +53,10 @@ class TransitionSink(Protocol):
   def end_episode(
     self, observation: np.ndarray, prev_action: int, prev_reward: float
   ) -> None:
-    """Takes what the episode's last transition led to."""
+    """Takes what the episode's last transition led to.
+
+    Args:
+      observation: uint8 [H, W, C * S], the final one.
+      prev_action: executed in the last step.
+      prev_reward: received for it.
+    """

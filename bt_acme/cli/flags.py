@@ -1,7 +1,7 @@
-"""Makes the settings of `bt_acme.config` flags of a launch script.
+"""Turns the settings of `bt_acme.config` into flags of a script.
 
-Name, default, type and help of each flag are those of the dataclass field, so
-a setting is written down once. A launch script reads
+The name, default, type and help of each flag are those of the setting, so that
+a setting is written down once. A script reads
 
   flags.define(config.BTConfig)
 
@@ -12,23 +12,24 @@ a setting is written down once. A launch script reads
   if __name__ == '__main__':
     flags.run_main(main, config.BTConfig)
 
-What the user got wrong ends it with one line and exit code 2.
+A mistake of the user ends the script with one line and exit code 2.
 """
 
-import dataclasses
-import inspect
-import re
+import functools
 import sys
-import textwrap
 import traceback
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from absl import app, flags, logging
 
+from bt_acme.cli import help_text
+from bt_acme.config import checks, names
+
 FLAGS = flags.FLAGS
+Main = Callable[[List[str]], Optional[int]]
 
 _USAGE_ERROR = 2
-_DEFINE: Dict[type, Callable[[str, Any, str], Any]] = {
+_DEFINE: Dict[type, Callable[..., Any]] = {
   bool: flags.DEFINE_bool,
   int: flags.DEFINE_integer,
   float: flags.DEFINE_float,
@@ -40,27 +41,17 @@ def define(config_class: type) -> None:
   """Defines a flag for each setting of a configuration.
 
   Args:
-    config_class: a dataclass whose fields are dataclasses of plain settings,
-      each described under `Attributes:` in its docstring.
+    config_class: a dataclass whose fields are groups of settings.
 
   Raises:
-    ValueError: for two settings of one name, or one without a description.
+    ValueError: for two settings of one name, or one without a declaration.
   """
-  defined = set()
-  for _, group in _groups(config_class):
-    descriptions = _descriptions(type(group))
-    for field in dataclasses.fields(group):
-      if field.name in defined:
-        raise ValueError(f'Two settings are named {field.name}.')
-      if field.name not in descriptions:
-        raise ValueError(
-          f'{type(group).__name__} does not describe {field.name} under '
-          '`Attributes:`.'
-        )
-      defined.add(field.name)
-      default = getattr(group, field.name)
-      help_text = descriptions[field.name]
-      _DEFINE[type(default)](field.name, default, help_text)
+  defaults = names.defaults_of(config_class)
+  for name, field in names.settings_of(config_class).items():
+    default = defaults[name]
+    _DEFINE[type(default)](
+      name, default, checks.declaration_of(field).help, flag_values=FLAGS
+    )
 
 
 def from_flags(
@@ -69,129 +60,69 @@ def from_flags(
   """Builds a configuration from the flags.
 
   Args:
-    config_class: which was given to `define`.
-    overrides: other defaults, by setting; what the user gives wins.
+    config_class: the class that was given to `define`.
+    overrides: other defaults, by setting; the flags that the user sets win.
 
   Returns:
     A `config_class`.
 
   Raises:
-    ValueError: for a value that its dataclass refuses, or an unknown override.
+    ValueError: for a value that a group refuses, or an unknown override.
   """
-  overrides = overrides or {}
-  groups = dict(_groups(config_class))
-  names = {
-    field.name
-    for group in groups.values()
-    for field in dataclasses.fields(group)
-  }
-  unknown = sorted(set(overrides) - names)
-  if unknown:
-    raise ValueError(f'{config_class.__name__} has no setting named {unknown}.')
-
-  def value(name: str) -> Any:
-    if FLAGS[name].present or name not in overrides:
-      return FLAGS[name].value
-    return overrides[name]
-
-  return config_class(
-    **{
-      group_name: type(group)(
-        **{field.name: value(field.name) for field in dataclasses.fields(group)}
-      )
-      for group_name, group in groups.items()
-    }
-  )
+  values = dict(overrides or {})
+  for name in names.settings_of(config_class):
+    if FLAGS[name].present or name not in values:
+      values[name] = FLAGS[name].value
+  return names.build(config_class, values)
 
 
-def run_main(
-  main: Callable[[List[str]], Optional[int]],
-  config_class: Optional[type] = None,
-) -> None:
+def run_main(main: Main, config_class: Optional[type] = None) -> None:
   """Parses the flags, runs `main`, and exits with the code that it returns.
 
-  A ValueError of `main` is one line, `error: ...`, and exit code 2; with
-  `--verbosity=1` its traceback is shown as well.
+  If `main` raises a ValueError, the script writes one line, `error: ...`, and
+  exits with code 2; `--verbosity=1` shows the traceback as well.
 
   Args:
     main: takes what is left of the command line.
-    config_class: which was given to `define`; `--help` lists its settings.
+    config_class: the class that was given to `define`, for `--help`.
   """
+  app.run(
+    functools.partial(_run, main),
+    flags_parser=functools.partial(_parse, config_class),
+  )
 
-  def run(argv: List[str]) -> Optional[int]:
-    if not FLAGS['verbosity'].present:
-      logging.set_verbosity(logging.WARNING)
-    try:
-      return main(argv)
-    except ValueError as error:
-      if logging.get_verbosity() >= logging.DEBUG:
-        traceback.print_exc()
-      return _usage_error(str(error))
 
-  def parse(argv: List[str]) -> List[str]:
-    options = argv[1 : argv.index('--')] if '--' in argv else argv[1:]
-    if {'--help', '-help', '-h'} & set(options):
-      print(_help(argv[0], config_class))
-      sys.exit(0)
-    try:
-      rest = FLAGS(argv)
-    except flags.Error as error:
-      sys.exit(_usage_error(f'{error} (--help lists all flags)'))
-    if len(rest) > 1:
-      sys.exit(
-        _usage_error(f'{rest[1]!r} is no flag: write --NAME=VALUE, see --help.')
+def _run(main: Main, argv: List[str]) -> Optional[int]:
+  if not FLAGS['verbosity'].present:
+    logging.set_verbosity(logging.WARNING)
+  try:
+    return main(argv)
+  except ValueError as error:
+    if logging.get_verbosity() >= logging.DEBUG:
+      traceback.print_exc()
+    return _usage_error(str(error))
+
+
+def _parse(config_class: Optional[type], argv: List[str]) -> List[str]:
+  """Parses the flags; ends the process after `--help` or a mistake."""
+  options = argv[1 : argv.index('--')] if '--' in argv else argv[1:]
+  if {'--help', '-help', '-h'} & set(options):
+    print(help_text.make(argv[0], config_class))
+    sys.exit(0)
+  try:
+    rest: List[str] = FLAGS(argv)
+  except flags.Error as error:
+    sys.exit(_usage_error(f'{error} (--help lists all flags)'))
+  if len(rest) > 1:
+    sys.exit(
+      _usage_error(
+        f'{rest[1]!r} is no flag: write --NAME=VALUE. --help lists all flags.'
       )
-    return rest
-
-  app.run(run, flags_parser=parse)
+    )
+  return rest
 
 
 def _usage_error(message: str) -> int:
   one_line = ' '.join(message.split())
   print(f'error: {one_line}', file=sys.stderr)
   return _USAGE_ERROR
-
-
-def _groups(config_class: type) -> Iterator[Tuple[str, Any]]:
-  """Name and defaults of each group of settings."""
-  for field in dataclasses.fields(config_class):
-    yield field.name, field.default
-
-
-def _docstring(documented: Any) -> str:
-  return inspect.getdoc(documented) or ''
-
-
-def _descriptions(group_class: type) -> Dict[str, str]:
-  """What the `Attributes:` of a docstring say, by attribute."""
-  _, _, attributes = _docstring(group_class).partition('Attributes:\n')
-  # An entry begins at an indent of two; deeper lines go on with it.
-  entries = re.findall(
-    r'^  (\w+): (.*(?:\n(?:    .*)?)*)', attributes, re.MULTILINE
-  )
-  return {name: ' '.join(text.split()) for name, text in entries}
-
-
-def _help(script: str, config_class: Optional[type]) -> str:
-  """All flags of a script: its own, then the settings, group by group."""
-  paragraphs = [_docstring(sys.modules['__main__']) or script]
-  own = {flag.name: flag for flag in FLAGS.get_key_flags_for_module(script)}
-  paragraphs.append(_help_group('This script:', own.values()))
-  for _, group in _groups(config_class) if config_class else ():
-    title = _docstring(type(group)).partition('\n')[0]
-    names = [field.name for field in dataclasses.fields(group)]
-    paragraphs.append(_help_group(title, [FLAGS[name] for name in names]))
-  paragraphs.append("--helpfull lists Abseil's and Launchpad's own flags, too.")
-  return '\n\n'.join(paragraphs)
-
-
-def _help_group(title: str, group: Any) -> str:
-  lines = [title]
-  for flag in group:
-    lines.append(f'  --{flag.name}={flag.value}')
-    lines.append(
-      textwrap.fill(
-        flag.help or '', 80, initial_indent=' ' * 6, subsequent_indent=' ' * 6
-      )
-    )
-  return '\n'.join(lines)

@@ -1,21 +1,21 @@
-"""Every setting: what the agent is, what one run is, and named presets."""
+"""Every setting: what the agent is, what one run is, and named presets.
 
-from bt_acme.config.agent import (
-  ActingConfig,
-  BTConfig,
-  IntrinsicConfig,
-  LearnerConfig,
-  NetworkConfig,
-  NGUConfig,
-  R2D2Config,
-  ReplayConfig,
-  TransferConfig,
-  check_finite,
-  from_dict,
-  to_dict,
-)
+A setting is a field of a group, a group is a field of an agent's configuration,
+and every setting is a flag of the launch scripts by the same name.
+"""
+
+from bt_acme.config.acting import ActingConfig
+from bt_acme.config.agent import AGENTS, BTConfig, NGUConfig, R2D2Config
+from bt_acme.config.intrinsic import IntrinsicConfig
+from bt_acme.config.learner import LearnerConfig
+from bt_acme.config.names import from_dict, to_dict
+from bt_acme.config.network import NetworkConfig
+from bt_acme.config.replay import ReplayConfig
+from bt_acme.config.run import RunConfig
+from bt_acme.config.transfer import TransferConfig
 
 __all__ = (
+  'AGENTS',
   'ActingConfig',
   'BTConfig',
   'IntrinsicConfig',
@@ -24,8 +24,8 @@ __all__ = (
   'NetworkConfig',
   'R2D2Config',
   'ReplayConfig',
+  'RunConfig',
   'TransferConfig',
-  'check_finite',
   'from_dict',
   'to_dict',
 )

@@ -4,8 +4,8 @@
 
 δ is the TD error of a transition under its own label, δ' that of its duplicate
 (`behavior_transfer.relabelling`), and w an importance weight, 1 by default.
-First both networks unroll (`burn_in`), then the TD errors follow from the
-targets (`targets`), and then real transitions alone are summed.
+Both networks first unroll the sequences (`burn_in`); the TD errors follow from
+their Q-values (`targets`); the sum leaves out what is not a real transition.
 
 A new loss is a `targets.TargetFunction` in a file of its own, a line in
 `TARGETS`, and its name among the choices of `LearnerConfig.loss`.
@@ -59,7 +59,7 @@ def q_network_loss(
   replay: config_lib.ReplayConfig,
   hold_flights: bool = False,
 ) -> Tuple[jax.Array, Tuple[jax.Array, types.Metrics]]:
-  """The loss of one batch, and what it says of its sequences.
+  """Computes the loss of one batch, and new priorities of its sequences.
 
   Args:
     params: of the online network.
@@ -147,7 +147,7 @@ def td_errors(
 def masked_loss(
   errors: TDErrors, probabilities: jax.Array, *, exponent: float
 ) -> jax.Array:
-  """Half the squared errors that count, summed over time: their batch's mean.
+  """Sums half the squared errors that count over time; takes the batch's mean.
 
   Args:
     errors: δ and δ', [T, B].

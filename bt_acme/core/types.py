@@ -75,25 +75,27 @@ class SequenceBatch(NamedTuple):
 
   Row t of the first three fields is what the agent saw at step t; row T is
   where the last transition leads. A sequence never crosses an episode's end:
-  behind it, `valid` is 0 and nothing else may be relied on.
+  in the rows after it `valid` is 0, and nothing else may be relied on. Dtypes
+  and rows are said in `bt_acme.replay.fields` too, which makes the arrays.
 
   Attributes:
     frames: uint8 [S - 1 + T + 1, B, H, W, C], single frames; row t's stack is
       frames t .. t + S - 1.
     prev_action: int32 [T + 1, B].
     prev_reward: float32 [T + 1, B].
-    action: int32 [T, B], the executed primitive action. It and the choice are
-      both kept: the paper's actors store the primitive action, while its
+    action: int32 [T, B], the executed primitive action. Both it and the choice
+      are kept, because the paper's actors store the primitive action while its
       learner relabels the extra one.
     choice: int32 [T, B], what the agent's values are trained on: the action, or
       A + k where behavior k acted and has an extra action.
     source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.
-    probability: float32 [T, B], of `action` under the acting policy (Retrace).
-    reward: float32 [T, B], the reward the agent maximizes.
+    probability: float32 [T, B], of the choice under the acting policy, which
+      Retrace needs; 1 in a flight.
+    reward: float32 [T, B], the one that the agent maximizes.
     discount: float32 [T, B], the environment's: 0 at a terminal, 1 elsewhere,
-      on a truncation too.
+      also on a truncation.
     valid: float32 [T, B], 1 for a real transition.
-    recurrent_state: LSTMState, float32 [B, hidden], before row 0.
+    recurrent_state: LSTMState, float32 [B, hidden_size] each, before row 0.
   """
 
   frames: Any

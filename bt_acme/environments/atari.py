@@ -1,17 +1,20 @@
 """Atari 2600 games as `dm_env`, with the standard pre-processing.
 
-Every setting is Agent57's: all 18 actions, each repeated for 4 frames,
-grayscale 84x84 of the last two frames' maximum, 4 of them stacked, 1 to 30
-no-op frames at the start, no sticky actions, raw rewards, no life-loss
-terminals. Sources: Kapturowski et al. 2019 (R2D2); Badia et al. 2020 (NGU),
-Table 8. Frames are made smaller by the means of areas, where Agent57 has
-bilinear interpolation: so does ale-py's `AtariVectorEnv`, whose observations
-these are, but for the last one of an episode, where that one leaves frames of
-the step before in the pool.
+Every setting is that of Agent57: all 18 actions, each repeated for 4 frames;
+grayscale frames of 84x84 pixels, the maximum of the last two, 4 of them
+stacked; 1 to 30 no-op frames at the start; no sticky actions, raw rewards, and
+no end of the episode when a life is lost. Sources: Kapturowski et al. 2019
+(R2D2); Badia et al. 2020 (NGU), Table 8.
+
+Agent57 scales frames down by bilinear interpolation. These are scaled down by
+averaging areas, as ale-py's `AtariVectorEnv` does, so that both give the same
+observations. Only the last observation of an episode differs, because
+`AtariVectorEnv` then still has frames of the previous step in its maximum.
 """
 
 import collections
-from typing import Deque, Optional
+import functools
+from typing import Deque, Optional, Tuple
 
 import ale_py
 import cv2
@@ -20,7 +23,7 @@ import numpy as np
 from ale_py import roms
 from dm_env import specs
 
-from bt_acme.environments import tasks
+from bt_acme.environments import atari_vector, base, naming, tasks
 
 ATARI_57 = (
   'alien',
@@ -85,11 +88,32 @@ ATARI_57 = (
 _SIDE = 84  # Pixels of an observation's height and width.
 
 
-class Atari(dm_env.Environment):
+def names() -> Tuple[str, ...]:
+  """The 57 games, and the tasks that give some of them another reward."""
+  return (*ATARI_57, *tasks.TASKS)
+
+
+def find(name: str) -> Optional[naming.Maker]:
+  """Finds a game or a task by its name."""
+  if name in ATARI_57:
+    return naming.Maker(
+      functools.partial(Atari, name),
+      functools.partial(atari_vector.AtariVector, name),
+      can_stack=True,
+    )
+  if name in tasks.TASKS:
+    task = tasks.TASKS[name]
+    return naming.Maker(
+      functools.partial(Atari, task.game.name, task=task), can_stack=True
+    )
+  return None
+
+
+class Atari(base.Environment):
   """One Atari game.
 
   Game over has discount 0. At `max_frames` the discount stays 1, so that the
-  last observation is bootstrapped from. Rewards of the no-op frames are lost.
+  last observation is bootstrapped from. Rewards of no-op frames are not paid.
   """
 
   def __init__(
@@ -108,15 +132,17 @@ class Atari(dm_env.Environment):
     Args:
       game: one of `ATARI_57`.
       seed: of the number of no-ops and of the console.
-      task: rewards that replace the game's; none is the game's own.
-      stack: frames an observation has, the newest last. Those from before the
+      task: rewards that replace the game's own; None keeps the game's.
+      stack: frames in an observation, the newest last. Frames from before the
         episode are zeros.
-      action_repeat: frames an action lasts.
-      max_noops: each episode draws 1 to so many no-op frames; 0 is none.
-      max_frames: frames after which an episode is cut off, its no-ops aside.
+      action_repeat: frames that an action lasts.
+      max_noops: largest number of no-op frames that an episode draws, from 1
+        on; 0 stands for no no-op frames.
+      max_frames: frames after which an episode is cut off, not counting its
+        no-op frames.
 
     Raises:
-      ValueError: if the memory of the game is not laid out as `task` needs it.
+      ValueError: if the game's memory is not laid out as `task` needs it.
     """
     self._rng = np.random.default_rng(seed)
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
@@ -145,7 +171,7 @@ class Atari(dm_env.Environment):
 
   @property
   def num_stacked(self) -> int:
-    """Frames that an observation stacks: the replay keeps each but once."""
+    """Frames in an observation; the replay keeps each of them only once."""
     return self._stack_size
 
   def reset(self) -> dm_env.TimeStep:
@@ -167,10 +193,11 @@ class Atari(dm_env.Environment):
       return self.reset()
     if not 0 <= action < len(self._actions):
       raise ValueError(
-        f'action {action} is out of range: there are {len(self._actions)}.'
+        f'action {action} is out of range: this game has '
+        f'{len(self._actions)} actions, from 0.'
       )
     reward = 0.0
-    seen = 0  # Frames of this step whose screen was read.
+    seen = 0  # Frames of this step whose screen has been read.
     for repeat in range(self._action_repeat):
       reward += self._act(self._actions[action])
       game_over = self._ale.game_over()
@@ -180,15 +207,12 @@ class Atari(dm_env.Environment):
         seen += 1
       if self._reset_next:
         break
-    return dm_env.TimeStep(
-      step_type=dm_env.StepType.LAST
-      if self._reset_next
-      else dm_env.StepType.MID,
-      reward=np.float32(reward),
-      discount=np.float32(not game_over),
-      observation=self._observe(
-        np.maximum(self._screens[0], self._screens[seen - 1])
-      ),
+    screen = np.maximum(self._screens[0], self._screens[seen - 1])
+    return base.time_step(
+      self._observe(screen),
+      reward,
+      terminated=game_over,
+      truncated=self._reset_next,
     )
 
   def observation_spec(self) -> specs.BoundedArray:
@@ -204,14 +228,6 @@ class Atari(dm_env.Environment):
   def action_spec(self) -> specs.DiscreteArray:
     return specs.DiscreteArray(
       len(self._actions), dtype=np.int32, name='action'
-    )
-
-  def reward_spec(self) -> specs.Array:
-    return specs.Array((), np.float32, name='reward')
-
-  def discount_spec(self) -> specs.BoundedArray:
-    return specs.BoundedArray(
-      (), np.float32, minimum=0.0, maximum=1.0, name='discount'
     )
 
   def screen_rgb(self) -> np.ndarray:
@@ -231,7 +247,7 @@ class Atari(dm_env.Environment):
     )
 
   def _observe(self, screen: np.ndarray) -> np.ndarray:
-    """Puts a screen, uint8 [rows, columns], on the stack and returns that."""
+    """Stacks a screen, uint8 [rows, columns], and returns the whole stack."""
     self._stack.append(
       cv2.resize(screen, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA)
     )

@@ -1,8 +1,9 @@
 """Many games of one Atari title, stepped in C++ by ale-py.
 
-The pre-processing is that of `atari.Atari`, with two differences: an episode
-begins with 0 to 30 no-op frames instead of 1 to 30, and its last observation
-pools frames of the step before where it ends within a step.
+The pre-processing is that of `atari.Atari`, with two differences. An episode
+begins with 0 to 30 no-op frames instead of 1 to 30. Where an episode ends
+within a step, the maximum of its last observation includes frames of the
+previous step.
 """
 
 from typing import Sequence
@@ -16,7 +17,7 @@ _NUM_ACTIONS = 18
 
 
 class AtariVector:
-  """N games, emulated on threads of their own."""
+  """N games of one title, emulated on threads of their own."""
 
   def __init__(
     self,
@@ -32,11 +33,11 @@ class AtariVector:
 
     Args:
       game: one of `atari.ATARI_57`.
-      seeds: one a game.
-      stack: frames an observation has, the newest last.
-      max_noops: each episode draws 0 to so many no-op frames.
+      seeds: one for each game.
+      stack: frames in an observation, the newest last.
+      max_noops: largest number of no-op frames that an episode draws, from 0.
       max_frames: frames after which an episode is cut off.
-      num_threads: that emulate.
+      num_threads: threads that emulate.
     """
     self._seeds = np.array([seed % 2**31 for seed in seeds], np.int32)
     self._games = vector_env.AtariVectorEnv(
@@ -44,7 +45,7 @@ class AtariVector:
       len(seeds),
       num_threads=num_threads,
       stack_num=stack,
-      # It draws one less than this at most.
+      # ale-py draws at most one less than this.
       noop_max=max_noops + 1 if max_noops else 0,
       max_num_frames_per_episode=max_frames,
       full_action_space=True,
@@ -86,12 +87,12 @@ class AtariVector:
     actions = np.asarray(actions, np.int32)
     if actions.min() < 0 or actions.max() >= _NUM_ACTIONS:
       raise ValueError(
-        f'actions {actions} are out of range: there are {_NUM_ACTIONS}.'
+        f'actions {actions} are out of range: there are {_NUM_ACTIONS}, from 0.'
       )
     self._games.send(actions)
 
   def recv(self) -> vector.VectorStep:
-    """Waits for what the step leads to."""
+    """Waits for the end of the step, and returns it."""
     observation, reward, terminated, truncated, _ = self._games.recv()
     is_first, self._was_last = self._was_last, terminated | truncated
     return vector.VectorStep(

@@ -1,7 +1,7 @@
-"""Any gymnasium environment as `dm_env`: classic control, for example.
+"""Any gymnasium environment as `dm_env`, for example classic control.
 
-These are for agents of other libraries (`agents.BTBuilder` around a builder of
-dm-acme): bt_acme's own agents see images.
+These are for agents of other libraries, such as dm-acme's inside an
+`agents.BTBuilder`; the agents of bt_acme itself see images.
 """
 
 import dm_env
@@ -9,6 +9,8 @@ import gymnasium
 import numpy as np
 from dm_env import specs
 from gymnasium import spaces
+
+from bt_acme.environments import base
 
 
 def _to_spec(space: gymnasium.Space, name: str) -> specs.Array:
@@ -19,12 +21,12 @@ def _to_spec(space: gymnasium.Space, name: str) -> specs.Array:
       space.shape, space.dtype, space.low, space.high, name=name
     )
   raise ValueError(
-    f'the {name} space {space} is neither a Box nor Discrete from 0 on: wrap '
-    'the environment so that it is.'
+    f'the {name} space {space} is neither a Box nor a Discrete that starts at '
+    '0: wrap the environment so that it is.'
   )
 
 
-class Gymnasium(dm_env.Environment):
+class Gymnasium(base.Environment):
   """One gymnasium environment.
 
   A terminal has discount 0; at a time limit the discount stays 1, so that the
@@ -38,7 +40,7 @@ class Gymnasium(dm_env.Environment):
       name: registered with gymnasium, for example 'MountainCarContinuous-v0'.
       seed: of its episodes.
     """
-    # Its own checks cost time at every step.
+    # Gymnasium's own checks cost time at every step.
     self._env = gymnasium.make(name, disable_env_checker=True)
     self._observation_spec = _to_spec(
       self._env.observation_space, 'observation'
@@ -58,13 +60,11 @@ class Gymnasium(dm_env.Environment):
       return self.reset()
     observation, reward, terminated, truncated, _ = self._env.step(action)
     self._reset_next = terminated or truncated
-    return dm_env.TimeStep(
-      step_type=dm_env.StepType.LAST
-      if self._reset_next
-      else dm_env.StepType.MID,
-      reward=np.float32(reward),
-      discount=np.float32(not terminated),
-      observation=self._as_array(observation),
+    return base.time_step(
+      self._as_array(observation),
+      reward,
+      terminated=terminated,
+      truncated=truncated,
     )
 
   def _as_array(self, observation: np.ndarray) -> np.ndarray:
@@ -75,14 +75,6 @@ class Gymnasium(dm_env.Environment):
 
   def action_spec(self) -> specs.Array:
     return self._action_spec
-
-  def reward_spec(self) -> specs.Array:
-    return specs.Array((), np.float32, name='reward')
-
-  def discount_spec(self) -> specs.BoundedArray:
-    return specs.BoundedArray(
-      (), np.float32, minimum=0.0, maximum=1.0, name='discount'
-    )
 
   def close(self) -> None:
     self._env.close()

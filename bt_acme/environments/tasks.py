@@ -1,12 +1,13 @@
-"""Games with another reward: Ms Pacman's ghosts, Hero's miners.
+"""Atari games with another reward: Ms Pacman's ghosts, Hero's miners.
 
-Each reward that a game pays on one frame is attributed to the events behind it,
-from its amount and from the console's memory; each event then pays what the
-task says. Source: Campos et al. 2021, App. C. Where each signal lies in memory
-was measured frame by frame on ale-py's ROMs, starting from AtariARI (Anand et
-al. 2019). A wall that falls to the laser pays nothing in the game, and nothing
-here. Whether energy pills are pac-dots the paper leaves open: they are not, but
-in the task whose name says so.
+Each reward that a game pays on one frame is attributed to the events that
+caused it, by its amount and by the console's memory. Each event then pays what
+the task says. Source: Campos et al. 2021, App. C.
+
+Where each signal lies in memory was measured frame by frame on ale-py's ROMs,
+starting from AtariARI (Anand et al. 2019). A wall that falls to the laser pays
+nothing in the game, and nothing here. The paper leaves open whether energy
+pills count as pac-dots: here they do only in the task whose name says so.
 """
 
 from typing import Callable, Dict, List, Mapping, NamedTuple, Tuple
@@ -22,7 +23,7 @@ class Frame(NamedTuple):
 
   Attributes:
     number: frames since the episode's first observation, this one included.
-    reward: the game's own, a difference of scores.
+    reward: the game's own reward, a difference of scores.
     ram_before: uint8 [128], the console's memory before the frame.
     ram_after: uint8 [128], the same after it.
   """
@@ -37,11 +38,11 @@ class Game(NamedTuple):
   """How to tell the events of a game apart.
 
   Attributes:
-    name: the game's.
-    memory: index of each signal that tells them apart.
-    candidates: frame -> every set of events that the signals allow.
-    is_as_expected: emulator just reset -> whether the signals are where
-      `memory` says; plays some frames.
+    name: of the game.
+    memory: memory index of each signal that tells events apart.
+    candidates: maps a frame to every set of events that the signals allow.
+    is_as_expected: takes an emulator that has just been reset, plays some
+      frames, and tells whether the signals are where `memory` says.
   """
 
   name: str
@@ -51,7 +52,7 @@ class Game(NamedTuple):
 
 
 class Task(NamedTuple):
-  """A game, and what its events pay; those not named pay 0."""
+  """A game and what its events pay; other events pay 0."""
 
   game: Game
   rewards: Mapping[str, float]
@@ -60,17 +61,17 @@ class Task(NamedTuple):
     """Raises ValueError if the game's memory is not laid out as expected.
 
     Args:
-      ale: an emulator with the game loaded; has to be reset afterwards.
+      ale: an emulator with the game loaded; it must be reset afterwards.
     """
     ale.reset_game()
     if not self.game.is_as_expected(ale):
       raise ValueError(
-        f'the ROM of {self.game.name!r} keeps its memory in another way than '
-        'the modified rewards need: install the pinned version of ale-py.'
+        f'the ROM of {self.game.name!r} does not lay out its memory as the '
+        'modified rewards need: install the pinned version of ale-py.'
       )
 
   def reward(self, frame: Frame) -> float:
-    """What the task pays for one frame."""
+    """Computes what the task pays for one frame."""
     if not frame.reward:
       return 0.0
     return sum(
@@ -79,7 +80,7 @@ class Task(NamedTuple):
 
 
 def events(game: Game, frame: Frame) -> Tuple[str, ...]:
-  """Finds the events behind the reward of one frame.
+  """Finds the events that caused the reward of one frame.
 
   Raises:
     RuntimeError: if no set of events explains the reward, or more than one.
@@ -102,14 +103,14 @@ def events(game: Game, frame: Frame) -> Tuple[str, ...]:
 
 
 def _signals(memory: Mapping[str, int], ram: np.ndarray) -> Dict[str, int]:
-  """Value of each signal in uint8 [128]."""
+  """Reads the value of each signal from a memory, uint8 [128]."""
   return {signal: int(ram[i]) for signal, i in memory.items()}
 
 
 _MS_PACMAN_MEMORY = {
   'fruit_x': 11,  # 0 where no fruit is out.
   'frightened': 116,  # Low 6 bits: the time left; high 2: ghosts eaten in it.
-  'eaten': 119,  # Dots and pills.
+  'eaten': 119,  # Number of dots and pills eaten.
   'score': 120,  # Its last two digits.
   'fruit_lives': 123,  # High nibble: which fruit; low: lives left.
 }
@@ -126,9 +127,9 @@ _FRUITS = {
 
 
 def _ms_pacman_candidates(frame: Frame) -> List[Points]:
-  """A dot or a pill, a ghost, a fruit: each may be there or not.
+  """Combines a dot or a pill, a ghost and a fruit, each of which is optional.
 
-  The extra life at 10,000 points leaves its mark in the score: one point.
+  The extra life at 10,000 points also adds one point to the score.
   """
   before = _signals(_MS_PACMAN_MEMORY, frame.ram_before)
   after = _signals(_MS_PACMAN_MEMORY, frame.ram_after)
@@ -142,7 +143,7 @@ def _ms_pacman_candidates(frame: Frame) -> List[Points]:
     ghosts.append({name: _GHOSTS[name]})
   gains_life = after['fruit_lives'] & 15 == (before['fruit_lives'] & 15) + 1
   life: Points = {'extra_life': 1} if gains_life else {}
-  # A pill starts the count of ghosts anew.
+  # A pill restarts the count of eaten ghosts.
   first_ghosts = [{}, {'ghost_1': _GHOSTS['ghost_1']}]
   return [
     {**food, **ghost, **fruit, **life}
@@ -157,8 +158,8 @@ def _ms_pacman_candidates(frame: Frame) -> List[Points]:
 
 
 def _ms_pacman_is_as_expected(ale: ale_py.ALEInterface) -> bool:
-  """The first dot to the left of the start moves its signals, and only them."""
-  for _ in range(400):  # The tune alone takes 268.
+  """Eats the first dot to the left, which must change its own signals only."""
+  for _ in range(400):  # The opening tune alone takes 268 frames.
     ram_before = ale.getRAM()
     reward = ale.act(ale_py.Action.LEFT)
     if reward:
@@ -190,12 +191,12 @@ _HERO_MEMORY = {
 
 
 def _hero_candidates(frame: Frame) -> List[Points]:
-  """A rescue, a dynamited wall, a creature; or the bonus behind a rescue."""
+  """Combines a rescue, a dynamited wall and a creature, or finds a bonus."""
   before = _signals(_HERO_MEMORY, frame.ram_before)
   after = _signals(_HERO_MEMORY, frame.ram_after)
   if before['bonus'] == 255:
     return [{'bonus': frame.reward}]
-  # The bonus pays 1000 and 50 as well: amounts alone do not tell.
+  # Amounts do not tell these apart, because the bonus pays 1000 and 50 as well.
   rescue = {'rescue': 1000} if after['bonus'] == 255 else {}
   walls: List[Points] = [{}]
   if after['dynamite'] == before['dynamite'] - 1:
@@ -208,7 +209,7 @@ def _hero_candidates(frame: Frame) -> List[Points]:
 
 
 def _hero_is_as_expected(ale: ale_py.ALEInterface) -> bool:
-  """The power is full at the start, and one stick of dynamite can be laid."""
+  """Checks the full power at the start, then lays one stick of dynamite."""
   for number in range(250):
     ale.act(ale_py.Action.DOWN if number >= 150 else ale_py.Action.NOOP)
   return _signals(_HERO_MEMORY, ale.getRAM()) == {

@@ -7,17 +7,17 @@ import numpy as np
 
 
 class VectorStep(NamedTuple):
-  """One step of N environments, as `dm_env` gives it; all arrays are new.
+  """One step of N environments, in arrays that nothing writes to later.
 
-  After `is_last` the next step starts an episode and ignores the action: it is
-  `is_first`, with reward 0 and discount 1 for want of any.
+  The step after `is_last` ignores the action and starts an episode: it has
+  `is_first`, and reward 0 and discount 1, because it has none of its own.
 
   Attributes:
-    observation: [N, ...], of the environments' own dtype.
+    observation: [N, ...], with the environments' own dtype.
     reward: float32 [N].
     discount: float32 [N], 0 at a terminal.
-    is_first: bool [N].
-    is_last: bool [N].
+    is_first: whether the step starts an episode, bool [N].
+    is_last: whether the step ends an episode, bool [N].
   """
 
   observation: np.ndarray
@@ -40,13 +40,13 @@ class Environments(Protocol):
     """Takes one action, int [N], in each environment."""
 
   def send(self, actions: np.ndarray) -> None:
-    """Begins a step; where emulation has threads, without waiting for it."""
+    """Begins a step, without waiting for it if emulation has threads."""
 
   def recv(self) -> VectorStep:
-    """Waits for what the step that was begun leads to."""
+    """Waits for the end of the step that `send` began, and returns it."""
 
   def close(self) -> None:
-    """Ends them."""
+    """Closes all environments."""
 
 
 class VectorEnvironment:
@@ -57,10 +57,11 @@ class VectorEnvironment:
   """
 
   def __init__(self, environments: Sequence[dm_env.Environment]) -> None:
-    """Takes the environments over.
+    """Takes over the environments.
 
     Args:
-      environments: at least one; all of one observation and action spec.
+      environments: at least one; all have the same observation and action
+        spec.
 
     Raises:
       ValueError: if their specs differ.
@@ -92,22 +93,22 @@ class VectorEnvironment:
     )
 
   def send(self, actions: Iterable[int]) -> None:
-    """Takes the step at once: there is no thread to take it meanwhile."""
+    """Takes the step at once, because there is no other thread to take it."""
     self._received = self.step(actions)
 
   def recv(self) -> VectorStep:
-    """What `send` led to."""
+    """Returns the step that `send` took."""
     if self._received is None:
       raise RuntimeError('send must come before recv.')
     step, self._received = self._received, None
     return step
 
   def observation_spec(self) -> dm_env.specs.Array:
-    """Of one environment."""
+    """The observation of one environment."""
     return self.environments[0].observation_spec()
 
   def action_spec(self) -> dm_env.specs.Array:
-    """Of one environment."""
+    """The action of one environment."""
     return self.environments[0].action_spec()
 
   def close(self) -> None:

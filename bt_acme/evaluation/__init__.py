@@ -1,4 +1,4 @@
-"""Measuring what was learned."""
+"""Measures what was learned."""
 
 from bt_acme.evaluation.evaluator import Evaluator
 

@@ -2,7 +2,7 @@
 
 import csv
 import pathlib
-from typing import Any, Dict, Mapping, Sequence, Tuple
+from typing import Any, Dict, Mapping, Tuple
 
 import matplotlib
 import numpy as np
@@ -12,16 +12,17 @@ matplotlib.use('Agg')
 from matplotlib import pyplot as plt  # noqa: E402
 
 Curve = Tuple[np.ndarray, np.ndarray]  # actor steps, values
+_MARGIN = 2  # Cells shown around the visited part of a grid.
 
 
 def read_log(path: str) -> Dict[str, np.ndarray]:
-  """A CSV log as columns; empty cells are NaN.
+  """Reads the columns of a CSV log.
 
   Args:
     path: of `logs.csv`.
 
   Returns:
-    float64 [rows] a column.
+    Values of each column, float64 [rows]; NaN where a cell is empty.
   """
   with open(path, newline='') as f:
     rows = list(csv.DictReader(f))
@@ -35,9 +36,15 @@ def read_log(path: str) -> Dict[str, np.ndarray]:
 def smoothed_curve(
   columns: Mapping[str, np.ndarray], name: str, *, window: int
 ) -> Curve:
-  """A running mean over the last `window` episodes against actor steps.
+  """Averages the last `window` episodes at each actor step.
 
-  It begins when there are a fifth as many: that of the first is mere chance.
+  The curve begins once a fifth of a window is there, because a mean over the
+  very first episodes is mere chance.
+
+  Args:
+    columns: of a log, as `read_log` gives them.
+    name: of the column to average.
+    window: number of episodes.
   """
   keep = ~np.isnan(columns[name])
   steps, values = columns['actor_steps'][keep], columns[name][keep]
@@ -54,9 +61,9 @@ def learning_curves(
 
   Args:
     path: of the PNG.
-    curves: by label.
+    curves: curves by label.
     title: of the plot.
-    ylabel: of its values.
+    ylabel: what the values are.
   """
   figure, axes = plt.subplots(figsize=(7, 4.2))
   for label, (steps, values) in curves.items():
@@ -77,57 +84,60 @@ def heat_maps(
   *,
   title: str,
 ) -> None:
-  """Draws how often each cell of a grid was visited, one map a policy.
+  """Draws how often each cell of a grid was visited, one map for each policy.
 
   Args:
     path: of the PNG.
-    visits: counts [height, width] by label, of equally many episodes.
-    background: uint8 RGB [height * tile, width * tile, 3], the empty grid.
+    visits: counts [rows, columns] by label, each of equally many episodes.
+    background: the empty grid, uint8 RGB [rows * tile, columns * tile, 3].
     title: of the figure.
   """
-  rows, columns = np.nonzero(sum(visits.values()))
-  shape = next(iter(visits.values())).shape
-  top = max(rows.min(initial=shape[0]) - 2, 0)
-  bottom = min(rows.max(initial=0) + 3, shape[0])
-  left = max(columns.min(initial=shape[1]) - 2, 0)
-  right = min(columns.max(initial=0) + 3, shape[1])
-  largest = max(np.log10(1 + v.max()) for v in visits.values())
-  figure, all_axes = plt.subplots(
+  figure, (all_axes,) = plt.subplots(
     1, len(visits), figsize=(4.2 * len(visits) + 0.8, 4.6), squeeze=False
   )
-  image: Any = None
-  for axes, (label, counts) in zip(all_axes[0], visits.items(), strict=True):
-    extent = (-0.5, shape[1] - 0.5, shape[0] - 0.5, -0.5)
-    axes.imshow(background, extent=extent, alpha=0.55)
-    shown = np.ma.masked_equal(np.log10(1 + counts), 0)
-    image = axes.imshow(shown, cmap='inferno', vmin=0, vmax=largest, alpha=0.85)
-    axes.set_xlim(left - 0.5, right - 0.5)
-    axes.set_ylim(bottom - 0.5, top - 0.5)
+  largest = max(np.log10(1 + counts.max()) for counts in visits.values())
+  x_limits, y_limits = _limits(sum(visits.values()))
+  for axes, (label, counts) in zip(all_axes, visits.items(), strict=True):
+    image = _heat_map(axes, counts, background, largest)
     axes.set_title(label)
-    axes.set_xticks([])
-    axes.set_yticks([])
+    axes.set_xlim(*x_limits)
+    axes.set_ylim(*y_limits)
   figure.suptitle(title, y=0.97)
   figure.colorbar(
-    image, ax=all_axes[0].tolist(), label='log10(1 + visits)', shrink=0.8
+    image, ax=all_axes.tolist(), label='log10(1 + visits)', shrink=0.8
   )
   _save(figure, path)
+
+
+def _limits(
+  counts: Any,
+) -> Tuple[Tuple[float, float], Tuple[float, float]]:
+  """Limits of the axes around the visited cells; y points down."""
+  rows, columns = np.nonzero(counts)
+  limits = []
+  for indices, size in zip((columns, rows), counts.shape[::-1], strict=True):
+    first = max(indices.min(initial=size) - _MARGIN, 0)
+    end = min(indices.max(initial=0) + _MARGIN + 1, size)
+    limits.append((first - 0.5, end - 0.5))
+  (left, right), (top, bottom) = limits
+  return (left, right), (bottom, top)
+
+
+def _heat_map(
+  axes: Any, counts: np.ndarray, background: np.ndarray, largest: float
+) -> Any:
+  """Draws the counts of one policy over the grid."""
+  rows, columns = counts.shape
+  axes.imshow(
+    background, extent=(-0.5, columns - 0.5, rows - 0.5, -0.5), alpha=0.55
+  )
+  axes.set_xticks([])
+  axes.set_yticks([])
+  shown = np.ma.masked_equal(np.log10(1 + counts), 0)
+  return axes.imshow(shown, cmap='inferno', vmin=0, vmax=largest, alpha=0.85)
 
 
 def _save(figure: Any, path: str) -> None:
   pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
   figure.savefig(path, dpi=130, bbox_inches='tight')
   plt.close(figure)
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-  """A plain-text table, its first column left-aligned."""
-  cells = [[str(x) for x in row] for row in (header, *rows)]
-  widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
-  lines = [
-    '  '.join(
-      x.ljust(w) if i == 0 else x.rjust(w)
-      for i, (x, w) in enumerate(zip(row, widths, strict=True))
-    )
-    for row in cells
-  ]
-  return '\n'.join([lines[0], '-' * len(lines[0]), *lines[1:]])

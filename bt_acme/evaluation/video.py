@@ -10,7 +10,10 @@ import numpy as np
 class VideoWriter:
   """Writes what an environment shows a person, frame by frame.
 
-  The file carries its final name once `close` has completed it.
+  The file gets its final name when `close` completes it.
+
+  Attributes:
+    frames: frames written so far.
   """
 
   def __init__(self, path: str, *, frames_per_second: float, scale: int = 1):
@@ -18,8 +21,8 @@ class VideoWriter:
 
     Args:
       path: of the file, ending in `.mp4`.
-      frames_per_second: 15 for Atari's actor steps.
-      scale: by which each frame is enlarged.
+      frames_per_second: 15 shows Atari's actor steps at the speed of the game.
+      scale: factor that enlarges each frame.
 
     Raises:
       ValueError: if the path does not end in `.mp4`, or has no folder.
@@ -44,21 +47,22 @@ class VideoWriter:
     else:
       frame = environment.render_rgb()
     frame = frame.repeat(self._scale, axis=0).repeat(self._scale, axis=1)
-    height, width = frame.shape[:2]
     if self._writer is None:
-      self._writer = cv2.VideoWriter(
-        str(self._partial),
-        cv2.VideoWriter.fourcc(*'mp4v'),
-        self._fps,
-        (width, height),
-      )
-      if not self._writer.isOpened():
-        raise RuntimeError(f'OpenCV cannot write the video {self._partial}.')
+      height, width = frame.shape[:2]
+      self._writer = self._open(height, width)
     self._writer.write(np.ascontiguousarray(frame[..., ::-1]))
     self.frames += 1
 
+  def _open(self, height: int, width: int) -> Any:
+    codec = cv2.VideoWriter.fourcc(*'mp4v')
+    size = (width, height)
+    writer = cv2.VideoWriter(str(self._partial), codec, self._fps, size)
+    if not writer.isOpened():
+      raise RuntimeError(f'OpenCV cannot write the video {self._partial}.')
+    return writer
+
   def close(self) -> None:
-    """Completes the file; there is none if nothing was written."""
+    """Completes the file; makes none if nothing was written."""
     if self._writer is not None:
       self._writer.release()
       self._partial.replace(self._path)

@@ -24,8 +24,8 @@ from bt_acme.replay import fields
 
 _COMPRESSION_LEVEL = 1
 
-# What the transitions of one block said: for every scalar of `Transition`, by
-# its name, one value a step.
+# The scalars of one block's transitions: from the name of a field of
+# `Transition` to one value for each step.
 StepValues = Mapping[str, Sequence[Any]]
 
 
@@ -86,7 +86,7 @@ class BlockLayout:
   """Where the fields of a block lie in its bytes.
 
   Attributes:
-    num_bytes: of an uncompressed block.
+    num_bytes: the size of an uncompressed block.
   """
 
   def __init__(
@@ -94,7 +94,7 @@ class BlockLayout:
   ):
     self.num_bytes = 0
     self._places: Dict[str, Tuple[slice, np.dtype, Tuple[int, ...]]] = {}
-    # The widest first, which keeps all of them aligned.
+    # The widest types come first, which keeps all of them aligned.
     for field in sorted(
       fields.FIELDS, key=lambda field: -np.dtype(field.dtype).itemsize
     ):

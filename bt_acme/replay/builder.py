@@ -10,8 +10,8 @@ from bt_acme import config as config_lib
 from bt_acme.acting import transition as transition_lib
 from bt_acme.replay import blocks, fields
 
-# What is kept of each transition until its block is finished: all but the
-# arrays, whose contents go into the block at once.
+# What is kept of each transition until its block is finished. The arrays are
+# not: their contents go into the block at once.
 _SCALARS = tuple(
   name
   for name in transition_lib.Transition._fields
@@ -42,7 +42,7 @@ class SequenceBuilder:
     self._block = layout.views(self._data)
     self._frames = self._block['frames']
     self._state = np.zeros((2, shapes.lstm_size), np.float32)
-    # The steps of the episode's last blocks, the newest last.
+    # The scalars of the episode's last K blocks, the newest last.
     self._finished: Deque[blocks.StepValues] = collections.deque(
       maxlen=self._blocks_per_sequence
     )
@@ -51,8 +51,9 @@ class SequenceBuilder:
   def reset(self) -> None:
     """Drops an episode that has not ended."""
     self._finished.clear()
-    # The scalars of the unfinished block's steps. One assignment to an array
-    # for a whole column is much cheaper than one for each step.
+    # The scalars of the unfinished block, one tuple a step. They are written
+    # when it is finished: one assignment of a whole column to an array is much
+    # cheaper than one for each step.
     self._steps: List[Tuple] = []
 
   def add(
@@ -122,10 +123,10 @@ class SequenceBuilder:
     )
 
   def _fill(self, steps: blocks.StepValues, closing: Mapping[str, Any]) -> None:
-    """Writes all of the block but the frames that are already there.
+    """Writes the scalars and the padding; the frames are there already.
 
     Args:
-      steps: of the block.
+      steps: the scalars of the block.
       closing: what the agent sees after the last step, by the field's name.
     """
     block, length = self._block, len(self._steps)
@@ -140,11 +141,12 @@ class SequenceBuilder:
     self._frames[length + self._shapes.num_stacked :] = 0
 
   def _keep_newest_frame(self, observation: np.ndarray) -> None:
+    """Adds the newest frame of an observation to those of the block."""
     row = self._shapes.num_stacked - 1 + len(self._steps)
     self._frames[row] = observation[..., -self._shapes.frame[-1] :]
 
   def _check_stack(self, observation: np.ndarray) -> None:
-    """Refuses a closing observation of other frames than the block's last."""
+    """Refuses a closing observation whose frames are not the block's last."""
     length, num_stacked = len(self._steps), self._shapes.num_stacked
     stack = self._frames[length : length + num_stacked]
     if not np.array_equal(stack, self._unstack(observation)):

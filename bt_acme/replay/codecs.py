@@ -36,9 +36,10 @@ from bt_acme.core import types
 from bt_acme.replay import blocks, fields
 from bt_acme.replay import decoder as decoder_lib
 
-# (writer, block) -> the trajectory that the block completes, None without one.
+# (writer, block) -> the trajectory that the block completes; None if it
+# completes none.
 Encoder = Callable[[reverb.TrajectoryWriter, blocks.FinishedBlock], Any]
-# (columns of a sampled trajectory, batch that is written into, its column).
+# (columns of a sampled trajectory, batch to write into, place in the batch).
 Decoder = Callable[[Sequence[Any], types.SequenceBatch, int], None]
 
 
@@ -47,7 +48,7 @@ class Codec(NamedTuple):
 
   Attributes:
     signature: tf.TensorSpecs of one item of the table.
-    cells_per_item: that a writer must keep for its next item.
+    cells_per_item: how many cells a writer must keep for its next item.
     make_encoder: makes the encoder of one environment.
     make_decoder: makes the decoder of one thread.
   """
@@ -69,7 +70,7 @@ def make_codec(
 def _encode_blocks(
   writer: reverb.TrajectoryWriter, block: blocks.FinishedBlock
 ) -> Any:
-  # An array of bytes would lose zeros at its end.
+  # An array of dtype bytes would drop zeros at its end.
   payload = np.array(block.payload, dtype=object)
   writer.append({'blocks': payload, 'recurrent_state': block.recurrent_state})
   if not block.item_blocks:
@@ -112,7 +113,7 @@ def _to_step(batch: types.SequenceBatch, num_stacked: int) -> base.Step:
   stacks = np.concatenate(
     [frames[i : i + num_rows] for i in range(num_stacked)], axis=-1
   )
-  # Stacks after the one that the last step leads to still show its frames.
+  # A stack after the one that the last step leads to would show its frames.
   stacks[int(batch.valid[:, 0].sum()) + 1 :] = 0
   scalars: Dict[str, np.ndarray] = {}
   for field in fields.FIELDS:
@@ -153,10 +154,10 @@ def _write_step(
   index: int,
   shapes: fields.ReplayShapes,
 ) -> None:
-  """Writes plain tensors into a column of a batch."""
+  """Writes plain tensors into one place of a batch."""
   num_stacked, channels = shapes.num_stacked, shapes.frame[-1]
   stacks = step.observation.observation
-  for i in range(num_stacked - 1):  # Older than the first row.
+  for i in range(num_stacked - 1):  # Frames older than the newest of row 0.
     frame = stacks[0, ..., i * channels : (i + 1) * channels]
     batch.frames[i, index] = frame
   batch.frames[num_stacked - 1 :, index] = stacks[..., -channels:]

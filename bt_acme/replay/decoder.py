@@ -19,10 +19,12 @@ class SequenceDecoder:
   ):
     layout = blocks.BlockLayout(config, shapes)
     self._period = config.sequence_period
-    # Always the same memory: fresh pages would cost more than decompressing.
+    # The memory is reused, because fresh pages would cost more than
+    # decompressing.
     self._data = np.empty(layout.num_bytes, np.uint8)
     block = layout.views(self._data)
-    # Name, rows of the decompressed block, rows in common with the next block.
+    # A field's name, its rows in the decompressed block, and how many of them
+    # the next block repeats.
     self._fields = [
       (field.name, block[field.name], field.overlap(shapes))
       for field in fields.FIELDS
@@ -43,14 +45,14 @@ class SequenceDecoder:
       payloads: 1 to K consecutive blocks; where there are fewer than K the
         episode has ended, and the rest of the sequence is zeros.
       recurrent_state: float32 [2, lstm_size], before the first block.
-      batch: that is written into.
-      index: column of the batch, in [0, B).
+      batch: the batch that is written into.
+      index: the sequence's place in the batch, in [0, B).
     """
     for i, payload in enumerate(payloads):
       self._decompressor.stream_reader(payload).readinto(self._data)
       start, end = i * self._period, (i + 1) * self._period
       for name, rows, overlap in self._fields:
-        # A block begins with the rows that the one before it ends with.
+        # The overlap with the block before is written again, unchanged.
         getattr(batch, name)[start : end + overlap, index] = rows
     end = len(payloads) * self._period
     for name, _, overlap in self._fields:

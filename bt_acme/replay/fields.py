@@ -31,9 +31,9 @@ class ReplayShapes(NamedTuple):
 class Rows(enum.Enum):
   """How many rows a field has over N consecutive steps."""
 
-  STEPS = 'one a step, N'
-  SEEN = 'one for what the agent sees before each step and at the end, N + 1'
-  FRAMES = 'single frames: S of the first observation and N newer ones, N + S'
+  STEPS = 'N: one for each step'
+  SEEN = 'N + 1: what the agent sees before each step and after the last'
+  FRAMES = 'N + S: the frames of the first observation, and N newer ones'
 
 
 class Field(NamedTuple):
@@ -42,10 +42,10 @@ class Field(NamedTuple):
   Attributes:
     name: in `SequenceBatch`.
     dtype: of the array.
-    rows: how many there are. The rows of `FRAMES` are [H, W, C], all others
-      are scalars.
+    rows: how many there are, and of which shape: rows of `FRAMES` are
+      [H, W, C], all others are scalars.
     given: whether `Transition` has the value, under the same name. The builder
-      derives the others itself.
+      derives the values of all other fields.
   """
 
   name: str
@@ -54,7 +54,7 @@ class Field(NamedTuple):
   given: bool = True
 
   def overlap(self, shapes: ReplayShapes) -> int:
-    """Rows beyond one a step; consecutive blocks have this many in common."""
+    """Rows beyond one a step, which consecutive blocks have in common."""
     return {
       Rows.STEPS: 0,
       Rows.SEEN: 1,

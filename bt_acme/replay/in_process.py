@@ -14,7 +14,9 @@ from bt_acme.replay import decoder as decoder_lib
 
 
 class _Item(NamedTuple):
-  payloads: Tuple[bytes, ...]  # Shared with the items that overlap.
+  """One sequence; overlapping ones share their payloads."""
+
+  payloads: Tuple[bytes, ...]
   recurrent_state: np.ndarray  # float32 [2, lstm_size]
 
 

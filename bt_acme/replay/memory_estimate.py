@@ -18,7 +18,7 @@ _TENSOR_COMPRESSION = 2
 # Bytes of a step that are not frames, compressed; of an item in the server.
 _STEP_BYTES = 16
 _ITEM_BYTES = 1024
-# What learner, actors, evaluator and coordinator take at the least.
+# What learner, actors, evaluator and coordinator take together, at the least.
 _OTHERS_BYTES = 2 * 10**9
 
 _CONTROL_GROUPS = pathlib.Path('/sys/fs/cgroup')
@@ -34,8 +34,8 @@ class MemoryEstimate(NamedTuple):
   """What a full replay will take, in bytes.
 
   Attributes:
-    raw: of the uncompressed steps, each stored once where the codec is
-      `blocks`; exact where sequences overlap as they do within long episodes.
+    raw: size of the uncompressed steps, each stored once where the codec is
+      `blocks`. It is exact where sequences overlap as within long episodes.
     compressed: a cautious guess from Atari frames. Other observations may
       compress better or worse.
   """
@@ -119,11 +119,12 @@ def check(needed: MemoryEstimate, memory: Optional[int] = None) -> None:
   """Refuses a replay that cannot fit beside the run's other processes.
 
   Args:
-    needed: of the replay.
+    needed: what the replay will take.
     memory: bytes that there are; those of this machine if None.
 
   Raises:
-    ValueError: if even the compressed replay exceeds what they leave.
+    ValueError: if even the compressed replay exceeds what the other processes
+      leave.
   """
   memory = available_memory() if memory is None else memory
   others = min(_OTHERS_BYTES, memory // 2)

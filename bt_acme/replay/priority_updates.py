@@ -35,8 +35,8 @@ class PriorityUpdater:
     """Starts the thread.
 
     Args:
-      client: of the server.
-      table: whose priorities are updated.
+      client: a client of the Reverb server.
+      table: the name of the table whose priorities are updated.
     """
     self._client = client
     self._table = table
@@ -51,7 +51,7 @@ class PriorityUpdater:
     self._thread.start()
 
   def update(self, keys: np.ndarray, priorities: np.ndarray) -> None:
-    """Has priorities written, without waiting.
+    """Hands priorities to the thread, without waiting for the server.
 
     Args:
       keys: uint64 [B].

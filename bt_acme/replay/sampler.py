@@ -17,9 +17,9 @@ from bt_acme import config as config_lib
 from bt_acme.replay import blocks, codecs, fields
 from bt_acme.replay import table as table_lib
 
-_QUEUE_DEPTH = 2  # Batches that lie ready.
 _NUM_THREADS = 2
-_IN_FLIGHT = 16  # Sequences that a sampler asks for ahead.
+_BATCHES_AHEAD = 2  # Batches that may wait for the learner.
+_SEQUENCES_AHEAD = 16  # Sequences that each thread requests in advance.
 _JOIN_S = 10
 
 
@@ -39,24 +39,25 @@ class SequenceSampler(Iterator[blocks.Sample]):
     """Starts sampling.
 
     Args:
-      client: of the server.
-      config: of the replay.
-      shapes: of what it holds.
-      batch_size: B.
-      num_threads: that sample and decompress; each fills batches of its own.
-      table: name of the table that is sampled from.
+      client: a client of the Reverb server.
+      config: how the replay was made.
+      shapes: what the replay holds.
+      batch_size: B, sequences in a batch.
+      num_threads: how many threads sample and decompress; each fills batches
+        of its own.
+      table: the name of the table to sample from.
     """
     self._config = config
     self._shapes = shapes
     self._batch_size = batch_size
     self._ready: queue.Queue[Union[blocks.Sample, Exception]] = queue.Queue()
-    self._vacancies = threading.Semaphore(_QUEUE_DEPTH + num_threads)
+    self._vacancies = threading.Semaphore(_BATCHES_AHEAD + num_threads)
     self._released: queue.SimpleQueue = queue.SimpleQueue()
     self._stopped = threading.Event()
-    # `reverb.Client.sample` cannot be interrupted; its own sampler can.
+    # Unlike `reverb.Client.sample`, the sampler inside it can be interrupted.
     connection = pybind.Client(client.server_address)
     self._samplers = [
-      connection.NewSampler(table, -1, min(_IN_FLIGHT, batch_size))
+      connection.NewSampler(table, -1, min(_SEQUENCES_AHEAD, batch_size))
       for _ in range(num_threads)
     ]
     self._threads = [
@@ -107,11 +108,12 @@ class SequenceSampler(Iterator[blocks.Sample]):
     self._released.put(sample.batch)
 
   def stop(self) -> None:
-    """Ends the threads, also those that wait for data; may be repeated."""
+    """Ends the threads, even while they wait for data; may be repeated."""
     self._stopped.set()
     self._ready.put(StopIteration())
     self._vacancies.release(len(self._threads))
-    # A sampler of a server in this process takes up to 3 s to close.
+    # All close at once: a sampler takes up to 3 s if the server is in this
+    # process.
     closers = [
       threading.Thread(target=sampler.Close, daemon=True)
       for sampler in self._samplers

@@ -15,7 +15,7 @@ from bt_acme.acting import transition as transition_lib
 from bt_acme.replay import blocks
 from bt_acme.replay import builder as builder_lib
 
-# The priority of a new sequence, given its steps: one entry for each block.
+# The priority of a new sequence, given its steps, one entry for each block.
 InitialPriority = Callable[[Sequence[blocks.StepValues]], float]
 
 # Acme's loop hands these to an adder itself; the rest comes as extras.
@@ -50,7 +50,7 @@ def make_initial_priority(
   """What decides on the priority of a new sequence, as the configuration says.
 
   Args:
-    config: of the replay; only `initial_priority` is read.
+    config: the replay's, of which only `initial_priority` is read.
     largest_priority: the largest priority so far, as the learner knows it.
       None where there is no learner to ask, and every priority is 1.
   """
@@ -129,12 +129,11 @@ class SequenceAdder:
     Args:
       action: the executed one.
       next_timestep: dm_env.TimeStep.
-      extras: the fields of `Transition` that Acme's loop does not know, as
-        `prev_action` and `prev_reward` the ones that the agent saw. Where the
-        agent maximizes another reward than the task's, also `reward`, and the
-        task's never enters the replay. On an episode's last step, also
-        `final_prev_reward` if the agent would see another reward than that
-        after it.
+      extras: the fields of `Transition` that Acme's loop does not know.
+        `reward` takes the place of the task's reward, which then never enters
+        the replay, if the agent maximizes another one. On an episode's last
+        step `final_prev_reward` says which reward the agent would see next, if
+        it is not that of the step.
 
     Raises:
       ValueError: before `add_first`.

@@ -21,11 +21,11 @@ def make_table(
   What an item holds is up to `codecs`.
 
   Args:
-    config: of the replay.
-    shapes: of what it holds.
-    batch_size: of the learner. Actors and learner may be some batches apart
-      before one waits for the other, because samplers prefetch.
-    name: of the table.
+    config: sizes of the replay, its codec and its priorities.
+    shapes: what the replay holds.
+    batch_size: the learner's. Because samplers prefetch, actors and learner may
+      be some batches apart before one waits for the other.
+    name: the table's name.
   """
   expected_samples = config.samples_per_insert * config.min_replay_size
   error_buffer = max(

@@ -9,8 +9,8 @@ from bt_acme import config as config_lib
 from bt_acme.replay import blocks, codecs, fields
 from bt_acme.replay import table as table_lib
 
-_WAIT_MS = 1_000  # After this long a wait looks whether it was stopped,
-_PROBE_S = 10  # and after this long whether there still is a server.
+_WAIT_MS = 1_000  # How often a wait checks whether it was stopped.
+_PROBE_S = 10  # How often a wait checks whether the server still answers.
 
 
 class ReverbWriter:
@@ -33,10 +33,10 @@ class ReverbWriter:
     """Connects to the server.
 
     Args:
-      client: of the server.
-      config: of the replay.
-      shapes: of what it holds.
-      table: name of the table that is written to.
+      client: a client of the Reverb server.
+      config: how the replay was made.
+      shapes: what the replay holds.
+      table: the name of the table to write to.
       max_pending_items: sequences that may still be on their way to the server
         when `write` returns.
       signature_timeout_s: how long the server may take to come up.

@@ -260,7 +260,7 @@ import bt_acme
 import launchpad as lp
 from acme import specs
 from acme.jax.layouts import distributed_layout
-from bt_acme.runtime.engines import processes as launching
+from bt_acme.runtime import launcher
 from tests.agents import builders_test, fakes
 
 def make_environment(seed):
@@ -292,7 +292,7 @@ if __name__ == '__main__':
   ).build()
   counter = program.groups['counter'][0].create_handle()
   program.add_node(lp.PyNode(watch, counter), label='coordinator')
-  sys.exit(launching.launch(program, workdir=sys.argv[1],
+  sys.exit(launcher.launch(program, workdir=sys.argv[1],
     launch_type='local_mt', grace_seconds=2))
 """
 

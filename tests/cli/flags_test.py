@@ -11,6 +11,7 @@ from absl import flags as absl_flags
 
 from bt_acme import config
 from bt_acme.cli import flags
+from bt_acme.config import checks, names
 
 _ROOT = str(pathlib.Path(__file__).parents[2])
 _SCRIPT = """'''Trains something.'''
@@ -59,12 +60,6 @@ def _values(monkeypatch):
   """A set of flags of the test's own."""
   values = absl_flags.FlagValues()
   monkeypatch.setattr(flags, 'FLAGS', values)
-  for kind, define in flags._DEFINE.items():
-    monkeypatch.setitem(
-      flags._DEFINE,
-      kind,
-      lambda *args, define=define: define(*args, flag_values=values),
-    )
   return values
 
 
@@ -91,15 +86,12 @@ def test_every_setting_is_a_flag_of_its_type(values, config_class):
   assert count == len(list(values)) > 30
 
 
-def test_help_is_the_attributes_text(values):
+def test_help_is_what_the_setting_was_declared_with(values):
   flags.define(config.BTConfig)
+  for name, field in names.settings_of(config.BTConfig).items():
+    assert values[name].help == checks.declaration_of(field).help
   assert values['torso_size'].help == (
-    'units of the fully connected layer behind the convolutions.'
-  )
-  assert values['torso'].help == (
-    '`nature` (84x84 frames, three VALID convolutions), `small` (for '
-    'observations below 36 pixels a side), or `auto`, which looks at the '
-    'observation.'
+    'The fully connected layer after the convolutions has this many units.'
   )
 
 
@@ -132,23 +124,19 @@ def test_the_user_wins_over_the_scripts_overrides(values):
 def test_an_unknown_override_is_an_error(values):
   flags.define(config.R2D2Config)
   values(['script'])
-  with pytest.raises(ValueError, match=r"no setting named \['lstm'\]"):
+  with pytest.raises(ValueError, match="no setting named 'lstm': did you mean"):
     flags.from_flags(config.R2D2Config, {'lstm': 16})
 
 
 @dataclasses.dataclass(frozen=True)
-class _Described:
-  """A group.
+class _Declared:
+  """A group."""
 
-  Attributes:
-    speed: of it.
-  """
-
-  speed: float = 1.0
+  speed: float = checks.setting(1.0, 'The speed, in actor steps a second.')
 
 
 @dataclasses.dataclass(frozen=True)
-class _Undescribed:
+class _Undeclared:
   """A group."""
 
   height: float = 1.0
@@ -162,13 +150,13 @@ def _config_of(*groups):
 def test_two_settings_of_one_name_are_an_error(values):
   del values
   with pytest.raises(ValueError, match='Two settings are named speed'):
-    flags.define(_config_of(_Described(), _Described()))
+    flags.define(_config_of(_Declared(), _Declared()))
 
 
-def test_a_setting_without_description_is_an_error(values):
+def test_a_setting_without_help_is_an_error(values):
   del values
-  with pytest.raises(ValueError, match='does not describe height'):
-    flags.define(_config_of(_Described(), _Undescribed()))
+  with pytest.raises(ValueError, match='field height has no help: declare it'):
+    flags.define(_config_of(_Declared(), _Undeclared()))
 
 
 def test_script_runs_with_its_flags_and_exits_with_its_code(run):
@@ -207,7 +195,7 @@ def test_help_lists_own_flags_and_all_settings(run, flag):
   assert done.returncode == 0
   assert done.stdout.startswith('Trains something.\n')
   assert '  --env=None\n      The game.\n' in done.stdout
-  assert 'The Q-network: torso, LSTM, dueling head' in done.stdout
+  assert 'The Q-network: a convolutional torso, an LSTM' in done.stdout
   for group in dataclasses.fields(config.NGUConfig):
     for name, value in dataclasses.asdict(group.default).items():
       assert f'  --{name}={value}\n' in done.stdout

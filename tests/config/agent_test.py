@@ -1,23 +1,26 @@
 """Settings that make no sense are refused where they are set."""
 
 import dataclasses
+import re
 
 import pytest
 
 from bt_acme import config
+from bt_acme.config import checks, names
 from bt_acme.config import run as run_config
 
 _GROUPS = {
-  type(field.default)
-  for config_class in (config.NGUConfig, config.BTConfig)
-  for field in dataclasses.fields(config_class)
+  type(group)
+  for config_class in config.AGENTS.values()
+  for group in names.groups(config_class).values()
 } | {run_config.RunConfig}
-_FLOATS = [
-  (group, field.name)
+_FIELDS = [
+  (group, field)
   for group in sorted(_GROUPS, key=lambda group: group.__name__)
   for field in dataclasses.fields(group)
-  if isinstance(field.default, float)
 ]
+_IDS = [field.name for _, field in _FIELDS]
+_FLOATS = [(g, f.name) for g, f in _FIELDS if isinstance(f.default, float)]
 
 
 @pytest.mark.parametrize('value', [float('inf'), float('-inf'), float('nan')])
@@ -25,6 +28,56 @@ _FLOATS = [
 def test_every_number_is_finite(group, name, value):
   with pytest.raises(ValueError, match=f'{name}={value}'):
     group(**{name: value})
+
+
+@pytest.mark.parametrize('group, field', _FIELDS, ids=_IDS)
+def test_every_setting_has_a_type(group, field):
+  for value in (None, [], {}, 1.5 if field.type is not float else 'x'):
+    with pytest.raises(ValueError, match=f'^{field.name}=.* must be '):
+      group(**{field.name: value})
+
+
+@pytest.mark.parametrize('group, field', _FIELDS, ids=_IDS)
+def test_help_is_in_whole_sentences_and_names_every_choice(group, field):
+  del group
+  declaration = checks.declaration_of(field)
+  assert re.fullmatch(r'[A-Z].*\.', declaration.help)
+  assert len(declaration.help.split()) > 4
+  for choice in declaration.choices:
+    shown = f'`{choice}`' if isinstance(choice, str) else f'{choice:g}'
+    assert shown in declaration.help
+
+
+@pytest.mark.parametrize(
+  'group, values, message',
+  [
+    (config.NetworkConfig, {'lstm_size': -1}, 'negative. 0 leaves the LSTM'),
+    (config.NetworkConfig, {'torso': 'big'}, "torso='big' is unknown"),
+    (config.ReplayConfig, {'sequence_period': 3}, '=3 does not divide the len'),
+    (config.ReplayConfig, {'min_replay_size': 10**9}, 'would wait for ever'),
+    (config.ReplayConfig, {'max_priority_weight': 1.1}, r'must lie in \[0, 1'),
+    (config.LearnerConfig, {'num_devices': 3}, 'cannot be split evenly over'),
+    (config.LearnerConfig, {'behavior_labels': 'all'}, "choose from 'both'"),
+    (config.ActingConfig, {'epsilon_alpha': -1.0}, 'must not be negative'),
+    (config.IntrinsicConfig, {'min_neighbors': 11}, 'all novelty would be 0'),
+    (config.IntrinsicConfig, {'alpha_offset': 0.5}, 'choose from 0.0, 1.0'),
+    (config.IntrinsicConfig, {'reward_scale_limit': 0.5}, 'be at least 1'),
+    (config.TransferConfig, {'flight_exponent': 1.0}, 'must exceed 1'),
+    (
+      config.TransferConfig,
+      {'min_flight_probability': 0.0},
+      r'must lie in \(0, 1\]. Flights are turned off by flights=False',
+    ),
+    (
+      config.TransferConfig,
+      {'min_flight_probability': 0.2},
+      'min_flight_probability=0.2 exceeds max_flight_probability=0.1',
+    ),
+  ],
+)
+def test_what_cannot_be(group, values, message):
+  with pytest.raises(ValueError, match=message):
+    group(**values)
 
 
 @pytest.mark.parametrize('length', [0, 10_000_001])

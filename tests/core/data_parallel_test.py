@@ -24,9 +24,9 @@ CONFIGS = {
 
 
 def make_learner(kind, num_devices):
-  """Shardings and core of a learner of the real networks."""
+  """Returns shardings and core of a learner of the real networks."""
   config_class = CONFIGS[kind]
-  # What goes over the whole batch must matter: the largest weight, the norm.
+  # The largest weight and the norm go over the whole batch; both must matter.
   settings = {
     'batch_size': B,
     'num_devices': num_devices,
@@ -64,7 +64,7 @@ def make_learner(kind, num_devices):
 
 
 def make_inputs(kind, seed):
-  """A batch whose real steps are unevenly many on each device."""
+  """Returns a batch with more real steps on some devices than on others."""
   batch = toys.batch(
     T,
     B,
@@ -81,7 +81,7 @@ def make_inputs(kind, seed):
 
 
 def train(kind, num_devices):
-  """What each of three steps gives, and the compiled step."""
+  """Returns the results of each of three steps, and the compiled step."""
   shardings, core = make_learner(kind, num_devices)
   state = jax.device_put(core.init(jax.random.key(0)), shardings.state)
   step = data_parallel.jit_step(core.step, shardings)
@@ -100,7 +100,7 @@ def train(kind, num_devices):
 
 
 def compare(kind):
-  """Runs in a process that has the devices."""
+  """Compares four devices with one, in a process that has four."""
   assert jax.device_count() == DEVICES
   one, _ = train(kind, 1)
   four, step = train(kind, DEVICES)
@@ -117,7 +117,7 @@ def compare(kind):
   for x in jax.tree.leaves(batch._replace(recurrent_state=())):
     for shard in x.addressable_shards:
       assert shard.data.shape == (len(x), B // DEVICES, *x.shape[2:])
-  # Each device computes its own part: nothing but sums goes between them.
+  # Each device computes its own part, so that only sums go between them.
   collectives = re.findall(
     r' (all-\w+|collective-\w+|reduce-scatter)(?:-start)?\(', step.as_text()
   )

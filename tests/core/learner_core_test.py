@@ -18,7 +18,7 @@ _NUM_ACTIONS = 3
 
 @pytest.fixture
 def optax_promotes():
-  """Adam raises a float to its integer count: optax is not strict itself."""
+  """Lets Adam raise a float to its integer count, as optax does."""
   with jax.numpy_dtype_promotion('standard'):
     yield
 
@@ -119,7 +119,7 @@ def test_state_can_be_donated_and_the_callers_parameters_survive():
   state = core.init(jax.random.PRNGKey(0), params)
   step = jax.jit(core.step, donate_argnums=0)
   first = jax.tree.map(np.array, params)
-  for _ in range(4):  # Past a copy to the target network.
+  for _ in range(4):  # One of them copies to the target network.
     state, _, _ = step(state, _toy_batch(), jnp.ones([4]))
   jax.tree.map(np.testing.assert_array_equal, params, first)
   assert np.any(np.asarray(state.params['value']) != first['value'])

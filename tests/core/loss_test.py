@@ -48,7 +48,7 @@ def _loss_fn(network, learner, replay):
 def _loss_and_gradient(
   batch, q_online, q_target, *, num_actions=_NUM_ACTIONS, **settings
 ):
-  """(loss, priorities, metrics, gradient with respect to q_online)."""
+  """Returns (loss, priorities, metrics, gradient with respect to q_online)."""
   network = _table(num_actions, np.shape(q_online)[-1])
   loss_fn = _loss_fn(
     network,

@@ -120,7 +120,7 @@ def test_held_steps_equal_float64():
 
 
 def test_held_steps_leave_no_trace_in_values_and_gradients():
-  """All is as if they had not been: what is kept goes without a mask."""
+  """The kept rows, unrolled without a mask, must give the same."""
   held = [0, 3, 4, 8]  # The first step, two in a row, and the last.
   kept = np.delete(np.arange(9), held)
   example = _example(9)

@@ -20,7 +20,7 @@ def _built(num_extra=0, **changes):
   sizes = {'torso_size': 8, 'lstm_size': 6, 'head_size': 7}
   config = config_lib.NetworkConfig(torso='small', **{**sizes, **changes})
   network = networks.make_q_network(config, _SHAPE, 4, num_extra)
-  # No leaf is zero, as biases are at first: none can hide.
+  # No leaf is zero, as fresh biases are, because a zero could hide an error.
   rng = np.random.default_rng(0)
   params = jax.tree.map(
     lambda x: jnp.asarray(0.2 * rng.normal(size=x.shape), x.dtype),
@@ -64,7 +64,7 @@ def test_sizes_are_the_papers(extra, head):
   assert _count(params, 'torso/linear') == 1_606_144
   assert _count(params, 'lstm') == 2_138_112
   assert _count(params, 'head') == head
-  # VALID: 20x20x32, 9x9x64, 7x7x64.
+  # VALID convolutions give 20x20x32, 9x9x64 and 7x7x64.
   assert params['torso/linear']['w'].shape == (3136, 512)
   assert params['lstm/linear']['w'].shape == (512 + 18 + 1 + 512, 4 * 512)
   assert network.num_choices == 18 + extra

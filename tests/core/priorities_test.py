@@ -14,7 +14,7 @@ def test_matches_reference(real_steps, max_weight):
   rng = np.random.default_rng(real_steps)
   errors = rng.normal(size=(7, 4)).astype(np.float32)
   weights = np.zeros((7, 4), np.float32)
-  for b in range(4):  # Where they count, and where not, in any order.
+  for b in range(4):  # Errors that count come in any order.
     weights[rng.permutation(7)[:real_steps], b] = 1
   actual = priorities.sequence_priorities(
     jnp.asarray(errors), jnp.asarray(weights), max_weight=max_weight

@@ -25,7 +25,7 @@ def _run(epsilon, shown, seed=0, params=_PARAMS):
 
 @pytest.mark.parametrize('epsilon', [0.0, 0.3, 1.0])
 def test_frequencies_and_probabilities_match_reference(epsilon):
-  """Both ways to the greedy choice count: greed, and chance that hits it."""
+  """The greedy choice comes about in two ways: by greed and by chance."""
   observation, reward, _ = (x[0] for x in toys.episodes(1))
   inputs = types.AgentInput(
     jnp.asarray(observation),
@@ -66,7 +66,7 @@ def test_stored_state_is_the_one_before_the_step():
   shown = toys.episodes(40, starts=(0, 23))
   _, extras, states, inputs = _run(0.5, shown)
   stored = extras['recurrent_state']
-  for start in (0, 23):  # Zero where an episode starts.
+  for start in (0, 23):  # The state is zero where an episode starts.
     assert not np.any(stored.hidden[start]) and not np.any(stored.cell[start])
   assert np.all(np.any(stored.cell[1:23] != 0, axis=-1))
   np.testing.assert_array_equal(

@@ -20,7 +20,7 @@ def _network(num_extra=0, seed=0, **sizes):
   sizes = {'torso_size': 8, 'lstm_size': 6, 'head_size': 7, **sizes}
   config = config_lib.NetworkConfig(torso='small', **sizes)
   network = networks.make_q_network(config, _SHAPE, _A, num_extra)
-  # Nothing is zero here, as biases are at first: no leaf can hide.
+  # No leaf is zero, as fresh biases are, because a zero could hide an error.
   rng = np.random.default_rng(seed)
   params = jax.tree.map(
     lambda x: jnp.asarray(0.3 * rng.normal(size=x.shape), x.dtype),
@@ -126,7 +126,7 @@ def test_another_architecture_is_an_error_with_both_shapes(init):
   with pytest.raises(ValueError, match='same architecture') as error:
     weight_transfer.transfer(source, fresh, init=init)
   message = str(error.value)
-  # Inputs: torso, actions, reward, and the hidden state.
+  # The inputs are torso, actions, reward and the hidden state.
   assert f'lstm/linear/w is {(8 + _A + 1 + 6, 24)}' in message
   assert str((8 + _A + 1 + 5, 20)) in message
   assert '\n' not in message

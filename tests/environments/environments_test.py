@@ -7,7 +7,7 @@ import dm_env
 import pytest
 
 from bt_acme import environments
-from bt_acme.environments import atari, minigrid
+from bt_acme.environments import atari, minigrid, registry
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,11 @@ from bt_acme.environments import atari, minigrid
     ('MiniGrid-MultiRoom-N4-S5-v0:fixed=3', (7, 7, 3), 7),
     ('MiniGrid-MultiRoom-N2-S4-v0:no_goal', (7, 7, 3), 7),
     ('MiniGrid-FourRooms-v0:fixed=1:no_goal', (7, 7, 3), 7),
+    ('MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.1', (7, 7, 3), 7),
+    ('MiniGrid-DoorKey-5x5-v0:door=0.3', (7, 7, 3), 7),
+    ('Chain-49', (7, 7, 3), 2),
+    ('Chain-50:random_actions', (8, 8, 3), 2),
+    ('Recall-6', (7, 7, 3), 2),
   ],
 )
 def test_environments_start_step_and_keep_to_their_specs(
@@ -69,8 +74,26 @@ def test_options_reach_the_environment():
     ('pong:ghosts_easy', 'ms_pacman:ghosts_easy'),
     ('adventure', 'venture'),  # Among the ROMs, but not among the 57.
     ('MiniGrid-DoorKey-9x9-v0', 'MiniGrid-DoorKey-8x8-v0'),
-    ('MiniGrid-FourRooms-v0:fixed=one', 'MiniGrid-FourRooms-v0'),
-    ('MiniGrid-FourRooms-v0:no_goal:fixed', 'MiniGrid-FourRooms-v0'),
+    ('MiniGrid-FourRooms-v0:fixed=one', "MiniGrid-FourRooms-v0:fixed=3'"),
+    ('MiniGrid-FourRooms-v0:no_goal:fixed', 'MiniGrid-FourRooms-v0:fixed:no_'),
+    ('MiniGrid-FourRooms-v0:fixed:fixed=2', "MiniGrid-FourRooms-v0:fixed=2'"),
+    (
+      'MiniGrid-FourRooms-v0:new_cel=-0.1',
+      'MiniGrid-FourRooms-v0:new_cell=-0.',
+    ),
+    ('MiniGrid-FourRooms-v0:new_cell', "MiniGrid-FourRooms-v0:new_cell=-0.1'"),
+    (
+      'MiniGrid-FourRooms-v0:new_cell=nan',
+      'MiniGrid-FourRooms-v0:new_cell=-0.',
+    ),
+    ('MiniGrid-FourRooms-v0:no_goal=1', "MiniGrid-FourRooms-v0:no_goal'"),
+    ('MiniGrid-FourRooms-v0:', "MiniGrid-FourRooms-v0'"),
+    ('MiniGrid-FourRoom-v0:fixed', 'MiniGrid-FourRooms-v0'),
+    ('Chain-49:random', "Chain-49:random_actions'"),
+    ('Chain-1', "Chain-49'"),
+    ('chain-49', "Chain-49'"),
+    ('Chain', "Chain-49'"),
+    ('Recall-6:fixed', "Recall-6'"),
     ('MiniGrid-WFC-MazeSimple-v0', 'MiniGrid-'),
   ],
 )
@@ -91,9 +114,27 @@ def test_names_without_a_neighbor_are_unknown_too():
     environments.validate('')
 
 
+def test_a_bad_modifier_is_told_all_that_there_are():
+  message = "':fixed=3', ':no_goal', ':door=0.3', ':new_cell=-0.1'"
+  with pytest.raises(ValueError, match=message):
+    environments.validate('MiniGrid-FourRooms-v0:layout=3')
+
+
 def test_every_name_is_valid():
-  for name in (*atari.ATARI_57, *minigrid.names()):
+  names = registry._names()
+  assert {*atari.ATARI_57, 'Chain-49', 'Recall-6'} < set(names)
+  assert {'hero:miners_easy', 'MiniGrid-FourRooms-v0'} < set(names)
+  for name in names:
     environments.validate(name)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+  monkeypatch.setitem(registry._MODULES, 'Lost-', 'bt_acme.lost')
+  with pytest.raises(ImportError, match="'Lost-1' needs .* 'bt_acme.lost'"):
+    environments.validate('Lost-1')
+  # Suggestions do without the environments of that package.
+  with pytest.raises(ValueError, match="did you mean 'pong'"):
+    environments.validate('pongg')
 
 
 @pytest.mark.parametrize('name', ['pong', 'MiniGrid-Empty-5x5-v0'])
@@ -109,7 +150,7 @@ def test_environments_print_nothing(name):
 
 
 def test_an_environment_of_ones_own(monkeypatch):
-  monkeypatch.setattr(environments, '_registered', {})
+  monkeypatch.setattr(registry, '_registered', {})
 
   def constructor(seed):
     return minigrid.MiniGrid('MiniGrid-Empty-5x5-v0', seed=seed)
@@ -117,6 +158,6 @@ def test_an_environment_of_ones_own(monkeypatch):
   environments.register('mine', constructor)
   environments.validate('mine')
   assert environments.make('mine', seed=0).action_spec().num_values == 7
-  for name in ('mine', 'pong', 'MiniGrid-Empty-5x5-v0:fixed'):
+  for name in ('mine', 'pong', 'Chain-9', 'MiniGrid-Empty-5x5-v0:fixed'):
     with pytest.raises(ValueError, match=f"environment '{name}' .* already"):
       environments.register(name, constructor)

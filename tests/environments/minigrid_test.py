@@ -4,9 +4,13 @@ import gymnasium
 import numpy as np
 import pytest
 from minigrid import minigrid_env
-from minigrid.core import world_object
+from minigrid.core import constants, world_object
 
-from bt_acme.environments import minigrid
+from bt_acme import environments
+from bt_acme.environments import minigrid, minigrid_view
+
+# The goal is 15 actions away, behind a door, in every episode.
+FAR_GOAL = 'MiniGrid-FourRooms-v0:fixed'
 
 
 def _play(environment, actions):
@@ -129,7 +133,7 @@ def test_without_a_goal_all_else_stays(layout_seed):
     assert len(goals) == 1
     cells[cells.index(goals[0])] = None
     np.testing.assert_array_equal(_grid(empty), _grid(whole))
-    np.testing.assert_array_equal(observation, minigrid.view(empty._env))
+    np.testing.assert_array_equal(observation, minigrid_view.view(empty._env))
 
 
 def test_the_cell_of_a_goal_left_out_is_floor():
@@ -160,3 +164,47 @@ def test_grid_size_and_picture():
   assert environment.grid_size() == (6, 6)
   picture = environment.render_rgb(tile_size=8)
   assert picture.shape == (48, 48, 3) and picture.dtype == np.uint8
+
+
+def _actions_to_the_goal(world):
+  """Breadth first over cells and directions."""
+  env = world._env
+  frontier = [(*env.agent_pos, env.agent_dir)]
+  seen, actions = set(frontier), 0
+  while frontier:
+    reached = []
+    for x, y, direction in frontier:
+      cell = env.grid.get(x, y)
+      if cell is not None and cell.type == 'goal':
+        return actions
+      dx, dy = constants.DIR_TO_VEC[direction]
+      ahead = env.grid.get(x + dx, y + dy)
+      reached += [(x, y, (direction + side) % 4) for side in (1, -1)]
+      if ahead is None or ahead.can_overlap():
+        reached.append((x + dx, y + dy, direction))
+    frontier = [state for state in dict.fromkeys(reached) if state not in seen]
+    seen.update(frontier)
+    actions += 1
+  raise AssertionError('There is no way.')
+
+
+def test_the_far_goal_is_the_same_in_all_episodes():
+  world = environments.make(FAR_GOAL, seed=3)
+  shown = [world.reset().observation.tobytes() for _ in range(3)]
+  assert len(set(shown)) == 1
+  assert world.agent_cell() == (3, 15)
+  goal = next(c for c in world._env.grid.grid if c and c.type == 'goal')
+  row, column = divmod(world._env.grid.grid.index(goal), world.grid_size()[0])
+  assert (column, row) == (13, 12)
+  assert _actions_to_the_goal(world) == 15
+
+
+def test_a_random_policy_does_not_find_the_far_goal():
+  world = environments.make(FAR_GOAL, seed=0)
+  rng = np.random.default_rng(0)
+  for _ in range(50):
+    world.reset()
+    timestep = world.step(0)
+    while not timestep.last():
+      timestep = world.step(int(rng.integers(7)))
+    assert timestep.discount == 1 and timestep.reward == 0

@@ -17,3 +17,27 @@ def test_a_curve_is_the_mean_of_the_last_episodes_from_a_fifth_of_them_on():
   np.testing.assert_array_equal(steps, [100 * x for x in kept[1:]])
   expected = [np.mean(kept[max(i - 10, 0) : i]) for i in range(2, 30)]
   np.testing.assert_allclose(means, expected)
+
+
+def test_heat_maps_show_what_was_visited(tmp_path):
+  counts = np.zeros((20, 30), int)
+  counts[5, 7:12] = 3
+  path = tmp_path / 'new' / 'map.png'
+  plots.heat_maps(
+    str(path),
+    {'some': counts, 'none': np.zeros_like(counts)},
+    np.zeros((40, 60, 3), np.uint8),
+    title='Visits',
+  )
+  assert path.read_bytes().startswith(b'\x89PNG')
+  assert plots._limits(counts) == ((4.5, 13.5), (7.5, 2.5))
+
+
+def test_a_log_is_read_by_columns(tmp_path):
+  path = tmp_path / 'logs.csv'
+  path.write_text('actor_steps,loss\n1,0.5\n2,\n')
+  columns = plots.read_log(str(path))
+  np.testing.assert_array_equal(columns['actor_steps'], [1, 2])
+  np.testing.assert_array_equal(columns['loss'], [0.5, np.nan])
+  path.write_text('')
+  assert plots.read_log(str(path)) == {}

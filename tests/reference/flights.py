@@ -16,7 +16,7 @@ ZETA = {
 
 
 def length_probabilities(exponent, max_length):
-  """P(N = n), n = 1 .. max_length; what is longer is clipped."""
+  """P(N = n), n = 1 .. max_length; longer flights are clipped to it."""
   probabilities = [n**-exponent / ZETA[exponent] for n in range(1, max_length)]
   return np.array(probabilities + [1 - math.fsum(probabilities)])
 

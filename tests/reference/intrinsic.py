@@ -11,9 +11,10 @@ from tests.reference import network
 
 
 def mean_and_sigma(values, unvaried='one'):
-  """Of the RND errors of one environment; sigma is 1 until they have varied.
+  """Mean and sigma of one environment's RND errors.
 
-  With `floor` it is 1 before two of them, and then at least 1e-4.
+  Sigma is 1 until the errors have varied. With `floor` it is 1 before there are
+  two of them, and at least 1e-4 afterwards.
   """
   mean = math.fsum(values) / len(values)
   variance = math.fsum((x - mean) ** 2 for x in values) / len(values)
@@ -24,7 +25,7 @@ def mean_and_sigma(values, unvaried='one'):
 
 
 def nearest_squared_distances(memory, query, k):
-  """All distances, sorted: [min(k, M')]."""
+  """The k smallest distances, sorted: [min(k, M')]."""
   distances = []
   for row in memory:
     differences = np.float64(row) - np.float64(query)
@@ -173,7 +174,7 @@ def inverse_dynamics_logits(params, embedding_t, embedding_tp1):
 def sequence_losses(
   params, observations, action, valid, *, frame_channels, num_steps, **scale
 ):
-  """Inverse dynamics loss, RND loss and L2 penalty, sequence by sequence.
+  """Inverse-dynamics loss, RND loss and L2 penalty, sequence by sequence.
 
   Args:
     params: of all four parts.
@@ -181,11 +182,11 @@ def sequence_losses(
     action: [T, B].
     valid: [T, B].
     frame_channels: C.
-    num_steps: last valid transitions that count.
+    num_steps: how many of the last valid transitions count.
     **scale: strides of the convolutions and divisor of the observations.
 
   Returns:
-    The three of them; the first two are means over what counts.
+    The three; the first two are means over the transitions that count.
   """
   cross_entropies, errors = [], []
   for b in range(valid.shape[1]):

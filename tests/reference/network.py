@@ -8,7 +8,7 @@ def _sigmoid(x):
 
 
 def lstm_step(w, b, x, hidden, cell):
-  """One step of hk.LSTM for one sequence: gates i, g, f, o; forget bias 1."""
+  """One step of hk.LSTM for one sequence, with gates i, g, f, o and bias 1."""
   gates = np.concatenate([x, hidden]) @ w + b
   i, g, f, o = np.split(gates, 4)
   cell = _sigmoid(f + 1) * cell + _sigmoid(i) * np.tanh(g)

@@ -12,7 +12,7 @@ def rescale(x, epsilon):
 
 
 def invert(y, epsilon):
-  """The x with h(x) = y, found by bisection: h is odd and rises strictly."""
+  """The x with h(x) = y, found by bisection, because h rises strictly."""
   y = np.asarray(y, np.float64)
   if epsilon == 0:
     return y

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def transfer(source, fresh, *, init, extra_init):
-  """Starts from `source` what `fresh` has in common with it."""
+  """Copies from `source` what `fresh` has in common with it."""
   result = {}
   for module, values in fresh.items():
     result[module] = {}

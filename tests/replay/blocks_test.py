@@ -11,7 +11,7 @@ P = episodes.PERIOD
 
 
 def test_where_the_fields_lie():
-  """Whoever reads an old block relies on it."""
+  """Side by side, wide types first, so that every array is aligned."""
   shapes = episodes.make_shapes(num_stacked=2, channels=3)
   layout = blocks.BlockLayout(episodes.make_config(), shapes)
   data = np.zeros(layout.num_bytes, np.uint8)

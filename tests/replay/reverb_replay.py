@@ -47,6 +47,7 @@ class Replay:
   def close(self):
     for replay_writer in self.writers:
       replay_writer.close()
+    # A sampler that waits for data takes 3 s to stop while the server runs.
+    self.server.stop()
     for replay_sampler in self.samplers:
       replay_sampler.stop()
-    self.server.stop()

@@ -53,12 +53,14 @@ def test_nothing_there(tmp_path):
   assert checkpoints.restore(str(tmp_path), tree(0)) is None
 
 
-@pytest.mark.parametrize('step', ['savez', 'fsync', 'dump', 'rename', 'rmtree'])
+@pytest.mark.parametrize(
+  'step', ['savez', 'fsync', 'dumps', 'rename', 'rmtree']
+)
 def test_a_crash_while_saving_leaves_a_whole_one(folder, monkeypatch, step):
   module = {
     'savez': np,
     'fsync': os,
-    'dump': checkpoints.json,
+    'dumps': checkpoints.json,
     'rename': os,
     'rmtree': checkpoints.shutil,
   }[step]
@@ -103,7 +105,7 @@ def flip(path):
 def test_a_damaged_one_is_passed_over_and_said_so(folder, caplog, file, damage):
   damage(pathlib.Path(folder) / 'checkpoint-3' / file)
   assert_restored(folder, 2)
-  assert 'checkpoint-2, since checkpoint-3: ' in caplog.text
+  assert 'checkpoint-2, because checkpoint-3: ' in caplog.text
   damage(pathlib.Path(folder) / 'checkpoint-2' / file)
   with pytest.raises(ValueError, match='checkpoint-3: .*; checkpoint-2: '):
     checkpoints.restore(folder, tree(0))

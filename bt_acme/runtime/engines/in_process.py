@@ -1,8 +1,8 @@
 """A run in one process and one thread: reproducible, and without Reverb.
 
-The same agent, acting and learning as the distributed program, in strict turn:
-the environments' steps, then as many learner steps as `samples_per_insert`
-allows. Runs wherever the core does.
+Acting and learning are those of the distributed program, but they take strict
+turns: one step of the environments, then as many learner steps as
+`samples_per_insert` allows. This engine runs wherever the core does.
 """
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
@@ -20,16 +20,19 @@ from bt_acme.replay import sinks
 
 Row = Dict[str, float]
 
+_ROW_PERIOD = 10  # Learner steps between two rows of metrics.
+
 
 class Result(NamedTuple):
-  """What a run ends with.
+  """The end of a run.
 
   Attributes:
-    variables: parameters, NumPy.
-    statistics: of the intrinsic reward, merged; None without.
-    episodes: metrics of each finished episode, with `actor_steps`.
-    learner: metrics of learner steps, with `learner_steps`, one in ten.
-    actor_steps: taken.
+    variables: parameters, as NumPy arrays.
+    statistics: those of the intrinsic reward, merged over the environments;
+      None for an agent without one.
+    episodes: metrics of every finished episode, with `actor_steps`.
+    learner: metrics of every tenth learner step, with `learner_steps`.
+    actor_steps: steps taken.
   """
 
   variables: assembly.Variables
@@ -52,47 +55,18 @@ def run(
 
   Args:
     agent: R2D2, NGU or BT.
-    num_environments: stepped at once.
+    num_environments: environments that are stepped at once.
     max_actor_steps: the budget, over all environments.
-    seed: of everything; the same seed gives the same run.
-    initial_params: of the Q-network, to start from instead of fresh ones.
-    on_episode: called with each finished episode's metrics.
+    seed: decides everything; the same seed gives the same run.
+    initial_params: parameters of the Q-network to start from, instead of fresh
+      ones.
+    on_episode: is called with the metrics of each finished episode.
 
   Returns:
     What the run ends with.
   """
-  config = agent.config
-  core = learner_assembly.make_learner_core(agent)
-  shardings = data_parallel.make_shardings(config.learner)
-  state = core.init(jax.random.key(seed), initial_params)
-  learn = data_parallel.jit_step(core.step, shardings)
-  shapes = agent.replay_shapes
-  replay = in_process_replay.InProcessReplay(config.replay, shapes, seed=seed)
-  max_priority = 1.0
-  actor = vector_actor.VectorActor(
-    agent,
-    epsilons=epsilon.ladder(
-      num_environments,
-      base=config.acting.epsilon_base,
-      alpha=config.acting.epsilon_alpha,
-    ),
-    seed=seed,
-    sinks=[
-      sinks.SequenceSink(
-        builder_lib.SequenceBuilder(config.replay, shapes),
-        replay.writer(),
-        initial_priority=sinks.make_initial_priority(
-          config.replay, lambda: max_priority
-        ),
-      )
-      for _ in range(num_environments)
-    ],
-  )
-
-  def published() -> assembly.Variables:
-    params = (state.params, state.intrinsic_params)
-    return assembly.Variables(*jax.tree.map(np.array, params))
-
+  learner = _Learner(agent, seed, initial_params)
+  actor = _make_actor(agent, learner, num_environments, seed)
   environment = environments.make_vector(
     agent.spec.name,
     num_environments,
@@ -100,10 +74,9 @@ def run(
     num_stacked=agent.spec.num_stacked,
   )
   episodes: List[Row] = []
-  metrics_rows: List[Row] = []
-  actor_steps = turns = learner_steps = 0
+  actor_steps = turns = 0
   step = environment.reset()
-  actor.update_variables(published())
+  actor.update_variables(learner.variables())
   while actor_steps < max_actor_steps:
     environment.send(actor.select_actions(step))
     actor_steps += int(num_environments - step.is_last.sum())
@@ -113,29 +86,85 @@ def run(
       episodes.append({'actor_steps': actor_steps, **row})
       on_episode(episodes[-1])
     turns += 1
-    if turns % config.acting.variable_update_period == 0:
-      actor.update_variables(published())
-    while replay.can_sample():
-      sample = replay.sample(config.learner.batch_size)
-      state, priorities, metrics = learn(
-        state, sample.batch, np.float32(sample.probabilities)
-      )
-      replay.update_priorities(sample.keys, np.asarray(priorities))
-      max_priority = max(max_priority, float(np.max(priorities)))
-      learner_steps += 1
-      if learner_steps % 10 == 0:
-        metrics_rows.append(
-          {
-            'learner_steps': learner_steps,
-            **{name: float(value) for name, value in metrics.items()},
-          }
-        )
+    if turns % agent.config.acting.variable_update_period == 0:
+      actor.update_variables(learner.variables())
+    learner.learn()
   environment.close()
   statistics = actor.statistics()
+  if statistics is not None:
+    statistics = statistics.merged()
   return Result(
-    variables=published(),
-    statistics=None if statistics is None else statistics.merged(),
-    episodes=episodes,
-    learner=metrics_rows,
-    actor_steps=actor_steps,
+    learner.variables(), statistics, episodes, learner.rows, actor_steps
+  )
+
+
+class _Learner:
+  """The learner's state and its replay.
+
+  Attributes:
+    replay: what the actor fills.
+    rows: metrics of every tenth step.
+  """
+
+  def __init__(self, agent: assembly.Agent, seed: int, initial_params: Any):
+    config = agent.config
+    core = learner_assembly.make_learner_core(agent)
+    shardings = data_parallel.make_shardings(config.learner)
+    self._batch_size = config.learner.batch_size
+    self._state = core.init(jax.random.key(seed), initial_params)
+    self._step = data_parallel.jit_step(core.step, shardings)
+    self._num_steps = 0
+    self.replay = in_process_replay.InProcessReplay(
+      config.replay, agent.replay_shapes, seed=seed
+    )
+    self._max_priority = 1.0
+    self.rows: List[Row] = []
+
+  def variables(self) -> assembly.Variables:
+    """Copies the parameters."""
+    params = (self._state.params, self._state.intrinsic_params)
+    return assembly.Variables(*jax.tree.map(np.array, params))
+
+  def get_max_priority(self) -> float:
+    """Returns the largest priority so far, at least 1."""
+    return self._max_priority
+
+  def learn(self) -> None:
+    """Takes all steps that the replay allows by now."""
+    while self.replay.can_sample():
+      sample = self.replay.sample(self._batch_size)
+      self._state, priorities, metrics = self._step(
+        self._state, sample.batch, np.float32(sample.probabilities)
+      )
+      self.replay.update_priorities(sample.keys, np.asarray(priorities))
+      self._max_priority = max(self._max_priority, float(np.max(priorities)))
+      self._num_steps += 1
+      if self._num_steps % _ROW_PERIOD == 0:
+        row = {name: float(value) for name, value in metrics.items()}
+        self.rows.append({'learner_steps': self._num_steps, **row})
+
+
+def _make_actor(
+  agent: assembly.Agent, learner: _Learner, num_environments: int, seed: int
+) -> vector_actor.VectorActor:
+  """Makes an actor that writes into the learner's replay."""
+  config = agent.config
+  return vector_actor.VectorActor(
+    agent,
+    epsilons=epsilon.ladder(
+      num_environments,
+      base=config.acting.epsilon_base,
+      alpha=config.acting.epsilon_alpha,
+    ),
+    seed=seed,
+    sinks=[
+      sinks.SequenceSink(
+        builder_lib.SequenceBuilder(config.replay, agent.replay_shapes),
+        learner.replay.writer(),
+        initial_priority=sinks.make_initial_priority(
+          config.replay, learner.get_max_priority
+        ),
+      )
+      for _ in range(num_environments)
+    ],
   )

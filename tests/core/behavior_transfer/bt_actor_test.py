@@ -61,7 +61,7 @@ def _no_feeds(num_behaviors):
 
 @functools.lru_cache
 def _wrapped(num_behaviors=1, evaluation=False, weights=(), **settings):
-  """(network, core, params), with the flights and choices of `settings`."""
+  """Returns (network, core, params) of an agent with these settings."""
   fields = {'min_flight_probability': 0.2, 'max_flight_probability': 0.2}
   config = config_lib.TransferConfig(**{**fields, **settings})
   num_extra = num_behaviors if config.extra_action else 0
@@ -150,7 +150,7 @@ def test_behaviors_advance_on_every_step_with_the_executed_action(variant):
   'settings',
   [
     {'evaluation': True},
-    # Flights that never start: epsilon_levy = 0 but for the logarithm.
+    # These flights never start; 0 itself has no logarithm.
     {'min_flight_probability': 1e-30, 'max_flight_probability': 1e-30},
   ],
 )
@@ -254,7 +254,7 @@ def test_each_episode_draws_its_own_start_probability():
 
 @pytest.mark.parametrize('in_flights', ['advance', 'hold'])
 def test_stored_state_is_the_learners_flights_included(in_flights):
-  """Unrolled from the episode's start over what was seen and executed."""
+  """It is that of an unroll from the episode's start over what happened."""
   network, _, params = _wrapped(flight_recurrent_state=in_flights)
   _, extras, _, inputs = _run(flight_recurrent_state=in_flights)
   in_flight = extras['source'] == types.FLIGHT
@@ -280,7 +280,7 @@ def test_a_flight_that_is_held_leaves_no_trace_in_the_agents_state():
   inside = np.delete(np.arange(1, _LENGTH), np.array(_STARTS[1:]) - 1)
   same = np.all(stored[inside] == stored[inside - 1], axis=-1)
   np.testing.assert_array_equal(same, in_flight[inside - 1])
-  # And nothing of an episode reaches the next one, which a flight may begin.
+  # Nothing of an episode reaches the next one, even if that starts in flight.
   np.testing.assert_array_equal(stored[list(_STARTS)], 0)
 
 
@@ -311,7 +311,7 @@ def test_extra_action_is_explored_and_resolved_by_its_behavior():
   np.testing.assert_allclose(extras['probability'], 1 / 7, rtol=1e-6)
 
 
-@pytest.mark.parametrize('scale', [1.0, 1e39, 1e-50])  # Of float64's range.
+@pytest.mark.parametrize('scale', [1.0, 1e39, 1e-50])  # Beyond float32's range.
 def test_weights_choose_who_flies(scale):
   _, extras, _, _ = _run(
     num_behaviors=3,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bt_acme.environments import atari
-from bt_acme.evaluation import scores
+from bt_acme.evaluation import human_normalized_scores as scores
 
 _DATA = pathlib.Path(__file__).parent / 'data'
 _GAMES = {

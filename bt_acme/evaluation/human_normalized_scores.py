@@ -2,9 +2,9 @@
 
   HNS = 100 (score - random) / (human - random)  percent
 
-Definitions are those which reproduce the tables of Campos et al. 2021
-(arXiv:2102.13515): a game's score is its mean over seeds, the capped mean cuts
-each game off at 100 but not at 0, and percentiles interpolate linearly.
+These definitions reproduce the tables of Campos et al. 2021 (arXiv:2102.13515):
+a game's score is its mean over seeds, the capped mean limits each game to 100
+from above but not to 0 from below, and percentiles interpolate linearly.
 """
 
 import csv
@@ -14,16 +14,16 @@ from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-PERCENTILES = (5, 10, 20, 40, 50)  # Of the paper's table of percentiles.
+PERCENTILES = (5, 10, 20, 40, 50)  # Those in the paper's table.
 
 
 class Summary(NamedTuple):
-  """Human-normalized scores over games, in percent."""
+  """A summary of human-normalized scores over games, in percent."""
 
   mean: float
   median: float
-  capped_mean: float  # Of min(HNS, 100).
-  percentiles: Dict[int, float]  # By each of `PERCENTILES`.
+  capped_mean: float  # Mean of min(HNS, 100).
+  percentiles: Dict[int, float]  # Keyed by `PERCENTILES`.
   num_above_random: int  # Games with HNS > 0.
   num_above_human: int  # Games with HNS > 100.
   num_games: int
@@ -50,7 +50,7 @@ ABLATION = _listed('ablation')  # 12 games.
 
 
 def human_normalized(game: str, score: Any) -> Any:
-  """The score of one game, 0 for a random agent and 100 for a human.
+  """Normalizes scores of one game: 0 is a random agent's, 100 a human's.
 
   Args:
     game: one of `FULL`.
@@ -74,31 +74,18 @@ def summarize(
   """Summarizes the scores of several games.
 
   Args:
-    scores: undiscounted game score by game, the mean over seeds. Games beyond
-      `games` are left out.
-    games: the list to summarize, such as `HARD_EXPLORATION`.
+    scores: undiscounted score of each game, the mean over seeds. Games that
+      are not in `games` are ignored.
+    games: the games to summarize, such as `HARD_EXPLORATION`.
 
   Returns:
     The summary over `games`.
 
   Raises:
-    ValueError: if a game is unknown, or has no score, or not a finite one.
+    ValueError: if a game is unknown, or if its score is missing or not finite.
   """
   _check_known([*games, *scores])
-  if not games:
-    raise ValueError('games is empty: name at least one game to summarize.')
-  missing = [game for game in games if game not in scores]
-  if missing:
-    raise ValueError(
-      f'scores lacks {len(missing)} of {len(games)} games: '
-      f'{", ".join(missing)}. Add them, or summarize a list without them.'
-    )
-  for game in games:
-    if not np.isfinite(scores[game]):
-      raise ValueError(
-        f'scores[{game!r}]={scores[game]} is not a finite number: leave the '
-        'run out, or summarize a list without the game.'
-      )
+  _check_complete(scores, games)
   normalized = np.array(
     [human_normalized(game, float(scores[game])) for game in games]
   )  # [games]
@@ -111,6 +98,23 @@ def summarize(
     num_above_human=int(np.sum(normalized > 100)),
     num_games=len(normalized),
   )
+
+
+def _check_complete(scores: Mapping[str, float], games: Sequence[str]) -> None:
+  if not games:
+    raise ValueError('games is empty: name at least one game to summarize.')
+  missing = [game for game in games if game not in scores]
+  if missing:
+    raise ValueError(
+      f'scores lacks {len(missing)} of {len(games)} games: '
+      f'{", ".join(missing)}. Add them, or summarize games without them.'
+    )
+  for game in games:
+    if not np.isfinite(scores[game]):
+      raise ValueError(
+        f'scores[{game!r}]={scores[game]} is not a finite number: leave the '
+        'run out, or summarize games without this one.'
+      )
 
 
 def _check_known(games: Sequence[str]) -> None:

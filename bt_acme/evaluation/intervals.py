@@ -1,20 +1,22 @@
-"""Comparing algorithms over a few seeds of several tasks.
+"""Compares algorithms over a few seeds of several tasks.
 
-Point estimates that do not hang on single outliers, and intervals that say how
-far another handful of seeds might have moved them. Source: Agarwal et al. 2021,
-"Deep RL at the Edge of the Statistical Precipice", arXiv:2108.13264.
+Point estimates that do not depend on single outliers, and confidence intervals
+that tell how far another handful of seeds might have moved them. Source:
+Agarwal et al. 2021, "Deep RL at the Edge of the Statistical Precipice",
+arXiv:2108.13264.
 
-Runs are arrays [..., seeds, tasks] of one score each, on a scale that the tasks
-share, such as that of `scores.human_normalized`.
+Runs are arrays [..., seeds, tasks] with one score each, on a scale that the
+tasks share, such as human-normalized scores.
 """
 
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 
 class Estimate(NamedTuple):
-  """A statistic of the runs at hand, with its confidence interval."""
+  """A statistic of runs, with its confidence interval."""
 
   value: float
   low: float
@@ -22,10 +24,10 @@ class Estimate(NamedTuple):
 
 
 def interquartile_mean(runs: Any) -> np.ndarray:
-  """The mean of the middle half of all runs, whichever their task.
+  """Computes the mean of the middle half of all runs, whatever their task.
 
-  Of n = seeds x tasks runs, the floor(n / 4) lowest and as many of the highest
-  are left out. Source: Agarwal et al. 2021, Sec. 4.3.
+  Of n = seeds x tasks runs, the floor(n / 4) lowest and equally many of the
+  highest are left out. Source: Agarwal et al. 2021, Sec. 4.3.
 
   Args:
     runs: float [..., seeds, tasks].
@@ -37,14 +39,12 @@ def interquartile_mean(runs: Any) -> np.ndarray:
     ValueError: if `runs` has no such shape, or holds NaN or infinity.
   """
   runs = _checked(runs)
-  flat = np.sort(runs.reshape(*runs.shape[:-2], -1), axis=-1)  # [..., n]
-  num_runs = flat.shape[-1]
-  cut = num_runs // 4
-  return np.mean(flat[..., cut : num_runs - cut], axis=-1)
+  flat = runs.reshape(*runs.shape[:-2], -1)  # [..., n]
+  return np.asarray(stats.trim_mean(flat, 0.25, axis=-1))
 
 
 def probability_of_improvement(x_runs: Any, y_runs: Any) -> np.ndarray:
-  """How likely a run of X beats a run of Y on a task drawn at random.
+  """Computes how likely a run of X beats a run of Y on a random task.
 
     mean over tasks of P(X > Y) + P(X = Y) / 2
 
@@ -79,16 +79,18 @@ def bootstrap(
   confidence: float = 0.95,
   num_resamples: int = 2_000,
 ) -> Estimate:
-  """A statistic of runs, with its stratified percentile-bootstrap interval.
+  """Computes a statistic and its stratified percentile-bootstrap interval.
 
-  Seeds are drawn with replacement within each task, independently of the other
-  tasks and, where there are two algorithms, of the other one: the tasks stay as
-  they are. Source: Agarwal et al. 2021, Sec. 4.1.
+  Seeds are drawn with replacement within each task, independently of other
+  tasks and of other algorithms. Tasks are not drawn. Source: Agarwal et al.
+  2021, Sec. 4.1.
 
   Args:
-    statistic: from one array [..., seeds, tasks] a sample to [...], such as
-      `interquartile_mean`, or `probability_of_improvement` of two samples.
-    *samples: float [seeds, tasks] an algorithm, of at least two seeds.
+    statistic: maps arrays [..., seeds, tasks], one for each sample, to [...];
+      for example `interquartile_mean` of one sample, or
+      `probability_of_improvement` of two.
+    *samples: float [seeds, tasks], one for each algorithm, with at least two
+      seeds.
     seed: of the draws; the same seed gives the same interval.
     confidence: share of the resampled statistics within the interval.
     num_resamples: how often the runs are drawn again.
@@ -103,18 +105,22 @@ def bootstrap(
     raise ValueError(f'confidence={confidence} must lie between 0 and 1.')
   if num_resamples < 1:
     raise ValueError(f'num_resamples={num_resamples} must be positive.')
-  runs = [_checked(sample) for sample in samples]
-  for sample in runs:
-    if sample.ndim != 2 or sample.shape[0] < 2:
-      raise ValueError(
-        f'a sample of shape {sample.shape} cannot be resampled over seeds: '
-        'pass [seeds, tasks] with at least 2 seeds.'
-      )
+  runs = [_resamplable(sample) for sample in samples]
   rng = np.random.default_rng(seed)
   resampled = [_resample(rng, sample, num_resamples) for sample in runs]
   tail = (1 - confidence) / 2
   low, high = np.quantile(statistic(*resampled), [tail, 1 - tail])
   return Estimate(float(statistic(*runs)), float(low), float(high))
+
+
+def _resamplable(sample: Any) -> np.ndarray:
+  sample = _checked(sample)
+  if sample.ndim != 2 or sample.shape[0] < 2:
+    raise ValueError(
+      f'a sample of shape {sample.shape} cannot be resampled over seeds: '
+      'pass [seeds, tasks] with at least 2 seeds.'
+    )
+  return sample
 
 
 def _resample(
@@ -130,11 +136,11 @@ def _checked(runs: Any) -> np.ndarray:
   runs = np.asarray(runs, np.float64)
   if runs.ndim < 2 or 0 in runs.shape:
     raise ValueError(
-      f'runs of shape {runs.shape} must be [seeds, tasks], with one of each at '
-      'least; for a single task pass runs[:, None].'
+      f'runs of shape {runs.shape} must be [seeds, tasks] with at least one of '
+      'each; for a single task pass runs[:, None].'
     )
   if not np.all(np.isfinite(runs)):
     raise ValueError(
-      'runs hold NaN or infinity: leave unfinished runs out, in all tasks.'
+      'runs hold NaN or infinity: leave unfinished runs out of all tasks.'
     )
   return runs

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bt_acme.evaluation import statistics
+from bt_acme.evaluation import intervals
 
 
 def _runs(*shape, seed=0):
@@ -36,10 +36,12 @@ def _mean(runs):
   return np.mean(runs, axis=(-2, -1))
 
 
-@pytest.mark.parametrize('shape', [(1, 1), (1, 3), (2, 2), (5, 1), (5, 6)])
+@pytest.mark.parametrize(
+  'shape', [*((1, n) for n in range(1, 26)), (2, 2), (5, 1), (5, 6)]
+)
 def test_interquartile_mean_matches_the_loop(shape):
   runs = _runs(7, *shape)
-  actual = statistics.interquartile_mean(runs)
+  actual = intervals.interquartile_mean(runs)
   assert actual.shape == (7,)
   expected = [_slow_interquartile_mean(sample) for sample in runs]
   np.testing.assert_allclose(actual, expected, rtol=1e-12)
@@ -47,11 +49,9 @@ def test_interquartile_mean_matches_the_loop(shape):
 
 def test_interquartile_mean_ignores_a_quarter_at_each_end():
   runs = np.float64([[-1e9, 1.0, 2.0, 1e9]])
-  assert statistics.interquartile_mean(runs) == 1.5
+  assert intervals.interquartile_mean(runs) == 1.5
   # Three runs have no whole one in a quarter.
-  assert statistics.interquartile_mean(runs[:, 1:]) == pytest.approx(
-    1e9 / 3 + 1
-  )
+  assert intervals.interquartile_mean(runs[:, 1:]) == pytest.approx(1e9 / 3 + 1)
 
 
 @pytest.mark.parametrize('seeds', [(1, 1), (3, 3), (2, 5)])
@@ -59,7 +59,7 @@ def test_probability_of_improvement_matches_the_loop(seeds):
   x_runs = _runs(7, seeds[0], 4, seed=1)
   y_runs = _runs(7, seeds[1], 4, seed=2)
   x_runs[:, 0, 0] = y_runs[:, 0, 0]  # A tie.
-  actual = statistics.probability_of_improvement(x_runs, y_runs)
+  actual = intervals.probability_of_improvement(x_runs, y_runs)
   assert actual.shape == (7,)
   expected = [
     _slow_probability_of_improvement(x, y)
@@ -70,14 +70,14 @@ def test_probability_of_improvement_matches_the_loop(seeds):
 
 def test_probability_of_improvement_of_the_two_orders_sums_to_1():
   x_runs, y_runs = _runs(5, 3, seed=1), _runs(4, 3, seed=3)
-  forth = statistics.probability_of_improvement(x_runs, y_runs)
-  back = statistics.probability_of_improvement(y_runs, x_runs)
+  forth = intervals.probability_of_improvement(x_runs, y_runs)
+  back = intervals.probability_of_improvement(y_runs, x_runs)
   assert forth + back == pytest.approx(1)
   assert forth != back
-  assert statistics.probability_of_improvement(x_runs, x_runs) == 0.5
-  assert statistics.probability_of_improvement(x_runs + 1e9, y_runs) == 1
+  assert intervals.probability_of_improvement(x_runs, x_runs) == 0.5
+  assert intervals.probability_of_improvement(x_runs + 1e9, y_runs) == 1
   # Only the order counts, not the scale.
-  scaled = statistics.probability_of_improvement(
+  scaled = intervals.probability_of_improvement(
     np.exp(x_runs / 100), np.exp(y_runs / 100)
   )
   assert scaled == forth
@@ -87,7 +87,7 @@ def test_probability_of_improvement_of_normal_runs_has_its_closed_form():
   rng = np.random.default_rng(0)
   x_runs = rng.normal(1.0, 1.0, size=(2_000, 1))
   y_runs = rng.normal(0.0, 1.0, size=(2_000, 1))
-  actual = statistics.probability_of_improvement(x_runs, y_runs)
+  actual = intervals.probability_of_improvement(x_runs, y_runs)
   assert actual == pytest.approx(0.7602, abs=0.02)  # Phi(1 / sqrt(2))
 
 
@@ -103,7 +103,7 @@ def test_seeds_are_drawn_within_each_task_independently():
   for confidence in (0.6, 0.8, 0.92):
     tail = (1 - confidence) / 2
     low, high = np.quantile(values, [tail, 1 - tail], method='inverted_cdf')
-    actual = statistics.bootstrap(
+    actual = intervals.bootstrap(
       _mean, runs, confidence=confidence, num_resamples=20_001
     )
     assert actual == (np.mean(runs), low, high)
@@ -112,14 +112,14 @@ def test_seeds_are_drawn_within_each_task_independently():
 def test_tasks_are_not_drawn():
   runs = np.broadcast_to(np.float64([1.0, 50.0, 1_000.0]), (4, 3))
   mean = np.mean(runs)
-  assert statistics.bootstrap(_mean, runs) == (mean, mean, mean)
+  assert intervals.bootstrap(_mean, runs) == (mean, mean, mean)
 
 
 def test_interval_of_a_mean_has_its_closed_form():
   runs = np.random.default_rng(0).normal(3.0, 2.0, size=(400, 5))
   mean = np.mean(runs)
   standard_error = np.sqrt(np.mean(np.var(runs, axis=0)) / runs.size)
-  actual = statistics.bootstrap(_mean, runs, num_resamples=5_000)
+  actual = intervals.bootstrap(_mean, runs, num_resamples=5_000)
   assert actual.value == pytest.approx(mean)
   assert (actual.low - mean) / standard_error == pytest.approx(-1.96, abs=0.1)
   assert (actual.high - mean) / standard_error == pytest.approx(1.96, abs=0.1)
@@ -135,8 +135,8 @@ def test_two_samples_are_drawn_independently():
   ]
   low, high = np.quantile(values, [0.1, 0.9], method='inverted_cdf')
   assert 0 < low < 0.5 < high < 1
-  actual = statistics.bootstrap(
-    statistics.probability_of_improvement,
+  actual = intervals.bootstrap(
+    intervals.probability_of_improvement,
     runs,
     runs,
     confidence=0.8,
@@ -148,20 +148,20 @@ def test_two_samples_are_drawn_independently():
 def test_the_seed_decides_the_interval_and_nothing_else():
   runs = _runs(5, 4)
   first, again, other = (
-    statistics.bootstrap(statistics.interquartile_mean, runs, seed=seed)
+    intervals.bootstrap(intervals.interquartile_mean, runs, seed=seed)
     for seed in (3, 3, 4)
   )
   assert first == again
   assert first != other
-  assert first.value == other.value == statistics.interquartile_mean(runs)
+  assert first.value == other.value == intervals.interquartile_mean(runs)
   assert first.low < first.value < first.high
 
 
 def test_a_larger_confidence_widens_the_interval():
   runs = _runs(5, 4)
   narrow, wide = (
-    statistics.bootstrap(
-      statistics.interquartile_mean, runs, confidence=confidence
+    intervals.bootstrap(
+      intervals.interquartile_mean, runs, confidence=confidence
     )
     for confidence in (0.5, 0.95)
   )
@@ -179,23 +179,23 @@ def test_a_larger_confidence_widens_the_interval():
 )
 def test_runs_that_cannot_be_used_are_refused(runs, message):
   with pytest.raises(ValueError, match=message):
-    statistics.interquartile_mean(runs)
+    intervals.interquartile_mean(runs)
   with pytest.raises(ValueError, match=message):
-    statistics.probability_of_improvement(np.zeros((2, 2)), runs)
+    intervals.probability_of_improvement(np.zeros((2, 2)), runs)
   with pytest.raises(ValueError, match=message):
-    statistics.bootstrap(statistics.interquartile_mean, runs)
+    intervals.bootstrap(intervals.interquartile_mean, runs)
 
 
 def test_settings_that_cannot_be_used_are_refused():
   runs = _runs(3, 2)
   with pytest.raises(ValueError, match='x_runs has 2 tasks and y_runs 1'):
-    statistics.probability_of_improvement(runs, runs[:, :1])
+    intervals.probability_of_improvement(runs, runs[:, :1])
   with pytest.raises(ValueError, match='at least 2 seeds'):
-    statistics.bootstrap(_mean, runs[:1])
+    intervals.bootstrap(_mean, runs[:1])
   with pytest.raises(ValueError, match=r'shape \(1, 3, 2\) cannot'):
-    statistics.bootstrap(_mean, runs[None])
+    intervals.bootstrap(_mean, runs[None])
   for confidence in (0.0, 1.0, 95):
     with pytest.raises(ValueError, match=f'confidence={confidence}'):
-      statistics.bootstrap(_mean, runs, confidence=confidence)
+      intervals.bootstrap(_mean, runs, confidence=confidence)
   with pytest.raises(ValueError, match='num_resamples=0'):
-    statistics.bootstrap(_mean, runs, num_resamples=0)
+    intervals.bootstrap(_mean, runs, num_resamples=0)

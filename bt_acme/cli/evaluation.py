@@ -1,0 +1,211 @@
+"""From settings to played episodes: what `launch/evaluate.py` does."""
+
+import dataclasses
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import jax
+import numpy as np
+
+from bt_acme import assembly, behaviors, environments, learner_assembly
+from bt_acme import config as config_lib
+from bt_acme.agents import statistics_store
+from bt_acme.cli import named_behaviors
+from bt_acme.cli import run as run_cli
+from bt_acme.config import checks
+from bt_acme.config import run as run_config
+from bt_acme.evaluation import evaluator as evaluator_lib
+from bt_acme.evaluation import tables
+from bt_acme.evaluation import video as video_lib
+from bt_acme.runtime import checkpoints
+from bt_acme.runtime import workdir as workdir_lib
+
+Row = Dict[str, float]  # The metrics of an episode.
+
+_SHOWN = (
+  ('episode_return', 'return'),
+  ('episode_length', 'actor steps'),
+  ('greedy_extra_share', 'extra action'),
+)
+_FRAMES_PER_SECOND = 15.0
+_SCALE = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluationConfig:
+  """What is evaluated, and how."""
+
+  behavior: str = checks.setting(
+    '', 'The folder of an exported behavior to evaluate.'
+  )
+  workdir: str = checks.setting(
+    '',
+    'The workdir of a run to evaluate instead of a behavior; its newest '
+    'checkpoint is loaded.',
+  )
+  env: str = checks.setting(
+    '',
+    'The environment to play; without a name it is the one that the agent was '
+    'trained in. It must have the same observations and actions.',
+  )
+  episodes: int = checks.setting(
+    10, 'The evaluation plays this many episodes.', above=0
+  )
+  epsilon: float = checks.setting(
+    -1.0,
+    'The policy takes random actions at this rate; with a negative number, at '
+    'the rate of the evaluation_epsilon that the agent was trained with.',
+    maximum=1,
+  )
+  seed: int = checks.setting(
+    0,
+    'The seed of the episodes.',
+    minimum=0,
+    maximum=run_config.LARGEST_SEED,
+  )
+  video: str = checks.setting(
+    '', 'The first episode is filmed into this .mp4 file, if one is named.'
+  )
+  max_video_steps: int = checks.setting(
+    4_500, 'The video stops after this many actor steps.', above=0
+  )
+
+  def __post_init__(self) -> None:
+    checks.check(self)
+    if self.env:
+      environments.validate(self.env)
+
+
+class Loaded(NamedTuple):
+  """An agent with what it has learned; see `assembly` for the parts."""
+
+  agent: assembly.Agent
+  variables: assembly.Variables
+  statistics: Any
+
+
+def load(config: EvaluationConfig) -> Loaded:
+  """Loads the agent of a behavior or of a run.
+
+  Raises:
+    ValueError: unless one of them is named and can be loaded.
+  """
+  checks.require(
+    bool(config.behavior) != bool(config.workdir),
+    f'behavior={config.behavior!r} and workdir={config.workdir!r}: give one of '
+    'them.',
+  )
+  if config.behavior:
+    behavior = behaviors.Exported(config.behavior)
+    loaded = Loaded(behavior.agent, behavior.variables, behavior.statistics)
+  else:
+    loaded = _load_run(config.workdir)
+  if config.env:
+    loaded = loaded._replace(agent=_move(loaded.agent, config.env))
+  return loaded
+
+
+def run(config: EvaluationConfig) -> None:
+  """Plays the episodes, films one, and prints a table of all."""
+  loaded = load(config)
+  writer = None
+  if config.video:
+    writer = video_lib.VideoWriter(
+      config.video, frames_per_second=_FRAMES_PER_SECOND, scale=_SCALE
+    )
+  rows = _play(config, loaded, writer)
+  print(f'{loaded.agent.spec.name}, {len(rows)} episodes')
+  print(_table(rows))
+  if writer is not None:
+    writer.close()
+    print(f'The video of episode 0 is {config.video} ({writer.frames} frames).')
+
+
+def _load_run(workdir: str) -> Loaded:
+  """Loads the newest checkpoint of a run."""
+  agent = _agent_of_run(workdir)
+  learner_core = learner_assembly.make_learner_core(agent)
+  template = learner_core.init(jax.random.key(0))
+  restored = checkpoints.restore(
+    run_config.RunConfig(workdir=workdir).checkpoint_folder, template
+  )
+  if restored is None:
+    raise ValueError(
+      f'workdir={workdir!r} has no checkpoint yet: let the run go on for a '
+      'while.'
+    )
+  state, values = restored
+  return Loaded(
+    agent,
+    assembly.Variables(state.params, state.intrinsic_params),
+    statistics_store.saved(agent, values['learner']),
+  )
+
+
+def _agent_of_run(workdir: str) -> assembly.Agent:
+  """Makes the agent of a run from what the run wrote down about itself."""
+  identity = workdir_lib.read_identity(workdir)
+  config = config_lib.from_dict(
+    config_lib.AGENTS[identity['agent']], identity['config']
+  )
+  spec = run_cli.environment_spec(
+    run_config.RunConfig(
+      env=identity['run']['env'], num_stacked=identity['run']['num_stacked']
+    )
+  )
+  if 'behaviors' not in identity:
+    return assembly.Agent(config, spec)
+  named = named_behaviors.BehaviorsConfig(**identity['behaviors'])
+  transferred = named_behaviors.make(named, config.transfer)
+  return assembly.Agent(config, spec, tuple(transferred), named.weights)
+
+
+def _move(agent: assembly.Agent, env: str) -> assembly.Agent:
+  """Puts an agent into another environment with equal spaces."""
+  had = agent.spec
+  spec = run_cli.environment_spec(
+    run_config.RunConfig(env=env, num_stacked=had.num_stacked)
+  )
+  checks.require(
+    spec._replace(name='') == had._replace(name=''),
+    f'env={env!r} has observations {spec.observation_shape} and '
+    f'{spec.num_actions} actions, but {had.name} had {had.observation_shape} '
+    f'and {had.num_actions}: choose an environment with the same.',
+  )
+  return dataclasses.replace(agent, spec=spec)
+
+
+def _play(
+  config: EvaluationConfig,
+  loaded: Loaded,
+  writer: Optional[video_lib.VideoWriter],
+) -> List[Row]:
+  """Plays the episodes and returns the metrics of each."""
+  evaluator = evaluator_lib.Evaluator(
+    loaded.agent,
+    episodes=config.episodes,
+    seed=config.seed,
+    epsilon=config.epsilon if config.epsilon >= 0 else None,
+  )
+
+  def film(step: Any, going: np.ndarray) -> None:
+    del step
+    if writer and going[0] and writer.frames < config.max_video_steps:
+      writer.write(evaluator.environment.environments[0])
+
+  rows = evaluator.run(loaded.variables, loaded.statistics, on_step=film)
+  evaluator.close()
+  return rows
+
+
+def _table(rows: List[Row]) -> str:
+  """Lays out the metrics of each episode, and their means in the last row."""
+  keys = [key for key, _ in _SHOWN]
+  means = {key: float(np.mean([row[key] for row in rows])) for key in keys}
+  labelled: List[Tuple[Any, Row]] = [
+    *enumerate(rows),
+    ('mean', means),
+  ]
+  cells = [
+    [label, *(f'{row[key]:.3f}' for key in keys)] for label, row in labelled
+  ]
+  return tables.table(['episode', *(title for _, title in _SHOWN)], cells)

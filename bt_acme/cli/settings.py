@@ -1,0 +1,64 @@
+"""The settings of a launch script: flags over a preset over the defaults."""
+
+import dataclasses
+import sys
+from typing import Any, Type, TypeVar
+
+import jax
+from absl import flags as absl_flags
+
+from bt_acme import config as config_lib
+from bt_acme.cli import flags
+from bt_acme.config import names, presets
+from bt_acme.runtime import launcher
+
+FLAGS = absl_flags.FLAGS
+Config = TypeVar('Config', bound=config_lib.R2D2Config)
+
+
+def define(settings_class: type) -> None:
+  """Defines the flags of a launch script.
+
+  Args:
+    settings_class: a configuration that has a `run` beside its groups.
+  """
+  absl_flags.DEFINE_string(
+    'preset',
+    'paper',
+    'Which defaults the settings below have: '
+    + '; '.join(f'`{n}`, for {p.purpose}' for n, p in presets.PRESETS.items())
+    + '. `python -m bt_acme.config.presets` prints what each preset changes.',
+  )
+  flags.define(settings_class)
+  launcher.define_flag()
+  for name in ('preset', 'lp_launch_type'):
+    FLAGS.register_key_flag_for_module(sys.argv[0], FLAGS[name])
+
+
+def read(settings_class: Type[Config]) -> Config:
+  """Returns the flags' values over those of the preset, over the defaults.
+
+  If the run's nodes are going to be processes of their own, this one leaves the
+  accelerator to them: JAX would take all memory of a GPU for initial weights.
+  """
+  if not launcher.engine_class(FLAGS.lp_launch_type).in_this_process:
+    jax.config.update('jax_platforms', 'cpu')
+  known = names.settings_of(settings_class)
+  preset = {k: v for k, v in presets.get(FLAGS.preset).items() if k in known}
+  settings: Config = flags.from_flags(settings_class, preset)
+  return settings
+
+
+def agent_config(config_class: Type[Config], settings: Any) -> Config:
+  """Returns the agent's part of a script's settings.
+
+  Args:
+    config_class: the agent's configuration.
+    settings: an instance of a class that has all groups of `config_class`.
+  """
+  return config_class(
+    **{
+      field.name: getattr(settings, field.name)
+      for field in dataclasses.fields(config_class)
+    }
+  )

@@ -1,0 +1,124 @@
+"""Settings by name: flat, as flags and presets give them, or nested, as JSON.
+
+No two settings of a configuration have the same name, whichever their groups,
+so that a name alone says which setting is meant.
+"""
+
+import dataclasses
+import difflib
+from typing import Any, Dict, Iterable, Mapping
+
+
+def groups(config_class: type) -> Dict[str, Any]:
+  """Returns the default of each group of settings, by the group's name.
+
+  Args:
+    config_class: a dataclass whose fields are dataclasses of plain settings.
+  """
+  return {
+    field.name: field.default for field in dataclasses.fields(config_class)
+  }
+
+
+def settings_of(config_class: type) -> Dict[str, 'dataclasses.Field[Any]']:
+  """Returns the field of each setting of a configuration, by its name.
+
+  Raises:
+    ValueError: if two settings have one name.
+  """
+  found: Dict[str, 'dataclasses.Field[Any]'] = {}
+  for group in groups(config_class).values():
+    for field in dataclasses.fields(group):
+      if field.name in found:
+        raise ValueError(f'Two settings are named {field.name}.')
+      found[field.name] = field
+  return found
+
+
+def defaults_of(config_class: type) -> Dict[str, Any]:
+  """Returns the default of each setting of a configuration, by its name."""
+  return {
+    name: value
+    for group in groups(config_class).values()
+    for name, value in dataclasses.asdict(group).items()
+  }
+
+
+def build(config_class: type, values: Mapping[str, Any]) -> Any:
+  """Builds a configuration from the values of its settings.
+
+  Args:
+    config_class: the configuration to build.
+    values: settings by name; the others keep their defaults.
+
+  Raises:
+    ValueError: for an unknown name, or a value that its group refuses.
+  """
+  _check_known(values, settings_of(config_class), config_class)
+  return config_class(
+    **{
+      name: dataclasses.replace(
+        group,
+        **{
+          field.name: values[field.name]
+          for field in dataclasses.fields(group)
+          if field.name in values
+        },
+      )
+      for name, group in groups(config_class).items()
+    }
+  )
+
+
+def to_dict(config: Any) -> Dict[str, Any]:
+  """Returns a configuration as nested plain values, for JSON."""
+  return dataclasses.asdict(config)
+
+
+def from_dict(config_class: type, values: Mapping[str, Any]) -> Any:
+  """Undoes `to_dict`; raises ValueError for an unknown name or a bad value."""
+  fields = {field.name: field for field in dataclasses.fields(config_class)}
+  _check_known(values, fields, config_class)
+  return config_class(
+    **{
+      name: from_dict(type(fields[name].default), value)
+      if dataclasses.is_dataclass(fields[name].default)
+      else value
+      for name, value in values.items()
+    }
+  )
+
+
+def suggest(given: Any, known: Iterable[Any]) -> str:
+  """Returns a sentence that leads from a wrong choice to the right ones.
+
+  Args:
+    given: what the user chose.
+    known: what there is to choose from.
+  """
+  known = tuple(known)
+  nearest = _nearest(given, known)
+  listed = ', '.join(map(repr, known))
+  if nearest:
+    return f'did you mean {nearest}? Choose from {listed}.'
+  return f'choose from {listed}.'
+
+
+def _check_known(
+  given: Iterable[str], known: Iterable[str], config_class: type
+) -> None:
+  known = tuple(known)
+  for name in given:
+    if name not in known:
+      nearest = _nearest(name, known)
+      raise ValueError(
+        f'{config_class.__name__} has no setting named {name!r}'
+        + (f': did you mean {nearest}?' if nearest else '.')
+      )
+
+
+def _nearest(given: Any, known: Iterable[Any]) -> str:
+  """Returns the known name that is most like a given one; empty for none."""
+  texts = [name for name in known if isinstance(name, str)]
+  matches = difflib.get_close_matches(str(given), texts, n=1)
+  return repr(matches[0]) if matches else ''

@@ -1,0 +1,50 @@
+"""Settings of the Q-network (Campos et al. 2021 take Agent57's)."""
+
+import dataclasses
+
+from bt_acme.config import checks
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkConfig:
+  """The Q-network: a convolutional torso, an LSTM and a dueling head."""
+
+  torso: str = checks.setting(
+    'auto',
+    "The convolutions of the torso: `nature` has DQN's three, without padding, "
+    'for frames of 84x84 pixels; `small` is for observations below 36 pixels '
+    'a side; `auto` chooses one of the two by the size of the observation.',
+    choices=('auto', 'nature', 'small'),
+  )
+  torso_size: int = checks.setting(
+    512,
+    'The fully connected layer after the convolutions has this many units.',
+    above=0,
+  )
+  lstm_size: int = checks.setting(
+    512,
+    'The LSTM has this many units; 0 leaves the LSTM out.',
+    minimum=0,
+    hint='0 leaves the LSTM out.',
+  )
+  head_size: int = checks.setting(
+    512,
+    'Each of the two streams of the dueling head has this many hidden units.',
+    above=0,
+  )
+  reward_input: str = checks.setting(
+    'tanh',
+    'How the previous reward enters the network: through `tanh`, through the '
+    '`signed_hyperbolic` h of value rescaling, or `raw`. Pre-training and '
+    'transfer must agree on it. The papers do not say which it is.',
+    choices=('tanh', 'signed_hyperbolic', 'raw'),
+  )
+  torso_dtype: str = checks.setting(
+    'float32',
+    'The convolutions and the layer after them compute in `float32` or in '
+    '`bfloat16`; the rest of the network always computes in float32.',
+    choices=('float32', 'bfloat16'),
+  )
+
+  def __post_init__(self) -> None:
+    checks.check(self)

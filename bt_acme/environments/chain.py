@@ -1,0 +1,107 @@
+"""A row of cells that all look different, to be explored without reward."""
+
+import functools
+import math
+import re
+from typing import Optional, Tuple
+
+import dm_env
+import numpy as np
+from dm_env import specs
+
+from bt_acme.environments import base, naming
+
+_SMALLEST_SIDE = 7  # Observations are at least as large as MiniGrid's.
+_LONGEST = 400
+_STEPS_OF_49 = 60  # Steps of an episode in a chain of 49 cells.
+
+MODIFIERS = (
+  naming.Modifier('random_actions', 'random_actions=3', naming.number, 0),
+)
+
+
+def names() -> Tuple[str, ...]:
+  """One name, as an example."""
+  return ('Chain-49',)
+
+
+def find(name: str) -> Optional[naming.Maker]:
+  """Finds 'Chain-N', a chain of N cells.
+
+  With ':random_actions' each cell has its own mapping of the two actions, so
+  that no constant action walks the chain; ':random_actions=3' is mapping 3.
+  """
+  match = re.fullmatch(r'Chain-([1-9][0-9]*)', name.partition(':')[0])
+  if not match or not 2 <= int(match[1]) <= _LONGEST:
+    return None
+  mapping = naming.parse(name, MODIFIERS).get('random_actions')
+  return naming.Maker(
+    functools.partial(Chain, int(match[1]), mapping_seed=mapping)
+  )
+
+
+class Chain(base.Environment):
+  """A row of cells, walked from the first one.
+
+  One action leads a step ahead and the other a step back. There is no reward.
+  An episode is long enough to walk the whole row, and a fifth longer: 60 steps
+  for 49 cells. A random policy sees a fifth of 49 cells.
+  """
+
+  def __init__(
+    self,
+    num_cells: int = 49,
+    *,
+    seed: int,
+    mapping_seed: Optional[int] = None,
+  ):
+    """Makes the environment.
+
+    Args:
+      num_cells: cells of the row.
+      seed: has no effect, because nothing is drawn in an episode.
+      mapping_seed: seed of the action that leads ahead, drawn once for each
+        cell; if None, action 1 leads ahead everywhere.
+    """
+    del seed
+    self._side = max(_SMALLEST_SIDE, math.ceil(math.sqrt(num_cells)))
+    self._ahead = np.ones(num_cells, np.int64)
+    if mapping_seed is not None:
+      rng = np.random.default_rng(mapping_seed)
+      self._ahead = rng.integers(2, size=num_cells)
+    self._num_steps = round(_STEPS_OF_49 * num_cells / 49)
+    self._cell = 0
+    self._step = self._num_steps  # The first step resets.
+
+  def reset(self) -> dm_env.TimeStep:
+    self._cell = self._step = 0
+    return dm_env.restart(self._observation())
+
+  def step(self, action: int) -> dm_env.TimeStep:
+    if self._step == self._num_steps:
+      return self.reset()
+    self._step += 1
+    ahead = 1 if action == self._ahead[self._cell] else -1
+    self._cell = min(max(self._cell + ahead, 0), len(self._ahead) - 1)
+    return base.time_step(
+      self._observation(),
+      0.0,
+      terminated=False,
+      truncated=self._step == self._num_steps,
+    )
+
+  def observation_spec(self) -> specs.BoundedArray:
+    """The agent's place in the row, wrapped into a square; uint8 [S, S, 3]."""
+    return specs.BoundedArray((self._side, self._side, 3), np.uint8, 0, 255)
+
+  def action_spec(self) -> specs.DiscreteArray:
+    return specs.DiscreteArray(2)
+
+  def agent_cell(self) -> int:
+    """The agent's cell, from 0, for evaluation: never for the agent."""
+    return self._cell
+
+  def _observation(self) -> np.ndarray:
+    observation = np.zeros([self._side, self._side, 3], np.uint8)
+    observation[divmod(self._cell, self._side)] = 10
+    return observation

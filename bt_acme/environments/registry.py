@@ -1,0 +1,92 @@
+"""Which module makes the environment of a name.
+
+To add environments, write a module and list it in `_MODULES`. It has two
+functions:
+
+  names() -> all names, without modifiers, that an error may suggest;
+  find(name) -> the `naming.Maker` of a name, None if there is no such
+    environment; raises ValueError for a bad modifier (`naming.parse`).
+"""
+
+import contextlib
+import importlib
+from typing import Any, Callable, Dict, List
+
+import dm_env
+
+from bt_acme.environments import naming
+
+# The module of the names that begin like this; '' stands for all other names.
+# A module is imported when a name needs it, so that an actor on MiniGrid pays
+# neither time nor memory for Atari.
+_MODULES = {
+  'Chain-': 'bt_acme.environments.chain',
+  'MiniGrid-': 'bt_acme.environments.minigrid',
+  'Recall-': 'bt_acme.environments.recall',
+  '': 'bt_acme.environments.atari',
+}
+
+_registered: Dict[str, Callable[..., dm_env.Environment]] = {}
+
+
+def register(name: str, constructor: Callable[..., dm_env.Environment]) -> None:
+  """Gives a name to an environment of your own, in this process.
+
+  Runs in one process (`bt_acme.runtime.engines.in_process`) and evaluators in
+  the same process find it by that name. The processes of a Launchpad program
+  do not.
+
+  Args:
+    name: the name that `make` takes from now on.
+    constructor: takes `seed` and returns an environment whose observations are
+      uint8 [H, W, C].
+
+  Raises:
+    ValueError: if the name is taken.
+  """
+  if name in _registered:
+    raise ValueError(f'environment {name!r} is registered already.')
+  try:
+    find(name)
+  except ValueError:
+    _registered[name] = constructor
+  else:
+    raise ValueError(f'environment {name!r} exists already.')
+
+
+def find(name: str) -> naming.Maker:
+  """Finds how to make an environment; starts none.
+
+  Raises:
+    ValueError: if no environment has that name; suggests the nearest names.
+    ImportError: if a package that the environment needs is not installed.
+  """
+  if name in _registered:
+    return naming.Maker(_registered[name])
+  prefix = max(filter(name.startswith, _MODULES), key=len)
+  try:
+    maker: Any = importlib.import_module(_MODULES[prefix]).find(name)
+  except ModuleNotFoundError as error:
+    raise ImportError(
+      f'environment {name!r} needs the package {error.name!r}, which is not '
+      'installed: install it with pip.'
+    ) from error
+  if maker is None:
+    raise ValueError(
+      naming.unknown(
+        name,
+        naming.nearest_names(name, _names()),
+        "Choose one of the Atari 57 in snake_case ('montezuma_revenge') or a "
+        "MiniGrid id ('MiniGrid-DoorKey-8x8-v0').",
+      )
+    )
+  return maker
+
+
+def _names() -> List[str]:
+  """The names of all environments whose packages are installed."""
+  names: List[str] = []
+  for module in _MODULES.values():
+    with contextlib.suppress(ModuleNotFoundError):
+      names += importlib.import_module(module).names()
+  return names

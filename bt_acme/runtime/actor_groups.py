@@ -1,0 +1,124 @@
+"""The environments of one actor, in groups that take turns.
+
+With an inference server an actor has two groups. One of them emulates while the
+other waits for its actions, so that neither the emulators nor the accelerator
+idle. Without a server there is one group, and the same calls step it in plain
+order: choose, act, observe.
+"""
+
+from typing import Any, Dict, List, Tuple
+
+from bt_acme.acting import vector_actor
+from bt_acme.environments import vector
+
+Row = Dict[str, float]
+
+
+class Group:
+  """Environments that step together, and the actor that acts in them.
+
+  A step has three parts: `request` asks for actions, `act` sends the actions to
+  the environments, and `observe` takes what the environments answer.
+  """
+
+  def __init__(
+    self,
+    environments: vector.Environments,
+    actor: vector_actor.VectorActor,
+    first_environment: int = 0,
+  ):
+    """Starts the first episodes.
+
+    Args:
+      environments: of the group.
+      actor: acts in them.
+      first_environment: index in the run of the group's first environment.
+    """
+    self.first_environment = first_environment
+    self.environments = environments
+    self.actor = actor
+    self._step: vector.VectorStep = environments.reset()
+
+  def request(self) -> None:
+    """Asks for the next actions."""
+    self.actor.request_actions(self._step)
+
+  def act(self) -> int:
+    """Begins a step with the actions that were asked for.
+
+    Returns:
+      Actor steps that this takes. An environment whose episode has ended only
+      resets, which is not counted.
+    """
+    self.environments.send(self.actor.receive_actions())
+    self.actor.digest()
+    is_last = self._step.is_last
+    return int(len(is_last) - is_last.sum())
+
+  def observe(self) -> List[Row]:
+    """Ends the step; returns metrics of the episodes that ended with it."""
+    self._step = self.environments.recv()
+    return self.actor.observe(self._step)
+
+
+class Pipeline:
+  """Keeps all groups but one acting: `prime` once, `turn` again and again,
+  `drain` in the end.
+  """
+
+  def __init__(self, groups: List[Group]):
+    """Takes at least one group; nothing acts yet."""
+    self._groups = groups
+
+  def prime(self) -> int:
+    """Asks for the first actions and has all groups but the first one act.
+
+    Returns:
+      Actor steps that this takes.
+    """
+    for group in self._groups:
+      group.request()
+    return sum(group.act() for group in self._groups[1:])
+
+  def turn(self) -> Tuple[int, List[Row]]:
+    """Has every group act once.
+
+    While a group acts, the next one observes its last step and asks for new
+    actions.
+
+    Returns:
+      Actor steps that this takes, and metrics of the episodes that ended.
+    """
+    actor_steps, episodes = 0, []
+    # A single group follows itself.
+    followers = [*self._groups[1:], self._groups[0]]
+    for group, follower in zip(self._groups, followers, strict=True):
+      actor_steps += group.act()
+      episodes += follower.observe()
+      follower.request()
+    return actor_steps, episodes
+
+  def drain(self) -> List[Row]:
+    """Observes the steps that are under way and have been counted.
+
+    Returns:
+      Metrics of the episodes that ended with them.
+    """
+    return [row for group in self._groups[1:] for row in group.observe()]
+
+  def statistics(self) -> Dict[int, Any]:
+    """Statistics of the intrinsic reward, by a group's first environment.
+
+    It is empty for an agent without an intrinsic reward.
+    """
+    by_group = {g.first_environment: g.actor.statistics() for g in self._groups}
+    return {
+      first: statistics
+      for first, statistics in by_group.items()
+      if statistics is not None
+    }
+
+  def close(self) -> None:
+    """Closes all environments."""
+    for group in self._groups:
+      group.environments.close()

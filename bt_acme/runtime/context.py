@@ -1,0 +1,77 @@
+"""What a node is given of its surroundings, however its process was started.
+
+Nodes do not know Launchpad, or any other engine. They know when to stop and
+have clients of the nodes they talk to. A client has plain methods, listed
+here. Between processes it is a Courier client, and in a test it can be the node
+itself.
+"""
+
+import dataclasses
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  List,
+  Mapping,
+  Optional,
+  Protocol,
+  Sequence,
+  Tuple,
+)
+
+
+class CoordinatorClient(Protocol):
+  """What nodes ask of the coordinator; see `coordinator.Coordinator`."""
+
+  def increment(self, **counts: int) -> Dict[str, int]: ...
+  def get_counts(self) -> Dict[str, int]: ...
+  def poll(
+    self, status: Optional[Mapping[str, float]] = None
+  ) -> Tuple[int, Dict[str, int]]: ...
+  def start(self, counts: Mapping[str, int]) -> None: ...
+  def lease(self, actor_steps: int) -> int: ...
+  def report_episodes(
+    self,
+    label: str,
+    rows: List[Dict[str, float]],
+    actor_steps: Optional[int] = None,
+  ) -> None: ...
+  def learner_ended(self, finished: bool) -> None: ...
+  def evaluator_done(self) -> None: ...
+
+
+class LearnerClient(Protocol):
+  """What nodes ask of the learner; see `learner_node.LearnerNode`."""
+
+  def get_variables(self, names: Sequence[str]) -> List[Any]: ...
+  def get_statistics(
+    self, first_environment: int, num_environments: int
+  ) -> Any: ...
+  def put_statistics(self, first_environment: int, statistics: Any) -> None: ...
+  def get_merged_statistics(self) -> Any: ...
+  def get_max_priority(self) -> float: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+  """The surroundings of one node.
+
+  Attributes:
+    wait_for_stop: waits until the program is told to stop, at most for this
+      many seconds (None: for ever); returns whether it was. It may be called
+      from the node's own thread only.
+    register_stop_handler: has a function called once, from another thread or a
+      signal handler, when the program is told to stop.
+    coordinator: client of the coordinator.
+    learner: client of the learner.
+    replay: a `reverb.Client` of the replay server.
+    inference: client of the inference server (`inference_node.InferenceNode`);
+      None if every actor chooses its own actions.
+  """
+
+  wait_for_stop: Callable[[Optional[float]], bool]
+  register_stop_handler: Callable[[Callable[[], None]], None]
+  coordinator: Optional[CoordinatorClient] = None
+  learner: Optional[LearnerClient] = None
+  replay: Any = None
+  inference: Any = None

@@ -1,0 +1,85 @@
+"""What an engine is: the place where the nodes of a program run.
+
+An engine places, starts and signals nodes, and posts what happens to them. All
+else is written once in `runtime.supervisor`, for all engines: which end of a
+node ends the program, tracebacks, log files, the progress line, the seconds of
+grace, Ctrl-C and exit codes.
+
+To add an engine, write a module with a subclass of `Engine` and give it a name
+in `launcher.ENGINES`.
+"""
+
+import abc
+from typing import Any, Mapping, Optional
+
+import portpicker
+
+from bt_acme.runtime import events
+
+
+class Engine(abc.ABC):
+  """Runs the nodes of one program. Its methods do not wait.
+
+  Attributes:
+    in_this_process: whether nodes are threads of this process. They then share
+      its environment and its devices, and nothing but its end can kill them.
+  """
+
+  in_this_process = False
+
+  def __init__(self, queue: events.EventQueue):
+    """Starts nothing yet.
+
+    Args:
+      queue: takes what happens to nodes: `Placed`, `Waiting`, `Output`,
+        `Ended`.
+    """
+    self._queue = queue
+
+  def place(self, title: str, num_ports: int) -> None:
+    """Asks for a place for a node; a `Placed` is posted when there is one.
+
+    By default it is this machine. An engine that has to wait for a place posts
+    `Waiting` with the reason, and `Ended` if there will never be one.
+
+    Args:
+      title: `LABEL/INDEX` of the node.
+      num_ports: ports that the node will listen on.
+    """
+    addresses = [
+      f'localhost:{portpicker.pick_unused_port()}' for _ in range(num_ports)
+    ]
+    self._queue.post(events.Placed(title, addresses))
+
+  @abc.abstractmethod
+  def start(
+    self, title: str, executable: Any, environment: Mapping[str, str]
+  ) -> Optional[str]:
+    """Starts a node at its place; an `Ended` is posted when it ends.
+
+    Args:
+      title: `LABEL/INDEX` of the node.
+      executable: made by `executables.make`.
+      environment: variables besides those of this process.
+
+    Returns:
+      What was started, as 'process 123', if its output will be posted; None if
+      it prints to this process's output itself.
+    """
+
+  @abc.abstractmethod
+  def signal(self, title: str, signum: int) -> None:
+    """Sends SIGTERM, which asks a node to stop, or SIGKILL, which ends it.
+
+    SIGKILL also ends all processes that the node has started.
+    """
+
+  @abc.abstractmethod
+  def release(self, title: str) -> None:
+    """Ends a node if it runs, posts the rest of its output, frees its place."""
+
+  def close(self) -> None:  # noqa: B027
+    """Ends the engine itself after every node was released.
+
+    By default there is nothing to end.
+    """

@@ -1,0 +1,74 @@
+"""Nodes as threads of this process (`local_mt`), for debugging.
+
+A thread can be asked to stop but not killed, and it shares the process's
+environment, devices and output with all others.
+"""
+
+import signal
+import threading
+import traceback
+from typing import Any, Callable, Mapping, Optional
+
+from absl import flags
+from launchpad.launch import worker_manager
+
+from bt_acme.runtime import events
+from bt_acme.runtime.engines import base
+
+# Launchpad's manager takes these signals, however it is asked not to.
+_TAKEN_SIGNALS = (
+  signal.SIGINT,
+  signal.SIGTERM,
+  signal.SIGQUIT,
+  signal.SIGALRM,
+)
+
+
+class Threads(base.Engine):
+  """Runs every node in a thread, each of which Launchpad's manager knows."""
+
+  in_this_process = True
+
+  def __init__(self, queue: events.EventQueue):
+    super().__init__(queue)
+    if not flags.FLAGS.is_parsed():
+      flags.FLAGS.mark_as_parsed()
+    # Otherwise an alarm of Launchpad's would kill this process.
+    flags.FLAGS['lp_termination_notice_secs'].value = -1
+    handlers = {signum: signal.getsignal(signum) for signum in _TAKEN_SIGNALS}
+    self._manager = worker_manager.WorkerManager(register_signals=False)
+    for signum, handler in handlers.items():
+      signal.signal(signum, handler)
+    self._stopping = False
+
+  def start(
+    self, title: str, executable: Any, environment: Mapping[str, str]
+  ) -> Optional[str]:
+    del environment  # The threads share that of this process.
+    self._manager.thread_worker(title, lambda: self._run(title, executable))
+    return None
+
+  def signal(self, title: str, signum: int) -> None:
+    """Asks all nodes to stop, since Launchpad knows no way to ask one."""
+    if not self._stopping:
+      self._stopping = True
+      # It waits for the threads, for ever if one of them does not stop.
+      threading.Thread(target=self._manager.stop_and_wait, daemon=True).start()
+
+  def release(self, title: str) -> None:
+    """Does nothing: a thread that has not ended ends with this process."""
+
+  def _run(self, title: str, function: Callable[[], Any]) -> None:
+    """Runs one node and posts how it ended."""
+    error: Optional[BaseException] = None
+    try:
+      function()
+    except SystemExit as exit_request:
+      error = exit_request if exit_request.code else None
+    except BaseException as exception:
+      error = exception
+    if error is None:
+      self._queue.post(events.Ended(title, 0))
+    else:
+      trace = ''.join(traceback.format_exception(error)).rstrip()
+      self._queue.post(events.Ended(title, 1, 'failed.', trace))

@@ -1,0 +1,166 @@
+"""What happens while a program runs, in a queue that one thread waits on.
+
+Engines and signals post events; the supervisor takes them one by one.
+"""
+
+import collections
+import contextlib
+import os
+import selectors
+import signal
+import threading
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+_READ_SIZE = 1 << 12
+
+
+class Placed(NamedTuple):
+  """A node has a place, where it can be started.
+
+  Attributes:
+    title: of the node.
+    addresses: `host:port` for every port that it listens on.
+  """
+
+  title: str
+  addresses: List[str]
+
+
+class Waiting(NamedTuple):
+  """A node has no place yet.
+
+  Attributes:
+    title: of the node.
+    reason: what it waits for, for the user.
+  """
+
+  title: str
+  reason: str
+
+
+class Output(NamedTuple):
+  """A node has printed something.
+
+  Attributes:
+    title: of the node.
+    data: what it printed; it may begin or end within a line.
+    is_error: whether to standard error.
+  """
+
+  title: str
+  data: bytes
+  is_error: bool
+
+
+class Ended(NamedTuple):
+  """A node has ended; all of its output has been posted before.
+
+  Attributes:
+    title: of the node.
+    code: 0 if it ended well, else an exit code, or minus the number of the
+      signal that killed it.
+    reason: how it ended, where the code does not say: 'failed.'.
+    traceback: of the exception that ended it, where the output does not have
+      it.
+  """
+
+  title: str
+  code: int
+  reason: str = ''
+  traceback: str = ''
+
+
+class EventQueue:
+  """A queue of events, filled by threads, file descriptors and signals.
+
+  `get` and all callbacks run in the main thread, because Python lets no other
+  thread handle signals. Only `post` may be called from elsewhere. The handlers
+  of signals that were there before come back when the queue is closed.
+  """
+
+  def __init__(self) -> None:
+    """Opens the pipes that wake up `get`."""
+    self._events: collections.deque = collections.deque()
+    self._lock = threading.Lock()
+    self._closed = False
+    self._on_signal: Dict[int, Callable[[], object]] = {}
+    self._selector = selectors.DefaultSelector()
+    self._exit_stack = contextlib.ExitStack()
+    # Signals have a pipe of their own, so that it is never full of wake-ups.
+    signal_reader, signal_writer = self._open_pipe()
+    self.watch(signal_reader, lambda: self._take_signals(signal_reader))
+    wake_up_reader, self._wake_up_writer = self._open_pipe()
+    self.watch(wake_up_reader, lambda: os.read(wake_up_reader, _READ_SIZE))
+    # The kernel may hand a signal to any thread, or hand it out just before
+    # `select` begins to sleep. The interpreter then writes its number into the
+    # pipe at once, while a Python handler would have to wait.
+    previous = signal.set_wakeup_fd(signal_writer, warn_on_full_buffer=False)
+    self._exit_stack.callback(signal.set_wakeup_fd, previous)
+
+  def __enter__(self) -> 'EventQueue':
+    return self
+
+  def __exit__(self, *exc_info: Any) -> None:
+    with self._lock:
+      self._closed = True
+    self._exit_stack.close()
+    self._selector.close()
+
+  def post(self, event: Any) -> None:
+    """Adds an event, from any thread. A closed queue drops it."""
+    with self._lock:
+      if not self._closed:
+        self._events.append(event)
+        with contextlib.suppress(BlockingIOError):
+          os.write(self._wake_up_writer, b'.')
+
+  def get(self, timeout: Optional[float] = None) -> Any:
+    """Takes the next event, and waits for it if there is none.
+
+    Args:
+      timeout: seconds to wait at most; None waits for ever.
+
+    Returns:
+      The event; None if none came in time.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while not self._events:
+      left = None if deadline is None else deadline - time.monotonic()
+      ready = self._selector.select(left)
+      if not ready and left is not None and left <= 0:
+        return None
+      for key, _ in ready:
+        # An earlier callback may have ended the watch.
+        if key.fd in self._selector.get_map():
+          key.data()
+    return self._events.popleft()
+
+  def watch(self, descriptor: int, callback: Callable[[], object]) -> None:
+    """Has `get` call a function whenever a file descriptor can be read."""
+    self._selector.register(descriptor, selectors.EVENT_READ, callback)
+
+  def unwatch(self, descriptor: int) -> None:
+    """Ends a watch; to be called before the descriptor is closed."""
+    self._selector.unregister(descriptor)
+
+  def on_signal(self, signum: int, callback: Callable[[], object]) -> None:
+    """Has `get` call a function after a signal, instead of its handler."""
+    self._on_signal[signum] = callback
+    previous = signal.signal(signum, lambda number, frame: None)
+    self._exit_stack.callback(
+      signal.signal, signum, signal.SIG_DFL if previous is None else previous
+    )
+
+  def _open_pipe(self) -> Tuple[int, int]:
+    """Opens a pipe that is closed with the queue."""
+    descriptors = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    for descriptor in descriptors:
+      self._exit_stack.callback(os.close, descriptor)
+    return descriptors
+
+  def _take_signals(self, reader: int) -> None:
+    """Calls back for the signals whose numbers are in the pipe."""
+    for number in os.read(reader, _READ_SIZE):
+      if number in self._on_signal:
+        self._on_signal[number]()

@@ -1,0 +1,92 @@
+"""What Launchpad makes of a program: something to execute for every node.
+
+Launchpad gives each node its addresses, its clients of other nodes and its
+notice to stop. A node's function travels to another process: it has to carry
+its settings with it and can read no flag, because a process of Launchpad's
+parses Launchpad's flags only.
+"""
+
+from typing import Any, Dict, List, Mapping
+
+import launchpad as lp
+from launchpad import address as lp_address
+from launchpad import context as lp_context
+
+
+def titles(program: lp.Program) -> Dict[str, str]:
+  """Returns the label of each node by the node's title, `LABEL/INDEX`."""
+  return {
+    f'{label}/{index}': label
+    for label, nodes in program.groups.items()
+    for index in range(len(nodes))
+  }
+
+
+def prepare(program: lp.Program, *, in_this_process: bool) -> None:
+  """Connects the nodes, as Launchpad's own launchers do first of all.
+
+  Args:
+    program: the program.
+    in_this_process: whether nodes are going to be threads of this process.
+  """
+  launch_type = (
+    lp_context.LaunchType.LOCAL_MULTI_THREADING
+    if in_this_process
+    else lp_context.LaunchType.LOCAL_MULTI_PROCESSING
+  )
+  for nodes in program.groups.values():
+    for node in nodes:
+      node._initialize_context(launch_type, launch_config=None)
+  for label, nodes in program.groups.items():
+    for node in nodes:
+      for handle in node.input_handles:
+        handle.connect(node, label)
+
+
+def num_ports(program: lp.Program) -> Dict[str, int]:
+  """Returns the number of ports that each node listens on, by title."""
+  return {title: len(node.addresses) for title, node in _nodes(program).items()}
+
+
+def make(
+  program: lp.Program, addresses: Mapping[str, List[str]]
+) -> Dict[str, Any]:
+  """Makes the executables of a program that `prepare` has connected.
+
+  Args:
+    program: the program.
+    addresses: by title, `host:port` for every port of the node.
+
+  Returns:
+    By title: a function for a thread, or Launchpad's `Command`, whose
+    `command_as_list` starts a process on any machine.
+  """
+  for title, node in _nodes(program).items():
+    for address, text in zip(node.addresses, addresses[title], strict=True):
+      address.bind(_Address(text))
+  return {
+    f'{label}/{index}': executable
+    for label, nodes in program.groups.items()
+    if nodes
+    for index, executable in enumerate(
+      nodes[0].to_executables(nodes, label, nodes[0].launch_context)
+    )
+  }
+
+
+def _nodes(program: lp.Program) -> Dict[str, Any]:
+  return {
+    f'{label}/{index}': node
+    for label, nodes in program.groups.items()
+    for index, node in enumerate(nodes)
+  }
+
+
+class _Address(lp_address.AbstractAddressBuilder):
+  """An address that is known."""
+
+  def __init__(self, text: str):
+    self._text = text
+
+  def build(self) -> str:
+    return self._text

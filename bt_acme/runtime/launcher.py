@@ -1,0 +1,108 @@
+"""Runs a program on the engine that the user chose.
+
+Engines are listed here. Another one is a module in `engines/` and a line in
+`ENGINES`.
+"""
+
+import pathlib
+from typing import Collection, Dict, Mapping, Optional, Type, Union
+
+import launchpad as lp
+from absl import flags
+
+from bt_acme.runtime import events, interrupts, supervisor
+from bt_acme.runtime import ports as ports_lib
+from bt_acme.runtime.engines import base, processes, threads
+
+# The engines, by the value of `lp_launch_type` that chooses them.
+ENGINES: Dict[str, Type[base.Engine]] = {
+  'local_mp': processes.Processes,
+  'local_mt': threads.Threads,
+}
+_FLAG = 'lp_launch_type'
+
+
+def define_flag() -> None:
+  """Defines `lp_launch_type` anew: Launchpad's has only Launchpad's types."""
+  flags.DEFINE_string(
+    _FLAG,
+    'local_mp',
+    'How nodes are started: ' + ', '.join(sorted(ENGINES)) + '.',
+    allow_override=True,
+  )
+
+
+def engine_class(launch_type: str) -> Type[base.Engine]:
+  """Returns the engine of a launch type.
+
+  Raises:
+    ValueError: if there is none.
+  """
+  if launch_type not in ENGINES:
+    raise ValueError(
+      f'{_FLAG}={launch_type!r} is unknown: choose from {sorted(ENGINES)}.'
+    )
+  return ENGINES[launch_type]
+
+
+def launch(
+  program: lp.Program,
+  *,
+  workdir: Union[str, pathlib.Path],
+  launch_type: str = 'local_mp',
+  environments: Optional[Mapping[str, Mapping[str, str]]] = None,
+  ports: Optional[Mapping[str, int]] = None,
+  main_label: str = 'coordinator',
+  checked_labels: Collection[str] = (),
+  grace_seconds: float = 10.0,
+) -> int:
+  """Runs a program until its main node ends, a node fails, or the user stops.
+
+  It has to be called from the main thread, which handles the signals. If a node
+  of `local_mt` ignores the notice to stop, only the end of this process stops
+  its thread: the process then exits here, with the code.
+
+  Args:
+    program: nodes, grouped by label. They poll `lp.wait_for_stop`.
+    workdir: all that a process prints goes to `processes/LABEL-INDEX.log` in
+      it.
+    launch_type: one of `ENGINES`: `local_mp` starts a process for each node,
+      `local_mt` a thread.
+    environments: by label, variables that its processes have besides this
+      one's, as {'actor': {'JAX_PLATFORMS': 'cpu'}}. Threads share this one's.
+    ports: by label, the port of the label's first node, instead of a free
+      one.
+    main_label: the program is over when the node with this label is.
+    checked_labels: nodes whose failure fails the program even while it stops.
+      Others may well fail then, because what they talk to stops as well.
+    grace_seconds: between the notice to stop and SIGKILL.
+
+  Returns:
+    An exit code: 0; 1 after a failure; 128 + the number of the signal that
+    stopped the program (130 for Ctrl-C).
+
+  Raises:
+    ValueError: before anything is started, for an unknown launch type or label,
+      or a port that is taken.
+  """
+  chosen_class = engine_class(launch_type)
+  environments, ports = environments or {}, ports or {}
+  for label in (main_label, *checked_labels, *environments, *ports):
+    if label not in program.groups:
+      raise ValueError(
+        f'The program has no node labelled {label!r}: its labels are '
+        f'{sorted(program.groups)}.'
+      )
+  for label, port in ports.items():
+    ports_lib.check_free(port, setting=f'{label}_port')
+  with events.EventQueue() as queue:
+    interrupts.post_to(queue)
+    watching = supervisor.Supervisor(
+      chosen_class(queue),
+      queue,
+      pathlib.Path(workdir) / 'processes',
+      main_label=main_label,
+      checked_labels=frozenset(checked_labels),
+      grace_seconds=grace_seconds,
+    )
+    return watching.run(program, environments, ports)

@@ -1,0 +1,27 @@
+"""Ports of this machine."""
+
+import socket
+
+
+def check_free(port: int, setting: str = 'port') -> None:
+  """Checks that a server can listen on a port of this machine.
+
+  Args:
+    port: in [1, 65535].
+    setting: what the user calls it.
+
+  Raises:
+    ValueError: if no server can.
+  """
+  if not 0 < port < 1 << 16:
+    raise ValueError(f'{setting}={port} must lie in [1, 65535].')
+  with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+    # A port is free although the last connections to it are still fading away.
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+      probe.bind(('', port))
+    except OSError as error:
+      raise ValueError(
+        f'{setting}={port} cannot be used ({error.strerror}): choose another '
+        'port, or end the program that has it.'
+      ) from error

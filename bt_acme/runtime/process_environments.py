@@ -1,0 +1,57 @@
+"""Environment variables of the processes of a run: cores, devices and memory.
+
+They are set before a process starts, because JAX, XLA and glibc read them only
+once. Only the learner and the inference server see the accelerator.
+"""
+
+import os
+from typing import Collection, Dict
+
+_CPU = {'JAX_PLATFORMS': 'cpu'}
+
+# An actor computes on one core. With more threads, actors would take turns on
+# the cores instead of each keeping its own.
+_ONE_CORE = {
+  **_CPU,
+  'XLA_FLAGS': ' '.join(
+    [
+      os.environ.get('XLA_FLAGS', ''),
+      '--xla_cpu_multi_thread_eigen=false',
+      'intra_op_parallelism_threads=1',
+    ]
+  ),
+  'OMP_NUM_THREADS': '1',
+}
+
+# JAX would otherwise report each kind of device that the machine lacks.
+_ACCELERATOR = {'JAX_LOGGING_LEVEL': 'WARNING'}
+
+# XLA returns the memory of a step to the system after it, and a learner on a
+# CPU spends a fifth of its time on getting it back in pages of 4 kB. With this
+# glibc asks for huge pages.
+_HUGE_PAGES = {
+  'GLIBC_TUNABLES': ':'.join(
+    filter(None, [os.environ.get('GLIBC_TUNABLES'), 'glibc.malloc.hugetlb=1'])
+  )
+}
+
+# JAX would otherwise give all memory of a GPU to the process that comes first.
+_SHARED_GPU = {'XLA_PYTHON_CLIENT_MEM_FRACTION': '.2'}
+
+_BY_LABEL = {
+  'coordinator': _CPU,
+  'replay': _CPU,
+  'learner': {**_ACCELERATOR, **_HUGE_PAGES},
+  'inference': {**_ACCELERATOR, **_SHARED_GPU},
+  'actor': _ONE_CORE,
+  'evaluator': _ONE_CORE,
+}
+
+
+def of_labels(labels: Collection[str]) -> Dict[str, Dict[str, str]]:
+  """Returns the variables of those labels that have any."""
+  return {
+    label: dict(variables)
+    for label, variables in _BY_LABEL.items()
+    if label in labels
+  }

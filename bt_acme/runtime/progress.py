@@ -1,0 +1,143 @@
+"""The progress line: one line that says how far a run is.
+
+On a terminal it is rewritten once a second. Elsewhere a new line is printed
+every ten seconds. A process of `bt_acme.runtime.supervisor` only marks its
+line, and the supervisor draws it, because it owns the terminal.
+"""
+
+import collections
+import datetime
+import math
+import os
+import shutil
+import sys
+import time
+from typing import Any, Callable, Deque, Mapping, Optional, TextIO, Tuple, Union
+
+Number = Union[int, float]
+
+# Begins each progress line that a process hands to the supervisor. The
+# variable, `live` or `plain`, tells the process how the supervisor shows it.
+STATUS_MARK = '\x1e'
+STATUS_VARIABLE = 'BT_ACME_STATUS'
+_STATUS_SECONDS = {'live': 1.0, 'plain': 10.0}  # Between two lines.
+_RATE_SECONDS = 30.0  # Speeds are averaged over the last half minute.
+
+
+class Progress:
+  """Prints the progress line of a run, no more often than it can be read."""
+
+  def __init__(
+    self,
+    max_actor_steps: int,
+    *,
+    stream: Optional[TextIO] = None,
+    clock: Callable[[], float] = time.monotonic,
+  ):
+    """Finds out where the line is going to be shown.
+
+    Args:
+      max_actor_steps: the budget of the run.
+      stream: where to print; standard output by default.
+      clock: returns seconds.
+    """
+    self._max_actor_steps = max_actor_steps
+    self._stream = stream or sys.stdout
+    self._clock = clock
+    mode = os.environ.get(STATUS_VARIABLE)
+    self._supervised = mode is not None
+    self._mode = mode or ('live' if self._stream.isatty() else 'plain')
+    self._next_time = -math.inf
+    self._values: Mapping[str, Any] = {}
+    # Time, actor steps and learner steps of the recent lines.
+    self._history: Deque[Tuple[float, Number, Number]] = collections.deque()
+
+  def update(self, values: Mapping[str, Any]) -> None:
+    """Prints the state of the run, if the next line is due.
+
+    Args:
+      values: `actor_steps` and, as far as they are known, `learner_steps`,
+        `replay_size` (sequences), `episode_return` (the mean of the actors'
+        recent episodes) and `evaluator_return` (the latest mean).
+    """
+    self._values = values
+    if self._clock() >= self._next_time:
+      self._show()
+
+  def close(self) -> None:
+    """Prints the last state and leaves it on the screen."""
+    if self._values:
+      self._show()
+    if self._mode == 'live' and not self._supervised:
+      self._stream.write('\n')
+      self._stream.flush()
+
+  def _show(self) -> None:
+    now = self._clock()
+    self._next_time = now + _STATUS_SECONDS[self._mode]
+    text = progress_line(
+      self._values, self._max_actor_steps, *self._speeds(now)
+    )
+    if self._supervised:
+      self._stream.write(f'{STATUS_MARK}{text}\n')
+    elif self._mode == 'live':
+      self._stream.write(render_live(text))
+    else:
+      self._stream.write(f'{text}\n')
+    self._stream.flush()
+
+  def _speeds(self, now: float) -> Tuple[Optional[float], Optional[float]]:
+    """Actor steps and learner steps a second; None until they are known."""
+    actor_steps = self._values.get('actor_steps', 0)
+    learner_steps = self._values.get('learner_steps', 0)
+    self._history.append((now, actor_steps, learner_steps))
+    while len(self._history) > 2 and now - self._history[1][0] > _RATE_SECONDS:
+      self._history.popleft()
+    then, actor_steps_then, learner_steps_then = self._history[0]
+    seconds = now - then
+    if seconds <= 0:
+      return None, None
+    return (
+      (actor_steps - actor_steps_then) / seconds,
+      (learner_steps - learner_steps_then) / seconds,
+    )
+
+
+def progress_line(
+  values: Mapping[str, Any],
+  max_actor_steps: int,
+  actor_steps_per_second: Optional[float],
+  learner_steps_per_second: Optional[float],
+) -> str:
+  """Composes the progress line.
+
+  Args:
+    values: see `Progress.update`.
+    max_actor_steps: the budget of the run.
+    actor_steps_per_second: None if it is not known yet.
+    learner_steps_per_second: likewise.
+  """
+  actor_steps = int(values.get('actor_steps', 0))
+  share = actor_steps / max_actor_steps
+  state = f'actor steps {actor_steps:,} / {max_actor_steps:,} ({share:.0%})'
+  if actor_steps_per_second:
+    steps_left = max(0, max_actor_steps - actor_steps)
+    seconds = round(steps_left / actor_steps_per_second)
+    state += f', {datetime.timedelta(seconds=seconds)} left'
+  parts = [state]
+  if actor_steps_per_second is not None:
+    parts.append(f'{actor_steps_per_second:,.0f} steps/s')
+  if learner_steps_per_second is not None and 'learner_steps' in values:
+    parts.append(f'{learner_steps_per_second:,.1f} learner steps/s')
+  if 'replay_size' in values:
+    parts.append(f'replay {int(values["replay_size"]):,}')
+  for key, name in (('episode_return', 'return'), ('evaluator_return', 'eval')):
+    if key in values:
+      parts.append(f'{name} {float(values[key]):,.2f}')
+  return ' | '.join(parts)
+
+
+def render_live(text: str) -> str:
+  """What rewrites the terminal's current line, cut to the terminal's width."""
+  width = shutil.get_terminal_size().columns - 1
+  return f'\r{text[:width]}\x1b[K'

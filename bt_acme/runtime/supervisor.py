@@ -1,0 +1,283 @@
+"""Watches the nodes of a program, and leaves no process behind.
+
+Launchpad's own local launchers read no exit codes, hold a process's output back
+until the process ends, and kill themselves if a node does not stop in time.
+Here, on whatever engine the nodes run:
+
+- the program ends well when the node of `main_label` does;
+- a node that fails ends the program, and its traceback is the last thing said;
+- Ctrl-C gives every node `grace_seconds` to stop, and a second one none.
+"""
+
+import os
+import pathlib
+import signal
+import time
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional
+
+import launchpad as lp
+
+from bt_acme.runtime import (
+  events,
+  executables,
+  interrupts,
+  progress,
+  terminal,
+)
+from bt_acme.runtime.engines import base
+
+
+class _Node:
+  """One node of the program, from the time that it is started."""
+
+  def __init__(
+    self, title: str, label: str, log: Optional[terminal.NodeLog] = None
+  ):
+    self.title = title
+    self.label = label
+    self.log = log  # None if the node prints to this process's output.
+    self.ended: Optional[events.Ended] = None
+
+  def describe_end(self) -> str:
+    """Says what happened, where to read on, and the traceback, if any."""
+    assert self.ended is not None
+    how = self.ended.reason or _describe_code(self.ended.code)
+    lines = [self.ended.traceback] if self.ended.traceback else []
+    if self.log is not None:
+      how += f' Its whole output: {self.log.path}'
+      lines += self.log.report()
+    return '\n'.join([f'error: {self.title} {how}', *lines])
+
+
+def _describe_code(code: int) -> str:
+  if code == -signal.SIGKILL:
+    return 'was killed (SIGKILL): is the machine out of memory?'
+  if code < 0:
+    return f'died of {signal.Signals(-code).name}.'
+  return f'failed with exit code {code}.'
+
+
+class _End(NamedTuple):
+  """Why the program ends: its exit code, and the node that failed, if any."""
+
+  code: int
+  culprit: Optional[_Node] = None
+
+
+class Supervisor:
+  """Starts the nodes of one program, watches them, and stops them."""
+
+  def __init__(
+    self,
+    engine: base.Engine,
+    queue: events.EventQueue,
+    log_folder: pathlib.Path,
+    *,
+    main_label: str,
+    checked_labels: Collection[str],
+    grace_seconds: float,
+  ):
+    """Starts nothing yet.
+
+    Args:
+      engine: runs the nodes.
+      queue: that the engine and the signals post their events to.
+      log_folder: for the log files; made if need be.
+      main_label: see `launcher.launch`.
+      checked_labels: see `launcher.launch`.
+      grace_seconds: see `launcher.launch`.
+    """
+    self._engine = engine
+    self._queue = queue
+    self._log_folder = log_folder
+    self._main_label = main_label
+    self._checked_labels = checked_labels
+    self._grace_seconds = grace_seconds
+    self._terminal = terminal.Terminal()
+    self._nodes: Dict[str, _Node] = {}  # By title.
+    self._stopping = False
+
+  def run(
+    self,
+    program: lp.Program,
+    environments: Mapping[str, Mapping[str, str]],
+    ports: Mapping[str, int],
+  ) -> int:
+    """Runs a program to its end.
+
+    Args:
+      program: see `launcher.launch`.
+      environments: likewise.
+      ports: likewise.
+
+    Returns:
+      The exit code, see `launcher.launch`.
+    """
+    labels = executables.titles(program)
+    executables.prepare(program, in_this_process=self._engine.in_this_process)
+    failures: List[str] = []
+    try:
+      addresses: Dict[str, List[str]] = {}
+      end = self._place(executables.num_ports(program), labels, addresses)
+      if end is None:
+        _fix_ports(addresses, ports)
+        for title, executable in executables.make(program, addresses).items():
+          label = labels[title]
+          self._start(title, label, executable, environments.get(label, {}))
+        end = self._wait_for_end()
+      failures = self._stop()
+    finally:
+      self._release(labels)
+    if end.culprit is not None:
+      failures = [end.culprit.describe_end()]
+    if failures:
+      self._terminal.log('\n'.join(failures))
+    code = end.code or (1 if failures else 0)
+    if self._engine.in_this_process and self._running():
+      self._terminal.log(
+        'Some nodes did not stop in time: the process ends with them.'
+      )
+      os._exit(code)
+    return code
+
+  def _place(
+    self,
+    num_ports: Mapping[str, int],
+    labels: Mapping[str, str],
+    addresses: Dict[str, List[str]],
+  ) -> Optional[_End]:
+    """Finds a place for every node.
+
+    Args:
+      num_ports: by title, ports that the node listens on.
+      labels: by title.
+      addresses: takes those of every node, by title.
+
+    Returns:
+      None; the end of the program if it ends before all nodes have a place.
+    """
+    for title, num in num_ports.items():
+      self._engine.place(title, num)
+    while len(addresses) < len(num_ports):
+      event = self._next()
+      if isinstance(event, events.Placed):
+        addresses[event.title] = event.addresses
+      elif isinstance(event, interrupts.Interrupt):
+        return _End(event.exit_code)
+      elif isinstance(event, events.Ended):
+        node = _Node(event.title, labels[event.title])
+        node.ended = event
+        return _End(1, node)
+    return None
+
+  def _start(
+    self, title: str, label: str, executable: Any, variables: Mapping[str, str]
+  ) -> None:
+    """Starts one node."""
+    live = self._terminal.live
+    status = {progress.STATUS_VARIABLE: 'live' if live else 'plain'}
+    started = self._engine.start(title, executable, {**status, **variables})
+    node = _Node(title, label)
+    self._nodes[title] = node
+    if started is not None:
+      path = self._log_folder / f'{title.replace("/", "-")}.log'
+      node.log = terminal.NodeLog(path, started, live=live)
+
+  def _wait_for_end(self) -> _End:
+    """Waits until the main node ends, a node fails, or the user stops."""
+    while True:
+      event = self._next()
+      if isinstance(event, interrupts.Interrupt):
+        self._terminal.log(event.message)
+        return _End(event.exit_code)
+      if isinstance(event, events.Ended):
+        node = self._nodes[event.title]
+        if event.code:
+          return _End(1, node)
+        if node.label == self._main_label:
+          return _End(0)
+
+  def _stop(self) -> List[str]:
+    """Asks all nodes to stop; returns what went wrong in checked nodes."""
+    self._stopping = True
+    for node in self._running():
+      self._engine.signal(node.title, signal.SIGTERM)
+    deadline = time.monotonic() + self._grace_seconds
+    interrupted = False
+    while self._running() and not interrupted:
+      left = deadline - time.monotonic()
+      if left <= 0:
+        break
+      interrupted = isinstance(self._next(left), interrupts.Interrupt)
+    failures = []
+    for node in self._nodes.values():
+      if node.label not in self._checked_labels:
+        continue
+      if node.ended is None and not interrupted:
+        failures.append(
+          f'error: {node.title} did not stop within {self._grace_seconds:g} s '
+          'and was killed: what it had yet to save is lost.'
+        )
+      elif node.ended and node.ended.code not in (0, -signal.SIGTERM):
+        failures.append(node.describe_end())
+    return failures
+
+  def _release(self, titles: Collection[str]) -> None:
+    """Ends whatever still runs, and takes the rest of its output."""
+    running = [node.title for node in self._running()]
+    for title in running:
+      self._engine.signal(title, signal.SIGKILL)
+    for title in titles:
+      self._engine.release(title)
+    self._engine.close()
+    while self._next(0) is not None:
+      pass
+    for node in self._nodes.values():
+      if node.log is not None:
+        node.log.close()
+    self._terminal.end_status()
+
+  def _running(self) -> List[_Node]:
+    return [node for node in self._nodes.values() if node.ended is None]
+
+  def _next(self, timeout: Optional[float] = None) -> Any:
+    """Takes the next event; passes on what nodes print and what they wait for.
+
+    Args:
+      timeout: seconds to wait at most; None waits for ever.
+
+    Returns:
+      The event; None if none came in time.
+    """
+    event = self._queue.get(timeout)
+    if isinstance(event, events.Output):
+      node = self._nodes[event.title]
+      assert node.log is not None
+      self._show(node, node.log.add(event.data, event.is_error))
+    elif isinstance(event, events.Waiting):
+      self._terminal.log(f'[{event.title}] waits for a place: {event.reason}')
+    elif isinstance(event, events.Ended) and event.title in self._nodes:
+      node = self._nodes[event.title]
+      node.ended = event
+      if node.log is not None:
+        self._show(node, node.log.finish())
+    return event
+
+  def _show(self, node: _Node, lines: List[str]) -> None:
+    """Shows lines of a node on the terminal."""
+    # While the program stops, nodes complain in vain about servers that have
+    # stopped before them.
+    speaks = not self._stopping or node.label in self._checked_labels
+    for line in lines:
+      if speaks or line.startswith(progress.STATUS_MARK):
+        self._terminal.show(node.title, line)
+
+
+def _fix_ports(
+  addresses: Dict[str, List[str]], ports: Mapping[str, int]
+) -> None:
+  """Gives the first node of each of these labels the port of the user."""
+  for label, port in ports.items():
+    node_addresses = addresses[f'{label}/0']
+    host, _, _ = node_addresses[0].rpartition(':')
+    node_addresses[0] = f'{host}:{port}'

@@ -1,0 +1,164 @@
+"""The folder of a run: whose it is, and whether the run is completed.
+
+`config.json` records which run the folder belongs to. The same command on the
+same folder resumes the run; a command with other settings is refused.
+`completed.json` is written when the run has used up its budget.
+"""
+
+import dataclasses
+import json
+import pathlib
+from typing import Any, Dict, Mapping, Optional
+
+from bt_acme import config as config_lib
+from bt_acme import files
+from bt_acme.config import run as run_config
+
+_FILE = 'config.json'
+_COMPLETED_FILE = 'completed.json'
+# Settings that may differ when a run is resumed.
+_MAY_CHANGE = (
+  'max_actor_steps',
+  'num_evaluators',
+  'evaluation_period',
+  'evaluation_episodes',
+  'checkpoint_period',
+  'replay_port',
+  'inference',
+  'num_devices',
+  'codec',  # The replay does not outlive the processes of the run.
+)
+
+
+def claim(
+  run: run_config.RunConfig,
+  config: config_lib.R2D2Config,
+  extra: Optional[Mapping[str, Any]] = None,
+) -> bool:
+  """Makes the workdir this run's, or recognizes it as such.
+
+  Args:
+    run: the run.
+    config: the agent's configuration.
+    extra: what else tells this run from another: behaviors, initial weights.
+
+  Returns:
+    Whether the run was begun before and is now resumed.
+
+  Raises:
+    ValueError: if the workdir belongs to another configuration; the message
+      names the settings that differ. Nothing is written in that case.
+  """
+  identity = _identity(run, config, extra or {})
+  folder = pathlib.Path(run.workdir)
+  path = folder / _FILE
+  if path.is_file():
+    _check_same(run.workdir, read_identity(run.workdir), identity)
+    return True
+  if folder.is_dir():
+    # An attempt to claim the folder may have been cut short.
+    others = [p for p in folder.iterdir() if not files.is_leftover(p)]
+    if others:
+      raise ValueError(
+        f'workdir={run.workdir!r} is not empty and holds no run: choose an '
+        'empty or new folder.'
+      )
+  try:
+    files.write_text(path, json.dumps(identity, indent=2) + '\n')
+  except OSError as error:
+    raise ValueError(
+      f'workdir={run.workdir!r} cannot be written: {error}.'
+    ) from error
+  return False
+
+
+def read_identity(workdir: str) -> Dict[str, Any]:
+  """Reads the settings that `claim` wrote.
+
+  Raises:
+    ValueError: if the workdir holds no run, or its record is damaged.
+  """
+  path = pathlib.Path(workdir) / _FILE
+  try:
+    identity: Dict[str, Any] = json.loads(path.read_text())
+    if not {'agent', 'run', 'config'} <= set(identity):
+      raise ValueError('it is not complete')
+  except OSError as error:
+    raise ValueError(f'workdir={workdir!r} holds no run.') from error
+  except (ValueError, TypeError) as error:
+    raise ValueError(
+      f'workdir={workdir!r}: {_FILE} is damaged ({error}): choose another '
+      'workdir.'
+    ) from error
+  return identity
+
+
+def mark_completed(run: run_config.RunConfig) -> None:
+  """Records that the run has used up its budget."""
+  completed = {'max_actor_steps': run.max_actor_steps}
+  path = pathlib.Path(run.workdir) / _COMPLETED_FILE
+  files.write_text(path, json.dumps(completed) + '\n')
+
+
+def is_completed(run: run_config.RunConfig) -> bool:
+  """Whether a run in the workdir has used up this budget, or a larger one."""
+  try:
+    path = pathlib.Path(run.workdir) / _COMPLETED_FILE
+    completed = json.loads(path.read_text())['max_actor_steps']
+    return bool(completed >= run.max_actor_steps)
+  except (OSError, ValueError, KeyError, TypeError):
+    return False
+
+
+def _identity(
+  run: run_config.RunConfig,
+  config: config_lib.R2D2Config,
+  extra: Mapping[str, Any],
+) -> Dict[str, Any]:
+  """The settings that make this run what it is, as JSON gives them back."""
+  identity = {
+    'agent': type(config).__name__,
+    'run': _lasting(dataclasses.asdict(run)),
+    'config': {
+      group: _lasting(settings)
+      for group, settings in config_lib.to_dict(config).items()
+    },
+    **extra,
+  }
+  plain: Dict[str, Any] = json.loads(json.dumps(identity))
+  return plain
+
+
+def _lasting(settings: Mapping[str, Any]) -> Dict[str, Any]:
+  """Leaves out what may change, and where the run lies."""
+  return {
+    name: value
+    for name, value in settings.items()
+    if name not in _MAY_CHANGE and name != 'workdir'
+  }
+
+
+def _check_same(
+  workdir: str, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> None:
+  """Raises ValueError if two identities differ."""
+  differences = _differences(old, new)
+  if differences:
+    listed = ', '.join(
+      f'{name}={before!r} there and {now!r} here'
+      for name, (before, now) in differences.items()
+    )
+    raise ValueError(
+      f'workdir={workdir!r} belongs to another configuration: {listed}. '
+      'Choose another workdir, or the same settings to resume.'
+    )
+
+
+def _differences(old: Any, new: Any, name: str = '') -> Dict[str, Any]:
+  """Both values of every setting that differs, by the setting's name."""
+  if isinstance(old, dict) and isinstance(new, dict):
+    found: Dict[str, Any] = {}
+    for key in sorted(set(old) | set(new)):
+      found.update(_differences(old.get(key), new.get(key), key))
+    return found
+  return {} if old == new else {name: (old, new)}

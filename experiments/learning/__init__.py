@@ -1,0 +1,1 @@
+"""Does each part learn what it is for? `python -m experiments.learning`."""

@@ -1,0 +1,34 @@
+"""Behaviors by the names that a user types."""
+
+import pytest
+
+pytest.importorskip('launchpad', reason='needs the full environment')
+
+# isort: split
+from bt_acme import config as config_lib
+from bt_acme.cli import named_behaviors
+
+TRANSFER = config_lib.TransferConfig()
+
+
+def test_behaviors_by_name(folder):
+  config = named_behaviors.BehaviorsConfig(f' uniform, {folder} ', ' 1, 2')
+  made = named_behaviors.make(config, TRANSFER)
+  assert [behavior.name for behavior in made] == ['uniform', 'b']
+  assert config.weights == (1, 2)
+  assert named_behaviors.BehaviorsConfig('uniform').weights == ()
+
+
+@pytest.mark.parametrize(
+  'names, wrong', [('Uniform', 'Uniform'), ('uniform,', ''), (',uniform', '')]
+)
+def test_a_name_of_no_behavior(names, wrong):
+  message = f"behavior={names!r}: {wrong!r} is neither .*'action_repeat', 'uni"
+  with pytest.raises(ValueError, match=message):
+    named_behaviors.make(named_behaviors.BehaviorsConfig(names), TRANSFER)
+
+
+@pytest.mark.parametrize('weights', ['1,,2', '1,', ',', 'x'])
+def test_weights_that_are_no_numbers(weights):
+  with pytest.raises(ValueError, match='must be numbers separated by commas'):
+    named_behaviors.BehaviorsConfig('uniform', weights).weights  # noqa: B018

@@ -1,0 +1,51 @@
+"""Flags win over a preset, which wins over the defaults."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip('launchpad', reason='needs the full environment')
+
+_ROOT = pathlib.Path(__file__).parents[2]
+_PROGRAM = """
+import runpy
+import jax
+from absl import flags
+from bt_acme.cli import settings as settings_cli
+
+script = runpy.run_path('launch/run_r2d2.py')
+settings_cli.define(script['Settings'])
+for launch_type in ('local_mt', 'local_mp'):
+  flags.FLAGS(['run', f'--lp_launch_type={launch_type}', '--preset=minigrid',
+    '--lstm_size=512'])
+  settings = settings_cli.read(script['Settings'])
+  print(jax.config.jax_platforms, settings.network.lstm_size,
+    settings.network.head_size, settings.acting.epsilon_base)
+"""
+
+
+@pytest.fixture(name='lines', scope='module')
+def run_program():
+  """What a process without JAX_PLATFORMS prints for each launch type."""
+  environment = {k: v for k, v in os.environ.items() if k != 'JAX_PLATFORMS'}
+  done = subprocess.run(
+    [sys.executable, '-c', _PROGRAM],
+    env={**environment, 'PYTHONPATH': str(_ROOT)},
+    cwd=_ROOT,
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+  assert done.returncode == 0, done.stderr
+  return [line.split() for line in done.stdout.splitlines()]
+
+
+def test_the_accelerator_is_left_to_other_processes(lines):
+  assert [line[0] for line in lines] == ['None', 'cpu']
+
+
+def test_flags_win_over_the_preset_and_the_preset_over_the_defaults(lines):
+  assert [line[1:] for line in lines] == [['512', '64', '0.4']] * 2

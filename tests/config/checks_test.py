@@ -1,0 +1,102 @@
+"""A declared setting refuses what it was not declared for."""
+
+import dataclasses
+import re
+
+import pytest
+
+from bt_acme.config import checks
+
+
+@dataclasses.dataclass(frozen=True)
+class _Group:
+  count: int = checks.setting(3, 'A number of things.', above=0)
+  rate: float = checks.setting(0.5, 'A rate.', minimum=0, maximum=1)
+  share: float = checks.setting(
+    0.5, 'A share.', above=0, maximum=1, hint='Leave it out with 1.'
+  )
+  slope: float = checks.setting(2.0, 'A slope.', above=1)
+  weight: float = checks.setting(0.0, 'A weight.', minimum=0)
+  factor: float = checks.setting(2.0, 'A factor.', minimum=1)
+  bound: float = checks.setting(0.0, 'A bound.', maximum=1)
+  free: float = checks.setting(0.0, 'Any number.')
+  kind: str = checks.setting('sum', 'A kind.', choices=('sum', 'mean'))
+  offset: float = checks.setting(0.0, 'An offset.', choices=(0.0, 1.0))
+  flag: bool = checks.setting(True, 'A flag.')
+  name: str = checks.setting('', 'A name.')
+
+  def __post_init__(self):
+    checks.check(self)
+
+
+@pytest.mark.parametrize(
+  'values, message',
+  [
+    ({'count': 0}, 'count=0 must be positive.'),
+    ({'count': 2.0}, 'count=2.0 must be a whole number.'),
+    ({'count': True}, 'count=True must be a whole number.'),
+    ({'count': '3'}, "count='3' must be a whole number."),
+    ({'count': None}, 'count=None must be a whole number.'),
+    ({'rate': 1.5}, 'rate=1.5 must lie in [0, 1].'),
+    ({'rate': -0.5}, 'rate=-0.5 must lie in [0, 1].'),
+    ({'rate': 'x'}, "rate='x' must be a number."),
+    ({'rate': False}, 'rate=False must be a number.'),
+    ({'share': 0.0}, 'share=0.0 must lie in (0, 1]. Leave it out with 1.'),
+    ({'share': 2.0}, 'share=2.0 must lie in (0, 1]. Leave it out with 1.'),
+    ({'slope': 1.0}, 'slope=1.0 must exceed 1.'),
+    ({'weight': -1.0}, 'weight=-1.0 must not be negative.'),
+    ({'factor': 0.5}, 'factor=0.5 must be at least 1.'),
+    ({'bound': 1.5}, 'bound=1.5 must not exceed 1.'),
+    ({'free': float('nan')}, 'free=nan must be finite.'),
+    ({'bound': float('-inf')}, 'bound=-inf must be finite.'),
+    ({'kind': 'max'}, "kind='max' is unknown: choose from 'sum', 'mean'."),
+    (
+      {'kind': 'maen'},
+      "kind='maen' is unknown: did you mean 'mean'? Choose from 'sum', 'mean'.",
+    ),
+    ({'kind': 3}, 'kind=3 must be a text.'),
+    ({'offset': 0.5}, 'offset=0.5 is unknown: choose from 0.0, 1.0.'),
+    ({'flag': 1}, 'flag=1 must be True or False.'),
+    ({'flag': 'no'}, "flag='no' must be True or False."),
+    ({'name': 3}, 'name=3 must be a text.'),
+  ],
+)
+def test_what_is_refused(values, message):
+  with pytest.raises(ValueError, match=f'^{re.escape(message)}$'):
+    _Group(**values)
+
+
+@pytest.mark.parametrize(
+  'values',
+  [
+    {},
+    {'count': 1},
+    {'rate': 0, 'weight': 0},
+    {'rate': 1.0, 'share': 1},
+    {'slope': 1.001},
+    {'bound': -1e9, 'free': 1e300},
+    {'kind': 'mean', 'offset': 1},
+    {'flag': False, 'name': 'x'},
+  ],
+)
+def test_what_is_taken(values):
+  group = _Group(**values)
+  assert all(getattr(group, name) == value for name, value in values.items())
+
+
+def test_replace_checks_too():
+  assert dataclasses.replace(_Group(), count=5).count == 5
+  with pytest.raises(ValueError, match='count=-5 must be positive'):
+    dataclasses.replace(_Group(), count=-5)
+
+
+def test_a_field_without_a_declaration_is_an_error():
+  group = dataclasses.make_dataclass('Group', [('height', float, 1.0)])
+  with pytest.raises(ValueError, match='The field height has no help'):
+    checks.check(group())
+
+
+def test_require():
+  checks.require(True, 'never')
+  with pytest.raises(ValueError, match='^because$'):
+    checks.require(False, 'because')

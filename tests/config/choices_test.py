@@ -1,0 +1,22 @@
+"""The choices of a setting are what the code that reads it has.
+
+`bt_acme.config` imports nothing of what it configures, so it lists the names
+itself.
+"""
+
+from bt_acme.config import checks, names
+from bt_acme.config.agent import NGUConfig
+from bt_acme.core import loss
+from bt_acme.core.intrinsic import rewards
+
+
+def choices(setting):
+  return checks.declaration_of(names.settings_of(NGUConfig)[setting]).choices
+
+
+def test_losses():
+  assert set(choices('loss')) == set(loss.TARGETS)
+
+
+def test_intrinsic_rewards():
+  assert set(choices('intrinsic_reward')) == set(rewards.BY_NAME)

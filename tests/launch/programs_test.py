@@ -1,0 +1,309 @@
+"""Whole programs, as the launch scripts start them: real servers and processes.
+
+What is needed of a whole run is asserted on few: NGU, stopped midway,
+resumed with actions chosen elsewhere, taken further in threads, and evaluated;
+Behavior Transfer with what it exported; and a program whose actor fails.
+"""
+
+import re
+import shutil
+import signal
+import time
+
+import jax
+import numpy as np
+import pytest
+
+pytest.importorskip('launchpad', reason='needs the full environment')
+
+from bt_acme import behaviors
+from bt_acme.cli import evaluation
+from tests.launch import scripts
+
+
+@pytest.fixture(name='ngu', scope='module')
+def run_ngu(tmp_path_factory, server):
+  """A run that was interrupted, resumed, and started once more when done."""
+  workdir = tmp_path_factory.mktemp('runs') / 'ngu'
+  arguments = ('run_ngu', workdir, *scripts.NGU, '--max_actor_steps=1000')
+  with scripts.Script(*arguments, '--num_evaluators=0') as process:
+    scripts.wait_until(
+      lambda: len(scripts.rows(workdir, 'actor')) >= 2, process.process
+    )
+    scripts.wait_until(
+      lambda: scripts.rows(workdir, 'learner'), process.process
+    )
+    start = time.monotonic()
+    process.process.send_signal(signal.SIGINT)
+    interrupted = process.end(15)
+    stopped_in = time.monotonic() - start
+  first = scripts.checkpoint(workdir)
+  with scripts.Script(*arguments, '--inference=server') as process:
+    resumed = process.end()
+  second = scripts.checkpoint(workdir)
+  again = server.train(*arguments)
+  return {
+    'workdir': workdir,
+    'interrupted': interrupted,
+    'stopped_in': stopped_in,
+    'first': first,
+    'resumed': resumed,
+    'second': second,
+    'again': again,
+    'arguments': arguments,
+  }
+
+
+def test_interrupted_run_ends_cleanly(ngu):
+  code, _, errors = ngu['interrupted']
+  assert code == 130, errors
+  assert 'Traceback' not in errors
+  print(f'stopped in {ngu["stopped_in"]:.1f} s')
+
+
+def test_interrupted_run_saved_all(ngu):
+  _, values = ngu['first']
+  assert values['counts']['learner_steps'] >= 1
+  assert values['learner']['learner_steps'] == values['counts']['learner_steps']
+  assert 0 < values['counts']['actor_steps'] < 1000
+  assert scripts.seen(values) > 0
+
+
+def test_resumed_run_goes_on(ngu):
+  code, output, errors = ngu['resumed']
+  assert code == 0, errors
+  assert output.startswith('Resuming NGUConfig')
+  (arrays, values), (arrays_after, values_after) = ngu['first'], ngu['second']
+  # The budget is met to within a turn, over both lives together.
+  assert 1000 <= values_after['counts']['actor_steps'] <= 1003
+  learner_steps = values['learner']['learner_steps']
+  assert values_after['learner']['learner_steps'] > learner_steps
+  # The state itself counts: parameters, optimizers and their step counts.
+  counts = [a for a in arrays.values() if a.dtype == np.int32 and a.shape == ()]
+  assert len(counts) >= 3
+  assert all(c == learner_steps for c in counts)
+  assert all(
+    a == values_after['learner']['learner_steps']
+    for a in arrays_after.values()
+    if a.dtype == np.int32 and a.shape == ()
+  )
+  maximum = values['learner']['max_priority']
+  assert values_after['learner']['max_priority'] >= maximum >= 1
+  # Each observation of either life is in the statistics; those of steps that
+  # the first did not report in time are not.
+  assert scripts.seen(values) < scripts.seen(values_after) <= 1003 + 3 * 32 * 4
+  assert scripts.seen(values_after) - scripts.seen(values) >= (
+    1000 - values['counts']['actor_steps'] - 32 * 4
+  )
+
+
+def test_a_run_is_evaluated_as_what_it_exported(ngu, server):
+  folders = {
+    'workdir': ngu['workdir'],
+    'behavior': ngu['workdir'] / 'behavior',
+  }
+  loaded = [
+    evaluation.load(evaluation.EvaluationConfig(**{name: str(folder)}))[1:]
+    for name, folder in folders.items()
+  ]
+  jax.tree.map(np.testing.assert_array_equal, *loaded)
+  assert loaded[0][1].error_count > 0
+  outputs = [
+    server.run('evaluate', f'--{name}={folder}', '--episodes=2')
+    for name, folder in folders.items()
+  ]
+  assert outputs[0][0] == 0, outputs[0]
+  assert outputs[0][:2] == outputs[1][:2]
+
+
+def test_statistics_go_on_wherever_actions_are_chosen(ngu, server):
+  """From local to the server in the resumed run, and here back again."""
+  workdir = ngu['workdir'].with_name('ngu_longer')
+  shutil.copytree(ngu['workdir'], workdir)
+  code, _, errors = server.train(
+    'run_ngu',
+    workdir,
+    *scripts.NGU,
+    '--max_actor_steps=1100',
+    '--lp_launch_type=local_mt',
+  )
+  assert code == 0, errors
+  before, between, after = (
+    np.concatenate([s['error_count'] for _, s in sorted(saved.items())])
+    for saved in (
+      values['learner']['statistics']
+      for _, values in (
+        ngu['first'],
+        ngu['second'],
+        scripts.checkpoint(workdir),
+      )
+    )
+  )
+  assert len(before) == len(between) == len(after) == 4
+  assert np.all(before < between) and np.all(between < after)
+
+
+def test_progress_of_a_resumed_run_begins_where_it_was(ngu):
+  _, output, _ = ngu['resumed']
+  first = re.search(r'actor steps ([\d,]+) / 1,000', output)
+  steps = int(first[1].replace(',', ''))
+  assert steps >= ngu['first'][1]['counts']['actor_steps']
+
+
+def test_completed_run_ends_at_once(ngu):
+  code, output, errors = ngu['again']
+  assert code == 0, errors
+  assert 'has taken its 1,000 actor steps' in output
+  assert str(ngu['workdir'] / 'behavior') in output
+
+
+def test_logs_of_a_run(ngu):
+  learner = scripts.rows(ngu['workdir'], 'learner')
+  steps = [int(row['learner_steps']) for row in learner]
+  assert steps == sorted(steps) and len(steps) >= 2
+  for name in ('loss', 'gradient_norm', 'mean_reward', 'replay_size'):
+    assert np.isfinite([float(row[name]) for row in learner]).all()
+  actor = scripts.rows(ngu['workdir'], 'actor')
+  assert len(actor) > 4
+  assert any(float(row['intrinsic_return']) > 0 for row in actor)
+  # The evaluation of what the learner ended with.
+  evaluator = scripts.rows(ngu['workdir'], 'evaluator')
+  assert len(evaluator) == 2
+  assert all(int(row['actor_steps']) >= 1000 for row in evaluator)
+  folder = ngu['workdir'] / 'logs'
+  assert {path.name for path in folder.iterdir()} == {
+    'actor',
+    'evaluator',
+    'learner',
+  }
+  assert all(list(path.glob('events.*')) for path in folder.iterdir())
+
+
+def test_what_is_printed_is_no_noise(ngu):
+  for _, output, errors in (ngu['interrupted'], ngu['resumed']):
+    assert 'MB of steps' in output
+    for line in errors.splitlines():
+      assert line.startswith('SIGINT: stopping'), line
+
+
+def test_the_exported_behavior_is_what_the_learner_ended_with(ngu):
+  behavior = behaviors.Exported(str(ngu['workdir'] / 'behavior'))
+  arrays, values = ngu['second']
+  assert behavior.actor_steps == values['counts']['actor_steps']
+  assert behavior.agent.spec.name == 'MiniGrid-Empty-5x5-v0'
+  assert behavior.statistics.error_count == scripts.seen(values)
+  exported = jax.tree.leaves(behavior.variables)
+  assert len(exported) > 10
+  for leaf in exported:
+    assert any(np.array_equal(leaf, array) for array in arrays.values())
+
+
+@pytest.fixture(name='bt', scope='module')
+def run_bt(ngu, server):
+  """A run with the behavior of the other, in threads."""
+  folder = ngu['workdir'] / 'behavior'
+  before = {p.name: p.read_bytes() for p in folder.iterdir()}
+  workdir = ngu['workdir'].with_name('bt')
+  result = server.train(
+    'run_bt',
+    workdir,
+    f'--behavior={folder}',
+    f'--init_from={folder}',
+    '--init=partial',
+    '--max_actor_steps=600',
+    '--lp_launch_type=local_mt',
+    '--inference=server',
+    '--min_flight_probability=0.05',
+  )
+  return workdir, result, folder, before
+
+
+def test_transfer_of_the_exported_behavior(bt):
+  workdir, (code, output, errors), folder, before = bt
+  assert code == 0, errors
+  assert output.startswith('Starting BTConfig')
+  # It stays as it is, to the byte.
+  assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+  actor, evaluator = (
+    scripts.rows(workdir, 'actor'),
+    scripts.rows(workdir, 'evaluator'),
+  )
+  assert sum(float(row['flights']) for row in actor) > 0
+  assert any(0 < float(row['behavior_share']) <= 1 for row in actor)
+  assert len(evaluator) == 2
+  assert all(float(row['flight_share']) == 0 for row in evaluator)
+  learner = scripts.rows(workdir, 'learner')
+  assert any(float(row['duplicated_share']) > 0 for row in learner)
+  assert np.isfinite([float(row['loss']) for row in learner]).all()
+
+
+_FAILING = """
+import sys
+
+from bt_acme import agents, behaviors
+from bt_acme import config as config_lib
+from bt_acme.cli import run as run_cli
+from bt_acme.config import run as run_config
+from bt_acme.runtime import program
+from bt_acme.runtime import launcher
+
+def make_policy(seed):
+  steps = iter([0, 1, 2])
+  return lambda observation, prev_action, is_first: next(steps)
+
+if __name__ == '__main__':
+  run = run_config.RunConfig(env='MiniGrid-Empty-5x5-v0', workdir=sys.argv[1],
+    num_actors=1, envs_per_actor=1, num_evaluators=0)
+  network = config_lib.NetworkConfig(torso_size=8, lstm_size=8, head_size=8)
+  base = agents.R2D2Builder(config_lib.R2D2Config(network=network),
+    run_cli.environment_spec(run))
+  builder = agents.BTBuilder(
+    base, [behaviors.FromCallable(make_policy, name='mine')])
+  sys.exit(launcher.launch(program.make_program(run, builder),
+    workdir=sys.argv[1], launch_type='local_mt', checked_labels=['learner']))
+"""
+
+
+def test_an_actor_that_fails_ends_the_program(tmp_path, server):
+  script = tmp_path / 'failing.py'
+  script.write_text(_FAILING)
+  code, _, errors = server.run_file(script, tmp_path / 'run')
+  assert code == 1, errors
+  report = errors[errors.index('error: actor/0 failed') :]
+  assert 'Traceback' in report
+  assert "RuntimeError: behavior 'mine' raised StopIteration:" in report
+  assert 'at actor step 3 of environment 0' in report
+  # What the learner had is saved all the same.
+  assert (
+    scripts.checkpoint(tmp_path / 'run')[1]['learner']['learner_steps'] == 0
+  )
+
+
+def test_workdir_of_another_run(refuse, ngu):
+  errors = refuse(
+    'run_ngu',
+    *scripts.NGU,
+    '--seed=3',
+    '--batch_size=5',
+    workdir=ngu['workdir'],
+  )
+  assert 'batch_size=4 there and 5 here' in errors
+  assert 'seed=0 there and 3 here' in errors
+  errors = refuse('run_r2d2', workdir=ngu['workdir'])
+  assert "agent='NGUConfig' there and 'R2D2Config' here" in errors
+
+
+def test_behavior_of_another_environment(refuse, ngu):
+  folder = ngu['workdir'] / 'behavior'
+  for flag in ('behavior', 'init_from'):
+    errors = refuse(
+      'run_bt', '--behavior=uniform', f'--{flag}={folder}', '--env=pong'
+    )
+    assert f'{flag}={str(folder)!r} was made for observations' in errors
+
+
+def test_weights_of_another_architecture(refuse, ngu):
+  folder = ngu['workdir'] / 'behavior'
+  errors = refuse('run_r2d2', f'--init_from={folder}', '--lstm_size=8')
+  assert "init='full' needs the same architecture" in errors
+  assert 'lstm/linear/w is (40, 64) there and (32, 32) here' in errors

@@ -1,0 +1,102 @@
+"""What the launch scripts refuse before anything starts, and their help."""
+
+import socket
+
+import pytest
+
+pytest.importorskip('launchpad', reason='needs the full environment')
+
+from tests.launch import scripts
+
+
+@pytest.mark.parametrize(
+  'script, arguments, message',
+  [
+    ('run_ngu', ['--env=montezumas_revenge'], "mean 'montezuma_revenge'"),
+    (
+      'run_ngu',
+      ['--intrinsic_reward=icm'],
+      "intrinsic_reward='icm'",
+    ),
+    ('run_ngu', ['--max_actor_steps=0'], 'max_actor_steps=0 must be positive'),
+    ('run_ngu', ['--num_actors=two'], 'num_actors'),
+    ('run_ngu', ['--no_such_flag=1'], 'no_such_flag'),
+    ('run_ngu', ['--preset=huge'], "preset='huge' is unknown"),
+    ('run_ngu', ['--lp_launch_type=cloud'], 'lp_launch_type'),
+    ('run_ngu', ['--lp_launch_type=vertex_ai'], "'vertex_ai' is unknown"),
+    ('run_ngu', ['--num_devices=2'], 'num_devices=2, but the learner has 1'),
+    ('run_ngu', ['--replay_port=70000'], 'replay_port=70000 must lie in'),
+    (
+      'run_ngu',
+      ['--max_actor_steps=100', '--min_replay_size=50'],
+      'fewer than min_replay_size=50: the learner would never start',
+    ),
+    ('run_ngu', ['--sequence_period=3'], 'sequence_period=3 does not divide'),
+    (
+      'run_ngu',
+      ['--env=pong', '--max_replay_size=1000000000', '--max_actor_steps=100'],
+      'max_replay_size is too large for this machine',
+    ),
+    ('run_bt', [], "behavior='' names nothing"),
+    ('run_bt', ['--behavior=nowhere'], "'nowhere' is neither a folder"),
+    (
+      'run_bt',
+      ['--behavior=uniform', '--behavior_weights=1,2'],
+      'behavior_weights=(1.0, 2.0) must be one weight',
+    ),
+    (
+      'run_bt',
+      ['--behavior=uniform', '--behavior_weights=x'],
+      "behavior_weights='x' must be numbers",
+    ),
+    ('run_r2d2', ['--init_from=nowhere'], "init_from='nowhere' has no"),
+    ('run_r2d2', ['--init=half'], "init='half' is unknown"),
+    ('run_r2d2', ['--init=partial'], "init_from='' loads none"),
+  ],
+)
+def test_bad_input(refuse, script, arguments, message):
+  assert message in refuse(script, *arguments)
+
+
+@pytest.mark.parametrize(
+  'argument, message',
+  [
+    ('--seed=-1', 'seed=-1 must lie in'),
+    ('--epsilon=nan', 'epsilon=nan must be finite'),
+    ('--epsilon=1.5', 'epsilon=1.5 must not exceed 1'),
+  ],
+)
+def test_bad_input_of_an_evaluation(server, argument, message):
+  code, output, errors = server.run('evaluate', '--behavior=x', argument)
+  assert code == 2 and not output
+  assert errors.startswith(f'error: {message}') and errors.count('\n') == 1
+
+
+def test_taken_port(refuse):
+  with socket.socket() as server:
+    server.bind(('', 0))
+    server.listen()
+    port = server.getsockname()[1]
+    errors = refuse('run_r2d2', f'--replay_port={port}')
+  assert f'replay_port={port} cannot be used' in errors
+
+
+@pytest.mark.parametrize(
+  'script, own', [('run_ngu', 'intrinsic_reward'), ('run_bt', 'behavior')]
+)
+def test_help(server, script, own):
+  code, output, errors = server.run(script, '--help')
+  assert code == 0 and not errors
+  assert output.splitlines()[0].endswith('.')
+  for name in ('lp_launch_type=local_mp', 'preset=paper', 'num_actors', own):
+    assert f'  --{name}' in output
+  assert 'launch/' in output and '--workdir=' in output
+
+
+def test_a_script_as_a_process(tmp_path):
+  """The same without the short cut."""
+  with scripts.Script('run_r2d2', tmp_path / 'run', '--env=chess') as script:
+    code, output, errors = script.end()
+  assert code == 2 and not output
+  assert errors.startswith("error: environment 'chess' is unknown")
+  assert not (tmp_path / 'run').exists()

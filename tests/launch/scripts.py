@@ -1,0 +1,210 @@
+"""Runs launch scripts, and reads what their runs leave in the workdir."""
+
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import uuid
+
+import numpy as np
+import psutil
+
+ROOT = pathlib.Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, 'PYTHONPATH': str(ROOT)}
+TINY = (
+  '--env=MiniGrid-Empty-5x5-v0',
+  '--num_actors=1',
+  '--envs_per_actor=4',
+  '--torso_size=16',
+  '--lstm_size=16',
+  '--head_size=16',
+  '--trace_length=8',
+  '--sequence_period=4',
+  '--batch_size=4',
+  '--min_replay_size=4',
+  '--max_replay_size=500',
+  '--samples_per_insert=1',
+  '--variable_update_period=8',
+  '--evaluation_period=100000',
+  '--evaluation_episodes=2',
+)
+NGU = ('--memory_capacity=100', '--embedding_size=8', '--rnd_size=8')
+
+_MARK = 'BT_ACME_TEST_MARK'
+# Reads requests, runs the script of each in a fork that begins with all imports
+# done, and answers with its exit code, standard output and standard error.
+_SERVER = """
+import json, os, runpy, signal, sys, tempfile, traceback
+import bt_acme
+import launchpad, rlax
+from bt_acme import agents
+from bt_acme.cli import evaluation, settings
+
+for line in sys.stdin:
+  arguments, environment, seconds = json.loads(line)
+  files = [tempfile.TemporaryFile('w+') for _ in range(2)]
+  child = os.fork()
+  if not child:
+    for number, file in zip((1, 2), files):
+      os.dup2(file.fileno(), number)
+    code = 99
+    signal.alarm(seconds)
+    os.environ.update(environment)
+    try:
+      sys.argv = arguments
+      runpy.run_path(arguments[0], run_name='__main__')
+    except SystemExit as end:
+      code = end.code or 0
+    except BaseException:
+      traceback.print_exc()
+    finally:
+      sys.stdout.flush()
+      sys.stderr.flush()
+      os._exit(code)
+  _, status = os.waitpid(child, 0)
+  for file in files:
+    file.seek(0)
+  print(json.dumps([os.waitstatus_to_exitcode(status),
+    *(file.read() for file in files)]), flush=True)
+"""
+
+
+def path_of(script):
+  """The path of a launch script."""
+  return str(ROOT / 'launch' / f'{script}.py')
+
+
+class Script:
+  """A launch script under way, in a process as a user starts it."""
+
+  def __init__(self, script, workdir, *arguments):
+    self.mark = uuid.uuid4().hex
+    self.process = subprocess.Popen(
+      [
+        sys.executable,
+        path_of(script),
+        *TINY,
+        f'--workdir={workdir}',
+        *arguments,
+      ],
+      env={**ENVIRONMENT, _MARK: self.mark},
+      stdout=subprocess.PIPE,
+      stderr=subprocess.PIPE,
+      text=True,
+    )
+
+  def __enter__(self):
+    return self
+
+  def __exit__(self, *exc_info):
+    self.process.kill()
+    self.process.wait()
+    for process in self.survivors():
+      process.kill()
+
+  def end(self, seconds=200):
+    """Waits for the end; returns code, standard output, standard error."""
+    output, errors = self.process.communicate(timeout=seconds)
+    assert not self.survivors()
+    return self.process.returncode, output, errors
+
+  def survivors(self):
+    """Returns its processes that still run."""
+    return _processes_of(self.mark)
+
+
+class Server:
+  """Runs scripts without the imports that each would begin with."""
+
+  def __init__(self):
+    self.process = subprocess.Popen(
+      [sys.executable, '-c', _SERVER],
+      env=ENVIRONMENT,
+      stdin=subprocess.PIPE,
+      stdout=subprocess.PIPE,
+      text=True,
+    )
+
+  def train(self, script, workdir, *arguments):
+    """Runs a launch script with settings that make its run a small one."""
+    return self.run(script, *TINY, f'--workdir={workdir}', *arguments)
+
+  def run(self, script, *arguments):
+    """Runs a launch script."""
+    return self.run_file(path_of(script), *arguments)
+
+  def run_file(self, path, *arguments, seconds=200):
+    """Runs a script to its end; returns code, standard output, standard error.
+
+    Args:
+      path: of the script.
+      *arguments: of its command line.
+      seconds: the time after which it is killed.
+    """
+    mark = uuid.uuid4().hex
+    request = [[str(path), *map(str, arguments)], {_MARK: mark}, seconds]
+    self.process.stdin.write(json.dumps(request) + '\n')
+    self.process.stdin.flush()
+    answer = json.loads(self.process.stdout.readline())
+    assert not _processes_of(mark)
+    return answer
+
+  def close(self):
+    """Ends the server."""
+    self.process.stdin.close()
+    self.process.wait()
+
+
+def _processes_of(mark):
+  """The processes that were started with a mark in their environment."""
+  found = []
+  for process in psutil.process_iter():
+    try:
+      if process.environ().get(_MARK) == mark:
+        found.append(process)
+    except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
+      continue
+  return found
+
+
+def wait_until(condition, process, seconds=150):
+  deadline = time.monotonic() + seconds
+  while not condition():
+    assert process.poll() is None, process.communicate()
+    assert time.monotonic() < deadline
+    time.sleep(0.1)
+
+
+def rows(workdir, label):
+  path = workdir / 'logs' / label / 'logs.csv'
+  if not path.exists():
+    return []
+  with path.open() as file:
+    return list(csv.DictReader(file))
+
+
+def checkpoint(workdir):
+  """Arrays and values of the newest checkpoint."""
+  path = max(
+    (workdir / 'checkpoints').iterdir(),
+    key=lambda path: int(path.name.split('-')[1]),
+  )
+  with np.load(path / 'arrays.npz') as arrays:
+    return dict(arrays), json.loads((path / 'values.json').read_text())[
+      'values'
+    ]
+
+
+def seen(values):
+  """Observations that the statistics of the intrinsic reward hold."""
+  return sum(
+    sum(s['error_count']) for s in values['learner']['statistics'].values()
+  )
+
+
+def contents(folder):
+  """Every file of a folder, to the byte."""
+  return {p: p.read_bytes() for p in folder.rglob('*') if p.is_file()}

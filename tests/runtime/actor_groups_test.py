@@ -1,0 +1,84 @@
+"""Groups of environments take turns, and count what they act."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('acme', reason='needs the full environment')
+
+from bt_acme.acting import vector_actor
+from bt_acme.config import run as run_config
+from bt_acme.environments import vector
+from bt_acme.runtime import actor_groups, actor_node
+from bt_acme.runtime import coordinator as coordinator_lib
+from tests.agents import fakes
+from tests.runtime import contexts
+
+
+class Counter:
+  """Counts the transitions that a sink is given."""
+
+  def __init__(self):
+    self.count = 0
+
+  def add(self, transition):
+    self.count += 1
+
+  def end_episode(self, *final):
+    pass
+
+
+def make_pipeline(num_environments, group_size):
+  """A pipeline of real environments, and the sinks of all of them."""
+  agent = fakes.make_agent('r2d2')
+  groups, sinks = [], [Counter() for _ in range(num_environments)]
+  for first in range(0, num_environments, group_size):
+    part = slice(first, first + group_size)
+    actor = vector_actor.VectorActor(
+      agent,
+      epsilons=np.full(group_size, 0.5),
+      seed=0,
+      first_environment=first,
+      sinks=sinks[part],
+    )
+    actor.update_variables(fakes.variables_of(agent))
+    worlds = vector.VectorEnvironment(
+      [fakes.MarkedEnvironment(i) for i in range(num_environments)[part]]
+    )
+    groups.append(actor_groups.Group(worlds, actor, first))
+  return actor_groups.Pipeline(groups), sinks
+
+
+@pytest.mark.parametrize('inference', ['local', 'server'])
+def test_an_actor_hands_on_what_it_counts(tmp_path, inference):
+  num, budget = 4, 51
+  run = run_config.RunConfig(
+    workdir=str(tmp_path),
+    max_actor_steps=budget,
+    envs_per_actor=num,
+    inference=inference,
+  )
+  coordinator = coordinator_lib.Coordinator(run, contexts.make())
+  coordinator.start({})
+  pipeline, sinks = make_pipeline(num, run.group_size)
+  context = contexts.make(coordinator=coordinator, learner=object())
+  actor_node.ActorNode(run, None, 0, context)._act(pipeline)
+  counted = coordinator.get_counts()['actor_steps']
+  assert budget <= counted < budget + num
+  assert sum(sink.count for sink in sinks) == counted
+
+
+@pytest.mark.parametrize('group_size', [4, 2, 1])
+def test_each_environment_acts_once_in_a_turn(group_size):
+  pipeline, sinks = make_pipeline(4, group_size)
+  # Episodes have just begun, so every environment acts.
+  assert pipeline.prime() == 4 - group_size
+  assert [sink.count for sink in sinks] == [0] * 4
+  actor_steps, _ = pipeline.turn()
+  assert actor_steps == 4
+  assert [sink.count for sink in sinks] == [1] * 4
+  pipeline.drain()
+  # What was under way has been observed, too.
+  ahead = [2 if i >= group_size else 1 for i in range(4)]
+  assert [sink.count for sink in sinks] == ahead
+  assert pipeline.statistics() == {}
+  pipeline.close()

@@ -1,0 +1,170 @@
+"""The coordinator's counts, phases and logs, without any process."""
+
+import csv
+import threading
+
+import pytest
+
+pytest.importorskip('acme', reason='needs the full environment')
+
+from bt_acme.config import run as run_config
+from bt_acme.runtime import coordinator as coordinator_lib
+from bt_acme.runtime.phases import Phase
+from tests.runtime import contexts
+
+
+@pytest.fixture(name='make')
+def make_coordinator(tmp_path):
+  def make(context=None, **changes):
+    settings = {'max_actor_steps': 100, 'num_evaluators': 2, **changes}
+    run = run_config.RunConfig(workdir=str(tmp_path), **settings)
+    return coordinator_lib.Coordinator(run, context or contexts.make())
+
+  return make
+
+
+def lease_all(coordinator, size):
+  granted = []
+  while not granted or granted[-1]:
+    granted.append(coordinator.lease(size))
+  return granted[:-1]
+
+
+def test_leases_meet_the_budget(make):
+  assert lease_all(make(), 32) == [32, 32, 32, 4]
+  assert lease_all(make(), 1000) == [100]
+
+
+def test_leases_of_many_actors_meet_the_budget(make):
+  coordinator, granted = make(max_actor_steps=10_000), []
+  threads = [
+    threading.Thread(target=lambda: granted.extend(lease_all(coordinator, 7)))
+    for _ in range(8)
+  ]
+  for thread in threads:
+    thread.start()
+  for thread in threads:
+    thread.join()
+  assert sum(granted) == 10_000 and min(granted) > 0
+
+
+@pytest.mark.parametrize('taken, left', [(60, [32, 8]), (100, []), (130, [])])
+def test_a_resumed_run_has_what_is_left(make, taken, left):
+  coordinator = make()
+  coordinator.start({'actor_steps': taken, 'learner_steps': 3})
+  assert lease_all(coordinator, 32) == left
+  assert coordinator.get_counts() == {'actor_steps': taken, 'learner_steps': 3}
+
+
+@pytest.fixture(name='run')
+def make_run(monkeypatch):
+  """Runs a coordinator's loop, which polls often."""
+  monkeypatch.setattr(coordinator_lib, '_POLL_SECONDS', 0.01)
+
+  def run(coordinator):
+    thread = threading.Thread(target=coordinator.run, daemon=True)
+    thread.start()
+    return thread
+
+  return run
+
+
+def assert_stays(coordinator, thread, phase):
+  thread.join(0.2)
+  assert thread.is_alive()
+  assert coordinator.poll()[0] == phase
+
+
+def test_a_run_goes_through_its_phases(make, run):
+  coordinator = make()
+  thread = run(coordinator)
+  assert_stays(coordinator, thread, Phase.STARTING)
+  coordinator.start({})
+  coordinator.increment(actor_steps=99)
+  assert_stays(coordinator, thread, Phase.RUNNING)
+  coordinator.increment(actor_steps=2)
+  assert_stays(coordinator, thread, Phase.LEARNER_FINISHES)
+  coordinator.learner_ended(True)
+  coordinator.evaluator_done()
+  assert_stays(coordinator, thread, Phase.EVALUATORS_FINISH)
+  coordinator.evaluator_done()
+  thread.join(5)
+  assert not thread.is_alive()
+  assert coordinator.poll()[0] == Phase.DONE
+
+
+def test_a_run_without_evaluators_ends_with_its_learner(make, run):
+  coordinator = make(num_evaluators=0)
+  thread = run(coordinator)
+  coordinator.start({'actor_steps': 100})
+  assert_stays(coordinator, thread, Phase.LEARNER_FINISHES)
+  coordinator.learner_ended(True)
+  thread.join(5)
+  assert not thread.is_alive()
+
+
+def test_a_learner_that_was_stopped_does_not_end_the_run(make):
+  coordinator = make()
+  coordinator.start({})
+  coordinator.learner_ended(False)
+  assert coordinator.poll()[0] == Phase.RUNNING
+
+
+def test_told_to_stop_it_waits_for_the_learner(make, run):
+  stop = contexts.Stop()
+  coordinator = make(contexts.make(stop))
+  coordinator.start({})
+  stop.set()
+  thread = run(coordinator)
+  thread.join(0.3)
+  assert thread.is_alive()
+  coordinator.increment(learner_steps=1)  # It still answers.
+  coordinator.learner_ended(False)
+  thread.join(5)
+  assert not thread.is_alive()
+
+
+def read(path):
+  with path.open() as file:
+    return list(csv.DictReader(file))
+
+
+def test_episodes_are_logged_with_the_steps_that_made_them(make, tmp_path):
+  coordinator = make()
+  coordinator.start({'learner_steps': 5, 'actor_steps': 10})
+  row = {'episode_return': 2.0, 'episode_length': 7}
+  coordinator.report_episodes('actor', [row, {**row, 'episode_return': 4.0}])
+  coordinator.increment(actor_steps=20)
+  coordinator.report_episodes('evaluator', [row], 25)
+  actor = read(tmp_path / 'logs' / 'actor' / 'logs.csv')
+  assert [float(r['episode_return']) for r in actor] == [2, 4]
+  assert {r['actor_steps'] for r in actor} == {'10'}
+  assert actor[0]['learner_steps'] == '5'
+  evaluator = read(tmp_path / 'logs' / 'evaluator' / 'logs.csv')
+  assert [r['actor_steps'] for r in evaluator] == ['25']
+  progress = coordinator._progress()
+  assert progress['episode_return'] == 3.0
+  assert progress['evaluator_return'] == 2.0
+  assert progress['actor_steps'] == 30
+
+
+def test_a_poll_waits_for_the_lock(make):
+  """It writes to the progress line, which another thread may be reading."""
+  coordinator = make()
+  thread = threading.Thread(
+    target=coordinator.poll, args=({'replay_size': 3},), daemon=True
+  )
+  with coordinator._lock:
+    thread.start()
+    thread.join(0.1)
+    assert thread.is_alive() and not coordinator._status
+  thread.join(5)
+  assert coordinator._progress() == {'replay_size': 3}
+
+
+def test_a_run_never_goes_back_to_an_earlier_phase(make):
+  coordinator = make()
+  coordinator.learner_ended(True)
+  coordinator.start({})
+  assert coordinator.poll()[0] == Phase.EVALUATORS_FINISH
+  assert list(Phase) == sorted(Phase) and Phase.RUNNING == 1

@@ -1,0 +1,34 @@
+"""Signals that stop a program become events."""
+
+import os
+import signal
+
+import pytest
+
+from bt_acme.runtime import events, interrupts
+
+
+@pytest.mark.parametrize(
+  'signum, code',
+  [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+)
+def test_each_signal_is_an_event(signum, code):
+  with events.EventQueue() as queue:
+    interrupts.post_to(queue)
+    for _ in range(2):
+      os.kill(os.getpid(), signum)
+      event = queue.get(20)
+      assert isinstance(event, interrupts.Interrupt)
+      assert event.signum == signum and event.exit_code == code
+      assert event.message.startswith(f'{signum.name}: stopping.')
+
+
+def test_a_program_under_nohup_outlives_its_terminal():
+  previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+  try:
+    with events.EventQueue() as queue:
+      interrupts.post_to(queue)
+      os.kill(os.getpid(), signal.SIGHUP)
+      assert queue.get(0.05) is None
+  finally:
+    signal.signal(signal.SIGHUP, previous)

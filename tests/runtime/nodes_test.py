@@ -1,0 +1,198 @@
+"""All nodes of a run in threads of this process, without Launchpad.
+
+The run was begun, and completed, by version 0.1.0, before the modules of the
+package were moved. Here it is given a larger budget and goes on.
+"""
+
+import contextlib
+import csv
+import json
+import pathlib
+import shutil
+import threading
+
+import numpy as np
+import pytest
+
+pytest.importorskip('reverb', reason='needs the full environment')
+
+import reverb
+
+from bt_acme import agents, behaviors, environments
+from bt_acme import config as config_lib
+from bt_acme.config import run as run_config
+from bt_acme.runtime import (
+  actor_node,
+  coordinator,
+  evaluator_node,
+  learner_node,
+)
+from tests.runtime import contexts
+
+_OLD_RUN = pathlib.Path(__file__).parents[1] / 'data' / 'run_of_0_1_0'
+_BUDGET = 700  # The old run has taken 600.
+
+
+class Nodes:
+  """The nodes of one run, each of which runs in a thread."""
+
+  def __init__(self, run, builder):
+    self.stop = contexts.Stop()
+    self._server = reverb.Server(builder.make_replay_tables(None))
+    replay = reverb.Client(f'localhost:{self._server.port}')
+
+    def context(**clients):
+      return contexts.make(self.stop, replay=replay, **clients)
+
+    self.coordinator = coordinator.Coordinator(run, context())
+    clients = {'coordinator': self.coordinator}
+    self.learner = learner_node.LearnerNode(
+      run, builder, None, context(**clients)
+    )
+    clients['learner'] = self.learner
+    nodes = {
+      'coordinator': self.coordinator,
+      'learner': self.learner,
+      'actor': actor_node.ActorNode(run, builder, 0, context(**clients)),
+    }
+    if run.num_evaluators:
+      nodes['evaluator'] = evaluator_node.EvaluatorNode(
+        run, builder.agent, 0, context(**clients)
+      )
+    self.errors = []
+    self._threads = {
+      name: threading.Thread(target=self._run, args=(node,), daemon=True)
+      for name, node in nodes.items()
+    }
+
+  def _run(self, node):
+    try:
+      node.run()
+    except BaseException as error:
+      self.errors.append(error)
+      self.stop.set()
+
+  def start(self):
+    for thread in self._threads.values():
+      thread.start()
+
+  def wait_for_coordinator(self):
+    self._threads['coordinator'].join(200)
+    assert not self._threads['coordinator'].is_alive() and not self.errors
+
+  def end(self):
+    """Stops all nodes; returns whether they have ended."""
+    self.stop.set()
+    for thread in self._threads.values():
+      thread.join(20)
+    self._server.stop()
+    return not any(thread.is_alive() for thread in self._threads.values())
+
+
+def make_builder():
+  identity = json.loads((_OLD_RUN / 'config.json').read_text())
+  config = config_lib.from_dict(config_lib.NGUConfig, identity['config'])
+  name = identity['run']['env']
+  with contextlib.closing(environments.make(name, seed=0)) as environment:
+    return agents.NGUBuilder(config, agents.spec_of(environment, name))
+
+
+def make_run(workdir, **changes):
+  identity = json.loads((_OLD_RUN / 'config.json').read_text())
+  settings = {
+    **identity['run'],
+    'max_actor_steps': _BUDGET,
+    'evaluation_episodes': 2,
+    'workdir': str(workdir),
+    **changes,
+  }
+  return run_config.RunConfig(**settings)
+
+
+def rows(workdir, label):
+  with (workdir / 'logs' / label / 'logs.csv').open() as file:
+    return list(csv.DictReader(file))
+
+
+def checkpoint(workdir, number):
+  """Values and arrays."""
+  folder = workdir / 'checkpoints' / f'checkpoint-{number}'
+  values = json.loads((folder / 'values.json').read_text())['values']
+  with np.load(folder / 'arrays.npz') as arrays:
+    return values, dict(arrays)
+
+
+@pytest.fixture(name='resumed', scope='module')
+def resume(tmp_path_factory):
+  """The workdir of a run that was taken to the end of its budget."""
+  workdir = tmp_path_factory.mktemp('nodes') / 'run'
+  shutil.copytree(_OLD_RUN, workdir)
+  nodes = Nodes(make_run(workdir), make_builder())
+  nodes.start()
+  nodes.wait_for_coordinator()
+  assert nodes.end() and not nodes.errors
+  return workdir
+
+
+def test_counts_go_on_from_the_checkpoint(resumed):
+  (old, old_arrays), (new, new_arrays) = (
+    checkpoint(resumed, number) for number in (1, 2)
+  )
+  assert old['counts'] == {'actor_steps': 600, 'learner_steps': 792}
+  assert _BUDGET <= new['counts']['actor_steps'] < _BUDGET + 2
+  assert new['counts']['learner_steps'] > 792
+  assert new['learner']['learner_steps'] == new['counts']['learner_steps']
+  # The optimizers count their steps themselves.
+  assert [a.shape for a in old_arrays.values()] == [
+    a.shape for a in new_arrays.values()
+  ]
+  steps = [
+    int(a) for a in new_arrays.values() if a.dtype == np.int32 and a.shape == ()
+  ]
+  assert set(steps) == {new['learner']['learner_steps']}
+  # Every step was added to the statistics of its environment.
+  for index in '01':
+    before, after = (
+      values['learner']['statistics'][index]['error_count'][0]
+      for values in (old, new)
+    )
+    assert before + 30 < after < before + 130
+
+
+def test_logs_go_on_in_the_same_files(resumed):
+  old, new = rows(_OLD_RUN, 'actor'), rows(resumed, 'actor')
+  assert new[: len(old)] == old and len(new) > len(old)
+  assert all(600 <= int(row['actor_steps']) for row in new[len(old) :])
+  learner = rows(resumed, 'learner')
+  assert int(learner[-1]['learner_steps']) > 792
+
+
+def test_the_final_parameters_are_evaluated_and_exported(resumed):
+  evaluator = rows(resumed, 'evaluator')
+  assert len(evaluator) == 2
+  assert {int(row['actor_steps']) for row in evaluator} <= {700, 701}
+  behavior = behaviors.Exported(str(resumed / 'behavior'))
+  values, arrays = checkpoint(resumed, 2)
+  assert behavior.actor_steps == values['counts']['actor_steps']
+  leaf = next(iter(behavior.variables.agent.values()))
+  assert any(
+    np.array_equal(array, value)
+    for array in arrays.values()
+    for value in leaf.values()
+  )
+
+
+def test_a_run_that_is_told_to_stop_saves_first(tmp_path):
+  workdir = tmp_path / 'run'
+  shutil.copytree(_OLD_RUN, workdir)
+  run = make_run(workdir, max_actor_steps=10**6, num_evaluators=0)
+  nodes = Nodes(run, make_builder())
+  nodes.start()
+  while nodes.coordinator.get_counts().get('learner_steps', 0) <= 792:
+    assert not nodes.stop.wait(0.1), nodes.errors
+  assert nodes.end() and not nodes.errors
+  values, _ = checkpoint(workdir, 2)
+  assert values['counts']['learner_steps'] > 792
+  assert values['counts']['actor_steps'] > 600
+  # The behavior is still that of the run's first end.
+  assert behaviors.Exported(str(workdir / 'behavior')).actor_steps == 600

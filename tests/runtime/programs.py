@@ -1,0 +1,161 @@
+"""Real Launchpad programs for tests, each in a process of its own.
+
+Its environment carries a mark that all its descendants inherit, so that a test
+can see that none of them outlives it.
+"""
+
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import time
+import uuid
+
+import psutil
+
+_MARK = 'BT_ACME_TEST_MARK'
+_ROOT = str(pathlib.Path(__file__).parents[2])
+_ENVIRONMENT = {**os.environ, 'PYTHONPATH': _ROOT}
+
+# Its arguments name the nodes that go beside a coordinator and a counter.
+_SCRIPT = """
+import os, signal, sys, time
+import bt_acme
+import launchpad as lp
+from bt_acme.runtime import launcher
+from bt_acme.runtime import progress as progress_lib
+
+launch_type, workdir, label, grace, checked, port = sys.argv[1:7]
+
+def table():
+  import reverb
+  return [reverb.Table('replay', reverb.selectors.Fifo(),
+    reverb.selectors.Fifo(), 10, reverb.rate_limiters.MinSize(1))]
+
+class Counter:
+  def count(self):
+    return 7
+
+def say(name):
+  print('says', name, flush=True)
+  open(os.path.join(workdir, name), 'w').close()
+
+def coordinate(counter, replay, seconds):
+  progress = progress_lib.Progress(100)
+  values = {'actor_steps': counter.count()}
+  if replay:
+    replay.insert([1.0], {'replay': 1.0})
+    values['replay_size'] = replay.server_info()['replay'].current_size
+  progress.update(values)
+  say('coordinator')
+  print('counter at', counter.address, flush=True)
+  lp.wait_for_stop(seconds)
+  progress.close()
+
+def idle():
+  say('idle')
+  while not lp.wait_for_stop(0):
+    time.sleep(0.05)
+  say('idle-stopped')
+
+def finish():
+  say('finish')
+
+def fail():
+  time.sleep(0.5)
+  raise RuntimeError('a marked failure')
+
+def fail_late():
+  say('fail_late')
+  lp.wait_for_stop()
+  raise RuntimeError('a marked failure')
+
+def die():
+  os.kill(os.getpid(), signal.SIGKILL)
+
+def stubborn():
+  if launch_type == 'local_mp':
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+  say('stubborn')
+  time.sleep(600)
+
+if __name__ == '__main__':
+  program = lp.Program('test')
+  replay = None
+  counter = program.add_node(lp.CourierNode(Counter), label='counter')
+  seconds = 600.0
+  for name in sys.argv[7:]:
+    if name == 'end':
+      seconds = 0.5
+    elif name == 'replay':
+      replay = program.add_node(lp.ReverbNode(table), label='replay')
+    else:
+      program.add_node(lp.PyNode(globals()[name]), label=label)
+  program.add_node(
+    lp.PyNode(coordinate, counter, replay, seconds), label='coordinator')
+  code = launcher.launch(program, workdir=workdir, launch_type=launch_type,
+    environments={label: {'GREETING': 'hello'}},
+    ports={'counter': int(port)},
+    checked_labels=[label] if checked == 'checked' else [],
+    grace_seconds=float(grace))
+  sys.exit(code)
+"""
+
+
+def _free_port():
+  with socket.socket() as probe:
+    probe.bind(('', 0))
+    return probe.getsockname()[1]
+
+
+class Run:
+  """A program under way."""
+
+  def __init__(self, tmp_path, launch_type, nodes, grace='10', checked=''):
+    self.workdir = tmp_path
+    script = tmp_path / 'script.py'
+    script.write_text(_SCRIPT)
+    self.mark = uuid.uuid4().hex
+    self.port = _free_port()
+    command = [sys.executable, script, launch_type, tmp_path, 'worker']
+    self.process = subprocess.Popen(
+      [*command, grace, checked, str(self.port), *nodes],
+      env={**_ENVIRONMENT, _MARK: self.mark},
+      stdout=subprocess.PIPE,
+      stderr=subprocess.PIPE,
+      text=True,
+    )
+
+  def __enter__(self):
+    return self
+
+  def __exit__(self, *exc_info):
+    self.process.kill()
+    self.process.communicate()
+    for process in self.survivors():
+      process.kill()
+
+  def wait_for(self, *names):
+    """Waits until these nodes have begun."""
+    deadline = time.monotonic() + 60
+    while not all((self.workdir / name).exists() for name in names):
+      assert self.process.poll() is None, self.process.communicate()
+      assert time.monotonic() < deadline, f'{names} did not begin.'
+      time.sleep(0.05)
+
+  def end(self, seconds=60):
+    """Waits for the end; code, standard output, standard error."""
+    output, errors = self.process.communicate(timeout=seconds)
+    return self.process.returncode, output, errors
+
+  def survivors(self):
+    """All processes that descend from this run and still run."""
+    found = []
+    for process in psutil.process_iter():
+      try:
+        if process.environ().get(_MARK) == self.mark:
+          found.append(process)
+      except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
+        continue
+    return found

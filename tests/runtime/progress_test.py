@@ -1,0 +1,91 @@
+"""The progress line, on a terminal, in a file and in a supervised process."""
+
+import io
+
+from bt_acme.runtime import progress as progress_lib
+
+
+class _Clock:
+  """A clock that a test moves."""
+
+  def __init__(self):
+    self.now = 100.0
+
+  def __call__(self):
+    return self.now
+
+
+_VALUES = {
+  'actor_steps': 12_340,
+  'learner_steps': 600,
+  'replay_size': 1_500,
+  'episode_return': 0.25,
+  'evaluator_return': -1.0,
+}
+
+
+def test_progress_line():
+  assert progress_lib.progress_line(_VALUES, 20_000, 100.0, 2.5) == (
+    'actor steps 12,340 / 20,000 (62%), 0:01:17 left | 100 steps/s | '
+    '2.5 learner steps/s | replay 1,500 | return 0.25 | eval -1.00'
+  )
+
+
+def test_progress_line_says_only_what_is_known():
+  line = progress_lib.progress_line({'actor_steps': 0}, 20_000, None, None)
+  assert line == 'actor steps 0 / 20,000 (0%)'
+  line = progress_lib.progress_line({'actor_steps': 30_000}, 20_000, 0.0, 0.0)
+  assert line == 'actor steps 30,000 / 20,000 (150%) | 0 steps/s'
+
+
+def test_progress_prints_a_line_every_ten_seconds(monkeypatch):
+  monkeypatch.delenv(progress_lib.STATUS_VARIABLE, raising=False)
+  stream, clock = io.StringIO(), _Clock()
+  progress = progress_lib.Progress(1000, stream=stream, clock=clock)
+  # A resumed run: speeds count from here.
+  for second in range(0, 22, 2):
+    progress.update({'actor_steps': 500 + 10 * second})
+    clock.now += 2
+  progress.close()
+  first, second, third, last = stream.getvalue().splitlines()
+  assert first == 'actor steps 500 / 1,000 (50%)'
+  assert second.startswith(
+    'actor steps 600 / 1,000 (60%), 0:00:40 left | 10 st'
+  )
+  assert third.startswith('actor steps 700 ') and last.startswith(
+    'actor steps '
+  )
+
+
+def test_speeds_are_of_the_last_half_minute(monkeypatch):
+  monkeypatch.delenv(progress_lib.STATUS_VARIABLE, raising=False)
+  stream, clock = io.StringIO(), _Clock()
+  progress = progress_lib.Progress(10**6, stream=stream, clock=clock)
+  steps = 0
+  for second in range(200):
+    progress.update({'actor_steps': steps, 'learner_steps': second})
+    steps += 1000 if second < 100 else 10
+    clock.now += 1
+  assert (
+    '| 10 steps/s | 1.0 learner steps/s' in stream.getvalue().splitlines()[-1]
+  )
+
+
+def test_progress_rewrites_one_line_on_a_terminal(monkeypatch):
+  monkeypatch.delenv(progress_lib.STATUS_VARIABLE, raising=False)
+  monkeypatch.setenv('COLUMNS', '20')
+  stream = io.StringIO()
+  stream.isatty = lambda: True
+  progress = progress_lib.Progress(1000, stream=stream, clock=_Clock())
+  progress.update({'actor_steps': 500})
+  assert stream.getvalue() == '\ractor steps 500 / 1\x1b[K'
+  progress.close()
+  assert stream.getvalue().endswith('\x1b[K\n')
+
+
+def test_progress_marks_its_line_for_the_launcher(monkeypatch):
+  monkeypatch.setenv(progress_lib.STATUS_VARIABLE, 'live')
+  stream = io.StringIO()
+  progress_lib.Progress(1000, stream=stream).update({'actor_steps': 500})
+  line = stream.getvalue()
+  assert line == f'{progress_lib.STATUS_MARK}actor steps 500 / 1,000 (50%)\n'

@@ -1,0 +1,132 @@
+"""Programs on either engine of this machine, run to every kind of end."""
+
+import ctypes
+import platform
+import signal
+import time
+
+import psutil
+import pytest
+
+pytest.importorskip('launchpad', reason='needs the full environment')
+
+from tests.runtime import programs
+
+_TGKILL = {'x86_64': 234, 'aarch64': 131}[platform.machine()]  # System call.
+_BOTH = pytest.mark.parametrize('launch_type', ['local_mp', 'local_mt'])
+
+
+@_BOTH
+def test_program_ends_well_with_its_main_node(tmp_path, launch_type):
+  nodes = ['replay', 'idle', 'finish', 'end']
+  with programs.Run(tmp_path, launch_type, nodes) as run:
+    code, output, errors = run.end()
+    assert code == 0, errors
+    assert 'actor steps 7 / 100 (7%) | replay 1' in output
+    assert f'counter at localhost:{run.port}' in output + errors
+    # The node that would never end had its notice, and cleaned up.
+    assert (tmp_path / 'idle-stopped').exists()
+    assert 'Traceback' not in errors
+    assert not run.survivors()
+  if launch_type == 'local_mt':
+    assert 'Waiting for workers' not in output  # Launchpad's countdown.
+    return
+  # The status line comes bare, on standard output; all else with its origin.
+  assert all(line.startswith('actor steps') for line in output.splitlines())
+  assert '[worker/0] says idle\n' in errors
+  assert '[worker/1] says finish\n' in errors
+  assert 'Reverb client connecting' not in errors
+  log = (tmp_path / 'processes' / 'worker-0.log').read_text()
+  assert log.startswith('--- ') and 'says idle\nsays idle-stopped\n' in log
+  assert 'Waiting for workers' not in log
+  log = (tmp_path / 'processes' / 'coordinator-0.log').read_text()
+  assert 'actor steps 7 / 100' in log and 'Reverb client connecting' in log
+  assert (tmp_path / 'processes' / 'replay-0.log').exists()
+
+
+@_BOTH
+def test_failing_node_ends_program_with_its_traceback(tmp_path, launch_type):
+  with programs.Run(tmp_path, launch_type, ['idle', 'fail']) as run:
+    code, _, errors = run.end()
+    assert code == 1
+    assert errors.rstrip().endswith('RuntimeError: a marked failure')
+    report = errors[errors.index('error: worker/1 failed') :]
+    assert 'Traceback' in report and 'in fail' in report
+    assert not run.survivors()
+
+
+@pytest.mark.parametrize(
+  'launch_type, checked, expected',
+  [('local_mp', 'checked', 1), ('local_mt', 'checked', 1), ('local_mt', '', 0)],
+)
+def test_failure_while_stopping_counts_in_checked_nodes(
+  tmp_path, launch_type, checked, expected
+):
+  nodes = ['fail_late', 'end']
+  with programs.Run(tmp_path, launch_type, nodes, checked=checked) as run:
+    code, _, errors = run.end()
+    assert code == expected, errors
+    assert ('RuntimeError: a marked failure' in errors) == bool(expected)
+
+
+@pytest.mark.parametrize(
+  'launch_type, signum',
+  [
+    ('local_mp', signal.SIGINT),
+    ('local_mp', signal.SIGTERM),
+    ('local_mt', signal.SIGINT),
+  ],
+)
+def test_interrupt_stops_cleanly(tmp_path, launch_type, signum):
+  with programs.Run(tmp_path, launch_type, ['idle']) as run:
+    run.wait_for('idle', 'coordinator')
+    start = time.monotonic()
+    run.process.send_signal(signum)
+    code, _, errors = run.end(15)
+    assert code == 128 + signum, errors
+    assert (tmp_path / 'idle-stopped').exists()
+    # Far below the grace: nothing had to be killed.
+    assert time.monotonic() - start < 8
+    assert 'Traceback' not in errors
+    assert not run.survivors()
+
+
+@_BOTH
+def test_a_signal_that_another_thread_takes_is_seen(tmp_path, launch_type):
+  # As the system may hand any signal out. The notice of a process's end is one
+  # too: whoever misses it waits for ever.
+  with programs.Run(tmp_path, launch_type, ['idle']) as run:
+    run.wait_for('idle', 'coordinator')
+    time.sleep(1)  # Until nothing is printed any more.
+    pid = run.process.pid
+    threads = [t.id for t in psutil.Process(pid).threads() if t.id != pid]
+    ctypes.CDLL(None).syscall(_TGKILL, pid, threads[0], int(signal.SIGINT))
+    code, _, errors = run.end(15)
+    assert code == 130, errors
+    assert (tmp_path / 'idle-stopped').exists()
+
+
+@_BOTH
+def test_node_that_does_not_stop_is_killed(tmp_path, launch_type):
+  with programs.Run(
+    tmp_path, launch_type, ['stubborn'], grace='1', checked='checked'
+  ) as run:
+    run.wait_for('stubborn', 'coordinator')
+    run.process.send_signal(signal.SIGINT)
+    code, _, errors = run.end(15)
+    assert code == 130
+    assert 'did not stop' in errors
+    assert not run.survivors()
+
+
+@_BOTH
+def test_second_interrupt_kills_at_once(tmp_path, launch_type):
+  with programs.Run(tmp_path, launch_type, ['stubborn'], grace='600') as run:
+    run.wait_for('stubborn', 'coordinator')
+    run.process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    assert run.process.poll() is None
+    run.process.send_signal(signal.SIGINT)
+    code, _, _ = run.end(15)
+    assert code == 130
+    assert not run.survivors()

@@ -1,0 +1,89 @@
+"""The terminal and the log files of a supervised program."""
+
+import sys
+
+from bt_acme.runtime import progress as progress_lib
+from bt_acme.runtime import terminal as terminal_lib
+
+
+def test_live_status_line_stays_below_the_log(capsys, monkeypatch):
+  monkeypatch.setattr(sys.stdout, 'isatty', lambda: True)
+  terminal = terminal_lib.Terminal()
+  terminal.status('at work')
+  terminal.log('[actor/0] hello')
+  terminal.end_status()
+  output, errors = capsys.readouterr()
+  assert errors == '[actor/0] hello\n'
+  status = progress_lib.render_live('at work')
+  assert output == status + progress_lib.render_live('') + status + '\n'
+
+
+def test_lines_without_a_terminal(capsys):
+  terminal = terminal_lib.Terminal()
+  assert not terminal.live
+  terminal.show('actor/0', 'hello')
+  terminal.show('actor/0', '')
+  terminal.show('replay/0', '[reverb/cc/platform/tfrecord.cc:1] Loading')
+  terminal.show('learner/0', 'I0730 12:00:00.123456 1 learner.py:3] info')
+  terminal.show('coordinator/0', progress_lib.STATUS_MARK + 'at work')
+  terminal.end_status()
+  output, errors = capsys.readouterr()
+  assert (output, errors) == ('at work\n', '[actor/0] hello\n')
+
+
+def test_a_log_file_takes_lines_as_they_are_completed(tmp_path):
+  path = tmp_path / 'processes' / 'actor-0.log'
+  log = terminal_lib.NodeLog(path, 'process 3', live=False)
+  mark = progress_lib.STATUS_MARK
+  assert log.add(b'one\ntw', False) == ['one']
+  assert log.add(b'oops', True) == []
+  assert log.add(b'o\r\nthree\rfour', False) == ['two', 'three']
+  assert log.add(f'\n{mark}status\n'.encode(), False) == [
+    'four',
+    f'{mark}status',
+  ]
+  assert log.add(b'\xff end', False) == []
+  assert log.finish() == ['\ufffd end', 'oops']
+  assert log.finish() == []
+  log.close()
+  first, *lines = path.read_text().splitlines()
+  assert first.startswith('--- ') and first.endswith(', process 3')
+  assert lines == [
+    'one',
+    'two',
+    'three',
+    'four',
+    'status',
+    '\ufffd end',
+    'oops',
+  ]
+
+
+def test_a_live_progress_line_stays_out_of_the_log_file(tmp_path):
+  for _ in range(2):  # A node that was started again goes on in its file.
+    log = terminal_lib.NodeLog(tmp_path / 'log', 'process 3', live=True)
+    assert log.add(f'{progress_lib.STATUS_MARK}x\na\n'.encode(), False)
+    log.close()
+  assert (tmp_path / 'log').read_text().splitlines()[1::2] == ['a', 'a']
+
+
+def test_a_line_without_end_is_split(tmp_path):
+  log = terminal_lib.NodeLog(tmp_path / 'log', 'process 3', live=False)
+  assert log.add(b'x' * 60_000, False) == []
+  assert [len(line) for line in log.add(b'x' * 60_000, False)] == [120_000]
+  log.close()
+
+
+def test_a_report_is_the_traceback_or_the_last_lines(tmp_path):
+  log = terminal_lib.NodeLog(tmp_path / 'log', 'process 3', live=False)
+  for i in range(300):
+    log.add(f'{i}\n'.encode(), True)
+  log.add(b'not an error\n', False)
+  assert log.report() == [str(i) for i in range(280, 300)]
+  log.add(b'Traceback (most recent call last):\n  File\nError\n', True)
+  assert log.report() == [
+    'Traceback (most recent call last):',
+    '  File',
+    'Error',
+  ]
+  log.close()

@@ -1,0 +1,131 @@
+"""A workdir belongs to one run, and says whether it is completed."""
+
+import dataclasses
+import pathlib
+
+import pytest
+
+from bt_acme import config as config_lib
+from bt_acme.config import run as run_config
+from bt_acme.runtime import workdir
+
+CONFIG = config_lib.R2D2Config()
+
+
+def make_run(tmp_path, **changes):
+  return run_config.RunConfig(workdir=str(tmp_path / 'run'), **changes)
+
+
+def contents(folder):
+  return {
+    path: path.read_bytes() for path in folder.rglob('*') if path.is_file()
+  }
+
+
+def test_the_same_run_is_taken_up_again(tmp_path):
+  run = make_run(tmp_path)
+  extra = {'behaviors': {'behavior': 'x'}}
+  assert not workdir.claim(run, CONFIG, extra)
+  before = contents(tmp_path)
+  assert workdir.claim(run, CONFIG, extra)
+  longer = make_run(
+    tmp_path,
+    max_actor_steps=9,
+    num_evaluators=0,
+    evaluation_period=1,
+    evaluation_episodes=1,
+    checkpoint_period=1.0,
+    replay_port=5,
+  )
+  elsewhere = dataclasses.replace(
+    CONFIG,
+    learner=config_lib.LearnerConfig(num_devices=4),
+    replay=config_lib.ReplayConfig(codec='tensors'),
+  )
+  assert workdir.claim(longer, elsewhere, extra)
+  assert contents(tmp_path) == before and len(before) == 1
+  identity = workdir.read_identity(run.workdir)
+  assert identity['agent'] == 'R2D2Config'
+  assert identity['run']['env'] == run.env
+
+
+@pytest.mark.parametrize(
+  'run_changes, config, extra, differing',
+  [
+    ({'env': 'pong', 'seed': 3}, CONFIG, {}, ['env', 'seed']),
+    ({'num_actors': 3}, CONFIG, {}, ['num_actors']),
+    ({'envs_per_actor': 1}, CONFIG, {}, ['envs_per_actor']),
+    (
+      {},
+      dataclasses.replace(
+        CONFIG, learner=config_lib.LearnerConfig(batch_size=3)
+      ),
+      {},
+      ['batch_size=64 there and 3 here'],
+    ),
+    ({}, config_lib.BTConfig(), {}, ['agent', 'transfer']),
+    ({}, CONFIG, {'weights': {'init_from': 'x'}}, ['weights']),
+  ],
+)
+def test_another_run_is_refused_and_nothing_touched(
+  tmp_path, run_changes, config, extra, differing
+):
+  workdir.claim(make_run(tmp_path), CONFIG)
+  before = contents(tmp_path)
+  with pytest.raises(ValueError, match='belongs to another configuration') as e:
+    workdir.claim(make_run(tmp_path, **run_changes), config, extra)
+  message = str(e.value)
+  assert all(name in message for name in differing), message
+  assert 'learning_rate' not in message and '\n' not in message
+  assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize('text', ['{"agent": "R2D2Co', '', '[]', '3', '{}'])
+def test_a_damaged_record(tmp_path, text):
+  run = make_run(tmp_path)
+  workdir.claim(run, CONFIG)
+  path = pathlib.Path(run.workdir) / 'config.json'
+  path.write_text(text)
+  with pytest.raises(ValueError, match='config.json is damaged .* another'):
+    workdir.claim(run, CONFIG)
+  assert path.read_text() == text
+
+
+def test_a_claim_that_was_cut_short_is_made_again(tmp_path):
+  run = make_run(tmp_path)
+  pathlib.Path(run.workdir).mkdir()
+  leftover = pathlib.Path(run.workdir) / '.config.json.partial-0123'
+  leftover.write_text('{"agent"')
+  assert not workdir.claim(run, CONFIG)
+  assert workdir.claim(run, CONFIG)
+  assert not leftover.exists()
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+  run = make_run(tmp_path)
+  folder = pathlib.Path(run.workdir)
+  folder.mkdir()
+  (folder / 'thesis.tex').write_text('mine')
+  with pytest.raises(ValueError, match='is not empty and holds no run'):
+    workdir.claim(run, CONFIG)
+  assert [path.name for path in folder.iterdir()] == ['thesis.tex']
+
+
+def test_a_workdir_that_cannot_be_made(tmp_path):
+  (tmp_path / 'run').write_text('a file')
+  with pytest.raises(ValueError, match='cannot be written'):
+    workdir.claim(make_run(tmp_path), CONFIG)
+  with pytest.raises(ValueError, match='holds no run'):
+    workdir.read_identity(str(tmp_path / 'nothing'))
+
+
+def test_completed_up_to_its_budget(tmp_path):
+  run = make_run(tmp_path, max_actor_steps=100)
+  workdir.claim(run, CONFIG)
+  assert not workdir.is_completed(run)
+  workdir.mark_completed(run)
+  assert workdir.is_completed(run)
+  assert workdir.is_completed(make_run(tmp_path, max_actor_steps=50))
+  assert not workdir.is_completed(make_run(tmp_path, max_actor_steps=101))
+  (tmp_path / 'run' / 'completed.json').write_text('{"max')
+  assert not workdir.is_completed(run)
