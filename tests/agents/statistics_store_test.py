@@ -63,7 +63,7 @@ def test_actors_report_while_a_checkpoint_is_written():
     first = 0
     while not stop.is_set():
       store.put(first, Largest([1.0, 2.0]))
-      first += 2
+      first = (first + 2) % 64
 
   thread = threading.Thread(target=report)
   thread.start()

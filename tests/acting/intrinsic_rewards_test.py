@@ -1,0 +1,171 @@
+"""What actions are rewarded with, from the environments to the replay."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from bt_acme import config as config_lib
+from bt_acme.acting import transition as transition_lib
+from bt_acme.core import types
+from bt_acme.replay import sinks as adder
+from tests.acting import runs
+from tests.agents import fakes
+from tests.reference import intrinsic as reference
+
+
+def assert_rewards_match_reference(agent, variables, recorder):
+  """Of all finished episodes that a recorder holds."""
+  config = agent.config.intrinsic
+  episodes = []
+  for transition in recorder.transitions:
+    transition = transition_lib.Transition(*transition)
+    if transition.prev_action == types.NO_ACTION:
+      episodes.append([])
+    episodes[-1].append(transition)
+  episodes = episodes[: len(recorder.ends)]
+  assert len(episodes) > 3
+  shown = [[x.observation for x in episode] for episode in episodes]
+  if config.reward_observation == 'next':
+    for observations, final in zip(shown, recorder.ends, strict=True):
+      observations.append(final[0])
+  rnd = {k: v for k, v in variables.intrinsic.items() if k.startswith('rnd')}
+  embed, error = (
+    jax.jit(jax.vmap(f, in_axes=(None, 0)))
+    for f in (agent.intrinsic.networks.embed, agent.intrinsic.networks.error)
+  )
+  together = np.concatenate(shown)
+  novelties, _, _ = reference.rewards(
+    config,
+    np.asarray(embed(variables.intrinsic['embedding'], together)),
+    np.asarray(error(rnd, together)),
+    np.concatenate([np.arange(len(x)) == 0 for x in shown]),
+  )
+  credited = reference.credit(
+    np.split(novelties, np.cumsum([len(x) for x in shown])[:-1]), config
+  )
+  for episode, final, (rewards, inputs) in zip(
+    episodes, recorder.ends, credited, strict=True
+  ):
+    np.testing.assert_allclose(
+      [x.reward for x in episode], rewards, rtol=1e-3, atol=1e-6
+    )
+    np.testing.assert_allclose(
+      [*(x.prev_reward for x in episode), final[2]],
+      inputs,
+      rtol=1e-3,
+      atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize('scope', ['life', 'episode'])
+@pytest.mark.parametrize('observation', ['current', 'next'])
+def test_an_action_is_rewarded_by_the_observation_configured(
+  observation, scope
+):
+  agent = agent_rewarded(reward_observation=observation, statistics_scope=scope)
+  variables = fakes.variables_of(agent)
+  recorders = [runs.Recorder() for _ in range(2)]
+  actor, _ = runs.play(agent, [0, 1], [variables] * 2, sinks=recorders)
+  for recorder in recorders:
+    assert_rewards_match_reference(agent, variables, recorder)
+  assert actor.awaits_reward == (observation == 'next')
+
+
+def agent_rewarded(**intrinsic):
+  """An NGU agent with these settings of its reward."""
+  config = fakes.make_config(config_lib.NGUConfig)
+  return fakes.make_agent(
+    'ngu', intrinsic=dataclasses.replace(config.intrinsic, **intrinsic)
+  )
+
+
+class EpisodeRecorder(runs.Recorder):
+  """Keeps what an adder's sink is given: whole episodes alone."""
+
+  _kept = 0
+
+  def end_episode(self, *final):
+    super().end_episode(*final)
+    self._kept = len(self.transitions)
+
+  def reset(self):
+    del self.transitions[self._kept :]
+
+
+def acme_actor(agent, variables, sink):
+  """An Acme actor with fixed parameters, whose adder writes to the sink."""
+  pytest.importorskip('acme', reason='needs the full environment')
+  from bt_acme.agents import acme_actor as actor_lib
+
+  class Source:
+    def get_variables(self, names):
+      return [getattr(variables, name) for name in names]
+
+  return actor_lib.Actor(
+    agent,
+    jax.random.key(0),
+    epsilon=0.3,
+    evaluation=False,
+    variable_source=Source(),
+    adder=adder.SequenceAdder(sink),
+  )
+
+
+@pytest.mark.parametrize('observation', ['current', 'next'])
+def test_acmes_loop_gives_the_same_rewards(observation):
+  acme = pytest.importorskip('acme', reason='needs the full environment')
+  from acme.utils import loggers
+
+  agent = agent_rewarded(reward_observation=observation)
+  variables = fakes.variables_of(agent)
+  sink = EpisodeRecorder()
+  loop = acme.EnvironmentLoop(
+    fakes.MarkedEnvironment(1),
+    acme_actor(agent, variables, sink),
+    logger=loggers.InMemoryLogger(),
+  )
+  lengths = [loop.run_episode()['episode_length'] for _ in range(6)]
+  assert len(sink.ends) == 6
+  assert len(sink.transitions) == sum(lengths)
+  assert_rewards_match_reference(agent, variables, sink)
+
+
+@pytest.mark.parametrize('observation', ['current', 'next'])
+def test_an_episode_broken_off_leaves_no_transition(observation):
+  agent = agent_rewarded(
+    reward_observation=observation, statistics_scope='episode'
+  )
+  variables = fakes.variables_of(agent)
+  sink, environment = EpisodeRecorder(), fakes.MarkedEnvironment(1)
+  actor = acme_actor(agent, variables, sink)
+  broken = 0
+  for episode in range(12):
+    timestep = environment.reset()
+    actor.observe_first(timestep)
+    while not timestep.last():
+      action = actor.select_action(timestep.observation)
+      timestep = environment.step(action)
+      actor.observe(action, timestep)
+      if episode % 2 and not timestep.last():
+        broken += 1
+        break
+  assert broken > 3
+  assert len(sink.ends) == 12 - broken
+  # Each as it would be without the others.
+  assert_rewards_match_reference(agent, variables, sink)
+
+
+def test_the_task_reward_reaches_nothing_in_pre_training(agents):
+  agent, variables = agents('ngu')
+  runs, returns = [], []
+  for scale in (1.0, -100.0):
+    recorders = [runs.Recorder() for _ in range(runs.N)]
+    actor, rows = runs.play(
+      agent, range(runs.N), variables, sinks=recorders, reward_scale=scale
+    )
+    runs.append(([r.transitions for r in recorders], actor.statistics()))
+    returns.append([row['episode_return'] for row in rows])
+  jax.tree.map(np.testing.assert_array_equal, *runs)
+  np.testing.assert_allclose(returns[1], -100 * np.array(returns[0]), rtol=1e-5)

@@ -1,0 +1,247 @@
+"""Runs of an actor in marked environments, and an independent record."""
+
+import jax
+import numpy as np
+
+from bt_acme.acting import vector_actor
+from bt_acme.core import types
+from bt_acme.core.intrinsic import features as features_lib
+from bt_acme.core.intrinsic import host as host_reward
+from bt_acme.environments import vector
+from tests.agents import fakes
+
+N, TURNS, REFRESH = 4, 60, 17
+EPSILONS = (0.5, 0.3, 0.2, 0.0)
+
+
+class Recorder:
+  """Keeps what a sink is given."""
+
+  def __init__(self):
+    self.transitions, self.ends = [], []
+
+  def add(self, transition):
+    # The actor may go on to use its arrays.
+    self.transitions.append(jax.tree.map(np.array, transition))
+
+  def end_episode(self, *final):
+    self.ends.append(jax.tree.map(np.array, final))
+
+
+class Both:
+  """Two sinks as one."""
+
+  def __init__(self, *sinks):
+    self._sinks = sinks
+
+  def add(self, transition):
+    for sink in self._sinks:
+      sink.add(transition)
+
+  def end_episode(self, *final):
+    for sink in self._sinks:
+      sink.end_episode(*final)
+
+
+def play(agent, indices, variables, *, sinks, reward_scale=1.0, turns=TURNS):
+  """Acts in the environments of these indices; the second parameters come in
+  the middle of episodes."""
+  environment = vector.VectorEnvironment(
+    [fakes.MarkedEnvironment(i, reward_scale=reward_scale) for i in indices]
+  )
+  actor = vector_actor.VectorActor(
+    agent,
+    epsilons=[EPSILONS[i] for i in indices],
+    seed=5,
+    first_environment=indices[0],
+    sinks=sinks,
+  )
+  actor.update_variables(variables[0])
+  step = environment.reset()
+  rows = []
+  for turn in range(turns):
+    if turn == REFRESH:
+      actor.update_variables(variables[1])
+    step = environment.step(actor.select_actions(step))
+    rows += actor.observe(step)
+  return actor, rows
+
+
+class Log:
+  """An independent record of a run, by (index, episode, step)."""
+
+  def __init__(self, agent, variables, index, *, reward_scale=1.0):
+    """Recomputes what the actor of one environment must have done.
+
+    It is told nothing but the actions that the environment received.
+    """
+    self.steps = {}
+    self._agent, self._variables = agent, variables
+    self._environment = fakes.MarkedEnvironment(
+      index, reward_scale=reward_scale
+    )
+
+  def follow(self, actions, held):
+    """Takes the recorded actions, one for each step that was one.
+
+    Args:
+      actions: of the environment.
+      held: whether the step left the recurrent state as it was.
+    """
+    agent = self._agent
+    rewards_next = (
+      agent.intrinsic is not None
+      and agent.config.intrinsic.reward_observation == 'next'
+    )
+
+    def novelty(embedding, params, observation, is_first):
+      rnd = {k: v for k, v in params.intrinsic.items() if k.startswith('rnd')}
+      features = embed(embedding.intrinsic.get('embedding', {}), observation)
+      return reward_of.step(
+        features_lib.Features(
+          np.asarray(features)[None],
+          np.asarray(error(rnd, observation))[None],
+        ),
+        np.array([is_first]),
+      )[0]
+
+    network_step = jax.jit(agent.network.step)
+    reward_of = embedding = None
+    if agent.intrinsic is not None:
+      reward_of = host_reward.HostReward(agent.config.intrinsic, 1)
+      embed = jax.jit(agent.intrinsic.networks.embed)
+      error = jax.jit(agent.intrinsic.networks.error)
+    timestep = self._environment.reset()
+    actions, held = iter(actions), iter(held)
+    previous = None  # The step before, of this episode.
+    for turn in range(TURNS + 1):
+      params = self._variables[turn >= REFRESH]
+      key = fakes.marks(timestep.observation[..., -1:])
+      if timestep.first():
+        prev_action, prev_reward = types.NO_ACTION, 0.0
+        state = agent.network.initial_state()
+        embedding, previous = params, None
+      entry = {
+        'observation': timestep.observation,
+        'prev_action': prev_action,
+        'prev_reward': prev_reward,
+      }
+      self.steps[key] = entry
+      if turn == TURNS:
+        break  # What the last step led to.
+      if reward_of is not None and (rewards_next or not timestep.last()):
+        reward = novelty(
+          embedding, params, timestep.observation, timestep.first()
+        )
+        if rewards_next and previous is not None:
+          previous['reward'] = reward
+      if timestep.last():
+        timestep = self._environment.step(0)
+        continue
+      inputs = types.AgentInput(
+        timestep.observation,
+        np.int32(prev_action),
+        np.float32(prev_reward),
+        np.array(timestep.first()),
+      )
+      q_values, after = network_step(params.agent, inputs, state)
+      action = next(actions, None)
+      if action is None and rewards_next:
+        break  # The newest waits for its reward.
+      timestep = self._environment.step(action)
+      if reward_of is None:
+        reward = timestep.reward
+      entry.update(
+        recurrent_state=state,
+        action=action,
+        greedy=int(np.argmax(q_values)),
+        reward=reward,
+        discount=timestep.discount,
+      )
+      prev_action, prev_reward, previous = action, reward, entry
+      state = state if next(held) else after
+    assert next(actions, None) is None
+    self.statistics = reward_of and reward_of.statistics()
+
+
+def assert_matches_log(batch, agent, log, epsilons):
+  """Each real step of each sequence is the one that its marks say."""
+  num_choices = agent.network.num_choices
+  seen = set()
+  for column in range(batch.action.shape[1]):
+    first = fakes.marks(batch.frames[fakes.STACKED - 1, column])
+    jax.tree.map(
+      lambda x, y, c=column: np.testing.assert_allclose(
+        x[c], y, rtol=1e-4, atol=1e-5
+      ),
+      batch.recurrent_state,
+      log[first]['recurrent_state'],
+    )
+    num_steps = int(batch.valid[:, column].sum())
+    assert num_steps >= 1
+    assert batch.valid[:num_steps, column].all()
+    for t in range(num_steps + 1):
+      stack = batch.frames[t : t + fakes.STACKED, column]
+      key = fakes.marks(stack[-1])
+      assert key == (*first[:2], first[2] + t)
+      entry = log[key]
+      np.testing.assert_array_equal(
+        np.concatenate(stack, axis=-1), entry['observation']
+      )
+      assert batch.prev_action[t, column] == entry['prev_action']
+      np.testing.assert_allclose(
+        batch.prev_reward[t, column], entry['prev_reward'], rtol=1e-4
+      )
+      if t == num_steps:
+        continue
+      seen.add(key)
+      action, choice = batch.action[t, column], batch.choice[t, column]
+      source = batch.source[t, column]
+      assert action == entry['action']
+      np.testing.assert_allclose(
+        batch.reward[t, column], entry['reward'], rtol=1e-4
+      )
+      assert batch.discount[t, column] == entry['discount']
+      if source == types.OWN or num_choices == fakes.ACTIONS:
+        assert choice == action
+      else:
+        assert choice >= fakes.ACTIONS
+        scripted = fakes.scripted()(entry['observation'], 0, False)
+        assert choice != fakes.ACTIONS or action == scripted
+      epsilon = epsilons[first[0]]
+      probability = epsilon / num_choices + (1 - epsilon) * (
+        choice == entry['greedy']
+      )
+      if source == types.FLIGHT:
+        probability = 1.0
+      np.testing.assert_allclose(
+        batch.probability[t, column], probability, rtol=1e-5
+      )
+  return seen
+
+
+def of_log(batch, log, columns, num_stacked):
+  """The batch again, but for padding, from what a log has of its steps."""
+  again = jax.tree.map(lambda x: np.zeros_like(x[:, columns]), batch[:-1])
+  result = types.SequenceBatch(
+    *again, jax.tree.map(lambda x: x[columns].copy(), batch.recurrent_state)
+  )
+  for i, column in enumerate(columns):
+    first = fakes.marks(batch.frames[num_stacked - 1, column])
+    state = log[first]['recurrent_state']
+    result.recurrent_state.hidden[i] = state.hidden
+    result.recurrent_state.cell[i] = state.cell
+    for t in range(int(batch.valid[:, column].sum()) + 1):
+      entry = log[(*first[:2], first[2] + t)]
+      result.frames[t : t + num_stacked, i] = np.moveaxis(
+        entry['observation'], -1, 0
+      )[..., None]
+      result.prev_action[t, i] = entry['prev_action']
+      result.prev_reward[t, i] = entry['prev_reward']
+      if not batch.valid[t : t + 1, column].any():
+        break
+      for name in ('action', 'reward', 'discount'):
+        getattr(result, name)[t, i] = entry[name]
+      for name in ('choice', 'source', 'probability', 'valid'):
+        getattr(result, name)[t, i] = getattr(batch, name)[t, column]
+  return result

@@ -1,0 +1,73 @@
+"""What an agent is made of, by its configuration."""
+
+import pickle
+
+import jax
+import numpy as np
+import pytest
+
+from bt_acme import assembly, behaviors
+from bt_acme import config as config_lib
+from bt_acme.core.behavior_transfer import bt_actor
+from bt_acme.core.intrinsic import ngu_actor, rewards
+from tests.agents import fakes
+
+
+def test_behaviors_and_their_configuration_go_together():
+  with pytest.raises(ValueError, match='behaviors and BTConfig go together'):
+    assembly.Agent(fakes.make_config(), fakes.SPEC, (behaviors.Uniform(),))
+
+
+def test_a_jitted_behavior_is_checked_before_it_acts():
+  with pytest.raises(TypeError, match="'mine' returns float32 of shape"):
+    assembly.Agent(
+      fakes.make_config(config_lib.BTConfig),
+      fakes.SPEC,
+      (fakes.Proposing(2.7),),
+    )
+
+
+def test_an_agent_says_what_it_can_do(tmp_path):
+  for kind in ('r2d2', 'ngu', 'bt'):
+    agent = fakes.make_agent(kind, tmp_path / 'behavior')
+    assert (agent.intrinsic is not None) == (kind == 'ngu')
+    assert (agent.transfer is not None) == (kind == 'bt')
+
+
+def test_the_rewards_that_are_made_of_features(tmp_path):
+  assert fakes.make_agent('r2d2').reward_specs == ()
+  pre_trained = fakes.make_agent('ngu')
+  assert pre_trained.intrinsic.reward is rewards.BY_NAME['ngu']
+  (own,) = pre_trained.reward_specs
+  assert own.config == pre_trained.config.intrinsic
+  assert own.statistics is None
+  transferring = fakes.make_agent('bt', tmp_path / 'behavior')
+  *others, exported = transferring.reward_specs
+  assert others == [None] * (len(transferring.behaviors) - 1)
+  assert exported.config == transferring.behaviors[-1].agent.config.intrinsic
+  assert exported.statistics == transferring.behaviors[-1].statistics
+
+
+def test_parameters_are_arranged_for_the_actor_core(tmp_path):
+  kinds = {
+    'r2d2': dict,
+    'ngu': ngu_actor.NGUParams,
+    'bt': bt_actor.BTParams,
+  }
+  for kind, expected in kinds.items():
+    agent = fakes.make_agent(kind, tmp_path / 'behavior')
+    variables = fakes.variables_of(agent)
+    params = agent.actor_params(variables, ('of behaviors',))
+    assert isinstance(params, expected)
+    own = params if kind == 'r2d2' else params.agent
+    jax.tree.map(np.testing.assert_array_equal, own, variables.agent)
+    if kind == 'bt':
+      assert params.behaviors == ('of behaviors',)
+
+
+def test_another_process_makes_the_networks_again():
+  agent = fakes.make_agent('ngu')
+  assert agent.intrinsic is agent.intrinsic
+  copy = pickle.loads(pickle.dumps(agent))
+  assert copy == agent
+  assert 'intrinsic' not in vars(copy) and 'network' not in vars(copy)
