@@ -93,7 +93,7 @@ class Run:
       self.learner.step()
 
   def each_batch(self, episodes):
-    """Plays on and says when a batch lies ready."""
+    """Plays on, and yields whenever a batch is ready."""
     for _ in range(episodes):
       self.loop.run_episode()
       while self.dataset.ready(0.05):
@@ -169,7 +169,7 @@ def test_what_is_saved_goes_on_as_if_nothing_had_been(run):
     np.testing.assert_array_equal, fresh.get_statistics(4, 2), statistics
   )
   assert fresh.get_statistics(0, 2) is None
-  # The optimizer's state is there too, or the steps would be others.
+  # Without the state of the optimizer, these steps would be different.
   jax.tree.map(
     np.testing.assert_array_equal, continued(fresh, batches), expected
   )
@@ -194,7 +194,7 @@ def test_the_interface_is_acmes():
 
 
 def make_learner(kind, reward=1.0):
-  """A learner of a batch of zeros but for the reward."""
+  """A learner whose batches are zeros, except for the reward."""
   agent = make_builder(kind).agent
   batch = blocks.empty_batch(agent.config.replay, agent.replay_shapes, 4)
   for array in jax.tree.leaves(batch):
@@ -223,7 +223,8 @@ def test_parameters_are_published_whole():
   for _ in range(2):  # The second finishes the first.
     learner.step()
   assert learner.variables is not first
-  # What was handed out stays, though the learner gives its own buffers away.
+  # The parameters that it handed out stay, although each step reuses the
+  # learner's own buffers.
   jax.tree.map(np.testing.assert_array_equal, first, before)
   with pytest.raises(AttributeError):
     learner.get_variables(['critic'])

@@ -23,7 +23,7 @@ T, LSTM = fakes.T, 16
 
 
 class Network(hk.RNNCore):
-  """Takes observation, previous action and previous reward, as OAR."""
+  """Takes observation, previous action and previous reward, as OAR has them."""
 
   def __init__(self):
     super().__init__()
@@ -59,7 +59,7 @@ def make_networks(spec, batch_size):
 
 @pytest.fixture(name='client')
 def make_client():
-  """Of a server with what an actor of ours has written."""
+  """A client of a server that holds what an actor of ours has written."""
   config = fakes.make_config(
     replay=config_lib.ReplayConfig(
       trace_length=T,
