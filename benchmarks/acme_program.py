@@ -3,18 +3,16 @@
 import functools
 from typing import Any
 
-from benchmarks import acme_side, harness
-
-# isort: split
 import launchpad as lp
 from acme.jax.layouts import distributed_layout
 from acme.utils import loggers
 
+from benchmarks import acme_environment, acme_side, harness
 from bt_acme.runtime import launcher
 
 
 class _Probe:
-  """Watches the counts, in the place of the node that limits the steps."""
+  """Watches the counts, in place of the node that limits the steps."""
 
   def __init__(self, counter: Any, path: str):
     self._counter = counter
@@ -31,7 +29,10 @@ class _Probe:
 
 
 class _Layout(distributed_layout.DistributedLayout):
-  """Its nodes are found here: who unpickles one imports bt_acme before Acme."""
+  """Acme's layout, whose nodes are pickled as functions of this module.
+
+  Whoever unpickles one imports this package first, and with it bt_acme.
+  """
 
   counts_path = ''
 
@@ -53,7 +54,7 @@ class _Layout(distributed_layout.DistributedLayout):
 
 
 def _make_environment(seed: int, game: str) -> Any:
-  return acme_side.make_environment(game, seed % 2**31)
+  return acme_environment.make(game, seed % 2**31)
 
 
 def _no_logger(actor_id: int) -> loggers.Logger:
@@ -67,10 +68,10 @@ def run(
   """Runs until it is interrupted.
 
   Args:
-    workdir: of checkpoints and of what the processes print.
-    counts_path: where actor and learner steps are written.
+    workdir: folder of checkpoints and of what the processes print.
+    counts_path: file that actor and learner steps are written to.
     game: that is played.
-    num_actors: processes.
+    num_actors: number of actor processes.
     **settings: of R2D2's configuration.
 
   Returns:

@@ -1,111 +1,29 @@
-"""The other side: dm-acme 0.4.0's own R2D2, with our network.
+"""The other side: dm-acme 0.4.0's own R2D2, with our torso.
 
-Environment wrappers, actor, loop, adder, table, dataset and learner are
-dm-acme's; its network class gets our torso (its own has more than twice the
-arithmetic), so that both sides compute the same. Observations stay uint8, which
-is kinder to it than its examples' floats.
+Environment wrappers, actor, loop, adder, table, dataset and learner are those
+of dm-acme. Its network class gets our torso, because its own has more than
+twice the arithmetic; both sides thus compute the same. Observations stay uint8,
+which makes it faster than the floats of its examples.
 """
 
 import functools
 from typing import Any, Callable, List, Optional, Tuple
 
-import bt_acme  # noqa: F401  Before Acme: it lets Acme run on today's JAX.
-
-# isort: split
 import acme
-import ale_py
-import dm_env
 import haiku as hk
 import jax
-import numpy as np
 import reverb
-from acme import adders, specs, wrappers
+from acme import adders, specs
 from acme.adders.reverb import base as reverb_base
-from acme.agents.jax import actors, r2d2
-from acme.agents.jax.r2d2 import actor as r2d2_actor
-from acme.jax import variable_utils
+from acme.agents.jax import r2d2
 from acme.jax.networks import duelling, embedding
 from acme.utils import loggers
-from ale_py import roms
 
-from benchmarks import harness
+from benchmarks import acme_environment, acme_ngu, harness
 from bt_acme import assembly
 from bt_acme.core import networks as networks_lib
 
 Step = reverb_base.Step
-# Untrained policies can stand still, and loops count whole episodes.
-_MAX_FRAMES = 1_200
-_EMBEDDING_SIZE, _NEIGHBORS = 32, 10  # Of NGU.
-
-
-class RawAtari(dm_env.Environment):
-  """A game frame by frame, as `wrappers.GymAtariAdapter` shows Gym's."""
-
-  def __init__(self, game: str, seed: int):
-    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
-    self._ale = ale_py.ALEInterface()
-    self._ale.setFloat('repeat_action_probability', 0.0)
-    self._ale.setInt('random_seed', seed)
-    self._ale.loadROM(str(roms.get_rom_path(game)))
-    self._actions = self._ale.getLegalActionSet()
-
-  def _observation(self) -> Tuple[np.ndarray, int]:
-    return self._ale.getScreenRGB(), self._ale.lives()
-
-  def reset(self) -> dm_env.TimeStep:
-    self._ale.reset_game()
-    return dm_env.restart(self._observation())
-
-  def step(self, action: List[np.ndarray]) -> dm_env.TimeStep:
-    reward = self._ale.act(self._actions[action[0].item()])
-    if self._ale.game_over():
-      return dm_env.termination(reward, self._observation())
-    return dm_env.transition(reward, self._observation())
-
-  def observation_spec(self) -> Tuple[specs.Array, specs.Array]:
-    shape = (*self._ale.getScreenDims(), 3)
-    return (
-      specs.BoundedArray(shape, np.uint8, 0, 255, name='rgb'),
-      specs.Array((), np.float64, name='lives'),
-    )
-
-  def action_spec(self) -> List[specs.BoundedArray]:
-    return [specs.DiscreteArray(len(self._actions))]
-
-
-class _AtariWrapper(wrappers.AtariWrapper):
-  def reward_spec(self) -> specs.Array:
-    return specs.Array((), np.float64)  # dm-acme's asks NumPy for `np.float`.
-
-
-def make_environment(
-  game: str, seed: int = 0, max_frames: int = _MAX_FRAMES
-) -> dm_env.Environment:
-  """dm-acme's pre-processing: grayscale 84x84, 4 frames stacked."""
-  environment = _AtariWrapper(
-    RawAtari(game, seed), max_episode_len=max_frames, num_stacked_frames=4
-  )
-  return wrappers.ObservationActionRewardWrapper(
-    wrappers.SinglePrecisionWrapper(environment)
-  )
-
-
-class RandomLoop:
-  """The environment alone, under random actions."""
-
-  def __init__(self, game: str):
-    self._environment = make_environment(game)
-    self._rng = np.random.default_rng(0)
-
-  def run(self, seconds: float) -> float:
-    """Steps for so long and returns agent steps a second."""
-    num_actions = self._environment.action_spec().num_values
-    steps = 0
-    start = harness.clock()
-    while (elapsed := harness.clock() - start) < seconds:
-      for action in self._rng.integers(num_actions, size=16, dtype=np.int32):
-        steps += not self._environment.step(action).first()
-    return steps / elapsed
 
 
 class _Network(hk.RNNCore):
@@ -153,7 +71,7 @@ def make_policy(networks: r2d2.R2D2Networks, config: r2d2.R2D2Config) -> Any:
 
 
 def make_config(**changes: Any) -> r2d2.R2D2Config:
-  """The paper's lengths; what is stored is 160 steps and the one behind."""
+  """The paper's lengths: 160 steps are stored, and the one after them."""
   settings = {
     'burn_in_length': 0,
     'trace_length': 160,
@@ -174,15 +92,15 @@ def make_builder(
 
 def make_spec(game: str) -> specs.EnvironmentSpec:
   """The spec of a game."""
-  return acme.make_environment_spec(make_environment(game))
+  return acme.make_environment_spec(acme_environment.make(game))
 
 
 class Source:
   """A learner that never learns; counts what is fetched.
 
-  It gives what `R2D2Learner.get_variables` does in the actor's process: NumPy
-  views of arrays on the device, which jitted calls take without a copy. Those
-  that come over Courier, as in `e2e`, they copy at every step.
+  Like `R2D2Learner.get_variables` in the actor's process, it gives NumPy views
+  of arrays on the device, which jitted calls take without a copy. Parameters
+  that come over Courier, as in `e2e`, are copied at every step.
   """
 
   def __init__(self, params: Any):
@@ -205,32 +123,6 @@ def fresh_params(networks: r2d2.R2D2Networks) -> Any:
   return networks.unroll.init(key, state)
 
 
-class _NGUActor(actors.GenericActor):
-  """R2D2's actor with a reward of NGU's cost, the query in plain NumPy.
-
-  The networks behind the reward run in the same jitted call as the policy; the
-  query is one difference, square, sum and partial sort over all memories.
-  """
-
-  memories: np.ndarray  # float32 [M, D], all in use.
-  _inserted = 0
-
-  def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
-    agent_state, embedding, error = self._state
-    embedding = np.asarray(embedding)
-    distances = np.sum((self.memories - embedding) ** 2, axis=-1)
-    nearest = np.partition(distances, _NEIGHBORS)[:_NEIGHBORS]
-    kernel = 1e-4 / (nearest / max(nearest.mean(), 1e-8) + 1e-4)
-    self.memories[self._inserted % len(self.memories)] = embedding
-    self._inserted += 1
-    reward = np.float32(float(error) / (np.sqrt(kernel.sum()) + 1e-3))
-    self._adder.add(
-      action,
-      next_timestep._replace(reward=reward),
-      extras={'core_state': agent_state.recurrent_state},
-    )
-
-
 class ActorLoop:
   """One actor: `EnvironmentLoop` over one game into a replay."""
 
@@ -243,71 +135,45 @@ class ActorLoop:
     intrinsic: Optional[assembly.Agent] = None,
     num_memories: int = 0,
   ):
-    """Compiles nothing yet: the first round does.
+    """Makes the actor, which the first round compiles.
 
     Args:
       game: that is played.
       adder: None records nothing.
       config: of R2D2.
-      intrinsic: NGU, whose networks and reward are computed too.
-      num_memories: of NGU, all of them filled.
+      intrinsic: an NGU agent, whose networks and reward are computed too.
+      num_memories: slots of NGU's episodic memory, all of them filled.
     """
     config = config or make_config()
-    self._environment = make_environment(game)
+    self._environment = acme_environment.make(game)
     spec = acme.make_environment_spec(self._environment)
     networks = make_networks(1, spec)
     policy = make_policy(networks, config)
     self.source = Source(fresh_params(networks))
-    key = jax.random.PRNGKey(0)
     if intrinsic is None:
       builder = make_builder(spec, config)
-      self._actor = builder.make_actor(key, policy, adder, self.source)
+      self._actor = builder.make_actor(
+        jax.random.PRNGKey(0), policy, adder, self.source
+      )
     else:
-      self._actor = self._make_ngu_actor(networks, policy, adder, intrinsic)
-      rng = np.random.default_rng(0)
-      self._actor.memories = rng.normal(
-        size=(num_memories, _EMBEDDING_SIZE)
-      ).astype(np.float32)
+      self._actor = acme_ngu.make_actor(
+        networks,
+        policy,
+        self.source,
+        adder,
+        agent=intrinsic,
+        num_memories=num_memories,
+      )
     self._loop = acme.EnvironmentLoop(
       self._environment, self._actor, logger=loggers.NoOpLogger()
     )
 
-  def _make_ngu_actor(
-    self, networks: Any, policy: Any, adder: Any, intrinsic: assembly.Agent
-  ) -> _NGUActor:
-    key = jax.random.PRNGKey(0)
-    initial = networks.initial_state.apply(
-      networks.initial_state.init(key, 1), key, 1
-    )
-    core = r2d2_actor.get_actor_core(policy, initial, num_epsilons=256)
-    assert intrinsic.intrinsic is not None
-    nets: Any = intrinsic.intrinsic.networks
-    params = nets.init(jax.random.key(0))
-
-    def select_action(agent_params: Any, inputs: Any, state: Any) -> Any:
-      action, agent_state = core.select_action(agent_params, inputs, state[0])
-      features = nets.embed(params['embedding'], inputs.observation)
-      return action, (
-        agent_state,
-        features,
-        nets.error(params, inputs.observation),
-      )
-
-    wrapped = core.__class__(
-      init=lambda key: (
-        core.init(key),
-        np.zeros(_EMBEDDING_SIZE, np.float32),
-        np.float32(0),
-      ),
-      select_action=select_action,
-      get_extras=lambda state: core.get_extras(state[0]),
-    )
-    client = variable_utils.VariableClient(self.source, '', 400)
-    client.update_and_wait()
-    return _NGUActor(wrapped, key, client, adder, backend='cpu')
-
   def run(self, seconds: float) -> float:
-    """Plays whole episodes for so long and returns agent steps a second."""
+    """Plays whole episodes for a time; returns agent steps a second.
+
+    Args:
+      seconds: after which no episode is started.
+    """
     steps = 0
     start = harness.clock()
     while (elapsed := harness.clock() - start) < seconds:
@@ -321,7 +187,7 @@ class ActorLoop:
     return lambda: self._actor.select_action(timestep.observation)
 
   def update_variables(self) -> None:
-    """What follows each step, but that it waits for what it fetches."""
+    """What follows each step, except that here it waits for the parameters."""
     self._actor.update(wait=True)
 
 

@@ -7,7 +7,7 @@ from typing import Any, List
 
 import reverb
 
-from benchmarks import acme_side, floors, harness, our_side
+from benchmarks import acme_environment, acme_side, floors, harness, our_side
 from bt_acme import config as config_lib
 
 _GAME = 'breakout'
@@ -15,10 +15,10 @@ _TASK_GAME, _TASK = 'hero', 'hero:miners_easy'
 
 
 def env(settings: harness.Settings) -> List[harness.Row]:
-  """16 games of ours, `AtariWrapper` of dm-acme, random actions."""
+  """Our 16 games against dm-acme's `AtariWrapper`, under random actions."""
   rows = []
   for game in ('breakout', 'montezuma_revenge'):
-    ours, theirs = our_side.RandomLoop(game), acme_side.RandomLoop(game)
+    ours, theirs = our_side.RandomLoop(game), acme_environment.RandomLoop(game)
     rows.append(
       harness.compare(
         f'env {game}',
@@ -29,7 +29,8 @@ def env(settings: harness.Settings) -> List[harness.Row]:
         limit=1 / floors.emulation_seconds(game),
       )
     )
-  # Rewards that are attributed frame by frame keep to a game at a time.
+  # A task attributes its rewards frame by frame, so that it steps one game at
+  # a time.
   task, plain = our_side.RandomLoop(_TASK), our_side.RandomLoop(_TASK_GAME)
   rows.append(
     harness.compare(
@@ -46,14 +47,14 @@ def env(settings: harness.Settings) -> List[harness.Row]:
 
 
 def policy(settings: harness.Settings) -> List[harness.Row]:
-  """Choosing actions, a game; dm-acme's actor knows B = 1 alone."""
+  """Choosing an action for each game; dm-acme's actor knows only B = 1."""
   agent = our_side.make_agent(_GAME)
   theirs = acme_side.ActorLoop(_GAME).select_action_on()
   limit = 1e6 * floors.POLICY_FLOP / floors.flops()
   rows = []
   for num in (1, 8, 32):
     loop = our_side.ActorLoop(agent, num=num)
-    loop.run(settings.seconds / 10)  # Past the episodes' starts.
+    loop.run(settings.seconds / 10)  # Episodes start with other costs.
     ours = loop.select_actions
 
     def our_round(ours: Any = ours, num: int = num) -> float:
@@ -78,7 +79,7 @@ def _client(server: reverb.Server) -> reverb.Client:
 
 
 def actor(settings: harness.Settings) -> List[harness.Row]:
-  """From emulator to replay server, all on one core."""
+  """From the emulator to the replay server, all on one core."""
   agent = our_side.make_agent(_GAME)
   server = our_side.start_replay(agent)
   ours = our_side.ActorLoop(agent, client=_client(server))
@@ -139,7 +140,7 @@ def actor_ngu(settings: harness.Settings) -> List[harness.Row]:
 
 
 def bt(settings: harness.Settings) -> List[harness.Row]:
-  """What bringing a behavior along costs the actor loop."""
+  """What it costs the actor loop to bring a behavior along."""
   agents = our_side.make_bt_agent(_GAME), our_side.make_agent(_GAME)
   servers = [our_side.start_replay(agent) for agent in agents]
   with_behavior, plain = (
@@ -162,7 +163,7 @@ def bt(settings: harness.Settings) -> List[harness.Row]:
 
 
 def _serve_rounds(core: int, pipe: Any) -> None:
-  """An actor process on a core of its own: seconds in, steps a second out."""
+  """An actor process on its own core: is sent seconds, sends steps a second."""
   os.sched_setaffinity(0, {core})
   agent = our_side.make_agent(_GAME)
   server = our_side.start_replay(agent)
@@ -188,7 +189,7 @@ def actor_scale(settings: harness.Settings) -> List[harness.Row]:
       pipe.send(settings.seconds)
     return float(sum(pipe.recv() for pipe in pipes))
 
-  run(pipes)  # Compiles.
+  run(pipes)  # The first round compiles.
   try:
     return [
       harness.compare(

@@ -1,11 +1,11 @@
 """Whole programs on two cores: ours and dm-acme's distributed R2D2.
 
-Both run under Launchpad as processes of the same machine, with the same
-network, lengths, batch and samples per insert. A sequence of T steps is
-inserted every T / 2.
+Both run as processes of the same machine, with the same network, lengths, batch
+and samples per insert. A sequence of T steps is inserted every T / 2 steps.
 """
 
 import csv
+import functools
 import os
 import pathlib
 import signal
@@ -28,11 +28,11 @@ _SETTINGS: Dict[str, Any] = {
   'min_replay_size': 100,
   'max_replay_size': 10_000,
 }
-_START_SECONDS = 240.0  # That a program is given until its learner learns.
+_START_SECONDS = 240.0  # A program may take so long until its learner learns.
 
 
 class _Counts(NamedTuple):
-  """What a program had done at a time."""
+  """What a program had done after so many seconds."""
 
   seconds: float
   actor_steps: int
@@ -67,7 +67,7 @@ def _acme_command(workdir: pathlib.Path, counts: pathlib.Path) -> List[str]:
 
 
 def _last_counts(path: pathlib.Path) -> _Counts:
-  """Of the last line that is there; zeros before the first."""
+  """The counts of a log's last line; zeros before there is one."""
   try:
     with path.open() as file:
       *_, row = csv.DictReader(file)
@@ -78,7 +78,7 @@ def _last_counts(path: pathlib.Path) -> _Counts:
 
 
 def _next_counts(path: pathlib.Path) -> _Counts:
-  """Waits until both counts have grown: they are written now and then."""
+  """Waits until both counts have grown, which are written now and then."""
   first = _last_counts(path)
   while True:
     time.sleep(0.05)
@@ -88,7 +88,16 @@ def _next_counts(path: pathlib.Path) -> _Counts:
 
 
 def _measure(command: List[str], path: pathlib.Path, seconds: float) -> float:
-  """Agent steps a second once the learner learns."""
+  """Agent steps a second of a program, after its learner began to learn.
+
+  Args:
+    command: that starts the program.
+    path: where the program writes its counts.
+    seconds: that are measured.
+
+  Raises:
+    RuntimeError: if the program ends, or does not learn in time.
+  """
   with tempfile.TemporaryFile('w+') as output:
     process = subprocess.Popen(
       command,
@@ -108,19 +117,38 @@ def _measure(command: List[str], path: pathlib.Path, seconds: float) -> float:
       time.sleep(seconds)
       end = _next_counts(path)
     finally:
-      process.send_signal(signal.SIGINT)
-      try:
-        process.wait(20)
-      except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+      _stop(process)
   return (end.actor_steps - start.actor_steps) / (end.seconds - start.seconds)
+
+
+def _stop(process: 'subprocess.Popen[Any]') -> None:
+  """Interrupts a program as Ctrl-C does; kills it if that takes too long."""
+  process.send_signal(signal.SIGINT)
+  try:
+    process.wait(20)
+  except subprocess.TimeoutExpired:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _measure_ours(seconds: float) -> float:
+  with tempfile.TemporaryDirectory() as folder:
+    workdir = pathlib.Path(folder) / 'run'
+    counts = workdir / 'logs' / 'learner' / 'logs.csv'
+    return _measure(_our_command(workdir), counts, seconds)
+
+
+def _measure_theirs(seconds: float) -> float:
+  with tempfile.TemporaryDirectory() as folder:
+    workdir = pathlib.Path(folder)
+    counts = workdir / 'counts.csv'
+    return _measure(_acme_command(workdir, counts), counts, seconds)
 
 
 def e2e(settings: harness.Settings) -> List[harness.Row]:
   """Agent steps a second while learning, at R2D2's samples per insert.
 
-  A round takes minutes, so that one is all there is.
+  There is only one round, because it takes minutes.
   """
   seconds = settings.pick(15.0, 8.0)
   length, batch = _SETTINGS['trace_length'], _SETTINGS['batch_size']
@@ -129,24 +157,12 @@ def e2e(settings: harness.Settings) -> List[harness.Row]:
   learner_flop = floors.LEARNER_FLOP * (length + 1) * batch / steps_per_update
   core_seconds = floors.emulation_seconds(_GAME) / _NUM_ACTORS
 
-  def ours() -> float:
-    with tempfile.TemporaryDirectory() as folder:
-      workdir = pathlib.Path(folder) / 'run'
-      counts = workdir / 'logs' / 'learner' / 'logs.csv'
-      return _measure(_our_command(workdir), counts, seconds)
-
-  def theirs() -> float:
-    with tempfile.TemporaryDirectory() as folder:
-      workdir = pathlib.Path(folder)
-      counts = workdir / 'counts.csv'
-      return _measure(_acme_command(workdir, counts), counts, seconds)
-
   return [
     harness.compare(
       f'e2e T={length} B={batch}',
       'steps/s',
-      ours,
-      theirs,
+      functools.partial(_measure_ours, seconds),
+      functools.partial(_measure_theirs, seconds),
       rounds=0,
       limit=1 / (core_seconds + (floors.POLICY_FLOP + learner_flop) / flops),
       note=f'one round; a learner step every {steps_per_update} steps',

@@ -1,8 +1,8 @@
-"""What cannot be beaten on this machine, measured beside what is compared.
+"""What cannot be beaten on this machine, measured in the same process.
 
-Emulation is raw ALE: four `act`, no screen. Arithmetic is counted (a
-multiply-add is 2) and divided by what XLA's largest products reach on the cores
-of the process. Data is divided by the speed of a copy.
+Emulation is raw ALE: four calls of `act`, and no screen. Arithmetic is counted,
+with 2 for a multiply-add, and divided by the speed of XLA's largest products on
+the cores of the process. Bytes are divided by the speed of a copy.
 """
 
 import ale_py
@@ -13,18 +13,18 @@ from ale_py import roms
 
 from benchmarks import harness
 
-# Multiply-adds x 2 of one frame, forward: three convolutions on 84x84x4, FC
-# 3136-512, LSTM 512, dueling head 512 + 512, A = 18.
+# Of one frame forward: three convolutions on 84x84x4, a layer 3136-512, LSTM
+# 512, dueling head 512 + 512, A = 18.
 POLICY_FLOP = 24.0e6
-# The same, the NGU embedding on the stack and two RND networks on a frame.
+# The same, with NGU's embedding of the stack and two RND networks on a frame.
 NGU_FLOP = 72.3e6
-# A frame of a learner step: online forward and backward, but for the gradient
-# of the first convolution's input, and target forward.
+# Of one frame in a learner step: target forward, online forward and backward,
+# without the gradient of the first convolution's input.
 LEARNER_FLOP = 89.3e6
 
 
 def emulation_seconds(game: str, seconds: float = 0.5) -> float:
-  """Of one agent step: four frames, no screen read."""
+  """Seconds of one agent step: four frames, and no screen is read."""
   ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
   ale = ale_py.ALEInterface()
   ale.loadROM(str(roms.get_rom_path(game)))
@@ -57,7 +57,7 @@ def flops() -> float:
 
 
 def copy_bytes_per_second() -> float:
-  """Of the fastest of five copies of 256 MB, by one thread."""
+  """Speed of the fastest of five copies of 256 MB, by one thread."""
   source = np.ones(1 << 28, np.uint8)
   target = np.empty_like(source)
   best = float('inf')

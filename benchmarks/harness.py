@@ -1,22 +1,17 @@
-"""Rounds, ratios, processes and tables: what all benchmarks share.
+"""Rounds, ratios and rows: what all benchmarks share.
 
-What counts is the ratio: both sides run in turn (A, B, A, B, ...) in one
-process on the same pinned cores, each round makes one ratio, and the median of
+What counts is the ratio. Both sides run in turn (A, B, A, B, ...) in one
+process on the same pinned cores, each round gives one ratio, and the median of
 them is reported with the smallest and the largest. Absolute numbers are those
 of one machine on one day.
 """
 
 import dataclasses
-import datetime
-import json
-import os
-import pathlib
-import platform
 import statistics
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Optional
 
-# XLA and BLAS with one thread, as actors run.
+# XLA and BLAS get one thread, as in an actor.
 ONE_THREAD = {
   'XLA_FLAGS': '--xla_cpu_multi_thread_eigen=false '
   'intra_op_parallelism_threads=1',
@@ -24,10 +19,12 @@ ONE_THREAD = {
   'OPENBLAS_NUM_THREADS': '1',
 }
 
+# glibc asks for huge pages, as in a learner of ours.
 HUGE_PAGES = {'GLIBC_TUNABLES': 'glibc.malloc.hugetlb=1'}
 
-# What all measure with; processor time of this process, `time.process_time`,
-# where others keep the machine busy: waiting then costs nothing.
+# Every benchmark measures with this clock. `time.process_time`, the processor
+# time of this process, takes its place on a machine that others keep busy;
+# waiting then costs nothing.
 clock: Callable[[], float] = time.perf_counter
 
 
@@ -37,7 +34,7 @@ class Settings:
 
   Attributes:
     rounds: of both sides.
-    seconds: that one side of a round takes, where it may choose.
+    seconds: that one side of a round takes, if it can choose.
     quick: small sizes, to see that a benchmark runs; its numbers mean nothing.
   """
 
@@ -46,7 +43,7 @@ class Settings:
   quick: bool = False
 
   def pick(self, full: Any, quick: Any) -> Any:
-    """`quick` where numbers mean nothing, else `full`."""
+    """`quick` if the numbers mean nothing, else `full`."""
     return quick if self.quick else full
 
 
@@ -57,16 +54,16 @@ class Row:
   Attributes:
     name: of the benchmark, and of the case.
     unit: of `ours`, `theirs` and `limit`.
-    ours: median over rounds.
-    theirs: likewise; None without a peer.
-    ratio: how many times better ours is, median over rounds.
-    ratio_min: in the worst round.
-    ratio_max: in the best one.
-    limit: what cannot be beaten; None where none is known.
+    ours: our figure, the median over rounds.
+    theirs: the peer's figure, likewise; None without a peer.
+    ratio: how many times better ours is, the median over rounds.
+    ratio_min: the ratio of the worst round.
+    ratio_max: the ratio of the best round.
+    limit: the figure that cannot be beaten; None if none is known.
     fraction: of the limit that ours reaches, at most 1.
     rounds: that were run.
-    peer: whose side theirs is.
-    note: what a reader must know beside.
+    peer: whose figure `theirs` is.
+    note: what a reader must also know.
   """
 
   name: str
@@ -100,12 +97,12 @@ def compare(
   Args:
     name: of the row.
     unit: of what both return.
-    ours: runs one round and returns its figure.
-    theirs: likewise.
-    rounds: that count; 0 counts the first one, where there is nothing to warm.
+    ours: runs one round of our side and returns its figure.
+    theirs: runs one round of the peer's side and returns its figure.
+    rounds: that count; 0 counts the first one, if there is nothing to warm up.
     lower_is_better: for times and sizes.
     limit: in the same unit.
-    peer: whose side theirs is.
+    peer: whose side `theirs` is.
     note: of the row.
   """
   pairs = [(ours(), theirs()) for _ in range(rounds + 1)][rounds > 0 :]
@@ -135,12 +132,12 @@ def seconds_per_call(
   seconds: float,
   finish: Callable[[], Any] = lambda: None,
 ) -> float:
-  """Calls for about that long and returns the mean.
+  """Calls a function for about so many seconds, and returns the mean time.
 
   Args:
     call: what is timed.
     seconds: about how long.
-    finish: what calls leave to be done behind the last, timed with them.
+    finish: does what the calls have left undone, and is timed with them.
   """
   calls, batch = 0, 1
   start = clock()
@@ -152,79 +149,5 @@ def seconds_per_call(
     if elapsed >= seconds:
       finish()
       return (clock() - start) / calls
-    # The clock is read ten times, not once a call.
+    # The clock is read about ten times in all, not once a call.
     batch = max(1, int(calls * seconds / elapsed / 10))
-
-
-def machine() -> Dict[str, Any]:
-  """Where and when this runs."""
-  model = platform.processor()
-  for line in pathlib.Path('/proc/cpuinfo').read_text().splitlines():
-    if line.startswith('model name'):
-      model = line.split(':', 1)[1].strip()
-      break
-  memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
-  return {
-    'cpu': model,
-    'cores': os.cpu_count(),
-    'memory_gb': round(memory / 1e9, 1),
-    'python': platform.python_version(),
-    'date': datetime.date.today().isoformat(),
-  }
-
-
-def _number(value: Optional[float]) -> str:
-  if value is None:
-    return ''
-  if abs(value) >= 100:
-    return f'{value:,.0f}'
-  return f'{value:.3g}'
-
-
-_HEADER = ('benchmark', 'unit', 'ours', 'peer', 'ratio', 'limit', 'of limit')
-
-
-def _cells(row: Mapping[str, Any]) -> List[str]:
-  ratio = ''
-  if row['ratio'] is not None:
-    ratio = f'{row["ratio"]:.2f}x'
-    if row['rounds'] > 1:
-      ratio += f' ({row["ratio_min"]:.2f}-{row["ratio_max"]:.2f})'
-  peer = _number(row['theirs'])
-  if row['peer'] != 'dm-acme':
-    peer += f' ({row["peer"]})'
-  fraction = '' if row['fraction'] is None else f'{row["fraction"]:.0%}'
-  return [
-    row['name'],
-    row['unit'],
-    _number(row['ours']),
-    peer,
-    ratio,
-    _number(row['limit']),
-    fraction,
-  ]
-
-
-def table(rows: Sequence[Mapping[str, Any]], *, markdown: bool = False) -> str:
-  """Rows (as dicts) as a table, notes behind it."""
-  cells = [list(_HEADER), *(_cells(row) for row in rows)]
-  notes = [f'{row["name"]}: {row["note"]}' for row in rows if row['note']]
-  if markdown:
-    lines = ['| ' + ' | '.join(line) + ' |' for line in cells]
-    lines.insert(1, '|---|---|---:|---:|---|---:|---:|')
-    return '\n'.join([*lines, '', *(f'* {note}' for note in notes)])
-  widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-  lines = [
-    '  '.join(
-      text.ljust(width) if i in (0, 1, 4) else text.rjust(width)
-      for i, (text, width) in enumerate(zip(line, widths, strict=True))
-    ).rstrip()
-    for line in cells
-  ]
-  lines.insert(1, '-' * len(lines[0]))
-  return '\n'.join([*lines, *notes])
-
-
-def read_rows(path: pathlib.Path) -> Dict[str, Any]:
-  """The results that a file holds, by benchmark; empty where there is none."""
-  return json.loads(path.read_text()) if path.is_file() else {}

@@ -1,4 +1,4 @@
-"""The learner: its LSTM, a whole step, and how long the first one takes."""
+"""The learner: its LSTM, a whole step, and the time to the first update."""
 
 import functools
 import itertools
@@ -52,14 +52,14 @@ def _haiku_lstm(inputs: jax.Array) -> jax.Array:
 
 
 def lstm(settings: harness.Settings) -> List[harness.Row]:
-  """Against `hk.dynamic_unroll`."""
+  """Our LSTM against `hk.dynamic_unroll`, forward and backward."""
   length = settings.pick(160, 10)
   flops = floors.flops()
   rows = []
   for batch_size in (8, 64):
     ours = _gradient(_our_lstm, batch_size, length)
     theirs = _gradient(_haiku_lstm, batch_size, length)
-    # Forward, and twice that backward, of [x, h] [1024] @ w [1024, 2048].
+    # Forward it is [x, h] [1024] @ w [1024, 2048]; backward is twice that.
     flop = 3 * 2 * length * batch_size * 2 * _HIDDEN * 4 * _HIDDEN
     rows.append(
       harness.compare(
@@ -77,7 +77,7 @@ def lstm(settings: harness.Settings) -> List[harness.Row]:
 
 
 def _our_learner(batch_size: int, length: int) -> Any:
-  """A learner that gets the same random batch for ever."""
+  """Our learner, which gets the same random batch for ever."""
   config = config_lib.R2D2Config(
     replay=config_lib.ReplayConfig(trace_length=length, sequence_period=length),
     learner=config_lib.LearnerConfig(batch_size=batch_size),
@@ -108,9 +108,9 @@ def _our_learner(batch_size: int, length: int) -> Any:
 def _their_samples(
   batch_size: int, length: int
 ) -> Iterator[reverb.ReplaySample]:
-  """The same random batch for ever, as `make_reverb_dataset` gives it."""
+  """One random batch for ever, as `make_reverb_dataset` gives batches."""
   rng = np.random.default_rng(0)
-  shape = (batch_size, length + 1)  # The observation behind the last step too.
+  shape = (batch_size, length + 1)  # With the observation after the last step.
   actions = rng.integers(_ACTIONS, size=shape, dtype=np.int32)
   ones = np.ones(shape, np.float32)
   state: Any = np.ones([*shape, _HIDDEN], np.float32)
@@ -134,6 +134,7 @@ def _their_samples(
 
 
 def _their_learner(batch_size: int, length: int) -> Any:
+  """dm-acme's learner, which gets the same random batch for ever."""
   config = acme_side.make_config(trace_length=length, batch_size=batch_size)
   spec = acme_side.make_spec(_GAME)
   builder = acme_side.make_builder(spec, config)
@@ -149,7 +150,7 @@ def _our_steps(learner: Any, seconds: float) -> float:
 
 
 def learner(settings: harness.Settings) -> List[harness.Row]:
-  """`Learner.step` against `R2D2Learner.step`, a batch always at hand."""
+  """`Learner.step` against `R2D2Learner.step`; neither waits for a batch."""
   flops = floors.flops()
   rows = []
   for batch_size, length in settings.pick(((8, 40),), ((2, 4),)):
@@ -180,9 +181,9 @@ def _first_update_seconds(make: Callable[..., Any], length: int) -> float:
 
 
 def compile(settings: harness.Settings) -> List[harness.Row]:  # noqa: A001
-  """From making the learner to the end of its first step.
+  """Seconds from making the learner to the end of its first step.
 
-  A round takes dm-acme minutes, so that one is all there is.
+  There is only one round, because it takes dm-acme minutes.
   """
   length = settings.pick(80, 4)
   return [

@@ -1,6 +1,6 @@
-"""Our side, as a run has it: what `program.ActorNode` does, without Launchpad.
+"""Our side: what an actor process of a run does, without Launchpad.
 
-The only module of the benchmarks that knows how an actor process is put
+This is the only module of the benchmarks that knows how such a process is put
 together.
 """
 
@@ -26,7 +26,7 @@ from bt_acme.agents import variables as variables_lib
 from bt_acme.core import epsilon
 from bt_acme.core.intrinsic import reward as reward_lib
 
-NUM_GAMES = 16  # An actor's.
+NUM_GAMES = 16  # In one actor process.
 
 
 def make_spec(game: str) -> assembly.EnvironmentSpec:
@@ -40,7 +40,7 @@ def make_spec(game: str) -> assembly.EnvironmentSpec:
 def make_agent(
   game: str, config: Optional[config_lib.R2D2Config] = None
 ) -> assembly.Agent:
-  """R2D2 or NGU by the configuration; the paper's R2D2 without one."""
+  """R2D2 or NGU, as the configuration says; without one, the paper's R2D2."""
   return assembly.Agent(config or config_lib.R2D2Config(), make_spec(game))
 
 
@@ -53,14 +53,14 @@ def fresh_variables(agent: assembly.Agent) -> assembly.Variables:
 
 
 def make_bt_agent(game: str) -> assembly.Agent:
-  """BT that brings along what NGU would export, with fresh parameters."""
+  """BT whose behavior is what NGU would export, with fresh parameters."""
   explorer = make_agent(game, config_lib.NGUConfig())
   with tempfile.TemporaryDirectory() as folder:
     behaviors.export(
       f'{folder}/behavior',
       agent=explorer,
       variables=fresh_variables(explorer),
-      # Without any it would not compute its intrinsic reward.
+      # Without statistics it would not compute its intrinsic reward.
       statistics=reward_lib.IntrinsicStatistics(1.0, 1.0, 1.0, 1.0, 1.0),
       actor_steps=0,
     )
@@ -76,7 +76,7 @@ def start_replay(agent: assembly.Agent) -> reverb.Server:
 
 
 class Source:
-  """A learner that never learns; counts what is fetched."""
+  """A learner that never learns, and counts what is fetched from it."""
 
   def __init__(self, variables: assembly.Variables):
     self._variables = variables
@@ -90,7 +90,7 @@ class Source:
 
 
 class RandomLoop:
-  """An actor's games alone, under random actions."""
+  """The games of an actor alone, under random actions."""
 
   def __init__(self, game: str):
     self._environment = environments.make_vector(game, NUM_GAMES, seed=0)
@@ -99,7 +99,7 @@ class RandomLoop:
     self._rng = np.random.default_rng(0)
 
   def run(self, seconds: float) -> float:
-    """Steps for so long and returns agent steps a second."""
+    """Steps for so many seconds and returns agent steps a second."""
     steps = 0
     start = harness.clock()
     while (elapsed := harness.clock() - start) < seconds:
@@ -119,12 +119,12 @@ class ActorLoop:
     num: int = NUM_GAMES,
     client: Optional[reverb.Client] = None,
   ):
-    """Compiles, and asks for the first actions.
+    """Compiles, and requests the first actions.
 
     Args:
       agent: R2D2, NGU or BT.
-      num: of games.
-      client: of the replay; None records nothing.
+      num: number of games.
+      client: of the replay server; None records nothing.
     """
     acting_config = agent.config.acting
     sinks = None
@@ -148,7 +148,7 @@ class ActorLoop:
     self._actor.request_actions(self._step)
 
   def run(self, seconds: float) -> float:
-    """Acts for so long and returns agent steps a second."""
+    """Acts for so many seconds and returns agent steps a second."""
     steps = 0
     start = harness.clock()
     while (elapsed := harness.clock() - start) < seconds:
@@ -166,7 +166,7 @@ class ActorLoop:
     return self._actor.select_actions(self._step)
 
   def update_variables(self) -> None:
-    """What follows each turn: counts it, and fetches where it is time."""
+    """Counts a turn, and fetches the parameters when it is time."""
     self._client.update()
 
   def fill_memories(self, size: int) -> None:

@@ -1,17 +1,24 @@
 """Lets dm-acme 0.4.0 run on today's JAX beside TensorFlow 2.8.
 
-`import bt_acme` puts one import hook in place. It costs nothing by itself and
-acts when the module in need is first imported, in whatever process that is: a
-worker that unpickles its function imports `bt_acme` first.
+`import bt_acme` installs one import hook, which costs nothing by itself. It
+acts when a module that needs help is first imported, and it does so in every
+process, because a worker that unpickles its function imports `bt_acme` first.
 
-- dm-acme reads names that JAX has dropped since: they are put back.
-- dm-acme imports gym, which prints a notice in every process: it is silenced.
+- dm-acme reads names that JAX has since dropped. The hook puts them back.
+- dm-acme imports gym, which prints a notice in every process. The hook silences
+  it.
 - Reverb and Courier are linked against libpython, which an interpreter that has
-  it built in does not load: it is loaded for them.
+  it built in does not load. The hook loads it.
 - rlax imports TensorFlow Probability, of which it uses the JAX half alone.
   That half loads TensorFlow where it is installed (3 s and 250 MB in every
-  process), and refuses TensorFlow 2.8 where it is loaded already. So it is
-  imported while TensorFlow is hidden, as on a machine without TensorFlow.
+  process), and refuses TensorFlow 2.8 where it is loaded already. The hook
+  imports it while TensorFlow is hidden, as on a machine without TensorFlow.
+
+Acme itself may be imported first: `import acme`, `acme.specs`, `acme.wrappers`
+and `acme.adders` need no help to load. `acme.agents.jax`, `acme.jax.networks`,
+`acme.jax.losses` and `acme.jax.utils` do need it, and fail before any line of
+bt_acme runs: they read `jax.xla` and the JAX half while they are imported. They
+load once bt_acme is imported, even after they failed.
 """
 
 import contextlib
@@ -34,7 +41,7 @@ def restore_jax_names() -> None:
   import jax
   import jax.numpy as jnp
 
-  # Plain assignments would ask mypy to find the names in JAX.
+  # mypy would look for the names in JAX if they were assigned plainly.
   jax_names = vars(jax)
   for name in ('map', 'leaves', 'flatten', 'unflatten', 'structure'):
     jax_names[f'tree_{name}'] = getattr(jax.tree_util, f'tree_{name}')
@@ -47,10 +54,10 @@ def restore_jax_names() -> None:
 
 
 def load_libpython() -> None:
-  """Loads this interpreter's libpython, from its own folders where need be.
+  """Loads this interpreter's libpython, if need be from its own folder.
 
   Raises:
-    ImportError: where there is none.
+    ImportError: if there is no such library.
   """
   version = f'{sys.version_info.major}.{sys.version_info.minor}'
   name = f'libpython{version}.so.1.0'
@@ -69,10 +76,10 @@ def load_libpython() -> None:
 
 @contextlib.contextmanager
 def _tensorflow_hidden() -> Iterator[None]:
-  """Makes `import tensorflow` fail inside, whether it is loaded or not."""
+  """Makes `import tensorflow` fail in the block, even if it is loaded."""
   modules: dict[str, Any] = sys.modules
   loaded = modules.pop('tensorflow', None)
-  modules['tensorflow'] = None  # Python's own mark for "cannot be imported".
+  modules['tensorflow'] = None  # For Python: this cannot be imported.
   try:
     yield
   finally:
@@ -82,7 +89,7 @@ def _tensorflow_hidden() -> Iterator[None]:
 
 
 class _Hook(importlib.abc.MetaPathFinder):
-  """Finds no module itself: it only prepares the ground for others."""
+  """Finds no module itself, but prepares the import of some."""
 
   _restored = False
 
@@ -100,9 +107,19 @@ class _Hook(importlib.abc.MetaPathFinder):
         importlib.import_module(_JAX_HALF)
 
 
+def _acme_reads_jax() -> bool:
+  """Whether parts of dm-acme that read JAX may be loaded already."""
+  return 'jax' in sys.modules and any(
+    name.startswith('acme.') for name in sys.modules
+  )
+
+
 def install() -> None:
-  """Puts the hook in place, once, where dm-acme is installed at all."""
+  """Installs the hook once, if dm-acme is installed at all."""
   if any(isinstance(finder, _Hook) for finder in sys.meta_path):
     return
-  if importlib.util.find_spec('acme') is not None:
-    sys.meta_path.insert(0, _Hook())
+  if importlib.util.find_spec('acme') is None:
+    return
+  sys.meta_path.insert(0, _Hook())
+  if _acme_reads_jax():  # The hook may never see another import of dm-acme.
+    restore_jax_names()

@@ -1,10 +1,10 @@
-"""Which of the two environments this process runs in."""
+"""Whether this process runs in the full environment or in that of the core."""
 
 import importlib.util
 import platform
 import sys
 
-# The modules of the full stack, and the package that brings each.
+# The modules of the full stack, and the package that each comes with.
 _PACKAGES = {
   'acme': 'dm-acme',
   'launchpad': 'dm-launchpad',
@@ -14,11 +14,11 @@ _PACKAGES = {
 
 
 def require_full_stack() -> None:
-  """Checks that Acme, Launchpad and Reverb are there, before they are imported.
+  """Checks, before they are imported, that Acme, Launchpad and Reverb exist.
 
   Raises:
-    ImportError: where they are not; says which Python has them and how to
-      install them.
+    ImportError: if one is missing. The message says which Python has them and
+      how to install them.
   """
   missing = [
     package

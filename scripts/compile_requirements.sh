@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Compiles the pins of both environments anew; needs `uv`, and a network.
+# Compiles the pins of both environments again; needs `uv` and a network.
 #
-# Options go to `uv pip compile`: `--upgrade`, `--upgrade-package jax`, ...
-# Without any, only what the .in files ask for changes.
+# Options are passed to `uv pip compile`: `--upgrade`, `--upgrade-package jax`, ...
+# Without options, only what the .in files ask for changes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../requirements"
 compile() { uv pip compile --quiet --no-header "$@"; }

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Makes one of the two environments in this checkout, or finds it up to date.
+# Makes one of the two environments in this checkout, unless it is up to date.
 #
 #   scripts/setup.sh full   .venv: Python 3.10 with Acme, Reverb, Launchpad
 #   scripts/setup.sh core   .venv-core: Python 3.12 or 3.13 with the newest JAX
 #
-# Exits with 3 where no such Python is there or can be had, with 1 on any other
-# failure. BT_ACME_PYTHON=/path/to/python names an interpreter to look at first.
+# Exits with 3 if there is no such Python and none can be fetched, and with 1 on
+# any other failure. BT_ACME_PYTHON=/path/to/python names an interpreter that is
+# looked at first.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 unset PYTHONHOME PYTHONPATH
@@ -16,7 +17,7 @@ case $environment in
   core) versions='3.12 3.13' venv=.venv-core ;;
   *) echo "usage: $0 full|core" >&2; exit 2 ;;
 esac
-uv_version=0.13.8  # Fetches an interpreter where the machine has none.
+uv_version=0.13.8  # uv fetches an interpreter if the machine has none.
 tools=$PWD/.tools
 log=$tools/setup.log
 
@@ -28,12 +29,12 @@ fail() {
 }
 
 if [ "$environment" = full ] && [ "$(uname -sm)" != 'Linux x86_64' ]; then
-  fail "Launchpad and Reverb exist for Linux x86_64 only, this is" \
-    "$(uname -sm): \`pip install .\` gives bt_acme.core here."
+  fail "Launchpad and Reverb exist for Linux x86_64 only, and this is" \
+    "$(uname -sm): \`pip install .\` installs bt_acme.core here."
 fi
 
-# Prints the interpreter's own path if it can carry the environment: it has the
-# wanted version, makes virtual environments and, for Reverb, has a libpython.
+# Prints the interpreter's own path if it suits the environment: it must have the
+# wanted version, make virtual environments and, for Reverb, have a libpython.
 usable() {  # version, command
   "$2" -c '
 import ensurepip, runpy, sys, venv
@@ -77,14 +78,14 @@ apt_install() {  # packages
     apt-get install -y -qq "$@" >>"$log" 2>&1
 }
 
-# Debian and Ubuntu keep parts of a Python in packages of their own.
+# Debian and Ubuntu have some parts of a Python in separate packages.
 complete_python() {
   local version
   for version in $versions; do
     if [ -x "/usr/bin/python$version" ]; then
       apt_install "python$version-venv" "libpython$version" || say "the Python \
-$version of this machine lacks parts; to add them, type: sudo apt-get install \
-python$version-venv libpython$version"
+$version of this machine is incomplete; to complete it, type: sudo apt-get \
+install python$version-venv libpython$version"
     fi
   done
 }
@@ -107,8 +108,8 @@ fetch_python() {
   say "fetching Python $version"
   UV_PYTHON_INSTALL_DIR=$tools/python "$uv" python install "$version" \
     >>"$log" 2>&1 ||
-    fail "no complete Python $version on this machine, and it could not be" \
-      "downloaded (why: ${log#"$PWD"/}). Install one, or name one with" \
+    fail "this machine has no complete Python $version, and none could be" \
+      "downloaded (${log#"$PWD"/} says why). Install one, or name one with" \
       'BT_ACME_PYTHON=/path/to/python, and run this again.'
 }
 
@@ -118,12 +119,12 @@ choose_python() {
   find_python && return
   fetch_python
   find_python || fail "the Python ${versions%% *} that was fetched does not" \
-    "run here (why: ${log#"$PWD"/})."
+    "run here (${log#"$PWD"/} says why)."
 }
 
 mkdir -p "$tools"
 exec 9>"$tools/lock"
-flock 9  # Two commands at once make each environment once.
+flock 9  # Two commands at once make each environment only once.
 
 stamp=$venv/.made_from
 wanted=$(
@@ -133,13 +134,13 @@ runs() { "$venv/bin/python" -c '' 2>/dev/null; }
 if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && runs; then exit 0; fi
 
 : >"$log"
-# No stamp: the last attempt was cut short, so start again.
+# Without a stamp, the last attempt was cut short: start again.
 if [ ! -e "$stamp" ] || ! runs; then
   python=$(choose_python) || exit 3
   say "making $venv with $python"
   rm -rf "$venv"
   "$python" -m venv "$venv" >>"$log" 2>&1 ||
-    fail "$python could not make $venv (why: ${log#"$PWD"/})."
+    fail "$python could not make $venv (${log#"$PWD"/} says why)."
 fi
 rm -f "$stamp"
 say "installing requirements/$environment.txt into $venv (a few minutes)"
@@ -147,6 +148,6 @@ pip="$venv/bin/python -m pip --quiet --disable-pip-version-check"
 { $pip install -r "requirements/$environment.txt" -r requirements/dev.txt &&
   $pip install --no-deps --no-build-isolation --editable .
 } >>"$log" 2>&1 ||
-  fail "pip failed: $(grep '^ERROR' "$log" | tail -n 1) (more in" \
-    "${log#"$PWD"/})."
+  fail "pip failed: $(grep '^ERROR' "$log" | tail -n 1)" \
+    "(${log#"$PWD"/} has more)."
 echo "$wanted" >"$stamp"

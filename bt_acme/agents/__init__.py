@@ -1,10 +1,10 @@
-"""Acme builders: R2D2, NGU, and Behavior Transfer around either of yours."""
+"""Acme builders: R2D2, NGU, and Behavior Transfer around R2D2 or your agent."""
 
 from bt_acme import installation
 
 installation.require_full_stack()
 
-# Below the check, which must come first.
+# These imports need the full stack, so that they follow the check.
 from bt_acme.agents.bt import BTBuilder  # noqa: E402
 from bt_acme.agents.builders import NGUBuilder, R2D2Builder  # noqa: E402
 from bt_acme.agents.foreign.images import scale_images  # noqa: E402

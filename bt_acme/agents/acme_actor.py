@@ -1,4 +1,4 @@
-"""The vectorized actor of one environment as an Acme actor."""
+"""The actor of N environments, for one of them, as an Acme actor."""
 
 import collections
 from typing import Any, Deque, Dict, Optional, Tuple
@@ -17,6 +17,7 @@ from bt_acme.environments import vector
 
 
 def _vector_step(timestep: dm_env.TimeStep) -> vector.VectorStep:
+  """A time step of one environment, as the step of a vector of one."""
   first = timestep.first()
   return vector.VectorStep(
     observation=np.asarray(timestep.observation)[None],
@@ -78,11 +79,11 @@ class Actor(acme.Actor):
     Args:
       agent: what acts.
       random_key: seeds the actor.
-      epsilon: fixed for its life.
+      epsilon: share of random actions, the same for the actor's whole life.
       evaluation: leaves flights out.
       variable_source: the learner.
-      adder: of the builder's `make_adder`; None records nothing. Its extras are
-        the fields of `Transition` and those that
+      adder: of the builder's `make_adder`; None records nothing. It is given
+        the fields of `Transition` as extras, and those that
         `replay.sinks.SequenceAdder` names.
     """
     self._adder = adder
@@ -106,7 +107,7 @@ class Actor(acme.Actor):
     self._step = _vector_step(timestep)
 
   def select_action(self, observation: np.ndarray) -> np.ndarray:
-    del observation  # It is in the time step.
+    del observation  # The time step that was observed holds it.
     return self._actor.select_actions(self._step)[0]
 
   def observe(self, action: np.ndarray, next_timestep: dm_env.TimeStep) -> None:
@@ -115,7 +116,8 @@ class Actor(acme.Actor):
       self._sink.expect(action, next_timestep)
     self._actor.observe(self._step)
     if next_timestep.last() and self._actor.awaits_reward:
-      # Acme's loop asks for no action on the last observation.
+      # The last transition still lacks the reward of this observation, on
+      # which Acme's loop asks for no action.
       self._actor.select_actions(self._step)
       self._actor.digest()
 

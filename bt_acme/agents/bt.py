@@ -1,7 +1,7 @@
-"""Behavior Transfer around an agent."""
+"""`BTBuilder`: Behavior Transfer around an agent, ours or one of dm-acme."""
 
 import dataclasses
-from typing import Optional, Sequence, Union, overload
+from typing import Optional, Sequence, Tuple, Union, overload
 
 from acme import specs
 
@@ -34,7 +34,8 @@ def BTBuilder(
 ) -> foreign.WrappedBuilder: ...
 
 
-def BTBuilder(  # Two builders stand behind one name: Acme's way to spell it.
+# One name stands for two builders, and is spelled as Acme spells a builder.
+def BTBuilder(
   base_builder: Union[builders_lib.R2D2Builder, foreign.BaseBuilder],
   behaviors: Sequence[behavior_lib.Behavior],
   config: config_lib.TransferConfig = config_lib.TransferConfig(),
@@ -46,38 +47,29 @@ def BTBuilder(  # Two builders stand behind one name: Acme's way to spell it.
   arXiv:2102.13515), ours or any of dm-acme.
 
   Args:
-    base_builder: of the agent that learns: `agents.R2D2Builder`; or a function
-      that makes a builder of dm-acme for an `acme.specs.EnvironmentSpec`, which
-      has one action more for each behavior where there is the extra action; or
-      such a builder itself, for flights alone. That a network has as many
-      outputs is checked of Q-networks; of others, such as PPO's, only that
-      each choice is one integer and exists.
+    base_builder: of the agent that learns: an `agents.R2D2Builder`; or a
+      function that makes a builder of dm-acme for an environment spec, which
+      has one action more for each behavior if there is the extra action; or,
+      for flights alone, a builder of dm-acme itself. A Q-network is checked to
+      have as many outputs as there are choices. Other networks, such as PPO's,
+      are not: their choices are checked one by one while they act.
     behaviors: that the agent brings along; each has an extra action of its own.
     config: of flights and extra actions.
     behavior_weights: with which a flight draws one; uniform if empty.
-    environment_spec: of `acme.make_environment_spec`; our own builder has it.
+    environment_spec: from `acme.make_environment_spec`; our own builder knows
+      its environment, and needs none.
 
   Returns:
     A builder of the agent with behavior transfer. Transitions collected with a
-    behavior are duplicated where the learner is ours; learners of dm-acme stay
-    as they are.
+    behavior are duplicated if the learner is ours; learners of dm-acme stay as
+    they are.
   """
-  if isinstance(behaviors, behavior_lib.Behavior):
-    raise ValueError(
-      f'behaviors is the single behavior {behaviors.name!r}: put it into a '
-      'list.'
-    )
-  behaviors = tuple(behaviors)  # It may be a generator.
-  for behavior in behaviors:
-    if not isinstance(behavior, behavior_lib.Behavior):
-      raise ValueError(
-        f'behaviors has {behavior!r}, which is none: wrap a policy in '
-        'bt_acme.behaviors.FromCallable.'
-      )
+  behaviors = _checked(behaviors)
   if not isinstance(config, config_lib.TransferConfig):
     raise ValueError(
       f'config is a {type(config).__name__}: give the TransferConfig alone '
-      '(BTConfig().transfer); the agent has its settings from base_builder.'
+      '(BTConfig().transfer), because base_builder has the settings of the '
+      'agent.'
     )
   if isinstance(base_builder, builders_lib.R2D2Builder):
     return _around_ours(base_builder.agent, behaviors, config, behavior_weights)
@@ -102,12 +94,36 @@ def BTBuilder(  # Two builders stand behind one name: Acme's way to spell it.
   )
 
 
+def _checked(
+  behaviors: Sequence[behavior_lib.Behavior],
+) -> Tuple[behavior_lib.Behavior, ...]:
+  """Behaviors as a tuple, even if a generator makes them.
+
+  Raises:
+    ValueError: if anything else is among them.
+  """
+  if isinstance(behaviors, behavior_lib.Behavior):
+    raise ValueError(
+      f'behaviors is the single behavior {behaviors.name!r}: put it into a '
+      'list.'
+    )
+  behaviors = tuple(behaviors)
+  for behavior in behaviors:
+    if not isinstance(behavior, behavior_lib.Behavior):
+      raise ValueError(
+        f'behaviors contains {behavior!r}, which is not a behavior: wrap a '
+        'policy in bt_acme.behaviors.FromCallable.'
+      )
+  return behaviors
+
+
 def _around_ours(
   base: assembly.Agent,
   behaviors: Sequence[behavior_lib.Behavior],
   config: config_lib.TransferConfig,
   behavior_weights: Sequence[float],
 ) -> builders_lib.AgentBuilder:
+  """The same agent as BT: its groups of settings, and those of the transfer."""
   groups = {
     field.name: getattr(base.config, field.name)
     for field in dataclasses.fields(config_lib.R2D2Config)

@@ -1,6 +1,7 @@
-"""The parts of an agent as dm-acme's `ActorLearnerBuilder` makes them.
+"""The builders of R2D2, NGU and BT, as dm-acme expects them.
 
-R2D2, NGU and BT share this builder: they differ in their `Agent`.
+The three agents share `AgentBuilder`, because they differ in their
+`assembly.Agent` alone. `bt.BTBuilder` makes the one of BT.
 """
 
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
@@ -25,10 +26,10 @@ from bt_acme.replay import writer as writer_lib
 
 
 class Policy(NamedTuple):
-  """How an actor of an agent acts: what Acme calls its policy network.
+  """How an actor acts. Acme passes it on as the policy network.
 
   Attributes:
-    epsilon: fixed for the actor's life.
+    epsilon: share of random actions, the same for the actor's whole life.
     evaluation: leaves flights out.
   """
 
@@ -40,7 +41,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
   """Builds the parts of one agent.
 
   Attributes:
-    agent: what it builds the parts of.
+    agent: whose parts it builds.
   """
 
   def __init__(self, agent: assembly.Agent):
@@ -48,7 +49,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
 
   @property
   def networks(self) -> networks_lib.QNetwork:
-    """What Acme's layouts call networks: the Q-network."""
+    """The Q-network, which Acme's layouts call the networks."""
     return self.agent.network
 
   def make_policy(
@@ -57,7 +58,8 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     """The policy for `make_actor`.
 
     Args:
-      epsilon: `evaluation_epsilon` of the configuration if None.
+      epsilon: share of random actions; None takes the configuration's
+        `evaluation_epsilon`.
       evaluation: leaves flights out.
     """
     if epsilon is None:
@@ -67,8 +69,8 @@ class AgentBuilder(builders.ActorLearnerBuilder):
   def make_replay_tables(
     self, environment_spec: Optional[specs.EnvironmentSpec]
   ) -> List[reverb.Table]:
-    """The table of sequences; the agent knows its environment's shapes."""
-    del environment_spec
+    """The table of sequences."""
+    del environment_spec  # The agent knows the shapes of its environment.
     return [
       table_lib.make_table(
         self.agent.config.replay,
@@ -80,7 +82,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
   def make_dataset_iterator(
     self, replay_client: reverb.Client
   ) -> sampler_lib.SequenceSampler:
-    """Batches of sequences, decoded ahead by threads; `stop` ends them."""
+    """Batches of sequences, decoded ahead by threads, which `stop` ends."""
     return sampler_lib.SequenceSampler(
       replay_client,
       self.agent.config.replay,
@@ -93,12 +95,12 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     replay_client: reverb.Client,
     largest_priority: Optional[Callable[[], float]] = None,
   ) -> Tuple[sinks.SequenceSink, writer_lib.ReverbWriter]:
-    """Where one environment's transitions go, and the writer behind it.
+    """Where one environment's transitions go, and the writer it writes with.
 
     Args:
       replay_client: of the replay server.
-      largest_priority: the largest priority so far, as the learner knows it;
-        None where there is no learner to ask.
+      largest_priority: returns the largest priority so far, as the learner
+        knows it; None if there is no learner to ask.
     """
     config = self.agent.config.replay
     shapes = self.agent.replay_shapes
@@ -111,7 +113,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     return sink, writer
 
   def make_adder(self, replay_client: reverb.Client) -> sinks.SequenceAdder:
-    """Writes one environment's sequences."""
+    """The adder of one environment."""
     return sinks.SequenceAdder(self.make_sink(replay_client)[0])
 
   def make_actor(
@@ -121,7 +123,17 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     adder: Optional[adders.Adder] = None,
     variable_source: Optional[acme.VariableSource] = None,
   ) -> acme.Actor:
-    """An Acme actor of one environment."""
+    """An Acme actor of one environment.
+
+    Args:
+      random_key: seeds the actor.
+      policy_network: of `make_policy`.
+      adder: of `make_adder`; None records nothing.
+      variable_source: the learner.
+
+    Raises:
+      ValueError: if there is no variable source.
+    """
     if variable_source is None:
       raise ValueError(
         'variable_source=None: an actor fetches its parameters from a learner; '
@@ -151,9 +163,10 @@ class AgentBuilder(builders.ActorLearnerBuilder):
 
     Args:
       random_key: of the parameters' initialization.
-      networks: not needed: the agent has its own.
+      networks: ignored, because the agent has its own.
       dataset: of `make_dataset_iterator`.
-      replay_client: to write priorities back; None leaves them.
+      replay_client: through which priorities are written back; None leaves them
+        as they are.
       counter: counts `learner_steps`.
       logger: of metrics.
       initial_params: of the Q-network, to start from instead of fresh ones.

@@ -17,8 +17,6 @@ from bt_acme.core import learner_core as learner_core_lib
 from bt_acme.replay import blocks, priority_updates
 from bt_acme.replay import sampler as sampler_lib
 
-AGENT, INTRINSIC = 'agent', 'intrinsic'
-
 
 @jax.jit
 def _copy(variables: assembly.Variables) -> assembly.Variables:

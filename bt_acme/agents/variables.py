@@ -7,19 +7,17 @@ import acme
 from bt_acme import assembly
 from bt_acme.acting import vector_actor
 
-# What `Learner.get_variables` knows.
-AGENT, INTRINSIC = assembly.Variables._fields
-
 
 def fetch(source: acme.VariableSource) -> assembly.Variables:
   """Asks a learner, here or in another process, for its parameters."""
-  return assembly.Variables(*source.get_variables([AGENT, INTRINSIC]))
+  names = list(assembly.Variables._fields)
+  return assembly.Variables(*source.get_variables(names))
 
 
 class VariableClient:
   """Keeps an actor's parameters fresh.
 
-  Every `period` turns the parameters are fetched once for all environments of
+  The parameters are fetched every `period` turns, once for all environments of
   the actor.
   """
 
@@ -33,7 +31,7 @@ class VariableClient:
 
     Args:
       source: the learner.
-      actor: to update.
+      actor: that acts with the parameters.
       period: turns between two fetches.
     """
     self._source = source
@@ -43,7 +41,7 @@ class VariableClient:
     self.update()
 
   def update(self) -> None:
-    """Counts a turn, and fetches where it is time."""
+    """Counts a turn, and fetches if `period` turns have passed."""
     if self._turns is None or self._turns >= self._period:
       self._actor.update_variables(fetch(self._source))
       self._turns = 0

@@ -30,9 +30,9 @@ class Group:
     """Starts the first episodes.
 
     Args:
-      environments: of the group.
+      environments: the environments of the group.
       actor: acts in them.
-      first_environment: index in the run of the group's first environment.
+      first_environment: the index of the first of them in the run.
     """
     self.first_environment = first_environment
     self.environments = environments
@@ -62,8 +62,9 @@ class Group:
 
 
 class Pipeline:
-  """Keeps all groups but one acting: `prime` once, `turn` again and again,
-  `drain` in the end.
+  """Keeps all groups but one acting.
+
+  `prime` is called once, then `turn` again and again, and `drain` in the end.
   """
 
   def __init__(self, groups: List[Group]):

@@ -32,7 +32,7 @@ class ActorNode:
     Args:
       run: the run.
       builder: has the agent that acts.
-      index: of this actor among the actors of the run.
+      index: this actor's index among those of the run.
       context: has clients of the coordinator, the learner and the replay, and
         of the inference server if there is one.
     """
@@ -46,7 +46,7 @@ class ActorNode:
     self._clients: List[variables.VariableClient] = []
 
   def run(self) -> None:
-    """Acts."""
+    """Acts until the budget is used up or the program stops."""
     pipeline = actor_groups.Pipeline(self._make_groups())
     try:
       self._act(pipeline)

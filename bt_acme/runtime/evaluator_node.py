@@ -10,8 +10,8 @@ from bt_acme.runtime import context as context_lib
 from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5
-# Index of the first evaluator's first environment. It seeds the environments,
-# so that no evaluator plays the episodes of an actor.
+# Index of the first evaluator's first environment. Environments are seeded by
+# their index, so that no evaluator plays the episodes of an actor.
 _FIRST_ENVIRONMENT = 1_000_000
 
 
@@ -30,7 +30,7 @@ class EvaluatorNode:
     Args:
       run: the run.
       agent: what is evaluated.
-      index: of this evaluator among the evaluators of the run.
+      index: this evaluator's index among those of the run.
       context: has clients of the coordinator and the learner.
     """
     assert context.coordinator is not None and context.learner is not None
@@ -52,7 +52,8 @@ class EvaluatorNode:
         _FIRST_ENVIRONMENT + self._index * run.evaluation_episodes
       ),
     )
-    # Actor steps at the last evaluation; those that a resumed run begins with.
+    # Actor steps at the last evaluation. There is none at the beginning of a
+    # run, resumed or not, so the steps that it begins with stand in for it.
     evaluated: Optional[int] = None
     while not self._context.wait_for_stop(_POLL_SECONDS):
       phase, counts = self._coordinator.poll()

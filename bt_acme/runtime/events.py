@@ -19,7 +19,7 @@ class Placed(NamedTuple):
   """A node has a place, where it can be started.
 
   Attributes:
-    title: of the node.
+    title: the node's title, `LABEL/INDEX`.
     addresses: `host:port` for every port that it listens on.
   """
 
@@ -31,8 +31,8 @@ class Waiting(NamedTuple):
   """A node has no place yet.
 
   Attributes:
-    title: of the node.
-    reason: what it waits for, for the user.
+    title: the node's title, `LABEL/INDEX`.
+    reason: what the node waits for, in words for the user.
   """
 
   title: str
@@ -43,9 +43,9 @@ class Output(NamedTuple):
   """A node has printed something.
 
   Attributes:
-    title: of the node.
+    title: the node's title, `LABEL/INDEX`.
     data: what it printed; it may begin or end within a line.
-    is_error: whether to standard error.
+    is_error: whether it was printed to standard error.
   """
 
   title: str
@@ -54,15 +54,15 @@ class Output(NamedTuple):
 
 
 class Ended(NamedTuple):
-  """A node has ended; all of its output has been posted before.
+  """A node has ended, and all of its output was posted before this.
 
   Attributes:
-    title: of the node.
+    title: the node's title, `LABEL/INDEX`.
     code: 0 if it ended well, else an exit code, or minus the number of the
       signal that killed it.
-    reason: how it ended, where the code does not say: 'failed.'.
-    traceback: of the exception that ended it, where the output does not have
-      it.
+    reason: says how the node ended, as in 'failed.', if the code does not.
+    traceback: the traceback of the exception that ended it, if the output does
+      not have it.
   """
 
   title: str
@@ -75,8 +75,8 @@ class EventQueue:
   """A queue of events, filled by threads, file descriptors and signals.
 
   `get` and all callbacks run in the main thread, because Python lets no other
-  thread handle signals. Only `post` may be called from elsewhere. The handlers
-  of signals that were there before come back when the queue is closed.
+  thread handle signals. Only `post` may be called from elsewhere. Closing the
+  queue brings back the signal handlers that were there before.
   """
 
   def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Ctrl-C, and the other signals that stop a program, as events.
 
-The first one asks all nodes to stop, within the seconds of grace. A second one
-kills them at once. `supervisor.Supervisor` acts accordingly.
+The first signal asks all nodes to stop within the seconds of grace. A second
+one kills them at once. `supervisor.Supervisor` acts on both.
 """
 
 import functools
@@ -10,7 +10,8 @@ from typing import List, NamedTuple
 
 from bt_acme.runtime import events
 
-# Shells report a program that a signal ended by this number plus the signal's.
+# A shell reports a program that a signal has ended with this number plus the
+# number of the signal.
 EXIT_CODE_BASE = 128
 
 

@@ -97,7 +97,8 @@ def launch(
     ports_lib.check_free(port, setting=f'{label}_port')
   with events.EventQueue() as queue:
     interrupts.post_to(queue)
-    watching = supervisor.Supervisor(
+    watch = supervisor.Supervisor(
+      program,
       chosen_class(queue),
       queue,
       pathlib.Path(workdir) / 'processes',
@@ -105,4 +106,4 @@ def launch(
       checked_labels=frozenset(checked_labels),
       grace_seconds=grace_seconds,
     )
-    return watching.run(program, environments, ports)
+    return watch.run(environments, ports)

@@ -13,30 +13,30 @@ import os
 import pathlib
 import signal
 import time
-from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Collection, List, Mapping, NamedTuple, Optional
 
 import launchpad as lp
 
-from bt_acme.runtime import (
-  events,
-  executables,
-  interrupts,
-  progress,
-  terminal,
-)
+from bt_acme.runtime import events, executables, interrupts, progress, terminal
 from bt_acme.runtime.engines import base
 
 
 class _Node:
-  """One node of the program, from the time that it is started."""
+  """One node of the program."""
 
-  def __init__(
-    self, title: str, label: str, log: Optional[terminal.NodeLog] = None
-  ):
+  def __init__(self, title: str, label: str):
     self.title = title
     self.label = label
-    self.log = log  # None if the node prints to this process's output.
+    self.addresses: Optional[List[str]] = None  # None until it has a place.
+    self.started = False
+    # None if the node prints to this process's output.
+    self.log: Optional[terminal.NodeLog] = None
     self.ended: Optional[events.Ended] = None
+
+  @property
+  def runs(self) -> bool:
+    """Whether it was started and has not ended."""
+    return self.started and self.ended is None
 
   def describe_end(self) -> str:
     """Says what happened, where to read on, and the traceback, if any."""
@@ -69,6 +69,7 @@ class Supervisor:
 
   def __init__(
     self,
+    program: lp.Program,
     engine: base.Engine,
     queue: events.EventQueue,
     log_folder: pathlib.Path,
@@ -80,13 +81,15 @@ class Supervisor:
     """Starts nothing yet.
 
     Args:
+      program: see `launcher.launch`.
       engine: runs the nodes.
-      queue: that the engine and the signals post their events to.
-      log_folder: for the log files; made if need be.
+      queue: takes the events of the engine and of the signals.
+      log_folder: where log files go; it need not exist.
       main_label: see `launcher.launch`.
       checked_labels: see `launcher.launch`.
       grace_seconds: see `launcher.launch`.
     """
+    self._program = program
     self._engine = engine
     self._queue = queue
     self._log_folder = log_folder
@@ -94,40 +97,35 @@ class Supervisor:
     self._checked_labels = checked_labels
     self._grace_seconds = grace_seconds
     self._terminal = terminal.Terminal()
-    self._nodes: Dict[str, _Node] = {}  # By title.
+    self._nodes = {
+      title: _Node(title, label)
+      for title, label in executables.titles(program).items()
+    }
     self._stopping = False
 
   def run(
     self,
-    program: lp.Program,
     environments: Mapping[str, Mapping[str, str]],
     ports: Mapping[str, int],
   ) -> int:
-    """Runs a program to its end.
+    """Runs the program to its end.
 
     Args:
-      program: see `launcher.launch`.
-      environments: likewise.
-      ports: likewise.
+      environments: see `launcher.launch`.
+      ports: see `launcher.launch`.
 
     Returns:
       The exit code, see `launcher.launch`.
     """
-    labels = executables.titles(program)
-    executables.prepare(program, in_this_process=self._engine.in_this_process)
     failures: List[str] = []
     try:
-      addresses: Dict[str, List[str]] = {}
-      end = self._place(executables.num_ports(program), labels, addresses)
+      end = self._place()
       if end is None:
-        _fix_ports(addresses, ports)
-        for title, executable in executables.make(program, addresses).items():
-          label = labels[title]
-          self._start(title, label, executable, environments.get(label, {}))
+        self._start(environments, ports)
         end = self._wait_for_end()
       failures = self._stop()
     finally:
-      self._release(labels)
+      self._release()
     if end.culprit is not None:
       failures = [end.culprit.describe_end()]
     if failures:
@@ -140,62 +138,66 @@ class Supervisor:
       os._exit(code)
     return code
 
-  def _place(
-    self,
-    num_ports: Mapping[str, int],
-    labels: Mapping[str, str],
-    addresses: Dict[str, List[str]],
-  ) -> Optional[_End]:
+  def _place(self) -> Optional[_End]:
     """Finds a place for every node.
 
-    Args:
-      num_ports: by title, ports that the node listens on.
-      labels: by title.
-      addresses: takes those of every node, by title.
-
     Returns:
-      None; the end of the program if it ends before all nodes have a place.
+      None. If the program ends before every node has a place, its end.
     """
-    for title, num in num_ports.items():
-      self._engine.place(title, num)
-    while len(addresses) < len(num_ports):
+    executables.prepare(
+      self._program, in_this_process=self._engine.in_this_process
+    )
+    for title, num_ports in executables.num_ports(self._program).items():
+      self._engine.place(title, num_ports)
+    while any(node.addresses is None for node in self._nodes.values()):
       event = self._next()
-      if isinstance(event, events.Placed):
-        addresses[event.title] = event.addresses
-      elif isinstance(event, interrupts.Interrupt):
-        return _End(event.exit_code)
-      elif isinstance(event, events.Ended):
-        node = _Node(event.title, labels[event.title])
-        node.ended = event
-        return _End(1, node)
+      if isinstance(event, interrupts.Interrupt):
+        return self._interrupted(event)
+      if isinstance(event, events.Ended):
+        return _End(1, self._nodes[event.title])
     return None
 
   def _start(
-    self, title: str, label: str, executable: Any, variables: Mapping[str, str]
+    self,
+    environments: Mapping[str, Mapping[str, str]],
+    ports: Mapping[str, int],
   ) -> None:
-    """Starts one node."""
+    """Starts every node at its place."""
+    addresses = {
+      title: list(node.addresses or ()) for title, node in self._nodes.items()
+    }
+    for label, port in ports.items():
+      first = addresses[f'{label}/0']
+      host, _, _ = first[0].rpartition(':')
+      first[0] = f'{host}:{port}'
     live = self._terminal.live
     status = {progress.STATUS_VARIABLE: 'live' if live else 'plain'}
-    started = self._engine.start(title, executable, {**status, **variables})
-    node = _Node(title, label)
-    self._nodes[title] = node
-    if started is not None:
-      path = self._log_folder / f'{title.replace("/", "-")}.log'
-      node.log = terminal.NodeLog(path, started, live=live)
+    commands = executables.make(self._program, addresses)
+    for title, executable in commands.items():
+      node = self._nodes[title]
+      variables = {**status, **environments.get(node.label, {})}
+      process = self._engine.start(title, executable, variables)
+      node.started = True
+      if process is not None:
+        path = self._log_folder / f'{title.replace("/", "-")}.log'
+        node.log = terminal.NodeLog(path, process, live=live)
 
   def _wait_for_end(self) -> _End:
     """Waits until the main node ends, a node fails, or the user stops."""
     while True:
       event = self._next()
       if isinstance(event, interrupts.Interrupt):
-        self._terminal.log(event.message)
-        return _End(event.exit_code)
+        return self._interrupted(event)
       if isinstance(event, events.Ended):
         node = self._nodes[event.title]
         if event.code:
           return _End(1, node)
         if node.label == self._main_label:
           return _End(0)
+
+  def _interrupted(self, interrupt: interrupts.Interrupt) -> _End:
+    self._terminal.log(interrupt.message)
+    return _End(interrupt.exit_code)
 
   def _stop(self) -> List[str]:
     """Asks all nodes to stop; returns what went wrong in checked nodes."""
@@ -213,7 +215,7 @@ class Supervisor:
     for node in self._nodes.values():
       if node.label not in self._checked_labels:
         continue
-      if node.ended is None and not interrupted:
+      if node.runs and not interrupted:
         failures.append(
           f'error: {node.title} did not stop within {self._grace_seconds:g} s '
           'and was killed: what it had yet to save is lost.'
@@ -222,12 +224,11 @@ class Supervisor:
         failures.append(node.describe_end())
     return failures
 
-  def _release(self, titles: Collection[str]) -> None:
+  def _release(self) -> None:
     """Ends whatever still runs, and takes the rest of its output."""
-    running = [node.title for node in self._running()]
-    for title in running:
-      self._engine.signal(title, signal.SIGKILL)
-    for title in titles:
+    for node in self._running():
+      self._engine.signal(node.title, signal.SIGKILL)
+    for title in self._nodes:
       self._engine.release(title)
     self._engine.close()
     while self._next(0) is not None:
@@ -238,7 +239,7 @@ class Supervisor:
     self._terminal.end_status()
 
   def _running(self) -> List[_Node]:
-    return [node for node in self._nodes.values() if node.ended is None]
+    return [node for node in self._nodes.values() if node.runs]
 
   def _next(self, timeout: Optional[float] = None) -> Any:
     """Takes the next event; passes on what nodes print and what they wait for.
@@ -250,14 +251,16 @@ class Supervisor:
       The event; None if none came in time.
     """
     event = self._queue.get(timeout)
-    if isinstance(event, events.Output):
-      node = self._nodes[event.title]
-      assert node.log is not None
-      self._show(node, node.log.add(event.data, event.is_error))
+    if event is None or isinstance(event, interrupts.Interrupt):
+      return event
+    node = self._nodes[event.title]
+    if isinstance(event, events.Placed):
+      node.addresses = event.addresses
     elif isinstance(event, events.Waiting):
-      self._terminal.log(f'[{event.title}] waits for a place: {event.reason}')
-    elif isinstance(event, events.Ended) and event.title in self._nodes:
-      node = self._nodes[event.title]
+      self._terminal.log(f'[{node.title}] waits for a place: {event.reason}')
+    elif isinstance(event, events.Output) and node.log is not None:
+      self._show(node, node.log.add(event.data, event.is_error))
+    elif isinstance(event, events.Ended):
       node.ended = event
       if node.log is not None:
         self._show(node, node.log.finish())
@@ -271,13 +274,3 @@ class Supervisor:
     for line in lines:
       if speaks or line.startswith(progress.STATUS_MARK):
         self._terminal.show(node.title, line)
-
-
-def _fix_ports(
-  addresses: Dict[str, List[str]], ports: Mapping[str, int]
-) -> None:
-  """Gives the first node of each of these labels the port of the user."""
-  for label, port in ports.items():
-    node_addresses = addresses[f'{label}/0']
-    host, _, _ = node_addresses[0].rpartition(':')
-    node_addresses[0] = f'{host}:{port}'

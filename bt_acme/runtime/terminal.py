@@ -75,16 +75,17 @@ class NodeLog:
   """The log file of one node.
 
   Attributes:
-    path: of the file.
+    path: where the file lies.
   """
 
   def __init__(self, path: pathlib.Path, process: str, *, live: bool):
     """Opens the file and writes down that the node starts.
 
     Args:
-      path: of the file; an earlier life's lines stay in it.
-      process: what starts, for the first line.
-      live: leaves progress lines out, because a live one comes every second.
+      path: where the file lies. If it exists, lines are added to it.
+      process: what starts, as 'process 123'.
+      live: whether to leave out progress lines, because a live one comes every
+        second.
     """
     self.path = path
     path.parent.mkdir(parents=True, exist_ok=True)

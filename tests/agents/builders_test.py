@@ -8,8 +8,6 @@ import sys
 
 import pytest
 
-import bt_acme  # noqa: F401  (before Acme: it makes the versions agree)
-
 pytest.importorskip('reverb', reason='needs the full environment')
 
 # isort: split
@@ -23,12 +21,11 @@ from acme.utils import counting, loggers
 
 from bt_acme import agents, assembly, behaviors
 from bt_acme import config as config_lib
-from bt_acme.acting import vector_actor
 from bt_acme.agents import learner as learner_lib
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.environments import vector
 from bt_acme.replay import blocks, table
 from tests.agents import fakes
+from tests.replay import episodes
 
 _ROOT = pathlib.Path(__file__).parents[2]
 KINDS = ('r2d2', 'ngu', 'bt')
@@ -48,10 +45,21 @@ def make_builder(kind):
   )
 
 
+_STEPS = {}  # By kind, the compiled step: the same function every time.
+
+
+def share_step(kind, learner):
+  """Compiles one step for all learners of a kind, which share their shapes."""
+  learner._step = _STEPS.setdefault(kind, learner._step)
+  return learner
+
+
 class Run:
   """An actor, a learner and the server between them, in this process."""
 
-  def __init__(self, builder, *, learner_seed=0):
+  def __init__(self, kind):
+    self.kind = kind
+    builder = make_builder(kind)
     environment = fakes.MarkedEnvironment()
     self.server = reverb.Server(
       builder.make_replay_tables(specs.make_environment_spec(environment)),
@@ -62,13 +70,14 @@ class Run:
     self.logger = loggers.InMemoryLogger()
     self.counter = counting.Counter()
     self.learner = builder.make_learner(
-      jax.random.key(learner_seed),
+      jax.random.key(0),
       builder.networks,
       self.dataset,
       client,
       self.counter,
       logger=self.logger,
     )
+    share_step(kind, self.learner)
     self.actor = builder.make_actor(
       jax.random.key(1),
       builder.make_policy(0.3),
@@ -84,7 +93,7 @@ class Run:
       self.learner.step()
 
   def each_batch(self, episodes):
-    """Plays on and says when a batch lies ready."""
+    """Plays on, and yields whenever a batch is ready."""
     for _ in range(episodes):
       self.loop.run_episode()
       while self.dataset.ready(0.05):
@@ -97,7 +106,7 @@ class Run:
 
 @pytest.fixture(name='run', scope='module', params=KINDS)
 def make_run(request):
-  run = Run(make_builder(request.param))
+  run = Run(request.param)
   yield run
   run.close()
 
@@ -130,15 +139,10 @@ def test_the_largest_priority_is_asked_for_if_configured(initial_priority):
   sink, writer = builder.make_sink(
     reverb.Client(f'localhost:{server.port}'), lambda: asked.append(0) or 7.0
   )
-  actor = vector_actor.VectorActor(
-    builder.agent, epsilons=[0.5], seed=0, sinks=[sink]
+  episode = episodes.make_episode(
+    np.random.default_rng(0), 30, builder.agent.replay_shapes
   )
-  actor.update_variables(fakes.variables_of(builder.agent))
-  environment = vector.VectorEnvironment([fakes.MarkedEnvironment()])
-  step = environment.reset()
-  for _ in range(30):
-    step = environment.step(actor.select_actions(step))
-    actor.observe(step)
+  episodes.play(episode, sink)
   writer.flush()
   size = server.localhost_client().server_info()[table.TABLE].current_size
   assert size >= 3
@@ -158,13 +162,14 @@ def test_what_is_saved_goes_on_as_if_nothing_had_been(run):
   assert len(batches) >= 2
   expected = continued(run.learner, batches)
   fresh = learner_lib.Learner(run.learner._agent, jax.random.key(7), iter(()))
+  share_step(run.kind, fresh)
   fresh.restore(state)
   assert fresh.learner_steps == int(state['arrays'].learner_steps) >= 3
   jax.tree.map(
     np.testing.assert_array_equal, fresh.get_statistics(4, 2), statistics
   )
   assert fresh.get_statistics(0, 2) is None
-  # The optimizer's state is there too, or the steps would be others.
+  # Without the state of the optimizer, these steps would be different.
   jax.tree.map(
     np.testing.assert_array_equal, continued(fresh, batches), expected
   )
@@ -189,7 +194,7 @@ def test_the_interface_is_acmes():
 
 
 def make_learner(kind, reward=1.0):
-  """A learner of a batch of zeros but for the reward."""
+  """A learner whose batches are zeros, except for the reward."""
   agent = make_builder(kind).agent
   batch = blocks.empty_batch(agent.config.replay, agent.replay_shapes, 4)
   for array in jax.tree.leaves(batch):
@@ -198,7 +203,8 @@ def make_learner(kind, reward=1.0):
   batch.probability.fill(1)
   batch.reward.fill(reward)
   sample = blocks.Sample(batch, np.arange(4, dtype=np.uint64), np.ones(4), 4)
-  return learner_lib.Learner(agent, jax.random.key(0), iter([sample] * 10))
+  learner = learner_lib.Learner(agent, jax.random.key(0), iter([sample] * 10))
+  return share_step(kind, learner)
 
 
 def test_a_learner_that_diverged_says_so_and_is_not_saved():
@@ -217,7 +223,8 @@ def test_parameters_are_published_whole():
   for _ in range(2):  # The second finishes the first.
     learner.step()
   assert learner.variables is not first
-  # What was handed out stays, though the learner gives its own buffers away.
+  # The parameters that it handed out stay, although each step reuses the
+  # learner's own buffers.
   jax.tree.map(np.testing.assert_array_equal, first, before)
   with pytest.raises(AttributeError):
     learner.get_variables(['critic'])

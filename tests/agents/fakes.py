@@ -1,4 +1,4 @@
-"""A small environment that says where it is, and agents for it."""
+"""A small environment whose frames say where it is, and agents for it."""
 
 import dataclasses
 
@@ -18,9 +18,9 @@ SPEC = assembly.EnvironmentSpec('fake', (SIDE, SIDE, STACKED), STACKED, ACTIONS)
 
 
 class MarkedEnvironment(dm_env.Environment):
-  """Its frames hold the numbers of episode and step; no two rewards agree.
+  """Its frames hold the numbers of episode and step; no two rewards are equal.
 
-  Episodes are 1 to 13 steps long, by turns cut short and terminal.
+  Episodes are 1 to 13 steps long. Every other one is truncated, the rest end.
   """
 
   num_stacked = STACKED
@@ -70,12 +70,12 @@ class MarkedEnvironment(dm_env.Environment):
 
 
 def marks(frame):
-  """Index, episode and step, from a frame."""
+  """The index, episode and step that a frame holds."""
   return tuple(int(x) for x in frame[0, :3, 0])
 
 
 def make_config(config_class=config_lib.R2D2Config, **groups):
-  """A tiny agent's."""
+  """The configuration of a tiny agent."""
   defaults = {
     'network': config_lib.NetworkConfig(
       torso_size=16, lstm_size=16, head_size=16
@@ -101,7 +101,7 @@ def make_config(config_class=config_lib.R2D2Config, **groups):
 
 
 def variables_of(agent, seed=0):
-  """What a learner publishes at its start, as NumPy."""
+  """What a learner publishes before its first step, as NumPy arrays."""
   learner = learner_assembly.make_learner_core(agent)
   state = learner.init(jax.random.key(seed))
   params = (state.params, state.intrinsic_params)
@@ -109,7 +109,7 @@ def variables_of(agent, seed=0):
 
 
 def export_behavior(folder, *, seed=3, **intrinsic):
-  """Exports an NGU policy of chance weights; all that was exported."""
+  """Exports an NGU policy with random weights; returns all that it exported."""
   config = make_config(config_lib.NGUConfig)
   if intrinsic:
     groups = {**vars(config.intrinsic), **intrinsic}
@@ -118,7 +118,7 @@ def export_behavior(folder, *, seed=3, **intrinsic):
     )
   agent = assembly.Agent(config, SPEC)
   variables = variables_of(agent, seed)
-  # So large that actions follow from what is seen.
+  # Weights are so large that actions depend on the observation.
   variables = variables._replace(
     agent=jax.tree.map(lambda x: 3 * x, variables.agent)
   )
@@ -136,7 +136,7 @@ def export_behavior(folder, *, seed=3, **intrinsic):
 
 
 def scripted(seed=0):
-  """A policy that follows from what it sees alone."""
+  """A policy that depends on the observation alone."""
   del seed
 
   def policy(observation, prev_action, is_first):
@@ -168,9 +168,10 @@ class Proposing(behaviors.Behavior):
 
 
 def make_agent(kind, folder=None, **groups):
-  """`r2d2`, `ngu` or `bt`; the latter with an exported and other behaviors.
+  """An agent of a kind, `r2d2`, `ngu` or `bt`; the last has several behaviors.
 
-  Behind a colon may follow settings: `bt:flights=False`.
+  One of them is an exported behavior if there is a folder to export it to.
+  Settings may follow the kind after a colon: `bt:flights=False`.
   """
   kind, _, settings = kind.partition(':')
   changes = {

@@ -1,0 +1,1 @@
+"""Behavior Transfer around policies and agents that are not ours."""

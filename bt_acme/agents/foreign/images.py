@@ -1,8 +1,8 @@
 """Networks of dm-acme on images of bytes.
 
-They expect floats in [0, 1]. Scaled in front of the network instead of in the
-environment, images take a quarter of the replay's memory, and behaviors see
-what the environment shows.
+These networks expect floats in [0, 1]. Images are scaled in front of the
+network instead of in the environment, so that they take a quarter of the
+replay's memory, and behaviors see what the environment shows.
 """
 
 import dataclasses
@@ -18,6 +18,7 @@ NetworkFactory = Callable[[specs.EnvironmentSpec], Any]
 
 
 def _scaled(tree: Any) -> Any:
+  """Turns bytes into floats in [0, 1], and leaves everything else alone."""
   return jax.tree.map(
     lambda x: (
       x.astype(jnp.float32) / 255.0
@@ -29,7 +30,7 @@ def _scaled(tree: Any) -> Any:
 
 
 def _scaling(network: Any) -> Any:
-  """The same network, or dataclass of networks, in front of which is scaled."""
+  """The same network, or dataclass of networks, that scales its inputs."""
   if isinstance(network, networks_lib.FeedForwardNetwork):
     return networks_lib.FeedForwardNetwork(
       init=lambda *args: network.init(*_scaled(args)),
@@ -43,23 +44,26 @@ def _scaling(network: Any) -> Any:
   return network
 
 
+def _as_floats(spec: specs.Array) -> specs.Array:
+  """The spec of images as floats; any other spec stays."""
+  if spec.dtype != np.uint8:
+    return spec
+  return specs.Array(spec.shape, np.float32, spec.name)
+
+
 def scale_images(network_factory: NetworkFactory) -> NetworkFactory:
   """Lets networks for floats in [0, 1] take uint8 as well.
 
   Args:
     network_factory: environment spec -> a `FeedForwardNetwork` of dm-acme, or a
       dataclass of such, like its `R2D2Networks`.
+
+  Returns:
+    environment spec -> networks that scale images before they use them.
   """
 
   def make_networks(environment_spec: specs.EnvironmentSpec) -> Any:
-    observations = jax.tree.map(
-      lambda spec: (
-        specs.Array(spec.shape, np.float32, spec.name)
-        if spec.dtype == np.uint8
-        else spec
-      ),
-      environment_spec.observations,
-    )
+    observations = jax.tree.map(_as_floats, environment_spec.observations)
     return _scaling(
       network_factory(environment_spec._replace(observations=observations))
     )

@@ -15,7 +15,7 @@ from launchpad.launch import worker_manager
 from bt_acme.runtime import events
 from bt_acme.runtime.engines import base
 
-# Launchpad's manager takes these signals, however it is asked not to.
+# Launchpad's manager takes over these signals even if it is asked not to.
 _TAKEN_SIGNALS = (
   signal.SIGINT,
   signal.SIGTERM,
@@ -25,7 +25,7 @@ _TAKEN_SIGNALS = (
 
 
 class Threads(base.Engine):
-  """Runs every node in a thread, each of which Launchpad's manager knows."""
+  """Runs every node in a thread of Launchpad's worker manager."""
 
   in_this_process = True
 

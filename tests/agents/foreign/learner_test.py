@@ -1,8 +1,5 @@
 """dm-acme's own R2D2 learns from what this package's actors wrote."""
 
-import bt_acme  # noqa: F401  (before Acme: it makes the versions agree)
-
-# isort: split
 import time
 
 import acme
@@ -25,14 +22,8 @@ from tests.agents import fakes
 T, LSTM = fakes.T, 16
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path, monkeypatch):
-  """Acme's default loggers write into the home folder."""
-  monkeypatch.setenv('HOME', str(tmp_path))
-
-
 class Network(hk.RNNCore):
-  """Takes observation, previous action and previous reward, as OAR."""
+  """Takes observation, previous action and previous reward, as OAR has them."""
 
   def __init__(self):
     super().__init__()
@@ -68,7 +59,7 @@ def make_networks(spec, batch_size):
 
 @pytest.fixture(name='client')
 def make_client():
-  """Of a server with what an actor of ours has written."""
+  """A client of a server that holds what an actor of ours has written."""
   config = fakes.make_config(
     replay=config_lib.ReplayConfig(
       trace_length=T,
@@ -116,7 +107,7 @@ def test_dm_acmes_r2d2_learns_from_our_actors(client):
     wrappers.ObservationActionRewardWrapper(fakes.MarkedEnvironment())
   )
   networks = make_networks(specs.make_environment_spec(environment), batch_size)
-  foreign = r2d2.R2D2Builder(networks, config)
+  foreign = r2d2.R2D2Builder(networks, config, loggers.NoOpLogger)
   dataset = foreign.make_dataset_iterator(client)
   sample = next(dataset)
   step, extras = sample.data, sample.data.extras

@@ -1,0 +1,84 @@
+"""Atari through dm-acme's own wrappers."""
+
+from typing import List, Tuple
+
+import ale_py
+import dm_env
+import numpy as np
+from acme import specs, wrappers
+from ale_py import roms
+
+from benchmarks import harness
+
+# Untrained policies can stand still, and loops count whole episodes.
+_MAX_FRAMES = 1_200
+
+
+class RawAtari(dm_env.Environment):
+  """A game frame by frame, as `wrappers.GymAtariAdapter` shows those of Gym."""
+
+  def __init__(self, game: str, seed: int):
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    self._ale = ale_py.ALEInterface()
+    self._ale.setFloat('repeat_action_probability', 0.0)
+    self._ale.setInt('random_seed', seed)
+    self._ale.loadROM(str(roms.get_rom_path(game)))
+    self._actions = self._ale.getLegalActionSet()
+
+  def _observation(self) -> Tuple[np.ndarray, int]:
+    return self._ale.getScreenRGB(), self._ale.lives()
+
+  def reset(self) -> dm_env.TimeStep:
+    self._ale.reset_game()
+    return dm_env.restart(self._observation())
+
+  def step(self, action: List[np.ndarray]) -> dm_env.TimeStep:
+    reward = self._ale.act(self._actions[action[0].item()])
+    if self._ale.game_over():
+      return dm_env.termination(reward, self._observation())
+    return dm_env.transition(reward, self._observation())
+
+  def observation_spec(self) -> Tuple[specs.Array, specs.Array]:
+    shape = (*self._ale.getScreenDims(), 3)
+    return (
+      specs.BoundedArray(shape, np.uint8, 0, 255, name='rgb'),
+      specs.Array((), np.float64, name='lives'),
+    )
+
+  def action_spec(self) -> List[specs.BoundedArray]:
+    return [specs.DiscreteArray(len(self._actions))]
+
+
+class _AtariWrapper(wrappers.AtariWrapper):
+  def reward_spec(self) -> specs.Array:
+    return specs.Array((), np.float64)  # dm-acme's asks NumPy for `np.float`.
+
+
+def make(
+  game: str, seed: int = 0, max_frames: int = _MAX_FRAMES
+) -> dm_env.Environment:
+  """dm-acme's pre-processing: grayscale 84x84, 4 frames stacked."""
+  environment = _AtariWrapper(
+    RawAtari(game, seed), max_episode_len=max_frames, num_stacked_frames=4
+  )
+  return wrappers.ObservationActionRewardWrapper(
+    wrappers.SinglePrecisionWrapper(environment)
+  )
+
+
+class RandomLoop:
+  """The environment alone, under random actions."""
+
+  def __init__(self, game: str):
+    self._environment = make(game)
+    self._rng = np.random.default_rng(0)
+
+  def run(self, seconds: float) -> float:
+    """Steps for so many seconds and returns agent steps a second."""
+    num_actions = self._environment.action_spec().num_values
+    steps = 0
+    start = harness.clock()
+    while (elapsed := harness.clock() - start) < seconds:
+      for action in self._rng.integers(num_actions, size=16, dtype=np.int32):
+        steps += not self._environment.step(action).first()
+    return steps / elapsed

@@ -1,0 +1,108 @@
+"""An actor of any kind, with flights and the extra action around it."""
+
+from typing import Any, Dict, Sequence
+
+import acme
+import dm_env
+import jax
+import numpy as np
+from acme import specs
+
+from bt_acme import config as config_lib
+from bt_acme.acting import behavior as behavior_lib
+from bt_acme.acting import episode as episode_lib
+from bt_acme.agents.foreign import outer_core, resolvers
+
+
+class BTActor(acme.Actor):
+  """Puts flights and the extra action around an actor.
+
+  At every step the actor within chooses, and every behavior proposes. A
+  resolver decides what the environment receives. The actor within is told the
+  choice that would have had the same outcome, and that is what its adder
+  writes and its learner trains on.
+  """
+
+  def __init__(
+    self,
+    actor: acme.Actor,
+    behaviors: Sequence[behavior_lib.Behavior],
+    config: config_lib.TransferConfig,
+    *,
+    environment_spec: specs.EnvironmentSpec,
+    random_key: jax.Array,
+    behavior_weights: Sequence[float] = (),
+    evaluation: bool = False,
+  ):
+    """Wraps an actor.
+
+    Args:
+      actor: any; with extra actions it chooses among A + K, K the number of
+        behaviors.
+      behaviors: K of them.
+      config: of flights and extra actions.
+      environment_spec: of the environment itself.
+      random_key: of flights and behaviors.
+      behavior_weights: with which a flight draws one; uniform if empty.
+      evaluation: leaves flights out; the extra action stays.
+    """
+    self._actor = actor
+    host_key, core_key = jax.random.split(random_key)
+    self._resolver: resolvers.Resolver = resolvers.make(
+      behaviors,
+      config,
+      environment_spec=environment_spec,
+      key=core_key,
+      behavior_weights=behavior_weights,
+      evaluation=evaluation,
+    )
+    self._hosts = behavior_lib.make_hosts(
+      behaviors,
+      self._resolver.action_spec,
+      seed=int(jax.random.randint(host_key, [], 0, 2**31 - 1)),
+      environments=[0],
+    )
+    self._action: Any = None  # None before an episode's first.
+    self._label: Any = None
+    self._episode = episode_lib.EpisodeMetrics()
+
+  def observe_first(self, timestep: dm_env.TimeStep) -> None:
+    self._actor.observe_first(timestep)
+    self._action = None
+    self._episode = episode_lib.EpisodeMetrics()
+
+  def select_action(self, observation: Any) -> np.ndarray:
+    choice = np.asarray(self._actor.select_action(observation))
+    shown = self._shown(observation)
+    visible = behavior_lib.read_only(shown)
+    feeds = tuple(host.feed(*visible) for host in self._hosts)
+    decision = self._resolver.resolve(choice, shown, feeds)
+    for host, features in zip(self._hosts, decision.features, strict=True):
+      host.digest(features)
+    self._episode.count(
+      source=decision.source, flight_length=decision.flight_length
+    )
+    self._action, self._label = decision.action, decision.label
+    return self._action
+
+  def _shown(self, observation: Any) -> resolvers.Shown:
+    is_first = self._action is None
+    return resolvers.Shown(
+      observation=jax.tree.map(
+        lambda x: np.asarray(x)[None], outer_core.own_observation(observation)
+      ),
+      prev_action=self._resolver.no_action if is_first else self._action[None],
+      is_first=np.array([is_first]),
+      is_last=np.array([False]),
+    )
+
+  def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
+    del action  # It is the one selected; the actor within knows the choice.
+    self._actor.observe(self._label, next_timestep)
+
+  def update(self, wait: bool = False) -> None:
+    self._actor.update(wait)
+
+  def metrics(self) -> Dict[str, float]:
+    """Flights of the episode so far, and the behaviors' share of its steps."""
+    return self._episode.behavior_metrics()

@@ -1,0 +1,123 @@
+"""Whether a foreign agent, its behaviors and its environment go together."""
+
+from typing import Any, List, Optional, Sequence, Tuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from acme import specs
+from acme.agents.jax import r2d2
+from acme.jax import networks as networks_lib
+
+from bt_acme import config as config_lib
+from bt_acme.acting import behavior as behavior_lib
+from bt_acme.agents.foreign import outer_core
+from bt_acme.behaviors import exported
+
+_BATCH_SIZE = 1  # Of the made-up observations that show a network's outputs.
+
+
+def check_actions(
+  environment_spec: specs.EnvironmentSpec, config: config_lib.TransferConfig
+) -> None:
+  """Raises ValueError for actions that behaviors cannot be transferred to."""
+  action_spec = environment_spec.actions
+  if not isinstance(action_spec, specs.Array):
+    raise ValueError(
+      f'the action spec {action_spec} is a structure of several: behavior '
+      'transfer needs one discrete action or one vector.'
+    )
+  if config.extra_action and not outer_core.is_discrete(environment_spec):
+    raise ValueError(
+      'extra_action=True needs an agent that chooses one of a number of '
+      f'actions, and this environment takes {action_spec}: set '
+      'TransferConfig(extra_action=False), because flights work without it.'
+    )
+
+
+def check_behaviors(
+  behaviors: Sequence[behavior_lib.Behavior],
+  environment_spec: specs.EnvironmentSpec,
+) -> None:
+  """Raises ValueError for a behavior that cannot act in the environment."""
+  shown = outer_core.own_observation(environment_spec.observations)
+  action_spec = environment_spec.actions
+  if outer_core.is_discrete(environment_spec):
+    action_spec = action_spec.num_values
+  for behavior in behaviors:
+    if isinstance(behavior, exported.Exported):
+      _check_images(behavior, shown)
+    behavior.validate(getattr(shown, 'shape', ()), action_spec)
+
+
+def _check_images(behavior: exported.Exported, shown: Any) -> None:
+  """Raises ValueError for observations that are not images of bytes."""
+  if not isinstance(shown, specs.Array):
+    shapes = jax.tree.map(lambda spec: tuple(spec.shape), shown)
+    raise ValueError(
+      f'behavior={behavior.folder!r} sees one image of shape '
+      f'{behavior.agent.spec.observation_shape}, and this environment shows '
+      f'{shapes}: wrap it so that it shows the image alone.'
+    )
+  if shown.dtype != np.uint8:
+    raise ValueError(
+      f'behavior={behavior.folder!r} sees uint8, and this environment '
+      f'shows {shown.dtype}: leave the images as they are, and '
+      'scale them in front of the network (agents.scale_images).'
+    )
+
+
+def check_outputs(
+  networks: Any,
+  environment_spec: specs.EnvironmentSpec,
+  agent_spec: specs.EnvironmentSpec,
+) -> None:
+  """Raises ValueError for a Q-network that lacks an output for each choice.
+
+  Of other networks, such as PPO's, nothing is known, and nothing is checked.
+
+  Args:
+    networks: of the agent.
+    environment_spec: of the environment itself.
+    agent_spec: of the environment that the agent believes in.
+  """
+  if not outer_core.is_discrete(environment_spec):
+    return
+  num_actions = environment_spec.actions.num_values
+  num_choices = agent_spec.actions.num_values
+  shapes = _output_shapes(networks, environment_spec)
+  if shapes is not None and not any(num_choices in shape for shape in shapes):
+    raise ValueError(
+      f'the network has outputs of shape {shapes[0]}, and the agent needs '
+      f'{(num_choices,)}: {num_actions} actions and '
+      f'{num_choices - num_actions} behaviors. Make it with '
+      'BTBuilder.make_networks.'
+    )
+
+
+def _output_shapes(
+  networks: Any, environment_spec: specs.EnvironmentSpec
+) -> Optional[List[Tuple[int, ...]]]:
+  """Shapes of a Q-network's outputs without the batch; None if it hides them.
+
+  Nothing is computed.
+  """
+  if not isinstance(
+    networks, (r2d2.R2D2Networks, networks_lib.FeedForwardNetwork)
+  ):
+    return None
+  observations = jax.tree.map(
+    lambda x: jnp.zeros((_BATCH_SIZE, *x.shape), x.dtype),
+    environment_spec.observations,
+  )
+
+  def outputs(key: jax.Array) -> Any:
+    if isinstance(networks, r2d2.R2D2Networks):
+      params = networks.initial_state.init(key, _BATCH_SIZE)
+      state = networks.initial_state.apply(params, key, _BATCH_SIZE)
+      params = networks.forward.init(key, observations, state)
+      return networks.forward.apply(params, key, observations, state)[0]
+    return networks.apply(networks.init(key), observations)
+
+  shapes = jax.eval_shape(outputs, jax.random.PRNGKey(0))
+  return [leaf.shape[1:] for leaf in jax.tree.leaves(shapes)]

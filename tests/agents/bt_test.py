@@ -1,0 +1,39 @@
+"""What `BTBuilder` refuses before it wraps anything."""
+
+import pytest
+
+from bt_acme import agents, behaviors
+from bt_acme import config as config_lib
+from tests.agents.foreign import peers, scripted
+
+
+def test_what_is_no_behavior_is_refused():
+  with pytest.raises(ValueError, match='FromCallable'):
+    peers.build(given=[lambda observation: 0])
+  with pytest.raises(ValueError, match='nothing to transfer'):
+    peers.build(given=[])
+
+
+def test_what_is_no_list_of_behaviors_is_refused():
+  with pytest.raises(ValueError, match="single behavior 'uniform': put it"):
+    peers.build(given=behaviors.Uniform())
+  builder = peers.build(given=(behaviors.Uniform() for _ in range(2)))
+  assert builder.agent_spec.actions.num_values == scripted.NUM_ACTIONS + 2
+
+
+def test_settings_of_a_whole_agent_are_refused():
+  with pytest.raises(ValueError, match='config is a BTConfig: give the Transf'):
+    agents.BTBuilder(
+      peers.dqn_builder, [behaviors.Uniform()], config_lib.BTConfig(),
+      environment_spec=scripted.discrete_spec(),
+    )  # fmt: skip
+
+
+def test_environment_spec_is_needed():
+  with pytest.raises(ValueError, match='make_environment_spec'):
+    agents.BTBuilder(peers.dqn_builder, [behaviors.Uniform()])
+
+
+def test_wrapping_twice_is_refused():
+  with pytest.raises(ValueError, match='all behaviors at once'):
+    peers.build(peers.build())

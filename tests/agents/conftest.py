@@ -1,0 +1,3 @@
+"""Lets every test of this folder import Acme before it imports bt_acme."""
+
+import bt_acme  # noqa: F401

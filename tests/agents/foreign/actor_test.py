@@ -1,0 +1,239 @@
+"""The actor around actors that follow a script."""
+
+import dm_env
+import jax
+import numpy as np
+import pytest
+from acme import specs, wrappers
+
+from bt_acme import config as config_lib
+from bt_acme.agents.foreign import actor as actor_lib
+from bt_acme.core import types
+from tests.agents import fakes
+from tests.agents.foreign import scripted
+from tests.agents.foreign.scripted import (
+  NUM_ACTIONS,
+  Recorder,
+  int32s,
+  make_actor,
+)
+
+
+def play(actor, num_steps, first=True):
+  """Executed actions; step t shows the observation (t, t)."""
+  executed = []
+  observation = np.zeros(2, np.float32)
+  if first:
+    actor.observe_first(dm_env.restart(observation))
+  for t in range(num_steps):
+    executed.append(actor.select_action(observation))
+    observation = np.full(2, t + 1, np.float32)
+    actor.observe(executed[-1], dm_env.transition(0.0, observation))
+    actor.update()
+  return np.array(executed)
+
+
+def test_without_flight_or_delegation_it_is_the_agent():
+  choices = int32s(0, 2, 1, 1, 0)
+  actor, inner = make_actor(
+    choices, [Recorder([0])], scripted.discrete_spec(), flights=False
+  )
+  executed = play(actor, 5)
+  np.testing.assert_array_equal(executed, choices)
+  assert executed.dtype == np.int32
+  np.testing.assert_array_equal(inner.told[1:], choices)
+  assert inner.updates == 5
+  assert actor.metrics()['behavior_share'] == 0
+
+
+def test_extra_action_is_executed_by_its_behavior_and_told_as_a_choice():
+  choices = int32s(3, 0, 4, 4, 3)  # Behaviors 0, -, 1, 1, 0.
+  policies = [Recorder([0, 1, 2]), Recorder([2, 2, 1])]
+  actor, inner = make_actor(
+    choices, policies, scripted.discrete_spec(), flights=False
+  )
+  executed = play(actor, 5)
+  np.testing.assert_array_equal(executed, [0, 0, 1, 2, 1])
+  np.testing.assert_array_equal(inner.told[1:], choices)
+  assert all(told.dtype == np.int32 for told in inner.told[1:])
+  assert actor.metrics()['behavior_share'] == pytest.approx(4 / 5)
+  # Both see every step, with what was executed.
+  for policy in policies:
+    observations, actions, is_first = zip(*policy.seen, strict=True)
+    np.testing.assert_array_equal(observations, [[t, t] for t in range(5)])
+    np.testing.assert_array_equal(actions, [types.NO_ACTION, 0, 0, 1, 2])
+    assert is_first == (True, False, False, False, False)
+
+
+@pytest.mark.parametrize('extra_action', (True, False))
+def test_flights_execute_the_behavior(extra_action):
+  actor, inner = make_actor(
+    int32s(0, 0, 0, 0),
+    [Recorder([2, 1])],
+    scripted.discrete_spec(),
+    extra_action=extra_action,
+    **scripted.ALWAYS_FLY,
+  )
+  np.testing.assert_array_equal(play(actor, 4), [2, 1, 2, 1])
+  expected = [NUM_ACTIONS] * 4 if extra_action else [2, 1, 2, 1]
+  np.testing.assert_array_equal(inner.told[1:], expected)
+  assert actor.metrics()['flight_share'] == 1
+  assert actor.metrics()['flights'] >= 1
+
+
+def test_evaluation_leaves_flights_out_and_keeps_the_extra_action():
+  actor, _ = make_actor(
+    int32s(0, 3, 1), [Recorder([2])], scripted.discrete_spec(), evaluation=True,
+    **scripted.ALWAYS_FLY
+  )  # fmt: skip
+  np.testing.assert_array_equal(play(actor, 3), [0, 2, 1])
+
+
+def test_each_episode_starts_anew():
+  policy = Recorder([1])
+  actor, inner = make_actor(
+    int32s(0, 0, 0, 3), [policy], scripted.discrete_spec(), flights=False
+  )
+  play(actor, 3)
+  play(actor, 1)
+  assert [is_first for *_, is_first in policy.seen] == [
+    True,
+    False,
+    False,
+    True,
+  ]
+  assert policy.seen[3][1] == types.NO_ACTION
+  starts = [told is None for told in inner.told]
+  assert starts == [True, False, False, False, True, False]
+  assert actor.metrics()['behavior_share'] == 1  # Of the second episode.
+
+
+def test_a_flight_of_vectors():
+  chosen = np.zeros((4, 2), np.float32)
+  actions = [[1.0, 2.0], [-1, 0]]  # Lists and integers will do.
+  policy = Recorder(actions)
+  actor, inner = make_actor(
+    chosen,
+    [policy],
+    scripted.vector_spec(),
+    extra_action=False,
+    **scripted.ALWAYS_FLY,
+  )
+  executed = play(actor, 4)
+  assert executed.dtype == np.float32
+  np.testing.assert_array_equal(executed, actions * 2)
+  np.testing.assert_array_equal(inner.told[1:], actions * 2)
+  np.testing.assert_array_equal(
+    [prev_action for _, prev_action, _ in policy.seen], [[0, 0], *executed[:3]]
+  )
+
+
+def test_vectors_without_a_flight_are_the_agents():
+  chosen = np.random.default_rng(0).uniform(-1, 1, (4, 2)).astype(np.float32)
+  actor, inner = make_actor(
+    chosen, [Recorder([[1, 1]])], scripted.vector_spec(), extra_action=False,
+    evaluation=True, **scripted.ALWAYS_FLY
+  )  # fmt: skip
+  np.testing.assert_array_equal(play(actor, 4), chosen)
+  np.testing.assert_array_equal(inner.told[1:], chosen)
+
+
+@pytest.mark.parametrize(
+  'action, error, message',
+  (
+    ([1.5, 0], ValueError, r'out of range.*\[-1'),
+    ([0, float('nan')], ValueError, 'nan.*out of range'),
+    ([0], TypeError, r'shape \(2,\)'),
+    (0.5, TypeError, r'shape \(2,\)'),
+    ([[0], [0, 1]], TypeError, r'shape \(2,\)'),
+    (['a', 'b'], TypeError, 'float32'),
+    (None, TypeError, 'None'),
+  ),
+)
+def test_bad_vectors_name_behavior_and_step(action, error, message):
+  actor, _ = make_actor(
+    np.zeros((3, 2), np.float32),
+    [Recorder([[0, 0], action])],
+    scripted.vector_spec(),
+    extra_action=False,
+  )
+  with pytest.raises(error, match=message) as caught:
+    play(actor, 3)
+  assert "behavior 'policy'" in str(caught.value)
+  assert 'actor step 1' in str(caught.value)
+
+
+def test_behaviors_do_not_see_what_the_oar_wrapper_adds():
+  policy = Recorder([1])
+  actor, _ = make_actor(int32s(0), [policy], scripted.discrete_spec())
+  observation = wrappers.observation_action_reward.OAR(
+    np.ones(2, np.float32), np.int32(0), np.float32(0)
+  )
+  actor.observe_first(dm_env.restart(observation))
+  actor.select_action(observation)
+  assert policy.seen[0][0] == [1, 1]
+
+
+def change_observation(observation, action, is_first):
+  del action, is_first
+  for array in jax.tree.leaves(observation):
+    array += 5
+  return 0
+
+
+def change_action(observation, action, is_first):
+  del observation, is_first
+  action += 5
+  return action
+
+
+@pytest.mark.parametrize(
+  'spec, policy',
+  (
+    (scripted.discrete_spec(), change_observation),
+    (scripted.structured_spec(), change_observation),
+    (scripted.vector_spec(), change_observation),
+    (scripted.vector_spec(), change_action),
+  ),
+)
+def test_a_policy_cannot_change_what_it_is_given(spec, policy):
+  discrete = isinstance(spec.actions, specs.DiscreteArray)
+  actor, _ = make_actor(
+    int32s(0) if discrete else np.zeros((1, 2), np.float32),
+    [lambda seed: policy],
+    spec,
+    extra_action=discrete,
+  )
+  observation = np.zeros(2, np.float32)
+  if isinstance(spec.observations, dict):
+    observation = {'image': observation}
+  actor.observe_first(dm_env.restart(observation))
+  with pytest.raises(RuntimeError, match='raised ValueError: .*read-only') as e:
+    actor.select_action(observation)
+  assert "behavior 'policy'" in str(e.value)
+  assert 'at actor step 0 of environment 0' in str(e.value)
+
+
+def test_an_exported_policy_around_a_black_box(exported):
+  before = jax.tree.map(np.copy, exported.params())
+  shape = fakes.SPEC.observation_shape
+  spec = scripted.discrete_spec()._replace(
+    observations=specs.Array(shape, np.uint8)
+  )
+  inner = scripted.ScriptedActor(int32s(*[0] * 12))
+  actor = actor_lib.BTActor(
+    inner,
+    [exported],
+    config_lib.TransferConfig(**scripted.ALWAYS_FLY),
+    environment_spec=spec,
+    random_key=jax.random.PRNGKey(0),
+  )
+  images = np.random.default_rng(0).integers(
+    0, 256, (12, *shape), dtype=np.uint8
+  )
+  actor.observe_first(dm_env.restart(images[0]))
+  for image in images:
+    assert actor.select_action(image) in range(NUM_ACTIONS)
+    actor.observe(None, dm_env.transition(0.0, image))
+  np.testing.assert_array_equal(inner.told[1:], [NUM_ACTIONS] * 12)
+  jax.tree.map(np.testing.assert_array_equal, exported.params(), before)

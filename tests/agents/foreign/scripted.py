@@ -1,0 +1,88 @@
+"""Specs of small environments, and agents and policies that follow a script."""
+
+import acme
+import jax
+import numpy as np
+from acme import specs
+
+from bt_acme import behaviors
+from bt_acme import config as config_lib
+from bt_acme.agents.foreign import actor as actor_lib
+from tests.agents import fakes
+
+NUM_ACTIONS = fakes.ACTIONS
+ALWAYS_FLY = {'min_flight_probability': 1.0, 'max_flight_probability': 1.0}
+
+
+def discrete_spec(num_actions=NUM_ACTIONS):
+  return specs.EnvironmentSpec(
+    observations=specs.Array((2,), np.float32),
+    actions=specs.DiscreteArray(num_actions, dtype=np.int32),
+    rewards=specs.Array((), np.float32),
+    discounts=specs.BoundedArray((), np.float32, 0, 1),
+  )
+
+
+def vector_spec():
+  return discrete_spec()._replace(
+    actions=specs.BoundedArray((2,), np.float32, -1, [1, 2])
+  )
+
+
+def structured_spec():
+  shown = {'image': specs.Array((2,), np.float32)}
+  return discrete_spec()._replace(observations=shown)
+
+
+def int32s(*values):
+  return np.array(values, np.int32)
+
+
+class ScriptedActor(acme.Actor):
+  """Plays given choices, and keeps what it is told."""
+
+  def __init__(self, choices):
+    self.choices = list(choices)
+    self.told = []
+    self.updates = 0
+
+  def select_action(self, observation):
+    return self.choices.pop(0)
+
+  def observe_first(self, timestep):
+    self.told.append(None)
+
+  def observe(self, action, next_timestep):
+    self.told.append(action)
+
+  def update(self, wait=False):
+    self.updates += 1
+
+
+class Recorder:
+  """Makes a policy that plays given actions, and keeps what it sees."""
+
+  def __init__(self, actions):
+    self.actions = list(actions)
+    self.seen = []
+
+  def __call__(self, seed):
+    return self._act
+
+  def _act(self, observation, prev_action, is_first):
+    self.seen.append((observation.tolist(), np.copy(prev_action), is_first))
+    return self.actions[(len(self.seen) - 1) % len(self.actions)]
+
+
+def make_actor(choices, policies, spec, weights=(), evaluation=False, **config):
+  inner = ScriptedActor(choices)
+  actor = actor_lib.BTActor(
+    inner,
+    [behaviors.FromCallable(policy, name='policy') for policy in policies],
+    config_lib.TransferConfig(**config),
+    environment_spec=spec,
+    random_key=jax.random.PRNGKey(0),
+    behavior_weights=weights,
+    evaluation=evaluation,
+  )
+  return actor, inner
