@@ -24,9 +24,12 @@ os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0.1')
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES', '-1')
 
 
-@pytest.fixture(scope='session', autouse=True)
+@pytest.fixture(name='shared_functions', scope='module')
 def share_compiled_functions():
-  """Compiles the functions of an agent once for all tests of a process."""
+  """Compiles the functions of an agent once for all tests of a module.
+
+  Holding them longer would keep memory for what no later test uses.
+  """
   # JAX reads the settings above when it is imported.
   from tests import sharing
 

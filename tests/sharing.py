@@ -11,7 +11,7 @@ import functools
 from bt_acme import learner_assembly
 from bt_acme.acting import batched_core, grouped_core
 
-_SIZE = 32  # Agents kept, so that memory stays bounded.
+_SIZE = 8  # Agents kept, so that memory stays bounded.
 
 
 def share_compiled_functions(monkeypatch):

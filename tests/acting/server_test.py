@@ -20,6 +20,8 @@ from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
 from tests.agents import fakes
 
+pytestmark = pytest.mark.usefixtures('shared_functions')
+
 GROUP, GROUPS, TURNS, REFRESH = 2, 3, 60, 17
 EPSILONS = np.linspace(0.5, 0.0, GROUP * GROUPS)
 STATISTICS = np.linspace([3.0, 1.0, 0.5, 20.0, 2.0], 4.0, GROUP * GROUPS).T

@@ -12,6 +12,8 @@ from bt_acme.environments import vector
 from tests.acting import runs
 from tests.agents import fakes
 
+pytestmark = pytest.mark.usefixtures('shared_functions')
+
 
 @pytest.mark.parametrize('kind', ['r2d2', 'ngu', 'bt'])
 def test_environments_do_not_depend_on_their_neighbors(agents, kind):

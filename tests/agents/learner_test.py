@@ -24,6 +24,8 @@ from tests import sharing
 from tests.agents import fakes
 from tests.core import toys
 
+pytestmark = pytest.mark.usefixtures('shared_functions')
+
 B = 4
 
 

@@ -11,6 +11,8 @@ from bt_acme.environments import vector
 from bt_acme.runtime.engines import in_process
 from tests.agents import fakes
 
+pytestmark = pytest.mark.usefixtures('shared_functions')
+
 N, STEPS = 3, 240
 
 
