@@ -149,9 +149,18 @@ class IntrinsicConfig:
   )
   intrinsic_steps: int = checks.setting(
     5,
-    'The embedding and the predictor of RND are trained on this many last '
-    'valid transitions of each sequence. The paper has 5.',
+    'The embedding and the predictor of RND are trained on this many real '
+    'transitions of each sequence (see intrinsic_window). The paper has 5.',
     above=0,
+  )
+  intrinsic_window: str = checks.setting(
+    'last',
+    'Which real transitions of a sequence train the embedding and the '
+    'predictor of RND: `last` takes the last ones, as the paper does; `spread` '
+    'takes one from each of intrinsic_steps equal parts of the sequence, at '
+    'random. Sequences start at fixed steps of an episode, so that in short '
+    'episodes the last transitions are always those of the same few steps.',
+    choices=('last', 'spread'),
   )
   inverse_dynamics_l2: float = checks.setting(
     1e-5,
