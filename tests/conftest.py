@@ -14,7 +14,7 @@ if importlib.util.find_spec('reverb') is not None:
   ).strip()
 # Compiled functions are kept for the next test, process and day. A first run
 # saves a seventh of its CPU time, because tests compile many functions again; a
-# later run saves almost half. Short compilations are left out, because a file
+# later run saves a third. Short compilations are left out, because a file
 # each costs as much.
 _CACHE = pathlib.Path(__file__).parents[1] / '.pytest_cache' / 'jax'
 os.environ.setdefault('JAX_COMPILATION_CACHE_DIR', str(_CACHE))

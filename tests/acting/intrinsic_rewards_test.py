@@ -194,13 +194,13 @@ def test_an_episode_broken_off_leaves_no_transition(observation):
 
 def test_the_task_reward_reaches_nothing_in_pre_training(agents):
   agent, variables = agents('ngu')
-  runs, returns = [], []
+  played, returns = [], []
   for scale in (1.0, -100.0):
     recorders = [runs.Recorder() for _ in range(runs.N)]
     actor, rows = runs.play(
       agent, range(runs.N), variables, sinks=recorders, reward_scale=scale
     )
-    runs.append(([r.transitions for r in recorders], actor.statistics()))
+    played.append(([r.transitions for r in recorders], actor.statistics()))
     returns.append([row['episode_return'] for row in rows])
-  jax.tree.map(np.testing.assert_array_equal, *runs)
+  jax.tree.map(np.testing.assert_array_equal, *played)
   np.testing.assert_allclose(returns[1], -100 * np.array(returns[0]), rtol=1e-5)
