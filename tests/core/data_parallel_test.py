@@ -1,5 +1,6 @@
 """The learner step over four simulated devices is the step of one."""
 
+import dataclasses
 import os
 import re
 import subprocess
@@ -48,7 +49,11 @@ def make_learner(kind, num_devices):
   intrinsic = None
   if kind == 'ngu':
     made = intrinsic_lib.make_networks(
-      config.intrinsic, observation_shape=SHAPE, frame_channels=1, num_actions=A
+      # Random windows are the same on any number of devices.
+      dataclasses.replace(config.intrinsic, intrinsic_window='spread'),
+      observation_shape=SHAPE,
+      frame_channels=1,
+      num_actions=A,
     )
     intrinsic = learner_core.IntrinsicTraining(
       made.init, made.sequence_loss, config.intrinsic.intrinsic_learning_rate
