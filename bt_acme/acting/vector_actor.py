@@ -113,6 +113,11 @@ class VectorActor:
     """Whether a transition still lacks the reward of its next observation."""
     return bool(self._waiting)
 
+  @property
+  def sources(self) -> np.ndarray:
+    """Who decided the latest actions, uint8 [N]: OWN, EXTRA or FLIGHT."""
+    return self._extras['source']
+
   def statistics(self) -> Optional[Any]:
     """Returns the statistics of the intrinsic reward, [N]; None without one."""
     return None if self.intrinsic is None else self.intrinsic.statistics()
