@@ -15,20 +15,6 @@ WORLD = 'MiniGrid-FourRooms-v0:no_goal'
 MAP_WORLD = 'MiniGrid-FourRooms-v0:fixed:no_goal'
 
 PRESET = 'minigrid'
-# Settings that the preset does not have.
-SETTINGS: Mapping[str, Any] = {
-  'target_update_period': 40,
-  'batch_size': 8,
-  'adam_epsilon': 1e-7,
-  'trace_decay': 0.9,
-  'discount': 0.97,
-  'min_flight_probability': 0.03,
-  'flight_exponent': 1.5,
-  'behavior_epsilon': 0.05,
-  'error_decay': 0.01,
-}
-# Pre-training keeps these as they are in the preset.
-_TRANSFER_ONLY = ('trace_decay', 'discount')
 
 Config = TypeVar('Config', bound=config_lib.R2D2Config)
 
@@ -87,9 +73,7 @@ class Plan:
   task_steps: int = 60_000
   episodes: int = 100
   map_episodes: int = 32
-  settings: Mapping[str, Any] = dataclasses.field(
-    default_factory=lambda: dict(SETTINGS)
-  )
+  settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
   @property
   def kinds(self) -> Tuple[str, ...]:
@@ -110,16 +94,16 @@ class Plan:
 
   def own_settings(self, config_class: type) -> Dict[str, Any]:
     """The settings over the preset's that a configuration has."""
-    known = set(names.settings_of(config_class))
-    if config_class is config_lib.NGUConfig:
-      known -= set(_TRANSFER_ONLY)
+    known = names.settings_of(config_class)
     return {k: v for k, v in self.settings.items() if k in known}
 
   def configuration(self, config_class: Type[Config]) -> Config:
     """The preset's configuration of an agent, with the plan's settings."""
-    known = names.settings_of(config_class)
-    preset = {k: v for k, v in presets.get(PRESET).items() if k in known}
     configuration: Config = names.build(
-      config_class, {**preset, **self.own_settings(config_class)}
+      config_class,
+      {
+        **presets.get(PRESET, config_class),
+        **self.own_settings(config_class),
+      },
     )
     return configuration

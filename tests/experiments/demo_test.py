@@ -24,7 +24,6 @@ _PLAN = plan_lib.Plan(
   episodes=3,
   map_episodes=3,
   settings={
-    **plan_lib.SETTINGS,
     'torso_size': 8,
     'lstm_size': 8,
     'head_size': 8,
@@ -108,7 +107,7 @@ def test_a_result_is_kept_for_the_same_run_only(finished):
   job = _PLAN.jobs[-1]
   result = execution.read(job, _PLAN, finished)
   assert len(result['episodes']['actor_steps']) >= 16
-  for changes in ({'task_steps': 1_800}, {'settings': plan_lib.SETTINGS}):
+  for changes in ({'task_steps': 1_800}, {'settings': {'batch_size': 4}}):
     other = dataclasses.replace(_PLAN, **changes)
     assert execution.read(job, other, finished) is None
   path = finished / f'{job.name}.json'

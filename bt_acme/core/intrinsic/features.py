@@ -35,8 +35,7 @@ class FeatureNetwork(NamedTuple):
   Attributes:
     init: keys [2] -> params, a dict of named parts.
     apply: (params, observation uint8 [H, W, C * S]) -> the feature, float32.
-    loss: (params, observations uint8 [L + 1, B, H, W, C * S], action int32
-      [L, B], mask float32 [L, B]) -> (loss float32 [], metrics).
+    loss: (params, windows.Window) -> (loss float32 [], metrics).
   """
 
   init: Callable[[types.PRNGKey], types.Params]

@@ -38,7 +38,8 @@ class IntrinsicStatistics(NamedTuple):
   A reward leaves the statistics that it does not need at 0.
 
   Attributes:
-    error_count: how many RND errors it has seen.
+    error_count: how many RND errors it has seen; with `error_decay`, at most as
+      many as it remembers.
     error_mean: mu_e.
     error_variance: sigma_e^2.
     distance_count: how many squared distances to neighbors it has seen.
@@ -69,6 +70,21 @@ class IntrinsicStatistics(NamedTuple):
     )
 
 
+class Rewarded(NamedTuple):
+  """What a reward made of one observation, or of one of each of N environments.
+
+  Attributes:
+    reward: float [...].
+    statistics: float [...], which hold the observation.
+    alpha: float [...], the life-long modulator, for the metrics of episodes;
+      None if the reward has none.
+  """
+
+  reward: Array
+  statistics: Any
+  alpha: Optional[Array] = None
+
+
 class Reward(NamedTuple):
   """One intrinsic reward.
 
@@ -76,8 +92,8 @@ class Reward(NamedTuple):
     networks: names of the networks whose features it reads (`networks.py`).
     uses_memory: whether it reads the episodic memory, which holds embeddings.
     evaluate: (config, Features, Neighbors, statistics before the observation)
-      -> (reward float [...], statistics that hold the observation). All of them
-      are NumPy's arrays or all are JAX's, and the results are of their kind.
+      -> Rewarded. All arrays are NumPy's or all are JAX's, and the results are
+      of their kind.
     statistics_class: of its statistics, a NamedTuple of floats with a
       method `merged` as `IntrinsicStatistics` has it. Checkpoints and exported
       behaviors store its fields by name.
@@ -87,7 +103,7 @@ class Reward(NamedTuple):
   uses_memory: bool
   evaluate: Callable[
     [config_lib.IntrinsicConfig, features_lib.Features, Neighbors, Any],
-    Tuple[Array, Any],
+    Rewarded,
   ]
   statistics_class: Any = IntrinsicStatistics
 
@@ -103,18 +119,6 @@ class RewardSpec(NamedTuple):
 
   config: config_lib.IntrinsicConfig
   statistics: Optional[Any] = None
-
-
-class Rewarded(NamedTuple):
-  """What a reward made of one observation of each of N environments.
-
-  Attributes:
-    reward: float [N].
-    statistics: float [N], which hold the observation.
-  """
-
-  reward: Array
-  statistics: Any
 
 
 def evaluate(
@@ -143,7 +147,7 @@ def evaluate(
     statistics = type(statistics)(
       *(xp.where(is_first, 0, field) for field in statistics)
     )
-  return Rewarded(*reward.evaluate(config, features, neighbors, statistics))
+  return reward.evaluate(config, features, neighbors, statistics)
 
 
 def is_rewarded(config: config_lib.IntrinsicConfig, is_last: Array) -> Array:

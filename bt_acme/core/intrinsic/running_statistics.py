@@ -26,10 +26,10 @@ def namespace(array: Array) -> Any:
 
 
 class Moments(NamedTuple):
-  """The moments of all values so far, float [...] each.
+  """The moments of all values so far, or of a window that forgets.
 
-  Attributes:
-    count: number of values.
+  Attributes, float [...] each:
+    count: number of values; it stops at the length of the window.
     mean: their mean; 0 without any.
     variance: their mean squared distance from the mean; 0 without any.
   """
@@ -51,23 +51,44 @@ class RunningMean(NamedTuple):
   mean: Array
 
 
-def update_moments(moments: Moments, value: Array) -> Moments:
-  """Takes in one more value (Welford 1962).
+def update_moments(
+  moments: Moments, value: Array, *, decay: float = 0.0
+) -> Moments:
+  """Takes in one more value.
+
+    b = max(1 / n, decay)
+    mean' = mean + b (x - mean)
+    variance' = (1 - b) (variance + b (x - mean)^2)
+
+  Without decay, b is 1 / n, and these are the moments of all values (Welford
+  1962). With decay, they are those of the first 1 / decay values, and from then
+  on those of an exponential window, in which a value has the weight decay when
+  it is new and less with every value that follows.
+
+  The count stops at the length of the window, 1 / decay, so that in
+  `merge_moments` no environment has more weight than its window. It always
+  reaches 2, because a smaller count says that the values cannot have varied.
 
   Args:
     moments: float [...].
     value: float [...].
+    decay: the smallest weight of a new value, in [0, 1].
 
   Returns:
     Moments that include the value.
   """
+  xp, dtype = namespace(moments.mean), moments.mean.dtype
   count = moments.count + 1
+  weight = 1 / count
+  if decay:
+    weight = xp.maximum(weight, xp.asarray(decay, dtype))
+    count = xp.minimum(count, xp.asarray(max(1 / decay, 2), dtype))
   delta = value - moments.mean
-  mean = moments.mean + delta / count
-  # Welford's M2 += delta (x - mean), written for the variance M2 / n.
-  spread = delta * (value - mean)
-  variance = moments.variance + (spread - moments.variance) / count
-  return Moments(count, mean, variance)
+  # The formula of the variance, arranged so that float32 loses nothing when the
+  # weight is small, and that the result is never negative.
+  spread = (1 - weight) * delta**2
+  variance = moments.variance + weight * (spread - moments.variance)
+  return Moments(count, moments.mean + weight * delta, variance)
 
 
 def standard_deviation(moments: Moments, *, unvaried: str = 'one') -> Array:
@@ -90,6 +111,10 @@ def standard_deviation(moments: Moments, *, unvaried: str = 'one') -> Array:
 
 def merge_moments(moments: Moments) -> Moments:
   """Merges moments along the first axis, as if one had seen all values.
+
+  Each part has the weight of its count. Moments that forget count at most the
+  values of their window, so that parts whose windows are full weigh the same,
+  however long ago each of them began.
 
   Source: Chan et al. 1979, here for any number of parts at once.
 

@@ -8,8 +8,6 @@ Badia et al. 2020 (NGU, arXiv:2002.06038), Sec. 2; Campos et al. 2021
 (arXiv:2102.13515), App.
 """
 
-from typing import Tuple
-
 from bt_acme import config as config_lib
 from bt_acme.core.intrinsic import episodic_memory, running_statistics
 from bt_acme.core.intrinsic import features as features_lib
@@ -59,10 +57,10 @@ def evaluate(
   features: features_lib.Features,
   neighbors: reward_lib.Neighbors,
   statistics: reward_lib.IntrinsicStatistics,
-) -> Tuple[reward_lib.Array, reward_lib.IntrinsicStatistics]:
+) -> reward_lib.Rewarded:
   """Mixes the two novelties of each observation; see `Reward.evaluate`."""
   moments = running_statistics.update_moments(
-    statistics.error_moments, features.error
+    statistics.error_moments, features.error, decay=config.error_decay
   )
   novelty, mean_distance = episodic_memory.episodic_novelty(
     neighbors.squared_distances,
@@ -84,7 +82,9 @@ def evaluate(
   reward = ngu_reward(
     novelty, alpha, reward_scale_limit=config.reward_scale_limit
   )
-  return reward, reward_lib.IntrinsicStatistics(*moments, *mean_distance)
+  return reward_lib.Rewarded(
+    reward, reward_lib.IntrinsicStatistics(*moments, *mean_distance), alpha
+  )
 
 
 REWARD = reward_lib.Reward(
