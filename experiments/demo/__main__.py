@@ -79,7 +79,7 @@ def run(
   learners = ', '.join(plan_lib.LABELS[kind] for kind in plan.kinds)
   print(
     f'\n== 2 of 3: {learners} learn {plan_lib.TASK}, for {plan.task_steps:,} '
-    f'actor steps with each of {len(plan.seeds)} seeds',
+    f'actor steps; seeds {", ".join(map(str, plan.seeds))}',
     flush=True,
   )
   executed = pool.complete(plan, folder)
@@ -104,7 +104,7 @@ def _show(
   print(report.table(plan, results))
   print(f'\n{report.conclusion(plan, results)}\n')
   for title, path in pictures.items():
-    print(f'{title + ":":<19}{os.path.relpath(path)}')
+    print(f'{title + ":":<19}{min(os.path.relpath(path), str(path), key=len)}')
   seconds = {**seconds, 'pictures': time.monotonic() - start}
   parts = ', '.join(f'{name} {value:.0f} s' for name, value in seconds.items())
   print(f'{"Wall time:":<19}{sum(seconds.values()):.0f} s ({parts})')
