@@ -206,6 +206,7 @@ def _step(
       intrinsic_params=params, intrinsic_opt_state=opt_state
     )
     metrics.update(intrinsic_metrics)
+  metrics['target_copies'] = state.learner_steps // target_update_period
   target_params = optax.periodic_update(
     state.params, state.target_params, state.learner_steps, target_update_period
   )

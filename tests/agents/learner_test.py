@@ -140,7 +140,7 @@ def test_a_batch_is_given_back_when_no_device_reads_it_any_more():
     while not timestep.last():
       timestep = environment.step(1)
       extras = {'prev_action': 1, 'prev_reward': 0.5, 'recurrent_state': state}
-      extras.update(choice=1, source=0, probability=0.5)
+      extras.update(choice=1, source=0, probability=0.5, q_values=np.zeros(3))
       sequence_adder.add(1, timestep, extras)
   replay_writer.close()
   sampler = Spoiling(client, config, shapes, batch_size=B)
