@@ -59,7 +59,9 @@ class LearnerCore(NamedTuple):
     init: (key, initial params or None for fresh ones) -> LearnerState.
     step: (LearnerState, SequenceBatch, probabilities float32 [B]) ->
       (LearnerState, priorities float32 [B], metrics). Jit it and donate the
-      first argument.
+      first argument. Besides those of the losses there are the metrics
+      `gradient_norm`, before it is clipped, and `target_copies`, how often the
+      target network has become a copy of the online network so far.
   """
 
   init: Callable[..., LearnerState]
