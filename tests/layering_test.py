@@ -7,141 +7,14 @@ rule is also tested on small trees that break it.
 import pathlib
 import subprocess
 import sys
-from typing import Iterable, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import Iterable, List, Mapping, Set
 
 import pytest
 
-from tests import import_graph
+from tests import import_graph, import_rules
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _FOLDERS = ('bt_acme', 'launch')
-
-# From the bottom. A module may import its own room and rooms further down, but
-# not the other rooms of its layer. The longest name that fits is a module's
-# room; '=' in front means the module alone, without what lies in it.
-_LAYERS = (
-  ('bt_acme.config', 'bt_acme.compat', 'bt_acme.files', 'bt_acme.installation'),
-  ('bt_acme.core',),
-  (
-    'bt_acme.acting.behavior',
-    'bt_acme.acting.transition',
-    'bt_acme.environments',
-  ),
-  ('bt_acme.replay',),
-  ('bt_acme.assembly',),
-  ('bt_acme.learner_assembly',),
-  ('bt_acme.acting', 'bt_acme.behaviors'),
-  ('bt_acme.agents', 'bt_acme.evaluation'),
-  ('bt_acme.runtime',),
-  ('bt_acme.cli',),
-  ('launch', '=bt_acme'),
-)
-
-# These are pure: they import each other downward, and few packages.
-_PURE = ('bt_acme.config', 'bt_acme.core')
-_PACKAGES_OF_PURE = {
-  *sys.stdlib_module_names,
-  *('chex', 'haiku', 'jax', 'numpy', 'optax', 'rlax'),
-}
-
-# The full stack, which exists for Python 3.10 only.
-_STACK = (
-  'acme',
-  'courier',
-  'gym',
-  'launchpad',
-  'reverb',
-  'sonnet',
-  'tensorflow',
-)
-# These, and all that they import, run without the stack.
-_WITHOUT_STACK = (
-  'bt_acme.acting',
-  'bt_acme.behaviors',
-  'bt_acme.config',
-  'bt_acme.core',
-  'bt_acme.environments',
-  'bt_acme.evaluation.evaluator',
-  'bt_acme.replay.in_process',
-  'bt_acme.runtime.engines.in_process',
-)
-
-# Modules that may import inside functions, and why.
-_MAY_IMPORT_LATE = {
-  'bt_acme.compat': 'changes JAX before and while acme is first imported',
-  'bt_acme.environments.registry': 'an actor loads one family of environments',
-}
-
-
-def _is_in(module: str, rooms: Tuple[str, ...]) -> bool:
-  return any(module == room or module.startswith(f'{room}.') for room in rooms)
-
-
-def _place(module: str) -> Optional[Tuple[int, str]]:
-  """Layer and room of a module; None if no layer lists it."""
-  fitting = [
-    (layer, room)
-    for layer, rooms in enumerate(_LAYERS)
-    for room in rooms
-    if room == f'={module}' or _is_in(module, (room,))
-  ]
-  return max(fitting, key=lambda place: len(place[1]), default=None)
-
-
-def _package(dotted: str) -> str:
-  return dotted.partition('.')[0]
-
-
-def upward_imports(graph: import_graph.Graph) -> Iterator[str]:
-  """Imports from a lower layer to a higher one, or to a room beside it."""
-  for one in graph.imports:
-    if one.imported not in graph.modules:
-      continue
-    here, there = _place(one.importer), _place(one.imported)
-    if here is None or there is None:
-      missing = one.importer if here is None else one.imported
-      yield f'{missing} has no layer'
-    elif here[1] != there[1] and here[0] <= there[0]:
-      yield f'{one.importer}:{one.line} imports {one.imported}'
-
-
-def late_imports(graph: import_graph.Graph) -> Iterator[str]:
-  """Imports that wait for a call, or for a type checker."""
-  for one in graph.imports:
-    if one.is_late or not one.imported:
-      if one.importer not in _MAY_IMPORT_LATE:
-        yield f'{one.importer}:{one.line} imports {one.imported or "a name"}'
-  for name in sorted(graph.type_checking):
-    yield f'{name} has TYPE_CHECKING'
-
-
-def impure_imports(graph: import_graph.Graph) -> Iterator[str]:
-  """Imports of the pure modules that are not pure."""
-  for one in graph.imports:
-    if _is_in(one.importer, _PURE):
-      own = _is_in(one.imported, _PURE)
-      if not own and _package(one.imported) not in _PACKAGES_OF_PURE:
-        yield f'{one.importer}:{one.line} imports {one.imported}'
-
-
-def imports_of_the_stack(graph: import_graph.Graph) -> Iterator[str]:
-  """Where modules that run without the stack would load it."""
-  edges = graph.edges()
-  for name in graph.modules:  # Importing a module runs its packages first.
-    edges[name] |= {
-      package
-      for package in graph.modules
-      if name.startswith(f'{package}.') and package != name
-    }
-  starts = {m for m in graph.modules if _is_in(m, _WITHOUT_STACK)}
-  loaded = starts.union(*(import_graph.reachable(edges, m) for m in starts))
-  for one in graph.imports:
-    if (
-      one.importer in loaded
-      and _package(one.imported) in _STACK
-      and one.importer not in _MAY_IMPORT_LATE
-    ):
-      yield f'{one.importer}:{one.line} imports {one.imported}'
 
 
 @pytest.fixture(scope='module')
@@ -176,25 +49,25 @@ def test_no_modules_import_each_other_in_a_circle(graph):
 
 
 def test_layers_are_imported_from_above_only(graph):
-  _assert_none(upward_imports(graph))
+  _assert_none(import_rules.upward_imports(graph))
 
 
 def test_nothing_is_imported_late(graph):
-  _assert_none(late_imports(graph))
+  _assert_none(import_rules.late_imports(graph))
 
 
 def test_core_and_settings_are_pure(graph):
-  _assert_none(impure_imports(graph))
+  _assert_none(import_rules.impure_imports(graph))
 
 
 def test_acting_and_runs_in_process_do_without_the_stack(graph):
-  _assert_none(imports_of_the_stack(graph))
+  _assert_none(import_rules.imports_of_the_stack(graph))
 
 
 def test_exceptions_are_needed(graph):
   late = {one.importer for one in graph.imports if one.is_late}
-  assert set(_MAY_IMPORT_LATE) <= late
-  rooms = [room for layer in _LAYERS for room in layer]
+  assert set(import_rules.MAY_IMPORT_LATE) <= late
+  rooms = [room for layer in import_rules.LAYERS for room in layer]
   assert len(set(rooms)) == len(rooms)
 
 
@@ -210,10 +83,10 @@ def _graph_of(
 
 
 _CHECKS = {
-  'upward': upward_imports,
-  'late': late_imports,
-  'impure': impure_imports,
-  'stack': imports_of_the_stack,
+  'upward': import_rules.upward_imports,
+  'late': import_rules.late_imports,
+  'impure': import_rules.impure_imports,
+  'stack': import_rules.imports_of_the_stack,
   'cycle': lambda graph: map(str, import_graph.cycles(graph.edges())),
 }
 
@@ -313,7 +186,7 @@ def test_a_violation_is_found(tmp_path, check, files, found):
 # says which modules failed. The packages are blocked before bt_acme is loaded,
 # so that its own import hook finds nothing to help. Those of `argv[1]` are
 # blocked after rlax, which may import them.
-_BLOCKED = (*_STACK, 'gymnasium')
+_BLOCKED = (*import_rules.STACK, 'gymnasium')
 _PROGRAM = f"""
 import importlib, sys, traceback
 for name in {_BLOCKED!r}:
@@ -343,11 +216,13 @@ def _import(modules: List[str], blocked: str = 'dm_env'):
 
 
 def _modules_in(graph: import_graph.Graph, *rooms: str) -> List[str]:
-  return sorted(name for name in graph.modules if _is_in(name, rooms))
+  return sorted(
+    name for name in graph.modules if import_rules.is_in(name, rooms)
+  )
 
 
 def test_the_core_imports_without_the_stack(graph):
-  modules = _modules_in(graph, *_PURE)
+  modules = _modules_in(graph, *import_rules.PURE)
   failed, errors = _import(modules)
   assert not failed, errors
 
@@ -361,7 +236,7 @@ def test_acting_imports_with_what_the_core_installs():
 
 def test_runs_in_process_import_without_the_stack(graph):
   pytest.importorskip('zstandard', reason='the core does not install it')
-  modules: Set[str] = set(_modules_in(graph, *_WITHOUT_STACK))
+  modules: Set[str] = set(_modules_in(graph, *import_rules.WITHOUT_STACK))
   # These are of environments whose packages the core does not install.
   optional = set(_modules_in(graph, 'bt_acme.environments'))
   kept = {'bt_acme.environments', 'bt_acme.environments.chain'}

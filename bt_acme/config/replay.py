@@ -17,9 +17,10 @@ class ReplayConfig:
   )
   burn_in_length: int = checks.setting(
     0,
-    'This many steps before the trained ones only warm up the LSTM. The '
-    'paper\'s "160 without burn-in" may mean that there is no burn-in, which '
-    'is how it is read here, or that the 160 do not count it.',
+    'This many steps before the trained ones only warm up the LSTM. They are '
+    'trained too where a sequence starts an episode, because the state is '
+    'known there. The paper\'s "160 without burn-in" may mean that there is no '
+    'burn-in, which is how it is read here, or that the 160 do not count it.',
     minimum=0,
   )
   sequence_period: int = checks.setting(

@@ -43,7 +43,7 @@ class IntrinsicTraining(NamedTuple):
   Attributes:
     init: key -> params.
     loss: (params, observations uint8 [T + 1, B, H, W, C * S], action int32
-      [T, B], valid float32 [T, B]) -> (loss float32 [], metrics).
+      [T, B], valid float32 [T, B], key) -> (loss float32 [], metrics).
     learning_rate: of their Adam, whose other settings are the Q-network's.
   """
 
@@ -198,11 +198,13 @@ def _step(
     learner_steps=state.learner_steps + 1,
   )
   if intrinsic is not None:
+    # The same step draws the same, so that a run can be repeated.
+    key = jax.random.fold_in(jax.random.key(0), state.learner_steps)
     params, opt_state, _, intrinsic_metrics = _descend(
       intrinsic,
       state.intrinsic_params,
       state.intrinsic_opt_state,
-      (observations, batch.action, batch.valid),
+      (observations, batch.action, batch.valid, key),
     )
     state = state._replace(
       intrinsic_params=params, intrinsic_opt_state=opt_state

@@ -23,7 +23,7 @@ from bt_acme.core import value_rescaling
 
 
 class Transitions(NamedTuple):
-  """The T transitions of each of B sequences, after the burn-in.
+  """The T transitions of each of B sequences, including the burn-in.
 
   Attributes:
     choice: int32 [T, B], what was chosen, one of A'.

@@ -8,6 +8,7 @@ import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.acting import transition as transition_lib
+from bt_acme.core import types
 from bt_acme.replay import blocks, fields
 
 # What is kept of each transition until the sequences that it lies in are
@@ -29,12 +30,17 @@ class SequenceBuilder:
   An episode of n blocks makes max(n - K, 0) + 1 sequences: one starts every
   period, each step lies in at least one, and none is padding alone. A block is
   finished when the observation after its last step arrives.
+
+  The last sequence of an episode is left out if it would train nothing, because
+  it ends within its burn-in and does not start the episode (`core/burn_in.py`).
+  This can happen only if the trace is shorter than the period.
   """
 
   def __init__(
     self, config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
   ):
     self._period = config.sequence_period
+    self._burn_in_length = config.burn_in_length
     self._blocks_per_sequence = config.blocks_per_sequence
     self._shapes = shapes
     layout = blocks.BlockLayout(config, shapes)
@@ -91,11 +97,14 @@ class SequenceBuilder:
       prev_reward: received for it.
 
     Returns:
-      The episode's last block; None for an episode without a step.
+      The episode's last block; None for an episode without a step, or if no
+      sequence needs the block.
     """
     finished = None
     if self._steps:
       finished = self._finish(observation, prev_action, prev_reward, last=True)
+      if not self._trains(finished.sequence):
+        finished = None
     self.reset()
     return finished
 
@@ -124,6 +133,12 @@ class SequenceBuilder:
       recurrent_state=self._state.copy(),
       sequence=tuple(self._finished) if completes else (),
     )
+
+  def _trains(self, sequence: Sequence[blocks.StepValues]) -> bool:
+    """Returns whether the learner learns from any step of a sequence."""
+    first = sequence[0]['prev_action']
+    num_steps = sum(len(block['prev_action']) for block in sequence)
+    return first[0] == types.NO_ACTION or num_steps > self._burn_in_length
 
   def _values(self, name: str, column: Sequence[Any]) -> np.ndarray:
     """One field of the block's steps, out of the block if it is there."""

@@ -23,7 +23,7 @@ import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.core import priorities as priorities_lib
-from bt_acme.core import value_rescaling
+from bt_acme.core import types, value_rescaling
 from bt_acme.core.behavior_transfer import relabelling
 from bt_acme.replay import blocks
 
@@ -156,16 +156,13 @@ def from_q_values(
     num_actions: A.
 
   Returns:
-    The priority, as the learner would compute it with the actor's network; 0
-    for a sequence that is all burn-in. None if all that is trained is the last
-    step before a truncation.
+    The priority, as the learner would compute it with the actor's network.
+    None if all that is trained is the last step before a truncation.
 
   Raises:
     ValueError: if a Q-value or a reward is not a finite number.
   """
   steps = _trained_steps(block.sequence, replay.burn_in_length)
-  if not len(steps['choice']):
-    return 0.0
   q_values, next_q_values = steps.pop('q_values'), block.next_q_values
   if next_q_values is not None:
     q_values = np.concatenate([q_values, next_q_values[None]])
@@ -193,9 +190,11 @@ def from_q_values(
 def _trained_steps(
   sequence: Sequence[blocks.StepValues], burn_in_length: int
 ) -> Dict[str, np.ndarray]:
-  """The steps of a sequence after its burn-in, [n, ...] each."""
+  """The steps that are learned from (`bt_acme.core.burn_in`), [n, ...] each."""
+  first = sequence[0]['prev_action'][0]
+  start = 0 if first == types.NO_ACTION else burn_in_length
   return {
-    name: np.concatenate([block[name] for block in sequence])[burn_in_length:]
+    name: np.concatenate([block[name] for block in sequence])[start:]
     for name in _READ
   }
 

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from bt_acme.core import frame_stacking
+from bt_acme.core import burn_in, frame_stacking
 from bt_acme.core import loss as loss_lib
 from bt_acme.replay import blocks, decoder, sinks
 from tests.agents import fakes
@@ -88,8 +88,11 @@ def assert_priorities_are_the_learners(agent, variables, recorders):
   lengths = valid.sum(axis=0).astype(int)
   for index in np.flatnonzero(ends == 'truncated'):
     valid[lengths[index] - 1, index] = 0
-  burn_in = agent.config.replay.burn_in_length
-  unknown = (ends == 'truncated') & (lengths == burn_in + 1)
+  trained = burn_in.trained_steps(
+    batch, burn_in_length=agent.config.replay.burn_in_length
+  )
+  unknown = (ends == 'truncated') & (np.sum(trained, axis=0) == 1)
+  assert unknown.any() == ('truncated' in ends)
   assert (priorities[unknown] == UNKNOWN).all()
   expected = learners_priorities(agent, variables, batch._replace(valid=valid))
   np.testing.assert_allclose(

@@ -20,6 +20,7 @@ from bt_acme.agents import statistics_store
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.replay import blocks, builder, sinks, table, writer
 from bt_acme.replay import sampler as sampler_lib
+from tests import sharing
 from tests.agents import fakes
 from tests.core import toys
 
@@ -239,6 +240,12 @@ def test_statistics_go_on_in_groups_of_another_size(before, after, old_format):
 
 def train_on_devices():
   """Runs in a process that has four devices."""
+  with pytest.MonkeyPatch.context() as monkeypatch:
+    sharing.share_compiled_functions(monkeypatch)
+    _train_on_devices()
+
+
+def _train_on_devices():
   saved = []
   for num_devices in (1, 0):
     agent = make_agent('ngu', num_devices=num_devices)

@@ -156,6 +156,7 @@ class Server:
     """Ends the server."""
     self.process.stdin.close()
     self.process.wait()
+    self.process.stdout.close()
 
 
 def _processes_of(mark):

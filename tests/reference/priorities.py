@@ -33,9 +33,8 @@ def new_sequence_priority(steps, following, *, learner, replay, num_actions):
   Returns:
     The priority; None if nothing is known.
   """
-  steps = steps[replay.burn_in_length :]
-  if not steps:
-    return 0.0
+  if steps[0].prev_action != -1:  # Else its recurrent state is exact.
+    steps = steps[replay.burn_in_length :]
   q = [np.float64(step.q_values) for step in steps]
   if following is not None:
     q.append(np.float64(following))

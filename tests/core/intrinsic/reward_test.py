@@ -1,10 +1,13 @@
 """Rewards of the host and of a device match the papers' formulas."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from bt_acme import config as config_lib
+from bt_acme.config import checks
 from bt_acme.core.intrinsic import features, host, rewards
 from bt_acme.core.intrinsic import reward as reward_lib
 from tests.core.intrinsic import streams
@@ -102,12 +105,15 @@ def test_merged_statistics_are_those_of_all_observations():
     np.testing.assert_array_equal(field, np.full(3, value))
 
 
-@pytest.mark.parametrize('name', rewards.BY_NAME)
-def test_a_reward_is_one_that_the_configuration_can_name(name):
-  config = config_lib.IntrinsicConfig(intrinsic_reward=name)
-  assert rewards.of(config) is rewards.BY_NAME[name]
-  with pytest.raises(ValueError, match="intrinsic_reward='icm'"):
-    config_lib.IntrinsicConfig(intrinsic_reward='icm')
+def test_every_reward_that_can_be_configured_is_there():
+  (field,) = [
+    field
+    for field in dataclasses.fields(config_lib.IntrinsicConfig)
+    if field.name == 'intrinsic_reward'
+  ]
+  assert tuple(rewards.BY_NAME) == checks.declaration_of(field).choices
+  for name, reward in rewards.BY_NAME.items():
+    assert rewards.of(streams.changed(intrinsic_reward=name)) is reward
 
 
 @pytest.mark.parametrize('name', rewards.BY_NAME)
@@ -125,13 +131,14 @@ def test_statistics_are_stored_by_these_names(name):
 @pytest.mark.parametrize('name', rewards.BY_NAME)
 @pytest.mark.parametrize('xp, dtype', [(np, 'float64'), (jnp, 'float32')])
 def test_a_formula_keeps_to_the_arrays_that_it_is_given(name, xp, dtype):
-  reward, statistics = rewards.BY_NAME[name].evaluate(
+  reward, statistics, alpha = rewards.BY_NAME[name].evaluate(
     streams.CONFIG,
     features.Features(xp.ones([2, streams.D], dtype), xp.ones([2], dtype)),
     reward_lib.Neighbors(xp.ones([2, 3], dtype), xp.array([1, 3], 'int32')),
     reward_lib.IntrinsicStatistics(*xp.ones([5, 2], dtype)),
   )
-  for array in (reward, *statistics):
+  assert (alpha is not None) == (name == 'ngu')
+  for array in (reward, *statistics, reward if alpha is None else alpha):
     assert isinstance(array, jnp.ndarray if xp is jnp else np.ndarray)
     assert array.shape == (2,) and array.dtype == dtype
 
