@@ -233,6 +233,7 @@ class VectorActor:
       probability=extras['probability'][i],
       reward=self._reward[i],
       discount=self._discount(step, i),
+      q_values=extras['q_values'][i],
     )
     final = None
     if step.is_last[i]:

@@ -59,7 +59,9 @@ class LearnerCore(NamedTuple):
     init: (key, initial params or None for fresh ones) -> LearnerState.
     step: (LearnerState, SequenceBatch, probabilities float32 [B]) ->
       (LearnerState, priorities float32 [B], metrics). Jit it and donate the
-      first argument.
+      first argument. Besides those of the losses there are the metrics
+      `gradient_norm`, before it is clipped, and `target_copies`, how often the
+      target network has become a copy of the online network so far.
   """
 
   init: Callable[..., LearnerState]
@@ -208,6 +210,7 @@ def _step(
       intrinsic_params=params, intrinsic_opt_state=opt_state
     )
     metrics.update(intrinsic_metrics)
+  metrics['target_copies'] = state.learner_steps // target_update_period
   target_params = optax.periodic_update(
     state.params, state.target_params, state.learner_steps, target_update_period
   )

@@ -9,7 +9,8 @@ their Q-values (`targets`); the sum leaves out what is not a real transition,
 and the burn-in.
 
 A new loss is a `targets.TargetFunction` in a file of its own, a line in
-`TARGETS`, and its name among the choices of `LearnerConfig.loss`.
+`TARGETS`, and its name among the choices of `LearnerConfig.loss`. Actors follow
+it with a line in `bt_acme.replay.initial_priority.BACKUPS`.
 
 Sources: Kapturowski et al. 2019 (R2D2); Campos et al. 2021 (arXiv:2102.13515),
 App.

@@ -6,17 +6,15 @@ write to a server (`writer.ReverbWriter`) or to a replay in this process
 (`in_process.InProcessWriter`).
 """
 
-from typing import Any, Callable, Mapping, Optional, Protocol, Sequence
+from typing import Any, Callable, Mapping, Optional, Protocol
 
 import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.acting import transition as transition_lib
-from bt_acme.replay import blocks
+from bt_acme.replay import blocks, fields
 from bt_acme.replay import builder as builder_lib
-
-# The priority of a new sequence, given its steps, one entry for each block.
-InitialPriority = Callable[[Sequence[blocks.StepValues]], float]
+from bt_acme.replay import initial_priority as initial_priority_lib
 
 # Acme's loop hands these to an adder itself; the rest comes as extras.
 _FROM_LOOP = ('observation', 'action', 'reward', 'discount')
@@ -37,28 +35,6 @@ class BlockWriter(Protocol):
     """
 
 
-def unit_priority(sequence: Sequence[blocks.StepValues]) -> float:
-  """1 for every sequence."""
-  del sequence
-  return 1.0
-
-
-def make_initial_priority(
-  config: config_lib.ReplayConfig,
-  largest_priority: Optional[Callable[[], float]] = None,
-) -> InitialPriority:
-  """What decides on the priority of a new sequence, as the configuration says.
-
-  Args:
-    config: the replay's, of which only `initial_priority` is read.
-    largest_priority: the largest priority so far, as the learner knows it.
-      None where there is no learner to ask, and every priority is 1.
-  """
-  if config.initial_priority == 'one' or largest_priority is None:
-    return unit_priority
-  return lambda sequence: largest_priority()
-
-
 class SequenceSink:
   """Takes one environment's transitions, in order."""
 
@@ -67,7 +43,9 @@ class SequenceSink:
     builder: builder_lib.SequenceBuilder,
     writer: BlockWriter,
     *,
-    initial_priority: InitialPriority = unit_priority,
+    initial_priority: initial_priority_lib.InitialPriority = (
+      initial_priority_lib.unit
+    ),
   ):
     """Builds the sink.
 
@@ -101,8 +79,34 @@ class SequenceSink:
       return
     priority = 0.0
     if block.sequence:
-      priority = self._initial_priority(block.sequence)
+      priority = self._initial_priority(block)
     self._writer.write(block, priority)
+
+
+def make_sink(
+  config: config_lib.R2D2Config,
+  shapes: fields.ReplayShapes,
+  writer: BlockWriter,
+  *,
+  num_actions: int,
+  largest_priority: Optional[Callable[[], float]] = None,
+) -> SequenceSink:
+  """Makes the sink of one environment of an agent.
+
+  Args:
+    config: of the agent.
+    shapes: what the replay holds.
+    writer: of this environment alone.
+    num_actions: A.
+    largest_priority: see `initial_priority.make`.
+  """
+  return SequenceSink(
+    builder_lib.SequenceBuilder(config.replay, shapes),
+    writer,
+    initial_priority=initial_priority_lib.make(
+      config, num_actions=num_actions, largest_priority=largest_priority
+    ),
+  )
 
 
 class SequenceAdder:
@@ -129,11 +133,12 @@ class SequenceAdder:
     Args:
       action: the executed one.
       next_timestep: dm_env.TimeStep.
-      extras: the fields of `Transition` that Acme's loop does not know.
-        `reward` takes the place of the task's reward, which then never enters
-        the replay, if the agent maximizes another one. On an episode's last
-        step `final_prev_reward` says which reward the agent would see next, if
-        it is not that of the step.
+      extras: the fields of `Transition` that Acme's loop does not know. If they
+        are given, `reward` and `discount` take the place of those of the time
+        step. The agent may maximize another reward than the task's, which then
+        never enters the replay, and may count no values after a truncation. On
+        an episode's last step `final_prev_reward` says which reward the agent
+        would see next, if it is not that of the step.
 
     Raises:
       ValueError: before `add_first`.
@@ -146,7 +151,7 @@ class SequenceAdder:
         observation=self._observation,
         action=action,
         reward=reward,
-        discount=next_timestep.discount,
+        discount=extras.get('discount', next_timestep.discount),
         **{name: extras[name] for name in _EXTRAS},
       )
     )

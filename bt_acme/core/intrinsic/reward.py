@@ -13,10 +13,9 @@ depend on which others share its process.
 from typing import Any, Callable, NamedTuple, Optional, Tuple
 
 from bt_acme import config as config_lib
+from bt_acme.core import arrays
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import running_statistics
-
-Array = running_statistics.Array
 
 
 class Neighbors(NamedTuple):
@@ -28,8 +27,8 @@ class Neighbors(NamedTuple):
       does not read the memory.
   """
 
-  squared_distances: Array
-  count: Array
+  squared_distances: arrays.Array
+  count: arrays.Array
 
 
 class IntrinsicStatistics(NamedTuple):
@@ -46,11 +45,11 @@ class IntrinsicStatistics(NamedTuple):
     distance_mean: d_m^2.
   """
 
-  error_count: Array
-  error_mean: Array
-  error_variance: Array
-  distance_count: Array
-  distance_mean: Array
+  error_count: arrays.Array
+  error_mean: arrays.Array
+  error_variance: arrays.Array
+  distance_count: arrays.Array
+  distance_mean: arrays.Array
 
   @property
   def error_moments(self) -> running_statistics.Moments:
@@ -80,9 +79,9 @@ class Rewarded(NamedTuple):
       None if the reward has none.
   """
 
-  reward: Array
+  reward: arrays.Array
   statistics: Any
-  alpha: Optional[Array] = None
+  alpha: Optional[arrays.Array] = None
 
 
 class Reward(NamedTuple):
@@ -127,7 +126,7 @@ def evaluate(
   features: features_lib.Features,
   neighbors: Neighbors,
   statistics: Any,
-  is_first: Array,
+  is_first: arrays.Array,
 ) -> Rewarded:
   """Rewards one observation of each environment.
 
@@ -143,14 +142,16 @@ def evaluate(
     The rewards, and the statistics that hold the observations.
   """
   if config.statistics_scope == 'episode':
-    xp = running_statistics.namespace(is_first)
+    xp = arrays.namespace(is_first)
     statistics = type(statistics)(
       *(xp.where(is_first, 0, field) for field in statistics)
     )
   return reward.evaluate(config, features, neighbors, statistics)
 
 
-def is_rewarded(config: config_lib.IntrinsicConfig, is_last: Array) -> Array:
+def is_rewarded(
+  config: config_lib.IntrinsicConfig, is_last: arrays.Array
+) -> arrays.Array:
   """Returns which observations are rewarded and enter the statistics.
 
   An observation rewards the action that is taken on it or the action that led
@@ -165,5 +166,5 @@ def is_rewarded(config: config_lib.IntrinsicConfig, is_last: Array) -> Array:
     bool [N].
   """
   if config.reward_observation == 'next':
-    return running_statistics.namespace(is_last).ones_like(is_last)
+    return arrays.namespace(is_last).ones_like(is_last)
   return ~is_last

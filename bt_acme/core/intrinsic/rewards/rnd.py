@@ -5,17 +5,18 @@ Distillation". The networks are in `distillation`.
 """
 
 from bt_acme import config as config_lib
+from bt_acme.core import arrays
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.core.intrinsic import running_statistics
 
 
 def rnd_reward(
-  error: running_statistics.Array,
+  error: arrays.Array,
   moments: running_statistics.Moments,
   *,
   error_deviation: str = 'one',
-) -> running_statistics.Array:
+) -> arrays.Array:
   """r = err / sigma; no mean is subtracted.
 
   Differs from Burda et al. 2018 (arXiv:1810.12894), who divide by the standard
