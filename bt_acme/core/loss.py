@@ -9,8 +9,9 @@ their Q-values (`targets`); the sum leaves out what is not a real transition,
 and the burn-in.
 
 A new loss is a `targets.TargetFunction` in a file of its own, a line in
-`TARGETS`, and its name among the choices of `LearnerConfig.loss`. Actors follow
-it with a line in `bt_acme.replay.initial_priority.BACKUPS`.
+`TARGETS`, and its name among the choices of `LearnerConfig.loss`. Actors can
+follow it with a line in `bt_acme.replay.initial_priority.BACKUPS`; without one,
+new sequences have the largest of the learner's recent priorities.
 
 Sources: Kapturowski et al. 2019 (R2D2); Campos et al. 2021 (arXiv:2102.13515),
 App.

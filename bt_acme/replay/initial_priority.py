@@ -91,7 +91,7 @@ def _retrace(
 
 # What `LearnerConfig.loss` can name, as in `bt_acme.core.loss.TARGETS`:
 # (q_values float64 [n + 1, A'], choice int [n], probability float64 [n],
-# settings) -> Backup.
+# settings) -> Backup. With a loss that is not listed, `actor` means `largest`.
 BACKUPS: Mapping[str, Callable[..., Backup]] = {
   'q_lambda': _q_lambda,
   'retrace': _retrace,
@@ -116,7 +116,7 @@ def make(
   chosen = config.replay.initial_priority
   if chosen == 'one':
     return unit
-  if chosen == 'largest':
+  if chosen == 'largest' or config.learner.loss not in BACKUPS:
     return lambda block: largest()
 
   def of_actor(block: blocks.FinishedBlock) -> float:
