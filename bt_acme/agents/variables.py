@@ -1,4 +1,4 @@
-"""Fetching what the learner publishes."""
+"""Fetches what the learner publishes."""
 
 from typing import Optional
 
@@ -31,8 +31,8 @@ class VariableClient:
 
     Args:
       source: the learner.
-      actor: that acts with the parameters.
-      period: turns between two fetches.
+      actor: the actor that acts with the parameters.
+      period: the number of turns between two fetches.
     """
     self._source = source
     self._actor = actor
