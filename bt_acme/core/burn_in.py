@@ -25,11 +25,11 @@ def unroll_trace(
   burn_in_length: int,
   hold_flights: bool = False,
 ) -> jax.Array:
-  """Q-values of the trace, from the recurrent state after the burn-in.
+  """Computes Q-values of the trace, from the state after the burn-in.
 
   Args:
     network: the Q-network.
-    params: its parameters, which unroll the burn-in too.
+    params: the network's parameters, which unroll the burn-in too.
     batch: B sequences of T transitions.
     observations: uint8 [T + 1, B, H, W, C * S], the batch's stacked frames.
     burn_in_length: steps that only warm the state up; 0 starts the trace from

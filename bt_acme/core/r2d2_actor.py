@@ -18,13 +18,13 @@ class R2D2ActorState(NamedTuple):
   """One environment's actor; the last four fields describe the step just taken.
 
   Attributes:
-    key: for the steps to come.
-    epsilon: float32 [], of this environment.
-    recurrent_state: after the step.
-    recurrent_state_tm1: before the step.
-    choice: int32 [].
-    greedy_choice: int32 [].
-    probability: float32 [], of the choice.
+    key: the key for the steps to come.
+    epsilon: float32 [], the epsilon of this environment.
+    recurrent_state: the recurrent state after the step.
+    recurrent_state_tm1: the recurrent state before the step.
+    choice: int32 [], what was chosen.
+    greedy_choice: int32 [], the choice of the largest value.
+    probability: float32 [], the probability of having made that choice.
   """
 
   key: jax.Array

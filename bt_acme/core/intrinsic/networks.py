@@ -54,7 +54,7 @@ def make_networks(
     observation_shape: (H, W, C * S) of uint8 observations.
     frame_channels: C; RND sees the newest frame only, the embedding sees the
       stack.
-    num_actions: A.
+    num_actions: A, the number of actions.
     torso: see `NetworkConfig.torso`.
 
   Returns:
@@ -113,7 +113,7 @@ def last_valid_window(valid: jax.Array, num_steps: int) -> jax.Array:
 
   Args:
     valid: float32 [T, B], 1 for real steps, which come first.
-    num_steps: length of the window, at most T.
+    num_steps: the length of the window, at most T.
 
   Returns:
     int32 [B]; 0 for sequences with fewer steps.
@@ -128,7 +128,7 @@ def cut_window(sequence: jax.Array, start: jax.Array, length: int) -> jax.Array:
   Args:
     sequence: [T, B, ...].
     start: int32 [B], at most T - length.
-    length: of the windows.
+    length: the length of the windows.
 
   Returns:
     [length, B, ...].
