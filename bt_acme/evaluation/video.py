@@ -13,16 +13,17 @@ class VideoWriter:
   The file gets its final name when `close` completes it.
 
   Attributes:
-    frames: frames written so far.
+    frames: the number of frames written so far.
   """
 
   def __init__(self, path: str, *, frames_per_second: float, scale: int = 1):
     """Prepares the file's folder.
 
     Args:
-      path: of the file, ending in `.mp4`.
-      frames_per_second: 15 shows Atari's actor steps at the speed of the game.
-      scale: factor that enlarges each frame.
+      path: the path of the file, ending in `.mp4`.
+      frames_per_second: the video's speed; 15 shows Atari's actor steps at the
+        speed of the game.
+      scale: the factor that enlarges each frame.
 
     Raises:
       ValueError: if the path does not end in `.mp4`, or has no folder.
