@@ -1,4 +1,4 @@
-"""What an actor records: one step of one environment, and where it goes.
+"""One step of one environment, as an actor records it, and where it goes.
 
 Acting makes transitions and the replay stores them, so both import this module
 and neither imports the other.
@@ -19,11 +19,11 @@ class Transition(NamedTuple):
   decides on the priority of a new sequence (`bt_acme.replay.initial_priority`).
 
   Attributes:
-    observation: uint8 [H, W, C * S], before the step, the newest frame last.
-    prev_action: int, executed at the step before; `types.NO_ACTION` on an
-      episode's first step.
-    prev_reward: float, received for it; 0 on an episode's first step.
-    recurrent_state: LSTMState, float32 [hidden_size] each, before the step.
+    observation: uint8 [H, W, C * S], shown before the step, newest frame last.
+    prev_action: int, the action executed one step before; `types.NO_ACTION` on
+      an episode's first step.
+    prev_reward: float, the reward for it; 0 on an episode's first step.
+    recurrent_state: LSTMState before the step, float32 [hidden_size] each.
     action: int, the executed primitive action, one of A.
     choice: int, what the agent picked, one of A + K.
     source: int, one of `types.OWN`, `EXTRA` and `FLIGHT`.
@@ -60,7 +60,7 @@ class TransitionSink(Protocol):
     """Takes what the episode's last transition led to.
 
     Args:
-      observation: uint8 [H, W, C * S], the final one.
-      prev_action: executed in the last step.
-      prev_reward: received for it.
+      observation: uint8 [H, W, C * S], the episode's final observation.
+      prev_action: the action executed in the last step.
+      prev_reward: the reward received for it.
     """

@@ -73,8 +73,9 @@ def q_network_loss(
     probabilities: float32 [B], with which replay sampled each sequence; read
       only with an `importance_sampling_exponent`.
     network: the Q-network.
-    learner: its settings.
-    replay: the length of the burn-in, and the priority's mix.
+    learner: the learner's settings.
+    replay: the replay's settings: the length of the burn-in, and the priority's
+      mix.
     hold_flights: whether steps of a flight leave the recurrent state as it was
       (`TransferConfig.flight_recurrent_state`).
 
@@ -154,9 +155,10 @@ def masked_loss(
 
   Args:
     errors: δ and δ', [T, B].
-    probabilities: float32 [B], with which replay sampled each sequence.
-    exponent: of the importance weights w = (p_min / p)^exponent; 0 leaves them
-      out.
+    probabilities: float32 [B], the probability with which replay sampled each
+      sequence.
+    exponent: the exponent of the importance weights w = (p_min / p)^exponent; 0
+      leaves them out.
 
   Returns:
     float32 [].

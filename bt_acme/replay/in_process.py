@@ -49,7 +49,7 @@ class InProcessReplay:
     return self._num_inserts
 
   def writer(self) -> 'InProcessWriter':
-    """A writer for one environment."""
+    """Makes a writer for one environment."""
     return InProcessWriter(self, self._config)
 
   def insert(
@@ -69,7 +69,7 @@ class InProcessReplay:
     self._num_inserts += 1
 
   def can_sample(self) -> bool:
-    """Whether a batch may be sampled, by size and by samples per insert."""
+    """Returns whether size and samples per insert allow a batch."""
     config = self._config
     counted_inserts = self._num_inserts - config.min_replay_size
     return (
@@ -125,8 +125,8 @@ class InProcessReplay:
     """Changes priorities; sequences that have left the replay are passed over.
 
     Args:
-      keys: uint64 [B], of a sample.
-      priorities: float [B], before the exponent.
+      keys: uint64 [B], the keys of a sample.
+      priorities: float [B], the priorities before the exponent.
     """
     keys = np.asarray(keys).astype(np.int64)
     kept = keys >= self._num_inserts - len(self)

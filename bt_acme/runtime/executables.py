@@ -1,4 +1,4 @@
-"""What Launchpad makes of a program: something to execute for every node.
+"""Makes something to execute for every node of a program, with Launchpad.
 
 Launchpad gives each node its addresses, its clients of other nodes and its
 notice to stop. A node's function travels to another process: it has to carry

@@ -42,7 +42,7 @@ class IntrinsicStatistics(NamedTuple):
     error_mean: mu_e.
     error_variance: sigma_e^2.
     distance_count: how many squared distances to neighbors it has seen.
-    distance_mean: d_m^2.
+    distance_mean: d_m^2, the mean of these squared distances.
   """
 
   error_count: arrays.Array
@@ -88,7 +88,7 @@ class Reward(NamedTuple):
   """One intrinsic reward.
 
   Attributes:
-    networks: names of the networks whose features it reads (`networks.py`).
+    networks: the names of the networks whose features it reads (`networks.py`).
     uses_memory: whether it reads the episodic memory, which holds embeddings.
     evaluate: (config, Features, Neighbors, statistics before the observation)
       -> Rewarded. All arrays are NumPy's or all are JAX's, and the results are
@@ -112,8 +112,8 @@ class RewardSpec(NamedTuple):
 
   Attributes:
     config: the reward and its settings.
-    statistics: float [], those that every environment starts from; None for
-      none.
+    statistics: float [] each, the statistics that every environment starts
+      from; None to start afresh.
   """
 
   config: config_lib.IntrinsicConfig
@@ -132,10 +132,10 @@ def evaluate(
 
   Args:
     reward: the reward.
-    config: its settings.
-    features: of the observations.
-    neighbors: of their embeddings.
-    statistics: float [...], before the observations.
+    config: the reward's settings.
+    features: the features of the observations.
+    neighbors: the neighbors of their embeddings.
+    statistics: float [...] each, the statistics before the observations.
     is_first: bool [...], whether an episode starts with the observation.
 
   Returns:
@@ -159,7 +159,7 @@ def is_rewarded(
   last observation.
 
   Args:
-    config: of the reward.
+    config: the reward's settings.
     is_last: bool [N], whether the observation ends an episode.
 
   Returns:
