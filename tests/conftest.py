@@ -4,6 +4,8 @@ import importlib.util
 import os
 import pathlib
 
+import pytest
+
 # These are set before JAX is first imported. Tests never take an accelerator.
 os.environ['JAX_PLATFORMS'] = 'cpu'
 # Compiling takes most of the tests' time. The core's tests also run with
@@ -20,3 +22,14 @@ _CACHE = pathlib.Path(__file__).parents[1] / '.pytest_cache' / 'jax'
 os.environ.setdefault('JAX_COMPILATION_CACHE_DIR', str(_CACHE))
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0.1')
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES', '-1')
+
+
+@pytest.fixture(scope='session', autouse=True)
+def share_compiled_functions():
+  """Compiles the functions of an agent once for all tests of a process."""
+  # JAX reads the settings above when it is imported.
+  from tests import sharing
+
+  with pytest.MonkeyPatch.context() as monkeypatch:
+    sharing.share_compiled_functions(monkeypatch)
+    yield

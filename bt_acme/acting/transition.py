@@ -14,9 +14,9 @@ from bt_acme.core import types
 class Transition(NamedTuple):
   """One step of one environment, as the replay takes it.
 
-  `bt_acme.replay.fields` lists the scalars that are stored. A scalar that is
-  not listed there is collected all the same, and handed to what decides on the
-  priority of a new sequence (`bt_acme.replay.sinks`).
+  `bt_acme.replay.fields` lists the values that are stored. What is not listed
+  there, such as the Q-values, is collected all the same, and handed to what
+  decides on the priority of a new sequence (`bt_acme.replay.initial_priority`).
 
   Attributes:
     observation: uint8 [H, W, C * S], shown before the step, newest frame last.
@@ -29,7 +29,10 @@ class Transition(NamedTuple):
     source: int, one of `types.OWN`, `EXTRA` and `FLIGHT`.
     probability: float, the acting policy's for the choice; 1 in a flight.
     reward: float, the reward that the agent maximizes.
-    discount: float, the environment's discount; 1 on a truncation.
+    discount: float, the environment's discount; 1 on a truncation, unless the
+      values after it do not count.
+    q_values: float32 [A'], the values that the actor's network gave to all
+      choices at the step; not stored.
   """
 
   observation: np.ndarray
@@ -42,6 +45,7 @@ class Transition(NamedTuple):
   probability: float
   reward: float
   discount: float
+  q_values: np.ndarray
 
 
 class TransitionSink(Protocol):

@@ -113,6 +113,11 @@ class VectorActor:
     """Whether a transition still lacks the reward of its next observation."""
     return bool(self._waiting)
 
+  @property
+  def sources(self) -> np.ndarray:
+    """Who decided the latest actions, uint8 [N]: OWN, EXTRA or FLIGHT."""
+    return self._extras['source']
+
   def statistics(self) -> Optional[Any]:
     """Returns the statistics of the intrinsic reward, [N]; None without one."""
     return None if self.intrinsic is None else self.intrinsic.statistics()
@@ -228,6 +233,7 @@ class VectorActor:
       probability=extras['probability'][i],
       reward=self._reward[i],
       discount=self._discount(step, i),
+      q_values=extras['q_values'][i],
     )
     final = None
     if step.is_last[i]:
@@ -255,9 +261,11 @@ class VectorActor:
   def _count(self, i: int, task_reward: float) -> None:
     """Counts a step of the episode of an environment."""
     extras = self._extras
-    intrinsic_reward = 0.0
+    intrinsic_reward, alpha = 0.0, None
     if self.intrinsic is not None:
       intrinsic_reward = float(self._reward[i])
+      if self.intrinsic.alpha is not None:
+        alpha = float(self.intrinsic.alpha[i])
     self._episodes[i].count(
       source=extras['source'][i],
       flight_length=extras['flight_length'][i]
@@ -265,5 +273,6 @@ class VectorActor:
       else 0,
       task_reward=task_reward,
       intrinsic_reward=intrinsic_reward,
+      alpha=alpha,
       greedy_extra=extras['greedy_choice'][i] >= self._agent.spec.num_actions,
     )

@@ -11,8 +11,8 @@ from acme import adders
 
 from bt_acme import assembly
 from bt_acme.acting import transition as transition_lib
+from bt_acme.acting import variables as variables_lib
 from bt_acme.acting import vector_actor
-from bt_acme.agents import variables as variables_lib
 from bt_acme.environments import vector
 
 

@@ -19,7 +19,6 @@ from bt_acme.agents import acme_actor
 from bt_acme.agents import learner as learner_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.replay import blocks, priority_updates, sinks
-from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import sampler as sampler_lib
 from bt_acme.replay import table as table_lib
 from bt_acme.replay import writer as writer_lib
@@ -99,16 +98,17 @@ class AgentBuilder(builders.ActorLearnerBuilder):
 
     Args:
       replay_client: the client of the replay server.
-      largest_priority: returns the largest priority so far, as the learner
-        knows it; None if there is no learner to ask.
+      largest_priority: returns the largest priority of the learner's recent
+        steps; None if there is no learner to ask.
     """
-    config = self.agent.config.replay
-    shapes = self.agent.replay_shapes
-    writer = writer_lib.ReverbWriter(replay_client, config, shapes)
-    sink = sinks.SequenceSink(
-      builder_lib.SequenceBuilder(config, shapes),
+    config, shapes = self.agent.config, self.agent.replay_shapes
+    writer = writer_lib.ReverbWriter(replay_client, config.replay, shapes)
+    sink = sinks.make_sink(
+      config,
+      shapes,
       writer,
-      initial_priority=sinks.make_initial_priority(config, largest_priority),
+      num_actions=self.agent.spec.num_actions,
+      largest_priority=largest_priority,
     )
     return sink, writer
 

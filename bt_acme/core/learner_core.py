@@ -44,7 +44,7 @@ class IntrinsicTraining(NamedTuple):
   Attributes:
     init: key -> params.
     loss: (params, observations uint8 [T + 1, B, H, W, C * S], action int32
-      [T, B], valid float32 [T, B]) -> (loss float32 [], metrics).
+      [T, B], valid float32 [T, B], key) -> (loss float32 [], metrics).
     learning_rate: the learning rate of their Adam, whose other settings are the
       Q-network's.
   """
@@ -61,7 +61,9 @@ class LearnerCore(NamedTuple):
     init: (key, initial params or None for fresh ones) -> LearnerState.
     step: (LearnerState, SequenceBatch, probabilities float32 [B]) ->
       (LearnerState, priorities float32 [B], metrics). Jit it and donate the
-      first argument.
+      first argument. Besides those of the losses there are the metrics
+      `gradient_norm`, before it is clipped, and `target_copies`, how often the
+      target network has become a copy of the online network so far.
   """
 
   init: Callable[..., LearnerState]
@@ -200,16 +202,19 @@ def _step(
     learner_steps=state.learner_steps + 1,
   )
   if intrinsic is not None:
+    # The same step draws the same, so that a run can be repeated.
+    key = jax.random.fold_in(jax.random.key(0), state.learner_steps)
     params, opt_state, _, intrinsic_metrics = _descend(
       intrinsic,
       state.intrinsic_params,
       state.intrinsic_opt_state,
-      (observations, batch.action, batch.valid),
+      (observations, batch.action, batch.valid, key),
     )
     state = state._replace(
       intrinsic_params=params, intrinsic_opt_state=opt_state
     )
     metrics.update(intrinsic_metrics)
+  metrics['target_copies'] = state.learner_steps // target_update_period
   target_params = optax.periodic_update(
     state.params, state.target_params, state.learner_steps, target_update_period
   )

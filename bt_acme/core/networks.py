@@ -225,7 +225,7 @@ def _scale_reward(reward: jax.Array, kind: str) -> jax.Array:
   if kind == 'tanh':
     return jnp.tanh(reward)
   if kind == 'signed_hyperbolic':
-    return value_rescaling.rescale(reward, 1e-3)
+    reward = value_rescaling.rescale(reward, 1e-3)
   return reward
 
 

@@ -23,7 +23,7 @@ from bt_acme.core import value_rescaling
 
 
 class Transitions(NamedTuple):
-  """The T transitions of each of B sequences, after the burn-in.
+  """The T transitions of each of B sequences, including the burn-in.
 
   Attributes:
     choice: int32 [T, B], what was chosen, one of A'.
@@ -86,7 +86,8 @@ def q_lambda(
     _real(values, valid),
     lambda_t,
   )
-  return jax.lax.stop_gradient(value_rescaling.rescale(returns, epsilon))
+  y: jax.Array = value_rescaling.rescale(returns, epsilon)
+  return jax.lax.stop_gradient(y)
 
 
 def retrace(
@@ -126,7 +127,8 @@ def retrace(
     _real(discount_t, valid),
     _real(traces, valid)[1:],
   )
-  return jax.lax.stop_gradient(value_rescaling.rescale(returns, epsilon))
+  y: jax.Array = value_rescaling.rescale(returns, epsilon)
+  return jax.lax.stop_gradient(y)
 
 
 def _take(q_values: jax.Array, index: jax.Array) -> jax.Array:

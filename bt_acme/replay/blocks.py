@@ -13,7 +13,7 @@ of them.
 """
 
 import threading
-from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 import zstandard
@@ -24,9 +24,10 @@ from bt_acme.replay import fields
 
 _COMPRESSION_LEVEL = 1
 
-# The scalars of one block's transitions: from the name of a field of
-# `Transition` to one value for each step.
-StepValues = Mapping[str, Sequence[Any]]
+# What one block's transitions consist of besides observations and recurrent
+# states: from the name of a field of `Transition` to an array with a row for
+# each step, in the dtype in which the field is stored, if it is.
+StepValues = Mapping[str, np.ndarray]
 
 
 class FinishedBlock(NamedTuple):
@@ -37,11 +38,14 @@ class FinishedBlock(NamedTuple):
     recurrent_state: float32 [2, lstm_size], hidden and cell before its start.
     sequence: the steps of the sequence that this block completes, one entry
       for each of its blocks, this one last. Empty if it completes none.
+    next_q_values: float32 [A'], the actor's values of the observation that the
+      last step led to; None at an episode's end, where the actor does not act.
   """
 
   payload: bytes
   recurrent_state: np.ndarray
   sequence: Tuple[StepValues, ...]
+  next_q_values: Optional[np.ndarray] = None
 
   @property
   def item_blocks(self) -> int:

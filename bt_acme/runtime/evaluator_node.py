@@ -4,7 +4,7 @@ import functools
 from typing import Optional
 
 from bt_acme import assembly, evaluation
-from bt_acme.agents import variables
+from bt_acme.acting import variables
 from bt_acme.config import run as run_config
 from bt_acme.runtime import context as context_lib
 from bt_acme.runtime.phases import Phase

@@ -75,7 +75,7 @@ class LearnerNode:
     return self._learner.merged_statistics()
 
   def get_max_priority(self) -> float:
-    """Returns the priority with which new sequences enter the replay."""
+    """Returns the largest priority of the learner's recent steps."""
     self._ready.wait()
     return float(self._learner.max_priority)
 

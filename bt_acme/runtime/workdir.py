@@ -8,7 +8,7 @@ same folder resumes the run; a command with other settings is refused.
 import dataclasses
 import json
 import pathlib
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Type
 
 from bt_acme import config as config_lib
 from bt_acme import files
@@ -53,7 +53,8 @@ def claim(
   folder = pathlib.Path(run.workdir)
   path = folder / _FILE
   if path.is_file():
-    _check_same(run.workdir, read_identity(run.workdir), identity)
+    before = _with_defaults(read_identity(run.workdir), type(config))
+    _check_same(run.workdir, before, identity)
     return True
   if folder.is_dir():
     # An attempt to claim the folder may have been cut short.
@@ -136,6 +137,20 @@ def _lasting(settings: Mapping[str, Any]) -> Dict[str, Any]:
     for name, value in settings.items()
     if name not in _MAY_CHANGE and name != 'workdir'
   }
+
+
+def _with_defaults(
+  identity: Mapping[str, Any], config_class: Type[config_lib.R2D2Config]
+) -> Dict[str, Any]:
+  """Adds the settings that did not exist yet when the run began.
+
+  The default of such a setting means what was done before there was a choice.
+  """
+  settings = dict(identity['config'])
+  for group, defaults in config_lib.to_dict(config_class()).items():
+    if isinstance(settings.get(group), dict):
+      settings[group] = {**_lasting(defaults), **settings[group]}
+  return {**identity, 'config': settings}
 
 
 def _check_same(

@@ -4,14 +4,14 @@
 action that π_p took" (Campos et al. 2021, arXiv:2102.13515, App.). Replay does
 not store the duplicate. It shares state, history and target with its original,
 so that it costs the loss one more look-up in the Q-values and no second unroll.
+
+The learner labels on a device, and actors label on the host, for the priorities
+of new sequences; so the arrays are JAX's or NumPy's.
 """
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-
-from bt_acme.core import types
+from bt_acme.core import arrays, types
 
 
 class Labels(NamedTuple):
@@ -24,15 +24,15 @@ class Labels(NamedTuple):
     duplicated: float32 [T, B], 1 where there is a duplicate, else 0.
   """
 
-  choice: jax.Array
-  duplicate: jax.Array
-  duplicated: jax.Array
+  choice: arrays.Array
+  duplicate: arrays.Array
+  duplicated: arrays.Array
 
 
 def labels(
-  choice: jax.Array,
-  action: jax.Array,
-  source: jax.Array,
+  choice: arrays.Array,
+  action: arrays.Array,
+  source: arrays.Array,
   *,
   num_actions: int,
   behavior_labels: str = 'both',
@@ -41,7 +41,7 @@ def labels(
   """Labels transitions and their duplicates.
 
   Args:
-    choice: int32 [T, B], one of A + K.
+    choice: int32 [T, B], one of A + K. All arrays may also be [T].
     action: int32 [T, B], the executed primitive action.
     source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.
     num_actions: A, the number of actions.
@@ -55,11 +55,12 @@ def labels(
     The labels. Without extra actions nothing is duplicated, because a flight's
     choice is then its primitive action.
   """
+  xp = arrays.namespace(choice)
   if behavior_labels == 'primitive':
     choice = action  # The agent's own choices are primitive anyway.
   if not duplicate_flights:
-    choice = jnp.where(source == types.FLIGHT, action, choice)
+    choice = xp.where(source == types.FLIGHT, action, choice)
   delegated = (source != types.OWN) & (choice >= num_actions)
   if behavior_labels == 'extra':
-    delegated = jnp.zeros_like(delegated)
-  return Labels(choice, action, delegated.astype(jnp.float32))
+    delegated = xp.zeros_like(delegated)
+  return Labels(choice, action, delegated.astype(xp.float32))

@@ -55,7 +55,7 @@ def step(
   state: RewardState,
   features: features_lib.Features,
   is_first: jax.Array,
-) -> Tuple[jax.Array, RewardState]:
+) -> Tuple[reward_lib.Rewarded, RewardState]:
   """Rewards one observation of one environment and remembers it.
 
   Args:
@@ -65,7 +65,7 @@ def step(
     is_first: bool [], whether an episode starts with the observation.
 
   Returns:
-    The reward, float32 [], and the state after the observation.
+    What the reward makes of it, each field [], and the state after it.
   """
   reward = rewards.of(config)
   k = config.num_neighbors
@@ -85,7 +85,7 @@ def step(
   rewarded = reward_lib.evaluate(
     reward, config, features, neighbors, state.statistics, is_first
   )
-  return rewarded.reward, RewardState(memory, rewarded.statistics)
+  return rewarded, RewardState(memory, rewarded.statistics)
 
 
 def step_rows(
@@ -99,7 +99,7 @@ def step_rows(
   """Rewards one observation in N of M environments.
 
   An observation that is not rewarded (`reward.is_rewarded`) gets 0 and leaves
-  no trace.
+  no trace; its alpha means nothing.
 
   The memories are read where they lie, and one row of each is written: none is
   copied if the caller donates the state.
@@ -117,9 +117,10 @@ def step_rows(
     [M, ...].
   """
   before = jax.tree.map(lambda x: x[rows], state)
-  reward, after = jax.vmap(functools.partial(step, config))(
+  rewarded, after = jax.vmap(functools.partial(step, config))(
     before, features, is_first
   )
+  reward = rewarded.reward
   memory = state.memory
   if rewards.of(config).uses_memory:
     # Each row waits for its reward, because XLA would copy memories that it is
@@ -141,6 +142,8 @@ def step_rows(
     lambda x, y: x.at[rows].set(y), state.statistics, statistics
   )
   return (
-    reward_lib.Rewarded(jnp.where(active, reward, 0.0), statistics),
+    reward_lib.Rewarded(
+      jnp.where(active, reward, 0.0), statistics, rewarded.alpha
+    ),
     RewardState(memory, written),
   )

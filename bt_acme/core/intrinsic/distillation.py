@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from bt_acme import config as config_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import types
-from bt_acme.core.intrinsic import features, running_statistics
+from bt_acme.core.intrinsic import features, running_statistics, windows
 
 
 def make_network(*, torso: str, output_size: int) -> Any:
@@ -86,18 +86,13 @@ def make_feature_network(
       network.apply(params['rnd_target'], frames),
     )
 
-  def loss(
-    params: types.Params,
-    observations: jax.Array,
-    action: jax.Array,
-    mask: jax.Array,
-  ) -> features.Loss:
-    del action
-    # The x_t of the transitions, not what the last one led to.
+  def loss(params: types.Params, window: windows.Window) -> features.Loss:
+    # The x_t of the transitions, not what they led to.
     rnd_errors = networks_lib.over_sequences(
-      functools.partial(errors, params), observations[:-1]
+      functools.partial(errors, params),
+      window.observations[: len(window.action)],
     )  # [L, B]
-    rnd_loss = running_statistics.masked_mean(rnd_errors, mask)
+    rnd_loss = running_statistics.masked_mean(rnd_errors, window.mask)
     return rnd_loss, {'rnd_loss': rnd_loss}
 
   return features.FeatureNetwork(

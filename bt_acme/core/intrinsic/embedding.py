@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from bt_acme import config as config_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import types
-from bt_acme.core.intrinsic import features, running_statistics
+from bt_acme.core.intrinsic import features, running_statistics, windows
 
 
 def make_embedding(*, torso: str, embedding_size: int) -> Any:
@@ -135,15 +135,18 @@ def _loss(
   embed: Callable[..., jax.Array],
   classify: Callable[..., jax.Array],
   params: types.Params,
-  observations: jax.Array,
-  action: jax.Array,
-  mask: jax.Array,
+  window: windows.Window,
 ) -> features.Loss:
   """Adds an L2 penalty to the classifier's loss; see `FeatureNetwork.loss`."""
   embeddings = networks_lib.over_sequences(
-    functools.partial(embed, params['embedding']), observations
-  )  # [L + 1, B, D]
-  logits = classify(params['inverse_dynamics'], embeddings[:-1], embeddings[1:])
+    functools.partial(embed, params['embedding']), window.observations
+  )  # [M, B, D]
+  _, action, mask = window
+  logits = classify(
+    params['inverse_dynamics'],
+    embeddings[: len(action)],
+    embeddings[-len(action) :],
+  )
   loss = inverse_dynamics_loss(logits, action, mask)
   right = (jnp.argmax(logits, axis=-1) == action).astype(jnp.float32)
   penalty = l2_penalty(params['embedding']) + l2_penalty(

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from bt_acme.core import arrays
 from bt_acme.core.intrinsic import running_statistics
 
 _MIN_DISTANCE = 1e-8
@@ -221,8 +222,8 @@ def nearest_squared_distances(
 
 
 def episodic_novelty(
-  squared_distances: running_statistics.Array,
-  num_neighbors: running_statistics.Array,
+  squared_distances: arrays.Array,
+  num_neighbors: arrays.Array,
   mean_distance: running_statistics.RunningMean,
   *,
   kernel_epsilon: float,
@@ -231,7 +232,7 @@ def episodic_novelty(
   max_similarity: float,
   min_neighbors: int = 1,
   decay: float = 0.0,
-) -> Tuple[running_statistics.Array, running_statistics.RunningMean]:
+) -> Tuple[arrays.Array, running_statistics.RunningMean]:
   """r = 1 / s, where s is the similarity to the nearest neighbors.
 
     d_i = max(d(x, x_i)^2 / d_m^2 - xi, 0)
@@ -258,7 +259,7 @@ def episodic_novelty(
   Returns:
     The novelty, float [...], and d_m^2 after these distances.
   """
-  xp = running_statistics.namespace(squared_distances)
+  xp = arrays.namespace(squared_distances)
   index = xp.arange(squared_distances.shape[-1])
   real = index < num_neighbors[..., None]  # [..., k]
   squared_distances = xp.where(real, squared_distances, 0.0)

@@ -25,6 +25,8 @@ class HostReward:
   Attributes:
     memories: N episodic memories, one for each environment; empty if the reward
       does not read them.
+    alpha: float [N], the life-long modulator of the newest observations, which
+      means nothing where they were not rewarded; None if the reward has none.
   """
 
   def __init__(
@@ -44,6 +46,7 @@ class HostReward:
     self._config = config
     self._reward = rewards.of(config)
     self._num = num_environments
+    self.alpha: Optional[npt.NDArray[Any]] = None
     self.memories: List[episodic_memory.HostMemory] = []
     if self._reward.uses_memory:
       self.memories = [
@@ -77,6 +80,7 @@ class HostReward:
       float32 [N]; 0 for an observation that is not rewarded.
     """
     if isinstance(features, reward_lib.Rewarded):
+      self.alpha = features.alpha
       self._statistics = self._reward.statistics_class(
         *(np.asarray(field, np.float64) for field in features.statistics)
       )
@@ -123,6 +127,7 @@ class HostReward:
         )
       )
     )
+    self.alpha = rewarded.alpha
     return np.where(active, rewarded.reward, 0.0).astype(np.float32)
 
   def _remember(
