@@ -106,7 +106,8 @@ class IntrinsicConfig:
     'not say. At the start of a run all observations are often the same, and '
     'the first one that differs then has an error of many sigma. With `one`, '
     '(err - mu_e) / sigma_e is then at most max(1000 / mu_e, 1) (err - mu_e); '
-    'with `floor` its only bound is sqrt(n - 1), after n errors.',
+    'with `floor` its only bound is sqrt(1 / b - 1), where the n-th error has '
+    'the weight b = max(1 / n, error_decay).',
     choices=('one', 'floor'),
   )
   statistics_scope: str = checks.setting(

@@ -104,7 +104,7 @@ class InProcessReplay:
     return (self._num_inserts - 1 - age).astype(np.uint64), probabilities
 
   def _slots(self, keys: np.ndarray) -> np.ndarray:
-    """Where the sequences of these keys are, or were; int64."""
+    """Returns where the sequences of these keys are, or were; int64."""
     return keys.astype(np.int64) % self._config.max_replay_size
 
   def _draw_slots(self, batch_size: int) -> Tuple[np.ndarray, np.ndarray]:

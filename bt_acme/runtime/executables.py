@@ -21,7 +21,7 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
 
   Args:
     node_class: takes the arguments, and its `context.Context` last.
-    *arguments: of the node.
+    *arguments: the arguments of the node.
     **clients: handles of other nodes, by the name of the context's field.
   """
   return node_class(

@@ -102,7 +102,7 @@ class _Learner:
 
   Attributes:
     replay: what the actor fills.
-    largest_priority: of its recent steps.
+    largest_priority: the largest priority of its recent steps.
     rows: metrics of every tenth step.
   """
 
