@@ -9,7 +9,9 @@ their Q-values (`targets`); the sum leaves out what is not a real transition,
 and the burn-in.
 
 A new loss is a `targets.TargetFunction` in a file of its own, a line in
-`TARGETS`, and its name among the choices of `LearnerConfig.loss`.
+`TARGETS`, and its name among the choices of `LearnerConfig.loss`. Actors can
+follow it with a line in `bt_acme.replay.initial_priority.BACKUPS`; without one,
+new sequences have the largest of the learner's recent priorities.
 
 Sources: Kapturowski et al. 2019 (R2D2); Campos et al. 2021 (arXiv:2102.13515),
 App.
@@ -71,8 +73,9 @@ def q_network_loss(
     probabilities: float32 [B], with which replay sampled each sequence; read
       only with an `importance_sampling_exponent`.
     network: the Q-network.
-    learner: its settings.
-    replay: the length of the burn-in, and the priority's mix.
+    learner: the learner's settings.
+    replay: the replay's settings: the length of the burn-in, and the priority's
+      mix.
     hold_flights: whether steps of a flight leave the recurrent state as it was
       (`TransferConfig.flight_recurrent_state`).
 
@@ -152,9 +155,10 @@ def masked_loss(
 
   Args:
     errors: δ and δ', [T, B].
-    probabilities: float32 [B], with which replay sampled each sequence.
-    exponent: of the importance weights w = (p_min / p)^exponent; 0 leaves them
-      out.
+    probabilities: float32 [B], the probability with which replay sampled each
+      sequence.
+    exponent: the exponent of the importance weights w = (p_min / p)^exponent; 0
+      leaves them out.
 
   Returns:
     float32 [].

@@ -98,7 +98,7 @@ class VideoWriter:
   The file gets its final name when `close` completes it.
 
   Attributes:
-    frames: frames written so far.
+    frames: the number of frames written so far.
   """
 
   def __init__(self, path: str, *, frames_per_second: float):

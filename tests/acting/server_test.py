@@ -112,6 +112,31 @@ def play_here(kind):
   return result
 
 
+def test_what_an_answer_costs_to_send():
+  """The recurrent state is nearly all of it, and Q-values are as many as
+  choices."""
+  for kind in ('r2d2', 'bt'):
+    agent, variables = make_agent(kind)
+    policy = policy_lib.VectorPolicy(agent, epsilons=EPSILONS[:GROUP], seed=0)
+    policy.update_variables(variables[0])
+    worlds = vector.VectorEnvironment(
+      [fakes.MarkedEnvironment(i) for i in range(GROUP)]
+    )
+    actor = vector_actor.VectorActor(
+      agent, epsilons=EPSILONS[:GROUP], seed=0, policy=policy
+    )
+    actor.select_actions(worlds.reset())
+    extras = dict(actor._extras)
+    assert extras['q_values'].dtype == np.float32
+    num_bytes = {
+      name: sum(x.nbytes for x in jax.tree.leaves(tree)) / GROUP
+      for name, tree in extras.items()
+    }
+    assert num_bytes.pop('q_values') == 4 * agent.network.num_choices
+    num_bytes.pop('recurrent_state')
+    assert sum(num_bytes.values()) <= 32
+
+
 @pytest.mark.parametrize(
   'kind, rewards',
   [

@@ -13,10 +13,9 @@ depend on which others share its process.
 from typing import Any, Callable, NamedTuple, Optional, Tuple
 
 from bt_acme import config as config_lib
+from bt_acme.core import arrays
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import running_statistics
-
-Array = running_statistics.Array
 
 
 class Neighbors(NamedTuple):
@@ -28,8 +27,8 @@ class Neighbors(NamedTuple):
       does not read the memory.
   """
 
-  squared_distances: Array
-  count: Array
+  squared_distances: arrays.Array
+  count: arrays.Array
 
 
 class IntrinsicStatistics(NamedTuple):
@@ -43,14 +42,14 @@ class IntrinsicStatistics(NamedTuple):
     error_mean: mu_e.
     error_variance: sigma_e^2.
     distance_count: how many squared distances to neighbors it has seen.
-    distance_mean: d_m^2.
+    distance_mean: d_m^2, the mean of these squared distances.
   """
 
-  error_count: Array
-  error_mean: Array
-  error_variance: Array
-  distance_count: Array
-  distance_mean: Array
+  error_count: arrays.Array
+  error_mean: arrays.Array
+  error_variance: arrays.Array
+  distance_count: arrays.Array
+  distance_mean: arrays.Array
 
   @property
   def error_moments(self) -> running_statistics.Moments:
@@ -80,16 +79,16 @@ class Rewarded(NamedTuple):
       None if the reward has none.
   """
 
-  reward: Array
+  reward: arrays.Array
   statistics: Any
-  alpha: Optional[Array] = None
+  alpha: Optional[arrays.Array] = None
 
 
 class Reward(NamedTuple):
   """One intrinsic reward.
 
   Attributes:
-    networks: names of the networks whose features it reads (`networks.py`).
+    networks: the names of the networks whose features it reads (`networks.py`).
     uses_memory: whether it reads the episodic memory, which holds embeddings.
     evaluate: (config, Features, Neighbors, statistics before the observation)
       -> Rewarded. All arrays are NumPy's or all are JAX's, and the results are
@@ -113,8 +112,8 @@ class RewardSpec(NamedTuple):
 
   Attributes:
     config: the reward and its settings.
-    statistics: float [], those that every environment starts from; None for
-      none.
+    statistics: float [] each, the statistics that every environment starts
+      from; None to start afresh.
   """
 
   config: config_lib.IntrinsicConfig
@@ -127,30 +126,32 @@ def evaluate(
   features: features_lib.Features,
   neighbors: Neighbors,
   statistics: Any,
-  is_first: Array,
+  is_first: arrays.Array,
 ) -> Rewarded:
   """Rewards one observation of each environment.
 
   Args:
     reward: the reward.
-    config: its settings.
-    features: of the observations.
-    neighbors: of their embeddings.
-    statistics: float [...], before the observations.
+    config: the reward's settings.
+    features: the features of the observations.
+    neighbors: the neighbors of their embeddings.
+    statistics: float [...] each, the statistics before the observations.
     is_first: bool [...], whether an episode starts with the observation.
 
   Returns:
     The rewards, and the statistics that hold the observations.
   """
   if config.statistics_scope == 'episode':
-    xp = running_statistics.namespace(is_first)
+    xp = arrays.namespace(is_first)
     statistics = type(statistics)(
       *(xp.where(is_first, 0, field) for field in statistics)
     )
   return reward.evaluate(config, features, neighbors, statistics)
 
 
-def is_rewarded(config: config_lib.IntrinsicConfig, is_last: Array) -> Array:
+def is_rewarded(
+  config: config_lib.IntrinsicConfig, is_last: arrays.Array
+) -> arrays.Array:
   """Returns which observations are rewarded and enter the statistics.
 
   An observation rewards the action that is taken on it or the action that led
@@ -158,12 +159,12 @@ def is_rewarded(config: config_lib.IntrinsicConfig, is_last: Array) -> Array:
   last observation.
 
   Args:
-    config: of the reward.
+    config: the reward's settings.
     is_last: bool [N], whether the observation ends an episode.
 
   Returns:
     bool [N].
   """
   if config.reward_observation == 'next':
-    return running_statistics.namespace(is_last).ones_like(is_last)
+    return arrays.namespace(is_last).ones_like(is_last)
   return ~is_last

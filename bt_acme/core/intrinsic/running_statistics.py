@@ -1,28 +1,22 @@
 """Running statistics, in NumPy on the host or in JAX on a device.
 
 Each formula is written once, over whichever arrays it is given; the host's are
-float64. Means and variances are kept instead of sums. When a float32 has grown
-so large that one more value does not change it, a mean stands still, but a sum
-that stands still and is divided by a growing count would go to zero.
+float64. Means and variances are kept instead of sums. A float32 sum eventually
+grows so large that adding a value no longer changes it; divided by a growing
+count, it would drift to zero. A running mean merely stops changing.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-Array = Any  # jax.Array or a NumPy array; results are of the arguments' kind.
+from bt_acme.core import arrays
 
 # Values whose standard deviation is a smaller share of their mean have not
 # varied yet.
 _MIN_SPREAD = 1e-3
 _MIN_VARIANCE = 1e-8
-
-
-def namespace(array: Array) -> Any:
-  """Returns `jax.numpy` for JAX's arrays, else `numpy`."""
-  return jnp if isinstance(array, jax.Array) else np
 
 
 class Moments(NamedTuple):
@@ -34,9 +28,9 @@ class Moments(NamedTuple):
     variance: their mean squared distance from the mean; 0 without any.
   """
 
-  count: Array
-  mean: Array
-  variance: Array
+  count: arrays.Array
+  mean: arrays.Array
+  variance: arrays.Array
 
 
 class RunningMean(NamedTuple):
@@ -47,12 +41,12 @@ class RunningMean(NamedTuple):
     mean: their mean; 0 without any.
   """
 
-  count: Array
-  mean: Array
+  count: arrays.Array
+  mean: arrays.Array
 
 
 def update_moments(
-  moments: Moments, value: Array, *, decay: float = 0.0
+  moments: Moments, value: arrays.Array, *, decay: float = 0.0
 ) -> Moments:
   """Takes in one more value.
 
@@ -77,7 +71,7 @@ def update_moments(
   Returns:
     Moments that include the value.
   """
-  xp, dtype = namespace(moments.mean), moments.mean.dtype
+  xp, dtype = arrays.namespace(moments.mean), moments.mean.dtype
   count = moments.count + 1
   weight = 1 / count
   if decay:
@@ -91,7 +85,9 @@ def update_moments(
   return Moments(count, moments.mean + weight * delta, variance)
 
 
-def standard_deviation(moments: Moments, *, unvaried: str = 'one') -> Array:
+def standard_deviation(
+  moments: Moments, *, unvaried: str = 'one'
+) -> arrays.Array:
   """Returns sigma, a divisor even for values that have hardly varied.
 
   Args:
@@ -101,7 +97,7 @@ def standard_deviation(moments: Moments, *, unvaried: str = 'one') -> Array:
   Returns:
     float [...].
   """
-  xp = namespace(moments.variance)
+  xp = arrays.namespace(moments.variance)
   if unvaried == 'floor':
     sigma = xp.sqrt(xp.maximum(moments.variance, _MIN_VARIANCE))
     return xp.where(moments.count < 2, 1.0, sigma)
@@ -124,7 +120,7 @@ def merge_moments(moments: Moments) -> Moments:
   Returns:
     float [...].
   """
-  xp = namespace(moments.mean)
+  xp = arrays.namespace(moments.mean)
   total = merge_means(RunningMean(moments.count, moments.mean))
   spread = moments.variance + (moments.mean - total.mean) ** 2
   variance = xp.sum(moments.count * spread, axis=0)
@@ -132,7 +128,11 @@ def merge_moments(moments: Moments) -> Moments:
 
 
 def update_mean(
-  average: RunningMean, value: Array, count: Array, *, decay: float
+  average: RunningMean,
+  value: arrays.Array,
+  count: arrays.Array,
+  *,
+  decay: float,
 ) -> RunningMean:
   """Takes in the mean of some values.
 
@@ -146,7 +146,7 @@ def update_mean(
   Returns:
     The mean that includes the new values.
   """
-  xp = namespace(average.mean)
+  xp = arrays.namespace(average.mean)
   total = average.count + count
   if decay:
     step = xp.where(average.count == 0, 1.0, decay)
@@ -158,7 +158,7 @@ def update_mean(
 
 def merge_means(average: RunningMean) -> RunningMean:
   """Merges N means, weighted by their counts: [N, ...] -> [...]."""
-  xp = namespace(average.mean)
+  xp = arrays.namespace(average.mean)
   count = xp.sum(average.count, axis=0)
   weighted = xp.sum(average.count * average.mean, axis=0)
   return RunningMean(count, weighted / xp.maximum(count, 1))

@@ -1,9 +1,9 @@
 """A constant reward, which knows nothing of novelty: a baseline."""
 
 from bt_acme import config as config_lib
+from bt_acme.core import arrays
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.core.intrinsic import running_statistics
 
 
 def evaluate(
@@ -14,7 +14,7 @@ def evaluate(
 ) -> reward_lib.Rewarded:
   """Returns `constant_reward` for each observation; see `Reward.evaluate`."""
   del neighbors
-  xp = running_statistics.namespace(features.error)
+  xp = arrays.namespace(features.error)
   return reward_lib.Rewarded(
     xp.full_like(features.error, config.constant_reward), statistics
   )

@@ -5,17 +5,18 @@ Distillation". The networks are in `distillation`.
 """
 
 from bt_acme import config as config_lib
+from bt_acme.core import arrays
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.core.intrinsic import running_statistics
 
 
 def rnd_reward(
-  error: running_statistics.Array,
+  error: arrays.Array,
   moments: running_statistics.Moments,
   *,
   error_deviation: str = 'one',
-) -> running_statistics.Array:
+) -> arrays.Array:
   """r = err / sigma; no mean is subtracted.
 
   Differs from Burda et al. 2018 (arXiv:1810.12894), who divide by the standard
@@ -23,7 +24,7 @@ def rnd_reward(
 
   Args:
     error: float [...], the prediction error.
-    moments: of the errors, this one included.
+    moments: the moments of the errors, this one included.
     error_deviation: `one` or `floor`, see `IntrinsicConfig.error_deviation`.
 
   Returns:
