@@ -3,9 +3,10 @@
 1. NGU explores worlds of four rooms without any reward. This is a run of the
    real program, with separate processes for replay server, actors, learner and
    coordinator. It exports its policy, pi_p.
-2. R2D2 and R2D2 with Behavior Transfer learn to reach a far goal, with three
-   seeds each and within the same budget. R2D2 + BT brings pi_p along. These
-   runs take place two at a time, in one process each.
+2. R2D2 and R2D2 with Behavior Transfer learn to reach a goal where every new
+   cell costs something, with three seeds each and within the same budget. R2D2
+   + BT brings pi_p along. These runs take place two at a time, in one process
+   each.
 
 The demo ends with a table, seed by seed, and three pictures: learning curves,
 visited cells, and a film of the agent in which one sees who is in control.
