@@ -27,12 +27,12 @@ class Transition(NamedTuple):
     action: int, the executed primitive action, one of A.
     choice: int, what the agent picked, one of A + K.
     source: int, one of `types.OWN`, `EXTRA` and `FLIGHT`.
-    probability: float, of the choice under the acting policy; 1 in a flight.
-    reward: float, the one that the agent maximizes.
-    discount: float, the environment's; 1 on a truncation, unless the values
-      after it do not count.
-    q_values: float32 [A'], of all choices at the step, as the actor's network
-      has them; not stored.
+    probability: float, the acting policy's for the choice; 1 in a flight.
+    reward: float, the reward that the agent maximizes.
+    discount: float, the environment's discount; 1 on a truncation, unless the
+      values after it do not count.
+    q_values: float32 [A'], the values that the actor's network gave to all
+      choices at the step; not stored.
   """
 
   observation: np.ndarray

@@ -97,7 +97,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     """Makes the sink of one environment's transitions, and its writer.
 
     Args:
-      replay_client: of the replay server.
+      replay_client: the client of the replay server.
       largest_priority: returns the largest priority of the learner's recent
         steps; None if there is no learner to ask.
     """

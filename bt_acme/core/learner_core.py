@@ -45,7 +45,8 @@ class IntrinsicTraining(NamedTuple):
     init: key -> params.
     loss: (params, observations uint8 [T + 1, B, H, W, C * S], action int32
       [T, B], valid float32 [T, B], key) -> (loss float32 [], metrics).
-    learning_rate: of their Adam, whose other settings are the Q-network's.
+    learning_rate: the learning rate of their Adam, whose other settings are the
+      Q-network's.
   """
 
   init: Callable[[types.PRNGKey], types.Params]

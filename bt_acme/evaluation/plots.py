@@ -68,9 +68,9 @@ def learning_curves(
   the lowest seed to the highest.
 
   Args:
-    path: of the PNG.
+    path: the path of the PNG.
     curves: a curve for each seed, by label.
-    title: of the plot.
+    title: the title of the plot.
     ylabel: what the values are.
   """
   figure, axes = plt.subplots(figsize=(7, 4.2))

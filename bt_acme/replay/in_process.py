@@ -108,7 +108,7 @@ class InProcessReplay:
     return keys.astype(np.int64) % self._config.max_replay_size
 
   def _draw_slots(self, batch_size: int) -> Tuple[np.ndarray, np.ndarray]:
-    """Slots of B items, and the probability with which each was drawn."""
+    """Returns B slots, and the probability with which each was drawn."""
     size = len(self)
     # `Generator.choice` does the same in four times the time at 125,000 items,
     # because it checks and normalizes all the weights for every batch.

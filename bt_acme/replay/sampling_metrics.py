@@ -6,9 +6,8 @@ Every engine logs them with the learner's metrics:
     is close to 1, the priorities that the learner updates decide nothing,
     because hardly any sequence is sampled a second time.
   priority_over_uniform: how much larger the batch's mean priority is than that
-    of the whole replay, estimated from the batch. At 1,
-    prioritization has no effect: uniform sampling would find as much to learn
-    from.
+    of the whole replay, estimated from the batch. At 1, prioritization has no
+    effect: uniform sampling would find as much to learn from.
 """
 
 import collections

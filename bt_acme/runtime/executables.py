@@ -20,7 +20,8 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
   """Makes a node where it runs; Launchpad turns handles into clients there.
 
   Args:
-    node_class: takes the arguments, and its `context.Context` last.
+    node_class: the node's class, which takes the arguments, and its
+      `context.Context` last.
     *arguments: the arguments of the node.
     **clients: handles of other nodes, by the name of the context's field.
   """

@@ -39,8 +39,8 @@ class IntrinsicStatistics(NamedTuple):
   Attributes:
     error_count: how many RND errors it has seen; with `error_decay`, at most as
       many as it remembers.
-    error_mean: mu_e.
-    error_variance: sigma_e^2.
+    error_mean: mu_e, the mean of these errors.
+    error_variance: sigma_e^2, the variance of these errors.
     distance_count: how many squared distances to neighbors it has seen.
     distance_mean: d_m^2, the mean of these squared distances.
   """
@@ -93,7 +93,7 @@ class Reward(NamedTuple):
     evaluate: (config, Features, Neighbors, statistics before the observation)
       -> Rewarded. All arrays are NumPy's or all are JAX's, and the results are
       of their kind.
-    statistics_class: of its statistics, a NamedTuple of floats with a
+    statistics_class: the class of its statistics, a NamedTuple of floats with a
       method `merged` as `IntrinsicStatistics` has it. Checkpoints and exported
       behaviors store its fields by name.
   """
