@@ -20,9 +20,9 @@ from bt_acme import (
   learner_assembly,
 )
 from bt_acme import config as config_lib
+from bt_acme.acting import variables as variables_lib
 from bt_acme.acting import vector_actor
 from bt_acme.agents import builders as builders_lib
-from bt_acme.agents import variables as variables_lib
 from bt_acme.core import epsilon
 from bt_acme.core.intrinsic import reward as reward_lib
 

@@ -61,6 +61,7 @@ class OurWriter:
     """The calls of a recording, made before anything is timed."""
     calls: List[Any] = []
     states = itertools.cycle(_states(100))
+    q_values = np.zeros(18, np.float32)
     timesteps, actions = recording
     for before, action, after in zip(
       timesteps, actions, timesteps[1:], strict=False
@@ -81,6 +82,7 @@ class OurWriter:
           probability=1.0,
           reward=after.reward,
           discount=after.discount,
+          q_values=q_values,
         )
       )
       if after.last():

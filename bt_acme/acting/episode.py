@@ -1,6 +1,7 @@
 """Metrics of episodes, as actors and evaluators log them."""
 
-from typing import Dict
+import array
+from typing import Dict, Optional
 
 import numpy as np
 
@@ -17,6 +18,7 @@ class EpisodeMetrics:
     self._flights = 0
     self._steps_by_source = np.zeros(3, np.int64)
     self._greedy_extra_steps = 0
+    self._alphas = array.array('f')
 
   def count(
     self,
@@ -25,6 +27,7 @@ class EpisodeMetrics:
     flight_length: int = 0,
     task_reward: float = 0.0,
     intrinsic_reward: float = 0.0,
+    alpha: Optional[float] = None,
     greedy_extra: bool = False,
   ) -> None:
     """Takes in one step.
@@ -36,6 +39,7 @@ class EpisodeMetrics:
       task_reward: what the step earned in the task.
       intrinsic_reward: the reward of the observation that it was taken on,
         whichever action that observation rewards.
+      alpha: the life-long modulator in that reward; None if it has none.
       greedy_extra: whether the agent's greedy choice was an extra action.
     """
     self._length += 1
@@ -44,6 +48,8 @@ class EpisodeMetrics:
     self._steps_by_source[source] += 1
     self._flights += int(flight_length > 0)
     self._greedy_extra_steps += int(greedy_extra)
+    if alpha is not None:
+      self._alphas.append(alpha)
 
   def metrics(self) -> Dict[str, float]:
     """Returns all metrics of the episode so far."""
@@ -51,8 +57,25 @@ class EpisodeMetrics:
       'episode_return': self._task_return,
       'episode_length': self._length,
       'intrinsic_return': self._intrinsic_return,
+      **self._alpha_metrics(),
       **self.behavior_metrics(),
       'greedy_extra_share': self._greedy_extra_steps / max(self._length, 1),
+    }
+
+  def _alpha_metrics(self) -> Dict[str, float]:
+    """Describes the modulator; empty if the reward has none.
+
+    Only where it exceeds 1 does life-long novelty change NGU's reward.
+    """
+    if not self._alphas:
+      return {}
+    alphas = np.asarray(self._alphas, np.float64)
+    median, high = np.quantile(alphas, (0.5, 0.9))
+    return {
+      'alpha_above_one_share': float(np.mean(alphas > 1)),
+      'alpha_mean': float(np.mean(alphas)),
+      'alpha_median': float(median),
+      'alpha_90_percent': float(high),
     }
 
   def behavior_metrics(self) -> Dict[str, float]:

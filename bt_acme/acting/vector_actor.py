@@ -51,15 +51,15 @@ class VectorActor:
     """Builds the actor.
 
     Args:
-      agent: what acts.
-      epsilons: [N], one for each environment (`core/epsilon.py`).
-      seed: of the run.
+      agent: the agent that acts.
+      epsilons: epsilon of every environment, [N] (`core/epsilon.py`).
+      seed: the run's seed.
       first_environment: index of the first environment in the whole run, which
         seeds it together with `seed`.
-      evaluation: leaves flights out.
-      sinks: N, where transitions go; None to record nothing.
-      statistics: of the intrinsic reward, to go on from; one for each
-        environment, or one for all.
+      evaluation: whether to leave flights out.
+      sinks: N sinks, where transitions go; None to record nothing.
+      statistics: the statistics of the intrinsic reward to resume from; one for
+        each environment, or one for all.
       policy: chooses the actions, with epsilons, seed and flights of its own;
         None to choose in this process.
     """
@@ -93,11 +93,11 @@ class VectorActor:
     self._reward = np.zeros(self._num, np.float32)
     self._episodes = [episode_lib.EpisodeMetrics() for _ in range(self._num)]
     self._turns = 0
-    # The turn: what it started from, and what the policy answered.
+    # What the turn started from, and what the policy answered.
     self._step: Any = None
     self._inputs: Any = None
     self._extras: Any = None
-    self._features: Any = None  # None as soon as they are digested.
+    self._features: Any = None  # None once they are digested.
     # By environment, the transitions that wait for their reward.
     self._waiting: Dict[int, Tuple[transition_lib.Transition, Any]] = {}
 
@@ -112,6 +112,11 @@ class VectorActor:
   def awaits_reward(self) -> bool:
     """Whether a transition still lacks the reward of its next observation."""
     return bool(self._waiting)
+
+  @property
+  def sources(self) -> np.ndarray:
+    """Who decided the latest actions, uint8 [N]: OWN, EXTRA or FLIGHT."""
+    return self._extras['source']
 
   def statistics(self) -> Optional[Any]:
     """Returns the statistics of the intrinsic reward, [N]; None without one."""
@@ -228,6 +233,7 @@ class VectorActor:
       probability=extras['probability'][i],
       reward=self._reward[i],
       discount=self._discount(step, i),
+      q_values=extras['q_values'][i],
     )
     final = None
     if step.is_last[i]:
@@ -255,9 +261,11 @@ class VectorActor:
   def _count(self, i: int, task_reward: float) -> None:
     """Counts a step of the episode of an environment."""
     extras = self._extras
-    intrinsic_reward = 0.0
+    intrinsic_reward, alpha = 0.0, None
     if self.intrinsic is not None:
       intrinsic_reward = float(self._reward[i])
+      if self.intrinsic.alpha is not None:
+        alpha = float(self.intrinsic.alpha[i])
     self._episodes[i].count(
       source=extras['source'][i],
       flight_length=extras['flight_length'][i]
@@ -265,5 +273,6 @@ class VectorActor:
       else 0,
       task_reward=task_reward,
       intrinsic_reward=intrinsic_reward,
+      alpha=alpha,
       greedy_extra=extras['greedy_choice'][i] >= self._agent.spec.num_actions,
     )

@@ -14,14 +14,26 @@ from bt_acme import assembly, learner_assembly
 from bt_acme.agents import statistics_store
 from bt_acme.core import data_parallel, types
 from bt_acme.core import learner_core as learner_core_lib
-from bt_acme.replay import blocks, priority_updates
+from bt_acme.replay import (
+  blocks,
+  initial_priority,
+  priority_updates,
+  sampling_metrics,
+)
 from bt_acme.replay import sampler as sampler_lib
 
 
 @jax.jit
 def _copy(variables: assembly.Variables) -> assembly.Variables:
-  """Copies on the device; compiled as one, not once for each shape."""
+  """Copies on the device, with one compiled call for all shapes."""
   return jax.tree.map(jnp.copy, variables)
+
+
+def _finite(priorities: jax.Array) -> np.ndarray:
+  """Waits for a step's priorities; raises ValueError if it diverged."""
+  values = np.asarray(priorities, np.float64)
+  priority_updates.check_finite_priorities(values)
+  return values
 
 
 class _Step(NamedTuple):
@@ -29,8 +41,8 @@ class _Step(NamedTuple):
 
   Attributes:
     sample: what it learns from; the devices may be reading its arrays.
-    priorities: float32 [B].
-    metrics: of the step.
+    priorities: the priorities of the sequences, float32 [B].
+    metrics: the metrics of the step.
     variables: copies of the parameters after the step, to be published; None if
       they are not published.
   """
@@ -62,13 +74,14 @@ class Learner(acme.Learner):
     """Initializes the parameters.
 
     Args:
-      agent: what learns.
-      random_key: of the initialization.
+      agent: the agent that learns.
+      random_key: the key that initializes the parameters.
       dataset: yields batches without end. A `SequenceSampler` gets them back.
       priority_updater: writes priorities back; None leaves them as they are.
-      counter: counts `learner_steps`.
-      logger: of metrics.
-      initial_params: of the Q-network, to start from; None for fresh ones.
+      counter: the counter of `learner_steps`.
+      logger: the logger of metrics.
+      initial_params: parameters of the Q-network to start from; None for fresh
+        ones.
 
     Raises:
       ValueError: if this machine does not have the devices that `num_devices`
@@ -88,7 +101,10 @@ class Learner(acme.Learner):
     self._unfinished: Optional[_Step] = None
     self._lock = threading.Lock()
     self._statistics = statistics_store.of(agent)
-    self._max_priority = 1.0
+    self._largest_priority = initial_priority.LargestPriority()
+    self._sampling = sampling_metrics.SamplingMetrics(
+      agent.config.replay.max_replay_size
+    )
     self._learner_steps = 0
     self._replay_size = 0
     self._last_step = time.monotonic()
@@ -98,9 +114,10 @@ class Learner(acme.Learner):
     """Starts a learner step, and finishes the one before.
 
     Between the start of one step and the start of the next, the learner waits
-    for nothing but the next batch. The batch is on its way to the devices while
-    they are busy with the step before, and its step stands in line when they
-    are done. There are never more than two batches on the devices.
+    only for the next batch and for the previous step's results. A batch moves
+    to the devices while they are busy with the previous step, and its own step
+    is queued by the time they are done. There are never more than two batches
+    on the devices.
     """
     sample = next(self._dataset)
     batch, probabilities = jax.device_put(
@@ -133,7 +150,8 @@ class Learner(acme.Learner):
 
   def _finish(self, step: _Step) -> None:
     """Waits for a step, then hands its results out."""
-    values = self._take_priorities(step.priorities)
+    values = _finite(step.priorities)
+    self._largest_priority.update(values)
     if isinstance(self._dataset, sampler_lib.SequenceSampler):
       # Devices read the batch until the step is done, and a CPU may read the
       # sampler's own arrays.
@@ -142,24 +160,19 @@ class Learner(acme.Learner):
       self._priority_updater.update(step.sample.keys, values)
     if step.variables is not None:
       self._publish(step.variables)
+    sampling = self._sampling.of(step.sample, values)
     counts = self._counter.increment(learner_steps=1)
     now = time.monotonic()
     self._logger.write(
       {
         **counts,
         **{name: float(value) for name, value in step.metrics.items()},
+        **sampling,
         'replay_size': self._replay_size,
         'seconds_per_learner_step': now - self._last_step,
       }
     )
     self._last_step = now
-
-  def _take_priorities(self, priorities: jax.Array) -> np.ndarray:
-    """Waits for a step's priorities; raises ValueError if it diverged."""
-    values = np.asarray(priorities, np.float64)
-    priority_updates.check_finite_priorities(values)
-    self._max_priority = max(self._max_priority, float(values.max()))
-    return values
 
   def _copy_variables(self) -> assembly.Variables:
     """Copies the parameters and starts to move the copies to the host.
@@ -187,8 +200,8 @@ class Learner(acme.Learner):
 
   @property
   def max_priority(self) -> float:
-    """The largest priority so far; new sequences start with it."""
-    return self._max_priority
+    """The largest priority of recent steps; new sequences may start with it."""
+    return self._largest_priority()
 
   @property
   def replay_size(self) -> int:
@@ -228,12 +241,12 @@ class Learner(acme.Learner):
       ValueError: if the learner has diverged, which is not worth keeping.
     """
     if self._unfinished is not None:
-      self._take_priorities(self._unfinished.priorities)
+      _finite(self._unfinished.priorities)
     return {
       'arrays': jax.tree.map(np.array, self._state),
       'values': {
         'statistics': self._statistics.save(),
-        'max_priority': self._max_priority,
+        'max_priority': self.max_priority,
         'learner_steps': self._learner_steps,
       },
     }
@@ -244,12 +257,12 @@ class Learner(acme.Learner):
     return self._state
 
   def restore(self, state: Mapping[str, Any]) -> None:
-    """Goes on from what `save` returned."""
-    # The next step uses the arrays up, which are the caller's.
+    """Resumes from what `save` returned."""
+    # Copies, because the next step uses its arrays up.
     arrays = jax.tree.map(jnp.array, state['arrays'])
     self._state = jax.device_put(arrays, self._shardings.state)
     values = state['values']
-    self._max_priority = values['max_priority']
+    self._largest_priority.restore(values['max_priority'])
     self._learner_steps = values['learner_steps']
     self._statistics.restore(values['statistics'])
     self._publish(self._copy_variables())

@@ -13,8 +13,8 @@ from bt_acme.cli import named_behaviors
 from bt_acme.cli import run as run_cli
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
+from bt_acme.evaluation import control_view, tables
 from bt_acme.evaluation import evaluator as evaluator_lib
-from bt_acme.evaluation import tables
 from bt_acme.evaluation import video as video_lib
 from bt_acme.runtime import checkpoints
 from bt_acme.runtime import workdir as workdir_lib
@@ -62,8 +62,16 @@ class EvaluationConfig:
     minimum=0,
     maximum=run_config.LARGEST_SEED,
   )
+  flights: bool = checks.setting(
+    False,
+    'Flights start, as they do in training; otherwise only the extra action '
+    'hands control to a behavior.',
+  )
   video: str = checks.setting(
-    '', 'The first episode is filmed into this .mp4 file, if one is named.'
+    '',
+    'The first episode is filmed into this file, if one is named: an .mp4, or '
+    'a .gif for short episodes. With behavior transfer, the color of its '
+    'border and its caption tell who is in control.',
   )
   max_video_steps: int = checks.setting(
     4_500, 'The video stops after this many actor steps.', above=0
@@ -110,7 +118,7 @@ def run(config: EvaluationConfig) -> None:
   writer = None
   if config.video:
     writer = video_lib.VideoWriter(
-      config.video, frames_per_second=_FRAMES_PER_SECOND, scale=_SCALE
+      config.video, frames_per_second=_FRAMES_PER_SECOND
     )
   rows = _play(config, loaded, writer)
   print(f'{loaded.agent.spec.name}, {len(rows)} episodes')
@@ -185,16 +193,51 @@ def _play(
     episodes=config.episodes,
     seed=config.seed,
     epsilon=config.epsilon if config.epsilon >= 0 else None,
+    flights=config.flights,
   )
-
-  def film(step: Any, going: np.ndarray) -> None:
-    del step
-    if writer and going[0] and writer.frames < config.max_video_steps:
-      writer.write(evaluator.environment.environments[0])
-
-  rows = evaluator.run(loaded.variables, loaded.statistics, on_step=film)
+  film = _Film(writer, evaluator, loaded.agent, config.max_video_steps)
+  rows = evaluator.run(
+    loaded.variables,
+    loaded.statistics,
+    on_step=film.on_step,
+    on_end=film.on_end,
+  )
   evaluator.close()
   return rows
+
+
+class _Film:
+  """Films the first episode, if there is a writer.
+
+  With behavior transfer, one sees who is in control.
+  """
+
+  def __init__(
+    self,
+    writer: Optional[video_lib.VideoWriter],
+    evaluator: evaluator_lib.Evaluator,
+    agent: assembly.Agent,
+    max_frames: int,
+  ):
+    self._writer = writer
+    self._evaluator = evaluator
+    self._max_frames = max_frames
+    self._view = control_view.ControlView(
+      evaluator.environment.environments[0],
+      scale=_SCALE,
+      shows_control=agent.transfer is not None,
+    )
+
+  def on_step(self, step: Any, going: np.ndarray) -> None:
+    """Adds a frame while the episode goes on."""
+    del step
+    if self._writer and going[0] and self._writer.frames < self._max_frames:
+      self._writer.write(self._view.frame(self._evaluator.sources[0]))
+
+  def on_end(self, i: int) -> None:
+    """Adds what the first environment shows at the end of its episode."""
+    if self._writer and i == 0 and self._writer.frames < self._max_frames:
+      self._writer.write(self._view.last_frame('end'))
 
 
 def _table(rows: List[Row]) -> str:

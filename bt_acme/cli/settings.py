@@ -9,7 +9,7 @@ from absl import flags as absl_flags
 
 from bt_acme import config as config_lib
 from bt_acme.cli import flags
-from bt_acme.config import names, presets
+from bt_acme.config import presets
 from bt_acme.runtime import launcher
 
 FLAGS = absl_flags.FLAGS
@@ -20,7 +20,7 @@ def define(settings_class: type) -> None:
   """Defines the flags of a launch script.
 
   Args:
-    settings_class: a configuration that has a `run` beside its groups.
+    settings_class: an agent's configuration with a group `run` added.
   """
   absl_flags.DEFINE_string(
     'preset',
@@ -43,8 +43,7 @@ def read(settings_class: Type[Config]) -> Config:
   """
   if not launcher.engine_class(FLAGS.lp_launch_type).in_this_process:
     jax.config.update('jax_platforms', 'cpu')
-  known = names.settings_of(settings_class)
-  preset = {k: v for k, v in presets.get(FLAGS.preset).items() if k in known}
+  preset = presets.get(FLAGS.preset, settings_class)
   settings: Config = flags.from_flags(settings_class, preset)
   return settings
 

@@ -104,8 +104,10 @@ class IntrinsicConfig:
     'thousandth of their mean; `floor` divides by 1 before there are two '
     'errors, and then by their deviation, but at least by 1e-4. The papers do '
     'not say. At the start of a run all observations are often the same, and '
-    'the first one that differs then has an error of many sigma. By `one` this '
-    'is at most a thousand means; by `floor` it has no bound.',
+    'the first one that differs then has an error of many sigma. With `one`, '
+    '(err - mu_e) / sigma_e is then at most max(1000 / mu_e, 1) (err - mu_e); '
+    'with `floor` its only bound is sqrt(1 / b - 1), where the n-th error has '
+    'the weight b = max(1 / n, error_decay).',
     choices=('one', 'floor'),
   )
   statistics_scope: str = checks.setting(
@@ -115,6 +117,19 @@ class IntrinsicConfig:
     'and `episode` only its current episode. Every environment has statistics '
     'of its own. The papers name running averages, but no window.',
     choices=('life', 'episode'),
+  )
+  error_decay: float = checks.setting(
+    0.0,
+    'The mean and deviation of the errors of RND, mu_e and sigma_e, forget at '
+    'this rate: the newest of n errors has the weight max(1 / n, error_decay). '
+    '0 takes the moments of all errors so far, and 0.01 roughly those of the '
+    'last 100 observations of each environment. NGU and Campos et al. name a '
+    '"running" mean and deviation; the papers do not say whether these forget. '
+    'In a short run they should: the first errors are by far the largest, and '
+    'as long as mu_e and sigma_e include them, the modulator alpha of NGU '
+    'never exceeds 1 and the reward of RND alone vanishes.',
+    minimum=0,
+    maximum=1,
   )
   distance_decay: float = checks.setting(
     0.0,
@@ -136,9 +151,18 @@ class IntrinsicConfig:
   )
   intrinsic_steps: int = checks.setting(
     5,
-    'The embedding and the predictor of RND are trained on this many last '
-    'valid transitions of each sequence. The paper has 5.',
+    'The embedding and the predictor of RND are trained on this many real '
+    'transitions of each sequence (see intrinsic_window). The paper has 5.',
     above=0,
+  )
+  intrinsic_window: str = checks.setting(
+    'last',
+    'Which real transitions of a sequence train the embedding and the '
+    'predictor of RND: `last` takes the last ones, as the paper does; `spread` '
+    'takes one from each of intrinsic_steps equal parts of the sequence, at '
+    'random. Sequences start at fixed steps of an episode, so that in short '
+    'episodes the last transitions are always those of the same few steps.',
+    choices=('last', 'spread'),
   )
   inverse_dynamics_l2: float = checks.setting(
     1e-5,

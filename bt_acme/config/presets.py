@@ -1,7 +1,9 @@
 """Presets: named settings for scales other than the paper's.
 
-A preset only replaces defaults: what a user sets wins. This prints what each of
-them changes:
+A preset only replaces defaults: what a user sets wins. One preset serves
+pre-training and transfer alike: each agent takes the settings that it has, and
+those for learning a task are left out in pre-training. This prints what each
+preset changes:
 
   python -m bt_acme.config.presets
 """
@@ -13,10 +15,18 @@ from bt_acme.config import run as run_config
 
 
 class Preset(NamedTuple):
-  """What a preset is made for, and the settings that it changes."""
+  """What a preset is made for, and the settings that it changes.
+
+  Attributes:
+    purpose: what the preset is for, in words.
+    settings: the settings of every agent that has them.
+    task_settings: the settings of the agents that learn a task, R2D2 and BT;
+      pre-training keeps its defaults.
+  """
 
   purpose: str
   settings: Mapping[str, Any]
+  task_settings: Mapping[str, Any] = {}
 
 
 _SMALL_REPLAY: Mapping[str, Any] = {
@@ -38,6 +48,8 @@ PRESETS: Mapping[str, Preset] = {
       'batch_size': 8,
       'samples_per_insert': 1.0,
       'target_update_period': 100,
+      # The first errors would otherwise outweigh the rest of an hour.
+      'error_decay': 0.001,
       'evaluation_period': 50_000,
       'evaluation_episodes': 1,
     },
@@ -46,33 +58,59 @@ PRESETS: Mapping[str, Preset] = {
     'MiniGrid, on two cores in minutes',
     {
       **_SMALL_REPLAY,
-      'batch_size': 16,
+      'batch_size': 8,
       'samples_per_insert': 12.0,
       'learning_rate': 5e-4,
-      'target_update_period': 200,
+      # Rewards of 0 and rarely 1 make small gradients, which an epsilon of 1e-4
+      # would damp.
+      'adam_epsilon': 1e-7,
+      # A run has some 2,000 learner steps, so that this makes 50 copies.
+      'target_update_period': 40,
       'variable_update_period': 16,
       'torso_size': 64,
       'lstm_size': 64,
       'head_size': 64,
       'memory_capacity': 2_000,
+      # About the last episode of each environment. Over all of a run, the first
+      # errors would outweigh the later ones.
+      'error_decay': 0.01,
+      # Episodes have about 100 steps. The paper's law of flights is made for
+      # Atari's thousands: here, most episodes would see no flight, and a flight
+      # would mostly be over after one step.
+      'min_flight_probability': 0.03,
+      'flight_exponent': 1.5,
+      'behavior_epsilon': 0.05,
       'evaluation_period': 20_000,
       'evaluation_episodes': 20,
     },
+    # A reward that is about 20 steps away from where values begin to grow.
+    task_settings={'trace_decay': 0.9, 'discount': 0.97},
   ),
 }
 
 
-def get(name: str) -> Dict[str, Any]:
-  """Returns a preset's settings; raises ValueError for an unknown preset."""
-  if name not in PRESETS:
-    raise ValueError(
-      f'preset={name!r} is unknown: {names.suggest(name, sorted(PRESETS))}'
-    )
-  return dict(PRESETS[name].settings)
+def get(name: str, config_class: type) -> Dict[str, Any]:
+  """Returns the settings of a preset that a configuration has.
+
+  Args:
+    name: the name of the preset.
+    config_class: the configuration, such as `NGUConfig`, or one with more
+      groups.
+
+  Raises:
+    ValueError: for an unknown preset.
+  """
+  preset = _find(name)
+  settings = dict(preset.settings)
+  if 'intrinsic' not in names.groups(config_class):
+    settings.update(preset.task_settings)
+  known = names.settings_of(config_class)
+  return {k: v for k, v in settings.items() if k in known}
 
 
 def describe(name: str) -> str:
   """Returns a preset's purpose and changes as text, a line a setting."""
+  preset = _find(name)
   defaults = {
     **names.defaults_of(agent.NGUConfig),
     **names.defaults_of(agent.BTConfig),
@@ -80,14 +118,25 @@ def describe(name: str) -> str:
   }
   changes = [
     f'  {setting}={value} instead of {defaults[setting]}'
-    for setting, value in get(name).items()
+    for setting, value in preset.settings.items()
+  ] + [
+    f'  {setting}={value} instead of {defaults[setting]}, not in pre-training'
+    for setting, value in preset.task_settings.items()
   ]
   return '\n'.join(
     [
-      f'{name}, for {PRESETS[name].purpose}:',
+      f'{name}, for {preset.purpose}:',
       *(changes or ['  It changes nothing.']),
     ]
   )
+
+
+def _find(name: str) -> Preset:
+  if name not in PRESETS:
+    raise ValueError(
+      f'preset={name!r} is unknown: {names.suggest(name, sorted(PRESETS))}'
+    )
+  return PRESETS[name]
 
 
 if __name__ == '__main__':

@@ -17,9 +17,10 @@ class ReplayConfig:
   )
   burn_in_length: int = checks.setting(
     0,
-    'This many steps before the trained ones only warm up the LSTM. The '
-    'paper\'s "160 without burn-in" may mean that there is no burn-in, which '
-    'is how it is read here, or that the 160 do not count it.',
+    'This many steps before the trained ones only warm up the LSTM. They are '
+    'trained too where a sequence starts an episode, because the state is '
+    'known there. The paper\'s "160 without burn-in" may mean that there is no '
+    'burn-in, which is how it is read here, or that the 160 do not count it.',
     minimum=0,
   )
   sequence_period: int = checks.setting(
@@ -62,11 +63,13 @@ class ReplayConfig:
     maximum=1,
   )
   initial_priority: str = checks.setting(
-    'largest',
-    'A new sequence enters the replay with the `largest` priority so far, or '
-    'with priority `one`. The papers do not say which. Under the layouts of '
-    'dm-acme it is always `one`, because their adders cannot ask the learner.',
-    choices=('largest', 'one'),
+    'actor',
+    'The priority with which a new sequence enters the replay: `actor` has the '
+    "actor compute it from its own Q-values by the learner's formula, as in "
+    "Ape-X and R2D2; `largest` is the largest priority of the learner's recent "
+    'steps; `one` is 1. The paper does not say which. Under the layouts of '
+    'dm-acme `largest` is 1 too, because their adders cannot ask the learner.',
+    choices=('actor', 'largest', 'one'),
   )
   codec: str = checks.setting(
     'blocks',

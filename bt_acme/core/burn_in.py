@@ -5,7 +5,12 @@ each network first unrolls over the first steps of a sequence, the burn-in,
 with its current parameters; nothing is learned from these steps, and no
 gradient flows into them. The rest of the sequence, the trace, is learned from.
 
-Source: Kapturowski et al. 2019 (R2D2), Sec. 3.
+A sequence that starts an episode is different: its state is zeros, whichever
+network computed it, and needs no warming up. All of its steps are learned from,
+including those of the burn-in, which would otherwise never be.
+
+Source: Kapturowski et al. 2019 (R2D2), Sec. 3, who do not mention episodes'
+starts.
 """
 
 from typing import List
@@ -16,7 +21,7 @@ import jax.numpy as jnp
 from bt_acme.core import networks, types
 
 
-def unroll_trace(
+def unroll(
   network: networks.QNetwork,
   params: types.Params,
   batch: types.SequenceBatch,
@@ -25,35 +30,56 @@ def unroll_trace(
   burn_in_length: int,
   hold_flights: bool = False,
 ) -> jax.Array:
-  """Q-values of the trace, from the recurrent state after the burn-in.
+  """Computes the Q-values of all steps, and cuts the gradient after burn-ins.
 
   Args:
     network: the Q-network.
-    params: its parameters, which unroll the burn-in too.
+    params: the network's parameters, which unroll the burn-in too.
     batch: B sequences of T transitions.
     observations: uint8 [T + 1, B, H, W, C * S], the batch's stacked frames.
-    burn_in_length: steps that only warm the state up; 0 starts the trace from
-      the stored state.
+    burn_in_length: steps that only warm the state up, except in a sequence that
+      starts an episode; 0 starts every trace from the stored state.
     hold_flights: whether the steps of a flight leave the recurrent state as it
       was (`TransferConfig.flight_recurrent_state`).
 
   Returns:
-    float32 [T + 1 - burn_in_length, B, A'].
+    float32 [T + 1, B, A'].
   """
   inputs = [observations, batch.prev_action, batch.prev_reward]
   hold = [_flight_rows(batch.source)] if hold_flights else []
   state = batch.recurrent_state
-  if burn_in_length:
-    burn_in = slice(burn_in_length)
-    _, state = network.unroll(
-      params, *_cut(inputs, burn_in), state, *_cut(hold, burn_in)
-    )
-    state = jax.lax.stop_gradient(state)
-  trace = slice(burn_in_length, None)
-  q_values, _ = network.unroll(
+  if not burn_in_length:
+    q_values, _ = network.unroll(params, *inputs, state, *hold)
+    return q_values
+  burn_in, trace = slice(burn_in_length), slice(burn_in_length, None)
+  q_burn_in, state = network.unroll(
+    params, *_cut(inputs, burn_in), state, *_cut(hold, burn_in)
+  )
+  starts = _starts_episode(batch)[:, None]
+  state = jax.tree.map(
+    lambda x: jnp.where(starts, x, jax.lax.stop_gradient(x)), state
+  )
+  q_trace, _ = network.unroll(
     params, *_cut(inputs, trace), state, *_cut(hold, trace)
   )
-  return q_values
+  return jnp.concatenate([q_burn_in, q_trace])
+
+
+def trained_steps(
+  batch: types.SequenceBatch, *, burn_in_length: int
+) -> jax.Array:
+  """Marks the real steps that are learned from, float32 [T, B]."""
+  valid: jax.Array = batch.valid
+  if not burn_in_length:
+    return valid
+  in_trace = jnp.arange(len(valid))[:, None] >= burn_in_length
+  return jnp.where(in_trace | _starts_episode(batch), valid, 0.0)
+
+
+def _starts_episode(batch: types.SequenceBatch) -> jax.Array:
+  """Marks the sequences that start with the first step of an episode, [B]."""
+  starts: jax.Array = batch.prev_action[0] == types.NO_ACTION
+  return starts
 
 
 def _flight_rows(source: jax.Array) -> jax.Array:

@@ -21,12 +21,13 @@ class LearnerState(NamedTuple):
   """All that the learner carries from step to step.
 
   Attributes:
-    params: of the online Q-network.
-    target_params: of the target network.
-    opt_state: of the Q-network's optimizer.
-    intrinsic_params: of the intrinsic reward's networks; {} without them.
-    intrinsic_opt_state: of their optimizer; () without them.
-    learner_steps: int32 [].
+    params: the parameters of the online Q-network.
+    target_params: the parameters of the target network.
+    opt_state: the state of the Q-network's optimizer.
+    intrinsic_params: the parameters of the intrinsic reward's networks; {}
+      without them.
+    intrinsic_opt_state: the state of their optimizer; () without them.
+    learner_steps: int32 [], the number of steps so far.
   """
 
   params: types.Params
@@ -43,8 +44,9 @@ class IntrinsicTraining(NamedTuple):
   Attributes:
     init: key -> params.
     loss: (params, observations uint8 [T + 1, B, H, W, C * S], action int32
-      [T, B], valid float32 [T, B]) -> (loss float32 [], metrics).
-    learning_rate: of their Adam, whose other settings are the Q-network's.
+      [T, B], valid float32 [T, B], key) -> (loss float32 [], metrics).
+    learning_rate: the learning rate of their Adam, whose other settings are the
+      Q-network's.
   """
 
   init: Callable[[types.PRNGKey], types.Params]
@@ -59,7 +61,9 @@ class LearnerCore(NamedTuple):
     init: (key, initial params or None for fresh ones) -> LearnerState.
     step: (LearnerState, SequenceBatch, probabilities float32 [B]) ->
       (LearnerState, priorities float32 [B], metrics). Jit it and donate the
-      first argument.
+      first argument. Besides those of the losses there are the metrics
+      `gradient_norm`, before it is clipped, and `target_copies`, how often the
+      target network has become a copy of the online network so far.
   """
 
   init: Callable[..., LearnerState]
@@ -75,7 +79,7 @@ class _Trained(NamedTuple):
   Attributes:
     init: key -> params.
     loss: (params, ...) -> (loss, auxiliary outputs).
-    optimizer: of the params.
+    optimizer: the optimizer of the params.
   """
 
   init: Callable[[types.PRNGKey], types.Params]
@@ -96,11 +100,13 @@ def make_learner_core(
 
   Args:
     network: the Q-network.
-    learner: its settings.
-    replay: the length of the burn-in, and the priority's mix.
-    num_stacked: S, frames stacked in an observation.
+    learner: the learner's settings.
+    replay: the replay's settings: the length of the burn-in, and the priority's
+      mix.
+    num_stacked: S, the number of frames in an observation.
     hold_flights: whether steps of a flight leave the recurrent state as it was.
-    intrinsic: what trains the networks of an intrinsic reward; None without.
+    intrinsic: how the networks of an intrinsic reward are trained; None without
+      one.
 
   Returns:
     The learner's functions.
@@ -196,16 +202,19 @@ def _step(
     learner_steps=state.learner_steps + 1,
   )
   if intrinsic is not None:
+    # The same step draws the same, so that a run can be repeated.
+    key = jax.random.fold_in(jax.random.key(0), state.learner_steps)
     params, opt_state, _, intrinsic_metrics = _descend(
       intrinsic,
       state.intrinsic_params,
       state.intrinsic_opt_state,
-      (observations, batch.action, batch.valid),
+      (observations, batch.action, batch.valid, key),
     )
     state = state._replace(
       intrinsic_params=params, intrinsic_opt_state=opt_state
     )
     metrics.update(intrinsic_metrics)
+  metrics['target_copies'] = state.learner_steps // target_update_period
   target_params = optax.periodic_update(
     state.params, state.target_params, state.learner_steps, target_update_period
   )

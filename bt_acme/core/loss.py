@@ -1,14 +1,17 @@
 """The loss of the Q-network, one for R2D2, NGU and BT.
 
-    L = mean_B w ½ Σ_t valid_t (δ_t² + duplicated_t δ'_t²)
+    L = mean_B w ½ Σ_t trained_t (δ_t² + duplicated_t δ'_t²)
 
 δ is the TD error of a transition under its own label, δ' that of its duplicate
 (`behavior_transfer.relabelling`), and w an importance weight, 1 by default.
 Both networks first unroll the sequences (`burn_in`); the TD errors follow from
-their Q-values (`targets`); the sum leaves out what is not a real transition.
+their Q-values (`targets`); the sum leaves out what is not a real transition,
+and the burn-in.
 
-A new loss is a `targets.TargetFunction` in a file of its own, a line in
-`TARGETS`, and its name among the choices of `LearnerConfig.loss`.
+To add a loss, write a `targets.TargetFunction` in a file of its own, add a line
+to `TARGETS`, and add its name to the choices of `LearnerConfig.loss`. Actors
+can follow it with a line in `bt_acme.replay.initial_priority.BACKUPS`; without
+one, new sequences have the largest of the learner's recent priorities.
 
 Sources: Kapturowski et al. 2019 (R2D2); Campos et al. 2021 (arXiv:2102.13515),
 App.
@@ -37,13 +40,14 @@ class TDErrors(NamedTuple):
   Attributes:
     own: float32 [T, B], δ, under the label of the transition itself.
     duplicate: float32 [T, B], δ', under the label of its duplicate.
-    valid: float32 [T, B], 1 where δ counts, which is for real transitions.
+    trained: float32 [T, B], 1 where δ counts: for real transitions, without
+      those of a burn-in.
     duplicated: float32 [T, B], 1 where δ' counts.
   """
 
   own: jax.Array
   duplicate: jax.Array
-  valid: jax.Array
+  trained: jax.Array
   duplicated: jax.Array
 
 
@@ -62,16 +66,16 @@ def q_network_loss(
   """Computes the loss of one batch, and new priorities of its sequences.
 
   Args:
-    params: of the online network.
-    target_params: of the target network.
-    batch: B sequences of burn-in and trace.
-    observations: uint8 [burn-in + T + 1, B, H, W, C * S], the batch's frames,
-      stacked.
-    probabilities: float32 [B], with which replay sampled each sequence; read
-      only with an `importance_sampling_exponent`.
+    params: the parameters of the online network.
+    target_params: the parameters of the target network.
+    batch: B sequences of T transitions, burn-in and trace.
+    observations: uint8 [T + 1, B, H, W, C * S], the batch's frames, stacked.
+    probabilities: float32 [B], the probability with which replay sampled each
+      sequence; read only with an `importance_sampling_exponent`.
     network: the Q-network.
-    learner: its settings.
-    replay: the length of the burn-in, and the priority's mix.
+    learner: the learner's settings.
+    replay: the replay's settings: the length of the burn-in, and the priority's
+      mix.
     hold_flights: whether steps of a flight leave the recurrent state as it was
       (`TransferConfig.flight_recurrent_state`).
 
@@ -79,7 +83,7 @@ def q_network_loss(
     The loss, float32 [], and (priorities float32 [B], metrics).
   """
   q_online, q_target = (
-    burn_in.unroll_trace(
+    burn_in.unroll(
       network,
       each,
       batch,
@@ -89,30 +93,30 @@ def q_network_loss(
     )
     for each in (params, target_params)
   )  # [T + 1, B, A'] each
-  rows = slice(replay.burn_in_length, None)
   transitions = targets.Transitions(
-    choice=batch.choice[rows],
-    probability=batch.probability[rows],
-    reward=batch.reward[rows],
-    discount_t=learner.discount * batch.discount[rows],
-    valid=batch.valid[rows],
+    choice=batch.choice,
+    probability=batch.probability,
+    reward=batch.reward,
+    discount_t=learner.discount * batch.discount,
+    valid=batch.valid,
   )
   values = TARGETS[learner.loss](q_online, q_target, transitions, learner)
   labels = relabelling.labels(
-    transitions.choice,
-    batch.action[rows],
-    batch.source[rows],
+    batch.choice,
+    batch.action,
+    batch.source,
     num_actions=network.num_actions,
     behavior_labels=learner.behavior_labels,
     duplicate_flights=learner.duplicate_flights,
   )
-  errors = td_errors(q_online, values, labels, transitions.valid)
+  trained = burn_in.trained_steps(batch, burn_in_length=replay.burn_in_length)
+  errors = td_errors(q_online, values, labels, trained)
   loss = masked_loss(
     errors, probabilities, exponent=learner.importance_sampling_exponent
   )
   priorities = priorities_lib.sequence_priorities(
     jax.lax.stop_gradient(jnp.concatenate([errors.own, errors.duplicate])),
-    jnp.concatenate([errors.valid, errors.duplicated]),
+    jnp.concatenate([errors.trained, errors.duplicated]),
     max_weight=replay.max_priority_weight,
   )
   metrics = _metrics(loss, errors, q_online, values, transitions.reward)
@@ -123,15 +127,15 @@ def td_errors(
   q_online: jax.Array,
   target: jax.Array,
   labels: relabelling.Labels,
-  valid: jax.Array,
+  trained: jax.Array,
 ) -> TDErrors:
   """Subtracts the online network's values of both labels from the targets.
 
   Args:
     q_online: float32 [T + 1, B, A'].
     target: float32 [T, B].
-    labels: of each transition and its duplicate, [T, B].
-    valid: float32 [T, B].
+    labels: the labels of each transition and its duplicate, [T, B].
+    trained: float32 [T, B], 1 where transitions are learned from.
 
   Returns:
     δ and δ', and where they count.
@@ -141,7 +145,7 @@ def td_errors(
     - jnp.take_along_axis(q_online[:-1], label[..., None], axis=-1)[..., 0]
     for label in (labels.choice, labels.duplicate)
   )
-  return TDErrors(own, duplicate, valid, valid * labels.duplicated)
+  return TDErrors(own, duplicate, trained, trained * labels.duplicated)
 
 
 def masked_loss(
@@ -151,15 +155,16 @@ def masked_loss(
 
   Args:
     errors: δ and δ', [T, B].
-    probabilities: float32 [B], with which replay sampled each sequence.
-    exponent: of the importance weights w = (p_min / p)^exponent; 0 leaves them
-      out.
+    probabilities: float32 [B], the probability with which replay sampled each
+      sequence.
+    exponent: the exponent of the importance weights w = (p_min / p)^exponent; 0
+      leaves them out.
 
   Returns:
     float32 [].
   """
   per_sequence = 0.5 * jnp.sum(
-    jnp.where(errors.valid > 0, errors.own, 0.0) ** 2
+    jnp.where(errors.trained > 0, errors.own, 0.0) ** 2
     + jnp.where(errors.duplicated > 0, errors.duplicate, 0.0) ** 2,
     axis=0,
   )  # [B]
@@ -176,7 +181,7 @@ def _metrics(
   target: jax.Array,
   reward: jax.Array,
 ) -> types.Metrics:
-  """What the learner logs: the loss, and means over real transitions."""
+  """Returns what is logged: the loss, and means over trained transitions."""
   means = {
     'mean_abs_td_error': jnp.abs(errors.own),
     'mean_q': jnp.max(q_online[:-1], axis=-1),
@@ -186,10 +191,10 @@ def _metrics(
   }
   return {
     'loss': loss,
-    **{name: _mean(x, errors.valid) for name, x in means.items()},
+    **{name: _mean(x, errors.trained) for name, x in means.items()},
   }
 
 
-def _mean(x: jax.Array, valid: jax.Array) -> jax.Array:
-  total = jnp.sum(jnp.where(valid > 0, x, 0.0))
-  return total / jnp.maximum(jnp.sum(valid), 1.0)
+def _mean(x: jax.Array, trained: jax.Array) -> jax.Array:
+  total = jnp.sum(jnp.where(trained > 0, x, 0.0))
+  return total / jnp.maximum(jnp.sum(trained), 1.0)

@@ -1,13 +1,17 @@
-"""Priorities: how likely replay is to sample each sequence again."""
+"""Priorities: how likely replay is to sample each sequence again.
+
+The learner computes them on a device, and actors compute those of new sequences
+on the host; so the arrays are JAX's or NumPy's.
+"""
 
 import chex
-import jax
-import jax.numpy as jnp
+
+from bt_acme.core import arrays
 
 
 def sequence_priorities(
-  td_errors: jax.Array, weights: jax.Array, *, max_weight: float
-) -> jax.Array:
+  td_errors: arrays.Array, weights: arrays.Array, *, max_weight: float
+) -> arrays.Array:
   """Mixes the largest and the mean absolute TD error of each sequence.
 
     p = η max |δ| + (1 - η) mean |δ|
@@ -26,7 +30,8 @@ def sequence_priorities(
   """
   chex.assert_rank([td_errors, weights], 2)
   chex.assert_equal_shape([td_errors, weights])
-  abs_errors = jnp.where(weights > 0, jnp.abs(td_errors), 0.0)
-  count = jnp.maximum(jnp.sum(weights, axis=0), 1.0)  # [B]
-  mean = jnp.sum(abs_errors, axis=0) / count  # [B]
-  return max_weight * jnp.max(abs_errors, axis=0) + (1 - max_weight) * mean
+  xp = arrays.namespace(td_errors)
+  abs_errors = xp.where(weights > 0, xp.abs(td_errors), 0.0)
+  count = xp.maximum(xp.sum(weights, axis=0), 1.0)  # [B]
+  mean = xp.sum(abs_errors, axis=0) / count  # [B]
+  return max_weight * xp.max(abs_errors, axis=0) + (1 - max_weight) * mean

@@ -15,16 +15,17 @@ from bt_acme.core import networks, types
 
 
 class R2D2ActorState(NamedTuple):
-  """One environment's actor; the last four fields describe the step just taken.
+  """One environment's actor; the last five fields describe the step just taken.
 
   Attributes:
-    key: for the steps to come.
-    epsilon: float32 [], of this environment.
-    recurrent_state: after the step.
-    recurrent_state_tm1: before the step.
-    choice: int32 [].
-    greedy_choice: int32 [].
-    probability: float32 [], of the choice.
+    key: the key for the steps to come.
+    epsilon: float32 [], the epsilon of this environment.
+    recurrent_state: the recurrent state after the step.
+    recurrent_state_tm1: the recurrent state before the step.
+    choice: int32 [], what was chosen.
+    greedy_choice: int32 [], the choice of the largest value.
+    probability: float32 [], the probability of having made that choice.
+    q_values: float32 [A'], the values of all choices.
   """
 
   key: jax.Array
@@ -34,6 +35,7 @@ class R2D2ActorState(NamedTuple):
   choice: jax.Array
   greedy_choice: jax.Array
   probability: jax.Array
+  q_values: jax.Array
 
 
 def where_first(is_first: jax.Array, fresh: Any, state: Any) -> Any:
@@ -63,6 +65,7 @@ def _init(
     choice=zero,
     greedy_choice=zero,
     probability=jnp.ones([], jnp.float32),
+    q_values=jnp.zeros([network.num_choices], jnp.float32),
   )
 
 
@@ -81,7 +84,7 @@ def _select_action(
     q_values, state.epsilon, explore_key=explore_key, choice_key=choice_key
   )
   return chosen.choice, R2D2ActorState(
-    key, state.epsilon, after, before, *chosen
+    key, state.epsilon, after, before, *chosen, q_values
   )
 
 
@@ -92,6 +95,7 @@ def _get_extras(state: R2D2ActorState) -> Dict[str, Any]:
     'source': jnp.full([], types.OWN, jnp.uint8),
     'probability': state.probability,
     'greedy_choice': state.greedy_choice,
+    'q_values': state.q_values,
   }
 
 

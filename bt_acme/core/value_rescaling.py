@@ -3,27 +3,28 @@
 h(x) = sign(x) (sqrt(|x| + 1) - 1) + ε x   (Pohlen et al. 2018,
 arXiv:1805.11593; R2D2 with ε = 1e-3). These are the functions of rlax, arranged
 so that float32 loses no digits near zero, and so that acting can use them
-without loading rlax.
+without loading rlax. They take arrays of JAX and of NumPy, and return the same.
 """
 
-import jax
-import jax.numpy as jnp
+from bt_acme.core import arrays
 
 
-def rescale(x: jax.Array, epsilon: float) -> jax.Array:
+def rescale(x: arrays.Array, epsilon: float) -> arrays.Array:
   """Computes h(x), elementwise; ε = 0 means no rescaling, h(x) = x."""
   if not epsilon:
     return x
-  return x / (jnp.sqrt(jnp.abs(x) + 1) + 1) + epsilon * x
+  xp = arrays.namespace(x)
+  return x / (xp.sqrt(xp.abs(x) + 1) + 1) + epsilon * x
 
 
-def invert(y: jax.Array, epsilon: float) -> jax.Array:
+def invert(y: arrays.Array, epsilon: float) -> arrays.Array:
   """Finds the x with h(x) = y, elementwise.
 
   With s = sqrt((1 + 2ε)² + 4ε|y|), sqrt(|x| + 1) - 1 = 2|y| / (s + 1 + 2ε).
   """
   if not epsilon:
     return y
-  root = jnp.sqrt((1 + 2 * epsilon) ** 2 + 4 * epsilon * jnp.abs(y))
+  xp = arrays.namespace(y)
+  root = xp.sqrt((1 + 2 * epsilon) ** 2 + 4 * epsilon * xp.abs(y))
   scaled = 2 * y / (root + 1 + 2 * epsilon)
-  return scaled * (jnp.abs(scaled) + 2)
+  return scaled * (xp.abs(scaled) + 2)

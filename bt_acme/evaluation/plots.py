@@ -2,7 +2,7 @@
 
 import csv
 import pathlib
-from typing import Any, Dict, Mapping, Tuple
+from typing import Any, Dict, Mapping, Sequence, Tuple
 
 import matplotlib
 import numpy as np
@@ -12,6 +12,7 @@ matplotlib.use('Agg')
 from matplotlib import pyplot as plt  # noqa: E402
 
 Curve = Tuple[np.ndarray, np.ndarray]  # actor steps, values
+_POINTS = 200  # Actor steps at which curves of several seeds are compared.
 _MARGIN = 2  # Cells shown around the visited part of a grid.
 
 
@@ -19,7 +20,7 @@ def read_log(path: str) -> Dict[str, np.ndarray]:
   """Reads the columns of a CSV log.
 
   Args:
-    path: of `logs.csv`.
+    path: the path of a `logs.csv`.
 
   Returns:
     Values of each column, float64 [rows]; NaN where a cell is empty.
@@ -42,9 +43,9 @@ def smoothed_curve(
   very first episodes is mere chance.
 
   Args:
-    columns: of a log, as `read_log` gives them.
-    name: of the column to average.
-    window: number of episodes.
+    columns: the columns of a log, as `read_log` returns them.
+    name: the name of the column to average.
+    window: the number of episodes that a mean covers.
   """
   keep = ~np.isnan(columns[name])
   steps, values = columns['actor_steps'][keep], columns[name][keep]
@@ -55,19 +56,35 @@ def smoothed_curve(
 
 
 def learning_curves(
-  path: str, curves: Mapping[str, Curve], *, title: str, ylabel: str
+  path: str,
+  curves: Mapping[str, Sequence[Curve]],
+  *,
+  title: str,
+  ylabel: str,
 ) -> None:
-  """Draws curves against actor steps.
+  """Draws curves against actor steps, over seeds.
+
+  Each seed is a thin line, their mean is a thick one, and a band reaches from
+  the lowest seed to the highest.
 
   Args:
-    path: of the PNG.
-    curves: curves by label.
-    title: of the plot.
+    path: the path of the PNG.
+    curves: a curve for each seed, by label.
+    title: the title of the plot.
     ylabel: what the values are.
   """
   figure, axes = plt.subplots(figsize=(7, 4.2))
-  for label, (steps, values) in curves.items():
-    axes.plot(steps, values, label=label, linewidth=1.8)
+  for i, (label, seeds) in enumerate(curves.items()):
+    color = f'C{i}'
+    for steps, values in seeds:
+      axes.plot(steps, values, color=color, linewidth=0.6, alpha=0.7)
+    steps, values = common_steps(seeds)
+    axes.fill_between(
+      steps, values.min(axis=0), values.max(axis=0), color=color, alpha=0.2
+    )
+    axes.plot(
+      steps, values.mean(axis=0), color=color, label=label, linewidth=2.2
+    )
   axes.set_xlabel('actor steps')
   axes.set_ylabel(ylabel)
   axes.set_title(title)
@@ -75,6 +92,21 @@ def learning_curves(
   axes.legend(frameon=False)
   axes.spines[['top', 'right']].set_visible(False)
   _save(figure, path)
+
+
+def common_steps(curves: Sequence[Curve]) -> Curve:
+  """Interpolates curves to the same actor steps, where all of them exist.
+
+  Args:
+    curves: with actor steps of their own.
+
+  Returns:
+    Actor steps [N], and values [curves, N].
+  """
+  start = max(steps[0] for steps, _ in curves)
+  end = min(steps[-1] for steps, _ in curves)
+  shared = np.linspace(start, end, _POINTS)
+  return shared, np.stack([np.interp(shared, *curve) for curve in curves])
 
 
 def heat_maps(
@@ -87,10 +119,10 @@ def heat_maps(
   """Draws how often each cell of a grid was visited, one map for each policy.
 
   Args:
-    path: of the PNG.
+    path: the path of the PNG.
     visits: counts [rows, columns] by label, each of equally many episodes.
     background: the empty grid, uint8 RGB [rows * tile, columns * tile, 3].
-    title: of the figure.
+    title: the title of the figure.
   """
   figure, (all_axes,) = plt.subplots(
     1, len(visits), figsize=(4.2 * len(visits) + 0.8, 4.6), squeeze=False
@@ -112,7 +144,7 @@ def heat_maps(
 def _limits(
   counts: Any,
 ) -> Tuple[Tuple[float, float], Tuple[float, float]]:
-  """Limits of the axes around the visited cells; y points down."""
+  """Returns the axes' limits around the visited cells; y points down."""
   rows, columns = np.nonzero(counts)
   limits = []
   for indices, size in zip((columns, rows), counts.shape[::-1], strict=True):

@@ -1,69 +1,135 @@
-"""Videos of an environment, as MP4 files."""
+"""Videos, as MP4 files and as GIFs."""
 
 import pathlib
-from typing import Any, Optional
+import zlib
+from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol
 
 import cv2
 import numpy as np
+from PIL import Image
+
+_GIF_COLORS = 128
+
+
+def screen(environment: Any) -> np.ndarray:
+  """What an environment shows a person now, uint8 RGB [height, width, 3]."""
+  if hasattr(environment, 'screen_rgb'):
+    return environment.screen_rgb()
+  return environment.render_rgb()
+
+
+class _File(Protocol):
+  """A file of one format, to which frames are added until it is closed."""
+
+  def add(self, frame: np.ndarray) -> None:
+    """Adds a frame, uint8 RGB [height, width, 3]."""
+
+  def close(self) -> None:
+    """Writes what has not been written; at least one frame was added."""
+
+
+class _Mp4:
+  """An MP4 file."""
+
+  def __init__(self, path: pathlib.Path, frames_per_second: float):
+    self._path = path
+    self._fps = frames_per_second
+    self._writer: Optional[Any] = None
+
+  def add(self, frame: np.ndarray) -> None:
+    if self._writer is None:
+      height, width = frame.shape[:2]
+      codec = cv2.VideoWriter.fourcc(*'mp4v')
+      size = (width, height)
+      self._writer = cv2.VideoWriter(str(self._path), codec, self._fps, size)
+      if not self._writer.isOpened():
+        raise RuntimeError(f'OpenCV cannot write the video {self._path}.')
+    self._writer.write(np.ascontiguousarray(frame[..., ::-1]))
+
+  def close(self) -> None:
+    if self._writer is not None:
+      self._writer.release()
+
+
+class _Gif:
+  """A GIF that starts again at its end.
+
+  Pillow writes it in one go, so the frames wait until then, compressed.
+  """
+
+  def __init__(self, path: pathlib.Path, frames_per_second: float):
+    self._path = path
+    self._milliseconds = round(1000 / frames_per_second)
+    self._frames: List[bytes] = []
+    self._size = (0, 0)
+
+  def add(self, frame: np.ndarray) -> None:
+    image = Image.fromarray(frame)
+    self._size = image.size
+    self._frames.append(zlib.compress(image.tobytes()))
+
+  def close(self) -> None:
+    first, *others = self._images()
+    first.save(
+      self._path,
+      format='GIF',
+      save_all=True,
+      append_images=others,
+      duration=self._milliseconds,
+      loop=0,
+    )
+
+  def _images(self) -> Iterator[Image.Image]:
+    """The frames with few colors, which makes the file small."""
+    for frame in self._frames:
+      image = Image.frombytes('RGB', self._size, zlib.decompress(frame))
+      yield image.quantize(_GIF_COLORS, dither=Image.Dither.NONE)
+
+
+_FORMATS: Dict[str, Callable[[pathlib.Path, float], _File]] = {
+  '.mp4': _Mp4,
+  '.gif': _Gif,
+}
 
 
 class VideoWriter:
-  """Writes what an environment shows a person, frame by frame.
+  """Writes a video, frame by frame.
 
   The file gets its final name when `close` completes it.
 
   Attributes:
-    frames: frames written so far.
+    frames: the number of frames written so far.
   """
 
-  def __init__(self, path: str, *, frames_per_second: float, scale: int = 1):
+  def __init__(self, path: str, *, frames_per_second: float):
     """Prepares the file's folder.
 
     Args:
-      path: of the file, ending in `.mp4`.
-      frames_per_second: 15 shows Atari's actor steps at the speed of the game.
-      scale: factor that enlarges each frame.
+      path: the path of the file, ending in `.mp4` or `.gif`.
+      frames_per_second: the video's speed; 15 shows Atari's actor steps at the
+        speed of the game.
 
     Raises:
-      ValueError: if the path does not end in `.mp4`, or has no folder.
+      ValueError: if the path has another ending, or no folder.
     """
     self._path = pathlib.Path(path)
-    if self._path.suffix != '.mp4':
-      raise ValueError(f'video={path!r} must end in .mp4.')
+    if self._path.suffix not in _FORMATS:
+      raise ValueError(f'video={path!r} must end in .mp4 or .gif.')
     try:
       self._path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
       raise ValueError(f'video={path!r} cannot be written: {error}.') from error
     self._partial = self._path.with_name('.' + self._path.name)
-    self._fps = frames_per_second
-    self._scale = scale
-    self._writer: Optional[Any] = None
+    self._file = _FORMATS[self._path.suffix](self._partial, frames_per_second)
     self.frames = 0
 
-  def write(self, environment: Any) -> None:
-    """Adds what the environment shows now."""
-    if hasattr(environment, 'screen_rgb'):
-      frame = environment.screen_rgb()
-    else:
-      frame = environment.render_rgb()
-    frame = frame.repeat(self._scale, axis=0).repeat(self._scale, axis=1)
-    if self._writer is None:
-      height, width = frame.shape[:2]
-      self._writer = self._open(height, width)
-    self._writer.write(np.ascontiguousarray(frame[..., ::-1]))
+  def write(self, frame: np.ndarray) -> None:
+    """Adds a frame, uint8 RGB [height, width, 3]; all have the same size."""
+    self._file.add(frame)
     self.frames += 1
-
-  def _open(self, height: int, width: int) -> Any:
-    codec = cv2.VideoWriter.fourcc(*'mp4v')
-    size = (width, height)
-    writer = cv2.VideoWriter(str(self._partial), codec, self._fps, size)
-    if not writer.isOpened():
-      raise RuntimeError(f'OpenCV cannot write the video {self._partial}.')
-    return writer
 
   def close(self) -> None:
     """Completes the file; makes none if nothing was written."""
-    if self._writer is not None:
-      self._writer.release()
+    if self.frames:
+      self._file.close()
       self._partial.replace(self._path)
-      self._writer = None

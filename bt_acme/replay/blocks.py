@@ -13,7 +13,7 @@ of them.
 """
 
 import threading
-from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 import zstandard
@@ -24,9 +24,10 @@ from bt_acme.replay import fields
 
 _COMPRESSION_LEVEL = 1
 
-# The scalars of one block's transitions: from the name of a field of
-# `Transition` to one value for each step.
-StepValues = Mapping[str, Sequence[Any]]
+# What one block's transitions consist of besides observations and recurrent
+# states: from the name of a field of `Transition` to an array with a row for
+# each step, in the dtype in which the field is stored, if it is.
+StepValues = Mapping[str, np.ndarray]
 
 
 class FinishedBlock(NamedTuple):
@@ -37,11 +38,14 @@ class FinishedBlock(NamedTuple):
     recurrent_state: float32 [2, lstm_size], hidden and cell before its start.
     sequence: the steps of the sequence that this block completes, one entry
       for each of its blocks, this one last. Empty if it completes none.
+    next_q_values: float32 [A'], the actor's values of the observation that the
+      last step led to; None at an episode's end, where the actor does not act.
   """
 
   payload: bytes
   recurrent_state: np.ndarray
   sequence: Tuple[StepValues, ...]
+  next_q_values: Optional[np.ndarray] = None
 
   @property
   def item_blocks(self) -> int:
@@ -54,9 +58,9 @@ class Sample(NamedTuple):
 
   Attributes:
     batch: the sequences, as NumPy arrays.
-    keys: uint64 [B], under which priorities are updated.
-    probabilities: float64 [B], with which each was drawn.
-    table_size: sequences in the replay.
+    keys: uint64 [B], the keys under which priorities are updated.
+    probabilities: float64 [B], the probability with which each was drawn.
+    table_size: the number of sequences in the replay.
   """
 
   batch: types.SequenceBatch
@@ -70,7 +74,7 @@ def empty_batch(
   shapes: fields.ReplayShapes,
   batch_size: int,
 ) -> types.SequenceBatch:
-  """Uninitialized arrays for B sequences, to be filled by a decoder."""
+  """Makes uninitialized arrays for B sequences, which a decoder fills."""
   arrays: Dict[str, Any] = {}
   for field in fields.FIELDS:
     rows = config.sequence_length + field.overlap(shapes)
@@ -83,7 +87,7 @@ def empty_batch(
 
 
 class BlockLayout:
-  """Where the fields of a block lie in its bytes.
+  """The place of each field in the bytes of a block.
 
   Attributes:
     num_bytes: the size of an uncompressed block.
@@ -106,10 +110,10 @@ class BlockLayout:
       self.num_bytes = end
 
   def views(self, data: np.ndarray) -> Dict[str, np.ndarray]:
-    """The fields of an uncompressed block by name, without a copy.
+    """Returns the fields of an uncompressed block by name, without a copy.
 
     Args:
-      data: uint8 [num_bytes].
+      data: uint8 [num_bytes], the bytes of the block.
 
     Returns:
       Arrays as in `types.SequenceBatch`, but with the rows of P steps and

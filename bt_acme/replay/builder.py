@@ -2,23 +2,24 @@
 
 import collections
 import operator
-from typing import Any, Deque, List, Mapping, Optional, Tuple
+from typing import Any, Deque, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.acting import transition as transition_lib
+from bt_acme.core import types
 from bt_acme.replay import blocks, fields
 
-# What is kept of each transition until its block is finished. The arrays are
-# not: their contents go into the block at once.
-_SCALARS = tuple(
+# What is kept of each transition until the sequences that it lies in are
+# complete. Observations and states are not: they go into the block at once.
+_KEPT = tuple(
   name
   for name in transition_lib.Transition._fields
   if name not in ('observation', 'recurrent_state')
 )
-_scalars_of = operator.itemgetter(
-  *(transition_lib.Transition._fields.index(name) for name in _SCALARS)
+_kept_of = operator.itemgetter(
+  *(transition_lib.Transition._fields.index(name) for name in _KEPT)
 )
 _GIVEN = tuple(field for field in fields.FIELDS if field.given)
 
@@ -29,12 +30,17 @@ class SequenceBuilder:
   An episode of n blocks makes max(n - K, 0) + 1 sequences: one starts every
   period, each step lies in at least one, and none is padding alone. A block is
   finished when the observation after its last step arrives.
+
+  The last sequence of an episode is left out if it would train nothing, because
+  it ends within its burn-in and does not start the episode (`core/burn_in.py`).
+  This can happen only if the trace is shorter than the period.
   """
 
   def __init__(
     self, config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
   ):
     self._period = config.sequence_period
+    self._burn_in_length = config.burn_in_length
     self._blocks_per_sequence = config.blocks_per_sequence
     self._shapes = shapes
     layout = blocks.BlockLayout(config, shapes)
@@ -42,7 +48,7 @@ class SequenceBuilder:
     self._block = layout.views(self._data)
     self._frames = self._block['frames']
     self._state = np.zeros((2, shapes.lstm_size), np.float32)
-    # The scalars of the episode's last K blocks, the newest last.
+    # What is kept of the episode's last K blocks, the newest last.
     self._finished: Deque[blocks.StepValues] = collections.deque(
       maxlen=self._blocks_per_sequence
     )
@@ -51,9 +57,9 @@ class SequenceBuilder:
   def reset(self) -> None:
     """Drops an episode that has not ended."""
     self._finished.clear()
-    # The scalars of the unfinished block, one tuple a step. They are written
-    # when it is finished: one assignment of a whole column to an array is much
-    # cheaper than one for each step.
+    # What is kept of the unfinished block, one tuple a step. It is written when
+    # the block is finished, because one assignment of a whole column to an
+    # array is much cheaper than one for each step.
     self._steps: List[Tuple] = []
 
   def add(
@@ -72,12 +78,12 @@ class SequenceBuilder:
     if len(self._steps) == self._period:
       finished = self._finish(
         observation, transition.prev_action, transition.prev_reward, last=False
-      )
+      )._replace(next_q_values=transition.q_values)
     if not self._steps:
       self._frames[: self._shapes.num_stacked] = self._unstack(observation)
       self._state[0], self._state[1] = transition.recurrent_state
     self._keep_newest_frame(observation)
-    self._steps.append(_scalars_of(transition))
+    self._steps.append(_kept_of(transition))
     return finished
 
   def end_episode(
@@ -86,16 +92,19 @@ class SequenceBuilder:
     """Takes what the episode's last step led to, terminal or truncated.
 
     Args:
-      observation: uint8 [H, W, C * S], the final one.
-      prev_action: executed in the last step.
-      prev_reward: received for it.
+      observation: uint8 [H, W, C * S], the episode's final observation.
+      prev_action: the action executed in the last step.
+      prev_reward: the reward received for it.
 
     Returns:
-      The episode's last block; None for an episode without a step.
+      The episode's last block; None for an episode without a step, or if no
+      sequence needs the block.
     """
     finished = None
     if self._steps:
       finished = self._finish(observation, prev_action, prev_reward, last=True)
+      if not self._trains(finished.sequence):
+        finished = None
     self.reset()
     return finished
 
@@ -110,11 +119,14 @@ class SequenceBuilder:
     """Closes the block with the observation after its last step."""
     self._keep_newest_frame(observation)
     self._check_stack(observation)
-    columns = zip(*self._steps, strict=True)
-    steps = dict(zip(_SCALARS, columns, strict=True))
-    self._fill(steps, {'prev_action': prev_action, 'prev_reward': prev_reward})
+    columns = dict(zip(_KEPT, zip(*self._steps, strict=True), strict=True))
+    self._fill(
+      columns, {'prev_action': prev_action, 'prev_reward': prev_reward}
+    )
+    self._finished.append(
+      {name: self._values(name, column) for name, column in columns.items()}
+    )
     self._steps = []
-    self._finished.append(steps)
     completes = last or len(self._finished) == self._blocks_per_sequence
     return blocks.FinishedBlock(
       payload=blocks.encode_block(self._data),
@@ -122,16 +134,30 @@ class SequenceBuilder:
       sequence=tuple(self._finished) if completes else (),
     )
 
-  def _fill(self, steps: blocks.StepValues, closing: Mapping[str, Any]) -> None:
+  def _trains(self, sequence: Sequence[blocks.StepValues]) -> bool:
+    """Returns whether the learner learns from any step of a sequence."""
+    first = sequence[0]['prev_action']
+    num_steps = sum(len(block['prev_action']) for block in sequence)
+    return first[0] == types.NO_ACTION or num_steps > self._burn_in_length
+
+  def _values(self, name: str, column: Sequence[Any]) -> np.ndarray:
+    """One field of the block's steps, out of the block if it is there."""
+    if name in self._block:
+      return self._block[name][: len(column)].copy()
+    return np.array(column)
+
+  def _fill(
+    self, columns: Mapping[str, Sequence[Any]], closing: Mapping[str, Any]
+  ) -> None:
     """Writes the scalars and the padding; the frames are there already.
 
     Args:
-      steps: the scalars of the block.
+      columns: the scalars of the block's steps, by the field's name.
       closing: what the agent sees after the last step, by the field's name.
     """
     block, length = self._block, len(self._steps)
     for field in _GIVEN:
-      column, rows = steps[field.name], block[field.name]
+      column, rows = columns[field.name], block[field.name]
       if field.rows is fields.Rows.SEEN:
         column = (*column, closing[field.name])
       rows[: len(column)] = column
@@ -157,7 +183,7 @@ class SequenceBuilder:
       )
 
   def _unstack(self, observation: np.ndarray) -> np.ndarray:
-    """The frames [S, H, W, C] of an observation [H, W, C * S]."""
+    """Returns the frames [S, H, W, C] of an observation [H, W, C * S]."""
     height, width, channels = self._shapes.frame
     shape = (height, width, self._shapes.num_stacked, channels)
     expected = (height, width, self._shapes.num_stacked * channels)

@@ -49,7 +49,7 @@ class InProcessReplay:
     return self._num_inserts
 
   def writer(self) -> 'InProcessWriter':
-    """A writer for one environment."""
+    """Makes a writer for one environment."""
     return InProcessWriter(self, self._config)
 
   def insert(
@@ -69,7 +69,7 @@ class InProcessReplay:
     self._num_inserts += 1
 
   def can_sample(self) -> bool:
-    """Whether a batch may be sampled, by size and by samples per insert."""
+    """Returns whether size and samples per insert allow a batch."""
     config = self._config
     counted_inserts = self._num_inserts - config.min_replay_size
     return (
@@ -78,25 +78,37 @@ class InProcessReplay:
     )
 
   def sample(self, batch_size: int) -> blocks.Sample:
+    """Draws B sequences as `draw` does, and decodes them."""
+    keys, probabilities = self.draw(batch_size)
+    batch = blocks.empty_batch(self._config, self._shapes, batch_size)
+    for index, slot in enumerate(self._slots(keys)):
+      self._decoder.decode_into(*self._items[slot], batch=batch, index=index)
+    return blocks.Sample(batch, keys, probabilities, len(self))
+
+  def draw(self, batch_size: int) -> Tuple[np.ndarray, np.ndarray]:
     """Draws B sequences, with replacement, in proportion to their weights.
+
+    Returns:
+      Keys uint64 [B], and float64 [B], the probability with which each was
+      drawn.
 
     Raises:
       ValueError: on an empty replay.
     """
     if not self._items:
       raise ValueError('The replay is empty: nothing can be sampled yet.')
-    slots, probabilities = self._draw(batch_size)
-    batch = blocks.empty_batch(self._config, self._shapes, batch_size)
-    for index, slot in enumerate(slots):
-      self._decoder.decode_into(*self._items[slot], batch=batch, index=index)
+    slots, probabilities = self._draw_slots(batch_size)
     self._num_samples += batch_size
     # A key is the number of the insert that last filled the slot.
     age = (self._num_inserts - 1 - slots) % self._config.max_replay_size
-    keys = (self._num_inserts - 1 - age).astype(np.uint64)
-    return blocks.Sample(batch, keys, probabilities, len(self))
+    return (self._num_inserts - 1 - age).astype(np.uint64), probabilities
 
-  def _draw(self, batch_size: int) -> Tuple[np.ndarray, np.ndarray]:
-    """Slots of B items, and the probability with which each was drawn."""
+  def _slots(self, keys: np.ndarray) -> np.ndarray:
+    """Returns where the sequences of these keys are, or were; int64."""
+    return keys.astype(np.int64) % self._config.max_replay_size
+
+  def _draw_slots(self, batch_size: int) -> Tuple[np.ndarray, np.ndarray]:
+    """Returns B slots, and the probability with which each was drawn."""
     size = len(self)
     # `Generator.choice` does the same in four times the time at 125,000 items,
     # because it checks and normalizes all the weights for every batch.
@@ -113,14 +125,15 @@ class InProcessReplay:
     """Changes priorities; sequences that have left the replay are passed over.
 
     Args:
-      keys: uint64 [B], of a sample.
-      priorities: float [B], before the exponent.
+      keys: uint64 [B], the keys of a sample.
+      priorities: float [B], the priorities before the exponent.
     """
     keys = np.asarray(keys).astype(np.int64)
     kept = keys >= self._num_inserts - len(self)
-    slots = keys[kept] % self._config.max_replay_size
     kept_priorities = np.asarray(priorities, np.float64)[kept]
-    self._weights[slots] = kept_priorities**self._config.priority_exponent
+    self._weights[self._slots(keys[kept])] = (
+      kept_priorities**self._config.priority_exponent
+    )
 
 
 class InProcessWriter:

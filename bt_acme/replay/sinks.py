@@ -6,17 +6,15 @@ write to a server (`writer.ReverbWriter`) or to a replay in this process
 (`in_process.InProcessWriter`).
 """
 
-from typing import Any, Callable, Mapping, Optional, Protocol, Sequence
+from typing import Any, Callable, Mapping, Optional, Protocol
 
 import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.acting import transition as transition_lib
-from bt_acme.replay import blocks
+from bt_acme.replay import blocks, fields
 from bt_acme.replay import builder as builder_lib
-
-# The priority of a new sequence, given its steps, one entry for each block.
-InitialPriority = Callable[[Sequence[blocks.StepValues]], float]
+from bt_acme.replay import initial_priority as initial_priority_lib
 
 # Acme's loop hands these to an adder itself; the rest comes as extras.
 _FROM_LOOP = ('observation', 'action', 'reward', 'discount')
@@ -29,34 +27,12 @@ class BlockWriter(Protocol):
   """Where one environment's blocks go."""
 
   def write(self, block: blocks.FinishedBlock, priority: float) -> None:
-    """Writes a block, and the sequence that it completes, if it does.
+    """Writes a block, and the sequence that it completes, if any.
 
     Args:
-      block: the environment's next.
-      priority: of the sequence; not read if there is none.
+      block: the environment's next block.
+      priority: the sequence's priority; not read if no sequence is complete.
     """
-
-
-def unit_priority(sequence: Sequence[blocks.StepValues]) -> float:
-  """1 for every sequence."""
-  del sequence
-  return 1.0
-
-
-def make_initial_priority(
-  config: config_lib.ReplayConfig,
-  largest_priority: Optional[Callable[[], float]] = None,
-) -> InitialPriority:
-  """What decides on the priority of a new sequence, as the configuration says.
-
-  Args:
-    config: the replay's, of which only `initial_priority` is read.
-    largest_priority: the largest priority so far, as the learner knows it.
-      None where there is no learner to ask, and every priority is 1.
-  """
-  if config.initial_priority == 'one' or largest_priority is None:
-    return unit_priority
-  return lambda sequence: largest_priority()
 
 
 class SequenceSink:
@@ -67,14 +43,17 @@ class SequenceSink:
     builder: builder_lib.SequenceBuilder,
     writer: BlockWriter,
     *,
-    initial_priority: InitialPriority = unit_priority,
+    initial_priority: initial_priority_lib.InitialPriority = (
+      initial_priority_lib.unit
+    ),
   ):
     """Builds the sink.
 
     Args:
-      builder: of this environment alone.
-      writer: of this environment alone.
-      initial_priority: asked once for each sequence, when it is inserted.
+      builder: the builder of this environment alone.
+      writer: the writer of this environment alone.
+      initial_priority: the function that is asked once for each sequence, when
+        it is inserted.
     """
     self._builder = builder
     self._writer = writer
@@ -101,8 +80,34 @@ class SequenceSink:
       return
     priority = 0.0
     if block.sequence:
-      priority = self._initial_priority(block.sequence)
+      priority = self._initial_priority(block)
     self._writer.write(block, priority)
+
+
+def make_sink(
+  config: config_lib.R2D2Config,
+  shapes: fields.ReplayShapes,
+  writer: BlockWriter,
+  *,
+  num_actions: int,
+  largest_priority: Optional[Callable[[], float]] = None,
+) -> SequenceSink:
+  """Makes the sink of one environment of an agent.
+
+  Args:
+    config: the agent's settings.
+    shapes: what the replay holds.
+    writer: the writer of this environment alone.
+    num_actions: A, the number of actions.
+    largest_priority: see `initial_priority.make`.
+  """
+  return SequenceSink(
+    builder_lib.SequenceBuilder(config.replay, shapes),
+    writer,
+    initial_priority=initial_priority_lib.make(
+      config, num_actions=num_actions, largest_priority=largest_priority
+    ),
+  )
 
 
 class SequenceAdder:
@@ -116,7 +121,7 @@ class SequenceAdder:
     """Begins an episode; one that has not ended is dropped.
 
     Args:
-      timestep: dm_env.TimeStep, the episode's first.
+      timestep: the episode's first dm_env.TimeStep.
     """
     self._sink.reset()
     self._observation = timestep.observation
@@ -127,13 +132,14 @@ class SequenceAdder:
     """Takes a step and what it led to.
 
     Args:
-      action: the executed one.
-      next_timestep: dm_env.TimeStep.
-      extras: the fields of `Transition` that Acme's loop does not know.
-        `reward` takes the place of the task's reward, which then never enters
-        the replay, if the agent maximizes another one. On an episode's last
-        step `final_prev_reward` says which reward the agent would see next, if
-        it is not that of the step.
+      action: the executed action.
+      next_timestep: the dm_env.TimeStep that it led to.
+      extras: the fields of `Transition` that Acme's loop does not know. If they
+        are given, `reward` and `discount` take the place of those of the time
+        step. The agent may maximize another reward than the task's, which then
+        never enters the replay, and may count no values after a truncation. On
+        an episode's last step `final_prev_reward` says which reward the agent
+        would see next, if it is not that of the step.
 
     Raises:
       ValueError: before `add_first`.
@@ -146,7 +152,7 @@ class SequenceAdder:
         observation=self._observation,
         action=action,
         reward=reward,
-        discount=next_timestep.discount,
+        discount=extras.get('discount', next_timestep.discount),
         **{name: extras[name] for name in _EXTRAS},
       )
     )

@@ -3,13 +3,12 @@
 import functools
 from typing import Any, Dict, List
 
-from bt_acme import environments
+from bt_acme import assembly, environments
 from bt_acme.acting import server as server_lib
-from bt_acme.acting import vector_actor
-from bt_acme.agents import builders as builders_lib
-from bt_acme.agents import variables
+from bt_acme.acting import variables, vector_actor
 from bt_acme.config import run as run_config
 from bt_acme.core import epsilon
+from bt_acme.replay import sinks as sinks_lib
 from bt_acme.replay import writer as writer_lib
 from bt_acme.runtime import actor_groups
 from bt_acme.runtime import context as context_lib
@@ -23,7 +22,7 @@ class ActorNode:
   def __init__(
     self,
     run: run_config.RunConfig,
-    builder: builders_lib.AgentBuilder,
+    agent: assembly.Agent,
     index: int,
     context: context_lib.Context,
   ):
@@ -31,14 +30,14 @@ class ActorNode:
 
     Args:
       run: the run.
-      builder: has the agent that acts.
+      agent: the agent that acts.
       index: this actor's index among those of the run.
       context: has clients of the coordinator, the learner and the replay, and
         of the inference server if there is one.
     """
     assert context.coordinator is not None and context.learner is not None
     self._run = run
-    self._builder = builder
+    self._agent = agent
     self._index = index
     self._context = context
     self._coordinator = context.coordinator
@@ -58,14 +57,23 @@ class ActorNode:
 
   def _make_groups(self) -> List[actor_groups.Group]:
     """Makes all groups of environments, with their actors and sinks."""
-    run = self._run
-    sinks, writers = [], []
-    for _ in range(run.envs_per_actor):
-      sink, writer = self._builder.make_sink(
-        self._context.replay, self._learner.get_max_priority
+    run, agent = self._run, self._agent
+    writers = [
+      writer_lib.ReverbWriter(
+        self._context.replay, agent.config.replay, agent.replay_shapes
       )
-      sinks.append(sink)
-      writers.append(writer)
+      for _ in range(run.envs_per_actor)
+    ]
+    sinks = [
+      sinks_lib.make_sink(
+        agent.config,
+        agent.replay_shapes,
+        writer,
+        num_actions=agent.spec.num_actions,
+        largest_priority=self._learner.get_max_priority,
+      )
+      for writer in writers
+    ]
     # A writer waits while the learner is behind. Once the learner has stopped,
     # it would wait for ever.
     self._context.register_stop_handler(functools.partial(_stop, writers))
@@ -79,7 +87,7 @@ class ActorNode:
 
   def _make_group(self, index: int, sinks: List[Any]) -> actor_groups.Group:
     """Makes the group of this index among the groups of the run."""
-    run, agent = self._run, self._builder.agent
+    run, agent = self._run, self._agent
     acting = agent.config.acting
     first = index * run.group_size
     epsilons = epsilon.ladder(

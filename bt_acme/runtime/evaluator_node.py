@@ -4,7 +4,7 @@ import functools
 from typing import Optional
 
 from bt_acme import assembly, evaluation
-from bt_acme.agents import variables
+from bt_acme.acting import variables
 from bt_acme.config import run as run_config
 from bt_acme.runtime import context as context_lib
 from bt_acme.runtime.phases import Phase
@@ -29,7 +29,7 @@ class EvaluatorNode:
 
     Args:
       run: the run.
-      agent: what is evaluated.
+      agent: the agent that is evaluated.
       index: this evaluator's index among those of the run.
       context: has clients of the coordinator and the learner.
     """
@@ -78,7 +78,7 @@ class EvaluatorNode:
         break
 
   def _should_stop(self, is_last: bool) -> bool:
-    """Whether the evaluation that is under way has become useless."""
+    """Returns whether the evaluation under way has become useless."""
     if self._context.wait_for_stop(0):
       return True
     if is_last:

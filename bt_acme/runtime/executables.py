@@ -1,9 +1,10 @@
-"""What Launchpad makes of a program: something to execute for every node.
+"""Makes something to execute for every node of a program, with Launchpad.
 
 Launchpad gives each node its addresses, its clients of other nodes and its
 notice to stop. A node's function travels to another process: it has to carry
 its settings with it and can read no flag, because a process of Launchpad's
-parses Launchpad's flags only.
+parses Launchpad's flags only. It imports what its pickled function names, so
+`make_node` is not beside the program, which imports every node.
 """
 
 from typing import Any, Dict, List, Mapping
@@ -11,6 +12,23 @@ from typing import Any, Dict, List, Mapping
 import launchpad as lp
 from launchpad import address as lp_address
 from launchpad import context as lp_context
+
+from bt_acme.runtime import context as context_lib
+
+
+def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
+  """Makes a node where it runs; Launchpad turns handles into clients there.
+
+  Args:
+    node_class: the node's class, which takes the arguments, and its
+      `context.Context` last.
+    *arguments: the arguments of the node.
+    **clients: handles of other nodes, by the name of the context's field.
+  """
+  return node_class(
+    *arguments,
+    context_lib.Context(lp.wait_for_stop, lp.register_stop_handler, **clients),
+  )
 
 
 def titles(program: lp.Program) -> Dict[str, str]:

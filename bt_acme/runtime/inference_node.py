@@ -5,9 +5,9 @@ from typing import Any
 
 import jax
 
+from bt_acme import assembly
 from bt_acme.acting import server as server_lib
-from bt_acme.agents import builders as builders_lib
-from bt_acme.agents import variables
+from bt_acme.acting import variables
 from bt_acme.config import run as run_config
 from bt_acme.core import epsilon
 from bt_acme.runtime import context as context_lib
@@ -25,19 +25,19 @@ class InferenceNode:
   def __init__(
     self,
     run: run_config.RunConfig,
-    builder: builders_lib.AgentBuilder,
+    agent: assembly.Agent,
     context: context_lib.Context,
   ):
     """Builds nothing yet.
 
     Args:
       run: the run.
-      builder: has the agent that acts.
+      agent: the agent that acts.
       context: has a client of the learner.
     """
     assert context.learner is not None
     self._run = run
-    self._agent = builder.agent
+    self._agent = agent
     self._context = context
     self._learner = context.learner
     self._ready = threading.Event()

@@ -75,12 +75,12 @@ class LearnerNode:
     return self._learner.merged_statistics()
 
   def get_max_priority(self) -> float:
-    """Returns the priority with which new sequences enter the replay."""
+    """Returns the largest priority of the learner's recent steps."""
     self._ready.wait()
     return float(self._learner.max_priority)
 
   def run(self) -> None:
-    """Learns. Saves at intervals, at the end, and when told to stop."""
+    """Learns, and saves at intervals, at the end, and when told to stop."""
     dataset = self._builder.make_dataset_iterator(self._context.replay)
     logger = metrics.make_logger(
       self._run.workdir, 'learner', time_delta=_REPORT_SECONDS

@@ -18,9 +18,9 @@ from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
 from bt_acme.runtime import (
   actor_node,
-  context,
   coordinator,
   evaluator_node,
+  executables,
   inference_node,
   learner_node,
 )
@@ -30,7 +30,7 @@ from bt_acme.runtime import (
 MAIN_LABEL = 'coordinator'
 CHECKED_LABELS = ('learner',)
 
-_SPARE_THREADS = 4  # Of the inference server, for calls other than `act`.
+_SPARE_THREADS = 4  # For calls to the inference server besides `act`.
 
 
 def make_program(
@@ -48,7 +48,7 @@ def make_program(
       ones.
 
   Returns:
-    A program for `supervisor.launch`.
+    A program for `launcher.launch`.
   """
   program = lp.Program('bt_acme')
   with program.group('replay'):
@@ -57,13 +57,13 @@ def make_program(
     )
   with program.group('coordinator'):
     coordinator_client = program.add_node(
-      lp.CourierNode(_make_node, coordinator.Coordinator, run)
+      lp.CourierNode(executables.make_node, coordinator.Coordinator, run)
     )
   clients = {'replay': replay, 'coordinator': coordinator_client}
   with program.group('learner'):
     learner = program.add_node(
       lp.CourierNode(
-        _make_node,
+        executables.make_node,
         learner_node.LearnerNode,
         run,
         builder,
@@ -78,10 +78,10 @@ def make_program(
     with program.group('inference'):
       clients['inference'] = program.add_node(
         lp.CourierNode(
-          _make_node,
+          executables.make_node,
           inference_node.InferenceNode,
           run,
-          builder,
+          builder.agent,
           learner=learner,
           courier_kwargs={'thread_pool_size': threads},
         )
@@ -90,14 +90,19 @@ def make_program(
     for index in range(run.num_actors):
       program.add_node(
         lp.PyClassNode(
-          _make_node, actor_node.ActorNode, run, builder, index, **clients
+          executables.make_node,
+          actor_node.ActorNode,
+          run,
+          builder.agent,
+          index,
+          **clients,
         )
       )
   with program.group('evaluator'):
     for index in range(run.num_evaluators):
       program.add_node(
         lp.PyClassNode(
-          _make_node,
+          executables.make_node,
           evaluator_node.EvaluatorNode,
           run,
           builder.agent,
@@ -107,11 +112,3 @@ def make_program(
         )
       )
   return program
-
-
-def _make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
-  """Makes a node where it runs; Launchpad turns handles into clients there."""
-  return node_class(
-    *arguments,
-    context.Context(lp.wait_for_stop, lp.register_stop_handler, **clients),
-  )

@@ -131,7 +131,7 @@ def _train(run: claims.Run, seed: int, folder: str) -> _Policy:
 def configuration(run: claims.Run) -> Any:
   """The configuration of a run that learns: the preset's, with its own."""
   config_class = _CONFIGS[run.kind]
-  preset = presets.get('minigrid')
+  preset = presets.get('minigrid', config_class)
   groups = {}
   for field in dataclasses.fields(config_class):
     default: Any = field.default

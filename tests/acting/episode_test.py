@@ -36,5 +36,24 @@ def test_metrics_of_an_episode():
   }
 
 
+def test_metrics_of_the_modulator():
+  metrics = episode.EpisodeMetrics()
+  for alpha in (-1.0, 0.5, 1.0, 2.0, 7.5):
+    metrics.count(source=types.OWN, alpha=alpha)
+  found = {
+    name: value
+    for name, value in metrics.metrics().items()
+    if name.startswith('alpha')
+  }
+  assert found == pytest.approx(
+    {
+      'alpha_above_one_share': 0.4,
+      'alpha_mean': 2.0,
+      'alpha_median': 1.0,
+      'alpha_90_percent': 5.3,
+    }
+  )
+
+
 def test_an_episode_without_steps_has_metrics():
   assert set(episode.EpisodeMetrics().metrics().values()) == {0}

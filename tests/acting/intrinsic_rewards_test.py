@@ -73,6 +73,41 @@ def test_an_action_is_rewarded_by_the_observation_configured(
   assert actor.awaits_reward == (observation == 'next')
 
 
+@pytest.mark.parametrize('decay', [0.0, 0.1])
+@pytest.mark.parametrize('observation', ['current', 'next'])
+def test_an_episodes_metrics_tell_where_the_modulator_is(observation, decay):
+  agent = agent_rewarded(reward_observation=observation, error_decay=decay)
+  variables, recorder = fakes.variables_of(agent), runs.Recorder()
+  _, rows = runs.play(agent, [1], [variables] * 2, sinks=[recorder])
+  assert len(rows) > 3
+  lengths = [int(row['episode_length']) for row in rows]
+  shown, start = [], 0
+  for length, final in zip(lengths, recorder.ends, strict=True):
+    steps = recorder.transitions[start : start + length]
+    shown.append([x.observation for x in steps])
+    if observation == 'next':
+      shown[-1].append(final[0])
+    start += length
+  rnd = {k: v for k, v in variables.intrinsic.items() if k.startswith('rnd')}
+  errors = jax.jit(jax.vmap(agent.intrinsic.networks.error, in_axes=(None, 0)))(
+    rnd, np.concatenate(shown)
+  )
+  alphas = np.split(
+    reference.modulators(agent.config.intrinsic, np.asarray(errors)),
+    np.cumsum([len(x) for x in shown])[:-1],
+  )
+  for row, length, alpha in zip(rows, lengths, alphas, strict=True):
+    counted = alpha[:length]  # Of the observations that actions were taken on.
+    for name, expected in (
+      ('alpha_mean', counted.mean()),
+      ('alpha_median', np.median(counted)),
+      ('alpha_90_percent', np.quantile(counted, 0.9)),
+      ('alpha_above_one_share', np.mean(counted > 1)),
+    ):
+      np.testing.assert_allclose(row[name], expected, rtol=1e-2, atol=1e-3)
+  assert any(row['alpha_above_one_share'] > 0 for row in rows)
+
+
 def agent_rewarded(**intrinsic):
   """An NGU agent with these settings of its reward."""
   config = fakes.make_config(config_lib.NGUConfig)

@@ -75,18 +75,22 @@ def play(agent, variables, where, policy=None):
     actor.update_variables(variables[0])
   else:
     yield
-  step = worlds.reset()
+  step, alphas = worlds.reset(), []
   for turn in range(TURNS):
     if turn == REFRESH:
       if policy is None:
         actor.update_variables(variables[1])
       else:
         yield
+    rewarded = ~step.is_last
     step = worlds.step(actor.select_actions(step))
     actor.observe(step)
+    if actor.intrinsic is not None:
+      alphas.append(np.where(rewarded, actor.intrinsic.alpha, 0))
   memories = actor.intrinsic.memories if actor.intrinsic else ()
   held = [len(memory) for memory in memories]
-  yield [recorder.taken for recorder in recorders], actor.statistics(), held
+  recorded = [recorder.taken for recorder in recorders]
+  yield recorded, actor.statistics(), held, np.array(alphas)
 
 
 @functools.lru_cache
@@ -108,6 +112,31 @@ def play_here(kind):
   """What all environments give where actions are chosen beside them."""
   *_, result = play(*make_agent(kind), np.arange(GROUP * GROUPS))
   return result
+
+
+def test_what_an_answer_costs_to_send():
+  """The recurrent state is nearly all of it, and Q-values are as many as
+  choices."""
+  for kind in ('r2d2', 'bt'):
+    agent, variables = make_agent(kind)
+    policy = policy_lib.VectorPolicy(agent, epsilons=EPSILONS[:GROUP], seed=0)
+    policy.update_variables(variables[0])
+    worlds = vector.VectorEnvironment(
+      [fakes.MarkedEnvironment(i) for i in range(GROUP)]
+    )
+    actor = vector_actor.VectorActor(
+      agent, epsilons=EPSILONS[:GROUP], seed=0, policy=policy
+    )
+    actor.select_actions(worlds.reset())
+    extras = dict(actor._extras)
+    assert extras['q_values'].dtype == np.float32
+    num_bytes = {
+      name: sum(x.nbytes for x in jax.tree.leaves(tree)) / GROUP
+      for name, tree in extras.items()
+    }
+    assert num_bytes.pop('q_values') == 4 * agent.network.num_choices
+    num_bytes.pop('recurrent_state')
+    assert sum(num_bytes.values()) <= 32
 
 
 @pytest.mark.parametrize(
@@ -156,15 +185,18 @@ def test_a_server_chooses_as_the_actors_would(kind, rewards):
         pause.wait()
       sizes.add(server.serve(0.05))
   assert next(between, None) is None and max(sizes) > 1
-  expected, expected_statistics, expected_held = play_here(kind)
+  expected, expected_statistics, expected_held, alphas = play_here(kind)
   steps = 0
   for group, result in enumerate(results):
-    recorded, statistics, held = result.result()
+    recorded, statistics, held, own_alphas = result.result()
     part = slice(group * GROUP, (group + 1) * GROUP)
     assert held == ([0] * len(held) if rewards else expected_held[part])
     if statistics is not None:
       for mine, theirs in zip(statistics, expected_statistics, strict=True):
         np.testing.assert_allclose(mine, theirs[part], rtol=1e-4)
+      np.testing.assert_allclose(
+        own_alphas, alphas[:, part], rtol=1e-3, atol=1e-4
+      )
     for mine, theirs in zip(recorded, expected[part], strict=True):
       steps += len(mine)
       for one, other in zip(mine, theirs, strict=True):

@@ -21,9 +21,11 @@ from acme.utils import counting, loggers
 
 from bt_acme import agents, assembly, behaviors
 from bt_acme import config as config_lib
+from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import learner as learner_lib
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.replay import blocks, table
+from bt_acme.replay import blocks, sinks, table
+from tests.acting import new_sequences
 from tests.agents import fakes
 from tests.replay import episodes
 
@@ -128,7 +130,42 @@ def test_acts_and_learns_in_an_environment_loop(run):
   assert run.learner.max_priority > 1
 
 
-@pytest.mark.parametrize('initial_priority', ['largest', 'one'])
+@pytest.mark.parametrize('bootstraps', [True, False])
+@pytest.mark.parametrize('kind', ['r2d2', 'bt'])
+def test_an_adder_records_what_a_sink_does(kind, bootstraps):
+  """Acme's loop neither hides a discount nor the values of the next step."""
+  agent = make_builder(kind).agent
+  acting = dataclasses.replace(
+    agent.config.acting, bootstrap_truncations=bootstraps
+  )
+  agent = dataclasses.replace(
+    agent, config=dataclasses.replace(agent.config, acting=acting)
+  )
+  builder = builders_lib.AgentBuilder(agent)
+  recorder = new_sequences.Recorder(agent.config.replay)
+  learner = make_learner(kind)
+  actor = builder.make_actor(
+    jax.random.key(1),
+    builder.make_policy(0.3),
+    sinks.SequenceAdder(new_sequences.make_sink(agent, recorder)),
+    learner,
+  )
+  acme.EnvironmentLoop(
+    fakes.MarkedEnvironment(), actor, logger=loggers.InMemoryLogger()
+  ).run(num_episodes=20)
+  batch, ends = new_sequences.assert_priorities_are_the_learners(
+    agent, learner.variables, [recorder]
+  )
+  # Every other episode is truncated, at which only some agents bootstrap.
+  assert ('truncated' in ends) == bootstraps
+  over = np.array(ends) == '0'
+  last = batch.valid.sum(axis=0).astype(int) - 1
+  np.testing.assert_array_equal(
+    batch.discount[last, np.arange(len(last))], 1 - over
+  )
+
+
+@pytest.mark.parametrize('initial_priority', ['actor', 'largest', 'one'])
 def test_the_largest_priority_is_asked_for_if_configured(initial_priority):
   replay = dataclasses.replace(
     fakes.make_config().replay, initial_priority=initial_priority

@@ -75,6 +75,41 @@ def test_a_batch_is_on_its_way_before_the_step_before_is_waited_for():
   assert len(logger.data) == learner.learner_steps == 5
 
 
+def test_metrics_tell_how_sequences_are_sampled_and_targets_copied():
+  logger = loggers.InMemoryLogger()
+  samples = make_samples(5)
+  samples[3] = samples[3]._replace(keys=np.array([1, 7, 8, 8], np.uint64))
+  learner = make_learner(
+    make_agent('r2d2', target_update_period=2), iter(samples), logger=logger
+  )
+  for _ in samples:
+    learner.step()
+  learner.flush()
+  rows = logger.data
+  assert [row['target_copies'] for row in rows] == [0, 1, 1, 2, 2]
+  assert [row['first_visit_share'] for row in rows] == [1, 0, 0, 0.5, 0]
+  # All of them were equally likely.
+  for row in rows:
+    np.testing.assert_allclose(row['priority_over_uniform'], 1)
+
+
+def test_the_largest_priority_follows_what_is_seen():
+  learner = make_learner(make_agent('r2d2'), iter(make_samples(4)))
+  assert learner.max_priority == 1
+  learner.restore(
+    {
+      **learner.save(),
+      'values': {**learner.save()['values'], 'max_priority': 1000.0},
+    }
+  )
+  for _ in range(4):
+    learner.step()
+  learner.flush()
+  assert 950 < learner.max_priority < 970  # Four times 1 % nearer.
+  saved = learner.save()['values']['max_priority']
+  assert saved == learner.max_priority
+
+
 def test_parameters_are_those_of_the_step_that_published_them():
   """Though the next step was started before they were read."""
   samples = make_samples(5)
@@ -143,7 +178,7 @@ def test_a_batch_is_given_back_when_no_device_reads_it_any_more():
     while not timestep.last():
       timestep = environment.step(1)
       extras = {'prev_action': 1, 'prev_reward': 0.5, 'recurrent_state': state}
-      extras.update(choice=1, source=0, probability=0.5)
+      extras.update(choice=1, source=0, probability=0.5, q_values=np.zeros(3))
       sequence_adder.add(1, timestep, extras)
   replay_writer.close()
   sampler = Spoiling(client, config, shapes, batch_size=B)

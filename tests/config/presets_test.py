@@ -11,32 +11,54 @@ RUN = names.to_dict(run_config.RunConfig())
 
 @pytest.mark.parametrize('name', list(presets.PRESETS))
 def test_a_preset_can_be_chosen_with_every_agent(name):
-  preset = presets.get(name)
-  used = set(preset) & set(RUN)
-  run_config.RunConfig(**{k: preset[k] for k in used})
+  preset = presets.PRESETS[name]
+  everything = {**preset.settings, **preset.task_settings}
+  used = set(everything) & set(RUN)
+  run_config.RunConfig(**{k: everything[k] for k in used})
   for config_class in config_lib.AGENTS.values():
-    known = set(preset) & set(names.settings_of(config_class))
-    names.build(config_class, {k: preset[k] for k in known})
-    used |= known
-  assert used == set(preset)
+    chosen = presets.get(name, config_class)
+    names.build(config_class, chosen)
+    used |= set(chosen)
+  assert used == set(everything)
+
+
+def test_settings_for_a_task_are_left_out_in_pre_training():
+  pretraining, task = (
+    names.build(config_class, presets.get('minigrid', config_class)).learner
+    for config_class in (config_lib.NGUConfig, config_lib.R2D2Config)
+  )
+  assert pretraining.loss == 'retrace'
+  assert (pretraining.trace_decay, pretraining.discount) == (0.95, 0.99)
+  assert (task.trace_decay, task.discount) == (0.9, 0.97)
+  assert pretraining.batch_size == task.batch_size
+  assert presets.get('minigrid', config_lib.BTConfig)['trace_decay'] == 0.9
+
+
+def test_a_preset_has_what_a_configuration_has():
+  ngu = presets.get('minigrid', config_lib.NGUConfig)
+  bt = presets.get('minigrid', config_lib.BTConfig)
+  assert 'error_decay' in ngu and 'error_decay' not in bt
+  assert 'flight_exponent' in bt and 'flight_exponent' not in ngu
 
 
 def test_a_preset_is_a_copy():
-  presets.get('laptop')['batch_size'] = 1
-  assert presets.get('laptop')['batch_size'] == 8
+  presets.get('laptop', config_lib.R2D2Config)['batch_size'] = 1
+  assert presets.get('laptop', config_lib.R2D2Config)['batch_size'] == 8
 
 
 def test_what_a_preset_changes_is_described():
   assert 'It changes nothing.' in presets.describe('paper')
   lines = presets.describe('minigrid').splitlines()
   assert lines[0] == 'minigrid, for MiniGrid, on two cores in minutes:'
-  assert '  batch_size=16 instead of 64' in lines
+  assert '  batch_size=8 instead of 64' in lines
   assert '  evaluation_period=20000 instead of 100000' in lines
-  assert len(lines) == 1 + len(presets.get('minigrid'))
+  assert '  discount=0.97 instead of 0.99, not in pre-training' in lines
+  preset = presets.PRESETS['minigrid']
+  assert len(lines) == 1 + len(preset.settings) + len(preset.task_settings)
 
 
 def test_an_unknown_preset():
   with pytest.raises(
     ValueError, match="preset='labtop' is unknown: did you mean 'laptop'"
   ):
-    presets.get('labtop')
+    presets.get('labtop', config_lib.R2D2Config)

@@ -10,6 +10,8 @@ from bt_acme import config as config_lib
 from bt_acme.core import loss as loss_lib
 from bt_acme.core import types
 from tests.core import toys
+from tests.reference import losses as reference
+from tests.reference import returns
 
 _NUM_ACTIONS = 3
 
@@ -24,21 +26,53 @@ def _loss_fn(network, replay, **settings):
   )
 
 
-def test_burn_in_warms_the_state_up_without_gradient():
-  network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS)
+def _result(batch, burn_in_length):
+  """((loss, (priorities, metrics)), gradient) of a network that has a state."""
+  network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
+  loss_fn = _loss_fn(
+    network, toys.replay_config(len(batch.reward), burn_in_length)
+  )
   params = network.init(jax.random.PRNGKey(0))
-  batch = toys.batch(6, 2, num_actions=_NUM_ACTIONS)
+  return jax.jit(jax.value_and_grad(loss_fn, has_aux=True))(
+    params, params, batch, batch.frames, jnp.ones(batch.reward.shape[1])
+  )
 
-  def result(batch, burn_in):
-    loss_fn = _loss_fn(network, toys.replay_config(len(batch.reward), burn_in))
-    return jax.jit(jax.value_and_grad(loss_fn, has_aux=True))(
-      params, params, batch, batch.frames, jnp.ones([2])
+
+def _batch(prev_action, **settings):
+  """Sequences whose first previous actions are these."""
+  batch = toys.batch(
+    6, len(prev_action), num_actions=_NUM_ACTIONS, num_extra=1, **settings
+  )
+  batch.prev_action[0] = prev_action
+  return batch
+
+
+def _column(batch, b):
+  """One sequence of a batch."""
+  *steps, state = batch
+  return types.SequenceBatch(
+    *(x[:, b : b + 1] for x in steps),
+    jax.tree.map(lambda x: x[b : b + 1], state),
+  )
+
+
+def _assert_same(result, expected):
+  (loss, (priorities, _)), gradient = result
+  (expected_loss, (expected_priorities, _)), expected_gradient = expected
+  np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
+  np.testing.assert_allclose(priorities, expected_priorities, rtol=1e-5)
+  for name in gradient:
+    np.testing.assert_allclose(
+      gradient[name], expected_gradient[name], rtol=1e-4, atol=1e-6
     )
 
+
+def test_burn_in_warms_the_state_up_without_gradient():
+  batch = _batch([0, 2])
   # Each network warms its own state up; here one network stands for both.
-  (loss, (priorities, _)), gradient = result(batch, 2)
+  network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
   _, state = jax.jit(network.unroll)(
-    params,
+    network.init(jax.random.PRNGKey(0)),
     batch.frames[:2],
     batch.prev_action[:2],
     batch.prev_reward[:2],
@@ -47,13 +81,81 @@ def test_burn_in_warms_the_state_up_without_gradient():
   tail = jax.tree.map(
     lambda x: x[2:], batch._replace(recurrent_state=None)
   )._replace(recurrent_state=state)
-  (expected, (expected_priorities, _)), expected_gradient = result(tail, 0)
-  np.testing.assert_allclose(loss, expected, rtol=1e-5)
-  np.testing.assert_allclose(priorities, expected_priorities, rtol=1e-5)
+  _assert_same(_result(batch, 2), _result(tail, 0))
+
+
+def test_a_sequence_that_starts_an_episode_needs_no_burn_in():
+  batch = _batch([types.NO_ACTION] * 2, real=[6, 4])
+  _assert_same(_result(batch, 2), _result(batch, 0))
+
+
+def test_an_episode_within_the_burn_in_is_trained():
+  batch = _batch([types.NO_ACTION, 1], real=[2, 2])
+  (_, (priorities, _)), _ = _result(batch, 3)
+  assert priorities[0] > 0 and priorities[1] == 0
+  _assert_same(_result(_column(batch, 0), 3), _result(_column(batch, 0), 0))
+
+
+def test_starts_of_episodes_and_others_share_a_batch():
+  batch = _batch([1, types.NO_ACTION, types.NO_ACTION, 0], real=[6, 6, 2, 5])
+  (loss, (priorities, _)), gradient = _result(batch, 3)
+  alone = [_result(_column(batch, b), 3) for b in range(4)]
+  np.testing.assert_allclose(
+    loss, np.mean([result[0][0] for result in alone]), rtol=1e-5
+  )
+  np.testing.assert_allclose(
+    priorities, [result[0][1][0][0] for result in alone], rtol=1e-5
+  )
   for name in gradient:
     np.testing.assert_allclose(
-      gradient[name], expected_gradient[name], rtol=1e-4, atol=1e-6
+      gradient[name],
+      np.mean([result[1][name] for result in alone], axis=0),
+      rtol=1e-4,
+      atol=1e-6,
     )
+
+
+def test_loss_gradient_and_priorities_match_reference():
+  batch = _batch([1, types.NO_ACTION, types.NO_ACTION, 0], real=[6, 6, 2, 3])
+  rng = np.random.default_rng(0)
+  q_online, q_target = np.float32(rng.normal(size=(2, 7, 4, _NUM_ACTIONS + 1)))
+  table = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)._replace(
+    # Parameters are the Q-values [T + 1, B, A'] of the steps that are unrolled.
+    unroll=lambda params, observation, prev_action, prev_reward, state: (
+      params[observation[:, 0, 0, 0, 0]],
+      state,
+    )
+  )
+  rows = np.broadcast_to(
+    np.arange(7, dtype=np.uint8)[:, None, None, None, None], (7, 4, 1, 1, 1)
+  )
+  (loss, (priorities, _)), gradient = jax.jit(
+    jax.value_and_grad(_loss_fn(table, toys.replay_config(6, 3)), has_aux=True)
+  )(q_online, q_target, batch, rows, jnp.ones([4]))
+  targets = returns.q_lambda_targets(
+    q_online,
+    q_target,
+    batch.reward,
+    0.99 * batch.discount,
+    batch.valid,
+    trace_decay=0.7,
+    epsilon=1e-3,
+  )
+  expected = reference.loss_gradient_priorities(
+    q_online,
+    targets,
+    batch.choice,
+    batch.action,
+    batch.source,
+    reference.trained(batch.prev_action, batch.valid, 3),
+    num_actions=_NUM_ACTIONS,
+    duplicate_flights=True,
+    max_weight=0.9,
+  )
+  assert expected[2][3] == 0 < expected[2][2]
+  np.testing.assert_allclose(loss, expected[0], rtol=1e-5)
+  np.testing.assert_allclose(gradient, expected[1], rtol=1e-4, atol=1e-6)
+  np.testing.assert_allclose(priorities, expected[2], rtol=1e-5)
 
 
 def test_each_network_burns_in_with_its_own_parameters():

@@ -31,10 +31,24 @@ def _loaded_by(module):
 
 @pytest.mark.parametrize(
   'module',
-  ['bt_acme.acting.vector_actor', 'bt_acme.acting.policy', 'bt_acme.behaviors'],
+  [
+    'bt_acme.acting.vector_actor',
+    'bt_acme.acting.policy',
+    'bt_acme.acting.variables',
+    'bt_acme.behaviors',
+    'bt_acme.replay.sinks',
+  ],
 )
 def test_acting_does_without_the_learners_packages(module):
   assert _loaded_by(module) == []
+
+
+@pytest.mark.parametrize(
+  'module', ['actor_node', 'evaluator_node', 'inference_node', 'coordinator']
+)
+def test_nodes_that_only_act_do_too(module):
+  pytest.importorskip('reverb', reason='needs the full environment')
+  assert _loaded_by(f'bt_acme.runtime.{module}') == []
 
 
 def test_the_learner_would_be_noticed():

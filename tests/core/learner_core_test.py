@@ -167,6 +167,36 @@ def test_gradient_is_clipped_in_front_of_adam():
     )
 
 
+@pytest.mark.usefixtures('optax_promotes')
+def test_a_step_is_random_by_its_number_alone():
+  """The loss of the intrinsic networks is given another key in each step."""
+
+  def loss(params, observations, action, valid, key):
+    del observations, action, valid
+    draw = jax.random.uniform(key)
+    return draw * params['w'], {'draw': draw}
+
+  core = learner_core.make_learner_core(
+    toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1),
+    config_lib.LearnerConfig(),
+    toys.replay_config(6),
+    num_stacked=1,
+    intrinsic=learner_core.IntrinsicTraining(
+      init=lambda key: {'w': jnp.zeros([])}, loss=loss, learning_rate=0.1
+    ),
+  )
+  step = jax.jit(core.step)
+  runs = []
+  for seed in (0, 1):
+    state, draws = core.init(jax.random.key(seed)), []
+    for _ in range(3):
+      state, _, metrics = step(state, _toy_batch(), jnp.ones([4]))
+      draws.append(float(metrics['draw']))
+    runs.append(draws)
+  assert runs[0] == runs[1]
+  assert len(set(runs[0])) == 3
+
+
 def test_initial_parameters_are_the_online_and_the_target_networks():
   core, _, _ = _learner()
   params = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1).init(

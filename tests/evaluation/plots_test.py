@@ -19,6 +19,23 @@ def test_a_curve_is_the_mean_of_the_last_episodes_from_a_fifth_of_them_on():
   np.testing.assert_allclose(means, expected)
 
 
+def test_curves_of_seeds_meet_at_the_steps_that_all_have(tmp_path):
+  seeds = [
+    (np.array([0, 10, 20]), np.array([0.0, 1.0, 2.0])),
+    (np.array([5, 25]), np.array([1.0, 3.0])),
+  ]
+  steps, values = plots.common_steps(seeds)
+  assert values.shape == (2, len(steps))
+  assert (steps[0], steps[-1]) == (5, 20)
+  np.testing.assert_allclose(values[0], steps / 10)
+  np.testing.assert_allclose(values[1], 0.5 + steps / 10)
+  path = tmp_path / 'curves.png'
+  plots.learning_curves(
+    str(path), {'one': seeds, 'other': seeds[:1]}, title='', ylabel='return'
+  )
+  assert path.read_bytes().startswith(b'\x89PNG')
+
+
 def test_heat_maps_show_what_was_visited(tmp_path):
   counts = np.zeros((20, 30), int)
   counts[5, 7:12] = 3

@@ -3,6 +3,7 @@
 Statistics are kept as lists of all values and computed anew from them.
 """
 
+import fractions
 import math
 
 import numpy as np
@@ -10,14 +11,36 @@ import numpy as np
 from tests.reference import network
 
 
-def mean_and_sigma(values, unvaried='one'):
+def value_weights(count, decay):
+  """What each of `count` values weighs in the moments; the newest comes last.
+
+  A value enters with the weight max(1 / n, decay), n being its number, and what
+  was there before keeps the rest.
+  """
+  weights, rest = [], 1.0
+  for n in range(count, 0, -1):
+    new = max(1 / n, decay)
+    weights.append(rest * new)
+    rest *= 1 - new
+  return weights[::-1]
+
+
+def mean_and_variance(values, decay=0.0):
+  """Weighted mean, and weighted mean of the squared distances from it."""
+  weights = value_weights(len(values), decay)
+  mean = math.fsum(w * x for w, x in zip(weights, values, strict=True))
+  return mean, math.fsum(
+    w * (x - mean) ** 2 for w, x in zip(weights, values, strict=True)
+  )
+
+
+def mean_and_sigma(values, unvaried='one', decay=0.0):
   """Mean and sigma of one environment's RND errors.
 
   Sigma is 1 until the errors have varied. With `floor` it is 1 before there are
   two of them, and at least 1e-4 afterwards.
   """
-  mean = math.fsum(values) / len(values)
-  variance = math.fsum((x - mean) ** 2 for x in values) / len(values)
+  mean, variance = mean_and_variance(values, decay)
   sigma = math.sqrt(variance)
   if unvaried == 'floor':
     return mean, max(sigma, 1e-4) if len(values) > 1 else 1.0
@@ -81,7 +104,9 @@ def rewards(config, embeddings, errors, is_first):
     if first and config.statistics_scope == 'episode':
       error_history, distance_history = [], []
     error_history.append(float(error))
-    mean, sigma = mean_and_sigma(error_history, config.error_deviation)
+    mean, sigma = mean_and_sigma(
+      error_history, config.error_deviation, config.error_decay
+    )
     distances = nearest_squared_distances(
       memory[-config.memory_capacity :], embedding, config.num_neighbors
     )
@@ -101,6 +126,19 @@ def rewards(config, embeddings, errors, is_first):
     novelties.append(novelty)
     scales.append(scale)
   return np.array(result), np.array(novelties), np.array(scales)
+
+
+def modulators(config, errors):
+  """alpha of each of one environment's RND errors, [T], over its whole life."""
+  result = []
+  for t, error in enumerate(errors):
+    mean, sigma = mean_and_sigma(
+      [float(x) for x in errors[: t + 1]],
+      config.error_deviation,
+      config.error_decay,
+    )
+    result.append(config.alpha_offset + (float(error) - mean) / sigma)
+  return np.array(result)
 
 
 def credit(episodes, config):
@@ -171,8 +209,33 @@ def inverse_dynamics_logits(params, embedding_t, embedding_tp1):
   return x @ output['w'] + output['b']
 
 
+def window_steps(length, num_steps, offset=None):
+  """Which of a sequence's real steps train the networks.
+
+  Args:
+    length: n, how many real steps there are.
+    num_steps: L.
+    offset: None for the last ones; else u of 0 .. n - 1, which places one in
+      each of L equal parts.
+  """
+  if offset is None or length <= num_steps:
+    return list(range(length))[-num_steps:]
+  return [
+    math.floor(fractions.Fraction(part * length + offset, num_steps))
+    for part in range(num_steps)
+  ]
+
+
 def sequence_losses(
-  params, observations, action, valid, *, frame_channels, num_steps, **scale
+  params,
+  observations,
+  action,
+  valid,
+  *,
+  frame_channels,
+  num_steps,
+  steps=None,
+  **scale,
 ):
   """Inverse-dynamics loss, RND loss and L2 penalty, sequence by sequence.
 
@@ -183,6 +246,7 @@ def sequence_losses(
     valid: [T, B].
     frame_channels: C.
     num_steps: how many of the last valid transitions count.
+    steps: for each sequence those that count, instead of the last ones.
     **scale: strides of the convolutions and divisor of the observations.
 
   Returns:
@@ -191,7 +255,7 @@ def sequence_losses(
   cross_entropies, errors = [], []
   for b in range(valid.shape[1]):
     length = int(valid[:, b].sum())
-    for t in range(length)[-num_steps:]:
+    for t in steps[b] if steps else window_steps(length, num_steps):
       embeddings = [
         embed(params['embedding'], observations[i, b], **scale)
         for i in (t, t + 1)

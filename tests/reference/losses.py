@@ -7,6 +7,21 @@ from tests.reference import priorities
 OWN, EXTRA, FLIGHT = 0, 1, 2
 
 
+def trained(prev_action, valid, burn_in_length):
+  """Which steps are learned from, [T, B].
+
+  Args:
+    prev_action: [T + 1, B]; -1 where an episode starts.
+    valid: [T, B].
+    burn_in_length: of the sequences that do not start an episode.
+  """
+  result = np.array(valid)
+  for b in range(valid.shape[1]):
+    if prev_action[0, b] != -1:
+      result[:burn_in_length, b] = 0
+  return result
+
+
 def loss_gradient_priorities(
   q_online,
   targets,

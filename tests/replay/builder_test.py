@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from bt_acme import config as config_lib
 from bt_acme.replay import builder as builder_lib
 from tests.replay import episodes
 
 P, T = episodes.PERIOD, episodes.LENGTH
+LONG_BURN_IN = T - 1
 
 
 def test_reset_drops_an_unfinished_episode():
@@ -26,6 +28,80 @@ def test_episode_without_a_step_writes_nothing():
   builder = builder_lib.SequenceBuilder(config, shapes)
   episode = episodes.make_episode(np.random.default_rng(0), 1, shapes)
   assert builder.end_episode(*episode.final) is None
+
+
+def _build(num_steps, **settings):
+  """Lengths of an episode's sequences, and how many blocks it has."""
+  config = config_lib.ReplayConfig(min_replay_size=1, **settings)
+  shapes = episodes.make_shapes()
+  builder = builder_lib.SequenceBuilder(config, shapes)
+  episode = episodes.make_episode(np.random.default_rng(0), num_steps, shapes)
+  finished = [x for x in episodes.play(episode, builder) if x is not None]
+  lengths = [
+    sum(len(block['action']) for block in x.sequence)
+    for x in finished
+    if x.sequence
+  ]
+  return lengths, len(finished)
+
+
+@pytest.mark.parametrize(
+  'num_steps, lengths, num_blocks',
+  [
+    (3, [3], 1),  # The episode starts here: all of it is trained.
+    (8, [8], 1),
+    (12, [8], 1),  # Four steps more, all in the burn-in.
+    (13, [8, 5], 2),
+    (16, [8, 8], 2),
+  ],
+)
+def test_a_sequence_that_would_train_nothing_is_left_out(
+  num_steps, lengths, num_blocks
+):
+  assert _build(
+    num_steps, burn_in_length=4, trace_length=4, sequence_period=8
+  ) == (lengths, num_blocks)
+
+
+@pytest.mark.parametrize(
+  'num_steps, lengths, num_blocks',
+  [
+    (7, [7], 2),
+    (10, [8], 2),  # Six steps, from the fifth on, are the burn-in.
+    (11, [8, 7], 3),
+    (14, [8, 8], 3),
+    (15, [8, 8, 7], 4),
+  ],
+)
+def test_overlapping_sequences_that_would_train_nothing(
+  num_steps, lengths, num_blocks
+):
+  assert _build(
+    num_steps, burn_in_length=6, trace_length=2, sequence_period=4
+  ) == (lengths, num_blocks)
+
+
+@pytest.mark.parametrize('num_steps', [9, 10, 12, 17])
+def test_a_trace_of_a_period_always_trains_the_end(num_steps):
+  lengths, num_blocks = _build(
+    num_steps, burn_in_length=4, trace_length=4, sequence_period=4
+  )
+  assert num_blocks == -(-num_steps // 4)
+  assert len(lengths) == num_blocks - 1 and lengths[-1] > 4
+
+
+def test_the_next_episode_is_whole_after_one_whose_end_was_left_out():
+  config = episodes.make_config(
+    burn_in_length=LONG_BURN_IN, trace_length=T - LONG_BURN_IN
+  )
+  shapes = episodes.make_shapes()
+  builder = builder_lib.SequenceBuilder(config, shapes)
+  rng = np.random.default_rng(3)
+  first = episodes.make_episode(rng, T + 1, shapes)
+  assert episodes.play(first, builder)[-1] is None
+  for num_steps in (2, T + P):
+    episode = episodes.make_episode(rng, num_steps, shapes)
+    episodes.assert_is_built(episode, builder, config, shapes)
 
 
 def test_observations_that_are_no_stacks_are_refused():

@@ -69,6 +69,7 @@ def make_episode(
         probability=float(np.float32(rng.uniform(0.1, 1))),
         reward=reward,
         discount=0.0 if is_last and not truncated else 1.0,
+        q_values=rng.normal(size=19).astype(np.float32),
       )
     )
     prev_action, prev_reward = action, reward

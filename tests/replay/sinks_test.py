@@ -40,6 +40,7 @@ def test_one_marked_step_from_adder_to_batch(make_replay):
         'source': types.FLIGHT if t == marked else types.OWN,
         'probability': 0.5 if t == marked else 0.25,
         'reward': 500.5 + t,  # Intrinsic: the task's must not be seen.
+        'q_values': np.zeros(19, np.float32),
       },
     )
   sample = next(replay.sampler(batch_size=2))
@@ -99,7 +100,7 @@ def test_reset_drops_what_was_not_written(make_replay):
 def test_initial_priority_decides_what_is_sampled(make_replay):
   replay = make_replay(priority_exponent=1.0)
   priorities = iter([0.0, 5.0, 0.0])
-  sink = replay.sink(initial_priority=lambda sequence: next(priorities))
+  sink = replay.sink(initial_priority=lambda block: next(priorities))
   rng = np.random.default_rng(0)
   wanted = [episodes.make_episode(rng, 2, replay.shapes) for _ in range(3)]
   for episode in wanted:
@@ -126,8 +127,8 @@ def test_initial_priority_is_given_the_steps_of_the_sequence():
   config, shapes = episodes.make_config(), episodes.make_shapes()
   asked, writer = [], Recorder()
 
-  def initial_priority(sequence):
-    asked.append(sequence)
+  def initial_priority(block):
+    asked.append(block)
     return float(len(asked))
 
   sink = sinks.SequenceSink(
@@ -136,31 +137,30 @@ def test_initial_priority_is_given_the_steps_of_the_sequence():
     initial_priority=initial_priority,
   )
   rng = np.random.default_rng(0)
-  wanted = []
+  wanted, following = [], []
   for num_steps in (2, T + P + 1):
     episode = episodes.make_episode(rng, num_steps, shapes)
     episodes.play(episode, sink)
     wanted += [
       episode.steps[start : start + T] for start in episodes.starts(episode)
     ]
+    # After the last sequence of an episode there is none.
+    following += [
+      [step.q_values.tolist() for step in episode.steps[start + T :][:1]]
+      for start in episodes.starts(episode)
+    ]
   assert len(asked) == len(wanted) == 4
-  for sequence, steps in zip(asked, wanted, strict=True):
+  for block, steps in zip(asked, wanted, strict=True):
     for name in ('prev_action', 'choice', 'probability', 'reward', 'discount'):
-      actual = [value for block in sequence for value in block[name]]
+      actual = [value for part in block.sequence for value in part[name]]
       assert actual == [getattr(step, name) for step in steps]
+    actual = [value for part in block.sequence for value in part['q_values']]
+    np.testing.assert_array_equal(actual, [step.q_values for step in steps])
+  assert [
+    [] if block.next_q_values is None else [block.next_q_values.tolist()]
+    for block in asked
+  ] == following
   # Blocks that complete no sequence are written too.
   complete = [len(block.sequence) for block, _ in writer.written]
   assert complete == [1, 0, 0, 3, 3, 3]
   assert [p for block, p in writer.written if block.sequence] == [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize(
-  'setting, largest, expected',
-  [('one', 7.0, 1), ('largest', 7.0, 7), ('largest', None, 1)],
-)
-def test_initial_priority_is_the_one_configured(setting, largest, expected):
-  config = episodes.make_config(initial_priority=setting)
-  ask = sinks.make_initial_priority(
-    config, None if largest is None else lambda: largest
-  )
-  assert ask(()) == expected

@@ -53,7 +53,7 @@ class Nodes:
     nodes = {
       'coordinator': self.coordinator,
       'learner': self.learner,
-      'actor': actor_node.ActorNode(run, builder, 0, context(**clients)),
+      'actor': actor_node.ActorNode(run, builder.agent, 0, context(**clients)),
     }
     if run.num_evaluators:
       nodes['evaluator'] = evaluator_node.EvaluatorNode(
@@ -142,6 +142,12 @@ def test_counts_go_on_from_the_checkpoint(resumed):
   assert _BUDGET <= new['counts']['actor_steps'] < _BUDGET + 2
   assert new['counts']['learner_steps'] > 792
   assert new['learner']['learner_steps'] == new['counts']['learner_steps']
+  # New sequences started with the largest priority, which falls by at most 1 %
+  # a learner step, from where the old run had left it.
+  assert make_builder().agent.config.replay.initial_priority == 'largest'
+  more_steps = new['counts']['learner_steps'] - 792
+  largest = old['learner']['max_priority']
+  assert new['learner']['max_priority'] > largest * 0.99**more_steps > 0
   # The optimizers count their steps themselves.
   assert [a.shape for a in old_arrays.values()] == [
     a.shape for a in new_arrays.values()
@@ -165,6 +171,13 @@ def test_logs_go_on_in_the_same_files(resumed):
   assert all(600 <= int(row['actor_steps']) for row in new[len(old) :])
   learner = rows(resumed, 'learner')
   assert int(learner[-1]['learner_steps']) > 792
+  # Columns that the old version did not have.
+  assert learner[0]['first_visit_share'] == ''
+  assert 0 <= float(learner[-1]['first_visit_share']) <= 1
+  assert float(learner[-1]['priority_over_uniform']) > 0
+  period = make_builder().agent.config.learner.target_update_period
+  copies = int(learner[-1]['learner_steps']) // period
+  assert float(learner[-1]['target_copies']) == copies
 
 
 def test_the_final_parameters_are_evaluated_and_exported(resumed):

@@ -1,7 +1,10 @@
 """The nodes of a run, and that none of them knows how it is started."""
 
 import ast
+import json
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -80,3 +83,41 @@ def test_nodes_do_not_know_launchpad():
     packages = set(imported(path))
     assert packages and not packages & {'launchpad', 'courier'}, path
   assert 'launchpad' in set(imported(_RUNTIME / 'program.py'))
+
+
+# What a process of Launchpad's does first, and what it has loaded then.
+_UNPICKLES = """
+import cloudpickle, json, sys
+cloudpickle.load(open(sys.argv[1], 'rb'))
+print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))
+"""
+
+
+def test_processes_that_only_act_load_nothing_of_the_learners():
+  program = make_program(inference='server', num_actors=1, num_evaluators=1)
+  executables.prepare(program, in_this_process=False)
+  addresses = {
+    title: [f'localhost:{1024 + i}' for i in range(num)]
+    for title, num in executables.num_ports(program).items()
+  }
+  commands = executables.make(program, addresses)
+  for label, learns in (
+    ('actor', False),
+    ('evaluator', False),
+    ('inference', False),
+    ('learner', True),
+  ):
+    words = commands[f'{label}/0'].command_as_list
+    done = subprocess.run(
+      [
+        sys.executable,
+        '-c',
+        _UNPICKLES,
+        words[words.index('--data_file') + 1],
+      ],
+      capture_output=True,
+      text=True,
+      check=True,
+    )
+    loaded = {'optax', 'rlax'} & set(json.loads(done.stdout))
+    assert bool(loaded) == learns, (label, loaded)

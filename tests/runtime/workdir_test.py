@@ -1,6 +1,7 @@
 """A workdir belongs to one run, and says whether it is completed."""
 
 import dataclasses
+import json
 import pathlib
 
 import pytest
@@ -78,6 +79,20 @@ def test_another_run_is_refused_and_nothing_touched(
   assert all(name in message for name in differing), message
   assert 'learning_rate' not in message and '\n' not in message
   assert contents(tmp_path) == before
+
+
+def test_a_run_older_than_a_setting_has_its_default(tmp_path):
+  run, config = make_run(tmp_path), config_lib.NGUConfig()
+  workdir.claim(run, config)
+  path = pathlib.Path(run.workdir) / 'config.json'
+  identity = json.loads(path.read_text())
+  del identity['config']['intrinsic']['error_decay']
+  path.write_text(json.dumps(identity))
+  assert workdir.claim(run, config)
+  assert json.loads(path.read_text()) == identity
+  forgetting = config_lib.IntrinsicConfig(error_decay=0.01)
+  with pytest.raises(ValueError, match='error_decay=0.0 there and 0.01 here'):
+    workdir.claim(run, dataclasses.replace(config, intrinsic=forgetting))
 
 
 @pytest.mark.parametrize('text', ['{"agent": "R2D2Co', '', '[]', '3', '{}'])

@@ -20,8 +20,8 @@ class RewardState(NamedTuple):
   """What the reward of one environment carries from step to step.
 
   Attributes:
-    memory: of the episode; () if the reward does not read it.
-    statistics: float32 [] each.
+    memory: the memory of the episode; () if the reward does not read it.
+    statistics: the running statistics, float32 [] each.
   """
 
   memory: Any
@@ -35,7 +35,8 @@ def init(
 
   Args:
     config: the reward and its settings.
-    statistics: float [], to go on from; None to start without.
+    statistics: the running statistics to resume from, float [] each; None to
+      start afresh.
   """
   reward = rewards.of(config)
   if statistics is None:
@@ -54,17 +55,17 @@ def step(
   state: RewardState,
   features: features_lib.Features,
   is_first: jax.Array,
-) -> Tuple[jax.Array, RewardState]:
+) -> Tuple[reward_lib.Rewarded, RewardState]:
   """Rewards one observation of one environment and remembers it.
 
   Args:
     config: the reward and its settings.
-    state: before the observation.
-    features: of the observation.
+    state: the state before the observation.
+    features: the features of the observation.
     is_first: bool [], whether an episode starts with the observation.
 
   Returns:
-    The reward, float32 [], and the state after the observation.
+    What the reward makes of it, each field [], and the state after it.
   """
   reward = rewards.of(config)
   k = config.num_neighbors
@@ -84,7 +85,7 @@ def step(
   rewarded = reward_lib.evaluate(
     reward, config, features, neighbors, state.statistics, is_first
   )
-  return rewarded.reward, RewardState(memory, rewarded.statistics)
+  return rewarded, RewardState(memory, rewarded.statistics)
 
 
 def step_rows(
@@ -98,16 +99,16 @@ def step_rows(
   """Rewards one observation in N of M environments.
 
   An observation that is not rewarded (`reward.is_rewarded`) gets 0 and leaves
-  no trace.
+  no trace; its alpha means nothing.
 
   The memories are read where they lie, and one row of each is written: none is
   copied if the caller donates the state.
 
   Args:
     config: the reward and its settings.
-    state: before the observations, [M, ...].
-    rows: int32 [N], which environments of the state.
-    features: of the observations, [N, ...].
+    state: the state before the observations, [M, ...].
+    rows: int32 [N], indices of the environments in the state.
+    features: the features of the observations, [N, ...].
     is_first: bool [N], whether an episode starts with the observation.
     is_last: bool [N], whether one ends with it.
 
@@ -116,9 +117,10 @@ def step_rows(
     [M, ...].
   """
   before = jax.tree.map(lambda x: x[rows], state)
-  reward, after = jax.vmap(functools.partial(step, config))(
+  rewarded, after = jax.vmap(functools.partial(step, config))(
     before, features, is_first
   )
+  reward = rewarded.reward
   memory = state.memory
   if rewards.of(config).uses_memory:
     # Each row waits for its reward, because XLA would copy memories that it is
@@ -140,6 +142,8 @@ def step_rows(
     lambda x, y: x.at[rows].set(y), state.statistics, statistics
   )
   return (
-    reward_lib.Rewarded(jnp.where(active, reward, 0.0), statistics),
+    reward_lib.Rewarded(
+      jnp.where(active, reward, 0.0), statistics, rewarded.alpha
+    ),
     RewardState(memory, written),
   )

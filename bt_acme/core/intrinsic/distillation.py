@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from bt_acme import config as config_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import types
-from bt_acme.core.intrinsic import features, running_statistics
+from bt_acme.core.intrinsic import features, running_statistics, windows
 
 
 def make_network(*, torso: str, output_size: int) -> Any:
@@ -24,7 +24,7 @@ def make_network(*, torso: str, output_size: int) -> Any:
 
   Args:
     torso: `nature` or `small`.
-    output_size: units of its last layer, which is linear.
+    output_size: the number of units of the last layer, which is linear.
 
   Returns:
     `init` and `apply` from uint8 [B, H, W, C] to float32 [B, output_size].
@@ -42,8 +42,8 @@ def prediction_error(prediction: jax.Array, target: jax.Array) -> jax.Array:
   """err = ||g'(x) - g(x)||^2, whose gradient reaches the prediction only.
 
   Args:
-    prediction: float32 [..., D].
-    target: float32 [..., D].
+    prediction: float32 [..., D], the predictor's output.
+    target: float32 [..., D], the target network's output.
 
   Returns:
     float32 [...].
@@ -61,7 +61,7 @@ def make_feature_network(
   """Builds predictor and target, whose feature is the prediction error.
 
   Args:
-    config: of the reward.
+    config: the reward's settings.
     torso: `nature` or `small`.
     observation_shape: (H, W, C * S) of uint8 observations.
     frame_channels: C; both networks see the newest frame only.
@@ -86,18 +86,13 @@ def make_feature_network(
       network.apply(params['rnd_target'], frames),
     )
 
-  def loss(
-    params: types.Params,
-    observations: jax.Array,
-    action: jax.Array,
-    mask: jax.Array,
-  ) -> features.Loss:
-    del action
-    # The x_t of the transitions, not what the last one led to.
+  def loss(params: types.Params, window: windows.Window) -> features.Loss:
+    # The x_t of the transitions, not what they led to.
     rnd_errors = networks_lib.over_sequences(
-      functools.partial(errors, params), observations[:-1]
+      functools.partial(errors, params),
+      window.observations[: len(window.action)],
     )  # [L, B]
-    rnd_loss = running_statistics.masked_mean(rnd_errors, mask)
+    rnd_loss = running_statistics.masked_mean(rnd_errors, window.mask)
     return rnd_loss, {'rnd_loss': rnd_loss}
 
   return features.FeatureNetwork(

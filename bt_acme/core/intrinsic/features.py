@@ -1,4 +1,4 @@
-"""What the networks behind an intrinsic reward make of one observation.
+"""The features of an observation, from which a reward is computed.
 
 Each network that a reward may need yields one feature of an observation and is
 trained by a loss of its own. The features leave the actor's jitted call beside
@@ -10,8 +10,7 @@ from typing import Any, Callable, Dict, NamedTuple, Tuple
 import jax
 import jax.numpy as jnp
 
-from bt_acme.core import types
-from bt_acme.core.intrinsic import running_statistics
+from bt_acme.core import arrays, types
 
 Loss = Tuple[jax.Array, Dict[str, jax.Array]]  # float32 [], and its metrics.
 
@@ -25,8 +24,8 @@ class Features(NamedTuple):
       or 0 if the reward does not need it.
   """
 
-  embedding: running_statistics.Array
-  error: running_statistics.Array
+  embedding: arrays.Array
+  error: arrays.Array
 
 
 class FeatureNetwork(NamedTuple):
@@ -35,8 +34,7 @@ class FeatureNetwork(NamedTuple):
   Attributes:
     init: keys [2] -> params, a dict of named parts.
     apply: (params, observation uint8 [H, W, C * S]) -> the feature, float32.
-    loss: (params, observations uint8 [L + 1, B, H, W, C * S], action int32
-      [L, B], mask float32 [L, B]) -> (loss float32 [], metrics).
+    loss: (params, windows.Window) -> (loss float32 [], metrics).
   """
 
   init: Callable[[types.PRNGKey], types.Params]
@@ -48,7 +46,7 @@ def absent(*shape: int) -> FeatureNetwork:
   """Stands for a network that the reward does not need.
 
   Args:
-    *shape: of its feature, which is always zero.
+    *shape: the shape of its feature, which is always zero.
 
   Returns:
     A network without parameters and without a loss.

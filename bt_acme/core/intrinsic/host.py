@@ -25,6 +25,8 @@ class HostReward:
   Attributes:
     memories: N episodic memories, one for each environment; empty if the reward
       does not read them.
+    alpha: float [N], the life-long modulator of the newest observations, which
+      means nothing where they were not rewarded; None if the reward has none.
   """
 
   def __init__(
@@ -37,12 +39,14 @@ class HostReward:
 
     Args:
       config: the reward and its settings.
-      num_environments: N.
-      statistics: see `restore`; None to start without.
+      num_environments: N, the number of environments.
+      statistics: the running statistics to resume from, as `restore` takes
+        them; None to start afresh.
     """
     self._config = config
     self._reward = rewards.of(config)
     self._num = num_environments
+    self.alpha: Optional[npt.NDArray[Any]] = None
     self.memories: List[episodic_memory.HostMemory] = []
     if self._reward.uses_memory:
       self.memories = [
@@ -64,11 +68,11 @@ class HostReward:
     is_first: Bools,
     is_last: Bools,
   ) -> Rewards:
-    """Rewards what acting gives out for one observation of each environment.
+    """Rewards one observation of each environment, from what acting gives out.
 
     Args:
-      features: [N, ...]; or the rewards that a device has made of them already,
-        whose statistics are then taken over.
+      features: the features [N, ...]; or the rewards that a device has made of
+        them, whose statistics are then taken over.
       is_first: bool [N], whether an episode starts with the observation.
       is_last: bool [N], whether one ends with it.
 
@@ -76,6 +80,7 @@ class HostReward:
       float32 [N]; 0 for an observation that is not rewarded.
     """
     if isinstance(features, reward_lib.Rewarded):
+      self.alpha = features.alpha
       self._statistics = self._reward.statistics_class(
         *(np.asarray(field, np.float64) for field in features.statistics)
       )
@@ -95,7 +100,7 @@ class HostReward:
     """Rewards one observation of each environment and remembers it.
 
     Args:
-      features: NumPy's arrays [N, ...].
+      features: the features of the observations, NumPy arrays [N, ...].
       is_first: bool [N], whether an episode starts with the observation.
       active: bool [N]; the other environments get 0, and their observations
         leave no trace. All are active by default.
@@ -122,6 +127,7 @@ class HostReward:
         )
       )
     )
+    self.alpha = rewarded.alpha
     return np.where(active, rewarded.reward, 0.0).astype(np.float32)
 
   def _remember(
@@ -155,13 +161,13 @@ class HostReward:
     return self._reward.statistics_class(*(x.copy() for x in self._statistics))
 
   def restore(self, statistics: Any) -> None:
-    """Goes on from the given statistics; the memories stay as they are.
+    """Resumes from the given statistics; the memories stay as they are.
 
     Args:
-      statistics: float [N], or [] if all environments start from the same.
+      statistics: float [N] each, or [] if all environments start from the same.
 
     Raises:
-      ValueError: if they are those of another number of environments.
+      ValueError: if they belong to another number of environments.
     """
     fields = [np.asarray(x, np.float64) for x in statistics]
     for field in fields:

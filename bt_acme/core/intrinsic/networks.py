@@ -8,12 +8,11 @@ it names: `embedding` and `inverse_dynamics` of the network `embedding`, and
 from typing import Callable, NamedTuple, Tuple
 
 import jax
-import jax.numpy as jnp
 
 from bt_acme import config as config_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import types
-from bt_acme.core.intrinsic import distillation, features, rewards
+from bt_acme.core.intrinsic import distillation, features, rewards, windows
 from bt_acme.core.intrinsic import embedding as embedding_lib
 
 
@@ -27,8 +26,8 @@ class IntrinsicNetworks(NamedTuple):
     error: (params with both `rnd` parts, observation uint8 [H, W, C * S]) ->
       float32 [], the prediction error of random network distillation.
     sequence_loss: (params, observations uint8 [T + 1, B, H, W, C * S], action
-      int32 [T, B], valid float32 [T, B]) -> (loss float32 [], metrics), on the
-      last valid transitions of each sequence.
+      int32 [T, B], valid float32 [T, B], key) -> (loss float32 [], metrics), on
+      some real transitions of each sequence (`windows`).
     embedding_size: D; 0 if the reward needs no embedding.
   """
 
@@ -54,7 +53,7 @@ def make_networks(
     observation_shape: (H, W, C * S) of uint8 observations.
     frame_channels: C; RND sees the newest frame only, the embedding sees the
       stack.
-    num_actions: A.
+    num_actions: A, the number of actions.
     torso: see `NetworkConfig.torso`.
 
   Returns:
@@ -87,16 +86,11 @@ def make_networks(
     observations: jax.Array,
     action: jax.Array,
     valid: jax.Array,
+    key: types.PRNGKey,
   ) -> features.Loss:
-    num_steps = min(config.intrinsic_steps, valid.shape[0])
-    start = last_valid_window(valid, num_steps)
-    window = (
-      cut_window(observations, start, num_steps + 1),
-      cut_window(action, start, num_steps),  # [L, B]
-      cut_window(valid, start, num_steps),
-    )
-    embedding_loss, embedding_metrics = embedding.loss(params, *window)
-    rnd_loss, rnd_metrics = rnd.loss(params, *window)
+    window = windows.choose(config, observations, action, valid, key)
+    embedding_loss, embedding_metrics = embedding.loss(params, window)
+    rnd_loss, rnd_metrics = rnd.loss(params, window)
     return embedding_loss + rnd_loss, {**embedding_metrics, **rnd_metrics}
 
   return IntrinsicNetworks(
@@ -106,35 +100,3 @@ def make_networks(
     sequence_loss=sequence_loss,
     embedding_size=config.embedding_size if 'embedding' in needed else 0,
   )
-
-
-def last_valid_window(valid: jax.Array, num_steps: int) -> jax.Array:
-  """Finds where the last valid steps of each sequence start.
-
-  Args:
-    valid: float32 [T, B], 1 for real steps, which come first.
-    num_steps: length of the window, at most T.
-
-  Returns:
-    int32 [B]; 0 for sequences with fewer steps.
-  """
-  lengths = jnp.sum(valid > 0, axis=0, dtype=jnp.int32)
-  return jnp.maximum(lengths - num_steps, 0)
-
-
-def cut_window(sequence: jax.Array, start: jax.Array, length: int) -> jax.Array:
-  """Cuts a window out of each sequence.
-
-  Args:
-    sequence: [T, B, ...].
-    start: int32 [B], at most T - length.
-    length: of the windows.
-
-  Returns:
-    [length, B, ...].
-  """
-
-  def cut(row: jax.Array, row_start: jax.Array) -> jax.Array:
-    return jax.lax.dynamic_slice_in_dim(row, row_start, length)
-
-  return jax.vmap(cut, in_axes=(1, 0), out_axes=1)(sequence, start)

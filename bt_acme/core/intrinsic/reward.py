@@ -13,10 +13,9 @@ depend on which others share its process.
 from typing import Any, Callable, NamedTuple, Optional, Tuple
 
 from bt_acme import config as config_lib
+from bt_acme.core import arrays
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import running_statistics
-
-Array = running_statistics.Array
 
 
 class Neighbors(NamedTuple):
@@ -28,8 +27,8 @@ class Neighbors(NamedTuple):
       does not read the memory.
   """
 
-  squared_distances: Array
-  count: Array
+  squared_distances: arrays.Array
+  count: arrays.Array
 
 
 class IntrinsicStatistics(NamedTuple):
@@ -38,18 +37,19 @@ class IntrinsicStatistics(NamedTuple):
   A reward leaves the statistics that it does not need at 0.
 
   Attributes:
-    error_count: how many RND errors it has seen.
-    error_mean: mu_e.
-    error_variance: sigma_e^2.
+    error_count: how many RND errors it has seen; with `error_decay`, at most as
+      many as it remembers.
+    error_mean: mu_e, the mean of these errors.
+    error_variance: sigma_e^2, the variance of these errors.
     distance_count: how many squared distances to neighbors it has seen.
-    distance_mean: d_m^2.
+    distance_mean: d_m^2, the mean of these squared distances.
   """
 
-  error_count: Array
-  error_mean: Array
-  error_variance: Array
-  distance_count: Array
-  distance_mean: Array
+  error_count: arrays.Array
+  error_mean: arrays.Array
+  error_variance: arrays.Array
+  distance_count: arrays.Array
+  distance_mean: arrays.Array
 
   @property
   def error_moments(self) -> running_statistics.Moments:
@@ -69,16 +69,31 @@ class IntrinsicStatistics(NamedTuple):
     )
 
 
+class Rewarded(NamedTuple):
+  """What a reward made of one observation, or of one of each of N environments.
+
+  Attributes:
+    reward: float [...].
+    statistics: float [...], which hold the observation.
+    alpha: float [...], the life-long modulator, for the metrics of episodes;
+      None if the reward has none.
+  """
+
+  reward: arrays.Array
+  statistics: Any
+  alpha: Optional[arrays.Array] = None
+
+
 class Reward(NamedTuple):
   """One intrinsic reward.
 
   Attributes:
-    networks: names of the networks whose features it reads (`networks.py`).
+    networks: the names of the networks whose features it reads (`networks.py`).
     uses_memory: whether it reads the episodic memory, which holds embeddings.
     evaluate: (config, Features, Neighbors, statistics before the observation)
-      -> (reward float [...], statistics that hold the observation). All of them
-      are NumPy's arrays or all are JAX's, and the results are of their kind.
-    statistics_class: of its statistics, a NamedTuple of floats with a
+      -> Rewarded. All arrays are NumPy's or all are JAX's, and the results are
+      of their kind.
+    statistics_class: the class of its statistics, a NamedTuple of floats with a
       method `merged` as `IntrinsicStatistics` has it. Checkpoints and exported
       behaviors store its fields by name.
   """
@@ -87,7 +102,7 @@ class Reward(NamedTuple):
   uses_memory: bool
   evaluate: Callable[
     [config_lib.IntrinsicConfig, features_lib.Features, Neighbors, Any],
-    Tuple[Array, Any],
+    Rewarded,
   ]
   statistics_class: Any = IntrinsicStatistics
 
@@ -97,24 +112,12 @@ class RewardSpec(NamedTuple):
 
   Attributes:
     config: the reward and its settings.
-    statistics: float [], those that every environment starts from; None for
-      none.
+    statistics: float [] each, the statistics that every environment starts
+      from; None to start afresh.
   """
 
   config: config_lib.IntrinsicConfig
   statistics: Optional[Any] = None
-
-
-class Rewarded(NamedTuple):
-  """What a reward made of one observation of each of N environments.
-
-  Attributes:
-    reward: float [N].
-    statistics: float [N], which hold the observation.
-  """
-
-  reward: Array
-  statistics: Any
 
 
 def evaluate(
@@ -123,30 +126,32 @@ def evaluate(
   features: features_lib.Features,
   neighbors: Neighbors,
   statistics: Any,
-  is_first: Array,
+  is_first: arrays.Array,
 ) -> Rewarded:
   """Rewards one observation of each environment.
 
   Args:
     reward: the reward.
-    config: its settings.
-    features: of the observations.
-    neighbors: of their embeddings.
-    statistics: float [...], before the observations.
+    config: the reward's settings.
+    features: the features of the observations.
+    neighbors: the neighbors of their embeddings.
+    statistics: float [...] each, the statistics before the observations.
     is_first: bool [...], whether an episode starts with the observation.
 
   Returns:
     The rewards, and the statistics that hold the observations.
   """
   if config.statistics_scope == 'episode':
-    xp = running_statistics.namespace(is_first)
+    xp = arrays.namespace(is_first)
     statistics = type(statistics)(
       *(xp.where(is_first, 0, field) for field in statistics)
     )
-  return Rewarded(*reward.evaluate(config, features, neighbors, statistics))
+  return reward.evaluate(config, features, neighbors, statistics)
 
 
-def is_rewarded(config: config_lib.IntrinsicConfig, is_last: Array) -> Array:
+def is_rewarded(
+  config: config_lib.IntrinsicConfig, is_last: arrays.Array
+) -> arrays.Array:
   """Returns which observations are rewarded and enter the statistics.
 
   An observation rewards the action that is taken on it or the action that led
@@ -154,12 +159,12 @@ def is_rewarded(config: config_lib.IntrinsicConfig, is_last: Array) -> Array:
   last observation.
 
   Args:
-    config: of the reward.
+    config: the reward's settings.
     is_last: bool [N], whether the observation ends an episode.
 
   Returns:
     bool [N].
   """
   if config.reward_observation == 'next':
-    return running_statistics.namespace(is_last).ones_like(is_last)
+    return arrays.namespace(is_last).ones_like(is_last)
   return ~is_last

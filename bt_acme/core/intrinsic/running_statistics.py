@@ -1,18 +1,17 @@
 """Running statistics, in NumPy on the host or in JAX on a device.
 
 Each formula is written once, over whichever arrays it is given; the host's are
-float64. Means and variances are kept instead of sums. When a float32 has grown
-so large that one more value does not change it, a mean stands still, but a sum
-that stands still and is divided by a growing count would go to zero.
+float64. Means and variances are kept instead of sums. A float32 sum eventually
+grows so large that adding a value no longer changes it; divided by a growing
+count, it would drift to zero. A running mean merely stops changing.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-Array = Any  # jax.Array or a NumPy array; results are of the arguments' kind.
+from bt_acme.core import arrays
 
 # Values whose standard deviation is a smaller share of their mean have not
 # varied yet.
@@ -20,23 +19,18 @@ _MIN_SPREAD = 1e-3
 _MIN_VARIANCE = 1e-8
 
 
-def namespace(array: Array) -> Any:
-  """Returns `jax.numpy` for JAX's arrays, else `numpy`."""
-  return jnp if isinstance(array, jax.Array) else np
-
-
 class Moments(NamedTuple):
-  """The moments of all values so far, float [...] each.
+  """The moments of all values so far, or of a window that forgets.
 
-  Attributes:
-    count: number of values.
+  Attributes, float [...] each:
+    count: number of values; it stops at the length of the window.
     mean: their mean; 0 without any.
     variance: their mean squared distance from the mean; 0 without any.
   """
 
-  count: Array
-  mean: Array
-  variance: Array
+  count: arrays.Array
+  mean: arrays.Array
+  variance: arrays.Array
 
 
 class RunningMean(NamedTuple):
@@ -47,30 +41,53 @@ class RunningMean(NamedTuple):
     mean: their mean; 0 without any.
   """
 
-  count: Array
-  mean: Array
+  count: arrays.Array
+  mean: arrays.Array
 
 
-def update_moments(moments: Moments, value: Array) -> Moments:
-  """Takes in one more value (Welford 1962).
+def update_moments(
+  moments: Moments, value: arrays.Array, *, decay: float = 0.0
+) -> Moments:
+  """Takes in one more value.
+
+    b = max(1 / n, decay)
+    mean' = mean + b (x - mean)
+    variance' = (1 - b) (variance + b (x - mean)^2)
+
+  Without decay, b is 1 / n, and these are the moments of all values (Welford
+  1962). With decay, they are those of the first 1 / decay values, and from then
+  on those of an exponential window, in which a value has the weight decay when
+  it is new and less with every value that follows.
+
+  The count stops at the length of the window, 1 / decay, so that in
+  `merge_moments` no environment has more weight than its window. It always
+  reaches 2, because a smaller count says that the values cannot have varied.
 
   Args:
     moments: float [...].
     value: float [...].
+    decay: the smallest weight of a new value, in [0, 1].
 
   Returns:
     Moments that include the value.
   """
+  xp, dtype = arrays.namespace(moments.mean), moments.mean.dtype
   count = moments.count + 1
+  weight = 1 / count
+  if decay:
+    weight = xp.maximum(weight, xp.asarray(decay, dtype))
+    count = xp.minimum(count, xp.asarray(max(1 / decay, 2), dtype))
   delta = value - moments.mean
-  mean = moments.mean + delta / count
-  # Welford's M2 += delta (x - mean), written for the variance M2 / n.
-  spread = delta * (value - mean)
-  variance = moments.variance + (spread - moments.variance) / count
-  return Moments(count, mean, variance)
+  # The formula of the variance, arranged so that float32 loses nothing when the
+  # weight is small, and that the result is never negative.
+  spread = (1 - weight) * delta**2
+  variance = moments.variance + weight * (spread - moments.variance)
+  return Moments(count, moments.mean + weight * delta, variance)
 
 
-def standard_deviation(moments: Moments, *, unvaried: str = 'one') -> Array:
+def standard_deviation(
+  moments: Moments, *, unvaried: str = 'one'
+) -> arrays.Array:
   """Returns sigma, a divisor even for values that have hardly varied.
 
   Args:
@@ -80,7 +97,7 @@ def standard_deviation(moments: Moments, *, unvaried: str = 'one') -> Array:
   Returns:
     float [...].
   """
-  xp = namespace(moments.variance)
+  xp = arrays.namespace(moments.variance)
   if unvaried == 'floor':
     sigma = xp.sqrt(xp.maximum(moments.variance, _MIN_VARIANCE))
     return xp.where(moments.count < 2, 1.0, sigma)
@@ -91,6 +108,10 @@ def standard_deviation(moments: Moments, *, unvaried: str = 'one') -> Array:
 def merge_moments(moments: Moments) -> Moments:
   """Merges moments along the first axis, as if one had seen all values.
 
+  Each part has the weight of its count. Moments that forget count at most the
+  values of their window, so that parts whose windows are full weigh the same,
+  however long ago each of them began.
+
   Source: Chan et al. 1979, here for any number of parts at once.
 
   Args:
@@ -99,7 +120,7 @@ def merge_moments(moments: Moments) -> Moments:
   Returns:
     float [...].
   """
-  xp = namespace(moments.mean)
+  xp = arrays.namespace(moments.mean)
   total = merge_means(RunningMean(moments.count, moments.mean))
   spread = moments.variance + (moments.mean - total.mean) ** 2
   variance = xp.sum(moments.count * spread, axis=0)
@@ -107,7 +128,11 @@ def merge_moments(moments: Moments) -> Moments:
 
 
 def update_mean(
-  average: RunningMean, value: Array, count: Array, *, decay: float
+  average: RunningMean,
+  value: arrays.Array,
+  count: arrays.Array,
+  *,
+  decay: float,
 ) -> RunningMean:
   """Takes in the mean of some values.
 
@@ -121,7 +146,7 @@ def update_mean(
   Returns:
     The mean that includes the new values.
   """
-  xp = namespace(average.mean)
+  xp = arrays.namespace(average.mean)
   total = average.count + count
   if decay:
     step = xp.where(average.count == 0, 1.0, decay)
@@ -133,7 +158,7 @@ def update_mean(
 
 def merge_means(average: RunningMean) -> RunningMean:
   """Merges N means, weighted by their counts: [N, ...] -> [...]."""
-  xp = namespace(average.mean)
+  xp = arrays.namespace(average.mean)
   count = xp.sum(average.count, axis=0)
   weighted = xp.sum(average.count * average.mean, axis=0)
   return RunningMean(count, weighted / xp.maximum(count, 1))

@@ -14,9 +14,8 @@ from bt_acme import assembly, environments, learner_assembly
 from bt_acme.acting import vector_actor
 from bt_acme.core import data_parallel, epsilon
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import in_process as in_process_replay
-from bt_acme.replay import sinks
+from bt_acme.replay import initial_priority, sampling_metrics, sinks
 
 Row = Dict[str, float]
 
@@ -27,12 +26,12 @@ class Result(NamedTuple):
   """The end of a run.
 
   Attributes:
-    variables: parameters, as NumPy arrays.
-    statistics: those of the intrinsic reward, merged over the environments;
-      None for an agent without one.
+    variables: the parameters, as NumPy arrays.
+    statistics: the statistics of the intrinsic reward, merged over the
+      environments; None for an agent without one.
     episodes: metrics of every finished episode, with `actor_steps`.
     learner: metrics of every tenth learner step, with `learner_steps`.
-    actor_steps: steps taken.
+    actor_steps: the number of steps taken.
   """
 
   variables: assembly.Variables
@@ -103,6 +102,7 @@ class _Learner:
 
   Attributes:
     replay: what the actor fills.
+    largest_priority: the largest priority of its recent steps.
     rows: metrics of every tenth step.
   """
 
@@ -117,17 +117,16 @@ class _Learner:
     self.replay = in_process_replay.InProcessReplay(
       config.replay, agent.replay_shapes, seed=seed
     )
-    self._max_priority = 1.0
+    self.largest_priority = initial_priority.LargestPriority()
+    self._sampling = sampling_metrics.SamplingMetrics(
+      config.replay.max_replay_size
+    )
     self.rows: List[Row] = []
 
   def variables(self) -> assembly.Variables:
     """Copies the parameters."""
     params = (self._state.params, self._state.intrinsic_params)
     return assembly.Variables(*jax.tree.map(np.array, params))
-
-  def get_max_priority(self) -> float:
-    """Returns the largest priority so far, at least 1."""
-    return self._max_priority
 
   def learn(self) -> None:
     """Takes all steps that the replay allows by now."""
@@ -136,12 +135,14 @@ class _Learner:
       self._state, priorities, metrics = self._step(
         self._state, sample.batch, np.float32(sample.probabilities)
       )
-      self.replay.update_priorities(sample.keys, np.asarray(priorities))
-      self._max_priority = max(self._max_priority, float(np.max(priorities)))
+      values = np.asarray(priorities)
+      self.replay.update_priorities(sample.keys, values)
+      self.largest_priority.update(values)
+      sampling = self._sampling.of(sample, values)
       self._num_steps += 1
       if self._num_steps % _ROW_PERIOD == 0:
         row = {name: float(value) for name, value in metrics.items()}
-        self.rows.append({'learner_steps': self._num_steps, **row})
+        self.rows.append({'learner_steps': self._num_steps, **row, **sampling})
 
 
 def _make_actor(
@@ -158,12 +159,12 @@ def _make_actor(
     ),
     seed=seed,
     sinks=[
-      sinks.SequenceSink(
-        builder_lib.SequenceBuilder(config.replay, agent.replay_shapes),
+      sinks.make_sink(
+        config,
+        agent.replay_shapes,
         learner.replay.writer(),
-        initial_priority=sinks.make_initial_priority(
-          config.replay, learner.get_max_priority
-        ),
+        num_actions=agent.spec.num_actions,
+        largest_priority=learner.largest_priority,
       )
       for _ in range(num_environments)
     ],

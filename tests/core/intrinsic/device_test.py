@@ -23,8 +23,8 @@ def test_eager_matches_jit():
   _, expected = streams.on_device(streams.CONFIG)(*stream)
   state = device.init(streams.CONFIG)
   for t in range(30):
-    reward, state = device.step(streams.CONFIG, state, *row_of(stream, t, 0))
-    np.testing.assert_allclose(reward, expected[t, 0], rtol=1e-4)
+    rewarded, state = device.step(streams.CONFIG, state, *row_of(stream, t, 0))
+    np.testing.assert_allclose(rewarded.reward, expected[t, 0], rtol=1e-4)
 
 
 @pytest.mark.parametrize('reward_observation', ['current', 'next'])
@@ -41,11 +41,13 @@ def test_rows_are_stepped_as_one_is(reward_observation):
       together, rows, features.Features(*given), is_first, is_last
     )
     for n, i in enumerate(rows):
-      reward, after = device.step(config, states[i], *row_of(stream, t, n))
+      one, after = device.step(config, states[i], *row_of(stream, t, n))
+      reward = one.reward
       if is_last[n] and reward_observation == 'current':
         reward, after = 0.0, after._replace(statistics=states[i].statistics)
       states[i] = after
       np.testing.assert_allclose(rewarded.reward[n], reward, rtol=1e-4)
+      np.testing.assert_allclose(rewarded.alpha[n], one.alpha, rtol=1e-4)
   jax.tree.map(
     functools.partial(np.testing.assert_allclose, rtol=1e-4),
     together,
@@ -84,5 +86,7 @@ def test_statistics_restored_continue_the_rewards():
       streams.CONFIG, reward_lib.IntrinsicStatistics(*(x[i] for x in saved))
     )
     for t in range(40, streams.T):
-      reward, state = device.step(streams.CONFIG, state, *row_of(stream, t, i))
-      np.testing.assert_allclose(reward, rewards[t, i], rtol=1e-3)
+      rewarded, state = device.step(
+        streams.CONFIG, state, *row_of(stream, t, i)
+      )
+      np.testing.assert_allclose(rewarded.reward, rewards[t, i], rtol=1e-3)

@@ -7,6 +7,7 @@ import pytest
 from bt_acme.core.intrinsic import features, host
 from bt_acme.core.intrinsic import reward as reward_lib
 from tests.core.intrinsic import streams
+from tests.reference import intrinsic as reference
 
 
 @pytest.mark.parametrize('config', streams.CONFIGS)
@@ -133,3 +134,33 @@ def test_rewards_made_elsewhere_are_taken_over_with_their_statistics():
   np.testing.assert_array_equal(reward.statistics(), statistics)
   assert all(field.dtype == np.float64 for field in reward.statistics())
   assert not any(map(len, reward.memories))
+  assert reward.alpha is None
+
+
+@pytest.mark.parametrize('decay', [0.0, 0.1])
+def test_the_modulator_of_the_newest_observations(decay):
+  config = streams.changed(error_decay=decay, alpha_offset=1.0)
+  embeddings, errors, is_first = streams.make_stream(num_environments=2)
+  reward = host.HostReward(config, 2)
+  assert reward.alpha is None
+  expected = np.stack(
+    [reference.modulators(config, errors[:, i]) for i in range(2)], axis=1
+  )
+  assert np.any(expected > 1) and np.any(expected < 1)
+  for t in range(streams.T):
+    given = features.Features(embeddings[t], errors[t])
+    reward.step(given, is_first[t])
+    np.testing.assert_allclose(reward.alpha, expected[t], rtol=1e-4, atol=1e-6)
+  # A device's rewards bring it along.
+  made = reward_lib.Rewarded(
+    np.ones(2), reward.statistics(), np.float32([0.5, 2.0])
+  )
+  reward.take(made, np.zeros(2, bool), np.zeros(2, bool))
+  np.testing.assert_array_equal(reward.alpha, [0.5, 2.0])
+
+
+def test_a_reward_without_a_modulator():
+  for name in ('rnd', 'constant'):
+    config = streams.changed(intrinsic_reward=name)
+    _, reward = streams.on_host(config, streams.make_stream())
+    assert reward.alpha is None

@@ -8,7 +8,7 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.core import networks as networks_lib
-from bt_acme.core.intrinsic import networks
+from bt_acme.core.intrinsic import networks, windows
 from tests.reference import intrinsic as reference
 
 SHAPE, CHANNELS, ACTIONS = (5, 5, 6), 3, 4
@@ -17,6 +17,7 @@ SCALE = {
   'divisor': 10.0,
 }
 T, B, STEPS = 9, 4, 3
+KEY = jax.random.key(7)
 L2 = 0.125
 LENGTHS = np.array([9, 5, 2, 1])  # Real transitions of each sequence.
 
@@ -52,7 +53,12 @@ def init(seed, reward='ngu'):
 @functools.lru_cache
 def compiled_loss(made):
   """((loss, metrics), gradient), compiled once for all tests."""
-  return jax.jit(jax.value_and_grad(made.sequence_loss, has_aux=True))
+  return jax.jit(jax.value_and_grad(sequence_loss(made), has_aux=True))
+
+
+def sequence_loss(made):
+  """The loss of parameters and a batch, with a key that is always the same."""
+  return lambda params, *batch: made.sequence_loss(params, *batch, KEY)
 
 
 def make_batch(lengths=LENGTHS, seed=0):
@@ -188,8 +194,36 @@ def test_losses_match_reference(lengths):
   )
 
 
-def test_padding_changes_nothing():
-  made = make()
+@pytest.mark.parametrize('lengths', [LENGTHS, np.array([0, 4, 0, 7])])
+def test_losses_of_spread_steps_match_reference(lengths):
+  made = make(inverse_dynamics_l2=L2, intrinsic_window='spread')
+  params = init(2)
+  observations, action, valid = make_batch(lengths)
+  step, mask = windows.spread_steps(jnp.array(valid), STEPS, KEY)
+  steps = [[int(t) for t in step[mask[:, b] > 0, b]] for b in range(B)]
+  (loss, metrics), _ = compiled_loss(made)(params, observations, action, valid)
+  cross_entropy, error, penalty = reference.sequence_losses(
+    params,
+    observations,
+    action,
+    valid,
+    frame_channels=CHANNELS,
+    num_steps=STEPS,
+    steps=steps,
+    **SCALE,
+  )
+  np.testing.assert_allclose(
+    metrics['inverse_dynamics_loss'], cross_entropy, rtol=1e-4
+  )
+  np.testing.assert_allclose(metrics['rnd_loss'], error, rtol=1e-4)
+  np.testing.assert_allclose(
+    loss, cross_entropy + error + L2 * penalty, rtol=1e-4
+  )
+
+
+@pytest.mark.parametrize('window', ['last', 'spread'])
+def test_padding_changes_nothing(window):
+  made = make(intrinsic_window=window)
   params = init(3)
   observations, action, valid = make_batch()
   expected = compiled_loss(made)(params, observations, action, valid)
@@ -232,7 +266,7 @@ def test_each_loss_trains_its_own_networks():
   params = init(4)
   batch = make_batch()
   gradients = jax.device_get(
-    jax.jit(jax.jacrev(lambda p: made.sequence_loss(p, *batch)[1]))(params)
+    jax.jit(jax.jacrev(lambda p: sequence_loss(made)(p, *batch)[1]))(params)
   )
   for metric, parts in (
     ('inverse_dynamics_loss', {'embedding', 'inverse_dynamics'}),
@@ -259,7 +293,7 @@ def test_training_lowers_the_losses_and_leaves_the_target(reward):
 
   @jax.jit
   def update(params, state):
-    gradient, metrics = jax.grad(made.sequence_loss, has_aux=True)(
+    gradient, metrics = jax.grad(sequence_loss(made), has_aux=True)(
       params, *batch
     )
     with jax.numpy_dtype_promotion('standard'):  # optax is not strict.
@@ -284,25 +318,11 @@ def test_training_lowers_the_losses_and_leaves_the_target(reward):
     assert all(same) if part == 'rnd_target' else not any(same)
 
 
-@pytest.mark.parametrize('num_steps', [1, 3, 9])
-def test_windows_end_with_the_last_valid_step(num_steps):
-  _, _, valid = make_batch()
-  start = networks.last_valid_window(jnp.array(valid), num_steps)
-  assert start.shape == (B,)
-  assert start.dtype == jnp.int32
-  rows = np.arange(T)[:, None, None] * np.ones((1, B, 2), np.int32)
-  cut = networks.cut_window(jnp.array(rows), start, num_steps)
-  assert cut.shape == (num_steps, B, 2)
-  for b, length in enumerate(LENGTHS):
-    wanted = list(range(T))[:length][-num_steps:]
-    np.testing.assert_array_equal(cut[: len(wanted), b, 0], wanted)
-
-
 def test_a_sequence_shorter_than_the_window_and_without_jit():
   made = make()
   params = init(0)
   observations, action, valid = make_batch(np.array([2, 1, 0, 2]))
-  short = made.sequence_loss(
+  short = sequence_loss(made)(
     params, observations[:STEPS], action[: STEPS - 1], valid[: STEPS - 1]
   )
   long, _ = compiled_loss(made)(params, observations, action, valid)

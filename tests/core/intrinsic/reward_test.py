@@ -131,13 +131,14 @@ def test_statistics_are_stored_by_these_names(name):
 @pytest.mark.parametrize('name', rewards.BY_NAME)
 @pytest.mark.parametrize('xp, dtype', [(np, 'float64'), (jnp, 'float32')])
 def test_a_formula_keeps_to_the_arrays_that_it_is_given(name, xp, dtype):
-  reward, statistics = rewards.BY_NAME[name].evaluate(
+  reward, statistics, alpha = rewards.BY_NAME[name].evaluate(
     streams.CONFIG,
     features.Features(xp.ones([2, streams.D], dtype), xp.ones([2], dtype)),
     reward_lib.Neighbors(xp.ones([2, 3], dtype), xp.array([1, 3], 'int32')),
     reward_lib.IntrinsicStatistics(*xp.ones([5, 2], dtype)),
   )
-  for array in (reward, *statistics):
+  assert (alpha is not None) == (name == 'ngu')
+  for array in (reward, *statistics, reward if alpha is None else alpha):
     assert isinstance(array, jnp.ndarray if xp is jnp else np.ndarray)
     assert array.shape == (2,) and array.dtype == dtype
 

@@ -7,11 +7,21 @@ from bt_acme.core.intrinsic import running_statistics
 from tests.reference import intrinsic as reference
 
 
-def accumulate(values, dtype=np.float64):
+def accumulate(values, dtype=np.float64, decay=0.0):
   moments = running_statistics.Moments(*np.zeros([3, *values.shape[1:]], dtype))
   for value in values.astype(dtype):
-    moments = running_statistics.update_moments(moments, value)
+    moments = running_statistics.update_moments(moments, value, decay=decay)
   return moments
+
+
+def scan(start, values, decay=0.0):
+  """Takes in float32 values, in JAX."""
+
+  def take(moments, value):
+    return running_statistics.update_moments(moments, value, decay=decay), None
+
+  start = running_statistics.Moments(*jnp.float32(start))
+  return jax.jit(lambda x: jax.lax.scan(take, start, x))(values)[0]
 
 
 def make_values(kind):
@@ -30,19 +40,28 @@ def make_values(kind):
   'kind', ['random', 'offset', 'constant', 'huge', 'one', 'two']
 )
 @pytest.mark.parametrize('unvaried', ['one', 'floor'])
-def test_moments_match_reference(kind, unvaried):
+@pytest.mark.parametrize('decay', [0.0, 0.01, 0.07, 0.6, 1.0])
+def test_moments_match_reference(kind, unvaried, decay):
   values = make_values(kind)
-  moments = accumulate(values)
+  moments = accumulate(values, decay=decay)
   sigma = running_statistics.standard_deviation(moments, unvaried=unvaried)
   assert sigma.shape == (3,)
   for i in range(3):
-    mean, expected = reference.mean_and_sigma(list(values[:, i]), unvaried)
+    mean, expected = reference.mean_and_sigma(
+      list(values[:, i]), unvaried, decay
+    )
+    _, variance = reference.mean_and_variance(list(values[:, i]), decay)
+    if not decay:
+      np.testing.assert_allclose(
+        variance, np.var(values[:, i]), rtol=1e-8, atol=1e-16
+      )
     np.testing.assert_allclose(moments.mean[i], mean, rtol=1e-12)
     np.testing.assert_allclose(
-      moments.variance[i], np.var(values[:, i]), rtol=1e-8, atol=1e-16
+      moments.variance[i], variance, rtol=1e-8, atol=1e-16
     )
     np.testing.assert_allclose(sigma[i], expected, rtol=1e-8)
-  np.testing.assert_array_equal(moments.count, len(values))
+  window = max(1 / decay, 2) if decay else np.inf
+  np.testing.assert_array_equal(moments.count, min(len(values), window))
 
 
 @pytest.mark.parametrize('scale', [1e-6, 1.0, 1e6])
@@ -63,15 +82,11 @@ def test_sigma_is_one_until_the_values_have_varied(scale, in_jax):
 
 
 @pytest.mark.parametrize('kind', ['random', 'constant', 'two'])
-def test_jax_matches_numpy(kind):
+@pytest.mark.parametrize('decay', [0.0, 0.05, 1.0])
+def test_jax_matches_numpy(kind, decay):
   values = make_values(kind).astype(np.float32)
-  expected = accumulate(values)
-
-  def take(moments, value):
-    return running_statistics.update_moments(moments, value), None
-
-  start = running_statistics.Moments(*jnp.zeros([3, 3], jnp.float32))
-  actual, _ = jax.jit(lambda x: jax.lax.scan(take, start, x))(values)
+  expected = accumulate(values, decay=decay)
+  actual = scan(np.zeros([3, 3]), values, decay)
   for field, other in zip(actual, expected, strict=True):
     assert field.dtype == jnp.float32
     np.testing.assert_allclose(field, other, rtol=1e-5, atol=1e-7)
@@ -101,18 +116,74 @@ def test_a_billion_values_do_not_wear_the_moments_out(dtype, rtol):
 
 def test_float32_moments_hold_when_the_count_stands_still():
   # 2^24 + 1 is 2^24 in float32: from here on, the count does not grow.
-  start = running_statistics.Moments(*jnp.float32([2.0**24, 3.0, 4.0]))
-
-  def take(moments, value):
-    return running_statistics.update_moments(moments, value), None
-
   values = jnp.tile(jnp.float32([1.0, 5.0]), 500_000)
-  moments, _ = jax.jit(lambda x: jax.lax.scan(take, start, x))(values)
+  moments = scan([2.0**24, 3.0, 4.0], values)
   assert moments.count == 2.0**24
   np.testing.assert_allclose(moments.mean, 3, rtol=1e-2)
   np.testing.assert_allclose(
     running_statistics.standard_deviation(moments), 2, rtol=1e-2
   )
+
+
+@pytest.mark.parametrize('dtype', [np.float32, np.float64])
+@pytest.mark.parametrize('decay', [0.3, 1.0])
+def test_constant_values_leave_no_variance_below_zero(dtype, decay):
+  rng = np.random.default_rng(4)
+  values = 10.0 ** rng.integers(-6, 6, size=(40, 200))
+  values[20:] = values[20]
+  moments = running_statistics.Moments(*np.zeros([3, 200], dtype))
+  for value in values.astype(dtype):
+    moments = running_statistics.update_moments(moments, value, decay=decay)
+    assert all(field.dtype == dtype for field in moments)
+    assert np.all(moments.variance >= 0)
+    if decay == 1:
+      # What is left of the value before is a rounding error.
+      np.testing.assert_allclose(moments.mean, value, atol=0.2)
+      np.testing.assert_array_equal(moments.variance, 0)
+      sigma = running_statistics.standard_deviation(moments)
+      np.testing.assert_array_equal(sigma, 1)
+
+
+@pytest.mark.parametrize('count', [0, 1e8])
+def test_float32_moments_forget_after_any_number_of_values(count):
+  """A window that was full of large values holds small ones in the end."""
+  rng = np.random.default_rng(5)
+  values = np.float32(3 + 2 * rng.normal(size=[200_000, 20]))
+  start = np.repeat([[count], [3e3], [1e6]], 20, axis=1)
+  moments = scan(start, values, decay=0.001)
+  np.testing.assert_array_equal(moments.count, 1000)
+  # The window's own noise: 2 / sqrt(2000) in one column, less in the mean.
+  np.testing.assert_allclose(np.mean(moments.mean), 3, rtol=0.02)
+  sigma = running_statistics.standard_deviation(moments)
+  np.testing.assert_allclose(np.mean(sigma), 2, rtol=0.02)
+  # Of the last 10 windows, in float64.
+  mean, expected = reference.mean_and_sigma(
+    list(np.float64(values[-10_000:, 0])), decay=0.001
+  )
+  np.testing.assert_allclose(moments.mean[0], mean, rtol=1e-3)
+  np.testing.assert_allclose(sigma[0], expected, rtol=1e-3)
+
+
+def test_moments_of_full_windows_merge_with_equal_weights():
+  rng = np.random.default_rng(6)
+  old, young = rng.normal(0, 1, size=(5000, 1)), rng.normal(9, 2, size=(300, 1))
+  parts = [accumulate(part, decay=0.01) for part in (old, young, young[:20])]
+  stacked = running_statistics.Moments(
+    *(np.stack(fields) for fields in zip(*parts, strict=True))
+  )
+  np.testing.assert_array_equal(stacked.count[:, 0], [100, 100, 20])
+  merged = running_statistics.merge_moments(stacked)
+  weights = stacked.count / 220
+  mean = np.sum(weights * stacked.mean)
+  np.testing.assert_allclose(merged.mean, mean)
+  np.testing.assert_allclose(
+    merged.variance,
+    np.sum(weights * (stacked.variance + (stacked.mean - mean) ** 2)),
+  )
+  # Whoever goes on from them forgets as before.
+  after = running_statistics.update_moments(merged, np.ones(1), decay=0.01)
+  assert after.count == 100
+  np.testing.assert_allclose(after.mean, mean + 0.01 * (1 - mean))
 
 
 @pytest.mark.parametrize('in_jax', [False, True])

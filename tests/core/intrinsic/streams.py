@@ -26,12 +26,17 @@ CONFIGS = [
   changed(distance_decay=0.05),
   changed(statistics_scope='episode'),
   changed(statistics_scope='episode', distance_decay=0.05),
+  changed(error_decay=0.1),
+  changed(error_decay=0.3, error_deviation='floor', alpha_offset=1.0),
+  changed(error_decay=0.1, statistics_scope='episode'),
   changed(num_neighbors=30),
   changed(num_neighbors=70, memory_capacity=90, max_similarity=4.0),
   changed(memory_capacity=1),
   changed(error_deviation='floor'),
   changed(intrinsic_reward='rnd'),
   changed(intrinsic_reward='rnd', error_deviation='floor'),
+  changed(intrinsic_reward='rnd', error_decay=0.1),
+  changed(intrinsic_reward='rnd', error_decay=1.0),
   changed(intrinsic_reward='rnd', statistics_scope='episode'),
   changed(intrinsic_reward='constant', constant_reward=0.5),
 ]
@@ -76,10 +81,10 @@ def on_device(config):
   def run(embeddings, errors, is_first):  # Of one environment.
     def take(state, row):
       *given, first = row
-      reward, state = device.step(
+      rewarded, state = device.step(
         config, state, features.Features(*given), first
       )
-      return state, reward
+      return state, rewarded.reward
 
     return jax.lax.scan(
       take, device.init(config), (embeddings, errors, is_first)

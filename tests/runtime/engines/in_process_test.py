@@ -53,6 +53,11 @@ def test_a_run(run, kind):
   assert steps == sorted(steps) and steps[-1] <= result.actor_steps
   assert result.learner[0]['learner_steps'] == 10
   assert all(np.isfinite(list(row.values())).all() for row in result.learner)
+  for row in result.learner:
+    assert 0 <= row['first_visit_share'] <= 1
+    assert row['priority_over_uniform'] > 0
+    assert row['target_copies'] == 0  # The period is longer than the run.
+  assert result.learner[-1]['first_visit_share'] < 1
   if kind == 'ngu':
     # One set of statistics, of each step that was taken.
     assert result.statistics.error_count == result.actor_steps

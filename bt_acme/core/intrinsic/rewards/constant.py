@@ -1,11 +1,9 @@
 """A constant reward, which knows nothing of novelty: a baseline."""
 
-from typing import Tuple
-
 from bt_acme import config as config_lib
+from bt_acme.core import arrays
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.core.intrinsic import running_statistics
 
 
 def evaluate(
@@ -13,11 +11,13 @@ def evaluate(
   features: features_lib.Features,
   neighbors: reward_lib.Neighbors,
   statistics: reward_lib.IntrinsicStatistics,
-) -> Tuple[reward_lib.Array, reward_lib.IntrinsicStatistics]:
+) -> reward_lib.Rewarded:
   """Returns `constant_reward` for each observation; see `Reward.evaluate`."""
   del neighbors
-  xp = running_statistics.namespace(features.error)
-  return xp.full_like(features.error, config.constant_reward), statistics
+  xp = arrays.namespace(features.error)
+  return reward_lib.Rewarded(
+    xp.full_like(features.error, config.constant_reward), statistics
+  )
 
 
 REWARD = reward_lib.Reward(networks=(), uses_memory=False, evaluate=evaluate)

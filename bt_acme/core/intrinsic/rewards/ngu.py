@@ -8,21 +8,20 @@ Badia et al. 2020 (NGU, arXiv:2002.06038), Sec. 2; Campos et al. 2021
 (arXiv:2102.13515), App.
 """
 
-from typing import Tuple
-
 from bt_acme import config as config_lib
+from bt_acme.core import arrays
 from bt_acme.core.intrinsic import episodic_memory, running_statistics
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import reward as reward_lib
 
 
 def lifelong_modulator(
-  error: running_statistics.Array,
+  error: arrays.Array,
   moments: running_statistics.Moments,
   *,
   alpha_offset: float,
   error_deviation: str = 'one',
-) -> running_statistics.Array:
+) -> arrays.Array:
   """alpha = offset + (err - mu_e) / sigma_e.
 
   Sources: Campos et al. 2021, App. (offset 0); Badia et al. 2020, Sec. 2
@@ -30,7 +29,7 @@ def lifelong_modulator(
 
   Args:
     error: float [...], the prediction error of RND.
-    moments: of the errors, this one included.
+    moments: the moments of the errors, this one included.
     alpha_offset: 0 or 1.
     error_deviation: `one` or `floor`, see `IntrinsicConfig.error_deviation`.
 
@@ -44,13 +43,13 @@ def lifelong_modulator(
 
 
 def ngu_reward(
-  episodic_novelty: running_statistics.Array,
-  alpha: running_statistics.Array,
+  episodic_novelty: arrays.Array,
+  alpha: arrays.Array,
   *,
   reward_scale_limit: float,
-) -> running_statistics.Array:
+) -> arrays.Array:
   """r = r_episodic min(max(alpha, 1), L); all of them float [...]."""
-  xp = running_statistics.namespace(alpha)
+  xp = arrays.namespace(alpha)
   return episodic_novelty * xp.clip(alpha, 1.0, reward_scale_limit)
 
 
@@ -59,10 +58,10 @@ def evaluate(
   features: features_lib.Features,
   neighbors: reward_lib.Neighbors,
   statistics: reward_lib.IntrinsicStatistics,
-) -> Tuple[reward_lib.Array, reward_lib.IntrinsicStatistics]:
+) -> reward_lib.Rewarded:
   """Mixes the two novelties of each observation; see `Reward.evaluate`."""
   moments = running_statistics.update_moments(
-    statistics.error_moments, features.error
+    statistics.error_moments, features.error, decay=config.error_decay
   )
   novelty, mean_distance = episodic_memory.episodic_novelty(
     neighbors.squared_distances,
@@ -84,7 +83,9 @@ def evaluate(
   reward = ngu_reward(
     novelty, alpha, reward_scale_limit=config.reward_scale_limit
   )
-  return reward, reward_lib.IntrinsicStatistics(*moments, *mean_distance)
+  return reward_lib.Rewarded(
+    reward, reward_lib.IntrinsicStatistics(*moments, *mean_distance), alpha
+  )
 
 
 REWARD = reward_lib.Reward(

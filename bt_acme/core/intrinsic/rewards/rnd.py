@@ -4,20 +4,19 @@ Source: Campos et al. 2021 (arXiv:2102.13515), App. "Random Network
 Distillation". The networks are in `distillation`.
 """
 
-from typing import Tuple
-
 from bt_acme import config as config_lib
+from bt_acme.core import arrays
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.core.intrinsic import running_statistics
 
 
 def rnd_reward(
-  error: running_statistics.Array,
+  error: arrays.Array,
   moments: running_statistics.Moments,
   *,
   error_deviation: str = 'one',
-) -> running_statistics.Array:
+) -> arrays.Array:
   """r = err / sigma; no mean is subtracted.
 
   Differs from Burda et al. 2018 (arXiv:1810.12894), who divide by the standard
@@ -25,7 +24,7 @@ def rnd_reward(
 
   Args:
     error: float [...], the prediction error.
-    moments: of the errors, this one included.
+    moments: the moments of the errors, this one included.
     error_deviation: `one` or `floor`, see `IntrinsicConfig.error_deviation`.
 
   Returns:
@@ -41,17 +40,18 @@ def evaluate(
   features: features_lib.Features,
   neighbors: reward_lib.Neighbors,
   statistics: reward_lib.IntrinsicStatistics,
-) -> Tuple[reward_lib.Array, reward_lib.IntrinsicStatistics]:
+) -> reward_lib.Rewarded:
   """Rewards large prediction errors; see `Reward.evaluate`."""
   del neighbors
   moments = running_statistics.update_moments(
-    statistics.error_moments, features.error
+    statistics.error_moments, features.error, decay=config.error_decay
   )
   reward = rnd_reward(
     features.error, moments, error_deviation=config.error_deviation
   )
-  return reward, reward_lib.IntrinsicStatistics(
-    *moments, *statistics.mean_distance
+  return reward_lib.Rewarded(
+    reward,
+    reward_lib.IntrinsicStatistics(*moments, *statistics.mean_distance),
   )
 
 

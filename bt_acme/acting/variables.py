@@ -1,15 +1,20 @@
-"""Fetching what the learner publishes."""
+"""Fetches what the learner publishes."""
 
-from typing import Optional
-
-import acme
+from typing import Any, List, Optional, Protocol, Sequence
 
 from bt_acme import assembly
 from bt_acme.acting import vector_actor
 
 
-def fetch(source: acme.VariableSource) -> assembly.Variables:
-  """Asks a learner, here or in another process, for its parameters."""
+class VariableSource(Protocol):
+  """A learner, here or in another process; Acme's interface."""
+
+  def get_variables(self, names: Sequence[str]) -> List[Any]:
+    """Returns what the fields of `assembly.Variables` of these names hold."""
+
+
+def fetch(source: VariableSource) -> assembly.Variables:
+  """Asks a learner for its parameters."""
   names = list(assembly.Variables._fields)
   return assembly.Variables(*source.get_variables(names))
 
@@ -23,7 +28,7 @@ class VariableClient:
 
   def __init__(
     self,
-    source: acme.VariableSource,
+    source: VariableSource,
     actor: vector_actor.VectorActor,
     period: int,
   ):
@@ -31,8 +36,8 @@ class VariableClient:
 
     Args:
       source: the learner.
-      actor: that acts with the parameters.
-      period: turns between two fetches.
+      actor: the actor that acts with the parameters.
+      period: the number of turns between two fetches.
     """
     self._source = source
     self._actor = actor

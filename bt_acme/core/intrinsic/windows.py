@@ -1,0 +1,135 @@
+"""Selects the transitions that train the networks behind the reward.
+
+`IntrinsicConfig.intrinsic_window` names one of two choices, of L transitions
+each: `last` (Badia et al. 2020 and Campos et al. 2021, App.) and `spread`.
+"""
+
+from typing import NamedTuple, Tuple
+
+import jax
+import jax.numpy as jnp
+
+from bt_acme import config as config_lib
+from bt_acme.core import types
+
+
+class Window(NamedTuple):
+  """L transitions of each of B sequences.
+
+  Attributes:
+    observations: uint8 [M, B, H, W, C * S]. The first L rows are the x_t of the
+      transitions, and the last L rows are the x_{t+1} that they led to. M is
+      L + 1 for consecutive transitions and 2 L for others.
+    action: int32 [L, B], the executed actions.
+    mask: float32 [L, B], 1 where there is a transition.
+  """
+
+  observations: jax.Array
+  action: jax.Array
+  mask: jax.Array
+
+
+def choose(
+  config: config_lib.IntrinsicConfig,
+  observations: jax.Array,
+  action: jax.Array,
+  valid: jax.Array,
+  key: types.PRNGKey,
+) -> Window:
+  """Takes the transitions that the configuration names.
+
+  Args:
+    config: the settings, of which `intrinsic_steps` (at most T) and
+      `intrinsic_window` are read.
+    observations: uint8 [T + 1, B, H, W, C * S], the stacked observations.
+    action: int32 [T, B], the executed actions.
+    valid: float32 [T, B], 1 for real steps, which come first.
+    key: the key of the choices that are random.
+  """
+  num_steps = min(config.intrinsic_steps, valid.shape[0])
+  if config.intrinsic_window == 'last':
+    start = last_valid_window(valid, num_steps)
+    return Window(
+      cut_window(observations, start, num_steps + 1),
+      cut_window(action, start, num_steps),
+      cut_window(valid, start, num_steps),
+    )
+  step, mask = spread_steps(valid, num_steps, key)
+  before_and_after = jnp.concatenate([step, step + 1])
+  return Window(
+    _rows(observations, before_and_after), _rows(action, step), mask
+  )
+
+
+def last_valid_window(valid: jax.Array, num_steps: int) -> jax.Array:
+  """Finds where the last valid steps of each sequence start.
+
+  Args:
+    valid: float32 [T, B], 1 for real steps, which come first.
+    num_steps: the length of the window, at most T.
+
+  Returns:
+    int32 [B]; 0 for sequences with fewer steps.
+  """
+  return jnp.maximum(_lengths(valid) - num_steps, 0)
+
+
+def spread_steps(
+  valid: jax.Array, num_steps: int, key: types.PRNGKey
+) -> Tuple[jax.Array, jax.Array]:
+  """Draws one step from each of L equal parts of each sequence's real steps.
+
+    t_l = floor((l n + u) / L),   u uniform in 0 .. n - 1
+
+  The n real steps of a sequence are cut into L equal parts, and u places the
+  steps alike in all parts. Every step is drawn with the probability L / n. A
+  sequence with n <= L trains on each of its steps once.
+
+  Args:
+    valid: float32 [T, B], 1 for real steps, which come first.
+    num_steps: L, the number of steps, at most T.
+    key: the key that draws a u for each sequence.
+
+  Returns:
+    t, int32 [L, B], and a mask, float32 [L, B], 1 where there is such a step.
+  """
+  lengths = _lengths(valid)
+  offset = jax.random.randint(
+    key, lengths.shape, 0, jnp.maximum(lengths, 1), jnp.int32
+  )
+  part = jnp.arange(num_steps, dtype=jnp.int32)[:, None]
+  spread = (part * lengths + offset) // num_steps
+  step = jnp.where(lengths > num_steps, spread, part)
+  return step, (part < lengths).astype(jnp.float32)
+
+
+def cut_window(sequence: jax.Array, start: jax.Array, length: int) -> jax.Array:
+  """Cuts a window out of each sequence.
+
+  Args:
+    sequence: [T, B, ...].
+    start: int32 [B], at most T - length.
+    length: the length of the windows.
+
+  Returns:
+    [length, B, ...].
+  """
+
+  def cut(row: jax.Array, row_start: jax.Array) -> jax.Array:
+    return jax.lax.dynamic_slice_in_dim(row, row_start, length)
+
+  return jax.vmap(cut, in_axes=(1, 0), out_axes=1)(sequence, start)
+
+
+def _lengths(valid: jax.Array) -> jax.Array:
+  """Counts the real steps of each sequence, int32 [B]."""
+  return jnp.sum(valid > 0, axis=0, dtype=jnp.int32)
+
+
+def _rows(sequence: jax.Array, index: jax.Array) -> jax.Array:
+  """Takes rows [M, B] out of sequences [T, B, ...], each out of its own."""
+
+  def take(row: jax.Array, row_index: jax.Array) -> jax.Array:
+    return row[row_index]
+
+  return jax.vmap(take, in_axes=1, out_axes=1)(sequence, index)

@@ -1,0 +1,132 @@
+"""Pictures of an episode in which one sees who is in control.
+
+The border and the caption have the color of whoever decides the next action:
+the agent by itself, the behavior because the agent chose the extra action, or
+the behavior in a flight. Where the environment has cells, those visited so far
+are marked in the color of who acted in them last.
+"""
+
+from typing import Any, Dict, NamedTuple, Tuple
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from bt_acme.core import types
+from bt_acme.evaluation import video
+
+Color = Tuple[int, int, int]
+
+_BORDER = 8  # Pixels.
+_CAPTION = 28  # Pixels from the border to the picture.
+_FONT_SIZE = 18
+_INK: Color = (0, 0, 0)
+_END_COLOR: Color = (230, 230, 230)
+_MARK_SHARE = 0.4  # The side of a mark, as a share of that of a cell.
+
+
+class Controller(NamedTuple):
+  """How somebody who decides actions is shown."""
+
+  name: str
+  color: Color
+
+
+# The colors of Okabe and Ito, which color-blind people tell apart.
+CONTROLLERS = {
+  types.OWN: Controller('agent', (86, 180, 233)),
+  types.EXTRA: Controller('extra action', (230, 159, 0)),
+  types.FLIGHT: Controller('flight', (204, 121, 167)),
+}
+
+
+class ControlView:
+  """Draws the frames of one episode of one environment."""
+
+  def __init__(
+    self, environment: Any, *, scale: int = 1, shows_control: bool = True
+  ):
+    """Begins with no cell visited.
+
+    Args:
+      environment: the environment to draw.
+      scale: the factor that enlarges what it shows.
+      shows_control: whether to add border, caption and marks, which mean
+        nothing for an agent without behavior transfer.
+    """
+    self._environment = environment
+    self._scale = scale
+    self._shows_control = shows_control
+    self._has_cells = shows_control and hasattr(environment, 'agent_cell')
+    self._marks: Dict[Tuple[int, int], Color] = {}
+
+  def frame(self, source: int) -> np.ndarray:
+    """Draws the environment before an action.
+
+    Args:
+      source: who decided the action: OWN, EXTRA or FLIGHT.
+
+    Returns:
+      uint8 RGB [height, width, 3].
+    """
+    controller = CONTROLLERS[source]
+    picture = self._picture()
+    if self._has_cells:
+      self._marks[self._environment.agent_cell()] = controller.color
+    return self._framed(picture, controller)
+
+  def last_frame(self, caption: str) -> np.ndarray:
+    """Draws the environment at the end of the episode, when nobody acts."""
+    return self._framed(self._picture(), Controller(caption, _END_COLOR))
+
+  def _framed(self, picture: np.ndarray, shown: Controller) -> np.ndarray:
+    if not self._shows_control:
+      return picture
+    return framed(picture, shown.name, shown.color)
+
+  def _picture(self) -> np.ndarray:
+    """Returns what the environment shows, with its marked cells."""
+    picture = video.screen(self._environment)
+    picture = picture.repeat(self._scale, axis=0).repeat(self._scale, axis=1)
+    if not self._has_cells:
+      return picture
+    columns, _ = self._environment.grid_size()
+    here = self._environment.agent_cell()
+    for cell, color in self._marks.items():
+      if cell != here:
+        _mark(picture, cell, picture.shape[1] // columns, color)
+    return picture
+
+
+def framed(picture: np.ndarray, caption: str, color: Color) -> np.ndarray:
+  """Puts a colored border with a caption around a picture.
+
+  Args:
+    picture: uint8 RGB [height, width, 3].
+    caption: a few words; they stand at the top.
+    color: the color of the border.
+  """
+  height, width = picture.shape[:2]
+  canvas = Image.new(
+    'RGB', (width + 2 * _BORDER, height + 2 * _BORDER + _CAPTION), color
+  )
+  canvas.paste(Image.fromarray(picture), (_BORDER, _BORDER + _CAPTION))
+  ImageDraw.Draw(canvas).text(
+    (canvas.width // 2, (_BORDER + _CAPTION) // 2),
+    caption,
+    fill=_INK,
+    font=ImageFont.load_default(_FONT_SIZE),
+    anchor='mm',
+  )
+  return np.asarray(canvas)
+
+
+def _mark(
+  picture: np.ndarray, cell: Tuple[int, int], side: int, color: Color
+) -> None:
+  """Draws a square in the middle of a cell."""
+  column, row = cell
+  margin = round(side * (1 - _MARK_SHARE) / 2)
+  picture[
+    row * side + margin : (row + 1) * side - margin,
+    column * side + margin : (column + 1) * side - margin,
+  ] = color

@@ -1,0 +1,65 @@
+"""Plays episodes and writes down what happened in them, step by step."""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from bt_acme import assembly
+from bt_acme.evaluation import evaluator as evaluator_lib
+
+
+class Recording(NamedTuple):
+  """One episode.
+
+  Attributes:
+    metrics: the metrics of the episode, by the names of `EpisodeMetrics`.
+    actions: the actions that were taken.
+    sources: who decided each of the actions: OWN, EXTRA or FLIGHT.
+    cells: the column and row in which each action was taken; empty where the
+      environment has no cells.
+  """
+
+  metrics: Dict[str, float]
+  actions: List[int]
+  sources: List[int]
+  cells: List[Tuple[int, int]]
+
+  @property
+  def num_cells(self) -> int:
+    """The number of different cells that the episode visited."""
+    return len(set(self.cells))
+
+  @property
+  def is_solved(self) -> bool:
+    """Whether the task paid anything."""
+    return self.metrics['episode_return'] > 0
+
+
+def record(
+  evaluator: evaluator_lib.Evaluator,
+  variables: assembly.Variables,
+  statistics: Optional[Any] = None,
+) -> List[Recording]:
+  """Plays one episode in each environment of an evaluator.
+
+  Args:
+    evaluator: the evaluator that plays.
+    variables: the parameters of the agent.
+    statistics: the statistics of its intrinsic reward; None without one.
+  """
+  worlds: Any = evaluator.environment.environments
+  recordings = [Recording({}, [], [], []) for _ in worlds]
+
+  def on_step(step: Any, going: np.ndarray) -> None:
+    del step
+    for i in np.flatnonzero(going):
+      recordings[i].actions.append(int(evaluator.actions[i]))
+      recordings[i].sources.append(int(evaluator.sources[i]))
+      if hasattr(worlds[i], 'agent_cell'):
+        recordings[i].cells.append(worlds[i].agent_cell())
+
+  rows = evaluator.run(variables, statistics, on_step=on_step)
+  return [
+    recording._replace(metrics=row)
+    for recording, row in zip(recordings, rows, strict=True)
+  ]

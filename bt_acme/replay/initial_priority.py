@@ -1,0 +1,288 @@
+"""Priorities of new sequences, which hold until the learner samples them.
+
+`ReplayConfig.initial_priority` chooses: `actor` computes them here, on the host
+and without a further call of the network, from the Q-values with which the
+actor acted. The formula is the learner's, with the actor's network in the place
+of both the online and the target network.
+
+Sources: Horgan et al. 2018 (Ape-X, arXiv:1803.00933), Alg. 1, line 11;
+Kapturowski et al. 2019 (R2D2), Sec. 2.3: "initial priorities" are the actors'.
+"""
+
+from typing import (
+  Callable,
+  Dict,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Sequence,
+  Tuple,
+)
+
+import numpy as np
+
+from bt_acme import config as config_lib
+from bt_acme.core import priorities as priorities_lib
+from bt_acme.core import types, value_rescaling
+from bt_acme.core.behavior_transfer import relabelling
+from bt_acme.replay import blocks
+
+# The priority of the sequence that a block completes.
+InitialPriority = Callable[[blocks.FinishedBlock], float]
+
+_UNIT = 1.0
+# How far `largest` goes, with each learner step, toward a smaller priority.
+_DECAY = 0.01
+_READ = (
+  *('action', 'choice', 'source', 'probability'),
+  *('reward', 'discount', 'q_values'),
+)
+
+
+class Backup(NamedTuple):
+  """What a loss puts into the recursion of its returns.
+
+    G_t = r_t + γ_t [V_{t+1} + c_{t+1} (G_{t+1} - U_{t+1})]
+
+  Attributes:
+    state_values: V, float64 [n + 1].
+    taken_values: U, float64 [n].
+    traces: c, float64 [n].
+  """
+
+  state_values: np.ndarray
+  taken_values: np.ndarray
+  traces: np.ndarray
+
+
+def _q_lambda(
+  q_values: np.ndarray,
+  choice: np.ndarray,
+  probability: np.ndarray,
+  learner: config_lib.LearnerConfig,
+) -> Backup:
+  """Peng's Q(lambda), where U is V; see `bt_acme.core.targets.q_lambda`."""
+  del probability
+  values = value_rescaling.invert(
+    q_values.max(axis=-1), learner.value_rescaling_epsilon
+  )
+  traces = np.full(len(choice), learner.trace_decay)
+  return Backup(values, values[:-1], traces)
+
+
+def _retrace(
+  q_values: np.ndarray,
+  choice: np.ndarray,
+  probability: np.ndarray,
+  learner: config_lib.LearnerConfig,
+) -> Backup:
+  """Retrace(lambda); see `bt_acme.core.targets.retrace`."""
+  epsilon, num_choices = learner.target_policy_epsilon, q_values.shape[-1]
+  values = value_rescaling.invert(q_values, learner.value_rescaling_epsilon)
+  greedy = q_values.argmax(axis=-1)
+  best = values[np.arange(len(values)), greedy]
+  policy = (1 - epsilon) * (greedy[:-1] == choice) + epsilon / num_choices
+  return Backup(
+    state_values=(1 - epsilon) * best + epsilon * values.mean(axis=-1),
+    taken_values=values[np.arange(len(choice)), choice],
+    traces=learner.trace_decay * np.minimum(1.0, policy / probability),
+  )
+
+
+# What `LearnerConfig.loss` can name, as in `bt_acme.core.loss.TARGETS`:
+# (q_values float64 [n + 1, A'], choice int [n], probability float64 [n],
+# settings) -> Backup. With a loss that is not listed, `actor` means `largest`.
+BACKUPS: Mapping[str, Callable[..., Backup]] = {
+  'q_lambda': _q_lambda,
+  'retrace': _retrace,
+}
+
+
+def make(
+  config: config_lib.R2D2Config,
+  *,
+  num_actions: int,
+  largest_priority: Optional[Callable[[], float]] = None,
+) -> InitialPriority:
+  """Makes the configured function from a new sequence to its priority.
+
+  Args:
+    config: the agent's settings.
+    num_actions: A, the number of actions.
+    largest_priority: the `LargestPriority` of the learner. None where there is
+      no learner to ask, which stands for 1.
+  """
+  largest = largest_priority or (lambda: _UNIT)
+  chosen = config.replay.initial_priority
+  if chosen == 'one':
+    return unit
+  if chosen == 'largest' or config.learner.loss not in BACKUPS:
+    return lambda block: largest()
+
+  def of_actor(block: blocks.FinishedBlock) -> float:
+    priority = from_q_values(
+      block,
+      learner=config.learner,
+      replay=config.replay,
+      num_actions=num_actions,
+    )
+    return largest() if priority is None else priority
+
+  return of_actor
+
+
+def unit(block: blocks.FinishedBlock) -> float:
+  """Returns 1 for every sequence."""
+  del block
+  return _UNIT
+
+
+def from_q_values(
+  block: blocks.FinishedBlock,
+  *,
+  learner: config_lib.LearnerConfig,
+  replay: config_lib.ReplayConfig,
+  num_actions: int,
+) -> Optional[float]:
+  """Computes a sequence's priority from the Q-values of the actor.
+
+  What a truncated episode led to is known, but not its Q-values, because the
+  actor does not act on it. Its last step is then left out.
+
+  Args:
+    block: the block that completes the sequence.
+    learner: the settings of the loss.
+    replay: the replay's settings: the length of the burn-in, and the priority's
+      mix.
+    num_actions: A, the number of actions.
+
+  Returns:
+    The priority, as the learner would compute it with the actor's network.
+    None if all that is trained is the last step before a truncation.
+
+  Raises:
+    ValueError: if a Q-value or a reward is not a finite number.
+  """
+  steps = _trained_steps(block.sequence, replay.burn_in_length)
+  q_values, next_q_values = steps.pop('q_values'), block.next_q_values
+  if next_q_values is not None:
+    q_values = np.concatenate([q_values, next_q_values[None]])
+  elif steps['discount'][-1] == 0:
+    q_values = np.concatenate([q_values, np.zeros_like(q_values[:1])])
+  else:
+    steps = {name: column[:-1] for name, column in steps.items()}
+    if not len(steps['choice']):
+      return None
+  errors, weights = _td_errors(
+    q_values.astype(np.float64), steps, learner, num_actions
+  )
+  priority = priorities_lib.sequence_priorities(
+    errors[:, None], weights[:, None], max_weight=replay.max_priority_weight
+  )[0]
+  if not np.isfinite(priority):
+    raise ValueError(
+      'The priority of a new sequence is not a finite number, because the '
+      'Q-values or the rewards are not: the learner has diverged. Lower '
+      'learning_rate or max_gradient_norm.'
+    )
+  return float(priority)
+
+
+def _trained_steps(
+  sequence: Sequence[blocks.StepValues], burn_in_length: int
+) -> Dict[str, np.ndarray]:
+  """Returns the steps that are learned from (`bt_acme.core.burn_in`)."""
+  first = sequence[0]['prev_action'][0]
+  start = 0 if first == types.NO_ACTION else burn_in_length
+  return {
+    name: np.concatenate([block[name] for block in sequence])[start:]
+    for name in _READ
+  }
+
+
+def _td_errors(
+  q_values: np.ndarray,
+  steps: Mapping[str, np.ndarray],
+  learner: config_lib.LearnerConfig,
+  num_actions: int,
+) -> Tuple[np.ndarray, np.ndarray]:
+  """Computes the TD errors of n steps and of their duplicates.
+
+  Args:
+    q_values: float64 [n + 1, A'], rescaled by h.
+    steps: the fields of `Transition`, [n] each.
+    learner: the settings of the loss.
+    num_actions: A, the number of actions.
+
+  Returns:
+    Errors float64 [2 n], and where they count, float32 [2 n].
+  """
+  choice = steps['choice']
+  backup = BACKUPS[learner.loss](
+    q_values, choice, steps['probability'].astype(np.float64), learner
+  )
+  discount_t = learner.discount * steps['discount'].astype(np.float64)
+  returns = _returns(steps['reward'].astype(np.float64), discount_t, backup)
+  target = value_rescaling.rescale(returns, learner.value_rescaling_epsilon)
+  labels = relabelling.labels(
+    choice,
+    steps['action'],
+    steps['source'],
+    num_actions=num_actions,
+    behavior_labels=learner.behavior_labels,
+    duplicate_flights=learner.duplicate_flights,
+  )
+  rows = np.arange(len(choice))
+  own = target - q_values[rows, labels.choice]
+  duplicate = target - q_values[rows, labels.duplicate]
+  return (
+    np.concatenate([own, duplicate]),
+    np.concatenate([np.ones_like(labels.duplicated), labels.duplicated]),
+  )
+
+
+def _returns(
+  reward: np.ndarray, discount_t: np.ndarray, backup: Backup
+) -> np.ndarray:
+  """Computes G_t of n steps, float64 [n]; V takes over after the last."""
+  following, returns = 0.0, []  # c_{t+1} (G_{t+1} - U_{t+1}); G backwards.
+  # Python's own floats, because this is a loop.
+  for r, discount, value, trace, taken in zip(
+    reward[::-1].tolist(),
+    discount_t[::-1].tolist(),
+    backup.state_values[:0:-1].tolist(),
+    backup.traces[::-1].tolist(),
+    backup.taken_values[::-1].tolist(),
+    strict=True,
+  ):
+    returns.append(r + discount * (value + following))
+    following = trace * (returns[-1] - taken)
+  return np.array(returns[::-1])
+
+
+class LargestPriority:
+  """The largest priority of the learner's recent steps.
+
+  It follows at once to a larger one, and slowly to smaller ones. A maximum over
+  the whole run would remember the errors with which a run begins, and new
+  sequences would then be sampled before all others for ever.
+  """
+
+  def __init__(self) -> None:
+    self._value: Optional[float] = None
+
+  def __call__(self) -> float:
+    """Returns the largest priority; 1 before the first learner step."""
+    return _UNIT if self._value is None else self._value
+
+  def update(self, priorities: np.ndarray) -> None:
+    """Takes the priorities of one learner step, float [B]."""
+    newest = float(np.max(priorities))
+    if self._value is None or newest >= self._value:
+      self._value = newest
+    else:
+      self._value += _DECAY * (newest - self._value)
+
+  def restore(self, value: float) -> None:
+    """Resumes from a value that was returned before."""
+    self._value = value

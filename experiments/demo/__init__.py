@@ -1,0 +1,1 @@
+"""From no rewards to a task solved: `python -m experiments.demo`."""

@@ -1,0 +1,143 @@
+"""From no rewards to a task solved, in minutes.
+
+1. NGU explores worlds of four rooms without any reward. This is a run of the
+   real program, with separate processes for replay server, actors, learner and
+   coordinator. It exports its policy, pi_p.
+2. R2D2 and R2D2 with Behavior Transfer learn to reach a goal where every new
+   cell costs something, with three seeds each and within the same budget. R2D2
+   + BT brings pi_p along. These runs take place two at a time, in one process
+   each.
+
+The demo ends with a table, seed by seed, and three pictures: learning curves,
+visited cells, and a film of the agent in which one sees who is in control.
+
+Ctrl-C ends it. The same command goes on with what is missing.
+"""
+
+import os
+import pathlib
+import time
+from typing import Callable, Dict, List, Tuple
+
+from absl import flags as absl_flags
+
+from bt_acme import environments
+from bt_acme.cli import flags
+from bt_acme.config import run as run_config
+from experiments.demo import plan as plan_lib
+from experiments.demo import pool, pretraining, report
+
+FLAGS = absl_flags.FLAGS
+absl_flags.DEFINE_list(
+  'seeds',
+  ['0', '1', '2'],
+  'The seeds of the runs that learn the task. The first one also seeds '
+  'pre-training.',
+)
+absl_flags.DEFINE_bool(
+  'finetuning',
+  False,
+  'R2D2 also learns the task from the weights of pi_p; this takes longer.',
+)
+absl_flags.DEFINE_string('workdir', 'runs/demo', 'Where everything goes.')
+
+_INTERRUPTED = 130  # The exit code after Ctrl-C.
+
+Pretrain = Callable[[plan_lib.Plan, pathlib.Path], int]
+
+
+def run(
+  plan: plan_lib.Plan,
+  folder: pathlib.Path,
+  *,
+  pretrain: Pretrain = pretraining.launch,
+) -> int:
+  """Runs the demo, or what is missing of it.
+
+  Args:
+    plan: what to run.
+    folder: where everything goes.
+    pretrain: leaves a behavior in `plan.pretraining_folder(folder)` and returns
+      an exit code.
+
+  Returns:
+    An exit code.
+  """
+  environments.validate(plan_lib.TASK)
+  seconds: Dict[str, float] = {}
+  start = time.monotonic()
+  print(
+    f'== 1 of 3: NGU explores {plan_lib.WORLD} without rewards, for '
+    f'{plan.pretraining_steps:,} actor steps',
+    flush=True,
+  )
+  code = pretrain(plan, folder)
+  if code:
+    return code
+  seconds['pre-training'] = time.monotonic() - start
+
+  start = time.monotonic()
+  learners = ', '.join(plan_lib.LABELS[kind] for kind in plan.kinds)
+  print(
+    f'\n== 2 of 3: {learners} learn {plan_lib.TASK}, for {plan.task_steps:,} '
+    f'actor steps; seeds {", ".join(map(str, plan.seeds))}',
+    flush=True,
+  )
+  executed = pool.complete(plan, folder)
+  kept = len(plan.jobs) - len(executed)
+  if kept:
+    print(f'{kept} of {len(plan.jobs)} runs were there from before.')
+  seconds['the task'] = time.monotonic() - start
+
+  _show(plan, folder, seconds)
+  return 0
+
+
+def _show(
+  plan: plan_lib.Plan, folder: pathlib.Path, seconds: Dict[str, float]
+) -> None:
+  """Draws the pictures and prints the table."""
+  start = time.monotonic()
+  print('\n== 3 of 3: the table and the pictures', flush=True)
+  results = report.read(plan, folder)
+  pictures = report.draw(plan, results, folder)
+  print(f'\n{plan_lib.TASK}, {plan.task_steps:,} actor steps of the task\n')
+  print(report.table(plan, results))
+  print(f'\n{report.conclusion(plan, results)}\n')
+  for title, path in pictures.items():
+    print(f'{title + ":":<19}{min(os.path.relpath(path), str(path), key=len)}')
+  seconds = {**seconds, 'pictures': time.monotonic() - start}
+  parts = ', '.join(f'{name} {value:.0f} s' for name, value in seconds.items())
+  print(f'{"Wall time:":<19}{sum(seconds.values()):.0f} s ({parts})')
+
+
+def _read_seeds() -> Tuple[int, ...]:
+  try:
+    seeds = tuple(int(seed) for seed in FLAGS.seeds)
+  except ValueError:
+    seeds = ()
+  if (
+    not seeds
+    or len(set(seeds)) < len(seeds)
+    or not all(0 <= seed <= run_config.LARGEST_SEED for seed in seeds)
+  ):
+    raise ValueError(
+      f'seeds={",".join(FLAGS.seeds)} must be different whole numbers of at '
+      'least 0, separated by commas.'
+    )
+  return seeds
+
+
+def main(argv: List[str]) -> int:
+  del argv
+  plan = plan_lib.Plan(seeds=_read_seeds(), finetuning=FLAGS.finetuning)
+  folder = pathlib.Path(FLAGS.workdir).absolute()
+  try:
+    return run(plan, folder)
+  except KeyboardInterrupt:
+    print('\nInterrupted. The same command goes on with what is missing.')
+    return _INTERRUPTED
+
+
+if __name__ == '__main__':
+  flags.run_main(main)

@@ -1,0 +1,215 @@
+"""One run: what a process of the pool does, and what it leaves as a file."""
+
+import dataclasses
+import json
+import pathlib
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+import jax
+import numpy as np
+
+from bt_acme import assembly, behaviors, environments, files
+from bt_acme import config as config_lib
+from bt_acme.core import weight_transfer
+from bt_acme.evaluation import evaluator as evaluator_lib
+from bt_acme.evaluation import recorder
+from bt_acme.runtime.engines import in_process
+from experiments.demo import film
+from experiments.demo import plan as plan_lib
+
+_ENVIRONMENTS = 16  # Environments that a run steps at once.
+_FIRST_ENVIRONMENT = 1_000_000  # Seeds evaluation apart from training.
+_RECENT = 50  # Episodes that a report of progress averages.
+# What stands for a policy that acts at random, and for pi_p, in evaluation.
+EPSILONS = {'random': 1.0, 'pi_p': 0.01}
+
+Result = Dict[str, Any]
+OnProgress = Callable[[int, float], None]  # Actor steps, share solved lately.
+
+
+def identity(
+  job: plan_lib.Job, plan: plan_lib.Plan, folder: pathlib.Path
+) -> Dict[str, Any]:
+  """What a result depends on; a result of another identity is not kept."""
+  card = plan.pretraining_folder(folder) / 'behavior' / 'behavior.json'
+  return {
+    'settings': dict(plan.settings),
+    'task_steps': plan.task_steps,
+    'episodes': [plan.episodes, plan.map_episodes],
+    'configuration': config_lib.to_dict(_configuration(job, plan)),
+    'behavior': json.loads(card.read_text())['params_sha256'],
+  }
+
+
+def read(
+  job: plan_lib.Job, plan: plan_lib.Plan, folder: pathlib.Path
+) -> Optional[Result]:
+  """Reads the result of a job; None if it has not been run like this."""
+  try:
+    result: Result = json.loads(_path(job, folder).read_text())
+  except (OSError, ValueError):
+    return None
+  expected = json.loads(json.dumps(identity(job, plan, folder)))
+  return result if result.get('identity') == expected else None
+
+
+def execute(
+  job: plan_lib.Job,
+  plan: plan_lib.Plan,
+  folder: pathlib.Path,
+  on_progress: OnProgress,
+) -> None:
+  """Runs a job and writes its result, whole or not at all."""
+  start = time.monotonic()
+  behavior = behaviors.Exported(
+    str(plan.pretraining_folder(folder) / 'behavior'),
+    epsilon=_configuration(
+      plan_lib.Job('bt', 0), plan
+    ).transfer.behavior_epsilon,
+  )
+  if job.kind == plan_lib.POLICIES:
+    result = _evaluate_policies(behavior, plan, job.seed)
+  else:
+    result = _train(job, plan, behavior, on_progress)
+  result['seconds'] = time.monotonic() - start
+  result['identity'] = identity(job, plan, folder)
+  files.write_text(_path(job, folder), json.dumps(result) + '\n')
+
+
+def _path(job: plan_lib.Job, folder: pathlib.Path) -> pathlib.Path:
+  return folder / f'{job.name}.json'
+
+
+def _configuration(job: plan_lib.Job, plan: plan_lib.Plan) -> Any:
+  is_transfer = job.kind == 'bt'
+  return plan.configuration(
+    config_lib.BTConfig if is_transfer else config_lib.R2D2Config
+  )
+
+
+def _train(
+  job: plan_lib.Job,
+  plan: plan_lib.Plan,
+  behavior: behaviors.Exported,
+  on_progress: OnProgress,
+) -> Result:
+  """Learns the task, then plays it."""
+  agent = assembly.Agent(
+    _configuration(job, plan),
+    assembly.spec_of(environments.make(plan_lib.TASK, seed=0), plan_lib.TASK),
+    (behavior,) if job.kind == 'bt' else (),
+  )
+  solved: List[float] = []
+
+  def on_episode(row: Dict[str, float]) -> None:
+    solved.append(row['episode_return'] > 0)
+    on_progress(int(row['actor_steps']), float(np.mean(solved[-_RECENT:])))
+
+  trained = in_process.run(
+    agent,
+    num_environments=_ENVIRONMENTS,
+    max_actor_steps=plan.task_steps,
+    seed=job.seed,
+    initial_params=_initial_params(job, agent, behavior),
+    on_episode=on_episode,
+  )
+  result = {
+    'episodes': {
+      name: [row[name] for row in trained.episodes]
+      for name in ('actor_steps', 'episode_return')
+    },
+    'evaluation': _summary(
+      _play(agent, trained.variables, plan.episodes, job.seed)
+    ),
+  }
+  if job.kind == 'bt':
+    filmed = _play(
+      agent, trained.variables, plan.episodes, job.seed, flights=True
+    )
+    result['film'] = film.choose(filmed)._asdict()
+  return result
+
+
+def _initial_params(
+  job: plan_lib.Job, agent: assembly.Agent, behavior: behaviors.Exported
+) -> Any:
+  """The weights of pi_p for fine-tuning; None to begin with fresh ones."""
+  if job.kind != 'finetuning':
+    return None
+  return weight_transfer.transfer(
+    behavior.variables.agent,
+    agent.network.init(jax.random.key(job.seed)),
+    init='full',
+  )
+
+
+def _evaluate_policies(
+  behavior: behaviors.Exported, plan: plan_lib.Plan, seed: int
+) -> Result:
+  """Plays the task at random and by pi_p, and counts visits in its world."""
+  result: Result = {'evaluation': {}, 'visits': {}}
+  for name, epsilon in EPSILONS.items():
+    for world, episodes in (
+      (plan_lib.TASK, plan.episodes),
+      (plan_lib.MAP_WORLD, plan.map_episodes),
+    ):
+      agent = dataclasses.replace(
+        behavior.agent, spec=behavior.agent.spec._replace(name=world)
+      )
+      recordings = _play(
+        agent,
+        behavior.variables,
+        episodes,
+        seed,
+        epsilon=epsilon,
+        statistics=behavior.statistics,
+      )
+      if world == plan_lib.TASK:
+        result['evaluation'][name] = _summary(recordings)
+      else:
+        result['visits'][name] = _visits(recordings)
+  return result
+
+
+def _play(
+  agent: assembly.Agent,
+  variables: Any,
+  episodes: int,
+  seed: int,
+  *,
+  epsilon: Optional[float] = None,
+  statistics: Any = None,
+  flights: bool = False,
+) -> List[recorder.Recording]:
+  evaluator = evaluator_lib.Evaluator(
+    agent,
+    episodes=episodes,
+    seed=seed,
+    first_environment=_FIRST_ENVIRONMENT,
+    epsilon=epsilon,
+    flights=flights,
+  )
+  recordings = recorder.record(evaluator, variables, statistics)
+  evaluator.close()
+  return recordings
+
+
+def _summary(recordings: List[recorder.Recording]) -> Dict[str, float]:
+  """A line of the table."""
+  return {
+    'solved': float(np.mean([r.is_solved for r in recordings])),
+    'return': float(np.mean([r.metrics['episode_return'] for r in recordings])),
+    'episodes': len(recordings),
+    'cells': float(np.mean([r.num_cells for r in recordings])),
+  }
+
+
+def _visits(recordings: List[recorder.Recording]) -> Result:
+  """How often each cell of the world was visited."""
+  columns, rows = environments.make(plan_lib.MAP_WORLD, seed=0).grid_size()
+  counts = np.zeros([rows, columns], np.int64)
+  for recording in recordings:
+    for x, y in recording.cells:
+      counts[y, x] += 1
+  return {'counts': counts.tolist(), 'cells': _summary(recordings)['cells']}

@@ -1,0 +1,111 @@
+"""What the demo runs: the task, the budgets and the settings."""
+
+import dataclasses
+import pathlib
+from typing import Any, Dict, List, Mapping, Tuple, Type, TypeVar
+
+from bt_acme import config as config_lib
+from bt_acme.config import names, presets
+
+# Every episode has the same layout. A cell that the agent enters for the first
+# time in an episode costs 0.1. Acting at random loses, and so does pi_p, which
+# visits as many cells as it can. Only a short way to the goal pays.
+TASK = 'MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.1'
+# Pre-training sees another layout in each episode. The goal is left out,
+# because reaching it ends an episode, so that an explorer learns to avoid it.
+WORLD = 'MiniGrid-FourRooms-v0:no_goal'
+MAP_WORLD = 'MiniGrid-FourRooms-v0:fixed=1:no_goal'
+
+PRESET = 'minigrid'
+
+Config = TypeVar('Config', bound=config_lib.R2D2Config)
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+  """One run of the demo in a process of this machine.
+
+  Attributes:
+    kind: one of `LABELS`.
+    seed: of the run.
+  """
+
+  kind: str
+  seed: int
+
+  @property
+  def name(self) -> str:
+    """The name of its file."""
+    return f'{self.kind}_{self.seed}'
+
+  @property
+  def label(self) -> str:
+    """What it is called on the terminal."""
+    if self.kind == POLICIES:
+      return LABELS[self.kind]
+    return f'{LABELS[self.kind]} seed {self.seed}'
+
+
+POLICIES = 'policies'
+LABELS = {
+  POLICIES: 'random and pi_p',
+  'r2d2': 'R2D2',
+  'finetuning': 'fine-tuning',
+  'bt': 'R2D2 + BT',
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+  """What one call of the demo runs.
+
+  Attributes:
+    seeds: of the runs that learn the task; the first is that of pre-training.
+    finetuning: whether R2D2 also learns the task from the weights of pi_p.
+    pretraining_steps: actor steps of pre-training.
+    task_steps: actor steps of each run that learns the task.
+    episodes: played after each run, behind each line of the table.
+    map_episodes: behind each heat map.
+    settings: settings by name, over those of the preset.
+  """
+
+  seeds: Tuple[int, ...] = (0, 1, 2)
+  finetuning: bool = False
+  pretraining_steps: int = 40_000
+  task_steps: int = 25_000
+  episodes: int = 100
+  map_episodes: int = 32
+  settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+  @property
+  def kinds(self) -> Tuple[str, ...]:
+    """The kinds of runs that learn the task."""
+    return ('r2d2', 'finetuning', 'bt') if self.finetuning else ('r2d2', 'bt')
+
+  @property
+  def jobs(self) -> List[Job]:
+    """All runs after pre-training; the longest come first."""
+    training = [
+      Job(kind, seed) for kind in reversed(self.kinds) for seed in self.seeds
+    ]
+    return [Job(POLICIES, self.seeds[0]), *training]
+
+  def pretraining_folder(self, folder: pathlib.Path) -> pathlib.Path:
+    """The workdir of pre-training."""
+    return folder / f'ngu_{self.seeds[0]}'
+
+  def own_settings(self, config_class: type) -> Dict[str, Any]:
+    """The settings over the preset's that a configuration has."""
+    known = names.settings_of(config_class)
+    return {k: v for k, v in self.settings.items() if k in known}
+
+  def configuration(self, config_class: Type[Config]) -> Config:
+    """The preset's configuration of an agent, with the plan's settings."""
+    configuration: Config = names.build(
+      config_class,
+      {
+        **presets.get(PRESET, config_class),
+        **self.own_settings(config_class),
+      },
+    )
+    return configuration

@@ -1,0 +1,91 @@
+"""The state of the runs of the pool, in one line."""
+
+import datetime
+import math
+import sys
+import time
+from typing import Dict, Sequence, Tuple
+
+from bt_acme.runtime import progress as progress_lib
+from experiments.demo import plan as plan_lib
+
+_SECONDS = {True: 1.0, False: 10.0}  # Between two lines, on a terminal or not.
+
+
+class Line:
+  """Says how far the runs are, and how long they are going to take."""
+
+  def __init__(self, jobs: Sequence[plan_lib.Job], task_steps: int):
+    """Begins with nothing done.
+
+    Args:
+      jobs: all runs that are to be done.
+      task_steps: actor steps of each run that learns.
+    """
+    self._task_steps = task_steps
+    self._num_jobs = len(jobs)
+    self._num_done = 0
+    self._num_training = sum(job.kind != plan_lib.POLICIES for job in jobs)
+    self._running: Dict[plan_lib.Job, Tuple[int, float]] = {}
+    self._steps_done = 0  # Those of runs that have ended.
+    # When the first steps were reported, and how many these were. What comes
+    # before, imports and compilation, says nothing about speed.
+    self._start = math.nan
+    self._first_steps = 0
+    self._next_time = -math.inf
+    self._live = sys.stdout.isatty()
+
+  def update(self, job: plan_lib.Job, steps: int, solved: float) -> None:
+    """Takes in how far a run is.
+
+    Args:
+      job: the run.
+      steps: actor steps taken.
+      solved: share of the recent episodes that were solved.
+    """
+    self._running[job] = steps, solved
+    if steps and math.isnan(self._start):
+      self._start, self._first_steps = time.monotonic(), self._steps()
+    if time.monotonic() >= self._next_time:
+      self._next_time = time.monotonic() + _SECONDS[self._live]
+      self._write(self.text(time.monotonic() - self._start))
+
+  def end(self, job: plan_lib.Job, text: str) -> None:
+    """Takes in the end of a run, and leaves a line about it."""
+    self._running.pop(job, None)
+    if job.kind != plan_lib.POLICIES:
+      self._steps_done += self._task_steps
+    self._num_done += 1
+    clear = progress_lib.render_live('') if self._live else ''
+    print(f'{clear}{job.label}: {text}', flush=True)
+
+  def text(self, seconds: float) -> str:
+    """Composes the line.
+
+    Args:
+      seconds: since the first steps were reported.
+    """
+    steps = self._steps()
+    new_steps = steps - self._first_steps
+    parts = [f'{self._num_done} of {self._num_jobs} runs done']
+    if new_steps > 0 and seconds > 0:
+      steps_left = self._num_training * self._task_steps - steps
+      left = round(max(steps_left, 0) * seconds / new_steps)
+      parts[0] += f', {datetime.timedelta(seconds=left)} left'
+    for job, (job_steps, solved) in self._running.items():
+      text = job.label
+      if job.kind != plan_lib.POLICIES:
+        text += f' {job_steps / self._task_steps:.0%}, solves {solved:.0%}'
+      parts.append(text)
+    return ' | '.join(parts)
+
+  def _steps(self) -> int:
+    """Actor steps of all runs so far."""
+    return self._steps_done + sum(steps for steps, _ in self._running.values())
+
+  def _write(self, text: str) -> None:
+    print(
+      progress_lib.render_live(text) if self._live else text,
+      end='' if self._live else '\n',
+      flush=True,
+    )

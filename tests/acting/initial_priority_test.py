@@ -1,0 +1,61 @@
+"""With one network everywhere, actors and learner agree on priorities."""
+
+import dataclasses
+
+import pytest
+
+from bt_acme.core import types
+from tests.acting import new_sequences, runs
+from tests.agents import fakes
+
+
+def changed(agent, **groups):
+  """The agent with some settings of some groups replaced."""
+  config = agent.config
+  for name, settings in groups.items():
+    group = dataclasses.replace(getattr(config, name), **settings)
+    config = dataclasses.replace(config, **{name: group})
+  return dataclasses.replace(agent, config=config)
+
+
+@pytest.mark.parametrize(
+  'kind, groups',
+  [
+    ('r2d2', {}),
+    ('r2d2', {'replay': {'burn_in_length': 4, 'trace_length': 4}}),
+    ('r2d2', {'acting': {'bootstrap_truncations': False}}),
+    ('ngu:reward_observation=next', {}),
+    ('bt', {}),
+    ('bt', {'learner': {'loss': 'retrace', 'trace_decay': 0.95}}),
+    ('bt:flight_recurrent_state=hold', {}),
+    ('bt:extra_action=False', {}),
+  ],
+)
+def test_a_new_sequence_has_the_priority_that_the_learner_gives_it(
+  agents, kind, groups
+):
+  agent, (variables, _) = agents(kind)
+  agent = changed(agent, **groups)
+  recorders = [
+    new_sequences.Recorder(agent.config.replay) for _ in range(runs.N)
+  ]
+  runs.play(
+    agent,
+    range(runs.N),
+    [variables] * 2,
+    sinks=[new_sequences.make_sink(agent, recorder) for recorder in recorders],
+  )
+  batch, ends = new_sequences.assert_priorities_are_the_learners(
+    agent, variables, recorders
+  )
+  # All kinds of sequences took part.
+  lengths = batch.valid.sum(axis=0)
+  assert (lengths == fakes.T).sum() > 5 and (lengths < fakes.T).sum() > 5
+  wanted = {'0', '1'}
+  if agent.config.acting.bootstrap_truncations:
+    wanted |= {'truncated'}
+  assert set(ends) == wanted
+  if kind == 'bt':
+    assert {types.EXTRA, types.FLIGHT} < set(
+      batch.source[batch.valid > 0].tolist()
+    )

@@ -1,0 +1,102 @@
+"""New sequences as an actor writes them, and what the learner says of them."""
+
+import jax
+import numpy as np
+
+from bt_acme.core import burn_in, frame_stacking
+from bt_acme.core import loss as loss_lib
+from bt_acme.replay import blocks, decoder, sinks
+from tests.agents import fakes
+
+UNKNOWN = 7.0  # What a sequence gets of which the actor knows no error.
+
+
+class Recorder:
+  """A writer that keeps sequences, and what the actor knew at their end."""
+
+  def __init__(self, config):
+    self._window = decoder.BlockWindow(config)
+    self.sequences, self.priorities, self.ends = [], [], []
+
+  def write(self, block, priority):
+    sequence = self._window.add(block)
+    if sequence is None:
+      return
+    self.sequences.append(sequence)
+    self.priorities.append(priority)
+    # How the sequence ends: inside its episode, or with it.
+    discount = block.sequence[-1]['discount'][-1]
+    cut_short = block.next_q_values is None and discount != 0
+    self.ends.append('truncated' if cut_short else f'{discount:.0f}')
+
+
+def make_sink(agent, recorder):
+  """The sink of one environment, with the priorities of the actor."""
+  return sinks.make_sink(
+    agent.config,
+    agent.replay_shapes,
+    recorder,
+    num_actions=agent.spec.num_actions,
+    largest_priority=lambda: UNKNOWN,
+  )
+
+
+def decoded(agent, recorders):
+  """All that was recorded, as one batch, with priorities and ends."""
+  config, shapes = agent.config.replay, agent.replay_shapes
+  sequences = [s for recorder in recorders for s in recorder.sequences]
+  batch = blocks.empty_batch(config, shapes, len(sequences))
+  sequence_decoder = decoder.SequenceDecoder(config, shapes)
+  for index, sequence in enumerate(sequences):
+    sequence_decoder.decode_into(*sequence, batch=batch, index=index)
+  return (
+    batch,
+    np.array([p for recorder in recorders for p in recorder.priorities]),
+    np.array([end for recorder in recorders for end in recorder.ends]),
+  )
+
+
+def learners_priorities(agent, variables, batch):
+  """Of the loss, whose online and target network are the actor's."""
+  (_, (priorities, _)) = jax.jit(
+    lambda params, batch, observations, probabilities: loss_lib.q_network_loss(
+      params,
+      params,
+      batch,
+      observations,
+      probabilities,
+      network=agent.network,
+      learner=agent.config.learner,
+      replay=agent.config.replay,
+      hold_flights=agent.transfer is not None
+      and agent.transfer.flight_recurrent_state == 'hold',
+    )
+  )(
+    variables.agent,
+    batch,
+    frame_stacking.stack_frames(batch.frames, fakes.STACKED),
+    np.ones(batch.valid.shape[1], np.float32),
+  )
+  return np.asarray(priorities)
+
+
+def assert_priorities_are_the_learners(agent, variables, recorders):
+  """Compares all sequences; returns their batch and how each of them ends."""
+  batch, priorities, ends = decoded(agent, recorders)
+  # What the last step of a truncated episode led to has no values yet.
+  valid = batch.valid.copy()
+  lengths = valid.sum(axis=0).astype(int)
+  for index in np.flatnonzero(ends == 'truncated'):
+    valid[lengths[index] - 1, index] = 0
+  trained = burn_in.trained_steps(
+    batch, burn_in_length=agent.config.replay.burn_in_length
+  )
+  unknown = (ends == 'truncated') & (np.sum(trained, axis=0) == 1)
+  assert unknown.any() == ('truncated' in ends)
+  assert (priorities[unknown] == UNKNOWN).all()
+  expected = learners_priorities(agent, variables, batch._replace(valid=valid))
+  np.testing.assert_allclose(
+    priorities[~unknown], expected[~unknown], rtol=2e-4, atol=1e-6
+  )
+  assert len(set(priorities.tolist())) > 0.5 * len(priorities)
+  return batch, ends

@@ -1,0 +1,34 @@
+"""Only priorities of the actor sharpen what is sampled at the paper's rate."""
+
+import numpy as np
+
+from experiments import priorities
+
+_SHORT = {'num_inserts': 8000, 'max_replay_size': 2000, 'seed': 0}
+
+
+def test_at_the_papers_rate_only_actors_priorities_do_anything():
+  results = {
+    kind: priorities.simulate(kind, samples_per_insert=0.4, **_SHORT)
+    for kind in priorities.KINDS
+  }
+  for kind in ('one', 'largest'):
+    assert results[kind].priority_over_uniform < 1.15
+    assert results[kind].first_visit_share > 0.95
+  assert results['actor'].priority_over_uniform > 2.5
+  assert results['actor'].first_visit_share < 0.85
+
+
+def test_what_is_logged_is_what_is_so():
+  for kind in priorities.KINDS:
+    for rate in (0.4, 4.0):
+      result = priorities.simulate(kind, samples_per_insert=rate, **_SHORT)
+      np.testing.assert_allclose(
+        result.estimate, result.priority_over_uniform, rtol=0.1
+      )
+
+
+def test_the_table_has_a_row_for_each_kind_and_rate():
+  lines = priorities.table(600, 200, 1).splitlines()
+  assert len(lines) == 2 + len(priorities.KINDS) * len(priorities.RATES)
+  assert lines[2].split()[:2] == ['0.4', 'one']

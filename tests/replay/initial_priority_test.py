@@ -1,0 +1,263 @@
+"""Priorities of new sequences against their reference."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from bt_acme import config as config_lib
+from bt_acme.core import loss, types
+from bt_acme.replay import builder as builder_lib
+from bt_acme.replay import initial_priority
+from tests.reference import priorities as reference
+from tests.replay import episodes
+
+P, T, A = episodes.PERIOD, episodes.LENGTH, 17
+
+
+def make_config(learner=None, **replay):
+  return config_lib.R2D2Config(
+    replay=episodes.make_config(**replay),
+    learner=config_lib.LearnerConfig(**(learner or {})),
+  )
+
+
+def make_episode(rng, num_steps, *, truncated=False, scale=1.0):
+  """An episode of own choices, extra actions and flights among A + 2."""
+  episode = episodes.make_episode(
+    rng, num_steps, episodes.make_shapes(), truncated=truncated
+  )
+  steps = []
+  for step in episode.steps:
+    source = int(rng.integers(3))
+    action = int(rng.integers(A))
+    extra = A + int(rng.integers(2))
+    steps.append(
+      step._replace(
+        source=source,
+        action=action,
+        choice=action if source == types.OWN else extra,
+        reward=scale * step.reward,
+        q_values=scale * step.q_values,
+      )
+    )
+  return episode._replace(steps=steps)
+
+
+def completed(episode, config):
+  """The blocks of an episode that complete a sequence."""
+  builder = builder_lib.SequenceBuilder(config.replay, episodes.make_shapes())
+  played = episodes.play(episode, builder)
+  return [block for block in played if block is not None and block.sequence]
+
+
+def expected_of(episode, config, num_actions=A):
+  result, length = [], len(episode.steps)
+  for start in episodes.starts(episode):
+    if start and length - start <= config.replay.burn_in_length:
+      continue  # It would train nothing.
+    following = episode.steps[start + T :][:1]
+    result.append(
+      reference.new_sequence_priority(
+        episode.steps[start : start + T],
+        following[0].q_values if following else None,
+        learner=config.learner,
+        replay=config.replay,
+        num_actions=num_actions,
+      )
+    )
+  return result
+
+
+def actual_of(episode, config, num_actions=A):
+  return [
+    initial_priority.from_q_values(
+      block,
+      learner=config.learner,
+      replay=config.replay,
+      num_actions=num_actions,
+    )
+    for block in completed(episode, config)
+  ]
+
+
+def assert_as_expected(episode, config):
+  actual, expected = actual_of(episode, config), expected_of(episode, config)
+  assert len(actual) == len(expected)
+  for mine, theirs in zip(actual, expected, strict=True):
+    if theirs is None:
+      assert mine is None
+    else:
+      np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
+  return actual
+
+
+LENGTHS = (1, 2, P, T - 1, T, T + 1, T + 2 * P + 3)
+SETTINGS = (
+  {'loss': 'q_lambda'},
+  {'loss': 'q_lambda', 'trace_decay': 0.0, 'double_q': False},
+  {'loss': 'q_lambda', 'trace_decay': 1.0, 'value_rescaling_epsilon': 0.0},
+  {'loss': 'retrace', 'trace_decay': 0.95},
+  {'loss': 'retrace', 'trace_decay': 1.0, 'target_policy_epsilon': 1.0},
+  {'loss': 'retrace', 'trace_decay': 0.0, 'target_policy_epsilon': 0.0},
+  {'loss': 'retrace', 'discount': 0.0},
+  {'behavior_labels': 'extra'},
+  {'behavior_labels': 'primitive'},
+  {'duplicate_flights': False},
+)
+
+
+@pytest.mark.parametrize('truncated', [False, True])
+@pytest.mark.parametrize('learner', SETTINGS)
+def test_matches_reference(learner, truncated):
+  rng = np.random.default_rng(0)
+  config = make_config(learner)
+  for num_steps in LENGTHS:
+    episode = make_episode(rng, num_steps, truncated=truncated)
+    actual = assert_as_expected(episode, config)
+    assert (actual[-1] is None) == (truncated and num_steps == 1)
+
+
+@pytest.mark.parametrize('burn_in', [P, T - 1, 5])
+def test_burn_in_counts_only_where_an_episode_starts(burn_in):
+  rng = np.random.default_rng(1)
+  config = make_config(burn_in_length=burn_in, trace_length=T - burn_in)
+  for num_steps, truncated in itertools.product(LENGTHS, (False, True)):
+    episode = make_episode(rng, num_steps, truncated=truncated)
+    assert_as_expected(episode, config)
+
+
+@pytest.mark.parametrize('learner', SETTINGS[:1] + SETTINGS[3:4])
+@pytest.mark.parametrize('scale', [0.0, 1e-30, 1e-6, 1e6, 1e30])
+def test_extreme_values_stay_finite(learner, scale):
+  rng = np.random.default_rng(2)
+  config = make_config(learner, max_priority_weight=1.0)
+  episode = make_episode(rng, T + P, scale=scale)
+  for actual in assert_as_expected(episode, config):
+    assert np.isfinite(actual) and (actual == 0) == (scale == 0)
+
+
+def test_a_choice_that_was_almost_impossible():
+  rng = np.random.default_rng(3)
+  config = make_config({'loss': 'retrace', 'trace_decay': 0.95})
+  episode = make_episode(rng, T)
+  steps = [step._replace(probability=np.float32(1e-38)) for step in episode[0]]
+  assert_as_expected(episode._replace(steps=steps), config)
+
+
+@pytest.mark.parametrize('field', ['reward', 'q_values'])
+@pytest.mark.parametrize('value', [np.nan, np.inf])
+def test_what_is_not_finite_is_refused(field, value):
+  config = make_config()
+  episode = make_episode(np.random.default_rng(4), P)
+  wrong = np.full(A + 2, value) if field == 'q_values' else value
+  episode.steps[1] = episode.steps[1]._replace(**{field: wrong})
+  with (
+    np.errstate(invalid='ignore'),
+    pytest.raises(ValueError, match='the learner has diverged. Lower'),
+  ):
+    actual_of(episode, config)
+
+
+def test_without_extra_actions_there_are_no_duplicates():
+  config = make_config()
+  episode = make_episode(np.random.default_rng(5), T + P)
+  steps = [step._replace(choice=step.action) for step in episode.steps]
+  episode = episode._replace(steps=steps)
+  assert_as_expected(episode, config)
+
+
+def test_later_steps_count():
+  """The values after a sequence, and its last block, decide on it too."""
+  config = make_config({'trace_decay': 1.0})
+  episode = make_episode(np.random.default_rng(6), T + P)
+  before = actual_of(episode, config)
+  for changed in (T, T - 1):
+    steps = list(episode.steps)
+    q_values = steps[changed].q_values + 10
+    steps[changed] = steps[changed]._replace(q_values=q_values)
+    after = actual_of(episode._replace(steps=steps), config)
+    assert after[0] != before[0]
+
+
+def test_actors_follow_every_loss():
+  assert set(initial_priority.BACKUPS) == set(loss.TARGETS)
+
+
+def test_a_loss_that_actors_do_not_follow_has_the_largest_priority(monkeypatch):
+  monkeypatch.delitem(initial_priority.BACKUPS, 'retrace')
+  config = dataclasses.replace(
+    make_config(), replay=episodes.make_config(initial_priority='actor')
+  )
+  config = dataclasses.replace(
+    config, learner=dataclasses.replace(config.learner, loss='retrace')
+  )
+  priority = initial_priority.make(
+    config, num_actions=3, largest_priority=lambda: 5.0
+  )
+  assert priority(None) == 5.0
+
+
+def make(setting, largest):
+  config = dataclasses.replace(
+    make_config(), replay=episodes.make_config(initial_priority=setting)
+  )
+  return initial_priority.make(config, num_actions=A, largest_priority=largest)
+
+
+@pytest.mark.parametrize(
+  'setting, largest, expected',
+  [
+    ('one', 7.0, 1),
+    ('largest', 7.0, 7),
+    ('largest', None, 1),
+    # Of a truncated step alone nothing is known.
+    ('actor', 7.0, 7),
+    ('actor', None, 1),
+  ],
+)
+def test_it_is_the_one_configured(setting, largest, expected):
+  episode = make_episode(np.random.default_rng(7), 1, truncated=True)
+  (block,) = completed(episode, make_config())
+  ask = make(setting, None if largest is None else lambda: largest)
+  assert ask(block) == expected
+
+
+def test_actors_own_is_the_default_and_asks_nobody():
+  assert config_lib.ReplayConfig().initial_priority == 'actor'
+  episode = make_episode(np.random.default_rng(8), T)
+  (block,) = completed(episode, make_config())
+
+  def largest():
+    raise AssertionError
+
+  assert make('actor', largest)(block) == actual_of(episode, make_config())[0]
+
+
+class TestLargestPriority:
+  """It follows what the learner sees now."""
+
+  def test_starts_at_one_and_takes_the_first_as_they_are(self):
+    largest = initial_priority.LargestPriority()
+    assert largest() == 1
+    largest.update(np.array([0.01, 0.02]))
+    assert largest() == 0.02
+
+  def test_follows_larger_ones_at_once_and_smaller_ones_slowly(self):
+    largest = initial_priority.LargestPriority()
+    largest.update(np.array([5.0]))
+    largest.update(np.array([2.0, 50.0]))
+    assert largest() == 50
+    largest.update(np.array([0.0, 30.0]))
+    np.testing.assert_allclose(largest(), 49.8)
+    for _ in range(2000):
+      largest.update(np.array([0.3]))
+    np.testing.assert_allclose(largest(), 0.3, rtol=1e-5)
+
+  def test_goes_on_from_a_checkpoint(self):
+    largest = initial_priority.LargestPriority()
+    largest.restore(32.67)
+    assert largest() == 32.67
+    largest.update(np.array([2.67]))
+    np.testing.assert_allclose(largest(), 32.37)

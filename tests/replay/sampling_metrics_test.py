@@ -1,0 +1,73 @@
+"""What tells whether the replay prioritizes."""
+
+import numpy as np
+import pytest
+
+from bt_acme.replay import blocks, sampling_metrics
+
+
+def sample(keys, probabilities=None):
+  probabilities = np.ones(len(keys)) if probabilities is None else probabilities
+  return blocks.Sample(None, np.uint64(keys), probabilities, 100)
+
+
+def visits(metrics, keys):
+  return metrics.of(sample(keys), np.ones(len(keys)))['first_visit_share']
+
+
+def test_a_visit_is_the_first_once():
+  metrics = sampling_metrics.SamplingMetrics(100)
+  assert visits(metrics, [5, 2**64 - 1, 7, 8]) == 1
+  assert visits(metrics, [5, 9, 9, 7]) == 0.25
+  assert visits(metrics, [5, 9, 9, 2**64 - 1]) == 0
+
+
+def test_what_can_still_be_in_the_replay_is_remembered():
+  size = 10
+  metrics = sampling_metrics.SamplingMetrics(size)
+  rng = np.random.default_rng(0)
+  newest, seen = size, set()
+  for _ in range(300):
+    newest += int(rng.integers(3))
+    keys = rng.integers(newest - size, newest, 4).tolist()
+    assert visits(metrics, keys) == len(set(keys) - seen) / 4
+    seen |= set(keys)
+  assert newest > 5 * size
+  assert len(metrics._visited) == len(metrics._order) <= 2 * size
+
+
+def drawn(rng, weights, num=200_000):
+  probabilities = weights / weights.sum()
+  index = rng.choice(len(weights), num, p=probabilities)
+  return index, probabilities[index]
+
+
+@pytest.mark.parametrize('exponent', [0.0, 0.6, 0.9])
+def test_estimates_the_ratio_of_means(exponent):
+  rng = np.random.default_rng(0)
+  true = rng.lognormal(0, 1, 500)
+  index, probabilities = drawn(rng, true**exponent)
+  expected = true[index].mean() / true.mean()
+  actual = sampling_metrics.priority_over_uniform(true[index], probabilities)
+  np.testing.assert_allclose(actual, expected, rtol=0.02)
+
+
+def test_initial_priorities_that_are_too_large_do_not_count():
+  """All that is sampled is new, and no better than what is not."""
+  rng = np.random.default_rng(1)
+  true = 0.01 * rng.lognormal(0, 1, 1000)
+  weights = np.where(rng.random(1000) < 0.3, 1.0, true)
+  index, probabilities = drawn(rng, weights)
+  assert (probabilities * 1000).mean() > 3  # What P alone would say.
+  actual = sampling_metrics.priority_over_uniform(true[index], probabilities)
+  np.testing.assert_allclose(actual, 1, atol=0.1)
+
+
+@pytest.mark.parametrize('scale', [1e-300, 1.0, 1e300])
+def test_extremes(scale):
+  ratio = sampling_metrics.priority_over_uniform
+  even = np.full(4, 0.25)
+  assert ratio(np.zeros(4), even) == 1
+  np.testing.assert_allclose(ratio(np.full(4, scale), even), 1)
+  uneven = np.array([1.0, 1e-300, 1e-9, 1.0])
+  assert np.isfinite(ratio(scale * np.arange(1.0, 5.0), uneven))
