@@ -20,7 +20,7 @@ help:  ## Shows this list.
 setup:  ## Makes .venv: Python 3.10 with the full stack.
 	@scripts/setup.sh full
 
-demo: setup  ## Pre-trains without rewards, then transfers: at most 10 minutes.
+demo: setup  ## Pre-trains without rewards, then transfers: at most 5 minutes.
 	@$(PYTHON_FULL) -m experiments.demo
 
 test: test-full test-core  ## All tests but the slow ones, in both environments.

@@ -1,4 +1,4 @@
-"""What an agent is made of, given its configuration and its environment.
+"""Assembles an agent for its configuration and its environment.
 
 This is the one place where R2D2, NGU and BT are put together from the core. The
 builders and the run in one process both start here.
@@ -26,10 +26,10 @@ class EnvironmentSpec(NamedTuple):
   """What an agent must know of its environment.
 
   Attributes:
-    name: as `environments.make` takes it.
-    observation_shape: (H, W, C * S), uint8.
-    num_stacked: S, frames stacked in an observation.
-    num_actions: A.
+    name: the name that `environments.make` takes.
+    observation_shape: (H, W, C * S), the shape of a uint8 observation.
+    num_stacked: S, the number of frames in an observation.
+    num_actions: A, the number of actions.
   """
 
   name: str
@@ -39,7 +39,7 @@ class EnvironmentSpec(NamedTuple):
 
   @property
   def frame_channels(self) -> int:
-    """C, channels of one frame."""
+    """C, the number of channels of one frame."""
     return self.observation_shape[-1] // self.num_stacked
 
 
@@ -54,7 +54,7 @@ class Intrinsic(NamedTuple):
   """The intrinsic reward of an agent in pre-training.
 
   Attributes:
-    config: its settings.
+    config: the reward's settings.
     reward: which networks, memory and statistics it has, and its formula.
     networks: the networks behind it.
   """
@@ -69,10 +69,11 @@ class Agent:
   """R2D2, NGU or BT, as the class of its configuration says.
 
   Attributes:
-    config: R2D2Config, NGUConfig or BTConfig.
-    spec: of the environment.
-    behaviors: those that BT transfers.
-    behavior_weights: with which a flight draws its behavior; uniform if empty.
+    config: an R2D2Config, NGUConfig or BTConfig.
+    spec: the environment's spec.
+    behaviors: the behaviors that BT transfers.
+    behavior_weights: the weights with which a flight draws its behavior;
+      uniform if empty.
   """
 
   config: config_lib.R2D2Config
@@ -109,7 +110,7 @@ class Agent:
 
   @property
   def num_extra_actions(self) -> int:
-    """K with the extra action, else 0."""
+    """The number of extra actions: K, or 0 if there are none."""
     if self.transfer is None or not self.transfer.extra_action:
       return 0
     return len(self.behaviors)
@@ -164,7 +165,7 @@ class Agent:
     """Builds the actor core of one environment.
 
     Args:
-      evaluation: leaves flights out, as evaluators do.
+      evaluation: whether to leave flights out, as evaluators do.
     """
     core = r2d2_actor.make_r2d2(self.network)
     if self.intrinsic is not None:
@@ -190,8 +191,8 @@ class Agent:
     """Arranges parameters as the actor core takes them.
 
     Args:
-      variables: as the learner publishes them.
-      behaviors: parameters of the K behaviors.
+      variables: the variables that the learner publishes.
+      behaviors: the parameters of the K behaviors.
     """
     params = variables.agent
     if self.intrinsic is not None:

@@ -79,7 +79,7 @@ def _tensorflow_hidden() -> Iterator[None]:
   """Makes `import tensorflow` fail in the block, even if it is loaded."""
   modules: dict[str, Any] = sys.modules
   loaded = modules.pop('tensorflow', None)
-  modules['tensorflow'] = None  # For Python: this cannot be imported.
+  modules['tensorflow'] = None  # Python then refuses to import it.
   try:
     yield
   finally:
@@ -108,7 +108,7 @@ class _Hook(importlib.abc.MetaPathFinder):
 
 
 def _acme_reads_jax() -> bool:
-  """Whether parts of dm-acme that read JAX may be loaded already."""
+  """Returns whether parts of dm-acme that read JAX may be loaded already."""
   return 'jax' in sys.modules and any(
     name.startswith('acme.') for name in sys.modules
   )

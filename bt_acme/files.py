@@ -1,4 +1,6 @@
-"""Files and folders that are whole or not there, whenever the writer dies.
+"""Atomic writes: a file or folder is either complete or absent.
+
+This holds no matter when the writer dies.
 
 A writer fills a temporary file or folder beside the target, has the kernel
 write it to the disk, and moves it into place with one system call. A reader
@@ -83,7 +85,7 @@ def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
 
 
 def is_leftover(path: PathLike) -> bool:
-  """Whether an attempt to write that was cut short left this path behind."""
+  """Returns whether a write that was cut short left this path behind."""
   name = pathlib.Path(path).name
   return name.startswith('.') and ('.partial-' in name or '.old-' in name)
 

@@ -1,4 +1,4 @@
-"""Whether this process runs in the full environment or in that of the core."""
+"""Checks whether the full stack (Acme, Launchpad, Reverb) is installed."""
 
 import importlib.util
 import platform

@@ -13,7 +13,7 @@ def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
   """Builds the learner of an agent.
 
   Args:
-    agent: R2D2, NGU or BT.
+    agent: the agent: R2D2, NGU or BT.
 
   Returns:
     The learner's functions.

@@ -2,7 +2,7 @@
 
 Whatever varies between environments (epsilon, recurrent state, flights, the
 behaviors' state, the stack of frames) is kept for each of them and seeded by
-its index alone.
+the environment's index alone.
 """
 
 from typing import Any, Dict, NamedTuple, Tuple
@@ -23,7 +23,7 @@ class ActingState(NamedTuple):
   """The state of N environments.
 
   Attributes:
-    core: of the actor core.
+    core: the state of the actor core, arrays [N, ...].
     stack: uint8 [N, H, W, C * S], the last observation.
     embedding: parameters of NGU's embedding [N, ...], as they were when the
       episode of each environment started; () without an intrinsic reward.
@@ -41,8 +41,8 @@ class BatchedCore:
     """Builds the actor core.
 
     Args:
-      agent: what acts.
-      evaluation: leaves flights out.
+      agent: the agent that acts.
+      evaluation: whether to leave flights out.
     """
     self._agent = agent
     self._core = agent.actor_core(evaluation=evaluation)
@@ -56,8 +56,8 @@ class BatchedCore:
     """Makes a state, which `with_embedding` completes.
 
     Args:
-      epsilons: [N], one for each environment.
-      seed: of the run.
+      epsilons: epsilon of every environment, [N].
+      seed: the run's seed.
       first_environment: index of the first environment in the whole run.
     """
     epsilons = jnp.asarray(epsilons, jnp.float32)
@@ -94,10 +94,10 @@ class BatchedCore:
     """Starts episodes; called before `step`, on the same observations.
 
     Args:
-      params: as `arrange` returns them.
+      params: the parameters, as `arrange` returns them.
       is_first: bool [N], where an episode starts.
       observation: uint8 [N, H, W, C * S], read where one starts.
-      state: after the step before.
+      state: the state after the previous step.
     """
     embedding = state.embedding
     if self._agent.intrinsic is not None:
@@ -117,10 +117,11 @@ class BatchedCore:
     """Chooses an action in each environment.
 
     Args:
-      params: as `arrange` returns them.
-      inputs: [N, ...]; the observation is the newest frame, uint8 [N, H, W, C].
-      feeds: of the behaviors' host sides, trees of arrays [N, ...].
-      state: before the step.
+      params: the parameters, as `arrange` returns them.
+      inputs: what the environments show, [N, ...]; the observation is the
+        newest frame, uint8 [N, H, W, C].
+      feeds: what each behavior's host side feeds it, trees of arrays [N, ...].
+      state: the state before the step.
 
     Returns:
       Actions int32 [N], the actor core's extras [N, ...], and the new state.

@@ -19,7 +19,7 @@ from dm_env import specs
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import reward as reward_lib
 
-# What a behavior acts with: A, for one of A actions; or the spec of a vector.
+# The actions of a behavior: A for discrete actions, or the spec of a vector.
 ActionSpec = Union[int, specs.Array]
 
 
@@ -39,8 +39,8 @@ class Host:
 
     Args:
       observation: uint8 [N, H, W, C * S].
-      prev_action: int32 [N], executed before; -1 on first steps. Vectors are
-        [N, ...] of their own dtype, zeros on first steps.
+      prev_action: int32 [N], the action executed before; -1 on first steps.
+        Vectors are [N, ...] of their own dtype, zeros on first steps.
       is_first: bool [N], whether an episode starts with the observation.
       is_last: bool [N], whether one ends with it, so that no action follows.
 
@@ -89,9 +89,9 @@ class Behavior(abc.ABC):
     del observation_shape
     if not isinstance(action_spec, int):
       raise ValueError(
-        f'behavior {self.name!r} picks one of a number of actions, and this '
-        f'environment takes {action_spec}: use a behavior of such vectors, for '
-        'instance a policy of your own in behaviors.FromCallable.'
+        f'behavior {self.name!r} chooses discrete actions, and this '
+        f'environment takes {action_spec}: use a behavior that proposes such '
+        'vectors, for instance a policy of your own in behaviors.FromCallable.'
       )
 
 
@@ -105,11 +105,11 @@ def make_core(
 
   Args:
     behavior: the behavior.
-    num_actions: A.
+    num_actions: A, the number of actions.
     observation: arrays that one environment shows, or their shapes and dtypes.
 
   Raises:
-    TypeError: if it proposes anything else.
+    TypeError: if the behavior proposes anything but one integer.
   """
   core = behavior.make_core(num_actions)
 
@@ -149,9 +149,9 @@ def make_hosts(
   """Builds the host side of each behavior over some environments of a run.
 
   Args:
-    behaviors: K of them.
-    action_spec: what they act with.
-    seed: of the run.
+    behaviors: the K behaviors.
+    action_spec: the number of discrete actions, or the spec of a vector.
+    seed: the run's seed.
     environments: indices of the environments. Index and behavior seed each
       policy, whichever process it is in.
   """
@@ -188,10 +188,10 @@ def check_proposals(
   """Checks what the core sides proposed, used or not.
 
   Args:
-    behaviors: K of them.
-    proposals: int32 [N, K].
-    num_actions: A.
-    actor_step: named in the error.
+    behaviors: the K behaviors.
+    proposals: int32 [N, K], what each behavior proposed.
+    num_actions: A, the number of actions.
+    actor_step: the actor step that the error names.
 
   Raises:
     ValueError: for a proposal that is none of the A actions.

@@ -1,6 +1,7 @@
-"""Frame stacking on the device: the host sends the newest frame only.
+"""Frame stacks for acting: the host sends the device the newest frame only.
 
-An observation is the stack of the newest S frames. The device keeps the stack
+This is the actor's half; the learner's half is `core/frame_stacking.py`. An
+observation is the stack of the newest S frames. The device keeps the stack
 of every environment, so that a turn moves one frame to it instead of S. An
 episode's first observation comes as a whole, because its frames are not those
 that the environment showed before.

@@ -1,4 +1,4 @@
-"""Acting in groups of environments out of all, in one call on the device.
+"""Acting in selected groups of all environments, in one call on the device.
 
 An inference server keeps the state of all environments of a run. A call acts in
 the groups that asked, and can make their intrinsic rewards as well.
@@ -17,8 +17,9 @@ from bt_acme.acting import policy as policy_lib
 from bt_acme.core import types
 from bt_acme.core.intrinsic import device as device_reward
 
-# For each of the extras' features, the state of the reward that is made of it
-# for all environments; () if none is made of it. Empty without rewards.
+# For each of the extras' features, the state of the reward that is made of it,
+# for all environments; () if none is made of it. The tuple is empty if no
+# rewards are made here.
 RewardStates = Tuple[Any, ...]
 
 
@@ -32,8 +33,8 @@ class GroupedCore:
     """Builds the actor core.
 
     Args:
-      agent: what acts.
-      group_size: G.
+      agent: the agent that acts.
+      group_size: G, the number of environments in a group.
       rewards: whether intrinsic rewards are made here.
     """
     self.batched = batched_core.BatchedCore(agent)
@@ -46,8 +47,8 @@ class GroupedCore:
     """Makes the states of all environments.
 
     Args:
-      epsilons: [M], one for each environment of the run.
-      seed: of the run.
+      epsilons: epsilon of every environment of the run, [M].
+      seed: the run's seed.
     """
     states: List[Any] = [
       ()
@@ -68,11 +69,11 @@ class GroupedCore:
     """Starts episodes in one group.
 
     Args:
-      params: as `BatchedCore.arrange` returns them.
+      params: the parameters, as `BatchedCore.arrange` returns them.
       group: int32 [], index of the group.
       is_first: bool [G], where an episode starts.
       stack: uint8 [G, H, W, C * S], whole observations.
-      state: of all environments.
+      state: the state of all environments.
     """
     rows = self._rows(group[None])
     part = self.batched.start(
@@ -94,12 +95,12 @@ class GroupedCore:
     """Chooses actions in some groups.
 
     Args:
-      params: as `BatchedCore.arrange` returns them.
+      params: the parameters, as `BatchedCore.arrange` returns them.
       groups: int32 [J], indices of the groups.
       newest: uint8 [J * G, H, W, C], the newest frames.
-      inputs: [J * G, ...], without an observation.
-      state: of all environments.
-      rewards: of all environments.
+      inputs: what else the policy sees, [J * G, ...], without an observation.
+      state: the state of all environments.
+      rewards: the states of the rewards of all environments.
 
     Returns:
       Actions int32 [J * G], extras [J * G, ...], and the new states.

@@ -1,4 +1,4 @@
-"""What chooses the actions of N environments, with one jitted call a turn.
+"""Policies that choose for N environments, with one jitted call a turn.
 
 `VectorPolicy` chooses in the actor's own process; `server.RemotePolicy` has a
 server on the accelerator choose. Both choose the same actions, because whatever
@@ -23,12 +23,12 @@ class PolicyInput(NamedTuple):
   """What N environments show, and what the host adds.
 
   Attributes:
-    observation: uint8 [N, H, W, C * S]; () where it travels by itself.
-    prev_action: int32 [N], executed before; -1 on first steps.
-    prev_reward: float32 [N], received before; 0 on first steps.
-    is_first: bool [N].
-    is_last: bool [N].
-    feeds: of each behavior's host side, trees of arrays [N, ...].
+    observation: uint8 [N, H, W, C * S]; () where it is sent separately.
+    prev_action: int32 [N], the action executed before; -1 on first steps.
+    prev_reward: float32 [N], the reward received before; 0 on first steps.
+    is_first: bool [N], whether an episode starts.
+    is_last: bool [N], whether an episode ends.
+    feeds: what each behavior's host side feeds it, trees of arrays [N, ...].
   """
 
   observation: Any
@@ -61,7 +61,7 @@ class Policy(Protocol):
     """
 
   def restore_statistics(self, statistics: Any) -> None:
-    """Goes on from statistics [N] if it makes intrinsic rewards as well."""
+    """Resumes from statistics [N] if it makes intrinsic rewards as well."""
 
   def request(self, inputs: PolicyInput) -> None:
     """Starts to choose, without waiting."""
@@ -90,12 +90,12 @@ class VectorPolicy:
     """Builds the policy; `update_variables` must come before its first use.
 
     Args:
-      agent: what acts.
-      epsilons: [N], one for each environment (`core/epsilon.py`).
-      seed: of the run.
+      agent: the agent that acts.
+      epsilons: epsilon of every environment, [N] (`core/epsilon.py`).
+      seed: the run's seed.
       first_environment: index of the first environment in the whole run, which
         seeds it together with `seed`.
-      evaluation: leaves flights out.
+      evaluation: whether to leave flights out.
     """
     self._core = batched_core.BatchedCore(agent, evaluation=evaluation)
     self._channels = agent.spec.frame_channels

@@ -22,7 +22,7 @@ class Request:
   Attributes:
     answer: actions and extras, as `InferenceServer.act` returns them; None
       until they are there.
-    answered: set as soon as no other answer will come.
+    answered: set once the answer is there, or will never come.
   """
 
   def __init__(
@@ -49,7 +49,7 @@ class InferenceServer:
 
   With `rewards`, the same call makes the intrinsic rewards too, those of
   behaviors included, and the device holds all episodic memories. The features
-  of an answer are then `Rewarded`, and the actors have nothing to do but to
+  of an answer are then `Rewarded`, and the actors have nothing left to do but
   emulate.
   """
 
@@ -65,10 +65,10 @@ class InferenceServer:
     """Builds the policy of all environments.
 
     Args:
-      agent: what acts.
-      epsilons: [M], one for each environment of the run.
-      seed: of the run.
-      group_size: G, environments that ask together; it must divide M.
+      agent: the agent that acts.
+      epsilons: epsilon of every environment of the run, [M].
+      seed: the run's seed.
+      group_size: G, how many environments ask together; it must divide M.
       rewards: whether to make intrinsic rewards here, which an accelerator does
         faster than the actors. The memory of each environment takes
         `memory_capacity * embedding_size` floats.
@@ -83,7 +83,7 @@ class InferenceServer:
     self._core = grouped_core.GroupedCore(
       agent, group_size=group_size, rewards=rewards
     )
-    # There is one group more than actors have: padding acts there.
+    # Padding acts in an additional group, which belongs to no actor.
     self._state, self._rewards = self._core.init(
       np.append(epsilons, np.zeros(group_size)), seed
     )
@@ -96,18 +96,18 @@ class InferenceServer:
     self._stopped = False
 
   def update_variables(self, variables: assembly.Variables) -> None:
-    """As `Policy.update_variables`; called from the thread that serves."""
+    """Does as `Policy.update_variables`; called from the thread that serves."""
     is_first_update = self._params is None
     self._params = self._core.batched.arrange(variables)
     if is_first_update:
       self._state = self._core.batched.with_embedding(self._params, self._state)
 
   def restore_statistics(self, group: int, statistics: Any) -> None:
-    """Lets a group's rewards go on from statistics; called from any thread.
+    """Lets a group's rewards resume from statistics; called from any thread.
 
     Args:
-      group: its index.
-      statistics: float [G] each.
+      group: the group's index.
+      statistics: the group's running statistics, float [G] each.
     """
     with self._changed:
       self._restored.append((group, statistics))
@@ -122,9 +122,9 @@ class InferenceServer:
     """Chooses for one group; called by `RemotePolicy`, from any thread.
 
     Args:
-      group: its index; it consists of the environments from group * G on.
-      newest: uint8 [G, H, W, C].
-      inputs: without their observation.
+      group: the group's index; its environments start at group * G.
+      newest: uint8 [G, H, W, C], the newest frames.
+      inputs: what else the policy sees, without an observation.
       stack: uint8 [G, H, W, C * S], the whole observations if an episode starts
         in any of the environments; else None.
 
@@ -171,7 +171,7 @@ class InferenceServer:
     return len(requests)
 
   def stop(self) -> None:
-    """Ends all requests, those that wait and those to come, with an error."""
+    """Fails all pending and future requests."""
     with self._changed:
       self._stopped = True
       for request in self._requests:
@@ -232,14 +232,14 @@ class RemotePolicy:
   """Lets a server choose for one group."""
 
   def __init__(self, server: Any, group: int, frame_channels: int):
-    """Calls nothing yet.
+    """Makes no call yet.
 
     Args:
-      server: courier.Client of an `InferenceServer`.
+      server: a courier.Client of an `InferenceServer`.
       group: index of the group at the server.
       frame_channels: C, channels of one frame.
     """
-    # It must be kept: a pending call to a client that is gone ends the process.
+    # Keep the client: if it went during a pending call, the process would end.
     self._server = server
     self._group = group
     self._channels = frame_channels
@@ -261,7 +261,7 @@ class RemotePolicy:
     )
 
   def receive(self) -> Tuple[np.ndarray, policy_lib.Extras]:
-    """As `Policy.receive`; raises ConnectionError if no answer comes."""
+    """Does as `Policy.receive`; raises ConnectionError if no answer comes."""
     try:
       action, extras = self._future.result()
     except Exception as error:  # Courier has a class for each cause.

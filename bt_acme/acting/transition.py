@@ -1,4 +1,4 @@
-"""What an actor records: one step of one environment, and where it goes.
+"""One step of one environment, as an actor records it, and where it goes.
 
 Acting makes transitions and the replay stores them, so both import this module
 and neither imports the other.
@@ -19,20 +19,20 @@ class Transition(NamedTuple):
   decides on the priority of a new sequence (`bt_acme.replay.initial_priority`).
 
   Attributes:
-    observation: uint8 [H, W, C * S], before the step, the newest frame last.
-    prev_action: int, executed at the step before; `types.NO_ACTION` on an
-      episode's first step.
-    prev_reward: float, received for it; 0 on an episode's first step.
-    recurrent_state: LSTMState, float32 [hidden_size] each, before the step.
+    observation: uint8 [H, W, C * S], shown before the step, newest frame last.
+    prev_action: int, the action executed one step before; `types.NO_ACTION` on
+      an episode's first step.
+    prev_reward: float, the reward for it; 0 on an episode's first step.
+    recurrent_state: LSTMState before the step, float32 [hidden_size] each.
     action: int, the executed primitive action, one of A.
     choice: int, what the agent picked, one of A + K.
     source: int, one of `types.OWN`, `EXTRA` and `FLIGHT`.
-    probability: float, of the choice under the acting policy; 1 in a flight.
-    reward: float, the one that the agent maximizes.
-    discount: float, the environment's; 1 on a truncation, unless the values
-      after it do not count.
-    q_values: float32 [A'], of all choices at the step, as the actor's network
-      has them; not stored.
+    probability: float, the acting policy's for the choice; 1 in a flight.
+    reward: float, the reward that the agent maximizes.
+    discount: float, the environment's discount; 1 on a truncation, unless the
+      values after it do not count.
+    q_values: float32 [A'], the values that the actor's network gave to all
+      choices at the step; not stored.
   """
 
   observation: np.ndarray
@@ -60,7 +60,7 @@ class TransitionSink(Protocol):
     """Takes what the episode's last transition led to.
 
     Args:
-      observation: uint8 [H, W, C * S], the final one.
-      prev_action: executed in the last step.
-      prev_reward: received for it.
+      observation: uint8 [H, W, C * S], the episode's final observation.
+      prev_action: the action executed in the last step.
+      prev_reward: the reward received for it.
     """

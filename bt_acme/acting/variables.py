@@ -1,4 +1,4 @@
-"""Fetching what the learner publishes."""
+"""Fetches what the learner publishes."""
 
 from typing import Any, List, Optional, Protocol, Sequence
 
@@ -36,8 +36,8 @@ class VariableClient:
 
     Args:
       source: the learner.
-      actor: that acts with the parameters.
-      period: turns between two fetches.
+      actor: the actor that acts with the parameters.
+      period: the number of turns between two fetches.
     """
     self._source = source
     self._actor = actor

@@ -51,15 +51,15 @@ class VectorActor:
     """Builds the actor.
 
     Args:
-      agent: what acts.
-      epsilons: [N], one for each environment (`core/epsilon.py`).
-      seed: of the run.
+      agent: the agent that acts.
+      epsilons: epsilon of every environment, [N] (`core/epsilon.py`).
+      seed: the run's seed.
       first_environment: index of the first environment in the whole run, which
         seeds it together with `seed`.
-      evaluation: leaves flights out.
-      sinks: N, where transitions go; None to record nothing.
-      statistics: of the intrinsic reward, to go on from; one for each
-        environment, or one for all.
+      evaluation: whether to leave flights out.
+      sinks: N sinks, where transitions go; None to record nothing.
+      statistics: the statistics of the intrinsic reward to resume from; one for
+        each environment, or one for all.
       policy: chooses the actions, with epsilons, seed and flights of its own;
         None to choose in this process.
     """
@@ -93,11 +93,11 @@ class VectorActor:
     self._reward = np.zeros(self._num, np.float32)
     self._episodes = [episode_lib.EpisodeMetrics() for _ in range(self._num)]
     self._turns = 0
-    # The turn: what it started from, and what the policy answered.
+    # What the turn started from, and what the policy answered.
     self._step: Any = None
     self._inputs: Any = None
     self._extras: Any = None
-    self._features: Any = None  # None as soon as they are digested.
+    self._features: Any = None  # None once they are digested.
     # By environment, the transitions that wait for their reward.
     self._waiting: Dict[int, Tuple[transition_lib.Transition, Any]] = {}
 

@@ -4,7 +4,7 @@ from bt_acme import installation
 
 installation.require_full_stack()
 
-# These imports need the full stack, so that they follow the check.
+# These imports need the full stack; they therefore follow the check.
 from bt_acme.agents.bt import BTBuilder  # noqa: E402
 from bt_acme.agents.builders import NGUBuilder, R2D2Builder  # noqa: E402
 from bt_acme.agents.foreign.images import scale_images  # noqa: E402

@@ -1,4 +1,4 @@
-"""The actor of N environments, for one of them, as an Acme actor."""
+"""The vectorized actor, with a single environment, as an Acme actor."""
 
 import collections
 from typing import Any, Deque, Dict, Optional, Tuple
@@ -17,7 +17,7 @@ from bt_acme.environments import vector
 
 
 def _vector_step(timestep: dm_env.TimeStep) -> vector.VectorStep:
-  """A time step of one environment, as the step of a vector of one."""
+  """Returns a time step as the step of a vector of one environment."""
   first = timestep.first()
   return vector.VectorStep(
     observation=np.asarray(timestep.observation)[None],
@@ -31,8 +31,9 @@ def _vector_step(timestep: dm_env.TimeStep) -> vector.VectorStep:
 class _AdderSink:
   """Gives an Acme adder the transitions, each with the time step it led to.
 
-  The two arrive apart: the environment loop reports an action and its time step
-  at once, the actor its transition only when the reward is known.
+  The two arrive at different times: the environment loop reports an action and
+  its time step at once, but the actor records the transition only when the
+  reward is known.
   """
 
   def __init__(self, adder: adders.Adder):
@@ -77,13 +78,13 @@ class Actor(acme.Actor):
     """Fetches the first parameters.
 
     Args:
-      agent: what acts.
-      random_key: seeds the actor.
-      epsilon: share of random actions, the same for the actor's whole life.
-      evaluation: leaves flights out.
+      agent: the agent that acts.
+      random_key: the key that seeds the actor.
+      epsilon: the share of random actions, the same for the actor's whole life.
+      evaluation: whether to leave flights out.
       variable_source: the learner.
-      adder: of the builder's `make_adder`; None records nothing. It is given
-        the fields of `Transition` as extras, and those that
+      adder: what the builder's `make_adder` returns; None to record nothing.
+        It is given the fields of `Transition` as extras, and those that
         `replay.sinks.SequenceAdder` names.
     """
     self._adder = adder

@@ -47,17 +47,18 @@ def BTBuilder(
   arXiv:2102.13515), ours or any of dm-acme.
 
   Args:
-    base_builder: of the agent that learns: an `agents.R2D2Builder`; or a
-      function that makes a builder of dm-acme for an environment spec, which
-      has one action more for each behavior if there is the extra action; or,
+    base_builder: the builder of the agent that learns: an `agents.R2D2Builder`;
+      or a function that makes a builder of dm-acme for an environment spec,
+      which has one more action per behavior if there is the extra action; or,
       for flights alone, a builder of dm-acme itself. A Q-network is checked to
       have as many outputs as there are choices. Other networks, such as PPO's,
       are not: their choices are checked one by one while they act.
-    behaviors: that the agent brings along; each has an extra action of its own.
-    config: of flights and extra actions.
-    behavior_weights: with which a flight draws one; uniform if empty.
-    environment_spec: from `acme.make_environment_spec`; our own builder knows
-      its environment, and needs none.
+    behaviors: what the agent brings along; each has an extra action of its own.
+    config: the settings of flights and extra actions.
+    behavior_weights: the weights with which a flight draws its behavior;
+      uniform if empty.
+    environment_spec: what `acme.make_environment_spec` returns; our own builder
+      knows its environment and needs none.
 
   Returns:
     A builder of the agent with behavior transfer. Transitions collected with a
@@ -97,7 +98,7 @@ def BTBuilder(
 def _checked(
   behaviors: Sequence[behavior_lib.Behavior],
 ) -> Tuple[behavior_lib.Behavior, ...]:
-  """Behaviors as a tuple, even if a generator makes them.
+  """Returns the behaviors as a tuple, even if a generator makes them.
 
   Raises:
     ValueError: if anything else is among them.
@@ -123,7 +124,7 @@ def _around_ours(
   config: config_lib.TransferConfig,
   behavior_weights: Sequence[float],
 ) -> builders_lib.AgentBuilder:
-  """The same agent as BT: its groups of settings, and those of the transfer."""
+  """Returns the agent as BT, with its own settings and the transfer's."""
   groups = {
     field.name: getattr(base.config, field.name)
     for field in dataclasses.fields(config_lib.R2D2Config)

@@ -28,8 +28,8 @@ class Policy(NamedTuple):
   """How an actor acts. Acme passes it on as the policy network.
 
   Attributes:
-    epsilon: share of random actions, the same for the actor's whole life.
-    evaluation: leaves flights out.
+    epsilon: the share of random actions, the same for the actor's whole life.
+    evaluation: whether to leave flights out.
   """
 
   epsilon: float
@@ -40,7 +40,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
   """Builds the parts of one agent.
 
   Attributes:
-    agent: whose parts it builds.
+    agent: the agent whose parts it builds.
   """
 
   def __init__(self, agent: assembly.Agent):
@@ -54,12 +54,12 @@ class AgentBuilder(builders.ActorLearnerBuilder):
   def make_policy(
     self, epsilon: Optional[float] = None, evaluation: bool = False
   ) -> Policy:
-    """The policy for `make_actor`.
+    """Returns the policy for `make_actor`.
 
     Args:
-      epsilon: share of random actions; None takes the configuration's
+      epsilon: the share of random actions; None takes the configuration's
         `evaluation_epsilon`.
-      evaluation: leaves flights out.
+      evaluation: whether to leave flights out.
     """
     if epsilon is None:
       epsilon = self.agent.config.acting.evaluation_epsilon
@@ -68,7 +68,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
   def make_replay_tables(
     self, environment_spec: Optional[specs.EnvironmentSpec]
   ) -> List[reverb.Table]:
-    """The table of sequences."""
+    """Makes the table of sequences."""
     del environment_spec  # The agent knows the shapes of its environment.
     return [
       table_lib.make_table(
@@ -81,7 +81,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
   def make_dataset_iterator(
     self, replay_client: reverb.Client
   ) -> sampler_lib.SequenceSampler:
-    """Batches of sequences, decoded ahead by threads, which `stop` ends."""
+    """Makes batches of sequences: threads decode ahead until `stop`."""
     return sampler_lib.SequenceSampler(
       replay_client,
       self.agent.config.replay,
@@ -94,10 +94,10 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     replay_client: reverb.Client,
     largest_priority: Optional[Callable[[], float]] = None,
   ) -> Tuple[sinks.SequenceSink, writer_lib.ReverbWriter]:
-    """Where one environment's transitions go, and the writer it writes with.
+    """Makes the sink of one environment's transitions, and its writer.
 
     Args:
-      replay_client: of the replay server.
+      replay_client: the client of the replay server.
       largest_priority: returns the largest priority of the learner's recent
         steps; None if there is no learner to ask.
     """
@@ -113,7 +113,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     return sink, writer
 
   def make_adder(self, replay_client: reverb.Client) -> sinks.SequenceAdder:
-    """The adder of one environment."""
+    """Makes the adder of one environment."""
     return sinks.SequenceAdder(self.make_sink(replay_client)[0])
 
   def make_actor(
@@ -123,12 +123,12 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     adder: Optional[adders.Adder] = None,
     variable_source: Optional[acme.VariableSource] = None,
   ) -> acme.Actor:
-    """An Acme actor of one environment.
+    """Makes an Acme actor of one environment.
 
     Args:
-      random_key: seeds the actor.
-      policy_network: of `make_policy`.
-      adder: of `make_adder`; None records nothing.
+      random_key: the key that seeds the actor.
+      policy_network: what `make_policy` returns.
+      adder: what `make_adder` returns; None to record nothing.
       variable_source: the learner.
 
     Raises:
@@ -159,17 +159,18 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     logger: Optional[loggers.Logger] = None,
     initial_params: Any = None,
   ) -> learner_lib.Learner:
-    """The learner.
+    """Makes the learner.
 
     Args:
-      random_key: of the parameters' initialization.
+      random_key: the key that initializes the parameters.
       networks: ignored, because the agent has its own.
-      dataset: of `make_dataset_iterator`.
-      replay_client: through which priorities are written back; None leaves them
-        as they are.
-      counter: counts `learner_steps`.
-      logger: of metrics.
-      initial_params: of the Q-network, to start from instead of fresh ones.
+      dataset: what `make_dataset_iterator` returns.
+      replay_client: the client that writes priorities back; None leaves them as
+        they are.
+      counter: the counter of `learner_steps`.
+      logger: the logger of metrics.
+      initial_params: parameters of the Q-network to start from; None for fresh
+        ones.
     """
     del networks
     updater = None
@@ -195,8 +196,8 @@ class R2D2Builder(AgentBuilder):
     """Checks that the configuration fits the environment.
 
     Args:
-      config: of the agent.
-      spec: of the environment, from `bt_acme.agents.spec_of`.
+      config: the agent's settings.
+      spec: the environment's spec, from `bt_acme.agents.spec_of`.
     """
     super().__init__(assembly.Agent(config, spec))
 
@@ -213,7 +214,8 @@ class NGUBuilder(AgentBuilder):
     """Checks that the configuration fits the environment.
 
     Args:
-      config: of the agent; `intrinsic_reward` chooses NGU, RND or a constant.
-      spec: of the environment, from `bt_acme.agents.spec_of`.
+      config: the agent's settings; `intrinsic_reward` chooses NGU, RND or a
+        constant.
+      spec: the environment's spec, from `bt_acme.agents.spec_of`.
     """
     super().__init__(assembly.Agent(config, spec))

@@ -25,7 +25,7 @@ from bt_acme.replay import sampler as sampler_lib
 
 @jax.jit
 def _copy(variables: assembly.Variables) -> assembly.Variables:
-  """Copies on the device; compiled as one, not once for each shape."""
+  """Copies on the device, with one compiled call for all shapes."""
   return jax.tree.map(jnp.copy, variables)
 
 
@@ -41,8 +41,8 @@ class _Step(NamedTuple):
 
   Attributes:
     sample: what it learns from; the devices may be reading its arrays.
-    priorities: float32 [B].
-    metrics: of the step.
+    priorities: the priorities of the sequences, float32 [B].
+    metrics: the metrics of the step.
     variables: copies of the parameters after the step, to be published; None if
       they are not published.
   """
@@ -74,13 +74,14 @@ class Learner(acme.Learner):
     """Initializes the parameters.
 
     Args:
-      agent: what learns.
-      random_key: of the initialization.
+      agent: the agent that learns.
+      random_key: the key that initializes the parameters.
       dataset: yields batches without end. A `SequenceSampler` gets them back.
       priority_updater: writes priorities back; None leaves them as they are.
-      counter: counts `learner_steps`.
-      logger: of metrics.
-      initial_params: of the Q-network, to start from; None for fresh ones.
+      counter: the counter of `learner_steps`.
+      logger: the logger of metrics.
+      initial_params: parameters of the Q-network to start from; None for fresh
+        ones.
 
     Raises:
       ValueError: if this machine does not have the devices that `num_devices`
@@ -113,9 +114,10 @@ class Learner(acme.Learner):
     """Starts a learner step, and finishes the one before.
 
     Between the start of one step and the start of the next, the learner waits
-    for nothing but the next batch. The batch is on its way to the devices while
-    they are busy with the step before, and its step stands in line when they
-    are done. There are never more than two batches on the devices.
+    only for the next batch and for the previous step's results. A batch moves
+    to the devices while they are busy with the previous step, and its own step
+    is queued by the time they are done. There are never more than two batches
+    on the devices.
     """
     sample = next(self._dataset)
     batch, probabilities = jax.device_put(
@@ -255,8 +257,8 @@ class Learner(acme.Learner):
     return self._state
 
   def restore(self, state: Mapping[str, Any]) -> None:
-    """Goes on from what `save` returned."""
-    # The next step uses the arrays up, which are the caller's.
+    """Resumes from what `save` returned."""
+    # Copies, because the next step uses its arrays up.
     arrays = jax.tree.map(jnp.array, state['arrays'])
     self._state = jax.device_put(arrays, self._shardings.state)
     values = state['values']

@@ -1,9 +1,11 @@
-"""The running statistics of all environments, kept beside the learner.
+"""The owner of the running statistics of all environments, beside the learner.
 
-Actors report the statistics of their intrinsic reward here, so that they are
-part of every checkpoint and of the behavior that is exported. They are kept for
-each environment by itself, so that a run can go on with its environments in
-groups of another size. The formulas are in `core/intrinsic`.
+The statistics belong to the intrinsic reward. Whatever computes the reward (an
+actor's `core/intrinsic/host.py`, or the inference server's device) has a
+working copy of them, and actors report it here, so that the statistics are part
+of every checkpoint and of the behavior that is exported. They are kept per
+environment, so that a run can resume with another group size. The formulas are
+in `core/intrinsic`.
 """
 
 import threading
@@ -13,7 +15,7 @@ import numpy as np
 
 from bt_acme import assembly
 
-# By environment of the run, a NamedTuple of float64 [].
+# For each environment of the run, a NamedTuple of float64 [].
 _ByEnvironment = Dict[int, Any]
 
 
@@ -24,7 +26,7 @@ class StatisticsStore:
     """Starts empty.
 
     Args:
-      statistics_class: of the reward, as `Reward.statistics_class` describes.
+      statistics_class: the reward's `Reward.statistics_class`.
     """
     self._class = statistics_class
     self._lock = threading.Lock()
@@ -34,8 +36,8 @@ class StatisticsStore:
     """Takes the statistics of consecutive environments.
 
     Args:
-      first_environment: index of the first of them in the whole run.
-      statistics: float [N] each.
+      first_environment: index in the whole run of the first of them.
+      statistics: their running statistics, float [N] each.
     """
     split = self._split(int(first_environment), statistics)
     with self._lock:
@@ -45,8 +47,8 @@ class StatisticsStore:
     """Returns what `put` took last for N environments, in whichever groups.
 
     Args:
-      first_environment: index of the first of them in the whole run.
-      num_environments: N.
+      first_environment: index in the whole run of the first of them.
+      num_environments: N, how many they are.
 
     Returns:
       Float64 [N] each; None if one of the environments has none.
@@ -108,8 +110,8 @@ def saved(agent: assembly.Agent, values: Mapping[str, Any]) -> Optional[Any]:
   """Returns the statistics of all environments as one; None without any.
 
   Args:
-    agent: what learned.
-    values: those that `Learner.save` returned.
+    agent: the agent that learned.
+    values: the `values` that `Learner.save` returned.
   """
   store = of(agent)
   store.restore(values['statistics'])

@@ -18,12 +18,12 @@ class Exported(behavior.Behavior):
   """A behavior from a folder that `export` wrote.
 
   Attributes:
-    folder: where it was read.
-    name: of the folder.
-    agent: what the policy was in training.
-    variables: its parameters, NumPy arrays.
-    statistics: of its intrinsic reward; None without one.
-    actor_steps: for which it was trained.
+    folder: the folder that it was read from.
+    name: the folder's name.
+    agent: the agent that the policy was in training.
+    variables: the agent's parameters, NumPy arrays.
+    statistics: the statistics of its intrinsic reward; None without one.
+    actor_steps: the number of actor steps that it was trained for.
   """
 
   def __init__(
@@ -37,11 +37,11 @@ class Exported(behavior.Behavior):
     """Loads and checks the folder.
 
     Args:
-      folder: that `export` wrote.
-      epsilon: of the policy's epsilon-greedy actions.
+      folder: a folder that `export` wrote.
+      epsilon: the policy's epsilon, with which it acts epsilon-greedily.
       reward_input: `recompute` computes its intrinsic reward with frozen
         networks, as in training; `zero` feeds zeros, which is cheaper.
-      setting: the name that the user gave the folder by, for errors.
+      setting: the name of the user's setting for the folder, for errors.
 
     Raises:
       ValueError: if the folder is missing, incomplete or damaged.
@@ -130,7 +130,7 @@ class _RewardHost(behavior.Host):
 
 
 class _ZeroHost(behavior.Host):
-  """Feeds zeros in the place of the intrinsic reward."""
+  """Feeds zeros in place of the intrinsic reward."""
 
   def feed(
     self,

@@ -1,8 +1,8 @@
 """A pre-trained policy as a folder on the disk, written and read.
 
 The folder holds `behavior.json` (configuration, environment, running
-statistics, a checksum) and `params.npz`. It is moved into place when it is
-whole.
+statistics, a checksum) and `params.npz`. It is moved into place once it is
+complete.
 """
 
 import hashlib
@@ -30,10 +30,11 @@ class Policy(NamedTuple):
   """What the folder holds.
 
   Attributes:
-    agent: what the policy was in training.
-    variables: its parameters, NumPy arrays.
-    statistics: of its intrinsic reward, float64 []; None without one.
-    actor_steps: for which it was trained.
+    agent: the agent that the policy was in training.
+    variables: the agent's parameters, NumPy arrays.
+    statistics: the statistics of its intrinsic reward, float64 []; None without
+      one.
+    actor_steps: the number of actor steps that it was trained for.
   """
 
   agent: assembly.Agent
@@ -54,11 +55,11 @@ def export(
 
   Args:
     folder: where to write it.
-    agent: R2D2 or NGU.
-    variables: its parameters.
-    statistics: of its intrinsic reward, merged over its environments; None
-      without one.
-    actor_steps: taken in training.
+    agent: an agent that is R2D2 or NGU.
+    variables: the agent's parameters.
+    statistics: the statistics of its intrinsic reward, merged over its
+      environments; None without one.
+    actor_steps: the number of actor steps that it was trained for.
   """
   with files.new_folder(folder) as temporary:
     params = {'agent': variables.agent, 'intrinsic': variables.intrinsic}
@@ -81,8 +82,8 @@ def read(folder: str, *, setting: str) -> Policy:
   """Reads and checks a folder that `export` wrote.
 
   Args:
-    folder: to read.
-    setting: the name that the user gave the folder by, for errors.
+    folder: the folder to read.
+    setting: the name of the user's setting for the folder, for errors.
 
   Raises:
     ValueError: if the folder is missing, incomplete or damaged.

@@ -1,4 +1,7 @@
-"""A policy in Python as a behavior: scripted, or another library's model."""
+"""A policy in Python as a behavior: scripted, or another library's model.
+
+To put behavior transfer around another library's *agent*, see `agents/foreign`.
+"""
 
 from typing import Any, Callable, Optional, Sequence, Tuple
 
@@ -15,7 +18,7 @@ class FromCallable(behavior.Behavior):
   """A policy in Python.
 
   Attributes:
-    name: shown in logs and errors.
+    name: the name that logs and errors show.
   """
 
   def __init__(
@@ -34,7 +37,7 @@ class FromCallable(behavior.Behavior):
         first is -1. In an environment that takes vectors they are vectors, and
         the one before the first is all zeros. What a policy is given is
         read-only.
-      name: shown in logs and errors; the callable's own by default.
+      name: the name that logs and errors show; the callable's own by default.
     """
     if not callable(make_policy):
       raise TypeError(f'make_policy={make_policy!r} cannot be called: {_HINT}.')
@@ -141,7 +144,7 @@ class _CallableHost(behavior.Host):
       value = np.asarray(action)
     except ValueError:  # It has rows of different lengths.
       value = np.empty((), object)
-    # Floats are no integers, because they would be truncated.
+    # Floats do not pass for integers, because they would be truncated.
     kinds = 'fiu' if is_float else 'iu'
     if value.shape != self._shape or value.dtype.kind not in kinds:
       expected = (
@@ -155,7 +158,7 @@ class _CallableHost(behavior.Host):
       )
     if is_float:
       value = value.astype(self._dtype)
-    # Written so that NaN is out of range.
+    # The comparison is written so that NaN is out of range.
     if not np.all((self._low <= value) & (value <= self._high)):
       raise ValueError(
         f'behavior {self._name!r} returned {action!r} '

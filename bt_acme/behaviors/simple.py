@@ -17,8 +17,8 @@ class ActionRepeat(behavior.Behavior):
   """One random action per flight: with flights alone, ez-greedy exploration.
 
   Campos et al. 2021 do not say when the flights of their ez-greedy baseline
-  start. Here they start as those of behavior transfer do, beside each actor's
-  own epsilon, so that the two differ only in what acts during a flight.
+  start. Here they start as those of behavior transfer do, in addition to each
+  environment's own epsilon, and the two differ only in what acts in a flight.
   """
 
   name = 'action_repeat'

@@ -44,7 +44,7 @@ def define(config_class: type) -> None:
     config_class: a dataclass whose fields are groups of settings.
 
   Raises:
-    ValueError: for two settings of one name, or one without a declaration.
+    ValueError: for two settings of one name, or a setting without declaration.
   """
   defaults = names.defaults_of(config_class)
   for name, field in names.settings_of(config_class).items():
@@ -61,7 +61,7 @@ def from_flags(
 
   Args:
     config_class: the class that was given to `define`.
-    overrides: other defaults, by setting; the flags that the user sets win.
+    overrides: other defaults, by setting; a flag that the user sets wins.
 
   Returns:
     A `config_class`.
@@ -83,7 +83,7 @@ def run_main(main: Main, config_class: Optional[type] = None) -> None:
   exits with code 2; `--verbosity=1` shows the traceback as well.
 
   Args:
-    main: takes what is left of the command line.
+    main: the function that takes what is left of the command line.
     config_class: the class that was given to `define`, for `--help`.
   """
   app.run(

@@ -17,7 +17,7 @@ def make(script: str, config_class: Optional[type] = None) -> str:
   """Returns the text for a script, whose docstring comes first.
 
   Args:
-    script: path of the script, whose own flags are listed.
+    script: the path of the script, whose own flags are listed.
     config_class: the configuration whose settings are listed too, if any.
   """
   own = flags.FLAGS.get_key_flags_for_module(script)

@@ -1,6 +1,6 @@
 """`--init_from`, `--init` and `--extra_init`: weights to start a run from.
 
-Which weights `partial` and `full` copy, `bt_acme.core.weight_transfer` says.
+`core.weight_transfer` defines which weights `partial` and `full` copy.
 """
 
 import dataclasses
@@ -50,9 +50,9 @@ def load(weights: WeightsConfig, agent: assembly.Agent, seed: int) -> Any:
   """Returns parameters of the Q-network to start from; None for fresh ones.
 
   Args:
-    weights: where from, and which of them.
+    weights: the folder to load from, and which of its weights to load.
     agent: the agent that is to start with them.
-    seed: of those that are not loaded.
+    seed: the seed of the weights that are not loaded.
 
   Raises:
     ValueError: if the folder cannot be read or holds another architecture.
@@ -77,5 +77,5 @@ def load(weights: WeightsConfig, agent: assembly.Agent, seed: int) -> Any:
   except ValueError as error:
     raise ValueError(
       f'init_from={weights.init_from!r}: {error} Set the sizes of the network '
-      'to those it has there; --init=partial leaves out the head.'
+      'to those that it has there; --init=partial leaves out the head.'
     ) from error

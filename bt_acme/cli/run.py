@@ -48,7 +48,7 @@ def launch(
     run: where it runs, with how many processes, and for how long.
     builder: builds the agent.
     initial_params: parameters of the Q-network to start from, if any.
-    identity: what else tells this run from another in the same workdir.
+    identity: what else distinguishes this run from others in the same workdir.
 
   Returns:
     The exit code of the process.
@@ -72,7 +72,7 @@ def launch(
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   """Raises ValueError for a run that could not do what it is meant to."""
   replay = agent.config.replay
-  launcher.engine_class(FLAGS.lp_launch_type)  # It may be unknown.
+  launcher.engine_class(FLAGS.lp_launch_type)  # It raises for an unknown one.
   # Elsewhere only the learner's process sees the learner's devices.
   if os.environ.get('JAX_PLATFORMS') == 'cpu':
     data_parallel.make_shardings(agent.config.learner)

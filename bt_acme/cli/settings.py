@@ -20,7 +20,7 @@ def define(settings_class: type) -> None:
   """Defines the flags of a launch script.
 
   Args:
-    settings_class: a configuration that has a `run` beside its groups.
+    settings_class: an agent's configuration with a group `run` added.
   """
   absl_flags.DEFINE_string(
     'preset',

@@ -104,8 +104,10 @@ class IntrinsicConfig:
     'thousandth of their mean; `floor` divides by 1 before there are two '
     'errors, and then by their deviation, but at least by 1e-4. The papers do '
     'not say. At the start of a run all observations are often the same, and '
-    'the first one that differs then has an error of many sigma. By `one` this '
-    'is at most a thousand means; by `floor` it has no bound.',
+    'the first one that differs then has an error of many sigma. With `one`, '
+    '(err - mu_e) / sigma_e is then at most max(1000 / mu_e, 1) (err - mu_e); '
+    'with `floor` its only bound is sqrt(1 / b - 1), where the n-th error has '
+    'the weight b = max(1 / n, error_decay).',
     choices=('one', 'floor'),
   )
   statistics_scope: str = checks.setting(

@@ -95,9 +95,9 @@ class LearnerConfig:
   behavior_labels: str = checks.setting(
     'both',
     'Which action the learner learns about from a transition that a behavior '
-    'made, if there is an extra action: `both` teaches the extra action and, '
-    'in a duplicate, the primitive action that the behavior took; `extra` and '
-    "`primitive` teach only the one. The paper's actor overwrites the extra "
+    'made, if there is an extra action: `both` trains the extra action and, '
+    'in a duplicate, the primitive action that the behavior took; `extra` or '
+    "`primitive` trains only that one. The paper's actor overwrites the extra "
     'action by the primitive one before it stores the transition, but its '
     'learner duplicates and relabels transitions, for which both actions must '
     'have been stored.',
@@ -106,7 +106,7 @@ class LearnerConfig:
   duplicate_flights: bool = checks.setting(
     True,
     'Whether the steps of a flight count as "transitions collected with pi_p" '
-    'too, if there is an extra action; otherwise they teach only their '
+    'too, if there is an extra action; otherwise they train only their '
     "primitive action. The paper's wording leaves it open; read literally, "
     'they count.',
   )

@@ -18,10 +18,10 @@ class Preset(NamedTuple):
   """What a preset is made for, and the settings that it changes.
 
   Attributes:
-    purpose: in words.
-    settings: of every agent that has them.
-    task_settings: of the agents that learn a task, R2D2 and BT; pre-training
-      keeps its defaults.
+    purpose: what the preset is for, in words.
+    settings: the settings of every agent that has them.
+    task_settings: the settings of the agents that learn a task, R2D2 and BT;
+      pre-training keeps its defaults.
   """
 
   purpose: str
@@ -93,7 +93,7 @@ def get(name: str, config_class: type) -> Dict[str, Any]:
   """Returns the settings of a preset that a configuration has.
 
   Args:
-    name: of the preset.
+    name: the name of the preset.
     config_class: the configuration, such as `NGUConfig`, or one with more
       groups.
 

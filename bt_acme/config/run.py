@@ -1,6 +1,6 @@
 """What one run is: where it runs, with how many processes, and for how long.
 
-What the agent is, the configurations of `bt_acme.config.agent` say.
+`bt_acme.config.agent` configures the agent itself.
 """
 
 import dataclasses
@@ -8,7 +8,7 @@ import pathlib
 
 from bt_acme.config import checks
 
-LARGEST_SEED = 2**32 - 1  # A key of JAX takes no larger one.
+LARGEST_SEED = 2**32 - 1  # A JAX key takes no larger seed.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -34,7 +34,7 @@ def unroll(
 
   Args:
     network: the Q-network.
-    params: its parameters, which unroll the burn-in too.
+    params: the network's parameters, which unroll the burn-in too.
     batch: B sequences of T transitions.
     observations: uint8 [T + 1, B, H, W, C * S], the batch's stacked frames.
     burn_in_length: steps that only warm the state up, except in a sequence that

@@ -22,9 +22,11 @@ class Shardings(NamedTuple):
   """Where the arrays of a learner step lie.
 
   Attributes:
-    state: of the LearnerState and the metrics, which are whole on each device.
+    state: the sharding of the LearnerState and the metrics, which are whole on
+      each device.
     batch: a SequenceBatch of shardings, each split along B.
-    per_sequence: of probabilities and priorities [B], which are split too.
+    per_sequence: the sharding of probabilities and priorities [B], which are
+      split too.
   """
 
   state: jax.sharding.NamedSharding
@@ -36,10 +38,10 @@ def make_shardings(learner: config_lib.LearnerConfig) -> Shardings:
   """Spreads the learner over the first `num_devices` devices of this process.
 
   Args:
-    learner: its settings.
+    learner: the settings of the learner.
 
   Returns:
-    Where its arrays lie.
+    Where the learner's arrays lie.
 
   Raises:
     ValueError: if there are fewer devices, or if they cannot share a batch

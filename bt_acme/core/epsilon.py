@@ -36,7 +36,7 @@ class Choice(NamedTuple):
   Attributes:
     choice: int32 [], what is chosen.
     greedy_choice: int32 [], the choice of the largest value.
-    probability: float32 [], with which `choice` came about.
+    probability: float32 [], the probability of having made that choice.
   """
 
   choice: jax.Array
@@ -56,10 +56,10 @@ def choose(
     π(a) = ε / A' + (1 - ε) 1[a = argmax q]
 
   Args:
-    q_values: float32 [A'].
-    epsilon: float32 [].
-    explore_key: decides whether to explore.
-    choice_key: draws the random choice.
+    q_values: float32 [A'], the value of each choice.
+    epsilon: float32 [], the probability of exploring.
+    explore_key: the key that decides whether to explore.
+    choice_key: the key that draws the random choice.
 
   Returns:
     The choice, and how likely it was.

@@ -1,7 +1,9 @@
-"""Frame stacking on the device: replay stores each frame only once.
+"""Frame stacks for learning: replay stores each frame only once.
 
-An observation is a stack of the newest S frames, so that successive ones share
-all but one. Replay and the way to the learner carry single frames; the learner
+This is the learner's half; the actor's half is `acting/frame_stack.py`.
+
+An observation is a stack of the newest S frames, and successive ones share all
+but one. Replay and the way to the learner carry single frames; the learner
 step rebuilds the stacks here, on its device.
 """
 
@@ -13,8 +15,8 @@ def stack_frames(frames: jax.Array, num_stacked: int) -> jax.Array:
   """Rebuilds the stacked observations of sequences of single frames.
 
   Args:
-    frames: uint8 [S - 1 + T, B, H, W, C].
-    num_stacked: S.
+    frames: uint8 [S - 1 + T, B, H, W, C], the frames in order.
+    num_stacked: S, the number of frames in an observation.
 
   Returns:
     uint8 [T, B, H, W, C * S], the newest frame last.

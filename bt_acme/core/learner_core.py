@@ -21,12 +21,13 @@ class LearnerState(NamedTuple):
   """All that the learner carries from step to step.
 
   Attributes:
-    params: of the online Q-network.
-    target_params: of the target network.
-    opt_state: of the Q-network's optimizer.
-    intrinsic_params: of the intrinsic reward's networks; {} without them.
-    intrinsic_opt_state: of their optimizer; () without them.
-    learner_steps: int32 [].
+    params: the parameters of the online Q-network.
+    target_params: the parameters of the target network.
+    opt_state: the state of the Q-network's optimizer.
+    intrinsic_params: the parameters of the intrinsic reward's networks; {}
+      without them.
+    intrinsic_opt_state: the state of their optimizer; () without them.
+    learner_steps: int32 [], the number of steps so far.
   """
 
   params: types.Params
@@ -44,7 +45,8 @@ class IntrinsicTraining(NamedTuple):
     init: key -> params.
     loss: (params, observations uint8 [T + 1, B, H, W, C * S], action int32
       [T, B], valid float32 [T, B], key) -> (loss float32 [], metrics).
-    learning_rate: of their Adam, whose other settings are the Q-network's.
+    learning_rate: the learning rate of their Adam, whose other settings are the
+      Q-network's.
   """
 
   init: Callable[[types.PRNGKey], types.Params]
@@ -77,7 +79,7 @@ class _Trained(NamedTuple):
   Attributes:
     init: key -> params.
     loss: (params, ...) -> (loss, auxiliary outputs).
-    optimizer: of the params.
+    optimizer: the optimizer of the params.
   """
 
   init: Callable[[types.PRNGKey], types.Params]
@@ -98,11 +100,13 @@ def make_learner_core(
 
   Args:
     network: the Q-network.
-    learner: its settings.
-    replay: the length of the burn-in, and the priority's mix.
-    num_stacked: S, frames stacked in an observation.
+    learner: the learner's settings.
+    replay: the replay's settings: the length of the burn-in, and the priority's
+      mix.
+    num_stacked: S, the number of frames in an observation.
     hold_flights: whether steps of a flight leave the recurrent state as it was.
-    intrinsic: what trains the networks of an intrinsic reward; None without.
+    intrinsic: how the networks of an intrinsic reward are trained; None without
+      one.
 
   Returns:
     The learner's functions.

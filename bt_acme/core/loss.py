@@ -8,9 +8,10 @@ Both networks first unroll the sequences (`burn_in`); the TD errors follow from
 their Q-values (`targets`); the sum leaves out what is not a real transition,
 and the burn-in.
 
-A new loss is a `targets.TargetFunction` in a file of its own, a line in
-`TARGETS`, and its name among the choices of `LearnerConfig.loss`. Actors follow
-it with a line in `bt_acme.replay.initial_priority.BACKUPS`.
+To add a loss, write a `targets.TargetFunction` in a file of its own, add a line
+to `TARGETS`, and add its name to the choices of `LearnerConfig.loss`. Actors
+can follow it with a line in `bt_acme.replay.initial_priority.BACKUPS`; without
+one, new sequences have the largest of the learner's recent priorities.
 
 Sources: Kapturowski et al. 2019 (R2D2); Campos et al. 2021 (arXiv:2102.13515),
 App.
@@ -65,15 +66,16 @@ def q_network_loss(
   """Computes the loss of one batch, and new priorities of its sequences.
 
   Args:
-    params: of the online network.
-    target_params: of the target network.
+    params: the parameters of the online network.
+    target_params: the parameters of the target network.
     batch: B sequences of T transitions, burn-in and trace.
     observations: uint8 [T + 1, B, H, W, C * S], the batch's frames, stacked.
-    probabilities: float32 [B], with which replay sampled each sequence; read
-      only with an `importance_sampling_exponent`.
+    probabilities: float32 [B], the probability with which replay sampled each
+      sequence; read only with an `importance_sampling_exponent`.
     network: the Q-network.
-    learner: its settings.
-    replay: the length of the burn-in, and the priority's mix.
+    learner: the learner's settings.
+    replay: the replay's settings: the length of the burn-in, and the priority's
+      mix.
     hold_flights: whether steps of a flight leave the recurrent state as it was
       (`TransferConfig.flight_recurrent_state`).
 
@@ -132,7 +134,7 @@ def td_errors(
   Args:
     q_online: float32 [T + 1, B, A'].
     target: float32 [T, B].
-    labels: of each transition and its duplicate, [T, B].
+    labels: the labels of each transition and its duplicate, [T, B].
     trained: float32 [T, B], 1 where transitions are learned from.
 
   Returns:
@@ -153,9 +155,10 @@ def masked_loss(
 
   Args:
     errors: δ and δ', [T, B].
-    probabilities: float32 [B], with which replay sampled each sequence.
-    exponent: of the importance weights w = (p_min / p)^exponent; 0 leaves them
-      out.
+    probabilities: float32 [B], the probability with which replay sampled each
+      sequence.
+    exponent: the exponent of the importance weights w = (p_min / p)^exponent; 0
+      leaves them out.
 
   Returns:
     float32 [].
@@ -178,7 +181,7 @@ def _metrics(
   target: jax.Array,
   reward: jax.Array,
 ) -> types.Metrics:
-  """What the learner logs: the loss, and means over what it learns from."""
+  """Returns what is logged: the loss, and means over trained transitions."""
   means = {
     'mean_abs_td_error': jnp.abs(errors.own),
     'mean_q': jnp.max(q_online[:-1], axis=-1),

@@ -27,7 +27,7 @@ def _cell(
   Args:
     gates: float32 [B, 4H], or [4H, B] with axis 0.
     cell: float32 [B, H], or [H, B] with axis 0.
-    axis: of the gates.
+    axis: the axis of the gates.
 
   Returns:
     The hidden state, the cell, and the four activated gates, for the backward
@@ -58,7 +58,7 @@ def _product(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
 
 
 def _product_in_parts(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
-  """The same, a part of the steps at a time.
+  """Computes `_product`, a part of the steps at a time.
 
   XLA's product takes twice as long on a CPU when it sums so many rows that they
   leave the caches.
@@ -211,8 +211,8 @@ class LSTM(hk.Module):
     """Unrolls over the inputs.
 
     Args:
-      inputs: float32 [T, B, I].
-      state: float32 [B, H] each, before the first row.
+      inputs: float32 [T, B, I], the rows to unroll over.
+      state: the state before the first row, float32 [B, H] each.
       hold: bool [T, B], rows whose output depends on the state but which leave
         the state as it was. None, for no such row, is faster.
 

@@ -100,10 +100,10 @@ def torso(
   Args:
     observation: uint8 [B, H, W, C].
     kind: `nature` or `small`.
-    output_size: units of the last layer.
+    output_size: the number of units of the last layer.
     activate: whether a ReLU follows the last layer.
-    dtype: of the computation; the parameters and the result stay float32.
-    name: of the Haiku module.
+    dtype: the dtype of the computation; parameters and result stay float32.
+    name: the name of the Haiku module.
 
   Returns:
     float32 [B, output_size].
@@ -169,9 +169,9 @@ class QNetwork(NamedTuple):
       [T, B], prev_reward float32 [T, B], state [B, H], hold bool [T, B] or
       None) -> (q [T, B, A'], state). Rows where `hold` is set leave the state
       as it was.
-    num_actions: A, of the environment.
-    num_choices: A' = A + K, the network's outputs.
-    observation_shape: (H, W, C * S).
+    num_actions: A, the number of the environment's actions.
+    num_choices: A' = A + K, the number of the network's outputs.
+    observation_shape: (H, W, C * S), the shape of an observation.
   """
 
   init: Callable[[types.PRNGKey], types.Params]
@@ -195,7 +195,7 @@ def _forward(
   num_actions: int,
   num_choices: int,
 ) -> Tuple[jax.Array, types.LSTMState]:
-  """The Q-network over sequences, as `QNetwork.unroll`, for `hk.transform`."""
+  """Unrolls the Q-network, as `QNetwork.unroll` does, for `hk.transform`."""
   features = over_sequences(
     functools.partial(
       torso,
@@ -238,11 +238,12 @@ def make_q_network(
   """Builds the Q-network.
 
   Args:
-    config: sizes.
+    config: the network's settings.
     observation_shape: (H, W, C * S) of uint8 observations.
-    num_actions: A. The previous-action input is A wide whatever the head is, so
-      that torso and LSTM fit both stages.
-    num_extra_actions: K, behaviors that the agent may choose for one step.
+    num_actions: A, the number of actions. The previous-action input is A wide
+      whatever the head is, so that torso and LSTM fit both stages.
+    num_extra_actions: K, the number of behaviors that the agent may choose for
+      one step.
 
   Returns:
     The network's functions.

@@ -18,14 +18,14 @@ class R2D2ActorState(NamedTuple):
   """One environment's actor; the last five fields describe the step just taken.
 
   Attributes:
-    key: for the steps to come.
-    epsilon: float32 [], of this environment.
-    recurrent_state: after the step.
-    recurrent_state_tm1: before the step.
-    choice: int32 [].
-    greedy_choice: int32 [].
-    probability: float32 [], of the choice.
-    q_values: float32 [A'], of all choices.
+    key: the key for the steps to come.
+    epsilon: float32 [], the epsilon of this environment.
+    recurrent_state: the recurrent state after the step.
+    recurrent_state_tm1: the recurrent state before the step.
+    choice: int32 [], what was chosen.
+    greedy_choice: int32 [], the choice of the largest value.
+    probability: float32 [], the probability of having made that choice.
+    q_values: float32 [A'], the values of all choices.
   """
 
   key: jax.Array

@@ -27,8 +27,8 @@ class Transitions(NamedTuple):
 
   Attributes:
     choice: int32 [T, B], what was chosen, one of A'.
-    probability: float32 [T, B], μ_t, of the choice when it was made.
-    reward: float32 [T, B].
+    probability: float32 [T, B], μ_t, the choice's probability when it was made.
+    reward: float32 [T, B], the transition's reward.
     discount_t: float32 [T, B], γ times the environment's discount.
     valid: float32 [T, B], 1 for a real transition.
   """
@@ -132,22 +132,22 @@ def retrace(
 
 
 def _take(q_values: jax.Array, index: jax.Array) -> jax.Array:
-  """Values [T, B] of the choices `index` [T, B] out of [T, B, A']."""
+  """Returns the values [T, B] of the choices `index` out of [T, B, A']."""
   return jnp.take_along_axis(q_values, index[..., None], axis=-1)[..., 0]
 
 
 def _real(x: jax.Array, valid: jax.Array) -> jax.Array:
-  """x where it means something, else 0; a product would let NaN through."""
+  """Returns x where it is valid, else 0; a product would let NaN through."""
   return jnp.where(valid > 0, x, 0.0)
 
 
 def _trace_continues(valid: jax.Array) -> jax.Array:
-  """1 at [t] where transition t + 1 is real, for t = 0 .. T - 1; [T, B]."""
+  """Returns 1 at row t where transition t + 1 is real, else 0; [T, B]."""
   return jnp.concatenate([valid[1:], jnp.zeros_like(valid[:1])])
 
 
 def _epsilon_greedy(q_values: jax.Array, epsilon: float) -> jax.Array:
-  """Probabilities of an epsilon-greedy policy, float32 [T + 1, B, A']."""
+  """Returns an epsilon-greedy policy's probabilities, [T + 1, B, A']."""
   num_choices = q_values.shape[-1]
   greedy = jax.nn.one_hot(
     jnp.argmax(q_values, axis=-1), num_choices, dtype=jnp.float32

@@ -35,7 +35,7 @@ class AgentInput(NamedTuple):
     observation: uint8 [H, W, C * S], the newest frame last.
     prev_action: int32 [], the primitive action executed at the step before;
       `NO_ACTION` on an episode's first step.
-    prev_reward: float32 [], of the step before, 0 on an episode's first step.
+    prev_reward: float32 [], the reward for it, 0 on an episode's first step.
       It is the reward that the agent maximizes: the task's, or in pre-training
       the intrinsic one. The task's reward then reaches nothing, which the paper
       does not spell out.
@@ -81,21 +81,21 @@ class SequenceBatch(NamedTuple):
   Attributes:
     frames: uint8 [S - 1 + T + 1, B, H, W, C], single frames; row t's stack is
       frames t .. t + S - 1.
-    prev_action: int32 [T + 1, B].
-    prev_reward: float32 [T + 1, B].
+    prev_action: int32 [T + 1, B], the action executed one step before.
+    prev_reward: float32 [T + 1, B], the reward for it.
     action: int32 [T, B], the executed primitive action. Both it and the choice
       are kept, because the paper's actors store the primitive action while its
       learner relabels the extra one.
     choice: int32 [T, B], what the agent's values are trained on: the action, or
       A + k where behavior k acted and has an extra action.
     source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.
-    probability: float32 [T, B], of the choice under the acting policy, which
-      Retrace needs; 1 in a flight.
-    reward: float32 [T, B], the one that the agent maximizes.
-    discount: float32 [T, B], the environment's: 0 at a terminal, 1 elsewhere,
-      also on a truncation.
+    probability: float32 [T, B], the choice's probability under the acting
+      policy, which Retrace needs; 1 in a flight.
+    reward: float32 [T, B], the reward that the agent maximizes.
+    discount: float32 [T, B], the environment's discount: 0 at a terminal, 1
+      elsewhere, also on a truncation.
     valid: float32 [T, B], 1 for a real transition.
-    recurrent_state: LSTMState, float32 [B, hidden_size] each, before row 0.
+    recurrent_state: the LSTMState before row 0, float32 [B, hidden_size] each.
   """
 
   frames: Any

@@ -1,4 +1,4 @@
-"""Starting a network from the weights of another one.
+"""Starts a network from the weights of another one.
 
 Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 5. *Partial* initialization
 loads torso and LSTM; *full* initialization loads the dueling head too. What the
@@ -22,7 +22,7 @@ def mismatches(there: types.Params, here: types.Params) -> str:
 
   Args:
     there: arrays, or their shapes and dtypes.
-    here: the same.
+    here: the arrays to compare with, or their shapes and dtypes.
   """
   trees = [_by_path(tree) for tree in (there, here)]
   found: List[str] = []
@@ -57,7 +57,7 @@ def transfer(
   start.
 
   Args:
-    source: parameters of the pre-trained Q-network.
+    source: the parameters of the pre-trained Q-network.
     fresh: newly initialized parameters of the network that is to start.
     init: `partial` (torso and LSTM) or `full` (everything).
     extra_init: `fresh` leaves the new columns as they are; `mean` makes them
@@ -116,7 +116,7 @@ def _widen(
     extra_init: `fresh` or `mean`.
 
   Returns:
-    Weights [H, A + K] and biases [A + K]; the source's if it has as many.
+    Weights [H, A + K] and biases [A + K]; the source's own if K is 0.
   """
   num_actions = source['b'].shape[0]
   num_extra = fresh['b'].shape[0] - num_actions

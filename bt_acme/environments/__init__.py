@@ -24,7 +24,7 @@ _ATARI_STACK = 4  # Frames in an observation of Atari, if nothing else is asked.
 
 
 def seed_of(seed: int, index: int) -> int:
-  """The seed of environment `index` of a run, so that no streams overlap."""
+  """Derives the seed of environment `index`, so that no streams overlap."""
   return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
 
 
@@ -39,10 +39,10 @@ def make(
   """Makes an environment.
 
   Args:
-    name: as the module says.
-    seed: the same seed and actions give the same episodes.
-    num_stacked: frames in an observation; 0 stands for the usual number, which
-      is 4 on Atari and 1 elsewhere.
+    name: a name of the form that this module describes.
+    seed: the seed; equal seeds and actions give equal episodes.
+    num_stacked: the number of frames in an observation; 0 stands for the usual
+      number, which is 4 on Atari and 1 elsewhere.
     **options: further arguments of the environment's class.
 
   Raises:
@@ -75,12 +75,12 @@ def make_vector(
   with a modified reward, because each frame is attributed to its events.
 
   Args:
-    name: as the module says.
-    num_environments: N.
-    seed: of the run.
-    first_environment: index of the first environment in the whole run;
+    name: a name of the form that this module describes.
+    num_environments: N, the number of environments.
+    seed: the run's seed.
+    first_environment: the index of the first environment in the whole run;
       environment i plays the same episodes whichever others share its process.
-    num_stacked: as for `make`.
+    num_stacked: the number of frames in an observation, as `make` takes it.
   """
   seeds = [
     seed_of(seed, first_environment + i) for i in range(num_environments)

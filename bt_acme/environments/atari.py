@@ -89,7 +89,7 @@ _SIDE = 84  # Pixels of an observation's height and width.
 
 
 def names() -> Tuple[str, ...]:
-  """The 57 games, and the tasks that give some of them another reward."""
+  """Returns the 57 games, and the tasks that give some another reward."""
   return (*ATARI_57, *tasks.TASKS)
 
 
@@ -131,15 +131,15 @@ class Atari(base.Environment):
 
     Args:
       game: one of `ATARI_57`.
-      seed: of the number of no-ops and of the console.
+      seed: the seed of the number of no-ops and of the console.
       task: rewards that replace the game's own; None keeps the game's.
-      stack: frames in an observation, the newest last. Frames from before the
-        episode are zeros.
-      action_repeat: frames that an action lasts.
-      max_noops: largest number of no-op frames that an episode draws, from 1
-        on; 0 stands for no no-op frames.
-      max_frames: frames after which an episode is cut off, not counting its
-        no-op frames.
+      stack: the number of frames in an observation, the newest last. Frames
+        from before the episode are zeros.
+      action_repeat: the number of frames that an action lasts.
+      max_noops: the largest number of no-op frames that an episode draws, and 1
+        is the smallest; 0 stands for no no-op frames.
+      max_frames: the number of frames after which an episode is cut off, not
+        counting its no-op frames.
 
     Raises:
       ValueError: if the game's memory is not laid out as `task` needs it.
@@ -216,7 +216,7 @@ class Atari(base.Environment):
     )
 
   def observation_spec(self) -> specs.BoundedArray:
-    """Grayscale frames, uint8 [84, 84, stack], the newest last."""
+    """Describes grayscale frames, uint8 [84, 84, stack], the newest last."""
     return specs.BoundedArray(
       (_SIDE, _SIDE, self._stack_size),
       np.uint8,
@@ -231,7 +231,7 @@ class Atari(base.Environment):
     )
 
   def screen_rgb(self) -> np.ndarray:
-    """The screen as it is now, uint8 [rows, columns, 3], for videos."""
+    """Returns the screen as it is now, uint8 [rows, columns, 3], for videos."""
     return self._ale.getScreenRGB()
 
   def _act(self, action: ale_py.Action) -> float:

@@ -33,11 +33,12 @@ class AtariVector:
 
     Args:
       game: one of `atari.ATARI_57`.
-      seeds: one for each game.
-      stack: frames in an observation, the newest last.
-      max_noops: largest number of no-op frames that an episode draws, from 0.
-      max_frames: frames after which an episode is cut off.
-      num_threads: threads that emulate.
+      seeds: one seed for each game.
+      stack: the number of frames in an observation, the newest last.
+      max_noops: the largest number of no-op frames that an episode draws; the
+        smallest is 0.
+      max_frames: the number of frames after which an episode is cut off.
+      num_threads: the number of threads that emulate.
     """
     self._seeds = np.array([seed % 2**31 for seed in seeds], np.int32)
     self._games = vector_env.AtariVectorEnv(

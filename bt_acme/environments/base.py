@@ -1,4 +1,4 @@
-"""What all environments here have in common: float32 rewards and discounts."""
+"""The base of all environments here: float32 rewards and discounts."""
 
 from typing import Any
 
@@ -22,11 +22,11 @@ class Environment(dm_env.Environment):
 def time_step(
   observation: np.ndarray, reward: Any, *, terminated: bool, truncated: bool
 ) -> dm_env.TimeStep:
-  """A step after the first of an episode.
+  """Makes a step after the first of an episode.
 
   Args:
-    observation: that the step leads to.
-    reward: of the step.
+    observation: what the step leads to.
+    reward: the step's reward.
     terminated: whether the episode is over; the discount is then 0.
     truncated: whether the episode is cut off. The discount stays 1, so that
       the last observation is bootstrapped from.

@@ -21,7 +21,7 @@ MODIFIERS = (
 
 
 def names() -> Tuple[str, ...]:
-  """One name, as an example."""
+  """Returns one name, as an example."""
   return ('Chain-49',)
 
 
@@ -58,9 +58,9 @@ class Chain(base.Environment):
     """Makes the environment.
 
     Args:
-      num_cells: cells of the row.
+      num_cells: the number of cells in the row.
       seed: has no effect, because nothing is drawn in an episode.
-      mapping_seed: seed of the action that leads ahead, drawn once for each
+      mapping_seed: the seed of the action that leads ahead, drawn once for each
         cell; if None, action 1 leads ahead everywhere.
     """
     del seed
@@ -91,14 +91,14 @@ class Chain(base.Environment):
     )
 
   def observation_spec(self) -> specs.BoundedArray:
-    """The agent's place in the row, wrapped into a square; uint8 [S, S, 3]."""
+    """Describes the place in the row, wrapped into a square: [S, S, 3]."""
     return specs.BoundedArray((self._side, self._side, 3), np.uint8, 0, 255)
 
   def action_spec(self) -> specs.DiscreteArray:
     return specs.DiscreteArray(2)
 
   def agent_cell(self) -> int:
-    """The agent's cell, from 0, for evaluation: never for the agent."""
+    """Returns the agent's cell, from 0, for evaluation only."""
     return self._cell
 
   def _observation(self) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Any gymnasium environment as `dm_env`, for example classic control.
 
-These are for agents of other libraries, such as dm-acme's inside an
-`agents.BTBuilder`; the agents of bt_acme itself see images.
+These environments are for agents of other libraries, such as dm-acme's inside
+an `agents.BTBuilder`; the agents of bt_acme itself see images.
 """
 
 import dm_env
@@ -37,8 +37,9 @@ class Gymnasium(base.Environment):
     """Makes the environment.
 
     Args:
-      name: registered with gymnasium, for example 'MountainCarContinuous-v0'.
-      seed: of its episodes.
+      name: a name registered with gymnasium, for example
+        'MountainCarContinuous-v0'.
+      seed: the seed of its episodes.
     """
     # Gymnasium's own checks cost time at every step.
     self._env = gymnasium.make(name, disable_env_checker=True)

@@ -1,7 +1,7 @@
 """MiniGrid as `dm_env`: small sparse-reward tasks that need no accelerator.
 
-The agent sees what the field lets it see: the partial view in front of it, an
-image of object, color and state indices. Position, direction and mission stay
+The agent sees a part of the field, the view in front of it, as an image of
+object, color and state indices. Position, direction and mission stay
 with the environment; evaluation may ask for the position (`agent_cell`).
 
 A name is MiniGrid's id, with these modifiers in this order:
@@ -36,7 +36,7 @@ _GENERATED_PREFIX = 'MiniGrid-WFC-'
 
 
 def names() -> Tuple[str, ...]:
-  """MiniGrid's ids, without modifiers."""
+  """Returns MiniGrid's ids, without modifiers."""
   return tuple(
     name
     for name in sorted(registration.registry)
@@ -84,7 +84,7 @@ class MiniGrid(base.Environment):
 
     Args:
       name: one of `names()`.
-      seed: of the stream of layouts.
+      seed: the seed of the stream of layouts.
       layout_seed: if given, every episode has the layout of this seed, and
         `seed` has no effect.
       no_goal: whether goals are left out, so that no episode ends at one. An
@@ -121,7 +121,7 @@ class MiniGrid(base.Environment):
       raise ValueError(f'{self._name} has no {what}.')
 
   def _cells_with(self, kind: type) -> List[int]:
-    """Indices of the cells that hold an object of that kind."""
+    """Returns indices of the cells that hold an object of that kind."""
     cells = enumerate(self._env.grid.grid)
     return [i for i, cell in cells if isinstance(cell, kind)]
 
@@ -151,7 +151,7 @@ class MiniGrid(base.Environment):
     )
 
   def observation_spec(self) -> specs.BoundedArray:
-    """The partial view, uint8 [x, y, (object, color, state)]."""
+    """Describes the partial view, uint8 [x, y, (object, color, state)]."""
     size = self._env.agent_view_size
     return specs.BoundedArray(
       (size, size, 3), np.uint8, minimum=0, maximum=255, name='observation'
@@ -163,16 +163,16 @@ class MiniGrid(base.Environment):
     )
 
   def agent_cell(self) -> Tuple[int, int]:
-    """Column and row of the agent, for evaluation: never for the agent."""
+    """Returns the agent's column and row, for evaluation only."""
     x, y = self._env.agent_pos
     return int(x), int(y)
 
   def grid_size(self) -> Tuple[int, int]:
-    """Columns and rows of the grid, including its outer walls."""
+    """Returns columns and rows of the grid, including its outer walls."""
     return self._env.width, self._env.height
 
   def render_rgb(self, tile_size: int = 16) -> np.ndarray:
-    """The whole grid, uint8 [rows * tile_size, columns * tile_size, 3]."""
+    """Draws the grid, uint8 [rows * tile_size, columns * tile_size, 3]."""
     return self._env.get_full_render(highlight=True, tile_size=tile_size)
 
   def close(self) -> None:
@@ -180,7 +180,7 @@ class MiniGrid(base.Environment):
 
 
 def _create(name: str) -> Any:
-  """MiniGrid's own environment, without gymnasium's slow checks."""
+  """Makes MiniGrid's own environment, without gymnasium's slow checks."""
   spec: Any = registration.registry[name]
   create: Any = registration.load_env_creator(spec.entry_point)
   env = create(**spec.kwargs)

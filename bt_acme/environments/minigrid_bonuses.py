@@ -14,7 +14,7 @@ class Bonus(Protocol):
     """Begins an episode, whose layout is in place."""
 
   def reward(self, env: minigrid_env.MiniGridEnv) -> np.float32:
-    """What the step that was just taken pays."""
+    """Returns what the step that was just taken pays."""
 
 
 class NewCell:

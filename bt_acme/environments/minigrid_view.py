@@ -1,4 +1,4 @@
-"""What an agent on MiniGrid sees, computed many times faster."""
+"""MiniGrid's partial view, computed many times faster than by MiniGrid."""
 
 import functools
 from typing import Tuple
@@ -14,7 +14,7 @@ _OUTSIDE = world_object.Wall()
 
 
 def view(env: minigrid_env.MiniGridEnv) -> np.ndarray:
-  """What the agent sees: the image of MiniGrid's `gen_obs`.
+  """Returns what the agent sees: the image of MiniGrid's `gen_obs`.
 
   The rows are computed from the agent outward, so that cells behind walls cost
   nothing.
@@ -65,9 +65,9 @@ def _spread(lit: int, clear: int, size: int) -> Tuple[int, int]:
   """Spreads light along one row of the view, and on to the row ahead.
 
   Args:
-    lit: bits of the cells of this row that the row nearer to the agent lights.
-    clear: bits of the cells that light passes through.
-    size: cells in a row.
+    lit: the bits of this row's cells that the row nearer to the agent lights.
+    clear: the bits of the cells that light passes through.
+    size: the number of cells in a row.
 
   Returns:
     Bits of the lit cells of this row, and bits of the cells of the next row

@@ -1,4 +1,4 @@
-"""What a module of environments tells the registry, and the syntax of names.
+"""The syntax of the names of environments, and what makes one by its name.
 
 A name is that of an environment, followed by modifiers: a colon and a word
 each, some with a value ('MiniGrid-FourRooms-v0:fixed=3:no_goal'). Modifiers
@@ -43,10 +43,10 @@ class Modifier(NamedTuple):
   """A word after a name that changes the environment.
 
   Attributes:
-    word: for example 'fixed'.
+    word: the word itself, for example 'fixed'.
     example: how to write it, for error messages: 'fixed=3'.
     parse: turns the text after '=' into a value; gives None for a bad text.
-    default: value of the word alone; None if the word needs a value.
+    default: the value of the word alone; None if the word needs a value.
   """
 
   word: str
@@ -55,18 +55,18 @@ class Modifier(NamedTuple):
   default: Any = None
 
   def value(self, written: str) -> Any:
-    """The value of 'word' or 'word=text', or None if that is no value."""
+    """Returns the value of 'word' or 'word=text'; None for a bad text."""
     _, equals, text = written.partition('=')
     return self.parse(text) if equals else self.default
 
 
 def number(text: str) -> Optional[int]:
-  """A whole number of at most nine digits, such as the seed of a layout."""
+  """Parses a whole number of at most nine digits, such as a layout's seed."""
   return int(text) if re.fullmatch(r'[0-9]{1,9}', text) else None
 
 
 def reward(text: str) -> Optional[float]:
-  """A finite number."""
+  """Parses a finite number."""
   try:
     value = float(text)
   except ValueError:
@@ -75,7 +75,7 @@ def reward(text: str) -> Optional[float]:
 
 
 def no_value(text: str) -> None:
-  """For a modifier that takes no value."""
+  """Parses the text after a modifier that takes no value: always None."""
   del text
 
 
@@ -83,15 +83,15 @@ def parse(name: str, modifiers: Sequence[Modifier]) -> Dict[str, Any]:
   """Reads the modifiers of a name.
 
   Args:
-    name: of an environment that exists, with or without modifiers.
-    modifiers: all that this environment knows, in the order of the name.
+    name: the name of an environment that exists, with or without modifiers.
+    modifiers: all modifiers of this environment, in the order of the name.
 
   Returns:
     The value of each modifier that the name has, by its word.
 
   Raises:
     ValueError: if a modifier is unknown, misplaced, repeated, or has a bad
-      value; names the nearest name that exists.
+      value; the error names the nearest name that exists.
   """
   known = {modifier.word: modifier for modifier in modifiers}
   _, *written = name.split(':')
@@ -116,7 +116,7 @@ def parse(name: str, modifiers: Sequence[Modifier]) -> Dict[str, Any]:
 
 
 def _repaired(name: str, known: Dict[str, Modifier]) -> str:
-  """The name with the nearest modifiers that exist, in their order."""
+  """Returns the name with the nearest modifiers that exist, in their order."""
   base, *written = name.split(':')
   kept: Dict[str, str] = {}
   for w in written:
@@ -132,14 +132,14 @@ def _repaired(name: str, known: Dict[str, Modifier]) -> str:
 
 
 def nearest_names(name: str, known: Iterable[str]) -> List[str]:
-  """Up to three of the known names that look like `name`."""
+  """Returns up to three of the known names that look like `name`."""
   by_lower_case = {known_name.lower(): known_name for known_name in known}
   matches = difflib.get_close_matches(name.lower(), by_lower_case, cutoff=0.5)
   return [by_lower_case[match] for match in matches]
 
 
 def unknown(name: str, nearest: Sequence[str], advice: str) -> str:
-  """The message for a name that no environment has."""
+  """Returns the message for a name that no environment has."""
   question = ', '.join(map(repr, nearest))
   return (
     f'environment {name!r} is unknown: '

@@ -16,7 +16,7 @@ _LONGEST = 1_000
 
 
 def names() -> Tuple[str, ...]:
-  """One name, as an example."""
+  """Returns one name, as an example."""
   return ('Recall-6',)
 
 
@@ -44,8 +44,8 @@ class Recall(base.Environment):
     """Makes the environment.
 
     Args:
-      length: steps to copy, between the sign and the question.
-      seed: of the signs.
+      length: the number of steps to copy, between the sign and the question.
+      seed: the seed of the signs.
     """
     self._length = length
     self._rng = np.random.default_rng(seed)
@@ -74,7 +74,7 @@ class Recall(base.Environment):
     )
 
   def observation_spec(self) -> specs.BoundedArray:
-    """The sign to copy, uint8 [7, 7, 3]; zeros for the question."""
+    """Describes the sign to copy, uint8 [7, 7, 3]; zeros for the question."""
     return specs.BoundedArray((_SIDE, _SIDE, 3), np.uint8, 0, 255)
 
   def action_spec(self) -> specs.DiscreteArray:

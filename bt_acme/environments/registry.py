@@ -1,4 +1,4 @@
-"""Which module makes the environment of a name.
+"""Finds the module that makes a named environment.
 
 To add environments, write a module and list it in `_MODULES`. It has two
 functions:
@@ -84,7 +84,7 @@ def find(name: str) -> naming.Maker:
 
 
 def _names() -> List[str]:
-  """The names of all environments whose packages are installed."""
+  """Returns the names of all environments whose packages are installed."""
   names: List[str] = []
   for module in _MODULES.values():
     with contextlib.suppress(ModuleNotFoundError):

@@ -22,10 +22,11 @@ class Frame(NamedTuple):
   """One frame of the emulator.
 
   Attributes:
-    number: frames since the episode's first observation, this one included.
+    number: the number of frames since the episode's first observation, this
+      one included.
     reward: the game's own reward, a difference of scores.
     ram_before: uint8 [128], the console's memory before the frame.
-    ram_after: uint8 [128], the same after it.
+    ram_after: uint8 [128], the console's memory after the frame.
   """
 
   number: int
@@ -38,8 +39,8 @@ class Game(NamedTuple):
   """How to tell the events of a game apart.
 
   Attributes:
-    name: of the game.
-    memory: memory index of each signal that tells events apart.
+    name: the game's name.
+    memory: the memory index of each signal that tells events apart.
     candidates: maps a frame to every set of events that the signals allow.
     is_as_expected: takes an emulator that has just been reset, plays some
       frames, and tells whether the signals are where `memory` says.

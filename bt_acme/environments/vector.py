@@ -14,7 +14,7 @@ class VectorStep(NamedTuple):
 
   Attributes:
     observation: [N, ...], with the environments' own dtype.
-    reward: float32 [N].
+    reward: float32 [N], 0 on first steps.
     discount: float32 [N], 0 at a terminal.
     is_first: whether the step starts an episode, bool [N].
     is_last: whether the step ends an episode, bool [N].
@@ -31,7 +31,7 @@ class Environments(Protocol):
   """N environments stepped together."""
 
   def __len__(self) -> int:
-    """N."""
+    """Returns N."""
 
   def reset(self) -> VectorStep:
     """Starts an episode in every environment."""
@@ -60,8 +60,8 @@ class VectorEnvironment:
     """Takes over the environments.
 
     Args:
-      environments: at least one; all have the same observation and action
-        spec.
+      environments: the environments, at least one; all have the same
+        observation and action spec.
 
     Raises:
       ValueError: if their specs differ.
@@ -104,11 +104,11 @@ class VectorEnvironment:
     return step
 
   def observation_spec(self) -> dm_env.specs.Array:
-    """The observation of one environment."""
+    """Describes the observation of one environment."""
     return self.environments[0].observation_spec()
 
   def action_spec(self) -> dm_env.specs.Array:
-    """The action of one environment."""
+    """Describes the action of one environment."""
     return self.environments[0].action_spec()
 
   def close(self) -> None:

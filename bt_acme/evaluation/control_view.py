@@ -21,7 +21,7 @@ _CAPTION = 28  # Pixels from the border to the picture.
 _FONT_SIZE = 18
 _INK: Color = (0, 0, 0)
 _END_COLOR: Color = (230, 230, 230)
-_MARK_SHARE = 0.4  # Of the side of a cell.
+_MARK_SHARE = 0.4  # The side of a mark, as a share of that of a cell.
 
 
 class Controller(NamedTuple):
@@ -48,8 +48,8 @@ class ControlView:
     """Begins with no cell visited.
 
     Args:
-      environment: the environment.
-      scale: factor that enlarges what it shows.
+      environment: the environment to draw.
+      scale: the factor that enlarges what it shows.
       shows_control: whether to add border, caption and marks, which mean
         nothing for an agent without behavior transfer.
     """
@@ -84,7 +84,7 @@ class ControlView:
     return framed(picture, shown.name, shown.color)
 
   def _picture(self) -> np.ndarray:
-    """What the environment shows, with its marked cells."""
+    """Returns what the environment shows, with its marked cells."""
     picture = video.screen(self._environment)
     picture = picture.repeat(self._scale, axis=0).repeat(self._scale, axis=1)
     if not self._has_cells:
@@ -103,7 +103,7 @@ def framed(picture: np.ndarray, caption: str, color: Color) -> np.ndarray:
   Args:
     picture: uint8 RGB [height, width, 3].
     caption: a few words; they stand at the top.
-    color: of the border.
+    color: the color of the border.
   """
   height, width = picture.shape[:2]
   canvas = Image.new(

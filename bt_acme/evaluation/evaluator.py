@@ -38,11 +38,12 @@ class Evaluator:
     """Starts the environments.
 
     Args:
-      agent: what acts.
-      episodes: how many one evaluation plays, all at once.
-      seed: of the run.
-      first_environment: index that seeds the first environment.
-      epsilon: of the policy; None for the configured `evaluation_epsilon`.
+      agent: the agent that acts.
+      episodes: how many episodes one evaluation plays, all at once.
+      seed: the run's seed.
+      first_environment: the index that seeds the first environment.
+      epsilon: the policy's epsilon; None for the configured
+        `evaluation_epsilon`.
       flights: whether flights start, as they do in training.
     """
     if epsilon is None:
@@ -82,15 +83,17 @@ class Evaluator:
     """Plays one episode in each environment.
 
     Args:
-      variables: parameters, as the learner publishes them.
-      statistics: of the intrinsic reward, which is an input of an NGU policy;
-        None without one.
-      should_stop: asked now and then; the evaluation ends if it returns True.
-      on_step: called with what the environments show, and a mask bool [N] of
-        those whose episode is going on. The actions have been chosen and not
-        yet taken.
-      on_end: called with the index of each environment whose episode has ended,
-        while the environment still shows its last observation.
+      variables: the variables that the learner publishes.
+      statistics: the statistics of the intrinsic reward, which is an input of
+        an NGU policy; None without one.
+      should_stop: a function that is asked now and then; the evaluation ends if
+        it returns True.
+      on_step: a function that is called with what the environments show, and a
+        mask bool [N] of those whose episode is going on. The actions have been
+        chosen and not yet taken.
+      on_end: a function that is called with the index of each environment whose
+        episode has ended, while the environment still shows its last
+        observation.
 
     Returns:
       The metrics of each episode; none if the evaluation was stopped.

@@ -3,8 +3,8 @@
   HNS = 100 (score - random) / (human - random)  percent
 
 These definitions reproduce the tables of Campos et al. 2021 (arXiv:2102.13515):
-a game's score is its mean over seeds, the capped mean limits each game to 100
-from above but not to 0 from below, and percentiles interpolate linearly.
+a game's score is its mean over seeds, the capped mean caps each game at 100 and
+has no floor, and percentiles interpolate linearly.
 """
 
 import csv
@@ -54,7 +54,7 @@ def human_normalized(game: str, score: Any) -> Any:
 
   Args:
     game: one of `FULL`.
-    score: undiscounted game score, or an array of them.
+    score: an undiscounted game score, or an array of them.
 
   Returns:
     float64 of the shape of `score`, percent.
@@ -74,7 +74,7 @@ def summarize(
   """Summarizes the scores of several games.
 
   Args:
-    scores: undiscounted score of each game, the mean over seeds. Games that
+    scores: the undiscounted score of each game, the mean over seeds. Games that
       are not in `games` are ignored.
     games: the games to summarize, such as `HARD_EXPLORATION`.
 

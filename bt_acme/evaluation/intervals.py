@@ -1,7 +1,7 @@
 """Compares algorithms over a few seeds of several tasks.
 
-Point estimates that do not depend on single outliers, and confidence intervals
-that tell how far another handful of seeds might have moved them. Source:
+The estimates do not depend on single outliers, and their confidence intervals
+tell how far another handful of seeds might have moved them. Source:
 Agarwal et al. 2021, "Deep RL at the Edge of the Statistical Precipice",
 arXiv:2108.13264.
 
@@ -91,9 +91,9 @@ def bootstrap(
       `probability_of_improvement` of two.
     *samples: float [seeds, tasks], one for each algorithm, with at least two
       seeds.
-    seed: of the draws; the same seed gives the same interval.
-    confidence: share of the resampled statistics within the interval.
-    num_resamples: how often the runs are drawn again.
+    seed: the seed of the draws; the same seed gives the same interval.
+    confidence: the share of the resampled statistics within the interval.
+    num_resamples: the number of times that the runs are drawn again.
 
   Returns:
     The statistic of `samples` and its interval.

@@ -20,7 +20,7 @@ def read_log(path: str) -> Dict[str, np.ndarray]:
   """Reads the columns of a CSV log.
 
   Args:
-    path: of `logs.csv`.
+    path: the path of a `logs.csv`.
 
   Returns:
     Values of each column, float64 [rows]; NaN where a cell is empty.
@@ -43,9 +43,9 @@ def smoothed_curve(
   very first episodes is mere chance.
 
   Args:
-    columns: of a log, as `read_log` gives them.
-    name: of the column to average.
-    window: number of episodes.
+    columns: the columns of a log, as `read_log` returns them.
+    name: the name of the column to average.
+    window: the number of episodes that a mean covers.
   """
   keep = ~np.isnan(columns[name])
   steps, values = columns['actor_steps'][keep], columns[name][keep]
@@ -68,9 +68,9 @@ def learning_curves(
   the lowest seed to the highest.
 
   Args:
-    path: of the PNG.
+    path: the path of the PNG.
     curves: a curve for each seed, by label.
-    title: of the plot.
+    title: the title of the plot.
     ylabel: what the values are.
   """
   figure, axes = plt.subplots(figsize=(7, 4.2))
@@ -119,10 +119,10 @@ def heat_maps(
   """Draws how often each cell of a grid was visited, one map for each policy.
 
   Args:
-    path: of the PNG.
+    path: the path of the PNG.
     visits: counts [rows, columns] by label, each of equally many episodes.
     background: the empty grid, uint8 RGB [rows * tile, columns * tile, 3].
-    title: of the figure.
+    title: the title of the figure.
   """
   figure, (all_axes,) = plt.subplots(
     1, len(visits), figsize=(4.2 * len(visits) + 0.8, 4.6), squeeze=False
@@ -144,7 +144,7 @@ def heat_maps(
 def _limits(
   counts: Any,
 ) -> Tuple[Tuple[float, float], Tuple[float, float]]:
-  """Limits of the axes around the visited cells; y points down."""
+  """Returns the axes' limits around the visited cells; y points down."""
   rows, columns = np.nonzero(counts)
   limits = []
   for indices, size in zip((columns, rows), counts.shape[::-1], strict=True):

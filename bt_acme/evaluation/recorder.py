@@ -12,11 +12,11 @@ class Recording(NamedTuple):
   """One episode.
 
   Attributes:
-    metrics: as `EpisodeMetrics` names them.
-    actions: those taken.
-    sources: who decided each of them: OWN, EXTRA or FLIGHT.
-    cells: column and row in which each was taken; empty where the environment
-      has no cells.
+    metrics: the metrics of the episode, by the names of `EpisodeMetrics`.
+    actions: the actions that were taken.
+    sources: who decided each of the actions: OWN, EXTRA or FLIGHT.
+    cells: the column and row in which each action was taken; empty where the
+      environment has no cells.
   """
 
   metrics: Dict[str, float]
@@ -43,9 +43,9 @@ def record(
   """Plays one episode in each environment of an evaluator.
 
   Args:
-    evaluator: plays.
-    variables: parameters of the agent.
-    statistics: of its intrinsic reward; None without one.
+    evaluator: the evaluator that plays.
+    variables: the parameters of the agent.
+    statistics: the statistics of its intrinsic reward; None without one.
   """
   worlds: Any = evaluator.environment.environments
   recordings = [Recording({}, [], [], []) for _ in worlds]

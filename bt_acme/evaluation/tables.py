@@ -8,7 +8,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
   Args:
     header: a title for each column.
-    rows: as many cells as there are titles, in each row.
+    rows: the rows, each with as many cells as there are titles.
 
   Returns:
     Lines of text.

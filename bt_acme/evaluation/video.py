@@ -98,15 +98,16 @@ class VideoWriter:
   The file gets its final name when `close` completes it.
 
   Attributes:
-    frames: frames written so far.
+    frames: the number of frames written so far.
   """
 
   def __init__(self, path: str, *, frames_per_second: float):
     """Prepares the file's folder.
 
     Args:
-      path: of the file, ending in `.mp4` or `.gif`.
-      frames_per_second: 15 shows Atari's actor steps at the speed of the game.
+      path: the path of the file, ending in `.mp4` or `.gif`.
+      frames_per_second: the video's speed; 15 shows Atari's actor steps at the
+        speed of the game.
 
     Raises:
       ValueError: if the path has another ending, or no folder.

@@ -58,9 +58,9 @@ class Sample(NamedTuple):
 
   Attributes:
     batch: the sequences, as NumPy arrays.
-    keys: uint64 [B], under which priorities are updated.
-    probabilities: float64 [B], with which each was drawn.
-    table_size: sequences in the replay.
+    keys: uint64 [B], the keys under which priorities are updated.
+    probabilities: float64 [B], the probability with which each was drawn.
+    table_size: the number of sequences in the replay.
   """
 
   batch: types.SequenceBatch
@@ -74,7 +74,7 @@ def empty_batch(
   shapes: fields.ReplayShapes,
   batch_size: int,
 ) -> types.SequenceBatch:
-  """Uninitialized arrays for B sequences, to be filled by a decoder."""
+  """Makes uninitialized arrays for B sequences, which a decoder fills."""
   arrays: Dict[str, Any] = {}
   for field in fields.FIELDS:
     rows = config.sequence_length + field.overlap(shapes)
@@ -87,7 +87,7 @@ def empty_batch(
 
 
 class BlockLayout:
-  """Where the fields of a block lie in its bytes.
+  """The place of each field in the bytes of a block.
 
   Attributes:
     num_bytes: the size of an uncompressed block.
@@ -110,10 +110,10 @@ class BlockLayout:
       self.num_bytes = end
 
   def views(self, data: np.ndarray) -> Dict[str, np.ndarray]:
-    """The fields of an uncompressed block by name, without a copy.
+    """Returns the fields of an uncompressed block by name, without a copy.
 
     Args:
-      data: uint8 [num_bytes].
+      data: uint8 [num_bytes], the bytes of the block.
 
     Returns:
       Arrays as in `types.SequenceBatch`, but with the rows of P steps and

@@ -92,9 +92,9 @@ class SequenceBuilder:
     """Takes what the episode's last step led to, terminal or truncated.
 
     Args:
-      observation: uint8 [H, W, C * S], the final one.
-      prev_action: executed in the last step.
-      prev_reward: received for it.
+      observation: uint8 [H, W, C * S], the episode's final observation.
+      prev_action: the action executed in the last step.
+      prev_reward: the reward received for it.
 
     Returns:
       The episode's last block; None for an episode without a step, or if no
@@ -183,7 +183,7 @@ class SequenceBuilder:
       )
 
   def _unstack(self, observation: np.ndarray) -> np.ndarray:
-    """The frames [S, H, W, C] of an observation [H, W, C * S]."""
+    """Returns the frames [S, H, W, C] of an observation [H, W, C * S]."""
     height, width, channels = self._shapes.frame
     shape = (height, width, self._shapes.num_stacked, channels)
     expected = (height, width, self._shapes.num_stacked * channels)

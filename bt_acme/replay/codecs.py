@@ -1,7 +1,10 @@
-"""How a sequence lies in a Reverb table: `ReplayConfig.codec`.
+"""The formats in which Reverb stores sequences.
+
+`ReplayConfig.codec` chooses one of two.
 
 `blocks`: 1 to K compressed blocks, which overlapping sequences share, and the
-recurrent state before the first. Only this package reads them.
+recurrent state before the first. Only this package reads them; their bytes are
+defined by `blocks.BlockLayout` and `fields.FIELDS`.
 
 `tensors`: what dm-acme's `SequenceAdder` writes for its R2D2, so that any Acme
 learner can take it from `acme.datasets.make_reverb_dataset`. A sequence of T
@@ -47,7 +50,7 @@ class Codec(NamedTuple):
   """One way to keep sequences.
 
   Attributes:
-    signature: tf.TensorSpecs of one item of the table.
+    signature: the tf.TensorSpecs of one item of the table.
     cells_per_item: how many cells a writer must keep for its next item.
     make_encoder: makes the encoder of one environment.
     make_decoder: makes the decoder of one thread.
@@ -62,7 +65,7 @@ class Codec(NamedTuple):
 def make_codec(
   config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
 ) -> Codec:
-  """The codec that the configuration names."""
+  """Makes the codec that the configuration names."""
   make = {'blocks': _make_blocks, 'tensors': _make_tensors}[config.codec]
   return make(config, shapes)
 
@@ -108,12 +111,12 @@ def _make_blocks(
 
 
 def _to_step(batch: types.SequenceBatch, num_stacked: int) -> base.Step:
-  """The first sequence of a batch as plain tensors."""
+  """Returns the first sequence of a batch as plain tensors."""
   num_rows, frames = len(batch.valid) + 1, batch.frames[:, 0]
   stacks = np.concatenate(
     [frames[i : i + num_rows] for i in range(num_stacked)], axis=-1
   )
-  # A stack after the one that the last step leads to would show its frames.
+  # Stacks after the one that the last step leads to would repeat its frames.
   stacks[int(batch.valid[:, 0].sum()) + 1 :] = 0
   scalars: Dict[str, np.ndarray] = {}
   for field in fields.FIELDS:
@@ -135,7 +138,7 @@ def _to_step(batch: types.SequenceBatch, num_stacked: int) -> base.Step:
 
 
 def _scalars_of(step: base.Step) -> Dict[str, np.ndarray]:
-  """The scalars of plain tensors by their names in a batch, [T + 1] each."""
+  """Returns scalars of plain tensors by their names in a batch, [T + 1]."""
   scalars = {
     'prev_action': step.observation.action,
     'prev_reward': step.observation.reward,

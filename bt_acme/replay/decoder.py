@@ -44,7 +44,7 @@ class SequenceDecoder:
     Args:
       payloads: 1 to K consecutive blocks; where there are fewer than K the
         episode has ended, and the rest of the sequence is zeros.
-      recurrent_state: float32 [2, lstm_size], before the first block.
+      recurrent_state: float32 [2, lstm_size], the state before the first block.
       batch: the batch that is written into.
       index: the sequence's place in the batch, in [0, B).
     """

@@ -1,11 +1,11 @@
-"""The arrays that the replay stores of each step, every one said once.
+"""The arrays that the replay stores of each step, every one defined once.
 
 The builder, the bytes of a block, the decoder, both codecs and the learner's
 batch derive from `FIELDS`. To store one more value of each step, add a line
 here, add the value to `bt_acme.acting.transition.Transition` and the array to
 `bt_acme.core.types.SequenceBatch`, and let the actor produce it.
 
-The recurrent state is no field: it is stored once a block, not once a step.
+The recurrent state is not a field, because it is stored once per block.
 """
 
 import enum
@@ -19,8 +19,8 @@ class ReplayShapes(NamedTuple):
 
   Attributes:
     frame: (H, W, C) of one frame of an observation.
-    num_stacked: S, frames stacked in an observation [H, W, C * S].
-    lstm_size: of the stored recurrent state.
+    num_stacked: S, the number of frames in an observation [H, W, C * S].
+    lstm_size: the size of the stored recurrent state.
   """
 
   frame: Tuple[int, int, int]
@@ -40,8 +40,8 @@ class Field(NamedTuple):
   """One array of a block, and of a batch of sequences.
 
   Attributes:
-    name: in `SequenceBatch`.
-    dtype: of the array.
+    name: the name of the array in `SequenceBatch`.
+    dtype: the dtype of the array.
     rows: how many there are, and of which shape: rows of `FRAMES` are
       [H, W, C], all others are scalars.
     given: whether `Transition` has the value, under the same name. The builder
@@ -54,7 +54,7 @@ class Field(NamedTuple):
   given: bool = True
 
   def overlap(self, shapes: ReplayShapes) -> int:
-    """Rows beyond one a step, which consecutive blocks have in common."""
+    """Returns the number of rows that consecutive blocks have in common."""
     return {
       Rows.STEPS: 0,
       Rows.SEEN: 1,
@@ -62,7 +62,7 @@ class Field(NamedTuple):
     }[self.rows]
 
   def row_shape(self, shapes: ReplayShapes) -> Tuple[int, ...]:
-    """The shape of one row."""
+    """Returns the shape of one row."""
     return shapes.frame if self.rows is Rows.FRAMES else ()
 
 

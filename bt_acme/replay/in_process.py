@@ -49,7 +49,7 @@ class InProcessReplay:
     return self._num_inserts
 
   def writer(self) -> 'InProcessWriter':
-    """A writer for one environment."""
+    """Makes a writer for one environment."""
     return InProcessWriter(self, self._config)
 
   def insert(
@@ -69,7 +69,7 @@ class InProcessReplay:
     self._num_inserts += 1
 
   def can_sample(self) -> bool:
-    """Whether a batch may be sampled, by size and by samples per insert."""
+    """Returns whether size and samples per insert allow a batch."""
     config = self._config
     counted_inserts = self._num_inserts - config.min_replay_size
     return (
@@ -104,11 +104,11 @@ class InProcessReplay:
     return (self._num_inserts - 1 - age).astype(np.uint64), probabilities
 
   def _slots(self, keys: np.ndarray) -> np.ndarray:
-    """Where the sequences of these keys are, or were; int64."""
+    """Returns where the sequences of these keys are, or were; int64."""
     return keys.astype(np.int64) % self._config.max_replay_size
 
   def _draw_slots(self, batch_size: int) -> Tuple[np.ndarray, np.ndarray]:
-    """Slots of B items, and the probability with which each was drawn."""
+    """Returns B slots, and the probability with which each was drawn."""
     size = len(self)
     # `Generator.choice` does the same in four times the time at 125,000 items,
     # because it checks and normalizes all the weights for every batch.
@@ -125,8 +125,8 @@ class InProcessReplay:
     """Changes priorities; sequences that have left the replay are passed over.
 
     Args:
-      keys: uint64 [B], of a sample.
-      priorities: float [B], before the exponent.
+      keys: uint64 [B], the keys of a sample.
+      priorities: float [B], the priorities before the exponent.
     """
     keys = np.asarray(keys).astype(np.int64)
     kept = keys >= self._num_inserts - len(self)

@@ -91,7 +91,7 @@ def _retrace(
 
 # What `LearnerConfig.loss` can name, as in `bt_acme.core.loss.TARGETS`:
 # (q_values float64 [n + 1, A'], choice int [n], probability float64 [n],
-# settings) -> Backup.
+# settings) -> Backup. With a loss that is not listed, `actor` means `largest`.
 BACKUPS: Mapping[str, Callable[..., Backup]] = {
   'q_lambda': _q_lambda,
   'retrace': _retrace,
@@ -104,11 +104,11 @@ def make(
   num_actions: int,
   largest_priority: Optional[Callable[[], float]] = None,
 ) -> InitialPriority:
-  """Makes what decides on new sequences' priorities, as configured.
+  """Makes the configured function from a new sequence to its priority.
 
   Args:
-    config: of the agent.
-    num_actions: A.
+    config: the agent's settings.
+    num_actions: A, the number of actions.
     largest_priority: the `LargestPriority` of the learner. None where there is
       no learner to ask, which stands for 1.
   """
@@ -116,7 +116,7 @@ def make(
   chosen = config.replay.initial_priority
   if chosen == 'one':
     return unit
-  if chosen == 'largest':
+  if chosen == 'largest' or config.learner.loss not in BACKUPS:
     return lambda block: largest()
 
   def of_actor(block: blocks.FinishedBlock) -> float:
@@ -132,7 +132,7 @@ def make(
 
 
 def unit(block: blocks.FinishedBlock) -> float:
-  """1 for every sequence."""
+  """Returns 1 for every sequence."""
   del block
   return _UNIT
 
@@ -152,8 +152,9 @@ def from_q_values(
   Args:
     block: the block that completes the sequence.
     learner: the settings of the loss.
-    replay: the length of the burn-in, and the priority's mix.
-    num_actions: A.
+    replay: the replay's settings: the length of the burn-in, and the priority's
+      mix.
+    num_actions: A, the number of actions.
 
   Returns:
     The priority, as the learner would compute it with the actor's network.
@@ -190,7 +191,7 @@ def from_q_values(
 def _trained_steps(
   sequence: Sequence[blocks.StepValues], burn_in_length: int
 ) -> Dict[str, np.ndarray]:
-  """The steps that are learned from (`bt_acme.core.burn_in`), [n, ...] each."""
+  """Returns the steps that are learned from (`bt_acme.core.burn_in`)."""
   first = sequence[0]['prev_action'][0]
   start = 0 if first == types.NO_ACTION else burn_in_length
   return {
@@ -205,13 +206,13 @@ def _td_errors(
   learner: config_lib.LearnerConfig,
   num_actions: int,
 ) -> Tuple[np.ndarray, np.ndarray]:
-  """TD errors of n steps and of their duplicates.
+  """Computes the TD errors of n steps and of their duplicates.
 
   Args:
     q_values: float64 [n + 1, A'], rescaled by h.
     steps: the fields of `Transition`, [n] each.
     learner: the settings of the loss.
-    num_actions: A.
+    num_actions: A, the number of actions.
 
   Returns:
     Errors float64 [2 n], and where they count, float32 [2 n].
@@ -243,7 +244,7 @@ def _td_errors(
 def _returns(
   reward: np.ndarray, discount_t: np.ndarray, backup: Backup
 ) -> np.ndarray:
-  """G_t of n steps, float64 [n]; after the last of them, V takes over."""
+  """Computes G_t of n steps, float64 [n]; V takes over after the last."""
   following, returns = 0.0, []  # c_{t+1} (G_{t+1} - U_{t+1}); G backwards.
   # Python's own floats, because this is a loop.
   for r, discount, value, trace, taken in zip(
@@ -271,7 +272,7 @@ class LargestPriority:
     self._value: Optional[float] = None
 
   def __call__(self) -> float:
-    """Returns it; 1 before the first learner step."""
+    """Returns the largest priority; 1 before the first learner step."""
     return _UNIT if self._value is None else self._value
 
   def update(self, priorities: np.ndarray) -> None:
@@ -283,5 +284,5 @@ class LargestPriority:
       self._value += _DECAY * (newest - self._value)
 
   def restore(self, value: float) -> None:
-    """Goes on from what it returned before."""
+    """Resumes from a value that was returned before."""
     self._value = value

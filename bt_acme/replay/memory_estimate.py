@@ -34,7 +34,7 @@ class MemoryEstimate(NamedTuple):
   """What a full replay will take, in bytes.
 
   Attributes:
-    raw: size of the uncompressed steps, each stored once where the codec is
+    raw: the size of the uncompressed steps, each stored once where the codec is
       `blocks`. It is exact where sequences overlap as within long episodes.
     compressed: a cautious guess from Atari frames. Other observations may
       compress better or worse.
@@ -53,7 +53,7 @@ class MemoryEstimate(NamedTuple):
 def estimate(
   config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
 ) -> MemoryEstimate:
-  """The memory of a replay of `max_replay_size` sequences."""
+  """Estimates the memory of a replay of `max_replay_size` sequences."""
   if config.codec == 'tensors':
     return _estimate_tensors(config, shapes)
   height, width, channels = shapes.frame
@@ -87,14 +87,14 @@ def available_memory(
   control_groups: pathlib.Path = _CONTROL_GROUPS,
   own_groups: pathlib.Path = _OWN_GROUPS,
 ) -> int:
-  """Bytes that this process may use.
+  """Returns the number of bytes that this process may use.
 
   That is the machine's memory, or the least limit of the control groups that
   the process is in.
 
   Args:
     control_groups: where the kernel shows all groups, of version 2 and 1.
-    own_groups: where it lists those of this process.
+    own_groups: where the kernel lists the groups of this process.
   """
   limits = [os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')]
   lines = own_groups.read_text().splitlines() if own_groups.exists() else []
@@ -120,7 +120,7 @@ def check(needed: MemoryEstimate, memory: Optional[int] = None) -> None:
 
   Args:
     needed: what the replay will take.
-    memory: bytes that there are; those of this machine if None.
+    memory: the bytes that there are; None stands for those of this machine.
 
   Raises:
     ValueError: if even the compressed replay exceeds what the other processes

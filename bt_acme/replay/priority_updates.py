@@ -54,7 +54,7 @@ class PriorityUpdater:
     """Hands priorities to the thread, without waiting for the server.
 
     Args:
-      keys: uint64 [B].
+      keys: uint64 [B], the keys of the sequences.
       priorities: float [B], before the exponent, not negative.
 
     Raises:

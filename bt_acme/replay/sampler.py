@@ -42,7 +42,7 @@ class SequenceSampler(Iterator[blocks.Sample]):
       client: a client of the Reverb server.
       config: how the replay was made.
       shapes: what the replay holds.
-      batch_size: B, sequences in a batch.
+      batch_size: B, the number of sequences in a batch.
       num_threads: how many threads sample and decompress; each fills batches
         of its own.
       table: the name of the table to sample from.
@@ -100,10 +100,9 @@ class SequenceSampler(Iterator[blocks.Sample]):
   def release(self, sample: blocks.Sample) -> None:
     """Hands a batch back, to be filled again: its arrays change from here on.
 
-    Calling it is optional. It spares the cost of fresh memory, which is more
-    than that of filling it. A device may still be reading the arrays, or
-    compute on them without a copy, so first wait for what is computed from
-    them.
+    Calling it is optional. It saves allocating memory, which costs more than
+    filling it. Before the call, wait until everything computed from the batch
+    is done: a device may still be reading or using its arrays.
     """
     self._released.put(sample.batch)
 

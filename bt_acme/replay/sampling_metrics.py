@@ -1,13 +1,13 @@
-"""Whether the replay prioritizes: metrics of each learner step's sample.
+"""Metrics of each learner step's sample: whether the replay prioritizes.
 
 Every engine logs them with the learner's metrics:
 
-  first_visit_share: how much of the batch had never been sampled before. Close
-    to 1, priorities that the learner updated decide nothing, because sequences
-    are sampled no second time.
+  first_visit_share: how much of the batch had never been sampled before. If it
+    is close to 1, the priorities that the learner updates decide nothing,
+    because hardly any sequence is sampled a second time.
   priority_over_uniform: how much larger the batch's mean priority is than that
-    of the whole replay, estimated from the batch. At 1, prioritization is
-    switched off: uniform sampling would find as much to learn from.
+    of the whole replay, estimated from the batch. At 1, prioritization has no
+    effect: uniform sampling would find as much to learn from.
 """
 
 import collections
@@ -30,8 +30,8 @@ def priority_over_uniform(
   all new sequences that is far too large makes P large, but finds nothing.
 
   Args:
-    priorities: float [B], newly computed.
-    probabilities: float [B], P, with which each sequence was drawn.
+    priorities: float [B], the newly computed priorities.
+    probabilities: float [B], P, the probability with which each was drawn.
 
   Returns:
     The ratio; 1 if all priorities are 0.
@@ -51,7 +51,7 @@ class SamplingMetrics:
   def __init__(self, max_replay_size: int):
     # A sequence leaves the replay after `max_replay_size` inserts. From its
     # first visit until then, no more others can have theirs than were in the
-    # replay already, and came after it.
+    # replay already and came after it.
     self._num_remembered = 2 * max_replay_size
     self._visited: Set[int] = set()
     self._order: Deque[int] = collections.deque()

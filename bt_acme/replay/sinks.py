@@ -27,11 +27,11 @@ class BlockWriter(Protocol):
   """Where one environment's blocks go."""
 
   def write(self, block: blocks.FinishedBlock, priority: float) -> None:
-    """Writes a block, and the sequence that it completes, if it does.
+    """Writes a block, and the sequence that it completes, if any.
 
     Args:
-      block: the environment's next.
-      priority: of the sequence; not read if there is none.
+      block: the environment's next block.
+      priority: the sequence's priority; not read if no sequence is complete.
     """
 
 
@@ -50,9 +50,10 @@ class SequenceSink:
     """Builds the sink.
 
     Args:
-      builder: of this environment alone.
-      writer: of this environment alone.
-      initial_priority: asked once for each sequence, when it is inserted.
+      builder: the builder of this environment alone.
+      writer: the writer of this environment alone.
+      initial_priority: the function that is asked once for each sequence, when
+        it is inserted.
     """
     self._builder = builder
     self._writer = writer
@@ -94,10 +95,10 @@ def make_sink(
   """Makes the sink of one environment of an agent.
 
   Args:
-    config: of the agent.
+    config: the agent's settings.
     shapes: what the replay holds.
-    writer: of this environment alone.
-    num_actions: A.
+    writer: the writer of this environment alone.
+    num_actions: A, the number of actions.
     largest_priority: see `initial_priority.make`.
   """
   return SequenceSink(
@@ -120,7 +121,7 @@ class SequenceAdder:
     """Begins an episode; one that has not ended is dropped.
 
     Args:
-      timestep: dm_env.TimeStep, the episode's first.
+      timestep: the episode's first dm_env.TimeStep.
     """
     self._sink.reset()
     self._observation = timestep.observation
@@ -131,8 +132,8 @@ class SequenceAdder:
     """Takes a step and what it led to.
 
     Args:
-      action: the executed one.
-      next_timestep: dm_env.TimeStep.
+      action: the executed action.
+      next_timestep: the dm_env.TimeStep that it led to.
       extras: the fields of `Transition` that Acme's loop does not know. If they
         are given, `reward` and `discount` take the place of those of the time
         step. The agent may maximize another reward than the task's, which then

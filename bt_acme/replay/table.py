@@ -16,15 +16,15 @@ def make_table(
   batch_size: int,
   name: str = TABLE,
 ) -> reverb.Table:
-  """A prioritized table of sequences; the oldest leave first.
+  """Makes a prioritized table of sequences; the oldest leave first.
 
   What an item holds is up to `codecs`.
 
   Args:
-    config: sizes of the replay, its codec and its priorities.
+    config: the replay's settings: its sizes, its codec and its priorities.
     shapes: what the replay holds.
-    batch_size: the learner's. Because samplers prefetch, actors and learner may
-      be some batches apart before one waits for the other.
+    batch_size: the learner's batch size. Because samplers prefetch, actors and
+      learner may be some batches apart before one waits for the other.
     name: the table's name.
   """
   expected_samples = config.samples_per_insert * config.min_replay_size

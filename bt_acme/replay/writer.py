@@ -37,8 +37,8 @@ class ReverbWriter:
       config: how the replay was made.
       shapes: what the replay holds.
       table: the name of the table to write to.
-      max_pending_items: sequences that may still be on their way to the server
-        when `write` returns.
+      max_pending_items: the number of sequences that may still be on their way
+        to the server when `write` returns.
       signature_timeout_s: how long the server may take to come up.
     """
     self._client = client
@@ -59,11 +59,11 @@ class ReverbWriter:
       )
 
   def write(self, block: blocks.FinishedBlock, priority: float) -> None:
-    """Writes a block, and the sequence that it completes, if it does.
+    """Writes a block, and the sequence that it completes, if any.
 
     Args:
-      block: the environment's next.
-      priority: of the sequence; not read if there is none.
+      block: the environment's next block.
+      priority: the sequence's priority; not read if no sequence is complete.
 
     Raises:
       ConnectionError: if the server no longer answers.

@@ -31,7 +31,7 @@ class Group:
 
     Args:
       environments: the environments of the group.
-      actor: acts in them.
+      actor: the actor that acts in them.
       first_environment: the index of the first of them in the run.
     """
     self.first_environment = first_environment
@@ -47,8 +47,8 @@ class Group:
     """Begins a step with the actions that were asked for.
 
     Returns:
-      Actor steps that this takes. An environment whose episode has ended only
-      resets, which is not counted.
+      The number of actor steps that this takes. An environment whose episode
+      has ended only resets, which is not counted.
     """
     self.environments.send(self.actor.receive_actions())
     self.actor.digest()
@@ -75,7 +75,7 @@ class Pipeline:
     """Asks for the first actions and has all groups but the first one act.
 
     Returns:
-      Actor steps that this takes.
+      The number of actor steps that this takes.
     """
     for group in self._groups:
       group.request()
@@ -88,7 +88,8 @@ class Pipeline:
     actions.
 
     Returns:
-      Actor steps that this takes, and metrics of the episodes that ended.
+      The number of actor steps that this takes, and metrics of the episodes
+      that ended.
     """
     actor_steps, episodes = 0, []
     # A single group follows itself.
@@ -108,9 +109,9 @@ class Pipeline:
     return [row for group in self._groups[1:] for row in group.observe()]
 
   def statistics(self) -> Dict[int, Any]:
-    """Statistics of the intrinsic reward, by a group's first environment.
+    """Returns the statistics of the reward by a group's first environment.
 
-    It is empty for an agent without an intrinsic reward.
+    The result is empty for an agent without an intrinsic reward.
     """
     by_group = {g.first_environment: g.actor.statistics() for g in self._groups}
     return {

@@ -30,7 +30,7 @@ class ActorNode:
 
     Args:
       run: the run.
-      agent: what acts.
+      agent: the agent that acts.
       index: this actor's index among those of the run.
       context: has clients of the coordinator, the learner and the replay, and
         of the inference server if there is one.

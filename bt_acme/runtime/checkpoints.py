@@ -1,4 +1,4 @@
-"""Checkpoints that are whole or not there.
+"""Checkpoints that are either complete or absent (atomic writes).
 
 A checkpoint is a folder `checkpoint-N` of arrays (`arrays.npz`) and plain
 values (`values.json`), where N counts up. `files.new_folder` moves it into
@@ -28,9 +28,9 @@ def save(folder: str, arrays: Any, values: Mapping[str, Any]) -> None:
   """Writes a checkpoint, then removes all but the last two.
 
   Args:
-    folder: holds the checkpoints of the run.
+    folder: the folder that holds the run's checkpoints.
     arrays: a tree of arrays.
-    values: anything that JSON can hold.
+    values: plain values, anything that JSON can hold.
   """
   root = pathlib.Path(folder)
   numbers = _numbers(root)
@@ -53,10 +53,10 @@ def save(folder: str, arrays: Any, values: Mapping[str, Any]) -> None:
 def restore(
   folder: str, template: Any
 ) -> Optional[Tuple[Any, Mapping[str, Any]]]:
-  """Reads the newest checkpoint that is whole.
+  """Reads the newest checkpoint that is complete.
 
   Args:
-    folder: holds the checkpoints of the run.
+    folder: the folder that holds the run's checkpoints.
     template: a tree of arrays with the structure, shapes and dtypes that were
       saved.
 
@@ -77,7 +77,7 @@ def restore(
       errors.append(f'{path.name}: {type(error).__name__}: {error}')
     else:
       for passed_over in errors:
-        logging.warning('Going on from %s, because %s', path, passed_over)
+        logging.warning('Resuming from %s, because %s', path, passed_over)
       return loaded
   if errors:
     raise ValueError(
@@ -87,7 +87,7 @@ def restore(
 
 
 def _numbers(folder: pathlib.Path) -> List[int]:
-  """Numbers of the checkpoints in a folder, the newest first."""
+  """Returns the numbers of the checkpoints in a folder, the newest first."""
   if not folder.is_dir():
     return []
   matches = (_NAME.match(path.name) for path in folder.iterdir())

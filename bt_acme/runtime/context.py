@@ -1,4 +1,4 @@
-"""What a node is given of its surroundings, however its process was started.
+"""The surroundings of a node, however its process was started.
 
 Nodes do not know Launchpad, or any other engine. They know when to stop and
 have clients of the nodes they talk to. A client has plain methods, listed
@@ -62,11 +62,12 @@ class Context:
       from the node's own thread only.
     register_stop_handler: has a function called once, from another thread or a
       signal handler, when the program is told to stop.
-    coordinator: client of the coordinator.
-    learner: client of the learner.
+    coordinator: a client of the coordinator.
+    learner: a client of the learner.
     replay: a `reverb.Client` of the replay server.
-    inference: client of the inference server (`inference_node.InferenceNode`);
-      None if every actor chooses its own actions.
+    inference: a client of the inference server
+      (`inference_node.InferenceNode`); None if every actor chooses its own
+      actions.
   """
 
   wait_for_stop: Callable[[Optional[float]], bool]

@@ -35,7 +35,7 @@ class Coordinator:
 
     Args:
       run: the run.
-      context: says when to stop; its clients are not used.
+      context: what says when to stop; its clients are not used.
     """
     self._run = run
     self._context = context
@@ -67,7 +67,7 @@ class Coordinator:
     """Returns the phase of the run and all counts.
 
     Args:
-      status: values that the caller adds to the progress line.
+      status: the values that the caller adds to the progress line.
     """
     with self._lock:
       self._status.update(status or {})
@@ -98,9 +98,9 @@ class Coordinator:
 
     Args:
       label: `actor` or `evaluator`.
-      rows: metrics of each episode.
-      actor_steps: steps that the evaluated parameters had learned from; by
-        default those counted so far.
+      rows: the metrics of each episode.
+      actor_steps: the number of steps that the evaluated parameters had learned
+        from; by default the number of steps counted so far.
     """
     returns = [row['episode_return'] for row in rows]
     with self._lock:

@@ -29,7 +29,7 @@ class EvaluatorNode:
 
     Args:
       run: the run.
-      agent: what is evaluated.
+      agent: the agent that is evaluated.
       index: this evaluator's index among those of the run.
       context: has clients of the coordinator and the learner.
     """
@@ -78,7 +78,7 @@ class EvaluatorNode:
         break
 
   def _should_stop(self, is_last: bool) -> bool:
-    """Whether the evaluation that is under way has become useless."""
+    """Returns whether the evaluation under way has become useless."""
     if self._context.wait_for_stop(0):
       return True
     if is_last:

@@ -1,4 +1,4 @@
-"""What happens while a program runs, in a queue that one thread waits on.
+"""The events of a running program, in a queue that one thread waits on.
 
 Engines and signals post events; the supervisor takes them one by one.
 """
@@ -137,7 +137,7 @@ class EventQueue:
     return self._events.popleft()
 
   def watch(self, descriptor: int, callback: Callable[[], object]) -> None:
-    """Has `get` call a function whenever a file descriptor can be read."""
+    """Lets `get` call a function whenever a file descriptor can be read."""
     self._selector.register(descriptor, selectors.EVENT_READ, callback)
 
   def unwatch(self, descriptor: int) -> None:
@@ -145,7 +145,7 @@ class EventQueue:
     self._selector.unregister(descriptor)
 
   def on_signal(self, signum: int, callback: Callable[[], object]) -> None:
-    """Has `get` call a function after a signal, instead of its handler."""
+    """Lets `get` call a function after a signal, instead of its handler."""
     self._on_signal[signum] = callback
     previous = signal.signal(signum, lambda number, frame: None)
     self._exit_stack.callback(

@@ -1,4 +1,4 @@
-"""What Launchpad makes of a program: something to execute for every node.
+"""Makes something to execute for every node of a program, with Launchpad.
 
 Launchpad gives each node its addresses, its clients of other nodes and its
 notice to stop. A node's function travels to another process: it has to carry
@@ -20,8 +20,9 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
   """Makes a node where it runs; Launchpad turns handles into clients there.
 
   Args:
-    node_class: takes the arguments, and its `context.Context` last.
-    *arguments: of the node.
+    node_class: the node's class, which takes the arguments, and its
+      `context.Context` last.
+    *arguments: the arguments of the node.
     **clients: handles of other nodes, by the name of the context's field.
   """
   return node_class(

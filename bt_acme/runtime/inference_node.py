@@ -32,7 +32,7 @@ class InferenceNode:
 
     Args:
       run: the run.
-      agent: what acts.
+      agent: the agent that acts.
       context: has a client of the learner.
     """
     assert context.learner is not None

@@ -1,7 +1,7 @@
 """Ctrl-C, and the other signals that stop a program, as events.
 
 The first signal asks all nodes to stop within the seconds of grace. A second
-one kills them at once. `supervisor.Supervisor` acts on both.
+one kills them immediately. `supervisor.Supervisor` acts on both.
 """
 
 import functools
@@ -27,8 +27,11 @@ class Interrupt(NamedTuple):
 
   @property
   def message(self) -> str:
-    """What the user is told."""
-    return f'{self.signum.name}: stopping. Send it again to kill all at once.'
+    """The message to the user."""
+    return (
+      f'{self.signum.name}: stopping. Send it again to kill everything '
+      'immediately.'
+    )
 
 
 def post_to(queue: events.EventQueue) -> None:

@@ -1,7 +1,7 @@
 """Runs a program on the engine that the user chose.
 
-Engines are listed here. Another one is a module in `engines/` and a line in
-`ENGINES`.
+Engines are listed here. To add one, write a module in `engines/` and add a line
+to `ENGINES`.
 """
 
 import pathlib
@@ -58,9 +58,9 @@ def launch(
 ) -> int:
   """Runs a program until its main node ends, a node fails, or the user stops.
 
-  It has to be called from the main thread, which handles the signals. If a node
-  of `local_mt` ignores the notice to stop, only the end of this process stops
-  its thread: the process then exits here, with the code.
+  It has to be called from the main thread, which handles the signals. With
+  `local_mt`, a node that ignores the request to stop can only be ended with the
+  process, so this function exits the process with that code.
 
   Args:
     program: nodes, grouped by label. They poll `lp.wait_for_stop`.
@@ -68,14 +68,14 @@ def launch(
       it.
     launch_type: one of `ENGINES`: `local_mp` starts a process for each node,
       `local_mt` a thread.
-    environments: by label, variables that its processes have besides this
+    environments: by label, the variables that its processes have besides this
       one's, as {'actor': {'JAX_PLATFORMS': 'cpu'}}. Threads share this one's.
     ports: by label, the port of the label's first node, instead of a free
       one.
     main_label: the program is over when the node with this label is.
     checked_labels: nodes whose failure fails the program even while it stops.
       Others may well fail then, because what they talk to stops as well.
-    grace_seconds: between the notice to stop and SIGKILL.
+    grace_seconds: the seconds between the request to stop and SIGKILL.
 
   Returns:
     An exit code: 0; 1 after a failure; 128 + the number of the signal that

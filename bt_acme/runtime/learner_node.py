@@ -80,7 +80,7 @@ class LearnerNode:
     return float(self._learner.max_priority)
 
   def run(self) -> None:
-    """Learns. Saves at intervals, at the end, and when told to stop."""
+    """Learns, and saves at intervals, at the end, and when told to stop."""
     dataset = self._builder.make_dataset_iterator(self._context.replay)
     logger = metrics.make_logger(
       self._run.workdir, 'learner', time_delta=_REPORT_SECONDS

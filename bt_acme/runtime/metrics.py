@@ -31,10 +31,10 @@ def make_logger(
   """Makes the logger of one label.
 
   Args:
-    workdir: folder of the run; the files lie in its `logs/LABEL`.
-    label: names the folder. Only one process may write to a label.
-    time_delta: seconds between two rows. A row that comes sooner is dropped,
-      except for the last one, which `close` writes.
+    workdir: the run's folder; the files lie in its `logs/LABEL`.
+    label: the label, which names the folder. Only one process may write to it.
+    time_delta: the seconds between two rows. A row that comes sooner is
+      dropped, except for the last one, which `close` writes.
   """
   folder = pathlib.Path(workdir) / 'logs' / label
   folder.mkdir(parents=True, exist_ok=True)
@@ -58,9 +58,9 @@ class MetricsLogger(base.Logger):
     """Opens the files.
 
     Args:
-      folder: where they lie; it exists.
-      time_delta: see `make_logger`.
-      clock: returns seconds.
+      folder: the folder for the files, which exists.
+      time_delta: the seconds between two rows, see `make_logger`.
+      clock: a function that returns seconds.
     """
     self._table = CSVTable(folder / 'logs.csv')
     self._summaries = tensorboardX.SummaryWriter(str(folder), flush_secs=10)
@@ -92,8 +92,8 @@ class MetricsLogger(base.Logger):
     step = next((int(row[key]) for key in _STEP_KEYS if key in row), None)
     self._table.append(row)
     for key, value in row.items():
-      # An array of rank 0, because tensorboardX makes one of rank 1 of a number
-      # and NumPy then warns.
+      # The array has rank 0, because tensorboardX makes one of rank 1 of a
+      # number, and NumPy then warns.
       self._summaries.add_scalar(key, np.asarray(value), step)
       if not math.isfinite(value) and key not in self._warned:
         self._warned.add(key)

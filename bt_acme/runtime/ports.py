@@ -7,8 +7,8 @@ def check_free(port: int, setting: str = 'port') -> None:
   """Checks that a server can listen on a port of this machine.
 
   Args:
-    port: in [1, 65535].
-    setting: what the user calls it.
+    port: the port, in [1, 65535].
+    setting: the name of the user's setting for it.
 
   Raises:
     ValueError: if no server can.

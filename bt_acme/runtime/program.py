@@ -30,7 +30,7 @@ from bt_acme.runtime import (
 MAIN_LABEL = 'coordinator'
 CHECKED_LABELS = ('learner',)
 
-_SPARE_THREADS = 4  # Of the inference server, for calls other than `act`.
+_SPARE_THREADS = 4  # For calls to the inference server besides `act`.
 
 
 def make_program(
@@ -48,7 +48,7 @@ def make_program(
       ones.
 
   Returns:
-    A program for `supervisor.launch`.
+    A program for `launcher.launch`.
   """
   program = lp.Program('bt_acme')
   with program.group('replay'):

@@ -39,7 +39,7 @@ class Progress:
     Args:
       max_actor_steps: the budget of the run.
       stream: where to print; standard output by default.
-      clock: returns seconds.
+      clock: a function that returns seconds.
     """
     self._max_actor_steps = max_actor_steps
     self._stream = stream or sys.stdout
@@ -87,7 +87,7 @@ class Progress:
     self._stream.flush()
 
   def _speeds(self, now: float) -> Tuple[Optional[float], Optional[float]]:
-    """Actor steps and learner steps a second; None until they are known."""
+    """Returns actor steps and learner steps a second; None if unknown."""
     actor_steps = self._values.get('actor_steps', 0)
     learner_steps = self._values.get('learner_steps', 0)
     self._history.append((now, actor_steps, learner_steps))
@@ -114,8 +114,9 @@ def progress_line(
   Args:
     values: see `Progress.update`.
     max_actor_steps: the budget of the run.
-    actor_steps_per_second: None if it is not known yet.
-    learner_steps_per_second: likewise.
+    actor_steps_per_second: the speed of acting; None if it is not known yet.
+    learner_steps_per_second: the speed of learning; None if it is not known
+      yet.
   """
   actor_steps = int(values.get('actor_steps', 0))
   share = actor_steps / max_actor_steps
@@ -138,6 +139,6 @@ def progress_line(
 
 
 def render_live(text: str) -> str:
-  """What rewrites the terminal's current line, cut to the terminal's width."""
+  """Returns what rewrites the terminal's line, cut to the terminal's width."""
   width = shutil.get_terminal_size().columns - 1
   return f'\r{text[:width]}\x1b[K'

@@ -4,8 +4,8 @@ Launchpad's own local launchers read no exit codes, hold a process's output back
 until the process ends, and kill themselves if a node does not stop in time.
 Here, on whatever engine the nodes run:
 
-- the program ends well when the node of `main_label` does;
-- a node that fails ends the program, and its traceback is the last thing said;
+- the program succeeds when its main node (of `main_label`) does;
+- a node that fails ends the program, and its traceback is printed last;
 - Ctrl-C gives every node `grace_seconds` to stop, and a second one none.
 """
 
@@ -82,9 +82,9 @@ class Supervisor:
 
     Args:
       program: see `launcher.launch`.
-      engine: runs the nodes.
-      queue: takes the events of the engine and of the signals.
-      log_folder: where log files go; it need not exist.
+      engine: the engine that runs the nodes.
+      queue: the queue of the events of the engine and of the signals.
+      log_folder: the folder for log files, which need not exist.
       main_label: see `launcher.launch`.
       checked_labels: see `launcher.launch`.
       grace_seconds: see `launcher.launch`.
@@ -142,7 +142,8 @@ class Supervisor:
     """Finds a place for every node.
 
     Returns:
-      None. If the program ends before every node has a place, its end.
+      The end of the program if it ends before every node has a place, else
+      None.
     """
     executables.prepare(
       self._program, in_this_process=self._engine.in_this_process

@@ -1,4 +1,4 @@
-"""What the user sees of a program: the terminal, and a log file for each node.
+"""The user's view of a program: the terminal, and a log file for each node.
 
 Processes print into pipes. The launcher writes every line to the node's log
 file, `processes/LABEL-INDEX.log` in the workdir, and shows on its own terminal
@@ -84,8 +84,8 @@ class NodeLog:
     Args:
       path: where the file lies. If it exists, lines are added to it.
       process: what starts, as 'process 123'.
-      live: whether to leave out progress lines, because a live one comes every
-        second.
+      live: whether to leave progress lines out of the file, because a live one
+        comes every second.
     """
     self.path = path
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The folder of a run: whose it is, and whether the run is completed.
+"""The folder of a run: which run it belongs to, and whether that is completed.
 
 `config.json` records which run the folder belongs to. The same command on the
 same folder resumes the run; a command with other settings is refused.
@@ -40,7 +40,7 @@ def claim(
   Args:
     run: the run.
     config: the agent's configuration.
-    extra: what else tells this run from another: behaviors, initial weights.
+    extra: what else distinguishes this run: behaviors, initial weights.
 
   Returns:
     Whether the run was begun before and is now resumed.
@@ -102,7 +102,7 @@ def mark_completed(run: run_config.RunConfig) -> None:
 
 
 def is_completed(run: run_config.RunConfig) -> bool:
-  """Whether a run in the workdir has used up this budget, or a larger one."""
+  """Returns whether a run there has used up this budget, or a larger one."""
   try:
     path = pathlib.Path(run.workdir) / _COMPLETED_FILE
     completed = json.loads(path.read_text())['max_actor_steps']
@@ -116,7 +116,7 @@ def _identity(
   config: config_lib.R2D2Config,
   extra: Mapping[str, Any],
 ) -> Dict[str, Any]:
-  """The settings that make this run what it is, as JSON gives them back."""
+  """Returns the settings that identify this run, as JSON gives them back."""
   identity = {
     'agent': type(config).__name__,
     'run': _lasting(dataclasses.asdict(run)),
@@ -170,7 +170,7 @@ def _check_same(
 
 
 def _differences(old: Any, new: Any, name: str = '') -> Dict[str, Any]:
-  """Both values of every setting that differs, by the setting's name."""
+  """Returns both values of each setting that differs, by its name."""
   if isinstance(old, dict) and isinstance(new, dict):
     found: Dict[str, Any] = {}
     for key in sorted(set(old) | set(new)):

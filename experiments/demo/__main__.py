@@ -3,9 +3,10 @@
 1. NGU explores worlds of four rooms without any reward. This is a run of the
    real program, with separate processes for replay server, actors, learner and
    coordinator. It exports its policy, pi_p.
-2. R2D2 and R2D2 with Behavior Transfer learn to reach a far goal, with three
-   seeds each and within the same budget. R2D2 + BT brings pi_p along. These
-   runs take place two at a time, in one process each.
+2. R2D2 and R2D2 with Behavior Transfer learn to reach a goal where every new
+   cell costs something, with three seeds each and within the same budget. R2D2
+   + BT brings pi_p along. These runs take place two at a time, in one process
+   each.
 
 The demo ends with a table, seed by seed, and three pictures: learning curves,
 visited cells, and a film of the agent in which one sees who is in control.
@@ -79,7 +80,7 @@ def run(
   learners = ', '.join(plan_lib.LABELS[kind] for kind in plan.kinds)
   print(
     f'\n== 2 of 3: {learners} learn {plan_lib.TASK}, for {plan.task_steps:,} '
-    f'actor steps with each of {len(plan.seeds)} seeds',
+    f'actor steps; seeds {", ".join(map(str, plan.seeds))}',
     flush=True,
   )
   executed = pool.complete(plan, folder)
@@ -104,7 +105,7 @@ def _show(
   print(report.table(plan, results))
   print(f'\n{report.conclusion(plan, results)}\n')
   for title, path in pictures.items():
-    print(f'{title + ":":<19}{os.path.relpath(path)}')
+    print(f'{title + ":":<19}{min(os.path.relpath(path), str(path), key=len)}')
   seconds = {**seconds, 'pictures': time.monotonic() - start}
   parts = ', '.join(f'{name} {value:.0f} s' for name, value in seconds.items())
   print(f'{"Wall time:":<19}{sum(seconds.values()):.0f} s ({parts})')

@@ -57,8 +57,7 @@ def draw(film: Film, path: str) -> None:
   for action, source in zip(film.actions, film.sources, strict=True):
     writer.write(view.frame(source))
     environment.step(action)
-  solved = film.episode_return > 0
-  last = view.last_frame('goal reached' if solved else 'no goal reached')
+  last = view.last_frame(f'end, return {film.episode_return:.2f}')
   for _ in range(_LAST_FRAMES):
     writer.write(last)
   writer.close()

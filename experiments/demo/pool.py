@@ -129,7 +129,9 @@ def _environment(folder: pathlib.Path) -> Iterator[None]:
   ours = {
     **_ENVIRONMENT,
     # What one seed has compiled, the next one loads.
-    'JAX_COMPILATION_CACHE_DIR': str(folder / 'compiled'),
+    'JAX_COMPILATION_CACHE_DIR': os.environ.get(
+      'JAX_COMPILATION_CACHE_DIR', str(folder / 'compiled')
+    ),
     'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
     'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
   }
@@ -157,6 +159,7 @@ def _work(
     def on_progress(steps: int, solved: float, job: plan_lib.Job = job) -> None:
       messages.put(_Message(job, steps, solved))
 
+    on_progress(0, 0.0)
     try:
       execution.execute(job, plan, folder, on_progress)
       messages.put(_Message(job, ended=True))

@@ -28,7 +28,10 @@ class Line:
     self._num_training = sum(job.kind != plan_lib.POLICIES for job in jobs)
     self._running: Dict[plan_lib.Job, Tuple[int, float]] = {}
     self._steps_done = 0  # Those of runs that have ended.
-    self._start = math.nan  # When the first steps were reported.
+    # When the first steps were reported, and how many these were. What comes
+    # before, imports and compilation, says nothing about speed.
+    self._start = math.nan
+    self._first_steps = 0
     self._next_time = -math.inf
     self._live = sys.stdout.isatty()
 
@@ -40,16 +43,17 @@ class Line:
       steps: actor steps taken.
       solved: share of the recent episodes that were solved.
     """
-    if math.isnan(self._start):
-      self._start = time.monotonic()
     self._running[job] = steps, solved
+    if steps and math.isnan(self._start):
+      self._start, self._first_steps = time.monotonic(), self._steps()
     if time.monotonic() >= self._next_time:
       self._next_time = time.monotonic() + _SECONDS[self._live]
       self._write(self.text(time.monotonic() - self._start))
 
   def end(self, job: plan_lib.Job, text: str) -> None:
     """Takes in the end of a run, and leaves a line about it."""
-    if self._running.pop(job, None):
+    self._running.pop(job, None)
+    if job.kind != plan_lib.POLICIES:
       self._steps_done += self._task_steps
     self._num_done += 1
     clear = progress_lib.render_live('') if self._live else ''
@@ -61,16 +65,23 @@ class Line:
     Args:
       seconds: since the first steps were reported.
     """
-    steps = self._steps_done + sum(s for s, _ in self._running.values())
+    steps = self._steps()
+    new_steps = steps - self._first_steps
     parts = [f'{self._num_done} of {self._num_jobs} runs done']
-    if steps and seconds > 0:
+    if new_steps > 0 and seconds > 0:
       steps_left = self._num_training * self._task_steps - steps
-      left = datetime.timedelta(seconds=round(steps_left * seconds / steps))
-      parts[0] += f', {left} left'
+      left = round(max(steps_left, 0) * seconds / new_steps)
+      parts[0] += f', {datetime.timedelta(seconds=left)} left'
     for job, (job_steps, solved) in self._running.items():
-      share = job_steps / self._task_steps
-      parts.append(f'{job.label} {share:.0%}, solves {solved:.0%}')
+      text = job.label
+      if job.kind != plan_lib.POLICIES:
+        text += f' {job_steps / self._task_steps:.0%}, solves {solved:.0%}'
+      parts.append(text)
     return ' | '.join(parts)
+
+  def _steps(self) -> int:
+    """Actor steps of all runs so far."""
+    return self._steps_done + sum(steps for steps, _ in self._running.values())
 
   def _write(self, text: str) -> None:
     print(

@@ -60,10 +60,12 @@ def conclusion(plan: plan_lib.Plan, results: Results) -> str:
     ]
     for kind in ('r2d2', 'bt')
   }
+  seeds = 'with one seed'
+  if len(plan.seeds) > 1:
+    seeds = f'with each of {len(plan.seeds)} seeds'
   return (
     f'Of the episodes, R2D2 solves at most {max(solved["r2d2"]):.0%} and '
-    f'R2D2 + BT at least {min(solved["bt"]):.0%}, in each of '
-    f'{len(plan.seeds)} seeds.'
+    f'R2D2 + BT at least {min(solved["bt"]):.0%}, {seeds}.'
   )
 
 

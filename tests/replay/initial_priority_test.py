@@ -185,6 +185,20 @@ def test_actors_follow_every_loss():
   assert set(initial_priority.BACKUPS) == set(loss.TARGETS)
 
 
+def test_a_loss_that_actors_do_not_follow_has_the_largest_priority(monkeypatch):
+  monkeypatch.delitem(initial_priority.BACKUPS, 'retrace')
+  config = dataclasses.replace(
+    make_config(), replay=episodes.make_config(initial_priority='actor')
+  )
+  config = dataclasses.replace(
+    config, learner=dataclasses.replace(config.learner, loss='retrace')
+  )
+  priority = initial_priority.make(
+    config, num_actions=3, largest_priority=lambda: 5.0
+  )
+  assert priority(None) == 5.0
+
+
 def make(setting, largest):
   config = dataclasses.replace(
     make_config(), replay=episodes.make_config(initial_priority=setting)

@@ -1,4 +1,4 @@
-"""Checkpoints that are whole or not there."""
+"""Checkpoints that are either complete or absent."""
 
 import os
 import pathlib

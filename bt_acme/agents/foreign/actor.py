@@ -17,8 +17,8 @@ from bt_acme.agents.foreign import outer_core, resolvers
 class BTActor(acme.Actor):
   """Puts flights and the extra action around an actor.
 
-  At every step the actor within chooses, and every behavior proposes. A
-  resolver decides what the environment receives. The actor within is told the
+  At every step the wrapped actor chooses, and every behavior proposes. A
+  resolver decides what the environment receives. The wrapped actor is told the
   choice that would have had the same outcome, and that is what its adder
   writes and its learner trains on.
   """
@@ -37,14 +37,14 @@ class BTActor(acme.Actor):
     """Wraps an actor.
 
     Args:
-      actor: any; with extra actions it chooses among A + K, K the number of
-        behaviors.
-      behaviors: K of them.
-      config: of flights and extra actions.
-      environment_spec: of the environment itself.
-      random_key: of flights and behaviors.
-      behavior_weights: with which a flight draws one; uniform if empty.
-      evaluation: leaves flights out; the extra action stays.
+      actor: any actor; with extra actions it chooses among A + K.
+      behaviors: the K behaviors.
+      config: the settings of flights and extra actions.
+      environment_spec: the spec of the environment itself.
+      random_key: the key that seeds flights and behaviors.
+      behavior_weights: the weights with which a flight draws its behavior;
+        uniform if empty.
+      evaluation: whether to leave flights out; the extra action stays.
     """
     self._actor = actor
     host_key, core_key = jax.random.split(random_key)
@@ -62,7 +62,7 @@ class BTActor(acme.Actor):
       seed=int(jax.random.randint(host_key, [], 0, 2**31 - 1)),
       environments=[0],
     )
-    self._action: Any = None  # None before an episode's first.
+    self._action: Any = None  # None before an episode's first action.
     self._label: Any = None
     self._episode = episode_lib.EpisodeMetrics()
 
@@ -97,12 +97,12 @@ class BTActor(acme.Actor):
     )
 
   def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
-    del action  # It is the one selected; the actor within knows the choice.
+    del action  # It is the one selected; the wrapped actor knows the choice.
     self._actor.observe(self._label, next_timestep)
 
   def update(self, wait: bool = False) -> None:
     self._actor.update(wait)
 
   def metrics(self) -> Dict[str, float]:
-    """Flights of the episode so far, and the behaviors' share of its steps."""
+    """Returns the metrics of flights and behaviors of the episode so far."""
     return self._episode.behavior_metrics()

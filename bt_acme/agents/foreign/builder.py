@@ -2,10 +2,10 @@
 
 Such a builder makes an actor, a replay and a learner that know nothing of
 behaviors. Behavior transfer happens around the actor alone (`actor.BTActor`):
-whatever the environment receives, the actor within is told the choice that
+whatever the environment receives, the wrapped actor is told the choice that
 would have had the same outcome, so that its replay and its learner need no
-change. For the extra action of each behavior, the agent believes in an
-environment with one action more (`WrappedBuilder.agent_spec`).
+change. For the extra actions, the agent is given a spec with one more action
+per behavior (`WrappedBuilder.agent_spec`).
 """
 
 from typing import (
@@ -39,7 +39,7 @@ BaseBuilder = Union[
 
 
 class EvaluationPolicy(NamedTuple):
-  """A policy of the builder within, for an actor without flights."""
+  """A policy of the wrapped builder, for an actor without flights."""
 
   policy: Any
 
@@ -47,7 +47,7 @@ class EvaluationPolicy(NamedTuple):
 def _with_extra_actions(
   environment_spec: specs.EnvironmentSpec, num_behaviors: int
 ) -> specs.EnvironmentSpec:
-  """The same environment with one action more for each behavior."""
+  """Returns the same spec with one more action per behavior."""
   actions = environment_spec.actions
   return environment_spec._replace(
     actions=specs.DiscreteArray(
@@ -64,16 +64,19 @@ def _make_base(
   *,
   extra_action: bool,
 ) -> builders.GenericActorLearnerBuilder:
-  """The builder within, made for `agent_spec` unless it is made already.
+  """Returns the wrapped builder.
+
+  If `base_builder` is a function, it is called with `agent_spec` to make it.
 
   Raises:
-    ValueError: if there is none, or if it cannot know of the extra actions.
+    ValueError: if there is no builder, or if it is made already and therefore
+      cannot know of the extra actions.
   """
   if isinstance(base_builder, builders.GenericActorLearnerBuilder):
     if extra_action:
       raise ValueError(
         f'extra_action=True: {type(base_builder).__name__} is made already, '
-        'and its agent needs one action more for each behavior. Pass a '
+        'and its agent needs one more action per behavior. Pass a '
         'function that makes it, lambda environment_spec: ..., or set '
         'TransferConfig(extra_action=False).'
       )
@@ -91,8 +94,8 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
   """Any builder of dm-acme, with behavior transfer around its actors.
 
   Attributes:
-    agent_spec: of the environment that the agent within believes in. With the
-      extra action it has one action more for each behavior.
+    agent_spec: the environment spec that the wrapped agent is given. With the
+      extra action it has one more action per behavior.
   """
 
   def __init__(
@@ -107,12 +110,13 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
     """Checks that agent, behaviors and environment go together.
 
     Args:
-      base_builder: a function from `agent_spec` to the builder of the agent; a
-        builder will do where there is no extra action.
-      behaviors: that the agent brings along.
-      config: of flights and extra actions.
-      environment_spec: of the environment, from `acme.make_environment_spec`.
-      behavior_weights: with which a flight draws one; uniform if empty.
+      base_builder: a function from `agent_spec` to the builder of the agent;
+        without the extra action, it may be the builder itself.
+      behaviors: the behaviors that the agent brings along.
+      config: the settings of flights and extra actions.
+      environment_spec: what `acme.make_environment_spec` returns.
+      behavior_weights: the weights with which a flight draws its behavior;
+        uniform if empty.
     """
     self._behaviors = tuple(behaviors)
     self._config = config
@@ -139,41 +143,42 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
   def make_networks(
     self, network_factory: Callable[[specs.EnvironmentSpec], Any]
   ) -> Any:
-    """The networks of the agent, for the environment that it believes in.
+    """Makes the networks of the agent, for the spec that it is given.
 
     Args:
-      network_factory: environment spec -> networks, as Acme's layouts take it.
+      network_factory: makes networks for an environment spec, as Acme's layouts
+        take it.
 
     Raises:
-      ValueError: if they have another number of outputs than there are choices.
+      ValueError: if their outputs are not as many as there are choices.
     """
     networks = network_factory(self.agent_spec)
     checks.check_outputs(networks, self._spec, self.agent_spec)
     return networks
 
   def make_evaluation_policy(self, policy_network: Any) -> EvaluationPolicy:
-    """What `make_actor` takes for an actor without flights.
+    """Returns what `make_actor` takes for an actor without flights.
 
     Args:
-      policy_network: as the builder within takes it.
+      policy_network: the policy, as the wrapped builder takes it.
     """
     return EvaluationPolicy(policy_network)
 
   def make_replay_tables(
     self, environment_spec: specs.EnvironmentSpec
   ) -> List[reverb.Table]:
-    """Tables for the environment that the agent believes in."""
+    """Makes the tables for the spec that the agent is given."""
     del environment_spec
     return self._builder.make_replay_tables(self.agent_spec)
 
   def make_dataset_iterator(
     self, replay_client: reverb.Client
   ) -> Iterator[Any]:
-    """The dataset of the builder within."""
+    """Makes the dataset of the wrapped builder."""
     return self._builder.make_dataset_iterator(replay_client)
 
   def make_adder(self, replay_client: reverb.Client) -> Optional[adders.Adder]:
-    """The adder of the builder within."""
+    """Makes the adder of the wrapped builder."""
     return self._builder.make_adder(replay_client)
 
   def make_actor(
@@ -183,13 +188,13 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
     adder: Optional[adders.Adder] = None,
     variable_source: Optional[acme.VariableSource] = None,
   ) -> actor_lib.BTActor:
-    """The actor of the builder within, with behavior transfer around it.
+    """Makes the wrapped builder's actor, with behavior transfer around it.
 
     Args:
-      random_key: seeds both.
-      policy_network: as the builder within takes it, for an actor with flights;
-        of `make_evaluation_policy` for one without.
-      adder: of `make_adder`; None records nothing.
+      random_key: the key that seeds the actor, its flights and its behaviors.
+      policy_network: the policy, as the wrapped builder takes it, for an actor
+        with flights; what `make_evaluation_policy` returns for one without.
+      adder: what `make_adder` returns; None to record nothing.
       variable_source: the learner.
     """
     evaluation = isinstance(policy_network, EvaluationPolicy)
@@ -217,11 +222,10 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
     replay_client: Optional[reverb.Client] = None,
     counter: Optional[counting.Counter] = None,
   ) -> acme.Learner:
-    """The learner of the builder within.
+    """Makes the learner of the wrapped builder.
 
     Raises:
-      ValueError: if the networks have another number of outputs than there are
-        choices.
+      ValueError: if the networks' outputs are not as many as there are choices.
     """
     checks.check_outputs(networks, self._spec, self.agent_spec)
     return self._builder.make_learner(

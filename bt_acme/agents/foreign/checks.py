@@ -1,4 +1,4 @@
-"""Whether a foreign agent, its behaviors and its environment go together."""
+"""Checks that a foreign agent, its behaviors and its environment fit."""
 
 from typing import Any, List, Optional, Sequence, Tuple
 
@@ -14,7 +14,8 @@ from bt_acme.acting import behavior as behavior_lib
 from bt_acme.agents.foreign import outer_core
 from bt_acme.behaviors import exported
 
-_BATCH_SIZE = 1  # Of the made-up observations that show a network's outputs.
+# The batch size of the made-up observations that show a network's outputs.
+_BATCH_SIZE = 1
 
 
 def check_actions(
@@ -29,8 +30,8 @@ def check_actions(
     )
   if config.extra_action and not outer_core.is_discrete(environment_spec):
     raise ValueError(
-      'extra_action=True needs an agent that chooses one of a number of '
-      f'actions, and this environment takes {action_spec}: set '
+      'extra_action=True needs an agent with discrete actions, and this '
+      f'environment takes {action_spec}: set '
       'TransferConfig(extra_action=False), because flights work without it.'
     )
 
@@ -74,12 +75,12 @@ def check_outputs(
 ) -> None:
   """Raises ValueError for a Q-network that lacks an output for each choice.
 
-  Of other networks, such as PPO's, nothing is known, and nothing is checked.
+  The outputs of other networks, such as PPO's, are unknown and not checked.
 
   Args:
-    networks: of the agent.
-    environment_spec: of the environment itself.
-    agent_spec: of the environment that the agent believes in.
+    networks: the agent's networks.
+    environment_spec: the spec of the environment itself.
+    agent_spec: the spec that the agent is given.
   """
   if not outer_core.is_discrete(environment_spec):
     return
@@ -98,9 +99,9 @@ def check_outputs(
 def _output_shapes(
   networks: Any, environment_spec: specs.EnvironmentSpec
 ) -> Optional[List[Tuple[int, ...]]]:
-  """Shapes of a Q-network's outputs without the batch; None if it hides them.
+  """Returns the shapes of a Q-network's outputs; None for other networks.
 
-  Nothing is computed.
+  The shapes have no batch dimension. Nothing is computed.
   """
   if not isinstance(
     networks, (r2d2.R2D2Networks, networks_lib.FeedForwardNetwork)

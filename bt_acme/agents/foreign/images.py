@@ -30,7 +30,7 @@ def _scaled(tree: Any) -> Any:
 
 
 def _scaling(network: Any) -> Any:
-  """The same network, or dataclass of networks, that scales its inputs."""
+  """Returns a network, or dataclass of networks, that scales its inputs."""
   if isinstance(network, networks_lib.FeedForwardNetwork):
     return networks_lib.FeedForwardNetwork(
       init=lambda *args: network.init(*_scaled(args)),
@@ -45,7 +45,7 @@ def _scaling(network: Any) -> Any:
 
 
 def _as_floats(spec: specs.Array) -> specs.Array:
-  """The spec of images as floats; any other spec stays."""
+  """Returns the spec of images as floats; any other spec stays."""
   if spec.dtype != np.uint8:
     return spec
   return specs.Array(spec.shape, np.float32, spec.name)
@@ -55,11 +55,13 @@ def scale_images(network_factory: NetworkFactory) -> NetworkFactory:
   """Lets networks for floats in [0, 1] take uint8 as well.
 
   Args:
-    network_factory: environment spec -> a `FeedForwardNetwork` of dm-acme, or a
-      dataclass of such, like its `R2D2Networks`.
+    network_factory: a function from an environment spec to a
+      `FeedForwardNetwork` of dm-acme, or to a dataclass of such networks, like
+      its `R2D2Networks`.
 
   Returns:
-    environment spec -> networks that scale images before they use them.
+    A function from an environment spec to networks that scale images before
+    they use them.
   """
 
   def make_networks(environment_spec: specs.EnvironmentSpec) -> Any:

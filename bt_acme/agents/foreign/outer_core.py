@@ -20,19 +20,19 @@ from bt_acme.core.behavior_transfer import behavior_core, bt_actor
 
 
 def is_discrete(environment_spec: specs.EnvironmentSpec) -> bool:
-  """Whether the environment takes one of a number of actions."""
+  """Returns whether the environment's actions are discrete."""
   return isinstance(environment_spec.actions, specs.DiscreteArray)
 
 
 def own_observation(observation: Any) -> Any:
-  """What the environment showed, without what Acme's OAR wrapper adds."""
+  """Returns what the environment showed, without what Acme's OAR adds."""
   if isinstance(observation, oar.OAR):
     return observation.observation
   return observation
 
 
 class CoreInput(NamedTuple):
-  """As `types.AgentInput`, with the choice made elsewhere; all [1, ...]."""
+  """A `types.AgentInput` with the choice made elsewhere; all [1, ...]."""
 
   observation: Any
   prev_action: np.ndarray  # int32
@@ -44,14 +44,14 @@ class CoreStep(NamedTuple):
   """What the core made of one step of one environment; all [1, ...]."""
 
   resolution: bt_actor.Resolution
-  behavior: Any  # int32, which one flies
+  behavior: Any  # int32, which behavior flies
   flight_length: Any  # int32, 0 unless a flight starts
   proposals: Any  # int32 [1, K]
   features: Tuple[Any, ...]
 
 
 def _agent_core() -> types.ActorCore:
-  """An agent that chose elsewhere: its choice comes with its input."""
+  """Makes the core of an agent whose choice comes with its input."""
   return types.ActorCore(
     init=lambda key: (),
     select_action=lambda params, inputs, state: (inputs.choice, state),
@@ -67,9 +67,10 @@ def make_core(
   behavior_weights: Sequence[float] = (),
   evaluation: bool = False,
 ) -> types.ActorCore:
-  """Flights and the extra action around choices made elsewhere.
+  """Puts flights and the extra action around choices made elsewhere.
 
-  For vectors the core only decides who acts; they never enter it.
+  With vector actions, the core decides only who acts; the vectors never pass
+  through it.
 
   Raises:
     ValueError: if the configuration needs what a foreign agent lacks.
@@ -100,7 +101,7 @@ def make_core(
 def _step(
   core: types.ActorCore, params: bt_actor.BTParams, inputs: Any, state: Any
 ) -> Tuple[CoreStep, Any]:
-  """A step of the core, over a leading dimension of 1."""
+  """Steps the core, over a leading dimension of 1."""
   _, state = jax.vmap(core.select_action, in_axes=(None, 0, 0))(
     params, inputs, state
   )
@@ -126,7 +127,7 @@ class Runner:
     self._state = jax.vmap(core.init)(key[None])
 
   def step(self, inputs: CoreInput, feeds: Tuple[Any, ...]) -> CoreStep:
-    """Moves the environment one step on."""
+    """Advances the environment by one step."""
     all_inputs = bt_actor.BTInput(cast(Any, inputs), feeds)
     step, self._state = self._step(self._params, all_inputs, self._state)
     return cast(CoreStep, jax.tree.map(np.asarray, step))

@@ -1,11 +1,11 @@
-"""Who acts at a step, and with what: a foreign agent or one of the behaviors.
+"""Decides at each step whether a foreign agent or a behavior acts.
 
 The agent has chosen by itself. A resolver takes its choice and what the
 behaviors propose, lets flights and the extra action decide between them, and
 says what the environment receives and what the agent is told.
-`DiscreteResolver` serves agents that pick one of a number of actions, with or
-without the extra action. `VectorResolver` serves agents that act with a vector,
-for which there are only flights.
+`DiscreteResolver` serves agents with discrete actions, with or without the
+extra action. `VectorResolver` serves agents that act with a vector, for which
+there are only flights.
 """
 
 from typing import Any, NamedTuple, Protocol, Sequence, Tuple, Union
@@ -29,8 +29,8 @@ class Shown(NamedTuple):
     observation: a tree of arrays [1, ...], as the environment gives it.
     prev_action: the action executed before, [1, ...]; a resolver's `no_action`
       on an episode's first step.
-    is_first: bool [1].
-    is_last: bool [1], always False: no action is chosen after an episode.
+    is_first: bool [1], whether an episode starts.
+    is_last: bool [1], always False, because no action follows an episode's end.
   """
 
   observation: Any
@@ -43,10 +43,11 @@ class Decision(NamedTuple):
   """What a resolver makes of one choice.
 
   Attributes:
-    action: for the environment.
-    label: for the agent: the choice that would have had the same outcome.
+    action: what the environment receives.
+    label: what the agent is told: the choice that would have had the same
+      outcome.
     source: OWN, EXTRA or FLIGHT, as in `core.types`.
-    flight_length: length of a flight that starts at this step; 0 if none does.
+    flight_length: the length of a flight that starts at this step, or 0.
     features: what each behavior's host digests, trees of arrays [1, ...].
   """
 
@@ -61,7 +62,7 @@ class Resolver(Protocol):
   """Decides who acts in one environment, and with what.
 
   Attributes:
-    action_spec: what behaviors act with.
+    action_spec: the number of discrete actions, or the spec of a vector.
     no_action: [1, ...], what stands for the action before an episode's first.
   """
 
@@ -71,7 +72,7 @@ class Resolver(Protocol):
   def resolve(
     self, choice: np.ndarray, shown: Shown, feeds: Tuple[Any, ...]
   ) -> Decision:
-    """Moves one step on.
+    """Advances the environment by one step.
 
     Args:
       choice: what the agent picked, without a batch.
@@ -81,7 +82,7 @@ class Resolver(Protocol):
 
 
 class DiscreteResolver:
-  """Flights and the extra action, where actions are one of a number."""
+  """Flights and the extra action, for discrete actions."""
 
   def __init__(
     self,
@@ -95,11 +96,11 @@ class DiscreteResolver:
     """Starts the core.
 
     Args:
-      core: of `outer_core.make_core`.
-      behaviors: K of them.
-      config: of flights and extra actions.
-      spec: of the environment's actions, A of them.
-      key: of flights and behaviors.
+      core: what `outer_core.make_core` returns.
+      behaviors: the K behaviors.
+      config: the settings of flights and extra actions.
+      spec: the spec of the environment's A actions.
+      key: the key that seeds flights and behaviors.
     """
     self.action_spec: behavior_lib.ActionSpec = spec.num_values
     self.no_action = np.full([1], types.NO_ACTION, np.int32)
@@ -152,7 +153,7 @@ class DiscreteResolver:
 
 
 class VectorResolver:
-  """Flights, where actions are vectors; whoever has control gives its own.
+  """Flights, for vector actions; whoever has control supplies the vector.
 
   The vectors that behaviors propose are what their hosts feed.
   """
@@ -168,10 +169,10 @@ class VectorResolver:
     """Starts the core.
 
     Args:
-      core: of `outer_core.make_core`.
-      num_behaviors: K.
-      spec: of the environment's actions.
-      key: of flights.
+      core: what `outer_core.make_core` returns.
+      num_behaviors: K, the number of behaviors.
+      spec: the spec of the environment's actions.
+      key: the key that seeds flights.
     """
     self.action_spec: behavior_lib.ActionSpec = spec
     self.no_action = np.zeros([1, *spec.shape], spec.dtype)
@@ -206,15 +207,16 @@ def make(
   behavior_weights: Sequence[float] = (),
   evaluation: bool = False,
 ) -> Union[DiscreteResolver, VectorResolver]:
-  """The resolver that fits an environment's actions.
+  """Makes the resolver that fits an environment's actions.
 
   Args:
-    behaviors: K of them.
-    config: of flights and extra actions.
-    environment_spec: of the environment itself.
-    key: of flights and behaviors.
-    behavior_weights: with which a flight draws one; uniform if empty.
-    evaluation: leaves flights out; the extra action stays.
+    behaviors: the K behaviors.
+    config: the settings of flights and extra actions.
+    environment_spec: the spec of the environment itself.
+    key: the key that seeds flights and behaviors.
+    behavior_weights: the weights with which a flight draws its behavior;
+      uniform if empty.
+    evaluation: whether to leave flights out; the extra action stays.
   """
   core = outer_core.make_core(
     behaviors,

@@ -17,7 +17,7 @@ class BehaviorInput(NamedTuple):
   """What a behavior is given at one step of one environment.
 
   Attributes:
-    observation: uint8 [H, W, C * S].
+    observation: uint8 [H, W, C * S], what the environment shows.
     prev_action: int32 [], the primitive action that was executed before.
     is_first: bool [], whether an episode starts with this step.
     starts_flight: bool [], whether a flight of this behavior starts with it.
@@ -36,9 +36,10 @@ class BehaviorCore(NamedTuple):
   """The core side of a behavior, in one environment, as pure functions.
 
   Attributes:
-    init: key -> state.
-    step: (params, BehaviorInput, state) -> (action int32 [], state).
-    features: state -> what the host digests after the step; () if nothing.
+    init: makes a state: key -> state.
+    step: proposes: (params, BehaviorInput, state) -> (action int32 [], state).
+    features: returns what the host digests after the step, () if nothing:
+      state -> features.
   """
 
   init: Callable[[types.PRNGKey], Any]

@@ -50,11 +50,11 @@ class BTActorState(NamedTuple):
   """One environment's actor; the last three describe the step just taken.
 
   Attributes:
-    key: for the steps to come.
+    key: the key for the steps to come.
     agent: the state of the agent's actor core.
     behaviors: the state of each of the K behaviors.
     flight: where the environment is in its flight, after the step.
-    flight_step: what the step was to a flight.
+    flight_step: how the step relates to a flight.
     proposals: int32 [K], what each behavior would do.
     resolution: what became of the agent's choice.
   """
@@ -73,11 +73,11 @@ class _Parts(NamedTuple):
 
   Attributes:
     agent: the actor core that behavior transfer is put around.
-    behaviors: K of them.
-    config: of flights and extra actions.
-    num_actions: A.
+    behaviors: the K behaviors.
+    config: the settings of flights and extra actions.
+    num_actions: A, the number of actions.
     weights: K weights with which a flight draws its behavior; at most 1.
-    survival: float32 [max_flight_length - 1], of a flight's length.
+    survival: float32 [max_flight_length - 1], what `flights.survival` returns.
     use_flights: whether flights start at all.
   """
 
@@ -109,7 +109,7 @@ def resolve(
     choice: int32 [], one of A + K with extra actions, else one of A.
     proposals: int32 [K], what the behaviors would do.
     flight: whether a behavior has control.
-    num_actions: A.
+    num_actions: A, the number of actions.
     extra_action: whether choices from A on stand for behaviors. If so, a
       flight's steps are labelled as the choice of its behavior, because that
       choice would have had the same outcome.
@@ -152,14 +152,14 @@ def wrap(
   learner's unroll holds it too.
 
   Args:
-    actor_core: the agent's. It chooses among A + K with extra actions, where K
-      is the number of behaviors, else among A.
-    behaviors: K of them.
-    config: of flights and extra actions.
-    num_actions: A.
+    actor_core: the agent's actor core. It chooses among A + K with extra
+      actions, where K is the number of behaviors, else among A.
+    behaviors: the K behaviors.
+    config: the settings of flights and extra actions.
+    num_actions: A, the number of actions.
     behavior_weights: K weights with which a flight draws its behavior; uniform
       if empty.
-    evaluation: leaves flights out; the extra action stays.
+    evaluation: whether to leave flights out; the extra action stays.
 
   Returns:
     An actor core over `BTParams` and `BTInput`. Its `init` passes on what
@@ -167,7 +167,7 @@ def wrap(
 
   Raises:
     ValueError: if there is no behavior, if the weights do not fit the
-      behaviors, or if the agent cannot hold its recurrent state and must.
+      behaviors, or if the agent must hold its recurrent state and cannot.
   """
   _check(actor_core, behaviors, config)
   parts = _Parts(
@@ -282,9 +282,9 @@ def _step_flight(
   episode_key: types.PRNGKey,
   flight_key: types.PRNGKey,
 ) -> Tuple[flights.FlightStep, flights.FlightState]:
-  """Ends a flight with its episode, and moves all others one step on."""
+  """Ends a flight with its episode, and advances any other by one step."""
   fresh = _new_flight(parts, episode_key)
-  if parts.by_epsilon:  # It stays the same for the whole run.
+  if parts.by_epsilon:  # Epsilon stays the same.
     fresh = fresh._replace(start_probability=flight.start_probability)
   flight = r2d2_actor.where_first(is_first, fresh, flight)
   if not parts.use_flights:
@@ -301,7 +301,7 @@ def _propose(
   flight_step: flights.FlightStep,
   states: Tuple[Any, ...],
 ) -> Tuple[jax.Array, Tuple[Any, ...]]:
-  """Asks each behavior what it would do: int32 [K], and its new state."""
+  """Returns what each behavior would do, int32 [K], and their new states."""
   proposals, new_states = [], []
   for i, behavior in enumerate(parts.behaviors):
     proposal, new_state = behavior.step(

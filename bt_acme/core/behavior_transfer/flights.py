@@ -1,9 +1,9 @@
 """Flights: stretches of an episode in which a behavior has control.
 
-How a flight starts: at each step at which the agent is in control, with the
-probability epsilon_levy of the episode. How it ends: after as many steps as
-were drawn when it started, from a truncated zeta distribution, or with its
-episode, whichever comes first.
+At each step at which the agent is in control, a flight starts with the
+probability epsilon_levy of the episode. It ends after as many steps as were
+drawn when it started, from a truncated zeta distribution, or with its episode
+(`bt_actor._step_flight`), whichever comes first.
 
 Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 4 and Alg. 1, after the
 temporally extended exploration of Dabney et al. 2021 (arXiv:2006.01782).
@@ -35,7 +35,7 @@ class FlightState(NamedTuple):
 
 
 class FlightStep(NamedTuple):
-  """What one step is to a flight.
+  """How one step relates to a flight.
 
   Attributes:
     in_flight: bool [], whether the step belongs to a flight.
@@ -77,8 +77,8 @@ def relative_weights(
   """Divides the weights with which a flight draws its behavior by the largest.
 
   Args:
-    weights: one for each behavior; uniform if empty.
-    num_behaviors: K.
+    weights: one weight for each behavior; uniform if empty.
+    num_behaviors: K, the number of behaviors.
 
   Returns:
     K weights in [0, 1].
@@ -116,7 +116,7 @@ def new_episode(
 
 
 def no_flight(state: FlightState) -> FlightStep:
-  """The step of an environment in which no flight can start."""
+  """Returns the step of an environment in which no flight can start."""
   no = jnp.zeros([], bool)
   return FlightStep(no, no, jnp.zeros([], jnp.int32), state.behavior)
 
@@ -127,19 +127,19 @@ def step(
   survival_probabilities: jax.Array,
   behavior_weights: Sequence[float],
 ) -> Tuple[FlightStep, FlightState]:
-  """Moves one environment a step on, and starts a flight where none is on.
+  """Advances one environment by a step, and may start a flight.
 
-  A flight of length n takes exactly n steps, the one that draws it included
-  (Alg. 1).
+  A flight starts only if none is under way. A flight of length n takes exactly
+  n steps, the one that draws it included (Alg. 1).
 
   Args:
-    state: before the step.
-    key: for this step.
-    survival_probabilities: float32 [max_length - 1], from `survival`.
+    state: the state before the step.
+    key: the key for this step.
+    survival_probabilities: float32 [max_length - 1], what `survival` returns.
     behavior_weights: K weights with which a flight draws its behavior.
 
   Returns:
-    What this step is to a flight, and the state after it.
+    How this step relates to a flight, and the state after it.
   """
   start_key, length_key, behavior_key = jax.random.split(key, 3)
   idle = state.steps_left == 0

@@ -1,8 +1,8 @@
-"""The extra action's duplicates, and every label that a transition trains.
+"""The labels under which a transition is trained, and its duplicates.
 
 "Transitions collected with π_p are duplicated and relabelled with the primitive
 action that π_p took" (Campos et al. 2021, arXiv:2102.13515, App.). Replay does
-not store the duplicate: it shares state, history and target with its original,
+not store the duplicate. It shares state, history and target with its original,
 so that it costs the loss one more look-up in the Q-values and no second unroll.
 
 The learner labels on a device, and actors label on the host, for the priorities
@@ -15,7 +15,7 @@ from bt_acme.core import arrays, types
 
 
 class Labels(NamedTuple):
-  """Which choices' values each transition trains.
+  """The labels under which each transition is trained.
 
   Attributes:
     choice: int32 [T, B], the label of the transition itself.
@@ -44,12 +44,12 @@ def labels(
     choice: int32 [T, B], one of A + K. All arrays may also be [T].
     action: int32 [T, B], the executed primitive action.
     source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.
-    num_actions: A.
-    behavior_labels: what a transition trains whose action a behavior took:
-      `both` labels, or `extra` or `primitive` alone.
+    num_actions: A, the number of actions.
+    behavior_labels: the labels under which a behavior's transitions are
+      trained: `both`, or `extra` or `primitive` alone.
     duplicate_flights: whether a flight's transitions count as collected with
-      π_p, which the paper leaves open. If not, they train their primitive
-      action alone.
+      π_p, which the paper leaves open. If not, they are trained under their
+      primitive action alone.
 
   Returns:
     The labels. Without extra actions nothing is duplicated, because a flight's

@@ -20,8 +20,8 @@ class RewardState(NamedTuple):
   """What the reward of one environment carries from step to step.
 
   Attributes:
-    memory: of the episode; () if the reward does not read it.
-    statistics: float32 [] each.
+    memory: the memory of the episode; () if the reward does not read it.
+    statistics: the running statistics, float32 [] each.
   """
 
   memory: Any
@@ -35,7 +35,8 @@ def init(
 
   Args:
     config: the reward and its settings.
-    statistics: float [], to go on from; None to start without.
+    statistics: the running statistics to resume from, float [] each; None to
+      start afresh.
   """
   reward = rewards.of(config)
   if statistics is None:
@@ -59,8 +60,8 @@ def step(
 
   Args:
     config: the reward and its settings.
-    state: before the observation.
-    features: of the observation.
+    state: the state before the observation.
+    features: the features of the observation.
     is_first: bool [], whether an episode starts with the observation.
 
   Returns:
@@ -105,9 +106,9 @@ def step_rows(
 
   Args:
     config: the reward and its settings.
-    state: before the observations, [M, ...].
-    rows: int32 [N], which environments of the state.
-    features: of the observations, [N, ...].
+    state: the state before the observations, [M, ...].
+    rows: int32 [N], indices of the environments in the state.
+    features: the features of the observations, [N, ...].
     is_first: bool [N], whether an episode starts with the observation.
     is_last: bool [N], whether one ends with it.
 

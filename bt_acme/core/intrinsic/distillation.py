@@ -24,7 +24,7 @@ def make_network(*, torso: str, output_size: int) -> Any:
 
   Args:
     torso: `nature` or `small`.
-    output_size: units of its last layer, which is linear.
+    output_size: the number of units of the last layer, which is linear.
 
   Returns:
     `init` and `apply` from uint8 [B, H, W, C] to float32 [B, output_size].
@@ -42,8 +42,8 @@ def prediction_error(prediction: jax.Array, target: jax.Array) -> jax.Array:
   """err = ||g'(x) - g(x)||^2, whose gradient reaches the prediction only.
 
   Args:
-    prediction: float32 [..., D].
-    target: float32 [..., D].
+    prediction: float32 [..., D], the predictor's output.
+    target: float32 [..., D], the target network's output.
 
   Returns:
     float32 [...].
@@ -61,7 +61,7 @@ def make_feature_network(
   """Builds predictor and target, whose feature is the prediction error.
 
   Args:
-    config: of the reward.
+    config: the reward's settings.
     torso: `nature` or `small`.
     observation_shape: (H, W, C * S) of uint8 observations.
     frame_channels: C; both networks see the newest frame only.

@@ -24,7 +24,7 @@ def make_embedding(*, torso: str, embedding_size: int) -> Any:
 
   Args:
     torso: `nature` or `small`.
-    embedding_size: D, units of the ReLU layer that follows the torso.
+    embedding_size: D, the units of the ReLU layer that follows the torso.
 
   Returns:
     `init` and `apply` from uint8 [B, H, W, C * S] to float32 [B, D].
@@ -42,8 +42,8 @@ def make_inverse_dynamics(*, hidden_size: int, num_actions: int) -> Any:
   """Builds the classifier h: one hidden layer on f(x_t) and f(x_{t+1}).
 
   Args:
-    hidden_size: units of the hidden layer.
-    num_actions: A.
+    hidden_size: the number of units of the hidden layer.
+    num_actions: A, the number of actions.
 
   Returns:
     `init` and `apply` from two float32 [..., D] to logits float32 [..., A].
@@ -96,10 +96,10 @@ def make_feature_network(
   """Builds f and its classifier; the feature is the embedding.
 
   Args:
-    config: of the reward.
+    config: the reward's settings.
     torso: `nature` or `small`.
     observation_shape: (H, W, C * S) of uint8 observations.
-    num_actions: A.
+    num_actions: A, the number of actions.
 
   Returns:
     A network with the parts `embedding` and `inverse_dynamics`, and a feature
@@ -137,7 +137,7 @@ def _loss(
   params: types.Params,
   window: windows.Window,
 ) -> features.Loss:
-  """The classifier's loss with an L2 penalty; see `FeatureNetwork.loss`."""
+  """Adds an L2 penalty to the classifier's loss; see `FeatureNetwork.loss`."""
   embeddings = networks_lib.over_sequences(
     functools.partial(embed, params['embedding']), window.observations
   )  # [M, B, D]

@@ -45,7 +45,7 @@ def nearest_squared_distances_numpy(
     table: float32 [M', D + 1], embeddings m followed by ||m||^2; fastest in
       Fortran's order.
     largest_squared_norm: at least the squared norm of every row.
-    query: float32 [D].
+    query: float32 [D], the embedding whose neighbors are wanted.
     k: how many neighbors are wanted.
 
   Returns:
@@ -72,7 +72,7 @@ def nearest_squared_distances_numpy(
 
 
 def _squared_distances_numpy(table: Floats, query: Floats) -> Floats:
-  """Squared distances to all rows, float32 [M']; no row is copied."""
+  """Computes the squared distances to all rows, float32 [M'], in place."""
   distances: Floats = np.zeros(len(table), np.float32)
   difference = np.empty_like(distances)
   for column, value in zip(table.T[:-1], query, strict=True):
@@ -88,8 +88,8 @@ class HostMemory:
     """Makes an empty memory.
 
     Args:
-      capacity: M; when it is full, the oldest embedding is overwritten.
-      embedding_size: D.
+      capacity: M, the number of slots; a full memory overwrites the oldest.
+      embedding_size: D, the size of an embedding.
     """
     self._capacity = capacity
     slots = min(_INITIAL_SLOTS, capacity)
@@ -109,7 +109,7 @@ class HostMemory:
     """Finds the squared distances to the nearest neighbors.
 
     Args:
-      query: float32 [D].
+      query: float32 [D], the embedding whose neighbors are wanted.
       k: how many neighbors are wanted.
 
     Returns:
@@ -177,7 +177,7 @@ def insert_rows(
     rows: int32 [N], indices of the N memories.
     inserted: int32 [N], embeddings added since each of them was empty, the new
       one included.
-    embedding: float32 [N, D].
+    embedding: float32 [N, D], the new embeddings.
   """
   slots = (inserted - 1) % memories.embeddings.shape[1]
   return Memory(
@@ -197,9 +197,9 @@ def nearest_squared_distances(
   the memory is read once either way and a product would gain nothing.
 
   Args:
-    memory: float32 [M, D].
+    memory: float32 [M, D], the rows of a memory.
     size: int32 [], how many rows count, from the first on.
-    query: float32 [D].
+    query: float32 [D], the embedding whose neighbors are wanted.
     k: how many neighbors are wanted.
 
   Returns:
@@ -253,8 +253,8 @@ def episodic_novelty(
     cluster_distance: xi.
     pseudo_count: c.
     max_similarity: s_m.
-    min_neighbors: with fewer neighbors, r = 0; at least 1.
-    decay: step size of d_m^2; 0 for the mean of all distances so far.
+    min_neighbors: the number of neighbors below which r = 0; at least 1.
+    decay: the step size of d_m^2; 0 for the mean of all distances so far.
 
   Returns:
     The novelty, float [...], and d_m^2 after these distances.

@@ -1,4 +1,4 @@
-"""What the networks behind an intrinsic reward make of one observation.
+"""The features of an observation, from which a reward is computed.
 
 Each network that a reward may need yields one feature of an observation and is
 trained by a loss of its own. The features leave the actor's jitted call beside
@@ -46,7 +46,7 @@ def absent(*shape: int) -> FeatureNetwork:
   """Stands for a network that the reward does not need.
 
   Args:
-    *shape: of its feature, which is always zero.
+    *shape: the shape of its feature, which is always zero.
 
   Returns:
     A network without parameters and without a loss.

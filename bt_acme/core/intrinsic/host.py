@@ -39,8 +39,9 @@ class HostReward:
 
     Args:
       config: the reward and its settings.
-      num_environments: N.
-      statistics: see `restore`; None to start without.
+      num_environments: N, the number of environments.
+      statistics: the running statistics to resume from, as `restore` takes
+        them; None to start afresh.
     """
     self._config = config
     self._reward = rewards.of(config)
@@ -67,11 +68,11 @@ class HostReward:
     is_first: Bools,
     is_last: Bools,
   ) -> Rewards:
-    """Rewards what acting gives out for one observation of each environment.
+    """Rewards one observation of each environment, from what acting gives out.
 
     Args:
-      features: [N, ...]; or the rewards that a device has made of them already,
-        whose statistics are then taken over.
+      features: the features [N, ...]; or the rewards that a device has made of
+        them, whose statistics are then taken over.
       is_first: bool [N], whether an episode starts with the observation.
       is_last: bool [N], whether one ends with it.
 
@@ -99,7 +100,7 @@ class HostReward:
     """Rewards one observation of each environment and remembers it.
 
     Args:
-      features: NumPy's arrays [N, ...].
+      features: the features of the observations, NumPy arrays [N, ...].
       is_first: bool [N], whether an episode starts with the observation.
       active: bool [N]; the other environments get 0, and their observations
         leave no trace. All are active by default.
@@ -160,13 +161,13 @@ class HostReward:
     return self._reward.statistics_class(*(x.copy() for x in self._statistics))
 
   def restore(self, statistics: Any) -> None:
-    """Goes on from the given statistics; the memories stay as they are.
+    """Resumes from the given statistics; the memories stay as they are.
 
     Args:
-      statistics: float [N], or [] if all environments start from the same.
+      statistics: float [N] each, or [] if all environments start from the same.
 
     Raises:
-      ValueError: if they are those of another number of environments.
+      ValueError: if they belong to another number of environments.
     """
     fields = [np.asarray(x, np.float64) for x in statistics]
     for field in fields:

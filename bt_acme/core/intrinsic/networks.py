@@ -53,7 +53,7 @@ def make_networks(
     observation_shape: (H, W, C * S) of uint8 observations.
     frame_channels: C; RND sees the newest frame only, the embedding sees the
       stack.
-    num_actions: A.
+    num_actions: A, the number of actions.
     torso: see `NetworkConfig.torso`.
 
   Returns:

@@ -20,10 +20,11 @@ class NGUParams(NamedTuple):
   """Parameters of the agent, and of the networks behind its reward.
 
   Attributes:
-    agent: of the Q-network.
-    embedding: of f. Every environment has its own copy, which does not change
-      during an episode, so that one memory holds one network's embeddings.
-    rnd: of the RND predictor and target.
+    agent: the parameters of the Q-network.
+    embedding: the parameters of f. Every environment has its own copy, which
+      does not change during an episode, so that one memory holds one network's
+      embeddings.
+    rnd: the parameters of the RND predictor and target.
   """
 
   agent: types.Params
@@ -42,7 +43,7 @@ def arrange_params(agent: types.Params, intrinsic: types.Params) -> NGUParams:
   """Arranges a learner's parameters as this actor core takes them.
 
   Args:
-    agent: of the Q-network.
+    agent: the parameters of the Q-network.
     intrinsic: a dict of parts, as `IntrinsicNetworks.init` makes it.
   """
   return NGUParams(
@@ -60,7 +61,7 @@ def wrap(
   """Adds `features`, a tuple of one `Features`, to an actor core's extras.
 
   Args:
-    actor_core: of the agent, whose previous reward is the intrinsic one.
+    actor_core: the agent's core, whose previous reward is the intrinsic one.
     networks: the networks behind the intrinsic reward.
 
   Returns:
@@ -105,8 +106,8 @@ def as_behavior(
   behavior's feed, float32 [], takes that place.
 
   Args:
-    actor_core: of R2D2, or what `wrap` made of it.
-    epsilon: of the policy's epsilon-greedy actions.
+    actor_core: the core of R2D2, or what `wrap` made of it.
+    epsilon: the policy's epsilon, with which it acts epsilon-greedily.
 
   Returns:
     A behavior whose features are those of the actor core, or () without.
@@ -141,9 +142,9 @@ def where_first(is_first: jax.Array, fresh: Any, current: Any) -> Any:
   """Refreshes the embedding of the environments whose episode starts.
 
   Args:
-    is_first: bool [N].
+    is_first: bool [N], where an episode starts.
     fresh: one network's parameters.
-    current: the same with a leading axis [N].
+    current: the parameters now, with a leading axis [N].
 
   Returns:
     Parameters with a leading axis [N].

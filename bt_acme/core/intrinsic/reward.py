@@ -39,10 +39,10 @@ class IntrinsicStatistics(NamedTuple):
   Attributes:
     error_count: how many RND errors it has seen; with `error_decay`, at most as
       many as it remembers.
-    error_mean: mu_e.
-    error_variance: sigma_e^2.
+    error_mean: mu_e, the mean of these errors.
+    error_variance: sigma_e^2, the variance of these errors.
     distance_count: how many squared distances to neighbors it has seen.
-    distance_mean: d_m^2.
+    distance_mean: d_m^2, the mean of these squared distances.
   """
 
   error_count: arrays.Array
@@ -88,12 +88,12 @@ class Reward(NamedTuple):
   """One intrinsic reward.
 
   Attributes:
-    networks: names of the networks whose features it reads (`networks.py`).
+    networks: the names of the networks whose features it reads (`networks.py`).
     uses_memory: whether it reads the episodic memory, which holds embeddings.
     evaluate: (config, Features, Neighbors, statistics before the observation)
       -> Rewarded. All arrays are NumPy's or all are JAX's, and the results are
       of their kind.
-    statistics_class: of its statistics, a NamedTuple of floats with a
+    statistics_class: the class of its statistics, a NamedTuple of floats with a
       method `merged` as `IntrinsicStatistics` has it. Checkpoints and exported
       behaviors store its fields by name.
   """
@@ -112,8 +112,8 @@ class RewardSpec(NamedTuple):
 
   Attributes:
     config: the reward and its settings.
-    statistics: float [], those that every environment starts from; None for
-      none.
+    statistics: float [] each, the statistics that every environment starts
+      from; None to start afresh.
   """
 
   config: config_lib.IntrinsicConfig
@@ -132,10 +132,10 @@ def evaluate(
 
   Args:
     reward: the reward.
-    config: its settings.
-    features: of the observations.
-    neighbors: of their embeddings.
-    statistics: float [...], before the observations.
+    config: the reward's settings.
+    features: the features of the observations.
+    neighbors: the neighbors of their embeddings.
+    statistics: float [...] each, the statistics before the observations.
     is_first: bool [...], whether an episode starts with the observation.
 
   Returns:
@@ -159,7 +159,7 @@ def is_rewarded(
   last observation.
 
   Args:
-    config: of the reward.
+    config: the reward's settings.
     is_last: bool [N], whether the observation ends an episode.
 
   Returns:

@@ -1,9 +1,9 @@
 """Running statistics, in NumPy on the host or in JAX on a device.
 
 Each formula is written once, over whichever arrays it is given; the host's are
-float64. Means and variances are kept instead of sums. When a float32 has grown
-so large that one more value does not change it, a mean stands still, but a sum
-that stands still and is divided by a growing count would go to zero.
+float64. Means and variances are kept instead of sums. A float32 sum eventually
+grows so large that adding a value no longer changes it; divided by a growing
+count, it would drift to zero. A running mean merely stops changing.
 """
 
 from typing import NamedTuple

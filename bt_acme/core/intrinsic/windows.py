@@ -1,4 +1,4 @@
-"""Which transitions of a sequence train the networks behind the reward.
+"""Selects the transitions that train the networks behind the reward.
 
 `IntrinsicConfig.intrinsic_window` names one of two choices, of L transitions
 each: `last` (Badia et al. 2020 and Campos et al. 2021, App.) and `spread`.
@@ -20,7 +20,7 @@ class Window(NamedTuple):
     observations: uint8 [M, B, H, W, C * S]. The first L rows are the x_t of the
       transitions, and the last L rows are the x_{t+1} that they led to. M is
       L + 1 for consecutive transitions and 2 L for others.
-    action: int32 [L, B].
+    action: int32 [L, B], the executed actions.
     mask: float32 [L, B], 1 where there is a transition.
   """
 
@@ -39,12 +39,12 @@ def choose(
   """Takes the transitions that the configuration names.
 
   Args:
-    config: `intrinsic_steps`, of which there are at most T, and
-      `intrinsic_window`.
-    observations: uint8 [T + 1, B, H, W, C * S].
-    action: int32 [T, B].
+    config: the settings, of which `intrinsic_steps` (at most T) and
+      `intrinsic_window` are read.
+    observations: uint8 [T + 1, B, H, W, C * S], the stacked observations.
+    action: int32 [T, B], the executed actions.
     valid: float32 [T, B], 1 for real steps, which come first.
-    key: of the choices that are random.
+    key: the key of the choices that are random.
   """
   num_steps = min(config.intrinsic_steps, valid.shape[0])
   if config.intrinsic_window == 'last':
@@ -66,7 +66,7 @@ def last_valid_window(valid: jax.Array, num_steps: int) -> jax.Array:
 
   Args:
     valid: float32 [T, B], 1 for real steps, which come first.
-    num_steps: length of the window, at most T.
+    num_steps: the length of the window, at most T.
 
   Returns:
     int32 [B]; 0 for sequences with fewer steps.
@@ -87,8 +87,8 @@ def spread_steps(
 
   Args:
     valid: float32 [T, B], 1 for real steps, which come first.
-    num_steps: L, at most T.
-    key: of the u, one for each sequence.
+    num_steps: L, the number of steps, at most T.
+    key: the key that draws a u for each sequence.
 
   Returns:
     t, int32 [L, B], and a mask, float32 [L, B], 1 where there is such a step.
@@ -109,7 +109,7 @@ def cut_window(sequence: jax.Array, start: jax.Array, length: int) -> jax.Array:
   Args:
     sequence: [T, B, ...].
     start: int32 [B], at most T - length.
-    length: of the windows.
+    length: the length of the windows.
 
   Returns:
     [length, B, ...].

@@ -1,8 +1,8 @@
-"""What an engine is: the place where the nodes of a program run.
+"""The interface of an engine, on which the nodes of a program run.
 
 An engine places, starts and signals nodes, and posts what happens to them. All
-else is written once in `runtime.supervisor`, for all engines: which end of a
-node ends the program, tracebacks, log files, the progress line, the seconds of
+else is written once in `runtime.supervisor`, for all engines: which node's exit
+ends the program, tracebacks, log files, the progress line, the seconds of
 grace, Ctrl-C and exit codes.
 
 To add an engine, write a module with a subclass of `Engine` and give it a name
@@ -22,7 +22,8 @@ class Engine(abc.ABC):
 
   Attributes:
     in_this_process: whether nodes are threads of this process. They then share
-      its environment and its devices, and nothing but its end can kill them.
+      its environment and its devices, and only the end of this process can kill
+      them.
   """
 
   in_this_process = False
@@ -31,8 +32,8 @@ class Engine(abc.ABC):
     """Starts nothing yet.
 
     Args:
-      queue: takes what happens to nodes: `Placed`, `Waiting`, `Output`,
-        `Ended`.
+      queue: the queue that takes what happens to nodes: `Placed`, `Waiting`,
+        `Output`, `Ended`.
     """
     self._queue = queue
 
@@ -43,8 +44,8 @@ class Engine(abc.ABC):
     `Waiting` with the reason, and `Ended` if there will never be one.
 
     Args:
-      title: `LABEL/INDEX` of the node.
-      num_ports: ports that the node will listen on.
+      title: the node's title, `LABEL/INDEX`.
+      num_ports: the number of ports that the node will listen on.
     """
     addresses = [
       f'localhost:{portpicker.pick_unused_port()}' for _ in range(num_ports)
@@ -58,9 +59,9 @@ class Engine(abc.ABC):
     """Starts a node at its place; an `Ended` is posted when it ends.
 
     Args:
-      title: `LABEL/INDEX` of the node.
-      executable: made by `executables.make`.
-      environment: variables besides those of this process.
+      title: the node's title, `LABEL/INDEX`.
+      executable: what `executables.make` made for the node.
+      environment: variables that the node has besides those of this process.
 
     Returns:
       What was started, as 'process 123', if its output will be posted; None if

@@ -26,12 +26,12 @@ class Result(NamedTuple):
   """The end of a run.
 
   Attributes:
-    variables: parameters, as NumPy arrays.
-    statistics: those of the intrinsic reward, merged over the environments;
-      None for an agent without one.
+    variables: the parameters, as NumPy arrays.
+    statistics: the statistics of the intrinsic reward, merged over the
+      environments; None for an agent without one.
     episodes: metrics of every finished episode, with `actor_steps`.
     learner: metrics of every tenth learner step, with `learner_steps`.
-    actor_steps: steps taken.
+    actor_steps: the number of steps taken.
   """
 
   variables: assembly.Variables
@@ -102,7 +102,7 @@ class _Learner:
 
   Attributes:
     replay: what the actor fills.
-    largest_priority: of its recent steps.
+    largest_priority: the largest priority of its recent steps.
     rows: metrics of every tenth step.
   """
 

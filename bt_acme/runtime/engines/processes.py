@@ -32,7 +32,7 @@ class Processes(base.Engine):
   def __init__(self, queue: events.EventQueue):
     super().__init__(queue)
     self._processes: Dict[str, subprocess.Popen] = {}
-    self._ended: Set[str] = set()  # Titles of those whose end was posted.
+    self._ended: Set[str] = set()  # Titles of processes whose end was posted.
     # By title, the open pipes: whether each is standard error.
     self._pipes: Dict[str, Dict[int, bool]] = {}
     queue.on_signal(signal.SIGCHLD, self._reap)
@@ -96,7 +96,7 @@ class Processes(base.Engine):
     for title, process in self._processes.items():
       if title not in self._ended and process.poll() is not None:
         self._ended.add(title)
-        self.signal(title, signal.SIGKILL)  # What it may have started.
+        self.signal(title, signal.SIGKILL)  # With what it started.
         self._drain(title)
         self._queue.post(events.Ended(title, process.returncode))
 

@@ -49,7 +49,7 @@ class Threads(base.Engine):
     return None
 
   def signal(self, title: str, signum: int) -> None:
-    """Asks all nodes to stop, since Launchpad knows no way to ask one."""
+    """Asks all nodes to stop, because Launchpad cannot ask a single one."""
     if not self._stopping:
       self._stopping = True
       # It waits for the threads, for ever if one of them does not stop.

@@ -1,7 +1,7 @@
 """The intrinsic rewards by name, as `IntrinsicConfig.intrinsic_reward` has it.
 
-A reward of one's own is a file beside these, a line in the table below, and its
-name among the choices of `IntrinsicConfig.intrinsic_reward`.
+To add a reward, write a file beside these, add a line to the table below, and
+add its name to the choices of `IntrinsicConfig.intrinsic_reward`.
 """
 
 from typing import Mapping

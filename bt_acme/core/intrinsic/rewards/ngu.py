@@ -29,7 +29,7 @@ def lifelong_modulator(
 
   Args:
     error: float [...], the prediction error of RND.
-    moments: of the errors, this one included.
+    moments: the moments of the errors, this one included.
     alpha_offset: 0 or 1.
     error_deviation: `one` or `floor`, see `IntrinsicConfig.error_deviation`.
 

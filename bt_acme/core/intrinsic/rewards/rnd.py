@@ -24,7 +24,7 @@ def rnd_reward(
 
   Args:
     error: float [...], the prediction error.
-    moments: of the errors, this one included.
+    moments: the moments of the errors, this one included.
     error_deviation: `one` or `floor`, see `IntrinsicConfig.error_deviation`.
 
   Returns:
