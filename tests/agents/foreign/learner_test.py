@@ -68,6 +68,7 @@ def make_client():
       max_replay_size=10_000,
       samples_per_insert=1.0,
       codec='tensors',
+      initial_priority='one',  # Priorities that the learner changed then show.
     ),
     # Lets the two sides be far apart.
     learner=config_lib.LearnerConfig(batch_size=64),
