@@ -36,11 +36,15 @@ def _loaded_by(module):
     'bt_acme.acting.policy',
     'bt_acme.acting.variables',
     'bt_acme.behaviors',
-    'bt_acme.replay.sinks',
   ],
 )
 def test_acting_does_without_the_learners_packages(module):
   assert _loaded_by(module) == []
+
+
+def test_the_replays_side_of_acting_does_too():
+  pytest.importorskip('zstandard', reason='the core installs no zstandard')
+  assert _loaded_by('bt_acme.replay.sinks') == []
 
 
 @pytest.mark.parametrize(
