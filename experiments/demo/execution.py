@@ -34,6 +34,7 @@ def identity(
   """What a result depends on; a result of another identity is not kept."""
   card = plan.pretraining_folder(folder) / 'behavior' / 'behavior.json'
   return {
+    'task': plan_lib.TASK,
     'settings': dict(plan.settings),
     'task_steps': plan.task_steps,
     'episodes': [plan.episodes, plan.map_episodes],

@@ -8,9 +8,9 @@ from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 
 # Every episode has the same layout. A cell that the agent enters for the first
-# time in an episode costs 0.1. Acting at random loses, and so does pi_p, which
+# time in an episode costs 0.2. Acting at random loses, and so does pi_p, which
 # visits as many cells as it can. Only a short way to the goal pays.
-TASK = 'MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.1'
+TASK = 'MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.2'
 # Pre-training sees another layout in each episode. The goal is left out,
 # because reaching it ends an episode, so that an explorer learns to avoid it.
 WORLD = 'MiniGrid-FourRooms-v0:no_goal'
