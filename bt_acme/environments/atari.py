@@ -234,6 +234,10 @@ class Atari(base.Environment):
     """Returns the screen as it is now, uint8 [rows, columns, 3], for videos."""
     return self._ale.getScreenRGB()
 
+  def ram(self) -> np.ndarray:
+    """Returns the console's memory, uint8 [128]; agents never see it."""
+    return self._ale.getRAM()
+
   def _act(self, action: ale_py.Action) -> float:
     """Plays one frame and returns its reward."""
     self._frames += 1
