@@ -102,9 +102,7 @@ def run(config: ExploreConfig, *, launch: Launch = launching.launch) -> int:
       return code
   runs.check(config.folder, config.game)
   behavior = behaviors.Exported(
-    str(config.folder / 'behavior'),
-    epsilon=visits_lib.EPSILON,
-    setting='workdir',
+    str(config.folder / 'behavior'), setting='workdir'
   )
   _show(config, behavior)
   return 0

@@ -12,7 +12,7 @@ from bt_acme.environments import vector
 from experiments.atari import montezuma
 
 _FIRST_ENVIRONMENT = 1_000_000  # Seeds these games apart from training.
-EPSILON = 0.01  # Of a behavior.
+_EPSILON = 0.01  # Of a behavior.
 
 
 @dataclasses.dataclass
@@ -81,7 +81,7 @@ def behavior_player(
   """Makes the player of a behavior, with its intrinsic reward as an input."""
   actor = vector_actor.VectorActor(
     behavior.agent,
-    epsilons=[EPSILON] * num_games,
+    epsilons=[_EPSILON] * num_games,
     seed=seed,
     first_environment=_FIRST_ENVIRONMENT,
     evaluation=True,
