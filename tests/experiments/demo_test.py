@@ -13,7 +13,7 @@ from bt_acme.core import types
 from bt_acme.core.intrinsic import host as host_reward
 from bt_acme.evaluation import control_view
 from experiments.demo import __main__ as demo
-from experiments.demo import execution, film, pool, pretraining, progress
+from experiments.demo import execution, film, pretraining, progress, runs
 from experiments.demo import plan as plan_lib
 
 _PLAN = plan_lib.Plan(
@@ -124,7 +124,7 @@ def test_a_run_that_fails_is_named(finished):
   with pytest.raises(
     RuntimeError, match='random and pi_p failed.\n.*Traceback'
   ):
-    pool.complete(plan, finished, processes=1)
+    runs.complete(plan, finished, processes=1)
 
 
 def test_the_launched_program_gets_budget_settings_and_seed(tmp_path):
