@@ -51,7 +51,10 @@ RECALL = 'Recall-6'
 # The goal is five actions away, and each new cell of an episode costs.
 COSTLY = f'{ROOMS}:fixed=1:new_cell=-0.2'
 # Worlds with one layout each, whose goal is 14 actions away or more.
-HARD = (f'{ROOMS}:fixed', f'{CROSSING}:fixed')
+HARD = (
+  *(f'{ROOMS}:fixed', f'{ROOMS}:fixed=5', f'{ROOMS}:fixed=9'),
+  f'{CROSSING}:fixed',
+)
 # Worlds that R2D2 solves.
 EASY = (f'{ROOMS}:fixed=3', 'MiniGrid-Empty-8x8-v0')
 

@@ -7,7 +7,14 @@ import pytest
 
 from bt_acme import environments
 from experiments.learning import __main__ as learning
-from experiments.learning import claims, execution, readme, report, results
+from experiments.learning import (
+  claims,
+  execution,
+  readme,
+  report,
+  results,
+  runs,
+)
 
 TINY = {
   'torso_size': 8,
@@ -43,7 +50,7 @@ def _run(name, world):
 def execute_tiny_runs(tmp_path_factory):
   folder = tmp_path_factory.mktemp('learning')
   jobs = [results.Job(run, 3) for run in ARMS]
-  found = learning.complete(jobs, folder, 1)
+  found = runs.complete(jobs, folder, processes=1)
   assert set(found) == set(jobs)
   return folder
 
@@ -60,7 +67,7 @@ def test_pre_training_is_executed_for_the_runs_that_need_it(folder):
 def test_a_result_is_not_made_again(folder, capsys):
   before = (folder / 'results.csv').read_text()
   jobs = [results.Job(run, 3) for run in ARMS]
-  found = learning.complete(jobs, folder, 1)
+  found = runs.complete(jobs, folder, processes=1)
   assert not capsys.readouterr().out
   assert (folder / 'results.csv').read_text() == before
   assert all(0 <= row['solved'] <= 1 for row in found.values())
