@@ -8,6 +8,7 @@ Each claim is a table or several (`experiments/learning/claims.py`):
   deception    BT helps although the behavior itself loses reward.
   ablation     Flights and extra action, apart and together.
   weights      Loading the behavior's weights, with and without BT.
+  settings     The preset, with one setting at a time as another one.
   memory       The LSTM recalls what was seen before.
 
 Each run is one process with one thread, and its seed reproduces it exactly. A
@@ -17,6 +18,7 @@ algorithms have equally many whenever it is stopped. `--publish` adds the
 results to the published ones and writes the tables into README.md.
 """
 
+import dataclasses
 import os
 import pathlib
 from typing import List
@@ -33,7 +35,7 @@ absl_flags.DEFINE_list(
   list(claims.CLAIMS),
   f'Those to show, of {", ".join(claims.CLAIMS)}.',
 )
-absl_flags.DEFINE_integer('seeds', 10, 'Seeds of each algorithm.')
+absl_flags.DEFINE_integer('seeds', 10, 'Seeds of each algorithm, at most.')
 absl_flags.DEFINE_integer('jobs', os.cpu_count() or 1, 'Runs at a time.')
 absl_flags.DEFINE_string('folder', 'runs/learning', 'Where results go.')
 absl_flags.DEFINE_bool('run', True, 'Executes the runs that have no result.')
@@ -58,15 +60,17 @@ def main(argv: List[str]) -> int:
   _check_flags()
   folder = pathlib.Path(FLAGS.folder).absolute()
   folder.mkdir(parents=True, exist_ok=True)
-  seeds = range(FLAGS.seeds)
-  tables = [table for table in claims.tables() if table.claim in FLAGS.claims]
-  different = dict.fromkeys(run for table in tables for run in table.runs)
-  jobs = [results.Job(run, seed) for seed in seeds for run in different]
+  tables = [
+    dataclasses.replace(table, seeds=table.seeds[: FLAGS.seeds])
+    for table in claims.tables()
+    if table.claim in FLAGS.claims
+  ]
+  jobs = results.jobs(tables)
   if FLAGS.run:
     found = runs.complete(jobs, folder, processes=FLAGS.jobs)
   else:
     found = results.read(jobs, (results.PUBLISHED, folder / 'results.csv'))
-  print(report.report(tables, found, seeds))
+  print(report.report(tables, found))
   if FLAGS.publish:
     results.add(found, results.PUBLISHED)
     readme.render()

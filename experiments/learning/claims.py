@@ -35,10 +35,14 @@ CLAIMS = {
     "The behavior's weights as a start, of the torso and the LSTM (partial) or "
     'of all layers (full), with and without behavior transfer.'
   ),
+  'settings': (
+    'The `minigrid` preset, and what becomes of exploration and of behavior '
+    'transfer if one of its settings has another value. These seeds and this '
+    'task appear in no other table.'
+  ),
   'memory': 'The LSTM recalls what was seen at the beginning of an episode.',
 }
 
-NUM_SEEDS = 10  # Of the results that are published.
 PRETRAINING_STEPS = 40_000
 TASK_STEPS = 25_000
 
@@ -52,9 +56,11 @@ RECALL = 'Recall-6'
 COSTLY = f'{ROOMS}:fixed=1:new_cell=-0.2'
 # Worlds with one layout each, whose goal is 14 actions away or more.
 HARD = (
-  *(f'{ROOMS}:fixed', f'{ROOMS}:fixed=5', f'{ROOMS}:fixed=9'),
-  f'{CROSSING}:fixed',
+  *(f'{ROOMS}:fixed', f'{ROOMS}:fixed=5'),
+  *(f'{CROSSING}:fixed', f'{CROSSING}:fixed=3'),
 )
+# A world of the same kind, for the choice of settings.
+SEARCH = f'{ROOMS}:fixed=9'
 # Worlds that R2D2 solves.
 EASY = (f'{ROOMS}:fixed=3', 'MiniGrid-Empty-8x8-v0')
 
@@ -100,12 +106,14 @@ class Table:
     world: the world of all runs.
     runs: the rows.
     columns: what is shown of each run, of `report`'s columns.
+    seeds: of each run.
   """
 
   claim: str
   world: str
   runs: Tuple[Run, ...]
   columns: Tuple[str, ...]
+  seeds: Sequence[int] = range(10)
 
 
 def tables() -> List[Table]:
@@ -118,6 +126,8 @@ def tables() -> List[Table]:
     _transfer('deception', COSTLY, _COMPARED),
     *(_transfer('ablation', world, _PARTS) for world in HARD),
     *(_transfer('weights', world, _WEIGHTS) for world in HARD),
+    _settings_of_pretraining(),
+    _settings_of_transfer(),
     _memory(),
   ]
 
@@ -192,6 +202,53 @@ def _transfer(claim: str, world: str, algorithms: Sequence[str]) -> Table:
   ]
   columns = ('solved', 'seeds', 'each', 'return', 'training_solved')
   return Table(claim, world, tuple(runs), columns)
+
+
+# One setting that differs from the preset. First come the values that these had
+# in version 0.1.0, or the paper's.
+_PRETRAINING_SETTINGS: Tuple[Mapping[str, Any], ...] = (
+  {'discount': 0.99},
+  {'error_decay': 0.0},
+  {'initial_priority': 'largest'},
+  {'target_update_period': 200},
+  {'adam_epsilon': 1e-4},
+  {'discount': 0.97},
+  {'intrinsic_steps': 20, 'intrinsic_window': 'spread'},
+)
+_TASK_SETTINGS: Tuple[Mapping[str, Any], ...] = (
+  {'initial_priority': 'largest'},
+  {'target_update_period': 200},
+  {'adam_epsilon': 1e-4},
+  {'trace_decay': 0.7},
+  {'discount': 0.99},
+  {'min_flight_probability': 0.0001, 'flight_exponent': 2.0},
+  {'batch_size': 16},
+  {'trace_length': 80},
+  {'samples_per_insert': 6.0},
+  {'trace_decay': 0.95},
+)
+_SEARCH_SEEDS = range(100, 103)  # No other table has these.
+
+
+def _with_settings(run: Run, settings: Mapping[str, Any]) -> Run:
+  words = ', '.join(f'{name}={value}' for name, value in settings.items())
+  return dataclasses.replace(
+    run, algorithm=words, settings={**run.settings, **settings}
+  )
+
+
+def _settings_of_pretraining() -> Table:
+  ngu = _explorer(f'{ROOMS}:no_goal')
+  runs = [ngu, *(_with_settings(ngu, each) for each in _PRETRAINING_SETTINGS)]
+  columns = ('cells_25', 'cells_50', 'cells_75', 'cells')
+  return Table('settings', ngu.world, tuple(runs), columns, _SEARCH_SEEDS)
+
+
+def _settings_of_transfer() -> Table:
+  table = _transfer('settings', SEARCH, ('R2D2', 'BT'))
+  r2d2, bt = table.runs
+  runs = [r2d2, bt, *(_with_settings(bt, each) for each in _TASK_SETTINGS)]
+  return dataclasses.replace(table, runs=tuple(runs), seeds=_SEARCH_SEEDS)
 
 
 def _memory() -> Table:

@@ -16,14 +16,8 @@ _END = '<!-- End of the tables. -->'
 def text() -> str:
   """Makes the tables of all claims from the published results."""
   tables = claims.tables()
-  jobs = [
-    results.Job(run, seed)
-    for table in tables
-    for run in table.runs
-    for seed in range(claims.NUM_SEEDS)
-  ]
-  found = results.read(jobs, [results.PUBLISHED])
-  return report.report(tables, found, range(claims.NUM_SEEDS))
+  found = results.read(results.jobs(tables), [results.PUBLISHED])
+  return report.report(tables, found)
 
 
 def rendered(readme: str) -> str:

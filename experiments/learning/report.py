@@ -24,14 +24,12 @@ _SOLVED = 0.95  # The share of episodes from which a seed counts as solved.
 def report(
   tables: Sequence[claims.Table],
   found: results.Results,
-  seeds: Sequence[int],
 ) -> str:
   """Makes a Markdown table of each claim and world.
 
   Args:
     tables: the tables to make.
-    found: the results that there are.
-    seeds: those that are shown; a run of which some are missing says so.
+    found: the results that there are; the tables say how many.
 
   Returns:
     Interquartile means over seeds, with 95 % bootstrap intervals (Agarwal et
@@ -48,7 +46,7 @@ def report(
     lines.append(_line(['algorithm', 'actor steps', 'seeds', *titles, 's']))
     lines.append('|---' * (len(titles) + 4) + '|')
     for run in table.runs:
-      jobs = [results.Job(run, seed) for seed in seeds]
+      jobs = [results.Job(run, seed) for seed in table.seeds]
       rows = [found[job] for job in jobs if job in found]
       lines.append(_line(_cells(run, rows, table.columns)))
   return '\n'.join(lines[1:])

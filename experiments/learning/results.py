@@ -5,7 +5,16 @@ import hashlib
 import io
 import json
 import pathlib
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Tuple
+from typing import (
+  Any,
+  Dict,
+  Iterable,
+  List,
+  Mapping,
+  NamedTuple,
+  Sequence,
+  Tuple,
+)
 
 from bt_acme import config as config_lib
 from bt_acme import files
@@ -34,6 +43,20 @@ class Job(NamedTuple):
 
 Results = Mapping[Job, execution.Row]
 _Table = Dict[Tuple[str, ...], Dict[str, str]]  # Lines by their keys.
+
+
+def jobs(tables: Sequence[claims.Table]) -> List[Job]:
+  """Returns the runs of tables, each once; all first seeds come first."""
+  last = max((len(table.seeds) for table in tables), default=0)
+  return list(
+    dict.fromkeys(
+      Job(run, table.seeds[i])
+      for i in range(last)
+      for table in tables
+      if i < len(table.seeds)
+      for run in table.runs
+    )
+  )
 
 
 def read(jobs: Iterable[Job], paths: Iterable[pathlib.Path]) -> Results:
