@@ -1,9 +1,11 @@
 # Every target sets up what it needs. The second time, nothing is installed.
 PYTHON_FULL := .venv/bin/python
 PYTHON_CORE := .venv-core/bin/python
-# Test processes. Each loads JAX, and most load TensorFlow as well.
-WORKERS ?= 2
-PYTEST := -m pytest -n $(WORKERS) --dist loadfile
+# Test processes: one more than the two cores that the tests are meant for, because
+# tests of programs wait for other processes. Each takes up to 5 GB. Files are handed
+# out in the order of tests/conftest.py.
+WORKERS ?= 3
+PYTEST := -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What runs without Acme, on a newer Python.
 CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
   tests/environments/chain_test.py tests/environments/recall_test.py \

@@ -24,6 +24,19 @@ os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0.1')
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES', '-1')
 
 
+# The files of these folders start programs and mostly wait for them. They come
+# first, so that a worker is not left alone with the longest of them at the end.
+_FIRST = ('launch', 'runtime')
+
+
+def pytest_collection_modifyitems(items):
+  """Puts the tests that start programs first; the others keep their order."""
+  root = pathlib.Path(__file__).parent
+  items.sort(
+    key=lambda item: item.path.relative_to(root).parts[0] not in _FIRST
+  )
+
+
 @pytest.fixture(name='shared_functions', scope='module')
 def share_compiled_functions():
   """Compiles the functions of an agent once for all tests of a module.

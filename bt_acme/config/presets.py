@@ -2,13 +2,13 @@
 
 A preset only replaces defaults: what a user sets wins. One preset serves
 pre-training and transfer alike: each agent takes the settings that it has, and
-those for learning a task are left out in pre-training. This prints what each
+some are for pre-training or for learning a task alone. This prints what each
 preset changes:
 
   python -m bt_acme.config.presets
 """
 
-from typing import Any, Dict, Mapping, NamedTuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
 from bt_acme.config import agent, names
 from bt_acme.config import run as run_config
@@ -20,13 +20,27 @@ class Preset(NamedTuple):
   Attributes:
     purpose: what the preset is for, in words.
     settings: the settings of every agent that has them.
-    task_settings: the settings of the agents that learn a task, R2D2 and BT;
-      pre-training keeps its defaults.
+    pretraining_settings: the settings of the agent that explores, NGU.
+    task_settings: the settings of the agents that learn a task, R2D2 and BT.
   """
 
   purpose: str
   settings: Mapping[str, Any]
+  pretraining_settings: Mapping[str, Any] = {}
   task_settings: Mapping[str, Any] = {}
+
+  @property
+  def all_settings(self) -> List[Tuple[str, Any, str]]:
+    """Every setting with its value, and for which agents it is, in words."""
+    return [
+      (setting, value, agents)
+      for settings, agents in (
+        (self.settings, ''),
+        (self.pretraining_settings, ', in pre-training'),
+        (self.task_settings, ', not in pre-training'),
+      )
+      for setting, value in settings.items()
+    ]
 
 
 _SMALL_REPLAY: Mapping[str, Any] = {
@@ -106,6 +120,10 @@ PRESETS: Mapping[str, Preset] = {
       'evaluation_period': 20_000,
       'evaluation_episodes': 20,
     },
+    # NGU's reward comes in every step, so that the value of a state is a sum
+    # over its horizon. With the paper's 100 steps, one new cell is a hundredth
+    # of it, which a run of minutes does not learn to tell.
+    pretraining_settings={'discount': 0.9},
     # A reward that is about 20 steps away from where values begin to grow.
     task_settings={'trace_decay': 0.9, 'discount': 0.97},
   ),
@@ -124,9 +142,11 @@ def get(name: str, config_class: type) -> Dict[str, Any]:
     ValueError: for an unknown preset.
   """
   preset = _find(name)
-  settings = dict(preset.settings)
-  if 'intrinsic' not in names.groups(config_class):
-    settings.update(preset.task_settings)
+  explores = 'intrinsic' in names.groups(config_class)
+  settings = {
+    **preset.settings,
+    **(preset.pretraining_settings if explores else preset.task_settings),
+  }
   known = names.settings_of(config_class)
   return {k: v for k, v in settings.items() if k in known}
 
@@ -140,11 +160,8 @@ def describe(name: str) -> str:
     **names.to_dict(run_config.RunConfig()),
   }
   changes = [
-    f'  {setting}={value} instead of {defaults[setting]}'
-    for setting, value in preset.settings.items()
-  ] + [
-    f'  {setting}={value} instead of {defaults[setting]}, not in pre-training'
-    for setting, value in preset.task_settings.items()
+    f'  {setting}={value} instead of {defaults[setting]}{agents}'
+    for setting, value, agents in preset.all_settings
   ]
   return '\n'.join(
     [

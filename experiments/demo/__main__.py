@@ -25,7 +25,7 @@ from bt_acme import environments
 from bt_acme.cli import flags
 from bt_acme.config import run as run_config
 from experiments.demo import plan as plan_lib
-from experiments.demo import pool, pretraining, report
+from experiments.demo import pretraining, report, runs
 
 FLAGS = absl_flags.FLAGS
 absl_flags.DEFINE_list(
@@ -83,7 +83,7 @@ def run(
     f'actor steps; seeds {", ".join(map(str, plan.seeds))}',
     flush=True,
   )
-  executed = pool.complete(plan, folder)
+  executed = runs.complete(plan, folder)
   kept = len(plan.jobs) - len(executed)
   if kept:
     print(f'{kept} of {len(plan.jobs)} runs were there from before.')

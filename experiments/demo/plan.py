@@ -45,6 +45,9 @@ class Job:
       return LABELS[self.kind]
     return f'{LABELS[self.kind]} seed {self.seed}'
 
+  def __str__(self) -> str:
+    return self.label
+
 
 POLICIES = 'policies'
 LABELS = {

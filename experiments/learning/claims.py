@@ -1,22 +1,68 @@
-"""The runs behind each claim, as data."""
+"""The claims: tables of runs, as data.
+
+A run says what is trained on which world; several tables may show the same run,
+and it is executed once. Run `s` of an algorithm that transfers a behavior uses
+the behavior that pre-training run `s` has learned, so that a result tells how
+safe pre-training and transfer are together.
+"""
 
 import dataclasses
 import re
-from typing import Any, List, Mapping, Optional, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
-CLAIMS = ('memory', 'coverage', 'transfer', 'deceptive')
+# What each claim says, above its tables.
+CLAIMS = {
+  'exploration': (
+    "NGU's policy visits more cells of a world in an episode than the policies "
+    "that RND's reward and a constant reward teach, and than a random policy. "
+    'The worlds pay nothing. The columns with a share are evaluations during '
+    'training.'
+  ),
+  'transfer': (
+    'Behavior transfer solves worlds whose reward is far away, within a budget '
+    'in which epsilon-greedy R2D2, ez-greedy R2D2 and fine-tuning do not. pi_p '
+    'is the behavior by itself.'
+  ),
+  'no_harm': (
+    'Where R2D2 finds the reward easily, behavior transfer is no worse.'
+  ),
+  'deception': (
+    'The behavior visits as many cells as it can, and each costs. Behavior '
+    'transfer learns nonetheless which of its visits pay.'
+  ),
+  'ablation': 'Flights and the extra action, apart and together.',
+  'weights': (
+    "The behavior's weights as a start, of the torso and the LSTM (partial) or "
+    'of all layers (full), with and without behavior transfer.'
+  ),
+  'settings': (
+    'The `minigrid` preset, and what becomes of exploration and of behavior '
+    'transfer if one of its settings has another value. These seeds and this '
+    'task appear in no other table.'
+  ),
+  'memory': 'The LSTM recalls what was seen at the beginning of an episode.',
+}
 
+PRETRAINING_STEPS = 40_000
+TASK_STEPS = 25_000
+
+# Each cell has its own mapping of the two actions, so that no constant action
+# walks the chain.
+CHAIN = 'Chain-50:random_actions'
+ROOMS = 'MiniGrid-FourRooms-v0'
+CROSSING = 'MiniGrid-LavaCrossingS9N1-v0'
 RECALL = 'Recall-6'
-CHAIN = 'Chain-49'
-FOUR_ROOMS = 'MiniGrid-FourRooms-v0'
-# The same layout in all episodes: the goal is 15 actions away, through a door.
-FAR_GOAL = f'{FOUR_ROOMS}:fixed'
-# The goal is five actions away, and exploring costs.
-COSTLY = f'{FOUR_ROOMS}:fixed=1:new_cell=-0.1'
-
-Settings = Mapping[str, Mapping[str, Any]]  # By group of the configuration.
-
-_FLIGHTS = {'min_flight_probability': 0.01}  # Of every run that transfers.
+# The goal is five actions away, and each new cell of an episode costs.
+COSTLY = f'{ROOMS}:fixed=1:new_cell=-0.2'
+# Worlds with one layout each, whose goal is 14 actions away or more.
+HARD = (
+  *(f'{ROOMS}:fixed', f'{ROOMS}:fixed=5'),
+  *(f'{CROSSING}:fixed', f'{CROSSING}:fixed=3'),
+)
+# A world of the same kind, for the choice of settings.
+SEARCH = f'{ROOMS}:fixed=9'
+# Worlds that R2D2 solves.
+EASY = (f'{ROOMS}:fixed=3', 'MiniGrid-Empty-8x8-v0')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,157 +70,200 @@ class Run:
   """One algorithm's run on one world.
 
   Attributes:
-    claim: the claim that it belongs to.
-    algorithm: its name in the table.
+    algorithm: its name in the tables.
     kind: `r2d2`, `ngu` or `bt`; `random` acts at random and `behavior` as the
       behavior does, both without learning.
-    world: name of the environment.
-    actor_steps: of training.
-    settings: settings that differ from the preset, by group.
-    behavior: the pre-training run whose policy BT transfers, and whose weights
-      R2D2 starts from. Without it, BT transfers an action repeat.
+    world: the name of the environment.
+    actor_steps: the number of steps of training.
+    settings: settings by name, over those of the preset.
+    behavior: the pre-training run whose policy is transferred, and whose
+      weights `init` loads. Without it, BT transfers an action repeat.
+    init: the weights that are loaded: `partial`, `full`, or none if empty.
   """
 
-  claim: str
   algorithm: str
   kind: str
   world: str
   actor_steps: int = 0
-  settings: Settings = dataclasses.field(default_factory=dict)
+  settings: Mapping[str, Any] = dataclasses.field(
+    default_factory=dict, hash=False
+  )
   behavior: Optional['Run'] = None
+  init: str = ''
 
   def name(self, seed: int) -> str:
-    """Name of the files that keep its result."""
-    words = re.sub(r'\W+', '_', f'{self.claim} {self.world} {self.algorithm}')
+    """The name of the files that keep its result."""
+    words = re.sub(r'[^0-9A-Za-z.=-]+', '_', f'{self.world} {self.algorithm}')
     return f'{words}-{seed}'
 
 
-def runs() -> List[Run]:
-  """All runs of all claims, in the order of the report."""
-  pretraining = Run(
-    'coverage', 'ngu 100k', 'ngu', f'{FOUR_ROOMS}:no_goal', 100_000
-  )
-  return [
-    *_memory(),
-    *_coverage_of_the_chain(),
-    *_coverage_of_rooms(pretraining),
-    *_transfer(
-      'transfer',
-      FAR_GOAL,
-      40_000,
-      pretraining,
-      learner={'discount': 0.97, 'target_update_period': 100},
-    ),
-    *_transfer(
-      'deceptive',
-      COSTLY,
-      30_000,
-      pretraining,
-      only=('R2D2', 'BT', 'fine-tuning'),
-    ),
-  ]
+@dataclasses.dataclass(frozen=True)
+class Table:
+  """Runs to compare on one world.
 
-
-def _memory() -> List[Run]:
-  def run(algorithm: str, **groups: Mapping[str, Any]) -> Run:
-    # Episodes have eight steps.
-    sequences = {'trace_length': 8, 'sequence_period': 8}
-    settings = {'replay': sequences, **groups}
-    return Run('memory', algorithm, 'r2d2', RECALL, 12_000, settings)
-
-  return [
-    run('Q(lambda)'),
-    run('Retrace', learner={'loss': 'retrace'}),
-    run('Q(lambda) no LSTM', network={'lstm_size': 0}),
-  ]
-
-
-_CONSTANT: Settings = {'intrinsic': {'intrinsic_reward': 'constant'}}
-# RND's reward falls as its predictor learns, but rewards in the replay stay as
-# they were. So this replay holds a few thousand steps only, to forget the large
-# rewards of the beginning, and more of the environments explore by epsilon.
-_RND: Settings = {
-  'intrinsic': {'intrinsic_reward': 'rnd'},
-  'replay': {
-    'min_replay_size': 20,
-    'max_replay_size': 150,
-    'samples_per_insert': 24.0,
-  },
-  'learner': {'discount': 0.97, 'target_update_period': 50},
-  'acting': {'epsilon_alpha': 2.0},
-}
-
-
-def _coverage_of_the_chain() -> List[Run]:
-  def run(algorithm: str, steps: int, settings: Settings) -> Run:
-    return Run('coverage', algorithm, 'ngu', CHAIN, steps, settings)
-
-  explored = run('ngu 40k', 40_000, {})
-  return [
-    Run('coverage', 'random policy', 'random', CHAIN, behavior=explored),
-    run('constant 20k', 20_000, _CONSTANT),
-    run('constant 40k', 40_000, _CONSTANT),
-    run('rnd 20k', 20_000, _RND),
-    run('rnd 40k', 40_000, _RND),
-    run('ngu 20k', 20_000, {}),
-    explored,
-  ]
-
-
-def _coverage_of_rooms(pretraining: Run) -> List[Run]:
-  return [
-    dataclasses.replace(
-      pretraining,
-      algorithm='random policy',
-      kind='random',
-      actor_steps=0,
-      behavior=pretraining,
-    ),
-    dataclasses.replace(
-      pretraining, algorithm='constant 100k', settings=_CONSTANT
-    ),
-    pretraining,
-  ]
-
-
-def _transfer(
-  claim: str,
-  world: str,
-  steps: int,
-  behavior: Run,
-  *,
-  learner: Optional[Mapping[str, Any]] = None,
-  only: Tuple[str, ...] = (),
-) -> List[Run]:
-  """A behavior zero-shot, and every way to make use of it.
-
-  Args:
-    claim: of the runs.
-    world: of the runs.
-    steps: actor steps of each run.
-    behavior: the run that pre-trained the behavior.
-    learner: settings of all runs.
-    only: algorithms that are wanted; all of them if empty.
-
-  Returns:
-    The runs.
+  Attributes:
+    claim: one of `CLAIMS`.
+    world: the world of all runs.
+    runs: the rows.
+    columns: what is shown of each run, of `report`'s columns.
+    seeds: of each run.
   """
 
-  def run(
-    algorithm: str, kind: str, transferred: Optional[Run] = None, **own: Any
-  ) -> Run:
-    settings = {'learner': learner or {}, 'transfer': {**_FLIGHTS, **own}}
-    return Run(claim, algorithm, kind, world, steps, settings, transferred)
+  claim: str
+  world: str
+  runs: Tuple[Run, ...]
+  columns: Tuple[str, ...]
+  seeds: Sequence[int] = range(10)
 
-  learned = [
-    run('R2D2', 'r2d2'),
-    run('R2D2 ez-greedy', 'bt', extra_action=False),
-    run('BT flights only', 'bt', behavior, extra_action=False),
-    run('BT extra action only', 'bt', behavior, flights=False),
-    run('BT', 'bt', behavior),
-    run('fine-tuning', 'r2d2', behavior),
-  ]
+
+def tables() -> List[Table]:
+  """All tables, in the order of the report."""
+  explored = (f'{ROOMS}:no_goal', f'{CROSSING}:no_goal', CHAIN)
   return [
-    Run(claim, 'pi_p zero-shot', 'behavior', world, behavior=behavior),
-    *(r for r in learned if not only or r.algorithm in only),
+    *(_exploration(world) for world in explored),
+    *(_transfer('transfer', world, _COMPARED) for world in HARD),
+    *(_transfer('no_harm', world, ('R2D2', 'BT')) for world in EASY),
+    _transfer('deception', COSTLY, _COMPARED),
+    *(_transfer('ablation', world, _PARTS) for world in HARD),
+    *(_transfer('weights', world, _WEIGHTS) for world in HARD),
+    _settings_of_pretraining(),
+    _settings_of_transfer(),
+    _memory(),
   ]
+
+
+def _explorer(world: str, reward: str = 'NGU') -> Run:
+  """Pre-training, by one of the intrinsic rewards."""
+  settings = {'intrinsic_reward': reward.lower()}
+  return Run(reward, 'ngu', world, PRETRAINING_STEPS, settings)
+
+
+def _exploration(world: str) -> Table:
+  ngu = _explorer(world)
+  return Table(
+    'exploration',
+    world,
+    (
+      Run('random', 'random', world, behavior=ngu),
+      _explorer(world, 'constant'),
+      _explorer(world, 'RND'),
+      ngu,
+    ),
+    ('cells_25', 'cells_50', 'cells_75', 'cells'),
+  )
+
+
+# The rows of the claims about transfer.
+_COMPARED = ('pi_p', 'R2D2', 'ez-greedy', 'fine-tuning', 'BT')
+_PARTS = ('R2D2', 'BT, flights only', 'BT, extra action only', 'BT')
+_WEIGHTS = (
+  *('R2D2', 'R2D2, partial', 'fine-tuning'),
+  *('BT', 'BT, partial', 'BT, full'),
+)
+
+
+def _transfer(claim: str, world: str, algorithms: Sequence[str]) -> Table:
+  """Ways to learn a task, some of which make use of a behavior.
+
+  Args:
+    claim: of the table.
+    world: the task; the behavior comes from the same kind of world without its
+      goal, with another layout in each episode.
+    algorithms: the rows.
+  """
+  behavior = _explorer(f'{world.partition(":")[0]}:no_goal')
+
+  def run(algorithm: str) -> Run:
+    kind = 'bt' if algorithm.startswith(('BT', 'ez')) else 'r2d2'
+    init = {'partial': 'partial', 'full': 'full', 'tuning': 'full'}.get(
+      re.split('[ -]', algorithm)[-1], ''
+    )
+    settings = {}
+    if algorithm in ('ez-greedy', 'BT, flights only'):
+      settings['extra_action'] = False
+    if algorithm == 'BT, extra action only':
+      settings['flights'] = False
+    uses_behavior = init or algorithm.startswith('BT')
+    return Run(
+      algorithm,
+      kind,
+      world,
+      TASK_STEPS,
+      settings,
+      behavior if uses_behavior else None,
+      init,
+    )
+
+  runs = [
+    Run('pi_p', 'behavior', world, behavior=behavior)
+    if algorithm == 'pi_p'
+    else run(algorithm)
+    for algorithm in algorithms
+  ]
+  columns = ('solved', 'seeds', 'each', 'return', 'training_solved')
+  return Table(claim, world, tuple(runs), columns)
+
+
+# One setting that differs from the preset. First come the values that these had
+# in version 0.1.0, or the paper's.
+_PRETRAINING_SETTINGS: Tuple[Mapping[str, Any], ...] = (
+  {'discount': 0.99},
+  {'error_decay': 0.0},
+  {'initial_priority': 'largest'},
+  {'target_update_period': 200},
+  {'adam_epsilon': 1e-4},
+  {'discount': 0.97},
+  {'intrinsic_steps': 20, 'intrinsic_window': 'spread'},
+)
+_TASK_SETTINGS: Tuple[Mapping[str, Any], ...] = (
+  {'initial_priority': 'largest'},
+  {'target_update_period': 200},
+  {'adam_epsilon': 1e-4},
+  {'trace_decay': 0.7},
+  {'discount': 0.99},
+  {'min_flight_probability': 0.0001, 'flight_exponent': 2.0},
+  {'batch_size': 16},
+  {'trace_length': 80},
+  {'samples_per_insert': 6.0},
+  {'trace_decay': 0.95},
+)
+_SEARCH_SEEDS = range(100, 103)  # No other table has these.
+
+
+def _with_settings(run: Run, settings: Mapping[str, Any]) -> Run:
+  words = ', '.join(f'{name}={value}' for name, value in settings.items())
+  return dataclasses.replace(
+    run, algorithm=words, settings={**run.settings, **settings}
+  )
+
+
+def _settings_of_pretraining() -> Table:
+  ngu = _explorer(f'{ROOMS}:no_goal')
+  runs = [ngu, *(_with_settings(ngu, each) for each in _PRETRAINING_SETTINGS)]
+  columns = ('cells_25', 'cells_50', 'cells_75', 'cells')
+  return Table('settings', ngu.world, tuple(runs), columns, _SEARCH_SEEDS)
+
+
+def _settings_of_transfer() -> Table:
+  table = _transfer('settings', SEARCH, ('R2D2', 'BT'))
+  r2d2, bt = table.runs
+  runs = [r2d2, bt, *(_with_settings(bt, each) for each in _TASK_SETTINGS)]
+  return dataclasses.replace(table, runs=tuple(runs), seeds=_SEARCH_SEEDS)
+
+
+def _memory() -> Table:
+  def run(algorithm: str, **settings: Any) -> Run:
+    # Episodes have eight steps.
+    sequences = {'trace_length': 8, 'sequence_period': 8}
+    return Run(algorithm, 'r2d2', RECALL, 12_000, {**sequences, **settings})
+
+  return Table(
+    'memory',
+    RECALL,
+    (
+      run('Q(lambda)'),
+      run('Retrace', loss='retrace'),
+      run('without LSTM', lstm_size=0),
+    ),
+    ('return',),
+  )

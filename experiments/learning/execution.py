@@ -1,23 +1,28 @@
-"""One run: trains in this process, evaluates, and returns scores."""
+"""One run: trains in this process, evaluates, and returns a row of results."""
 
 import dataclasses
 import pathlib
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 import jax
 import numpy as np
 
 from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
-from bt_acme.config import presets
+from bt_acme.config import names, presets
 from bt_acme.core import weight_transfer
 from bt_acme.evaluation import evaluator as evaluator_lib
+from bt_acme.evaluation import recorder
 from bt_acme.runtime.engines import in_process
 from experiments.learning import claims
 
-_ENVIRONMENTS = 16  # Environments that a run steps at once.
-_EPISODES = 64  # Episodes of the evaluation behind each score.
+PRESET = 'minigrid'
+NUM_EPISODES = 64  # Episodes of the evaluation behind each number.
+# What explores is also evaluated during training, at these shares of it.
+SHARES = (0.25, 0.5, 0.75)
+
+_NUM_ENVIRONMENTS = 16  # Environments that a run steps at once.
 _FIRST_ENVIRONMENT = 1_000_000  # Seeds evaluation apart from training.
 _CONFIGS = {
   'r2d2': config_lib.R2D2Config,
@@ -29,58 +34,72 @@ Row = Dict[str, float]
 
 
 class _Policy(NamedTuple):
-  """What is evaluated, and what its training left."""
+  """What is evaluated.
+
+  Attributes:
+    agent: acts.
+    variables: its parameters.
+    statistics: those of its intrinsic reward; None without one.
+    epsilon: of its actions; None for the configuration's.
+  """
 
   agent: assembly.Agent
   variables: Any
   statistics: Any
-  epsilon: Optional[float] = None  # None: the configuration's.
-  training_returns: Optional[List[float]] = None  # None without training.
+  epsilon: Optional[float] = None
 
 
-def execute(run: claims.Run, seed: int, folder: str) -> Row:
+def configuration(run: claims.Run) -> Any:
+  """The configuration of a run that learns: the preset's, with its own."""
+  config_class = _CONFIGS[run.kind]
+  settings = {**presets.get(PRESET, config_class), **run.settings}
+  return names.build(config_class, settings)
+
+
+def execute(
+  run: claims.Run,
+  seed: int,
+  behaviors_folder: pathlib.Path,
+  on_progress: Callable[[int], None] = lambda actor_steps: None,
+) -> Row:
   """Trains and evaluates.
 
   Args:
     run: what to do.
     seed: of everything.
-    folder: holds the behaviors of earlier runs, and receives that of this run.
+    behaviors_folder: holds the behaviors that earlier runs have learned, and
+      receives that of this run.
+    on_progress: is called with the actor steps taken, now and then.
 
   Returns:
-    Means over the evaluation's episodes: `return`, `cells`, `extra_action` and
-    `solved`; `seconds`; and, if the run trained, `training_return`, the mean
-    over all episodes of training.
+    Means over the evaluation's episodes: `solved`, `return`, `length`, `cells`,
+    and `extra_action`, the share of the agent's own decisions. If the run
+    trained, `training_solved` and `training_return` are means over the episodes
+    of training. If it explored, `cells_25`, `cells_50` and `cells_75` are cells
+    at these percentages of training. `seconds` is the time that all took.
   """
   start = time.monotonic()
   if run.kind in ('random', 'behavior'):
-    policy = _untrained(run, seed, folder)
+    row = _evaluate([_untrained(run, seed, behaviors_folder)], seed)[0]
   else:
-    policy = _train(run, seed, folder)
-  scores: Row = {}
-  if policy.training_returns is not None:
-    scores['training_return'] = float(np.mean(policy.training_returns))
-  rows = evaluate(
-    policy.agent,
-    policy.variables,
-    policy.statistics,
-    epsilon=policy.epsilon,
-    seed=seed,
-  )
-  for name, key in (
-    ('return', 'episode_return'),
-    ('cells', 'cells'),
-    ('extra_action', 'greedy_extra_share'),
-  ):
-    scores[name] = float(np.mean([row[key] for row in rows]))
-  scores['solved'] = float(np.mean([row['episode_return'] > 0 for row in rows]))
-  scores['seconds'] = time.monotonic() - start
-  return scores
+    row = _train(run, seed, behaviors_folder, on_progress)
+  row['seconds'] = time.monotonic() - start
+  return row
 
 
-def _untrained(run: claims.Run, seed: int, folder: str) -> _Policy:
+def behavior_path(
+  run: claims.Run, seed: int, behaviors_folder: pathlib.Path
+) -> pathlib.Path:
+  """Where a run that explores leaves its behavior."""
+  return behaviors_folder / run.name(seed)
+
+
+def _untrained(
+  run: claims.Run, seed: int, behaviors_folder: pathlib.Path
+) -> _Policy:
   """The behavior as it is, or a random policy, which needs an agent as well."""
   assert run.behavior is not None
-  behavior = _exported(run.behavior, seed, folder)
+  behavior = _load(run, seed, behaviors_folder)
   agent = dataclasses.replace(
     behavior.agent, spec=behavior.agent.spec._replace(name=run.world)
   )
@@ -88,100 +107,114 @@ def _untrained(run: claims.Run, seed: int, folder: str) -> _Policy:
   return _Policy(agent, behavior.variables, behavior.statistics, epsilon)
 
 
-def _train(run: claims.Run, seed: int, folder: str) -> _Policy:
-  """Trains an agent; what NGU learned is exported for later runs."""
+def _load(
+  run: claims.Run, seed: int, behaviors_folder: pathlib.Path
+) -> behaviors.Exported:
+  """Loads the behavior that a run transfers."""
+  assert run.behavior is not None
+  epsilon = 0.0
+  if run.kind == 'bt':
+    epsilon = configuration(run).transfer.behavior_epsilon
+  path = behavior_path(run.behavior, seed, behaviors_folder)
+  return behaviors.Exported(str(path), epsilon=epsilon)
+
+
+def _train(
+  run: claims.Run,
+  seed: int,
+  behaviors_folder: pathlib.Path,
+  on_progress: Callable[[int], None],
+) -> Row:
+  """Trains an agent; what explores is exported for later runs."""
   behavior: Any = behaviors.ActionRepeat()
-  if run.behavior:
-    behavior = _exported(run.behavior, seed, folder)
+  if run.behavior is not None:
+    behavior = _load(run, seed, behaviors_folder)
   agent = assembly.Agent(
     configuration(run),
     assembly.spec_of(environments.make(run.world, seed=0), run.world),
     (behavior,) if run.kind == 'bt' else (),
   )
-  initial_params = None
-  if run.kind == 'r2d2' and run.behavior:
-    initial_params = weight_transfer.transfer(
-      behavior.variables.agent,
-      agent.network.init(jax.random.key(seed)),
-      init='full',
-    )
+  explores = run.kind == 'ngu'
+  snapshots: List[in_process.Snapshot] = []
   result = in_process.run(
     agent,
-    num_environments=_ENVIRONMENTS,
+    num_environments=_NUM_ENVIRONMENTS,
     max_actor_steps=run.actor_steps,
     seed=seed,
-    initial_params=initial_params,
+    initial_params=_initial_params(run, agent, behavior, seed),
+    on_episode=lambda row: on_progress(int(row['actor_steps'])),
+    snapshot_period=_snapshot_period(run) if explores else None,
+    on_snapshot=snapshots.append,
   )
-  if run.kind == 'ngu':
+  if explores:
     behaviors.export(
-      _behavior_folder(run, seed, folder),
+      str(behavior_path(run, seed, behaviors_folder)),
       agent=agent,
       variables=result.variables,
       statistics=result.statistics,
       actor_steps=result.actor_steps,
     )
-  return _Policy(
-    agent,
-    result.variables,
-    result.statistics,
-    training_returns=[row['episode_return'] for row in result.episodes],
+  *earlier, row = _evaluate(
+    [
+      *(
+        _Policy(agent, snapshot.variables, snapshot.statistics)
+        for snapshot in snapshots[: len(SHARES)]
+      ),
+      _Policy(agent, result.variables, result.statistics),
+    ],
+    seed,
+  )
+  for share, earlier_row in zip(SHARES, earlier, strict=False):
+    row[f'cells_{share:.0%}'.rstrip('%')] = earlier_row['cells']
+  returns = [episode['episode_return'] for episode in result.episodes]
+  row['training_return'] = float(np.mean(returns))
+  row['training_solved'] = float(np.mean(np.array(returns) > 0))
+  return row
+
+
+def _snapshot_period(run: claims.Run) -> int:
+  return round(run.actor_steps * SHARES[0])
+
+
+def _initial_params(
+  run: claims.Run, agent: assembly.Agent, behavior: Any, seed: int
+) -> Any:
+  """The weights of the behavior; None to begin with fresh ones."""
+  if not run.init:
+    return None
+  return weight_transfer.transfer(
+    behavior.variables.agent,
+    agent.network.init(jax.random.key(seed)),
+    init=run.init,
   )
 
 
-def configuration(run: claims.Run) -> Any:
-  """The configuration of a run that learns: the preset's, with its own."""
-  config_class = _CONFIGS[run.kind]
-  preset = presets.get('minigrid', config_class)
-  groups = {}
-  for field in dataclasses.fields(config_class):
-    default: Any = field.default
-    known = {f.name for f in dataclasses.fields(default)}
-    values = {k: v for k, v in preset.items() if k in known}
-    own = run.settings.get(field.name, {})
-    groups[field.name] = dataclasses.replace(default, **{**values, **own})
-  return config_class(**groups)
-
-
-def _exported(run: claims.Run, seed: int, folder: str) -> Any:
-  return behaviors.Exported(_behavior_folder(run, seed, folder))
-
-
-def _behavior_folder(run: claims.Run, seed: int, folder: str) -> str:
-  return str(pathlib.Path(folder) / 'behaviors' / run.name(seed))
-
-
-def evaluate(
-  agent: assembly.Agent,
-  variables: Any,
-  statistics: Any,
-  *,
-  epsilon: Optional[float],
-  seed: int,
-) -> List[Row]:
-  """Plays episodes.
-
-  Returns:
-    Metrics of each episode, with `cells`, the number of cells visited; 0 where
-    the environment has no cells.
-  """
+def _evaluate(policies: List[_Policy], seed: int) -> List[Row]:
+  """Plays episodes by several states of one agent."""
+  agent, epsilon = policies[-1].agent, policies[-1].epsilon
   evaluator = evaluator_lib.Evaluator(
     agent,
-    episodes=_EPISODES,
+    episodes=NUM_EPISODES,
     seed=seed,
     first_environment=_FIRST_ENVIRONMENT,
     epsilon=epsilon,
   )
-  worlds: Any = evaluator.environment.environments
-  visited: List[Set[Any]] = [set() for _ in worlds]
-
-  def on_step(step: Any, going: np.ndarray) -> None:
-    del step
-    for cells, world, goes_on in zip(visited, worlds, going, strict=True):
-      if goes_on and hasattr(world, 'agent_cell'):
-        cells.add(world.agent_cell())
-
-  rows = evaluator.run(variables, statistics, on_step=on_step)
+  rows = [
+    _summary(recorder.record(evaluator, policy.variables, policy.statistics))
+    for policy in policies
+  ]
   evaluator.close()
-  for row, cells in zip(rows, visited, strict=True):
-    row['cells'] = len(cells)
   return rows
+
+
+def _summary(recordings: List[recorder.Recording]) -> Row:
+  def mean(name: str) -> float:
+    return float(np.mean([r.metrics[name] for r in recordings]))
+
+  return {
+    'solved': float(np.mean([r.is_solved for r in recordings])),
+    'return': mean('episode_return'),
+    'length': mean('episode_length'),
+    'cells': float(np.mean([r.num_cells for r in recordings])),
+    'extra_action': mean('greedy_extra_share'),
+  }

@@ -1,77 +1,89 @@
-"""Results of the runs as Markdown tables."""
+"""The claims' tables as Markdown."""
 
-import itertools
-from typing import Any, Callable, List, Mapping, Sequence
+from typing import Any, List, Sequence
 
 import numpy as np
 
 from bt_acme.evaluation import intervals
-from experiments.learning import claims
+from experiments.learning import claims, results
 
-_TRANSFER = ('return', 'solved', 'training_return', 'extra_action')
-_COLUMNS = {
-  'memory': ('return',),
-  'coverage': ('cells',),
-  'transfer': _TRANSFER,
-  'deceptive': _TRANSFER,
+_TITLES = {
+  'solved': 'solved, % (95 % interval)',
+  'seeds': 'seeds ≥ 95 %',
+  'each': 'each seed, %',
+  'return': 'return (95 % interval)',
+  'cells': 'cells (95 % interval)',
+  'cells_25': 'at 25 %',
+  'cells_50': 'at 50 %',
+  'cells_75': 'at 75 %',
+  'training_solved': 'solved in training, %',
 }
-
-Scores = Mapping[str, Any]
+_SOLVED = 0.95  # The share of episodes from which a seed counts as solved.
 
 
 def report(
-  runs: Sequence[claims.Run],
-  num_seeds: int,
-  read: Callable[[claims.Run, int], Scores],
+  tables: Sequence[claims.Table],
+  found: results.Results,
 ) -> str:
-  """Makes a Markdown table for each claim and world.
+  """Makes a Markdown table of each claim and world.
 
   Args:
-    runs: the runs to report; those of a claim and world follow each other.
-    num_seeds: seeds of each run.
-    read: gives the scores of a run and seed.
+    tables: the tables to make.
+    found: the results that there are; the tables say how many.
 
   Returns:
-    Interquartile means over the seeds, with 95 % bootstrap intervals.
+    Interquartile means over seeds, with 95 % bootstrap intervals (Agarwal et
+    al. 2021, arXiv:2108.13264), and what each seed came to.
   """
   lines: List[str] = []
-  for (claim, world), group in itertools.groupby(
-    runs, lambda run: (run.claim, run.world)
-  ):
-    names = _COLUMNS[claim]
-    header = ('algorithm', 'actor steps', *names, 'seconds a run')
-    lines += ['', f'**{claim}**, {world}', '']
-    lines.append(_row(name.replace('_', ' ') for name in header))
-    lines.append('|' + '---|' * len(header))
-    for run in group:
-      scores = [read(run, seed) for seed in range(num_seeds)]
-      lines.append(_row(_cells(run, scores, names)))
-  return '\n'.join(lines)
+  claim = ''
+  for table in tables:
+    if table.claim != claim:
+      claim = table.claim
+      lines += ['', f'### {claim}', '', claims.CLAIMS[claim]]
+    titles = [_TITLES[column] for column in table.columns]
+    lines += ['', f'**{table.world}**', '']
+    lines.append(_line(['algorithm', 'actor steps', 'seeds', *titles, 's']))
+    lines.append('|---' * (len(titles) + 4) + '|')
+    for run in table.runs:
+      jobs = [results.Job(run, seed) for seed in table.seeds]
+      rows = [found[job] for job in jobs if job in found]
+      lines.append(_line(_cells(run, rows, table.columns)))
+  return '\n'.join(lines[1:])
 
 
-def _cells(
-  run: claims.Run, scores: List[Scores], names: Sequence[str]
-) -> List[str]:
-  seconds = np.mean([score['seconds'] for score in scores])
-  return [
-    run.algorithm,
-    f'{run.actor_steps:,}',
-    *(_interval(scores, name) for name in names),
-    f'{seconds:.0f}',
-  ]
+def _cells(run: claims.Run, rows: Any, columns: Sequence[str]) -> List[str]:
+  first = [run.algorithm, f'{run.actor_steps:,}', str(len(rows))]
+  if not rows:
+    return [*first, *('not run' for _ in columns), '']
+  seconds = f'{np.mean([row["seconds"] for row in rows]):.0f}'
+  return [*first, *(_cell(rows, column) for column in columns), seconds]
 
 
-def _interval(scores: List[Scores], name: str) -> str:
-  """Mean and interval over seeds, or nothing for what the run does not have."""
-  if name not in scores[0]:
+def _cell(rows: Any, column: str) -> str:
+  """One column of a run, over its seeds."""
+  if column in ('seeds', 'each'):
+    solved = [row['solved'] for row in rows]
+    if column == 'each':
+      return ' '.join(f'{100 * value:.0f}' for value in solved)
+    return f'{sum(value >= _SOLVED for value in solved)} of {len(solved)}'
+  values = np.array([row[column] for row in rows if column in row])
+  if not values.size:
     return ''
-  values = np.array([[score[name]] for score in scores])  # [seeds, 1 task]
-  mean = intervals.bootstrap(intervals.interquartile_mean, values)
-  digits = 1 if name == 'cells' else 2
+  if column in ('training_solved', 'cells_25', 'cells_50', 'cells_75'):
+    scale, digits = (100, 0) if column == 'training_solved' else (1, 1)
+    return f'{scale * np.mean(values):.{digits}f}'
+  scale, digits = {'solved': (100, 0), 'cells': (1, 1)}.get(column, (1, 2))
+  if len(values) < 2:
+    return f'{scale * values[0]:.{digits}f}'
+  estimate = intervals.bootstrap(
+    intervals.interquartile_mean, scale * values[:, None]
+  )
   return (
-    f'{mean.value:.{digits}f} [{mean.low:.{digits}f}, {mean.high:.{digits}f}]'
+    f'{estimate.value:.{digits}f} '
+    f'[{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]'
   )
 
 
-def _row(cells: Any) -> str:
+def _line(cells: Sequence[str]) -> str:
   return '| ' + ' | '.join(cells) + ' |'

@@ -12,7 +12,7 @@ RUN = names.to_dict(run_config.RunConfig())
 @pytest.mark.parametrize('name', list(presets.PRESETS))
 def test_a_preset_can_be_chosen_with_every_agent(name):
   preset = presets.PRESETS[name]
-  everything = {**preset.settings, **preset.task_settings}
+  everything = {name: value for name, value, _ in preset.all_settings}
   used = set(everything) & set(RUN)
   run_config.RunConfig(**{k: everything[k] for k in used})
   for config_class in config_lib.AGENTS.values():
@@ -28,7 +28,7 @@ def test_settings_for_a_task_are_left_out_in_pre_training():
     for config_class in (config_lib.NGUConfig, config_lib.R2D2Config)
   )
   assert pretraining.loss == 'retrace'
-  assert (pretraining.trace_decay, pretraining.discount) == (0.95, 0.99)
+  assert (pretraining.trace_decay, pretraining.discount) == (0.95, 0.9)
   assert (task.trace_decay, task.discount) == (0.9, 0.97)
   assert pretraining.batch_size == task.batch_size
   assert presets.get('minigrid', config_lib.BTConfig)['trace_decay'] == 0.9
@@ -52,9 +52,10 @@ def test_what_a_preset_changes_is_described():
   assert lines[0] == 'minigrid, for MiniGrid, on two cores in minutes:'
   assert '  batch_size=8 instead of 64' in lines
   assert '  evaluation_period=20000 instead of 100000' in lines
+  assert '  discount=0.9 instead of 0.99, in pre-training' in lines
   assert '  discount=0.97 instead of 0.99, not in pre-training' in lines
   preset = presets.PRESETS['minigrid']
-  assert len(lines) == 1 + len(preset.settings) + len(preset.task_settings)
+  assert len(lines) == 1 + len(preset.all_settings)
 
 
 def test_an_unknown_preset():

@@ -13,7 +13,7 @@ from bt_acme.core import types
 from bt_acme.core.intrinsic import host as host_reward
 from bt_acme.evaluation import control_view
 from experiments.demo import __main__ as demo
-from experiments.demo import execution, film, pool, pretraining, progress
+from experiments.demo import execution, film, pretraining, progress, runs
 from experiments.demo import plan as plan_lib
 
 _PLAN = plan_lib.Plan(
@@ -124,17 +124,17 @@ def test_a_run_that_fails_is_named(finished):
   with pytest.raises(
     RuntimeError, match='random and pi_p failed.\n.*Traceback'
   ):
-    pool.complete(plan, finished, processes=1)
+    runs.complete(plan, finished, processes=1)
 
 
 def test_the_launched_program_gets_budget_settings_and_seed(tmp_path):
   plan = plan_lib.Plan(seeds=(7, 1), settings={'batch_size': 8})
-  command = pretraining._flags(plan, tmp_path)
-  assert '--max_actor_steps=40000' in command
-  assert '--seed=7' in command
-  assert f'--workdir={tmp_path}/ngu_7' in command
-  assert '--batch_size=8' in command
-  assert not any('flight' in flag for flag in command)
+  flags = pretraining._flags(plan, tmp_path)
+  assert '--max_actor_steps=40000' in flags
+  assert '--seed=7' in flags
+  assert f'--workdir={tmp_path}/ngu_7' in flags
+  assert '--batch_size=8' in flags
+  assert not any('flight' in flag for flag in flags)
 
 
 def test_the_line_tells_how_long_the_runs_will_take():

@@ -1,69 +1,182 @@
-"""The shortest of the learning runs, with one seed each."""
+"""The claims' runs: their results, their tables, and the shortest of them."""
 
 import dataclasses
+import types
 
 import pytest
 
 from bt_acme import environments
-from experiments.learning import claims, execution, pool, report
+from experiments.learning import __main__ as learning
+from experiments.learning import (
+  claims,
+  execution,
+  readme,
+  report,
+  results,
+  runs,
+)
+
+TINY = {
+  'torso_size': 8,
+  'lstm_size': 8,
+  'head_size': 8,
+  'samples_per_insert': 1.0,
+  'min_replay_size': 4,
+}
+WORLD = 'MiniGrid-Empty-5x5-v0'
+EXPLORER = claims.Run('NGU', 'ngu', f'{WORLD}:no_goal', 800, settings=TINY)
+ARMS = (
+  claims.Run('random', 'random', WORLD, behavior=EXPLORER),
+  claims.Run(
+    'BT', 'bt', WORLD, 400, settings=TINY, behavior=EXPLORER, init='partial'
+  ),
+)
+TABLE = claims.Table(
+  'transfer', WORLD, ARMS, ('solved', 'seeds', 'each', 'return')
+)
 
 
-def _run(name, world=claims.RECALL):
-  (run,) = (r for r in claims.runs() if (r.algorithm, r.world) == (name, world))
-  return run
+def _run(name, world):
+  return next(
+    run
+    for table in claims.tables()
+    for run in table.runs
+    if (run.algorithm, run.world) == (name, world)
+  )
+
+
+@pytest.fixture(name='folder', scope='module')
+def execute_tiny_runs(tmp_path_factory):
+  folder = tmp_path_factory.mktemp('learning')
+  jobs = [results.Job(run, 3) for run in ARMS]
+  found = runs.complete(jobs, folder, processes=1)
+  assert set(found) == set(jobs)
+  return folder
+
+
+def test_pre_training_is_executed_for_the_runs_that_need_it(folder):
+  (explored,) = results.read(
+    [results.Job(EXPLORER, 3)], [folder / 'results.csv']
+  ).values()
+  assert 1 <= explored['cells_25'] <= 9
+  assert explored['cells_75'] >= 1
+  assert (folder / 'behaviors' / EXPLORER.name(3) / 'behavior.json').exists()
+
+
+def test_a_result_is_not_made_again(folder, capsys):
+  before = (folder / 'results.csv').read_text()
+  jobs = [results.Job(run, 3) for run in ARMS]
+  found = runs.complete(jobs, folder, processes=1)
+  assert not capsys.readouterr().out
+  assert (folder / 'results.csv').read_text() == before
+  assert all(0 <= row['solved'] <= 1 for row in found.values())
+
+
+def test_a_result_of_other_settings_does_not_count(folder):
+  *_, bt = ARMS
+  paths = [folder / 'results.csv']
+  assert results.read([results.Job(bt, 3)], paths)
+  for changes in (
+    {'actor_steps': 500},
+    {'init': 'full'},
+    {'settings': {**TINY, 'batch_size': 4}},
+    {'behavior': claims.Run('NGU', 'ngu', f'{WORLD}:no_goal', 900)},
+  ):
+    other = dataclasses.replace(bt, **changes)
+    assert not results.read([results.Job(other, 3)], paths)
+
+
+def test_a_line_of_the_same_run_is_replaced(tmp_path):
+  path = tmp_path / 'results.csv'
+  *_, run = ARMS
+  longer = dataclasses.replace(run, actor_steps=500)
+  for each, solved in ((run, 0.25), (longer, 0.5)):
+    results.add({results.Job(each, 0): {'solved': solved}}, path)
+  assert not results.read([results.Job(run, 0)], [path])
+  (row,) = results.read([results.Job(longer, 0)], [path]).values()
+  assert row == {'solved': 0.5}
+
+
+def test_a_table_shows_every_seed_and_what_is_missing():
+  def row(solved):
+    return {'solved': solved, 'return': solved - 1, 'seconds': 2.0}
+
+  random, bt = ARMS
+  r2d2 = claims.Run('R2D2', 'r2d2', WORLD, 400, settings=TINY)
+  found = {
+    results.Job(r2d2, 0): row(0.0),
+    results.Job(r2d2, 1): row(0.04),
+    results.Job(bt, 0): row(0.96),
+    results.Job(bt, 1): row(1.0),
+  }
+  table = dataclasses.replace(TABLE, runs=(random, r2d2, bt), seeds=(0, 1))
+  lines = report.report([table], found).splitlines()
+  assert lines[0] == '### transfer'
+  assert f'**{WORLD}**' in lines
+  assert lines[-3].startswith('| random | 0 | 0 | not run | not run |')
+  assert lines[-2].startswith('| R2D2 | 400 | 2 | 2 [0, 4] | 0 of 2 | 0 4 |')
+  assert '| 98 [96, 100] | 2 of 2 | 96 100 | -0.02 [-0.04, 0.00] |' in lines[-1]
+
+
+def test_the_readme_has_the_tables_of_the_published_results():
+  text = readme.PATH.read_text()
+  assert readme.rendered(text) == text, (
+    'render it: python -m experiments.learning --norun --publish'
+  )
+
+
+@pytest.mark.parametrize(
+  ('name', 'value', 'message'),
+  [
+    ('claims', ['transfr'], "claims='transfr' is unknown: did you mean"),
+    ('seeds', 0, 'seeds=0 must be positive'),
+    ('jobs', -1, 'jobs=-1 must be positive'),
+  ],
+)
+def test_flags_that_make_no_sense_are_refused(
+  monkeypatch, name, value, message
+):
+  flags = {'claims': list(claims.CLAIMS), 'seeds': 1, 'jobs': 1, name: value}
+  monkeypatch.setattr(learning, 'FLAGS', types.SimpleNamespace(**flags))
+  with pytest.raises(ValueError, match=message):
+    learning._check_flags()
+
+
+def test_worlds_are_environments_and_runs_have_names_of_their_own():
+  tables = claims.tables()
+  assert {table.claim for table in tables} == set(claims.CLAIMS)
+  runs = {run for table in tables for run in table.runs}
+  assert len({run.name(0) for run in runs}) == len(runs)
+  for table in tables:
+    environments.validate(table.world)
+    for run in table.runs:
+      assert run.world == table.world
+      if run.actor_steps:
+        execution.configuration(run)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('name', ['Q(lambda)', 'Retrace'])
-def test_r2d2_recalls(name, tmp_path):
-  assert execution.execute(_run(name), 0, str(tmp_path))['return'] > 0.9
-
-
-@pytest.mark.slow
-def test_nothing_is_recalled_without_an_lstm(tmp_path):
-  scores = execution.execute(_run('Q(lambda) no LSTM'), 0, str(tmp_path))
-  assert abs(scores['return']) < 0.5
+@pytest.mark.parametrize(
+  ('name', 'low', 'high'),
+  [('Q(lambda)', 0.9, 1), ('Retrace', 0.9, 1), ('without LSTM', -0.5, 0.5)],
+)
+def test_r2d2_recalls_by_its_lstm(name, low, high, tmp_path):
+  run = _run(name, claims.RECALL)
+  assert low < execution.execute(run, 0, tmp_path)['return'] <= high
 
 
 @pytest.mark.slow
 def test_ngu_visits_more_than_a_random_policy(tmp_path):
-  random_policy = _run('random policy', claims.CHAIN)
-  scores, by_chance = (
-    execution.execute(run, 0, str(tmp_path))
-    for run in (random_policy.behavior, random_policy)
+  random = _run('random', claims.CHAIN)
+  cells, by_chance = (
+    execution.execute(run, 0, tmp_path)['cells']
+    for run in (random.behavior, random)
   )
-  assert scores['cells'] > 2 * by_chance['cells'] > 2
+  assert cells > 2 * by_chance > 4
 
 
 @pytest.mark.slow
 def test_behavior_transfer_gains_where_the_behavior_loses(tmp_path):
   transfer = _run('BT', claims.COSTLY)
-  execution.execute(transfer.behavior, 0, str(tmp_path))
-  assert execution.execute(transfer, 0, str(tmp_path))['return'] > 0.4
-
-
-def test_results_of_runs_are_kept_and_reported(tmp_path, capsys):
-  run = dataclasses.replace(_run('Q(lambda)'), actor_steps=200)
-  pairs = [(run, 0), (run, 1)]
-  pool.complete(pairs, str(tmp_path), jobs=1)
-  assert '2 / 2' in capsys.readouterr().out
-  pool.complete(pairs, str(tmp_path), jobs=1)
-  assert not capsys.readouterr().out  # Nothing was left to do.
-
-  def read(run, seed):
-    return pool.result(run, seed, str(tmp_path))
-
-  assert -1 <= read(run, 0)['return'] <= 1
-  lines = report.report([run], 2, read).splitlines()
-  assert lines[1] == '**memory**, Recall-6'
-  assert lines[-1].startswith('| Q(lambda) | 200 | ')
-
-
-def test_worlds_are_environments_and_files_have_names_of_their_own():
-  runs = claims.runs()
-  assert {run.claim for run in runs} == set(claims.CLAIMS)
-  assert len({run.name(0) for run in runs}) == len(runs)
-  for run in runs:
-    environments.validate(run.world)
-    if run.kind not in ('random', 'behavior'):
-      execution.configuration(run)
+  execution.execute(transfer.behavior, 0, tmp_path)
+  assert execution.execute(transfer, 0, tmp_path)['return'] > 0.4

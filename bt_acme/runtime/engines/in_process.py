@@ -41,6 +41,20 @@ class Result(NamedTuple):
   actor_steps: int
 
 
+class Snapshot(NamedTuple):
+  """What a run has learned so far.
+
+  Attributes:
+    actor_steps: the number of steps taken.
+    variables: the parameters, as NumPy arrays.
+    statistics: as in `Result`.
+  """
+
+  actor_steps: int
+  variables: assembly.Variables
+  statistics: Optional[reward_lib.IntrinsicStatistics]
+
+
 def run(
   agent: assembly.Agent,
   *,
@@ -49,6 +63,8 @@ def run(
   seed: int,
   initial_params: Any = None,
   on_episode: Callable[[Row], None] = lambda row: None,
+  snapshot_period: Optional[int] = None,
+  on_snapshot: Callable[[Snapshot], None] = lambda snapshot: None,
 ) -> Result:
   """Trains an agent.
 
@@ -60,10 +76,19 @@ def run(
     initial_params: parameters of the Q-network to start from, instead of fresh
       ones.
     on_episode: is called with the metrics of each finished episode.
+    snapshot_period: the number of actor steps from one snapshot to the next;
+      None takes no snapshots.
+    on_snapshot: is called with each snapshot, at the first turn at or after
+      each multiple of the period. It does not change the run.
 
   Returns:
     What the run ends with.
+
+  Raises:
+    ValueError: if the period is not positive.
   """
+  if snapshot_period is not None and snapshot_period < 1:
+    raise ValueError(f'snapshot_period={snapshot_period} must be positive.')
   learner = _Learner(agent, seed, initial_params)
   actor = _make_actor(agent, learner, num_environments, seed)
   environment = environments.make_vector(
@@ -73,7 +98,7 @@ def run(
     num_stacked=agent.spec.num_stacked,
   )
   episodes: List[Row] = []
-  actor_steps = turns = 0
+  actor_steps = turns = snapshots = 0
   step = environment.reset()
   actor.update_variables(learner.variables())
   while actor_steps < max_actor_steps:
@@ -88,13 +113,23 @@ def run(
     if turns % agent.config.acting.variable_update_period == 0:
       actor.update_variables(learner.variables())
     learner.learn()
+    if snapshot_period and actor_steps // snapshot_period > snapshots:
+      snapshots = actor_steps // snapshot_period
+      on_snapshot(
+        Snapshot(actor_steps, learner.variables(), _statistics(actor))
+      )
   environment.close()
-  statistics = actor.statistics()
-  if statistics is not None:
-    statistics = statistics.merged()
   return Result(
-    learner.variables(), statistics, episodes, learner.rows, actor_steps
+    learner.variables(), _statistics(actor), episodes, learner.rows, actor_steps
   )
+
+
+def _statistics(
+  actor: vector_actor.VectorActor,
+) -> Optional[reward_lib.IntrinsicStatistics]:
+  """Merges the statistics of the environments."""
+  statistics = actor.statistics()
+  return None if statistics is None else statistics.merged()
 
 
 class _Learner:
