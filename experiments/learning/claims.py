@@ -44,7 +44,7 @@ CLAIMS = {
 }
 
 PRETRAINING_STEPS = 40_000
-TASK_STEPS = 25_000
+TASK_STEPS = 40_000
 
 # Each cell has its own mapping of the two actions, so that no constant action
 # walks the chain.
