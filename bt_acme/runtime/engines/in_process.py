@@ -146,7 +146,10 @@ class _Learner:
     core = learner_assembly.make_learner_core(agent)
     shardings = data_parallel.make_shardings(config.learner)
     self._batch_size = config.learner.batch_size
-    self._state = core.init(jax.random.key(seed), initial_params)
+    # Where the step leaves its state; elsewhere it would be compiled twice.
+    self._state = jax.device_put(
+      core.init(jax.random.key(seed), initial_params), shardings.state
+    )
     self._step = data_parallel.jit_step(core.step, shardings)
     self._num_steps = 0
     self.replay = in_process_replay.InProcessReplay(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bt_acme import environments
+from bt_acme.core import data_parallel
 from bt_acme.environments import vector
 from bt_acme.runtime.engines import in_process
 from tests.agents import fakes
@@ -73,6 +74,20 @@ def test_the_seed_decides(run):
   assert first.episodes == again.episodes != other.episodes
   assert first.learner == again.learner
   jax.tree.map(np.testing.assert_array_equal, first.variables, again.variables)
+
+
+def test_the_learner_compiles_once(run, monkeypatch):
+  steps = []
+  jit_step = data_parallel.jit_step
+
+  def keep(*args):
+    steps.append(jit_step(*args))
+    return steps[-1]
+
+  monkeypatch.setattr(data_parallel, 'jit_step', keep)
+  run('r2d2')
+  (step,) = steps
+  assert step._cache_size() == 1
 
 
 def test_initial_parameters_are_where_it_starts(run):
