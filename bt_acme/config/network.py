@@ -12,9 +12,11 @@ class NetworkConfig:
   torso: str = checks.setting(
     'auto',
     "The convolutions of the torso: `nature` has DQN's three, without padding, "
-    'for frames of 84x84 pixels; `small` is for observations below 36 pixels '
-    'a side; `auto` chooses one of the two by the size of the observation.',
-    choices=('auto', 'nature', 'small'),
+    'for frames of 84x84 pixels; `workshop` has the two of the first DQN, '
+    'which take a third of the time; `small` is for observations below 36 '
+    'pixels a side; `auto` chooses `nature` or `small` by the size of the '
+    'observation.',
+    choices=('auto', 'nature', 'workshop', 'small'),
   )
   torso_size: int = checks.setting(
     512,

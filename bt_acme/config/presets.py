@@ -79,12 +79,14 @@ PRESETS: Mapping[str, Preset] = {
       **_SHORT_ATARI,
       # The learner has one core, and a single actor has the other.
       'num_actors': 1,
+      'torso': 'workshop',
       'torso_size': 128,
       'lstm_size': 128,
       'head_size': 128,
-      'samples_per_insert': 2.0,
+      'samples_per_insert': 4.0,
       'adam_epsilon': 1e-5,
-      'target_update_period': 200,
+      # A run has some 20,000 learner steps.
+      'target_update_period': 100,
       'variable_update_period': 25,
       'evaluation_period': 40_000,
       'evaluation_episodes': 3,

@@ -3,7 +3,8 @@
 Sources: Kapturowski et al. 2019 (R2D2); Badia et al. 2020 (Agent57,
 arXiv:2003.13350). The papers name DQN's three convolutions. As in the public
 implementation of SEED, they are VALID here, and a fully connected layer stands
-between them and the LSTM.
+between them and the LSTM. The two convolutions of the first DQN (Mnih et al.
+2013, arXiv:1312.5602) take a third of the time.
 """
 
 import functools
@@ -19,11 +20,13 @@ from bt_acme.core import lstm, types, value_rescaling
 # Channels, kernel and stride of each VALID convolution.
 _CONVOLUTIONS = {
   'nature': ((32, 8, 4), (64, 4, 2), (64, 3, 1)),
+  'workshop': ((16, 8, 4), (32, 4, 2)),
   'small': ((16, 2, 1), (32, 2, 2)),
 }
 # What divides the uint8 observations; MiniGrid's codes end at 10.
-_SCALES = {'nature': 255.0, 'small': 10.0}
-_SMALLEST_NATURE = 36  # Pixels a side that the three convolutions need.
+_SCALES = {'nature': 255.0, 'workshop': 255.0, 'small': 10.0}
+# Pixels a side that the convolutions need.
+_SMALLEST = {'nature': 36, 'workshop': 20, 'small': 3}
 
 
 def torso_kind(kind: str, observation_shape: Tuple[int, ...]) -> str:
@@ -34,15 +37,15 @@ def torso_kind(kind: str, observation_shape: Tuple[int, ...]) -> str:
     observation_shape: (H, W, C * S).
 
   Returns:
-    `nature` or `small`.
+    `nature`, `workshop` or `small`.
 
   Raises:
     ValueError: if the torso cannot take observations of this shape.
   """
   side = min(observation_shape[:2], default=0)
   if kind == 'auto':
-    kind = 'nature' if side >= _SMALLEST_NATURE else 'small'
-  smallest = {'nature': _SMALLEST_NATURE, 'small': 3}[kind]
+    kind = 'nature' if side >= _SMALLEST['nature'] else 'small'
+  smallest = _SMALLEST[kind]
   if len(observation_shape) != 3 or side < smallest:
     raise ValueError(
       f'torso={kind!r} needs observations [H, W, C] of at least {smallest} '
@@ -99,7 +102,7 @@ def torso(
 
   Args:
     observation: uint8 [B, H, W, C].
-    kind: `nature` or `small`.
+    kind: `nature`, `workshop` or `small`.
     output_size: the number of units of the last layer.
     activate: whether a ReLU follows the last layer.
     dtype: the dtype of the computation; parameters and result stay float32.

@@ -225,6 +225,7 @@ def test_auto_looks_at_the_observation(shape, kind):
   'kind, shape',
   [
     ('nature', (35, 84, 4)),
+    ('workshop', (84, 19, 4)),
     ('small', (2, 9, 3)),
     ('auto', (84, 84)),
     ('auto', (84,)),
@@ -237,7 +238,9 @@ def test_shapes_that_no_torso_takes_are_refused(kind, shape):
   assert str(shape) in str(error.value)
 
 
-@pytest.mark.parametrize('kind, side', [('nature', 36), ('small', 3)])
+@pytest.mark.parametrize(
+  'kind, side', [('nature', 36), ('workshop', 20), ('small', 3)]
+)
 def test_smallest_observations_leave_something(kind, side):
   config = config_lib.NetworkConfig(torso=kind)
   network = networks.make_q_network(config, (side, side, 1), 3)
