@@ -32,7 +32,9 @@ _FIRST = ('launch', 'runtime')
 def pytest_collection_modifyitems(items):
   """Puts the tests that start programs first; the others keep their order."""
   root = pathlib.Path(__file__).parent
-  items.sort(key=lambda item: item.path.relative_to(root).parts[0] not in _FIRST)
+  items.sort(
+    key=lambda item: item.path.relative_to(root).parts[0] not in _FIRST
+  )
 
 
 @pytest.fixture(name='shared_functions', scope='module')
