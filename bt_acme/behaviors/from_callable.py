@@ -36,7 +36,10 @@ class FromCallable(behavior.Behavior):
         action is used. Actions are integers, and the action before an episode's
         first is -1. In an environment that takes vectors they are vectors, and
         the one before the first is all zeros. What a policy is given is
-        read-only.
+        read-only. If it draws or remembers anything, let it be an object with
+        `state()` and `restore(state)` as well, whose states are plain values: a
+        run that is stopped then goes on with the same actions. Without them, a
+        resumed run makes the policy anew from its seed.
       name: the name that logs and errors show; the callable's own by default.
     """
     if not callable(make_policy):
@@ -88,7 +91,7 @@ class _CallableHost(behavior.Host):
   def __init__(
     self,
     name: str,
-    policies: Sequence[Callable[..., Any]],
+    policies: Sequence[Any],
     action_spec: behavior.ActionSpec,
   ):
     self._name = name
@@ -133,6 +136,21 @@ class _CallableHost(behavior.Host):
       actions[i] = self._checked(action, i)
     self._actor_steps += 1
     return actions
+
+  def state(self) -> Any:
+    return {
+      'actor_steps': self._actor_steps,
+      'policies': [
+        policy.state() if hasattr(policy, 'state') else None
+        for policy in self._policies
+      ],
+    }
+
+  def restore(self, state: Any) -> None:
+    self._actor_steps = state['actor_steps']
+    for policy, own in zip(self._policies, state['policies'], strict=True):
+      if hasattr(policy, 'restore'):
+        policy.restore(own)
 
   def _where(self, environment: int) -> str:
     return f'at actor step {self._actor_steps} of environment {environment}'
