@@ -85,6 +85,13 @@ class FromCallable(behavior.Behavior):
     return policy
 
 
+def _says_its_state(policy: Any) -> bool:
+  # A network may have attributes of these names that are no methods.
+  return callable(getattr(policy, 'state', None)) and callable(
+    getattr(policy, 'restore', None)
+  )
+
+
 class _CallableHost(behavior.Host):
   """The policies of N environments, each with its own state."""
 
@@ -141,7 +148,7 @@ class _CallableHost(behavior.Host):
     return {
       'actor_steps': self._actor_steps,
       'policies': [
-        policy.state() if hasattr(policy, 'state') else None
+        policy.state() if _says_its_state(policy) else None
         for policy in self._policies
       ],
     }
@@ -149,7 +156,7 @@ class _CallableHost(behavior.Host):
   def restore(self, state: Any) -> None:
     self._actor_steps = state['actor_steps']
     for policy, own in zip(self._policies, state['policies'], strict=True):
-      if hasattr(policy, 'restore'):
+      if _says_its_state(policy):
         policy.restore(own)
 
   def _where(self, environment: int) -> str:

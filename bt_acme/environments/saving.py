@@ -10,7 +10,6 @@ import io
 import pickle
 from typing import Any, Dict, List, Optional
 
-import dm_env
 import numpy as np
 
 
@@ -64,13 +63,13 @@ class Recording:
       self._env.np_random.bit_generator.state = state['generator']
 
 
-def state_of(environment: dm_env.Environment) -> Any:
+def state_of(environment: Any) -> Any:
   """Returns the state of an environment, a value that can be pickled.
 
   Raises:
     CannotSave: if the environment cannot say its state.
   """
-  if hasattr(environment, 'state') and hasattr(environment, 'restore'):
+  if _says_its_state(environment):
     return environment.state()
   buffer = io.BytesIO()
   try:
@@ -85,18 +84,25 @@ def state_of(environment: dm_env.Environment) -> Any:
   return buffer.getvalue()
 
 
-def restored(environment: dm_env.Environment, state: Any) -> dm_env.Environment:
+def restored(environment: Any, state: Any) -> Any:
   """Returns the environment, or what takes its place, in a state.
 
   Args:
     environment: an environment of the same name.
     state: what `state_of` returned.
   """
-  if hasattr(environment, 'state') and hasattr(environment, 'restore'):
+  if _says_its_state(environment):
     environment.restore(state)
     return environment
   environment.close()
   return pickle.loads(state)
+
+
+def _says_its_state(environment: Any) -> bool:
+  # Some environments have attributes of these names that are no methods.
+  return callable(getattr(environment, 'state', None)) and callable(
+    getattr(environment, 'restore', None)
+  )
 
 
 class _Pickler(pickle.Pickler):

@@ -147,6 +147,16 @@ def test_an_environment_of_ones_own_is_pickled():
   assert any(step.last() for step in steps)
 
 
+class Stateful(fakes.MarkedEnvironment):
+  """It calls something else its state."""
+
+  state = np.zeros(4)
+
+
+def test_a_state_that_is_no_method():
+  check_goes_on(Stateful, *np.random.default_rng(0).integers(3, size=(2, 20)))
+
+
 class Threaded(fakes.MarkedEnvironment):
   """It holds what cannot be pickled."""
 
