@@ -6,10 +6,10 @@ PYTHON_CORE := .venv-core/bin/python
 # out in the order of tests/conftest.py.
 WORKERS ?= 3
 PYTEST := -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-# What runs without Acme, on a newer Python.
+# What runs without Acme, on a newer Python: the core, and what depends on the
+# newest packages around it.
 CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
-  tests/environments/chain_test.py tests/environments/recall_test.py \
-  tests/evaluation/intervals_test.py
+  tests/environments tests/evaluation tests/runtime/engines/in_process_test.py
 
 .PHONY: help setup demo test test-full test-core test-slow bench lint format \
   clean

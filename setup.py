@@ -1,4 +1,4 @@
-"""The package: the full stack on Python 3.10, the core on any newer Python."""
+"""The package: all of it on Python 3.10, and what needs no Acme elsewhere."""
 
 import pathlib
 

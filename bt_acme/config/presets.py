@@ -50,6 +50,14 @@ _SMALL_REPLAY: Mapping[str, Any] = {
   'max_replay_size': 5_000,
 }
 
+# For Atari within hours, on a few cores.
+_SHORT_ATARI: Mapping[str, Any] = {
+  **_SMALL_REPLAY,
+  'batch_size': 8,
+  # The first errors would otherwise outweigh the rest of an hour.
+  'error_decay': 0.001,
+}
+
 PRESETS: Mapping[str, Preset] = {
   'paper': Preset(
     'the scale of Campos et al. 2021: hundreds of actors and an accelerator',
@@ -58,15 +66,30 @@ PRESETS: Mapping[str, Preset] = {
   'laptop': Preset(
     "the paper's network on Atari, on a few cores in an hour",
     {
-      **_SMALL_REPLAY,
-      'batch_size': 8,
+      **_SHORT_ATARI,
       'samples_per_insert': 1.0,
       'target_update_period': 100,
-      # The first errors would otherwise outweigh the rest of an hour.
-      'error_decay': 0.001,
       'evaluation_period': 50_000,
       'evaluation_episodes': 1,
     },
+  ),
+  'atari_small': Preset(
+    'one Atari game on two cores in two hours, with a small network',
+    {
+      **_SHORT_ATARI,
+      # The learner has one core, and a single actor has the other.
+      'num_actors': 1,
+      'torso_size': 128,
+      'lstm_size': 128,
+      'head_size': 128,
+      'samples_per_insert': 2.0,
+      'adam_epsilon': 1e-5,
+      'target_update_period': 200,
+      'variable_update_period': 25,
+      'evaluation_period': 40_000,
+      'evaluation_episodes': 3,
+    },
+    task_settings={'trace_decay': 0.8},
   ),
   'minigrid': Preset(
     'MiniGrid, on two cores in minutes',

@@ -252,6 +252,10 @@ class Atari(base.Environment):
     self._frames = state['frames']
     self._reset_next = state['reset_next']
 
+  def ram(self) -> np.ndarray:
+    """Returns the console's memory, uint8 [128]; agents never see it."""
+    return self._ale.getRAM()
+
   def _act(self, action: ale_py.Action) -> float:
     """Plays one frame and returns its reward."""
     self._frames += 1

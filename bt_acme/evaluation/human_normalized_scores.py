@@ -29,6 +29,13 @@ class Summary(NamedTuple):
   num_games: int
 
 
+class ReferenceScores(NamedTuple):
+  """The undiscounted scores of a game that stand for 0 and 100 %."""
+
+  random: float
+  human: float
+
+
 def _read_table() -> Dict[str, Dict[str, str]]:
   path = pathlib.Path(__file__).parent / 'data' / 'atari57.csv'
   with path.open(newline='') as f:
@@ -49,6 +56,17 @@ ATARI_26 = _listed('atari_26')  # Atari 100k, Kaiser et al. 2019.
 ABLATION = _listed('ablation')  # 12 games.
 
 
+def reference_scores(game: str) -> ReferenceScores:
+  """Returns the scores of a random agent and of a human.
+
+  Raises:
+    ValueError: if the game is not one of `FULL`.
+  """
+  _check_known([game])
+  row = _TABLE[game]
+  return ReferenceScores(float(row['random']), float(row['human']))
+
+
 def human_normalized(game: str, score: Any) -> Any:
   """Normalizes scores of one game: 0 is a random agent's, 100 a human's.
 
@@ -62,9 +80,7 @@ def human_normalized(game: str, score: Any) -> Any:
   Raises:
     ValueError: if the game is not one of `FULL`.
   """
-  _check_known([game])
-  row = _TABLE[game]
-  random, human = float(row['random']), float(row['human'])
+  random, human = reference_scores(game)
   return 100 * ((np.asarray(score, np.float64) - random) / (human - random))
 
 

@@ -14,6 +14,7 @@ from matplotlib import pyplot as plt  # noqa: E402
 Curve = Tuple[np.ndarray, np.ndarray]  # actor steps, values
 _POINTS = 200  # Actor steps at which curves of several seeds are compared.
 _MARGIN = 2  # Cells shown around the visited part of a grid.
+_THOUSANDS = '{x:,.0f}'  # How an axis writes large numbers.
 
 
 def read_log(path: str) -> Dict[str, np.ndarray]:
@@ -94,6 +95,64 @@ def learning_curves(
   _save(figure, path)
 
 
+def score_curve(
+  path: str,
+  training: Curve,
+  evaluation: Curve,
+  levels: Mapping[str, float],
+  *,
+  title: str,
+  training_label: str,
+  frames_per_actor_step: int,
+) -> None:
+  """Draws the scores of one run against actor steps and frames.
+
+  Args:
+    path: the path of the PNG.
+    training: the smoothed score of training; it may be empty.
+    evaluation: the score of each episode of evaluation. A line goes through the
+      means of the episodes that were played at the same actor step.
+    levels: scores to compare with, by label; horizontal lines.
+    title: the title of the plot.
+    training_label: what the curve of training shows.
+    frames_per_actor_step: the scale of the second axis, at the top.
+  """
+  figure, axes = plt.subplots(figsize=(7, 4.4))
+  axes.plot(*training, color='C0', label=training_label)
+  axes.plot(*evaluation, '.', color='C1', markersize=4, alpha=0.5)
+  axes.plot(*means_by_step(evaluation), 'o-', color='C1', label='evaluation')
+  for i, (label, level) in enumerate(levels.items(), start=2):
+    axes.axhline(level, color=f'C{i}', linestyle='--', label=label)
+  axes.set_xlim(left=0)
+  to_and_fro: Any = (
+    lambda actor_steps: actor_steps * frames_per_actor_step,
+    lambda frames: frames / frames_per_actor_step,
+  )
+  frames = axes.secondary_xaxis('top', functions=to_and_fro)
+  axes.xaxis.set_major_formatter(_THOUSANDS)
+  frames.xaxis.set_major_formatter(_THOUSANDS)
+  frames.set_xlabel('frames')
+  axes.set_xlabel('actor steps')
+  axes.set_ylabel('score')
+  axes.set_title(title)
+  axes.grid(alpha=0.3)
+  axes.legend(edgecolor='none')
+  _save(figure, path)
+
+
+def means_by_step(scores: Curve) -> Curve:
+  """Averages the scores of each actor step.
+
+  Args:
+    scores: actor steps, of which several may be equal, and scores.
+
+  Returns:
+    The different actor steps in order, and the mean score of each.
+  """
+  steps, index = np.unique(scores[0], return_inverse=True)
+  return steps, np.bincount(index, scores[1]) / np.bincount(index)
+
+
 def common_steps(curves: Sequence[Curve]) -> Curve:
   """Interpolates curves to the same actor steps, where all of them exist.
 
@@ -115,6 +174,8 @@ def heat_maps(
   background: np.ndarray,
   *,
   title: str,
+  panel_size: Tuple[float, float] = (4.2, 4.6),
+  cropped: bool = True,
 ) -> None:
   """Draws how often each cell of a grid was visited, one map for each policy.
 
@@ -123,12 +184,16 @@ def heat_maps(
     visits: counts [rows, columns] by label, each of equally many episodes.
     background: the empty grid, uint8 RGB [rows * tile, columns * tile, 3].
     title: the title of the figure.
+    panel_size: the width and height of a map, in inches.
+    cropped: whether only the part of the grid is shown that was visited.
   """
+  width, height = panel_size
   figure, (all_axes,) = plt.subplots(
-    1, len(visits), figsize=(4.2 * len(visits) + 0.8, 4.6), squeeze=False
+    1, len(visits), figsize=(width * len(visits) + 0.8, height), squeeze=False
   )
   largest = max(np.log10(1 + counts.max()) for counts in visits.values())
-  x_limits, y_limits = _limits(sum(visits.values()))
+  total = sum(visits.values())
+  x_limits, y_limits = _limits(total if cropped else np.ones_like(total))
   for axes, (label, counts) in zip(all_axes, visits.items(), strict=True):
     image = _heat_map(axes, counts, background, largest)
     axes.set_title(label)

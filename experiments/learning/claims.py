@@ -27,8 +27,10 @@ CLAIMS = {
     'Where R2D2 finds the reward easily, behavior transfer is no worse.'
   ),
   'deception': (
-    'The behavior visits as many cells as it can, and each costs. Behavior '
-    'transfer learns nonetheless which of its visits pay.'
+    'The behavior visits as many cells as it can, and here each costs. '
+    'Behavior transfer learns nonetheless which of its visits pay. Below, what '
+    'the behavior does pays, does not matter (MultiRoom without modifiers is '
+    'above), or costs.'
   ),
   'ablation': 'Flights and the extra action, apart and together.',
   'weights': (
@@ -44,7 +46,7 @@ CLAIMS = {
 }
 
 PRETRAINING_STEPS = 40_000
-TASK_STEPS = 25_000
+TASK_STEPS = 40_000
 
 # Each cell has its own mapping of the two actions, so that no constant action
 # walks the chain.
@@ -61,8 +63,16 @@ HARD = (
 )
 # A world of the same kind, for the choice of settings.
 SEARCH = f'{ROOMS}:fixed=9'
+TWO_ROOMS = 'MiniGrid-MultiRoom-N2-S4-v0'
 # Worlds that R2D2 solves.
-EASY = (f'{ROOMS}:fixed=3', 'MiniGrid-Empty-8x8-v0')
+EASY = (f'{ROOMS}:fixed=3', 'MiniGrid-Empty-8x8-v0', TWO_ROOMS)
+# The same worlds, in which what the behavior does pays, does not, or costs: to
+# visit cells, and to open the door.
+VARIANTS = (
+  *(f'{ROOMS}:fixed=1:new_cell=0.1', f'{ROOMS}:fixed=1'),
+  f'{ROOMS}:fixed=1:new_cell=-0.1',
+  *(f'{TWO_ROOMS}:door=0.3', f'{TWO_ROOMS}:door=-0.3'),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,6 +134,10 @@ def tables() -> List[Table]:
     *(_transfer('transfer', world, _COMPARED) for world in HARD),
     *(_transfer('no_harm', world, ('R2D2', 'BT')) for world in EASY),
     _transfer('deception', COSTLY, _COMPARED),
+    *(
+      _transfer('deception', world, ('pi_p', 'R2D2', 'fine-tuning', 'BT'))
+      for world in VARIANTS
+    ),
     *(_transfer('ablation', world, _PARTS) for world in HARD),
     *(_transfer('weights', world, _WEIGHTS) for world in HARD),
     _settings_of_pretraining(),

@@ -29,7 +29,8 @@ def report(
 
   Args:
     tables: the tables to make.
-    found: the results that there are; the tables say how many.
+    found: the results that there are. The tables say how many; those without
+      any are listed at the end.
 
   Returns:
     Interquartile means over seeds, with 95 % bootstrap intervals (Agarwal et
@@ -37,7 +38,11 @@ def report(
   """
   lines: List[str] = []
   claim = ''
+  missing: List[str] = []
   for table in tables:
+    if not any(job in found for job in results.jobs([table])):
+      missing.append(f'{table.claim} on {table.world}')
+      continue
     if table.claim != claim:
       claim = table.claim
       lines += ['', f'### {claim}', '', claims.CLAIMS[claim]]
@@ -49,6 +54,8 @@ def report(
       jobs = [results.Job(run, seed) for seed in table.seeds]
       rows = [found[job] for job in jobs if job in found]
       lines.append(_line(_cells(run, rows, table.columns)))
+  if missing:
+    lines += ['', f'Tables without any run yet: {"; ".join(missing)}.']
   return '\n'.join(lines[1:])
 
 

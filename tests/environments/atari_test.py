@@ -107,6 +107,17 @@ def test_the_frame_limit_cuts_off_with_discount_1():
   assert environment.frames == 0
 
 
+def test_the_memory_is_a_copy_of_the_consoles():
+  environment = atari.Atari('pong', seed=0)
+  environment.reset()
+  memory = environment.ram()
+  assert memory.shape == (128,) and memory.dtype == np.uint8
+  before = memory.copy()
+  environment.step(_FIRE)
+  np.testing.assert_array_equal(memory, before)
+  assert (environment.ram() != before).any()
+
+
 def test_game_over_has_discount_0_and_a_lost_life_has_not():
   environment = atari.Atari('breakout', seed=0)
   timesteps = _play(environment, [_FIRE, _NOOP] * 400)

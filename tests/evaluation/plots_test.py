@@ -36,6 +36,24 @@ def test_curves_of_seeds_meet_at_the_steps_that_all_have(tmp_path):
   assert path.read_bytes().startswith(b'\x89PNG')
 
 
+def test_scores_of_the_same_actor_step_are_averaged(tmp_path):
+  evaluation = np.array([20, 10, 20, 30]), np.array([1.0, 5.0, 4.0, 6.0])
+  steps, means = plots.means_by_step(evaluation)
+  np.testing.assert_array_equal(steps, [10, 20, 30])
+  np.testing.assert_array_equal(means, [5.0, 2.5, 6.0])
+  path = tmp_path / 'scores.png'
+  plots.score_curve(
+    str(path),
+    (np.zeros(0), np.zeros(0)),
+    evaluation,
+    {'random': 0.0, 'human': 8.0},
+    title='',
+    training_label='training',
+    frames_per_actor_step=4,
+  )
+  assert path.read_bytes().startswith(b'\x89PNG')
+
+
 def test_heat_maps_show_what_was_visited(tmp_path):
   counts = np.zeros((20, 30), int)
   counts[5, 7:12] = 3

@@ -129,12 +129,12 @@ def test_a_run_that_fails_is_named(finished):
 
 def test_the_launched_program_gets_budget_settings_and_seed(tmp_path):
   plan = plan_lib.Plan(seeds=(7, 1), settings={'batch_size': 8})
-  command = pretraining._command(plan, tmp_path)
-  assert '--max_actor_steps=40000' in command
-  assert '--seed=7' in command
-  assert f'--workdir={tmp_path}/ngu_7' in command
-  assert '--batch_size=8' in command
-  assert not any('flight' in flag for flag in command)
+  flags = pretraining._flags(plan, tmp_path)
+  assert '--max_actor_steps=40000' in flags
+  assert '--seed=7' in flags
+  assert f'--workdir={tmp_path}/ngu_7' in flags
+  assert '--batch_size=8' in flags
+  assert not any('flight' in flag for flag in flags)
 
 
 def test_the_line_tells_how_long_the_runs_will_take():

@@ -110,7 +110,9 @@ def test_a_table_shows_every_seed_and_what_is_missing():
     results.Job(bt, 1): row(1.0),
   }
   table = dataclasses.replace(TABLE, runs=(random, r2d2, bt), seeds=(0, 1))
-  lines = report.report([table], found).splitlines()
+  other = dataclasses.replace(table, claim='no_harm', runs=(random,))
+  *lines, _, last = report.report([table, other], found).splitlines()
+  assert last == f'Tables without any run yet: no_harm on {WORLD}.'
   assert lines[0] == '### transfer'
   assert f'**{WORLD}**' in lines
   assert lines[-3].startswith('| random | 0 | 0 | not run | not run |')

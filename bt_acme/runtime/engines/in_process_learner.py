@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from bt_acme import assembly, learner_assembly
-from bt_acme.core import data_parallel, leaves
+from bt_acme.core import data_parallel, learner_core, leaves
 from bt_acme.replay import in_process as in_process_replay
 from bt_acme.replay import initial_priority, sampling_metrics
 
@@ -28,10 +28,10 @@ class Learner:
   def __init__(self, agent: assembly.Agent, seed: int, initial_params: Any):
     config = agent.config
     core = learner_assembly.make_learner_core(agent)
-    shardings = data_parallel.make_shardings(config.learner)
+    self._shardings = data_parallel.make_shardings(config.learner)
     self._batch_size = config.learner.batch_size
-    self._state = core.init(jax.random.key(seed), initial_params)
-    self._step = data_parallel.jit_step(core.step, shardings)
+    self._state = self._placed(core.init(jax.random.key(seed), initial_params))
+    self._step = data_parallel.jit_step(core.step, self._shardings)
     self._num_steps = 0
     self.replay = in_process_replay.InProcessReplay(
       config.replay, agent.replay_shapes, seed=seed
@@ -41,6 +41,12 @@ class Learner:
       config.replay.max_replay_size
     )
     self.rows: List[Dict[str, float]] = []
+
+  def _placed(
+    self, state: learner_core.LearnerState
+  ) -> learner_core.LearnerState:
+    """Puts a state where the step leaves its own, or JAX compiles it twice."""
+    return jax.device_put(state, self._shardings.state)
 
   def variables(self) -> assembly.Variables:
     """Copies the parameters."""
@@ -76,7 +82,7 @@ class Learner:
 
   def restore(self, state: Dict[str, Any]) -> None:
     """Goes on from a state."""
-    self._state = leaves.into(self._state, state['core'])
+    self._state = self._placed(leaves.into(self._state, state['core']))
     self._num_steps = state['num_steps']
     self.replay.restore(state['replay'])
     self.largest_priority.restore(state['largest_priority'])

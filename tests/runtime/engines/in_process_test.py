@@ -10,6 +10,7 @@ import pytest
 
 from bt_acme import assembly, environments
 from bt_acme import config as config_lib
+from bt_acme.core import data_parallel
 from bt_acme.environments import vector
 from bt_acme.runtime.engines import in_process
 from tests.agents import fakes
@@ -79,6 +80,28 @@ def test_the_seed_decides(run):
   assert first.episodes == again.episodes != other.episodes
   assert first.learner == again.learner
   jax.tree.map(np.testing.assert_array_equal, first.variables, again.variables)
+
+
+def test_the_learner_compiles_once(run, monkeypatch, tmp_path):
+  steps = []
+  jit_step = data_parallel.jit_step
+
+  def keep(*args):
+    steps.append(jit_step(*args))
+    return steps[-1]
+
+  monkeypatch.setattr(data_parallel, 'jit_step', keep)
+  run('r2d2')
+  (step,) = steps
+  assert step._cache_size() == 1
+  # So does that of a run that is loaded.
+  agent = fakes.make_agent('r2d2')
+
+  def make():
+    return in_process.InProcessRun(agent, num_environments=N, seed=0)
+
+  stop_and_go(make, (100, STEPS), tmp_path / 'run')
+  assert [step._cache_size() for step in steps[1:]] == [1, 1]
 
 
 def test_initial_parameters_are_where_it_starts(run):

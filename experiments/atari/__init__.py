@@ -1,0 +1,1 @@
+"""Real Atari, learned on two cores: `python -m experiments.atari`."""

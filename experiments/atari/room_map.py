@@ -1,0 +1,110 @@
+"""Draws the rooms of level 1, and how often each position was visited.
+
+The map ends one floor below the lowest room that was visited, so that rooms are
+large enough to see something in them.
+"""
+
+from typing import Dict, Iterable, Mapping
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from bt_acme.evaluation import plots
+from experiments.atari import montezuma
+from experiments.atari import visits as visits_lib
+
+_UNKNOWN = (70, 70, 70)  # The color of a room that nobody has visited.
+_FRAME = (200, 200, 200)
+_FONT_SIZE = 36
+_WIDTH = 8.0  # Inches of the map of one policy.
+_TITLES = 0.7  # Inches for the titles above it.
+
+
+def draw(path: str, visits: Mapping[str, visits_lib.Visits]) -> None:
+  """Draws a map of all rooms for each policy.
+
+  Args:
+    path: the path of the PNG.
+    visits: where each policy has been, by its label.
+  """
+  pictures: Dict[int, np.ndarray] = {}
+  for visited in visits.values():
+    pictures.update(visited.pictures)
+  floors = floors_shown(pictures)
+  canvas = background(pictures, floors)
+  height, width, _ = canvas.shape
+  plots.heat_maps(
+    path,
+    {
+      f'{label}: rooms {v.rooms}, positions {v.positions}': counts(v, floors)
+      for label, v in visits.items()
+    },
+    canvas,
+    title="Montezuma's Revenge, level 1: where each policy goes",
+    panel_size=(_WIDTH, _WIDTH * height / width + _TITLES),
+    cropped=False,
+  )
+
+
+def floors_shown(rooms: Iterable[int]) -> int:
+  """Returns how many floors the map has if these rooms were visited."""
+  places = montezuma.pyramid()
+  lowest = max(places[room][0] for room in rooms if room in places)
+  return min(lowest + 2, len(montezuma.FLOORS))
+
+
+def counts(visits: visits_lib.Visits, floors: int) -> np.ndarray:
+  """Puts the counts of all rooms on one grid.
+
+  Args:
+    visits: where a policy has been.
+    floors: the number of floors of the grid, from above.
+
+  Returns:
+    int64 [floors * ROWS, rooms of the lowest floor * COLUMNS].
+  """
+  columns = len(montezuma.FLOORS[floors - 1]) * montezuma.COLUMNS
+  grid = np.zeros((floors * montezuma.ROWS, columns), np.int64)
+  places = montezuma.pyramid(floors)
+  for position, count in visits.counts.items():
+    if position.room in places:
+      floor, column = places[position.room]
+      row = floor * montezuma.ROWS + position.row
+      grid[row, column * montezuma.COLUMNS + position.column] += count
+  return grid
+
+
+def background(pictures: Mapping[int, np.ndarray], floors: int) -> np.ndarray:
+  """Puts the pictures of all rooms beside each other.
+
+  Args:
+    pictures: uint8 RGB [ROOM_HEIGHT, ROOM_WIDTH, 3] by room. A room without a
+      picture shows its number only.
+    floors: the number of floors of the map, from above.
+
+  Returns:
+    uint8 RGB, with a square of CELL pixels for each element of `counts`.
+  """
+  height, width = montezuma.ROOM_HEIGHT, montezuma.ROOM_WIDTH
+  canvas = Image.new(
+    'RGB',
+    (len(montezuma.FLOORS[floors - 1]) * width, floors * height),
+    'white',
+  )
+  pen = ImageDraw.Draw(canvas)
+  for room, (floor, column) in montezuma.pyramid(floors).items():
+    left, top = column * width, floor * height
+    frame = (left, top, left + width - 1, top + height - 1)
+    if room in pictures:
+      canvas.paste(Image.fromarray(pictures[room]), (left, top))
+      pen.rectangle(frame, outline=_FRAME, width=2)
+    else:
+      pen.rectangle(frame, fill=_UNKNOWN, outline=_FRAME, width=2)
+      pen.text(
+        (left + width // 2, top + height // 2),
+        str(room),
+        fill=_FRAME,
+        font=ImageFont.load_default(_FONT_SIZE),
+        anchor='mm',
+      )
+  return np.asarray(canvas)

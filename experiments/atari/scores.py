@@ -1,0 +1,131 @@
+"""The scores of a run on a game: a table and a picture from its logs."""
+
+import datetime
+import pathlib
+from typing import List, NamedTuple
+
+import numpy as np
+
+from bt_acme.config import checks
+from bt_acme.evaluation import human_normalized_scores, plots, tables
+from experiments.atari import runs
+
+_WINDOW = 50  # Episodes of training that a point of the curve averages.
+_POINTS = 50  # Points of that curve.
+
+
+class Scores(NamedTuple):
+  """What a run has scored.
+
+  Attributes:
+    game: the game.
+    folder: the folder of the run.
+    training: the mean score of the latest episodes of training; empty if there
+      are too few.
+    evaluation: the score of each episode of evaluation, at least one.
+    seconds: the time from the start of the run to its latest log entry.
+  """
+
+  game: str
+  folder: pathlib.Path
+  training: plots.Curve
+  evaluation: plots.Curve
+  seconds: float
+
+
+def read(folder: pathlib.Path, game: str) -> Scores:
+  """Reads the logs of a run.
+
+  Raises:
+    ValueError: if the run has not been evaluated yet.
+  """
+  evaluation = _read_returns(folder / 'logs' / 'evaluator')
+  checks.require(
+    len(evaluation[0]) > 0,
+    f'workdir={str(folder)!r} has no evaluation yet: let the run go on for a '
+    'while.',
+  )
+  steps, returns = _read_returns(folder / 'logs' / 'actor')
+  training = plots.smoothed_curve(
+    {'actor_steps': steps, 'episode_return': returns},
+    'episode_return',
+    window=_WINDOW,
+  )
+  return Scores(game, folder, _thinned(training), evaluation, _seconds(folder))
+
+
+def _thinned(curve: plots.Curve) -> plots.Curve:
+  """Leaves one point of each fiftieth of a curve, the last.
+
+  Where all episodes are equally long, those of all environments end together,
+  and a curve through all points would look like stairs.
+  """
+  steps, values = curve
+  parts = np.ceil(_POINTS * steps / steps.max(initial=1))
+  is_last = np.diff(parts, append=np.inf) > 0
+  return steps[is_last], values[is_last]
+
+
+def _read_returns(folder: pathlib.Path) -> plots.Curve:
+  """Reads actor steps and returns of all episodes of a log, if there is one."""
+  path = folder / 'logs.csv'
+  columns = plots.read_log(str(path)) if path.is_file() else {}
+  if not columns:
+    return np.zeros(0), np.zeros(0)
+  return columns['actor_steps'], columns['episode_return']
+
+
+def _seconds(folder: pathlib.Path) -> float:
+  """Returns the time from the first file of a run to its latest log entry."""
+  latest = max(
+    path.stat().st_mtime for path in (folder / 'logs').glob('*/logs.csv')
+  )
+  return latest - (folder / 'config.json').stat().st_mtime
+
+
+def show(scores: Scores) -> None:
+  """Draws `curve.png` into the folder of the run, and prints the table."""
+  path = scores.folder / 'curve.png'
+  draw(scores, path)
+  actor_steps = int(max(curve[0].max(initial=0) for curve in scores[2:4]))
+  frames = actor_steps * runs.FRAMES_PER_ACTOR_STEP
+  print(f'\n{scores.game}, {actor_steps:,} actor steps, {frames:,} frames\n')
+  print(table(scores))
+  seconds = datetime.timedelta(seconds=round(scores.seconds))
+  print(f'\nWall time:       {seconds}, interruptions included')
+  print(f'Learning curve:  {path}')
+
+
+def table(scores: Scores) -> str:
+  """Compares evaluations with the scores of a random agent and of a human."""
+  steps, means = plots.means_by_step(scores.evaluation)
+  best = int(np.argmax(means))
+  reference = human_normalized_scores.reference_scores(scores.game)
+  rows = [
+    _row(scores.game, 'random', reference.random),
+    _row(scores.game, 'human', reference.human),
+    _row(scores.game, 'last evaluation', means[-1], f'{int(steps[-1]):,}'),
+    _row(scores.game, 'best evaluation', means[best], f'{int(steps[best]):,}'),
+  ]
+  return tables.table(('', 'actor steps', 'score', 'human-normalized'), rows)
+
+
+def _row(
+  game: str, label: str, score: float, actor_steps: str = ''
+) -> List[str]:
+  normalized = human_normalized_scores.human_normalized(game, score)
+  return [label, actor_steps, f'{score:,.1f}', f'{normalized:.1f} %']
+
+
+def draw(scores: Scores, path: pathlib.Path) -> None:
+  """Draws scores of training and evaluation, of a random agent and a human."""
+  reference = human_normalized_scores.reference_scores(scores.game)
+  plots.score_curve(
+    str(path),
+    scores.training,
+    scores.evaluation,
+    {f'{k} {v:,.1f}': v for k, v in reference._asdict().items()},
+    title=scores.game,
+    training_label=f'training, mean of {_WINDOW} episodes',
+    frames_per_actor_step=runs.FRAMES_PER_ACTOR_STEP,
+  )

@@ -1,0 +1,291 @@
+"""Atari's two commands without the runs that they launch."""
+
+import collections
+import csv
+import json
+
+import jax
+import numpy as np
+import pytest
+from PIL import Image
+
+from bt_acme import assembly, behaviors, environments
+from bt_acme import config as config_lib
+from bt_acme.config import names, presets
+from bt_acme.config import run as run_config
+from bt_acme.core.intrinsic import host as host_reward
+from bt_acme.environments import atari
+from experiments.atari import exploring, learning, montezuma, room_map, scores
+from experiments.atari import visits as visits_lib
+
+_LEFT, _RIGHT = 4, 3
+
+
+def _write_run(folder, game):
+  """Writes what a launched run leaves about itself."""
+  folder.mkdir(parents=True, exist_ok=True)
+  identity = {'agent': 'R2D2Config', 'run': {'env': game}, 'config': {}}
+  (folder / 'config.json').write_text(json.dumps(identity))
+
+
+def _write_log(folder, rows):
+  folder.mkdir(parents=True)
+  with (folder / 'logs.csv').open('w', newline='') as f:
+    writer = csv.writer(f)
+    writer.writerow(['actor_steps', 'learner_steps', 'episode_return'])
+    writer.writerows(rows)
+
+
+@pytest.fixture(name='learned')
+def write_learned(tmp_path):
+  _write_run(tmp_path, 'boxing')
+  _write_log(
+    tmp_path / 'logs' / 'evaluator',
+    [(100, 1, 2.0), (100, 1, 4.0), (200, 2, 13.1), (200, 2, 11.1), (300, 3, 5)],
+  )
+  _write_log(
+    tmp_path / 'logs' / 'actor', [(10 * i, i, i) for i in range(1, 40)]
+  )
+  return tmp_path
+
+
+def _learn(folder, **settings):
+  return learning.LearnConfig(workdir=str(folder), **settings)
+
+
+def test_scores_are_compared_with_a_random_agent_and_a_human(learned, capsys):
+  assert learning.run(_learn(learned, draw_only=True)) == 0
+  output = capsys.readouterr().out
+  assert 'boxing, 390 actor steps, 1,560 frames' in output
+  rows = [' '.join(line.split()) for line in output.splitlines()]
+  assert 'random 0.1 0.0 %' in rows
+  assert 'human 12.1 100.0 %' in rows
+  assert 'last evaluation 300 5.0 40.8 %' in rows
+  assert 'best evaluation 200 12.1 100.0 %' in rows
+  assert any(row.startswith('Wall time: 0:00:') for row in rows)
+  assert (learned / 'curve.png').read_bytes().startswith(b'\x89PNG')
+
+
+def test_the_training_score_is_a_moving_average(learned):
+  steps, means = scores.read(learned, 'boxing').training
+  assert (steps[0], means[0]) == (100, 5.5)
+  assert (steps[-1], means[-1]) == (390, 20)
+
+
+def test_episodes_that_end_together_make_one_point(tmp_path):
+  _write_run(tmp_path, 'boxing')
+  _write_log(tmp_path / 'logs' / 'evaluator', [(100, 1, 2.0)])
+  _write_log(
+    tmp_path / 'logs' / 'actor',
+    [(1_000 * (i // 16) + i % 16, i, i) for i in range(16, 160)],
+  )
+  steps, means = scores.read(tmp_path, 'boxing').training
+  np.testing.assert_array_equal(steps, np.arange(1_015, 10_000, 1_000))
+  assert means[-1] == np.mean(range(110, 160))
+
+
+def test_a_run_is_drawn_before_its_first_episode_of_training(learned):
+  (learned / 'logs' / 'actor' / 'logs.csv').unlink()
+  assert learning.run(_learn(learned, draw_only=True)) == 0
+
+
+def test_learning_launches_r2d2_and_returns_its_exit_code(learned):
+  launched = []
+
+  def launch(script, flags):
+    launched.append((script, flags))
+    return len(launched) % 2 and 130
+
+  config = _learn(learned, max_actor_steps=77, seed=3)
+  assert learning.run(config, launch=launch) == 130
+  assert not (learned / 'curve.png').exists()
+  assert learning.run(config, launch=launch) == 0
+  assert (learned / 'curve.png').exists()
+  script, flags = launched[0]
+  assert script == 'run_r2d2.py'
+  assert set(flags) == {
+    *('--preset=atari_small', '--env=boxing', '--max_actor_steps=77'),
+    *('--seed=3', f'--workdir={learned}'),
+  }
+
+
+def test_what_cannot_be_drawn_is_refused(tmp_path):
+  with pytest.raises(ValueError, match='holds no run'):
+    learning.run(_learn(tmp_path / 'none', draw_only=True))
+  with pytest.raises(ValueError, match='holds no run'):
+    exploring.run(
+      exploring.ExploreConfig(workdir=str(tmp_path), draw_only=True)
+    )
+  _write_run(tmp_path, 'pong')
+  with pytest.raises(ValueError, match="a run on 'pong', not on game='boxing'"):
+    learning.run(_learn(tmp_path, draw_only=True))
+  with pytest.raises(ValueError, match='has no evaluation yet'):
+    learning.run(_learn(tmp_path, game='pong', draw_only=True))
+
+
+@pytest.mark.parametrize(
+  'config_class, settings, message',
+  [
+    (learning.LearnConfig, {'game': 'pnog'}, "did you mean 'pong'"),
+    (learning.LearnConfig, {'game': 'Chain-9'}, 'has no human score'),
+    (learning.LearnConfig, {'max_actor_steps': 0}, 'must be positive'),
+    (exploring.ExploreConfig, {'game': 'montezuma'}, 'is unknown'),
+    (exploring.ExploreConfig, {'game': 'pong'}, 'has no map of its rooms'),
+    (exploring.ExploreConfig, {'episode_steps': 0}, 'must be positive'),
+  ],
+)
+def test_bad_settings_are_refused(config_class, settings, message):
+  with pytest.raises(ValueError, match=message):
+    config_class(**settings)
+
+
+def test_each_command_has_a_folder_for_each_game():
+  folder = learning.LearnConfig(game='pong').folder
+  assert folder.is_absolute() and folder.parts[-3:] == ('runs', 'atari', 'pong')
+  other = learning.LearnConfig(game='montezuma_revenge').folder
+  assert exploring.ExploreConfig().folder != other
+
+
+def _act(world, action, times):
+  """Takes an action several times; returns the player's x and y."""
+  for _ in range(times):
+    world.step(action)
+  return tuple(map(int, world.ram()[[42, 43]]))
+
+
+def _red_columns(screen):
+  """Columns of the screen that show the player's red clothes at the start."""
+  red = (screen[75:92] == (200, 72, 72)).all(axis=-1)
+  return np.flatnonzero(red.any(axis=0))
+
+
+def test_the_player_is_where_the_memory_says():
+  world = atari.Atari('montezuma_revenge', seed=0)
+  world.reset()
+  start = montezuma.position(world.ram())
+  assert start == (1, 4, 10)
+  x, y = _act(world, 0, 4)
+  for action, sign in ((_RIGHT, 1), (_LEFT, -1)):
+    before = x
+    x, same_y = _act(world, action, 2)
+    assert same_y == y and sign * (x - before) > 4
+    columns = _red_columns(world.screen_rgb())
+    assert abs(columns.mean() - (x + 3)) < 2
+  # The player steps off the platform and falls.
+  assert _act(world, _RIGHT, 12)[1] < y
+
+
+def test_every_room_of_level_1_has_its_place():
+  places = montezuma.pyramid()
+  assert sorted(places) == list(range(24))
+  assert len(set(places.values())) == 24
+  # The rooms below each other in the middle.
+  assert [places[room] for room in (1, 5, 11, 19)] == [
+    (floor, 4) for floor in range(4)
+  ]
+
+
+def test_positions_stay_in_their_room():
+  for value in (0, 255):
+    ram = np.full(128, value, np.uint8)
+    room, row, column = montezuma.position(ram)
+    assert room == value
+    assert 0 <= row < montezuma.ROWS and 0 <= column < montezuma.COLUMNS
+
+
+class _CountingPlayer(visits_lib.RandomPlayer):
+  """Counts what its actions led to; a step that starts a game is no result."""
+
+  results = 0
+
+  def observe(self, step):
+    self.results += int(np.sum(~step.is_first))
+
+
+def test_every_policy_takes_the_same_number_of_actions():
+  player = _CountingPlayer(18, seed=0)
+  visits = visits_lib.play(player, num_games=1, actor_steps=1_400, seed=0)
+  assert visits.actor_steps == sum(visits.counts.values()) == 1_400
+  assert player.results == 1_400
+  assert visits.games > 2  # A random player loses six lives before that.
+  assert visits.rooms == 1 and visits.positions > 20
+  assert visits.pictures[1].shape == (152, 160, 3)
+
+
+def test_the_map_puts_counts_over_the_pictures_of_their_rooms():
+  visits = visits_lib.Visits(
+    counts=collections.Counter(
+      {
+        montezuma.Position(1, 0, 0): 5,
+        montezuma.Position(23, 18, 19): 7,
+        montezuma.Position(99, 0, 0): 1,  # It is no room of the level.
+      }
+    ),
+    pictures={23: np.full((152, 160, 3), 250, np.uint8)},
+  )
+  assert room_map.floors_shown({1: (), 23: (), 99: ()}) == 4
+  grid = room_map.counts(visits, 4)
+  picture = room_map.background(visits.pictures, 4)
+  assert picture.shape == tuple(8 * n for n in grid.shape) + (3,)
+  assert grid.sum() == 12 and grid[0, 4 * 20] == 5 and grid[-1, -1] == 7
+  assert (picture[-12:-6, -12:-6] == 250).all()
+  assert (picture[10, 4 * 160 + 10] == 70).all()  # Room 1 has no picture.
+
+
+def test_the_map_ends_below_the_lowest_room_that_was_visited():
+  assert room_map.floors_shown([1]) == 2
+  assert room_map.floors_shown([1, 5]) == 3
+  assert room_map.floors_shown([15]) == 4
+  counts = collections.Counter({montezuma.Position(1, 0, 0): 5})
+  grid = room_map.counts(visits_lib.Visits(counts=counts), 2)
+  assert grid.shape == (2 * 19, 5 * 20) and grid[0, 2 * 20] == 5
+  assert room_map.background({}, 2).shape == (2 * 152, 5 * 160, 3)
+
+
+def _export_untrained(script, flags):
+  """Stands for the launched program."""
+  assert script == 'run_ngu.py'
+  assert '--num_evaluators=0' in flags and '--preset=atari_small' in flags
+  (workdir,) = [
+    run_config.RunConfig(workdir=flag.partition('=')[2])
+    for flag in flags
+    if flag.startswith('--workdir=')
+  ]
+  settings = {'torso_size': 8, 'lstm_size': 8, 'head_size': 8}
+  agent = assembly.Agent(
+    names.build(config_lib.NGUConfig, {**settings, 'memory_capacity': 50}),
+    assembly.spec_of(environments.make(montezuma.GAME, seed=0), montezuma.GAME),
+  )
+  key = jax.random.key(0)
+  behaviors.export(
+    workdir.behavior_folder,
+    agent=agent,
+    variables=assembly.Variables(
+      agent.network.init(key), agent.intrinsic.networks.init(key)
+    ),
+    statistics=host_reward.HostReward(agent.intrinsic.config, 1)
+    .statistics()
+    .merged(),
+    actor_steps=0,
+  )
+  return 0
+
+
+def test_exploring_plays_counts_and_draws(tmp_path, capsys):
+  _write_run(tmp_path, montezuma.GAME)
+  config = exploring.ExploreConfig(
+    workdir=str(tmp_path), episodes=2, episode_steps=30
+  )
+  assert exploring.run(config, launch=_export_untrained) == 0
+  rows = [' '.join(r.split()) for r in capsys.readouterr().out.splitlines()]
+  for label in ('random', 'behavior'):
+    assert any(row.startswith(f'{label} 2 60 1 ') for row in rows)
+  with Image.open(tmp_path / 'rooms.png') as image:
+    width, height = image.size
+  assert width > 2 * height
+
+
+def test_the_preset_is_for_one_actor_beside_the_learner():
+  assert presets.get('atari_small', config_lib.R2D2Config)['trace_decay'] == 0.8
+  assert 'trace_decay' not in presets.get('atari_small', config_lib.NGUConfig)
+  assert presets.PRESETS['atari_small'].settings['num_actors'] == 1

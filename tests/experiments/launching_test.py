@@ -1,0 +1,50 @@
+"""A launch script's exit code comes back, and signals reach only the script."""
+
+import signal
+import textwrap
+
+import pytest
+
+from experiments import launching
+
+
+@pytest.fixture(name='write')
+def _write(tmp_path, monkeypatch):
+  monkeypatch.setattr(launching, '_ROOT', tmp_path)
+  (tmp_path / 'launch').mkdir()
+
+  def write(text):
+    (tmp_path / 'launch' / 'script.py').write_text(textwrap.dedent(text))
+
+  return write
+
+
+def test_flags_go_in_and_the_exit_code_comes_out(write):
+  write("""
+    import sys
+    sys.exit(len(sys.argv) + 4)
+  """)
+  assert launching.launch('script.py', ['--a=1', '--b=2']) == 7
+
+
+def test_an_interrupt_is_left_to_the_script(write):
+  # Ctrl-C reaches both processes; the script decides when to end.
+  before = signal.getsignal(signal.SIGINT)
+  write("""
+    import os, signal, sys, time
+    os.kill(os.getppid(), signal.SIGINT)
+    time.sleep(0.2)
+    sys.exit(130)
+  """)
+  assert launching.launch('script.py', []) == 130
+  assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_sigterm_is_passed_on(write):
+  write("""
+    import os, signal, sys, time
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))
+    os.kill(os.getppid(), signal.SIGTERM)
+    time.sleep(20)
+  """)
+  assert launching.launch('script.py', []) == 9
