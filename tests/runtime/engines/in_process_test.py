@@ -162,7 +162,7 @@ def assert_same(one, other):
   jax.tree.map(np.testing.assert_array_equal, one, other)
 
 
-def make_agent(kind, tmp_path):
+def make_agent(kind, tmp_path, initial_priority='actor'):
   """An agent whose replay is soon full."""
   replay = config_lib.ReplayConfig(
     trace_length=fakes.T,
@@ -170,6 +170,7 @@ def make_agent(kind, tmp_path):
     min_replay_size=4,
     max_replay_size=25,
     samples_per_insert=4.0,
+    initial_priority=initial_priority,
   )
   return fakes.make_agent(kind, tmp_path / 'behavior', replay=replay)
 
@@ -188,10 +189,16 @@ def stop_and_go(make, stops, path):
 
 @pytest.mark.usefixtures('fake_environments')
 @pytest.mark.parametrize(
-  'kind', ['r2d2', 'ngu', 'ngu:reward_observation=next', 'bt']
+  'kind, initial_priority',
+  [
+    ('r2d2', 'largest'),
+    ('ngu', 'actor'),
+    ('ngu:reward_observation=next', 'actor'),
+    ('bt', 'actor'),
+  ],
 )
-def test_a_run_that_is_stopped_goes_on(kind, tmp_path):
-  agent = make_agent(kind, tmp_path)
+def test_a_run_that_is_stopped_goes_on(kind, initial_priority, tmp_path):
+  agent = make_agent(kind, tmp_path, initial_priority)
 
   def make():
     return in_process.InProcessRun(agent, num_environments=N, seed=3)
