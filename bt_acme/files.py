@@ -18,7 +18,7 @@ import os
 import pathlib
 import secrets
 import shutil
-from typing import Iterator, List, Tuple, Union
+from typing import BinaryIO, Iterator, List, Tuple, Union
 
 PathLike = Union[str, 'os.PathLike[str]']
 
@@ -36,10 +36,28 @@ def write_text(path: PathLike, text: str) -> None:
   Raises:
     OSError: if it cannot be written; the target is then as it was.
   """
+  with new_file(path) as file:
+    file.write(text.encode())
+
+
+@contextlib.contextmanager
+def new_file(path: PathLike) -> Iterator[BinaryIO]:
+  """Makes a file, replacing one that is there.
+
+  The body of the `with` statement writes a temporary file, which takes the
+  target's place when the body ends. If the body raises, the target stays as it
+  was.
+
+  Yields:
+    The temporary file, open for writing bytes.
+
+  Raises:
+    OSError: if the file cannot be written; the target is then as it was.
+  """
   target, temporary = _prepare(path)
   try:
-    with open(temporary, 'x', encoding='utf-8', newline='') as file:
-      file.write(text)
+    with open(temporary, 'xb') as file:
+      yield file
       file.flush()
       os.fsync(file.fileno())
     os.replace(temporary, target)

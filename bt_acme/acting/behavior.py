@@ -54,6 +54,14 @@ class Host:
     """Takes the core side's features of this step, arrays [N, ...]."""
     del features
 
+  def state(self) -> Any:
+    """Returns what it keeps from one step to the next, in plain values."""
+    return ()
+
+  def restore(self, state: Any) -> None:
+    """Goes on from a state."""
+    del state
+
 
 class Behavior(abc.ABC):
   """A frozen policy: a black box from observations to actions."""

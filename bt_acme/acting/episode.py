@@ -1,7 +1,7 @@
 """Metrics of episodes, as actors and evaluators log them."""
 
 import array
-from typing import Dict, Optional
+from typing import Any, Dict, Optional
 
 import numpy as np
 
@@ -50,6 +50,28 @@ class EpisodeMetrics:
     self._greedy_extra_steps += int(greedy_extra)
     if alpha is not None:
       self._alphas.append(alpha)
+
+  def state(self) -> Dict[str, Any]:
+    """Returns the sums, and the modulator of every step."""
+    return {
+      'task_return': self._task_return,
+      'intrinsic_return': self._intrinsic_return,
+      'length': self._length,
+      'flights': self._flights,
+      'steps_by_source': self._steps_by_source.copy(),
+      'greedy_extra_steps': self._greedy_extra_steps,
+      'alphas': np.array(self._alphas),
+    }
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    """Goes on from a state."""
+    self._task_return = state['task_return']
+    self._intrinsic_return = state['intrinsic_return']
+    self._length = state['length']
+    self._flights = state['flights']
+    self._steps_by_source = state['steps_by_source'].copy()
+    self._greedy_extra_steps = state['greedy_extra_steps']
+    self._alphas = array.array('f', state['alphas'].tobytes())
 
   def metrics(self) -> Dict[str, float]:
     """Returns all metrics of the episode so far."""

@@ -5,7 +5,7 @@ server on the accelerator choose. Both choose the same actions, because whatever
 varies between environments is seeded by their index alone (`batched_core`).
 """
 
-from typing import Any, NamedTuple, Protocol, Tuple
+from typing import Any, Dict, NamedTuple, Protocol, Tuple
 
 import jax
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from bt_acme import assembly
 from bt_acme.acting import batched_core, frame_stack
-from bt_acme.core import types
+from bt_acme.core import leaves, types
 
 Array = Any  # NumPy's in an actor, JAX's inside the server's jitted call.
 Extras = batched_core.Extras
@@ -74,6 +74,12 @@ class Policy(Protocol):
     `Rewarded` there instead of `Features`; `HostReward.take` accepts either.
     """
 
+  def state(self) -> Dict[str, Any]:
+    """Returns all that choosing depends on, in plain values."""
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    """Goes on from a state, after a first `update_variables`."""
+
 
 class VectorPolicy:
   """Chooses in this process."""
@@ -102,11 +108,13 @@ class VectorPolicy:
     self._state = self._core.init(epsilons, seed, first_environment)
     self._start = jax.jit(self._core.start, donate_argnums=3)
     self._step = jax.jit(self._core.step, donate_argnums=3)
+    self._variables: Any = None
     self._params: Any = None
     self._pending: Any = None
 
   def update_variables(self, variables: assembly.Variables) -> None:
     is_first_update = self._params is None
+    self._variables = variables
     self._params = self._core.arrange(variables)
     if is_first_update:
       self._state = self._core.with_embedding(self._params, self._state)
@@ -130,3 +138,15 @@ class VectorPolicy:
   def receive(self) -> Tuple[np.ndarray, Extras]:
     action, extras = self._pending
     return np.array(action), jax.tree.map(np.asarray, extras)
+
+  def state(self) -> Dict[str, Any]:
+    return {
+      'variables': leaves.of(self._variables),
+      'acting': leaves.of(self._state),
+    }
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    if self._params is None:
+      raise RuntimeError('update_variables must come before restore.')
+    self.update_variables(leaves.into(self._variables, state['variables']))
+    self._state = leaves.into(self._state, state['acting'])

@@ -5,7 +5,7 @@ for its actions through a `RemotePolicy` (Espeholt et al. 2020, SEED RL).
 """
 
 import threading
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import jax
 import numpy as np
@@ -269,3 +269,9 @@ class RemotePolicy:
         f'The inference server does not answer: {error}'
       ) from error
     return np.array(action), extras
+
+  def state(self) -> Dict[str, Any]:
+    raise RuntimeError('The server keeps the state of all environments.')
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    raise RuntimeError('The server keeps the state of all environments.')

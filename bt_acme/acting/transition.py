@@ -4,7 +4,7 @@ Acting makes transitions and the replay stores them, so both import this module
 and neither imports the other.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Tuple
 
 import numpy as np
 
@@ -46,6 +46,19 @@ class Transition(NamedTuple):
   reward: float
   discount: float
   q_values: np.ndarray
+
+
+def to_plain(transition: Transition) -> Tuple[Any, ...]:
+  """Returns the values of a transition without the classes around them."""
+  state = tuple(transition.recurrent_state)
+  return tuple(transition._replace(recurrent_state=state))  # type: ignore[arg-type]
+
+
+def from_plain(values: Tuple[Any, ...]) -> Transition:
+  """Undoes `to_plain`."""
+  transition = Transition(*values)
+  state = types.LSTMState(*transition.recurrent_state)
+  return transition._replace(recurrent_state=state)
 
 
 class TransitionSink(Protocol):

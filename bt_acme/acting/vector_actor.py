@@ -125,8 +125,48 @@ class VectorActor:
   def restore_statistics(self, statistics: Any) -> None:
     """Goes on from statistics of the intrinsic reward, if there is one."""
     if self.intrinsic is not None:
-      self.intrinsic.restore(statistics)
+      self.intrinsic.restore_statistics(statistics)
       self._policy.restore_statistics(self.intrinsic.statistics())
+
+  def state(self) -> Dict[str, Any]:
+    """Returns all that the next turns depend on, in plain values.
+
+    It is called between two turns, after `observe`. What the sinks hold belongs
+    to those who made them.
+    """
+    return {
+      'policy': self._policy.state(),
+      'hosts': [host.state() for host in self._hosts],
+      'intrinsic': None if self.intrinsic is None else self.intrinsic.state(),
+      'episodes': [episode.state() for episode in self._episodes],
+      'action': self._action.copy(),
+      'reward': self._reward.copy(),
+      'turns': self._turns,
+      'waiting': {
+        i: (transition_lib.to_plain(transition), final)
+        for i, (transition, final) in self._waiting.items()
+      },
+    }
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    """Goes on from a state, after a first `update_variables`."""
+    self._policy.restore(state['policy'])
+    for host, own in zip(self._hosts, state['hosts'], strict=True):
+      host.restore(own)
+    if self.intrinsic is not None:
+      self.intrinsic.restore(state['intrinsic'])
+    for episode, sums in zip(self._episodes, state['episodes'], strict=True):
+      episode.restore(sums)
+    self._action, self._reward = state['action'], state['reward']
+    self._turns = state['turns']
+    self._waiting = {
+      i: (transition_lib.from_plain(values), final)
+      for i, (values, final) in state['waiting'].items()
+    }
+
+  def break_off(self) -> None:
+    """Drops episodes that have not ended; all environments start new ones."""
+    self._episodes = [episode_lib.EpisodeMetrics() for _ in range(self._num)]
 
   def select_actions(self, step: vector.VectorStep) -> np.ndarray:
     """Chooses an action for each environment.

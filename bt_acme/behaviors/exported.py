@@ -128,6 +128,13 @@ class _RewardHost(behavior.Host):
   def digest(self, features: Any) -> None:
     self._last = self._reward.take(features, self._is_first, self._is_last)
 
+  def state(self) -> Any:
+    return {'reward': self._reward.state(), 'last': self._last}
+
+  def restore(self, state: Any) -> None:
+    self._reward.restore(state['reward'])
+    self._last = state['last']
+
 
 class _ZeroHost(behavior.Host):
   """Feeds zeros in place of the intrinsic reward."""

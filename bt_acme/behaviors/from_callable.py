@@ -36,7 +36,10 @@ class FromCallable(behavior.Behavior):
         action is used. Actions are integers, and the action before an episode's
         first is -1. In an environment that takes vectors they are vectors, and
         the one before the first is all zeros. What a policy is given is
-        read-only.
+        read-only. If it draws or remembers anything, let it be an object with
+        `state()` and `restore(state)` as well, whose states are plain values: a
+        run that is stopped then goes on with the same actions. Without them, a
+        resumed run makes the policy anew from its seed.
       name: the name that logs and errors show; the callable's own by default.
     """
     if not callable(make_policy):
@@ -82,13 +85,20 @@ class FromCallable(behavior.Behavior):
     return policy
 
 
+def _says_its_state(policy: Any) -> bool:
+  # A network may have attributes of these names that are no methods.
+  return callable(getattr(policy, 'state', None)) and callable(
+    getattr(policy, 'restore', None)
+  )
+
+
 class _CallableHost(behavior.Host):
   """The policies of N environments, each with its own state."""
 
   def __init__(
     self,
     name: str,
-    policies: Sequence[Callable[..., Any]],
+    policies: Sequence[Any],
     action_spec: behavior.ActionSpec,
   ):
     self._name = name
@@ -133,6 +143,21 @@ class _CallableHost(behavior.Host):
       actions[i] = self._checked(action, i)
     self._actor_steps += 1
     return actions
+
+  def state(self) -> Any:
+    return {
+      'actor_steps': self._actor_steps,
+      'policies': [
+        policy.state() if _says_its_state(policy) else None
+        for policy in self._policies
+      ],
+    }
+
+  def restore(self, state: Any) -> None:
+    self._actor_steps = state['actor_steps']
+    for policy, own in zip(self._policies, state['policies'], strict=True):
+      if _says_its_state(policy):
+        policy.restore(own)
 
   def _where(self, environment: int) -> str:
     return f'at actor step {self._actor_steps} of environment {environment}'

@@ -14,7 +14,7 @@ observations. Only the last observation of an episode differs, because
 
 import collections
 import functools
-from typing import Deque, Optional, Tuple
+from typing import Any, Deque, Dict, Optional, Tuple
 
 import ale_py
 import cv2
@@ -233,6 +233,24 @@ class Atari(base.Environment):
   def screen_rgb(self) -> np.ndarray:
     """Returns the screen as it is now, uint8 [rows, columns, 3], for videos."""
     return self._ale.getScreenRGB()
+
+  def state(self) -> Dict[str, Any]:
+    """Returns the console, the generator, the stacked frames and the counts."""
+    return {
+      'console': self._ale.cloneState(include_rng=True).serialize(),
+      'generator': self._rng.bit_generator.state,
+      'stack': list(self._stack),
+      'frames': self._frames,
+      'reset_next': self._reset_next,
+    }
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    """Goes on from a state."""
+    self._ale.restoreState(ale_py.ALEState(state['console']))
+    self._rng.bit_generator.state = state['generator']
+    self._stack.extend(state['stack'])
+    self._frames = state['frames']
+    self._reset_next = state['reset_next']
 
   def ram(self) -> np.ndarray:
     """Returns the console's memory, uint8 [128]; agents never see it."""

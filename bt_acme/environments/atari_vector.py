@@ -6,7 +6,7 @@ within a step, the maximum of its last observation includes frames of the
 previous step.
 """
 
-from typing import Sequence
+from typing import Any, Dict, Sequence
 
 import numpy as np
 from ale_py import vector_env
@@ -14,6 +14,7 @@ from ale_py import vector_env
 from bt_acme.environments import vector
 
 _NUM_ACTIONS = 18
+_RESET = 255  # What stands for a reset among the recorded actions.
 
 
 class AtariVector:
@@ -54,17 +55,18 @@ class AtariVector:
       use_fire_reset=False,
     )
     self._was_last = np.zeros(len(seeds), bool)
-    self._seeded = False
+    # All actions so far, a byte for each, because ale-py cannot copy games.
+    self._actions = bytearray()
 
   def __len__(self) -> int:
     return len(self._seeds)
 
   def reset(self) -> vector.VectorStep:
     """Starts an episode in every game."""
-    seeds = None if self._seeded else self._seeds
+    seeds = None if self._actions else self._seeds
     observation, _ = self._games.reset(seed=seeds)
-    self._seeded = True
     num = len(self)
+    self._actions += bytes([_RESET] * num)
     self._was_last = np.zeros(num, bool)
     return vector.VectorStep(
       observation=np.moveaxis(observation, 1, -1),
@@ -91,6 +93,7 @@ class AtariVector:
         f'actions {actions} are out of range: there are {_NUM_ACTIONS}, from 0.'
       )
     self._games.send(actions)
+    self._actions += actions.astype(np.uint8).tobytes()
 
   def recv(self) -> vector.VectorStep:
     """Waits for the end of the step, and returns it."""
@@ -103,6 +106,31 @@ class AtariVector:
       is_first=is_first,
       is_last=self._was_last,
     )
+
+  def state(self) -> Dict[str, Any]:
+    """Returns the seeds and all actions so far, uint8 [steps, N]."""
+    actions = np.frombuffer(bytes(self._actions), np.uint8)
+    return {'seeds': self._seeds, 'actions': actions.reshape(-1, len(self))}
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    """Goes on from a state, by playing everything again up to there.
+
+    ale-py's games in C++ cannot be copied. This takes as long as emulating did.
+
+    Args:
+      state: the state of as many games of the same title.
+
+    Raises:
+      RuntimeError: if an episode has been started here already.
+    """
+    if self._actions:
+      raise RuntimeError('games can be restored only before their first reset.')
+    self._seeds = state['seeds']
+    for actions in state['actions']:
+      if actions[0] == _RESET:
+        self.reset()
+      else:
+        self.step(actions)
 
   def close(self) -> None:
     """Ends the emulators."""

@@ -3,7 +3,7 @@
 import functools
 import math
 import re
-from typing import Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import dm_env
 import numpy as np
@@ -100,6 +100,14 @@ class Chain(base.Environment):
   def agent_cell(self) -> int:
     """Returns the agent's cell, from 0, for evaluation only."""
     return self._cell
+
+  def state(self) -> Dict[str, Any]:
+    """Returns the place in the row and in the episode."""
+    return {'cell': self._cell, 'step': self._step}
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    """Goes on from a state."""
+    self._cell, self._step = state['cell'], state['step']
 
   def _observation(self) -> np.ndarray:
     observation = np.zeros([self._side, self._side, 3], np.uint8)

@@ -4,13 +4,15 @@ These environments are for agents of other libraries, such as dm-acme's inside
 an `agents.BTBuilder`; the agents of bt_acme itself see images.
 """
 
+from typing import Any, Dict
+
 import dm_env
 import gymnasium
 import numpy as np
 from dm_env import specs
 from gymnasium import spaces
 
-from bt_acme.environments import base
+from bt_acme.environments import base, saving
 
 
 def _to_spec(space: gymnasium.Space, name: str) -> specs.Array:
@@ -49,20 +51,26 @@ class Gymnasium(base.Environment):
     self._action_spec = _to_spec(self._env.action_space, 'action')
     self._seed: int | None = seed
     self._reset_next = True
+    self._recording = saving.Recording(self._env, seed)
+    self._observation: np.ndarray = np.array(())
 
   def reset(self) -> dm_env.TimeStep:
+    self._recording.reset(self._seed)
     observation, _ = self._env.reset(seed=self._seed)
     self._seed = None  # The environment's own stream goes on.
     self._reset_next = False
-    return dm_env.restart(self._as_array(observation))
+    self._observation = self._as_array(observation)
+    return dm_env.restart(self._observation)
 
   def step(self, action: np.ndarray) -> dm_env.TimeStep:
     if self._reset_next:
       return self.reset()
+    self._recording.step(np.array(action))
     observation, reward, terminated, truncated, _ = self._env.step(action)
     self._reset_next = terminated or truncated
+    self._observation = self._as_array(observation)
     return base.time_step(
-      self._as_array(observation),
+      self._observation,
       reward,
       terminated=terminated,
       truncated=truncated,
@@ -76,6 +84,31 @@ class Gymnasium(base.Environment):
 
   def action_spec(self) -> specs.Array:
     return self._action_spec
+
+  def state(self) -> Dict[str, Any]:
+    """Returns what the episode can be played again from."""
+    return {**self._recording.state(), 'observation': self._observation}
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    """Goes on from a state, by playing its episode again up to there.
+
+    Raises:
+      ValueError: if that leads elsewhere, because the environment draws from
+        another generator than its own, or keeps something between episodes.
+    """
+    self._recording.rewind(state)
+    self._seed = state['seed']
+    self._reset_next = True
+    if state['actions'] is None:
+      return
+    self.reset()
+    for action in state['actions']:
+      self.step(action)
+    if not np.array_equal(self._observation, state['observation']):
+      raise ValueError(
+        f'{self._env} does not play the same episode again, so it cannot be '
+        'restored: resume with new episodes.'
+      )
 
   def close(self) -> None:
     self._env.close()

@@ -13,7 +13,7 @@ A name is MiniGrid's id, with these modifiers in this order:
 """
 
 import functools
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import dm_env
 import numpy as np
@@ -21,7 +21,13 @@ from dm_env import specs
 from gymnasium.envs import registration
 from minigrid.core import world_object
 
-from bt_acme.environments import base, minigrid_bonuses, minigrid_view, naming
+from bt_acme.environments import (
+  base,
+  minigrid_bonuses,
+  minigrid_view,
+  naming,
+  saving,
+)
 
 MODIFIERS = (
   naming.Modifier('fixed', 'fixed=3', naming.number, 0),
@@ -109,6 +115,7 @@ class MiniGrid(base.Environment):
     if new_cell is not None:
       self._bonuses.append(minigrid_bonuses.NewCell(new_cell))
     self._reset_next = True
+    self._recording = saving.Recording(self._env, self._next_seed)
     if no_goal:
       self._require(world_object.Goal, 'goal cell that no_goal leaves out')
     if door is not None:
@@ -126,6 +133,7 @@ class MiniGrid(base.Environment):
     return [i for i, cell in cells if isinstance(cell, kind)]
 
   def reset(self) -> dm_env.TimeStep:
+    self._recording.reset(self._next_seed)
     observation, _ = self._env.reset(seed=self._next_seed)
     if self._no_goal:
       for i in self._cells_with(world_object.Goal):
@@ -141,7 +149,9 @@ class MiniGrid(base.Environment):
   def step(self, action: int) -> dm_env.TimeStep:
     if self._reset_next:
       return self.reset()
-    observation, reward, terminated, truncated, _ = self._env.step(int(action))
+    action = int(action)
+    self._recording.step(action)
+    observation, reward, terminated, truncated, _ = self._env.step(action)
     reward = np.float32(reward)
     for bonus in self._bonuses:
       reward += bonus.reward(self._env)
@@ -174,6 +184,20 @@ class MiniGrid(base.Environment):
   def render_rgb(self, tile_size: int = 16) -> np.ndarray:
     """Draws the grid, uint8 [rows * tile_size, columns * tile_size, 3]."""
     return self._env.get_full_render(highlight=True, tile_size=tile_size)
+
+  def state(self) -> Dict[str, Any]:
+    """Returns what the episode can be played again from."""
+    return self._recording.state()
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    """Goes on from a state, by playing its episode again up to there."""
+    self._recording.rewind(state)
+    self._next_seed = state['seed']
+    self._reset_next = True
+    if state['actions'] is not None:
+      self.reset()
+      for action in state['actions']:
+        self.step(action)
 
   def close(self) -> None:
     self._env.close()

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from typing import Optional, Sequence, Tuple
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 import dm_env
 import numpy as np
@@ -79,6 +79,19 @@ class Recall(base.Environment):
 
   def action_spec(self) -> specs.DiscreteArray:
     return specs.DiscreteArray(2)
+
+  def state(self) -> Dict[str, Any]:
+    """Returns the generator, the episode's signs, and the place in it."""
+    return {
+      'generator': self._rng.bit_generator.state,
+      'wanted': self._wanted,
+      'step': self._step,
+    }
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    """Goes on from a state."""
+    self._rng.bit_generator.state = state['generator']
+    self._wanted, self._step = state['wanted'], state['step']
 
   def _observation(self) -> np.ndarray:
     observation = _blank()

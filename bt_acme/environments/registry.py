@@ -39,7 +39,9 @@ def register(name: str, constructor: Callable[..., dm_env.Environment]) -> None:
   Args:
     name: the name that `make` takes from now on.
     constructor: takes `seed` and returns an environment whose observations are
-      uint8 [H, W, C].
+      uint8 [H, W, C]. A run that is stopped goes on in the middle of an episode
+      if the environment can be pickled or has `state()` and `restore(state)`
+      (`bt_acme.environments.saving`).
 
   Raises:
     ValueError: if the name is taken.

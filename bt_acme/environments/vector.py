@@ -1,9 +1,11 @@
 """Many environments stepped together in one process."""
 
-from typing import Iterable, NamedTuple, Optional, Protocol, Sequence
+from typing import Any, Iterable, NamedTuple, Optional, Protocol, Sequence
 
 import dm_env
 import numpy as np
+
+from bt_acme.environments import saving
 
 
 class VectorStep(NamedTuple):
@@ -44,6 +46,18 @@ class Environments(Protocol):
 
   def recv(self) -> VectorStep:
     """Waits for the end of the step that `send` began, and returns it."""
+
+  def state(self) -> Any:
+    """Returns the states of all environments, which can be pickled.
+
+    It is called between two steps.
+
+    Raises:
+      saving.CannotSave: if an environment cannot say its state.
+    """
+
+  def restore(self, state: Any) -> None:
+    """Goes on from a state, without a reset; called before the first one."""
 
   def close(self) -> None:
     """Closes all environments."""
@@ -110,6 +124,17 @@ class VectorEnvironment:
   def action_spec(self) -> dm_env.specs.Array:
     """Describes the action of one environment."""
     return self.environments[0].action_spec()
+
+  def state(self) -> Any:
+    """Returns the states of all environments, as `saving` describes them."""
+    return [saving.state_of(environment) for environment in self.environments]
+
+  def restore(self, state: Any) -> None:
+    """Goes on from a state; it may replace the environments."""
+    self.environments = tuple(
+      saving.restored(environment, own)
+      for environment, own in zip(self.environments, state, strict=True)
+    )
 
   def close(self) -> None:
     for environment in self.environments:

@@ -2,7 +2,7 @@
 
 import collections
 import operator
-from typing import Any, Deque, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -61,6 +61,23 @@ class SequenceBuilder:
     # the block is finished, because one assignment of a whole column to an
     # array is much cheaper than one for each step.
     self._steps: List[Tuple] = []
+
+  def state(self) -> Dict[str, Any]:
+    """Returns the unfinished block, and what is kept of the finished ones."""
+    return {
+      'data': self._data.copy(),
+      'recurrent_state': self._state.copy(),
+      'finished': [dict(block) for block in self._finished],
+      'steps': list(self._steps),
+    }
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    """Goes on from a state."""
+    self._data[:] = state['data']
+    self._state[:] = state['recurrent_state']
+    self._finished.clear()
+    self._finished.extend(state['finished'])
+    self._steps = list(state['steps'])
 
   def add(
     self, transition: transition_lib.Transition

@@ -69,6 +69,16 @@ class BlockWindow:
       maxlen=config.blocks_per_sequence
     )
 
+  def state(self) -> List[Tuple[bytes, np.ndarray]]:
+    """Returns payload and recurrent state of each block."""
+    return [(block.payload, block.recurrent_state) for block in self._blocks]
+
+  def restore(self, state: List[Tuple[bytes, np.ndarray]]) -> None:
+    """Goes on from a state."""
+    self._blocks.clear()
+    # Which sequence a block completes is asked only when it is new.
+    self._blocks.extend(blocks.FinishedBlock(*own, ()) for own in state)
+
   def add(
     self, block: blocks.FinishedBlock
   ) -> Optional[Tuple[List[bytes], np.ndarray]]:

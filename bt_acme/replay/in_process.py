@@ -4,7 +4,7 @@ It serves runs in one process, and Pythons that have no Reverb. It holds and
 returns what a Reverb table would.
 """
 
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -135,6 +135,24 @@ class InProcessReplay:
       kept_priorities**self._config.priority_exponent
     )
 
+  def state(self) -> Dict[str, Any]:
+    """Returns what it holds, the generator, and the counts."""
+    return {
+      'items': [tuple(item) for item in self._items],
+      'weights': self._weights[: len(self)].copy(),
+      'generator': self._rng.bit_generator.state,
+      'num_inserts': self._num_inserts,
+      'num_samples': self._num_samples,
+    }
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    """Goes on from a state."""
+    self._items = [_Item(*item) for item in state['items']]
+    self._weights[: len(self)] = state['weights']
+    self._rng.bit_generator.state = state['generator']
+    self._num_inserts = state['num_inserts']
+    self._num_samples = state['num_samples']
+
 
 class InProcessWriter:
   """Writes one environment's blocks to an `InProcessReplay`."""
@@ -148,3 +166,11 @@ class InProcessWriter:
     sequence = self._window.add(block)
     if sequence is not None:
       self._replay.insert(*sequence, priority)
+
+  def state(self) -> Any:
+    """Returns the last blocks, which later sequences may need."""
+    return self._window.state()
+
+  def restore(self, state: Any) -> None:
+    """Goes on from a state."""
+    self._window.restore(state)

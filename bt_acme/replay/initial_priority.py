@@ -283,6 +283,10 @@ class LargestPriority:
     else:
       self._value += _DECAY * (newest - self._value)
 
-  def restore(self, value: float) -> None:
+  def state(self) -> Optional[float]:
+    """Returns the value; None before the first learner step."""
+    return self._value
+
+  def restore(self, value: Optional[float]) -> None:
     """Resumes from a value that was returned before."""
     self._value = value

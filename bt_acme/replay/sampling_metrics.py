@@ -56,6 +56,15 @@ class SamplingMetrics:
     self._visited: Set[int] = set()
     self._order: Deque[int] = collections.deque()
 
+  def state(self) -> np.ndarray:
+    """Returns the keys that are remembered, in order, uint64."""
+    return np.array(self._order, np.uint64)
+
+  def restore(self, state: np.ndarray) -> None:
+    """Goes on from a state."""
+    self._order = collections.deque(state.tolist())
+    self._visited = set(self._order)
+
   def of(
     self, sample: blocks.Sample, priorities: np.ndarray
   ) -> Dict[str, float]:

@@ -6,7 +6,7 @@ write to a server (`writer.ReverbWriter`) or to a replay in this process
 (`in_process.InProcessWriter`).
 """
 
-from typing import Any, Callable, Mapping, Optional, Protocol
+from typing import Any, Callable, Dict, Mapping, Optional, Protocol
 
 import numpy as np
 
@@ -74,6 +74,14 @@ class SequenceSink:
   def reset(self) -> None:
     """Drops an episode that has not ended; what was written stays."""
     self._builder.reset()
+
+  def state(self) -> Dict[str, Any]:
+    """Returns the episode so far, as far as it is not written yet."""
+    return self._builder.state()
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    """Goes on from a state."""
+    self._builder.restore(state)
 
   def _write(self, block: Optional[blocks.FinishedBlock]) -> None:
     if block is None:

@@ -157,16 +157,20 @@ def _check_same(
   workdir: str, old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> None:
   """Raises ValueError if two identities differ."""
-  differences = _differences(old, new)
-  if differences:
-    listed = ', '.join(
-      f'{name}={before!r} there and {now!r} here'
-      for name, (before, now) in differences.items()
-    )
+  found = describe_differences(old, new)
+  if found:
     raise ValueError(
-      f'workdir={workdir!r} belongs to another configuration: {listed}. '
+      f'workdir={workdir!r} belongs to another configuration: {found}. '
       'Choose another workdir, or the same settings to resume.'
     )
+
+
+def describe_differences(old: Any, new: Any) -> str:
+  """Lists the settings that differ; empty if two identities are the same."""
+  return ', '.join(
+    f'{name}={before!r} there and {now!r} here'
+    for name, (before, now) in _differences(old, new).items()
+  )
 
 
 def _differences(old: Any, new: Any, name: str = '') -> Dict[str, Any]:

@@ -147,10 +147,20 @@ def scripted(seed=0):
   return policy
 
 
-def noisy(seed):
+class Noisy:
   """A policy with a state of its own."""
-  rng = np.random.default_rng(seed)
-  return lambda observation, prev_action, is_first: int(rng.integers(ACTIONS))
+
+  def __init__(self, seed):
+    self._rng = np.random.default_rng(seed)
+
+  def __call__(self, observation, prev_action, is_first):
+    return int(self._rng.integers(ACTIONS))
+
+  def state(self):
+    return self._rng.bit_generator.state
+
+  def restore(self, state):
+    self._rng.bit_generator.state = state
 
 
 class Proposing(behaviors.Behavior):
@@ -191,7 +201,7 @@ def make_agent(kind, folder=None, **groups):
   )
   transferred = [
     behaviors.FromCallable(scripted),
-    behaviors.FromCallable(noisy),
+    behaviors.FromCallable(Noisy),
     behaviors.ActionRepeat(),
     behaviors.Uniform(),
   ]

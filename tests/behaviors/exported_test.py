@@ -204,3 +204,30 @@ def test_a_behavior_exported_by_an_earlier_version_acts():
   np.testing.assert_array_equal(
     flown, play(behavior.agent, behavior.variables, behavior.statistics)
   )
+
+
+def test_its_rewards_go_on_from_a_state(tmp_path):
+  fakes.export_behavior(tmp_path / 'behavior')
+  behavior = behaviors.Exported(str(tmp_path / 'behavior'))
+  rng = np.random.default_rng(0)
+  one, other = (behavior.make_host(fakes.ACTIONS, range(N)) for _ in range(2))
+
+  def play(host, features, is_first):
+    nothing, is_last = np.zeros(N, np.uint8), np.zeros(N, bool)
+    fed = host.feed(nothing, nothing, np.full(N, is_first), is_last)
+    host.digest(features)
+    return fed
+
+  steps = [
+    features_lib.Features(
+      rng.normal(size=(N, 8)).astype(np.float32),
+      rng.random(N).astype(np.float32),
+    )
+    for _ in range(40)
+  ]
+  for i, features in enumerate(steps[:20]):
+    play(one, features, i == 0)
+  other.restore(one.state())
+  fed = [[play(h, x, False) for x in steps[20:]] for h in (one, other)]
+  np.testing.assert_array_equal(*fed)
+  assert len(np.unique(fed[0])) > N

@@ -1,3 +1,5 @@
+import pickle
+
 import jax
 import numpy as np
 import pytest
@@ -129,3 +131,40 @@ def test_sampling_keeps_to_samples_per_insert():
 def test_empty_replay():
   with pytest.raises(ValueError, match='empty'):
     make_replay(0).sample(1)
+
+
+@pytest.mark.parametrize('capacity', [1000, 7])
+def test_a_saved_replay_goes_on(capacity):
+  """A sink, its writer and the replay, in the middle of an episode."""
+  config = episodes.make_config(max_replay_size=capacity)
+  shapes, rng = episodes.make_shapes(), np.random.default_rng(0)
+
+  def make(seed):
+    replay = in_process_replay.InProcessReplay(config, shapes, seed=seed)
+    writer = replay.writer()
+    sink = sinks.SequenceSink(
+      builder_lib.SequenceBuilder(config, shapes), writer
+    )
+    return replay, writer, sink
+
+  one, other = make(0), make(1)
+  for num_steps in (9, 2 * T, P):
+    episodes.play(episodes.make_episode(rng, num_steps, shapes), one[-1])
+  drawn = one[0].sample(3)
+  one[0].update_priorities(drawn.keys, np.array([0.5, 3.0, 0.0]))
+  episode = episodes.make_episode(rng, 3 * T + 1, shapes)
+  stop = 2 * T + 2
+  for step in episode.steps[:stop]:
+    one[-1].add(step)
+  states = pickle.loads(pickle.dumps([part.state() for part in one]))
+  for part, state in zip(other, states, strict=True):
+    part.restore(state)
+  samples = []
+  for replay, _, sink in (one, other):
+    for step in episode.steps[stop:]:
+      sink.add(step)
+    sink.end_episode(*episode.final)
+    assert replay.can_sample()
+    samples.append((replay.num_inserts, len(replay), replay.sample(50)))
+  assert samples[0][0] > 7
+  jax.tree.map(np.testing.assert_array_equal, *samples)

@@ -261,3 +261,14 @@ class TestLargestPriority:
     assert largest() == 32.67
     largest.update(np.array([2.67]))
     np.testing.assert_allclose(largest(), 32.37)
+
+  def test_goes_on_from_a_state(self):
+    for priorities in ([], [2.0], [50.0, 3.0]):
+      one, other = (initial_priority.LargestPriority() for _ in range(2))
+      for priority in priorities:
+        one.update(np.array([priority]))
+      other.restore(one.state())
+      assert one() == other()
+      for largest in (one, other):
+        largest.update(np.array([0.5]))
+      assert one() == other()

@@ -36,6 +36,16 @@ def test_what_can_still_be_in_the_replay_is_remembered():
   assert len(metrics._visited) == len(metrics._order) <= 2 * size
 
 
+def test_goes_on_from_a_state():
+  one, other = (sampling_metrics.SamplingMetrics(4) for _ in range(2))
+  for start in range(20):
+    visits(one, [start, start + 1, 2**64 - 1])
+  visits(other, [3, 4, 5])
+  other.restore(one.state())
+  for keys in ([14, 15], [3, 4, 19], list(range(40, 60)), [16, 45]):
+    assert visits(one, keys) == visits(other, keys)
+
+
 def drawn(rng, weights, num=200_000):
   probabilities = weights / weights.sum()
   index = rng.choice(len(weights), num, p=probabilities)

@@ -7,7 +7,7 @@ in JAX, which has a fixed shape. Source: Badia et al. 2020 (NGU,
 arXiv:2002.06038), Sec. 2 and Alg. 1.
 """
 
-from typing import NamedTuple, Tuple
+from typing import Any, Dict, NamedTuple, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -134,6 +134,23 @@ class HostMemory:
       self._largest_squared_norm, float(squared_norm)
     )
     self._inserted += 1
+
+  def state(self) -> Dict[str, Any]:
+    """Returns what the memory holds, and the space that it takes."""
+    return {
+      'rows': self._table[: len(self)].copy(),
+      'slots': len(self._table),
+      'largest_squared_norm': self._largest_squared_norm,
+      'inserted': self._inserted,
+    }
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    """Goes on from a state."""
+    rows = state['rows']
+    self._table = np.empty([state['slots'], rows.shape[1]], np.float32, 'F')
+    self._table[: len(rows)] = rows
+    self._largest_squared_norm = state['largest_squared_norm']
+    self._inserted = state['inserted']
 
 
 class Memory(NamedTuple):

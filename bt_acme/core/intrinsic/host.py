@@ -5,7 +5,7 @@ follows what it holds, and the work can be done while a device or an emulator is
 busy.
 """
 
-from typing import Any, List, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -40,8 +40,8 @@ class HostReward:
     Args:
       config: the reward and its settings.
       num_environments: N, the number of environments.
-      statistics: the running statistics to resume from, as `restore` takes
-        them; None to start afresh.
+      statistics: the running statistics to resume from, as
+        `restore_statistics` takes them; None to start afresh.
     """
     self._config = config
     self._reward = rewards.of(config)
@@ -60,7 +60,7 @@ class HostReward:
       *np.zeros([len(fields), num_environments])
     )
     if statistics is not None:
-      self.restore(statistics)
+      self.restore_statistics(statistics)
 
   def take(
     self,
@@ -160,7 +160,22 @@ class HostReward:
     """Returns copies of the statistics, float64 [N] each."""
     return self._reward.statistics_class(*(x.copy() for x in self._statistics))
 
-  def restore(self, statistics: Any) -> None:
+  def state(self) -> Dict[str, Any]:
+    """Returns the statistics, the modulator and the memories."""
+    return {
+      'statistics': list(self.statistics()),
+      'alpha': self.alpha,
+      'memories': [memory.state() for memory in self.memories],
+    }
+
+  def restore(self, state: Dict[str, Any]) -> None:
+    """Goes on from a state."""
+    self.restore_statistics(state['statistics'])
+    self.alpha = state['alpha']
+    for memory, own in zip(self.memories, state['memories'], strict=True):
+      memory.restore(own)
+
+  def restore_statistics(self, statistics: Any) -> None:
     """Resumes from the given statistics; the memories stay as they are.
 
     Args:

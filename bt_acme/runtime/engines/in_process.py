@@ -3,23 +3,26 @@
 Acting and learning are those of the distributed program, but they take strict
 turns: one step of the environments, then as many learner steps as
 `samples_per_insert` allows. This engine runs wherever the core does.
+
+Between two turns the whole run can be saved. A run that is loaded from there
+goes on exactly as the one that was saved would have.
 """
 
+import contextlib
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-import jax
-import numpy as np
+from absl import logging
 
-from bt_acme import assembly, environments, learner_assembly
+from bt_acme import assembly, environments, files
 from bt_acme.acting import vector_actor
-from bt_acme.core import data_parallel, epsilon
+from bt_acme.core import epsilon
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.replay import in_process as in_process_replay
-from bt_acme.replay import initial_priority, sampling_metrics, sinks
+from bt_acme.environments import saving, vector
+from bt_acme.replay import sinks as sinks_lib
+from bt_acme.runtime import saved_run
+from bt_acme.runtime.engines import in_process_learner
 
 Row = Dict[str, float]
-
-_ROW_PERIOD = 10  # Learner steps between two rows of metrics.
 
 
 class Result(NamedTuple):
@@ -66,7 +69,7 @@ def run(
   snapshot_period: Optional[int] = None,
   on_snapshot: Callable[[Snapshot], None] = lambda snapshot: None,
 ) -> Result:
-  """Trains an agent.
+  """Trains an agent, from the first step to the last.
 
   Args:
     agent: R2D2, NGU or BT.
@@ -75,11 +78,9 @@ def run(
     seed: decides everything; the same seed gives the same run.
     initial_params: parameters of the Q-network to start from, instead of fresh
       ones.
-    on_episode: is called with the metrics of each finished episode.
-    snapshot_period: the number of actor steps from one snapshot to the next;
-      None takes no snapshots.
-    on_snapshot: is called with each snapshot, at the first turn at or after
-      each multiple of the period. It does not change the run.
+    on_episode: as `InProcessRun.run` takes it.
+    snapshot_period: as `InProcessRun.run` takes it.
+    on_snapshot: as `InProcessRun.run` takes it.
 
   Returns:
     What the run ends with.
@@ -87,123 +88,250 @@ def run(
   Raises:
     ValueError: if the period is not positive.
   """
-  if snapshot_period is not None and snapshot_period < 1:
-    raise ValueError(f'snapshot_period={snapshot_period} must be positive.')
-  learner = _Learner(agent, seed, initial_params)
-  actor = _make_actor(agent, learner, num_environments, seed)
-  environment = environments.make_vector(
-    agent.spec.name,
-    num_environments,
+  whole_run = InProcessRun(
+    agent,
+    num_environments=num_environments,
     seed=seed,
-    num_stacked=agent.spec.num_stacked,
+    initial_params=initial_params,
   )
-  episodes: List[Row] = []
-  actor_steps = turns = snapshots = 0
-  step = environment.reset()
-  actor.update_variables(learner.variables())
-  while actor_steps < max_actor_steps:
-    environment.send(actor.select_actions(step))
-    actor_steps += int(num_environments - step.is_last.sum())
-    actor.digest()
-    step = environment.recv()
-    for row in actor.observe(step):
-      episodes.append({'actor_steps': actor_steps, **row})
-      on_episode(episodes[-1])
-    turns += 1
-    if turns % agent.config.acting.variable_update_period == 0:
-      actor.update_variables(learner.variables())
-    learner.learn()
-    if snapshot_period and actor_steps // snapshot_period > snapshots:
-      snapshots = actor_steps // snapshot_period
-      on_snapshot(
-        Snapshot(actor_steps, learner.variables(), _statistics(actor))
-      )
-  environment.close()
-  return Result(
-    learner.variables(), _statistics(actor), episodes, learner.rows, actor_steps
-  )
+  with contextlib.closing(whole_run):
+    whole_run.run(
+      max_actor_steps,
+      on_episode=on_episode,
+      snapshot_period=snapshot_period,
+      on_snapshot=on_snapshot,
+    )
+    return whole_run.result()
 
 
-def _statistics(
-  actor: vector_actor.VectorActor,
-) -> Optional[reward_lib.IntrinsicStatistics]:
-  """Merges the statistics of the environments."""
-  statistics = actor.statistics()
-  return None if statistics is None else statistics.merged()
-
-
-class _Learner:
-  """The learner's state and its replay.
+class InProcessRun:
+  """A run that can be stopped between two turns, saved, and taken up again.
 
   Attributes:
-    replay: what the actor fills.
-    largest_priority: the largest priority of its recent steps.
-    rows: metrics of every tenth step.
+    actor_steps: the number of steps taken so far.
   """
 
-  def __init__(self, agent: assembly.Agent, seed: int, initial_params: Any):
-    config = agent.config
-    core = learner_assembly.make_learner_core(agent)
-    shardings = data_parallel.make_shardings(config.learner)
-    self._batch_size = config.learner.batch_size
-    # Where the step leaves its state; elsewhere it would be compiled twice.
-    self._state = jax.device_put(
-      core.init(jax.random.key(seed), initial_params), shardings.state
-    )
-    self._step = data_parallel.jit_step(core.step, shardings)
-    self._num_steps = 0
-    self.replay = in_process_replay.InProcessReplay(
-      config.replay, agent.replay_shapes, seed=seed
-    )
-    self.largest_priority = initial_priority.LargestPriority()
-    self._sampling = sampling_metrics.SamplingMetrics(
-      config.replay.max_replay_size
-    )
-    self.rows: List[Row] = []
+  def __init__(
+    self,
+    agent: assembly.Agent,
+    *,
+    num_environments: int,
+    seed: int,
+    initial_params: Any = None,
+  ):
+    """Makes all that the run needs; it takes no step.
 
-  def variables(self) -> assembly.Variables:
-    """Copies the parameters."""
-    params = (self._state.params, self._state.intrinsic_params)
-    return assembly.Variables(*jax.tree.map(np.array, params))
-
-  def learn(self) -> None:
-    """Takes all steps that the replay allows by now."""
-    while self.replay.can_sample():
-      sample = self.replay.sample(self._batch_size)
-      self._state, priorities, metrics = self._step(
-        self._state, sample.batch, np.float32(sample.probabilities)
-      )
-      values = np.asarray(priorities)
-      self.replay.update_priorities(sample.keys, values)
-      self.largest_priority.update(values)
-      sampling = self._sampling.of(sample, values)
-      self._num_steps += 1
-      if self._num_steps % _ROW_PERIOD == 0:
-        row = {name: float(value) for name, value in metrics.items()}
-        self.rows.append({'learner_steps': self._num_steps, **row, **sampling})
-
-
-def _make_actor(
-  agent: assembly.Agent, learner: _Learner, num_environments: int, seed: int
-) -> vector_actor.VectorActor:
-  """Makes an actor that writes into the learner's replay."""
-  config = agent.config
-  return vector_actor.VectorActor(
-    agent,
-    epsilons=epsilon.ladder(
-      num_environments,
-      base=config.acting.epsilon_base,
-      alpha=config.acting.epsilon_alpha,
-    ),
-    seed=seed,
-    sinks=[
-      sinks.make_sink(
-        config,
+    Args:
+      agent: R2D2, NGU or BT.
+      num_environments: environments that are stepped at once.
+      seed: decides everything; the same seed gives the same run.
+      initial_params: parameters of the Q-network to start from, instead of
+        fresh ones. `load` replaces them.
+    """
+    self._agent = agent
+    self._num = num_environments
+    self._seed = seed
+    self._learner = in_process_learner.Learner(agent, seed, initial_params)
+    self._writers = [
+      self._learner.replay.writer() for _ in range(num_environments)
+    ]
+    self._sinks = [
+      sinks_lib.make_sink(
+        agent.config,
         agent.replay_shapes,
-        learner.replay.writer(),
+        writer,
         num_actions=agent.spec.num_actions,
-        largest_priority=learner.largest_priority,
+        largest_priority=self._learner.largest_priority,
       )
-      for _ in range(num_environments)
-    ],
-  )
+      for writer in self._writers
+    ]
+    self._identity = saved_run.identity(
+      agent, num_environments=num_environments, seed=seed
+    )
+    self._actor = self._make_actor()
+    self._environment = self._make_environment(seed)
+    # What the environments show; None before their first reset.
+    self._step: Optional[vector.VectorStep] = None
+    self._episodes: List[Row] = []
+    self._turns = 0
+    self._in_turn = False  # It stays if a turn is interrupted.
+    self.actor_steps = 0
+
+  def run(
+    self,
+    max_actor_steps: int,
+    *,
+    on_episode: Callable[[Row], None] = lambda row: None,
+    snapshot_period: Optional[int] = None,
+    on_snapshot: Callable[[Snapshot], None] = lambda snapshot: None,
+  ) -> None:
+    """Goes on until so many steps have been taken since the run began.
+
+    Args:
+      max_actor_steps: the number of steps, over all environments.
+      on_episode: is called with the metrics of each finished episode, after
+        the turn in which it ends. If it raises, the run stops there, and can be
+        saved and can go on.
+      snapshot_period: the number of actor steps from one snapshot to the next;
+        None takes no snapshots.
+      on_snapshot: is called with each snapshot, after the first turn at or
+        after each multiple of the period. It does not change the run.
+
+    Raises:
+      ValueError: if the period is not positive.
+      RuntimeError: if a turn was interrupted before.
+    """
+    if snapshot_period is not None and snapshot_period < 1:
+      raise ValueError(f'snapshot_period={snapshot_period} must be positive.')
+    self._check_between_turns()
+    while self.actor_steps < max_actor_steps:
+      steps_before = self.actor_steps
+      for row in self._turn():
+        on_episode(row)
+      if snapshot_period and (
+        self.actor_steps // snapshot_period > steps_before // snapshot_period
+      ):
+        on_snapshot(self.snapshot())
+
+  def _turn(self) -> List[Row]:
+    """Steps the environments once, and learns; returns finished episodes."""
+    self._in_turn = True
+    if self._step is None:
+      self._step = self._environment.reset()
+    self._environment.send(self._actor.select_actions(self._step))
+    self.actor_steps += int(self._num - self._step.is_last.sum())
+    self._actor.digest()
+    self._step = self._environment.recv()
+    rows = [
+      {'actor_steps': self.actor_steps, **row}
+      for row in self._actor.observe(self._step)
+    ]
+    self._episodes += rows
+    self._turns += 1
+    if self._turns % self._agent.config.acting.variable_update_period == 0:
+      self._actor.update_variables(self._learner.variables())
+    self._learner.learn()
+    self._in_turn = False
+    return rows
+
+  def snapshot(self) -> Snapshot:
+    """Returns what has been learned so far."""
+    statistics = self._actor.statistics()
+    return Snapshot(
+      self.actor_steps,
+      self._learner.variables(),
+      None if statistics is None else statistics.merged(),
+    )
+
+  def result(self) -> Result:
+    """Returns all that has come of the run so far."""
+    snapshot = self.snapshot()
+    return Result(
+      snapshot.variables,
+      snapshot.statistics,
+      list(self._episodes),
+      list(self._learner.rows),
+      self.actor_steps,
+    )
+
+  def save(self, path: files.PathLike) -> None:
+    """Writes all of the run to one file, replacing one that is there.
+
+    An environment that cannot be kept in the middle of an episode
+    (`bt_acme.environments.saving`) is named in a warning. Everything else is
+    saved even so, and the run starts new episodes when it is loaded.
+
+    Raises:
+      OSError: if the file cannot be written; it is then as it was.
+      RuntimeError: if a turn was interrupted.
+    """
+    self._check_between_turns()
+    try:
+      environment = self._environment.state()
+    except saving.CannotSave as error:
+      logging.warning('%s', error)
+      environment = None
+    state = {
+      'environment': environment,
+      'step': None if self._step is None else tuple(self._step),
+      'actor': self._actor.state(),
+      'sinks': [sink.state() for sink in self._sinks],
+      'writers': [writer.state() for writer in self._writers],
+      'learner': self._learner.state(),
+      'episodes': self._episodes,
+      'turns': self._turns,
+      'actor_steps': self.actor_steps,
+    }
+    saved_run.write(path, self._identity, state)
+
+  def load(self, path: files.PathLike) -> None:
+    """Goes on from a file that `save` wrote; this run must not have begun.
+
+    Raises:
+      ValueError: if the file is missing, damaged or foreign, or is that of a
+        run with other settings, another seed or other versions.
+      RuntimeError: if this run has begun.
+    """
+    if self._turns or self._in_turn:
+      raise RuntimeError('a run that has begun cannot load another state.')
+    state = saved_run.read(path, self._identity)
+    # It comes first because it may refuse.
+    if state['environment'] is not None:
+      self._environment.restore(state['environment'])
+      if state['step'] is not None:
+        self._step = vector.VectorStep(*state['step'])
+    self._actor.restore(state['actor'])
+    for sink, own in zip(self._sinks, state['sinks'], strict=True):
+      sink.restore(own)
+    for writer, own in zip(self._writers, state['writers'], strict=True):
+      writer.restore(own)
+    self._learner.restore(state['learner'])
+    self._episodes = state['episodes']
+    self._turns = state['turns']
+    self.actor_steps = state['actor_steps']
+    if state['environment'] is None:
+      self._start_new_episodes()
+
+  def _start_new_episodes(self) -> None:
+    """Drops the episodes under way; they cannot be continued."""
+    self._environment.close()
+    # The seed is another one, or the first episodes would come a second time.
+    self._environment = self._make_environment(
+      environments.seed_of(self._seed, self.actor_steps)
+    )
+    self._actor.break_off()
+    for sink in self._sinks:
+      sink.reset()
+
+  def close(self) -> None:
+    """Closes the environments."""
+    self._environment.close()
+
+  def _check_between_turns(self) -> None:
+    if self._in_turn:
+      raise RuntimeError(
+        'the run was interrupted in the middle of a turn, so it can be neither '
+        'saved nor continued: load its last file into a new InProcessRun.'
+      )
+
+  def _make_environment(self, seed: int) -> vector.Environments:
+    return environments.make_vector(
+      self._agent.spec.name,
+      self._num,
+      seed=seed,
+      num_stacked=self._agent.spec.num_stacked,
+    )
+
+  def _make_actor(self) -> vector_actor.VectorActor:
+    """Makes an actor that writes to the sinks, with its first variables."""
+    acting = self._agent.config.acting
+    actor = vector_actor.VectorActor(
+      self._agent,
+      epsilons=epsilon.ladder(
+        self._num, base=acting.epsilon_base, alpha=acting.epsilon_alpha
+      ),
+      seed=self._seed,
+      sinks=self._sinks,
+    )
+    actor.update_variables(self._learner.variables())
+    return actor

@@ -196,3 +196,21 @@ def test_kernel_values(distance, epsilon, expected):
     np.full(10, distance), 10, (1e12, 1.0), kernel_epsilon=epsilon
   )
   np.testing.assert_allclose(result, expected, atol=5e-4)
+
+
+@pytest.mark.parametrize('kind', ['random', 'identical', 'crowd far off'])
+@pytest.mark.parametrize('size', [0, 3, 255, 700, 1300])
+def test_a_memory_goes_on_from_a_state(kind, size):
+  embeddings = make_embeddings(kind, size + 600)
+  one, other = (episodic_memory.HostMemory(1000, D) for _ in range(2))
+  for embedding in embeddings[:size]:
+    one.insert(embedding)
+  other.insert(embeddings[-1])
+  other.restore(one.state())
+  for embedding in embeddings[size:]:
+    np.testing.assert_array_equal(
+      one.nearest(embedding, 10), other.nearest(embedding, 10)
+    )
+    one.insert(embedding)
+    other.insert(embedding)
+  assert len(one) == len(other) == min(size + 600, 1000)

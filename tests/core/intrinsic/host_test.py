@@ -59,7 +59,7 @@ def test_statistics_restored_continue_the_rewards():
   )
   saved = before.statistics()
   resumed = host.HostReward(streams.CONFIG, 5)
-  resumed.restore(saved)
+  resumed.restore_statistics(saved)
   for t in range(40, streams.T):
     given = features.Features(embeddings[t], errors[t])
     np.testing.assert_array_equal(resumed.step(given, is_first[t]), rewards[t])
@@ -69,7 +69,7 @@ def test_restored_and_returned_statistics_are_copies():
   _, reward = streams.on_host(streams.CONFIG, streams.make_stream())
   saved = reward.statistics()
   other = host.HostReward(streams.CONFIG, 5)
-  other.restore(saved)
+  other.restore_statistics(saved)
   for field in saved:
     field[:] = -1
   for fields in (reward.statistics(), other.statistics()):
@@ -79,7 +79,7 @@ def test_restored_and_returned_statistics_are_copies():
 def test_statistics_of_other_environments_are_refused():
   statistics = host.HostReward(streams.CONFIG, 4).statistics()
   with pytest.raises(ValueError, match='of 4 environments cannot go on in 16'):
-    host.HostReward(streams.CONFIG, 16).restore(statistics)
+    host.HostReward(streams.CONFIG, 16).restore_statistics(statistics)
 
 
 @pytest.mark.parametrize('config', streams.CONFIGS)

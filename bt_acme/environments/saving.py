@@ -1,0 +1,117 @@
+"""Environments in the middle of an episode, as values that can be kept.
+
+An environment that has `state()` and `restore(state)` says what its state is.
+One without them is pickled as a whole, if that keeps its state. If it does not,
+`CannotSave` is raised, and a run that is saved starts new episodes when it is
+resumed.
+"""
+
+import io
+import pickle
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+
+class CannotSave(ValueError):
+  """The state of an environment cannot be kept."""
+
+
+class Recording:
+  """The current episode of a gymnasium environment, to be played again.
+
+  Whatever such an environment draws comes from its own generator. Therefore the
+  generator's state before the episode and the actions since then determine
+  everything, and this is much less than what the environment holds.
+  """
+
+  def __init__(self, env: Any, seed: Optional[int]):
+    """Records an environment.
+
+    Args:
+      env: the gymnasium environment.
+      seed: the seed of its first episode.
+    """
+    self._env = env.unwrapped
+    self._start: Dict[str, Any] = {'seed': seed, 'generator': None}
+    self._actions: Optional[List[Any]] = None
+
+  def reset(self, seed: Optional[int]) -> None:
+    """Begins an episode; call it just before the environment's own reset."""
+    generator = None
+    if seed is None:
+      generator = self._env.np_random.bit_generator.state
+    self._start = {'seed': seed, 'generator': generator}
+    self._actions = []
+
+  def step(self, action: Any) -> None:
+    """Takes the episode's next action, which nothing may write to later."""
+    assert self._actions is not None
+    self._actions.append(action)
+
+  def state(self) -> Dict[str, Any]:
+    """Returns the seed and the generator before the episode, and its actions.
+
+    The actions are None before the first episode.
+    """
+    actions = None if self._actions is None else np.array(self._actions)
+    return {**self._start, 'actions': actions}
+
+  def rewind(self, state: Dict[str, Any]) -> None:
+    """Puts the generator where it was before the episode of a state."""
+    if state['generator'] is not None:
+      self._env.np_random.bit_generator.state = state['generator']
+
+
+def state_of(environment: Any) -> Any:
+  """Returns the state of an environment, a value that can be pickled.
+
+  Raises:
+    CannotSave: if the environment cannot say its state.
+  """
+  if _says_its_state(environment):
+    return environment.state()
+  buffer = io.BytesIO()
+  try:
+    _Pickler(buffer).dump(environment)
+  except Exception as error:  # Whatever the environment's parts raise.
+    name = type(environment).__name__
+    raise CannotSave(
+      f'{name} cannot be saved in the middle of an episode '
+      f'({type(error).__name__}: {error}), so a run that goes on later starts '
+      f'new episodes: give {name} the methods state() and restore(state).'
+    ) from error
+  return buffer.getvalue()
+
+
+def restored(environment: Any, state: Any) -> Any:
+  """Returns the environment, or what takes its place, in a state.
+
+  Args:
+    environment: an environment of the same name.
+    state: what `state_of` returned.
+  """
+  if _says_its_state(environment):
+    environment.restore(state)
+    return environment
+  environment.close()
+  return pickle.loads(state)
+
+
+def _says_its_state(environment: Any) -> bool:
+  # Some environments have attributes of these names that are no methods.
+  return callable(getattr(environment, 'state', None)) and callable(
+    getattr(environment, 'restore', None)
+  )
+
+
+class _Pickler(pickle.Pickler):
+  """Refuses objects that pickle the arguments they were made with.
+
+  Many environments of gymnasium do so. They would come back as new ones.
+  """
+
+  def reducer_override(self, value: Any) -> Any:
+    if hasattr(value, '_ezpickle_args'):
+      raise TypeError(f'{type(value).__name__} pickles itself without a state')
+    return NotImplemented

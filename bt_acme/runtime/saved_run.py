@@ -1,0 +1,173 @@
+"""A run as one file, which is complete or absent, and belongs to that run only.
+
+The first line says in JSON which run it is. The state follows, pickled, and
+then the SHA-256 of all that comes before it.
+"""
+
+import hashlib
+import importlib.metadata
+import io
+import json
+import pickle
+from typing import Any, BinaryIO, Dict, Mapping
+
+import jax
+import numpy as np
+
+from bt_acme import assembly, files
+from bt_acme import config as config_lib
+from bt_acme.runtime import workdir
+
+_FORMAT = 'bt_acme run 1'
+# Another version of these may compute something else.
+_VERSIONED = ('bt_acme', 'jax', 'jaxlib', 'numpy')
+_LONGEST_HEADER = 1 << 24  # Bytes.
+_CHUNK = 1 << 20
+
+
+def identity(agent: assembly.Agent, **settings: Any) -> Dict[str, Any]:
+  """Returns what a state depends on without holding it.
+
+  Args:
+    agent: the agent of the run.
+    **settings: what else distinguishes the run, anything that JSON can hold.
+
+  Returns:
+    The identity, which `write` and `read` take.
+  """
+  return {
+    'agent': type(agent.config).__name__,
+    **config_lib.to_dict(agent.config),
+    'environment': agent.spec._asdict(),
+    'behaviors': [
+      [behavior.name, _checksum(behavior.params())]
+      for behavior in agent.behaviors
+    ],
+    'behavior_weights': agent.behavior_weights,
+    **settings,
+    **{name: importlib.metadata.version(name) for name in _VERSIONED},
+  }
+
+
+def _checksum(params: Any) -> str:
+  """Returns what tells the parameters of two behaviors apart."""
+  digest = hashlib.sha256()
+  for leaf in jax.tree.leaves(params):
+    digest.update(np.asarray(leaf).tobytes())
+  return digest.hexdigest()
+
+
+def write(path: files.PathLike, whose: Mapping[str, Any], state: Any) -> None:
+  """Writes a run, replacing a file that is there.
+
+  Args:
+    path: the file.
+    whose: the identity of the run.
+    state: its state: numbers, strings, bytes and arrays of NumPy in lists,
+      tuples and dicts.
+
+  Raises:
+    OSError: if it cannot be written; the file is then as it was.
+  """
+  header = {'format': _FORMAT, 'identity': whose}
+  with files.new_file(path) as file:
+    hashing = _HashingFile(file)
+    hashing.write(json.dumps(header).encode() + b'\n')
+    pickle.dump(state, hashing, protocol=5)
+    file.write(hashing.digest())
+
+
+def read(path: files.PathLike, whose: Mapping[str, Any]) -> Any:
+  """Reads the state of a run.
+
+  Args:
+    path: a file that `write` wrote.
+    whose: the identity of the run that is to go on.
+
+  Raises:
+    ValueError: if the file is missing, foreign or damaged, or of another run.
+  """
+  try:
+    with open(path, 'rb') as file:
+      _check_same(path, _read_identity(path, file), whose)
+      start = file.tell()
+      _check_sum(path, file)
+      file.seek(start)
+      return _Unpickler(file).load()
+  except OSError as error:
+    raise ValueError(
+      f'{path} cannot be read ({error}): name a file that a run was saved to.'
+    ) from error
+
+
+def _read_identity(path: files.PathLike, file: BinaryIO) -> Mapping[str, Any]:
+  """Reads the first line."""
+  try:
+    header = json.loads(file.readline(_LONGEST_HEADER))
+    if header['format'] == _FORMAT:
+      saved: Mapping[str, Any] = header['identity']
+      return saved
+  except (ValueError, KeyError, TypeError):
+    pass
+  raise ValueError(
+    f'{path} is no saved run of this version: name a file that it saved a run '
+    'to.'
+  )
+
+
+def _check_same(
+  path: files.PathLike, saved: Mapping[str, Any], whose: Mapping[str, Any]
+) -> None:
+  """Refuses the file of another run."""
+  plain = json.loads(json.dumps(whose))
+  found = workdir.describe_differences(saved, plain)
+  if found:
+    raise ValueError(
+      f'{path} belongs to another run: {found}; go on with the settings and '
+      'versions of that run, or start a new one.'
+    )
+
+
+def _check_sum(path: files.PathLike, file: BinaryIO) -> None:
+  """Refuses a file that is damaged."""
+  digest = hashlib.sha256()
+  left = file.seek(0, io.SEEK_END) - digest.digest_size
+  file.seek(0)
+  while left > 0 and (chunk := file.read(min(left, _CHUNK))):
+    digest.update(chunk)
+    left -= len(chunk)
+  if file.read() != digest.digest():
+    raise ValueError(
+      f'{path} is incomplete or damaged (its checksum differs): go on from an '
+      'earlier file, or start the run anew.'
+    )
+
+
+class _HashingFile:
+  """Writes to a file and computes the checksum of what is written."""
+
+  def __init__(self, file: BinaryIO):
+    self._file = file
+    self._digest = hashlib.sha256()
+
+  def write(self, data: Any) -> int:
+    self._digest.update(data)
+    return self._file.write(data)
+
+  def digest(self) -> bytes:
+    return self._digest.digest()
+
+
+class _Unpickler(pickle.Unpickler):
+  """Makes arrays, and nothing that code of a stranger could hide in."""
+
+  def find_class(self, module: str, name: str) -> Any:
+    if module.partition('.')[0] == 'numpy' and name in (
+      '_frombuffer',
+      '_reconstruct',
+      'dtype',
+      'ndarray',
+      'scalar',
+    ):
+      return super().find_class(module, name)
+    raise ValueError(f'a saved run holds no {module}.{name}.')

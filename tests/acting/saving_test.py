@@ -1,0 +1,89 @@
+"""A saved actor acts on as if it had never been stopped."""
+
+import pickle
+
+import jax
+import numpy as np
+import pytest
+
+from bt_acme.acting import vector_actor
+from bt_acme.environments import vector
+from tests.acting import runs
+from tests.agents import fakes
+
+pytestmark = pytest.mark.usefixtures('shared_functions')
+
+KINDS = ('r2d2', 'ngu', 'ngu:reward_observation=next', 'bt')
+
+
+class Player:
+  """An actor and its environments."""
+
+  def __init__(self, agent, variables, *, seed, epsilons=runs.EPSILONS):
+    self.sinks = [runs.Recorder() for _ in range(runs.N)]
+    self.worlds = vector.VectorEnvironment(
+      [fakes.MarkedEnvironment(seed + i) for i in range(runs.N)]
+    )
+    self.actor = vector_actor.VectorActor(
+      agent, epsilons=epsilons, seed=seed, sinks=self.sinks
+    )
+    self.actor.update_variables(variables)
+    self.step = self.worlds.reset()
+    self.seen = []
+
+  def play(self, turns):
+    for _ in range(turns):
+      actions = self.actor.select_actions(self.step)
+      self.step = self.worlds.step(actions)
+      self.seen.append((actions, self.actor.observe(self.step)))
+
+  def state(self):
+    return pickle.dumps(
+      (self.worlds.state(), self.actor.state(), tuple(self.step))
+    )
+
+  def restore(self, state):
+    worlds, actor, step = pickle.loads(state)
+    self.worlds.restore(worlds)
+    self.actor.restore(actor)
+    self.step = vector.VectorStep(*step)
+
+
+def assert_same(one, other):
+  assert jax.tree.structure(one) == jax.tree.structure(other)
+  jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('turns', [0, 23])
+def test_goes_on(agents, kind, turns):
+  agent, variables = agents(kind)
+  one = Player(agent, variables[0], seed=0)
+  one.play(turns)
+  state = one.state()
+  before = [len(sink.transitions) for sink in one.sinks]
+  one.seen.clear()
+  one.play(20)
+  # Everything about this one was different until it takes the state.
+  other = Player(agent, variables[1], seed=9, epsilons=(0.1, 0.9, 0.0, 0.7))
+  other.play(3)
+  other.restore(state)
+  other.seen.clear()
+  for sink in other.sinks:
+    sink.transitions.clear()
+  other.play(20)
+  assert_same(one.seen, other.seen)
+  for sink, again, num in zip(one.sinks, other.sinks, before, strict=True):
+    assert len(again.transitions) > 10
+    assert_same(sink.transitions[num:], again.transitions)
+  assert_same(one.actor.statistics(), other.actor.statistics())
+
+
+def test_a_state_does_not_change_afterwards(agents):
+  agent, variables = agents('ngu')
+  player = Player(agent, variables[0], seed=0)
+  player.play(5)
+  state = player.actor.state()
+  before = pickle.dumps(state)
+  player.play(5)
+  assert_same(pickle.loads(before), state)

@@ -1,0 +1,197 @@
+"""A saved environment goes on as if it had never been stopped."""
+
+import pickle
+import threading
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from bt_acme import environments
+from bt_acme.environments import atari, gymnasium, minigrid, saving, vector
+from tests.agents import fakes
+
+NAMES = (
+  'Chain-49:random_actions',
+  'Recall-6',
+  'pong',
+  'montezuma_revenge',
+  'ms_pacman',
+  'ms_pacman:ghosts_hard',
+  'MiniGrid-FourRooms-v0:no_goal:new_cell=-0.1',
+  'MiniGrid-DoorKey-5x5-v0:fixed=3:door=0.3',
+  'MiniGrid-Dynamic-Obstacles-8x8-v0',
+)
+
+
+def assert_same(one, other):
+  for x, y in zip(one, other, strict=True):
+    np.testing.assert_array_equal(x, y)
+
+
+def play(environment, actions):
+  return [environment.step(action) for action in actions]
+
+
+def check_goes_on(make, before, after):
+  """Compares an environment with one of another seed that takes its state."""
+  environment, other = make(0), make(1)
+  environment.reset()
+  play(environment, before)
+  state = pickle.loads(pickle.dumps(saving.state_of(environment)))
+  other = saving.restored(other, state)
+  expected = play(environment, after)
+  for one, two in zip(expected, play(other, after), strict=True):
+    assert_same(one, two)
+  environment.close()
+  other.close()
+  return expected
+
+
+def draw_actions(environment, *counts):
+  rng = np.random.default_rng(0)
+  num_actions = environment.action_spec().num_values
+  return [rng.integers(num_actions, size=count) for count in counts]
+
+
+@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('num_before', [0, 37, 411])
+def test_single_environments(name, num_before):
+  def make(seed):
+    return environments.make(name, seed=seed)
+
+  actions = draw_actions(make(0), num_before, 600)
+  steps = check_goes_on(make, *actions)
+  assert 'Atari' in type(make(0)).__name__ or any(s.last() for s in steps)
+
+
+@pytest.mark.parametrize('name', minigrid.names())
+def test_every_minigrid(name):
+  def make(seed):
+    return environments.make(name, seed=seed)
+
+  check_goes_on(make, *draw_actions(make(0), 60, 25))
+
+
+def test_a_lost_game_and_its_no_ops():
+  def make(seed):
+    return atari.Atari('breakout', seed=seed, max_frames=400)
+
+  for num_before in (99, 100, 101):  # Around the end of an episode.
+    check_goes_on(make, *draw_actions(make(0), num_before, 150))
+
+
+@pytest.mark.parametrize('name', ['CartPole-v1', 'Pendulum-v1', 'Acrobot-v1'])
+def test_gymnasium(name):
+  def make(seed):
+    return gymnasium.Gymnasium(name, seed=seed)
+
+  spec = make(0).action_spec()
+  rng = np.random.default_rng(0)
+
+  def actions(count):
+    if hasattr(spec, 'num_values'):
+      return rng.integers(spec.num_values, size=count)
+    return rng.uniform(spec.minimum, spec.maximum, (count, *spec.shape))
+
+  check_goes_on(make, actions(130), actions(90))
+
+
+def test_before_the_first_reset():
+  for name in ('Recall-6', 'MiniGrid-FourRooms-v0'):
+    one, other = (environments.make(name, seed=seed) for seed in (0, 1))
+    other.restore(one.state())
+    assert_same(one.reset(), other.reset())
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_vectors(name):
+  worlds = environments.make_vector(name, 3, seed=0)
+  other = environments.make_vector(name, 3, seed=1)
+  rng = np.random.default_rng(0)
+  num_actions = environments.make(name, seed=0).action_spec().num_values
+  actions = rng.integers(num_actions, size=(150, 3))
+  worlds.reset()
+  for action in actions[:93]:
+    worlds.step(action)
+  other.restore(pickle.loads(pickle.dumps(worlds.state())))
+  for action in actions[93:]:
+    assert_same(worlds.step(action), other.step(action))
+  worlds.close()
+  other.close()
+
+
+def test_games_in_cpp_end_and_start_again():
+  make = environments.make_vector
+  worlds, other = (make('breakout', 2, seed=seed) for seed in (0, 1))
+  rng = np.random.default_rng(0)
+  worlds.reset()
+  ends = sum(
+    worlds.step(rng.integers(18, size=2)).is_last.sum() for _ in range(700)
+  )
+  assert ends > 2
+  worlds.reset()  # The streams of no-ops go on.
+  worlds.step(rng.integers(18, size=2))
+  other.restore(worlds.state())
+  for _ in range(250):
+    action = rng.integers(18, size=2)
+    assert_same(worlds.step(action), other.step(action))
+  with pytest.raises(RuntimeError, match='before their first reset'):
+    other.restore(worlds.state())
+
+
+def test_an_environment_of_ones_own_is_pickled():
+  steps = check_goes_on(
+    fakes.MarkedEnvironment, *np.random.default_rng(0).integers(3, size=(2, 40))
+  )
+  assert any(step.last() for step in steps)
+
+
+class Stateful(fakes.MarkedEnvironment):
+  """It calls something else its state."""
+
+  state = np.zeros(4)
+
+
+def test_a_state_that_is_no_method():
+  check_goes_on(Stateful, *np.random.default_rng(0).integers(3, size=(2, 20)))
+
+
+class Threaded(fakes.MarkedEnvironment):
+  """It holds what cannot be pickled."""
+
+  def __init__(self):
+    super().__init__()
+    self.lock = threading.Lock()
+
+
+class Ez(gym.utils.EzPickle):
+  """It pickles the arguments that it was made with, and no state."""
+
+
+class Wrapped(fakes.MarkedEnvironment):
+  """A pickle of it would hold a new environment of gymnasium."""
+
+  def __init__(self):
+    super().__init__()
+    self.env = Ez()
+
+
+@pytest.mark.parametrize('kind', [Threaded, Wrapped])
+def test_an_environment_that_cannot_be_saved_is_named(kind):
+  worlds = vector.VectorEnvironment([kind()])
+  worlds.reset()
+  with pytest.raises(
+    saving.CannotSave, match=f'{kind.__name__} cannot.*new episodes.*restore'
+  ):
+    worlds.state()
+
+
+def test_what_is_not_played_again_is_refused():
+  """An environment that draws elsewhere is not restored to something else."""
+  environment = gymnasium.Gymnasium('CartPole-v1', seed=0)
+  environment.reset()
+  state = environment.state()
+  state['observation'] = state['observation'] + 1
+  with pytest.raises(ValueError, match='CartPole.*same episode'):
+    environment.restore(state)
