@@ -9,7 +9,8 @@ PYTEST := -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What runs without Acme, on a newer Python: the core, and what depends on the
 # newest packages around it.
 CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
-  tests/environments tests/evaluation tests/runtime/engines/in_process_test.py
+  tests/environments tests/evaluation \
+  tests/runtime/engines/in_process_test.py::test_a_run
 
 .PHONY: help setup demo test test-full test-core test-slow bench lint format \
   clean
