@@ -23,59 +23,88 @@ import os
 import pathlib
 from typing import List
 
-from absl import flags as absl_flags
-
 from bt_acme.cli import flags
-from bt_acme.config import names
+from bt_acme.config import checks, names
 from experiments.learning import claims, readme, report, results, runs
 
-FLAGS = absl_flags.FLAGS
-absl_flags.DEFINE_list(
-  'claims',
-  list(claims.CLAIMS),
-  f'Those to show, of {", ".join(claims.CLAIMS)}.',
-)
-absl_flags.DEFINE_integer('seeds', 10, 'Seeds of each algorithm, at most.')
-absl_flags.DEFINE_integer('jobs', os.cpu_count() or 1, 'Runs at a time.')
-absl_flags.DEFINE_string('folder', 'runs/learning', 'Where results go.')
-absl_flags.DEFINE_bool('run', True, 'Executes the runs that have no result.')
-absl_flags.DEFINE_bool(
-  'publish', False, 'Keeps the results with the code, and renders README.md.'
-)
+
+@dataclasses.dataclass(frozen=True)
+class LearningConfig:
+  """Claims about exploration and transfer, shown over seeds."""
+
+  claims: str = checks.setting(
+    ','.join(claims.CLAIMS), 'The claims to show, separated by commas.'
+  )
+  seeds: int = checks.setting(
+    10, 'The number of seeds of each algorithm, at most.', above=0
+  )
+  jobs: int = checks.setting(
+    os.cpu_count() or 1, 'The number of runs at a time.', above=0
+  )
+  folder: str = checks.setting(
+    'runs/learning', 'The folder for results and behaviors.'
+  )
+  run: bool = checks.setting(
+    True, 'Whether the runs without a result are executed.'
+  )
+  publish: bool = checks.setting(
+    False, 'Whether the results are kept with the code, and shown in README.md.'
+  )
+
+  def __post_init__(self) -> None:
+    checks.check(self)
+    for claim in self.chosen:
+      if claim not in claims.CLAIMS:
+        raise ValueError(
+          f'claims={claim!r} is unknown: {names.suggest(claim, claims.CLAIMS)}'
+        )
+
+  @property
+  def chosen(self) -> List[str]:
+    """The claims to show."""
+    return [claim.strip() for claim in self.claims.split(',')]
 
 
-def _check_flags() -> None:
-  for claim in FLAGS.claims:
-    if claim not in claims.CLAIMS:
-      raise ValueError(
-        f'claims={claim!r} is unknown: {names.suggest(claim, claims.CLAIMS)}'
-      )
-  for name, value in (('seeds', FLAGS.seeds), ('jobs', FLAGS.jobs)):
-    if value < 1:
-      raise ValueError(f'{name}={value} must be positive.')
+@dataclasses.dataclass(frozen=True)
+class Settings:
+  """All settings of the command."""
+
+  learning: LearningConfig = LearningConfig()
 
 
-def main(argv: List[str]) -> int:
-  del argv
-  _check_flags()
-  folder = pathlib.Path(FLAGS.folder).absolute()
+def run(config: LearningConfig) -> int:
+  """Executes what has no result yet, and prints the tables.
+
+  Args:
+    config: what to show, and where results are.
+
+  Returns:
+    An exit code.
+  """
+  folder = pathlib.Path(config.folder).absolute()
   folder.mkdir(parents=True, exist_ok=True)
   tables = [
-    dataclasses.replace(table, seeds=table.seeds[: FLAGS.seeds])
+    dataclasses.replace(table, seeds=table.seeds[: config.seeds])
     for table in claims.tables()
-    if table.claim in FLAGS.claims
+    if table.claim in config.chosen
   ]
   jobs = results.jobs(tables)
-  if FLAGS.run:
-    found = runs.complete(jobs, folder, processes=FLAGS.jobs)
+  if config.run:
+    found = runs.complete(jobs, folder, processes=config.jobs)
   else:
     found = results.read(jobs, (results.PUBLISHED, folder / 'results.csv'))
   print(report.report(tables, found))
-  if FLAGS.publish:
+  if config.publish:
     results.add(found, results.PUBLISHED)
     readme.render()
   return 0
 
 
+def main(argv: List[str]) -> int:
+  del argv
+  return run(flags.from_flags(Settings).learning)
+
+
 if __name__ == '__main__':
-  flags.run_main(main)
+  flags.define(Settings)
+  flags.run_main(main, Settings)

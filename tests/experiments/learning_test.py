@@ -1,7 +1,6 @@
 """The claims' runs: their results, their tables, and the shortest of them."""
 
 import dataclasses
-import types
 
 import pytest
 
@@ -128,20 +127,27 @@ def test_the_readme_has_the_tables_of_the_published_results():
 
 
 @pytest.mark.parametrize(
-  ('name', 'value', 'message'),
+  ('changes', 'message'),
   [
-    ('claims', ['transfr'], "claims='transfr' is unknown: did you mean"),
-    ('seeds', 0, 'seeds=0 must be positive'),
-    ('jobs', -1, 'jobs=-1 must be positive'),
+    (
+      {'claims': 'weights,transfr'},
+      "claims='transfr' is unknown: did you mean",
+    ),
+    ({'seeds': 0}, 'seeds=0 must be'),
+    ({'jobs': -1}, 'jobs=-1 must be'),
   ],
 )
-def test_flags_that_make_no_sense_are_refused(
-  monkeypatch, name, value, message
-):
-  flags = {'claims': list(claims.CLAIMS), 'seeds': 1, 'jobs': 1, name: value}
-  monkeypatch.setattr(learning, 'FLAGS', types.SimpleNamespace(**flags))
+def test_settings_that_make_no_sense_are_refused(changes, message):
   with pytest.raises(ValueError, match=message):
-    learning._check_flags()
+    learning.LearningConfig(**changes)
+
+
+def test_results_that_are_there_are_shown_without_a_run(tmp_path, capsys):
+  config = learning.LearningConfig(
+    claims='memory', folder=str(tmp_path / 'new'), run=False
+  )
+  assert learning.run(config) == 0
+  assert 'memory' in capsys.readouterr().out
 
 
 def test_worlds_are_environments_and_runs_have_names_of_their_own():
