@@ -240,13 +240,16 @@ class Learner(acme.Learner):
     Raises:
       ValueError: if the learner has diverged, which is not worth keeping.
     """
+    largest_priority = initial_priority.LargestPriority()
+    largest_priority.restore(self._largest_priority.state())
     if self._unfinished is not None:
-      _finite(self._unfinished.priorities)
+      # The arrays below have taken this step, so its priorities count too.
+      largest_priority.update(_finite(self._unfinished.priorities))
     return {
       'arrays': jax.tree.map(np.array, self._state),
       'values': {
         'statistics': self._statistics.save(),
-        'max_priority': self.max_priority,
+        'max_priority': largest_priority(),
         'learner_steps': self._learner_steps,
       },
     }

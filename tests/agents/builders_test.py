@@ -197,6 +197,9 @@ def test_what_is_saved_goes_on_as_if_nothing_had_been(run):
   if has_statistics:
     run.learner.put_statistics(4, statistics)
   state = run.learner.save()
+  assert (
+    state['values']['max_priority'] != 1
+  )  # That of a learner without steps.
   batches = [next(run.dataset) for _ in run.each_batch(20)]
   assert len(batches) >= 2
   expected = continued(run.learner, batches)
@@ -232,6 +235,14 @@ def test_the_interface_is_acmes():
   with pytest.raises(ValueError, match='variable_source=None'):
     builder.make_actor(jax.random.key(0), builder.make_policy())
   assert builder.make_policy().epsilon == 0.01
+
+
+def test_a_step_that_is_not_finished_counts_in_what_is_saved():
+  learner = make_learner('r2d2', reward=5.0)
+  learner.step()
+  saved = learner.save()['values']['max_priority']
+  learner.flush()
+  assert saved == learner.max_priority > 1
 
 
 def make_learner(kind, reward=1.0):
