@@ -75,7 +75,7 @@ class Plan:
   seeds: Tuple[int, ...] = (0, 1, 2)
   finetuning: bool = False
   pretraining_steps: int = 40_000
-  task_steps: int = 25_000
+  task_steps: int = 45_000
   episodes: int = 100
   map_episodes: int = 32
   settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
