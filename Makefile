@@ -2,8 +2,8 @@
 PYTHON_FULL := .venv/bin/python
 PYTHON_CORE := .venv-core/bin/python
 # Test processes: one more than the two cores that the tests are meant for, because
-# tests of programs wait for other processes. Each takes up to 5 GB. Files are handed
-# out in the order of tests/conftest.py.
+# tests of programs wait for other processes. Each takes some GB. Files are handed out
+# in the order of tests/conftest.py.
 WORKERS ?= 3
 PYTEST := -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What runs without Acme, on a newer Python: the core, and what depends on the

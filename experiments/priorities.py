@@ -78,8 +78,8 @@ def simulate(
     'largest': lambda priority: largest(),
     'actor': lambda priority: priority * rng.lognormal(0, _NOISE),
   }
-  # By the number of the insert, which is the key: the priority around which
-  # those that the learner computes lie, and the newest of these.
+  # The number of an insert is its key. `center` is the priority around which
+  # those that the learner computes lie, and `true` is the newest of these.
   center, true = np.zeros(num_inserts), np.zeros(num_inserts)
   rows: List[Result] = []
   nothing = blocks.empty_batch(config, _SHAPES, 0)

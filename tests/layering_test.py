@@ -7,7 +7,7 @@ rule is also tested on small trees that break it.
 import pathlib
 import subprocess
 import sys
-from typing import Iterable, List, Mapping, Set
+from typing import Iterable, List, Mapping
 
 import pytest
 
@@ -227,7 +227,7 @@ def test_the_core_imports_without_the_stack(graph):
   assert not failed, errors
 
 
-def test_acting_imports_with_what_the_core_installs():
+def test_acting_imports_without_compression_and_games():
   failed, errors = _import(
     ['bt_acme.acting.policy', 'bt_acme.config.run'], blocked='zstandard ale_py'
   )
@@ -235,12 +235,8 @@ def test_acting_imports_with_what_the_core_installs():
 
 
 def test_runs_in_process_import_without_the_stack(graph):
-  pytest.importorskip('zstandard', reason='the core does not install it')
-  modules: Set[str] = set(_modules_in(graph, *import_rules.WITHOUT_STACK))
-  # These are of environments whose packages the core does not install.
-  optional = set(_modules_in(graph, 'bt_acme.environments'))
-  kept = {'bt_acme.environments', 'bt_acme.environments.chain'}
-  failed, errors = _import(sorted(modules - (optional - kept)), blocked='')
+  modules = _modules_in(graph, *import_rules.WITHOUT_STACK)
+  failed, errors = _import(modules, blocked='')
   assert not failed, errors
 
 

@@ -13,7 +13,7 @@ class NetworkConfig:
     'auto',
     "The convolutions of the torso: `nature` has DQN's three, without padding, "
     'for frames of 84x84 pixels; `workshop` has the two of the first DQN, '
-    'which take a third of the time; `small` is for observations below 36 '
+    'with a third of the multiplications; `small` is for observations below 36 '
     'pixels a side; `auto` chooses `nature` or `small` by the size of the '
     'observation.',
     choices=('auto', 'nature', 'workshop', 'small'),

@@ -74,7 +74,7 @@ PRESETS: Mapping[str, Preset] = {
     },
   ),
   'atari_small': Preset(
-    'one Atari game on two cores in two hours, with a small network',
+    'one Atari game on two cores within hours, with a small network',
     {
       **_SHORT_ATARI,
       # The learner has one core, and a single actor has the other.

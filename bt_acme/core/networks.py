@@ -4,7 +4,7 @@ Sources: Kapturowski et al. 2019 (R2D2); Badia et al. 2020 (Agent57,
 arXiv:2003.13350). The papers name DQN's three convolutions. As in the public
 implementation of SEED, they are VALID here, and a fully connected layer stands
 between them and the LSTM. The two convolutions of the first DQN (Mnih et al.
-2013, arXiv:1312.5602) take a third of the time.
+2013, arXiv:1312.5602) take a third of the multiplications.
 """
 
 import functools

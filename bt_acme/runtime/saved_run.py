@@ -5,22 +5,28 @@ then the SHA-256 of all that comes before it.
 """
 
 import hashlib
-import importlib.metadata
 import io
 import json
 import pickle
 from typing import Any, BinaryIO, Dict, Mapping
 
 import jax
+import jaxlib
 import numpy as np
 
+import bt_acme
 from bt_acme import assembly, files
 from bt_acme import config as config_lib
 from bt_acme.runtime import workdir
 
 _FORMAT = 'bt_acme run 1'
 # Another version of these may compute something else.
-_VERSIONED = ('bt_acme', 'jax', 'jaxlib', 'numpy')
+_VERSIONS = {
+  'bt_acme': bt_acme.__version__,
+  'jax': jax.__version__,
+  'jaxlib': jaxlib.__version__,
+  'numpy': np.__version__,
+}
 _LONGEST_HEADER = 1 << 24  # Bytes.
 _CHUNK = 1 << 20
 
@@ -45,7 +51,7 @@ def identity(agent: assembly.Agent, **settings: Any) -> Dict[str, Any]:
     ],
     'behavior_weights': agent.behavior_weights,
     **settings,
-    **{name: importlib.metadata.version(name) for name in _VERSIONED},
+    **_VERSIONS,
   }
 
 

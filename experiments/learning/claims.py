@@ -10,39 +10,42 @@ import dataclasses
 import re
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
-# What each claim says, above its tables.
+# What the tables of each claim ask.
 CLAIMS = {
   'exploration': (
-    "NGU's policy visits more cells of a world in an episode than the policies "
-    "that RND's reward and a constant reward teach, and than a random policy. "
-    'The worlds pay nothing. The columns with a share are evaluations during '
-    'training.'
+    "Does NGU's policy visit more cells of a world in an episode than the "
+    "policies that RND's reward and a constant reward teach, and than a random "
+    'policy? The worlds pay nothing. The columns with a share are evaluations '
+    'during training.'
   ),
   'transfer': (
-    'Behavior transfer solves worlds whose reward is far away, within a budget '
-    'in which epsilon-greedy R2D2, ez-greedy R2D2 and fine-tuning do not. pi_p '
-    'is the behavior by itself.'
+    'Does behavior transfer solve worlds whose reward is far away, within a '
+    'budget in which epsilon-greedy R2D2, ez-greedy R2D2 and fine-tuning do '
+    'not? pi_p is the behavior by itself.'
   ),
   'no_harm': (
-    'Where R2D2 finds the reward easily, behavior transfer is no worse.'
+    'Is behavior transfer no worse where R2D2 finds the reward easily?'
   ),
   'deception': (
-    'The behavior visits as many cells as it can, and here each costs. '
-    'Behavior transfer learns nonetheless which of its visits pay. Below, what '
-    'the behavior does pays, does not matter (MultiRoom without modifiers is '
-    'above), or costs.'
+    'The behavior visits as many cells as it can, and here each costs. Does '
+    'behavior transfer learn nonetheless which visits pay? In the worlds '
+    'below, what the behavior does pays, does not matter (MultiRoom without '
+    'modifiers is above), or costs.'
   ),
-  'ablation': 'Flights and the extra action, apart and together.',
+  'ablation': 'What do flights and the extra action do, apart and together?',
   'weights': (
-    "The behavior's weights as a start, of the torso and the LSTM (partial) or "
-    'of all layers (full), with and without behavior transfer.'
+    "What do the behavior's weights do as a start, those of the torso and the "
+    'LSTM (partial) or of all layers (full), with and without behavior '
+    'transfer?'
   ),
   'settings': (
-    'The `minigrid` preset, and what becomes of exploration and of behavior '
-    'transfer if one of its settings has another value. These seeds and this '
-    'task appear in no other table.'
+    'What becomes of exploration and of behavior transfer if one setting of '
+    'the `minigrid` preset has another value? These seeds and this task appear '
+    'in no other table.'
   ),
-  'memory': 'The LSTM recalls what was seen at the beginning of an episode.',
+  'memory': (
+    'Does the LSTM recall what was seen at the beginning of an episode?'
+  ),
 }
 
 PRETRAINING_STEPS = 40_000

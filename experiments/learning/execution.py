@@ -165,7 +165,7 @@ def _train(
     seed,
   )
   for share, earlier_row in zip(SHARES, earlier, strict=False):
-    row[f'cells_{share:.0%}'.rstrip('%')] = earlier_row['cells']
+    row[f'cells_{100 * share:.0f}'] = earlier_row['cells']
   returns = [episode['episode_return'] for episode in result.episodes]
   row['training_return'] = float(np.mean(returns))
   row['training_solved'] = float(np.mean(np.array(returns) > 0))

@@ -121,6 +121,7 @@ def _identity(run: claims.Run) -> Dict[str, Any]:
   trains = run.kind not in ('random', 'behavior')
   return {
     'kind': run.kind,
+    'world': run.world,
     'actor_steps': run.actor_steps,
     'init': run.init,
     'episodes': execution.NUM_EPISODES,

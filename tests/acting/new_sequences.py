@@ -57,7 +57,7 @@ def decoded(agent, recorders):
 
 
 def learners_priorities(agent, variables, batch):
-  """Of the loss, whose online and target network are the actor's."""
+  """Computes the loss with the actor's network as online and target network."""
   (_, (priorities, _)) = jax.jit(
     lambda params, batch, observations, probabilities: loss_lib.q_network_loss(
       params,

@@ -43,7 +43,6 @@ def test_acting_does_without_the_learners_packages(module):
 
 
 def test_the_replays_side_of_acting_does_too():
-  pytest.importorskip('zstandard', reason='the core installs no zstandard')
   assert _loaded_by('bt_acme.replay.sinks') == []
 
 

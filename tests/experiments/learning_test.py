@@ -80,6 +80,7 @@ def test_a_result_of_other_settings_does_not_count(folder):
     {'init': 'full'},
     {'settings': {**TINY, 'batch_size': 4}},
     {'behavior': claims.Run('NGU', 'ngu', f'{WORLD}:no_goal', 900)},
+    {'behavior': dataclasses.replace(EXPLORER, world='Chain-9')},
   ):
     other = dataclasses.replace(bt, **changes)
     assert not results.read([results.Job(other, 3)], paths)

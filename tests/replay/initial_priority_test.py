@@ -212,7 +212,7 @@ def make(setting, largest):
     ('one', 7.0, 1),
     ('largest', 7.0, 7),
     ('largest', None, 1),
-    # Of a truncated step alone nothing is known.
+    # A truncated step alone has no TD error.
     ('actor', 7.0, 7),
     ('actor', None, 1),
   ],
