@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from bt_acme import config as config_lib
-from bt_acme.core import lstm, types, value_rescaling
+from bt_acme.core import lstm, small_convolutions, types, value_rescaling
 
 # Channels, kernel and stride of each VALID convolution.
 _CONVOLUTIONS = {
@@ -70,7 +70,12 @@ class Torso(hk.Module):
   def __call__(self, x: jax.Array) -> jax.Array:
     x = x.astype(self._dtype) / jnp.asarray(_SCALES[self._kind], self._dtype)
     for channels, kernel, stride in _CONVOLUTIONS[self._kind]:
-      x = jax.nn.relu(hk.Conv2D(channels, kernel, stride, padding='VALID')(x))
+      convolve = (
+        small_convolutions.SmallConv2D(channels, kernel, stride)
+        if self._kind == 'small'
+        else hk.Conv2D(channels, kernel, stride, padding='VALID')
+      )
+      x = jax.nn.relu(convolve(x))
     x = hk.Linear(self._output_size)(hk.Flatten()(x))
     return (jax.nn.relu(x) if self._activate else x).astype(jnp.float32)
 
