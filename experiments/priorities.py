@@ -21,7 +21,6 @@ import numpy as np
 from bt_acme import config as config_lib
 from bt_acme.evaluation import tables
 from bt_acme.replay import (
-  blocks,
   fields,
   in_process,
   initial_priority,
@@ -82,20 +81,18 @@ def simulate(
   # those that the learner computes lie, and `true` is the newest of these.
   center, true = np.zeros(num_inserts), np.zeros(num_inserts)
   rows: List[Result] = []
-  nothing = blocks.empty_batch(config, _SHAPES, 0)
   for number in range(num_inserts):
     scale = 1 + _FALL * np.exp(-20 * number / num_inserts)
     center[number] = _MEDIAN * scale * rng.lognormal(0, _SPREAD)
     true[number] = center[number]
     replay.insert((), np.empty(0), of_new[kind](true[number]))
-    while replay.can_sample():
+    while replay.num_allowed(_BATCH):
       keys, probabilities = replay.draw(_BATCH)
       before = true[keys]
       true[keys] = center[keys] * rng.lognormal(0, _DRIFT, _BATCH)
       replay.update_priorities(keys, true[keys])
       largest.update(true[keys])
-      sample = blocks.Sample(nothing, keys, probabilities, len(replay))
-      logged = metrics.of(sample, true[keys])
+      logged = metrics.of(keys, probabilities, true[keys])
       if 2 * number >= num_inserts:
         held = true[max(0, number + 1 - max_replay_size) : number + 1]
         rows.append(Result(before.mean() / held.mean(), *logged.values()))

@@ -160,7 +160,9 @@ class Learner(acme.Learner):
       self._priority_updater.update(step.sample.keys, values)
     if step.variables is not None:
       self._publish(step.variables)
-    sampling = self._sampling.of(step.sample, values)
+    sampling = self._sampling.of(
+      step.sample.keys, step.sample.probabilities, values
+    )
     counts = self._counter.increment(learner_steps=1)
     now = time.monotonic()
     self._logger.write(

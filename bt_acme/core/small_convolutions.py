@@ -4,6 +4,7 @@ A product of patches takes 40 % of the time of XLA's convolution forward, and
 more time backward, so that the gradient is that of the convolution.
 """
 
+import functools
 from typing import Tuple
 
 import haiku as hk
@@ -58,9 +59,11 @@ def _forward(
 
 def _backward(
   stride: int, inputs: Tuple[jax.Array, jax.Array], gradient: jax.Array
-) -> Tuple[jax.Array, ...]:
-  vjp = jax.vjp(lambda x, w: _by_convolution(stride, x, w), *inputs)[1]
-  return vjp(gradient)
+) -> Tuple[jax.Array, jax.Array]:
+  x, w = jax.vjp(functools.partial(_by_convolution, stride), *inputs)[1](
+    gradient
+  )
+  return x, w
 
 
 _convolve = jax.custom_vjp(_by_patches, nondiff_argnums=(0,))

@@ -4,6 +4,7 @@ It serves runs in one process, and Pythons that have no Reverb. It holds and
 returns what a Reverb table would.
 """
 
+import math
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
@@ -68,14 +69,15 @@ class InProcessReplay:
     self._weights[slot] = priority**self._config.priority_exponent
     self._num_inserts += 1
 
-  def can_sample(self) -> bool:
-    """Returns whether size and samples per insert allow a batch."""
+  def num_allowed(self, batch_size: int) -> int:
+    """Returns how many batches size and samples per insert allow by now."""
     config = self._config
+    if len(self) < config.min_replay_size:
+      return 0
     counted_inserts = self._num_inserts - config.min_replay_size
-    return (
-      len(self) >= config.min_replay_size
-      and self._num_samples <= config.samples_per_insert * counted_inserts
-    )
+    left = config.samples_per_insert * counted_inserts - self._num_samples
+    # The last one may go beyond, as with Reverb.
+    return max(0, 1 + math.floor(left / batch_size))
 
   def sample(self, batch_size: int) -> blocks.Sample:
     """Draws B sequences as `draw` does, and decodes them."""

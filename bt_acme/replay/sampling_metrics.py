@@ -15,8 +15,6 @@ from typing import Deque, Dict, Set
 
 import numpy as np
 
-from bt_acme.replay import blocks
-
 
 def priority_over_uniform(
   priorities: np.ndarray, probabilities: np.ndarray
@@ -66,25 +64,29 @@ class SamplingMetrics:
     self._visited = set(self._order)
 
   def of(
-    self, sample: blocks.Sample, priorities: np.ndarray
+    self,
+    keys: np.ndarray,
+    probabilities: np.ndarray,
+    priorities: np.ndarray,
   ) -> Dict[str, float]:
     """Returns the metrics of a sample by name.
 
     Args:
-      sample: what the learner learned from.
-      priorities: float [B], which the learner then gave it.
+      keys: uint64 [B], those of the batch that the learner learned from.
+      probabilities: float [B], with which they were drawn.
+      priorities: float [B], which the learner then gave them.
     """
     num_before = len(self._order)
-    for key in sample.keys.tolist():
+    for key in keys.tolist():
       if key not in self._visited:
         self._visited.add(key)
         self._order.append(key)
-    share = (len(self._order) - num_before) / len(sample.keys)
+    share = (len(self._order) - num_before) / len(keys)
     while len(self._order) > self._num_remembered:
       self._visited.remove(self._order.popleft())
     return {
       'first_visit_share': share,
       'priority_over_uniform': priority_over_uniform(
-        np.asarray(priorities, np.float64), sample.probabilities
+        np.asarray(priorities, np.float64), probabilities
       ),
     }

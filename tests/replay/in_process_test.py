@@ -117,15 +117,13 @@ def test_oldest_leave_first_and_their_updates_are_passed_over():
 
 def test_sampling_keeps_to_samples_per_insert():
   replay = make_replay(9, min_replay_size=10, samples_per_insert=2.0)
-  assert not replay.can_sample()
-  replay.insert((), np.zeros((2, 3), np.float32), 0.0)
-  assert replay.can_sample()
-  replay.sample(4)
-  assert not replay.can_sample()
-  replay.insert((), np.zeros((2, 3), np.float32), 0.0)
-  assert not replay.can_sample()
-  replay.insert((), np.zeros((2, 3), np.float32), 0.0)
-  assert replay.can_sample()
+  assert replay.num_allowed(4) == 0
+  expected = 1, 0, 1, 1, 2
+  for num_allowed in expected:
+    replay.insert((), np.zeros((2, 3), np.float32), 0.0)
+    assert replay.num_allowed(4) == num_allowed
+    if num_allowed == 1 and replay.num_inserts == 10:
+      replay.sample(4)
 
 
 def test_empty_replay():
@@ -164,7 +162,7 @@ def test_a_saved_replay_goes_on(capacity):
     for step in episode.steps[stop:]:
       sink.add(step)
     sink.end_episode(*episode.final)
-    assert replay.can_sample()
+    assert replay.num_allowed(1)
     samples.append((replay.num_inserts, len(replay), replay.sample(50)))
   assert samples[0][0] > 7
   jax.tree.map(np.testing.assert_array_equal, *samples)

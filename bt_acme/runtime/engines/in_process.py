@@ -1,7 +1,7 @@
 """A run in one process and one thread: reproducible, and without Reverb.
 
-Acting and learning are those of the distributed program, but they take strict
-turns: one step of the environments, then as many learner steps as
+Acting and learning are those of the distributed program, but they take turns:
+while the environments take a step, JAX computes the learner steps that
 `samples_per_insert` allows. This engine runs wherever the core does.
 
 Between two turns the whole run can be saved. A run that is loaded from there
@@ -208,9 +208,10 @@ class InProcessRun:
     ]
     self._episodes += rows
     self._turns += 1
+    self._learner.finish()
     if self._turns % self._agent.config.acting.variable_update_period == 0:
       self._actor.update_variables(self._learner.variables())
-    self._learner.learn()
+    self._learner.start()
     self._in_turn = False
     return rows
 

@@ -1,9 +1,11 @@
 """The learner of a run in one process: it samples, steps, and sets priorities.
 
-It takes its turns after the actor's, in the same thread.
+It computes its steps while the environments take theirs. What is computed when
+is decided by counts alone, so that the seed still decides everything.
 """
 
-from typing import Any, Dict, List
+import math
+from typing import Any, Dict, List, NamedTuple
 
 import jax
 import numpy as np
@@ -14,6 +16,22 @@ from bt_acme.replay import in_process as in_process_replay
 from bt_acme.replay import initial_priority, sampling_metrics
 
 _ROW_PERIOD = 10  # Learner steps between two rows of metrics.
+
+
+class _Step(NamedTuple):
+  """A step under way, whose results JAX is computing.
+
+  Attributes:
+    keys: those of its batch, uint64 [B].
+    probabilities: with which they were drawn, float64 [B].
+    priorities: float32 [B].
+    metrics: by name.
+  """
+
+  keys: np.ndarray
+  probabilities: np.ndarray
+  priorities: Any
+  metrics: Any
 
 
 class Learner:
@@ -30,9 +48,11 @@ class Learner:
     core = learner_assembly.make_learner_core(agent)
     self._shardings = data_parallel.make_shardings(config.learner)
     self._batch_size = config.learner.batch_size
+    self._sequence_period = config.replay.sequence_period
     self._state = self._placed(core.init(jax.random.key(seed), initial_params))
     self._step = data_parallel.jit_step(core.step, self._shardings)
-    self._num_steps = 0
+    self._num_steps = 0  # The finished ones.
+    self._under_way: List[_Step] = []
     self.replay = in_process_replay.InProcessReplay(
       config.replay, agent.replay_shapes, seed=seed
     )
@@ -49,31 +69,48 @@ class Learner:
     return jax.device_put(state, self._shardings.state)
 
   def variables(self) -> assembly.Variables:
-    """Copies the parameters."""
+    """Copies the parameters, when the steps under way are computed."""
     params = (self._state.params, self._state.intrinsic_params)
     return assembly.Variables(*jax.tree.map(np.array, params))
 
-  def learn(self) -> None:
-    """Takes all steps that the replay allows by now."""
-    while self.replay.can_sample():
+  def start(self) -> None:
+    """Starts steps, and does not wait for their results.
+
+    Environments finish sequences at once. The steps that these allow are spread
+    over the turns until the next sequences, so that each turn has some to
+    compute meanwhile.
+    """
+    allowed = self.replay.num_allowed(self._batch_size)
+    for _ in range(math.ceil(allowed / self._sequence_period)):
       sample = self.replay.sample(self._batch_size)
       self._state, priorities, metrics = self._step(
         self._state, sample.batch, np.float32(sample.probabilities)
       )
-      values = np.asarray(priorities)
-      self.replay.update_priorities(sample.keys, values)
+      self._under_way.append(
+        _Step(sample.keys, sample.probabilities, priorities, metrics)
+      )
+
+  def finish(self) -> None:
+    """Waits for the steps under way, and sets the priorities."""
+    for step in self._under_way:
+      values = np.asarray(step.priorities)
+      self.replay.update_priorities(step.keys, values)
       self.largest_priority.update(values)
-      sampling = self._sampling.of(sample, values)
+      sampling = self._sampling.of(step.keys, step.probabilities, values)
       self._num_steps += 1
       if self._num_steps % _ROW_PERIOD == 0:
-        row = {name: float(value) for name, value in metrics.items()}
+        row = {name: float(value) for name, value in step.metrics.items()}
         self.rows.append({'learner_steps': self._num_steps, **row, **sampling})
+    self._under_way = []
 
   def state(self) -> Dict[str, Any]:
     """Returns all that the next steps depend on, in plain values."""
     return {
       'core': leaves.of(self._state),
       'num_steps': self._num_steps,
+      'under_way': [
+        jax.tree.map(np.asarray, tuple(step)) for step in self._under_way
+      ],
       'replay': self.replay.state(),
       'largest_priority': self.largest_priority.state(),
       'sampling': self._sampling.state(),
@@ -84,6 +121,7 @@ class Learner:
     """Goes on from a state."""
     self._state = self._placed(leaves.into(self._state, state['core']))
     self._num_steps = state['num_steps']
+    self._under_way = [_Step(*step) for step in state['under_way']]
     self.replay.restore(state['replay'])
     self.largest_priority.restore(state['largest_priority'])
     self._sampling.restore(state['sampling'])

@@ -1,7 +1,6 @@
 """A run in one process: the same agent, and the same every time."""
 
 import dataclasses
-import importlib.metadata
 import threading
 
 import jax
@@ -12,6 +11,7 @@ from bt_acme import assembly, environments
 from bt_acme import config as config_lib
 from bt_acme.core import data_parallel
 from bt_acme.environments import vector
+from bt_acme.runtime import saved_run
 from bt_acme.runtime.engines import in_process
 from tests.agents import fakes
 
@@ -274,7 +274,7 @@ def test_the_file_of_another_run_is_refused(saved):
 
 def test_another_version_is_refused(saved, monkeypatch):
   _, path, make = saved
-  monkeypatch.setattr(importlib.metadata, 'version', lambda name: '0.0.1')
+  monkeypatch.setitem(saved_run._VERSIONS, 'jax', '0.0.1')
   with pytest.raises(ValueError, match="jax='.*' there and '0.0.1' here"):
     make().load(path)
 
