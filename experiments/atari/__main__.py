@@ -1,6 +1,6 @@
 """Real Atari, learned on two cores.
 
-  python -m experiments.atari learn --game=boxing
+  python -m experiments.atari learn --game=road_runner
   python -m experiments.atari explore
 
 `learn` trains R2D2 on a game and draws its scores beside those of a random

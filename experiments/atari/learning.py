@@ -19,9 +19,9 @@ Launch = Callable[[str, Sequence[str]], int]
 class LearnConfig:
   """R2D2 learns a game."""
 
-  game: str = checks.setting('boxing', 'The game, one of the 57.')
+  game: str = checks.setting('road_runner', 'The game, one of the 57.')
   max_actor_steps: int = checks.setting(
-    1_000_000,
+    250_000,
     'The run ends after this many actor steps, of 4 frames each.',
     above=0,
   )

@@ -27,10 +27,10 @@ CLAIMS = {
     'Is behavior transfer no worse where R2D2 finds the reward easily?'
   ),
   'deception': (
-    'The behavior visits as many cells as it can, and here each costs. Does '
-    'behavior transfer learn nonetheless which visits pay? In the worlds '
-    'below, what the behavior does pays, does not matter (MultiRoom without '
-    'modifiers is above), or costs.'
+    'The behavior visits as many cells as it can, and opens doors on its way. '
+    'In these worlds that pays, or does not matter; it costs in the last one, '
+    'and in the world above whose name ends in `new_cell=-0.2`. Does behavior '
+    'transfer learn which of it pays?'
   ),
   'ablation': 'What do flights and the extra action do, apart and together?',
   'weights': (
@@ -59,23 +59,29 @@ CROSSING = 'MiniGrid-LavaCrossingS9N1-v0'
 RECALL = 'Recall-6'
 # The goal is five actions away, and each new cell of an episode costs.
 COSTLY = f'{ROOMS}:fixed=1:new_cell=-0.2'
-# Worlds with one layout each, whose goal is 14 actions away or more.
+# Worlds with one layout each: the goal is 14 or 15 actions away, or each new
+# cell costs.
 HARD = (
-  *(f'{ROOMS}:fixed', f'{ROOMS}:fixed=5'),
-  *(f'{CROSSING}:fixed', f'{CROSSING}:fixed=3'),
+  *(f'{ROOMS}:fixed', f'{CROSSING}:fixed', f'{CROSSING}:fixed=2'),
+  COSTLY,
 )
+TAKEN_APART = (HARD[0], COSTLY)  # One far away, and one that costs.
+# Harder ones of the same kind, which show where it ends at this budget. The
+# goal is 16 and 15 actions away.
+HARDER = (f'{ROOMS}:fixed=5', f'{CROSSING}:fixed=3')
 # A world of the same kind, for the choice of settings.
 SEARCH = f'{ROOMS}:fixed=9'
+NEAR = f'{ROOMS}:fixed=1'  # The goal is five actions away.
 TWO_ROOMS = 'MiniGrid-MultiRoom-N2-S4-v0'
 # Worlds that R2D2 solves.
-EASY = (f'{ROOMS}:fixed=3', 'MiniGrid-Empty-8x8-v0', TWO_ROOMS)
-# The same worlds, in which what the behavior does pays, does not, or costs: to
-# visit cells, and to open the door.
+EASY = (NEAR, 'MiniGrid-Empty-8x8-v0', TWO_ROOMS)
+# Worlds in which what the behavior does pays, does not, or costs: to visit
+# cells (`COSTLY` is the last of these), and to open the door.
 VARIANTS = (
-  *(f'{ROOMS}:fixed=1:new_cell=0.1', f'{ROOMS}:fixed=1'),
-  f'{ROOMS}:fixed=1:new_cell=-0.1',
-  *(f'{TWO_ROOMS}:door=0.3', f'{TWO_ROOMS}:door=-0.3'),
+  *(f'{NEAR}:new_cell=0.2', NEAR),
+  *(f'{TWO_ROOMS}:door=0.3', TWO_ROOMS, f'{TWO_ROOMS}:door=-0.3'),
 )
+_FEW = range(4)  # Seeds that show that something does not work.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,14 +141,17 @@ def tables() -> List[Table]:
   return [
     *(_exploration(world) for world in explored),
     *(_transfer('transfer', world, _COMPARED) for world in HARD),
+    *(
+      dataclasses.replace(_transfer('transfer', world, _COMPARED), seeds=_FEW)
+      for world in HARDER
+    ),
     *(_transfer('no_harm', world, ('R2D2', 'BT')) for world in EASY),
-    _transfer('deception', COSTLY, _COMPARED),
     *(
       _transfer('deception', world, ('pi_p', 'R2D2', 'fine-tuning', 'BT'))
       for world in VARIANTS
     ),
-    *(_transfer('ablation', world, _PARTS) for world in HARD),
-    *(_transfer('weights', world, _WEIGHTS) for world in HARD),
+    *(_transfer('ablation', world, _PARTS) for world in TAKEN_APART),
+    *(_transfer('weights', world, _WEIGHTS) for world in TAKEN_APART),
     _settings_of_pretraining(),
     _settings_of_transfer(),
     _memory(),

@@ -125,8 +125,22 @@ def _identity(run: claims.Run) -> Dict[str, Any]:
     'actor_steps': run.actor_steps,
     'init': run.init,
     'episodes': execution.NUM_EPISODES,
-    'configuration': config_lib.to_dict(execution.configuration(run))
-    if trains
-    else {},
+    'configuration': _changes(run) if trains else {},
     'behavior': _identity(run.behavior) if run.behavior else {},
+  }
+
+
+def _changes(run: claims.Run) -> Dict[str, Any]:
+  """The settings that are not the defaults.
+
+  A setting that joins later, with what was done before as its default, leaves
+  the results valid.
+  """
+  config = execution.configuration(run)
+  default = config_lib.to_dict(type(config)())
+  return {
+    f'{group}.{name}': value
+    for group, settings in config_lib.to_dict(config).items()
+    for name, value in settings.items()
+    if value != default[group][name]
   }

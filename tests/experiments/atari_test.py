@@ -50,7 +50,9 @@ def write_learned(tmp_path):
 
 
 def _learn(folder, **settings):
-  return learning.LearnConfig(workdir=str(folder), **settings)
+  return learning.LearnConfig(
+    **{'game': 'boxing', 'workdir': str(folder), **settings}
+  )
 
 
 def test_scores_are_compared_with_a_random_agent_and_a_human(learned, capsys):
