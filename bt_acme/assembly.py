@@ -4,6 +4,7 @@ This is the one place where R2D2, NGU and BT are put together from the core. The
 builders and the run in one process both start here.
 """
 
+import contextlib
 import dataclasses
 import functools
 from typing import Any, Dict, NamedTuple, Optional, Tuple
@@ -12,6 +13,7 @@ import jax
 import numpy as np
 
 from bt_acme import config as config_lib
+from bt_acme import environments
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import r2d2_actor, types
@@ -211,6 +213,39 @@ class Agent:
       feeds: what the host sides of the K behaviors feed them.
     """
     return inputs if self.transfer is None else bt_actor.BTInput(inputs, feeds)
+
+
+def spec_by_name(name: str, *, num_stacked: int = 0) -> EnvironmentSpec:
+  """Reads the spec of an environment, which it makes for a moment.
+
+  Args:
+    name: the name that `environments.make` takes.
+    num_stacked: the number of frames in an observation, as it takes it.
+
+  Raises:
+    ValueError: if there is no such environment.
+  """
+  with contextlib.closing(
+    environments.make(name, num_stacked=num_stacked, seed=0)
+  ) as environment:
+    return spec_of(environment, name)
+
+
+def moved(agent: Agent, env: str) -> Agent:
+  """Puts an agent into another environment with equal spaces.
+
+  Raises:
+    ValueError: if there is no such environment, or its spaces are others.
+  """
+  had = agent.spec
+  spec = spec_by_name(env, num_stacked=had.num_stacked)
+  if spec._replace(name='') != had._replace(name=''):
+    raise ValueError(
+      f'env={env!r} has observations {spec.observation_shape} and '
+      f'{spec.num_actions} actions, but {had.name} had {had.observation_shape} '
+      f'and {had.num_actions}: choose an environment with the same.'
+    )
+  return dataclasses.replace(agent, spec=spec)
 
 
 def spec_of(environment: Any, name: str) -> EnvironmentSpec:

@@ -1,7 +1,7 @@
 r"""Plays episodes of an exported behavior or of a run, and films one.
 
   python launch/evaluate.py --behavior=runs/ngu/behavior --episodes=10 \
-    --video=montezuma.mp4
+    --video=montezuma.webm
   python launch/evaluate.py --workdir=runs/bt --episodes=10
 
 Returns are those of the task, whatever the agent maximized: for a behavior that

@@ -9,7 +9,10 @@ from tests import import_graph
 # not the other rooms of its layer. The longest name that fits is a module's
 # room; '=' in front means the module alone, without what lies in it.
 LAYERS = (
-  ('bt_acme.config', 'bt_acme.compat', 'bt_acme.files', 'bt_acme.installation'),
+  (
+    *('bt_acme.config', 'bt_acme.compat', 'bt_acme.files'),
+    *('bt_acme.installation', 'bt_acme.version'),
+  ),
   ('bt_acme.core',),
   (
     'bt_acme.acting.behavior',
@@ -23,6 +26,7 @@ LAYERS = (
   ('bt_acme.agents', 'bt_acme.evaluation'),
   ('bt_acme.runtime',),
   ('bt_acme.cli',),
+  ('bt_acme.api',),
   ('launch', '=bt_acme'),
 )
 
@@ -45,6 +49,7 @@ STACK = (
 )
 # These, and all that they import, run without the stack.
 WITHOUT_STACK = (
+  'bt_acme.api',
   'bt_acme.acting',
   'bt_acme.behaviors',
   'bt_acme.config',
@@ -57,6 +62,7 @@ WITHOUT_STACK = (
 
 # Modules that may import inside functions, and why.
 MAY_IMPORT_LATE = {
+  'bt_acme': 'takes no second before something of it is used',
   'bt_acme.compat': 'changes JAX before and while acme is first imported',
   'bt_acme.environments.registry': 'an actor loads one family of environments',
 }

@@ -182,14 +182,13 @@ def test_a_violation_is_found(tmp_path, check, files, found):
   assert sorted(set(_CHECKS[check](graph))) == found
 
 
-# Tries to import `argv[2:]` where the blocked packages cannot be imported, and
-# says which modules failed. The packages are blocked before bt_acme is loaded,
-# so that its own import hook finds nothing to help. Those of `argv[1]` are
-# blocked after rlax, which may import them.
-_BLOCKED = (*import_rules.STACK, 'gymnasium')
+# Tries to import `argv[2:]` where neither the stack nor the packages `argv[1]`
+# can be imported, and says which modules failed. The stack is blocked before
+# bt_acme is loaded, so that its own import hook finds nothing to help, and the
+# others after rlax, which may import them.
 _PROGRAM = f"""
 import importlib, sys, traceback
-for name in {_BLOCKED!r}:
+for name in {import_rules.STACK!r}:
   sys.modules[name] = None
 import rlax
 for name in sys.argv[1].split():
@@ -203,7 +202,7 @@ for name in sys.argv[2:]:
 """
 
 
-def _import(modules: List[str], blocked: str = 'dm_env'):
+def _import(modules: List[str], blocked: str = 'dm_env gymnasium'):
   """Returns which modules could not be imported, and why."""
   result = subprocess.run(
     [sys.executable, '-c', _PROGRAM, blocked, *modules],
@@ -241,7 +240,7 @@ def test_runs_in_process_import_without_the_stack(graph):
 
 
 def test_a_blocked_package_would_be_noticed():
-  packages = [*_BLOCKED, 'dm_env']
+  packages = [*import_rules.STACK, 'dm_env', 'gymnasium']
   failed, errors = _import(packages)
   assert failed == packages
   assert errors.count('halted; None in sys.modules') == len(packages)

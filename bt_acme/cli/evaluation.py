@@ -13,8 +13,9 @@ from bt_acme.cli import named_behaviors
 from bt_acme.cli import run as run_cli
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
-from bt_acme.evaluation import control_view, tables
 from bt_acme.evaluation import evaluator as evaluator_lib
+from bt_acme.evaluation import film as film_lib
+from bt_acme.evaluation import tables
 from bt_acme.evaluation import video as video_lib
 from bt_acme.runtime import checkpoints
 from bt_acme.runtime import workdir as workdir_lib
@@ -26,8 +27,6 @@ _SHOWN = (
   ('episode_length', 'actor steps'),
   ('greedy_extra_share', 'extra action'),
 )
-_FRAMES_PER_SECOND = 15.0
-_SCALE = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,8 +68,8 @@ class EvaluationConfig:
   )
   video: str = checks.setting(
     '',
-    'The first episode is filmed into this file, if one is named: an .mp4, or '
-    'a .gif for short episodes. With behavior transfer, the color of its '
+    'The first episode is filmed into this file, if one is named: a .webm, '
+    'or a .gif for short episodes. With behavior transfer, the color of its '
     'border and its caption tell who is in control.',
   )
   max_video_steps: int = checks.setting(
@@ -108,7 +107,7 @@ def load(config: EvaluationConfig) -> Loaded:
   else:
     loaded = _load_run(config.workdir)
   if config.env:
-    loaded = loaded._replace(agent=_move(loaded.agent, config.env))
+    loaded = loaded._replace(agent=assembly.moved(loaded.agent, config.env))
   return loaded
 
 
@@ -118,7 +117,7 @@ def run(config: EvaluationConfig) -> None:
   writer = None
   if config.video:
     writer = video_lib.VideoWriter(
-      config.video, frames_per_second=_FRAMES_PER_SECOND
+      config.video, frames_per_second=film_lib.FRAMES_PER_SECOND
     )
   rows = _play(config, loaded, writer)
   print(f'{loaded.agent.spec.name}, {len(rows)} episodes')
@@ -167,21 +166,6 @@ def _agent_of_run(workdir: str) -> assembly.Agent:
   return assembly.Agent(config, spec, tuple(transferred), named.weights)
 
 
-def _move(agent: assembly.Agent, env: str) -> assembly.Agent:
-  """Puts an agent into another environment with equal spaces."""
-  had = agent.spec
-  spec = run_cli.environment_spec(
-    run_config.RunConfig(env=env, num_stacked=had.num_stacked)
-  )
-  checks.require(
-    spec._replace(name='') == had._replace(name=''),
-    f'env={env!r} has observations {spec.observation_shape} and '
-    f'{spec.num_actions} actions, but {had.name} had {had.observation_shape} '
-    f'and {had.num_actions}: choose an environment with the same.',
-  )
-  return dataclasses.replace(agent, spec=spec)
-
-
 def _play(
   config: EvaluationConfig,
   loaded: Loaded,
@@ -195,7 +179,9 @@ def _play(
     epsilon=config.epsilon if config.epsilon >= 0 else None,
     flights=config.flights,
   )
-  film = _Film(writer, evaluator, loaded.agent, config.max_video_steps)
+  film = film_lib.Film(
+    writer, evaluator, loaded.agent, max_frames=config.max_video_steps
+  )
   rows = evaluator.run(
     loaded.variables,
     loaded.statistics,
@@ -204,40 +190,6 @@ def _play(
   )
   evaluator.close()
   return rows
-
-
-class _Film:
-  """Films the first episode, if there is a writer.
-
-  With behavior transfer, one sees who is in control.
-  """
-
-  def __init__(
-    self,
-    writer: Optional[video_lib.VideoWriter],
-    evaluator: evaluator_lib.Evaluator,
-    agent: assembly.Agent,
-    max_frames: int,
-  ):
-    self._writer = writer
-    self._evaluator = evaluator
-    self._max_frames = max_frames
-    self._view = control_view.ControlView(
-      evaluator.environment.environments[0],
-      scale=_SCALE,
-      shows_control=agent.transfer is not None,
-    )
-
-  def on_step(self, step: Any, going: np.ndarray) -> None:
-    """Adds a frame while the episode goes on."""
-    del step
-    if self._writer and going[0] and self._writer.frames < self._max_frames:
-      self._writer.write(self._view.frame(self._evaluator.sources[0]))
-
-  def on_end(self, i: int) -> None:
-    """Adds what the first environment shows at the end of its episode."""
-    if self._writer and i == 0 and self._writer.frames < self._max_frames:
-      self._writer.write(self._view.last_frame('end'))
 
 
 def _table(rows: List[Row]) -> str:

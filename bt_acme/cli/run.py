@@ -9,12 +9,18 @@ from typing import Any, Mapping, Optional
 
 from absl import flags as absl_flags
 
-from bt_acme import assembly, environments
+from bt_acme import assembly
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.replay import memory_estimate
-from bt_acme.runtime import launcher, ports, process_environments, workdir
+from bt_acme.runtime import (
+  launcher,
+  ports,
+  process_environments,
+  requirements,
+  workdir,
+)
 from bt_acme.runtime import program as program_lib
 
 FLAGS = absl_flags.FLAGS
@@ -26,13 +32,7 @@ def environment_spec(run: run_config.RunConfig) -> assembly.EnvironmentSpec:
   Raises:
     ValueError: if there is no such environment.
   """
-  environment = environments.make(
-    run.env, num_stacked=run.num_stacked, seed=run.seed
-  )
-  try:
-    return assembly.spec_of(environment, run.env)
-  finally:
-    environment.close()
+  return assembly.spec_by_name(run.env, num_stacked=run.num_stacked)
 
 
 def launch(
@@ -71,22 +71,13 @@ def launch(
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   """Raises ValueError for a run that could not do what it is meant to."""
-  replay = agent.config.replay
   launcher.engine_class(FLAGS.lp_launch_type)  # It raises for an unknown one.
   # Elsewhere only the learner's process sees the learner's devices.
   if os.environ.get('JAX_PLATFORMS') == 'cpu':
     data_parallel.make_shardings(agent.config.learner)
   if run.replay_port:
     ports.check_free(run.replay_port, setting='replay_port')
-  memory_estimate.check(memory_estimate.estimate(replay, agent.replay_shapes))
-  fillable = run.max_actor_steps // replay.sequence_period
-  if fillable < replay.min_replay_size:
-    raise ValueError(
-      f'max_actor_steps={run.max_actor_steps} fill the replay with about '
-      f'{fillable} sequences, fewer than min_replay_size='
-      f'{replay.min_replay_size}: the learner would never start. Raise '
-      'max_actor_steps, lower min_replay_size, or choose a smaller preset.'
-    )
+  requirements.check(run, agent)
 
 
 def _announce(

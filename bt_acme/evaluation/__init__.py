@@ -1,5 +1,5 @@
 """Measures what was learned."""
 
-from bt_acme.evaluation.evaluator import Evaluator
+from bt_acme.evaluation.evaluator import FIRST_ENVIRONMENT, Evaluator
 
-__all__ = ('Evaluator',)
+__all__ = ('FIRST_ENVIRONMENT', 'Evaluator')

@@ -10,6 +10,10 @@ from bt_acme.environments import vector
 
 Row = Dict[str, float]
 
+# The index of the first environment of a run's evaluations. Environments are
+# seeded by their index, so that no evaluation plays the episodes of an actor.
+FIRST_ENVIRONMENT = 1_000_000
+
 
 class Evaluator:
   """Plays whole episodes, several at once.

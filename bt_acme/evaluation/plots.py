@@ -1,38 +1,30 @@
-"""Learning curves and heat maps of visited cells, as PNG files."""
+"""Learning curves and heat maps of visited cells, as figures and PNG files.
 
-import csv
+Figures are made without pyplot, whose backend belongs to the user. A notebook
+shows the one that a cell ends with.
+"""
+
+import io
 import pathlib
-from typing import Any, Dict, Mapping, Sequence, Tuple
+from typing import Any, Mapping, Sequence, Tuple
 
-import matplotlib
 import numpy as np
-
-matplotlib.use('Agg')
-
-from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib import figure as figure_lib
 
 Curve = Tuple[np.ndarray, np.ndarray]  # actor steps, values
+_DPI = 130
 _POINTS = 200  # Actor steps at which curves of several seeds are compared.
 _MARGIN = 2  # Cells shown around the visited part of a grid.
 _THOUSANDS = '{x:,.0f}'  # How an axis writes large numbers.
 
 
-def read_log(path: str) -> Dict[str, np.ndarray]:
-  """Reads the columns of a CSV log.
+class Picture(figure_lib.Figure):
+  """A figure that every notebook shows."""
 
-  Args:
-    path: the path of a `logs.csv`.
-
-  Returns:
-    Values of each column, float64 [rows]; NaN where a cell is empty.
-  """
-  with open(path, newline='') as f:
-    rows = list(csv.DictReader(f))
-  names = rows[0].keys() if rows else ()
-  return {
-    name: np.array([float(row[name] or 'nan') for row in rows])
-    for name in names
-  }
+  def _repr_png_(self) -> bytes:
+    buffer = io.BytesIO()
+    self.savefig(buffer, format='png', dpi=_DPI, bbox_inches='tight')
+    return buffer.getvalue()
 
 
 def smoothed_curve(
@@ -44,7 +36,7 @@ def smoothed_curve(
   very first episodes is mere chance.
 
   Args:
-    columns: the columns of a log, as `read_log` returns them.
+    columns: the columns of a log, as `logs.read_log` returns them.
     name: the name of the column to average.
     window: the number of episodes that a mean covers.
   """
@@ -62,19 +54,23 @@ def learning_curves(
   *,
   title: str,
   ylabel: str,
-) -> None:
+) -> Picture:
   """Draws curves against actor steps, over seeds.
 
   Each seed is a thin line, their mean is a thick one, and a band reaches from
   the lowest seed to the highest.
 
   Args:
-    path: the path of the PNG.
+    path: the path of the PNG; empty to write none.
     curves: a curve for each seed, by label.
     title: the title of the plot.
     ylabel: what the values are.
+
+  Returns:
+    The figure.
   """
-  figure, axes = plt.subplots(figsize=(7, 4.2))
+  figure = Picture(figsize=(7, 4.2))
+  axes = figure.subplots()
   for i, (label, seeds) in enumerate(curves.items()):
     color = f'C{i}'
     for steps, values in seeds:
@@ -92,7 +88,7 @@ def learning_curves(
   axes.grid(alpha=0.3)
   axes.legend(frameon=False)
   axes.spines[['top', 'right']].set_visible(False)
-  _save(figure, path)
+  return _save(figure, path)
 
 
 def score_curve(
@@ -104,11 +100,11 @@ def score_curve(
   title: str,
   training_label: str,
   frames_per_actor_step: int,
-) -> None:
+) -> Picture:
   """Draws the scores of one run against actor steps and frames.
 
   Args:
-    path: the path of the PNG.
+    path: the path of the PNG; empty to write none.
     training: the smoothed score of training; it may be empty.
     evaluation: the score of each episode of evaluation. A line goes through the
       means of the episodes that were played at the same actor step.
@@ -116,8 +112,12 @@ def score_curve(
     title: the title of the plot.
     training_label: what the curve of training shows.
     frames_per_actor_step: the scale of the second axis, at the top.
+
+  Returns:
+    The figure.
   """
-  figure, axes = plt.subplots(figsize=(7, 4.4))
+  figure = Picture(figsize=(7, 4.4))
+  axes = figure.subplots()
   axes.plot(*training, color='C0', label=training_label)
   axes.plot(*evaluation, '.', color='C1', markersize=4, alpha=0.5)
   axes.plot(*means_by_step(evaluation), 'o-', color='C1', label='evaluation')
@@ -137,7 +137,7 @@ def score_curve(
   axes.set_title(title)
   axes.grid(alpha=0.3)
   axes.legend(edgecolor='none')
-  _save(figure, path)
+  return _save(figure, path)
 
 
 def means_by_step(scores: Curve) -> Curve:
@@ -176,21 +176,23 @@ def heat_maps(
   title: str,
   panel_size: Tuple[float, float] = (4.2, 4.6),
   cropped: bool = True,
-) -> None:
+) -> Picture:
   """Draws how often each cell of a grid was visited, one map for each policy.
 
   Args:
-    path: the path of the PNG.
+    path: the path of the PNG; empty to write none.
     visits: counts [rows, columns] by label, each of equally many episodes.
     background: the empty grid, uint8 RGB [rows * tile, columns * tile, 3].
     title: the title of the figure.
     panel_size: the width and height of a map, in inches.
     cropped: whether only the part of the grid is shown that was visited.
+
+  Returns:
+    The figure.
   """
   width, height = panel_size
-  figure, (all_axes,) = plt.subplots(
-    1, len(visits), figsize=(width * len(visits) + 0.8, height), squeeze=False
-  )
+  figure = Picture(figsize=(width * len(visits) + 0.8, height))
+  (all_axes,) = figure.subplots(1, len(visits), squeeze=False)
   largest = max(np.log10(1 + counts.max()) for counts in visits.values())
   total = sum(visits.values())
   x_limits, y_limits = _limits(total if cropped else np.ones_like(total))
@@ -203,7 +205,7 @@ def heat_maps(
   figure.colorbar(
     image, ax=all_axes.tolist(), label='log10(1 + visits)', shrink=0.8
   )
-  _save(figure, path)
+  return _save(figure, path)
 
 
 def _limits(
@@ -234,7 +236,10 @@ def _heat_map(
   return axes.imshow(shown, cmap='inferno', vmin=0, vmax=largest, alpha=0.85)
 
 
-def _save(figure: Any, path: str) -> None:
+def _save(figure: Picture, path: str) -> Picture:
+  """Writes a figure to a file, if one is named, and returns it."""
+  if not path:
+    return figure
   pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
-  figure.savefig(path, dpi=130, bbox_inches='tight')
-  plt.close(figure)
+  figure.savefig(path, dpi=_DPI, bbox_inches='tight')
+  return figure

@@ -1,4 +1,4 @@
-"""Videos, as MP4 files and as GIFs."""
+"""Videos that browsers play, as WebM files and as GIFs."""
 
 import pathlib
 import zlib
@@ -28,8 +28,8 @@ class _File(Protocol):
     """Writes what has not been written; at least one frame was added."""
 
 
-class _Mp4:
-  """An MP4 file."""
+class _WebM:
+  """A WebM file, encoded as VP8."""
 
   def __init__(self, path: pathlib.Path, frames_per_second: float):
     self._path = path
@@ -39,7 +39,7 @@ class _Mp4:
   def add(self, frame: np.ndarray) -> None:
     if self._writer is None:
       height, width = frame.shape[:2]
-      codec = cv2.VideoWriter.fourcc(*'mp4v')
+      codec = cv2.VideoWriter.fourcc(*'VP80')
       size = (width, height)
       self._writer = cv2.VideoWriter(str(self._path), codec, self._fps, size)
       if not self._writer.isOpened():
@@ -87,7 +87,7 @@ class _Gif:
 
 
 _FORMATS: Dict[str, Callable[[pathlib.Path, float], _File]] = {
-  '.mp4': _Mp4,
+  '.webm': _WebM,
   '.gif': _Gif,
 }
 
@@ -105,7 +105,7 @@ class VideoWriter:
     """Prepares the file's folder.
 
     Args:
-      path: the path of the file, ending in `.mp4` or `.gif`.
+      path: the path of the file, ending in `.webm` or `.gif`.
       frames_per_second: the video's speed; 15 shows Atari's actor steps at the
         speed of the game.
 
@@ -114,7 +114,7 @@ class VideoWriter:
     """
     self._path = pathlib.Path(path)
     if self._path.suffix not in _FORMATS:
-      raise ValueError(f'video={path!r} must end in .mp4 or .gif.')
+      raise ValueError(f'video={path!r} must end in .webm or .gif.')
     try:
       self._path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -5,10 +5,9 @@ import pathlib
 from typing import NamedTuple, Optional
 
 import numpy as np
-import tree
 
 from bt_acme import config as config_lib
-from bt_acme.replay import blocks, codecs, fields
+from bt_acme.replay import blocks, fields
 
 # Frames of ten Atari games, played at random, shrink 35 to 245 times. A trained
 # policy moves more, so the plan is for half of the least of these.
@@ -72,10 +71,13 @@ def estimate(
 def _estimate_tensors(
   config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
 ) -> MemoryEstimate:
-  sequence = sum(
-    int(np.prod(spec.shape)) * spec.dtype.size
-    for spec in tree.flatten(codecs.make_codec(config, shapes).signature)
-  )
+  # Rows of whole stacks, of every other field, and of `start_of_episode`.
+  height, width, channels = shapes.frame
+  row = height * width * channels * shapes.num_stacked + 1
+  for field in fields.FIELDS:
+    if field.rows is not fields.Rows.FRAMES:
+      row += np.dtype(field.dtype).itemsize
+  sequence = (config.trace_length + 1) * row + 2 * 4 * shapes.lstm_size
   return MemoryEstimate(
     raw=config.max_replay_size * sequence,
     compressed=config.max_replay_size

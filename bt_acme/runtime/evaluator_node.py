@@ -10,9 +10,6 @@ from bt_acme.runtime import context as context_lib
 from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5
-# Index of the first evaluator's first environment. Environments are seeded by
-# their index, so that no evaluator plays the episodes of an actor.
-_FIRST_ENVIRONMENT = 1_000_000
 
 
 class EvaluatorNode:
@@ -49,7 +46,7 @@ class EvaluatorNode:
       episodes=run.evaluation_episodes,
       seed=run.seed,
       first_environment=(
-        _FIRST_ENVIRONMENT + self._index * run.evaluation_episodes
+        evaluation.FIRST_ENVIRONMENT + self._index * run.evaluation_episodes
       ),
     )
     # Actor steps at the last evaluation. There is none at the beginning of a

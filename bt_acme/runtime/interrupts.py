@@ -1,12 +1,16 @@
-"""Ctrl-C, and the other signals that stop a program, as events.
+"""Ctrl-C, and the other signals that stop a program.
 
-The first signal asks all nodes to stop within the seconds of grace. A second
-one kills them immediately. `supervisor.Supervisor` acts on both.
+`post_to` makes events of them for a program of many processes. The first signal
+asks all nodes to stop within the seconds of grace. A second one kills them
+immediately. `supervisor.Supervisor` acts on both. `noted` is for a run in one
+process.
 """
 
+import contextlib
 import functools
 import signal
-from typing import List, NamedTuple
+import threading
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 
 from bt_acme.runtime import events
 
@@ -46,3 +50,37 @@ def _stop_signals() -> List[signal.Signals]:
   if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
     signals.append(signal.SIGHUP)
   return signals
+
+
+@contextlib.contextmanager
+def noted() -> Iterator[Callable[[], Optional[Interrupt]]]:
+  """Within the block, the first signal only leaves a note.
+
+  The second one has its usual effect, which is KeyboardInterrupt for Ctrl-C.
+  Signals reach the main thread alone, so that the block in another thread
+  changes nothing.
+
+  Yields:
+    A function that returns the first signal; None until there was one.
+  """
+  note: List[Interrupt] = []
+  if threading.current_thread() is not threading.main_thread():
+    yield lambda: None
+    return
+  before = {signum: signal.getsignal(signum) for signum in _stop_signals()}
+
+  def take_note(signum: int, frame: Any) -> None:
+    del frame
+    note.append(Interrupt(signal.Signals(signum)))
+    restore()
+
+  def restore() -> None:
+    for number, handler in before.items():
+      signal.signal(number, handler or signal.SIG_DFL)
+
+  for signum in before:
+    signal.signal(signum, take_note)
+  try:
+    yield lambda: note[0] if note else None
+  finally:
+    restore()

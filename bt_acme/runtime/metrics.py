@@ -2,7 +2,8 @@
 
 `make_logger` gives every label its own folder under the run's `logs/`. A run
 that resumes appends to the files that are there. Rows that it wrote after its
-last checkpoint then appear twice, once from either life.
+last checkpoint then appear twice, once from either life, unless `last_step`
+drops them.
 """
 
 import csv
@@ -15,7 +16,6 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 import numpy as np
 import tensorboardX
 from absl import logging
-from acme.utils.loggers import base
 
 from bt_acme import files
 
@@ -26,8 +26,12 @@ _STEP_KEYS = ('actor_steps', 'learner_steps')
 
 
 def make_logger(
-  workdir: Union[str, pathlib.Path], label: str, *, time_delta: float = 0.0
-) -> base.Logger:
+  workdir: Union[str, pathlib.Path],
+  label: str,
+  *,
+  time_delta: float = 0.0,
+  last_step: Optional[int] = None,
+) -> 'MetricsLogger':
   """Makes the logger of one label.
 
   Args:
@@ -35,13 +39,14 @@ def make_logger(
     label: the label, which names the folder. Only one process may write to it.
     time_delta: the seconds between two rows. A row that comes sooner is
       dropped, except for the last one, which `close` writes.
+    last_step: see `MetricsLogger`.
   """
   folder = pathlib.Path(workdir) / 'logs' / label
   folder.mkdir(parents=True, exist_ok=True)
-  return MetricsLogger(folder, time_delta=time_delta)
+  return MetricsLogger(folder, time_delta=time_delta, last_step=last_step)
 
 
-class MetricsLogger(base.Logger):
+class MetricsLogger:
   """Writes rows of scalars to `logs.csv` and to TensorBoard.
 
   A value that is not finite is written as it is. The first time that a column
@@ -53,6 +58,7 @@ class MetricsLogger(base.Logger):
     folder: pathlib.Path,
     *,
     time_delta: float = 0.0,
+    last_step: Optional[int] = None,
     clock: Callable[[], float] = time.monotonic,
   ):
     """Opens the files.
@@ -60,17 +66,25 @@ class MetricsLogger(base.Logger):
     Args:
       folder: the folder for the files, which exists.
       time_delta: the seconds between two rows, see `make_logger`.
+      last_step: the step of the state from which a run goes on. Later rows that
+        are there will be written again, and are dropped.
       clock: a function that returns seconds.
     """
     self._table = CSVTable(folder / 'logs.csv')
-    self._summaries = tensorboardX.SummaryWriter(str(folder), flush_secs=10)
+    purged = None
+    if last_step is not None:
+      purged = last_step + 1
+      self._table.drop_from(purged)
+    self._summaries = tensorboardX.SummaryWriter(
+      str(folder), flush_secs=10, purge_step=purged
+    )
     self._time_delta = time_delta
     self._clock = clock
     self._next_time = -math.inf
-    self._held_back: Optional[base.LoggingData] = None
+    self._held_back: Optional[Mapping[str, Any]] = None
     self._warned: set = set()
 
-  def write(self, data: base.LoggingData) -> None:
+  def write(self, data: Mapping[str, Any]) -> None:
     """Writes scalars: numbers or arrays of one element, on any device."""
     now = self._clock()
     if now < self._next_time:
@@ -87,9 +101,9 @@ class MetricsLogger(base.Logger):
       self._held_back = None
     self._summaries.close()
 
-  def _write_now(self, data: base.LoggingData) -> None:
+  def _write_now(self, data: Mapping[str, Any]) -> None:
     row = {key: to_number(key, value) for key, value in data.items()}
-    step = next((int(row[key]) for key in _STEP_KEYS if key in row), None)
+    step = _step_of(row)
     self._table.append(row)
     for key, value in row.items():
       # The array has rank 0, because tensorboardX makes one of rank 1 of a
@@ -98,6 +112,11 @@ class MetricsLogger(base.Logger):
       if not math.isfinite(value) and key not in self._warned:
         self._warned.add(key)
         logging.warning('%s is %s in %s', key, value, row)
+
+
+def _step_of(row: Mapping[str, Any]) -> Optional[int]:
+  """Returns the step that a row belongs to; None if it has none."""
+  return next((int(row[key]) for key in _STEP_KEYS if row.get(key)), None)
 
 
 def to_number(key: str, value: Any) -> Number:
@@ -140,12 +159,25 @@ class CSVTable:
     with self._path.open('a', newline='') as file:
       csv.DictWriter(file, self._columns, lineterminator='\n').writerow(row)
 
+  def drop_from(self, step: int) -> None:
+    """Drops the rows of this step and of later ones."""
+    rows = self._rows()
+    kept = [row for row in rows if (_step_of(row) or 0) < step]
+    if len(kept) < len(rows):
+      self._write(kept)
+
+  def _rows(self) -> List[Dict[str, str]]:
+    if not self._path.exists():
+      return []
+    with self._path.open(newline='') as file:
+      return list(csv.DictReader(file))
+
   def _add_columns(self, new: List[str]) -> None:
-    rows: List[Dict[str, str]] = []
-    if self._path.exists():
-      with self._path.open(newline='') as file:
-        rows = list(csv.DictReader(file))
+    rows = self._rows()
     self._columns = [*self._columns, *new]
+    self._write(rows)
+
+  def _write(self, rows: List[Dict[str, str]]) -> None:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, self._columns, lineterminator='\n')
     writer.writeheader()

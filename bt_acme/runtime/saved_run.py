@@ -14,15 +14,14 @@ import jax
 import jaxlib
 import numpy as np
 
-import bt_acme
-from bt_acme import assembly, files
+from bt_acme import assembly, files, version
 from bt_acme import config as config_lib
 from bt_acme.runtime import workdir
 
 _FORMAT = 'bt_acme run 1'
 # Another version of these may compute something else.
 _VERSIONS = {
-  'bt_acme': bt_acme.__version__,
+  'bt_acme': version.__version__,
   'jax': jax.__version__,
   'jaxlib': jaxlib.__version__,
   'numpy': np.__version__,

@@ -7,7 +7,7 @@ from typing import List, NamedTuple
 import numpy as np
 
 from bt_acme.config import checks
-from bt_acme.evaluation import human_normalized_scores, plots, tables
+from bt_acme.evaluation import human_normalized_scores, logs, plots, tables
 from experiments.atari import runs
 
 _WINDOW = 50  # Episodes of training that a point of the curve averages.
@@ -69,7 +69,7 @@ def _thinned(curve: plots.Curve) -> plots.Curve:
 def _read_returns(folder: pathlib.Path) -> plots.Curve:
   """Reads actor steps and returns of all episodes of a log, if there is one."""
   path = folder / 'logs.csv'
-  columns = plots.read_log(str(path)) if path.is_file() else {}
+  columns = logs.read_log(str(path)) if path.is_file() else {}
   if not columns:
     return np.zeros(0), np.zeros(0)
   return columns['actor_steps'], columns['episode_return']

@@ -23,7 +23,6 @@ NUM_EPISODES = 64  # Episodes of the evaluation behind each number.
 SHARES = (0.25, 0.5, 0.75)
 
 _NUM_ENVIRONMENTS = 16  # Environments that a run steps at once.
-_FIRST_ENVIRONMENT = 1_000_000  # Seeds evaluation apart from training.
 _CONFIGS = {
   'r2d2': config_lib.R2D2Config,
   'ngu': config_lib.NGUConfig,
@@ -196,7 +195,7 @@ def _evaluate(policies: List[_Policy], seed: int) -> List[Row]:
     agent,
     episodes=NUM_EPISODES,
     seed=seed,
-    first_environment=_FIRST_ENVIRONMENT,
+    first_environment=evaluator_lib.FIRST_ENVIRONMENT,
     epsilon=epsilon,
   )
   rows = [

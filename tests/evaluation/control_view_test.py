@@ -50,7 +50,7 @@ def test_without_control_to_show_a_frame_is_what_the_environment_shows():
   assert view.last_frame('end').shape == (30, 40, 3)
 
 
-@pytest.mark.parametrize('ending', ['gif', 'mp4'])
+@pytest.mark.parametrize('ending', ['gif', 'webm'])
 def test_frames_make_a_video(tmp_path, ending):
   path = tmp_path / f'v.{ending}'
   writer = video.VideoWriter(str(path), frames_per_second=5)

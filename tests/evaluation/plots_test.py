@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bt_acme.evaluation import plots
+from bt_acme.evaluation import logs, plots
 
 
 def test_a_curve_is_the_mean_of_the_last_episodes_from_a_fifth_of_them_on():
@@ -71,8 +71,8 @@ def test_heat_maps_show_what_was_visited(tmp_path):
 def test_a_log_is_read_by_columns(tmp_path):
   path = tmp_path / 'logs.csv'
   path.write_text('actor_steps,loss\n1,0.5\n2,\n')
-  columns = plots.read_log(str(path))
+  columns = logs.read_log(str(path))
   np.testing.assert_array_equal(columns['actor_steps'], [1, 2])
   np.testing.assert_array_equal(columns['loss'], [0.5, np.nan])
   path.write_text('')
-  assert plots.read_log(str(path)) == {}
+  assert logs.read_log(str(path)) == {}

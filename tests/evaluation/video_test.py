@@ -5,7 +5,10 @@ from bt_acme.evaluation import video
 
 @pytest.mark.parametrize(
   'name, message',
-  [('file/v.mp4', 'cannot be written'), ('v.avi', 'must end in .mp4 or .gif')],
+  [
+    ('file/v.webm', 'cannot be written'),
+    ('v.avi', 'must end in .webm or .gif'),
+  ],
 )
 def test_a_video_that_cannot_be_written_is_refused_at_once(
   tmp_path, name, message

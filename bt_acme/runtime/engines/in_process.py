@@ -109,6 +109,9 @@ class InProcessRun:
 
   Attributes:
     actor_steps: the number of steps taken so far.
+    learner_steps: the number of learner steps that have been finished.
+    learner_rows: metrics of every tenth of these.
+    replay_size: the number of sequences in the replay.
   """
 
   def __init__(
@@ -183,18 +186,25 @@ class InProcessRun:
     """
     if snapshot_period is not None and snapshot_period < 1:
       raise ValueError(f'snapshot_period={snapshot_period} must be positive.')
-    self._check_between_turns()
     while self.actor_steps < max_actor_steps:
       steps_before = self.actor_steps
-      for row in self._turn():
+      for row in self.turn():
         on_episode(row)
       if snapshot_period and (
         self.actor_steps // snapshot_period > steps_before // snapshot_period
       ):
         on_snapshot(self.snapshot())
 
-  def _turn(self) -> List[Row]:
-    """Steps the environments once, and learns; returns finished episodes."""
+  def turn(self) -> List[Row]:
+    """Steps the environments once, and learns meanwhile.
+
+    Returns:
+      The metrics of each episode that it finished.
+
+    Raises:
+      RuntimeError: if a turn was interrupted before.
+    """
+    self._check_between_turns()
     self._in_turn = True
     if self._step is None:
       self._step = self._environment.reset()
@@ -214,6 +224,21 @@ class InProcessRun:
     self._learner.start()
     self._in_turn = False
     return rows
+
+  @property
+  def learner_steps(self) -> int:
+    """See the class."""
+    return self._learner.num_steps
+
+  @property
+  def learner_rows(self) -> List[Row]:
+    """See the class."""
+    return self._learner.rows
+
+  @property
+  def replay_size(self) -> int:
+    """See the class."""
+    return len(self._learner.replay)
 
   def snapshot(self) -> Snapshot:
     """Returns what has been learned so far."""

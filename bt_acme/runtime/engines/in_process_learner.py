@@ -40,7 +40,8 @@ class Learner:
   Attributes:
     replay: what the actor fills.
     largest_priority: the largest priority of its recent steps.
-    rows: metrics of every tenth step.
+    num_steps: the number of finished steps.
+    rows: metrics of every tenth of these.
   """
 
   def __init__(self, agent: assembly.Agent, seed: int, initial_params: Any):
@@ -51,7 +52,7 @@ class Learner:
     self._sequence_period = config.replay.sequence_period
     self._state = self._placed(core.init(jax.random.key(seed), initial_params))
     self._step = data_parallel.jit_step(core.step, self._shardings)
-    self._num_steps = 0  # The finished ones.
+    self.num_steps = 0
     self._under_way: List[_Step] = []
     self.replay = in_process_replay.InProcessReplay(
       config.replay, agent.replay_shapes, seed=seed
@@ -97,17 +98,17 @@ class Learner:
       self.replay.update_priorities(step.keys, values)
       self.largest_priority.update(values)
       sampling = self._sampling.of(step.keys, step.probabilities, values)
-      self._num_steps += 1
-      if self._num_steps % _ROW_PERIOD == 0:
+      self.num_steps += 1
+      if self.num_steps % _ROW_PERIOD == 0:
         row = {name: float(value) for name, value in step.metrics.items()}
-        self.rows.append({'learner_steps': self._num_steps, **row, **sampling})
+        self.rows.append({'learner_steps': self.num_steps, **row, **sampling})
     self._under_way = []
 
   def state(self) -> Dict[str, Any]:
     """Returns all that the next steps depend on, in plain values."""
     return {
       'core': leaves.of(self._state),
-      'num_steps': self._num_steps,
+      'num_steps': self.num_steps,
       'under_way': [
         jax.tree.map(np.asarray, tuple(step)) for step in self._under_way
       ],
@@ -120,7 +121,7 @@ class Learner:
   def restore(self, state: Dict[str, Any]) -> None:
     """Goes on from a state."""
     self._state = self._placed(leaves.into(self._state, state['core']))
-    self._num_steps = state['num_steps']
+    self.num_steps = state['num_steps']
     self._under_way = [_Step(*step) for step in state['under_way']]
     self.replay.restore(state['replay'])
     self.largest_priority.restore(state['largest_priority'])

@@ -1,0 +1,253 @@
+"""What a run in one process returns."""
+
+import dataclasses
+import html
+import pathlib
+import shutil
+import tempfile
+import weakref
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
+
+import numpy as np
+
+from bt_acme import assembly, behaviors, files
+from bt_acme.config import run as run_config
+from bt_acme.runtime import in_process_program, progress_bar
+from bt_acme.runtime.engines import in_process
+
+Columns = Dict[str, np.ndarray]
+PathLike = Union[str, pathlib.Path]
+
+_DISPLAYS: Dict[str, Callable[[int], in_process_program.Display]] = {
+  'auto': progress_bar.ProgressBar,
+  'off': progress_bar.NoDisplay,
+}
+
+
+class Request(NamedTuple):
+  """What is to be run.
+
+  Attributes:
+    agent: R2D2, NGU or BT.
+    config: where it runs, and for how long; its workdir may be empty.
+    initial_params: parameters of the Q-network to start from, or None.
+    identity: what else distinguishes the run from others.
+    progress: `auto` or `off`.
+  """
+
+  agent: assembly.Agent
+  config: run_config.RunConfig
+  initial_params: Any
+  identity: Dict[str, Any]
+  progress: str
+
+
+class Run:
+  """A run, from its start to its end or to where it was stopped.
+
+  Attributes:
+    agent: R2D2, NGU or BT.
+    workdir: the folder with its configuration, logs and checkpoint. A folder
+      that nobody named is removed together with this object.
+    actor_steps: the number of actor steps taken.
+    max_actor_steps: its budget.
+    variables: the parameters, as NumPy arrays.
+    statistics: the statistics of the intrinsic reward; None without one.
+    episodes: metrics of every finished episode of training, by name, each an
+      array [episodes]: `episode_return`, `episode_length`, `actor_steps`, ...
+    learner: metrics of every tenth learner step, by name, arrays [rows].
+    evaluations: metrics of every evaluated episode, by name, arrays
+      [episodes]; `actor_steps` tells when.
+  """
+
+  def __init__(self, request: Request, *, continues: bool = True):
+    """Runs what is requested, or goes on with it.
+
+    Args:
+      request: what to run.
+      continues: False only loads the run that is in the workdir.
+    """
+    if not request.config.workdir:
+      temporary = tempfile.mkdtemp(prefix='bt_acme-')
+      weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
+      request = _in(request, temporary)
+    self._request = request
+    if continues:
+      self._ended = _execute(request)
+    else:
+      self._ended = in_process_program.load(request.config, request.agent)
+      self._set_budget(self._ended.result.actor_steps)
+
+  def _set_budget(self, max_actor_steps: int) -> None:
+    config = dataclasses.replace(
+      self._request.config, max_actor_steps=max_actor_steps
+    )
+    self._request = self._request._replace(config=config)
+
+  @property
+  def agent(self) -> assembly.Agent:
+    """See the class."""
+    return self._request.agent
+
+  @property
+  def workdir(self) -> pathlib.Path:
+    """See the class."""
+    return pathlib.Path(self._request.config.workdir)
+
+  @property
+  def max_actor_steps(self) -> int:
+    """See the class."""
+    return self._request.config.max_actor_steps
+
+  @property
+  def _result(self) -> in_process.Result:
+    return self._ended.result
+
+  @property
+  def actor_steps(self) -> int:
+    """See the class."""
+    return self._result.actor_steps
+
+  @property
+  def variables(self) -> assembly.Variables:
+    """See the class."""
+    return self._result.variables
+
+  @property
+  def statistics(self) -> Any:
+    """See the class."""
+    return self._result.statistics
+
+  @property
+  def episodes(self) -> Columns:
+    """See the class."""
+    return _columns(self._result.episodes)
+
+  @property
+  def learner(self) -> Columns:
+    """See the class."""
+    return _columns(self._result.learner)
+
+  @property
+  def evaluations(self) -> Columns:
+    """See the class."""
+    return _columns(self._ended.evaluations)
+
+  def resume(self, max_actor_steps: Optional[int] = None) -> 'Run':
+    """Goes on where the run has ended, or was stopped.
+
+    Args:
+      max_actor_steps: a new budget, counted from the beginning of the run; by
+        default the old one.
+
+    Returns:
+      This run.
+
+    Raises:
+      ValueError: for a budget that is smaller than the steps taken.
+    """
+    steps = self.max_actor_steps if max_actor_steps is None else max_actor_steps
+    if steps < self.actor_steps:
+      raise ValueError(
+        f'max_actor_steps={steps} is less than the {self.actor_steps} steps '
+        'that the run has taken: it counts from the beginning of the run.'
+      )
+    self._set_budget(steps)
+    self._ended = _execute(self._request)
+    return self
+
+  def export(self, folder: PathLike) -> behaviors.Exported:
+    """Writes the policy as a behavior, and returns it.
+
+    Args:
+      folder: the folder to write; one that is there is replaced.
+
+    Raises:
+      ValueError: for an agent that transfers behaviors itself.
+    """
+    if self.agent.transfer is not None:
+      raise ValueError(
+        'a run of `transfer` cannot be exported, because its policy calls '
+        'other behaviors: export a run of `pretrain` or `train`.'
+      )
+    behaviors.export(
+      str(folder),
+      agent=self.agent,
+      variables=self.variables,
+      statistics=self.statistics,
+      actor_steps=self.actor_steps,
+    )
+    return behaviors.Exported(str(folder), setting='folder')
+
+  def save(self, folder: PathLike) -> None:
+    """Copies the workdir, for `load_run`; a folder that is there is kept.
+
+    Raises:
+      ValueError: if the folder is there already.
+    """
+    if pathlib.Path(folder).exists():
+      raise ValueError(
+        f'folder={str(folder)!r} is there already: choose a new one.'
+      )
+    with files.new_folder(folder) as temporary:
+      shutil.copytree(self.workdir, temporary, dirs_exist_ok=True)
+
+  def __repr__(self) -> str:
+    return f'<Run of {", ".join(": ".join(pair) for pair in self._summary())}>'
+
+  def _repr_html_(self) -> str:
+    rows = ''.join(
+      f'<tr><th style="text-align: left">{html.escape(name)}</th>'
+      f'<td style="text-align: left">{html.escape(value)}</td></tr>'
+      for name, value in self._summary()
+    )
+    return f'<table>{rows}</table>'
+
+  def _summary(self) -> List[Any]:
+    """Returns what a reader wants to know first: names and texts."""
+    steps, budget = self.actor_steps, self.max_actor_steps
+    agent = type(self.agent.config).__name__.removesuffix('Config')
+    stopped = '' if self._ended.interrupt is None else ', stopped'
+    summary = [
+      ('agent', agent),
+      ('environment', self.agent.spec.name),
+      ('actor steps', f'{steps:,} of {budget:,}{stopped}'),
+    ]
+    for title, columns in (
+      ('return in training', self.episodes),
+      ('return of evaluation', self.evaluations),
+    ):
+      returns = columns.get('episode_return', np.array(()))
+      if title == 'return of evaluation' and returns.size:
+        returns = returns[columns['actor_steps'] == columns['actor_steps'][-1]]
+      if returns.size:
+        last = returns[-_SHOWN_EPISODES:]
+        summary.append((title, f'{last.mean():.3f} ({last.size} episodes)'))
+    return [*summary, ('workdir', str(self.workdir))]
+
+
+_SHOWN_EPISODES = 100  # The newest ones, whose mean return is shown.
+
+
+def _execute(request: Request) -> in_process_program.Ended:
+  return in_process_program.run(
+    request.config,
+    request.agent,
+    make_display=_DISPLAYS[request.progress],
+    initial_params=request.initial_params,
+    identity=request.identity,
+  )
+
+
+def _in(request: Request, workdir: str) -> Request:
+  return request._replace(
+    config=dataclasses.replace(request.config, workdir=workdir)
+  )
+
+
+def _columns(rows: List[Dict[str, float]]) -> Columns:
+  """Turns rows into columns; NaN where a row has no such value."""
+  names = dict.fromkeys(name for row in rows for name in row)
+  return {
+    name: np.array([row.get(name, np.nan) for row in rows]) for name in names
+  }

@@ -1,0 +1,38 @@
+"""What a bug report should say."""
+
+import importlib.metadata
+import platform
+
+import jax
+
+from bt_acme import version
+
+_PACKAGES = (
+  *('jax', 'jaxlib', 'dm-haiku', 'optax', 'rlax', 'chex', 'numpy', 'dm-env'),
+  *('ale-py', 'gymnasium', 'minigrid', 'dm-acme', 'dm-reverb', 'dm-launchpad'),
+  'matplotlib',
+)
+
+
+def show_versions() -> None:
+  """Prints the versions of Python, the packages, and the devices of JAX."""
+  rows = [
+    ('bt_acme', version.__version__),
+    ('Python', platform.python_version()),
+    ('system', platform.platform()),
+    (
+      'devices',
+      ', '.join(f'{d.platform} {d.device_kind}' for d in jax.devices()),
+    ),
+    *((name, _version(name)) for name in _PACKAGES),
+  ]
+  width = max(len(name) for name, _ in rows)
+  for name, value in rows:
+    print(f'{name:{width}}  {value}')
+
+
+def _version(package: str) -> str:
+  try:
+    return importlib.metadata.version(package)
+  except importlib.metadata.PackageNotFoundError:
+    return 'not installed'

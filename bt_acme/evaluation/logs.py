@@ -1,0 +1,42 @@
+"""Reads the CSV logs that a run leaves in its workdir."""
+
+import csv
+import pathlib
+from typing import Dict, List
+
+import numpy as np
+
+
+def read_log(path: str) -> Dict[str, np.ndarray]:
+  """Reads the columns of a CSV log.
+
+  Args:
+    path: the path of a `logs.csv`.
+
+  Returns:
+    Values of each column, float64 [rows]; NaN where a cell is empty.
+  """
+  with open(path, newline='') as f:
+    rows = list(csv.DictReader(f))
+  names = rows[0].keys() if rows else ()
+  return {
+    name: np.array([float(row[name] or 'nan') for row in rows])
+    for name in names
+  }
+
+
+def read_rows(workdir: str, label: str) -> List[Dict[str, float]]:
+  """Reads the rows of one label of a run; none if it has written none.
+
+  Args:
+    workdir: the run's folder.
+    label: `actor`, `learner` or `evaluator`.
+  """
+  path = pathlib.Path(workdir) / 'logs' / label / 'logs.csv'
+  if not path.is_file():
+    return []
+  with path.open(newline='') as f:
+    return [
+      {name: float(value) for name, value in row.items() if value}
+      for row in csv.DictReader(f)
+    ]

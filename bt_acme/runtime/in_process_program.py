@@ -1,0 +1,275 @@
+"""A run in one process, with all that a run of many processes leaves behind.
+
+The workdir holds `config.json`, `logs/` of `actor`, `learner` and `evaluator`,
+`checkpoints/`, after pre-training `behavior/`, and in the end
+`completed.json`. Acme, Launchpad and Reverb are not needed.
+
+A run that is stopped between two checkpoints goes on from the last one, and
+writes again what it had written since. It ends as it would have without the
+stop.
+"""
+
+import collections
+import contextlib
+import pathlib
+import time
+from typing import (
+  Any,
+  Callable,
+  Deque,
+  Dict,
+  List,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Protocol,
+)
+
+import numpy as np
+
+from bt_acme import assembly, behaviors, evaluation
+from bt_acme.config import run as run_config
+from bt_acme.evaluation import logs as logs_lib
+from bt_acme.runtime import interrupts, metrics, requirements, workdir
+from bt_acme.runtime.engines import in_process
+
+Row = Dict[str, float]
+
+_LABELS = ('actor', 'learner', 'evaluator')
+_CHECKPOINT = 'run'
+_RECENT = 100  # Episodes whose mean return is shown.
+
+
+class Display(Protocol):
+  """Shows how far a run is."""
+
+  def update(self, values: Mapping[str, Any]) -> None:
+    """Takes the values that `progress.Progress.update` describes.
+
+    The first call tells where the run begins.
+    """
+
+  def close(self) -> None:
+    """Leaves the last state on the screen."""
+
+
+class Ended(NamedTuple):
+  """How a run ended.
+
+  Attributes:
+    result: what has come of it.
+    evaluations: metrics of each evaluated episode, with `actor_steps`.
+    interrupt: what stopped it; None if it has used up its budget.
+  """
+
+  result: in_process.Result
+  evaluations: List[Row]
+  interrupt: Optional[interrupts.Interrupt]
+
+
+# What `workdir.claim` records, because a run of many processes has other
+# checkpoints.
+ENGINE = {'engine': 'in_process'}
+
+
+def run(
+  config: run_config.RunConfig,
+  agent: assembly.Agent,
+  *,
+  make_display: Callable[[int], Display],
+  initial_params: Any = None,
+  identity: Optional[Mapping[str, Any]] = None,
+) -> Ended:
+  """Begins a run, or goes on with the one that is in the workdir.
+
+  The first Ctrl-C stops it after the turn that is under way, and saves it.
+
+  Args:
+    config: where it runs, and for how long. Its `num_environments` are stepped
+      at once.
+    agent: R2D2, NGU or BT.
+    make_display: takes the budget of actor steps.
+    initial_params: parameters of the Q-network to start from; None for fresh
+      ones.
+    identity: what else distinguishes this run from others in the same workdir.
+
+  Returns:
+    How it ended. If it was completed before, it takes no step.
+
+  Raises:
+    ValueError: before anything is computed, if the run could not do what it is
+      meant to, or if the workdir holds another one.
+  """
+  requirements.check(config, agent)
+  workdir.claim(config, agent.config, {**(identity or {}), **ENGINE})
+  # It is there while all that follows loads and compiles.
+  display = make_display(config.max_actor_steps)
+  with contextlib.ExitStack() as stack:
+    stack.callback(display.close)
+    noted = stack.enter_context(interrupts.noted())
+    program = _Program(config, agent, initial_params, display)
+    stack.callback(program.close)
+    program.run(lambda: noted() is not None)
+    return Ended(program.result(), program.evaluations, noted())
+
+
+def load(config: run_config.RunConfig, agent: assembly.Agent) -> Ended:
+  """Returns the run that is in the workdir, as its last checkpoint has it.
+
+  Raises:
+    ValueError: if there is no checkpoint, or that of another run.
+  """
+  loaded = _make_run(config, agent)
+  with contextlib.closing(loaded):
+    loaded.load(_checkpoint(config))
+    evaluations = logs_lib.read_rows(config.workdir, 'evaluator')
+    return Ended(loaded.result(), evaluations, None)
+
+
+def _make_run(
+  config: run_config.RunConfig,
+  agent: assembly.Agent,
+  initial_params: Any = None,
+) -> in_process.InProcessRun:
+  return in_process.InProcessRun(
+    agent,
+    num_environments=config.num_environments,
+    seed=config.seed,
+    initial_params=initial_params,
+  )
+
+
+def _checkpoint(config: run_config.RunConfig) -> pathlib.Path:
+  return pathlib.Path(config.checkpoint_folder) / _CHECKPOINT
+
+
+class _Program:
+  """The run, its logs, evaluations and checkpoints."""
+
+  def __init__(
+    self,
+    config: run_config.RunConfig,
+    agent: assembly.Agent,
+    initial_params: Any,
+    display: Display,
+  ):
+    self._config = config
+    self._agent = agent
+    self._display = display
+    self._run = _make_run(config, agent, initial_params)
+    self._checkpoint = _checkpoint(config)
+    if self._checkpoint.is_file():
+      self._run.load(self._checkpoint)
+    self._saved_steps = self._run.actor_steps
+    self._saved_at = time.monotonic()
+    self._logs = {
+      label: metrics.make_logger(
+        config.workdir, label, last_step=self._run.actor_steps
+      )
+      for label in _LABELS
+    }
+    self._num_logged = len(self._run.learner_rows)
+    self._returns: Deque[float] = collections.deque(maxlen=_RECENT)
+    self._evaluator: Optional[evaluation.Evaluator] = None
+    self._evaluator_return: Optional[float] = None
+    self.evaluations = logs_lib.read_rows(config.workdir, 'evaluator')
+
+  def run(self, should_stop: Callable[[], bool]) -> None:
+    """Goes on to the end of the budget, or until it should stop."""
+    run, budget = self._run, self._config.max_actor_steps
+    while True:
+      self._evaluate_if_due(should_stop)
+      self._show()
+      if run.actor_steps >= budget or should_stop():
+        break
+      self._log(run.turn())
+      if time.monotonic() - self._saved_at > self._config.checkpoint_period:
+        self._save()
+    if self._saved_steps != run.actor_steps:
+      self._save()
+    if run.actor_steps >= budget and not workdir.is_completed(self._config):
+      self._complete()
+
+  def result(self) -> in_process.Result:
+    """Returns what has come of it."""
+    return self._run.result()
+
+  def close(self) -> None:
+    """Closes environments and files."""
+    self._run.close()
+    if self._evaluator is not None:
+      self._evaluator.close()
+    for log in self._logs.values():
+      log.close()
+
+  def _counts(self) -> Row:
+    return {
+      'actor_steps': self._run.actor_steps,
+      'learner_steps': self._run.learner_steps,
+    }
+
+  def _log(self, episodes: List[Row]) -> None:
+    """Writes down what a turn brought."""
+    counts = self._counts()
+    for row in episodes:
+      self._returns.append(row['episode_return'])
+      self._logs['actor'].write({**counts, **row})
+    rows = self._run.learner_rows
+    for row in rows[self._num_logged :]:
+      self._logs['learner'].write({**counts, **row})
+    self._num_logged = len(rows)
+
+  def _show(self) -> None:
+    values = {**self._counts(), 'replay_size': self._run.replay_size}
+    if self._returns:
+      values['episode_return'] = float(np.mean(self._returns))
+    if self._evaluator_return is not None:
+      values['evaluator_return'] = self._evaluator_return
+    self._display.update(values)
+
+  def _evaluate_if_due(self, should_stop: Callable[[], bool]) -> None:
+    """Evaluates at step 0, at multiples of the period, and at the end."""
+    steps, period = self._run.actor_steps, self._config.evaluation_period
+    last = -1
+    if self.evaluations:
+      last = int(self.evaluations[-1]['actor_steps'])
+    is_due = last < 0 or steps // period > last // period
+    is_end = steps >= self._config.max_actor_steps and steps > last
+    if not self._config.num_evaluators or not (is_due or is_end):
+      return
+    if self._evaluator is None:
+      self._evaluator = evaluation.Evaluator(
+        self._agent,
+        episodes=self._config.evaluation_episodes,
+        seed=self._config.seed,
+        first_environment=evaluation.FIRST_ENVIRONMENT,
+      )
+    snapshot = self._run.snapshot()
+    rows = self._evaluator.run(
+      snapshot.variables, snapshot.statistics, should_stop=should_stop
+    )
+    for row in rows:
+      self.evaluations.append({**self._counts(), **row})
+      self._logs['evaluator'].write(self.evaluations[-1])
+    if rows:
+      self._evaluator_return = float(
+        np.mean([row['episode_return'] for row in rows])
+      )
+
+  def _save(self) -> None:
+    self._run.save(self._checkpoint)
+    self._saved_steps = self._run.actor_steps
+    self._saved_at = time.monotonic()
+
+  def _complete(self) -> None:
+    """Exports a policy that was pre-trained, and marks the run."""
+    snapshot = self._run.snapshot()
+    if self._agent.intrinsic is not None:
+      behaviors.export(
+        self._config.behavior_folder,
+        agent=self._agent,
+        variables=snapshot.variables,
+        statistics=snapshot.statistics,
+        actor_steps=snapshot.actor_steps,
+      )
+    workdir.mark_completed(self._config)

@@ -1,0 +1,244 @@
+"""`import bt_acme`: runs in one process in a few lines."""
+
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pytest
+
+import bt_acme
+from bt_acme import behaviors, environments
+
+pytestmark = pytest.mark.usefixtures('shared_functions')
+
+WORLD = 'MiniGrid-Empty-5x5-v0'
+TINY = {
+  'max_actor_steps': 400,
+  'num_environments': 4,
+  'progress': 'off',
+  'torso_size': 8,
+  'lstm_size': 8,
+  'head_size': 8,
+  'trace_length': 8,
+  'sequence_period': 4,
+  'min_replay_size': 10,
+  'samples_per_insert': 4.0,
+  'evaluation_episodes': 2,
+  'evaluation_period': 200,
+}
+
+
+@pytest.fixture(name='ngu', scope='module')
+def pretrain(shared_functions):
+  return bt_acme.pretrain(f'{WORLD}:no_goal', **TINY)
+
+
+@pytest.fixture(name='behavior', scope='module')
+def export(ngu, tmp_path_factory):
+  return ngu.export(tmp_path_factory.mktemp('behavior') / 'explorer')
+
+
+@pytest.fixture(name='bt', scope='module')
+def transfer(behavior, tmp_path_factory):
+  return bt_acme.transfer(
+    WORLD,
+    behavior,
+    workdir=tmp_path_factory.mktemp('bt') / 'run',
+    min_flight_probability=0.05,
+    **TINY,
+  )
+
+
+@pytest.fixture(name='r2d2', scope='module')
+def train(shared_functions):
+  return bt_acme.train(WORLD, **TINY)
+
+
+def test_a_run_has_what_it_learned(ngu, bt):
+  for run in (ngu, bt):
+    assert 400 <= run.actor_steps < 404
+    assert run.max_actor_steps == 400
+    columns = run.episodes
+    assert len({values.shape for values in columns.values()}) == 1
+    assert columns['episode_return'].size > 2
+    assert run.learner['loss'].size > 2
+    assert set(run.evaluations['actor_steps']) == {0, 200, run.actor_steps}
+    assert (run.workdir / 'logs' / 'actor' / 'logs.csv').is_file()
+  assert ngu.statistics is not None and bt.statistics is None
+  assert bt.agent.config.transfer.min_flight_probability == 0.05
+  # That of the preset, whatever the behavior was loaded with.
+  assert bt.agent.behaviors[0]._epsilon == 0.05
+
+
+def test_a_run_describes_itself(bt):
+  assert repr(bt).startswith('<Run of agent: BT, environment: MiniGrid-Empty')
+  html = bt._repr_html_()
+  assert html.startswith('<table>') and '400 of 400' in html
+  assert str(bt.workdir) in html
+
+
+def test_a_temporary_folder_lasts_as_long_as_the_run():
+  run = bt_acme.train('Chain-5', **TINY)
+  folder = run.workdir
+  assert folder.is_dir()
+  del run
+  assert not folder.exists()
+
+
+def test_the_seed_decides(r2d2):
+  again = bt_acme.train(WORLD, **TINY)
+  other = bt_acme.train(WORLD, seed=1, **TINY)
+  np.testing.assert_array_equal(again.learner['loss'], r2d2.learner['loss'])
+  assert not np.array_equal(other.learner['loss'], r2d2.learner['loss'])
+
+
+def test_resume(r2d2):
+  run = bt_acme.train(WORLD, **{**TINY, 'max_actor_steps': 200})
+  with pytest.raises(ValueError, match='max_actor_steps=100 is less than'):
+    run.resume(100)
+  assert run.resume(400) is run
+  np.testing.assert_array_equal(run.learner['loss'], r2d2.learner['loss'])
+
+
+def test_save_and_load(bt, behavior, tmp_path):
+  bt.save(tmp_path / 'copy')
+  with pytest.raises(ValueError, match='is there already'):
+    bt.save(tmp_path / 'copy')
+  loaded = bt_acme.load_run(tmp_path / 'copy', bt.agent.behaviors[0])
+  assert loaded.actor_steps == bt.actor_steps
+  for name, values in bt.episodes.items():
+    np.testing.assert_array_equal(loaded.episodes[name], values)
+  with pytest.raises(ValueError, match="transfers \\['explorer'\\]"):
+    bt_acme.load_run(tmp_path / 'copy')
+  with pytest.raises(ValueError, match='holds no run'):
+    bt_acme.load_run(tmp_path / 'nothing')
+
+
+def test_load_behavior(ngu, behavior):
+  for folder in (behavior.folder, ngu.workdir):
+    loaded = bt_acme.load_behavior(folder)
+    assert loaded.actor_steps == ngu.actor_steps
+  with pytest.raises(ValueError, match="folder='nowhere' has no"):
+    bt_acme.load_behavior('nowhere')
+
+
+def test_what_transfers_cannot_be_exported(bt, tmp_path):
+  with pytest.raises(ValueError, match='export a run of `pretrain`'):
+    bt.export(tmp_path / 'no')
+
+
+def test_behaviors_of_many_kinds(behavior):
+  run = bt_acme.transfer(
+    WORLD,
+    [behavior.folder, 'uniform', behaviors.ActionRepeat()],
+    behavior_weights=(1, 1, 2),
+    init_from=behavior,
+    init='partial',
+    **TINY,
+  )
+  names = [each.name for each in run.agent.behaviors]
+  assert names == ['explorer', 'uniform', 'action_repeat']
+
+
+def test_evaluate(bt, behavior):
+  played = bt_acme.evaluate(bt, episodes=3, seed=1)
+  assert played.returns.shape == played.lengths.shape == (3,)
+  assert played.cells.min() >= 1
+  assert len(played.recordings) == 3
+  assert 0 <= played.solved <= 1
+  assert set(played.summary()) == {
+    *('solved', 'returns', 'lengths', 'extra_shares', 'cells'),
+  }
+  assert '3 episodes' in repr(played) and '<table>' in played._repr_html_()
+  again = bt_acme.evaluate(bt, episodes=3, seed=1)
+  np.testing.assert_array_equal(again.lengths, played.lengths)
+  elsewhere = bt_acme.evaluate(
+    behavior, env='MiniGrid-Empty-6x6-v0', episodes=2
+  )
+  assert elsewhere.env == 'MiniGrid-Empty-6x6-v0'
+  with pytest.raises(ValueError, match='choose an environment with the same'):
+    bt_acme.evaluate(behavior, env='Chain-5')
+  with pytest.raises(ValueError, match='episodes=0'):
+    bt_acme.evaluate(bt, episodes=0)
+
+
+def test_figures(bt, r2d2, behavior, tmp_path):
+  backend = matplotlib.get_backend()
+  path = tmp_path / 'curves.png'
+  figure = bt_acme.plots.learning_curves(
+    {'R2D2': [r2d2, r2d2], 'BT': bt}, window=3, path=str(path)
+  )
+  png = b'\x89PNG'
+  assert path.read_bytes().startswith(png)
+  assert figure._repr_png_().startswith(png)
+  (axes,) = figure.axes
+  labels = [text.get_text() for text in axes.get_legend().get_texts()]
+  assert labels == ['R2D2', 'BT']
+  played = bt_acme.evaluate(bt, episodes=2)
+  maps = bt_acme.plots.visits({'BT': played})
+  assert maps._repr_png_().startswith(png)
+  assert matplotlib.get_backend() == backend
+  with pytest.raises(ValueError, match="value='nothing'"):
+    bt_acme.plots.learning_curves({'BT': bt}, value='nothing')
+
+
+def test_a_video(bt, tmp_path):
+  video = bt_acme.video.show(bt, seed=1, max_frames=5)
+  assert video.data.startswith(b'\x1aE\xdf\xa3')  # What WebM begins with.
+  assert '<video' in video._repr_html_()
+  video.save(tmp_path / 'v.webm')
+  assert (tmp_path / 'v.webm').read_bytes() == video.data
+
+
+def test_an_environment_of_ones_own():
+  def make(seed):
+    return environments.make('Chain-7', seed=seed)
+
+  bt_acme.register_environment('own-chain', make)
+  run = bt_acme.train('own-chain', **TINY)
+  assert run.agent.spec.name == 'own-chain'
+
+
+@pytest.mark.parametrize(
+  'settings, message',
+  [
+    ({'env': 'MiniGrid-Emty-5x5-v0'}, 'did you mean'),
+    (
+      {'learnin_rate': 1.0},
+      "learnin_rate=1.0: .* did you mean 'learning_rate'",
+    ),
+    ({'learning_rate': -1.0}, 'learning_rate'),
+    ({'progress': 'loud'}, "progress='loud'"),
+    ({'preset': 'tiny'}, "preset='tiny'"),
+    ({'num_environments': 0}, 'num_environments=0'),
+    ({'max_actor_steps': 0}, 'max_actor_steps=0'),
+    ({'seed': -1}, 'seed=-1'),
+    ({'init_from': 'nowhere'}, "init_from='nowhere'"),
+    ({'flights': False}, 'flights=False'),
+  ],
+)
+def test_refusals(settings, message, tmp_path):
+  given = {'env': WORLD, 'workdir': tmp_path / 'run', **TINY, **settings}
+  with pytest.raises(ValueError, match=message):
+    bt_acme.train(given.pop('env'), **given)
+  assert not (tmp_path / 'run').exists()
+
+
+def test_a_behavior_that_is_none():
+  with pytest.raises(ValueError, match="'nowhere' is neither a folder"):
+    bt_acme.transfer(WORLD, 'nowhere', **TINY)
+
+
+def test_versions(capsys):
+  bt_acme.show_versions()
+  output = capsys.readouterr().out
+  assert bt_acme.__version__ in output and 'jax' in output
+
+
+def test_names_are_loaded_when_they_are_used():
+  with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    bt_acme.nothing  # noqa: B018
+  assert {'pretrain', 'plots', '__version__'} <= set(dir(bt_acme))
+  code = "import sys, bt_acme; assert 'jax' not in sys.modules"
+  subprocess.run([sys.executable, '-c', code], check=True)
