@@ -9,12 +9,13 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 README = ROOT / 'README.md'
 SECTION = '## As a library'
+NOTEBOOK = '## In a notebook or a script'
 
 
-def blocks():
-  """Line and text of each block of Python in the section."""
+def blocks(section_title):
+  """Line and text of each block of Python in a section."""
   text = README.read_text()
-  start = text.index(f'\n{SECTION}\n') + 1
+  start = text.index(f'\n{section_title}\n') + 1
   end = text.find('\n## ', start)
   section = text[:start].count('\n'), text[start : end if end > 0 else None]
   return [
@@ -28,7 +29,7 @@ def blocks():
   ]
 
 
-BLOCKS = blocks()
+BLOCKS = blocks(SECTION)
 
 
 @pytest.mark.parametrize('builder', ('R2D2Builder', 'DQNBuilder', 'TD3Builder'))
@@ -48,6 +49,18 @@ def test_block_runs(line, code, tmp_path, monkeypatch, capsys):
   exec(program, {'__name__': '__main__'})
   if 'print(' in code:
     assert capsys.readouterr().out.strip()
+
+
+def test_the_notebook_example_runs(tmp_path, monkeypatch, capsys):
+  ((line, code),) = blocks(NOTEBOOK)
+  monkeypatch.chdir(tmp_path)
+  # As many steps as it takes until the learner starts.
+  assert code.count('40_000') == 3
+  short = '\n' * (line - 1) + code.replace('40_000', '2_400')
+  exec(compile(short, str(README), 'exec'), {'__name__': '__main__'})
+  assert capsys.readouterr().out.count('50 episodes') == 2
+  assert (tmp_path / 'runs' / 'curves.png').is_file()
+  assert (tmp_path / 'runs' / 'bt.webm').is_file()
 
 
 def _mapped():

@@ -29,7 +29,7 @@ CLAIMS = {
   'deception': (
     'The behavior visits as many cells as it can, and opens doors on its way. '
     'In these worlds that pays, or does not matter; it costs in the last one, '
-    'and in the world above whose name ends in `new_cell=-0.2`. Does behavior '
+    'and in the world above whose name ends in `new_cell=-0.1`. Does behavior '
     'transfer learn which of it pays?'
   ),
   'ablation': 'What do flights and the extra action do, apart and together?',
@@ -57,28 +57,26 @@ CHAIN = 'Chain-50:random_actions'
 ROOMS = 'MiniGrid-FourRooms-v0'
 CROSSING = 'MiniGrid-LavaCrossingS9N1-v0'
 RECALL = 'Recall-6'
-# The goal is five actions away, and each new cell of an episode costs.
-COSTLY = f'{ROOMS}:fixed=1:new_cell=-0.2'
-# Worlds with one layout each: the goal is 14 or 15 actions away, or each new
-# cell costs.
-HARD = (
-  *(f'{ROOMS}:fixed', f'{CROSSING}:fixed', f'{CROSSING}:fixed=2'),
-  COSTLY,
-)
+NEAR = f'{ROOMS}:fixed=1'  # The goal is five actions away.
+COSTLY = f'{NEAR}:new_cell=-0.1'  # Each new cell of an episode costs.
+# Worlds with one layout each: the goal is 15 and 14 actions away, or exploring
+# costs.
+HARD = (f'{ROOMS}:fixed', f'{CROSSING}:fixed', COSTLY)
 TAKEN_APART = (HARD[0], COSTLY)  # One far away, and one that costs.
-# Harder ones of the same kind, which show where it ends at this budget. The
-# goal is 16 and 15 actions away.
-HARDER = (f'{ROOMS}:fixed=5', f'{CROSSING}:fixed=3')
+# Harder ones of the same kind, which show where it ends at this budget.
+HARDER = (
+  *(f'{ROOMS}:fixed=5', f'{CROSSING}:fixed=2', f'{CROSSING}:fixed=3'),
+  f'{NEAR}:new_cell=-0.2',
+)
 # A world of the same kind, for the choice of settings.
 SEARCH = f'{ROOMS}:fixed=9'
-NEAR = f'{ROOMS}:fixed=1'  # The goal is five actions away.
 TWO_ROOMS = 'MiniGrid-MultiRoom-N2-S4-v0'
 # Worlds that R2D2 solves.
 EASY = (NEAR, 'MiniGrid-Empty-8x8-v0', TWO_ROOMS)
 # Worlds in which what the behavior does pays, does not, or costs: to visit
 # cells (`COSTLY` is the last of these), and to open the door.
 VARIANTS = (
-  *(f'{NEAR}:new_cell=0.2', NEAR),
+  *(f'{NEAR}:new_cell=0.1', NEAR),
   *(f'{TWO_ROOMS}:door=0.3', TWO_ROOMS, f'{TWO_ROOMS}:door=-0.3'),
 )
 _FEW = range(4)  # Seeds that show that something does not work.
