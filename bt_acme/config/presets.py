@@ -118,6 +118,9 @@ PRESETS: Mapping[str, Preset] = {
       # would mostly be over after one step.
       'min_flight_probability': 0.03,
       'flight_exponent': 1.5,
+      # An agent that has learned nothing yet stands still, or turns on the
+      # spot. A behavior whose state has taken that in explores no more.
+      'flight_behavior_state': 'restart',
       'behavior_epsilon': 0.05,
       'evaluation_period': 20_000,
       'evaluation_episodes': 20,

@@ -71,6 +71,15 @@ class TransferConfig:
     'learner unrolls whole sequences.',
     choices=('advance', 'hold'),
   )
+  flight_behavior_state: str = checks.setting(
+    'advance',
+    'How a behavior enters a flight: `advance` lets it go on with the '
+    'recurrent state that it has, which takes in all steps of the episode, '
+    'whoever took them; `restart` lets it begin as at the start of an '
+    'episode, so that it does not depend on a past that it would never have '
+    'lived through itself. The paper does not say.',
+    choices=('advance', 'restart'),
+  )
   behavior_epsilon: float = checks.setting(
     0.01,
     'An exported behavior takes random actions at this rate, and otherwise '

@@ -19,7 +19,8 @@ class BehaviorInput(NamedTuple):
   Attributes:
     observation: uint8 [H, W, C * S], what the environment shows.
     prev_action: int32 [], the primitive action that was executed before.
-    is_first: bool [], whether an episode starts with this step.
+    is_first: bool [], whether an episode starts with this step, or the behavior
+      is to begin anew with its flight (`flight_behavior_state`).
     starts_flight: bool [], whether a flight of this behavior starts with it.
     feed: what the host side supplies (`acting.behavior.Host.feed`); () if
       nothing.

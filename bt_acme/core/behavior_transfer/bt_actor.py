@@ -149,7 +149,8 @@ def wrap(
   The agent and every behavior see every step, whether or not they decide it: a
   recurrent state that skipped a flight would describe an episode that never
   was. If the configuration still has the agent's state held in flights, the
-  learner's unroll holds it too.
+  learner's unroll holds it too, and if it has behaviors restart with a flight,
+  they see the steps since their last one.
 
   Args:
     actor_core: the agent's actor core. It chooses among A + K with extra
@@ -303,14 +304,19 @@ def _propose(
 ) -> Tuple[jax.Array, Tuple[Any, ...]]:
   """Returns what each behavior would do, int32 [K], and their new states."""
   proposals, new_states = [], []
+  restarts = parts.config.flight_behavior_state == 'restart'
   for i, behavior in enumerate(parts.behaviors):
+    starts_flight = flight_step.starts & (flight_step.behavior == i)
+    begins = starts_flight & restarts
     proposal, new_state = behavior.step(
       params[i],
       behavior_core.BehaviorInput(
         observation=inputs.agent.observation,
-        prev_action=inputs.agent.prev_action,
-        is_first=inputs.agent.is_first,
-        starts_flight=flight_step.starts & (flight_step.behavior == i),
+        prev_action=jnp.where(
+          begins, types.NO_ACTION, inputs.agent.prev_action
+        ),
+        is_first=inputs.agent.is_first | begins,
+        starts_flight=starts_flight,
         feed=inputs.feeds[i],
       ),
       states[i],

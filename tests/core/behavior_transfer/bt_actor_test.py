@@ -40,11 +40,17 @@ def _witness():
   )
 
 
-def _witness_proposals(actions, salt):
-  """The same in plain Python, given the actions that were executed."""
+def _witness_proposals(actions, salt, begins=_IS_FIRST):
+  """The same in plain Python, given the actions that were executed.
+
+  Args:
+    actions: those that were executed.
+    salt: of the witness.
+    begins: where it begins anew; by default with each episode.
+  """
   proposals, states, state = [], [], 0
   for t, observation in enumerate(_SHOWN[0]):
-    first = _IS_FIRST[t]
+    first = begins[t]
     prev_action = types.NO_ACTION if first else int(actions[t - 1])
     state = 1 if first else state
     seen = int(observation.astype(np.int64).sum())
@@ -144,6 +150,26 @@ def test_behaviors_advance_on_every_step_with_the_executed_action(variant):
     _, expected = _witness_proposals(actions, 100 * k)
     np.testing.assert_array_equal(states.behaviors[k], expected)
     np.testing.assert_array_equal(extras['features'][k], expected)
+
+
+@pytest.mark.parametrize('num_behaviors', [1, 3])
+def test_behaviors_may_begin_anew_with_their_flights(num_behaviors):
+  settings = {'num_behaviors': num_behaviors}
+  actions, extras, states, _ = _run(flight_behavior_state='restart', **settings)
+  flies = states.flight_step.behavior
+  for k in range(num_behaviors):
+    starts = (extras['flight_length'] > 0) & (flies == k)
+    assert (starts & ~_IS_FIRST).sum() > 3
+    proposals, expected = _witness_proposals(
+      actions, 100 * k, _IS_FIRST | starts
+    )
+    np.testing.assert_array_equal(states.behaviors[k], expected)
+    in_its_flight = (extras['source'] == types.FLIGHT) & (flies == k)
+    np.testing.assert_array_equal(
+      actions[in_its_flight], np.array(proposals)[in_its_flight]
+    )
+  advancing, *_ = _run(**settings)
+  assert (actions != advancing).any()
 
 
 @pytest.mark.parametrize(
