@@ -8,7 +8,7 @@ safe pre-training and transfer are together.
 
 import dataclasses
 import re
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 # What the tables of each claim ask.
 CLAIMS = {
@@ -29,7 +29,7 @@ CLAIMS = {
   'deception': (
     'The behavior visits as many cells as it can, and opens doors on its way. '
     'In these worlds that pays, or does not matter; it costs in the last one, '
-    'and in the world above whose name ends in `new_cell=-0.1`. Does behavior '
+    'and in the world above whose name ends in `new_cell=-0.2`. Does behavior '
     'transfer learn which of it pays?'
   ),
   'ablation': 'What do flights and the extra action do, apart and together?',
@@ -58,16 +58,13 @@ ROOMS = 'MiniGrid-FourRooms-v0'
 CROSSING = 'MiniGrid-LavaCrossingS9N1-v0'
 RECALL = 'Recall-6'
 NEAR = f'{ROOMS}:fixed=1'  # The goal is five actions away.
-COSTLY = f'{NEAR}:new_cell=-0.1'  # Each new cell of an episode costs.
-# Worlds with one layout each: the goal is 15 and 14 actions away, or exploring
+COSTLY = f'{NEAR}:new_cell=-0.2'  # Each new cell of an episode costs.
+# Worlds with one layout each: the goal is 14 to 16 actions away, or exploring
 # costs.
-HARD = (f'{ROOMS}:fixed', f'{CROSSING}:fixed', COSTLY)
+HARD = (*(f'{ROOMS}:fixed', f'{ROOMS}:fixed=5', f'{CROSSING}:fixed=2', COSTLY),)
 TAKEN_APART = (HARD[0], COSTLY)  # One far away, and one that costs.
-# Harder ones of the same kind, which show where it ends at this budget.
-HARDER = (
-  *(f'{ROOMS}:fixed=5', f'{CROSSING}:fixed=2', f'{CROSSING}:fixed=3'),
-  f'{NEAR}:new_cell=-0.2',
-)
+# Two more, with fewer seeds.
+FURTHER = (f'{CROSSING}:fixed', f'{CROSSING}:fixed=3')
 # A world of the same kind, for the choice of settings.
 SEARCH = f'{ROOMS}:fixed=9'
 TWO_ROOMS = 'MiniGrid-MultiRoom-N2-S4-v0'
@@ -76,10 +73,10 @@ EASY = (NEAR, 'MiniGrid-Empty-8x8-v0', TWO_ROOMS)
 # Worlds in which what the behavior does pays, does not, or costs: to visit
 # cells (`COSTLY` is the last of these), and to open the door.
 VARIANTS = (
-  *(f'{NEAR}:new_cell=0.1', NEAR),
+  *(f'{NEAR}:new_cell=0.2', NEAR),
   *(f'{TWO_ROOMS}:door=0.3', TWO_ROOMS, f'{TWO_ROOMS}:door=-0.3'),
 )
-_FEW = range(4)  # Seeds that show that something does not work.
+_FEW = range(4)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,7 +138,7 @@ def tables() -> List[Table]:
     *(_transfer('transfer', world, _COMPARED) for world in HARD),
     *(
       dataclasses.replace(_transfer('transfer', world, _COMPARED), seeds=_FEW)
-      for world in HARDER
+      for world in FURTHER
     ),
     *(_transfer('no_harm', world, ('R2D2', 'BT')) for world in EASY),
     *(
@@ -202,9 +199,12 @@ def _transfer(claim: str, world: str, algorithms: Sequence[str]) -> Table:
     init = {'partial': 'partial', 'full': 'full', 'tuning': 'full'}.get(
       re.split('[ -]', algorithm)[-1], ''
     )
-    settings = {}
+    settings: Dict[str, Any] = {}
     if algorithm in ('ez-greedy', 'BT, flights only'):
       settings['extra_action'] = False
+    if algorithm == 'ez-greedy':
+      # What repeats an action has no state.
+      settings['flight_behavior_state'] = 'advance'
     if algorithm == 'BT, extra action only':
       settings['flights'] = False
     uses_behavior = init or algorithm.startswith('BT')
@@ -240,6 +240,7 @@ _PRETRAINING_SETTINGS: Tuple[Mapping[str, Any], ...] = (
   {'intrinsic_steps': 20, 'intrinsic_window': 'spread'},
 )
 _TASK_SETTINGS: Tuple[Mapping[str, Any], ...] = (
+  {'flight_behavior_state': 'advance'},
   {'initial_priority': 'largest'},
   {'target_update_period': 200},
   {'adam_epsilon': 1e-4},
