@@ -63,7 +63,10 @@ def test_a_run_has_what_it_learned(ngu, bt):
     assert len({values.shape for values in columns.values()}) == 1
     assert columns['episode_return'].size > 2
     assert run.learner['loss'].size > 2
-    assert set(run.evaluations['actor_steps']) == {0, 200, run.actor_steps}
+    first, second, last = np.unique(run.evaluations['actor_steps'])
+    # An evaluation comes with the first turn at or after its step.
+    assert (first, last) == (0, run.actor_steps)
+    assert 200 <= second < 204
     assert (run.workdir / 'logs' / 'actor' / 'logs.csv').is_file()
   assert ngu.statistics is not None and bt.statistics is None
   assert bt.agent.config.transfer.min_flight_probability == 0.05
