@@ -8,11 +8,11 @@ WORKERS ?= 3
 PYTEST := -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # What runs without Acme, on a newer Python: the core, and what depends on the
 # newest packages around it.
-CORE_TESTS := tests/core tests/api tests/layering_test.py \
-  tests/installation_test.py tests/runtime/in_process_program_test.py \
+CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
   $(addprefix tests/environments/,chain_test.py minigrid_test.py recall_test.py) \
   tests/evaluation/intervals_test.py \
-  'tests/runtime/engines/in_process_test.py::test_a_run[ngu]'
+  'tests/runtime/engines/in_process_test.py::test_a_run[ngu]' \
+  $(addprefix tests/api/api_test.py::test_,a_run_has_what_it_learned figures a_video)
 
 .PHONY: help setup demo test test-full test-core test-slow bench lint format \
   clean
