@@ -116,7 +116,9 @@ class MetricsLogger:
 
 def _step_of(row: Mapping[str, Any]) -> Optional[int]:
   """Returns the step that a row belongs to; None if it has none."""
-  return next((int(row[key]) for key in _STEP_KEYS if row.get(key)), None)
+  steps = (row.get(key) for key in _STEP_KEYS)
+  # A cell that is empty is read as an empty text.
+  return next((int(step) for step in steps if step not in (None, '')), None)
 
 
 def to_number(key: str, value: Any) -> Number:

@@ -70,7 +70,7 @@ def test_a_run_has_what_it_learned(ngu, bt):
     assert (run.workdir / 'logs' / 'actor' / 'logs.csv').is_file()
   assert ngu.statistics is not None and bt.statistics is None
   assert bt.agent.config.transfer.min_flight_probability == 0.05
-  # That of the preset, whatever the behavior was loaded with.
+  # The preset's epsilon holds, whatever the behavior was loaded with.
   assert bt.agent.behaviors[0]._epsilon == 0.05
 
 

@@ -147,3 +147,24 @@ def test_logging_loads_no_tensorflow():
   )
   command = [sys.executable, '-c', code]
   assert subprocess.check_output(command, text=True) == '[]\n'
+
+
+def test_the_first_step_is_zero(tmp_path):
+  logger = metrics_lib.MetricsLogger(tmp_path)
+  logger.write({'actor_steps': 0, 'learner_steps': 7, 'x': 1.0})
+  logger.close()
+  assert ('x', 0, 1.0) in _summaries(tmp_path)
+
+
+def test_rows_after_the_state_that_a_run_goes_on_from_are_dropped(tmp_path):
+  logger = metrics_lib.MetricsLogger(tmp_path)
+  for steps in (0, 10, 20, 21):
+    logger.write({'actor_steps': steps, 'x': steps / 2})
+  logger.close()
+  logger = metrics_lib.MetricsLogger(tmp_path, last_step=20)
+  assert [row['actor_steps'] for row in _rows(tmp_path / 'logs.csv')] == [
+    *('0', '10', '20'),
+  ]
+  logger.write({'actor_steps': 25, 'x': 3.0})
+  logger.close()
+  assert len(_rows(tmp_path / 'logs.csv')) == 4
