@@ -10,8 +10,8 @@ Ctrl-C ends a run, and the same command resumes it.
 
 import dataclasses
 
+from bt_acme import assembly
 from bt_acme import config as config_lib
-from bt_acme.agents import BTBuilder, R2D2Builder
 from bt_acme.cli import flags, initial_weights, named_behaviors
 from bt_acme.cli import run as run_cli
 from bt_acme.cli import settings as settings_cli
@@ -30,20 +30,17 @@ class Settings(config_lib.BTConfig):
 def main(argv):
   del argv
   settings = settings_cli.read(Settings)
-  run, transfer = settings.run, settings.transfer
-  config = settings_cli.agent_config(config_lib.R2D2Config, settings)
-  builder = BTBuilder(
-    R2D2Builder(config, run_cli.environment_spec(run)),
-    named_behaviors.make(settings.behaviors, transfer),
-    transfer,
-    behavior_weights=settings.behaviors.weights,
+  run = settings.run
+  agent = assembly.Agent(
+    settings_cli.agent_config(config_lib.BTConfig, settings),
+    run_cli.environment_spec(run),
+    tuple(named_behaviors.make(settings.behaviors, settings.transfer)),
+    settings.behaviors.weights,
   )
   return run_cli.launch(
     run,
-    builder,
-    initial_params=initial_weights.load(
-      settings.weights, builder.agent, run.seed
-    ),
+    agent,
+    initial_params=initial_weights.load(settings.weights, agent, run.seed),
     identity={
       'behaviors': dataclasses.asdict(settings.behaviors),
       'weights': dataclasses.asdict(settings.weights),

@@ -9,8 +9,8 @@ same command resumes it.
 
 import dataclasses
 
+from bt_acme import assembly
 from bt_acme import config as config_lib
-from bt_acme.agents import NGUBuilder
 from bt_acme.cli import flags
 from bt_acme.cli import run as run_cli
 from bt_acme.cli import settings as settings_cli
@@ -29,7 +29,8 @@ def main(argv):
   settings = settings_cli.read(Settings)
   run = settings.run
   config = settings_cli.agent_config(config_lib.NGUConfig, settings)
-  code = run_cli.launch(run, NGUBuilder(config, run_cli.environment_spec(run)))
+  agent = assembly.Agent(config, run_cli.environment_spec(run))
+  code = run_cli.launch(run, agent)
   if code == 0:
     print(f'The behavior is in {run.behavior_folder}')
   return code

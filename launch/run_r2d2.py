@@ -9,8 +9,8 @@ Ctrl-C ends a run, and the same command resumes it.
 
 import dataclasses
 
+from bt_acme import assembly
 from bt_acme import config as config_lib
-from bt_acme.agents import R2D2Builder
 from bt_acme.cli import flags, initial_weights
 from bt_acme.cli import run as run_cli
 from bt_acme.cli import settings as settings_cli
@@ -30,13 +30,11 @@ def main(argv):
   settings = settings_cli.read(Settings)
   run = settings.run
   config = settings_cli.agent_config(config_lib.R2D2Config, settings)
-  builder = R2D2Builder(config, run_cli.environment_spec(run))
+  agent = assembly.Agent(config, run_cli.environment_spec(run))
   return run_cli.launch(
     run,
-    builder,
-    initial_params=initial_weights.load(
-      settings.weights, builder.agent, run.seed
-    ),
+    agent,
+    initial_params=initial_weights.load(settings.weights, agent, run.seed),
     identity={'weights': dataclasses.asdict(settings.weights)},
   )
 

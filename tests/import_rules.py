@@ -64,6 +64,7 @@ WITHOUT_STACK = (
 MAY_IMPORT_LATE = {
   'bt_acme': 'takes no second before something of it is used',
   'bt_acme.compat': 'changes JAX before and while acme is first imported',
+  'bt_acme.cli.run': 'Launchpad and Reverb take seconds, and need Python 3.10',
   'bt_acme.environments.registry': 'an actor loads one family of environments',
 }
 

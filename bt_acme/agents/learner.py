@@ -11,7 +11,7 @@ import numpy as np
 from acme.utils import counting, loggers
 
 from bt_acme import assembly, learner_assembly
-from bt_acme.agents import statistics_store
+from bt_acme.acting import statistics_store
 from bt_acme.core import data_parallel, types
 from bt_acme.core import learner_core as learner_core_lib
 from bt_acme.replay import (

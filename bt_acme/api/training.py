@@ -74,6 +74,7 @@ class _Options(NamedTuple):
     values = {**presets.get(preset, _RunSettings), **settings}
     run = run_config.RunConfig(
       env=env,
+      lp_launch_type='in_process',
       num_actors=1,
       envs_per_actor=num_environments,
       max_actor_steps=max_actor_steps,

@@ -7,17 +7,15 @@ import jax
 import numpy as np
 
 from bt_acme import assembly, behaviors, environments, learner_assembly
-from bt_acme import config as config_lib
-from bt_acme.agents import statistics_store
-from bt_acme.cli import named_behaviors
-from bt_acme.cli import run as run_cli
+from bt_acme.acting import statistics_store
+from bt_acme.cli import recorded_agent
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import film as film_lib
 from bt_acme.evaluation import tables
 from bt_acme.evaluation import video as video_lib
-from bt_acme.runtime import checkpoints
+from bt_acme.runtime import checkpoints, in_process_program
 from bt_acme.runtime import workdir as workdir_lib
 
 Row = Dict[str, float]  # The metrics of an episode.
@@ -129,7 +127,13 @@ def run(config: EvaluationConfig) -> None:
 
 def _load_run(workdir: str) -> Loaded:
   """Loads the newest checkpoint of a run."""
-  agent = _agent_of_run(workdir)
+  identity = workdir_lib.read_identity(workdir)
+  agent = recorded_agent.make(workdir, identity)
+  if identity.get('engine') == in_process_program.ENGINE['engine']:
+    result = in_process_program.load(
+      workdir_lib.run_of(workdir, identity), agent
+    ).result
+    return Loaded(agent, result.variables, result.statistics)
   learner_core = learner_assembly.make_learner_core(agent)
   template = learner_core.init(jax.random.key(0))
   restored = checkpoints.restore(
@@ -146,24 +150,6 @@ def _load_run(workdir: str) -> Loaded:
     assembly.Variables(state.params, state.intrinsic_params),
     statistics_store.saved(agent, values['learner']),
   )
-
-
-def _agent_of_run(workdir: str) -> assembly.Agent:
-  """Makes the agent of a run from what the run wrote down about itself."""
-  identity = workdir_lib.read_identity(workdir)
-  config = config_lib.from_dict(
-    config_lib.AGENTS[identity['agent']], identity['config']
-  )
-  spec = run_cli.environment_spec(
-    run_config.RunConfig(
-      env=identity['run']['env'], num_stacked=identity['run']['num_stacked']
-    )
-  )
-  if 'behaviors' not in identity:
-    return assembly.Agent(config, spec)
-  named = named_behaviors.BehaviorsConfig(**identity['behaviors'])
-  transferred = named_behaviors.make(named, config.transfer)
-  return assembly.Agent(config, spec, tuple(transferred), named.weights)
 
 
 def _play(

@@ -29,6 +29,9 @@ FLAGS = flags.FLAGS
 Main = Callable[[List[str]], Optional[int]]
 
 _USAGE_ERROR = 2
+# Launchpad defines it as well, with its own types only; whichever is imported
+# later would refuse to.
+_ALSO_LAUNCHPADS = 'lp_launch_type'
 _DEFINE: Dict[type, Callable[..., Any]] = {
   bool: flags.DEFINE_bool,
   int: flags.DEFINE_integer,
@@ -50,7 +53,11 @@ def define(config_class: type) -> None:
   for name, field in names.settings_of(config_class).items():
     default = defaults[name]
     _DEFINE[type(default)](
-      name, default, checks.declaration_of(field).help, flag_values=FLAGS
+      name,
+      default,
+      checks.declaration_of(field).help,
+      flag_values=FLAGS,
+      allow_override=name == _ALSO_LAUNCHPADS,
     )
 
 

@@ -8,7 +8,7 @@ from bt_acme import behaviors
 from bt_acme import config as config_lib
 from bt_acme.config import checks
 
-_BUILT_IN = {
+BUILT_IN = {
   'action_repeat': behaviors.ActionRepeat,
   'uniform': behaviors.Uniform,
 }
@@ -62,7 +62,7 @@ def make(
   if not config.behavior:
     raise ValueError(
       "behavior='' names nothing to transfer: give a folder that run_ngu.py "
-      f'exported, or one of {sorted(_BUILT_IN)}.'
+      f'exported, or one of {sorted(BUILT_IN)}.'
     )
   return [
     _make_one(name.strip(), config, transfer)
@@ -73,8 +73,8 @@ def make(
 def _make_one(
   name: str, config: BehaviorsConfig, transfer: config_lib.TransferConfig
 ) -> behaviors.Behavior:
-  if name in _BUILT_IN:
-    return _BUILT_IN[name]()
+  if name in BUILT_IN:
+    return BUILT_IN[name]()
   if os.path.isdir(name):
     return behaviors.Exported(
       name,
@@ -83,5 +83,5 @@ def _make_one(
     )
   raise ValueError(
     f'behavior={config.behavior!r}: {name!r} is neither a folder that '
-    f'run_ngu.py exported nor one of {sorted(_BUILT_IN)}.'
+    f'run_ngu.py exported nor one of {sorted(BUILT_IN)}.'
   )

@@ -7,23 +7,18 @@ before anything is written.
 import os
 from typing import Any, Mapping, Optional
 
-from absl import flags as absl_flags
-
 from bt_acme import assembly
-from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.replay import memory_estimate
 from bt_acme.runtime import (
-  launcher,
+  in_process_program,
   ports,
   process_environments,
+  progress_bar,
   requirements,
   workdir,
 )
-from bt_acme.runtime import program as program_lib
-
-FLAGS = absl_flags.FLAGS
 
 
 def environment_spec(run: run_config.RunConfig) -> assembly.EnvironmentSpec:
@@ -37,7 +32,7 @@ def environment_spec(run: run_config.RunConfig) -> assembly.EnvironmentSpec:
 
 def launch(
   run: run_config.RunConfig,
-  builder: builders_lib.AgentBuilder,
+  agent: assembly.Agent,
   *,
   initial_params: Any = None,
   identity: Optional[Mapping[str, Any]] = None,
@@ -46,15 +41,16 @@ def launch(
 
   Args:
     run: where it runs, with how many processes, and for how long.
-    builder: builds the agent.
+    agent: R2D2, NGU or BT.
     initial_params: parameters of the Q-network to start from, if any.
     identity: what else distinguishes this run from others in the same workdir.
 
   Returns:
     The exit code of the process.
   """
-  agent = builder.agent
   check(run, agent)
+  if not run.has_nodes:
+    identity = {**(identity or {}), **in_process_program.ENGINE}
   resumed = workdir.claim(run, agent.config, identity)
   if workdir.is_completed(run):
     print(
@@ -63,7 +59,9 @@ def launch(
     )
     return 0
   _announce(run, agent, resumed)
-  code = _launch(run, builder, initial_params)
+  if not run.has_nodes:
+    return _run_in_process(run, agent, initial_params, identity)
+  code = _launch_nodes(run, agent, initial_params)
   if code == 0:
     workdir.mark_completed(run)
   return code
@@ -71,9 +69,8 @@ def launch(
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   """Raises ValueError for a run that could not do what it is meant to."""
-  launcher.engine_class(FLAGS.lp_launch_type)  # It raises for an unknown one.
-  # Elsewhere only the learner's process sees the learner's devices.
-  if os.environ.get('JAX_PLATFORMS') == 'cpu':
+  # Otherwise only the learner's process sees the learner's devices.
+  if run.is_in_this_process or os.environ.get('JAX_PLATFORMS') == 'cpu':
     data_parallel.make_shardings(agent.config.learner)
   if run.replay_port:
     ports.check_free(run.replay_port, setting='replay_port')
@@ -84,27 +81,56 @@ def _announce(
   run: run_config.RunConfig, agent: assembly.Agent, resumed: bool
 ) -> None:
   """Prints what is about to run, and what memory it is going to take."""
+  actors = f'{run.num_actors} actors of {run.envs_per_actor} environments'
   print(
     f'{"Resuming" if resumed else "Starting"} {type(agent.config).__name__} '
-    f'on {run.env} in {run.workdir}: {run.num_actors} actors of '
-    f'{run.envs_per_actor} environments, {run.max_actor_steps:,} actor steps.'
+    f'on {run.env} in {run.workdir}: '
+    f'{actors if run.has_nodes else f"{run.num_environments} environments"}, '
+    f'{run.max_actor_steps:,} actor steps.'
   )
-  print(memory_estimate.estimate(agent.config.replay, agent.replay_shapes))
+  if run.has_nodes:
+    print(memory_estimate.estimate(agent.config.replay, agent.replay_shapes))
 
 
-def _launch(
+def _run_in_process(
   run: run_config.RunConfig,
-  builder: builders_lib.AgentBuilder,
+  agent: assembly.Agent,
   initial_params: Any,
+  identity: Optional[Mapping[str, Any]],
+) -> int:
+  """Runs everything in this thread, and returns the exit code."""
+  ended = in_process_program.run(
+    run,
+    agent,
+    make_display=progress_bar.ProgressBar,
+    initial_params=initial_params,
+    identity=identity,
+  )
+  if ended.interrupt is None:
+    return 0
+  print(
+    f'Stopped after {ended.result.actor_steps:,} actor steps, and saved: the '
+    'same command goes on.'
+  )
+  return ended.interrupt.exit_code
+
+
+def _launch_nodes(
+  run: run_config.RunConfig, agent: assembly.Agent, initial_params: Any
 ) -> int:
   """Starts the nodes, waits for their end, and returns the exit code."""
+  # Launchpad, Reverb and Acme, which a run in one process needs not.
+  from bt_acme.agents import builders
+  from bt_acme.runtime import launcher
+  from bt_acme.runtime import program as program_lib
+
   program = program_lib.make_program(
-    run, builder, initial_params=initial_params
+    run, builders.AgentBuilder(agent), initial_params=initial_params
   )
   return launcher.launch(
     program,
     workdir=run.workdir,
-    launch_type=FLAGS.lp_launch_type,
+    launch_type=run.lp_launch_type,
     environments=process_environments.of_labels(program.groups),
     ports={'replay': run.replay_port} if run.replay_port else None,
     main_label=program_lib.MAIN_LABEL,

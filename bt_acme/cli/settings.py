@@ -10,7 +10,6 @@ from absl import flags as absl_flags
 from bt_acme import config as config_lib
 from bt_acme.cli import flags
 from bt_acme.config import presets
-from bt_acme.runtime import launcher
 
 FLAGS = absl_flags.FLAGS
 Config = TypeVar('Config', bound=config_lib.R2D2Config)
@@ -29,10 +28,8 @@ def define(settings_class: type) -> None:
     + '; '.join(f'`{n}`, for {p.purpose}' for n, p in presets.PRESETS.items())
     + '. `python -m bt_acme.config.presets` prints what each preset changes.',
   )
+  FLAGS.register_key_flag_for_module(sys.argv[0], FLAGS['preset'])
   flags.define(settings_class)
-  launcher.define_flag()
-  for name in ('preset', 'lp_launch_type'):
-    FLAGS.register_key_flag_for_module(sys.argv[0], FLAGS[name])
 
 
 def read(settings_class: Type[Config]) -> Config:
@@ -41,11 +38,11 @@ def read(settings_class: Type[Config]) -> Config:
   If the run's nodes are going to be processes of their own, this one leaves the
   accelerator to them: JAX would take all memory of a GPU for initial weights.
   """
-  if not launcher.engine_class(FLAGS.lp_launch_type).in_this_process:
-    jax.config.update('jax_platforms', 'cpu')
   preset = presets.get(FLAGS.preset, settings_class)
-  settings: Config = flags.from_flags(settings_class, preset)
-  return settings
+  settings: Any = flags.from_flags(settings_class, preset)
+  if not settings.run.is_in_this_process:
+    jax.config.update('jax_platforms', 'cpu')
+  return settings  # type: ignore[no-any-return]
 
 
 def agent_config(config_class: Type[Config], settings: Any) -> Config:

@@ -27,6 +27,14 @@ class RunConfig:
     'how many; NGU, from which their settings derive, has 1.',
     minimum=0,
   )
+  lp_launch_type: str = checks.setting(
+    'local_mp',
+    'How the run is executed. With `local_mp` each node is a process, and with '
+    '`local_mt` a thread. `in_process` has no nodes: one thread acts and '
+    'learns by turns, so that the seed decides every number, and Launchpad and '
+    'Reverb are not needed.',
+    choices=('in_process', 'local_mp', 'local_mt'),
+  )
   num_actors: int = checks.setting(
     2, 'The run has this many actor processes. The paper has 256.', above=0
   )
@@ -50,7 +58,8 @@ class RunConfig:
   seed: int = checks.setting(
     0,
     'The seed of the run. It does not repeat the numbers of a run of several '
-    'processes, because these run side by side.',
+    'nodes, because these run side by side; with lp_launch_type=in_process it '
+    'does.',
     minimum=0,
     maximum=LARGEST_SEED,
   )
@@ -97,6 +106,24 @@ class RunConfig:
       f'envs_per_actor={self.envs_per_actor} must be even with '
       "inference='server', because one half acts while the other waits.",
     )
+    for name in ('inference', 'replay_port'):
+      value = getattr(self, name)
+      checks.require(
+        self.has_nodes or value == getattr(type(self), name),
+        f'{name}={value!r} is a setting of a node, and '
+        f'lp_launch_type={self.lp_launch_type!r} has none: leave it out, or '
+        "choose lp_launch_type='local_mp'.",
+      )
+
+  @property
+  def has_nodes(self) -> bool:
+    """Whether actors, learner and replay are nodes of a Launchpad program."""
+    return self.lp_launch_type != 'in_process'
+
+  @property
+  def is_in_this_process(self) -> bool:
+    """Whether all that computes does so in the process that launches it."""
+    return self.lp_launch_type != 'local_mp'
 
   @property
   def num_environments(self) -> int:

@@ -1,8 +1,9 @@
 """A run in one process, with all that a run of many processes leaves behind.
 
 The workdir holds `config.json`, `logs/` of `actor`, `learner` and `evaluator`,
-`checkpoints/`, after pre-training `behavior/`, and in the end
-`completed.json`. Acme, Launchpad and Reverb are not needed.
+`checkpoints/`, copies of the `behaviors/` that are transferred, after
+pre-training `behavior/`, and in the end `completed.json`. Acme, Launchpad and
+Reverb are not needed.
 
 A run that is stopped between two checkpoints goes on from the last one, and
 writes again what it had written since. It ends as it would have without the
@@ -12,6 +13,7 @@ stop.
 import collections
 import contextlib
 import pathlib
+import shutil
 import time
 from typing import (
   Any,
@@ -27,7 +29,7 @@ from typing import (
 
 import numpy as np
 
-from bt_acme import assembly, behaviors, evaluation
+from bt_acme import assembly, behaviors, evaluation, files
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs as logs_lib
 from bt_acme.runtime import interrupts, metrics, requirements, workdir
@@ -37,6 +39,7 @@ Row = Dict[str, float]
 
 _LABELS = ('actor', 'learner', 'evaluator')
 _CHECKPOINT = 'run'
+_BEHAVIORS = 'behaviors'
 _RECENT = 100  # Episodes whose mean return is shown.
 
 
@@ -102,6 +105,7 @@ def run(
   """
   requirements.check(config, agent)
   workdir.claim(config, agent.config, {**(identity or {}), **ENGINE})
+  _keep_behaviors(config, agent)
   # It is there while all that follows loads and compiles.
   display = make_display(config.max_actor_steps)
   with contextlib.ExitStack() as stack:
@@ -124,6 +128,30 @@ def load(config: run_config.RunConfig, agent: assembly.Agent) -> Ended:
     loaded.load(_checkpoint(config))
     evaluations = logs_lib.read_rows(config.workdir, 'evaluator')
     return Ended(loaded.result(), evaluations, None)
+
+
+def kept_behaviors(folder: str) -> Dict[int, pathlib.Path]:
+  """Returns the folders of the behaviors that a run transfers, by their index.
+
+  A run keeps a copy of each that was exported; of others it cannot.
+
+  Args:
+    folder: the workdir.
+  """
+  kept = (pathlib.Path(folder) / _BEHAVIORS).glob('*/*')
+  return {int(path.parent.name): path for path in kept}
+
+
+def _keep_behaviors(
+  config: run_config.RunConfig, agent: assembly.Agent
+) -> None:
+  """Copies behaviors, so that the run needs nothing but its workdir."""
+  copies = kept_behaviors(config.workdir)
+  for index, behavior in enumerate(agent.behaviors):
+    if isinstance(behavior, behaviors.Exported) and index not in copies:
+      kept = pathlib.Path(config.workdir) / _BEHAVIORS / str(index)
+      with files.new_folder(kept) as temporary:
+        shutil.copytree(behavior.folder, temporary / behavior.name)
 
 
 def _make_run(

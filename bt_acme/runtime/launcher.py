@@ -8,31 +8,20 @@ import pathlib
 from typing import Collection, Dict, Mapping, Optional, Type, Union
 
 import launchpad as lp
-from absl import flags
 
 from bt_acme.runtime import events, interrupts, supervisor
 from bt_acme.runtime import ports as ports_lib
 from bt_acme.runtime.engines import base, processes, threads
 
-# The engines, by the value of `lp_launch_type` that chooses them.
+# The engines, by the value of `lp_launch_type` that chooses them, of which
+# `config.run` has the list.
 ENGINES: Dict[str, Type[base.Engine]] = {
   'local_mp': processes.Processes,
   'local_mt': threads.Threads,
 }
-_FLAG = 'lp_launch_type'
 
 
-def define_flag() -> None:
-  """Defines `lp_launch_type` anew: Launchpad's has only Launchpad's types."""
-  flags.DEFINE_string(
-    _FLAG,
-    'local_mp',
-    'How nodes are started: ' + ', '.join(sorted(ENGINES)) + '.',
-    allow_override=True,
-  )
-
-
-def engine_class(launch_type: str) -> Type[base.Engine]:
+def _engine_class(launch_type: str) -> Type[base.Engine]:
   """Returns the engine of a launch type.
 
   Raises:
@@ -40,7 +29,8 @@ def engine_class(launch_type: str) -> Type[base.Engine]:
   """
   if launch_type not in ENGINES:
     raise ValueError(
-      f'{_FLAG}={launch_type!r} is unknown: choose from {sorted(ENGINES)}.'
+      f'lp_launch_type={launch_type!r} is unknown here: choose from '
+      f'{sorted(ENGINES)}.'
     )
   return ENGINES[launch_type]
 
@@ -85,7 +75,7 @@ def launch(
     ValueError: before anything is started, for an unknown launch type or label,
       or a port that is taken.
   """
-  chosen_class = engine_class(launch_type)
+  chosen_class = _engine_class(launch_type)
   environments, ports = environments or {}, ports or {}
   for label in (main_label, *checked_labels, *environments, *ports):
     if label not in program.groups:

@@ -16,13 +16,18 @@ from bt_acme.config import run as run_config
 
 _FILE = 'config.json'
 _COMPLETED_FILE = 'completed.json'
-# Settings that may differ when a run is resumed.
-_MAY_CHANGE = (
-  'max_actor_steps',
+# Settings that may differ when a run is resumed; the first ones are recorded,
+# as they were when the run began.
+_RECORDED = (
   'num_evaluators',
   'evaluation_period',
   'evaluation_episodes',
   'checkpoint_period',
+)
+_MAY_CHANGE = (
+  *_RECORDED,
+  'lp_launch_type',  # A run without nodes has an identity of its own.
+  'max_actor_steps',
   'replay_port',
   'inference',
   'num_devices',
@@ -54,6 +59,7 @@ def claim(
   path = folder / _FILE
   if path.is_file():
     before = _with_defaults(read_identity(run.workdir), type(config))
+    before.pop('began_with', None)
     _check_same(run.workdir, before, identity)
     return True
   if folder.is_dir():
@@ -64,8 +70,11 @@ def claim(
         f'workdir={run.workdir!r} is not empty and holds no run: choose an '
         'empty or new folder.'
       )
+  recorded = {name: getattr(run, name) for name in _RECORDED}
   try:
-    files.write_text(path, json.dumps(identity, indent=2) + '\n')
+    files.write_text(
+      path, json.dumps({**identity, 'began_with': recorded}, indent=2) + '\n'
+    )
   except OSError as error:
     raise ValueError(
       f'workdir={run.workdir!r} cannot be written: {error}.'
@@ -92,6 +101,28 @@ def read_identity(workdir: str) -> Dict[str, Any]:
       'workdir.'
     ) from error
   return identity
+
+
+def run_of(workdir: str, identity: Mapping[str, Any]) -> run_config.RunConfig:
+  """Returns the run that began there, as far as its identity tells.
+
+  Args:
+    workdir: the folder of the run.
+    identity: what `read_identity` returned for it.
+  """
+  return run_config.RunConfig(
+    **{
+      **identity['run'],
+      **identity.get('began_with', {}),
+      'workdir': workdir,
+    }
+  )
+
+
+def extra(identity: Mapping[str, Any]) -> Dict[str, Any]:
+  """Returns what `claim` was given besides the run and its configuration."""
+  own = ('agent', 'run', 'config', 'began_with')
+  return {name: value for name, value in identity.items() if name not in own}
 
 
 def mark_completed(run: run_config.RunConfig) -> None:

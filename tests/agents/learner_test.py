@@ -15,8 +15,8 @@ import reverb
 from acme.utils import loggers
 
 from bt_acme import config as config_lib
+from bt_acme.acting import statistics_store
 from bt_acme.agents import learner as learner_lib
-from bt_acme.agents import statistics_store
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.replay import blocks, builder, sinks, table, writer
 from bt_acme.replay import sampler as sampler_lib

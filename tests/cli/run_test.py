@@ -5,25 +5,29 @@ import pytest
 pytest.importorskip('launchpad', reason='needs the full environment')
 
 # isort: split
-from absl.testing import flagsaver
-
 from bt_acme import assembly
 from bt_acme import config as config_lib
 from bt_acme.cli import run as run_cli
+from bt_acme.config import checks
 from bt_acme.config import run as run_config
+from bt_acme.runtime import launcher
 from tests.agents import fakes
 
 
-@pytest.mark.parametrize(
-  'launch_type, num_devices, message',
-  [
-    ('vertex_ai', 1, "lp_launch_type='vertex_ai' is unknown"),
-    ('local_mp', 64, "num_devices=64, but the learner has . of kind 'cpu'"),
-  ],
-)
-def test_a_run_that_could_not_start(launch_type, num_devices, message):
-  learner = config_lib.LearnerConfig(batch_size=64, num_devices=num_devices)
+@pytest.mark.parametrize('launch_type', ['in_process', 'local_mp'])
+def test_more_devices_than_there_are(launch_type):
+  learner = config_lib.LearnerConfig(batch_size=64, num_devices=64)
   agent = assembly.Agent(fakes.make_config(learner=learner), fakes.SPEC)
-  with flagsaver.as_parsed(lp_launch_type=launch_type):
-    with pytest.raises(ValueError, match=message):
-      run_cli.check(run_config.RunConfig(), agent)
+  message = "num_devices=64, but the learner has . of kind 'cpu'"
+  with pytest.raises(ValueError, match=message):
+    run_cli.check(run_config.RunConfig(lp_launch_type=launch_type), agent)
+
+
+def test_the_engines_are_those_that_the_setting_knows():
+  field = run_config.RunConfig.__dataclass_fields__['lp_launch_type']
+  choices = set(checks.declaration_of(field).choices)
+  assert choices == {'in_process', *launcher.ENGINES}
+  for name, engine in launcher.ENGINES.items():
+    run = run_config.RunConfig(lp_launch_type=name)
+    assert run.has_nodes
+    assert run.is_in_this_process == engine.in_this_process

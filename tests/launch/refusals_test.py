@@ -23,7 +23,7 @@ from tests.launch import scripts
     ('run_ngu', ['--no_such_flag=1'], 'no_such_flag'),
     ('run_ngu', ['--preset=huge'], "preset='huge' is unknown"),
     ('run_ngu', ['--lp_launch_type=cloud'], 'lp_launch_type'),
-    ('run_ngu', ['--lp_launch_type=vertex_ai'], "'vertex_ai' is unknown"),
+    ('run_ngu', ['--lp_launch_type=vertex_ai'], "'vertex_ai'"),
     ('run_ngu', ['--num_devices=2'], 'num_devices=2, but the learner has 1'),
     ('run_ngu', ['--replay_port=70000'], 'replay_port=70000 must lie in'),
     (

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bt_acme.agents import statistics_store
+from bt_acme.acting import statistics_store
 from bt_acme.core.intrinsic import reward as reward_lib
 
 

@@ -1,0 +1,60 @@
+"""The agent of a run, made from what the run wrote down about itself."""
+
+from typing import Any, List, Mapping, Sequence
+
+from bt_acme import assembly, behaviors
+from bt_acme import config as config_lib
+from bt_acme.cli import named_behaviors
+from bt_acme.runtime import in_process_program
+from bt_acme.runtime import workdir as workdir_lib
+
+
+def make(
+  workdir: str,
+  identity: Mapping[str, Any],
+  given: Sequence[behaviors.Behavior] = (),
+) -> assembly.Agent:
+  """Makes the agent of a run.
+
+  Args:
+    workdir: the folder of the run.
+    identity: what `workdir.read_identity` returned for it.
+    given: the behaviors that it transfers; needed if one of them is neither
+      exported nor built in.
+
+  Raises:
+    ValueError: if the behaviors are others than those of the run, or missing.
+  """
+  config = config_lib.from_dict(
+    config_lib.AGENTS[identity['agent']], identity['config']
+  )
+  run = workdir_lib.run_of(workdir, identity)
+  spec = assembly.spec_by_name(run.env, num_stacked=run.num_stacked)
+  recorded = identity.get('behaviors', [])
+  if isinstance(recorded, dict):  # Those of a launch script.
+    named = named_behaviors.BehaviorsConfig(**recorded)
+    transferred = given or named_behaviors.make(named, config.transfer)
+    return assembly.Agent(config, spec, tuple(transferred), named.weights)
+  transferred = given or _kept(workdir, recorded, config)
+  names = [behavior.name for behavior in transferred]
+  if names != recorded:
+    raise ValueError(
+      f'behavior={names}, but the run in {workdir!r} transfers {recorded}: '
+      'give the behaviors of that run to bt_acme.load_run, in that order.'
+    )
+  weights = tuple(identity.get('behavior_weights', ()))
+  return assembly.Agent(config, spec, tuple(transferred), weights)
+
+
+def _kept(
+  workdir: str, recorded: Sequence[str], config: Any
+) -> List[behaviors.Behavior]:
+  """Loads the behaviors of a run that can be: its copies, and built-in ones."""
+  copies = in_process_program.kept_behaviors(workdir)
+  found = []
+  for index, name in enumerate(recorded):
+    if index in copies or name in named_behaviors.BUILT_IN:
+      path = str(copies.get(index, name))
+      named = named_behaviors.BehaviorsConfig(behavior=path)
+      found += named_behaviors.make(named, config.transfer)
+  return found

@@ -1,0 +1,140 @@
+"""Launch scripts without nodes: --lp_launch_type=in_process, on any Python."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import bt_acme
+from tests.launch import scripts
+
+IN_PROCESS = '--lp_launch_type=in_process'
+_STACK = ('acme', 'launchpad', 'reverb', 'tensorflow')
+# Runs a script, and prints which of these modules it has loaded.
+_RUN = f"""
+import runpy, sys
+sys.argv = sys.argv[1:]
+try:
+  runpy.run_path(sys.argv[0], run_name='__main__')
+finally:
+  print('loaded', *(set({_STACK}) & set(sys.modules)))
+"""
+
+
+def _run(script, *arguments):
+  """Runs a script to its end; returns code, standard output and errors."""
+  done = subprocess.run(
+    [sys.executable, '-c', _RUN, scripts.path_of(script), *arguments],
+    env=scripts.ENVIRONMENT,
+    capture_output=True,
+    text=True,
+    timeout=200,
+  )
+  assert done.stdout.endswith('loaded\n'), done.stdout
+  return done.returncode, done.stdout[: -len('loaded\n')], done.stderr
+
+
+def _train(script, workdir, *arguments):
+  return _run(
+    script, *scripts.TINY, IN_PROCESS, f'--workdir={workdir}', *arguments
+  )
+
+
+@pytest.fixture(name='ngu', scope='module')
+def run_ngu(compiled, tmp_path_factory):
+  """A run that was interrupted, resumed, and started once more when done."""
+  del compiled
+  workdir = tmp_path_factory.mktemp('in_process') / 'ngu'
+  arguments = (*scripts.NGU, '--max_actor_steps=2000')
+  with scripts.Script('run_ngu', workdir, IN_PROCESS, *arguments) as script:
+    scripts.wait_until(lambda: scripts.rows(workdir, 'learner'), script.process)
+    script.process.send_signal(signal.SIGINT)
+    interrupted = script.end(15)
+  ended = [_train('run_ngu', workdir, *arguments) for _ in range(2)]
+  return workdir, interrupted, *ended
+
+
+def test_ctrl_c_saves_and_the_same_command_goes_on(ngu):
+  workdir, interrupted, resumed, again = ngu
+  assert interrupted[0] == 130, interrupted
+  assert 'the same command goes on' in interrupted[1]
+  assert 'Traceback' not in interrupted[2]
+  assert resumed[0] == again[0] == 0, resumed
+  assert resumed[1].startswith('Resuming NGUConfig')
+  assert 'has taken its 2,000 actor steps' in again[1]
+  steps = [int(row['actor_steps']) for row in scripts.rows(workdir, 'actor')]
+  assert steps == sorted(steps) and 1_500 < steps[-1] <= 2_003
+
+
+def test_the_workdir_is_that_of_a_distributed_run(ngu):
+  workdir = ngu[0]
+  assert {path.name for path in workdir.iterdir()} == {
+    *('config.json', 'completed.json', 'logs', 'checkpoints', 'behavior')
+  }
+  for label in ('actor', 'learner', 'evaluator'):
+    assert scripts.rows(workdir, label)
+    assert list((workdir / 'logs' / label).glob('events.*'))
+
+
+def test_a_run_is_evaluated_as_what_it_exported(ngu):
+  folder = ngu[0]
+  outputs = [
+    _run('evaluate', flag, '--episodes=2')
+    for flag in (f'--workdir={folder}', f'--behavior={folder / "behavior"}')
+  ]
+  assert outputs[0][0] == 0, outputs[0]
+  assert outputs[0][:2] == outputs[1][:2]
+
+
+def test_transfer_keeps_the_behavior(ngu, tmp_path):
+  workdir = tmp_path / 'bt'
+  code, _, errors = _train(
+    'run_bt',
+    workdir,
+    f'--behavior={ngu[0] / "behavior"},action_repeat',
+    '--max_actor_steps=400',
+    '--evaluation_episodes=3',
+  )
+  assert code == 0, errors
+  (tmp_path / 'moved').mkdir()
+  run = bt_acme.load_run(workdir)
+  assert run.agent.behaviors[1].name == 'action_repeat'
+  np.testing.assert_equal(
+    run.agent.behaviors[0].variables,
+    bt_acme.load_behavior(ngu[0]).variables,
+  )
+  # It was evaluated as the command said, and is from now on.
+  run.resume(600)
+  assert np.unique(run.evaluations['actor_steps'], return_counts=True)[
+    1
+  ].tolist() == [3, 3, 3]
+
+
+def test_a_run_of_the_other_kind_is_refused(ngu):
+  workdir = ngu[0]
+  before = scripts.contents(workdir)
+  code, _, errors = _run(
+    *('run_ngu', *scripts.TINY, *scripts.NGU, f'--workdir={workdir}'),
+    '--lp_launch_type=local_mt',
+  )
+  assert code == 2
+  assert "engine='in_process' there and None here" in errors
+  assert scripts.contents(workdir) == before
+
+
+@pytest.mark.parametrize(
+  'argument', ['--inference=server', '--replay_port=8000']
+)
+def test_settings_of_nodes_are_refused(argument, tmp_path):
+  code, _, errors = _train('run_r2d2', tmp_path / 'run', argument)
+  assert code == 2 and errors.count('\n') == 1
+  assert 'is a setting of a node, and lp_launch_type=' in errors
+  assert not (tmp_path / 'run').exists()
+
+
+def test_the_record_says_what_it_began_with(ngu):
+  record = json.loads((ngu[0] / 'config.json').read_text())
+  assert record['began_with']['evaluation_episodes'] == 2
