@@ -1,4 +1,4 @@
-"""Lets dm-acme 0.4.0 run on today's JAX beside TensorFlow 2.8.
+"""Lets dm-acme 0.4.0 and rlax run on today's JAX beside TensorFlow.
 
 `import bt_acme` installs one import hook, which costs nothing by itself. It
 acts when a module that needs help is first imported, and it does so in every
@@ -13,6 +13,8 @@ process, because a worker that unpickles its function imports `bt_acme` first.
   That half loads TensorFlow where it is installed (3 s and 250 MB in every
   process), and refuses TensorFlow 2.8 where it is loaded already. The hook
   imports it while TensorFlow is hidden, as on a machine without TensorFlow.
+- TensorFlow Probability 0.25, the last release and the one on Colab, reads a
+  name that JAX 0.7 has dropped. The hook puts it back.
 
 Acme itself may be imported first: `import acme`, `acme.specs`, `acme.wrappers`
 and `acme.adders` need no help to load. `acme.agents.jax`, `acme.jax.networks`,
@@ -51,6 +53,17 @@ def restore_jax_names() -> None:
   )
   jax_names['pxla'] = types.SimpleNamespace(ShardedDeviceArray=jax.Array)
   vars(jnp)['DeviceArray'] = jax.Array
+
+
+def restore_names_for_tensorflow_probability() -> None:
+  """Puts back the name of JAX that TensorFlow Probability 0.25 reads."""
+  import jax
+  import jax.interpreters.xla
+
+  # A later JAX may drop both, and has later releases that need neither.
+  mappings = getattr(jax.core, 'pytype_aval_mappings', None)
+  if mappings is not None:
+    vars(jax.interpreters.xla).setdefault('pytype_aval_mappings', mappings)
 
 
 def load_libpython() -> None:
@@ -103,6 +116,7 @@ class _Hook(importlib.abc.MetaPathFinder):
     if fullname in _LINKED_AGAINST_LIBPYTHON:
       load_libpython()
     if fullname in _IMPORTS_JAX_HALF and _JAX_HALF not in sys.modules:
+      restore_names_for_tensorflow_probability()
       with _tensorflow_hidden():
         importlib.import_module(_JAX_HALF)
 
@@ -115,10 +129,8 @@ def _acme_reads_jax() -> bool:
 
 
 def install() -> None:
-  """Installs the hook once, if dm-acme is installed at all."""
+  """Installs the hook once."""
   if any(isinstance(finder, _Hook) for finder in sys.meta_path):
-    return
-  if importlib.util.find_spec('acme') is None:
     return
   sys.meta_path.insert(0, _Hook())
   if _acme_reads_jax():  # The hook may never see another import of dm-acme.

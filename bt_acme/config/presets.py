@@ -121,7 +121,9 @@ PRESETS: Mapping[str, Preset] = {
       # An agent that has learned nothing yet stands still, or turns on the
       # spot. A behavior whose state has taken that in explores no more.
       'flight_behavior_state': 'restart',
-      'behavior_epsilon': 0.05,
+      # In a world of one layout, a behavior that never errs shows the agent the
+      # same states in each episode.
+      'behavior_epsilon': 0.2,
       'evaluation_period': 20_000,
       'evaluation_episodes': 20,
     },
@@ -129,8 +131,14 @@ PRESETS: Mapping[str, Preset] = {
     # over its horizon. With the paper's 100 steps, one new cell is a hundredth
     # of it, which a run of minutes does not learn to tell.
     pretraining_settings={'discount': 0.9},
-    # A reward that is about 20 steps away from where values begin to grow.
-    task_settings={'trace_decay': 0.9, 'discount': 0.97},
+    # A reward that is about 20 steps away from where values begin to grow, and
+    # that only a few episodes of the first thousands of steps have found.
+    task_settings={
+      'trace_decay': 0.9,
+      'discount': 0.97,
+      'batch_size': 16,
+      'samples_per_insert': 24.0,
+    },
   ),
 }
 

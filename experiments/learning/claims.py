@@ -50,6 +50,7 @@ CLAIMS = {
 
 PRETRAINING_STEPS = 40_000
 TASK_STEPS = 40_000
+EASY_TASK_STEPS = 20_000  # Where the reward is near.
 
 # Each cell has its own mapping of the two actions, so that no constant action
 # walks the chain.
@@ -61,10 +62,8 @@ NEAR = f'{ROOMS}:fixed=1'  # The goal is five actions away.
 COSTLY = f'{NEAR}:new_cell=-0.18'  # Each new cell of an episode costs.
 # Worlds with one layout each: the goal is 14 to 16 actions away, or exploring
 # costs.
-HARD = (*(f'{ROOMS}:fixed', f'{ROOMS}:fixed=5', f'{CROSSING}:fixed=2', COSTLY),)
+HARD = (f'{ROOMS}:fixed', f'{ROOMS}:fixed=5', f'{CROSSING}:fixed=2', COSTLY)
 TAKEN_APART = (HARD[0], COSTLY)  # One far away, and one that costs.
-# Two more, with fewer seeds.
-FURTHER = (f'{CROSSING}:fixed', f'{CROSSING}:fixed=3')
 # A world of the same kind, for the choice of settings.
 SEARCH = f'{ROOMS}:fixed=9'
 TWO_ROOMS = 'MiniGrid-MultiRoom-N2-S4-v0'
@@ -76,7 +75,6 @@ VARIANTS = (
   *(f'{NEAR}:new_cell=0.18', NEAR),
   *(f'{TWO_ROOMS}:door=0.3', TWO_ROOMS, f'{TWO_ROOMS}:door=-0.3'),
 )
-_FEW = range(4)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,10 +134,6 @@ def tables() -> List[Table]:
   return [
     *(_exploration(world) for world in explored),
     *(_transfer('transfer', world, _COMPARED) for world in HARD),
-    *(
-      dataclasses.replace(_transfer('transfer', world, _COMPARED), seeds=_FEW)
-      for world in FURTHER
-    ),
     *(_transfer('no_harm', world, ('R2D2', 'BT')) for world in EASY),
     *(
       _transfer('deception', world, ('pi_p', 'R2D2', 'fine-tuning', 'BT'))
@@ -212,7 +206,7 @@ def _transfer(claim: str, world: str, algorithms: Sequence[str]) -> Table:
       algorithm,
       kind,
       world,
-      TASK_STEPS,
+      EASY_TASK_STEPS if world in (*EASY, *VARIANTS) else TASK_STEPS,
       settings,
       behavior if uses_behavior else None,
       init,
@@ -247,9 +241,10 @@ _TASK_SETTINGS: Tuple[Mapping[str, Any], ...] = (
   {'trace_decay': 0.7},
   {'discount': 0.99},
   {'min_flight_probability': 0.0001, 'flight_exponent': 2.0},
-  {'batch_size': 16},
+  {'batch_size': 8},
   {'trace_length': 80},
-  {'samples_per_insert': 6.0},
+  {'samples_per_insert': 12.0},
+  {'behavior_epsilon': 0.05},
   {'trace_decay': 0.95},
 )
 _SEARCH_SEEDS = range(100, 103)  # No other table has these.
