@@ -104,6 +104,14 @@ class Agent:
     }
 
   @property
+  def nameless(self) -> 'Agent':
+    """The agent of any environment of this shape; what it computes is equal.
+
+    What is compiled for one agent serves all whose nameless ones are equal.
+    """
+    return dataclasses.replace(self, spec=self.spec._replace(name=''))
+
+  @property
   def transfer(self) -> Optional[config_lib.TransferConfig]:
     """How behaviors are transferred; None without behavior transfer."""
     if isinstance(self.config, config_lib.BTConfig):

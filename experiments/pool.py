@@ -3,12 +3,13 @@
 import contextlib
 import multiprocessing
 import os
-import pathlib
 import queue
 import signal
 import threading
 import traceback
 from typing import Any, Callable, Iterator, List, NamedTuple, Sequence
+
+from bt_acme import compilation_cache
 
 # The processes read these when they start: each has one core for itself.
 _ENVIRONMENT = {
@@ -37,7 +38,6 @@ def complete(
   execute: Execute,
   *,
   processes: int,
-  compiled: pathlib.Path,
   is_ready: Callable[[Any], bool] = lambda job: True,
   on_news: Callable[[Any, Any], None] = lambda job, news: None,
   on_end: Callable[[Any], None] = lambda job: None,
@@ -48,8 +48,6 @@ def complete(
     jobs: what to execute, in this order as far as `is_ready` allows.
     execute: executes a job in a process; it and the jobs can be pickled.
     processes: how many jobs are executed at a time.
-    compiled: the folder that keeps compiled functions, so that what one process
-      has compiled, the next one loads. JAX's own variable for it wins.
     is_ready: whether a job may start; asked again after each job's end.
     on_news: is called here with a job and the news that it sends.
     on_end: is called here with each job that has ended.
@@ -68,7 +66,7 @@ def complete(
     for _ in range(min(processes, len(jobs)))
   ]
   try:
-    with _environment(compiled):
+    with _environment():
       for worker in workers:
         worker.start()
     pending = list(range(len(jobs)))
@@ -122,15 +120,12 @@ def _check_alive(workers: Sequence[Any]) -> None:
 
 
 @contextlib.contextmanager
-def _environment(compiled: pathlib.Path) -> Iterator[None]:
+def _environment() -> Iterator[None]:
   """Sets the variables that processes started in the `with` statement read."""
   ours = {
     **_ENVIRONMENT,
-    'JAX_COMPILATION_CACHE_DIR': os.environ.get(
-      'JAX_COMPILATION_CACHE_DIR', str(compiled)
-    ),
-    'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
-    'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
+    # What one process has compiled, the next one loads.
+    **compilation_cache.variables(),
   }
   before = {name: os.environ.get(name) for name in ours}
   os.environ.update(ours)

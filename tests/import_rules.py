@@ -11,7 +11,7 @@ from tests import import_graph
 LAYERS = (
   (
     *('bt_acme.config', 'bt_acme.compat', 'bt_acme.files'),
-    *('bt_acme.installation', 'bt_acme.version'),
+    *('bt_acme.compilation_cache', 'bt_acme.installation', 'bt_acme.version'),
   ),
   ('bt_acme.core',),
   (

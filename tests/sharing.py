@@ -1,9 +1,9 @@
 """Lets equal agents of one process share what JAX compiles for them.
 
-JAX compiles a function again for each new function object, and every learner
-and every actor makes its own. Tests make hundreds of them for a few agents, so
-here the pure functions of an agent are made once. They have no state, so
-nothing passes from one test to the next.
+JAX compiles a function again for each new function object, and a learner, an
+actor core or an inference server makes its own. Tests make hundreds of them for
+a few agents, so here the pure functions of an agent are made once. They have no
+state, so nothing passes from one test to the next.
 """
 
 import functools

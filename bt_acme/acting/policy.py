@@ -5,7 +5,8 @@ server on the accelerator choose. Both choose the same actions, because whatever
 varies between environments is seeded by their index alone (`batched_core`).
 """
 
-from typing import Any, Dict, NamedTuple, Protocol, Tuple
+import functools
+from typing import Any, Callable, Dict, NamedTuple, Protocol, Tuple
 
 import jax
 import numpy as np
@@ -81,6 +82,25 @@ class Policy(Protocol):
     """Goes on from a state, after a first `update_variables`."""
 
 
+class _Compiled(NamedTuple):
+  """The functions of a policy."""
+
+  core: batched_core.BatchedCore
+  start: Callable[..., Any]
+  step: Callable[..., Any]
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled(agent: assembly.Agent, evaluation: bool) -> _Compiled:
+  """Makes the functions once for all equal agents, so that JAX does as well."""
+  core = batched_core.BatchedCore(agent, evaluation=evaluation)
+  return _Compiled(
+    core,
+    jax.jit(core.start, donate_argnums=3),
+    jax.jit(core.step, donate_argnums=3),
+  )
+
+
 class VectorPolicy:
   """Chooses in this process."""
 
@@ -103,11 +123,10 @@ class VectorPolicy:
         seeds it together with `seed`.
       evaluation: whether to leave flights out.
     """
-    self._core = batched_core.BatchedCore(agent, evaluation=evaluation)
+    compiled = _compiled(agent.nameless, evaluation)
+    self._core, self._start, self._step = compiled
     self._channels = agent.spec.frame_channels
     self._state = self._core.init(epsilons, seed, first_environment)
-    self._start = jax.jit(self._core.start, donate_argnums=3)
-    self._step = jax.jit(self._core.step, donate_argnums=3)
     self._variables: Any = None
     self._params: Any = None
     self._pending: Any = None

@@ -6,7 +6,13 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import jax
 import numpy as np
 
-from bt_acme import assembly, behaviors, environments, learner_assembly
+from bt_acme import (
+  assembly,
+  behaviors,
+  compilation_cache,
+  environments,
+  learner_assembly,
+)
 from bt_acme.acting import statistics_store
 from bt_acme.cli import recorded_agent
 from bt_acme.config import checks
@@ -111,6 +117,7 @@ def load(config: EvaluationConfig) -> Loaded:
 
 def run(config: EvaluationConfig) -> None:
   """Plays the episodes, films one, and prints a table of all."""
+  compilation_cache.enable()
   loaded = load(config)
   writer = None
   if config.video:

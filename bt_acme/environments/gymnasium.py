@@ -1,10 +1,10 @@
 """Any gymnasium environment as `dm_env`, for example classic control.
 
-These environments are for agents of other libraries, such as dm-acme's inside
-an `agents.BTBuilder`; the agents of bt_acme itself see images.
+The agents of bt_acme itself take those that show uint8 images; agents of other
+libraries, such as dm-acme's inside an `agents.BTBuilder`, take all.
 """
 
-from typing import Any, Dict
+from typing import Any, Dict, Union
 
 import dm_env
 import gymnasium
@@ -35,16 +35,20 @@ class Gymnasium(base.Environment):
   last observation is bootstrapped from.
   """
 
-  def __init__(self, name: str, *, seed: int) -> None:
+  def __init__(self, env: Union[str, gymnasium.Env], *, seed: int) -> None:
     """Makes the environment.
 
     Args:
-      name: a name registered with gymnasium, for example
+      env: the environment, or its name in gymnasium's registry, for example
         'MountainCarContinuous-v0'.
       seed: the seed of its episodes.
     """
     # Gymnasium's own checks cost time at every step.
-    self._env = gymnasium.make(name, disable_env_checker=True)
+    self._env = (
+      gymnasium.make(env, disable_env_checker=True)
+      if isinstance(env, str)
+      else env
+    )
     self._observation_spec = _to_spec(
       self._env.observation_space, 'observation'
     )
@@ -109,6 +113,18 @@ class Gymnasium(base.Environment):
         f'{self._env} does not play the same episode again, so it cannot be '
         'restored: resume with new episodes.'
       )
+
+  def render_rgb(self) -> np.ndarray:
+    """Returns what the environment's own `render` draws.
+
+    Raises:
+      ValueError: if it draws nothing.
+    """
+    if self._env.render_mode != 'rgb_array':
+      raise ValueError(
+        f"{self._env} has no picture: make it with render_mode='rgb_array'."
+      )
+    return np.asarray(self._env.render())
 
   def close(self) -> None:
     self._env.close()

@@ -9,10 +9,13 @@ functions:
 """
 
 import contextlib
+import functools
 import importlib
 from typing import Any, Callable, Dict, List
 
 import dm_env
+import numpy as np
+from dm_env import specs
 
 from bt_acme.environments import naming
 
@@ -38,9 +41,11 @@ def register(name: str, constructor: Callable[..., dm_env.Environment]) -> None:
 
   Args:
     name: the name that `make` takes from now on.
-    constructor: takes `seed` and returns an environment whose observations are
-      uint8 [H, W, C]. A run that is stopped goes on in the middle of an episode
-      if the environment can be pickled or has `state()` and `restore(state)`
+    constructor: takes `seed` and returns a `dm_env.Environment` or a
+      `gymnasium.Env` whose observations are uint8 [H, W, C] and whose actions
+      are numbered from 0; gymnasium's is seeded by the first reset. A run that
+      is stopped goes on in the middle of an episode if the environment can be
+      pickled or has `state()` and `restore(state)`
       (`bt_acme.environments.saving`).
 
   Raises:
@@ -51,9 +56,39 @@ def register(name: str, constructor: Callable[..., dm_env.Environment]) -> None:
   try:
     find(name)
   except ValueError:
-    _registered[name] = constructor
+    _registered[name] = functools.partial(_construct, name, constructor)
   else:
     raise ValueError(f'environment {name!r} exists already.')
+
+
+def _construct(
+  name: str, constructor: Callable[..., Any], *, seed: int
+) -> dm_env.Environment:
+  """Makes a registered environment, and checks what it shows and takes."""
+  environment = constructor(seed=seed)
+  if hasattr(environment, 'observation_space'):
+    adapter: Any = importlib.import_module('bt_acme.environments.gymnasium')
+    environment = adapter.Gymnasium(environment, seed=seed)
+  if not isinstance(environment, dm_env.Environment):
+    raise ValueError(
+      f'environment {name!r} is a {type(environment).__name__}: return a '
+      'dm_env.Environment or a gymnasium.Env.'
+    )
+  observation, action = (
+    environment.observation_spec(),
+    environment.action_spec(),
+  )
+  if observation.dtype != np.uint8 or len(observation.shape) != 3:
+    raise ValueError(
+      f'environment {name!r} shows {observation.dtype} {observation.shape}: '
+      'wrap it so that it shows uint8 images [H, W, C].'
+    )
+  if not isinstance(action, specs.DiscreteArray):
+    raise ValueError(
+      f'environment {name!r} takes {action.dtype} {action.shape}: wrap it so '
+      'that it takes actions numbered from 0.'
+    )
+  return environment
 
 
 def find(name: str) -> naming.Maker:

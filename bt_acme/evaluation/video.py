@@ -12,10 +12,21 @@ _GIF_COLORS = 128
 
 
 def screen(environment: Any) -> np.ndarray:
-  """What an environment shows a person now, uint8 RGB [height, width, 3]."""
-  if hasattr(environment, 'screen_rgb'):
-    return environment.screen_rgb()
-  return environment.render_rgb()
+  """Returns what an environment shows a person now.
+
+  Returns:
+    uint8 RGB [height, width, 3].
+
+  Raises:
+    ValueError: if the environment has no picture.
+  """
+  for name in ('screen_rgb', 'render_rgb'):
+    if hasattr(environment, name):
+      return getattr(environment, name)()
+  raise ValueError(
+    f'{type(environment).__name__} cannot be filmed: give it a method '
+    'render_rgb() that returns uint8 RGB [height, width, 3].'
+  )
 
 
 class _File(Protocol):

@@ -29,7 +29,13 @@ from typing import (
 
 import numpy as np
 
-from bt_acme import assembly, behaviors, evaluation, files
+from bt_acme import (
+  assembly,
+  behaviors,
+  compilation_cache,
+  evaluation,
+  files,
+)
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs as logs_lib
 from bt_acme.runtime import interrupts, metrics, requirements, workdir
@@ -106,6 +112,7 @@ def run(
   requirements.check(config, agent)
   workdir.claim(config, agent.config, {**(identity or {}), **ENGINE})
   _keep_behaviors(config, agent)
+  compilation_cache.enable()
   # It is there while all that follows loads and compiles.
   display = make_display(config.max_actor_steps)
   with contextlib.ExitStack() as stack:

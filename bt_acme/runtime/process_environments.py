@@ -7,6 +7,8 @@ once. Only the learner and the inference server see the accelerator.
 import os
 from typing import Collection, Dict
 
+from bt_acme import compilation_cache
+
 _CPU = {'JAX_PLATFORMS': 'cpu'}
 
 # An actor computes on one core. With more threads, actors would take turns on
@@ -50,8 +52,9 @@ _BY_LABEL = {
 
 def of_labels(labels: Collection[str]) -> Dict[str, Dict[str, str]]:
   """Returns the variables of those labels that have any."""
+  cache = compilation_cache.variables()
   return {
-    label: dict(variables)
+    label: {**cache, **variables}
     for label, variables in _BY_LABEL.items()
     if label in labels
   }

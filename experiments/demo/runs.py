@@ -33,7 +33,6 @@ def complete(
     missing,
     functools.partial(_execute, plan=plan, folder=folder),
     processes=processes,
-    compiled=folder / 'compiled',
     on_news=lambda job, news: line.update(job, *news),
     on_end=lambda job: line.end(job, _outcome(job, plan, folder)),
   )

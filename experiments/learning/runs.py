@@ -43,7 +43,6 @@ def complete(
     missing,
     functools.partial(_execute, folder=folder),
     processes=processes,
-    compiled=folder / 'compiled',
     is_ready=is_ready,
     on_news=on_news,
   )

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -5,10 +7,8 @@ from bt_acme.acting import policy as policy_lib
 from tests.agents import fakes
 
 
-def test_parameters_come_first():
-  agent = fakes.make_agent('r2d2')
-  policy = policy_lib.VectorPolicy(agent, epsilons=[0.1], seed=0)
-  inputs = policy_lib.PolicyInput(
+def _inputs(agent):
+  return policy_lib.PolicyInput(
     observation=np.zeros((1, *agent.spec.observation_shape), np.uint8),
     prev_action=np.zeros(1, np.int32),
     prev_reward=np.zeros(1, np.float32),
@@ -16,5 +16,27 @@ def test_parameters_come_first():
     is_last=np.zeros(1, bool),
     feeds=(),
   )
+
+
+def test_agents_of_one_shape_are_compiled_once():
+  agent = fakes.make_agent('r2d2')
+  elsewhere = dataclasses.replace(
+    agent, spec=agent.spec._replace(name='elsewhere')
+  )
+  steps = []
+  for each, seed in ((agent, 0), (elsewhere, 1)):
+    policy = policy_lib.VectorPolicy(each, epsilons=[0.1], seed=seed)
+    policy.update_variables(fakes.variables_of(each))
+    policy.request(_inputs(each))
+    policy.receive()
+    steps.append(policy._step)
+  assert steps[0] is steps[1]
+  assert steps[0]._cache_size() == 1
+
+
+def test_parameters_come_first():
+  agent = fakes.make_agent('r2d2')
+  policy = policy_lib.VectorPolicy(agent, epsilons=[0.1], seed=0)
+  inputs = _inputs(agent)
   with pytest.raises(RuntimeError, match='update_variables must come before'):
     policy.request(inputs)

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import gymnasium
 import matplotlib
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ TINY = {
   'sequence_period': 4,
   'min_replay_size': 10,
   'samples_per_insert': 4.0,
+  'batch_size': 8,
   'evaluation_episodes': 2,
   'evaluation_period': 200,
 }
@@ -71,7 +73,7 @@ def test_a_run_has_what_it_learned(ngu, bt):
   assert ngu.statistics is not None and bt.statistics is None
   assert bt.agent.config.transfer.min_flight_probability == 0.05
   # The preset's epsilon holds, whatever the behavior was loaded with.
-  assert bt.agent.behaviors[0]._epsilon == 0.05
+  assert bt.agent.behaviors[0]._epsilon == 0.2
 
 
 def test_a_run_describes_itself(bt):
@@ -108,12 +110,16 @@ def test_save_and_load(bt, behavior, tmp_path):
   bt.save(tmp_path / 'copy')
   with pytest.raises(ValueError, match='is there already'):
     bt.save(tmp_path / 'copy')
-  loaded = bt_acme.load_run(tmp_path / 'copy', bt.agent.behaviors[0])
-  assert loaded.actor_steps == bt.actor_steps
-  for name, values in bt.episodes.items():
-    np.testing.assert_array_equal(loaded.episodes[name], values)
+  for given in ((), bt.agent.behaviors[0]):
+    loaded = bt_acme.load_run(tmp_path / 'copy', given)
+    assert loaded.actor_steps == bt.actor_steps
+    for name, values in bt.episodes.items():
+      np.testing.assert_array_equal(loaded.episodes[name], values)
+  # It holds what it needs, also where the behavior was.
+  (behavior,) = loaded.agent.behaviors
+  assert behavior.folder != bt.agent.behaviors[0].folder or given
   with pytest.raises(ValueError, match="transfers \\['explorer'\\]"):
-    bt_acme.load_run(tmp_path / 'copy')
+    bt_acme.load_run(tmp_path / 'copy', behaviors.Uniform())
   with pytest.raises(ValueError, match='holds no run'):
     bt_acme.load_run(tmp_path / 'nothing')
 
@@ -201,6 +207,63 @@ def test_an_environment_of_ones_own():
   bt_acme.register_environment('own-chain', make)
   run = bt_acme.train('own-chain', **TINY)
   assert run.agent.spec.name == 'own-chain'
+
+
+class _Lights(gymnasium.Env):
+  """Pays for the action that the picture shows."""
+
+  observation_space = gymnasium.spaces.Box(0, 255, (5, 5, 1), np.uint8)
+  action_space = gymnasium.spaces.Discrete(2)
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._steps, self._lit = 0, 0
+    return self._picture(), {}
+
+  def step(self, action):
+    reward = float(action == self._lit)
+    self._steps, self._lit = self._steps + 1, int(self.np_random.integers(2))
+    return self._picture(), reward, False, self._steps == 6, {}
+
+  def _picture(self):
+    return np.full((5, 5, 1), 9 * self._lit, np.uint8)
+
+
+def test_an_environment_of_gymnasium():
+  bt_acme.register_environment('lights', lambda seed: _Lights())
+  run = bt_acme.train('lights', **{**TINY, 'max_actor_steps': 200})
+  again = bt_acme.train('lights', **{**TINY, 'max_actor_steps': 100})
+  again.resume(200)
+  returns = run.episodes['episode_return']
+  np.testing.assert_array_equal(again.episodes['episode_return'], returns)
+  assert len(np.unique(returns)) > 2
+  assert bt_acme.evaluate(run, episodes=2).cells is None
+  with pytest.raises(ValueError, match='has no picture: make it with'):
+    bt_acme.video.show(run)
+
+
+@pytest.mark.parametrize(
+  'changes, message',
+  [
+    (
+      {'observation_space': gymnasium.spaces.Box(0, 1, (5, 5, 1))},
+      'shows .* wrap it so that it shows uint8 images',
+    ),
+    (
+      {'action_space': gymnasium.spaces.Box(0, 1, (2,))},
+      'takes .* numbered from 0',
+    ),
+  ],
+)
+def test_environments_that_do_not_fit(changes, message):
+  name = f'unfit-{next(iter(changes))}'
+  unfit = type('Unfit', (_Lights,), changes)
+  bt_acme.register_environment(name, lambda seed: unfit())
+  with pytest.raises(ValueError, match=message):
+    bt_acme.train(name, **TINY)
+  bt_acme.register_environment(f'{name}-2', lambda seed: object())
+  with pytest.raises(ValueError, match='is a object: return a dm_env'):
+    bt_acme.train(f'{name}-2', **TINY)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ def _complete(tmp_path, jobs, **settings):
   pool.complete(
     jobs,
     functools.partial(_write, folder=folder),
-    compiled=tmp_path / 'compiled',
     **settings,
   )
   return folder

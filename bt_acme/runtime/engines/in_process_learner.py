@@ -4,8 +4,9 @@ It computes its steps while the environments take theirs. What is computed when
 is decided by counts alone, so that the seed still decides everything.
 """
 
+import functools
 import math
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 import jax
 import numpy as np
@@ -34,6 +35,16 @@ class _Step(NamedTuple):
   metrics: Any
 
 
+@functools.lru_cache(maxsize=8)
+def _compiled(
+  agent: assembly.Agent,
+) -> Tuple[learner_core.LearnerCore, data_parallel.Shardings, Any]:
+  """Makes the functions once for all equal agents, so that JAX does as well."""
+  core = learner_assembly.make_learner_core(agent)
+  shardings = data_parallel.make_shardings(agent.config.learner)
+  return core, shardings, data_parallel.jit_step(core.step, shardings)
+
+
 class Learner:
   """The learner of a run in one process, with its replay.
 
@@ -46,12 +57,10 @@ class Learner:
 
   def __init__(self, agent: assembly.Agent, seed: int, initial_params: Any):
     config = agent.config
-    core = learner_assembly.make_learner_core(agent)
-    self._shardings = data_parallel.make_shardings(config.learner)
+    core, self._shardings, self._step = _compiled(agent.nameless)
     self._batch_size = config.learner.batch_size
     self._sequence_period = config.replay.sequence_period
     self._state = self._placed(core.init(jax.random.key(seed), initial_params))
-    self._step = data_parallel.jit_step(core.step, self._shardings)
     self.num_steps = 0
     self._under_way: List[_Step] = []
     self.replay = in_process_replay.InProcessReplay(

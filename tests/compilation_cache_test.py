@@ -1,0 +1,57 @@
+"""What JAX compiles is kept for the next process, unless the user says no."""
+
+import os
+import subprocess
+import sys
+
+from bt_acme import compilation_cache
+
+_PROGRAM = """
+import jax, jax.numpy as jnp
+jax.jit(lambda x: x + 1)(jnp.ones(3))  # Compiled before.
+from bt_acme import compilation_cache
+compilation_cache.enable()
+jax.config.update('jax_persistent_cache_min_compile_time_secs', 0)
+jax.jit(lambda x: jnp.sin(x) @ x)(jnp.ones((5, 5)))
+"""
+
+
+def _files(tmp_path, **variables):
+  environment = {k: v for k, v in os.environ.items() if 'CACHE' not in k}
+  environment['XDG_CACHE_HOME'] = str(tmp_path / 'cache')
+  done = subprocess.run(
+    [sys.executable, '-c', _PROGRAM],
+    env={**environment, **variables},
+    capture_output=True,
+    text=True,
+    check=True,
+  )
+  assert not done.stderr
+  return sorted(
+    str(path.parent.relative_to(tmp_path)) for path in tmp_path.rglob('*-cache')
+  )
+
+
+def test_it_is_in_a_folder_of_the_user(tmp_path):
+  (folder, *_) = _files(tmp_path)
+  name = compilation_cache.folder().name
+  assert folder == f'cache/bt_acme/compiled/{name}'
+
+
+def test_a_folder_that_the_user_chose_is_taken(tmp_path):
+  own = {'JAX_COMPILATION_CACHE_DIR': str(tmp_path / 'own')}
+  assert set(_files(tmp_path, **own)) == {'own'}
+
+
+def test_it_can_be_turned_off(tmp_path):
+  assert not _files(tmp_path, JAX_ENABLE_COMPILATION_CACHE='false')
+
+
+def test_new_processes_are_told(monkeypatch, tmp_path):
+  for name in compilation_cache.variables():
+    monkeypatch.delenv(name)
+  monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path))
+  name = 'JAX_COMPILATION_CACHE_DIR'
+  assert compilation_cache.variables()[name].startswith(str(tmp_path))
+  monkeypatch.setenv(name, 'own')
+  assert compilation_cache.variables()[name] == 'own'
