@@ -1,6 +1,7 @@
 # Every target sets up what it needs. The second time, nothing is installed.
 PYTHON_FULL := .venv/bin/python
 PYTHON_CORE := .venv-core/bin/python
+PYTHON_COLAB := .venv-colab/bin/python
 # Test processes: one more than the two cores that the tests are meant for, because
 # tests of programs wait for other processes. Each takes some GB. Files are handed out
 # in the order of tests/conftest.py.
@@ -12,10 +13,13 @@ CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
   $(addprefix tests/environments/,chain_test.py minigrid_test.py recall_test.py) \
   tests/evaluation/intervals_test.py \
   'tests/runtime/engines/in_process_test.py::test_a_run[ngu]' \
-  $(addprefix tests/api/api_test.py::test_,a_run_has_what_it_learned figures a_video)
+  $(addprefix tests/api/api_test.py::test_,a_run_has_what_it_learned figures a_video) \
+  tests/launch/in_process_test.py tests/notebooks_test.py
+# With the packages of a Colab: what a user does there.
+COLAB_TESTS := tests/notebooks_test.py
 
-.PHONY: help setup demo test test-full test-core test-slow bench lint format \
-  clean
+.PHONY: help setup demo test test-full test-core test-colab test-slow \
+  notebooks bench lint format clean
 .DEFAULT_GOAL := help
 
 help:  ## Shows this list.
@@ -28,7 +32,7 @@ setup:  ## Makes .venv: Python 3.10 with the full stack.
 demo: setup  ## Pre-trains without rewards, then transfers: at most 5 minutes.
 	@$(PYTHON_FULL) -m experiments.demo
 
-test: test-full test-core  ## All tests but the slow ones, in both environments.
+test: test-full test-core test-colab  ## All tests but the slow ones, in three environments.
 
 test-full: setup  ## The tests in .venv only.
 	@$(PYTHON_FULL) $(PYTEST) -m 'not slow' tests
@@ -38,6 +42,14 @@ test-core:  ## The core's tests on Python >= 3.12 with the newest JAX.
 	case $$status in \
 	  0) $(PYTHON_CORE) $(PYTEST) -m 'not slow' $(CORE_TESTS) ;; \
 	  3) echo 'skipped: the core on a newer Python, no Python 3.12' ;; \
+	  *) exit $$status ;; \
+	esac
+
+test-colab:  ## The notebooks with the packages that a Colab has.
+	@scripts/setup.sh colab && status=0 || status=$$?; \
+	case $$status in \
+	  0) $(PYTHON_COLAB) $(PYTEST) -m 'not slow' $(COLAB_TESTS) ;; \
+	  3) echo 'skipped: the packages of a Colab, no Python 3.12' ;; \
 	  *) exit $$status ;; \
 	esac
 
@@ -60,5 +72,8 @@ format: setup  ## Formats the code and fixes what ruff can.
 	@$(PYTHON_FULL) -m ruff format .
 	@$(PYTHON_FULL) -m ruff check --fix .
 
-clean:  ## Removes both environments and all caches.
-	rm -rf .venv .venv-core .tools .pytest_cache .ruff_cache .mypy_cache
+notebooks: setup  ## Makes the notebooks of their sources; OWNER=name in their links.
+	@$(PYTHON_FULL) scripts/make_notebooks.py $(OWNER)
+
+clean:  ## Removes the environments and all caches.
+	rm -rf .venv .venv-core .venv-colab .tools .pytest_cache .ruff_cache .mypy_cache

@@ -50,6 +50,7 @@ setuptools.setup(
     'cuda12': _accelerator('cuda12'),
     'tpu': _accelerator('tpu'),
     'bench': _requirements('bench.in'),
-    'dev': _requirements('dev.in'),
+    'dev': _requirements('dev.in') + _requirements('notebooks.in'),
+    'notebooks': _requirements('notebooks.in'),
   },
 )

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles the pins of both environments again; needs `uv` and a network.
+# Compiles the pins of all environments again; needs `uv` and a network.
 #
 # Options are passed to `uv pip compile`: `--upgrade`, `--upgrade-package jax`, ...
 # Without options, only what the .in files ask for changes.
@@ -7,6 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../requirements"
 compile() { uv pip compile --quiet --no-header "$@"; }
 compile "$@" --python-version 3.10 full.in -o full.txt
-compile "$@" --universal --python-version 3.10 dev.in -c full.txt -o dev.txt
+compile "$@" --universal --python-version 3.10 dev.in notebooks.in -c full.txt -o dev.txt
 compile "$@" --python-version 3.12 core.in -c dev.txt -o core.txt
+compile "$@" --python-version 3.13 core.in -c colab.in -c dev.txt -o colab.txt
 compile "$@" --python-version 3.10 bench.in -c full.txt -o bench.txt

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Makes one of the two environments in this checkout, unless it is up to date.
+# Makes one of the environments in this checkout, unless it is up to date.
 #
 #   scripts/setup.sh full   .venv: Python 3.10 with Acme, Reverb, Launchpad
 #   scripts/setup.sh core   .venv-core: Python 3.12 or 3.13 with the newest JAX
+#   scripts/setup.sh colab  .venv-colab: Python 3.13 or 3.12 with Colab's JAX
 #
 # Exits with 3 if there is no such Python and none can be fetched, and with 1 on
 # any other failure. BT_ACME_PYTHON=/path/to/python names an interpreter that is
@@ -15,7 +16,8 @@ environment=${1:-}
 case $environment in
   full) versions='3.10' venv=.venv ;;
   core) versions='3.12 3.13' venv=.venv-core ;;
-  *) echo "usage: $0 full|core" >&2; exit 2 ;;
+  colab) versions='3.13 3.12' venv=.venv-colab ;;
+  *) echo "usage: $0 full|core|colab" >&2; exit 2 ;;
 esac
 uv_version=0.13.8  # uv fetches an interpreter if the machine has none.
 tools=$PWD/.tools

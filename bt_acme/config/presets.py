@@ -97,9 +97,10 @@ PRESETS: Mapping[str, Preset] = {
     'MiniGrid, on two cores in minutes',
     {
       **_SMALL_REPLAY,
-      'batch_size': 8,
-      'samples_per_insert': 12.0,
-      'learning_rate': 5e-4,
+      # A run has few steps to learn from, and few of them find a reward.
+      'batch_size': 16,
+      'samples_per_insert': 24.0,
+      'learning_rate': 1e-3,
       # Rewards of 0 and rarely 1 make small gradients, which an epsilon of 1e-4
       # would damp.
       'adam_epsilon': 1e-7,
@@ -123,7 +124,7 @@ PRESETS: Mapping[str, Preset] = {
       'flight_behavior_state': 'restart',
       # In a world of one layout, a behavior that never errs shows the agent the
       # same states in each episode.
-      'behavior_epsilon': 0.2,
+      'behavior_epsilon': 0.1,
       'evaluation_period': 20_000,
       'evaluation_episodes': 20,
     },
@@ -131,14 +132,8 @@ PRESETS: Mapping[str, Preset] = {
     # over its horizon. With the paper's 100 steps, one new cell is a hundredth
     # of it, which a run of minutes does not learn to tell.
     pretraining_settings={'discount': 0.9},
-    # A reward that is about 20 steps away from where values begin to grow, and
-    # that only a few episodes of the first thousands of steps have found.
-    task_settings={
-      'trace_decay': 0.9,
-      'discount': 0.97,
-      'batch_size': 16,
-      'samples_per_insert': 24.0,
-    },
+    # A reward that is about 20 steps away from where values begin to grow.
+    task_settings={'trace_decay': 0.9, 'discount': 0.97},
   ),
 }
 

@@ -232,6 +232,8 @@ _PRETRAINING_SETTINGS: Tuple[Mapping[str, Any], ...] = (
   {'adam_epsilon': 1e-4},
   {'discount': 0.97},
   {'intrinsic_steps': 20, 'intrinsic_window': 'spread'},
+  {'batch_size': 8, 'samples_per_insert': 12.0},
+  {'learning_rate': 5e-4},
 )
 _TASK_SETTINGS: Tuple[Mapping[str, Any], ...] = (
   {'flight_behavior_state': 'advance'},
@@ -244,7 +246,8 @@ _TASK_SETTINGS: Tuple[Mapping[str, Any], ...] = (
   {'batch_size': 8},
   {'trace_length': 80},
   {'samples_per_insert': 12.0},
-  {'behavior_epsilon': 0.05},
+  {'learning_rate': 5e-4},
+  {'behavior_epsilon': 0.01},
   {'trace_decay': 0.95},
 )
 _SEARCH_SEEDS = range(100, 103)  # No other table has these.

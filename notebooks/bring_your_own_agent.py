@@ -1,0 +1,153 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Bring your own agent
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/bt_acme/blob/main/notebooks/bring_your_own_agent.ipynb)
+#
+# `BTBuilder` puts behavior transfer around an agent of dm-acme, whose replay and
+# learner stay as they are. dm-acme needs Reverb and TensorFlow 2.8, which exist for
+# Python 3.10 on Linux x86_64 only. A notebook of a later Python therefore runs the
+# agent in a process of Python 3.10, and shows what it prints.
+#
+# The next cell finds such a Python, or makes a virtual environment for it (about
+# two gigabytes, a few minutes).
+
+# %%
+import importlib.util
+import pathlib
+import shutil
+import subprocess
+import sys
+
+SOURCE = 'git+https://github.com/OWNER/bt_acme'
+
+
+def python_with_acme():
+  """Returns the path of a Python that has bt_acme and dm-acme, or None."""
+  if importlib.util.find_spec('acme') and importlib.util.find_spec('bt_acme'):
+    return sys.executable
+  environment = pathlib.Path('bt_acme_python3.10')
+  python = environment / 'bin' / 'python'
+  if not python.exists():
+    if not shutil.which('python3.10'):
+      return None
+    subprocess.run(['python3.10', '-m', 'venv', str(environment)], check=True)
+    pip = [str(python), '-m', 'pip', 'install', '--quiet', SOURCE]
+    subprocess.run(pip, check=True)
+  return str(python)
+
+
+PYTHON = python_with_acme()
+print(
+  PYTHON
+  or 'There is no Python 3.10 here (on Colab and Ubuntu: apt-get install '
+  'python3.10-venv). Without it, bt_acme.transfer learns with R2D2 of bt_acme '
+  'itself, on any Python: see the quickstart.'
+)
+
+# %% [markdown]
+# ## dm-acme's DQN with a policy of your own
+#
+# This is the whole program. `make_networks` is DQN's network for Atari, which gets
+# one output more: the extra action. The behavior is a script that presses one
+# button.
+
+# %%
+DQN = """
+from bt_acme import agents, behaviors, environments  # Before parts of Acme.
+import acme
+import haiku as hk
+from acme.agents.jax import dqn
+from acme.jax import networks as networks_lib
+from acme.jax import utils
+from acme.jax.layouts.local_layout import LocalLayout
+
+
+def make_networks(spec):
+  network = hk.without_apply_rng(hk.transform(
+    networks_lib.dqn_atari_network(spec.actions.num_values)))
+  dummy = utils.add_batch_dim(utils.zeros_like(spec.observations))
+  return networks_lib.FeedForwardNetwork(
+    lambda key: network.init(key, dummy), network.apply)
+
+
+environment = environments.make('montezuma_revenge', seed=0, max_frames=2_000)
+config = dqn.DQNConfig(
+  min_replay_size=1, samples_per_insert_tolerance_rate=float('inf'))
+builder = agents.BTBuilder(
+  lambda spec: dqn.DQNBuilder(config, dqn.PrioritizedDoubleQLearning()),
+  [behaviors.FromCallable(lambda seed: lambda image, action, is_first: 3)],
+  environment_spec=acme.make_environment_spec(environment))
+networks = builder.make_networks(agents.scale_images(make_networks))
+agent = LocalLayout(
+  0, builder.agent_spec, builder, networks, dqn.behavior_policy(networks),
+  workdir=None, min_replay_size=100, batch_size=16, samples_per_insert=1)
+for _ in range(3):
+  print(acme.EnvironmentLoop(environment, agent).run_episode())
+"""
+
+
+def run(program):
+  """Runs a program in the Python that has dm-acme, and prints what it does."""
+  if PYTHON is None:
+    print('skipped: there is no Python with dm-acme here (see above)')
+    return
+  command = [PYTHON, '-c', program]
+  done = subprocess.run(command, capture_output=True, text=True, check=False)
+  print(done.stdout if done.returncode == 0 else done.stderr[-3_000:])
+
+
+run(DQN)
+
+# %% [markdown]
+# ## dm-acme's TD3, with flights alone
+#
+# Agents with continuous actions have no extra action, so that behavior transfer is
+# flights: now and then a script pushes the car the way it rolls, which is how the
+# hill is climbed.
+
+# %%
+TD3 = """
+from bt_acme import agents, behaviors
+from bt_acme.config import TransferConfig
+from bt_acme.environments.gymnasium import Gymnasium
+import acme
+import numpy as np
+from acme.agents.jax import td3
+from acme.jax.layouts.local_layout import LocalLayout
+
+environment = Gymnasium('MountainCarContinuous-v0', seed=0)
+spec = acme.make_environment_spec(environment)
+config = td3.TD3Config(
+  min_replay_size=1, samples_per_insert_tolerance_rate=float('inf'))
+builder = agents.BTBuilder(
+  td3.TD3Builder(config),
+  [behaviors.FromCallable(
+    lambda seed: lambda state, action, is_first: np.sign(state[1:]))],
+  TransferConfig(extra_action=False, min_flight_probability=0.01,
+                 flight_exponent=1.5),
+  environment_spec=spec)
+networks = td3.make_networks(spec, (64, 64))
+agent = LocalLayout(
+  0, spec, builder, networks,
+  td3.get_default_behavior_policy(networks, spec.actions, config.sigma),
+  workdir=None, min_replay_size=100, batch_size=32, samples_per_insert=2)
+for _ in range(3):
+  print(acme.EnvironmentLoop(environment, agent).run_episode())
+"""
+run(TD3)
+
+# %% [markdown]
+# The README has dm-acme's R2D2 on MiniGrid, and says what the builders of bt_acme
+# itself add: their learner also updates the action that the behavior took.

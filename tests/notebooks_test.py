@@ -1,0 +1,110 @@
+"""The notebooks, executed in a fast mode, with the packages that are here."""
+
+import importlib.util
+import os
+import pathlib
+import re
+import sys
+
+import pytest
+
+pytest.importorskip('jupytext', reason='needs requirements/dev.txt')
+
+# isort: split
+import jupytext
+import nbclient
+
+ROOT = pathlib.Path(__file__).parents[1]
+NOTEBOOKS = {path.stem: path for path in (ROOT / 'notebooks').glob('*.py')}
+HAS_STACK = importlib.util.find_spec('acme') is not None
+# This one is for agents of dm-acme. The others run wherever JAX does, and are
+# executed with the newest packages and with those of a Colab.
+NEEDS_STACK = {'bring_your_own_agent'}
+HERE = sorted(NEEDS_STACK if HAS_STACK else set(NOTEBOOKS) - NEEDS_STACK)
+
+
+def _make(name):
+  path = ROOT / 'scripts' / 'make_notebooks.py'
+  spec = importlib.util.spec_from_file_location('make_notebooks', path)
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  return module.make(NOTEBOOKS[name])
+
+
+@pytest.mark.parametrize('name', sorted(NOTEBOOKS))
+def test_it_is_made_from_its_source(name):
+  made = NOTEBOOKS[name].with_suffix('.ipynb').read_text()
+  # An owner may have put their name in.
+  assert re.sub(r'[\w-]+/bt_acme', 'OWNER/bt_acme', made) == re.sub(
+    r'[\w-]+/bt_acme', 'OWNER/bt_acme', _make(name)
+  ), 'run `make notebooks`'
+
+
+@pytest.mark.parametrize('name', sorted(NOTEBOOKS))
+def test_it_opens_in_colab_and_installs(name):
+  cells = jupytext.read(NOTEBOOKS[name]).cells
+  assert f'notebooks/{name}.ipynb' in cells[0].source
+  assert 'colab-badge.svg' in cells[0].source
+  assert any('git+https' in cell.source for cell in cells[:4])
+
+
+@pytest.fixture(name='execute', scope='module')
+def make_execute(tmp_path_factory):
+  """Executes a notebook in an empty folder, and returns its outputs."""
+
+  def execute(name):
+    source = NOTEBOOKS[name].read_text()
+    # As many steps as it takes until the learner starts.
+    source = re.sub(r'\b[46]0_000\b', '2_400', source)
+    source = source.replace('10_000', '2_000').replace('5_000', '500')
+    notebook = jupytext.reads(source, fmt='py:percent')
+    folder = tmp_path_factory.mktemp(name)
+    (folder / 'logs').symlink_to(ROOT / 'notebooks' / 'logs')
+    client = nbclient.NotebookClient(
+      notebook,
+      timeout=300,
+      kernel_name='python3',
+      resources={'metadata': {'path': str(folder)}},
+    )
+    client.execute(env={**os.environ, 'PYTHONPATH': str(ROOT)})
+    return [
+      output
+      for cell in notebook.cells
+      if cell.cell_type == 'code'
+      for output in cell.outputs
+    ]
+
+  return execute
+
+
+def _data(outputs, kind):
+  return [o['data'][kind] for o in outputs if kind in o.get('data', {})]
+
+
+def _printed(outputs):
+  return ''.join(o['text'] for o in outputs if o.output_type == 'stream')
+
+
+_EXPECTED = {
+  # Figures, and videos.
+  'quickstart': (4, 2),
+  'bring_your_own_behavior': (1, 2),
+  'bring_your_own_agent': (0, 0),
+  'paper_figures': (2, 0),
+}
+
+
+@pytest.mark.parametrize('name', HERE)
+def test_it_runs(name, execute):
+  outputs = execute(name)
+  figures, videos = _EXPECTED[name]
+  assert len(_data(outputs, 'image/png')) == figures
+  assert sum('<video' in text for text in _data(outputs, 'text/html')) == videos
+  printed = _printed(outputs)
+  if name == 'quickstart':
+    assert printed.count('50 episodes') == 2
+    assert f'Python        {sys.version_info.major}.' in printed
+  if name == 'bring_your_own_agent':
+    assert printed.count('episode_return') == 6, printed
+  if name == 'paper_figures':
+    assert 'R2D2 + BT' in printed and '176 %' in printed
