@@ -33,7 +33,7 @@ def smoothed_curve(
   """Averages the last `window` episodes at each actor step.
 
   The curve begins once a fifth of a window is there, because a mean over the
-  very first episodes is mere chance.
+  very first episodes is mere chance; where there are fewer, it is one point.
 
   Args:
     columns: the columns of a log, as `logs.read_log` returns them.
@@ -43,7 +43,8 @@ def smoothed_curve(
   keep = ~np.isnan(columns[name])
   steps, values = columns['actor_steps'][keep], columns[name][keep]
   sums = np.concatenate([[0.0], np.cumsum(values)])
-  ends = np.arange(max(window // 5, 1), len(values) + 1)
+  first = max(min(window // 5, len(values)), 1)
+  ends = np.arange(first, len(values) + 1)
   starts = np.maximum(ends - window, 0)
   return steps[ends - 1], (sums[ends] - sums[starts]) / (ends - starts)
 

@@ -19,6 +19,15 @@ def test_a_curve_is_the_mean_of_the_last_episodes_from_a_fifth_of_them_on():
   np.testing.assert_allclose(means, expected)
 
 
+def test_few_episodes_are_one_point():
+  columns = {
+    'actor_steps': np.array([10, 20, 30]),
+    'episode_return': np.array([0.0, 1.0, 2.0]),
+  }
+  steps, means = plots.smoothed_curve(columns, 'episode_return', window=50)
+  assert steps.tolist() == [30] and means.tolist() == [1.0]
+
+
 def test_curves_of_seeds_meet_at_the_steps_that_all_have(tmp_path):
   seeds = [
     (np.array([0, 10, 20]), np.array([0.0, 1.0, 2.0])),

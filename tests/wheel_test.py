@@ -1,0 +1,89 @@
+"""The wheel holds all that is needed: it is installed and used elsewhere."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+_BUILD = ('setup.py', 'pyproject.toml', 'README.md', 'requirements', 'bt_acme')
+_PROGRAM = """
+import bt_acme
+from bt_acme.evaluation import human_normalized_scores
+
+print(bt_acme.__file__, bt_acme.__version__)
+print(human_normalized_scores.human_normalized('pong', -20.7))
+run = bt_acme.train('MiniGrid-Empty-5x5-v0', max_actor_steps=400, workdir='run',
+  num_environments=4, torso_size=8, lstm_size=8, head_size=8, trace_length=8,
+  sequence_period=4, min_replay_size=10, batch_size=4, evaluation_episodes=1)
+played = bt_acme.evaluate(run, episodes=2)
+bt_acme.plots.visits({'R2D2': played}, path='visits.png')
+bt_acme.plots.learning_curves({'R2D2': run}, path='curves.png')
+bt_acme.video.show(run, max_frames=5).save('episode.webm')
+"""
+
+
+@pytest.fixture(name='wheel', scope='module')
+def build(tmp_path_factory):
+  folder = tmp_path_factory.mktemp('wheel')
+  source = folder / 'source'
+  source.mkdir()
+  for name in _BUILD:  # A build leaves files beside its source.
+    copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+    copy(ROOT / name, source / name)
+  subprocess.run(
+    [
+      *(sys.executable, '-m', 'pip', 'wheel', '--quiet', '--no-deps'),
+      *('--no-build-isolation', '--wheel-dir', str(folder), str(source)),
+    ],
+    check=True,
+    capture_output=True,
+  )
+  (wheel,) = folder.glob('*.whl')
+  return wheel
+
+
+def test_it_has_every_module_and_the_data(wheel):
+  with zipfile.ZipFile(wheel) as archive:
+    names = set(archive.namelist())
+  package = ROOT / 'bt_acme'
+  wanted = {
+    str(path.relative_to(ROOT))
+    for suffix in ('py', 'json', 'csv')
+    for path in package.rglob(f'*.{suffix}')
+  }
+  assert wanted <= names
+  assert {name.partition('/')[0] for name in names} == {
+    'bt_acme',
+    'bt_acme-0.1.0.dist-info',
+  }
+
+
+def test_it_is_used_from_an_empty_folder(wheel, tmp_path):
+  site = tmp_path / 'site'
+  subprocess.run(
+    [
+      *(sys.executable, '-m', 'pip', 'install', '--quiet', '--no-deps'),
+      *('--target', str(site), str(wheel)),
+    ],
+    check=True,
+    capture_output=True,
+  )
+  folder = tmp_path / 'empty'
+  folder.mkdir()
+  done = subprocess.run(
+    [sys.executable, '-c', _PROGRAM],
+    cwd=folder,
+    env={**os.environ, 'PYTHONPATH': str(site)},
+    capture_output=True,
+    text=True,
+    check=False,
+  )
+  assert done.returncode == 0, done.stderr
+  assert done.stdout.startswith(str(site))
+  for name in ('visits.png', 'curves.png', 'episode.webm', 'run/config.json'):
+    assert (folder / name).is_file()
