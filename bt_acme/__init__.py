@@ -1,8 +1,7 @@
 """Behavior Transfer for value-based agents, on JAX, Haiku and Acme.
 
 `pretrain`, `transfer`, `train` and `evaluate` run in this process and need no
-Acme; `help(bt_acme.api)` shows an example. They are loaded when they are first
-used.
+Acme; `help(bt_acme.api)` shows an example.
 """
 
 import importlib
@@ -13,21 +12,30 @@ from bt_acme.version import __version__
 
 compat.install()
 
-# What comes from `bt_acme.api`.
-_API = (
-  *('pretrain', 'train', 'transfer', 'evaluate', 'Run', 'Evaluation'),
-  *('load_run', 'load_behavior', 'register_environment', 'show_versions'),
-  *('plots', 'video'),
-)
+# Where each name comes from. A module is loaded when a name of it is used, so
+# that who draws nothing does not wait for matplotlib.
+_API = {
+  **dict.fromkeys(('pretrain', 'train', 'transfer'), 'bt_acme.api.training'),
+  **dict.fromkeys(('evaluate', 'Evaluation'), 'bt_acme.api.evaluating'),
+  **dict.fromkeys(('load_run', 'load_behavior'), 'bt_acme.api.loading'),
+  'Run': 'bt_acme.api.runs',
+  'register_environment': 'bt_acme.environments',
+  'show_versions': 'bt_acme.api.versions',
+}
+_NAMES_THERE = {'register_environment': 'register'}  # The others are equal.
+_MODULES = {'plots': 'bt_acme.api.plots', 'video': 'bt_acme.api.video'}
 
-__all__ = ('__version__', *_API)
+__all__ = ('__version__', *_API, *_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-  if name not in _API:
-    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-  return getattr(importlib.import_module('bt_acme.api'), name)
+  if name in _MODULES:
+    return importlib.import_module(_MODULES[name])
+  if name in _API:
+    module = importlib.import_module(_API[name])
+    return getattr(module, _NAMES_THERE.get(name, name))
+  raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
 
 
 def __dir__() -> List[str]:
-  return sorted({*globals(), *_API})
+  return sorted({*globals(), *__all__})

@@ -15,26 +15,3 @@
 Acme, Reverb and Launchpad are not needed, so that this works on any Python that
 JAX supports. The launch scripts do the same with many processes.
 """
-
-from bt_acme.api import plots, video
-from bt_acme.api.evaluating import Evaluation, evaluate
-from bt_acme.api.loading import load_behavior, load_run
-from bt_acme.api.runs import Run
-from bt_acme.api.training import pretrain, train, transfer
-from bt_acme.api.versions import show_versions
-from bt_acme.environments import register as register_environment
-
-__all__ = (
-  'Evaluation',
-  'Run',
-  'evaluate',
-  'load_behavior',
-  'load_run',
-  'plots',
-  'pretrain',
-  'register_environment',
-  'show_versions',
-  'train',
-  'transfer',
-  'video',
-)
