@@ -6,7 +6,16 @@ import pathlib
 import shutil
 import tempfile
 import weakref
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Union
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  List,
+  NamedTuple,
+  Optional,
+  Sequence,
+  Union,
+)
 
 import numpy as np
 
@@ -33,6 +42,7 @@ class Request(NamedTuple):
     initial_params: parameters of the Q-network to start from, or None.
     identity: what else distinguishes the run from others.
     progress: `auto` or `off`.
+    callbacks: are called after each turn.
   """
 
   agent: assembly.Agent
@@ -40,6 +50,7 @@ class Request(NamedTuple):
   initial_params: Any
   identity: Dict[str, Any]
   progress: str
+  callbacks: Sequence[in_process_program.Callback] = ()
 
 
 class Run:
@@ -133,12 +144,18 @@ class Run:
     """See the class."""
     return _columns(self._ended.evaluations)
 
-  def resume(self, max_actor_steps: Optional[int] = None) -> 'Run':
+  def resume(
+    self,
+    max_actor_steps: Optional[int] = None,
+    *,
+    callbacks: Optional[Sequence[in_process_program.Callback]] = None,
+  ) -> 'Run':
     """Goes on where the run has ended, or was stopped.
 
     Args:
       max_actor_steps: a new budget, counted from the beginning of the run; by
         default the old one.
+      callbacks: others than before; see `bt_acme.pretrain`.
 
     Returns:
       This run.
@@ -153,6 +170,8 @@ class Run:
         'that the run has taken: it counts from the beginning of the run.'
       )
     self._set_budget(steps)
+    if callbacks is not None:
+      self._request = self._request._replace(callbacks=callbacks)
     self._ended = _execute(self._request)
     return self
 
@@ -207,7 +226,7 @@ class Run:
     """Returns what a reader wants to know first: names and texts."""
     steps, budget = self.actor_steps, self.max_actor_steps
     agent = type(self.agent.config).__name__.removesuffix('Config')
-    stopped = '' if self._ended.interrupt is None else ', stopped'
+    stopped = ', stopped' if steps < budget else ''
     summary = [
       ('agent', agent),
       ('environment', self.agent.spec.name),
@@ -234,6 +253,7 @@ def _execute(request: Request) -> in_process_program.Ended:
     request.config,
     request.agent,
     make_display=_DISPLAYS[request.progress],
+    callbacks=request.callbacks,
     initial_params=request.initial_params,
     identity=request.identity,
   )

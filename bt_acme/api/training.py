@@ -20,6 +20,7 @@ from bt_acme.cli import initial_weights, named_behaviors
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.core import networks
+from bt_acme.runtime.in_process_program import Callback
 
 BehaviorLike = Union[str, pathlib.Path, behaviors.Behavior]
 
@@ -39,6 +40,7 @@ class _Options(NamedTuple):
     preset: the name of the preset, not `auto`.
     run: the configuration of the run.
     progress: `auto` or `off`.
+    callbacks: are called after each turn.
     settings: the caller's settings of the agent, by name.
   """
 
@@ -46,6 +48,7 @@ class _Options(NamedTuple):
   preset: str
   run: run_config.RunConfig
   progress: str
+  callbacks: Tuple[Callback, ...]
   settings: Dict[str, Any]
 
   @classmethod
@@ -58,11 +61,15 @@ class _Options(NamedTuple):
     num_environments: int,
     workdir: str,
     progress: str,
+    callbacks: Sequence[Callback],
     settings: Dict[str, Any],
   ) -> '_Options':
     """Checks the arguments, as far as no setting does."""
     if progress not in ('auto', 'off'):
       raise ValueError(f"progress={progress!r}: choose 'auto' or 'off'.")
+    for callback in callbacks:
+      if not callable(callback):
+        raise ValueError(f'callbacks: {callback!r} cannot be called.')
     if num_environments < 1:
       raise ValueError(f'num_environments={num_environments} must be positive.')
     spec = assembly.spec_by_name(
@@ -82,7 +89,7 @@ class _Options(NamedTuple):
       seed=seed,
       **{name: values[name] for name in _RUN_SETTINGS if name in values},
     )
-    return cls(spec, preset, run, progress, settings)
+    return cls(spec, preset, run, progress, tuple(callbacks), settings)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,6 +108,7 @@ def pretrain(
   num_environments: int = 16,
   workdir: Union[str, pathlib.Path] = '',
   progress: str = 'auto',
+  callbacks: Sequence[Callback] = (),
   **settings: Any,
 ) -> runs.Run:
   """Pre-trains a policy without the environment's reward, to explore.
@@ -123,6 +131,10 @@ def pretrain(
       with the same folder goes on with the run that is there. Without one, a
       temporary folder serves as long as the run is in use.
     progress: `auto` shows a bar, `off` shows nothing.
+    callbacks: functions that are called after each turn with a dictionary:
+      `actor_steps`, `learner_steps`, `replay_size`, and once there are some the
+      mean `episode_return` of the last 100 episodes and `evaluator_return`. If
+      one returns True, the run stops, as after Ctrl-C.
     **settings: any setting by the name of its flag, such as
       `intrinsic_reward='rnd'`.
 
@@ -141,6 +153,7 @@ def pretrain(
     num_environments,
     str(workdir),
     progress,
+    callbacks,
     settings,
   )
   config = _config(config_lib.NGUConfig, options)
@@ -158,6 +171,7 @@ def train(
   num_environments: int = 16,
   workdir: Union[str, pathlib.Path] = '',
   progress: str = 'auto',
+  callbacks: Sequence[Callback] = (),
   **settings: Any,
 ) -> runs.Run:
   """Learns a task with R2D2 and Peng's Q(lambda), without behavior transfer.
@@ -172,6 +186,7 @@ def train(
     num_environments: see `pretrain`.
     workdir: see `pretrain`.
     progress: see `pretrain`.
+    callbacks: see `pretrain`.
     **settings: see `pretrain`.
 
   Returns:
@@ -188,6 +203,7 @@ def train(
     num_environments,
     str(workdir),
     progress,
+    callbacks,
     settings,
   )
   config = _config(config_lib.R2D2Config, options)
@@ -207,6 +223,7 @@ def transfer(
   num_environments: int = 16,
   workdir: Union[str, pathlib.Path] = '',
   progress: str = 'auto',
+  callbacks: Sequence[Callback] = (),
   **settings: Any,
 ) -> runs.Run:
   """Learns a task with R2D2 and behavior transfer.
@@ -226,6 +243,7 @@ def transfer(
     num_environments: see `pretrain`.
     workdir: see `pretrain`.
     progress: see `pretrain`.
+    callbacks: see `pretrain`.
     **settings: see `pretrain`.
 
   Returns:
@@ -242,6 +260,7 @@ def transfer(
     num_environments,
     str(workdir),
     progress,
+    callbacks,
     settings,
   )
   config = _config(config_lib.BTConfig, options)
@@ -316,5 +335,12 @@ def _run(
     initial_params = initial_weights.load(weights, agent, run.seed)
     identity = {**identity, 'weights': dataclasses.asdict(weights)}
   return runs.Run(
-    runs.Request(agent, run, initial_params, identity, options.progress)
+    runs.Request(
+      agent,
+      run,
+      initial_params,
+      identity,
+      options.progress,
+      options.callbacks,
+    )
   )

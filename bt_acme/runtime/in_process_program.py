@@ -25,6 +25,7 @@ from typing import (
   NamedTuple,
   Optional,
   Protocol,
+  Sequence,
 )
 
 import numpy as np
@@ -62,13 +63,17 @@ class Display(Protocol):
     """Leaves the last state on the screen."""
 
 
+# Takes the values that a `Display` takes, after each turn; True ends the run.
+Callback = Callable[[Mapping[str, Any]], Any]
+
+
 class Ended(NamedTuple):
   """How a run ended.
 
   Attributes:
     result: what has come of it.
     evaluations: metrics of each evaluated episode, with `actor_steps`.
-    interrupt: what stopped it; None if it has used up its budget.
+    interrupt: the signal that stopped it, if one did.
   """
 
   result: in_process.Result
@@ -86,6 +91,7 @@ def run(
   agent: assembly.Agent,
   *,
   make_display: Callable[[int], Display],
+  callbacks: Sequence[Callback] = (),
   initial_params: Any = None,
   identity: Optional[Mapping[str, Any]] = None,
 ) -> Ended:
@@ -98,6 +104,8 @@ def run(
       at once.
     agent: R2D2, NGU or BT.
     make_display: takes the budget of actor steps.
+    callbacks: are called after each turn; if one returns True, the run stops
+      there, and is saved.
     initial_params: parameters of the Q-network to start from; None for fresh
       ones.
     identity: what else distinguishes this run from others in the same workdir.
@@ -118,7 +126,7 @@ def run(
   with contextlib.ExitStack() as stack:
     stack.callback(display.close)
     noted = stack.enter_context(interrupts.noted())
-    program = _Program(config, agent, initial_params, display)
+    program = _Program(config, agent, initial_params, display, callbacks)
     stack.callback(program.close)
     program.run(lambda: noted() is not None)
     return Ended(program.result(), program.evaluations, noted())
@@ -187,10 +195,12 @@ class _Program:
     agent: assembly.Agent,
     initial_params: Any,
     display: Display,
+    callbacks: Sequence[Callback],
   ):
     self._config = config
     self._agent = agent
     self._display = display
+    self._callbacks = callbacks
     self._run = _make_run(config, agent, initial_params)
     self._checkpoint = _checkpoint(config)
     if self._checkpoint.is_file():
@@ -214,8 +224,8 @@ class _Program:
     run, budget = self._run, self._config.max_actor_steps
     while True:
       self._evaluate_if_due(should_stop)
-      self._show()
-      if run.actor_steps >= budget or should_stop():
+      wants_stop = self._show()
+      if run.actor_steps >= budget or should_stop() or wants_stop:
         break
       self._log(run.turn())
       if time.monotonic() - self._saved_at > self._config.checkpoint_period:
@@ -254,13 +264,16 @@ class _Program:
       self._logs['learner'].write({**counts, **row})
     self._num_logged = len(rows)
 
-  def _show(self) -> None:
+  def _show(self) -> bool:
+    """Shows how far it is; returns whether a callback wants it to stop."""
     values = {**self._counts(), 'replay_size': self._run.replay_size}
     if self._returns:
       values['episode_return'] = float(np.mean(self._returns))
     if self._evaluator_return is not None:
       values['evaluator_return'] = self._evaluator_return
     self._display.update(values)
+    answers = [callback(values) for callback in self._callbacks]
+    return any(answer is True for answer in answers)
 
   def _evaluate_if_due(self, should_stop: Callable[[], bool]) -> None:
     """Evaluates at step 0, at multiples of the period, and at the end."""

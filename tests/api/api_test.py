@@ -106,6 +106,26 @@ def test_resume(r2d2):
   np.testing.assert_array_equal(run.learner['loss'], r2d2.learner['loss'])
 
 
+def test_callbacks(r2d2):
+  seen = []
+
+  def stop(values):
+    seen.append(values)
+    return values['actor_steps'] >= 100
+
+  run = bt_acme.train(WORLD, **TINY, callbacks=[stop, seen.append])
+  assert run.actor_steps == 100 and seen[-1]['actor_steps'] == 100
+  assert len(seen) == 2 * 26 and 'learner_steps' in seen[0]
+  assert '100 of 400, stopped' in repr(run)
+  with pytest.raises(ValueError, match='callbacks: 3 cannot be called'):
+    bt_acme.train(WORLD, **TINY, callbacks=[3])
+  # It goes on as if it had not been stopped, once nobody wants it to.
+  run._request = run._request._replace(callbacks=())
+  np.testing.assert_array_equal(
+    run.resume().learner['loss'], r2d2.learner['loss']
+  )
+
+
 def test_save_and_load(bt, behavior, tmp_path):
   bt.save(tmp_path / 'copy')
   with pytest.raises(ValueError, match='is there already'):
