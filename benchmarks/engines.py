@@ -10,6 +10,7 @@ the runs after the first, which does not count.
 
 import argparse
 import dataclasses
+import functools
 import pathlib
 import subprocess
 import sys
@@ -86,8 +87,8 @@ def main() -> None:
       harness.compare(
         f'engine {name}',
         'steps/s',
-        lambda case=case: _steps_per_second(case, 'in_process'),
-        lambda case=case: _steps_per_second(case, 'local_mp'),
+        functools.partial(_steps_per_second, case, 'in_process'),
+        functools.partial(_steps_per_second, case, 'local_mp'),
         rounds=options.rounds,
         peer='local_mp',
       )
