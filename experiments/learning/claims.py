@@ -29,7 +29,7 @@ CLAIMS = {
   'deception': (
     'The behavior visits as many cells as it can, and opens doors on its way. '
     'In these worlds that pays, or does not matter; it costs in the last one, '
-    'and in the world above whose name ends in `new_cell=-0.18`. Does behavior '
+    'and in the world above whose name ends in `new_cell=-0.15`. Does behavior '
     'transfer learn which of it pays?'
   ),
   'ablation': 'What do flights and the extra action do, apart and together?',
@@ -59,7 +59,7 @@ ROOMS = 'MiniGrid-FourRooms-v0'
 CROSSING = 'MiniGrid-LavaCrossingS9N1-v0'
 RECALL = 'Recall-6'
 NEAR = f'{ROOMS}:fixed=1'  # The goal is five actions away.
-COSTLY = f'{NEAR}:new_cell=-0.18'  # Each new cell of an episode costs.
+COSTLY = f'{NEAR}:new_cell=-0.15'  # Each new cell of an episode costs.
 # Worlds with one layout each: the goal is 14 to 16 actions away, or exploring
 # costs.
 HARD = (f'{ROOMS}:fixed', f'{ROOMS}:fixed=5', f'{CROSSING}:fixed=2', COSTLY)
@@ -72,7 +72,7 @@ EASY = (NEAR, 'MiniGrid-Empty-8x8-v0', TWO_ROOMS)
 # Worlds in which what the behavior does pays, does not, or costs: to visit
 # cells (`COSTLY` is the last of these), and to open the door.
 VARIANTS = (
-  *(f'{NEAR}:new_cell=0.18', NEAR),
+  *(f'{NEAR}:new_cell=0.15', NEAR),
   *(f'{TWO_ROOMS}:door=0.3', TWO_ROOMS, f'{TWO_ROOMS}:door=-0.3'),
 )
 
