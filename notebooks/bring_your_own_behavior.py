@@ -73,7 +73,7 @@ class Walker:
 walker = behaviors.FromCallable(Walker, name='walker')
 
 # %%
-task = 'MiniGrid-FourRooms-v0:fixed=12'
+task = 'MiniGrid-FourRooms-v0:fixed'
 with_walker = bt_acme.transfer(task, walker, max_actor_steps=40_000)
 bt_acme.evaluate(with_walker)
 

@@ -42,16 +42,18 @@ if importlib.util.find_spec('bt_acme') is None:
 # %%
 import bt_acme
 
-task = 'MiniGrid-FourRooms-v0:fixed=12'
+task = 'MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.15'
 ngu = bt_acme.pretrain('MiniGrid-FourRooms-v0:no_goal', max_actor_steps=40_000)
 behavior = ngu.export('runs/explorer')
 
 # %% [markdown]
 # ## Look at what it does
 #
-# The task has one layout, and a goal in another room, which pays once it is
-# reached. The behavior has never seen this layout. These maps show which cells it
-# visits there in 50 episodes, and which ones a random policy does.
+# The task has one layout, and a goal that pays up to 1. Each cell that the agent
+# enters for the first time in an episode costs 0.15, so that exploring loses, and
+# only a short way to the goal pays. The behavior has never seen this layout, and by
+# itself it loses here. These maps show which cells it visits in 50 episodes, and
+# which ones a random policy does.
 
 # %%
 explored = {
@@ -66,9 +68,10 @@ bt_acme.video.show(behavior, env=task)
 # %% [markdown]
 # ## Learn the task with it, and without it
 #
-# The agent learns with R2D2 from its own reward. With behavior transfer, the
+# The agent learns with R2D2 from the task's reward. With behavior transfer, the
 # behavior has control in *flights* of random length, and the agent may call it for
-# one step as an *extra action*. The behavior itself does not change.
+# one step as an *extra action*. The behavior itself does not change. Alone, R2D2
+# finds that every step loses, and learns to stand still.
 
 # %%
 bt = bt_acme.transfer(task, behavior, max_actor_steps=40_000)
