@@ -50,7 +50,7 @@ def test_what_a_preset_changes_is_described():
   assert 'It changes nothing.' in presets.describe('paper')
   lines = presets.describe('minigrid').splitlines()
   assert lines[0] == 'minigrid, for MiniGrid, on two cores in minutes:'
-  assert '  batch_size=8 instead of 64' in lines
+  assert '  batch_size=16 instead of 64' in lines
   assert '  evaluation_period=20000 instead of 100000' in lines
   assert '  discount=0.9 instead of 0.99, in pre-training' in lines
   assert '  discount=0.97 instead of 0.99, not in pre-training' in lines
