@@ -104,7 +104,7 @@ PRESETS: Mapping[str, Preset] = {
       # Rewards of 0 and rarely 1 make small gradients, which an epsilon of 1e-4
       # would damp.
       'adam_epsilon': 1e-7,
-      # A run has some 2,000 learner steps, so that this makes 50 copies.
+      # A run has some 3,000 learner steps, so that this makes 75 copies.
       'target_update_period': 40,
       'variable_update_period': 16,
       'torso_size': 64,
