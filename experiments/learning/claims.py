@@ -201,8 +201,9 @@ def _transfer(claim: str, world: str, algorithms: Sequence[str]) -> Table:
     if algorithm in ('ez-greedy', 'BT, flights only'):
       settings['extra_action'] = False
     if algorithm == 'ez-greedy':
-      # What repeats an action has no state.
+      # What repeats an action has no state, and no epsilon.
       settings['flight_behavior_state'] = 'advance'
+      settings['behavior_epsilon'] = 0.01
     if algorithm == 'BT, extra action only':
       settings['flights'] = False
     uses_behavior = init or algorithm.startswith('BT')
@@ -251,7 +252,7 @@ _TASK_SETTINGS: Tuple[Mapping[str, Any], ...] = (
   {'trace_length': 80},
   {'samples_per_insert': 12.0},
   {'learning_rate': 5e-4},
-  {'behavior_epsilon': 0.01},
+  {'behavior_epsilon': 0.05},
   {'trace_decay': 0.95},
 )
 _SEARCH_SEEDS = range(100, 103)  # No other table has these.
