@@ -42,18 +42,17 @@ if importlib.util.find_spec('bt_acme') is None:
 # %%
 import bt_acme
 
-task = 'MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.15'
+task = 'MiniGrid-FourRooms-v0:fixed'
 ngu = bt_acme.pretrain('MiniGrid-FourRooms-v0:no_goal', max_actor_steps=40_000)
 behavior = ngu.export('runs/explorer')
 
 # %% [markdown]
 # ## Look at what it does
 #
-# The task has one layout, and a goal that pays up to 1. Each cell that the agent
-# enters for the first time in an episode costs 0.15, so that exploring loses, and
-# only a short way to the goal pays. The behavior has never seen this layout, and by
-# itself it loses here. These maps show which cells it visits in 50 episodes, and
-# which ones a random policy does.
+# The task has one layout, which the behavior has not been trained for, and a goal
+# in another room, 15 actions away. It pays when it is reached, and nothing else
+# does. These maps show which cells the behavior visits in 50 episodes, and which
+# ones a random policy does.
 
 # %%
 explored = {
@@ -71,7 +70,7 @@ bt_acme.video.show(behavior, env=task)
 # The agent learns with R2D2 from the task's reward. With behavior transfer, the
 # behavior has control in *flights* of random length, and the agent may call it for
 # one step as an *extra action*. The behavior itself does not change. Alone, R2D2
-# finds that every step loses, and learns to stand still.
+# hardly ever comes upon the goal.
 
 # %%
 bt = bt_acme.transfer(task, behavior, max_actor_steps=40_000)

@@ -5,7 +5,7 @@
   world = 'MiniGrid-FourRooms-v0'
   ngu = bt_acme.pretrain(f'{world}:no_goal', max_actor_steps=40_000)
   behavior = ngu.export('behavior')
-  task = f'{world}:fixed=1:new_cell=-0.15'
+  task = f'{world}:fixed'
   bt = bt_acme.transfer(task, behavior, max_actor_steps=40_000)
   r2d2 = bt_acme.train(task, max_actor_steps=40_000)
   bt_acme.evaluate(bt, episodes=50)
