@@ -61,10 +61,11 @@ RECALL = 'Recall-6'
 NEAR = f'{ROOMS}:fixed=1'  # The goal is five actions away.
 COSTLY = f'{NEAR}:new_cell=-0.15'  # Each new cell of an episode costs.
 COSTLY_FAR = f'{ROOMS}:fixed=24:new_cell=-0.1'  # Seven actions away.
-# Worlds with one layout each: the goal is 13 to 16 actions away, or exploring
+# Worlds with one layout each: the goal is 11 to 16 actions away, or exploring
 # costs.
 HARD = (
-  *(f'{ROOMS}:fixed', f'{ROOMS}:fixed=15', COSTLY, COSTLY_FAR),
+  *(f'{ROOMS}:fixed', f'{ROOMS}:fixed=15', f'{ROOMS}:fixed=19'),
+  *(COSTLY, COSTLY_FAR),
   *(f'{ROOMS}:fixed=5', f'{CROSSING}:fixed=2'),
 )
 TAKEN_APART = (HARD[0], COSTLY)  # One far away, and one that costs.
