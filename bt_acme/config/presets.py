@@ -124,7 +124,7 @@ PRESETS: Mapping[str, Preset] = {
       'flight_behavior_state': 'restart',
       # In a world of one layout, a behavior that never errs shows the agent the
       # same states in each episode.
-      'behavior_epsilon': 0.3,
+      'behavior_epsilon': 0.1,
       'evaluation_period': 20_000,
       'evaluation_episodes': 20,
     },

@@ -253,7 +253,7 @@ _TASK_SETTINGS: Tuple[Mapping[str, Any], ...] = (
   {'trace_length': 80},
   {'samples_per_insert': 12.0},
   {'learning_rate': 5e-4},
-  {'behavior_epsilon': 0.05},
+  {'behavior_epsilon': 0.3},
   {'trace_decay': 0.95},
 )
 _SEARCH_SEEDS = range(100, 103)  # No other table has these.

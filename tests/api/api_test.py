@@ -73,7 +73,7 @@ def test_a_run_has_what_it_learned(ngu, bt):
   assert ngu.statistics is not None and bt.statistics is None
   assert bt.agent.config.transfer.min_flight_probability == 0.05
   # The preset's epsilon holds, whatever the behavior was loaded with.
-  assert bt.agent.behaviors[0]._epsilon == 0.3
+  assert bt.agent.behaviors[0]._epsilon == 0.1
 
 
 def test_a_run_describes_itself(bt):
