@@ -14,7 +14,8 @@ CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
   tests/evaluation/intervals_test.py \
   'tests/runtime/engines/in_process_test.py::test_a_run[ngu]' \
   $(addprefix tests/api/api_test.py::test_,a_run_has_what_it_learned figures a_video) \
-  tests/launch/in_process_test.py tests/notebooks_test.py
+  tests/launch/in_process_test.py::test_ctrl_c_saves_and_the_same_command_goes_on \
+  tests/notebooks_test.py
 # With the packages of a Colab: what a user does there.
 COLAB_TESTS := tests/notebooks_test.py
 
@@ -48,7 +49,7 @@ test-core:  ## The core's tests on Python >= 3.12 with the newest JAX.
 test-colab:  ## The notebooks with the packages that a Colab has.
 	@scripts/setup.sh colab && status=0 || status=$$?; \
 	case $$status in \
-	  0) $(PYTHON_COLAB) $(PYTEST) -m 'not slow' $(COLAB_TESTS) ;; \
+	  0) $(PYTHON_COLAB) $(PYTEST) --dist load -m 'not slow' $(COLAB_TESTS) ;; \
 	  3) echo 'skipped: the packages of a Colab, no Python 3.12' ;; \
 	  *) exit $$status ;; \
 	esac
