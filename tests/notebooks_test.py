@@ -103,6 +103,7 @@ def test_it_runs(name, execute):
   assert len(_data(outputs, 'image/png')) == figures
   assert sum('<video' in text for text in _data(outputs, 'text/html')) == videos
   printed = _printed(outputs)
+  assert 'Warning' not in printed
   if name == 'quickstart':
     assert printed.count('50 episodes') == 2
     assert f'Python        {sys.version_info.major}.' in printed

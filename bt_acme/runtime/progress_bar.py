@@ -1,9 +1,15 @@
 """The progress bar of a run in one process, in a terminal or a notebook."""
 
+import importlib.util
 from typing import Any, Mapping
 
-from tqdm import auto
+# In a notebook without ipywidgets, tqdm.auto would warn, and then do the same.
+if importlib.util.find_spec('ipywidgets') is None:
+  from tqdm import tqdm
+else:
+  from tqdm.auto import tqdm
 
+_SECONDS = 0.5  # From one state of the bar to the next.
 # What is shown behind the bar, by the names of `progress.Progress.update`.
 _SHOWN = (('episode_return', 'return'), ('evaluator_return', 'evaluated'))
 
@@ -13,8 +19,11 @@ class ProgressBar:
 
   def __init__(self, max_actor_steps: int):
     """Draws the bar at once, before the first step is taken."""
-    self._bar = auto.tqdm(
-      total=max_actor_steps, unit=' steps', dynamic_ncols=True
+    self._bar = tqdm(
+      total=max_actor_steps,
+      unit=' steps',
+      dynamic_ncols=True,
+      mininterval=_SECONDS,
     )
     self._shown = ''
     self._has_begun = False
