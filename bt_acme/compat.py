@@ -31,6 +31,7 @@ import importlib.util
 import os
 import sys
 import types
+import warnings
 from typing import Any, Iterator
 
 _JAX_HALF = 'tensorflow_probability.substrates.jax'
@@ -60,8 +61,10 @@ def restore_names_for_tensorflow_probability() -> None:
   import jax
   import jax.interpreters.xla
 
-  # A later JAX may drop both, and has later releases that need neither.
-  mappings = getattr(jax.core, 'pytype_aval_mappings', None)
+  # A later JAX warns, and may drop it; with it come releases that do not ask.
+  with warnings.catch_warnings():
+    warnings.simplefilter('ignore', DeprecationWarning)
+    mappings = getattr(jax.core, 'pytype_aval_mappings', None)
   if mappings is not None:
     vars(jax.interpreters.xla).setdefault('pytype_aval_mappings', mappings)
 

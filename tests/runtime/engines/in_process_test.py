@@ -12,7 +12,7 @@ from bt_acme import config as config_lib
 from bt_acme.core import data_parallel
 from bt_acme.environments import vector
 from bt_acme.runtime import saved_run
-from bt_acme.runtime.engines import in_process
+from bt_acme.runtime.engines import in_process, in_process_learner
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
@@ -90,6 +90,7 @@ def test_the_learner_compiles_once(run, monkeypatch, tmp_path):
     steps.append(jit_step(*args))
     return steps[-1]
 
+  in_process_learner._compiled.cache_clear()  # Of earlier tests.
   monkeypatch.setattr(data_parallel, 'jit_step', keep)
   run('r2d2')
   (step,) = steps
