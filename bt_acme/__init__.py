@@ -13,7 +13,7 @@ from bt_acme.version import __version__
 compat.install()
 
 # Where each name comes from. A module is loaded when a name of it is used, so
-# that who draws nothing does not wait for matplotlib.
+# that a run that draws nothing does not wait for matplotlib.
 _API = {
   **dict.fromkeys(('pretrain', 'train', 'transfer'), 'bt_acme.api.training'),
   **dict.fromkeys(('evaluate', 'Evaluation'), 'bt_acme.api.evaluating'),

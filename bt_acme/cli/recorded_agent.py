@@ -33,9 +33,10 @@ def make(
   recorded = identity.get('behaviors', [])
   if isinstance(recorded, dict):  # Those of a launch script.
     named = named_behaviors.BehaviorsConfig(**recorded)
-    transferred = given or named_behaviors.make(named, config.transfer)
+    paths = [path.strip() for path in named.behavior.split(',')]
+    transferred = given or _load(workdir, paths, config)
     return assembly.Agent(config, spec, tuple(transferred), named.weights)
-  transferred = given or _kept(workdir, recorded, config)
+  transferred = given or _load(workdir, recorded, config, only_kept=True)
   names = [behavior.name for behavior in transferred]
   if names != recorded:
     raise ValueError(
@@ -46,15 +47,25 @@ def make(
   return assembly.Agent(config, spec, tuple(transferred), weights)
 
 
-def _kept(
-  workdir: str, recorded: Sequence[str], config: Any
+def _load(
+  workdir: str, recorded: Sequence[str], config: Any, only_kept: bool = False
 ) -> List[behaviors.Behavior]:
-  """Loads the behaviors of a run that can be: its copies, and built-in ones."""
+  """Loads the behaviors of a run: its own copies, where it has kept some.
+
+  Args:
+    workdir: the folder of the run.
+    recorded: the folder or the name of each behavior.
+    config: the agent's configuration.
+    only_kept: whether to leave out what is neither copied nor built in, because
+      `recorded` has names that are no folders.
+  """
   copies = in_process_program.kept_behaviors(workdir)
-  found = []
-  for index, name in enumerate(recorded):
-    if index in copies or name in named_behaviors.BUILT_IN:
-      path = str(copies.get(index, name))
-      named = named_behaviors.BehaviorsConfig(behavior=path)
-      found += named_behaviors.make(named, config.transfer)
-  return found
+  return [
+    behavior
+    for index, name in enumerate(recorded)
+    if not only_kept or index in copies or name in named_behaviors.BUILT_IN
+    for behavior in named_behaviors.make(
+      named_behaviors.BehaviorsConfig(behavior=str(copies.get(index, name))),
+      config.transfer,
+    )
+  ]

@@ -119,7 +119,7 @@ def _launch_nodes(
   run: run_config.RunConfig, agent: assembly.Agent, initial_params: Any
 ) -> int:
   """Starts the nodes, waits for their end, and returns the exit code."""
-  # Launchpad, Reverb and Acme, which a run in one process needs not.
+  # Launchpad, Reverb and Acme, which a run in one process does not need.
   from bt_acme.agents import builders
   from bt_acme.runtime import launcher
   from bt_acme.runtime import program as program_lib

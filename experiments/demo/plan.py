@@ -8,8 +8,9 @@ from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 
 # Every episode has the same layout. A cell that the agent enters for the first
-# time in an episode costs 0.15. Acting at random loses, and so does pi_p, which
-# visits as many cells as it can. Only a short way to the goal pays.
+# time in an episode costs 0.15. Acting at random loses, and so does a pi_p that
+# wanders; one that happens to run straight across the goal does not. Only a
+# short way to the goal pays.
 TASK = 'MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.15'
 # Pre-training sees another layout in each episode. The goal is left out,
 # because reaching it ends an episode, so that an explorer learns to avoid it.

@@ -1,6 +1,7 @@
 """Launch scripts without nodes: --lp_launch_type=in_process, on any Python."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -90,16 +91,17 @@ def test_a_run_is_evaluated_as_what_it_exported(ngu):
 
 
 def test_transfer_keeps_the_behavior(ngu, tmp_path):
-  workdir = tmp_path / 'bt'
+  workdir, behavior = tmp_path / 'bt', tmp_path / 'explorer'
+  shutil.copytree(ngu[0] / 'behavior', behavior)
   code, _, errors = _train(
     'run_bt',
     workdir,
-    f'--behavior={ngu[0] / "behavior"},action_repeat',
+    f'--behavior={behavior},action_repeat',
     '--max_actor_steps=400',
     '--evaluation_episodes=3',
   )
   assert code == 0, errors
-  (tmp_path / 'moved').mkdir()
+  behavior.rename(tmp_path / 'moved')
   run = bt_acme.load_run(workdir)
   assert run.agent.behaviors[1].name == 'action_repeat'
   np.testing.assert_equal(
