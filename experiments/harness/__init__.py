@@ -1,0 +1,1 @@
+"""Declared runs: executed by any number of workers, gathered as a dataset."""

@@ -1,0 +1,184 @@
+"""What runs have come to: two tables, kept as CSV.
+
+`runs.csv` has a row for each run that was asked for, whatever became of it, and
+`scores.csv` a row for each point at which a run was measured. Artifacts (tables
+and figures) are functions of these two alone.
+"""
+
+import csv
+import io
+import pathlib
+from typing import (
+  Any,
+  Iterable,
+  NamedTuple,
+  Tuple,
+  Type,
+  TypeVar,
+  get_type_hints,
+)
+
+from bt_acme import files
+
+NAN = float('nan')
+
+# What `Run.status` may be.
+DONE, RUNNING, WAITING, FAILED = 'done', 'running', 'waiting', 'failed'
+# What `Score.source` may be: an evaluation during training, training episodes
+# averaged over a share of the budget, and the evaluation after training.
+EVALUATOR, ACTOR, FINAL = 'evaluator', 'actor', 'final'
+
+
+class Run(NamedTuple):
+  """One run that was asked for.
+
+  Attributes:
+    run_id: identifies the run, its settings included.
+    scale: `smoke`, `laptop`, `gpu` or `paper`.
+    stage: `pretraining`, `transfer`, or `zero_shot` for a policy that is only
+      evaluated.
+    arm: the algorithm, such as `bt_ngu`.
+    env: the environment's whole name.
+    seed: of the run.
+    budget_steps: the actor steps asked for.
+    frames_per_step: frames of an actor step.
+    pretraining_run: the run_id of the run whose behavior or weights it uses;
+      empty without one.
+    pretraining_steps: the actor steps after which these were taken.
+    status: one of `DONE`, `RUNNING`, `WAITING`, `FAILED`.
+    actor_steps: taken so far.
+    attempts: how often it was started.
+    exit_code: of the last attempt; -1 if there was none.
+    seconds: of all attempts.
+    host: the machine of the last attempt.
+    device: what it learned on.
+    commit: of the code.
+    started: time of the first attempt, ISO 8601.
+    ended: time of its end, ISO 8601.
+    command: what to type to make it again.
+  """
+
+  run_id: str
+  scale: str
+  stage: str
+  arm: str
+  env: str
+  seed: int
+  budget_steps: int
+  frames_per_step: int = 1
+  pretraining_run: str = ''
+  pretraining_steps: int = 0
+  status: str = WAITING
+  actor_steps: int = 0
+  attempts: int = 0
+  exit_code: int = -1
+  seconds: float = 0.0
+  host: str = ''
+  device: str = ''
+  commit: str = ''
+  started: str = ''
+  ended: str = ''
+  command: str = ''
+
+
+class Score(NamedTuple):
+  """A run at one point, over some episodes.
+
+  Attributes:
+    run_id: of the run.
+    source: one of `EVALUATOR`, `ACTOR`, `FINAL`.
+    actor_steps: taken when it was measured.
+    episodes: the number of episodes; 0 for scores that were published.
+    return_mean: the mean undiscounted return of the task.
+    return_std: its standard deviation over the episodes (ddof 0).
+    length_mean: mean actor steps of an episode.
+    greedy_extra_share: the share of greedy decisions that were the extra
+      action.
+    flight_share: the share of steps within flights.
+    cells: cells visited in an episode, where the world has cells.
+    intrinsic_return: the mean intrinsic return.
+  """
+
+  run_id: str
+  source: str
+  actor_steps: int
+  episodes: int
+  return_mean: float
+  return_std: float = NAN
+  length_mean: float = NAN
+  greedy_extra_share: float = NAN
+  flight_share: float = NAN
+  cells: float = NAN
+  intrinsic_return: float = NAN
+
+
+class Dataset(NamedTuple):
+  """All runs and scores, in the order of their files."""
+
+  runs: Tuple[Run, ...]
+  scores: Tuple[Score, ...]
+
+  def scores_of(self, run_id: str, source: str) -> Tuple[Score, ...]:
+    """The scores of a run from one source, by actor steps."""
+    found = [s for s in self.scores if (s.run_id, s.source) == (run_id, source)]
+    return tuple(sorted(found, key=lambda score: score.actor_steps))
+
+
+Row = TypeVar('Row', Run, Score)
+
+
+def read(folder: files.PathLike) -> Dataset:
+  """Reads both tables of a folder; one that does not exist is empty.
+
+  Raises:
+    ValueError: if a table lacks a column, or a cell cannot be read.
+  """
+  folder = pathlib.Path(folder)
+  return Dataset(
+    _read(folder / 'runs.csv', Run), _read(folder / 'scores.csv', Score)
+  )
+
+
+def write(folder: files.PathLike, dataset: Dataset) -> None:
+  """Writes both tables, each whole or not at all."""
+  folder = pathlib.Path(folder)
+  files.write_text(folder / 'runs.csv', _text(dataset.runs, Run))
+  files.write_text(folder / 'scores.csv', _text(dataset.scores, Score))
+
+
+def _read(path: pathlib.Path, row_type: Type[Row]) -> Tuple[Row, ...]:
+  if not path.exists():
+    return ()
+  types = get_type_hints(row_type)
+  rows = []
+  with path.open(newline='') as file:
+    for number, line in enumerate(csv.DictReader(file), start=2):
+      try:
+        rows.append(
+          row_type(**{k: _value(line[k], t) for k, t in types.items()})
+        )
+      except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+          f'{path}, line {number}: {error!r}. Remove the file, and gather '
+          'again.'
+        ) from error
+  return tuple(rows)
+
+
+def _value(text: str, value_type: Any) -> Any:
+  return NAN if value_type is float and not text else value_type(text)
+
+
+def _text(rows: Iterable[Row], row_type: Type[Row]) -> str:
+  text = io.StringIO()
+  writer = csv.DictWriter(text, list(row_type._fields), lineterminator='\n')
+  writer.writeheader()
+  for row in rows:
+    writer.writerow({name: _cell(v) for name, v in row._asdict().items()})
+  return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+  if isinstance(value, float):
+    return '' if value != value else f'{value:.10g}'
+  return value

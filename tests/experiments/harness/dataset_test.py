@@ -1,0 +1,48 @@
+import math
+
+import pytest
+
+from experiments.harness import dataset as dataset_lib
+
+_RUN = dataset_lib.Run(
+  'bt_ngu/pong/s0-1a',
+  'gpu',
+  'transfer',
+  'bt_ngu',
+  'pong',
+  0,
+  1_000,
+  status=dataset_lib.DONE,
+  seconds=1.5,
+)
+_SCORES = (
+  dataset_lib.Score(_RUN.run_id, dataset_lib.FINAL, 1_000, 50, -1 / 3, 0.25),
+  dataset_lib.Score(_RUN.run_id, dataset_lib.EVALUATOR, 500, 5, 1e9),
+)
+
+
+def test_what_is_written_is_read_again(tmp_path):
+  dataset_lib.write(tmp_path, dataset_lib.Dataset((_RUN,), _SCORES))
+  read = dataset_lib.read(tmp_path)
+  assert read.runs == (_RUN,)
+  (score,) = read.scores_of(_RUN.run_id, dataset_lib.FINAL)
+  assert score.return_mean == pytest.approx(-1 / 3, rel=1e-9)
+  assert math.isnan(score.cells)
+
+
+def test_a_folder_without_tables_is_empty(tmp_path):
+  assert dataset_lib.read(tmp_path) == dataset_lib.Dataset((), ())
+
+
+def test_a_table_of_another_version_is_refused(tmp_path):
+  (tmp_path / 'runs.csv').write_text('run_id,seed\na,0\n')
+  with pytest.raises(ValueError, match=r'runs.csv, line 2.*gather again'):
+    dataset_lib.read(tmp_path)
+
+
+def test_a_torn_row_is_refused(tmp_path):
+  dataset_lib.write(tmp_path, dataset_lib.Dataset((_RUN,), _SCORES))
+  path = tmp_path / 'scores.csv'
+  path.write_text(path.read_text()[:-30])
+  with pytest.raises(ValueError, match='scores.csv, line 3'):
+    dataset_lib.read(tmp_path)
