@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bt_acme.evaluation import intervals
+from bt_acme.evaluation import human_normalized_scores, intervals
 
 
 def _runs(*shape, seed=0):
@@ -32,8 +32,109 @@ def _slow_probability_of_improvement(x_runs, y_runs):
   return sum(probabilities) / len(probabilities)
 
 
+def _slow_task_scores(runs):
+  return [sum(map(float, task)) / len(task) for task in runs.T]
+
+
+def _slow_mean(runs):
+  scores = _slow_task_scores(runs)
+  return sum(scores) / len(scores)
+
+
+def _slow_capped_mean(runs):
+  scores = [100.0 if x > 100 else x for x in _slow_task_scores(runs)]
+  return sum(scores) / len(scores)
+
+
+def _slow_percentile(runs, percent):
+  """Linear between the two neighbors of rank percent / 100 (n - 1)."""
+  scores = sorted(_slow_task_scores(runs))
+  rank = percent / 100 * (len(scores) - 1)
+  below = int(rank)
+  above = min(below + 1, len(scores) - 1)
+  return scores[below] + (rank - below) * (scores[above] - scores[below])
+
+
+def _slow_optimality_gap(runs):
+  values = [min(float(score), 100.0) for seed in runs for score in seed]
+  return 100 - sum(values) / len(values)
+
+
+def _slow_profile(runs, tau):
+  return sum(score > tau for seed in runs for score in seed) / runs.size
+
+
+_SLOW = {
+  intervals.mean: _slow_mean,
+  intervals.median: lambda runs: _slow_percentile(runs, 50),
+  intervals.capped_mean: _slow_capped_mean,
+  intervals.optimality_gap: _slow_optimality_gap,
+  intervals.percentiles: lambda runs: [
+    _slow_percentile(runs, p) for p in (5, 10, 20, 40, 50)
+  ],
+}
+_ALL = [*_SLOW, intervals.interquartile_mean]
+
+
 def _mean(runs):
   return np.mean(runs, axis=(-2, -1))
+
+
+@pytest.mark.parametrize('statistic', _SLOW, ids=lambda f: f.__name__)
+@pytest.mark.parametrize('shape', [(1, 1), (1, 6), (5, 1), (3, 4), (2, 57)])
+def test_statistics_match_the_loops(statistic, shape):
+  runs = np.random.default_rng(0).normal(60, 100, size=(2, 3, *shape))
+  runs[0, 0] = np.round(runs[0, 0], -2)  # Ties, and scores of exactly 100.
+  actual = statistic(runs)
+  expected = [[_SLOW[statistic](sample) for sample in row] for row in runs]
+  assert actual.shape == np.shape(expected)
+  np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-10)
+
+
+@pytest.mark.parametrize('shape', [(1, 1), (3, 4)])
+def test_performance_profile_matches_the_loop(shape):
+  runs = np.round(np.random.default_rng(0).normal(size=(2, *shape)), 1)
+  taus = [-9.0, *runs[0].ravel(), 0.0, 9.0]  # A run at tau is not above it.
+  actual = intervals.performance_profile(runs, taus)
+  expected = [[_slow_profile(sample, tau) for tau in taus] for sample in runs]
+  assert actual.shape == (2, len(taus))
+  np.testing.assert_allclose(actual, expected, rtol=1e-12)
+  assert actual[0, 0] == 1 and actual[0, -1] == 0
+
+
+def test_statistics_are_those_of_the_papers_tables():
+  """They agree with `summarize`, which reproduces the tables to the digit."""
+  rng = np.random.default_rng(0)
+  games = human_normalized_scores.FULL
+  scores = {game: rng.normal(3_000, 4_000, size=3) for game in games}
+  runs = np.stack(
+    [human_normalized_scores.human_normalized(g, scores[g]) for g in games], 1
+  )
+  summary = human_normalized_scores.summarize(
+    {game: float(np.mean(values)) for game, values in scores.items()}
+  )
+  assert intervals.mean(runs) == pytest.approx(summary.mean)
+  assert intervals.median(runs) == pytest.approx(summary.median)
+  assert intervals.capped_mean(runs) == pytest.approx(summary.capped_mean)
+  np.testing.assert_allclose(
+    intervals.percentiles(runs), list(summary.percentiles.values())
+  )
+
+
+def test_an_optimality_gap_and_a_cap_are_one_thing_with_one_seed():
+  runs = _runs(1, 9)
+  gap = intervals.optimality_gap(runs, target=7.0)
+  assert gap == pytest.approx(7 - intervals.capped_mean(runs, cap=7.0))
+  assert intervals.optimality_gap(runs, target=runs.min()) == 0
+
+
+@pytest.mark.parametrize('statistic', _ALL, ids=lambda f: f.__name__)
+def test_a_statistic_of_curves_is_that_of_each_point(statistic):
+  curves = np.random.default_rng(0).normal(60, 100, size=(2, 3, 4, 5))
+  actual = intervals.over_points(statistic)(curves)
+  expected = np.stack([statistic(curves[..., i]) for i in range(5)], axis=1)
+  assert actual.shape == expected.shape
+  np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +210,63 @@ def test_seeds_are_drawn_within_each_task_independently():
     assert actual == (np.mean(runs), low, high)
 
 
+def test_tasks_are_drawn_with_all_their_seeds_and_alike_for_both():
+  """The interval is that of all resamples, which can still be listed."""
+  x_runs = np.float64([[0.0, 10.0, 5.0], [2.0, 13.0, 5.0]])  # [seeds, tasks]
+  y_runs = np.float64([[1.0, 9.0, 7.0]])
+  draws = [list(draw) for draw in itertools.product(range(3), repeat=3)]
+  differences = [_mean(x_runs[:, d]) - _mean(y_runs[:, d]) for d in draws]
+  for confidence in (0.3, 0.6, 0.9):
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(
+      differences, [tail, 1 - tail], method='inverted_cdf'
+    )
+    actual = intervals.bootstrap(
+      lambda x, y: _mean(x) - _mean(y),
+      x_runs,
+      y_runs,
+      strata=intervals.TASKS,
+      confidence=confidence,
+      num_resamples=20_001,
+    )
+    assert actual == pytest.approx((np.mean(x_runs) - 17 / 3, low, high))
+
+
+def test_one_seed_or_one_task_has_no_interval():
+  one, more = _runs(1, 4), _runs(3, 4)
+  for samples in ((one,), (one, more), (more, one)):
+    actual = intervals.bootstrap(
+      lambda *runs: sum(_mean(x) for x in runs), *samples
+    )
+    assert actual.value == sum(_mean(x) for x in samples)
+    assert np.isnan([actual.low, actual.high]).all()
+  over_tasks = intervals.bootstrap(_mean, one, strata=intervals.TASKS)
+  assert over_tasks.low < over_tasks.value < over_tasks.high
+  actual = intervals.bootstrap(_mean, more[:, :1], strata=intervals.TASKS)
+  assert actual.value == _mean(more[:, :1]) and np.isnan(actual.low)
+  assert intervals.bootstrap(_mean, more[:, :1]).low < actual.value
+  profile = intervals.bootstrap(intervals.percentiles, one)
+  np.testing.assert_array_equal(profile.value, intervals.percentiles(one))
+  assert profile.low.shape == (5,) and np.isnan(profile.low).all()
+
+
+@pytest.mark.parametrize('strata', [intervals.SEEDS, intervals.TASKS])
+def test_intervals_of_curves_are_those_of_their_points(strata, monkeypatch):
+  curves = np.random.default_rng(0).normal(60, 100, size=(3, 4, 5))
+  settings = {'strata': strata, 'num_resamples': 101}
+  statistic = intervals.over_points(intervals.interquartile_mean)
+  actual = intervals.bootstrap(statistic, curves, **settings)
+  for i in range(5):
+    expected = intervals.bootstrap(
+      intervals.interquartile_mean, curves[..., i], **settings
+    )
+    assert [x[i] for x in actual] == pytest.approx(list(expected))
+  # The same where they have to be computed a few at a time.
+  monkeypatch.setattr(intervals, '_CHUNK', 7 * curves.size)
+  chunked = intervals.bootstrap(statistic, curves, **settings)
+  np.testing.assert_allclose(chunked, actual, rtol=1e-12)
+
+
 def test_tasks_are_not_drawn():
   runs = np.broadcast_to(np.float64([1.0, 50.0, 1_000.0]), (4, 3))
   mean = np.mean(runs)
@@ -178,8 +336,11 @@ def test_a_larger_confidence_widens_the_interval():
   ],
 )
 def test_runs_that_cannot_be_used_are_refused(runs, message):
+  for statistic in _ALL:
+    with pytest.raises(ValueError, match=message):
+      statistic(runs)
   with pytest.raises(ValueError, match=message):
-    intervals.interquartile_mean(runs)
+    intervals.performance_profile(runs, [0.0])
   with pytest.raises(ValueError, match=message):
     intervals.probability_of_improvement(np.zeros((2, 2)), runs)
   with pytest.raises(ValueError, match=message):
@@ -190,10 +351,14 @@ def test_settings_that_cannot_be_used_are_refused():
   runs = _runs(3, 2)
   with pytest.raises(ValueError, match='x_runs has 2 tasks and y_runs 1'):
     intervals.probability_of_improvement(runs, runs[:, :1])
-  with pytest.raises(ValueError, match='at least 2 seeds'):
-    intervals.bootstrap(_mean, runs[:1])
-  with pytest.raises(ValueError, match=r'shape \(1, 3, 2\) cannot'):
-    intervals.bootstrap(_mean, runs[None])
+  with pytest.raises(ValueError, match=r'shape \(1, 1, 3, 2\) cannot'):
+    intervals.bootstrap(_mean, runs[None, None])
+  with pytest.raises(ValueError, match="strata='games' must be 'seeds' or"):
+    intervals.bootstrap(_mean, runs, strata='games')
+  with pytest.raises(ValueError, match=r'the samples have \[2, 3\] tasks'):
+    intervals.bootstrap(
+      lambda x, y: _mean(x) - _mean(y), runs, _runs(3, 3), strata='tasks'
+    )
   for confidence in (0.0, 1.0, 95):
     with pytest.raises(ValueError, match=f'confidence={confidence}'):
       intervals.bootstrap(_mean, runs, confidence=confidence)
