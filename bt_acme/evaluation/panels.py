@@ -1,0 +1,300 @@
+"""Small multiples: many axes of curves with bands, under one legend.
+
+A figure is written as PNG and PDF, and every point in it as CSV, so that others
+can draw it anew. It is made without pyplot, whose backend belongs to the user.
+"""
+
+import csv
+import io
+import math
+import textwrap
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+from matplotlib import ticker
+
+from bt_acme import files
+from bt_acme.evaluation import plots
+
+COLUMNS = ('panel', 'line', 'frames', 'value', 'low', 'high')  # Of the CSV.
+
+_DPI = 130
+_LETTER = 0.0078  # Inches that a letter is wide, for each point of its font.
+_FEW_POINTS = 12  # Up to so many points of a line are marked one by one.
+_UNITS = ((1e9, 'B'), (1e6, 'M'), (1e3, 'k'))
+
+
+class Line(NamedTuple):
+  """A curve and its band.
+
+  Attributes:
+    label: what the legend says; lines of one label share a color.
+    frames: float [N], increasing.
+    values: float [N].
+    low: float [N], where the band begins; NaN where there is none. None without
+      any band.
+    high: float [N], where it ends.
+  """
+
+  label: str
+  frames: np.ndarray
+  values: np.ndarray
+  low: Optional[np.ndarray] = None
+  high: Optional[np.ndarray] = None
+
+
+class Level(NamedTuple):
+  """A number to compare with: a dashed horizontal line."""
+
+  label: str
+  value: float
+
+
+class Panel(NamedTuple):
+  """One pair of axes; without lines it says that nothing was run."""
+
+  title: str
+  ylabel: str
+  lines: Tuple[Line, ...]
+  levels: Tuple[Level, ...] = ()
+
+
+class _Style(NamedTuple):
+  """Sizes in inches, in points, and in letters of a title."""
+
+  width: float
+  height: float
+  font: float
+  title: int
+
+
+_LARGE = _Style(3.4, 2.5, 8.5, 42)
+_SMALL = _Style(2.0, 1.45, 6.5, 30)
+_MOST_LARGE = 12  # More panels than that are small.
+
+
+def draw(
+  path: files.PathLike,
+  panels: Sequence[Panel],
+  *,
+  columns: int,
+  xlabel: str = 'frames',
+  log_x: bool = False,
+  caption: str = '',
+) -> plots.Picture:
+  """Draws panels row by row, all against the same range of frames.
+
+  Args:
+    path: where PATH.png, PATH.pdf and PATH.csv are written; empty to write
+      none.
+    panels: at least one.
+    columns: the panels in a row.
+    xlabel: what the frames are.
+    log_x: whether frames are on a logarithmic axis; 0 then stands at its left
+      end.
+    caption: a text below the panels; empty for none.
+
+  Returns:
+    The figure.
+
+  Raises:
+    ValueError: if there is no panel, or if `columns` is not positive.
+  """
+  if not panels or columns < 1:
+    raise ValueError(
+      f'{len(panels)} panels in columns={columns}: pass at least one of each.'
+    )
+  columns = min(columns, len(panels))
+  rows = -(-len(panels) // columns)
+  style = _LARGE if len(panels) <= _MOST_LARGE else _SMALL
+  figure = plots.Picture(
+    figsize=(columns * style.width + 0.3, rows * style.height + 0.7),
+    layout='constrained',
+  )
+  all_axes = figure.subplots(rows, columns, sharex=True, squeeze=False)
+  colors = _colors(panels)
+  handles: Dict[str, Any] = {}
+  one_ylabel = len({panel.ylabel for panel in panels}) == 1
+  for index, axes in enumerate(all_axes.flat):
+    if index >= len(panels):
+      axes.set_axis_off()
+      continue
+    _draw_panel(axes, panels[index], colors, handles, style)
+    if not one_ylabel:
+      axes.set_ylabel(panels[index].ylabel, fontsize=style.font)
+    if index + columns >= len(panels):
+      axes.tick_params(labelbottom=True)
+  _scale_frames(all_axes[0, 0], panels, log_x)
+  if one_ylabel:
+    figure.supylabel(panels[0].ylabel, fontsize=style.font + 1)
+  figure.supxlabel(xlabel, fontsize=style.font + 1)
+  _label(figure, handles, caption, style)
+  if path:
+    _write(path, figure, panels)
+  return figure
+
+
+def points(panels: Sequence[Panel]) -> str:
+  """Lists every point of the panels as CSV; a level has no frames."""
+  text = io.StringIO()
+  writer = csv.writer(text, lineterminator='\n')
+  writer.writerow(COLUMNS)
+  for panel in panels:
+    for line in panel.lines:
+      bands = _band(line)
+      for point in zip(line.frames, line.values, *bands, strict=True):
+        writer.writerow([panel.title, line.label, *map(_cell, point)])
+    for level in panel.levels:
+      writer.writerow(
+        [panel.title, level.label, '', _cell(level.value), '', '']
+      )
+  return text.getvalue()
+
+
+def _colors(panels: Sequence[Panel]) -> Dict[str, str]:
+  """Gives each label a color: lines first, in the order of the legend."""
+  labels = [line.label for panel in panels for line in panel.lines]
+  labels += [level.label for panel in panels for level in panel.levels]
+  return {label: f'C{i % 10}' for i, label in enumerate(dict.fromkeys(labels))}
+
+
+def _draw_panel(
+  axes: Any,
+  panel: Panel,
+  colors: Dict[str, str],
+  handles: Dict[str, Any],
+  style: _Style,
+) -> None:
+  """Draws one panel, and adds to the legend's handles by label."""
+  for line in panel.lines:
+    color = colors[line.label]
+    few = len(line.frames) <= _FEW_POINTS
+    (handle,) = axes.plot(
+      line.frames,
+      line.values,
+      color=color,
+      linewidth=1.3,
+      marker='o' if few else '',
+      markersize=3,
+    )
+    handles.setdefault(line.label, handle)
+    axes.fill_between(
+      line.frames, *_band(line), color=color, alpha=0.2, linewidth=0
+    )
+  for level in panel.levels:
+    handle = axes.axhline(
+      level.value, color=colors[level.label], linestyle='--', linewidth=1.1
+    )
+    handles.setdefault(level.label, handle)
+  axes.set_title(
+    textwrap.fill(panel.title, style.title), fontsize=style.font + 0.5
+  )
+  axes.tick_params(labelsize=style.font - 0.5)
+  axes.yaxis.set_major_locator(_few_ticks())
+  axes.yaxis.set_major_formatter(_with_unit)
+  axes.grid(alpha=0.3)
+  axes.spines[['top', 'right']].set_visible(False)
+  if not panel.lines:
+    _say_not_run(axes, style)
+
+
+def _say_not_run(axes: Any, style: _Style) -> None:
+  axes.set_yticks([])
+  axes.text(
+    0.5,
+    0.5,
+    'not run',
+    transform=axes.transAxes,
+    ha='center',
+    va='center',
+    color='0.5',
+    fontsize=style.font,
+  )
+
+
+def _scale_frames(axes: Any, panels: Sequence[Panel], log_x: bool) -> None:
+  """Sets the axis of frames, which all panels share."""
+  frames = np.concatenate(
+    [line.frames for panel in panels for line in panel.lines] or [np.zeros(1)]
+  )
+  positive = frames[frames > 0]
+  if log_x and len(positive):
+    axes.set_xscale('symlog', linthresh=positive.min(), linscale=0.5)
+    decades = np.arange(
+      math.floor(math.log10(positive.min())),
+      math.ceil(math.log10(positive.max())) + 1,
+    )
+    step = -(-len(decades) // 5)
+    axes.set_xticks([0.0, *(10.0 ** decades[::-step][::-1])])
+    axes.set_xticks([], minor=True)
+  else:
+    axes.xaxis.set_major_locator(_few_ticks())
+  axes.xaxis.set_major_formatter(_with_unit)
+  largest = max(frames.max(), 1e-9)
+  axes.set_xlim(0, largest * (1.3 if log_x else 1.03))
+
+
+def _few_ticks() -> ticker.Locator:
+  return ticker.MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
+
+
+def _with_unit(value: float, position: Any = None) -> str:
+  """Writes 2500000 as 2.5M."""
+  del position
+  for size, unit in _UNITS:
+    if abs(value) >= size:
+      return f'{value / size:.6g}{unit}'
+  return f'{value:.6g}'
+
+
+def _label(
+  figure: plots.Picture, handles: Dict[str, Any], caption: str, style: _Style
+) -> None:
+  """Adds one legend for all panels, and the caption."""
+  width = figure.get_figwidth()
+  if handles:
+    longest = max(map(len, handles))
+    columns = int(width / (0.6 + longest * style.font * _LETTER))
+    figure.legend(
+      handles.values(),
+      handles,
+      loc='outside upper center',
+      ncols=min(max(columns, 1), len(handles)),
+      frameon=False,
+      fontsize=style.font + 0.5,
+    )
+  if caption:
+    # Below the figure: it is saved with all that is drawn beside it.
+    letters = int(width / (style.font * _LETTER))
+    figure.text(
+      0.5,
+      -0.1 / figure.get_figheight(),
+      '\n'.join(textwrap.wrap(caption, letters)),
+      ha='center',
+      va='top',
+      fontsize=style.font,
+      color='0.25',
+    )
+
+
+def _band(line: Line) -> Tuple[np.ndarray, np.ndarray]:
+  """Returns where the band of a line begins and ends; NaN without one."""
+  none = np.full(len(line.values), np.nan)
+  return (
+    none if line.low is None else line.low,
+    none if line.high is None else line.high,
+  )
+
+
+def _cell(value: float) -> str:
+  return '' if np.isnan(value) else f'{value:.12g}'
+
+
+def _write(path: files.PathLike, figure: Any, panels: Sequence[Panel]) -> None:
+  # Without the date, equal points give equal files.
+  for suffix, metadata in (('png', {}), ('pdf', {'CreationDate': None})):
+    with files.new_file(f'{path}.{suffix}') as file:
+      figure.savefig(
+        file, format=suffix, bbox_inches='tight', dpi=_DPI, metadata=metadata
+      )
+  files.write_text(f'{path}.csv', points(panels))

@@ -1,0 +1,135 @@
+"""Small multiples: what is drawn, what the legend says, and the points."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from bt_acme.evaluation import panels
+
+_FRAMES = np.array([0.0, 4e5, 8e5])
+
+
+def _line(label='BT', band=True):
+  values = np.array([0.1, 1 / 3, 2e9])
+  low = np.array([np.nan, 0.25, 1e9]) if band else None
+  high = np.array([np.nan, 0.5, 3e9]) if band else None
+  return panels.Line(label, _FRAMES, values, low, high)
+
+
+def _grid(count):
+  return [
+    panels.Panel(f'game {i}', 'score', (_line('R2D2'), _line('BT', i == 0)))
+    for i in range(count)
+  ]
+
+
+def test_every_point_is_listed():
+  text = panels.points(
+    [panels.Panel('pong', 'score', (_line(),), (panels.Level('human', 14.6),))]
+  )
+  first, second, third, level = csv.DictReader(text.splitlines())
+  assert tuple(first) == panels.COLUMNS
+  assert list(first.values()) == ['pong', 'BT', '0', '0.1', '', '']
+  assert list(second.values())[2:] == [
+    '400000',
+    '0.333333333333',
+    '0.25',
+    '0.5',
+  ]
+  assert list(third.values())[2:] == [
+    '800000',
+    '2000000000',
+    '1000000000',
+    '3000000000',
+  ]
+  assert list(level.values()) == ['pong', 'human', '', '14.6', '', '']
+
+
+def test_a_line_without_a_band_has_no_limits():
+  line = _line(band=False)
+  rows = panels.points([panels.Panel('', '', (line,))]).splitlines()[1:]
+  assert len(rows) == 3 and all(row.endswith(',,') for row in rows)
+
+
+@pytest.mark.parametrize('count, rows', [(1, 1), (2, 1), (5, 2), (14, 5)])
+def test_panels_stand_in_rows_under_one_legend(count, rows):
+  figure = panels.draw('', _grid(count), columns=3, caption='two seeds')
+  shown = [axes for axes in figure.axes if axes.axison]
+  assert [axes.get_title() for axes in shown] == [
+    f'game {i}' for i in range(count)
+  ]
+  assert len(figure.axes) == rows * min(count, 3)
+  (legend,) = figure.legends
+  assert [text.get_text() for text in legend.get_texts()] == ['R2D2', 'BT']
+  assert all(axes.get_legend() is None for axes in shown)
+  # One color for each label, in all panels.
+  colors = {tuple(line.get_color() for line in axes.lines) for axes in shown}
+  assert colors == {('C0', 'C1')}
+  assert 'two seeds' in [text.get_text() for text in figure.texts]
+
+
+def test_the_lowest_panel_of_each_column_has_numbers():
+  figure = panels.draw('', _grid(5), columns=3)
+  figure.draw_without_rendering()
+  shown = [
+    axes.xaxis.get_tick_params()['labelbottom'] for axes in figure.axes[:5]
+  ]
+  assert shown == [False, False, True, True, True]
+  labels = [label.get_text() for label in figure.axes[4].get_xticklabels()]
+  assert '0' in labels and '500k' in labels
+
+
+def test_frames_on_a_logarithmic_axis_begin_at_0():
+  line = panels.Line('NGU', np.array([0, 1e5, 1.6e10]), np.arange(3.0))
+  panel = panels.Panel('zero-shot', 'median', (line,))
+  figure = panels.draw('', [panel], columns=1, log_x=True)
+  (axes,) = figure.axes
+  figure.draw_without_rendering()
+  place = axes.transData.transform
+  zero, small, large = (place((frames, 0))[0] for frames in line.frames)
+  assert axes.get_xlim()[0] == 0
+  # Five decades take most of the axis, and 0 is not at infinity.
+  assert zero < small < zero + 0.2 * (large - zero)
+  labels = [label.get_text() for label in axes.get_xticklabels()]
+  assert labels[0] == '0' and '100k' in labels
+
+
+def test_levels_are_dashed_and_panels_without_runs_say_so():
+  level = panels.Level('VISR', 6.81)
+  figure = panels.draw(
+    '',
+    [
+      panels.Panel('left', 'median', (_line(),), (level,)),
+      panels.Panel('right', 'score', ()),
+    ],
+    columns=2,
+  )
+  left, right = figure.axes
+  assert [line.get_linestyle() for line in left.lines] == ['-', '--']
+  assert left.lines[1].get_ydata()[0] == 6.81
+  assert [text.get_text() for text in right.texts] == ['not run']
+  assert (left.get_ylabel(), right.get_ylabel()) == ('median', 'score')
+  (legend,) = figure.legends
+  assert [text.get_text() for text in legend.get_texts()] == ['BT', 'VISR']
+
+
+def test_a_figure_is_written_thrice_and_always_alike(tmp_path):
+  written = []
+  for folder in ('one', 'other'):
+    path = tmp_path / folder / 'fig9'
+    panels.draw(path, _grid(2), columns=2, caption='two seeds')
+    written.append(
+      [path.with_suffix(suffix).read_bytes() for suffix in ('.png', '.pdf')]
+    )
+    assert path.with_suffix('.csv').read_text() == panels.points(_grid(2))
+    assert len(list(path.parent.iterdir())) == 3
+  (png, pdf), other = written
+  assert png.startswith(b'\x89PNG') and pdf.startswith(b'%PDF')
+  assert [png, pdf] == other
+
+
+@pytest.mark.parametrize('count, columns', [(0, 2), (2, 0)])
+def test_nothing_to_draw_is_refused(count, columns):
+  with pytest.raises(ValueError, match=f'{count} panels in columns={columns}'):
+    panels.draw('', _grid(count), columns=columns)
