@@ -1,0 +1,1 @@
+"""The tables and figures of Campos et al. 2021, arXiv:2102.13515."""

@@ -1,0 +1,340 @@
+"""Every table and figure of the paper, as data.
+
+An artifact names arms and suites. A suite is a role that each scale fills with
+worlds of its own:
+
+  full        all worlds; the paper's 57 games
+  hard        those that are hard to explore; 6 games
+  ablation    those on which parts of the algorithm are left out; 12 games
+  atari_26    the 26 games of Atari 100k (Kaiser et al. 2019)
+  tasks       two worlds, each with its own reward, an easier and a harder one;
+              Ms Pacman and Hero
+  strategies  one world that is hard to explore and one that is not;
+              Montezuma's Revenge and Defender
+  budgets     the same, for other budgets of pre-training; Montezuma's Revenge
+              and Pong
+
+Source: Campos et al. 2021, arXiv:2102.13515.
+"""
+
+import dataclasses
+import difflib
+from typing import Dict, Mapping, Sequence, Tuple
+
+from bt_acme.evaluation import human_normalized_scores as atari
+
+Suites = Mapping[str, Sequence[str]]
+
+PAPER_SUITES: Suites = {
+  'full': atari.FULL,
+  'hard': atari.HARD_EXPLORATION,
+  'ablation': atari.ABLATION,
+  'atari_26': atari.ATARI_26,
+  'tasks': (
+    *('ms_pacman', 'ms_pacman:ghosts_easy', 'ms_pacman:ghosts_hard'),
+    *('hero', 'hero:miners_easy', 'hero:miners_hard'),
+  ),
+  'strategies': ('montezuma_revenge', 'defender'),
+  'budgets': ('montezuma_revenge', 'pong'),
+}
+
+PAPER_FRAMES_PER_STEP = 4
+PAPER_TRANSFER_STEPS = 1_250_000_000  # 5B frames.
+PAPER_PRETRAINING_STEPS = 4_000_000_000  # 16B frames.
+PAPER_SEEDS = 3
+
+# The arms whose policy is evaluated without learning the task.
+ZERO_SHOT = ('random', 'ngu', 'rnd', 'constant')
+
+TITLES: Mapping[str, str] = {
+  'random': 'uniform policy',
+  'ngu': 'NGU, zero-shot',
+  'rnd': 'RND, zero-shot',
+  'constant': 'constant reward, zero-shot',
+  'r2d2': 'R2D2',
+  'ez': 'R2D2 + ez-greedy',
+  'bt_ngu': 'R2D2 + BT(NGU)',
+  'bt_rnd': 'R2D2 + BT(RND)',
+  'bt_flights': 'R2D2 + BT(NGU), flights only',
+  'bt_action': 'R2D2 + BT(NGU), extra action only',
+  'r2d2_partial': 'R2D2, partial init',
+  'r2d2_full': 'R2D2, full init (fine-tuning)',
+  'bt_ngu_partial': 'R2D2 + BT(NGU), partial init',
+  'bt_ngu_full': 'R2D2 + BT(NGU), full init',
+}
+
+_SCRATCH = ('r2d2', 'ez', 'bt_ngu', 'bt_rnd')
+_R2D2_INITS = ('r2d2', 'r2d2_partial', 'r2d2_full')
+_BT_INITS = ('bt_ngu', 'bt_ngu_partial', 'bt_ngu_full')
+_INITS = (*_R2D2_INITS, *_BT_INITS)
+_PARTS = ('r2d2', 'bt_flights', 'bt_action', 'bt_ngu')
+_SUMMARIES = ('median', 'mean', 'capped_mean')
+
+_PARTLY_FLIGHTS = (
+  'For 5 games of the ablation the paper prints the numbers of flights only '
+  'as those of BT(NGU), so that its column is partly without the extra action.'
+)
+_OTHER_RUNS = "The paper's original tasks are other runs than those of table6."
+
+
+@dataclasses.dataclass(frozen=True)
+class Artifact:
+  """One table or figure.
+
+  Attributes:
+    id: such as `table3`.
+    title: what it shows.
+    label: its label in the paper's LaTeX.
+    kind: `settings`; `suites`, a table of summaries over a suite; `scores`, a
+      table with a row for each world; `curves`; `budgets`, curves over steps of
+      pre-training; or `drawing`.
+    arms: its arms; those of `ZERO_SHOT` are evaluated without transfer.
+    suites: the roles of its worlds.
+    metrics: what is computed: `score`, `greedy_extra_share`, or summaries over
+      a suite that `estimates.METRICS` names.
+    points: where a table looks, as shares of the budget of transfer; 0.2 stands
+      for the paper's 1B of 5B frames.
+    window: the share of the budget that a figure shows.
+    band: what surrounds a curve in the paper: `min_max` of the seeds, or none.
+    notes: what is irregular in the paper.
+  """
+
+  id: str
+  title: str
+  label: str
+  kind: str
+  arms: Tuple[str, ...] = ()
+  suites: Tuple[str, ...] = ()
+  metrics: Tuple[str, ...] = ()
+  points: Tuple[float, ...] = (1.0,)
+  window: float = 1.0
+  band: str = 'none'
+  notes: Tuple[str, ...] = ()
+
+
+_ALL = (
+  Artifact('table1', 'Hyper-parameters', 'hyper', 'settings'),
+  Artifact(
+    'table2',
+    'Policies without rewards, beside published algorithms',
+    'visr-results-extended',
+    'suites',
+    ('constant', 'rnd', 'ngu'),
+    ('atari_26', 'atari_47', 'full'),
+    ('median', 'mean', 'num_above_random', 'num_above_human'),
+    notes=(
+      'Which games the 47 are is not known, so only the paper has numbers '
+      'there. The paper has no scores of single games for this table. Games '
+      'count as at human level above 100 %.',
+    ),
+  ),
+  Artifact(
+    'table3',
+    'Transfer over the suite',
+    'atari57-results-extended',
+    'suites',
+    _SCRATCH,
+    ('full', 'hard'),
+    (*_SUMMARIES, 'iqm'),
+    (0.2, 1.0),
+    notes=(
+      _PARTLY_FLIGHTS,
+      'The paper has no scores of single games at 1B frames (20 %), and no '
+      'interquartile means.',
+    ),
+  ),
+  Artifact(
+    'table4',
+    'Loaded weights with and without behavior transfer',
+    'atari57-results-extended-init',
+    'suites',
+    _INITS,
+    ('full', 'hard'),
+    (*_SUMMARIES, 'iqm'),
+    notes=(_PARTLY_FLIGHTS, 'The paper has no interquartile means.'),
+  ),
+  Artifact(
+    'table5',
+    'Percentiles over the suite',
+    'atari57-results-percentiles',
+    'suites',
+    (
+      *('r2d2', 'bt_ngu', 'bt_rnd', 'r2d2_partial', 'bt_ngu_partial'),
+      *('r2d2_full', 'bt_ngu_full'),
+    ),
+    ('full',),
+    ('p50', 'p40', 'p20', 'p10', 'p5'),
+    notes=(_PARTLY_FLIGHTS,),
+  ),
+  Artifact(
+    'table6',
+    'Scores from scratch',
+    'atari57_all',
+    'scores',
+    _SCRATCH,
+    ('full',),
+    ('score',),
+    notes=(_PARTLY_FLIGHTS,),
+  ),
+  Artifact(
+    'table7',
+    'Scores of R2D2 by initial weights',
+    'atari57_all_r2d2_with_init',
+    'scores',
+    _R2D2_INITS,
+    ('full',),
+    ('score',),
+  ),
+  Artifact(
+    'table8',
+    'Scores of R2D2 + BT(NGU) by initial weights',
+    'atari57_all_bt_with_init',
+    'scores',
+    _BT_INITS,
+    ('full',),
+    ('score',),
+    notes=(_PARTLY_FLIGHTS,),
+  ),
+  Artifact(
+    'table9',
+    'Ablation: flights and the extra action',
+    'all_scores',
+    'scores',
+    _PARTS,
+    ('ablation',),
+    ('score', 'median'),
+    notes=(
+      "The medians stand in the paper's text. Its 368 does not follow from its "
+      'scores, which give 360.50; neither does 224 for flights only (223.29).',
+    ),
+  ),
+  Artifact(
+    'table10',
+    'Modified rewards',
+    'alternative_rewards',
+    'scores',
+    ('r2d2', 'ez', 'r2d2_full', 'ngu', 'bt_ngu'),
+    ('tasks',),
+    ('score',),
+    notes=(
+      _OTHER_RUNS,
+      'It does not state the budget, and prints the lower R2D2 of the original '
+      'Hero in bold instead of fine-tuning.',
+    ),
+  ),
+  Artifact(
+    'fig1',
+    'Strategies of transfer',
+    'representations_vs_behavior',
+    'curves',
+    ('r2d2', 'r2d2_full', 'bt_ngu', 'bt_ngu_full'),
+    ('strategies',),
+    ('score',),
+    notes=('The text does not name the arms; these are assumed.',),
+  ),
+  Artifact(
+    'fig2',
+    'Budgets of pre-training: zero-shot, and after transfer',
+    'pretraining_budget',
+    'budgets',
+    ('ngu', 'rnd', 'constant', 'bt_ngu'),
+    ('full', 'budgets'),
+    ('median', 'score'),
+    notes=('The paper does not state the budget of transfer on the right.',),
+  ),
+  Artifact(
+    'fig3',
+    'Learning over the suite',
+    'results',
+    'curves',
+    _SCRATCH,
+    ('full', 'hard'),
+    ('median',),
+  ),
+  Artifact(
+    'fig4',
+    'Use of the extra action',
+    'option_usage',
+    'curves',
+    ('bt_ngu',),
+    ('ablation',),
+    ('greedy_extra_share',),
+    notes=('The paper does not name the games; these are assumed.',),
+  ),
+  Artifact(
+    'fig5',
+    'Learning with modified rewards',
+    'alternative_rewards',
+    'curves',
+    ('r2d2', 'ez', 'r2d2_full', 'ngu', 'bt_ngu'),
+    ('tasks',),
+    ('score',),
+  ),
+  Artifact(
+    'fig6',
+    'Learning with loaded weights',
+    'results_finetuning',
+    'curves',
+    _INITS,
+    ('full', 'hard', 'tasks'),
+    ('median', 'score'),
+  ),
+  Artifact('fig7', 'The network', 'network_architecture', 'drawing'),
+  Artifact(
+    'fig8',
+    'The first 100M frames with loaded weights',
+    'results_finetuning_100M',
+    'curves',
+    _INITS,
+    ('full', 'hard'),
+    ('median',),
+    window=0.02,
+  ),
+  Artifact(
+    'fig9',
+    'Learning in each world, from scratch',
+    'atari57_without_init',
+    'curves',
+    _SCRATCH,
+    ('full',),
+    ('score',),
+    band='min_max',
+  ),
+  Artifact(
+    'fig10',
+    'Learning in each world, with loaded weights',
+    'atari57_with_init',
+    'curves',
+    _INITS,
+    ('full',),
+    ('score',),
+  ),
+  Artifact(
+    'fig11',
+    'Learning in the ablation',
+    'ablations',
+    'curves',
+    _PARTS,
+    ('ablation',),
+    ('score',),
+    band='min_max',
+  ),
+)
+
+ARTIFACTS: Dict[str, Artifact] = {artifact.id: artifact for artifact in _ALL}
+
+
+def find(artifact_id: str) -> Artifact:
+  """Returns an artifact.
+
+  Raises:
+    ValueError: if there is none of that id.
+  """
+  if artifact_id not in ARTIFACTS:
+    near = difflib.get_close_matches(artifact_id, ARTIFACTS) or [
+      *('table1', 'table10', 'fig1', 'fig11')
+    ]
+    raise ValueError(
+      f'artifact={artifact_id!r} is unknown: choose one like {", ".join(near)}.'
+    )
+  return ARTIFACTS[artifact_id]

@@ -1,0 +1,214 @@
+"""Looks up what arms came to on worlds, and says what is missing."""
+
+import collections
+from typing import (
+  Callable,
+  Dict,
+  Iterable,
+  List,
+  NamedTuple,
+  Optional,
+  Sequence,
+  Tuple,
+)
+
+import numpy as np
+
+from experiments.harness import dataset as dataset_lib
+from experiments.paper import artifacts, normalization
+
+# An evaluation counts for a point of the budget if it is this near, as a share
+# of the budget.
+NEAR = 0.025
+
+# What is read of a run: a number, or None where it is not there.
+Reading = Callable[['Results', dataset_lib.Run], Optional[float]]
+
+
+class Problem(NamedTuple):
+  """Something that is missing: what it is, and for which run or world."""
+
+  what: str
+  name: str
+
+
+class Sample(NamedTuple):
+  """One arm on the worlds of a suite.
+
+  Attributes:
+    values: float64 [seeds, worlds], as many seeds as each world has.
+    envs: the worlds, those without a single value left out.
+    runs: the runs that were read.
+    problems: what is missing.
+  """
+
+  values: np.ndarray
+  envs: Tuple[str, ...]
+  runs: Tuple[dataset_lib.Run, ...]
+  problems: Tuple[Problem, ...]
+
+  @property
+  def seeds(self) -> int:
+    return self.values.shape[0] if self.envs else 0
+
+
+class Results:
+  """A data set, indexed."""
+
+  def __init__(self, dataset: dataset_lib.Dataset):
+    self.runs = dataset.runs
+    self._runs: Dict[Tuple[str, str, str], List[dataset_lib.Run]] = (
+      collections.defaultdict(list)
+    )
+    for run in dataset.runs:
+      self._runs[run.stage, run.arm, run.env].append(run)
+    self._scores: Dict[Tuple[str, str], List[dataset_lib.Score]] = (
+      collections.defaultdict(list)
+    )
+    for score in dataset.scores:
+      self._scores[score.run_id, score.source].append(score)
+    for scores in self._scores.values():
+      scores.sort(key=lambda score: score.actor_steps)
+
+  def scores(
+    self, run: dataset_lib.Run, source: str
+  ) -> List[dataset_lib.Score]:
+    """The scores of a run from one source, by actor steps."""
+    return self._scores.get((run.run_id, source), [])
+
+  def runs_of(
+    self, arm: str, env: str, pretraining_steps: Optional[int] = None
+  ) -> List[dataset_lib.Run]:
+    """The run of each seed, by seed.
+
+    Args:
+      arm: the arm.
+      env: the world.
+      pretraining_steps: of the behavior; the largest budget if not given. Other
+        budgets belong to the figure about them.
+    """
+    stage = 'zero_shot' if arm in artifacts.ZERO_SHOT else 'transfer'
+    found = self._runs.get((stage, arm, env), [])
+    if pretraining_steps is None:
+      pretraining_steps = max((r.pretraining_steps for r in found), default=0)
+    by_seed = {
+      run.seed: run
+      for run in sorted(found, key=lambda run: run.budget_steps)
+      if run.pretraining_steps == pretraining_steps
+    }
+    return [by_seed[seed] for seed in sorted(by_seed)]
+
+  def budgets(self, arm: str, env: str) -> List[int]:
+    """The steps of pre-training behind an arm's runs, ascending."""
+    stage = 'zero_shot' if arm in artifacts.ZERO_SHOT else 'transfer'
+    found = self._runs.get((stage, arm, env), [])
+    return sorted({run.pretraining_steps for run in found})
+
+  def sample(
+    self,
+    arm: str,
+    envs: Sequence[str],
+    reading: Reading,
+    pretraining_steps: Optional[int] = None,
+  ) -> Sample:
+    """Reads an arm's runs on some worlds.
+
+    Args:
+      arm: the arm.
+      envs: the worlds.
+      reading: what is read of each run.
+      pretraining_steps: as `runs_of` takes it.
+    """
+    columns: Dict[str, List[float]] = {}
+    used: List[dataset_lib.Run] = []
+    problems: List[Problem] = []
+    for env in envs:
+      runs = self.runs_of(arm, env, pretraining_steps)
+      if not runs:
+        problems.append(Problem(f'{arm} was not run on', env))
+      read = [(run, reading(self, run)) for run in runs]
+      problems += [_missing(run) for run, value in read if value is None]
+      finite = [value for _, value in read if value is not None]
+      if finite:
+        columns[env] = finite
+        used += [run for run, value in read if value is not None]
+    counts = {env: len(values) for env, values in columns.items()}
+    seeds = min(counts.values(), default=0)
+    if len(set(counts.values())) > 1:
+      problems += [
+        Problem(
+          f'{arm} has uneven seeds, and only the first {seeds} of each world '
+          'count, which is all there is on',
+          env,
+        )
+        for env, count in counts.items()
+        if count == seeds
+      ]
+    values = np.array([column[:seeds] for column in columns.values()])
+    return Sample(
+      values.reshape(len(columns), seeds).T,
+      tuple(columns),
+      tuple(used),
+      tuple(problems),
+    )
+
+
+def at(share: float) -> Reading:
+  """Reads the return at a share of the budget.
+
+  At the whole budget this is the evaluation after training. Where that is not
+  there, and at other shares, it is the nearest evaluation during training.
+  """
+
+  def read(results: Results, run: dataset_lib.Run) -> Optional[float]:
+    after = results.scores(run, dataset_lib.FINAL)
+    if share == 1 and after:
+      return after[-1].return_mean
+    steps = share * run.budget_steps
+    near = min(
+      results.scores(run, dataset_lib.EVALUATOR),
+      key=lambda score: abs(score.actor_steps - steps),
+      default=None,
+    )
+    if near is None or abs(near.actor_steps - steps) > NEAR * run.budget_steps:
+      return None
+    return near.return_mean
+
+  return read
+
+
+def normalized(reading: Reading) -> Reading:
+  """The same return on the scale of all worlds, 0 to 100."""
+
+  def read(results: Results, run: dataset_lib.Run) -> Optional[float]:
+    value = reading(results, run)
+    if value is None:
+      return None
+    return float(normalization.normalize(run.env, value))
+
+  return read
+
+
+def _missing(run: dataset_lib.Run) -> Problem:
+  if run.status == dataset_lib.FAILED:
+    return failure(run)
+  if run.status == dataset_lib.DONE:
+    return Problem('without an evaluation at that point', run.run_id)
+  return Problem(f'not done ({run.status})', run.run_id)
+
+
+def failure(run: dataset_lib.Run) -> Problem:
+  """That a run has failed."""
+  return Problem(f'failed with exit code {run.exit_code}', run.run_id)
+
+
+def sentences(problems: Iterable[Problem], most: int = 10) -> Tuple[str, ...]:
+  """A sentence for each kind of problem; names beyond `most` are counted."""
+  names: Dict[str, List[str]] = collections.defaultdict(list)
+  for problem in dict.fromkeys(problems):
+    names[problem.what].append(problem.name)
+  return tuple(
+    f'{what}: {", ".join(found[:most])}'
+    + (f' and {len(found) - most} more.' if len(found) > most else '.')
+    for what, found in names.items()
+  )

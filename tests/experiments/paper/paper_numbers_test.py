@@ -1,0 +1,128 @@
+"""The paper's numbers, and the data set that they make."""
+
+import collections
+
+import pytest
+
+from bt_acme import environments
+from experiments.harness import dataset as dataset_lib
+from experiments.paper import artifacts, estimates, hyperparameters, published
+
+
+def test_every_number_of_the_paper_is_there():
+  counts = {t: len(published.numbers(f'table{t}')) for t in range(1, 11)}
+  assert counts == {
+    1: 0,
+    2: 226,
+    3: 8 * 6,
+    4: 6 * 6,
+    5: 7 * 5,
+    6: 57 * 4,
+    7: 57 * 3,
+    8: 57 * 3,
+    9: 12 * 4 + 4,
+    10: 6 * 5,
+  }
+
+
+@pytest.mark.parametrize('table', [f'table{i}' for i in range(2, 11)])
+def test_numbers_are_of_known_arms_games_and_metrics(table):
+  artifact = artifacts.find(table)
+  keys = collections.Counter()
+  for number in published.numbers(table):
+    float(number.value)
+    assert not number.spread or float(number.spread) >= 0
+    assert bool(number.env) != bool(number.suite)
+    if number.arm in artifacts.TITLES:
+      assert number.arm in artifact.arms
+    else:
+      assert table == 'table2'
+    if number.suite:
+      assert number.suite in artifact.suites
+      assert number.metric in artifact.metrics
+    else:
+      (suite,) = artifact.suites
+      assert number.env in artifacts.PAPER_SUITES[suite]
+      assert number.metric == 'score'
+    keys[number[:6]] += 1
+  assert set(keys.values()) == {1}
+
+
+def test_numbers_as_printed():
+  """Read off the paper's tables by hand."""
+  found = {
+    (n.artifact, n.arm, n.env or n.suite, n.metric, n.frames): n
+    for table in ('table2', 'table3', 'table6', 'table10')
+    for n in published.numbers(table)
+  }
+  billion = 10**9
+  score = found['table6', 'r2d2', 'fishing_derby', 'score', 5 * billion]
+  assert (score.value, score.spread) == ('12.80', '77.79')
+  assert found['table2', 'ngu', 'full', 'num_above_human', 0].value == '27'
+  one = found['table3', 'bt_rnd', 'full', 'median', billion]
+  assert (one.value, one.bold) == ('280.04', True)
+  task = found['table10', 'ngu', 'hero:miners_hard', 'score', 0]
+  assert (task.value, task.spread, task.decimals) == ('-1473', '', 0)
+
+
+@pytest.mark.parametrize(
+  'artifact, runs',
+  [
+    *(('table3', 57 * 8), ('fig6', 57 * 8), ('table9', 48), ('fig11', 48)),
+    *(('table10', 30), ('table2', 0), ('fig7', 0)),
+  ],
+)
+def test_published_runs_are_one_a_game(artifact, runs):
+  data = published.data(artifact)
+  assert len(data.runs) == runs
+  assert len({run.run_id for run in data.runs}) == runs
+  assert [s.run_id for s in data.scores] == [r.run_id for r in data.runs]
+  assert {run.status for run in data.runs} <= {dataset_lib.DONE}
+  for run in data.runs:
+    is_zero_shot = run.arm in artifacts.ZERO_SHOT
+    assert run.stage == ('zero_shot' if is_zero_shot else 'transfer')
+    if artifact != 'table10':
+      assert run.budget_steps == artifacts.PAPER_TRANSFER_STEPS
+
+
+def test_published_runs_of_the_ablation_are_its_own():
+  def montezuma(artifact):
+    data = published.data(artifact)
+    (run,) = [
+      run
+      for run in data.runs
+      if (run.arm, run.env) == ('bt_ngu', 'montezuma_revenge')
+    ]
+    (score,) = data.scores_of(run.run_id, dataset_lib.FINAL)
+    return score.return_mean
+
+  assert montezuma('table6') == 12086.71
+  assert montezuma('table9') == 13265.91
+
+
+def test_all_artifacts_are_declared():
+  ids = [f'table{i}' for i in range(1, 11)] + [f'fig{i}' for i in range(1, 12)]
+  assert list(artifacts.ARTIFACTS) == ids
+  for artifact in artifacts.ARTIFACTS.values():
+    assert set(artifact.arms) <= set(artifacts.TITLES)
+    known = {*artifacts.PAPER_SUITES, 'atari_47'}
+    assert set(artifact.suites) <= known
+    metrics = {*estimates.METRICS, 'score', 'greedy_extra_share'}
+    assert set(artifact.metrics) <= metrics
+    assert all(0 < point <= 1 for point in artifact.points)
+
+
+def test_all_games_and_tasks_exist():
+  for suite in artifacts.PAPER_SUITES.values():
+    for env in suite:
+      environments.validate(env)
+
+
+def test_an_unknown_artifact_is_told_what_is_near():
+  with pytest.raises(ValueError, match="'tabel3' is unknown.*table3"):
+    artifacts.find('tabel3')
+
+
+def test_the_defaults_are_the_papers():
+  # The preset `paper` decides about the number of actors.
+  assert set(hyperparameters.disagreements()) <= {'Number of actors'}

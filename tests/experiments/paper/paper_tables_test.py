@@ -1,0 +1,283 @@
+"""Tables of the paper's own numbers, and of runs that are not all there."""
+
+import csv
+import io
+import math
+
+import numpy as np
+import pytest
+
+from experiments.harness import dataset as dataset_lib
+from experiments.paper import (
+  artifacts,
+  normalization,
+  published,
+  rendering,
+  tables,
+)
+from tests.experiments.paper import fake_results
+from tests.experiments.paper.fake_results import FAR, NEAR, STEPS, SUITES
+
+_PUBLISHED_SUMMARIES = ('table3', 'table4', 'table5')
+
+
+def _cells(table):
+  return [cell for row in table.rows for cell in row.cells]
+
+
+def _both(table):
+  """Cells with a number of ours and of the paper."""
+  return [c for c in _cells(table) if c.paper and not c.is_missing]
+
+
+def test_all_95_numbers_that_can_be_recomputed_are_the_papers():
+  count = 0
+  for artifact in _PUBLISHED_SUMMARIES:
+    table = tables.make(artifact, published.data(artifact))
+    for cell in _both(table):
+      assert rendering.ours(cell) == cell.paper == rendering.paper(cell)
+      count += 1
+  assert count == 24 + 36 + 35
+
+
+@pytest.mark.parametrize(
+  'artifact, numbers',
+  [('table6', 228), ('table7', 171), ('table8', 171), ('table10', 30)],
+)
+def test_scores_of_games_are_the_papers(artifact, numbers):
+  both = _both(tables.make(artifact, published.data(artifact)))
+  assert len(both) == numbers
+  for cell in both:
+    assert rendering.ours(cell) == cell.paper
+    assert cell.comparable
+
+
+def test_two_medians_of_the_ablation_are_not_the_papers():
+  table = tables.make('table9', published.data('table9'))
+  *games, medians = table.rows
+  assert len(games) == 12
+  assert [c.paper for c in medians.cells] == ['196', '224', '224', '368']
+  ours = [rendering.ours(cell) for cell in medians.cells]
+  assert ours == ['196', '223', '224', '360']
+  assert any('368 does not follow' in note for note in table.notes)
+
+
+def test_interquartile_means_are_ours_alone():
+  table = tables.make('table4', published.data('table4'))
+  column = table.columns.index('all: IQM')
+  cells = {row.title: row.cells[column] for row in table.rows}
+  assert rendering.ours(cells['R2D2 + BT(NGU)']) == '722.05'
+  assert rendering.ours(cells['R2D2']) == '614.97'
+  assert not any(cell.paper for cell in cells.values())
+
+
+def test_what_the_paper_has_no_games_for_shows_the_paper_alone():
+  table = tables.make('table3', published.data('table3'))
+  early = table.rows[0]
+  assert early.title == 'R2D2, 20 % of the budget'
+  assert rendering.ours(early.cells[0]) == '–'
+  assert rendering.paper(early.cells[0]) == '(229.75)'
+  table = tables.make('table2', published.data('table2'))
+  assert len(table.rows) == 23 + 3
+  ngu = table.rows[-1]
+  assert ngu.title == 'NGU, zero-shot'
+  assert ngu.cells[-1].paper == '27'
+
+
+def test_table1_needs_no_runs():
+  table = tables.make('table1', dataset_lib.Dataset((), ()))
+  verdicts = {row.title: row.cells[-1].text for row in table.rows}
+  assert verdicts['Learning rate'] == 'yes'
+  assert verdicts['epsilon_levy distribution, lower end'] == ''
+  assert set(verdicts.values()) <= {'yes', 'no', ''}
+
+
+def test_a_figure_is_no_table():
+  with pytest.raises(ValueError, match="'fig3' is a figure"):
+    tables.make('fig3', dataset_lib.Dataset((), ()))
+
+
+_RETURNS = {
+  ('r2d2', NEAR): [0.9, 0.8, 0.94],
+  ('r2d2', FAR): [0.0, 0.0, 0.1],
+  ('bt_ngu', NEAR): [0.9, 0.9, 0.9],
+  ('bt_ngu', FAR): [0.5, 0.7, 0.6],
+}
+
+
+def _row(table, title):
+  (row,) = [row for row in table.rows if row.title == title]
+  return row
+
+
+def test_small_worlds_are_normalized_and_not_comparable():
+  table = tables.make('table4', fake_results.finals(_RETURNS), SUITES)
+  cell = _row(table, 'R2D2').cells[1]
+  expected = np.mean(
+    [
+      normalization.normalize(env, np.mean(_RETURNS['r2d2', env]))
+      for env in (NEAR, FAR)
+    ]
+  )
+  assert cell.value == pytest.approx(expected)
+  assert cell.low < cell.value < cell.high
+  assert (cell.seeds, cell.games) == (3, 2)
+  assert not cell.comparable
+  assert rendering.paper(cell) == '(1742.92)'
+  missing = _row(table, 'R2D2, partial init').cells[0]
+  assert missing.is_missing and missing.paper == '668.80'
+  assert f'r2d2_partial was not run on: {NEAR}, {FAR}.' in table.notes
+
+
+def test_a_caption_says_scale_seeds_worlds_and_budget():
+  table = tables.make('table4', fake_results.finals(_RETURNS), SUITES)
+  for part in (
+    'Scale laptop',
+    'seeds of each world: 3',
+    "2 (full), not the paper's, 1 (hard), not the paper's",
+    "1,000 steps (1,000 frames, 1/5,000,000 of the paper's)",
+    '95 % bootstrap intervals',
+  ):
+    assert part in table.caption
+
+
+def test_scores_of_worlds_have_their_spread():
+  table = tables.make('table6', fake_results.finals(_RETURNS), SUITES)
+  cell = _row(table, FAR).cells[0]
+  assert cell.value == pytest.approx(0.1 / 3)
+  # Deviations are -1/30, -1/30 and 2/30.
+  assert cell.spread == pytest.approx(math.sqrt(6 / 3) / 30)
+  assert rendering.ours(cell) == '0.03 ± 0.05'
+
+
+def _changed(index, **fields):
+  """The data of `_RETURNS` with one run changed, and without its score."""
+  data = fake_results.finals(_RETURNS)
+  runs = list(data.runs)
+  runs[index] = runs[index]._replace(**fields)
+  gone = runs[index].run_id
+  scores = tuple(s for s in data.scores if s.run_id != gone)
+  return gone, dataset_lib.Dataset(tuple(runs), scores)
+
+
+@pytest.mark.parametrize(
+  'fields, note',
+  [
+    (
+      {'status': dataset_lib.FAILED, 'exit_code': 1},
+      'failed with exit code 1: ',
+    ),
+    ({'status': dataset_lib.RUNNING}, 'not done (running): '),
+    ({}, 'without an evaluation at that point: '),
+  ],
+)
+def test_a_run_without_a_score_is_named_and_the_rest_is_shown(fields, note):
+  name, data = _changed(4, **fields)  # A seed of R2D2 in the far world.
+  table = tables.make('table4', data, SUITES)
+  assert f'{note}{name}.' in table.notes
+  cell = _row(table, 'R2D2').cells[1]
+  assert (cell.seeds, cell.games) == (2, 2)
+  # Of the near world, the first two seeds; of the other, those that are there.
+  expected = np.mean(
+    [
+      normalization.normalize(NEAR, np.mean([0.9, 0.8])),
+      normalization.normalize(FAR, np.mean([0.0, 0.1])),
+    ]
+  )
+  assert cell.value == pytest.approx(expected)
+  assert name in cell.note
+  assert any('uneven seeds' in n and FAR in n for n in table.notes)
+  assert _row(table, 'R2D2 + BT(NGU)').cells[1].seeds == 3
+
+
+def test_a_run_that_failed_after_its_score_is_named():
+  data = fake_results.finals(_RETURNS)
+  runs = (data.runs[0]._replace(status=dataset_lib.FAILED, exit_code=139),)
+  data = dataset_lib.Dataset((*runs, *data.runs[1:]), data.scores)
+  table = tables.make('table4', data, SUITES)
+  assert f'failed with exit code 139: {runs[0].run_id}.' in table.notes
+
+
+def test_points_come_from_the_nearest_evaluation():
+  runs = [fake_results.run('r2d2', FAR, seed) for seed in range(2)]
+  scores = []
+  for run in runs:
+    scores += fake_results.curve(run, [0.0, 0.2, 0.4, 0.4, 0.4, 0.5])
+  # Seed 1 was last evaluated too early for the end of its budget.
+  scores[-1] = scores[-1]._replace(actor_steps=int(0.97 * STEPS))
+  data = dataset_lib.Dataset(tuple(runs), tuple(scores))
+  table = tables.make('table3', data, SUITES)
+  hard = table.columns.index('hard: mean')
+  early = _row(table, 'R2D2, 20 % of the budget').cells[hard]
+  assert early.value == pytest.approx(normalization.normalize(FAR, 0.2))
+  assert early.seeds == 2
+  end = _row(table, 'R2D2, 100 % of the budget').cells[hard]
+  assert end.value == pytest.approx(normalization.normalize(FAR, 0.5))
+  assert end.seeds == 1 and math.isnan(end.low)
+
+
+def test_other_budgets_of_pretraining_are_left_to_their_figure():
+  few = fake_results.run('bt_ngu', FAR, 0, pretraining_steps=10)
+  many = fake_results.run('bt_ngu', FAR, 0, pretraining_steps=20)
+  data = dataset_lib.Dataset(
+    (many, few), (fake_results.final(few, 0.1), fake_results.final(many, 0.4))
+  )
+  table = tables.make('table6', data, SUITES)
+  cell = _row(table, FAR).cells[2]
+  assert (cell.value, cell.seeds) == (0.4, 1)
+
+
+def test_tasks_stand_for_the_papers_by_their_order():
+  worlds = ('a', 'a:easy', 'a:hard', 'b', 'b:easy', 'b:hard')
+  data = fake_results.finals({('bt_ngu', 'b:hard'): [0.25, 0.5]})
+  table = tables.make('table10', data, {'tasks': worlds})
+  cell = _row(table, 'b:hard').cells[-1]
+  assert rendering.ours(cell).startswith('0.38')
+  assert rendering.paper(cell) == '(3547 ± 122)'
+
+
+def test_the_same_games_at_another_budget_are_not_comparable():
+  data = published.data('table7')
+  runs = tuple(r._replace(budget_steps=10, scale='gpu') for r in data.runs)
+  table = tables.make('table7', dataset_lib.Dataset(runs, data.scores))
+  assert not any(cell.comparable for cell in _cells(table))
+
+
+@pytest.mark.parametrize('artifact', [f'table{i}' for i in range(1, 11)])
+@pytest.mark.parametrize('suites', [SUITES, {}, artifacts.PAPER_SUITES])
+def test_an_empty_data_set_gives_an_empty_table(artifact, suites):
+  table = tables.make(artifact, dataset_lib.Dataset((), ()), suites)
+  assert all(len(row.cells) == len(table.columns) for row in table.rows)
+  assert not any(not cell.is_missing for cell in _cells(table))
+  for file_format in rendering.FORMATS:
+    assert rendering.render(table, file_format)
+
+
+def test_csv_has_a_row_for_each_cell():
+  table = tables.make('table4', fake_results.finals(_RETURNS), SUITES)
+  rows = list(csv.DictReader(io.StringIO(rendering.render(table, 'csv'))))
+  assert len(rows) == len(_cells(table))
+  row = rows[1]
+  assert (row['artifact'], row['row'], row['paper'], row['comparable']) == (
+    *('table4', 'R2D2', '1742.92'),
+    '0',
+  )
+  assert float(row['low']) < float(row['ours']) < float(row['high'])
+
+
+def test_markdown_and_latex_have_all_rows_and_the_caption():
+  table = tables.make('table10', published.data('table10'))
+  markdown = rendering.render(table, 'md')
+  assert '| hero:miners_hard | 2677; 2677 ± 23 |' in markdown
+  assert table.caption in markdown
+  latex = rendering.render(table, 'tex')
+  assert r'hero:miners\_hard & 2677; 2677 $\pm$ 23 &' in latex
+  assert latex.count(r'\\') == 1 + 6
+  assert r'\begin{tabular}{lrrrrr}' in latex
+  assert '–' not in latex and '%' not in latex.replace(r'\%', '')
+
+
+def test_an_unknown_format_is_refused():
+  table = tables.make('table1', dataset_lib.Dataset((), ()))
+  with pytest.raises(ValueError, match="'html' is unknown.*md, csv, tex"):
+    rendering.render(table, 'html')

@@ -1,0 +1,122 @@
+"""Scores of small worlds: the search is right, and its file is up to date."""
+
+import numpy as np
+import pytest
+
+from bt_acme import environments
+from bt_acme.environments import minigrid, naming
+from experiments.paper import normalization, small_scores
+
+_SCORES = small_scores.read()
+
+
+def _solved(env, seed=0):
+  world = environments.make(env, seed=seed)
+  world.reset()
+  bonuses = naming.parse(env, minigrid.MODIFIERS)
+  return small_scores.solve(world, bonuses)
+
+
+def test_the_shortest_path_is_that_of_a_hand_computed_case():
+  # Five cells east, a turn, five cells south; an episode has 256 steps.
+  solution = _solved('MiniGrid-Empty-8x8-v0')
+  assert len(solution.actions) == 11
+  assert solution.value == pytest.approx(1 - 0.9 * 11 / 256)
+
+
+@pytest.mark.parametrize(
+  'env',
+  [
+    'MiniGrid-FourRooms-v0:fixed',
+    'MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.15',
+    'MiniGrid-FourRooms-v0:fixed=24:new_cell=-0.1',
+    'MiniGrid-LavaCrossingS9N1-v0:fixed=2',
+    'MiniGrid-MultiRoom-N2-S4-v0',
+    'MiniGrid-MultiRoom-N2-S4-v0:door=0.3',
+    'MiniGrid-MultiRoom-N2-S4-v0:door=-0.3',
+  ],
+)
+@pytest.mark.parametrize('seed', [0, 7])
+def test_the_world_pays_what_the_search_promises(env, seed):
+  solution = _solved(env, seed)
+  world = environments.make(env, seed=seed)
+  world.reset()
+  total = 0.0
+  for action in solution.actions:
+    step = world.step(action)
+    total += float(step.reward)
+  assert step.last()
+  assert total == pytest.approx(solution.value, abs=1e-5)
+  if ':fixed' in env:
+    assert solution.value == pytest.approx(_SCORES[env].best, abs=1e-6)
+
+
+def test_doing_nothing_is_best_where_every_cell_costs_too_much():
+  solution = _solved('MiniGrid-FourRooms-v0:fixed:new_cell=-0.5')
+  assert solution == small_scores.Solution(0.0, ())
+
+
+def test_no_random_walk_beats_the_best():
+  env = 'MiniGrid-FourRooms-v0:fixed=1:new_cell=0.15'
+  best = small_scores.measure(env, episodes=1).best
+  # Each of 100 steps enters a new cell, and the last one is the goal.
+  assert best == pytest.approx(100 * 0.15 + 0.1)
+  assert best == pytest.approx(_SCORES[env].best)
+  scores = [small_scores.measure(env, episodes=3, seed=s) for s in range(3)]
+  assert all(score.random < best for score in scores)
+
+
+def test_a_world_without_a_path_is_refused():
+  with pytest.raises(ValueError, match='leads to a goal: name a world'):
+    _solved('MiniGrid-FourRooms-v0:no_goal')
+
+
+@pytest.mark.parametrize(
+  'env', ['MiniGrid-DoorKey-6x6-v0', 'MiniGrid-Dynamic-Obstacles-6x6-v0']
+)
+def test_things_that_the_search_does_not_know_are_refused(env):
+  with pytest.raises(ValueError, match='by hand'):
+    _solved(env)
+
+
+def test_the_file_is_consistent():
+  assert len(_SCORES) >= 13
+  for env, score in _SCORES.items():
+    environments.validate(env)
+    assert score.episodes == small_scores.EPISODES
+    assert score.random < score.best
+    bonuses = naming.parse(env, minigrid.MODIFIERS)
+    is_bound = bonuses.get('new_cell', 0) > 0
+    assert score.kind == ('bound' if is_bound else 'search')
+
+
+def test_what_is_written_is_read_again(tmp_path, monkeypatch, capsys):
+  monkeypatch.setattr(small_scores, 'PATH', tmp_path / 'scores.csv')
+  monkeypatch.setattr(small_scores, 'EPISODES', 2)
+  env = 'MiniGrid-Empty-8x8-v0'
+  small_scores.main([env])
+  (score,) = small_scores.read().values()
+  assert score.best == pytest.approx(0.961328)
+  assert env in capsys.readouterr().out
+
+
+def test_random_is_0_and_the_best_is_100():
+  env = 'MiniGrid-FourRooms-v0:fixed=1'
+  score = _SCORES[env]
+  values = [score.random, score.best, (score.random + score.best) / 2]
+  normalized = normalization.normalize(env, np.float32(values))
+  assert normalized.dtype == np.float64
+  np.testing.assert_allclose(normalized, [0, 100, 50], atol=1e-4)
+
+
+def test_atari_is_normalized_by_human_scores():
+  assert normalization.normalize('pong', 14.6) == 100
+  assert normalization.normalize('pong', -20.7) == 0
+
+
+def test_an_unknown_world_is_told_the_way_out():
+  message = 'near are .*MiniGrid-FourRooms-v0:fixed.*small_scores MiniGrid-Fou'
+  with pytest.raises(ValueError, match=message):
+    normalization.normalize('MiniGrid-FourRooms-v0:fixed=2', 0.0)
+  with pytest.raises(ValueError, match="'hero:miners_easy' has no scores"):
+    normalization.normalize('hero:miners_easy', 0.0)
