@@ -16,6 +16,7 @@ from matplotlib import ticker
 from bt_acme import files
 from bt_acme.evaluation import plots
 
+FORMATS = ('csv', 'png', 'pdf')
 COLUMNS = ('panel', 'line', 'frames', 'value', 'low', 'high')  # Of the CSV.
 
 _DPI = 130
@@ -81,18 +82,20 @@ def draw(
   xlabel: str = 'frames',
   log_x: bool = False,
   caption: str = '',
+  formats: Sequence[str] = FORMATS,
 ) -> plots.Picture:
   """Draws panels row by row, all against the same range of frames.
 
   Args:
-    path: where PATH.png, PATH.pdf and PATH.csv are written; empty to write
-      none.
+    path: where PATH.png, PATH.pdf and PATH.csv are written, which holds all
+      points; empty to write none.
     panels: at least one.
     columns: the panels in a row.
     xlabel: what the frames are.
     log_x: whether frames are on a logarithmic axis; 0 then stands at its left
       end.
     caption: a text below the panels; empty for none.
+    formats: which of `FORMATS` are written.
 
   Returns:
     The figure.
@@ -130,7 +133,7 @@ def draw(
   figure.supxlabel(xlabel, fontsize=style.font + 1)
   _label(figure, handles, caption, style)
   if path:
-    _write(path, figure, panels)
+    _write(path, figure, panels, formats)
   return figure
 
 
@@ -149,6 +152,14 @@ def points(panels: Sequence[Panel]) -> str:
         [panel.title, level.label, '', _cell(level.value), '', '']
       )
   return text.getvalue()
+
+
+def with_unit(value: float) -> str:
+  """Writes 2500000 as 2.5M."""
+  for size, unit in _UNITS:
+    if abs(value) >= size:
+      return f'{value / size:.6g}{unit}'
+  return f'{value:.6g}'
 
 
 def _colors(panels: Sequence[Panel]) -> Dict[str, str]:
@@ -191,7 +202,7 @@ def _draw_panel(
   )
   axes.tick_params(labelsize=style.font - 0.5)
   axes.yaxis.set_major_locator(_few_ticks())
-  axes.yaxis.set_major_formatter(_with_unit)
+  axes.yaxis.set_major_formatter(lambda y, _: with_unit(y))
   axes.grid(alpha=0.3)
   axes.spines[['top', 'right']].set_visible(False)
   if not panel.lines:
@@ -229,22 +240,13 @@ def _scale_frames(axes: Any, panels: Sequence[Panel], log_x: bool) -> None:
     axes.set_xticks([], minor=True)
   else:
     axes.xaxis.set_major_locator(_few_ticks())
-  axes.xaxis.set_major_formatter(_with_unit)
+  axes.xaxis.set_major_formatter(lambda x, _: with_unit(x))
   largest = max(frames.max(), 1e-9)
   axes.set_xlim(0, largest * (1.3 if log_x else 1.03))
 
 
 def _few_ticks() -> ticker.Locator:
   return ticker.MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
-
-
-def _with_unit(value: float, position: Any = None) -> str:
-  """Writes 2500000 as 2.5M."""
-  del position
-  for size, unit in _UNITS:
-    if abs(value) >= size:
-      return f'{value / size:.6g}{unit}'
-  return f'{value:.6g}'
 
 
 def _label(
@@ -290,11 +292,18 @@ def _cell(value: float) -> str:
   return '' if np.isnan(value) else f'{value:.12g}'
 
 
-def _write(path: files.PathLike, figure: Any, panels: Sequence[Panel]) -> None:
+def _write(
+  path: files.PathLike,
+  figure: plots.Picture,
+  panels: Sequence[Panel],
+  formats: Sequence[str],
+) -> None:
+  if 'csv' in formats:
+    files.write_text(f'{path}.csv', points(panels))
   # Without the date, equal points give equal files.
   for suffix, metadata in (('png', {}), ('pdf', {'CreationDate': None})):
-    with files.new_file(f'{path}.{suffix}') as file:
-      figure.savefig(
-        file, format=suffix, bbox_inches='tight', dpi=_DPI, metadata=metadata
-      )
-  files.write_text(f'{path}.csv', points(panels))
+    if suffix in formats:
+      with files.new_file(f'{path}.{suffix}') as file:
+        figure.savefig(
+          file, format=suffix, bbox_inches='tight', dpi=_DPI, metadata=metadata
+        )
