@@ -271,7 +271,7 @@ def _label(
     figure.text(
       0.5,
       -0.1 / figure.get_figheight(),
-      '\n'.join(textwrap.wrap(caption, letters)),
+      '\n'.join(textwrap.wrap(caption, letters, break_on_hyphens=False)),
       ha='center',
       va='top',
       fontsize=style.font,

@@ -5,6 +5,7 @@ is missing. Figure 7, a drawing of the network, is a table of its parameters.
 Source: Campos et al. 2021, arXiv:2102.13515.
 """
 
+import collections
 import pathlib
 from typing import (
   Any,
@@ -34,7 +35,6 @@ from experiments.paper.figure_parts import Part, Source
 # Published algorithms with which fig2 compares, after 100k interactions.
 _PUBLISHED = ('VISR', 'APT')
 _PUBLISHED_FRAMES = 400_000
-_NAMES_BELOW = 3  # Below a picture, so many names stand for all of a kind.
 
 
 class Figure(NamedTuple):
@@ -143,14 +143,16 @@ def draw(
   """
   if figure.is_empty:
     return None
-  missing = results.sentences(figure.problems, most=_NAMES_BELOW)
+  # Names of runs would take more room than the panels.
+  kinds = collections.Counter(problem.what for problem in figure.problems)
+  counts = '; '.join(f'{what}: {count}' for what, count in kinds.items())
   return panels_lib.draw(
     path,
     figure.panels,
     columns=figure.columns,
     xlabel=figure.xlabel,
     log_x=figure.log_x,
-    caption=' '.join([figure.caption, *missing]),
+    caption=figure.caption + (f' Not complete: {counts}.' if counts else ''),
     formats=formats,
   )
 
@@ -191,7 +193,7 @@ def fig4(source: Source) -> Figure:
     value=figure_parts.greedy_extra_share,
     ylabel='share of the extra action',
   )
-  return _figure('fig4', source, parts, columns=4)
+  return _figure('fig4', source, parts, columns=_across(parts))
 
 
 def fig5(source: Source) -> Figure:
@@ -231,7 +233,7 @@ def fig8(source: Source) -> Figure:
 def fig9(source: Source) -> Figure:
   """Learning in each world, from scratch."""
   parts = figure_parts.scores(source, _arms('fig9'), source.envs('full'))
-  return _figure('fig9', source, parts, columns=6)
+  return _figure('fig9', source, parts, columns=_across(parts))
 
 
 def fig10(source: Source) -> Figure:
@@ -239,13 +241,13 @@ def fig10(source: Source) -> Figure:
   parts = figure_parts.scores(
     source, _arms('fig10'), source.envs('full'), band=False
   )
-  return _figure('fig10', source, parts, columns=6)
+  return _figure('fig10', source, parts, columns=_across(parts))
 
 
 def fig11(source: Source) -> Figure:
   """Learning in the ablation."""
   parts = figure_parts.scores(source, _arms('fig11'), source.envs('ablation'))
-  return _figure('fig11', source, parts, columns=4)
+  return _figure('fig11', source, parts, columns=_across(parts))
 
 
 FIGURES: Mapping[str, Callable[[Source], Figure]] = {
@@ -260,6 +262,11 @@ FIGURES: Mapping[str, Callable[[Source], Figure]] = {
   'fig10': fig10,
   'fig11': fig11,
 }
+
+
+def _across(parts: Sequence[Part]) -> int:
+  """Panels in a row, where each world has one: 57 stand in ten rows."""
+  return 6 if len(parts) > 12 else 4 if len(parts) > 9 else 3
 
 
 def _arms(figure_id: str) -> Tuple[str, ...]:

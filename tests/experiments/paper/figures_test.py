@@ -340,6 +340,33 @@ def test_figure_7_lists_the_parameters(tmp_path):
   assert len(network_table.parameters(num_extra_actions=0)) == len(each)
 
 
+def test_below_a_picture_stands_how_many_are_missing():
+  waiting = [
+    fake.run('ez', env, 0, status=dataset_lib.WAITING)
+    for env in (fake.NEAR, fake.FAR)
+  ]
+  data = fake.joined(
+    _curves(_random(['r2d2'], [fake.NEAR, fake.FAR])),
+    dataset_lib.Dataset(tuple(waiting), ()),
+  )
+  picture = figures.draw('', _make('fig9', data))
+  (below,) = [x for x in picture.texts if 'Scale laptop' in x.get_text()]
+  text = ' '.join(below.get_text().split())
+  assert text.endswith(
+    'Not complete: not done (waiting): 2; bt_ngu was not run on: 2; '
+    'bt_rnd was not run on: 2.'
+  )
+
+
+def test_57_worlds_stand_in_rows_of_6():
+  games = artifacts.PAPER_SUITES['full']
+  data = _curves({('r2d2', games[0]): np.ones((1, 2))})
+  figure = _make('fig9', data, artifacts.PAPER_SUITES)
+  assert (len(figure.panels), figure.columns) == (57, 6)
+  assert [bool(panel.lines) for panel in figure.panels] == [True] + [False] * 56
+  assert _make('fig11', data, artifacts.PAPER_SUITES).columns == 4
+
+
 def test_what_cannot_be_drawn_is_refused():
   nothing = dataset_lib.Dataset((), ())
   with pytest.raises(ValueError, match="figure_id='table3' is not a figure"):
