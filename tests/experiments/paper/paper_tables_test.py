@@ -236,11 +236,42 @@ def test_tasks_stand_for_the_papers_by_their_order():
   assert rendering.paper(cell) == '(3547 ± 122)'
 
 
-def test_the_same_games_at_another_budget_are_not_comparable():
+@pytest.mark.parametrize(
+  'fields', [{'budget_steps': 10}, {'scale': 'gpu'}, {'pretraining_steps': 10}]
+)
+def test_another_budget_or_scale_is_not_comparable(fields):
   data = published.data('table7')
-  runs = tuple(r._replace(budget_steps=10, scale='gpu') for r in data.runs)
-  table = tables.make('table7', dataset_lib.Dataset(runs, data.scores))
-  assert not any(cell.comparable for cell in _cells(table))
+  for artifact in ('table7', 'table5'):
+    table = tables.make(artifact, data)
+    assert any(cell.comparable for cell in _cells(table))
+  runs = tuple(run._replace(**fields) for run in data.runs)
+  changed = dataset_lib.Dataset(runs, data.scores)
+  for artifact in ('table7', 'table5'):
+    table = tables.make(artifact, changed)
+    assert not any(cell.comparable for cell in _cells(table))
+
+
+def test_a_median_over_fewer_games_is_not_comparable():
+  data = published.data('table5')
+  runs = tuple(
+    run for run in data.runs if (run.arm, run.env) != ('r2d2', 'pong')
+  )
+  table = tables.make('table5', dataset_lib.Dataset(runs, data.scores))
+  cells = {row.title: row.cells[0] for row in table.rows}
+  assert (cells['R2D2'].games, cells['R2D2'].comparable) == (56, False)
+  assert rendering.paper(cells['R2D2']) == '(490.12)'
+  assert cells['R2D2 + BT(NGU)'].comparable
+  assert 'r2d2 was not run on: pong.' in table.notes
+
+
+def test_of_two_runs_of_a_seed_the_one_with_the_larger_budget_counts():
+  short = fake_results.run('r2d2', FAR, 0)
+  long = short._replace(run_id='long', budget_steps=2 * STEPS)
+  scores = (fake_results.final(short, 0.1), fake_results.final(long, 0.4))
+  for runs in ((short, long), (long, short)):
+    table = tables.make('table6', dataset_lib.Dataset(runs, scores), SUITES)
+    cell = _row(table, FAR).cells[0]
+    assert (cell.value, cell.seeds) == (0.4, 1)
 
 
 @pytest.mark.parametrize('artifact', [f'table{i}' for i in range(1, 11)])
