@@ -175,17 +175,24 @@ def _statement(claim: Claim) -> str:
 def _markdown_row(claim: str, finding: effects.Finding, paper: float) -> str:
   effect = finding.effect
   name = effect.name if effect.decides else f'({effect.name})'
-  value, low, high = map(_number, finding.estimate)
+  value, low, high, paper_value = map(_short, (*finding.estimate, paper))
   interval = f' [{low}, {high}]' if low else ''
   scales = ', '.join(finding.scales)
   count = len(finding.worlds)
   worlds = finding.worlds[0] if count == 1 else str(count)
   cells = (
-    *(claim, name, f'{value}{interval}', _number(paper)),
+    *(claim, name, f'{value}{interval}', paper_value),
     *(str(finding.seeds), worlds, scales),
   )
   return f'| {" | ".join(cells)} |'
 
 
 def _number(value: float) -> str:
-  return '' if math.isnan(value) else f'{value:.6g}'
+  return '' if math.isnan(value) else f'{value:.10g}'
+
+
+def _short(value: float) -> str:
+  """For readers: two digits after the point, or three that count."""
+  if math.isnan(value):
+    return ''
+  return f'{value:.2f}' if abs(value) >= 1 else f'{value:.3g}'

@@ -191,13 +191,13 @@ def _missing(run: dataset_lib.Run) -> Problem:
   if run.status == dataset_lib.FAILED:
     return failure(run)
   if run.status == dataset_lib.DONE:
-    return Problem('without an evaluation at that point', run.run_id)
-  return Problem(f'not done ({run.status})', run.run_id)
+    return Problem('Without an evaluation at that point', run.run_id)
+  return Problem(f'Not done ({run.status})', run.run_id)
 
 
 def failure(run: dataset_lib.Run) -> Problem:
   """That a run has failed."""
-  return Problem(f'failed with exit code {run.exit_code}', run.run_id)
+  return Problem(f'Failed with exit code {run.exit_code}', run.run_id)
 
 
 def sentences(problems: Iterable[Problem], most: int = 10) -> Tuple[str, ...]:

@@ -282,6 +282,9 @@ def test_the_extra_action_peaks_in_the_first_third():
   )
   assert _reading(peak, values, greedy_extra_share=7 * [nan]) is None
   assert _reading(peak, values) is None
+  # A run that has only begun has no peak.
+  begun = 3 * [0.5] + 4 * [nan]
+  assert _reading(peak, values, greedy_extra_share=begun) is None
 
 
 def test_a_share_of_worlds_counts_means_over_seeds():

@@ -165,10 +165,10 @@ def _changed(index, **fields):
   [
     (
       {'status': dataset_lib.FAILED, 'exit_code': 1},
-      'failed with exit code 1: ',
+      'Failed with exit code 1: ',
     ),
-    ({'status': dataset_lib.RUNNING}, 'not done (running): '),
-    ({}, 'without an evaluation at that point: '),
+    ({'status': dataset_lib.RUNNING}, 'Not done (running): '),
+    ({}, 'Without an evaluation at that point: '),
   ],
 )
 def test_a_run_without_a_score_is_named_and_the_rest_is_shown(fields, note):
@@ -195,7 +195,7 @@ def test_a_run_that_failed_after_its_score_is_named():
   runs = (data.runs[0]._replace(status=dataset_lib.FAILED, exit_code=139),)
   data = dataset_lib.Dataset((*runs, *data.runs[1:]), data.scores)
   table = tables.make('table4', data, SUITES)
-  assert f'failed with exit code 139: {runs[0].run_id}.' in table.notes
+  assert f'Failed with exit code 139: {runs[0].run_id}.' in table.notes
 
 
 def test_points_come_from_the_nearest_evaluation():
