@@ -91,6 +91,14 @@ def _paper(claim: Claim) -> Tuple[float, ...]:
   return tuple(effects.of_the_paper(e, claim.artifact) for e in claim.effects)
 
 
+def report(
+  dataset: dataset_lib.Dataset,
+  suites: artifacts.Suites = artifacts.PAPER_SUITES,
+) -> str:
+  """What the runs of a data set say of each claim, as Markdown."""
+  return markdown(evaluate(dataset, suites))
+
+
 def counts(verdicts: Sequence[Verdict]) -> Dict[str, int]:
   """How many claims have each verdict."""
   found: List[str] = [verdict.verdict for verdict in verdicts]

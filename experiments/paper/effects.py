@@ -26,12 +26,13 @@ class Term(NamedTuple):
   Attributes:
     arm: the arm.
     reading: what is read of each of its runs.
-    pretraining: which budget of pre-training, as `results` names it.
+    shortest: whether its runs with the least pre-training count, instead of
+      those with the most.
   """
 
   arm: str
   reading: results.Reading
-  pretraining: str = results.LARGEST
+  shortest: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,9 +137,6 @@ def wins(arm: str, other: str, suite: str, *, decides: bool = True) -> Effect:
   )
 
 
-_BUDGETS = (results.LARGEST, results.SMALLEST)
-
-
 def better_on_tasks(
   arm: str, other: str, reading: results.Reading, name: str
 ) -> Effect:
@@ -178,7 +176,7 @@ def gain(
   return Effect(
     f'median of {where}, longest - shortest pre-training: ' + ' - '.join(arms),
     suite,
-    tuple(Term(a, reading, b) for a in arms for b in _BUDGETS),
+    tuple(Term(a, reading, b) for a in arms for b in (False, True)),
     _gain,
     worlds,
     decides,
@@ -253,7 +251,16 @@ def _envs(effect: Effect, suites: artifacts.Suites) -> List[str]:
 def _sample(
   term: Term, envs: Sequence[str], indexed: results.Results
 ) -> results.Sample:
-  return indexed.sample(term.arm, envs, term.reading, term.pretraining)
+  if not term.shortest:
+    return indexed.sample(term.arm, envs, term.reading)
+  budgets = sorted({n for env in envs for n in indexed.budgets(term.arm, env)})
+  if len(budgets) > 1:
+    return indexed.sample(term.arm, envs, term.reading, budgets[0])
+  missing = (
+    results.Problem(f'{term.arm} has no two budgets of pre-training on', env)
+    for env in envs
+  )
+  return results.Sample(np.empty((0, 0)), (), (), tuple(missing))
 
 
 def _printed(effect: Effect, artifact: str) -> float:

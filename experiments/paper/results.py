@@ -21,9 +21,6 @@ from experiments.paper import artifacts, normalization
 # of the budget.
 NEAR = 0.025
 
-# Which runs count, of those with behaviors of several budgets of pre-training.
-LARGEST, SMALLEST = 'largest', 'smallest'
-
 # What is read of a run: a number, or None where it is not there.
 Reading = Callable[['Results', dataset_lib.Run], Optional[float]]
 
@@ -80,33 +77,39 @@ class Results:
     return self._scores.get((run.run_id, source), [])
 
   def runs_of(
-    self, arm: str, env: str, pretraining: str = LARGEST
+    self, arm: str, env: str, pretraining_steps: Optional[int] = None
   ) -> List[dataset_lib.Run]:
     """The run of each seed, by seed; the one of the largest budget.
 
     Args:
       arm: the arm.
       env: the world.
-      pretraining: `LARGEST` or `SMALLEST`, of the budgets behind its runs. A
-        single budget is the largest, and none is the smallest.
+      pretraining_steps: of the behavior; the most that there are if not given.
+        Other budgets belong to the figure about them.
     """
-    stage = 'zero_shot' if arm in artifacts.ZERO_SHOT else 'transfer'
-    found = self._runs.get((stage, arm, env), [])
-    steps = sorted({run.pretraining_steps for run in found})
-    chosen = steps[-1:] if pretraining == LARGEST else steps[:-1][:1]
+    if pretraining_steps is None:
+      pretraining_steps = max(self.budgets(arm, env), default=0)
     by_seed = {
       run.seed: run
-      for run in sorted(found, key=lambda run: run.budget_steps)
-      if run.pretraining_steps in chosen
+      for run in sorted(self._found(arm, env), key=lambda r: r.budget_steps)
+      if run.pretraining_steps == pretraining_steps
     }
     return [by_seed[seed] for seed in sorted(by_seed)]
+
+  def budgets(self, arm: str, env: str) -> List[int]:
+    """The steps of pre-training behind an arm's runs, ascending."""
+    return sorted({run.pretraining_steps for run in self._found(arm, env)})
+
+  def _found(self, arm: str, env: str) -> List[dataset_lib.Run]:
+    stage = 'zero_shot' if arm in artifacts.ZERO_SHOT else 'transfer'
+    return self._runs.get((stage, arm, env), [])
 
   def sample(
     self,
     arm: str,
     envs: Sequence[str],
     reading: Reading,
-    pretraining: str = LARGEST,
+    pretraining_steps: Optional[int] = None,
   ) -> Sample:
     """Reads an arm's runs on some worlds.
 
@@ -114,16 +117,15 @@ class Results:
       arm: the arm.
       envs: the worlds.
       reading: what is read of each run.
-      pretraining: as `runs_of` takes it.
+      pretraining_steps: as `runs_of` takes it.
     """
     columns: Dict[str, List[float]] = {}
     used: List[dataset_lib.Run] = []
     problems: List[Problem] = []
     for env in envs:
-      runs = self.runs_of(arm, env, pretraining)
+      runs = self.runs_of(arm, env, pretraining_steps)
       if not runs:
-        less = '' if pretraining == LARGEST else ' after less pre-training'
-        problems.append(Problem(f'{arm} was not run{less} on', env))
+        problems.append(Problem(f'{arm} was not run on', env))
       read = [(run, reading(self, run)) for run in runs]
       problems += [_missing(run) for run, value in read if value is None]
       finite = [value for _, value in read if value is not None]

@@ -211,7 +211,7 @@ def test_longer_pretraining_is_compared_with_the_shortest():
   verdict = _verdict('C17', single, SUITES)
   assert verdict.verdict == claims.NOT_RUN
   problems = {p.what for p in verdict.findings[0].problems}
-  assert 'bt_ngu was not run after less pre-training on' in problems
+  assert 'bt_ngu has no two budgets of pre-training on' in problems
 
 
 def test_worlds_that_an_arm_lacks_are_left_out_of_all_arms():
@@ -302,10 +302,9 @@ def test_policies_no_better_than_random_are_counted():
 
 
 def test_the_report_has_verdicts_effects_and_what_is_missing():
-  verdicts = claims.evaluate(
-    _hard([0.5, 0.6, 0.7], [0.0, 0.1, 0.0], [0.2, 0.3, 0.3]), SUITES
-  )
-  text = claims.markdown(verdicts)
+  data = _hard([0.5, 0.6, 0.7], [0.0, 0.1, 0.0], [0.2, 0.3, 0.3])
+  verdicts = claims.evaluate(data, SUITES)
+  text = claims.report(data, SUITES)
   assert '| C5 | open (1 of 2 effects; as claimed) | In hard' in text
   (row,) = [line for line in text.splitlines() if '| C5 | median' in line]
   assert '| 89.53 | 3 |' in row and row.endswith(f'{FAR} | laptop |')
