@@ -251,6 +251,26 @@ def test_another_budget_or_scale_is_not_comparable(fields):
     assert not any(cell.comparable for cell in _cells(table))
 
 
+def test_policies_are_comparable_after_the_papers_pretraining():
+  games = artifacts.PAPER_SUITES['full']
+
+  def comparable(**fields):
+    runs = tuple(
+      fake_results.run('ngu', game, 0, stage='zero_shot', **fields)._replace(
+        scale='paper', frames_per_step=4, budget_steps=7
+      )
+      for game in games
+    )
+    scores = tuple(fake_results.final(run, 1e5) for run in runs)
+    table = tables.make('table2', dataset_lib.Dataset(runs, scores))
+    cell = table.rows[-1].cells[-1]
+    assert (cell.value, cell.paper) == (57, '27')
+    return cell.comparable
+
+  assert comparable(pretraining_steps=artifacts.PAPER_PRETRAINING_STEPS)
+  assert not comparable(pretraining_steps=10)
+
+
 def test_a_median_over_fewer_games_is_not_comparable():
   data = published.data('table5')
   runs = tuple(
