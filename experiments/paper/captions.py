@@ -34,7 +34,7 @@ def of(
     sentences.append("These are the paper's own means of 3 seeds.")
   elif seeds == '1':
     sentences.append('One seed has no interval.')
-  else:
+  elif artifact.kind == 'suites':
     sentences.append(
       'Brackets hold 95 % bootstrap intervals over seeds, worlds kept.'
     )

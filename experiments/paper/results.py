@@ -79,30 +79,30 @@ class Results:
   def runs_of(
     self, arm: str, env: str, pretraining_steps: Optional[int] = None
   ) -> List[dataset_lib.Run]:
-    """The run of each seed, by seed.
+    """The run of each seed, by seed; the one of the largest budget.
 
     Args:
       arm: the arm.
       env: the world.
-      pretraining_steps: of the behavior; the largest budget if not given. Other
-        budgets belong to the figure about them.
+      pretraining_steps: of the behavior; the most that there are if not given.
+        Other budgets belong to the figure about them.
     """
-    stage = 'zero_shot' if arm in artifacts.ZERO_SHOT else 'transfer'
-    found = self._runs.get((stage, arm, env), [])
     if pretraining_steps is None:
-      pretraining_steps = max((r.pretraining_steps for r in found), default=0)
+      pretraining_steps = max(self.budgets(arm, env), default=0)
     by_seed = {
       run.seed: run
-      for run in sorted(found, key=lambda run: run.budget_steps)
+      for run in sorted(self._found(arm, env), key=lambda r: r.budget_steps)
       if run.pretraining_steps == pretraining_steps
     }
     return [by_seed[seed] for seed in sorted(by_seed)]
 
   def budgets(self, arm: str, env: str) -> List[int]:
     """The steps of pre-training behind an arm's runs, ascending."""
+    return sorted({run.pretraining_steps for run in self._found(arm, env)})
+
+  def _found(self, arm: str, env: str) -> List[dataset_lib.Run]:
     stage = 'zero_shot' if arm in artifacts.ZERO_SHOT else 'transfer'
-    found = self._runs.get((stage, arm, env), [])
-    return sorted({run.pretraining_steps for run in found})
+    return self._runs.get((stage, arm, env), [])
 
   def sample(
     self,
@@ -193,13 +193,13 @@ def _missing(run: dataset_lib.Run) -> Problem:
   if run.status == dataset_lib.FAILED:
     return failure(run)
   if run.status == dataset_lib.DONE:
-    return Problem('without an evaluation at that point', run.run_id)
-  return Problem(f'not done ({run.status})', run.run_id)
+    return Problem('Without an evaluation at that point', run.run_id)
+  return Problem(f'Not done ({run.status})', run.run_id)
 
 
 def failure(run: dataset_lib.Run) -> Problem:
   """That a run has failed."""
-  return Problem(f'failed with exit code {run.exit_code}', run.run_id)
+  return Problem(f'Failed with exit code {run.exit_code}', run.run_id)
 
 
 def sentences(problems: Iterable[Problem], most: int = 10) -> Tuple[str, ...]:

@@ -236,7 +236,7 @@ class _Source:
     """Whether games, budget and scale are the paper's."""
     return set(sample.envs) == set(paper_envs) and all(
       run.scale in _PAPER_SCALES
-      and round(share * run.budget_steps * run.frames_per_step) == frames
+      and _frames_with_reward(run, share) == frames
       and run.pretraining_steps in (0, artifacts.PAPER_PRETRAINING_STEPS)
       for run in sample.runs
     )
@@ -252,6 +252,13 @@ class _Source:
 # Scales whose numbers the paper's can stand beside: the paper's runs made
 # again, and its own.
 _PAPER_SCALES = ('paper', 'published')
+
+
+def _frames_with_reward(run: dataset_lib.Run, share: float) -> int:
+  """The frames from which a run has learned the task at a share of it."""
+  if run.stage == 'zero_shot':
+    return 0
+  return round(share * run.budget_steps * run.frames_per_step)
 
 
 def _note(sample: results.Sample) -> str:

@@ -126,3 +126,27 @@ def test_an_unknown_artifact_is_told_what_is_near():
 def test_the_defaults_are_the_papers():
   # The preset `paper` decides about the number of actors.
   assert set(hyperparameters.disagreements()) <= {'Number of actors'}
+
+
+@pytest.mark.parametrize(
+  'arm, other, expected',
+  [
+    ('bt_ngu', 'r2d2', 26),
+    ('bt_rnd', 'r2d2', 28),
+    ('bt_ngu_partial', 'r2d2_partial', 22),
+  ],
+)
+def test_notes_say_in_how_many_games_behavior_transfer_wins(
+  arm, other, expected
+):
+  data = published.data('table3')
+  scores = {
+    (run.arm, run.env): score.return_mean
+    for run, score in zip(data.runs, data.scores, strict=True)
+  }
+  games = artifacts.PAPER_SUITES['full']
+  assert sum(scores[arm, g] > scores[other, g] for g in games) == expected
+  notes = ' '.join(
+    note for a in artifacts.ARTIFACTS.values() for note in a.notes
+  )
+  assert f' in {expected}' in notes

@@ -165,10 +165,10 @@ def _changed(index, **fields):
   [
     (
       {'status': dataset_lib.FAILED, 'exit_code': 1},
-      'failed with exit code 1: ',
+      'Failed with exit code 1: ',
     ),
-    ({'status': dataset_lib.RUNNING}, 'not done (running): '),
-    ({}, 'without an evaluation at that point: '),
+    ({'status': dataset_lib.RUNNING}, 'Not done (running): '),
+    ({}, 'Without an evaluation at that point: '),
   ],
 )
 def test_a_run_without_a_score_is_named_and_the_rest_is_shown(fields, note):
@@ -195,7 +195,7 @@ def test_a_run_that_failed_after_its_score_is_named():
   runs = (data.runs[0]._replace(status=dataset_lib.FAILED, exit_code=139),)
   data = dataset_lib.Dataset((*runs, *data.runs[1:]), data.scores)
   table = tables.make('table4', data, SUITES)
-  assert f'failed with exit code 139: {runs[0].run_id}.' in table.notes
+  assert f'Failed with exit code 139: {runs[0].run_id}.' in table.notes
 
 
 def test_points_come_from_the_nearest_evaluation():
@@ -236,11 +236,62 @@ def test_tasks_stand_for_the_papers_by_their_order():
   assert rendering.paper(cell) == '(3547 ± 122)'
 
 
-def test_the_same_games_at_another_budget_are_not_comparable():
+@pytest.mark.parametrize(
+  'fields', [{'budget_steps': 10}, {'scale': 'gpu'}, {'pretraining_steps': 10}]
+)
+def test_another_budget_or_scale_is_not_comparable(fields):
   data = published.data('table7')
-  runs = tuple(r._replace(budget_steps=10, scale='gpu') for r in data.runs)
-  table = tables.make('table7', dataset_lib.Dataset(runs, data.scores))
-  assert not any(cell.comparable for cell in _cells(table))
+  for artifact in ('table7', 'table5'):
+    table = tables.make(artifact, data)
+    assert any(cell.comparable for cell in _cells(table))
+  runs = tuple(run._replace(**fields) for run in data.runs)
+  changed = dataset_lib.Dataset(runs, data.scores)
+  for artifact in ('table7', 'table5'):
+    table = tables.make(artifact, changed)
+    assert not any(cell.comparable for cell in _cells(table))
+
+
+def test_policies_are_comparable_after_the_papers_pretraining():
+  games = artifacts.PAPER_SUITES['full']
+
+  def comparable(**fields):
+    runs = tuple(
+      fake_results.run('ngu', game, 0, stage='zero_shot', **fields)._replace(
+        scale='paper', frames_per_step=4, budget_steps=7
+      )
+      for game in games
+    )
+    scores = tuple(fake_results.final(run, 1e5) for run in runs)
+    table = tables.make('table2', dataset_lib.Dataset(runs, scores))
+    cell = table.rows[-1].cells[-1]
+    assert (cell.value, cell.paper) == (57, '27')
+    return cell.comparable
+
+  assert comparable(pretraining_steps=artifacts.PAPER_PRETRAINING_STEPS)
+  assert not comparable(pretraining_steps=10)
+
+
+def test_a_median_over_fewer_games_is_not_comparable():
+  data = published.data('table5')
+  runs = tuple(
+    run for run in data.runs if (run.arm, run.env) != ('r2d2', 'pong')
+  )
+  table = tables.make('table5', dataset_lib.Dataset(runs, data.scores))
+  cells = {row.title: row.cells[0] for row in table.rows}
+  assert (cells['R2D2'].games, cells['R2D2'].comparable) == (56, False)
+  assert rendering.paper(cells['R2D2']) == '(490.12)'
+  assert cells['R2D2 + BT(NGU)'].comparable
+  assert 'r2d2 was not run on: pong.' in table.notes
+
+
+def test_of_two_runs_of_a_seed_the_one_with_the_larger_budget_counts():
+  short = fake_results.run('r2d2', FAR, 0)
+  long = short._replace(run_id='long', budget_steps=2 * STEPS)
+  scores = (fake_results.final(short, 0.1), fake_results.final(long, 0.4))
+  for runs in ((short, long), (long, short)):
+    table = tables.make('table6', dataset_lib.Dataset(runs, scores), SUITES)
+    cell = _row(table, FAR).cells[0]
+    assert (cell.value, cell.seeds) == (0.4, 1)
 
 
 @pytest.mark.parametrize('artifact', [f'table{i}' for i in range(1, 11)])
