@@ -5,7 +5,8 @@ take place at about the same steps; where steps differ, it interpolates. Against
 frames of pre-training, each point is what other runs have come to in the end.
 """
 
-from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
+import collections
+from typing import Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -52,9 +53,9 @@ def read(
 ) -> Curves:
   """Reads the evaluations of an arm's runs on some worlds.
 
-  Of each world, only runs that are done count; if there are none, those that
-  are under way or have failed count as far as they have come. All worlds count
-  with as many seeds, and all runs up to the frames that each has reached.
+  Only runs that are done count; if there is none on any of the worlds, those
+  that are under way or have failed count as far as they have come. All worlds
+  count with as many seeds, and all runs up to the frames that each has reached.
 
   Args:
     results: the runs.
@@ -64,26 +65,31 @@ def read(
     window: the share of the budget that is shown, or more where it has fewer
       than three evaluations.
   """
-  problems = [
-    Problem(f'{arm} was not run on', env)
-    for env in envs
-    if not results.runs_of(arm, env)
-  ]
-  worlds: Dict[str, List[_Evaluated]] = {}
-  for env in envs:
-    every = [
+  every = {
+    env: [
       _Evaluated(run, *_points(results, run, value))
       for run in results.runs_of(arm, env)
     ]
-    some = [one for one in every if len(one.frames)]
-    used = [o for o in some if o.run.status == dataset_lib.DONE] or some
-    problems += _incomplete(every, used)
-    if used:
-      worlds[env] = used
+    for env in envs
+  }
+  some = [o for world in every.values() for o in world if len(o.frames)]
+  used = [o for o in some if o.run.status == dataset_lib.DONE] or some
+  problems = [
+    Problem(f'{arm} was not run on', env) for env in envs if not every[env]
+  ]
+  problems += _incomplete(
+    [one for world in every.values() for one in world],
+    {one.run.run_id for one in used},
+  )
+  worlds: Dict[str, List[_Evaluated]] = collections.defaultdict(list)
+  for one in used:
+    worlds[one.run.env].append(one)
   seeds = min(map(len, worlds.values()), default=0)
   problems += _uneven(arm, {env: len(used) for env, used in worlds.items()})
   counted = [one for used in worlds.values() for one in used[:seeds]]
   frames, values = _aligned([(one.frames, one.values) for one in counted])
+  if counted and not len(frames):
+    problems.append(Problem('Without common steps are the runs of', arm))
   if counted:
     budget = max(o.run.budget_steps * o.run.frames_per_step for o in counted)
     shown = np.searchsorted(frames, window * budget, side='right')
@@ -156,7 +162,7 @@ def on_shared_worlds(
       problems=(
         *curves.problems,
         *(
-          Problem('not in medians, because another arm has nothing there', env)
+          Problem('Not in medians, because another arm has nothing there', env)
           for env in curves.envs
           if env not in shared
         ),
@@ -238,23 +244,21 @@ def _aligned(curves: Sequence[plots.Curve]) -> plots.Curve:
   return shared, np.stack([np.interp(shared, *curve) for curve in curves])
 
 
-def _incomplete(
-  every: Sequence[_Evaluated], used: Sequence[_Evaluated]
-) -> List[Problem]:
-  """Says which runs of a world do not count, or not wholly."""
+def _incomplete(every: Sequence[_Evaluated], used: Set[str]) -> List[Problem]:
+  """Says which runs do not count, or not wholly; `used` has ids of runs."""
   problems = []
   for one in every:
     run = one.run
-    if any(run == other.run for other in used):
+    if run.run_id in used:
       if run.status != dataset_lib.DONE:
-        what = f'shown as far as it has come ({run.status})'
+        what = f'Shown as far as it has come ({run.status})'
         problems.append(Problem(what, run.run_id))
     elif run.status == dataset_lib.DONE:
-      problems.append(Problem('without evaluations', run.run_id))
+      problems.append(Problem('Without evaluations', run.run_id))
     elif run.status == dataset_lib.FAILED:
       problems.append(failure(run))
     else:
-      problems.append(Problem(f'not done ({run.status})', run.run_id))
+      problems.append(Problem(f'Not done ({run.status})', run.run_id))
   return problems
 
 

@@ -292,7 +292,7 @@ def _figure(
   artifact = artifacts.find(figure_id)
   problems = [p for part in parts for c in part.curves for p in c.problems]
   problems += [
-    results.Problem('the scale has no worlds for', suite)
+    results.Problem('The scale has no worlds for', suite)
     for suite in artifact.suites
     if not source.envs(suite)
   ]
