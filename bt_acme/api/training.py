@@ -28,7 +28,7 @@ BehaviorLike = Union[str, pathlib.Path, behaviors.Behavior]
 # are arguments, or say how processes are spread.
 _RUN_SETTINGS = (
   *('num_stacked', 'evaluation_period', 'evaluation_episodes'),
-  *('checkpoint_period', 'num_evaluators'),
+  *('checkpoint_period', 'num_evaluators', 'snapshot_steps'),
 )
 
 

@@ -4,7 +4,9 @@
 """
 
 import dataclasses
+import itertools
 import pathlib
+from typing import Tuple
 
 from bt_acme.config import checks
 
@@ -82,6 +84,12 @@ class RunConfig:
     'The number of seconds from one checkpoint of the learner to the next.',
     above=0,
   )
+  snapshot_steps: str = checks.setting(
+    '',
+    'Numbers of actor steps, separated by commas: when pre-training passes '
+    'one, it exports the behavior that it has by then to `behavior-STEPS` in '
+    'the workdir.',
+  )
   replay_port: int = checks.setting(
     0,
     'The replay server listens on this port; 0 picks a free one.',
@@ -105,6 +113,17 @@ class RunConfig:
       self.envs_per_actor % self.groups_per_actor == 0,
       f'envs_per_actor={self.envs_per_actor} must be even with '
       "inference='server', because one half acts while the other waits.",
+    )
+    steps = (0, *self.snapshots)
+    checks.require(
+      all(a < b for a, b in itertools.pairwise(steps)),
+      f'snapshot_steps={self.snapshot_steps!r} must be positive and increase.',
+    )
+    checks.require(
+      steps[-1] <= self.max_actor_steps,
+      f'snapshot_steps={self.snapshot_steps!r} exceeds max_actor_steps='
+      f'{self.max_actor_steps}: the run would end before. Leave out the last, '
+      'or raise max_actor_steps.',
     )
     for name in ('inference', 'replay_port'):
       value = getattr(self, name)
@@ -146,9 +165,26 @@ class RunConfig:
     return self.num_actors * self.groups_per_actor
 
   @property
+  def snapshots(self) -> Tuple[int, ...]:
+    """The numbers of actor steps that `snapshot_steps` lists."""
+    if not self.snapshot_steps:
+      return ()
+    try:
+      return tuple(int(steps) for steps in self.snapshot_steps.split(','))
+    except ValueError as error:
+      raise ValueError(
+        f'snapshot_steps={self.snapshot_steps!r} must be whole numbers '
+        'separated by commas.'
+      ) from error
+
+  @property
   def behavior_folder(self) -> str:
     """The folder that the learner exports the behavior to."""
     return str(pathlib.Path(self.workdir) / 'behavior')
+
+  def snapshot_folder(self, actor_steps: int) -> str:
+    """The folder that takes the behavior as it is after so many steps."""
+    return f'{self.behavior_folder}-{actor_steps}'
 
   @property
   def checkpoint_folder(self) -> str:

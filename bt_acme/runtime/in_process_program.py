@@ -39,7 +39,13 @@ from bt_acme import (
 )
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs as logs_lib
-from bt_acme.runtime import interrupts, metrics, requirements, workdir
+from bt_acme.runtime import (
+  interrupts,
+  metrics,
+  requirements,
+  snapshots,
+  workdir,
+)
 from bt_acme.runtime.engines import in_process
 
 Row = Dict[str, float]
@@ -207,6 +213,7 @@ class _Program:
       self._run.load(self._checkpoint)
     self._saved_steps = self._run.actor_steps
     self._saved_at = time.monotonic()
+    self._ahead = snapshots.Snapshots(config, self._run.actor_steps)
     self._logs = {
       label: metrics.make_logger(
         config.workdir, label, last_step=self._run.actor_steps
@@ -228,6 +235,7 @@ class _Program:
       if run.actor_steps >= budget or should_stop() or wants_stop:
         break
       self._log(run.turn())
+      self._export(self._ahead.due(run.actor_steps))
       if time.monotonic() - self._saved_at > self._config.checkpoint_period:
         self._save()
     if self._saved_steps != run.actor_steps:
@@ -311,13 +319,18 @@ class _Program:
 
   def _complete(self) -> None:
     """Exports a policy that was pre-trained, and marks the run."""
-    snapshot = self._run.snapshot()
     if self._agent.intrinsic is not None:
+      self._export([self._config.behavior_folder])
+    workdir.mark_completed(self._config)
+
+  def _export(self, folders: Sequence[str]) -> None:
+    """Exports the policy as a behavior to each of some folders."""
+    for folder in folders:
+      snapshot = self._run.snapshot()
       behaviors.export(
-        self._config.behavior_folder,
+        folder,
         agent=self._agent,
         variables=snapshot.variables,
         statistics=snapshot.statistics,
         actor_steps=snapshot.actor_steps,
       )
-    workdir.mark_completed(self._config)

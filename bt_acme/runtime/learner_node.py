@@ -10,7 +10,7 @@ from acme.utils import counting
 from bt_acme import behaviors
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
-from bt_acme.runtime import checkpoints, metrics
+from bt_acme.runtime import checkpoints, metrics, snapshots
 from bt_acme.runtime import context as context_lib
 from bt_acme.runtime.phases import Phase
 
@@ -122,6 +122,7 @@ class LearnerNode:
   def _learn(self, learner: Any, dataset: Any, counts: Dict[str, int]) -> bool:
     """Learns and saves; returns whether it did so to the end of the run."""
     saved = time.monotonic()
+    ahead = snapshots.Snapshots(self._run, counts.get('actor_steps', 0))
     while not self._context.wait_for_stop(0):
       phase, counts = self._coordinator.poll(
         {'replay_size': learner.replay_size}
@@ -129,6 +130,7 @@ class LearnerNode:
       if phase >= Phase.LEARNER_FINISHES:
         learner.flush()
         break
+      self._export(learner, counts, ahead.due(counts.get('actor_steps', 0)))
       try:
         self._take_steps(learner, dataset)
       except RuntimeError:
@@ -139,10 +141,12 @@ class LearnerNode:
       if time.monotonic() - saved > self._run.checkpoint_period:
         self._save(learner, counts)
         saved = time.monotonic()
+    self._export(learner, counts, ahead.due(counts.get('actor_steps', 0)))
     self._save(learner, counts)
     if self._context.wait_for_stop(0):
       return False
-    self._export(learner, counts)
+    if self._builder.agent.intrinsic is not None:
+      self._export(learner, counts, [self._run.behavior_folder])
     return True
 
   def _take_steps(self, learner: Any, dataset: Any) -> None:
@@ -163,15 +167,15 @@ class LearnerNode:
       },
     )
 
-  def _export(self, learner: Any, counts: Dict[str, int]) -> None:
-    """Exports the policy as a behavior, if this was pre-training."""
-    agent = self._builder.agent
-    if agent.intrinsic is None:
-      return
-    behaviors.export(
-      self._run.behavior_folder,
-      agent=agent,
-      variables=learner.variables,
-      statistics=learner.merged_statistics(),
-      actor_steps=counts['actor_steps'],
-    )
+  def _export(
+    self, learner: Any, counts: Dict[str, int], folders: Sequence[str]
+  ) -> None:
+    """Exports the policy as a behavior to each of some folders."""
+    for folder in folders:
+      behaviors.export(
+        folder,
+        agent=self._builder.agent,
+        variables=learner.variables,
+        statistics=learner.merged_statistics(),
+        actor_steps=counts['actor_steps'],
+      )

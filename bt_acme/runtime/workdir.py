@@ -28,6 +28,7 @@ _MAY_CHANGE = (
   *_RECORDED,
   'lp_launch_type',  # A run without nodes has an identity of its own.
   'max_actor_steps',
+  'snapshot_steps',
   'replay_port',
   'inference',
   'num_devices',

@@ -211,6 +211,54 @@ def test_it_can_be_loaded(whole, agent):
   assert_same(folder, loaded, whole)
 
 
+def leaves_of(folder):
+  return jax.tree.leaves(behaviors.Exported(str(folder)).variables)
+
+
+def test_snapshots_are_what_shorter_runs_export(whole, agent, tmp_path):
+  folder = tmp_path / 'run'
+  settings = {'snapshot_steps': f'1,120,{STEPS}', 'num_evaluators': 0}
+  start(folder, agent, **settings)
+  start(tmp_path / 'short', agent, max_actor_steps=120, num_evaluators=0)
+  for steps, same in (
+    (120, tmp_path / 'short' / 'behavior'),
+    (STEPS, whole[0] / 'behavior'),
+  ):
+    snapshot = folder / f'behavior-{steps}'
+    taken = behaviors.Exported(str(snapshot)).actor_steps
+    assert steps <= taken < steps + 2
+    assert taken == behaviors.Exported(str(same)).actor_steps
+    jax.tree.map(
+      np.testing.assert_array_equal, leaves_of(snapshot), leaves_of(same)
+    )
+  assert behaviors.Exported(str(folder / 'behavior-1')).actor_steps <= 2
+
+
+def test_a_resumed_run_neither_repeats_nor_loses_a_snapshot(
+  agent, tmp_path, caplog
+):
+  folder = tmp_path / 'run'
+  settings = {'snapshot_steps': '50,120,200', 'num_evaluators': 0}
+  start(folder, agent, {90: interrupt}, **settings)
+  shutil.copy(folder / 'checkpoints' / 'run', tmp_path / 'kept')
+  start(folder, agent, {150: interrupt}, **settings)
+  assert not (folder / 'behavior-200').exists()
+  times = {
+    steps: (folder / f'behavior-{steps}' / 'params.npz').stat().st_mtime_ns
+    for steps in (50, 120)
+  }
+  # As if it had been killed here, and had last saved there.
+  (tmp_path / 'kept').replace(folder / 'checkpoints' / 'run')
+  # One more is asked for when it is too late.
+  start(folder, agent, **{**settings, 'snapshot_steps': '20,50,120,200'})
+  for steps, before in times.items():
+    path = folder / f'behavior-{steps}' / 'params.npz'
+    assert path.stat().st_mtime_ns == before
+  assert behaviors.Exported(str(folder / 'behavior-200')).actor_steps < 202
+  assert not (folder / 'behavior-20').exists()
+  assert 'the run has passed 20 steps before' in caplog.text
+
+
 def test_no_evaluation_is_asked_for(agent, tmp_path):
   ended, _ = start(tmp_path / 'run', agent, num_evaluators=0)
   assert ended.evaluations == []

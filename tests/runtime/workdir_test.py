@@ -32,6 +32,7 @@ def test_the_same_run_is_taken_up_again(tmp_path):
   longer = make_run(
     tmp_path,
     max_actor_steps=9,
+    snapshot_steps='3,9',
     num_evaluators=0,
     evaluation_period=1,
     evaluation_episodes=1,
