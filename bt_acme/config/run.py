@@ -67,13 +67,14 @@ class RunConfig:
   )
   num_evaluators: int = checks.setting(
     1,
-    'The run has this many evaluator processes; 0 evaluates nothing.',
+    'The run has this many evaluator processes, which share its evaluations; '
+    '0 evaluates nothing.',
     minimum=0,
   )
   evaluation_period: int = checks.setting(
     100_000,
-    'The number of actor steps from one evaluation to the next. One more '
-    'evaluation comes at the end of the run.',
+    'The number of actor steps from one evaluation to the next: the run is '
+    'evaluated at 0, at all multiples, and at its end.',
     above=0,
   )
   evaluation_episodes: int = checks.setting(

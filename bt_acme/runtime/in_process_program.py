@@ -40,6 +40,7 @@ from bt_acme import (
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs as logs_lib
 from bt_acme.runtime import (
+  evaluation_grid,
   interrupts,
   metrics,
   requirements,
@@ -285,14 +286,15 @@ class _Program:
 
   def _evaluate_if_due(self, should_stop: Callable[[], bool]) -> None:
     """Evaluates at step 0, at multiples of the period, and at the end."""
-    steps, period = self._run.actor_steps, self._config.evaluation_period
-    last = -1
-    if self.evaluations:
-      last = int(self.evaluations[-1]['actor_steps'])
-    is_due = last < 0 or steps // period > last // period
-    is_end = steps >= self._config.max_actor_steps and steps > last
-    if not self._config.num_evaluators or not (is_due or is_end):
+    points = evaluation_grid.due(
+      self._config,
+      last=evaluation_grid.last_point(self.evaluations[-1:]),
+      begin=-1,
+      actor_steps=self._run.actor_steps,
+    )
+    if not self._config.num_evaluators or not points:
       return
+    point = {evaluation_grid.POINT: points[-1]}
     if self._evaluator is None:
       self._evaluator = evaluation.Evaluator(
         self._agent,
@@ -305,7 +307,7 @@ class _Program:
       snapshot.variables, snapshot.statistics, should_stop=should_stop
     )
     for row in rows:
-      self.evaluations.append({**self._counts(), **row})
+      self.evaluations.append({**self._counts(), **point, **row})
       self._logs['evaluator'].write(self.evaluations[-1])
     if rows:
       self._evaluator_return = float(

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import jax
 from acme.utils import counting
@@ -10,7 +10,12 @@ from acme.utils import counting
 from bt_acme import behaviors
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
-from bt_acme.runtime import checkpoints, metrics, snapshots
+from bt_acme.runtime import (
+  checkpoints,
+  evaluation_grid,
+  metrics,
+  snapshots,
+)
 from bt_acme.runtime import context as context_lib
 from bt_acme.runtime.phases import Phase
 
@@ -50,6 +55,7 @@ class LearnerNode:
     self._coordinator = context.coordinator
     self._ready = threading.Event()
     self._learner: Any = None
+    self._evaluations: Any = None
 
   def get_variables(self, names: Sequence[str]) -> List[Any]:
     """Returns the learner's variables of these names."""
@@ -69,10 +75,17 @@ class LearnerNode:
     self._ready.wait()
     self._learner.put_statistics(first_environment, statistics)
 
-  def get_merged_statistics(self) -> Any:
-    """Returns the statistics of all actors as one, for evaluators."""
+  def next_evaluation(self) -> Optional[evaluation_grid.Evaluation]:
+    """Hands out the next evaluation that is due; None if there is none."""
     self._ready.wait()
-    return self._learner.merged_statistics()
+    evaluation: Optional[evaluation_grid.Evaluation] = self._evaluations.take(
+      self._learner.variables
+    )
+    return evaluation
+
+  def evaluation_done(self, point: int) -> None:
+    """Notes that the evaluation of this point has been logged."""
+    self._evaluations.remove(point)
 
   def get_max_priority(self) -> float:
     """Returns the largest priority of the learner's recent steps."""
@@ -96,6 +109,10 @@ class LearnerNode:
     )
     counts = self._restore(learner)
     self._learner = learner
+    self._evaluations = evaluation_grid.Queue(
+      self._run, self._builder.agent, counts.get('actor_steps', 0)
+    )
+    self._put_evaluations(learner, counts)
     self._coordinator.start(counts)
     self._ready.set()
     finished = False
@@ -105,7 +122,7 @@ class LearnerNode:
       self._coordinator.learner_ended(finished)
       dataset.stop()
       logger.close()
-    # Until the program stops, evaluators fetch the final parameters.
+    # Until the program stops, evaluators ask for what is left to evaluate.
     self._context.wait_for_stop(None)
 
   def _restore(self, learner: Any) -> Dict[str, int]:
@@ -130,7 +147,7 @@ class LearnerNode:
       if phase >= Phase.LEARNER_FINISHES:
         learner.flush()
         break
-      self._export(learner, counts, ahead.due(counts.get('actor_steps', 0)))
+      self._keep(learner, counts, ahead)
       try:
         self._take_steps(learner, dataset)
       except RuntimeError:
@@ -141,7 +158,7 @@ class LearnerNode:
       if time.monotonic() - saved > self._run.checkpoint_period:
         self._save(learner, counts)
         saved = time.monotonic()
-    self._export(learner, counts, ahead.due(counts.get('actor_steps', 0)))
+    self._keep(learner, counts, ahead)
     self._save(learner, counts)
     if self._context.wait_for_stop(0):
       return False
@@ -165,6 +182,20 @@ class LearnerNode:
         'learner': state['values'],
         'counts': {**counts, 'learner_steps': learner.learner_steps},
       },
+    )
+
+  def _keep(
+    self, learner: Any, counts: Dict[str, int], ahead: snapshots.Snapshots
+  ) -> None:
+    """Keeps what is due, before a checkpoint says that it has been."""
+    self._export(learner, counts, ahead.due(counts.get('actor_steps', 0)))
+    self._put_evaluations(learner, counts)
+
+  def _put_evaluations(self, learner: Any, counts: Dict[str, int]) -> None:
+    self._evaluations.put_due(
+      counts.get('actor_steps', 0),
+      learner.variables,
+      learner.merged_statistics(),
     )
 
   def _export(

@@ -231,7 +231,9 @@ def test_transfer_of_the_exported_behavior(bt):
   )
   assert sum(float(row['flights']) for row in actor) > 0
   assert any(0 < float(row['behavior_share']) <= 1 for row in actor)
-  assert len(evaluator) == 2
+  points = [int(row['evaluation_point']) for row in evaluator]
+  assert points == [0, 0, 600, 600]
+  assert [int(row['actor_steps']) for row in evaluator[:2]] == [0, 0]
   assert all(float(row['flight_share']) == 0 for row in evaluator)
   learner = scripts.rows(workdir, 'learner')
   assert any(float(row['duplicated_share']) > 0 for row in learner)

@@ -125,6 +125,8 @@ def test_what_a_run_leaves_behind(whole):
   assert len(read(folder, 'learner')) == len(result.learner) > 1
   steps = [int(row['actor_steps']) for row in ended.evaluations]
   assert steps == [0, 0, 100, 100, 200, 200, *[result.actor_steps] * 2]
+  points = [int(row['evaluation_point']) for row in ended.evaluations]
+  assert points == [0, 0, 100, 100, 200, 200, STEPS, STEPS]
   assert any((folder / 'logs' / 'actor').glob('events*'))
   behavior = behaviors.Exported(str(folder / 'behavior'))
   assert behavior.actor_steps == result.actor_steps
