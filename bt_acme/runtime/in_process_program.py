@@ -1,9 +1,9 @@
 """A run in one process, with all that a run of many processes leaves behind.
 
 The workdir holds `config.json`, `logs/` of `actor`, `learner` and `evaluator`,
-`checkpoints/`, copies of the `behaviors/` that are transferred, after
-pre-training `behavior/`, and in the end `completed.json`. Acme, Launchpad and
-Reverb are not needed.
+`checkpoints/`, `provenance.json`, copies of the `behaviors/` that are
+transferred, after pre-training `behavior/`, and in the end `completed.json`.
+Acme, Launchpad and Reverb are not needed.
 
 A run that is stopped between two checkpoints goes on from the last one, and
 writes again what it had written since. It ends as it would have without the
@@ -43,6 +43,7 @@ from bt_acme.runtime import (
   evaluation_grid,
   interrupts,
   metrics,
+  provenance,
   requirements,
   snapshots,
   workdir,
@@ -132,6 +133,10 @@ def run(
   display = make_display(config.max_actor_steps)
   with contextlib.ExitStack() as stack:
     stack.callback(display.close)
+    if not workdir.is_completed(config):
+      provenance.begin(config.workdir, (identity or {}).get(workdir.PARAMS, {}))
+      provenance.note_device(config.workdir)
+      stack.callback(provenance.end, config.workdir)
     noted = stack.enter_context(interrupts.noted())
     program = _Program(config, agent, initial_params, display, callbacks)
     stack.callback(program.close)
@@ -148,8 +153,7 @@ def load(config: run_config.RunConfig, agent: assembly.Agent) -> Ended:
   loaded = _make_run(config, agent)
   with contextlib.closing(loaded):
     loaded.load(_checkpoint(config))
-    evaluations = logs_lib.read_rows(config.workdir, 'evaluator')
-    return Ended(loaded.result(), evaluations, None)
+    return Ended(loaded.result(), _evaluations(config), None)
 
 
 def kept_behaviors(folder: str) -> Dict[int, pathlib.Path]:
@@ -193,6 +197,14 @@ def _checkpoint(config: run_config.RunConfig) -> pathlib.Path:
   return pathlib.Path(config.checkpoint_folder) / _CHECKPOINT
 
 
+def _evaluations(config: run_config.RunConfig) -> List[Row]:
+  """Reads what a run has evaluated, without what tells when."""
+  return [
+    {name: value for name, value in row.items() if name not in metrics.MARKS}
+    for row in logs_lib.read_rows(config.workdir, 'evaluator')
+  ]
+
+
 class _Program:
   """The run, its logs, evaluations and checkpoints."""
 
@@ -225,7 +237,7 @@ class _Program:
     self._returns: Deque[float] = collections.deque(maxlen=_RECENT)
     self._evaluator: Optional[evaluation.Evaluator] = None
     self._evaluator_return: Optional[float] = None
-    self.evaluations = logs_lib.read_rows(config.workdir, 'evaluator')
+    self.evaluations = _evaluations(config)
 
   def run(self, should_stop: Callable[[], bool]) -> None:
     """Goes on to the end of the budget, or until it should stop."""

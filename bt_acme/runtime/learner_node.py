@@ -14,6 +14,7 @@ from bt_acme.runtime import (
   checkpoints,
   evaluation_grid,
   metrics,
+  provenance,
   snapshots,
 )
 from bt_acme.runtime import context as context_lib
@@ -94,6 +95,7 @@ class LearnerNode:
 
   def run(self) -> None:
     """Learns, and saves at intervals, at the end, and when told to stop."""
+    provenance.note_device(self._run.workdir)
     dataset = self._builder.make_dataset_iterator(self._context.replay)
     logger = metrics.make_logger(
       self._run.workdir, 'learner', time_delta=_REPORT_SECONDS

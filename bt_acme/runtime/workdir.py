@@ -16,6 +16,9 @@ from bt_acme.config import run as run_config
 
 _FILE = 'config.json'
 _COMPLETED_FILE = 'completed.json'
+# What `claim` may be given: the checksums of the parameters that a run was
+# given, which are compared instead of the folders that these were in.
+PARAMS = 'params_sha256'
 # Settings that may differ when a run is resumed; the first ones are recorded,
 # as they were when the run began.
 _RECORDED = (

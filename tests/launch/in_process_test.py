@@ -73,7 +73,8 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(ngu):
 def test_the_workdir_is_that_of_a_distributed_run(ngu):
   workdir = ngu[0]
   assert {path.name for path in workdir.iterdir()} == {
-    *('config.json', 'completed.json', 'logs', 'checkpoints', 'behavior')
+    *('config.json', 'completed.json', 'logs', 'checkpoints', 'behavior'),
+    'provenance.json',
   }
   for label in ('actor', 'learner', 'evaluator'):
     assert scripts.rows(workdir, label)

@@ -14,7 +14,7 @@ import pytest
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
 from bt_acme.config import run as run_config
-from bt_acme.runtime import in_process_program
+from bt_acme.runtime import in_process_program, metrics
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
@@ -90,9 +90,18 @@ def run_whole(agent, tmp_path_factory, shared_functions):
   return folder, *start(folder, agent)
 
 
-def read(folder, label):
+def read_marks(folder, label):
+  """Rows with what tells when they were written."""
   with (folder / 'logs' / label / 'logs.csv').open() as file:
     return list(csv.DictReader(file))
+
+
+def read(folder, label):
+  rows = read_marks(folder, label)
+  for row in rows:
+    for name in metrics.MARKS:
+      del row[name]
+  return rows
 
 
 def assert_same(folder, ended, whole):
@@ -117,6 +126,7 @@ def test_what_a_run_leaves_behind(whole):
   assert STEPS <= result.actor_steps < STEPS + 2
   assert {path.name for path in folder.iterdir()} == {
     *('config.json', 'completed.json', 'logs', 'checkpoints', 'behavior'),
+    'provenance.json',
   }
   assert json.loads((folder / 'config.json').read_text())['engine'] == (
     'in_process'
@@ -176,6 +186,26 @@ def test_a_run_that_was_killed_goes_on_from_its_checkpoint(
   kept.replace(checkpoint)
   ended, _ = start(folder, agent)
   assert_same(folder, ended, whole)
+  # Each of its three lives has left rows, and time only goes forward.
+  rows = read_marks(folder, 'actor')
+  assert {row['life'] for row in rows} == {'0', '2'}
+  seconds = [float(row['seconds']) for row in rows]
+  assert seconds == sorted(seconds) and seconds[0] > 0
+  lives = json.loads((folder / 'provenance.json').read_text())['lives']
+  before = [life['seconds_before'] for life in lives]
+  assert len(before) == 3 and before[0] == 0
+  assert before == sorted(before) and seconds[-1] > before[2] > before[1] > 0
+  assert all(life['ended'] > life['started'] for life in lives)
+
+
+def test_actors_rows_tell_environment_and_epsilon(whole):
+  rows = read(whole[0], 'actor')
+  epsilons = {row['environment']: row['epsilon'] for row in rows}
+  # Those of two actors: 0.4 ** (1 + 7 i / (2 - 1)).
+  assert float(epsilons['0']) == pytest.approx(0.4)
+  assert float(epsilons['1']) == pytest.approx(0.4**8, rel=1e-5)
+  evaluated = read(whole[0], 'evaluator')
+  assert {row['epsilon'] for row in evaluated} == {'0.01'}
 
 
 def test_without_a_checkpoint_it_begins_anew(whole, agent, tmp_path):
