@@ -81,6 +81,12 @@ def export(
     (temporary / _CARD).write_text(json.dumps(card, indent=2) + '\n')
 
 
+def read_checksum(folder: str) -> str:
+  """Returns the checksum in a folder that `read` has found to be whole."""
+  card = json.loads((pathlib.Path(folder) / _CARD).read_text())
+  return str(card['params_sha256'])
+
+
 def checksum(variables: assembly.Variables) -> str:
   """Returns the SHA-256 that a behavior with these parameters would have.
 
