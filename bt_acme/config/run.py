@@ -38,7 +38,11 @@ class RunConfig:
     choices=('in_process', 'local_mp', 'local_mt'),
   )
   num_actors: int = checks.setting(
-    2, 'The run has this many actor processes. The paper has 256.', above=0
+    16,
+    'The run has this many actor processes. The paper has 256 actors, each '
+    'with one environment and an epsilon of its own, as here each environment '
+    'has one.',
+    above=0,
   )
   envs_per_actor: int = checks.setting(
     16,

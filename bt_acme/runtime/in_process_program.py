@@ -13,7 +13,6 @@ stop.
 import collections
 import contextlib
 import pathlib
-import shutil
 import time
 from typing import (
   Any,
@@ -35,13 +34,13 @@ from bt_acme import (
   behaviors,
   compilation_cache,
   evaluation,
-  files,
 )
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs as logs_lib
 from bt_acme.runtime import (
   evaluation_grid,
   interrupts,
+  kept_behaviors,
   metrics,
   provenance,
   requirements,
@@ -54,7 +53,6 @@ Row = Dict[str, float]
 
 _LABELS = ('actor', 'learner', 'evaluator')
 _CHECKPOINT = 'run'
-_BEHAVIORS = 'behaviors'
 _RECENT = 100  # Episodes whose mean return is shown.
 
 
@@ -127,7 +125,7 @@ def run(
   """
   requirements.check(config, agent)
   workdir.claim(config, agent.config, {**(identity or {}), **ENGINE})
-  _keep_behaviors(config, agent)
+  kept_behaviors.keep(config, agent)
   compilation_cache.enable()
   # It is there while all that follows loads and compiles.
   display = make_display(config.max_actor_steps)
@@ -154,30 +152,6 @@ def load(config: run_config.RunConfig, agent: assembly.Agent) -> Ended:
   with contextlib.closing(loaded):
     loaded.load(_checkpoint(config))
     return Ended(loaded.result(), _evaluations(config), None)
-
-
-def kept_behaviors(folder: str) -> Dict[int, pathlib.Path]:
-  """Returns the folders of the behaviors that a run transfers, by their index.
-
-  A run keeps a copy of each that was exported; of others it cannot.
-
-  Args:
-    folder: the workdir.
-  """
-  kept = (pathlib.Path(folder) / _BEHAVIORS).glob('*/*')
-  return {int(path.parent.name): path for path in kept}
-
-
-def _keep_behaviors(
-  config: run_config.RunConfig, agent: assembly.Agent
-) -> None:
-  """Copies behaviors, so that the run needs nothing but its workdir."""
-  copies = kept_behaviors(config.workdir)
-  for index, behavior in enumerate(agent.behaviors):
-    if isinstance(behavior, behaviors.Exported) and index not in copies:
-      kept = pathlib.Path(config.workdir) / _BEHAVIORS / str(index)
-      with files.new_folder(kept) as temporary:
-        shutil.copytree(behavior.folder, temporary / behavior.name)
 
 
 def _make_run(

@@ -135,7 +135,7 @@ class MetricsLogger:
     if self._life is None:
       return {}
     seconds = round(self._life.seconds(time.time()), 3)
-    return dict(zip(MARKS, (seconds, self._life.index), strict=True))
+    return dict(zip(MARKS, (seconds, self._life.number), strict=True))
 
 
 def _step_of(row: Mapping[str, Any]) -> Optional[int]:

@@ -37,12 +37,12 @@ class Life(NamedTuple):
   """The life that a run is in.
 
   Attributes:
-    index: 0 for the first, and one more with each resume.
+    number: 0 for the first, and one more with each resume.
     started: when it began, in seconds since 1970.
     seconds_before: the seconds that all earlier lives took.
   """
 
-  index: int
+  number: int
   started: float
   seconds_before: float
 

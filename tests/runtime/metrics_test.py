@@ -107,7 +107,7 @@ def test_resuming_goes_on_in_the_same_file(tmp_path):
 
 
 def test_each_row_tells_the_life_and_the_seconds(tmp_path, monkeypatch):
-  life = provenance.Life(index=2, started=1_000.0, seconds_before=50.0)
+  life = provenance.Life(number=2, started=1_000.0, seconds_before=50.0)
   monkeypatch.setattr(metrics_lib.time, 'time', lambda: 1_007.5)
   logger = metrics_lib.MetricsLogger(tmp_path, life=life)
   logger.write({'actor_steps': 1, 'environment': 3, 'epsilon': 0.5, 'x': 1})

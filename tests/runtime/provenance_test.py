@@ -67,7 +67,7 @@ def test_seconds_go_on_over_lives(tmp_path, clock):
     logger.close()
   clock(1_000)
   provenance.begin(workdir, {})
-  assert provenance.current(workdir).index == 2
+  assert provenance.current(workdir).number == 2
   assert provenance.current(workdir).seconds_before == 16.0
   lives = provenance.read(workdir)['lives']
   assert [life['ended'] is None for life in lives] == [False, True, True]
