@@ -12,7 +12,7 @@ import dataclasses
 
 from bt_acme import assembly
 from bt_acme import config as config_lib
-from bt_acme.cli import flags, initial_weights, named_behaviors
+from bt_acme.cli import checksums, flags, initial_weights, named_behaviors
 from bt_acme.cli import run as run_cli
 from bt_acme.cli import settings as settings_cli
 from bt_acme.config import run as run_config
@@ -31,10 +31,11 @@ def main(argv):
   del argv
   settings = settings_cli.read(Settings)
   run = settings.run
+  transferred = named_behaviors.make(settings.behaviors, settings.transfer)
   agent = assembly.Agent(
     settings_cli.agent_config(config_lib.BTConfig, settings),
     run_cli.environment_spec(run),
-    tuple(named_behaviors.make(settings.behaviors, settings.transfer)),
+    tuple(transferred),
     settings.behaviors.weights,
   )
   return run_cli.launch(
@@ -44,6 +45,7 @@ def main(argv):
     identity={
       'behaviors': dataclasses.asdict(settings.behaviors),
       'weights': dataclasses.asdict(settings.weights),
+      **checksums.of(transferred, settings.weights),
     },
   )
 

@@ -11,7 +11,7 @@ import dataclasses
 
 from bt_acme import assembly
 from bt_acme import config as config_lib
-from bt_acme.cli import flags, initial_weights
+from bt_acme.cli import checksums, flags, initial_weights
 from bt_acme.cli import run as run_cli
 from bt_acme.cli import settings as settings_cli
 from bt_acme.config import run as run_config
@@ -35,7 +35,10 @@ def main(argv):
     run,
     agent,
     initial_params=initial_weights.load(settings.weights, agent, run.seed),
-    identity={'weights': dataclasses.asdict(settings.weights)},
+    identity={
+      'weights': dataclasses.asdict(settings.weights),
+      **checksums.of(weights=settings.weights),
+    },
   )
 
 

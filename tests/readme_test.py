@@ -6,6 +6,8 @@ import textwrap
 
 import pytest
 
+from bt_acme.config import presets
+
 ROOT = pathlib.Path(__file__).parents[1]
 README = ROOT / 'README.md'
 SECTION = '## As a library'
@@ -61,6 +63,16 @@ def test_the_notebook_example_is_in_the_quickstart():
     if line and line not in lines  # Each is looked for behind the last one.
   ]
   assert not missing
+
+
+def test_the_table_of_presets_has_each_of_them():
+  text = README.read_text()
+  table = text[text.index('| preset | for |') :].split('\n\n')[0]
+  assert re.findall(r'^\| `(\w+)`', table, re.MULTILINE) == list(
+    presets.PRESETS
+  )
+  # The default is that of the scripts.
+  assert '`paper` (the default)' in table
 
 
 def _mapped():

@@ -65,6 +65,8 @@ class VectorActor:
     """
     self._agent = agent
     self._num = np.size(epsilons)
+    self._epsilons = np.asarray(epsilons, np.float64)
+    self._first_environment = first_environment
     self._sinks = sinks
     self._policy: policy_lib.Policy = policy or policy_lib.VectorPolicy(
       agent,
@@ -243,7 +245,8 @@ class VectorActor:
       step: what the environments show now.
 
     Returns:
-      Metrics of the episodes that end with this step.
+      Metrics of the episodes that end with this step, with the index and the
+      epsilon of their `environment`.
     """
     self.digest()
     if self.intrinsic is None:
@@ -255,7 +258,13 @@ class VectorActor:
       if self._sinks is not None:
         self._take_transition(i, step)
       if step.is_last[i]:
-        finished.append(self._episodes[i].metrics())
+        finished.append(
+          {
+            **self._episodes[i].metrics(),
+            'environment': self._first_environment + int(i),
+            'epsilon': float(self._epsilons[i]),
+          }
+        )
         self._episodes[i] = episode_lib.EpisodeMetrics()
     return finished
 

@@ -16,7 +16,7 @@ from typing import (
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
 from bt_acme.api import runs
-from bt_acme.cli import initial_weights, named_behaviors
+from bt_acme.cli import checksums, initial_weights, named_behaviors
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.core import networks
@@ -28,7 +28,7 @@ BehaviorLike = Union[str, pathlib.Path, behaviors.Behavior]
 # are arguments, or say how processes are spread.
 _RUN_SETTINGS = (
   *('num_stacked', 'evaluation_period', 'evaluation_episodes'),
-  *('checkpoint_period', 'num_evaluators'),
+  *('checkpoint_period', 'num_evaluators', 'snapshot_steps'),
 )
 
 
@@ -334,6 +334,8 @@ def _run(
   if weights is not None:
     initial_params = initial_weights.load(weights, agent, run.seed)
     identity = {**identity, 'weights': dataclasses.asdict(weights)}
+  if transferred or weights:
+    identity = {**identity, **checksums.of(transferred, weights)}
   return runs.Run(
     runs.Request(
       agent,

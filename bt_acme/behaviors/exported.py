@@ -24,6 +24,7 @@ class Exported(behavior.Behavior):
     variables: the agent's parameters, NumPy arrays.
     statistics: the statistics of its intrinsic reward; None without one.
     actor_steps: the number of actor steps that it was trained for.
+    params_sha256: the checksum of the file of its parameters.
   """
 
   def __init__(
@@ -53,6 +54,7 @@ class Exported(behavior.Behavior):
     self.variables = policy.variables
     self.statistics = policy.statistics
     self.actor_steps = policy.actor_steps
+    self.params_sha256 = policy.params_sha256
     self._setting = setting
     self._epsilon = epsilon
     self._recompute = (

@@ -6,6 +6,7 @@ complete.
 """
 
 import hashlib
+import io
 import json
 import pathlib
 from typing import Any, Dict, Mapping, NamedTuple, Optional
@@ -35,12 +36,14 @@ class Policy(NamedTuple):
     statistics: the statistics of its intrinsic reward, float64 []; None without
       one.
     actor_steps: the number of actor steps that it was trained for.
+    params_sha256: the checksum of the file of its parameters.
   """
 
   agent: assembly.Agent
   variables: assembly.Variables
   statistics: Optional[Any]
   actor_steps: int
+  params_sha256: str
 
 
 def export(
@@ -61,9 +64,9 @@ def export(
       environments; None without one.
     actor_steps: the number of actor steps that it was trained for.
   """
+  params = _as_file(variables)
   with files.new_folder(folder) as temporary:
-    params = {'agent': variables.agent, 'intrinsic': variables.intrinsic}
-    np.savez(temporary / _PARAMS, **_flatten(params))
+    (temporary / _PARAMS).write_bytes(params)
     card = {
       'format': _FORMAT,
       'agent': type(agent.config).__name__,
@@ -73,9 +76,32 @@ def export(
       if statistics is None
       else {k: np.asarray(v).tolist() for k, v in statistics._asdict().items()},
       'actor_steps': int(actor_steps),
-      'params_sha256': _checksum(temporary / _PARAMS),
+      'params_sha256': hashlib.sha256(params).hexdigest(),
     }
     (temporary / _CARD).write_text(json.dumps(card, indent=2) + '\n')
+
+
+def read_checksum(folder: str) -> str:
+  """Returns the checksum in a folder that `read` has found to be whole."""
+  card = json.loads((pathlib.Path(folder) / _CARD).read_text())
+  return str(card['params_sha256'])
+
+
+def checksum(variables: assembly.Variables) -> str:
+  """Returns the SHA-256 that a behavior with these parameters would have.
+
+  Args:
+    variables: the parameters of any agent.
+  """
+  return hashlib.sha256(_as_file(variables)).hexdigest()
+
+
+def _as_file(variables: assembly.Variables) -> bytes:
+  """Returns what the file of the parameters holds."""
+  buffer = io.BytesIO()
+  params = {'agent': variables.agent, 'intrinsic': variables.intrinsic}
+  np.savez(buffer, **_flatten(params))
+  return buffer.getvalue()
 
 
 def read(folder: str, *, setting: str) -> Policy:
@@ -100,7 +126,7 @@ def read(folder: str, *, setting: str) -> Policy:
     card = json.loads((path / _CARD).read_text())
     file_format = card['format']
     if file_format == _FORMAT:
-      policy, checksum = _read_card(card), card['params_sha256']
+      policy = _read_card(card)
       # The parameters that such an agent has; nothing is computed.
       expected = jax.eval_shape(lambda: _fresh_params(policy.agent))
   except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -113,7 +139,8 @@ def read(folder: str, *, setting: str) -> Policy:
       f'{subject} has format {file_format!r}; this version reads {_FORMAT}: '
       'export it again.'
     )
-  if _checksum(path / _PARAMS) != checksum:
+  params_bytes = (path / _PARAMS).read_bytes()
+  if hashlib.sha256(params_bytes).hexdigest() != policy.params_sha256:
     raise ValueError(
       f'{subject}: {_PARAMS} is incomplete or damaged (its checksum differs); '
       'export it again.'
@@ -140,6 +167,7 @@ def _read_card(card: Mapping[str, Any]) -> Policy:
     variables=assembly.Variables({}, {}),
     statistics=_read_statistics(agent, card['statistics']),
     actor_steps=int(card['actor_steps']),
+    params_sha256=str(card['params_sha256']),
   )
 
 
@@ -208,7 +236,3 @@ def _unflatten(flat: Mapping[str, np.ndarray]) -> Dict[str, Any]:
       node = node.setdefault(parent, {})
     node[name] = value
   return tree
-
-
-def _checksum(path: pathlib.Path) -> str:
-  return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,6 +1,7 @@
 """From settings to played episodes: what `launch/evaluate.py` does."""
 
 import dataclasses
+import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import jax
@@ -11,15 +12,17 @@ from bt_acme import (
   behaviors,
   compilation_cache,
   environments,
+  files,
   learner_assembly,
 )
 from bt_acme.acting import statistics_store
+from bt_acme.behaviors import exported_folder
 from bt_acme.cli import recorded_agent
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import film as film_lib
-from bt_acme.evaluation import tables
+from bt_acme.evaluation import recorder, tables
 from bt_acme.evaluation import video as video_lib
 from bt_acme.runtime import checkpoints, in_process_program
 from bt_acme.runtime import workdir as workdir_lib
@@ -61,7 +64,7 @@ class EvaluationConfig:
   )
   seed: int = checks.setting(
     0,
-    'The seed of the episodes.',
+    'The seed of the episodes. No run meets them in training.',
     minimum=0,
     maximum=run_config.LARGEST_SEED,
   )
@@ -80,18 +83,37 @@ class EvaluationConfig:
     4_500, 'The video stops after this many actor steps.', above=0
   )
 
+  output: str = checks.setting(
+    '',
+    'A CSV file that takes a row for each episode, if one is named. It is '
+    'written when all episodes are over, and a file that is there is kept.',
+  )
+
   def __post_init__(self) -> None:
     checks.check(self)
+    checks.require(
+      not os.path.lexists(self.output),
+      f'output={self.output!r} is there already: remove it, or name another '
+      'file.',
+    )
     if self.env:
       environments.validate(self.env)
 
 
 class Loaded(NamedTuple):
-  """An agent with what it has learned; see `assembly` for the parts."""
+  """An agent with what it has learned; see `assembly` for the parts.
+
+  Attributes:
+    agent: the agent.
+    variables: its parameters.
+    statistics: the statistics of its intrinsic reward; None without one.
+    actor_steps: the number of actor steps that it was trained for.
+  """
 
   agent: assembly.Agent
   variables: assembly.Variables
   statistics: Any
+  actor_steps: int
 
 
 def load(config: EvaluationConfig) -> Loaded:
@@ -107,7 +129,12 @@ def load(config: EvaluationConfig) -> Loaded:
   )
   if config.behavior:
     behavior = behaviors.Exported(config.behavior)
-    loaded = Loaded(behavior.agent, behavior.variables, behavior.statistics)
+    loaded = Loaded(
+      behavior.agent,
+      behavior.variables,
+      behavior.statistics,
+      behavior.actor_steps,
+    )
   else:
     loaded = _load_run(config.workdir)
   if config.env:
@@ -116,7 +143,7 @@ def load(config: EvaluationConfig) -> Loaded:
 
 
 def run(config: EvaluationConfig) -> None:
-  """Plays the episodes, films one, and prints a table of all."""
+  """Plays the episodes, films one, and prints and keeps a table of all."""
   compilation_cache.enable()
   loaded = load(config)
   writer = None
@@ -130,6 +157,9 @@ def run(config: EvaluationConfig) -> None:
   if writer is not None:
     writer.close()
     print(f'The video of episode 0 is {config.video} ({writer.frames} frames).')
+  if config.output:
+    files.write_text(config.output, _as_csv(config, loaded, rows))
+    print(f'The episodes are in {config.output}')
 
 
 def _load_run(workdir: str) -> Loaded:
@@ -140,7 +170,9 @@ def _load_run(workdir: str) -> Loaded:
     result = in_process_program.load(
       workdir_lib.run_of(workdir, identity), agent
     ).result
-    return Loaded(agent, result.variables, result.statistics)
+    return Loaded(
+      agent, result.variables, result.statistics, result.actor_steps
+    )
   learner_core = learner_assembly.make_learner_core(agent)
   template = learner_core.init(jax.random.key(0))
   restored = checkpoints.restore(
@@ -156,6 +188,7 @@ def _load_run(workdir: str) -> Loaded:
     agent,
     assembly.Variables(state.params, state.intrinsic_params),
     statistics_store.saved(agent, values['learner']),
+    values['counts'].get('actor_steps', 0),
   )
 
 
@@ -169,20 +202,35 @@ def _play(
     loaded.agent,
     episodes=config.episodes,
     seed=config.seed,
+    first_environment=evaluator_lib.FIRST_ENVIRONMENT,
     epsilon=config.epsilon if config.epsilon >= 0 else None,
     flights=config.flights,
   )
   film = film_lib.Film(
     writer, evaluator, loaded.agent, max_frames=config.max_video_steps
   )
-  rows = evaluator.run(
+  recordings = recorder.record(
+    evaluator,
     loaded.variables,
     loaded.statistics,
-    on_step=film.on_step,
+    watch=film.on_step,
     on_end=film.on_end,
   )
   evaluator.close()
-  return rows
+  return [recording.row for recording in recordings]
+
+
+def _as_csv(config: EvaluationConfig, loaded: Loaded, rows: List[Row]) -> str:
+  """Lays out what was played, a row an episode, for programs."""
+  played = {
+    'env': loaded.agent.spec.name,
+    'actor_steps': loaded.actor_steps,
+    'params_sha256': exported_folder.checksum(loaded.variables),
+    'seed': config.seed,
+  }
+  return tables.csv_text(
+    [{'episode': i, **played, **row} for i, row in enumerate(rows)]
+  )
 
 
 def _table(rows: List[Row]) -> str:

@@ -16,6 +16,7 @@ from bt_acme.runtime import (
   ports,
   process_environments,
   progress_bar,
+  provenance,
   requirements,
   workdir,
 )
@@ -61,7 +62,11 @@ def launch(
   _announce(run, agent, resumed)
   if not run.has_nodes:
     return _run_in_process(run, agent, initial_params, identity)
-  code = _launch_nodes(run, agent, initial_params)
+  provenance.begin(run.workdir, (identity or {}).get(workdir.PARAMS, {}))
+  try:
+    code = _launch_nodes(run, agent, initial_params)
+  finally:
+    provenance.end(run.workdir)
   if code == 0:
     workdir.mark_completed(run)
   return code

@@ -50,6 +50,9 @@ _SMALL_REPLAY: Mapping[str, Any] = {
   'max_replay_size': 5_000,
 }
 
+# Small machines have two cores or a few.
+_FEW_ACTORS: Mapping[str, Any] = {'num_actors': 2}
+
 # For Atari within hours, on a few cores.
 _SHORT_ATARI: Mapping[str, Any] = {
   **_SMALL_REPLAY,
@@ -60,13 +63,24 @@ _SHORT_ATARI: Mapping[str, Any] = {
 
 PRESETS: Mapping[str, Preset] = {
   'paper': Preset(
-    'the scale of Campos et al. 2021: hundreds of actors and an accelerator',
+    'the scale of Campos et al. 2021: 256 environments in 16 processes, and an '
+    'accelerator that learns',
     {},
+  ),
+  'gpu': Preset(
+    "one machine with a GPU and many cores: the paper's scale, where the GPU "
+    'also chooses the actions',
+    {
+      'inference': 'server',
+      # An evaluation of Atari takes minutes, on one core.
+      'num_evaluators': 2,
+    },
   ),
   'laptop': Preset(
     "the paper's network on Atari, on a few cores in an hour",
     {
       **_SHORT_ATARI,
+      **_FEW_ACTORS,
       'samples_per_insert': 1.0,
       'target_update_period': 100,
       'evaluation_period': 50_000,
@@ -97,6 +111,7 @@ PRESETS: Mapping[str, Preset] = {
     'MiniGrid, on two cores in minutes',
     {
       **_SMALL_REPLAY,
+      **_FEW_ACTORS,
       # A run has few steps to learn from, and few of them find a reward.
       'batch_size': 16,
       'samples_per_insert': 24.0,

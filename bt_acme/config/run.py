@@ -4,7 +4,9 @@
 """
 
 import dataclasses
+import itertools
 import pathlib
+from typing import Tuple
 
 from bt_acme.config import checks
 
@@ -36,7 +38,11 @@ class RunConfig:
     choices=('in_process', 'local_mp', 'local_mt'),
   )
   num_actors: int = checks.setting(
-    2, 'The run has this many actor processes. The paper has 256.', above=0
+    16,
+    'The run has this many actor processes. The paper has 256 actors, each '
+    'with one environment and an epsilon of its own, as here each environment '
+    'has one.',
+    above=0,
   )
   envs_per_actor: int = checks.setting(
     16,
@@ -65,13 +71,14 @@ class RunConfig:
   )
   num_evaluators: int = checks.setting(
     1,
-    'The run has this many evaluator processes; 0 evaluates nothing.',
+    'The run has this many evaluator processes, which share its evaluations; '
+    '0 evaluates nothing.',
     minimum=0,
   )
   evaluation_period: int = checks.setting(
     100_000,
-    'The number of actor steps from one evaluation to the next. One more '
-    'evaluation comes at the end of the run.',
+    'The number of actor steps from one evaluation to the next: the run is '
+    'evaluated at 0, at all multiples, and at its end.',
     above=0,
   )
   evaluation_episodes: int = checks.setting(
@@ -81,6 +88,12 @@ class RunConfig:
     300.0,
     'The number of seconds from one checkpoint of the learner to the next.',
     above=0,
+  )
+  snapshot_steps: str = checks.setting(
+    '',
+    'Numbers of actor steps, separated by commas: when pre-training passes '
+    'one, it exports the behavior that it has by then to `behavior-STEPS` in '
+    'the workdir.',
   )
   replay_port: int = checks.setting(
     0,
@@ -105,6 +118,17 @@ class RunConfig:
       self.envs_per_actor % self.groups_per_actor == 0,
       f'envs_per_actor={self.envs_per_actor} must be even with '
       "inference='server', because one half acts while the other waits.",
+    )
+    steps = (0, *self.snapshots)
+    checks.require(
+      all(a < b for a, b in itertools.pairwise(steps)),
+      f'snapshot_steps={self.snapshot_steps!r} must be positive and increase.',
+    )
+    checks.require(
+      steps[-1] <= self.max_actor_steps,
+      f'snapshot_steps={self.snapshot_steps!r} exceeds max_actor_steps='
+      f'{self.max_actor_steps}: the run would end before. Leave out the last, '
+      'or raise max_actor_steps.',
     )
     for name in ('inference', 'replay_port'):
       value = getattr(self, name)
@@ -146,9 +170,26 @@ class RunConfig:
     return self.num_actors * self.groups_per_actor
 
   @property
+  def snapshots(self) -> Tuple[int, ...]:
+    """The numbers of actor steps that `snapshot_steps` lists."""
+    if not self.snapshot_steps:
+      return ()
+    try:
+      return tuple(int(steps) for steps in self.snapshot_steps.split(','))
+    except ValueError as error:
+      raise ValueError(
+        f'snapshot_steps={self.snapshot_steps!r} must be whole numbers '
+        'separated by commas.'
+      ) from error
+
+  @property
   def behavior_folder(self) -> str:
     """The folder that the learner exports the behavior to."""
     return str(pathlib.Path(self.workdir) / 'behavior')
+
+  def snapshot_folder(self, actor_steps: int) -> str:
+    """The folder that takes the behavior as it is after so many steps."""
+    return f'{self.behavior_folder}-{actor_steps}'
 
   @property
   def checkpoint_folder(self) -> str:

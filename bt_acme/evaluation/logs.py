@@ -32,7 +32,7 @@ def read_rows(workdir: str, label: str) -> List[Dict[str, float]]:
     workdir: the run's folder.
     label: `actor`, `learner` or `evaluator`.
   """
-  path = pathlib.Path(workdir) / 'logs' / label / 'logs.csv'
+  path = _path(workdir, label)
   if not path.is_file():
     return []
   with path.open(newline='') as f:
@@ -40,3 +40,23 @@ def read_rows(workdir: str, label: str) -> List[Dict[str, float]]:
       {name: float(value) for name, value in row.items() if value}
       for row in csv.DictReader(f)
     ]
+
+
+def largest(workdir: str, label: str, column: str) -> float:
+  """Returns the largest number in a column of a log; 0 if there is none.
+
+  Args:
+    workdir: the run's folder.
+    label: `actor`, `learner` or `evaluator`.
+    column: the name of the column.
+  """
+  path = _path(workdir, label)
+  if not path.is_file():
+    return 0.0
+  with path.open(newline='') as f:
+    cells = (row.get(column) for row in csv.DictReader(f))
+    return max((float(cell) for cell in cells if cell), default=0.0)
+
+
+def _path(workdir: str, label: str) -> pathlib.Path:
+  return pathlib.Path(workdir) / 'logs' / label / 'logs.csv'

@@ -1,6 +1,6 @@
 """Plays episodes and writes down what happened in them, step by step."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -25,6 +25,14 @@ class Recording(NamedTuple):
   cells: List[Tuple[int, int]]
 
   @property
+  def row(self) -> Dict[str, float]:
+    """The metrics, and `cells`, their number, where there are any."""
+    return {
+      **self.metrics,
+      **({'cells': self.num_cells} if self.cells else {}),
+    }
+
+  @property
   def num_cells(self) -> int:
     """The number of different cells that the episode visited."""
     return len(set(self.cells))
@@ -39,6 +47,9 @@ def record(
   evaluator: evaluator_lib.Evaluator,
   variables: assembly.Variables,
   statistics: Optional[Any] = None,
+  *,
+  watch: Callable[[Any, np.ndarray], None] = lambda step, going: None,
+  on_end: Callable[[int], None] = lambda i: None,
 ) -> List[Recording]:
   """Plays one episode in each environment of an evaluator.
 
@@ -46,19 +57,21 @@ def record(
     evaluator: the evaluator that plays.
     variables: the parameters of the agent.
     statistics: the statistics of its intrinsic reward; None without one.
+    watch: is called in each step, as `Evaluator.run` calls its `on_step`.
+    on_end: as `Evaluator.run` takes it.
   """
   worlds: Any = evaluator.environment.environments
   recordings = [Recording({}, [], [], []) for _ in worlds]
 
   def on_step(step: Any, going: np.ndarray) -> None:
-    del step
+    watch(step, going)
     for i in np.flatnonzero(going):
       recordings[i].actions.append(int(evaluator.actions[i]))
       recordings[i].sources.append(int(evaluator.sources[i]))
       if hasattr(worlds[i], 'agent_cell'):
         recordings[i].cells.append(worlds[i].agent_cell())
 
-  rows = evaluator.run(variables, statistics, on_step=on_step)
+  rows = evaluator.run(variables, statistics, on_step=on_step, on_end=on_end)
   return [
     recording._replace(metrics=row)
     for recording, row in zip(recordings, rows, strict=True)

@@ -1,6 +1,8 @@
-"""Plain-text tables."""
+"""Tables: plain text for readers, CSV for programs."""
 
-from typing import Any, Sequence
+import csv
+import io
+from typing import Any, Mapping, Sequence
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -23,3 +25,17 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     for row in cells
   ]
   return '\n'.join([lines[0], '-' * len(lines[0]), *lines[1:]])
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+  """Lays out rows as CSV, with a header.
+
+  Args:
+    rows: cells by column. The cells of columns that a row lacks stay empty.
+  """
+  columns = dict.fromkeys(name for row in rows for name in row)
+  text = io.StringIO()
+  writer = csv.DictWriter(text, list(columns), lineterminator='\n')
+  writer.writeheader()
+  writer.writerows(rows)
+  return text.getvalue()

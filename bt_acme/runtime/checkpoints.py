@@ -35,19 +35,24 @@ def save(folder: str, arrays: Any, values: Mapping[str, Any]) -> None:
   root = pathlib.Path(folder)
   numbers = _numbers(root)
   number = numbers[0] + 1 if numbers else 1
+  write(root / f'checkpoint-{number}', arrays, values)
+  for old in numbers[_KEPT - 1 :]:
+    shutil.rmtree(root / f'checkpoint-{old}')
+
+
+def write(path: pathlib.Path, arrays: Any, values: Mapping[str, Any]) -> None:
+  """Writes one folder of arrays and plain values, as `save` does."""
   named = {
     f'{i:05d}': np.asarray(leaf)
     for i, leaf in enumerate(jax.tree.leaves(arrays))
   }
-  with files.new_folder(root / f'checkpoint-{number}') as checkpoint:
-    np.savez(checkpoint / _ARRAYS, **named)
+  with files.new_folder(path) as folder:
+    np.savez(folder / _ARRAYS, **named)
     record = {
-      'arrays_sha256': _checksum(checkpoint / _ARRAYS),
+      'arrays_sha256': _checksum(folder / _ARRAYS),
       'values': dict(values),
     }
-    (checkpoint / _VALUES).write_text(json.dumps(record))
-  for old in numbers[_KEPT - 1 :]:
-    shutil.rmtree(root / f'checkpoint-{old}')
+    (folder / _VALUES).write_text(json.dumps(record))
 
 
 def restore(
@@ -72,7 +77,7 @@ def restore(
   for number in _numbers(root):
     path = root / f'checkpoint-{number}'
     try:
-      loaded = _load(path, template)
+      loaded = read(path, template)
     except (OSError, ValueError, KeyError, TypeError) as error:
       errors.append(f'{path.name}: {type(error).__name__}: {error}')
     else:
@@ -86,20 +91,8 @@ def restore(
   return None
 
 
-def _numbers(folder: pathlib.Path) -> List[int]:
-  """Returns the numbers of the checkpoints in a folder, the newest first."""
-  if not folder.is_dir():
-    return []
-  matches = (_NAME.match(path.name) for path in folder.iterdir())
-  return sorted((int(m.group(1)) for m in matches if m), reverse=True)
-
-
-def _checksum(path: pathlib.Path) -> str:
-  return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _load(path: pathlib.Path, template: Any) -> Tuple[Any, Mapping[str, Any]]:
-  """Reads one checkpoint; raises if anything about it is wrong."""
+def read(path: pathlib.Path, template: Any) -> Tuple[Any, Mapping[str, Any]]:
+  """Reads what `write` wrote; raises if anything about it is wrong."""
   record = json.loads((path / _VALUES).read_text())
   if _checksum(path / _ARRAYS) != record['arrays_sha256']:
     raise ValueError(f'{_ARRAYS} is damaged: its checksum differs.')
@@ -111,3 +104,15 @@ def _load(path: pathlib.Path, template: Any) -> Tuple[Any, Mapping[str, Any]]:
   if shapes != expected:
     raise ValueError('it holds other arrays than this configuration.')
   return jax.tree.unflatten(structure, arrays), record['values']
+
+
+def _numbers(folder: pathlib.Path) -> List[int]:
+  """Returns the numbers of the checkpoints in a folder, the newest first."""
+  if not folder.is_dir():
+    return []
+  matches = (_NAME.match(path.name) for path in folder.iterdir())
+  return sorted((int(m.group(1)) for m in matches if m), reverse=True)
+
+
+def _checksum(path: pathlib.Path) -> str:
+  return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,19 +1,18 @@
-"""An evaluator's process: it plays episodes with the newest parameters."""
+"""An evaluator's process: it plays the evaluations that are due."""
 
 import functools
-from typing import Optional
 
 from bt_acme import assembly, evaluation
-from bt_acme.acting import variables
 from bt_acme.config import run as run_config
 from bt_acme.runtime import context as context_lib
+from bt_acme.runtime import evaluation_grid
 from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5
 
 
 class EvaluatorNode:
-  """Evaluates at intervals, and once more when the learner has finished."""
+  """Plays evaluations; several evaluators share them."""
 
   def __init__(
     self,
@@ -39,7 +38,7 @@ class EvaluatorNode:
     self._learner = context.learner
 
   def run(self) -> None:
-    """Evaluates until the final parameters have been evaluated."""
+    """Evaluates until the last evaluation of the run is over."""
     run = self._run
     evaluator = evaluation.Evaluator(
       self._agent,
@@ -49,35 +48,31 @@ class EvaluatorNode:
         evaluation.FIRST_ENVIRONMENT + self._index * run.evaluation_episodes
       ),
     )
-    # Actor steps at the last evaluation. There is none at the beginning of a
-    # run, resumed or not, so the steps that it begins with stand in for it.
-    evaluated: Optional[int] = None
     while not self._context.wait_for_stop(_POLL_SECONDS):
-      phase, counts = self._coordinator.poll()
-      actor_steps = counts.get('actor_steps', 0)
-      is_last = phase == Phase.EVALUATORS_FINISH
-      is_due = False
-      if phase == Phase.RUNNING:
-        if evaluated is None:
-          evaluated = actor_steps
-        is_due = actor_steps - evaluated >= run.evaluation_period
-      if not (is_last or is_due):
+      phase, _ = self._coordinator.poll()
+      if phase == Phase.STARTING:
         continue
-      evaluated = actor_steps
-      rows = evaluator.run(
-        variables.fetch(self._learner),
-        self._learner.get_merged_statistics(),
-        should_stop=functools.partial(self._should_stop, is_last),
-      )
-      self._coordinator.report_episodes('evaluator', rows, actor_steps)
-      if is_last:
-        self._coordinator.evaluator_done()
+      while self._evaluate_next(evaluator):
+        pass
+      # Nothing becomes due in the last phase.
+      if phase == Phase.EVALUATORS_FINISH:
+        if not self._context.wait_for_stop(0):
+          self._coordinator.evaluator_done()
         break
 
-  def _should_stop(self, is_last: bool) -> bool:
-    """Returns whether the evaluation under way has become useless."""
-    if self._context.wait_for_stop(0):
-      return True
-    if is_last:
+  def _evaluate_next(self, evaluator: evaluation.Evaluator) -> bool:
+    """Plays the next evaluation that is due; returns whether there was one."""
+    due = self._learner.next_evaluation()
+    if due is None:
       return False
-    return self._coordinator.poll()[0] >= Phase.LEARNER_FINISHES
+    rows = evaluator.run(
+      due.variables,
+      due.statistics,
+      should_stop=functools.partial(self._context.wait_for_stop, 0),
+    )
+    if not rows:  # It was told to stop, and will be due again.
+      return False
+    rows = [{evaluation_grid.POINT: due.point, **row} for row in rows]
+    self._coordinator.report_episodes('evaluator', rows, due.actor_steps)
+    self._learner.evaluation_done(due.point)
+    return not self._context.wait_for_stop(0)

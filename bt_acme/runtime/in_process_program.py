@@ -1,9 +1,9 @@
 """A run in one process, with all that a run of many processes leaves behind.
 
 The workdir holds `config.json`, `logs/` of `actor`, `learner` and `evaluator`,
-`checkpoints/`, copies of the `behaviors/` that are transferred, after
-pre-training `behavior/`, and in the end `completed.json`. Acme, Launchpad and
-Reverb are not needed.
+`checkpoints/`, `provenance.json`, copies of the `behaviors/` that are
+transferred, after pre-training `behavior/`, and in the end `completed.json`.
+Acme, Launchpad and Reverb are not needed.
 
 A run that is stopped between two checkpoints goes on from the last one, and
 writes again what it had written since. It ends as it would have without the
@@ -13,7 +13,6 @@ stop.
 import collections
 import contextlib
 import pathlib
-import shutil
 import time
 from typing import (
   Any,
@@ -35,18 +34,25 @@ from bt_acme import (
   behaviors,
   compilation_cache,
   evaluation,
-  files,
 )
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs as logs_lib
-from bt_acme.runtime import interrupts, metrics, requirements, workdir
+from bt_acme.runtime import (
+  evaluation_grid,
+  interrupts,
+  kept_behaviors,
+  metrics,
+  provenance,
+  requirements,
+  snapshots,
+  workdir,
+)
 from bt_acme.runtime.engines import in_process
 
 Row = Dict[str, float]
 
 _LABELS = ('actor', 'learner', 'evaluator')
 _CHECKPOINT = 'run'
-_BEHAVIORS = 'behaviors'
 _RECENT = 100  # Episodes whose mean return is shown.
 
 
@@ -119,12 +125,16 @@ def run(
   """
   requirements.check(config, agent)
   workdir.claim(config, agent.config, {**(identity or {}), **ENGINE})
-  _keep_behaviors(config, agent)
+  kept_behaviors.keep(config, agent)
   compilation_cache.enable()
   # It is there while all that follows loads and compiles.
   display = make_display(config.max_actor_steps)
   with contextlib.ExitStack() as stack:
     stack.callback(display.close)
+    if not workdir.is_completed(config):
+      provenance.begin(config.workdir, (identity or {}).get(workdir.PARAMS, {}))
+      provenance.note_device(config.workdir)
+      stack.callback(provenance.end, config.workdir)
     noted = stack.enter_context(interrupts.noted())
     program = _Program(config, agent, initial_params, display, callbacks)
     stack.callback(program.close)
@@ -141,32 +151,7 @@ def load(config: run_config.RunConfig, agent: assembly.Agent) -> Ended:
   loaded = _make_run(config, agent)
   with contextlib.closing(loaded):
     loaded.load(_checkpoint(config))
-    evaluations = logs_lib.read_rows(config.workdir, 'evaluator')
-    return Ended(loaded.result(), evaluations, None)
-
-
-def kept_behaviors(folder: str) -> Dict[int, pathlib.Path]:
-  """Returns the folders of the behaviors that a run transfers, by their index.
-
-  A run keeps a copy of each that was exported; of others it cannot.
-
-  Args:
-    folder: the workdir.
-  """
-  kept = (pathlib.Path(folder) / _BEHAVIORS).glob('*/*')
-  return {int(path.parent.name): path for path in kept}
-
-
-def _keep_behaviors(
-  config: run_config.RunConfig, agent: assembly.Agent
-) -> None:
-  """Copies behaviors, so that the run needs nothing but its workdir."""
-  copies = kept_behaviors(config.workdir)
-  for index, behavior in enumerate(agent.behaviors):
-    if isinstance(behavior, behaviors.Exported) and index not in copies:
-      kept = pathlib.Path(config.workdir) / _BEHAVIORS / str(index)
-      with files.new_folder(kept) as temporary:
-        shutil.copytree(behavior.folder, temporary / behavior.name)
+    return Ended(loaded.result(), _evaluations(config), None)
 
 
 def _make_run(
@@ -184,6 +169,14 @@ def _make_run(
 
 def _checkpoint(config: run_config.RunConfig) -> pathlib.Path:
   return pathlib.Path(config.checkpoint_folder) / _CHECKPOINT
+
+
+def _evaluations(config: run_config.RunConfig) -> List[Row]:
+  """Reads what a run has evaluated, without what tells when."""
+  return [
+    {name: value for name, value in row.items() if name not in metrics.MARKS}
+    for row in logs_lib.read_rows(config.workdir, 'evaluator')
+  ]
 
 
 class _Program:
@@ -207,6 +200,7 @@ class _Program:
       self._run.load(self._checkpoint)
     self._saved_steps = self._run.actor_steps
     self._saved_at = time.monotonic()
+    self._ahead = snapshots.Snapshots(config, self._run.actor_steps)
     self._logs = {
       label: metrics.make_logger(
         config.workdir, label, last_step=self._run.actor_steps
@@ -217,7 +211,7 @@ class _Program:
     self._returns: Deque[float] = collections.deque(maxlen=_RECENT)
     self._evaluator: Optional[evaluation.Evaluator] = None
     self._evaluator_return: Optional[float] = None
-    self.evaluations = logs_lib.read_rows(config.workdir, 'evaluator')
+    self.evaluations = _evaluations(config)
 
   def run(self, should_stop: Callable[[], bool]) -> None:
     """Goes on to the end of the budget, or until it should stop."""
@@ -228,6 +222,7 @@ class _Program:
       if run.actor_steps >= budget or should_stop() or wants_stop:
         break
       self._log(run.turn())
+      self._export(self._ahead.due(run.actor_steps))
       if time.monotonic() - self._saved_at > self._config.checkpoint_period:
         self._save()
     if self._saved_steps != run.actor_steps:
@@ -277,14 +272,15 @@ class _Program:
 
   def _evaluate_if_due(self, should_stop: Callable[[], bool]) -> None:
     """Evaluates at step 0, at multiples of the period, and at the end."""
-    steps, period = self._run.actor_steps, self._config.evaluation_period
-    last = -1
-    if self.evaluations:
-      last = int(self.evaluations[-1]['actor_steps'])
-    is_due = last < 0 or steps // period > last // period
-    is_end = steps >= self._config.max_actor_steps and steps > last
-    if not self._config.num_evaluators or not (is_due or is_end):
+    points = evaluation_grid.due(
+      self._config,
+      last=evaluation_grid.last_point(self.evaluations[-1:]),
+      begin=-1,
+      actor_steps=self._run.actor_steps,
+    )
+    if not self._config.num_evaluators or not points:
       return
+    point = {evaluation_grid.POINT: points[-1]}
     if self._evaluator is None:
       self._evaluator = evaluation.Evaluator(
         self._agent,
@@ -297,7 +293,7 @@ class _Program:
       snapshot.variables, snapshot.statistics, should_stop=should_stop
     )
     for row in rows:
-      self.evaluations.append({**self._counts(), **row})
+      self.evaluations.append({**self._counts(), **point, **row})
       self._logs['evaluator'].write(self.evaluations[-1])
     if rows:
       self._evaluator_return = float(
@@ -311,13 +307,18 @@ class _Program:
 
   def _complete(self) -> None:
     """Exports a policy that was pre-trained, and marks the run."""
-    snapshot = self._run.snapshot()
     if self._agent.intrinsic is not None:
+      self._export([self._config.behavior_folder])
+    workdir.mark_completed(self._config)
+
+  def _export(self, folders: Sequence[str]) -> None:
+    """Exports the policy as a behavior to each of some folders."""
+    for folder in folders:
+      snapshot = self._run.snapshot()
       behaviors.export(
-        self._config.behavior_folder,
+        folder,
         agent=self._agent,
         variables=snapshot.variables,
         statistics=snapshot.statistics,
         actor_steps=snapshot.actor_steps,
       )
-    workdir.mark_completed(self._config)

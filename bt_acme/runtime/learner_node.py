@@ -2,7 +2,7 @@
 
 import threading
 import time
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import jax
 from acme.utils import counting
@@ -10,7 +10,13 @@ from acme.utils import counting
 from bt_acme import behaviors
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
-from bt_acme.runtime import checkpoints, metrics
+from bt_acme.runtime import (
+  checkpoints,
+  evaluation_grid,
+  metrics,
+  provenance,
+  snapshots,
+)
 from bt_acme.runtime import context as context_lib
 from bt_acme.runtime.phases import Phase
 
@@ -50,6 +56,7 @@ class LearnerNode:
     self._coordinator = context.coordinator
     self._ready = threading.Event()
     self._learner: Any = None
+    self._evaluations: Any = None
 
   def get_variables(self, names: Sequence[str]) -> List[Any]:
     """Returns the learner's variables of these names."""
@@ -69,10 +76,17 @@ class LearnerNode:
     self._ready.wait()
     self._learner.put_statistics(first_environment, statistics)
 
-  def get_merged_statistics(self) -> Any:
-    """Returns the statistics of all actors as one, for evaluators."""
+  def next_evaluation(self) -> Optional[evaluation_grid.Evaluation]:
+    """Hands out the next evaluation that is due; None if there is none."""
     self._ready.wait()
-    return self._learner.merged_statistics()
+    evaluation: Optional[evaluation_grid.Evaluation] = self._evaluations.take(
+      self._learner.variables
+    )
+    return evaluation
+
+  def evaluation_done(self, point: int) -> None:
+    """Notes that the evaluation of this point has been logged."""
+    self._evaluations.remove(point)
 
   def get_max_priority(self) -> float:
     """Returns the largest priority of the learner's recent steps."""
@@ -81,6 +95,7 @@ class LearnerNode:
 
   def run(self) -> None:
     """Learns, and saves at intervals, at the end, and when told to stop."""
+    provenance.note_device(self._run.workdir)
     dataset = self._builder.make_dataset_iterator(self._context.replay)
     logger = metrics.make_logger(
       self._run.workdir, 'learner', time_delta=_REPORT_SECONDS
@@ -96,6 +111,10 @@ class LearnerNode:
     )
     counts = self._restore(learner)
     self._learner = learner
+    self._evaluations = evaluation_grid.Queue(
+      self._run, self._builder.agent, counts.get('actor_steps', 0)
+    )
+    self._put_evaluations(learner, counts)
     self._coordinator.start(counts)
     self._ready.set()
     finished = False
@@ -105,7 +124,7 @@ class LearnerNode:
       self._coordinator.learner_ended(finished)
       dataset.stop()
       logger.close()
-    # Until the program stops, evaluators fetch the final parameters.
+    # Until the program stops, evaluators ask for what is left to evaluate.
     self._context.wait_for_stop(None)
 
   def _restore(self, learner: Any) -> Dict[str, int]:
@@ -122,6 +141,7 @@ class LearnerNode:
   def _learn(self, learner: Any, dataset: Any, counts: Dict[str, int]) -> bool:
     """Learns and saves; returns whether it did so to the end of the run."""
     saved = time.monotonic()
+    ahead = snapshots.Snapshots(self._run, counts.get('actor_steps', 0))
     while not self._context.wait_for_stop(0):
       phase, counts = self._coordinator.poll(
         {'replay_size': learner.replay_size}
@@ -129,6 +149,7 @@ class LearnerNode:
       if phase >= Phase.LEARNER_FINISHES:
         learner.flush()
         break
+      self._keep(learner, counts, ahead)
       try:
         self._take_steps(learner, dataset)
       except RuntimeError:
@@ -139,10 +160,12 @@ class LearnerNode:
       if time.monotonic() - saved > self._run.checkpoint_period:
         self._save(learner, counts)
         saved = time.monotonic()
+    self._keep(learner, counts, ahead)
     self._save(learner, counts)
     if self._context.wait_for_stop(0):
       return False
-    self._export(learner, counts)
+    if self._builder.agent.intrinsic is not None:
+      self._export(learner, counts, [self._run.behavior_folder])
     return True
 
   def _take_steps(self, learner: Any, dataset: Any) -> None:
@@ -163,15 +186,29 @@ class LearnerNode:
       },
     )
 
-  def _export(self, learner: Any, counts: Dict[str, int]) -> None:
-    """Exports the policy as a behavior, if this was pre-training."""
-    agent = self._builder.agent
-    if agent.intrinsic is None:
-      return
-    behaviors.export(
-      self._run.behavior_folder,
-      agent=agent,
-      variables=learner.variables,
-      statistics=learner.merged_statistics(),
-      actor_steps=counts['actor_steps'],
+  def _keep(
+    self, learner: Any, counts: Dict[str, int], ahead: snapshots.Snapshots
+  ) -> None:
+    """Keeps what is due, before a checkpoint says that it has been."""
+    self._export(learner, counts, ahead.due(counts.get('actor_steps', 0)))
+    self._put_evaluations(learner, counts)
+
+  def _put_evaluations(self, learner: Any, counts: Dict[str, int]) -> None:
+    self._evaluations.put_due(
+      counts.get('actor_steps', 0),
+      learner.variables,
+      learner.merged_statistics(),
     )
+
+  def _export(
+    self, learner: Any, counts: Dict[str, int], folders: Sequence[str]
+  ) -> None:
+    """Exports the policy as a behavior to each of some folders."""
+    for folder in folders:
+      behaviors.export(
+        folder,
+        agent=self._builder.agent,
+        variables=learner.variables,
+        statistics=learner.merged_statistics(),
+        actor_steps=counts['actor_steps'],
+      )

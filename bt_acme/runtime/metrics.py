@@ -3,7 +3,8 @@
 `make_logger` gives every label its own folder under the run's `logs/`. A run
 that resumes appends to the files that are there. Rows that it wrote after its
 last checkpoint then appear twice, once from either life, unless `last_step`
-drops them.
+drops them. Each row tells its `life`, and the `seconds` that the run has taken
+by then, over all lives.
 """
 
 import csv
@@ -18,11 +19,16 @@ import tensorboardX
 from absl import logging
 
 from bt_acme import files
+from bt_acme.runtime import provenance
 
 Number = Union[int, float]
 
 # The first of these that a row has is its step in TensorBoard.
 _STEP_KEYS = ('actor_steps', 'learner_steps')
+# What tells when a row was written. It differs between two runs of one seed.
+MARKS = ('seconds', 'life')
+# What places a row, and makes no curve.
+_NO_SUMMARIES = (*MARKS, 'environment', 'epsilon', 'evaluation_point')
 
 
 def make_logger(
@@ -43,7 +49,12 @@ def make_logger(
   """
   folder = pathlib.Path(workdir) / 'logs' / label
   folder.mkdir(parents=True, exist_ok=True)
-  return MetricsLogger(folder, time_delta=time_delta, last_step=last_step)
+  return MetricsLogger(
+    folder,
+    time_delta=time_delta,
+    last_step=last_step,
+    life=provenance.current(str(workdir)),
+  )
 
 
 class MetricsLogger:
@@ -59,6 +70,7 @@ class MetricsLogger:
     *,
     time_delta: float = 0.0,
     last_step: Optional[int] = None,
+    life: Optional[provenance.Life] = None,
     clock: Callable[[], float] = time.monotonic,
   ):
     """Opens the files.
@@ -68,8 +80,11 @@ class MetricsLogger:
       time_delta: the seconds between two rows, see `make_logger`.
       last_step: the step of the state from which a run goes on. Later rows that
         are there will be written again, and are dropped.
+      life: the life of the run, which `seconds` and `life` of each row tell;
+        None leaves them out.
       clock: a function that returns seconds.
     """
+    self._life = life
     self._table = CSVTable(folder / 'logs.csv')
     purged = None
     if last_step is not None:
@@ -104,14 +119,23 @@ class MetricsLogger:
   def _write_now(self, data: Mapping[str, Any]) -> None:
     row = {key: to_number(key, value) for key, value in data.items()}
     step = _step_of(row)
-    self._table.append(row)
+    self._table.append({**row, **self._marks()})
     for key, value in row.items():
+      if key in _NO_SUMMARIES:
+        continue
       # The array has rank 0, because tensorboardX makes one of rank 1 of a
       # number, and NumPy then warns.
       self._summaries.add_scalar(key, np.asarray(value), step)
       if not math.isfinite(value) and key not in self._warned:
         self._warned.add(key)
         logging.warning('%s is %s in %s', key, value, row)
+
+  def _marks(self) -> Dict[str, Number]:
+    """Returns what tells when a row is written."""
+    if self._life is None:
+      return {}
+    seconds = round(self._life.seconds(time.time()), 3)
+    return dict(zip(MARKS, (seconds, self._life.number), strict=True))
 
 
 def _step_of(row: Mapping[str, Any]) -> Optional[int]:

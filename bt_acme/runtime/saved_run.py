@@ -125,7 +125,7 @@ def _check_same(
 ) -> None:
   """Refuses the file of another run."""
   plain = json.loads(json.dumps(whose))
-  found = workdir.describe_differences(saved, plain)
+  found = workdir.describe_differences(_nameless(saved), _nameless(plain))
   if found:
     raise ValueError(
       f'{path} belongs to another run: {found}; go on with the settings and '
@@ -146,6 +146,16 @@ def _check_sum(path: files.PathLike, file: BinaryIO) -> None:
       f'{path} is incomplete or damaged (its checksum differs): go on from an '
       'earlier file, or start the run anew.'
     )
+
+
+def _nameless(identity: Mapping[str, Any]) -> Dict[str, Any]:
+  """Leaves out the names of behaviors that have parameters to compare.
+
+  A behavior that was exported is called as its folder is, which may move.
+  """
+  named = identity.get('behaviors', [])
+  behaviors = [x if x[1] == _checksum({}) else x[1] for x in named]
+  return {**identity, 'behaviors': behaviors}
 
 
 class _HashingFile:

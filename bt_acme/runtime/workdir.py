@@ -8,7 +8,7 @@ same folder resumes the run; a command with other settings is refused.
 import dataclasses
 import json
 import pathlib
-from typing import Any, Dict, Mapping, Optional, Type
+from typing import Any, Dict, List, Mapping, Optional, Type
 
 from bt_acme import config as config_lib
 from bt_acme import files
@@ -16,6 +16,11 @@ from bt_acme.config import run as run_config
 
 _FILE = 'config.json'
 _COMPLETED_FILE = 'completed.json'
+# What `claim` may be given: the checksums of the parameters that a run was
+# given, which are compared instead of the folders that these were in.
+PARAMS = 'params_sha256'
+# Which settings of which group name these folders.
+_FOLDERS = {'behaviors': 'behavior', 'weights': 'init_from'}
 # Settings that may differ when a run is resumed; the first ones are recorded,
 # as they were when the run began.
 _RECORDED = (
@@ -28,6 +33,7 @@ _MAY_CHANGE = (
   *_RECORDED,
   'lp_launch_type',  # A run without nodes has an identity of its own.
   'max_actor_steps',
+  'snapshot_steps',
   'replay_port',
   'inference',
   'num_devices',
@@ -58,9 +64,13 @@ def claim(
   folder = pathlib.Path(run.workdir)
   path = folder / _FILE
   if path.is_file():
-    before = _with_defaults(read_identity(run.workdir), type(config))
+    recorded = read_identity(run.workdir)
+    before = _with_defaults(recorded, type(config))
     before.pop('began_with', None)
-    _check_same(run.workdir, before, identity)
+    _check_same(run.workdir, *_without_folders(before, identity))
+    moved = _moved(recorded, identity)
+    if moved != recorded:
+      files.write_text(path, json.dumps(moved, indent=2) + '\n')
     return True
   if folder.is_dir():
     # An attempt to claim the folder may have been cut short.
@@ -182,6 +192,43 @@ def _with_defaults(
     if isinstance(settings.get(group), dict):
       settings[group] = {**_lasting(defaults), **settings[group]}
   return {**identity, 'config': settings}
+
+
+def _without_folders(
+  old: Mapping[str, Any], new: Mapping[str, Any]
+) -> List[Dict[str, Any]]:
+  """Leaves the folders of parameters out, or the checksums if one has none."""
+  if PARAMS not in old or PARAMS not in new:
+    return [
+      {name: value for name, value in identity.items() if name != PARAMS}
+      for identity in (old, new)
+    ]
+  return [
+    {
+      name: _without(value, _FOLDERS[name]) if name in _FOLDERS else value
+      for name, value in identity.items()
+    }
+    for identity in (old, new)
+  ]
+
+
+def _without(value: Any, name: str) -> Any:
+  """Leaves out an item; of a list, which has names, nothing remains."""
+  if not isinstance(value, dict):
+    return None
+  return {key: item for key, item in value.items() if key != name}
+
+
+def _moved(
+  recorded: Mapping[str, Any], identity: Mapping[str, Any]
+) -> Dict[str, Any]:
+  """Returns the record with the folders in which parameters lie now."""
+  folders = {
+    name: identity[name]
+    for name in _FOLDERS
+    if PARAMS in recorded and isinstance(identity.get(name), dict)
+  }
+  return {**recorded, **folders}
 
 
 def _check_same(

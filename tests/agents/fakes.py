@@ -108,7 +108,7 @@ def variables_of(agent, seed=0):
   return assembly.Variables(*jax.tree.map(np.array, params))
 
 
-def export_behavior(folder, *, seed=3, **intrinsic):
+def export_behavior(folder, *, seed=3, env=None, **intrinsic):
   """Exports an NGU policy with random weights; returns all that it exported."""
   config = make_config(config_lib.NGUConfig)
   if intrinsic:
@@ -116,7 +116,8 @@ def export_behavior(folder, *, seed=3, **intrinsic):
     config = make_config(
       config_lib.NGUConfig, intrinsic=config_lib.IntrinsicConfig(**groups)
     )
-  agent = assembly.Agent(config, SPEC)
+  spec = assembly.spec_by_name(env) if env else SPEC
+  agent = assembly.Agent(config, spec)
   variables = variables_of(agent, seed)
   # Weights are so large that actions depend on the observation.
   variables = variables._replace(

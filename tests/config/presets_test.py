@@ -1,10 +1,18 @@
 """Presets change settings that exist, to values that these take."""
 
+import dataclasses
+
 import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
+
+
+@dataclasses.dataclass(frozen=True)
+class _RunSettings:
+  run: run_config.RunConfig = run_config.RunConfig()
+
 
 RUN = names.to_dict(run_config.RunConfig())
 
@@ -39,6 +47,29 @@ def test_a_preset_has_what_a_configuration_has():
   bt = presets.get('minigrid', config_lib.BTConfig)
   assert 'error_decay' in ngu and 'error_decay' not in bt
   assert 'flight_exponent' in bt and 'flight_exponent' not in ngu
+
+
+@pytest.mark.parametrize(
+  'name, inference, num_evaluators',
+  [('paper', 'local', 1), ('gpu', 'server', 2)],
+)
+def test_large_presets_have_the_papers_actors_and_evaluations(
+  name, inference, num_evaluators
+):
+  settings = presets.get(name, _RunSettings)
+  run = names.build(_RunSettings, settings).run
+  assert (run.num_actors, run.envs_per_actor) == (16, 16)
+  assert run.num_environments == 256
+  assert run.evaluation_episodes == 5
+  assert (run.inference, run.num_evaluators) == (inference, num_evaluators)
+  # Agents are the paper's.
+  for config_class in config_lib.AGENTS.values():
+    assert presets.get(name, config_class) == {}
+
+
+@pytest.mark.parametrize('name', ['laptop', 'atari_small', 'minigrid'])
+def test_small_presets_have_few_actors(name):
+  assert presets.get(name, _RunSettings)['num_actors'] <= 2
 
 
 def test_a_preset_is_a_copy():

@@ -16,6 +16,13 @@ from bt_acme.config import run as run_config
     ({'checkpoint_period': float('inf')}, 'checkpoint_period=inf must be fin'),
     ({'num_evaluators': -1}, 'num_evaluators=-1 must not be'),
     ({'replay_port': 65536}, 'replay_port=65536 must lie in'),
+    ({'snapshot_steps': '10,x'}, 'must be whole numbers separated by'),
+    ({'snapshot_steps': '10,10'}, "='10,10' must be positive and increase"),
+    ({'snapshot_steps': '0,10'}, "='0,10' must be positive and increase"),
+    (
+      {'snapshot_steps': '10,21', 'max_actor_steps': 20},
+      "snapshot_steps='10,21' exceeds max_actor_steps=20: the run would end",
+    ),
     ({'inference': 'gpu'}, "inference='gpu' is unknown"),
     ({'inference': 'server', 'envs_per_actor': 3}, 'envs_per_actor=3 must be'),
   ],

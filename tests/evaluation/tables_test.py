@@ -11,3 +11,8 @@ def test_columns_are_aligned():
     'random        5',
     'R2D2 + BT  1000',
   ]
+
+
+def test_csv_leaves_cells_empty_that_a_row_lacks():
+  rows = [{'a': 1, 'b': 'x, y'}, {'a': 2, 'c': 0.1}]
+  assert tables.csv_text(rows) == 'a,b,c\n1,"x, y",\n2,,0.1\n'

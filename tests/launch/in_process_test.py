@@ -73,7 +73,8 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(ngu):
 def test_the_workdir_is_that_of_a_distributed_run(ngu):
   workdir = ngu[0]
   assert {path.name for path in workdir.iterdir()} == {
-    *('config.json', 'completed.json', 'logs', 'checkpoints', 'behavior')
+    *('config.json', 'completed.json', 'logs', 'checkpoints', 'behavior'),
+    'provenance.json',
   }
   for label in ('actor', 'learner', 'evaluator'):
     assert scripts.rows(workdir, label)
@@ -113,6 +114,20 @@ def test_transfer_keeps_the_behavior(ngu, tmp_path):
   assert np.unique(run.evaluations['actor_steps'], return_counts=True)[
     1
   ].tolist() == [3, 3, 3]
+  # The command knows the behavior where it lies now.
+  code, output, errors = _train(
+    'run_bt',
+    workdir,
+    f'--behavior={tmp_path / "moved"},action_repeat',
+    '--max_actor_steps=600',
+  )
+  assert code == 0, errors
+  assert 'has taken its 600 actor steps' in output
+  record = json.loads((workdir / 'provenance.json').read_text())
+  assert record['params_sha256']['behaviors'] == [
+    *(run.agent.behaviors[0].params_sha256, 'action_repeat'),
+  ]
+  assert len(record['lives']) == 2
 
 
 def test_a_run_of_the_other_kind_is_refused(ngu):

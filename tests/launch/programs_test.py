@@ -5,6 +5,7 @@ resumed with actions chosen elsewhere, taken further in threads, and evaluated;
 Behavior Transfer with what it exported; and a program whose actor fails.
 """
 
+import json
 import re
 import shutil
 import signal
@@ -180,6 +181,30 @@ def test_logs_of_a_run(ngu):
   assert all(list(path.glob('events.*')) for path in folder.iterdir())
 
 
+def test_lives_of_a_run(ngu):
+  record = json.loads((ngu['workdir'] / 'provenance.json').read_text())
+  # Started once more, it had nothing to do.
+  first, second = record['lives']
+  for life in (first, second):
+    assert life['ended'] > life['started']
+    assert life['device']  # The learner's, in its process.
+    assert 'run_ngu.py' in life['command']
+  assert second['seconds_before'] > 0
+  for label in ('actor', 'learner'):
+    rows = scripts.rows(ngu['workdir'], label)
+    lives = [row['life'] for row in rows]
+    assert lives == sorted(lives) and set(lives) == {'0', '1'}
+    seconds = [float(row['seconds']) for row in rows]
+    assert seconds == sorted(seconds)
+    assert seconds[lives.index('1')] > second['seconds_before']
+  rows = scripts.rows(ngu['workdir'], 'actor')
+  assert {row['environment'] for row in rows} <= set('0123')
+  # Epsilon decides who explores: 0.4 ** (1 + 7 i / 3).
+  for row in rows:
+    power = 1 + 7 * int(row['environment']) / 3
+    np.testing.assert_allclose(float(row['epsilon']), 0.4**power, rtol=1e-5)
+
+
 def test_what_is_printed_is_no_noise(ngu):
   for _, output, errors in (ngu['interrupted'], ngu['resumed']):
     assert 'MB of steps' in output
@@ -231,7 +256,9 @@ def test_transfer_of_the_exported_behavior(bt):
   )
   assert sum(float(row['flights']) for row in actor) > 0
   assert any(0 < float(row['behavior_share']) <= 1 for row in actor)
-  assert len(evaluator) == 2
+  points = [int(row['evaluation_point']) for row in evaluator]
+  assert points == [0, 0, 600, 600]
+  assert [int(row['actor_steps']) for row in evaluator[:2]] == [0, 0]
   assert all(float(row['flight_share']) == 0 for row in evaluator)
   learner = scripts.rows(workdir, 'learner')
   assert any(float(row['duplicated_share']) > 0 for row in learner)

@@ -50,6 +50,11 @@ from tests.launch import scripts
       "behavior_weights='x' must be numbers",
     ),
     ('run_r2d2', ['--init_from=nowhere'], "init_from='nowhere' has no"),
+    (
+      'run_r2d2',
+      ['--snapshot_steps=10'],
+      "snapshot_steps='10' exports behaviors that are being pre-trained",
+    ),
     ('run_r2d2', ['--init=half'], "init='half' is unknown"),
     ('run_r2d2', ['--init=partial'], "init_from='' loads none"),
   ],

@@ -14,7 +14,7 @@ import pytest
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
 from bt_acme.config import run as run_config
-from bt_acme.runtime import in_process_program
+from bt_acme.runtime import in_process_program, metrics
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
@@ -90,9 +90,18 @@ def run_whole(agent, tmp_path_factory, shared_functions):
   return folder, *start(folder, agent)
 
 
-def read(folder, label):
+def read_marks(folder, label):
+  """Rows with what tells when they were written."""
   with (folder / 'logs' / label / 'logs.csv').open() as file:
     return list(csv.DictReader(file))
+
+
+def read(folder, label):
+  rows = read_marks(folder, label)
+  for row in rows:
+    for name in metrics.MARKS:
+      del row[name]
+  return rows
 
 
 def assert_same(folder, ended, whole):
@@ -117,6 +126,7 @@ def test_what_a_run_leaves_behind(whole):
   assert STEPS <= result.actor_steps < STEPS + 2
   assert {path.name for path in folder.iterdir()} == {
     *('config.json', 'completed.json', 'logs', 'checkpoints', 'behavior'),
+    'provenance.json',
   }
   assert json.loads((folder / 'config.json').read_text())['engine'] == (
     'in_process'
@@ -125,6 +135,8 @@ def test_what_a_run_leaves_behind(whole):
   assert len(read(folder, 'learner')) == len(result.learner) > 1
   steps = [int(row['actor_steps']) for row in ended.evaluations]
   assert steps == [0, 0, 100, 100, 200, 200, *[result.actor_steps] * 2]
+  points = [int(row['evaluation_point']) for row in ended.evaluations]
+  assert points == [0, 0, 100, 100, 200, 200, STEPS, STEPS]
   assert any((folder / 'logs' / 'actor').glob('events*'))
   behavior = behaviors.Exported(str(folder / 'behavior'))
   assert behavior.actor_steps == result.actor_steps
@@ -174,6 +186,26 @@ def test_a_run_that_was_killed_goes_on_from_its_checkpoint(
   kept.replace(checkpoint)
   ended, _ = start(folder, agent)
   assert_same(folder, ended, whole)
+  # Each of its three lives has left rows, and time only goes forward.
+  rows = read_marks(folder, 'actor')
+  assert {row['life'] for row in rows} == {'0', '2'}
+  seconds = [float(row['seconds']) for row in rows]
+  assert seconds == sorted(seconds) and seconds[0] > 0
+  lives = json.loads((folder / 'provenance.json').read_text())['lives']
+  before = [life['seconds_before'] for life in lives]
+  assert len(before) == 3 and before[0] == 0
+  assert before == sorted(before) and seconds[-1] > before[2] > before[1] > 0
+  assert all(life['ended'] > life['started'] for life in lives)
+
+
+def test_actors_rows_tell_environment_and_epsilon(whole):
+  rows = read(whole[0], 'actor')
+  epsilons = {row['environment']: row['epsilon'] for row in rows}
+  # Those of two actors: 0.4 ** (1 + 7 i / (2 - 1)).
+  assert float(epsilons['0']) == pytest.approx(0.4)
+  assert float(epsilons['1']) == pytest.approx(0.4**8, rel=1e-5)
+  evaluated = read(whole[0], 'evaluator')
+  assert {row['epsilon'] for row in evaluated} == {'0.01'}
 
 
 def test_without_a_checkpoint_it_begins_anew(whole, agent, tmp_path):
@@ -209,6 +241,54 @@ def test_it_can_be_loaded(whole, agent):
   folder, expected, _ = whole
   loaded = in_process_program.load(configuration(folder), agent)
   assert_same(folder, loaded, whole)
+
+
+def leaves_of(folder):
+  return jax.tree.leaves(behaviors.Exported(str(folder)).variables)
+
+
+def test_snapshots_are_what_shorter_runs_export(whole, agent, tmp_path):
+  folder = tmp_path / 'run'
+  settings = {'snapshot_steps': f'1,120,{STEPS}', 'num_evaluators': 0}
+  start(folder, agent, **settings)
+  start(tmp_path / 'short', agent, max_actor_steps=120, num_evaluators=0)
+  for steps, same in (
+    (120, tmp_path / 'short' / 'behavior'),
+    (STEPS, whole[0] / 'behavior'),
+  ):
+    snapshot = folder / f'behavior-{steps}'
+    taken = behaviors.Exported(str(snapshot)).actor_steps
+    assert steps <= taken < steps + 2
+    assert taken == behaviors.Exported(str(same)).actor_steps
+    jax.tree.map(
+      np.testing.assert_array_equal, leaves_of(snapshot), leaves_of(same)
+    )
+  assert behaviors.Exported(str(folder / 'behavior-1')).actor_steps <= 2
+
+
+def test_a_resumed_run_neither_repeats_nor_loses_a_snapshot(
+  agent, tmp_path, caplog
+):
+  folder = tmp_path / 'run'
+  settings = {'snapshot_steps': '50,120,200', 'num_evaluators': 0}
+  start(folder, agent, {90: interrupt}, **settings)
+  shutil.copy(folder / 'checkpoints' / 'run', tmp_path / 'kept')
+  start(folder, agent, {150: interrupt}, **settings)
+  assert not (folder / 'behavior-200').exists()
+  times = {
+    steps: (folder / f'behavior-{steps}' / 'params.npz').stat().st_mtime_ns
+    for steps in (50, 120)
+  }
+  # As if it had been killed here, and had last saved there.
+  (tmp_path / 'kept').replace(folder / 'checkpoints' / 'run')
+  # One more is asked for when it is too late.
+  start(folder, agent, **{**settings, 'snapshot_steps': '20,50,120,200'})
+  for steps, before in times.items():
+    path = folder / f'behavior-{steps}' / 'params.npz'
+    assert path.stat().st_mtime_ns == before
+  assert behaviors.Exported(str(folder / 'behavior-200')).actor_steps < 202
+  assert not (folder / 'behavior-20').exists()
+  assert 'the run has passed 20 steps before' in caplog.text
 
 
 def test_no_evaluation_is_asked_for(agent, tmp_path):

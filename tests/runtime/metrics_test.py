@@ -13,6 +13,7 @@ import tensorboardX.proto.event_pb2
 from absl import logging
 
 from bt_acme.runtime import metrics as metrics_lib
+from bt_acme.runtime import provenance
 
 
 class _Clock:
@@ -52,9 +53,10 @@ def test_rows_reach_csv_and_tensorboard(tmp_path):
   logger.write({'learner_steps': np.int64(4), 'loss': jnp.bfloat16(1.5)})
   logger.close()
   folder = tmp_path / 'logs' / 'learner'
-  assert (
-    folder / 'logs.csv'
-  ).read_text() == 'learner_steps,loss\n3,0.5\n4,1.5\n'
+  rows = _rows(folder / 'logs.csv')
+  assert [(row['learner_steps'], row['loss']) for row in rows] == [
+    *(('3', '0.5'), ('4', '1.5')),
+  ]
   assert [s for s in _summaries(folder) if s[0] == 'loss'] == [
     ('loss', 3, 0.5),
     ('loss', 4, 1.5),
@@ -101,7 +103,45 @@ def test_resuming_goes_on_in_the_same_file(tmp_path):
     logger.write({'actor_steps': step})
     logger.close()
   rows = _rows(tmp_path / 'logs' / 'actor' / 'logs.csv')
-  assert rows == [{'actor_steps': '1'}, {'actor_steps': '2'}]
+  assert [row['actor_steps'] for row in rows] == ['1', '2']
+
+
+def test_each_row_tells_the_life_and_the_seconds(tmp_path, monkeypatch):
+  life = provenance.Life(number=2, started=1_000.0, seconds_before=50.0)
+  monkeypatch.setattr(metrics_lib.time, 'time', lambda: 1_007.5)
+  logger = metrics_lib.MetricsLogger(tmp_path, life=life)
+  logger.write({'actor_steps': 1, 'environment': 3, 'epsilon': 0.5, 'x': 1})
+  logger.close()
+  assert _rows(tmp_path / 'logs.csv') == [
+    {
+      **{'actor_steps': '1', 'environment': '3', 'epsilon': '0.5', 'x': '1'},
+      **{'seconds': '57.5', 'life': '2'},
+    }
+  ]
+  # They are no curves.
+  assert {name for name, *_ in _summaries(tmp_path)} == {'actor_steps', 'x'}
+
+
+def test_a_file_with_other_columns_goes_on_unshifted(tmp_path):
+  folder = tmp_path / 'logs' / 'actor'
+  folder.mkdir(parents=True)
+  (folder / 'logs.csv').write_text(
+    'lost,actor_steps,episode_return\n7,10,0.5\n8,20,1.5\n'
+  )
+  logger = metrics_lib.make_logger(tmp_path, 'actor', last_step=10)
+  logger.write({'episode_return': 2.5, 'actor_steps': 30, 'epsilon': 0.25})
+  logger.close()
+  old, new = _rows(folder / 'logs.csv')
+  marks = {name: new.pop(name) for name in metrics_lib.MARKS}
+  assert marks['life'] == '0' and 0 <= float(marks['seconds']) < 60
+  assert new == {
+    **{'lost': '', 'actor_steps': '30', 'episode_return': '2.5'},
+    'epsilon': '0.25',
+  }
+  assert old == {
+    **{'lost': '7', 'actor_steps': '10', 'episode_return': '0.5'},
+    **{'epsilon': '', 'seconds': '', 'life': ''},
+  }
 
 
 def test_new_columns_leave_old_rows_as_they_are(tmp_path):

@@ -127,7 +127,10 @@ def resume(tmp_path_factory):
   """The workdir of a run that was taken to the end of its budget."""
   workdir = tmp_path_factory.mktemp('nodes') / 'run'
   shutil.copytree(_OLD_RUN, workdir)
-  nodes = Nodes(make_run(workdir), make_builder())
+  nodes = Nodes(
+    make_run(workdir, snapshot_steps='650,700', evaluation_period=50),
+    make_builder(),
+  )
   nodes.start()
   nodes.wait_for_coordinator()
   assert nodes.end() and not nodes.errors
@@ -186,8 +189,13 @@ def test_logs_go_on_in_the_same_files(resumed):
 
 def test_the_final_parameters_are_evaluated_and_exported(resumed):
   evaluator = rows(resumed, 'evaluator')
-  assert len(evaluator) == 2
-  assert {int(row['actor_steps']) for row in evaluator} <= {700, 701}
+  assert [int(row['evaluation_point']) for row in evaluator] == [
+    *(650, 650, 700, 700),
+  ]
+  assert 650 <= int(evaluator[0]['actor_steps']) <= 701
+  assert {int(row['actor_steps']) for row in evaluator[2:]} <= {700, 701}
+  # What is left of them is in the log alone.
+  assert not list((resumed / 'checkpoints').glob('evaluation-*'))
   behavior = behaviors.Exported(str(resumed / 'behavior'))
   values, arrays = checkpoint(resumed, 2)
   assert behavior.actor_steps == values['counts']['actor_steps']
@@ -197,6 +205,17 @@ def test_the_final_parameters_are_evaluated_and_exported(resumed):
     for array in arrays.values()
     for value in leaf.values()
   )
+
+
+def test_snapshots_are_exported_on_the_way(resumed):
+  middle, last, end = (
+    behaviors.Exported(str(resumed / name))
+    for name in ('behavior-650', 'behavior-700', 'behavior')
+  )
+  assert 650 <= middle.actor_steps <= last.actor_steps == end.actor_steps
+  assert last.params_sha256 == end.params_sha256
+  assert middle.agent == end.agent
+  assert middle.statistics.error_count <= end.statistics.error_count
 
 
 def test_a_run_that_is_told_to_stop_saves_first(tmp_path):

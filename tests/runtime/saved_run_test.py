@@ -44,6 +44,20 @@ def test_another_run_is_refused(path):
     saved_run.read(path, other)
 
 
+def test_a_behavior_with_parameters_may_be_renamed(tmp_path):
+  nothing, something = hashlib.sha256(b'').hexdigest(), 'ab'
+  path = tmp_path / 'run'
+  saved_run.write(path, {'behaviors': [['b', something], ['c', nothing]]}, 3)
+  renamed = {'behaviors': [['other', something], ['c', nothing]]}
+  assert saved_run.read(path, renamed) == 3
+  for first, second in (
+    (['b', 'cd'], ['c', nothing]),
+    (['b', something], ['d', nothing]),
+  ):
+    with pytest.raises(ValueError, match='belongs to another run: behaviors='):
+      saved_run.read(path, {'behaviors': [first, second]})
+
+
 @pytest.mark.parametrize('place', [-1, -33, -500, 300])
 def test_one_changed_byte_is_found(path, place):
   data = bytearray(path.read_bytes())

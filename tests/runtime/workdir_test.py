@@ -32,6 +32,7 @@ def test_the_same_run_is_taken_up_again(tmp_path):
   longer = make_run(
     tmp_path,
     max_actor_steps=9,
+    snapshot_steps='3,9',
     num_evaluators=0,
     evaluation_period=1,
     evaluation_episodes=1,
@@ -78,6 +79,53 @@ def test_another_run_is_refused_and_nothing_touched(
   message = str(e.value)
   assert all(name in message for name in differing), message
   assert 'learning_rate' not in message and '\n' not in message
+  assert contents(tmp_path) == before
+
+
+def given(folder, checksum):
+  return {
+    'behaviors': {'behavior': folder, 'behavior_weights': ''},
+    'weights': {'init_from': folder, 'init': 'full'},
+    workdir.PARAMS: {'behaviors': [checksum], 'init_from': checksum},
+  }
+
+
+def test_behaviors_may_move(tmp_path):
+  run = make_run(tmp_path)
+  assert not workdir.claim(run, CONFIG, given('here', 'ab'))
+  assert workdir.claim(run, CONFIG, given('there', 'ab'))
+  # Whoever reads the record later finds them.
+  assert workdir.extra(workdir.read_identity(run.workdir)) == given(
+    'there', 'ab'
+  )
+  before = contents(tmp_path)
+  with pytest.raises(ValueError, match="'ab' there and 'cd' here"):
+    workdir.claim(run, CONFIG, given('there', 'cd'))
+  other = given('there', 'ab')
+  other['weights']['init'] = 'partial'
+  with pytest.raises(ValueError, match="init='full' there and 'partial' here"):
+    workdir.claim(run, CONFIG, other)
+  assert contents(tmp_path) == before
+
+
+def test_names_of_behaviors_may_change_with_their_folders(tmp_path):
+  run = make_run(tmp_path)
+  identity = {'behaviors': ['explorer'], workdir.PARAMS: {'behaviors': ['ab']}}
+  workdir.claim(run, CONFIG, identity)
+  before = contents(tmp_path)
+  assert workdir.claim(run, CONFIG, {**identity, 'behaviors': ['renamed']})
+  # The copy that the run keeps has the first name.
+  assert contents(tmp_path) == before
+
+
+def test_a_run_older_than_checksums_is_told_by_its_folders(tmp_path):
+  run, old = make_run(tmp_path), given('here', 'ab')
+  del old[workdir.PARAMS]
+  workdir.claim(run, CONFIG, old)
+  before = contents(tmp_path)
+  assert workdir.claim(run, CONFIG, given('here', 'cd'))
+  with pytest.raises(ValueError, match="behavior='here' there and 'there' her"):
+    workdir.claim(run, CONFIG, given('there', 'ab'))
   assert contents(tmp_path) == before
 
 

@@ -1,0 +1,157 @@
+"""The points at which a run is evaluated, and the evaluations that are due.
+
+The points are 0, the multiples of `evaluation_period` and the end of the
+budget, so that all runs of a budget share them. An evaluation is due when the
+run's count reaches its point, and plays with the parameters of that moment. Its
+rows have the point as `evaluation_point`, and the true count as `actor_steps`.
+"""
+
+import pathlib
+import re
+import shutil
+import threading
+from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Set
+
+import numpy as np
+
+from bt_acme import assembly
+from bt_acme.config import run as run_config
+from bt_acme.evaluation import logs
+from bt_acme.runtime import checkpoints
+
+POINT = 'evaluation_point'  # The column.
+_NAME = re.compile(r'evaluation-(\d+)$')
+
+
+def due(
+  run: run_config.RunConfig, *, last: int, begin: int, actor_steps: int
+) -> List[int]:
+  """Returns the points that a run has reached and is not evaluated at.
+
+  Args:
+    run: the run.
+    last: the last point that has had its evaluation; -1 before the first.
+    begin: the number of actor steps up to which nothing is caught up on, but
+      for the end of the budget; -1 for none.
+    actor_steps: the number of actor steps that have been taken.
+  """
+  period, end = run.evaluation_period, run.max_actor_steps
+  first = (max(last, begin) // period + 1) * period
+  points = list(range(first, min(actor_steps, end) + 1, period))
+  if actor_steps >= end > last and end not in points:
+    points.append(end)
+  return points
+
+
+def last_point(rows: Iterable[Mapping[str, float]]) -> int:
+  """Returns the last point in a log of evaluations; -1 if it is empty."""
+  # Version 0.1.0 had no points, and rows without any count.
+  points = (row.get(POINT, row.get('actor_steps', 0)) for row in rows)
+  return int(max(points, default=-1))
+
+
+class Evaluation(NamedTuple):
+  """An evaluation that is due.
+
+  Attributes:
+    point: the point that it stands for.
+    actor_steps: the number of actor steps that had been taken.
+    variables: the parameters at that moment.
+    statistics: the merged statistics of the intrinsic reward; None without one.
+  """
+
+  point: int
+  actor_steps: int
+  variables: assembly.Variables
+  statistics: Any
+
+
+class Queue:
+  """The evaluations that are due and not yet logged, each in a folder.
+
+  They outlive the run's processes, so that a run that is stopped goes on to
+  evaluate what it was then. Its methods may be called from any thread.
+  """
+
+  def __init__(
+    self, run: run_config.RunConfig, agent: assembly.Agent, actor_steps: int
+  ):
+    """Finds what an earlier life of the run has left.
+
+    Args:
+      run: the run.
+      agent: the agent that is evaluated.
+      actor_steps: the number of actor steps from which it goes on.
+    """
+    self._run = run
+    self._agent = agent
+    self._folder = pathlib.Path(run.checkpoint_folder)
+    self._begin = actor_steps or -1
+    self._lock = threading.Lock()
+    self._taken: Set[int] = set()
+    rows = logs.read_rows(run.workdir, 'evaluator')
+    for point in {int(row[POINT]) for row in rows if POINT in row}:
+      self.remove(point)  # It may have been stopped just before.
+    self._last = max([last_point(rows), *self._waiting()])
+
+  def put_due(
+    self, actor_steps: int, variables: assembly.Variables, statistics: Any
+  ) -> None:
+    """Keeps what is to be evaluated at the points that have been reached.
+
+    Args:
+      actor_steps: the number of actor steps that have been taken.
+      variables: the parameters, NumPy arrays.
+      statistics: the merged statistics of the intrinsic reward.
+    """
+    if not self._run.num_evaluators:
+      return
+    points = due(
+      self._run, last=self._last, begin=self._begin, actor_steps=actor_steps
+    )
+    for point in points:
+      values = {
+        'actor_steps': actor_steps,
+        'statistics': None
+        if statistics is None
+        else {k: float(v) for k, v in statistics._asdict().items()},
+      }
+      checkpoints.write(self._path(point), variables, values)
+      self._last = point
+
+  def take(self, template: assembly.Variables) -> Optional[Evaluation]:
+    """Returns the earliest evaluation that nobody has taken; None without one.
+
+    Args:
+      template: variables of the same structure, shapes and dtypes.
+    """
+    with self._lock:
+      points = [p for p in self._waiting() if p not in self._taken]
+      if not points:
+        return None
+      point = min(points)
+      self._taken.add(point)
+    variables, values = checkpoints.read(self._path(point), template)
+    statistics = values['statistics']
+    if statistics is not None:
+      assert self._agent.intrinsic is not None
+      statistics = self._agent.intrinsic.reward.statistics_class(
+        **{name: np.float64(value) for name, value in statistics.items()}
+      )
+    return Evaluation(point, values['actor_steps'], variables, statistics)
+
+  def remove(self, point: int) -> None:
+    """Forgets an evaluation, because it has been logged."""
+    path = self._path(point)
+    if path.is_dir():
+      shutil.rmtree(path)
+
+  def _path(self, point: int) -> pathlib.Path:
+    return self._folder / f'evaluation-{point}'
+
+  def _waiting(self) -> List[int]:
+    """Returns the points of all evaluations that are kept."""
+    if not self._folder.is_dir():
+      return []
+    matches = (_NAME.match(path.name) for path in self._folder.iterdir())
+    return [int(match[1]) for match in matches if match]

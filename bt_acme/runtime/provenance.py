@@ -1,0 +1,203 @@
+"""Where a run comes from: the record of its lives, `provenance.json`.
+
+A life is what one command does, from its start until it ends or is stopped;
+each resume begins another one. The record says for each life which code ran,
+where and when, so that a number can be traced to what made it.
+"""
+
+import datetime
+import functools
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+
+import jax
+
+from bt_acme import files, version
+from bt_acme.evaluation import logs
+
+_FILE = 'provenance.json'
+_LABELS = ('actor', 'learner', 'evaluator')
+_PACKAGES = (
+  *('jax', 'jaxlib', 'numpy', 'dm-haiku', 'optax', 'rlax', 'ale-py'),
+  *('minigrid', 'dm-acme', 'dm-reverb', 'dm-launchpad'),
+)
+_GIT_SECONDS = 10.0
+
+
+class Life(NamedTuple):
+  """The life that a run is in.
+
+  Attributes:
+    number: 0 for the first, and one more with each resume.
+    started: when it began, in seconds since 1970.
+    seconds_before: the seconds that all earlier lives took.
+  """
+
+  number: int
+  started: float
+  seconds_before: float
+
+  def seconds(self, now: float) -> float:
+    """Returns the seconds that the run has taken, over all of its lives."""
+    return self.seconds_before + now - self.started
+
+
+def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:
+  """Records that a life begins.
+
+  Args:
+    workdir: the folder of the run.
+    params_sha256: the checksums of the parameters that the run was given.
+  """
+  lives = _lives(workdir)
+  life = {
+    'started': _text(time.time()),
+    'ended': None,
+    'seconds_before': _seconds_so_far(workdir, lives),
+    **_code(),
+    'versions': _versions(),
+    'host': socket.gethostname(),
+    'device': None,
+    'command': shlex.join(sys.argv),
+  }
+  _write(workdir, {'params_sha256': params_sha256, 'lives': [*lives, life]})
+
+
+def note_device(workdir: str) -> None:
+  """Records on which device of this process the life learns."""
+  devices = jax.devices()
+  device = f'{devices[0].platform} {devices[0].device_kind}'
+  if len(devices) > 1:
+    device = f'{len(devices)} x {device}'
+  _change_last(workdir, device=device)
+
+
+def end(workdir: str) -> None:
+  """Records that the life has ended."""
+  _change_last(workdir, ended=_text(time.time()))
+
+
+def current(workdir: str) -> Life:
+  """Returns the life that has begun last; a first one if none is recorded."""
+  lives = _lives(workdir)
+  if not lives:
+    return Life(0, time.time(), 0.0)
+  started, before = lives[-1]['started'], lives[-1]['seconds_before']
+  return Life(len(lives) - 1, _time(started), before)
+
+
+def read(workdir: str) -> Dict[str, Any]:
+  """Reads the record; it is empty if the run has none.
+
+  Raises:
+    ValueError: if it is damaged.
+  """
+  path = pathlib.Path(workdir) / _FILE
+  try:
+    record: Dict[str, Any] = json.loads(path.read_text())
+    for life in record['lives']:
+      _time(life['started'])
+      float(life['seconds_before'])
+    return record
+  except FileNotFoundError:
+    return {}
+  except (OSError, ValueError, KeyError, TypeError) as error:
+    raise ValueError(
+      f'workdir={workdir!r}: {_FILE} is damaged ({error}): remove it; the run '
+      'goes on without.'
+    ) from error
+
+
+def _lives(workdir: str) -> List[Dict[str, Any]]:
+  return list(read(workdir).get('lives', []))
+
+
+def _change_last(workdir: str, **values: Any) -> None:
+  record = read(workdir)
+  if record.get('lives'):
+    record['lives'][-1].update(values)
+    _write(workdir, record)
+
+
+def _write(workdir: str, record: Mapping[str, Any]) -> None:
+  path = pathlib.Path(workdir) / _FILE
+  files.write_text(path, json.dumps(record, indent=2) + '\n')
+
+
+def _seconds_so_far(workdir: str, lives: List[Dict[str, Any]]) -> float:
+  """Returns the seconds of all lives, as far as anything tells."""
+  if not lives:
+    return 0.0
+  before: float = lives[-1]['seconds_before']
+  if lives[-1]['ended'] is not None:
+    started, ended = _time(lives[-1]['started']), _time(lives[-1]['ended'])
+    return before + ended - started
+  # It was killed, and its last row came at most a moment before.
+  return max(
+    [before, *(logs.largest(workdir, label, 'seconds') for label in _LABELS)]
+  )
+
+
+def _text(seconds: float) -> str:
+  moment = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+  return moment.isoformat(timespec='milliseconds')
+
+
+def _time(text: str) -> float:
+  return datetime.datetime.fromisoformat(text).timestamp()
+
+
+def _versions() -> Dict[str, Optional[str]]:
+  found: Dict[str, Optional[str]] = {
+    'bt_acme': version.__version__,
+    'python': platform.python_version(),
+  }
+  for name in _PACKAGES:
+    try:
+      found[name] = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+      found[name] = None
+  return found
+
+
+@functools.lru_cache(maxsize=1)
+def _code() -> Dict[str, Any]:
+  """Returns the commit of the code, and whether it has been changed since.
+
+  Both are None if the package lies in no checkout of its own.
+  """
+  folder = pathlib.Path(version.__file__).parent
+  # A package may be installed somewhere below another project.
+  if _git(folder, 'ls-files', '--error-unmatch', 'version.py') is None:
+    return {'commit': None, 'dirty': None}
+  changes = _git(folder, 'status', '--porcelain', '--untracked-files=no')
+  return {
+    'commit': _git(folder, 'rev-parse', 'HEAD'),
+    'dirty': None if changes is None else bool(changes),
+  }
+
+
+def _git(folder: pathlib.Path, *arguments: str) -> Optional[str]:
+  """Returns what git answers; None if it refuses, or is not there."""
+  # A hook of git may have set variables for another checkout.
+  own = {k: v for k, v in os.environ.items() if not k.startswith('GIT_')}
+  try:
+    done = subprocess.run(
+      ['git', '-C', str(folder), *arguments],
+      env=own,
+      capture_output=True,
+      text=True,
+      timeout=_GIT_SECONDS,
+    )
+  except (OSError, subprocess.SubprocessError):
+    return None
+  return done.stdout.strip() if done.returncode == 0 else None

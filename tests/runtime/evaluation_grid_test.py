@@ -1,0 +1,119 @@
+"""When a run is evaluated, through stops and other budgets."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from bt_acme import assembly
+from bt_acme import config as config_lib
+from bt_acme.config import run as run_config
+from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.runtime import evaluation_grid, metrics
+from tests.agents import fakes
+
+
+@pytest.mark.parametrize(
+  'last, begin, actor_steps, points',
+  [
+    (-1, -1, 0, [0]),
+    (0, -1, 0, []),
+    (0, -1, 99, []),
+    (0, -1, 100, [100]),
+    (0, -1, 205, [100, 200]),
+    (100, -1, 199, []),
+    # The end of a budget that is no multiple, and what overshoots it.
+    (200, -1, 249, []),
+    (200, -1, 250, [250]),
+    (200, -1, 303, [250]),
+    (250, -1, 303, []),
+    # A run that nothing has evaluated until now.
+    (-1, 120, 120, []),
+    (-1, 120, 203, [200]),
+    (-1, 303, 303, [250]),
+    # The last evaluation was later than the checkpoint.
+    (200, 120, 205, []),
+  ],
+)
+def test_what_is_due(last, begin, actor_steps, points):
+  run = run_config.RunConfig(evaluation_period=100, max_actor_steps=250)
+  assert (
+    evaluation_grid.due(run, last=last, begin=begin, actor_steps=actor_steps)
+    == points
+  )
+
+
+def test_the_end_of_a_smaller_budget_is_no_multiple():
+  run = run_config.RunConfig(evaluation_period=100, max_actor_steps=400)
+  due = evaluation_grid.due(run, last=250, begin=250, actor_steps=400)
+  assert due == [300, 400]
+
+
+def test_the_last_point_of_a_log():
+  assert evaluation_grid.last_point([]) == -1
+  rows = [{'evaluation_point': 20.0, 'actor_steps': 23.0}]
+  assert evaluation_grid.last_point(rows) == 20
+  # Two evaluators need not end in order, and old versions had no points.
+  rows += [{'actor_steps': 17.0, 'evaluation_point': 10.0}, {}]
+  assert evaluation_grid.last_point(rows) == 20
+  assert evaluation_grid.last_point([{'actor_steps': 23.0}]) == 23
+
+
+STATISTICS = reward_lib.IntrinsicStatistics(
+  *(np.float64(x) for x in (50.0, 0.1, 1 / 3, 40.0, 0.2))
+)
+
+
+@pytest.fixture(name='agent', scope='module')
+def make_agent():
+  return assembly.Agent(fakes.make_config(config_lib.NGUConfig), fakes.SPEC)
+
+
+@pytest.fixture(name='run')
+def make_run(tmp_path):
+  return run_config.RunConfig(
+    workdir=str(tmp_path), evaluation_period=100, max_actor_steps=250
+  )
+
+
+def log(run, point):
+  logger = metrics.make_logger(run.workdir, 'evaluator')
+  logger.write({'actor_steps': point + 3, 'evaluation_point': point})
+  logger.close()
+
+
+def test_evaluations_outlive_a_stop(run, agent):
+  first, later = (fakes.variables_of(agent, seed) for seed in (0, 1))
+  queue = evaluation_grid.Queue(run, agent, 0)
+  queue.put_due(0, first, None)
+  queue.put_due(0, later, STATISTICS)  # It is kept already.
+  taken = queue.take(later)
+  assert taken[:2] == (0, 0) and taken.statistics is None
+  jax.tree.map(np.testing.assert_array_equal, taken.variables, first)
+  assert queue.take(later) is None
+  queue.put_due(105, later, STATISTICS)
+  assert queue.take(first).point == 100
+  log(run, 0)  # It was stopped before it was removed.
+  # The checkpoint from which it goes on is older.
+  queue = evaluation_grid.Queue(run, agent, 90)
+  queue.put_due(101, first, None)
+  taken = queue.take(first)
+  assert taken[:2] == (100, 105) and taken.statistics == STATISTICS
+  jax.tree.map(np.testing.assert_array_equal, taken.variables, later)
+  assert queue.take(first) is None
+  queue.remove(100)
+  log(run, 100)
+  queue = evaluation_grid.Queue(run, agent, 90)
+  queue.put_due(199, first, None)
+  assert queue.take(first) is None
+  queue.put_due(252, first, None)
+  assert [queue.take(first).point for _ in range(2)] == [200, 250]
+
+
+def test_without_evaluators_nothing_is_kept(run, agent):
+  run = dataclasses.replace(run, num_evaluators=0)
+  variables = fakes.variables_of(agent)
+  queue = evaluation_grid.Queue(run, agent, 0)
+  queue.put_due(252, variables, None)
+  assert queue.take(variables) is None

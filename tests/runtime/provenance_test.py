@@ -1,0 +1,123 @@
+"""Which code made a run, where and when."""
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bt_acme.runtime import metrics, provenance
+
+START = 1_700_000_000.0
+
+
+@pytest.fixture(name='clock')
+def make_clock(monkeypatch):
+  """A clock that a test moves."""
+  now = [START]
+  monkeypatch.setattr(provenance.time, 'time', lambda: now[0])
+
+  def wait(seconds):
+    now[0] += seconds
+
+  return wait
+
+
+def test_a_life_is_recorded(tmp_path, clock, monkeypatch):
+  monkeypatch.setattr(sys, 'argv', ['launch/run_bt.py', '--env=a b'])
+  given = {'behaviors': ['ab12'], 'init_from': None}
+  provenance.begin(str(tmp_path), given)
+  provenance.note_device(str(tmp_path))
+  clock(90)
+  provenance.end(str(tmp_path))
+  record = json.loads((tmp_path / 'provenance.json').read_text())
+  assert record['params_sha256'] == given
+  (life,) = record['lives']
+  assert life['started'] == '2023-11-14T22:13:20.000+00:00'
+  assert life['ended'] == '2023-11-14T22:14:50.000+00:00'
+  assert life['command'] == "launch/run_bt.py '--env=a b'"
+  assert life['host'] == socket.gethostname()
+  assert 'cpu' in life['device']
+  assert life['versions']['numpy'] == np.__version__
+  assert life['versions']['python'] == sys.version.split()[0]
+
+
+def test_seconds_go_on_over_lives(tmp_path, clock):
+  workdir = str(tmp_path)
+  assert provenance.current(workdir) == provenance.Life(0, START, 0.0)
+  provenance.begin(workdir, {})
+  assert provenance.current(workdir) == provenance.Life(0, START, 0.0)
+  clock(10)
+  provenance.end(workdir)
+  clock(1_000)  # It lies idle.
+  provenance.begin(workdir, {})
+  life = provenance.current(workdir)
+  assert life == provenance.Life(1, START + 1_010, 10.0)
+  assert life.seconds(START + 1_015) == 15.0
+  # This one is killed; its last row is all that tells how far it came.
+  for label, seconds in (('actor', 4), ('learner', 2)):
+    logger = metrics.make_logger(tmp_path, label)
+    clock(seconds)
+    logger.write({'actor_steps': 1})
+    logger.close()
+  clock(1_000)
+  provenance.begin(workdir, {})
+  assert provenance.current(workdir).number == 2
+  assert provenance.current(workdir).seconds_before == 16.0
+  lives = provenance.read(workdir)['lives']
+  assert [life['ended'] is None for life in lives] == [False, True, True]
+  # And this one wrote no row.
+  provenance.begin(workdir, {})
+  assert provenance.current(workdir).seconds_before == 16.0
+
+
+def test_a_damaged_record_is_named(tmp_path):
+  for text in ('{"lives": [{}]}', '[', '[]'):
+    (tmp_path / 'provenance.json').write_text(text)
+    with pytest.raises(ValueError, match='provenance.json is damaged .*: rem'):
+      provenance.begin(str(tmp_path), {})
+
+
+def _git(folder, *arguments):
+  done = subprocess.run(
+    ['git', '-c', 'user.name=a', '-c', 'user.email=a@b', *arguments],
+    cwd=folder,
+    check=True,
+    capture_output=True,
+    text=True,
+    env={k: v for k, v in os.environ.items() if not k.startswith('GIT_')},
+  )
+  return done.stdout.strip()
+
+
+@pytest.mark.skipif(not shutil.which('git'), reason='needs git')
+def test_the_commit_is_that_of_the_package_alone(tmp_path, monkeypatch):
+  package = tmp_path / 'site-packages' / 'bt_acme'
+  package.mkdir(parents=True)
+  (package / 'version.py').write_text('1')
+  (tmp_path / 'thesis').write_text('1')
+  monkeypatch.setattr(provenance.version, '__file__', package / 'version.py')
+  code = provenance._code.__wrapped__
+  assert code() == {'commit': None, 'dirty': None}
+  # A project in whose folder the package is installed.
+  _git(tmp_path, 'init', '-q')
+  _git(tmp_path, 'add', 'thesis')
+  _git(tmp_path, 'commit', '-qm', 'mine')
+  assert code() == {'commit': None, 'dirty': None}
+  _git(tmp_path, 'add', '.')
+  _git(tmp_path, 'commit', '-qm', 'a checkout')
+  commit = _git(tmp_path, 'rev-parse', 'HEAD')
+  monkeypatch.setenv('GIT_DIR', str(pathlib.Path('elsewhere').absolute()))
+  assert code() == {'commit': commit, 'dirty': False}
+  (package / 'version.py').write_text('2')
+  assert code() == {'commit': commit, 'dirty': True}
+
+
+def test_without_git_there_is_no_commit(monkeypatch):
+  monkeypatch.setenv('PATH', '')
+  assert provenance._code.__wrapped__() == {'commit': None, 'dirty': None}
