@@ -20,7 +20,16 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Set
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  Iterator,
+  List,
+  NamedTuple,
+  Sequence,
+  Set,
+)
 
 from experiments.harness import claiming, records, runs
 from experiments.harness import slots as slots_lib

@@ -45,7 +45,9 @@ class Record(NamedTuple):
   tail: Tuple[str, ...] = ()
 
 
-def path_of(folder: pathlib.Path, spec: runs.RunSpec, kind: str) -> pathlib.Path:
+def path_of(
+  folder: pathlib.Path, spec: runs.RunSpec, kind: str
+) -> pathlib.Path:
   """Returns the file of a run: its `claim`, its `json`, or its `log`."""
   return folder / 'queue' / f'{spec.id}.{kind}'
 

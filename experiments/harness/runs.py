@@ -12,6 +12,7 @@ import json
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Tuple
 
 from bt_acme.config import names, presets
+from bt_acme.config import run as run_config
 from bt_acme.runtime import workdir as workdir_lib
 from launch import evaluate, run_bt, run_ngu, run_r2d2
 
@@ -56,8 +57,10 @@ class Need(NamedTuple):
     """The folder that is needed, relative to the folder of all runs."""
     if self.flag == 'workdir':
       return self.run.workdir
-    suffix = f'-{self.actor_steps}' if self.actor_steps else ''
-    return f'{self.run.workdir}/behavior{suffix}'
+    run = run_config.RunConfig(workdir=self.run.workdir)
+    if self.actor_steps:
+      return run.snapshot_folder(self.actor_steps)
+    return run.behavior_folder
 
 
 @dataclasses.dataclass(frozen=True)

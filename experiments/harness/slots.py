@@ -1,7 +1,8 @@
 """Slots: the shares of a machine in which runs are executed.
 
-`cpu:4` are four slots of one core each; `gpu:0` is one slot with that GPU, and
-`gpu:0/2` are two slots that share it. Several are separated by commas.
+`cpu:4` are four slots of one core each, and `cpu` has one for each core;
+`gpu:0` is one slot with that GPU, and `gpu:0/2` are two slots that share it.
+Several are separated by commas.
 """
 
 import os
@@ -43,14 +44,15 @@ def parse(text: str) -> List[Slot]:
   slots: List[Slot] = []
   cores = sorted(os.sched_getaffinity(0))
   for part in text.split(','):
-    found = re.fullmatch(r'(cpu):([0-9]+)|(gpu):([0-9]+)(?:/([0-9]+))?', part)
+    found = re.fullmatch(r'cpu(?::([0-9]+))?|gpu:([0-9]+)(?:/([0-9]+))?', part)
     if found is None:
       raise ValueError(
-        f'slots={text!r}: {part!r} is no slot: write cpu:4 for four cores, '
-        'gpu:0 for a GPU, gpu:0/2 for two runs on it.'
+        f'slots={text!r}: {part!r} is no slot: write cpu for all cores, cpu:4 '
+        'for four, gpu:0 for a GPU, gpu:0/2 for two runs on it.'
       )
-    _, count, _, device, share = found.groups()
+    count, device, share = found.groups()
     if device is None:
+      count = count or str(len(cores))
       if not 0 < int(count) <= len(cores):
         raise ValueError(
           f'slots={text!r}: {part!r} asks for {count} cores, and {len(cores)} '

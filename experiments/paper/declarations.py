@@ -43,7 +43,9 @@ _BT_INITS = ('bt_ngu', 'bt_ngu_partial', 'bt_ngu_full')
 _INITS = (*_R2D2_INITS, *_BT_INITS)
 _RESULTS = (_learning('full', *_BASELINES), _learning('hard', *_BASELINES))
 _INIT_RESULTS = (_learning('full', *_INITS), _learning('hard', *_INITS))
-_ABLATION = (_learning('ablation', 'r2d2', 'bt_flights', 'bt_action', 'bt_ngu'),)
+_ABLATION = (
+  _learning('ablation', 'r2d2', 'bt_flights', 'bt_action', 'bt_ngu'),
+)
 _REWARDS = (
   _learning('tasks', 'r2d2', 'ez', 'r2d2_full', 'bt_ngu'),
   _zero_shot('tasks', 'ngu'),

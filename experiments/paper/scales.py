@@ -21,7 +21,8 @@ class Scale(NamedTuple):
     purpose: what it is for.
     suites: environments by the name of the suite: `full`, its part `hard` of
       hard exploration, `ablation`, `tasks` (three rewards of each of some
-      worlds), `strategies` (figure 1) and `budgets` (figure 2, right).
+      worlds), `strategies` (figure 1), `budgets` (figure 2, right) and, with
+      all games, its part `atari_26` (Kaiser et al. 2019).
     seeds: the seeds, unless others are asked for.
     pretraining_per_seed: whether each seed has a pre-trained policy of its own;
       otherwise all have that of seed 0.
@@ -33,7 +34,9 @@ class Scale(NamedTuple):
     settings: the flags of all runs that have them.
     pretraining_settings: more flags, of pre-training alone.
     steps_per_second: actor steps of a run, an estimate until runs have told.
-    at_a_time: how many runs side by side that estimate is meant for.
+    evaluation_seconds: of a final evaluation, an estimate likewise.
+    slots: where it is meant to run, as `harness.slots` reads them; `cpu` stands
+      for all cores that are there.
     megabytes: what a run leaves on the disk, an estimate.
   """
 
@@ -49,7 +52,8 @@ class Scale(NamedTuple):
   settings: Mapping[str, Any]
   pretraining_settings: Mapping[str, Any]
   steps_per_second: float
-  at_a_time: int
+  evaluation_seconds: float
+  slots: str
   megabytes: float
 
   @property
@@ -160,7 +164,8 @@ SMOKE = Scale(
   },
   pretraining_settings={'evaluation_episodes': 5, **_evaluations(2, 2_000)},
   steps_per_second=150,
-  at_a_time=2,
+  evaluation_seconds=10,
+  slots='cpu',
   megabytes=2,
 )
 
@@ -190,7 +195,8 @@ LAPTOP = Scale(
   # Its worlds pay nothing: zero-shot scores are measured on the tasks.
   pretraining_settings={'num_evaluators': 0},
   steps_per_second=400,
-  at_a_time=2,
+  evaluation_seconds=10,
+  slots='cpu',
   megabytes=30,
 )
 
@@ -207,14 +213,19 @@ GPU = Scale(
   settings={**_ATARI, **_evaluations(50, 12_500_000)},
   pretraining_settings=_evaluations(50, 25_000_000),
   steps_per_second=40_000,
-  at_a_time=1,
+  evaluation_seconds=3_600,
+  slots='gpu:0',
   megabytes=1_000,
 )
 
 PAPER = Scale(
   name='paper',
   purpose='the paper itself: 2.6e12 actor steps if all is made',
-  suites={**_ATARI_SUITES, 'full': human_normalized_scores.FULL},
+  suites={
+    **_ATARI_SUITES,
+    'full': human_normalized_scores.FULL,
+    'atari_26': human_normalized_scores.ATARI_26,
+  },
   seeds=(0, 1, 2),
   pretraining_per_seed=False,
   pretraining_steps=4_000_000_000,
@@ -227,7 +238,8 @@ PAPER = Scale(
   settings={**_ATARI, **_evaluations(200, 1_250_000_000)},
   pretraining_settings=_evaluations(200, 4_000_000_000),
   steps_per_second=40_000,
-  at_a_time=1,
+  evaluation_seconds=3_600,
+  slots='gpu:0',
   megabytes=2_000,
 )
 
