@@ -68,7 +68,9 @@ def gather(
     diagnoses += [f'{spec.id}: {note}.' for note in notes]
   diagnoses += _failures(folder, specs)
   diagnoses += _missing(rows)
-  diagnoses += _ragged(rows, scores)
+  final_ids = {s.run_id for s in scores if s.source == dataset.FINAL}
+  diagnoses += _unmeasured(rows, final_ids)
+  diagnoses += _ragged(rows, final_ids)
   return Gathered(dataset.Dataset(tuple(rows), tuple(scores)), tuple(diagnoses))
 
 
@@ -185,14 +187,28 @@ def _missing(rows: Iterable[dataset.Run]) -> List[str]:
   ]
 
 
-def _ragged(
-  rows: Sequence[dataset.Run], scores: Iterable[dataset.Score]
-) -> List[str]:
+def _unmeasured(rows: Iterable[dataset.Run], final: Set[str]) -> List[str]:
+  """Names the runs that are done and have no final score."""
+  found = [
+    run.run_id
+    for run in rows
+    if run.stage != runs.PRETRAINING
+    and run.status == dataset.DONE
+    and run.run_id not in final
+  ]
+  if not found:
+    return []
+  return [
+    f'{len(found)} runs are done and have no final evaluation of '
+    f'{FINAL_EPISODES} episodes: {", ".join(found)}.'
+  ]
+
+
+def _ragged(rows: Sequence[dataset.Run], final: Set[str]) -> List[str]:
   """Names the seeds that lack a final score which other arms have.
 
   An artifact compares arms over the seeds that all of them have.
   """
-  final = {s.run_id for s in scores if s.source == dataset.FINAL}
   wanted: Dict[str, Set[int]] = collections.defaultdict(set)
   there: Dict[Tuple[str, str, str, int], Set[int]] = {}
   for run in rows:
