@@ -1,7 +1,6 @@
 """From the workdirs of runs to the two tables of `dataset`."""
 
 import collections
-import json
 import pathlib
 from typing import (
   Any,
@@ -15,6 +14,7 @@ from typing import (
   Tuple,
 )
 
+from bt_acme.runtime import provenance
 from experiments.harness import dataset, logs, records, runs
 
 # Parts of the budget over which training episodes are averaged.
@@ -87,7 +87,7 @@ def _scores(
     log = logs.read(folder / spec.workdir / 'logs' / label / 'logs.csv')
     rows[label] = log.rows
     notes += [f'in the log of the {label}, {note}' for note in log.notes]
-  evaluations = logs.points(spec.id, rows['evaluator'], dataset.EVALUATOR)
+  evaluations = logs.evaluations(spec.id, rows['evaluator'])
   training = logs.binned(spec.id, rows['actor'], spec.budget_steps, _NUM_BINS)
   played: Tuple[logs.Row, ...] = ()
   if final is not None:
@@ -149,13 +149,16 @@ def _run(
 
 
 def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> Dict[str, str]:
-  """Returns what the run's `provenance.json` says of code and device."""
-  path = folder / spec.workdir / 'provenance.json'
+  """Returns the code and the device of the last of a run's lives."""
   try:
-    content = json.loads(path.read_text())
-    return {name: str(content.get(name, '')) for name in ('commit', 'device')}
-  except (OSError, ValueError, AttributeError):
-    return {}
+    life = provenance.read(str(folder / spec.workdir))['lives'][-1]
+  except (ValueError, KeyError, IndexError):
+    return {}  # An evaluation has no record.
+  changed = ', changed' if life.get('dirty') else ''
+  return {
+    'commit': f'{life.get("commit") or ""}{changed}',
+    'device': life.get('device') or '',
+  }
 
 
 def _failures(folder: pathlib.Path, specs: Iterable[runs.RunSpec]) -> List[str]:

@@ -6,10 +6,11 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
+from bt_acme.runtime import evaluation_grid
 from experiments.harness import dataset
 
 Row = Dict[str, float]
-_STEPS = 'actor_steps'
+_STEPS, _LIFE = 'actor_steps', 'life'
 # The columns that `dataset.Score` averages, by the names that logs have.
 _MEANS = {
   'length_mean': 'episode_length',
@@ -33,9 +34,9 @@ class Log(NamedTuple):
 def read(path: pathlib.Path) -> Log:
   """Reads a log of episodes; one that is not there is empty.
 
-  A row that was cut short is left out. Where the actor steps fall, the run had
-  gone on from a checkpoint: the rows above the step at which they do so are
-  those of a life that does not count.
+  A row that was cut short is left out. Where the actor steps fall from one life
+  of the run to the next, it had gone on from a checkpoint, and the rows above
+  do not count. Within a life they may fall, because evaluators take turns.
   """
   try:
     text = path.read_text(errors='replace')
@@ -54,7 +55,7 @@ def read(path: pathlib.Path) -> Log:
     if row is None:
       num_torn += 1
       continue
-    while rows and rows[-1][_STEPS] > row[_STEPS]:
+    while rows and _is_repeated(rows[-1], row):
       rows.pop()
       num_doubled += 1
     rows.append(row)
@@ -62,18 +63,22 @@ def read(path: pathlib.Path) -> Log:
     notes.append(f'{num_torn} rows are damaged, and left out')
   if num_doubled:
     notes.append(f'{num_doubled} rows from before it was resumed are left out')
+  rows.sort(key=lambda row: row[_STEPS])
   return Log(tuple(rows), tuple(notes))
 
 
-def points(
-  run_id: str, rows: Sequence[Row], source: str
-) -> List[dataset.Score]:
-  """Returns a score for each number of actor steps that rows have."""
+def evaluations(run_id: str, rows: Sequence[Row]) -> List[dataset.Score]:
+  """Returns a score for each point of a run's evaluations.
+
+  Of a point that was evaluated in two lives the last one counts.
+  """
   groups: Dict[float, List[Row]] = {}
   for row in rows:
-    groups.setdefault(row[_STEPS], []).append(row)
+    point = row.get(evaluation_grid.POINT, row[_STEPS])
+    groups.setdefault(point, []).append(row)
   return [
-    score(run_id, group, source, int(steps)) for steps, group in groups.items()
+    score(run_id, _of_last_life(group), dataset.EVALUATOR, int(point))
+    for point, group in sorted(groups.items())
   ]
 
 
@@ -113,6 +118,19 @@ def score(
     float(np.std(returns)),
     **means,
   )
+
+
+def _is_repeated(before: Row, row: Row) -> bool:
+  """Returns whether a row's life has gone on from a step before another row."""
+  falls = before[_STEPS] > row[_STEPS]
+  if _LIFE in before and _LIFE in row:
+    return falls and before[_LIFE] < row[_LIFE]
+  return falls
+
+
+def _of_last_life(rows: Sequence[Row]) -> List[Row]:
+  last = max(row.get(_LIFE, 0) for row in rows)
+  return [row for row in rows if row.get(_LIFE, 0) == last]
 
 
 def _parsed(header: Sequence[str], line: Sequence[str]) -> Any:

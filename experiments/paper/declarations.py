@@ -4,7 +4,16 @@ Several artifacts need the same runs, and a run is identified by its settings:
 each is executed once, whoever asks for it.
 """
 
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+  Any,
+  Dict,
+  List,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Sequence,
+  Tuple,
+)
 
 from bt_acme.config import names
 from experiments.harness import runs
@@ -148,6 +157,7 @@ class _Maker:
   def __init__(self, scale: scales.Scale, choice: Choice):
     self._scale = scale
     self._choice = choice
+    self._policies: Dict[Tuple[str, str, int], runs.RunSpec] = {}
 
   def make(self, part: Part) -> List[runs.RunSpec]:
     """Returns the runs of a part, without what they need."""
@@ -173,6 +183,15 @@ class _Maker:
     spec = self._transfer(arm, env, seed, steps)
     return [spec, *self._final_evaluation(spec)]
 
+  def _policy(self, arm: str, env: str, seed: int) -> runs.RunSpec:
+    """Returns the pre-training of an arm for an environment, made once."""
+    scale = self._scale
+    env = scales.pretraining_env(env)
+    key = (arm, env, seed if scale.pretraining_per_seed else 0)
+    if key not in self._policies:
+      self._policies[key] = self._pretraining(*key)
+    return self._policies[key]
+
   def _pretraining(self, arm: str, env: str, seed: int) -> runs.RunSpec:
     scale, definition = self._scale, arms_lib.get(arm)
     snapshots = ','.join(map(str, scale.snapshots[:-1]))
@@ -180,8 +199,8 @@ class _Maker:
     return runs.RunSpec(
       runs.PRETRAINING,
       arm,
-      scales.pretraining_env(env),
-      seed if scale.pretraining_per_seed else 0,
+      env,
+      seed,
       definition.script,
       scale.pretraining_steps,
       self._settings(definition, {**settings, 'snapshot_steps': snapshots}),
@@ -200,7 +219,7 @@ class _Maker:
       self._scale.transfer_steps,
       self._settings(definition, self._scale.settings),
       tuple(
-        runs.Need(flag, self._pretraining(of, env, seed), steps)
+        runs.Need(flag, self._policy(of, env, seed), steps)
         for flag, of in definition.needs
       ),
     )
@@ -220,7 +239,7 @@ class _Maker:
       seed,
       'evaluate',
       settings=self._episodes(settings),
-      needs=(runs.Need('behavior', self._pretraining(of, env, seed), steps),),
+      needs=(runs.Need('behavior', self._policy(of, env, seed), steps),),
     )
 
   def _final_evaluation(self, spec: runs.RunSpec) -> List[runs.RunSpec]:

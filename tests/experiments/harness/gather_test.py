@@ -31,6 +31,32 @@ def test_equal_steps_are_no_resume(tmp_path):
   assert len(log.rows) == 3 and not log.notes
 
 
+def _with_life(path, rows):
+  path.write_text(
+    'actor_steps,evaluation_point,life,episode_return\n'
+    + ''.join(f'{",".join(map(str, row))}\n' for row in rows)
+  )
+  return logs.read(path)
+
+
+def test_evaluators_may_overtake_each_other(tmp_path):
+  rows = [(0, 0, 0, 1), (21, 20, 0, 2), (10, 10, 0, 3)]
+  log = _with_life(tmp_path / 'logs.csv', rows)
+  assert not log.notes
+  scores = logs.evaluations('a', log.rows)
+  assert [(s.actor_steps, s.return_mean) for s in scores] == [
+    *((0, 1), (10, 3), (20, 2))
+  ]
+
+
+def test_lives_tell_what_is_repeated(tmp_path):
+  rows = [(5, 0, 0, 1), (12, 10, 0, 2), (21, 20, 0, 3), (12, 10, 1, 4)]
+  log = _with_life(tmp_path / 'logs.csv', rows)
+  assert log.notes == ('1 rows from before it was resumed are left out',)
+  scores = logs.evaluations('a', log.rows)
+  assert [(s.actor_steps, s.return_mean) for s in scores] == [(0, 1), (10, 4)]
+
+
 @pytest.mark.parametrize('torn', ['3', '30,3.', '30,3.5,5', '30,3.5,5,0'])
 def test_a_torn_last_row_is_left_out_and_said(tmp_path, torn):
   _log(tmp_path / 'logs.csv', ['10,1,5,0', torn], end='')
@@ -73,7 +99,7 @@ def test_a_score_averages_the_episodes_that_have_a_value():
     {'actor_steps': 1, 'episode_return': 1.0, 'episode_length': 10.0},
     {'actor_steps': 1, 'episode_return': 2.0, 'flight_share': 0.5},
   ]
-  score = logs.points('a', rows, dataset.EVALUATOR)[0]
+  score = logs.evaluations('a', rows)[0]
   np.testing.assert_allclose(
     (score.return_mean, score.return_std, score.length_mean),
     (1.5, 0.5, 10.0),
@@ -114,6 +140,10 @@ def test_a_finished_run_with_its_final_evaluation(tmp_path):
   spec = _spec()
   final = _final(spec)
   _finish(tmp_path, spec)
+  life = {'commit': 'abc', 'dirty': True, 'device': 'cpu', 'seconds_before': 0}
+  life['started'] = '2026-01-01T00:00:00+00:00'
+  record = {'lives': [{**life, 'commit': 'older'}, life]}
+  (tmp_path / spec.workdir / 'provenance.json').write_text(json.dumps(record))
   path = tmp_path / final.episodes_file
   _log(path, [f'100,{i},7,0' for i in range(50)])
   data, diagnoses = _gather(tmp_path, [spec, final])
@@ -121,6 +151,7 @@ def test_a_finished_run_with_its_final_evaluation(tmp_path):
   (run,) = data.runs
   assert (run.status, run.actor_steps, run.scale) == ('done', 100, 'smoke')
   assert run.command == spec.command
+  assert (run.commit, run.device) == ('abc, changed', 'cpu')
   (score,) = data.scores_of(spec.id, dataset.FINAL)
   assert (score.episodes, score.return_mean, score.actor_steps) == (
     *(50, 24.5, 100),
