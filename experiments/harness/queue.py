@@ -11,14 +11,8 @@ it ends:
 """
 
 import contextlib
-import dataclasses
-import datetime
-import os
 import pathlib
 import signal
-import socket
-import subprocess
-import sys
 import time
 from typing import (
   Any,
@@ -31,18 +25,13 @@ from typing import (
   Set,
 )
 
-from experiments.harness import claiming, records, runs
+from experiments.harness import claiming, jobs, records, runs
 from experiments.harness import slots as slots_lib
 
-_ROOT = pathlib.Path(__file__).resolve().parents[2]
-_STARTED = pathlib.Path(__file__).with_name('started.py')
-_TOUCH_SECONDS = 30.0
+# A worker that has found nothing to start looks again after so many polls.
+_SCAN_POLLS = 10
 # A process that does not save itself for as long after a signal is killed.
 _GRACE_SECONDS = 300.0
-_WRONG_FLAGS = 2
-_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-Command = Callable[[runs.RunSpec], Sequence[str]]
 
 
 class Outcome(NamedTuple):
@@ -65,24 +54,6 @@ class Outcome(NamedTuple):
   signum: int = 0
 
 
-@dataclasses.dataclass
-class _Job:
-  """A run that is executed here."""
-
-  spec: runs.RunSpec
-  slot: slots_lib.Slot
-  claim: claiming.Claim
-  process: 'subprocess.Popen[bytes]'
-  began: float
-  touched: float
-
-
-def command_of(spec: runs.RunSpec) -> List[str]:
-  """Returns the command line that executes a run in the folder of all runs."""
-  script = _ROOT / 'launch' / f'{spec.script}.py'
-  return [sys.executable, str(script), *spec.flags]
-
-
 class Worker:
   """Executes runs in the slots of this machine."""
 
@@ -93,7 +64,7 @@ class Worker:
     slots: Sequence[slots_lib.Slot],
     *,
     hours: float = float('inf'),
-    command: Command = command_of,
+    command: jobs.Command = jobs.command_of,
     say: Callable[[str], None] = print,
     poll_seconds: float = 1.0,
   ):
@@ -111,12 +82,15 @@ class Worker:
     self._folder = folder.absolute()
     self._open = list(specs)
     self._free = list(slots)
+    self._is_mixed = len({slot.is_gpu for slot in slots}) > 1
     self._deadline = time.monotonic() + 3600 * hours
     self._command = command
     self._say = say
     self._poll_seconds = poll_seconds
-    self._jobs: List[_Job] = []
+    self._jobs: List[jobs.Job] = []
     self._done: Set[str] = set()
+    self._there: Set[str] = set()  # What has been found whole stays so.
+    self._scan_again = 0.0
     self._failed: Dict[str, runs.RunSpec] = {}
     self._blocked: Dict[str, runs.RunSpec] = {}
     self._wrong_flags = ''
@@ -150,6 +124,8 @@ class Worker:
 
   def _fill(self) -> None:
     """Starts what can be started."""
+    if not self._free or time.monotonic() < self._scan_again:
+      return
     for spec in list(self._open):
       if self._is_settled(spec):
         self._open.remove(spec)
@@ -157,12 +133,14 @@ class Worker:
         return
       elif self._is_ready(spec):
         self._take(spec)
+    # What is left waits for other workers, or for the runs of this one.
+    self._scan_again = time.monotonic() + _SCAN_POLLS * self._poll_seconds
 
   def _is_settled(self, spec: runs.RunSpec) -> bool:
     """Returns whether there is nothing more to do for a run, and notes why."""
     if any(job.spec is spec for job in self._jobs):
       return False
-    if records.is_done(self._folder, spec):
+    if self._is_done(spec):
       self._done.add(spec.id)
       return True
     if self._has_failed(spec):
@@ -173,13 +151,25 @@ class Worker:
       return True
     return False
 
+  def _is_done(self, spec: runs.RunSpec) -> bool:
+    if spec.id not in self._there and records.is_done(self._folder, spec):
+      self._there.add(spec.id)
+    return spec.id in self._there
+
+  def _has(self, need: runs.Need) -> bool:
+    if not need.actor_steps:
+      return self._is_done(need.run)
+    if need.folder not in self._there and records.has(self._folder, need):
+      self._there.add(need.folder)
+    return need.folder in self._there
+
   def _has_failed(self, spec: runs.RunSpec) -> bool:
     record = records.read(self._folder, spec)
     return record.failures >= records.MOST_FAILURES
 
   def _is_hopeless(self, spec: runs.RunSpec) -> bool:
     """Returns whether a run has failed, or will never have what it needs."""
-    if records.is_done(self._folder, spec):
+    if self._is_done(spec):
       return False
     return self._has_failed(spec) or any(
       self._is_hopeless(need.run) for need in spec.needs
@@ -187,107 +177,66 @@ class Worker:
 
   def _is_ready(self, spec: runs.RunSpec) -> bool:
     return not any(job.spec is spec for job in self._jobs) and all(
-      records.has(self._folder, need) for need in spec.needs
+      self._has(need) for need in spec.needs
     )
 
   def _take(self, spec: runs.RunSpec) -> None:
-    """Starts a run, unless another worker has it."""
+    """Starts a run, unless there is no slot, or another worker has it."""
+    slot = next((s for s in self._free if self._fits(spec, s)), None)
+    if slot is None:
+      return
     claim = claiming.take(records.path_of(self._folder, spec, 'claim'))
     if claim is None:
       return
     # Another worker may have done it since this one looked.
-    if records.is_done(self._folder, spec) or self._has_failed(spec):
+    if self._is_done(spec) or self._has_failed(spec):
       claim.release()
       return
-    slot = self._free.pop(0)
-    record = records.read(self._folder, spec)
-    records.write(
-      self._folder,
-      spec,
-      record._replace(
-        attempts=record.attempts + 1,
-        host=socket.gethostname(),
-        started=record.started or _now(),
-      ),
+    self._free.remove(slot)
+    self._jobs.append(
+      jobs.start(self._folder, spec, slot, claim, self._command)
     )
-    process = self._start(spec, slot)
-    claim.note(process.pid)
-    began = time.monotonic()
-    self._jobs.append(_Job(spec, slot, claim, process, began, began))
-    again = ', again' if record.attempts else ''
-    self._say(f'{spec.id}: begins on {slot.name}{again}')
+    self._say(f'{spec.id}: begins on {slot.name}')
 
-  def _start(
-    self, spec: runs.RunSpec, slot: slots_lib.Slot
-  ) -> 'subprocess.Popen[bytes]':
-    cores = ','.join(map(str, sorted(slot.cores))) or 'all'
-    path = [str(_ROOT), os.environ.get('PYTHONPATH', '')]
-    environment = {
-      **os.environ,
-      **slot.variables,
-      'PYTHONPATH': os.pathsep.join(filter(None, path)),
-    }
-    start = [sys.executable, str(_STARTED), cores, *self._command(spec)]
-    with records.path_of(self._folder, spec, 'log').open('wb') as log:
-      return subprocess.Popen(
-        start,
-        cwd=self._folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        # Ctrl-C in a terminal reaches this process alone, which passes it on.
-        start_new_session=True,
-      )
+  def _fits(self, spec: runs.RunSpec, slot: slots_lib.Slot) -> bool:
+    """Returns whether a run belongs in a slot.
+
+    With slots of both kinds, runs learn on GPUs, and evaluations leave these
+    free: they play on cores.
+    """
+    return not self._is_mixed or slot.is_gpu != spec.is_evaluation
 
   def _collect(self) -> None:
     """Looks which processes have ended, and how."""
     for job in list(self._jobs):
       code = job.process.poll()
       if code is not None:
-        self._jobs.remove(job)
-        self._free.append(job.slot)
+        self._drop(job)
         self._note_end(job, code)
         job.claim.release()
 
-  def _note_end(self, job: _Job, code: int) -> None:
-    spec, seconds = job.spec, time.monotonic() - job.began
-    record = records.read(self._folder, spec)
-    record = record._replace(
-      exit_code=code if code >= 0 else 128 - code,
-      seconds=record.seconds + seconds,
-      ended=_now(),
-      tail=(),
-    )
-    tail = records.tail_of_log(self._folder, spec)
-    if code == 0 and records.is_done(self._folder, spec):
-      news = f'done in {seconds:.0f} s'
-    elif self._is_stopping or code > 128 or -code in _STOPS:
-      news = 'stopped, and free to be resumed'
-    elif code == _WRONG_FLAGS:
-      self._wrong_flags = f'{spec.command}\n' + '\n'.join(tail)
-      self._stop('a script refuses its flags')
-      news = 'its flags are wrong'
-    else:
-      record = record._replace(failures=record.failures + 1, tail=tail)
-      news = f'exit code {code}, failure {record.failures} of '
-      news += str(records.MOST_FAILURES)
-    records.write(self._folder, spec, record)
+  def _drop(self, job: jobs.Job) -> None:
+    self._jobs.remove(job)
+    self._free.append(job.slot)
+    self._scan_again = 0.0
+
+  def _note_end(self, job: jobs.Job, code: int) -> None:
+    spec = job.spec
+    news = jobs.end(self._folder, job, code, is_stopping=self._is_stopping)
     self._say(f'{spec.id}: {news}')
+    if code == jobs.WRONG_FLAGS and not self._is_stopping:
+      tail = records.tail_of_log(self._folder, spec)
+      self._wrong_flags = '\n'.join([spec.command, *tail])
+      self._stop('a script refuses its flags')
 
   def _touch(self) -> None:
     """Shows other workers that this one lives."""
-    now = time.monotonic()
     for job in list(self._jobs):
-      if now - job.touched < _TOUCH_SECONDS:
-        continue
-      job.touched = now
-      if not job.claim.touch():
+      if not job.touch():
         # This machine had slept, and another one goes on with the run.
-        _send(job, signal.SIGKILL)
+        job.kill()
         job.process.wait()
-        self._jobs.remove(job)
-        self._free.append(job.slot)
+        self._drop(job)
         self._say(f'{job.spec.id}: another worker has taken it over')
 
   def _stop_if_due(self) -> None:
@@ -299,7 +248,7 @@ class Worker:
         self._stop('the hours are over')
     elif now > self._stopped_at + _GRACE_SECONDS:
       for job in self._jobs:
-        _send(job, signal.SIGKILL)
+        job.kill()
 
   def _stop(self, why: str) -> None:
     """Has all runs save themselves and end."""
@@ -308,8 +257,7 @@ class Worker:
     self._stopped_at = time.monotonic()
     self._say(f'Stopping, because of this: {why}.')
     for job in self._jobs:
-      # Its process alone, which tells those that it has started.
-      job.process.send_signal(signal.SIGINT)
+      job.stop()
 
   @contextlib.contextmanager
   def _signals(self) -> Iterator[None]:
@@ -319,24 +267,12 @@ class Worker:
       del frame
       if self._signum:
         for job in self._jobs:
-          _send(job, signal.SIGKILL)
+          job.kill()
       self._signum = signum
 
-    before = {signum: signal.signal(signum, note) for signum in _STOPS}
+    before = {signum: signal.signal(signum, note) for signum in jobs.STOPS}
     try:
       yield
     finally:
       for signum, handler in before.items():
         signal.signal(signum, handler)
-
-
-def _send(job: _Job, signum: int) -> None:
-  """Sends a signal to a run's process and to those that it has started."""
-  with contextlib.suppress(ProcessLookupError):
-    os.killpg(job.process.pid, signum)
-
-
-def _now() -> str:
-  return datetime.datetime.now(datetime.timezone.utc).isoformat(
-    timespec='seconds'
-  )

@@ -25,11 +25,13 @@ class Slot(NamedTuple):
     name: says which, for readers.
     variables: the environment variables of what is executed in it.
     cores: the cores that it may use; empty for all.
+    is_gpu: whether it has a GPU.
   """
 
   name: str
   variables: Dict[str, str]
   cores: FrozenSet[int] = frozenset()
+  is_gpu: bool = False
 
 
 def parse(text: str) -> List[Slot]:
@@ -83,4 +85,4 @@ def _gpu(device: str, share: int, text: str) -> List[Slot]:
   if share > 1:
     fraction = _GPU_MEMORY / share - _SERVER_MEMORY
     variables['XLA_PYTHON_CLIENT_MEM_FRACTION'] = f'{fraction:.3f}'
-  return [Slot(f'GPU {device}', variables)] * share
+  return [Slot(f'GPU {device}', variables, is_gpu=True)] * share

@@ -109,7 +109,7 @@ class _Paper:
     if not command:
       print(self._plan(), flush=True)
     code = self._work(specs)
-    if command or code == _USAGE_ERROR:
+    if command or code not in (0, _FAILED):
       return code
     self._gather()
     return self._render(artifacts) or code

@@ -92,6 +92,9 @@ ARTIFACTS: Mapping[str, Tuple[Part, ...]] = {
 }
 
 
+_NO_SETTINGS: Mapping[str, Any] = {}
+
+
 class Choice(NamedTuple):
   """A part of a scale, and settings over its own.
 
@@ -229,7 +232,7 @@ class _Maker:
   ) -> runs.RunSpec:
     definition = arms_lib.get(arm)
     if definition.stage == runs.PRETRAINING:
-      of, settings = arm, {}
+      of, settings = arm, _NO_SETTINGS
     else:
       of, settings = dict(definition.needs)['behavior'], definition.settings
     return runs.RunSpec(

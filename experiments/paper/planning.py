@@ -111,12 +111,12 @@ def status(folder: pathlib.Path, specs: Sequence[runs.RunSpec]) -> str:
     counts[f'{_STAGES[spec.stage]}: {spec.arm}'][found] += 1
     if found == dataset.FAILED:
       failed.append(spec)
+  everything = sum(counts.values(), collections.Counter())
   rows = [
     [name, *(count[status] for status in _STATUSES)]
-    for name, count in counts.items()
+    for name, count in (*counts.items(), ('all', everything))
   ]
-  total = [sum(row[i + 1] for row in rows) for i in range(len(_STATUSES))]
-  lines = [tables.table(['', *_STATUSES], [*rows, ['all', *total]])]
+  lines = [tables.table(['', *_STATUSES], rows)]
   for spec in failed:
     record = records.read(folder, spec)
     lines += [

@@ -13,7 +13,7 @@ import sys
 import time
 
 ENV = 'MiniGrid-Empty-5x5-v0'
-_SLOW_STEPS = 30
+_SLOW_STEPS = 15
 
 
 def specs(num_seeds, *, script_settings=()):
@@ -56,6 +56,8 @@ def executions(folder):
 
 def _run(kind, flags):
   values = dict(flag[2:].split('=', 1) for flag in flags)
+  if 'output' in values:
+    return _evaluate(pathlib.Path(values['output']), int(values['episodes']))
   workdir = pathlib.Path(values['workdir'])
   workdir.mkdir(parents=True, exist_ok=True)
   with open('executions', 'a') as file:
@@ -99,6 +101,13 @@ def _run(kind, flags):
     (behavior / 'behavior.json').write_text(card)
   completed = {'max_actor_steps': int(values['max_actor_steps'])}
   (workdir / 'completed.json').write_text(json.dumps(completed))
+  return 0
+
+
+def _evaluate(path, episodes):
+  path.parent.mkdir(parents=True)
+  rows = ''.join(f'100,{i}\n' for i in range(episodes))
+  path.write_text(f'actor_steps,episode_return\n{rows}')
   return 0
 
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from experiments.harness import dataset, queue, records, slots
+from experiments.harness import dataset, queue, records, runs, slots
 from tests.experiments.harness import fakes
 
 _ROOT = pathlib.Path(__file__).parents[3]
@@ -91,7 +91,7 @@ def test_wrong_flags_stop_everything(tmp_path):
 
 
 def test_the_end_of_the_hours_saves_and_frees(tmp_path):
-  outcome = _worker(tmp_path, 'slow', hours=1 / 3600).work()
+  outcome = _worker(tmp_path, 'slow', hours=0.5 / 3600).work()
   assert (outcome.done, outcome.left, outcome.failed) == (0, 3, [])
   record = records.read(tmp_path, fakes.specs(1)[0])
   assert (record.attempts, record.failures, record.exit_code) == (1, 0, 130)
@@ -100,7 +100,7 @@ def test_the_end_of_the_hours_saves_and_frees(tmp_path):
 
 
 def test_ctrl_c_stops_the_worker(tmp_path):
-  timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+  timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
   timer.start()
   before = signal.getsignal(signal.SIGINT)
   outcome = _worker(tmp_path, 'slow').work()
@@ -109,13 +109,37 @@ def test_ctrl_c_stops_the_worker(tmp_path):
 
 
 def test_a_worker_that_lost_its_claim_lets_go(tmp_path, monkeypatch):
-  monkeypatch.setattr(queue, '_TOUCH_SECONDS', 0.0)
+  monkeypatch.setattr(queue.jobs, '_TOUCH_SECONDS', 0.0)
   monkeypatch.setattr(queue.claiming.Claim, 'touch', lambda self: False)
   lines = []
-  worker = _worker(tmp_path, 'slow', num_slots=1, hours=1.5 / 3600)
+  worker = _worker(tmp_path, 'slow', num_slots=1, hours=0.8 / 3600)
   worker._say = lines.append
   worker.work()
   assert any('another worker has taken it over' in line for line in lines)
+
+
+def test_with_both_kinds_of_slots_runs_learn_on_gpus(tmp_path):
+  lines = []
+  gpu, cpu = slots.Slot('GPU', {}, is_gpu=True), slots.Slot('core', {})
+  specs = fakes.specs(1)
+  final = runs.RunSpec(
+    *(runs.FINAL_EVALUATION, 'r2d2', fakes.ENV, 0, 'evaluate'),
+    settings=(('episodes', 2),),
+    needs=(runs.Need('workdir', specs[-1]),),
+  )
+  queue.Worker(
+    tmp_path,
+    [*specs, final],
+    [cpu, gpu],
+    command=fakes.command('ok'),
+    poll_seconds=0.02,
+    say=lines.append,
+  ).work()
+  begun = [line for line in lines if ': begins on' in line]
+  assert [line.endswith('core') for line in begun] == [
+    line.startswith(final.id) for line in begun
+  ]
+  assert len(begun) == 4
 
 
 def _start(folder, kind, num_seeds):
