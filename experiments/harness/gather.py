@@ -1,6 +1,7 @@
 """From the workdirs of runs to the two tables of `dataset`."""
 
 import collections
+import datetime
 import pathlib
 from typing import (
   Any,
@@ -139,26 +140,35 @@ def _run(
     actor_steps=spec.budget_steps if status == dataset.DONE else steps,
     attempts=record.attempts,
     exit_code=record.exit_code,
-    seconds=record.seconds,
     host=record.host,
     started=record.started,
     ended=record.ended,
     command=spec.command,
-    **_provenance(folder, spec),
+    **{'seconds': record.seconds, **_provenance(folder, spec)},
   )
 
 
-def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> Dict[str, str]:
-  """Returns the code and the device of the last of a run's lives."""
+def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> Dict[str, Any]:
+  """Returns what the last of a run's lives tells, as far as it tells.
+
+  Its seconds include those of attempts whose worker was killed.
+  """
   try:
     life = provenance.read(str(folder / spec.workdir))['lives'][-1]
   except (ValueError, KeyError, IndexError):
     return {}  # An evaluation has no record.
   changed = ', changed' if life.get('dirty') else ''
-  return {
+  found = {
     'commit': f'{life.get("commit") or ""}{changed}',
     'device': life.get('device') or '',
   }
+  if life.get('ended'):
+    begin, end = (
+      datetime.datetime.fromisoformat(life[name])
+      for name in ('started', 'ended')
+    )
+    found['seconds'] = life['seconds_before'] + (end - begin).total_seconds()
+  return found
 
 
 def _failures(folder: pathlib.Path, specs: Iterable[runs.RunSpec]) -> List[str]:

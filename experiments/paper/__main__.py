@@ -22,7 +22,6 @@ from typing import Any, Dict, List, NoReturn, Optional, Sequence, Tuple
 
 from bt_acme.config import names
 from bt_acme.config import run as run_config
-from bt_acme.evaluation import tables
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import gather as gather_lib
 from experiments.harness import queue, runs, slots
@@ -190,15 +189,15 @@ class _Paper:
 def _list() -> str:
   """Describes all artifacts and scales."""
   titles = dict(output.titles())
-  rows = []
+  lines = []
   for name, parts in declarations.ARTIFACTS.items():
     arms = dict.fromkeys(arm for part in parts for arm in part.arms)
-    rows.append([name, titles.get(name, ''), ' '.join(arms) or 'no runs'])
-  artifacts = tables.table(['artifact', 'shows', 'arms'], rows)
+    lines.append(f'{name:<8} {titles.get(name, "")}')
+    lines.append(f'{"":<8} {" ".join(arms) or "no runs"}')
   scale_lines = [
     f'{scale.name:<7} {scale.purpose}' for scale in scales.SCALES.values()
   ]
-  return '\n'.join([artifacts, '', 'Scales:', *scale_lines])
+  return '\n'.join([*lines, '', 'Scales:', *scale_lines])
 
 
 class _Parser(argparse.ArgumentParser):

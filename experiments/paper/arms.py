@@ -11,7 +11,7 @@ class Arm(NamedTuple):
 
   Attributes:
     title: its name in words.
-    script: what trains it, or plays it.
+    script: what trains it.
     stage: what its runs are.
     settings: the flags that make it this algorithm.
     needs: flags that take the policy of a pre-training, with its arm.
@@ -47,14 +47,6 @@ def _bt(
 
 
 ARMS: Mapping[str, Arm] = {
-  # A policy's parameters do not matter where all actions are random.
-  'random': Arm(
-    'a random policy',
-    'evaluate',
-    runs.ZERO_SHOT,
-    {'epsilon': 1.0},
-    (('behavior', 'ngu'),),
-  ),
   'ngu': _pretraining('NGU', 'ngu'),
   'rnd': _pretraining('RND', 'rnd'),
   'constant': _pretraining('constant reward', 'constant'),

@@ -63,7 +63,7 @@ _REWARDS = (
 # Which runs each table and figure of the paper shows, in the paper's order.
 ARTIFACTS: Mapping[str, Tuple[Part, ...]] = {
   'table1': (),  # Hyper-parameters.
-  'table2': (_zero_shot('full', 'random', 'constant', 'rnd', 'ngu'),),
+  'table2': (_zero_shot('full', 'constant', 'rnd', 'ngu'),),
   'table3': _RESULTS,
   'table4': _INIT_RESULTS,
   'table5': (_learning('full', 'bt_rnd', *_INITS),),
@@ -90,9 +90,6 @@ ARTIFACTS: Mapping[str, Tuple[Part, ...]] = {
   'fig10': (_learning('full', *_INITS),),
   'fig11': _ABLATION,
 }
-
-
-_NO_SETTINGS: Mapping[str, Any] = {}
 
 
 class Choice(NamedTuple):
@@ -230,19 +227,14 @@ class _Maker:
   def _zero_shot(
     self, arm: str, env: str, seed: int, steps: int
   ) -> runs.RunSpec:
-    definition = arms_lib.get(arm)
-    if definition.stage == runs.PRETRAINING:
-      of, settings = arm, _NO_SETTINGS
-    else:
-      of, settings = dict(definition.needs)['behavior'], definition.settings
     return runs.RunSpec(
       runs.ZERO_SHOT,
       arm,
       env,
       seed,
       'evaluate',
-      settings=self._episodes(settings),
-      needs=(runs.Need('behavior', self._policy(of, env, seed), steps),),
+      settings=self._episodes(),
+      needs=(runs.Need('behavior', self._policy(arm, env, seed), steps),),
     )
 
   def _final_evaluation(self, spec: runs.RunSpec) -> List[runs.RunSpec]:
@@ -257,13 +249,13 @@ class _Maker:
         spec.env,
         spec.seed,
         'evaluate',
-        settings=self._episodes({}),
+        settings=self._episodes(),
         needs=(runs.Need('workdir', spec),),
       )
     ]
 
-  def _episodes(self, settings: Mapping[str, Any]) -> runs.Settings:
-    return (*settings.items(), ('episodes', self._scale.final_episodes))
+  def _episodes(self) -> runs.Settings:
+    return (('episodes', self._scale.final_episodes),)
 
   def _settings(
     self, arm: arms_lib.Arm, settings: Mapping[str, Any]

@@ -160,7 +160,7 @@ SMOKE = Scale(
     'min_replay_size': 10,
     'samples_per_insert': 4.0,
     'evaluation_episodes': 50,  # The run itself makes its final score.
-    **_evaluations(2, 1_500),
+    **_evaluations(5, 1_500),
   },
   pretraining_settings={'evaluation_episodes': 5, **_evaluations(2, 2_000)},
   steps_per_second=150,

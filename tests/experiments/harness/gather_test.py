@@ -142,7 +142,8 @@ def test_a_finished_run_with_its_final_evaluation(tmp_path):
   _finish(tmp_path, spec)
   life = {'commit': 'abc', 'dirty': True, 'device': 'cpu', 'seconds_before': 0}
   life['started'] = '2026-01-01T00:00:00+00:00'
-  record = {'lives': [{**life, 'commit': 'older'}, life]}
+  last = {**life, 'ended': '2026-01-01T00:01:00+00:00', 'seconds_before': 5}
+  record = {'lives': [{**life, 'commit': 'older'}, last]}
   (tmp_path / spec.workdir / 'provenance.json').write_text(json.dumps(record))
   path = tmp_path / final.episodes_file
   _log(path, [f'100,{i},7,0' for i in range(50)])
@@ -152,6 +153,7 @@ def test_a_finished_run_with_its_final_evaluation(tmp_path):
   assert (run.status, run.actor_steps, run.scale) == ('done', 100, 'smoke')
   assert run.command == spec.command
   assert (run.commit, run.device) == ('abc, changed', 'cpu')
+  assert run.seconds == 65
   (score,) = data.scores_of(spec.id, dataset.FINAL)
   assert (score.episodes, score.return_mean, score.actor_steps) == (
     *(50, 24.5, 100),
