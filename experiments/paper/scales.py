@@ -127,13 +127,8 @@ _GPU_GAMES = tuple(
   dict.fromkeys((*_ATARI_SUITES['ablation'], *_ATARI_SUITES['hard']))
 )
 _ONE_PROCESS = {'lp_launch_type': 'in_process', 'num_actors': 1}
-_ATARI = {
-  'preset': 'paper',
-  'num_actors': 16,
-  'envs_per_actor': 16,  # 256 environments in all, as in the paper.
-  'inference': 'server',
-  'evaluation_episodes': 5,
-}
+# The paper's settings and its 256 environments, on one machine with a GPU.
+_ATARI = {'preset': 'gpu'}
 
 SMOKE = Scale(
   name='smoke',
