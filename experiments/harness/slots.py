@@ -44,7 +44,7 @@ def parse(text: str) -> List[Slot]:
     ValueError: if it is no such list, or asks for more cores than there are.
   """
   slots: List[Slot] = []
-  cores = sorted(os.sched_getaffinity(0))
+  cores = _cores()
   for part in text.split(','):
     found = re.fullmatch(r'cpu(?::([0-9]+))?|gpu:([0-9]+)(?:/([0-9]+))?', part)
     if found is None:
@@ -65,6 +65,12 @@ def parse(text: str) -> List[Slot]:
     else:
       slots += _gpu(device, int(share or 1), text)
   return slots
+
+
+def _cores() -> List[int]:
+  if hasattr(os, 'sched_getaffinity'):
+    return sorted(os.sched_getaffinity(0))
+  return list(range(os.cpu_count() or 1))  # It is no Linux.
 
 
 def _cpu(core: int) -> Slot:

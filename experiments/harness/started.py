@@ -20,6 +20,6 @@ if __name__ == '__main__':
   cores, program = sys.argv[1], sys.argv[2:]
   if hasattr(ctypes.CDLL(None), 'prctl'):
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-  if cores != 'all':
+  if cores != 'all' and hasattr(os, 'sched_setaffinity'):
     os.sched_setaffinity(0, {int(core) for core in cores.split(',')})
   os.execv(program[0], program)

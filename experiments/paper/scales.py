@@ -161,7 +161,7 @@ SMOKE = Scale(
   steps_per_second=150,
   evaluation_seconds=10,
   slots='cpu',
-  megabytes=2,
+  megabytes=1,
 )
 
 LAPTOP = Scale(
@@ -189,10 +189,10 @@ LAPTOP = Scale(
   },
   # Its worlds pay nothing: zero-shot scores are measured on the tasks.
   pretraining_settings={'num_evaluators': 0},
-  steps_per_second=400,
+  steps_per_second=300,
   evaluation_seconds=10,
   slots='cpu',
-  megabytes=30,
+  megabytes=3,
 )
 
 GPU = Scale(
