@@ -121,7 +121,7 @@ class _Paper:
   def _plan(self) -> str:
     specs = self._specs(self._artifacts or tuple(declarations.ARTIFACTS))
     folder = self._folder
-    return planning.plan(folder.path, specs, folder.scale, len(self._slots))
+    return planning.plan(folder.path, specs, folder.scale, self._slots)
 
   def _work(self, specs: List[runs.RunSpec]) -> int:
     part, parts = self._shard

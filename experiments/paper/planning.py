@@ -3,10 +3,11 @@
 import collections
 import pathlib
 import statistics
-from typing import Counter, Dict, List, NamedTuple, Sequence
+from typing import Counter, Dict, List, Mapping, NamedTuple, Sequence
 
 from bt_acme.evaluation import tables
 from experiments.harness import dataset, records, runs
+from experiments.harness import slots as slots_lib
 from experiments.paper import scales
 
 _STAGES = {
@@ -15,6 +16,7 @@ _STAGES = {
   runs.ZERO_SHOT: 'zero-shot evaluation',
   runs.FINAL_EVALUATION: 'final evaluation',
 }
+_EVALUATIONS = (runs.ZERO_SHOT, runs.FINAL_EVALUATION)
 _STATUSES = (dataset.DONE, dataset.RUNNING, dataset.WAITING, dataset.FAILED)
 _SHOWN_LINES = 5  # Of what a failed run printed.
 
@@ -72,7 +74,7 @@ def plan(
   folder: pathlib.Path,
   specs: Sequence[runs.RunSpec],
   scale: scales.Scale,
-  num_slots: int,
+  slots: Sequence[slots_lib.Slot],
 ) -> str:
   """Returns what would run, as text; starts nothing."""
   by_stage = estimates(folder, specs, scale)
@@ -95,8 +97,8 @@ def plan(
   return '\n'.join(
     [
       tables.table(header, rows),
-      f'Hours of one slot, {source}. With {num_slots} slots: '
-      f'{total.hours / num_slots:,.2f} h.',
+      f'Hours of one slot, {source}. With {len(slots)} slots: '
+      f'{_wall_hours(by_stage, slots):,.2f} h.',
       f'Disk: about {learning * scale.megabytes / 1000:,.2f} GB in {folder}.',
     ]
   )
@@ -127,6 +129,19 @@ def status(folder: pathlib.Path, specs: Sequence[runs.RunSpec]) -> str:
       *(f'  {line}' for line in record.tail[-_SHOWN_LINES:]),
     ]
   return '\n'.join(lines)
+
+
+def _wall_hours(
+  by_stage: Mapping[str, Estimate], slots: Sequence[slots_lib.Slot]
+) -> float:
+  """Returns the hours of all, shared by slots as a worker shares them."""
+  hours = {stage: one.hours for stage, one in by_stage.items()}
+  num_gpus = sum(slot.is_gpu for slot in slots)
+  if num_gpus in (0, len(slots)):
+    return sum(hours.values()) / len(slots)
+  evaluations = sum(hours.get(stage, 0) for stage in _EVALUATIONS)
+  learning = sum(hours.values()) - evaluations
+  return max(learning / num_gpus, evaluations / (len(slots) - num_gpus))
 
 
 def _total(parts: Sequence[Estimate]) -> Estimate:

@@ -209,7 +209,7 @@ GPU = Scale(
   pretraining_settings=_evaluations(50, 25_000_000),
   steps_per_second=40_000,
   evaluation_seconds=3_600,
-  slots='gpu:0',
+  slots='gpu:0,cpu',
   megabytes=1_000,
 )
 
@@ -234,7 +234,7 @@ PAPER = Scale(
   pretraining_settings=_evaluations(200, 4_000_000_000),
   steps_per_second=40_000,
   evaluation_seconds=3_600,
-  slots='gpu:0',
+  slots='gpu:0,cpu',
   megabytes=2_000,
 )
 

@@ -18,7 +18,7 @@ cd "${SLURM_SUBMIT_DIR:?submit this script with sbatch}" || exit 1
 # above comes ten minutes before the end, and `--hours` stops before that; either
 # saves all runs, and the next task that starts goes on with them.
 .venv/bin/python -m experiments.paper work \
-  --slots="gpu:${CUDA_VISIBLE_DEVICES:-0}" --hours=23.5 "$@" &
+  --slots="gpu:${CUDA_VISIBLE_DEVICES:-0},cpu" --hours=23.5 "$@" &
 worker=$!
 trap 'kill -TERM "$worker"' TERM
 wait "$worker"

@@ -91,7 +91,7 @@ def test_wrong_flags_stop_everything(tmp_path):
 
 
 def test_the_end_of_the_hours_saves_and_frees(tmp_path):
-  outcome = _worker(tmp_path, 'slow', hours=0.5 / 3600).work()
+  outcome = _worker(tmp_path, 'slow', hours=1 / 3600).work()
   assert (outcome.done, outcome.left, outcome.failed) == (0, 3, [])
   record = records.read(tmp_path, fakes.specs(1)[0])
   assert (record.attempts, record.failures, record.exit_code) == (1, 0, 130)
@@ -100,7 +100,7 @@ def test_the_end_of_the_hours_saves_and_frees(tmp_path):
 
 
 def test_ctrl_c_stops_the_worker(tmp_path):
-  timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+  timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
   timer.start()
   before = signal.getsignal(signal.SIGINT)
   outcome = _worker(tmp_path, 'slow').work()
