@@ -19,7 +19,7 @@ CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
 # With the packages of a Colab: what a user does there.
 COLAB_TESTS := tests/notebooks_test.py
 
-.PHONY: help setup demo test test-full test-core test-colab test-slow \
+.PHONY: help setup demo paper test test-full test-core test-colab test-slow \
   notebooks bench lint format clean
 .DEFAULT_GOAL := help
 
@@ -32,6 +32,10 @@ setup:  ## Makes .venv: Python 3.10 with the full stack.
 
 demo: setup  ## Pre-trains without rewards, then transfers: at most 5 minutes.
 	@$(PYTHON_FULL) -m experiments.demo
+
+paper: setup  ## A table or figure of the paper: ARTIFACT=table3 SCALE=smoke.
+	@$(PYTHON_FULL) -m experiments.paper $(or $(ARTIFACT),list) \
+	  --scale=$(or $(SCALE),smoke)
 
 test: test-full test-core test-colab  ## All tests but the slow ones, in three environments.
 

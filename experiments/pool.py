@@ -11,8 +11,8 @@ from typing import Any, Callable, Iterator, List, NamedTuple, Sequence
 
 from bt_acme import compilation_cache
 
-# The processes read these when they start: each has one core for itself.
-_ENVIRONMENT = {
+# Processes read these when they start: each has one core for itself.
+ONE_THREAD = {
   'JAX_PLATFORMS': 'cpu',
   'OMP_NUM_THREADS': '1',
   'XLA_FLAGS': '--xla_cpu_multi_thread_eigen=false '
@@ -123,7 +123,7 @@ def _check_alive(workers: Sequence[Any]) -> None:
 def _environment() -> Iterator[None]:
   """Sets the variables that processes started in the `with` statement read."""
   ours = {
-    **_ENVIRONMENT,
+    **ONE_THREAD,
     # What one process has compiled, the next one loads.
     **compilation_cache.variables(),
   }

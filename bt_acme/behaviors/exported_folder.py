@@ -151,6 +151,20 @@ def read(folder: str, *, setting: str) -> Policy:
   )
 
 
+def is_whole(folder: str) -> bool:
+  """Returns whether the folder holds a behavior, with all of its parameters.
+
+  It loads nothing, so that a process without an agent may ask.
+  """
+  path = pathlib.Path(folder)
+  try:
+    params = (path / _PARAMS).read_bytes()
+    card = json.loads((path / _CARD).read_text())
+    return bool(hashlib.sha256(params).hexdigest() == card['params_sha256'])
+  except (OSError, ValueError, KeyError, TypeError):
+    return False
+
+
 def _read_card(card: Mapping[str, Any]) -> Policy:
   """Returns what the card says, without variables.
 

@@ -160,9 +160,9 @@ def _identity(
   """Returns the settings that identify this run, as JSON gives them back."""
   identity = {
     'agent': type(config).__name__,
-    'run': _lasting(dataclasses.asdict(run)),
+    'run': lasting(dataclasses.asdict(run)),
     'config': {
-      group: _lasting(settings)
+      group: lasting(settings)
       for group, settings in config_lib.to_dict(config).items()
     },
     **extra,
@@ -171,8 +171,11 @@ def _identity(
   return plain
 
 
-def _lasting(settings: Mapping[str, Any]) -> Dict[str, Any]:
-  """Leaves out what may change, and where the run lies."""
+def lasting(settings: Mapping[str, Any]) -> Dict[str, Any]:
+  """Returns the settings of a group that a run keeps for its whole life.
+
+  It leaves out what may change when a run is resumed, and where the run lies.
+  """
   return {
     name: value
     for name, value in settings.items()
@@ -190,7 +193,7 @@ def _with_defaults(
   settings = dict(identity['config'])
   for group, defaults in config_lib.to_dict(config_class()).items():
     if isinstance(settings.get(group), dict):
-      settings[group] = {**_lasting(defaults), **settings[group]}
+      settings[group] = {**lasting(defaults), **settings[group]}
   return {**identity, 'config': settings}
 
 

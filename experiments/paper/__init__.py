@@ -1,1 +1,1 @@
-"""The tables and figures of Campos et al. 2021, arXiv:2102.13515."""
+"""Every table and figure of Campos et al. 2021 (arXiv:2102.13515)."""

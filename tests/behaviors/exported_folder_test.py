@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bt_acme import behaviors
+from bt_acme.behaviors import exported_folder
 from tests.agents import fakes
 
 
@@ -149,3 +150,15 @@ def test_a_broken_folder_is_one_clear_error(whole, tmp_path, damage, message):
 def test_a_missing_folder(tmp_path):
   with pytest.raises(ValueError, match="behavior='.*/b' has no behavior.json"):
     behaviors.Exported(str(tmp_path / 'b'))
+
+
+@pytest.mark.parametrize(
+  'damage', [damage_card, damage_params, cut_params, drop_checksum]
+)
+def test_wholeness_is_told_without_loading(whole, tmp_path, damage):
+  folder = tmp_path / 'behavior'
+  assert not exported_folder.is_whole(str(folder))
+  shutil.copytree(whole, folder)
+  assert exported_folder.is_whole(str(folder))
+  damage(folder)
+  assert not exported_folder.is_whole(str(folder))

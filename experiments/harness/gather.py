@@ -1,0 +1,244 @@
+"""From the workdirs of runs to the two tables of `dataset`."""
+
+import collections
+import datetime
+import pathlib
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  Iterable,
+  List,
+  NamedTuple,
+  Sequence,
+  Set,
+  Tuple,
+)
+
+from bt_acme.runtime import provenance
+from experiments.harness import dataset, logs, records, runs
+
+# Parts of the budget over which training episodes are averaged.
+_NUM_BINS = 200
+# A final score is the mean of as many episodes at least.
+FINAL_EPISODES = 50
+
+
+class Gathered(NamedTuple):
+  """The data, and what is wrong with it.
+
+  Attributes:
+    dataset: a row for each run that was asked for, whatever became of it.
+    diagnoses: a sentence for each thing that is missing or was left out, with
+      the names of the runs.
+  """
+
+  dataset: dataset.Dataset
+  diagnoses: Tuple[str, ...]
+
+
+def gather(
+  folder: pathlib.Path,
+  specs: Sequence[runs.RunSpec],
+  *,
+  scale: str,
+  frames_per_step: Callable[[str], int],
+) -> Gathered:
+  """Reads what runs have left.
+
+  Args:
+    folder: the folder of all runs.
+    specs: the runs that were asked for, final evaluations included.
+    scale: the scale's name.
+    frames_per_step: gives the frames of an actor step in an environment.
+  """
+  finals = {
+    spec.needs[0].run.id: spec
+    for spec in specs
+    if spec.stage == runs.FINAL_EVALUATION
+  }
+  found = [spec for spec in specs if spec.stage != runs.FINAL_EVALUATION]
+  rows: List[dataset.Run] = []
+  scores: List[dataset.Score] = []
+  diagnoses: List[str] = []
+  for spec in found:
+    measured, notes = _scores(folder, spec, finals.get(spec.id))
+    run = _run(folder, spec, scale, frames_per_step(spec.env), measured)
+    rows.append(run)
+    scores += measured
+    diagnoses += [f'{spec.id}: {note}.' for note in notes]
+  diagnoses += _failures(folder, specs)
+  diagnoses += _missing(rows)
+  final_ids = {s.run_id for s in scores if s.source == dataset.FINAL}
+  diagnoses += _unmeasured(rows, final_ids)
+  diagnoses += _ragged(rows, final_ids)
+  return Gathered(dataset.Dataset(tuple(rows), tuple(scores)), tuple(diagnoses))
+
+
+def _scores(
+  folder: pathlib.Path, spec: runs.RunSpec, final: Any
+) -> Tuple[List[dataset.Score], List[str]]:
+  """Returns the scores of a run, and notes about its logs."""
+  if spec.is_evaluation:
+    episodes = logs.read(folder / spec.episodes_file)
+    return _final(spec, episodes.rows, 0), list(episodes.notes)
+  notes: List[str] = []
+  rows: Dict[str, Tuple[logs.Row, ...]] = {}
+  for label in ('actor', 'evaluator'):
+    log = logs.read(folder / spec.workdir / 'logs' / label / 'logs.csv')
+    rows[label] = log.rows
+    notes += [f'in the log of the {label}, {note}' for note in log.notes]
+  evaluations = logs.evaluations(spec.id, rows['evaluator'])
+  training = logs.binned(spec.id, rows['actor'], spec.budget_steps, _NUM_BINS)
+  played: Tuple[logs.Row, ...] = ()
+  if final is not None:
+    played = logs.read(folder / final.episodes_file).rows
+  after = _final(spec, played, spec.budget_steps)
+  if not after and records.is_done(folder, spec):
+    after = [
+      score._replace(source=dataset.FINAL)
+      for score in evaluations[-1:]
+      if score.actor_steps >= spec.budget_steps
+      and score.episodes >= FINAL_EPISODES
+    ]
+  return [*evaluations, *training, *after], notes
+
+
+def _final(
+  spec: runs.RunSpec, rows: Sequence[logs.Row], actor_steps: int
+) -> List[dataset.Score]:
+  if not rows:
+    return []
+  return [logs.score(spec.id, rows, dataset.FINAL, actor_steps)]
+
+
+def _run(
+  folder: pathlib.Path,
+  spec: runs.RunSpec,
+  scale: str,
+  frames_per_step: int,
+  scores: Sequence[dataset.Score],
+) -> dataset.Run:
+  record = records.read(folder, spec)
+  status = records.status_of(folder, spec)
+  used = spec.needs[0] if spec.needs else None
+  steps = max((score.actor_steps for score in scores), default=0)
+  return dataset.Run(
+    run_id=spec.id,
+    scale=scale,
+    stage=spec.stage,
+    arm=spec.arm,
+    env=spec.env,
+    seed=spec.seed,
+    budget_steps=spec.budget_steps,
+    frames_per_step=frames_per_step,
+    pretraining_run=used.run.id if used else '',
+    pretraining_steps=(
+      used.actor_steps or used.run.budget_steps if used else 0
+    ),
+    status=status,
+    actor_steps=spec.budget_steps if status == dataset.DONE else steps,
+    attempts=record.attempts,
+    exit_code=record.exit_code,
+    host=record.host,
+    started=record.started,
+    ended=record.ended,
+    command=spec.command,
+    **{'seconds': record.seconds, **_provenance(folder, spec)},
+  )
+
+
+def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> Dict[str, Any]:
+  """Returns what the last of a run's lives tells, as far as it tells.
+
+  Its seconds include those of attempts whose worker was killed.
+  """
+  try:
+    life = provenance.read(str(folder / spec.workdir))['lives'][-1]
+  except (ValueError, KeyError, IndexError):
+    return {}  # An evaluation has no record.
+  changed = ', changed' if life.get('dirty') else ''
+  found = {
+    'commit': f'{life.get("commit") or ""}{changed}',
+    'device': life.get('device') or '',
+  }
+  if life.get('ended'):
+    begin, end = (
+      datetime.datetime.fromisoformat(life[name])
+      for name in ('started', 'ended')
+    )
+    found['seconds'] = life['seconds_before'] + (end - begin).total_seconds()
+  return found
+
+
+def _failures(folder: pathlib.Path, specs: Iterable[runs.RunSpec]) -> List[str]:
+  """Describes runs that have failed, final evaluations included."""
+  found = []
+  for spec in specs:
+    if records.status_of(folder, spec) != dataset.FAILED:
+      continue
+    record = records.read(folder, spec)
+    last = record.tail[-1].strip() if record.tail else 'it printed nothing'
+    kept = records.path_of(folder, spec, 'json')
+    found.append(
+      f'{spec.id} has failed {record.failures} times, with exit code '
+      f'{record.exit_code}: {last} Remove {kept} to try again.'
+    )
+  return found
+
+
+def _missing(rows: Iterable[dataset.Run]) -> List[str]:
+  """Names the runs that are not done, by their status."""
+  by_status: Dict[str, List[str]] = collections.defaultdict(list)
+  for run in rows:
+    by_status[run.status].append(run.run_id)
+  return [
+    f'{len(by_status[status])} runs are {status}: '
+    f'{", ".join(by_status[status])}.'
+    for status in (dataset.RUNNING, dataset.WAITING)
+    if by_status[status]
+  ]
+
+
+def _unmeasured(rows: Iterable[dataset.Run], final: Set[str]) -> List[str]:
+  """Names the runs that are done and have no final score."""
+  found = [
+    run.run_id
+    for run in rows
+    if run.stage != runs.PRETRAINING
+    and run.status == dataset.DONE
+    and run.run_id not in final
+  ]
+  if not found:
+    return []
+  return [
+    f'{len(found)} runs are done and have no final evaluation of '
+    f'{FINAL_EPISODES} episodes: {", ".join(found)}.'
+  ]
+
+
+def _ragged(rows: Sequence[dataset.Run], final: Set[str]) -> List[str]:
+  """Names the seeds that lack a final score which other arms have.
+
+  An artifact compares arms over the seeds that all of them have.
+  """
+  wanted: Dict[str, Set[int]] = collections.defaultdict(set)
+  there: Dict[Tuple[str, str, str, int], Set[int]] = {}
+  for run in rows:
+    if run.stage == runs.PRETRAINING:
+      continue
+    key = (run.env, run.stage, run.arm, run.pretraining_steps)
+    seeds = there.setdefault(key, set())
+    if run.run_id in final:
+      seeds.add(run.seed)
+      wanted[run.env].add(run.seed)
+  found = []
+  for (env, _, arm, steps), seeds in there.items():
+    lacking = sorted(wanted[env] - seeds)
+    if lacking:
+      after = f' after {steps:,} steps of pre-training' if steps else ''
+      found.append(
+        f'{arm} on {env}{after} has no final score of seed '
+        f'{", ".join(map(str, lacking))}, which other arms have.'
+      )
+  return found

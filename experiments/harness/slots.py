@@ -1,0 +1,94 @@
+"""Slots: the shares of a machine in which runs are executed.
+
+`cpu:4` are four slots of one core each, and `cpu` has one for each core;
+`gpu:0` is one slot with that GPU, and `gpu:0/2` are two slots that share it.
+Several are separated by commas.
+"""
+
+import os
+import re
+from typing import Dict, FrozenSet, List, NamedTuple
+
+from bt_acme import compilation_cache
+from experiments import pool
+
+_MOST_ON_A_GPU = 4
+# What JAX may take of a GPU's memory in all, and what the inference server of a
+# run takes of it (`bt_acme.runtime.process_environments`).
+_GPU_MEMORY, _SERVER_MEMORY = 0.95, 0.2
+
+
+class Slot(NamedTuple):
+  """A share of this machine.
+
+  Attributes:
+    name: says which, for readers.
+    variables: the environment variables of what is executed in it.
+    cores: the cores that it may use; empty for all.
+    is_gpu: whether it has a GPU.
+  """
+
+  name: str
+  variables: Dict[str, str]
+  cores: FrozenSet[int] = frozenset()
+  is_gpu: bool = False
+
+
+def parse(text: str) -> List[Slot]:
+  """Reads a list of slots.
+
+  Cores are those that this process may use, so that two workers on one machine
+  share its cores if each is started by `taskset`.
+
+  Raises:
+    ValueError: if it is no such list, or asks for more cores than there are.
+  """
+  slots: List[Slot] = []
+  cores = _cores()
+  for part in text.split(','):
+    found = re.fullmatch(r'cpu(?::([0-9]+))?|gpu:([0-9]+)(?:/([0-9]+))?', part)
+    if found is None:
+      raise ValueError(
+        f'slots={text!r}: {part!r} is no slot: write cpu for all cores, cpu:4 '
+        'for four, gpu:0 for a GPU, gpu:0/2 for two runs on it.'
+      )
+    count, device, share = found.groups()
+    if device is None:
+      count = count or str(len(cores))
+      if not 0 < int(count) <= len(cores):
+        raise ValueError(
+          f'slots={text!r}: {part!r} asks for {count} cores, and {len(cores)} '
+          f'are left here: choose from cpu:1 to cpu:{len(cores)}.'
+        )
+      slots += [_cpu(core) for core in cores[: int(count)]]
+      cores = cores[int(count) :]
+    else:
+      slots += _gpu(device, int(share or 1), text)
+  return slots
+
+
+def _cores() -> List[int]:
+  if hasattr(os, 'sched_getaffinity'):
+    return sorted(os.sched_getaffinity(0))
+  return list(range(os.cpu_count() or 1))  # It is no Linux.
+
+
+def _cpu(core: int) -> Slot:
+  variables = {**pool.ONE_THREAD, **compilation_cache.variables()}
+  return Slot(f'core {core}', variables, frozenset([core]))
+
+
+def _gpu(device: str, share: int, text: str) -> List[Slot]:
+  if not 0 < share <= _MOST_ON_A_GPU:
+    raise ValueError(
+      f'slots={text!r}: {share} runs cannot share a GPU: choose from 1 to '
+      f'{_MOST_ON_A_GPU}.'
+    )
+  variables = {
+    **compilation_cache.variables(),
+    'CUDA_VISIBLE_DEVICES': device,
+  }
+  if share > 1:
+    fraction = _GPU_MEMORY / share - _SERVER_MEMORY
+    variables['XLA_PYTHON_CLIENT_MEM_FRACTION'] = f'{fraction:.3f}'
+  return [Slot(f'GPU {device}', variables, is_gpu=True)] * share

@@ -1,0 +1,75 @@
+"""The paper's algorithms: each one a script with flags, and what it needs."""
+
+from typing import Any, Mapping, NamedTuple, Tuple
+
+from bt_acme.config import names
+from experiments.harness import runs
+
+
+class Arm(NamedTuple):
+  """An algorithm of the paper.
+
+  Attributes:
+    title: its name in words.
+    script: what trains it.
+    stage: what its runs are.
+    settings: the flags that make it this algorithm.
+    needs: flags that take the policy of a pre-training, with its arm.
+  """
+
+  title: str
+  script: str
+  stage: str
+  settings: Mapping[str, Any] = {}
+  needs: Tuple[Tuple[str, str], ...] = ()
+
+
+def _pretraining(title: str, reward: str) -> Arm:
+  settings = {'intrinsic_reward': reward}
+  return Arm(title, 'run_ngu', runs.PRETRAINING, settings)
+
+
+def _r2d2(title: str, init: str = '') -> Arm:
+  if not init:
+    return Arm(title, 'run_r2d2', runs.TRANSFER)
+  needs = (('init_from', 'ngu'),)
+  return Arm(title, 'run_r2d2', runs.TRANSFER, {'init': init}, needs)
+
+
+def _bt(
+  title: str, behavior: str = 'ngu', init: str = '', **settings: Any
+) -> Arm:
+  needs = [('behavior', behavior)]
+  if init:
+    needs.append(('init_from', behavior))
+    settings['init'] = init
+  return Arm(title, 'run_bt', runs.TRANSFER, settings, tuple(needs))
+
+
+ARMS: Mapping[str, Arm] = {
+  'ngu': _pretraining('NGU', 'ngu'),
+  'rnd': _pretraining('RND', 'rnd'),
+  'constant': _pretraining('constant reward', 'constant'),
+  'r2d2': _r2d2('R2D2'),
+  'ez': Arm(
+    'ez-greedy R2D2',
+    'run_bt',
+    runs.TRANSFER,
+    {'behavior': 'action_repeat', 'extra_action': False},
+  ),
+  'bt_ngu': _bt('R2D2 + BT (NGU)'),
+  'bt_rnd': _bt('R2D2 + BT (RND)', 'rnd'),
+  'bt_flights': _bt('R2D2 + BT, flights only', extra_action=False),
+  'bt_action': _bt('R2D2 + BT, extra action only', flights=False),
+  'r2d2_partial': _r2d2('R2D2, partial initialization', 'partial'),
+  'r2d2_full': _r2d2('R2D2, fine-tuning', 'full'),
+  'bt_ngu_partial': _bt('R2D2 + BT, partial initialization', init='partial'),
+  'bt_ngu_full': _bt('R2D2 + BT, full initialization', init='full'),
+}
+
+
+def get(name: str) -> Arm:
+  """Returns an arm; raises ValueError for an unknown one."""
+  if name not in ARMS:
+    raise ValueError(f'arms={name!r} is unknown: {names.suggest(name, ARMS)}')
+  return ARMS[name]

@@ -1,0 +1,270 @@
+"""Which runs each artifact needs.
+
+Several artifacts need the same runs, and a run is identified by its settings:
+each is executed once, whoever asks for it.
+"""
+
+from typing import (
+  Any,
+  Dict,
+  List,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Sequence,
+  Tuple,
+)
+
+from bt_acme.config import names
+from experiments.harness import runs
+from experiments.paper import arms as arms_lib
+from experiments.paper import scales
+
+
+class Part(NamedTuple):
+  """Some arms on a suite.
+
+  Attributes:
+    stage: `runs.TRANSFER`, or `runs.ZERO_SHOT` for policies that only act.
+    arms: the ids of the arms.
+    suite: the name of a suite of the scale.
+    by_budget: whether all snapshots of the pre-training are used, and not its
+      end alone.
+  """
+
+  stage: str
+  arms: Tuple[str, ...]
+  suite: str
+  by_budget: bool = False
+
+
+def _learning(suite: str, *arms: str, by_budget: bool = False) -> Part:
+  return Part(runs.TRANSFER, arms, suite, by_budget)
+
+
+def _zero_shot(suite: str, *arms: str, by_budget: bool = False) -> Part:
+  return Part(runs.ZERO_SHOT, arms, suite, by_budget)
+
+
+_BASELINES = ('r2d2', 'ez', 'bt_ngu', 'bt_rnd')
+_R2D2_INITS = ('r2d2', 'r2d2_partial', 'r2d2_full')
+_BT_INITS = ('bt_ngu', 'bt_ngu_partial', 'bt_ngu_full')
+_INITS = (*_R2D2_INITS, *_BT_INITS)
+_RESULTS = (_learning('full', *_BASELINES), _learning('hard', *_BASELINES))
+_INIT_RESULTS = (_learning('full', *_INITS), _learning('hard', *_INITS))
+_ABLATION = (
+  _learning('ablation', 'r2d2', 'bt_flights', 'bt_action', 'bt_ngu'),
+)
+_REWARDS = (
+  _learning('tasks', 'r2d2', 'ez', 'r2d2_full', 'bt_ngu'),
+  _zero_shot('tasks', 'ngu'),
+)
+
+# Which runs each table and figure of the paper shows, in the paper's order.
+ARTIFACTS: Mapping[str, Tuple[Part, ...]] = {
+  'table1': (),  # Hyper-parameters.
+  'table2': (_zero_shot('full', 'constant', 'rnd', 'ngu'),),
+  'table3': _RESULTS,
+  'table4': _INIT_RESULTS,
+  'table5': (_learning('full', 'bt_rnd', *_INITS),),
+  'table6': (_learning('full', *_BASELINES),),
+  'table7': (_learning('full', *_R2D2_INITS),),
+  'table8': (_learning('full', *_BT_INITS),),
+  'table9': _ABLATION,
+  'table10': _REWARDS,
+  'fig1': (
+    _learning('strategies', 'r2d2', 'r2d2_full', 'bt_ngu', 'bt_ngu_full'),
+  ),
+  'fig2': (
+    _zero_shot('full', 'ngu', 'rnd', 'constant', by_budget=True),
+    _zero_shot('budgets', 'ngu', by_budget=True),
+    _learning('budgets', 'bt_ngu', by_budget=True),
+  ),
+  'fig3': _RESULTS,
+  'fig4': (_learning('ablation', 'bt_ngu'),),
+  'fig5': _REWARDS,
+  'fig6': (*_INIT_RESULTS, _learning('tasks', *_INITS)),
+  'fig7': (),  # The network.
+  'fig8': _INIT_RESULTS,
+  'fig9': (_learning('full', *_BASELINES),),
+  'fig10': (_learning('full', *_INITS),),
+  'fig11': _ABLATION,
+}
+
+
+class Choice(NamedTuple):
+  """A part of a scale, and settings over its own.
+
+  Attributes:
+    seeds: the seeds; empty for those of the scale.
+    games: the environments; empty for all.
+    arms: the ids of the arms; empty for all.
+    settings: flags of all runs that have them.
+  """
+
+  seeds: Tuple[int, ...] = ()
+  games: Tuple[str, ...] = ()
+  arms: Tuple[str, ...] = ()
+  settings: Mapping[str, Any] = {}
+
+
+def check(artifact: str) -> None:
+  """Raises ValueError for an unknown artifact."""
+  if artifact not in ARTIFACTS:
+    advice = names.suggest(artifact, ARTIFACTS)
+    raise ValueError(f'artifact={artifact!r} is unknown: {advice}')
+
+
+def declared(
+  artifact: str, scale: scales.Scale, choice: Optional[Choice] = None
+) -> List[runs.RunSpec]:
+  """Returns the runs of an artifact, and all that they need, in their order.
+
+  Args:
+    artifact: its id, `table3` or `fig1`.
+    scale: the scale.
+    choice: what part of it; None for all.
+
+  Raises:
+    ValueError: for an unknown artifact, game, arm or setting.
+  """
+  return declared_by_all([artifact], scale, choice)
+
+
+def declared_by_all(
+  artifacts: Sequence[str],
+  scale: scales.Scale,
+  choice: Optional[Choice] = None,
+) -> List[runs.RunSpec]:
+  """Returns the runs of several artifacts, each once."""
+  choice = choice or Choice()
+  for artifact in artifacts:
+    check(artifact)
+  for arm in choice.arms:
+    arms_lib.get(arm)
+  for game in choice.games:
+    if game not in scale.envs:
+      advice = names.suggest(game, scale.envs)
+      raise ValueError(f'games={game!r} is not in scale={scale.name}: {advice}')
+  maker = _Maker(scale, choice)
+  parts = dict.fromkeys(part for a in artifacts for part in ARTIFACTS[a])
+  return runs.ordered(spec for part in parts for spec in maker.make(part))
+
+
+class _Maker:
+  """Makes the runs of one scale."""
+
+  def __init__(self, scale: scales.Scale, choice: Choice):
+    self._scale = scale
+    self._choice = choice
+    self._policies: Dict[Tuple[str, str, int], runs.RunSpec] = {}
+
+  def make(self, part: Part) -> List[runs.RunSpec]:
+    """Returns the runs of a part, without what they need."""
+    chosen = self._choice
+    # 0 stands for the end of pre-training.
+    snapshots = (*self._scale.snapshots[:-1], 0) if part.by_budget else (0,)
+    return [
+      spec
+      for seed in chosen.seeds or self._scale.seeds
+      for env in self._scale.suites[part.suite]
+      if not chosen.games or env in chosen.games
+      for arm in part.arms
+      if not chosen.arms or arm in chosen.arms
+      for steps in snapshots
+      for spec in self._of_arm(part.stage, arm, env, seed, steps)
+    ]
+
+  def _of_arm(
+    self, stage: str, arm: str, env: str, seed: int, steps: int
+  ) -> List[runs.RunSpec]:
+    if stage == runs.ZERO_SHOT:
+      return [self._zero_shot(arm, env, seed, steps)]
+    spec = self._transfer(arm, env, seed, steps)
+    return [spec, *self._final_evaluation(spec)]
+
+  def _policy(self, arm: str, env: str, seed: int) -> runs.RunSpec:
+    """Returns the pre-training of an arm for an environment, made once."""
+    scale = self._scale
+    env = scales.pretraining_env(env)
+    key = (arm, env, seed if scale.pretraining_per_seed else 0)
+    if key not in self._policies:
+      self._policies[key] = self._pretraining(*key)
+    return self._policies[key]
+
+  def _pretraining(self, arm: str, env: str, seed: int) -> runs.RunSpec:
+    scale, definition = self._scale, arms_lib.get(arm)
+    snapshots = ','.join(map(str, scale.snapshots[:-1]))
+    settings = {**scale.settings, **scale.pretraining_settings}
+    return runs.RunSpec(
+      runs.PRETRAINING,
+      arm,
+      env,
+      seed,
+      definition.script,
+      scale.pretraining_steps,
+      self._settings(definition, {**settings, 'snapshot_steps': snapshots}),
+    )
+
+  def _transfer(
+    self, arm: str, env: str, seed: int, steps: int
+  ) -> runs.RunSpec:
+    definition = arms_lib.get(arm)
+    return runs.RunSpec(
+      runs.TRANSFER,
+      arm,
+      env,
+      seed,
+      definition.script,
+      self._scale.transfer_steps,
+      self._settings(definition, self._scale.settings),
+      tuple(
+        runs.Need(flag, self._policy(of, env, seed), steps)
+        for flag, of in definition.needs
+      ),
+    )
+
+  def _zero_shot(
+    self, arm: str, env: str, seed: int, steps: int
+  ) -> runs.RunSpec:
+    return runs.RunSpec(
+      runs.ZERO_SHOT,
+      arm,
+      env,
+      seed,
+      'evaluate',
+      settings=self._episodes(),
+      needs=(runs.Need('behavior', self._policy(arm, env, seed), steps),),
+    )
+
+  def _final_evaluation(self, spec: runs.RunSpec) -> List[runs.RunSpec]:
+    """Returns what measures a run's end, unless the run itself does so."""
+    in_the_run = dict(spec.settings).get('evaluation_episodes', 0)
+    if in_the_run >= self._scale.final_episodes:
+      return []
+    return [
+      runs.RunSpec(
+        runs.FINAL_EVALUATION,
+        spec.arm,
+        spec.env,
+        spec.seed,
+        'evaluate',
+        settings=self._episodes(),
+        needs=(runs.Need('workdir', spec),),
+      )
+    ]
+
+  def _episodes(self) -> runs.Settings:
+    return (('episodes', self._scale.final_episodes),)
+
+  def _settings(
+    self, arm: arms_lib.Arm, settings: Mapping[str, Any]
+  ) -> runs.Settings:
+    """Returns the settings that a script has; the arm's own always win."""
+    values = {**settings, **self._choice.settings}
+    known = {
+      name: value
+      for name, value in values.items()
+      if name == 'preset' or runs.has_setting(arm.script, name)
+    }
+    return tuple({**known, **arm.settings}.items())

@@ -1,0 +1,160 @@
+"""What would run, and what has run: for readers, before and during the work."""
+
+import collections
+import pathlib
+import statistics
+from typing import Counter, Dict, List, Mapping, NamedTuple, Sequence
+
+from bt_acme.evaluation import tables
+from experiments.harness import dataset, records, runs
+from experiments.harness import slots as slots_lib
+from experiments.paper import scales
+
+_STAGES = {
+  runs.PRETRAINING: 'pre-training',
+  runs.TRANSFER: 'transfer',
+  runs.ZERO_SHOT: 'zero-shot evaluation',
+  runs.FINAL_EVALUATION: 'final evaluation',
+}
+_EVALUATIONS = (runs.ZERO_SHOT, runs.FINAL_EVALUATION)
+_STATUSES = (dataset.DONE, dataset.RUNNING, dataset.WAITING, dataset.FAILED)
+_SHOWN_LINES = 5  # Of what a failed run printed.
+
+
+class Estimate(NamedTuple):
+  """What runs take, together.
+
+  Attributes:
+    runs: their number.
+    left: the number of those that are not done.
+    actor_steps: of those that are left.
+    hours: of those that are left, one after another.
+    is_measured: whether finished runs have told how long they take.
+  """
+
+  runs: int
+  left: int
+  actor_steps: int
+  hours: float
+  is_measured: bool
+
+
+def estimates(
+  folder: pathlib.Path, specs: Sequence[runs.RunSpec], scale: scales.Scale
+) -> Dict[str, Estimate]:
+  """Returns what each stage takes, by stage."""
+  found: Dict[str, Estimate] = {}
+  for stage in _STAGES:
+    group = [spec for spec in specs if spec.stage == stage]
+    if not group:
+      continue
+    done = {spec.id for spec in group if records.is_done(folder, spec)}
+    left = [spec for spec in group if spec.id not in done]
+    measured = [
+      record.seconds
+      for spec in group
+      if spec.id in done
+      for record in [records.read(folder, spec)]
+      if record.seconds
+    ]
+    each = [_seconds(spec, scale) for spec in left]
+    if measured:
+      each = [statistics.median(measured)] * len(left)
+    found[stage] = Estimate(
+      len(group),
+      len(left),
+      sum(spec.budget_steps for spec in left),
+      sum(each) / 3600,
+      bool(measured),
+    )
+  return found
+
+
+def plan(
+  folder: pathlib.Path,
+  specs: Sequence[runs.RunSpec],
+  scale: scales.Scale,
+  slots: Sequence[slots_lib.Slot],
+) -> str:
+  """Returns what would run, as text; starts nothing."""
+  by_stage = estimates(folder, specs, scale)
+  total = _total(list(by_stage.values()))
+  rows = [
+    [title, one.runs, one.left, f'{one.actor_steps:,}', f'{one.hours:,.2f}']
+    for title, one in (
+      *((_STAGES[stage], one) for stage, one in by_stage.items()),
+      ('all', total),
+    )
+  ]
+  header = ['', 'runs', 'left', 'actor steps', 'hours']
+  source = (
+    'as long as the finished runs of this folder took'
+    if total.is_measured
+    else f'estimated at {scale.steps_per_second:,g} actor steps a second for '
+    'what no finished run has told yet'
+  )
+  learning = sum(not spec.is_evaluation for spec in specs)
+  return '\n'.join(
+    [
+      tables.table(header, rows),
+      f'Hours of one slot, {source}. With {len(slots)} slots: '
+      f'{_wall_hours(by_stage, slots):,.2f} h.',
+      f'Disk: about {learning * scale.megabytes / 1000:,.2f} GB in {folder}.',
+    ]
+  )
+
+
+def status(folder: pathlib.Path, specs: Sequence[runs.RunSpec]) -> str:
+  """Returns how far the runs are, and why some have failed, as text."""
+  counts: Dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
+  failed: List[runs.RunSpec] = []
+  for spec in specs:
+    found = records.status_of(folder, spec)
+    counts[f'{_STAGES[spec.stage]}: {spec.arm}'][found] += 1
+    if found == dataset.FAILED:
+      failed.append(spec)
+  everything = sum(counts.values(), collections.Counter())
+  rows = [
+    [name, *(count[status] for status in _STATUSES)]
+    for name, count in (*counts.items(), ('all', everything))
+  ]
+  lines = [tables.table(['', *_STATUSES], rows)]
+  for spec in failed:
+    record = records.read(folder, spec)
+    lines += [
+      '',
+      f'{spec.id} has failed {record.failures} times, with exit code '
+      f'{record.exit_code}. Its last lines, of those in '
+      f'{records.path_of(folder, spec, "json")}, which to remove to try again:',
+      *(f'  {line}' for line in record.tail[-_SHOWN_LINES:]),
+    ]
+  return '\n'.join(lines)
+
+
+def _wall_hours(
+  by_stage: Mapping[str, Estimate], slots: Sequence[slots_lib.Slot]
+) -> float:
+  """Returns the hours of all, shared by slots as a worker shares them."""
+  hours = {stage: one.hours for stage, one in by_stage.items()}
+  num_gpus = sum(slot.is_gpu for slot in slots)
+  if num_gpus in (0, len(slots)):
+    return sum(hours.values()) / len(slots)
+  evaluations = sum(hours.get(stage, 0) for stage in _EVALUATIONS)
+  learning = sum(hours.values()) - evaluations
+  return max(learning / num_gpus, evaluations / (len(slots) - num_gpus))
+
+
+def _total(parts: Sequence[Estimate]) -> Estimate:
+  return Estimate(
+    sum(part.runs for part in parts),
+    sum(part.left for part in parts),
+    sum(part.actor_steps for part in parts),
+    sum(part.hours for part in parts),
+    all(part.is_measured for part in parts),
+  )
+
+
+def _seconds(spec: runs.RunSpec, scale: scales.Scale) -> float:
+  if spec.is_evaluation:
+    return scale.evaluation_seconds
+  return spec.budget_steps / scale.steps_per_second

@@ -1,0 +1,239 @@
+"""From logs to tables: torn, doubled and missing rows are said, not hidden."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from experiments.harness import dataset, gather, logs, records, runs
+
+_HEADER = 'actor_steps,episode_return,episode_length,flight_share'
+
+
+def _log(path, lines, *, end='\n'):
+  path.parent.mkdir(parents=True, exist_ok=True)
+  path.write_text('\n'.join([_HEADER, *lines]) + end)
+
+
+def test_rows_before_a_resume_that_lie_above_it_are_dropped(tmp_path):
+  path = tmp_path / 'logs.csv'
+  _log(path, ['10,1,5,0', '20,2,5,0', '30,3,5,0', '15,4,5,0', '40,5,5,0'])
+  log = logs.read(path)
+  assert [row['actor_steps'] for row in log.rows] == [10, 15, 40]
+  assert [row['episode_return'] for row in log.rows] == [1, 4, 5]
+  assert log.notes == ('2 rows from before it was resumed are left out',)
+
+
+def test_equal_steps_are_no_resume(tmp_path):
+  _log(tmp_path / 'logs.csv', ['10,1,5,0', '10,2,5,0', '20,3,5,0'])
+  log = logs.read(tmp_path / 'logs.csv')
+  assert len(log.rows) == 3 and not log.notes
+
+
+def _with_life(path, rows):
+  path.write_text(
+    'actor_steps,evaluation_point,life,episode_return\n'
+    + ''.join(f'{",".join(map(str, row))}\n' for row in rows)
+  )
+  return logs.read(path)
+
+
+def test_evaluators_may_overtake_each_other(tmp_path):
+  rows = [(0, 0, 0, 1), (21, 20, 0, 2), (10, 10, 0, 3)]
+  log = _with_life(tmp_path / 'logs.csv', rows)
+  assert not log.notes
+  scores = logs.evaluations('a', log.rows)
+  assert [(s.actor_steps, s.return_mean) for s in scores] == [
+    *((0, 1), (10, 3), (20, 2))
+  ]
+
+
+def test_lives_tell_what_is_repeated(tmp_path):
+  rows = [(5, 0, 0, 1), (12, 10, 0, 2), (21, 20, 0, 3), (12, 10, 1, 4)]
+  log = _with_life(tmp_path / 'logs.csv', rows)
+  assert log.notes == ('1 rows from before it was resumed are left out',)
+  scores = logs.evaluations('a', log.rows)
+  assert [(s.actor_steps, s.return_mean) for s in scores] == [(0, 1), (10, 4)]
+
+
+@pytest.mark.parametrize('torn', ['3', '30,3.', '30,3.5,5', '30,3.5,5,0'])
+def test_a_torn_last_row_is_left_out_and_said(tmp_path, torn):
+  _log(tmp_path / 'logs.csv', ['10,1,5,0', torn], end='')
+  log = logs.read(tmp_path / 'logs.csv')
+  assert [row['actor_steps'] for row in log.rows] == [10]
+  assert log.notes == ('its last row is torn, and left out',)
+
+
+def test_damaged_rows_are_left_out_and_said(tmp_path):
+  lines = ['10,1,5,0', '20,2,5', '20,x,5,0', '30,3,,0', '40,4,5,0,9']
+  _log(tmp_path / 'logs.csv', lines)
+  log = logs.read(tmp_path / 'logs.csv')
+  assert [row['actor_steps'] for row in log.rows] == [10, 30]
+  assert 'episode_length' not in log.rows[1]
+  assert log.notes == ('3 rows are damaged, and left out',)
+
+
+@pytest.mark.parametrize('text', ['', _HEADER, f'{_HEADER}\n'])
+def test_a_log_without_rows(tmp_path, text):
+  (tmp_path / 'logs.csv').write_text(text)
+  assert not logs.read(tmp_path / 'logs.csv').rows
+  assert logs.read(tmp_path / 'none.csv') == logs.Log()
+
+
+def test_bins_have_their_ends_as_steps():
+  rows = [
+    {'actor_steps': steps, 'episode_return': value}
+    for steps, value in ((0, 1.0), (250, 3.0), (251, 5.0), (1_003, 7.0))
+  ]
+  scores = logs.binned('a', rows, 1_000, 4)
+  assert [(s.actor_steps, s.episodes) for s in scores] == [
+    *((250, 2), (500, 1), (1_000, 1))
+  ]
+  assert scores[0].return_mean == 2 and scores[0].return_std == 1
+  assert math.isnan(scores[0].length_mean)
+
+
+def test_a_score_averages_the_episodes_that_have_a_value():
+  rows = [
+    {'actor_steps': 1, 'episode_return': 1.0, 'episode_length': 10.0},
+    {'actor_steps': 1, 'episode_return': 2.0, 'flight_share': 0.5},
+  ]
+  score = logs.evaluations('a', rows)[0]
+  np.testing.assert_allclose(
+    (score.return_mean, score.return_std, score.length_mean),
+    (1.5, 0.5, 10.0),
+  )
+  assert score.flight_share == 0.5 and math.isnan(score.cells)
+
+
+_ENV = 'MiniGrid-Empty-5x5-v0'
+
+
+def _spec(arm='r2d2', seed=0):
+  return runs.RunSpec(runs.TRANSFER, arm, _ENV, seed, 'run_r2d2', 100)
+
+
+def _final(spec, episodes=50):
+  return runs.RunSpec(
+    *(runs.FINAL_EVALUATION, spec.arm, _ENV, spec.seed, 'evaluate'),
+    settings=(('episodes', episodes),),
+    needs=(runs.Need('workdir', spec),),
+  )
+
+
+def _finish(folder, spec, *, episodes=2, value=1.0):
+  workdir = folder / spec.workdir
+  _log(workdir / 'logs/actor/logs.csv', ['50,0,5,0.5', '100,1,5,0.5'])
+  evaluations = ['0,0,5,0'] * episodes + [f'101,{value},5,0'] * episodes
+  _log(workdir / 'logs/evaluator/logs.csv', evaluations)
+  (workdir / 'completed.json').write_text(json.dumps({'max_actor_steps': 100}))
+
+
+def _gather(folder, specs):
+  return gather.gather(
+    folder, specs, scale='smoke', frames_per_step=lambda env: 1
+  )
+
+
+def test_a_finished_run_with_its_final_evaluation(tmp_path):
+  spec = _spec()
+  final = _final(spec)
+  _finish(tmp_path, spec)
+  life = {'commit': 'abc', 'dirty': True, 'device': 'cpu', 'seconds_before': 0}
+  life['started'] = '2026-01-01T00:00:00+00:00'
+  last = {**life, 'ended': '2026-01-01T00:01:00+00:00', 'seconds_before': 5}
+  record = {'lives': [{**life, 'commit': 'older'}, last]}
+  (tmp_path / spec.workdir / 'provenance.json').write_text(json.dumps(record))
+  path = tmp_path / final.episodes_file
+  _log(path, [f'100,{i},7,0' for i in range(50)])
+  data, diagnoses = _gather(tmp_path, [spec, final])
+  assert not diagnoses
+  (run,) = data.runs
+  assert (run.status, run.actor_steps, run.scale) == ('done', 100, 'smoke')
+  assert run.command == spec.command
+  assert (run.commit, run.device) == ('abc, changed', 'cpu')
+  assert run.seconds == 65
+  (score,) = data.scores_of(spec.id, dataset.FINAL)
+  assert (score.episodes, score.return_mean, score.actor_steps) == (
+    *(50, 24.5, 100),
+  )
+  assert [
+    s.actor_steps for s in data.scores_of(spec.id, dataset.EVALUATOR)
+  ] == [0, 101]
+  assert [s.actor_steps for s in data.scores_of(spec.id, dataset.ACTOR)] == [
+    *(50, 100)
+  ]
+  dataset.write(tmp_path, data)
+  assert dataset.read(tmp_path).runs == data.runs
+
+
+def test_the_last_evaluation_of_a_run_is_final_if_it_is_long(tmp_path):
+  long, short = _spec(seed=0), _spec(seed=1)
+  _finish(tmp_path, long, episodes=50, value=0.25)
+  _finish(tmp_path, short, episodes=49)
+  data, diagnoses = _gather(tmp_path, [long, short])
+  (score,) = data.scores_of(long.id, dataset.FINAL)
+  assert (score.return_mean, score.actor_steps) == (0.25, 101)
+  assert not data.scores_of(short.id, dataset.FINAL)
+  (line,) = diagnoses
+  assert line.startswith('1 runs are done and have no final evaluation of 50')
+  assert line.endswith(f': {short.id}.')
+
+
+def test_what_is_missing_is_named(tmp_path):
+  done, waiting, failed = (_spec(seed=i) for i in range(3))
+  _finish(tmp_path, done, episodes=50)
+  records.write(
+    tmp_path,
+    failed,
+    records.Record(3, 3, 1, 5.0, 'here', tail=('a', 'no memory left')),
+  )
+  data, diagnoses = _gather(tmp_path, [done, waiting, failed])
+  statuses = [run.status for run in data.runs]
+  assert statuses == [dataset.DONE, dataset.WAITING, dataset.FAILED]
+  assert data.runs[2].attempts == 3 and data.runs[2].exit_code == 1
+  text = '\n'.join(diagnoses)
+  assert f'{failed.id} has failed 3 times' in text
+  assert 'no memory left' in text
+  assert f'1 runs are waiting: {waiting.id}.' in text
+
+
+def test_arms_with_other_seeds_are_named(tmp_path):
+  specs = [_spec('r2d2', 0), _spec('r2d2', 1), _spec('ez', 0), _spec('ez', 1)]
+  for spec in specs[:3]:
+    _finish(tmp_path, spec, episodes=50)
+  _, diagnoses = _gather(tmp_path, specs)
+  assert (
+    f'ez on {_ENV} has no final score of seed 1, which other arms have.'
+    in (diagnoses)
+  )
+
+
+def test_notes_name_the_run_and_the_log(tmp_path):
+  spec = _spec()
+  _finish(tmp_path, spec, episodes=50)
+  path = tmp_path / spec.workdir / 'logs/actor/logs.csv'
+  path.write_text(path.read_text() + '99')
+  _, diagnoses = _gather(tmp_path, [spec])
+  assert diagnoses == (
+    f'{spec.id}: in the log of the actor, its last row is torn, and left out.',
+  )
+
+
+def test_a_zero_shot_run_is_its_evaluation(tmp_path):
+  ngu = runs.RunSpec(
+    runs.PRETRAINING, 'ngu', f'{_ENV}:no_goal', 0, 'run_ngu', 100
+  )
+  spec = runs.RunSpec(
+    *(runs.ZERO_SHOT, 'ngu', _ENV, 0, 'evaluate'),
+    settings=(('episodes', 2),),
+    needs=(runs.Need('behavior', ngu, 50),),
+  )
+  _log(tmp_path / spec.episodes_file, ['50,1,7,0', '50,3,7,0'])
+  data, _ = _gather(tmp_path, [ngu, spec])
+  run = data.runs[1]
+  assert (run.stage, run.status) == ('zero_shot', 'done')
+  assert (run.pretraining_run, run.pretraining_steps) == (ngu.id, 50)
+  (score,) = data.scores_of(spec.id, dataset.FINAL)
+  assert (score.return_mean, score.actor_steps) == (2.0, 0)

@@ -1,0 +1,100 @@
+"""A run is its settings: what changes them is another run."""
+
+import dataclasses
+import re
+
+import pytest
+
+from experiments.harness import runs
+
+_NGU = runs.RunSpec(
+  *(runs.PRETRAINING, 'ngu', 'pong', 3, 'run_ngu', 2_000),
+  settings=(('lstm_size', 64),),
+)
+_BT = runs.RunSpec(
+  *(runs.TRANSFER, 'bt_ngu', 'pong', 3, 'run_bt', 1_000),
+  needs=(runs.Need('behavior', _NGU), runs.Need('init_from', _NGU)),
+)
+
+
+def _changed(spec, **changes):
+  return dataclasses.replace(spec, **changes)
+
+
+def test_an_id_is_readable_and_repeats():
+  assert re.fullmatch(r'ngu/pong/s3-[0-9a-f]{8}', _NGU.id)
+  assert _changed(_NGU).id == _NGU.id
+
+
+@pytest.mark.parametrize(
+  'change',
+  [
+    {'settings': (('lstm_size', 32),)},
+    {'settings': (('lstm_size', 64), ('preset', 'minigrid'))},
+    {'settings': (('lstm_size', 64), ('lp_launch_type', 'in_process'))},
+    {'seed': 4},
+    {'env': 'hero'},
+  ],
+)
+def test_another_setting_is_another_run(change):
+  assert _changed(_NGU, **change).id != _NGU.id
+
+
+@pytest.mark.parametrize(
+  'change',
+  [
+    {'settings': (('lstm_size', 64), ('evaluation_period', 7))},
+    {'settings': (('lstm_size', 64), ('snapshot_steps', '500'))},
+    {'budget_steps': 5_000},
+  ],
+)
+def test_what_a_resumed_run_may_change_is_no_other_run(change):
+  assert _changed(_NGU, **change).id == _NGU.id
+
+
+def test_a_run_is_also_what_it_builds_on():
+  other = _changed(_NGU, seed=4)
+  need = runs.Need('behavior', other)
+  assert _changed(_BT, needs=(need, _BT.needs[1])).id != _BT.id
+  snapshot = _BT.needs[0]._replace(actor_steps=500)
+  changed = _changed(_BT, needs=(snapshot, _BT.needs[1]))
+  assert changed.id != _BT.id
+  assert f'--behavior={_NGU.workdir}/behavior-500' in changed.flags
+  assert f'--init_from={_NGU.workdir}/behavior' in changed.flags
+
+
+def test_pretraining_comes_first_and_then_seed_by_seed():
+  specs = [
+    _changed(spec, seed=seed)
+    for seed in (1, 0)
+    for spec in (
+      _BT,
+      runs.RunSpec(runs.TRANSFER, 'r2d2', 'pong', 0, 'run_r2d2', 1_000),
+    )
+  ]
+  ordered = runs.ordered([*specs, *specs])
+  assert [(spec.arm, spec.seed) for spec in ordered] == [
+    ('ngu', 3),
+    *(('bt_ngu', 0), ('r2d2', 0), ('bt_ngu', 1), ('r2d2', 1)),
+  ]
+
+
+@pytest.mark.parametrize(
+  ('text', 'message'),
+  [
+    ('lstm_sise=3', "did you mean 'lstm_size'"),
+    ('env=pong', 'decided by'),
+    ('lstm_size=a', 'type int'),
+    ('flights=perhaps', 'type bool'),
+  ],
+)
+def test_settings_that_cannot_be(text, message):
+  name, _, value = text.partition('=')
+  with pytest.raises(ValueError, match=message):
+    runs.parsed(name, value)
+
+
+def test_settings_have_their_types():
+  assert runs.parsed('flights', 'False') is False
+  assert runs.parsed('learning_rate', '1e-4') == 1e-4
+  assert runs.parsed('lstm_size', '8') == 8

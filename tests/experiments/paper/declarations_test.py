@@ -1,0 +1,196 @@
+"""Every declared run is a command that its script accepts."""
+
+import collections
+import functools
+
+import pytest
+from absl import flags as absl_flags
+
+from bt_acme import environments
+from bt_acme.cli import flags
+from bt_acme.config import presets
+from experiments.harness import runs
+from experiments.paper import arms, declarations, scales
+
+_ALL = tuple(declarations.ARTIFACTS)
+_SCALES = tuple(scales.SCALES.values())
+
+
+@functools.lru_cache(maxsize=None)
+def _specs(scale_name):
+  return declarations.declared_by_all(_ALL, scales.get(scale_name))
+
+
+def _names(scale):
+  return scale.name
+
+
+@pytest.fixture(name='parse', scope='module')
+def make_parse():
+  """Parses a script's flags as the script does, and starts nothing."""
+  parsers = {}
+  with pytest.MonkeyPatch.context() as monkeypatch:
+
+    def parse(spec):
+      settings_class = runs._SETTINGS[spec.script]
+      if spec.script not in parsers:
+        values = absl_flags.FlagValues()
+        monkeypatch.setattr(flags, 'FLAGS', values)
+        if not spec.is_evaluation:
+          absl_flags.DEFINE_string('preset', 'paper', '', flag_values=values)
+        flags.define(settings_class)
+        parsers[spec.script] = values
+      values = parsers[spec.script]
+      monkeypatch.setattr(flags, 'FLAGS', values)
+      for name in list(values):
+        values[name].unparse()
+      rest = values([spec.script, *spec.flags])
+      assert rest == [spec.script]
+      preset = (
+        {}
+        if spec.is_evaluation
+        else presets.get(values['preset'].value, settings_class)
+      )
+      return flags.from_flags(settings_class, preset)
+
+    yield parse
+
+
+@pytest.mark.parametrize('scale', _SCALES, ids=_names)
+def test_scripts_accept_all_commands(parse, scale):
+  specs = [spec for spec in _specs(scale.name) if spec.seed == 0]
+  assert {spec.script for spec in specs} == {
+    *('run_ngu', 'run_r2d2', 'run_bt', 'evaluate')
+  }
+  for spec in specs:
+    settings = parse(spec)
+    if spec.is_evaluation:
+      assert settings.evaluation.episodes == scale.final_episodes
+    else:
+      assert settings.run.workdir == spec.workdir
+      assert settings.run.max_actor_steps == spec.budget_steps
+      assert settings.run.env == spec.env
+
+
+@pytest.mark.parametrize('scale', _SCALES, ids=_names)
+def test_all_environments_exist(scale):
+  for env in scale.envs:
+    environments.validate(env)
+    environments.validate(scales.pretraining_env(env))
+
+
+@pytest.mark.parametrize('scale', _SCALES, ids=_names)
+def test_ids_differ_and_needs_come_first(scale):
+  specs = _specs(scale.name)
+  counts = collections.Counter(spec.id for spec in specs)
+  assert max(counts.values()) == 1
+  places = {spec.id: i for i, spec in enumerate(specs)}
+  for spec in specs:
+    for need in spec.needs:
+      assert places[need.run.id] < places[spec.id]
+
+
+def test_the_papers_runs():
+  specs = _specs('paper')
+  counts = collections.Counter(spec.stage for spec in specs)
+  # Three policies for each of 57 games, which all seeds share.
+  assert counts[runs.PRETRAINING] == 171
+  # Nine arms on 57 games; flights only and the extra action only on 12; four
+  # tasks of six arms and ez; fig1 adds nothing, and fig2 five snapshots on two
+  # games.
+  assert counts[runs.TRANSFER] == 3 * (8 * 57 + 2 * 12 + 4 * 7 + 5 * 2)
+  assert counts[runs.FINAL_EVALUATION] == counts[runs.TRANSFER]
+  for artifact, count in (('table3', 684), ('table9', 144), ('fig7', 0)):
+    stages = [s.stage for s in declarations.declared(artifact, scales.PAPER)]
+    assert stages.count(runs.TRANSFER) == count
+
+
+@pytest.mark.parametrize(
+  ('one', 'others'),
+  [
+    ('table6', ['table3']),
+    ('fig9', ['table3']),
+    ('fig8', ['table4']),
+    ('table5', ['table3', 'table4']),
+    ('fig11', ['table9']),
+    ('fig5', ['table10']),
+  ],
+)
+@pytest.mark.parametrize('scale', (scales.SMOKE, scales.GPU), ids=_names)
+def test_artifacts_share_runs(scale, one, others):
+  mine = {spec.id for spec in declarations.declared(one, scale)}
+  theirs = {spec.id for spec in declarations.declared_by_all(others, scale)}
+  assert mine <= theirs
+
+
+def test_each_arm_is_declared_by_an_artifact():
+  specs = _specs('smoke')
+  assert {spec.arm for spec in specs} == set(arms.ARMS)
+
+
+def test_snapshots_of_the_policy_are_exported_where_they_are_needed():
+  scale = scales.LAPTOP
+  specs = declarations.declared('fig2', scale)
+  needed = {
+    n.actor_steps for spec in specs for n in spec.needs if n.actor_steps
+  }
+  assert needed == set(scale.snapshots[:-1])
+  for spec in specs:
+    for need in spec.needs:
+      if need.actor_steps:
+        kept = dict(need.run.settings)['snapshot_steps'].split(',')
+        assert str(need.actor_steps) in kept
+
+
+@pytest.mark.parametrize(
+  ('env', 'frames', 'pretraining'),
+  [
+    ('hero:miners_hard', 4, 'hero'),
+    ('pong', 4, 'pong'),
+    (
+      'MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.15',
+      1,
+      'MiniGrid-FourRooms-v0:no_goal',
+    ),
+  ],
+)
+def test_where_policies_are_pretrained(env, frames, pretraining):
+  assert scales.frames_per_step(env) == frames
+  assert scales.pretraining_env(env) == pretraining
+
+
+def test_a_choice_takes_a_part():
+  choice = declarations.Choice(
+    seeds=(7,),
+    games=('MiniGrid-Empty-8x8-v0',),
+    arms=('bt_rnd',),
+    settings={'learning_rate': 0.5, 'intrinsic_reward': 'ngu'},
+  )
+  rnd, bt, final = declarations.declared('table3', scales.LAPTOP, choice)
+  assert (rnd.arm, bt.arm, final.stage) == (
+    *('rnd', 'bt_rnd', runs.FINAL_EVALUATION),
+  )
+  assert {spec.seed for spec in (rnd, bt, final)} == {7}
+  assert '--learning_rate=0.5' in bt.flags
+  # An arm stays what it is.
+  assert '--intrinsic_reward=rnd' in rnd.flags
+
+
+@pytest.mark.parametrize(
+  ('artifact', 'choice', 'message'),
+  [
+    ('tabel3', {}, "did you mean 'table3'"),
+    ('table3', {'arms': ('bt_ngo',)}, "did you mean 'bt_ngu'"),
+    ('table3', {'games': ('MiniGrid-Empty-8x9-v0',)}, 'did you mean'),
+  ],
+)
+def test_unknown_names(artifact, choice, message):
+  with pytest.raises(ValueError, match=message):
+    declarations.declared(
+      artifact, scales.LAPTOP, declarations.Choice(**choice)
+    )
+
+
+def test_unknown_scale():
+  with pytest.raises(ValueError, match="did you mean 'laptop'"):
+    scales.get('labtop')

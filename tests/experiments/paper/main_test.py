@@ -1,0 +1,204 @@
+"""The command line: what it prints, what it refuses, what it leaves alone."""
+
+import functools
+import json
+import pathlib
+
+import pytest
+
+from experiments.harness import dataset, queue
+from experiments.paper import __main__ as paper
+from experiments.paper import declarations, output, scales
+from tests.experiments.harness import fakes
+
+_WORLD = 'MiniGrid-FourRooms-v0:fixed'
+
+
+@pytest.fixture(name='run')
+def make_run(tmp_path, capsys, monkeypatch):
+  """Types a command on a folder, whose runs are fakes of one kind."""
+
+  def run(*arguments, kind='ok'):
+    fake = functools.partial(
+      queue.Worker, command=fakes.command(kind), poll_seconds=0.02
+    )
+    monkeypatch.setattr(paper.queue, 'Worker', fake)
+    folder = f'--folder={tmp_path / "folder"}'
+    code = paper.main([*arguments, folder, '--slots=cpu:1'])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+  run.folder = tmp_path / 'folder'
+  return run
+
+
+def _contents(folder):
+  return {
+    path: path.read_bytes() for path in folder.rglob('*') if path.is_file()
+  }
+
+
+@pytest.mark.parametrize(
+  ('arguments', 'message'),
+  [
+    (['tabel3'], "did you mean 'table3'"),
+    (['stauts'], "did you mean 'status'"),
+    (['table3', '--scale=labtop'], "did you mean 'laptop'"),
+    (['table3', f'--games={_WORLD}s'], f"did you mean '{_WORLD}'"),
+    (['table3', '--arms=bt_ngi'], "did you mean 'bt_ngu'"),
+    (['table3', '--seeds=1,1'], 'different whole numbers'),
+    (['table3', '--seeds=-1'], 'different whole numbers'),
+    (['table3', '--shard=3/2'], 'shard'),
+    (['table3', '--format=mdd'], "did you mean 'md'"),
+    (['table3', '--set=lstm_sise=3'], "did you mean 'lstm_size'"),
+    (['table3', '--set=lstm_size'], 'must be like'),
+    (['table3', '--nonsense'], '--help lists all'),
+    (['status'], 'holds nothing yet'),
+  ],
+)
+def test_mistakes_cost_one_line_and_write_nothing(run, arguments, message):
+  code, out, err = run(*arguments)
+  assert code == 2 and not out
+  assert err.startswith('error: ') and err.count('\n') == 1
+  assert message in err
+  assert not run.folder.exists()
+
+
+def test_list_names_everything(run):
+  code, out, _ = run('list')
+  assert code == 0
+  first = {line.split()[0] for line in out.splitlines() if line}
+  assert set(declarations.ARTIFACTS) | set(scales.SCALES) <= first
+
+
+@pytest.mark.parametrize('scale', list(scales.SCALES))
+def test_a_plan_starts_nothing(run, scale):
+  code, out, _ = run('plan', 'table3', f'--scale={scale}')
+  rows = {line.split('  ')[0]: line.split() for line in out.splitlines()}
+  specs = declarations.declared('table3', scales.get(scale))
+  assert code == 0 and not run.folder.exists()
+  assert int(rows['all'][1]) == int(rows['all'][2]) == len(specs)
+  steps = sum(spec.budget_steps for spec in specs)
+  assert rows['all'][3] == f'{steps:,}'
+
+
+def test_an_artifact_is_planned_worked_gathered_and_goes_on(run):
+  part = (f'--games={_WORLD}', '--seeds=0', '--arms=r2d2,bt_ngu')
+  code, out, err = run('table3', *part, '--format=md')
+  assert 'all              3     3' in out
+  assert '3 runs are done, 0 are left' in out
+  assert 'have no final evaluation of 50 episodes' in out  # They are fakes.
+  data = dataset.read(run.folder)
+  assert [run.status for run in data.runs] == [dataset.DONE] * 3
+  assert {run.scale for run in data.runs} == {'smoke'}
+  rendered = run.folder / 'results' / 'table3.md'
+  assert (code == 0 and rendered.exists()) or 'cannot do that yet' in err
+  before = fakes.executions(run.folder)
+  # Another seed adds its runs; what is there stays.
+  _, out, _ = run('work', 'table3', *part[:1], '--seeds=0,1', *part[2:])
+  assert '6 runs are done, 0 are left' in out
+  assert len(fakes.executions(run.folder)) == len(before) + 3
+  _, out, _ = run('status')
+  assert out.splitlines()[-1].split() == ['all', '6', '0', '0', '0']
+  # The data are about all that was asked for.
+  run('gather')
+  assert len(dataset.read(run.folder).runs) == 6
+
+
+def test_shards_share_the_work(run):
+  part = (f'--games={_WORLD}', '--seeds=0', '--arms=r2d2,bt_ngu')
+  code, out, _ = run('work', 'table3', *part, '--shard=1/2')
+  # The first of three is pre-training, and the third waits for it.
+  assert code == 0 and '2 runs are done, 0 are left' in out
+  _, out, _ = run('work', 'table3', *part, '--shard=2/2')
+  assert '1 runs are done, 0 are left' in out
+
+
+def test_a_failed_run_is_shown_as_failed(run):
+  part = (f'--games={_WORLD}', '--seeds=0', '--arms=bt_ngu')
+  code, out, _ = run('work', 'table3', *part, kind='fails')
+  assert code == 1
+  assert '1 have failed, and 1 need one of these' in out
+  _, out, _ = run('status')
+  assert 'has failed 3 times, with exit code 1' in out and 'line 99' in out
+  _, out, _ = run('gather')
+  statuses = [run.status for run in dataset.read(run.folder).runs]
+  assert statuses == [dataset.FAILED, dataset.WAITING]
+  assert 'has failed 3 times' in out and '1 runs are waiting' in out
+
+
+def test_wrong_flags_stop_with_their_message(run):
+  part = (f'--games={_WORLD}', '--seeds=0')
+  code, _, err = run('table3', *part, kind='wrong')
+  assert code == 2 and 'nonsense=1 is no flag' in err
+  assert not (run.folder / 'runs.csv').exists()
+
+
+@pytest.mark.parametrize(
+  'change', [['--scale=laptop'], ['--set=learning_rate=0.1']]
+)
+def test_a_folder_of_something_else_is_left_alone(run, change):
+  run('work', 'table3', f'--games={_WORLD}', '--seeds=0', '--arms=r2d2')
+  before = _contents(run.folder)
+  code, _, err = run('work', 'table3', *change)
+  assert code == 2 and 'belongs to something else' in err
+  assert change[0].rpartition('=')[2] in err
+  assert _contents(run.folder) == before
+
+
+def test_a_folder_of_another_version_is_left_alone(run):
+  run('work', 'fig7')
+  mark = run.folder / 'folder.json'
+  mark.write_text(json.dumps({**json.loads(mark.read_text()), 'version': '0'}))
+  before = _contents(run.folder)
+  code, _, err = run('table3')
+  assert code == 2 and "version='0' there" in err
+  assert _contents(run.folder) == before
+
+
+def test_a_folder_with_other_things_is_left_alone(run):
+  run.folder.mkdir()
+  (run.folder / 'thesis.tex').write_text('')
+  code, _, err = run('table3')
+  assert code == 2 and 'is not empty' in err
+
+
+def test_what_is_not_there_yet_is_said(run, monkeypatch):
+  run('work', 'fig7')
+
+  def missing(name):
+    raise ModuleNotFoundError(name=name)
+
+  monkeypatch.setattr(output.importlib, 'import_module', missing)
+  for arguments in (['claims'], ['render', 'table3']):
+    code, _, err = run(*arguments)
+    assert code and 'this version cannot do that yet' in err
+  assert run('list')[0] == 0
+
+
+@pytest.mark.slow
+def test_a_real_run(tmp_path):
+  folder = pathlib.Path(tmp_path) / 'folder'
+  arguments = (
+    *('work', 'table3', f'--folder={folder}', '--slots=cpu:1', '--seeds=0'),
+    *('--games=MiniGrid-Empty-Random-6x6-v0', '--arms=r2d2'),
+  )
+  assert paper.main(arguments) == 0
+  assert paper.main(['gather', f'--folder={folder}']) == 0
+  data = dataset.read(folder)
+  (run,) = data.runs
+  assert run.status == dataset.DONE and run.device.startswith('cpu')
+  assert (run.attempts, run.exit_code) == (1, 0)
+  points = data.scores_of(run.run_id, dataset.EVALUATOR)
+  assert [point.actor_steps for point in points] == [*range(0, 1_501, 300)]
+  (final,) = data.scores_of(run.run_id, dataset.FINAL)
+  assert final.episodes == 50
+  # The id is that of the settings which the run has recorded.
+  spec = declarations.declared(
+    'table3',
+    scales.SMOKE,
+    declarations.Choice((0,), ('MiniGrid-Empty-Random-6x6-v0',), ('r2d2',)),
+  )[0]
+  recorded = json.loads((folder / spec.workdir / 'config.json').read_text())
+  assert recorded['run']['seed'] == spec.seed
+  assert recorded['config']['network']['lstm_size'] == 16

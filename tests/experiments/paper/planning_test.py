@@ -1,0 +1,64 @@
+"""Estimates come from what has run, and before that from the scale."""
+
+import json
+
+import pytest
+
+from experiments.harness import records, runs, slots
+from experiments.paper import declarations, planning, scales
+
+_CHOICE = declarations.Choice(
+  seeds=(0, 1), games=('MiniGrid-Empty-8x8-v0',), arms=('bt_ngu',)
+)
+_SPECS = declarations.declared('table3', scales.LAPTOP, _CHOICE)
+_CPU, _GPU = slots.Slot('core', {}), slots.Slot('GPU', {}, is_gpu=True)
+
+
+def _finish(folder, spec, seconds):
+  (folder / spec.workdir).mkdir(parents=True)
+  completed = json.dumps({'max_actor_steps': spec.budget_steps})
+  (folder / spec.workdir / 'completed.json').write_text(completed)
+  records.write(folder, spec, records.Record(attempts=1, seconds=seconds))
+
+
+def test_estimates_before_any_run(tmp_path):
+  found = planning.estimates(tmp_path, _SPECS, scales.LAPTOP)
+  rate = scales.LAPTOP.steps_per_second
+  transfer = found[runs.TRANSFER]
+  assert (transfer.runs, transfer.left, transfer.actor_steps) == (2, 2, 80_000)
+  assert transfer.hours == pytest.approx(80_000 / rate / 3600)
+  assert not transfer.is_measured
+  evaluation = found[runs.FINAL_EVALUATION]
+  seconds = 2 * scales.LAPTOP.evaluation_seconds
+  assert evaluation.hours == pytest.approx(seconds / 3600)
+
+
+def test_a_finished_run_tells_how_long_the_others_take(tmp_path):
+  first = next(spec for spec in _SPECS if spec.stage == runs.TRANSFER)
+  _finish(tmp_path, first, seconds=720.0)
+  transfer = planning.estimates(tmp_path, _SPECS, scales.LAPTOP)[runs.TRANSFER]
+  assert (transfer.runs, transfer.left, transfer.actor_steps) == (2, 1, 40_000)
+  assert transfer.hours == pytest.approx(0.2) and transfer.is_measured
+
+
+@pytest.mark.parametrize(
+  ('kinds', 'hours'),
+  [
+    ([_CPU], 6.0),
+    ([_CPU, _CPU], 3.0),
+    ([_GPU, _GPU], 3.0),
+    ([_GPU, _CPU], 4.0),  # Learning decides.
+    ([_GPU, _GPU, _GPU, _GPU, _CPU], 2.0),  # Evaluations do.
+  ],
+)
+def test_hours_with_slots(kinds, hours):
+  by_stage = {
+    runs.TRANSFER: planning.Estimate(4, 4, 4, 4.0, False),
+    runs.FINAL_EVALUATION: planning.Estimate(2, 2, 0, 2.0, False),
+  }
+  assert planning._wall_hours(by_stage, kinds) == pytest.approx(hours)
+
+
+def test_nothing_to_run_takes_no_time(tmp_path):
+  text = planning.plan(tmp_path, [], scales.SMOKE, [_CPU])
+  assert '1 slots: 0.00 h' in text
