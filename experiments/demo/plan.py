@@ -8,14 +8,14 @@ from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 
 # Every episode has the same layout. A cell that the agent enters for the first
-# time in an episode costs 0.15. Acting at random loses, and so does a pi_p that
-# wanders; one that happens to run straight across the goal does not. Only a
-# short way to the goal pays.
-TASK = 'MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.15'
+# time in an episode costs 0.1, and the goal is seven actions away. Acting at
+# random loses, and so does a pi_p that wanders: only a short way to the goal
+# pays.
+TASK = 'MiniGrid-FourRooms-v0:fixed=24:new_cell=-0.1'
 # Pre-training sees another layout in each episode. The goal is left out,
 # because reaching it ends an episode, so that an explorer learns to avoid it.
 WORLD = 'MiniGrid-FourRooms-v0:no_goal'
-MAP_WORLD = 'MiniGrid-FourRooms-v0:fixed=1:no_goal'
+MAP_WORLD = 'MiniGrid-FourRooms-v0:fixed=24:no_goal'
 
 PRESET = 'minigrid'
 
@@ -76,7 +76,7 @@ class Plan:
   seeds: Tuple[int, ...] = (0, 1, 2)
   finetuning: bool = False
   pretraining_steps: int = 40_000
-  task_steps: int = 30_000
+  task_steps: int = 36_000
   episodes: int = 100
   map_episodes: int = 32
   settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)

@@ -99,10 +99,11 @@ def _evaluations(num: int, budget: int) -> Mapping[str, int]:
 _ROOMS = 'MiniGrid-FourRooms-v0'
 _NEAR = f'{_ROOMS}:fixed=1'  # The goal is five actions away.
 _TWO_ROOMS = 'MiniGrid-MultiRoom-N2-S4-v0'
-# To visit cells pays, does not matter, or costs, as Ms Pacman's dots do.
-_PELLETS = (f'{_NEAR}:new_cell=0.15', _NEAR, f'{_NEAR}:new_cell=-0.15')
+# The original, the easier and the harder rewards: to visit cells does not matter,
+# pays, or costs, as Ms Pacman's dots do.
+_PELLETS = (_NEAR, f'{_NEAR}:new_cell=0.15', f'{_NEAR}:new_cell=-0.15')
 # So does opening the door, as destroying Hero's walls does.
-_DOORS = (f'{_TWO_ROOMS}:door=0.3', _TWO_ROOMS, f'{_TWO_ROOMS}:door=-0.3')
+_DOORS = (_TWO_ROOMS, f'{_TWO_ROOMS}:door=0.3', f'{_TWO_ROOMS}:door=-0.3')
 _FAR = (f'{_ROOMS}:fixed', f'{_ROOMS}:fixed=15', f'{_ROOMS}:fixed=19')
 # R2D2 alone finds the goal of these with few seeds, or with none.
 _LAPTOP_HARD = (
