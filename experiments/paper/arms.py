@@ -55,7 +55,14 @@ ARMS: Mapping[str, Arm] = {
     'ez-greedy R2D2',
     'run_bt',
     runs.TRANSFER,
-    {'behavior': 'action_repeat', 'extra_action': False},
+    {
+      'behavior': 'action_repeat',
+      'extra_action': False,
+      # What repeats an action has no state and no epsilon, whatever the preset
+      # says about those of an exported behavior.
+      'flight_behavior_state': 'advance',
+      'behavior_epsilon': 0.01,
+    },
   ),
   'bt_ngu': _bt('R2D2 + BT (NGU)'),
   'bt_rnd': _bt('R2D2 + BT (RND)', 'rnd'),

@@ -99,8 +99,8 @@ def _evaluations(num: int, budget: int) -> Mapping[str, int]:
 _ROOMS = 'MiniGrid-FourRooms-v0'
 _NEAR = f'{_ROOMS}:fixed=1'  # The goal is five actions away.
 _TWO_ROOMS = 'MiniGrid-MultiRoom-N2-S4-v0'
-# The original, the easier and the harder rewards: to visit cells does not matter,
-# pays, or costs, as Ms Pacman's dots do.
+# The original, the easier and the harder rewards: to visit cells does not
+# matter, pays, or costs, as Ms Pacman's dots do.
 _PELLETS = (_NEAR, f'{_NEAR}:new_cell=0.15', f'{_NEAR}:new_cell=-0.15')
 # So does opening the door, as destroying Hero's walls does.
 _DOORS = (_TWO_ROOMS, f'{_TWO_ROOMS}:door=0.3', f'{_TWO_ROOMS}:door=-0.3')
