@@ -176,6 +176,15 @@ def test_slots_that_there_are_not(text):
     slots.parse(text)
 
 
+@pytest.mark.parametrize('text', ['gpu:0', 'cpu:1,gpu:7/2'])
+def test_a_gpu_that_is_not_there_is_refused(text, monkeypatch):
+  monkeypatch.setenv('JAX_PLATFORMS', 'cpu')  # On any machine.
+  found = slots.parse(text)
+  with pytest.raises(ValueError, match='slots=gpu:[07]: .*--slots=cpu'):
+    slots.check(found)
+  slots.check(slots.parse('cpu:1'))
+
+
 def test_slots():
   cores = sorted(os.sched_getaffinity(0))
   cpu, one, half, other = slots.parse('cpu:1,gpu:3,gpu:0/2')
