@@ -20,16 +20,19 @@ import pathlib
 import sys
 from typing import Any, Dict, List, NoReturn, Optional, Sequence, Tuple
 
+from bt_acme import files
 from bt_acme.config import names
 from bt_acme.config import run as run_config
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import gather as gather_lib
 from experiments.harness import queue, runs, slots
+from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import (
+  claims,
   declarations,
   folders,
-  output,
   planning,
+  report,
   scales,
 )
 
@@ -61,7 +64,7 @@ class _Paper:
     path = pathlib.Path(options.folder or f'runs/paper/{scale.name}')
     self._options = options
     self._formats = tuple(options.format.split(','))
-    output.check_formats(self._formats)
+    report.check_formats(self._formats)
     self._folder = folders.Folder(path, scale, tuple(settings.items()))
     self._artifacts = artifacts
     self._choice = declarations.Choice(
@@ -94,15 +97,17 @@ class _Paper:
       self._gather()
       return 0
     if command == 'render':
-      return self._render(self._artifacts or self._folder.artifacts())
-    text = output.claims(self._dataset(), self._folder.scale)
-    print(text)
+      if self._artifacts:
+        return self._render(self._artifacts)[0]
+      return self._report()
+    print(claims.markdown(self._verdicts()))
     return 0
 
   def _make(self, command: str) -> int:
     """Works through runs, and renders what was asked for unless told not to."""
-    artifacts = self._artifacts or tuple(declarations.ARTIFACTS)
+    artifacts = self._artifacts or tuple(artifacts_lib.ARTIFACTS)
     specs = self._specs(artifacts)
+    slots.check(self._slots)
     self._folder.claim()
     self._folder.ask(artifacts, self._choice)
     if not command:
@@ -111,7 +116,7 @@ class _Paper:
     if command or code not in (0, _FAILED):
       return code
     self._gather()
-    return self._render(artifacts) or code
+    return self._report() or code
 
   def _specs(self, artifacts: Sequence[str]) -> List[runs.RunSpec]:
     return declarations.declared_by_all(
@@ -119,7 +124,7 @@ class _Paper:
     )
 
   def _plan(self) -> str:
-    specs = self._specs(self._artifacts or tuple(declarations.ARTIFACTS))
+    specs = self._specs(self._artifacts or tuple(artifacts_lib.ARTIFACTS))
     folder = self._folder
     return planning.plan(folder.path, specs, folder.scale, self._slots)
 
@@ -167,33 +172,57 @@ class _Paper:
   def _dataset(self) -> dataset_lib.Dataset:
     return dataset_lib.read(self._folder.path)
 
-  def _render(self, artifacts: Sequence[str]) -> int:
-    """Writes what can be written, and says what cannot."""
+  def _verdicts(self) -> Tuple[claims.Verdict, ...]:
+    return claims.evaluate(self._dataset(), self._folder.scale.suites)
+
+  def _render(self, artifacts: Sequence[str]) -> Tuple[int, List[str]]:
+    """Writes what can be written, and says what cannot.
+
+    Returns:
+      The exit code, and what a report shows of each artifact.
+    """
     data, code = self._dataset(), 0
+    sections = []
     for artifact in artifacts:
       try:
-        paths = output.render(
+        rendered = report.render(
           artifact,
           data,
-          self._folder.scale,
+          self._folder.scale.suites,
           self._folder.path / 'results',
           self._formats,
         )
-        print(f'{artifact}: {", ".join(map(str, paths)) or "nothing"}')
       except ValueError as error:
         print(f'{artifact}: {error}', file=sys.stderr)
+        sections.append(f'## {artifact}\n\nIt could not be made: {error}\n')
         code = _FAILED
+      else:
+        print(f'{artifact}: {", ".join(map(str, rendered.paths)) or "nothing"}')
+        sections.append(rendered.markdown)
+    return code, sections
+
+  def _report(self) -> int:
+    """Renders all that was asked for, and joins it with the claims."""
+    code, sections = self._render(self._folder.artifacts())
+    path = self._folder.path / 'report.md'
+    text = report.joined(
+      self._folder.scale.name,
+      self._dataset(),
+      self._folder.commands(),
+      self._verdicts(),
+      sections,
+    )
+    files.write_text(path, text)
+    print(f'report: {path}')
     return code
 
 
 def _list() -> str:
   """Describes all artifacts and scales."""
-  titles = dict(output.titles())
   lines = []
-  for name, parts in declarations.ARTIFACTS.items():
-    arms = dict.fromkeys(arm for part in parts for arm in part.arms)
-    lines.append(f'{name:<8} {titles.get(name, "")}')
-    lines.append(f'{"":<8} {" ".join(arms) or "no runs"}')
+  for name, artifact in artifacts_lib.ARTIFACTS.items():
+    lines.append(f'{name:<8} {artifact.title}')
+    lines.append(f'{"":<8} {" ".join(artifact.arms) or "no runs"}')
   scale_lines = [
     f'{scale.name:<7} {scale.purpose}' for scale in scales.SCALES.values()
   ]
@@ -228,7 +257,7 @@ def _parser() -> argparse.ArgumentParser:
       '1/1',
       'the part of the runs that this worker does, such as 3/16',
     ),
-    ('format', ','.join(output.FORMATS), 'what to render'),
+    ('format', ','.join(report.FORMATS), 'what to render'),
   ):
     parser.add_argument(f'--{flag}', default=default, help=text)
   parser.add_argument(
@@ -252,9 +281,9 @@ def _read_names(given: Sequence[str]) -> Tuple[str, Tuple[str, ...]]:
   command = given[0] if given[0] in _COMMANDS else ''
   artifacts = tuple(given[1:] if command else given)
   for name in artifacts:
-    if name in declarations.ARTIFACTS:
+    if name in artifacts_lib.ARTIFACTS:
       continue
-    known = (*declarations.ARTIFACTS, *(() if command else _COMMANDS))
+    known = (*artifacts_lib.ARTIFACTS, *(() if command else _COMMANDS))
     raise ValueError(f'artifact={name!r}: {names.suggest(name, known)}')
   return command, artifacts
 

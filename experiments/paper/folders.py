@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Tuple
 
 from bt_acme import version
 from experiments.harness import runs
+from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import declarations, scales
 
 _FORMAT = 1
@@ -81,6 +82,24 @@ class Folder:
       found.append((tuple(request['artifacts']), choice))
     return found
 
+  def commands(self) -> List[str]:
+    """Returns what to type in order to make all that was asked for."""
+    return [
+      ' '.join(
+        [
+          *('python -m experiments.paper', *artifacts),
+          f'--scale={self.scale.name}',
+          *(
+            f'--{name}={",".join(map(str, getattr(choice, name)))}'
+            for name in _PARTS
+            if getattr(choice, name)
+          ),
+          *(f'--set={name}={value}' for name, value in self.settings),
+        ]
+      )
+      for artifacts, choice in self.requests()
+    ]
+
   def specs(self) -> List[runs.RunSpec]:
     """Returns all runs that were asked for."""
     return runs.ordered(
@@ -92,7 +111,7 @@ class Folder:
   def artifacts(self) -> Tuple[str, ...]:
     """Returns the artifacts that were asked for, in the paper's order."""
     asked = {name for artifacts, _ in self.requests() for name in artifacts}
-    return tuple(name for name in declarations.ARTIFACTS if name in asked)
+    return tuple(name for name in artifacts_lib.ARTIFACTS if name in asked)
 
   def _mark(self) -> Dict[str, Any]:
     return {

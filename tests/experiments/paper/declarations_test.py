@@ -10,9 +10,9 @@ from bt_acme import config, environments
 from bt_acme.cli import flags
 from bt_acme.config import presets
 from experiments.harness import runs
-from experiments.paper import arms, declarations, scales
+from experiments.paper import arms, artifacts, declarations, scales
 
-_ALL = tuple(declarations.ARTIFACTS)
+_ALL = tuple(artifacts.ARTIFACTS)
 _SCALES = tuple(scales.SCALES.values())
 
 

@@ -67,7 +67,7 @@ def _shown(cell: Cell) -> str:
 
 def _markdown(table: Table) -> str:
   lines = [
-    f'### {table.id}: {table.title}',
+    f'## {table.id}: {table.title}',
     '',
     _markdown_row([table.corner, *table.columns]),
     _markdown_row(['---', *('--:' for _ in table.columns)]),
