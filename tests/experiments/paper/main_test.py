@@ -8,7 +8,7 @@ import pytest
 
 from experiments.harness import dataset, queue
 from experiments.paper import __main__ as paper
-from experiments.paper import artifacts, declarations, scales
+from experiments.paper import artifacts, declarations, folders, scales
 from tests.experiments.harness import fakes
 
 _WORLD = 'MiniGrid-FourRooms-v0:fixed'
@@ -54,6 +54,10 @@ def _contents(folder):
     (['table3', '--set=lstm_size'], 'must be like'),
     (['table3', '--nonsense'], '--help lists all'),
     (['status'], 'holds nothing yet'),
+    (['status', 'table3'], 'takes no artifact'),
+    (['render', 'table3', '--arms=r2d2'], 'Leave --seeds, --games'),
+    (['table3', '--seeds=a'], 'different whole numbers'),
+    (['table3', '--hours=nan'], 'must be positive'),
   ],
 )
 def test_mistakes_cost_one_line_and_write_nothing(run, arguments, message):
@@ -111,6 +115,8 @@ def test_an_artifact_is_planned_worked_gathered_and_goes_on(run):
   code, out, _ = run('render')
   assert code == 0 and out.endswith(f'report: {run.folder}/report.md\n')
   assert '--seeds=0,1' in (run.folder / 'report.md').read_text()
+  verdicts = (run.folder / 'results' / 'claims.csv').read_text()
+  assert all(f'\nC{i},' in verdicts for i in range(1, 23))
 
 
 def test_work_on_a_gpu_that_is_not_there_writes_nothing(
@@ -172,6 +178,30 @@ def test_a_folder_of_another_version_is_left_alone(run):
   code, _, err = run('table3')
   assert code == 2 and "version='0' there" in err
   assert _contents(run.folder) == before
+
+
+def test_what_was_not_gathered_is_not_rendered(run):
+  run('work', 'fig7')
+  for command in ('render', 'claims'):
+    code, out, err = run(command)
+    assert code == 2 and not out and 'has no runs.csv: `gather`' in err
+  assert not (run.folder / 'report.md').exists()
+
+
+@pytest.mark.parametrize('damage', ['folder.json', 'requests/*.json'])
+def test_a_damaged_file_is_named_with_a_way_out(run, damage, monkeypatch):
+  monkeypatch.setattr(folders, '_WRITING_SECONDS', 0.0)
+  run('work', 'fig7')
+  (path,) = run.folder.glob(damage)
+  path.write_text('{')
+  code, _, err = run('status')
+  assert code == 2 and f'{path} is damaged: ' in err
+
+
+def test_a_file_is_no_folder(run):
+  run.folder.write_text('')
+  code, _, err = run('table3')
+  assert code == 2 and 'is a file' in err
 
 
 def test_a_folder_with_other_things_is_left_alone(run):
