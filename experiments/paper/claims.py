@@ -13,7 +13,7 @@ import math
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import artifacts, effects, results
+from experiments.paper import artifacts, effects, results, table_formats
 from experiments.paper.claim_list import CLAIMS, Claim
 
 SUPPORTED, CONTRADICTED = 'supported', 'contradicted'
@@ -169,7 +169,7 @@ def csv_text(verdicts: Sequence[Verdict]) -> str:
       writer.writerow(
         [
           *(*start, finding.effect.name, int(finding.effect.decides)),
-          *map(_number, (*finding.estimate, paper)),
+          *map(table_formats.number, (*finding.estimate, paper)),
           *(finding.seeds, len(finding.worlds), ' '.join(finding.scales)),
           ' '.join(results.sentences(finding.problems)),
         ]
@@ -208,10 +208,6 @@ def _markdown_row(claim: str, finding: effects.Finding, paper: float) -> str:
     *(str(finding.seeds), worlds, scales),
   )
   return f'| {" | ".join(cells)} |'
-
-
-def _number(value: float) -> str:
-  return '' if math.isnan(value) else f'{value:.10g}'
 
 
 def _short(value: float) -> str:
