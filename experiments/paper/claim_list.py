@@ -53,10 +53,6 @@ def _negative(runs: np.ndarray) -> np.ndarray:
   return -intervals.mean(runs)
 
 
-def _lead(ours: np.ndarray, others: np.ndarray) -> np.ndarray:
-  return intervals.mean(ours) - intervals.mean(others)
-
-
 def _one_arm(
   name: str,
   suite: str,
