@@ -24,7 +24,7 @@ def made_of(runs: Iterable[dataset_lib.Run], seeds: Iterable[int]) -> str:
   scales = ', '.join(sorted({run.scale for run in different}))
   parts = (
     f'Scale {scales}',
-    f'{len(different)} runs',
+    f'{len(different)} run' + ('s' if len(different) > 1 else ''),
     f'seeds of each world: {_range(seeds)}',
     *_budgets(different),
   )

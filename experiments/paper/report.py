@@ -130,7 +130,7 @@ def _of_the_runs(runs: Sequence[dataset_lib.Run]) -> str:
   for run in runs:
     stages.setdefault(run.stage, []).append(run)
   failed = [run for run in runs if run.status == dataset_lib.FAILED]
-  commits = '; '.join(sorted({run.commit for run in runs} - {''}))
+  commits = '; '.join(sorted({_short(run.commit) for run in runs} - {''}))
   devices = '; '.join(sorted({run.device for run in runs} - {''}))
   return '\n'.join(
     [
@@ -150,6 +150,12 @@ def _of_the_runs(runs: Sequence[dataset_lib.Run]) -> str:
       ),
     ]
   )
+
+
+def _short(commit: str) -> str:
+  """A commit by its first digits, and whether the code was changed since."""
+  digits, comma, changed = commit.partition(',')
+  return f'{digits[:10]}{comma}{changed}'
 
 
 def _stage_row(title: str, runs: Sequence[dataset_lib.Run]) -> str:

@@ -10,7 +10,9 @@ from tests.experiments.paper import fake_results as fake
 
 def _data():
   values = fake_curves.random(['r2d2', 'bt_ngu'], [fake.NEAR, fake.FAR])
-  data = fake_curves.curves(values, seconds=900.0, commit='0123abc')
+  data = fake_curves.curves(
+    values, seconds=900.0, commit=f'{"0123abc" * 5}, changed'
+  )
   failed = fake.run(
     'ez', fake.FAR, 0, status=dataset_lib.FAILED, exit_code=3, commit='4567def'
   )
@@ -65,7 +67,7 @@ def test_a_report_says_how_its_numbers_were_made():
   assert 'python -m experiments.paper fig3 --scale=laptop\n' in text
   # Twelve runs of a quarter of an hour, and one that has failed.
   assert '| all | 13 | 12 | 1 | 3.00 |' in text
-  assert 'Commit: 0123abc; 4567def.' in text
+  assert 'Commit: 0123abc012, changed; 4567def.' in text
   assert f'- Failed with exit code 3: {_data().runs[-1].run_id}.' in text
   assert '## fig3: a figure' in text
 
