@@ -18,7 +18,7 @@ from bt_acme import assembly, files, version
 from bt_acme import config as config_lib
 from bt_acme.runtime import workdir
 
-_FORMAT = 'bt_acme run 1'
+_FORMAT = 'bt_acme run 2'
 # Another version of these may compute something else.
 _VERSIONS = {
   'bt_acme': version.__version__,

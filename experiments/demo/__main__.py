@@ -1,12 +1,13 @@
 """From no rewards to a task solved, in minutes.
 
-1. NGU explores worlds of four rooms without any reward. This is a run of the
-   real program, with separate processes for replay server, actors, learner and
-   coordinator. It exports its policy, pi_p.
-2. R2D2 and R2D2 with Behavior Transfer learn to reach a goal where every new
-   cell costs something, with three seeds each and within the same budget. R2D2
-   + BT brings pi_p along. These runs take place two at a time, in one process
-   each.
+1. NGU explores worlds of four rooms without any reward, once with each of three
+   seeds, and each time its policy, pi_p, is exported.
+2. R2D2 and R2D2 with Behavior Transfer learn to reach a far goal, with three
+   seeds each and within the same budget. R2D2 + BT brings along the pi_p of its
+   seed. These runs take place two at a time, in one process each, and the seed
+   decides every number.
+3. The R2D2 + BT of the first seed is a run of the real program, with separate
+   processes for replay server, actors, learner and coordinator.
 
 The demo ends with a table, seed by seed, and three pictures: learning curves,
 visited cells, and a film of the agent in which one sees who is in control.
@@ -25,14 +26,13 @@ from bt_acme import environments
 from bt_acme.cli import flags
 from bt_acme.config import run as run_config
 from experiments.demo import plan as plan_lib
-from experiments.demo import pretraining, report, runs
+from experiments.demo import program, report, runs
 
 FLAGS = absl_flags.FLAGS
 absl_flags.DEFINE_list(
   'seeds',
   ['0', '1', '2'],
-  'The seeds of the runs that learn the task. The first one also seeds '
-  'pre-training.',
+  'The seeds. Each one pre-trains a behavior of its own and learns the task.',
 )
 absl_flags.DEFINE_bool(
   'finetuning',
@@ -43,22 +43,21 @@ absl_flags.DEFINE_string('workdir', 'runs/demo', 'Where everything goes.')
 
 _INTERRUPTED = 130  # The exit code after Ctrl-C.
 
-Pretrain = Callable[[plan_lib.Plan, pathlib.Path], int]
+Launch = Callable[[plan_lib.Plan, pathlib.Path], int]
 
 
 def run(
   plan: plan_lib.Plan,
   folder: pathlib.Path,
   *,
-  pretrain: Pretrain = pretraining.launch,
+  launch: Launch = program.launch,
 ) -> int:
   """Runs the demo, or what is missing of it.
 
   Args:
     plan: what to run.
     folder: where everything goes.
-    pretrain: leaves a behavior in `plan.pretraining_folder(folder)` and returns
-      an exit code.
+    launch: makes the run of `plan.launched` and returns an exit code.
 
   Returns:
     An exit code.
@@ -66,28 +65,30 @@ def run(
   environments.validate(plan_lib.TASK)
   seconds: Dict[str, float] = {}
   start = time.monotonic()
-  print(
-    f'== 1 of 3: NGU explores {plan_lib.WORLD} without rewards, for '
-    f'{plan.pretraining_steps:,} actor steps',
-    flush=True,
-  )
-  code = pretrain(plan, folder)
-  if code:
-    return code
-  seconds['pre-training'] = time.monotonic() - start
-
-  start = time.monotonic()
+  seeds = ', '.join(map(str, plan.seeds))
   learners = ', '.join(plan_lib.LABELS[kind] for kind in plan.kinds)
   print(
-    f'\n== 2 of 3: {learners} learn {plan_lib.TASK}, for {plan.task_steps:,} '
-    f'actor steps; seeds {", ".join(map(str, plan.seeds))}',
+    f'== 1 of 3: NGU explores {plan_lib.WORLD} without rewards, for '
+    f'{plan.pretraining_steps:,} actor steps; {learners} learn '
+    f'{plan_lib.TASK}, for {plan.task_steps:,} actor steps; seeds {seeds}',
     flush=True,
   )
-  executed = runs.complete(plan, folder)
+  executed = runs.complete(plan.jobs, plan, folder)
   kept = len(plan.jobs) - len(executed)
   if kept:
     print(f'{kept} of {len(plan.jobs)} runs were there from before.')
-  seconds['the task'] = time.monotonic() - start
+  seconds['runs in one process'] = time.monotonic() - start
+
+  start = time.monotonic()
+  print(
+    f'\n== 2 of 3: {plan.launched.label}, as a program of several processes',
+    flush=True,
+  )
+  code = launch(plan, folder)
+  if code:
+    return code
+  runs.complete([plan.launched], plan, folder)
+  seconds['the program'] = time.monotonic() - start
 
   _show(plan, folder, seconds)
   return 0

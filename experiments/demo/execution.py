@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import pathlib
 import time
 from typing import Any, Callable, Dict, List, Optional
@@ -15,7 +16,7 @@ from bt_acme.core import weight_transfer
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import recorder
 from bt_acme.runtime.engines import in_process
-from experiments.demo import film
+from experiments.demo import film, program
 from experiments.demo import plan as plan_lib
 
 _ENVIRONMENTS = 16  # Environments that a run steps at once.
@@ -31,16 +32,28 @@ OnProgress = Callable[[int, float], None]  # Actor steps, share solved lately.
 def identity(
   job: plan_lib.Job, plan: plan_lib.Plan, folder: pathlib.Path
 ) -> Dict[str, Any]:
-  """What a result depends on; a result of another identity is not kept."""
-  card = plan.pretraining_folder(folder) / 'behavior' / 'behavior.json'
+  """What a result depends on; a result of another identity is not kept.
+
+  Raises:
+    OSError: if the behavior that it depends on is not there.
+  """
   return {
     'task': plan_lib.TASK,
     'settings': dict(plan.settings),
-    'task_steps': plan.task_steps,
+    'steps': plan.steps(job),
     'episodes': [plan.episodes, plan.map_episodes],
     'configuration': config_lib.to_dict(_configuration(job, plan)),
-    'behavior': json.loads(card.read_text())['params_sha256'],
+    'behavior': _checksum(plan.pretraining_of(job), plan, folder),
   }
+
+
+def _checksum(
+  pretraining: Optional[plan_lib.Job], plan: plan_lib.Plan, folder: pathlib.Path
+) -> str:
+  if pretraining is None:
+    return ''
+  card = plan.behavior_folder(pretraining.seed, folder) / 'behavior.json'
+  return str(json.loads(card.read_text())['params_sha256'])
 
 
 def read(
@@ -49,9 +62,11 @@ def read(
   """Reads the result of a job; None if it has not been run like this."""
   try:
     result: Result = json.loads(_path(job, folder).read_text())
+    expected = json.loads(json.dumps(identity(job, plan, folder)))
+    if job.kind == plan_lib.PRETRAINING:
+      _checksum(job, plan, folder)
   except (OSError, ValueError):
     return None
-  expected = json.loads(json.dumps(identity(job, plan, folder)))
   return result if result.get('identity') == expected else None
 
 
@@ -61,21 +76,32 @@ def execute(
   folder: pathlib.Path,
   on_progress: OnProgress,
 ) -> None:
-  """Runs a job and writes its result, whole or not at all."""
+  """Runs a job and writes its result, whole or not at all.
+
+  The job that is launched as a program must have been; it is only played here.
+  """
   start = time.monotonic()
-  behavior = behaviors.Exported(
-    str(plan.pretraining_folder(folder) / 'behavior'),
-    epsilon=_configuration(
-      plan_lib.Job('bt', 0), plan
-    ).transfer.behavior_epsilon,
-  )
-  if job.kind == plan_lib.POLICIES:
-    result = _evaluate_policies(behavior, plan, job.seed)
+  if job.kind == plan_lib.PRETRAINING:
+    result = _pretrain(job, plan, folder, on_progress)
+  elif job.kind == plan_lib.POLICIES:
+    result = _evaluate_policies(_load(job, plan, folder), plan, job.seed)
+  elif job == plan.launched:
+    result = _play_all(job, plan, program.read(plan, folder))
   else:
-    result = _train(job, plan, behavior, on_progress)
+    result = _play_all(job, plan, _learn(job, plan, folder, on_progress))
   result['seconds'] = time.monotonic() - start
   result['identity'] = identity(job, plan, folder)
   files.write_text(_path(job, folder), json.dumps(result) + '\n')
+
+
+def _load(
+  job: plan_lib.Job, plan: plan_lib.Plan, folder: pathlib.Path
+) -> behaviors.Exported:
+  bt = plan.configuration(config_lib.BTConfig)
+  return behaviors.Exported(
+    str(plan.behavior_folder(job.seed, folder)),
+    epsilon=bt.transfer.behavior_epsilon,
+  )
 
 
 def _path(job: plan_lib.Job, folder: pathlib.Path) -> pathlib.Path:
@@ -83,23 +109,54 @@ def _path(job: plan_lib.Job, folder: pathlib.Path) -> pathlib.Path:
 
 
 def _configuration(job: plan_lib.Job, plan: plan_lib.Plan) -> Any:
-  is_transfer = job.kind == 'bt'
-  return plan.configuration(
-    config_lib.BTConfig if is_transfer else config_lib.R2D2Config
-  )
+  classes = {
+    plan_lib.PRETRAINING: config_lib.NGUConfig,
+    'bt': config_lib.BTConfig,
+  }
+  return plan.configuration(classes.get(job.kind, config_lib.R2D2Config))
 
 
-def _train(
+def _pretrain(
   job: plan_lib.Job,
   plan: plan_lib.Plan,
-  behavior: behaviors.Exported,
+  folder: pathlib.Path,
   on_progress: OnProgress,
 ) -> Result:
-  """Learns the task, then plays it."""
+  """Explores without rewards, and exports the policy as a behavior."""
+  agent = assembly.Agent(
+    _configuration(job, plan), assembly.spec_by_name(plan_lib.WORLD)
+  )
+  trained = in_process.run(
+    agent,
+    num_environments=_ENVIRONMENTS,
+    max_actor_steps=plan.pretraining_steps,
+    seed=job.seed,
+    on_episode=lambda row: on_progress(int(row['actor_steps']), math.nan),
+  )
+  behaviors.export(
+    str(plan.behavior_folder(job.seed, folder)),
+    agent=agent,
+    variables=trained.variables,
+    statistics=trained.statistics,
+    actor_steps=trained.actor_steps,
+  )
+  return {}
+
+
+def _learn(
+  job: plan_lib.Job,
+  plan: plan_lib.Plan,
+  folder: pathlib.Path,
+  on_progress: OnProgress,
+) -> program.Learned:
+  """Learns the task."""
+  transferred = None
+  if plan.pretraining_of(job) is not None:
+    transferred = _load(job, plan, folder)
   agent = assembly.Agent(
     _configuration(job, plan),
-    assembly.spec_of(environments.make(plan_lib.TASK, seed=0), plan_lib.TASK),
-    (behavior,) if job.kind == 'bt' else (),
+    assembly.spec_by_name(plan_lib.TASK),
+    (transferred,) if job.kind == 'bt' else (),
   )
   solved: List[float] = []
 
@@ -112,32 +169,39 @@ def _train(
     num_environments=_ENVIRONMENTS,
     max_actor_steps=plan.task_steps,
     seed=job.seed,
-    initial_params=_initial_params(job, agent, behavior),
+    initial_params=_initial_params(job, agent, transferred),
     on_episode=on_episode,
   )
+  return program.Learned(agent, trained.variables, trained.episodes)
+
+
+def _play_all(
+  job: plan_lib.Job, plan: plan_lib.Plan, learned: program.Learned
+) -> Result:
+  """Plays the task after learning it."""
+  agent, variables, episodes = learned
   result = {
     'episodes': {
-      name: [row[name] for row in trained.episodes]
+      name: [row[name] for row in episodes]
       for name in ('actor_steps', 'episode_return')
     },
-    'evaluation': _summary(
-      _play(agent, trained.variables, plan.episodes, job.seed)
-    ),
+    'evaluation': _summary(_play(agent, variables, plan.episodes, job.seed)),
   }
   if job.kind == 'bt':
-    filmed = _play(
-      agent, trained.variables, plan.episodes, job.seed, flights=True
-    )
+    filmed = _play(agent, variables, plan.episodes, job.seed, flights=True)
     result['film'] = film.choose(filmed)._asdict()
   return result
 
 
 def _initial_params(
-  job: plan_lib.Job, agent: assembly.Agent, behavior: behaviors.Exported
+  job: plan_lib.Job,
+  agent: assembly.Agent,
+  behavior: Optional[behaviors.Exported],
 ) -> Any:
   """The weights of pi_p for fine-tuning; None to begin with fresh ones."""
   if job.kind != 'finetuning':
     return None
+  assert behavior is not None
   return weight_transfer.transfer(
     behavior.variables.agent,
     agent.network.init(jax.random.key(job.seed)),

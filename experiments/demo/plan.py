@@ -2,20 +2,18 @@
 
 import dataclasses
 import pathlib
-from typing import Any, Dict, List, Mapping, Tuple, Type, TypeVar
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Type, TypeVar
 
 from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 
-# Every episode has the same layout. A cell that the agent enters for the first
-# time in an episode costs 0.1, and the goal is seven actions away. Acting at
-# random loses, and so does a pi_p that wanders: only a short way to the goal
-# pays.
-TASK = 'MiniGrid-FourRooms-v0:fixed=24:new_cell=-0.1'
+# Every episode has the same layout, and the goal is 15 actions away: one random
+# episode of 3,700 reaches it.
+TASK = 'MiniGrid-FourRooms-v0:fixed'
 # Pre-training sees another layout in each episode. The goal is left out,
 # because reaching it ends an episode, so that an explorer learns to avoid it.
 WORLD = 'MiniGrid-FourRooms-v0:no_goal'
-MAP_WORLD = 'MiniGrid-FourRooms-v0:fixed=24:no_goal'
+MAP_WORLD = 'MiniGrid-FourRooms-v0:fixed:no_goal'
 
 PRESET = 'minigrid'
 
@@ -24,7 +22,7 @@ Config = TypeVar('Config', bound=config_lib.R2D2Config)
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-  """One run of the demo in a process of this machine.
+  """One run of the demo.
 
   Attributes:
     kind: one of `LABELS`.
@@ -51,7 +49,9 @@ class Job:
 
 
 POLICIES = 'policies'
+PRETRAINING = 'ngu'
 LABELS = {
+  PRETRAINING: 'NGU',
   POLICIES: 'random and pi_p',
   'r2d2': 'R2D2',
   'finetuning': 'fine-tuning',
@@ -64,7 +64,7 @@ class Plan:
   """What one call of the demo runs.
 
   Attributes:
-    seeds: of the runs that learn the task; the first is that of pre-training.
+    seeds: each has a pre-training, and runs that learn the task.
     finetuning: whether R2D2 also learns the task from the weights of pi_p.
     pretraining_steps: actor steps of pre-training.
     task_steps: actor steps of each run that learns the task.
@@ -76,7 +76,7 @@ class Plan:
   seeds: Tuple[int, ...] = (0, 1, 2)
   finetuning: bool = False
   pretraining_steps: int = 40_000
-  task_steps: int = 36_000
+  task_steps: int = 40_000
   episodes: int = 100
   map_episodes: int = 32
   settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -87,16 +87,37 @@ class Plan:
     return ('r2d2', 'finetuning', 'bt') if self.finetuning else ('r2d2', 'bt')
 
   @property
+  def launched(self) -> Job:
+    """The run that takes place in the real program of several processes."""
+    return Job('bt', self.seeds[0])
+
+  @property
   def jobs(self) -> List[Job]:
-    """All runs after pre-training; the longest come first."""
+    """The other runs, in an order in which each finds what it needs."""
+    first = [Job(PRETRAINING, seed) for seed in self.seeds]
     training = [
       Job(kind, seed) for kind in reversed(self.kinds) for seed in self.seeds
     ]
-    return [Job(POLICIES, self.seeds[0]), *training]
+    training.remove(self.launched)
+    return [*first, Job(POLICIES, self.seeds[0]), *training]
 
-  def pretraining_folder(self, folder: pathlib.Path) -> pathlib.Path:
-    """The workdir of pre-training."""
-    return folder / f'ngu_{self.seeds[0]}'
+  def steps(self, job: Job) -> int:
+    """The actor steps of a run; 0 if it only plays."""
+    if job.kind == POLICIES:
+      return 0
+    return (
+      self.pretraining_steps if job.kind == PRETRAINING else self.task_steps
+    )
+
+  def pretraining_of(self, job: Job) -> Optional[Job]:
+    """The run whose behavior a run uses; None if it uses none."""
+    if job.kind in (PRETRAINING, 'r2d2'):
+      return None
+    return Job(PRETRAINING, job.seed)
+
+  def behavior_folder(self, seed: int, folder: pathlib.Path) -> pathlib.Path:
+    """Where pre-training leaves its behavior."""
+    return folder / f'behavior_{seed}'
 
   def own_settings(self, config_class: type) -> Dict[str, Any]:
     """The settings over the preset's that a configuration has."""

@@ -15,17 +15,17 @@ _SECONDS = {True: 1.0, False: 10.0}  # Between two lines, on a terminal or not.
 class Line:
   """Says how far the runs are, and how long they are going to take."""
 
-  def __init__(self, jobs: Sequence[plan_lib.Job], task_steps: int):
+  def __init__(self, jobs: Sequence[plan_lib.Job], plan: plan_lib.Plan):
     """Begins with nothing done.
 
     Args:
       jobs: all runs that are to be done.
-      task_steps: actor steps of each run that learns.
+      plan: says how many actor steps each has.
     """
-    self._task_steps = task_steps
+    self._plan = plan
     self._num_jobs = len(jobs)
     self._num_done = 0
-    self._num_training = sum(job.kind != plan_lib.POLICIES for job in jobs)
+    self._all_steps = sum(plan.steps(job) for job in jobs)
     self._running: Dict[plan_lib.Job, Tuple[int, float]] = {}
     self._steps_done = 0  # Those of runs that have ended.
     # When the first steps were reported, and how many these were. What comes
@@ -41,7 +41,8 @@ class Line:
     Args:
       job: the run.
       steps: actor steps taken.
-      solved: share of the recent episodes that were solved.
+      solved: share of the recent episodes that were solved; NaN where there
+        is nothing to solve.
     """
     self._running[job] = steps, solved
     if steps and math.isnan(self._start):
@@ -53,8 +54,7 @@ class Line:
   def end(self, job: plan_lib.Job, text: str) -> None:
     """Takes in the end of a run, and leaves a line about it."""
     self._running.pop(job, None)
-    if job.kind != plan_lib.POLICIES:
-      self._steps_done += self._task_steps
+    self._steps_done += self._plan.steps(job)
     self._num_done += 1
     clear = progress_lib.render_live('') if self._live else ''
     print(f'{clear}{job.label}: {text}', flush=True)
@@ -69,13 +69,15 @@ class Line:
     new_steps = steps - self._first_steps
     parts = [f'{self._num_done} of {self._num_jobs} runs done']
     if new_steps > 0 and seconds > 0:
-      steps_left = self._num_training * self._task_steps - steps
+      steps_left = self._all_steps - steps
       left = round(max(steps_left, 0) * seconds / new_steps)
       parts[0] += f', {datetime.timedelta(seconds=left)} left'
     for job, (job_steps, solved) in self._running.items():
       text = job.label
-      if job.kind != plan_lib.POLICIES:
-        text += f' {job_steps / self._task_steps:.0%}, solves {solved:.0%}'
+      if self._plan.steps(job):
+        text += f' {job_steps / self._plan.steps(job):.0%}'
+      if job_steps and not math.isnan(solved):
+        text += f', solves {solved:.0%}'
       parts.append(text)
     return ' | '.join(parts)
 

@@ -19,7 +19,7 @@ Results = Mapping[plan_lib.Job, execution.Result]
 def read(plan: plan_lib.Plan, folder: pathlib.Path) -> Results:
   """Reads the results of all jobs, which have ended."""
   results: Dict[plan_lib.Job, execution.Result] = {}
-  for job in plan.jobs:
+  for job in (*plan.jobs, plan.launched):
     result = execution.read(job, plan, folder)
     assert result is not None, job
     results[job] = result

@@ -2,7 +2,7 @@
 
 import functools
 import pathlib
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Sequence
 
 from experiments import pool
 from experiments.demo import execution, progress
@@ -10,12 +10,17 @@ from experiments.demo import plan as plan_lib
 
 
 def complete(
-  plan: plan_lib.Plan, folder: pathlib.Path, *, processes: int = 2
+  jobs: Sequence[plan_lib.Job],
+  plan: plan_lib.Plan,
+  folder: pathlib.Path,
+  *,
+  processes: int = 2,
 ) -> List[plan_lib.Job]:
-  """Executes the jobs of a plan that have no result yet.
+  """Executes the jobs that have no result yet.
 
   Args:
-    plan: has the jobs.
+    jobs: some of those of the plan.
+    plan: what to run.
     folder: of the demo; it keeps the results.
     processes: jobs at a time.
 
@@ -25,14 +30,18 @@ def complete(
   Raises:
     RuntimeError: if a job fails; jobs that have ended keep their results.
   """
-  missing = [
-    job for job in plan.jobs if execution.read(job, plan, folder) is None
-  ]
-  line = progress.Line(missing, plan.task_steps)
+  missing = [job for job in jobs if execution.read(job, plan, folder) is None]
+  line = progress.Line(missing, plan)
+
+  def is_ready(job: plan_lib.Job) -> bool:
+    needed = plan.pretraining_of(job)
+    return needed is None or execution.read(needed, plan, folder) is not None
+
   pool.complete(
     missing,
     functools.partial(_execute, plan=plan, folder=folder),
     processes=processes,
+    is_ready=is_ready,
     on_news=lambda job, news: line.update(job, *news),
     on_end=lambda job: line.end(job, _outcome(job, plan, folder)),
   )
@@ -59,6 +68,8 @@ def _outcome(
   result = execution.read(job, plan, folder)
   assert result is not None
   seconds = f'{result["seconds"]:.0f} s'
+  if job.kind == plan_lib.PRETRAINING:
+    return f'has explored, in {seconds}'
   if job.kind == plan_lib.POLICIES:
     return f'evaluated in {seconds}'
   return f'solves {result["evaluation"]["solved"]:.0%}, in {seconds}'

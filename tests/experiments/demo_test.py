@@ -1,19 +1,17 @@
 """The demo with tiny budgets, and what it says of its runs."""
 
 import dataclasses
+import json
 
-import jax
 import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from bt_acme import assembly, behaviors, environments
-from bt_acme import config as config_lib
 from bt_acme.core import types
-from bt_acme.core.intrinsic import host as host_reward
 from bt_acme.evaluation import control_view
+from experiments import launching
 from experiments.demo import __main__ as demo
-from experiments.demo import execution, film, pretraining, progress, runs
+from experiments.demo import execution, film, program, progress, runs
 from experiments.demo import plan as plan_lib
 
 _PLAN = plan_lib.Plan(
@@ -38,39 +36,27 @@ _PLAN = plan_lib.Plan(
 )
 
 
-def _export_untrained(plan, folder):
-  """Stands for the launched program."""
-  agent = assembly.Agent(
-    plan.configuration(config_lib.NGUConfig),
-    assembly.spec_of(environments.make(plan_lib.WORLD, seed=0), plan_lib.WORLD),
-  )
-  key = jax.random.key(0)
-  reward = host_reward.HostReward(agent.intrinsic.config, 1)
-  behaviors.export(
-    str(plan.pretraining_folder(folder) / 'behavior'),
-    agent=agent,
-    variables=assembly.Variables(
-      agent.network.init(key), agent.intrinsic.networks.init(key)
-    ),
-    statistics=reward.statistics().merged(),
-    actor_steps=0,
-  )
-  return 0
-
-
 @pytest.fixture(name='finished', scope='module')
 def run_demo(tmp_path_factory):
   folder = tmp_path_factory.mktemp('demo')
-  assert demo.run(_PLAN, folder, pretrain=_export_untrained) == 0
+  assert demo.run(_PLAN, folder, launch=_launch_in_one_process) == 0
   return folder
+
+
+def _launch_in_one_process(plan, folder):
+  """Makes the run of the program in less time, by its script all the same."""
+  flags = program._flags(plan, folder)
+  return launching.launch(
+    'run_bt.py', [*flags, '--lp_launch_type=in_process', '--num_actors=1']
+  )
 
 
 def test_a_demo_that_has_ended_is_shown_again_without_being_run(
   finished, capsys
 ):
   before = {path: path.stat().st_mtime for path in finished.glob('*.json')}
-  assert len(before) == len(_PLAN.jobs) == 4
-  assert demo.run(_PLAN, finished, pretrain=_export_untrained) == 0
+  assert len(before) == len(_PLAN.jobs) + 1 == 5
+  assert demo.run(_PLAN, finished, launch=_launch_in_one_process) == 0
   assert before == {p: p.stat().st_mtime for p in finished.glob('*.json')}
   output = capsys.readouterr().out
   assert '4 of 4 runs were there from before.' in output
@@ -121,39 +107,62 @@ def test_a_result_is_kept_for_the_same_run_only(finished):
 
 def test_a_run_that_fails_is_named(finished):
   plan = dataclasses.replace(_PLAN, episodes=0)
-  with pytest.raises(
-    RuntimeError, match='random and pi_p failed.\n.*Traceback'
-  ):
-    runs.complete(plan, finished, processes=1)
+  with pytest.raises(RuntimeError, match='failed.\n.*Traceback'):
+    runs.complete(plan.jobs, plan, finished, processes=1)
 
 
 def test_the_launched_program_gets_budget_settings_and_seed(tmp_path):
-  plan = plan_lib.Plan(seeds=(7, 1), settings={'batch_size': 8})
-  flags = pretraining._flags(plan, tmp_path)
+  plan = plan_lib.Plan(seeds=(7, 1), settings={'min_flight_probability': 0.1})
+  flags = program._flags(plan, tmp_path)
   assert '--max_actor_steps=40000' in flags
   assert '--seed=7' in flags
-  assert f'--workdir={tmp_path}/ngu_7' in flags
-  assert '--batch_size=8' in flags
-  assert not any('flight' in flag for flag in flags)
+  assert f'--behavior={tmp_path}/behavior_7' in flags
+  assert '--min_flight_probability=0.1' in flags
+  assert not any('lp_launch_type' in flag for flag in flags)
+
+
+def test_every_seed_has_a_behavior_of_its_own():
+  plan = plan_lib.Plan(seeds=(7, 1), finetuning=True)
+  jobs = [*plan.jobs, plan.launched]
+  assert len(set(jobs)) == len(jobs) == 2 * 4 + 1
+  for job in jobs:
+    needed = plan.pretraining_of(job)
+    if job.kind in ('r2d2', 'ngu'):
+      assert needed is None
+    else:
+      assert needed == plan_lib.Job('ngu', job.seed)
+      assert needed in plan.jobs[:2]
+
+
+def test_a_result_of_another_behavior_is_not_kept(finished):
+  job = plan_lib.Job('finetuning', 3)
+  card = _PLAN.behavior_folder(3, finished) / 'behavior.json'
+  text = card.read_text()
+  checksum = json.loads(text)['params_sha256']
+  assert execution.read(job, _PLAN, finished) is not None
+  try:
+    card.write_text(text.replace(checksum, '0' * len(checksum)))
+    assert execution.read(job, _PLAN, finished) is None
+    card.unlink()
+    assert execution.read(job, _PLAN, finished) is None
+    assert execution.read(plan_lib.Job('ngu', 3), _PLAN, finished) is None
+  finally:
+    card.write_text(text)
 
 
 def test_the_line_tells_how_long_the_runs_will_take():
-  policies, *jobs = plan_lib.Plan(seeds=(0,)).jobs
-  line = progress.Line([policies, *jobs], 1_000)
+  plan = plan_lib.Plan(seeds=(0,), pretraining_steps=500, task_steps=1_000)
+  pretraining, policies, r2d2 = plan.jobs
+  line = progress.Line(plan.jobs, plan)
+  line.update(pretraining, 0, 0.0)
+  line.update(pretraining, 100, float('nan'))
+  assert line.text(0.1) == '0 of 3 runs done | NGU seed 0 20%'
+  line.end(pretraining, 'has explored')
   line.update(policies, 0, 0.0)
-  line.update(jobs[0], 100, 0.0)
-  assert line.text(0.1) == (
-    '0 of 3 runs done | random and pi_p | R2D2 + BT seed 0 10%, solves 0%'
-  )
-  line.end(policies, 'evaluated')
-  line.update(jobs[0], 600, 0.25)
-  assert line.text(10.0) == (
-    '1 of 3 runs done, 0:00:28 left | R2D2 + BT seed 0 60%, solves 25%'
-  )
-  line.end(jobs[0], 'solves 100%')
-  line.update(jobs[1], 600, 0)
-  assert line.text(30.0) == (
-    '2 of 3 runs done, 0:00:08 left | R2D2 seed 0 60%, solves 0%'
+  line.update(r2d2, 400, 0.25)
+  assert line.text(8.0) == (
+    '1 of 3 runs done, 0:00:06 left | random and pi_p | '
+    'R2D2 seed 0 40%, solves 25%'
   )
 
 

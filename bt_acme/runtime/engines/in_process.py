@@ -218,10 +218,9 @@ class InProcessRun:
     ]
     self._episodes += rows
     self._turns += 1
-    self._learner.finish()
     if self._turns % self._agent.config.acting.variable_update_period == 0:
       self._actor.update_variables(self._learner.variables())
-    self._learner.start()
+    self._learner.advance()
     self._in_turn = False
     return rows
 

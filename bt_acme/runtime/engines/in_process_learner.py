@@ -63,6 +63,9 @@ class Learner:
     self._state = self._placed(core.init(jax.random.key(seed), initial_params))
     self.num_steps = 0
     self._under_way: List[_Step] = []
+    self._allowed = 0  # The steps that the replay allowed a turn ago.
+    self._spacing = 1  # The turns from one start of steps to the next.
+    self._idle_turns = 0  # The turns since steps were started.
     self.replay = in_process_replay.InProcessReplay(
       config.replay, agent.replay_shapes, seed=seed
     )
@@ -83,22 +86,35 @@ class Learner:
     params = (self._state.params, self._state.intrinsic_params)
     return assembly.Variables(*jax.tree.map(np.array, params))
 
-  def start(self) -> None:
-    """Starts steps, and does not wait for their results.
+  def advance(self) -> None:
+    """Starts the steps that are due, after the end of those under way.
 
-    Environments finish sequences at once. The steps that these allow are spread
-    over the turns until the next sequences, so that each turn has some to
-    compute meanwhile.
+    It is called once a turn, and does not wait for the results of what it
+    starts. A step may take several turns. Environments finish sequences at
+    once, and the steps that these allow are spread over the turns until the
+    next sequences, so that each turn has some to compute meanwhile.
     """
     allowed = self.replay.num_allowed(self._batch_size)
+    if allowed > self._allowed:  # There are new sequences.
+      self._spacing = max(self._sequence_period // allowed, 1)
+    self._allowed = allowed
+    self._idle_turns += 1
+    if not allowed or self._idle_turns < self._spacing:
+      return
+    self._idle_turns = 0
+    self.finish()
     for _ in range(math.ceil(allowed / self._sequence_period)):
-      sample = self.replay.sample(self._batch_size)
-      self._state, priorities, metrics = self._step(
-        self._state, sample.batch, np.float32(sample.probabilities)
-      )
-      self._under_way.append(
-        _Step(sample.keys, sample.probabilities, priorities, metrics)
-      )
+      self._start()
+    self._allowed = self.replay.num_allowed(self._batch_size)
+
+  def _start(self) -> None:
+    sample = self.replay.sample(self._batch_size)
+    self._state, priorities, metrics = self._step(
+      self._state, sample.batch, np.float32(sample.probabilities)
+    )
+    self._under_way.append(
+      _Step(sample.keys, sample.probabilities, priorities, metrics)
+    )
 
   def finish(self) -> None:
     """Waits for the steps under way, and sets the priorities."""
@@ -121,6 +137,7 @@ class Learner:
       'under_way': [
         jax.tree.map(np.asarray, tuple(step)) for step in self._under_way
       ],
+      'schedule': (self._allowed, self._spacing, self._idle_turns),
       'replay': self.replay.state(),
       'largest_priority': self.largest_priority.state(),
       'sampling': self._sampling.state(),
@@ -132,6 +149,7 @@ class Learner:
     self._state = self._placed(leaves.into(self._state, state['core']))
     self.num_steps = state['num_steps']
     self._under_way = [_Step(*step) for step in state['under_way']]
+    self._allowed, self._spacing, self._idle_turns = state['schedule']
     self.replay.restore(state['replay'])
     self.largest_priority.restore(state['largest_priority'])
     self._sampling.restore(state['sampling'])

@@ -105,6 +105,32 @@ def test_the_learner_compiles_once(run, monkeypatch, tmp_path):
   assert steps == [step] and step._cache_size() == 1
 
 
+@pytest.mark.parametrize('num_allowed', [1, 3, 8, 20, 24])
+def test_learner_steps_are_spread_over_the_turns(monkeypatch, num_allowed):
+  period, bursts = 20, 4
+  learner = in_process_learner.Learner(fakes.make_agent('r2d2'), 0, None)
+  learner._sequence_period = period
+  left, started = 0, np.zeros([bursts, period], int)
+
+  def start():
+    nonlocal left
+    left -= 1
+    started[turn] += 1
+
+  monkeypatch.setattr(learner.replay, 'num_allowed', lambda batch_size: left)
+  monkeypatch.setattr(learner, '_start', start)
+  for turn in np.ndindex(bursts, period):
+    if turn[1] == 0:  # All environments finish a sequence.
+      left += num_allowed
+    learner.advance()
+  # Almost all of a burst, and then as many as each burst allows.
+  assert started[0].sum() >= 0.7 * num_allowed
+  assert started[-1].sum() == num_allowed
+  assert started.max() <= -(-num_allowed // period) + 1
+  gaps = np.diff(np.flatnonzero(started[-1]))
+  assert np.all(gaps == max(period // num_allowed, 1))
+
+
 def test_initial_parameters_are_where_it_starts(run):
   agent = fakes.make_agent('r2d2')
   params = fakes.variables_of(agent, 9).agent
