@@ -14,7 +14,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-PERCENTILES = (5, 10, 20, 40, 50)  # Those in the paper's table.
+from bt_acme.evaluation import intervals
 
 
 class Summary(NamedTuple):
@@ -23,7 +23,7 @@ class Summary(NamedTuple):
   mean: float
   median: float
   capped_mean: float  # Mean of min(HNS, 100).
-  percentiles: Dict[int, float]  # Keyed by `PERCENTILES`.
+  percentiles: Dict[int, float]  # Keyed by `intervals.PERCENTILES`.
   num_above_random: int  # Games with HNS > 0.
   num_above_human: int  # Games with HNS > 100.
   num_games: int
@@ -102,17 +102,23 @@ def summarize(
   """
   _check_known([*games, *scores])
   _check_complete(scores, games)
-  normalized = np.array(
-    [human_normalized(game, float(scores[game])) for game in games]
-  )  # [games]
+  runs = np.array(
+    [[human_normalized(game, float(scores[game])) for game in games]]
+  )  # [1, games]
   return Summary(
-    mean=float(np.mean(normalized)),
-    median=float(np.median(normalized)),
-    capped_mean=float(np.mean(np.minimum(normalized, 100))),
-    percentiles={p: float(np.percentile(normalized, p)) for p in PERCENTILES},
-    num_above_random=int(np.sum(normalized > 0)),
-    num_above_human=int(np.sum(normalized > 100)),
-    num_games=len(normalized),
+    mean=float(intervals.mean(runs)),
+    median=float(intervals.median(runs)),
+    capped_mean=float(intervals.capped_mean(runs)),
+    percentiles=dict(
+      zip(
+        intervals.PERCENTILES,
+        intervals.percentiles(runs).tolist(),
+        strict=True,
+      )
+    ),
+    num_above_random=int(intervals.num_above(runs, 0)),
+    num_above_human=int(intervals.num_above(runs, 100)),
+    num_games=len(games),
   )
 
 

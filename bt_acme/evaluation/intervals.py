@@ -9,6 +9,7 @@ Runs are arrays [..., seeds, tasks] with one score each, on a scale that the
 tasks share, such as human-normalized scores in percent. Some statistics take
 the score of a task to be its mean over seeds, as the tables of Campos et al.
 2021 do; the others count each run. `over_points` applies any of them to curves.
+All raise ValueError for runs of another shape, and for NaN and infinity.
 """
 
 from typing import Any, Callable, NamedTuple, Sequence, Tuple
@@ -16,10 +17,10 @@ from typing import Any, Callable, NamedTuple, Sequence, Tuple
 import numpy as np
 from scipy import stats
 
-from bt_acme.evaluation import human_normalized_scores
-
 # What a bootstrap draws with replacement.
 SEEDS, TASKS = 'seeds', 'tasks'
+
+PERCENTILES = (5, 10, 20, 40, 50)  # Those in the table of Campos et al. 2021.
 
 _CHUNK = 2**22  # Scores that a statistic is given at a time.
 
@@ -39,11 +40,7 @@ class Estimate(NamedTuple):
 
 
 def mean(runs: Any) -> np.ndarray:
-  """Computes the mean of all runs: [..., seeds, tasks] -> float64 [...].
-
-  Raises:
-    ValueError: if `runs` has no such shape, or holds NaN or infinity.
-  """
+  """Computes the mean of all runs: [..., seeds, tasks] -> float64 [...]."""
   return np.mean(_task_scores(runs), axis=-1)
 
 
@@ -55,9 +52,6 @@ def median(runs: Any) -> np.ndarray:
 
   Returns:
     float64 [...].
-
-  Raises:
-    ValueError: if `runs` has no such shape, or holds NaN or infinity.
   """
   return np.median(_task_scores(runs), axis=-1)
 
@@ -71,15 +65,12 @@ def capped_mean(runs: Any, cap: float = 100.0) -> np.ndarray:
 
   Returns:
     float64 [...].
-
-  Raises:
-    ValueError: if `runs` has no such shape, or holds NaN or infinity.
   """
   return np.mean(np.minimum(_task_scores(runs), cap), axis=-1)
 
 
 def percentiles(
-  runs: Any, percents: Sequence[float] = human_normalized_scores.PERCENTILES
+  runs: Any, percents: Sequence[float] = PERCENTILES
 ) -> np.ndarray:
   """Computes percentiles over tasks of the mean over seeds.
 
@@ -93,11 +84,24 @@ def percentiles(
     float64 [..., K].
 
   Raises:
-    ValueError: if `runs` has no such shape or holds NaN or infinity, or if a
-      percent is out of range.
+    ValueError: if a percent is out of range.
   """
   found = np.percentile(_task_scores(runs), percents, axis=-1)  # [K, ...]
   return np.moveaxis(found, 0, -1)
+
+
+def num_above(runs: Any, level: float) -> np.ndarray:
+  """Computes how many tasks have a mean over seeds above a level.
+
+  Args:
+    runs: float [..., seeds, tasks].
+    level: in the unit of the runs.
+
+  Returns:
+    float64 [...].
+  """
+  above = _task_scores(runs) > level
+  return np.sum(above, axis=-1).astype(np.float64)
 
 
 def optimality_gap(runs: Any, target: float = 100.0) -> np.ndarray:
@@ -114,9 +118,6 @@ def optimality_gap(runs: Any, target: float = 100.0) -> np.ndarray:
 
   Returns:
     float64 [...]; 0 where all runs reach the target.
-
-  Raises:
-    ValueError: if `runs` has no such shape, or holds NaN or infinity.
   """
   return target - np.mean(np.minimum(_checked(runs), target), axis=(-2, -1))
 
@@ -134,9 +135,6 @@ def performance_profile(runs: Any, taus: Any) -> np.ndarray:
 
   Returns:
     float64 [..., K], in [0, 1].
-
-  Raises:
-    ValueError: if `runs` has no such shape, or holds NaN or infinity.
   """
   above = _checked(runs)[..., None] > np.asarray(taus, np.float64)
   return np.mean(above, axis=(-3, -2))
@@ -153,9 +151,6 @@ def interquartile_mean(runs: Any) -> np.ndarray:
 
   Returns:
     float64 [...].
-
-  Raises:
-    ValueError: if `runs` has no such shape, or holds NaN or infinity.
   """
   runs = _checked(runs)
   flat = runs.reshape(*runs.shape[:-2], -1)  # [..., n]

@@ -75,7 +75,8 @@ def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:
 def note_device(workdir: str) -> None:
   """Records on which device of this process the life learns."""
   devices = jax.devices()
-  device = f'{devices[0].platform} {devices[0].device_kind}'
+  names = (devices[0].platform, devices[0].device_kind)
+  device = ' '.join(dict.fromkeys(names))  # A CPU is of the kind 'cpu'.
   if len(devices) > 1:
     device = f'{len(devices)} x {device}'
   _change_last(workdir, device=device)

@@ -99,11 +99,6 @@ def is_held(
   )
 
 
-def owner(path: pathlib.Path) -> str:
-  """Returns the machine of a claim's owner; empty without a claim."""
-  return str(_read(path).get('host', ''))
-
-
 def _create(path: pathlib.Path, token: str) -> bool:
   try:
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)

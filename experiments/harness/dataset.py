@@ -11,7 +11,9 @@ import pathlib
 from typing import (
   Any,
   Iterable,
+  List,
   NamedTuple,
+  Optional,
   Tuple,
   Type,
   TypeVar,
@@ -150,22 +152,28 @@ def _read(path: pathlib.Path, row_type: Type[Row]) -> Tuple[Row, ...]:
   if not path.exists():
     return ()
   types = get_type_hints(row_type)
-  rows = []
-  with path.open(newline='') as file:
-    for number, line in enumerate(csv.DictReader(file), start=2):
-      try:
+  rows: List[Row] = []
+  try:
+    with path.open(newline='') as file:
+      lines = csv.DictReader(file)
+      missing = set(types) - set(lines.fieldnames or ())
+      if missing:
+        raise ValueError(f'it lacks the columns {", ".join(sorted(missing))}')
+      for line in lines:
         rows.append(
           row_type(**{k: _value(line[k], t) for k, t in types.items()})
         )
-      except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-          f'{path}, line {number}: {error!r}. Remove the file, and gather '
-          'again.'
-        ) from error
+  except (TypeError, ValueError, csv.Error) as error:
+    raise ValueError(
+      f'{path} is damaged after {len(rows)} whole rows: {error}. Remove the '
+      'file, and gather again.'
+    ) from error
   return tuple(rows)
 
 
-def _value(text: str, value_type: Any) -> Any:
+def _value(text: Optional[str], value_type: Any) -> Any:
+  if text is None:
+    raise ValueError('the next one is torn')
   return NAN if value_type is float and not text else value_type(text)
 
 

@@ -7,7 +7,9 @@ Several are separated by commas.
 
 import os
 import re
-from typing import Dict, FrozenSet, List, NamedTuple
+import subprocess
+import sys
+from typing import Dict, FrozenSet, List, NamedTuple, Sequence
 
 from bt_acme import compilation_cache
 from experiments import pool
@@ -16,6 +18,8 @@ _MOST_ON_A_GPU = 4
 # What JAX may take of a GPU's memory in all, and what the inference server of a
 # run takes of it (`bt_acme.runtime.process_environments`).
 _GPU_MEMORY, _SERVER_MEMORY = 0.95, 0.2
+
+_NO_MEMORY = {'XLA_PYTHON_CLIENT_PREALLOCATE': 'false'}
 
 
 class Slot(NamedTuple):
@@ -65,6 +69,31 @@ def parse(text: str) -> List[Slot]:
     else:
       slots += _gpu(device, int(share or 1), text)
   return slots
+
+
+def check(slots: Sequence[Slot]) -> None:
+  """Raises ValueError for a slot whose GPU JAX does not find here.
+
+  JAX would warn, and learn on the CPU. It is asked in a process of its own,
+  which shows it one GPU as a run's does.
+  """
+  asked = set()
+  for slot in slots:
+    device = slot.variables.get('CUDA_VISIBLE_DEVICES', '')
+    if not slot.is_gpu or device in asked:
+      continue
+    asked.add(device)
+    found = subprocess.run(
+      [sys.executable, '-c', 'import jax; jax.devices("gpu")'],
+      env={**os.environ, **slot.variables, **_NO_MEMORY},
+      capture_output=True,
+      check=False,
+    )
+    if found.returncode:
+      raise ValueError(
+        f'slots=gpu:{device}: JAX finds no such GPU on this machine. Choose '
+        '--slots=cpu, or install JAX with CUDA where there is one.'
+      )
 
 
 def _cores() -> List[int]:

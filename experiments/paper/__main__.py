@@ -15,25 +15,18 @@ parts are commands of their own:
   claims                   which of the paper's claims hold
 """
 
-import argparse
-import pathlib
 import sys
-from typing import Any, Dict, List, NoReturn, Optional, Sequence, Tuple
+from typing import List, Sequence, Tuple
 
-from bt_acme.config import names
-from bt_acme.config import run as run_config
+from bt_acme import files
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import gather as gather_lib
-from experiments.harness import queue, runs, slots
-from experiments.paper import (
-  declarations,
-  folders,
-  output,
-  planning,
-  scales,
-)
+from experiments.harness import queue, runs
+from experiments.harness import slots as slots_lib
+from experiments.paper import artifacts as artifacts_lib
+from experiments.paper import claims, declarations, planning, report, scales
+from experiments.paper import options as options_lib
 
-_COMMANDS = ('list', 'plan', 'work', 'status', 'gather', 'render', 'claims')
 _USAGE_ERROR, _FAILED = 2, 1
 _SHOWN_DIAGNOSES = 20
 
@@ -41,12 +34,12 @@ _SHOWN_DIAGNOSES = 20
 def main(arguments: Sequence[str]) -> int:
   """Does what the command line says, and returns the exit code."""
   try:
-    options = _parser().parse_args(arguments)
-    command, artifacts = _read_names(options.names)
-    if command == 'list':
+    options = options_lib.read(arguments, __doc__)
+    if options.command == 'list':
       print(_list())
       return 0
-    return _Paper(options, artifacts).do(command)
+    options.folder.check()
+    return _Paper(options).do()
   except ValueError as error:
     print(f'error: {" ".join(str(error).split())}', file=sys.stderr)
     return _USAGE_ERROR
@@ -55,27 +48,14 @@ def main(arguments: Sequence[str]) -> int:
 class _Paper:
   """A command on one folder."""
 
-  def __init__(self, options: argparse.Namespace, artifacts: Tuple[str, ...]):
-    settings = _read_settings(options.set)
-    scale = scales.get(options.scale)
-    path = pathlib.Path(options.folder or f'runs/paper/{scale.name}')
+  def __init__(self, options: options_lib.Options):
     self._options = options
-    self._formats = tuple(options.format.split(','))
-    output.check_formats(self._formats)
-    self._folder = folders.Folder(path, scale, tuple(settings.items()))
-    self._artifacts = artifacts
-    self._choice = declarations.Choice(
-      _read_seeds(options.seeds),
-      _read_list(options.games),
-      _read_list(options.arms),
-      settings,
-    )
-    self._slots = slots.parse(options.slots or scale.slots)
-    self._shard = _read_shard(options.shard)
-    self._folder.check()
+    self._folder = options.folder
+    self._artifacts = options.artifacts
 
-  def do(self, command: str) -> int:
-    """Executes a command, or all of them if it is empty."""
+  def do(self) -> int:
+    """Executes the command, or all of them if it is empty."""
+    command = self._options.command
     if command == 'plan':
       print(self._plan())
       return 0
@@ -94,41 +74,43 @@ class _Paper:
       self._gather()
       return 0
     if command == 'render':
-      return self._render(self._artifacts or self._folder.artifacts())
-    text = output.claims(self._dataset(), self._folder.scale)
-    print(text)
+      if self._artifacts:
+        return self._render(self._artifacts)[0]
+      return self._report()
+    print(claims.markdown(self._verdicts()))
     return 0
 
   def _make(self, command: str) -> int:
     """Works through runs, and renders what was asked for unless told not to."""
-    artifacts = self._artifacts or tuple(declarations.ARTIFACTS)
+    artifacts = self._artifacts or tuple(artifacts_lib.ARTIFACTS)
     specs = self._specs(artifacts)
+    slots_lib.check(self._options.slots)
     self._folder.claim()
-    self._folder.ask(artifacts, self._choice)
+    self._folder.ask(artifacts, self._options.choice)
     if not command:
       print(self._plan(), flush=True)
     code = self._work(specs)
     if command or code not in (0, _FAILED):
       return code
     self._gather()
-    return self._render(artifacts) or code
+    return self._report() or code
 
   def _specs(self, artifacts: Sequence[str]) -> List[runs.RunSpec]:
     return declarations.declared_by_all(
-      artifacts, self._folder.scale, self._choice
+      artifacts, self._folder.scale, self._options.choice
     )
 
   def _plan(self) -> str:
-    specs = self._specs(self._artifacts or tuple(declarations.ARTIFACTS))
+    specs = self._specs(self._artifacts or tuple(artifacts_lib.ARTIFACTS))
     folder = self._folder
-    return planning.plan(folder.path, specs, folder.scale, self._slots)
+    return planning.plan(folder.path, specs, folder.scale, self._options.slots)
 
   def _work(self, specs: List[runs.RunSpec]) -> int:
-    part, parts = self._shard
+    part, parts = self._options.shard
     worker = queue.Worker(
       self._folder.path,
       specs[part - 1 :: parts],
-      self._slots,
+      self._options.slots,
       hours=self._options.hours,
       say=lambda line: print(line, flush=True),
     )
@@ -165,139 +147,73 @@ class _Paper:
     )
 
   def _dataset(self) -> dataset_lib.Dataset:
+    for name in ('runs.csv', 'scores.csv'):
+      if not (self._folder.path / name).exists():
+        raise ValueError(
+          f'folder={str(self._folder.path)!r} has no {name}: `gather` makes it.'
+        )
     return dataset_lib.read(self._folder.path)
 
-  def _render(self, artifacts: Sequence[str]) -> int:
-    """Writes what can be written, and says what cannot."""
+  def _verdicts(self) -> Tuple[claims.Verdict, ...]:
+    return claims.evaluate(self._dataset(), self._folder.scale.suites)
+
+  def _render(self, artifacts: Sequence[str]) -> Tuple[int, List[str]]:
+    """Writes what can be written, and says what cannot.
+
+    Returns:
+      The exit code, and what a report shows of each artifact.
+    """
     data, code = self._dataset(), 0
+    sections = []
     for artifact in artifacts:
       try:
-        paths = output.render(
+        rendered = report.render(
           artifact,
           data,
-          self._folder.scale,
+          self._folder.scale.suites,
           self._folder.path / 'results',
-          self._formats,
+          self._options.formats,
         )
-        print(f'{artifact}: {", ".join(map(str, paths)) or "nothing"}')
       except ValueError as error:
         print(f'{artifact}: {error}', file=sys.stderr)
+        sections.append(f'## {artifact}\n\nIt could not be made: {error}\n')
         code = _FAILED
+      else:
+        print(f'{artifact}: {", ".join(map(str, rendered.paths)) or "nothing"}')
+        sections.append(rendered.markdown)
+    return code, sections
+
+  def _report(self) -> int:
+    """Renders all that was asked for, and joins it with the claims."""
+    code, sections = self._render(self._folder.artifacts())
+    path = self._folder.path
+    verdicts = self._verdicts()
+    text = report.joined(
+      self._folder.scale.name,
+      self._dataset(),
+      self._folder.commands(),
+      verdicts,
+      sections,
+    )
+    if 'csv' in self._options.formats:
+      files.write_text(
+        path / 'results' / 'claims.csv', claims.csv_text(verdicts)
+      )
+    files.write_text(path / 'report.md', text)
+    print(f'report: {path / "report.md"}')
     return code
 
 
 def _list() -> str:
   """Describes all artifacts and scales."""
-  titles = dict(output.titles())
   lines = []
-  for name, parts in declarations.ARTIFACTS.items():
-    arms = dict.fromkeys(arm for part in parts for arm in part.arms)
-    lines.append(f'{name:<8} {titles.get(name, "")}')
-    lines.append(f'{"":<8} {" ".join(arms) or "no runs"}')
+  for name, artifact in artifacts_lib.ARTIFACTS.items():
+    lines.append(f'{name:<8} {artifact.title}')
+    lines.append(f'{"":<8} {" ".join(artifact.arms) or "no runs"}')
   scale_lines = [
     f'{scale.name:<7} {scale.purpose}' for scale in scales.SCALES.values()
   ]
   return '\n'.join([*lines, '', 'Scales:', *scale_lines])
-
-
-class _Parser(argparse.ArgumentParser):
-  """Reports a mistake in one line."""
-
-  def error(self, message: str) -> NoReturn:
-    raise ValueError(f'{message} (--help lists all flags)')
-
-
-def _parser() -> argparse.ArgumentParser:
-  parser = _Parser(
-    prog='python -m experiments.paper',
-    description=__doc__,
-    formatter_class=argparse.RawDescriptionHelpFormatter,
-  )
-  parser.add_argument(
-    'names', nargs='+', metavar='NAME', help='a command, or artifacts'
-  )
-  for flag, default, text in (
-    ('scale', 'smoke', f'one of {", ".join(scales.SCALES)}'),
-    ('folder', '', 'where everything goes; runs/paper/SCALE if not given'),
-    ('seeds', '', 'the seeds, separated by commas, instead of the scale`s'),
-    ('games', '', 'only these environments, separated by commas'),
-    ('arms', '', 'only these arms, separated by commas'),
-    ('slots', '', 'where runs take place, such as cpu:4 or gpu:0,gpu:1/2'),
-    (
-      'shard',
-      '1/1',
-      'the part of the runs that this worker does, such as 3/16',
-    ),
-    ('format', ','.join(output.FORMATS), 'what to render'),
-  ):
-    parser.add_argument(f'--{flag}', default=default, help=text)
-  parser.add_argument(
-    '--hours',
-    type=float,
-    default=float('inf'),
-    help='stop all after so many hours, and save',
-  )
-  parser.add_argument(
-    '--set',
-    action='append',
-    default=[],
-    metavar='NAME=VALUE',
-    help='a setting of all runs that have it; may be repeated',
-  )
-  return parser
-
-
-def _read_names(given: Sequence[str]) -> Tuple[str, Tuple[str, ...]]:
-  """Returns the command, empty for all of them, and the artifacts."""
-  command = given[0] if given[0] in _COMMANDS else ''
-  artifacts = tuple(given[1:] if command else given)
-  for name in artifacts:
-    if name in declarations.ARTIFACTS:
-      continue
-    known = (*declarations.ARTIFACTS, *(() if command else _COMMANDS))
-    raise ValueError(f'artifact={name!r}: {names.suggest(name, known)}')
-  return command, artifacts
-
-
-def _read_list(text: str) -> Tuple[str, ...]:
-  return tuple(part for part in text.split(',') if part)
-
-
-def _read_seeds(text: str) -> Tuple[int, ...]:
-  seeds: Optional[List[int]] = None
-  if all(part.isdecimal() for part in _read_list(text)):
-    seeds = [int(part) for part in _read_list(text)]
-  if (
-    seeds is None
-    or len(set(seeds)) < len(seeds)
-    or any(seed > run_config.LARGEST_SEED for seed in seeds)
-  ):
-    raise ValueError(
-      f'seeds={text} must be different whole numbers of at least 0, separated '
-      'by commas.'
-    )
-  return tuple(seeds)
-
-
-def _read_shard(text: str) -> Tuple[int, int]:
-  part, _, parts = text.partition('/')
-  if not (part.isdecimal() and parts.isdecimal()) or not 1 <= int(part) <= int(
-    parts
-  ):
-    raise ValueError(
-      f'shard={text!r} must be like 3/16: the third of sixteen parts.'
-    )
-  return int(part), int(parts)
-
-
-def _read_settings(given: Sequence[str]) -> Dict[str, Any]:
-  settings: Dict[str, Any] = {}
-  for text in given:
-    name, equals, value = text.partition('=')
-    if not equals:
-      raise ValueError(f'set={text!r} must be like learning_rate=1e-4.')
-    settings[name] = runs.parsed(name, value)
-  return settings
 
 
 if __name__ == '__main__':

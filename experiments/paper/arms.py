@@ -10,61 +10,62 @@ class Arm(NamedTuple):
   """An algorithm of the paper.
 
   Attributes:
-    title: its name in words.
     script: what trains it.
     stage: what its runs are.
     settings: the flags that make it this algorithm.
     needs: flags that take the policy of a pre-training, with its arm.
   """
 
-  title: str
   script: str
   stage: str
   settings: Mapping[str, Any] = {}
   needs: Tuple[Tuple[str, str], ...] = ()
 
 
-def _pretraining(title: str, reward: str) -> Arm:
-  settings = {'intrinsic_reward': reward}
-  return Arm(title, 'run_ngu', runs.PRETRAINING, settings)
+def _pretraining(reward: str) -> Arm:
+  return Arm('run_ngu', runs.PRETRAINING, {'intrinsic_reward': reward})
 
 
-def _r2d2(title: str, init: str = '') -> Arm:
+def _r2d2(init: str = '') -> Arm:
   if not init:
-    return Arm(title, 'run_r2d2', runs.TRANSFER)
+    return Arm('run_r2d2', runs.TRANSFER)
   needs = (('init_from', 'ngu'),)
-  return Arm(title, 'run_r2d2', runs.TRANSFER, {'init': init}, needs)
+  return Arm('run_r2d2', runs.TRANSFER, {'init': init}, needs)
 
 
-def _bt(
-  title: str, behavior: str = 'ngu', init: str = '', **settings: Any
-) -> Arm:
+def _bt(behavior: str = 'ngu', init: str = '', **settings: Any) -> Arm:
   needs = [('behavior', behavior)]
   if init:
     needs.append(('init_from', behavior))
     settings['init'] = init
-  return Arm(title, 'run_bt', runs.TRANSFER, settings, tuple(needs))
+  return Arm('run_bt', runs.TRANSFER, settings, tuple(needs))
 
 
 ARMS: Mapping[str, Arm] = {
-  'ngu': _pretraining('NGU', 'ngu'),
-  'rnd': _pretraining('RND', 'rnd'),
-  'constant': _pretraining('constant reward', 'constant'),
-  'r2d2': _r2d2('R2D2'),
+  'ngu': _pretraining('ngu'),
+  'rnd': _pretraining('rnd'),
+  'constant': _pretraining('constant'),
+  'r2d2': _r2d2(),
   'ez': Arm(
-    'ez-greedy R2D2',
     'run_bt',
     runs.TRANSFER,
-    {'behavior': 'action_repeat', 'extra_action': False},
+    {
+      'behavior': 'action_repeat',
+      'extra_action': False,
+      # What repeats an action has no state and no epsilon, whatever the preset
+      # says about those of an exported behavior.
+      'flight_behavior_state': 'advance',
+      'behavior_epsilon': 0.01,
+    },
   ),
-  'bt_ngu': _bt('R2D2 + BT (NGU)'),
-  'bt_rnd': _bt('R2D2 + BT (RND)', 'rnd'),
-  'bt_flights': _bt('R2D2 + BT, flights only', extra_action=False),
-  'bt_action': _bt('R2D2 + BT, extra action only', flights=False),
-  'r2d2_partial': _r2d2('R2D2, partial initialization', 'partial'),
-  'r2d2_full': _r2d2('R2D2, fine-tuning', 'full'),
-  'bt_ngu_partial': _bt('R2D2 + BT, partial initialization', init='partial'),
-  'bt_ngu_full': _bt('R2D2 + BT, full initialization', init='full'),
+  'bt_ngu': _bt(),
+  'bt_rnd': _bt('rnd'),
+  'bt_flights': _bt(extra_action=False),
+  'bt_action': _bt(flights=False),
+  'r2d2_partial': _r2d2('partial'),
+  'r2d2_full': _r2d2('full'),
+  'bt_ngu_partial': _bt(init='partial'),
+  'bt_ngu_full': _bt(init='full'),
 }
 
 

@@ -18,9 +18,9 @@ Source: Campos et al. 2021, arXiv:2102.13515.
 """
 
 import dataclasses
-import difflib
 from typing import Dict, Mapping, Sequence, Tuple
 
+from bt_acme.config import names
 from bt_acme.evaluation import human_normalized_scores as atari
 
 Suites = Mapping[str, Sequence[str]]
@@ -41,7 +41,6 @@ PAPER_SUITES: Suites = {
 PAPER_FRAMES_PER_STEP = 4
 PAPER_TRANSFER_STEPS = 1_250_000_000  # 5B frames.
 PAPER_PRETRAINING_STEPS = 4_000_000_000  # 16B frames.
-PAPER_SEEDS = 3
 
 # The arms whose policy is evaluated without learning the task.
 ZERO_SHOT = ('random', 'ngu', 'rnd', 'constant')
@@ -91,40 +90,35 @@ class Artifact:
   Attributes:
     id: such as `table3`.
     title: what it shows.
-    label: its label in the paper's LaTeX.
     kind: `settings`; `suites`, a table of summaries over a suite; `scores`, a
       table with a row for each world; `curves`; `budgets`, curves over steps of
       pre-training; or `drawing`.
     arms: its arms; those of `ZERO_SHOT` are evaluated without transfer.
     suites: the roles of its worlds.
     metrics: what is computed: `score`, `greedy_extra_share`, or summaries over
-      a suite that `estimates.METRICS` names.
+      a suite that `metrics.METRICS` names.
     points: where a table looks, as shares of the budget of transfer; 0.2 stands
       for the paper's 1B of 5B frames.
     window: the share of the budget that a figure shows.
-    band: what surrounds a curve in the paper: `min_max` of the seeds, or none.
     notes: what is irregular in the paper.
   """
 
   id: str
   title: str
-  label: str
   kind: str
   arms: Tuple[str, ...] = ()
   suites: Tuple[str, ...] = ()
   metrics: Tuple[str, ...] = ()
   points: Tuple[float, ...] = (1.0,)
   window: float = 1.0
-  band: str = 'none'
   notes: Tuple[str, ...] = ()
 
 
 _ALL = (
-  Artifact('table1', 'Hyper-parameters', 'hyper', 'settings'),
+  Artifact('table1', 'Hyper-parameters', 'settings'),
   Artifact(
     'table2',
     'Policies without rewards, beside published algorithms',
-    'visr-results-extended',
     'suites',
     ('constant', 'rnd', 'ngu'),
     ('atari_26', 'atari_47', 'full'),
@@ -138,7 +132,6 @@ _ALL = (
   Artifact(
     'table3',
     'Transfer over the suite',
-    'atari57-results-extended',
     'suites',
     _SCRATCH,
     ('full', 'hard'),
@@ -154,7 +147,6 @@ _ALL = (
   Artifact(
     'table4',
     'Loaded weights with and without behavior transfer',
-    'atari57-results-extended-init',
     'suites',
     _INITS,
     ('full', 'hard'),
@@ -164,7 +156,6 @@ _ALL = (
   Artifact(
     'table5',
     'Percentiles over the suite',
-    'atari57-results-percentiles',
     'suites',
     (
       *('r2d2', 'bt_ngu', 'bt_rnd', 'r2d2_partial', 'bt_ngu_partial'),
@@ -177,7 +168,6 @@ _ALL = (
   Artifact(
     'table6',
     'Scores from scratch',
-    'atari57_all',
     'scores',
     _SCRATCH,
     ('full',),
@@ -187,7 +177,6 @@ _ALL = (
   Artifact(
     'table7',
     'Scores of R2D2 by initial weights',
-    'atari57_all_r2d2_with_init',
     'scores',
     _R2D2_INITS,
     ('full',),
@@ -196,7 +185,6 @@ _ALL = (
   Artifact(
     'table8',
     'Scores of R2D2 + BT(NGU) by initial weights',
-    'atari57_all_bt_with_init',
     'scores',
     _BT_INITS,
     ('full',),
@@ -206,7 +194,6 @@ _ALL = (
   Artifact(
     'table9',
     'Ablation: flights and the extra action',
-    'all_scores',
     'scores',
     _PARTS,
     ('ablation',),
@@ -219,7 +206,6 @@ _ALL = (
   Artifact(
     'table10',
     'Modified rewards',
-    'alternative_rewards',
     'scores',
     ('r2d2', 'ez', 'r2d2_full', 'ngu', 'bt_ngu'),
     ('tasks',),
@@ -233,7 +219,6 @@ _ALL = (
   Artifact(
     'fig1',
     'Strategies of transfer',
-    'representations_vs_behavior',
     'curves',
     ('r2d2', 'r2d2_full', 'bt_ngu', 'bt_ngu_full'),
     ('strategies',),
@@ -243,7 +228,6 @@ _ALL = (
   Artifact(
     'fig2',
     'Budgets of pre-training: zero-shot, and after transfer',
-    'pretraining_budget',
     'budgets',
     ('ngu', 'rnd', 'constant', 'bt_ngu'),
     ('full', 'budgets'),
@@ -253,7 +237,6 @@ _ALL = (
   Artifact(
     'fig3',
     'Learning over the suite',
-    'results',
     'curves',
     _SCRATCH,
     ('full', 'hard'),
@@ -262,7 +245,6 @@ _ALL = (
   Artifact(
     'fig4',
     'Use of the extra action',
-    'option_usage',
     'curves',
     ('bt_ngu',),
     ('ablation',),
@@ -272,7 +254,6 @@ _ALL = (
   Artifact(
     'fig5',
     'Learning with modified rewards',
-    'alternative_rewards',
     'curves',
     ('r2d2', 'ez', 'r2d2_full', 'ngu', 'bt_ngu'),
     ('tasks',),
@@ -281,17 +262,15 @@ _ALL = (
   Artifact(
     'fig6',
     'Learning with loaded weights',
-    'results_finetuning',
     'curves',
     _INITS,
     ('full', 'hard', 'tasks'),
     ('median', 'score'),
   ),
-  Artifact('fig7', 'The network', 'network_architecture', 'drawing'),
+  Artifact('fig7', 'The network', 'drawing'),
   Artifact(
     'fig8',
     'The first 100M frames with loaded weights',
-    'results_finetuning_100M',
     'curves',
     _INITS,
     ('full', 'hard'),
@@ -301,17 +280,14 @@ _ALL = (
   Artifact(
     'fig9',
     'Learning in each world, from scratch',
-    'atari57_without_init',
     'curves',
     _SCRATCH,
     ('full',),
     ('score',),
-    band='min_max',
   ),
   Artifact(
     'fig10',
     'Learning in each world, with loaded weights',
-    'atari57_with_init',
     'curves',
     _INITS,
     ('full',),
@@ -320,12 +296,10 @@ _ALL = (
   Artifact(
     'fig11',
     'Learning in the ablation',
-    'ablations',
     'curves',
     _PARTS,
     ('ablation',),
     ('score',),
-    band='min_max',
   ),
 )
 
@@ -339,10 +313,6 @@ def find(artifact_id: str) -> Artifact:
     ValueError: if there is none of that id.
   """
   if artifact_id not in ARTIFACTS:
-    near = difflib.get_close_matches(artifact_id, ARTIFACTS) or [
-      *('table1', 'table10', 'fig1', 'fig11')
-    ]
-    raise ValueError(
-      f'artifact={artifact_id!r} is unknown: choose one like {", ".join(near)}.'
-    )
+    advice = names.suggest(artifact_id, ARTIFACTS)
+    raise ValueError(f'artifact={artifact_id!r} is unknown: {advice}')
   return ARTIFACTS[artifact_id]

@@ -1,7 +1,8 @@
-"""What stands below a table: how its numbers came to be."""
+"""What stands below a table or figure: how its numbers came to be."""
 
-from typing import Dict, Iterable, List, Sequence, Tuple
+from typing import Iterable, List, Sequence, Set
 
+from bt_acme.evaluation import panels
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import artifacts
 from experiments.paper.table_model import Row
@@ -12,7 +13,25 @@ _HOW_TO_READ = (
 )
 
 
-def of(
+def made_of(runs: Iterable[dataset_lib.Run], seeds: Iterable[int]) -> str:
+  """Scale, runs, seeds and budgets, in a sentence.
+
+  Args:
+    runs: those behind a table or figure.
+    seeds: how many each of its numbers or lines has.
+  """
+  different = set(runs)
+  scales = ', '.join(sorted({run.scale for run in different}))
+  parts = (
+    f'Scale {scales}',
+    f'{len(different)} run' + ('s' if len(different) > 1 else ''),
+    f'seeds of each world: {_range(seeds)}',
+    *_budgets(different),
+  )
+  return f'{"; ".join(parts)}.'
+
+
+def of_table(
   artifact: artifacts.Artifact,
   runs: Sequence[dataset_lib.Run],
   rows: Sequence[Row],
@@ -22,17 +41,15 @@ def of(
   filled = [c for row in rows for c in row.cells if not c.is_missing]
   if not filled:
     return f'No run has come to a number yet. {_HOW_TO_READ}'
-  scales = ', '.join(sorted({run.scale for run in runs}))
-  seeds = _range(cell.seeds for cell in filled)
+  seeds = {cell.seeds for cell in filled}
   sentences = [
-    f'Scale {scales}; seeds of each world: {seeds}; worlds: '
-    f'{_worlds(artifact, suites)}.',
-    f'Budget: {_budget(runs)}.',
+    made_of(runs, seeds),
+    f'Worlds: {_worlds(artifact, suites)}.',
     _what(artifact),
   ]
-  if scales == 'published':
+  if {run.scale for run in runs} == {'published'}:
     sentences.append("These are the paper's own means of 3 seeds.")
-  elif seeds == '1':
+  elif seeds == {1}:
     sentences.append('One seed has no interval.')
   elif artifact.kind == 'suites':
     sentences.append(
@@ -54,12 +71,13 @@ def _what(artifact: artifacts.Artifact) -> str:
 
 
 def _worlds(artifact: artifacts.Artifact, suites: artifacts.Suites) -> str:
-  return ', '.join(
-    f'{len(suites.get(suite, ()))} ({suite})'
-    + ('' if _is_whole(suite, suites) else ", not the paper's")
-    for suite in artifact.suites
-    if suites.get(suite)
-  )
+  there = [suite for suite in artifact.suites if suites.get(suite)]
+  others = [suite for suite in there if not _is_whole(suite, suites)]
+  listed = ', '.join(f'{len(suites[suite])} ({suite})' for suite in there)
+  if not others:
+    return listed
+  where = '' if others == there else f' in {", ".join(others)}'
+  return f"{listed}, not the paper's{where}"
 
 
 def _is_whole(suite: str, suites: artifacts.Suites) -> bool:
@@ -67,39 +85,35 @@ def _is_whole(suite: str, suites: artifacts.Suites) -> bool:
   return set(suites.get(suite, ())) == set(paper)
 
 
-def _budget(runs: Sequence[dataset_lib.Run]) -> str:
-  parts: List[str] = []
-  transfer = [run for run in runs if run.stage == 'transfer']
-  for steps, frames in _budgets(transfer):
-    share = artifacts.PAPER_TRANSFER_STEPS * artifacts.PAPER_FRAMES_PER_STEP
-    if not steps:
-      parts.append('not stated')
-    else:
-      parts.append(
-        f'{steps:,} steps ({frames:,} frames, {_fraction(share / frames)})'
-      )
-  pretraining = sorted({r.pretraining_steps for r in runs if r.pretraining_run})
-  if pretraining:
-    listed = ', '.join(f'{steps:,}' for steps in pretraining)
-    parts.append(f'after {listed} steps of pre-training')
-  return '; '.join(parts) or 'none, the task is not learned'
+def _budgets(runs: Set[dataset_lib.Run]) -> List[str]:
+  """Frames of training and of pre-training, each from the least to the most."""
+  learned, before = set(), set()
+  for run in runs:
+    is_transfer = run.stage == 'transfer'
+    steps = run.pretraining_steps or (0 if is_transfer else run.budget_steps)
+    before.add(steps * run.frames_per_step)
+    if is_transfer:
+      learned.add(run.budget_steps * run.frames_per_step)
+  parts = []
+  if learned == {0}:
+    parts.append('trained for a budget that is not stated')
+  elif learned:
+    parts.append(f'trained {_range(learned)} frames{_share(max(learned))}')
+  if before - {0}:
+    parts.append(f'pre-trained {_range(before - {0})} frames')
+  return parts
 
 
-def _budgets(runs: Sequence[dataset_lib.Run]) -> List[Tuple[int, int]]:
-  budgets: Dict[int, int] = {
-    run.budget_steps: run.budget_steps * run.frames_per_step for run in runs
-  }
-  return sorted(budgets.items())
-
-
-def _fraction(ratio: float) -> str:
-  if abs(ratio - 1) < 0.01:
-    return "the paper's"
-  return (
-    f"1/{ratio:,.0f} of the paper's" if ratio > 1 else "more than the paper's"
+def _share(frames: int) -> str:
+  """A budget of transfer as a share of the paper's, in parentheses."""
+  ratio = (
+    artifacts.PAPER_TRANSFER_STEPS * artifacts.PAPER_FRAMES_PER_STEP / frames
   )
+  if abs(ratio - 1) < 0.01:
+    return " (the paper's)"
+  return f" (1/{ratio:,.0f} of the paper's)" if ratio > 1 else ''
 
 
 def _range(values: Iterable[int]) -> str:
-  low, *rest = sorted(set(values))
-  return f'{low} to {rest[-1]}' if rest else f'{low}'
+  low, *rest = map(panels.with_unit, sorted(set(values)))
+  return f'{low} to {rest[-1]}' if rest else low

@@ -13,7 +13,7 @@ import math
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import artifacts, effects, results
+from experiments.paper import artifacts, effects, results, table_formats
 from experiments.paper.claim_list import CLAIMS, Claim
 
 SUPPORTED, CONTRADICTED = 'supported', 'contradicted'
@@ -108,13 +108,17 @@ def counts(verdicts: Sequence[Verdict]) -> Dict[str, int]:
 
 def markdown(verdicts: Sequence[Verdict]) -> str:
   """The verdicts, the effects behind them, and what is missing."""
+  return f'{summary(verdicts)}\n{details(verdicts)}'
+
+
+def summary(verdicts: Sequence[Verdict]) -> str:
+  """The verdicts."""
   count = ', '.join(f'{n} {kind}' for kind, n in counts(verdicts).items())
   lines = [
-    '### Claims',
+    '## Claims',
     '',
     f'{count}. A claim is supported if the 95 % intervals of all its effects '
-    'lie above 0, contradicted if one lies below. Effects in parentheses do '
-    "not decide. The paper's values come from its own games and budget.",
+    'lie above 0, contradicted if one lies below, and open otherwise.',
     '',
     '| claim | verdict | statement |',
     '| --- | --- | --- |',
@@ -122,6 +126,17 @@ def markdown(verdicts: Sequence[Verdict]) -> str:
       f'| {v.claim.id} | {_shown(v)} | {_statement(v.claim)} |'
       for v in verdicts
     ),
+  ]
+  return '\n'.join(lines) + '\n'
+
+
+def details(verdicts: Sequence[Verdict]) -> str:
+  """The effects behind the verdicts, and what is missing."""
+  lines = [
+    '## Effects behind the claims',
+    '',
+    'Each is positive if the claim holds. Effects in parentheses do not '
+    "decide. The paper's values come from its own games and budget.",
     '',
     '| claim | effect | ours | paper | seeds | worlds | scale |',
     '| --- | --- | --: | --: | --: | --: | --- |',
@@ -154,7 +169,7 @@ def csv_text(verdicts: Sequence[Verdict]) -> str:
       writer.writerow(
         [
           *(*start, finding.effect.name, int(finding.effect.decides)),
-          *map(_number, (*finding.estimate, paper)),
+          *map(table_formats.number, (*finding.estimate, paper)),
           *(finding.seeds, len(finding.worlds), ' '.join(finding.scales)),
           ' '.join(results.sentences(finding.problems)),
         ]
@@ -193,10 +208,6 @@ def _markdown_row(claim: str, finding: effects.Finding, paper: float) -> str:
     *(str(finding.seeds), worlds, scales),
   )
   return f'| {" | ".join(cells)} |'
-
-
-def _number(value: float) -> str:
-  return '' if math.isnan(value) else f'{value:.10g}'
 
 
 def _short(value: float) -> str:

@@ -18,6 +18,7 @@ from typing import (
 from bt_acme.config import names
 from experiments.harness import runs
 from experiments.paper import arms as arms_lib
+from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import scales
 
 
@@ -38,58 +39,30 @@ class Part(NamedTuple):
   by_budget: bool = False
 
 
-def _learning(suite: str, *arms: str, by_budget: bool = False) -> Part:
-  return Part(runs.TRANSFER, arms, suite, by_budget)
-
-
-def _zero_shot(suite: str, *arms: str, by_budget: bool = False) -> Part:
-  return Part(runs.ZERO_SHOT, arms, suite, by_budget)
-
-
-_BASELINES = ('r2d2', 'ez', 'bt_ngu', 'bt_rnd')
-_R2D2_INITS = ('r2d2', 'r2d2_partial', 'r2d2_full')
-_BT_INITS = ('bt_ngu', 'bt_ngu_partial', 'bt_ngu_full')
-_INITS = (*_R2D2_INITS, *_BT_INITS)
-_RESULTS = (_learning('full', *_BASELINES), _learning('hard', *_BASELINES))
-_INIT_RESULTS = (_learning('full', *_INITS), _learning('hard', *_INITS))
-_ABLATION = (
-  _learning('ablation', 'r2d2', 'bt_flights', 'bt_action', 'bt_ngu'),
-)
-_REWARDS = (
-  _learning('tasks', 'r2d2', 'ez', 'r2d2_full', 'bt_ngu'),
-  _zero_shot('tasks', 'ngu'),
+_ZERO_SHOT = artifacts_lib.ZERO_SHOT
+# The behavior at each budget of pre-training, by itself and transferred. Other
+# artifacts show all their arms on all their suites.
+_FIG2 = (
+  Part(runs.ZERO_SHOT, ('ngu', 'rnd', 'constant'), 'full', by_budget=True),
+  Part(runs.ZERO_SHOT, ('ngu',), 'budgets', by_budget=True),
+  Part(runs.TRANSFER, ('bt_ngu',), 'budgets', by_budget=True),
 )
 
-# Which runs each table and figure of the paper shows, in the paper's order.
-ARTIFACTS: Mapping[str, Tuple[Part, ...]] = {
-  'table1': (),  # Hyper-parameters.
-  'table2': (_zero_shot('full', 'constant', 'rnd', 'ngu'),),
-  'table3': _RESULTS,
-  'table4': _INIT_RESULTS,
-  'table5': (_learning('full', 'bt_rnd', *_INITS),),
-  'table6': (_learning('full', *_BASELINES),),
-  'table7': (_learning('full', *_R2D2_INITS),),
-  'table8': (_learning('full', *_BT_INITS),),
-  'table9': _ABLATION,
-  'table10': _REWARDS,
-  'fig1': (
-    _learning('strategies', 'r2d2', 'r2d2_full', 'bt_ngu', 'bt_ngu_full'),
-  ),
-  'fig2': (
-    _zero_shot('full', 'ngu', 'rnd', 'constant', by_budget=True),
-    _zero_shot('budgets', 'ngu', by_budget=True),
-    _learning('budgets', 'bt_ngu', by_budget=True),
-  ),
-  'fig3': _RESULTS,
-  'fig4': (_learning('ablation', 'bt_ngu'),),
-  'fig5': _REWARDS,
-  'fig6': (*_INIT_RESULTS, _learning('tasks', *_INITS)),
-  'fig7': (),  # The network.
-  'fig8': _INIT_RESULTS,
-  'fig9': (_learning('full', *_BASELINES),),
-  'fig10': (_learning('full', *_INITS),),
-  'fig11': _ABLATION,
-}
+
+def _parts(artifact_id: str) -> Tuple[Part, ...]:
+  """Returns the arms and suites whose runs an artifact shows."""
+  artifact = artifacts_lib.find(artifact_id)
+  if artifact_id == 'fig2':
+    return _FIG2
+  arms = {
+    runs.TRANSFER: [a for a in artifact.arms if a not in _ZERO_SHOT],
+    runs.ZERO_SHOT: [a for a in artifact.arms if a in _ZERO_SHOT],
+  }
+  return tuple(
+    Part(stage, tuple(arms[stage]), suite)
+    for suite in artifact.suites
+    for stage in arms
+  )
 
 
 class Choice(NamedTuple):
@@ -106,13 +79,6 @@ class Choice(NamedTuple):
   games: Tuple[str, ...] = ()
   arms: Tuple[str, ...] = ()
   settings: Mapping[str, Any] = {}
-
-
-def check(artifact: str) -> None:
-  """Raises ValueError for an unknown artifact."""
-  if artifact not in ARTIFACTS:
-    advice = names.suggest(artifact, ARTIFACTS)
-    raise ValueError(f'artifact={artifact!r} is unknown: {advice}')
 
 
 def declared(
@@ -138,8 +104,7 @@ def declared_by_all(
 ) -> List[runs.RunSpec]:
   """Returns the runs of several artifacts, each once."""
   choice = choice or Choice()
-  for artifact in artifacts:
-    check(artifact)
+  parts = dict.fromkeys(part for a in artifacts for part in _parts(a))
   for arm in choice.arms:
     arms_lib.get(arm)
   for game in choice.games:
@@ -147,7 +112,6 @@ def declared_by_all(
       advice = names.suggest(game, scale.envs)
       raise ValueError(f'games={game!r} is not in scale={scale.name}: {advice}')
   maker = _Maker(scale, choice)
-  parts = dict.fromkeys(part for a in artifacts for part in ARTIFACTS[a])
   return runs.ordered(spec for part in parts for spec in maker.make(part))
 
 
@@ -167,7 +131,7 @@ class _Maker:
     return [
       spec
       for seed in chosen.seeds or self._scale.seeds
-      for env in self._scale.suites[part.suite]
+      for env in self._scale.suites.get(part.suite, ())
       if not chosen.games or env in chosen.games
       for arm in part.arms
       if not chosen.arms or arm in chosen.arms

@@ -13,7 +13,7 @@ import numpy as np
 from bt_acme.evaluation import intervals
 from experiments.paper import (
   artifacts,
-  estimates,
+  metrics,
   published,
   readings,
   results,
@@ -54,7 +54,7 @@ class Effect:
   name: str
   suite: str
   terms: Tuple[Term, ...]
-  statistic: estimates.Statistic
+  statistic: intervals.Statistic
   worlds: Tuple[int, ...] = ()
   decides: bool = True
   metric: str = ''
@@ -106,7 +106,7 @@ def compare(
     f'{metric} of {where}{at}: {arm} - {against}',
     suite,
     tuple(Term(one, reading) for one in (arm, *others)),
-    functools.partial(_beyond, estimates.METRICS[metric]),
+    functools.partial(_beyond, metrics.METRICS[metric].statistic),
     worlds,
     decides,
     metric,
@@ -121,7 +121,7 @@ def early(arm: str, other: str, suite: str = 'full') -> Effect:
     f'median of {suite} early in training: {arm} - {other}',
     suite,
     (Term(arm, reading), Term(other, reading)),
-    functools.partial(_beyond, estimates.median),
+    functools.partial(_beyond, intervals.median),
   )
 
 
@@ -203,11 +203,11 @@ def measure(
   common = [e for e in envs if all(e in sample.envs for sample in samples)]
   problems = [p for sample in samples for p in sample.problems]
   if not envs:
-    problems.append(results.Problem('no world for', effect.suite))
+    problems.append(results.Problem('The scale lacks worlds for', effect.suite))
   estimate = intervals.Estimate(*(float('nan'),) * 3)
   if common:
     samples = [_sample(term, common, indexed) for term in effect.terms]
-    estimate = estimates.estimate(
+    estimate = intervals.bootstrap(
       effect.statistic, *(sample.values for sample in samples)
     )
   used = [run for sample in samples for run in sample.runs]
@@ -284,7 +284,7 @@ def _printed(effect: Effect, artifact: str) -> float:
 
 
 def _beyond(
-  metric: estimates.Statistic, sample: Any, *others: Any
+  metric: intervals.Statistic, sample: Any, *others: Any
 ) -> np.ndarray:
   best = functools.reduce(np.maximum, [metric(other) for other in others])
   return metric(sample) - best
@@ -300,6 +300,6 @@ def _advantage(sample: Any, other: Any) -> np.ndarray:
 
 
 def _gain(*samples: Any) -> np.ndarray:
-  values = [estimates.median(sample) for sample in samples]
+  values = [intervals.median(sample) for sample in samples]
   gained = values[0] - values[1]
   return gained - (values[2] - values[3]) if len(values) > 2 else gained

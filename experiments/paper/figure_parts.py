@@ -23,16 +23,15 @@ SCORE = 'score'
 NORMALIZED = 'median normalized score, %'
 
 # How lines were computed, for captions.
-MEANS = 'Lines are means over seeds.'
-MEANS_AND_RANGES = (
-  'Lines are means over seeds, and bands reach from the lowest seed to the '
-  'highest.'
+_MEANS = 'Lines are means over seeds.'
+_RANGES = 'Bands reach from the lowest seed to the highest.'
+_MEDIANS = (
+  'Medians are taken over worlds, of the mean over seeds. Normalized scores '
+  'are 0 for a uniform policy, and 100 for a human on Atari or the best that '
+  'there is elsewhere.'
 )
-MEDIANS = (
-  'Medians are taken over worlds, of the mean over seeds; their bands are 95 % '
-  'bootstrap intervals over seeds. Normalized scores are 0 for a uniform '
-  'policy, and 100 for a human on Atari or the best that there is elsewhere.'
-)
+_INTERVALS = 'Bands are 95 % bootstrap intervals over seeds.'
+_ONE_SEED = 'One seed has no band.'
 
 
 class Source(NamedTuple):
@@ -70,12 +69,12 @@ class Part(NamedTuple):
   Attributes:
     panel: what is drawn.
     curves: what its lines and levels were made of.
-    how: how they were computed.
+    how: how they were computed, in sentences.
   """
 
   panel: panels_lib.Panel
   curves: Tuple[Curves, ...]
-  how: str
+  how: Tuple[str, ...]
 
 
 def return_mean(run: dataset_lib.Run, score: dataset_lib.Score) -> float:
@@ -213,8 +212,14 @@ def _scores_part(
     if len(one.frames)
   )
   panel = panels_lib.Panel(curves.title(env), ylabel, lines)
-  how = MEANS_AND_RANGES if band else MEANS
+  how = (_MEANS, *_bands(found, _RANGES)) if band else (_MEANS,)
   return Part(panel, tuple(found.values()), how)
+
+
+def _bands(found: Dict[str, Curves], what: str) -> Tuple[str, ...]:
+  """Says what the bands are, if any line has one."""
+  has_band = any(one.seeds > 1 for one in found.values())
+  return (what,) if has_band else (_ONE_SEED,)
 
 
 def _with_level(part: Part, label: str, end: results.Sample) -> Part:
@@ -244,7 +249,8 @@ def _medians_part(
   some = f'{shared} of {len(envs)}' if 0 < shared < len(envs) else len(envs)
   title = f'{suite}: {some} {"world" if len(envs) == 1 else "worlds"}'
   panel = panels_lib.Panel(title, NORMALIZED, lines)
-  return Part(panel, tuple(found.values()), MEDIANS)
+  how = (_MEDIANS, *_bands(found, _INTERVALS))
+  return Part(panel, tuple(found.values()), how)
 
 
 def _pretraining_as_zero_shot(

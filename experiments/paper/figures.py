@@ -10,7 +10,6 @@ import pathlib
 from typing import (
   Any,
   Callable,
-  Iterable,
   Mapping,
   NamedTuple,
   Optional,
@@ -24,6 +23,7 @@ from bt_acme.evaluation import plots
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import (
   artifacts,
+  captions,
   figure_parts,
   network_table,
   normalization,
@@ -313,31 +313,13 @@ def _caption(artifact: artifacts.Artifact, parts: Sequence[Part]) -> str:
       f'{artifact.title}. Nothing is drawn, because no run of it has been '
       'evaluated.'
     )
-  runs = {run for one in used for run in one.runs}
-  (scale,) = {run.scale for run in runs}
+  runs = [run for one in used for run in one.runs]
   sentences = [
     f'{artifact.title}.',
-    f'Scale {scale}; {len(runs)} runs; seeds of each world: '
-    f'{_range(one.seeds for one in used)}; {_budgets(runs)}.',
-    *dict.fromkeys(part.how for part in parts if part.panel.lines),
+    captions.made_of(runs, (one.seeds for one in used)),
+    *dict.fromkeys(
+      one for part in parts if part.panel.lines for one in part.how
+    ),
     *artifact.notes,
   ]
   return ' '.join(sentences)
-
-
-def _budgets(runs: Iterable[dataset_lib.Run]) -> str:
-  """Frames of training and of pre-training, each from the least to the most."""
-  learned, before = set(), set()
-  for run in runs:
-    learned.add(run.budget_steps * run.frames_per_step)
-    before.add(run.pretraining_steps * run.frames_per_step)
-  return '; '.join(
-    f'{what} {_range(frames - {0})} frames'
-    for what, frames in (('trained', learned), ('pre-trained', before))
-    if frames - {0}
-  )
-
-
-def _range(values: Iterable[int]) -> str:
-  low, *rest = map(panels_lib.with_unit, sorted(set(values)))
-  return f'{low} to {rest[-1]}' if rest else low

@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Tuple
 
 from bt_acme import version
 from experiments.harness import runs
+from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import declarations, scales
 
 _FORMAT = 1
@@ -46,7 +47,9 @@ class Folder:
     Nothing is written.
     """
     if self.exists:
-      self._check_same(_read(self.path / _MARK))
+      self._check_same(self._read_mark())
+    elif self.path.exists() and not self.path.is_dir():
+      raise ValueError(f'folder={str(self.path)!r} is a file: choose a folder.')
     elif self.path.is_dir() and any(self.path.iterdir()):
       raise ValueError(
         f'folder={str(self.path)!r} is not empty and has no {_MARK}: choose an '
@@ -57,7 +60,7 @@ class Folder:
     """Makes the folder this scale's, or recognizes it as such."""
     self.check()
     _write_once(self.path / _MARK, self._mark())
-    self._check_same(_read(self.path / _MARK))
+    self._check_same(self._read_mark())
 
   def ask(
     self, artifacts: Tuple[str, ...], choice: declarations.Choice
@@ -75,11 +78,29 @@ class Folder:
     """Returns the artifacts and choices of all requests."""
     found = []
     for path in sorted((self.path / _REQUESTS).glob('*.json')):
-      request = _read(path)
+      request = _read(path, 'remove it, and ask for its artifacts again')
       parts = {name: tuple(request[name]) for name in _PARTS}
       choice = declarations.Choice(settings=dict(self.settings), **parts)
       found.append((tuple(request['artifacts']), choice))
     return found
+
+  def commands(self) -> List[str]:
+    """Returns what to type in order to make all that was asked for."""
+    return [
+      ' '.join(
+        [
+          *('python -m experiments.paper', *artifacts),
+          f'--scale={self.scale.name}',
+          *(
+            f'--{name}={",".join(map(str, getattr(choice, name)))}'
+            for name in _PARTS
+            if getattr(choice, name)
+          ),
+          *(f'--set={name}={value}' for name, value in self.settings),
+        ]
+      )
+      for artifacts, choice in self.requests()
+    ]
 
   def specs(self) -> List[runs.RunSpec]:
     """Returns all runs that were asked for."""
@@ -92,7 +113,10 @@ class Folder:
   def artifacts(self) -> Tuple[str, ...]:
     """Returns the artifacts that were asked for, in the paper's order."""
     asked = {name for artifacts, _ in self.requests() for name in artifacts}
-    return tuple(name for name in declarations.ARTIFACTS if name in asked)
+    return tuple(name for name in artifacts_lib.ARTIFACTS if name in asked)
+
+  def _read_mark(self) -> Dict[str, Any]:
+    return _read(self.path / _MARK, 'choose another --folder')
 
   def _mark(self) -> Dict[str, Any]:
     return {
@@ -131,7 +155,7 @@ def _write_once(path: pathlib.Path, content: Dict[str, Any]) -> None:
     pass
 
 
-def _read(path: pathlib.Path) -> Dict[str, Any]:
+def _read(path: pathlib.Path, advice: str) -> Dict[str, Any]:
   end = time.monotonic() + _WRITING_SECONDS
   while True:
     try:
@@ -139,5 +163,5 @@ def _read(path: pathlib.Path) -> Dict[str, Any]:
       return content
     except ValueError as error:
       if time.monotonic() > end:
-        raise ValueError(f'{path} is damaged: remove it.') from error
+        raise ValueError(f'{path} is damaged: {advice}.') from error
       time.sleep(0.1)

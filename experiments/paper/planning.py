@@ -10,7 +10,7 @@ from experiments.harness import dataset, records, runs
 from experiments.harness import slots as slots_lib
 from experiments.paper import scales
 
-_STAGES = {
+STAGES = {
   runs.PRETRAINING: 'pre-training',
   runs.TRANSFER: 'transfer',
   runs.ZERO_SHOT: 'zero-shot evaluation',
@@ -44,7 +44,7 @@ def estimates(
 ) -> Dict[str, Estimate]:
   """Returns what each stage takes, by stage."""
   found: Dict[str, Estimate] = {}
-  for stage in _STAGES:
+  for stage in STAGES:
     group = [spec for spec in specs if spec.stage == stage]
     if not group:
       continue
@@ -82,7 +82,7 @@ def plan(
   rows = [
     [title, one.runs, one.left, f'{one.actor_steps:,}', f'{one.hours:,.2f}']
     for title, one in (
-      *((_STAGES[stage], one) for stage, one in by_stage.items()),
+      *((STAGES[stage], one) for stage, one in by_stage.items()),
       ('all', total),
     )
   ]
@@ -110,7 +110,7 @@ def status(folder: pathlib.Path, specs: Sequence[runs.RunSpec]) -> str:
   failed: List[runs.RunSpec] = []
   for spec in specs:
     found = records.status_of(folder, spec)
-    counts[f'{_STAGES[spec.stage]}: {spec.arm}'][found] += 1
+    counts[f'{STAGES[spec.stage]}: {spec.arm}'][found] += 1
     if found == dataset.FAILED:
       failed.append(spec)
   everything = sum(counts.values(), collections.Counter())

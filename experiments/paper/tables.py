@@ -8,12 +8,13 @@ from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
+from bt_acme.evaluation import intervals
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import (
   artifacts,
   captions,
-  estimates,
   hyperparameters,
+  metrics,
   published,
   results,
 )
@@ -62,7 +63,7 @@ def make(
     corner,
     columns,
     rows,
-    captions.of(artifact, source.used, rows, suites),
+    captions.of_table(artifact, source.used, rows, suites),
     (*artifact.notes, *results.sentences(source.all_problems)),
   )
 
@@ -109,7 +110,7 @@ class _Source:
       for arm in artifact.arms
     ]
     titles = tuple(
-      f'{_SUITE_TITLES[suite]}: {estimates.TITLES[metric]}'
+      f'{_SUITE_TITLES[suite]}: {metrics.METRICS[metric].title}'
       for suite, metric in columns
     )
     return 'algorithm', titles, (*self._others(columns), *rows)
@@ -129,7 +130,7 @@ class _Source:
     ]
     rows += [
       Row(
-        f'{estimates.TITLES[metric]}, normalized',
+        f'{metrics.METRICS[metric].title}, normalized',
         tuple(self._summary(arm, suite, metric, 1.0) for arm in arms),
       )
       for metric in self.artifact.metrics
@@ -170,7 +171,9 @@ class _Source:
     sample = self._sample(arm, envs, share, True)
     if not sample.envs:
       return _with_paper(Cell(note=_note(sample)), paper)
-    estimate = estimates.estimate(estimates.METRICS[metric], sample.values)
+    estimate = intervals.bootstrap(
+      metrics.METRICS[metric].statistic, sample.values
+    )
     cell = Cell(
       *estimate,
       seeds=sample.seeds,
@@ -191,7 +194,7 @@ class _Source:
     if not sample.envs:
       return _with_paper(Cell(note=_note(sample)), paper)
     cell = Cell(
-      *estimates.estimate(estimates.mean, sample.values),
+      *intervals.bootstrap(intervals.mean, sample.values),
       spread=float(np.std(sample.values)) if sample.seeds > 1 else float('nan'),
       seeds=sample.seeds,
       games=1,

@@ -60,7 +60,6 @@ def test_one_of_many_takes_over_what_is_stale(path, repeat):
   claims = _race(path)
   assert len(claims) == 1
   assert claims[0].touch()
-  assert claiming.owner(path) == socket.gethostname()
   assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 

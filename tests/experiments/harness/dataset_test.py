@@ -36,7 +36,9 @@ def test_a_folder_without_tables_is_empty(tmp_path):
 
 def test_a_table_of_another_version_is_refused(tmp_path):
   (tmp_path / 'runs.csv').write_text('run_id,seed\na,0\n')
-  with pytest.raises(ValueError, match=r'runs.csv, line 2.*gather again'):
+  with pytest.raises(
+    ValueError, match=r'runs.csv is .*lacks the columns.*env.*gather again'
+  ):
     dataset_lib.read(tmp_path)
 
 
@@ -44,5 +46,12 @@ def test_a_torn_row_is_refused(tmp_path):
   dataset_lib.write(tmp_path, dataset_lib.Dataset((_RUN,), _SCORES))
   path = tmp_path / 'scores.csv'
   path.write_text(path.read_text()[:-30])
-  with pytest.raises(ValueError, match='scores.csv, line 3'):
+  with pytest.raises(ValueError, match='scores.csv is damaged after 1 whole'):
+    dataset_lib.read(tmp_path)
+
+
+@pytest.mark.parametrize('content', [b'', b'\xff\xfe\x00', b'run_id\n"a'])
+def test_what_is_no_table_is_refused(tmp_path, content):
+  (tmp_path / 'scores.csv').write_bytes(content)
+  with pytest.raises(ValueError, match='scores.csv is damaged.*gather again'):
     dataset_lib.read(tmp_path)

@@ -6,13 +6,13 @@ import functools
 import pytest
 from absl import flags as absl_flags
 
-from bt_acme import environments
+from bt_acme import config, environments
 from bt_acme.cli import flags
 from bt_acme.config import presets
 from experiments.harness import runs
-from experiments.paper import arms, declarations, scales
+from experiments.paper import arms, artifacts, declarations, scales
 
-_ALL = tuple(declarations.ARTIFACTS)
+_ALL = tuple(artifacts.ARTIFACTS)
 _SCALES = tuple(scales.SCALES.values())
 
 
@@ -70,6 +70,17 @@ def test_scripts_accept_all_commands(parse, scale):
       assert settings.run.workdir == spec.workdir
       assert settings.run.max_actor_steps == spec.budget_steps
       assert settings.run.env == spec.env
+
+
+@pytest.mark.parametrize('scale', _SCALES, ids=_names)
+def test_what_repeats_an_action_takes_no_setting_of_exported_behaviors(
+  parse, scale
+):
+  default = config.TransferConfig()
+  spec = next(spec for spec in _specs(scale.name) if spec.arm == 'ez')
+  transfer = parse(spec).transfer
+  assert transfer.flight_behavior_state == default.flight_behavior_state
+  assert transfer.behavior_epsilon == default.behavior_epsilon
 
 
 @pytest.mark.parametrize('scale', _SCALES, ids=_names)

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.harness import dataset, queue
 from experiments.paper import __main__ as paper
-from experiments.paper import declarations, output, scales
+from experiments.paper import artifacts, declarations, folders, scales
 from tests.experiments.harness import fakes
 
 _WORLD = 'MiniGrid-FourRooms-v0:fixed'
@@ -54,6 +54,10 @@ def _contents(folder):
     (['table3', '--set=lstm_size'], 'must be like'),
     (['table3', '--nonsense'], '--help lists all'),
     (['status'], 'holds nothing yet'),
+    (['status', 'table3'], 'takes no artifact'),
+    (['render', 'table3', '--arms=r2d2'], 'Leave --seeds, --games'),
+    (['table3', '--seeds=a'], 'different whole numbers'),
+    (['table3', '--hours=nan'], 'must be positive'),
   ],
 )
 def test_mistakes_cost_one_line_and_write_nothing(run, arguments, message):
@@ -68,7 +72,7 @@ def test_list_names_everything(run):
   code, out, _ = run('list')
   assert code == 0
   first = {line.split()[0] for line in out.splitlines() if line}
-  assert set(declarations.ARTIFACTS) | set(scales.SCALES) <= first
+  assert set(artifacts.ARTIFACTS) | set(scales.SCALES) <= first
 
 
 @pytest.mark.parametrize('scale', list(scales.SCALES))
@@ -91,8 +95,10 @@ def test_an_artifact_is_planned_worked_gathered_and_goes_on(run):
   data = dataset.read(run.folder)
   assert [run.status for run in data.runs] == [dataset.DONE] * 3
   assert {run.scale for run in data.runs} == {'smoke'}
-  rendered = run.folder / 'results' / 'table3.md'
-  assert (code == 0 and rendered.exists()) or 'cannot do that yet' in err
+  assert code == 0 and not err
+  assert (run.folder / 'results' / 'table3.md').exists()
+  first = (run.folder / 'report.md').read_text()
+  assert f'table3 --scale=smoke --seeds=0 --games={_WORLD}' in first
   before = fakes.executions(run.folder)
   # Another seed adds its runs; what is there stays.
   _, out, _ = run('work', 'table3', *part[:1], '--seeds=0,1', *part[2:])
@@ -103,6 +109,24 @@ def test_an_artifact_is_planned_worked_gathered_and_goes_on(run):
   # The data are about all that was asked for.
   run('gather')
   assert len(dataset.read(run.folder).runs) == 6
+  # One artifact leaves the report alone, and all of them make it again.
+  run('render', 'table3')
+  assert (run.folder / 'report.md').read_text() == first
+  code, out, _ = run('render')
+  assert code == 0 and out.endswith(f'report: {run.folder}/report.md\n')
+  assert '--seeds=0,1' in (run.folder / 'report.md').read_text()
+  verdicts = (run.folder / 'results' / 'claims.csv').read_text()
+  assert all(f'\nC{i},' in verdicts for i in range(1, 23))
+
+
+def test_work_on_a_gpu_that_is_not_there_writes_nothing(
+  tmp_path, capsys, monkeypatch
+):
+  monkeypatch.setenv('JAX_PLATFORMS', 'cpu')  # On any machine.
+  folder = tmp_path / 'folder'
+  code = paper.main(['table3', f'--folder={folder}', '--slots=gpu:0'])
+  assert code == 2 and not folder.exists()
+  assert 'slots=gpu:0' in capsys.readouterr().err
 
 
 def test_shards_share_the_work(run):
@@ -156,24 +180,35 @@ def test_a_folder_of_another_version_is_left_alone(run):
   assert _contents(run.folder) == before
 
 
+def test_what_was_not_gathered_is_not_rendered(run):
+  run('work', 'fig7')
+  for command in ('render', 'claims'):
+    code, out, err = run(command)
+    assert code == 2 and not out and 'has no runs.csv: `gather`' in err
+  assert not (run.folder / 'report.md').exists()
+
+
+@pytest.mark.parametrize('damage', ['folder.json', 'requests/*.json'])
+def test_a_damaged_file_is_named_with_a_way_out(run, damage, monkeypatch):
+  monkeypatch.setattr(folders, '_WRITING_SECONDS', 0.0)
+  run('work', 'fig7')
+  (path,) = run.folder.glob(damage)
+  path.write_text('{')
+  code, _, err = run('status')
+  assert code == 2 and f'{path} is damaged: ' in err
+
+
+def test_a_file_is_no_folder(run):
+  run.folder.write_text('')
+  code, _, err = run('table3')
+  assert code == 2 and 'is a file' in err
+
+
 def test_a_folder_with_other_things_is_left_alone(run):
   run.folder.mkdir()
   (run.folder / 'thesis.tex').write_text('')
   code, _, err = run('table3')
   assert code == 2 and 'is not empty' in err
-
-
-def test_what_is_not_there_yet_is_said(run, monkeypatch):
-  run('work', 'fig7')
-
-  def missing(name):
-    raise ModuleNotFoundError(name=name)
-
-  monkeypatch.setattr(output.importlib, 'import_module', missing)
-  for arguments in (['claims'], ['render', 'table3']):
-    code, _, err = run(*arguments)
-    assert code and 'this version cannot do that yet' in err
-  assert run('list')[0] == 0
 
 
 @pytest.mark.slow

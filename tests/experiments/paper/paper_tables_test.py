@@ -12,7 +12,7 @@ from experiments.paper import (
   artifacts,
   normalization,
   published,
-  rendering,
+  table_formats,
   tables,
 )
 from tests.experiments.paper import fake_results
@@ -35,7 +35,7 @@ def test_all_95_numbers_that_can_be_recomputed_are_the_papers():
   for artifact in _PUBLISHED_SUMMARIES:
     table = tables.make(artifact, published.data(artifact))
     for cell in _both(table):
-      assert rendering.ours(cell) == cell.paper == rendering.paper(cell)
+      assert table_formats.ours(cell) == cell.paper == table_formats.paper(cell)
       count += 1
   assert count == 24 + 36 + 35
 
@@ -48,7 +48,7 @@ def test_scores_of_games_are_the_papers(artifact, numbers):
   both = _both(tables.make(artifact, published.data(artifact)))
   assert len(both) == numbers
   for cell in both:
-    assert rendering.ours(cell) == cell.paper
+    assert table_formats.ours(cell) == cell.paper
     assert cell.comparable
 
 
@@ -57,7 +57,7 @@ def test_two_medians_of_the_ablation_are_not_the_papers():
   *games, medians = table.rows
   assert len(games) == 12
   assert [c.paper for c in medians.cells] == ['196', '224', '224', '368']
-  ours = [rendering.ours(cell) for cell in medians.cells]
+  ours = [table_formats.ours(cell) for cell in medians.cells]
   assert ours == ['196', '223', '224', '360']
   assert any('368 does not follow' in note for note in table.notes)
 
@@ -66,8 +66,8 @@ def test_interquartile_means_are_ours_alone():
   table = tables.make('table4', published.data('table4'))
   column = table.columns.index('all: IQM')
   cells = {row.title: row.cells[column] for row in table.rows}
-  assert rendering.ours(cells['R2D2 + BT(NGU)']) == '722.05'
-  assert rendering.ours(cells['R2D2']) == '614.97'
+  assert table_formats.ours(cells['R2D2 + BT(NGU)']) == '722.05'
+  assert table_formats.ours(cells['R2D2']) == '614.97'
   assert not any(cell.paper for cell in cells.values())
 
 
@@ -75,8 +75,8 @@ def test_what_the_paper_has_no_games_for_shows_the_paper_alone():
   table = tables.make('table3', published.data('table3'))
   early = table.rows[0]
   assert early.title == 'R2D2, 20 % of the budget'
-  assert rendering.ours(early.cells[0]) == '–'
-  assert rendering.paper(early.cells[0]) == '(229.75)'
+  assert table_formats.ours(early.cells[0]) == '–'
+  assert table_formats.paper(early.cells[0]) == '(229.75)'
   table = tables.make('table2', published.data('table2'))
   assert len(table.rows) == 23 + 3
   ngu = table.rows[-1]
@@ -123,7 +123,7 @@ def test_small_worlds_are_normalized_and_not_comparable():
   assert cell.low < cell.value < cell.high
   assert (cell.seeds, cell.games) == (3, 2)
   assert not cell.comparable
-  assert rendering.paper(cell) == '(1742.92)'
+  assert table_formats.paper(cell) == '(1742.92)'
   missing = _row(table, 'R2D2, partial init').cells[0]
   assert missing.is_missing and missing.paper == '668.80'
   assert f'r2d2_partial was not run on: {NEAR}, {FAR}.' in table.notes
@@ -134,8 +134,8 @@ def test_a_caption_says_scale_seeds_worlds_and_budget():
   for part in (
     'Scale laptop',
     'seeds of each world: 3',
-    "2 (full), not the paper's, 1 (hard), not the paper's",
-    "1,000 steps (1,000 frames, 1/5,000,000 of the paper's)",
+    "2 (full), 1 (hard), not the paper's.",
+    "trained 1k frames (1/5,000,000 of the paper's).",
     '95 % bootstrap intervals',
   ):
     assert part in table.caption
@@ -147,7 +147,7 @@ def test_scores_of_worlds_have_their_spread():
   assert cell.value == pytest.approx(0.1 / 3)
   # Deviations are -1/30, -1/30 and 2/30.
   assert cell.spread == pytest.approx(math.sqrt(6 / 3) / 30)
-  assert rendering.ours(cell) == '0.03 ± 0.05'
+  assert table_formats.ours(cell) == '0.03 ± 0.05'
 
 
 def _changed(index, **fields):
@@ -232,8 +232,8 @@ def test_tasks_stand_for_the_papers_by_their_order():
   data = fake_results.finals({('bt_ngu', 'b:hard'): [0.25, 0.5]})
   table = tables.make('table10', data, {'tasks': worlds})
   cell = _row(table, 'b:hard').cells[-1]
-  assert rendering.ours(cell).startswith('0.38')
-  assert rendering.paper(cell) == '(3547 ± 122)'
+  assert table_formats.ours(cell).startswith('0.38')
+  assert table_formats.paper(cell) == '(3547 ± 122)'
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_a_median_over_fewer_games_is_not_comparable():
   table = tables.make('table5', dataset_lib.Dataset(runs, data.scores))
   cells = {row.title: row.cells[0] for row in table.rows}
   assert (cells['R2D2'].games, cells['R2D2'].comparable) == (56, False)
-  assert rendering.paper(cells['R2D2']) == '(490.12)'
+  assert table_formats.paper(cells['R2D2']) == '(490.12)'
   assert cells['R2D2 + BT(NGU)'].comparable
   assert 'r2d2 was not run on: pong.' in table.notes
 
@@ -300,13 +300,13 @@ def test_an_empty_data_set_gives_an_empty_table(artifact, suites):
   table = tables.make(artifact, dataset_lib.Dataset((), ()), suites)
   assert all(len(row.cells) == len(table.columns) for row in table.rows)
   assert not any(not cell.is_missing for cell in _cells(table))
-  for file_format in rendering.FORMATS:
-    assert rendering.render(table, file_format)
+  for file_format in table_formats.FORMATS:
+    assert table_formats.render(table, file_format)
 
 
 def test_csv_has_a_row_for_each_cell():
   table = tables.make('table4', fake_results.finals(_RETURNS), SUITES)
-  rows = list(csv.DictReader(io.StringIO(rendering.render(table, 'csv'))))
+  rows = list(csv.DictReader(io.StringIO(table_formats.render(table, 'csv'))))
   assert len(rows) == len(_cells(table))
   row = rows[1]
   assert (row['artifact'], row['row'], row['paper'], row['comparable']) == (
@@ -318,10 +318,10 @@ def test_csv_has_a_row_for_each_cell():
 
 def test_markdown_and_latex_have_all_rows_and_the_caption():
   table = tables.make('table10', published.data('table10'))
-  markdown = rendering.render(table, 'md')
+  markdown = table_formats.render(table, 'md')
   assert '| hero:miners_hard | 2677; 2677 ± 23 |' in markdown
   assert table.caption in markdown
-  latex = rendering.render(table, 'tex')
+  latex = table_formats.render(table, 'tex')
   assert r'hero:miners\_hard & 2677; 2677 $\pm$ 23 &' in latex
   assert latex.count(r'\\') == 1 + 6
   assert r'\begin{tabular}{lrrrrr}' in latex
@@ -331,4 +331,4 @@ def test_markdown_and_latex_have_all_rows_and_the_caption():
 def test_an_unknown_format_is_refused():
   table = tables.make('table1', dataset_lib.Dataset((), ()))
   with pytest.raises(ValueError, match="'html' is unknown.*md, csv, tex"):
-    rendering.render(table, 'html')
+    table_formats.render(table, 'html')

@@ -67,7 +67,7 @@ def _shown(cell: Cell) -> str:
 
 def _markdown(table: Table) -> str:
   lines = [
-    f'### {table.id}: {table.title}',
+    f'## {table.id}: {table.title}',
     '',
     _markdown_row([table.corner, *table.columns]),
     _markdown_row(['---', *('--:' for _ in table.columns)]),
@@ -97,7 +97,7 @@ def _csv(table: Table) -> str:
       writer.writerow(
         [
           *(table.id, row.title, column),
-          *([cell.text, '', '', ''] if cell.text else map(_number, numbers)),
+          *([cell.text, '', '', ''] if cell.text else map(number, numbers)),
           *(cell.seeds, cell.games, cell.paper, cell.paper_spread),
           *(int(cell.comparable), cell.note),
         ]
@@ -105,7 +105,8 @@ def _csv(table: Table) -> str:
   return text.getvalue()
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+  """A number as CSV files have it; empty for NaN."""
   return '' if math.isnan(value) else f'{value:.10g}'
 
 

@@ -1,0 +1,196 @@
+"""The command line, read: what it asks for, or why it cannot be done."""
+
+import argparse
+import pathlib
+from typing import (
+  Any,
+  Dict,
+  List,
+  NamedTuple,
+  NoReturn,
+  Optional,
+  Sequence,
+  Tuple,
+)
+
+from bt_acme.config import names
+from bt_acme.config import run as run_config
+from experiments.harness import runs, slots
+from experiments.paper import artifacts as artifacts_lib
+from experiments.paper import declarations, folders, report, scales
+
+COMMANDS = ('list', 'plan', 'work', 'status', 'gather', 'render', 'claims')
+_OF_ARTIFACTS = ('plan', 'work', 'render')  # The commands that take artifacts.
+_OF_PARTS = ('', 'plan', 'work')  # Those that take a part of the runs.
+
+
+class Options(NamedTuple):
+  """What is asked for.
+
+  Attributes:
+    command: one of `COMMANDS`, or empty for all that makes artifacts.
+    artifacts: the ids of those that are named.
+    folder: where everything goes, with its scale.
+    choice: the part of the runs.
+    slots: where runs take place.
+    shard: this worker's part of the runs, such as (3, 16).
+    formats: of what is rendered.
+    hours: after so long all runs are stopped.
+  """
+
+  command: str
+  artifacts: Tuple[str, ...]
+  folder: folders.Folder
+  choice: declarations.Choice
+  slots: List[slots.Slot]
+  shard: Tuple[int, int]
+  formats: Tuple[str, ...]
+  hours: float
+
+
+def read(arguments: Sequence[str], description: str) -> Options:
+  """Reads a command line.
+
+  Args:
+    arguments: its words.
+    description: stands above the flags in `--help`.
+
+  Raises:
+    ValueError: if it cannot be done. Nothing is written.
+  """
+  given = _parser(description).parse_args(arguments)
+  command, artifacts = _read_names(given.names)
+  settings = _read_settings(given.set)
+  scale = scales.get(given.scale)
+  path = pathlib.Path(given.folder or f'runs/paper/{scale.name}')
+  choice = declarations.Choice(
+    _read_seeds(given.seeds),
+    _read_list(given.games),
+    _read_list(given.arms),
+    settings,
+  )
+  if command not in _OF_PARTS and any((given.seeds, given.games, given.arms)):
+    raise ValueError(
+      f'seeds, games, arms: `{command}` is about all runs that were asked for. '
+      'Leave --seeds, --games and --arms to `plan` and `work`.'
+    )
+  if not given.hours > 0:
+    raise ValueError(f'hours={given.hours} must be positive.')
+  formats = tuple(given.format.split(','))
+  report.check_formats(formats)
+  return Options(
+    command,
+    artifacts,
+    folders.Folder(path, scale, tuple(settings.items())),
+    choice,
+    slots.parse(given.slots or scale.slots),
+    _read_shard(given.shard),
+    formats,
+    given.hours,
+  )
+
+
+class _Parser(argparse.ArgumentParser):
+  """Reports a mistake in one line."""
+
+  def error(self, message: str) -> NoReturn:
+    raise ValueError(f'{message} (--help lists all flags)')
+
+
+def _parser(description: str) -> argparse.ArgumentParser:
+  parser = _Parser(
+    prog='python -m experiments.paper',
+    description=description,
+    formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  parser.add_argument(
+    'names', nargs='+', metavar='NAME', help='a command, or artifacts'
+  )
+  for flag, default, text in (
+    ('scale', 'smoke', f'one of {", ".join(scales.SCALES)}'),
+    ('folder', '', 'where everything goes; runs/paper/SCALE if not given'),
+    ('seeds', '', 'the seeds, separated by commas, instead of the scale`s'),
+    ('games', '', 'only these environments, separated by commas'),
+    ('arms', '', 'only these arms, separated by commas'),
+    ('slots', '', 'where runs take place, such as cpu:4 or gpu:0,gpu:1/2'),
+    (
+      'shard',
+      '1/1',
+      'the part of the runs that this worker does, such as 3/16',
+    ),
+    ('format', ','.join(report.FORMATS), 'what to render'),
+  ):
+    parser.add_argument(f'--{flag}', default=default, help=text)
+  parser.add_argument(
+    '--hours',
+    type=float,
+    default=float('inf'),
+    help='stop all after so many hours, and save',
+  )
+  parser.add_argument(
+    '--set',
+    action='append',
+    default=[],
+    metavar='NAME=VALUE',
+    help='a setting of all runs that have it; may be repeated',
+  )
+  return parser
+
+
+def _read_names(given: Sequence[str]) -> Tuple[str, Tuple[str, ...]]:
+  """Returns the command, empty for all of them, and the artifacts."""
+  command = given[0] if given[0] in COMMANDS else ''
+  artifacts = tuple(given[1:] if command else given)
+  if artifacts and command and command not in _OF_ARTIFACTS:
+    raise ValueError(
+      f'artifact={artifacts[0]!r}: `{command}` is about all that was asked '
+      'for, and takes no artifact.'
+    )
+  for name in artifacts:
+    if name in artifacts_lib.ARTIFACTS:
+      continue
+    known = (*artifacts_lib.ARTIFACTS, *(() if command else COMMANDS))
+    advice = names.suggest(name, known)
+    raise ValueError(f'artifact={name!r} is unknown: {advice}')
+  return command, artifacts
+
+
+def _read_list(text: str) -> Tuple[str, ...]:
+  return tuple(part for part in text.split(',') if part)
+
+
+def _read_seeds(text: str) -> Tuple[int, ...]:
+  seeds: Optional[List[int]] = None
+  if all(part.isdecimal() for part in _read_list(text)):
+    seeds = [int(part) for part in _read_list(text)]
+  if (
+    seeds is None
+    or len(set(seeds)) < len(seeds)
+    or any(seed > run_config.LARGEST_SEED for seed in seeds)
+  ):
+    raise ValueError(
+      f'seeds={text} must be different whole numbers of at least 0, separated '
+      'by commas.'
+    )
+  return tuple(seeds)
+
+
+def _read_shard(text: str) -> Tuple[int, int]:
+  part, _, parts = text.partition('/')
+  if not (part.isdecimal() and parts.isdecimal()) or not 1 <= int(part) <= int(
+    parts
+  ):
+    raise ValueError(
+      f'shard={text!r} must be like 3/16: the third of sixteen parts.'
+    )
+  return int(part), int(parts)
+
+
+def _read_settings(given: Sequence[str]) -> Dict[str, Any]:
+  settings: Dict[str, Any] = {}
+  for text in given:
+    name, equals, value = text.partition('=')
+    if not equals:
+      raise ValueError(f'set={text!r} must be like learning_rate=1e-4.')
+    settings[name] = runs.parsed(name, value)
+  return settings

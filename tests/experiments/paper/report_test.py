@@ -1,0 +1,90 @@
+"""Artifacts as files, and the report that joins them."""
+
+import pytest
+
+from experiments.harness import dataset as dataset_lib
+from experiments.paper import artifacts, claims, report
+from tests.experiments.paper import fake_curves
+from tests.experiments.paper import fake_results as fake
+
+
+def _data():
+  values = fake_curves.random(['r2d2', 'bt_ngu'], [fake.NEAR, fake.FAR])
+  data = fake_curves.curves(
+    values, seconds=900.0, commit=f'{"0123abc" * 5}, changed'
+  )
+  failed = fake.run(
+    'ez', fake.FAR, 0, status=dataset_lib.FAILED, exit_code=3, commit='4567def'
+  )
+  return data._replace(runs=(*data.runs, failed))
+
+
+def _joined(data, sections=()):
+  return report.joined(
+    'laptop',
+    data,
+    ['python -m experiments.paper fig3 --scale=laptop'],
+    claims.evaluate(data, fake_curves.SUITES),
+    sections,
+  )
+
+
+@pytest.mark.parametrize('artifact', artifacts.ARTIFACTS)
+def test_every_artifact_is_written_and_shown(artifact, tmp_path):
+  folder = tmp_path / 'results'
+  rendered = report.render(
+    artifact, _data(), fake_curves.SUITES, folder, ('md', 'csv')
+  )
+  assert rendered.paths
+  assert set(rendered.paths) == set(folder.iterdir())
+  assert {path.stem for path in rendered.paths} == {artifact}
+  title = artifacts.find(artifact).title
+  assert rendered.markdown.startswith(f'## {artifact}: {title}\n')
+  assert rendered.markdown.endswith('\n')
+
+
+def test_a_report_shows_a_picture_where_it_lies(tmp_path):
+  rendered = report.render(
+    'fig9', _data(), fake_curves.SUITES, tmp_path / 'results', ('png',)
+  )
+  assert '](results/fig9.png)' in rendered.markdown
+  assert (tmp_path / 'results/fig9.png').exists()
+  assert f'- Failed with exit code 3: {_data().runs[-1].run_id}.' in (
+    rendered.markdown
+  )
+
+
+def test_a_table_is_shown_whatever_the_formats_are(tmp_path):
+  rendered = report.render(
+    'table3', _data(), fake_curves.SUITES, tmp_path, ('csv',)
+  )
+  assert [path.name for path in rendered.paths] == ['table3.csv']
+  assert '| R2D2 + BT(NGU), 100 % of the budget |' in rendered.markdown
+
+
+def test_a_report_says_how_its_numbers_were_made():
+  text = _joined(_data(), ['## fig3: a figure\n'])
+  assert 'python -m experiments.paper fig3 --scale=laptop\n' in text
+  # Twelve runs of a quarter of an hour, and one that has failed.
+  assert '| all | 13 | 12 | 1 | 3.00 |' in text
+  assert 'Commit: 0123abc012, changed; 4567def.' in text
+  assert f'- Failed with exit code 3: {_data().runs[-1].run_id}.' in text
+  assert '## fig3: a figure' in text
+
+
+@pytest.mark.parametrize('data', [_data(), dataset_lib.Dataset((), ())])
+def test_a_report_has_a_verdict_on_each_claim(data):
+  text = _joined(data)
+  for i in range(1, 23):
+    (row,) = [
+      line
+      for line in text.splitlines()
+      if line.startswith(f'| C{i} | ')
+      and line.split(' | ')[1].split(' (')[0] in _VERDICTS
+    ]
+    assert row
+
+
+_VERDICTS = (
+  *(claims.SUPPORTED, claims.CONTRADICTED, claims.OPEN, claims.NOT_RUN),
+)
