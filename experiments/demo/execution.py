@@ -156,7 +156,7 @@ def _learn(
   agent = assembly.Agent(
     _configuration(job, plan),
     assembly.spec_by_name(plan_lib.TASK),
-    (transferred,) if job.kind == 'bt' else (),
+    (transferred,) if transferred and job.kind == 'bt' else (),
   )
   solved: List[float] = []
 
