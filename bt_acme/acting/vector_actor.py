@@ -144,6 +144,7 @@ class VectorActor:
       'action': self._action.copy(),
       'reward': self._reward.copy(),
       'turns': self._turns,
+      'epsilons': self._epsilons.copy(),
       'waiting': {
         i: (transition_lib.to_plain(transition), final)
         for i, (transition, final) in self._waiting.items()
@@ -153,6 +154,7 @@ class VectorActor:
   def restore(self, state: Dict[str, Any]) -> None:
     """Goes on from a state, after a first `update_variables`."""
     self._policy.restore(state['policy'])
+    self._epsilons = state['epsilons'].copy()
     for host, own in zip(self._hosts, state['hosts'], strict=True):
       host.restore(own)
     if self.intrinsic is not None:

@@ -19,6 +19,7 @@ def _inputs(agent):
 
 
 def test_agents_of_one_shape_are_compiled_once():
+  policy_lib._compiled.cache_clear()  # Of earlier tests.
   agent = fakes.make_agent('r2d2')
   elsewhere = dataclasses.replace(
     agent, spec=agent.spec._replace(name='elsewhere')
