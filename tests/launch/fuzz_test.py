@@ -31,7 +31,7 @@ from tests.agents import fakes
 from tests.launch import scripts
 
 _SEED = 'BT_ACME_FUZZ_SEED'
-_NUM_LINES = int(os.environ.get('BT_ACME_FUZZ_LINES', '300'))
+_NUM_LINES = int(os.environ.get('BT_ACME_FUZZ_LINES', '240'))
 _SCRIPTS = ('run_ngu', 'run_r2d2', 'run_bt', 'evaluate')
 _WORLD = 'MiniGrid-Empty-5x5-v0'
 _ROW = {'episode_return': 0.5, 'episode_length': 9, 'greedy_extra_share': 0.0}
