@@ -18,6 +18,8 @@ import os
 import pathlib
 import secrets
 import shutil
+import stat
+import tempfile
 from typing import BinaryIO, Iterator, List, Tuple, Union
 
 PathLike = Union[str, 'os.PathLike[str]']
@@ -100,6 +102,21 @@ def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
     raise
   _sync_folder(target.parent)
   _remove(temporary)  # It holds what was replaced.
+
+
+def check_can_be_made(path: PathLike) -> None:
+  """Raises OSError if no file could be made or replaced there; leaves none."""
+  target = pathlib.Path(path).absolute()
+  with contextlib.suppress(FileNotFoundError):
+    if stat.S_ISDIR(os.stat(target).st_mode):
+      raise IsADirectoryError(
+        errno.EISDIR, os.strerror(errno.EISDIR), str(target)
+      )
+  with contextlib.suppress(FileNotFoundError):
+    os.stat(_new_name(target, 'partial'))  # It may be too long.
+  folder = next(parent for parent in target.parents if parent.is_dir())
+  # Some folders, as those of /proc, refuse what they seem to allow.
+  tempfile.TemporaryFile(dir=folder).close()
 
 
 def is_leftover(path: PathLike) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from bt_acme import assembly, behaviors, evaluation
 from bt_acme.api import runs
 from bt_acme.evaluation import recorder, tables
+from bt_acme.runtime import requirements
 
 # What the table of an evaluation shows, by the names of its metrics.
 _SHOWN = (
@@ -112,11 +113,13 @@ def evaluate(
     The episodes.
 
   Raises:
-    ValueError: for an environment that does not fit, or no episodes.
+    ValueError: for an environment that does not fit, or a number of episodes
+      that cannot be.
   """
   if episodes < 1:
     raise ValueError(f'episodes={episodes} must be positive.')
   agent = assembly.moved(source.agent, env) if env else source.agent
+  requirements.check_evaluation(agent, episodes)
   evaluator = evaluation.Evaluator(
     agent,
     episodes=episodes,

@@ -8,6 +8,7 @@ complete.
 import hashlib
 import io
 import json
+import os
 import pathlib
 from typing import Any, Dict, Mapping, NamedTuple, Optional
 
@@ -117,7 +118,7 @@ def read(folder: str, *, setting: str) -> Policy:
   path = pathlib.Path(folder)
   subject = f'{setting}={folder!r}'
   for name in (_CARD, _PARAMS):
-    if not (path / name).is_file():
+    if not os.path.isfile(path / name):
       raise ValueError(
         f'{subject} has no {name}: name a folder that run_ngu.py exported '
         'whole.'

@@ -24,7 +24,7 @@ from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import film as film_lib
 from bt_acme.evaluation import recorder, tables
 from bt_acme.evaluation import video as video_lib
-from bt_acme.runtime import checkpoints, in_process_program
+from bt_acme.runtime import checkpoints, in_process_program, requirements
 from bt_acme.runtime import workdir as workdir_lib
 
 Row = Dict[str, float]  # The metrics of an episode.
@@ -96,8 +96,26 @@ class EvaluationConfig:
       f'output={self.output!r} is there already: remove it, or name another '
       'file.',
     )
+    for name in ('output', 'video'):
+      _check_can_be_made(name, getattr(self, name))
     if self.env:
       environments.validate(self.env)
+
+
+def _check_can_be_made(setting: str, path: str) -> None:
+  """Raises ValueError for a file that will be written in the end, and cannot.
+
+  Args:
+    setting: the setting that names the file.
+    path: its path; empty for none.
+  """
+  try:
+    if path:
+      files.check_can_be_made(path)
+  except OSError as error:
+    raise ValueError(
+      f'{setting}={path!r} cannot be written: {error}. Name another file.'
+    ) from error
 
 
 class Loaded(NamedTuple):
@@ -146,6 +164,7 @@ def run(config: EvaluationConfig) -> None:
   """Plays the episodes, films one, and prints and keeps a table of all."""
   compilation_cache.enable()
   loaded = load(config)
+  requirements.check_evaluation(loaded.agent, config.episodes)
   writer = None
   if config.video:
     writer = video_lib.VideoWriter(

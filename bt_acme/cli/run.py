@@ -95,6 +95,9 @@ def _announce(
   )
   if run.has_nodes:
     print(memory_estimate.estimate(agent.config.replay, agent.replay_shapes))
+  slowness = requirements.slowness(run, requirements.num_cores())
+  if slowness:
+    print(f'Warning: {slowness}')
 
 
 def _run_in_process(

@@ -8,6 +8,7 @@ help of the setting says so.
 import dataclasses
 from typing import Mapping, Type
 
+from bt_acme.config import checks
 from bt_acme.config.acting import ActingConfig
 from bt_acme.config.intrinsic import IntrinsicConfig
 from bt_acme.config.learner import LearnerConfig
@@ -25,6 +26,16 @@ class R2D2Config:
   learner: LearnerConfig = LearnerConfig()
   acting: ActingConfig = ActingConfig()
 
+  def __post_init__(self) -> None:
+    batch_size = self.learner.batch_size
+    max_replay_size = self.replay.max_replay_size
+    checks.require(
+      batch_size <= max_replay_size,
+      f'batch_size={batch_size} exceeds max_replay_size={max_replay_size}, so '
+      'that every batch would repeat sequences: lower the one or raise the '
+      'other.',
+    )
+
 
 @dataclasses.dataclass(frozen=True)
 class NGUConfig(R2D2Config):
@@ -32,6 +43,17 @@ class NGUConfig(R2D2Config):
 
   learner: LearnerConfig = LearnerConfig(loss='retrace', trace_decay=0.95)
   intrinsic: IntrinsicConfig = IntrinsicConfig()
+
+  def __post_init__(self) -> None:
+    super().__post_init__()
+    num_neighbors = self.intrinsic.num_neighbors
+    memory_capacity = self.intrinsic.memory_capacity
+    checks.require(
+      num_neighbors <= memory_capacity,
+      f'num_neighbors={num_neighbors} exceeds memory_capacity='
+      f'{memory_capacity}, so that there are never so many: lower the one or '
+      'raise the other.',
+    )
 
 
 @dataclasses.dataclass(frozen=True)

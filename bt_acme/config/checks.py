@@ -14,6 +14,11 @@ from typing import Any, Mapping, NamedTuple, Optional, Tuple
 from bt_acme.config import names
 
 _KEY = 'declaration'
+# No setting needs a larger number unless it says so. Both int32 and float32,
+# in which runs compute, hold this one exactly.
+_LARGEST = 1_000_000_000
+# What is smaller than this may become 0 in float32.
+_SMALLEST_FLOAT = 1.2e-38
 # By the type of the default: the types that a value may have, in words too.
 _TYPES: Mapping[type, Tuple[Any, str]] = {
   bool: (bool, 'True or False'),
@@ -32,6 +37,7 @@ class Declaration(NamedTuple):
   maximum: Optional[float]
   choices: Tuple[Any, ...]
   hint: str
+  largest: float
 
 
 def setting(
@@ -43,6 +49,7 @@ def setting(
   maximum: Optional[float] = None,
   choices: Tuple[Any, ...] = (),
   hint: str = '',
+  largest: float = _LARGEST,
 ) -> Any:
   """Declares a setting: a field with its help, its range and its choices.
 
@@ -54,11 +61,15 @@ def setting(
     maximum: the largest value that is allowed.
     choices: the only values that are allowed; empty if a range decides.
     hint: a sentence that an error about the range ends with.
+    largest: the size above which a number can only be a mistake. A `maximum`,
+      which belongs to what the setting means, replaces it.
 
   Returns:
     A `dataclasses.field`.
   """
-  declaration = Declaration(help, minimum, above, maximum, choices, hint)
+  declaration = Declaration(
+    help, minimum, above, maximum, choices, hint, largest
+  )
   return dataclasses.field(default=default, metadata={_KEY: declaration})
 
 
@@ -109,10 +120,24 @@ def _problem(value: Any, kind: type, declaration: Declaration) -> str:
     if value in declaration.choices:
       return ''
     return 'is unknown: ' + names.suggest(value, declaration.choices)
-  if kind is float and not math.isfinite(value):
+  if kind in (int, float):
+    return _problem_of_number(value, kind, declaration)
+  return ''
+
+
+def _problem_of_number(
+  value: float, kind: type, declaration: Declaration
+) -> str:
+  """As `_problem`; a whole number may exceed every float."""
+  if value != value or abs(value) == math.inf:
     return 'must be finite.'
-  if kind in (int, float) and not _in_range(value, declaration):
+  if not _in_range(value, declaration):
     return f'{_range_in_words(declaration)}. {declaration.hint}'.rstrip()
+  largest = max(declaration.largest, declaration.maximum or 0)
+  if abs(value) > largest:
+    return f'must not exceed {largest:,}' + (' in size.' if value < 0 else '.')
+  if kind is float and 0 < abs(value) < _SMALLEST_FLOAT:
+    return f'is too small for float32: choose {_SMALLEST_FLOAT} at least.'
   return ''
 
 

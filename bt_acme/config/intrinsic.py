@@ -2,7 +2,10 @@
 
 import dataclasses
 
-from bt_acme.config import checks
+from bt_acme.config import checks, network
+
+# Longer than any episode.
+_LARGEST_MEMORY = 10_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,24 +24,28 @@ class IntrinsicConfig:
     'The embedding f, which inverse dynamics train, has this many outputs. '
     'NGU has 32.',
     above=0,
+    largest=network.LARGEST_LAYER,
   )
   inverse_dynamics_size: int = checks.setting(
     128,
     'The classifier that predicts the action from two embeddings has this many '
     'hidden units.',
     above=0,
+    largest=network.LARGEST_LAYER,
   )
   rnd_size: int = checks.setting(
     128,
     'Both networks of RND have this many outputs. The paper does not say how '
     'many.',
     above=0,
+    largest=network.LARGEST_LAYER,
   )
   memory_capacity: int = checks.setting(
     30_000,
     "An environment's episodic memory holds this many embeddings; the oldest "
     'are overwritten. NGU has 30,000.',
     above=0,
+    largest=_LARGEST_MEMORY,
   )
   num_neighbors: int = checks.setting(
     10,
@@ -148,6 +155,7 @@ class IntrinsicConfig:
     'Campos et al. print 2e-4 for the agent and nothing for these two; 5e-4 is '
     'from NGU.',
     above=0,
+    largest=1,
   )
   intrinsic_steps: int = checks.setting(
     5,

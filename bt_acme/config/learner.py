@@ -51,7 +51,10 @@ class LearnerConfig:
     above=0,
   )
   learning_rate: float = checks.setting(
-    2e-4, 'The learning rate of Adam. The paper has 2e-4.', above=0
+    2e-4,
+    'The learning rate of Adam. The paper has 2e-4.',
+    above=0,
+    largest=1,
   )
   adam_epsilon: float = checks.setting(
     1e-4, 'The epsilon of Adam. The paper has 1e-4.', above=0

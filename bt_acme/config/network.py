@@ -4,6 +4,10 @@ import dataclasses
 
 from bt_acme.config import checks
 
+# The largest number of units of a layer, 32 times that of the paper. An LSTM of
+# so many has 2 billion weights.
+LARGEST_LAYER = 16_384
+
 
 @dataclasses.dataclass(frozen=True)
 class NetworkConfig:
@@ -22,17 +26,20 @@ class NetworkConfig:
     512,
     'The fully connected layer after the convolutions has this many units.',
     above=0,
+    largest=LARGEST_LAYER,
   )
   lstm_size: int = checks.setting(
     512,
     'The LSTM has this many units; 0 leaves the LSTM out.',
     minimum=0,
     hint='0 leaves the LSTM out.',
+    largest=LARGEST_LAYER,
   )
   head_size: int = checks.setting(
     512,
     'Each of the two streams of the dueling head has this many hidden units.',
     above=0,
+    largest=LARGEST_LAYER,
   )
   reward_input: str = checks.setting(
     'tanh',

@@ -11,6 +11,8 @@ from typing import Tuple
 from bt_acme.config import checks
 
 LARGEST_SEED = 2**32 - 1  # A JAX key takes no larger seed.
+# The largest number of actor steps; the paper takes 1.5 billion in a run.
+_LARGEST_BUDGET = 1_000_000_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +30,7 @@ class RunConfig:
     'is 4 on Atari and 1 elsewhere. Campos et al. stack frames and do not say '
     'how many; NGU, from which their settings derive, has 1.',
     minimum=0,
+    largest=64,
   )
   lp_launch_type: str = checks.setting(
     'local_mp',
@@ -55,6 +58,7 @@ class RunConfig:
     'The run ends after this many actor steps, counted over all environments. '
     'An actor step is 4 frames on Atari.',
     above=0,
+    largest=_LARGEST_BUDGET,
   )
   workdir: str = checks.setting(
     'runs/run',
@@ -80,6 +84,7 @@ class RunConfig:
     'The number of actor steps from one evaluation to the next: the run is '
     'evaluated at 0, at all multiples, and at its end.',
     above=0,
+    largest=_LARGEST_BUDGET,
   )
   evaluation_episodes: int = checks.setting(
     5, 'An evaluation plays this many episodes.', above=0

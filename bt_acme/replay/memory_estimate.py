@@ -2,7 +2,7 @@
 
 import os
 import pathlib
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,16 +17,15 @@ _TENSOR_COMPRESSION = 2
 # Bytes of a step that are not frames, compressed; of an item in the server.
 _STEP_BYTES = 16
 _ITEM_BYTES = 1024
-# What learner, actors, evaluator and coordinator take together, at the least.
-_OTHERS_BYTES = 2 * 10**9
 
 _CONTROL_GROUPS = pathlib.Path('/sys/fs/cgroup')
 _OWN_GROUPS = pathlib.Path('/proc/self/cgroup')
 
 
-def _size(num_bytes: int) -> str:
+def size_in_words(num_bytes: int) -> str:
+  """Returns a number of bytes as people read it."""
   unit, name = (1e9, 'GB') if num_bytes >= 1e9 else (1e6, 'MB')
-  return f'{num_bytes / unit:.1f} {name}'
+  return f'{num_bytes / unit:,.1f} {name}'
 
 
 class MemoryEstimate(NamedTuple):
@@ -43,9 +42,10 @@ class MemoryEstimate(NamedTuple):
   compressed: int
 
   def __str__(self) -> str:
+    raw, compressed = map(size_in_words, self)
     return (
-      f'A full replay holds {_size(self.raw)} of steps, compressed to about '
-      f'{_size(self.compressed)} (a guess from Atari frames).'
+      f'A full replay holds {raw} of steps, compressed to about {compressed} '
+      '(a guess from Atari frames).'
     )
 
 
@@ -115,25 +115,3 @@ def available_memory(
       text = file.read_text().strip() if file.exists() else 'max'
       limits += [] if text == 'max' else [int(text)]
   return min(limits)
-
-
-def check(needed: MemoryEstimate, memory: Optional[int] = None) -> None:
-  """Refuses a replay that cannot fit beside the run's other processes.
-
-  Args:
-    needed: what the replay will take.
-    memory: the bytes that there are; None stands for those of this machine.
-
-  Raises:
-    ValueError: if even the compressed replay exceeds what the other processes
-      leave.
-  """
-  memory = available_memory() if memory is None else memory
-  others = min(_OTHERS_BYTES, memory // 2)
-  if needed.compressed > memory - others:
-    raise ValueError(
-      f'max_replay_size is too large for this machine: a full replay takes '
-      f'about {_size(needed.compressed)} and the other processes '
-      f'{_size(others)}, but there are {_size(memory)}. Lower '
-      "max_replay_size; codec='tensors' takes many times what 'blocks' does."
-    )

@@ -1,18 +1,22 @@
-"""What a run needs, whichever engine runs it."""
+"""What a run needs of its settings and this machine, whichever engine runs it.
+
+Settings that are wrong anywhere are refused by `bt_acme.config`.
+"""
+
+import os
 
 from bt_acme import assembly
 from bt_acme.config import run as run_config
-from bt_acme.replay import memory_estimate
+from bt_acme.runtime import footprint
 
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
-  """Checks the memory for the replay, and that all that is asked for happens.
+  """Checks that all that is asked for happens, and the memory for it.
 
   Raises:
     ValueError: if the run could not do what it is meant to.
   """
   replay = agent.config.replay
-  memory_estimate.check(memory_estimate.estimate(replay, agent.replay_shapes))
   if run.snapshots and agent.intrinsic is None:
     raise ValueError(
       f'snapshot_steps={run.snapshot_steps!r} exports behaviors that are being '
@@ -27,3 +31,31 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
       f'{replay.min_replay_size}: the learner would never start. Raise '
       'max_actor_steps, lower min_replay_size, or choose a smaller preset.'
     )
+  footprint.check(footprint.of_run(run, agent))
+
+
+def check_evaluation(agent: assembly.Agent, episodes: int) -> None:
+  """Checks the memory for episodes that are played all at once.
+
+  Raises:
+    ValueError: if this machine has too little.
+  """
+  footprint.check(footprint.of_evaluation(agent, episodes))
+
+
+def num_cores() -> int:
+  """Returns the number of cores that this process may use."""
+  if hasattr(os, 'sched_getaffinity'):
+    return len(os.sched_getaffinity(0))
+  return os.cpu_count() or 1
+
+
+def slowness(run: run_config.RunConfig, cores: int) -> str:
+  """Returns a sentence about what works on so many cores, slowly; or none."""
+  if not run.has_nodes or run.num_actors <= cores:
+    return ''
+  return (
+    f'num_actors={run.num_actors} take turns on {cores} cores: with fewer '
+    'actors and a larger envs_per_actor, as many environments need less time '
+    'and memory.'
+  )

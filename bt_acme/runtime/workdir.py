@@ -7,6 +7,7 @@ same folder resumes the run; a command with other settings is refused.
 
 import dataclasses
 import json
+import os
 import pathlib
 from typing import Any, Dict, List, Mapping, Optional, Type
 
@@ -63,7 +64,8 @@ def claim(
   identity = _identity(run, config, extra or {})
   folder = pathlib.Path(run.workdir)
   path = folder / _FILE
-  if path.is_file():
+  # Unlike those of `pathlib`, they do not raise for a name that is too long.
+  if os.path.isfile(path):
     recorded = read_identity(run.workdir)
     before = _with_defaults(recorded, type(config))
     before.pop('began_with', None)
@@ -72,7 +74,7 @@ def claim(
     if moved != recorded:
       files.write_text(path, json.dumps(moved, indent=2) + '\n')
     return True
-  if folder.is_dir():
+  if os.path.isdir(folder):
     # An attempt to claim the folder may have been cut short.
     others = [p for p in folder.iterdir() if not files.is_leftover(p)]
     if others:

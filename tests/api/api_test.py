@@ -188,6 +188,8 @@ def test_evaluate(bt, behavior):
     bt_acme.evaluate(behavior, env='Chain-5')
   with pytest.raises(ValueError, match='episodes=0'):
     bt_acme.evaluate(bt, episodes=0)
+  with pytest.raises(ValueError, match='^episodes=1000000000'):
+    bt_acme.evaluate(bt, episodes=10**9)
 
 
 def test_figures(bt, r2d2, behavior, tmp_path):

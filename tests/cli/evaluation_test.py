@@ -78,3 +78,21 @@ def test_the_checksum_is_that_of_the_file(world):
   assert exported_folder.checksum(policy.variables) == policy.params_sha256
   other = policy.variables._replace(intrinsic={})
   assert exported_folder.checksum(other) != policy.params_sha256
+
+
+@pytest.mark.parametrize('setting', ['output', 'video'])
+@pytest.mark.parametrize(
+  'name', ['mine/a.gif', 'x' * 300 + '.gif', 'folder'], ids=str.__len__
+)
+def test_a_file_that_cannot_be_made(tmp_path, monkeypatch, setting, name):
+  monkeypatch.chdir(tmp_path)
+  (tmp_path / 'mine').write_text('mine')
+  (tmp_path / 'folder').mkdir()
+  with pytest.raises(ValueError, match=f'^{setting}=') as error:
+    evaluation_cli.EvaluationConfig(**{setting: name})
+  assert '\n' not in str(error.value)
+
+
+def test_more_episodes_than_there_is_memory_for(world, tmp_path):
+  with pytest.raises(ValueError, match='^episodes=1000000000, memory_capacity'):
+    play(world, tmp_path / 'a.csv', episodes=10**9)

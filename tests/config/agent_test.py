@@ -30,6 +30,29 @@ def test_every_number_is_finite(group, name, value):
     group(**{name: value})
 
 
+_NUMBERS = [
+  (group, field.name)
+  for group, field in _FIELDS
+  if isinstance(field.default, (int, float))
+  and not isinstance(field.default, bool)
+]
+
+
+@pytest.mark.parametrize('value', [10**30, -(10**30)])
+@pytest.mark.parametrize('group, name', _NUMBERS)
+def test_every_number_has_bounds(group, name, value):
+  with pytest.raises(ValueError, match=f'^{name}={value} ') as error:
+    group(**{name: value})
+  assert '\n' not in str(error.value)
+
+
+@pytest.mark.parametrize('value', [1e308, 1e-320])
+@pytest.mark.parametrize('group, name', _FLOATS)
+def test_every_number_is_one_in_float32(group, name, value):
+  with pytest.raises(ValueError, match=f'^{name}='):
+    group(**{name: value})
+
+
 @pytest.mark.parametrize('group, field', _FIELDS, ids=_IDS)
 def test_every_setting_has_a_type(group, field):
   for value in (None, [], {}, 1.5 if field.type is not float else 'x'):
@@ -89,3 +112,20 @@ def test_flights_of_no_length_and_of_any(length):
 def test_behavior_transfer_transfers_something():
   with pytest.raises(ValueError, match='extra_action=False leave nothing'):
     config.TransferConfig(flights=False, extra_action=False)
+
+
+@pytest.mark.parametrize('config_class', config.AGENTS.values())
+def test_a_batch_larger_than_the_replay(config_class):
+  replay = config.ReplayConfig(min_replay_size=5, max_replay_size=64)
+  assert config_class(replay=replay).learner.batch_size == 64
+  message = 'batch_size=64 exceeds max_replay_size=63, so that'
+  with pytest.raises(ValueError, match=message):
+    config_class(replay=dataclasses.replace(replay, max_replay_size=63))
+
+
+def test_more_neighbors_than_the_memory_holds():
+  intrinsic = config.IntrinsicConfig(memory_capacity=10)
+  assert config.NGUConfig(intrinsic=intrinsic).intrinsic.num_neighbors == 10
+  message = 'num_neighbors=11 exceeds memory_capacity=10, so that'
+  with pytest.raises(ValueError, match=message):
+    config.NGUConfig(intrinsic=dataclasses.replace(intrinsic, num_neighbors=11))

@@ -22,6 +22,7 @@ class _Group:
   free: float = checks.setting(0.0, 'Any number.')
   kind: str = checks.setting('sum', 'A kind.', choices=('sum', 'mean'))
   offset: float = checks.setting(0.0, 'An offset.', choices=(0.0, 1.0))
+  size: int = checks.setting(1, 'A size.', above=0, largest=100)
   flag: bool = checks.setting(True, 'A flag.')
   name: str = checks.setting('', 'A name.')
 
@@ -49,6 +50,20 @@ class _Group:
     ({'bound': 1.5}, 'bound=1.5 must not exceed 1.'),
     ({'free': float('nan')}, 'free=nan must be finite.'),
     ({'bound': float('-inf')}, 'bound=-inf must be finite.'),
+    ({'free': 10**400}, f'free={10**400} must not exceed 1,000,000,000.'),
+    ({'free': 1e300}, 'free=1e+300 must not exceed 1,000,000,000.'),
+    ({'free': -1e300}, 'free=-1e+300 must not exceed 1,000,000,000 in size.'),
+    (
+      {'bound': -2e9},
+      'bound=-2000000000.0 must not exceed 1,000,000,000 in size.',
+    ),
+    ({'count': 10**30}, f'count={10**30} must not exceed 1,000,000,000.'),
+    ({'size': 0}, 'size=0 must be positive.'),
+    ({'size': 101}, 'size=101 must not exceed 100.'),
+    (
+      {'weight': 1e-300},
+      'weight=1e-300 is too small for float32: choose 1.2e-38 at least.',
+    ),
     ({'kind': 'max'}, "kind='max' is unknown: choose from 'sum', 'mean'."),
     (
       {'kind': 'maen'},
@@ -74,7 +89,7 @@ def test_what_is_refused(values, message):
     {'rate': 0, 'weight': 0},
     {'rate': 1.0, 'share': 1},
     {'slope': 1.001},
-    {'bound': -1e9, 'free': 1e300},
+    {'bound': -1e9, 'free': 1e9, 'size': 100, 'weight': 1.2e-38},
     {'kind': 'mean', 'offset': 1},
     {'flag': False, 'name': 'x'},
   ],

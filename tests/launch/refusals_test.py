@@ -35,8 +35,20 @@ from tests.launch import scripts
     (
       'run_ngu',
       ['--env=pong', '--max_replay_size=1000000000', '--max_actor_steps=100'],
-      'max_replay_size is too large for this machine',
+      'max_replay_size=1000000000, ',
     ),
+    ('run_ngu', ['--num_actors=1000000'], '1,000,001 processes take about'),
+    (
+      'run_ngu',
+      ['--num_actors=1000000', '--lp_launch_type=local_mt'],
+      '4,000,000 environments with all',
+    ),
+    ('run_ngu', ['--batch_size=501'], 'exceeds max_replay_size=500, so'),
+    ('run_ngu', ['--memory_capacity=100000000000'], 'not exceed 10,000,000.'),
+    ('run_ngu', ['--memory_capacity=9'], 'num_neighbors=10 exceeds memory_cap'),
+    ('run_ngu', ['--torso_size=' + '9' * 30], '9 must not exceed 16,384.'),
+    ('run_ngu', ['--learning_rate=1e308'], '=1e+308 must not exceed 1.'),
+    ('run_ngu', ['--workdir=' + 'x' * 5000], 'cannot be written: '),
     ('run_bt', [], "behavior='' names nothing"),
     ('run_bt', ['--behavior=nowhere'], "'nowhere' is neither a folder"),
     (
@@ -69,6 +81,9 @@ def test_bad_input(refuse, script, arguments, message):
     ('--seed=-1', 'seed=-1 must lie in'),
     ('--epsilon=nan', 'epsilon=nan must be finite'),
     ('--epsilon=1.5', 'epsilon=1.5 must not exceed 1'),
+    ('--epsilon=-1e300', 'epsilon=-1e+300 must not exceed 1,000,000,000 in'),
+    ('--episodes=' + '9' * 30, 'episodes=' + '9' * 30 + ' must not exceed'),
+    ('--max_video_steps=' + '9' * 30, 'max_video_steps=' + '9' * 30 + ' must'),
   ],
 )
 def test_bad_input_of_an_evaluation(server, argument, message):

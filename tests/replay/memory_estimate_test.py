@@ -31,31 +31,6 @@ def test_memory_estimate():
   assert '2.5 MB of steps, compressed to about 0.0 MB' in str(small)
 
 
-def test_replay_larger_than_the_machine_is_refused():
-  with pytest.raises(ValueError, match='max_replay_size'):
-    memory_estimate.check(
-      memory_estimate.MemoryEstimate(raw=10**18, compressed=10**16)
-    )
-  memory_estimate.check(
-    memory_estimate.MemoryEstimate(raw=10**18, compressed=1)
-  )
-
-
-@pytest.mark.parametrize(
-  'compressed, memory, fits',
-  [(5, 8, True), (7, 8, False), (0.4, 1, True), (0.6, 1, False)],
-)
-def test_other_processes_need_memory_too(compressed, memory, fits):
-  estimate = memory_estimate.MemoryEstimate(
-    raw=10**11, compressed=int(compressed * 1e9)
-  )
-  if fits:
-    memory_estimate.check(estimate, memory * 10**9)
-    return
-  with pytest.raises(ValueError, match='the other processes'):
-    memory_estimate.check(estimate, memory * 10**9)
-
-
 @pytest.mark.parametrize(
   'own, limits, expected',
   [

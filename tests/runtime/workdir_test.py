@@ -178,6 +178,8 @@ def test_a_workdir_that_cannot_be_made(tmp_path):
   (tmp_path / 'run').write_text('a file')
   with pytest.raises(ValueError, match='cannot be written'):
     workdir.claim(make_run(tmp_path), CONFIG)
+  with pytest.raises(ValueError, match='cannot be written'):
+    workdir.claim(make_run(tmp_path / (300 * 'x')), CONFIG)
   with pytest.raises(ValueError, match='holds no run'):
     workdir.read_identity(str(tmp_path / 'nothing'))
 

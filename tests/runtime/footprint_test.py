@@ -1,0 +1,170 @@
+"""What a run needs is counted by hand, and refused where there is less."""
+
+import dataclasses
+
+import jax
+import pytest
+
+from bt_acme import assembly, behaviors
+from bt_acme import config as config_lib
+from bt_acme.config import names, presets
+from bt_acme.config import run as run_config
+from bt_acme.replay import blocks
+from bt_acme.runtime import footprint, requirements
+from tests.agents import fakes
+
+RUN = run_config.RunConfig(
+  num_actors=3, envs_per_actor=5, num_evaluators=2, evaluation_episodes=7
+)
+ATARI = assembly.EnvironmentSpec('montezuma_revenge', (84, 84, 4), 4, 18)
+
+
+def bytes_of(needs, setting):
+  """The memory that depends on a setting."""
+  (found,) = [n.num_bytes for n in needs if f'{setting}=' in n.settings]
+  return found
+
+
+def test_needs_of_a_run():
+  needs = footprint.of_run(RUN, fakes.make_agent('r2d2'))
+  assert needs[0].num_bytes == (3 + 2) * 250 * 10**6
+  # A block has 4 steps with six scalars and a byte, 5 rows of two scalars that
+  # are seen, and 6 frames.
+  block = 4 * 25 + 5 * 8 + 6 * 25
+  assert bytes_of(needs, 'envs_per_actor') == 15 * (10**5 + block)
+  assert bytes_of(needs, 'evaluation_episodes') == 14 * 10**5
+  # Two convolutions, a layer, an LSTM, and the two streams of the head.
+  params = (8 * 16 + 16) + (64 * 32 + 32) + (128 * 16 + 16)
+  params += (20 + 16) * 64 + 64 + (16 * 16 + 16) * 2 + 17 + 16 * 3 + 3
+  state = bytes_of(needs, 'torso_size')
+  # Parameters, their copies and two moments, and the counts of steps.
+  assert 16 * params <= state <= 16 * params + 8
+  assert not any('memory_capacity' in need.settings for need in needs)
+
+
+def test_a_batch_is_what_the_sampler_allocates():
+  agent = fakes.make_agent('r2d2')
+  batch = blocks.empty_batch(agent.config.replay, agent.replay_shapes, 4)
+  needs = footprint.of_run(RUN, agent)
+  expected = 2 * sum(array.nbytes for array in jax.tree.leaves(batch))
+  assert bytes_of(needs, 'batch_size') == expected
+
+
+def test_episodic_memories_of_all_environments():
+  agent = fakes.make_agent('ngu')
+  # 50 embeddings of 8 numbers and their norm.
+  memory = 50 * 9 * 4
+  evaluated = bytes_of(footprint.of_run(RUN, agent), 'evaluation_episodes')
+  assert evaluated == 14 * (10**5 + memory)
+  (need,) = footprint.of_evaluation(agent, 6)
+  assert need.num_bytes == 6 * (10**5 + memory)
+  assert need.settings == 'episodes=6, memory_capacity=50, embedding_size=8'
+  rnd = fakes.make_agent('ngu:intrinsic_reward=rnd')
+  (need,) = footprint.of_evaluation(rnd, 6)
+  assert need.num_bytes == 6 * 10**5
+
+
+def test_nodes_that_are_no_processes_take_one():
+  agent = fakes.make_agent('r2d2')
+  for launch_type in ('in_process', 'local_mt'):
+    run = dataclasses.replace(RUN, lp_launch_type=launch_type)
+    assert footprint.of_run(run, agent)[0].num_bytes == 250 * 10**6
+
+
+def test_all_needs_must_fit_together():
+  needs = [
+    footprint.Need('a=1', 'a takes', 2 * 10**9, 'Lower a.'),
+    footprint.Need('b=2, c=3', 'two things take', 5 * 10**9, 'Lower them.'),
+  ]
+  footprint.check(needs, 7 * 10**9)
+  with pytest.raises(ValueError) as error:
+    footprint.check(needs, 7 * 10**9 - 1)
+  assert str(error.value) == (
+    'b=2, c=3: this machine has 7.0 GB, and two things take about 5.0 GB, all '
+    'else 2.0 GB. Lower them.'
+  )
+
+
+@pytest.mark.parametrize('name', presets.PRESETS)
+@pytest.mark.parametrize('config_class', config_lib.AGENTS.values())
+def test_every_preset_fits_into_what_it_is_made_for(name, config_class):
+  config = names.build(config_class, presets.get(name, config_class))
+  transferred = ()
+  if config_class is config_lib.BTConfig:
+    transferred = (behaviors.Uniform(),)
+  agent = assembly.Agent(config, ATARI, transferred)
+  run = names.build(
+    dataclasses.make_dataclass(
+      'Run', [('run', run_config.RunConfig, run_config.RunConfig())]
+    ),
+    {
+      key: value
+      for key, value in presets.PRESETS[name].settings.items()
+      if key in names.to_dict(run_config.RunConfig())
+    },
+  ).run
+  memory = 14e9 if name in ('paper', 'gpu') else 3e9
+  footprint.check(footprint.of_run(run, agent), int(memory))
+
+
+@pytest.mark.parametrize(
+  'run, groups, message',
+  [
+    ({'num_actors': 10**6}, {}, '1,000,001 processes take about 250,000.2 GB'),
+    ({'num_evaluators': 10**6}, {}, '1,000,001 processes take about'),
+    ({'envs_per_actor': 10**9}, {}, 'envs_per_actor=1000000000, '),
+    ({'evaluation_episodes': 10**9}, {}, 'evaluation_episodes=1000000000, '),
+    (
+      {},
+      {'replay': {'max_replay_size': 10**9, 'codec': 'tensors'}},
+      "max_replay_size=1000000000, codec='tensors': this machine has 25.0 GB",
+    ),
+    ({}, {'learner': {'batch_size': 10**9}}, 'batch_size=1000000000'),
+    ({}, {'intrinsic': {'memory_capacity': 10**7}}, 'memory_capacity=10000000'),
+    (
+      {},
+      {'network': {'lstm_size': 16_384, 'torso_size': 16_384}},
+      'the networks in training take about',
+    ),
+  ],
+)
+def test_what_no_machine_has(monkeypatch, run, groups, message):
+  monkeypatch.setattr(
+    footprint.memory_estimate, 'available_memory', lambda: 25 * 10**9
+  )
+  config = config_lib.NGUConfig()
+  if 'learner' in groups:
+    groups = {**groups, 'replay': {'max_replay_size': 10**9}}
+  config = dataclasses.replace(
+    config,
+    **{
+      name: dataclasses.replace(getattr(config, name), **changes)
+      for name, changes in groups.items()
+    },
+  )
+  agent = assembly.Agent(config, ATARI)
+  changed = {'num_actors': 1, 'max_actor_steps': 10**9, **run}
+  with pytest.raises(ValueError, match=message) as error:
+    requirements.check(run_config.RunConfig(**changed), agent)
+  assert '\n' not in str(error.value)
+
+
+def test_more_episodes_than_the_machine_has_memory_for():
+  agent = fakes.make_agent('r2d2')
+  requirements.check_evaluation(agent, 100)
+  with pytest.raises(ValueError, match='^episodes=1000000000: this machine'):
+    requirements.check_evaluation(agent, 10**9)
+
+
+@pytest.mark.parametrize(
+  'changes, cores, slow',
+  [
+    ({'num_actors': 2}, 2, False),
+    ({'num_actors': 3}, 2, True),
+    ({'num_actors': 3, 'lp_launch_type': 'in_process'}, 2, False),
+  ],
+)
+def test_actors_that_share_cores(changes, cores, slow):
+  said = requirements.slowness(run_config.RunConfig(**changes), cores)
+  assert bool(said) == slow
+  assert not slow or 'num_actors=3 take turns on 2 cores' in said
