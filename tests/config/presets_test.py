@@ -37,7 +37,7 @@ def test_settings_for_a_task_are_left_out_in_pre_training():
   )
   assert pretraining.loss == 'retrace'
   assert (pretraining.trace_decay, pretraining.discount) == (0.95, 0.9)
-  assert (task.trace_decay, task.discount) == (0.7, 0.97)
+  assert (task.trace_decay, task.discount) == (0.9, 0.97)
   assert pretraining.batch_size == task.batch_size
   assert presets.get('minigrid', config_lib.BTConfig)['discount'] == 0.97
 
