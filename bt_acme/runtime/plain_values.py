@@ -7,7 +7,16 @@ as they come. One object of bytes that occurs in several places is one part.
 """
 
 import math
-from typing import Any, BinaryIO, Callable, Dict, List, Mapping, NamedTuple
+from typing import (
+  Any,
+  BinaryIO,
+  Callable,
+  Dict,
+  List,
+  Literal,
+  Mapping,
+  NamedTuple,
+)
 
 import numpy as np
 
@@ -94,7 +103,7 @@ class _Encoder:
 
   def _array(self, array: np.ndarray) -> List[Any]:
     is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
-    order = 'F' if is_fortran else 'C'
+    order: Literal['C', 'F'] = 'F' if is_fortran else 'C'
     flat = array.reshape(-1, order=order)
     self.parts.append(np.ascontiguousarray(flat).view(np.uint8))
     return [array.dtype.str, list(array.shape), order, len(self.parts) - 1]
