@@ -5,7 +5,11 @@ module of its own because the learner core loads rlax and optax, which processes
 that only act have no use for.
 """
 
-from bt_acme import assembly
+from typing import Any
+
+import jax
+
+from bt_acme import assembly, untrusted
 from bt_acme.core import learner_core
 
 
@@ -36,3 +40,23 @@ def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
     ),
     intrinsic=intrinsic,
   )
+
+
+def state_shapes(agent: assembly.Agent, *, workdir: str) -> Any:
+  """Returns shapes and dtypes of the learner's state; nothing is computed.
+
+  Args:
+    agent: R2D2, NGU or BT, whose settings may be a stranger's.
+    workdir: the folder that they are from, for errors.
+
+  Raises:
+    ValueError: if there can be no such state.
+  """
+  core = make_learner_core(agent)
+  try:
+    return jax.eval_shape(lambda: core.init(jax.random.key(0)))
+  except Exception as error:  # Whatever such settings make of JAX.
+    raise ValueError(
+      f'workdir={workdir!r}: its settings are those of no network '
+      f'({untrusted.one_line(error)}): choose another workdir.'
+    ) from error

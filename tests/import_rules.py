@@ -13,6 +13,7 @@ LAYERS = (
     *('bt_acme.config', 'bt_acme.compat', 'bt_acme.files'),
     *('bt_acme.compilation_cache', 'bt_acme.installation', 'bt_acme.version'),
   ),
+  ('bt_acme.untrusted',),
   ('bt_acme.core',),
   (
     'bt_acme.acting.behavior',

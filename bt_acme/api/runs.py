@@ -21,7 +21,7 @@ import numpy as np
 
 from bt_acme import assembly, behaviors, files
 from bt_acme.config import run as run_config
-from bt_acme.runtime import in_process_program, progress_bar
+from bt_acme.runtime import in_process_program, progress_bar, workdir_lock
 from bt_acme.runtime.engines import in_process
 
 Columns = Dict[str, np.ndarray]
@@ -249,14 +249,15 @@ _SHOWN_EPISODES = 100  # The newest ones, whose mean return is shown.
 
 
 def _execute(request: Request) -> in_process_program.Ended:
-  return in_process_program.run(
-    request.config,
-    request.agent,
-    make_display=_DISPLAYS[request.progress],
-    callbacks=request.callbacks,
-    initial_params=request.initial_params,
-    identity=request.identity,
-  )
+  with workdir_lock.held(request.config.workdir):
+    return in_process_program.run(
+      request.config,
+      request.agent,
+      make_display=_DISPLAYS[request.progress],
+      callbacks=request.callbacks,
+      initial_params=request.initial_params,
+      identity=request.identity,
+    )
 
 
 def _in(request: Request, workdir: str) -> Request:

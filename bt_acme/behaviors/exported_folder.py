@@ -8,6 +8,7 @@ complete.
 import hashlib
 import io
 import json
+import math
 import os
 import pathlib
 from typing import Any, Dict, Mapping, NamedTuple, Optional
@@ -15,13 +16,19 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional
 import jax
 import numpy as np
 
-from bt_acme import assembly, files
+from bt_acme import assembly, files, untrusted
 from bt_acme import config as config_lib
+from bt_acme.config import checks
 from bt_acme.core import weight_transfer
 
 _FORMAT = 1
 _CARD, _PARAMS = 'behavior.json', 'params.npz'
 _SEPARATOR = '::'
+# Beyond these nobody trains, and networks and statistics overflow float32.
+_LARGEST_PARAMETER = 1e6
+_LARGEST_STATISTIC = 1e15
+_LARGEST_OBSERVATION = 1 << 24  # Values.
+_MOST_ACTIONS = 1 << 16
 _CONFIGS = {
   'R2D2Config': config_lib.R2D2Config,
   'NGUConfig': config_lib.NGUConfig,
@@ -84,7 +91,7 @@ def export(
 
 def read_checksum(folder: str) -> str:
   """Returns the checksum in a folder that `read` has found to be whole."""
-  card = json.loads((pathlib.Path(folder) / _CARD).read_text())
+  card = untrusted.read_json(pathlib.Path(folder) / _CARD)
   return str(card['params_sha256'])
 
 
@@ -106,14 +113,16 @@ def _as_file(variables: assembly.Variables) -> bytes:
 
 
 def read(folder: str, *, setting: str) -> Policy:
-  """Reads and checks a folder that `export` wrote.
+  """Reads and checks a folder that `export` wrote, or a stranger.
 
   Args:
     folder: the folder to read.
     setting: the name of the user's setting for the folder, for errors.
 
   Raises:
-    ValueError: if the folder is missing, incomplete or damaged.
+    ValueError: if the folder is missing, incomplete or damaged, or if it holds
+      what no export does. No more memory is taken than the card's own
+      parameters and the file are large.
   """
   path = pathlib.Path(folder)
   subject = f'{setting}={folder!r}'
@@ -124,29 +133,23 @@ def read(folder: str, *, setting: str) -> Policy:
         'whole.'
       )
   try:
-    card = json.loads((path / _CARD).read_text())
+    card = untrusted.read_json(path / _CARD)
     file_format = card['format']
     if file_format == _FORMAT:
       policy = _read_card(card)
       # The parameters that such an agent has; nothing is computed.
       expected = jax.eval_shape(lambda: _fresh_params(policy.agent))
-  except (ValueError, KeyError, TypeError, AttributeError) as error:
+  except Exception as error:  # Whatever such a card makes of the code.
     raise ValueError(
-      f'{subject}: {_CARD} is damaged ({type(error).__name__}: {error}); '
-      'export it again.'
+      f'{subject}: {_CARD} is damaged ({untrusted.one_line(error)}); export it '
+      'again.'
     ) from error
   if file_format != _FORMAT:
     raise ValueError(
-      f'{subject} has format {file_format!r}; this version reads {_FORMAT}: '
-      'export it again.'
+      f'{subject} has format {untrusted.shortened(repr(file_format))}; this '
+      f'version reads {_FORMAT}: export it again.'
     )
-  params_bytes = (path / _PARAMS).read_bytes()
-  if hashlib.sha256(params_bytes).hexdigest() != policy.params_sha256:
-    raise ValueError(
-      f'{subject}: {_PARAMS} is incomplete or damaged (its checksum differs); '
-      'export it again.'
-    )
-  params = _read_params(path / _PARAMS, expected, subject)
+  params = _read_params(path / _PARAMS, expected, policy.params_sha256, subject)
   return policy._replace(
     variables=assembly.Variables(params['agent'], params['intrinsic'])
   )
@@ -159,9 +162,8 @@ def is_whole(folder: str) -> bool:
   """
   path = pathlib.Path(folder)
   try:
-    params = (path / _PARAMS).read_bytes()
-    card = json.loads((path / _CARD).read_text())
-    return bool(hashlib.sha256(params).hexdigest() == card['params_sha256'])
+    card = untrusted.read_json(path / _CARD)
+    return bool(untrusted.sha256(path / _PARAMS) == card['params_sha256'])
   except (OSError, ValueError, KeyError, TypeError):
     return False
 
@@ -171,19 +173,35 @@ def _read_card(card: Mapping[str, Any]) -> Policy:
 
   It raises whatever error a damaged card happens to cause.
   """
-  spec = card['environment']
-  shape = tuple(int(size) for size in spec['observation_shape'])
   agent = assembly.Agent(
     config_lib.from_dict(_CONFIGS[card['agent']], card['config']),
-    assembly.EnvironmentSpec(**{**spec, 'observation_shape': shape}),
+    _read_spec(card['environment']),
   )
+  actor_steps = int(card['actor_steps'])
+  checks.require(actor_steps >= 0, f'actor_steps={actor_steps} is negative')
   return Policy(
     agent=agent,
     variables=assembly.Variables({}, {}),
     statistics=_read_statistics(agent, card['statistics']),
-    actor_steps=int(card['actor_steps']),
+    actor_steps=actor_steps,
     params_sha256=str(card['params_sha256']),
   )
+
+
+def _read_spec(values: Mapping[str, Any]) -> assembly.EnvironmentSpec:
+  """Returns the environment, if one may have such observations and actions."""
+  shape = tuple(int(size) for size in values['observation_shape'])
+  spec = assembly.EnvironmentSpec(**{**values, 'observation_shape': shape})
+  for name, value, most in (
+    ('observation_shape', math.prod(shape), _LARGEST_OBSERVATION),
+    ('num_stacked', spec.num_stacked, shape[-1]),
+    ('num_actions', spec.num_actions, _MOST_ACTIONS),
+  ):
+    checks.require(
+      type(value) is int and min(*shape, value) > 0 and value <= most,
+      f'{name}={getattr(spec, name)} is not between 1 and {most:,}',
+    )
+  return spec
 
 
 def _read_statistics(
@@ -199,26 +217,42 @@ def _read_statistics(
   for name, value in statistics._asdict().items():
     if not (np.ndim(value) == 0 and np.isfinite(value)):
       raise ValueError(f'{name} is {value}, and must be a finite number')
+    if not 0 <= value <= _LARGEST_STATISTIC:
+      raise ValueError(
+        f'{name} is {value}, and must lie in [0, {_LARGEST_STATISTIC:g}]'
+      )
   return statistics
 
 
 def _read_params(
-  path: pathlib.Path, expected: Mapping[str, Any], subject: str
+  path: pathlib.Path, expected: Mapping[str, Any], digest: str, subject: str
 ) -> Mapping[str, Any]:
-  """Reads parameters and checks them against the expected shapes and dtypes."""
-  with np.load(path) as params:
-    tree = {'agent': {}, 'intrinsic': {}, **_unflatten(dict(params))}
-  differences = weight_transfer.mismatches(tree, expected)
-  if differences:
+  """Reads the parameters, if they are those that the card describes."""
+  wanted = _flatten(expected)
+
+  def check(shapes: untrusted.Shapes) -> None:
+    differences = weight_transfer.mismatches(shapes, wanted)
+    if differences:
+      named = untrusted.shortened(differences.replace(_SEPARATOR, '/'))
+      raise untrusted.Refused(f'does not fit {_CARD}: {named}')
+
+  try:
+    untrusted.check_size(path, wanted)
+    if untrusted.sha256(path) != digest:
+      raise untrusted.Refused('is incomplete or damaged (its checksum differs)')
+    params = untrusted.read_arrays(path, check)
+  except (OSError, untrusted.Refused) as error:
     raise ValueError(
-      f'{subject}: {_PARAMS} does not fit {_CARD}: {differences}: export it '
-      'again.'
-    )
-  if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree)):
-    raise ValueError(
-      f'{subject}: {_PARAMS} holds values that are not finite: train it anew.'
-    )
-  return tree
+      f'{subject}: {_PARAMS} {error}: export it again.'
+    ) from error
+  for leaf in params.values():
+    # NaN compares as false.
+    if not (np.abs(leaf) <= _LARGEST_PARAMETER).all():
+      raise ValueError(
+        f'{subject}: {_PARAMS} holds values that are not finite, or beyond '
+        f'{_LARGEST_PARAMETER:g}: train it anew.'
+      )
+  return {'agent': {}, 'intrinsic': {}, **_unflatten(params)}
 
 
 def _fresh_params(agent: assembly.Agent) -> Dict[str, Any]:
@@ -231,13 +265,13 @@ def _fresh_params(agent: assembly.Agent) -> Dict[str, Any]:
 
 
 def _flatten(tree: Mapping[str, Any], prefix: str = '') -> Dict[str, Any]:
-  """Turns nested dicts of arrays into one, whose names are paths."""
+  """Turns nested dicts of arrays, or of shapes, into one, by their paths."""
   flat = {}
   for name, value in tree.items():
     if isinstance(value, Mapping):
       flat.update(_flatten(value, f'{prefix}{name}{_SEPARATOR}'))
     else:
-      flat[prefix + name] = np.asarray(value)
+      flat[prefix + name] = value
   return flat
 
 

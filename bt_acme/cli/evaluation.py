@@ -4,7 +4,6 @@ import dataclasses
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-import jax
 import numpy as np
 
 from bt_acme import (
@@ -14,6 +13,7 @@ from bt_acme import (
   environments,
   files,
   learner_assembly,
+  untrusted,
 )
 from bt_acme.acting import statistics_store
 from bt_acme.behaviors import exported_folder
@@ -192,10 +192,9 @@ def _load_run(workdir: str) -> Loaded:
     return Loaded(
       agent, result.variables, result.statistics, result.actor_steps
     )
-  learner_core = learner_assembly.make_learner_core(agent)
-  template = learner_core.init(jax.random.key(0))
   restored = checkpoints.restore(
-    run_config.RunConfig(workdir=workdir).checkpoint_folder, template
+    run_config.RunConfig(workdir=workdir).checkpoint_folder,
+    learner_assembly.state_shapes(agent, workdir=workdir),
   )
   if restored is None:
     raise ValueError(
@@ -203,11 +202,19 @@ def _load_run(workdir: str) -> Loaded:
       'while.'
     )
   state, values = restored
+  try:
+    statistics = statistics_store.saved(agent, values['learner'])
+    actor_steps = int(values['counts'].get('actor_steps', 0))
+  except Exception as error:  # Whatever such values make of the code.
+    raise ValueError(
+      f'workdir={workdir!r}: the values of its checkpoint are damaged '
+      f'({untrusted.one_line(error)}): evaluate another run.'
+    ) from error
   return Loaded(
     agent,
     assembly.Variables(state.params, state.intrinsic_params),
-    statistics_store.saved(agent, values['learner']),
-    values['counts'].get('actor_steps', 0),
+    statistics,
+    actor_steps,
   )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, List, Mapping, Sequence
 
-from bt_acme import assembly, behaviors
+from bt_acme import assembly, behaviors, untrusted
 from bt_acme import config as config_lib
 from bt_acme.cli import named_behaviors
 from bt_acme.runtime import kept_behaviors
@@ -23,8 +23,25 @@ def make(
       exported nor built in.
 
   Raises:
-    ValueError: if the behaviors are others than those of the run, or missing.
+    ValueError: if the behaviors are others than those of the run, or missing,
+      or if the record is damaged.
   """
+  try:
+    return _make(workdir, identity, given)
+  except ValueError as error:
+    raise ValueError(f'workdir={workdir!r}: {error}') from error
+  except Exception as error:  # Whatever a stranger's record makes of the code.
+    raise ValueError(
+      f'workdir={workdir!r}: its config.json is damaged '
+      f'({untrusted.one_line(error)}): choose another workdir.'
+    ) from error
+
+
+def _make(
+  workdir: str,
+  identity: Mapping[str, Any],
+  given: Sequence[behaviors.Behavior],
+) -> assembly.Agent:
   config = config_lib.from_dict(
     config_lib.AGENTS[identity['agent']], identity['config']
   )

@@ -19,6 +19,7 @@ from bt_acme.runtime import (
   provenance,
   requirements,
   workdir,
+  workdir_lock,
 )
 
 
@@ -48,8 +49,23 @@ def launch(
 
   Returns:
     The exit code of the process.
+
+  Raises:
+    ValueError: before anything starts, if the run could not do what it is meant
+      to, or if another run has the workdir.
   """
   check(run, agent)
+  with workdir_lock.held(run.workdir):
+    return _launch(run, agent, initial_params, identity)
+
+
+def _launch(
+  run: run_config.RunConfig,
+  agent: assembly.Agent,
+  initial_params: Any,
+  identity: Optional[Mapping[str, Any]],
+) -> int:
+  """Begins the run or goes on with it, and returns the exit code."""
   if not run.has_nodes:
     identity = {**(identity or {}), **in_process_program.ENGINE}
   resumed = workdir.claim(run, agent.config, identity)

@@ -44,9 +44,8 @@ def register(name: str, constructor: Callable[..., dm_env.Environment]) -> None:
     constructor: takes `seed` and returns a `dm_env.Environment` or a
       `gymnasium.Env` whose observations are uint8 [H, W, C] and whose actions
       are numbered from 0; gymnasium's is seeded by the first reset. A run that
-      is stopped goes on in the middle of an episode if the environment can be
-      pickled or has `state()` and `restore(state)`
-      (`bt_acme.environments.saving`).
+      is stopped goes on in the middle of an episode if the environment has
+      `state()` and `restore(state)` (`bt_acme.environments.saving`).
 
   Raises:
     ValueError: if the name is taken.

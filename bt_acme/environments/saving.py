@@ -1,13 +1,12 @@
 """Environments in the middle of an episode, as values that can be kept.
 
-An environment that has `state()` and `restore(state)` says what its state is.
-One without them is pickled as a whole, if that keeps its state. If it does not,
-`CannotSave` is raised, and a run that is saved starts new episodes when it is
-resumed.
+An environment that has `state()` and `restore(state)` says what its state is,
+in plain values: numbers, texts, bytes and arrays, in lists, tuples and dicts.
+For one without them `CannotSave` is raised, and a run that is saved starts new
+episodes when it is resumed. It could be pickled, but whoever goes on with a
+stranger's run would then run whatever the stranger put there.
 """
 
-import io
-import pickle
 from typing import Any, Dict, List, Optional
 
 import numpy as np
@@ -64,38 +63,19 @@ class Recording:
 
 
 def state_of(environment: Any) -> Any:
-  """Returns the state of an environment, a value that can be pickled.
+  """Returns the state of an environment, in plain values.
 
   Raises:
     CannotSave: if the environment cannot say its state.
   """
-  if _says_its_state(environment):
-    return environment.state()
-  buffer = io.BytesIO()
-  try:
-    _Pickler(buffer).dump(environment)
-  except Exception as error:  # Whatever the environment's parts raise.
+  if not _says_its_state(environment):
     name = type(environment).__name__
     raise CannotSave(
-      f'{name} cannot be saved in the middle of an episode '
-      f'({type(error).__name__}: {error}), so a run that goes on later starts '
-      f'new episodes: give {name} the methods state() and restore(state).'
-    ) from error
-  return buffer.getvalue()
-
-
-def restored(environment: Any, state: Any) -> Any:
-  """Returns the environment, or what takes its place, in a state.
-
-  Args:
-    environment: an environment of the same name.
-    state: what `state_of` returned.
-  """
-  if _says_its_state(environment):
-    environment.restore(state)
-    return environment
-  environment.close()
-  return pickle.loads(state)
+      f'{name} cannot be saved in the middle of an episode, so a run that goes '
+      f'on later starts new episodes: give {name} the methods state() and '
+      'restore(state).'
+    )
+  return environment.state()
 
 
 def _says_its_state(environment: Any) -> bool:
@@ -103,15 +83,3 @@ def _says_its_state(environment: Any) -> bool:
   return callable(getattr(environment, 'state', None)) and callable(
     getattr(environment, 'restore', None)
   )
-
-
-class _Pickler(pickle.Pickler):
-  """Refuses objects that pickle the arguments they were made with.
-
-  Many environments of gymnasium do so. They would come back as new ones.
-  """
-
-  def reducer_override(self, value: Any) -> Any:
-    if hasattr(value, '_ezpickle_args'):
-      raise TypeError(f'{type(value).__name__} pickles itself without a state')
-    return NotImplemented

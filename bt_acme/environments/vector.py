@@ -48,7 +48,7 @@ class Environments(Protocol):
     """Waits for the end of the step that `send` began, and returns it."""
 
   def state(self) -> Any:
-    """Returns the states of all environments, which can be pickled.
+    """Returns the states of all environments, in plain values.
 
     It is called between two steps.
 
@@ -130,11 +130,9 @@ class VectorEnvironment:
     return [saving.state_of(environment) for environment in self.environments]
 
   def restore(self, state: Any) -> None:
-    """Goes on from a state; it may replace the environments."""
-    self.environments = tuple(
-      saving.restored(environment, own)
-      for environment, own in zip(self.environments, state, strict=True)
-    )
+    """Goes on from a state."""
+    for environment, own in zip(self.environments, state, strict=True):
+      environment.restore(own)
 
   def close(self) -> None:
     for environment in self.environments:

@@ -6,7 +6,6 @@ place when it is complete. The checkpoint before it is kept in case the newest
 one cannot be read.
 """
 
-import hashlib
 import json
 import pathlib
 import re
@@ -17,11 +16,12 @@ import jax
 import numpy as np
 from absl import logging
 
-from bt_acme import files
+from bt_acme import files, untrusted
 
 _ARRAYS, _VALUES = 'arrays.npz', 'values.json'
 _NAME = re.compile(r'checkpoint-(\d+)$')
 _KEPT = 2
+_LONGEST_VALUES = 1 << 24  # Bytes; a thousand environments have 200,000.
 
 
 def save(folder: str, arrays: Any, values: Mapping[str, Any]) -> None:
@@ -49,7 +49,7 @@ def write(path: pathlib.Path, arrays: Any, values: Mapping[str, Any]) -> None:
   with files.new_folder(path) as folder:
     np.savez(folder / _ARRAYS, **named)
     record = {
-      'arrays_sha256': _checksum(folder / _ARRAYS),
+      'arrays_sha256': untrusted.sha256(folder / _ARRAYS),
       'values': dict(values),
     }
     (folder / _VALUES).write_text(json.dumps(record))
@@ -78,8 +78,8 @@ def restore(
     path = root / f'checkpoint-{number}'
     try:
       loaded = read(path, template)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-      errors.append(f'{path.name}: {type(error).__name__}: {error}')
+    except (OSError, ValueError) as error:
+      errors.append(f'{path.name}: {untrusted.one_line(error)}')
     else:
       for passed_over in errors:
         logging.warning('Resuming from %s, because %s', path, passed_over)
@@ -92,18 +92,40 @@ def restore(
 
 
 def read(path: pathlib.Path, template: Any) -> Tuple[Any, Mapping[str, Any]]:
-  """Reads what `write` wrote; raises if anything about it is wrong."""
-  record = json.loads((path / _VALUES).read_text())
-  if _checksum(path / _ARRAYS) != record['arrays_sha256']:
-    raise ValueError(f'{_ARRAYS} is damaged: its checksum differs.')
+  """Reads what `write` wrote, or a stranger.
+
+  Args:
+    path: the folder.
+    template: as `restore` takes it.
+
+  Raises:
+    OSError: if a file is missing.
+    ValueError: if anything about them is wrong. No more memory is taken than
+      the template is large.
+  """
+  record = untrusted.read_json(path / _VALUES, longest=_LONGEST_VALUES)
+  if not isinstance(record, dict) or not isinstance(record.get('values'), dict):
+    raise untrusted.Refused(f'{_VALUES} is not complete')
   leaves, structure = jax.tree.flatten(template)
-  with np.load(path / _ARRAYS) as stored:
-    arrays = [stored[name] for name in sorted(stored.files)]
-  shapes = [(x.shape, np.dtype(x.dtype)) for x in arrays]
-  expected = [(x.shape, np.dtype(x.dtype)) for x in leaves]
-  if shapes != expected:
-    raise ValueError('it holds other arrays than this configuration.')
-  return jax.tree.unflatten(structure, arrays), record['values']
+  wanted = {
+    f'{i:05d}': jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
+    for i, leaf in enumerate(leaves)
+  }
+
+  def check(shapes: untrusted.Shapes) -> None:
+    if shapes != wanted:
+      raise untrusted.Refused('holds other arrays than this configuration')
+
+  file = path / _ARRAYS
+  try:
+    untrusted.check_size(file, wanted)
+    if untrusted.sha256(file) != record.get('arrays_sha256'):
+      raise untrusted.Refused('is damaged: its checksum differs')
+    arrays = untrusted.read_arrays(file, check)
+  except untrusted.Refused as error:
+    raise untrusted.Refused(f'{_ARRAYS} {error}') from error
+  in_order = [arrays[name] for name in wanted]
+  return jax.tree.unflatten(structure, in_order), record['values']
 
 
 def _numbers(folder: pathlib.Path) -> List[int]:
@@ -112,7 +134,3 @@ def _numbers(folder: pathlib.Path) -> List[int]:
     return []
   matches = (_NAME.match(path.name) for path in folder.iterdir())
   return sorted((int(m.group(1)) for m in matches if m), reverse=True)
-
-
-def _checksum(path: pathlib.Path) -> str:
-  return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -27,6 +27,7 @@ from typing import (
   Sequence,
 )
 
+import jax
 import numpy as np
 
 from bt_acme import (
@@ -34,9 +35,12 @@ from bt_acme import (
   behaviors,
   compilation_cache,
   evaluation,
+  learner_assembly,
+  untrusted,
 )
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs as logs_lib
+from bt_acme.replay import blocks
 from bt_acme.runtime import (
   evaluation_grid,
   interrupts,
@@ -148,10 +152,33 @@ def load(config: run_config.RunConfig, agent: assembly.Agent) -> Ended:
   Raises:
     ValueError: if there is no checkpoint, or that of another run.
   """
+  _check_size(config, agent)
   loaded = _make_run(config, agent)
   with contextlib.closing(loaded):
     loaded.load(_checkpoint(config))
     return Ended(loaded.result(), _evaluations(config), None)
+
+
+def _check_size(config: run_config.RunConfig, agent: assembly.Agent) -> None:
+  """Refuses settings that ask for more memory than the checkpoint has bytes.
+
+  A stranger may have written them, and making the run takes the memory. The
+  file holds the parameters, and a block of replay for each environment.
+  """
+  path = _checkpoint(config)
+  if not path.is_file():
+    return
+  state = learner_assembly.state_shapes(agent, workdir=config.workdir)
+  layout = blocks.BlockLayout(agent.config.replay, agent.replay_shapes)
+  needed = config.num_environments * layout.num_bytes + untrusted.num_bytes(
+    jax.tree.leaves((state.params, state.intrinsic_params))
+  )
+  size = path.stat().st_size
+  if needed > size:
+    raise ValueError(
+      f'workdir={config.workdir!r}: its settings ask for at least {needed:,} '
+      f'bytes, and {path} has {size:,}: choose another workdir.'
+    )
 
 
 def _make_run(

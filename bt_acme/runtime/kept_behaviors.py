@@ -19,7 +19,9 @@ def folders(workdir: str) -> Dict[int, pathlib.Path]:
     workdir: the folder of the run.
   """
   kept = (pathlib.Path(workdir) / _FOLDER).glob('*/*')
-  return {int(path.parent.name): path for path in kept}
+  return {
+    int(path.parent.name): path for path in kept if path.parent.name.isdecimal()
+  }
 
 
 def keep(config: run_config.RunConfig, agent: assembly.Agent) -> None:

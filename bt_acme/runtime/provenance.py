@@ -21,7 +21,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 import jax
 
-from bt_acme import files, version
+from bt_acme import files, untrusted, version
 from bt_acme.evaluation import logs
 
 _FILE = 'provenance.json'
@@ -31,6 +31,7 @@ _PACKAGES = (
   *('minigrid', 'dm-acme', 'dm-reverb', 'dm-launchpad'),
 )
 _GIT_SECONDS = 10.0
+_LONGEST = 1 << 24  # Bytes; a life has a thousand.
 
 
 class Life(NamedTuple):
@@ -104,7 +105,7 @@ def read(workdir: str) -> Dict[str, Any]:
   """
   path = pathlib.Path(workdir) / _FILE
   try:
-    record: Dict[str, Any] = json.loads(path.read_text())
+    record: Dict[str, Any] = untrusted.read_json(path, longest=_LONGEST)
     for life in record['lives']:
       _time(life['started'])
       float(life['seconds_before'])

@@ -1,24 +1,25 @@
 """A run as one file, which is complete or absent, and belongs to that run only.
 
-The first line says in JSON which run it is. The state follows, pickled, and
-then the SHA-256 of all that comes before it.
+The first line says in JSON which run it is, and the second one what its state
+is, as `plain_values` writes it. The bytes of its arrays follow, and then the
+SHA-256 of all that comes before it. Nothing is pickled, because the file may be
+a stranger's.
 """
 
 import hashlib
 import io
 import json
-import pickle
 from typing import Any, BinaryIO, Dict, Mapping
 
 import jax
 import jaxlib
 import numpy as np
 
-from bt_acme import assembly, files, version
+from bt_acme import assembly, files, untrusted, version
 from bt_acme import config as config_lib
-from bt_acme.runtime import workdir
+from bt_acme.runtime import plain_values, workdir
 
-_FORMAT = 'bt_acme run 2'
+_FORMAT = 'bt_acme run 3'
 # Another version of these may compute something else.
 _VERSIONS = {
   'bt_acme': version.__version__,
@@ -27,6 +28,7 @@ _VERSIONS = {
   'numpy': np.__version__,
 }
 _LONGEST_HEADER = 1 << 24  # Bytes.
+_LONGEST_MESSAGE = 1000
 _CHUNK = 1 << 20
 
 
@@ -73,12 +75,17 @@ def write(path: files.PathLike, whose: Mapping[str, Any], state: Any) -> None:
 
   Raises:
     OSError: if it cannot be written; the file is then as it was.
+    ValueError: if the state holds anything else.
   """
   header = {'format': _FORMAT, 'identity': whose}
+  encoded = plain_values.encode(state)
+  body = {'sizes': encoded.sizes, 'tree': encoded.tree}
   with files.new_file(path) as file:
     hashing = _HashingFile(file)
-    hashing.write(json.dumps(header).encode() + b'\n')
-    pickle.dump(state, hashing, protocol=5)
+    for line in (header, body):
+      hashing.write(json.dumps(line).encode() + b'\n')
+    for part in encoded.parts:
+      hashing.write(part)
     file.write(hashing.digest())
 
 
@@ -96,9 +103,13 @@ def read(path: files.PathLike, whose: Mapping[str, Any]) -> Any:
     with open(path, 'rb') as file:
       _check_same(path, _read_identity(path, file), whose)
       start = file.tell()
-      _check_sum(path, file)
+      _check_sum(file)
       file.seek(start)
-      return _Unpickler(file).load()
+      return _read_state(file)
+  except untrusted.Refused as error:
+    raise ValueError(
+      f'{path} {error}: go on from an earlier file, or start the run anew.'
+    ) from error
   except OSError as error:
     raise ValueError(
       f'{path} cannot be read ({error}): name a file that a run was saved to.'
@@ -106,13 +117,12 @@ def read(path: files.PathLike, whose: Mapping[str, Any]) -> Any:
 
 
 def _read_identity(path: files.PathLike, file: BinaryIO) -> Mapping[str, Any]:
-  """Reads the first line."""
+  """Reads the first line, without the names that `_nameless` leaves out."""
   try:
-    header = json.loads(file.readline(_LONGEST_HEADER))
+    header = untrusted.parse_json(file.readline(_LONGEST_HEADER))
     if header['format'] == _FORMAT:
-      saved: Mapping[str, Any] = header['identity']
-      return saved
-  except (ValueError, KeyError, TypeError):
+      return _nameless(header['identity'])
+  except (ValueError, LookupError, TypeError, AttributeError):
     pass
   raise ValueError(
     f'{path} is no saved run of this version: name a file that it saved a run '
@@ -125,15 +135,15 @@ def _check_same(
 ) -> None:
   """Refuses the file of another run."""
   plain = json.loads(json.dumps(whose))
-  found = workdir.describe_differences(_nameless(saved), _nameless(plain))
+  found = workdir.describe_differences(saved, _nameless(plain))
   if found:
     raise ValueError(
-      f'{path} belongs to another run: {found}; go on with the settings and '
-      'versions of that run, or start a new one.'
+      f'{path} belongs to another run: {found[:_LONGEST_MESSAGE]}; go on with '
+      'the settings and versions of that run, or start a new one.'
     )
 
 
-def _check_sum(path: files.PathLike, file: BinaryIO) -> None:
+def _check_sum(file: BinaryIO) -> None:
   """Refuses a file that is damaged."""
   digest = hashlib.sha256()
   left = file.seek(0, io.SEEK_END) - digest.digest_size
@@ -142,10 +152,24 @@ def _check_sum(path: files.PathLike, file: BinaryIO) -> None:
     digest.update(chunk)
     left -= len(chunk)
   if file.read() != digest.digest():
-    raise ValueError(
-      f'{path} is incomplete or damaged (its checksum differs): go on from an '
-      'earlier file, or start the run anew.'
-    )
+    raise untrusted.Refused('is incomplete or damaged (its checksum differs)')
+
+
+def _read_state(file: BinaryIO) -> Any:
+  """Reads what follows the first line, of a file that is not damaged."""
+  try:
+    body = untrusted.parse_json(file.readline())
+    sizes, tree = body['sizes'], body['tree']
+    start = file.tell()
+    left = file.seek(0, io.SEEK_END) - hashlib.sha256().digest_size - start
+    if sum(sizes) != left or min(sizes, default=0) < 0:
+      raise ValueError(f'{left:,} bytes are not what it says')
+  except (ValueError, KeyError, TypeError) as error:
+    raise untrusted.Refused(
+      f'is damaged ({untrusted.one_line(error)})'
+    ) from error
+  file.seek(start)
+  return plain_values.decode(tree, sizes, file)
 
 
 def _nameless(identity: Mapping[str, Any]) -> Dict[str, Any]:
@@ -171,18 +195,3 @@ class _HashingFile:
 
   def digest(self) -> bytes:
     return self._digest.digest()
-
-
-class _Unpickler(pickle.Unpickler):
-  """Makes arrays, and nothing that code of a stranger could hide in."""
-
-  def find_class(self, module: str, name: str) -> Any:
-    if module.partition('.')[0] == 'numpy' and name in (
-      '_frombuffer',
-      '_reconstruct',
-      'dtype',
-      'ndarray',
-      'scalar',
-    ):
-      return super().find_class(module, name)
-    raise ValueError(f'a saved run holds no {module}.{name}.')

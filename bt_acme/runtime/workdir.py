@@ -12,8 +12,9 @@ import pathlib
 from typing import Any, Dict, List, Mapping, Optional, Type
 
 from bt_acme import config as config_lib
-from bt_acme import files
+from bt_acme import files, untrusted
 from bt_acme.config import run as run_config
+from bt_acme.runtime import workdir_lock
 
 _FILE = 'config.json'
 _COMPLETED_FILE = 'completed.json'
@@ -76,7 +77,11 @@ def claim(
     return True
   if os.path.isdir(folder):
     # An attempt to claim the folder may have been cut short.
-    others = [p for p in folder.iterdir() if not files.is_leftover(p)]
+    others = [
+      path
+      for path in folder.iterdir()
+      if path.name != workdir_lock.FILE and not files.is_leftover(path)
+    ]
     if others:
       raise ValueError(
         f'workdir={run.workdir!r} is not empty and holds no run: choose an '
@@ -102,15 +107,16 @@ def read_identity(workdir: str) -> Dict[str, Any]:
   """
   path = pathlib.Path(workdir) / _FILE
   try:
-    identity: Dict[str, Any] = json.loads(path.read_text())
-    if not {'agent', 'run', 'config'} <= set(identity):
+    identity: Dict[str, Any] = untrusted.read_json(path)
+    parts = [identity[name] for name in ('run', 'config')]
+    if 'agent' not in identity or not all(isinstance(x, dict) for x in parts):
       raise ValueError('it is not complete')
   except OSError as error:
     raise ValueError(f'workdir={workdir!r} holds no run.') from error
-  except (ValueError, TypeError) as error:
+  except (ValueError, KeyError, TypeError) as error:
     raise ValueError(
-      f'workdir={workdir!r}: {_FILE} is damaged ({error}): choose another '
-      'workdir.'
+      f'workdir={workdir!r}: {_FILE} is damaged '
+      f'({untrusted.one_line(error)}): choose another workdir.'
     ) from error
   return identity
 
@@ -148,7 +154,7 @@ def is_completed(run: run_config.RunConfig) -> bool:
   """Returns whether a run there has used up this budget, or a larger one."""
   try:
     path = pathlib.Path(run.workdir) / _COMPLETED_FILE
-    completed = json.loads(path.read_text())['max_actor_steps']
+    completed = untrusted.read_json(path)['max_actor_steps']
     return bool(completed >= run.max_actor_steps)
   except (OSError, ValueError, KeyError, TypeError):
     return False

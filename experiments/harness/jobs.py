@@ -12,6 +12,7 @@ import sys
 import time
 from typing import Callable, List, Sequence
 
+from bt_acme.runtime import workdir_lock
 from experiments.harness import claiming, records, runs
 from experiments.harness import slots as slots_lib
 
@@ -89,6 +90,8 @@ def start(
       started=record.started or _now(),
     ),
   )
+  # Whoever had the run on another machine is gone, or the claim were not free.
+  workdir_lock.clear(folder / spec.workdir)
   process = _start_process(folder, spec, slot, command(spec))
   claim.note(process.pid)
   began = time.monotonic()

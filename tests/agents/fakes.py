@@ -30,6 +30,12 @@ class MarkedEnvironment(dm_env.Environment):
     self._reward_scale = reward_scale
     self._episode = -1
 
+  def state(self):
+    return dict(vars(self))
+
+  def restore(self, state):
+    vars(self).update(state)
+
   def _observe(self):
     rng = np.random.default_rng([self._index, self._episode, self._t])
     frame = rng.integers(0, 11, (SIDE, SIDE, 1), np.uint8)

@@ -1,5 +1,6 @@
 """`import bt_acme`: runs in one process in a few lines."""
 
+import json
 import subprocess
 import sys
 
@@ -328,3 +329,48 @@ def test_names_are_loaded_when_they_are_used():
   assert {'pretrain', 'plots', '__version__'} <= set(dir(bt_acme))
   code = "import sys, bt_acme; assert 'jax' not in sys.modules"
   subprocess.run([sys.executable, '-c', code], check=True)
+
+
+def test_a_second_run_in_a_workdir_is_refused(tmp_path):
+  workdir = tmp_path / 'run'
+  refused = []
+
+  def again(values):
+    if refused:
+      return values['actor_steps'] > 0
+    with pytest.raises(ValueError, match='is in use by process') as info:
+      bt_acme.train(WORLD, workdir=workdir, **TINY)
+    refused.append(str(info.value))
+    return False
+
+  run = bt_acme.train(WORLD, workdir=workdir, callbacks=[again], **TINY)
+  assert len(refused) == 1 and 'choose another workdir' in refused[0]
+  assert not (workdir / 'run.lock').exists()
+  # Whoever reads needs no lock.
+  (workdir / 'run.lock').write_text('{"host": "elsewhere", "pid": 1}')
+  loaded = bt_acme.load_run(workdir)
+  assert loaded.actor_steps == run.actor_steps
+  with pytest.raises(ValueError, match='process 1 on elsewhere.*remove'):
+    loaded.resume(400)
+
+
+def test_settings_that_a_saved_run_cannot_have(tmp_path):
+  """They would take terabytes before its file is looked at."""
+  workdir = tmp_path / 'run'
+  bt_acme.train(
+    WORLD,
+    workdir=workdir,
+    callbacks=[lambda values: values['actor_steps'] > 0],
+    **TINY,
+  ).save(tmp_path / 'copy')
+  path = tmp_path / 'copy' / 'config.json'
+  identity = json.loads(path.read_text())
+  for group, name, value in (
+    ('run', 'envs_per_actor', 10**6),
+    ('config', 'network', {'lstm_size': 10**5}),
+  ):
+    changed = json.loads(json.dumps(identity))
+    changed[group][name] = value
+    path.write_text(json.dumps(changed))
+    with pytest.raises(ValueError, match='its settings ask for at least .* by'):
+      bt_acme.load_run(tmp_path / 'copy')

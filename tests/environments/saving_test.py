@@ -1,15 +1,12 @@
 """A saved environment goes on as if it had never been stopped."""
 
-import pickle
-import threading
-
-import gymnasium as gym
 import numpy as np
 import pytest
 
 from bt_acme import environments
 from bt_acme.environments import atari, gymnasium, minigrid, saving, vector
 from tests.agents import fakes
+from tests.runtime import plain
 
 NAMES = (
   'Chain-49:random_actions',
@@ -38,8 +35,7 @@ def check_goes_on(make, before, after):
   environment, other = make(0), make(1)
   environment.reset()
   play(environment, before)
-  state = pickle.loads(pickle.dumps(saving.state_of(environment)))
-  other = saving.restored(other, state)
+  other.restore(plain.kept(saving.state_of(environment)))
   expected = play(environment, after)
   for one, two in zip(expected, play(other, after), strict=True):
     assert_same(one, two)
@@ -114,7 +110,7 @@ def test_vectors(name):
   worlds.reset()
   for action in actions[:93]:
     worlds.step(action)
-  other.restore(pickle.loads(pickle.dumps(worlds.state())))
+  other.restore(plain.kept(worlds.state()))
   for action in actions[93:]:
     assert_same(worlds.step(action), other.step(action))
   worlds.close()
@@ -140,44 +136,26 @@ def test_games_in_cpp_end_and_start_again():
     other.restore(worlds.state())
 
 
-def test_an_environment_of_ones_own_is_pickled():
+def test_an_environment_of_ones_own_says_its_state():
   steps = check_goes_on(
     fakes.MarkedEnvironment, *np.random.default_rng(0).integers(3, size=(2, 40))
   )
   assert any(step.last() for step in steps)
 
 
-class Stateful(fakes.MarkedEnvironment):
+class Stateless(fakes.MarkedEnvironment):
+  """It cannot say its state."""
+
+  restore = None
+
+
+class Misnamed(fakes.MarkedEnvironment):
   """It calls something else its state."""
 
   state = np.zeros(4)
 
 
-def test_a_state_that_is_no_method():
-  check_goes_on(Stateful, *np.random.default_rng(0).integers(3, size=(2, 20)))
-
-
-class Threaded(fakes.MarkedEnvironment):
-  """It holds what cannot be pickled."""
-
-  def __init__(self):
-    super().__init__()
-    self.lock = threading.Lock()
-
-
-class Ez(gym.utils.EzPickle):
-  """It pickles the arguments that it was made with, and no state."""
-
-
-class Wrapped(fakes.MarkedEnvironment):
-  """A pickle of it would hold a new environment of gymnasium."""
-
-  def __init__(self):
-    super().__init__()
-    self.env = Ez()
-
-
-@pytest.mark.parametrize('kind', [Threaded, Wrapped])
+@pytest.mark.parametrize('kind', [Stateless, Misnamed])
 def test_an_environment_that_cannot_be_saved_is_named(kind):
   worlds = vector.VectorEnvironment([kind()])
   worlds.reset()

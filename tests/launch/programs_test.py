@@ -28,6 +28,10 @@ def run_ngu(tmp_path_factory, server):
   workdir = tmp_path_factory.mktemp('runs') / 'ngu'
   arguments = ('run_ngu', workdir, *scripts.NGU, '--max_actor_steps=1000')
   with scripts.Script(*arguments, '--num_evaluators=0') as process:
+    lock = workdir / 'run.lock'
+    scripts.wait_until(lambda: lock.exists(), process.process)
+    second = server.train(*arguments)
+    first_pid = process.process.pid
     scripts.wait_until(
       lambda: len(scripts.rows(workdir, 'actor')) >= 2, process.process
     )
@@ -41,15 +45,17 @@ def run_ngu(tmp_path_factory, server):
   first = scripts.checkpoint(workdir)
   with scripts.Script(*arguments, '--inference=server') as process:
     resumed = process.end()
-  second = scripts.checkpoint(workdir)
+  after = scripts.checkpoint(workdir)
   again = server.train(*arguments)
   return {
     'workdir': workdir,
     'interrupted': interrupted,
+    'second_run': second,
+    'first_pid': first_pid,
     'stopped_in': stopped_in,
     'first': first,
     'resumed': resumed,
-    'second': second,
+    'second': after,
     'again': again,
     'arguments': arguments,
   }
@@ -60,6 +66,14 @@ def test_interrupted_run_ends_cleanly(ngu):
   assert code == 130, errors
   assert 'Traceback' not in errors
   print(f'stopped in {ngu["stopped_in"]:.1f} s')
+
+
+def test_a_second_run_in_the_workdir_is_refused(ngu):
+  code, output, errors = ngu['second_run']
+  assert code == 2 and not output
+  assert errors.count('\n') == 1
+  assert f'is in use by process {ngu["first_pid"]} on ' in errors
+  assert not (ngu['workdir'] / 'run.lock').exists()
 
 
 def test_interrupted_run_saved_all(ngu):

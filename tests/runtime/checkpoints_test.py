@@ -1,13 +1,17 @@
 """Checkpoints that are either complete or absent."""
 
+import hashlib
+import json
 import os
 import pathlib
+import zipfile
 
 import jax
 import numpy as np
 import pytest
 
 from bt_acme.runtime import checkpoints
+from tests import untrusted_test as hostile
 
 
 def tree(value, size=3):
@@ -122,3 +126,50 @@ def test_a_damaged_one_is_passed_over_and_said_so(folder, caplog, file, damage):
 def test_other_arrays_are_an_error(folder, template):
   with pytest.raises(ValueError, match='other arrays than this configuration'):
     checkpoints.restore(folder, template)
+
+
+def sign(path):
+  """Writes the checksum that the arrays have into the values."""
+  record = json.loads((path / 'values.json').read_text())
+  arrays = (path / 'arrays.npz').read_bytes()
+  record['arrays_sha256'] = hashlib.sha256(arrays).hexdigest()
+  (path / 'values.json').write_text(json.dumps(record))
+
+
+def bomb(path):
+  member = hostile.header((4 << 20,)) + bytes(16 << 20)
+  members = {'00000': member}
+  hostile.write_zip(path / 'arrays.npz', members, zipfile.ZIP_DEFLATED)
+  sign(path)
+
+
+def four_terabytes(path):
+  members = {'00000': hostile.header((10**12,)) + bytes(99)}
+  hostile.write_zip(path / 'arrays.npz', members)
+  sign(path)
+
+
+def objects(path):
+  np.savez(path / 'arrays.npz', x=np.array([print], object))
+  sign(path)
+
+
+@pytest.mark.parametrize(
+  'forge, message',
+  [
+    (bomb, 'arrays.npz has .*'),
+    (four_terabytes, 'arrays.npz has 99 bytes of values'),
+    (objects, 'arrays.npz .*(not numbers|is damaged)'),
+    (lambda p: os.truncate(p / 'arrays.npz', 10**12), 'arrays.npz has 1,000'),
+    (lambda p: (p / 'values.json').write_text('[' * 99_999), 'too deeply'),
+    (lambda p: os.truncate(p / 'values.json', 10**12), 'is longer than'),
+    (lambda p: (p / 'values.json').write_text('{"values": 3}'), 'not complete'),
+  ],
+)
+def test_a_strangers_takes_no_memory(folder, forge, message):
+  forge(pathlib.Path(folder) / 'checkpoint-3')
+  with hostile.Peak() as peak:
+    with pytest.raises(ValueError, match=message) as info:
+      checkpoints.read(pathlib.Path(folder) / 'checkpoint-3', tree(0))
+  assert '\n' not in str(info.value)
+  assert peak.bytes < 64 << 20

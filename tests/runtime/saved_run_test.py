@@ -1,6 +1,7 @@
 """A file that holds a run is whole, its own, and harmless."""
 
 import hashlib
+import json
 import pickle
 
 import numpy as np
@@ -91,17 +92,50 @@ def test_a_missing_file_is_named(path, tmp_path):
   assert path.is_file()
 
 
-def test_code_is_not_executed(path):
+def forge(path, body):
+  """Writes what follows the first line, with the checksum that it has."""
   header, _ = path.read_bytes().split(b'\n', 1)
-  data = header + b'\n' + pickle.dumps(print)
+  data = header + b'\n' + body
   path.write_bytes(data + hashlib.sha256(data).digest())
-  with pytest.raises(ValueError, match='holds no builtins.print'):
+
+
+@pytest.mark.parametrize(
+  'body',
+  [
+    pickle.dumps(print),
+    b'',
+    b'[' * 100_000 + b'\n',
+    b'[]\n',
+    json.dumps({'sizes': [5], 'tree': {'bytes': 0}}).encode() + b'\nabcd',
+    json.dumps({'sizes': [10**13], 'tree': {'bytes': 0}}).encode() + b'\n',
+    json.dumps({'sizes': [9, -5], 'tree': 0}).encode() + b'\nabcd',
+    json.dumps({'sizes': 'x', 'tree': 0}).encode() + b'\n',
+    json.dumps({'sizes': [4], 'tree': {'print': 0}}).encode() + b'\nabcd',
+  ],
+)
+def test_a_forged_file_is_one_line(path, body):
+  forge(path, body)
+  with pytest.raises(ValueError, match=f'{path} is .*start the run') as info:
+    saved_run.read(path, WHOSE)
+  assert '\n' not in str(info.value) and len(str(info.value)) < 600
+
+
+@pytest.mark.parametrize(
+  'header',
+  [
+    {'format': 'bt_acme run 3', 'identity': identity}
+    for identity in ([], 3, None, {'behaviors': 3}, {'behaviors': [[]]})
+  ],
+)
+def test_a_forged_identity_is_one_line(path, header):
+  path.write_bytes(json.dumps(header).encode() + b'\n')
+  with pytest.raises(ValueError, match=f'{path} is no saved run'):
     saved_run.read(path, WHOSE)
 
 
 def test_a_failed_write_leaves_the_old_file(path):
   before = path.read_bytes()
-  with pytest.raises((pickle.PicklingError, AttributeError)):
+  with pytest.raises(ValueError, match='cannot hold a function'):
     saved_run.write(path, WHOSE, {'array': np.ones(10), 'bad': lambda: 0})
   assert path.read_bytes() == before
   assert [p.name for p in path.parent.iterdir()] == ['run']

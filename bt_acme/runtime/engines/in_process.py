@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from absl import logging
 
-from bt_acme import assembly, environments, files
+from bt_acme import assembly, environments, files, untrusted
 from bt_acme.acting import vector_actor
 from bt_acme.core import epsilon
 from bt_acme.core.intrinsic import reward as reward_lib
@@ -300,6 +300,15 @@ class InProcessRun:
     if self._turns or self._in_turn:
       raise RuntimeError('a run that has begun cannot load another state.')
     state = saved_run.read(path, self._identity)
+    try:
+      self._restore(state)
+    except Exception as error:  # Whatever a stranger's state makes of the code.
+      raise ValueError(
+        f'{path} does not fit this run ({untrusted.one_line(error)}): go on '
+        'from an earlier file, or start the run anew.'
+      ) from error
+
+  def _restore(self, state: Dict[str, Any]) -> None:
     # It comes first because it may refuse.
     if state['environment'] is not None:
       self._environment.restore(state['environment'])

@@ -1,7 +1,6 @@
 """A run in one process: the same agent, and the same every time."""
 
 import dataclasses
-import threading
 
 import jax
 import numpy as np
@@ -350,12 +349,10 @@ def test_an_interrupted_turn_is_not_saved(saved, monkeypatch):
   again.run(STEPS)
 
 
-class Threaded(fakes.MarkedEnvironment):
-  """It cannot be pickled."""
+class Stateless(fakes.MarkedEnvironment):
+  """It cannot say its state."""
 
-  def __init__(self, index):
-    super().__init__(index)
-    self.lock = threading.Lock()
+  state = None
 
 
 def test_new_episodes_where_the_old_ones_cannot_be_kept(
@@ -368,14 +365,14 @@ def test_new_episodes_where_the_old_ones_cannot_be_kept(
     del name, num_stacked
     seeds.append(seed)
     return vector.VectorEnvironment(
-      [Threaded(i) for i in range(num_environments)]
+      [Stateless(i) for i in range(num_environments)]
     )
 
   monkeypatch.setattr(environments, 'make_vector', make_vector)
   run = make()
   run.run(100)
   run.save(path)
-  assert 'Threaded cannot be saved' in caplog.text
+  assert 'Stateless cannot be saved' in caplog.text
   steps, episodes = run.actor_steps, run.result().episodes
   again = make()
   again.load(path)

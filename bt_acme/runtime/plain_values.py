@@ -1,0 +1,188 @@
+"""Plain values as JSON and bytes, because a pickle could be a stranger's.
+
+Lists, numbers, texts, booleans and None are JSON as they are. A tuple, a dict,
+a scalar of NumPy, bytes and an array each are an object with one item, whose
+name says which. What bytes and arrays hold is apart, in parts that are numbered
+as they come. One object of bytes that occurs in several places is one part.
+"""
+
+import math
+from typing import (
+  Any,
+  BinaryIO,
+  Callable,
+  Dict,
+  List,
+  Literal,
+  Mapping,
+  NamedTuple,
+)
+
+import numpy as np
+
+from bt_acme import untrusted
+
+# The only arrays there are; others would hold objects, or records of objects.
+_DTYPES: Mapping[str, np.dtype] = {
+  np.dtype(name).str: np.dtype(name)
+  for name in (
+    *('bool', 'int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32'),
+    *('uint64', 'float16', 'float32', 'float64', 'complex64', 'complex128'),
+  )
+}
+_PLAIN = (type(None), bool, int, float, str)
+
+
+class Encoded(NamedTuple):
+  """A value, ready to be written.
+
+  Attributes:
+    tree: what JSON can hold.
+    parts: what bytes and arrays hold, bytes or C-contiguous arrays.
+  """
+
+  tree: Any
+  parts: List[Any]
+
+  @property
+  def sizes(self) -> List[int]:
+    """The number of bytes of each part."""
+    return [memoryview(part).nbytes for part in self.parts]
+
+
+def encode(value: Any) -> Encoded:
+  """Takes a value apart.
+
+  Args:
+    value: None, bool, int, float, str, bytes, arrays and scalars of NumPy, in
+      lists, tuples and dicts.
+
+  Raises:
+    ValueError: if there is anything else in it.
+  """
+  encoder = _Encoder()
+  return Encoded(encoder.encode(value), encoder.parts)
+
+
+class _Encoder:
+  """Collects the parts of one value."""
+
+  def __init__(self) -> None:
+    self.parts: List[Any] = []
+    self._numbers: Dict[int, int] = {}  # Of bytes, by their identity.
+
+  def encode(self, value: Any) -> Any:
+    kind = type(value)
+    if kind in _PLAIN:
+      return value
+    if kind is list:
+      return [self.encode(item) for item in value]
+    if kind is tuple:
+      return {'tuple': [self.encode(item) for item in value]}
+    if kind is dict:
+      pairs = ([self.encode(k), self.encode(v)] for k, v in value.items())
+      return {'dict': list(pairs)}
+    if kind is bytes:
+      return {'bytes': self._number_of(value)}
+    if kind is np.ndarray and value.dtype.str in _DTYPES:
+      return {'array': self._array(value)}
+    if isinstance(value, np.generic) and value.dtype.kind in 'biuf':
+      return {'scalar': [value.dtype.str, value.item()]}
+    raise ValueError(
+      f'a run that is saved cannot hold a {kind.__name__}: state() of an '
+      'environment or a behavior returns numbers, texts, bytes and arrays, in '
+      'lists, tuples and dicts.'
+    )
+
+  def _number_of(self, value: bytes) -> int:
+    # Whoever called holds the value, so that no other one has its identity.
+    number = self._numbers.setdefault(id(value), len(self.parts))
+    if number == len(self.parts):
+      self.parts.append(value)
+    return number
+
+  def _array(self, array: np.ndarray) -> List[Any]:
+    is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+    order: Literal['C', 'F'] = 'F' if is_fortran else 'C'
+    flat = array.reshape(-1, order=order)
+    self.parts.append(np.ascontiguousarray(flat).view(np.uint8))
+    return [array.dtype.str, list(array.shape), order, len(self.parts) - 1]
+
+
+def decode(tree: Any, sizes: List[int], file: BinaryIO) -> Any:
+  """Puts a value together.
+
+  Every part makes one array at most, so that no more memory is taken than the
+  file is large.
+
+  Args:
+    tree: what `encode` returned, which may be a stranger's.
+    sizes: the number of bytes of each part, which are all there.
+    file: open where the parts begin.
+
+  Raises:
+    ValueError: if the tree is none that `encode` returned.
+  """
+  decoder = _Decoder(sizes, file)
+  try:
+    return decoder.decode(tree)
+  except Exception as error:  # Whatever such a tree makes of the code.
+    raise untrusted.Refused(
+      f'is damaged ({untrusted.one_line(error)})'
+    ) from error
+
+
+class _Decoder:
+  """Reads the parts of one value, each in its turn."""
+
+  def __init__(self, sizes: List[int], file: BinaryIO):
+    self._sizes = sizes
+    self._file = file
+    self._next = 0
+    self._bytes: Dict[int, bytes] = {}
+    self._decoders: Dict[str, Callable[[Any], Any]] = {
+      'tuple': lambda items: tuple(self.decode(item) for item in items),
+      'dict': lambda pairs: {self.decode(k): self.decode(v) for k, v in pairs},
+      'bytes': self._shared_bytes,
+      'array': lambda described: self._array(*described),
+      'scalar': lambda described: _scalar(*described),
+    }
+
+  def decode(self, tree: Any) -> Any:
+    if isinstance(tree, list):
+      return [self.decode(item) for item in tree]
+    if isinstance(tree, dict):
+      ((kind, content),) = tree.items()
+      return self._decoders[kind](content)
+    return tree
+
+  def _take(self, number: int) -> int:
+    """Returns the size of the next part, which has to be this one."""
+    if number != self._next:
+      raise ValueError(f'part {number} comes before part {self._next}')
+    self._next += 1
+    return self._sizes[number]
+
+  def _shared_bytes(self, number: int) -> bytes:
+    if number not in self._bytes:
+      self._bytes[number] = self._file.read(self._take(number))
+    return self._bytes[number]
+
+  def _array(
+    self, dtype: str, shape: List[int], order: Any, number: int
+  ) -> np.ndarray:
+    kind = _DTYPES[dtype]
+    size = self._take(number)
+    if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != size:
+      raise ValueError(f'{size} bytes are no {dtype} of shape {shape}')
+    flat = np.empty(size, np.uint8)
+    if self._file.readinto(flat) != size:  # type: ignore[attr-defined]
+      raise ValueError(f'part {number} is not whole')
+    return flat.view(kind).reshape(shape, order=order)
+
+
+def _scalar(dtype: str, value: Any) -> np.generic:
+  if not isinstance(value, (int, float)):
+    raise TypeError(f'a {type(value).__name__} is no scalar')
+  scalar: np.generic = _DTYPES[dtype].type(value)
+  return scalar

@@ -1,0 +1,195 @@
+"""Reads files that a stranger may have made.
+
+A file is taken at its word in nothing. Its size is compared with what it is to
+hold before it is read, each array's header with the bytes that follow it before
+memory is taken for the array, and no array is made that its owner did not ask
+for. Nothing is ever unpickled, because whoever unpickles a file runs whatever
+its author wanted to run.
+
+Whatever is wrong is `Refused`, which says what in one line.
+"""
+
+import hashlib
+import json
+import math
+import os
+import pathlib
+import zipfile
+from typing import Any, Callable, Dict, Iterable, Mapping, Union
+
+import jax
+import numpy as np
+
+PathLike = Union[str, 'os.PathLike[str]']
+Shapes = Mapping[str, jax.ShapeDtypeStruct]
+
+
+class Refused(ValueError):
+  """A file is not what it is to be.
+
+  The message is one line and goes on where the name of the file ends: "is ...".
+  """
+
+
+# An object of JSON takes some forty times the memory of its text at most.
+_LONGEST_JSON = 1 << 20  # Bytes; a card has some three thousand.
+# What the zip format and the header of an array take beside its values, with a
+# name of a hundred letters: some 500 bytes.
+_OVERHEAD = 4096
+_SUFFIX = '.npy'
+# Booleans, integers, floating-point and complex numbers: no objects, which are
+# pickled, and no records.
+_KINDS = 'biufc'
+_CHUNK = 1 << 20
+_LONGEST_TEXT = 400
+
+
+def shortened(text: str) -> str:
+  """Returns a text of a stranger as one line of limited length."""
+  text = ' '.join(text.split())
+  if len(text) > _LONGEST_TEXT:
+    return f'{text[:_LONGEST_TEXT]} [...]'
+  return text
+
+
+def one_line(error: BaseException) -> str:
+  """Returns the name and the message of an error, of limited length."""
+  return shortened(f'{type(error).__name__}: {error}').removesuffix(':')
+
+
+def read_json(path: PathLike, *, longest: int = _LONGEST_JSON) -> Any:
+  """Reads what a file holds in JSON.
+
+  Args:
+    path: the file.
+    longest: the number of bytes that it may have.
+
+  Raises:
+    OSError: if the file cannot be read.
+    ValueError: if it is too long, or not JSON, or nested too deeply.
+  """
+  with open(path, 'rb') as file:
+    text = file.read(longest + 1)
+  if len(text) > longest:
+    raise Refused(f'is longer than {longest:,} bytes')
+  return parse_json(text)
+
+
+def parse_json(text: bytes) -> Any:
+  """Returns what a text in JSON says.
+
+  Raises:
+    ValueError: if it is not JSON, or nested too deeply.
+  """
+  try:
+    return json.loads(text)
+  except RecursionError:
+    # Its own traceback is as deep as the text.
+    raise Refused('is nested too deeply') from None
+
+
+def check_size(path: PathLike, expected: Shapes) -> None:
+  """Refuses a file that is larger than the arrays that it is to hold.
+
+  Args:
+    path: the file of `np.savez`.
+    expected: shape and dtype of each array.
+
+  Raises:
+    OSError: if the file is not there.
+    Refused: if it is larger.
+  """
+  most = num_bytes(expected.values()) + _OVERHEAD * (len(expected) + 1)
+  size = os.stat(path).st_size
+  if size > most:
+    raise Refused(
+      f'has {size:,} bytes, and what it is to hold has at most {most:,}'
+    )
+
+
+def num_bytes(arrays: Iterable[Any]) -> int:
+  """Returns the number of bytes that arrays of these shapes and dtypes take."""
+  return sum(_num_bytes(one.shape, one.dtype) for one in arrays)
+
+
+def sha256(path: PathLike) -> str:
+  """Returns the checksum of a file, of which it holds a small part at a time.
+
+  Raises:
+    OSError: if the file cannot be read.
+  """
+  digest = hashlib.sha256()
+  with open(path, 'rb') as file:
+    while chunk := file.read(_CHUNK):
+      digest.update(chunk)
+  return digest.hexdigest()
+
+
+def read_arrays(
+  path: PathLike, check: Callable[[Shapes], None]
+) -> Dict[str, np.ndarray]:
+  """Reads arrays that `np.savez` wrote.
+
+  Args:
+    path: the file.
+    check: is called with the shape and dtype of each array, by its name, before
+      any of them takes memory, and raises `Refused` unless they are wanted.
+
+  Returns:
+    The arrays, by name.
+
+  Raises:
+    OSError: if the file cannot be read.
+    Refused: if the file is damaged or compressed, or by `check`.
+  """
+  try:
+    with zipfile.ZipFile(path) as archive:
+      members = {
+        info.filename.removesuffix(_SUFFIX): info for info in archive.infolist()
+      }
+      check({name: _header(archive, info) for name, info in members.items()})
+      return {name: _values(archive, info) for name, info in members.items()}
+  except (OSError, Refused):
+    raise
+  except Exception as error:  # Whatever the libraries make of such a file.
+    raise Refused(f'is damaged ({one_line(error)})') from error
+
+
+def _header(
+  archive: zipfile.ZipFile, info: zipfile.ZipInfo
+) -> jax.ShapeDtypeStruct:
+  """Reads what an array is to be, and checks that the file holds just that."""
+  name = pathlib.PurePosixPath(info.filename).name[:100]
+  # A few bytes can unpack to as many as one likes, some kinds even while the
+  # header is read.
+  if info.compress_type != zipfile.ZIP_STORED:
+    raise Refused(f'has {name!r} compressed, and bt_acme compresses nothing')
+  if info.file_size != info.compress_size:
+    raise Refused(
+      f'has {info.compress_size:,} bytes of {name!r}, and says that these are '
+      f'{info.file_size:,}'
+    )
+  with archive.open(info) as file:
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+      raise Refused(f'has {name!r} in format {version}, not (1, 0)')
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    left = info.file_size - file.tell()
+  if dtype.kind not in _KINDS:
+    raise Refused(f'has {str(dtype)[:40]} in {name!r}, not numbers')
+  if min(shape, default=0) < 0 or _num_bytes(shape, dtype) != left:
+    raise Refused(
+      f'has {left:,} bytes of values in {name!r}, whose header says {dtype} of '
+      f'shape {shape}'
+    )
+  return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def _values(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+  with archive.open(info) as file:
+    array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+    return array
+
+
+def _num_bytes(shape: Any, dtype: Any) -> int:
+  return math.prod(shape) * np.dtype(dtype).itemsize

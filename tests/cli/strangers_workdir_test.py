@@ -1,0 +1,90 @@
+"""A stranger's workdir is refused in one line, and takes no memory."""
+
+import json
+import pathlib
+
+import jax
+import pytest
+
+from bt_acme import assembly, learner_assembly
+from bt_acme.cli import evaluation
+from bt_acme.config import run as run_config
+from bt_acme.runtime import checkpoints, workdir
+from tests import untrusted_test as hostile
+from tests.agents import fakes
+
+WORLD = 'MiniGrid-Empty-5x5-v0'
+VALUES = {'learner': {'statistics': {}}, 'counts': {'actor_steps': 7}}
+
+
+@pytest.fixture(name='folder')
+def make_folder(tmp_path):
+  """The workdir of a run of many processes, with a checkpoint."""
+  run = run_config.RunConfig(env=WORLD, workdir=str(tmp_path / 'run'))
+  config = fakes.make_config()
+  workdir.claim(run, config)
+  agent = assembly.Agent(config, assembly.spec_by_name(WORLD))
+  state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
+  checkpoints.save(run.checkpoint_folder, state, VALUES)
+  return pathlib.Path(run.workdir)
+
+
+def load(folder):
+  return evaluation.load(evaluation.EvaluationConfig(workdir=str(folder)))
+
+
+def test_what_is_whole_is_loaded(folder):
+  assert load(folder).actor_steps == 7
+
+
+def edit(folder, change):
+  path = folder / 'config.json'
+  record = json.loads(path.read_text())
+  change(record)
+  path.write_text(json.dumps(record))
+
+
+def values(folder, **changes):
+  path = folder / 'checkpoints' / 'checkpoint-1' / 'values.json'
+  record = json.loads(path.read_text())
+  record['values'].update(changes)
+  path.write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize(
+  'forge',
+  [
+    lambda f: (f / 'config.json').write_text('[' * 100_000),
+    lambda f: (f / 'config.json').write_text(' ' * (2 << 20)),
+    lambda f: (f / 'config.json').write_text('["agent", "run", "config"]'),
+    lambda f: edit(f, lambda r: r.update(agent='DQN')),
+    lambda f: edit(f, lambda r: r.update(agent=[1])),
+    lambda f: edit(f, lambda r: r.update(run=[1])),
+    lambda f: edit(f, lambda r: r.update(began_with=[1])),
+    lambda f: edit(f, lambda r: r['run'].update(colour='red')),
+    lambda f: edit(f, lambda r: r['run'].update(env=3)),
+    lambda f: edit(f, lambda r: r['run'].update(env='os:system')),
+    lambda f: edit(f, lambda r: r['config'].update(network=3)),
+    lambda f: edit(
+      f, lambda r: r['config']['network'].update(lstm_size=10**30)
+    ),
+    lambda f: edit(f, lambda r: r['config']['network'].update(lstm_size=10**8)),
+    lambda f: edit(f, lambda r: r['config']['network'].update(lstm_size=1e400)),
+    lambda f: edit(f, lambda r: r.update(behaviors=3)),
+    lambda f: edit(f, lambda r: r.update(behaviors=[3])),
+    lambda f: edit(f, lambda r: r.update(behaviors={'behavior': 3})),
+    lambda f: values(f, learner=3),
+    lambda f: values(f, learner={'statistics': {'0': {'error_mean': ['x']}}}),
+    lambda f: values(f, counts=3),
+    lambda f: values(f, counts={'actor_steps': 1e400}),
+  ],
+)
+def test_a_forged_record_is_one_line(folder, forge):
+  forge(folder)
+  with hostile.Peak() as peak:
+    with pytest.raises(ValueError) as info:
+      load(folder)
+  text = str(info.value)
+  assert str(folder) in text
+  assert '\n' not in text and len(text) < 1200
+  assert peak.bytes < 256 << 20

@@ -1,0 +1,136 @@
+"""Plain values come back as they were, and a stranger's take no memory."""
+
+import io
+
+import numpy as np
+import pytest
+
+from bt_acme.runtime import plain_values
+from tests.runtime import plain
+
+
+@pytest.mark.parametrize(
+  'value',
+  [
+    *(None, True, 0, -(2**200), 0.1, float('inf'), 'ü\n', b'', b'\x00\xff'),
+    *([], (), {}, [(), [{}]], {1: 'x', (2, b'y'): [3.0]}, {'array': 1}),
+  ],
+)
+def test_values_come_back(value):
+  found = plain.kept(value)
+  assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+  'array',
+  [
+    np.arange(6.0).reshape(2, 3),
+    np.asfortranarray(np.arange(6, dtype=np.int16).reshape(2, 3)),
+    np.arange(24).reshape(2, 3, 4)[:, ::2],
+    np.array([True, False]),
+    np.array(2.5 + 1j),
+    np.zeros([0, 4], np.float32),
+    np.array([np.nan, -0.0, 5e-324]),
+    np.array([2**64 - 1], np.uint64),
+  ],
+)
+def test_arrays_come_back(array):
+  found = plain.kept(array)
+  assert found.shape == array.shape and found.dtype == array.dtype
+  assert found.tobytes() == array.tobytes()
+  is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+  assert found.flags['F' if is_fortran else 'C']
+  found[...] = 1  # It can be written to.
+
+
+@pytest.mark.parametrize(
+  'scalar',
+  [
+    *(np.float32(0.1), np.float64(0.1), np.float16(0.1), np.float32('-inf')),
+    *(np.uint64(2**64 - 1), np.int8(-128), np.bool_(True), np.float64(1e-310)),
+  ],
+)
+def test_scalars_come_back(scalar):
+  found = plain.kept([scalar])[0]
+  assert found == scalar and type(found) is type(scalar)
+
+
+def test_bytes_are_kept_once():
+  one, same = b'abc' * 100, b'cba' * 100
+  encoded = plain_values.encode([one, same, (one, one)])
+  assert encoded.sizes == [300, 300]
+  found = plain.kept([one, same, (one, one)])
+  assert found == [one, same, (one, one)]
+  assert found[0] is found[2][1]
+
+
+class Own(dict):
+  """No plain dict."""
+
+
+@pytest.mark.parametrize(
+  'value, name',
+  [
+    (lambda: 0, 'function'),
+    (Own(), 'Own'),
+    ({1, 2}, 'set'),
+    (np.array([object()]), 'ndarray'),
+    (np.zeros(2, 'f4,f4'), 'ndarray'),
+    (np.datetime64(1, 's'), 'datetime64'),
+  ],
+)
+def test_nothing_else_is_taken(value, name):
+  with pytest.raises(ValueError, match=f'cannot hold a {name}: .* lists,'):
+    plain_values.encode({'x': [value]})
+
+
+F4 = np.dtype(np.float32).str
+
+
+@pytest.mark.parametrize(
+  'tree, message',
+  [
+    ({'pickle': 0}, 'KeyError'),
+    ({}, 'ValueError'),
+    ({'tuple': [], 'dict': []}, 'ValueError'),
+    ({'tuple': 3}, 'TypeError'),
+    ({'dict': [[[], 1]]}, 'unhashable'),
+    ({'dict': [[1]]}, 'ValueError'),
+    ({'bytes': 1}, 'part 1 comes before part 0'),
+    ({'bytes': [0]}, 'unhashable'),
+    ([{'bytes': 0}, {'bytes': 1}], 'IndexError'),
+    ({'array': ['|O', [1], 'C', 0]}, "KeyError: '|O'"),
+    ({'array': [F4, [3], 'C', 0]}, '8 bytes are no <f4 of shape'),
+    ({'array': [F4, [10**30], 'C', 0]}, '8 bytes are no <f4 of shape'),
+    ({'array': [F4, [-1, -2], 'C', 0]}, '8 bytes are no <f4 of shape'),
+    ({'array': [F4, [2.0], 'C', 0]}, 'TypeError'),
+    ({'array': [F4, ['2'], 'C', 0]}, 'TypeError'),
+    ({'array': [F4, [2], 'X', 0]}, 'ValueError'),
+    ({'array': [F4, [2], 'C']}, 'TypeError'),
+    ({'scalar': ['|O', 1]}, 'KeyError'),
+    ({'scalar': [F4, [[], []]]}, 'Error'),
+    ([{'array': [F4, [2], 'C', 0]}] * 2, 'part 0 comes before part 1'),
+    ([{'array': [F4, [2], 'C', 0]}, {'bytes': 0}], 'part 0 comes before'),
+    ([{'bytes': 0}, {'array': [F4, [2], 'C', 0]}], 'part 0 comes before'),
+  ],
+)
+def test_a_foreign_tree_is_one_line(tree, message):
+  with pytest.raises(ValueError, match=message.replace('|', r'\|')) as info:
+    plain_values.decode(tree, [8], io.BytesIO(bytes(8)))
+  assert str(info.value).startswith('is damaged (')
+  assert '\n' not in str(info.value)
+
+
+def test_a_deep_tree_is_one_line():
+  tree = []
+  for _ in range(100_000):
+    tree = [tree]
+  with pytest.raises(ValueError, match='RecursionError'):
+    plain_values.decode(tree, [], io.BytesIO())
+  while tree:  # Or the interpreter frees it in one deep call.
+    tree = tree[0]
+
+
+def test_a_part_that_is_not_whole():
+  with pytest.raises(ValueError, match='part 0 is not whole'):
+    plain_values.decode({'array': [F4, [2], 'C', 0]}, [8], io.BytesIO(bytes(7)))

@@ -1,0 +1,209 @@
+"""One run at a time in a workdir, whoever tries and whoever dies."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from bt_acme.runtime import workdir_lock
+
+_ROOT = pathlib.Path(__file__).parents[2]
+# Holds the lock until its standard input ends.
+_HOLDER = """
+import sys
+from bt_acme.runtime import workdir_lock
+with workdir_lock.held(sys.argv[1]):
+  print('held', flush=True)
+  sys.stdin.read()
+"""
+
+
+@pytest.fixture(name='workdir')
+def make_workdir(tmp_path):
+  return str(tmp_path / 'a' / 'run')
+
+
+@pytest.fixture(name='hold')
+def make_hold(workdir):
+  processes = []
+
+  def hold():
+    process = subprocess.Popen(
+      [sys.executable, '-c', _HOLDER, workdir],
+      env={**os.environ, 'PYTHONPATH': str(_ROOT)},
+      stdin=subprocess.PIPE,
+      stdout=subprocess.PIPE,
+      text=True,
+    )
+    processes.append(process)
+    assert process.stdout.readline() == 'held\n'
+    return process
+
+  yield hold
+  for process in processes:
+    process.kill()
+    process.wait()
+    process.stdin.close()
+    process.stdout.close()
+
+
+def file_of(workdir):
+  return pathlib.Path(workdir) / 'run.lock'
+
+
+def take(workdir):
+  """Takes the lock for a moment."""
+  with workdir_lock.held(workdir):
+    return json.loads(file_of(workdir).read_text())
+
+
+def write(workdir, **changes):
+  """Writes what a process of another time has left."""
+  owner = {'host': socket.gethostname(), 'pid': 1, 'since': 'then', **changes}
+  file_of(workdir).parent.mkdir(parents=True)
+  file_of(workdir).write_text(json.dumps(owner))
+
+
+def test_it_says_who_holds_it_and_leaves_nothing(workdir):
+  owner = take(workdir)
+  assert owner['host'] == socket.gethostname() and owner['pid'] == os.getpid()
+  assert os.listdir(workdir) == []
+  with pytest.raises(KeyError):
+    with workdir_lock.held(workdir):
+      raise KeyError
+  assert os.listdir(workdir) == []
+
+
+def test_another_process_is_refused_in_one_line(workdir, hold):
+  process = hold()
+  with pytest.raises(ValueError) as info:
+    take(workdir)
+  message = str(info.value)
+  assert message.startswith(
+    f'workdir={workdir!r} is in use by process {process.pid} on '
+    f'{socket.gethostname()}, since 20'
+  )
+  assert message.endswith('or choose another workdir.')
+  assert '\n' not in message
+  process.stdin.close()
+  process.wait()
+  take(workdir)
+
+
+def test_this_process_is_refused_too(workdir):
+  with workdir_lock.held(workdir):
+    before = file_of(workdir).read_text()
+    with pytest.raises(ValueError, match=f'by process {os.getpid()} on'):
+      take(workdir)
+    assert file_of(workdir).read_text() == before
+
+
+@pytest.mark.parametrize('signum', [signal.SIGKILL, signal.SIGTERM])
+def test_the_dead_are_succeeded(workdir, hold, signum):
+  process = hold()
+  process.send_signal(signum)
+  process.wait()
+  assert json.loads(file_of(workdir).read_text())['pid'] == process.pid
+  assert take(workdir)['pid'] == os.getpid()
+
+
+def test_a_stopped_process_still_has_it(workdir, hold):
+  process = hold()
+  process.send_signal(signal.SIGSTOP)
+  with pytest.raises(ValueError, match=f'process {process.pid} on'):
+    take(workdir)
+
+
+def test_a_number_that_another_process_has_by_now(workdir):
+  write(workdir, pid=os.getppid())
+  take(workdir)
+
+
+@pytest.mark.parametrize('text', ['', '{"host": "else', '[]', '\x00' * 50])
+def test_a_writer_that_died_between_two_steps(workdir, text):
+  write(workdir)
+  file_of(workdir).write_text(text)
+  take(workdir)
+
+
+def test_another_host_names_the_file(workdir):
+  write(workdir, host='elsewhere', pid=7)
+  for _ in range(2):  # Nothing of it is lost.
+    with pytest.raises(ValueError) as info:
+      take(workdir)
+    assert 'in use by process 7 on elsewhere, since then' in str(info.value)
+    assert str(info.value).endswith(f'remove {file_of(workdir)}.')
+  file_of(workdir).unlink()
+  take(workdir)
+
+
+def test_whoever_knows_that_the_other_host_is_gone_clears_it(workdir):
+  workdir_lock.clear(pathlib.Path(workdir))
+  write(workdir, host='elsewhere')
+  workdir_lock.clear(pathlib.Path(workdir))
+  assert not file_of(workdir).exists()
+  with workdir_lock.held(workdir):
+    workdir_lock.clear(pathlib.Path(workdir))
+    assert file_of(workdir).exists()
+
+
+def test_a_file_that_the_user_removed_is_the_next_ones(workdir):
+  """It is left alone by the one who had it before."""
+  with workdir_lock.held(workdir):
+    file_of(workdir).unlink()
+    second = workdir_lock.held(workdir)
+    second.__enter__()
+  assert file_of(workdir).exists()
+  second.__exit__(None, None, None)
+  assert os.listdir(workdir) == []
+
+
+def test_one_of_many_has_it_at_a_time(workdir):
+  number, inside, most = 8, [], []
+  barrier = threading.Barrier(number)
+
+  def attempt(_):
+    barrier.wait()
+    taken = 0
+    for _ in range(200):
+      try:
+        with workdir_lock.held(workdir):
+          inside.append(None)
+          most.append(len(inside))
+          inside.pop()
+          taken += 1
+      except ValueError:
+        pass
+    return taken
+
+  with concurrent.futures.ThreadPoolExecutor(number) as pool:
+    taken = sum(pool.map(attempt, range(number)))
+  assert taken == len(most) > 0 and set(most) == {1}
+  assert os.listdir(workdir) == []
+
+
+@pytest.mark.parametrize('pid, is_free', [(os.getpid(), False), (2**30, True)])
+def test_without_locks_the_number_decides(workdir, monkeypatch, pid, is_free):
+  def refuse(descriptor, operation):
+    raise OSError(workdir_lock.errno.ENOLCK, 'No locks available')
+
+  monkeypatch.setattr(workdir_lock.fcntl, 'flock', refuse)
+  write(workdir, pid=pid)
+  if is_free:
+    take(workdir)
+  else:
+    with pytest.raises(ValueError, match=f'in use by process {pid}'):
+      take(workdir)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+  (tmp_path / 'run').write_text('a file')
+  with pytest.raises(ValueError, match="workdir='.*/run' cannot be written"):
+    take(str(tmp_path / 'run'))

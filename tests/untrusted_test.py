@@ -1,0 +1,329 @@
+"""A stranger's file is refused in one line, and takes no memory."""
+
+import ast
+import json
+import os
+import pathlib
+import pickle
+import tracemalloc
+import zipfile
+
+import jax
+import numpy as np
+import pytest
+
+from bt_acme import untrusted
+
+_ROOT = pathlib.Path(__file__).parents[1]
+_MB = 1 << 20
+F4 = np.dtype(np.float32)
+
+
+def shape_of(*shape, dtype=np.float32):
+  return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def header(shape, descr='<f4', order=False):
+  """The first bytes of an array's file, whatever follows."""
+  text = repr({'descr': descr, 'fortran_order': order, 'shape': shape})
+  text += ' ' * (-len(text) % 16) + '\n'
+  return b'\x93NUMPY\x01\x00' + len(text).to_bytes(2, 'little') + text.encode()
+
+
+def write_zip(path, members, compression=zipfile.ZIP_STORED):
+  with zipfile.ZipFile(path, 'w', compression) as archive:
+    for name, data in members.items():
+      archive.writestr(f'{name}.npy', data)
+
+
+def change_sizes(path, size):
+  """Has the zip directory say another size of what its first member holds."""
+  data = bytearray(path.read_bytes())
+  entry = data.index(b'PK\x01\x02')
+  data[entry + 24 : entry + 28] = size.to_bytes(4, 'little')
+  path.write_bytes(data)
+
+
+def accept(shapes):
+  del shapes
+
+
+class Peak:
+  """The most memory that was taken within a block, in bytes."""
+
+  def __enter__(self):
+    tracemalloc.start()
+    return self
+
+  def __exit__(self, *exc_info):
+    self.bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+
+@pytest.fixture(name='path')
+def make_path(tmp_path):
+  return tmp_path / 'arrays.npz'
+
+
+ARRAYS = {
+  'a::b': np.arange(6, dtype=np.float32).reshape(2, 3),
+  'fortran': np.asfortranarray(np.ones([3, 4], np.int32)),
+  'empty': np.zeros([0, 5], bool),
+  'scalar': np.uint64(2**64 - 1),
+}
+
+
+def test_arrays_come_back(path):
+  np.savez(path, **ARRAYS)
+  seen = {}
+  found = untrusted.read_arrays(path, seen.update)
+  assert list(found) == list(seen) == list(ARRAYS)
+  for name, array in ARRAYS.items():
+    np.testing.assert_array_equal(found[name], array)
+    assert seen[name] == shape_of(*array.shape, dtype=array.dtype)
+  assert found['fortran'].flags.f_contiguous
+  untrusted.check_size(path, seen)
+
+
+def refused(path, message, check=accept):
+  with Peak() as peak:
+    with pytest.raises(untrusted.Refused, match=message) as info:
+      untrusted.read_arrays(path, check)
+  assert '\n' not in str(info.value) and len(str(info.value)) < 700
+  assert peak.bytes < 8 * _MB
+
+
+def test_arrays_are_refused_before_they_are_read(path):
+  def check(shapes):
+    raise untrusted.Refused(f'has {shapes["x"].shape}')
+
+  np.savez(path, x=np.zeros([64, 1024, 1024], np.uint8))
+  refused(path, r'has \(64, 1024, 1024\)', check)
+
+
+@pytest.mark.parametrize(
+  'compression', [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+)
+def test_a_bomb(path, compression):
+  size = 64 * _MB
+  write_zip(path, {'x': header((size // 4,)) + bytes(size)}, compression)
+  assert path.stat().st_size < _MB
+  refused(path, "has 'x.npy' compressed")
+
+
+@pytest.mark.parametrize(
+  'data, message',
+  [
+    (
+      header((10**12,)) + bytes(400),
+      r'has 400 bytes of values in .*1000000000',
+    ),
+    (header((10**30, 10**30)) + bytes(400), 'has 400 bytes of values'),
+    (header((99,)) + bytes(400), r'has 400 bytes .* float32 of shape \(99,\)'),
+    (header((101,)) + bytes(400), 'has 400 bytes of values'),
+    (header((-10, -10)) + bytes(400), 'has 400 bytes of values'),
+    (header((50,), '|O') + bytes(400), "has object in 'x.npy', not numbers"),
+    (header((100,), '<U1') + bytes(400), "has <U1 in 'x.npy', not numbers"),
+    (header((100,), [('a', '<f4')]) + bytes(400), 'not numbers'),
+    (header((100,), 'nothing') + bytes(400), 'is damaged'),
+    (header(100) + bytes(400), 'is damaged'),
+    (b'\x93NUMPY\x01\x00\x10\x27' + b'(' * 10_000, 'is damaged'),
+    (b'\x93NUMPY\x01\x00\x08\x00{[]: 1}\n', 'is damaged'),
+    (b'\x93NUMPY\x02\x00\xff\xff\xff\xff', r"has 'x.npy' in format \(2, 0\)"),
+    (b'\x93NUMPY\x01\x00\xff\xff', 'is damaged'),
+    (b'\x93NUM', 'is damaged'),
+    (b'', 'is damaged'),
+    (pickle.dumps(print), 'is damaged'),
+  ],
+)
+def test_a_header_that_lies(path, data, message):
+  write_zip(path, {'x': data})
+  refused(path, message)
+
+
+def test_a_directory_that_lies(path):
+  np.savez(path, x=np.zeros(100, np.float32))
+  change_sizes(path, 2**32 - 2)
+  refused(path, r'has 528 bytes of .* says that these are 4,294,967,294')
+
+
+class Evil:
+  """Its pickle writes a file when it is read."""
+
+  def __init__(self, path):
+    self._path = path
+
+  def __reduce__(self):
+    return os.mkdir, (str(self._path),)
+
+
+def test_objects_are_not_unpickled(path, tmp_path):
+  trace = tmp_path / 'executed'
+  np.savez(path, x=np.array([Evil(trace)], object))
+  refused(path, 'is damaged|not numbers')
+  assert not trace.exists()
+  with np.load(path, allow_pickle=True) as arrays:
+    arrays['x']
+  assert trace.exists()  # It would have.
+
+
+@pytest.mark.parametrize('kept', [0, 1, 30, 200, 0.5, 0.99])
+def test_a_part_of_a_file(path, kept):
+  np.savez(path, x=np.zeros(1000, np.float32), y=np.zeros(1000, np.float32))
+  data = path.read_bytes()
+  path.write_bytes(data[: kept if kept >= 1 else int(kept * len(data))])
+  refused(path, 'is damaged')
+
+
+@pytest.mark.parametrize('place', range(0, 1104, 16))
+def test_a_changed_byte(path, place):
+  """It is found, or was of no consequence."""
+  array = np.arange(100, dtype=np.float32)
+  np.savez(path, x=array, y=array)
+  data = bytearray(path.read_bytes())
+  data[place] ^= 0x55
+  path.write_bytes(data)
+  try:
+    found = untrusted.read_arrays(path, accept)
+  except (untrusted.Refused, OSError) as error:
+    assert '\n' not in str(error)
+  else:
+    for value in found.values():
+      np.testing.assert_array_equal(value, array)
+
+
+def test_a_checksum_that_differs(path):
+  np.savez(path, x=np.zeros(100, np.float32))
+  data = bytearray(path.read_bytes())
+  data[300] ^= 1  # In the values.
+  path.write_bytes(data)
+  refused(path, 'is damaged .*CRC')
+
+
+def test_a_file_that_is_too_large_is_not_read(path):
+  np.savez(path, x=np.zeros(100, np.float32))
+  wanted = {'x': shape_of(100)}
+  untrusted.check_size(path, wanted)
+  os.truncate(path, 10**12)  # It takes no space on the disk.
+  with pytest.raises(
+    untrusted.Refused, match='has 1,000,000,000,000 bytes, an'
+  ):
+    untrusted.check_size(path, wanted)
+
+
+def test_a_checksum_takes_little_memory(path):
+  path.write_bytes(bytes(32 * _MB))
+  with Peak() as peak:
+    untrusted.sha256(path)
+  assert peak.bytes < 4 * _MB
+
+
+@pytest.mark.parametrize(
+  'text, message',
+  [
+    ('[' * 100_000, 'is nested too deeply'),
+    ('{"a":' * 50_000, 'is nested too deeply'),
+    (' ' * (_MB + 1), 'is longer than 1,048,576 bytes'),
+    ('{"a": 1', 'Expecting'),
+    ('', 'Expecting'),
+    ('\xff', 'Expecting'),
+  ],
+)
+def test_bad_json(tmp_path, text, message):
+  (tmp_path / 'card').write_text(text)
+  with Peak() as peak:
+    with pytest.raises(ValueError, match=message) as info:
+      untrusted.read_json(tmp_path / 'card')
+  assert '\n' not in str(info.value)
+  assert peak.bytes < 64 * _MB
+
+
+def test_good_json(tmp_path):
+  value = {'a': [1, 0.1, None, {'b': 'ü'}]}
+  (tmp_path / 'card').write_text(json.dumps(value))
+  assert untrusted.read_json(tmp_path / 'card') == value
+
+
+def test_an_error_is_one_line_of_limited_length():
+  assert untrusted.one_line(KeyError('a')) == "KeyError: 'a'"
+  assert untrusted.one_line(MemoryError()) == 'MemoryError'
+  long = untrusted.one_line(ValueError('a\nb ' * 10_000))
+  assert '\n' not in long and len(long) < 420 and long.endswith(' [...]')
+
+
+# Whatever makes objects of bytes, and so can run what the bytes say.
+_UNPICKLERS = {
+  *('pickle', '_pickle', 'cPickle', 'cloudpickle', 'dill', 'joblib', 'marshal'),
+  *('shelve', 'msgpack', 'yaml', 'torch', 'flax', 'orbax', 'jsonpickle'),
+}
+# These load pickles, where `np.load` is not told to refuse them.
+_LOADERS = {'load', 'read_array', 'fromregex', 'read_pickle', 'NpzFile'}
+_NUMPY = {'np', 'numpy', 'format', 'npyio', 'pd', 'pandas', 'jnp'}
+
+
+def unpickled(text):
+  """Finds what could unpickle in the source of a module."""
+  for node in ast.walk(ast.parse(text)):
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+      names = [alias.name for alias in node.names]
+      for name in [getattr(node, 'module', None) or '', *names]:
+        if name.partition('.')[0] in _UNPICKLERS:
+          yield f'imports {name}'
+    elif isinstance(node, ast.Call):
+      yield from _unpickling_call(node)
+
+
+def _unpickling_call(call):
+  function, owner = call.func, None
+  name = getattr(function, 'attr', getattr(function, 'id', None))
+  if isinstance(function, ast.Attribute):
+    owner = getattr(function.value, 'attr', getattr(function.value, 'id', None))
+  keywords = {k.arg: getattr(k.value, 'value', True) for k in call.keywords}
+  refuses = keywords.get('allow_pickle') is False
+  if owner in _NUMPY and name in _LOADERS and not refuses:
+    yield f'calls {owner}.{name}'
+  if keywords.get('allow_pickle', False) is not False:
+    yield 'allows pickle'
+  if owner is None and name in ('eval', 'exec', '__import__'):
+    yield f'calls {name}'
+  if name == 'import_module' and any(
+    getattr(x, 'value', '') in _UNPICKLERS for x in call.args
+  ):
+    yield 'imports late'
+
+
+def test_nothing_in_the_package_unpickles():
+  paths = [p for d in ('bt_acme', 'launch') for p in (_ROOT / d).rglob('*.py')]
+  assert len(paths) > 100
+  found = {
+    str(path.relative_to(_ROOT)): list(unpickled(path.read_text()))
+    for path in paths
+  }
+  assert {name: what for name, what in found.items() if what} == {}
+
+
+@pytest.mark.parametrize(
+  'text',
+  [
+    'import pickle',
+    'from pickle import loads',
+    'import cloudpickle as c',
+    'def f():\n  import joblib.numpy_pickle',
+    'np.load(path)',
+    'numpy.load(path, allow_pickle=True)',
+    'np.load(path, None, allow_pickle=flag)',
+    'f(allow_pickle=flag)',
+    'np.lib.format.read_array(file)',
+    'eval(text)',
+    'importlib.import_module("pickle")',
+  ],
+)
+def test_what_unpickles_is_found(text):
+  assert list(unpickled(text))
+
+
+@pytest.mark.parametrize(
+  'text', ['import json', 'json.load(f)', 'np.load(p, allow_pickle=False)']
+)
+def test_what_does_not_unpickle_is_passed_over(text):
+  assert not list(unpickled(text))
