@@ -189,7 +189,11 @@ def test_one_of_many_has_it_at_a_time(workdir):
   assert os.listdir(workdir) == []
 
 
-@pytest.mark.parametrize('pid, is_free', [(os.getpid(), False), (2**30, True)])
+@pytest.mark.parametrize(
+  'pid, is_free',
+  [(os.getpid(), False), (2**30, True)],
+  ids=['alive', 'dead'],
+)
 def test_without_locks_the_number_decides(workdir, monkeypatch, pid, is_free):
   def refuse(descriptor, operation):
     raise OSError(workdir_lock.errno.ENOLCK, 'No locks available')
