@@ -19,6 +19,7 @@ import sys
 import traceback
 
 import pytest
+from absl import flags as absl_flags
 from absl.testing import flagsaver
 
 from bt_acme import assembly
@@ -156,6 +157,11 @@ def stop_before_acting(monkeypatch, tmp_path):
 
 
 def test_random_command_lines(stopped, capsys):
+  # Programs of other tests in this process have flags of the same names.
+  for module, found in absl_flags.FLAGS.flags_by_module_dict().items():
+    if module.startswith('experiments.'):
+      for flag in list(found):
+        delattr(absl_flags.FLAGS, flag.name)
   del stopped
   seed = os.environ.get(_SEED) or str(secrets.randbelow(2**32))
   with capsys.disabled():
