@@ -213,8 +213,8 @@ def test_snapshots_are_exported_on_the_way(resumed):
     for name in ('behavior-650', 'behavior-700', 'behavior')
   )
   assert 650 <= middle.actor_steps <= last.actor_steps == end.actor_steps
-  assert last.params_sha256 == end.params_sha256
-  assert middle.agent == end.agent
+  # The learner may still take steps after the last actor step.
+  assert last.agent == middle.agent == end.agent
   assert middle.statistics.error_count <= end.statistics.error_count
 
 
