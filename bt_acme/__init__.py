@@ -12,8 +12,9 @@ from bt_acme.version import __version__
 
 compat.install()
 
-# Where each name comes from. A module is loaded when a name of it is used, so
-# that a run that draws nothing does not wait for matplotlib.
+# This table says which module each name comes from. A module is loaded when a
+# name of it is used, so that a run that draws nothing does not wait for
+# matplotlib.
 _API = {
   **dict.fromkeys(('pretrain', 'train', 'transfer'), 'bt_acme.api.training'),
   **dict.fromkeys(('evaluate', 'Evaluation'), 'bt_acme.api.evaluating'),

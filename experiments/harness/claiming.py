@@ -71,8 +71,9 @@ def take(
   before = _read(path)
   if is_held(path, stale_seconds=stale_seconds) or not path.exists():
     return None
-  # Of all that find the same claim stale, one can create this file. Only the
-  # one who has it may replace that claim, and looks first whether it is there.
+  # Several workers may find the same claim stale, but only one can create this
+  # file. That one alone may replace the claim, and first looks whether it is
+  # still there.
   successor = path.with_name(f'{path.name}.after-{before.get("token", "")}')
   if not _create(successor, token):
     if _age(successor) > stale_seconds:  # Its creator has died.

@@ -4,6 +4,7 @@ Each claim is a table or several (`experiments/learning/claims.py`):
 
   exploration  NGU's policy visits more of a world than others do.
   transfer     BT solves hard worlds in a budget in which others do not.
+  limits       Worlds that BT solves with some seeds only.
   no_harm      BT loses nothing where the reward is easy to find.
   deception    BT helps although the behavior itself loses reward.
   ablation     Flights and extra action, apart and together.

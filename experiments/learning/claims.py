@@ -23,6 +23,10 @@ CLAIMS = {
     'budget in which epsilon-greedy R2D2, ez-greedy R2D2 and fine-tuning do '
     'not? pi_p is the behavior by itself.'
   ),
+  'limits': (
+    'Worlds of the same kind that behavior transfer solves with some seeds '
+    'only: often the behavior of the seed hardly ever comes near the goal.'
+  ),
   'no_harm': (
     'Is behavior transfer no worse where R2D2 finds the reward easily?'
   ),
@@ -65,21 +69,20 @@ COSTLY_FAR = f'{ROOMS}:fixed=24:new_cell=-0.1'  # Seven actions away.
 # costs.
 HARD = (
   *(f'{ROOMS}:fixed', f'{ROOMS}:fixed=15', f'{ROOMS}:fixed=19'),
-  *(COSTLY, COSTLY_FAR),
-  *(f'{ROOMS}:fixed=5', f'{CROSSING}:fixed=2'),
+  COSTLY,
 )
+HARDER = (COSTLY_FAR, f'{ROOMS}:fixed=5', f'{CROSSING}:fixed=2')
 TAKEN_APART = (HARD[0], COSTLY)  # One far away, and one that costs.
 # A world of the same kind, for the choice of settings.
 SEARCH = f'{ROOMS}:fixed=9'
 TWO_ROOMS = 'MiniGrid-MultiRoom-N2-S4-v0'
-# Worlds that R2D2 solves.
-EASY = (NEAR, 'MiniGrid-Empty-8x8-v0', TWO_ROOMS)
 # Worlds in which what the behavior does pays, does not, or costs: to visit
 # cells (`COSTLY` is the last of these), and to open the door.
 VARIANTS = (
   *(f'{NEAR}:new_cell=0.15', NEAR),
   *(f'{TWO_ROOMS}:door=0.3', TWO_ROOMS, f'{TWO_ROOMS}:door=-0.3'),
 )
+EASY = (NEAR, TWO_ROOMS, f'{NEAR}:new_cell=0.15')  # Rewards are near or dense.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,10 +138,11 @@ class Table:
 
 def tables() -> List[Table]:
   """All tables, in the order of the report."""
-  explored = (f'{ROOMS}:no_goal', f'{CROSSING}:no_goal', CHAIN)
+  explored = (f'{ROOMS}:no_goal', f'{TWO_ROOMS}:no_goal', CHAIN)
   return [
     *(_exploration(world) for world in explored),
     *(_transfer('transfer', world, _COMPARED) for world in HARD),
+    *(_transfer('limits', world, ('pi_p', 'R2D2', 'BT')) for world in HARDER),
     *(_transfer('no_harm', world, ('R2D2', 'BT')) for world in EASY),
     *(
       _transfer('deception', world, ('pi_p', 'R2D2', 'fine-tuning', 'BT'))
@@ -212,7 +216,7 @@ def _transfer(claim: str, world: str, algorithms: Sequence[str]) -> Table:
       algorithm,
       kind,
       world,
-      EASY_TASK_STEPS if world in (*EASY, *VARIANTS) else TASK_STEPS,
+      EASY_TASK_STEPS if world in VARIANTS else TASK_STEPS,
       settings,
       behavior if uses_behavior else None,
       init,

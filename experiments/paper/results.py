@@ -21,7 +21,7 @@ from experiments.paper import artifacts, normalization
 # of the budget.
 NEAR = 0.025
 
-# What is read of a run: a number, or None where it is not there.
+# Reads a number of a run, or None where the run does not have it.
 Reading = Callable[['Results', dataset_lib.Run], Optional[float]]
 
 
@@ -198,7 +198,7 @@ def _missing(run: dataset_lib.Run) -> Problem:
 
 
 def failure(run: dataset_lib.Run) -> Problem:
-  """That a run has failed."""
+  """Reports that a run has failed."""
   return Problem(f'Failed with exit code {run.exit_code}', run.run_id)
 
 

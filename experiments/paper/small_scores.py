@@ -42,9 +42,9 @@ _STEP_COST = 0.9  # The goal pays 1 - 0.9 steps / max_steps.
 _PASSABLE = (world_object.Goal, world_object.Floor)
 
 _HEADER = """\
-# Mean returns in MiniGrid worlds: random of a uniform policy over all episodes,
-# best of the best episode in each of their layouts (kind search), or a bound
-# that no policy exceeds (kind bound). Written by
+# These are mean returns in MiniGrid worlds. The column random is of a uniform
+# policy over all episodes; best is of the best episode in each layout (kind
+# search), or a bound that no policy exceeds (kind bound). The file is made by
 # python -m experiments.paper.small_scores
 """
 

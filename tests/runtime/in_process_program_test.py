@@ -201,7 +201,7 @@ def test_a_run_that_was_killed_goes_on_from_its_checkpoint(
 def test_actors_rows_tell_environment_and_epsilon(whole):
   rows = read(whole[0], 'actor')
   epsilons = {row['environment']: row['epsilon'] for row in rows}
-  # Those of two actors: 0.4 ** (1 + 7 i / (2 - 1)).
+  # Two actors have the epsilons 0.4 ** (1 + 7 i / (2 - 1)).
   assert float(epsilons['0']) == pytest.approx(0.4)
   assert float(epsilons['1']) == pytest.approx(0.4**8, rel=1e-5)
   evaluated = read(whole[0], 'evaluator')

@@ -15,7 +15,7 @@ _RUNS = np.array([[0.0, 40.0, 150.0, -40.0], [20.0, 60.0, 250.0, -40.0]])
     ('median', 30),
     ('mean', 55),
     ('capped_mean', (10 + 50 + 100 - 40) / 4),
-    # Of the sorted -40, -40, 0, 20, 40, 60, 150, 250 the middle four.
+    # These are the middle four of -40, -40, 0, 20, 40, 60, 150, 250.
     ('iqm', (0 + 20 + 40 + 60) / 4),
     ('p50', 30),
     # A fifth of three steps between four worlds: 0.6 of the way to the second.

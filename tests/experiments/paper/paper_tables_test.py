@@ -177,7 +177,7 @@ def test_a_run_without_a_score_is_named_and_the_rest_is_shown(fields, note):
   assert f'{note}{name}.' in table.notes
   cell = _row(table, 'R2D2').cells[1]
   assert (cell.seeds, cell.games) == (2, 2)
-  # Of the near world, the first two seeds; of the other, those that are there.
+  # The near world shows its first two seeds, the other one those that it has.
   expected = np.mean(
     [
       normalization.normalize(NEAR, np.mean([0.9, 0.8])),
