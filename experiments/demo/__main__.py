@@ -1,7 +1,7 @@
 """From no rewards to a task solved, in minutes.
 
 1. NGU explores worlds of four rooms without any reward, once with each of three
-   seeds, and each time its policy, pi_p, is exported.
+   seeds. Each time its policy, pi_p, is exported, and plays the task as it is.
 2. R2D2 and R2D2 with Behavior Transfer learn to reach a far goal, with three
    seeds each and within the same budget. R2D2 + BT brings along the pi_p of its
    seed. These runs take place two at a time, in one process each, and the seed

@@ -23,7 +23,7 @@ _ENVIRONMENTS = 16  # Environments that a run steps at once.
 _FIRST_ENVIRONMENT = 1_000_000  # Seeds evaluation apart from training.
 _RECENT = 50  # Episodes that a report of progress averages.
 # What stands for a policy that acts at random, and for pi_p, in evaluation.
-EPSILONS = {'random': 1.0, 'pi_p': 0.01}
+EPSILONS = {'random': 1.0, plan_lib.BEHAVIOR: 0.01}
 
 Result = Dict[str, Any]
 OnProgress = Callable[[int, float], None]  # Actor steps, share solved lately.
@@ -83,8 +83,10 @@ def execute(
   start = time.monotonic()
   if job.kind == plan_lib.PRETRAINING:
     result = _pretrain(job, plan, folder, on_progress)
-  elif job.kind == plan_lib.POLICIES:
-    result = _evaluate_policies(_load(job, plan, folder), plan, job.seed)
+  elif job.kind == plan_lib.BEHAVIOR:
+    result = _evaluate_behavior(_load(job, plan, folder), plan, job.seed)
+  elif job.kind == plan_lib.MAPS:
+    result = _map(_load(job, plan, folder), plan, job.seed)
   elif job == plan.launched:
     result = _play_all(job, plan, program.read(plan, folder))
   else:
@@ -209,32 +211,56 @@ def _initial_params(
   )
 
 
-def _evaluate_policies(
+def _evaluate_behavior(
   behavior: behaviors.Exported, plan: plan_lib.Plan, seed: int
 ) -> Result:
-  """Plays the task at random and by pi_p, and counts visits in its world."""
-  result: Result = {'evaluation': {}, 'visits': {}}
-  for name, epsilon in EPSILONS.items():
-    for world, episodes in (
-      (plan_lib.TASK, plan.episodes),
-      (plan_lib.MAP_WORLD, plan.map_episodes),
-    ):
-      agent = dataclasses.replace(
-        behavior.agent, spec=behavior.agent.spec._replace(name=world)
+  """Plays the task by pi_p."""
+  epsilon = EPSILONS[plan_lib.BEHAVIOR]
+  recordings = _play_policy(
+    behavior, plan_lib.TASK, plan.episodes, seed, epsilon=epsilon
+  )
+  return {'evaluation': _summary(recordings)}
+
+
+def _map(
+  behavior: behaviors.Exported, plan: plan_lib.Plan, seed: int
+) -> Result:
+  """Plays the task at random, and counts where both policies go."""
+  return {
+    'evaluation': _summary(
+      _play_policy(behavior, plan_lib.TASK, plan.episodes, seed, epsilon=1.0)
+    ),
+    'visits': {
+      name: _visits(
+        _play_policy(
+          behavior, plan_lib.MAP_WORLD, plan.map_episodes, seed, epsilon=epsilon
+        )
       )
-      recordings = _play(
-        agent,
-        behavior.variables,
-        episodes,
-        seed,
-        epsilon=epsilon,
-        statistics=behavior.statistics,
-      )
-      if world == plan_lib.TASK:
-        result['evaluation'][name] = _summary(recordings)
-      else:
-        result['visits'][name] = _visits(recordings)
-  return result
+      for name, epsilon in EPSILONS.items()
+    },
+  }
+
+
+def _play_policy(
+  behavior: behaviors.Exported,
+  world: str,
+  episodes: int,
+  seed: int,
+  *,
+  epsilon: float,
+) -> List[recorder.Recording]:
+  """Plays a world by pi_p, or at random, which needs an agent as well."""
+  agent = dataclasses.replace(
+    behavior.agent, spec=behavior.agent.spec._replace(name=world)
+  )
+  return _play(
+    agent,
+    behavior.variables,
+    episodes,
+    seed,
+    epsilon=epsilon,
+    statistics=behavior.statistics,
+  )
 
 
 def _play(

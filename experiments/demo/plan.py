@@ -40,7 +40,7 @@ class Job:
   @property
   def label(self) -> str:
     """What it is called on the terminal."""
-    if self.kind == POLICIES:
+    if self.kind == MAPS:
       return LABELS[self.kind]
     return f'{LABELS[self.kind]} seed {self.seed}'
 
@@ -48,11 +48,14 @@ class Job:
     return self.label
 
 
-POLICIES = 'policies'
 PRETRAINING = 'ngu'
+# Jobs that only play: pi_p of each seed plays the task. With the first seed, a
+# random policy plays it too, and both policies are mapped.
+BEHAVIOR, MAPS = 'pi_p', 'maps'
 LABELS = {
   PRETRAINING: 'NGU',
-  POLICIES: 'random and pi_p',
+  BEHAVIOR: 'pi_p',
+  MAPS: 'random and heat maps',
   'r2d2': 'R2D2',
   'finetuning': 'fine-tuning',
   'bt': 'R2D2 + BT',
@@ -92,18 +95,21 @@ class Plan:
     return Job('bt', self.seeds[0])
 
   @property
+  def maps(self) -> Job:
+    """The job that plays at random, and maps where policies go."""
+    return Job(MAPS, self.seeds[0])
+
+  @property
   def jobs(self) -> List[Job]:
     """The other runs, in an order in which each finds what it needs."""
-    first = [Job(PRETRAINING, seed) for seed in self.seeds]
-    training = [
-      Job(kind, seed) for kind in reversed(self.kinds) for seed in self.seeds
-    ]
-    training.remove(self.launched)
-    return [*first, Job(POLICIES, self.seeds[0]), *training]
+    kinds = (PRETRAINING, *reversed(self.kinds), BEHAVIOR)
+    jobs = [Job(kind, seed) for kind in kinds for seed in self.seeds]
+    jobs.remove(self.launched)
+    return [*jobs, self.maps]
 
   def steps(self, job: Job) -> int:
     """The actor steps of a run; 0 if it only plays."""
-    if job.kind == POLICIES:
+    if job.kind in (BEHAVIOR, MAPS):
       return 0
     return (
       self.pretraining_steps if job.kind == PRETRAINING else self.task_steps

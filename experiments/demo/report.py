@@ -11,7 +11,6 @@ from experiments.demo import execution, film
 from experiments.demo import plan as plan_lib
 
 _WINDOW = 50  # Episodes that a point of a learning curve averages.
-_POLICIES = {'random': 'random', 'pi_p': 'pi_p zero-shot'}
 
 Results = Mapping[plan_lib.Job, execution.Result]
 
@@ -28,12 +27,8 @@ def read(plan: plan_lib.Plan, folder: pathlib.Path) -> Results:
 
 def table(plan: plan_lib.Plan, results: Results) -> str:
   """Compares the policies on the task, seed by seed."""
-  policies = results[plan_lib.Job(plan_lib.POLICIES, plan.seeds[0])]
-  rows = [
-    _row(label, policies['evaluation'][name])
-    for name, label in _POLICIES.items()
-  ]
-  for kind in plan.kinds:
+  rows = [_row('random', results[plan.maps]['evaluation'])]
+  for kind in (plan_lib.BEHAVIOR, *plan.kinds):
     for seed in plan.seeds:
       job = plan_lib.Job(kind, seed)
       rows.append(_row(job.label, results[job]['evaluation']))
@@ -58,13 +53,15 @@ def conclusion(plan: plan_lib.Plan, results: Results) -> str:
       results[plan_lib.Job(kind, seed)]['evaluation']['solved']
       for seed in plan.seeds
     ]
-    for kind in ('r2d2', 'bt')
+    for kind in (plan_lib.BEHAVIOR, 'r2d2', 'bt')
   }
   seeds = 'with one seed'
   if len(plan.seeds) > 1:
     seeds = f'with each of {len(plan.seeds)} seeds'
   return (
-    f'Of the episodes, R2D2 solves at most {max(solved["r2d2"]):.0%} and '
+    'Of the episodes, '
+    f'pi_p solves at most {max(solved[plan_lib.BEHAVIOR]):.0%}, '
+    f'R2D2 at most {max(solved["r2d2"]):.0%} and '
     f'R2D2 + BT at least {min(solved["bt"]):.0%}, {seeds}.'
   )
 
@@ -112,7 +109,7 @@ def _curve(result: execution.Result) -> plots.Curve:
 
 def _draw_visits(plan: plan_lib.Plan, results: Results, path: str) -> None:
   """Draws where a random policy and pi_p go in the world of the task."""
-  visits = results[plan_lib.Job(plan_lib.POLICIES, plan.seeds[0])]['visits']
+  visits = results[plan.maps]['visits']
   world: Any = environments.make(plan_lib.MAP_WORLD, seed=0)
   world.reset()
   plots.heat_maps(
@@ -121,7 +118,7 @@ def _draw_visits(plan: plan_lib.Plan, results: Results, path: str) -> None:
       f'{name}: {visits[name]["cells"]:.1f} cells an episode': np.array(
         visits[name]['counts']
       )
-      for name in _POLICIES
+      for name in execution.EPSILONS
     },
     world.render_rgb(),
     title=f'Cells visited in {plan.map_episodes} episodes without a goal',

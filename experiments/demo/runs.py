@@ -70,6 +70,6 @@ def _outcome(
   seconds = f'{result["seconds"]:.0f} s'
   if job.kind == plan_lib.PRETRAINING:
     return f'has explored, in {seconds}'
-  if job.kind == plan_lib.POLICIES:
+  if job.kind == plan_lib.MAPS:
     return f'evaluated in {seconds}'
   return f'solves {result["evaluation"]["solved"]:.0%}, in {seconds}'

@@ -11,7 +11,7 @@ from bt_acme.core import types
 from bt_acme.evaluation import control_view
 from experiments import launching
 from experiments.demo import __main__ as demo
-from experiments.demo import execution, film, program, progress, runs
+from experiments.demo import execution, film, program, progress, report, runs
 from experiments.demo import plan as plan_lib
 
 _PLAN = plan_lib.Plan(
@@ -55,13 +55,13 @@ def test_a_demo_that_has_ended_is_shown_again_without_being_run(
   finished, capsys
 ):
   before = {path: path.stat().st_mtime for path in finished.glob('*.json')}
-  assert len(before) == len(_PLAN.jobs) + 1 == 5
+  assert len(before) == len(_PLAN.jobs) + 1 == 6
   assert demo.run(_PLAN, finished, launch=_launch_in_one_process) == 0
   assert before == {p: p.stat().st_mtime for p in finished.glob('*.json')}
   output = capsys.readouterr().out
-  assert '4 of 4 runs were there from before.' in output
+  assert '5 of 5 runs were there from before.' in output
   for label in (
-    *('random', 'pi_p zero-shot'),
+    *('random', 'pi_p seed 3'),
     *('R2D2 seed 3', 'fine-tuning seed 3', 'R2D2 + BT seed 3'),
   ):
     assert f'\n{label} ' in output
@@ -90,7 +90,7 @@ def test_the_pictures_are_there(finished):
 
 
 def test_a_result_is_kept_for_the_same_run_only(finished):
-  job = _PLAN.jobs[-1]
+  job = plan_lib.Job('r2d2', 3)
   result = execution.read(job, _PLAN, finished)
   assert len(result['episodes']['actor_steps']) >= 16
   for changes in ({'task_steps': 1_800}, {'settings': {'batch_size': 4}}):
@@ -124,7 +124,7 @@ def test_the_launched_program_gets_budget_settings_and_seed(tmp_path):
 def test_every_seed_has_a_behavior_of_its_own():
   plan = plan_lib.Plan(seeds=(7, 1), finetuning=True)
   jobs = [*plan.jobs, plan.launched]
-  assert len(set(jobs)) == len(jobs) == 2 * 4 + 1
+  assert len(set(jobs)) == len(jobs) == 2 * 5 + 1
   for job in jobs:
     needed = plan.pretraining_of(job)
     if job.kind in ('r2d2', 'ngu'):
@@ -150,18 +150,47 @@ def test_a_result_of_another_behavior_is_not_kept(finished):
     card.write_text(text)
 
 
+def test_the_table_has_a_line_for_each_seed_of_each_policy():
+  plan = plan_lib.Plan(seeds=(4, 7))
+  jobs = [*plan.jobs, plan.launched]
+  results = {
+    job: {
+      'evaluation': {
+        **{'solved': number / 100, 'return': 0.0},
+        **{'episodes': 10, 'cells': 3.0},
+      }
+    }
+    for number, job in enumerate(jobs)
+  }
+  _, _, *lines = report.table(plan, results).splitlines()
+  assert [line.split('%')[0].split() for line in lines] == [
+    [*words.split(), str(jobs.index(plan_lib.Job(kind, seed)))]
+    for words, kind, seed in (
+      *(('random', 'maps', 4), ('pi_p seed 4', 'pi_p', 4)),
+      *(('pi_p seed 7', 'pi_p', 7), ('R2D2 seed 4', 'r2d2', 4)),
+      *(('R2D2 seed 7', 'r2d2', 7), ('R2D2 + BT seed 4', 'bt', 4)),
+      ('R2D2 + BT seed 7', 'bt', 7),
+    )
+  ]
+  assert report.conclusion(plan, results) == (
+    'Of the episodes, pi_p solves at most 6%, R2D2 at most 4% and R2D2 + BT at '
+    'least 2%, with each of 2 seeds.'
+  )
+
+
 def test_the_line_tells_how_long_the_runs_will_take():
   plan = plan_lib.Plan(seeds=(0,), pretraining_steps=500, task_steps=1_000)
-  pretraining, policies, r2d2 = plan.jobs
+  pretraining, r2d2, behavior, maps = plan.jobs
   line = progress.Line(plan.jobs, plan)
   line.update(pretraining, 0, 0.0)
   line.update(pretraining, 100, float('nan'))
-  assert line.text(0.1) == '0 of 3 runs done | NGU seed 0 20%'
+  assert line.text(0.1) == '0 of 4 runs done | NGU seed 0 20%'
   line.end(pretraining, 'has explored')
-  line.update(policies, 0, 0.0)
+  for job in (behavior, maps):
+    line.update(job, 0, 0.0)
   line.update(r2d2, 400, 0.25)
   assert line.text(8.0) == (
-    '1 of 3 runs done, 0:00:06 left | random and pi_p | '
+    '1 of 4 runs done, 0:00:06 left | pi_p seed 0 | random and heat maps | '
     'R2D2 seed 0 40%, solves 25%'
   )
 
