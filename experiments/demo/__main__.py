@@ -73,8 +73,11 @@ def run(
     f'{plan_lib.TASK}, for {plan.task_steps:,} actor steps; seeds {seeds}',
     flush=True,
   )
-  executed = runs.complete(plan.jobs, plan, folder)
-  kept = len(plan.jobs) - len(executed)
+  missing = runs.missing(plan.jobs, plan, folder)
+  code = runs.complete(missing, plan, folder)
+  if code:
+    return code
+  kept = len(plan.jobs) - len(missing)
   if kept:
     print(f'{kept} of {len(plan.jobs)} runs were there from before.')
   seconds['runs in one process'] = time.monotonic() - start
@@ -84,10 +87,11 @@ def run(
     f'\n== 2 of 3: {plan.launched.label}, as a program of several processes',
     flush=True,
   )
-  code = launch(plan, folder)
+  code = launch(plan, folder) or runs.complete(
+    runs.missing([plan.launched], plan, folder), plan, folder
+  )
   if code:
     return code
-  runs.complete([plan.launched], plan, folder)
   seconds['the program'] = time.monotonic() - start
 
   _show(plan, folder, seconds)

@@ -1,4 +1,4 @@
-"""One run: what a process of the pool does, and what it leaves as a file."""
+"""One run: what its process does, and what it leaves as a file."""
 
 import dataclasses
 import json

@@ -1,10 +1,10 @@
-"""The state of the runs of the pool, in one line."""
+"""The state of the runs, in one line."""
 
 import datetime
 import math
 import sys
 import time
-from typing import Dict, Sequence, Tuple
+from typing import Any, Dict, Sequence, Tuple
 
 from bt_acme.runtime import progress as progress_lib
 from experiments.demo import plan as plan_lib
@@ -56,8 +56,12 @@ class Line:
     self._running.pop(job, None)
     self._steps_done += self._plan.steps(job)
     self._num_done += 1
+    self.say(f'{job.label}: {text}')
+
+  def say(self, text: Any) -> None:
+    """Leaves a line about anything else."""
     clear = progress_lib.render_live('') if self._live else ''
-    print(f'{clear}{job.label}: {text}', flush=True)
+    print(f'{clear}{text}', flush=True)
 
   def text(self, seconds: float) -> str:
     """Composes the line.

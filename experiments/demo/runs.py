@@ -1,75 +1,93 @@
 """Executes the runs of a plan that have no result yet, and shows how far."""
 
-import functools
+import dataclasses
 import pathlib
-from typing import Any, Callable, List, Sequence
+from typing import Any, ClassVar, List, Sequence
 
-from experiments import pool
 from experiments.demo import execution, progress
 from experiments.demo import plan as plan_lib
+from experiments.harness import hosts, tasks
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+  """A job of a plan, as the harness takes it."""
+
+  job: plan_lib.Job
+  plan: plan_lib.Plan
+
+  is_evaluation: ClassVar[bool] = False  # Cores are good for all.
+
+  @property
+  def id(self) -> str:
+    """The name of its result."""
+    return self.job.name
+
+  @property
+  def needed(self) -> List['Task']:
+    """The run whose behavior it uses, if it uses one."""
+    needed = self.plan.pretraining_of(self.job)
+    return [Task(needed, self.plan)] if needed else []
+
+  def is_ready(self, folder: pathlib.Path) -> bool:
+    """Returns whether the behavior is there that it needs."""
+    return all(task.is_done(folder) for task in self.needed)
+
+  def is_done(self, folder: pathlib.Path) -> bool:
+    """Returns whether its result is there."""
+    return execution.read(self.job, self.plan, folder) is not None
+
+  def execute(self, folder: pathlib.Path, report: tasks.Report) -> None:
+    """Executes it; reports actor steps, and the share solved lately."""
+    report((0, 0.0))
+    execution.execute(
+      self.job, self.plan, folder, lambda *progress: report(progress)
+    )
+
+
+def missing(
+  jobs: Sequence[plan_lib.Job], plan: plan_lib.Plan, folder: pathlib.Path
+) -> List[Task]:
+  """Returns what of some jobs of a plan has no result yet."""
+  todo = [Task(job, plan) for job in jobs]
+  return [task for task in todo if not task.is_done(folder)]
 
 
 def complete(
-  jobs: Sequence[plan_lib.Job],
+  todo: Sequence[Task],
   plan: plan_lib.Plan,
   folder: pathlib.Path,
   *,
   processes: int = 2,
-) -> List[plan_lib.Job]:
-  """Executes the jobs that have no result yet.
+) -> int:
+  """Executes jobs of a plan.
 
   Args:
-    jobs: some of those of the plan.
+    todo: the jobs.
     plan: what to run.
     folder: of the demo; it keeps the results.
     processes: jobs at a time.
 
   Returns:
-    The jobs that were executed.
-
-  Raises:
-    RuntimeError: if a job fails; jobs that have ended keep their results.
+    An exit code, after all that went wrong is printed.
   """
-  missing = [job for job in jobs if execution.read(job, plan, folder) is None]
-  line = progress.Line(missing, plan)
-
-  def is_ready(job: plan_lib.Job) -> bool:
-    needed = plan.pretraining_of(job)
-    return needed is None or execution.read(needed, plan, folder) is not None
-
-  pool.complete(
-    missing,
-    functools.partial(_execute, plan=plan, folder=folder),
+  line = progress.Line([task.job for task in todo], plan)
+  return hosts.complete(
+    folder,
+    todo,
     processes=processes,
-    is_ready=is_ready,
-    on_news=lambda job, news: line.update(job, *news),
-    on_end=lambda job: line.end(job, _outcome(job, plan, folder)),
-  )
-  return missing
-
-
-def _execute(
-  job: plan_lib.Job,
-  report: Callable[[Any], None],
-  plan: plan_lib.Plan,
-  folder: pathlib.Path,
-) -> None:
-  """Executes a job in a process of the pool."""
-  report((0, 0.0))
-  execution.execute(
-    job, plan, folder, lambda steps, solved: report((steps, solved))
+    say=line.say,
+    on_done=lambda task: line.end(task.job, _outcome(task, folder)),
+    on_news=lambda task, news: line.update(task.job, *news),
   )
 
 
-def _outcome(
-  job: plan_lib.Job, plan: plan_lib.Plan, folder: pathlib.Path
-) -> str:
+def _outcome(task: Task, folder: pathlib.Path) -> str:
   """What a run that has ended came to."""
-  result = execution.read(job, plan, folder)
-  assert result is not None
+  result: Any = execution.read(task.job, task.plan, folder)
   seconds = f'{result["seconds"]:.0f} s'
-  if job.kind == plan_lib.PRETRAINING:
+  if task.job.kind == plan_lib.PRETRAINING:
     return f'has explored, in {seconds}'
-  if job.kind == plan_lib.MAPS:
+  if task.job.kind == plan_lib.MAPS:
     return f'evaluated in {seconds}'
   return f'solves {result["evaluation"]["solved"]:.0%}, in {seconds}'

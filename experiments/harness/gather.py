@@ -94,7 +94,7 @@ def _scores(
   if final is not None:
     played = logs.read(folder / final.episodes_file).rows
   after = _final(spec, played, spec.budget_steps)
-  if not after and records.is_done(folder, spec):
+  if not after and spec.is_done(folder):
     after = [
       score._replace(source=dataset.FINAL)
       for score in evaluations[-1:]
@@ -173,18 +173,11 @@ def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> Dict[str, Any]:
 
 def _failures(folder: pathlib.Path, specs: Iterable[runs.RunSpec]) -> List[str]:
   """Describes runs that have failed, final evaluations included."""
-  found = []
-  for spec in specs:
-    if records.status_of(folder, spec) != dataset.FAILED:
-      continue
-    record = records.read(folder, spec)
-    last = record.tail[-1].strip() if record.tail else 'it printed nothing'
-    kept = records.path_of(folder, spec, 'json')
-    found.append(
-      f'{spec.id} has failed {record.failures} times, with exit code '
-      f'{record.exit_code}: {last} Remove {kept} to try again.'
-    )
-  return found
+  return [
+    records.failure(folder, spec)
+    for spec in specs
+    if records.status_of(folder, spec) == dataset.FAILED
+  ]
 
 
 def _missing(rows: Iterable[dataset.Run]) -> List[str]:

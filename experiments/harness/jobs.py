@@ -1,4 +1,4 @@
-"""A run that is executed here: its process, its claim, and its record."""
+"""A task that is executed here: its process, its claim, and its record."""
 
 import contextlib
 import dataclasses
@@ -10,13 +10,12 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Callable, List, Sequence
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
-from bt_acme.runtime import workdir_lock
-from experiments.harness import claiming, records, runs
+from experiments.harness import claiming, records, tasks
 from experiments.harness import slots as slots_lib
 
-_ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[2]  # Of the repository.
 _STARTED = pathlib.Path(__file__).with_name('started.py')
 _TOUCH_SECONDS = 30.0
 # The exit code of a script that refuses its flags.
@@ -24,44 +23,53 @@ WRONG_FLAGS = 2
 # The signals that stop a run, and upon which it saves itself.
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-Command = Callable[[runs.RunSpec], Sequence[str]]
+
+class Execution(NamedTuple):
+  """What executes a task.
+
+  Attributes:
+    process: a process of its script, or one that executes others after it.
+    poll: returns the exit code of the task, negative if a signal has ended the
+      process; None while it goes on.
+  """
+
+  process: 'subprocess.Popen[bytes]'
+  poll: Callable[[], Optional[int]]
 
 
-def command_of(spec: runs.RunSpec) -> List[str]:
-  """Returns the command line that executes a run in the folder of all runs."""
-  script = _ROOT / 'launch' / f'{spec.script}.py'
-  return [sys.executable, str(script), *spec.flags]
+# Has a process execute a task, in the folder of all tasks and in a slot.
+Start = Callable[[pathlib.Path, Any, slots_lib.Slot], Execution]
 
 
 @dataclasses.dataclass
 class Job:
-  """A run in a slot of this machine.
+  """A task in a slot of this machine.
 
   Attributes:
-    spec: the run.
-    slot: where it runs.
+    task: what is executed.
+    slot: where.
     claim: this worker's right to execute it.
-    process: of its script.
+    execution: by which process.
     began: when it was started, by the monotonic clock.
     touched: when the claim was touched last.
   """
 
-  spec: runs.RunSpec
+  task: tasks.Task
   slot: slots_lib.Slot
   claim: claiming.Claim
-  process: 'subprocess.Popen[bytes]'
+  execution: Execution
   began: float
   touched: float
 
   def stop(self) -> None:
-    """Asks the run to save itself and to end."""
+    """Asks the task to save itself and to end."""
     # Its process alone, which tells those that it has started.
-    self.process.send_signal(signal.SIGINT)
+    self.execution.process.send_signal(signal.SIGINT)
 
   def kill(self) -> None:
     """Ends its process and those that it has started, at once."""
     with contextlib.suppress(ProcessLookupError):
-      os.killpg(self.process.pid, signal.SIGKILL)
+      os.killpg(self.execution.process.pid, signal.SIGKILL)
 
   def touch(self) -> bool:
     """Shows now and then that its worker lives; False if the claim is lost."""
@@ -72,91 +80,93 @@ class Job:
     return self.claim.touch()
 
 
-def start(
+def begin(
   folder: pathlib.Path,
-  spec: runs.RunSpec,
+  task: tasks.Task,
   slot: slots_lib.Slot,
   claim: claiming.Claim,
-  command: Command,
+  start: Start,
 ) -> Job:
-  """Starts a run's process, and writes down that it was started."""
-  record = records.read(folder, spec)
+  """Starts a task, and writes down that it was started."""
+  record = records.read(folder, task)
   records.write(
     folder,
-    spec,
+    task,
     record._replace(
       attempts=record.attempts + 1,
       host=socket.gethostname(),
       started=record.started or _now(),
     ),
   )
-  # Whoever had the run on another machine is gone, or the claim were not free.
-  workdir_lock.clear(folder / spec.workdir)
-  process = _start_process(folder, spec, slot, command(spec))
-  claim.note(process.pid)
+  execution = start(folder, task, slot)
+  claim.note(execution.process.pid)
   began = time.monotonic()
-  return Job(spec, slot, claim, process, began, began)
+  return Job(task, slot, claim, execution, began, began)
 
 
 def end(folder: pathlib.Path, job: Job, code: int, *, is_stopping: bool) -> str:
-  """Writes down how a run's process has ended.
+  """Writes down how a task has ended.
 
   Args:
-    folder: the folder of all runs.
-    job: the run.
-    code: the exit code of its process; negative after a signal.
+    folder: the folder of all tasks.
+    job: the task.
+    code: its exit code; negative after a signal.
     is_stopping: whether the worker has asked it to stop.
 
   Returns:
     The news, in words.
   """
-  spec, seconds = job.spec, time.monotonic() - job.began
-  record = records.read(folder, spec)
+  task, seconds = job.task, time.monotonic() - job.began
+  record = records.read(folder, task)
   record = record._replace(
     exit_code=code if code >= 0 else 128 - code,
     seconds=record.seconds + seconds,
     ended=_now(),
     tail=(),
   )
-  if code == 0 and records.is_done(folder, spec):
+  if code == 0 and task.is_done(folder):
     news = f'done in {seconds:.0f} s'
   elif is_stopping or code > 128 or -code in STOPS:
     news = 'stopped, and free to be resumed'
   elif code == WRONG_FLAGS:
     news = 'its flags are wrong'
   else:
-    tail = records.tail_of_log(folder, spec)
+    tail = records.tail_of_log(folder, task)
     record = record._replace(failures=record.failures + 1, tail=tail)
     news = (
       f'exit code {code}, failure {record.failures} of {records.MOST_FAILURES}'
     )
-  records.write(folder, spec, record)
+  records.write(folder, task, record)
   return news
 
 
-def _start_process(
-  folder: pathlib.Path,
-  spec: runs.RunSpec,
-  slot: slots_lib.Slot,
+def start_process(
   command: Sequence[str],
+  folder: pathlib.Path,
+  slot: slots_lib.Slot,
+  log: pathlib.Path,
+  *,
+  pass_fds: Sequence[int] = (),
 ) -> 'subprocess.Popen[bytes]':
+  """Starts a process in a folder and a slot; it writes to a log."""
   cores = ','.join(map(str, sorted(slot.cores))) or 'all'
-  path = [str(_ROOT), os.environ.get('PYTHONPATH', '')]
+  path = [str(ROOT), os.environ.get('PYTHONPATH', '')]
   environment = {
     **os.environ,
     **slot.variables,
     'PYTHONPATH': os.pathsep.join(filter(None, path)),
   }
-  with records.path_of(folder, spec, 'log').open('wb') as log:
+  with log.open('wb') as file:
     return subprocess.Popen(
       [sys.executable, str(_STARTED), cores, *command],
       cwd=folder,
       env=environment,
       stdin=subprocess.DEVNULL,
-      stdout=log,
+      stdout=file,
       stderr=subprocess.STDOUT,
       # Ctrl-C in a terminal reaches the worker alone, which passes it on.
       start_new_session=True,
+      pass_fds=pass_fds,
     )
 
 

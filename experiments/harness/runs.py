@@ -1,19 +1,36 @@
-"""Runs as data: what each one is, where it lies, and what starts it.
+"""Runs of scripts, as data: what each one is, where it lies, how it starts.
 
 A run is identified by its settings, as its workdir's `config.json` holds them.
 A changed setting therefore is another run, and never overwrites one.
 """
 
+import csv
 import dataclasses
 import difflib
 import functools
 import hashlib
 import json
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Tuple
+import pathlib
+import sys
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  Iterable,
+  List,
+  Mapping,
+  NamedTuple,
+  Sequence,
+  Tuple,
+)
 
+from bt_acme.behaviors import exported_folder
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.runtime import workdir as workdir_lib
+from bt_acme.runtime import workdir_lock
+from experiments.harness import jobs, records
+from experiments.harness import slots as slots_lib
 from launch import evaluate, run_bt, run_ngu, run_r2d2
 
 # What `RunSpec.stage` may be. The first three are those of `dataset.Run`; a
@@ -61,6 +78,12 @@ class Need(NamedTuple):
     if self.actor_steps:
       return run.snapshot_folder(self.actor_steps)
     return run.behavior_folder
+
+  def is_there(self, folder: pathlib.Path) -> bool:
+    """Returns whether the other run has left it."""
+    if self.actor_steps:
+      return exported_folder.is_whole(str(folder / self.folder))
+    return self.run.is_done(folder)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,6 +153,33 @@ class RunSpec:
     """What to type in the folder of all runs, for readers."""
     return ' '.join(['python', f'launch/{self.script}.py', *self.flags])
 
+  @property
+  def needed(self) -> List['RunSpec']:
+    """The runs that leave what it needs."""
+    return [need.run for need in self.needs]
+
+  def is_ready(self, folder: pathlib.Path) -> bool:
+    """Returns whether all that it needs is there."""
+    return all(need.is_there(folder) for need in self.needs)
+
+  def is_done(self, folder: pathlib.Path) -> bool:
+    """Returns whether it has used up its budget, and left all that it should.
+
+    Pre-training leaves its policy, and an evaluation its episodes.
+    """
+    if self.is_evaluation:
+      wanted = dict(self.settings).get('episodes', 1)
+      return _num_rows(folder / self.episodes_file) >= int(wanted)
+    run = run_config.RunConfig(
+      workdir=str(folder / self.workdir), max_actor_steps=self.budget_steps
+    )
+    return workdir_lib.is_completed(run) and (
+      self.stage != PRETRAINING or exported_folder.is_whole(run.behavior_folder)
+    )
+
+  def __str__(self) -> str:
+    return self.command
+
   def _of_the_attributes(self) -> Dict[str, Any]:
     needs = {need.flag: need.folder for need in self.needs}
     if not self.is_evaluation:
@@ -138,6 +188,27 @@ class RunSpec:
     if self.stage == FINAL_EVALUATION:  # The run knows its environment.
       return {'seed': self.seed, **needs}
     return {'env': self.env, 'seed': self.seed, **needs}
+
+
+def command_of(spec: RunSpec) -> List[str]:
+  """Returns the command line that executes a run in the folder of all runs."""
+  script = jobs.ROOT / 'launch' / f'{spec.script}.py'
+  return [sys.executable, str(script), *spec.flags]
+
+
+def start_script(
+  folder: pathlib.Path,
+  spec: RunSpec,
+  slot: slots_lib.Slot,
+  *,
+  command: Callable[[RunSpec], Sequence[str]] = command_of,
+) -> jobs.Execution:
+  """Starts the script of a run."""
+  # Whoever had the run on another machine is gone, or the claim were not free.
+  workdir_lock.clear(folder / spec.workdir)
+  log = records.path_of(folder, spec, 'log')
+  process = jobs.start_process(command(spec), folder, slot, log)
+  return jobs.Execution(process, process.poll)
 
 
 def ordered(specs: Iterable[RunSpec]) -> List[RunSpec]:
@@ -196,6 +267,14 @@ def parsed(name: str, text: str) -> Any:
       f'set={name}={text} must be of the type {kind.__name__}, such as '
       f'{name}={_written(defaults[name])}.'
     ) from error
+
+
+def _num_rows(path: pathlib.Path) -> int:
+  try:
+    with path.open(newline='') as file:
+      return sum(1 for _ in csv.DictReader(file))
+  except OSError:
+    return 0
 
 
 def _add(spec: RunSpec, found: Dict[str, RunSpec]) -> None:

@@ -12,8 +12,14 @@ import sys
 from typing import Dict, FrozenSet, List, NamedTuple, Sequence
 
 from bt_acme import compilation_cache
-from experiments import pool
 
+# Processes read these when they start: each has one core for itself.
+_ONE_THREAD = {
+  'JAX_PLATFORMS': 'cpu',
+  'OMP_NUM_THREADS': '1',
+  'XLA_FLAGS': '--xla_cpu_multi_thread_eigen=false '
+  'intra_op_parallelism_threads=1',
+}
 _MOST_ON_A_GPU = 4
 # What JAX may take of a GPU's memory in all, and what the inference server of a
 # run takes of it (`bt_acme.runtime.process_environments`).
@@ -26,7 +32,7 @@ class Slot(NamedTuple):
   """A share of this machine.
 
   Attributes:
-    name: says which, for readers.
+    name: says which, for readers; empty if all are alike.
     variables: the environment variables of what is executed in it.
     cores: the cores that it may use; empty for all.
     is_gpu: whether it has a GPU.
@@ -71,6 +77,11 @@ def parse(text: str) -> List[Slot]:
   return slots
 
 
+def unpinned(number: int) -> List[Slot]:
+  """Returns slots of one thread each, on whichever cores are free."""
+  return [Slot('', _one_thread())] * number
+
+
 def check(slots: Sequence[Slot]) -> None:
   """Raises ValueError for a slot whose GPU JAX does not find here.
 
@@ -102,9 +113,12 @@ def _cores() -> List[int]:
   return list(range(os.cpu_count() or 1))  # It is no Linux.
 
 
+def _one_thread() -> Dict[str, str]:
+  return {**_ONE_THREAD, **compilation_cache.variables()}
+
+
 def _cpu(core: int) -> Slot:
-  variables = {**pool.ONE_THREAD, **compilation_cache.variables()}
-  return Slot(f'core {core}', variables, frozenset([core]))
+  return Slot(f'core {core}', _one_thread(), frozenset([core]))
 
 
 def _gpu(device: str, share: int, text: str) -> List[Slot]:

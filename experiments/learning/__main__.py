@@ -14,9 +14,11 @@ Each claim is a table or several (`experiments/learning/claims.py`):
 
 Each run is one process with one thread, and its seed reproduces it exactly. A
 result that is there, in `--folder` or published with the code, is not made
-again; after Ctrl-C the same command goes on. The order is by seed, so that all
-algorithms have equally many whenever it is stopped. `--publish` adds the
-results to the published ones and writes the tables into README.md.
+again; after Ctrl-C the same command goes on, and any number of machines may do
+so on one folder. A run that fails three times is named at the end. The order is
+by seed, so that all algorithms have equally many whenever it is stopped.
+`--publish` adds the results to the published ones and writes the tables into
+README.md.
 """
 
 import dataclasses
@@ -27,6 +29,8 @@ from typing import List
 from bt_acme.cli import flags
 from bt_acme.config import checks, names
 from experiments.learning import claims, readme, report, results, runs
+
+_FAILED = 1  # The exit code if some runs have failed.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,15 +94,17 @@ def run(config: LearningConfig) -> int:
     if table.claim in config.chosen
   ]
   jobs = results.jobs(tables)
+  code = 0
   if config.run:
-    found = runs.complete(jobs, folder, processes=config.jobs)
-  else:
-    found = results.read(jobs, (results.PUBLISHED, folder / 'results.csv'))
+    code = runs.complete(jobs, folder, processes=config.jobs)
+    if code > _FAILED:
+      return code  # It was stopped.
+  found = results.read(jobs, results.tables(folder))
   print(report.report(tables, found))
   if config.publish:
     results.add(found, results.PUBLISHED)
     readme.render()
-  return 0
+  return code
 
 
 def main(argv: List[str]) -> int:

@@ -1,17 +1,19 @@
 """Results of runs: a table with a row for each run and seed, as CSV."""
 
 import csv
+import dataclasses
+import functools
 import hashlib
 import io
 import json
 import pathlib
 from typing import (
   Any,
+  ClassVar,
   Dict,
   Iterable,
   List,
   Mapping,
-  NamedTuple,
   Sequence,
   Tuple,
 )
@@ -31,18 +33,47 @@ _VALUES = (
 )
 
 
-class Job(NamedTuple):
-  """A run with its seed."""
+@dataclasses.dataclass(frozen=True)
+class Job:
+  """A run with its seed, which the harness executes."""
 
   run: claims.Run
   seed: int
 
+  is_evaluation: ClassVar[bool] = False  # Cores are good for all.
+
   def __str__(self) -> str:
     return f'{self.run.algorithm} on {self.run.world}, seed {self.seed}'
 
+  @property
+  def id(self) -> str:
+    """Its name with the hash of its settings."""
+    return f'{self.run.name(self.seed)}-{_keys(self)[-1]}'
+
+  @property
+  def needed(self) -> List['Job']:
+    """The run that it builds on, if it does on one."""
+    return [Job(self.run.behavior, self.seed)] if self.run.behavior else []
+
+  def is_ready(self, folder: pathlib.Path) -> bool:
+    """Returns whether the behavior is there that it needs."""
+    return all(_behavior(job, folder).exists() for job in self.needed)
+
+  def is_done(self, folder: pathlib.Path) -> bool:
+    """Returns whether it has left its result here, and its behavior."""
+    return _table(self, folder).exists() and (
+      self.run.kind != 'ngu' or _behavior(self, folder).exists()
+    )
+
+  def execute(self, folder: pathlib.Path, report: Any) -> None:
+    """Executes the run, in the process that calls."""
+    del report
+    row = execution.execute(self.run, self.seed, folder / 'behaviors')
+    add({self: row}, _table(self, folder))
+
 
 Results = Mapping[Job, execution.Row]
-_Table = Dict[Tuple[str, ...], Dict[str, str]]  # Lines by their keys.
+_Lines = Dict[Tuple[str, ...], Dict[str, str]]  # Lines by their keys.
 
 
 def jobs(tables: Sequence[claims.Table]) -> List[Job]:
@@ -59,6 +90,18 @@ def jobs(tables: Sequence[claims.Table]) -> List[Job]:
   )
 
 
+def tables(folder: pathlib.Path) -> List[pathlib.Path]:
+  """Returns the tables with results: the published one, and a folder's.
+
+  Each run leaves a table of its own, so that any number of workers may add to
+  a folder; `results.csv` is of a time when they could not.
+  """
+  return [
+    *(PUBLISHED, folder / 'results.csv'),
+    *sorted((folder / 'results').glob('*.csv')),
+  ]
+
+
 def read(jobs: Iterable[Job], paths: Iterable[pathlib.Path]) -> Results:
   """Reads what there is of these runs; later files win.
 
@@ -69,7 +112,7 @@ def read(jobs: Iterable[Job], paths: Iterable[pathlib.Path]) -> Results:
     jobs: the runs to look for.
     paths: of tables; those that do not exist are empty.
   """
-  table: _Table = {}
+  table: _Lines = {}
   for path in paths:
     table.update(_read(path))
   found = {}
@@ -100,7 +143,7 @@ def add(results: Results, path: pathlib.Path) -> None:
   files.write_text(path, text.getvalue())
 
 
-def _read(path: pathlib.Path) -> _Table:
+def _read(path: pathlib.Path) -> _Lines:
   if not path.exists():
     return {}
   with path.open(newline='') as file:
@@ -108,12 +151,25 @@ def _read(path: pathlib.Path) -> _Table:
   return {tuple(line[key] for key in _KEYS): line for line in lines}
 
 
+def _table(job: Job, folder: pathlib.Path) -> pathlib.Path:
+  return folder / 'results' / f'{job.id}.csv'
+
+
+def _behavior(job: Job, folder: pathlib.Path) -> pathlib.Path:
+  return execution.behavior_path(job.run, job.seed, folder / 'behaviors')
+
+
 def _keys(job: Job) -> Tuple[str, ...]:
   run = job.run
   return (
     *(run.world, run.algorithm, str(run.actor_steps), str(job.seed)),
-    hashlib.sha256(json.dumps(_identity(run)).encode()).hexdigest()[:8],
+    _hash(run),
   )
+
+
+@functools.lru_cache(maxsize=None)
+def _hash(run: claims.Run) -> str:
+  return hashlib.sha256(json.dumps(_identity(run)).encode()).hexdigest()[:8]
 
 
 def _identity(run: claims.Run) -> Dict[str, Any]:

@@ -111,21 +111,15 @@ class _Paper:
       self._folder.path,
       specs[part - 1 :: parts],
       self._options.slots,
+      start=runs.start_script,
       hours=self._options.hours,
       say=lambda line: print(line, flush=True),
     )
     ended = worker.work()
-    print(
-      f'{ended.done} runs are done, {ended.left} are left, '
-      f'{len(ended.failed)} have failed, and {len(ended.blocked)} need one of '
-      'these.'
-    )
+    print(ended)
     if ended.wrong_flags:
       print(ended.wrong_flags, file=sys.stderr)
-      return _USAGE_ERROR
-    if ended.signum:
-      return 128 + ended.signum
-    return _FAILED if ended.failed else 0
+    return ended.exit_code
 
   def _gather(self) -> None:
     gathered = gather_lib.gather(

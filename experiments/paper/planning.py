@@ -48,7 +48,7 @@ def estimates(
     group = [spec for spec in specs if spec.stage == stage]
     if not group:
       continue
-    done = {spec.id for spec in group if records.is_done(folder, spec)}
+    done = {spec.id for spec in group if spec.is_done(folder)}
     left = [spec for spec in group if spec.id not in done]
     measured = [
       record.seconds

@@ -105,10 +105,13 @@ def test_a_result_is_kept_for_the_same_run_only(finished):
     path.write_text(text)
 
 
-def test_a_run_that_fails_is_named(finished):
-  plan = dataclasses.replace(_PLAN, episodes=0)
-  with pytest.raises(RuntimeError, match='failed.\n.*Traceback'):
-    runs.complete(plan.jobs, plan, finished, processes=1)
+def test_a_run_that_fails_is_named(finished, capsys):
+  plan = dataclasses.replace(_PLAN, task_steps=100, episodes=0)
+  todo = runs.missing([plan_lib.Job('r2d2', 3)], plan, finished)
+  assert runs.complete(todo, plan, finished, processes=1) == 1
+  lines = capsys.readouterr().out.splitlines()
+  (line,) = [line for line in lines if 'has failed 3 times' in line]
+  assert line.startswith('r2d2_3 has failed') and 'Error: ' in line
 
 
 def test_the_launched_program_gets_budget_settings_and_seed(tmp_path):

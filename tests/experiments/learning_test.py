@@ -48,14 +48,14 @@ def _run(name, world):
 def execute_tiny_runs(tmp_path_factory):
   folder = tmp_path_factory.mktemp('learning')
   jobs = [results.Job(run, 3) for run in ARMS]
-  found = runs.complete(jobs, folder, processes=1)
-  assert set(found) == set(jobs)
+  assert runs.complete(jobs, folder, processes=1) == 0
+  assert set(results.read(jobs, results.tables(folder))) == set(jobs)
   return folder
 
 
 def test_pre_training_is_executed_for_the_runs_that_need_it(folder):
   (explored,) = results.read(
-    [results.Job(EXPLORER, 3)], [folder / 'results.csv']
+    [results.Job(EXPLORER, 3)], results.tables(folder)
   ).values()
   assert 1 <= explored['cells_25'] <= 9
   assert explored['cells_75'] >= 1
@@ -63,17 +63,28 @@ def test_pre_training_is_executed_for_the_runs_that_need_it(folder):
 
 
 def test_a_result_is_not_made_again(folder, capsys):
-  before = (folder / 'results.csv').read_text()
+  *_, table = results.tables(folder)
+  before = table.stat().st_mtime_ns
   jobs = [results.Job(run, 3) for run in ARMS]
-  found = runs.complete(jobs, folder, processes=1)
+  assert runs.complete(jobs, folder, processes=1) == 0
   assert not capsys.readouterr().out
-  assert (folder / 'results.csv').read_text() == before
+  assert table.stat().st_mtime_ns == before
+  found = results.read(jobs, results.tables(folder))
   assert all(0 <= row['solved'] <= 1 for row in found.values())
+
+
+def test_a_run_waits_for_a_behavior_that_is_not_there(folder, tmp_path):
+  *_, bt = (results.Job(run, 3) for run in ARMS)
+  (explored,) = bt.needed
+  assert bt.is_ready(folder) and explored.is_done(folder)
+  assert not bt.is_ready(tmp_path) and not explored.is_done(tmp_path)
+  other = dataclasses.replace(bt.run, settings={**TINY, 'batch_size': 4})
+  assert results.Job(other, 3).id != bt.id
 
 
 def test_a_result_of_other_settings_does_not_count(folder):
   *_, bt = ARMS
-  paths = [folder / 'results.csv']
+  paths = results.tables(folder)
   assert results.read([results.Job(bt, 3)], paths)
   for changes in (
     {'actor_steps': 500},

@@ -1,9 +1,13 @@
-"""Runs that take no time, for tests of the queue.
+"""Runs and tasks that take no time, for tests of the queue.
 
 python fakes.py run KIND FLAG ...   what a fake run's process does
 python fakes.py work FOLDER KIND NUM_SEEDS   a worker in a process of its own
+python fakes.py host FOLDER NAME ...   the same, of tasks that are functions
 """
 
+import collections
+import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -11,6 +15,7 @@ import pathlib
 import signal
 import sys
 import time
+from typing import ClassVar
 
 ENV = 'MiniGrid-Empty-5x5-v0'
 _SLOW_STEPS = 15
@@ -39,19 +44,55 @@ def specs(num_seeds, *, script_settings=()):
   return runs.ordered(found)
 
 
-def command(kind):
-  """Makes the command of a fake run."""
+def start(kind):
+  """Makes what starts a fake run."""
+  from experiments.harness import runs
 
-  def make(spec):
+  def command(spec):
     return [sys.executable, __file__, 'run', kind, *spec.flags]
 
-  return make
+  return functools.partial(runs.start_script, command=command)
 
 
 def executions(folder):
   """The workdirs of all executions, in their order."""
   path = pathlib.Path(folder) / 'executions'
   return path.read_text().split() if path.exists() else []
+
+
+@dataclasses.dataclass(frozen=True)
+class Write:
+  """Writes who has executed it."""
+
+  id: str
+  needed: tuple = ()
+  is_evaluation: ClassVar[bool] = False
+
+  def is_ready(self, folder):
+    return all(task.is_done(folder) for task in self.needed)
+
+  def is_done(self, folder):
+    return (folder / self.id).exists()
+
+  def execute(self, folder, report):
+    with (folder / 'executions').open('a') as file:
+      file.write(f'{self.id} {os.getpid()} {os.environ["OMP_NUM_THREADS"]}\n')
+    report(self.id.upper())
+    print(f'{self.id} is heard')
+    if self.id == 'fails':
+      raise ValueError('It fails.')
+    if self.id == 'dies' and counts(folder)[self.id] == 1:
+      os._exit(9)
+    while self.id.startswith('slow') and not (folder / 'go').exists():
+      time.sleep(0.02)
+    (folder / self.id).touch()
+
+
+def counts(folder):
+  """How often each task has been executed."""
+  path = folder / 'executions'
+  lines = path.read_text().splitlines() if path.exists() else []
+  return collections.Counter(line.split()[0] for line in lines)
 
 
 def _run(kind, flags):
@@ -118,13 +159,29 @@ def _work(folder, kind, num_seeds):
     pathlib.Path(folder),
     specs(int(num_seeds)),
     slots.parse('cpu:1'),
-    command=command(kind),
+    start=start(kind),
     poll_seconds=0.05,
   )
-  print(worker.work(), flush=True)
+  print(repr(worker.work()), flush=True)
   return 0
 
 
+def _host(folder, *names):
+  from experiments.harness import hosts
+  from tests.experiments.harness import fakes  # Hosts know it by this name.
+
+  return hosts.complete(
+    pathlib.Path(folder),
+    [fakes.Write(name) for name in names],
+    processes=1,
+    say=print,
+    on_done=lambda task: None,
+  )
+
+
 if __name__ == '__main__':
-  main = {'run': lambda kind, *flags: _run(kind, flags), 'work': _work}
+  main = {
+    'run': lambda kind, *flags: _run(kind, flags),
+    **{'work': _work, 'host': _host},
+  }
   sys.exit(main[sys.argv[1]](*sys.argv[2:]))

@@ -22,7 +22,7 @@ def _worker(folder, kind, *, num_seeds=1, num_slots=2, **settings):
     folder,
     fakes.specs(num_seeds),
     [slots.Slot(f'slot {i}', {}) for i in range(num_slots)],
-    command=fakes.command(kind),
+    start=fakes.start(kind),
     poll_seconds=0.02,
     say=lambda line: None,
     **settings,
@@ -133,7 +133,7 @@ def test_with_both_kinds_of_slots_runs_learn_on_gpus(tmp_path):
     tmp_path,
     [*specs, final],
     [cpu, gpu],
-    command=fakes.command('ok'),
+    start=fakes.start('ok'),
     poll_seconds=0.02,
     say=lines.append,
   ).work()

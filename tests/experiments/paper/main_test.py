@@ -19,10 +19,9 @@ def make_run(tmp_path, capsys, monkeypatch):
   """Types a command on a folder, whose runs are fakes of one kind."""
 
   def run(*arguments, kind='ok'):
-    fake = functools.partial(
-      queue.Worker, command=fakes.command(kind), poll_seconds=0.02
-    )
+    fake = functools.partial(queue.Worker, poll_seconds=0.02)
     monkeypatch.setattr(paper.queue, 'Worker', fake)
+    monkeypatch.setattr(paper.runs, 'start_script', fakes.start(kind))
     folder = f'--folder={tmp_path / "folder"}'
     code = paper.main([*arguments, folder, '--slots=cpu:1'])
     printed = capsys.readouterr()
