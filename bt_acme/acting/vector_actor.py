@@ -248,7 +248,8 @@ class VectorActor:
 
     Returns:
       Metrics of the episodes that end with this step, with the index and the
-      epsilon of their `environment`.
+      epsilon of their `environment` and, with behavior transfer, the
+      `flight_probability` that was drawn for them.
     """
     self.digest()
     if self.intrinsic is None:
@@ -260,13 +261,15 @@ class VectorActor:
       if self._sinks is not None:
         self._take_transition(i, step)
       if step.is_last[i]:
-        finished.append(
-          {
-            **self._episodes[i].metrics(),
-            'environment': self._first_environment + int(i),
-            'epsilon': float(self._epsilons[i]),
-          }
-        )
+        row = {
+          **self._episodes[i].metrics(),
+          'environment': self._first_environment + int(i),
+          'epsilon': float(self._epsilons[i]),
+        }
+        if 'flight_probability' in self._extras:
+          probability = self._extras['flight_probability'][i]
+          row['flight_probability'] = float(probability)
+        finished.append(row)
         self._episodes[i] = episode_lib.EpisodeMetrics()
     return finished
 

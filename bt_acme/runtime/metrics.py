@@ -28,7 +28,10 @@ _STEP_KEYS = ('actor_steps', 'learner_steps')
 # What tells when a row was written. It differs between two runs of one seed.
 MARKS = ('seconds', 'life')
 # What places a row, and makes no curve.
-_NO_SUMMARIES = (*MARKS, 'environment', 'epsilon', 'evaluation_point')
+_NO_SUMMARIES = (
+  *(*MARKS, 'environment', 'epsilon', 'flight_probability'),
+  'evaluation_point',
+)
 
 
 def make_logger(

@@ -86,6 +86,7 @@ def test_an_evaluator_flies_no_flights(agents):
   assert len(rows) > 10
   assert not any(row['flights'] or row['flight_share'] for row in rows)
   assert any(row['behavior_share'] for row in rows)
+  assert not any(row['flight_probability'] for row in rows)
 
 
 def test_metrics_of_episodes(agents):
@@ -121,6 +122,14 @@ def test_metrics_of_episodes(agents):
     )
     shares.append((row['greedy_extra_share'], np.mean(sources == types.EXTRA)))
     assert episode[0].prev_action == types.NO_ACTION
+  # Each episode has drawn its own.
+  probabilities = {row['flight_probability'] for row in rows}
+  assert len(probabilities) == len(rows)
+  config = agent.config.transfer
+  assert all(
+    config.min_flight_probability <= p <= config.max_flight_probability
+    for p in probabilities
+  )
   # The greedy choice, not what epsilon and flights made of it.
   assert any(greedy != chosen for greedy, chosen in shares)
   assert 0 < np.mean([greedy for greedy, _ in shares]) < 1

@@ -337,11 +337,15 @@ def _get_extras(parts: _Parts, state: BTActorState) -> Dict[str, Any]:
       parts.behaviors, state.behaviors, strict=True
     )
   )
+  probability = state.flight.start_probability
   return {
     **extras,
     'choice': state.resolution.choice,
     'source': state.resolution.source,
     'flight_length': state.flight_step.length,
+    'flight_probability': (
+      probability if parts.use_flights else jnp.zeros_like(probability)
+    ),
     'proposals': state.proposals,
     'features': tuple(features),
   }

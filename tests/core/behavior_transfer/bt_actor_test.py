@@ -352,7 +352,7 @@ def test_flights_by_the_agents_epsilon_take_the_place_of_random_actions():
   settings = {'flight_probability': 'epsilon', 'flight_exponent': 4.0}
   share = []
   for epsilon in (0.1, 0.4):
-    _, extras, states, _ = _run(epsilon=epsilon, **settings)
+    _, extras, _, _ = _run(epsilon=epsilon, **settings)
     chosen = extras['source'] != types.FLIGHT
     np.testing.assert_array_equal(
       extras['choice'][chosen], extras['greedy_choice'][chosen]
@@ -360,10 +360,11 @@ def test_flights_by_the_agents_epsilon_take_the_place_of_random_actions():
     np.testing.assert_array_equal(extras['probability'], 1)
     idle = chosen | (extras['flight_length'] > 0)
     share.append(np.mean(extras['flight_length'][idle] > 0))
-    np.testing.assert_allclose(states.flight.start_probability, epsilon)
+    np.testing.assert_allclose(extras['flight_probability'], epsilon)
   np.testing.assert_allclose(share, [0.1, 0.4], atol=0.08)
   _, extras, _, _ = _run(epsilon=0.4, evaluation=True, **settings)
   assert 0.4 / (_A + 1) == pytest.approx(extras['probability'].min())
+  np.testing.assert_array_equal(extras['flight_probability'], 0)
 
 
 def test_evaluation_has_no_flights_but_the_extra_action():
