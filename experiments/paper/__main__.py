@@ -68,7 +68,8 @@ class _Paper:
         'began with.'
       )
     if command == 'status':
-      print(planning.status(self._folder.path, self._folder.specs()))
+      folder = self._folder
+      print(planning.status(folder.path, folder.specs(), folder.scale))
       return 0
     if command == 'gather':
       self._gather()
@@ -183,7 +184,7 @@ class _Paper:
     path = self._folder.path
     verdicts = self._verdicts()
     text = report.joined(
-      self._folder.scale.name,
+      self._folder.scale,
       self._dataset(),
       self._folder.commands(),
       verdicts,

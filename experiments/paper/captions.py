@@ -1,6 +1,7 @@
 """What stands below a table or figure: how its numbers came to be."""
 
-from typing import Iterable, List, Sequence, Set
+import collections
+from typing import Any, Dict, Iterable, List, Sequence, Set, Tuple
 
 from bt_acme.evaluation import panels
 from experiments.harness import dataset as dataset_lib
@@ -100,8 +101,22 @@ def _budgets(runs: Set[dataset_lib.Run]) -> List[str]:
   elif learned:
     parts.append(f'trained {_range(learned)} frames{_share(max(learned))}')
   if before - {0}:
-    parts.append(f'pre-trained {_range(before - {0})} frames')
+    whose = _whose_policies(runs)
+    parts.append(f'pre-trained {_range(before - {0})} frames{whose}')
   return parts
+
+
+def _whose_policies(runs: Set[dataset_lib.Run]) -> str:
+  """Whether seeds share a policy, as far as several seeds tell."""
+  used: Dict[Tuple[Any, ...], Dict[int, str]] = collections.defaultdict(dict)
+  for run in runs:
+    if run.pretraining_run:
+      case = (run.arm, run.env, run.pretraining_steps)
+      used[case][run.seed] = run.pretraining_run
+  several = [list(policies.values()) for policies in used.values()]
+  kinds = {len(set(each)) == 1 for each in several if len(each) > 1}
+  words = {True: ', once for all seeds', False: ', for each seed'}
+  return ''.join(words[kind] for kind in sorted(kinds))
 
 
 def _share(frames: int) -> str:

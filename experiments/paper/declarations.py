@@ -151,7 +151,7 @@ class _Maker:
     """Returns the pre-training of an arm for an environment, made once."""
     scale = self._scale
     env = scales.pretraining_env(env)
-    key = (arm, env, seed if scale.pretraining_per_seed else 0)
+    key = (arm, env, seed if scale.pretraining == scales.PER_SEED else 0)
     if key not in self._policies:
       self._policies[key] = self._pretraining(*key)
     return self._policies[key]

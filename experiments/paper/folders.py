@@ -28,7 +28,7 @@ class Folder:
 
   Attributes:
     path: where it is.
-    scale: the scale of all its runs.
+    scale: the scale of all its runs, with the pre-training that was chosen.
     settings: flags over those of the scale.
   """
 
@@ -42,7 +42,7 @@ class Folder:
     return (self.path / _MARK).exists()
 
   def check(self) -> None:
-    """Raises ValueError if the folder is of another scale, version, settings.
+    """Raises ValueError if the folder is of another scale, version, kind.
 
     Nothing is written.
     """
@@ -91,6 +91,7 @@ class Folder:
         [
           *('python -m experiments.paper', *artifacts),
           f'--scale={self.scale.name}',
+          *self._pretraining_flag(),
           *(
             f'--{name}={",".join(map(str, getattr(choice, name)))}'
             for name in _PARTS
@@ -115,6 +116,12 @@ class Folder:
     asked = {name for artifacts, _ in self.requests() for name in artifacts}
     return tuple(name for name in artifacts_lib.ARTIFACTS if name in asked)
 
+  def _pretraining_flag(self) -> List[str]:
+    """Returns the flag, unless the scale is so by itself."""
+    if self.scale == scales.get(self.scale.name):
+      return []
+    return [f'--pretraining={self.scale.pretraining}']
+
   def _read_mark(self) -> Dict[str, Any]:
     return _read(self.path / _MARK, 'choose another --folder')
 
@@ -125,11 +132,15 @@ class Folder:
       'scale': self.scale.name,
       'pretraining_steps': self.scale.pretraining_steps,
       'transfer_steps': self.scale.transfer_steps,
+      'pretraining': self.scale.pretraining,
       'settings': [list(setting) for setting in self.settings],
     }
 
   def _check_same(self, there: Dict[str, Any]) -> None:
     here = self._mark()
+    # Folders that do not say so have what their scale has by itself.
+    own = scales.get(self.scale.name).pretraining
+    there = {'pretraining': own, **there}
     differences = ', '.join(
       f'{name}={there.get(name)!r} there and {value!r} here'
       for name, value in here.items()
@@ -138,7 +149,7 @@ class Folder:
     if differences:
       raise ValueError(
         f'folder={str(self.path)!r} belongs to something else: {differences}. '
-        'Choose another --folder, or the same --scale and --set.'
+        'Choose another --folder, or the same --scale, --pretraining and --set.'
       )
 
 

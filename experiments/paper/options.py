@@ -61,7 +61,7 @@ def read(arguments: Sequence[str], description: str) -> Options:
   given = _parser(description).parse_args(arguments)
   command, artifacts = _read_names(given.names)
   settings = _read_settings(given.set)
-  scale = scales.get(given.scale)
+  scale = _read_scale(given.scale, given.pretraining)
   path = pathlib.Path(given.folder or f'runs/paper/{scale.name}')
   choice = declarations.Choice(
     _read_seeds(given.seeds),
@@ -108,6 +108,12 @@ def _parser(description: str) -> argparse.ArgumentParser:
   )
   for flag, default, text in (
     ('scale', 'smoke', f'one of {", ".join(scales.SCALES)}'),
+    (
+      'pretraining',
+      '',
+      'shared: one policy for all seeds, or per_seed; by itself the scale has '
+      'per_seed if it is smoke or laptop, and shared like the paper if not',
+    ),
     ('folder', '', 'where everything goes; runs/paper/SCALE if not given'),
     ('seeds', '', 'the seeds, separated by commas, instead of the scale`s'),
     ('games', '', 'only these environments, separated by commas'),
@@ -153,6 +159,15 @@ def _read_names(given: Sequence[str]) -> Tuple[str, Tuple[str, ...]]:
     advice = names.suggest(name, known)
     raise ValueError(f'artifact={name!r} is unknown: {advice}')
   return command, artifacts
+
+
+def _read_scale(name: str, pretraining: str) -> scales.Scale:
+  scale = scales.get(name)
+  pretraining = pretraining or scale.pretraining
+  if pretraining not in scales.PRETRAINING:
+    advice = names.suggest(pretraining, scales.PRETRAINING)
+    raise ValueError(f'pretraining={pretraining!r} is unknown: {advice}')
+  return scale._replace(pretraining=pretraining)
 
 
 def _read_list(text: str) -> Tuple[str, ...]:

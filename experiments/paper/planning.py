@@ -100,11 +100,19 @@ def plan(
       f'Hours of one slot, {source}. With {len(slots)} slots: '
       f'{_wall_hours(by_stage, slots):,.2f} h.',
       f'Disk: about {learning * scale.megabytes / 1000:,.2f} GB in {folder}.',
+      pretraining(scale),
     ]
   )
 
 
-def status(folder: pathlib.Path, specs: Sequence[runs.RunSpec]) -> str:
+def pretraining(scale: scales.Scale) -> str:
+  """Returns whose policy each seed uses, in a sentence."""
+  return f'Pre-training is {scales.PRETRAINING[scale.pretraining]}.'
+
+
+def status(
+  folder: pathlib.Path, specs: Sequence[runs.RunSpec], scale: scales.Scale
+) -> str:
   """Returns how far the runs are, and why some have failed, as text."""
   counts: Dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
   failed: List[runs.RunSpec] = []
@@ -118,7 +126,7 @@ def status(folder: pathlib.Path, specs: Sequence[runs.RunSpec]) -> str:
     [name, *(count[status] for status in _STATUSES)]
     for name, count in (*counts.items(), ('all', everything))
   ]
-  lines = [tables.table(['', *_STATUSES], rows)]
+  lines = [pretraining(scale), tables.table(['', *_STATUSES], rows)]
   for spec in failed:
     record = records.read(folder, spec)
     lines += [

@@ -13,6 +13,7 @@ from experiments.paper import (
   figures,
   planning,
   results,
+  scales,
   table_formats,
   tables,
 )
@@ -68,7 +69,7 @@ def render(
 
 
 def joined(
-  scale: str,
+  scale: scales.Scale,
   dataset: dataset_lib.Dataset,
   commands: Sequence[str],
   verdicts: Sequence[claims.Verdict],
@@ -77,15 +78,17 @@ def joined(
   """Returns the report of a scale, as Markdown.
 
   Args:
-    scale: its name.
+    scale: the scale.
     dataset: what its runs have come to.
     commands: those that have asked for the runs.
     verdicts: on the paper's claims.
     sections: the Markdown of each artifact.
   """
   parts = [
-    f'# The tables and figures of Campos et al. 2021 at the scale `{scale}`\n',
+    f'# The tables and figures of Campos et al. 2021 at the scale '
+    f'`{scale.name}`\n',
     '\n'.join(['```', *commands, '```\n']),
+    f'{planning.pretraining(scale)}\n',
     _of_the_runs(dataset.runs),
     claims.summary(verdicts),
     *sections,

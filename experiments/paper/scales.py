@@ -12,6 +12,19 @@ from bt_acme.evaluation import human_normalized_scores
 
 Envs = Tuple[str, ...]
 
+SHARED, PER_SEED = 'shared', 'per_seed'
+# Whose policy a seed of transfer uses, and what its results tell then.
+PRETRAINING: Mapping[str, str] = {
+  SHARED: (
+    'shared: all seeds use the policy that seed 0 has pre-trained, as in the '
+    'paper, so that they tell how safe transfer is'
+  ),
+  PER_SEED: (
+    'per seed: each seed pre-trains a policy of its own, so that they tell how '
+    'safe pre-training and transfer are together'
+  ),
+}
+
 
 class Scale(NamedTuple):
   """Games, budgets and settings of all artifacts.
@@ -24,8 +37,7 @@ class Scale(NamedTuple):
       worlds), `strategies` (figure 1), `budgets` (figure 2, right) and, with
       all games, its part `atari_26` (Kaiser et al. 2019).
     seeds: the seeds, unless others are asked for.
-    pretraining_per_seed: whether each seed has a pre-trained policy of its own;
-      otherwise all have that of seed 0.
+    pretraining: one of `PRETRAINING`.
     pretraining_steps: actor steps of pre-training.
     transfer_steps: actor steps of a run that learns a task.
     snapshots: the actor steps of pre-training after which its policy is kept;
@@ -44,7 +56,7 @@ class Scale(NamedTuple):
   purpose: str
   suites: Mapping[str, Envs]
   seeds: Tuple[int, ...]
-  pretraining_per_seed: bool
+  pretraining: str
   pretraining_steps: int
   transfer_steps: int
   snapshots: Tuple[int, ...]
@@ -143,7 +155,7 @@ SMOKE = Scale(
     'budgets': (_FAR[0],),
   },
   seeds=(0, 1),
-  pretraining_per_seed=True,
+  pretraining=PER_SEED,
   pretraining_steps=2_000,
   transfer_steps=1_500,
   snapshots=(500, 1_000, 2_000),
@@ -177,7 +189,7 @@ LAPTOP = Scale(
     'budgets': (_FAR[0], 'MiniGrid-Empty-8x8-v0'),
   },
   seeds=(0, 1, 2, 3, 4),
-  pretraining_per_seed=True,
+  pretraining=PER_SEED,
   pretraining_steps=40_000,
   transfer_steps=40_000,
   snapshots=(5_000, 10_000, 20_000, 40_000),
@@ -201,7 +213,7 @@ GPU = Scale(
   purpose='the direction on Atari, in days of one accelerator',
   suites={**_ATARI_SUITES, 'full': _GPU_GAMES},
   seeds=(0, 1, 2),
-  pretraining_per_seed=False,
+  pretraining=SHARED,
   pretraining_steps=25_000_000,
   transfer_steps=12_500_000,
   snapshots=(1_000_000, 2_500_000, 10_000_000, 25_000_000),
@@ -223,7 +235,7 @@ PAPER = Scale(
     'atari_26': human_normalized_scores.ATARI_26,
   },
   seeds=(0, 1, 2),
-  pretraining_per_seed=False,
+  pretraining=SHARED,
   pretraining_steps=4_000_000_000,
   transfer_steps=1_250_000_000,
   snapshots=(

@@ -8,7 +8,13 @@ import pytest
 
 from experiments.harness import dataset, queue
 from experiments.paper import __main__ as paper
-from experiments.paper import artifacts, declarations, folders, scales
+from experiments.paper import (
+  artifacts,
+  captions,
+  declarations,
+  folders,
+  scales,
+)
 from tests.experiments.harness import fakes
 
 _WORLD = 'MiniGrid-FourRooms-v0:fixed'
@@ -49,6 +55,7 @@ def _contents(folder):
     (['table3', '--seeds=-1'], 'different whole numbers'),
     (['table3', '--shard=3/2'], 'shard'),
     (['table3', '--format=mdd'], "did you mean 'md'"),
+    (['table3', '--pretraining=share'], "did you mean 'shared'"),
     (['table3', '--set=lstm_sise=3'], "did you mean 'lstm_size'"),
     (['table3', '--set=lstm_size'], 'must be like'),
     (['table3', '--nonsense'], '--help lists all'),
@@ -158,7 +165,8 @@ def test_wrong_flags_stop_with_their_message(run):
 
 
 @pytest.mark.parametrize(
-  'change', [['--scale=laptop'], ['--set=learning_rate=0.1']]
+  'change',
+  [['--scale=laptop'], ['--set=learning_rate=0.1'], ['--pretraining=shared']],
 )
 def test_a_folder_of_something_else_is_left_alone(run, change):
   run('work', 'table3', f'--games={_WORLD}', '--seeds=0', '--arms=r2d2')
@@ -167,6 +175,40 @@ def test_a_folder_of_something_else_is_left_alone(run, change):
   assert code == 2 and 'belongs to something else' in err
   assert change[0].rpartition('=')[2] in err
   assert _contents(run.folder) == before
+
+
+@pytest.mark.parametrize(
+  ('kind', 'num_policies', 'words'),
+  [('shared', 1, 'once for all seeds'), ('per_seed', 2, 'for each seed')],
+)
+def test_seeds_share_a_policy_or_have_their_own(run, kind, num_policies, words):
+  flag = f'--pretraining={kind}'
+  part = (f'--games={_WORLD}', '--seeds=0,1', '--arms=bt_ngu', '--format=md')
+  code, out, _ = run('table3', *part, flag)
+  title = f'Pre-training is {kind.replace("_", " ")}: '
+  assert code == 0 and title in out
+  runs = dataset.read(run.folder).runs
+  policies = {r.run_id for r in runs if r.stage == 'pretraining'}
+  used = {r.seed: r.pretraining_run for r in runs if r.stage == 'transfer'}
+  assert set(used) == {0, 1} and set(used.values()) == policies
+  assert len(policies) == num_policies
+  assert f'{words}.' in captions.made_of(runs, [2])
+  _, out, _ = run('status', flag)
+  assert title in out
+  report = (run.folder / 'report.md').read_text()
+  assert title in report
+  assert (flag in report) == (kind == 'shared')  # The scale is not by itself.
+
+
+def test_a_folder_that_does_not_tell_is_as_its_scale(run):
+  run('work', 'fig7')
+  mark = run.folder / 'folder.json'
+  content = json.loads(mark.read_text())
+  assert content.pop('pretraining') == 'per_seed'
+  mark.write_text(json.dumps(content))
+  assert run('status')[0] == 0
+  code, _, err = run('status', '--pretraining=shared')
+  assert code == 2 and "pretraining='per_seed' there and 'shared' here" in err
 
 
 def test_a_folder_of_another_version_is_left_alone(run):

@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import artifacts, claims, report
+from experiments.paper import artifacts, claims, report, scales
 from tests.experiments.paper import fake_curves
 from tests.experiments.paper import fake_results as fake
 
@@ -21,7 +21,7 @@ def _data():
 
 def _joined(data, sections=()):
   return report.joined(
-    'laptop',
+    scales.LAPTOP,
     data,
     ['python -m experiments.paper fig3 --scale=laptop'],
     claims.evaluate(data, fake_curves.SUITES),
@@ -65,6 +65,7 @@ def test_a_table_is_shown_whatever_the_formats_are(tmp_path):
 def test_a_report_says_how_its_numbers_were_made():
   text = _joined(_data(), ['## fig3: a figure\n'])
   assert 'python -m experiments.paper fig3 --scale=laptop\n' in text
+  assert 'Pre-training is per seed: each seed pre-trains a policy' in text
   # Twelve runs of a quarter of an hour, and one that has failed.
   assert '| all | 13 | 12 | 1 | 3.00 |' in text
   assert 'Commit: 0123abc012, changed; 4567def.' in text
