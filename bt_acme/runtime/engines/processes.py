@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from typing import Any, Dict, Mapping, Set
+from typing import Any, Dict, Mapping, Set, Tuple
 
 from bt_acme.runtime import events
 from bt_acme.runtime.engines import base
@@ -24,6 +24,19 @@ ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 if os.getppid() == int(sys.argv[1]):
   os.execv(sys.argv[2], sys.argv[2:])
 """
+
+
+# The launcher, not the process itself, kills a node that stays.
+NO_NOTICE = ('--lp_termination_notice_secs=-1',)
+
+
+def dying_with(parent: str) -> Tuple[str, ...]:
+  """Returns what stands before a command so that it dies with its parent.
+
+  Args:
+    parent: the number of the parent's process.
+  """
+  return (sys.executable, '-IS', '-c', _DIES_WITH_PARENT, parent)
 
 
 class Processes(base.Engine):
@@ -42,10 +55,9 @@ class Processes(base.Engine):
   ) -> str:
     process = subprocess.Popen(
       [
-        *(sys.executable, '-IS', '-c', _DIES_WITH_PARENT, str(os.getpid())),
+        *dying_with(str(os.getpid())),
         *executable.command_as_list,
-        # The launcher, not the process itself, kills a node that stays.
-        '--lp_termination_notice_secs=-1',
+        *NO_NOTICE,
       ],
       stdin=subprocess.DEVNULL,
       stdout=subprocess.PIPE,
