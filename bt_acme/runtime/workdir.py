@@ -34,6 +34,7 @@ _RECORDED = (
 _MAY_CHANGE = (
   *_RECORDED,
   'lp_launch_type',  # A run without nodes has an identity of its own.
+  *('ray_address', 'ray_python', 'placement'),
   'max_actor_steps',
   'snapshot_steps',
   'replay_port',

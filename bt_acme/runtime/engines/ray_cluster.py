@@ -114,6 +114,7 @@ class RayCluster(base.Engine):
       ],
       environment={**shared, 'PYTHONUNBUFFERED': '1', **environment},
       data=base64.b64encode(data).decode(),
+      folder=os.getcwd(),
     )
     return f'a process on {self._hosts[title]}'
 

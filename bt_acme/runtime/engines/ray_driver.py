@@ -6,10 +6,10 @@ Ray. It takes commands from standard input and writes events to standard output,
 a JSON object in each line.
 
 Commands: {"do": "place", "title", "num_ports", "options"}, {"do": "start",
-"title", "command", "environment", "data"}, {"do": "signal", "title", "signum"},
-{"do": "release", "title"}. The end of the input releases everything. A node
-that has ended may be started again, at its place or, if that was lost, at
-another.
+"title", "command", "environment", "data", "folder"}, {"do": "signal", "title",
+"signum"}, {"do": "release", "title"}. The end of the input releases everything.
+A node that has ended may be started again, at its place or, if that was lost,
+at another.
 
 Events: {"event": "connected", "nodes"}, {"event": "refused", "reason"} before
 this process ends, {"event": "placed", "title", "host", "ports"}, {"event":
@@ -28,6 +28,7 @@ import socket
 import sys
 import threading
 import time
+from typing import Any, Dict, List, Optional
 
 import ray
 import ray_keeper  # Of the folder of this script.
@@ -56,7 +57,7 @@ class Node:
     asked: when the place was asked for, in seconds.
   """
 
-  def __init__(self, title, num_ports, options):
+  def __init__(self, title: str, num_ports: int, options: Dict[str, Any]):
     self.title = title
     self.options = dict(options)
     self.placed = False
@@ -72,10 +73,10 @@ class Node:
     self.pending = self.keeper.find_ports.remote(num_ports)
 
 
-def _strategy(options):
+def _strategy(options: Dict[str, Any]) -> Dict[str, Any]:
   """Turns a node's options into those of `ray.remote`."""
   options = {'num_cpus': 0, **options}
-  strategy = 'SPREAD'
+  strategy: Any = 'SPREAD'
   if options.pop('here'):
     strategy = scheduling_strategies.NodeAffinitySchedulingStrategy(
       ray.get_runtime_context().get_node_id(), soft=False
@@ -86,12 +87,12 @@ def _strategy(options):
 class Driver:
   """Executes commands and tells events."""
 
-  def __init__(self, commands):
+  def __init__(self, commands: queue.Queue):
     """Takes over a queue of commands, in which None stands for the end."""
     self._commands = commands
-    self._nodes = {}
+    self._nodes: Dict[str, Node] = {}
 
-  def run(self):
+  def run(self) -> None:
     """Runs until the commands end."""
     while True:
       command = self._next_command()
@@ -103,7 +104,7 @@ class Driver:
     for title in list(self._nodes):
       self._release(title)
 
-  def _next_command(self):
+  def _next_command(self) -> Optional[Dict[str, Any]]:
     """Returns a command, {} for none yet, or None at their end."""
     is_owed = any(n.pending is not None for n in self._nodes.values())
     try:
@@ -111,24 +112,24 @@ class Driver:
     except queue.Empty:
       return {}
 
-  def _place(self, title, num_ports, options):
+  def _place(self, title: str, num_ports: int, options: Dict[str, Any]) -> None:
     self._nodes[title] = Node(title, num_ports, options)
 
-  def _start(self, title, command, environment, data):
+  def _start(self, title: str, **what: Any) -> None:
     node = self._nodes[title]
     if node.lost:
       node = self._nodes[title] = Node(title, 0, node.options)
     # Ray holds this back until the keeper has a place.
-    node.keeper.start.remote(command, environment, data)
+    node.keeper.start.remote(**what)
     node.started, node.ended = True, False
     if node.placed:
       node.pending = node.keeper.next_events.remote()
 
-  def _signal(self, title, signum):
+  def _signal(self, title: str, signum: int) -> None:
     if title in self._nodes:
       self._nodes[title].keeper.signal.remote(signum)
 
-  def _release(self, title):
+  def _release(self, title: str) -> None:
     node = self._nodes.pop(title, None)
     if node is not None:
       if node.placed and not node.ended:
@@ -143,7 +144,7 @@ class Driver:
       ray.kill(node.keeper)
     _tell(event='released', title=title)
 
-  def _look(self):
+  def _look(self) -> None:
     """Tells what has happened since the last look."""
     owed = {n.pending: n for n in self._nodes.values() if n.pending is not None}
     if not owed:
@@ -157,7 +158,7 @@ class Driver:
       if not (node.placed or node.waiting_told or node.ended):
         self._tell_waiting(node)
 
-  def _take(self, node, reference):
+  def _take(self, node: Node, reference: Any) -> None:
     """Takes a keeper's answer."""
     node.pending = None
     try:
@@ -174,7 +175,7 @@ class Driver:
     if node.started:
       node.pending = node.keeper.next_events.remote()
 
-  def _tell_waiting(self, node):
+  def _tell_waiting(self, node: Node) -> None:
     if time.monotonic() - node.asked < _WAITING_SECONDS:
       return
     node.waiting_told = True
@@ -187,7 +188,7 @@ class Driver:
     reason = f'it asks for {wanted}, and free in the cluster are {free}.'
     _tell(event='waiting', title=node.title, reason=reason)
 
-  def _tell_all(self, node, events):
+  def _tell_all(self, node: Node, events: List[Any]) -> None:
     for kind, *values in events:
       if kind == 'output':
         data, is_error = values
@@ -198,7 +199,7 @@ class Driver:
         _tell(event='ended', title=node.title, code=code, reason=reason)
     node.pending = None if node.ended else node.keeper.next_events.remote()
 
-  def _lose(self, node, error):
+  def _lose(self, node: Node, error: Exception) -> None:
     node.lost = True
     if node.ended:
       return
@@ -218,19 +219,19 @@ _output = sys.stdout.buffer
 _output_lock = threading.Lock()
 
 
-def _tell(**event):
+def _tell(**event: Any) -> None:
   with _output_lock:
     _output.write(json.dumps(event).encode() + b'\n')
     _output.flush()
 
 
-def _read(commands):
+def _read(commands: queue.Queue) -> None:
   for line in sys.stdin.buffer:
     commands.put(json.loads(line))
   commands.put(None)
 
 
-def _check_reachable(address):
+def _check_reachable(address: str) -> None:
   """Raises an OSError if nothing listens there; Ray would try for a minute."""
   host, _, port = address.rpartition(':')
   if not host:  # It is `auto`.
@@ -243,7 +244,7 @@ def _check_reachable(address):
     ) from error
 
 
-def main(address):
+def main(address: str) -> int:
   """Connects to a cluster, and executes commands until they end."""
   global _output
   # Ray prints to standard output, which belongs to the events.
@@ -259,7 +260,7 @@ def main(address):
     _tell(event='refused', reason=words[0])
     return 1
   _tell(event='connected', nodes=sum(n['Alive'] for n in ray.nodes()))
-  commands = queue.Queue()
+  commands: queue.Queue = queue.Queue()
   threading.Thread(target=_read, args=(commands,), daemon=True).start()
   Driver(commands).run()
   ray.shutdown()

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+from typing import Any, List, Mapping, Optional, Tuple
 
 import ray
 
@@ -27,12 +28,12 @@ _DATA_FILE = '{data_file}'
 class Keeper:
   """Keeps a node's place on a machine, and its process; a Ray actor."""
 
-  def __init__(self):
-    self._events = queue.Queue()
-    self._process = None
-    self._signals = []  # Those that came before the process.
+  def __init__(self) -> None:
+    self._events: queue.Queue = queue.Queue()
+    self._process: Optional[subprocess.Popen] = None
+    self._signals: List[int] = []  # Those that came before the process.
 
-  def find_ports(self, number):
+  def find_ports(self, number: int) -> Tuple[str, List[int]]:
     """Returns this machine's address, and free ports of it."""
     probes = [socket.socket() for _ in range(number)]
     for probe in probes:
@@ -42,22 +43,30 @@ class Keeper:
       probe.close()
     return ray.util.get_node_ip_address(), ports
 
-  def start(self, command, environment, data):
-    """Starts the node's process; its output and its end become events."""
+  def start(self, **what: Any) -> None:
+    """Starts the node's process; its output and its end become events.
+
+    Args:
+      **what: the arguments of `_run`.
+    """
     # The kernel kills the process when the thread that started it ends, so that
     # this thread stays as long as the process.
-    arguments = (command, environment, data)
-    threading.Thread(target=self._run, args=arguments, daemon=True).start()
+    threading.Thread(target=self._run, kwargs=what, daemon=True).start()
 
-  def signal(self, signum):
+  def signal(self, signum: int) -> None:
     """Sends a signal to the process, or to its whole session if it kills."""
     if self._process is None:
       self._signals.append(signum)
     elif self._process.poll() is None:
       self._send(signum)
 
-  def next_events(self):
-    """Waits for events, for some seconds at most, and returns a list."""
+  def next_events(self) -> List[Tuple[Any, ...]]:
+    """Waits for events, for some seconds at most.
+
+    Returns:
+      ('output', base64 text, whether it is standard error), and in the end
+      ('ended', exit code, reason).
+    """
     try:
       events = [self._events.get(timeout=_BATCH_SECONDS)]
     except queue.Empty:
@@ -66,7 +75,8 @@ class Keeper:
       events.append(self._events.get())
     return events
 
-  def _send(self, signum):
+  def _send(self, signum: int) -> None:
+    assert self._process is not None
     if signum == signal.SIGKILL:
       try:
         os.killpg(self._process.pid, signum)
@@ -75,10 +85,24 @@ class Keeper:
     else:
       self._process.send_signal(signum)
 
-  def _run(self, command, environment, data):
-    """Runs the process to its end."""
-    with tempfile.TemporaryDirectory() as folder:
-      path = os.path.join(folder, 'data')
+  def _run(
+    self,
+    command: List[str],
+    environment: Mapping[str, str],
+    data: str,
+    folder: str,
+  ) -> None:
+    """Runs the process to its end.
+
+    Args:
+      command: its words, with `_PARENT` and `_DATA_FILE`.
+      environment: its variables besides those of the machine.
+      data: in base64, the content of the file that takes the place of
+        `_DATA_FILE`.
+      folder: where it runs, if this machine has the folder.
+    """
+    with tempfile.TemporaryDirectory() as own_folder:
+      path = os.path.join(own_folder, 'data')
       with open(path, 'wb') as file:
         file.write(base64.b64decode(data))
       known = {_PARENT: str(os.getpid()), _DATA_FILE: path}
@@ -91,6 +115,7 @@ class Keeper:
           stderr=subprocess.PIPE,
           bufsize=0,
           start_new_session=True,
+          cwd=folder if os.path.isdir(folder) else None,
           env={**own, **environment},
         )
       except OSError as error:
@@ -112,7 +137,7 @@ class Keeper:
         reader.join()
       self._events.put(('ended', code, ''))
 
-  def _read(self, pipe, is_error):
+  def _read(self, pipe: Any, is_error: bool) -> None:
     while True:
       data = pipe.read(_READ_SIZE)
       if not data:

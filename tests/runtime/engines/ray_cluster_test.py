@@ -17,6 +17,7 @@ pytest.importorskip('launchpad', reason='needs the full environment')
 from bt_acme.config import placement
 from bt_acme.runtime import events
 from bt_acme.runtime.engines import ray_cluster
+from tests.launch import scripts
 
 PYTHON = pathlib.Path(__file__).parents[3] / '.venv-ray' / 'bin' / 'python'
 MACHINES = pathlib.Path(__file__).with_name('ray_machines.py')
@@ -24,6 +25,13 @@ MACHINES = pathlib.Path(__file__).with_name('ray_machines.py')
 if not PYTHON.exists():
   pytest.skip('needs the environment of `make ray`', allow_module_level=True)
 
+VARIABLES = {
+  'RAY_AUTH_MODE': 'token',
+  'RAY_AUTH_TOKEN': 'a-secret-of-this-test',
+  'RAY_USAGE_STATS_ENABLED': '0',
+  # A computer that runs other tests too may be slow.
+  'RAY_raylet_start_wait_time_s': '120',
+}
 # What a node says of itself, and then waits.
 SPEAK = """
 import json, os, sys, time
@@ -72,11 +80,8 @@ class Machines:
 @pytest.fixture(name='machines', scope='module')
 def start_machines():
   with pytest.MonkeyPatch.context() as patch:
-    patch.setenv('RAY_AUTH_MODE', 'token')
-    patch.setenv('RAY_AUTH_TOKEN', 'a-secret-of-this-test')
-    patch.setenv('RAY_USAGE_STATS_ENABLED', '0')
-    # A computer that runs other tests too may be slow.
-    patch.setenv('RAY_raylet_start_wait_time_s', '120')
+    for name, value in VARIABLES.items():
+      patch.setenv(name, value)
     with contextlib.closing(Machines()) as machines:
       yield machines
 
@@ -198,6 +203,29 @@ def test_an_environment_without_ray_is_named(machines, command):
     ended = queue.get(30)
     engine.close()
   assert "No module named 'ray'" in ended.reason
+
+
+def test_a_run_has_its_actor_on_another_machine(machines, tmp_path):
+  with scripts.Script(
+    'run_ngu',
+    tmp_path / 'run',
+    *scripts.NGU,
+    '--lp_launch_type=ray',
+    f'--ray_address={machines.address}',
+    f'--ray_python={PYTHON}',
+    '--placement=actor:num_cpus=1,role=second',
+    '--max_actor_steps=400',
+    environment=VARIABLES,
+  ) as script:
+    code, output, errors = script.end()
+  assert code == 0, errors
+  assert 'Warning: the nodes listen without a password' in output
+  assert scripts.rows(tmp_path / 'run', 'actor')
+  assert scripts.rows(tmp_path / 'run', 'learner')
+  assert scripts.rows(tmp_path / 'run', 'evaluator')
+  log = (tmp_path / 'run' / 'processes' / 'actor-0.log').read_text()
+  assert 'a process on ' in log
+  assert (tmp_path / 'run' / 'behavior' / 'behavior.json').exists()
 
 
 # The last test: the second machine is gone after it.
