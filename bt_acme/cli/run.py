@@ -178,6 +178,8 @@ def _launch_nodes(
 
 def _engine_options(run: run_config.RunConfig) -> Dict[str, Any]:
   """Returns what the engine of a run needs to know."""
+  if run.lp_launch_type == 'local_mp':
+    return {'open_ports': run.open_ports}
   if not run.spans_machines:
     return {}
   return {

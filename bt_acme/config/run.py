@@ -121,6 +121,12 @@ class RunConfig:
     'one, it exports the behavior that it has by then to `behavior-STEPS` in '
     'the workdir.',
   )
+  open_ports: bool = checks.setting(
+    False,
+    'Whether programs outside of the run can connect to its nodes. They can '
+    'then run code as the user who started it (SECURITY.md). By default the '
+    'processes of a run on one machine have a network of their own.',
+  )
   replay_port: int = checks.setting(
     0,
     'The replay server listens on this port; 0 picks a free one.',
@@ -156,7 +162,7 @@ class RunConfig:
       f'{self.max_actor_steps}: the run would end before. Leave out the last, '
       'or raise max_actor_steps.',
     )
-    for name in ('inference', 'replay_port'):
+    for name in ('inference', 'open_ports', 'replay_port'):
       value = getattr(self, name)
       checks.require(
         self.has_nodes or value == getattr(type(self), name),
@@ -164,6 +170,11 @@ class RunConfig:
         f'lp_launch_type={self.lp_launch_type!r} has none: leave it out, or '
         "choose lp_launch_type='local_mp'.",
       )
+    checks.require(
+      self.open_ports or self.spans_machines or not self.replay_port,
+      f'replay_port={self.replay_port} is for programs outside of the run, '
+      'which cannot reach it: add --open_ports, or leave it out.',
+    )
     self._check_ray()
 
   def _check_ray(self) -> None:

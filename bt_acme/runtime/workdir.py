@@ -37,7 +37,7 @@ _MAY_CHANGE = (
   *('ray_address', 'ray_python', 'placement'),
   'max_actor_steps',
   'snapshot_steps',
-  'replay_port',
+  *('open_ports', 'replay_port'),
   'inference',
   'num_devices',
   'codec',  # The replay does not outlive the processes of the run.

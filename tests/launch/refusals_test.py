@@ -41,6 +41,7 @@ from tests.launch import scripts
     ),
     ('run_ngu', ['--num_devices=2'], 'num_devices=2, but the learner has 1'),
     ('run_ngu', ['--replay_port=70000'], 'replay_port=70000 must lie in'),
+    ('run_ngu', ['--replay_port=7000'], 'reach it: add --open_ports, or leave'),
     (
       'run_ngu',
       ['--max_actor_steps=100', '--min_replay_size=50'],
@@ -112,7 +113,7 @@ def test_taken_port(refuse):
     server.bind(('', 0))
     server.listen()
     port = server.getsockname()[1]
-    errors = refuse('run_r2d2', f'--replay_port={port}')
+    errors = refuse('run_r2d2', '--open_ports', f'--replay_port={port}')
   assert f'replay_port={port} cannot be used' in errors
 
 
