@@ -19,7 +19,7 @@ CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
 # With the packages of a Colab: what a user does there.
 COLAB_TESTS := tests/notebooks_test.py
 
-.PHONY: help setup demo paper test test-full test-core test-colab test-slow \
+.PHONY: help setup demo paper ray test test-full test-core test-colab test-slow \
   notebooks bench lint format clean
 .DEFAULT_GOAL := help
 
@@ -39,8 +39,12 @@ paper: setup  ## A table or figure of the paper: ARTIFACT=table3 SCALE=smoke.
 
 test: test-full test-core test-colab  ## All tests but the slow ones, in three environments.
 
-test-full: setup  ## The tests in .venv only.
+test-full: setup  ## The tests in .venv only; those of Ray use .venv-ray.
+	@scripts/setup.sh ray || echo 'skipped: runs on Ray, no Python 3.12'
 	@$(PYTHON_FULL) $(PYTEST) -m 'not slow' tests
+
+ray:  ## Makes .venv-ray, for runs on several machines (--lp_launch_type=ray).
+	@scripts/setup.sh ray
 
 test-core:  ## The core's tests on Python >= 3.12 with the newest JAX.
 	@scripts/setup.sh core && status=0 || status=$$?; \
@@ -81,4 +85,4 @@ notebooks: setup  ## Makes the notebooks of their sources; OWNER=name in their l
 	@$(PYTHON_FULL) scripts/make_notebooks.py $(OWNER)
 
 clean:  ## Removes the environments and all caches.
-	rm -rf .venv .venv-core .venv-colab .tools .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-core .venv-colab .venv-ray .tools .pytest_cache .ruff_cache .mypy_cache

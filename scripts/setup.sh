@@ -4,6 +4,7 @@
 #   scripts/setup.sh full   .venv: Python 3.10 with Acme, Reverb, Launchpad
 #   scripts/setup.sh core   .venv-core: Python 3.12 or 3.13 with the newest JAX
 #   scripts/setup.sh colab  .venv-colab: Python 3.13 or 3.12 with Colab's JAX
+#   scripts/setup.sh ray    .venv-ray: Python 3.12 with Ray and nothing else
 #
 # Exits with 3 if there is no such Python and none can be fetched, and with 1 on
 # any other failure. BT_ACME_PYTHON=/path/to/python names an interpreter that is
@@ -17,7 +18,8 @@ case $environment in
   full) versions='3.10' venv=.venv ;;
   core) versions='3.12 3.13' venv=.venv-core ;;
   colab) versions='3.13 3.12' venv=.venv-colab ;;
-  *) echo "usage: $0 full|core|colab" >&2; exit 2 ;;
+  ray) versions='3.12' venv=.venv-ray ;;
+  *) echo "usage: $0 full|core|colab|ray" >&2; exit 2 ;;
 esac
 uv_version=0.13.8  # uv fetches an interpreter if the machine has none.
 tools=$PWD/.tools
@@ -147,9 +149,15 @@ fi
 rm -f "$stamp"
 say "installing requirements/$environment.txt into $venv (a few minutes)"
 pip="$venv/bin/python -m pip --quiet --disable-pip-version-check"
-{ $pip install -r "requirements/$environment.txt" -r requirements/dev.txt &&
-  $pip install --no-deps --no-build-isolation --editable .
-} >>"$log" 2>&1 ||
+install() {
+  if [ "$environment" = ray ]; then
+    $pip install -r requirements/ray.txt
+    return
+  fi
+  $pip install -r "requirements/$environment.txt" -r requirements/dev.txt &&
+    $pip install --no-deps --no-build-isolation --editable .
+}
+install >>"$log" 2>&1 ||
   fail "pip failed: $(grep '^ERROR' "$log" | tail -n 1)" \
     "(${log#"$PWD"/} has more)."
 echo "$wanted" >"$stamp"

@@ -5,9 +5,11 @@ before anything is written.
 """
 
 import os
-from typing import Any, Mapping, Optional
+import shutil
+from typing import Any, Dict, Mapping, Optional
 
 from bt_acme import assembly
+from bt_acme.config import placement
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.replay import memory_estimate
@@ -93,6 +95,11 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   # Otherwise only the learner's process sees the learner's devices.
   if run.is_in_this_process or os.environ.get('JAX_PLATFORMS') == 'cpu':
     data_parallel.make_shardings(agent.config.learner)
+  if run.spans_machines and not shutil.which(run.ray_python):
+    raise ValueError(
+      f'ray_python={run.ray_python!r} is no program: `make ray` makes an '
+      'environment with Ray, or name the Python of yours.'
+    )
   if run.replay_port:
     ports.check_free(run.replay_port, setting='replay_port')
   requirements.check(run, agent)
@@ -111,6 +118,12 @@ def _announce(
   )
   if run.has_nodes:
     print(memory_estimate.estimate(agent.config.replay, agent.replay_shapes))
+  if run.spans_machines:
+    print(
+      'Warning: the nodes listen without a password on ports of their '
+      'machines, and whoever reaches one can run code there: the machines '
+      'must share a private network (SECURITY.md).'
+    )
   slowness = requirements.slowness(run, requirements.num_cores())
   if slowness:
     print(f'Warning: {slowness}')
@@ -155,8 +168,22 @@ def _launch_nodes(
     program,
     workdir=run.workdir,
     launch_type=run.lp_launch_type,
+    engine_options=_engine_options(run),
     environments=process_environments.of_labels(program.groups),
     ports={'replay': run.replay_port} if run.replay_port else None,
     main_label=program_lib.MAIN_LABEL,
     checked_labels=program_lib.CHECKED_LABELS,
   )
+
+
+def _engine_options(run: run_config.RunConfig) -> Dict[str, Any]:
+  """Returns what the engine of a run needs to know."""
+  if run.lp_launch_type == 'local_mp':
+    return {'open_ports': run.open_ports}
+  if not run.spans_machines:
+    return {}
+  return {
+    'address': run.ray_address,
+    'python': run.ray_python,
+    'places': placement.parse(run.placement),
+  }

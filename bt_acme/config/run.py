@@ -6,9 +6,11 @@
 import dataclasses
 import itertools
 import pathlib
+import re
 from typing import Tuple
 
 from bt_acme.config import checks
+from bt_acme.config import placement as placement_lib
 
 LARGEST_SEED = 2**32 - 1  # A JAX key takes no larger seed.
 # The largest number of actor steps; the paper takes 1.5 billion in a run.
@@ -35,10 +37,29 @@ class RunConfig:
   lp_launch_type: str = checks.setting(
     'local_mp',
     'How the run is executed. With `local_mp` each node is a process, and with '
-    '`local_mt` a thread. `in_process` has no nodes: one thread acts and '
-    'learns by turns, so that the seed decides every number, and Launchpad and '
-    'Reverb are not needed.',
-    choices=('in_process', 'local_mp', 'local_mt'),
+    '`local_mt` a thread. With `ray` each node is a process on a machine of '
+    'the Ray cluster at `ray_address`. `in_process` has no nodes: one thread '
+    'acts and learns by turns, so that the seed decides every number, and '
+    'Launchpad and Reverb are not needed.',
+    choices=('in_process', 'local_mp', 'local_mt', 'ray'),
+  )
+  ray_address: str = checks.setting(
+    '',
+    'With lp_launch_type=ray, the address of the head of the cluster, as '
+    '10.0.0.1:6379, or `auto` for the cluster of this machine.',
+  )
+  ray_python: str = checks.setting(
+    '.venv-ray/bin/python',
+    'With lp_launch_type=ray, the Python of an environment with the same Ray '
+    'as the cluster; `make ray` makes one.',
+  )
+  placement: str = checks.setting(
+    '',
+    'With lp_launch_type=ray, what the machines of nodes must have: cores, '
+    'GPUs, labels (`ray start --labels`), as '
+    'learner:num_gpus=1,role=trainer;actor:num_cpus=2. By default actors and '
+    'evaluators are spread over all machines, a core for each, and the others '
+    'are on the machine of the launcher.',
   )
   num_actors: int = checks.setting(
     16,
@@ -100,6 +121,12 @@ class RunConfig:
     'one, it exports the behavior that it has by then to `behavior-STEPS` in '
     'the workdir.',
   )
+  open_ports: bool = checks.setting(
+    False,
+    'Whether programs outside of the run can connect to its nodes. They can '
+    'then run code as the user who started it (SECURITY.md). By default the '
+    'processes of a run on one machine have a network of their own.',
+  )
   replay_port: int = checks.setting(
     0,
     'The replay server listens on this port; 0 picks a free one.',
@@ -135,7 +162,7 @@ class RunConfig:
       f'{self.max_actor_steps}: the run would end before. Leave out the last, '
       'or raise max_actor_steps.',
     )
-    for name in ('inference', 'replay_port'):
+    for name in ('inference', 'open_ports', 'replay_port'):
       value = getattr(self, name)
       checks.require(
         self.has_nodes or value == getattr(type(self), name),
@@ -143,6 +170,31 @@ class RunConfig:
         f'lp_launch_type={self.lp_launch_type!r} has none: leave it out, or '
         "choose lp_launch_type='local_mp'.",
       )
+    checks.require(
+      self.open_ports or self.spans_machines or not self.replay_port,
+      f'replay_port={self.replay_port} is for programs outside of the run, '
+      'which cannot reach it: add --open_ports, or leave it out.',
+    )
+    self._check_ray()
+
+  def _check_ray(self) -> None:
+    """Checks the settings of a cluster."""
+    for name in ('ray_address', 'ray_python', 'placement'):
+      value = getattr(self, name)
+      checks.require(
+        self.spans_machines or value == getattr(type(self), name),
+        f'{name}={value!r} is a setting of a cluster, and lp_launch_type='
+        f'{self.lp_launch_type!r} uses this machine only: leave it out, or '
+        "choose lp_launch_type='ray'.",
+      )
+    checks.require(
+      not self.spans_machines
+      or self.ray_address == 'auto'
+      or re.fullmatch(r'[^:\s]+:[0-9]{1,5}', self.ray_address) is not None,
+      f'ray_address={self.ray_address!r} must be HOST:PORT, as 10.0.0.1:6379, '
+      'which `ray start --head` prints, or auto.',
+    )
+    placement_lib.parse(self.placement)
 
   @property
   def has_nodes(self) -> bool:
@@ -152,7 +204,12 @@ class RunConfig:
   @property
   def is_in_this_process(self) -> bool:
     """Whether all that computes does so in the process that launches it."""
-    return self.lp_launch_type != 'local_mp'
+    return self.lp_launch_type in ('in_process', 'local_mt')
+
+  @property
+  def spans_machines(self) -> bool:
+    """Whether nodes may run on other machines than the launcher's."""
+    return self.lp_launch_type == 'ray'
 
   @property
   def num_environments(self) -> int:

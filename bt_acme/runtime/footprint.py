@@ -43,6 +43,9 @@ class Need(NamedTuple):
 def of_run(run: run_config.RunConfig, agent: assembly.Agent) -> List[Need]:
   """Lists what a run needs on this machine.
 
+  Of a run that spans machines these are the nodes that do not act, which are
+  on this machine unless its placement says otherwise.
+
   Args:
     run: the run.
     agent: the agent of the run.
@@ -52,7 +55,7 @@ def of_run(run: run_config.RunConfig, agent: assembly.Agent) -> List[Need]:
   evaluators = run.num_evaluators
   if not run.has_nodes:
     evaluators = min(evaluators, 1)
-  return [
+  acting = [
     _processes(run),
     _environments(
       agent,
@@ -67,10 +70,9 @@ def of_run(run: run_config.RunConfig, agent: assembly.Agent) -> List[Need]:
       f'num_evaluators={run.num_evaluators}, '
       f'evaluation_episodes={run.evaluation_episodes}',
     ),
-    _learner(agent),
-    _batches(agent),
-    _replay(agent),
   ]
+  others = [_learner(agent), _batches(agent), _replay(agent)]
+  return others if run.spans_machines else acting + others
 
 
 def of_evaluation(agent: assembly.Agent, episodes: int) -> List[Need]:

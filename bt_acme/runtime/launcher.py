@@ -5,19 +5,20 @@ to `ENGINES`.
 """
 
 import pathlib
-from typing import Collection, Dict, Mapping, Optional, Type, Union
+from typing import Any, Collection, Dict, Mapping, Optional, Type, Union
 
 import launchpad as lp
 
 from bt_acme.runtime import events, interrupts, supervisor
 from bt_acme.runtime import ports as ports_lib
-from bt_acme.runtime.engines import base, processes, threads
+from bt_acme.runtime.engines import base, processes, ray_cluster, threads
 
 # The engines, by the value of `lp_launch_type` that chooses them, of which
 # `config.run` has the list.
 ENGINES: Dict[str, Type[base.Engine]] = {
   'local_mp': processes.Processes,
   'local_mt': threads.Threads,
+  'ray': ray_cluster.RayCluster,
 }
 
 
@@ -40,6 +41,7 @@ def launch(
   *,
   workdir: Union[str, pathlib.Path],
   launch_type: str = 'local_mp',
+  engine_options: Optional[Mapping[str, Any]] = None,
   environments: Optional[Mapping[str, Mapping[str, str]]] = None,
   ports: Optional[Mapping[str, int]] = None,
   main_label: str = 'coordinator',
@@ -57,7 +59,8 @@ def launch(
     workdir: all that a process prints goes to `processes/LABEL-INDEX.log` in
       it.
     launch_type: one of `ENGINES`: `local_mp` starts a process for each node,
-      `local_mt` a thread.
+      `local_mt` a thread, `ray` a process on a machine of a cluster.
+    engine_options: arguments of the engine, by name; see its class.
     environments: by label, the variables that its processes have besides this
       one's, as {'actor': {'JAX_PLATFORMS': 'cpu'}}. Threads share this one's.
     ports: by label, the port of the label's first node, instead of a free
@@ -89,7 +92,7 @@ def launch(
     interrupts.post_to(queue)
     watch = supervisor.Supervisor(
       program,
-      chosen_class(queue),
+      chosen_class(queue, **(engine_options or {})),
       queue,
       pathlib.Path(workdir) / 'processes',
       main_label=main_label,

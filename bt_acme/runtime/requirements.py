@@ -52,7 +52,7 @@ def num_cores() -> int:
 
 def slowness(run: run_config.RunConfig, cores: int) -> str:
   """Returns a sentence about what works on so many cores, slowly; or none."""
-  if not run.has_nodes or run.num_actors <= cores:
+  if not run.has_nodes or run.spans_machines or run.num_actors <= cores:
     return ''
   return (
     f'num_actors={run.num_actors} take turns on {cores} cores: with fewer '

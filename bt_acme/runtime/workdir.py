@@ -34,9 +34,10 @@ _RECORDED = (
 _MAY_CHANGE = (
   *_RECORDED,
   'lp_launch_type',  # A run without nodes has an identity of its own.
+  *('ray_address', 'ray_python', 'placement'),
   'max_actor_steps',
   'snapshot_steps',
-  'replay_port',
+  *('open_ports', 'replay_port'),
   'inference',
   'num_devices',
   'codec',  # The replay does not outlive the processes of the run.

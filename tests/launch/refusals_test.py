@@ -24,8 +24,24 @@ from tests.launch import scripts
     ('run_ngu', ['--preset=huge'], "preset='huge' is unknown"),
     ('run_ngu', ['--lp_launch_type=cloud'], 'lp_launch_type'),
     ('run_ngu', ['--lp_launch_type=vertex_ai'], "'vertex_ai'"),
+    ('run_ngu', ['--lp_launch_type=ray'], "ray_address='' must be HOST:PORT"),
+    (
+      'run_ngu',
+      ['--lp_launch_type=ray', '--ray_address=1.2.3.4:5', '--ray_python=none'],
+      "ray_python='none' is no program: `make ray` makes",
+    ),
+    ('run_ngu', ['--ray_address=auto'], 'is a setting of a cluster, and lp_'),
+    (
+      'run_ngu',
+      [
+        *('--lp_launch_type=ray', '--ray_address=auto'),
+        '--placement=lerner:num_gpus=1',
+      ],
+      "did you mean 'learner'",
+    ),
     ('run_ngu', ['--num_devices=2'], 'num_devices=2, but the learner has 1'),
     ('run_ngu', ['--replay_port=70000'], 'replay_port=70000 must lie in'),
+    ('run_ngu', ['--replay_port=7000'], 'reach it: add --open_ports, or leave'),
     (
       'run_ngu',
       ['--max_actor_steps=100', '--min_replay_size=50'],
@@ -97,7 +113,7 @@ def test_taken_port(refuse):
     server.bind(('', 0))
     server.listen()
     port = server.getsockname()[1]
-    errors = refuse('run_r2d2', f'--replay_port={port}')
+    errors = refuse('run_r2d2', '--open_ports', f'--replay_port={port}')
   assert f'replay_port={port} cannot be used' in errors
 
 

@@ -80,7 +80,7 @@ def path_of(script):
 class Script:
   """A launch script under way, in a process as a user starts it."""
 
-  def __init__(self, script, workdir, *arguments):
+  def __init__(self, script, workdir, *arguments, environment=None):
     self.mark = uuid.uuid4().hex
     self.process = subprocess.Popen(
       [
@@ -90,7 +90,7 @@ class Script:
         f'--workdir={workdir}',
         *arguments,
       ],
-      env={**ENVIRONMENT, _MARK: self.mark},
+      env={**ENVIRONMENT, **(environment or {}), _MARK: self.mark},
       stdout=subprocess.PIPE,
       stderr=subprocess.PIPE,
       text=True,

@@ -37,6 +37,7 @@ def test_the_same_run_is_taken_up_again(tmp_path):
     evaluation_period=1,
     evaluation_episodes=1,
     checkpoint_period=1.0,
+    open_ports=True,
     replay_port=5,
   )
   elsewhere = dataclasses.replace(

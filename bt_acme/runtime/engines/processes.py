@@ -1,7 +1,9 @@
 """Nodes as processes of this machine (`local_mp`).
 
 Every process has a session of its own, so that Ctrl-C reaches the launcher
-alone. The kernel kills it as soon as the launcher is gone.
+alone. The kernel kills it as soon as the launcher is gone. All processes of a
+program share a network that nothing else can reach, unless the user wants
+otherwise or the system has none.
 """
 
 import contextlib
@@ -10,13 +12,14 @@ import os
 import signal
 import subprocess
 import sys
-from typing import Any, Dict, Mapping, Set
+from typing import Any, Dict, Mapping, Sequence, Set, Tuple
 
 from bt_acme.runtime import events
-from bt_acme.runtime.engines import base
+from bt_acme.runtime.engines import base, private_network
 
 _READ_SIZE = 1 << 16
-# Executes a command that the kernel kills when its parent dies.
+# Executes a command that the kernel kills when its parent dies. It comes last:
+# to enter a namespace would take the signal back.
 _DIES_WITH_PARENT = """
 import ctypes, os, signal, sys
 PR_SET_PDEATHSIG = 1
@@ -26,11 +29,44 @@ if os.getppid() == int(sys.argv[1]):
 """
 
 
+# The launcher, not the process itself, kills a node that stays.
+NO_NOTICE = ('--lp_termination_notice_secs=-1',)
+
+
+def dying_with(parent: str, namespaces: Sequence[int] = ()) -> Tuple[str, ...]:
+  """Returns what stands before a command so that it dies with its parent.
+
+  Args:
+    parent: the number of the parent's process.
+    namespaces: file descriptors of namespaces that it enters, in this order.
+  """
+  code = private_network.ENTER + _DIES_WITH_PARENT
+  return (
+    *(sys.executable, '-IS', '-c', code),
+    *(','.join(map(str, namespaces)), parent),
+  )
+
+
 class Processes(base.Engine):
   """Runs every node in a process of its own."""
 
-  def __init__(self, queue: events.EventQueue):
+  def __init__(self, queue: events.EventQueue, *, open_ports: bool = False):
+    """Makes the processes' network.
+
+    Args:
+      queue: see `base.Engine`.
+      open_ports: whether they share this machine's network instead, so that
+        others can connect to them.
+    """
     super().__init__(queue)
+    self._network = None if open_ports else private_network.make()
+    if self._network is None and not open_ports:
+      print(
+        'Warning: this system allows no network namespace, so that the ports '
+        'of the nodes can be reached from outside of the run, without a '
+        'password: use a private network (SECURITY.md).',
+        flush=True,
+      )
     self._processes: Dict[str, subprocess.Popen] = {}
     self._ended: Set[str] = set()  # Titles of processes whose end was posted.
     # By title, the open pipes: whether each is standard error.
@@ -40,18 +76,19 @@ class Processes(base.Engine):
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
   ) -> str:
+    namespaces = self._network.descriptors if self._network else ()
     process = subprocess.Popen(
       [
-        *(sys.executable, '-IS', '-c', _DIES_WITH_PARENT, str(os.getpid())),
+        *dying_with(str(os.getpid()), namespaces),
         *executable.command_as_list,
-        # The launcher, not the process itself, kills a node that stays.
-        '--lp_termination_notice_secs=-1',
+        *NO_NOTICE,
       ],
       stdin=subprocess.DEVNULL,
       stdout=subprocess.PIPE,
       stderr=subprocess.PIPE,
       bufsize=0,
       start_new_session=True,
+      pass_fds=namespaces,
       env={**os.environ, 'PYTHONUNBUFFERED': '1', **environment},
     )
     assert process.stdout is not None and process.stderr is not None
@@ -90,6 +127,10 @@ class Processes(base.Engine):
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
     process.stderr.close()
+
+  def close(self) -> None:
+    if self._network is not None:
+      self._network.close()
 
   def _reap(self) -> None:
     """Posts the end of every process that has ended."""

@@ -1,11 +1,17 @@
 """Nodes as processes: none of them is left behind, however they end."""
 
+import os
+import socket
+import sys
 import time
+import types
 
 import pytest
 
 pytest.importorskip('launchpad', reason='needs the full environment')
 
+from bt_acme.runtime import events
+from bt_acme.runtime.engines import private_network, processes
 from tests.runtime import programs
 
 
@@ -15,6 +21,42 @@ def test_node_killed_by_the_system_ends_program(tmp_path):
     assert code == 1
     assert 'error: worker/0 was killed (SIGKILL): is the machine out' in errors
     assert not run.survivors()
+
+
+def test_nobody_outside_of_the_run_can_reach_its_ports(tmp_path):
+  with programs.Run(tmp_path, 'local_mp', ['idle']) as run:
+    # The coordinator has called the counter, at a port that the test chose.
+    run.wait_for('idle', 'coordinator')
+    nodes = [p for p in run.survivors() if p.pid != run.process.pid]
+    networks = {os.readlink(f'/proc/{p.pid}/ns/net') for p in nodes}
+    assert len(nodes) == 3 and len(networks) == 1
+    assert os.readlink('/proc/self/ns/net') not in networks
+    with pytest.raises(ConnectionRefusedError):
+      socket.create_connection(('localhost', run.port), 5)
+
+
+def test_a_system_without_namespaces_is_warned_of_and_works(
+  monkeypatch, capsys
+):
+  monkeypatch.setattr(private_network, '_MAKE', 'raise SystemExit(1)')
+  with events.EventQueue() as queue:
+    engine = processes.Processes(queue)
+    assert 'Warning: this system allows no network namespace' in (
+      capsys.readouterr().out
+    )
+    code = 'import os; os.write(1, os.environ["GREETING"].encode())'
+    words = [sys.executable, '-c', code]
+    command = types.SimpleNamespace(command_as_list=words)
+    engine.start('worker/0', command, {'GREETING': 'hello'})
+    posted = [queue.get(30)]
+    while not isinstance(posted[-1], events.Ended):
+      posted.append(queue.get(30))
+    engine.release('worker/0')
+    engine.close()
+  assert posted == [
+    events.Output('worker/0', b'hello', False),
+    events.Ended('worker/0', 0),
+  ]
 
 
 def test_no_process_outlives_a_killed_launcher(tmp_path):

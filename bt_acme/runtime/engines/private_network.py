@@ -1,0 +1,107 @@
+"""A network of a run's own, which nothing outside the run can reach.
+
+Courier and Reverb listen on all interfaces, without a password. In a network
+namespace (`network_namespaces(7)`) with nothing but its own loopback, all
+interfaces are those that the run's processes share with nobody: neither other
+machines nor other users of this one.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+from typing import Iterator, List, Optional, Tuple
+
+# A child makes the namespace, tells about it, and stays until it is told to
+# go. Root needs no user namespace; another user may do this in one only.
+_MAKE = """
+import ctypes, fcntl, os, socket, struct, sys
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+libc = ctypes.CDLL(None, use_errno=True)
+kinds = 'net'
+uid, gid = os.getuid(), os.getgid()
+if libc.unshare(CLONE_NEWNET):
+  if libc.unshare(CLONE_NEWUSER | CLONE_NEWNET):
+    raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+  kinds = 'user net'
+  for name, text in (
+    ('setgroups', 'deny'),
+    ('uid_map', '%d %d 1' % (uid, uid)),
+    ('gid_map', '%d %d 1' % (gid, gid)),
+  ):
+    with open('/proc/self/' + name, 'w') as file:
+      file.write(text)
+with socket.socket() as any_socket:
+  request = struct.pack('16sh14s', b'lo', 0, b'')
+  flags = fcntl.ioctl(any_socket, SIOCGIFFLAGS, request)
+  flags = struct.unpack('16sh14s', flags)[1] | IFF_UP
+  request = struct.pack('16sh14s', b'lo', flags, b'')
+  fcntl.ioctl(any_socket, SIOCSIFFLAGS, request)
+print(kinds, flush=True)
+sys.stdin.read()
+"""
+_SECONDS = 20.0
+
+# Moves a process into namespaces, given by file descriptors, before it goes on
+# with the code that follows.
+ENTER = """
+import ctypes, os, sys
+for descriptor in sys.argv.pop(1).split(','):
+  if descriptor:
+    if ctypes.CDLL(None, use_errno=True).setns(int(descriptor), 0):
+      raise OSError(ctypes.get_errno(), 'cannot enter the network of the run')
+    os.close(int(descriptor))
+"""
+
+
+class PrivateNetwork:
+  """Namespaces that processes can be started in.
+
+  Attributes:
+    descriptors: of the namespaces, in the order in which they are entered.
+      Processes that enter them inherit these.
+  """
+
+  def __init__(self, descriptors: Tuple[int, ...]):
+    self.descriptors = descriptors
+
+  def close(self) -> None:
+    """Lets go of the network, which ends with the last process in it."""
+    for descriptor in self.descriptors:
+      os.close(descriptor)
+    self.descriptors = ()
+
+
+def make() -> Optional[PrivateNetwork]:
+  """Makes a network with a loopback of its own.
+
+  Returns:
+    The network; None where the system allows none, as in many containers.
+  """
+  with _maker() as maker:
+    if maker is None:
+      return None
+    kinds, process = maker
+    folder = f'/proc/{process.pid}/ns'
+    return PrivateNetwork(
+      tuple(os.open(f'{folder}/{kind}', os.O_RDONLY) for kind in kinds)
+    )
+
+
+@contextlib.contextmanager
+def _maker() -> Iterator[Optional[Tuple[List[str], subprocess.Popen]]]:
+  """Runs the child that makes a network, while its namespaces are opened."""
+  with subprocess.Popen(
+    [sys.executable, '-IS', '-c', _MAKE],
+    stdin=subprocess.PIPE,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.DEVNULL,
+    text=True,
+    start_new_session=True,
+  ) as process:
+    assert process.stdout is not None
+    kinds = process.stdout.readline().split()
+    yield (kinds, process) if kinds else None
+    process.stdin.close()  # type: ignore[union-attr]
+    process.wait(_SECONDS)

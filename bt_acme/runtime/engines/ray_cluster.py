@@ -1,0 +1,223 @@
+"""Nodes as processes of any machine of a Ray cluster (`ray`).
+
+Ray chooses the machines, and starts, ends and misses processes. What nodes say
+to each other goes through Courier and Reverb, as on one machine. Ray itself is
+only in the environment of the driver (`engines.ray_driver`), a process that
+this engine talks to.
+"""
+
+import base64
+import functools
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+from typing import Any, Dict, List, Mapping, Set
+
+from bt_acme.config import placement
+from bt_acme.runtime import events
+from bt_acme.runtime.engines import base, processes
+
+_DRIVER = pathlib.Path(__file__).with_name('ray_driver.py')
+_READ_SIZE = 1 << 16
+_CLOSE_SECONDS = 15.0  # For the driver to release everything and to end.
+_WORDS = 2_000  # Of what the driver has said last, to explain its end.
+# Of this process's variables, these mean the same on every machine.
+_SHARED_VARIABLES = ('PYTHONPATH', 'JAX_', 'XLA_', 'TF_', 'GLIBC_TUNABLES')
+_DATA_FLAG = '--data_file'
+
+
+class RayCluster(base.Engine):
+  """Runs every node in a process of its own, on a machine that Ray chooses."""
+
+  def __init__(
+    self,
+    queue: events.EventQueue,
+    *,
+    address: str,
+    python: str,
+    places: Mapping[str, placement.Place],
+  ):
+    """Starts the driver, which joins the cluster.
+
+    Args:
+      queue: see `base.Engine`.
+      address: of the cluster's head, `HOST:PORT`, or `auto`.
+      python: the Python interpreter of an environment with Ray.
+      places: by label, what Ray has to find for its nodes. A label that is
+        not in it is placed on the machine of the launcher.
+    """
+    super().__init__(queue)
+    self._places = places
+    self._titles: Set[str] = set()  # Of the nodes that have not been released.
+    self._ended: Set[str] = set()  # Those of them that have ended.
+    self._hosts: Dict[str, str] = {}
+    self._buffer = b''
+    self._words = b''
+    self._refusal = ''
+    # Without an authentication, whoever reaches a port of Ray runs code.
+    defaults = {'RAY_AUTH_MODE': 'token'}
+    own = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
+    self._driver = subprocess.Popen(
+      [
+        *processes.dying_with(str(os.getpid())),
+        *(python, str(_DRIVER), address),
+      ],
+      stdin=subprocess.PIPE,
+      stdout=subprocess.PIPE,
+      stderr=subprocess.PIPE,
+      bufsize=0,
+      start_new_session=True,
+      env={**defaults, **own},
+    )
+    assert self._driver.stdout is not None and self._driver.stderr is not None
+    self._pipes = {
+      self._driver.stdout.fileno(): self._take,
+      self._driver.stderr.fileno(): self._remember,
+    }
+    for descriptor in self._pipes:
+      os.set_blocking(descriptor, False)
+      queue.watch(descriptor, functools.partial(self._read, descriptor))
+
+  def place(self, title: str, num_ports: int) -> None:
+    self._titles.add(title)
+    if self._driver.poll() is not None:
+      self._lose_all()
+      return
+    label = title.partition('/')[0]
+    place = self._places.get(label, placement.Place(here=True))
+    self._tell('place', title, num_ports=num_ports, options=place.options())
+
+  def start(
+    self, title: str, executable: Any, environment: Mapping[str, str]
+  ) -> str:
+    command = list(executable.command_as_list)
+    self._ended.discard(title)
+    # Launchpad's function of the node travels with the command.
+    index = command.index(_DATA_FLAG) + 1
+    data = pathlib.Path(command[index]).read_bytes()
+    command[index] = '{data_file}'
+    shared = {
+      name: value
+      for name, value in os.environ.items()
+      if name.startswith(_SHARED_VARIABLES)
+    }
+    self._tell(
+      'start',
+      title,
+      command=[
+        *processes.dying_with('{parent}'),
+        *command,
+        *processes.NO_NOTICE,
+      ],
+      environment={**shared, 'PYTHONUNBUFFERED': '1', **environment},
+      data=base64.b64encode(data).decode(),
+      folder=os.getcwd(),
+    )
+    return f'a process on {self._hosts[title]}'
+
+  def signal(self, title: str, signum: int) -> None:
+    self._tell('signal', title, signum=int(signum))
+
+  def release(self, title: str) -> None:
+    if title in self._titles:
+      self._tell('release', title)
+
+  def close(self) -> None:
+    """Waits until all that runs in the cluster has been ended."""
+    assert self._driver.stdin is not None
+    deadline = time.monotonic() + _CLOSE_SECONDS
+    try:
+      self._driver.stdin.close()  # The driver releases all and ends.
+      self._driver.wait(max(0.0, deadline - time.monotonic()))
+    except (BrokenPipeError, subprocess.TimeoutExpired):
+      os.killpg(self._driver.pid, signal.SIGKILL)
+      self._driver.wait()
+    for descriptor in list(self._pipes):
+      while descriptor in self._pipes and self._read(descriptor):
+        pass
+      self._close_pipe(descriptor)
+    assert self._driver.stdout is not None and self._driver.stderr is not None
+    self._driver.stdout.close()
+    self._driver.stderr.close()
+
+  def _tell(self, do: str, title: str, **arguments: Any) -> None:
+    """Gives the driver a command; a driver that has ended hears none."""
+    assert self._driver.stdin is not None
+    line = json.dumps({'do': do, 'title': title, **arguments}) + '\n'
+    try:
+      self._write(line.encode())
+    except BrokenPipeError:
+      self._lose_all()
+
+  def _write(self, data: bytes) -> None:
+    assert self._driver.stdin is not None
+    view = memoryview(data)
+    while view:
+      view = view[self._driver.stdin.write(view) :]
+
+  def _read(self, descriptor: int) -> bool:
+    """Reads what the driver says; returns whether there may be more."""
+    try:
+      data = os.read(descriptor, _READ_SIZE)
+    except BlockingIOError:
+      return False
+    if not data:
+      self._close_pipe(descriptor)
+      return False
+    self._pipes[descriptor](data)
+    return True
+
+  def _close_pipe(self, descriptor: int) -> None:
+    if descriptor in self._pipes:
+      is_output = self._pipes.pop(descriptor) == self._take
+      self._queue.unwatch(descriptor)
+      if is_output:
+        self._lose_all()
+
+  def _remember(self, data: bytes) -> None:
+    self._words = (self._words + data)[-_WORDS:]
+
+  def _take(self, data: bytes) -> None:
+    *lines, self._buffer = (self._buffer + data).split(b'\n')
+    for line in lines:
+      message: Dict[str, Any] = json.loads(line)
+      getattr(self, '_take_' + message.pop('event'))(**message)
+
+  def _take_connected(self, nodes: int) -> None:
+    del nodes
+
+  def _take_refused(self, reason: str) -> None:
+    self._refusal = reason
+
+  def _take_placed(self, title: str, host: str, ports: List[int]) -> None:
+    self._hosts[title] = host
+    addresses = [f'{host}:{port}' for port in ports]
+    self._queue.post(events.Placed(title, addresses))
+
+  def _take_waiting(self, title: str, reason: str) -> None:
+    self._queue.post(events.Waiting(title, reason))
+
+  def _take_output(self, title: str, data: str, is_error: bool) -> None:
+    self._queue.post(events.Output(title, base64.b64decode(data), is_error))
+
+  def _take_ended(self, title: str, code: int, reason: str) -> None:
+    self._ended.add(title)
+    self._queue.post(events.Ended(title, code, reason))
+
+  def _take_released(self, title: str) -> None:
+    self._titles.discard(title)
+    self._ended.discard(title)
+
+  def _lose_all(self) -> None:
+    """Posts the end of all nodes, because the driver is gone."""
+    reason = self._refusal
+    if not reason:
+      words = self._words.decode(errors='replace').strip().splitlines()
+      reason = words[-1] if words else 'it ended without a word'
+    for title in sorted(self._titles - self._ended):
+      self._ended.add(title)
+      text = f'lost the connection to Ray: {reason}'
+      self._queue.post(events.Ended(title, -signal.SIGKILL, text))

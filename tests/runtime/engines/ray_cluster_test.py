@@ -1,0 +1,258 @@
+"""Nodes on a Ray cluster of two machines, which this computer plays."""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import types
+
+import psutil
+import pytest
+
+pytest.importorskip('launchpad', reason='needs the full environment')
+
+from bt_acme.config import placement
+from bt_acme.runtime import events
+from bt_acme.runtime.engines import ray_cluster
+from tests.launch import scripts
+
+PYTHON = pathlib.Path(__file__).parents[3] / '.venv-ray' / 'bin' / 'python'
+MACHINES = pathlib.Path(__file__).with_name('ray_machines.py')
+
+if not PYTHON.exists():
+  pytest.skip('needs the environment of `make ray`', allow_module_level=True)
+
+VARIABLES = {
+  'RAY_AUTH_MODE': 'token',
+  'RAY_AUTH_TOKEN': 'a-secret-of-this-test',
+  'RAY_USAGE_STATS_ENABLED': '0',
+  # A computer that runs other tests too may be slow.
+  'RAY_raylet_start_wait_time_s': '120',
+}
+# What a node says of itself, and then waits.
+SPEAK = """
+import json, os, sys, time
+print(json.dumps({
+  'data': open(sys.argv[2]).read(),
+  'greeting': os.environ.get('GREETING'),
+  'of_ray': [n for n in os.environ if n.startswith(('RAY_', 'OMP_'))],
+  'pid': os.getpid(),
+}), flush=True)
+print('an error', file=sys.stderr, flush=True)
+time.sleep(600)
+"""
+
+
+class Machines:
+  """A cluster of two machines; the second can crash."""
+
+  def __init__(self):
+    self._process = subprocess.Popen(
+      [PYTHON, MACHINES],
+      stdin=subprocess.PIPE,
+      stdout=subprocess.PIPE,
+      stderr=subprocess.DEVNULL,
+      text=True,
+    )
+    self.address = self._answer()['address']
+
+  def _answer(self):
+    """Reads the next answer; Ray may print lines of its own before it."""
+    for line in self._process.stdout:
+      if line.startswith('{'):
+        return json.loads(line)
+    raise AssertionError('The cluster has ended.')
+
+  def crash(self):
+    self._process.stdin.write('crash\n')
+    self._process.stdin.flush()
+    self._answer()
+
+  def close(self):
+    self._process.stdin.close()
+    self._process.wait(60)
+    self._process.stdout.close()
+
+
+@pytest.fixture(name='machines', scope='module')
+def start_machines():
+  with pytest.MonkeyPatch.context() as patch:
+    for name, value in VARIABLES.items():
+      patch.setenv(name, value)
+    with contextlib.closing(Machines()) as machines:
+      yield machines
+
+
+class Driven:
+  """An engine under test, with all that it has posted."""
+
+  def __init__(self, queue, address, places=''):
+    self._queue = queue
+    self.engine = ray_cluster.RayCluster(
+      queue,
+      address=address,
+      python=str(PYTHON),
+      places=placement.parse(places),
+    )
+    self.posted = []
+
+  def wait_for(self, kind, title, seconds=60):
+    """Returns the next event of a node that is of this kind."""
+    while True:
+      event = self._queue.get(seconds)
+      assert event is not None, self.posted
+      self.posted.append(event)
+      if isinstance(event, kind) and event.title == title:
+        return event
+
+  def output(self, title, is_error):
+    return b''.join(
+      event.data
+      for event in self.posted
+      if isinstance(event, events.Output)
+      and (event.title, event.is_error) == (title, is_error)
+    )
+
+  def wait_for_line(self, title):
+    """Waits for a whole line of a node's output, and reads it."""
+    while b'\n' not in self.output(title, False):
+      self.wait_for(events.Output, title)
+    return json.loads(self.output(title, False))
+
+
+@contextlib.contextmanager
+def driven(address, places=''):
+  with events.EventQueue() as queue:
+    whole = Driven(queue, address, places)
+    try:
+      yield whole
+    finally:
+      whole.engine.close()
+
+
+@pytest.fixture(name='command')
+def make_command(tmp_path):
+  path = tmp_path / 'job.pkl'
+  path.write_text('a function')
+
+  def command(code=SPEAK):
+    words = [sys.executable, '-c', code, '--data_file', str(path)]
+    return types.SimpleNamespace(command_as_list=words)
+
+  return command
+
+
+def test_a_node_speaks_ends_and_starts_again(machines, command):
+  with driven(machines.address) as run:
+    run.engine.place('replay/0', 2)
+    placed = run.wait_for(events.Placed, 'replay/0')
+    hosts, ports = zip(*(a.split(':') for a in placed.addresses), strict=True)
+    assert len(set(hosts)) == 1 and len(set(ports)) == 2
+    name = run.engine.start('replay/0', command(), {'GREETING': 'hello'})
+    assert name == f'a process on {hosts[0]}'
+    said = run.wait_for_line('replay/0')
+    assert said['data'] == 'a function'  # It came along to the machine.
+    assert said['greeting'] == 'hello'
+    assert not said['of_ray']
+    run.engine.signal('replay/0', signal.SIGTERM)
+    assert run.wait_for(events.Ended, 'replay/0').code == -signal.SIGTERM
+    assert b'an error' in run.output('replay/0', True)
+    run.engine.start('replay/0', command('raise SystemExit(3)'), {})
+    assert run.wait_for(events.Ended, 'replay/0').code == 3
+    # A program that is not there is the node's failure, not the cluster's.
+    missing = command()
+    missing.command_as_list[0] = '/no/such/python'
+    run.engine.start('replay/0', missing, {})
+    assert run.wait_for(events.Ended, 'replay/0').code != 0
+
+
+def test_nothing_runs_on_after_the_end(machines, command):
+  with driven(machines.address) as run:
+    run.engine.place('actor/0', 0)
+    run.wait_for(events.Placed, 'actor/0')
+    run.engine.start('actor/0', command(), {})
+    process = psutil.Process(run.wait_for_line('actor/0')['pid'])
+  psutil.wait_procs([process], timeout=10)
+  assert not process.is_running()
+
+
+def test_a_node_that_no_machine_can_take_says_so(machines):
+  with driven(machines.address, 'learner:num_gpus=4') as run:
+    run.engine.place('learner/0', 1)
+    reason = run.wait_for(events.Waiting, 'learner/0').reason
+    assert "it asks for {'num_gpus': 4.0}" in reason
+    assert "'CPU': 4.0" in reason
+
+
+def test_a_cluster_that_is_not_there_ends_the_nodes(machines):
+  with driven('127.0.0.1:9') as run:
+    run.engine.place('actor/0', 0)
+    ended = run.wait_for(events.Ended, 'actor/0')
+    assert ended.reason.startswith('lost the connection to Ray: no head of')
+
+
+def test_an_environment_without_ray_is_named(machines, command):
+  with events.EventQueue() as queue:
+    engine = ray_cluster.RayCluster(
+      queue, address=machines.address, python=sys.executable, places={}
+    )
+    engine.place('actor/0', 0)
+    ended = queue.get(30)
+    engine.close()
+  assert "No module named 'ray'" in ended.reason
+
+
+def test_a_run_has_its_actor_on_another_machine(machines, tmp_path):
+  with scripts.Script(
+    'run_ngu',
+    tmp_path / 'run',
+    *scripts.NGU,
+    '--lp_launch_type=ray',
+    f'--ray_address={machines.address}',
+    f'--ray_python={PYTHON}',
+    '--placement=actor:num_cpus=1,role=second',
+    '--max_actor_steps=400',
+    environment=VARIABLES,
+  ) as script:
+    code, output, errors = script.end()
+  assert code == 0, errors
+  assert 'Warning: the nodes listen without a password' in output
+  assert scripts.rows(tmp_path / 'run', 'actor')
+  assert scripts.rows(tmp_path / 'run', 'learner')
+  assert scripts.rows(tmp_path / 'run', 'evaluator')
+  log = (tmp_path / 'run' / 'processes' / 'actor-0.log').read_text()
+  assert 'a process on ' in log
+  assert (tmp_path / 'run' / 'behavior' / 'behavior.json').exists()
+
+
+# The last test: the second machine is gone after it.
+def test_a_machine_that_vanishes_loses_its_nodes_and_no_others(
+  machines, command
+):
+  places = 'actor:num_cpus=1,role=second;evaluator:num_cpus=1,role=head'
+  with driven(machines.address, places) as run:
+    for title in ('actor/0', 'evaluator/0'):
+      run.engine.place(title, 0)
+    for title in ('actor/0', 'evaluator/0'):
+      if not any(e.title == title for e in run.posted):
+        run.wait_for(events.Placed, title)
+      run.engine.start(title, command(), {})
+    lost = psutil.Process(run.wait_for_line('actor/0')['pid'])
+    kept = psutil.Process(run.wait_for_line('evaluator/0')['pid'])
+    machines.crash()
+    ended = run.wait_for(events.Ended, 'actor/0')
+    assert ended.code == -signal.SIGKILL
+    assert ended.reason.startswith('was lost with its machine or its keeper')
+    assert not any(
+      isinstance(event, events.Ended) and event.title == 'evaluator/0'
+      for event in run.posted
+    )
+    psutil.wait_procs([lost], timeout=10)
+    assert not lost.is_running() and kept.is_running()
+    # Nothing has that label any more: the node waits for such a machine.
+    run.engine.start('actor/0', command(), {})
+    run.wait_for(events.Waiting, 'actor/0')
+  assert os.getpid() != kept.pid and not kept.is_running()
