@@ -38,6 +38,8 @@ def test_the_same_run_is_taken_up_again(tmp_path):
     evaluation_episodes=1,
     checkpoint_period=1.0,
     replay_port=5,
+    max_restarts=0,
+    watchdog_seconds=60.0,
   )
   elsewhere = dataclasses.replace(
     CONFIG,

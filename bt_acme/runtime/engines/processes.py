@@ -40,6 +40,7 @@ class Processes(base.Engine):
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
   ) -> str:
+    self.release(title)  # What is left of its life before.
     process = subprocess.Popen(
       [
         *(sys.executable, '-IS', '-c', _DIES_WITH_PARENT, str(os.getpid())),
