@@ -132,18 +132,23 @@ class InferenceServer:
       Actions int32 [G] and extras [G, ...].
 
     Raises:
-      RuntimeError: if the server has stopped.
+      RuntimeError: if the server has stopped, or the group has asked again.
     """
     request = Request(group, newest, inputs, stack)
     with self._changed:
       if not self._stopped:
-        self._requests.append(request)
+        # An actor that has died may have left a request of the same group.
+        for old in self._requests:
+          if old.group == group:
+            old.answered.set()
+        others = [old for old in self._requests if old.group != group]
+        self._requests = [*others, request]
         self._changed.notify()
       else:
         request.answered.set()
     request.answered.wait()
     if request.answer is None:
-      raise RuntimeError('The inference server has stopped.')
+      raise RuntimeError('The inference server has stopped or was asked anew.')
     answer: Tuple[np.ndarray, policy_lib.Extras] = request.answer
     return answer
 

@@ -6,7 +6,7 @@ before anything is written.
 
 import os
 import shutil
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional
 
 from bt_acme import assembly
 from bt_acme.config import placement
@@ -80,9 +80,13 @@ def _launch(
   _announce(run, agent, resumed)
   if not run.has_nodes:
     return _run_in_process(run, agent, initial_params, identity)
-  provenance.begin(run.workdir, (identity or {}).get(workdir.PARAMS, {}))
+
+  def begin_life() -> None:
+    provenance.begin(run.workdir, (identity or {}).get(workdir.PARAMS, {}))
+
+  begin_life()
   try:
-    code = _launch_nodes(run, agent, initial_params)
+    code = _launch_nodes(run, agent, initial_params, begin_life)
   finally:
     provenance.end(run.workdir)
   if code == 0:
@@ -153,17 +157,36 @@ def _run_in_process(
 
 
 def _launch_nodes(
-  run: run_config.RunConfig, agent: assembly.Agent, initial_params: Any
+  run: run_config.RunConfig,
+  agent: assembly.Agent,
+  initial_params: Any,
+  begin_life: Callable[[], None],
 ) -> int:
-  """Starts the nodes, waits for their end, and returns the exit code."""
+  """Starts the nodes, waits for their end, and returns the exit code.
+
+  Args:
+    run: the run.
+    agent: the agent.
+    initial_params: parameters of the Q-network to start from, if any.
+    begin_life: records that the run goes on from its checkpoint.
+  """
   # Launchpad, Reverb and Acme, which a run in one process does not need.
   from bt_acme.agents import builders
-  from bt_acme.runtime import launcher
+  from bt_acme.runtime import launcher, restarts
   from bt_acme.runtime import program as program_lib
 
-  program = program_lib.make_program(
-    run, builders.AgentBuilder(agent), initial_params=initial_params
-  )
+  def make_program() -> Any:
+    return program_lib.make_program(
+      run, builders.AgentBuilder(agent), initial_params=initial_params
+    )
+
+  def begin_next() -> Any:
+    provenance.end(run.workdir)
+    begin_life()
+    return make_program()
+
+  program = make_program()
+  labels = program_lib.RESTARTED_LABELS
   return launcher.launch(
     program,
     workdir=run.workdir,
@@ -173,6 +196,12 @@ def _launch_nodes(
     ports={'replay': run.replay_port} if run.replay_port else None,
     main_label=program_lib.MAIN_LABEL,
     checked_labels=program_lib.CHECKED_LABELS,
+    policy=restarts.Policy(
+      most=run.max_restarts,
+      labels={k: v for k, v in labels.items() if k in program.groups},
+      next_program=begin_next,
+      watchdog_seconds=run.watchdog_seconds,
+    ),
   )
 
 

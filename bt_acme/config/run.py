@@ -143,6 +143,23 @@ class RunConfig:
     'GPU.',
     choices=('local', 'server'),
   )
+  max_restarts: int = checks.setting(
+    3,
+    'How many deaths in an hour the run survives by itself. An actor, '
+    'evaluator or inference server that dies is started anew at most so often, '
+    'each of them, while the others go on. If the learner, the replay or the '
+    'coordinator dies, the whole run goes back to its last checkpoint at most '
+    'so often. The next death ends the run, and with 0 the first one does. '
+    'Threads cannot be started anew.',
+    minimum=0,
+  )
+  watchdog_seconds: float = checks.setting(
+    600.0,
+    'A process that has begun its work and gives no sign of life for so many '
+    'seconds is killed, which counts as its death. It has to be longer than '
+    'the longest step or checkpoint takes.',
+    minimum=10,
+  )
 
   def __post_init__(self) -> None:
     checks.check(self)
@@ -162,7 +179,11 @@ class RunConfig:
       f'{self.max_actor_steps}: the run would end before. Leave out the last, '
       'or raise max_actor_steps.',
     )
-    for name in ('inference', 'open_ports', 'replay_port'):
+    of_nodes = (
+      *('inference', 'open_ports', 'replay_port'),
+      *('max_restarts', 'watchdog_seconds'),
+    )
+    for name in of_nodes:
       value = getattr(self, name)
       checks.require(
         self.has_nodes or value == getattr(type(self), name),

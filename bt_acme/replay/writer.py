@@ -1,6 +1,7 @@
 """Writes one environment's blocks and sequences to a Reverb table."""
 
 import threading
+from typing import Callable
 
 import reverb
 import tree
@@ -29,6 +30,7 @@ class ReverbWriter:
     table: str = table_lib.TABLE,
     max_pending_items: int = 1,
     signature_timeout_s: float = 300,
+    on_wait: Callable[[], object] = lambda: None,
   ):
     """Connects to the server.
 
@@ -40,10 +42,12 @@ class ReverbWriter:
       max_pending_items: the number of sequences that may still be on their way
         to the server when `write` returns.
       signature_timeout_s: how long the server may take to come up.
+      on_wait: is called every second that `write` waits.
     """
     self._client = client
     self._table = table
     self._max_pending_items = max_pending_items
+    self._on_wait = on_wait
     self._stopped = threading.Event()
     codec = codecs.make_codec(config, shapes)
     self._encode = codec.make_encoder()
@@ -103,6 +107,7 @@ class ReverbWriter:
         return
       except reverb.DeadlineExceededError:
         waited_ms += _WAIT_MS
+        self._on_wait()
       if waited_ms % (_PROBE_S * 1000) == 0:
         self._probe()
 

@@ -10,10 +10,12 @@ from bt_acme.config import run as run_config
 from bt_acme.core import epsilon
 from bt_acme.replay import sinks as sinks_lib
 from bt_acme.replay import writer as writer_lib
-from bt_acme.runtime import actor_groups
+from bt_acme.runtime import actor_groups, seeds
 from bt_acme.runtime import context as context_lib
 
 _LEASE_TURNS = 32  # Turns between two reports to the coordinator.
+# How long a process whose inference server is gone waits to be stopped.
+_SERVER_IS_GONE_SECONDS = 5.0
 
 
 class ActorNode:
@@ -42,6 +44,8 @@ class ActorNode:
     self._context = context
     self._coordinator = context.coordinator
     self._learner = context.learner
+    # Another life is to play other episodes.
+    self._seed = seeds.of_life(run.seed, context.life)
     self._clients: List[variables.VariableClient] = []
 
   def run(self) -> None:
@@ -50,8 +54,11 @@ class ActorNode:
     try:
       self._act(pipeline)
     except ConnectionError:
-      # The inference server may have been told to stop before this process is.
-      if self._context.inference is None or not self._context.wait_for_stop(1):
+      # The inference server may have been told to stop before this process is,
+      # or it has died, and this process is killed to start anew with it.
+      if self._context.inference is None or not self._context.wait_for_stop(
+        _SERVER_IS_GONE_SECONDS
+      ):
         raise
     pipeline.close()
 
@@ -60,7 +67,10 @@ class ActorNode:
     run, agent = self._run, self._agent
     writers = [
       writer_lib.ReverbWriter(
-        self._context.replay, agent.config.replay, agent.replay_shapes
+        self._context.replay,
+        agent.config.replay,
+        agent.replay_shapes,
+        on_wait=self._context.alive,
       )
       for _ in range(run.envs_per_actor)
     ]
@@ -103,7 +113,7 @@ class ActorNode:
     actor = vector_actor.VectorActor(
       agent,
       epsilons=epsilons[first : first + run.group_size],
-      seed=run.seed,
+      seed=self._seed,
       first_environment=first,
       sinks=sinks,
       statistics=self._learner.get_statistics(first, run.group_size),
@@ -118,7 +128,7 @@ class ActorNode:
     group_environments = environments.make_vector(
       run.env,
       run.group_size,
-      seed=run.seed,
+      seed=self._seed,
       first_environment=first,
       num_stacked=run.num_stacked,
     )
@@ -138,8 +148,11 @@ class ActorNode:
         episodes += ended
         for client in self._clients:
           client.update()
+        self._context.alive()
         continue
-      granted = self._coordinator.lease(lease)
+      granted = self._coordinator.lease(self._index, self._context.life, lease)
+      if granted is None:
+        break  # This actor was given up, and has begun another life.
       if not granted:
         episodes += pipeline.drain()
       self._report(pipeline, taken, episodes)
@@ -157,10 +170,9 @@ class ActorNode:
     """Reports statistics before the steps, because these may end the run."""
     for first_environment, statistics in pipeline.statistics().items():
       self._learner.put_statistics(first_environment, statistics)
-    if episodes:
-      self._coordinator.report_episodes('actor', episodes)
-    if taken:
-      self._coordinator.increment(actor_steps=taken)
+    self._coordinator.report_acting(
+      self._index, self._context.life, taken, episodes
+    )
 
 
 def _stop(writers: List[writer_lib.ReverbWriter]) -> None:

@@ -31,15 +31,15 @@ class CoordinatorClient(Protocol):
     self, status: Optional[Mapping[str, float]] = None
   ) -> Tuple[int, Dict[str, int]]: ...
   def start(self, counts: Mapping[str, int]) -> None: ...
-  def lease(self, actor_steps: int) -> int: ...
-  def report_episodes(
-    self,
-    label: str,
-    rows: List[Dict[str, float]],
-    actor_steps: Optional[int] = None,
+  def lease(self, actor: int, life: int, actor_steps: int) -> Optional[int]: ...
+  def report_acting(
+    self, actor: int, life: int, actor_steps: int, rows: List[Dict[str, float]]
+  ) -> None: ...
+  def report_evaluation(
+    self, actor_steps: int, rows: List[Dict[str, float]]
   ) -> None: ...
   def learner_ended(self, finished: bool) -> None: ...
-  def evaluator_done(self) -> None: ...
+  def evaluator_done(self, evaluator: int) -> None: ...
 
 
 class LearnerClient(Protocol):
@@ -50,7 +50,9 @@ class LearnerClient(Protocol):
     self, first_environment: int, num_environments: int
   ) -> Any: ...
   def put_statistics(self, first_environment: int, statistics: Any) -> None: ...
-  def next_evaluation(self) -> Optional[evaluation_grid.Evaluation]: ...
+  def next_evaluation(
+    self, evaluator: int
+  ) -> Optional[evaluation_grid.Evaluation]: ...
   def evaluation_done(self, point: int) -> None: ...
   def get_max_priority(self) -> float: ...
 
@@ -71,6 +73,9 @@ class Context:
     inference: a client of the inference server
       (`inference_node.InferenceNode`); None if every actor chooses its own
       actions.
+    life: the number of times that the node has died and was started anew.
+    alive: gives a sign of life. The node calls it whenever it has got on with
+      its work, for the first time when it has compiled what takes long.
   """
 
   wait_for_stop: Callable[[Optional[float]], bool]
@@ -79,3 +84,5 @@ class Context:
   learner: Optional[LearnerClient] = None
   replay: Any = None
   inference: Any = None
+  life: int = 0
+  alive: Callable[[], None] = lambda: None

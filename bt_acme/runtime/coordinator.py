@@ -1,13 +1,16 @@
 """The coordinator: it keeps the counts, the budget, the phase and the logs.
 
 It hands out the budget of actor steps in leases. An actor overshoots its last
-lease by less than one turn of its environments. The run is over when the
-coordinator's `run` returns. By then the learner and all evaluators have said
-that they are done.
+lease by less than one turn of its environments. An actor that dies and is
+started anew begins another life: what is left of the lease of the life before
+goes back to the budget, and that life is granted and counted no more, even if
+it should go on somewhere. The run is over when the coordinator's `run` returns.
+By then the learner and all evaluators have said that they are done.
 """
 
+import dataclasses
 import threading
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 import numpy as np
 
@@ -20,6 +23,19 @@ from bt_acme.runtime.phases import Phase
 _POLL_SECONDS = 0.5
 _RECENT = 100  # Episodes whose mean return the progress line shows.
 _LEARNER_ENDS_SECONDS = 8.0  # What the learner gets to save when told to stop.
+
+
+@dataclasses.dataclass
+class _Lease:
+  """What an actor has been granted in its latest life.
+
+  Attributes:
+    life: the number of lives before it.
+    left: the actor steps that were granted and are not counted yet.
+  """
+
+  life: int
+  left: int = 0
 
 
 class Coordinator:
@@ -45,7 +61,8 @@ class Coordinator:
     self._phase = Phase.STARTING
     self._counts: Dict[str, int] = {}
     self._leased = 0
-    self._evaluations_done = 0
+    self._leases: Dict[int, _Lease] = {}  # By the actor's index.
+    self._evaluators_done: Set[int] = set()  # Their indices.
     self._status: Dict[str, float] = {}
     self._returns: List[float] = []
     self._logs: Dict[str, Any] = {}
@@ -80,39 +97,68 @@ class Coordinator:
       self._leased = counts.get('actor_steps', 0)
       self._advance_to(Phase.RUNNING)
 
-  def lease(self, actor_steps: int) -> int:
-    """Grants at most this many steps of the budget; 0 if it is used up."""
+  def lease(self, actor: int, life: int, actor_steps: int) -> Optional[int]:
+    """Grants steps of the budget to an actor.
+
+    Args:
+      actor: its index.
+      life: the number of lives that it had before.
+      actor_steps: the number of steps that it asks for.
+
+    Returns:
+      At most this number; 0 if the budget is used up, and None if a later life
+      of the actor has asked before.
+    """
     with self._lock:
-      left = max(0, self._run.max_actor_steps - self._leased)
-      granted = min(actor_steps, left)
+      lease = self._lease_of(actor, life)
+      if lease is None:
+        return None
+      unleased = max(0, self._run.max_actor_steps - self._leased)
+      granted = min(actor_steps, unleased)
+      lease.left += granted
       self._leased += granted
       return granted
 
-  def report_episodes(
-    self,
-    label: str,
-    rows: List[Dict[str, float]],
-    actor_steps: Optional[int] = None,
+  def report_acting(
+    self, actor: int, life: int, actor_steps: int, rows: List[Dict[str, float]]
   ) -> None:
-    """Logs finished episodes of an actor or an evaluator.
+    """Logs episodes that an actor has finished, and counts its steps.
 
     Args:
-      label: `actor` or `evaluator`.
+      actor: its index.
+      life: the number of lives that it had before. What is reported is ignored
+        if a later life has asked for steps.
+      actor_steps: the number of steps since its last report.
       rows: the metrics of each episode.
+    """
+    with self._lock:
+      lease = self._lease_of(actor, life)
+      if lease is None:
+        return
+      for row in rows:
+        self._log('actor', {**self._counts, **row})
+      returns = [row['episode_return'] for row in rows]
+      self._returns = (self._returns + returns)[-_RECENT:]
+      lease.left -= actor_steps
+      self._add({'actor_steps': actor_steps})
+
+  def report_evaluation(
+    self, actor_steps: int, rows: List[Dict[str, float]]
+  ) -> None:
+    """Logs the episodes of an evaluation.
+
+    Args:
       actor_steps: the number of steps that the evaluated parameters had learned
-        from; by default the number of steps counted so far.
+        from.
+      rows: the metrics of each episode, of which there are some.
     """
     returns = [row['episode_return'] for row in rows]
     with self._lock:
-      counts = dict(self._counts)
-      if actor_steps is not None:
-        counts['actor_steps'] = actor_steps
       for row in rows:
-        self._log(label, {**counts, **row})
-      if label == 'actor':
-        self._returns = (self._returns + returns)[-_RECENT:]
-      elif returns:
-        self._status['evaluator_return'] = float(np.mean(returns))
+        self._log(
+          'evaluator', {**self._counts, 'actor_steps': actor_steps, **row}
+        )
+      self._status['evaluator_return'] = float(np.mean(returns))
 
   def learner_ended(self, finished: bool) -> None:
     """Notes that the learner will make no more calls.
@@ -125,10 +171,10 @@ class Coordinator:
         self._advance_to(Phase.EVALUATORS_FINISH)
     self._learner_ended.set()
 
-  def evaluator_done(self) -> None:
-    """Notes that an evaluator has evaluated the final parameters."""
+  def evaluator_done(self, evaluator: int) -> None:
+    """Notes that the evaluator of this index has nothing left to evaluate."""
     with self._lock:
-      self._evaluations_done += 1
+      self._evaluators_done.add(evaluator)
 
   def run(self) -> None:
     """Shows progress until the run is over or told to stop."""
@@ -137,6 +183,7 @@ class Coordinator:
     while phase != Phase.DONE:
       if self._context.wait_for_stop(_POLL_SECONDS):
         break
+      self._context.alive()
       phase = self._advance()
       # Before the start, a resumed run's counts are not known yet.
       if phase != Phase.STARTING:
@@ -159,7 +206,7 @@ class Coordinator:
         self._advance_to(Phase.LEARNER_FINISHES)
       if (
         self._phase == Phase.EVALUATORS_FINISH
-        and self._evaluations_done >= self._run.num_evaluators
+        and len(self._evaluators_done) >= self._run.num_evaluators
       ):
         self._advance_to(Phase.DONE)
       return self._phase
@@ -173,6 +220,15 @@ class Coordinator:
       return progress
 
   # The lock is held by whoever calls the methods below.
+
+  def _lease_of(self, actor: int, life: int) -> Optional[_Lease]:
+    """Returns the lease of an actor's life; None if a later one has begun."""
+    lease = self._leases.setdefault(actor, _Lease(life))
+    if life > lease.life:
+      # A life may also have overshot its lease, by steps that were counted.
+      self._leased -= lease.left
+      lease = self._leases[actor] = _Lease(life)
+    return lease if lease.life == life else None
 
   def _add(self, counts: Mapping[str, int]) -> None:
     for name, count in counts.items():

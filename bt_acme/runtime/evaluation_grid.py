@@ -10,7 +10,7 @@ import pathlib
 import re
 import shutil
 import threading
-from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Set
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
 import numpy as np
 
@@ -88,10 +88,8 @@ class Queue:
     self._folder = pathlib.Path(run.checkpoint_folder)
     self._begin = actor_steps or -1
     self._lock = threading.Lock()
-    self._taken: Set[int] = set()
-    rows = logs.read_rows(run.workdir, 'evaluator')
-    for point in {int(row[POINT]) for row in rows if POINT in row}:
-      self.remove(point)  # It may have been stopped just before.
+    self._taken: Dict[int, int] = {}  # Points, by the evaluator at work.
+    rows = self._remove_logged()
     self._last = max([last_point(rows), *self._waiting()])
 
   def put_due(
@@ -119,18 +117,25 @@ class Queue:
       checkpoints.write(self._path(point), variables, values)
       self._last = point
 
-  def take(self, template: assembly.Variables) -> Optional[Evaluation]:
-    """Returns the earliest evaluation that nobody has taken; None without one.
+  def take(
+    self, evaluator: int, template: assembly.Variables
+  ) -> Optional[Evaluation]:
+    """Returns the earliest evaluation that is free; None without one.
 
     Args:
+      evaluator: the index of the evaluator that is going to play it. What it
+        has taken before and not ended, because it died, is free again.
       template: variables of the same structure, shapes and dtypes.
     """
     with self._lock:
-      points = [p for p in self._waiting() if p not in self._taken]
+      if self._taken.pop(evaluator, None) in self._waiting():
+        self._remove_logged()
+      taken = self._taken.values()
+      points = [p for p in self._waiting() if p not in taken]
       if not points:
         return None
       point = min(points)
-      self._taken.add(point)
+      self._taken[evaluator] = point
     variables, values = checkpoints.read(self._path(point), template)
     statistics = values['statistics']
     if statistics is not None:
@@ -145,6 +150,17 @@ class Queue:
     path = self._path(point)
     if path.is_dir():
       shutil.rmtree(path)
+
+  def _remove_logged(self) -> List[Dict[str, float]]:
+    """Removes evaluations whose evaluator died just before it would have.
+
+    Returns:
+      The rows of the log.
+    """
+    rows = logs.read_rows(self._run.workdir, 'evaluator')
+    for point in {int(row[POINT]) for row in rows if POINT in row}:
+      self.remove(point)
+    return rows
 
   def _path(self, point: int) -> pathlib.Path:
     return self._folder / f'evaluation-{point}'

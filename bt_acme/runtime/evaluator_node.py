@@ -1,11 +1,9 @@
 """An evaluator's process: it plays the evaluations that are due."""
 
-import functools
-
 from bt_acme import assembly, evaluation
 from bt_acme.config import run as run_config
 from bt_acme.runtime import context as context_lib
-from bt_acme.runtime import evaluation_grid
+from bt_acme.runtime import evaluation_grid, seeds
 from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5
@@ -36,6 +34,7 @@ class EvaluatorNode:
     self._context = context
     self._coordinator = context.coordinator
     self._learner = context.learner
+    self._has_compiled = False
 
   def run(self) -> None:
     """Evaluates until the last evaluation of the run is over."""
@@ -43,12 +42,14 @@ class EvaluatorNode:
     evaluator = evaluation.Evaluator(
       self._agent,
       episodes=run.evaluation_episodes,
-      seed=run.seed,
+      seed=seeds.of_life(run.seed, self._context.life),
       first_environment=(
         evaluation.FIRST_ENVIRONMENT + self._index * run.evaluation_episodes
       ),
     )
     while not self._context.wait_for_stop(_POLL_SECONDS):
+      if self._has_compiled:
+        self._context.alive()
       phase, _ = self._coordinator.poll()
       if phase == Phase.STARTING:
         continue
@@ -57,22 +58,26 @@ class EvaluatorNode:
       # Nothing becomes due in the last phase.
       if phase == Phase.EVALUATORS_FINISH:
         if not self._context.wait_for_stop(0):
-          self._coordinator.evaluator_done()
+          self._coordinator.evaluator_done(self._index)
         break
 
   def _evaluate_next(self, evaluator: evaluation.Evaluator) -> bool:
     """Plays the next evaluation that is due; returns whether there was one."""
-    due = self._learner.next_evaluation()
+    due = self._learner.next_evaluation(self._index)
     if due is None:
       return False
     rows = evaluator.run(
-      due.variables,
-      due.statistics,
-      should_stop=functools.partial(self._context.wait_for_stop, 0),
+      due.variables, due.statistics, should_stop=self._should_stop
     )
     if not rows:  # It was told to stop, and will be due again.
       return False
     rows = [{evaluation_grid.POINT: due.point, **row} for row in rows]
-    self._coordinator.report_episodes('evaluator', rows, due.actor_steps)
+    self._coordinator.report_evaluation(due.actor_steps, rows)
     self._learner.evaluation_done(due.point)
-    return not self._context.wait_for_stop(0)
+    return not self._should_stop()
+
+  def _should_stop(self) -> bool:
+    """Is asked while it plays, so that all it needs has been compiled."""
+    self._has_compiled = True
+    self._context.alive()
+    return self._context.wait_for_stop(0)

@@ -7,13 +7,16 @@ parses Launchpad's flags only. It imports what its pickled function names, so
 `make_node` is not beside the program, which imports every node.
 """
 
-from typing import Any, Dict, List, Mapping
+import threading
+import time
+from typing import Any, Callable, Dict, List, Mapping
 
 import launchpad as lp
 from launchpad import address as lp_address
 from launchpad import context as lp_context
 
 from bt_acme.runtime import context as context_lib
+from bt_acme.runtime import signs_of_life
 
 
 def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
@@ -27,8 +30,39 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
   """
   return node_class(
     *arguments,
-    context_lib.Context(lp.wait_for_stop, lp.register_stop_handler, **clients),
+    context_lib.Context(
+      lp.wait_for_stop,
+      lp.register_stop_handler,
+      life=signs_of_life.life(),
+      alive=signs_of_life.giver(),
+      **clients,
+    ),
   )
+
+
+def with_signs(make_tables: Callable[[], Any]) -> Callable[[], Any]:
+  """Has a process give signs of life that has no loop of its own to do so.
+
+  Its signs only tell that the process is executed at all.
+
+  Args:
+    make_tables: what the process calls first, where it runs.
+  """
+
+  def make() -> Any:
+    threading.Thread(target=_give_signs, daemon=True).start()
+    return make_tables()
+
+  return make
+
+
+def _give_signs() -> None:
+  if not signs_of_life.are_heard():
+    return
+  give = signs_of_life.giver()
+  while True:
+    give()
+    time.sleep(signs_of_life.PERIOD)
 
 
 def titles(program: lp.Program) -> Dict[str, str]:

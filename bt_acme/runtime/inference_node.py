@@ -11,6 +11,7 @@ from bt_acme.acting import variables
 from bt_acme.config import run as run_config
 from bt_acme.core import epsilon
 from bt_acme.runtime import context as context_lib
+from bt_acme.runtime import seeds
 
 _SERVE_SECONDS = 0.5  # Between two questions whether to stop.
 
@@ -63,7 +64,7 @@ class InferenceNode:
         base=acting.epsilon_base,
         alpha=acting.epsilon_alpha,
       ),
-      seed=run.seed,
+      seed=seeds.of_life(run.seed, self._context.life),
       group_size=run.group_size,
       # A CPU would keep the emulators waiting.
       rewards=jax.default_backend() != 'cpu',
@@ -73,10 +74,13 @@ class InferenceNode:
     self._ready.set()
     # One turn of the run is one answer to each group.
     period = acting.variable_update_period * run.num_groups
-    answered = 0
+    answered, has_compiled = 0, False
     try:
       while not self._context.wait_for_stop(0):
         answered += server.serve(_SERVE_SECONDS)
+        has_compiled = has_compiled or answered > 0
+        if has_compiled:
+          self._context.alive()
         if answered >= period:
           server.update_variables(variables.fetch(self._learner))
           answered = 0

@@ -9,7 +9,7 @@ from typing import Any, Collection, Dict, Mapping, Optional, Type, Union
 
 import launchpad as lp
 
-from bt_acme.runtime import events, interrupts, supervisor
+from bt_acme.runtime import events, interrupts, restarts, supervisor
 from bt_acme.runtime import ports as ports_lib
 from bt_acme.runtime.engines import base, processes, ray_cluster, threads
 
@@ -47,6 +47,7 @@ def launch(
   main_label: str = 'coordinator',
   checked_labels: Collection[str] = (),
   grace_seconds: float = 10.0,
+  policy: Optional[restarts.Policy] = None,
 ) -> int:
   """Runs a program until its main node ends, a node fails, or the user stops.
 
@@ -69,6 +70,8 @@ def launch(
     checked_labels: nodes whose failure fails the program even while it stops.
       Others may well fail then, because what they talk to stops as well.
     grace_seconds: the seconds between the request to stop and SIGKILL.
+    policy: which failures of nodes the program survives; none by default, and
+      none of threads.
 
   Returns:
     An exit code: 0; 1 after a failure; 128 + the number of the signal that
@@ -80,7 +83,10 @@ def launch(
   """
   chosen_class = _engine_class(launch_type)
   environments, ports = environments or {}, ports or {}
-  for label in (main_label, *checked_labels, *environments, *ports):
+  if policy is None or chosen_class.in_this_process:
+    policy = restarts.Policy()
+  labels = (main_label, *checked_labels, *policy.labels)
+  for label in (*labels, *environments, *ports):
     if label not in program.groups:
       raise ValueError(
         f'The program has no node labelled {label!r}: its labels are '
@@ -90,13 +96,21 @@ def launch(
     ports_lib.check_free(port, setting=f'{label}_port')
   with events.EventQueue() as queue:
     interrupts.post_to(queue)
-    watch = supervisor.Supervisor(
-      program,
-      chosen_class(queue, **(engine_options or {})),
-      queue,
-      pathlib.Path(workdir) / 'processes',
-      main_label=main_label,
-      checked_labels=frozenset(checked_labels),
-      grace_seconds=grace_seconds,
-    )
-    return watch.run(environments, ports)
+    allowance = restarts.Allowance(policy.most)
+    while True:
+      watch = supervisor.Supervisor(
+        program,
+        chosen_class(queue, **(engine_options or {})),
+        queue,
+        pathlib.Path(workdir) / 'processes',
+        main_label=main_label,
+        checked_labels=frozenset(checked_labels),
+        grace_seconds=grace_seconds,
+        policy=policy,
+        allowance=allowance,
+      )
+      code = watch.run(environments, ports)
+      if code is not None:
+        return code
+      assert policy.next_program is not None
+      program = policy.next_program()

@@ -57,6 +57,7 @@ class LearnerNode:
     self._ready = threading.Event()
     self._learner: Any = None
     self._evaluations: Any = None
+    self._has_compiled = False
 
   def get_variables(self, names: Sequence[str]) -> List[Any]:
     """Returns the learner's variables of these names."""
@@ -76,11 +77,13 @@ class LearnerNode:
     self._ready.wait()
     self._learner.put_statistics(first_environment, statistics)
 
-  def next_evaluation(self) -> Optional[evaluation_grid.Evaluation]:
+  def next_evaluation(
+    self, evaluator: int
+  ) -> Optional[evaluation_grid.Evaluation]:
     """Hands out the next evaluation that is due; None if there is none."""
     self._ready.wait()
     evaluation: Optional[evaluation_grid.Evaluation] = self._evaluations.take(
-      self._learner.variables
+      evaluator, self._learner.variables
     )
     return evaluation
 
@@ -125,7 +128,8 @@ class LearnerNode:
       dataset.stop()
       logger.close()
     # Until the program stops, evaluators ask for what is left to evaluate.
-    self._context.wait_for_stop(None)
+    while not self._context.wait_for_stop(_POLL_SECONDS):
+      self._context.alive()
 
   def _restore(self, learner: Any) -> Dict[str, int]:
     """Restores the newest checkpoint, if any, and returns its counts."""
@@ -174,6 +178,9 @@ class LearnerNode:
     while time.monotonic() < deadline and not self._context.wait_for_stop(0):
       if dataset.ready(_POLL_SECONDS / 2):
         learner.step()
+        self._has_compiled = True
+      if self._has_compiled:
+        self._context.alive()
 
   def _save(self, learner: Any, counts: Dict[str, int]) -> None:
     state = learner.save()

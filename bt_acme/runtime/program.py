@@ -29,6 +29,11 @@ from bt_acme.runtime import (
 # is, and it has failed if the learner could not save.
 MAIN_LABEL = 'coordinator'
 CHECKED_LABELS = ('learner',)
+# The nodes that are started anew while the others go on, and which ones have to
+# start anew with them. The inference server holds the state of the actors'
+# episodes, which they cannot go on with when it is gone. Other nodes hold what
+# all need, so that the program goes back to its checkpoint without them.
+RESTARTED_LABELS = {'inference': ('actor',), 'actor': (), 'evaluator': ()}
 
 _SPARE_THREADS = 4  # For calls to the inference server besides `act`.
 
@@ -53,7 +58,11 @@ def make_program(
   program = lp.Program('bt_acme')
   with program.group('replay'):
     replay = program.add_node(
-      lp.ReverbNode(functools.partial(builder.make_replay_tables, None))
+      lp.ReverbNode(
+        executables.with_signs(
+          functools.partial(builder.make_replay_tables, None)
+        )
+      )
     )
   with program.group('coordinator'):
     coordinator_client = program.add_node(

@@ -1,8 +1,9 @@
 """Where a run comes from: the record of its lives, `provenance.json`.
 
 A life is what one command does, from its start until it ends or is stopped;
-each resume begins another one. The record says for each life which code ran,
-where and when, so that a number can be traced to what made it.
+each resume, also by itself after a death, begins another one. The record says
+for each life which code ran, where and when, so that a number can be traced to
+what made it.
 """
 
 import datetime

@@ -5,7 +5,10 @@ until the process ends, and kill themselves if a node does not stop in time.
 Here, on whatever engine the nodes run:
 
 - the program succeeds when its main node (of `main_label`) does;
-- a node that fails ends the program, and its traceback is printed last;
+- a node that dies is started anew, or the whole program is, as often as
+  `restarts.Policy` says; a node that gives no sign of life for too long is
+  killed, which counts as its death;
+- any other death ends the program, and the node's traceback is printed last;
 - Ctrl-C gives every node `grace_seconds` to stop, and a second one none.
 """
 
@@ -13,55 +16,40 @@ import os
 import pathlib
 import signal
 import time
-from typing import Any, Collection, List, Mapping, NamedTuple, Optional
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional
 
 import launchpad as lp
 
-from bt_acme.runtime import events, executables, interrupts, progress, terminal
+from bt_acme.runtime import (
+  events,
+  executables,
+  interrupts,
+  node_lives,
+  progress,
+  restarts,
+  signs_of_life,
+  terminal,
+)
 from bt_acme.runtime.engines import base
 
-
-class _Node:
-  """One node of the program."""
-
-  def __init__(self, title: str, label: str):
-    self.title = title
-    self.label = label
-    self.addresses: Optional[List[str]] = None  # None until it has a place.
-    self.started = False
-    # None if the node prints to this process's output.
-    self.log: Optional[terminal.NodeLog] = None
-    self.ended: Optional[events.Ended] = None
-
-  @property
-  def runs(self) -> bool:
-    """Whether it was started and has not ended."""
-    return self.started and self.ended is None
-
-  def describe_end(self) -> str:
-    """Says what happened, where to read on, and the traceback, if any."""
-    assert self.ended is not None
-    how = self.ended.reason or _describe_code(self.ended.code)
-    lines = [self.ended.traceback] if self.ended.traceback else []
-    if self.log is not None:
-      how += f' Its whole output: {self.log.path}'
-      lines += self.log.report()
-    return '\n'.join([f'error: {self.title} {how}', *lines])
-
-
-def _describe_code(code: int) -> str:
-  if code == -signal.SIGKILL:
-    return 'was killed (SIGKILL): is the machine out of memory?'
-  if code < 0:
-    return f'died of {signal.Signals(-code).name}.'
-  return f'failed with exit code {code}.'
+_LOOK_SECONDS = 1.0  # Between two looks for nodes that hang.
+# How long nodes may take to end that have nothing to save, before the program
+# starts anew.
+_FLUSH_SECONDS = 1.0
 
 
 class _End(NamedTuple):
-  """Why the program ends: its exit code, and the node that failed, if any."""
+  """Why the program ends.
+
+  Attributes:
+    code: its exit code.
+    culprit: the node that failed, if any.
+    anew: whether the program starts anew.
+  """
 
   code: int
-  culprit: Optional[_Node] = None
+  culprit: Optional[node_lives.Node] = None
+  anew: bool = False
 
 
 class Supervisor:
@@ -77,6 +65,8 @@ class Supervisor:
     main_label: str,
     checked_labels: Collection[str],
     grace_seconds: float,
+    policy: restarts.Policy,
+    allowance: restarts.Allowance,
   ):
     """Starts nothing yet.
 
@@ -88,6 +78,8 @@ class Supervisor:
       main_label: see `launcher.launch`.
       checked_labels: see `launcher.launch`.
       grace_seconds: see `launcher.launch`.
+      policy: which deaths the program survives.
+      allowance: how often the program may start anew.
     """
     self._program = program
     self._engine = engine
@@ -96,18 +88,26 @@ class Supervisor:
     self._main_label = main_label
     self._checked_labels = checked_labels
     self._grace_seconds = grace_seconds
-    self._terminal = terminal.Terminal()
+    self._policy = policy
+    self._allowance = allowance
+    self._terminal = terminal.Terminal(log_folder / 'launcher.log')
+    labels = executables.titles(program)
     self._nodes = {
-      title: _Node(title, label)
-      for title, label in executables.titles(program).items()
+      title: node_lives.Node(title, label, restarts.Allowance(policy.most))
+      for title, label in labels.items()
     }
+    self._watch = signs_of_life.Watch(policy.watchdog_seconds, labels)
+    self._executables: Dict[str, Any] = {}
+    self._environments: Mapping[str, Mapping[str, str]] = {}
+    self._interrupt: Optional[interrupts.Interrupt] = None  # The last one.
     self._stopping = False
+    self._hurried = False  # By the user, who does not wait for nodes to stop.
 
   def run(
     self,
     environments: Mapping[str, Mapping[str, str]],
     ports: Mapping[str, int],
-  ) -> int:
+  ) -> Optional[int]:
     """Runs the program to its end.
 
     Args:
@@ -115,21 +115,27 @@ class Supervisor:
       ports: see `launcher.launch`.
 
     Returns:
-      The exit code, see `launcher.launch`.
+      The exit code, see `launcher.launch`; None if the program is to start
+      anew.
     """
-    failures: List[str] = []
+    self._environments = environments
     try:
       end = self._place()
       if end is None:
-        self._start(environments, ports)
+        self._start_all(ports)
         end = self._wait_for_end()
-      failures = self._stop()
+      end = self._stop(end)
+      failures = self._failures_to_stop(end)
     finally:
       self._release()
-    if end.culprit is not None:
+    if end.anew and self._interrupt is not None:
+      end = self._interrupted(self._interrupt)
+    if end.culprit is not None and not end.anew:
       failures = [end.culprit.describe_end()]
     if failures:
       self._terminal.log('\n'.join(failures))
+    if end.anew:
+      return None
     code = end.code or (1 if failures else 0)
     if self._engine.in_this_process and self._running():
       self._terminal.log(
@@ -158,11 +164,7 @@ class Supervisor:
         return _End(1, self._nodes[event.title])
     return None
 
-  def _start(
-    self,
-    environments: Mapping[str, Mapping[str, str]],
-    ports: Mapping[str, int],
-  ) -> None:
+  def _start_all(self, ports: Mapping[str, int]) -> None:
     """Starts every node at its place."""
     addresses = {
       title: list(node.addresses or ()) for title, node in self._nodes.items()
@@ -171,59 +173,110 @@ class Supervisor:
       first = addresses[f'{label}/0']
       host, _, _ = first[0].rpartition(':')
       first[0] = f'{host}:{port}'
+    self._executables = executables.make(self._program, addresses)
+    for title in self._executables:
+      self._start(self._nodes[title])
+
+  def _start(self, node: node_lives.Node) -> None:
+    """Starts a node at its place, for the first time or anew."""
     live = self._terminal.live
-    status = {progress.STATUS_VARIABLE: 'live' if live else 'plain'}
-    commands = executables.make(self._program, addresses)
-    for title, executable in commands.items():
-      node = self._nodes[title]
-      variables = {**status, **environments.get(node.label, {})}
-      process = self._engine.start(title, executable, variables)
-      node.started = True
-      if process is not None:
-        path = self._log_folder / f'{title.replace("/", "-")}.log'
-        node.log = terminal.NodeLog(path, process, live=live)
+    variables = {
+      progress.STATUS_VARIABLE: 'live' if live else 'plain',
+      signs_of_life.LIFE_VARIABLE: str(node.lives),
+      **self._environments.get(node.label, {}),
+    }
+    process = self._engine.start(
+      node.title, self._executables[node.title], variables
+    )
+    log = None
+    if process is not None:
+      path = self._log_folder / f'{node.title.replace("/", "-")}.log'
+      log = terminal.NodeLog(path, process, live=live)
+    node.begin_life(log)
 
   def _wait_for_end(self) -> _End:
-    """Waits until the main node ends, a node fails, or the user stops."""
+    """Waits until the main node ends, a death is final, or the user stops."""
     while True:
-      event = self._next()
+      event = self._next(_LOOK_SECONDS)
+      for title in self._watch.hung():
+        self._watch.forget(title)
+        self._nodes[title].hung_seconds = self._policy.watchdog_seconds
+        self._engine.signal(title, signal.SIGKILL)
       if isinstance(event, interrupts.Interrupt):
         return self._interrupted(event)
       if isinstance(event, events.Ended):
         node = self._nodes[event.title]
         if event.code:
-          return _End(1, node)
-        if node.label == self._main_label:
+          end = self._survive(node)
+          if end is not None:
+            return end
+        elif node.label == self._main_label:
           return _End(0)
+
+  def _survive(self, node: node_lives.Node) -> Optional[_End]:
+    """Starts a node anew that has died; returns an end if the program ends."""
+    if node.follows:
+      self._start(node)
+      return None
+    alone = node.label in self._policy.labels
+    allowance = node.allowance if alone else self._allowance
+    if (
+      node.failed_at_its_start
+      or not (alone or self._policy.next_program)
+      or not allowance.take()
+    ):
+      return _End(1, node)
+    death = node.describe_death()
+    if not alone:
+      self._terminal.note(
+        f'{death} The program starts anew from its last checkpoint '
+        f'({allowance}).'
+      )
+      return _End(1, node, anew=True)
+    self._terminal.note(f'{death} It is started anew ({allowance}).')
+    for other in self._running():
+      if other.label in self._policy.labels[node.label]:
+        other.follows = True
+        self._engine.signal(other.title, signal.SIGKILL)
+    self._start(node)
+    return None
 
   def _interrupted(self, interrupt: interrupts.Interrupt) -> _End:
     self._terminal.log(interrupt.message)
     return _End(interrupt.exit_code)
 
-  def _stop(self) -> List[str]:
-    """Asks all nodes to stop; returns what went wrong in checked nodes."""
+  def _stop(self, end: _End) -> _End:
+    """Asks all nodes to stop; returns the end, which the user may change."""
     self._stopping = True
     for node in self._running():
       self._engine.signal(node.title, signal.SIGTERM)
-    deadline = time.monotonic() + self._grace_seconds
-    interrupted = False
-    while self._running() and not interrupted:
-      left = deadline - time.monotonic()
+    start = time.monotonic()
+    while not self._hurried:
+      left = start - time.monotonic() + self._longest_grace(end)
       if left <= 0:
         break
-      interrupted = isinstance(self._next(left), interrupts.Interrupt)
-    failures = []
-    for node in self._nodes.values():
-      if node.label not in self._checked_labels:
-        continue
-      if node.runs and not interrupted:
-        failures.append(
-          f'error: {node.title} did not stop within {self._grace_seconds:g} s '
-          'and was killed: what it had yet to save is lost.'
-        )
-      elif node.ended and node.ended.code not in (0, -signal.SIGTERM):
-        failures.append(node.describe_end())
-    return failures
+      event = self._next(left)
+      if isinstance(event, interrupts.Interrupt):
+        self._hurried = not end.anew
+        end = self._interrupted(event) if end.anew else end
+    return end
+
+  def _longest_grace(self, end: _End) -> float:
+    """Returns how many seconds to give the nodes that run; 0 for none."""
+    labels = {node.label for node in self._running()}
+    if end.anew and labels.isdisjoint(self._checked_labels):
+      return _FLUSH_SECONDS if labels else 0.0
+    return self._grace_seconds if labels else 0.0
+
+  def _failures_to_stop(self, end: _End) -> List[str]:
+    """Returns what went wrong in checked nodes after they had to stop."""
+    grace_seconds = None if self._hurried else self._grace_seconds
+    failures = [
+      node.describe_stop(grace_seconds)
+      for node in self._nodes.values()
+      if node.label in self._checked_labels and node is not end.culprit
+    ]
+    return list(filter(None, failures))
 
   def _release(self) -> None:
     """Ends whatever still runs, and takes the rest of its output."""
@@ -239,7 +292,7 @@ class Supervisor:
         node.log.close()
     self._terminal.end_status()
 
-  def _running(self) -> List[_Node]:
+  def _running(self) -> List[node_lives.Node]:
     return [node for node in self._nodes.values() if node.runs]
 
   def _next(self, timeout: Optional[float] = None) -> Any:
@@ -252,6 +305,8 @@ class Supervisor:
       The event; None if none came in time.
     """
     event = self._queue.get(timeout)
+    if isinstance(event, interrupts.Interrupt):
+      self._interrupt = event
     if event is None or isinstance(event, interrupts.Interrupt):
       return event
     node = self._nodes[event.title]
@@ -260,14 +315,29 @@ class Supervisor:
     elif isinstance(event, events.Waiting):
       self._terminal.log(f'[{node.title}] waits for a place: {event.reason}')
     elif isinstance(event, events.Output) and node.log is not None:
-      self._show(node, node.log.add(event.data, event.is_error))
+      self._take_output(node, node.log, event)
     elif isinstance(event, events.Ended):
       node.ended = event
+      self._watch.forget(node.title)
       if node.log is not None:
         self._show(node, node.log.finish())
     return event
 
-  def _show(self, node: _Node, lines: List[str]) -> None:
+  def _take_output(
+    self,
+    node: node_lives.Node,
+    log: terminal.NodeLog,
+    output: events.Output,
+  ) -> None:
+    """Takes what a node prints, and its signs of life out of it."""
+    data = output.data
+    if signs_of_life.MARK in data and not output.is_error:
+      data = data.replace(signs_of_life.MARK, b'')
+      node.has_worked = True
+      self._watch.hear(node.title)
+    self._show(node, log.add(data, output.is_error))
+
+  def _show(self, node: node_lives.Node, lines: List[str]) -> None:
     """Shows lines of a node on the terminal."""
     # While the program stops, nodes complain in vain about servers that have
     # stopped before them.

@@ -31,9 +31,14 @@ class Terminal:
       rewritten.
   """
 
-  def __init__(self) -> None:
-    """Begins without a progress line."""
+  def __init__(self, log_file: pathlib.Path) -> None:
+    """Begins without a progress line.
+
+    Args:
+      log_file: takes what `note` is given; it is made when there is anything.
+    """
     self.live = sys.stdout.isatty()
+    self._log_file = log_file
     self._status = ''
 
   def log(self, text: str) -> None:
@@ -41,6 +46,14 @@ class Terminal:
     self._write(sys.stdout, progress.render_live('') if self._status else '')
     self._write(sys.stderr, text + '\n')
     self._write(sys.stdout, self._status)
+
+  def note(self, text: str) -> None:
+    """Writes a line as `log` does, and with the time into the log file."""
+    self.log(text)
+    with contextlib.suppress(OSError):  # The terminal has it.
+      self._log_file.parent.mkdir(parents=True, exist_ok=True)
+      with self._log_file.open('a') as file:
+        file.write(f'{_now()} {text}\n')
 
   def status(self, text: str) -> None:
     """Replaces the progress line, or adds one where there is no terminal."""
@@ -94,8 +107,8 @@ class NodeLog:
     self._tail: collections.deque = collections.deque(maxlen=_TAIL_LINES)
     # What was printed since the last line's end, to standard error or not.
     self._unfinished: Dict[bool, bytes] = {False: b'', True: b''}
-    started = datetime.datetime.now().isoformat(sep=' ', timespec='seconds')
-    self._file.write(f'--- {started}, {process}\n'.encode())
+    self._file.write(f'--- {_now()}, {process}\n'.encode())
+    self._file.flush()
 
   def add(self, data: bytes, is_error: bool) -> List[str]:
     """Takes what the node printed; returns the lines that it completes."""
@@ -136,3 +149,7 @@ class NodeLog:
         self._tail.append(text)
     self._file.flush()
     return decoded
+
+
+def _now() -> str:
+  return datetime.datetime.now().isoformat(sep=' ', timespec='seconds')

@@ -39,6 +39,8 @@ _MAY_CHANGE = (
   'snapshot_steps',
   *('open_ports', 'replay_port'),
   'inference',
+  'max_restarts',
+  'watchdog_seconds',
   'num_devices',
   'codec',  # The replay does not outlive the processes of the run.
 )

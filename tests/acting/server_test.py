@@ -236,6 +236,28 @@ def test_whoever_waits_for_a_stopped_server_hears_of_it():
     server.act(0, newest, _request(), None)
 
 
+def test_a_group_that_asks_again_replaces_its_request():
+  """Its actor has died and was started anew, while the server was busy."""
+  agent = fakes.make_agent('r2d2')
+  server = server_lib.InferenceServer(
+    agent, epsilons=EPSILONS, seed=5, group_size=GROUP
+  )
+  server.update_variables(fakes.variables_of(agent))
+  newest = np.zeros((GROUP, *agent.replay_shapes.frame), np.uint8)
+  stack = np.zeros((GROUP, *agent.spec.observation_shape), np.uint8)
+  with concurrent.futures.ThreadPoolExecutor(2) as threads:
+    dead = threads.submit(server.act, 0, newest, _request(), None)
+    with pytest.raises(concurrent.futures.TimeoutError):
+      dead.result(0.2)
+    first = _request()._replace(is_first=np.ones(GROUP, bool))
+    alive = threads.submit(server.act, 0, newest, first, stack)
+    with pytest.raises(RuntimeError, match='was asked anew'):
+      dead.result(5)
+    assert server.serve(5) == 1
+    action, _ = alive.result(5)
+  assert action.shape == (GROUP,)
+
+
 def test_an_error_of_the_server_reaches_whoever_waits():
   agent = fakes.make_agent('r2d2')
   server = server_lib.InferenceServer(

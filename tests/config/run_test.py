@@ -23,6 +23,12 @@ from bt_acme.config import run as run_config
       {'snapshot_steps': '10,21', 'max_actor_steps': 20},
       "snapshot_steps='10,21' exceeds max_actor_steps=20: the run would end",
     ),
+    ({'max_restarts': -1}, 'max_restarts=-1 must not be'),
+    ({'watchdog_seconds': 1.0}, 'watchdog_seconds=1.0 must be at least 10'),
+    (
+      {'lp_launch_type': 'in_process', 'max_restarts': 1},
+      'max_restarts=1 is a setting of a node, and lp_launch_type=',
+    ),
     ({'inference': 'gpu'}, "inference='gpu' is unknown"),
     ({'inference': 'server', 'envs_per_actor': 3}, 'envs_per_actor=3 must be'),
   ],

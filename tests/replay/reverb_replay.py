@@ -23,9 +23,11 @@ class Replay:
     self.client = reverb.Client(f'localhost:{self.server.port}')
     self.writers, self.samplers = [], []
 
-  def sink(self, **kwargs):
+  def sink(self, on_wait=lambda: None, **kwargs):
     self.writers.append(
-      writer.ReverbWriter(self.client, self.config, self.shapes)
+      writer.ReverbWriter(
+        self.client, self.config, self.shapes, on_wait=on_wait
+      )
     )
     return sinks.SequenceSink(
       builder.SequenceBuilder(self.config, self.shapes),

@@ -14,9 +14,9 @@ from bt_acme.replay import writer
 from tests.replay import episodes
 
 
-def overfill(replay):
+def overfill(replay, **kwargs):
   """Writes in a thread until the table takes no more; returns the thread."""
-  sink, errors = replay.sink(), []
+  sink, errors = replay.sink(**kwargs), []
   episode = episodes.make_episode(np.random.default_rng(0), 2, replay.shapes)
 
   def work():
@@ -43,7 +43,10 @@ def overfill(replay):
 
 def test_actors_wait_for_the_learner_and_can_be_stopped(make_replay):
   replay = make_replay(batch_size=4)
-  thread, errors = overfill(replay)
+  waits = []
+  thread, errors = overfill(replay, on_wait=lambda: waits.append(1))
+  # Who waits for the learner does not hang, and can say so.
+  episodes.wait_until(lambda: len(waits) > 1)
   size = replay.info().current_size
   sampler = replay.sampler()
   next(sampler)

@@ -23,10 +23,10 @@ def make_coordinator(tmp_path):
   return make
 
 
-def lease_all(coordinator, size):
+def lease_all(coordinator, size, actor=0, life=0):
   granted = []
   while not granted or granted[-1]:
-    granted.append(coordinator.lease(size))
+    granted.append(coordinator.lease(actor, life, size))
   return granted[:-1]
 
 
@@ -38,14 +38,42 @@ def test_leases_meet_the_budget(make):
 def test_leases_of_many_actors_meet_the_budget(make):
   coordinator, granted = make(max_actor_steps=10_000), []
   threads = [
-    threading.Thread(target=lambda: granted.extend(lease_all(coordinator, 7)))
-    for _ in range(8)
+    threading.Thread(
+      target=lambda i=i: granted.extend(lease_all(coordinator, 7, actor=i))
+    )
+    for i in range(8)
   ]
   for thread in threads:
     thread.start()
   for thread in threads:
     thread.join()
   assert sum(granted) == 10_000 and min(granted) > 0
+
+
+def test_a_dead_actor_returns_its_lease(make, tmp_path):
+  coordinator = make()
+  assert coordinator.lease(0, 0, 60) == 60
+  assert coordinator.lease(1, 0, 60) == 40
+  coordinator.report_acting(0, 0, 25, [{'episode_return': 1.0}])
+  assert coordinator.lease(1, 0, 60) == 0
+  # Its next life gets what was not counted, and once only.
+  assert lease_all(coordinator, 20, actor=0, life=1) == [20, 15]
+  assert lease_all(coordinator, 20, actor=0, life=2) == [20, 15]
+  # The lives before may be cut off rather than dead.
+  assert coordinator.lease(0, 1, 20) is None
+  coordinator.report_acting(0, 1, 30, [{'episode_return': 9.0}])
+  coordinator.report_acting(0, 2, 35, [])
+  coordinator.report_acting(1, 0, 40, [])
+  assert coordinator.get_counts() == {'actor_steps': 100}
+  rows = read(tmp_path / 'logs' / 'actor' / 'logs.csv')
+  assert [row['episode_return'] for row in rows] == ['1.0']
+
+
+def test_a_life_that_overshot_its_lease_takes_it_from_the_budget(make):
+  coordinator = make()
+  coordinator.lease(0, 0, 50)
+  coordinator.report_acting(0, 0, 53, [])
+  assert lease_all(coordinator, 100, actor=0, life=1) == [47]
 
 
 @pytest.mark.parametrize('taken, left', [(60, [32, 8]), (100, []), (130, [])])
@@ -85,9 +113,10 @@ def test_a_run_goes_through_its_phases(make, run):
   coordinator.increment(actor_steps=2)
   assert_stays(coordinator, thread, Phase.LEARNER_FINISHES)
   coordinator.learner_ended(True)
-  coordinator.evaluator_done()
+  coordinator.evaluator_done(1)
+  coordinator.evaluator_done(1)  # It died, and was started anew.
   assert_stays(coordinator, thread, Phase.EVALUATORS_FINISH)
-  coordinator.evaluator_done()
+  coordinator.evaluator_done(0)
   thread.join(5)
   assert not thread.is_alive()
   assert coordinator.poll()[0] == Phase.DONE
@@ -133,9 +162,9 @@ def test_episodes_are_logged_with_the_steps_that_made_them(make, tmp_path):
   coordinator = make()
   coordinator.start({'learner_steps': 5, 'actor_steps': 10})
   row = {'episode_return': 2.0, 'episode_length': 7}
-  coordinator.report_episodes('actor', [row, {**row, 'episode_return': 4.0}])
-  coordinator.increment(actor_steps=20)
-  coordinator.report_episodes('evaluator', [row], 25)
+  rows = [row, {**row, 'episode_return': 4.0}]
+  coordinator.report_acting(0, 0, 20, rows)
+  coordinator.report_evaluation(25, [row])
   actor = read(tmp_path / 'logs' / 'actor' / 'logs.csv')
   assert [float(r['episode_return']) for r in actor] == [2, 4]
   assert {r['actor_steps'] for r in actor} == {'10'}

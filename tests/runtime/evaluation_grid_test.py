@@ -88,27 +88,40 @@ def test_evaluations_outlive_a_stop(run, agent):
   queue = evaluation_grid.Queue(run, agent, 0)
   queue.put_due(0, first, None)
   queue.put_due(0, later, STATISTICS)  # It is kept already.
-  taken = queue.take(later)
+  taken = queue.take(0, later)
   assert taken[:2] == (0, 0) and taken.statistics is None
   jax.tree.map(np.testing.assert_array_equal, taken.variables, first)
-  assert queue.take(later) is None
+  assert queue.take(1, later) is None
   queue.put_due(105, later, STATISTICS)
-  assert queue.take(first).point == 100
+  assert queue.take(1, first).point == 100
   log(run, 0)  # It was stopped before it was removed.
   # The checkpoint from which it goes on is older.
   queue = evaluation_grid.Queue(run, agent, 90)
   queue.put_due(101, first, None)
-  taken = queue.take(first)
+  taken = queue.take(0, first)
   assert taken[:2] == (100, 105) and taken.statistics == STATISTICS
   jax.tree.map(np.testing.assert_array_equal, taken.variables, later)
-  assert queue.take(first) is None
+  assert queue.take(1, first) is None
   queue.remove(100)
   log(run, 100)
   queue = evaluation_grid.Queue(run, agent, 90)
   queue.put_due(199, first, None)
-  assert queue.take(first) is None
+  assert queue.take(0, first) is None
   queue.put_due(252, first, None)
-  assert [queue.take(first).point for _ in range(2)] == [200, 250]
+  assert [queue.take(i, first).point for i in range(2)] == [200, 250]
+
+
+def test_an_evaluator_that_died_plays_its_evaluation_once_more(run, agent):
+  variables = fakes.variables_of(agent)
+  queue = evaluation_grid.Queue(run, agent, 0)
+  queue.put_due(105, variables, None)
+  assert [queue.take(i, variables).point for i in range(2)] == [0, 100]
+  assert queue.take(0, variables).point == 0
+  log(run, 0)  # It died again, now when it had been logged.
+  queue.put_due(200, variables, None)
+  assert queue.take(0, variables).point == 200
+  queue.remove(100)
+  assert queue.take(1, variables) is None
 
 
 def test_without_evaluators_nothing_is_kept(run, agent):
@@ -116,4 +129,4 @@ def test_without_evaluators_nothing_is_kept(run, agent):
   variables = fakes.variables_of(agent)
   queue = evaluation_grid.Queue(run, agent, 0)
   queue.put_due(252, variables, None)
-  assert queue.take(variables) is None
+  assert queue.take(0, variables) is None

@@ -6,10 +6,13 @@ package were moved. Here it is given a larger budget and goes on.
 
 import contextlib
 import csv
+import dataclasses
 import json
 import pathlib
 import shutil
 import threading
+import types
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -216,6 +219,46 @@ def test_snapshots_are_exported_on_the_way(resumed):
   # The learner may still take steps after the last actor step.
   assert last.agent == middle.agent == end.agent
   assert middle.statistics.error_count <= end.statistics.error_count
+
+
+def make_actor(run, life, lease=None, **learner):
+  clients = {
+    'coordinator': types.SimpleNamespace(lease=lease),
+    'learner': types.SimpleNamespace(**learner),
+  }
+  context = dataclasses.replace(contexts.make(**clients), life=life)
+  return actor_node.ActorNode(run, make_builder().agent, 0, context)
+
+
+def test_another_life_of_an_actor_plays_other_episodes(tmp_path, monkeypatch):
+  drawn = []
+
+  def note(*args, seed, **kwargs):
+    drawn.append(seed)
+    return mock.Mock()
+
+  monkeypatch.setattr(actor_node.vector_actor, 'VectorActor', note)
+  monkeypatch.setattr(actor_node.environments, 'make_vector', note)
+  run = make_run(tmp_path)
+  for life in (0, 1, 2):
+    node = make_actor(
+      run,
+      life,
+      get_statistics=lambda *args: None,
+      get_variables=lambda names: names,
+    )
+    node._make_group(0, [])
+  agent, environment = drawn[::2], drawn[1::2]
+  assert agent == environment and len(set(agent)) == 3
+  assert agent[0] == run.seed
+
+
+def test_a_life_that_was_given_up_reports_nothing(tmp_path):
+  asked = []
+  node = make_actor(make_run(tmp_path), 1, lambda *args: asked.append(args))
+  pipeline = types.SimpleNamespace(prime=lambda: 3)
+  node._act(pipeline)  # Neither client takes anything.
+  assert [args[:2] for args in asked] == [(0, 1)]
 
 
 def test_a_run_that_is_told_to_stop_saves_first(tmp_path):

@@ -6,9 +6,9 @@ from bt_acme.runtime import progress as progress_lib
 from bt_acme.runtime import terminal as terminal_lib
 
 
-def test_live_status_line_stays_below_the_log(capsys, monkeypatch):
+def test_live_status_line_stays_below_the_log(tmp_path, capsys, monkeypatch):
   monkeypatch.setattr(sys.stdout, 'isatty', lambda: True)
-  terminal = terminal_lib.Terminal()
+  terminal = terminal_lib.Terminal(tmp_path / 'launcher.log')
   terminal.status('at work')
   terminal.log('[actor/0] hello')
   terminal.end_status()
@@ -18,8 +18,8 @@ def test_live_status_line_stays_below_the_log(capsys, monkeypatch):
   assert output == status + progress_lib.render_live('') + status + '\n'
 
 
-def test_lines_without_a_terminal(capsys):
-  terminal = terminal_lib.Terminal()
+def test_lines_without_a_terminal(tmp_path, capsys):
+  terminal = terminal_lib.Terminal(tmp_path / 'launcher.log')
   assert not terminal.live
   terminal.show('actor/0', 'hello')
   terminal.show('actor/0', '')

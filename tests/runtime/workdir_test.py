@@ -39,6 +39,8 @@ def test_the_same_run_is_taken_up_again(tmp_path):
     checkpoint_period=1.0,
     open_ports=True,
     replay_port=5,
+    max_restarts=0,
+    watchdog_seconds=60.0,
   )
   elsewhere = dataclasses.replace(
     CONFIG,

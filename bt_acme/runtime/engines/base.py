@@ -2,8 +2,8 @@
 
 An engine places, starts and signals nodes, and posts what happens to them. All
 else is written once in `runtime.supervisor`, for all engines: which node's exit
-ends the program, tracebacks, log files, the progress line, the seconds of
-grace, Ctrl-C and exit codes.
+ends the program, which one is started anew, hangs, tracebacks, log files, the
+progress line, the seconds of grace, Ctrl-C and exit codes.
 
 To add an engine, write a module with a subclass of `Engine` and give it a name
 in `launcher.ENGINES`.
@@ -57,6 +57,10 @@ class Engine(abc.ABC):
     self, title: str, executable: Any, environment: Mapping[str, str]
   ) -> Optional[str]:
     """Starts a node at its place; an `Ended` is posted when it ends.
+
+    After that it may be started anew, with the same executable and therefore
+    the same ports. An engine that has lost the place of a node without ports
+    may find another one.
 
     Args:
       title: the node's title, `LABEL/INDEX`.

@@ -76,6 +76,7 @@ class Processes(base.Engine):
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
   ) -> str:
+    self.release(title)  # What is left of its life before.
     namespaces = self._network.descriptors if self._network else ()
     process = subprocess.Popen(
       [

@@ -1,0 +1,112 @@
+"""What the supervisor knows of one node, through all of its lives."""
+
+import signal
+from typing import List, Optional
+
+from bt_acme.runtime import events, restarts, terminal
+
+
+class Node:
+  """One node of the program.
+
+  Attributes:
+    title: `LABEL/INDEX`.
+    label: the label that it shares with others.
+    allowance: how often it may be started anew.
+    addresses: `host:port` of each of its ports; None until it has a place.
+    lives: the number of times that it was started.
+    log: its log file; None if it prints to this process's output.
+    ended: how its latest life ended; None if that goes on.
+    has_worked: whether any of its lives has given a sign.
+    hung_seconds: how long its latest life gave no sign, if that killed it.
+    follows: whether its latest life is ended to start anew with another node.
+  """
+
+  def __init__(self, title: str, label: str, allowance: restarts.Allowance):
+    """It was not started yet.
+
+    Args:
+      title: `LABEL/INDEX`.
+      label: the label that it shares with others.
+      allowance: how often it may be started anew.
+    """
+    self.title = title
+    self.label = label
+    self.allowance = allowance
+    self.addresses: Optional[List[str]] = None
+    self.lives = 0
+    self.log: Optional[terminal.NodeLog] = None
+    self.ended: Optional[events.Ended] = None
+    self.has_worked = False
+    self.hung_seconds: Optional[float] = None
+    self.follows = False
+
+  @property
+  def runs(self) -> bool:
+    """Whether it was started and has not ended."""
+    return self.lives > 0 and self.ended is None
+
+  def begin_life(self, log: Optional[terminal.NodeLog]) -> None:
+    """Notes that it was started, and where its output goes."""
+    if self.log is not None:
+      self.log.close()
+    self.lives += 1
+    self.log = log
+    self.ended, self.hung_seconds, self.follows = None, None, False
+
+  @property
+  def failed_at_its_start(self) -> bool:
+    """Whether an error of its own ended it before it had ever worked.
+
+    What fails at the very start would fail again.
+    """
+    assert self.ended is not None
+    return self.ended.code > 0 and not self.has_worked
+
+  def describe_death(self) -> str:
+    """Says in one line what happened, with the error's own line, if any."""
+    assert self.ended is not None
+    how = self._how()
+    lines = self.ended.traceback.splitlines()
+    if self.log is not None and self.ended.code > 0:
+      lines = self.log.report()
+    return f'{self.title} {how} {lines[-1]}' if lines else f'{self.title} {how}'
+
+  def describe_end(self) -> str:
+    """Says what happened, where to read on, and the traceback, if any."""
+    assert self.ended is not None
+    how = self._how()
+    lines = [self.ended.traceback] if self.ended.traceback else []
+    if self.log is not None:
+      how += f' Its whole output: {self.log.path}'
+      lines += self.log.report()
+    return '\n'.join([f'error: {self.title} {how}', *lines])
+
+  def describe_stop(self, grace_seconds: Optional[float]) -> str:
+    """Says what went wrong after it was asked to stop; empty if nothing did.
+
+    Args:
+      grace_seconds: how many seconds it had; None if the user cut them short.
+    """
+    if self.runs and grace_seconds is not None:
+      return (
+        f'error: {self.title} did not stop within {grace_seconds:g} s and was '
+        'killed: what it had yet to save is lost.'
+      )
+    if self.ended and self.ended.code not in (0, -signal.SIGTERM):
+      return self.describe_end()
+    return ''
+
+  def _how(self) -> str:
+    assert self.ended is not None
+    if self.hung_seconds is not None:
+      return f'gave no sign of life for {self.hung_seconds:g} s and was killed.'
+    return self.ended.reason or _describe_code(self.ended.code)
+
+
+def _describe_code(code: int) -> str:
+  if code == -signal.SIGKILL:
+    return 'was killed (SIGKILL): is the machine out of memory?'
+  if code < 0:
+    return f'died of {signal.Signals(-code).name}.'
+  return f'failed with exit code {code}.'

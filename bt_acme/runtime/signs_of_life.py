@@ -1,0 +1,107 @@
+"""Signs of life: how the launcher notices that a node hangs.
+
+A node gives a sign whenever it has got on with its work: it prints one byte,
+which the supervisor takes out of its output again. Signs therefore reach the
+launcher wherever a node's output does, on every engine that posts it.
+
+The watch of a node begins with its first sign, so that a node may take as long
+as it needs to compile.
+"""
+
+import math
+import os
+import time
+from typing import Callable, Dict, List, Mapping
+
+# In the environment of each process that a supervisor has started: the number
+# of the node's lives before this one.
+LIFE_VARIABLE = 'BT_ACME_LIFE'
+MARK = b'\x05'  # The character ENQ, which no text has.
+PERIOD = 1.0  # Seconds between two signs, and between two looks.
+# A node that others wait for is judged before they are, because they hang with
+# it. Each label has this many seconds more than the one before.
+_SECONDS_AFTER_SERVERS = 4 * PERIOD
+
+
+def life() -> int:
+  """Returns the number of lives that this process's node had before."""
+  return int(os.environ.get(LIFE_VARIABLE, '0'))
+
+
+def are_heard() -> bool:
+  """Returns whether a supervisor hears the signs of this process."""
+  return LIFE_VARIABLE in os.environ
+
+
+def giver(
+  clock: Callable[[], float] = time.monotonic,
+) -> Callable[[], None]:
+  """Returns the function that gives a sign, at most once a second.
+
+  It does nothing in a process that no supervisor watches.
+
+  Args:
+    clock: a function that returns seconds.
+  """
+  if not are_heard():
+    return lambda: None
+  last = -math.inf
+
+  def give() -> None:
+    nonlocal last
+    if clock() - last >= PERIOD:
+      last = clock()
+      os.write(1, MARK)
+
+  return give
+
+
+class Watch:
+  """Knows which nodes have given no sign for too long."""
+
+  def __init__(
+    self,
+    seconds: float,
+    labels: Mapping[str, str],
+    clock: Callable[[], float] = time.monotonic,
+  ):
+    """Watches nobody yet.
+
+    Args:
+      seconds: the seconds after which a node without a sign hangs.
+      labels: the label of each node by its title, in the order in which nodes
+        wait for each other: a node waits for those of earlier labels.
+      clock: a function that returns seconds.
+    """
+    in_order = list(dict.fromkeys(labels.values()))
+    self._limits = {
+      title: seconds + in_order.index(label) * _SECONDS_AFTER_SERVERS
+      for title, label in labels.items()
+    }
+    self._clock = clock
+    self._looked = clock()
+    self._heard: Dict[str, float] = {}
+
+  def hear(self, title: str) -> None:
+    """Notes a sign of a node."""
+    self._heard[title] = self._clock()
+
+  def forget(self, title: str) -> None:
+    """Watches a node no more until its next sign."""
+    self._heard.pop(title, None)
+
+  def hung(self) -> List[str]:
+    """Returns the titles of the nodes that hang; looks once a second."""
+    now = self._clock()
+    gap = now - self._looked
+    if gap < PERIOD:
+      return []
+    self._looked = now
+    if gap > _SECONDS_AFTER_SERVERS:
+      # This process stood still itself, and has not read what there is.
+      self._heard = {title: t + gap for title, t in self._heard.items()}
+    return [
+      title
+      for title, heard in self._heard.items()
+      if now - heard > self._limits[title]
+    ]

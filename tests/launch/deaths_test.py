@@ -1,0 +1,185 @@
+"""Runs whose processes are killed or stopped: what goes on, and what ends.
+
+Everything is real: a launch script, its processes, and SIGKILL.
+"""
+
+import collections
+import os
+import re
+import signal
+
+import pytest
+
+pytest.importorskip('launchpad', reason='needs the full environment')
+
+from tests.launch import scripts
+
+_ENDLESS = '--max_actor_steps=1000000'
+
+
+class Run:
+  """A run under way, whose processes can be sent signals by their titles."""
+
+  def __init__(self, script, workdir):
+    self.process = script.process
+    self.end = script.end
+    self.workdir = workdir
+
+  def wait_until(self, condition):
+    scripts.wait_until(condition, self.process, seconds=280)
+
+  def pids(self, name):
+    """The processes of a node, one for each of its lives."""
+    path = self.workdir / 'processes' / f'{name}.log'
+    text = path.read_text() if path.exists() else ''
+    return [
+      int(pid) for pid in re.findall(r'^--- .*process (\d+)$', text, re.M)
+    ]
+
+  def send(self, name, signum):
+    os.kill(self.pids(name)[-1], signum)
+
+  def rows_of_actor(self, index, life='0'):
+    """The episodes of the environments of an actor, in a life of the run."""
+    own = {str(4 * index + i) for i in range(4)}
+    return [
+      row
+      for row in scripts.rows(self.workdir, 'actor')
+      if row['environment'] in own and row['life'] == life
+    ]
+
+  def wait_for_start(self, life='0'):
+    """Waits until both actors act, and the learner learns and has saved."""
+    self.wait_until(
+      lambda: (
+        all(self.rows_of_actor(i, life) for i in range(2))
+        and any(
+          row['life'] == life for row in scripts.rows(self.workdir, 'learner')
+        )
+        and list((self.workdir / 'checkpoints').glob('checkpoint-*'))
+      )
+    )
+
+  def notes(self):
+    return (self.workdir / 'processes' / 'launcher.log').read_text()
+
+
+@pytest.fixture(name='start')
+def make_start(tmp_path):
+  scripts_under_way = []
+
+  def start(*arguments):
+    workdir = tmp_path / 'run'
+    script = scripts.Script(
+      'run_ngu',
+      workdir,
+      *scripts.NGU,
+      '--num_actors=2',
+      '--checkpoint_period=2',
+      *arguments,
+    )
+    scripts_under_way.append(script)
+    return Run(script, workdir)
+
+  yield start
+  for script in scripts_under_way:
+    script.__exit__()
+
+
+def test_a_run_survives_deaths_of_all_kinds(start):
+  run = start(_ENDLESS, '--evaluation_period=2000')
+  run.wait_for_start()
+  first = len(run.rows_of_actor(0))
+  run.send('actor-0', signal.SIGKILL)
+  run.send('evaluator-0', signal.SIGKILL)
+  run.wait_until(lambda: len(run.pids('actor-0')) == 2)
+  going_on = len(run.rows_of_actor(1))
+  run.wait_until(lambda: len(run.rows_of_actor(0)) > first + 4)
+  assert len(run.rows_of_actor(1)) > going_on
+  assert len(run.pids('actor-1')) == len(run.pids('learner-0')) == 1
+  points = len(scripts.rows(run.workdir, 'evaluator'))
+  run.wait_until(lambda: len(scripts.rows(run.workdir, 'evaluator')) > points)
+  run.send('learner-0', signal.SIGKILL)
+  run.wait_for_start(life='1')
+  # The counts go on from a checkpoint.
+  assert int(run.rows_of_actor(0, '1')[0]['actor_steps']) > 0
+  # Ctrl-C while an actor is being started anew.
+  run.send('actor-1', signal.SIGKILL)
+  run.wait_until(lambda: run.notes().count('\n') == 4)
+  run.process.send_signal(signal.SIGINT)
+  code, _, errors = run.end(60)
+  assert code == 130, errors
+  notes = run.notes().splitlines()
+  for title, note in zip(
+    ('actor/0', 'evaluator/0', 'learner/0', 'actor/1'),
+    (*sorted(notes[:2], key=lambda note: 'evaluator' in note), *notes[2:]),
+    strict=True,
+  ):
+    what = 'The program starts' if title == 'learner/0' else 'It is started'
+    assert f'{title} was killed (SIGKILL): is the machine' in note
+    assert f'{what} anew' in note and 'restart 1 of at most 3' in note
+    assert note.partition(f' {title}')[2] in errors
+  assert 'error:' not in errors and 'Traceback' not in errors
+  # Of two episodes each.
+  evaluations = collections.Counter(
+    row['evaluation_point'] for row in scripts.rows(run.workdir, 'evaluator')
+  )
+  assert set(evaluations.values()) == {2}
+  assert {'0', '2000'} <= set(evaluations)
+
+
+@pytest.mark.slow
+def test_a_run_meets_its_budget_without_some_lives(start):
+  run = start('--max_actor_steps=12000', '--evaluation_period=2000')
+  run.wait_for_start()
+  for name in ('actor-0', 'actor-1', 'evaluator-0'):
+    run.send(name, signal.SIGKILL)
+  code, _, errors = run.end()
+  assert code == 0, errors
+  _, values = scripts.checkpoint(run.workdir)
+  # Each actor overshoots by less than a turn.
+  assert 12_000 <= values['counts']['actor_steps'] < 12_000 + 2 * 4
+  points = collections.Counter(
+    int(row['evaluation_point'])
+    for row in scripts.rows(run.workdir, 'evaluator')
+  )
+  assert points == dict.fromkeys(range(0, 12001, 2000), 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['replay-0', 'coordinator-0', 'inference-0'])
+def test_a_server_that_dies(start, name):
+  run = start(_ENDLESS, '--inference=server', '--num_evaluators=0')
+  run.wait_for_start()
+  run.send(name, signal.SIGKILL)
+  run.wait_until(lambda: len(run.pids(name)) == 2)
+  if name == 'inference-0':
+    episodes = [len(run.rows_of_actor(i)) for i in range(2)]
+    run.wait_until(
+      lambda: all(len(run.rows_of_actor(i)) > episodes[i] + 4 for i in range(2))
+    )
+    # The actors' deaths with it are not their own.
+    assert len(run.pids('actor-0')) == 2 and run.notes().count('\n') == 1
+    assert len(run.pids('learner-0')) == 1
+  else:
+    run.wait_for_start(life='1')
+  run.process.send_signal(signal.SIGINT)
+  code, _, errors = run.end(60)
+  assert code == 130 and 'Traceback' not in errors, errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['actor-0', 'learner-0', 'replay-0'])
+def test_a_process_that_hangs_counts_as_dead(start, name):
+  run = start(_ENDLESS, '--watchdog_seconds=20', '--num_evaluators=0')
+  run.wait_for_start()
+  run.send(name, signal.SIGSTOP)
+  run.wait_until(lambda: len(run.pids(name)) == 2)
+  title = name.replace('-', '/')
+  assert f'{title} gave no sign of life for 20 s and was killed' in run.notes()
+  # Nobody else is blamed.
+  assert run.notes().count('\n') == 1
+  run.wait_for_start(life='0' if name == 'actor-0' else '1')
+  run.process.send_signal(signal.SIGINT)
+  code, _, errors = run.end(60)
+  assert code == 130, errors

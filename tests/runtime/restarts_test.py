@@ -1,0 +1,29 @@
+"""How often a node is started anew, and with which seeds."""
+
+import pytest
+
+pytest.importorskip('launchpad', reason='needs the full environment')
+
+from bt_acme.runtime import restarts, seeds
+
+
+def test_so_many_restarts_an_hour():
+  now = [0.0]
+  allowance = restarts.Allowance(2, clock=lambda: now[0])
+  assert allowance.take()
+  now[0] = 1800
+  assert allowance.take()
+  assert str(allowance) == 'restart 2 of at most 2 an hour'
+  assert not allowance.take()
+  now[0] = 3601  # The first one is an hour ago, and refused ones do not count.
+  assert allowance.take() and not allowance.take()
+  now[0] = 5401
+  assert allowance.take()
+  assert not restarts.Allowance(0).take()
+
+
+def test_each_life_has_a_seed_of_its_own():
+  drawn = {seeds.of_life(seed, life) for seed in range(20) for life in range(5)}
+  assert len(drawn) == 100 and 0 <= min(drawn) <= max(drawn) < 2**32
+  # A first life plays what it always played.
+  assert seeds.of_life(7, 0) == 7 and seeds.of_life(7, 1) != 7

@@ -1,0 +1,267 @@
+"""Which deaths a program survives, on an engine that runs nothing.
+
+A test says what becomes of each life of a node. What it leaves out goes on
+until it is told to stop.
+"""
+
+import os
+import signal
+import time
+
+import pytest
+
+pytest.importorskip('launchpad', reason='needs the full environment')
+
+import launchpad as lp
+
+from bt_acme.runtime import (
+  events,
+  launcher,
+  restarts,
+  signs_of_life,
+  supervisor,
+)
+from bt_acme.runtime.engines import base
+
+_KILLED = -signal.SIGKILL
+_TITLES = ('learner/0', 'server/0', 'actor/0', 'actor/1', 'coordinator/0')
+
+
+class Scripted(base.Engine):
+  """Has lives go as `script` says: by title, a function for each life."""
+
+  script = {}
+  started = []  # Titles and lives, over all programs.
+  killed = []
+  # Labels of nodes that do not stop when the first program tells them to.
+  deaf = ()
+
+  def place(self, title, num_ports):
+    self._queue.post(events.Placed(title, []))
+
+  def start(self, title, executable, environment):
+    life = environment[signs_of_life.LIFE_VARIABLE]
+    self.started.append(f'{title} {life}')
+    lives = self.script.get(title, [])
+    if lives:
+      lives.pop(0)(self, title)
+    return 'process 1'
+
+  def signal(self, title, signum):
+    if signum == signal.SIGKILL:
+      self.killed.append(title)
+    is_deaf = title.startswith(self.deaf) and len(self.started) <= len(_TITLES)
+    if signum == signal.SIGKILL or not is_deaf:
+      self.end(title, -signum)
+
+  def release(self, title):
+    pass
+
+  def end(self, title, code):
+    self._queue.post(events.Ended(title, code))
+
+  def print(self, title, text, is_error=False):
+    self._queue.post(events.Output(title, text, is_error))
+
+
+def work(engine, title):
+  engine.print(title, b'he' + signs_of_life.MARK + b'llo\n')
+
+
+def end(code, node=''):
+  return lambda engine, title: engine.end(node or title, code)
+
+
+def fail(engine, title):
+  engine.print(title, b'Traceback ...\nOSError: no disk\n', is_error=True)
+  engine.end(title, 1)
+
+
+def after(*parts):
+  return lambda engine, title: [part(engine, title) for part in parts]
+
+
+def interrupt(engine, title):
+  os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture(name='launch')
+def make_launch(tmp_path, monkeypatch):
+  monkeypatch.setitem(launcher.ENGINES, 'scripted', Scripted)
+  monkeypatch.setattr(supervisor, '_LOOK_SECONDS', 0.05)
+
+  def make_program():
+    program = lp.Program('test')
+    for title in _TITLES:
+      label, _, _ = title.partition('/')
+      with program.group(label):
+        program.add_node(lp.PyNode(print))
+    return program
+
+  def launch(most=3, watchdog_seconds=600.0, grace_seconds=0.2, **script):
+    titles = {name.replace('_', '/'): lives for name, lives in script.items()}
+    monkeypatch.setattr(Scripted, 'script', titles)
+    monkeypatch.setattr(Scripted, 'started', [])
+    monkeypatch.setattr(Scripted, 'killed', [])
+    code = launcher.launch(
+      make_program(),
+      workdir=tmp_path,
+      launch_type='scripted',
+      checked_labels=['learner'],
+      grace_seconds=grace_seconds,
+      policy=restarts.Policy(
+        most,
+        labels={'server': ['actor'], 'actor': []},
+        next_program=make_program,
+        watchdog_seconds=watchdog_seconds,
+      ),
+    )
+    # Beyond the first life of each.
+    return code, Scripted.started[len(_TITLES) :]
+
+  return launch
+
+
+def finish_after(count):
+  """Has the coordinator end the program when so many nodes were started."""
+
+  def wait(engine, title):
+    if len(engine.started) >= count:
+      engine.end('coordinator/0', 0)
+
+  return wait
+
+
+def test_an_actor_is_started_anew_while_the_others_go_on(
+  launch, tmp_path, capsys
+):
+  code, started = launch(
+    actor_0=[after(work, end(_KILLED)), finish_after(len(_TITLES) + 1)]
+  )
+  assert code == 0 and started == ['actor/0 1']
+  line = (
+    'actor/0 was killed (SIGKILL): is the machine out of memory? It is started '
+    'anew (restart 1 of at most 3 an hour).\n'
+  )
+  assert capsys.readouterr().err.endswith(line)
+  assert (tmp_path / 'processes' / 'launcher.log').read_text().endswith(line)
+  # Signs of life are no output.
+  log = (tmp_path / 'processes' / 'actor-0.log').read_text()
+  assert log.count('--- ') == 2 and '\nhello\n' in log
+
+
+def test_each_node_is_started_anew_so_often(launch, capsys):
+  die = after(work, end(_KILLED))
+  code, started = launch(most=2, actor_0=[die] * 2, actor_1=[die] * 3)
+  assert code == 1
+  assert sorted(started) == [
+    *('actor/0 1', 'actor/0 2'),
+    *('actor/1 1', 'actor/1 2'),
+  ]
+  assert 'error: actor/1 was killed (SIGKILL)' in capsys.readouterr().err
+
+
+def test_with_no_restarts_the_first_death_ends_the_program(launch, capsys):
+  for title in ('actor_0', 'learner_0'):
+    code, started = launch(most=0, **{title: [after(work, end(_KILLED))]})
+    assert code == 1 and not started
+    assert 'anew' not in capsys.readouterr().err
+
+
+def test_an_error_counts_as_a_death_once_the_node_has_worked(launch, capsys):
+  code, started = launch(
+    actor_0=[after(work, fail), fail, finish_after(len(_TITLES) + 2)]
+  )
+  assert code == 0 and started == ['actor/0 1', 'actor/0 2']
+  line = 'actor/0 failed with exit code 1. OSError: no disk It is started anew'
+  assert line in capsys.readouterr().err
+  # It would fail again.
+  for title in ('actor_0', 'learner_0'):
+    code, started = launch(**{title: [fail]})
+    assert code == 1 and not started
+    assert capsys.readouterr().err.endswith('Traceback ...\nOSError: no disk\n')
+
+
+def test_actors_start_anew_with_their_server(launch):
+  code, started = launch(
+    actor_0=[work, finish_after(len(_TITLES) + 2)],
+    actor_1=[after(end(0), end(_KILLED, 'server/0'))],
+  )
+  # Not the one that had ended; and this is no death of the other one.
+  assert code == 0 and started == ['server/0 1', 'actor/0 1']
+  assert Scripted.killed == ['actor/0']
+
+
+def test_the_program_starts_anew_without_its_learner(launch, capsys):
+  code, started = launch(
+    learner_0=[after(work, end(_KILLED))],
+    coordinator_0=[work, after(work, end(0))],
+  )
+  assert code == 0
+  assert started == [f'{title} 0' for title in _TITLES]
+  errors = capsys.readouterr().err
+  assert 'The program starts anew from its last checkpoint (restart 1' in errors
+  assert 'error:' not in errors
+
+
+@pytest.mark.parametrize('waits', [False, True])
+def test_before_it_starts_anew_only_the_learner_has_the_grace(
+  launch, monkeypatch, waits
+):
+  monkeypatch.setattr(supervisor, '_FLUSH_SECONDS', 0.01)
+  monkeypatch.setattr(Scripted, 'deaf', ('learner', 'actor'))
+  victim, grace_seconds = 'learner_0', 600.0
+  if waits:
+    victim, grace_seconds = 'coordinator_0', 0.3
+  start = time.monotonic()
+  code, started = launch(
+    grace_seconds=grace_seconds,
+    **{victim: [end(_KILLED)], 'server_0': [work, end(0, 'coordinator/0')]},
+  )
+  assert code == 0 and len(started) == len(_TITLES)
+  assert (time.monotonic() - start > 0.3) == waits
+  assert Scripted.killed == ['learner/0'] * waits + ['actor/0', 'actor/1']
+
+
+def test_the_program_starts_anew_so_often(launch, capsys):
+  code, started = launch(most=2, learner_0=[end(_KILLED)] * 3)
+  assert code == 1 and len(started) == 2 * len(_TITLES)
+  errors = capsys.readouterr().err
+  assert errors.count('starts anew from its last checkpoint') == 2
+  assert errors.splitlines()[-1].startswith('error: learner/0 was killed')
+
+
+@pytest.mark.parametrize('moment', ['at_death', 'at_start', 'stopping'])
+def test_ctrl_c_ends_what_is_about_to_start_anew(launch, moment, monkeypatch):
+  lives = {
+    'at_death': {'learner_0': [after(end(_KILLED), interrupt)]},
+    'at_start': {'learner_0': [end(_KILLED), interrupt]},
+    'stopping': {'learner_0': [end(_KILLED)]},
+  }[moment]
+  if moment == 'stopping':
+    tell = Scripted.signal
+
+    def tell_and_interrupt(engine, title, signum):
+      tell(engine, title, signum)
+      if title == 'actor/1':
+        interrupt(engine, title)
+
+    monkeypatch.setattr(Scripted, 'signal', tell_and_interrupt)
+  code, started = launch(**lives)
+  assert code == 130
+  assert len(started) == (len(_TITLES) if moment == 'at_start' else 0)
+
+
+def test_a_node_that_hangs_is_killed_and_started_anew(
+  launch, capsys, monkeypatch
+):
+  monkeypatch.setattr(signs_of_life, 'PERIOD', 0.01)
+  monkeypatch.setattr(signs_of_life, '_SECONDS_AFTER_SERVERS', 0.1)
+  code, started = launch(
+    watchdog_seconds=0.5,
+    # Another one gives no sign either, but it may still be compiling.
+    actor_0=[work, finish_after(len(_TITLES) + 1)],
+  )
+  assert code == 0 and started == ['actor/0 1']
+  line = 'actor/0 gave no sign of life for 0.5 s and was killed. It is started'
+  assert line in capsys.readouterr().err
