@@ -46,6 +46,7 @@ class Node:
 
   Attributes:
     title: its title, `LABEL/INDEX`.
+    num_ports: the number of ports that it listens on.
     options: the options of its keeper.
     keeper: the handle of its keeper.
     pending: the reference of the answer that the keeper owes; None if none.
@@ -59,6 +60,7 @@ class Node:
 
   def __init__(self, title: str, num_ports: int, options: Dict[str, Any]):
     self.title = title
+    self.num_ports = num_ports
     self.options = dict(options)
     self.placed = False
     self.started = False
@@ -117,6 +119,10 @@ class Driver:
 
   def _start(self, title: str, **what: Any) -> None:
     node = self._nodes[title]
+    if node.lost and node.num_ports:
+      reason = 'cannot start anew: others know it by the address that it lost.'
+      _tell(event='ended', title=title, code=_LOST, reason=reason)
+      return
     if node.lost:
       node = self._nodes[title] = Node(title, 0, node.options)
     # Ray holds this back until the keeper has a place.
