@@ -10,7 +10,7 @@ from bt_acme.config import run as run_config
 from bt_acme.core import epsilon
 from bt_acme.replay import sinks as sinks_lib
 from bt_acme.replay import writer as writer_lib
-from bt_acme.runtime import actor_groups
+from bt_acme.runtime import actor_groups, provenance
 from bt_acme.runtime import context as context_lib
 
 _LEASE_TURNS = 32  # Turns between two reports to the coordinator.
@@ -43,6 +43,7 @@ class ActorNode:
     self._coordinator = context.coordinator
     self._learner = context.learner
     self._clients: List[variables.VariableClient] = []
+    self._seed = provenance.current(run.workdir).seed(run.seed)
 
   def run(self) -> None:
     """Acts until the budget is used up or the program stops."""
@@ -103,7 +104,7 @@ class ActorNode:
     actor = vector_actor.VectorActor(
       agent,
       epsilons=epsilons[first : first + run.group_size],
-      seed=run.seed,
+      seed=self._seed,
       first_environment=first,
       sinks=sinks,
       statistics=self._learner.get_statistics(first, run.group_size),
@@ -118,7 +119,7 @@ class ActorNode:
     group_environments = environments.make_vector(
       run.env,
       run.group_size,
-      seed=run.seed,
+      seed=self._seed,
       first_environment=first,
       num_stacked=run.num_stacked,
     )

@@ -11,6 +11,7 @@ from bt_acme.acting import variables
 from bt_acme.config import run as run_config
 from bt_acme.core import epsilon
 from bt_acme.runtime import context as context_lib
+from bt_acme.runtime import provenance
 
 _SERVE_SECONDS = 0.5  # Between two questions whether to stop.
 
@@ -63,7 +64,7 @@ class InferenceNode:
         base=acting.epsilon_base,
         alpha=acting.epsilon_alpha,
       ),
-      seed=run.seed,
+      seed=provenance.current(run.workdir).seed(run.seed),
       group_size=run.group_size,
       # A CPU would keep the emulators waiting.
       rewards=jax.default_backend() != 'cpu',
