@@ -17,6 +17,7 @@ from bt_acme.runtime import (
   process_environments,
   progress_bar,
   provenance,
+  replay_checkpoints,
   requirements,
   workdir,
   workdir_lock,
@@ -75,6 +76,8 @@ def _launch(
       'steps: raise max_actor_steps to go on.'
     )
     return 0
+  if run.has_nodes and resumed:
+    replay_checkpoints.check(run, agent.config.replay)
   _announce(run, agent, resumed)
   if not run.has_nodes:
     return _run_in_process(run, agent, initial_params, identity)
@@ -110,7 +113,13 @@ def _announce(
     f'{run.max_actor_steps:,} actor steps.'
   )
   if run.has_nodes:
-    print(memory_estimate.estimate(agent.config.replay, agent.replay_shapes))
+    estimate = memory_estimate.estimate(
+      agent.config.replay, agent.replay_shapes
+    )
+    print(estimate)
+    shortage = replay_checkpoints.shortage(run, estimate.compressed)
+    if shortage:
+      print(f'Warning: {shortage}')
   slowness = requirements.slowness(run, requirements.num_cores())
   if slowness:
     print(f'Warning: {slowness}')

@@ -91,8 +91,15 @@ class RunConfig:
   )
   checkpoint_period: float = checks.setting(
     300.0,
-    'The number of seconds from one checkpoint of the learner to the next.',
+    'The number of seconds from one checkpoint to the next.',
     above=0,
+  )
+  checkpoint_replay: bool = checks.setting(
+    True,
+    'A checkpoint holds the replay too, so that a run that resumes goes on '
+    'learning at once. It is written while the learner goes on, which it stops '
+    'for half a second at the most, and takes up to twice the size of the '
+    'replay on the disk. Without it, such a run fills its replay anew.',
   )
   snapshot_steps: str = checks.setting(
     '',
@@ -135,7 +142,7 @@ class RunConfig:
       f'{self.max_actor_steps}: the run would end before. Leave out the last, '
       'or raise max_actor_steps.',
     )
-    for name in ('inference', 'replay_port'):
+    for name in ('inference', 'replay_port', 'checkpoint_replay'):
       value = getattr(self, name)
       checks.require(
         self.has_nodes or value == getattr(type(self), name),

@@ -23,6 +23,7 @@ from bt_acme.runtime import (
   executables,
   inference_node,
   learner_node,
+  replay_server,
 )
 
 # The labels that a launcher has to know: the run is over when the coordinator
@@ -53,7 +54,9 @@ def make_program(
   program = lp.Program('bt_acme')
   with program.group('replay'):
     replay = program.add_node(
-      lp.ReverbNode(functools.partial(builder.make_replay_tables, None))
+      replay_server.ReplayServer(
+        run, functools.partial(builder.make_replay_tables, None)
+      )
     )
   with program.group('coordinator'):
     coordinator_client = program.add_node(

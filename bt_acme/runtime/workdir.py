@@ -39,7 +39,8 @@ _MAY_CHANGE = (
   'replay_port',
   'inference',
   'num_devices',
-  'codec',  # The replay does not outlive the processes of the run.
+  'checkpoint_replay',
+  'codec',  # A saved replay says which one it has.
 )
 
 
