@@ -92,7 +92,7 @@ def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
   try:
     temporary.mkdir()
     yield temporary
-    _sync_tree(temporary)
+    sync_tree(temporary)
     if os.path.lexists(target):
       _swap(temporary, target)
     else:
@@ -102,6 +102,15 @@ def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
     raise
   _sync_folder(target.parent)
   _remove(temporary)  # It holds what was replaced.
+
+
+def sync_tree(folder: pathlib.Path) -> None:
+  """Has the kernel write all files of a folder to the disk."""
+  for parent, _, names in os.walk(folder, topdown=False):
+    for name in names:
+      with open(os.path.join(parent, name), 'rb') as file:
+        os.fsync(file.fileno())
+    _sync_folder(parent)
 
 
 def check_can_be_made(path: PathLike) -> None:
@@ -180,15 +189,6 @@ def _exchange(one: pathlib.Path, other: pathlib.Path) -> bool:
   if number in _NO_EXCHANGE:
     return False
   raise OSError(number, os.strerror(number), str(one), None, str(other))
-
-
-def _sync_tree(folder: pathlib.Path) -> None:
-  """Has the kernel write all files of a folder to the disk."""
-  for parent, _, names in os.walk(folder, topdown=False):
-    for name in names:
-      with open(os.path.join(parent, name), 'rb') as file:
-        os.fsync(file.fileno())
-    _sync_folder(parent)
 
 
 def _sync_folder(folder: PathLike) -> None:

@@ -19,6 +19,7 @@ from bt_acme.runtime import (
   process_environments,
   progress_bar,
   provenance,
+  replay_checkpoints,
   requirements,
   workdir,
   workdir_lock,
@@ -77,6 +78,8 @@ def _launch(
       'steps: raise max_actor_steps to go on.'
     )
     return 0
+  if run.has_nodes and resumed:
+    replay_checkpoints.check(run, agent.config.replay)
   _announce(run, agent, resumed)
   if not run.has_nodes:
     return _run_in_process(run, agent, initial_params, identity)
@@ -121,7 +124,13 @@ def _announce(
     f'{run.max_actor_steps:,} actor steps.'
   )
   if run.has_nodes:
-    print(memory_estimate.estimate(agent.config.replay, agent.replay_shapes))
+    estimate = memory_estimate.estimate(
+      agent.config.replay, agent.replay_shapes
+    )
+    print(estimate)
+    shortage = replay_checkpoints.shortage(run, estimate.compressed)
+    if shortage:
+      print(f'Warning: {shortage}')
   if run.spans_machines:
     print(
       'Warning: the nodes listen without a password on ports of their '

@@ -4,13 +4,29 @@ A checkpoint is a folder `checkpoint-N` of arrays (`arrays.npz`) and plain
 values (`values.json`), where N counts up. `files.new_folder` moves it into
 place when it is complete. The checkpoint before it is kept in case the newest
 one cannot be read.
+
+It may hold a replay as well, in the folder `replay`. Replays are large, so that
+there are never more than two on the disk: that of the newest checkpoint, and
+the next one while it is being written.
 """
 
+import contextlib
 import json
+import os
 import pathlib
 import re
 import shutil
-from typing import Any, List, Mapping, Optional, Tuple
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  List,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Tuple,
+  TypeVar,
+)
 
 import jax
 import numpy as np
@@ -18,29 +34,58 @@ from absl import logging
 
 from bt_acme import files, untrusted
 
-_ARRAYS, _VALUES = 'arrays.npz', 'values.json'
+_ARRAYS, _VALUES, _REPLAY = 'arrays.npz', 'values.json', 'replay'
 _NAME = re.compile(r'checkpoint-(\d+)$')
+_PARTIAL = '.checkpoint-*.partial-*'  # As `files.new_folder` names it.
 _KEPT = 2
 _LONGEST_VALUES = 1 << 24  # Bytes; a thousand environments have 200,000.
 
+_T = TypeVar('_T')
 
-def save(folder: str, arrays: Any, values: Mapping[str, Any]) -> None:
+
+class Replay(NamedTuple):
+  """The files of a replay that are, or will be, part of a checkpoint.
+
+  Attributes:
+    folder: the folder that holds the files.
+    sha256: the checksum of each file, by name.
+    layout: plain values that decide which runs can use it.
+  """
+
+  folder: pathlib.Path
+  sha256: Mapping[str, str]
+  layout: Mapping[str, Any]
+
+
+def save(
+  folder: str,
+  arrays: Any,
+  values: Mapping[str, Any],
+  replay: Optional[Replay] = None,
+) -> None:
   """Writes a checkpoint, then removes all but the last two.
 
   Args:
     folder: the folder that holds the run's checkpoints.
     arrays: a tree of arrays.
     values: plain values, anything that JSON can hold.
+    replay: the replay that belongs to them. Its files are linked, not copied,
+      so that they may be removed afterwards, but not written to.
   """
   root = pathlib.Path(folder)
   numbers = _numbers(root)
   number = numbers[0] + 1 if numbers else 1
-  write(root / f'checkpoint-{number}', arrays, values)
+  write(root / f'checkpoint-{number}', arrays, values, replay)
   for old in numbers[_KEPT - 1 :]:
     shutil.rmtree(root / f'checkpoint-{old}')
 
 
-def write(path: pathlib.Path, arrays: Any, values: Mapping[str, Any]) -> None:
+def write(
+  path: pathlib.Path,
+  arrays: Any,
+  values: Mapping[str, Any],
+  replay: Optional[Replay] = None,
+) -> None:
   """Writes one folder of arrays and plain values, as `save` does."""
   named = {
     f'{i:05d}': np.asarray(leaf)
@@ -52,7 +97,55 @@ def write(path: pathlib.Path, arrays: Any, values: Mapping[str, Any]) -> None:
       'arrays_sha256': untrusted.sha256(folder / _ARRAYS),
       'values': dict(values),
     }
+    if replay is not None:
+      record['replay'] = {'sha256': replay.sha256, 'layout': replay.layout}
+      (folder / _REPLAY).mkdir()
+      for name in replay.sha256:
+        _link(replay.folder / name, folder / _REPLAY / name)
     (folder / _VALUES).write_text(json.dumps(record))
+
+
+def _link(source: pathlib.Path, target: pathlib.Path) -> None:
+  """Gives a file a second name, or copies it where files have only one."""
+  try:
+    os.link(source, target)
+  except OSError:
+    shutil.copyfile(source, target)
+
+
+def make_room(folder: str) -> None:
+  """Removes every replay but that of the newest checkpoint.
+
+  That includes those of checkpoints whose writing was cut short.
+  """
+  root = pathlib.Path(folder)
+  older = [root / f'checkpoint-{number}' for number in _numbers(root)[1:]]
+  for path in [*(path / _REPLAY for path in older), *root.glob(_PARTIAL)]:
+    with contextlib.suppress(FileNotFoundError):
+      shutil.rmtree(path)
+
+
+def newest_replay(folder: str) -> Optional[Replay]:
+  """Finds the replay of the newest checkpoint that is complete.
+
+  Args:
+    folder: the folder that holds the run's checkpoints.
+
+  Returns:
+    The replay, whose files are not read. None if there is no checkpoint, or no
+    replay in it, because it was left out or somebody has removed it.
+
+  Raises:
+    ValueError: if there are checkpoints and none of them can be read.
+  """
+  found = _newest(pathlib.Path(folder), _read_record)
+  if found is None:
+    return None
+  path, record = found
+  replay = path / _REPLAY
+  if record.get('replay') is None or not replay.is_dir():
+    return None
+  return Replay(replay, record['replay']['sha256'], record['replay']['layout'])
 
 
 def restore(
@@ -72,21 +165,28 @@ def restore(
   Raises:
     ValueError: if there are checkpoints and none of them can be read.
   """
-  root = pathlib.Path(folder)
+  found = _newest(pathlib.Path(folder), lambda path: read(path, template))
+  return None if found is None else found[1]
+
+
+def _newest(
+  folder: pathlib.Path, reads: Callable[[pathlib.Path], _T]
+) -> Optional[Tuple[pathlib.Path, _T]]:
+  """Returns the newest checkpoint that can be read, and what reading gave."""
   errors = []
-  for number in _numbers(root):
-    path = root / f'checkpoint-{number}'
+  for number in _numbers(folder):
+    path = folder / f'checkpoint-{number}'
     try:
-      loaded = read(path, template)
+      loaded = reads(path)
     except (OSError, ValueError) as error:
       errors.append(f'{path.name}: {untrusted.one_line(error)}')
     else:
       for passed_over in errors:
         logging.warning('Resuming from %s, because %s', path, passed_over)
-      return loaded
+      return path, loaded
   if errors:
     raise ValueError(
-      f'no checkpoint in {folder!r} can be read: ' + '; '.join(errors)
+      f'no checkpoint in {str(folder)!r} can be read: ' + '; '.join(errors)
     )
   return None
 
@@ -103,9 +203,7 @@ def read(path: pathlib.Path, template: Any) -> Tuple[Any, Mapping[str, Any]]:
     ValueError: if anything about them is wrong. No more memory is taken than
       the template is large.
   """
-  record = untrusted.read_json(path / _VALUES, longest=_LONGEST_VALUES)
-  if not isinstance(record, dict) or not isinstance(record.get('values'), dict):
-    raise untrusted.Refused(f'{_VALUES} is not complete')
+  record = _read_values(path)
   leaves, structure = jax.tree.flatten(template)
   wanted = {
     f'{i:05d}': jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
@@ -119,13 +217,44 @@ def read(path: pathlib.Path, template: Any) -> Tuple[Any, Mapping[str, Any]]:
   file = path / _ARRAYS
   try:
     untrusted.check_size(file, wanted)
-    if untrusted.sha256(file) != record.get('arrays_sha256'):
-      raise untrusted.Refused('is damaged: its checksum differs')
+    check_sha256(file, record.get('arrays_sha256'))
     arrays = untrusted.read_arrays(file, check)
   except untrusted.Refused as error:
     raise untrusted.Refused(f'{_ARRAYS} {error}') from error
   in_order = [arrays[name] for name in wanted]
   return jax.tree.unflatten(structure, in_order), record['values']
+
+
+def check_sha256(file: pathlib.Path, expected: Any) -> None:
+  """Raises Refused if a file is not what was written, OSError if missing."""
+  if untrusted.sha256(file) != expected:
+    raise untrusted.Refused('is damaged: its checksum differs')
+
+
+def _read_record(path: pathlib.Path) -> Dict[str, Any]:
+  """Reads all but the arrays, and compares their checksum."""
+  record = _read_values(path)
+  try:
+    check_sha256(path / _ARRAYS, record.get('arrays_sha256'))
+  except untrusted.Refused as error:
+    raise untrusted.Refused(f'{_ARRAYS} {error}') from error
+  replay = record.get('replay')
+  if replay is not None and not (
+    isinstance(replay, dict)
+    and isinstance(replay.get('sha256'), dict)
+    and all(pathlib.PurePath(name).name == name for name in replay['sha256'])
+    and isinstance(replay.get('layout'), dict)
+  ):
+    raise untrusted.Refused(f'{_VALUES} is not complete')
+  return record
+
+
+def _read_values(path: pathlib.Path) -> Dict[str, Any]:
+  """Reads what is written beside the arrays."""
+  record = untrusted.read_json(path / _VALUES, longest=_LONGEST_VALUES)
+  if not isinstance(record, dict) or not isinstance(record.get('values'), dict):
+    raise untrusted.Refused(f'{_VALUES} is not complete')
+  return record
 
 
 def _numbers(folder: pathlib.Path) -> List[int]:

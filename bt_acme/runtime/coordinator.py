@@ -10,7 +10,7 @@ By then the learner and all evaluators have said that they are done.
 
 import dataclasses
 import threading
-from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Dict, List, Mapping, Optional, Set, Tuple
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class Coordinator:
     self._evaluators_done: Set[int] = set()  # Their indices.
     self._status: Dict[str, float] = {}
     self._returns: List[float] = []
-    self._logs: Dict[str, Any] = {}
+    self._logs: Dict[str, metrics.MetricsLogger] = {}
 
   def increment(self, **counts: int) -> Dict[str, int]:
     """Adds to counts and returns all, as `acme.utils.counting.Counter` does."""
@@ -78,23 +78,39 @@ class Coordinator:
     with self._lock:
       return dict(self._counts)
 
-  def poll(
-    self, status: Optional[Mapping[str, float]] = None
-  ) -> Tuple[int, Dict[str, int]]:
-    """Returns the phase of the run and all counts.
+  def poll(self) -> Tuple[int, Dict[str, int]]:
+    """Returns the phase of the run and all counts."""
+    with self._lock:
+      return self._phase, dict(self._counts)
+
+  def poll_to_save(
+    self, status: Mapping[str, float]
+  ) -> Tuple[int, Dict[str, int], int]:
+    """Returns the phase, all counts, and the rows of the actors' log by then.
 
     Args:
       status: the values that the caller adds to the progress line.
     """
     with self._lock:
-      self._status.update(status or {})
-      return self._phase, dict(self._counts)
+      self._status.update(status)
+      rows = self._logger('actor').num_rows
+      return self._phase, dict(self._counts), rows
 
-  def start(self, counts: Mapping[str, int]) -> None:
-    """Takes the counts of a checkpoint; the learner is ready."""
+  def start(
+    self, counts: Mapping[str, int], actor_rows: Optional[int] = None
+  ) -> None:
+    """Takes what a checkpoint holds; the learner is ready.
+
+    Args:
+      counts: all counts.
+      actor_rows: the rows that the actors' log had by then, to which it is cut;
+        None if this is not known.
+    """
     with self._lock:
       self._add(counts)
       self._leased = counts.get('actor_steps', 0)
+      if actor_rows is not None:
+        self._logger('actor').cut(actor_rows, self._leased)
       self._advance_to(Phase.RUNNING)
 
   def lease(self, actor: int, life: int, actor_steps: int) -> Optional[int]:
@@ -136,7 +152,7 @@ class Coordinator:
       if lease is None:
         return
       for row in rows:
-        self._log('actor', {**self._counts, **row})
+        self._logger('actor').write({**self._counts, **row})
       returns = [row['episode_return'] for row in rows]
       self._returns = (self._returns + returns)[-_RECENT:]
       lease.left -= actor_steps
@@ -155,8 +171,8 @@ class Coordinator:
     returns = [row['episode_return'] for row in rows]
     with self._lock:
       for row in rows:
-        self._log(
-          'evaluator', {**self._counts, 'actor_steps': actor_steps, **row}
+        self._logger('evaluator').write(
+          {**self._counts, 'actor_steps': actor_steps, **row}
         )
       self._status['evaluator_return'] = float(np.mean(returns))
 
@@ -237,7 +253,7 @@ class Coordinator:
   def _advance_to(self, phase: Phase) -> None:
     self._phase = max(self._phase, phase)
 
-  def _log(self, label: str, row: Dict[str, float]) -> None:
+  def _logger(self, label: str) -> metrics.MetricsLogger:
     if label not in self._logs:
       self._logs[label] = metrics.make_logger(self._run.workdir, label)
-    self._logs[label].write(row)
+    return self._logs[label]

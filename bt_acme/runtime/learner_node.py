@@ -1,8 +1,10 @@
 """The learner's process: it learns, answers actors, saves and exports."""
 
+import contextlib
+import functools
 import threading
 import time
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import jax
 from acme.utils import counting
@@ -15,6 +17,8 @@ from bt_acme.runtime import (
   evaluation_grid,
   metrics,
   provenance,
+  replay_checkpoints,
+  saver,
   snapshots,
 )
 from bt_acme.runtime import context as context_lib
@@ -23,6 +27,23 @@ from bt_acme.runtime.phases import Phase
 _POLL_SECONDS = 0.5  # Between two questions whether the run is over.
 # Seconds between two rows of metrics, and between two reports of counts.
 _REPORT_SECONDS = 1.0
+# Seconds that a learner that is told to stop waits for the replay; a launcher
+# grants ten for everything.
+_REPLAY_SECONDS = 4.0
+_LAST_POLL_SECONDS = 1.0  # That it waits for the coordinator's answer.
+
+
+class _Standing(NamedTuple):
+  """How far the run is, all by the same moment.
+
+  Attributes:
+    counts: all counts of the coordinator.
+    log_rows: the number of rows in the log of each label, of which a node knows
+      its own; None if an earlier version did not save it.
+  """
+
+  counts: Mapping[str, int]
+  log_rows: Optional[Mapping[str, int]]
 
 
 class LearnerNode:
@@ -56,6 +77,7 @@ class LearnerNode:
     self._coordinator = context.coordinator
     self._ready = threading.Event()
     self._learner: Any = None
+    self._logger: Any = None
     self._evaluations: Any = None
     self._has_compiled = False
 
@@ -98,6 +120,12 @@ class LearnerNode:
 
   def run(self) -> None:
     """Learns, and saves at intervals, at the end, and when told to stop."""
+    with contextlib.ExitStack() as stack:
+      if self._run.checkpoint_replay:
+        stack.enter_context(replay_checkpoints.in_use(self._run))
+      self._run_to_the_end()
+
+  def _run_to_the_end(self) -> None:
     provenance.note_device(self._run.workdir)
     dataset = self._builder.make_dataset_iterator(self._context.replay)
     logger = metrics.make_logger(
@@ -112,17 +140,23 @@ class LearnerNode:
       logger=logger,
       initial_params=self._initial_params,
     )
-    counts = self._restore(learner)
-    self._learner = learner
+    standing = self._restore(learner)
+    actor_steps = standing.counts.get('actor_steps', 0)
+    if standing.log_rows is not None:
+      logger.cut(standing.log_rows['learner'], actor_steps)
+    self._learner, self._logger = learner, logger
     self._evaluations = evaluation_grid.Queue(
-      self._run, self._builder.agent, counts.get('actor_steps', 0)
+      self._run, self._builder.agent, actor_steps
     )
-    self._put_evaluations(learner, counts)
-    self._coordinator.start(counts)
+    self._put_evaluations(learner, standing.counts)
+    rows = standing.log_rows
+    self._coordinator.start(
+      standing.counts, None if rows is None else rows['actor']
+    )
     self._ready.set()
     finished = False
     try:
-      finished = self._learn(learner, dataset, counts)
+      finished = self._learn(learner, dataset, standing)
     finally:
       self._coordinator.learner_ended(finished)
       dataset.stop()
@@ -131,29 +165,35 @@ class LearnerNode:
     while not self._context.wait_for_stop(_POLL_SECONDS):
       self._context.alive()
 
-  def _restore(self, learner: Any) -> Dict[str, int]:
-    """Restores the newest checkpoint, if any, and returns its counts."""
+  def _restore(self, learner: Any) -> _Standing:
+    """Restores the newest checkpoint, if any, and returns what it stood at."""
     restored = checkpoints.restore(
       self._run.checkpoint_folder, learner.template
     )
     if restored is None:
-      return {}
+      # What was logged before the first checkpoint will be logged again.
+      return _Standing({}, {'actor': 0, 'learner': 0})
     arrays, values = restored
     learner.restore({'arrays': arrays, 'values': values['learner']})
-    return dict(values['counts'])
+    return _Standing(values['counts'], values.get('log_rows'))
 
-  def _learn(self, learner: Any, dataset: Any, counts: Dict[str, int]) -> bool:
+  def _learn(self, learner: Any, dataset: Any, standing: _Standing) -> bool:
     """Learns and saves; returns whether it did so to the end of the run."""
     saved = time.monotonic()
-    ahead = snapshots.Snapshots(self._run, counts.get('actor_steps', 0))
+    ahead = snapshots.Snapshots(
+      self._run, standing.counts.get('actor_steps', 0)
+    )
+    writes = self._make_saver()
     while not self._context.wait_for_stop(0):
-      phase, counts = self._coordinator.poll(
-        {'replay_size': learner.replay_size}
-      )
+      phase, standing = self._poll(learner)
       if phase >= Phase.LEARNER_FINISHES:
         learner.flush()
         break
-      self._keep(learner, counts, ahead)
+      self._keep(learner, standing.counts, ahead)
+      if time.monotonic() - saved > self._run.checkpoint_period:
+        if writes.is_idle:
+          writes.begin(self._state(learner, standing))
+          saved = time.monotonic()
       try:
         self._take_steps(learner, dataset)
       except RuntimeError:
@@ -161,16 +201,39 @@ class LearnerNode:
         if self._context.wait_for_stop(1.0):
           break
         raise
-      if time.monotonic() - saved > self._run.checkpoint_period:
-        self._save(learner, counts)
-        saved = time.monotonic()
-    self._keep(learner, counts, ahead)
-    self._save(learner, counts)
-    if self._context.wait_for_stop(0):
+    stops = self._context.wait_for_stop(0)
+    if stops:
+      standing = self._poll_once_more(learner, standing)
+    self._keep(learner, standing.counts, ahead)
+    self._logger.flush()
+    writes.finish(
+      self._state(learner, standing), _REPLAY_SECONDS if stops else None
+    )
+    if stops:
       return False
     if self._builder.agent.intrinsic is not None:
-      self._export(learner, counts, [self._run.behavior_folder])
+      self._export(learner, standing.counts, [self._run.behavior_folder])
     return True
+
+  def _poll(self, learner: Any) -> Tuple[int, _Standing]:
+    """Asks the coordinator how far the run is, and in which phase."""
+    phase, counts, actor_rows = self._coordinator.poll_to_save(
+      {'replay_size': learner.replay_size}
+    )
+    return phase, _Standing(counts, {'actor': actor_rows})
+
+  def _poll_once_more(self, learner: Any, standing: _Standing) -> _Standing:
+    """Asks how far the run is; the coordinator may have gone before."""
+    answers: List[_Standing] = []
+
+    def ask() -> None:
+      with contextlib.suppress(Exception):
+        answers.append(self._poll(learner)[1])
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(_LAST_POLL_SECONDS)
+    return answers[0] if answers else standing
 
   def _take_steps(self, learner: Any, dataset: Any) -> None:
     """Learns until it is time to ask again whether the run is over."""
@@ -182,25 +245,41 @@ class LearnerNode:
       if self._has_compiled:
         self._context.alive()
 
-  def _save(self, learner: Any, counts: Dict[str, int]) -> None:
-    state = learner.save()
-    checkpoints.save(
-      self._run.checkpoint_folder,
-      state['arrays'],
-      {
-        'learner': state['values'],
-        'counts': {**counts, 'learner_steps': learner.learner_steps},
-      },
+  def _make_saver(self) -> saver.Saver:
+    run = self._run
+    if not run.checkpoint_replay:
+      return saver.Saver(run.checkpoint_folder)
+    return saver.Saver(
+      run.checkpoint_folder,
+      functools.partial(
+        replay_checkpoints.take,
+        run,
+        self._builder.agent.config.replay,
+        self._context.replay,
+      ),
+      functools.partial(replay_checkpoints.clear, run),
     )
 
+  def _state(self, learner: Any, standing: _Standing) -> saver.State:
+    """Returns what a checkpoint holds beside the replay."""
+    state = learner.save()
+    values = {
+      'learner': state['values'],
+      'counts': {**standing.counts, 'learner_steps': learner.learner_steps},
+    }
+    if standing.log_rows is not None:
+      own_rows = {'learner': self._logger.num_rows}
+      values['log_rows'] = {**standing.log_rows, **own_rows}
+    return saver.State(state['arrays'], values)
+
   def _keep(
-    self, learner: Any, counts: Dict[str, int], ahead: snapshots.Snapshots
+    self, learner: Any, counts: Mapping[str, int], ahead: snapshots.Snapshots
   ) -> None:
     """Keeps what is due, before a checkpoint says that it has been."""
     self._export(learner, counts, ahead.due(counts.get('actor_steps', 0)))
     self._put_evaluations(learner, counts)
 
-  def _put_evaluations(self, learner: Any, counts: Dict[str, int]) -> None:
+  def _put_evaluations(self, learner: Any, counts: Mapping[str, int]) -> None:
     self._evaluations.put_due(
       counts.get('actor_steps', 0),
       learner.variables,
@@ -208,7 +287,7 @@ class LearnerNode:
     )
 
   def _export(
-    self, learner: Any, counts: Dict[str, int], folders: Sequence[str]
+    self, learner: Any, counts: Mapping[str, int], folders: Sequence[str]
   ) -> None:
     """Exports the policy as a behavior to each of some folders."""
     for folder in folders:

@@ -1,10 +1,10 @@
 """The metrics that a run writes down, as CSV and for TensorBoard.
 
 `make_logger` gives every label its own folder under the run's `logs/`. A run
-that resumes appends to the files that are there. Rows that it wrote after its
-last checkpoint then appear twice, once from either life, unless `last_step`
-drops them. Each row tells its `life`, and the `seconds` that the run has taken
-by then, over all lives.
+that resumes appends to the files that are there, after `cut` or `last_step` has
+dropped the rows that it wrote after its checkpoint. TensorBoard is told to
+forget these. Each row tells its `life`, and the `seconds` that the run has
+taken by then, over all lives.
 """
 
 import csv
@@ -89,18 +89,34 @@ class MetricsLogger:
     """
     self._life = life
     self._table = CSVTable(folder / 'logs.csv')
-    purged = None
+    self._folder = folder
+    self._purged: Optional[int] = None
     if last_step is not None:
-      purged = last_step + 1
-      self._table.drop_from(purged)
-    self._summaries = tensorboardX.SummaryWriter(
-      str(folder), flush_secs=10, purge_step=purged
-    )
+      self._purged = last_step + 1
+      self._table.drop_from(self._purged)
+    # Made with the first row, when it is known what TensorBoard has to forget.
+    self._summaries: Optional[tensorboardX.SummaryWriter] = None
     self._time_delta = time_delta
     self._clock = clock
     self._next_time = -math.inf
     self._held_back: Optional[Mapping[str, Any]] = None
     self._warned: set = set()
+
+  @property
+  def num_rows(self) -> int:
+    """The number of rows in the table."""
+    return self._table.num_rows
+
+  def cut(self, num_rows: int, last_step: int) -> None:
+    """Goes back to an earlier state; called before the first row is written.
+
+    Args:
+      num_rows: the number of rows by then; later ones are dropped.
+      last_step: the step by then; TensorBoard forgets later ones.
+    """
+    assert self._summaries is None
+    self._purged = last_step + 1
+    self._table.cut(num_rows)
 
   def write(self, data: Mapping[str, Any]) -> None:
     """Writes scalars: numbers or arrays of one element, on any device."""
@@ -112,17 +128,26 @@ class MetricsLogger:
     self._held_back = None
     self._write_now(data)
 
-  def close(self) -> None:
-    """Writes the row that was held back, if any, and closes the files."""
+  def flush(self) -> None:
+    """Writes the row that was held back, if any."""
     if self._held_back is not None:
       self._write_now(self._held_back)
       self._held_back = None
-    self._summaries.close()
+
+  def close(self) -> None:
+    """Writes the row that was held back, if any, and closes the files."""
+    self.flush()
+    if self._summaries is not None:
+      self._summaries.close()
 
   def _write_now(self, data: Mapping[str, Any]) -> None:
     row = {key: to_number(key, value) for key, value in data.items()}
     step = _step_of(row)
     self._table.append({**row, **self._marks()})
+    if self._summaries is None:
+      self._summaries = tensorboardX.SummaryWriter(
+        str(self._folder), flush_secs=10, purge_step=self._purged
+      )
     for key, value in row.items():
       if key in _NO_SUMMARIES:
         continue
@@ -167,11 +192,15 @@ class CSVTable:
 
   A row is in the file when `append` returns. If an earlier process was killed
   while it wrote a row, the torn row is cut off.
+
+  Attributes:
+    num_rows: the number of rows.
   """
 
   def __init__(self, path: pathlib.Path):
     """Reads the header of a table that is there."""
     self._path = path
+    self.num_rows = 0
     self._columns: List[str] = []
     if path.exists():
       text = path.read_text()
@@ -179,6 +208,7 @@ class CSVTable:
       if whole != text:
         files.write_text(path, whole)
       self._columns = next(csv.reader(io.StringIO(whole)), [])
+      self.num_rows = max(whole.count('\n') - 1, 0)  # No cell has line ends.
 
   def append(self, row: Mapping[str, Number]) -> None:
     """Adds a row; the cells of columns that it does not have stay empty."""
@@ -187,6 +217,12 @@ class CSVTable:
       self._add_columns(new)
     with self._path.open('a', newline='') as file:
       csv.DictWriter(file, self._columns, lineterminator='\n').writerow(row)
+    self.num_rows += 1
+
+  def cut(self, num_rows: int) -> None:
+    """Keeps this many rows, the first ones."""
+    if self.num_rows > num_rows:
+      self._write(self._rows()[:num_rows])
 
   def drop_from(self, step: int) -> None:
     """Drops the rows of this step and of later ones."""
@@ -212,3 +248,4 @@ class CSVTable:
     writer.writeheader()
     writer.writerows(rows)
     files.write_text(self._path, buffer.getvalue())
+    self.num_rows = len(rows)

@@ -9,6 +9,7 @@ With `inference=server` one more node, on the learner's accelerator, chooses the
 actions of all actors.
 """
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -23,6 +24,8 @@ from bt_acme.runtime import (
   executables,
   inference_node,
   learner_node,
+  provenance,
+  replay_server,
 )
 
 # The labels that a launcher has to know: the run is over when the coordinator
@@ -55,13 +58,18 @@ def make_program(
   Returns:
     A program for `launcher.launch`.
   """
+  # What acts has no seed that an earlier life of the run had. Machines that act
+  # need not see the workdir.
+  life = provenance.current(run.workdir)
+  acting_run = dataclasses.replace(run, seed=life.seed(run.seed))
   program = lp.Program('bt_acme')
   with program.group('replay'):
     replay = program.add_node(
-      lp.ReverbNode(
+      replay_server.ReplayServer(
+        run,
         executables.with_signs(
           functools.partial(builder.make_replay_tables, None)
-        )
+        ),
       )
     )
   with program.group('coordinator'):
@@ -89,7 +97,7 @@ def make_program(
         lp.CourierNode(
           executables.make_node,
           inference_node.InferenceNode,
-          run,
+          acting_run,
           builder.agent,
           learner=learner,
           courier_kwargs={'thread_pool_size': threads},
@@ -101,7 +109,7 @@ def make_program(
         lp.PyClassNode(
           executables.make_node,
           actor_node.ActorNode,
-          run,
+          acting_run,
           builder.agent,
           index,
           **clients,

@@ -21,6 +21,7 @@ import time
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 import jax
+import numpy as np
 
 from bt_acme import files, untrusted, version
 from bt_acme.evaluation import logs
@@ -51,6 +52,16 @@ class Life(NamedTuple):
   def seconds(self, now: float) -> float:
     """Returns the seconds that the run has taken, over all of its lives."""
     return self.seconds_before + now - self.started
+
+  def seed(self, seed: int) -> int:
+    """Derives a seed from the run's; no life repeats another's episodes.
+
+    The first life has the run's own.
+    """
+    if not self.number:
+      return seed
+    sequence = np.random.SeedSequence(seed, spawn_key=(self.number,))
+    return int(sequence.generate_state(1)[0])
 
 
 def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:

@@ -18,9 +18,11 @@ from bt_acme.runtime import progress
 _TAIL_LINES = 200  # Last lines of standard error that are kept for a report.
 _REPORTED_LINES = 20  # Of these, if there is no traceback among them.
 _LONGEST_LINE = 1 << 16  # Bytes; what is longer is split.
-# Lines of absl's INFO level, and those of Reverb's start, begin with these.
-# They go to the log file only.
-_INFO_LINE = re.compile(r'I\d{4} \d\d:\d\d:\d\d|\[reverb/cc/platform/')
+# Lines of absl's INFO level, and those of Reverb's start and its checkpoints,
+# begin with these. They go to the log file only.
+_INFO_LINE = re.compile(
+  r'I\d{4} \d\d:\d\d:\d\d|\[reverb/cc/platform/|\[reverb/cc/\S+ Stored '
+)
 
 
 class Terminal:

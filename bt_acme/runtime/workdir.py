@@ -42,7 +42,8 @@ _MAY_CHANGE = (
   'max_restarts',
   'watchdog_seconds',
   'num_devices',
-  'codec',  # The replay does not outlive the processes of the run.
+  'checkpoint_replay',
+  'codec',  # A saved replay says which one it has.
 )
 
 

@@ -190,7 +190,7 @@ def rows(workdir, label):
 def checkpoint(workdir):
   """Arrays and values of the newest checkpoint."""
   path = max(
-    (workdir / 'checkpoints').iterdir(),
+    (workdir / 'checkpoints').glob('checkpoint-*'),
     key=lambda path: int(path.name.split('-')[1]),
   )
   with np.load(path / 'arrays.npz') as arrays:

@@ -12,14 +12,16 @@ from tests.replay import episodes
 class Replay:
   """A server, and what one actor and one learner make for it."""
 
-  def __init__(self, shapes=None, *, batch_size=1000, **changes):
+  def __init__(
+    self, shapes=None, *, batch_size=1000, checkpointer=None, **changes
+  ):
     self.config = episodes.make_config(**changes)
     self.shapes = shapes or episodes.make_shapes()
     # A large batch lets the two sides of a test be far apart.
     sequences = table.make_table(
       self.config, self.shapes, batch_size=batch_size
     )
-    self.server = reverb.Server([sequences], port=None)
+    self.server = reverb.Server([sequences], None, checkpointer)
     self.client = reverb.Client(f'localhost:{self.server.port}')
     self.writers, self.samplers = [], []
 

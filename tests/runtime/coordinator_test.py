@@ -158,6 +158,27 @@ def read(path):
     return list(csv.DictReader(file))
 
 
+def test_the_log_is_cut_to_the_checkpoint(make, tmp_path):
+  row = {'episode_return': 2.0}
+  first = make()
+  first.start({}, 0)
+  for steps in (10, 20):
+    first.report_episodes('actor', [row])
+    first.increment(actor_steps=steps)
+  _, counts, rows = first.poll_to_save({})
+  assert (counts, rows) == ({'actor_steps': 30}, 2)
+  first.report_episodes('actor', [row] * 3)  # They are lost.
+  second = make()
+  second.start(counts, rows)
+  second.report_episodes('actor', [row])
+  log = read(tmp_path / 'logs' / 'actor' / 'logs.csv')
+  assert [r.get('actor_steps') for r in log] == ['', '10', '30']
+  assert second.poll_to_save({})[2] == 3
+  # Earlier versions did not save the number of rows.
+  make().start(counts)
+  assert len(read(tmp_path / 'logs' / 'actor' / 'logs.csv')) == 3
+
+
 def test_episodes_are_logged_with_the_steps_that_made_them(make, tmp_path):
   coordinator = make()
   coordinator.start({'learner_steps': 5, 'actor_steps': 10})
@@ -181,7 +202,7 @@ def test_a_poll_waits_for_the_lock(make):
   """It writes to the progress line, which another thread may be reading."""
   coordinator = make()
   thread = threading.Thread(
-    target=coordinator.poll, args=({'replay_size': 3},), daemon=True
+    target=coordinator.poll_to_save, args=({'replay_size': 3},), daemon=True
   )
   with coordinator._lock:
     thread.start()

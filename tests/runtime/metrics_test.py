@@ -31,20 +31,25 @@ def _rows(path):
     return list(csv.DictReader(file))
 
 
-def _summaries(folder):
-  """(tag, step, value) of all event files; the format is TFRecord's."""
-  found = []
+def _events(folder):
+  """All events of a folder; the format is TFRecord's."""
   for path in sorted(folder.glob('events.out.tfevents.*')):
     data = path.read_bytes()
     while data:
       length = int.from_bytes(data[:8], 'little')
       event = tensorboardX.proto.event_pb2.Event()
       event.ParseFromString(data[12 : 12 + length])
-      found += [
-        (v.tag, event.step, v.simple_value) for v in event.summary.value
-      ]
+      yield event
       data = data[12 + length + 4 :]
-  return found
+
+
+def _summaries(folder):
+  """(tag, step, value) of all event files."""
+  return [
+    (value.tag, event.step, value.simple_value)
+    for event in _events(folder)
+    for value in event.summary.value
+  ]
 
 
 def test_rows_reach_csv_and_tensorboard(tmp_path):
@@ -194,6 +199,46 @@ def test_the_first_step_is_zero(tmp_path):
   logger.write({'actor_steps': 0, 'learner_steps': 7, 'x': 1.0})
   logger.close()
   assert ('x', 0, 1.0) in _summaries(tmp_path)
+
+
+def test_a_log_is_cut_to_the_rows_that_it_had(tmp_path):
+  logger = metrics_lib.MetricsLogger(tmp_path)
+  assert logger.num_rows == 0
+  for steps in (0, 10, 20, 20, 30):
+    logger.write({'actor_steps': steps, 'x': steps / 2})
+  assert logger.num_rows == 5
+  logger.close()
+  logger = metrics_lib.MetricsLogger(tmp_path)
+  assert logger.num_rows == 5
+  logger.cut(3, last_step=20)
+  assert logger.num_rows == 3
+  logger.write({'actor_steps': 25, 'x': 3.0, 'more': 1})
+  assert logger.num_rows == 4
+  logger.close()
+  rows = _rows(tmp_path / 'logs.csv')
+  assert [row['actor_steps'] for row in rows] == ['0', '10', '20', '25']
+  # TensorBoard forgets what a purge's step and later steps had.
+  purges = [e.step for e in _events(tmp_path) if e.session_log.status]
+  assert purges == [21]
+
+
+def test_a_log_without_rows_can_be_cut(tmp_path):
+  logger = metrics_lib.MetricsLogger(tmp_path)
+  logger.cut(0, last_step=0)
+  logger.close()
+  assert not list(tmp_path.iterdir())
+
+
+def test_a_row_that_is_held_back_can_be_asked_for(tmp_path):
+  logger = metrics_lib.MetricsLogger(tmp_path, time_delta=1e6)
+  logger.write({'x': 1})
+  logger.write({'x': 2})
+  assert logger.num_rows == 1
+  logger.flush()
+  logger.flush()
+  assert logger.num_rows == 2
+  logger.close()
+  assert [row['x'] for row in _rows(tmp_path / 'logs.csv')] == ['1', '2']
 
 
 def test_rows_after_the_state_that_a_run_goes_on_from_are_dropped(tmp_path):

@@ -11,6 +11,8 @@ import sys
 import numpy as np
 import pytest
 
+from bt_acme import environments as env
+from bt_acme.config import run as run_config
 from bt_acme.runtime import metrics, provenance
 
 START = 1_700_000_000.0
@@ -46,6 +48,16 @@ def test_a_life_is_recorded(tmp_path, clock, monkeypatch):
   assert 'cpu cpu' not in life['device']
   assert life['versions']['numpy'] == np.__version__
   assert life['versions']['python'] == sys.version.split()[0]
+
+
+def test_every_life_has_a_seed_of_its_own():
+  lives = [provenance.Life(number, START, 0.0) for number in range(50)]
+  seeds = [life.seed(seed) for life in lives for seed in (3, 4)]
+  assert seeds[:2] == [3, 4] and len(set(seeds)) == 100
+  assert all(0 <= seed <= run_config.LARGEST_SEED for seed in seeds)
+  # Their environments have others than those of any life before.
+  environments = [env.seed_of(seed, i) for seed in seeds for i in range(20)]
+  assert len(set(environments)) == 2000
 
 
 def test_seconds_go_on_over_lives(tmp_path, clock):

@@ -24,6 +24,7 @@ def test_lines_without_a_terminal(tmp_path, capsys):
   terminal.show('actor/0', 'hello')
   terminal.show('actor/0', '')
   terminal.show('replay/0', '[reverb/cc/platform/tfrecord.cc:1] Loading')
+  terminal.show('replay/0', '[reverb/cc/service.cc:1] Stored checkpoint to x')
   terminal.show('learner/0', 'I0730 12:00:00.123456 1 learner.py:3] info')
   terminal.show('coordinator/0', progress_lib.STATUS_MARK + 'at work')
   terminal.end_status()

@@ -1,0 +1,178 @@
+"""The replay's part of a checkpoint, which Reverb writes.
+
+Reverb writes all that is in its table to a folder: the sequences, their
+priorities, and what the rate limiter has counted. The table stands still only
+while its items are listed, and is in use again while their content is written.
+The folder is scratch. What is complete there is linked into the next
+checkpoint, and what is not is removed.
+
+The replay server has to outlive the learner, which saves when it is told to
+stop. So the learner holds the kernel's lock (`flock`) on a file as long as it
+uses the replay, and the server waits for it. The kernel gives the lock back at
+whatever moment the learner dies.
+"""
+
+import contextlib
+import fcntl
+import pathlib
+import shutil
+import time
+from typing import Any, Dict, Iterator, Optional
+
+from bt_acme import config as config_lib
+from bt_acme import files, untrusted
+from bt_acme.config import run as run_config
+from bt_acme.replay import fields, memory_estimate
+from bt_acme.runtime import checkpoints
+
+_POLL_SECONDS = 0.05
+# That of the newest checkpoint, and the next one while it is being written.
+_MOST_ON_DISK = 2
+
+
+def layout(config: config_lib.ReplayConfig) -> Dict[str, Any]:
+  """Returns what decides whether a run can read a replay that it finds.
+
+  A run keeps its other settings for its whole life.
+  """
+  return {
+    'codec': config.codec,
+    'fields': [field.name for field in fields.FIELDS],
+  }
+
+
+def check(
+  run: run_config.RunConfig, config: config_lib.ReplayConfig
+) -> Optional[checkpoints.Replay]:
+  """Reads the replay from which a run is going to resume.
+
+  Args:
+    run: the run.
+    config: how its replay is made.
+
+  Returns:
+    The replay; None if there is none, or if the run leaves it out.
+
+  Raises:
+    ValueError: if it is damaged, or that of another run; the message is one
+      line that names the ways out.
+  """
+  if not run.checkpoint_replay:
+    return None
+  replay = checkpoints.newest_replay(run.checkpoint_folder)
+  if replay is None:
+    return None
+  problem = _problem(replay, layout(config))
+  if problem:
+    raise ValueError(
+      f'{replay.folder} {problem}: remove this folder to resume with an empty '
+      'replay, or the folder around it to resume from the checkpoint before.'
+    )
+  return replay
+
+
+def shortage(run: run_config.RunConfig, num_bytes: int) -> str:
+  """Returns a sentence about a disk that is too small; or none.
+
+  Args:
+    run: the run.
+    num_bytes: the size of its full replay, about.
+  """
+  needed = _MOST_ON_DISK * num_bytes
+  free = shutil.disk_usage(run.workdir).free
+  if not run.checkpoint_replay or free >= needed:
+    return ''
+  size = memory_estimate.size_in_words
+  return (
+    f'checkpoints with a full replay take about {size(needed)}, and the disk '
+    f'of workdir={run.workdir!r} has {size(free)} left: choose another one, or '
+    'checkpoint_replay=False. When it is full, checkpoints keep the last '
+    'replay that had room.'
+  )
+
+
+def _problem(
+  replay: checkpoints.Replay, expected: Dict[str, Any]
+) -> Optional[str]:
+  """Says why a run cannot use a replay; None if it can."""
+  if replay.layout != expected:
+    found = untrusted.shortened(str(dict(replay.layout)))
+    return f'holds {found}, and this run reads {expected}'
+  for name, checksum in replay.sha256.items():
+    try:
+      checkpoints.check_sha256(replay.folder / name, checksum)
+    except FileNotFoundError:
+      return f'lacks its file {name}'
+    except untrusted.Refused as error:
+      return f'has a file {name} that {error}'
+  return None
+
+
+def scratch(run: run_config.RunConfig) -> pathlib.Path:
+  """Returns the folder that a replay server writes to."""
+  return _folder(run) / 'replay'
+
+
+def clear(run: run_config.RunConfig) -> None:
+  """Removes all that a replay server has written to its folder."""
+  with contextlib.suppress(FileNotFoundError):
+    for path in scratch(run).iterdir():
+      shutil.rmtree(path)
+
+
+def take(
+  run: run_config.RunConfig, config: config_lib.ReplayConfig, client: Any
+) -> checkpoints.Replay:
+  """Has the server write the replay as it is now, and waits for it.
+
+  Args:
+    run: the run.
+    config: how its replay is made.
+    client: a `reverb.Client`.
+
+  Returns:
+    The replay in the server's scratch folder.
+
+  Raises:
+    OSError: if it cannot be written, or the server has gone.
+  """
+  try:
+    folder = pathlib.Path(client.checkpoint())
+  except Exception as error:  # Reverb raises a class for each kind of status.
+    raise OSError(untrusted.one_line(error)) from error
+  sums = {path.name: untrusted.sha256(path) for path in folder.iterdir()}
+  files.sync_tree(folder)
+  return checkpoints.Replay(folder, sums, layout(config))
+
+
+@contextlib.contextmanager
+def in_use(run: run_config.RunConfig) -> Iterator[None]:
+  """Keeps the replay server from ending, as long as this process lives."""
+  path = _lock_path(run)
+  path.parent.mkdir(parents=True, exist_ok=True)
+  with path.open('w') as file:
+    # Some file systems have no locks: then the server ends with the others.
+    with contextlib.suppress(OSError):
+      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    yield
+
+
+def wait_until_unused(run: run_config.RunConfig, seconds: float) -> None:
+  """Waits until no learner uses the replay, at most for so long."""
+  deadline = time.monotonic() + seconds
+  with contextlib.suppress(OSError), _lock_path(run).open('r+') as file:
+    while time.monotonic() < deadline:
+      try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+      except BlockingIOError:
+        time.sleep(_POLL_SECONDS)
+
+
+def _lock_path(run: run_config.RunConfig) -> pathlib.Path:
+  return _folder(run) / 'learner.lock'
+
+
+def _folder(run: run_config.RunConfig) -> pathlib.Path:
+  # Whoever lists a folder takes it for what a write that was cut short left.
+  return pathlib.Path(run.checkpoint_folder).absolute() / '.partial-replay'

@@ -1,0 +1,59 @@
+"""The replay server as a node of a Launchpad program.
+
+It begins with the replay of the newest checkpoint, and ends after the learner.
+"""
+
+from typing import Any, Optional
+
+import launchpad as lp
+import reverb
+
+from bt_acme.config import run as run_config
+from bt_acme.runtime import checkpoints, replay_checkpoints
+
+# Seconds that the learner has to save; less than a launcher's grace.
+_LEARNER_ENDS_SECONDS = 9.0
+
+
+class ReplayServer(lp.ReverbNode):
+  """A Reverb server whose tables are in the run's checkpoints."""
+
+  def __init__(self, run: run_config.RunConfig, make_tables: Any):
+    """Builds nothing yet.
+
+    Args:
+      run: the run.
+      make_tables: makes the tables, where the server runs.
+    """
+    super().__init__(make_tables, lambda: make_checkpointer(run))
+    self._own_run = run
+
+  def run(self) -> None:
+    """Serves until the program stops and the learner has ended."""
+    super().run()
+    replay_checkpoints.wait_until_unused(self._own_run, _LEARNER_ENDS_SECONDS)
+
+
+def make_checkpointer(
+  run: run_config.RunConfig,
+) -> Optional[reverb.checkpointers.CheckpointerBase]:
+  """Makes what loads the newest replay into a server, and writes the next ones.
+
+  It removes what a save that was cut short has left.
+
+  Args:
+    run: the run.
+
+  Returns:
+    A checkpointer; None if the run's checkpoints leave the replay out.
+  """
+  if not run.checkpoint_replay:
+    return None
+  folder = replay_checkpoints.scratch(run)
+  folder.mkdir(parents=True, exist_ok=True)
+  replay_checkpoints.clear(run)
+  newest = checkpoints.newest_replay(run.checkpoint_folder)
+  return reverb.checkpointers.DefaultCheckpointer(
+    str(folder),
+    fallback_checkpoint_path=None if newest is None else str(newest.folder),
+  )

@@ -1,0 +1,310 @@
+"""A real Reverb server's tables in checkpoints, whatever happens to them."""
+
+import contextlib
+import itertools
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+pytest.importorskip('launchpad', reason='needs the full environment')
+
+from bt_acme.config import run as run_config
+from bt_acme.replay import table
+from bt_acme.runtime import (
+  checkpoints,
+  replay_checkpoints,
+  replay_server,
+  saver,
+)
+from tests.replay import episodes, reverb_replay
+
+_ROOT = pathlib.Path(__file__).parents[2]
+_SIZES = {'max_replay_size': 12, 'samples_per_insert': 100.0}
+
+
+def make_run(folder, **changes):
+  return run_config.RunConfig(workdir=str(folder), **changes)
+
+
+def serve(run, **changes):
+  """A server, as the node makes it."""
+  return reverb_replay.Replay(
+    checkpointer=replay_server.make_checkpointer(run), **{**_SIZES, **changes}
+  )
+
+
+def fill(replay, steps, first_priority=1):
+  """Writes an episode, whose sequences have priorities that count up."""
+  count = itertools.count(first_priority)
+  sink = replay.sink(initial_priority=lambda block: float(next(count)))
+  rng = np.random.default_rng(first_priority)
+  episodes.play(episodes.make_episode(rng, steps, replay.shapes), sink)
+  replay.writers[-1].flush()
+
+
+def contents(replay):
+  """By key, the priority and the content of each sequence."""
+  return {
+    one.info.key: (one.info.priority, [np.asarray(x).tolist() for x in one[1]])
+    for one in replay.client.sample(
+      table.TABLE, num_samples=400, emit_timesteps=False
+    )
+  }
+
+
+def save(run, replay):
+  writer = saver.Saver(
+    run.checkpoint_folder,
+    lambda: replay_checkpoints.take(run, replay.config, replay.client),
+    lambda: replay_checkpoints.clear(run),
+  )
+  writer.finish(saver.State({'n': np.zeros([2])}, {}))
+
+
+@pytest.fixture(name='saved', scope='module')
+def save_one(tmp_path_factory):
+  """A run with a checkpoint, and what its replay held."""
+  run = make_run(tmp_path_factory.mktemp('saved'))
+  replay = serve(run)
+  fill(replay, 48)  # Ten sequences.
+  updates = dict.fromkeys(list(contents(replay))[:4], 3.5)
+  replay.client.mutate_priorities(table.TABLE, updates)
+  held = contents(replay)
+  limiter = replay.info().rate_limiter_info
+  save(run, replay)
+  replay.close()
+  return run, held, limiter
+
+
+def copy(saved, tmp_path):
+  run, held, limiter = saved
+  shutil.copytree(run.workdir, tmp_path / 'run')
+  return make_run(tmp_path / 'run'), held, limiter
+
+
+def test_a_replay_comes_back_as_it_was(saved, tmp_path):
+  run, held, limiter = copy(saved, tmp_path)
+  assert len(held) == 10
+  assert [priority for priority, _ in held.values()].count(3.5) == 4
+  replay = serve(run)
+  try:
+    # It goes on sampling at once, at the same pace.
+    assert replay.info().rate_limiter_info == limiter
+    assert contents(replay) == held
+    # The oldest leave first.
+    fill(replay, 20, first_priority=100)  # Three sequences.
+    priorities = {priority for priority, _ in contents(replay).values()}
+    assert len(contents(replay)) == 12 and priorities >= {100, 101, 102}
+    assert len(set(held) - set(contents(replay))) == 1
+  finally:
+    replay.close()
+
+
+def test_a_replay_that_is_left_out_is_not_read_either(saved, tmp_path):
+  run, _, _ = copy(saved, tmp_path)
+  without = make_run(run.workdir, checkpoint_replay=False)
+  assert replay_server.make_checkpointer(without) is None
+  assert replay_checkpoints.check(without, episodes.make_config()) is None
+
+
+def test_what_was_saved_passes(saved):
+  run, _, _ = saved
+  found = replay_checkpoints.check(run, episodes.make_config())
+  assert found.folder.parent.name == 'checkpoint-1'
+  assert set(found.sha256) == {'chunks.tfrecord', 'tables.tfrecord', 'DONE'}
+  # Nothing is left where it was written.
+  assert not list(replay_checkpoints.scratch(run).iterdir())
+
+
+def test_a_replay_may_be_removed(saved, tmp_path):
+  run, _, _ = copy(saved, tmp_path)
+  shutil.rmtree(pathlib.Path(run.checkpoint_folder) / 'checkpoint-1' / 'replay')
+  assert replay_checkpoints.check(run, episodes.make_config()) is None
+  replay = serve(run)
+  assert replay.info().current_size == 0
+  replay.close()
+
+
+def flip(path):
+  data = bytearray(path.read_bytes())
+  data[len(data) // 2] ^= 1
+  path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+  'damage, message',
+  [
+    (lambda p: flip(p / 'chunks.tfrecord'), 'chunks.tfrecord that is damaged'),
+    (lambda p: flip(p / 'tables.tfrecord'), 'tables.tfrecord that is damaged'),
+    (lambda p: os.truncate(p / 'chunks.tfrecord', 9), 'chunks.tfrecord that'),
+    (lambda p: (p / 'tables.tfrecord').unlink(), 'lacks its file tables'),
+    (lambda p: (p / 'DONE').unlink(), 'lacks its file DONE'),
+  ],
+)
+def test_a_damaged_replay_is_one_line(saved, tmp_path, damage, message):
+  run, _, _ = copy(saved, tmp_path)
+  folder = pathlib.Path(run.checkpoint_folder) / 'checkpoint-1' / 'replay'
+  damage(folder)
+  with pytest.raises(ValueError, match=message) as info:
+    replay_checkpoints.check(run, episodes.make_config())
+  text = str(info.value)
+  assert '\n' not in text and str(folder) in text
+  assert 'remove this folder to resume with an empty replay' in text
+
+
+def test_a_replay_of_another_codec_is_one_line(saved):
+  run, _, _ = saved
+  with pytest.raises(ValueError, match="holds .*'blocks'.* reads .*'tensors'"):
+    replay_checkpoints.check(run, episodes.make_config(codec='tensors'))
+
+
+def test_the_server_waits_for_the_learner(tmp_path):
+  run = make_run(tmp_path)
+  # None has begun.
+  replay_checkpoints.wait_until_unused(run, 100)
+  with replay_checkpoints.in_use(run):
+    replay_checkpoints.wait_until_unused(run, 0.1)  # It gives up.
+    thread = threading.Thread(
+      target=replay_checkpoints.wait_until_unused, args=(run, 100), daemon=True
+    )
+    thread.start()
+    thread.join(0.2)
+    assert thread.is_alive()
+  thread.join(10)
+  assert not thread.is_alive()
+
+
+def test_a_small_disk_is_said_before(tmp_path):
+  run = make_run(tmp_path)
+  assert replay_checkpoints.shortage(run, 1000) == ''
+  text = replay_checkpoints.shortage(run, 10**18)
+  assert 'take about 2,000,000,000.0 GB' in text and str(tmp_path) in text
+  without = make_run(tmp_path, checkpoint_replay=False)
+  assert replay_checkpoints.shortage(without, 10**18) == ''
+
+
+_ARRAYS = {'n': np.zeros([100_000])}  # 800 kB.
+_FRAMES = episodes.make_shapes()._replace(frame=(42, 42, 1))
+
+
+def serve_much(run):
+  """A server with some megabytes, and what saves it."""
+  replay = serve(
+    run, shapes=_FRAMES, max_replay_size=1000, samples_per_insert=1.0
+  )
+  if not replay.info().current_size:
+    fill(replay, 1200)
+  return replay, saver.Saver(
+    run.checkpoint_folder,
+    lambda: replay_checkpoints.take(run, replay.config, replay.client),
+    lambda: replay_checkpoints.clear(run),
+  )
+
+
+def save_number(writer, number):
+  state = saver.State({'n': _ARRAYS['n'] + number}, {'n': number})
+  writer.begin(state)
+  writer._thread.join()
+
+
+def whole(run):
+  """The number of the newest checkpoint, of which every byte is right."""
+  arrays, values = checkpoints.restore(run.checkpoint_folder, _ARRAYS)
+  assert set(arrays['n']) == {values['n']}
+  replay = replay_checkpoints.check(run, episodes.make_config())
+  assert sum(p.stat().st_size for p in replay.folder.iterdir()) > 2 << 20
+  return values['n']
+
+
+@contextlib.contextmanager
+def longest_file(num_bytes):
+  """No file of this process may become longer."""
+  limit = resource.RLIMIT_FSIZE
+  before = resource.getrlimit(limit)
+  resource.setrlimit(limit, (num_bytes, before[1]))
+  try:
+    yield
+  finally:
+    resource.setrlimit(limit, before)
+
+
+def test_a_full_disk_leaves_a_whole_one(tmp_path, caplog):
+  run = make_run(tmp_path)
+  replay, writer = serve_much(run)
+  try:
+    save_number(writer, 1)
+    with longest_file(1 << 20):  # As long as the arrays, not as the replay.
+      save_number(writer, 2)
+      save_number(writer, 3)
+    assert 'The replay could not be saved' in caplog.text
+    assert whole(run) == 3
+    # Both checkpoints have the replay of the first, once on the disk.
+    paths = list(tmp_path.rglob('chunks.tfrecord'))
+    assert len({path.stat().st_ino for path in paths}) == 1
+    with longest_file(1 << 18):
+      save_number(writer, 4)
+    assert 'No checkpoint could be written' in caplog.text
+    assert whole(run) == 3
+    assert not list(replay_checkpoints.scratch(run).iterdir())
+    save_number(writer, 5)
+    assert whole(run) == 5
+  finally:
+    replay.close()
+
+
+# Saves without end.
+_SAVES = """
+import itertools, sys
+from tests.runtime import replay_checkpoints_test as tools
+
+replay, writer = tools.serve_much(tools.make_run(sys.argv[1]))
+for number in itertools.count(1):
+  print(number, flush=True)
+  tools.save_number(writer, number)
+"""
+
+
+def is_writing(run):
+  """Whether the server is writing a replay, which is not complete."""
+  return any(
+    (folder / 'chunks.tfrecord').exists() and not (folder / 'DONE').exists()
+    for folder in replay_checkpoints.scratch(run).iterdir()
+  )
+
+
+def test_a_kill_while_saving_leaves_a_whole_one(tmp_path):
+  run = make_run(tmp_path)
+  process = subprocess.Popen(
+    [sys.executable, '-c', _SAVES, tmp_path],
+    env={**os.environ, 'PYTHONPATH': str(_ROOT), 'JAX_PLATFORMS': 'cpu'},
+    stdout=subprocess.PIPE,
+    stderr=subprocess.DEVNULL,
+    text=True,
+  )
+  try:
+    assert [process.stdout.readline() for _ in range(3)][-1] == '3\n'
+    while not is_writing(run):
+      assert process.poll() is None
+  finally:
+    process.kill()
+    process.wait()
+    process.stdout.close()
+  number = whole(run)
+  assert number >= 2
+  # What was being written is cleared up, and the run goes on.
+  replay, writer = serve_much(run)
+  try:
+    assert replay.info().current_size == 298
+    assert not list(replay_checkpoints.scratch(run).iterdir())
+    save_number(writer, number + 1)
+    assert whole(run) == number + 1
+    assert len(list(pathlib.Path(run.checkpoint_folder).iterdir())) == 3
+  finally:
+    replay.close()

@@ -1,0 +1,208 @@
+"""Checkpoints with a replay, written beside the learner."""
+
+import os
+import pathlib
+import threading
+
+import numpy as np
+import pytest
+
+from bt_acme.runtime import checkpoints, saver
+
+_SECONDS = 10  # More than anything here takes.
+
+
+def state(number):
+  return saver.State({'n': np.full([2], number)}, {'n': number})
+
+
+def newest(folder):
+  """The number in the newest checkpoint, and its replay."""
+  arrays, values = checkpoints.restore(folder, state(0).arrays)
+  assert arrays['n'][0] == values['n']
+  return values['n'], checkpoints.newest_replay(folder)
+
+
+def replays(folder):
+  """Every file of a replay that takes room on the disk."""
+  return {os.stat(path).st_ino for path in pathlib.Path(folder).rglob('chunks')}
+
+
+class Source:
+  """Writes replays when it is told to."""
+
+  def __init__(self, folder):
+    self._folder = folder
+    self.may_write = threading.Event()
+    self.asked = threading.Semaphore(0)
+    self.cleared = 0
+    self.count = 0
+    self.error = None
+
+  def take(self):
+    self.asked.release()
+    assert self.may_write.wait(_SECONDS)
+    if self.error is not None:
+      raise self.error
+    self.count += 1
+    folder = self._folder / str(self.count)
+    folder.mkdir(parents=True)
+    (folder / 'chunks').write_text(f'replay {self.count}')
+    return checkpoints.Replay(folder, {'chunks': str(self.count)}, {})
+
+  def clear(self):
+    self.cleared += 1
+    for path in self._folder.glob('*/chunks'):
+      path.unlink()
+
+
+@pytest.fixture(name='source')
+def make_source(tmp_path):
+  source = Source(tmp_path / 'scratch')
+  yield source
+  source.may_write.set()
+
+
+@pytest.fixture(name='folder')
+def make_folder(tmp_path):
+  return str(tmp_path / 'checkpoints')
+
+
+def wait(writer):
+  writer._thread.join(_SECONDS)
+  assert writer.is_idle
+
+
+def test_learning_goes_on_while_the_replay_is_written(source, folder):
+  writer = saver.Saver(folder, source.take, source.clear)
+  assert writer.is_idle
+  writer.begin(state(1))
+  assert source.asked.acquire(timeout=_SECONDS)
+  assert not writer.is_idle and not os.path.exists(folder)
+  source.may_write.set()
+  wait(writer)
+  number, replay = newest(folder)
+  assert number == 1 and (replay.folder / 'chunks').read_text() == 'replay 1'
+  # It is a part of the checkpoint now, which has all of it.
+  assert source.cleared == 1 and replay.sha256 == {'chunks': '1'}
+
+
+def test_no_more_than_two_replays_are_on_the_disk(source, folder, tmp_path):
+  writer = saver.Saver(folder, source.take, source.clear)
+  for number in range(1, 5):
+    source.may_write.clear()
+    writer.begin(state(number))
+    assert source.asked.acquire(timeout=_SECONDS)
+    # The next one is going to be written now.
+    assert len(replays(tmp_path)) == min(number - 1, 1)
+    source.may_write.set()
+    wait(writer)
+    assert len(replays(tmp_path)) == min(number, 2)
+  writer.finish(state(5))
+  number, replay = newest(folder)
+  assert number == 5 and len(replays(tmp_path)) == 1
+  assert (replay.folder / 'chunks').read_text() == 'replay 5'
+  # The state before is there still.
+  assert len(list(pathlib.Path(folder).iterdir())) == 2
+
+
+def test_what_a_kill_left_takes_no_room(source, folder, tmp_path):
+  source.may_write.set()
+  saver.Saver(folder, source.take, source.clear).finish(state(1))
+  partial = pathlib.Path(folder) / '.checkpoint-7.partial-ab'
+  (partial / 'replay').mkdir(parents=True)
+  (partial / 'replay' / 'chunks').write_text('another')
+  assert len(replays(tmp_path)) == 2
+  source.may_write.clear()
+  writer = saver.Saver(folder, source.take, source.clear)
+  writer.begin(state(2))
+  assert source.asked.acquire(timeout=_SECONDS)
+  assert source.asked.acquire(timeout=_SECONDS)
+  assert len(replays(tmp_path)) == 1 and newest(folder)[0] == 1
+
+
+def test_a_replay_that_comes_too_late_is_that_of_before(source, folder):
+  writer = saver.Saver(folder, source.take, source.clear)
+  source.may_write.set()
+  writer.begin(state(1))
+  wait(writer)
+  source.may_write.clear()
+  writer.finish(state(2), seconds=0.1)
+  number, replay = newest(folder)
+  assert number == 2 and (replay.folder / 'chunks').read_text() == 'replay 1'
+  source.may_write.set()
+  wait(writer)
+  assert newest(folder)[0] == 2 and len(os.listdir(folder)) == 2
+
+
+def test_a_save_under_way_is_waited_for(source, folder):
+  writer = saver.Saver(folder, source.take, source.clear)
+  writer.begin(state(1))
+  assert source.asked.acquire(timeout=_SECONDS)
+  writer.finish(state(2), seconds=0.1)
+  # There was no replay before.
+  assert newest(folder) == (2, None)
+  source.may_write.set()
+  wait(writer)
+  assert newest(folder) == (2, None)
+
+
+def test_what_was_learned_is_saved_without_room_for_the_replay(
+  source, folder, caplog
+):
+  writer = saver.Saver(folder, source.take, source.clear)
+  source.may_write.set()
+  writer.begin(state(1))
+  wait(writer)
+  source.error = OSError('No space left on device')
+  writer.begin(state(2))
+  wait(writer)
+  number, replay = newest(folder)
+  assert number == 2 and (replay.folder / 'chunks').read_text() == 'replay 1'
+  assert 'could not be saved' in caplog.text
+  assert 'No space left on device' in caplog.text and source.cleared == 3
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
+  source, folder, caplog, monkeypatch
+):
+  writer = saver.Saver(folder, source.take, source.clear)
+  source.may_write.set()
+  writer.begin(state(1))
+  wait(writer)
+
+  def savez(file, **arrays):
+    raise OSError('No space left on device')
+
+  with monkeypatch.context() as patch:
+    patch.setattr(np, 'savez', savez)
+    writer.begin(state(2))
+    wait(writer)
+    assert 'the one before stays: OSError: No space' in caplog.text
+    assert newest(folder)[0] == 1
+    # The next one may have room again, and the last one is an error.
+    with pytest.raises(OSError, match='No space left'):
+      writer.finish(state(3))
+  number, replay = newest(folder)
+  assert number == 1 and (replay.folder / 'chunks').read_text() == 'replay 1'
+
+
+def test_a_replay_may_be_left_out(folder):
+  writer = saver.Saver(folder)
+  writer.begin(state(1))
+  wait(writer)
+  writer.finish(state(2), seconds=5)
+  assert newest(folder) == (2, None)
+
+
+def test_files_are_copied_where_they_have_one_name_only(
+  source, folder, monkeypatch
+):
+  def link(source, target):
+    raise PermissionError('no links here')
+
+  monkeypatch.setattr(os, 'link', link)
+  source.may_write.set()
+  saver.Saver(folder, source.take, source.clear).finish(state(1))
+  _, replay = newest(folder)
+  assert (replay.folder / 'chunks').read_text() == 'replay 1'
