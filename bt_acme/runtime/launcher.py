@@ -69,7 +69,9 @@ def launch(
     main_label: the program is over when the node with this label is.
     checked_labels: nodes whose failure fails the program even while it stops.
       Others may well fail then, because what they talk to stops as well.
-    grace_seconds: the seconds between the request to stop and SIGKILL.
+    grace_seconds: the seconds between the request to stop and SIGKILL. Where
+      the program ends by itself, nodes of `checked_labels` have six times as
+      long.
     policy: which failures of nodes the program survives; none by default, and
       none of threads.
 

@@ -36,6 +36,7 @@ _LOOK_SECONDS = 1.0  # Between two looks for nodes that hang.
 # How long nodes may take to end that have nothing to save, before the program
 # starts anew.
 _FLUSH_SECONDS = 1.0
+_PATIENCE = 6  # Times the grace that nodes with something to save may take.
 
 
 class _End(NamedTuple):
@@ -264,13 +265,22 @@ class Supervisor:
   def _longest_grace(self, end: _End) -> float:
     """Returns how many seconds to give the nodes that run; 0 for none."""
     labels = {node.label for node in self._running()}
-    if end.anew and labels.isdisjoint(self._checked_labels):
-      return _FLUSH_SECONDS if labels else 0.0
-    return self._grace_seconds if labels else 0.0
+    if not labels:
+      return 0.0
+    if labels.isdisjoint(self._checked_labels):
+      return _FLUSH_SECONDS if end.anew else self._grace_seconds
+    return self._grace_of_checked(end)
+
+  def _grace_of_checked(self, end: _End) -> float:
+    """Returns how many seconds the nodes get whose failure counts."""
+    # Nobody waits for the end of a program that ends by itself, and a machine
+    # with much else to do is slow.
+    patience = 1 if end.code or end.anew else _PATIENCE
+    return patience * self._grace_seconds
 
   def _failures_to_stop(self, end: _End) -> List[str]:
     """Returns what went wrong in checked nodes after they had to stop."""
-    grace_seconds = None if self._hurried else self._grace_seconds
+    grace_seconds = None if self._hurried else self._grace_of_checked(end)
     failures = [
       node.describe_stop(grace_seconds)
       for node in self._nodes.values()
