@@ -28,6 +28,7 @@ def test_the_engines_are_those_that_the_setting_knows():
   choices = set(checks.declaration_of(field).choices)
   assert choices == {'in_process', *launcher.ENGINES}
   for name, engine in launcher.ENGINES.items():
-    run = run_config.RunConfig(lp_launch_type=name)
+    address = 'auto' if name == 'ray' else ''
+    run = run_config.RunConfig(lp_launch_type=name, ray_address=address)
     assert run.has_nodes
     assert run.is_in_this_process == engine.in_this_process

@@ -163,14 +163,13 @@ def test_the_log_is_cut_to_the_checkpoint(make, tmp_path):
   first = make()
   first.start({}, 0)
   for steps in (10, 20):
-    first.report_episodes('actor', [row])
-    first.increment(actor_steps=steps)
+    first.report_acting(0, 0, steps, [row])
   _, counts, rows = first.poll_to_save({})
   assert (counts, rows) == ({'actor_steps': 30}, 2)
-  first.report_episodes('actor', [row] * 3)  # They are lost.
+  first.report_acting(0, 0, 5, [row] * 3)  # They are lost.
   second = make()
   second.start(counts, rows)
-  second.report_episodes('actor', [row])
+  second.report_acting(0, 0, 5, [row])
   log = read(tmp_path / 'logs' / 'actor' / 'logs.csv')
   assert [r.get('actor_steps') for r in log] == ['', '10', '30']
   assert second.poll_to_save({})[2] == 3

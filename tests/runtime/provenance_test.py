@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -22,7 +23,10 @@ START = 1_700_000_000.0
 def make_clock(monkeypatch):
   """A clock that a test moves."""
   now = [START]
-  monkeypatch.setattr(provenance.time, 'time', lambda: now[0])
+  # The clock of these modules alone, not that of TensorBoard's thread.
+  for module in (provenance, metrics):
+    clock = types.SimpleNamespace(time=lambda: now[0])
+    monkeypatch.setattr(module, 'time', clock)
 
   def wait(seconds):
     now[0] += seconds

@@ -1,6 +1,7 @@
 """A real Reverb server's tables in checkpoints, whatever happens to them."""
 
 import contextlib
+import gc
 import itertools
 import os
 import pathlib
@@ -51,12 +52,14 @@ def fill(replay, steps, first_priority=1):
 
 def contents(replay):
   """By key, the priority and the content of each sequence."""
-  return {
-    one.info.key: (one.info.priority, [np.asarray(x).tolist() for x in one[1]])
+  found = {}
+  while len(found) < replay.info().current_size:
     for one in replay.client.sample(
       table.TABLE, num_samples=400, emit_timesteps=False
-    )
-  }
+    ):
+      content = [np.asarray(x).tolist() for x in one[1]]
+      found[one.info.key] = (one.info.priority, content)
+  return found
 
 
 def save(run, replay):
@@ -100,9 +103,10 @@ def test_a_replay_comes_back_as_it_was(saved, tmp_path):
     assert contents(replay) == held
     # The oldest leave first.
     fill(replay, 20, first_priority=100)  # Three sequences.
-    priorities = {priority for priority, _ in contents(replay).values()}
-    assert len(contents(replay)) == 12 and priorities >= {100, 101, 102}
-    assert len(set(held) - set(contents(replay))) == 1
+    after = contents(replay)
+    priorities = {priority for priority, _ in after.values()}
+    assert len(after) == 12 and priorities >= {100, 101, 102}
+    assert len(set(held) - set(after)) == 1
   finally:
     replay.close()
 
@@ -235,6 +239,9 @@ def longest_file(num_bytes):
     resource.setrlimit(limit, before)
 
 
+# NumPy leaves its archive open when it cannot be written, and that cannot be
+# closed then.
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
 def test_a_full_disk_leaves_a_whole_one(tmp_path, caplog):
   run = make_run(tmp_path)
   replay, writer = serve_much(run)
@@ -257,6 +264,7 @@ def test_a_full_disk_leaves_a_whole_one(tmp_path, caplog):
     assert whole(run) == 5
   finally:
     replay.close()
+    gc.collect()  # The open archives, within this test.
 
 
 # Saves without end.

@@ -32,7 +32,7 @@ from typing import Any, Dict, List, Optional
 
 import ray
 import ray_keeper  # Of the folder of this script.
-from ray import cloudpickle, exceptions
+from ray import exceptions
 from ray.util import scheduling_strategies
 
 _POLL_SECONDS = 0.05  # Between two looks at commands, while nothing happens.
@@ -259,7 +259,7 @@ def main(address: str) -> int:
   try:
     _check_reachable(address)
     # The other machines do not have the module.
-    cloudpickle.register_pickle_by_value(ray_keeper)
+    ray.cloudpickle.register_pickle_by_value(ray_keeper)
     ray.init(address=address, log_to_driver=False, logging_level='WARNING')
   except Exception as error:
     words = str(error).strip().splitlines() or [repr(error)]
