@@ -20,7 +20,7 @@ CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
 COLAB_TESTS := tests/notebooks_test.py
 
 .PHONY: help setup demo paper ray test test-full test-core test-colab test-slow \
-  notebooks bench lint format clean
+  notebooks chaos bench lint format clean
 .DEFAULT_GOAL := help
 
 help:  ## Shows this list.
@@ -64,6 +64,9 @@ test-colab:  ## The notebooks with the packages that a Colab has.
 
 test-slow: setup  ## Runs that learn, and whole programs: many minutes.
 	@$(PYTHON_FULL) -m pytest -m slow tests
+
+chaos: setup  ## A run under FAULTS=100 random faults: an hour or two.
+	@$(PYTHON_FULL) -m tests.launch.chaos --faults=$(or $(FAULTS),100)
 
 bench: setup  ## Compares speed with dm-acme: 15 minutes on a quiet machine.
 	@$(PYTHON_FULL) -m pip install --quiet --no-deps -r requirements/bench.txt || \

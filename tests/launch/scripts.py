@@ -80,7 +80,10 @@ def path_of(script):
 class Script:
   """A launch script under way, in a process as a user starts it."""
 
-  def __init__(self, script, workdir, *arguments, environment=None):
+  def __init__(
+    self, script, workdir, *arguments, environment=None, capture=True
+  ):
+    pipe = subprocess.PIPE if capture else subprocess.DEVNULL
     self.mark = uuid.uuid4().hex
     self.process = subprocess.Popen(
       [
@@ -91,8 +94,8 @@ class Script:
         *arguments,
       ],
       env={**ENVIRONMENT, **(environment or {}), _MARK: self.mark},
-      stdout=subprocess.PIPE,
-      stderr=subprocess.PIPE,
+      stdout=pipe,
+      stderr=pipe,
       text=True,
     )
 

@@ -1,0 +1,235 @@
+"""Faults in random order on every kind of process of a run: `make chaos`.
+
+  .venv/bin/python -m tests.launch.chaos --faults=100 --seed=7
+
+Each fault hits a small pre-training: a node is killed or stopped, Ctrl-C is
+typed, or the launcher is killed, and then the same command is given again.
+After each, actors and learner have to go on, and the run has to be whole: one
+living process for each node and none besides, a checkpoint that can be read,
+logs without a step back. In the end the run has to reach its budget with exit
+code 0, and its behavior has to load. The seed is printed, and repeats the
+faults, though not their moments.
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import random
+import re
+import signal
+import sys
+import tempfile
+import time
+
+from bt_acme import behaviors
+from tests.launch import scripts
+
+ACTORS = 2
+NODES = (
+  *('coordinator-0', 'learner-0', 'replay-0', 'inference-0', 'evaluator-0'),
+  *(f'actor-{i}' for i in range(ACTORS)),
+)
+# What happens to the whole run, besides what happens to a node.
+INTERRUPT, KILL_LAUNCHER = 'Ctrl-C', 'launcher killed'
+_PATIENCE = 300.0  # Seconds in which a run has to go on.
+_END_SECONDS = 120.0
+_MORE_STEPS = 2_000  # Of the budget, after the last fault.
+_OVERSHOOT = 2 * 4 * ACTORS  # Each actor may overshoot by a turn of each group.
+
+
+def faults(number, seed):
+  """Returns so many faults: what happens, and to which node or ''."""
+  generator = random.Random(seed)
+  every = [
+    *((f'{name} killed', name) for name in NODES),
+    *((f'{name} stopped', name) for name in NODES),
+    *((INTERRUPT, ''), (KILL_LAUNCHER, '')),
+  ]
+  chosen = []
+  while len(chosen) < number:
+    chosen += generator.sample(every, len(every))
+  return chosen[:number]
+
+
+class Chaos:
+  """A run under faults."""
+
+  def __init__(self, folder):
+    self.workdir = folder / 'run'
+    self.script = None
+    self._budget = 1_000_000
+    self._start()
+
+  def _start(self):
+    self.script = scripts.Script(
+      'run_ngu',
+      self.workdir,
+      *scripts.NGU,
+      f'--num_actors={ACTORS}',
+      '--inference=server',
+      '--evaluation_period=500',
+      '--checkpoint_period=2',
+      '--max_restarts=10000',
+      '--watchdog_seconds=60',
+      f'--max_actor_steps={self._budget}',
+      capture=False,
+    )
+
+  def pid(self, name):
+    """The process of a node; None before its first one."""
+    path = self.workdir / 'processes' / f'{name}.log'
+    text = path.read_text() if path.exists() else ''
+    found = re.findall(r'^--- .*process (\d+)$', text, re.M)
+    return int(found[-1]) if found else None
+
+  def steps(self):
+    """The actor steps at each row of the actors' log."""
+    return [int(r['actor_steps']) for r in scripts.rows(self.workdir, 'actor')]
+
+  def wait_until_it_goes_on(self):
+    """Waits until all actors finish episodes and the learner learns anew."""
+    marks = [
+      self.workdir / 'logs' / n / 'logs.csv' for n in ('actor', 'learner')
+    ]
+    sizes = [path.stat().st_size if path.exists() else 0 for path in marks]
+    seen, learned = set(), False
+    deadline = time.monotonic() + _PATIENCE
+    while len(seen) < ACTORS or not learned:
+      assert self.script.process.poll() is None, 'the run has ended'
+      assert time.monotonic() < deadline, (
+        f'it does not go on: actors {sorted(seen)}, learner {learned}'
+      )
+      time.sleep(0.2)
+      for i, path in enumerate(marks):
+        size = path.stat().st_size if path.exists() else 0
+        if size > sizes[i]:
+          if i:
+            learned = True
+          else:
+            seen |= {
+              int(row['environment']) // 4
+              for row in scripts.rows(self.workdir, 'actor')[-ACTORS:]
+            }
+        sizes[i] = size
+
+  def strike(self, what, name):
+    """Lets a fault happen; returns the actor steps that were lost."""
+    before = self.steps()[-1]
+    life = scripts.rows(self.workdir, 'actor')[-1]['life']
+    if name:
+      signum = signal.SIGKILL if what.endswith('killed') else signal.SIGSTOP
+      os.kill(self.pid(name), signum)
+      old = self.pid(name)
+      self._wait(lambda: self.pid(name) != old, f'{name} was not started anew')
+    elif what == INTERRUPT:
+      start = time.monotonic()
+      self.script.process.send_signal(signal.SIGINT)
+      code = self.script.process.wait(_END_SECONDS)
+      assert code == 130, code
+      print(f'  ended in {time.monotonic() - start:.1f} s')
+      self._start_again()
+    else:
+      self.script.process.kill()
+      self.script.process.wait()
+      self._start_again()
+    self.wait_until_it_goes_on()
+    rows = scripts.rows(self.workdir, 'actor')
+    if rows[-1]['life'] == life:
+      return 0
+    begun = next(row for row in rows if row['life'] == rows[-1]['life'])
+    return max(0, before - int(begun['actor_steps']))
+
+  def _start_again(self):
+    self._wait(
+      lambda: not self.script.survivors(), 'processes were left behind'
+    )
+    self._start()
+    old = self.pid('actor-0')
+    self._wait(lambda: self.pid('actor-0') != old, 'it did not start again')
+
+  def _wait(self, condition, otherwise):
+    deadline = time.monotonic() + _PATIENCE
+    while not condition():
+      assert time.monotonic() < deadline, otherwise
+      time.sleep(0.1)
+
+  def check(self):
+    """Looks whether the run is whole."""
+    pids = {self.script.process.pid, *map(self.pid, NODES)}
+    self._wait(
+      lambda: {p.pid for p in self.script.survivors()} <= self._known(),
+      'a process was left behind',
+    )
+    assert pids <= {p.pid for p in self.script.survivors()}, 'a node is missing'
+    scripts.checkpoint(self.workdir)  # It can be read.
+    steps = self.steps()
+    assert steps == sorted(steps), 'the log of the actors has a step back'
+
+  def _known(self):
+    """The launcher, the nodes, and what these have started."""
+    known = {self.script.process.pid, *map(self.pid, NODES)}
+    return known | {
+      process.pid
+      for process in self.script.survivors()
+      if any(parent.pid in known for parent in process.parents())
+    }
+
+  def finish(self):
+    """Takes the run to a budget, and looks at its end."""
+    self.script.process.send_signal(signal.SIGINT)
+    assert self.script.process.wait(_END_SECONDS) == 130
+    _, values = scripts.checkpoint(self.workdir)
+    self._budget = values['counts']['actor_steps'] + _MORE_STEPS
+    self._start()
+    assert self.script.process.wait(_PATIENCE) == 0
+    assert not self.script.survivors()
+    _, values = scripts.checkpoint(self.workdir)
+    over = values['counts']['actor_steps'] - self._budget
+    assert 0 <= over < _OVERSHOOT, over
+    points = {
+      int(r['evaluation_point'])
+      for r in scripts.rows(self.workdir, 'evaluator')
+    }
+    assert {0, self._budget} <= points, sorted(points)[-3:]
+    behaviors.Exported(str(self.workdir / 'behavior'))
+
+  def close(self):
+    self.script.__exit__()
+
+
+def run(number, seed, folder):
+  """Strikes so often; returns a table of what happened."""
+  table = ['| fault | goes on after, s | actor steps lost |', '|---|---|---|']
+  with contextlib.closing(Chaos(folder)) as chaos:
+    chaos._wait(lambda: chaos.pid('actor-0'), 'it did not start')
+    chaos.wait_until_it_goes_on()
+    for i, (what, name) in enumerate(faults(number, seed)):
+      print(f'{i + 1} of {number}: {what}', flush=True)
+      start = time.monotonic()
+      lost = chaos.strike(what, name)
+      table.append(f'| {what} | {time.monotonic() - start:.0f} | {lost} |')
+      print(
+        f'  goes on after {time.monotonic() - start:.0f} s, lost {lost} steps'
+      )
+      chaos.check()
+    chaos.finish()
+  return '\n'.join(table)
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument('--faults', type=int, default=100)
+  parser.add_argument('--seed', type=int, default=int(time.time()))
+  parser.add_argument('--folder', help='keeps the run, if it is given')
+  options = parser.parse_args()
+  print(f'--seed={options.seed}', flush=True)
+  with tempfile.TemporaryDirectory() as folder:
+    print(
+      run(options.faults, options.seed, pathlib.Path(options.folder or folder))
+    )
+  print(f'{options.faults} faults, and the run reached its budget.')
+
+
+if __name__ == '__main__':
+  sys.exit(main())
