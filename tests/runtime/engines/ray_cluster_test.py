@@ -226,6 +226,7 @@ def actors_at_work(workdir):
 
 
 # The last test: the second machine is gone after it.
+@pytest.mark.slow
 def test_a_run_survives_the_loss_of_a_machine(machines, tmp_path):
   workdir = tmp_path / 'run'
   with scripts.Script(
