@@ -186,17 +186,13 @@ class RunConfig:
       f'{self.max_actor_steps}: the run would end before. Leave out the last, '
       'or raise max_actor_steps.',
     )
-    of_nodes = (
-      *('inference', 'open_ports', 'replay_port', 'checkpoint_replay'),
-      *('max_restarts', 'watchdog_seconds'),
-    )
-    for name in of_nodes:
-      value = getattr(self, name)
-      checks.require(
-        self.has_nodes or value == getattr(type(self), name),
-        f'{name}={value!r} is a setting of a node, and '
-        f'lp_launch_type={self.lp_launch_type!r} has none: leave it out, or '
-        "choose lp_launch_type='local_mp'.",
+    if not self.has_nodes:
+      self._refuse(
+        *('inference', 'open_ports', 'replay_port', 'checkpoint_replay'),
+        *('max_restarts', 'watchdog_seconds'),
+        belongs_to='a node',
+        but='has none',
+        choose='local_mp',
       )
     checks.require(
       self.open_ports or self.spans_machines or not self.replay_port,
@@ -205,15 +201,27 @@ class RunConfig:
     )
     self._check_ray()
 
-  def _check_ray(self) -> None:
-    """Checks the settings of a cluster."""
-    for name in ('ray_address', 'ray_python', 'placement'):
+  def _refuse(
+    self, *names: str, belongs_to: str, but: str, choose: str
+  ) -> None:
+    """Requires that settings have their defaults with this launch type."""
+    for name in names:
       value = getattr(self, name)
       checks.require(
-        self.spans_machines or value == getattr(type(self), name),
-        f'{name}={value!r} is a setting of a cluster, and lp_launch_type='
-        f'{self.lp_launch_type!r} uses this machine only: leave it out, or '
-        "choose lp_launch_type='ray'.",
+        value == getattr(type(self), name),
+        f'{name}={value!r} is a setting of {belongs_to}, and lp_launch_type='
+        f'{self.lp_launch_type!r} {but}: leave it out, or choose '
+        f'lp_launch_type={choose!r}.',
+      )
+
+  def _check_ray(self) -> None:
+    """Checks the settings of a cluster."""
+    if not self.spans_machines:
+      self._refuse(
+        *('ray_address', 'ray_python', 'placement'),
+        belongs_to='a cluster',
+        but='uses this machine only',
+        choose='ray',
       )
     checks.require(
       not self.spans_machines

@@ -45,7 +45,7 @@ class ActorNode:
     self._coordinator = context.coordinator
     self._learner = context.learner
     # Another life is to play other episodes.
-    self._seed = seeds.of_life(run.seed, context.life)
+    self._seed = seeds.of_node(run.seed, context.life)
     self._clients: List[variables.VariableClient] = []
 
   def run(self) -> None:

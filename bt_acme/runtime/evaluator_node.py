@@ -42,7 +42,7 @@ class EvaluatorNode:
     evaluator = evaluation.Evaluator(
       self._agent,
       episodes=run.evaluation_episodes,
-      seed=seeds.of_life(run.seed, self._context.life),
+      seed=seeds.of_node(run.seed, self._context.life),
       first_environment=(
         evaluation.FIRST_ENVIRONMENT + self._index * run.evaluation_episodes
       ),

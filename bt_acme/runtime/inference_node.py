@@ -64,7 +64,7 @@ class InferenceNode:
         base=acting.epsilon_base,
         alpha=acting.epsilon_alpha,
       ),
-      seed=seeds.of_life(run.seed, self._context.life),
+      seed=seeds.of_node(run.seed, self._context.life),
       group_size=run.group_size,
       # A CPU would keep the emulators waiting.
       rewards=jax.default_backend() != 'cpu',

@@ -21,10 +21,10 @@ import time
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 import jax
-import numpy as np
 
 from bt_acme import files, untrusted, version
 from bt_acme.evaluation import logs
+from bt_acme.runtime import seeds
 
 _FILE = 'provenance.json'
 _LABELS = ('actor', 'learner', 'evaluator')
@@ -58,10 +58,7 @@ class Life(NamedTuple):
 
     The first life has the run's own.
     """
-    if not self.number:
-      return seed
-    sequence = np.random.SeedSequence(seed, spawn_key=(self.number,))
-    return int(sequence.generate_state(1)[0])
+    return seeds.of_run(seed, self.number)
 
 
 def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:

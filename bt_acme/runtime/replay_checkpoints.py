@@ -26,7 +26,8 @@ from bt_acme.replay import fields, memory_estimate
 from bt_acme.runtime import checkpoints
 
 _POLL_SECONDS = 0.05
-# That of the newest checkpoint, and the next one while it is being written.
+# The disk has the replay of the newest checkpoint, and the next one while it is
+# being written.
 _MOST_ON_DISK = 2
 
 

@@ -13,8 +13,8 @@ import os
 import time
 from typing import Callable, Dict, List, Mapping
 
-# In the environment of each process that a supervisor has started: the number
-# of the node's lives before this one.
+# This variable of a process that a supervisor has started holds the number of
+# lives that its node had before.
 LIFE_VARIABLE = 'BT_ACME_LIFE'
 MARK = b'\x05'  # The character ENQ, which no text has.
 PERIOD = 1.0  # Seconds between two signs, and between two looks.

@@ -61,7 +61,7 @@ class Outcome(NamedTuple):
 
   @property
   def exit_code(self) -> int:
-    """That of a command which is to do all."""
+    """The exit code of a command that was to do all tasks."""
     if self.wrong_flags:
       return jobs.WRONG_FLAGS
     return 128 + self.signum if self.signum else int(bool(self.failed))

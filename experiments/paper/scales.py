@@ -13,7 +13,7 @@ from bt_acme.evaluation import human_normalized_scores
 Envs = Tuple[str, ...]
 
 SHARED, PER_SEED = 'shared', 'per_seed'
-# Whose policy a seed of transfer uses, and what its results tell then.
+# By choice: which policy a seed of transfer uses, and what its results tell of.
 PRETRAINING: Mapping[str, str] = {
   SHARED: (
     'shared: all seeds use the policy that seed 0 has pre-trained, as in the '

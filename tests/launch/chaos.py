@@ -34,7 +34,7 @@ NODES = (
 INTERRUPT, KILL_LAUNCHER = 'Ctrl-C', 'launcher killed'
 _PATIENCE = 300.0  # Seconds in which a run has to go on.
 _END_SECONDS = 120.0
-_MORE_STEPS = 2_000  # Of the budget, after the last fault.
+_MORE_STEPS = 2_000  # The budget leaves so many after the last fault.
 _OVERSHOOT = 2 * 4 * ACTORS  # Each actor may overshoot by a turn of each group.
 
 

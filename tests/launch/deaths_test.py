@@ -120,7 +120,7 @@ def test_a_run_survives_deaths_of_all_kinds(start):
     assert f'{what} anew' in note and 'restart 1 of at most 3' in note
     assert note.partition(f' {title}')[2] in errors
   assert 'error:' not in errors and 'Traceback' not in errors
-  # Of two episodes each.
+  # Each evaluation has its two episodes, and none is there twice.
   evaluations = collections.Counter(
     row['evaluation_point'] for row in scripts.rows(run.workdir, 'evaluator')
   )

@@ -23,8 +23,9 @@ from bt_acme.runtime.engines import base, processes
 _DRIVER = pathlib.Path(__file__).with_name('ray_driver.py')
 _READ_SIZE = 1 << 16
 _CLOSE_SECONDS = 15.0  # For the driver to release everything and to end.
-_WORDS = 2_000  # Of what the driver has said last, to explain its end.
-# Of this process's variables, these mean the same on every machine.
+# The last bytes of the driver's standard error explain its end.
+_LAST_BYTES = 2_000
+# Environment variables that mean the same on every machine.
 _SHARED_VARIABLES = ('PYTHONPATH', 'JAX_', 'XLA_', 'TF_', 'GLIBC_TUNABLES')
 _DATA_FLAG = '--data_file'
 
@@ -51,8 +52,10 @@ class RayCluster(base.Engine):
     """
     super().__init__(queue)
     self._places = places
-    self._titles: Set[str] = set()  # Of the nodes that have not been released.
-    self._ended: Set[str] = set()  # Those of them that have ended.
+    # Titles of the nodes that have not been released, and of those among them
+    # that have ended.
+    self._titles: Set[str] = set()
+    self._ended: Set[str] = set()
     self._hosts: Dict[str, str] = {}
     self._buffer = b''
     self._words = b''
@@ -116,7 +119,7 @@ class RayCluster(base.Engine):
       data=base64.b64encode(data).decode(),
       folder=os.getcwd(),
     )
-    return f'a process on {self._hosts[title]}'
+    return f'a process on {self._hosts.get(title, "another machine")}'
 
   def signal(self, title: str, signum: int) -> None:
     self._tell('signal', title, signum=int(signum))
@@ -178,16 +181,13 @@ class RayCluster(base.Engine):
         self._lose_all()
 
   def _remember(self, data: bytes) -> None:
-    self._words = (self._words + data)[-_WORDS:]
+    self._words = (self._words + data)[-_LAST_BYTES:]
 
   def _take(self, data: bytes) -> None:
     *lines, self._buffer = (self._buffer + data).split(b'\n')
     for line in lines:
       message: Dict[str, Any] = json.loads(line)
       getattr(self, '_take_' + message.pop('event'))(**message)
-
-  def _take_connected(self, nodes: int) -> None:
-    del nodes
 
   def _take_refused(self, reason: str) -> None:
     self._refusal = reason
@@ -203,8 +203,12 @@ class RayCluster(base.Engine):
   def _take_output(self, title: str, data: str, is_error: bool) -> None:
     self._queue.post(events.Output(title, base64.b64decode(data), is_error))
 
-  def _take_ended(self, title: str, code: int, reason: str) -> None:
+  def _take_ended(
+    self, title: str, code: int, reason: str, lost: bool = False
+  ) -> None:
     self._ended.add(title)
+    if lost:  # Ray will choose its next place.
+      self._hosts.pop(title, None)
     self._queue.post(events.Ended(title, code, reason))
 
   def _take_released(self, title: str) -> None:

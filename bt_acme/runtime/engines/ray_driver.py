@@ -11,11 +11,11 @@ Commands: {"do": "place", "title", "num_ports", "options"}, {"do": "start",
 A node that has ended may be started again, at its place or, if that was lost,
 at another.
 
-Events: {"event": "connected", "nodes"}, {"event": "refused", "reason"} before
-this process ends, {"event": "placed", "title", "host", "ports"}, {"event":
-"waiting", "title", "reason"}, {"event": "output", "title", "data", "is_error"},
-{"event": "ended", "title", "code", "reason"}, {"event": "released", "title"}.
-Bytes are in base64.
+Events: {"event": "refused", "reason"} before this process ends, {"event":
+"placed", "title", "host", "ports"}, {"event": "waiting", "title", "reason"},
+{"event": "output", "title", "data", "is_error"}, {"event": "ended", "title",
+"code", "reason"}, with "lost" if the place is gone with it, {"event":
+"released", "title"}. Bytes are in base64.
 
 Each node has a keeper (`ray_keeper`), a Ray actor on the node's machine.
 """
@@ -217,7 +217,11 @@ class Driver:
       else ('got no place')
     )
     _tell(
-      event='ended', title=node.title, code=_LOST, reason=f'{what}: {reason}'
+      event='ended',
+      title=node.title,
+      code=_LOST,
+      reason=f'{what}: {reason}',
+      lost=True,
     )
 
 
@@ -265,7 +269,6 @@ def main(address: str) -> int:
     words = str(error).strip().splitlines() or [repr(error)]
     _tell(event='refused', reason=words[0])
     return 1
-  _tell(event='connected', nodes=sum(n['Alive'] for n in ray.nodes()))
   commands: queue.Queue = queue.Queue()
   threading.Thread(target=_read, args=(commands,), daemon=True).start()
   Driver(commands).run()
