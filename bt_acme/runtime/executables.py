@@ -28,6 +28,7 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
     *arguments: the arguments of the node.
     **clients: handles of other nodes, by the name of the context's field.
   """
+  lp.register_stop_handler(signs_of_life.say_that_it_stops)
   return node_class(
     *arguments,
     context_lib.Context(
@@ -50,6 +51,7 @@ def with_signs(make_tables: Callable[[], Any]) -> Callable[[], Any]:
   """
 
   def make() -> Any:
+    lp.register_stop_handler(signs_of_life.say_that_it_stops)
     threading.Thread(target=_give_signs, daemon=True).start()
     return make_tables()
 

@@ -19,18 +19,28 @@ class Node:
     ended: how its latest life ended; None if that goes on.
     has_worked: whether any of its lives has given a sign.
     hung_seconds: how long its latest life gave no sign, if that killed it.
+    was_told_to_stop: whether its latest life was, and not by the supervisor.
     follows: whether its latest life is ended to start anew with another node.
   """
 
-  def __init__(self, title: str, label: str, allowance: restarts.Allowance):
+  def __init__(
+    self,
+    title: str,
+    label: str,
+    allowance: restarts.Allowance,
+    *,
+    gives_signs: bool,
+  ):
     """It was not started yet.
 
     Args:
       title: `LABEL/INDEX`.
       label: the label that it shares with others.
       allowance: how often it may be started anew.
+      gives_signs: whether it gives a sign when it has begun its work.
     """
     self.title = title
+    self._gives_signs = gives_signs
     self.label = label
     self.allowance = allowance
     self.addresses: Optional[List[str]] = None
@@ -39,6 +49,7 @@ class Node:
     self.ended: Optional[events.Ended] = None
     self.has_worked = False
     self.hung_seconds: Optional[float] = None
+    self.was_told_to_stop = False
     self.follows = False
 
   @property
@@ -52,7 +63,13 @@ class Node:
       self.log.close()
     self.lives += 1
     self.log = log
-    self.ended, self.hung_seconds, self.follows = None, None, False
+    self.ended, self.hung_seconds = None, None
+    self.was_told_to_stop = self.follows = False
+
+  @property
+  def may_have_worked(self) -> bool:
+    """Whether any of its lives may have something to save."""
+    return self.has_worked or not self._gives_signs
 
   @property
   def failed_at_its_start(self) -> bool:
@@ -101,6 +118,8 @@ class Node:
     assert self.ended is not None
     if self.hung_seconds is not None:
       return f'gave no sign of life for {self.hung_seconds:g} s and was killed.'
+    if self.was_told_to_stop and not self.ended.code:
+      return 'was told to stop by another program (SIGTERM), and did.'
     return self.ended.reason or _describe_code(self.ended.code)
 
 

@@ -2,7 +2,9 @@
 
 A node gives a sign whenever it has got on with its work: it prints one byte,
 which the supervisor takes out of its output again. Signs therefore reach the
-launcher wherever a node's output does, on every engine that posts it.
+launcher wherever a node's output does, on every engine that posts it. Another
+byte says that the node was told to stop: if the launcher has not done so, the
+end of that node is a death, although it ends well.
 
 The watch of a node begins with its first sign, so that a node may take as long
 as it needs to compile.
@@ -11,12 +13,13 @@ as it needs to compile.
 import math
 import os
 import time
-from typing import Callable, Dict, List, Mapping
+from typing import Callable, Dict, FrozenSet, List, Mapping, Tuple
 
 # This variable of a process that a supervisor has started holds the number of
 # lives that its node had before.
 LIFE_VARIABLE = 'BT_ACME_LIFE'
-MARK = b'\x05'  # The character ENQ, which no text has.
+# The characters ENQ and EOT, which no text has.
+MARK, STOP_MARK = b'\x05', b'\x04'
 PERIOD = 1.0  # Seconds between two signs, and between two looks.
 # A node that others wait for is judged before they are, because they hang with
 # it. Each label has this many seconds more than the one before.
@@ -54,6 +57,20 @@ def giver(
       os.write(1, MARK)
 
   return give
+
+
+def say_that_it_stops() -> None:
+  """Says that this process's node was told to stop, if anybody listens."""
+  if are_heard():
+    os.write(1, STOP_MARK)
+
+
+def take_out(data: bytes) -> Tuple[bytes, FrozenSet[bytes]]:
+  """Returns what a node printed without its signs, and the signs in it."""
+  signs = frozenset(mark for mark in (MARK, STOP_MARK) if mark in data)
+  for mark in signs:
+    data = data.replace(mark, b'')
+  return data, signs
 
 
 class Watch:

@@ -9,7 +9,8 @@ Here, on whatever engine the nodes run:
   `restarts.Policy` says; a node that gives no sign of life for too long is
   killed, which counts as its death;
 - any other death ends the program, and the node's traceback is printed last;
-- Ctrl-C gives every node `grace_seconds` to stop, and a second one none.
+- Ctrl-C gives every node that has begun its work `grace_seconds` to stop, and a
+  second one none.
 """
 
 import os
@@ -23,6 +24,7 @@ import launchpad as lp
 from bt_acme.runtime import (
   events,
   executables,
+  grace,
   interrupts,
   node_lives,
   progress,
@@ -33,10 +35,6 @@ from bt_acme.runtime import (
 from bt_acme.runtime.engines import base
 
 _LOOK_SECONDS = 1.0  # Between two looks for nodes that hang.
-# How long nodes may take to end that have nothing to save, before the program
-# starts anew.
-_FLUSH_SECONDS = 1.0
-_PATIENCE = 6  # Times the grace that nodes with something to save may take.
 
 
 class _End(NamedTuple):
@@ -51,6 +49,11 @@ class _End(NamedTuple):
   code: int
   culprit: Optional[node_lives.Node] = None
   anew: bool = False
+
+  @property
+  def by_itself(self) -> bool:
+    """Whether the program ends because it is over."""
+    return not self.code and not self.anew
 
 
 class Supervisor:
@@ -87,14 +90,16 @@ class Supervisor:
     self._queue = queue
     self._log_folder = log_folder
     self._main_label = main_label
-    self._checked_labels = checked_labels
-    self._grace_seconds = grace_seconds
+    self._grace = grace.Grace(grace_seconds, checked_labels)
     self._policy = policy
     self._allowance = allowance
     self._terminal = terminal.Terminal(log_folder / 'launcher.log')
     labels = executables.titles(program)
+    gives_signs = policy.watchdog_seconds < float('inf')
     self._nodes = {
-      title: node_lives.Node(title, label, restarts.Allowance(policy.most))
+      title: node_lives.Node(
+        title, label, restarts.Allowance(policy.most), gives_signs=gives_signs
+      )
       for title, label in labels.items()
     }
     self._watch = signs_of_life.Watch(policy.watchdog_seconds, labels)
@@ -207,7 +212,7 @@ class Supervisor:
         return self._interrupted(event)
       if isinstance(event, events.Ended):
         node = self._nodes[event.title]
-        if event.code:
+        if event.code or node.was_told_to_stop:
           end = self._survive(node)
           if end is not None:
             return end
@@ -250,10 +255,18 @@ class Supervisor:
     """Asks all nodes to stop; returns the end, which the user may change."""
     self._stopping = True
     for node in self._running():
-      self._engine.signal(node.title, signal.SIGTERM)
+      # What has yet to begin does not hear this while it compiles.
+      has_begun = node.may_have_worked
+      self._engine.signal(
+        node.title, signal.SIGTERM if has_begun else signal.SIGKILL
+      )
     start = time.monotonic()
     while not self._hurried:
-      left = start - time.monotonic() + self._longest_grace(end)
+      labels = {node.label for node in self._running()}
+      seconds = self._grace.longest(
+        labels, by_itself=end.by_itself, anew=end.anew
+      )
+      left = start - time.monotonic() + seconds
       if left <= 0:
         break
       event = self._next(left)
@@ -262,29 +275,15 @@ class Supervisor:
         end = self._interrupted(event) if end.anew else end
     return end
 
-  def _longest_grace(self, end: _End) -> float:
-    """Returns how many seconds to give the nodes that run; 0 for none."""
-    labels = {node.label for node in self._running()}
-    if not labels:
-      return 0.0
-    if labels.isdisjoint(self._checked_labels):
-      return _FLUSH_SECONDS if end.anew else self._grace_seconds
-    return self._grace_of_checked(end)
-
-  def _grace_of_checked(self, end: _End) -> float:
-    """Returns how many seconds the nodes get whose failure counts."""
-    # Nobody waits for the end of a program that ends by itself, and a machine
-    # with much else to do is slow.
-    patience = 1 if end.code or end.anew else _PATIENCE
-    return patience * self._grace_seconds
-
   def _failures_to_stop(self, end: _End) -> List[str]:
     """Returns what went wrong in checked nodes after they had to stop."""
-    grace_seconds = None if self._hurried else self._grace_of_checked(end)
+    seconds = self._grace.of_checked(by_itself=end.by_itself)
     failures = [
-      node.describe_stop(grace_seconds)
+      node.describe_stop(None if self._hurried else seconds)
       for node in self._nodes.values()
-      if node.label in self._checked_labels and node is not end.culprit
+      if node.label in self._grace.checked_labels
+      and node is not end.culprit
+      and node.may_have_worked
     ]
     return list(filter(None, failures))
 
@@ -341,17 +340,21 @@ class Supervisor:
   ) -> None:
     """Takes what a node prints, and its signs of life out of it."""
     data = output.data
-    if signs_of_life.MARK in data and not output.is_error:
-      data = data.replace(signs_of_life.MARK, b'')
-      node.has_worked = True
-      self._watch.hear(node.title)
+    if not output.is_error:
+      data, signs = signs_of_life.take_out(data)
+      if signs_of_life.MARK in signs:
+        node.has_worked = True
+        self._watch.hear(node.title)
+      if signs_of_life.STOP_MARK in signs and not self._stopping:
+        node.was_told_to_stop = True
     self._show(node, log.add(data, output.is_error))
 
   def _show(self, node: node_lives.Node, lines: List[str]) -> None:
     """Shows lines of a node on the terminal."""
     # While the program stops, nodes complain in vain about servers that have
     # stopped before them.
-    speaks = not self._stopping or node.label in self._checked_labels
+    is_checked = node.label in self._grace.checked_labels
+    speaks = is_checked or not self._stopping
     for line in lines:
       if speaks or line.startswith(progress.STATUS_MARK):
         self._terminal.show(node.title, line)

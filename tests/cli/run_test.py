@@ -1,5 +1,7 @@
 """What the launch scripts refuse before anything starts."""
 
+import inspect
+
 import pytest
 
 pytest.importorskip('launchpad', reason='needs the full environment')
@@ -32,3 +34,11 @@ def test_the_engines_are_those_that_the_setting_knows():
     run = run_config.RunConfig(lp_launch_type=name, ray_address=address)
     assert run.has_nodes
     assert run.is_in_this_process == engine.in_this_process
+
+
+@pytest.mark.parametrize('launch_type', sorted(launcher.ENGINES))
+def test_engines_take_what_a_run_tells_them(launch_type):
+  at = {'ray_address': 'auto'} if launch_type == 'ray' else {}
+  run = run_config.RunConfig(lp_launch_type=launch_type, **at)
+  signature = inspect.signature(launcher.ENGINES[launch_type])
+  signature.bind('the queue', **run_cli._engine_options(run))  # Or it raises.

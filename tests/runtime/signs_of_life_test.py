@@ -64,3 +64,5 @@ def test_signs_are_given_once_a_second_and_to_a_supervisor_only(monkeypatch):
     clock.now += 0.1
   assert signs_of_life.life() == 2
   assert written == [signs_of_life.MARK] * 3
+  signs_of_life.say_that_it_stops()
+  assert written[3:] == [signs_of_life.STOP_MARK]

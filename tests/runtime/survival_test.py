@@ -16,6 +16,7 @@ import launchpad as lp
 
 from bt_acme.runtime import (
   events,
+  grace,
   launcher,
   restarts,
   signs_of_life,
@@ -66,6 +67,10 @@ class Scripted(base.Engine):
 
 def work(engine, title):
   engine.print(title, b'he' + signs_of_life.MARK + b'llo\n')
+
+
+def stops(engine, title):
+  engine.print(title, signs_of_life.STOP_MARK)
 
 
 def end(code, node=''):
@@ -182,6 +187,23 @@ def test_an_error_counts_as_a_death_once_the_node_has_worked(launch, capsys):
     assert capsys.readouterr().err.endswith('Traceback ...\nOSError: no disk\n')
 
 
+@pytest.mark.parametrize('title', ['actor_0', 'coordinator_0'])
+def test_a_node_that_another_program_has_stopped_has_died(
+  launch, capsys, title
+):
+  stop = after(stops, end(0))
+  finish = finish_after(len(_TITLES) + 1)
+  if title == 'actor_0':
+    code, started = launch(actor_0=[stop, finish])
+    assert started == ['actor/0 1']
+  else:
+    code, started = launch(coordinator_0=[stop], actor_0=[work, finish])
+    assert started == [f'{title} 0' for title in _TITLES]
+  assert code == 0
+  line = 'was told to stop by another program (SIGTERM), and did. '
+  assert line in capsys.readouterr().err
+
+
 def test_actors_start_anew_with_their_server(launch):
   code, started = launch(
     actor_0=[work, finish_after(len(_TITLES) + 2)],
@@ -189,7 +211,7 @@ def test_actors_start_anew_with_their_server(launch):
   )
   # Not the one that had ended; and this is no death of the other one.
   assert code == 0 and started == ['server/0 1', 'actor/0 1']
-  assert Scripted.killed == ['actor/0']
+  assert Scripted.killed[0] == 'actor/0' and 'actor/1' not in Scripted.killed
 
 
 def test_the_program_starts_anew_without_its_learner(launch, capsys):
@@ -208,19 +230,21 @@ def test_the_program_starts_anew_without_its_learner(launch, capsys):
 def test_before_it_starts_anew_only_the_learner_has_the_grace(
   launch, monkeypatch, waits
 ):
-  monkeypatch.setattr(supervisor, '_FLUSH_SECONDS', 0.01)
+  monkeypatch.setattr(grace, '_FLUSH_SECONDS', 0.01)
   monkeypatch.setattr(Scripted, 'deaf', ('learner', 'actor'))
-  victim, grace_seconds = 'learner_0', 600.0
-  if waits:
-    victim, grace_seconds = 'coordinator_0', 0.3
+  lives = {name: [work] for name in ('learner_0', 'actor_0', 'actor_1')}
+  victim, grace_seconds = ('', 0.3) if waits else ('learner/0', 600.0)
+  lives['coordinator_0'] = [after(work, end(_KILLED, victim))]
   start = time.monotonic()
   code, started = launch(
     grace_seconds=grace_seconds,
-    **{victim: [end(_KILLED)], 'server_0': [work, end(0, 'coordinator/0')]},
+    **{**lives, 'server_0': [work, end(0, 'coordinator/0')]},
   )
   assert code == 0 and len(started) == len(_TITLES)
   assert (time.monotonic() - start > 0.3) == waits
-  assert Scripted.killed == ['learner/0'] * waits + ['actor/0', 'actor/1']
+  # Those of the next program follow.
+  killed = ['learner/0'] * waits + ['actor/0', 'actor/1']
+  assert Scripted.killed[: len(killed)] == killed
 
 
 def test_the_program_starts_anew_so_often(launch, capsys):
@@ -250,6 +274,20 @@ def test_ctrl_c_ends_what_is_about_to_start_anew(launch, moment, monkeypatch):
   code, started = launch(**lives)
   assert code == 130
   assert len(started) == (len(_TITLES) if moment == 'at_start' else 0)
+
+
+def test_ctrl_c_does_not_wait_for_what_has_yet_to_begin(
+  launch, monkeypatch, capsys
+):
+  monkeypatch.setattr(Scripted, 'deaf', ('learner', 'server'))
+  start = time.monotonic()
+  code, _ = launch(
+    grace_seconds=600, actor_0=[work], actor_1=[after(work, interrupt)]
+  )
+  assert code == 130 and time.monotonic() - start < 300
+  assert sorted(Scripted.killed) == ['coordinator/0', 'learner/0', 'server/0']
+  # The learner has lost nothing.
+  assert 'error' not in capsys.readouterr().err
 
 
 def test_a_node_that_hangs_is_killed_and_started_anew(

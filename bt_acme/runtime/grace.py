@@ -1,0 +1,45 @@
+"""How long nodes have to stop before they are killed."""
+
+from typing import Collection, NamedTuple
+
+# Seconds for nodes that have nothing to save, before the program starts anew.
+_FLUSH_SECONDS = 1.0
+# Nobody waits for the end of a program that ends by itself, and a machine with
+# much else to do is slow: what has something to save has the grace so often.
+_PATIENCE = 6
+
+
+class Grace(NamedTuple):
+  """The seconds between the request to stop and SIGKILL.
+
+  Attributes:
+    seconds: the seconds of a program that is stopped.
+    checked_labels: the labels of the nodes that have something to save.
+  """
+
+  seconds: float
+  checked_labels: Collection[str]
+
+  def longest(
+    self, labels: Collection[str], *, by_itself: bool, anew: bool
+  ) -> float:
+    """Returns the seconds until the last of the nodes that run is killed.
+
+    Args:
+      labels: the labels of the nodes that run.
+      by_itself: whether the program ends because it is over.
+      anew: whether it starts anew then.
+    """
+    if not labels:
+      return 0.0
+    if any(label in self.checked_labels for label in labels):
+      return self.of_checked(by_itself=by_itself)
+    return _FLUSH_SECONDS if anew else self.seconds
+
+  def of_checked(self, *, by_itself: bool) -> float:
+    """Returns the seconds of the nodes that have something to save.
+
+    Args:
+      by_itself: whether the program ends because it is over.
+    """
+    return _PATIENCE * self.seconds if by_itself else self.seconds
