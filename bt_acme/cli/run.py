@@ -4,8 +4,10 @@ Whatever a user can get wrong is refused by `check`, before anything starts and
 before anything is written.
 """
 
+import errno
 import os
 import shutil
+import sys
 from typing import Any, Callable, Dict, Mapping, Optional
 
 from bt_acme import assembly
@@ -24,6 +26,9 @@ from bt_acme.runtime import (
   workdir,
   workdir_lock,
 )
+
+# The errors of a disk that is full, by its size or by a limit.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def environment_spec(run: run_config.RunConfig) -> assembly.EnvironmentSpec:
@@ -51,15 +56,26 @@ def launch(
     identity: what else distinguishes this run from others in the same workdir.
 
   Returns:
-    The exit code of the process.
+    The exit code of the process; 1, with one line that says so, if the disk is
+    too full to go on.
 
   Raises:
     ValueError: before anything starts, if the run could not do what it is meant
       to, or if another run has the workdir.
   """
   check(run, agent)
-  with workdir_lock.held(run.workdir):
-    return _launch(run, agent, initial_params, identity)
+  try:
+    with workdir_lock.held(run.workdir):
+      return _launch(run, agent, initial_params, identity)
+  except OSError as error:
+    if error.errno not in _NO_ROOM:
+      raise
+    print(
+      f'error: {error}: make room for workdir={run.workdir!r}, and the same '
+      'command goes on.',
+      file=sys.stderr,
+    )
+    return 1
 
 
 def _launch(

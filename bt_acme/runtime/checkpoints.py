@@ -16,6 +16,7 @@ import os
 import pathlib
 import re
 import shutil
+import zipfile
 from typing import (
   Any,
   Callable,
@@ -87,12 +88,8 @@ def write(
   replay: Optional[Replay] = None,
 ) -> None:
   """Writes one folder of arrays and plain values, as `save` does."""
-  named = {
-    f'{i:05d}': np.asarray(leaf)
-    for i, leaf in enumerate(jax.tree.leaves(arrays))
-  }
   with files.new_folder(path) as folder:
-    np.savez(folder / _ARRAYS, **named)
+    _write_arrays(jax.tree.leaves(arrays), folder / _ARRAYS)
     record = {
       'arrays_sha256': untrusted.sha256(folder / _ARRAYS),
       'values': dict(values),
@@ -103,6 +100,14 @@ def write(
       for name in replay.sha256:
         _link(replay.folder / name, folder / _REPLAY / name)
     (folder / _VALUES).write_text(json.dumps(record))
+
+
+def _write_arrays(arrays: List[Any], path: pathlib.Path) -> None:
+  """Does as `np.savez`, which leaves its file open when the disk is full."""
+  with zipfile.ZipFile(path, 'w') as archive:
+    for i, array in enumerate(arrays):
+      with archive.open(f'{i:05d}.npy', 'w', force_zip64=True) as file:
+        np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
 
 
 def _link(source: pathlib.Path, target: pathlib.Path) -> None:

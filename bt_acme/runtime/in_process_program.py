@@ -249,7 +249,7 @@ class _Program:
       if run.actor_steps >= budget or should_stop() or wants_stop:
         break
       self._log(run.turn())
-      self._export(self._ahead.due(run.actor_steps))
+      self._ahead.export_due(run.actor_steps, self._export)
       if time.monotonic() - self._saved_at > self._config.checkpoint_period:
         self._save()
     if self._saved_steps != run.actor_steps:
@@ -335,17 +335,16 @@ class _Program:
   def _complete(self) -> None:
     """Exports a policy that was pre-trained, and marks the run."""
     if self._agent.intrinsic is not None:
-      self._export([self._config.behavior_folder])
+      self._export(self._config.behavior_folder)
     workdir.mark_completed(self._config)
 
-  def _export(self, folders: Sequence[str]) -> None:
-    """Exports the policy as a behavior to each of some folders."""
-    for folder in folders:
-      snapshot = self._run.snapshot()
-      behaviors.export(
-        folder,
-        agent=self._agent,
-        variables=snapshot.variables,
-        statistics=snapshot.statistics,
-        actor_steps=snapshot.actor_steps,
-      )
+  def _export(self, folder: str) -> None:
+    """Exports the policy as a behavior to a folder."""
+    snapshot = self._run.snapshot()
+    behaviors.export(
+      folder,
+      agent=self._agent,
+      variables=snapshot.variables,
+      statistics=snapshot.statistics,
+      actor_steps=snapshot.actor_steps,
+    )

@@ -7,9 +7,10 @@ import time
 from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import jax
+from absl import logging
 from acme.utils import counting
 
-from bt_acme import behaviors
+from bt_acme import behaviors, untrusted
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
 from bt_acme.runtime import (
@@ -30,7 +31,8 @@ _REPORT_SECONDS = 1.0
 # Seconds that a learner that is told to stop waits for the replay; a launcher
 # grants ten for everything.
 _REPLAY_SECONDS = 4.0
-_LAST_POLL_SECONDS = 1.0  # That it waits for the coordinator's answer.
+# Seconds that it waits for the coordinator's last answer.
+_LAST_POLL_SECONDS = 1.0
 
 
 class _Standing(NamedTuple):
@@ -73,6 +75,7 @@ class LearnerNode:
     self._run = run
     self._builder = builder
     self._initial_params = initial_params
+    self._lacks_room = False  # Whether the disk did at the last look.
     self._context = context
     self._coordinator = context.coordinator
     self._ready = threading.Event()
@@ -189,9 +192,9 @@ class LearnerNode:
       if phase >= Phase.LEARNER_FINISHES:
         learner.flush()
         break
-      self._keep(learner, standing.counts, ahead)
+      kept = self._try_to_keep(learner, standing.counts, ahead)
       if time.monotonic() - saved > self._run.checkpoint_period:
-        if writes.is_idle:
+        if kept and writes.is_idle:
           writes.begin(self._state(learner, standing))
           saved = time.monotonic()
       try:
@@ -212,7 +215,7 @@ class LearnerNode:
     if stops:
       return False
     if self._builder.agent.intrinsic is not None:
-      self._export(learner, standing.counts, [self._run.behavior_folder])
+      self._export(learner, standing.counts, self._run.behavior_folder)
     return True
 
   def _poll(self, learner: Any) -> Tuple[int, _Standing]:
@@ -276,8 +279,29 @@ class LearnerNode:
     self, learner: Any, counts: Mapping[str, int], ahead: snapshots.Snapshots
   ) -> None:
     """Keeps what is due, before a checkpoint says that it has been."""
-    self._export(learner, counts, ahead.due(counts.get('actor_steps', 0)))
+    ahead.export_due(
+      counts.get('actor_steps', 0),
+      functools.partial(self._export, learner, counts),
+    )
     self._put_evaluations(learner, counts)
+
+  def _try_to_keep(
+    self, learner: Any, counts: Mapping[str, int], ahead: snapshots.Snapshots
+  ) -> bool:
+    """Keeps what is due; returns whether the disk had room for it."""
+    try:
+      self._keep(learner, counts, ahead)
+    except OSError as error:
+      if not self._lacks_room:
+        logging.warning(
+          'No checkpoint is written until the disk has room for what is due '
+          'before: %s',
+          untrusted.one_line(error),
+        )
+      self._lacks_room = True
+      return False
+    self._lacks_room = False
+    return True
 
   def _put_evaluations(self, learner: Any, counts: Mapping[str, int]) -> None:
     self._evaluations.put_due(
@@ -287,14 +311,13 @@ class LearnerNode:
     )
 
   def _export(
-    self, learner: Any, counts: Mapping[str, int], folders: Sequence[str]
+    self, learner: Any, counts: Mapping[str, int], folder: str
   ) -> None:
-    """Exports the policy as a behavior to each of some folders."""
-    for folder in folders:
-      behaviors.export(
-        folder,
-        agent=self._builder.agent,
-        variables=learner.variables,
-        statistics=learner.merged_statistics(),
-        actor_steps=counts['actor_steps'],
-      )
+    """Exports the policy as a behavior to a folder."""
+    behaviors.export(
+      folder,
+      agent=self._builder.agent,
+      variables=learner.variables,
+      statistics=learner.merged_statistics(),
+      actor_steps=counts['actor_steps'],
+    )

@@ -4,22 +4,23 @@
 that resumes appends to the files that are there, after `cut` or `last_step` has
 dropped the rows that it wrote after its checkpoint. TensorBoard is told to
 forget these. Each row tells its `life`, and the `seconds` that the run has
-taken by then, over all lives.
+taken by then, over all lives. On a full disk rows wait until there is room.
 """
 
 import csv
 import io
 import math
+import os
 import pathlib
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 import numpy as np
-import tensorboardX
 from absl import logging
 
-from bt_acme import files
+from bt_acme import files, untrusted
 from bt_acme.runtime import provenance
+from bt_acme.runtime import summaries as summaries_lib
 
 Number = Union[int, float]
 
@@ -95,17 +96,20 @@ class MetricsLogger:
       self._purged = last_step + 1
       self._table.drop_from(self._purged)
     # Made with the first row, when it is known what TensorBoard has to forget.
-    self._summaries: Optional[tensorboardX.SummaryWriter] = None
+    self._summaries: Optional[summaries_lib.Summaries] = None
     self._time_delta = time_delta
     self._clock = clock
     self._next_time = -math.inf
     self._held_back: Optional[Mapping[str, Any]] = None
-    self._warned: set = set()
+    # Rows that the disk had no room for.
+    self._waiting: List[Dict[str, Number]] = []
+    self._warned: set = set()  # Columns that have had a value of no number.
+    self._has_warned_of_the_disk = False
 
   @property
   def num_rows(self) -> int:
-    """The number of rows in the table."""
-    return self._table.num_rows
+    """The number of rows so far, with those that wait for room on the disk."""
+    return self._table.num_rows + len(self._waiting)
 
   def cut(self, num_rows: int, last_step: int) -> None:
     """Goes back to an earlier state; called before the first row is written.
@@ -137,26 +141,45 @@ class MetricsLogger:
   def close(self) -> None:
     """Writes the row that was held back, if any, and closes the files."""
     self.flush()
+    self._write_waiting()
+    if self._waiting:
+      logging.warning(
+        '%d rows are not in %s/logs.csv, because the disk had no room.',
+        *(len(self._waiting), self._folder),
+      )
     if self._summaries is not None:
       self._summaries.close()
 
   def _write_now(self, data: Mapping[str, Any]) -> None:
     row = {key: to_number(key, value) for key, value in data.items()}
-    step = _step_of(row)
-    self._table.append({**row, **self._marks()})
+    self._waiting.append({**row, **self._marks()})
+    self._write_waiting()
     if self._summaries is None:
-      self._summaries = tensorboardX.SummaryWriter(
-        str(self._folder), flush_secs=10, purge_step=self._purged
+      self._summaries = summaries_lib.Summaries(
+        self._folder, purge_step=self._purged
       )
-    for key, value in row.items():
-      if key in _NO_SUMMARIES:
-        continue
-      # The array has rank 0, because tensorboardX makes one of rank 1 of a
-      # number, and NumPy then warns.
-      self._summaries.add_scalar(key, np.asarray(value), step)
+    curves = {k: v for k, v in row.items() if k not in _NO_SUMMARIES}
+    self._summaries.write(_step_of(row), curves)
+    for key, value in curves.items():
       if not math.isfinite(value) and key not in self._warned:
         self._warned.add(key)
         logging.warning('%s is %s in %s', key, value, row)
+
+  def _write_waiting(self) -> None:
+    """Writes the rows that wait, as far as the disk has room."""
+    try:
+      while self._waiting:
+        self._table.append(self._waiting[0])
+        del self._waiting[0]
+    except OSError as error:
+      if not self._has_warned_of_the_disk:
+        self._has_warned_of_the_disk = True
+        logging.warning(
+          'Rows of %s/logs.csv wait until the disk has room: %s',
+          *(self._folder, untrusted.one_line(error)),
+        )
+    else:
+      self._has_warned_of_the_disk = False
 
   def _marks(self) -> Dict[str, Number]:
     """Returns what tells when a row is written."""
@@ -190,8 +213,9 @@ def to_number(key: str, value: Any) -> Number:
 class CSVTable:
   """A CSV file to which rows are added and, when a row needs them, columns.
 
-  A row is in the file when `append` returns. If an earlier process was killed
-  while it wrote a row, the torn row is cut off.
+  A row is in the file when `append` returns, and no part of it if that raises
+  OSError. If an earlier process was killed while it wrote a row, the torn row
+  is cut off.
 
   Attributes:
     num_rows: the number of rows.
@@ -215,8 +239,15 @@ class CSVTable:
     new = [key for key in row if key not in self._columns]
     if new:
       self._add_columns(new)
-    with self._path.open('a', newline='') as file:
-      csv.DictWriter(file, self._columns, lineterminator='\n').writerow(row)
+    text = io.StringIO()
+    csv.DictWriter(text, self._columns, lineterminator='\n').writerow(row)
+    size = self._path.stat().st_size
+    try:
+      with self._path.open('a', newline='') as file:
+        file.write(text.getvalue())
+    except OSError:
+      os.truncate(self._path, size)
+      raise
     self.num_rows += 1
 
   def cut(self, num_rows: int) -> None:
@@ -238,9 +269,13 @@ class CSVTable:
       return list(csv.DictReader(file))
 
   def _add_columns(self, new: List[str]) -> None:
-    rows = self._rows()
-    self._columns = [*self._columns, *new]
-    self._write(rows)
+    rows, before = self._rows(), self._columns
+    self._columns = [*before, *new]
+    try:
+      self._write(rows)
+    except OSError:
+      self._columns = before
+      raise
 
   def _write(self, rows: List[Dict[str, str]]) -> None:
     buffer = io.StringIO()

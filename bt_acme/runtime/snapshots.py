@@ -6,7 +6,7 @@ that lie ahead of it, and keeps those that an earlier life has exported since.
 """
 
 import pathlib
-from typing import List
+from typing import Callable
 
 from absl import logging
 
@@ -35,15 +35,17 @@ class Snapshots:
         self._folder(passed),
       )
 
-  def due(self, actor_steps: int) -> List[str]:
-    """Returns the folders to which the behavior has to be exported now.
+  def export_due(self, actor_steps: int, export: Callable[[str], None]) -> None:
+    """Exports the behavior to each folder that is due now.
 
     Args:
       actor_steps: the number of actor steps that have been taken.
+      export: exports the behavior to a folder. If it raises an error, that
+        folder stays due.
     """
-    passed = [s for s in self._ahead if s <= actor_steps]
-    self._ahead = self._ahead[len(passed) :]
-    return [str(self._folder(s)) for s in passed]
+    while self._ahead and self._ahead[0] <= actor_steps:
+      export(str(self._folder(self._ahead[0])))
+      del self._ahead[0]
 
   def _folder(self, actor_steps: int) -> pathlib.Path:
     return pathlib.Path(self._run.snapshot_folder(actor_steps))

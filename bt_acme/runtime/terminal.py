@@ -11,7 +11,7 @@ import datetime
 import pathlib
 import re
 import sys
-from typing import Any, BinaryIO, Dict, List
+from typing import Any, BinaryIO, Dict, List, Optional
 
 from bt_acme.runtime import progress
 
@@ -103,14 +103,15 @@ class NodeLog:
         comes every second.
     """
     self.path = path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    self._file: BinaryIO = open(path, 'ab')
+    self._file: Optional[BinaryIO] = None
+    with contextlib.suppress(OSError):  # The disk may be full.
+      path.parent.mkdir(parents=True, exist_ok=True)
+      self._file = open(path, 'ab', buffering=0)
     self._live = live
     self._tail: collections.deque = collections.deque(maxlen=_TAIL_LINES)
     # What was printed since the last line's end, to standard error or not.
     self._unfinished: Dict[bool, bytes] = {False: b'', True: b''}
-    self._file.write(f'--- {_now()}, {process}\n'.encode())
-    self._file.flush()
+    self._keep(f'--- {_now()}, {process}\n')
 
   def add(self, data: bytes, is_error: bool) -> List[str]:
     """Takes what the node printed; returns the lines that it completes."""
@@ -139,18 +140,26 @@ class NodeLog:
 
   def close(self) -> None:
     """Closes the file."""
-    self._file.close()
+    if self._file is not None:
+      self._file.close()
 
   def _write(self, lines: List[bytes], is_error: bool) -> List[str]:
     decoded = [line.decode('utf-8', 'replace') for line in lines]
+    kept = []
     for line in decoded:
       text = line.removeprefix(progress.STATUS_MARK)
       if text == line or not self._live:
-        self._file.write(text.encode() + b'\n')
+        kept.append(text + '\n')
       if is_error:
         self._tail.append(text)
-    self._file.flush()
+    self._keep(''.join(kept))
     return decoded
+
+  def _keep(self, text: str) -> None:
+    """Adds text to the file, or as much of it as the disk has room for."""
+    if self._file is not None:
+      with contextlib.suppress(OSError):
+        self._file.write(text.encode())
 
 
 def _now() -> str:

@@ -25,10 +25,15 @@ finally:
 """
 
 
-def _run(script, *arguments):
+# No file can be larger than so many bytes.
+_LIMIT = 'import resource as r; r.setrlimit(r.RLIMIT_FSIZE, ({0}, {0}))\n'
+
+
+def _run(script, *arguments, largest_file=None):
   """Runs a script to its end; returns code, standard output and errors."""
+  limit = '' if largest_file is None else _LIMIT.format(largest_file)
   done = subprocess.run(
-    [sys.executable, '-c', _RUN, scripts.path_of(script), *arguments],
+    [sys.executable, '-c', limit + _RUN, scripts.path_of(script), *arguments],
     env=scripts.ENVIRONMENT,
     capture_output=True,
     text=True,
@@ -42,6 +47,19 @@ def _train(script, workdir, *arguments):
   return _run(
     script, *scripts.TINY, IN_PROCESS, f'--workdir={workdir}', *arguments
   )
+
+
+def test_a_disk_without_room_is_one_line(tmp_path):
+  code, _, errors = _run(
+    *('run_ngu', *scripts.TINY, *scripts.NGU, IN_PROCESS),
+    f'--workdir={tmp_path / "run"}',
+    '--max_actor_steps=200',
+    largest_file=20_000,  # The settings find room, the first checkpoint none.
+  )
+  assert code == 1
+  assert 'Traceback' not in errors and '\nerror: ' in errors, errors
+  assert 'File too large' in errors.splitlines()[-1]
+  assert f"make room for workdir='{tmp_path}" in errors
 
 
 @pytest.fixture(name='ngu', scope='module')

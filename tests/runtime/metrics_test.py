@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import resource
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ from absl import logging
 
 from bt_acme.runtime import metrics as metrics_lib
 from bt_acme.runtime import provenance
+from bt_acme.runtime import summaries as summaries_lib
 
 
 class _Clock:
@@ -35,7 +37,8 @@ def _events(folder):
   """All events of a folder; the format is TFRecord's."""
   for path in sorted(folder.glob('events.out.tfevents.*')):
     data = path.read_bytes()
-    while data:
+    # A file that found no room on the disk ends in a torn event.
+    while len(data) >= 12 + int.from_bytes(data[:8], 'little') + 4:
       length = int.from_bytes(data[:8], 'little')
       event = tensorboardX.proto.event_pb2.Event()
       event.ParseFromString(data[12 : 12 + length])
@@ -253,3 +256,53 @@ def test_rows_after_the_state_that_a_run_goes_on_from_are_dropped(tmp_path):
   logger.write({'actor_steps': 25, 'x': 3.0})
   logger.close()
   assert len(_rows(tmp_path / 'logs.csv')) == 4
+
+
+@pytest.fixture(name='room')
+def make_room():
+  """Limits the size of files, in bytes; None takes the limit away."""
+  _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+  def limit(size):
+    soft = hard if size is None else size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+  yield limit
+  limit(None)
+
+
+def test_rows_wait_until_the_disk_has_room(tmp_path, room, caplog):
+  clock = _Clock()
+  logger = metrics_lib.MetricsLogger(tmp_path)
+  summaries = summaries_lib.Summaries(tmp_path, purge_step=1, clock=clock)
+  for step in range(1, 31):
+    clock.now += 11.0
+    if step == 11:
+      room((tmp_path / 'logs.csv').stat().st_size + 5)  # Half a row.
+    if step == 21:
+      whole = (tmp_path / 'logs.csv').read_text()
+      room(None)
+    logger.write({'actor_steps': step, 'x': 0.5})
+    assert logger.num_rows == step
+    summaries.write(step, {'y': 2.0})
+  assert len(whole.splitlines()) == 11 and whole.endswith('\n')
+  assert caplog.text.count('wait until the disk has room: OSError') == 1
+  logger.close()
+  summaries.close()
+  steps = [int(row['actor_steps']) for row in _rows(tmp_path / 'logs.csv')]
+  assert steps == list(range(1, 31))
+  # TensorBoard has lost rows meanwhile, but none later.
+  curve = {step for tag, step, _ in _summaries(tmp_path) if tag == 'y'}
+  assert set(range(21, 31)) <= curve
+
+
+def test_rows_that_never_had_room_are_missed_at_the_end(tmp_path, room, caplog):
+  logger = metrics_lib.MetricsLogger(tmp_path)
+  logger.write({'actor_steps': 1})
+  room((tmp_path / 'logs.csv').stat().st_size)
+  logger.write({'actor_steps': 2, 'another_column': 3})
+  logger.write({'actor_steps': 3})
+  logger.close()
+  assert '2 rows are not in' in caplog.text
+  room(None)
+  assert _rows(tmp_path / 'logs.csv') == [{'actor_steps': '1'}]

@@ -171,11 +171,11 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
   writer.begin(state(1))
   wait(writer)
 
-  def savez(file, **arrays):
+  def write_array(*args, **kwargs):
     raise OSError('No space left on device')
 
   with monkeypatch.context() as patch:
-    patch.setattr(np, 'savez', savez)
+    patch.setattr(np.lib.format, 'write_array', write_array)
     writer.begin(state(2))
     wait(writer)
     assert 'the one before stays: OSError: No space' in caplog.text
