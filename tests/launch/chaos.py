@@ -2,13 +2,16 @@
 
   .venv/bin/python -m tests.launch.chaos --faults=100 --seed=7
 
-Each fault hits a small pre-training: a node is killed or stopped, Ctrl-C is
-typed, or the launcher is killed, and then the same command is given again.
-After each, actors and learner have to go on, and the run has to be whole: one
-living process for each node and none besides, a checkpoint that can be read,
-logs without a step back. In the end the run has to reach its budget with exit
-code 0, and its behavior has to load. The seed is printed, and repeats the
-faults, though not their moments.
+Each fault hits a small pre-training: a node is killed, stopped or told to end;
+the disk is full for a while; Ctrl-C is typed or the launcher is killed, and the
+same command is given again. After each, actors and learner have to go on,
+and the run has to be whole: one living process for each node and none besides,
+a checkpoint that can be read, logs without a step back. In the end the run has
+to reach its budget with exit code 0, and its behavior has to load. The seed is
+printed, and repeats the faults, though not their moments.
+
+Only root can fill a disk without harm, one of its own: for others that fault is
+left out.
 """
 
 import argparse
@@ -17,7 +20,9 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -32,20 +37,26 @@ NODES = (
 )
 # What happens to the whole run, besides what happens to a node.
 INTERRUPT, KILL_LAUNCHER = 'Ctrl-C', 'launcher killed'
+FILL_DISK = 'full disk'
+SIGNALS = {
+  'killed': signal.SIGKILL,
+  'stopped': signal.SIGSTOP,
+  'told to end': signal.SIGTERM,
+}
 _PATIENCE = 300.0  # Seconds in which a run has to go on.
 _END_SECONDS = 120.0
 _MORE_STEPS = 2_000  # The budget leaves so many after the last fault.
 _OVERSHOOT = 2 * 4 * ACTORS  # Each actor may overshoot by a turn of each group.
+_DISK_SIZE = '200m'
+_FULL_SECONDS = 10.0  # Several checkpoints are due in this time.
 
 
-def faults(number, seed):
+def faults(number, seed, *, can_fill_disk):
   """Returns so many faults: what happens, and to which node or ''."""
   generator = random.Random(seed)
-  every = [
-    *((f'{name} killed', name) for name in NODES),
-    *((f'{name} stopped', name) for name in NODES),
-    *((INTERRUPT, ''), (KILL_LAUNCHER, '')),
-  ]
+  every = [(f'{n} {how}', n) for n in NODES for how in SIGNALS]
+  every += [(INTERRUPT, ''), (KILL_LAUNCHER, '')]
+  every += [(FILL_DISK, '')] * can_fill_disk
   chosen = []
   while len(chosen) < number:
     chosen += generator.sample(every, len(every))
@@ -118,10 +129,11 @@ class Chaos:
     before = self.steps()[-1]
     life = scripts.rows(self.workdir, 'actor')[-1]['life']
     if name:
-      signum = signal.SIGKILL if what.endswith('killed') else signal.SIGSTOP
-      os.kill(self.pid(name), signum)
       old = self.pid(name)
+      os.kill(old, SIGNALS[what.removeprefix(f'{name} ')])
       self._wait(lambda: self.pid(name) != old, f'{name} was not started anew')
+    elif what == FILL_DISK:
+      self._fill_disk()
     elif what == INTERRUPT:
       start = time.monotonic()
       self.script.process.send_signal(signal.SIGINT)
@@ -139,6 +151,18 @@ class Chaos:
       return 0
     begun = next(row for row in rows if row['life'] == rows[-1]['life'])
     return max(0, before - int(begun['actor_steps']))
+
+  def _fill_disk(self):
+    """Leaves no room on the disk for a while, which nobody dies of."""
+    pids = [self.pid(name) for name in NODES]
+    filler = self.workdir / 'filler'
+    with contextlib.suppress(OSError), filler.open('wb', buffering=0) as file:
+      while file.write(bytes(1 << 16)):
+        pass
+    time.sleep(_FULL_SECONDS)
+    assert shutil.disk_usage(self.workdir).free == 0
+    filler.unlink()
+    assert [self.pid(name) for name in NODES] == pids
 
   def _start_again(self):
     self._wait(
@@ -198,13 +222,31 @@ class Chaos:
     self.script.__exit__()
 
 
+@contextlib.contextmanager
+def own_disk(folder):
+  """Gives a folder a small disk of its own; yields whether that is allowed."""
+  options = ['-t', 'tmpfs', '-o', f'size={_DISK_SIZE}', 'tmpfs']
+  done = subprocess.run(['mount', *options, folder], capture_output=True)
+  if done.returncode:
+    print(f'No disk is filled: {done.stderr.decode().strip()}')
+  try:
+    yield not done.returncode
+  finally:
+    if not done.returncode:
+      subprocess.run(['umount', folder], check=True)
+
+
 def run(number, seed, folder):
   """Strikes so often; returns a table of what happened."""
   table = ['| fault | goes on after, s | actor steps lost |', '|---|---|---|']
-  with contextlib.closing(Chaos(folder)) as chaos:
+  with (
+    own_disk(folder) as can_fill_disk,
+    contextlib.closing(Chaos(folder)) as chaos,
+  ):
+    chosen = faults(number, seed, can_fill_disk=can_fill_disk)
     chaos._wait(lambda: chaos.pid('actor-0'), 'it did not start')
     chaos.wait_until_it_goes_on()
-    for i, (what, name) in enumerate(faults(number, seed)):
+    for i, (what, name) in enumerate(chosen):
       print(f'{i + 1} of {number}: {what}', flush=True)
       start = time.monotonic()
       lost = chaos.strike(what, name)
@@ -221,13 +263,10 @@ def main():
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument('--faults', type=int, default=100)
   parser.add_argument('--seed', type=int, default=int(time.time()))
-  parser.add_argument('--folder', help='keeps the run, if it is given')
   options = parser.parse_args()
   print(f'--seed={options.seed}', flush=True)
   with tempfile.TemporaryDirectory() as folder:
-    print(
-      run(options.faults, options.seed, pathlib.Path(options.folder or folder))
-    )
+    print(run(options.faults, options.seed, pathlib.Path(folder)))
   print(f'{options.faults} faults, and the run reached its budget.')
 
 
