@@ -79,6 +79,8 @@ class Context:
     life: the number of times that the node has died and was started anew.
     alive: gives a sign of life. The node calls it whenever it has got on with
       its work, for the first time when it has compiled what takes long.
+    saved: says that the node has nothing left to save. It may then be killed if
+      it is slow to end.
   """
 
   wait_for_stop: Callable[[Optional[float]], bool]
@@ -89,3 +91,4 @@ class Context:
   inference: Any = None
   life: int = 0
   alive: Callable[[], None] = lambda: None
+  saved: Callable[[], None] = lambda: None

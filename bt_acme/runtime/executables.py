@@ -36,6 +36,7 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
       lp.register_stop_handler,
       life=signs_of_life.life(),
       alive=signs_of_life.giver(),
+      saved=signs_of_life.say_that_it_has_saved,
       **clients,
     ),
   )

@@ -212,11 +212,10 @@ class LearnerNode:
     writes.finish(
       self._state(learner, standing), _REPLAY_SECONDS if stops else None
     )
-    if stops:
-      return False
-    if self._builder.agent.intrinsic is not None:
+    if not stops and self._builder.agent.intrinsic is not None:
       self._export(learner, standing.counts, self._run.behavior_folder)
-    return True
+    self._context.saved()
+    return not stops
 
   def _poll(self, learner: Any) -> Tuple[int, _Standing]:
     """Asks the coordinator how far the run is, and in which phase."""

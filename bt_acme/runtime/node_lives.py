@@ -20,6 +20,7 @@ class Node:
     has_worked: whether any of its lives has given a sign.
     hung_seconds: how long its latest life gave no sign, if that killed it.
     was_told_to_stop: whether its latest life was, and not by the supervisor.
+    has_saved: whether its latest life has nothing left to save.
     follows: whether its latest life is ended to start anew with another node.
   """
 
@@ -50,6 +51,7 @@ class Node:
     self.has_worked = False
     self.hung_seconds: Optional[float] = None
     self.was_told_to_stop = False
+    self.has_saved = False
     self.follows = False
 
   @property
@@ -64,7 +66,7 @@ class Node:
     self.lives += 1
     self.log = log
     self.ended, self.hung_seconds = None, None
-    self.was_told_to_stop = self.follows = False
+    self.was_told_to_stop = self.has_saved = self.follows = False
 
   @property
   def may_have_worked(self) -> bool:
@@ -105,7 +107,7 @@ class Node:
     Args:
       grace_seconds: how many seconds it had; None if the user cut them short.
     """
-    if self.runs and grace_seconds is not None:
+    if self.runs and grace_seconds is not None and not self.has_saved:
       return (
         f'error: {self.title} did not stop within {grace_seconds:g} s and was '
         'killed: what it had yet to save is lost.'

@@ -4,7 +4,8 @@ A node gives a sign whenever it has got on with its work: it prints one byte,
 which the supervisor takes out of its output again. Signs therefore reach the
 launcher wherever a node's output does, on every engine that posts it. Another
 byte says that the node was told to stop: if the launcher has not done so, the
-end of that node is a death, although it ends well.
+end of that node is a death, although it ends well. A third one says that it has
+saved all that it had, so that nothing is lost if it is slow to end.
 
 The watch of a node begins with its first sign, so that a node may take as long
 as it needs to compile.
@@ -18,8 +19,8 @@ from typing import Callable, Dict, FrozenSet, List, Mapping, Tuple
 # This variable of a process that a supervisor has started holds the number of
 # lives that its node had before.
 LIFE_VARIABLE = 'BT_ACME_LIFE'
-# The characters ENQ and EOT, which no text has.
-MARK, STOP_MARK = b'\x05', b'\x04'
+# The characters ENQ, EOT and ACK, which no text has.
+MARK, STOP_MARK, SAVED_MARK = b'\x05', b'\x04', b'\x06'
 PERIOD = 1.0  # Seconds between two signs, and between two looks.
 # A node that others wait for is judged before they are, because they hang with
 # it. Each label has this many seconds more than the one before.
@@ -61,13 +62,23 @@ def giver(
 
 def say_that_it_stops() -> None:
   """Says that this process's node was told to stop, if anybody listens."""
+  _say(STOP_MARK)
+
+
+def say_that_it_has_saved() -> None:
+  """Says that this process's node has nothing left to save."""
+  _say(SAVED_MARK)
+
+
+def _say(mark: bytes) -> None:
   if are_heard():
-    os.write(1, STOP_MARK)
+    os.write(1, mark)
 
 
 def take_out(data: bytes) -> Tuple[bytes, FrozenSet[bytes]]:
   """Returns what a node printed without its signs, and the signs in it."""
-  signs = frozenset(mark for mark in (MARK, STOP_MARK) if mark in data)
+  marks = (MARK, STOP_MARK, SAVED_MARK)
+  signs = frozenset(mark for mark in marks if mark in data)
   for mark in signs:
     data = data.replace(mark, b'')
   return data, signs

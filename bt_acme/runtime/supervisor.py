@@ -347,6 +347,8 @@ class Supervisor:
         self._watch.hear(node.title)
       if signs_of_life.STOP_MARK in signs and not self._stopping:
         node.was_told_to_stop = True
+      if signs_of_life.SAVED_MARK in signs:
+        node.has_saved = True
     self._show(node, log.add(data, output.is_error))
 
   def _show(self, node: node_lives.Node, lines: List[str]) -> None:

@@ -63,6 +63,10 @@ def faults(number, seed, *, can_fill_disk):
   return chosen[:number]
 
 
+def _size(path):
+  return path.stat().st_size if path.exists() else 0
+
+
 class Chaos:
   """A run under faults."""
 
@@ -99,30 +103,25 @@ class Chaos:
     return [int(r['actor_steps']) for r in scripts.rows(self.workdir, 'actor')]
 
   def wait_until_it_goes_on(self):
-    """Waits until all actors finish episodes and the learner learns anew."""
-    marks = [
-      self.workdir / 'logs' / n / 'logs.csv' for n in ('actor', 'learner')
-    ]
-    sizes = [path.stat().st_size if path.exists() else 0 for path in marks]
-    seen, learned = set(), False
+    """Waits until each actor, the learner and the evaluator log anew."""
+    missing = {f'actor-{i}' for i in range(ACTORS)} | {'learner', 'evaluator'}
+    paths = {
+      label: self.workdir / 'logs' / label / 'logs.csv'
+      for label in ('actor', 'learner', 'evaluator')
+    }
+    sizes = {label: _size(path) for label, path in paths.items()}
     deadline = time.monotonic() + _PATIENCE
-    while len(seen) < ACTORS or not learned:
+    while missing:
       assert self.script.process.poll() is None, 'the run has ended'
-      assert time.monotonic() < deadline, (
-        f'it does not go on: actors {sorted(seen)}, learner {learned}'
-      )
+      assert time.monotonic() < deadline, f'{sorted(missing)} do not go on'
       time.sleep(0.2)
-      for i, path in enumerate(marks):
-        size = path.stat().st_size if path.exists() else 0
-        if size > sizes[i]:
-          if i:
-            learned = True
-          else:
-            seen |= {
-              int(row['environment']) // 4
-              for row in scripts.rows(self.workdir, 'actor')[-ACTORS:]
-            }
-        sizes[i] = size
+      for label, path in paths.items():
+        if _size(path) > sizes[label]:
+          missing.discard(label)
+          last = scripts.rows(self.workdir, label)[-ACTORS:]
+          if label == 'actor':
+            missing -= {f'actor-{int(r["environment"]) // 4}' for r in last}
+        sizes[label] = _size(path)
 
   def strike(self, what, name):
     """Lets a fault happen; returns the actor steps that were lost."""

@@ -65,4 +65,7 @@ def test_signs_are_given_once_a_second_and_to_a_supervisor_only(monkeypatch):
   assert signs_of_life.life() == 2
   assert written == [signs_of_life.MARK] * 3
   signs_of_life.say_that_it_stops()
-  assert written[3:] == [signs_of_life.STOP_MARK]
+  signs_of_life.say_that_it_has_saved()
+  assert written[3:] == [signs_of_life.STOP_MARK, signs_of_life.SAVED_MARK]
+  text = b'one\n' + b''.join(written) + b'two'
+  assert signs_of_life.take_out(text) == (b'one\ntwo', frozenset(written))

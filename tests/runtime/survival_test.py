@@ -73,6 +73,10 @@ def stops(engine, title):
   engine.print(title, signs_of_life.STOP_MARK)
 
 
+def save(engine, title):
+  engine.print(title, signs_of_life.SAVED_MARK)
+
+
 def end(code, node=''):
   return lambda engine, title: engine.end(node or title, code)
 
@@ -274,6 +278,18 @@ def test_ctrl_c_ends_what_is_about_to_start_anew(launch, moment, monkeypatch):
   code, started = launch(**lives)
   assert code == 130
   assert len(started) == (len(_TITLES) if moment == 'at_start' else 0)
+
+
+@pytest.mark.parametrize('saves', [True, False])
+def test_what_has_saved_loses_nothing_if_it_is_slow_to_end(
+  launch, monkeypatch, capsys, saves
+):
+  monkeypatch.setattr(Scripted, 'deaf', ('learner',))
+  learner = after(work, save) if saves else work
+  code, _ = launch(learner_0=[learner], actor_1=[after(work, interrupt)])
+  assert code == 130 and 'learner/0' in Scripted.killed
+  is_lost = 'what it had yet to save is lost' in capsys.readouterr().err
+  assert is_lost != saves
 
 
 def test_ctrl_c_does_not_wait_for_what_has_yet_to_begin(
