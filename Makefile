@@ -20,7 +20,7 @@ CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
 COLAB_TESTS := tests/notebooks_test.py
 
 .PHONY: help setup demo paper ray test test-full test-core test-colab test-slow \
-  notebooks chaos bench lint format clean
+  notebooks chaos soak bench lint format clean
 .DEFAULT_GOAL := help
 
 help:  ## Shows this list.
@@ -67,6 +67,9 @@ test-slow: setup  ## Runs that learn, and whole programs: many minutes.
 
 chaos: setup  ## A run under FAULTS=100 random faults: an hour or two.
 	@$(PYTHON_FULL) -m tests.launch.chaos --faults=$(or $(FAULTS),100)
+
+soak: setup  ## Does a long run keep its memory, files and threads? MINUTES=60
+	@$(PYTHON_FULL) -m tests.launch.soak --minutes=$(or $(MINUTES),60)
 
 bench: setup  ## Compares speed with dm-acme: 15 minutes on a quiet machine.
 	@$(PYTHON_FULL) -m pip install --quiet --no-deps -r requirements/bench.txt || \

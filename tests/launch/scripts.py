@@ -81,15 +81,23 @@ class Script:
   """A launch script under way, in a process as a user starts it."""
 
   def __init__(
-    self, script, workdir, *arguments, environment=None, capture=True
+    self,
+    script,
+    workdir,
+    *arguments,
+    environment=None,
+    capture=True,
+    prefix=(),
+    settings=TINY,
   ):
     pipe = subprocess.PIPE if capture else subprocess.DEVNULL
     self.mark = uuid.uuid4().hex
     self.process = subprocess.Popen(
       [
+        *prefix,
         sys.executable,
         path_of(script),
-        *TINY,
+        *settings,
         f'--workdir={workdir}',
         *arguments,
       ],

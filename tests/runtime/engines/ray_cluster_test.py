@@ -16,21 +16,15 @@ pytest.importorskip('launchpad', reason='needs the full environment')
 from bt_acme.config import placement
 from bt_acme.runtime import events
 from bt_acme.runtime.engines import ray_cluster
+from tests.launch import machines as machines_lib
 from tests.launch import scripts
 
-PYTHON = pathlib.Path(__file__).parents[3] / '.venv-ray' / 'bin' / 'python'
+PYTHON = machines_lib.RAY / 'python'
 MACHINES = pathlib.Path(__file__).with_name('ray_machines.py')
 
 if not PYTHON.exists():
   pytest.skip('needs the environment of `make ray`', allow_module_level=True)
 
-VARIABLES = {
-  'RAY_AUTH_MODE': 'token',
-  'RAY_AUTH_TOKEN': 'a-secret-of-this-test',
-  'RAY_USAGE_STATS_ENABLED': '0',
-  # A computer that runs other tests too may be slow.
-  'RAY_raylet_start_wait_time_s': '120',
-}
 # What a node says of itself, and then waits.
 SPEAK = """
 import json, os, sys, time
@@ -79,7 +73,7 @@ class Machines:
 @pytest.fixture(name='machines', scope='module')
 def start_machines():
   with pytest.MonkeyPatch.context() as patch:
-    for name, value in VARIABLES.items():
+    for name, value in machines_lib.VARIABLES.items():
       patch.setenv(name, value)
     with contextlib.closing(Machines()) as machines:
       yield machines
@@ -239,7 +233,7 @@ def test_a_run_survives_the_loss_of_a_machine(machines, tmp_path):
     '--num_actors=2',
     '--num_evaluators=0',
     '--max_actor_steps=1000000',
-    environment=VARIABLES,
+    environment=machines_lib.VARIABLES,
   ) as script:
 
     def wait_until(condition):

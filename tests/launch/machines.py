@@ -1,0 +1,146 @@
+"""Machines of a Ray cluster that this computer plays, each in its own network.
+
+A machine is a network namespace (`ip-netns(8)`) with an address of its own. All
+are plugged into one switch, where a cable can be pulled. They share the rest of
+this computer, as machines share a file system.
+"""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+RAY = pathlib.Path(__file__).parents[2] / '.venv-ray' / 'bin'
+VARIABLES = {
+  'RAY_AUTH_MODE': 'token',
+  'RAY_AUTH_TOKEN': 'a-secret-of-this-test',
+  'RAY_USAGE_STATS_ENABLED': '0',
+  # A computer that runs other tests too may be slow.
+  'RAY_raylet_start_wait_time_s': '120',
+}
+_PORT = 6379
+_SWITCH = 'switch'
+
+
+def missing():
+  """Returns what this computer lacks for such machines; empty if nothing."""
+  if not RAY.exists():
+    return 'the environment of `make ray`'
+  if os.geteuid() or not shutil.which('ip'):
+    return 'root and `ip`, for network namespaces'
+  name = f'bt-{os.getpid()}-try'
+  if subprocess.run(['ip', 'netns', 'add', name]).returncode:
+    return 'network namespaces'
+  _run('ip', 'netns', 'del', name)
+  return ''
+
+
+class Machines:
+  """A cluster; the first machine is its head."""
+
+  def __init__(self, number, num_cpus):
+    """Starts Ray on all machines.
+
+    Args:
+      number: how many machines there are.
+      num_cpus: the cores that each of them offers.
+    """
+    self._ended = contextlib.ExitStack()
+    self._names = [f'bt-{os.getpid()}-{i}' for i in range(number)]
+    self._folder = self._ended.enter_context(tempfile.TemporaryDirectory())
+    self.address = f'{self.host(0)}:{_PORT}'
+    try:
+      self._plug()
+      for i in range(number):
+        self._start_ray(i, num_cpus)
+    except BaseException:
+      self.close()
+      raise
+
+  def host(self, machine):
+    """The address of a machine."""
+    return f'10.77.0.{machine + 1}'
+
+  def command_on(self, machine):
+    """What a command line begins with, to be executed on a machine."""
+    return ['ip', 'netns', 'exec', self._names[machine]]
+
+  def cut(self, machine):
+    """Pulls the cable of a machine."""
+    self._cable(machine, 'down')
+
+  def mend(self, machine):
+    """Plugs the cable of a machine in again."""
+    self._cable(machine, 'up')
+
+  def crash(self, machine):
+    """Ends all that runs on a machine, as a power cut would."""
+    self.cut(machine)
+    self._kill(machine)
+
+  def close(self):
+    """Ends all that runs on the machines, and takes them away."""
+    for i in range(len(self._names)):
+      self._kill(i)
+    for name in (*self._names, self._switch):
+      subprocess.run(['ip', 'netns', 'del', name], capture_output=True)
+    self._ended.close()
+
+  @property
+  def _switch(self):
+    return f'bt-{os.getpid()}-{_SWITCH}'
+
+  def _plug(self):
+    """Makes the machines, with a cable from each to the switch."""
+    switch = ['ip', '-n', self._switch, 'link']
+    _run('ip', 'netns', 'add', self._switch)
+    _run(*switch, 'add', 'bridge', 'type', 'bridge')
+    _run(*switch, 'set', 'bridge', 'up')
+    for i, name in enumerate(self._names):
+      _run('ip', 'netns', 'add', name)
+      peer = ['peer', 'name', f'port{i}', 'netns', self._switch]
+      link = ['ip', 'link', 'add', 'cable', 'netns', name]
+      _run(*link, 'type', 'veth', *peer)
+      _run(*switch, 'set', f'port{i}', 'master', 'bridge', 'up')
+      on = ['ip', '-n', name]
+      _run(*on, 'link', 'set', 'lo', 'up')
+      _run(*on, 'address', 'add', f'{self.host(i)}/24', 'dev', 'cable')
+      _run(*on, 'link', 'set', 'cable', 'up')
+
+  def _start_ray(self, machine, num_cpus):
+    where = [f'--address={self.address}']
+    if not machine:
+      where = ['--head', f'--port={_PORT}', f'--temp-dir={self._folder}']
+    _run(
+      *self.command_on(machine),
+      *(str(RAY / 'ray'), 'start', *where, f'--num-cpus={num_cpus}'),
+      f'--node-ip-address={self.host(machine)}',
+      '--object-store-memory=80000000',
+      '--include-dashboard=false',
+    )
+
+  def _cable(self, machine, state):
+    port = f'port{machine}'
+    _run('ip', '-n', self._switch, 'link', 'set', port, state)
+
+  def _kill(self, machine):
+    done = subprocess.run(
+      ['ip', 'netns', 'pids', self._names[machine]],
+      capture_output=True,
+      text=True,
+    )
+    for pid in done.stdout.split():
+      with contextlib.suppress(ProcessLookupError):
+        os.kill(int(pid), 9)
+
+
+def _run(*command):
+  subprocess.run(
+    command,
+    env={**os.environ, **VARIABLES},
+    stdout=subprocess.DEVNULL,
+    check=True,
+    timeout=180,
+  )

@@ -1,0 +1,104 @@
+"""A run on three machines, which lose their network and their power."""
+
+import collections
+import contextlib
+import re
+import signal
+import time
+
+import pytest
+
+pytest.importorskip('launchpad', reason='needs the full environment')
+
+from tests.launch import machines as machines_lib
+from tests.launch import scripts
+
+pytestmark = pytest.mark.slow
+_ACTORS = 3
+# The head alone can take all actors.
+_CPUS = _ACTORS
+_BLIP_SECONDS = 5.0
+
+
+@pytest.fixture(name='machines')
+def start_machines():
+  missing = machines_lib.missing()
+  if missing:
+    # tests/runtime/engines/ray_cluster_test.py has two machines on loopback.
+    pytest.skip(f'needs {missing}')
+  with contextlib.closing(machines_lib.Machines(3, num_cpus=_CPUS)) as machines:
+    yield machines
+
+
+def _places(workdir):
+  """The machine of each life of each actor, as the log of the actor has it."""
+  found = {}
+  for i in range(_ACTORS):
+    path = workdir / 'processes' / f'actor-{i}.log'
+    text = path.read_text() if path.exists() else ''
+    found[i] = re.findall(r'^--- .*, a process on (.*)$', text, re.M)
+  return found
+
+
+def _episodes(workdir):
+  """The number of episodes of each actor, which has four environments."""
+  return collections.Counter(
+    int(row['environment']) // 4 for row in scripts.rows(workdir, 'actor')
+  )
+
+
+def test_a_run_survives_its_machines(machines, tmp_path):
+  workdir = tmp_path / 'run'
+  with scripts.Script(
+    'run_ngu',
+    workdir,
+    *scripts.NGU,
+    '--lp_launch_type=ray',
+    f'--ray_address={machines.address}',
+    f'--ray_python={machines_lib.RAY / "python"}',
+    f'--num_actors={_ACTORS}',
+    '--num_evaluators=0',
+    '--max_actor_steps=1000000',
+    '--watchdog_seconds=60',
+    environment=machines_lib.VARIABLES,
+    prefix=machines.command_on(0),
+  ) as script:
+
+    def wait_until_all_act():
+      before = _episodes(workdir)
+      learner = len(scripts.rows(workdir, 'learner'))
+      scripts.wait_until(
+        lambda: (
+          all(_episodes(workdir)[i] > before[i] + 4 for i in range(_ACTORS))
+          and len(scripts.rows(workdir, 'learner')) > learner
+        ),
+        script.process,
+        seconds=400,
+      )
+
+    wait_until_all_act()
+    places = _places(workdir)
+    hosts = {machines.host(i): i for i in range(3)}
+    assert sorted(places.values()) == sorted([host] for host in hosts)
+    actor_on = {hosts[place]: actor for actor, (place,) in places.items()}
+    # Nobody dies of a network that comes back soon.
+    machines.cut(1)
+    time.sleep(_BLIP_SECONDS)
+    machines.mend(1)
+    wait_until_all_act()
+    assert _places(workdir) == places
+    # A machine without power, and one without network: their actors go on
+    # elsewhere.
+    for machine, lose in ((2, machines.crash), (1, machines.cut)):
+      lose(machine)
+      scripts.wait_until(
+        lambda: len(_places(workdir)[actor_on[machine]]) == 2,  # noqa: B023
+        script.process,
+        seconds=200,
+      )
+      wait_until_all_act()
+    assert len(_places(workdir)[actor_on[0]]) == 1
+    script.process.send_signal(signal.SIGINT)
+    code, _, errors = script.end()
+  assert code == 130, errors
+  assert list((workdir / 'checkpoints').glob('checkpoint-*'))

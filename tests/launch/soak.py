@@ -1,0 +1,165 @@
+"""Does a long run keep its memory, files and threads? `make soak`.
+
+  .venv/bin/python -m tests.launch.soak --minutes=60
+
+Pre-trains on Montezuma's Revenge, and looks every ten seconds at each process
+of the run, with what it has started. Prints a table, and saves a plot and its
+points. Memory may grow until the replay and the episodic memories are full;
+what has to be flat is the second half of the time.
+"""
+
+import argparse
+import collections
+import contextlib
+import csv
+import pathlib
+import re
+import signal
+import time
+from typing import NamedTuple
+
+import matplotlib
+import numpy as np
+import psutil
+
+from tests.launch import scripts
+
+_PERIOD = 10.0  # Seconds between two looks.
+_SETTINGS = (
+  *('--env=montezuma_revenge', '--preset=atari_small', '--num_actors=2'),
+  *('--envs_per_actor=8', '--max_replay_size=500', '--memory_capacity=2000'),
+  *('--checkpoint_period=60', '--max_actor_steps=1000000000'),
+)
+
+
+class Sample(NamedTuple):
+  """One process at one moment, with the processes that it has started.
+
+  Attributes:
+    seconds: the time since the first look.
+    memory: the memory that is its own or shared with others, in MB.
+    files: the number of open files.
+    threads: the number of threads.
+  """
+
+  seconds: float
+  memory: float
+  files: int
+  threads: int
+
+
+def look(pid, seconds):
+  """Returns a sample of a process; None if it has ended."""
+  try:
+    process = psutil.Process(pid)
+    family = [process, *process.children(recursive=True)]
+    return Sample(
+      seconds,
+      sum(p.memory_info().rss for p in family) / 1e6,
+      sum(p.num_fds() for p in family),
+      sum(p.num_threads() for p in family),
+    )
+  except psutil.NoSuchProcess:
+    return None
+
+
+def pids(workdir, launcher):
+  """The launcher and all nodes, by name."""
+  found = {'launcher': launcher}
+  for path in sorted((workdir / 'processes').glob('*-*.log')):
+    lives = re.findall(r'^--- .*process (\d+)$', path.read_text(), re.M)
+    if lives:
+      found[path.stem] = int(lives[-1])
+  return found
+
+
+def watch(script, workdir, minutes):
+  """Returns the samples of each process, by name."""
+  samples = collections.defaultdict(list)
+  scripts.wait_until(
+    lambda: scripts.rows(workdir, 'learner'), script.process, seconds=600
+  )
+  start = time.monotonic()
+  while (seconds := time.monotonic() - start) < 60 * minutes:
+    assert script.process.poll() is None, 'the run has ended'
+    for name, pid in pids(workdir, script.process.pid).items():
+      sample = look(pid, seconds)
+      if sample is not None:
+        samples[name].append(sample)
+    time.sleep(_PERIOD)
+  return samples
+
+
+def growth(samples):
+  """MB of memory that an hour adds, over the second half of the time."""
+  half = samples[len(samples) // 2 :]
+  hours = [s.seconds / 3600 for s in half]
+  return np.polyfit(hours, [s.memory for s in half], 1)[0]
+
+
+def table(samples):
+  """A line for each process: at a tenth, at half and at the end of the time."""
+  lines = [
+    '| process | memory, MB | growth, MB/h | files | threads |',
+    '|---|---|---|---|---|',
+  ]
+  for name, own in samples.items():
+    at = [own[len(own) // 10], own[len(own) // 2], own[-1]]
+    cells = [
+      ' '.join(f'{getattr(s, field):.0f}' for s in at)
+      for field in ('memory', 'files', 'threads')
+    ]
+    cells.insert(1, f'{growth(own):+.1f}')
+    lines.append(f'| {name} | {" | ".join(cells)} |')
+  return '\n'.join(lines)
+
+
+def save(samples, folder):
+  """Saves the points as CSV, and a plot with a panel for each quantity."""
+  matplotlib.use('Agg')
+  from matplotlib import pyplot as plt
+
+  folder.mkdir(parents=True, exist_ok=True)
+  with (folder / 'soak.csv').open('w', newline='') as file:
+    writer = csv.writer(file)
+    writer.writerow(['process', *Sample._fields])
+    for name, own in samples.items():
+      writer.writerows([name, *sample] for sample in own)
+  units = {'memory': 'memory, MB', 'files': 'open files', 'threads': 'threads'}
+  figure, axes = plt.subplots(1, 3, figsize=(12, 3.5), layout='constrained')
+  for axis, (field, label) in zip(axes, units.items(), strict=True):
+    for name, own in samples.items():
+      minutes = [s.seconds / 60 for s in own]
+      axis.plot(minutes, [getattr(s, field) for s in own], label=name)
+    axis.set(xlabel='minutes', ylabel=label, ylim=(0, None))
+  axes[0].legend(fontsize=7)
+  figure.savefig(folder / 'soak.png', dpi=120)
+
+
+def main():
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument('--minutes', type=float, default=60)
+  folder = pathlib.Path('runs/soak')
+  parser.add_argument('--folder', type=pathlib.Path, default=folder)
+  options = parser.parse_args()
+  workdir = options.folder.absolute() / 'run'
+  with scripts.Script(
+    'run_ngu', workdir, settings=_SETTINGS, capture=False
+  ) as script:
+    with contextlib.suppress(KeyboardInterrupt):
+      samples = watch(script, workdir, options.minutes)
+    script.process.send_signal(signal.SIGINT)
+    print('exit code', script.process.wait(60))
+  rows = scripts.rows(workdir, 'actor')
+  print(f'{int(rows[-1]["actor_steps"]):,} actor steps')
+  save(samples, options.folder)
+  print(table(samples))
+  for name, own in samples.items():
+    half = own[len(own) // 2 :]
+    for field in ('files', 'threads'):
+      counts = [getattr(s, field) for s in half]
+      assert counts[-1] <= max(counts[: len(counts) // 2]), (name, field)
+
+
+if __name__ == '__main__':
+  main()
