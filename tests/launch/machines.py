@@ -112,13 +112,13 @@ class Machines:
   def _start_ray(self, machine, num_cpus):
     where = [f'--address={self.address}']
     if not machine:
-      where = ['--head', f'--port={_PORT}', f'--temp-dir={self._folder}']
+      where = ['--head', f'--port={_PORT}', '--include-dashboard=false']
+      where.append(f'--temp-dir={self._folder}')
     _run(
       *self.command_on(machine),
       *(str(RAY / 'ray'), 'start', *where, f'--num-cpus={num_cpus}'),
       f'--node-ip-address={self.host(machine)}',
       '--object-store-memory=80000000',
-      '--include-dashboard=false',
     )
 
   def _cable(self, machine, state):

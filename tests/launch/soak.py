@@ -73,9 +73,8 @@ def pids(workdir, launcher):
   return found
 
 
-def watch(script, workdir, minutes):
-  """Returns the samples of each process, by name."""
-  samples = collections.defaultdict(list)
+def watch(script, workdir, minutes, samples):
+  """Adds samples of each process, by name, until the time is over."""
   scripts.wait_until(
     lambda: scripts.rows(workdir, 'learner'), script.process, seconds=600
   )
@@ -87,7 +86,6 @@ def watch(script, workdir, minutes):
       if sample is not None:
         samples[name].append(sample)
     time.sleep(_PERIOD)
-  return samples
 
 
 def growth(samples):
@@ -146,8 +144,9 @@ def main():
   with scripts.Script(
     'run_ngu', workdir, settings=_SETTINGS, capture=False
   ) as script:
+    samples = collections.defaultdict(list)
     with contextlib.suppress(KeyboardInterrupt):
-      samples = watch(script, workdir, options.minutes)
+      watch(script, workdir, options.minutes, samples)
     script.process.send_signal(signal.SIGINT)
     print('exit code', script.process.wait(60))
   rows = scripts.rows(workdir, 'actor')
