@@ -1,0 +1,18 @@
+"""A short part of `make chaos`: random faults, from a seed that is printed."""
+
+import random
+
+import pytest
+
+pytest.importorskip('launchpad', reason='needs the full environment')
+
+from tests.launch import chaos
+
+_FAULTS = 2
+
+
+def test_a_run_survives_random_faults_and_reaches_its_budget(tmp_path):
+  seed = random.SystemRandom().randrange(1 << 32)
+  print(f'python -m tests.launch.chaos --faults={_FAULTS} --seed={seed}')
+  table = chaos.run(_FAULTS, seed, tmp_path)
+  assert table.count('\n') == _FAULTS + 1
