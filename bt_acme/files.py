@@ -128,6 +128,11 @@ def check_can_be_made(path: PathLike) -> None:
   tempfile.TemporaryFile(dir=folder).close()
 
 
+def lacks_room(error: OSError) -> bool:
+  """Returns whether an error says that a disk is full, or a quota."""
+  return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 def is_leftover(path: PathLike) -> bool:
   """Returns whether a write that was cut short left this path behind."""
   name = pathlib.Path(path).name

@@ -4,13 +4,12 @@ Whatever a user can get wrong is refused by `check`, before anything starts and
 before anything is written.
 """
 
-import errno
 import os
 import shutil
 import sys
 from typing import Any, Callable, Dict, Mapping, Optional
 
-from bt_acme import assembly
+from bt_acme import assembly, files
 from bt_acme.config import placement
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
@@ -26,9 +25,6 @@ from bt_acme.runtime import (
   workdir,
   workdir_lock,
 )
-
-# The errors of a disk that is full, by its size or by a limit.
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def environment_spec(run: run_config.RunConfig) -> assembly.EnvironmentSpec:
@@ -68,11 +64,11 @@ def launch(
     with workdir_lock.held(run.workdir):
       return _launch(run, agent, initial_params, identity)
   except OSError as error:
-    if error.errno not in _NO_ROOM:
+    if not files.lacks_room(error):
       raise
     print(
-      f'error: {error}: make room for workdir={run.workdir!r}, and the same '
-      'command goes on.',
+      f'error: {error}: make room there, and the same command goes on with '
+      f'workdir={run.workdir!r}.',
       file=sys.stderr,
     )
     return 1

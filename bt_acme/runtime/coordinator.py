@@ -176,6 +176,11 @@ class Coordinator:
         )
       self._status['evaluator_return'] = float(np.mean(returns))
 
+  def evaluations_are_logged(self) -> bool:
+    """Returns whether the disk has all rows of the evaluations so far."""
+    with self._lock:
+      return self._logger('evaluator').write_waiting()
+
   def learner_ended(self, finished: bool) -> None:
     """Notes that the learner will make no more calls.
 
@@ -200,19 +205,30 @@ class Coordinator:
       if self._context.wait_for_stop(_POLL_SECONDS):
         break
       self._context.alive()
+      self._write_waiting()
       phase = self._advance()
       # Before the start, a resumed run's counts are not known yet.
       if phase != Phase.STARTING:
         progress.update(self._progress())
     progress.update(self._progress())
     progress.close()
-    with self._lock:
-      for logger in self._logs.values():
-        logger.close()
+    self.close()
     if phase != Phase.DONE:
       # The learner was told to stop as well. If this process ended now, the
       # learner's next call would wait for an answer instead of letting it save.
       self._learner_ended.wait(_LEARNER_ENDS_SECONDS)
+
+  def close(self) -> None:
+    """Closes the logs."""
+    with self._lock:
+      for logger in self._logs.values():
+        logger.close()
+
+  def _write_waiting(self) -> None:
+    """Writes the rows that had no room on the disk before."""
+    with self._lock:
+      for logger in self._logs.values():
+        logger.write_waiting()
 
   def _advance(self) -> Phase:
     """Moves on to the next phase if it is time, and returns the phase."""

@@ -73,6 +73,11 @@ class EvaluatorNode:
       return False
     rows = [{evaluation_grid.POINT: due.point, **row} for row in rows]
     self._coordinator.report_evaluation(due.actor_steps, rows)
+    # On a full disk it stays due, should this process die meanwhile.
+    while not self._coordinator.evaluations_are_logged():
+      if self._context.wait_for_stop(_POLL_SECONDS):
+        return False
+      self._context.alive()
     self._learner.evaluation_done(due.point)
     return not self._should_stop()
 

@@ -5,7 +5,8 @@ from typing import Collection, NamedTuple
 # Seconds for nodes that have nothing to save, before the program starts anew.
 _FLUSH_SECONDS = 1.0
 # Nobody waits for the end of a program that ends by itself, and a machine with
-# much else to do is slow: what has something to save has the grace so often.
+# much else to do is slow: what has something to save gets this many times the
+# usual seconds.
 _PATIENCE = 6
 
 

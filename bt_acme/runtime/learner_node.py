@@ -10,7 +10,7 @@ import jax
 from absl import logging
 from acme.utils import counting
 
-from bt_acme import behaviors, untrusted
+from bt_acme import behaviors, files, untrusted
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
 from bt_acme.runtime import (
@@ -164,6 +164,7 @@ class LearnerNode:
       self._coordinator.learner_ended(finished)
       dataset.stop()
       logger.close()
+    self._context.saved()
     # Until the program stops, evaluators ask for what is left to evaluate.
     while not self._context.wait_for_stop(_POLL_SECONDS):
       self._context.alive()
@@ -214,7 +215,6 @@ class LearnerNode:
     )
     if not stops and self._builder.agent.intrinsic is not None:
       self._export(learner, standing.counts, self._run.behavior_folder)
-    self._context.saved()
     return not stops
 
   def _poll(self, learner: Any) -> Tuple[int, _Standing]:
@@ -291,6 +291,8 @@ class LearnerNode:
     try:
       self._keep(learner, counts, ahead)
     except OSError as error:
+      if not files.lacks_room(error):
+        raise
       if not self._lacks_room:
         logging.warning(
           'No checkpoint is written until the disk has room for what is due '

@@ -141,8 +141,7 @@ class MetricsLogger:
   def close(self) -> None:
     """Writes the row that was held back, if any, and closes the files."""
     self.flush()
-    self._write_waiting()
-    if self._waiting:
+    if not self.write_waiting():
       logging.warning(
         '%d rows are not in %s/logs.csv, because the disk had no room.',
         *(len(self._waiting), self._folder),
@@ -153,7 +152,7 @@ class MetricsLogger:
   def _write_now(self, data: Mapping[str, Any]) -> None:
     row = {key: to_number(key, value) for key, value in data.items()}
     self._waiting.append({**row, **self._marks()})
-    self._write_waiting()
+    self.write_waiting()
     if self._summaries is None:
       self._summaries = summaries_lib.Summaries(
         self._folder, purge_step=self._purged
@@ -165,21 +164,24 @@ class MetricsLogger:
         self._warned.add(key)
         logging.warning('%s is %s in %s', key, value, row)
 
-  def _write_waiting(self) -> None:
-    """Writes the rows that wait, as far as the disk has room."""
+  def write_waiting(self) -> bool:
+    """Writes the rows that wait; returns whether the disk has room for all."""
     try:
       while self._waiting:
         self._table.append(self._waiting[0])
         del self._waiting[0]
     except OSError as error:
+      if not files.lacks_room(error):
+        raise
       if not self._has_warned_of_the_disk:
         self._has_warned_of_the_disk = True
         logging.warning(
           'Rows of %s/logs.csv wait until the disk has room: %s',
           *(self._folder, untrusted.one_line(error)),
         )
-    else:
-      self._has_warned_of_the_disk = False
+      return False
+    self._has_warned_of_the_disk = False
+    return True
 
   def _marks(self) -> Dict[str, Number]:
     """Returns what tells when a row is written."""

@@ -18,30 +18,22 @@ class Node:
     log: its log file; None if it prints to this process's output.
     ended: how its latest life ended; None if that goes on.
     has_worked: whether any of its lives has given a sign.
+    has_begun: whether its latest life has given a sign.
     hung_seconds: how long its latest life gave no sign, if that killed it.
     was_told_to_stop: whether its latest life was, and not by the supervisor.
     has_saved: whether its latest life has nothing left to save.
     follows: whether its latest life is ended to start anew with another node.
   """
 
-  def __init__(
-    self,
-    title: str,
-    label: str,
-    allowance: restarts.Allowance,
-    *,
-    gives_signs: bool,
-  ):
+  def __init__(self, title: str, label: str, allowance: restarts.Allowance):
     """It was not started yet.
 
     Args:
       title: `LABEL/INDEX`.
       label: the label that it shares with others.
       allowance: how often it may be started anew.
-      gives_signs: whether it gives a sign when it has begun its work.
     """
     self.title = title
-    self._gives_signs = gives_signs
     self.label = label
     self.allowance = allowance
     self.addresses: Optional[List[str]] = None
@@ -49,6 +41,7 @@ class Node:
     self.log: Optional[terminal.NodeLog] = None
     self.ended: Optional[events.Ended] = None
     self.has_worked = False
+    self.has_begun = False
     self.hung_seconds: Optional[float] = None
     self.was_told_to_stop = False
     self.has_saved = False
@@ -66,12 +59,8 @@ class Node:
     self.lives += 1
     self.log = log
     self.ended, self.hung_seconds = None, None
-    self.was_told_to_stop = self.has_saved = self.follows = False
-
-  @property
-  def may_have_worked(self) -> bool:
-    """Whether any of its lives may have something to save."""
-    return self.has_worked or not self._gives_signs
+    self.has_begun = self.was_told_to_stop = False
+    self.has_saved = self.follows = False
 
   @property
   def failed_at_its_start(self) -> bool:

@@ -16,6 +16,8 @@ class Policy(NamedTuple):
     most: how often in an hour each node is started anew, and the program.
     labels: the labels of the nodes that are started anew while the others go
       on; by each, the labels of the nodes that have to start anew with it.
+      These nodes have nothing to lose before their first sign of life: when the
+      program stops they are killed without a request.
     next_program: makes the program that starts anew after another node has
       died. It is called when every node of the one before has ended.
     watchdog_seconds: a node that gives no sign of life for as long is dead.

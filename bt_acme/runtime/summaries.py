@@ -15,7 +15,7 @@ import numpy as np
 from tensorboardX import record_writer, summary
 from tensorboardX.proto import event_pb2, summary_pb2
 
-_FLUSH_SECONDS = 10.0  # A row is on the disk after at most so long.
+_RETRY_SECONDS = 10.0  # Between two tries while the disk is full.
 _VERSION = 'brain.Event:2'  # The format's.
 
 
@@ -46,8 +46,7 @@ class Summaries:
     self._clock = clock
     self._writer: Optional[record_writer.RecordWriter] = None
     self._num_files = 0
-    self._flushed = clock()
-    self._next_try = self._flushed
+    self._next_try = clock()
 
   def write(
     self, step: Optional[int], row: Mapping[str, Union[int, float]]
@@ -77,13 +76,11 @@ class Summaries:
       if self._writer is None:
         self._writer = self._begin_file()
       self._writer.write(event.SerializeToString())
-      if now - self._flushed > _FLUSH_SECONDS:
-        self._flushed = now
-        self._writer.flush()
+      self._writer.flush()
     except OSError:
       # The record may be torn, which nothing behind it survives.
       self.close()
-      self._next_try = now + _FLUSH_SECONDS
+      self._next_try = now + _RETRY_SECONDS
 
   def close(self) -> None:
     """Closes the file; another row would begin another one."""
@@ -98,13 +95,20 @@ class Summaries:
       f'events.out.tfevents.{int(time.time())}.{socket.gethostname()}.'
       f'{os.getpid()}.{self._num_files}'
     )
-    writer = record_writer.RecordWriter(str(self._folder / name))
+    path = self._folder / name
+    writer = record_writer.RecordWriter(str(path))
     events = [event_pb2.Event(wall_time=time.time(), file_version=_VERSION)]
     if self._purge_step is not None:
       start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
       events.append(event_pb2.Event(step=self._purge_step, session_log=start))
-    for event in events:
-      writer.write(event.SerializeToString())
-    writer.flush()
+    try:
+      for event in events:
+        writer.write(event.SerializeToString())
+      writer.flush()
+    except OSError:
+      with contextlib.suppress(OSError):
+        writer.close()
+      path.unlink()
+      raise
     self._purge_step = None
     return writer

@@ -9,8 +9,8 @@ Here, on whatever engine the nodes run:
   `restarts.Policy` says; a node that gives no sign of life for too long is
   killed, which counts as its death;
 - any other death ends the program, and the node's traceback is printed last;
-- Ctrl-C gives every node that has begun its work `grace_seconds` to stop, and a
-  second one none.
+- Ctrl-C gives every node `grace_seconds` to stop, and a second one none. Nodes
+  of `restarts.Policy.labels` that have yet to begin get none either.
 """
 
 import os
@@ -95,17 +95,14 @@ class Supervisor:
     self._allowance = allowance
     self._terminal = terminal.Terminal(log_folder / 'launcher.log')
     labels = executables.titles(program)
-    gives_signs = policy.watchdog_seconds < float('inf')
     self._nodes = {
-      title: node_lives.Node(
-        title, label, restarts.Allowance(policy.most), gives_signs=gives_signs
-      )
+      title: node_lives.Node(title, label, restarts.Allowance(policy.most))
       for title, label in labels.items()
     }
     self._watch = signs_of_life.Watch(policy.watchdog_seconds, labels)
     self._executables: Dict[str, Any] = {}
     self._environments: Mapping[str, Mapping[str, str]] = {}
-    self._interrupt: Optional[interrupts.Interrupt] = None  # The last one.
+    self._interrupts: List[interrupts.Interrupt] = []
     self._stopping = False
     self._hurried = False  # By the user, who does not wait for nodes to stop.
 
@@ -134,8 +131,8 @@ class Supervisor:
       failures = self._failures_to_stop(end)
     finally:
       self._release()
-    if end.anew and self._interrupt is not None:
-      end = self._interrupted(self._interrupt)
+    if end.anew and self._interrupts:
+      end = self._interrupted(self._interrupts[-1])
     if end.culprit is not None and not end.anew:
       failures = [end.culprit.describe_end()]
     if failures:
@@ -255,10 +252,9 @@ class Supervisor:
     """Asks all nodes to stop; returns the end, which the user may change."""
     self._stopping = True
     for node in self._running():
-      # What has yet to begin does not hear this while it compiles.
-      has_begun = node.may_have_worked
+      loses_nothing = node.label in self._policy.labels and not node.has_begun
       self._engine.signal(
-        node.title, signal.SIGTERM if has_begun else signal.SIGKILL
+        node.title, signal.SIGKILL if loses_nothing else signal.SIGTERM
       )
     start = time.monotonic()
     while not self._hurried:
@@ -271,8 +267,9 @@ class Supervisor:
         break
       event = self._next(left)
       if isinstance(event, interrupts.Interrupt):
-        self._hurried = not end.anew
-        end = self._interrupted(event) if end.anew else end
+        self._hurried = len(self._interrupts) > 1
+        stopped = self._interrupted(event)
+        end = end if end.culprit is not None and not end.anew else stopped
     return end
 
   def _failures_to_stop(self, end: _End) -> List[str]:
@@ -281,9 +278,7 @@ class Supervisor:
     failures = [
       node.describe_stop(None if self._hurried else seconds)
       for node in self._nodes.values()
-      if node.label in self._grace.checked_labels
-      and node is not end.culprit
-      and node.may_have_worked
+      if node.label in self._grace.checked_labels and node is not end.culprit
     ]
     return list(filter(None, failures))
 
@@ -315,7 +310,7 @@ class Supervisor:
     """
     event = self._queue.get(timeout)
     if isinstance(event, interrupts.Interrupt):
-      self._interrupt = event
+      self._interrupts.append(event)
     if event is None or isinstance(event, interrupts.Interrupt):
       return event
     node = self._nodes[event.title]
@@ -343,7 +338,7 @@ class Supervisor:
     if not output.is_error:
       data, signs = signs_of_life.take_out(data)
       if signs_of_life.MARK in signs:
-        node.has_worked = True
+        node.has_worked = node.has_begun = True
         self._watch.hear(node.title)
       if signs_of_life.STOP_MARK in signs and not self._stopping:
         node.was_told_to_stop = True

@@ -104,9 +104,6 @@ class NodeLog:
     """
     self.path = path
     self._file: Optional[BinaryIO] = None
-    with contextlib.suppress(OSError):  # The disk may be full.
-      path.parent.mkdir(parents=True, exist_ok=True)
-      self._file = open(path, 'ab', buffering=0)
     self._live = live
     self._tail: collections.deque = collections.deque(maxlen=_TAIL_LINES)
     # What was printed since the last line's end, to standard error or not.
@@ -157,9 +154,11 @@ class NodeLog:
 
   def _keep(self, text: str) -> None:
     """Adds text to the file, or as much of it as the disk has room for."""
-    if self._file is not None:
-      with contextlib.suppress(OSError):
-        self._file.write(text.encode())
+    with contextlib.suppress(OSError):
+      if self._file is None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = open(self.path, 'ab', buffering=0)
+      self._file.write(text.encode())
 
 
 def _now() -> str:

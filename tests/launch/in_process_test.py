@@ -59,7 +59,7 @@ def test_a_disk_without_room_is_one_line(tmp_path):
   assert code == 1
   assert 'Traceback' not in errors and '\nerror: ' in errors, errors
   assert 'File too large' in errors.splitlines()[-1]
-  assert f"make room for workdir='{tmp_path}" in errors
+  assert f"goes on with workdir='{tmp_path}" in errors
 
 
 @pytest.fixture(name='ngu', scope='module')

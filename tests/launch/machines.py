@@ -9,6 +9,7 @@ import contextlib
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -31,9 +32,17 @@ def missing():
   if os.geteuid() or not shutil.which('ip'):
     return 'root and `ip`, for network namespaces'
   name = f'bt-{os.getpid()}-try'
-  if subprocess.run(['ip', 'netns', 'add', name]).returncode:
-    return 'network namespaces'
-  _run('ip', 'netns', 'del', name)
+  link = ['ip', '-n', name, 'link', 'add']
+  commands = (
+    ['ip', 'netns', 'add', name],
+    [*link, 'switch', 'type', 'bridge'],
+    [*link, 'cable', 'type', 'veth', 'peer', 'name', 'port'],
+  )
+  try:
+    if any(subprocess.run(command).returncode for command in commands):
+      return 'network namespaces with bridges and cables'
+  finally:
+    subprocess.run(['ip', 'netns', 'del', name])
   return ''
 
 
@@ -79,6 +88,15 @@ class Machines:
     """Ends all that runs on a machine, as a power cut would."""
     self.cut(machine)
     self._kill(machine)
+
+  def processes(self, machine):
+    """Returns the command lines of what runs on a machine, by process."""
+    found = {}
+    for pid in self._pids(machine):
+      with contextlib.suppress(OSError):
+        text = pathlib.Path(f'/proc/{pid}/cmdline').read_text()
+        found[pid] = text.replace('\0', ' ')
+    return found
 
   def close(self):
     """Ends all that runs on the machines, and takes them away."""
@@ -126,14 +144,17 @@ class Machines:
     _run('ip', '-n', self._switch, 'link', 'set', port, state)
 
   def _kill(self, machine):
+    for pid in self._pids(machine):
+      with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+  def _pids(self, machine):
     done = subprocess.run(
       ['ip', 'netns', 'pids', self._names[machine]],
       capture_output=True,
       text=True,
     )
-    for pid in done.stdout.split():
-      with contextlib.suppress(ProcessLookupError):
-        os.kill(int(pid), 9)
+    return list(map(int, done.stdout.split()))
 
 
 def _run(*command):

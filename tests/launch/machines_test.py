@@ -101,4 +101,7 @@ def test_a_run_survives_its_machines(machines, tmp_path):
     script.process.send_signal(signal.SIGINT)
     code, _, errors = script.end()
   assert code == 130, errors
+  # What is left on the head is Ray itself.
+  left = machines.processes(0).values()
+  assert left and not [text for text in left if 'process_entry' in text]
   assert list((workdir / 'checkpoints').glob('checkpoint-*'))

@@ -15,12 +15,17 @@ from tests.runtime import contexts
 
 @pytest.fixture(name='make')
 def make_coordinator(tmp_path):
+  made = []
+
   def make(context=None, **changes):
     settings = {'max_actor_steps': 100, 'num_evaluators': 2, **changes}
     run = run_config.RunConfig(workdir=str(tmp_path), **settings)
-    return coordinator_lib.Coordinator(run, context or contexts.make())
+    made.append(coordinator_lib.Coordinator(run, context or contexts.make()))
+    return made[-1]
 
-  return make
+  yield make
+  for coordinator in made:
+    coordinator.close()
 
 
 def lease_all(coordinator, size, actor=0, life=0):
@@ -217,3 +222,19 @@ def test_a_run_never_goes_back_to_an_earlier_phase(make):
   coordinator.start({})
   assert coordinator.poll()[0] == Phase.EVALUATORS_FINISH
   assert list(Phase) == sorted(Phase) and Phase.RUNNING == 1
+
+
+def test_evaluations_wait_until_the_disk_has_room(make, tmp_path, room):
+  coordinator = make()
+  assert coordinator.evaluations_are_logged()
+  row = {'evaluation_point': 0, 'episode_return': 1.0}
+  coordinator.report_evaluation(0, [row])
+  assert coordinator.evaluations_are_logged()
+  path = tmp_path / 'logs' / 'evaluator' / 'logs.csv'
+  room(path.stat().st_size)
+  coordinator.report_evaluation(50, [{**row, 'evaluation_point': 50}])
+  assert not coordinator.evaluations_are_logged()
+  room(None)
+  assert coordinator.evaluations_are_logged()
+  points = [r['evaluation_point'] for r in csv.DictReader(path.open())]
+  assert points == ['0', '50']

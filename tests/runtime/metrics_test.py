@@ -3,7 +3,6 @@
 import csv
 import io
 import math
-import resource
 import subprocess
 import sys
 
@@ -256,19 +255,6 @@ def test_rows_after_the_state_that_a_run_goes_on_from_are_dropped(tmp_path):
   logger.write({'actor_steps': 25, 'x': 3.0})
   logger.close()
   assert len(_rows(tmp_path / 'logs.csv')) == 4
-
-
-@pytest.fixture(name='room')
-def make_room():
-  """Limits the size of files, in bytes; None takes the limit away."""
-  _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-  def limit(size):
-    soft = hard if size is None else size
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-  yield limit
-  limit(None)
 
 
 def test_rows_wait_until_the_disk_has_room(tmp_path, room, caplog):

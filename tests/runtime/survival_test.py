@@ -215,6 +215,7 @@ def test_actors_start_anew_with_their_server(launch):
   )
   # Not the one that had ended; and this is no death of the other one.
   assert code == 0 and started == ['server/0 1', 'actor/0 1']
+  # At the end, what has yet to begin is killed as well.
   assert Scripted.killed[0] == 'actor/0' and 'actor/1' not in Scripted.killed
 
 
@@ -292,18 +293,39 @@ def test_what_has_saved_loses_nothing_if_it_is_slow_to_end(
   assert is_lost != saves
 
 
-def test_ctrl_c_does_not_wait_for_what_has_yet_to_begin(
-  launch, monkeypatch, capsys
-):
-  monkeypatch.setattr(Scripted, 'deaf', ('learner', 'server'))
+def test_ctrl_c_does_not_wait_for_what_has_yet_to_begin(launch, monkeypatch):
+  monkeypatch.setattr(Scripted, 'deaf', ('actor', 'server'))
   start = time.monotonic()
-  code, _ = launch(
-    grace_seconds=600, actor_0=[work], actor_1=[after(work, interrupt)]
+  code, started = launch(
+    grace_seconds=600,
+    # Its second life has yet to begin.
+    actor_0=[after(work, end(_KILLED))],
+    coordinator_0=[interrupt],
   )
-  assert code == 130 and time.monotonic() - start < 300
-  assert sorted(Scripted.killed) == ['coordinator/0', 'learner/0', 'server/0']
-  # The learner has lost nothing.
-  assert 'error' not in capsys.readouterr().err
+  assert code == 130 and started == ['actor/0 1']
+  assert time.monotonic() - start < 300
+  # The learner may have filled the replay although it has not learned yet.
+  assert sorted(Scripted.killed) == ['actor/0', 'actor/1', 'server/0']
+
+
+def test_ctrl_c_while_a_program_ends_lets_it_save(launch, monkeypatch, capsys):
+  monkeypatch.setattr(Scripted, 'deaf', ('learner',))
+  tell = Scripted.signal
+
+  def tell_and_interrupt(engine, title, signum):
+    if title == 'learner/0' and signum == signal.SIGTERM:
+      interrupt(engine, title)
+    tell(engine, title, signum)
+
+  monkeypatch.setattr(Scripted, 'signal', tell_and_interrupt)
+  for last, expected in ((0, 130), (1, 1)):
+    code, _ = launch(most=0, coordinator_0=[after(work, end(last))])
+    assert code == expected
+    # It had its seconds, after which it was killed.
+    if not last:
+      errors = capsys.readouterr().err
+      assert 'learner/0 did not stop within 0.2 s' in errors
+    assert 'learner/0' in Scripted.killed
 
 
 def test_a_node_that_hangs_is_killed_and_started_anew(
