@@ -62,6 +62,7 @@ def test_an_actor_hands_on_what_it_counts(tmp_path, inference):
   pipeline, sinks = make_pipeline(num, run.group_size)
   context = contexts.make(coordinator=coordinator, learner=object())
   actor_node.ActorNode(run, None, 0, context)._act(pipeline)
+  coordinator.close()
   counted = coordinator.get_counts()['actor_steps']
   assert budget <= counted < budget + num
   assert sum(sink.count for sink in sinks) == counted
