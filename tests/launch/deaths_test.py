@@ -1,6 +1,7 @@
 """Runs whose processes are killed or stopped: what goes on, and what ends.
 
-Everything is real: a launch script, its processes, and SIGKILL.
+Everything is real: a launch script, its processes, and SIGKILL. These tests are
+slow ones; `chaos_test.py` is always run.
 """
 
 import collections
@@ -86,6 +87,7 @@ def make_start(tmp_path):
     script.__exit__()
 
 
+@pytest.mark.slow
 def test_a_run_survives_deaths_of_all_kinds(start):
   run = start(_ENDLESS, '--evaluation_period=2000')
   run.wait_for_start()
