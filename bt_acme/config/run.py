@@ -13,7 +13,7 @@ from bt_acme.config import checks
 from bt_acme.config import placement as placement_lib
 
 LARGEST_SEED = 2**32 - 1  # A JAX key takes no larger seed.
-# The largest number of actor steps; the paper takes 1.5 billion in a run.
+# The largest number of actor steps; the paper pre-trains for 4 billion.
 _LARGEST_BUDGET = 1_000_000_000_000
 
 
