@@ -5,6 +5,7 @@ died of a full disk. Here, each row is one event, written by whoever has it.
 """
 
 import contextlib
+import itertools
 import os
 import pathlib
 import socket
@@ -17,6 +18,8 @@ from tensorboardX.proto import event_pb2, summary_pb2
 
 _RETRY_SECONDS = 10.0  # Between two tries while the disk is full.
 _VERSION = 'brain.Event:2'  # The format's.
+# Files that this process begins in the same second have different names.
+_numbers = itertools.count(1)
 
 
 class Summaries:
@@ -45,7 +48,6 @@ class Summaries:
     self._purge_step = purge_step
     self._clock = clock
     self._writer: Optional[record_writer.RecordWriter] = None
-    self._num_files = 0
     self._next_try = clock()
 
   def write(
@@ -90,10 +92,9 @@ class Summaries:
       self._writer = None
 
   def _begin_file(self) -> record_writer.RecordWriter:
-    self._num_files += 1
     name = (
       f'events.out.tfevents.{int(time.time())}.{socket.gethostname()}.'
-      f'{os.getpid()}.{self._num_files}'
+      f'{os.getpid()}.{next(_numbers)}'
     )
     path = self._folder / name
     writer = record_writer.RecordWriter(str(path))

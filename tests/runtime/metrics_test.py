@@ -111,6 +111,8 @@ def test_resuming_goes_on_in_the_same_file(tmp_path):
     logger.close()
   rows = _rows(tmp_path / 'logs' / 'actor' / 'logs.csv')
   assert [row['actor_steps'] for row in rows] == ['1', '2']
+  curve = _summaries(tmp_path / 'logs' / 'actor')
+  assert [step for _, step, _ in curve] == [1, 2]
 
 
 def test_each_row_tells_the_life_and_the_seconds(tmp_path, monkeypatch):
