@@ -41,7 +41,8 @@ class _Lease:
 class Coordinator:
   """Counts, budget, phase, logs and progress of a run.
 
-  All public methods except `run` are called by other nodes, from any thread.
+  All public methods except `run` and `close` are called by other nodes, from
+  any thread.
   """
 
   def __init__(

@@ -75,7 +75,7 @@ class LearnerNode:
     self._run = run
     self._builder = builder
     self._initial_params = initial_params
-    self._lacks_room = False  # Whether the disk did at the last look.
+    self._lacks_room = False  # Whether the disk was full at the last look.
     self._context = context
     self._coordinator = context.coordinator
     self._ready = threading.Event()

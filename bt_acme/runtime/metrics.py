@@ -103,7 +103,7 @@ class MetricsLogger:
     self._held_back: Optional[Mapping[str, Any]] = None
     # Rows that the disk had no room for.
     self._waiting: List[Dict[str, Number]] = []
-    self._warned: set = set()  # Columns that have had a value of no number.
+    self._warned: set = set()  # Columns that had a value that is not finite.
     self._has_warned_of_the_disk = False
 
   @property

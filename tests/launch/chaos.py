@@ -146,8 +146,9 @@ class Chaos:
     rows = scripts.rows(self.workdir, 'actor')
     if rows[-1]['life'] == life:
       return 0
-    begun = next(row for row in rows if row['life'] == rows[-1]['life'])
-    return max(0, before - int(begun['actor_steps']))
+    # The log is cut to the checkpoint that the new life goes on from.
+    kept = [row for row in rows if row['life'] != rows[-1]['life']]
+    return before - int(kept[-1]['actor_steps']) if kept else before
 
   def _fill_disk(self):
     """Leaves no room on the disk for a while, which nobody dies of."""

@@ -1,5 +1,6 @@
 """A short part of `make chaos`: random faults, from a seed that is printed."""
 
+import os
 import random
 
 import pytest
@@ -18,3 +19,10 @@ def test_a_run_survives_random_faults_and_reaches_its_budget(tmp_path):
   print(f'seed {seed}: {quick[:_FAULTS]}')
   table = chaos.run(quick[:_FAULTS], tmp_path)
   assert table.count('\n') == _FAULTS + 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root makes a small disk')
+def test_a_run_goes_on_while_its_disk_is_full(tmp_path, capsys):
+  chaos.run([(chaos.FILL_DISK, '')], tmp_path)
+  assert 'No disk is filled' not in capsys.readouterr().out

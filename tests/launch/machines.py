@@ -22,7 +22,15 @@ VARIABLES = {
   'RAY_raylet_start_wait_time_s': '120',
 }
 _PORT = 6379
-_SWITCH = 'switch'
+
+
+def flags(address):
+  """The flags of a run on a cluster."""
+  return (
+    '--lp_launch_type=ray',
+    f'--ray_address={address}',
+    f'--ray_python={RAY / "python"}',
+  )
 
 
 def missing():
@@ -108,7 +116,7 @@ class Machines:
 
   @property
   def _switch(self):
-    return f'bt-{os.getpid()}-{_SWITCH}'
+    return f'bt-{os.getpid()}-switch'
 
   def _plug(self):
     """Makes the machines, with a cable from each to the switch."""

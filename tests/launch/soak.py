@@ -158,7 +158,9 @@ def main():
   options = parser.parse_args()
   workdir = options.folder.absolute() / 'run'
   if workdir.exists():
-    sys.exit(f'error: {workdir} is there already: remove it, or say --folder=.')
+    sys.exit(
+      f'error: {workdir} is there already: remove it, or choose --folder'
+    )
   with scripts.Script(
     'run_ngu', workdir, settings=_SETTINGS, capture=False
   ) as script:

@@ -247,7 +247,7 @@ def test_before_it_starts_anew_only_the_learner_has_the_grace(
   )
   assert code == 0 and len(started) == len(_TITLES)
   assert (time.monotonic() - start > 0.3) == waits
-  # Those of the next program follow.
+  # The nodes of the next program are killed later.
   killed = ['learner/0'] * waits + ['actor/0', 'actor/1']
   assert Scripted.killed[: len(killed)] == killed
 

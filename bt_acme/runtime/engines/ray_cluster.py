@@ -52,8 +52,8 @@ class RayCluster(base.Engine):
     """
     super().__init__(queue)
     self._places = places
-    # Titles of the nodes that have not been released, and of those among them
-    # that have ended.
+    # The first holds the titles of all nodes that have not been released, the
+    # second those of them whose process has ended.
     self._titles: Set[str] = set()
     self._ended: Set[str] = set()
     self._hosts: Dict[str, str] = {}
