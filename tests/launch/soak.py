@@ -26,6 +26,7 @@ import psutil
 from tests.launch import scripts
 
 _PERIOD = 10.0  # Seconds between two looks.
+_LAUNCHER = 'launcher'
 _FEWEST = 20  # With fewer looks at a process, nothing is said of it.
 _SETTINGS = (
   *('--env=montezuma_revenge', '--preset=atari_small', '--num_actors=2'),
@@ -50,11 +51,13 @@ class Sample(NamedTuple):
   threads: int
 
 
-def look(pid, seconds):
+def look(name, pid, seconds):
   """Returns a sample of a process; None if it has ended."""
   try:
     process = psutil.Process(pid)
-    family = [process, *process.children(recursive=True)]
+    # What the launcher has started are the others.
+    children = [] if name == _LAUNCHER else process.children(recursive=True)
+    family = [process, *children]
     return Sample(
       seconds,
       sum(p.memory_info().rss for p in family) / 1e6,
@@ -67,7 +70,7 @@ def look(pid, seconds):
 
 def pids(workdir, launcher):
   """The launcher and all nodes, by name."""
-  found = {'launcher': launcher}
+  found = {_LAUNCHER: launcher}
   for path in sorted((workdir / 'processes').glob('*-*.log')):
     lives = re.findall(r'^--- .*process (\d+)$', path.read_text(), re.M)
     if lives:
@@ -84,7 +87,7 @@ def watch(script, workdir, minutes, samples):
   while (seconds := time.monotonic() - start) < 60 * minutes:
     assert script.process.poll() is None, 'the run has ended'
     for name, pid in pids(workdir, script.process.pid).items():
-      sample = look(pid, seconds)
+      sample = look(name, pid, seconds)
       if sample is not None:
         samples[name].append(sample)
     time.sleep(_PERIOD)
