@@ -110,6 +110,13 @@ class RunConfig:
   evaluation_episodes: int = checks.setting(
     5, 'An evaluation plays this many episodes.', above=0
   )
+  max_episode_rows: int = checks.setting(
+    200_000,
+    'The log of training episodes has at most so many rows. If there are more '
+    'episodes, it has a part of them, spread evenly over the run and its '
+    'environments.',
+    above=0,
+  )
   checkpoint_period: float = checks.setting(
     300.0,
     'The number of seconds from one checkpoint to the next.',

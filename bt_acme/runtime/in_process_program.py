@@ -228,9 +228,13 @@ class _Program:
     self._saved_steps = self._run.actor_steps
     self._saved_at = time.monotonic()
     self._ahead = snapshots.Snapshots(config, self._run.actor_steps)
+    thinning = metrics.Thinning(config.max_episode_rows, config.max_actor_steps)
     self._logs = {
       label: metrics.make_logger(
-        config.workdir, label, last_step=self._run.actor_steps
+        config.workdir,
+        label,
+        thinning=thinning if label == 'actor' else None,
+        last_step=self._run.actor_steps,
       )
       for label in _LABELS
     }

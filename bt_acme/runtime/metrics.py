@@ -40,6 +40,7 @@ def make_logger(
   label: str,
   *,
   time_delta: float = 0.0,
+  thinning: Optional['Thinning'] = None,
   last_step: Optional[int] = None,
 ) -> 'MetricsLogger':
   """Makes the logger of one label.
@@ -49,6 +50,7 @@ def make_logger(
     label: the label, which names the folder. Only one process may write to it.
     time_delta: the seconds between two rows. A row that comes sooner is
       dropped, except for the last one, which `close` writes.
+    thinning: chooses the rows of a log that has a largest length.
     last_step: see `MetricsLogger`.
   """
   folder = pathlib.Path(workdir) / 'logs' / label
@@ -56,6 +58,7 @@ def make_logger(
   return MetricsLogger(
     folder,
     time_delta=time_delta,
+    thinning=thinning,
     last_step=last_step,
     life=provenance.current(str(workdir)),
   )
@@ -73,6 +76,7 @@ class MetricsLogger:
     folder: pathlib.Path,
     *,
     time_delta: float = 0.0,
+    thinning: Optional['Thinning'] = None,
     last_step: Optional[int] = None,
     life: Optional[provenance.Life] = None,
     clock: Callable[[], float] = time.monotonic,
@@ -82,6 +86,7 @@ class MetricsLogger:
     Args:
       folder: the folder for the files, which exists.
       time_delta: the seconds between two rows, see `make_logger`.
+      thinning: see `make_logger`.
       last_step: the step of the state from which a run goes on. Later rows that
         are there will be written again, and are dropped.
       life: the life of the run, which `seconds` and `life` of each row tell;
@@ -97,7 +102,7 @@ class MetricsLogger:
       self._table.drop_from(self._purged)
     # Made with the first row, when it is known what TensorBoard has to forget.
     self._summaries: Optional[summaries_lib.Summaries] = None
-    self._time_delta = time_delta
+    self._time_delta, self._thinning = time_delta, thinning
     self._clock = clock
     self._next_time = -math.inf
     self._held_back: Optional[Mapping[str, Any]] = None
@@ -124,6 +129,10 @@ class MetricsLogger:
 
   def write(self, data: Mapping[str, Any]) -> None:
     """Writes scalars: numbers or arrays of one element, on any device."""
+    if self._thinning is not None and not self._thinning.keeps(
+      _step_of(data) or 0, self.num_rows
+    ):
+      return
     now = self._clock()
     if now < self._next_time:
       self._held_back = data
@@ -189,6 +198,44 @@ class MetricsLogger:
       return {}
     seconds = round(self._life.seconds(time.time()), 3)
     return dict(zip(MARKS, (seconds, self._life.number), strict=True))
+
+
+class Thinning:
+  """Chooses the rows of a log that has a largest length.
+
+  Which of the rows that come together are kept does not depend on their order,
+  so that all environments and all epsilons have their share.
+  """
+
+  # The share of the rows that may come before their time. Until half of it is
+  # used, all rows are kept.
+  _AHEAD = 0.1
+  # Its multiples fill the unit interval evenly, and so do those of each stride.
+  _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
+
+  def __init__(self, max_rows: int, max_steps: int):
+    """Prepares the choice.
+
+    Args:
+      max_rows: the largest number of rows.
+      max_steps: the step at which the log ends.
+    """
+    self._max_rows = max_rows
+    self._max_steps = max_steps
+    self._num_seen = 0
+
+  def keeps(self, step: int, num_rows: int) -> bool:
+    """Returns whether the next row is kept.
+
+    Args:
+      step: the row's step.
+      num_rows: the number of rows that the log has.
+    """
+    self._num_seen += 1
+    ahead = self._AHEAD * self._max_rows
+    due = (self._max_rows - ahead) * min(step / self._max_steps, 1.0)
+    probability = 2 * (due + ahead - num_rows) / ahead
+    return self._num_seen * self._GOLDEN_RATIO % 1 < probability
 
 
 def _step_of(row: Mapping[str, Any]) -> Optional[int]:

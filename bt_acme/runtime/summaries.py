@@ -94,7 +94,8 @@ class Summaries:
   def _begin_file(self) -> record_writer.RecordWriter:
     name = (
       f'events.out.tfevents.{int(time.time())}.{socket.gethostname()}.'
-      f'{os.getpid()}.{next(_numbers)}'
+      # Files of one second are read in the order of their names.
+      f'{os.getpid()}.{next(_numbers):06}'
     )
     path = self._folder / name
     writer = record_writer.RecordWriter(str(path))

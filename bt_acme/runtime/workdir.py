@@ -36,7 +36,7 @@ _MAY_CHANGE = (
   'lp_launch_type',  # A run without nodes has an identity of its own.
   *('ray_address', 'ray_python', 'placement'),
   'max_actor_steps',
-  'snapshot_steps',
+  *('snapshot_steps', 'max_episode_rows'),
   *('open_ports', 'replay_port'),
   'inference',
   'max_restarts',

@@ -202,6 +202,23 @@ def test_episodes_are_logged_with_the_steps_that_made_them(make, tmp_path):
   assert progress['actor_steps'] == 30
 
 
+@pytest.mark.parametrize('max_rows', [50, 2_000])
+def test_the_log_of_episodes_has_a_largest_length(make, tmp_path, max_rows):
+  coordinator = make(max_actor_steps=1_000, max_episode_rows=max_rows)
+  coordinator.start({'actor_steps': 0})
+  rows = [{'episode_return': 1.0}] * 8
+  for _ in range(200):
+    assert coordinator.lease(0, 0, 5) == 5
+    coordinator.report_acting(0, 0, 5, rows)
+  coordinator.report_evaluation(7, [{'episode_return': 2.0}] * 100)
+  num_rows = len(read(tmp_path / 'logs' / 'actor' / 'logs.csv'))
+  if max_rows < 1_600:
+    assert 0.9 * max_rows <= num_rows <= max_rows
+  else:
+    assert num_rows == 1_600
+  assert len(read(tmp_path / 'logs' / 'evaluator' / 'logs.csv')) == 100
+
+
 def test_a_poll_waits_for_the_lock(make):
   """It writes to the progress line, which another thread may be reading."""
   coordinator = make()

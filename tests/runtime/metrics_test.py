@@ -105,14 +105,14 @@ def test_a_value_that_is_no_scalar_is_refused_by_name(tmp_path, value):
 
 
 def test_resuming_goes_on_in_the_same_file(tmp_path):
-  for step in (1, 2):
+  for step in range(1, 12):  # Names of two digits come after those of one.
     logger = metrics_lib.make_logger(tmp_path, 'actor')
     logger.write({'actor_steps': step})
     logger.close()
   rows = _rows(tmp_path / 'logs' / 'actor' / 'logs.csv')
-  assert [row['actor_steps'] for row in rows] == ['1', '2']
+  assert [row['actor_steps'] for row in rows] == list(map(str, range(1, 12)))
   curve = _summaries(tmp_path / 'logs' / 'actor')
-  assert [step for _, step, _ in curve] == [1, 2]
+  assert [step for _, step, _ in curve] == list(range(1, 12))
 
 
 def test_each_row_tells_the_life_and_the_seconds(tmp_path, monkeypatch):
@@ -187,6 +187,40 @@ def test_rows_that_come_too_soon_are_dropped_but_for_the_last(tmp_path):
   logger.close()
   steps = [row['actor_steps'] for row in _rows(tmp_path / 'logs.csv')]
   assert steps == ['0', '3', '4']
+
+
+def _kept(max_rows, num_turns, first=0, num_rows=0, envs=16):
+  """The steps and environments of the rows that are kept of each turn's."""
+  thinning = metrics_lib.Thinning(max_rows, num_turns * 512)
+  kept = []
+  for turn in range(first, num_turns):
+    for env in range(envs):
+      if thinning.keeps(turn * 512, num_rows + len(kept)):
+        kept.append((turn * 512, env))
+  return kept
+
+
+def test_a_log_that_is_short_enough_keeps_all_rows():
+  # Many rows come together, from the first step on.
+  assert len(_kept(17_000, 1_000)) == 16_000
+
+
+@pytest.mark.parametrize('max_rows', [20, 1_000, 10_000])
+def test_a_log_is_thinned_to_its_largest_length(max_rows):
+  kept = _kept(max_rows, 2_000)
+  assert 0.9 * max_rows <= len(kept) <= max_rows
+  halves = np.histogram([s for s, _ in kept], 2, (0, 2_000 * 512))[0]
+  assert halves[0] < 1.3 * halves[1]
+
+
+def test_a_thinned_log_has_all_environments():
+  counts = np.bincount([env for _, env in _kept(4_000, 2_000)], minlength=16)
+  assert counts.min() > 200 and counts.max() < 300
+
+
+def test_a_run_that_goes_on_keeps_to_the_largest_length():
+  assert 90 <= 50 + len(_kept(100, 2_000, first=1_000, num_rows=50)) <= 100
+  assert len(_kept(100, 2_000, first=1_000, num_rows=120)) == 0
 
 
 def test_logging_loads_no_tensorflow():
