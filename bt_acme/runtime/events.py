@@ -21,10 +21,12 @@ class Placed(NamedTuple):
   Attributes:
     title: the node's title, `LABEL/INDEX`.
     addresses: `host:port` for every port that it listens on.
+    host: the machine, if there are several.
   """
 
   title: str
   addresses: List[str]
+  host: str = ''
 
 
 class Waiting(NamedTuple):

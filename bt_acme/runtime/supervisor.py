@@ -316,6 +316,8 @@ class Supervisor:
     node = self._nodes[event.title]
     if isinstance(event, events.Placed):
       node.addresses = event.addresses
+      if node.log is not None:  # It was started before, and has lost its place.
+        self._terminal.log(f'[{node.title}] moved to {event.host}.')
     elif isinstance(event, events.Waiting):
       self._terminal.log(f'[{node.title}] waits for a place: {event.reason}')
     elif isinstance(event, events.Output) and node.log is not None:

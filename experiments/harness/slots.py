@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from typing import Dict, FrozenSet, List, NamedTuple, Sequence
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence
 
 from bt_acme import compilation_cache
 
@@ -56,13 +56,7 @@ def parse(text: str) -> List[Slot]:
   slots: List[Slot] = []
   cores = _cores()
   for part in text.split(','):
-    found = re.fullmatch(r'cpu(?::([0-9]+))?|gpu:([0-9]+)(?:/([0-9]+))?', part)
-    if found is None:
-      raise ValueError(
-        f'slots={text!r}: {part!r} is no slot: write cpu for all cores, cpu:4 '
-        'for four, gpu:0 for a GPU, gpu:0/2 for two runs on it.'
-      )
-    count, device, share = found.groups()
+    count, device, share = _read(part, text)
     if device is None:
       count = count or str(len(cores))
       if not 0 < int(count) <= len(cores):
@@ -75,6 +69,23 @@ def parse(text: str) -> List[Slot]:
     else:
       slots += _gpu(device, int(share or 1), text)
   return slots
+
+
+def check_written(text: str) -> None:
+  """Raises ValueError for what is no list of slots on any machine."""
+  for part in text.split(','):
+    _read(part, text)
+
+
+def _read(part: str, text: str) -> Sequence[Optional[str]]:
+  """Returns the number of cores, the GPU and its share, if they are said."""
+  found = re.fullmatch(r'cpu(?::([0-9]+))?|gpu:([0-9]+)(?:/([0-9]+))?', part)
+  if found is None:
+    raise ValueError(
+      f'slots={text!r}: {part!r} is no slot: write cpu for all cores, cpu:4 '
+      'for four, gpu:0 for a GPU, gpu:0/2 for two runs on it.'
+    )
+  return found.groups()
 
 
 def unpinned(number: int) -> List[Slot]:

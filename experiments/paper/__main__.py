@@ -13,18 +13,32 @@ parts are commands of their own:
   gather                   runs.csv and scores.csv from what is there
   render table3 fig3       the artifacts from these
   claims                   which of the paper's claims hold
+  publish                  into the repository: results and a report
 """
 
+import collections
+import importlib
+import os
+import shutil
+import signal
 import sys
+import types
 from typing import List, Sequence, Tuple
 
 from bt_acme import files
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import gather as gather_lib
-from experiments.harness import queue, runs
+from experiments.harness import queue, records, runs
 from experiments.harness import slots as slots_lib
 from experiments.paper import artifacts as artifacts_lib
-from experiments.paper import claims, declarations, planning, report, scales
+from experiments.paper import (
+  claims,
+  declarations,
+  planning,
+  publishing,
+  report,
+  scales,
+)
 from experiments.paper import options as options_lib
 
 _USAGE_ERROR, _FAILED = 2, 1
@@ -36,13 +50,17 @@ def main(arguments: Sequence[str]) -> int:
   try:
     options = options_lib.read(arguments, __doc__)
     if options.command == 'list':
-      print(_list())
+      print(_list(), flush=True)
       return 0
     options.folder.check()
     return _Paper(options).do()
   except ValueError as error:
     print(f'error: {" ".join(str(error).split())}', file=sys.stderr)
     return _USAGE_ERROR
+  except BrokenPipeError:
+    # Who reads this, as `head` does, has seen enough.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
 
 
 class _Paper:
@@ -57,7 +75,7 @@ class _Paper:
     """Executes the command, or all of them if it is empty."""
     command = self._options.command
     if command == 'plan':
-      print(self._plan())
+      print(self._plan(), flush=True)
       return 0
     if command in ('', 'work'):
       return self._make(command)
@@ -78,6 +96,9 @@ class _Paper:
       if self._artifacts:
         return self._render(self._artifacts)[0]
       return self._report()
+    if command == 'publish':
+      print(self._publish())
+      return 0
     print(claims.markdown(self._verdicts()))
     return 0
 
@@ -85,12 +106,16 @@ class _Paper:
     """Works through runs, and renders what was asked for unless told not to."""
     artifacts = self._artifacts or tuple(artifacts_lib.ARTIFACTS)
     specs = self._specs(artifacts)
-    slots_lib.check(self._options.slots)
+    options = self._options
+    if options.ray_address:
+      _cluster(options)
+    slots_lib.check(options.slots)
     self._folder.claim()
-    self._folder.ask(artifacts, self._options.choice)
+    self._folder.ask(artifacts, options.choice)
     if not command:
       print(self._plan(), flush=True)
-    code = self._work(specs)
+    work = self._work_on_cluster if options.ray_address else self._work
+    code = work(specs)
     if command or code not in (0, _FAILED):
       return code
     self._gather()
@@ -122,6 +147,29 @@ class _Paper:
       print(ended.wrong_flags, file=sys.stderr)
     return ended.exit_code
 
+  def _work_on_cluster(self, specs: List[runs.RunSpec]) -> int:
+    options = self._options
+    code = _cluster(options).work(
+      [
+        *(sys.executable, '-m', 'experiments.paper', 'work'),
+        *(*options.artifacts, *options.flags),
+      ],
+      address=options.ray_address,
+      python=options.ray_python,
+      hours=options.hours,
+      say=lambda line: print(line, flush=True),
+    )
+    part, parts = options.shard
+    counts = collections.Counter(
+      records.status_of(self._folder.path, spec)
+      for spec in specs[part - 1 :: parts]
+    )
+    done = counts.pop(dataset_lib.DONE, 0)
+    failed = counts.pop(dataset_lib.FAILED, 0)
+    left = sum(counts.values())
+    print(f'{done} runs are done, {failed} have failed, and {left} are left.')
+    return code
+
   def _gather(self) -> None:
     gathered = gather_lib.gather(
       self._folder.path,
@@ -151,6 +199,19 @@ class _Paper:
 
   def _verdicts(self) -> Tuple[claims.Verdict, ...]:
     return claims.evaluate(self._dataset(), self._folder.scale.suites)
+
+  def _publish(self) -> str:
+    folder = self._folder
+    if folder.scale != scales.get(folder.scale.name) or folder.settings:
+      raise ValueError(
+        'publish: only a scale as it is can be published, without '
+        '--pretraining and --set.'
+      )
+    self._gather()
+    path = publishing.publish(
+      folder.scale, self._dataset(), folder.commands(), folder.artifacts()
+    )
+    return f'published: {path}'
 
   def _render(self, artifacts: Sequence[str]) -> Tuple[int, List[str]]:
     """Writes what can be written, and says what cannot.
@@ -197,6 +258,26 @@ class _Paper:
     files.write_text(path / 'report.md', text)
     print(f'report: {path / "report.md"}')
     return code
+
+
+def _cluster(options: options_lib.Options) -> types.ModuleType:
+  """Returns `experiments.harness.cluster`, if this installation can use it.
+
+  Raises:
+    ValueError: if it cannot. Without a cluster less has to be installed.
+  """
+  if not shutil.which(options.ray_python):
+    raise ValueError(
+      f'ray_python={options.ray_python!r} is no program: `make ray` makes an '
+      'environment with Ray, or name the Python of yours.'
+    )
+  try:
+    return importlib.import_module('experiments.harness.cluster')
+  except ModuleNotFoundError as error:
+    raise ValueError(
+      f'ray_address: a cluster needs the full installation, and {error.name} '
+      'is missing here (BUILD.md).'
+    ) from error
 
 
 def _list() -> str:

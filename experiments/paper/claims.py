@@ -112,15 +112,18 @@ def markdown(verdicts: Sequence[Verdict]) -> str:
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-  """The verdicts."""
+  """The verdicts, under a title."""
+  return f'## Claims\n\n{verdict_table(verdicts)}'
+
+
+def verdict_table(verdicts: Sequence[Verdict]) -> str:
+  """The verdicts, and how many there are of each kind."""
   count = ', '.join(f'{n} {kind}' for kind, n in counts(verdicts).items())
   lines = [
-    '## Claims',
-    '',
     f'{count}. A claim is supported if the 95 % intervals of all its effects '
     'lie above 0, contradicted if one lies below, and open otherwise.',
     '',
-    '| claim | verdict | statement |',
+    "| claim | verdict | statement, with the paper's numbers |",
     '| --- | --- | --- |',
     *(
       f'| {v.claim.id} | {_shown(v)} | {_statement(v.claim)} |'

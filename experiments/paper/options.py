@@ -19,9 +19,18 @@ from experiments.harness import runs, slots
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import declarations, folders, report, scales
 
-COMMANDS = ('list', 'plan', 'work', 'status', 'gather', 'render', 'claims')
+COMMANDS = (
+  *('list', 'plan', 'work', 'status', 'gather', 'render', 'claims'),
+  'publish',
+)
 _OF_ARTIFACTS = ('plan', 'work', 'render')  # The commands that take artifacts.
-_OF_PARTS = ('', 'plan', 'work')  # Those that take a part of the runs.
+_OF_WORK = ('', 'work')  # Those that execute runs.
+_OF_PARTS = (*_OF_WORK, 'plan')  # Those that take a part of the runs.
+
+# What each worker of a cluster is told besides the folder and the settings.
+_WORKERS_FLAGS = (
+  *('scale', 'pretraining', 'seeds', 'games', 'arms', 'slots', 'shard'),
+)
 
 
 class Options(NamedTuple):
@@ -36,6 +45,9 @@ class Options(NamedTuple):
     shard: this worker's part of the runs, such as (3, 16).
     formats: of what is rendered.
     hours: after so long all runs are stopped.
+    ray_address: of a cluster whose machines do the work; empty for this one.
+    ray_python: the Python of an environment with Ray.
+    flags: what each worker of that cluster is told.
   """
 
   command: str
@@ -46,6 +58,9 @@ class Options(NamedTuple):
   shard: Tuple[int, int]
   formats: Tuple[str, ...]
   hours: float
+  ray_address: str
+  ray_python: str
+  flags: Tuple[str, ...]
 
 
 def read(arguments: Sequence[str], description: str) -> Options:
@@ -78,15 +93,26 @@ def read(arguments: Sequence[str], description: str) -> Options:
     raise ValueError(f'hours={given.hours} must be positive.')
   formats = tuple(given.format.split(','))
   report.check_formats(formats)
+  if given.ray_address and command not in _OF_WORK:
+    raise ValueError(
+      f'ray_address: `{command}` starts nothing. Leave it to `work` and to '
+      'artifacts.'
+    )
+  given_slots = given.slots or scale.slots
+  slots.check_written(given_slots)
   return Options(
     command,
     artifacts,
     folders.Folder(path, scale, tuple(settings.items())),
     choice,
-    slots.parse(given.slots or scale.slots),
+    # Each machine of a cluster reads them for itself.
+    [] if given.ray_address else slots.parse(given_slots),
     _read_shard(given.shard),
     formats,
     given.hours,
+    given.ray_address,
+    given.ray_python,
+    _flags(given, path),
   )
 
 
@@ -125,6 +151,17 @@ def _parser(description: str) -> argparse.ArgumentParser:
       'the part of the runs that this worker does, such as 3/16',
     ),
     ('format', ','.join(report.FORMATS), 'what to render'),
+    (
+      'ray_address',
+      '',
+      'the head of a Ray cluster, as 10.0.0.1:6379: each of its machines works '
+      'in its own --slots',
+    ),
+    (
+      'ray_python',
+      '.venv-ray/bin/python',
+      'the Python of an environment with Ray, which `make ray` makes',
+    ),
   ):
     parser.add_argument(f'--{flag}', default=default, help=text)
   parser.add_argument(
@@ -141,6 +178,15 @@ def _parser(description: str) -> argparse.ArgumentParser:
     help='a setting of all runs that have it; may be repeated',
   )
   return parser
+
+
+def _flags(given: argparse.Namespace, path: pathlib.Path) -> Tuple[str, ...]:
+  """Returns the flags that a worker of a cluster gets."""
+  flags = [f'--folder={path.absolute()}']
+  for name in _WORKERS_FLAGS:
+    value = getattr(given, name)
+    flags += [f'--{name}={value}'] if value else []
+  return (*flags, *(f'--set={text}' for text in given.set))
 
 
 def _read_names(given: Sequence[str]) -> Tuple[str, Tuple[str, ...]]:

@@ -97,8 +97,7 @@ def plan(
   return '\n'.join(
     [
       tables.table(header, rows),
-      f'Hours of one slot, {source}. With {len(slots)} slots: '
-      f'{_wall_hours(by_stage, slots):,.2f} h.',
+      f'Hours of one slot, {source}.{_with_slots(by_stage, slots)}',
       f'Disk: about {learning * scale.megabytes / 1000:,.2f} GB in {folder}.',
       pretraining(scale),
     ]
@@ -137,6 +136,16 @@ def status(
       *(f'  {line}' for line in record.tail[-_SHOWN_LINES:]),
     ]
   return '\n'.join(lines)
+
+
+def _with_slots(
+  by_stage: Mapping[str, Estimate], slots: Sequence[slots_lib.Slot]
+) -> str:
+  """Says how long the slots take; nothing of those of other machines."""
+  if not slots:
+    return ''
+  hours = _wall_hours(by_stage, slots)
+  return f' With {len(slots)} slots: {hours:,.2f} h.'
 
 
 def _wall_hours(

@@ -89,7 +89,7 @@ def joined(
     f'`{scale.name}`\n',
     '\n'.join(['```', *commands, '```\n']),
     f'{planning.pretraining(scale)}\n',
-    _of_the_runs(dataset.runs),
+    f'## Runs\n\n{runs_table(dataset.runs)}',
     claims.summary(verdicts),
     *sections,
     claims.details(verdicts),
@@ -127,7 +127,7 @@ def _of_a_figure(artifact: str, paths: Sequence[pathlib.Path]) -> str:
   return '\n'.join(parts).rstrip() + '\n'
 
 
-def _of_the_runs(runs: Sequence[dataset_lib.Run]) -> str:
+def runs_table(runs: Sequence[dataset_lib.Run]) -> str:
   """How many there are, how long they took, which code they ran."""
   stages: Dict[str, List[dataset_lib.Run]] = {}
   for run in runs:
@@ -137,8 +137,6 @@ def _of_the_runs(runs: Sequence[dataset_lib.Run]) -> str:
   devices = '; '.join(sorted({run.device for run in runs} - {''}))
   return '\n'.join(
     [
-      '## Runs',
-      '',
       '| | asked for | done | failed | hours |',
       '| --- | --: | --: | --: | --: |',
       *(_stage_row(planning.STAGES[stage], stages[stage]) for stage in stages),

@@ -14,7 +14,7 @@ import pathlib
 import signal
 import subprocess
 import time
-from typing import Any, Dict, List, Mapping, Set
+from typing import Any, Dict, List, Mapping, NamedTuple, Set
 
 from bt_acme.config import placement
 from bt_acme.runtime import events
@@ -28,6 +28,44 @@ _LAST_BYTES = 2_000
 # Environment variables that mean the same on every machine.
 _SHARED_VARIABLES = ('PYTHONPATH', 'JAX_', 'XLA_', 'TF_', 'GLIBC_TUNABLES')
 _DATA_FLAG = '--data_file'
+
+
+class Machine(NamedTuple):
+  """A machine of a cluster.
+
+  Attributes:
+    id: by which Ray knows it.
+    host: its address.
+    resources: its cores and GPUs, by the names that `placement` has.
+  """
+
+  id: str
+  host: str
+  resources: Mapping[str, float]
+
+
+def machines(address: str, python: str) -> List[Machine]:
+  """Returns the machines that a cluster has now.
+
+  Args:
+    address: of the cluster's head, `HOST:PORT`, or `auto`.
+    python: the Python interpreter of an environment with Ray.
+
+  Raises:
+    OSError: if the cluster does not answer, or the environment has no Ray.
+  """
+  asked = subprocess.run(
+    [python, str(_DRIVER), address, 'machines'],
+    capture_output=True,
+    check=False,
+    env=_environment(),
+  )
+  lines = asked.stdout.decode().splitlines()
+  answer = json.loads(lines[-1]) if lines else {}
+  if answer.get('event') != 'machines':
+    words = asked.stderr.decode(errors='replace').strip().splitlines()
+    raise OSError(answer.get('reason') or '\n'.join(words[-1:]))
+  return [Machine(**machine) for machine in answer['machines']]
 
 
 class RayCluster(base.Engine):
@@ -60,9 +98,6 @@ class RayCluster(base.Engine):
     self._buffer = b''
     self._words = b''
     self._refusal = ''
-    # Without an authentication, whoever reaches a port of Ray runs code.
-    defaults = {'RAY_AUTH_MODE': 'token'}
-    own = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
     self._driver = subprocess.Popen(
       [
         *processes.dying_with(str(os.getpid())),
@@ -73,7 +108,7 @@ class RayCluster(base.Engine):
       stderr=subprocess.PIPE,
       bufsize=0,
       start_new_session=True,
-      env={**defaults, **own},
+      env=_environment(),
     )
     assert self._driver.stdout is not None and self._driver.stderr is not None
     self._pipes = {
@@ -96,12 +131,14 @@ class RayCluster(base.Engine):
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
   ) -> str:
-    command = list(executable.command_as_list)
+    command, data = list(executable.command_as_list), b''
     self._ended.discard(title)
-    # Launchpad's function of the node travels with the command.
-    index = command.index(_DATA_FLAG) + 1
-    data = pathlib.Path(command[index]).read_bytes()
-    command[index] = '{data_file}'
+    if _DATA_FLAG in command:
+      # Launchpad's function of the node travels with the command.
+      index = command.index(_DATA_FLAG) + 1
+      data = pathlib.Path(command[index]).read_bytes()
+      command[index] = '{data_file}'
+      command += processes.NO_NOTICE
     shared = {
       name: value
       for name, value in os.environ.items()
@@ -110,11 +147,7 @@ class RayCluster(base.Engine):
     self._tell(
       'start',
       title,
-      command=[
-        *processes.dying_with('{parent}'),
-        *command,
-        *processes.NO_NOTICE,
-      ],
+      command=[*processes.dying_with('{parent}'), *command],
       environment={**shared, 'PYTHONUNBUFFERED': '1', **environment},
       data=base64.b64encode(data).decode(),
       folder=os.getcwd(),
@@ -195,7 +228,7 @@ class RayCluster(base.Engine):
   def _take_placed(self, title: str, host: str, ports: List[int]) -> None:
     self._hosts[title] = host
     addresses = [f'{host}:{port}' for port in ports]
-    self._queue.post(events.Placed(title, addresses))
+    self._queue.post(events.Placed(title, addresses, host))
 
   def _take_waiting(self, title: str, reason: str) -> None:
     self._queue.post(events.Waiting(title, reason))
@@ -225,3 +258,11 @@ class RayCluster(base.Engine):
       self._ended.add(title)
       text = f'lost the connection to Ray: {reason}'
       self._queue.post(events.Ended(title, -signal.SIGKILL, text))
+
+
+def _environment() -> Dict[str, str]:
+  """Returns the environment variables of the driver."""
+  # Without an authentication, whoever reaches a port of Ray runs code.
+  defaults = {'RAY_AUTH_MODE': 'token'}
+  own = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
+  return {**defaults, **own}

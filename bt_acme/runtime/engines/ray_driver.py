@@ -11,6 +11,9 @@ Commands: {"do": "place", "title", "num_ports", "options"}, {"do": "start",
 A node that has ended may be started again, at its place or, if that was lost,
 at another.
 
+With a second argument, `machines`, it takes no commands, and tells of the
+machines of the cluster: {"event": "machines", "machines"}.
+
 Events: {"event": "refused", "reason"} before this process ends, {"event":
 "placed", "title", "host", "ports"}, {"event": "waiting", "title", "reason"},
 {"event": "output", "title", "data", "is_error"}, {"event": "ended", "title",
@@ -254,8 +257,29 @@ def _check_reachable(address: str) -> None:
     ) from error
 
 
-def main(address: str) -> int:
-  """Connects to a cluster, and executes commands until they end."""
+def _machines() -> List[Dict[str, Any]]:
+  """Returns the machines of the cluster, as `ray_cluster.Machine` has them."""
+  return [
+    {
+      'id': node['NodeID'],
+      'host': node['NodeManagerAddress'],
+      'resources': {
+        'num_cpus': node['Resources'].get('CPU', 0.0),
+        'num_gpus': node['Resources'].get('GPU', 0.0),
+      },
+    }
+    for node in ray.nodes()
+    if node['Alive']
+  ]
+
+
+def main(address: str, question: str = '') -> int:
+  """Connects to a cluster, and executes commands until they end.
+
+  Args:
+    address: of the cluster's head.
+    question: `machines` asks for these only, in an event, and for no commands.
+  """
   global _output
   # Ray prints to standard output, which belongs to the events.
   _output = os.fdopen(os.dup(1), 'wb')
@@ -269,6 +293,10 @@ def main(address: str) -> int:
     words = str(error).strip().splitlines() or [repr(error)]
     _tell(event='refused', reason=words[0])
     return 1
+  if question:
+    _tell(event='machines', machines=_machines())
+    ray.shutdown()
+    return 0
   commands: queue.Queue = queue.Queue()
   threading.Thread(target=_read, args=(commands,), daemon=True).start()
   Driver(commands).run()
@@ -277,4 +305,4 @@ def main(address: str) -> int:
 
 
 if __name__ == '__main__':
-  sys.exit(main(sys.argv[1]))
+  sys.exit(main(*sys.argv[1:]))

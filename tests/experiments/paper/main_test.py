@@ -3,6 +3,8 @@
 import functools
 import json
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -13,6 +15,7 @@ from experiments.paper import (
   captions,
   declarations,
   folders,
+  options,
   scales,
 )
 from tests.experiments.harness import fakes
@@ -64,6 +67,8 @@ def _contents(folder):
     (['render', 'table3', '--arms=r2d2'], 'Leave --seeds, --games'),
     (['table3', '--seeds=a'], 'different whole numbers'),
     (['table3', '--hours=nan'], 'must be positive'),
+    (['status', '--ray_address=a:1'], '`status` starts nothing'),
+    (['table3', '--ray_address=a:1', '--ray_python=/no'], '`make ray` makes'),
   ],
 )
 def test_mistakes_cost_one_line_and_write_nothing(run, arguments, message):
@@ -72,6 +77,53 @@ def test_mistakes_cost_one_line_and_write_nothing(run, arguments, message):
   assert err.startswith('error: ') and err.count('\n') == 1
   assert message in err
   assert not run.folder.exists()
+
+
+def test_without_processes_of_runs_little_has_to_be_installed(tmp_path):
+  folder = tmp_path / 'folder'
+  code = (
+    'import sys\n'
+    'for name in ("portpicker", "launchpad", "reverb", "acme"):\n'
+    '  sys.modules[name] = None\n'
+    'from experiments.paper import __main__ as paper\n'
+    'assert paper.main(["list"]) == 0\n'
+    'sys.exit(paper.main(["table3", "--ray_address=a:1", '
+    '"--folder=" + sys.argv[1], "--ray_python=" + sys.executable]))'
+  )
+  command = [sys.executable, '-c', code, str(folder)]
+  ended = subprocess.run(command, capture_output=True, text=True)
+  assert ended.returncode == 2, ended.stderr
+  assert 'a cluster needs the full installation' in ended.stderr
+  assert not folder.exists()
+
+
+def test_a_worker_of_a_cluster_is_told_what_this_command_is_told(
+  tmp_path, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)
+  read = options.read(
+    [
+      *('table3', '--scale=laptop', '--folder=here', '--seeds=0,1'),
+      *('--shard=2/3', '--hours=5', '--set=lstm_size=3', '--set=torso_size=4'),
+      *('--ray_address=a:1', '--slots=gpu:7,cpu:1000'),
+    ],
+    '',
+  )
+  assert read.flags == (
+    *(f'--folder={tmp_path / "here"}', '--scale=laptop', '--seeds=0,1'),
+    *('--slots=gpu:7,cpu:1000', '--shard=2/3'),
+    *('--set=lstm_size=3', '--set=torso_size=4'),
+  )
+  # Other machines may have other GPUs and cores.
+  assert read.slots == []
+  with pytest.raises(ValueError, match="'cpus:4' is no slot"):
+    options.read(['table3', '--ray_address=a:1', '--slots=cpus:4'], '')
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+  command = f'{sys.executable} -m experiments.paper list | true'
+  ended = subprocess.run(command, shell=True, capture_output=True, text=True)
+  assert not ended.stderr
 
 
 def test_list_names_everything(run):

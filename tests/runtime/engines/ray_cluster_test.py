@@ -2,9 +2,8 @@
 
 import contextlib
 import json
-import pathlib
+import re
 import signal
-import subprocess
 import sys
 import types
 
@@ -18,9 +17,9 @@ from bt_acme.runtime import events
 from bt_acme.runtime.engines import ray_cluster
 from tests.launch import machines as machines_lib
 from tests.launch import scripts
+from tests.runtime.engines import two_machines
 
 PYTHON = machines_lib.RAY / 'python'
-MACHINES = pathlib.Path(__file__).with_name('ray_machines.py')
 
 if not PYTHON.exists():
   pytest.skip('needs the environment of `make ray`', allow_module_level=True)
@@ -39,44 +38,10 @@ time.sleep(600)
 """
 
 
-class Machines:
-  """A cluster of two machines; the second can crash."""
-
-  def __init__(self):
-    self._process = subprocess.Popen(
-      [PYTHON, MACHINES],
-      stdin=subprocess.PIPE,
-      stdout=subprocess.PIPE,
-      stderr=subprocess.DEVNULL,
-      text=True,
-    )
-    self.address = self._answer()['address']
-
-  def _answer(self):
-    """Reads the next answer; Ray may print lines of its own before it."""
-    for line in self._process.stdout:
-      if line.startswith('{'):
-        return json.loads(line)
-    raise AssertionError('The cluster has ended.')
-
-  def crash(self):
-    self._process.stdin.write('crash\n')
-    self._process.stdin.flush()
-    self._answer()
-
-  def close(self):
-    self._process.stdin.close()
-    self._process.wait(60)
-    self._process.stdout.close()
-
-
 @pytest.fixture(name='machines', scope='module')
 def start_machines():
-  with pytest.MonkeyPatch.context() as patch:
-    for name, value in machines_lib.VARIABLES.items():
-      patch.setenv(name, value)
-    with contextlib.closing(Machines()) as machines:
-      yield machines
+  with two_machines.start() as machines:
+    yield machines
 
 
 class Driven:
@@ -242,7 +207,10 @@ def test_a_run_survives_the_loss_of_a_machine(machines, tmp_path):
     machines.crash()
     # Ray spreads the actors, so that one of them was there.
     wait_until(lambda: sum(lives(workdir, f'actor-{i}') for i in range(2)) == 3)
-    told = (workdir / 'processes' / 'launcher.log').read_text()
+    log = workdir / 'processes' / 'launcher.log'
+    found = r'\[actor/[01]\] moved to [0-9.]+\.'
+    wait_until(lambda: re.search(found, log.read_text()))
+    told = log.read_text()
     assert 'was lost with its machine or its keeper' in told
     learner_steps = len(scripts.rows(workdir, 'learner'))
     wait_until(lambda: len(scripts.rows(workdir, 'learner')) > learner_steps)

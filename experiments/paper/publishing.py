@@ -1,0 +1,115 @@
+"""Results that are kept in the repository, with the texts made of them.
+
+`experiments/paper/measured/SCALE` has the data of a scale, a report with the
+artifacts, and the report's pictures. `experiments/README.md` shows the claims.
+"""
+
+import pathlib
+import shutil
+import tempfile
+from typing import Sequence, Tuple
+
+from PIL import Image
+
+from bt_acme import files
+from experiments.harness import dataset as dataset_lib
+from experiments.paper import claims, planning, report, scales
+
+FOLDER = pathlib.Path(__file__).with_name('measured')
+README = pathlib.Path(__file__).parents[1] / 'README.md'
+_SCALE = 'laptop'  # The one whose claims the README shows.
+_BEGIN = (
+  f'<!-- Of paper/measured/{_SCALE}: python -m experiments.paper publish '
+  f'--scale={_SCALE} -->'
+)
+_END = '<!-- End of the claims. -->'
+_PICTURES = 'results'
+_NUM_COLORS = 128
+
+
+def publish(
+  scale: scales.Scale,
+  dataset: dataset_lib.Dataset,
+  commands: Sequence[str],
+  artifacts: Sequence[str],
+) -> pathlib.Path:
+  """Replaces what is published of a scale.
+
+  Args:
+    scale: the scale.
+    dataset: what its runs have come to.
+    commands: those that have asked for the runs.
+    artifacts: the ids of those that the report shows.
+
+  Returns:
+    The report's file.
+
+  Raises:
+    ValueError: if an artifact cannot be made of such data.
+  """
+  folder = FOLDER / scale.name
+  kept = lasting(dataset)
+  with tempfile.TemporaryDirectory() as temporary:
+    pictures = pathlib.Path(temporary) / _PICTURES
+    sections = [
+      report.render(
+        artifact, kept, scale.suites, pictures, ('md', 'png')
+      ).markdown
+      for artifact in artifacts
+    ]
+    verdicts = claims.evaluate(kept, scale.suites)
+    text = report.joined(scale, kept, commands, verdicts, sections)
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / _PICTURES).mkdir(parents=True)
+    for path in pictures.glob('*.png'):
+      # A few colors are enough for lines, and take a quarter of the bytes.
+      picture = Image.open(path).convert('RGB').quantize(_NUM_COLORS)
+      picture.save(folder / _PICTURES / path.name, optimize=True)
+  dataset_lib.write(folder, kept)
+  files.write_text(folder / 'README.md', text)
+  if scale.name == _SCALE:
+    files.write_text(README, rendered_readme(README.read_text()))
+  return folder / 'README.md'
+
+
+def lasting(dataset: dataset_lib.Dataset) -> dataset_lib.Dataset:
+  """Returns the part of the data that artifacts are made of.
+
+  It leaves out what training episodes brought, what only tells of a machine or
+  of a moment, and commands, which the code makes anew.
+  """
+  runs = [
+    run._replace(
+      host='',
+      command='',
+      status=(
+        dataset_lib.WAITING if run.status == dataset_lib.RUNNING else run.status
+      ),
+    )
+    for run in dataset.runs
+  ]
+  scores = [s for s in dataset.scores if s.source != dataset_lib.ACTOR]
+  return dataset_lib.Dataset(tuple(runs), tuple(scores))
+
+
+def rendered_readme(readme: str) -> str:
+  """Returns the README with the claims of the published results."""
+  before, rest = readme.split(_BEGIN)
+  _, after = rest.split(_END)
+  return f'{before}{_BEGIN}\n\n{_claims()}\n{_END}{after}'
+
+
+def _claims() -> str:
+  scale, dataset = _published()
+  verdicts = claims.evaluate(dataset, scale.suites)
+  return '\n'.join(
+    [
+      report.runs_table(dataset.runs),
+      f'{planning.pretraining(scale)}\n',
+      claims.verdict_table(verdicts),
+    ]
+  )
+
+
+def _published() -> Tuple[scales.Scale, dataset_lib.Dataset]:
+  return scales.get(_SCALE), dataset_lib.read(FOLDER / _SCALE)

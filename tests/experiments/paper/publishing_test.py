@@ -1,0 +1,61 @@
+"""Results in the repository: what is kept of them, and how it is shown."""
+
+import pytest
+
+from experiments.harness import dataset as dataset_lib
+from experiments.paper import publishing, scales
+from tests.experiments.paper import fake_curves
+from tests.experiments.paper import fake_results as fake
+
+
+@pytest.fixture(name='places')
+def make_places(tmp_path, monkeypatch):
+  readme = tmp_path / 'README.md'
+  text = publishing.README.read_text()
+  readme.write_text(text)
+  monkeypatch.setattr(publishing, 'README', readme)
+  monkeypatch.setattr(publishing, 'FOLDER', tmp_path / 'measured')
+  return tmp_path / 'measured', readme
+
+
+def _data():
+  values = fake_curves.random(['r2d2', 'bt_ngu'], [fake.NEAR, fake.FAR])
+  data = fake_curves.curves(
+    values, host='a-computer', command='python launch', commit='0123abc'
+  )
+  running = fake.run('ez', fake.FAR, 0, status=dataset_lib.RUNNING)
+  training = dataset_lib.Score(running.run_id, dataset_lib.ACTOR, 5, 1, 0.5)
+  return dataset_lib.Dataset((*data.runs, running), (*data.scores, training))
+
+
+def test_what_is_published_can_be_read_and_shown_again(places):
+  folder, readme = places
+  for _ in range(2):  # The second time replaces what is there.
+    path = publishing.publish(
+      scales.LAPTOP, _data(), ['a command'], ['table9', 'fig9']
+    )
+  assert path == folder / 'laptop' / 'README.md'
+  text = path.read_text()
+  assert 'a command' in text and '## table9' in text
+  assert '](results/fig9.png)' in text
+  assert [p.name for p in (folder / 'laptop' / 'results').iterdir()] == [
+    'fig9.png'
+  ]
+  assert publishing.rendered_readme(readme.read_text()) == readme.read_text()
+  kept = dataset_lib.read(folder / 'laptop')
+  wanted = publishing.lasting(_data())
+  assert kept.runs == wanted.runs
+  assert [s[:4] for s in kept.scores] == [s[:4] for s in wanted.scores]
+  assert {run.host for run in kept.runs} == {''}
+  assert dataset_lib.RUNNING not in {run.status for run in kept.runs}
+  assert dataset_lib.ACTOR not in {score.source for score in kept.scores}
+
+
+def test_the_readme_has_the_claims_of_the_published_results():
+  text = publishing.README.read_text()
+  # Pytest would take minutes to show how two long texts differ.
+  if publishing.rendered_readme(text) != text:
+    pytest.fail(
+      'render it: python -m experiments.paper gather --scale=laptop, then '
+      'publish'
+    )
