@@ -1,11 +1,14 @@
-r"""Whole runs in one process against whole runs of a Launchpad program.
+r"""Whole runs in one process, or on Ray, against those of local processes.
 
   .venv/bin/python -m benchmarks.engines
+  .venv/bin/python -m benchmarks.engines --ray_address=127.0.0.1:6379
 
-Both are launched by `launch/run_ngu.py` with equal settings, which say how many
+All are launched by `launch/run_ngu.py` with equal settings, which say how many
 learner steps an actor step brings. A run of few steps is taken off a run of
 more, so that neither imports nor compiling count; what is compiled is found by
-the runs after the first, which does not count.
+the runs after the first, which does not count. With a cluster of Ray the runs
+on it are measured instead of those in one process, and how long a run of one
+actor step takes from its start to its end.
 """
 
 import argparse
@@ -16,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Sequence
 
 from benchmarks import harness, tables
 
@@ -45,7 +48,7 @@ CASES: Dict[str, _Case] = {
 }
 
 
-def _seconds(case: _Case, launch_type: str, steps: int) -> float:
+def _seconds(case: _Case, flags: Sequence[str], steps: int) -> float:
   """Runs to the end, and returns how long it took."""
   with tempfile.TemporaryDirectory() as folder:
     start = time.monotonic()
@@ -58,8 +61,8 @@ def _seconds(case: _Case, launch_type: str, steps: int) -> float:
         '--num_actors=1',
         '--num_evaluators=0',
         f'--max_actor_steps={steps}',
-        f'--lp_launch_type={launch_type}',
         f'--workdir={folder}/run',
+        *flags,
       ],
       check=True,
       capture_output=True,
@@ -67,9 +70,13 @@ def _seconds(case: _Case, launch_type: str, steps: int) -> float:
     return time.monotonic() - start
 
 
-def _steps_per_second(case: _Case, launch_type: str) -> float:
-  few, more = (_seconds(case, launch_type, n) for n in (case.few, case.more))
+def _steps_per_second(case: _Case, flags: Sequence[str]) -> float:
+  few, more = (_seconds(case, flags, n) for n in (case.few, case.more))
   return (case.more - case.few) / (more - few)
+
+
+def _runs_per_second(case: _Case, flags: Sequence[str]) -> float:
+  return 1 / _seconds(case, flags, 1)
 
 
 def main() -> None:
@@ -77,22 +84,38 @@ def main() -> None:
   parser = argparse.ArgumentParser(prog='python -m benchmarks.engines')
   parser.add_argument('cases', nargs='*', default=list(CASES))
   parser.add_argument('--rounds', type=int, default=1)
+  parser.add_argument('--ray_address', default='')
+  parser.add_argument('--ray_python', default='.venv-ray/bin/python')
   options = parser.parse_args()
   rows: List[harness.Row] = []
+  engine, flags = 'in one process', ['--lp_launch_type=in_process']
+  measures = {'steps/s': _steps_per_second}
+  if options.ray_address:
+    engine, flags = (
+      'on Ray',
+      [
+        '--lp_launch_type=ray',
+        f'--ray_address={options.ray_address}',
+        f'--ray_python={options.ray_python}',
+      ],
+    )
+    measures['runs/s of one step'] = _runs_per_second
+  peer = ['--lp_launch_type=local_mp']
   for name in options.cases:
     if name not in CASES:
       parser.error(f'{name!r} is none of {list(CASES)}')
     case = CASES[name]
-    rows.append(
+    rows += [
       harness.compare(
-        f'engine {name}',
-        'steps/s',
-        functools.partial(_steps_per_second, case, 'in_process'),
-        functools.partial(_steps_per_second, case, 'local_mp'),
+        f'{name} {engine}',
+        unit,
+        functools.partial(measure, case, flags),
+        functools.partial(measure, case, peer),
         rounds=options.rounds,
         peer='local_mp',
       )
-    )
+      for unit, measure in measures.items()
+    ]
   print(tables.format_rows([dataclasses.asdict(row) for row in rows]))
 
 

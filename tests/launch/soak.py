@@ -149,7 +149,8 @@ def save(samples, folder):
       minutes = [s.seconds / 60 for s in own]
       axis.plot(minutes, [getattr(s, field) for s in own], label=name)
     axis.set(xlabel='minutes', ylabel=label, ylim=(0, None))
-  axes[0].legend(fontsize=7)
+  lines, names = axes[0].get_legend_handles_labels()
+  figure.legend(lines, names, loc='outside upper center', ncols=len(names))
   figure.savefig(folder / 'soak.png', dpi=120)
 
 
