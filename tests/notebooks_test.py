@@ -63,6 +63,7 @@ def make_execute(tmp_path_factory):
     client = nbclient.NotebookClient(
       notebook,
       timeout=300,
+      startup_timeout=300,  # A new environment is slow to be read.
       kernel_name='python3',
       resources={'metadata': {'path': str(folder)}},
     )

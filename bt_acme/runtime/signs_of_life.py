@@ -19,6 +19,8 @@ from typing import Callable, Dict, FrozenSet, List, Mapping, Tuple
 # This variable of a process that a supervisor has started holds the number of
 # lives that its node had before.
 LIFE_VARIABLE = 'BT_ACME_LIFE'
+# This one holds its title, `LABEL/INDEX`, for whoever looks at processes.
+TITLE_VARIABLE = 'BT_ACME_NODE'
 # The characters ENQ, EOT and ACK, which no text has.
 MARK, STOP_MARK, SAVED_MARK = b'\x05', b'\x04', b'\x06'
 PERIOD = 1.0  # Seconds between two signs, and between two looks.

@@ -186,6 +186,7 @@ class Supervisor:
     variables = {
       progress.STATUS_VARIABLE: 'live' if live else 'plain',
       signs_of_life.LIFE_VARIABLE: str(node.lives),
+      signs_of_life.TITLE_VARIABLE: node.title,
       **self._environments.get(node.label, {}),
     }
     process = self._engine.start(

@@ -1,17 +1,21 @@
-"""Faults in random order on every kind of process of a run: `make chaos`.
+"""Faults in random order on every process and machine of a run: `make chaos`.
 
   .venv/bin/python -m tests.launch.chaos --faults=100 --seed=7
+  .venv/bin/python -m tests.launch.chaos --machines=0
 
-Each fault hits a small pre-training: a node is killed, stopped or told to end;
-the disk is full for a while; Ctrl-C is typed or the launcher is killed, and the
-same command is given again. After each, actors and learner have to go on,
-and the run has to be whole: one living process for each node and none besides,
-a checkpoint that can be read, logs without a step back. In the end the run has
-to reach its budget with exit code 0, and its behavior has to load. The seed is
-printed, and repeats the faults, though not their moments.
+Each fault hits a small pre-training on three machines of a Ray cluster, which
+this computer plays (`tests.launch.machines`): a node is killed, stopped or told
+to end; a machine loses its power, or its network for a moment or for long; the
+disk is full for a while; Ctrl-C is typed or the launcher is killed, and the
+same command is given again. After each, actors, learner and evaluator have to
+go on, and the run has to be whole: one living process for each node and none
+besides, a checkpoint that can be read, logs without a step back. In the end the
+run has to reach its budget with exit code 0, and its behavior has to load. The
+seed is printed, and repeats the faults, though not their moments.
 
-Only root can fill a disk without harm, one of its own: for others that fault is
-left out.
+Without machines (`--machines=0`, or where the system allows none) the nodes are
+processes of this computer. Only root can fill a disk without harm, one of its
+own: for others that fault is left out.
 """
 
 import argparse
@@ -19,24 +23,31 @@ import contextlib
 import os
 import pathlib
 import random
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
+import psutil
+
 from bt_acme import behaviors
+from bt_acme.runtime import signs_of_life
+from tests.launch import machines as machines_lib
 from tests.launch import scripts
 
 ACTORS = 2
 NODES = (
-  *('coordinator-0', 'learner-0', 'replay-0', 'inference-0', 'evaluator-0'),
-  *(f'actor-{i}' for i in range(ACTORS)),
+  *('coordinator/0', 'learner/0', 'replay/0', 'inference/0', 'evaluator/0'),
+  *(f'actor/{i}' for i in range(ACTORS)),
 )
-# What happens to the whole run, besides what happens to a node.
+# What happens to the whole run.
 INTERRUPT, KILL_LAUNCHER = 'Ctrl-C', 'launcher killed'
 FILL_DISK = 'full disk'
+# What happens to a machine. The first one, with the launcher, learner and
+# replay, is not lost: nobody would be there to go on.
+BLIP, CUT, CRASH = 'cut off for a moment', 'cut off', 'without power'
+# What happens to a node.
 SIGNALS = {
   'killed': signal.SIGKILL,
   'stopped': signal.SIGSTOP,
@@ -48,17 +59,30 @@ _MORE_STEPS = 2_000  # The budget leaves so many after the last fault.
 _OVERSHOOT = 2 * 4 * ACTORS  # Each actor may overshoot by a turn of each group.
 _DISK_SIZE = '200m'
 _FULL_SECONDS = 10.0  # Several checkpoints are due in this time.
+_BLIP_SECONDS = 5.0
 
 
-def faults(number, seed):
-  """Returns so many faults: what happens, and to which node or ''."""
+def faults(number, seed, num_machines=0):
+  """Returns so many faults: what happens, and to which node or machine."""
   generator = random.Random(seed)
-  every = [(f'{n} {how}', n) for n in NODES for how in SIGNALS]
-  every += [(INTERRUPT, ''), (KILL_LAUNCHER, ''), (FILL_DISK, '')]
+  machines = range(num_machines)
+  every = [
+    *((how, node) for node in NODES for how in SIGNALS),
+    *((how, '') for how in (INTERRUPT, KILL_LAUNCHER, FILL_DISK)),
+    *((BLIP, machine) for machine in machines),
+    *((how, machine) for machine in machines[1:] for how in (CUT, CRASH)),
+  ]
   chosen = []
   while len(chosen) < number:
     chosen += generator.sample(every, len(every))
   return chosen[:number]
+
+
+def name_of(what, where):
+  """The name of a fault, for people."""
+  if isinstance(where, int):
+    return f'machine {where + 1} {what}'
+  return f'{where} {what}'.strip()
 
 
 def _size(path):
@@ -68,17 +92,33 @@ def _size(path):
 class Chaos:
   """A run under faults."""
 
-  def __init__(self, folder):
+  def __init__(self, folder, num_machines):
+    """Starts a run.
+
+    Args:
+      folder: where its workdir is made.
+      num_machines: on so many machines, or by processes of this computer if 0.
+    """
     self.workdir = folder / 'run'
+    self._machines = None
+    if num_machines:
+      # One alone can take all actors, inference and evaluator.
+      self._machines = machines_lib.Machines(num_machines, num_cpus=ACTORS + 2)
     self.script = None
     self._budget = 1_000_000
     self._start()
 
   def _start(self):
+    flags, where = (), {}
+    if self._machines is not None:
+      flags = machines_lib.flags(self._machines.address)
+      where['environment'] = machines_lib.VARIABLES
+      where['prefix'] = self._machines.command_on(0)
     self.script = scripts.Script(
       'run_ngu',
       self.workdir,
       *scripts.NGU,
+      *flags,
       f'--num_actors={ACTORS}',
       '--inference=server',
       '--evaluation_period=500',
@@ -87,14 +127,31 @@ class Chaos:
       '--watchdog_seconds=60',
       f'--max_actor_steps={self._budget}',
       capture=False,
+      **where,
     )
 
-  def pid(self, name):
-    """The process of a node; None before its first one."""
-    path = self.workdir / 'processes' / f'{name}.log'
-    text = path.read_text() if path.exists() else ''
-    found = re.findall(r'^--- .*process (\d+)$', text, re.M)
-    return int(found[-1]) if found else None
+  def processes(self):
+    """All processes of the run, by number: the node of each, or ''."""
+    found = {p.pid: _title(p) for p in self.script.survivors()}
+    if self._machines is not None:
+      # Nodes have the environment of their machine.
+      for pid in self._machines.all_processes():
+        with contextlib.suppress(psutil.NoSuchProcess):
+          title = _title(psutil.Process(pid))
+          found.update({pid: title} if title else {})
+    return found
+
+  def pids(self):
+    """The process of each node that has one: of several the last one."""
+    found = []
+    for pid, title in self.processes().items():
+      with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        parent = process.parent()
+        # A node's own processes have its title too.
+        if title and (parent is None or _title(parent) != title):
+          found.append((process.create_time(), title, pid))
+    return {title: pid for _, title, pid in sorted(found)}
 
   def steps(self):
     """The actor steps at each row of the actors' log."""
@@ -121,14 +178,21 @@ class Chaos:
             missing -= {f'actor-{int(r["environment"]) // 4}' for r in last}
         sizes[label] = _size(path)
 
-  def strike(self, what, name):
+  def strike(self, what, where):
     """Lets a fault happen; returns the actor steps that were lost."""
     before = self.steps()[-1]
     life = scripts.rows(self.workdir, 'actor')[-1]['life']
-    if name:
-      old = self.pid(name)
-      os.kill(old, SIGNALS[what.removeprefix(f'{name} ')])
-      self._wait(lambda: self.pid(name) != old, f'{name} was not started anew')
+    if what in SIGNALS:
+      pid = self.pids()[where]
+      os.kill(pid, SIGNALS[what])
+      self._wait_for_new({where: pid})
+    elif what == BLIP:
+      with self._nobody_dies():
+        self._machines.cut(where)
+        time.sleep(_BLIP_SECONDS)
+        self._machines.mend(where)
+    elif what in (CUT, CRASH):
+      self._lose(what, where)
     elif what == FILL_DISK:
       self._fill_disk()
     elif what == INTERRUPT:
@@ -151,54 +215,79 @@ class Chaos:
     return before - int(kept[-1]['actor_steps']) if kept else before
 
   def _fill_disk(self):
-    """Leaves no room on the disk for a while, which nobody dies of."""
-    pids = [self.pid(name) for name in NODES]
+    """Leaves no room on the disk for a while."""
     filler = self.workdir / 'filler'
     deadline = time.monotonic() + _FULL_SECONDS
-    with filler.open('wb', buffering=0) as file:
+    with self._nobody_dies(), filler.open('wb', buffering=0) as file:
       while time.monotonic() < deadline:
         # The run gives back what it could not complete.
         with contextlib.suppress(OSError):
           while file.write(bytes(1 << 12)):
             pass
         time.sleep(0.05)
-    filler.unlink()
-    assert [self.pid(name) for name in NODES] == pids
+      filler.unlink()
+
+  def _lose(self, what, machine):
+    """Takes a machine from the run, and gives it back."""
+    there = self._machines.processes(machine)
+    lost = {node: pid for node, pid in self.pids().items() if pid in there}
+    if what == CRASH:
+      self._machines.crash(machine)
+    else:
+      self._machines.cut(machine)
+    self._wait_for_new(lost)
+    self._machines.mend(machine)
+    # What ran on there does not stay.
+    self._wait(
+      lambda: not any(map(psutil.pid_exists, lost.values())),
+      'the nodes of a machine that was lost were left behind',
+    )
+    self._machines.boot(machine)
+
+  @contextlib.contextmanager
+  def _nobody_dies(self):
+    pids = self.pids()
+    yield
+    assert self.pids() == pids, 'a node has died'
 
   def _start_again(self):
-    self._wait(
-      lambda: not self.script.survivors(), 'processes were left behind'
-    )
+    self._wait(lambda: not self.processes(), 'processes were left behind')
     self._start()
-    old = self.pid('actor-0')
-    self._wait(lambda: self.pid('actor-0') != old, 'it did not start again')
+
+  def _wait_for_new(self, old):
+    """Waits until nodes have other processes than these."""
+
+    def is_done():
+      pids = self.pids()
+      return all(pids.get(node, pid) != pid for node, pid in old.items())
+
+    self._wait(is_done, f'one of {list(old)} was not started anew')
 
   def _wait(self, condition, otherwise):
     deadline = time.monotonic() + _PATIENCE
     while not condition():
       assert time.monotonic() < deadline, otherwise
-      time.sleep(0.1)
+      time.sleep(0.5)
 
   def check(self):
     """Looks whether the run is whole."""
-    pids = {self.script.process.pid, *map(self.pid, NODES)}
+    assert set(self.pids()) == set(NODES), 'a node is missing'
     self._wait(
-      lambda: {p.pid for p in self.script.survivors()} <= self._known(),
+      lambda: self.processes().keys() <= self._known(),
       'a process was left behind',
     )
-    assert pids <= {p.pid for p in self.script.survivors()}, 'a node is missing'
     scripts.checkpoint(self.workdir)  # It can be read.
     steps = self.steps()
     assert steps == sorted(steps), 'the log of the actors has a step back'
 
   def _known(self):
     """The launcher, the nodes, and what these have started."""
-    known = {self.script.process.pid, *map(self.pid, NODES)}
-    return known | {
-      process.pid
-      for process in self.script.survivors()
-      if any(parent.pid in known for parent in process.parents())
-    }
+    known = {self.script.process.pid, *self.pids().values()}
+    for pid in self.processes():
+      with contextlib.suppress(psutil.NoSuchProcess):
+        if any(p.pid in known for p in psutil.Process(pid).parents()):
+          known.add(pid)
+    return known
 
   def finish(self):
     """Takes the run to a budget, and looks at its end."""
@@ -208,7 +297,7 @@ class Chaos:
     self._budget = values['counts']['actor_steps'] + _MORE_STEPS
     self._start()
     assert self.script.process.wait(_PATIENCE) == 0
-    assert not self.script.survivors()
+    assert not self.processes()
     _, values = scripts.checkpoint(self.workdir)
     over = values['counts']['actor_steps'] - self._budget
     assert 0 <= over < _OVERSHOOT, over
@@ -220,7 +309,18 @@ class Chaos:
     behaviors.Exported(str(self.workdir / 'behavior'))
 
   def close(self):
-    self.script.__exit__()
+    if self.script is not None:
+      self.script.__exit__()
+    if self._machines is not None:
+      self._machines.close()
+
+
+def _title(process):
+  """The node of a process; '' if it is none's."""
+  try:
+    return process.environ().get(signs_of_life.TITLE_VARIABLE, '')
+  except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
+    return ''
 
 
 @contextlib.contextmanager
@@ -237,22 +337,22 @@ def own_disk(folder):
       subprocess.run(['umount', '--lazy', folder], check=True)
 
 
-def run(chosen, folder):
+def run(chosen, folder, num_machines=0):
   """Strikes with all of some faults; returns a table of what happened."""
   table = ['| fault | goes on after, s | actor steps lost |', '|---|---|---|']
   with (
     own_disk(folder) as can_fill_disk,
-    contextlib.closing(Chaos(folder)) as chaos,
+    contextlib.closing(Chaos(folder, num_machines)) as chaos,
   ):
-    chaos._wait(lambda: chaos.pid('actor-0'), 'it did not start')
     chaos.wait_until_it_goes_on()
-    for i, (what, name) in enumerate(chosen):
-      print(f'{i + 1} of {len(chosen)}: {what}', flush=True)
+    for i, (what, where) in enumerate(chosen):
+      name = name_of(what, where)
+      print(f'{i + 1} of {len(chosen)}: {name}', flush=True)
       if what == FILL_DISK and not can_fill_disk:
         continue
       start = time.monotonic()
-      lost = chaos.strike(what, name)
-      table.append(f'| {what} | {time.monotonic() - start:.0f} | {lost} |')
+      lost = chaos.strike(what, where)
+      table.append(f'| {name} | {time.monotonic() - start:.0f} | {lost} |')
       print(
         f'  goes on after {time.monotonic() - start:.0f} s, lost {lost} steps'
       )
@@ -265,11 +365,16 @@ def main():
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument('--faults', type=int, default=100)
   parser.add_argument('--seed', type=int, default=int(time.time()))
+  parser.add_argument('--machines', type=int, default=3)
   options = parser.parse_args()
-  print(f'--seed={options.seed}', flush=True)
+  missing = machines_lib.missing() if options.machines else ''
+  if missing:
+    print(f'No machines: this needs {missing}.')
+  num_machines = 0 if missing else options.machines
+  print(f'--seed={options.seed} --machines={num_machines}', flush=True)
   with tempfile.TemporaryDirectory() as folder:
-    chosen = faults(options.faults, options.seed)
-    print(run(chosen, pathlib.Path(folder)))
+    chosen = faults(options.faults, options.seed, num_machines)
+    print(run(chosen, pathlib.Path(folder), num_machines))
   print(f'{options.faults} faults, and the run reached its budget.')
 
 

@@ -66,12 +66,13 @@ class Machines:
     """
     self._ended = contextlib.ExitStack()
     self._names = [f'bt-{os.getpid()}-{i}' for i in range(number)]
+    self._num_cpus = num_cpus
     self._folder = self._ended.enter_context(tempfile.TemporaryDirectory())
     self.address = f'{self.host(0)}:{_PORT}'
     try:
       self._plug()
       for i in range(number):
-        self._start_ray(i, num_cpus)
+        self._start_ray(i)
     except BaseException:
       self.close()
       raise
@@ -96,6 +97,16 @@ class Machines:
     """Ends all that runs on a machine, as a power cut would."""
     self.cut(machine)
     self._kill(machine)
+
+  def boot(self, machine):
+    """Starts a machine, which may have crashed, with nothing on it but Ray."""
+    self._kill(machine)
+    self.mend(machine)
+    self._start_ray(machine)
+
+  def all_processes(self):
+    """Returns the numbers of the processes on all machines."""
+    return [pid for i in range(len(self._names)) for pid in self._pids(i)]
 
   def processes(self, machine):
     """Returns the command lines of what runs on a machine, by process."""
@@ -135,14 +146,14 @@ class Machines:
       _run(*on, 'address', 'add', f'{self.host(i)}/24', 'dev', 'cable')
       _run(*on, 'link', 'set', 'cable', 'up')
 
-  def _start_ray(self, machine, num_cpus):
+  def _start_ray(self, machine):
     where = [f'--address={self.address}']
     if not machine:
       where = ['--head', f'--port={_PORT}', '--include-dashboard=false']
       where.append(f'--temp-dir={self._folder}')
     _run(
       *self.command_on(machine),
-      *(str(RAY / 'ray'), 'start', *where, f'--num-cpus={num_cpus}'),
+      *(str(RAY / 'ray'), 'start', *where, f'--num-cpus={self._num_cpus}'),
       f'--node-ip-address={self.host(machine)}',
       '--object-store-memory=80000000',
     )
