@@ -28,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import NamedTuple
 
 import psutil
 
@@ -87,6 +88,14 @@ def name_of(what, where):
 
 def _size(path):
   return path.stat().st_size if path.exists() else 0
+
+
+class Standing(NamedTuple):
+  """How far a run has come, as its logs have it."""
+
+  actor_steps: int
+  learner_steps: int
+  replay_items: int
 
 
 class Chaos:
@@ -179,9 +188,9 @@ class Chaos:
         sizes[label] = _size(path)
 
   def strike(self, what, where):
-    """Lets a fault happen; returns the actor steps that were lost."""
-    before = self.steps()[-1]
-    life = scripts.rows(self.workdir, 'actor')[-1]['life']
+    """Lets a fault happen; returns what was lost, as a `Standing`."""
+    before = self._standing()
+    life = self._life()
     if what in SIGNALS:
       pid = self.pids()[where]
       os.kill(pid, SIGNALS[what])
@@ -207,12 +216,36 @@ class Chaos:
       self.script.process.wait()
       self._start_again()
     self.wait_until_it_goes_on()
-    rows = scripts.rows(self.workdir, 'actor')
-    if rows[-1]['life'] == life:
-      return 0
+    if self._life() == life:
+      return Standing(0, 0, 0)
     # The log is cut to the checkpoint that the new life goes on from.
-    kept = [row for row in rows if row['life'] != rows[-1]['life']]
-    return before - int(kept[-1]['actor_steps']) if kept else before
+    after = self._standing(before_life=self._life())
+    first = next(
+      row
+      for row in scripts.rows(self.workdir, 'learner')
+      if row['life'] == self._life()
+    )
+    # What was done between the last row and the fault may have been saved.
+    after = after._replace(replay_items=int(float(first['replay_size'])))
+    return Standing(
+      *(max(0, b - a) for b, a in zip(before, after, strict=True))
+    )
+
+  def _life(self):
+    return scripts.rows(self.workdir, 'actor')[-1]['life']
+
+  def _standing(self, before_life=None):
+    """How far the run is, or was when it came to a life."""
+    values = []
+    for label, key in zip(
+      ('actor', 'learner', 'learner'),
+      ('actor_steps', 'learner_steps', 'replay_size'),
+      strict=True,
+    ):
+      rows = scripts.rows(self.workdir, label)
+      found = [row[key] for row in rows if row['life'] != before_life]
+      values.append(int(float(found[-1])) if found else 0)
+    return Standing(*values)
 
   def _fill_disk(self):
     """Leaves no room on the disk for a while."""
@@ -276,9 +309,18 @@ class Chaos:
       lambda: self.processes().keys() <= self._known(),
       'a process was left behind',
     )
-    scripts.checkpoint(self.workdir)  # It can be read.
+    _, values = scripts.checkpoint(self.workdir)  # It can be read.
     steps = self.steps()
     assert steps == sorted(steps), 'the log of the actors has a step back'
+    counts = values['counts']
+    assert counts['learner_steps'] == values['learner']['learner_steps']
+    for label, number in values['log_rows'].items():
+      rows = scripts.rows(self.workdir, label)
+      assert len(rows) >= number, f'rows of the {label} are missing'
+      last = rows[number - 1] if number else {}
+      for key, count in counts.items():
+        at_most = f'the log of the {label} is ahead of the checkpoint'
+        assert int(last.get(key) or 0) <= count, at_most
 
   def _known(self):
     """The launcher, the nodes, and what these have started."""
@@ -339,7 +381,10 @@ def own_disk(folder):
 
 def run(chosen, folder, num_machines=0):
   """Strikes with all of some faults; returns a table of what happened."""
-  table = ['| fault | goes on after, s | actor steps lost |', '|---|---|---|']
+  table = [
+    '| fault | goes on after, s | actor steps lost | learner steps | replay |',
+    '|---|---|---|---|---|',
+  ]
   with (
     own_disk(folder) as can_fill_disk,
     contextlib.closing(Chaos(folder, num_machines)) as chaos,
@@ -352,10 +397,9 @@ def run(chosen, folder, num_machines=0):
         continue
       start = time.monotonic()
       lost = chaos.strike(what, where)
-      table.append(f'| {name} | {time.monotonic() - start:.0f} | {lost} |')
-      print(
-        f'  goes on after {time.monotonic() - start:.0f} s, lost {lost} steps'
-      )
+      seconds = time.monotonic() - start
+      table.append(f'| {name} | {seconds:.0f} | {" | ".join(map(str, lost))} |')
+      print(f'  goes on after {seconds:.0f} s, lost {lost}', flush=True)
       chaos.check()
     chaos.finish()
   return '\n'.join(table)
