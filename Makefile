@@ -65,7 +65,7 @@ test-colab:  ## The notebooks with the packages that a Colab has.
 test-slow: setup  ## Runs that learn, and whole programs: many minutes.
 	@$(PYTHON_FULL) -m pytest -m slow tests
 
-chaos: setup  ## A run under FAULTS=100 random faults: an hour or two.
+chaos: setup  ## A run on three machines under FAULTS=100 faults: an hour or two.
 	@$(PYTHON_FULL) -m tests.launch.chaos --faults=$(or $(FAULTS),100)
 
 soak: setup  ## Does a long run keep its memory, files and threads? MINUTES=60

@@ -7,8 +7,8 @@ All are launched by `launch/run_ngu.py` with equal settings, which say how many
 learner steps an actor step brings. A run of few steps is taken off a run of
 more, so that neither imports nor compiling count; what is compiled is found by
 the runs after the first, which does not count. With a cluster of Ray the runs
-on it are measured instead of those in one process, and how long a run of one
-actor step takes from its start to its end.
+on it are measured instead of those in one process, and how long the shorter
+run takes from its start to its end.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def _seconds(case: _Case, flags: Sequence[str], steps: int) -> float:
   """Runs to the end, and returns how long it took."""
   with tempfile.TemporaryDirectory() as folder:
     start = time.monotonic()
-    subprocess.run(
+    done = subprocess.run(
       [
         sys.executable,
         str(_SCRIPT),
@@ -64,19 +64,18 @@ def _seconds(case: _Case, flags: Sequence[str], steps: int) -> float:
         f'--workdir={folder}/run',
         *flags,
       ],
-      check=True,
+      check=False,
       capture_output=True,
+      text=True,
     )
+    if done.returncode:
+      raise RuntimeError(f'The run failed: {done.stderr.strip()}')
     return time.monotonic() - start
 
 
 def _steps_per_second(case: _Case, flags: Sequence[str]) -> float:
   few, more = (_seconds(case, flags, n) for n in (case.few, case.more))
   return (case.more - case.few) / (more - few)
-
-
-def _runs_per_second(case: _Case, flags: Sequence[str]) -> float:
-  return 1 / _seconds(case, flags, 1)
 
 
 def main() -> None:
@@ -89,7 +88,6 @@ def main() -> None:
   options = parser.parse_args()
   rows: List[harness.Row] = []
   engine, flags = 'in one process', ['--lp_launch_type=in_process']
-  measures = {'steps/s': _steps_per_second}
   if options.ray_address:
     engine, flags = (
       'on Ray',
@@ -99,23 +97,32 @@ def main() -> None:
         f'--ray_python={options.ray_python}',
       ],
     )
-    measures['runs/s of one step'] = _runs_per_second
   peer = ['--lp_launch_type=local_mp']
   for name in options.cases:
     if name not in CASES:
       parser.error(f'{name!r} is none of {list(CASES)}')
     case = CASES[name]
-    rows += [
-      harness.compare(
+    compare = functools.partial(
+      harness.compare, rounds=options.rounds, peer='local_mp'
+    )
+    rows.append(
+      compare(
         f'{name} {engine}',
-        unit,
-        functools.partial(measure, case, flags),
-        functools.partial(measure, case, peer),
-        rounds=options.rounds,
-        peer='local_mp',
+        'steps/s',
+        functools.partial(_steps_per_second, case, flags),
+        functools.partial(_steps_per_second, case, peer),
       )
-      for unit, measure in measures.items()
-    ]
+    )
+    if options.ray_address:
+      rows.append(
+        compare(
+          f'{name} {engine}, {case.few} steps',
+          's',
+          functools.partial(_seconds, case, flags, case.few),
+          functools.partial(_seconds, case, peer, case.few),
+          lower_is_better=True,
+        )
+      )
   print(tables.format_rows([dataclasses.asdict(row) for row in rows]))
 
 
