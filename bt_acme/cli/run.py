@@ -119,9 +119,23 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
       f'ray_python={run.ray_python!r} is no program: `make ray` makes an '
       'environment with Ray, or name the Python of yours.'
     )
+  if run.spans_machines:
+    _check_cluster(run)
   if run.replay_port:
     ports.check_free(run.replay_port, setting='replay_port')
   requirements.check(run, agent)
+
+
+def _check_cluster(run: run_config.RunConfig) -> None:
+  """Raises ValueError if there is no cluster that lets this user in."""
+  from bt_acme.runtime.engines import ray_cluster
+
+  try:
+    ray_cluster.machines(run.ray_address, run.ray_python)
+  except OSError as error:
+    raise ValueError(
+      f'ray_address={run.ray_address!r}, ray_python={run.ray_python!r}: {error}'
+    ) from error
 
 
 def _announce(

@@ -65,12 +65,14 @@ class Ended(NamedTuple):
     reason: says how the node ended, as in 'failed.', if the code does not.
     traceback: the traceback of the exception that ended it, if the output does
       not have it.
+    lost: whether its place is gone with it.
   """
 
   title: str
   code: int
   reason: str = ''
   traceback: str = ''
+  lost: bool = False
 
 
 class EventQueue:

@@ -16,7 +16,7 @@ from launchpad import address as lp_address
 from launchpad import context as lp_context
 
 from bt_acme.runtime import context as context_lib
-from bt_acme.runtime import signs_of_life
+from bt_acme.runtime import provenance, signs_of_life
 
 
 def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
@@ -57,6 +57,24 @@ def with_signs(make_tables: Callable[[], Any]) -> Callable[[], Any]:
     return make_tables()
 
   return make
+
+
+def beside_workdir(
+  make: Callable[..., Any], workdir: str, life: provenance.Life
+) -> Callable[..., Any]:
+  """Has a process fail at once that does not see the folder of its run.
+
+  Args:
+    make: what the process calls first, where it runs.
+    workdir: the folder.
+    life: the life of the run.
+  """
+
+  def check_and_make(*arguments: Any, **clients: Any) -> Any:
+    provenance.check_is_here(workdir, life)
+    return make(*arguments, **clients)
+
+  return check_and_make
 
 
 def _give_signs() -> None:

@@ -98,7 +98,7 @@ def launch(
     ports_lib.check_free(port, setting=f'{label}_port')
   with events.EventQueue() as queue:
     interrupts.post_to(queue)
-    allowance = restarts.Allowance(policy.most)
+    record = restarts.Record(policy.most)
     while True:
       watch = supervisor.Supervisor(
         program,
@@ -109,7 +109,7 @@ def launch(
         checked_labels=frozenset(checked_labels),
         grace_seconds=grace_seconds,
         policy=policy,
-        allowance=allowance,
+        record=record,
       )
       code = watch.run(environments, ports)
       if code is not None:

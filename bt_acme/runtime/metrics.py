@@ -276,12 +276,12 @@ class CSVTable:
     self.num_rows = 0
     self._columns: List[str] = []
     if path.exists():
-      text = path.read_text()
-      whole = text[: text.rfind('\n') + 1]
-      if whole != text:
-        files.write_text(path, whole)
-      self._columns = next(csv.reader(io.StringIO(whole)), [])
-      self.num_rows = max(whole.count('\n') - 1, 0)  # No cell has line ends.
+      sizes = self._sizes()
+      if sum(sizes) < path.stat().st_size:
+        os.truncate(path, sum(sizes))
+      with path.open(newline='') as file:
+        self._columns = next(csv.reader(file), [])
+      self.num_rows = max(len(sizes) - 1, 0)
 
   def append(self, row: Mapping[str, Number]) -> None:
     """Adds a row; the cells of columns that it does not have stay empty."""
@@ -302,7 +302,8 @@ class CSVTable:
   def cut(self, num_rows: int) -> None:
     """Keeps this many rows, the first ones."""
     if self.num_rows > num_rows:
-      self._write(self._rows()[:num_rows])
+      os.truncate(self._path, sum(self._sizes()[: num_rows + 1]))
+      self.num_rows = num_rows
 
   def drop_from(self, step: int) -> None:
     """Drops the rows of this step and of later ones."""
@@ -310,6 +311,11 @@ class CSVTable:
     kept = [row for row in rows if (_step_of(row) or 0) < step]
     if len(kept) < len(rows):
       self._write(kept)
+
+  def _sizes(self) -> List[int]:
+    """Returns the bytes of each whole line; no cell has line ends."""
+    with self._path.open('rb') as file:
+      return [len(line) for line in file if line.endswith(b'\n')]
 
   def _rows(self) -> List[Dict[str, str]]:
     if not self._path.exists():

@@ -1,9 +1,14 @@
 """What the supervisor knows of one node, through all of its lives."""
 
 import signal
+import time
 from typing import List, Optional
 
 from bt_acme.runtime import events, restarts, terminal
+
+# Seconds before a node is started anew that ended before its first sign: once,
+# twice in a row, more often.
+_PAUSES = (1.0, 10.0, 60.0)
 
 
 class Node:
@@ -14,34 +19,42 @@ class Node:
     label: the label that it shares with others.
     allowance: how often it may be started anew.
     addresses: `host:port` of each of its ports; None until it has a place.
+    host: the machine of its place, if there are several.
     lives: the number of times that it was started.
     log: its log file; None if it prints to this process's output.
     ended: how its latest life ended; None if that goes on.
-    has_worked: whether any of its lives has given a sign.
     has_begun: whether its latest life has given a sign.
+    started: when its latest life began, by the clock of `time.monotonic`.
+    is_late: whether the user knows that its latest life has yet to begin.
+    due: when it is started anew, by that clock; None if it is not to be.
     hung_seconds: how long its latest life gave no sign, if that killed it.
     was_told_to_stop: whether its latest life was, and not by the supervisor.
     has_saved: whether its latest life has nothing left to save.
     follows: whether its latest life is ended to start anew with another node.
   """
 
-  def __init__(self, title: str, label: str, allowance: restarts.Allowance):
+  def __init__(self, title: str, label: str, record: restarts.Record):
     """It was not started yet.
 
     Args:
       title: `LABEL/INDEX`.
       label: the label that it shares with others.
-      allowance: how often it may be started anew.
+      record: of the run.
     """
     self.title = title
     self.label = label
-    self.allowance = allowance
+    self.allowance = record.of_node(title)
+    self._record = record
+    self._false_starts = 0
     self.addresses: Optional[List[str]] = None
+    self.host = ''
     self.lives = 0
     self.log: Optional[terminal.NodeLog] = None
     self.ended: Optional[events.Ended] = None
-    self.has_worked = False
     self.has_begun = False
+    self.started = 0.0
+    self.is_late = False
+    self.due: Optional[float] = None
     self.hung_seconds: Optional[float] = None
     self.was_told_to_stop = False
     self.has_saved = False
@@ -58,9 +71,27 @@ class Node:
       self.log.close()
     self.lives += 1
     self.log = log
-    self.ended, self.hung_seconds = None, None
+    self.started = time.monotonic()
+    self.ended, self.hung_seconds, self.due = None, None, None
     self.has_begun = self.was_told_to_stop = False
-    self.has_saved = self.follows = False
+    self.has_saved = self.follows = self.is_late = False
+
+  def take_sign(self) -> None:
+    """Notes that its latest life has given a sign."""
+    self.has_begun = True
+    self._false_starts = 0
+    self._record.has_worked.add(self.title)
+
+  def take_pause(self) -> float:
+    """Returns how many seconds it waits before it is started anew.
+
+    What ended before its first sign may have found something missing that will
+    be there later.
+    """
+    if self.has_begun:
+      return 0.0
+    self._false_starts += 1
+    return _PAUSES[min(self._false_starts, len(_PAUSES)) - 1]
 
   @property
   def failed_at_its_start(self) -> bool:
@@ -69,7 +100,8 @@ class Node:
     What fails at the very start would fail again.
     """
     assert self.ended is not None
-    return self.ended.code > 0 and not self.has_worked
+    has_worked = self.title in self._record.has_worked
+    return self.ended.code > 0 and not has_worked
 
   def describe_death(self) -> str:
     """Says in one line what happened, with the error's own line, if any."""

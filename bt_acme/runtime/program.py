@@ -11,7 +11,7 @@ actions of all actors.
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, Callable
 
 import launchpad as lp
 
@@ -63,24 +63,33 @@ def make_program(
   life = provenance.current(run.workdir)
   acting_run = dataclasses.replace(run, seed=life.seed(run.seed))
   program = lp.Program('bt_acme')
+
+  def here(make: Callable[..., Any]) -> Callable[..., Any]:
+    """What reads and writes the workdir has to see it."""
+    if run.spans_machines:
+      return executables.beside_workdir(make, run.workdir, life)
+    return make
+
   with program.group('replay'):
     replay = program.add_node(
       replay_server.ReplayServer(
         run,
-        executables.with_signs(
-          functools.partial(builder.make_replay_tables, None)
+        here(
+          executables.with_signs(
+            functools.partial(builder.make_replay_tables, None)
+          )
         ),
       )
     )
   with program.group('coordinator'):
     coordinator_client = program.add_node(
-      lp.CourierNode(executables.make_node, coordinator.Coordinator, run)
+      lp.CourierNode(here(executables.make_node), coordinator.Coordinator, run)
     )
   clients = {'replay': replay, 'coordinator': coordinator_client}
   with program.group('learner'):
     learner = program.add_node(
       lp.CourierNode(
-        executables.make_node,
+        here(executables.make_node),
         learner_node.LearnerNode,
         run,
         builder,

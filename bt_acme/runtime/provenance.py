@@ -106,6 +106,21 @@ def current(workdir: str) -> Life:
   return Life(len(lives) - 1, _time(started), before)
 
 
+def check_is_here(workdir: str, life: Life) -> None:
+  """Checks that a process of a life sees the run's folder.
+
+  Raises:
+    RuntimeError: if the folder by this name is another one, as on a machine
+      that does not share the file system.
+  """
+  if current(workdir) != life:
+    raise RuntimeError(
+      f'workdir={workdir!r} on {socket.gethostname()} is not the folder of '
+      'this run: put it on a file system that all machines share, or leave '
+      'learner, replay and coordinator on the machine of the launcher.'
+    )
+
+
 def read(workdir: str) -> Dict[str, Any]:
   """Reads the record; it is empty if the run has none.
 

@@ -2,7 +2,16 @@
 
 import collections
 import time
-from typing import Callable, Deque, Mapping, NamedTuple, Optional, Sequence
+from typing import (
+  Callable,
+  Deque,
+  Dict,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Sequence,
+  Set,
+)
 
 import launchpad as lp
 
@@ -55,3 +64,27 @@ class Allowance:
 
   def __str__(self) -> str:
     return f'restart {len(self._granted)} of at most {self._most} an hour'
+
+
+class Record:
+  """What a run keeps of its nodes when its program starts anew.
+
+  Attributes:
+    program: how often the program may start anew.
+    has_worked: the titles of the nodes of which any life has given a sign.
+  """
+
+  def __init__(self, most: int):
+    """Begins with nothing.
+
+    Args:
+      most: see `Policy`.
+    """
+    self.program = Allowance(most)
+    self.has_worked: Set[str] = set()
+    self._most = most
+    self._nodes: Dict[str, Allowance] = {}
+
+  def of_node(self, title: str) -> Allowance:
+    """Returns how often a node may start anew."""
+    return self._nodes.setdefault(title, Allowance(self._most))

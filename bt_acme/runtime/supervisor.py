@@ -70,7 +70,7 @@ class Supervisor:
     checked_labels: Collection[str],
     grace_seconds: float,
     policy: restarts.Policy,
-    allowance: restarts.Allowance,
+    record: restarts.Record,
   ):
     """Starts nothing yet.
 
@@ -83,7 +83,7 @@ class Supervisor:
       checked_labels: see `launcher.launch`.
       grace_seconds: see `launcher.launch`.
       policy: which deaths the program survives.
-      allowance: how often the program may start anew.
+      record: of the run, whose program may have started anew.
     """
     self._program = program
     self._engine = engine
@@ -92,11 +92,11 @@ class Supervisor:
     self._main_label = main_label
     self._grace = grace.Grace(grace_seconds, checked_labels)
     self._policy = policy
-    self._allowance = allowance
+    self._allowance = record.program
     self._terminal = terminal.Terminal(log_folder / 'launcher.log')
     labels = executables.titles(program)
     self._nodes = {
-      title: node_lives.Node(title, label, restarts.Allowance(policy.most))
+      title: node_lives.Node(title, label, record)
       for title, label in labels.items()
     }
     self._watch = signs_of_life.Watch(policy.watchdog_seconds, labels)
@@ -157,14 +157,22 @@ class Supervisor:
     executables.prepare(
       self._program, in_this_process=self._engine.in_this_process
     )
-    for title, num_ports in executables.num_ports(self._program).items():
-      self._engine.place(title, num_ports)
+    num_ports = executables.num_ports(self._program)
+    for title, number in num_ports.items():
+      self._engine.place(title, number)
     while any(node.addresses is None for node in self._nodes.values()):
       event = self._next()
       if isinstance(event, interrupts.Interrupt):
         return self._interrupted(event)
       if isinstance(event, events.Ended):
-        return _End(1, self._nodes[event.title])
+        node = self._nodes[event.title]
+        if not (event.lost and self._allowance.take()):
+          return _End(1, node)
+        self._terminal.note(
+          f'{node.describe_death()} It gets another place ({self._allowance}).'
+        )
+        node.addresses = node.ended = None
+        self._engine.place(node.title, num_ports[node.title])
     return None
 
   def _start_all(self, ports: Mapping[str, int]) -> None:
@@ -176,6 +184,9 @@ class Supervisor:
       first = addresses[f'{label}/0']
       host, _, _ = first[0].rpartition(':')
       first[0] = f'{host}:{port}'
+    servers = self._servers()
+    if servers and any(node.host for node in self._nodes.values()):
+      self._terminal.log(f'Listening without a password: {servers}.')
     self._executables = executables.make(self._program, addresses)
     for title in self._executables:
       self._start(self._nodes[title])
@@ -189,10 +200,14 @@ class Supervisor:
       signs_of_life.TITLE_VARIABLE: node.title,
       **self._environments.get(node.label, {}),
     }
-    process = self._engine.start(
-      node.title, self._executables[node.title], variables
-    )
-    log = None
+    log, process = None, None
+    try:
+      process = self._engine.start(
+        node.title, self._executables[node.title], variables
+      )
+    except OSError as error:
+      reason = f'could not be started: {error}.'
+      self._queue.post(events.Ended(node.title, 1, reason))
     if process is not None:
       path = self._log_folder / f'{node.title.replace("/", "-")}.log'
       log = terminal.NodeLog(path, process, live=live)
@@ -206,6 +221,7 @@ class Supervisor:
         self._watch.forget(title)
         self._nodes[title].hung_seconds = self._policy.watchdog_seconds
         self._engine.signal(title, signal.SIGKILL)
+      self._look_at_starts()
       if isinstance(event, interrupts.Interrupt):
         return self._interrupted(event)
       if isinstance(event, events.Ended):
@@ -216,13 +232,41 @@ class Supervisor:
             return end
         elif node.label == self._main_label:
           return _End(0)
+        else:  # Another one may wait for its place.
+          self._engine.release(node.title)
+
+  def _look_at_starts(self) -> None:
+    """Starts anew what is due, and tells once of each node that is late."""
+    now = time.monotonic()
+    for node in self._nodes.values():
+      if node.due is not None and node.due <= now:
+        self._start(node)
+      late = now - node.started > self._policy.watchdog_seconds
+      if node.runs and late and not (node.has_begun or node.is_late):
+        node.is_late = True
+        self._terminal.log(
+          f'[{node.title}] has not begun after '
+          f'{self._policy.watchdog_seconds:g} s: it may still compile, or wait '
+          f'for a place, or not reach others ({self._servers()}).'
+        )
+
+  def _servers(self) -> str:
+    """Returns the titles and the addresses of all nodes that listen."""
+    return ', '.join(
+      f'{node.title} at {" and ".join(node.addresses)}'
+      for node in self._nodes.values()
+      if node.addresses
+    )
 
   def _survive(self, node: node_lives.Node) -> Optional[_End]:
     """Starts a node anew that has died; returns an end if the program ends."""
     if node.follows:
       self._start(node)
       return None
-    alone = node.label in self._policy.labels
+    assert node.ended is not None
+    # Others know a node that listens by its address.
+    has_lost_address = node.ended.lost and bool(node.addresses)
+    alone = node.label in self._policy.labels and not has_lost_address
     allowance = node.allowance if alone else self._allowance
     if (
       node.failed_at_its_start
@@ -237,12 +281,19 @@ class Supervisor:
         f'({allowance}).'
       )
       return _End(1, node, anew=True)
-    self._terminal.note(f'{death} It is started anew ({allowance}).')
+    pause = node.take_pause()
+    when = f' in {pause:g} s' if pause else ''
+    self._terminal.note(f'{death} It is started anew{when} ({allowance}).')
     for other in self._running():
       if other.label in self._policy.labels[node.label]:
         other.follows = True
         self._engine.signal(other.title, signal.SIGKILL)
-    self._start(node)
+    if not pause:
+      self._start(node)
+      return None
+    node.due = time.monotonic() + pause
+    if not node.addresses:  # Elsewhere it may do better.
+      self._engine.place(node.title, 0)
     return None
 
   def _interrupted(self, interrupt: interrupts.Interrupt) -> _End:
@@ -316,9 +367,9 @@ class Supervisor:
       return event
     node = self._nodes[event.title]
     if isinstance(event, events.Placed):
-      node.addresses = event.addresses
-      if node.log is not None:  # It was started before, and has lost its place.
+      if node.log is not None and event.host != node.host:
         self._terminal.log(f'[{node.title}] moved to {event.host}.')
+      node.addresses, node.host = event.addresses, event.host
     elif isinstance(event, events.Waiting):
       self._terminal.log(f'[{node.title}] waits for a place: {event.reason}')
     elif isinstance(event, events.Output) and node.log is not None:
@@ -341,7 +392,7 @@ class Supervisor:
     if not output.is_error:
       data, signs = signs_of_life.take_out(data)
       if signs_of_life.MARK in signs:
-        node.has_worked = node.has_begun = True
+        node.take_sign()
         self._watch.hear(node.title)
       if signs_of_life.STOP_MARK in signs and not self._stopping:
         node.was_told_to_stop = True

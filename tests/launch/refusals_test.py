@@ -1,6 +1,7 @@
 """What the launch scripts refuse before anything starts, and their help."""
 
 import socket
+import sys
 
 import pytest
 
@@ -29,6 +30,15 @@ from tests.launch import scripts
       'run_ngu',
       ['--lp_launch_type=ray', '--ray_address=1.2.3.4:5', '--ray_python=none'],
       "ray_python='none' is no program: `make ray` makes",
+    ),
+    (
+      'run_ngu',
+      [
+        *('--lp_launch_type=ray', '--ray_address=1.2.3.4:5'),
+        f'--ray_python={sys.executable}',
+      ],
+      f"ray_address='1.2.3.4:5', ray_python={sys.executable!r}: "
+      "ModuleNotFoundError: No module named 'ray'",
     ),
     ('run_ngu', ['--ray_address=auto'], 'is a setting of a cluster, and lp_'),
     (

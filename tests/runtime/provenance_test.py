@@ -14,7 +14,7 @@ import pytest
 
 from bt_acme import environments as env
 from bt_acme.config import run as run_config
-from bt_acme.runtime import metrics, provenance
+from bt_acme.runtime import executables, metrics, provenance
 
 START = 1_700_000_000.0
 
@@ -138,3 +138,20 @@ def test_the_commit_is_that_of_the_package_alone(tmp_path, monkeypatch):
 def test_without_git_there_is_no_commit(monkeypatch):
   monkeypatch.setenv('PATH', '')
   assert provenance._code.__wrapped__() == {'commit': None, 'dirty': None}
+
+
+def test_a_machine_with_another_folder_of_this_name_is_told(tmp_path, clock):
+  provenance.begin(str(tmp_path), {})
+  clock(5.0)
+  life = provenance.current(str(tmp_path))
+  provenance.note_device(str(tmp_path))
+  provenance.check_is_here(str(tmp_path), life)
+  make = executables.beside_workdir(dict, str(tmp_path), life)
+  assert make(a=1) == {'a': 1}
+  # Another run's, that of an earlier life, and none.
+  (tmp_path / 'other').mkdir()
+  provenance.begin(str(tmp_path / 'other'), {})
+  later = life._replace(number=1)
+  for folder, wanted in (('other', life), ('', later), ('none', life)):
+    with pytest.raises(RuntimeError, match='a file system that all machines'):
+      provenance.check_is_here(str(tmp_path / folder), wanted)

@@ -6,6 +6,7 @@ until it is told to stop.
 
 import os
 import signal
+import threading
 import time
 
 import pytest
@@ -16,8 +17,10 @@ import launchpad as lp
 
 from bt_acme.runtime import (
   events,
+  executables,
   grace,
   launcher,
+  node_lives,
   restarts,
   signs_of_life,
   supervisor,
@@ -34,11 +37,23 @@ class Scripted(base.Engine):
   script = {}
   started = []  # Titles and lives, over all programs.
   killed = []
+  placed = []
+  released = []  # Before the program stops.
   # Labels of nodes that do not stop when the first program tells them to.
   deaf = ()
 
+  # Titles of nodes that listen, and of those that lose their first place.
+  servers = ()
+  unlucky = ()
+
   def place(self, title, num_ports):
-    self._queue.post(events.Placed(title, []))
+    self.placed.append(title)
+    if title in self.unlucky and self.placed.count(title) == 1:
+      reason = 'got no place: its machine was lost.'
+      self._queue.post(events.Ended(title, _KILLED, reason, lost=True))
+      return
+    addresses = ['here:1'] if title in self.servers else []
+    self._queue.post(events.Placed(title, addresses))
 
   def start(self, title, executable, environment):
     life = environment[signs_of_life.LIFE_VARIABLE]
@@ -56,10 +71,10 @@ class Scripted(base.Engine):
       self.end(title, -signum)
 
   def release(self, title):
-    pass
+    self.released.append(title)
 
-  def end(self, title, code):
-    self._queue.post(events.Ended(title, code))
+  def end(self, title, code, lost=False):
+    self._queue.post(events.Ended(title, code, lost=lost))
 
   def print(self, title, text, is_error=False):
     self._queue.post(events.Output(title, text, is_error))
@@ -81,6 +96,14 @@ def end(code, node=''):
   return lambda engine, title: engine.end(node or title, code)
 
 
+def lose(engine, title):
+  engine.end(title, _KILLED, lost=True)
+
+
+def refuse(engine, title):
+  raise OSError('no file')
+
+
 def fail(engine, title):
   engine.print(title, b'Traceback ...\nOSError: no disk\n', is_error=True)
   engine.end(title, 1)
@@ -98,6 +121,7 @@ def interrupt(engine, title):
 def make_launch(tmp_path, monkeypatch):
   monkeypatch.setitem(launcher.ENGINES, 'scripted', Scripted)
   monkeypatch.setattr(supervisor, '_LOOK_SECONDS', 0.05)
+  monkeypatch.setattr(node_lives, '_PAUSES', (0.1, 0.2))
 
   def make_program():
     program = lp.Program('test')
@@ -111,7 +135,8 @@ def make_launch(tmp_path, monkeypatch):
     titles = {name.replace('_', '/'): lives for name, lives in script.items()}
     monkeypatch.setattr(Scripted, 'script', titles)
     monkeypatch.setattr(Scripted, 'started', [])
-    monkeypatch.setattr(Scripted, 'killed', [])
+    for name in ('killed', 'placed', 'released'):
+      monkeypatch.setattr(Scripted, name, [])
     code = launcher.launch(
       make_program(),
       workdir=tmp_path,
@@ -210,6 +235,7 @@ def test_a_node_that_another_program_has_stopped_has_died(
 
 def test_actors_start_anew_with_their_server(launch):
   code, started = launch(
+    server_0=[work],
     actor_0=[work, finish_after(len(_TITLES) + 2)],
     actor_1=[after(end(0), end(_KILLED, 'server/0'))],
   )
@@ -341,3 +367,91 @@ def test_a_node_that_hangs_is_killed_and_started_anew(
   assert code == 0 and started == ['actor/0 1']
   line = 'actor/0 gave no sign of life for 0.5 s and was killed. It is started'
   assert line in capsys.readouterr().err
+
+
+def test_a_server_that_has_lost_its_address_starts_the_program_anew(
+  launch, monkeypatch
+):
+  monkeypatch.setattr(
+    executables,
+    'make',
+    lambda program, addresses: dict.fromkeys(addresses),
+  )
+  monkeypatch.setattr(Scripted, 'servers', ('server/0',))
+  code, started = launch(
+    server_0=[after(work, lose)], coordinator_0=[work, after(work, end(0))]
+  )
+  assert code == 0
+  assert started == [f'{title} 0' for title in _TITLES]
+
+
+def test_who_loses_a_place_before_the_start_gets_another(
+  launch, monkeypatch, capsys
+):
+  monkeypatch.setattr(Scripted, 'unlucky', ('learner/0', 'actor/1'))
+  code, started = launch(coordinator_0=[after(work, end(0))])
+  assert code == 0 and not started
+  assert Scripted.placed.count('actor/1') == 2
+  line = (
+    'actor/1 got no place: its machine was lost. It gets another place '
+    '(restart 2 of at most 3 an hour).'
+  )
+  assert line in capsys.readouterr().err
+  code, _ = launch(most=1)
+  assert code == 1
+
+
+def test_what_ends_before_it_has_begun_is_tried_elsewhere_later(launch, capsys):
+  code, started = launch(
+    actor_0=[
+      after(work, end(_KILLED)),
+      fail,
+      refuse,
+      finish_after(len(_TITLES) + 3),
+    ]
+  )
+  assert code == 0
+  assert started == ['actor/0 1', 'actor/0 2', 'actor/0 3']
+  # Its first life had begun; the others may have had a bad machine.
+  assert Scripted.placed.count('actor/0') == 3
+  errors = capsys.readouterr().err
+  assert 'anew (restart 1 of' in errors
+  assert 'no disk It is started anew in 0.1 s (restart 2 of' in errors
+  line = 'could not be started: no file. It is started anew in 0.2 s (restart 3'
+  assert line in errors
+
+
+def test_a_learner_that_has_worked_may_fail_at_the_start_of_the_next_program(
+  launch,
+):
+  code, started = launch(
+    learner_0=[after(work, end(_KILLED)), fail],
+    coordinator_0=[work, work, after(work, end(0))],
+  )
+  assert code == 0 and len(started) == 2 * len(_TITLES)
+
+
+def test_who_is_done_makes_room(launch):
+  code, _ = launch(
+    actor_0=[after(work, end(0))],
+    actor_1=[work],
+    coordinator_0=[lambda engine, title: engine.end(title, 0)],
+  )
+  assert code == 0
+  # All are released when the program ends.
+  assert Scripted.released.count('actor/0') == 2
+  assert Scripted.released.count('actor/1') == 1
+
+
+def test_a_node_that_does_not_begin_is_named_once(launch, capsys, monkeypatch):
+  def finish_later(engine, title):
+    threading.Timer(1.0, engine.end, (title, 0)).start()
+
+  code, _ = launch(
+    watchdog_seconds=0.3,
+    **{name.replace('/', '_'): [work] for name in _TITLES[:3]},
+    coordinator_0=[after(finish_later)],
+  )
+  assert code == 0
+  errors = capsys.readouterr().err
+  assert errors.count('[actor/1] has not begun after 0.3 s') == 1

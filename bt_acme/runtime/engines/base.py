@@ -41,7 +41,8 @@ class Engine(abc.ABC):
     """Asks for a place for a node; a `Placed` is posted when there is one.
 
     By default it is this machine. An engine that has to wait for a place posts
-    `Waiting` with the reason, and `Ended` if there will never be one.
+    `Waiting` with the reason, and `Ended` if there will never be one. A node
+    that has ended may be placed anew.
 
     Args:
       title: the node's title, `LABEL/INDEX`.

@@ -95,6 +95,7 @@ class RayCluster(base.Engine):
     self._titles: Set[str] = set()
     self._ended: Set[str] = set()
     self._hosts: Dict[str, str] = {}
+    self._kept: Set[str] = set()  # Paths of files that the driver keeps.
     self._buffer = b''
     self._words = b''
     self._refusal = ''
@@ -121,23 +122,30 @@ class RayCluster(base.Engine):
 
   def place(self, title: str, num_ports: int) -> None:
     self._titles.add(title)
+    self._ended.discard(title)
+    self._hosts.pop(title, None)
     if self._driver.poll() is not None:
       self._lose_all()
       return
     label = title.partition('/')[0]
     place = self._places.get(label, placement.Place(here=True))
-    self._tell('place', title, num_ports=num_ports, options=place.options())
+    self._tell(
+      'place', title=title, num_ports=num_ports, options=place.options()
+    )
 
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
   ) -> str:
-    command, data = list(executable.command_as_list), b''
+    command, data = list(executable.command_as_list), ''
     self._ended.discard(title)
     if _DATA_FLAG in command:
-      # Launchpad's function of the node travels with the command.
+      # Launchpad's file of the functions of all nodes of the label.
       index = command.index(_DATA_FLAG) + 1
-      data = pathlib.Path(command[index]).read_bytes()
-      command[index] = '{data_file}'
+      data, command[index] = command[index], '{data_file}'
+      if data not in self._kept:
+        content = base64.b64encode(pathlib.Path(data).read_bytes()).decode()
+        self._tell('keep', name=data, data=content)
+        self._kept.add(data)
       command += processes.NO_NOTICE
     shared = {
       name: value
@@ -146,20 +154,20 @@ class RayCluster(base.Engine):
     }
     self._tell(
       'start',
-      title,
+      title=title,
       command=[*processes.dying_with('{parent}'), *command],
       environment={**shared, 'PYTHONUNBUFFERED': '1', **environment},
-      data=base64.b64encode(data).decode(),
+      data=data,
       folder=os.getcwd(),
     )
     return f'a process on {self._hosts.get(title, "another machine")}'
 
   def signal(self, title: str, signum: int) -> None:
-    self._tell('signal', title, signum=int(signum))
+    self._tell('signal', title=title, signum=int(signum))
 
   def release(self, title: str) -> None:
     if title in self._titles:
-      self._tell('release', title)
+      self._tell('release', title=title)
 
   def close(self) -> None:
     """Waits until all that runs in the cluster has been ended."""
@@ -179,10 +187,10 @@ class RayCluster(base.Engine):
     self._driver.stdout.close()
     self._driver.stderr.close()
 
-  def _tell(self, do: str, title: str, **arguments: Any) -> None:
+  def _tell(self, do: str, **arguments: Any) -> None:
     """Gives the driver a command; a driver that has ended hears none."""
     assert self._driver.stdin is not None
-    line = json.dumps({'do': do, 'title': title, **arguments}) + '\n'
+    line = json.dumps({'do': do, **arguments}) + '\n'
     try:
       self._write(line.encode())
     except BrokenPipeError:
@@ -242,7 +250,7 @@ class RayCluster(base.Engine):
     self._ended.add(title)
     if lost:  # Ray will choose its next place.
       self._hosts.pop(title, None)
-    self._queue.post(events.Ended(title, code, reason))
+    self._queue.post(events.Ended(title, code, reason, lost=lost))
 
   def _take_released(self, title: str) -> None:
     self._titles.discard(title)

@@ -5,11 +5,12 @@ protobuf then never meets TensorFlow's, and the program's environment needs no
 Ray. It takes commands from standard input and writes events to standard output,
 a JSON object in each line.
 
-Commands: {"do": "place", "title", "num_ports", "options"}, {"do": "start",
-"title", "command", "environment", "data", "folder"}, {"do": "signal", "title",
+Commands: {"do": "place", "title", "num_ports", "options"}, {"do": "keep",
+"name", "data"}, {"do": "start", "title", "command", "environment", "data",
+"folder"} with the name of data that it keeps, {"do": "signal", "title",
 "signum"}, {"do": "release", "title"}. The end of the input releases everything.
 A node that has ended may be started again, at its place or, if that was lost,
-at another.
+at another. A node that has ended may also be placed anew.
 
 With a second argument, `machines`, it takes no commands, and tells of the
 machines of the cluster: {"event": "machines", "machines"}.
@@ -23,6 +24,7 @@ Events: {"event": "refused", "reason"} before this process ends, {"event":
 Each node has a keeper (`ray_keeper`), a Ray actor on the node's machine.
 """
 
+import base64
 import json
 import os
 import queue
@@ -54,6 +56,7 @@ class Node:
     keeper: the handle of its keeper.
     pending: the reference of the answer that the keeper owes; None if none.
     placed: whether it has a place.
+    host: the machine of its place.
     started: whether its keeper was told to start its process.
     lost: whether its keeper is gone.
     waiting_told: whether the user knows that it waits for one.
@@ -66,6 +69,7 @@ class Node:
     self.num_ports = num_ports
     self.options = dict(options)
     self.placed = False
+    self.host = ''
     self.started = False
     self.ended = False
     self.lost = False
@@ -96,6 +100,7 @@ class Driver:
     """Takes over a queue of commands, in which None stands for the end."""
     self._commands = commands
     self._nodes: Dict[str, Node] = {}
+    self._data: Dict[str, Any] = {'': b''}
 
   def run(self) -> None:
     """Runs until the commands end."""
@@ -118,13 +123,20 @@ class Driver:
       return {}
 
   def _place(self, title: str, num_ports: int, options: Dict[str, Any]) -> None:
+    if title in self._nodes:
+      ray.kill(self._nodes[title].keeper)
     self._nodes[title] = Node(title, num_ports, options)
 
-  def _start(self, title: str, **what: Any) -> None:
+  def _keep(self, name: str, data: str) -> None:
+    """Keeps what nodes are started with; each machine fetches it once."""
+    self._data[name] = ray.put(base64.b64decode(data))
+
+  def _start(self, title: str, data: str, **what: Any) -> None:
     node = self._nodes[title]
+    what['data'] = self._data[data]
     if node.lost and node.num_ports:
       reason = 'cannot start anew: others know it by the address that it lost.'
-      _tell(event='ended', title=title, code=_LOST, reason=reason)
+      _tell(event='ended', title=title, code=_LOST, reason=reason, lost=True)
       return
     if node.lost:
       node = self._nodes[title] = Node(title, 0, node.options)
@@ -179,8 +191,8 @@ class Driver:
       self._tell_all(node, answer)
       return
     node.placed = True
-    host, ports = answer
-    _tell(event='placed', title=node.title, host=host, ports=ports)
+    node.host, ports = answer
+    _tell(event='placed', title=node.title, host=node.host, ports=ports)
     if node.started:
       node.pending = node.keeper.next_events.remote()
 
@@ -213,19 +225,27 @@ class Driver:
     if node.ended:
       return
     node.ended = True
-    reason = str(error).strip().splitlines()[0] if str(error) else repr(error)
-    what = (
-      'was lost with its machine or its keeper'
-      if node.placed
-      else ('got no place')
-    )
+    what = 'got no place'
+    if node.placed:
+      what = f'was lost with its machine or its keeper on {node.host}'
     _tell(
       event='ended',
       title=node.title,
       code=_LOST,
-      reason=f'{what}: {reason}',
+      reason=f'{what}: {_cause(error)}',
       lost=True,
     )
+
+
+def _cause(error: Exception) -> str:
+  """Returns the line of an error of Ray's that says most.
+
+  The first one of a lost actor is the same for all causes, and fields of the
+  actor follow, which are indented.
+  """
+  lines = [line for line in str(error).splitlines() if line.strip()]
+  causes = [line for line in lines[1:] if not line[0].isspace()]
+  return ' '.join((causes or lines or [repr(error)])[0].split())
 
 
 _output = sys.stdout.buffer

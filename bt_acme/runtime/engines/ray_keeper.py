@@ -5,6 +5,7 @@ library and Ray alone.
 """
 
 import base64
+import contextlib
 import os
 import queue
 import signal
@@ -30,8 +31,8 @@ class Keeper:
 
   def __init__(self) -> None:
     self._events: queue.Queue = queue.Queue()
-    self._process: Optional[subprocess.Popen] = None
-    self._signals: List[int] = []  # Those that came before the process.
+    self._process: Optional[subprocess.Popen] = None  # Of the latest life.
+    self._signals: List[int] = []  # Those that came before its process.
 
   def find_ports(self, number: int) -> Tuple[str, List[int]]:
     """Returns this machine's address, and free ports of it."""
@@ -49,6 +50,7 @@ class Keeper:
     Args:
       **what: the arguments of `_run`.
     """
+    self._process = None
     # The kernel kills the process when the thread that started it ends, so that
     # this thread stays as long as the process.
     threading.Thread(target=self._run, kwargs=what, daemon=True).start()
@@ -89,7 +91,7 @@ class Keeper:
     self,
     command: List[str],
     environment: Mapping[str, str],
-    data: str,
+    data: bytes,
     folder: str,
   ) -> None:
     """Runs the process to its end.
@@ -97,17 +99,17 @@ class Keeper:
     Args:
       command: its words, with `_PARENT` and `_DATA_FILE`.
       environment: its variables besides those of the machine.
-      data: in base64, the content of the file that takes the place of
-        `_DATA_FILE`.
+      data: the content of the file that takes the place of `_DATA_FILE`.
       folder: where it runs, if this machine has the folder.
     """
-    with tempfile.TemporaryDirectory() as own_folder:
-      path = os.path.join(own_folder, 'data')
-      with open(path, 'wb') as file:
-        file.write(base64.b64decode(data))
-      known = {_PARENT: str(os.getpid()), _DATA_FILE: path}
-      own = {k: v for k, v in os.environ.items() if not k.startswith(_OF_RAY)}
+    own = {k: v for k, v in os.environ.items() if not k.startswith(_OF_RAY)}
+    with contextlib.ExitStack() as stack:
       try:
+        own_folder = stack.enter_context(tempfile.TemporaryDirectory())
+        path = os.path.join(own_folder, 'data')
+        with open(path, 'wb') as file:
+          file.write(data)
+        known = {_PARENT: str(os.getpid()), _DATA_FILE: path}
         process = subprocess.Popen(
           [known.get(word, word) for word in command],
           stdin=subprocess.DEVNULL,
@@ -123,7 +125,8 @@ class Keeper:
         self._events.put(('ended', 1, reason))
         return
       self._process = process
-      for signum in self._signals:
+      signals, self._signals = self._signals, []
+      for signum in signals:
         self._send(signum)
       readers = [
         threading.Thread(target=self._read, args=arguments, daemon=True)

@@ -31,6 +31,11 @@ class Threads(base.Engine):
 
   def __init__(self, queue: events.EventQueue):
     super().__init__(queue)
+    print(
+      'Warning: the ports of the nodes can be reached from other machines, '
+      'without a password (SECURITY.md).',
+      flush=True,
+    )
     if not flags.FLAGS.is_parsed():
       flags.FLAGS.mark_as_parsed()
     # Otherwise an alarm of Launchpad's would kill this process.

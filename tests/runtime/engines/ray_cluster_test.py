@@ -127,6 +127,32 @@ def test_a_node_speaks_ends_and_starts_again(machines, command):
     assert run.wait_for(events.Ended, 'replay/0').code != 0
 
 
+def test_a_node_needs_its_file_no_more_and_may_be_placed_anew(
+  machines, command, tmp_path
+):
+  with driven(machines.address) as run:
+    run.engine.place('actor/0', 0)
+    # It comes before the process, and is for this life alone.
+    run.engine.signal('actor/0', signal.SIGKILL)
+    run.engine.start('actor/0', command(), {})
+    assert run.wait_for(events.Ended, 'actor/0').code == -signal.SIGKILL
+    again = command()
+    (tmp_path / 'job.pkl').unlink()
+    run.engine.start('actor/0', again, {})
+    process = psutil.Process(run.wait_for_line('actor/0')['pid'])
+    run.engine.signal('actor/0', signal.SIGTERM)
+    run.wait_for(events.Ended, 'actor/0')
+    run.engine.place('actor/0', 0)
+    assert run.wait_for(events.Placed, 'actor/0').host
+    run.posted.clear()
+    run.engine.start('actor/0', again, {})
+    assert run.wait_for_line('actor/0')['pid'] != process.pid
+    # What is free again can be had by another one.
+    run.engine.release('actor/0')
+    run.engine.place('actor/1', 0)
+    run.wait_for(events.Placed, 'actor/1')
+
+
 def test_nothing_runs_on_after_the_end(machines, command):
   with driven(machines.address) as run:
     run.engine.place('actor/0', 0)
