@@ -178,13 +178,14 @@ def test_a_machine_that_vanishes_is_named(launch, capsys):
   assert message in capsys.readouterr().err
 
 
-def test_an_error_while_starting_leaves_nothing_behind(launch):
+def test_an_error_while_starting_leaves_nothing_behind(launch, capsys):
   def fail(engine, title):
     if title == 'coordinator/0':
       raise OSError('no more processes')
 
-  with pytest.raises(OSError, match='no more processes'):
-    launch(on_start=fail)
-  engine = Recorder.made
-  assert engine.titles('SIGKILL') == ['server/0']
+  code, engine = launch(on_start=fail)
+  assert code == 1
+  message = 'error: coordinator/0 could not be started: no more processes.\n'
+  assert capsys.readouterr().err == message
+  assert engine.titles('SIGTERM') == ['server/0']
   assert engine.titles('release') == ['server/0', 'coordinator/0']
