@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip('launchpad', reason='needs the full environment')
 
+from tests.launch import crowd, scripts
 from tests.launch import machines as machines_lib
-from tests.launch import scripts
 
 pytestmark = pytest.mark.slow
 _ACTORS = 3
@@ -28,6 +28,12 @@ def start_machines():
     pytest.skip(f'needs {missing}')
   with contextlib.closing(machines_lib.Machines(3, num_cpus=_CPUS)) as machines:
     yield machines
+
+
+def test_many_nodes_outlive_a_machine():
+  if machines_lib.missing():
+    pytest.skip(f'needs {machines_lib.missing()}')
+  assert 'all go on without a machine' in crowd.run(12)
 
 
 def _places(workdir):
