@@ -244,7 +244,7 @@ class Supervisor:
       late = now - node.started > self._policy.watchdog_seconds
       if node.runs and late and not (node.has_begun or node.is_late):
         node.is_late = True
-        self._terminal.log(
+        self._terminal.note(
           f'[{node.title}] has not begun after '
           f'{self._policy.watchdog_seconds:g} s: it may still compile, or wait '
           f'for a place, or not reach others ({self._servers()}).'
@@ -368,10 +368,10 @@ class Supervisor:
     node = self._nodes[event.title]
     if isinstance(event, events.Placed):
       if node.log is not None and event.host != node.host:
-        self._terminal.log(f'[{node.title}] moved to {event.host}.')
+        self._terminal.note(f'[{node.title}] moved to {event.host}.')
       node.addresses, node.host = event.addresses, event.host
     elif isinstance(event, events.Waiting):
-      self._terminal.log(f'[{node.title}] waits for a place: {event.reason}')
+      self._terminal.note(f'[{node.title}] waits for a place: {event.reason}')
     elif isinstance(event, events.Output) and node.log is not None:
       self._take_output(node, node.log, event)
     elif isinstance(event, events.Ended):
