@@ -114,7 +114,7 @@ class Chaos:
       # One alone can take all actors, inference and evaluator.
       self._machines = machines_lib.Machines(num_machines, num_cpus=ACTORS + 2)
     self.script = None
-    self._budget = 1_000_000
+    self._budget = 1_000_000_000
     self._start()
 
   def _start(self):
@@ -174,6 +174,7 @@ class Chaos:
       for label in ('actor', 'learner', 'evaluator')
     }
     sizes = {label: _size(path) for label, path in paths.items()}
+    seen = len(scripts.rows(self.workdir, 'actor'))
     deadline = time.monotonic() + _PATIENCE
     while missing:
       assert self.script.process.poll() is None, 'the run has ended'
@@ -182,9 +183,12 @@ class Chaos:
       for label, path in paths.items():
         if _size(path) > sizes[label]:
           missing.discard(label)
-          last = scripts.rows(self.workdir, label)[-ACTORS:]
           if label == 'actor':
-            missing -= {f'actor-{int(r["environment"]) // 4}' for r in last}
+            rows = scripts.rows(self.workdir, label)
+            # The log may have been cut in between.
+            new = rows[min(seen, len(rows) - 1) :]
+            missing -= {f'actor-{int(r["environment"]) // 4}' for r in new}
+            seen = len(rows)
         sizes[label] = _size(path)
 
   def strike(self, what, where):
@@ -410,6 +414,9 @@ def main():
   parser.add_argument('--faults', type=int, default=100)
   parser.add_argument('--seed', type=int, default=int(time.time()))
   parser.add_argument('--machines', type=int, default=3)
+  parser.add_argument(
+    '--skip', type=int, default=0, help='faults that are over'
+  )
   options = parser.parse_args()
   missing = machines_lib.missing() if options.machines else ''
   if missing:
@@ -417,9 +424,9 @@ def main():
   num_machines = 0 if missing else options.machines
   print(f'--seed={options.seed} --machines={num_machines}', flush=True)
   with tempfile.TemporaryDirectory() as folder:
-    chosen = faults(options.faults, options.seed, num_machines)
+    chosen = faults(options.faults, options.seed, num_machines)[options.skip :]
     print(run(chosen, pathlib.Path(folder), num_machines))
-  print(f'{options.faults} faults, and the run reached its budget.')
+  print(f'{len(chosen)} faults, and the run reached its budget.')
 
 
 if __name__ == '__main__':
