@@ -178,7 +178,7 @@ class Supervisor:
   def _start_all(self, ports: Mapping[str, int]) -> None:
     """Starts every node at its place."""
     addresses = {
-      title: list(node.addresses or ()) for title, node in self._nodes.items()
+      title: node.addresses or [] for title, node in self._nodes.items()
     }
     for label, port in ports.items():
       first = addresses[f'{label}/0']
