@@ -13,6 +13,7 @@ pytest.importorskip('jupytext', reason='needs requirements/dev.txt')
 # isort: split
 import jupytext
 import nbclient
+import traitlets.config
 
 ROOT = pathlib.Path(__file__).parents[1]
 NOTEBOOKS = {path.stem: path for path in (ROOT / 'notebooks').glob('*.py')}
@@ -62,6 +63,14 @@ def make_execute(tmp_path_factory):
     (folder / 'logs').symlink_to(ROOT / 'notebooks' / 'logs')
     client = nbclient.NotebookClient(
       notebook,
+      # Sockets in files, because a port that was free when it was chosen may be
+      # taken by another test's kernel.
+      config=traitlets.config.Config(
+        KernelManager={
+          'transport': 'ipc',
+          'ip': str(tmp_path_factory.mktemp('kernel') / 'ipc'),
+        }
+      ),
       timeout=300,
       startup_timeout=300,  # A new environment is slow to be read.
       kernel_name='python3',
