@@ -19,8 +19,8 @@ CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
 # With the packages of a Colab: what a user does there.
 COLAB_TESTS := tests/notebooks_test.py
 
-.PHONY: help setup demo paper ray test test-full test-core test-colab test-slow \
-  notebooks chaos soak bench lint format clean
+.PHONY: help setup environments demo paper ray test test-full test-core \
+  test-colab test-slow notebooks chaos soak bench lint format clean
 .DEFAULT_GOAL := help
 
 help:  ## Shows this list.
@@ -37,7 +37,12 @@ paper: setup  ## A table or figure of the paper: ARTIFACT=table3 SCALE=smoke.
 	@$(PYTHON_FULL) -m experiments.paper $(or $(ARTIFACT),list) \
 	  --scale=$(or $(SCALE),smoke)
 
-test: test-full test-core test-colab  ## All tests but the slow ones, in three environments.
+# One environment waits for downloads while another is unpacked. What fails here is
+# tried again, and told, by the target that needs it.
+environments:
+	@for name in full ray core colab; do scripts/setup.sh $$name & done; wait
+
+test: environments test-full test-core test-colab  ## All tests but the slow ones, in three environments.
 
 test-full: setup  ## The tests in .venv only; those of Ray use .venv-ray.
 	@scripts/setup.sh ray || echo 'skipped: runs on Ray, no Python 3.12'

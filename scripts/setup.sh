@@ -23,7 +23,7 @@ case $environment in
 esac
 uv_version=0.13.8  # uv fetches an interpreter if the machine has none.
 tools=$PWD/.tools
-log=$tools/setup.log
+log=$tools/setup-$environment.log
 
 say() { echo "setup: $*" >&2; }
 
@@ -117,7 +117,11 @@ fetch_python() {
       'BT_ACME_PYTHON=/path/to/python, and run this again.'
 }
 
+# Environments may be made at the same time, but apt-get, the folder of fetched
+# interpreters and the package's own metadata are for one at a time: $tools/lock.
 choose_python() {
+  exec 8>"$tools/lock"
+  flock 8
   find_python && return
   complete_python
   find_python && return
@@ -127,7 +131,7 @@ choose_python() {
 }
 
 mkdir -p "$tools"
-exec 9>"$tools/lock"
+exec 9>"$tools/lock-$environment"
 flock 9  # Two commands at once make each environment only once.
 
 stamp=$venv/.made_from
@@ -155,7 +159,7 @@ install() {
     return
   fi
   $pip install -r "requirements/$environment.txt" -r requirements/dev.txt &&
-    $pip install --no-deps --no-build-isolation --editable .
+    flock "$tools/lock" $pip install --no-deps --no-build-isolation --editable .
 }
 install >>"$log" 2>&1 ||
   fail "pip failed: $(grep '^ERROR' "$log" | tail -n 1)" \
