@@ -135,10 +135,12 @@ def run(number):
     stack.enter_context(contextlib.closing(machines))
     crowd = Crowd(number, machines, folder)
     stack.callback(crowd.process.kill)
-    on_each = []
+    on_each, lost = [], 0
 
     def all_run(lives):
-      del lives  # They begin with the request to start.
+      if sum(lives) != number + lost:
+        return False
+      # A life begins with the request for its process.
       on_each[:] = [len(_nodes_on(machines, i)) for i in range(_MACHINES)]
       return sum(on_each) == number + 1
 
@@ -149,9 +151,10 @@ def run(number):
     time.sleep(_WATCH_SECONDS)
     share = (crowd.cpu_seconds() - used) / (time.monotonic() - start)
     tell('cores that launcher and driver use', f'{share:.2f}')
+    lost = on_each[2]
     machines.crash(2)
-    seconds = crowd.wait_for(lambda n: sum(n) == number + on_each[2])
-    tell('those of a machine that crashed start anew, s', f'{seconds:.0f}')
+    seconds = crowd.wait_for(all_run)
+    tell('those of a machine that crashed run elsewhere, s', f'{seconds:.0f}')
     tell('end after Ctrl-C, s', f'{crowd.end():.0f}')
     assert not any(_nodes_on(machines, i) for i in range(_MACHINES))
   return '\n'.join(table)

@@ -33,7 +33,7 @@ def start_machines():
 def test_many_nodes_outlive_a_machine():
   if machines_lib.missing():
     pytest.skip(f'needs {machines_lib.missing()}')
-  assert 'of a machine that crashed start anew' in crowd.run(12)
+  assert 'of a machine that crashed run elsewhere' in crowd.run(12)
 
 
 def _places(workdir):

@@ -22,6 +22,7 @@ from bt_acme.runtime.engines import base, processes
 
 _DRIVER = pathlib.Path(__file__).with_name('ray_driver.py')
 _READ_SIZE = 1 << 16
+_ANSWER_SECONDS = 60.0  # For a cluster to tell of its machines.
 _CLOSE_SECONDS = 15.0  # For the driver to release everything and to end.
 # The last bytes of the driver's standard error explain its end.
 _LAST_BYTES = 2_000
@@ -54,12 +55,19 @@ def machines(address: str, python: str) -> List[Machine]:
   Raises:
     OSError: if the cluster does not answer, or the environment has no Ray.
   """
-  asked = subprocess.run(
-    [python, str(_DRIVER), address, 'machines'],
-    capture_output=True,
-    check=False,
-    env=_environment(),
-  )
+  try:
+    asked = subprocess.run(
+      [python, str(_DRIVER), address, 'machines'],
+      capture_output=True,
+      check=False,
+      env=_environment(),
+      timeout=_ANSWER_SECONDS,
+    )
+  except subprocess.TimeoutExpired as error:
+    raise OSError(
+      f'what listens at {address} does not answer as the head of a Ray cluster'
+      f' within {_ANSWER_SECONDS:.0f} s'
+    ) from error
   lines = asked.stdout.decode().splitlines()
   answer = json.loads(lines[-1]) if lines else {}
   if answer.get('event') != 'machines':

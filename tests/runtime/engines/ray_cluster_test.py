@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import signal
+import socket
 import sys
 import types
 
@@ -176,6 +177,15 @@ def test_a_cluster_that_is_not_there_ends_the_nodes(machines):
     run.engine.place('actor/0', 0)
     ended = run.wait_for(events.Ended, 'actor/0')
     assert ended.reason.startswith('lost the connection to Ray: no head of')
+
+
+def test_what_listens_but_is_no_cluster_is_named(monkeypatch):
+  monkeypatch.setenv('RAY_AUTH_TOKEN', 'of-no-cluster')
+  monkeypatch.setattr(ray_cluster, '_ANSWER_SECONDS', 5.0)
+  with socket.create_server(('127.0.0.1', 0)) as server:
+    address = f'127.0.0.1:{server.getsockname()[1]}'
+    with pytest.raises(OSError, match=f'{address} does not answer as the head'):
+      ray_cluster.machines(address, str(PYTHON))
 
 
 def test_an_environment_without_ray_is_named(machines, command):
