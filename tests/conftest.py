@@ -24,9 +24,9 @@ os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0.1')
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES', '-1')
 
 
-# The files of these folders start programs and mostly wait for them. They come
-# first, so that a worker is not left alone with the longest of them at the end.
-_FIRST = ('launch', 'runtime')
+# These start programs and mostly wait for them. They come first, so that a
+# worker is not left alone with the longest of them at the end.
+_FIRST = ('launch', 'runtime', 'notebooks_test.py')
 
 
 def pytest_collection_modifyitems(items):

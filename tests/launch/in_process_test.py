@@ -71,7 +71,7 @@ def run_ngu(compiled, tmp_path_factory):
   with scripts.Script('run_ngu', workdir, IN_PROCESS, *arguments) as script:
     scripts.wait_until(lambda: scripts.rows(workdir, 'learner'), script.process)
     script.process.send_signal(signal.SIGINT)
-    interrupted = script.end(15)
+    interrupted = script.end(60)  # 15 s on a machine that is not busy.
   ended = [_train('run_ngu', workdir, *arguments) for _ in range(2)]
   return workdir, interrupted, *ended
 
