@@ -40,7 +40,11 @@ paper: setup  ## A table or figure of the paper: ARTIFACT=table3 SCALE=smoke.
 # One environment waits for downloads while another is unpacked. What fails here is
 # tried again, and told, by the target that needs it.
 environments:
-	@for name in full ray core colab; do scripts/setup.sh $$name & done; wait
+	@$(MAKE) --no-print-directory -k -j4 \
+	  $(addprefix environment-,full ray core colab) || true
+
+environment-%:
+	@scripts/setup.sh $*
 
 test: environments test-full test-core test-colab  ## All tests but the slow ones, in three environments.
 

@@ -114,7 +114,8 @@ class RunConfig:
     200_000,
     'The log of training episodes has at most so many rows. If there are more '
     'episodes, it has a part of them, spread evenly over the run and its '
-    'environments.',
+    'environments. If max_actor_steps is raised later, its rows stay, and what '
+    'follows has as many as if that budget had been there from the start.',
     above=0,
   )
   checkpoint_period: float = checks.setting(

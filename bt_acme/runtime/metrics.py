@@ -203,6 +203,9 @@ class MetricsLogger:
 class Thinning:
   """Chooses the rows of a log that has a largest length.
 
+  If the budget was raised, the log is longer than it would be by now. Those rows
+  stay, and as many follow as if that budget had been there from the start.
+
   Which of the rows that come together are kept does not depend on their order,
   so that all environments and all epsilons have their share.
   """
@@ -223,6 +226,7 @@ class Thinning:
     self._max_rows = max_rows
     self._max_steps = max_steps
     self._num_seen = 0
+    self._num_extra: Optional[float] = None  # Known with the first row.
 
   def keeps(self, step: int, num_rows: int) -> bool:
     """Returns whether the next row is kept.
@@ -234,7 +238,9 @@ class Thinning:
     self._num_seen += 1
     ahead = self._AHEAD * self._max_rows
     due = (self._max_rows - ahead) * min(step / self._max_steps, 1.0)
-    probability = 2 * (due + ahead - num_rows) / ahead
+    if self._num_extra is None:
+      self._num_extra = max(num_rows - due - ahead, 0.0)
+    probability = 2 * (due + ahead + self._num_extra - num_rows) / ahead
     return self._num_seen * self._GOLDEN_RATIO % 1 < probability
 
 

@@ -375,7 +375,7 @@ class Supervisor:
     elif isinstance(event, events.Output) and node.log is not None:
       self._take_output(node, node.log, event)
     elif isinstance(event, events.Ended):
-      node.ended = event
+      node.ended, node.due = event, None
       self._watch.forget(node.title)
       if node.log is not None:
         self._show(node, node.log.finish())

@@ -42,13 +42,13 @@ class Scripted(base.Engine):
   # Labels of nodes that do not stop when the first program tells them to.
   deaf = ()
 
-  # Titles of nodes that listen, and of those that lose their first place.
+  # Titles of nodes that listen, and by title the place that is lost at once.
   servers = ()
-  unlucky = ()
+  unlucky = {}
 
   def place(self, title, num_ports):
     self.placed.append(title)
-    if title in self.unlucky and self.placed.count(title) == 1:
+    if self.unlucky.get(title) == self.placed.count(title):
       reason = 'got no place: its machine was lost.'
       self._queue.post(events.Ended(title, _KILLED, reason, lost=True))
       return
@@ -388,7 +388,7 @@ def test_a_server_that_has_lost_its_address_starts_the_program_anew(
 def test_who_loses_a_place_before_the_start_gets_another(
   launch, monkeypatch, capsys
 ):
-  monkeypatch.setattr(Scripted, 'unlucky', ('learner/0', 'actor/1'))
+  monkeypatch.setattr(Scripted, 'unlucky', {'learner/0': 1, 'actor/1': 1})
   code, started = launch(coordinator_0=[after(work, end(0))])
   assert code == 0 and not started
   assert Scripted.placed.count('actor/1') == 2
@@ -419,6 +419,21 @@ def test_what_ends_before_it_has_begun_is_tried_elsewhere_later(launch, capsys):
   assert 'no disk It is started anew in 0.1 s (restart 2 of' in errors
   line = 'could not be started: no file. It is started anew in 0.2 s (restart 3'
   assert line in errors
+
+
+def test_a_place_may_be_lost_while_its_node_waits(launch, monkeypatch, capsys):
+  monkeypatch.setattr(Scripted, 'unlucky', {'actor/0': 2})
+  monkeypatch.setattr(node_lives, '_PAUSES', (1e-9,))  # Due with the loss.
+  code, started = launch(
+    actor_0=[
+      after(work, end(_KILLED)),
+      fail,
+      finish_after(len(_TITLES) + 2),
+    ]
+  )
+  assert code == 0 and started == ['actor/0 1', 'actor/0 2']
+  assert Scripted.placed.count('actor/0') == 3
+  assert 'its machine was lost. It is started anew' in capsys.readouterr().err
 
 
 def test_a_learner_that_has_worked_may_fail_at_the_start_of_the_next_program(

@@ -106,7 +106,9 @@ class Processes(base.Engine):
     return f'process {process.pid}'
 
   def signal(self, title: str, signum: int) -> None:
-    process = self._processes[title]
+    process = self._processes.get(title)
+    if process is None:  # It could not be started.
+      return
     if signum == signal.SIGKILL:
       with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -33,6 +33,7 @@ class Keeper:
     self._events: queue.Queue = queue.Queue()
     self._process: Optional[subprocess.Popen] = None  # Of the latest life.
     self._signals: List[int] = []  # Those that came before its process.
+    self._lock = threading.Lock()  # Held while either of the two changes.
 
   def find_ports(self, number: int) -> Tuple[str, List[int]]:
     """Returns this machine's address, and free ports of it."""
@@ -50,17 +51,19 @@ class Keeper:
     Args:
       **what: the arguments of `_run`.
     """
-    self._process = None
+    with self._lock:
+      self._process = None
     # The kernel kills the process when the thread that started it ends, so that
     # this thread stays as long as the process.
     threading.Thread(target=self._run, kwargs=what, daemon=True).start()
 
   def signal(self, signum: int) -> None:
     """Sends a signal to the process, or to its whole session if it kills."""
-    if self._process is None:
-      self._signals.append(signum)
-    elif self._process.poll() is None:
-      self._send(signum)
+    with self._lock:
+      if self._process is None:
+        self._signals.append(signum)
+      elif self._process.poll() is None:
+        self._send(signum)
 
   def next_events(self) -> List[Tuple[Any, ...]]:
     """Waits for events, for some seconds at most.
@@ -121,13 +124,16 @@ class Keeper:
           env={**own, **environment},
         )
       except OSError as error:
+        with self._lock:
+          self._signals = []
         reason = f'cannot be started on {socket.gethostname()}: {error}.'
         self._events.put(('ended', 1, reason))
         return
-      self._process = process
-      signals, self._signals = self._signals, []
-      for signum in signals:
-        self._send(signum)
+      with self._lock:
+        self._process = process
+        for signum in self._signals:
+          self._send(signum)
+        self._signals = []
       readers = [
         threading.Thread(target=self._read, args=arguments, daemon=True)
         for arguments in ((process.stdout, False), (process.stderr, True))

@@ -1,6 +1,7 @@
 """Nodes as processes: none of them is left behind, however they end."""
 
 import os
+import signal
 import socket
 import sys
 import time
@@ -57,6 +58,18 @@ def test_a_system_without_namespaces_is_warned_of_and_works(
     events.Output('worker/0', b'hello', False),
     events.Ended('worker/0', 0),
   ]
+
+
+def test_what_could_not_be_started_takes_signals_and_is_released():
+  with events.EventQueue() as queue:
+    engine = processes.Processes(queue, open_ports=True)
+    command = types.SimpleNamespace(command_as_list=[sys.executable])
+    with pytest.raises(OSError, match='Argument list too long'):
+      engine.start('worker/0', command, {'LONG': 'x' * 1_000_000})
+    for signum in (signal.SIGTERM, signal.SIGKILL):
+      engine.signal('worker/0', signum)
+    engine.release('worker/0')
+    engine.close()
 
 
 def test_no_process_outlives_a_killed_launcher(tmp_path):
