@@ -203,7 +203,7 @@ class MetricsLogger:
 class Thinning:
   """Chooses the rows of a log that has a largest length.
 
-  If the budget was raised, the log is longer than it would be by now. Those rows
+  If the budget was raised, the log is longer than it would be by now. Its rows
   stay, and as many follow as if that budget had been there from the start.
 
   Which of the rows that come together are kept does not depend on their order,

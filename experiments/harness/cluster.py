@@ -5,6 +5,7 @@ The workers need nothing but the folder of all runs, which the machines share
 """
 
 import functools
+import os
 import signal
 import time
 import types
@@ -18,36 +19,18 @@ from experiments.harness import jobs
 # The label by which Ray knows a machine.
 _MACHINE = 'ray.io/node-id'
 # How a worker ends that has found nothing left to do: all is done, or some runs
-# have failed.
-_DONE, _SOME_FAILED = 0, 1
+# have failed. An error in Python ends it with 1.
+_DONE, _SOME_FAILED, _ERROR = 0, jobs.SOME_FAILED, 1
 # Upon the first a worker saves its runs, upon the second it kills them.
 _SIGNALS = (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL)
 
 
-def work(
-  command: Sequence[str],
-  *,
-  address: str,
-  python: str,
-  hours: float = float('inf'),
-  say: Callable[[str], None] = print,
-) -> int:
-  """Has each machine of a cluster execute a command, and waits for all.
-
-  Ray sets all cores and GPUs of each machine aside. A machine that offers none
-  is left out. A signal that stops this process has all workers save their runs
-  and end; a second one kills the runs. If a machine vanishes, the others go on.
+def find_machines(address: str, python: str) -> List[ray_cluster.Machine]:
+  """Returns the machines of a cluster that offer a core or a GPU.
 
   Args:
-    command: a worker's command line, the same on all machines.
     address: of the cluster's head, `HOST:PORT`, or `auto`.
     python: the Python of an environment with Ray.
-    hours: after so long all workers are stopped.
-    say: is called with each line of a worker, after its machine's address.
-
-  Returns:
-    0 if all is done or the hours are over, 1 if some runs have failed; else the
-    largest exit code of a worker.
 
   Raises:
     ValueError: if there is no such cluster, or none of its machines offers
@@ -57,7 +40,8 @@ def work(
     machines = ray_cluster.machines(address, python)
   except OSError as error:
     raise ValueError(
-      f'ray_address={address!r}: {error} Start Ray first (docs/clusters.md).'
+      f'ray_address={address!r}, ray_python={python!r}: '
+      f'{str(error).rstrip(".")}. docs/clusters.md has what a cluster needs.'
     ) from error
   machines = [m for m in machines if any(m.resources.values())]
   if not machines:
@@ -65,6 +49,37 @@ def work(
       f'ray_address={address!r}: no machine of the cluster offers a core or a '
       'GPU: see its `ray status`.'
     )
+  return machines
+
+
+def work(
+  command: Sequence[str],
+  machines: Sequence[ray_cluster.Machine],
+  *,
+  address: str,
+  python: str,
+  hours: float = float('inf'),
+  say: Callable[[str], None] = print,
+) -> int:
+  """Has each machine of a cluster execute a command, and waits for all.
+
+  Ray sets all cores and GPUs of each machine aside. A signal that stops this
+  process has all workers save their runs and end; a second one kills the runs.
+  If a machine vanishes, the others go on.
+
+  Args:
+    command: a worker's command line, the same on all machines. A worker ends
+      with `jobs.SOME_FAILED` if some runs have failed.
+    machines: what `find_machines` has found.
+    address: of the cluster's head, `HOST:PORT`, or `auto`.
+    python: the Python of an environment with Ray.
+    hours: after so long all workers are stopped.
+    say: is called with each line of a worker, after its machine's address.
+
+  Returns:
+    0 if all is done or the hours are over, 1 if some runs have failed; else the
+    largest exit code of a worker, with `os.EX_SOFTWARE` for an error in Python.
+  """
   places = {
     f'worker-{number}': placement.Place(
       here=False, resources=machine.resources, labels={_MACHINE: machine.id}
@@ -77,7 +92,7 @@ def work(
   }
   with events.EventQueue() as queue:
     workers = Workers(queue, hosts, command, hours=hours, say=say)
-    for signum in jobs.STOPS:
+    for signum in jobs.stops_here():
       queue.on_signal(signum, functools.partial(workers.stop, signum))
     engine = ray_cluster.RayCluster(
       queue, address=address, python=python, places=places
@@ -155,9 +170,11 @@ class Workers:
     if self._signums:
       return 128 + self._signums[0]
     if _SOME_FAILED in codes:
-      return _SOME_FAILED
+      return 1
     if _DONE in codes or self._is_over:
       return _DONE
+    if codes == {_ERROR}:
+      return os.EX_SOFTWARE
     return max(code if code >= 0 else 128 - code for code in codes)
 
   def _seconds_left(self) -> Any:

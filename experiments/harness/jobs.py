@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Any, Callable, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from experiments.harness import claiming, records, tasks
 from experiments.harness import slots as slots_lib
@@ -20,8 +20,20 @@ _STARTED = pathlib.Path(__file__).with_name('started.py')
 _TOUCH_SECONDS = 30.0
 # The exit code of a script that refuses its flags.
 WRONG_FLAGS = 2
+# How a worker of a cluster ends that has nothing left to do, although some
+# tasks have failed: any error in Python ends with 1.
+SOME_FAILED = 3
 # The signals that stop a run, and upon which it saves itself.
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def stops_here() -> List[signal.Signals]:
+  """Returns the signals that stop this process.
+
+  What was started by nohup goes on when its terminal is closed.
+  """
+  hears = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
+  return [s for s in STOPS if hears or s != signal.SIGHUP]
 
 
 class Execution(NamedTuple):

@@ -286,7 +286,9 @@ class Worker:
           job.kill()
       self._signum = signum
 
-    before = {signum: signal.signal(signum, note) for signum in jobs.STOPS}
+    before = {
+      signum: signal.signal(signum, note) for signum in jobs.stops_here()
+    }
     try:
       yield
     finally:

@@ -23,12 +23,12 @@ import shutil
 import signal
 import sys
 import types
-from typing import List, Sequence, Tuple
+from typing import Any, List, Sequence, Tuple
 
 from bt_acme import files
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import gather as gather_lib
-from experiments.harness import queue, records, runs
+from experiments.harness import jobs, queue, records, runs
 from experiments.harness import slots as slots_lib
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import (
@@ -107,15 +107,23 @@ class _Paper:
     artifacts = self._artifacts or tuple(artifacts_lib.ARTIFACTS)
     specs = self._specs(artifacts)
     options = self._options
+    machines: Sequence[Any] = ()
     if options.ray_address:
-      _cluster(options)
+      cluster = _cluster(options)
+      machines = cluster.find_machines(options.ray_address, options.ray_python)
     slots_lib.check(options.slots)
+    if options.shared:
+      self._folder.check_shared(options.shared)
     self._folder.claim()
     self._folder.ask(artifacts, options.choice)
     if not command:
       print(self._plan(), flush=True)
-    work = self._work_on_cluster if options.ray_address else self._work
-    code = work(specs)
+    if machines:
+      code = self._work_on_cluster(specs, machines)
+    else:
+      code = self._work(specs)
+    if code == _FAILED and options.shared:
+      return jobs.SOME_FAILED
     if command or code not in (0, _FAILED):
       return code
     self._gather()
@@ -147,18 +155,22 @@ class _Paper:
       print(ended.wrong_flags, file=sys.stderr)
     return ended.exit_code
 
-  def _work_on_cluster(self, specs: List[runs.RunSpec]) -> int:
+  def _work_on_cluster(
+    self, specs: List[runs.RunSpec], machines: Sequence[Any]
+  ) -> int:
     options = self._options
-    code = _cluster(options).work(
-      [
-        *(sys.executable, '-m', 'experiments.paper', 'work'),
-        *(*options.artifacts, *options.flags),
-      ],
-      address=options.ray_address,
-      python=options.ray_python,
-      hours=options.hours,
-      say=lambda line: print(line, flush=True),
-    )
+    with self._folder.shared() as name:
+      code = _cluster(options).work(
+        [
+          *(sys.executable, '-m', 'experiments.paper', 'work'),
+          *(*options.artifacts, *options.flags, f'--shared={name}'),
+        ],
+        machines,
+        address=options.ray_address,
+        python=options.ray_python,
+        hours=options.hours,
+        say=lambda line: print(line, flush=True),
+      )
     part, parts = options.shard
     counts = collections.Counter(
       records.status_of(self._folder.path, spec)

@@ -48,6 +48,8 @@ class Options(NamedTuple):
     ray_address: of a cluster whose machines do the work; empty for this one.
     ray_python: the Python of an environment with Ray.
     flags: what each worker of that cluster is told.
+    shared: the file by which a worker of a cluster recognizes the folder; empty
+      for all other commands.
   """
 
   command: str
@@ -61,6 +63,7 @@ class Options(NamedTuple):
   ray_address: str
   ray_python: str
   flags: Tuple[str, ...]
+  shared: str
 
 
 def read(arguments: Sequence[str], description: str) -> Options:
@@ -113,6 +116,7 @@ def read(arguments: Sequence[str], description: str) -> Options:
     given.ray_address,
     given.ray_python,
     _flags(given, path),
+    given.shared,
   )
 
 
@@ -164,6 +168,8 @@ def _parser(description: str) -> argparse.ArgumentParser:
     ),
   ):
     parser.add_argument(f'--{flag}', default=default, help=text)
+  # What `--ray_address` tells the workers that it starts.
+  parser.add_argument('--shared', default='', help=argparse.SUPPRESS)
   parser.add_argument(
     '--hours',
     type=float,

@@ -32,7 +32,7 @@ try:
   print('the first', flush=True)
 except FileExistsError:
   print('the second\\nhas failed', flush=True)
-  sys.exit(3)
+  sys.exit(5)
 """
 # Two workers of `experiments.harness.cluster` in a process of their own.
 STOPPED = """
@@ -41,6 +41,7 @@ from experiments.harness import cluster
 code = 'import os, time; print("pid", os.getpid(), flush=True); time.sleep(600)'
 sys.exit(cluster.work(
   [sys.executable, '-c', code],
+  cluster.find_machines(*sys.argv[1:]),
   address=sys.argv[1],
   python=sys.argv[2],
   say=lambda line: print(line, flush=True),
@@ -116,19 +117,22 @@ BOTH = (placed(0), placed(1))
   ('happens', 'code'),
   [
     ([*BOTH, ended(0, 0), ended(1, 0)], 0),
-    ([*BOTH, ended(0, 1), ended(1, 1)], 1),
+    ([*BOTH, ended(0, 3), ended(1, 3)], 1),
     # The other one has done all that this one has left.
     ([*BOTH, ended(0, -9), ended(1, 0)], 0),
-    ([*BOTH, ended(0, -9), ended(1, 1)], 1),
+    ([*BOTH, ended(0, -9), ended(1, 3)], 1),
     ([*BOTH, ended(0, -9), ended(1, -9)], 137),
     ([*BOTH, ended(0, 2), ended(1, 2)], 2),
+    # An error in Python says nothing about the runs.
+    ([*BOTH, ended(0, 1), ended(1, 1)], 70),
+    ([placed(0), ended(0, 1), placed(1), ended(1, 0)], 0),
     # Nothing is left to do for a machine that is not free yet.
     ([placed(0), ended(0, 0)], 0),
-    ([placed(0), ended(0, 1)], 1),
+    ([placed(0), ended(0, 3)], 1),
     ([placed(0), CTRL_C, ended(0, 143)], 130),
     ([CTRL_C], 130),
     ([placed(0), OVER, ended(0, 143)], 0),
-    ([*BOTH, ended(0, 1), OVER, ended(1, 143)], 1),
+    ([*BOTH, ended(0, 3), OVER, ended(1, 143)], 1),
   ],
 )
 def test_the_exit_code_tells_how_the_work_has_ended(happens, code):
@@ -153,12 +157,12 @@ def test_lines_have_the_address_of_their_machine():
     output(0, 'an error', is_error=True),
     output(1, 'three'),
     output(0, 'o\n'),
-    ended(0, 3),
+    ended(0, 5),
     ended(1, 0),
   )
   assert lines == [
     *('[a] one', '[a] two', '[a] an error'),
-    *('[a] The worker ended with exit code 3.', '[b] three'),
+    *('[a] The worker ended with exit code 5.', '[b] three'),
   ]
 
 
@@ -181,6 +185,7 @@ def work(code, folder, address):
   lines = []
   code = cluster.work(
     [sys.executable, '-c', code, str(folder)],
+    cluster.find_machines(address, PYTHON),
     address=address,
     python=PYTHON,
     say=lines.append,
@@ -196,14 +201,14 @@ def test_each_machine_has_a_worker(machines, tmp_path):
   assert work(MEET, tmp_path, machines.address) == (
     0,
     [
-      *('The worker ended with exit code 3.', 'has failed'),
+      *('The worker ended with exit code 5.', 'has failed'),
       *('the first', 'the second'),
     ],
   )
 
 
 def test_that_all_have_failed_is_told(machines, tmp_path):
-  assert work('raise SystemExit(3)', tmp_path, machines.address)[0] == 3
+  assert work('raise SystemExit(5)', tmp_path, machines.address)[0] == 5
 
 
 def test_a_signal_stops_all_workers(machines):
@@ -231,14 +236,24 @@ def test_a_signal_stops_all_workers(machines):
   assert not psutil.wait_procs(workers, timeout=10)[1]
 
 
-def test_a_cluster_that_is_not_there_is_named(tmp_path):
-  with pytest.raises(ValueError, match="ray_address='127.0.0.1:9': no head"):
-    work('', tmp_path, '127.0.0.1:9')
+def test_an_environment_without_ray_is_named():
+  with pytest.raises(ValueError, match="No module named 'ray'. docs/"):
+    cluster.find_machines('127.0.0.1:9', sys.executable)
 
 
-def test_an_environment_without_ray_is_named(tmp_path):
-  with pytest.raises(ValueError, match="No module named 'ray'"):
-    cluster.work([], address='127.0.0.1:9', python=sys.executable)
+def test_a_cluster_that_is_not_there_is_refused_before_anything(tmp_path):
+  folder = tmp_path / 'folder'
+  command = [
+    *(sys.executable, '-m', 'experiments.paper', 'table3', '--scale=smoke'),
+    *(f'--folder={folder}', '--ray_address=127.0.0.1:9'),
+    f'--ray_python={PYTHON}',
+  ]
+  ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+  assert ended.returncode == 2 and not ended.stdout
+  assert ended.stderr.count('\n') == 1
+  assert "error: ray_address='127.0.0.1:9', ray_python=" in ended.stderr
+  assert 'no head of a cluster answers at 127.0.0.1:9' in ended.stderr
+  assert not folder.exists()
 
 
 @pytest.mark.slow
@@ -253,5 +268,6 @@ def test_a_table_is_made_on_two_machines(machines, tmp_path):
   assert made.returncode == 0, made.stderr
   assert made.stdout.count('begins on core') == 3, made.stdout
   assert (tmp_path / 'results' / 'table9.md').exists()
+  assert not list(tmp_path.glob('shared-*'))
   again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
   assert again.returncode == 0 and 'begins' not in again.stdout, again.stdout

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from experiments.harness import dataset, queue, records, runs, slots
+from experiments.harness import dataset, jobs, queue, records, runs, slots
 from tests.experiments.harness import fakes
 
 _ROOT = pathlib.Path(__file__).parents[3]
@@ -108,6 +108,15 @@ def test_ctrl_c_stops_the_worker(tmp_path):
   outcome = _worker(tmp_path, 'slow').work()
   assert outcome.signum == signal.SIGINT and outcome.left == 3
   assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_nohup_has_started_outlives_its_terminal():
+  assert jobs.stops_here() == list(jobs.STOPS)
+  before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+  try:
+    assert jobs.stops_here() == [signal.SIGINT, signal.SIGTERM]
+  finally:
+    signal.signal(signal.SIGHUP, before)
 
 
 def test_a_worker_that_lost_its_claim_lets_go(tmp_path, monkeypatch):

@@ -120,6 +120,13 @@ def test_a_worker_of_a_cluster_is_told_what_this_command_is_told(
     options.read(['table3', '--ray_address=a:1', '--slots=cpus:4'], '')
 
 
+def test_a_worker_that_does_not_see_the_folder_does_nothing(run):
+  code, out, err = run('work', 'table3', '--shared=shared-0')
+  assert code == 2 and not out
+  assert 'all machines have to share it' in err
+  assert not run.folder.exists()
+
+
 def test_a_reader_that_has_seen_enough_is_no_error():
   command = f'{sys.executable} -m experiments.paper list | true'
   ended = subprocess.run(command, shell=True, capture_output=True, text=True)
