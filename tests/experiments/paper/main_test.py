@@ -120,6 +120,21 @@ def test_a_worker_of_a_cluster_is_told_what_this_command_is_told(
     options.read(['table3', '--ray_address=a:1', '--slots=cpus:4'], '')
 
 
+def test_a_worker_knows_the_folder_that_it_shares(tmp_path):
+  here, elsewhere = (
+    folders.Folder(tmp_path / name, scales.get('smoke'))
+    for name in ('here', 'elsewhere')
+  )
+  for folder in (here, elsewhere):
+    folder.claim()
+  with here.shared() as name:
+    here.check_shared(name)
+    with pytest.raises(ValueError, match='all machines have to share it'):
+      elsewhere.check_shared(name)
+  with pytest.raises(ValueError, match='all machines have to share it'):
+    here.check_shared(name)
+
+
 def test_a_worker_that_does_not_see_the_folder_does_nothing(run):
   code, out, err = run('work', 'table3', '--shared=shared-0')
   assert code == 2 and not out
