@@ -113,7 +113,7 @@ def sync_tree(folder: pathlib.Path) -> None:
     _sync_folder(parent)
 
 
-def check_can_be_made(path: PathLike) -> None:
+def check_writable(path: PathLike) -> None:
   """Raises OSError if no file could be made or replaced there; leaves none."""
   target = pathlib.Path(path).absolute()
   with contextlib.suppress(FileNotFoundError):
@@ -128,7 +128,7 @@ def check_can_be_made(path: PathLike) -> None:
   tempfile.TemporaryFile(dir=folder).close()
 
 
-def lacks_room(error: OSError) -> bool:
+def is_disk_full(error: OSError) -> bool:
   """Returns whether an error says that a disk is full, or a quota."""
   return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

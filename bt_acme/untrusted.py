@@ -6,7 +6,7 @@ memory is taken for the array, and no array is made that its owner did not ask
 for. Nothing is ever unpickled, because whoever unpickles a file runs whatever
 its author wanted to run.
 
-Whatever is wrong is `Refused`, which says what in one line.
+Whatever is wrong is `InvalidFileError`, which says what in one line.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ PathLike = Union[str, 'os.PathLike[str]']
 Shapes = Mapping[str, jax.ShapeDtypeStruct]
 
 
-class Refused(ValueError):
+class InvalidFileError(ValueError):
   """A file is not what it is to be.
 
   The message is one line and goes on where the name of the file ends: "is ...".
@@ -71,7 +71,7 @@ def read_json(path: PathLike, *, longest: int = _LONGEST_JSON) -> Any:
   with open(path, 'rb') as file:
     text = file.read(longest + 1)
   if len(text) > longest:
-    raise Refused(f'is longer than {longest:,} bytes')
+    raise InvalidFileError(f'is longer than {longest:,} bytes')
   return parse_json(text)
 
 
@@ -85,7 +85,7 @@ def parse_json(text: bytes) -> Any:
     return json.loads(text)
   except RecursionError:
     # Its own traceback is as deep as the text.
-    raise Refused('is nested too deeply') from None
+    raise InvalidFileError('is nested too deeply') from None
 
 
 def check_size(path: PathLike, expected: Shapes) -> None:
@@ -97,12 +97,12 @@ def check_size(path: PathLike, expected: Shapes) -> None:
 
   Raises:
     OSError: if the file is not there.
-    Refused: if it is larger.
+    InvalidFileError: if it is larger.
   """
   most = num_bytes(expected.values()) + _OVERHEAD * (len(expected) + 1)
   size = os.stat(path).st_size
   if size > most:
-    raise Refused(
+    raise InvalidFileError(
       f'has {size:,} bytes, and what it is to hold has at most {most:,}'
     )
 
@@ -133,14 +133,14 @@ def read_arrays(
   Args:
     path: the file.
     check: is called with the shape and dtype of each array, by its name, before
-      any of them takes memory, and raises `Refused` unless they are wanted.
+      any of them takes memory; raises `InvalidFileError` if unwanted.
 
   Returns:
     The arrays, by name.
 
   Raises:
     OSError: if the file cannot be read.
-    Refused: if the file is damaged or compressed, or by `check`.
+    InvalidFileError: if the file is damaged or compressed, or by `check`.
   """
   try:
     with zipfile.ZipFile(path) as archive:
@@ -149,10 +149,10 @@ def read_arrays(
       }
       check({name: _header(archive, info) for name, info in members.items()})
       return {name: _values(archive, info) for name, info in members.items()}
-  except (OSError, Refused):
+  except (OSError, InvalidFileError):
     raise
   except Exception as error:  # Whatever the libraries make of such a file.
-    raise Refused(f'is damaged ({one_line(error)})') from error
+    raise InvalidFileError(f'is damaged ({one_line(error)})') from error
 
 
 def _header(
@@ -163,22 +163,24 @@ def _header(
   # A few bytes can unpack to as many as one likes, some kinds even while the
   # header is read.
   if info.compress_type != zipfile.ZIP_STORED:
-    raise Refused(f'has {name!r} compressed, and bt_acme compresses nothing')
+    raise InvalidFileError(
+      f'has {name!r} compressed, and bt_acme compresses nothing'
+    )
   if info.file_size != info.compress_size:
-    raise Refused(
+    raise InvalidFileError(
       f'has {info.compress_size:,} bytes of {name!r}, and says that these are '
       f'{info.file_size:,}'
     )
   with archive.open(info) as file:
     version = np.lib.format.read_magic(file)
     if version != (1, 0):
-      raise Refused(f'has {name!r} in format {version}, not (1, 0)')
+      raise InvalidFileError(f'has {name!r} in format {version}, not (1, 0)')
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)
     left = info.file_size - file.tell()
   if dtype.kind not in _KINDS:
-    raise Refused(f'has {str(dtype)[:40]} in {name!r}, not numbers')
+    raise InvalidFileError(f'has {str(dtype)[:40]} in {name!r}, not numbers')
   if min(shape, default=0) < 0 or _num_bytes(shape, dtype) != left:
-    raise Refused(
+    raise InvalidFileError(
       f'has {left:,} bytes of values in {name!r}, whose header says {dtype} of '
       f'shape {shape}'
     )

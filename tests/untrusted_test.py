@@ -87,7 +87,7 @@ def test_arrays_come_back(path):
 
 def refused(path, message, check=accept):
   with Peak() as peak:
-    with pytest.raises(untrusted.Refused, match=message) as info:
+    with pytest.raises(untrusted.InvalidFileError, match=message) as info:
       untrusted.read_arrays(path, check)
   assert '\n' not in str(info.value) and len(str(info.value)) < 700
   assert peak.bytes < 8 * _MB
@@ -95,7 +95,7 @@ def refused(path, message, check=accept):
 
 def test_arrays_are_refused_before_they_are_read(path):
   def check(shapes):
-    raise untrusted.Refused(f'has {shapes["x"].shape}')
+    raise untrusted.InvalidFileError(f'has {shapes["x"].shape}')
 
   np.savez(path, x=np.zeros([64, 1024, 1024], np.uint8))
   refused(path, r'has \(64, 1024, 1024\)', check)
@@ -185,7 +185,7 @@ def test_a_changed_byte(path, place):
   path.write_bytes(data)
   try:
     found = untrusted.read_arrays(path, accept)
-  except (untrusted.Refused, OSError) as error:
+  except (untrusted.InvalidFileError, OSError) as error:
     assert '\n' not in str(error)
   else:
     for value in found.values():
@@ -206,7 +206,7 @@ def test_a_file_that_is_too_large_is_not_read(path):
   untrusted.check_size(path, wanted)
   os.truncate(path, 10**12)  # It takes no space on the disk.
   with pytest.raises(
-    untrusted.Refused, match='has 1,000,000,000,000 bytes, an'
+    untrusted.InvalidFileError, match='has 1,000,000,000,000 bytes, an'
   ):
     untrusted.check_size(path, wanted)
 

@@ -168,7 +168,7 @@ class VectorActor:
       for i, (values, final) in state['waiting'].items()
     }
 
-  def break_off(self) -> None:
+  def discard_episodes(self) -> None:
     """Drops episodes that have not ended; all environments start new ones."""
     self._episodes = [episode_lib.EpisodeMetrics() for _ in range(self._num)]
 

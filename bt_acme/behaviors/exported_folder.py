@@ -155,7 +155,7 @@ def read(folder: str, *, setting: str) -> Policy:
   )
 
 
-def is_whole(folder: str) -> bool:
+def is_complete(folder: str) -> bool:
   """Returns whether the folder holds a behavior, with all of its parameters.
 
   It loads nothing, so that a process without an agent may ask.
@@ -234,14 +234,16 @@ def _read_params(
     differences = weight_transfer.mismatches(shapes, wanted)
     if differences:
       named = untrusted.shortened(differences.replace(_SEPARATOR, '/'))
-      raise untrusted.Refused(f'does not fit {_CARD}: {named}')
+      raise untrusted.InvalidFileError(f'does not fit {_CARD}: {named}')
 
   try:
     untrusted.check_size(path, wanted)
     if untrusted.sha256(path) != digest:
-      raise untrusted.Refused('is incomplete or damaged (its checksum differs)')
+      raise untrusted.InvalidFileError(
+        'is incomplete or damaged (its checksum differs)'
+      )
     params = untrusted.read_arrays(path, check)
-  except (OSError, untrusted.Refused) as error:
+  except (OSError, untrusted.InvalidFileError) as error:
     raise ValueError(
       f'{subject}: {_PARAMS} {error}: export it again.'
     ) from error

@@ -111,7 +111,7 @@ def _check_can_be_made(setting: str, path: str) -> None:
   """
   try:
     if path:
-      files.check_can_be_made(path)
+      files.check_writable(path)
   except OSError as error:
     raise ValueError(
       f'{setting}={path!r} cannot be written: {error}. Name another file.'

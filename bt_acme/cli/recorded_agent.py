@@ -5,7 +5,7 @@ from typing import Any, List, Mapping, Sequence
 from bt_acme import assembly, behaviors, untrusted
 from bt_acme import config as config_lib
 from bt_acme.cli import named_behaviors
-from bt_acme.runtime import kept_behaviors
+from bt_acme.runtime import behavior_copies
 from bt_acme.runtime import workdir as workdir_lib
 
 
@@ -76,7 +76,7 @@ def _load(
     only_kept: whether to leave out what is neither copied nor built in, because
       `recorded` has names that are no folders.
   """
-  copies = kept_behaviors.folders(workdir)
+  copies = behavior_copies.folders(workdir)
   return [
     behavior
     for index, name in enumerate(recorded)

@@ -64,7 +64,7 @@ def launch(
     with workdir_lock.held(run.workdir):
       return _launch(run, agent, initial_params, identity)
   except OSError as error:
-    if not files.lacks_room(error):
+    if not files.is_disk_full(error):
       raise
     print(
       f'error: {error}: make room there, and the same command goes on with '
@@ -96,12 +96,12 @@ def _launch(
   if not run.has_nodes:
     return _run_in_process(run, agent, initial_params, identity)
 
-  def begin_life() -> None:
+  def mark_started() -> None:
     provenance.begin(run.workdir, (identity or {}).get(workdir.PARAMS, {}))
 
-  begin_life()
+  mark_started()
   try:
-    code = _launch_nodes(run, agent, initial_params, begin_life)
+    code = _launch_nodes(run, agent, initial_params, mark_started)
   finally:
     provenance.end(run.workdir)
   if code == 0:
@@ -163,9 +163,11 @@ def _announce(
       'machines, and whoever reaches one can run code there: the machines '
       'must share a private network (SECURITY.md).'
     )
-  slowness = requirements.slowness(run, requirements.num_cores())
-  if slowness:
-    print(f'Warning: {slowness}')
+  oversubscription_warning = requirements.oversubscription_warning(
+    run, requirements.num_cores()
+  )
+  if oversubscription_warning:
+    print(f'Warning: {oversubscription_warning}')
 
 
 def _run_in_process(
@@ -195,7 +197,7 @@ def _launch_nodes(
   run: run_config.RunConfig,
   agent: assembly.Agent,
   initial_params: Any,
-  begin_life: Callable[[], None],
+  mark_started: Callable[[], None],
 ) -> int:
   """Starts the nodes, waits for their end, and returns the exit code.
 
@@ -203,7 +205,7 @@ def _launch_nodes(
     run: the run.
     agent: the agent.
     initial_params: parameters of the Q-network to start from, if any.
-    begin_life: records that the run goes on from its checkpoint.
+    mark_started: records that the run goes on from its checkpoint.
   """
   # Launchpad, Reverb and Acme, which a run in one process does not need.
   from bt_acme.agents import builders
@@ -217,7 +219,7 @@ def _launch_nodes(
 
   def begin_next() -> Any:
     provenance.end(run.workdir)
-    begin_life()
+    mark_started()
     return make_program()
 
   program = make_program()
@@ -231,8 +233,8 @@ def _launch_nodes(
     ports={'replay': run.replay_port} if run.replay_port else None,
     main_label=program_lib.MAIN_LABEL,
     checked_labels=program_lib.CHECKED_LABELS,
-    policy=restarts.Policy(
-      most=run.max_restarts,
+    policy=restarts.RestartPolicy(
+      max_restarts_per_hour=run.max_restarts,
       labels={k: v for k, v in labels.items() if k in program.groups},
       next_program=begin_next,
       watchdog_seconds=run.watchdog_seconds,

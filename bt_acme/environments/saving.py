@@ -2,9 +2,9 @@
 
 An environment that has `state()` and `restore(state)` says what its state is,
 in plain values: numbers, texts, bytes and arrays, in lists, tuples and dicts.
-For one without them `CannotSave` is raised, and a run that is saved starts new
-episodes when it is resumed. It could be pickled, but whoever goes on with a
-stranger's run would then run whatever the stranger put there.
+For one without them `SaveNotSupportedError` is raised, and a run that is saved
+starts new episodes when it is resumed. Pickling is not used, because resuming
+a run from an untrusted source would then execute its code.
 """
 
 from typing import Any, Dict, List, Optional
@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Optional
 import numpy as np
 
 
-class CannotSave(ValueError):
+class SaveNotSupportedError(ValueError):
   """The state of an environment cannot be kept."""
 
 
@@ -66,11 +66,11 @@ def state_of(environment: Any) -> Any:
   """Returns the state of an environment, in plain values.
 
   Raises:
-    CannotSave: if the environment cannot say its state.
+    SaveNotSupportedError: if the environment cannot say its state.
   """
   if not _says_its_state(environment):
     name = type(environment).__name__
-    raise CannotSave(
+    raise SaveNotSupportedError(
       f'{name} cannot be saved in the middle of an episode, so a run that goes '
       f'on later starts new episodes: give {name} the methods state() and '
       'restore(state).'

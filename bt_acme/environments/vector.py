@@ -53,7 +53,7 @@ class Environments(Protocol):
     It is called between two steps.
 
     Raises:
-      saving.CannotSave: if an environment cannot say its state.
+      saving.SaveNotSupportedError: if an environment cannot say its state.
     """
 
   def restore(self, state: Any) -> None:

@@ -118,7 +118,7 @@ def _link(source: pathlib.Path, target: pathlib.Path) -> None:
     shutil.copyfile(source, target)
 
 
-def make_room(folder: str) -> None:
+def prune_replays(folder: str) -> None:
   """Removes every replay but that of the newest checkpoint.
 
   That includes those of checkpoints whose writing was cut short.
@@ -217,23 +217,25 @@ def read(path: pathlib.Path, template: Any) -> Tuple[Any, Mapping[str, Any]]:
 
   def check(shapes: untrusted.Shapes) -> None:
     if shapes != wanted:
-      raise untrusted.Refused('holds other arrays than this configuration')
+      raise untrusted.InvalidFileError(
+        'holds other arrays than this configuration'
+      )
 
   file = path / _ARRAYS
   try:
     untrusted.check_size(file, wanted)
     check_sha256(file, record.get('arrays_sha256'))
     arrays = untrusted.read_arrays(file, check)
-  except untrusted.Refused as error:
-    raise untrusted.Refused(f'{_ARRAYS} {error}') from error
+  except untrusted.InvalidFileError as error:
+    raise untrusted.InvalidFileError(f'{_ARRAYS} {error}') from error
   in_order = [arrays[name] for name in wanted]
   return jax.tree.unflatten(structure, in_order), record['values']
 
 
 def check_sha256(file: pathlib.Path, expected: Any) -> None:
-  """Raises Refused if a file is not what was written, OSError if missing."""
+  """Raises InvalidFileError if a file was changed, OSError if missing."""
   if untrusted.sha256(file) != expected:
-    raise untrusted.Refused('is damaged: its checksum differs')
+    raise untrusted.InvalidFileError('is damaged: its checksum differs')
 
 
 def _read_record(path: pathlib.Path) -> Dict[str, Any]:
@@ -241,8 +243,8 @@ def _read_record(path: pathlib.Path) -> Dict[str, Any]:
   record = _read_values(path)
   try:
     check_sha256(path / _ARRAYS, record.get('arrays_sha256'))
-  except untrusted.Refused as error:
-    raise untrusted.Refused(f'{_ARRAYS} {error}') from error
+  except untrusted.InvalidFileError as error:
+    raise untrusted.InvalidFileError(f'{_ARRAYS} {error}') from error
   replay = record.get('replay')
   if replay is not None and not (
     isinstance(replay, dict)
@@ -250,7 +252,7 @@ def _read_record(path: pathlib.Path) -> Dict[str, Any]:
     and all(pathlib.PurePath(name).name == name for name in replay['sha256'])
     and isinstance(replay.get('layout'), dict)
   ):
-    raise untrusted.Refused(f'{_VALUES} is not complete')
+    raise untrusted.InvalidFileError(f'{_VALUES} is not complete')
   return record
 
 
@@ -258,7 +260,7 @@ def _read_values(path: pathlib.Path) -> Dict[str, Any]:
   """Reads what is written beside the arrays."""
   record = untrusted.read_json(path / _VALUES, longest=_LONGEST_VALUES)
   if not isinstance(record, dict) or not isinstance(record.get('values'), dict):
-    raise untrusted.Refused(f'{_VALUES} is not complete')
+    raise untrusted.InvalidFileError(f'{_VALUES} is not complete')
   return record
 
 

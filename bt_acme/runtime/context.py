@@ -19,7 +19,7 @@ from typing import (
   Tuple,
 )
 
-from bt_acme.runtime import evaluation_grid
+from bt_acme.runtime import evaluation_schedule
 
 
 class CoordinatorClient(Protocol):
@@ -56,7 +56,7 @@ class LearnerClient(Protocol):
   def put_statistics(self, first_environment: int, statistics: Any) -> None: ...
   def next_evaluation(
     self, evaluator: int
-  ) -> Optional[evaluation_grid.Evaluation]: ...
+  ) -> Optional[evaluation_schedule.Evaluation]: ...
   def evaluation_done(self, point: int) -> None: ...
   def get_max_priority(self) -> float: ...
 

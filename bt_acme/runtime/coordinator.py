@@ -272,12 +272,12 @@ class Coordinator:
 
   def _logger(self, label: str) -> metrics.MetricsLogger:
     if label not in self._logs:
-      thinning = metrics.Thinning(
+      subsampler = metrics.Subsampler(
         self._run.max_episode_rows, self._run.max_actor_steps
       )
       self._logs[label] = metrics.make_logger(
         self._run.workdir,
         label,
-        thinning=thinning if label == 'actor' else None,
+        subsampler=subsampler if label == 'actor' else None,
       )
     return self._logs[label]

@@ -3,7 +3,7 @@
 from bt_acme import assembly, evaluation
 from bt_acme.config import run as run_config
 from bt_acme.runtime import context as context_lib
-from bt_acme.runtime import evaluation_grid, seeds
+from bt_acme.runtime import evaluation_schedule, seeds
 from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5
@@ -71,7 +71,7 @@ class EvaluatorNode:
     )
     if not rows:  # It was told to stop, and will be due again.
       return False
-    rows = [{evaluation_grid.POINT: due.point, **row} for row in rows]
+    rows = [{evaluation_schedule.POINT: due.point, **row} for row in rows]
     self._coordinator.report_evaluation(due.actor_steps, rows)
     # On a full disk it stays due, should this process die meanwhile.
     while not self._coordinator.evaluations_are_logged():

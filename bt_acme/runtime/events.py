@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 _READ_SIZE = 1 << 12
 
 
-class Placed(NamedTuple):
+class NodeScheduled(NamedTuple):
   """A node has a place, where it can be started.
 
   Attributes:
@@ -29,7 +29,7 @@ class Placed(NamedTuple):
   host: str = ''
 
 
-class Waiting(NamedTuple):
+class NodePending(NamedTuple):
   """A node has no place yet.
 
   Attributes:
@@ -55,7 +55,7 @@ class Output(NamedTuple):
   is_error: bool
 
 
-class Ended(NamedTuple):
+class NodeExited(NamedTuple):
   """A node has ended, and all of its output was posted before this.
 
   Attributes:

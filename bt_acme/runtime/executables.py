@@ -16,7 +16,7 @@ from launchpad import address as lp_address
 from launchpad import context as lp_context
 
 from bt_acme.runtime import context as context_lib
-from bt_acme.runtime import provenance, signs_of_life
+from bt_acme.runtime import heartbeats, provenance
 
 
 def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
@@ -28,15 +28,15 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
     *arguments: the arguments of the node.
     **clients: handles of other nodes, by the name of the context's field.
   """
-  lp.register_stop_handler(signs_of_life.say_that_it_stops)
+  lp.register_stop_handler(heartbeats.report_stopping)
   return node_class(
     *arguments,
     context_lib.Context(
       lp.wait_for_stop,
       lp.register_stop_handler,
-      life=signs_of_life.life(),
-      alive=signs_of_life.giver(),
-      saved=signs_of_life.say_that_it_has_saved,
+      life=heartbeats.life(),
+      alive=heartbeats.make_heartbeat(),
+      saved=heartbeats.report_saved,
       **clients,
     ),
   )
@@ -52,7 +52,7 @@ def with_signs(make_tables: Callable[[], Any]) -> Callable[[], Any]:
   """
 
   def make() -> Any:
-    lp.register_stop_handler(signs_of_life.say_that_it_stops)
+    lp.register_stop_handler(heartbeats.report_stopping)
     threading.Thread(target=_give_signs, daemon=True).start()
     return make_tables()
 
@@ -78,12 +78,12 @@ def beside_workdir(
 
 
 def _give_signs() -> None:
-  if not signs_of_life.are_heard():
+  if not heartbeats.is_supervised():
     return
-  give = signs_of_life.giver()
+  give = heartbeats.make_heartbeat()
   while True:
     give()
-    time.sleep(signs_of_life.PERIOD)
+    time.sleep(heartbeats.PERIOD)
 
 
 def titles(program: lp.Program) -> Dict[str, str]:

@@ -42,9 +42,9 @@ from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs as logs_lib
 from bt_acme.replay import blocks
 from bt_acme.runtime import (
-  evaluation_grid,
+  behavior_copies,
+  evaluation_schedule,
   interrupts,
-  kept_behaviors,
   metrics,
   provenance,
   requirements,
@@ -129,7 +129,7 @@ def run(
   """
   requirements.check(config, agent)
   workdir.claim(config, agent.config, {**(identity or {}), **ENGINE})
-  kept_behaviors.keep(config, agent)
+  behavior_copies.keep(config, agent)
   compilation_cache.enable()
   # It is there while all that follows loads and compiles.
   display = make_display(config.max_actor_steps)
@@ -228,12 +228,14 @@ class _Program:
     self._saved_steps = self._run.actor_steps
     self._saved_at = time.monotonic()
     self._ahead = snapshots.Snapshots(config, self._run.actor_steps)
-    thinning = metrics.Thinning(config.max_episode_rows, config.max_actor_steps)
+    subsampler = metrics.Subsampler(
+      config.max_episode_rows, config.max_actor_steps
+    )
     self._logs = {
       label: metrics.make_logger(
         config.workdir,
         label,
-        thinning=thinning if label == 'actor' else None,
+        subsampler=subsampler if label == 'actor' else None,
         last_step=self._run.actor_steps,
       )
       for label in _LABELS
@@ -303,15 +305,15 @@ class _Program:
 
   def _evaluate_if_due(self, should_stop: Callable[[], bool]) -> None:
     """Evaluates at step 0, at multiples of the period, and at the end."""
-    points = evaluation_grid.due(
+    points = evaluation_schedule.pending(
       self._config,
-      last=evaluation_grid.last_point(self.evaluations[-1:]),
+      last=evaluation_schedule.last_point(self.evaluations[-1:]),
       begin=-1,
       actor_steps=self._run.actor_steps,
     )
     if not self._config.num_evaluators or not points:
       return
-    point = {evaluation_grid.POINT: points[-1]}
+    point = {evaluation_schedule.POINT: points[-1]}
     if self._evaluator is None:
       self._evaluator = evaluation.Evaluator(
         self._agent,

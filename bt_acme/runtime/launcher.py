@@ -47,7 +47,7 @@ def launch(
   main_label: str = 'coordinator',
   checked_labels: Collection[str] = (),
   grace_seconds: float = 10.0,
-  policy: Optional[restarts.Policy] = None,
+  policy: Optional[restarts.RestartPolicy] = None,
 ) -> int:
   """Runs a program until its main node ends, a node fails, or the user stops.
 
@@ -86,7 +86,7 @@ def launch(
   chosen_class = _engine_class(launch_type)
   environments, ports = environments or {}, ports or {}
   if policy is None or chosen_class.in_this_process:
-    policy = restarts.Policy()
+    policy = restarts.RestartPolicy()
   labels = (main_label, *checked_labels, *policy.labels)
   for label in (*labels, *environments, *ports):
     if label not in program.groups:
@@ -98,7 +98,7 @@ def launch(
     ports_lib.check_free(port, setting=f'{label}_port')
   with events.EventQueue() as queue:
     interrupts.post_to(queue)
-    record = restarts.Record(policy.most)
+    record = restarts.Record(policy.max_restarts_per_hour)
     while True:
       watch = supervisor.Supervisor(
         program,

@@ -15,7 +15,7 @@ from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
 from bt_acme.runtime import (
   checkpoints,
-  evaluation_grid,
+  evaluation_schedule,
   metrics,
   provenance,
   replay_checkpoints,
@@ -75,7 +75,7 @@ class LearnerNode:
     self._run = run
     self._builder = builder
     self._initial_params = initial_params
-    self._lacks_room = False  # Whether the disk was full at the last look.
+    self._is_disk_full = False  # Whether the disk was full at the last look.
     self._context = context
     self._coordinator = context.coordinator
     self._ready = threading.Event()
@@ -104,11 +104,11 @@ class LearnerNode:
 
   def next_evaluation(
     self, evaluator: int
-  ) -> Optional[evaluation_grid.Evaluation]:
+  ) -> Optional[evaluation_schedule.Evaluation]:
     """Hands out the next evaluation that is due; None if there is none."""
     self._ready.wait()
-    evaluation: Optional[evaluation_grid.Evaluation] = self._evaluations.take(
-      evaluator, self._learner.variables
+    evaluation: Optional[evaluation_schedule.Evaluation] = (
+      self._evaluations.take(evaluator, self._learner.variables)
     )
     return evaluation
 
@@ -148,7 +148,7 @@ class LearnerNode:
     if standing.log_rows is not None:
       logger.cut(standing.log_rows['learner'], actor_steps)
     self._learner, self._logger = learner, logger
-    self._evaluations = evaluation_grid.Queue(
+    self._evaluations = evaluation_schedule.Queue(
       self._run, self._builder.agent, actor_steps
     )
     self._put_evaluations(learner, standing.counts)
@@ -291,21 +291,21 @@ class LearnerNode:
     try:
       self._keep(learner, counts, ahead)
     except OSError as error:
-      if not files.lacks_room(error):
+      if not files.is_disk_full(error):
         raise
-      if not self._lacks_room:
+      if not self._is_disk_full:
         logging.warning(
           'No checkpoint is written until the disk has room for what is due '
           'before: %s',
           untrusted.one_line(error),
         )
-      self._lacks_room = True
+      self._is_disk_full = True
       return False
-    self._lacks_room = False
+    self._is_disk_full = False
     return True
 
   def _put_evaluations(self, learner: Any, counts: Mapping[str, int]) -> None:
-    self._evaluations.put_due(
+    self._evaluations.enqueue(
       counts.get('actor_steps', 0),
       learner.variables,
       learner.merged_statistics(),

@@ -40,7 +40,7 @@ def make_logger(
   label: str,
   *,
   time_delta: float = 0.0,
-  thinning: Optional['Thinning'] = None,
+  subsampler: Optional['Subsampler'] = None,
   last_step: Optional[int] = None,
 ) -> 'MetricsLogger':
   """Makes the logger of one label.
@@ -50,7 +50,7 @@ def make_logger(
     label: the label, which names the folder. Only one process may write to it.
     time_delta: the seconds between two rows. A row that comes sooner is
       dropped, except for the last one, which `close` writes.
-    thinning: chooses the rows of a log that has a largest length.
+    subsampler: chooses the rows of a log that has a largest length.
     last_step: see `MetricsLogger`.
   """
   folder = pathlib.Path(workdir) / 'logs' / label
@@ -58,7 +58,7 @@ def make_logger(
   return MetricsLogger(
     folder,
     time_delta=time_delta,
-    thinning=thinning,
+    subsampler=subsampler,
     last_step=last_step,
     life=provenance.current(str(workdir)),
   )
@@ -76,7 +76,7 @@ class MetricsLogger:
     folder: pathlib.Path,
     *,
     time_delta: float = 0.0,
-    thinning: Optional['Thinning'] = None,
+    subsampler: Optional['Subsampler'] = None,
     last_step: Optional[int] = None,
     life: Optional[provenance.Life] = None,
     clock: Callable[[], float] = time.monotonic,
@@ -86,7 +86,7 @@ class MetricsLogger:
     Args:
       folder: the folder for the files, which exists.
       time_delta: the seconds between two rows, see `make_logger`.
-      thinning: see `make_logger`.
+      subsampler: see `make_logger`.
       last_step: the step of the state from which a run goes on. Later rows that
         are there will be written again, and are dropped.
       life: the life of the run, which `seconds` and `life` of each row tell;
@@ -102,7 +102,7 @@ class MetricsLogger:
       self._table.drop_from(self._purged)
     # Made with the first row, when it is known what TensorBoard has to forget.
     self._summaries: Optional[summaries_lib.Summaries] = None
-    self._time_delta, self._thinning = time_delta, thinning
+    self._time_delta, self._subsampler = time_delta, subsampler
     self._clock = clock
     self._next_time = -math.inf
     self._held_back: Optional[Mapping[str, Any]] = None
@@ -129,7 +129,7 @@ class MetricsLogger:
 
   def write(self, data: Mapping[str, Any]) -> None:
     """Writes scalars: numbers or arrays of one element, on any device."""
-    if self._thinning is not None and not self._thinning.keeps(
+    if self._subsampler is not None and not self._subsampler.keeps(
       _step_of(data) or 0, self.num_rows
     ):
       return
@@ -180,7 +180,7 @@ class MetricsLogger:
         self._table.append(self._waiting[0])
         del self._waiting[0]
     except OSError as error:
-      if not files.lacks_room(error):
+      if not files.is_disk_full(error):
         raise
       if not self._has_warned_of_the_disk:
         self._has_warned_of_the_disk = True
@@ -200,7 +200,7 @@ class MetricsLogger:
     return dict(zip(MARKS, (seconds, self._life.number), strict=True))
 
 
-class Thinning:
+class Subsampler:
   """Chooses the rows of a log that has a largest length.
 
   If the budget was raised, the log is longer than it would be by now. Its rows

@@ -104,7 +104,7 @@ def _problem(
       checkpoints.check_sha256(replay.folder / name, checksum)
     except FileNotFoundError:
       return f'lacks its file {name}'
-    except untrusted.Refused as error:
+    except untrusted.InvalidFileError as error:
       return f'has a file {name} that {error}'
   return None
 

@@ -7,7 +7,7 @@ import os
 
 from bt_acme import assembly
 from bt_acme.config import run as run_config
-from bt_acme.runtime import footprint
+from bt_acme.runtime import memory_check
 
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
@@ -31,7 +31,7 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
       f'{replay.min_replay_size}: the learner would never start. Raise '
       'max_actor_steps, lower min_replay_size, or choose a smaller preset.'
     )
-  footprint.check(footprint.of_run(run, agent))
+  memory_check.check(memory_check.of_run(run, agent))
 
 
 def check_evaluation(agent: assembly.Agent, episodes: int) -> None:
@@ -40,7 +40,7 @@ def check_evaluation(agent: assembly.Agent, episodes: int) -> None:
   Raises:
     ValueError: if this machine has too little.
   """
-  footprint.check(footprint.of_evaluation(agent, episodes))
+  memory_check.check(memory_check.of_evaluation(agent, episodes))
 
 
 def num_cores() -> int:
@@ -50,7 +50,7 @@ def num_cores() -> int:
   return os.cpu_count() or 1
 
 
-def slowness(run: run_config.RunConfig, cores: int) -> str:
+def oversubscription_warning(run: run_config.RunConfig, cores: int) -> str:
   """Returns a sentence about what works on so many cores, slowly; or none."""
   if not run.has_nodes or run.spans_machines or run.num_actors <= cores:
     return ''

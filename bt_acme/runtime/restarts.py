@@ -18,11 +18,12 @@ import launchpad as lp
 _HOUR = 3600.0  # Seconds.
 
 
-class Policy(NamedTuple):
+class RestartPolicy(NamedTuple):
   """Which deaths a program survives; by default none.
 
   Attributes:
-    most: how often in an hour each node is started anew, and the program.
+    max_restarts_per_hour: the restarts that each node may have in an hour, and
+      the program as a whole.
     labels: the labels of the nodes that are started anew while the others go
       on; by each, the labels of the nodes that have to start anew with it.
       These nodes have nothing to lose before their first sign of life: when the
@@ -32,38 +33,44 @@ class Policy(NamedTuple):
     watchdog_seconds: a node that gives no sign of life for as long is dead.
   """
 
-  most: int = 0
+  max_restarts_per_hour: int = 0
   labels: Mapping[str, Sequence[str]] = {}
   next_program: Optional[Callable[[], lp.Program]] = None
   watchdog_seconds: float = float('inf')
 
 
-class Allowance:
+class RestartBudget:
   """Grants at most so many restarts an hour; its text tells how many."""
 
-  def __init__(self, most: int, clock: Callable[[], float] = time.monotonic):
+  def __init__(
+    self,
+    max_restarts_per_hour: int,
+    clock: Callable[[], float] = time.monotonic,
+  ):
     """Grants nothing yet.
 
     Args:
-      most: the number of restarts in an hour.
+      max_restarts_per_hour: the number of restarts in an hour.
       clock: a function that returns seconds.
     """
-    self._most = most
+    self._max_per_hour = max_restarts_per_hour
     self._clock = clock
     self._granted: Deque[float] = collections.deque()
 
-  def take(self) -> bool:
+  def acquire(self) -> bool:
     """Returns whether there may be one more restart now."""
     now = self._clock()
     while self._granted and now - self._granted[0] > _HOUR:
       self._granted.popleft()
-    if len(self._granted) >= self._most:
+    if len(self._granted) >= self._max_per_hour:
       return False
     self._granted.append(now)
     return True
 
   def __str__(self) -> str:
-    return f'restart {len(self._granted)} of at most {self._most} an hour'
+    return (
+      f'restart {len(self._granted)} of at most {self._max_per_hour} an hour'
+    )
 
 
 class Record:
@@ -74,17 +81,17 @@ class Record:
     has_worked: the titles of the nodes of which any life has given a sign.
   """
 
-  def __init__(self, most: int):
+  def __init__(self, max_restarts_per_hour: int):
     """Begins with nothing.
 
     Args:
-      most: see `Policy`.
+      max_restarts_per_hour: see `RestartPolicy`.
     """
-    self.program = Allowance(most)
+    self.program = RestartBudget(max_restarts_per_hour)
     self.has_worked: Set[str] = set()
-    self._most = most
-    self._nodes: Dict[str, Allowance] = {}
+    self._max_per_hour = max_restarts_per_hour
+    self._nodes: Dict[str, RestartBudget] = {}
 
-  def of_node(self, title: str) -> Allowance:
+  def of_node(self, title: str) -> RestartBudget:
     """Returns how often a node may start anew."""
-    return self._nodes.setdefault(title, Allowance(self._most))
+    return self._nodes.setdefault(title, RestartBudget(self._max_per_hour))

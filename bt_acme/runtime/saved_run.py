@@ -1,7 +1,7 @@
 """A run as one file, which is complete or absent, and belongs to that run only.
 
 The first line says in JSON which run it is, and the second one what its state
-is, as `plain_values` writes it. The bytes of its arrays follow, and then the
+is, as `serialization` writes it. The bytes of its arrays follow, and then the
 SHA-256 of all that comes before it. Nothing is pickled, because the file may be
 a stranger's.
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 from bt_acme import assembly, files, untrusted, version
 from bt_acme import config as config_lib
-from bt_acme.runtime import plain_values, workdir
+from bt_acme.runtime import serialization, workdir
 
 _FORMAT = 'bt_acme run 3'
 # Another version of these may compute something else.
@@ -78,7 +78,7 @@ def write(path: files.PathLike, whose: Mapping[str, Any], state: Any) -> None:
     ValueError: if the state holds anything else.
   """
   header = {'format': _FORMAT, 'identity': whose}
-  encoded = plain_values.encode(state)
+  encoded = serialization.encode(state)
   body = {'sizes': encoded.sizes, 'tree': encoded.tree}
   with files.new_file(path) as file:
     hashing = _HashingFile(file)
@@ -106,7 +106,7 @@ def read(path: files.PathLike, whose: Mapping[str, Any]) -> Any:
       _check_sum(file)
       file.seek(start)
       return _read_state(file)
-  except untrusted.Refused as error:
+  except untrusted.InvalidFileError as error:
     raise ValueError(
       f'{path} {error}: go on from an earlier file, or start the run anew.'
     ) from error
@@ -152,7 +152,9 @@ def _check_sum(file: BinaryIO) -> None:
     digest.update(chunk)
     left -= len(chunk)
   if file.read() != digest.digest():
-    raise untrusted.Refused('is incomplete or damaged (its checksum differs)')
+    raise untrusted.InvalidFileError(
+      'is incomplete or damaged (its checksum differs)'
+    )
 
 
 def _read_state(file: BinaryIO) -> Any:
@@ -165,11 +167,11 @@ def _read_state(file: BinaryIO) -> Any:
     if sum(sizes) != left or min(sizes, default=0) < 0:
       raise ValueError(f'{left:,} bytes are not what it says')
   except (ValueError, KeyError, TypeError) as error:
-    raise untrusted.Refused(
+    raise untrusted.InvalidFileError(
       f'is damaged ({untrusted.one_line(error)})'
     ) from error
   file.seek(start)
-  return plain_values.decode(tree, sizes, file)
+  return serialization.decode(tree, sizes, file)
 
 
 def _nameless(identity: Mapping[str, Any]) -> Dict[str, Any]:

@@ -93,7 +93,7 @@ class Saver:
       if self._written is not state:
         self._write(state, checkpoints.newest_replay(self._folder))
       if seconds is None:
-        checkpoints.make_room(self._folder)
+        checkpoints.prune_replays(self._folder)
 
   def _join(self, deadline: Optional[float]) -> None:
     if self._thread is not None:
@@ -106,7 +106,7 @@ class Saver:
       with self._lock:
         if self._is_closed:
           return
-        checkpoints.make_room(self._folder)
+        checkpoints.prune_replays(self._folder)
       replay = self._fresh_or_newest()
       with self._lock:
         if not self._is_closed:

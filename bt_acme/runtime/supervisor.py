@@ -6,11 +6,11 @@ Here, on whatever engine the nodes run:
 
 - the program succeeds when its main node (of `main_label`) does;
 - a node that dies is started anew, or the whole program is, as often as
-  `restarts.Policy` says; a node that gives no sign of life for too long is
-  killed, which counts as its death;
+  `restarts.RestartPolicy` says; a node that sends no heartbeat for too long is
+  killed, which counts as a failure;
 - any other death ends the program, and the node's traceback is printed last;
 - Ctrl-C gives every node `grace_seconds` to stop, and a second one none. Nodes
-  of `restarts.Policy.labels` that have yet to begin get none either.
+  of `restarts.RestartPolicy.labels` that have yet to begin get none either.
 """
 
 import os
@@ -24,12 +24,12 @@ import launchpad as lp
 from bt_acme.runtime import (
   events,
   executables,
-  grace,
+  heartbeats,
   interrupts,
-  node_lives,
+  node_state,
   progress,
   restarts,
-  signs_of_life,
+  shutdown,
   terminal,
 )
 from bt_acme.runtime.engines import base
@@ -43,17 +43,17 @@ class _End(NamedTuple):
   Attributes:
     code: its exit code.
     culprit: the node that failed, if any.
-    anew: whether the program starts anew.
+    restart: whether the program restarts.
   """
 
   code: int
-  culprit: Optional[node_lives.Node] = None
-  anew: bool = False
+  culprit: Optional[node_state.Node] = None
+  restart: bool = False
 
   @property
-  def by_itself(self) -> bool:
+  def finished(self) -> bool:
     """Whether the program ends because it is over."""
-    return not self.code and not self.anew
+    return not self.code and not self.restart
 
 
 class Supervisor:
@@ -69,7 +69,7 @@ class Supervisor:
     main_label: str,
     checked_labels: Collection[str],
     grace_seconds: float,
-    policy: restarts.Policy,
+    policy: restarts.RestartPolicy,
     record: restarts.Record,
   ):
     """Starts nothing yet.
@@ -83,23 +83,23 @@ class Supervisor:
       checked_labels: see `launcher.launch`.
       grace_seconds: see `launcher.launch`.
       policy: which deaths the program survives.
-      record: of the run, whose program may have started anew.
+      record: of the run, whose program may have restarted.
     """
     self._program = program
     self._engine = engine
     self._queue = queue
     self._log_folder = log_folder
     self._main_label = main_label
-    self._grace = grace.Grace(grace_seconds, checked_labels)
+    self._timeouts = shutdown.ShutdownTimeouts(grace_seconds, checked_labels)
     self._policy = policy
     self._allowance = record.program
     self._terminal = terminal.Terminal(log_folder / 'launcher.log')
     labels = executables.titles(program)
     self._nodes = {
-      title: node_lives.Node(title, label, record)
+      title: node_state.Node(title, label, record)
       for title, label in labels.items()
     }
-    self._watch = signs_of_life.Watch(policy.watchdog_seconds, labels)
+    self._watchdog = heartbeats.Watchdog(policy.watchdog_seconds, labels)
     self._executables: Dict[str, Any] = {}
     self._environments: Mapping[str, Mapping[str, str]] = {}
     self._interrupts: List[interrupts.Interrupt] = []
@@ -119,7 +119,7 @@ class Supervisor:
 
     Returns:
       The exit code, see `launcher.launch`; None if the program is to start
-      anew.
+      restarts.
     """
     self._environments = environments
     try:
@@ -131,13 +131,13 @@ class Supervisor:
       failures = self._failures_to_stop(end)
     finally:
       self._release()
-    if end.anew and self._interrupts:
+    if end.restart and self._interrupts:
       end = self._interrupted(self._interrupts[-1])
-    if end.culprit is not None and not end.anew:
+    if end.culprit is not None and not end.restart:
       failures = [end.culprit.describe_end()]
     if failures:
       self._terminal.log('\n'.join(failures))
-    if end.anew:
+    if end.restart:
       return None
     code = end.code or (1 if failures else 0)
     if self._engine.in_this_process and self._running():
@@ -164,12 +164,12 @@ class Supervisor:
       event = self._next()
       if isinstance(event, interrupts.Interrupt):
         return self._interrupted(event)
-      if isinstance(event, events.Ended):
+      if isinstance(event, events.NodeExited):
         node = self._nodes[event.title]
-        if not (event.lost and self._allowance.take()):
+        if not (event.lost and self._allowance.acquire()):
           return _End(1, node)
         self._terminal.note(
-          f'{node.describe_death()} It gets another place ({self._allowance}).'
+          f'{node.describe_failure()} Rescheduling ({self._allowance}).'
         )
         node.addresses = node.ended = None
         self._engine.place(node.title, num_ports[node.title])
@@ -191,13 +191,13 @@ class Supervisor:
     for title in self._executables:
       self._start(self._nodes[title])
 
-  def _start(self, node: node_lives.Node) -> None:
-    """Starts a node at its place, for the first time or anew."""
+  def _start(self, node: node_state.Node) -> None:
+    """Starts a node at its place, for the first time or again."""
     live = self._terminal.live
     variables = {
       progress.STATUS_VARIABLE: 'live' if live else 'plain',
-      signs_of_life.LIFE_VARIABLE: str(node.lives),
-      signs_of_life.TITLE_VARIABLE: node.title,
+      heartbeats.ATTEMPT_VARIABLE: str(node.num_starts),
+      heartbeats.TITLE_VARIABLE: node.title,
       **self._environments.get(node.label, {}),
     }
     log, process = None, None
@@ -207,27 +207,27 @@ class Supervisor:
       )
     except OSError as error:
       reason = f'could not be started: {error}.'
-      self._queue.post(events.Ended(node.title, 1, reason))
+      self._queue.post(events.NodeExited(node.title, 1, reason))
     if process is not None:
       path = self._log_folder / f'{node.title.replace("/", "-")}.log'
       log = terminal.NodeLog(path, process, live=live)
-    node.begin_life(log)
+    node.mark_started(log)
 
   def _wait_for_end(self) -> _End:
     """Waits until the main node ends, a death is final, or the user stops."""
     while True:
       event = self._next(_LOOK_SECONDS)
-      for title in self._watch.hung():
-        self._watch.forget(title)
+      for title in self._watchdog.expired():
+        self._watchdog.clear(title)
         self._nodes[title].hung_seconds = self._policy.watchdog_seconds
         self._engine.signal(title, signal.SIGKILL)
-      self._look_at_starts()
+      self._start_pending()
       if isinstance(event, interrupts.Interrupt):
         return self._interrupted(event)
-      if isinstance(event, events.Ended):
+      if isinstance(event, events.NodeExited):
         node = self._nodes[event.title]
-        if event.code or node.was_told_to_stop:
-          end = self._survive(node)
+        if event.code or node.received_sigterm:
+          end = self._handle_failure(node)
           if end is not None:
             return end
         elif node.label == self._main_label:
@@ -235,7 +235,7 @@ class Supervisor:
         else:  # Another one may wait for its place.
           self._engine.release(node.title)
 
-  def _look_at_starts(self) -> None:
+  def _start_pending(self) -> None:
     """Starts anew what is due, and tells once of each node that is late."""
     now = time.monotonic()
     for node in self._nodes.values():
@@ -258,7 +258,7 @@ class Supervisor:
       if node.addresses
     )
 
-  def _survive(self, node: node_lives.Node) -> Optional[_End]:
+  def _handle_failure(self, node: node_state.Node) -> Optional[_End]:
     """Starts a node anew that has died; returns an end if the program ends."""
     if node.follows:
       self._start(node)
@@ -271,17 +271,17 @@ class Supervisor:
     if (
       node.failed_at_its_start
       or not (alone or self._policy.next_program)
-      or not allowance.take()
+      or not allowance.acquire()
     ):
       return _End(1, node)
-    death = node.describe_death()
+    death = node.describe_failure()
     if not alone:
       self._terminal.note(
         f'{death} The program starts anew from its last checkpoint '
         f'({allowance}).'
       )
-      return _End(1, node, anew=True)
-    pause = node.take_pause()
+      return _End(1, node, restart=True)
+    pause = node.next_backoff()
     when = f' in {pause:g} s' if pause else ''
     self._terminal.note(f'{death} It is started anew{when} ({allowance}).')
     for other in self._running():
@@ -311,8 +311,8 @@ class Supervisor:
     start = time.monotonic()
     while not self._hurried:
       labels = {node.label for node in self._running()}
-      seconds = self._grace.longest(
-        labels, by_itself=end.by_itself, anew=end.anew
+      seconds = self._timeouts.longest(
+        labels, finished=end.finished, restart=end.restart
       )
       left = start - time.monotonic() + seconds
       if left <= 0:
@@ -321,16 +321,16 @@ class Supervisor:
       if isinstance(event, interrupts.Interrupt):
         self._hurried = len(self._interrupts) > 1
         stopped = self._interrupted(event)
-        end = end if end.culprit is not None and not end.anew else stopped
+        end = end if end.culprit is not None and not end.restart else stopped
     return end
 
   def _failures_to_stop(self, end: _End) -> List[str]:
     """Returns what went wrong in checked nodes after they had to stop."""
-    seconds = self._grace.of_checked(by_itself=end.by_itself)
+    seconds = self._timeouts.of_checked(finished=end.finished)
     failures = [
       node.describe_stop(None if self._hurried else seconds)
       for node in self._nodes.values()
-      if node.label in self._grace.checked_labels and node is not end.culprit
+      if node.label in self._timeouts.checked_labels and node is not end.culprit
     ]
     return list(filter(None, failures))
 
@@ -348,7 +348,7 @@ class Supervisor:
         node.log.close()
     self._terminal.end_status()
 
-  def _running(self) -> List[node_lives.Node]:
+  def _running(self) -> List[node_state.Node]:
     return [node for node in self._nodes.values() if node.runs]
 
   def _next(self, timeout: Optional[float] = None) -> Any:
@@ -366,45 +366,45 @@ class Supervisor:
     if event is None or isinstance(event, interrupts.Interrupt):
       return event
     node = self._nodes[event.title]
-    if isinstance(event, events.Placed):
+    if isinstance(event, events.NodeScheduled):
       if node.log is not None and event.host != node.host:
         self._terminal.note(f'[{node.title}] moved to {event.host}.')
       node.addresses, node.host = event.addresses, event.host
-    elif isinstance(event, events.Waiting):
+    elif isinstance(event, events.NodePending):
       self._terminal.note(f'[{node.title}] waits for a place: {event.reason}')
     elif isinstance(event, events.Output) and node.log is not None:
       self._take_output(node, node.log, event)
-    elif isinstance(event, events.Ended):
+    elif isinstance(event, events.NodeExited):
       node.ended, node.due = event, None
-      self._watch.forget(node.title)
+      self._watchdog.clear(node.title)
       if node.log is not None:
         self._show(node, node.log.finish())
     return event
 
   def _take_output(
     self,
-    node: node_lives.Node,
+    node: node_state.Node,
     log: terminal.NodeLog,
     output: events.Output,
   ) -> None:
     """Takes what a node prints, and its signs of life out of it."""
     data = output.data
     if not output.is_error:
-      data, signs = signs_of_life.take_out(data)
-      if signs_of_life.MARK in signs:
-        node.take_sign()
-        self._watch.hear(node.title)
-      if signs_of_life.STOP_MARK in signs and not self._stopping:
-        node.was_told_to_stop = True
-      if signs_of_life.SAVED_MARK in signs:
+      data, signs = heartbeats.split_heartbeats(data)
+      if heartbeats.MARK in signs:
+        node.record_heartbeat()
+        self._watchdog.record(node.title)
+      if heartbeats.STOP_MARK in signs and not self._stopping:
+        node.received_sigterm = True
+      if heartbeats.SAVED_MARK in signs:
         node.has_saved = True
     self._show(node, log.add(data, output.is_error))
 
-  def _show(self, node: node_lives.Node, lines: List[str]) -> None:
+  def _show(self, node: node_state.Node, lines: List[str]) -> None:
     """Shows lines of a node on the terminal."""
     # While the program stops, nodes complain in vain about servers that have
     # stopped before them.
-    is_checked = node.label in self._grace.checked_labels
+    is_checked = node.label in self._timeouts.checked_labels
     speaks = is_checked or not self._stopping
     for line in lines:
       if speaks or line.startswith(progress.STATUS_MARK):

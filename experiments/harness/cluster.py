@@ -144,13 +144,13 @@ class Workers:
       engine.place(title, 0)
     while len(self._codes) < len(self._hosts):
       event = self._queue.get(self._seconds_left())
-      if isinstance(event, events.Placed):
+      if isinstance(event, events.NodeScheduled):
         self._start(event.title)
-      elif isinstance(event, events.Waiting):
+      elif isinstance(event, events.NodePending):
         self._tell(event.title, f'waits for its machine: {event.reason}')
       elif isinstance(event, events.Output):
         self._take_output(event.title, event.is_error, event.data)
-      elif isinstance(event, events.Ended):
+      elif isinstance(event, events.NodeExited):
         self._take_end(event)
       elif self._seconds_left() == 0 and not self._is_over:
         self._say('Stopping, because the hours are over.')
@@ -204,7 +204,7 @@ class Workers:
     for line in lines:
       self._tell(title, line.decode(errors='replace'))
 
-  def _take_end(self, event: events.Ended) -> None:
+  def _take_end(self, event: events.NodeExited) -> None:
     self._codes[event.title] = event.code
     for title, is_error in list(self._torn):
       if title == event.title:

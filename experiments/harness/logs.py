@@ -6,7 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from bt_acme.runtime import evaluation_grid
+from bt_acme.runtime import evaluation_schedule
 from experiments.harness import dataset
 
 Row = Dict[str, float]
@@ -74,7 +74,7 @@ def evaluations(run_id: str, rows: Sequence[Row]) -> List[dataset.Score]:
   """
   groups: Dict[float, List[Row]] = {}
   for row in rows:
-    point = row.get(evaluation_grid.POINT, row[_STEPS])
+    point = row.get(evaluation_schedule.POINT, row[_STEPS])
     groups.setdefault(point, []).append(row)
   return [
     score(run_id, _of_last_life(group), dataset.EVALUATOR, int(point))

@@ -82,7 +82,7 @@ class Need(NamedTuple):
   def is_there(self, folder: pathlib.Path) -> bool:
     """Returns whether the other run has left it."""
     if self.actor_steps:
-      return exported_folder.is_whole(str(folder / self.folder))
+      return exported_folder.is_complete(str(folder / self.folder))
     return self.run.is_done(folder)
 
 
@@ -174,7 +174,8 @@ class RunSpec:
       workdir=str(folder / self.workdir), max_actor_steps=self.budget_steps
     )
     return workdir_lib.is_completed(run) and (
-      self.stage != PRETRAINING or exported_folder.is_whole(run.behavior_folder)
+      self.stage != PRETRAINING
+      or exported_folder.is_complete(run.behavior_folder)
     )
 
   def __str__(self) -> str:

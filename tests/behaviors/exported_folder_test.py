@@ -157,8 +157,8 @@ def test_a_missing_folder(tmp_path):
 )
 def test_wholeness_is_told_without_loading(whole, tmp_path, damage):
   folder = tmp_path / 'behavior'
-  assert not exported_folder.is_whole(str(folder))
+  assert not exported_folder.is_complete(str(folder))
   shutil.copytree(whole, folder)
-  assert exported_folder.is_whole(str(folder))
+  assert exported_folder.is_complete(str(folder))
   damage(folder)
-  assert not exported_folder.is_whole(str(folder))
+  assert not exported_folder.is_complete(str(folder))

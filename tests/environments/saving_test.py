@@ -160,7 +160,8 @@ def test_an_environment_that_cannot_be_saved_is_named(kind):
   worlds = vector.VectorEnvironment([kind()])
   worlds.reset()
   with pytest.raises(
-    saving.CannotSave, match=f'{kind.__name__} cannot.*new episodes.*restore'
+    saving.SaveNotSupportedError,
+    match=f'{kind.__name__} cannot.*new episodes.*restore',
   ):
     worlds.state()
 

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import psutil
 
 from bt_acme import behaviors
-from bt_acme.runtime import signs_of_life
+from bt_acme.runtime import heartbeats
 from tests.launch import machines as machines_lib
 from tests.launch import scripts
 
@@ -364,7 +364,7 @@ class Chaos:
 def _title(process):
   """The node of a process; '' if it is none's."""
   try:
-    return process.environ().get(signs_of_life.TITLE_VARIABLE, '')
+    return process.environ().get(heartbeats.TITLE_VARIABLE, '')
   except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
     return ''
 

@@ -55,7 +55,8 @@ executables.make = lambda program, addresses: dict.fromkeys(addresses, node)
 sys.exit(launcher.launch(program, workdir=workdir, launch_type='ray',
   engine_options=dict(address=address, python=python,
     places=placement.parse('')),
-  policy=restarts.Policy(3, labels={{'actor': []}}, watchdog_seconds=120.0)))
+  policy=restarts.RestartPolicy(
+    3, labels={{'actor': []}}, watchdog_seconds=120.0)))
 """
 
 

@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.fixture(name='room')
-def make_room():
+def prune_replays():
   """Limits the size of files, in bytes; None takes the limit away."""
   _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 

@@ -191,11 +191,11 @@ def test_rows_that_come_too_soon_are_dropped_but_for_the_last(tmp_path):
 
 def _kept(max_rows, num_turns, first=0, num_rows=0, envs=16):
   """The steps and environments of the rows that are kept of each turn's."""
-  thinning = metrics_lib.Thinning(max_rows, num_turns * 512)
+  subsampler = metrics_lib.Subsampler(max_rows, num_turns * 512)
   kept = []
   for turn in range(first, num_turns):
     for env in range(envs):
-      if thinning.keeps(turn * 512, num_rows + len(kept)):
+      if subsampler.keeps(turn * 512, num_rows + len(kept)):
         kept.append((turn * 512, env))
   return kept
 

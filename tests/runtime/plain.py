@@ -3,13 +3,13 @@
 import io
 import json
 
-from bt_acme.runtime import plain_values
+from bt_acme.runtime import serialization
 
 
 def kept(value):
   """Writes a value and reads it."""
-  encoded = plain_values.encode(value)
+  encoded = serialization.encode(value)
   tree = json.loads(json.dumps(encoded.tree))
-  return plain_values.decode(
+  return serialization.decode(
     tree, encoded.sizes, io.BytesIO(b''.join(encoded.parts))
   )

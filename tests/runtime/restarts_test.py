@@ -9,17 +9,17 @@ from bt_acme.runtime import restarts, seeds
 
 def test_so_many_restarts_an_hour():
   now = [0.0]
-  allowance = restarts.Allowance(2, clock=lambda: now[0])
-  assert allowance.take()
+  allowance = restarts.RestartBudget(2, clock=lambda: now[0])
+  assert allowance.acquire()
   now[0] = 1800
-  assert allowance.take()
+  assert allowance.acquire()
   assert str(allowance) == 'restart 2 of at most 2 an hour'
-  assert not allowance.take()
+  assert not allowance.acquire()
   now[0] = 3601  # The first one is an hour ago, and refused ones do not count.
-  assert allowance.take() and not allowance.take()
+  assert allowance.acquire() and not allowance.acquire()
   now[0] = 5401
-  assert allowance.take()
-  assert not restarts.Allowance(0).take()
+  assert allowance.acquire()
+  assert not restarts.RestartBudget(0).acquire()
 
 
 def test_each_life_has_a_seed_of_its_own():

@@ -18,11 +18,11 @@ import launchpad as lp
 from bt_acme.runtime import (
   events,
   executables,
-  grace,
+  heartbeats,
   launcher,
-  node_lives,
+  node_state,
   restarts,
-  signs_of_life,
+  shutdown,
   supervisor,
 )
 from bt_acme.runtime.engines import base
@@ -50,13 +50,13 @@ class Scripted(base.Engine):
     self.placed.append(title)
     if self.unlucky.get(title) == self.placed.count(title):
       reason = 'got no place: its machine was lost.'
-      self._queue.post(events.Ended(title, _KILLED, reason, lost=True))
+      self._queue.post(events.NodeExited(title, _KILLED, reason, lost=True))
       return
     addresses = ['here:1'] if title in self.servers else []
-    self._queue.post(events.Placed(title, addresses))
+    self._queue.post(events.NodeScheduled(title, addresses))
 
   def start(self, title, executable, environment):
-    life = environment[signs_of_life.LIFE_VARIABLE]
+    life = environment[heartbeats.ATTEMPT_VARIABLE]
     self.started.append(f'{title} {life}')
     lives = self.script.get(title, [])
     if lives:
@@ -74,22 +74,22 @@ class Scripted(base.Engine):
     self.released.append(title)
 
   def end(self, title, code, lost=False):
-    self._queue.post(events.Ended(title, code, lost=lost))
+    self._queue.post(events.NodeExited(title, code, lost=lost))
 
   def print(self, title, text, is_error=False):
     self._queue.post(events.Output(title, text, is_error))
 
 
 def work(engine, title):
-  engine.print(title, b'he' + signs_of_life.MARK + b'llo\n')
+  engine.print(title, b'he' + heartbeats.MARK + b'llo\n')
 
 
 def stops(engine, title):
-  engine.print(title, signs_of_life.STOP_MARK)
+  engine.print(title, heartbeats.STOP_MARK)
 
 
 def save(engine, title):
-  engine.print(title, signs_of_life.SAVED_MARK)
+  engine.print(title, heartbeats.SAVED_MARK)
 
 
 def end(code, node=''):
@@ -121,7 +121,7 @@ def interrupt(engine, title):
 def make_launch(tmp_path, monkeypatch):
   monkeypatch.setitem(launcher.ENGINES, 'scripted', Scripted)
   monkeypatch.setattr(supervisor, '_LOOK_SECONDS', 0.05)
-  monkeypatch.setattr(node_lives, '_PAUSES', (0.1, 0.2))
+  monkeypatch.setattr(node_state, '_BACKOFFS', (0.1, 0.2))
 
   def make_program():
     program = lp.Program('test')
@@ -143,7 +143,7 @@ def make_launch(tmp_path, monkeypatch):
       launch_type='scripted',
       checked_labels=['learner'],
       grace_seconds=grace_seconds,
-      policy=restarts.Policy(
+      policy=restarts.RestartPolicy(
         most,
         labels={'server': ['actor'], 'actor': []},
         next_program=make_program,
@@ -261,7 +261,7 @@ def test_the_program_starts_anew_without_its_learner(launch, capsys):
 def test_before_it_starts_anew_only_the_learner_has_the_grace(
   launch, monkeypatch, waits
 ):
-  monkeypatch.setattr(grace, '_FLUSH_SECONDS', 0.01)
+  monkeypatch.setattr(shutdown, '_FLUSH_SECONDS', 0.01)
   monkeypatch.setattr(Scripted, 'deaf', ('learner', 'actor'))
   lives = {name: [work] for name in ('learner_0', 'actor_0', 'actor_1')}
   victim, grace_seconds = ('', 0.3) if waits else ('learner/0', 600.0)
@@ -357,8 +357,8 @@ def test_ctrl_c_while_a_program_ends_lets_it_save(launch, monkeypatch, capsys):
 def test_a_node_that_hangs_is_killed_and_started_anew(
   launch, capsys, monkeypatch
 ):
-  monkeypatch.setattr(signs_of_life, 'PERIOD', 0.01)
-  monkeypatch.setattr(signs_of_life, '_SECONDS_AFTER_SERVERS', 0.1)
+  monkeypatch.setattr(heartbeats, 'PERIOD', 0.01)
+  monkeypatch.setattr(heartbeats, '_SECONDS_AFTER_SERVERS', 0.1)
   code, started = launch(
     watchdog_seconds=0.5,
     # Another one gives no sign either, but it may still be compiling.
@@ -393,7 +393,7 @@ def test_who_loses_a_place_before_the_start_gets_another(
   assert code == 0 and not started
   assert Scripted.placed.count('actor/1') == 2
   line = (
-    'actor/1 got no place: its machine was lost. It gets another place '
+    'actor/1 got no place: its machine was lost. Rescheduling '
     '(restart 2 of at most 3 an hour).'
   )
   assert line in capsys.readouterr().err
@@ -423,7 +423,7 @@ def test_what_ends_before_it_has_begun_is_tried_elsewhere_later(launch, capsys):
 
 def test_a_place_may_be_lost_while_its_node_waits(launch, monkeypatch, capsys):
   monkeypatch.setattr(Scripted, 'unlucky', {'actor/0': 2})
-  monkeypatch.setattr(node_lives, '_PAUSES', (1e-9,))  # Due with the loss.
+  monkeypatch.setattr(node_state, '_BACKOFFS', (1e-9,))  # Due with the loss.
   code, started = launch(
     actor_0=[
       after(work, end(_KILLED)),

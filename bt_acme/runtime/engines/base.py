@@ -32,17 +32,17 @@ class Engine(abc.ABC):
     """Starts nothing yet.
 
     Args:
-      queue: the queue that takes what happens to nodes: `Placed`, `Waiting`,
-        `Output`, `Ended`.
+      queue: the queue that takes what happens to nodes: `NodeScheduled`,
+        `NodePending`, `Output`, `NodeExited`.
     """
     self._queue = queue
 
   def place(self, title: str, num_ports: int) -> None:
-    """Asks for a place for a node; a `Placed` is posted when there is one.
+    """Asks for a machine for a node; posts `NodeScheduled` when there is one.
 
-    By default it is this machine. An engine that has to wait for a place posts
-    `Waiting` with the reason, and `Ended` if there will never be one. A node
-    that has ended may be placed anew.
+    By default it is this machine. An engine that has to wait for one posts
+    `NodePending` with the reason, and `NodeExited` if there will never be one.
+    A node that has exited may be placed again.
 
     Args:
       title: the node's title, `LABEL/INDEX`.
@@ -51,13 +51,13 @@ class Engine(abc.ABC):
     addresses = [
       f'localhost:{portpicker.pick_unused_port()}' for _ in range(num_ports)
     ]
-    self._queue.post(events.Placed(title, addresses))
+    self._queue.post(events.NodeScheduled(title, addresses))
 
   @abc.abstractmethod
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
   ) -> Optional[str]:
-    """Starts a node at its place; an `Ended` is posted when it ends.
+    """Starts a node at its place; an `NodeExited` is posted when it ends.
 
     After that it may be started anew, with the same executable and therefore
     the same ports. An engine that has lost the place of a node without ports

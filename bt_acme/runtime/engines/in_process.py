@@ -273,7 +273,7 @@ class InProcessRun:
     self._check_between_turns()
     try:
       environment = self._environment.state()
-    except saving.CannotSave as error:
+    except saving.SaveNotSupportedError as error:
       logging.warning('%s', error)
       environment = None
     state = {
@@ -333,7 +333,7 @@ class InProcessRun:
     self._environment = self._make_environment(
       environments.seed_of(self._seed, self.actor_steps)
     )
-    self._actor.break_off()
+    self._actor.discard_episodes()
     for sink in self._sinks:
       sink.reset()
 

@@ -142,7 +142,7 @@ class Processes(base.Engine):
         self._ended.add(title)
         self.signal(title, signal.SIGKILL)  # With what it started.
         self._drain(title)
-        self._queue.post(events.Ended(title, process.returncode))
+        self._queue.post(events.NodeExited(title, process.returncode))
 
   def _drain(self, title: str) -> None:
     """Reads what a process that has ended left in its pipes."""

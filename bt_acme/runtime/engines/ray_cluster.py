@@ -244,10 +244,10 @@ class RayCluster(base.Engine):
   def _take_placed(self, title: str, host: str, ports: List[int]) -> None:
     self._hosts[title] = host
     addresses = [f'{host}:{port}' for port in ports]
-    self._queue.post(events.Placed(title, addresses, host))
+    self._queue.post(events.NodeScheduled(title, addresses, host))
 
   def _take_waiting(self, title: str, reason: str) -> None:
-    self._queue.post(events.Waiting(title, reason))
+    self._queue.post(events.NodePending(title, reason))
 
   def _take_output(self, title: str, data: str, is_error: bool) -> None:
     self._queue.post(events.Output(title, base64.b64decode(data), is_error))
@@ -258,7 +258,7 @@ class RayCluster(base.Engine):
     self._ended.add(title)
     if lost:  # Ray will choose its next place.
       self._hosts.pop(title, None)
-    self._queue.post(events.Ended(title, code, reason, lost=lost))
+    self._queue.post(events.NodeExited(title, code, reason, lost=lost))
 
   def _take_released(self, title: str) -> None:
     self._titles.discard(title)
@@ -273,7 +273,7 @@ class RayCluster(base.Engine):
     for title in sorted(self._titles - self._ended):
       self._ended.add(title)
       text = f'lost the connection to Ray: {reason}'
-      self._queue.post(events.Ended(title, -signal.SIGKILL, text))
+      self._queue.post(events.NodeExited(title, -signal.SIGKILL, text))
 
 
 def _environment() -> Dict[str, str]:

@@ -21,7 +21,7 @@ Events: {"event": "refused", "reason"} before this process ends, {"event":
 "code", "reason"}, with "lost" if the place is gone with it, {"event":
 "released", "title"}. Bytes are in base64.
 
-Each node has a keeper (`ray_keeper`), a Ray actor on the node's machine.
+Each node has a keeper (`ray_node`), a Ray actor on the node's machine.
 """
 
 import base64
@@ -36,7 +36,7 @@ import time
 from typing import Any, Dict, List, Optional
 
 import ray
-import ray_keeper  # Of the folder of this script.
+import ray_node  # Of the folder of this script.
 from ray import exceptions
 from ray.util import scheduling_strategies
 
@@ -75,7 +75,7 @@ class Node:
     self.lost = False
     self.waiting_told = False
     self.asked = time.monotonic()
-    keeper_class = ray.remote(ray_keeper.Keeper)
+    keeper_class = ray.remote(ray_node.NodeRunner)
     self.keeper = keeper_class.options(
       max_concurrency=4, max_restarts=0, **_strategy(self.options)
     ).remote()
@@ -307,7 +307,7 @@ def main(address: str, question: str = '') -> int:
   try:
     _check_reachable(address)
     # The other machines do not have the module.
-    ray.cloudpickle.register_pickle_by_value(ray_keeper)
+    ray.cloudpickle.register_pickle_by_value(ray_node)
     ray.init(address=address, log_to_driver=False, logging_level='WARNING')
   except Exception as error:
     words = str(error).strip().splitlines() or [repr(error)]

@@ -73,7 +73,7 @@ class Threads(base.Engine):
     except BaseException as exception:
       error = exception
     if error is None:
-      self._queue.post(events.Ended(title, 0))
+      self._queue.post(events.NodeExited(title, 0))
     else:
       trace = ''.join(traceback.format_exception(error)).rstrip()
-      self._queue.post(events.Ended(title, 1, 'failed.', trace))
+      self._queue.post(events.NodeExited(title, 1, 'failed.', trace))

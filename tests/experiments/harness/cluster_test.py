@@ -99,11 +99,11 @@ def run(*happens):
 
 
 def placed(name):
-  return events.Placed(f'worker-{name}/0', [])
+  return events.NodeScheduled(f'worker-{name}/0', [])
 
 
 def ended(name, code, reason=''):
-  return events.Ended(f'worker-{name}/0', code, reason)
+  return events.NodeExited(f'worker-{name}/0', code, reason)
 
 
 def output(name, text, is_error=False):
@@ -167,7 +167,7 @@ def test_lines_have_the_address_of_their_machine():
 
 
 def test_a_machine_that_is_busy_is_waited_for():
-  waiting = events.Waiting('worker-1/0', 'it asks for 2 cores.')
+  waiting = events.NodePending('worker-1/0', 'it asks for 2 cores.')
   _, _, lines = run(placed(0), waiting, ended(0, 0))
   assert lines == ['[b] waits for its machine: it asks for 2 cores.']
 

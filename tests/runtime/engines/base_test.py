@@ -63,12 +63,12 @@ class Recorder(base.Engine):
 
 
 def place(engine, title, addresses):
-  engine.queue.post(events.Placed(title, addresses))
+  engine.queue.post(events.NodeScheduled(title, addresses))
 
 
 def end(code, *reason):
   return lambda engine, title: engine.queue.post(
-    events.Ended(title, code, *reason)
+    events.NodeExited(title, code, *reason)
   )
 
 
@@ -128,7 +128,7 @@ def test_nothing_starts_before_every_node_has_a_place(launch, capsys):
   def place_late(engine, title, addresses):
     if title == 'server/0':
       engine.server_addresses = addresses
-      engine.queue.post(events.Waiting(title, 'no machine has a GPU'))
+      engine.queue.post(events.NodePending(title, 'no machine has a GPU'))
       return
     place(engine, title, addresses)
     place(engine, 'server/0', engine.server_addresses)

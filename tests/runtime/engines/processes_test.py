@@ -50,13 +50,13 @@ def test_a_system_without_namespaces_is_warned_of_and_works(
     command = types.SimpleNamespace(command_as_list=words)
     engine.start('worker/0', command, {'GREETING': 'hello'})
     posted = [queue.get(30)]
-    while not isinstance(posted[-1], events.Ended):
+    while not isinstance(posted[-1], events.NodeExited):
       posted.append(queue.get(30))
     engine.release('worker/0')
     engine.close()
   assert posted == [
     events.Output('worker/0', b'hello', False),
-    events.Ended('worker/0', 0),
+    events.NodeExited('worker/0', 0),
   ]
 
 

@@ -106,7 +106,7 @@ def make_command(tmp_path):
 def test_a_node_speaks_ends_and_starts_again(machines, command):
   with driven(machines.address) as run:
     run.engine.place('replay/0', 2)
-    placed = run.wait_for(events.Placed, 'replay/0')
+    placed = run.wait_for(events.NodeScheduled, 'replay/0')
     hosts, ports = zip(*(a.split(':') for a in placed.addresses), strict=True)
     assert len(set(hosts)) == 1 and len(set(ports)) == 2
     name = run.engine.start('replay/0', command(), {'GREETING': 'hello'})
@@ -116,15 +116,15 @@ def test_a_node_speaks_ends_and_starts_again(machines, command):
     assert said['greeting'] == 'hello'
     assert not said['of_ray']
     run.engine.signal('replay/0', signal.SIGTERM)
-    assert run.wait_for(events.Ended, 'replay/0').code == -signal.SIGTERM
+    assert run.wait_for(events.NodeExited, 'replay/0').code == -signal.SIGTERM
     assert b'an error' in run.output('replay/0', True)
     run.engine.start('replay/0', command('raise SystemExit(3)'), {})
-    assert run.wait_for(events.Ended, 'replay/0').code == 3
+    assert run.wait_for(events.NodeExited, 'replay/0').code == 3
     # A program that is not there is the node's failure, not the cluster's.
     missing = command()
     missing.command_as_list[0] = '/no/such/python'
     run.engine.start('replay/0', missing, {})
-    assert run.wait_for(events.Ended, 'replay/0').code != 0
+    assert run.wait_for(events.NodeExited, 'replay/0').code != 0
 
 
 def test_a_node_needs_its_file_no_more_and_may_be_placed_anew(
@@ -135,28 +135,28 @@ def test_a_node_needs_its_file_no_more_and_may_be_placed_anew(
     # It comes before the process, and is for this life alone.
     run.engine.signal('actor/0', signal.SIGKILL)
     run.engine.start('actor/0', command(), {})
-    assert run.wait_for(events.Ended, 'actor/0').code == -signal.SIGKILL
+    assert run.wait_for(events.NodeExited, 'actor/0').code == -signal.SIGKILL
     again = command()
     (tmp_path / 'job.pkl').unlink()
     run.engine.start('actor/0', again, {})
     process = psutil.Process(run.wait_for_line('actor/0')['pid'])
     run.engine.signal('actor/0', signal.SIGTERM)
-    run.wait_for(events.Ended, 'actor/0')
+    run.wait_for(events.NodeExited, 'actor/0')
     run.engine.place('actor/0', 0)
-    assert run.wait_for(events.Placed, 'actor/0').host
+    assert run.wait_for(events.NodeScheduled, 'actor/0').host
     run.posted.clear()
     run.engine.start('actor/0', again, {})
     assert run.wait_for_line('actor/0')['pid'] != process.pid
     # What is free again can be had by another one.
     run.engine.release('actor/0')
     run.engine.place('actor/1', 0)
-    run.wait_for(events.Placed, 'actor/1')
+    run.wait_for(events.NodeScheduled, 'actor/1')
 
 
 def test_nothing_runs_on_after_the_end(machines, command):
   with driven(machines.address) as run:
     run.engine.place('actor/0', 0)
-    run.wait_for(events.Placed, 'actor/0')
+    run.wait_for(events.NodeScheduled, 'actor/0')
     run.engine.start('actor/0', command(), {})
     process = psutil.Process(run.wait_for_line('actor/0')['pid'])
   psutil.wait_procs([process], timeout=10)
@@ -166,7 +166,7 @@ def test_nothing_runs_on_after_the_end(machines, command):
 def test_a_node_that_no_machine_can_take_says_so(machines):
   with driven(machines.address, 'learner:num_gpus=4') as run:
     run.engine.place('learner/0', 1)
-    reason = run.wait_for(events.Waiting, 'learner/0').reason
+    reason = run.wait_for(events.NodePending, 'learner/0').reason
     assert "it asks for {'num_gpus': 4.0}" in reason
     assert "'CPU': 4.0" in reason
 
@@ -174,7 +174,7 @@ def test_a_node_that_no_machine_can_take_says_so(machines):
 def test_a_cluster_that_is_not_there_ends_the_nodes(machines):
   with driven('127.0.0.1:9') as run:
     run.engine.place('actor/0', 0)
-    ended = run.wait_for(events.Ended, 'actor/0')
+    ended = run.wait_for(events.NodeExited, 'actor/0')
     assert ended.reason.startswith('lost the connection to Ray: no head of')
 
 
@@ -201,11 +201,11 @@ def test_an_environment_without_ray_is_named(machines, command):
 def test_a_label_chooses_the_machine(machines):
   with driven(machines.address, 'actor:role=third') as run:
     run.engine.place('actor/0', 0)
-    reason = run.wait_for(events.Waiting, 'actor/0').reason
+    reason = run.wait_for(events.NodePending, 'actor/0').reason
     assert "'label_selector': {'role': 'third'}" in reason
   with driven(machines.address, 'actor:role=second') as run:
     run.engine.place('actor/0', 0)
-    run.wait_for(events.Placed, 'actor/0')
+    run.wait_for(events.NodeScheduled, 'actor/0')
 
 
 def lives(workdir, title):

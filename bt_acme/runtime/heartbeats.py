@@ -18,7 +18,7 @@ from typing import Callable, Dict, FrozenSet, List, Mapping, Tuple
 
 # This variable of a process that a supervisor has started holds the number of
 # lives that its node had before.
-LIFE_VARIABLE = 'BT_ACME_LIFE'
+ATTEMPT_VARIABLE = 'BT_ACME_LIFE'
 # This one holds its title, `LABEL/INDEX`, for whoever looks at processes.
 TITLE_VARIABLE = 'BT_ACME_NODE'
 # The characters ENQ, EOT and ACK, which no text has.
@@ -31,15 +31,15 @@ _SECONDS_AFTER_SERVERS = 4 * PERIOD
 
 def life() -> int:
   """Returns the number of lives that this process's node had before."""
-  return int(os.environ.get(LIFE_VARIABLE, '0'))
+  return int(os.environ.get(ATTEMPT_VARIABLE, '0'))
 
 
-def are_heard() -> bool:
+def is_supervised() -> bool:
   """Returns whether a supervisor hears the signs of this process."""
-  return LIFE_VARIABLE in os.environ
+  return ATTEMPT_VARIABLE in os.environ
 
 
-def giver(
+def make_heartbeat(
   clock: Callable[[], float] = time.monotonic,
 ) -> Callable[[], None]:
   """Returns the function that gives a sign, at most once a second.
@@ -49,7 +49,7 @@ def giver(
   Args:
     clock: a function that returns seconds.
   """
-  if not are_heard():
+  if not is_supervised():
     return lambda: None
   last = -math.inf
 
@@ -62,22 +62,22 @@ def giver(
   return give
 
 
-def say_that_it_stops() -> None:
+def report_stopping() -> None:
   """Says that this process's node was told to stop, if anybody listens."""
   _say(STOP_MARK)
 
 
-def say_that_it_has_saved() -> None:
+def report_saved() -> None:
   """Says that this process's node has nothing left to save."""
   _say(SAVED_MARK)
 
 
 def _say(mark: bytes) -> None:
-  if are_heard():
+  if is_supervised():
     os.write(1, mark)
 
 
-def take_out(data: bytes) -> Tuple[bytes, FrozenSet[bytes]]:
+def split_heartbeats(data: bytes) -> Tuple[bytes, FrozenSet[bytes]]:
   """Returns what a node printed without its signs, and the signs in it."""
   marks = (MARK, STOP_MARK, SAVED_MARK)
   signs = frozenset(mark for mark in marks if mark in data)
@@ -86,7 +86,7 @@ def take_out(data: bytes) -> Tuple[bytes, FrozenSet[bytes]]:
   return data, signs
 
 
-class Watch:
+class Watchdog:
   """Knows which nodes have given no sign for too long."""
 
   def __init__(
@@ -112,15 +112,15 @@ class Watch:
     self._looked = clock()
     self._heard: Dict[str, float] = {}
 
-  def hear(self, title: str) -> None:
+  def record(self, title: str) -> None:
     """Notes a sign of a node."""
     self._heard[title] = self._clock()
 
-  def forget(self, title: str) -> None:
+  def clear(self, title: str) -> None:
     """Watches a node no more until its next sign."""
     self._heard.pop(title, None)
 
-  def hung(self) -> List[str]:
+  def expired(self) -> List[str]:
     """Returns the titles of the nodes that hang; looks once a second."""
     now = self._clock()
     gap = now - self._looked

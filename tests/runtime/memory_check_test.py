@@ -10,7 +10,7 @@ from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.replay import blocks
-from bt_acme.runtime import footprint, requirements
+from bt_acme.runtime import memory_check, requirements
 from tests.agents import fakes
 
 RUN = run_config.RunConfig(
@@ -26,7 +26,7 @@ def bytes_of(needs, setting):
 
 
 def test_needs_of_a_run():
-  needs = footprint.of_run(RUN, fakes.make_agent('r2d2'))
+  needs = memory_check.of_run(RUN, fakes.make_agent('r2d2'))
   assert needs[0].num_bytes == (3 + 2) * 250 * 10**6
   # A block has 4 steps with six scalars and a byte, 5 rows of two scalars that
   # are seen, and 6 frames.
@@ -45,7 +45,7 @@ def test_needs_of_a_run():
 def test_a_batch_is_what_the_sampler_allocates():
   agent = fakes.make_agent('r2d2')
   batch = blocks.empty_batch(agent.config.replay, agent.replay_shapes, 4)
-  needs = footprint.of_run(RUN, agent)
+  needs = memory_check.of_run(RUN, agent)
   expected = 2 * sum(array.nbytes for array in jax.tree.leaves(batch))
   assert bytes_of(needs, 'batch_size') == expected
 
@@ -54,13 +54,13 @@ def test_episodic_memories_of_all_environments():
   agent = fakes.make_agent('ngu')
   # 50 embeddings of 8 numbers and their norm.
   memory = 50 * 9 * 4
-  evaluated = bytes_of(footprint.of_run(RUN, agent), 'evaluation_episodes')
+  evaluated = bytes_of(memory_check.of_run(RUN, agent), 'evaluation_episodes')
   assert evaluated == 14 * (10**5 + memory)
-  (need,) = footprint.of_evaluation(agent, 6)
+  (need,) = memory_check.of_evaluation(agent, 6)
   assert need.num_bytes == 6 * (10**5 + memory)
   assert need.settings == 'episodes=6, memory_capacity=50, embedding_size=8'
   rnd = fakes.make_agent('ngu:intrinsic_reward=rnd')
-  (need,) = footprint.of_evaluation(rnd, 6)
+  (need,) = memory_check.of_evaluation(rnd, 6)
   assert need.num_bytes == 6 * 10**5
 
 
@@ -68,17 +68,19 @@ def test_nodes_that_are_no_processes_take_one():
   agent = fakes.make_agent('r2d2')
   for launch_type in ('in_process', 'local_mt'):
     run = dataclasses.replace(RUN, lp_launch_type=launch_type)
-    assert footprint.of_run(run, agent)[0].num_bytes == 250 * 10**6
+    assert memory_check.of_run(run, agent)[0].num_bytes == 250 * 10**6
 
 
 def test_all_needs_must_fit_together():
   needs = [
-    footprint.Need('a=1', 'a takes', 2 * 10**9, 'Lower a.'),
-    footprint.Need('b=2, c=3', 'two things take', 5 * 10**9, 'Lower them.'),
+    memory_check.MemoryRequirement('a=1', 'a takes', 2 * 10**9, 'Lower a.'),
+    memory_check.MemoryRequirement(
+      'b=2, c=3', 'two things take', 5 * 10**9, 'Lower them.'
+    ),
   ]
-  footprint.check(needs, 7 * 10**9)
+  memory_check.check(needs, 7 * 10**9)
   with pytest.raises(ValueError) as error:
-    footprint.check(needs, 7 * 10**9 - 1)
+    memory_check.check(needs, 7 * 10**9 - 1)
   assert str(error.value) == (
     'b=2, c=3: this machine has 7.0 GB, and two things take about 5.0 GB, all '
     'else 2.0 GB. Lower them.'
@@ -104,7 +106,7 @@ def test_every_preset_fits_into_what_it_is_made_for(name, config_class):
     },
   ).run
   memory = 14e9 if name in ('paper', 'gpu') else 3e9
-  footprint.check(footprint.of_run(run, agent), int(memory))
+  memory_check.check(memory_check.of_run(run, agent), int(memory))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,7 @@ def test_every_preset_fits_into_what_it_is_made_for(name, config_class):
 )
 def test_what_no_machine_has(monkeypatch, run, groups, message):
   monkeypatch.setattr(
-    footprint.memory_estimate, 'available_memory', lambda: 25 * 10**9
+    memory_check.memory_estimate, 'available_memory', lambda: 25 * 10**9
   )
   config = config_lib.NGUConfig()
   if 'learner' in groups:
@@ -165,6 +167,8 @@ def test_more_episodes_than_the_machine_has_memory_for():
   ],
 )
 def test_actors_that_share_cores(changes, cores, slow):
-  said = requirements.slowness(run_config.RunConfig(**changes), cores)
+  said = requirements.oversubscription_warning(
+    run_config.RunConfig(**changes), cores
+  )
   assert bool(said) == slow
   assert not slow or 'num_actors=3 take turns on 2 cores' in said

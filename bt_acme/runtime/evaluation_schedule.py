@@ -23,7 +23,7 @@ POINT = 'evaluation_point'  # The column.
 _NAME = re.compile(r'evaluation-(\d+)$')
 
 
-def due(
+def pending(
   run: run_config.RunConfig, *, last: int, begin: int, actor_steps: int
 ) -> List[int]:
   """Returns the points that a run has reached and is not evaluated at.
@@ -92,7 +92,7 @@ class Queue:
     rows = self._remove_logged()
     self._last = max([last_point(rows), *self._waiting()])
 
-  def put_due(
+  def enqueue(
     self, actor_steps: int, variables: assembly.Variables, statistics: Any
   ) -> None:
     """Keeps what is to be evaluated at the points that have been reached.
@@ -104,7 +104,7 @@ class Queue:
     """
     if not self._run.num_evaluators:
       return
-    points = due(
+    points = pending(
       self._run, last=self._last, begin=self._begin, actor_steps=actor_steps
     )
     for point in points:

@@ -8,7 +8,7 @@ from bt_acme.runtime import events, restarts, terminal
 
 # Seconds before a node is started anew that ended before its first sign: once,
 # twice in a row, more often.
-_PAUSES = (1.0, 10.0, 60.0)
+_BACKOFFS = (1.0, 10.0, 60.0)
 
 
 class Node:
@@ -20,7 +20,7 @@ class Node:
     allowance: how often it may be started anew.
     addresses: `host:port` of each of its ports; None until it has a place.
     host: the machine of its place, if there are several.
-    lives: the number of times that it was started.
+    num_starts: the number of times that it was started.
     log: its log file; None if it prints to this process's output.
     ended: how its latest life ended; None if that goes on.
     has_begun: whether its latest life has given a sign.
@@ -28,7 +28,7 @@ class Node:
     is_late: whether the user knows that its latest life has yet to begin.
     due: when it is started anew, by that clock; None if it is not to be.
     hung_seconds: how long its latest life gave no sign, if that killed it.
-    was_told_to_stop: whether its latest life was, and not by the supervisor.
+    received_sigterm: whether its latest life was, and not by the supervisor.
     has_saved: whether its latest life has nothing left to save.
     follows: whether its latest life is ended to start anew with another node.
   """
@@ -48,41 +48,41 @@ class Node:
     self._false_starts = 0
     self.addresses: Optional[List[str]] = None
     self.host = ''
-    self.lives = 0
+    self.num_starts = 0
     self.log: Optional[terminal.NodeLog] = None
-    self.ended: Optional[events.Ended] = None
+    self.ended: Optional[events.NodeExited] = None
     self.has_begun = False
     self.started = 0.0
     self.is_late = False
     self.due: Optional[float] = None
     self.hung_seconds: Optional[float] = None
-    self.was_told_to_stop = False
+    self.received_sigterm = False
     self.has_saved = False
     self.follows = False
 
   @property
   def runs(self) -> bool:
     """Whether it was started and has not ended."""
-    return self.lives > 0 and self.ended is None
+    return self.num_starts > 0 and self.ended is None
 
-  def begin_life(self, log: Optional[terminal.NodeLog]) -> None:
+  def mark_started(self, log: Optional[terminal.NodeLog]) -> None:
     """Notes that it was started, and where its output goes."""
     if self.log is not None:
       self.log.close()
-    self.lives += 1
+    self.num_starts += 1
     self.log = log
     self.started = time.monotonic()
     self.ended, self.hung_seconds, self.due = None, None, None
-    self.has_begun = self.was_told_to_stop = False
+    self.has_begun = self.received_sigterm = False
     self.has_saved = self.follows = self.is_late = False
 
-  def take_sign(self) -> None:
+  def record_heartbeat(self) -> None:
     """Notes that its latest life has given a sign."""
     self.has_begun = True
     self._false_starts = 0
     self._record.has_worked.add(self.title)
 
-  def take_pause(self) -> float:
+  def next_backoff(self) -> float:
     """Returns how many seconds it waits before it is started anew.
 
     What ended before its first sign may have found something missing that will
@@ -91,7 +91,7 @@ class Node:
     if self.has_begun:
       return 0.0
     self._false_starts += 1
-    return _PAUSES[min(self._false_starts, len(_PAUSES)) - 1]
+    return _BACKOFFS[min(self._false_starts, len(_BACKOFFS)) - 1]
 
   @property
   def failed_at_its_start(self) -> bool:
@@ -103,7 +103,7 @@ class Node:
     has_worked = self.title in self._record.has_worked
     return self.ended.code > 0 and not has_worked
 
-  def describe_death(self) -> str:
+  def describe_failure(self) -> str:
     """Says in one line what happened, with the error's own line, if any."""
     assert self.ended is not None
     how = self._how()
@@ -141,7 +141,7 @@ class Node:
     assert self.ended is not None
     if self.hung_seconds is not None:
       return f'gave no sign of life for {self.hung_seconds:g} s and was killed.'
-    if self.was_told_to_stop and not self.ended.code:
+    if self.received_sigterm and not self.ended.code:
       return 'was told to stop by another program (SIGTERM), and did.'
     return self.ended.reason or _describe_code(self.ended.code)
 

@@ -24,7 +24,7 @@ _ENVIRONMENT_BYTES = 10**5
 _BATCHES = 2
 
 
-class Need(NamedTuple):
+class MemoryRequirement(NamedTuple):
   """Something that takes memory.
 
   Attributes:
@@ -40,7 +40,9 @@ class Need(NamedTuple):
   advice: str
 
 
-def of_run(run: run_config.RunConfig, agent: assembly.Agent) -> List[Need]:
+def of_run(
+  run: run_config.RunConfig, agent: assembly.Agent
+) -> List[MemoryRequirement]:
   """Lists what a run needs on this machine.
 
   Of a run that spans machines these are the nodes that do not act, which are
@@ -75,7 +77,9 @@ def of_run(run: run_config.RunConfig, agent: assembly.Agent) -> List[Need]:
   return others if run.spans_machines else acting + others
 
 
-def of_evaluation(agent: assembly.Agent, episodes: int) -> List[Need]:
+def of_evaluation(
+  agent: assembly.Agent, episodes: int
+) -> List[MemoryRequirement]:
   """Lists what it takes to play episodes, all at once, in this process.
 
   Args:
@@ -85,7 +89,7 @@ def of_evaluation(agent: assembly.Agent, episodes: int) -> List[Need]:
   return [_environments(agent, episodes, f'episodes={episodes}')]
 
 
-def check(needs: List[Need], memory: Optional[int] = None) -> None:
+def check(needs: List[MemoryRequirement], memory: Optional[int] = None) -> None:
   """Checks that all fits into the memory together.
 
   Args:
@@ -108,11 +112,11 @@ def check(needs: List[Need], memory: Optional[int] = None) -> None:
   )
 
 
-def _processes(run: run_config.RunConfig) -> Need:
+def _processes(run: run_config.RunConfig) -> MemoryRequirement:
   number = 1
   if not run.is_in_this_process:
     number = run.num_actors + run.num_evaluators
-  return Need(
+  return MemoryRequirement(
     f'num_actors={run.num_actors}, num_evaluators={run.num_evaluators}',
     f'{number:,} processes take',
     number * _PROCESS_BYTES,
@@ -122,7 +126,7 @@ def _processes(run: run_config.RunConfig) -> Need:
 
 def _environments(
   agent: assembly.Agent, number: int, settings: str, num_bytes: int = 0
-) -> Need:
+) -> MemoryRequirement:
   """Environments with the episodic memories of the rewards in them.
 
   Args:
@@ -138,7 +142,7 @@ def _environments(
       settings += f', memory_capacity={capacity}, embedding_size={size}'
       # The host keeps the norm of each embedding too.
       num_bytes += capacity * (size + 1) * np.dtype(np.float32).itemsize
-  return Need(
+  return MemoryRequirement(
     settings,
     f'{number:,} environments with all that belongs to them take',
     number * num_bytes,
@@ -146,12 +150,12 @@ def _environments(
   )
 
 
-def _learner(agent: assembly.Agent) -> Need:
+def _learner(agent: assembly.Agent) -> MemoryRequirement:
   """The parameters and their optimizers; nothing is computed."""
   core = learner_assembly.make_learner_core(agent)
   state = jax.eval_shape(core.init, jax.random.key(0))
   network = agent.config.network
-  return Need(
+  return MemoryRequirement(
     f'torso_size={network.torso_size}, lstm_size={network.lstm_size}, '
     f'head_size={network.head_size}',
     'the networks in training take',
@@ -164,7 +168,7 @@ def _num_bytes(array: Any) -> int:
   return math.prod(array.shape) * np.dtype(array.dtype).itemsize
 
 
-def _batches(agent: assembly.Agent) -> Need:
+def _batches(agent: assembly.Agent) -> MemoryRequirement:
   replay, shapes = agent.config.replay, agent.replay_shapes
   batch_size = agent.config.learner.batch_size
   sequence = 2 * 4 * shapes.lstm_size + sum(
@@ -173,7 +177,7 @@ def _batches(agent: assembly.Agent) -> Need:
     * np.dtype(field.dtype).itemsize
     for field in fields.FIELDS
   )
-  return Need(
+  return MemoryRequirement(
     f'batch_size={batch_size}, trace_length={replay.trace_length}, '
     f'burn_in_length={replay.burn_in_length}',
     f'{_BATCHES} batches take',
@@ -182,9 +186,9 @@ def _batches(agent: assembly.Agent) -> Need:
   )
 
 
-def _replay(agent: assembly.Agent) -> Need:
+def _replay(agent: assembly.Agent) -> MemoryRequirement:
   replay = agent.config.replay
-  return Need(
+  return MemoryRequirement(
     f'max_replay_size={replay.max_replay_size}, codec={replay.codec!r}',
     'a full replay takes',
     memory_estimate.estimate(replay, agent.replay_shapes).compressed,

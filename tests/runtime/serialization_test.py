@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from bt_acme.runtime import plain_values
+from bt_acme.runtime import serialization
 from tests.runtime import plain
 
 
@@ -57,7 +57,7 @@ def test_scalars_come_back(scalar):
 
 def test_bytes_are_kept_once():
   one, same = b'abc' * 100, b'cba' * 100
-  encoded = plain_values.encode([one, same, (one, one)])
+  encoded = serialization.encode([one, same, (one, one)])
   assert encoded.sizes == [300, 300]
   found = plain.kept([one, same, (one, one)])
   assert found == [one, same, (one, one)]
@@ -81,7 +81,7 @@ class Own(dict):
 )
 def test_nothing_else_is_taken(value, name):
   with pytest.raises(ValueError, match=f'cannot hold a {name}: .* lists,'):
-    plain_values.encode({'x': [value]})
+    serialization.encode({'x': [value]})
 
 
 F4 = np.dtype(np.float32).str
@@ -116,7 +116,7 @@ F4 = np.dtype(np.float32).str
 )
 def test_a_foreign_tree_is_one_line(tree, message):
   with pytest.raises(ValueError, match=message.replace('|', r'\|')) as info:
-    plain_values.decode(tree, [8], io.BytesIO(bytes(8)))
+    serialization.decode(tree, [8], io.BytesIO(bytes(8)))
   assert str(info.value).startswith('is damaged (')
   assert '\n' not in str(info.value)
 
@@ -126,11 +126,13 @@ def test_a_deep_tree_is_one_line():
   for _ in range(100_000):
     tree = [tree]
   with pytest.raises(ValueError, match='RecursionError'):
-    plain_values.decode(tree, [], io.BytesIO())
+    serialization.decode(tree, [], io.BytesIO())
   while tree:  # Or the interpreter frees it in one deep call.
     tree = tree[0]
 
 
 def test_a_part_that_is_not_whole():
   with pytest.raises(ValueError, match='part 0 is not whole'):
-    plain_values.decode({'array': [F4, [2], 'C', 0]}, [8], io.BytesIO(bytes(7)))
+    serialization.decode(
+      {'array': [F4, [2], 'C', 0]}, [8], io.BytesIO(bytes(7))
+    )

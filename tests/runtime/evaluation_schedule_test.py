@@ -10,7 +10,7 @@ from bt_acme import assembly
 from bt_acme import config as config_lib
 from bt_acme.config import run as run_config
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.runtime import evaluation_grid, metrics
+from bt_acme.runtime import evaluation_schedule, metrics
 from tests.agents import fakes
 
 
@@ -39,25 +39,27 @@ from tests.agents import fakes
 def test_what_is_due(last, begin, actor_steps, points):
   run = run_config.RunConfig(evaluation_period=100, max_actor_steps=250)
   assert (
-    evaluation_grid.due(run, last=last, begin=begin, actor_steps=actor_steps)
+    evaluation_schedule.pending(
+      run, last=last, begin=begin, actor_steps=actor_steps
+    )
     == points
   )
 
 
 def test_the_end_of_a_smaller_budget_is_no_multiple():
   run = run_config.RunConfig(evaluation_period=100, max_actor_steps=400)
-  due = evaluation_grid.due(run, last=250, begin=250, actor_steps=400)
+  due = evaluation_schedule.pending(run, last=250, begin=250, actor_steps=400)
   assert due == [300, 400]
 
 
 def test_the_last_point_of_a_log():
-  assert evaluation_grid.last_point([]) == -1
+  assert evaluation_schedule.last_point([]) == -1
   rows = [{'evaluation_point': 20.0, 'actor_steps': 23.0}]
-  assert evaluation_grid.last_point(rows) == 20
+  assert evaluation_schedule.last_point(rows) == 20
   # Two evaluators need not end in order, and old versions had no points.
   rows += [{'actor_steps': 17.0, 'evaluation_point': 10.0}, {}]
-  assert evaluation_grid.last_point(rows) == 20
-  assert evaluation_grid.last_point([{'actor_steps': 23.0}]) == 23
+  assert evaluation_schedule.last_point(rows) == 20
+  assert evaluation_schedule.last_point([{'actor_steps': 23.0}]) == 23
 
 
 STATISTICS = reward_lib.IntrinsicStatistics(
@@ -85,40 +87,40 @@ def log(run, point):
 
 def test_evaluations_outlive_a_stop(run, agent):
   first, later = (fakes.variables_of(agent, seed) for seed in (0, 1))
-  queue = evaluation_grid.Queue(run, agent, 0)
-  queue.put_due(0, first, None)
-  queue.put_due(0, later, STATISTICS)  # It is kept already.
+  queue = evaluation_schedule.Queue(run, agent, 0)
+  queue.enqueue(0, first, None)
+  queue.enqueue(0, later, STATISTICS)  # It is kept already.
   taken = queue.take(0, later)
   assert taken[:2] == (0, 0) and taken.statistics is None
   jax.tree.map(np.testing.assert_array_equal, taken.variables, first)
   assert queue.take(1, later) is None
-  queue.put_due(105, later, STATISTICS)
+  queue.enqueue(105, later, STATISTICS)
   assert queue.take(1, first).point == 100
   log(run, 0)  # It was stopped before it was removed.
   # The checkpoint from which it goes on is older.
-  queue = evaluation_grid.Queue(run, agent, 90)
-  queue.put_due(101, first, None)
+  queue = evaluation_schedule.Queue(run, agent, 90)
+  queue.enqueue(101, first, None)
   taken = queue.take(0, first)
   assert taken[:2] == (100, 105) and taken.statistics == STATISTICS
   jax.tree.map(np.testing.assert_array_equal, taken.variables, later)
   assert queue.take(1, first) is None
   queue.remove(100)
   log(run, 100)
-  queue = evaluation_grid.Queue(run, agent, 90)
-  queue.put_due(199, first, None)
+  queue = evaluation_schedule.Queue(run, agent, 90)
+  queue.enqueue(199, first, None)
   assert queue.take(0, first) is None
-  queue.put_due(252, first, None)
+  queue.enqueue(252, first, None)
   assert [queue.take(i, first).point for i in range(2)] == [200, 250]
 
 
 def test_an_evaluator_that_died_plays_its_evaluation_once_more(run, agent):
   variables = fakes.variables_of(agent)
-  queue = evaluation_grid.Queue(run, agent, 0)
-  queue.put_due(105, variables, None)
+  queue = evaluation_schedule.Queue(run, agent, 0)
+  queue.enqueue(105, variables, None)
   assert [queue.take(i, variables).point for i in range(2)] == [0, 100]
   assert queue.take(0, variables).point == 0
   log(run, 0)  # It died again, now when it had been logged.
-  queue.put_due(200, variables, None)
+  queue.enqueue(200, variables, None)
   assert queue.take(0, variables).point == 200
   queue.remove(100)
   assert queue.take(1, variables) is None
@@ -127,6 +129,6 @@ def test_an_evaluator_that_died_plays_its_evaluation_once_more(run, agent):
 def test_without_evaluators_nothing_is_kept(run, agent):
   run = dataclasses.replace(run, num_evaluators=0)
   variables = fakes.variables_of(agent)
-  queue = evaluation_grid.Queue(run, agent, 0)
-  queue.put_due(252, variables, None)
+  queue = evaluation_schedule.Queue(run, agent, 0)
+  queue.enqueue(252, variables, None)
   assert queue.take(0, variables) is None

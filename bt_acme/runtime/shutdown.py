@@ -7,10 +7,10 @@ _FLUSH_SECONDS = 1.0
 # Nobody waits for the end of a program that ends by itself, and a machine with
 # much else to do is slow: what has something to save gets this many times the
 # usual seconds.
-_PATIENCE = 6
+_FINAL_SAVE_FACTOR = 6
 
 
-class Grace(NamedTuple):
+class ShutdownTimeouts(NamedTuple):
   """The seconds between the request to stop and SIGKILL.
 
   Attributes:
@@ -22,25 +22,25 @@ class Grace(NamedTuple):
   checked_labels: Collection[str]
 
   def longest(
-    self, labels: Collection[str], *, by_itself: bool, anew: bool
+    self, labels: Collection[str], *, finished: bool, restart: bool
   ) -> float:
     """Returns the seconds until the last of the nodes that run is killed.
 
     Args:
       labels: the labels of the nodes that run.
-      by_itself: whether the program ends because it is over.
+      finished: whether the program ends because it is over.
       anew: whether it starts anew then.
     """
     if not labels:
       return 0.0
     if any(label in self.checked_labels for label in labels):
-      return self.of_checked(by_itself=by_itself)
-    return _FLUSH_SECONDS if anew else self.seconds
+      return self.of_checked(finished=finished)
+    return _FLUSH_SECONDS if restart else self.seconds
 
-  def of_checked(self, *, by_itself: bool) -> float:
+  def of_checked(self, *, finished: bool) -> float:
     """Returns the seconds of the nodes that have something to save.
 
     Args:
-      by_itself: whether the program ends because it is over.
+      finished: whether the program ends because it is over.
     """
-    return _PATIENCE * self.seconds if by_itself else self.seconds
+    return _FINAL_SAVE_FACTOR * self.seconds if finished else self.seconds

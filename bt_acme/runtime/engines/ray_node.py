@@ -26,7 +26,7 @@ _PARENT = '{parent}'
 _DATA_FILE = '{data_file}'
 
 
-class Keeper:
+class NodeRunner:
   """Keeps a node's place on a machine, and its process; a Ray actor."""
 
   def __init__(self) -> None:

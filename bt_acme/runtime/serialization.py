@@ -127,7 +127,7 @@ def decode(tree: Any, sizes: List[int], file: BinaryIO) -> Any:
   try:
     return decoder.decode(tree)
   except Exception as error:  # Whatever such a tree makes of the code.
-    raise untrusted.Refused(
+    raise untrusted.InvalidFileError(
       f'is damaged ({untrusted.one_line(error)})'
     ) from error
 
