@@ -51,3 +51,7 @@ class VariableClient:
       self._actor.update_variables(fetch(self._source))
       self._turns = 0
     self._turns += 1
+
+  def restore(self, turns: int) -> None:
+    """Restores the count of turns, for an actor that has its parameters."""
+    self._turns = turns % self._period + 1

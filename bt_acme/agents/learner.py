@@ -137,6 +137,22 @@ class Learner(acme.Learner):
     if unfinished is not None:
       self._finish(unfinished)
 
+  def advance(self, seconds: float) -> bool:
+    """Takes steps for this many seconds, as far as there are batches.
+
+    Args:
+      seconds: the time after which no other step is started.
+
+    Returns:
+      Whether a step was ever taken, so that it is compiled.
+    """
+    assert isinstance(self._dataset, sampler_lib.SequenceSampler)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+      if self._dataset.ready(seconds / 2):
+        self.step()
+    return self._unfinished is not None
+
   def flush(self) -> None:
     """Finishes the last step and publishes its parameters.
 

@@ -6,7 +6,7 @@ idle. Without a server there is one group, and the same calls step it in plain
 order: choose, act, observe.
 """
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from bt_acme.acting import vector_actor
 from bt_acme.environments import vector
@@ -19,6 +19,12 @@ class Group:
 
   A step has three parts: `request` asks for actions, `act` sends the actions to
   the environments, and `observe` takes what the environments answer.
+
+  Attributes:
+    actor: the actor that acts in the environments.
+    environments: the environments.
+    first_environment: the index of the first of them in the run.
+    shown: what the environments show; None before their first reset.
   """
 
   def __init__(
@@ -27,7 +33,7 @@ class Group:
     actor: vector_actor.VectorActor,
     first_environment: int = 0,
   ):
-    """Starts the first episodes.
+    """Initializes a group that has taken no step.
 
     Args:
       environments: the environments of the group.
@@ -37,28 +43,31 @@ class Group:
     self.first_environment = first_environment
     self.environments = environments
     self.actor = actor
-    self._step: vector.VectorStep = environments.reset()
+    self.shown: Optional[vector.VectorStep] = None
 
   def request(self) -> None:
     """Asks for the next actions."""
-    self.actor.request_actions(self._step)
+    if self.shown is None:
+      self.shown = self.environments.reset()
+    self.actor.request_actions(self.shown)
 
   def act(self) -> int:
-    """Begins a step with the actions that were asked for.
+    """Starts a step with the requested actions.
 
     Returns:
       The number of actor steps that this takes. An environment whose episode
       has ended only resets, which is not counted.
     """
+    assert self.shown is not None
     self.environments.send(self.actor.receive_actions())
     self.actor.digest()
-    is_last = self._step.is_last
+    is_last = self.shown.is_last
     return int(len(is_last) - is_last.sum())
 
   def observe(self) -> List[Row]:
     """Ends the step; returns metrics of the episodes that ended with it."""
-    self._step = self.environments.recv()
-    return self.actor.observe(self._step)
+    self.shown = self.environments.recv()
+    return self.actor.observe(self.shown)
 
 
 class Pipeline:
@@ -69,17 +78,17 @@ class Pipeline:
 
   def __init__(self, groups: List[Group]):
     """Takes at least one group; nothing acts yet."""
-    self._groups = groups
+    self.groups = groups
 
   def prime(self) -> int:
-    """Asks for the first actions and has all groups but the first one act.
+    """Has all groups but the first one act.
 
     Returns:
       The number of actor steps that this takes.
     """
-    for group in self._groups:
+    for group in self.groups[1:]:
       group.request()
-    return sum(group.act() for group in self._groups[1:])
+    return sum(group.act() for group in self.groups[1:])
 
   def turn(self) -> Tuple[int, List[Row]]:
     """Has every group act once.
@@ -91,29 +100,29 @@ class Pipeline:
       The number of actor steps that this takes, and metrics of the episodes
       that ended.
     """
-    actor_steps, episodes = 0, []
-    # A single group follows itself.
-    followers = [*self._groups[1:], self._groups[0]]
-    for group, follower in zip(self._groups, followers, strict=True):
+    first, *others = self.groups
+    first.request()
+    actor_steps, episodes = first.act(), []
+    for group in others:
+      episodes += group.observe()
+      group.request()
       actor_steps += group.act()
-      episodes += follower.observe()
-      follower.request()
-    return actor_steps, episodes
+    return actor_steps, episodes + first.observe()
 
   def drain(self) -> List[Row]:
-    """Observes the steps that are under way and have been counted.
+    """Observes the steps that were counted and have not been observed.
 
     Returns:
       Metrics of the episodes that ended with them.
     """
-    return [row for group in self._groups[1:] for row in group.observe()]
+    return [row for group in self.groups[1:] for row in group.observe()]
 
   def statistics(self) -> Dict[int, Any]:
     """Returns the statistics of the reward by a group's first environment.
 
     The result is empty for an agent without an intrinsic reward.
     """
-    by_group = {g.first_environment: g.actor.statistics() for g in self._groups}
+    by_group = {g.first_environment: g.actor.statistics() for g in self.groups}
     return {
       first: statistics
       for first, statistics in by_group.items()
@@ -122,5 +131,5 @@ class Pipeline:
 
   def close(self) -> None:
     """Closes all environments."""
-    for group in self._groups:
+    for group in self.groups:
       group.environments.close()

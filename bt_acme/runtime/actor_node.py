@@ -1,24 +1,30 @@
-"""An actor's process: it steps its environments and fills the replay."""
+"""An actor: it steps its environments and fills the replay."""
 
 import functools
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List, Optional
+
+from absl import logging
 
 from bt_acme import assembly, environments
 from bt_acme.acting import server as server_lib
 from bt_acme.acting import variables, vector_actor
 from bt_acme.config import run as run_config
 from bt_acme.core import epsilon
+from bt_acme.environments import saving, vector
 from bt_acme.replay import sinks as sinks_lib
-from bt_acme.replay import writer as writer_lib
-from bt_acme.runtime import actor_groups, seeds
+from bt_acme.runtime import actor_groups, node, seeds
 from bt_acme.runtime import context as context_lib
 
-_LEASE_TURNS = 32  # Turns between two reports to the coordinator.
+_REPORT_TURNS = 32  # Turns between two reports to the coordinator.
 # How long a process whose inference server is gone waits to be stopped.
 _SERVER_IS_GONE_SECONDS = 5.0
 
+# Makes what takes an environment's blocks: from a client of the replay, the
+# configuration of the replay and its shapes, with `on_wait` by name.
+MakeWriter = Callable[..., Any]
 
-class ActorNode:
+
+class ActorNode(node.Node):
   """Steps its environments until the budget is used up."""
 
   def __init__(
@@ -26,47 +32,131 @@ class ActorNode:
     run: run_config.RunConfig,
     agent: assembly.Agent,
     index: int,
+    make_writer: MakeWriter,
     context: context_lib.Context,
   ):
-    """Builds nothing yet.
+    """Initializes an actor that has not started.
 
     Args:
       run: the run.
       agent: the agent that acts.
       index: this actor's index among those of the run.
+      make_writer: makes the writer of one environment.
       context: has clients of the coordinator, the learner and the replay, and
         of the inference server if there is one.
     """
+    super().__init__(context)
     assert context.coordinator is not None and context.learner is not None
     self._run = run
     self._agent = agent
     self._index = index
-    self._context = context
+    self._make_writer = make_writer
     self._coordinator = context.coordinator
     self._learner = context.learner
-    # Another life is to play other episodes.
-    self._seed = seeds.of_node(run.seed, context.life)
+    # A restarted actor must play other episodes.
+    self._seed = seeds.of_node(run.seed, context.attempt)
     self._clients: List[variables.VariableClient] = []
+    self._writers: List[Any] = []
+    self._sinks: List[Any] = []
+    self._pipeline: Optional[actor_groups.Pipeline] = None
+    self._turns = 0
+    self._leased = 0  # Actor steps that were granted and are not taken yet.
+    self._taken = 0  # Actor steps since the last report.
+    self._episodes: List[Dict[str, float]] = []  # Since the last report.
 
-  def run(self) -> None:
-    """Acts until the budget is used up or the program stops."""
-    pipeline = actor_groups.Pipeline(self._make_groups())
+  def start(self) -> None:
+    """Makes the environments and the first actions of all groups but one."""
+    self._pipeline = actor_groups.Pipeline(self._make_groups())
+    self._taken = self._pipeline.prime()
+    self._leased = -self._taken
+
+  def turn(self) -> Optional[float]:
+    """Steps all environments once, or asks for more steps of the budget."""
+    assert self._pipeline is not None
     try:
-      self._act(pipeline)
+      return self._act(self._pipeline)
     except ConnectionError:
       # The inference server may have been told to stop before this process is,
-      # or it has died, and this process is killed to start anew with it.
+      # or it has failed, and this process is killed to restart with it.
       if self._context.inference is None or not self._context.wait_for_stop(
         _SERVER_IS_GONE_SECONDS
       ):
         raise
-    pipeline.close()
+      return node.AT_ONCE
+
+  def close(self) -> None:
+    """Closes the environments."""
+    if self._pipeline is not None:
+      self._pipeline.close()
+
+  def state(self) -> Dict[str, Any]:
+    """Returns the state between two turns, for an actor with one group.
+
+    An environment that cannot be saved in the middle of an episode
+    (`bt_acme.environments.saving`) is named in a warning, and starts new
+    episodes when the state is restored.
+    """
+    (group,) = self._groups()
+    try:
+      environment = group.environments.state()
+    except saving.SaveNotSupportedError as error:
+      logging.warning('%s', error)
+      environment = None
+    return {
+      'environment': environment,
+      'step': None if group.shown is None else tuple(group.shown),
+      'actor': group.actor.state(),
+      'sinks': [sink.state() for sink in self._sinks],
+      'writers': [writer.state() for writer in self._writers],
+      'turns': self._turns,
+    }
+
+  def restore(self, state: Dict[str, Any], actor_steps: int) -> None:
+    """Restores a state that `state` returned.
+
+    Args:
+      state: the state.
+      actor_steps: the number of steps that it had taken.
+    """
+    (group,) = self._groups()
+    # It comes first because it may refuse the state.
+    if state['environment'] is not None:
+      group.environments.restore(state['environment'])
+      if state['step'] is not None:
+        group.shown = vector.VectorStep(*state['step'])
+    group.actor.restore(state['actor'])
+    for sink, own in zip(self._sinks, state['sinks'], strict=True):
+      sink.restore(own)
+    for writer, own in zip(self._writers, state['writers'], strict=True):
+      writer.restore(own)
+    self._turns = state['turns']
+    for client in self._clients:
+      client.restore(self._turns)
+    if state['environment'] is None:
+      self._start_new_episodes(group, actor_steps)
+
+  def _start_new_episodes(
+    self, group: actor_groups.Group, actor_steps: int
+  ) -> None:
+    """Drops unfinished episodes, which cannot be continued."""
+    group.environments.close()
+    # Another seed, or the first episodes would be played a second time.
+    group.environments = self._make_environments(
+      environments.seed_of(self._seed, actor_steps), group.first_environment
+    )
+    group.actor.discard_episodes()
+    for sink in self._sinks:
+      sink.reset()
+
+  def _groups(self) -> List[actor_groups.Group]:
+    assert self._pipeline is not None
+    return self._pipeline.groups
 
   def _make_groups(self) -> List[actor_groups.Group]:
     """Makes all groups of environments, with their actors and sinks."""
     run, agent = self._run, self._agent
-    writers = [
-      writer_lib.ReverbWriter(
+    self._writers = [
+      self._make_writer(
         self._context.replay,
         agent.config.replay,
         agent.replay_shapes,
@@ -74,7 +164,7 @@ class ActorNode:
       )
       for _ in range(run.envs_per_actor)
     ]
-    sinks = [
+    self._sinks = [
       sinks_lib.make_sink(
         agent.config,
         agent.replay_shapes,
@@ -82,15 +172,15 @@ class ActorNode:
         num_actions=agent.spec.num_actions,
         largest_priority=self._learner.get_max_priority,
       )
-      for writer in writers
+      for writer in self._writers
     ]
     # A writer waits while the learner is behind. Once the learner has stopped,
-    # it would wait for ever.
-    self._context.register_stop_handler(functools.partial(_stop, writers))
+    # it would wait forever.
+    self._context.register_stop_handler(functools.partial(_stop, self._writers))
     return [
       self._make_group(
         self._index * run.groups_per_actor + i,
-        sinks[i * run.group_size : (i + 1) * run.group_size],
+        self._sinks[i * run.group_size : (i + 1) * run.group_size],
       )
       for i in range(run.groups_per_actor)
     ]
@@ -125,56 +215,62 @@ class ActorNode:
           self._learner, actor, acting.variable_update_period
         )
       )
-    group_environments = environments.make_vector(
-      run.env,
-      run.group_size,
-      seed=self._seed,
-      first_environment=first,
-      num_stacked=run.num_stacked,
+    return actor_groups.Group(
+      self._make_environments(self._seed, first), actor, first
     )
-    return actor_groups.Group(group_environments, actor, first)
 
-  def _act(self, pipeline: actor_groups.Pipeline) -> None:
-    """Takes turns as long as the coordinator grants steps for them."""
-    lease = self._run.envs_per_actor * _LEASE_TURNS
-    taken = pipeline.prime()  # Actor steps since the last report.
-    left = -taken  # Actor steps left of the lease.
-    episodes: List[Dict[str, float]] = []
-    while not self._context.wait_for_stop(0):
-      if left > 0:
-        actor_steps, ended = pipeline.turn()
-        left -= actor_steps
-        taken += actor_steps
-        episodes += ended
-        for client in self._clients:
-          client.update()
-        self._context.alive()
-        continue
-      granted = self._coordinator.lease(self._index, self._context.life, lease)
-      if granted is None:
-        break  # This actor was given up, and has begun another life.
-      if not granted:
-        episodes += pipeline.drain()
-      self._report(pipeline, taken, episodes)
-      taken, episodes = 0, []
-      if not granted:
-        break
-      left += granted  # The last turn may have overshot the lease.
+  def _make_environments(self, seed: int, first: int) -> vector.Environments:
+    """Makes the environments of a group, of which this is the first."""
+    return environments.make_vector(
+      self._run.env,
+      self._run.group_size,
+      seed=seed,
+      first_environment=first,
+      num_stacked=self._run.num_stacked,
+    )
 
-  def _report(
-    self,
-    pipeline: actor_groups.Pipeline,
-    taken: int,
-    episodes: List[Dict[str, float]],
-  ) -> None:
+  def _act(self, pipeline: actor_groups.Pipeline) -> Optional[float]:
+    """Does what `turn` says."""
+    if self._leased > 0:
+      actor_steps, episodes = pipeline.turn()
+      self._turns += 1
+      self._leased -= actor_steps
+      self._taken += actor_steps
+      self._episodes += episodes
+      for client in self._clients:
+        client.update()
+      self.is_warm = True
+      if self._turns % self._report_turns == 0:
+        self._report(pipeline)
+      return node.AT_ONCE
+    granted = self._coordinator.lease(
+      self._index,
+      self._context.attempt,
+      self._run.envs_per_actor * self._report_turns,
+    )
+    if granted is None:
+      return None  # A later attempt of this actor has begun.
+    if not granted:
+      self._episodes += pipeline.drain()
+      self._report(pipeline)
+      return None
+    self._leased += granted  # The last turn may have overshot the lease.
+    return node.AT_ONCE
+
+  @property
+  def _report_turns(self) -> int:
+    return _REPORT_TURNS if self._run.has_nodes else 1
+
+  def _report(self, pipeline: actor_groups.Pipeline) -> None:
     """Reports statistics before the steps, because these may end the run."""
     for first_environment, statistics in pipeline.statistics().items():
       self._learner.put_statistics(first_environment, statistics)
     self._coordinator.report_acting(
-      self._index, self._context.life, taken, episodes
+      self._index, self._context.attempt, self._taken, self._episodes
     )
+    self._taken, self._episodes = 0, []
 
 
-def _stop(writers: List[writer_lib.ReverbWriter]) -> None:
+def _stop(writers: List[Any]) -> None:
   for writer in writers:
     writer.stop()

@@ -6,7 +6,10 @@ here. Between processes it is a Courier client, and in a test it can be the node
 itself.
 """
 
+import contextlib
 import dataclasses
+import threading
+import time
 from typing import (
   Any,
   Callable,
@@ -17,9 +20,12 @@ from typing import (
   Protocol,
   Sequence,
   Tuple,
+  TypeVar,
 )
 
 from bt_acme.runtime import evaluation_schedule
+
+_T = TypeVar('_T')
 
 
 class CoordinatorClient(Protocol):
@@ -31,12 +37,18 @@ class CoordinatorClient(Protocol):
   def poll_to_save(
     self, status: Mapping[str, float]
   ) -> Tuple[int, Dict[str, int], int]: ...
-  def start(
+  def resume(
     self, counts: Mapping[str, int], actor_rows: Optional[int] = None
   ) -> None: ...
-  def lease(self, actor: int, life: int, actor_steps: int) -> Optional[int]: ...
+  def lease(
+    self, actor: int, attempt: int, actor_steps: int
+  ) -> Optional[int]: ...
   def report_acting(
-    self, actor: int, life: int, actor_steps: int, rows: List[Dict[str, float]]
+    self,
+    actor: int,
+    attempt: int,
+    actor_steps: int,
+    rows: List[Dict[str, float]],
   ) -> None: ...
   def report_evaluation(
     self, actor_steps: int, rows: List[Dict[str, float]]
@@ -61,6 +73,26 @@ class LearnerClient(Protocol):
   def get_max_priority(self) -> float: ...
 
 
+def call_with_timeout(
+  function: Callable[[], _T], seconds: float
+) -> Optional[_T]:
+  """Calls a function that may never return, as one that asks a failed node.
+
+  Returns:
+    The result; None if there is none in time, or the function raised an error.
+  """
+  results: List[_T] = []
+
+  def call() -> None:
+    with contextlib.suppress(Exception):
+      results.append(function())
+
+  thread = threading.Thread(target=call, daemon=True)
+  thread.start()
+  thread.join(seconds)
+  return results[0] if results else None
+
+
 @dataclasses.dataclass(frozen=True)
 class Context:
   """The surroundings of one node.
@@ -77,11 +109,14 @@ class Context:
     inference: a client of the inference server
       (`inference_node.InferenceNode`); None if every actor chooses its own
       actions.
-    life: the number of times that the node has died and was started anew.
-    alive: gives a sign of life. The node calls it whenever it has got on with
-      its work, for the first time when it has compiled what takes long.
-    saved: says that the node has nothing left to save. It may then be killed if
-      it is slow to end.
+    attempt: the number of times that the node was started before.
+    alive: sends a heartbeat. A node calls it whenever it makes progress, for
+      the first time once slow compilation is done.
+    saved: reports that the node has nothing left to save. It may then be killed
+      if it is slow to exit.
+    clock: returns seconds, as `time.monotonic` does.
+    call_with_timeout: calls a function and returns its result, or None if there
+      is none within this many seconds.
   """
 
   wait_for_stop: Callable[[Optional[float]], bool]
@@ -90,6 +125,10 @@ class Context:
   learner: Optional[LearnerClient] = None
   replay: Any = None
   inference: Any = None
-  life: int = 0
+  attempt: int = 0
   alive: Callable[[], None] = lambda: None
   saved: Callable[[], None] = lambda: None
+  clock: Callable[[], float] = time.monotonic
+  call_with_timeout: Callable[[Callable[[], Any], float], Any] = (
+    call_with_timeout
+  )

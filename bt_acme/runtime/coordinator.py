@@ -2,22 +2,32 @@
 
 It hands out the budget of actor steps in leases. An actor overshoots its last
 lease by less than one turn of its environments. An actor that dies and is
-started anew begins another life: what is left of the lease of the life before
-goes back to the budget, and that life is granted and counted no more, even if
-it should go on somewhere. The run is over when the coordinator's `run` returns.
-By then the learner and all evaluators have said that they are done.
+restarted begins another attempt: what is left of the lease of the previous
+one goes back to the budget, and the previous attempt is granted and counted no
+more, even if it is still running somewhere. The run is over when the
+coordinator has finished. By then the learner and all evaluators have reported
+that they are done.
 """
 
 import dataclasses
 import threading
-from typing import Dict, List, Mapping, Optional, Set, Tuple
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  List,
+  Mapping,
+  Optional,
+  Protocol,
+  Set,
+  Tuple,
+)
 
 import numpy as np
 
 from bt_acme.config import run as run_config
 from bt_acme.runtime import context as context_lib
-from bt_acme.runtime import metrics
-from bt_acme.runtime import progress as progress_lib
+from bt_acme.runtime import metrics, node
 from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5
@@ -25,37 +35,55 @@ _RECENT = 100  # Episodes whose mean return the progress line shows.
 _LEARNER_ENDS_SECONDS = 8.0  # What the learner gets to save when told to stop.
 
 
+class Display(Protocol):
+  """Shows the progress of a run."""
+
+  def update(self, values: Mapping[str, Any]) -> None:
+    """Takes the values that `progress.Progress.update` describes."""
+
+  def close(self) -> None:
+    """Leaves the last state on the screen."""
+
+
 @dataclasses.dataclass
 class _Lease:
-  """What an actor has been granted in its latest life.
+  """What an actor has been granted in its latest attempt.
 
   Attributes:
-    life: the number of lives before it.
+    attempt: the number of attempts before it.
     left: the actor steps that were granted and are not counted yet.
   """
 
-  life: int
+  attempt: int
   left: int = 0
 
 
-class Coordinator:
+class Coordinator(node.Node):
   """Counts, budget, phase, logs and progress of a run.
 
-  All public methods except `run` and `close` are called by other nodes, from
+  All public methods but those of `node.Node` are called by other nodes, from
   any thread.
   """
 
+  is_warm = True
+
   def __init__(
-    self, run: run_config.RunConfig, context: context_lib.Context
+    self,
+    run: run_config.RunConfig,
+    make_display: Callable[[int], Display],
+    context: context_lib.Context,
   ) -> None:
-    """Begins with nothing counted.
+    """Initializes the counts to zero.
 
     Args:
       run: the run.
-      context: what says when to stop; its clients are not used.
+      make_display: takes the budget of actor steps.
+      context: the surroundings of the node; its clients are not used.
     """
+    super().__init__(context)
     self._run = run
-    self._context = context
+    self._make_display = make_display
+    self._display: Optional[Display] = None
     self._learner_ended = threading.Event()
     # The lock guards everything below it.
     self._lock = threading.Lock()
@@ -97,7 +125,7 @@ class Coordinator:
       rows = self._logger('actor').num_rows
       return self._phase, dict(self._counts), rows
 
-  def start(
+  def resume(
     self, counts: Mapping[str, int], actor_rows: Optional[int] = None
   ) -> None:
     """Takes what a checkpoint holds; the learner is ready.
@@ -114,20 +142,20 @@ class Coordinator:
         self._logger('actor').cut(actor_rows, self._leased)
       self._advance_to(Phase.RUNNING)
 
-  def lease(self, actor: int, life: int, actor_steps: int) -> Optional[int]:
+  def lease(self, actor: int, attempt: int, actor_steps: int) -> Optional[int]:
     """Grants steps of the budget to an actor.
 
     Args:
       actor: its index.
-      life: the number of lives that it had before.
+      attempt: the number of times that it was started before.
       actor_steps: the number of steps that it asks for.
 
     Returns:
-      At most this number; 0 if the budget is used up, and None if a later life
-      of the actor has asked before.
+      At most this number; 0 if the budget is used up, and None if a later
+      attempt of the actor has asked before.
     """
     with self._lock:
-      lease = self._lease_of(actor, life)
+      lease = self._lease_of(actor, attempt)
       if lease is None:
         return None
       unleased = max(0, self._run.max_actor_steps - self._leased)
@@ -137,27 +165,31 @@ class Coordinator:
       return granted
 
   def report_acting(
-    self, actor: int, life: int, actor_steps: int, rows: List[Dict[str, float]]
+    self,
+    actor: int,
+    attempt: int,
+    actor_steps: int,
+    rows: List[Dict[str, float]],
   ) -> None:
     """Logs episodes that an actor has finished, and counts its steps.
 
     Args:
       actor: its index.
-      life: the number of lives that it had before. What is reported is ignored
-        if a later life has asked for steps.
+      attempt: the number of times that it was started before. The report is
+        ignored if a later attempt has asked for steps.
       actor_steps: the number of steps since its last report.
       rows: the metrics of each episode.
     """
     with self._lock:
-      lease = self._lease_of(actor, life)
+      lease = self._lease_of(actor, attempt)
       if lease is None:
         return
+      lease.left -= actor_steps
+      self._add({'actor_steps': actor_steps})
       for row in rows:
         self._logger('actor').write({**self._counts, **row})
       returns = [row['episode_return'] for row in rows]
       self._returns = (self._returns + returns)[-_RECENT:]
-      lease.left -= actor_steps
-      self._add({'actor_steps': actor_steps})
 
   def report_evaluation(
     self, actor_steps: int, rows: List[Dict[str, float]]
@@ -198,29 +230,32 @@ class Coordinator:
     with self._lock:
       self._evaluators_done.add(evaluator)
 
-  def run(self) -> None:
-    """Shows progress until the run is over or told to stop."""
-    progress = progress_lib.Progress(self._run.max_actor_steps)
-    phase = Phase.STARTING
-    while phase != Phase.DONE:
-      if self._context.wait_for_stop(_POLL_SECONDS):
-        break
-      self._context.alive()
-      self._write_waiting()
-      phase = self._advance()
-      # Before the start, a resumed run's counts are not known yet.
-      if phase != Phase.STARTING:
-        progress.update(self._progress())
-    progress.update(self._progress())
-    progress.close()
-    self.close()
-    if phase != Phase.DONE:
-      # The learner was told to stop as well. If this process ended now, the
-      # learner's next call would wait for an answer instead of letting it save.
-      self._learner_ended.wait(_LEARNER_ENDS_SECONDS)
+  def start(self) -> None:
+    """Shows the budget."""
+    self._display = self._make_display(self._run.max_actor_steps)
+
+  def turn(self) -> Optional[float]:
+    """Moves on to the next phase if it is time, and shows the progress."""
+    self._write_waiting()
+    phase = self._advance()
+    # Before the start, a resumed run's counts are not known yet.
+    if phase != Phase.STARTING and self._display is not None:
+      self._display.update(self.progress())
+    return None if phase == Phase.DONE else _POLL_SECONDS
+
+  def stop(self) -> None:
+    """Waits for the learner, which was told to stop as well.
+
+    If this process exited now, the learner's next call would wait for an answer
+    instead of letting it save.
+    """
+    self._learner_ended.wait(_LEARNER_ENDS_SECONDS)
 
   def close(self) -> None:
-    """Closes the logs."""
+    """Closes the logs and the display."""
+    if self._display is not None:
+      self._display.update(self.progress())
+      self._display.close()
     with self._lock:
       for logger in self._logs.values():
         logger.close()
@@ -244,8 +279,8 @@ class Coordinator:
         self._advance_to(Phase.DONE)
       return self._phase
 
-  def _progress(self) -> Dict[str, float]:
-    """Returns what the progress line shows."""
+  def progress(self) -> Dict[str, float]:
+    """Returns the values that `progress.Progress.update` describes."""
     with self._lock:
       progress = {**self._counts, **self._status}
       if self._returns:
@@ -254,14 +289,14 @@ class Coordinator:
 
   # The lock is held by whoever calls the methods below.
 
-  def _lease_of(self, actor: int, life: int) -> Optional[_Lease]:
-    """Returns the lease of an actor's life; None if a later one has begun."""
-    lease = self._leases.setdefault(actor, _Lease(life))
-    if life > lease.life:
-      # A life may also have overshot its lease, by steps that were counted.
+  def _lease_of(self, actor: int, attempt: int) -> Optional[_Lease]:
+    """Returns an actor's lease; None if a later attempt has begun."""
+    lease = self._leases.setdefault(actor, _Lease(attempt))
+    if attempt > lease.attempt:
+      # An attempt may also have overshot its lease, by steps that were counted.
       self._leased -= lease.left
-      lease = self._leases[actor] = _Lease(life)
-    return lease if lease.life == life else None
+      lease = self._leases[actor] = _Lease(attempt)
+    return lease if lease.attempt == attempt else None
 
   def _add(self, counts: Mapping[str, int]) -> None:
     for name, count in counts.items():

@@ -10,7 +10,16 @@ import pathlib
 import re
 import shutil
 import threading
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  Iterable,
+  List,
+  Mapping,
+  NamedTuple,
+  Optional,
+)
 
 import numpy as np
 
@@ -93,14 +102,17 @@ class Queue:
     self._last = max([last_point(rows), *self._waiting()])
 
   def enqueue(
-    self, actor_steps: int, variables: assembly.Variables, statistics: Any
+    self,
+    actor_steps: int,
+    get_variables: Callable[[], assembly.Variables],
+    get_statistics: Callable[[], Any],
   ) -> None:
     """Keeps what is to be evaluated at the points that have been reached.
 
     Args:
       actor_steps: the number of actor steps that have been taken.
-      variables: the parameters, NumPy arrays.
-      statistics: the merged statistics of the intrinsic reward.
+      get_variables: returns the parameters, NumPy arrays.
+      get_statistics: returns the merged statistics of the intrinsic reward.
     """
     if not self._run.num_evaluators:
       return
@@ -108,13 +120,14 @@ class Queue:
       self._run, last=self._last, begin=self._begin, actor_steps=actor_steps
     )
     for point in points:
+      statistics = get_statistics()
       values = {
         'actor_steps': actor_steps,
         'statistics': None
         if statistics is None
         else {k: float(v) for k, v in statistics._asdict().items()},
       }
-      checkpoints.write(self._path(point), variables, values)
+      checkpoints.write(self._path(point), get_variables(), values)
       self._last = point
 
   def take(

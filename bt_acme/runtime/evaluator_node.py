@@ -1,16 +1,18 @@
-"""An evaluator's process: it plays the evaluations that are due."""
+"""The evaluator: it plays the evaluations that are pending."""
+
+from typing import Dict, List, Optional
 
 from bt_acme import assembly, evaluation
 from bt_acme.config import run as run_config
 from bt_acme.runtime import context as context_lib
-from bt_acme.runtime import evaluation_schedule, seeds
+from bt_acme.runtime import evaluation_schedule, node, seeds
 from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5
 
 
-class EvaluatorNode:
-  """Plays evaluations; several evaluators share them."""
+class EvaluatorNode(node.Node):
+  """Plays one pending evaluation a turn; several evaluators share them."""
 
   def __init__(
     self,
@@ -19,7 +21,7 @@ class EvaluatorNode:
     index: int,
     context: context_lib.Context,
   ):
-    """Builds nothing yet.
+    """Initializes an evaluator that has not started.
 
     Args:
       run: the run.
@@ -27,62 +29,84 @@ class EvaluatorNode:
       index: this evaluator's index among those of the run.
       context: has clients of the coordinator and the learner.
     """
+    super().__init__(context)
     assert context.coordinator is not None and context.learner is not None
     self._run = run
     self._agent = agent
     self._index = index
-    self._context = context
     self._coordinator = context.coordinator
     self._learner = context.learner
-    self._has_compiled = False
+    self._evaluator: Optional[evaluation.Evaluator] = None
+    # An evaluation whose rows wait until the disk has space for them.
+    self._unlogged: Optional[int] = None
 
-  def run(self) -> None:
-    """Evaluates until the last evaluation of the run is over."""
+  def turn(self) -> Optional[float]:
+    """Plays the next evaluation, if one is pending."""
+    if self._unlogged is not None and not self._confirm(self._unlogged):
+      return _POLL_SECONDS
+    phase, _ = self._coordinator.poll()
+    if phase == Phase.STARTING:
+      return _POLL_SECONDS
+    pending = self._learner.next_evaluation(self._index)
+    if pending is not None:
+      self._evaluate(pending)
+      return node.AT_ONCE
+    # No evaluation becomes pending in the last phase.
+    if phase >= Phase.EVALUATORS_FINISH:
+      self._coordinator.evaluator_done(self._index)
+      return None
+    return _POLL_SECONDS
+
+  def close(self) -> None:
+    """Closes the environments."""
+    if self._evaluator is not None:
+      self._evaluator.close()
+
+  def _evaluate(self, pending: evaluation_schedule.Evaluation) -> None:
+    """Plays an evaluation; one that is stopped stays pending."""
+    if self._evaluator is None:
+      self._evaluator = self._make_evaluator()
+    rows = self._play(self._evaluator, pending)
+    if rows:
+      self._coordinator.report_evaluation(pending.actor_steps, rows)
+      self._confirm(pending.point)
+
+  def _make_evaluator(self) -> evaluation.Evaluator:
+    """Makes the environments, with seeds that no actor has."""
     run = self._run
-    evaluator = evaluation.Evaluator(
+    first = evaluation.FIRST_ENVIRONMENT + self._index * run.evaluation_episodes
+    return evaluation.Evaluator(
       self._agent,
       episodes=run.evaluation_episodes,
-      seed=seeds.of_node(run.seed, self._context.life),
-      first_environment=(
-        evaluation.FIRST_ENVIRONMENT + self._index * run.evaluation_episodes
-      ),
+      seed=seeds.of_node(run.seed, self._context.attempt),
+      first_environment=first,
     )
-    while not self._context.wait_for_stop(_POLL_SECONDS):
-      if self._has_compiled:
-        self._context.alive()
-      phase, _ = self._coordinator.poll()
-      if phase == Phase.STARTING:
-        continue
-      while self._evaluate_next(evaluator):
-        pass
-      # Nothing becomes due in the last phase.
-      if phase == Phase.EVALUATORS_FINISH:
-        if not self._context.wait_for_stop(0):
-          self._coordinator.evaluator_done(self._index)
-        break
 
-  def _evaluate_next(self, evaluator: evaluation.Evaluator) -> bool:
-    """Plays the next evaluation that is due; returns whether there was one."""
-    due = self._learner.next_evaluation(self._index)
-    if due is None:
-      return False
+  def _play(
+    self,
+    evaluator: evaluation.Evaluator,
+    pending: evaluation_schedule.Evaluation,
+  ) -> List[Dict[str, float]]:
+    """Returns the metrics of each episode; none if it was told to stop."""
     rows = evaluator.run(
-      due.variables, due.statistics, should_stop=self._should_stop
+      pending.variables, pending.statistics, should_stop=self._should_stop
     )
-    if not rows:  # It was told to stop, and will be due again.
+    return [{evaluation_schedule.POINT: pending.point, **row} for row in rows]
+
+  def _confirm(self, point: int) -> bool:
+    """Ends an evaluation once its rows are on the disk.
+
+    On a full disk it stays pending, in case this process fails meanwhile.
+    """
+    if not self._coordinator.evaluations_are_logged():
+      self._unlogged = point
       return False
-    rows = [{evaluation_schedule.POINT: due.point, **row} for row in rows]
-    self._coordinator.report_evaluation(due.actor_steps, rows)
-    # On a full disk it stays due, should this process die meanwhile.
-    while not self._coordinator.evaluations_are_logged():
-      if self._context.wait_for_stop(_POLL_SECONDS):
-        return False
-      self._context.alive()
-    self._learner.evaluation_done(due.point)
-    return not self._should_stop()
+    self._learner.evaluation_done(point)
+    self._unlogged = None
+    return True
 
   def _should_stop(self) -> bool:
-    """Is asked while it plays, so that all it needs has been compiled."""
-    self._has_compiled = True
+    """Is asked during an evaluation, when all functions have been compiled."""
+    self.is_warm = True
     self._context.alive()
     return self._context.wait_for_stop(0)

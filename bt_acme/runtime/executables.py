@@ -34,7 +34,7 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
     context_lib.Context(
       lp.wait_for_stop,
       lp.register_stop_handler,
-      life=heartbeats.life(),
+      attempt=heartbeats.life(),
       alive=heartbeats.make_heartbeat(),
       saved=heartbeats.report_saved,
       **clients,

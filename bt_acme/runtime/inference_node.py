@@ -1,7 +1,7 @@
 """The inference server's process: it chooses the actions of all actors."""
 
 import threading
-from typing import Any
+from typing import Any, Optional
 
 import jax
 
@@ -11,12 +11,12 @@ from bt_acme.acting import variables
 from bt_acme.config import run as run_config
 from bt_acme.core import epsilon
 from bt_acme.runtime import context as context_lib
-from bt_acme.runtime import seeds
+from bt_acme.runtime import node, seeds
 
 _SERVE_SECONDS = 0.5  # Between two questions whether to stop.
 
 
-class InferenceNode:
+class InferenceNode(node.Node):
   """Chooses actions on the accelerator until it is told to stop.
 
   `act` and `restore_statistics` are called by actors, from any thread. They
@@ -29,60 +29,67 @@ class InferenceNode:
     agent: assembly.Agent,
     context: context_lib.Context,
   ):
-    """Builds nothing yet.
+    """Initializes a server that has not started.
 
     Args:
       run: the run.
       agent: the agent that acts.
       context: has a client of the learner.
     """
+    super().__init__(context)
     assert context.learner is not None
     self._run = run
     self._agent = agent
-    self._context = context
     self._learner = context.learner
     self._ready = threading.Event()
-    self._server: Any = None
+    self._server: Optional[server_lib.InferenceServer] = None
+    self._answered = 0  # Since the last parameters were fetched.
 
   def act(self, *request: Any) -> Any:
     """Does what `server.InferenceServer.act` does."""
     self._ready.wait()
+    assert self._server is not None
     return self._server.act(*request)
 
   def restore_statistics(self, *request: Any) -> None:
     """Does what `server.InferenceServer.restore_statistics` does."""
     self._ready.wait()
+    assert self._server is not None
     self._server.restore_statistics(*request)
 
-  def run(self) -> None:
-    """Answers requests, and fetches new parameters every so many turns."""
+  def start(self) -> None:
+    """Makes the server, with the learner's first parameters."""
     run, acting = self._run, self._agent.config.acting
-    server = server_lib.InferenceServer(
+    self._server = server_lib.InferenceServer(
       self._agent,
       epsilons=epsilon.ladder(
         run.num_environments,
         base=acting.epsilon_base,
         alpha=acting.epsilon_alpha,
       ),
-      seed=seeds.of_node(run.seed, self._context.life),
+      seed=seeds.of_node(run.seed, self._context.attempt),
       group_size=run.group_size,
       # A CPU would keep the emulators waiting.
       rewards=jax.default_backend() != 'cpu',
     )
-    server.update_variables(variables.fetch(self._learner))
-    self._server = server
+    self._server.update_variables(variables.fetch(self._learner))
     self._ready.set()
-    # One turn of the run is one answer to each group.
-    period = acting.variable_update_period * run.num_groups
-    answered, has_compiled = 0, False
-    try:
-      while not self._context.wait_for_stop(0):
-        answered += server.serve(_SERVE_SECONDS)
-        has_compiled = has_compiled or answered > 0
-        if has_compiled:
-          self._context.alive()
-        if answered >= period:
-          server.update_variables(variables.fetch(self._learner))
-          answered = 0
-    finally:
-      server.stop()
+
+  def turn(self) -> float:
+    """Answers requests, and fetches new parameters every so many of them."""
+    assert self._server is not None
+    self._answered += self._server.serve(_SERVE_SECONDS)
+    self.is_warm = self.is_warm or self._answered > 0
+    # One vector step of the run is one answer to each group.
+    period = (
+      self._agent.config.acting.variable_update_period * self._run.num_groups
+    )
+    if self._answered >= period:
+      self._server.update_variables(variables.fetch(self._learner))
+      self._answered = 0
+    return node.AT_ONCE
+
+  def close(self) -> None:
+    """Releases actors that wait for an answer."""
+    if self._server is not None:
+      self._server.stop()

@@ -1,24 +1,30 @@
-"""The learner's process: it learns, answers actors, saves and exports."""
+"""The learner: it learns, answers actors, saves and exports."""
 
 import contextlib
-import functools
 import threading
-import time
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  List,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Protocol,
+  Sequence,
+  Tuple,
+)
 
-import jax
 from absl import logging
-from acme.utils import counting
 
-from bt_acme import behaviors, files, untrusted
-from bt_acme.agents import builders as builders_lib
+from bt_acme import assembly, behaviors, files, untrusted
 from bt_acme.config import run as run_config
 from bt_acme.runtime import (
   checkpoints,
   evaluation_schedule,
   metrics,
+  node,
   provenance,
-  replay_checkpoints,
   saver,
   snapshots,
 )
@@ -26,7 +32,7 @@ from bt_acme.runtime import context as context_lib
 from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5  # Between two questions whether the run is over.
-# Seconds between two rows of metrics, and between two reports of counts.
+# Seconds between two rows of metrics.
 _REPORT_SECONDS = 1.0
 # Seconds that a learner that is told to stop waits for the replay; a launcher
 # grants ten for everything.
@@ -35,8 +41,75 @@ _REPLAY_SECONDS = 4.0
 _LAST_POLL_SECONDS = 1.0
 
 
+class Learner(Protocol):
+  """What the node needs of a learner and its replay."""
+
+  @property
+  def learner_steps(self) -> int:
+    """Learner steps so far, those before the checkpoint included."""
+
+  @property
+  def replay_size(self) -> int:
+    """The number of sequences in the replay."""
+
+  @property
+  def max_priority(self) -> float:
+    """The largest priority of recent steps."""
+
+  @property
+  def variables(self) -> assembly.Variables:
+    """The parameters that actors may have; NumPy arrays."""
+
+  @property
+  def template(self) -> Any:
+    """The structure, shapes and dtypes of the arrays that `save` returns."""
+
+  def advance(self, seconds: float) -> bool:
+    """Learns what the replay allows, for about this many seconds at most.
+
+    Returns:
+      Whether the learner has compiled its step.
+    """
+
+  def flush(self) -> None:
+    """Finishes the steps that were started."""
+
+  def get_variables(self, names: Sequence[str]) -> List[Any]:
+    """Returns variables by name."""
+
+  def get_statistics(
+    self, first_environment: int, num_environments: int
+  ) -> Any:
+    """Returns running statistics of some environments."""
+
+  def put_statistics(self, first_environment: int, statistics: Any) -> None:
+    """Takes running statistics of the environments from this one on."""
+
+  def merged_statistics(self) -> Any:
+    """Returns the statistics of all environments as one; None without any."""
+
+  def save(self) -> Mapping[str, Any]:
+    """Returns the `arrays` and JSON `values` of a checkpoint."""
+
+  def restore(self, state: Mapping[str, Any]) -> None:
+    """Restores what `save` returned."""
+
+
+# Makes the learner and what writes its checkpoints, where they run. What has to
+# be closed is pushed onto the stack.
+MakeLearner = Callable[
+  [
+    run_config.RunConfig,
+    context_lib.Context,
+    metrics.MetricsLogger,
+    contextlib.ExitStack,
+  ],
+  Tuple[Learner, saver.Saver],
+]
+
+
 class _Standing(NamedTuple):
-  """How far the run is, all by the same moment.
+  """The progress of the run, all at the same moment.
 
   Attributes:
     counts: all counts of the coordinator.
@@ -48,47 +121,51 @@ class _Standing(NamedTuple):
   log_rows: Optional[Mapping[str, int]]
 
 
-class LearnerNode:
+class LearnerNode(node.Node):
   """Runs the learner until the budget is used up.
 
-  All public methods except `run` are called by other nodes, from any thread.
-  They wait until the learner has been restored from its checkpoint.
+  All public methods but those of `node.Node` are called by other nodes, from
+  any thread. They wait until the learner has been restored from its checkpoint.
   """
 
   def __init__(
     self,
     run: run_config.RunConfig,
-    builder: builders_lib.AgentBuilder,
-    initial_params: Any,
+    agent: assembly.Agent,
+    make_learner: MakeLearner,
     context: context_lib.Context,
   ):
-    """Builds nothing yet.
+    """Initializes a node that has not started.
 
     Args:
       run: the run.
-      builder: builds the agent's learner.
-      initial_params: parameters of the Q-network to start from; None for fresh
-        ones.
+      agent: the agent that learns.
+      make_learner: makes the learner.
       context: has clients of the coordinator and the replay.
     """
+    super().__init__(context)
     assert context.coordinator is not None
     self._run = run
-    self._builder = builder
-    self._initial_params = initial_params
-    self._is_disk_full = False  # Whether the disk was full at the last look.
-    self._context = context
+    self._agent = agent
+    self._make_learner = make_learner
     self._coordinator = context.coordinator
+    self._is_disk_full = False  # Whether the disk was full at the last look.
     self._ready = threading.Event()
-    self._learner: Any = None
-    self._logger: Any = None
-    self._evaluations: Any = None
-    self._has_compiled = False
+    self._has_ended = False
+    self._stack = contextlib.ExitStack()
+    self._next_poll = self._saved_at = context.clock()
+    self._standing = _Standing({}, None)
+    # Made by `start`.
+    self._learner: Learner
+    self._logger: Optional[metrics.MetricsLogger] = None
+    self._evaluations: evaluation_schedule.Queue
+    self._snapshots: snapshots.Snapshots
+    self._saver: saver.Saver
 
   def get_variables(self, names: Sequence[str]) -> List[Any]:
     """Returns the learner's variables of these names."""
     self._ready.wait()
-    variables: List[Any] = self._learner.get_variables(names)
-    return variables
+    return self._learner.get_variables(names)
 
   def get_statistics(
     self, first_environment: int, num_environments: int
@@ -105,12 +182,9 @@ class LearnerNode:
   def next_evaluation(
     self, evaluator: int
   ) -> Optional[evaluation_schedule.Evaluation]:
-    """Hands out the next evaluation that is due; None if there is none."""
+    """Hands out the next pending evaluation; None if there is none."""
     self._ready.wait()
-    evaluation: Optional[evaluation_schedule.Evaluation] = (
-      self._evaluations.take(evaluator, self._learner.variables)
-    )
-    return evaluation
+    return self._evaluations.take(evaluator, self._learner.variables)
 
   def evaluation_done(self, point: int) -> None:
     """Notes that the evaluation of this point has been logged."""
@@ -121,182 +195,153 @@ class LearnerNode:
     self._ready.wait()
     return float(self._learner.max_priority)
 
-  def run(self) -> None:
-    """Learns, and saves at intervals, at the end, and when told to stop."""
-    with contextlib.ExitStack() as stack:
-      if self._run.checkpoint_replay:
-        stack.enter_context(replay_checkpoints.in_use(self._run))
-      self._run_to_the_end()
-
-  def _run_to_the_end(self) -> None:
-    provenance.note_device(self._run.workdir)
-    dataset = self._builder.make_dataset_iterator(self._context.replay)
-    logger = metrics.make_logger(
-      self._run.workdir, 'learner', time_delta=_REPORT_SECONDS
+  def start(self) -> None:
+    """Makes the learner, and restores the newest checkpoint."""
+    run = self._run
+    provenance.note_device(run.workdir)
+    self._logger = metrics.make_logger(
+      run.workdir,
+      'learner',
+      time_delta=_REPORT_SECONDS if run.has_nodes else 0.0,
     )
-    learner = self._builder.make_learner(
-      jax.random.key(self._run.seed),
-      None,
-      dataset,
-      self._context.replay,
-      counting.Counter(self._coordinator, time_delta=_REPORT_SECONDS),
-      logger=logger,
-      initial_params=self._initial_params,
+    self._learner, self._saver = self._make_learner(
+      run, self._context, self._logger, self._stack
     )
-    standing = self._restore(learner)
-    actor_steps = standing.counts.get('actor_steps', 0)
-    if standing.log_rows is not None:
-      logger.cut(standing.log_rows['learner'], actor_steps)
-    self._learner, self._logger = learner, logger
-    self._evaluations = evaluation_schedule.Queue(
-      self._run, self._builder.agent, actor_steps
-    )
-    self._put_evaluations(learner, standing.counts)
-    rows = standing.log_rows
-    self._coordinator.start(
+    self._standing = standing = self._restore()
+    actor_steps, rows = standing.counts.get('actor_steps', 0), standing.log_rows
+    if rows is not None:
+      self._logger.cut(rows['learner'], actor_steps)
+    self._evaluations = evaluation_schedule.Queue(run, self._agent, actor_steps)
+    self._snapshots = snapshots.Snapshots(run, actor_steps)
+    self._enqueue_evaluations(standing.counts)
+    self._coordinator.resume(
       standing.counts, None if rows is None else rows['actor']
     )
     self._ready.set()
-    finished = False
-    try:
-      finished = self._learn(learner, dataset, standing)
-    finally:
-      self._coordinator.learner_ended(finished)
-      dataset.stop()
-      logger.close()
-    self._context.saved()
-    # Until the program stops, evaluators ask for what is left to evaluate.
-    while not self._context.wait_for_stop(_POLL_SECONDS):
-      self._context.alive()
 
-  def _restore(self, learner: Any) -> _Standing:
-    """Restores the newest checkpoint, if any, and returns what it stood at."""
+  def turn(self) -> Optional[float]:
+    """Learns, and saves or ends if it is time."""
+    # Until the program stops, evaluators ask for what is left to evaluate.
+    if self._has_ended:
+      return _POLL_SECONDS
+    try:
+      self.is_warm |= self._learner.advance(_POLL_SECONDS)
+    except RuntimeError:
+      # The replay may have been told to stop before the learner is.
+      if not self._context.wait_for_stop(1.0):
+        raise
+      return node.AT_ONCE
+    if self._context.clock() >= self._next_poll:
+      self._look_around()
+    return node.AT_ONCE
+
+  def stop(self) -> None:
+    """Saves, unless the end of the run is saved already."""
+    if self._has_ended:
+      return
+    # The coordinator may have exited already.
+    answer = self._context.call_with_timeout(self._poll, _LAST_POLL_SECONDS)
+    if answer is not None:
+      self._standing = answer[1]
+    self._finish(_REPLAY_SECONDS)
+    self._end(False)
+
+  def close(self) -> None:
+    """Stops sampling and closes the log."""
+    if self._ready.is_set() and not self._has_ended:
+      self._end(False)
+    self._stack.close()
+
+  def _end(self, finished: bool) -> None:
+    """Reports that the learner has ended, and releases what it used.
+
+    Args:
+      finished: whether it has saved and exported the end of the whole run.
+    """
+    assert self._logger is not None
+    self._has_ended = True
+    self._coordinator.learner_ended(finished)
+    self._logger.close()
+    self._stack.close()
+
+  def _restore(self) -> _Standing:
+    """Restores the newest checkpoint, if any."""
     restored = checkpoints.restore(
-      self._run.checkpoint_folder, learner.template
+      self._run.checkpoint_folder, self._learner.template
     )
     if restored is None:
       # What was logged before the first checkpoint will be logged again.
       return _Standing({}, {'actor': 0, 'learner': 0})
     arrays, values = restored
-    learner.restore({'arrays': arrays, 'values': values['learner']})
+    self._learner.restore({'arrays': arrays, 'values': values['learner']})
     return _Standing(values['counts'], values.get('log_rows'))
 
-  def _learn(self, learner: Any, dataset: Any, standing: _Standing) -> bool:
-    """Learns and saves; returns whether it did so to the end of the run."""
-    saved = time.monotonic()
-    ahead = snapshots.Snapshots(
-      self._run, standing.counts.get('actor_steps', 0)
-    )
-    writes = self._make_saver()
-    while not self._context.wait_for_stop(0):
-      phase, standing = self._poll(learner)
-      if phase >= Phase.LEARNER_FINISHES:
-        learner.flush()
-        break
-      kept = self._try_to_keep(learner, standing.counts, ahead)
-      if time.monotonic() - saved > self._run.checkpoint_period:
-        if kept and writes.is_idle:
-          writes.begin(self._state(learner, standing))
-          saved = time.monotonic()
-      try:
-        self._take_steps(learner, dataset)
-      except RuntimeError:
-        # The replay may have been told to stop before the learner is.
-        if self._context.wait_for_stop(1.0):
-          break
-        raise
-    stops = self._context.wait_for_stop(0)
-    if stops:
-      standing = self._poll_once_more(learner, standing)
-    self._keep(learner, standing.counts, ahead)
-    self._logger.flush()
-    writes.finish(
-      self._state(learner, standing), _REPLAY_SECONDS if stops else None
-    )
-    if not stops and self._builder.agent.intrinsic is not None:
-      self._export(learner, standing.counts, self._run.behavior_folder)
-    return not stops
+  def _look_around(self) -> None:
+    """Asks whether the run is over, and saves what it is time to save."""
+    phase, self._standing = self._poll()
+    now = self._context.clock()
+    self._next_poll = now + (_POLL_SECONDS if self._run.has_nodes else 0.0)
+    if phase >= Phase.LEARNER_FINISHES:
+      self._learner.flush()
+      self._finish(None)
+      if self._agent.intrinsic is not None:
+        self._export(self._run.behavior_folder)
+      self._end(True)
+      self._context.saved()
+      return
+    kept = self._try_to_keep()
+    if now - self._saved_at > self._run.checkpoint_period:
+      if kept and self._saver.is_idle:
+        self._saver.begin(self._state())
+        self._saved_at = now
 
-  def _poll(self, learner: Any) -> Tuple[int, _Standing]:
-    """Asks the coordinator how far the run is, and in which phase."""
+  def _finish(self, seconds: Optional[float]) -> None:
+    """Writes the last checkpoint, for which the replay has this long."""
+    assert self._logger is not None
+    self._keep()
+    self._logger.flush()
+    self._saver.finish(self._state(), seconds)
+
+  def _poll(self) -> Tuple[int, _Standing]:
+    """Asks the coordinator for the phase and the progress of the run."""
     phase, counts, actor_rows = self._coordinator.poll_to_save(
-      {'replay_size': learner.replay_size}
+      {'replay_size': self._learner.replay_size}
     )
     return phase, _Standing(counts, {'actor': actor_rows})
 
-  def _poll_once_more(self, learner: Any, standing: _Standing) -> _Standing:
-    """Asks how far the run is; the coordinator may have gone before."""
-    answers: List[_Standing] = []
-
-    def ask() -> None:
-      with contextlib.suppress(Exception):
-        answers.append(self._poll(learner)[1])
-
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(_LAST_POLL_SECONDS)
-    return answers[0] if answers else standing
-
-  def _take_steps(self, learner: Any, dataset: Any) -> None:
-    """Learns until it is time to ask again whether the run is over."""
-    deadline = time.monotonic() + _POLL_SECONDS
-    while time.monotonic() < deadline and not self._context.wait_for_stop(0):
-      if dataset.ready(_POLL_SECONDS / 2):
-        learner.step()
-        self._has_compiled = True
-      if self._has_compiled:
-        self._context.alive()
-
-  def _make_saver(self) -> saver.Saver:
-    run = self._run
-    if not run.checkpoint_replay:
-      return saver.Saver(run.checkpoint_folder)
-    return saver.Saver(
-      run.checkpoint_folder,
-      functools.partial(
-        replay_checkpoints.take,
-        run,
-        self._builder.agent.config.replay,
-        self._context.replay,
-      ),
-      functools.partial(replay_checkpoints.clear, run),
-    )
-
-  def _state(self, learner: Any, standing: _Standing) -> saver.State:
-    """Returns what a checkpoint holds beside the replay."""
-    state = learner.save()
-    values = {
+  def _state(self) -> saver.State:
+    """Returns what a checkpoint holds besides the replay."""
+    assert self._logger is not None
+    state, standing = self._learner.save(), self._standing
+    values: Dict[str, Any] = {
       'learner': state['values'],
-      'counts': {**standing.counts, 'learner_steps': learner.learner_steps},
+      'counts': {
+        **standing.counts,
+        'learner_steps': self._learner.learner_steps,
+      },
     }
     if standing.log_rows is not None:
       own_rows = {'learner': self._logger.num_rows}
       values['log_rows'] = {**standing.log_rows, **own_rows}
     return saver.State(state['arrays'], values)
 
-  def _keep(
-    self, learner: Any, counts: Mapping[str, int], ahead: snapshots.Snapshots
-  ) -> None:
-    """Keeps what is due, before a checkpoint says that it has been."""
-    ahead.export_due(
-      counts.get('actor_steps', 0),
-      functools.partial(self._export, learner, counts),
-    )
-    self._put_evaluations(learner, counts)
+  def _keep(self) -> None:
+    """Keeps what is pending, before a checkpoint records that it was kept."""
+    counts = self._standing.counts
+    self._snapshots.export_due(counts.get('actor_steps', 0), self._export)
+    self._enqueue_evaluations(counts)
 
-  def _try_to_keep(
-    self, learner: Any, counts: Mapping[str, int], ahead: snapshots.Snapshots
-  ) -> bool:
-    """Keeps what is due; returns whether the disk had room for it."""
+  def _try_to_keep(self) -> bool:
+    """Keeps what is pending; returns whether the disk had space for it."""
     try:
-      self._keep(learner, counts, ahead)
+      self._keep()
     except OSError as error:
       if not files.is_disk_full(error):
         raise
       if not self._is_disk_full:
         logging.warning(
-          'No checkpoint is written until the disk has room for what is due '
-          'before: %s',
+          'Disk full; pausing checkpoints until pending snapshots and '
+          'evaluations fit: %s',
           untrusted.one_line(error),
         )
       self._is_disk_full = True
@@ -304,21 +349,19 @@ class LearnerNode:
     self._is_disk_full = False
     return True
 
-  def _put_evaluations(self, learner: Any, counts: Mapping[str, int]) -> None:
+  def _enqueue_evaluations(self, counts: Mapping[str, int]) -> None:
     self._evaluations.enqueue(
       counts.get('actor_steps', 0),
-      learner.variables,
-      learner.merged_statistics(),
+      lambda: self._learner.variables,
+      self._learner.merged_statistics,
     )
 
-  def _export(
-    self, learner: Any, counts: Mapping[str, int], folder: str
-  ) -> None:
-    """Exports the policy as a behavior to a folder."""
+  def _export(self, folder: str) -> None:
+    """Exports the policy as a behavior to a directory."""
     behaviors.export(
       folder,
-      agent=self._builder.agent,
-      variables=learner.variables,
-      statistics=learner.merged_statistics(),
-      actor_steps=counts['actor_steps'],
+      agent=self._agent,
+      variables=self._learner.variables,
+      statistics=self._learner.merged_statistics(),
+      actor_steps=self._standing.counts['actor_steps'],
     )

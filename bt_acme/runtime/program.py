@@ -17,6 +17,7 @@ import launchpad as lp
 
 from bt_acme.agents import builders as builders_lib
 from bt_acme.config import run as run_config
+from bt_acme.replay import writer
 from bt_acme.runtime import (
   actor_node,
   coordinator,
@@ -24,8 +25,10 @@ from bt_acme.runtime import (
   executables,
   inference_node,
   learner_node,
+  progress,
   provenance,
   replay_server,
+  reverb_learner,
 )
 
 # The labels that a launcher has to know: the run is over when the coordinator
@@ -83,7 +86,12 @@ def make_program(
     )
   with program.group('coordinator'):
     coordinator_client = program.add_node(
-      lp.CourierNode(here(executables.make_node), coordinator.Coordinator, run)
+      lp.CourierNode(
+        here(executables.make_node),
+        coordinator.Coordinator,
+        run,
+        progress.Progress,
+      )
     )
   clients = {'replay': replay, 'coordinator': coordinator_client}
   with program.group('learner'):
@@ -92,8 +100,8 @@ def make_program(
         here(executables.make_node),
         learner_node.LearnerNode,
         run,
-        builder,
-        initial_params,
+        builder.agent,
+        functools.partial(reverb_learner.make, builder, initial_params),
         **clients,
       )
     )
@@ -121,6 +129,7 @@ def make_program(
           acting_run,
           builder.agent,
           index,
+          writer.ReverbWriter,
           **clients,
         )
       )

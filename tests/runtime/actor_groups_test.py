@@ -8,7 +8,7 @@ pytest.importorskip('acme', reason='needs the full environment')
 from bt_acme.acting import vector_actor
 from bt_acme.config import run as run_config
 from bt_acme.environments import vector
-from bt_acme.runtime import actor_groups, actor_node
+from bt_acme.runtime import actor_groups, actor_node, progress
 from bt_acme.runtime import coordinator as coordinator_lib
 from tests.agents import fakes
 from tests.runtime import contexts
@@ -49,7 +49,7 @@ def make_pipeline(num_environments, group_size):
 
 
 @pytest.mark.parametrize('inference', ['local', 'server'])
-def test_an_actor_hands_on_what_it_counts(tmp_path, inference):
+def test_an_actor_hands_on_what_it_counts(tmp_path, inference, monkeypatch):
   num, budget = 4, 51
   run = run_config.RunConfig(
     workdir=str(tmp_path),
@@ -57,11 +57,15 @@ def test_an_actor_hands_on_what_it_counts(tmp_path, inference):
     envs_per_actor=num,
     inference=inference,
   )
-  coordinator = coordinator_lib.Coordinator(run, contexts.make())
-  coordinator.start({})
+  coordinator = coordinator_lib.Coordinator(
+    run, progress.Progress, contexts.make()
+  )
+  coordinator.resume({})
   pipeline, sinks = make_pipeline(num, run.group_size)
   context = contexts.make(coordinator=coordinator, learner=object())
-  actor_node.ActorNode(run, None, 0, context)._act(pipeline)
+  actor = actor_node.ActorNode(run, None, 0, None, context)
+  monkeypatch.setattr(actor, '_make_groups', lambda: pipeline.groups)
+  actor.run()
   coordinator.close()
   counted = coordinator.get_counts()['actor_steps']
   assert budget <= counted < budget + num

@@ -9,6 +9,7 @@ pytest.importorskip('acme', reason='needs the full environment')
 
 from bt_acme.config import run as run_config
 from bt_acme.runtime import coordinator as coordinator_lib
+from bt_acme.runtime import progress
 from bt_acme.runtime.phases import Phase
 from tests.runtime import contexts
 
@@ -20,7 +21,11 @@ def make_coordinator(tmp_path):
   def make(context=None, **changes):
     settings = {'max_actor_steps': 100, 'num_evaluators': 2, **changes}
     run = run_config.RunConfig(workdir=str(tmp_path), **settings)
-    made.append(coordinator_lib.Coordinator(run, context or contexts.make()))
+    made.append(
+      coordinator_lib.Coordinator(
+        run, progress.Progress, context or contexts.make()
+      )
+    )
     return made[-1]
 
   yield make
@@ -28,10 +33,10 @@ def make_coordinator(tmp_path):
     coordinator.close()
 
 
-def lease_all(coordinator, size, actor=0, life=0):
+def lease_all(coordinator, size, actor=0, attempt=0):
   granted = []
   while not granted or granted[-1]:
-    granted.append(coordinator.lease(actor, life, size))
+    granted.append(coordinator.lease(actor, attempt, size))
   return granted[:-1]
 
 
@@ -62,8 +67,8 @@ def test_a_dead_actor_returns_its_lease(make, tmp_path):
   coordinator.report_acting(0, 0, 25, [{'episode_return': 1.0}])
   assert coordinator.lease(1, 0, 60) == 0
   # Its next life gets what was not counted, and once only.
-  assert lease_all(coordinator, 20, actor=0, life=1) == [20, 15]
-  assert lease_all(coordinator, 20, actor=0, life=2) == [20, 15]
+  assert lease_all(coordinator, 20, actor=0, attempt=1) == [20, 15]
+  assert lease_all(coordinator, 20, actor=0, attempt=2) == [20, 15]
   # The lives before may be cut off rather than dead.
   assert coordinator.lease(0, 1, 20) is None
   coordinator.report_acting(0, 1, 30, [{'episode_return': 9.0}])
@@ -78,13 +83,13 @@ def test_a_life_that_overshot_its_lease_takes_it_from_the_budget(make):
   coordinator = make()
   coordinator.lease(0, 0, 50)
   coordinator.report_acting(0, 0, 53, [])
-  assert lease_all(coordinator, 100, actor=0, life=1) == [47]
+  assert lease_all(coordinator, 100, actor=0, attempt=1) == [47]
 
 
 @pytest.mark.parametrize('taken, left', [(60, [32, 8]), (100, []), (130, [])])
 def test_a_resumed_run_has_what_is_left(make, taken, left):
   coordinator = make()
-  coordinator.start({'actor_steps': taken, 'learner_steps': 3})
+  coordinator.resume({'actor_steps': taken, 'learner_steps': 3})
   assert lease_all(coordinator, 32) == left
   assert coordinator.get_counts() == {'actor_steps': taken, 'learner_steps': 3}
 
@@ -112,7 +117,7 @@ def test_a_run_goes_through_its_phases(make, run):
   coordinator = make()
   thread = run(coordinator)
   assert_stays(coordinator, thread, Phase.STARTING)
-  coordinator.start({})
+  coordinator.resume({})
   coordinator.increment(actor_steps=99)
   assert_stays(coordinator, thread, Phase.RUNNING)
   coordinator.increment(actor_steps=2)
@@ -130,7 +135,7 @@ def test_a_run_goes_through_its_phases(make, run):
 def test_a_run_without_evaluators_ends_with_its_learner(make, run):
   coordinator = make(num_evaluators=0)
   thread = run(coordinator)
-  coordinator.start({'actor_steps': 100})
+  coordinator.resume({'actor_steps': 100})
   assert_stays(coordinator, thread, Phase.LEARNER_FINISHES)
   coordinator.learner_ended(True)
   thread.join(5)
@@ -139,7 +144,7 @@ def test_a_run_without_evaluators_ends_with_its_learner(make, run):
 
 def test_a_learner_that_was_stopped_does_not_end_the_run(make):
   coordinator = make()
-  coordinator.start({})
+  coordinator.resume({})
   coordinator.learner_ended(False)
   assert coordinator.poll()[0] == Phase.RUNNING
 
@@ -147,7 +152,7 @@ def test_a_learner_that_was_stopped_does_not_end_the_run(make):
 def test_told_to_stop_it_waits_for_the_learner(make, run):
   stop = contexts.Stop()
   coordinator = make(contexts.make(stop))
-  coordinator.start({})
+  coordinator.resume({})
   stop.set()
   thread = run(coordinator)
   thread.join(0.3)
@@ -166,37 +171,37 @@ def read(path):
 def test_the_log_is_cut_to_the_checkpoint(make, tmp_path):
   row = {'episode_return': 2.0}
   first = make()
-  first.start({}, 0)
+  first.resume({}, 0)
   for steps in (10, 20):
     first.report_acting(0, 0, steps, [row])
   _, counts, rows = first.poll_to_save({})
   assert (counts, rows) == ({'actor_steps': 30}, 2)
   first.report_acting(0, 0, 5, [row] * 3)  # They are lost.
   second = make()
-  second.start(counts, rows)
+  second.resume(counts, rows)
   second.report_acting(0, 0, 5, [row])
   log = read(tmp_path / 'logs' / 'actor' / 'logs.csv')
-  assert [r.get('actor_steps') for r in log] == ['', '10', '30']
+  assert [r.get('actor_steps') for r in log] == ['10', '30', '35']
   assert second.poll_to_save({})[2] == 3
   # Earlier versions did not save the number of rows.
-  make().start(counts)
+  make().resume(counts)
   assert len(read(tmp_path / 'logs' / 'actor' / 'logs.csv')) == 3
 
 
 def test_episodes_are_logged_with_the_steps_that_made_them(make, tmp_path):
   coordinator = make()
-  coordinator.start({'learner_steps': 5, 'actor_steps': 10})
+  coordinator.resume({'learner_steps': 5, 'actor_steps': 10})
   row = {'episode_return': 2.0, 'episode_length': 7}
   rows = [row, {**row, 'episode_return': 4.0}]
   coordinator.report_acting(0, 0, 20, rows)
   coordinator.report_evaluation(25, [row])
   actor = read(tmp_path / 'logs' / 'actor' / 'logs.csv')
   assert [float(r['episode_return']) for r in actor] == [2, 4]
-  assert {r['actor_steps'] for r in actor} == {'10'}
+  assert {r['actor_steps'] for r in actor} == {'30'}
   assert actor[0]['learner_steps'] == '5'
   evaluator = read(tmp_path / 'logs' / 'evaluator' / 'logs.csv')
   assert [r['actor_steps'] for r in evaluator] == ['25']
-  progress = coordinator._progress()
+  progress = coordinator.progress()
   assert progress['episode_return'] == 3.0
   assert progress['evaluator_return'] == 2.0
   assert progress['actor_steps'] == 30
@@ -205,7 +210,7 @@ def test_episodes_are_logged_with_the_steps_that_made_them(make, tmp_path):
 @pytest.mark.parametrize('max_rows', [50, 2_000])
 def test_the_log_of_episodes_has_a_largest_length(make, tmp_path, max_rows):
   coordinator = make(max_actor_steps=1_000, max_episode_rows=max_rows)
-  coordinator.start({'actor_steps': 0})
+  coordinator.resume({'actor_steps': 0})
   rows = [{'episode_return': 1.0}] * 8
   for _ in range(200):
     assert coordinator.lease(0, 0, 5) == 5
@@ -230,13 +235,13 @@ def test_a_poll_waits_for_the_lock(make):
     thread.join(0.1)
     assert thread.is_alive() and not coordinator._status
   thread.join(5)
-  assert coordinator._progress() == {'replay_size': 3}
+  assert coordinator.progress() == {'replay_size': 3}
 
 
 def test_a_run_never_goes_back_to_an_earlier_phase(make):
   coordinator = make()
   coordinator.learner_ended(True)
-  coordinator.start({})
+  coordinator.resume({})
   assert coordinator.poll()[0] == Phase.EVALUATORS_FINISH
   assert list(Phase) == sorted(Phase) and Phase.RUNNING == 1
 

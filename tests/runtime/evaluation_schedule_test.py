@@ -88,18 +88,18 @@ def log(run, point):
 def test_evaluations_outlive_a_stop(run, agent):
   first, later = (fakes.variables_of(agent, seed) for seed in (0, 1))
   queue = evaluation_schedule.Queue(run, agent, 0)
-  queue.enqueue(0, first, None)
-  queue.enqueue(0, later, STATISTICS)  # It is kept already.
+  queue.enqueue(0, lambda: first, lambda: None)
+  queue.enqueue(0, lambda: later, lambda: STATISTICS)  # It is kept already.
   taken = queue.take(0, later)
   assert taken[:2] == (0, 0) and taken.statistics is None
   jax.tree.map(np.testing.assert_array_equal, taken.variables, first)
   assert queue.take(1, later) is None
-  queue.enqueue(105, later, STATISTICS)
+  queue.enqueue(105, lambda: later, lambda: STATISTICS)
   assert queue.take(1, first).point == 100
   log(run, 0)  # It was stopped before it was removed.
   # The checkpoint from which it goes on is older.
   queue = evaluation_schedule.Queue(run, agent, 90)
-  queue.enqueue(101, first, None)
+  queue.enqueue(101, lambda: first, lambda: None)
   taken = queue.take(0, first)
   assert taken[:2] == (100, 105) and taken.statistics == STATISTICS
   jax.tree.map(np.testing.assert_array_equal, taken.variables, later)
@@ -107,20 +107,20 @@ def test_evaluations_outlive_a_stop(run, agent):
   queue.remove(100)
   log(run, 100)
   queue = evaluation_schedule.Queue(run, agent, 90)
-  queue.enqueue(199, first, None)
+  queue.enqueue(199, lambda: first, lambda: None)
   assert queue.take(0, first) is None
-  queue.enqueue(252, first, None)
+  queue.enqueue(252, lambda: first, lambda: None)
   assert [queue.take(i, first).point for i in range(2)] == [200, 250]
 
 
 def test_an_evaluator_that_died_plays_its_evaluation_once_more(run, agent):
   variables = fakes.variables_of(agent)
   queue = evaluation_schedule.Queue(run, agent, 0)
-  queue.enqueue(105, variables, None)
+  queue.enqueue(105, lambda: variables, lambda: None)
   assert [queue.take(i, variables).point for i in range(2)] == [0, 100]
   assert queue.take(0, variables).point == 0
   log(run, 0)  # It died again, now when it had been logged.
-  queue.enqueue(200, variables, None)
+  queue.enqueue(200, lambda: variables, lambda: None)
   assert queue.take(0, variables).point == 200
   queue.remove(100)
   assert queue.take(1, variables) is None
@@ -130,5 +130,5 @@ def test_without_evaluators_nothing_is_kept(run, agent):
   run = dataclasses.replace(run, num_evaluators=0)
   variables = fakes.variables_of(agent)
   queue = evaluation_schedule.Queue(run, agent, 0)
-  queue.enqueue(252, variables, None)
+  queue.enqueue(252, lambda: variables, lambda: None)
   assert queue.take(0, variables) is None

@@ -7,6 +7,7 @@ package were moved. Here it is given a larger budget and goes on.
 import contextlib
 import csv
 import dataclasses
+import functools
 import json
 import pathlib
 import shutil
@@ -24,11 +25,14 @@ import reverb
 from bt_acme import agents, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme.config import run as run_config
+from bt_acme.replay import writer
 from bt_acme.runtime import (
   actor_node,
   coordinator,
   evaluator_node,
   learner_node,
+  progress,
+  reverb_learner,
 )
 from tests.runtime import contexts
 
@@ -47,16 +51,23 @@ class Nodes:
     def context(**clients):
       return contexts.make(self.stop, replay=replay, **clients)
 
-    self.coordinator = coordinator.Coordinator(run, context())
+    self.coordinator = coordinator.Coordinator(
+      run, progress.Progress, context()
+    )
     clients = {'coordinator': self.coordinator}
     self.learner = learner_node.LearnerNode(
-      run, builder, None, context(**clients)
+      run,
+      builder.agent,
+      functools.partial(reverb_learner.make, builder, None),
+      context(**clients),
     )
     clients['learner'] = self.learner
     nodes = {
       'coordinator': self.coordinator,
       'learner': self.learner,
-      'actor': actor_node.ActorNode(run, builder.agent, 0, context(**clients)),
+      'actor': actor_node.ActorNode(
+        run, builder.agent, 0, writer.ReverbWriter, context(**clients)
+      ),
     }
     if run.num_evaluators:
       nodes['evaluator'] = evaluator_node.EvaluatorNode(
@@ -226,8 +237,8 @@ def make_actor(run, life, lease=None, **learner):
     'coordinator': types.SimpleNamespace(lease=lease),
     'learner': types.SimpleNamespace(**learner),
   }
-  context = dataclasses.replace(contexts.make(**clients), life=life)
-  return actor_node.ActorNode(run, make_builder().agent, 0, context)
+  context = dataclasses.replace(contexts.make(**clients), attempt=life)
+  return actor_node.ActorNode(run, make_builder().agent, 0, None, context)
 
 
 def test_another_life_of_an_actor_plays_other_episodes(tmp_path, monkeypatch):
@@ -256,8 +267,9 @@ def test_another_life_of_an_actor_plays_other_episodes(tmp_path, monkeypatch):
 def test_a_life_that_was_given_up_reports_nothing(tmp_path):
   asked = []
   node = make_actor(make_run(tmp_path), 1, lambda *args: asked.append(args))
-  pipeline = types.SimpleNamespace(prime=lambda: 3)
-  node._act(pipeline)  # Neither client takes anything.
+  node._pipeline = types.SimpleNamespace(close=lambda: None)
+  assert node.turn() is None  # Neither client takes anything.
+  node.close()
   assert [args[:2] for args in asked] == [(0, 1)]
 
 
