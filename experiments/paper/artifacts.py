@@ -20,6 +20,8 @@ Source: Campos et al. 2021, arXiv:2102.13515.
 import dataclasses
 from typing import Dict, Mapping, Sequence, Tuple
 
+import numpy as np
+
 from bt_acme.config import names
 from bt_acme.evaluation import human_normalized_scores as atari
 
@@ -39,7 +41,8 @@ PAPER_SUITES: Suites = {
 }
 
 PAPER_FRAMES_PER_STEP = 4
-PAPER_TRANSFER_STEPS = 1_250_000_000  # 5B frames.
+PAPER_TRANSFER_STEPS = 1_250_000_000
+PAPER_TRANSFER_FRAMES = PAPER_FRAMES_PER_STEP * PAPER_TRANSFER_STEPS  # 5B.
 PAPER_PRETRAINING_STEPS = 4_000_000_000  # 16B frames.
 
 # The arms whose policy is evaluated without learning the task.
@@ -316,3 +319,10 @@ def find(artifact_id: str) -> Artifact:
     advice = names.suggest(artifact_id, ARTIFACTS)
     raise ValueError(f'artifact={artifact_id!r} is unknown: {advice}')
   return ARTIFACTS[artifact_id]
+
+
+def paper_frames(arm: str, share: float) -> float:
+  """The frames with reward of an arm at a share of the paper's budget."""
+  return (
+    0.0 if arm in ZERO_SHOT else float(np.rint(share * PAPER_TRANSFER_FRAMES))
+  )

@@ -1,28 +1,49 @@
-"""What a data set says about each of the paper's claims.
+"""The paper's 22 quantitative claims, and what a data set says about each.
 
-A claim is `supported` if the 95 % intervals of all its effects lie above 0,
-`contradicted` if one lies below, `open` if neither, and `not run` if nothing of
-it was measured. Intervals are of single effects: one below 0 among many may be
-chance. Effects that do not decide are only reported.
+`data/claims.csv` states the claims; each has a few effects, which are positive
+if it holds. A claim is `supported` if the 95 % intervals of all its effects lie
+above 0, `contradicted` if one lies below, `open` if neither, and `not run` if
+nothing of it was measured. Intervals are of single effects: one below 0 among
+many may be chance. Effects that do not decide are only reported.
 """
 
-import csv
 import functools
-import io
 import math
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
+from bt_acme.evaluation import tables
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import artifacts, effects, results, table_formats
-from experiments.paper.claim_list import CLAIMS, Claim
+from experiments.paper import artifacts, effects, published, results
 
 SUPPORTED, CONTRADICTED = 'supported', 'contradicted'
 OPEN, NOT_RUN = 'open', 'not run'
 
-_CSV_HEADER = (
-  *('claim', 'verdict', 'effect', 'decides', 'ours', 'low', 'high', 'paper'),
-  *('seeds', 'worlds', 'scale', 'missing'),
-)
+
+class Claim(NamedTuple):
+  """One claim.
+
+  Attributes:
+    id: such as `C3`.
+    artifact: the table or figure that shows it.
+    statement: what is claimed, with the paper's numbers.
+    note: what else a reader should know.
+    effects: the numbers that are positive if it holds.
+  """
+
+  id: str
+  artifact: str
+  statement: str
+  note: str
+  effects: Tuple[effects.Effect, ...]
+
+
+def _claims() -> Iterator[Claim]:
+  by_claim = effects.read()
+  for row in published.rows('claims.csv'):
+    yield Claim(*row.values(), by_claim.get(row['claim'], ()))
+
+
+CLAIMS = tuple(_claims())
 
 
 class Verdict(NamedTuple):
@@ -62,10 +83,14 @@ def evaluate(
     suites: the worlds of each role, at the data set's scale.
   """
   indexed = results.Results(dataset)
-  return tuple(_evaluate(claim, indexed, suites) for claim in CLAIMS)
+  verdicts = []
+  for claim in CLAIMS:
+    findings = tuple(effects.measure(e, indexed, suites) for e in claim.effects)
+    verdicts.append(Verdict(claim, _judged(findings), findings, _paper(claim)))
+  return tuple(verdicts)
 
 
-def judge(findings: Tuple[effects.Finding, ...]) -> str:
+def _judged(findings: Sequence[effects.Finding]) -> str:
   """The verdict that the findings of a claim come to."""
   deciding = [finding for finding in findings if finding.effect.decides]
   if not any(finding.is_measured for finding in deciding):
@@ -77,31 +102,14 @@ def judge(findings: Tuple[effects.Finding, ...]) -> str:
   return OPEN
 
 
-def _evaluate(
-  claim: Claim, indexed: results.Results, suites: artifacts.Suites
-) -> Verdict:
-  findings = tuple(
-    effects.measure(effect, indexed, suites) for effect in claim.effects
-  )
-  return Verdict(claim, judge(findings), findings, _paper(claim))
-
-
 @functools.lru_cache
 def _paper(claim: Claim) -> Tuple[float, ...]:
   return tuple(effects.of_the_paper(e, claim.artifact) for e in claim.effects)
 
 
-def report(
-  dataset: dataset_lib.Dataset,
-  suites: artifacts.Suites = artifacts.PAPER_SUITES,
-) -> str:
-  """What the runs of a data set say of each claim, as Markdown."""
-  return markdown(evaluate(dataset, suites))
-
-
 def counts(verdicts: Sequence[Verdict]) -> Dict[str, int]:
   """How many claims have each verdict."""
-  found: List[str] = [verdict.verdict for verdict in verdicts]
+  found = [verdict.verdict for verdict in verdicts]
   kinds = (SUPPORTED, CONTRADICTED, OPEN, NOT_RUN)
   return {kind: found.count(kind) for kind in kinds}
 
@@ -119,65 +127,16 @@ def summary(verdicts: Sequence[Verdict]) -> str:
 def verdict_table(verdicts: Sequence[Verdict]) -> str:
   """The verdicts, and how many there are of each kind."""
   count = ', '.join(f'{n} {kind}' for kind, n in counts(verdicts).items())
-  lines = [
+  rows = [
+    (v.claim.id, _shown(v), f'{v.claim.statement} {v.claim.note}'.strip())
+    for v in verdicts
+  ]
+  header = ('claim', 'verdict', "statement, with the paper's numbers")
+  return (
     f'{count}. A claim is supported if the 95 % intervals of all its effects '
-    'lie above 0, contradicted if one lies below, and open otherwise.',
-    '',
-    "| claim | verdict | statement, with the paper's numbers |",
-    '| --- | --- | --- |',
-    *(
-      f'| {v.claim.id} | {_shown(v)} | {_statement(v.claim)} |'
-      for v in verdicts
-    ),
-  ]
-  return '\n'.join(lines) + '\n'
-
-
-def details(verdicts: Sequence[Verdict]) -> str:
-  """The effects behind the verdicts, and what is missing."""
-  lines = [
-    '## Effects behind the claims',
-    '',
-    'Each is positive if the claim holds. Effects in parentheses do not '
-    "decide. The paper's values come from its own games and budget.",
-    '',
-    '| claim | effect | ours | paper | seeds | worlds | scale |',
-    '| --- | --- | --: | --: | --: | --: | --- |',
-    *(
-      _markdown_row(verdict.claim.id, finding, paper)
-      for verdict in verdicts
-      for finding, paper in zip(verdict.findings, verdict.paper, strict=True)
-      if finding.is_measured
-    ),
-    '',
-  ]
-  problems = [p for v in verdicts for f in v.findings for p in f.problems]
-  missing = [f'- {sentence}' for sentence in results.sentences(problems, 5)]
-  if missing:
-    lines += ['What is missing:', '', *missing, '']
-  return '\n'.join(lines)
-
-
-def csv_text(verdicts: Sequence[Verdict]) -> str:
-  """One row for each effect, and one for a claim without any."""
-  text = io.StringIO()
-  writer = csv.writer(text, lineterminator='\n')
-  writer.writerow(_CSV_HEADER)
-  for verdict in verdicts:
-    start = (verdict.claim.id, verdict.verdict)
-    if not verdict.findings:
-      blanks = [''] * (len(_CSV_HEADER) - 3)
-      writer.writerow([*start, *blanks, verdict.claim.note])
-    for finding, paper in zip(verdict.findings, verdict.paper, strict=True):
-      writer.writerow(
-        [
-          *(*start, finding.effect.name, int(finding.effect.decides)),
-          *map(table_formats.number, (*finding.estimate, paper)),
-          *(finding.seeds, len(finding.worlds), ' '.join(finding.scales)),
-          ' '.join(results.sentences(finding.problems)),
-        ]
-      )
-  return text.getvalue()
+    'lie above 0, contradicted if one lies below, and open otherwise.\n\n'
+    f'{tables.markdown(header, rows, "lll")}\n'
+  )
 
 
 def _shown(verdict: Verdict) -> str:
@@ -194,23 +153,45 @@ def _shown(verdict: Verdict) -> str:
   return f'{OPEN} ({"; ".join(reasons)})'
 
 
-def _statement(claim: Claim) -> str:
-  return f'{claim.statement} {claim.note}'.strip()
+def details(verdicts: Sequence[Verdict]) -> str:
+  """The effects behind the verdicts, and what is missing."""
+  header = ('claim', 'effect', 'ours', 'paper', 'seeds', 'worlds', 'scale')
+  rows = [
+    _effect_row(verdict.claim.id, finding, paper)
+    for verdict in verdicts
+    for finding, paper in zip(verdict.findings, verdict.paper, strict=True)
+    if finding.is_measured
+  ]
+  lines = [
+    '## Effects behind the claims',
+    '',
+    'Each is positive if the claim holds. Effects in parentheses do not '
+    "decide. The paper's values come from its own games and budget.",
+    '',
+    tables.markdown(header, rows, 'llrrrrl'),
+    '',
+  ]
+  problems = [p for v in verdicts for f in v.findings for p in f.problems]
+  missing = [f'- {sentence}' for sentence in results.sentences(problems, 5)]
+  if missing:
+    lines += ['What is missing:', '', *missing, '']
+  return '\n'.join(lines)
 
 
-def _markdown_row(claim: str, finding: effects.Finding, paper: float) -> str:
-  effect = finding.effect
-  name = effect.name if effect.decides else f'({effect.name})'
-  value, low, high, paper_value = map(_short, (*finding.estimate, paper))
-  interval = f' [{low}, {high}]' if low else ''
-  scales = ', '.join(finding.scales)
-  count = len(finding.worlds)
-  worlds = finding.worlds[0] if count == 1 else str(count)
-  cells = (
-    *(claim, name, f'{value}{interval}', paper_value),
-    *(str(finding.seeds), worlds, scales),
+def _effect_row(
+  claim: str, finding: effects.Finding, paper: float
+) -> Tuple[str, ...]:
+  effect, worlds = finding.effect, finding.worlds
+  value, low, high = map(_short, finding.estimate)
+  return (
+    claim,
+    effect.name if effect.decides else f'({effect.name})',
+    f'{value} [{low}, {high}]' if low else value,
+    _short(paper),
+    str(finding.seeds),
+    worlds[0] if len(worlds) == 1 else str(len(worlds)),
+    ', '.join(finding.scales),
   )
-  return f'| {" | ".join(cells)} |'
 
 
 def _short(value: float) -> str:
@@ -218,3 +199,29 @@ def _short(value: float) -> str:
   if math.isnan(value):
     return ''
   return f'{value:.2f}' if abs(value) >= 1 else f'{value:.3g}'
+
+
+def csv_text(verdicts: Sequence[Verdict]) -> str:
+  """One row for each effect, and one for a claim without any."""
+  rows = [row for verdict in verdicts for row in _csv_rows(verdict)]
+  return tables.csv_text(rows, digits=10)
+
+
+def _csv_rows(verdict: Verdict) -> List[Dict[str, Any]]:
+  claim = {'claim': verdict.claim.id, 'verdict': verdict.verdict}
+  if not verdict.findings:
+    return [{**claim, 'missing': verdict.claim.note}]
+  return [
+    {
+      **claim,
+      'effect': finding.effect.name,
+      'decides': int(finding.effect.decides),
+      **dict(zip(('ours', 'low', 'high'), finding.estimate, strict=True)),
+      'paper': paper,
+      'seeds': finding.seeds,
+      'worlds': len(finding.worlds),
+      'scale': ' '.join(finding.scales),
+      'missing': ' '.join(results.sentences(finding.problems)),
+    }
+    for finding, paper in zip(verdict.findings, verdict.paper, strict=True)
+  ]

@@ -1,12 +1,20 @@
 """Effects: numbers that are positive if a claim holds.
 
 An effect compares arms on the same worlds. Its interval is bootstrapped over
-the seeds of each world and arm.
+the seeds of each world and arm. `data/effects.csv` lists the effects.
 """
 
-import dataclasses
 import functools
-from typing import Any, List, NamedTuple, Sequence, Tuple
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  List,
+  Mapping,
+  NamedTuple,
+  Sequence,
+  Tuple,
+)
 
 import numpy as np
 
@@ -19,46 +27,164 @@ from experiments.paper import (
   results,
 )
 
+_NAN = float('nan')
 
-class Term(NamedTuple):
-  """What enters an effect.
+
+def _beyond(metric: intervals.Statistic, first: Any, *others: Any) -> Any:
+  return metric(first) - np.max([metric(other) for other in others], axis=0)
+
+
+def _share_won(sample: Any, other: Any) -> np.ndarray:
+  won = np.mean(sample, axis=-2) > np.mean(other, axis=-2)
+  return np.mean(won, axis=-1) - 0.5
+
+
+def _advantage(sample: Any, other: Any) -> np.ndarray:
+  return intervals.probability_of_improvement(sample, other) - 0.5
+
+
+def _gain(*samples: Any) -> Any:
+  """Of the arm's gain with pre-training, minus another's if there is one."""
+  longest, shortest, *others = map(intervals.median, samples)
+  return longest - shortest - (_gain(*samples[2:]) if others else 0)
+
+
+def _num_at_random(runs: np.ndarray) -> np.ndarray:
+  """The number of worlds in which an arm is no better than random."""
+  return runs.shape[-1] - intervals.num_above(runs, 0)
+
+
+def _minus_mean(runs: np.ndarray) -> np.ndarray:
+  return -intervals.mean(runs)
+
+
+class Statistic(NamedTuple):
+  """How an effect is computed.
 
   Attributes:
-    arm: the arm.
-    reading: what is read of each of its runs.
-    shortest: whether its runs with the least pre-training count, instead of
-      those with the most.
-  """
-
-  arm: str
-  reading: results.Reading
-  shortest: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Effect:
-  """A number that is positive if a claim holds.
-
-  Attributes:
-    name: what is subtracted from what.
-    suite: the role of its worlds.
-    terms: what `statistic` is a function of.
-    statistic: maps samples [..., seeds, worlds], one for each term, to [...].
-    worlds: the indices of the worlds in the suite; all if empty.
-    decides: whether the claim's verdict depends on it.
-    metric: the statistic of each arm, if the effect is the first arm's minus
-      the largest of the others'; empty for other effects.
-    share: the share of the budget at which it is taken.
+    name: what is subtracted from what, with fields of the effect.
+    compute: maps samples [..., seeds, worlds], one for each arm, to [...].
+    is_normalized: whether it is of normalized returns.
+    reading: what it reads of a run; its return if None.
   """
 
   name: str
+  compute: Callable[..., Any]
+  is_normalized: bool = True
+  reading: Any = None
+
+
+STATISTICS: Mapping[str, Statistic] = {
+  **{
+    name: Statistic(
+      f'{name} of {{where}}{{at}}: {{arm}} - {{others}}',
+      functools.partial(_beyond, metric.statistic),
+      is_normalized=name != 'mean',  # It is of one task, on its own scale.
+    )
+    for name, metric in metrics.METRICS.items()
+  },
+  # What the largest budget of pre-training adds to the smallest.
+  'gain': Statistic(
+    'median of {where}, longest - shortest pre-training: {arms}', _gain
+  ),
+  'minus_mean': Statistic(
+    'minus the mean of {where}: {arm}', _minus_mean, False
+  ),
+  'num_at_random': Statistic(
+    'worlds in which {arm} is no better than random', _num_at_random
+  ),
+  'peak_over_end': Statistic(
+    'greedy share of a+: maximum of the first third - at the end',
+    intervals.mean,
+    False,
+    readings.peak_over_end,
+  ),
+  'peak_over_rest': Statistic(
+    'greedy share of a+: maximum of the first third - of the rest',
+    intervals.mean,
+    False,
+    readings.peak_over_rest,
+  ),
+  # Rewards of different tasks have no common scale; a probability needs none.
+  'probability': Statistic(
+    'probability that {arm} beats {others} on modified tasks, {then}, - 1/2',
+    _advantage,
+    False,
+  ),
+  'share_won': Statistic(
+    'share of {where} in which {arm} beats {others}, - 1/2', _share_won, False
+  ),
+}
+
+
+class Effect(NamedTuple):
+  """A number that is positive if a claim holds.
+
+  Attributes:
+    statistic: one of `STATISTICS`.
+    share: of the budget, at which it is taken; NaN for the early part.
+    suite: the role of its worlds.
+    worlds: their places in the suite; all if empty.
+    arms: what the statistic is a function of.
+    decides: whether the claim's verdict depends on it.
+  """
+
+  statistic: str
+  share: float
   suite: str
-  terms: Tuple[Term, ...]
-  statistic: intervals.Statistic
-  worlds: Tuple[int, ...] = ()
-  decides: bool = True
-  metric: str = ''
-  share: float = 1.0
+  worlds: Tuple[int, ...]
+  arms: Tuple[str, ...]
+  decides: bool
+
+  @property
+  def name(self) -> str:
+    """What is subtracted from what."""
+    at = (
+      '' if self.share == 1 else f' at {100 * self.share:.0f} % of the budget'
+    )
+    return STATISTICS[self.statistic].name.format(
+      where=f'{self.suite} {list(self.worlds)}' if self.worlds else self.suite,
+      at=' early in training' if self.is_early else at,
+      then='early' if self.is_early else 'at the end',
+      arm=self.arms[0],
+      others=' or '.join(self.arms[1:]),
+      arms=' - '.join(self.arms),
+    )
+
+  @property
+  def is_early(self) -> bool:
+    return np.isnan(self.share)
+
+  @property
+  def reading(self) -> results.Reading:
+    """Reads a run."""
+    statistic = STATISTICS[self.statistic]
+    of_return = readings.early_area if self.is_early else results.at(self.share)
+    reading = statistic.reading or of_return
+    return results.normalized(reading) if statistic.is_normalized else reading
+
+  def envs(self, suites: artifacts.Suites) -> List[str]:
+    """Its worlds at a scale, as far as there are any."""
+    envs = list(suites.get(self.suite, ()))
+    if not self.worlds:
+      return envs
+    return [envs[i] for i in self.worlds if i < len(envs)]
+
+
+def read() -> Mapping[str, Tuple[Effect, ...]]:
+  """The effects of `data/effects.csv`, by claim."""
+  found: Dict[str, Tuple[Effect, ...]] = {}
+  for row in published.rows('effects.csv'):
+    effect = Effect(
+      row['statistic'],
+      _NAN if row['at'] == 'early' else float(row['at']),
+      row['suite'],
+      tuple(map(int, row['worlds'].split())),
+      tuple(row['arms'].split()),
+      row['decides'] == '1',
+    )
+    found[row['claim']] = (*found.get(row['claim'], ()), effect)
+  return found
 
 
 class Finding(NamedTuple):
@@ -85,109 +211,6 @@ class Finding(NamedTuple):
     return not np.isnan(self.estimate.value)
 
 
-def compare(
-  arm: str,
-  *others: str,
-  suite: str = 'full',
-  metric: str = 'median',
-  share: float = 1.0,
-  worlds: Tuple[int, ...] = (),
-  is_normalized: bool = True,
-  decides: bool = True,
-) -> Effect:
-  """A metric of one arm minus the largest of the others'."""
-  reading = results.at(share)
-  if is_normalized:
-    reading = results.normalized(reading)
-  against = ' or '.join(others)
-  where = f'{suite} {list(worlds)}' if worlds else suite
-  at = '' if share == 1 else f' at {100 * share:.0f} % of the budget'
-  return Effect(
-    f'{metric} of {where}{at}: {arm} - {against}',
-    suite,
-    tuple(Term(one, reading) for one in (arm, *others)),
-    functools.partial(_beyond, metrics.METRICS[metric].statistic),
-    worlds,
-    decides,
-    metric,
-    share,
-  )
-
-
-def early(arm: str, other: str, suite: str = 'full') -> Effect:
-  """The median of two arms' returns over the early part of training."""
-  reading = results.normalized(readings.early_area)
-  return Effect(
-    f'median of {suite} early in training: {arm} - {other}',
-    suite,
-    (Term(arm, reading), Term(other, reading)),
-    functools.partial(_beyond, intervals.median),
-  )
-
-
-def wins(arm: str, other: str, suite: str, *, decides: bool = True) -> Effect:
-  """The share of worlds in which an arm's mean is higher, minus a half."""
-  reading = results.at(1.0)
-  return Effect(
-    f'share of {suite} in which {arm} beats {other}, - 1/2',
-    suite,
-    (Term(arm, reading), Term(other, reading)),
-    _share_won,
-    decides=decides,
-  )
-
-
-def better_on_tasks(
-  arm: str, other: str, reading: results.Reading, name: str
-) -> Effect:
-  """How likely an arm's run beats another's on a modified task, minus a half.
-
-  Rewards of different tasks have no common scale; a probability needs none.
-  """
-  return Effect(
-    f'probability that {arm} beats {other} on modified tasks, {name}, - 1/2',
-    'tasks',
-    (Term(arm, reading), Term(other, reading)),
-    _advantage,
-    MODIFIED,
-  )
-
-
-def gain(
-  arm: str,
-  suite: str,
-  *,
-  over: str = '',
-  worlds: Tuple[int, ...] = (),
-  decides: bool = True,
-) -> Effect:
-  """What the largest budget of pre-training adds to the smallest.
-
-  Args:
-    arm: the arm.
-    suite: the role of its worlds.
-    over: an arm whose own gain is subtracted.
-    worlds: as `Effect` has them.
-    decides: as `Effect` has it.
-  """
-  reading = results.normalized(results.at(1.0))
-  arms = (arm, over) if over else (arm,)
-  where = f'{suite} {list(worlds)}' if worlds else suite
-  return Effect(
-    f'median of {where}, longest - shortest pre-training: ' + ' - '.join(arms),
-    suite,
-    tuple(Term(a, reading, b) for a in arms for b in (False, True)),
-    _gain,
-    worlds,
-    decides,
-  )
-
-
-# The tasks of the suite `tasks`: each world's own reward comes first, then the
-# easier one and the harder one.
-ORIGINAL, MODIFIED, HARDER = (0, 3), (1, 2, 4, 5), (2, 5)
-
-
 def measure(
   effect: Effect, indexed: results.Results, suites: artifacts.Suites
 ) -> Finding:
@@ -198,27 +221,54 @@ def measure(
     indexed: what runs came to.
     suites: the worlds of each role, at the data set's scale.
   """
-  envs = _envs(effect, suites)
-  samples = [_sample(term, envs, indexed) for term in effect.terms]
+  envs = effect.envs(suites)
+  samples = _samples(effect, envs, indexed)
   common = [e for e in envs if all(e in sample.envs for sample in samples)]
   problems = [p for sample in samples for p in sample.problems]
   if not envs:
     problems.append(results.Problem('The scale lacks worlds for', effect.suite))
-  estimate = intervals.Estimate(*(float('nan'),) * 3)
+  estimate = intervals.Estimate(_NAN, _NAN, _NAN)
   if common:
-    samples = [_sample(term, common, indexed) for term in effect.terms]
+    samples = _samples(effect, common, indexed)
     estimate = intervals.bootstrap(
-      effect.statistic, *(sample.values for sample in samples)
+      STATISTICS[effect.statistic].compute,
+      *(sample.values for sample in samples),
     )
-  used = [run for sample in samples for run in sample.runs]
   return Finding(
     effect,
     estimate,
     min(sample.seeds for sample in samples) if common else 0,
     tuple(common),
-    tuple(sorted({run.scale for run in used})),
+    tuple(sorted({run.scale for sample in samples for run in sample.runs})),
     tuple(dict.fromkeys(problems)),
   )
+
+
+def _samples(
+  effect: Effect, envs: Sequence[str], indexed: results.Results
+) -> List[results.Sample]:
+  """A sample for each arm; for a gain two, of the most pre-training first."""
+  samples = []
+  for arm in effect.arms:
+    samples.append(indexed.sample(arm, envs, effect.reading))
+    if effect.statistic == 'gain':
+      samples.append(_shortest(arm, envs, effect.reading, indexed))
+  return samples
+
+
+def _shortest(
+  arm: str,
+  envs: Sequence[str],
+  reading: results.Reading,
+  indexed: results.Results,
+) -> results.Sample:
+  """An arm's runs with the least pre-training, if there are two budgets."""
+  budgets = sorted({n for env in envs for n in indexed.budgets(arm, env)})
+  if len(budgets) > 1:
+    return indexed.sample(arm, envs, reading, budgets[0])
+  what = f'{arm} has no two budgets of pre-training on'
+  missing = tuple(results.Problem(what, env) for env in envs)
+  return results.Sample(np.empty((0, 0)), (), (), missing)
 
 
 def of_the_paper(effect: Effect, artifact: str) -> float:
@@ -229,9 +279,15 @@ def of_the_paper(effect: Effect, artifact: str) -> float:
     artifact: the table with the numbers. Summaries that it prints come first;
       the scores of games behind it have the rest.
   """
-  printed = _printed(effect, artifact)
-  if not np.isnan(printed):
-    return printed
+  printed = {
+    number.arm: float(number.value)
+    for number in published.numbers(artifact)
+    if (number.suite, number.metric) == (effect.suite, effect.statistic)
+    and number.frames == artifacts.paper_frames(number.arm, effect.share)
+  }
+  if set(effect.arms) <= set(printed):
+    first, *others = (printed[arm] for arm in effect.arms)
+    return first - max(others)
   indexed = _published(artifact)
   return measure(effect, indexed, artifacts.PAPER_SUITES).estimate.value
 
@@ -239,67 +295,3 @@ def of_the_paper(effect: Effect, artifact: str) -> float:
 @functools.lru_cache
 def _published(artifact: str) -> results.Results:
   return results.Results(published.data(artifact))
-
-
-def _envs(effect: Effect, suites: artifacts.Suites) -> List[str]:
-  envs = list(suites.get(effect.suite, ()))
-  if not effect.worlds:
-    return envs
-  return [envs[i] for i in effect.worlds if i < len(envs)]
-
-
-def _sample(
-  term: Term, envs: Sequence[str], indexed: results.Results
-) -> results.Sample:
-  if not term.shortest:
-    return indexed.sample(term.arm, envs, term.reading)
-  budgets = sorted({n for env in envs for n in indexed.budgets(term.arm, env)})
-  if len(budgets) > 1:
-    return indexed.sample(term.arm, envs, term.reading, budgets[0])
-  missing = (
-    results.Problem(f'{term.arm} has no two budgets of pre-training on', env)
-    for env in envs
-  )
-  return results.Sample(np.empty((0, 0)), (), (), tuple(missing))
-
-
-def _printed(effect: Effect, artifact: str) -> float:
-  """The effect between summaries that the paper prints; else NaN."""
-  frames = round(
-    effect.share
-    * artifacts.PAPER_TRANSFER_STEPS
-    * artifacts.PAPER_FRAMES_PER_STEP
-  )
-  arms = [term.arm for term in effect.terms]
-  values = {
-    number.arm: float(number.value)
-    for number in published.numbers(artifact)
-    if (number.suite, number.metric) == (effect.suite, effect.metric)
-    and number.frames == (0 if number.arm in artifacts.ZERO_SHOT else frames)
-  }
-  if effect.metric and not effect.worlds and set(arms) <= set(values):
-    first, *others = (values[arm] for arm in arms)
-    return first - max(others)
-  return float('nan')
-
-
-def _beyond(
-  metric: intervals.Statistic, sample: Any, *others: Any
-) -> np.ndarray:
-  best = functools.reduce(np.maximum, [metric(other) for other in others])
-  return metric(sample) - best
-
-
-def _share_won(sample: Any, other: Any) -> np.ndarray:
-  won = np.mean(sample, axis=-2) > np.mean(other, axis=-2)
-  return np.mean(won, axis=-1) - 0.5
-
-
-def _advantage(sample: Any, other: Any) -> np.ndarray:
-  return intervals.probability_of_improvement(sample, other) - 0.5
-
-
-def _gain(*samples: Any) -> np.ndarray:
-  values = [intervals.median(sample) for sample in samples]
-  gained = values[0] - values[1]
-  return gained - (values[2] - values[3]) if len(values) > 2 else gained

@@ -16,11 +16,10 @@ from experiments.paper import (
   readings,
   results,
 )
-from experiments.paper.claim_list import CLAIMS
 from tests.experiments.paper import fake_results
 from tests.experiments.paper.fake_results import FAR, NEAR, STEPS, SUITES
 
-_BY_ID = {claim.id: claim for claim in CLAIMS}
+_BY_ID = {claim.id: claim for claim in claims.CLAIMS}
 
 # What the paper's scores of games give for each effect that they have, as the
 # differences of the numbers that it prints.
@@ -69,7 +68,8 @@ def _verdict(claim_id, dataset, suites=None):
 
 
 def test_there_are_22_claims():
-  assert [claim.id for claim in CLAIMS] == [f'C{i}' for i in range(1, 23)]
+  ids = [claim.id for claim in claims.CLAIMS]
+  assert ids == [f'C{i}' for i in range(1, 23)]
 
 
 @pytest.mark.parametrize('claim_id', _PRINTED)
@@ -265,13 +265,12 @@ def test_early_area_needs_an_early_evaluation_and_a_run_that_went_on():
 def test_the_extra_action_peaks_in_the_first_third():
   nan = float('nan')
   shares = [nan, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2]
-  peak = readings.peak_over(np.max)
+  peak, end = readings.peak_over_rest, readings.peak_over_end
   values = 7 * [0.0]
   # Steps 0 to 333 of 1,000 are the first three points.
   assert _reading(peak, values, greedy_extra_share=shares) == (
     pytest.approx(0.5 - 0.4)
   )
-  end = readings.peak_over(lambda rest: rest[-1])
   assert _reading(end, values, greedy_extra_share=shares) == (
     pytest.approx(0.5 - 0.2)
   )
@@ -283,27 +282,27 @@ def test_the_extra_action_peaks_in_the_first_third():
 
 
 def test_a_share_of_worlds_counts_means_over_seeds():
-  effect = effects.wins('bt_ngu', 'r2d2', 'full')
+  share_won = effects.STATISTICS['share_won'].compute
   ours = np.array([[1.0, 0.0, 3.0], [1.0, 4.0, 3.0]])
   others = np.array([[2.0, 1.0, 3.0], [1.0, 1.0, 3.0]])
   # Only the second world is won; the third is even.
-  assert effect.statistic(ours, others) == pytest.approx(1 / 3 - 1 / 2)
+  assert share_won(ours, others) == pytest.approx(1 / 3 - 1 / 2)
 
 
 def test_policies_no_better_than_random_are_counted():
   (effect, _) = _BY_ID['C16'].effects
   runs = np.array([[-1.0, 5.0, 0.0], [0.5, 5.0, 0.0]])
-  assert effect.statistic(runs) == 2
+  assert effects.STATISTICS[effect.statistic].compute(runs) == 2
 
 
 def test_the_report_has_verdicts_effects_and_what_is_missing():
   data = _hard([0.5, 0.6, 0.7], [0.0, 0.1, 0.0], [0.2, 0.3, 0.3])
   verdicts = claims.evaluate(data, SUITES)
-  text = claims.report(data, SUITES)
+  text = claims.markdown(verdicts)
   assert '| C5 | open (1 of 2 effects; as claimed) | In hard' in text
   (row,) = [line for line in text.splitlines() if '| C5 | median' in line]
   assert '| 89.53 | 3 |' in row and row.endswith(f'{FAR} | laptop |')
   assert f'- r2d2 was not run on: {NEAR}.' in text
   rows = list(csv.DictReader(io.StringIO(claims.csv_text(verdicts))))
   assert {row['claim'] for row in rows} == set(_BY_ID)
-  assert len(rows) == 1 + sum(len(claim.effects) for claim in CLAIMS)
+  assert len(rows) == 1 + sum(len(claim.effects) for claim in claims.CLAIMS)
