@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterable, List, Sequence, Set, Tuple
 from bt_acme.evaluation import panels
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import artifacts
-from experiments.paper.table_model import Row
+from experiments.paper.table_formats import Row
 
 _HOW_TO_READ = (
   "The paper's number stands beside ours, and in parentheses where games, "

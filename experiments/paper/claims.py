@@ -40,7 +40,10 @@ class Claim(NamedTuple):
 def _claims() -> Iterator[Claim]:
   by_claim = effects.read()
   for row in published.rows('claims.csv'):
-    yield Claim(*row.values(), by_claim.get(row['claim'], ()))
+    yield Claim(
+      *(row['claim'], row['artifact'], row['statement'], row['note']),
+      by_claim.get(row['claim'], ()),
+    )
 
 
 CLAIMS = tuple(_claims())

@@ -1,14 +1,20 @@
 """Table 1: the paper's hyper-parameters beside our defaults."""
 
 import inspect
-from typing import Any, List, Mapping, Tuple
+from typing import Any, List, Mapping
 
 import optax
 
 from bt_acme.config import agent, names, presets
 from bt_acme.config import run as run_config
 from experiments.paper import artifacts, published
-from experiments.paper.table_model import Cell, Row, Table
+from experiments.paper.table_formats import Cell, Row, Table
+
+_AGENTS = {
+  'ngu': (agent.NGUConfig,),
+  'bt': (agent.BTConfig,),
+  'both': (agent.NGUConfig, agent.BTConfig),
+}
 
 
 def table(artifact: artifacts.Artifact) -> Table:
@@ -26,48 +32,32 @@ def table(artifact: artifacts.Artifact) -> Table:
   )
 
 
-def disagreements() -> List[str]:
-  """The labels whose default here is not the paper's."""
-  rows = published.rows('hyperparameters.csv')
-  return [row['label'] for row in rows if _verdict(row) == 'no']
-
-
 def _row(row: Mapping[str, str]) -> Row:
-  ours = ', '.join(str(value) for value in _ours(row))
-  texts = (row['printed'], ours, row['setting'], _verdict(row))
+  ours = _ours(row) if row['setting'] else []
+  agrees = ''
+  if row['value']:
+    agrees = 'yes' if all(_equal(v, row['value']) for v in ours) else 'no'
+  here = ', '.join(map(str, ours))
+  texts = (row['printed'], here, row['setting'], agrees)
   return Row(row['label'], tuple(Cell(text=text) for text in texts))
-
-
-def _verdict(row: Mapping[str, str]) -> str:
-  """`yes` or `no`; empty where there is nothing to compare."""
-  if not row['value']:
-    return ''
-  return 'yes' if all(_equal(v, row['value']) for v in _ours(row)) else 'no'
 
 
 def _equal(ours: Any, printed: str) -> bool:
   return ours == printed if isinstance(ours, str) else ours == float(printed)
 
 
-def _ours(row: Mapping[str, str]) -> Tuple[Any, ...]:
+def _ours(row: Mapping[str, str]) -> List[Any]:
   """The values of a setting here: one, or two if the agents differ."""
   setting = row['setting']
-  if not setting:
-    return ()
   if row['of'] == 'optax':
-    return (inspect.signature(optax.adam).parameters[setting].default,)
+    return [inspect.signature(optax.adam).parameters[setting].default]
   if row['of'] == 'run':
     settings = presets.PRESETS['paper'].settings
-    fields = run_config.RunConfig.__dataclass_fields__
-    run = run_config.RunConfig(
-      **{name: value for name, value in settings.items() if name in fields}
-    )
-    return (getattr(run, setting),)
-  classes = {'ngu': (agent.NGUConfig,), 'bt': (agent.BTConfig,)}.get(
-    row['of'], (agent.NGUConfig, agent.BTConfig)
-  )
+    known = settings.keys() & run_config.RunConfig.__dataclass_fields__
+    run = run_config.RunConfig(**{name: settings[name] for name in known})
+    return [getattr(run, setting)]
   values = [
     {**names.defaults_of(c), **presets.get('paper', c)}[setting]
-    for c in classes
+    for c in _AGENTS[row['of']]
   ]
-  return tuple(dict.fromkeys(values))
+  return list(dict.fromkeys(values))

@@ -1,23 +1,91 @@
-"""Tables as Markdown, CSV and LaTeX."""
+"""A table of results, and its rendering as Markdown, CSV and LaTeX."""
 
-import csv
-import io
 import math
-from typing import Callable, List, Mapping
+from typing import Callable, Iterator, List, Mapping, NamedTuple, Tuple
 
-from experiments.paper.table_model import Cell, Table
+from bt_acme.evaluation import tables
 
+_NAN = float('nan')
 _PLUS_MINUS = '±'
-_CSV_HEADER = (
-  *('artifact', 'row', 'column', 'ours', 'low', 'high', 'spread', 'seeds'),
-  *('games', 'paper', 'paper_spread', 'comparable', 'note'),
-)
 _LATEX_ESCAPES = {
   **{char: f'\\{char}' for char in '%&#_$'},
+  '`': '',
   _PLUS_MINUS: r'$\pm$',
   '–': '--',
   '>': '$>$',
 }
+
+
+class Cell(NamedTuple):
+  """One number of ours, and the paper's.
+
+  Attributes:
+    value: ours; NaN if it is missing.
+    low: the lower end of its 95 % interval; NaN without one.
+    high: the upper end.
+    spread: the standard deviation over seeds (ddof 0); NaN without one.
+    seeds: of each world.
+    games: the worlds behind it.
+    paper: the paper's digits; empty if it prints none.
+    paper_spread: the digits of its standard deviation.
+    comparable: whether games, budget and scale are the paper's.
+    decimals: how many digits of ours are shown after the point.
+    text: what is shown where the cell holds no number of ours.
+    note: what is missing.
+  """
+
+  value: float = _NAN
+  low: float = _NAN
+  high: float = _NAN
+  spread: float = _NAN
+  seeds: int = 0
+  games: int = 0
+  paper: str = ''
+  paper_spread: str = ''
+  comparable: bool = False
+  decimals: int = 2
+  text: str = ''
+  note: str = ''
+
+  @property
+  def is_missing(self) -> bool:
+    return math.isnan(self.value)
+
+
+class Row(NamedTuple):
+  """One row: its title, and a cell for each column."""
+
+  title: str
+  cells: Tuple[Cell, ...]
+
+
+class Table(NamedTuple):
+  """A table as it is rendered.
+
+  Attributes:
+    id: the artifact.
+    title: what it shows.
+    corner: the title of the first column.
+    columns: the titles of the others.
+    rows: the rows.
+    caption: seeds, games, budget and scale, and how to read a cell.
+    notes: what is irregular in the paper, and what is missing.
+  """
+
+  id: str
+  title: str
+  corner: str
+  columns: Tuple[str, ...]
+  rows: Tuple[Row, ...]
+  caption: str
+  notes: Tuple[str, ...] = ()
+
+  @property
+  def lines(self) -> Iterator[List[str]]:
+    """What readers see, line by line: the header, then the rows."""
+    yield [self.corner, *self.columns]
+    for row in self.rows:
+      yield [row.title, *map(_shown, row.cells)]
 
 
 def render(table: Table, file_format: str) -> str:
@@ -41,12 +109,10 @@ def ours(cell: Cell) -> str:
   """Our number with its spread or its interval; a dash if it is missing."""
   if cell.text or cell.is_missing:
     return cell.text or '–'
-  value = cell.digits(cell.value)
+  value, low, high, spread = (f'{x:.{cell.decimals}f}' for x in cell[:4])
   if not math.isnan(cell.spread):
-    return f'{value} {_PLUS_MINUS} {cell.digits(cell.spread)}'
-  if not math.isnan(cell.low):
-    return f'{value} [{cell.digits(cell.low)}, {cell.digits(cell.high)}]'
-  return value
+    return f'{value} {_PLUS_MINUS} {spread}'
+  return value if math.isnan(cell.low) else f'{value} [{low}, {high}]'
 
 
 def paper(cell: Cell) -> str:
@@ -60,82 +126,64 @@ def paper(cell: Cell) -> str:
 
 def _shown(cell: Cell) -> str:
   """Both numbers: ours, then the paper's."""
-  if not cell.paper:
-    return ours(cell)
-  return f'{ours(cell)}; {paper(cell)}'
+  return f'{ours(cell)}; {paper(cell)}' if cell.paper else ours(cell)
 
 
 def _markdown(table: Table) -> str:
-  lines = [
-    f'## {table.id}: {table.title}',
-    '',
-    _markdown_row([table.corner, *table.columns]),
-    _markdown_row(['---', *('--:' for _ in table.columns)]),
-    *(
-      _markdown_row([row.title, *map(_shown, row.cells)]) for row in table.rows
-    ),
-    '',
-    table.caption,
-  ]
-  if table.notes:
-    lines += ['', *(f'- {note}' for note in table.notes)]
-  return '\n'.join(lines) + '\n'
-
-
-def _markdown_row(cells: List[str]) -> str:
-  return f'| {" | ".join(cell.replace("|", "/") for cell in cells)} |'
+  header, *rows = table.lines
+  notes = ''.join(f'- {note}\n' for note in table.notes)
+  return (
+    f'## {table.id}: {table.title}\n\n{tables.markdown(header, rows)}\n\n'
+    f'{table.caption}\n' + (f'\n{notes}' if notes else '')
+  )
 
 
 def _csv(table: Table) -> str:
   """One row for each cell; what is missing is empty."""
-  text = io.StringIO()
-  writer = csv.writer(text, lineterminator='\n')
-  writer.writerow(_CSV_HEADER)
-  for row in table.rows:
-    for column, cell in zip(table.columns, row.cells, strict=True):
-      numbers = (cell.value, cell.low, cell.high, cell.spread)
-      writer.writerow(
-        [
-          *(table.id, row.title, column),
-          *([cell.text, '', '', ''] if cell.text else map(number, numbers)),
-          *(cell.seeds, cell.games, cell.paper, cell.paper_spread),
-          *(int(cell.comparable), cell.note),
-        ]
-      )
-  return text.getvalue()
-
-
-def number(value: float) -> str:
-  """A number as CSV files have it; empty for NaN."""
-  return '' if math.isnan(value) else f'{value:.10g}'
+  return tables.csv_text(
+    [
+      {
+        'artifact': table.id,
+        'row': row.title,
+        'column': column,
+        'ours': cell.text or cell.value,
+        'low': cell.low,
+        'high': cell.high,
+        'spread': cell.spread,
+        'seeds': cell.seeds,
+        'games': cell.games,
+        'paper': cell.paper,
+        'paper_spread': cell.paper_spread,
+        'comparable': int(cell.comparable),
+        'note': cell.note,
+      }
+      for row in table.rows
+      for column, cell in zip(table.columns, row.cells, strict=True)
+    ],
+    digits=10,
+  )
 
 
 def _latex(table: Table) -> str:
   """A `tabular` in a `table`, with the caption and the notes below."""
-  below = ' '.join([table.caption, *table.notes])
+  header, *rows = (
+    ' & '.join(map(_escaped, line)) + r' \\' for line in table.lines
+  )
+  caption = ' '.join([f'{table.title}. {table.caption}', *table.notes])
   lines = [
     r'\begin{table}',
     r'\centering',
     rf'\begin{{tabular}}{{l{"r" * len(table.columns)}}}',
-    r'\hline',
-    _latex_row([table.corner, *table.columns]),
-    r'\hline',
-    *(_latex_row([row.title, *map(_shown, row.cells)]) for row in table.rows),
-    r'\hline',
+    *(r'\hline', header, r'\hline', *rows, r'\hline'),
     r'\end{tabular}',
-    rf'\caption{{{_escaped(f"{table.title}. {below}")}}}',
+    rf'\caption{{{_escaped(caption)}}}',
     rf'\label{{tab:{table.id}}}',
     r'\end{table}',
   ]
   return '\n'.join(lines) + '\n'
 
 
-def _latex_row(cells: List[str]) -> str:
-  return ' & '.join(map(_escaped, cells)) + r' \\'
-
-
 def _escaped(text: str) -> str:
-  text = text.replace('`', '')
   return ''.join(_LATEX_ESCAPES.get(char, char) for char in text)
 
 

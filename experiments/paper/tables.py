@@ -4,7 +4,7 @@
 games (`published.data`) its numbers are the paper's, to the digit.
 """
 
-from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from experiments.paper import (
   published,
   results,
 )
-from experiments.paper.table_model import Cell, Row, Table
+from experiments.paper.table_formats import Cell, Row, Table
 
 # Suites in titles of columns.
 _SUITE_TITLES: Mapping[str, str] = {
@@ -27,6 +27,9 @@ _SUITE_TITLES: Mapping[str, str] = {
   'atari_26': '26',
   'atari_47': '47',
 }
+# Scales whose numbers the paper's can stand beside: the paper's runs made
+# again, and its own.
+_PAPER_SCALES = ('paper', 'published')
 
 
 def make(
@@ -52,26 +55,94 @@ def make(
       f'artifact={artifact_id!r} is a figure: choose a table, table1 to '
       'table10.'
     )
-  source = _Source(artifact, results.Results(dataset), suites)
-  if artifact.kind == 'suites':
-    corner, columns, rows = source.suite_rows()
-  else:
-    corner, columns, rows = source.score_rows()
+  is_of_suites = artifact.kind == 'suites'
+  layout = (
+    _by_algorithm(artifact) if is_of_suites else _by_world(artifact, suites)
+  )
+  cells = _Cells(artifact, results.Results(dataset), suites)
+  rows = tuple(
+    Row(title, tuple(cells.make(number) for number in numbers))
+    for title, numbers in layout.rows
+  )
   return Table(
     artifact.id,
     artifact.title,
-    corner,
-    columns,
+    layout.corner,
+    layout.columns,
     rows,
-    captions.of_table(artifact, source.used, rows, suites),
-    (*artifact.notes, *results.sentences(source.all_problems)),
+    captions.of_table(artifact, cells.used, rows, suites),
+    (*artifact.notes, *results.sentences(cells.problems)),
   )
 
 
-_Content = Tuple[str, Tuple[str, ...], Tuple[Row, ...]]
+class _Number(NamedTuple):
+  """What a cell shows.
+
+  Attributes:
+    arm: the algorithm, ours or a published one.
+    place: a suite, or a world for its score.
+    metric: `score`, or a summary.
+    share: of the paper's budget, at which it is taken.
+  """
+
+  arm: str
+  place: str
+  metric: str
+  share: float = 1.0
 
 
-class _Source:
+class _Layout(NamedTuple):
+  """Titles, and what stands in each row."""
+
+  corner: str
+  columns: Tuple[str, ...]
+  rows: List[Tuple[str, List[_Number]]]
+
+
+def _by_algorithm(artifact: artifacts.Artifact) -> _Layout:
+  """A row for each arm and point, a column for each suite and metric.
+
+  Published algorithms, which only the paper's table has, come first.
+  """
+  titles = {}
+  for number in published.numbers(artifact.id):
+    if number.arm not in artifacts.TITLES:
+      at = f', {number.frames // 4:,} interactions' if number.frames else ''
+      share = number.frames / artifacts.PAPER_TRANSFER_FRAMES
+      titles[number.arm, share] = number.arm + at
+  for share in artifact.points:
+    several = len(artifact.points) > 1
+    at = f', {100 * share:.0f} % of the budget' if several else ''
+    titles.update({(a, share): artifacts.TITLES[a] + at for a in artifact.arms})
+  columns = {
+    (suite, metric): f'{_SUITE_TITLES[suite]}: {metrics.METRICS[metric].title}'
+    for suite in artifact.suites
+    for metric in artifact.metrics
+  }
+  rows = [
+    (title, [_Number(arm, *column, share) for column in columns])
+    for (arm, share), title in titles.items()
+  ]
+  return _Layout('algorithm', tuple(columns.values()), rows)
+
+
+def _by_world(
+  artifact: artifacts.Artifact, suites: artifacts.Suites
+) -> _Layout:
+  """A row for each world, a column for each arm; medians at the end."""
+  (suite,) = artifact.suites
+  titles = {(env, 'score'): env for env in suites.get(suite, ())}
+  for metric in artifact.metrics[1:]:
+    titles[suite, metric] = f'{metrics.METRICS[metric].title}, normalized'
+  rows = [
+    (title, [_Number(arm, *row) for arm in artifact.arms])
+    for row, title in titles.items()
+  ]
+  columns = tuple(artifacts.TITLES[arm] for arm in artifact.arms)
+  return _Layout('world', columns, rows)
+
+
+class _Cells:
   """Computes the cells of one table, and keeps what they were made of."""
 
   def __init__(
@@ -80,200 +151,98 @@ class _Source:
     indexed: results.Results,
     suites: artifacts.Suites,
   ):
-    self.artifact = artifact
-    self.used: List[dataset_lib.Run] = []
-    self.problems: List[results.Problem] = []
     self._results = indexed
     self._suites = suites
-    self._samples: Dict[Tuple[object, ...], results.Sample] = {}
-    self._paper = {
-      (n.arm, n.env, n.suite, n.metric, n.frames): n
-      for n in published.numbers(artifact.id)
-    }
+    self._samples: Dict[_Number, results.Sample] = {}
+    self._paper = published.numbers(artifact.id)
+    here, paper = suites.get('tasks', ()), artifacts.PAPER_SUITES['tasks']
+    self._stands_for: Mapping[str, str] = {}
+    if artifact.suites == ('tasks',) and len(here) == len(paper):
+      self._stands_for = dict(zip(here, paper, strict=True))
 
   @property
-  def all_problems(self) -> List[results.Problem]:
+  def used(self) -> List[dataset_lib.Run]:
+    """The runs that were read."""
+    return [run for sample in self._samples.values() for run in sample.runs]
+
+  @property
+  def problems(self) -> List[results.Problem]:
     """What is missing; runs that failed late are named too."""
-    failed = [r for r in self.used if r.status == dataset_lib.FAILED]
-    return [*self.problems, *map(results.failure, failed)]
+    found = [p for sample in self._samples.values() for p in sample.problems]
+    failed = (r for r in self.used if r.status == dataset_lib.FAILED)
+    return [*found, *map(results.failure, failed)]
 
-  def suite_rows(self) -> _Content:
-    """A row for each arm and point, a column for each suite and metric."""
-    artifact = self.artifact
-    columns = [(s, m) for s in artifact.suites for m in artifact.metrics]
-    rows = [
-      Row(
-        self._title(arm, share),
-        tuple(self._summary(arm, s, m, share) for s, m in columns),
-      )
-      for share in artifact.points
-      for arm in artifact.arms
-    ]
-    titles = tuple(
-      f'{_SUITE_TITLES[suite]}: {metrics.METRICS[metric].title}'
-      for suite, metric in columns
+  def make(self, number: _Number) -> Cell:
+    """Our number, with the paper's; what is comparable has as many digits."""
+    # The paper's task for which a task of this scale stands.
+    place = self._stands_for.get(number.place, number.place)
+    frames = artifacts.paper_frames(number.arm, number.share)
+    paper = self._of_paper(number._replace(place=place), frames)
+    cell = Cell()
+    if number.arm in artifacts.TITLES:
+      paper_envs = artifacts.PAPER_SUITES.get(place, (place,))
+      cell = self._ours(number, paper_envs, paper.frames if paper else frames)
+    if paper is None:
+      return cell
+    return cell._replace(
+      paper=paper.value,
+      paper_spread=paper.spread,
+      decimals=paper.decimals if cell.comparable else cell.decimals,
     )
-    return 'algorithm', titles, (*self._others(columns), *rows)
 
-  def score_rows(self) -> _Content:
-    """A row for each world, a column for each arm; medians at the end."""
-    (suite,) = self.artifact.suites
-    arms = self.artifact.arms
-    envs = self._suites.get(suite, ())
-    stands_for = self._stands_for(suite)
-    rows = [
-      Row(
-        env,
-        tuple(self._score(arm, env, stands_for.get(env, env)) for arm in arms),
-      )
-      for env in envs
-    ]
-    rows += [
-      Row(
-        f'{metrics.METRICS[metric].title}, normalized',
-        tuple(self._summary(arm, suite, metric, 1.0) for arm in arms),
-      )
-      for metric in self.artifact.metrics
-      if metric != 'score'
-    ]
-    titles = tuple(artifacts.TITLES[arm] for arm in arms)
-    return 'world', titles, tuple(rows)
+  def _of_paper(
+    self, number: _Number, frames: float
+  ) -> Optional[published.Printed]:
+    for paper in self._paper:
+      key = (paper.arm, paper.env or paper.suite, paper.metric)
+      # A game has one score, whose budget is not always stated.
+      if key == number[:3] and (paper.env or paper.frames == frames):
+        return paper
+    return None
 
-  def _title(self, arm: str, share: float) -> str:
-    title = artifacts.TITLES[arm]
-    if len(self.artifact.points) == 1:
-      return title
-    return f'{title}, {100 * share:.0f} % of the budget'
-
-  def _others(self, columns: Sequence[Tuple[str, str]]) -> Iterable[Row]:
-    """Rows of published algorithms, which only the paper's table has."""
-    others = dict.fromkeys(
-      (arm, frames)
-      for arm, _, _, _, frames in self._paper
-      if arm not in artifacts.TITLES
-    )
-    for arm, frames in others:
-      yield Row(
-        f'{arm}, {frames // 4:,} interactions' if frames else arm,
-        tuple(
-          _with_paper(Cell(), self._paper.get((arm, '', s, m, frames)))
-          for s, m in columns
-        ),
-      )
-
-  def _summary(self, arm: str, suite: str, metric: str, share: float) -> Cell:
-    """A statistic over the worlds of a suite, on their common scale."""
-    frames = self._paper_frames(arm, share)
-    paper = self._paper.get((arm, '', suite, metric, frames))
-    envs = tuple(self._suites.get(suite, ()))
+  def _ours(
+    self, number: _Number, paper_envs: Sequence[str], frames: float
+  ) -> Cell:
+    is_score = number.metric == 'score'
+    envs = (number.place,) if is_score else self._suites.get(number.place, ())
     if not envs:
-      return _with_paper(Cell(note='the worlds are not known'), paper)
-    sample = self._sample(arm, envs, share, True)
+      return Cell(note='the worlds are not known')
+    sample = self._sample(number, envs)
+    cell = Cell(note=' '.join(results.sentences(sample.problems)))
     if not sample.envs:
-      return _with_paper(Cell(note=_note(sample)), paper)
-    estimate = intervals.bootstrap(
-      metrics.METRICS[metric].statistic, sample.values
-    )
-    cell = Cell(
-      *estimate,
+      return cell
+    statistic = metrics.METRICS['mean' if is_score else number.metric].statistic
+    value, low, high = intervals.bootstrap(statistic, sample.values)
+    if is_score and sample.seeds > 1:
+      cell = cell._replace(spread=float(np.std(sample.values)))
+    return cell._replace(
+      value=value,
+      low=low,
+      high=high,
       seeds=sample.seeds,
       games=len(sample.envs),
-      decimals=0 if metric.startswith('num_') else 2,
-      comparable=self._comparable(
-        sample, artifacts.PAPER_SUITES[suite], frames, share
-      ),
-      note=_note(sample),
+      decimals=0 if number.metric.startswith('num_') else 2,
+      comparable=set(sample.envs) == set(paper_envs)
+      and all(_is_comparable(r, number.share, frames) for r in sample.runs),
     )
-    return _with_paper(cell, paper)
 
-  def _score(self, arm: str, env: str, paper_env: str) -> Cell:
-    """The mean return of a world over seeds."""
-    frames = self._score_frames()
-    paper = self._paper.get((arm, paper_env, '', 'score', frames))
-    sample = self._sample(arm, (env,), 1.0, False)
-    if not sample.envs:
-      return _with_paper(Cell(note=_note(sample)), paper)
-    cell = Cell(
-      *intervals.bootstrap(intervals.mean, sample.values),
-      spread=float(np.std(sample.values)) if sample.seeds > 1 else float('nan'),
-      seeds=sample.seeds,
-      games=1,
-      comparable=self._comparable(sample, (paper_env,), frames, 1.0),
-      note=_note(sample),
-    )
-    return _with_paper(cell, paper)
-
-  def _sample(
-    self, arm: str, envs: Tuple[str, ...], share: float, normalized: bool
-  ) -> results.Sample:
-    key = (arm, envs, share, normalized)
+  def _sample(self, number: _Number, envs: Sequence[str]) -> results.Sample:
+    """Reads an arm on some worlds; all summaries of a suite share a sample."""
+    reading = results.at(number.share)
+    if number.metric != 'score':
+      reading = results.normalized(reading)
+    key = number._replace(metric='')
     if key not in self._samples:
-      reading = results.at(share)
-      if normalized:
-        reading = results.normalized(reading)
-      sample = self._results.sample(arm, envs, reading)
-      self._samples[key] = sample
-      self.used += sample.runs
-      self.problems += sample.problems
+      self._samples[key] = self._results.sample(number.arm, envs, reading)
     return self._samples[key]
 
-  def _paper_frames(self, arm: str, share: float) -> int:
-    """The frames with reward at which the paper has its number."""
-    if arm in artifacts.ZERO_SHOT:
-      return 0
-    return round(
-      share * artifacts.PAPER_TRANSFER_STEPS * artifacts.PAPER_FRAMES_PER_STEP
-    )
 
-  def _score_frames(self) -> int:
-    """As `_paper_frames`; 0 for table 10, whose budget is not stated."""
-    return next((n.frames for n in self._paper.values() if n.env), 0)
-
-  def _comparable(
-    self,
-    sample: results.Sample,
-    paper_envs: Sequence[str],
-    frames: int,
-    share: float,
-  ) -> bool:
-    """Whether games, budget and scale are the paper's."""
-    return set(sample.envs) == set(paper_envs) and all(
-      run.scale in _PAPER_SCALES
-      and _frames_with_reward(run, share) == frames
-      and run.pretraining_steps in (0, artifacts.PAPER_PRETRAINING_STEPS)
-      for run in sample.runs
-    )
-
-  def _stands_for(self, suite: str) -> Mapping[str, str]:
-    """The paper's task that each task of this scale stands for."""
-    here, paper = self._suites.get(suite, ()), artifacts.PAPER_SUITES[suite]
-    if suite == 'tasks' and len(here) == len(paper):
-      return dict(zip(here, paper, strict=True))
-    return {}
-
-
-# Scales whose numbers the paper's can stand beside: the paper's runs made
-# again, and its own.
-_PAPER_SCALES = ('paper', 'published')
-
-
-def _frames_with_reward(run: dataset_lib.Run, share: float) -> int:
-  """The frames from which a run has learned the task at a share of it."""
-  if run.stage == 'zero_shot':
-    return 0
-  return round(share * run.budget_steps * run.frames_per_step)
-
-
-def _note(sample: results.Sample) -> str:
-  return ' '.join(results.sentences(sample.problems))
-
-
-def _with_paper(cell: Cell, paper: Optional[published.Printed]) -> Cell:
-  """Adds the paper's number; what is comparable has as many digits."""
-  if paper is None:
-    return cell
-  return cell._replace(
-    paper=paper.value,
-    paper_spread=paper.spread,
-    decimals=paper.decimals if cell.comparable else cell.decimals,
+def _is_comparable(run: dataset_lib.Run, share: float, frames: float) -> bool:
+  """Whether budget and scale of a run are the paper's."""
+  # The frames from which a run has learned the task.
+  learned = share * run.budget_steps * run.frames_per_step
+  return (
+    run.scale in _PAPER_SCALES
+    and (0 if run.stage == 'zero_shot' else round(learned)) == frames
+    and run.pretraining_steps in (0, artifacts.PAPER_PRETRAINING_STEPS)
   )
