@@ -99,10 +99,12 @@ class Artifact:
     arms: its arms; those of `ZERO_SHOT` are evaluated without transfer.
     suites: the roles of its worlds.
     metrics: what is computed: `score`, `greedy_extra_share`, or summaries over
-      a suite that `metrics.METRICS` names.
+      a suite that `metrics.METRICS` names. A figure has one for each suite.
     points: where a table looks, as shares of the budget of transfer; 0.2 stands
       for the paper's 1B of 5B frames.
     window: the share of the budget that a figure shows.
+    columns: the panels of a figure in a row; by their number if 0.
+    has_bands: whether the lines of a figure have bands.
     notes: what is irregular in the paper.
   """
 
@@ -114,6 +116,8 @@ class Artifact:
   metrics: Tuple[str, ...] = ()
   points: Tuple[float, ...] = (1.0,)
   window: float = 1.0
+  columns: int = 0
+  has_bands: bool = True
   notes: Tuple[str, ...] = ()
 
 
@@ -243,7 +247,7 @@ _ALL = (
     'curves',
     _SCRATCH,
     ('full', 'hard'),
-    ('median',),
+    ('median', 'median'),
   ),
   Artifact(
     'fig4',
@@ -268,7 +272,8 @@ _ALL = (
     'curves',
     _INITS,
     ('full', 'hard', 'tasks'),
-    ('median', 'score'),
+    ('median', 'median', 'score'),
+    columns=2,
   ),
   Artifact('fig7', 'The network', 'drawing'),
   Artifact(
@@ -277,7 +282,7 @@ _ALL = (
     'curves',
     _INITS,
     ('full', 'hard'),
-    ('median',),
+    ('median', 'median'),
     window=0.02,
   ),
   Artifact(
@@ -295,6 +300,7 @@ _ALL = (
     _INITS,
     ('full',),
     ('score',),
+    has_bands=False,
   ),
   Artifact(
     'fig11',

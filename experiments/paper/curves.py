@@ -6,16 +6,26 @@ frames of pre-training, each point is what other runs have come to in the end.
 """
 
 import collections
-from typing import Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  List,
+  NamedTuple,
+  Optional,
+  Sequence,
+  Tuple,
+)
 
 import numpy as np
 
-from bt_acme.evaluation import intervals, panels, plots
+from bt_acme.evaluation import plots
 from experiments.harness import dataset as dataset_lib
-from experiments.paper.results import Problem, Reading, Results, failure
+from experiments.paper import readings
+from experiments.paper.results import Problem, Results, at, failure
 
-# What is read of an evaluation of a run.
-Value = Callable[[dataset_lib.Run, dataset_lib.Score], float]
+# Maps a world and its returns to the scale of a figure.
+Scale = Callable[[str, Any], Any]
 
 # The first evaluations that a figure shows, however short its window is.
 _FEWEST = 3
@@ -47,8 +57,9 @@ def read(
   results: Results,
   arm: str,
   envs: Sequence[str],
-  value: Value,
   *,
+  scale: Scale,
+  column: str = 'return_mean',
   window: float = 1.0,
 ) -> Curves:
   """Reads the evaluations of an arm's runs on some worlds.
@@ -61,52 +72,84 @@ def read(
     results: the runs.
     arm: the arm.
     envs: the worlds.
-    value: what is read of an evaluation; one that gives NaN is left out.
+    scale: what is made of a value.
+    column: of scores, what is read of an evaluation; NaN is left out.
     window: the share of the budget that is shown, or more where it has fewer
       than three evaluations.
   """
-  every = {
-    env: [
-      _Evaluated(run, *_points(results, run, value))
-      for run in results.runs_of(arm, env)
-    ]
-    for env in envs
-  }
-  some = [o for world in every.values() for o in world if len(o.frames)]
-  used = [o for o in some if o.run.status == dataset_lib.DONE] or some
+  every = {env: results.runs_of(arm, env) for env in envs}
+  runs = [run for found in every.values() for run in found]
+  points = {}
+  for run in runs:
+    steps, values = readings.column(results, run, column)
+    steps, values = plots.means_by_step((steps, scale(run.env, values)))
+    points[run] = steps * run.frames_per_step, values
+  some = [run for run in runs if len(points[run][0])]
+  used = [run for run in some if run.status == dataset_lib.DONE] or some
   problems = [
-    Problem(f'{arm} was not run on', env) for env in envs if not every[env]
+    *(Problem(f'{arm} was not run on', env) for env in envs if not every[env]),
+    *(p for run in runs for p in _incomplete(run, is_used=run in used)),
   ]
-  problems += _incomplete(
-    [one for world in every.values() for one in world],
-    {one.run.run_id for one in used},
-  )
-  worlds: Dict[str, List[_Evaluated]] = collections.defaultdict(list)
-  for one in used:
-    worlds[one.run.env].append(one)
+  worlds: Dict[str, List[dataset_lib.Run]] = collections.defaultdict(list)
+  for run in used:
+    worlds[run.env].append(run)
   seeds = min(map(len, worlds.values()), default=0)
-  problems += _uneven(arm, {env: len(used) for env, used in worlds.items()})
-  counted = [one for used in worlds.values() for one in used[:seeds]]
-  frames, values = _aligned([(one.frames, one.values) for one in counted])
+  if seeds < max(map(len, worlds.values()), default=0):
+    what = (
+      f'{arm} counts with the first {seeds} seeds, which is all there is on'
+    )
+    fewest = [env for env, found in worlds.items() if len(found) == seeds]
+    problems += [Problem(what, env) for env in fewest]
+  counted = [run for found in worlds.values() for run in found[:seeds]]
+  frames, values = _aligned([points[run] for run in counted])
   if counted and not len(frames):
     problems.append(Problem('Without common steps are the runs of', arm))
-  if counted:
-    budget = max(o.run.budget_steps * o.run.frames_per_step for o in counted)
-    shown = np.searchsorted(frames, window * budget, side='right')
-    frames = frames[: max(shown, _FEWEST)]
+  budget = max((r.budget_steps * r.frames_per_step for r in counted), default=0)
+  shown = np.searchsorted(frames, window * budget, side='right')
+  frames = frames[: max(shown, _FEWEST)]
+  by_world = values[:, : len(frames)].reshape(len(worlds), seeds, len(frames))
   return Curves(
     frames,
-    values[:, : len(frames)]
-    .reshape(len(worlds), seeds, len(frames))
-    .swapaxes(0, 1),
+    by_world.swapaxes(0, 1),
     tuple(worlds),
-    tuple(one.run for one in counted),
+    tuple(counted),
     tuple(problems),
   )
 
 
+def _incomplete(run: dataset_lib.Run, *, is_used: bool) -> List[Problem]:
+  """Says if a run does not count, or not wholly."""
+  is_done = run.status == dataset_lib.DONE
+  if is_used and is_done:
+    return []
+  if not is_used and run.status == dataset_lib.FAILED:
+    return [failure(run)]
+  what = f'Not done ({run.status})'
+  if is_used:
+    what = f'Shown as far as it has come ({run.status})'
+  return [Problem('Without evaluations' if is_done else what, run.run_id)]
+
+
+def _aligned(curves: Sequence[plots.Curve]) -> plots.Curve:
+  """Interpolates to the frames of that curve which has the fewest.
+
+  Args:
+    curves: each of at least one point.
+
+  Returns:
+    Frames [N] between which all curves exist, and values [curves, N].
+  """
+  if not curves:
+    return np.zeros(0), np.zeros((0, 0))
+  start = max(frames[0] for frames, _ in curves)
+  end = min(frames[-1] for frames, _ in curves)
+  within = [f[(f >= start) & (f <= end)] for f, _ in curves]
+  shared = min(filter(len, within), key=len, default=np.zeros(0))
+  return shared, np.stack([np.interp(shared, *curve) for curve in curves])
+
+
 def read_by_pretraining(
-  results: Results, arm: str, envs: Sequence[str], reading: Reading
+  results: Results, arm: str, envs: Sequence[str], *, scale: Scale
 ) -> Curves:
   """Reads what an arm's runs have come to, by frames of pre-training.
 
@@ -116,24 +159,31 @@ def read_by_pretraining(
     results: the runs.
     arm: the arm.
     envs: the worlds.
-    reading: what is read of a run.
+    scale: what is made of a return.
   """
+
+  def reading(found: Results, run: dataset_lib.Run) -> Optional[float]:
+    value = at(1.0)(found, run)
+    return None if value is None else float(scale(run.env, value))
+
   budgets = sorted({n for env in envs for n in results.budgets(arm, env)})
   every = {n: results.sample(arm, envs, reading, n) for n in budgets}
-  problems = [problem for one in every.values() for problem in one.problems]
+  problems = tuple(
+    problem for one in every.values() for problem in one.problems
+  )
   some = {n: one for n, one in every.items() if one.envs}
   shared = [e for e in envs if all(e in one.envs for one in some.values())]
   samples = {n: results.sample(arm, shared, reading, n) for n in some}
   if not shared or not samples:
-    return Curves(np.zeros(0), np.zeros((0, 0, 0)), (), (), tuple(problems))
+    return Curves(np.zeros(0), np.zeros((0, 0, 0)), (), (), problems)
   seeds = min(one.seeds for one in samples.values())
-  runs = [run for one in samples.values() for run in one.runs]
+  runs = tuple(run for one in samples.values() for run in one.runs)
   return Curves(
     np.array([n * runs[0].frames_per_step for n in samples], np.float64),
     np.stack([one.values[:seeds] for one in samples.values()], axis=-1),
     tuple(shared),
-    tuple(runs),
-    tuple(problems),
+    runs,
+    problems,
   )
 
 
@@ -157,115 +207,10 @@ def on_shared_worlds(
   every = {arm: read_arm(arm, envs) for arm in arms}
   some = [curves.envs for curves in every.values() if curves.envs]
   shared = [env for env in envs if all(env in one for one in some)]
-  return {
-    arm: read_arm(arm, shared)._replace(
-      problems=(
-        *curves.problems,
-        *(
-          Problem('Not in medians, because another arm has nothing there', env)
-          for env in curves.envs
-          if env not in shared
-        ),
-      )
-    )
-    for arm, curves in every.items()
-  }
-
-
-def mean_line(curves: Curves, label: str, *, band: bool) -> panels.Line:
-  """The mean over seeds on one world, from the lowest seed to the highest."""
-  values = curves.values[:, 0]  # [seeds, N]
-  if not band or curves.seeds < 2:
-    return panels.Line(label, curves.frames, values.mean(axis=0))
-  return panels.Line(
-    label,
-    curves.frames,
-    values.mean(axis=0),
-    values.min(axis=0),
-    values.max(axis=0),
-  )
-
-
-def median_line(curves: Curves, label: str) -> panels.Line:
-  """The median over worlds with its bootstrap interval over seeds, 95 %."""
-  estimate = intervals.bootstrap(
-    intervals.over_points(intervals.median), curves.values
-  )
-  return panels.Line(label, curves.frames, *estimate)
-
-
-def title(env: str) -> str:
-  """A world's name, without what all worlds of its kind have in common."""
-  return env.replace('MiniGrid-', '').replace('-v0', '')
-
-
-class _Evaluated(NamedTuple):
-  """A run with the frames of its evaluations and what was read of them."""
-
-  run: dataset_lib.Run
-  frames: np.ndarray
-  values: np.ndarray
-
-
-def _points(
-  results: Results, run: dataset_lib.Run, value: Value
-) -> plots.Curve:
-  """The evaluations of a run: frames and values, without NaN."""
-  scores = results.scores(run, dataset_lib.EVALUATOR)
-  steps = np.array([score.actor_steps for score in scores], np.float64)
-  values = np.array([value(run, score) for score in scores], np.float64)
-  is_there = ~np.isnan(values)
-  steps, values = plots.means_by_step((steps[is_there], values[is_there]))
-  return steps * run.frames_per_step, values
-
-
-def _aligned(curves: Sequence[plots.Curve]) -> plots.Curve:
-  """Interpolates to the frames of that curve which has the fewest.
-
-  Args:
-    curves: each of at least one point.
-
-  Returns:
-    Frames [N] between which all curves exist, and values [curves, N].
-  """
-  if not curves:
-    return np.zeros(0), np.zeros((0, 0))
-  start = max(frames[0] for frames, _ in curves)
-  end = min(frames[-1] for frames, _ in curves)
-  shared = min(
-    (
-      frames[(frames >= start) & (frames <= end)]
-      for frames, _ in curves
-      if np.any((frames >= start) & (frames <= end))
-    ),
-    key=len,
-    default=np.zeros(0),
-  )
-  return shared, np.stack([np.interp(shared, *curve) for curve in curves])
-
-
-def _incomplete(every: Sequence[_Evaluated], used: Set[str]) -> List[Problem]:
-  """Says which runs do not count, or not wholly; `used` has ids of runs."""
-  problems = []
-  for one in every:
-    run = one.run
-    if run.run_id in used:
-      if run.status != dataset_lib.DONE:
-        what = f'Shown as far as it has come ({run.status})'
-        problems.append(Problem(what, run.run_id))
-    elif run.status == dataset_lib.DONE:
-      problems.append(Problem('Without evaluations', run.run_id))
-    elif run.status == dataset_lib.FAILED:
-      problems.append(failure(run))
-    else:
-      problems.append(Problem(f'Not done ({run.status})', run.run_id))
-  return problems
-
-
-def _uneven(arm: str, seeds: Dict[str, int]) -> List[Problem]:
-  """Says which worlds have fewer seeds than others."""
-  fewest = min(seeds.values(), default=0)
-  if fewest == max(seeds.values(), default=0):
-    return []
-  what = f'{arm} counts with the first {fewest} seeds, which is all there is on'
-  return [Problem(what, env) for env, n in seeds.items() if n == fewest]
+  what = 'Not in medians, because another arm has nothing there'
+  for arm, curves in every.items():
+    left_out = [Problem(what, env) for env in curves.envs if env not in shared]
+    if left_out:
+      problems = (*curves.problems, *left_out)
+      every[arm] = read_arm(arm, shared)._replace(problems=problems)
+  return every

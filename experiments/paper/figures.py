@@ -6,33 +6,66 @@ Source: Campos et al. 2021, arXiv:2102.13515.
 """
 
 import collections
+import functools
+import itertools
 import pathlib
 from typing import (
   Any,
   Callable,
-  Mapping,
+  Dict,
+  Iterator,
   NamedTuple,
   Optional,
   Sequence,
   Tuple,
 )
 
+import numpy as np
+
 from bt_acme import files
+from bt_acme.evaluation import intervals, plots
 from bt_acme.evaluation import panels as panels_lib
-from bt_acme.evaluation import plots
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import (
   artifacts,
   captions,
-  figure_parts,
+  curves,
   network_table,
   normalization,
   published,
   results,
 )
-from experiments.paper.figure_parts import Part, Source
+from experiments.paper.curves import Curves
 
-# Published algorithms with which fig2 compares, after 100k interactions.
+FIGURES = tuple(
+  artifact.id
+  for artifact in artifacts.ARTIFACTS.values()
+  if artifact.kind in ('curves', 'budgets')
+)
+
+_YLABELS = {
+  'score': 'score',
+  'median': 'median normalized score, %',
+  'greedy_extra_share': 'share of the extra action',
+}
+
+# How lines were computed, for captions.
+_MEANS = 'Lines are means over seeds.'
+_RANGES = 'Bands reach from the lowest seed to the highest.'
+_MEDIANS = (
+  'Medians are taken over worlds, of the mean over seeds. Normalized scores '
+  'are 0 for a uniform policy, and 100 for a human on Atari or the best that '
+  'there is elsewhere.'
+)
+_INTERVALS = 'Bands are 95 % bootstrap intervals over seeds.'
+_ONE_SEED = 'One seed has no band.'
+
+# Figure 2: policies by themselves, and then what transfer makes of one.
+_BUDGET_ARMS = {
+  'full': ('ngu', 'rnd', 'constant'),
+  'budgets': ('ngu', 'bt_ngu'),
+}
+# Published algorithms with which it compares, after 100k interactions.
 _PUBLISHED = ('VISR', 'APT')
 _PUBLISHED_FRAMES = 400_000
 
@@ -55,8 +88,8 @@ class Figure(NamedTuple):
   columns: int
   caption: str
   problems: Tuple[results.Problem, ...]
-  xlabel: str = 'frames'
-  log_x: bool = False
+  xlabel: str
+  log_x: bool
 
   @property
   def is_empty(self) -> bool:
@@ -92,7 +125,26 @@ def make(
       f'dataset has runs of the scales {", ".join(sorted(scales))}, whose '
       'numbers do not belong together: pass the runs of one of them.'
     )
-  return FIGURES[figure_id](Source(dataset, suites, normalize))
+  artifact = artifacts.find(figure_id)
+  parts = tuple(_Source(artifact, dataset, suites, normalize).parts())
+  problems = [p for part in parts for c in part.curves for p in c.problems]
+  problems += [
+    results.Problem('The scale has no worlds for', suite)
+    for suite in artifact.suites
+    if not suites.get(suite)
+  ]
+  # 57 panels stand in ten rows.
+  across = 6 if len(parts) > 12 else 4 if len(parts) > 9 else 3
+  is_by_budget = artifact.kind == 'budgets'
+  return Figure(
+    figure_id,
+    tuple(part.panel for part in parts),
+    artifact.columns or across,
+    _caption(artifact, parts),
+    tuple(dict.fromkeys(problems)),
+    'frames of pre-training' if is_by_budget else 'frames',
+    log_x=is_by_budget,
+  )
 
 
 def render(
@@ -157,155 +209,172 @@ def draw(
   )
 
 
-def fig1(source: Source) -> Figure:
-  """Strategies of transfer."""
-  parts = figure_parts.scores(source, _arms('fig1'), source.envs('strategies'))
-  return _figure('fig1', source, parts, columns=2)
+class _Part(NamedTuple):
+  """A panel.
+
+  Attributes:
+    panel: what is drawn.
+    curves: what its lines and levels were made of.
+    how: how they were computed, in sentences.
+  """
+
+  panel: panels_lib.Panel
+  curves: Tuple[Curves, ...]
+  how: Tuple[str, ...]
 
 
-def fig2(source: Source) -> Figure:
-  """Budgets of pre-training: zero-shot on the left, then with transfer."""
-  parts = [
-    *figure_parts.medians_by_pretraining(
-      source, ('ngu', 'rnd', 'constant'), 'full', _published_medians(source)
-    ),
-    *figure_parts.scores_by_pretraining(
-      source, ('ngu', 'bt_ngu'), source.envs('budgets')
-    ),
-  ]
-  return _figure('fig2', source, parts, columns=3)._replace(
-    xlabel='frames of pre-training', log_x=True
+class _Source:
+  """Makes the panels of one figure."""
+
+  def __init__(
+    self,
+    artifact: artifacts.Artifact,
+    dataset: dataset_lib.Dataset,
+    suites: artifacts.Suites,
+    normalize: Callable[[str, Any], Any],
+  ):
+    self._artifact = artifact
+    self._dataset = dataset
+    self._results = results.Results(dataset)
+    self._suites = suites
+    self._normalize = normalize
+
+  def parts(self) -> Iterator[_Part]:
+    """Yields a panel for a suite's median, or one for each of its worlds."""
+    artifact = self._artifact
+    for suite, metric in zip(artifact.suites, artifact.metrics, strict=True):
+      envs = self._suites.get(suite, ())
+      if metric != 'median':
+        if artifact.columns == 2:
+          # A column for each of the two worlds, which have three rewards.
+          envs = [env for i in range(3) for env in envs[i::3]]
+        yield from (self._part(suite, [env], metric) for env in envs)
+      elif envs:
+        yield self._part(suite, envs, metric)
+
+  def _part(self, suite: str, envs: Sequence[str], metric: str) -> _Part:
+    found, ends = self._read(suite, envs, metric), self._ends(envs)
+    lines = tuple(
+      self._line(artifacts.TITLES[arm], one, metric)
+      for arm, one in found.items()
+      if len(one.frames)
+    )
+    levels = [
+      panels_lib.Level(artifacts.TITLES[arm], float(np.mean(one.values)))
+      for arm, one in ends.items()
+      if one.envs
+    ]
+    is_median = metric == 'median'
+    if is_median and self._artifact.kind == 'budgets':
+      levels += self._published()
+    title = _suite_title(suite, envs, found) if is_median else _env_title(*envs)
+    how, bands = (_MEDIANS, _INTERVALS) if is_median else (_MEANS, _RANGES)
+    if not any(one.seeds > 1 for one in found.values()):
+      bands = _ONE_SEED
+    return _Part(
+      panels_lib.Panel(title, _YLABELS[metric], lines, tuple(levels)),
+      (*found.values(), *ends.values()),
+      (how, bands) if self._artifact.has_bands else (how,),
+    )
+
+  def _line(self, label: str, one: Curves, metric: str) -> panels_lib.Line:
+    """The median with its interval, or the mean from seed to seed."""
+    if metric == 'median':
+      statistic = intervals.over_points(intervals.median)
+      estimate = intervals.bootstrap(statistic, one.values)
+      return panels_lib.Line(label, one.frames, *estimate)
+    values = one.values[:, 0]  # [seeds, N]
+    line = panels_lib.Line(label, one.frames, values.mean(axis=0))
+    if one.seeds < 2 or not self._artifact.has_bands:
+      return line
+    return line._replace(low=values.min(axis=0), high=values.max(axis=0))
+
+  def _read(
+    self, suite: str, envs: Sequence[str], metric: str
+  ) -> Dict[str, Curves]:
+    """Reads the lines of a panel, by arm."""
+    scale = self._normalize if metric == 'median' else _as_it_is
+    arms = [a for a in self._artifact.arms if a not in artifacts.ZERO_SHOT]
+    read: Callable[[str, Sequence[str]], Curves] = functools.partial(
+      curves.read,
+      self._results,
+      column=metric if metric == 'greedy_extra_share' else 'return_mean',
+      scale=scale,
+      window=self._artifact.window,
+    )
+    if self._artifact.kind == 'budgets':
+      arms = list(_BUDGET_ARMS[suite])
+      every = (self._results.budgets(arm, env) for arm in arms for env in envs)
+      if metric == 'median' and len(set(itertools.chain(*every))) < 2:
+        # Then there is what pre-training itself has evaluated.
+        found = results.Results(_pretraining_as_zero_shot(self._dataset))
+        read = functools.partial(curves.read, found, scale=scale)
+      else:
+        read = functools.partial(
+          curves.read_by_pretraining, self._results, scale=scale
+        )
+    return curves.on_shared_worlds(read, arms, envs)
+
+  def _ends(self, envs: Sequence[str]) -> Dict[str, Curves]:
+    """What arms have come to that do not learn the task."""
+    if self._artifact.kind == 'budgets':
+      return {}
+    reading = results.at(1.0)
+    ends = {
+      arm: self._results.sample(arm, envs, reading)
+      for arm in self._artifact.arms
+      if arm in artifacts.ZERO_SHOT
+    }
+    return {
+      arm: Curves(np.zeros(1), end.values[..., None], *end[1:])
+      for arm, end in ends.items()
+    }
+
+  def _published(self) -> Tuple[panels_lib.Level, ...]:
+    """Medians of published algorithms, if the games are the same."""
+    if set(self._suites['full']) != set(artifacts.PAPER_SUITES['full']):
+      return ()
+    return tuple(
+      panels_lib.Level(f'{number.arm}, 100k interactions', float(number.value))
+      for number in published.numbers('table2')
+      if number.arm in _PUBLISHED
+      and (number.suite, number.metric) == ('full', 'median')
+      and number.frames == _PUBLISHED_FRAMES
+    )
+
+
+def _as_it_is(env: str, value: Any) -> Any:
+  del env
+  return value
+
+
+def _suite_title(
+  suite: str, envs: Sequence[str], found: Dict[str, Curves]
+) -> str:
+  shared = max(len(one.envs) for one in found.values())
+  some = f'{shared} of {len(envs)}' if 0 < shared < len(envs) else len(envs)
+  return f'{suite}: {some} {"world" if len(envs) == 1 else "worlds"}'
+
+
+def _env_title(env: str) -> str:
+  """A world's name, without what all worlds of its kind have in common."""
+  return env.replace('MiniGrid-', '').replace('-v0', '')
+
+
+def _pretraining_as_zero_shot(
+  dataset: dataset_lib.Dataset,
+) -> dataset_lib.Dataset:
+  """Takes runs of pre-training for what they also are: policies evaluated."""
+  return dataset._replace(
+    runs=tuple(
+      run._replace(stage='zero_shot')
+      for run in dataset.runs
+      if run.stage == 'pretraining'
+    )
   )
 
 
-def fig3(source: Source) -> Figure:
-  """Learning over the suite."""
-  parts = figure_parts.medians(source, _arms('fig3'), ('full', 'hard'))
-  return _figure('fig3', source, parts, columns=2)
-
-
-def fig4(source: Source) -> Figure:
-  """Use of the extra action."""
-  parts = figure_parts.scores(
-    source,
-    _arms('fig4'),
-    source.envs('ablation'),
-    value=figure_parts.greedy_extra_share,
-    ylabel='share of the extra action',
-  )
-  return _figure('fig4', source, parts, columns=_across(parts))
-
-
-def fig5(source: Source) -> Figure:
-  """Learning with modified rewards, beside the policy that is transferred."""
-  parts = figure_parts.scores(
-    source,
-    [arm for arm in _arms('fig5') if arm != 'ngu'],
-    source.envs('tasks'),
-    level_of='ngu',
-  )
-  return _figure('fig5', source, parts, columns=3)
-
-
-def fig6(source: Source) -> Figure:
-  """Learning with loaded weights, over suites and with modified rewards."""
-  tasks = source.envs('tasks')
-  # A column for each of the two worlds, which have three rewards.
-  by_reward = [env for i in range(3) for env in tasks[i::3]]
-  parts = [
-    *figure_parts.medians(source, _arms('fig6'), ('full', 'hard')),
-    *figure_parts.scores(source, _arms('fig6'), by_reward),
-  ]
-  return _figure('fig6', source, parts, columns=2)
-
-
-def fig8(source: Source) -> Figure:
-  """The beginning of learning with loaded weights."""
-  parts = figure_parts.medians(
-    source,
-    _arms('fig8'),
-    ('full', 'hard'),
-    window=artifacts.find('fig8').window,
-  )
-  return _figure('fig8', source, parts, columns=2)
-
-
-def fig9(source: Source) -> Figure:
-  """Learning in each world, from scratch."""
-  parts = figure_parts.scores(source, _arms('fig9'), source.envs('full'))
-  return _figure('fig9', source, parts, columns=_across(parts))
-
-
-def fig10(source: Source) -> Figure:
-  """Learning in each world, with loaded weights; as in the paper, no bands."""
-  parts = figure_parts.scores(
-    source, _arms('fig10'), source.envs('full'), band=False
-  )
-  return _figure('fig10', source, parts, columns=_across(parts))
-
-
-def fig11(source: Source) -> Figure:
-  """Learning in the ablation."""
-  parts = figure_parts.scores(source, _arms('fig11'), source.envs('ablation'))
-  return _figure('fig11', source, parts, columns=_across(parts))
-
-
-FIGURES: Mapping[str, Callable[[Source], Figure]] = {
-  'fig1': fig1,
-  'fig2': fig2,
-  'fig3': fig3,
-  'fig4': fig4,
-  'fig5': fig5,
-  'fig6': fig6,
-  'fig8': fig8,
-  'fig9': fig9,
-  'fig10': fig10,
-  'fig11': fig11,
-}
-
-
-def _across(parts: Sequence[Part]) -> int:
-  """Panels in a row, where each world has one: 57 stand in ten rows."""
-  return 6 if len(parts) > 12 else 4 if len(parts) > 9 else 3
-
-
-def _arms(figure_id: str) -> Tuple[str, ...]:
-  return artifacts.find(figure_id).arms
-
-
-def _published_medians(source: Source) -> Tuple[panels_lib.Level, ...]:
-  """Medians of published algorithms, if the games are the same."""
-  if set(source.envs('full')) != set(artifacts.PAPER_SUITES['full']):
-    return ()
-  return tuple(
-    panels_lib.Level(f'{number.arm}, 100k interactions', float(number.value))
-    for number in published.numbers('table2')
-    if number.arm in _PUBLISHED
-    and (number.suite, number.metric) == ('full', 'median')
-    and number.frames == _PUBLISHED_FRAMES
-  )
-
-
-def _figure(
-  figure_id: str, source: Source, parts: Sequence[Part], *, columns: int
-) -> Figure:
-  artifact = artifacts.find(figure_id)
-  problems = [p for part in parts for c in part.curves for p in c.problems]
-  problems += [
-    results.Problem('The scale has no worlds for', suite)
-    for suite in artifact.suites
-    if not source.envs(suite)
-  ]
-  return Figure(
-    figure_id,
-    tuple(part.panel for part in parts),
-    columns,
-    _caption(artifact, parts),
-    tuple(dict.fromkeys(problems)),
-  )
-
-
-def _caption(artifact: artifacts.Artifact, parts: Sequence[Part]) -> str:
+def _caption(artifact: artifacts.Artifact, parts: Sequence[_Part]) -> str:
   """Says what is drawn, and of which runs."""
   used = [c for part in parts for c in part.curves if c.runs]
   if not used:
@@ -314,12 +383,11 @@ def _caption(artifact: artifacts.Artifact, parts: Sequence[Part]) -> str:
       'evaluated.'
     )
   runs = [run for one in used for run in one.runs]
+  how = (one for part in parts if part.panel.lines for one in part.how)
   sentences = [
     f'{artifact.title}.',
     captions.made_of(runs, (one.seeds for one in used)),
-    *dict.fromkeys(
-      one for part in parts if part.panel.lines for one in part.how
-    ),
+    *dict.fromkeys(how),
     *artifact.notes,
   ]
   return ' '.join(sentences)

@@ -21,7 +21,7 @@ def early_area(
   The curve is linear between evaluations. None unless the first evaluation
   comes in the first half of that part, and the last one not before its end.
   """
-  steps, returns = _column(indexed, run, 'return_mean')
+  steps, returns = column(indexed, run, 'return_mean')
   fine, coarse = (share * run.budget_steps for share in EARLY)
   end = fine if np.sum(steps <= fine) >= 3 else coarse
   if not len(steps) or steps[0] > end / 2 or steps[-1] < end:
@@ -55,12 +55,12 @@ def _thirds(
   indexed: results.Results, run: dataset_lib.Run
 ) -> Tuple[np.ndarray, np.ndarray]:
   """The greedy shares of the extra action, in the first third and after it."""
-  steps, shares = _column(indexed, run, 'greedy_extra_share')
+  steps, shares = column(indexed, run, 'greedy_extra_share')
   first = steps <= run.budget_steps / 3
   return shares[first], shares[~first]
 
 
-def _column(
+def column(
   indexed: results.Results, run: dataset_lib.Run, name: str
 ) -> Tuple[np.ndarray, np.ndarray]:
   """A column of a run's evaluations by actor steps, without NaN."""
