@@ -7,14 +7,13 @@ a game's score is its mean over seeds, the capped mean caps each game at 100 and
 has no floor, and percentiles interpolate linearly.
 """
 
-import csv
 import difflib
 import pathlib
 from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from bt_acme.evaluation import intervals
+from bt_acme.evaluation import intervals, tables
 
 
 class Summary(NamedTuple):
@@ -36,14 +35,8 @@ class ReferenceScores(NamedTuple):
   human: float
 
 
-def _read_table() -> Dict[str, Dict[str, str]]:
-  path = pathlib.Path(__file__).parent / 'data' / 'atari57.csv'
-  with path.open(newline='') as f:
-    lines = [line for line in f if not line.startswith('#')]
-  return {row['game']: row for row in csv.DictReader(lines)}
-
-
-_TABLE = _read_table()
+_PATH = pathlib.Path(__file__).parent / 'data' / 'atari57.csv'
+_TABLE = {row['game']: row for row in tables.read_csv(_PATH)}
 
 
 def _listed(name: str) -> Tuple[str, ...]:

@@ -3,7 +3,8 @@
 import csv
 import io
 import math
-from typing import Any, Mapping, Sequence
+import pathlib
+from typing import Any, Dict, List, Mapping, Sequence
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -69,3 +70,10 @@ def _cell(value: Any, digits: int) -> Any:
   if not digits or not isinstance(value, float):
     return value
   return '' if math.isnan(value) else f'{value:.{digits}g}'
+
+
+def read_csv(path: pathlib.Path) -> List[Dict[str, str]]:
+  """Reads the rows of a CSV file, whose lines may be comments (`# ...`)."""
+  with path.open(newline='') as file:
+    lines = (line for line in file if not line.startswith('#'))
+    return list(csv.DictReader(lines))

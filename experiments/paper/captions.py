@@ -39,51 +39,44 @@ def of_table(
   suites: artifacts.Suites,
 ) -> str:
   """Seeds, worlds, budget and scale of a table, in sentences."""
-  filled = [c for row in rows for c in row.cells if not c.is_missing]
-  if not filled:
+  seeds = {c.seeds for row in rows for c in row.cells if not c.is_missing}
+  if not seeds:
     return f'No run has come to a number yet. {_HOW_TO_READ}'
-  seeds = {cell.seeds for cell in filled}
-  sentences = [
-    made_of(runs, seeds),
-    f'Worlds: {_worlds(artifact, suites)}.',
-    _what(artifact),
-  ]
+  what, interval = _WHAT[artifact.kind]
   if {run.scale for run in runs} == {'published'}:
-    sentences.append("These are the paper's own means of 3 seeds.")
+    interval = "These are the paper's own means of 3 seeds. "
   elif seeds == {1}:
-    sentences.append('One seed has no interval.')
-  elif artifact.kind == 'suites':
-    sentences.append(
-      'Brackets hold 95 % bootstrap intervals over seeds, worlds kept.'
-    )
-  return ' '.join([*sentences, _HOW_TO_READ])
-
-
-def _what(artifact: artifacts.Artifact) -> str:
-  if artifact.kind == 'scores':
-    return (
-      'Scores are mean returns of the task, ± their standard deviation over '
-      'seeds (ddof 0).'
-    )
+    interval = 'One seed has no interval. '
+  worlds = _worlds(artifact, suites)
   return (
-    'Scores are normalized, in percent: 0 is a uniform policy, 100 a human on '
-    'Atari and elsewhere the best that there is.'
+    f'{made_of(runs, seeds)} Worlds: {worlds}. {what}{interval}{_HOW_TO_READ}'
   )
+
+
+# What scores are in tables of each kind, and what their intervals are.
+_WHAT = {
+  'scores': (
+    'Scores are mean returns of the task, ± their standard deviation over '
+    'seeds (ddof 0). ',
+    '',
+  ),
+  'suites': (
+    'Scores are normalized, in percent: 0 is a uniform policy, 100 a human on '
+    'Atari and elsewhere the best that there is. ',
+    'Brackets hold 95 % bootstrap intervals over seeds, worlds kept. ',
+  ),
+}
 
 
 def _worlds(artifact: artifacts.Artifact, suites: artifacts.Suites) -> str:
   there = [suite for suite in artifact.suites if suites.get(suite)]
-  others = [suite for suite in there if not _is_whole(suite, suites)]
+  paper = artifacts.PAPER_SUITES
+  others = [s for s in there if set(suites[s]) != set(paper.get(s, ()))]
   listed = ', '.join(f'{len(suites[suite])} ({suite})' for suite in there)
   if not others:
     return listed
   where = '' if others == there else f' in {", ".join(others)}'
   return f"{listed}, not the paper's{where}"
-
-
-def _is_whole(suite: str, suites: artifacts.Suites) -> bool:
-  paper = artifacts.PAPER_SUITES.get(suite, ())
-  return set(suites.get(suite, ())) == set(paper)
 
 
 def _budgets(runs: Set[dataset_lib.Run]) -> List[str]:
@@ -121,9 +114,7 @@ def _whose_policies(runs: Set[dataset_lib.Run]) -> str:
 
 def _share(frames: int) -> str:
   """A budget of transfer as a share of the paper's, in parentheses."""
-  ratio = (
-    artifacts.PAPER_TRANSFER_STEPS * artifacts.PAPER_FRAMES_PER_STEP / frames
-  )
+  ratio = artifacts.PAPER_TRANSFER_FRAMES / frames
   if abs(ratio - 1) < 0.01:
     return " (the paper's)"
   return f" (1/{ratio:,.0f} of the paper's)" if ratio > 1 else ''

@@ -8,12 +8,12 @@ Source: Campos et al. 2021, arXiv:2102.13515.
 import collections
 import functools
 import itertools
-import pathlib
 from typing import (
   Any,
   Callable,
   Dict,
   Iterator,
+  Mapping,
   NamedTuple,
   Optional,
   Sequence,
@@ -30,7 +30,6 @@ from experiments.paper import (
   artifacts,
   captions,
   curves,
-  network_table,
   normalization,
   published,
   results,
@@ -43,21 +42,36 @@ FIGURES = tuple(
   if artifact.kind in ('curves', 'budgets')
 )
 
-_YLABELS = {
-  'score': 'score',
-  'median': 'median normalized score, %',
-  'greedy_extra_share': 'share of the extra action',
-}
 
-# How lines were computed, for captions.
-_MEANS = 'Lines are means over seeds.'
-_RANGES = 'Bands reach from the lowest seed to the highest.'
-_MEDIANS = (
-  'Medians are taken over worlds, of the mean over seeds. Normalized scores '
-  'are 0 for a uniform policy, and 100 for a human on Atari or the best that '
-  'there is elsewhere.'
-)
-_INTERVALS = 'Bands are 95 % bootstrap intervals over seeds.'
+class _Metric(NamedTuple):
+  """What a panel shows.
+
+  Attributes:
+    ylabel: what stands at its axis.
+    how: how its lines were computed, in a sentence.
+    bands: and how their bands were.
+    column: what is read of an evaluation.
+  """
+
+  ylabel: str
+  how: str = 'Lines are means over seeds.'
+  bands: str = 'Bands reach from the lowest seed to the highest.'
+  column: str = 'return_mean'
+
+
+_METRICS: Mapping[str, _Metric] = {
+  'score': _Metric('score'),
+  'greedy_extra_share': _Metric(
+    'share of the extra action', column='greedy_extra_share'
+  ),
+  'median': _Metric(
+    'median normalized score, %',
+    'Medians are taken over worlds, of the mean over seeds. Normalized scores '
+    'are 0 for a uniform policy, and 100 for a human on Atari or the best that '
+    'there is elsewhere.',
+    'Bands are 95 % bootstrap intervals over seeds.',
+  ),
+}
 _ONE_SEED = 'One seed has no band.'
 
 # Figure 2: policies by themselves, and then what transfer makes of one.
@@ -90,11 +104,6 @@ class Figure(NamedTuple):
   problems: Tuple[results.Problem, ...]
   xlabel: str
   log_x: bool
-
-  @property
-  def is_empty(self) -> bool:
-    """Whether no run has come to anything that it could show."""
-    return not any(panel.lines for panel in self.panels)
 
 
 def make(
@@ -147,43 +156,6 @@ def make(
   )
 
 
-def render(
-  figure_id: str,
-  dataset: dataset_lib.Dataset,
-  suites: artifacts.Suites,
-  folder: files.PathLike,
-  formats: Sequence[str] = panels_lib.FORMATS,
-) -> Tuple[pathlib.Path, ...]:
-  """Writes a figure into a folder, and its caption as text.
-
-  Args:
-    figure_id: one of `FIGURES`, or `fig7`, a table in CSV and in text.
-    dataset: the runs and scores, of one scale.
-    suites: the scale's worlds, by the roles that `artifacts` lists.
-    folder: where FIGURE.png and the others are written.
-    formats: some of `panels.FORMATS`.
-
-  Returns:
-    The files; the caption alone if there is nothing to show, as it then says.
-
-  Raises:
-    ValueError: if there is no such figure, or if runs are of several scales.
-  """
-  path = pathlib.Path(folder) / figure_id
-  caption, points = path.with_suffix('.txt'), path.with_suffix('.csv')
-  if figure_id == 'fig7':
-    parameters = network_table.parameters()
-    files.write_text(points, network_table.as_csv(parameters))
-    files.write_text(caption, network_table.as_text(parameters) + '\n')
-    return (points, caption)
-  figure = make(figure_id, dataset, suites)
-  sentences = [figure.caption, *results.sentences(figure.problems, most=100)]
-  files.write_text(caption, '\n'.join(sentences) + '\n')
-  if draw(path, figure, formats) is None:
-    return (caption,)
-  return (*(path.with_suffix(f'.{one}') for one in formats), caption)
-
-
 def draw(
   path: files.PathLike,
   figure: Figure,
@@ -193,7 +165,7 @@ def draw(
 
   Nothing is drawn if there is nothing to show, as the caption then says.
   """
-  if figure.is_empty:
+  if not any(panel.lines for panel in figure.panels):
     return None
   # Names of runs would take more room than the panels.
   kinds = collections.Counter(problem.what for problem in figure.problems)
@@ -264,17 +236,16 @@ class _Source:
       for arm, one in ends.items()
       if one.envs
     ]
-    is_median = metric == 'median'
-    if is_median and self._artifact.kind == 'budgets':
+    title = _title(suite if metric == 'median' else '', envs, found)
+    if metric == 'median' and self._artifact.kind == 'budgets':
       levels += self._published()
-    title = _suite_title(suite, envs, found) if is_median else _env_title(*envs)
-    how, bands = (_MEDIANS, _INTERVALS) if is_median else (_MEANS, _RANGES)
-    if not any(one.seeds > 1 for one in found.values()):
-      bands = _ONE_SEED
+    shown = _METRICS[metric]
+    has_bands = any(one.seeds > 1 for one in found.values())
+    bands = shown.bands if has_bands else _ONE_SEED
     return _Part(
-      panels_lib.Panel(title, _YLABELS[metric], lines, tuple(levels)),
+      panels_lib.Panel(title, shown.ylabel, lines, tuple(levels)),
       (*found.values(), *ends.values()),
-      (how, bands) if self._artifact.has_bands else (how,),
+      (shown.how, bands) if self._artifact.has_bands else (shown.how,),
     )
 
   def _line(self, label: str, one: Curves, metric: str) -> panels_lib.Line:
@@ -298,7 +269,7 @@ class _Source:
     read: Callable[[str, Sequence[str]], Curves] = functools.partial(
       curves.read,
       self._results,
-      column=metric if metric == 'greedy_extra_share' else 'return_mean',
+      column=_METRICS[metric].column,
       scale=scale,
       window=self._artifact.window,
     )
@@ -348,17 +319,14 @@ def _as_it_is(env: str, value: Any) -> Any:
   return value
 
 
-def _suite_title(
-  suite: str, envs: Sequence[str], found: Dict[str, Curves]
-) -> str:
+def _title(suite: str, envs: Sequence[str], found: Dict[str, Curves]) -> str:
+  """A suite and how many worlds are shown, or the name of a world."""
+  if not suite:
+    # What all worlds of its kind have in common is left out.
+    return envs[0].replace('MiniGrid-', '').replace('-v0', '')
   shared = max(len(one.envs) for one in found.values())
   some = f'{shared} of {len(envs)}' if 0 < shared < len(envs) else len(envs)
   return f'{suite}: {some} {"world" if len(envs) == 1 else "worlds"}'
-
-
-def _env_title(env: str) -> str:
-  """A world's name, without what all worlds of its kind have in common."""
-  return env.replace('MiniGrid-', '').replace('-v0', '')
 
 
 def _pretraining_as_zero_shot(

@@ -4,8 +4,6 @@ The paper draws the network, which is that of Agent57 (Badia et al. 2020,
 arXiv:2003.13350). Source: Campos et al. 2021, arXiv:2102.13515.
 """
 
-import csv
-import io
 import math
 from typing import NamedTuple, Optional, Tuple
 
@@ -15,7 +13,6 @@ from bt_acme import config as config_lib
 from bt_acme.core import networks
 from bt_acme.evaluation import tables
 
-_HEADER = ('module', 'parameter', 'shape', 'numbers')
 _ATARI = (84, 84, 4)  # Four frames of gray.
 _ATARI_ACTIONS = 18
 
@@ -26,11 +23,6 @@ class Parameter(NamedTuple):
   module: str
   name: str
   shape: Tuple[int, ...]
-
-  @property
-  def size(self) -> int:
-    """How many numbers it holds."""
-    return math.prod(self.shape)
 
 
 def parameters(
@@ -61,28 +53,20 @@ def parameters(
   )
 
 
-def as_text(listed: Tuple[Parameter, ...]) -> str:
-  """Lays the parameters out for a terminal, with their sum at the end."""
-  rows = [[*row[:3], f'{row[3]:,}'] for row in _rows(listed)]
-  return tables.table(_HEADER, rows)
-
-
-def as_csv(listed: Tuple[Parameter, ...]) -> str:
-  """Writes the parameters as CSV, with their sum at the end."""
-  text = io.StringIO()
-  writer = csv.writer(text, lineterminator='\n')
-  writer.writerows([_HEADER, *_rows(listed)])
-  return text.getvalue()
-
-
-def _rows(
-  listed: Tuple[Parameter, ...],
-) -> Tuple[Tuple[str, str, str, int], ...]:
-  total = sum(parameter.size for parameter in listed)
+def texts(listed: Tuple[Parameter, ...]) -> Tuple[str, str]:
+  """Lists parameters as CSV and for readers, with their sum at the end."""
+  rows = [
+    (
+      one.module,
+      one.name,
+      ' x '.join(map(str, one.shape)),
+      math.prod(one.shape),
+    )
+    for one in listed
+  ]
+  rows.append(('all', '', '', sum(row[-1] for row in rows)))
+  header = ('module', 'parameter', 'shape', 'numbers')
   return (
-    *(
-      (one.module, one.name, ' x '.join(map(str, one.shape)), one.size)
-      for one in listed
-    ),
-    ('all', '', '', total),
+    tables.csv_text([dict(zip(header, row, strict=True)) for row in rows]),
+    tables.table(header, [[*row[:3], f'{row[3]:,}'] for row in rows]),
   )

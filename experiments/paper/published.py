@@ -4,15 +4,11 @@
 set, from which artifacts and claims are computed as if the runs were ours.
 """
 
-import csv
 import functools
-import pathlib
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, NamedTuple, Tuple
 
 from experiments.harness import dataset
-from experiments.paper import artifacts
-
-_DATA = pathlib.Path(__file__).parent / 'data'
+from experiments.paper import artifacts, csv_data
 
 
 class Printed(NamedTuple):
@@ -47,44 +43,15 @@ class Printed(NamedTuple):
     return len(self.value.partition('.')[2])
 
 
-def rows(name: str) -> List[Dict[str, str]]:
-  """The rows of a table of `data`, without its comments."""
-  with (_DATA / name).open(newline='') as file:
-    lines = [line for line in file if not line.startswith('#')]
-  return list(csv.DictReader(lines))
-
-
 @functools.lru_cache
 def numbers(artifact: str) -> Tuple[Printed, ...]:
   """All numbers of an artifact, in the paper's order; of a figure, none."""
-  return tuple(
-    Printed(
-      row['artifact'],
-      row['arm'],
-      row['env'],
-      row['suite'],
-      row['metric'],
-      int(row['frames'] or 0),
-      row['value'],
-      row['spread'],
-      row['bold'] == '1',
-    )
-    for row in rows('paper.csv')
-    if row['artifact'] == artifact
-  )
-
-
-# The tables whose scores of single games an artifact is made of. Tables 9 and
-# 10 have other runs of the same arms and games than table 6.
-_SUITE_TABLES = ('table6', 'table7', 'table8')
-_SOURCES = {
-  **{f'table{i}': _SUITE_TABLES for i in range(3, 9)},
-  **{f'fig{i}': _SUITE_TABLES for i in (1, 3, 6, 8, 9, 10)},
-  'table9': ('table9',),
-  'fig11': ('table9',),
-  'table10': ('table10',),
-  'fig5': ('table10',),
-}
+  found = []
+  for row in csv_data.rows('paper.csv'):
+    if row['artifact'] == artifact:
+      fields: Dict[str, Any] = {**row, 'bold': row['bold'] == '1'}
+      found.append(Printed(**{**fields, 'frames': int(row['frames'] or 0)}))
+  return tuple(found)
 
 
 def data(artifact: str) -> dataset.Dataset:
@@ -95,20 +62,26 @@ def data(artifact: str) -> dataset.Dataset:
   """
   unique = {
     (number.arm, number.env): number
-    for table in _SOURCES.get(artifact, ())
+    for table in artifacts.find(artifact).scores
     for number in numbers(table)
     if number.env
   }
-  return dataset.Dataset(
-    tuple(_run(number) for number in unique.values()),
-    tuple(_score(number) for number in unique.values()),
-  )
+  runs, scores = [], []
+  for number in unique.values():
+    run = _run(number)
+    runs.append(run)
+    scores.append(
+      dataset.Score(
+        run.run_id, dataset.FINAL, run.actor_steps, 0, float(number.value)
+      )
+    )
+  return dataset.Dataset(tuple(runs), tuple(scores))
 
 
 def _run(number: Printed) -> dataset.Run:
   steps = number.frames // artifacts.PAPER_FRAMES_PER_STEP
   return dataset.Run(
-    run_id=_run_id(number),
+    run_id=f'published/{number.artifact}/{number.arm}/{number.env}',
     scale='published',
     stage='zero_shot' if number.arm in artifacts.ZERO_SHOT else 'transfer',
     arm=number.arm,
@@ -119,14 +92,3 @@ def _run(number: Printed) -> dataset.Run:
     status=dataset.DONE,
     actor_steps=steps,
   )
-
-
-def _score(number: Printed) -> dataset.Score:
-  steps = number.frames // artifacts.PAPER_FRAMES_PER_STEP
-  return dataset.Score(
-    _run_id(number), dataset.FINAL, steps, 0, float(number.value)
-  )
-
-
-def _run_id(number: Printed) -> str:
-  return f'published/{number.artifact}/{number.arm}/{number.env}'

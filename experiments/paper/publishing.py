@@ -7,7 +7,7 @@ artifacts, and the report's pictures. `experiments/README.md` shows the claims.
 import pathlib
 import shutil
 import tempfile
-from typing import Sequence, Tuple
+from typing import Sequence
 
 from PIL import Image
 
@@ -51,12 +51,11 @@ def publish(
   kept = lasting(dataset)
   with tempfile.TemporaryDirectory() as temporary:
     pictures = pathlib.Path(temporary) / _PICTURES
-    sections = [
-      report.render(
-        artifact, kept, scale.suites, pictures, ('md', 'png')
-      ).markdown
+    rendered = (
+      report.render(artifact, kept, scale.suites, pictures, ('md', 'png'))
       for artifact in artifacts
-    ]
+    )
+    sections = [one.markdown for one in rendered]
     verdicts = claims.evaluate(kept, scale.suites)
     text = report.joined(scale, kept, commands, verdicts, sections)
     shutil.rmtree(folder, ignore_errors=True)
@@ -78,14 +77,9 @@ def lasting(dataset: dataset_lib.Dataset) -> dataset_lib.Dataset:
   It leaves out what training episodes brought, what only tells of a machine or
   of a moment, and commands, which the code makes anew.
   """
+  status = {dataset_lib.RUNNING: dataset_lib.WAITING}
   runs = [
-    run._replace(
-      host='',
-      command='',
-      status=(
-        dataset_lib.WAITING if run.status == dataset_lib.RUNNING else run.status
-      ),
-    )
+    run._replace(host='', command='', status=status.get(run.status, run.status))
     for run in dataset.runs
   ]
   scores = [s for s in dataset.scores if s.source != dataset_lib.ACTOR]
@@ -100,16 +94,8 @@ def rendered_readme(readme: str) -> str:
 
 
 def _claims() -> str:
-  scale, dataset = _published()
+  scale, dataset = scales.get(_SCALE), dataset_lib.read(FOLDER / _SCALE)
   verdicts = claims.evaluate(dataset, scale.suites)
-  return '\n'.join(
-    [
-      report.runs_table(dataset.runs),
-      f'{planning.pretraining(scale)}\n',
-      claims.verdict_table(verdicts),
-    ]
-  )
-
-
-def _published() -> Tuple[scales.Scale, dataset_lib.Dataset]:
-  return scales.get(_SCALE), dataset_lib.read(FOLDER / _SCALE)
+  runs = report.runs_table(dataset.runs)
+  about = planning.pretraining(scale)
+  return f'{runs}\n{about}\n\n{claims.verdict_table(verdicts)}'

@@ -8,9 +8,7 @@ import re
 from typing import Any, Mapping, NamedTuple, Tuple
 
 from bt_acme.config import names
-from bt_acme.evaluation import human_normalized_scores
-
-Envs = Tuple[str, ...]
+from experiments.paper.artifacts import PAPER_SUITES, Suites
 
 SHARED, PER_SEED = 'shared', 'per_seed'
 # By choice: which policy a seed of transfer uses, and what its results tell of.
@@ -54,7 +52,7 @@ class Scale(NamedTuple):
 
   name: str
   purpose: str
-  suites: Mapping[str, Envs]
+  suites: Suites
   seeds: Tuple[int, ...]
   pretraining: str
   pretraining_steps: int
@@ -69,7 +67,7 @@ class Scale(NamedTuple):
   megabytes: float
 
   @property
-  def envs(self) -> Envs:
+  def envs(self) -> Tuple[str, ...]:
     """All environments of the suites, each once."""
     suites = self.suites.values()
     return tuple(dict.fromkeys(env for envs in suites for env in envs))
@@ -124,20 +122,8 @@ _LAPTOP_HARD = (
   'MiniGrid-LavaCrossingS9N1-v0:fixed=2',
 )
 _LAPTOP_DENSE = (_NEAR, 'MiniGrid-Empty-8x8-v0', _TWO_ROOMS)
-_ATARI_TASKS = tuple(
-  f'{game}{task}'
-  for game, event in (('ms_pacman', 'ghosts'), ('hero', 'miners'))
-  for task in ('', f':{event}_easy', f':{event}_hard')
-)
-_ATARI_SUITES = {
-  'hard': human_normalized_scores.HARD_EXPLORATION,
-  'ablation': human_normalized_scores.ABLATION,
-  'tasks': _ATARI_TASKS,
-  'strategies': ('montezuma_revenge', 'defender'),
-  'budgets': ('montezuma_revenge', 'pong'),
-}
 _GPU_GAMES = tuple(
-  dict.fromkeys((*_ATARI_SUITES['ablation'], *_ATARI_SUITES['hard']))
+  dict.fromkeys((*PAPER_SUITES['ablation'], *PAPER_SUITES['hard']))
 )
 _ONE_PROCESS = {'lp_launch_type': 'in_process', 'num_actors': 1}
 # The paper's settings and its 256 environments, on one machine with a GPU.
@@ -211,7 +197,7 @@ LAPTOP = Scale(
 GPU = Scale(
   name='gpu',
   purpose='the direction on Atari, in days of one accelerator',
-  suites={**_ATARI_SUITES, 'full': _GPU_GAMES},
+  suites={**PAPER_SUITES, 'full': _GPU_GAMES, 'atari_26': ()},
   seeds=(0, 1, 2),
   pretraining=SHARED,
   pretraining_steps=25_000_000,
@@ -229,11 +215,7 @@ GPU = Scale(
 PAPER = Scale(
   name='paper',
   purpose='the paper itself: 2.6e12 actor steps if all is made',
-  suites={
-    **_ATARI_SUITES,
-    'full': human_normalized_scores.FULL,
-    'atari_26': human_normalized_scores.ATARI_26,
-  },
+  suites=PAPER_SUITES,
   seeds=(0, 1, 2),
   pretraining=SHARED,
   pretraining_steps=4_000_000_000,
