@@ -4,17 +4,25 @@ A figure is written as PNG and PDF, and every point in it as CSV, so that others
 can draw it anew. It is made without pyplot, whose backend belongs to the user.
 """
 
-import csv
-import io
+import itertools
 import math
 import textwrap
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+  Any,
+  Dict,
+  List,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Sequence,
+  Tuple,
+)
 
 import numpy as np
 from matplotlib import ticker
 
 from bt_acme import files
-from bt_acme.evaluation import plots
+from bt_acme.evaluation import plots, tables
 
 FORMATS = ('csv', 'png', 'pdf')
 COLUMNS = ('panel', 'line', 'frames', 'value', 'low', 'high')  # Of the CSV.
@@ -116,22 +124,21 @@ def draw(
   )
   all_axes = figure.subplots(rows, columns, sharex=True, squeeze=False)
   colors = _colors(panels)
-  handles: Dict[str, Any] = {}
   one_ylabel = len({panel.ylabel for panel in panels}) == 1
-  for index, axes in enumerate(all_axes.flat):
-    if index >= len(panels):
+  for axes, panel in itertools.zip_longest(all_axes.flat, panels):
+    if panel is None:
       axes.set_axis_off()
       continue
-    _draw_panel(axes, panels[index], colors, handles, style)
+    _draw_panel(axes, panel, colors, style)
     if not one_ylabel:
-      axes.set_ylabel(panels[index].ylabel, fontsize=style.font)
-    if index + columns >= len(panels):
-      axes.tick_params(labelbottom=True)
+      axes.set_ylabel(panel.ylabel, fontsize=style.font)
+  for axes in all_axes.flat[len(panels) - columns : len(panels)]:
+    axes.tick_params(labelbottom=True)
   _scale_frames(all_axes[0, 0], panels, log_x)
   if one_ylabel:
     figure.supylabel(panels[0].ylabel, fontsize=style.font + 1)
   figure.supxlabel(xlabel, fontsize=style.font + 1)
-  _label(figure, handles, caption, style)
+  _label(figure, caption, style)
   if path:
     _write(path, figure, panels, formats)
   return figure
@@ -139,19 +146,19 @@ def draw(
 
 def points(panels: Sequence[Panel]) -> str:
   """Lists every point of the panels as CSV; a level has no frames."""
-  text = io.StringIO()
-  writer = csv.writer(text, lineterminator='\n')
-  writer.writerow(COLUMNS)
+  rows: List[Tuple[Any, ...]] = []
   for panel in panels:
     for line in panel.lines:
-      bands = _band(line)
-      for point in zip(line.frames, line.values, *bands, strict=True):
-        writer.writerow([panel.title, line.label, *map(_cell, point)])
-    for level in panel.levels:
-      writer.writerow(
-        [panel.title, level.label, '', _cell(level.value), '', '']
+      columns = (line.frames, line.values, *_band(line))
+      rows += (
+        (panel.title, line.label, *x) for x in zip(*columns, strict=True)
       )
-  return text.getvalue()
+    rows += (
+      (panel.title, level.label, '', level.value, '', '')
+      for level in panel.levels
+    )
+  cells = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+  return tables.csv_text(cells, digits=12, header=COLUMNS)
 
 
 def with_unit(value: float) -> str:
@@ -170,33 +177,30 @@ def _colors(panels: Sequence[Panel]) -> Dict[str, str]:
 
 
 def _draw_panel(
-  axes: Any,
-  panel: Panel,
-  colors: Dict[str, str],
-  handles: Dict[str, Any],
-  style: _Style,
+  axes: Any, panel: Panel, colors: Mapping[str, str], style: _Style
 ) -> None:
-  """Draws one panel, and adds to the legend's handles by label."""
   for line in panel.lines:
     color = colors[line.label]
-    few = len(line.frames) <= _FEW_POINTS
-    (handle,) = axes.plot(
+    axes.plot(
       line.frames,
       line.values,
       color=color,
+      label=line.label,
       linewidth=1.3,
-      marker='o' if few else '',
+      marker='o' if len(line.frames) <= _FEW_POINTS else '',
       markersize=3,
     )
-    handles.setdefault(line.label, handle)
     axes.fill_between(
       line.frames, *_band(line), color=color, alpha=0.2, linewidth=0
     )
   for level in panel.levels:
-    handle = axes.axhline(
-      level.value, color=colors[level.label], linestyle='--', linewidth=1.1
+    axes.axhline(
+      level.value,
+      color=colors[level.label],
+      label=level.label,
+      linestyle='--',
+      linewidth=1.1,
     )
-    handles.setdefault(level.label, handle)
   axes.set_title(
     textwrap.fill(panel.title, style.title), fontsize=style.font + 0.5
   )
@@ -206,21 +210,9 @@ def _draw_panel(
   axes.grid(alpha=0.3)
   axes.spines[['top', 'right']].set_visible(False)
   if not panel.lines:
-    _say_not_run(axes, style)
-
-
-def _say_not_run(axes: Any, style: _Style) -> None:
-  axes.set_yticks([])
-  axes.text(
-    0.5,
-    0.5,
-    'not run',
-    transform=axes.transAxes,
-    ha='center',
-    va='center',
-    color='0.5',
-    fontsize=style.font,
-  )
+    axes.set_yticks([])
+    middle = {'ha': 'center', 'va': 'center', 'transform': axes.transAxes}
+    axes.text(0.5, 0.5, 'not run', color='0.5', fontsize=style.font, **middle)
 
 
 def _scale_frames(axes: Any, panels: Sequence[Panel], log_x: bool) -> None:
@@ -249,11 +241,13 @@ def _few_ticks() -> ticker.Locator:
   return ticker.MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
 
 
-def _label(
-  figure: plots.Picture, handles: Dict[str, Any], caption: str, style: _Style
-) -> None:
+def _label(figure: plots.Picture, caption: str, style: _Style) -> None:
   """Adds one legend for all panels, and the caption."""
   width = figure.get_figwidth()
+  handles: Dict[str, Any] = {}
+  for axes in figure.axes:
+    for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+      handles.setdefault(label, handle)
   if handles:
     longest = max(map(len, handles))
     columns = int(width / (0.6 + longest * style.font * _LETTER))
@@ -286,10 +280,6 @@ def _band(line: Line) -> Tuple[np.ndarray, np.ndarray]:
     none if line.low is None else line.low,
     none if line.high is None else line.high,
   )
-
-
-def _cell(value: float) -> str:
-  return '' if np.isnan(value) else f'{value:.12g}'
 
 
 def _write(

@@ -50,14 +50,19 @@ def markdown(
   )
 
 
-def csv_text(rows: Sequence[Mapping[str, Any]], digits: int = 0) -> str:
+def csv_text(
+  rows: Sequence[Mapping[str, Any]],
+  digits: int = 0,
+  header: Sequence[str] = (),
+) -> str:
   """Lays out rows as CSV, with a header.
 
   Args:
     rows: cells by column. The cells of columns that a row lacks stay empty.
     digits: how many digits of floats count, of which NaN is empty; 0 for all.
+    header: the first columns, whatever the rows have.
   """
-  columns = dict.fromkeys(name for row in rows for name in row)
+  columns = dict.fromkeys((*header, *(name for row in rows for name in row)))
   text = io.StringIO()
   writer = csv.DictWriter(text, list(columns), lineterminator='\n')
   writer.writeheader()

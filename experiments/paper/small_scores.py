@@ -11,10 +11,8 @@ writes them to `data/small_scores.csv`: for the worlds that are named, or for
 all that are there already.
 """
 
-import csv
 import heapq
-import io
-import pathlib
+import itertools
 import sys
 from typing import (
   Any,
@@ -22,8 +20,8 @@ from typing import (
   FrozenSet,
   Iterator,
   List,
+  Mapping,
   NamedTuple,
-  Optional,
   Tuple,
 )
 
@@ -32,14 +30,19 @@ from minigrid.core import world_object
 
 from bt_acme import environments, files
 from bt_acme.environments import minigrid, naming
+from bt_acme.evaluation import tables
+from experiments.paper import csv_data
 
-PATH = pathlib.Path(__file__).parent / 'data' / 'small_scores.csv'
+PATH = csv_data.FOLDER / 'small_scores.csv'
 EPISODES = 1_000
 
 _LEFT, _RIGHT, _FORWARD, _TOGGLE = 0, 1, 2, 5  # MiniGrid's actions.
 _DIRECTIONS = ((1, 0), (0, 1), (-1, 0), (0, -1))  # By `agent_dir`.
 _STEP_COST = 0.9  # The goal pays 1 - 0.9 steps / max_steps.
-_PASSABLE = (world_object.Goal, world_object.Floor)
+# Where the player may stand; empty cells are None.
+_PASSABLE = (
+  *(world_object.Goal, world_object.Floor, world_object.Door, type(None)),
+)
 
 _HEADER = """\
 # These are mean returns in MiniGrid worlds. The column random is of a uniform
@@ -98,12 +101,10 @@ def measure(env: str, episodes: int, seed: int = 0) -> SmallScore:
   best: List[float] = []
   for _ in range(episodes):
     step = world.reset()
-    if best and 'fixed' in bonuses:
-      best.append(best[0])
-    elif is_bound:
-      best.append(_bound(world, bonuses))
-    else:
-      best.append(solve(world, bonuses).value)
+    if not best or 'fixed' not in bonuses:
+      best.append(
+        _bound(world, bonuses) if is_bound else solve(world, bonuses).value
+      )
     total = 0.0
     while not step.last():
       step = world.step(int(rng.integers(num_actions)))
@@ -115,7 +116,7 @@ def measure(env: str, episodes: int, seed: int = 0) -> SmallScore:
   )
 
 
-def solve(world: Any, bonuses: Dict[str, Any]) -> Solution:
+def solve(world: Any, bonuses: Mapping[str, Any]) -> Solution:
   """Finds the best episode from a world's first observation.
 
   Dijkstra's search over cell, direction and opened doors. It is exact, because
@@ -132,37 +133,36 @@ def solve(world: Any, bonuses: Dict[str, Any]) -> Solution:
   """
   inner = world._env
   _check_static(inner)
-  step_cost = _STEP_COST / inner.max_steps
-  cell_cost = -bonuses.get('new_cell', 0.0)
-  door_bonus = bonuses.get('door', 0.0)
-  start = _State(_cell(inner.agent_pos), int(inner.agent_dir), frozenset())
+  x, y = map(int, inner.agent_pos)
+  start = _State((x, y), int(inner.agent_dir), frozenset())
   # Entries are (cost, order, state, actions); equal costs keep their order. A
   # door's first opening is the end's business, so that no cost is negative.
-  best: Optional[Solution] = None
   queue: List[Tuple[float, int, _State, Tuple[int, ...]]] = [(0, 0, start, ())]
+  order = itertools.count(1)
   seen = set()
-  count = 0
+  solutions = []
   while queue:
     cost, _, state, actions = heapq.heappop(queue)
     if state in seen or len(actions) > inner.max_steps:
       continue
     seen.add(state)
     if isinstance(inner.grid.get(*state.cell), world_object.Goal):
-      value = 1 - cost + door_bonus * len(state.opened)
-      if best is None or value > best.value:
-        best = Solution(value, actions)
+      value = 1 - cost + bonuses.get('door', 0.0) * len(state.opened)
+      solutions.append(Solution(value, actions))
       continue
-    for action, following in _moves(inner.grid, state):
-      count += 1
-      moved = following.cell != state.cell
-      following_cost = cost + step_cost + cell_cost * moved
-      entry = (following_cost, count, following, (*actions, action))
-      heapq.heappush(queue, entry)
-  if best is None:
+    for action, then in _moves(inner.grid, state):
+      step_cost = _STEP_COST / inner.max_steps
+      if then.cell != state.cell:
+        step_cost -= bonuses.get('new_cell', 0.0)
+      heapq.heappush(
+        queue, (cost + step_cost, next(order), then, (*actions, action))
+      )
+  if not solutions:
     raise ValueError(
       f'no path of at most {inner.max_steps} steps leads to a goal: name a '
       'world that has a goal.'
     )
+  best = max(solutions, key=lambda solution: solution.value)
   return best if best.value > 0 else Solution(0.0, ())
 
 
@@ -175,20 +175,17 @@ def _moves(grid: Any, state: _State) -> Iterator[Tuple[int, _State]]:
   thing = grid.get(*ahead)
   if isinstance(thing, world_object.Door) and ahead not in state.opened:
     yield _TOGGLE, state._replace(opened=state.opened | {ahead})
-  elif thing is None or isinstance(thing, (*_PASSABLE, world_object.Door)):
+  elif isinstance(thing, _PASSABLE):
     yield _FORWARD, state._replace(cell=ahead)
 
 
-def _bound(world: Any, bonuses: Dict[str, Any]) -> float:
+def _bound(world: Any, bonuses: Mapping[str, Any]) -> float:
   """A bound on returns where new cells pay more than a step costs."""
   inner = world._env
-  _check_static(inner)
-  cells = sum(
-    thing is None or isinstance(thing, (*_PASSABLE, world_object.Door))
-    for thing in inner.grid.grid
-  )
-  doors = sum(isinstance(t, world_object.Door) for t in inner.grid.grid)
+  # Where new cells pay nothing, the search finds the shortest path.
   steps = np.arange(len(solve(world, {}).actions), inner.max_steps + 1)
+  cells = sum(isinstance(thing, _PASSABLE) for thing in inner.grid.grid)
+  doors = sum(isinstance(t, world_object.Door) for t in inner.grid.grid)
   goal = 1 - _STEP_COST * steps / inner.max_steps
   new_cells = np.minimum(steps, cells - 1)
   extra = max(bonuses.get('door', 0.0), 0.0) * doors
@@ -196,28 +193,22 @@ def _bound(world: Any, bonuses: Dict[str, Any]) -> float:
 
 
 def _check_static(inner: Any) -> None:
-  known = (*_PASSABLE, world_object.Wall, world_object.Lava, world_object.Door)
+  known = (*_PASSABLE, world_object.Wall, world_object.Lava)
   for thing in inner.grid.grid:
-    locked = isinstance(thing, world_object.Door) and thing.is_locked
-    opened = isinstance(thing, world_object.Door) and thing.is_open
-    if thing is not None and (not isinstance(thing, known) or locked or opened):
+    is_set = isinstance(thing, world_object.Door) and (
+      thing.is_locked or thing.is_open
+    )
+    if not isinstance(thing, known) or is_set:
       raise ValueError(
         f'{type(inner).__name__} has a {thing.type} that the search does not '
         'know: enter its best return by hand.'
       )
 
 
-def _cell(position: Any) -> Tuple[int, int]:
-  x, y = position
-  return int(x), int(y)
-
-
 def read() -> Dict[str, SmallScore]:
   """The scores of `data/small_scores.csv`, by world."""
   if not PATH.exists():
     return {}
-  with PATH.open(newline='') as file:
-    lines = [line for line in file if not line.startswith('#')]
   return {
     row['env']: SmallScore(
       row['env'],
@@ -226,19 +217,21 @@ def read() -> Dict[str, SmallScore]:
       row['kind'],
       int(row['episodes']),
     )
-    for row in csv.DictReader(lines)
+    for row in tables.read_csv(PATH)
   }
 
 
-def write(scores: Dict[str, SmallScore]) -> None:
+def write(scores: Mapping[str, SmallScore]) -> None:
   """Writes `data/small_scores.csv`, in the order of the worlds' names."""
-  text = io.StringIO()
-  writer = csv.writer(text, lineterminator='\n')
-  writer.writerow(SmallScore._fields)
-  for _, score in sorted(scores.items()):
-    returns = (f'{score.random:.6f}', f'{score.best:.6f}')
-    writer.writerow([score.env, *returns, score.kind, score.episodes])
-  files.write_text(PATH, _HEADER + text.getvalue())
+  rows = [
+    {
+      **score._asdict(),
+      'random': f'{score.random:.6f}',
+      'best': f'{score.best:.6f}',
+    }
+    for _, score in sorted(scores.items())
+  ]
+  files.write_text(PATH, _HEADER + tables.csv_text(rows))
 
 
 def main(arguments: List[str]) -> None:
