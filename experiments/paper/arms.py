@@ -1,9 +1,14 @@
-"""The paper's algorithms: each one a script with flags, and what it needs."""
+"""The paper's algorithms, as `data/arms.csv` lists them.
 
-from typing import Any, Mapping, NamedTuple, Tuple
+What repeats an action (`ez`) has no state and no epsilon, whatever the preset
+says about those of an exported behavior.
+"""
+
+from typing import Any, Iterator, Mapping, NamedTuple, Tuple
 
 from bt_acme.config import names
 from experiments.harness import runs
+from experiments.paper import data_files
 
 
 class Arm(NamedTuple):
@@ -18,55 +23,33 @@ class Arm(NamedTuple):
 
   script: str
   stage: str
-  settings: Mapping[str, Any] = {}
-  needs: Tuple[Tuple[str, str], ...] = ()
+  settings: Mapping[str, Any]
+  needs: Tuple[Tuple[str, str], ...]
 
 
-def _pretraining(reward: str) -> Arm:
-  return Arm('run_ngu', runs.PRETRAINING, {'intrinsic_reward': reward})
+def _read() -> Iterator[Tuple[str, Arm]]:
+  rows = data_files.rows('arms.csv')
+  arms = {row['arm'] for row in rows}
+  for row in rows:
+    used = {n: row[n] for n in ('behavior', 'init', 'init_from') if row[n]}
+    settings = {n: of for n, of in used.items() if of not in arms}
+    for text in row['settings'].split():
+      name, _, value = text.partition('=')
+      settings[name] = runs.parsed(name, value)
+    is_pretraining = row['script'] == 'run_ngu'
+    if row['script']:
+      yield (
+        row['arm'],
+        Arm(
+          row['script'],
+          runs.PRETRAINING if is_pretraining else runs.TRANSFER,
+          settings,
+          tuple((n, of) for n, of in used.items() if of in arms),
+        ),
+      )
 
 
-def _r2d2(init: str = '') -> Arm:
-  if not init:
-    return Arm('run_r2d2', runs.TRANSFER)
-  needs = (('init_from', 'ngu'),)
-  return Arm('run_r2d2', runs.TRANSFER, {'init': init}, needs)
-
-
-def _bt(behavior: str = 'ngu', init: str = '', **settings: Any) -> Arm:
-  needs = [('behavior', behavior)]
-  if init:
-    needs.append(('init_from', behavior))
-    settings['init'] = init
-  return Arm('run_bt', runs.TRANSFER, settings, tuple(needs))
-
-
-ARMS: Mapping[str, Arm] = {
-  'ngu': _pretraining('ngu'),
-  'rnd': _pretraining('rnd'),
-  'constant': _pretraining('constant'),
-  'r2d2': _r2d2(),
-  'ez': Arm(
-    'run_bt',
-    runs.TRANSFER,
-    {
-      'behavior': 'action_repeat',
-      'extra_action': False,
-      # What repeats an action has no state and no epsilon, whatever the preset
-      # says about those of an exported behavior.
-      'flight_behavior_state': 'advance',
-      'behavior_epsilon': 0.01,
-    },
-  ),
-  'bt_ngu': _bt(),
-  'bt_rnd': _bt('rnd'),
-  'bt_flights': _bt(extra_action=False),
-  'bt_action': _bt(flights=False),
-  'r2d2_partial': _r2d2('partial'),
-  'r2d2_full': _r2d2('full'),
-  'bt_ngu_partial': _bt(init='partial'),
-  'bt_ngu_full': _bt(init='full'),
-}
+ARMS: Mapping[str, Arm] = dict(_read())
 
 
 def get(name: str) -> Arm:

@@ -23,7 +23,7 @@ import numpy as np
 
 from bt_acme.config import names
 from bt_acme.evaluation import human_normalized_scores as atari
-from experiments.paper import csv_data
+from experiments.paper import data_files
 
 Suites = Mapping[str, Sequence[str]]
 
@@ -49,20 +49,7 @@ PAPER_PRETRAINING_STEPS = 4_000_000_000  # 16B frames.
 ZERO_SHOT = ('random', 'ngu', 'rnd', 'constant')
 
 TITLES: Mapping[str, str] = {
-  'random': 'uniform policy',
-  'ngu': 'NGU, zero-shot',
-  'rnd': 'RND, zero-shot',
-  'constant': 'constant reward, zero-shot',
-  'r2d2': 'R2D2',
-  'ez': 'R2D2 + ez-greedy',
-  'bt_ngu': 'R2D2 + BT(NGU)',
-  'bt_rnd': 'R2D2 + BT(RND)',
-  'bt_flights': 'R2D2 + BT(NGU), flights only',
-  'bt_action': 'R2D2 + BT(NGU), extra action only',
-  'r2d2_partial': 'R2D2, partial init',
-  'r2d2_full': 'R2D2, full init (fine-tuning)',
-  'bt_ngu_partial': 'R2D2 + BT(NGU), partial init',
-  'bt_ngu_full': 'R2D2 + BT(NGU), full init',
+  row['arm']: row['title'] for row in data_files.rows('arms.csv')
 }
 
 
@@ -103,8 +90,8 @@ class Artifact(NamedTuple):
 
 
 def _read() -> Iterator[Artifact]:
-  notes = csv_data.rows('notes.csv')
-  for row in csv_data.rows('artifacts.csv'):
+  notes = data_files.rows('notes.csv')
+  for row in data_files.rows('artifacts.csv'):
     name = row['id']
     yield Artifact(
       id=name,

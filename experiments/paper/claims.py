@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from bt_acme.evaluation import tables
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import artifacts, csv_data, effects, results
+from experiments.paper import artifacts, data_files, effects, results
 
 SUPPORTED, CONTRADICTED = 'supported', 'contradicted'
 OPEN, NOT_RUN = 'open', 'not run'
@@ -39,7 +39,7 @@ class Claim(NamedTuple):
 
 def _claims() -> Iterator[Claim]:
   by_claim = effects.read()
-  for row in csv_data.rows('claims.csv'):
+  for row in data_files.rows('claims.csv'):
     yield Claim(
       *(row['claim'], row['artifact'], row['statement'], row['note']),
       by_claim.get(row['claim'], ()),

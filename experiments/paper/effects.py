@@ -21,7 +21,7 @@ import numpy as np
 from bt_acme.evaluation import intervals
 from experiments.paper import (
   artifacts,
-  csv_data,
+  data_files,
   metrics,
   published,
   readings,
@@ -175,7 +175,7 @@ class Effect(NamedTuple):
 def read() -> Mapping[str, Tuple[Effect, ...]]:
   """The effects of `data/effects.csv`, by claim."""
   found: Dict[str, Tuple[Effect, ...]] = {}
-  for row in csv_data.rows('effects.csv'):
+  for row in data_files.rows('effects.csv'):
     effect = Effect(
       row['statistic'],
       _NAN if row['at'] == 'early' else float(row['at']),

@@ -7,7 +7,7 @@ import optax
 
 from bt_acme.config import agent, names, presets
 from bt_acme.config import run as run_config
-from experiments.paper import artifacts, csv_data
+from experiments.paper import artifacts, data_files
 from experiments.paper.table_formats import Cell, Row, Table
 
 _AGENTS = {
@@ -19,7 +19,7 @@ _AGENTS = {
 
 def table(artifact: artifacts.Artifact) -> Table:
   """Table 1; it needs no runs."""
-  rows = csv_data.rows('hyperparameters.csv')
+  rows = data_files.rows('hyperparameters.csv')
   return Table(
     artifact.id,
     artifact.title,

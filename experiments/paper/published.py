@@ -8,7 +8,7 @@ import functools
 from typing import Any, Dict, NamedTuple, Tuple
 
 from experiments.harness import dataset
-from experiments.paper import artifacts, csv_data
+from experiments.paper import artifacts, data_files
 
 
 class Printed(NamedTuple):
@@ -47,7 +47,7 @@ class Printed(NamedTuple):
 def numbers(artifact: str) -> Tuple[Printed, ...]:
   """All numbers of an artifact, in the paper's order; of a figure, none."""
   found = []
-  for row in csv_data.rows('paper.csv'):
+  for row in data_files.rows('paper.csv'):
     if row['artifact'] == artifact:
       fields: Dict[str, Any] = {**row, 'bold': row['bold'] == '1'}
       found.append(Printed(**{**fields, 'frames': int(row['frames'] or 0)}))

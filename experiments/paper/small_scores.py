@@ -31,9 +31,9 @@ from minigrid.core import world_object
 from bt_acme import environments, files
 from bt_acme.environments import minigrid, naming
 from bt_acme.evaluation import tables
-from experiments.paper import csv_data
+from experiments.paper import data_files
 
-PATH = csv_data.FOLDER / 'small_scores.csv'
+PATH = data_files.FOLDER / 'small_scores.csv'
 EPISODES = 1_000
 
 _LEFT, _RIGHT, _FORWARD, _TOGGLE = 0, 1, 2, 5  # MiniGrid's actions.
