@@ -16,7 +16,7 @@ from experiments.paper import (
   readings,
   results,
 )
-from tests.experiments.paper import fake_results
+from tests.experiments.paper import fake_results as fake
 from tests.experiments.paper.fake_results import FAR, NEAR, STEPS, SUITES
 
 _BY_ID = {claim.id: claim for claim in claims.CLAIMS}
@@ -27,10 +27,7 @@ _PRINTED = {
   'C3': (538.50 - 490.12, 490.12 - 418.41, 93.31 - 92.49, 92.49 - 90.37),
   'C5': (193.15 - 103.62,),
   'C6': (571.57 - 490.12, 144.78 - 103.62),
-  'C7': (
-    *(316.30 - 220.97, 163.20 - 132.77),
-    *(104.41 - 92.31, 65.17 - 25.57),
-  ),
+  'C7': (*(316.30 - 220.97, 163.20 - 132.77), *(104.41 - 92.31, 65.17 - 25.57)),
   # Recomputed: two medians of the text do not follow from the scores.
   'C8': (
     *(360.4964 - 224.4011, 360.4964 - 223.2883),
@@ -88,7 +85,7 @@ def test_the_papers_scores_give_the_papers_effects(claim_id):
 
 def test_effects_that_only_the_papers_summaries_have():
   paper = {
-    claim_id: _verdict(claim_id, dataset_lib.Dataset((), ())).paper
+    claim_id: _verdict(claim_id, fake.NOTHING).paper
     for claim_id in ('C1', 'C3', 'C5', 'C8')
   }
   np.testing.assert_allclose(paper['C1'], (81.72 - 40.86, 40.86 - 3.46))
@@ -98,13 +95,13 @@ def test_effects_that_only_the_papers_summaries_have():
 
 
 def test_without_runs_no_claim_was_run():
-  verdicts = claims.evaluate(dataset_lib.Dataset((), ()), {})
+  verdicts = claims.evaluate(fake.NOTHING, {})
   assert {verdict.verdict for verdict in verdicts} == {claims.NOT_RUN}
 
 
 def _hard(bt, r2d2, ez):
   """Final returns of the three arms in the far world."""
-  return fake_results.finals(
+  return fake.finals(
     {('bt_ngu', FAR): bt, ('r2d2', FAR): r2d2, ('ez', FAR): ez}
   )
 
@@ -148,20 +145,20 @@ def test_a_claim_is_supported_once_all_its_effects_are_above_0():
   runs, scores = [], []
   for arm, value in (('bt_ngu', 0.6), ('r2d2', 0.0), ('ez', 0.1)):
     for seed in range(3):
-      runs.append(fake_results.run(arm, FAR, seed))
-      scores += fake_results.curve(runs[-1], [0.0] + 5 * [value + seed / 100])
-  data = dataset_lib.Dataset(tuple(runs), tuple(scores))
+      runs.append(fake.run(arm, FAR, seed))
+      scores += fake.curve(runs[-1], [0.0] + 5 * [value + seed / 100])
+  data = fake.data(runs, scores)
   assert _verdict('C5', data, SUITES).verdict == claims.SUPPORTED
   counts = claims.counts(claims.evaluate(data, SUITES))
   assert sum(counts.values()) == 22 and counts[claims.SUPPORTED] >= 1
 
 
 def test_what_does_not_decide_alone_is_not_a_claim_that_was_run():
-  data = fake_results.joined(
+  data = fake.joined(
     *(
-      dataset_lib.Dataset((run,), (fake_results.final(run, steps / 100),))
+      dataset_lib.Dataset((run,), (fake.final(run, steps / 100),))
       for steps in (10, 50)
-      for run in [fake_results.run('bt_ngu', NEAR, 0, pretraining_steps=steps)]
+      for run in [fake.run('bt_ngu', NEAR, 0, pretraining_steps=steps)]
     )
   )
   verdict = _verdict('C17', data, SUITES)
@@ -177,20 +174,18 @@ def test_what_does_not_decide_alone_is_not_a_claim_that_was_run():
 def _budgets(arm, stage, returns):
   """Two seeds in the far world, by steps of pre-training."""
   runs = {
-    (steps, seed): fake_results.run(
+    (steps, seed): fake.run(
       arm, FAR, seed, stage=stage, pretraining_steps=steps
     )
     for steps in returns
     for seed in range(2)
   }
-  scores = (
-    fake_results.final(run, returns[steps]) for (steps, _), run in runs.items()
-  )
+  scores = (fake.final(run, returns[steps]) for (steps, _), run in runs.items())
   return dataset_lib.Dataset(tuple(runs.values()), tuple(scores))
 
 
 def test_longer_pretraining_is_compared_with_the_shortest():
-  data = fake_results.joined(
+  data = fake.joined(
     _budgets('bt_ngu', 'transfer', {10: 0.1, 20: 0.9, 50: 0.6}),
     _budgets('ngu', 'zero_shot', {10: 0.2, 50: 0.3}),
   )
@@ -210,7 +205,7 @@ def test_longer_pretraining_is_compared_with_the_shortest():
 
 
 def test_worlds_that_an_arm_lacks_are_left_out_of_all_arms():
-  data = fake_results.finals(
+  data = fake.finals(
     {
       ('bt_rnd', NEAR): [0.9, 0.9],
       ('bt_rnd', FAR): [0.5, 0.5],
@@ -229,8 +224,8 @@ def test_worlds_that_an_arm_lacks_are_left_out_of_all_arms():
 
 
 def _reading(reading, values, **columns):
-  run = fake_results.run('bt_ngu', FAR, 0)
-  scores = fake_results.curve(run, values, **columns)
+  run = fake.run('bt_ngu', FAR, 0)
+  scores = fake.curve(run, values, **columns)
   indexed = results.Results(dataset_lib.Dataset((run,), tuple(scores)))
   return reading(indexed, run)
 
@@ -246,7 +241,7 @@ def test_early_area_is_that_of_a_hand_computed_curve():
 
 
 def test_early_area_needs_an_early_evaluation_and_a_run_that_went_on():
-  run = fake_results.run('bt_ngu', FAR, 0)
+  run = fake.run('bt_ngu', FAR, 0)
 
   def area(*steps):
     scores = tuple(

@@ -1,6 +1,9 @@
 """Data sets made by hand, for tests of what is computed from them."""
 
+import numpy as np
+
 from experiments.harness import dataset as dataset_lib
+from experiments.paper import artifacts, figures, normalization
 
 STEPS = 1_000
 FAR = 'MiniGrid-FourRooms-v0:fixed'
@@ -11,6 +14,29 @@ SUITES = {
   'ablation': (FAR, NEAR),
   'budgets': (FAR, NEAR),
 }
+ALL_SUITES = {
+  **SUITES,
+  'strategies': (FAR, NEAR),
+  'tasks': tuple(
+    f'{world}{reward}'
+    for world in (NEAR, FAR)
+    for reward in ('', ':easy', ':hard')
+  ),
+}
+LEARNING = [arm for arm in artifacts.TITLES if arm not in artifacts.ZERO_SHOT]
+NOTHING = dataset_lib.Dataset((), ())
+
+
+def data(runs, scores):
+  """A data set."""
+  return dataset_lib.Dataset(tuple(runs), tuple(scores))
+
+
+def distance(env, high, low):
+  """How far apart two returns are on the scale of all worlds."""
+  return float(normalization.normalize(env, high)) - float(
+    normalization.normalize(env, low)
+  )
 
 
 def run(arm, env, seed, *, stage='transfer', pretraining_steps=0, **fields):
@@ -64,12 +90,51 @@ def finals(returns):
     for seed, value in enumerate(values):
       runs.append(run(arm, env, seed))
       scores.append(final(runs[-1], value))
-  return dataset_lib.Dataset(tuple(runs), tuple(scores))
+  return data(runs, scores)
 
 
 def joined(*datasets):
   """All runs and scores of several data sets."""
-  return dataset_lib.Dataset(
-    tuple(r for d in datasets for r in d.runs),
-    tuple(s for d in datasets for s in d.scores),
+  return data(
+    (r for d in datasets for r in d.runs),
+    (s for d in datasets for s in d.scores),
   )
+
+
+def tenth(env, returns):
+  """Normalizes so that worlds differ."""
+  return 10 * np.asarray(returns) + (env == FAR)
+
+
+def curves(values, **fields):
+  """A data set of runs; `values` are those of all seeds by arm and world."""
+  runs, scores = [], []
+  for (arm, env), seeds in values.items():
+    for seed, points in enumerate(seeds):
+      runs.append(run(arm, env, seed, frames_per_step=4, **fields))
+      scores += curve(runs[-1], points, greedy_extra_share=abs(points))
+  return data(runs, scores)
+
+
+def random(arms, envs, seeds=3, points=5):
+  """Returns of normal distribution, by arm and world: [seeds, points]."""
+  rng = np.random.default_rng(0)
+  return {
+    (arm, env): rng.normal(size=(seeds, points)) for arm in arms for env in envs
+  }
+
+
+def figure(figure_id, dataset, suites=ALL_SUITES):
+  """A figure of made-up runs."""
+  return figures.make(figure_id, dataset, suites, tenth)
+
+
+def random_curves(*arguments, **keywords):
+  """A data set of runs with such returns."""
+  return curves(random(*arguments, **keywords))
+
+
+def line(panel, arm):
+  """The line of an arm."""
+  (found,) = [x for x in panel.lines if x.label == artifacts.TITLES[arm]]
+  return found

@@ -8,19 +8,17 @@ import pytest
 from bt_acme.evaluation import intervals, panels
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import artifacts, figures, network_table, report
-from tests.experiments.paper import fake_curves
 from tests.experiments.paper import fake_results as fake
 
 
 def _everything():
   """Runs for all figures, of two seeds; policies after two budgets."""
   envs = list(
-    dict.fromkeys(e for suite in fake_curves.SUITES.values() for e in suite)
+    dict.fromkeys(e for suite in fake.ALL_SUITES.values() for e in suite)
   )
   parts = [
-    fake_curves.curves(
-      fake_curves.random(fake_curves.LEARNING, envs, seeds=2),
-      pretraining_steps=100,
+    fake.curves(
+      fake.random(fake.LEARNING, envs, seeds=2), pretraining_steps=100
     )
   ]
   for steps in (10, 100):
@@ -47,12 +45,12 @@ def _everything():
 
 
 def test_scores_are_means_between_the_lowest_and_the_highest_seed():
-  values = fake_curves.random(('r2d2', 'bt_ngu'), [fake.FAR, fake.NEAR])
-  figure = fake_curves.make('fig9', fake_curves.curves(values))
+  values = fake.random(('r2d2', 'bt_ngu'), [fake.FAR, fake.NEAR])
+  figure = fake.figure('fig9', fake.curves(values))
   near, far = figure.panels
   assert (near.title, far.title) == ('Empty-8x8', 'FourRooms:fixed')
   assert [line.label for line in far.lines] == ['R2D2', 'R2D2 + BT(NGU)']
-  line = fake_curves.line(far, 'bt_ngu')
+  line = fake.line(far, 'bt_ngu')
   seeds = values['bt_ngu', fake.FAR]
   np.testing.assert_array_equal(line.frames, [0, 1_000, 2_000, 3_000, 4_000])
   np.testing.assert_allclose(line.values, np.mean(seeds, axis=0))
@@ -61,49 +59,40 @@ def test_scores_are_means_between_the_lowest_and_the_highest_seed():
 
 
 def test_a_single_seed_and_figure_10_have_no_bands():
-  one = fake_curves.make(
-    'fig9',
-    fake_curves.curves(fake_curves.random(['r2d2'], [fake.FAR], seeds=1)),
-  )
+  one = fake.figure('fig9', fake.random_curves(['r2d2'], [fake.FAR], seeds=1))
   assert one.panels[1].lines[0].low is None
-  many = fake_curves.make(
-    'fig10', fake_curves.curves(fake_curves.random(['r2d2'], [fake.FAR]))
-  )
+  many = fake.figure('fig10', fake.random_curves(['r2d2'], [fake.FAR]))
   assert many.panels[1].lines[0].low is None
   assert 'bands' not in many.caption
 
 
 def test_medians_are_those_of_normalized_means_with_intervals():
-  values = fake_curves.random(('r2d2', 'ez'), [fake.NEAR, fake.FAR])
-  figure = fake_curves.make('fig3', fake_curves.curves(values))
+  values = fake.random(('r2d2', 'ez'), [fake.NEAR, fake.FAR])
+  figure = fake.figure('fig3', fake.curves(values))
   full, hard = figure.panels
   assert (full.title, hard.title) == ('full: 2 worlds', 'hard: 1 world')
   runs = np.stack(
-    [
-      fake_curves.tenth(env, values['ez', env]) for env in (fake.NEAR, fake.FAR)
-    ],
+    [fake.tenth(env, values['ez', env]) for env in (fake.NEAR, fake.FAR)],
     axis=1,
   )  # [seeds, worlds, points]
-  line = fake_curves.line(full, 'ez')
+  line = fake.line(full, 'ez')
   np.testing.assert_allclose(
     line.values, np.median(np.mean(runs, axis=0), axis=0)
   )
   for i in range(5):
     estimate = intervals.bootstrap(intervals.median, runs[..., i])
     assert (line.low[i], line.high[i]) == pytest.approx(estimate[1:])
-  expected = fake_curves.tenth(
-    fake.FAR, np.mean(values['ez', fake.FAR], axis=0)
-  )
-  np.testing.assert_allclose(fake_curves.line(hard, 'ez').values, expected)
+  expected = fake.tenth(fake.FAR, np.mean(values['ez', fake.FAR], axis=0))
+  np.testing.assert_allclose(fake.line(hard, 'ez').values, expected)
 
 
 def test_figure_8_shows_the_beginning():
-  values = fake_curves.random(['r2d2'], [fake.NEAR, fake.FAR], points=201)
-  (line,) = fake_curves.make('fig8', fake_curves.curves(values)).panels[0].lines
+  values = fake.random(['r2d2'], [fake.NEAR, fake.FAR], points=201)
+  (line,) = fake.figure('fig8', fake.curves(values)).panels[0].lines
   # 2 % of the budget: 80 of 4,000 frames.
   np.testing.assert_array_equal(line.frames, np.arange(5) * 20)
-  values = fake_curves.random(['r2d2'], [fake.NEAR, fake.FAR], points=11)
-  (line,) = fake_curves.make('fig8', fake_curves.curves(values)).panels[0].lines
+  values = fake.random(['r2d2'], [fake.NEAR, fake.FAR], points=11)
+  (line,) = fake.figure('fig8', fake.curves(values)).panels[0].lines
   np.testing.assert_array_equal(line.frames, [0, 400, 800])
 
 
@@ -111,7 +100,7 @@ def test_figure_4_shows_the_extra_action():
   run = fake.run('bt_ngu', fake.FAR, 0)
   shares = [0.5, float('nan'), 0.1]
   scores = fake.curve(run, [1.0, 2.0, 3.0], greedy_extra_share=shares)
-  far, near = fake_curves.make(
+  far, near = fake.figure(
     'fig4', dataset_lib.Dataset((run,), tuple(scores))
   ).panels
   np.testing.assert_array_equal(far.lines[0].values, [0.5, 0.1])
@@ -125,12 +114,12 @@ def test_figure_5_has_the_policy_as_a_level():
     for steps in (100, 10)
   )
   data = fake.joined(
-    fake_curves.curves(fake_curves.random(['r2d2'], [fake.FAR])),
+    fake.random_curves(['r2d2'], [fake.FAR]),
     dataset_lib.Dataset(
       (end, early), (fake.final(end, 0.25), fake.final(early, 0.75))
     ),
   )
-  figure = fake_curves.make('fig5', data)
+  figure = fake.figure('fig5', data)
   (far,) = [p for p in figure.panels if p.title == 'FourRooms:fixed']
   assert far.levels == (panels.Level('NGU, zero-shot', 0.25),)
   assert [line.label for line in far.lines] == ['R2D2']
@@ -138,19 +127,19 @@ def test_figure_5_has_the_policy_as_a_level():
 
 
 def test_figure_2_has_a_point_for_each_budget():
-  figure = fake_curves.make('fig2', _everything())
+  figure = fake.figure('fig2', _everything())
   left, far, near = figure.panels
   assert figure.log_x and figure.xlabel == 'frames of pre-training'
-  line = fake_curves.line(left, 'ngu')
+  line = fake.line(left, 'ngu')
   np.testing.assert_array_equal(line.frames, [40, 400])
   # Scores are the steps plus the seed, 10 times, in one of two worlds plus 1.
   np.testing.assert_allclose(line.values, [105.5, 1_005.5])
   assert left.levels == ()  # The published medians are those of other games.
-  after = fake_curves.line(far, 'bt_ngu')
+  after = fake.line(far, 'bt_ngu')
   np.testing.assert_allclose(after.frames, [40, 400])
   np.testing.assert_allclose(after.values, [10.5, 100.5])
   np.testing.assert_allclose(after.low, [10, 100])
-  np.testing.assert_allclose(fake_curves.line(near, 'ngu').high, [11, 101])
+  np.testing.assert_allclose(fake.line(near, 'ngu').high, [11, 101])
 
 
 def test_figure_2_falls_back_on_evaluations_during_pretraining():
@@ -162,8 +151,8 @@ def test_figure_2_falls_back_on_evaluations_during_pretraining():
     for game in artifacts.PAPER_SUITES['full']
   ]
   scores = [score for run in runs for score in fake.curve(run, [1.0, 2.0, 4.0])]
-  data = dataset_lib.Dataset(tuple(runs), tuple(scores))
-  figure = fake_curves.make('fig2', data, artifacts.PAPER_SUITES)
+  data = fake.data(runs, scores)
+  figure = fake.figure('fig2', data, artifacts.PAPER_SUITES)
   left = figure.panels[0]
   assert [line.label for line in left.lines] == [
     'NGU, zero-shot',
@@ -179,7 +168,7 @@ def test_figure_2_falls_back_on_evaluations_during_pretraining():
 
 @pytest.mark.parametrize('figure_id', figures.FIGURES)
 def test_figures_are_written_with_their_points(figure_id, tmp_path):
-  figure = fake_curves.make(figure_id, _everything())
+  figure = fake.figure(figure_id, _everything())
   assert all(panel.lines for panel in figure.panels)
   for part in ('Scale laptop;', 'seeds of each world: 2;', 'frames.'):
     assert part in figure.caption
@@ -198,16 +187,13 @@ def test_figures_are_written_with_their_points(figure_id, tmp_path):
 
 @pytest.mark.parametrize('figure_id', figures.FIGURES)
 @pytest.mark.parametrize(
-  'suites', [fake_curves.SUITES, {}], ids=['worlds', 'no worlds']
+  'suites', [fake.ALL_SUITES, {}], ids=['worlds', 'no worlds']
 )
 def test_a_figure_without_runs_says_so_and_draws_nothing(
   figure_id, suites, tmp_path
 ):
   waiting = fake.run('bt_ngu', fake.FAR, 0, status=dataset_lib.WAITING)
-  for data in (
-    dataset_lib.Dataset((), ()),
-    dataset_lib.Dataset((waiting,), ()),
-  ):
+  for data in (fake.NOTHING, dataset_lib.Dataset((waiting,), ())):
     (written,) = report.render(figure_id, data, suites, tmp_path).paths
     assert written == tmp_path / f'{figure_id}.txt'
     assert 'Nothing is drawn' in written.read_text()
@@ -217,9 +203,9 @@ def test_a_figure_without_runs_says_so_and_draws_nothing(
 
 
 def test_a_rendered_figure_has_its_caption_beside_it(tmp_path):
-  data = fake_curves.curves(fake_curves.random(['r2d2'], [fake.NEAR, fake.FAR]))
+  data = fake.random_curves(['r2d2'], [fake.NEAR, fake.FAR])
   written = report.render(
-    'fig3', data, fake_curves.SUITES, tmp_path / 'new', ('png',)
+    'fig3', data, fake.ALL_SUITES, tmp_path / 'new', ('png',)
   ).paths
   assert [path.name for path in written] == ['fig3.png', 'fig3.txt']
   assert written[0].read_bytes().startswith(b'\x89PNG')
@@ -228,7 +214,7 @@ def test_a_rendered_figure_has_its_caption_beside_it(tmp_path):
 
 
 def test_figure_7_lists_the_parameters(tmp_path):
-  data = dataset_lib.Dataset((), ())
+  data = fake.NOTHING
   written = report.render('fig7', data, {}, tmp_path).paths
   assert [path.name for path in written] == ['fig7.csv', 'fig7.txt']
   rows = list(csv.DictReader(written[0].read_text().splitlines()))
@@ -252,10 +238,10 @@ def test_below_a_picture_stands_how_many_are_missing():
     for env in (fake.NEAR, fake.FAR)
   ]
   data = fake.joined(
-    fake_curves.curves(fake_curves.random(['r2d2'], [fake.NEAR, fake.FAR])),
+    fake.random_curves(['r2d2'], [fake.NEAR, fake.FAR]),
     dataset_lib.Dataset(tuple(waiting), ()),
   )
-  picture = figures.draw('', fake_curves.make('fig9', data))
+  picture = figures.draw('', fake.figure('fig9', data))
   (below,) = [x for x in picture.texts if 'Scale laptop' in x.get_text()]
   text = ' '.join(below.get_text().split())
   assert text.endswith(
@@ -266,18 +252,18 @@ def test_below_a_picture_stands_how_many_are_missing():
 
 def test_57_worlds_stand_in_rows_of_6():
   games = artifacts.PAPER_SUITES['full']
-  data = fake_curves.curves({('r2d2', games[0]): np.ones((1, 2))})
-  figure = fake_curves.make('fig9', data, artifacts.PAPER_SUITES)
+  data = fake.curves({('r2d2', games[0]): np.ones((1, 2))})
+  figure = fake.figure('fig9', data, artifacts.PAPER_SUITES)
   assert (len(figure.panels), figure.columns) == (57, 6)
   assert [bool(panel.lines) for panel in figure.panels] == [True] + [False] * 56
-  assert fake_curves.make('fig11', data, artifacts.PAPER_SUITES).columns == 4
+  assert fake.figure('fig11', data, artifacts.PAPER_SUITES).columns == 4
 
 
 def test_what_cannot_be_drawn_is_refused():
-  nothing = dataset_lib.Dataset((), ())
+  nothing = fake.NOTHING
   with pytest.raises(ValueError, match="figure_id='table3' is not a figure"):
-    figures.make('table3', nothing, fake_curves.SUITES)
+    figures.make('table3', nothing, fake.ALL_SUITES)
   one = fake.run('r2d2', fake.FAR, 0)
   two = dataset_lib.Dataset((one, one._replace(scale='gpu')), ())
   with pytest.raises(ValueError, match='scales gpu, laptop'):
-    figures.make('fig3', two, fake_curves.SUITES)
+    figures.make('fig3', two, fake.ALL_SUITES)

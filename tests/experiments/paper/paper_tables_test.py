@@ -15,7 +15,7 @@ from experiments.paper import (
   table_formats,
   tables,
 )
-from tests.experiments.paper import fake_results
+from tests.experiments.paper import fake_results as fake
 from tests.experiments.paper.fake_results import FAR, NEAR, STEPS, SUITES
 
 _PUBLISHED_SUMMARIES = ('table3', 'table4', 'table5')
@@ -85,7 +85,7 @@ def test_what_the_paper_has_no_games_for_shows_the_paper_alone():
 
 
 def test_table1_needs_no_runs():
-  table = tables.make('table1', dataset_lib.Dataset((), ()))
+  table = tables.make('table1', fake.NOTHING)
   verdicts = {row.title: row.cells[-1].text for row in table.rows}
   assert verdicts['Learning rate'] == 'yes'
   assert verdicts['epsilon_levy distribution, lower end'] == ''
@@ -94,7 +94,7 @@ def test_table1_needs_no_runs():
 
 def test_a_figure_is_no_table():
   with pytest.raises(ValueError, match="'fig3' is a figure"):
-    tables.make('fig3', dataset_lib.Dataset((), ()))
+    tables.make('fig3', fake.NOTHING)
 
 
 _RETURNS = {
@@ -111,7 +111,7 @@ def _row(table, title):
 
 
 def test_small_worlds_are_normalized_and_not_comparable():
-  table = tables.make('table4', fake_results.finals(_RETURNS), SUITES)
+  table = tables.make('table4', fake.finals(_RETURNS), SUITES)
   cell = _row(table, 'R2D2').cells[1]
   expected = np.mean(
     [
@@ -130,7 +130,7 @@ def test_small_worlds_are_normalized_and_not_comparable():
 
 
 def test_a_caption_says_scale_seeds_worlds_and_budget():
-  table = tables.make('table4', fake_results.finals(_RETURNS), SUITES)
+  table = tables.make('table4', fake.finals(_RETURNS), SUITES)
   for part in (
     'Scale laptop',
     'seeds of each world: 3',
@@ -142,7 +142,7 @@ def test_a_caption_says_scale_seeds_worlds_and_budget():
 
 
 def test_scores_of_worlds_have_their_spread():
-  table = tables.make('table6', fake_results.finals(_RETURNS), SUITES)
+  table = tables.make('table6', fake.finals(_RETURNS), SUITES)
   cell = _row(table, FAR).cells[0]
   assert cell.value == pytest.approx(0.1 / 3)
   # Deviations are -1/30, -1/30 and 2/30.
@@ -152,7 +152,7 @@ def test_scores_of_worlds_have_their_spread():
 
 def _changed(index, **fields):
   """The data of `_RETURNS` with one run changed, and without its score."""
-  data = fake_results.finals(_RETURNS)
+  data = fake.finals(_RETURNS)
   runs = list(data.runs)
   runs[index] = runs[index]._replace(**fields)
   gone = runs[index].run_id
@@ -191,7 +191,7 @@ def test_a_run_without_a_score_is_named_and_the_rest_is_shown(fields, note):
 
 
 def test_a_run_that_failed_after_its_score_is_named():
-  data = fake_results.finals(_RETURNS)
+  data = fake.finals(_RETURNS)
   runs = (data.runs[0]._replace(status=dataset_lib.FAILED, exit_code=139),)
   data = dataset_lib.Dataset((*runs, *data.runs[1:]), data.scores)
   table = tables.make('table4', data, SUITES)
@@ -199,13 +199,13 @@ def test_a_run_that_failed_after_its_score_is_named():
 
 
 def test_points_come_from_the_nearest_evaluation():
-  runs = [fake_results.run('r2d2', FAR, seed) for seed in range(2)]
+  runs = [fake.run('r2d2', FAR, seed) for seed in range(2)]
   scores = []
   for run in runs:
-    scores += fake_results.curve(run, [0.0, 0.2, 0.4, 0.4, 0.4, 0.5])
+    scores += fake.curve(run, [0.0, 0.2, 0.4, 0.4, 0.4, 0.5])
   # Seed 1 was last evaluated too early for the end of its budget.
   scores[-1] = scores[-1]._replace(actor_steps=int(0.97 * STEPS))
-  data = dataset_lib.Dataset(tuple(runs), tuple(scores))
+  data = fake.data(runs, scores)
   table = tables.make('table3', data, SUITES)
   hard = table.columns.index('hard: mean')
   early = _row(table, 'R2D2, 20 % of the budget').cells[hard]
@@ -217,10 +217,10 @@ def test_points_come_from_the_nearest_evaluation():
 
 
 def test_other_budgets_of_pretraining_are_left_to_their_figure():
-  few = fake_results.run('bt_ngu', FAR, 0, pretraining_steps=10)
-  many = fake_results.run('bt_ngu', FAR, 0, pretraining_steps=20)
+  few = fake.run('bt_ngu', FAR, 0, pretraining_steps=10)
+  many = fake.run('bt_ngu', FAR, 0, pretraining_steps=20)
   data = dataset_lib.Dataset(
-    (many, few), (fake_results.final(few, 0.1), fake_results.final(many, 0.4))
+    (many, few), (fake.final(few, 0.1), fake.final(many, 0.4))
   )
   table = tables.make('table6', data, SUITES)
   cell = _row(table, FAR).cells[2]
@@ -229,7 +229,7 @@ def test_other_budgets_of_pretraining_are_left_to_their_figure():
 
 def test_tasks_stand_for_the_papers_by_their_order():
   worlds = ('a', 'a:easy', 'a:hard', 'b', 'b:easy', 'b:hard')
-  data = fake_results.finals({('bt_ngu', 'b:hard'): [0.25, 0.5]})
+  data = fake.finals({('bt_ngu', 'b:hard'): [0.25, 0.5]})
   table = tables.make('table10', data, {'tasks': worlds})
   cell = _row(table, 'b:hard').cells[-1]
   assert table_formats.ours(cell).startswith('0.38')
@@ -256,12 +256,12 @@ def test_policies_are_comparable_after_the_papers_pretraining():
 
   def comparable(**fields):
     runs = tuple(
-      fake_results.run('ngu', game, 0, stage='zero_shot', **fields)._replace(
+      fake.run('ngu', game, 0, stage='zero_shot', **fields)._replace(
         scale='paper', frames_per_step=4, budget_steps=7
       )
       for game in games
     )
-    scores = tuple(fake_results.final(run, 1e5) for run in runs)
+    scores = tuple(fake.final(run, 1e5) for run in runs)
     table = tables.make('table2', dataset_lib.Dataset(runs, scores))
     cell = table.rows[-1].cells[-1]
     assert (cell.value, cell.paper) == (57, '27')
@@ -285,9 +285,9 @@ def test_a_median_over_fewer_games_is_not_comparable():
 
 
 def test_of_two_runs_of_a_seed_the_one_with_the_larger_budget_counts():
-  short = fake_results.run('r2d2', FAR, 0)
+  short = fake.run('r2d2', FAR, 0)
   long = short._replace(run_id='long', budget_steps=2 * STEPS)
-  scores = (fake_results.final(short, 0.1), fake_results.final(long, 0.4))
+  scores = (fake.final(short, 0.1), fake.final(long, 0.4))
   for runs in ((short, long), (long, short)):
     table = tables.make('table6', dataset_lib.Dataset(runs, scores), SUITES)
     cell = _row(table, FAR).cells[0]
@@ -297,7 +297,7 @@ def test_of_two_runs_of_a_seed_the_one_with_the_larger_budget_counts():
 @pytest.mark.parametrize('artifact', [f'table{i}' for i in range(1, 11)])
 @pytest.mark.parametrize('suites', [SUITES, {}, artifacts.PAPER_SUITES])
 def test_an_empty_data_set_gives_an_empty_table(artifact, suites):
-  table = tables.make(artifact, dataset_lib.Dataset((), ()), suites)
+  table = tables.make(artifact, fake.NOTHING, suites)
   assert all(len(row.cells) == len(table.columns) for row in table.rows)
   assert not any(not cell.is_missing for cell in _cells(table))
   for file_format in table_formats.FORMATS:
@@ -305,7 +305,7 @@ def test_an_empty_data_set_gives_an_empty_table(artifact, suites):
 
 
 def test_csv_has_a_row_for_each_cell():
-  table = tables.make('table4', fake_results.finals(_RETURNS), SUITES)
+  table = tables.make('table4', fake.finals(_RETURNS), SUITES)
   rows = list(csv.DictReader(io.StringIO(table_formats.render(table, 'csv'))))
   assert len(rows) == len(_cells(table))
   row = rows[1]
@@ -329,6 +329,6 @@ def test_markdown_and_latex_have_all_rows_and_the_caption():
 
 
 def test_an_unknown_format_is_refused():
-  table = tables.make('table1', dataset_lib.Dataset((), ()))
+  table = tables.make('table1', fake.NOTHING)
   with pytest.raises(ValueError, match="'html' is unknown.*md, csv, tex"):
     table_formats.render(table, 'html')

@@ -4,7 +4,6 @@ import pytest
 
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import publishing, scales
-from tests.experiments.paper import fake_curves
 from tests.experiments.paper import fake_results as fake
 
 
@@ -19,8 +18,8 @@ def make_places(tmp_path, monkeypatch):
 
 
 def _data():
-  values = fake_curves.random(['r2d2', 'bt_ngu'], [fake.NEAR, fake.FAR])
-  data = fake_curves.curves(
+  values = fake.random(['r2d2', 'bt_ngu'], [fake.NEAR, fake.FAR])
+  data = fake.curves(
     values, host='a-computer', command='python launch', commit='0123abc'
   )
   running = fake.run('ez', fake.FAR, 0, status=dataset_lib.RUNNING)

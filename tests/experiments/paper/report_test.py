@@ -4,15 +4,12 @@ import pytest
 
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import artifacts, claims, report, scales
-from tests.experiments.paper import fake_curves
 from tests.experiments.paper import fake_results as fake
 
 
 def _data():
-  values = fake_curves.random(['r2d2', 'bt_ngu'], [fake.NEAR, fake.FAR])
-  data = fake_curves.curves(
-    values, seconds=900.0, commit=f'{"0123abc" * 5}, changed'
-  )
+  values = fake.random(['r2d2', 'bt_ngu'], [fake.NEAR, fake.FAR])
+  data = fake.curves(values, seconds=900.0, commit=f'{"0123abc" * 5}, changed')
   failed = fake.run(
     'ez', fake.FAR, 0, status=dataset_lib.FAILED, exit_code=3, commit='4567def'
   )
@@ -24,7 +21,7 @@ def _joined(data, sections=()):
     scales.LAPTOP,
     data,
     ['python -m experiments.paper fig3 --scale=laptop'],
-    claims.evaluate(data, fake_curves.SUITES),
+    claims.evaluate(data, fake.ALL_SUITES),
     sections,
   )
 
@@ -33,7 +30,7 @@ def _joined(data, sections=()):
 def test_every_artifact_is_written_and_shown(artifact, tmp_path):
   folder = tmp_path / 'results'
   rendered = report.render(
-    artifact, _data(), fake_curves.SUITES, folder, ('md', 'csv')
+    artifact, _data(), fake.ALL_SUITES, folder, ('md', 'csv')
   )
   assert rendered.paths
   assert set(rendered.paths) == set(folder.iterdir())
@@ -45,7 +42,7 @@ def test_every_artifact_is_written_and_shown(artifact, tmp_path):
 
 def test_a_report_shows_a_picture_where_it_lies(tmp_path):
   rendered = report.render(
-    'fig9', _data(), fake_curves.SUITES, tmp_path / 'results', ('png',)
+    'fig9', _data(), fake.ALL_SUITES, tmp_path / 'results', ('png',)
   )
   assert '](results/fig9.png)' in rendered.markdown
   assert (tmp_path / 'results/fig9.png').exists()
@@ -56,7 +53,7 @@ def test_a_report_shows_a_picture_where_it_lies(tmp_path):
 
 def test_a_table_is_shown_whatever_the_formats_are(tmp_path):
   rendered = report.render(
-    'table3', _data(), fake_curves.SUITES, tmp_path, ('csv',)
+    'table3', _data(), fake.ALL_SUITES, tmp_path, ('csv',)
   )
   assert [path.name for path in rendered.paths] == ['table3.csv']
   assert '| R2D2 + BT(NGU), 100 % of the budget |' in rendered.markdown
@@ -73,7 +70,7 @@ def test_a_report_says_how_its_numbers_were_made():
   assert '## fig3: a figure' in text
 
 
-@pytest.mark.parametrize('data', [_data(), dataset_lib.Dataset((), ())])
+@pytest.mark.parametrize('data', [_data(), fake.NOTHING])
 def test_a_report_has_a_verdict_on_each_claim(data):
   text = _joined(data)
   for i in range(1, 23):
