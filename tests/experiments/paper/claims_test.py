@@ -9,9 +9,9 @@ import pytest
 
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import (
+  artifacts,
   claims,
   effects,
-  normalization,
   published,
   readings,
   results,
@@ -19,6 +19,7 @@ from experiments.paper import (
 from tests.experiments.paper import fake_results as fake
 from tests.experiments.paper.fake_results import FAR, NEAR, STEPS, SUITES
 
+_NAN = float('nan')
 _BY_ID = {claim.id: claim for claim in claims.CLAIMS}
 
 # What the paper's scores of games give for each effect that they have, as the
@@ -57,10 +58,10 @@ _PRINTED = {
 }
 
 
-def _verdict(claim_id, dataset, suites=None):
-  arguments = (dataset,) if suites is None else (dataset, suites)
-  verdicts = claims.evaluate(*arguments)
-  (verdict,) = [v for v in verdicts if v.claim.id == claim_id]
+def _verdict(claim_id, dataset, suites=artifacts.PAPER_SUITES):
+  (verdict,) = [
+    v for v in claims.evaluate(dataset, suites) if v.claim.id == claim_id
+  ]
   return verdict
 
 
@@ -107,36 +108,28 @@ def _hard(bt, r2d2, ez):
 
 
 @pytest.mark.parametrize(
-  'bt, r2d2, ez, first, expected',
+  'bt, r2d2, interval, expected',
   [
-    ([0.5, 0.6, 0.7], [0.0, 0.1, 0.0], [0.2, 0.3, 0.3], 'above', 'open'),
-    (
-      [0.0, 0.1, 0.0],
-      [0.5, 0.6, 0.7],
-      [0.2, 0.3, 0.3],
-      'below',
-      'contradicted',
-    ),
-    ([0.0, 0.6, 0.0], [0.1, 0.3, 0.0], [0.2, 0.3, 0.3], 'across', 'open'),
-    ([0.4], [0.0], [0.0], 'without', 'open'),
+    ([0.5, 0.6, 0.7], [0.0, 0.1, 0.0], 'above', 'open'),
+    ([0.0, 0.1, 0.0], [0.5, 0.6, 0.7], 'below', 'contradicted'),
+    ([0.0, 0.6, 0.0], [0.1, 0.3, 0.0], 'across', 'open'),
+    ([0.4], [0.0], 'none', 'open'),
   ],
 )
-def test_verdicts_follow_the_intervals(bt, r2d2, ez, first, expected):
+def test_verdicts_follow_the_intervals(bt, r2d2, interval, expected):
   """C5 looks at the end, and at 20 % of the budget, where nothing is known."""
+  ez = [0.2, 0.3, 0.3] if len(bt) > 1 else [0.0]
   verdict = _verdict('C5', _hard(bt, r2d2, ez), SUITES)
   estimate = verdict.findings[0].estimate
   best = max(np.mean(r2d2), np.mean(ez))
-  distance = normalization.normalize(FAR, np.mean(bt)) - (
-    normalization.normalize(FAR, best)
-  )
-  assert estimate.value == pytest.approx(float(distance))
-  where = {
+  distance = fake.distance(FAR, np.mean(bt), best)
+  assert estimate.value == pytest.approx(distance)
+  assert {
     'above': estimate.low > 0,
     'below': estimate.high < 0,
     'across': estimate.low < 0 < estimate.high,
-    'without': math.isnan(estimate.low),
-  }
-  assert where[first]
+    'none': math.isnan(estimate.low),
+  }[interval]
   assert verdict.verdict == expected
   assert not verdict.findings[1].is_measured
 
@@ -153,51 +146,38 @@ def test_a_claim_is_supported_once_all_its_effects_are_above_0():
   assert sum(counts.values()) == 22 and counts[claims.SUPPORTED] >= 1
 
 
+def _budgets(arm, env, stage, returns):
+  """Two seeds in a world, by steps of pre-training."""
+  found = [
+    (fake.run(arm, env, seed, stage=stage, pretraining_steps=steps), value)
+    for steps, value in returns.items()
+    for seed in range(2)
+  ]
+  return fake.data([r for r, _ in found], (fake.final(*one) for one in found))
+
+
 def test_what_does_not_decide_alone_is_not_a_claim_that_was_run():
-  data = fake.joined(
-    *(
-      dataset_lib.Dataset((run,), (fake.final(run, steps / 100),))
-      for steps in (10, 50)
-      for run in [fake.run('bt_ngu', NEAR, 0, pretraining_steps=steps)]
-    )
-  )
+  data = _budgets('bt_ngu', NEAR, 'transfer', {10: 0.1, 50: 0.5})
   verdict = _verdict('C17', data, SUITES)
   assert verdict.verdict == claims.NOT_RUN
   gain = verdict.findings[2]
   assert gain.worlds == (NEAR,)
-  expected = normalization.normalize(NEAR, 0.5) - (
-    normalization.normalize(NEAR, 0.1)
-  )
-  assert gain.estimate.value == pytest.approx(float(expected))
-
-
-def _budgets(arm, stage, returns):
-  """Two seeds in the far world, by steps of pre-training."""
-  runs = {
-    (steps, seed): fake.run(
-      arm, FAR, seed, stage=stage, pretraining_steps=steps
-    )
-    for steps in returns
-    for seed in range(2)
-  }
-  scores = (fake.final(run, returns[steps]) for (steps, _), run in runs.items())
-  return dataset_lib.Dataset(tuple(runs.values()), tuple(scores))
+  expected = fake.distance(NEAR, 0.5, 0.1)
+  assert gain.estimate.value == pytest.approx(expected)
 
 
 def test_longer_pretraining_is_compared_with_the_shortest():
   data = fake.joined(
-    _budgets('bt_ngu', 'transfer', {10: 0.1, 20: 0.9, 50: 0.6}),
-    _budgets('ngu', 'zero_shot', {10: 0.2, 50: 0.3}),
+    _budgets('bt_ngu', FAR, 'transfer', {10: 0.1, 20: 0.9, 50: 0.6}),
+    _budgets('ngu', FAR, 'zero_shot', {10: 0.2, 50: 0.3}),
   )
   verdict = _verdict('C17', data, SUITES)
-  scale = float(
-    normalization.normalize(FAR, 1) - normalization.normalize(FAR, 0)
-  )
+  scale = fake.distance(FAR, 1, 0)
   gain, beyond, _ = verdict.findings
   assert gain.estimate.value == pytest.approx(scale * (0.6 - 0.1))
   assert beyond.estimate.value == pytest.approx(scale * (0.5 - 0.1))
   assert verdict.verdict == claims.SUPPORTED
-  single = _budgets('bt_ngu', 'transfer', {50: 0.6})
+  single = _budgets('bt_ngu', FAR, 'transfer', {50: 0.6})
   verdict = _verdict('C17', single, SUITES)
   assert verdict.verdict == claims.NOT_RUN
   problems = {p.what for p in verdict.findings[0].problems}
@@ -216,10 +196,8 @@ def test_worlds_that_an_arm_lacks_are_left_out_of_all_arms():
   )
   finding = _verdict('C6', data, SUITES).findings[0]
   assert finding.worlds == (NEAR,)
-  expected = normalization.normalize(NEAR, 0.9) - (
-    normalization.normalize(NEAR, 0.8)
-  )
-  assert finding.estimate.value == pytest.approx(float(expected))
+  expected = fake.distance(NEAR, 0.9, 0.8)
+  assert finding.estimate.value == pytest.approx(expected)
   assert results.Problem('r2d2 was not run on', FAR) in finding.problems
 
 
@@ -230,50 +208,57 @@ def _reading(reading, values, **columns):
   return reading(indexed, run)
 
 
-def test_early_area_is_that_of_a_hand_computed_curve():
-  # Points at 0 and 125 of 1,000 steps: up to 100 the curve climbs to 0.8.
-  assert _reading(readings.early_area, [0.0, 1.0] + 7 * [5.0]) == (
-    pytest.approx(0.4)
-  )
-  # With evaluations every 10 steps the paper's 2 % count: 0, 10 and 20 steps.
-  fine = [0.0, 1.0, 3.0] + 98 * [100.0]
-  assert _reading(readings.early_area, fine) == pytest.approx((0.5 + 2.0) / 2)
+@pytest.mark.parametrize(
+  'returns, expected',
+  [
+    # Points at 0 and 125 of 1,000 steps: up to 100 the curve climbs to 0.8.
+    ([0.0, 1.0] + 7 * [5.0], 0.4),
+    # With evaluations every 10 steps the paper's 2 % count: 0, 10 and 20 steps.
+    ([0.0, 1.0, 3.0] + 98 * [100.0], (0.5 + 2.0) / 2),
+  ],
+)
+def test_early_area_is_that_of_a_hand_computed_curve(returns, expected):
+  assert _reading(readings.early_area, returns) == pytest.approx(expected)
 
 
-def test_early_area_needs_an_early_evaluation_and_a_run_that_went_on():
+@pytest.mark.parametrize(
+  'steps, expected',
+  [
+    ((), None),
+    ((0, STEPS // 20), None),
+    ((STEPS // 10, STEPS), None),
+    ((0, STEPS), 1),
+  ],
+)
+def test_early_area_needs_an_early_evaluation_and_a_run_that_went_on(
+  steps, expected
+):
   run = fake.run('bt_ngu', FAR, 0)
-
-  def area(*steps):
-    scores = tuple(
-      dataset_lib.Score(run.run_id, dataset_lib.EVALUATOR, step, 5, 1.0)
-      for step in steps
-    )
-    indexed = results.Results(dataset_lib.Dataset((run,), scores))
-    return readings.early_area(indexed, run)
-
-  assert area() is None
-  assert area(0, STEPS // 20) is None
-  assert area(STEPS // 10, STEPS) is None
-  assert area(0, STEPS) == pytest.approx(1)
-
-
-def test_the_extra_action_peaks_in_the_first_third():
-  nan = float('nan')
-  shares = [nan, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2]
-  peak, end = readings.peak_over_rest, readings.peak_over_end
-  values = 7 * [0.0]
-  # Steps 0 to 333 of 1,000 are the first three points.
-  assert _reading(peak, values, greedy_extra_share=shares) == (
-    pytest.approx(0.5 - 0.4)
+  scores = (
+    dataset_lib.Score(run.run_id, dataset_lib.EVALUATOR, step, 5, 1.0)
+    for step in steps
   )
-  assert _reading(end, values, greedy_extra_share=shares) == (
-    pytest.approx(0.5 - 0.2)
-  )
-  assert _reading(peak, values, greedy_extra_share=7 * [nan]) is None
-  assert _reading(peak, values) is None
-  # A run that has only begun has no peak.
-  begun = 3 * [0.5] + 4 * [nan]
-  assert _reading(peak, values, greedy_extra_share=begun) is None
+  indexed = results.Results(fake.data([run], scores))
+  assert readings.early_area(indexed, run) == expected
+
+
+_PEAK, _END = readings.peak_over_rest, readings.peak_over_end
+
+
+@pytest.mark.parametrize(
+  'reading, shares, expected',
+  [
+    # Steps 0 to 333 of 1,000 are the first three points.
+    (_PEAK, [_NAN, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2], 0.5 - 0.4),
+    (_END, [_NAN, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2], 0.5 - 0.2),
+    (_PEAK, 7 * [_NAN], None),
+    # A run that has only begun has no peak.
+    (_PEAK, 3 * [0.5] + 4 * [_NAN], None),
+  ],
+)
+def test_the_extra_action_peaks_in_the_first_third(reading, shares, expected):
+  found = _reading(reading, 7 * [0.0], greedy_extra_share=shares)
+  assert found == (expected and pytest.approx(expected))
 
 
 def test_a_share_of_worlds_counts_means_over_seeds():
