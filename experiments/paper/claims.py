@@ -86,11 +86,15 @@ def evaluate(
     suites: the worlds of each role, at the data set's scale.
   """
   indexed = results.Results(dataset)
-  verdicts = []
-  for claim in CLAIMS:
-    findings = tuple(effects.measure(e, indexed, suites) for e in claim.effects)
-    verdicts.append(Verdict(claim, _judged(findings), findings, _paper(claim)))
-  return tuple(verdicts)
+  return tuple(verdict_on(claim, indexed, suites) for claim in CLAIMS)
+
+
+def verdict_on(
+  claim: Claim, indexed: results.Results, suites: artifacts.Suites
+) -> Verdict:
+  """Says of one claim what runs say."""
+  findings = tuple(effects.measure(e, indexed, suites) for e in claim.effects)
+  return Verdict(claim, _judged(findings), findings, _paper(claim))
 
 
 def _judged(findings: Sequence[effects.Finding]) -> str:

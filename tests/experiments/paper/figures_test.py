@@ -1,6 +1,7 @@
 """Figures of made-up runs: what is drawn, and what is said to be missing."""
 
 import csv
+import functools
 
 import numpy as np
 import pytest
@@ -11,36 +12,28 @@ from experiments.paper import artifacts, figures, network_table, report
 from tests.experiments.paper import fake_results as fake
 
 
+@functools.lru_cache
 def _everything():
   """Runs for all figures, of two seeds; policies after two budgets."""
   envs = list(
     dict.fromkeys(e for suite in fake.ALL_SUITES.values() for e in suite)
   )
-  parts = [
-    fake.curves(
-      fake.random(fake.LEARNING, envs, seeds=2), pretraining_steps=100
-    )
-  ]
+  learning = fake.random(fake.LEARNING, envs, seeds=2)
+  parts = [fake.curves(learning, pretraining_steps=100)]
   for steps in (10, 100):
-    for stage, arms in (
-      ('zero_shot', ('ngu', 'rnd', 'constant')),
-      ('transfer', ('bt_ngu',)),
+    for stage, arm in (
+      *(('zero_shot', arm) for arm in ('ngu', 'rnd', 'constant')),
+      ('transfer', 'bt_ngu'),
     ):
+      fields = {'pretraining_steps': steps, 'frames_per_step': 4}
       runs = [
-        fake.run(
-          *(arm, env, seed),
-          stage=stage,
-          pretraining_steps=steps,
-          frames_per_step=4,
-        )
-        for arm in arms
+        fake.run(arm, env, seed, stage=stage, **fields)
         for env in envs
         for seed in range(2)
       ]
-      if (stage, steps) != ('transfer', 100):
-        parts.append(dataset_lib.Dataset(tuple(runs), ()))
-      scores = tuple(fake.final(run, steps + run.seed) for run in runs)
-      parts.append(dataset_lib.Dataset((), scores))
+      scores = [fake.final(run, steps + run.seed) for run in runs]
+      is_there = (stage, steps) == ('transfer', 100)
+      parts.append(fake.data([] if is_there else runs, scores))
   return fake.joined(*parts)
 
 

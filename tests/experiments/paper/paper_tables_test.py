@@ -18,7 +18,10 @@ from experiments.paper import (
 from tests.experiments.paper import fake_results as fake
 from tests.experiments.paper.fake_results import FAR, NEAR, STEPS, SUITES
 
-_PUBLISHED_SUMMARIES = ('table3', 'table4', 'table5')
+
+def _published(artifact):
+  """A table of the paper's own scores of games."""
+  return tables.make(artifact, published.data(artifact))
 
 
 def _cells(table):
@@ -32,9 +35,8 @@ def _both(table):
 
 def test_all_95_numbers_that_can_be_recomputed_are_the_papers():
   count = 0
-  for artifact in _PUBLISHED_SUMMARIES:
-    table = tables.make(artifact, published.data(artifact))
-    for cell in _both(table):
+  for artifact in ('table3', 'table4', 'table5'):
+    for cell in _both(_published(artifact)):
       assert table_formats.ours(cell) == cell.paper == table_formats.paper(cell)
       count += 1
   assert count == 24 + 36 + 35
@@ -45,7 +47,7 @@ def test_all_95_numbers_that_can_be_recomputed_are_the_papers():
   [('table6', 228), ('table7', 171), ('table8', 171), ('table10', 30)],
 )
 def test_scores_of_games_are_the_papers(artifact, numbers):
-  both = _both(tables.make(artifact, published.data(artifact)))
+  both = _both(_published(artifact))
   assert len(both) == numbers
   for cell in both:
     assert table_formats.ours(cell) == cell.paper
@@ -53,7 +55,7 @@ def test_scores_of_games_are_the_papers(artifact, numbers):
 
 
 def test_two_medians_of_the_ablation_are_not_the_papers():
-  table = tables.make('table9', published.data('table9'))
+  table = _published('table9')
   *games, medians = table.rows
   assert len(games) == 12
   assert [c.paper for c in medians.cells] == ['196', '224', '224', '368']
@@ -63,7 +65,7 @@ def test_two_medians_of_the_ablation_are_not_the_papers():
 
 
 def test_interquartile_means_are_ours_alone():
-  table = tables.make('table4', published.data('table4'))
+  table = _published('table4')
   column = table.columns.index('all: IQM')
   cells = {row.title: row.cells[column] for row in table.rows}
   assert table_formats.ours(cells['R2D2 + BT(NGU)']) == '722.05'
@@ -72,12 +74,12 @@ def test_interquartile_means_are_ours_alone():
 
 
 def test_what_the_paper_has_no_games_for_shows_the_paper_alone():
-  table = tables.make('table3', published.data('table3'))
+  table = _published('table3')
   early = table.rows[0]
   assert early.title == 'R2D2, 20 % of the budget'
   assert table_formats.ours(early.cells[0]) == '–'
   assert table_formats.paper(early.cells[0]) == '(229.75)'
-  table = tables.make('table2', published.data('table2'))
+  table = _published('table2')
   assert len(table.rows) == 23 + 3
   ngu = table.rows[-1]
   assert ngu.title == 'NGU, zero-shot'
@@ -105,6 +107,12 @@ _RETURNS = {
 }
 
 
+def _mean(returns):
+  """The mean over worlds of normalized means over seeds."""
+  means = ((env, np.mean(values)) for env, values in returns.items())
+  return np.mean([normalization.normalize(*one) for one in means])
+
+
 def _row(table, title):
   (row,) = [row for row in table.rows if row.title == title]
   return row
@@ -113,12 +121,7 @@ def _row(table, title):
 def test_small_worlds_are_normalized_and_not_comparable():
   table = tables.make('table4', fake.finals(_RETURNS), SUITES)
   cell = _row(table, 'R2D2').cells[1]
-  expected = np.mean(
-    [
-      normalization.normalize(env, np.mean(_RETURNS['r2d2', env]))
-      for env in (NEAR, FAR)
-    ]
-  )
+  expected = _mean({env: _RETURNS['r2d2', env] for env in (NEAR, FAR)})
   assert cell.value == pytest.approx(expected)
   assert cell.low < cell.value < cell.high
   assert (cell.seeds, cell.games) == (3, 2)
@@ -178,12 +181,7 @@ def test_a_run_without_a_score_is_named_and_the_rest_is_shown(fields, note):
   cell = _row(table, 'R2D2').cells[1]
   assert (cell.seeds, cell.games) == (2, 2)
   # The near world shows its first two seeds, the other one those that it has.
-  expected = np.mean(
-    [
-      normalization.normalize(NEAR, np.mean([0.9, 0.8])),
-      normalization.normalize(FAR, np.mean([0.0, 0.1])),
-    ]
-  )
+  expected = _mean({NEAR: [0.9, 0.8], FAR: [0.0, 0.1]})
   assert cell.value == pytest.approx(expected)
   assert name in cell.note
   assert any('uneven seeds' in n and FAR in n for n in table.notes)
@@ -216,15 +214,24 @@ def test_points_come_from_the_nearest_evaluation():
   assert end.seeds == 1 and math.isnan(end.low)
 
 
-def test_other_budgets_of_pretraining_are_left_to_their_figure():
+def _two_runs():
+  """Runs of a seed that differ in one budget, and which one counts."""
   few = fake.run('bt_ngu', FAR, 0, pretraining_steps=10)
-  many = fake.run('bt_ngu', FAR, 0, pretraining_steps=20)
-  data = dataset_lib.Dataset(
-    (many, few), (fake.final(few, 0.1), fake.final(many, 0.4))
-  )
-  table = tables.make('table6', data, SUITES)
-  cell = _row(table, FAR).cells[2]
-  assert (cell.value, cell.seeds) == (0.4, 1)
+  yield few, fake.run('bt_ngu', FAR, 0, pretraining_steps=20)
+  short = fake.run('bt_ngu', FAR, 0)
+  yield short, short._replace(run_id='long', budget_steps=2 * STEPS)
+
+
+@pytest.mark.parametrize('less, more', list(_two_runs()))
+def test_of_two_runs_of_a_seed_the_one_with_the_larger_budget_counts(
+  less, more
+):
+  """Other budgets of pre-training are left to their figure."""
+  scores = (fake.final(less, 0.1), fake.final(more, 0.4))
+  for runs in ((less, more), (more, less)):
+    table = tables.make('table6', fake.data(runs, scores), SUITES)
+    cell = _row(table, FAR).cells[2]
+    assert (cell.value, cell.seeds) == (0.4, 1)
 
 
 def test_tasks_stand_for_the_papers_by_their_order():
@@ -284,16 +291,6 @@ def test_a_median_over_fewer_games_is_not_comparable():
   assert 'r2d2 was not run on: pong.' in table.notes
 
 
-def test_of_two_runs_of_a_seed_the_one_with_the_larger_budget_counts():
-  short = fake.run('r2d2', FAR, 0)
-  long = short._replace(run_id='long', budget_steps=2 * STEPS)
-  scores = (fake.final(short, 0.1), fake.final(long, 0.4))
-  for runs in ((short, long), (long, short)):
-    table = tables.make('table6', dataset_lib.Dataset(runs, scores), SUITES)
-    cell = _row(table, FAR).cells[0]
-    assert (cell.value, cell.seeds) == (0.4, 1)
-
-
 @pytest.mark.parametrize('artifact', [f'table{i}' for i in range(1, 11)])
 @pytest.mark.parametrize('suites', [SUITES, {}, artifacts.PAPER_SUITES])
 def test_an_empty_data_set_gives_an_empty_table(artifact, suites):
@@ -317,7 +314,7 @@ def test_csv_has_a_row_for_each_cell():
 
 
 def test_markdown_and_latex_have_all_rows_and_the_caption():
-  table = tables.make('table10', published.data('table10'))
+  table = _published('table10')
   markdown = table_formats.render(table, 'md')
   assert '| hero:miners_hard | 2677; 2677 ± 23 |' in markdown
   assert table.caption in markdown
