@@ -11,6 +11,7 @@ from typing import (
   Callable,
   Dict,
   List,
+  Mapping,
   NamedTuple,
   Optional,
   Sequence,
@@ -77,44 +78,48 @@ def read(
     window: the share of the budget that is shown, or more where it has fewer
       than three evaluations.
   """
-  every = {env: results.runs_of(arm, env) for env in envs}
-  runs = [run for found in every.values() for run in found]
   points = {}
-  for run in runs:
+  for run in (run for env in envs for run in results.runs_of(arm, env)):
     steps, values = readings.column(results, run, column)
     steps, values = plots.means_by_step((steps, scale(run.env, values)))
     points[run] = steps * run.frames_per_step, values
-  some = [run for run in runs if len(points[run][0])]
-  used = [run for run in some if run.status == dataset_lib.DONE] or some
-  problems = [
-    *(Problem(f'{arm} was not run on', env) for env in envs if not every[env]),
-    *(p for run in runs for p in _incomplete(run, is_used=run in used)),
-  ]
-  worlds: Dict[str, List[dataset_lib.Run]] = collections.defaultdict(list)
-  for run in used:
-    worlds[run.env].append(run)
-  seeds = min(map(len, worlds.values()), default=0)
-  if seeds < max(map(len, worlds.values()), default=0):
-    what = (
-      f'{arm} counts with the first {seeds} seeds, which is all there is on'
-    )
-    fewest = [env for env, found in worlds.items() if len(found) == seeds]
-    problems += [Problem(what, env) for env in fewest]
-  counted = [run for found in worlds.values() for run in found[:seeds]]
+  worlds, problems = _counted(arm, envs, points)
+  counted = [run for found in worlds.values() for run in found]
   frames, values = _aligned([points[run] for run in counted])
   if counted and not len(frames):
     problems.append(Problem('Without common steps are the runs of', arm))
   budget = max((r.budget_steps * r.frames_per_step for r in counted), default=0)
   shown = np.searchsorted(frames, window * budget, side='right')
   frames = frames[: max(shown, _FEWEST)]
-  by_world = values[:, : len(frames)].reshape(len(worlds), seeds, len(frames))
+  shape = (len(worlds), len(counted) // max(len(worlds), 1), len(frames))
   return Curves(
     frames,
-    by_world.swapaxes(0, 1),
+    values[:, : len(frames)].reshape(shape).swapaxes(0, 1),
     tuple(worlds),
     tuple(counted),
     tuple(problems),
   )
+
+
+def _counted(
+  arm: str, envs: Sequence[str], points: Mapping[dataset_lib.Run, plots.Curve]
+) -> Tuple[Dict[str, List[dataset_lib.Run]], List[Problem]]:
+  """Selects as many runs of each world, and says what is missing."""
+  some = [run for run, (frames, _) in points.items() if len(frames)]
+  used = [run for run in some if run.status == dataset_lib.DONE] or some
+  missing = [env for env in envs if all(run.env != env for run in points)]
+  problems = [Problem(f'{arm} was not run on', env) for env in missing]
+  for run in points:
+    problems += _incomplete(run, is_used=run in used)
+  worlds: Dict[str, List[dataset_lib.Run]] = collections.defaultdict(list)
+  for run in used:
+    worlds[run.env].append(run)
+  seeds = min(map(len, worlds.values()), default=0)
+  what = f'{arm} counts with the first {seeds} seeds, which is all there is on'
+  if any(len(found) > seeds for found in worlds.values()):
+    fewest = [env for env, found in worlds.items() if len(found) == seeds]
+    problems += [Problem(what, env) for env in fewest]
+  return {env: found[:seeds] for env, found in worlds.items()}, problems
 
 
 def _incomplete(run: dataset_lib.Run, *, is_used: bool) -> List[Problem]:
