@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterable, List, Sequence, Set, Tuple
 from bt_acme.evaluation import panels
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import artifacts
-from experiments.paper.table_formats import Row
+from experiments.paper.table_formats import TableRow
 
 _HOW_TO_READ = (
   "The paper's number stands beside ours, and in parentheses where games, "
@@ -35,7 +35,7 @@ def made_of(runs: Iterable[dataset_lib.Run], seeds: Iterable[int]) -> str:
 def of_table(
   artifact: artifacts.Artifact,
   runs: Sequence[dataset_lib.Run],
-  rows: Sequence[Row],
+  rows: Sequence[TableRow],
   suites: artifacts.Suites,
 ) -> str:
   """Seeds, worlds, budget and scale of a table, in sentences."""

@@ -8,7 +8,7 @@ import optax
 from bt_acme.config import agent, names, presets
 from bt_acme.config import run as run_config
 from experiments.paper import artifacts, data_files
-from experiments.paper.table_formats import Cell, Row, Table
+from experiments.paper.table_formats import Cell, PaperTable, TableRow
 
 _AGENTS = {
   'ngu': (agent.NGUConfig,),
@@ -17,10 +17,10 @@ _AGENTS = {
 }
 
 
-def table(artifact: artifacts.Artifact) -> Table:
+def table(artifact: artifacts.Artifact) -> PaperTable:
   """Table 1; it needs no runs."""
   rows = data_files.rows('hyperparameters.csv')
-  return Table(
+  return PaperTable(
     artifact.id,
     artifact.title,
     'hyper-parameter',
@@ -32,14 +32,14 @@ def table(artifact: artifacts.Artifact) -> Table:
   )
 
 
-def _row(row: Mapping[str, str]) -> Row:
+def _row(row: Mapping[str, str]) -> TableRow:
   ours = _ours(row) if row['setting'] else []
   agrees = ''
   if row['value']:
     agrees = 'yes' if all(_equal(v, row['value']) for v in ours) else 'no'
   here = ', '.join(map(str, ours))
   texts = (row['printed'], here, row['setting'], agrees)
-  return Row(row['label'], tuple(Cell(text=text) for text in texts))
+  return TableRow(row['label'], tuple(Cell(text=text) for text in texts))
 
 
 def _equal(ours: Any, printed: str) -> bool:

@@ -52,14 +52,14 @@ class Cell(NamedTuple):
     return math.isnan(self.value)
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
   """One row: its title, and a cell for each column."""
 
   title: str
   cells: Tuple[Cell, ...]
 
 
-class Table(NamedTuple):
+class PaperTable(NamedTuple):
   """A table as it is rendered.
 
   Attributes:
@@ -76,7 +76,7 @@ class Table(NamedTuple):
   title: str
   corner: str
   columns: Tuple[str, ...]
-  rows: Tuple[Row, ...]
+  rows: Tuple[TableRow, ...]
   caption: str
   notes: Tuple[str, ...] = ()
 
@@ -88,7 +88,7 @@ class Table(NamedTuple):
       yield [row.title, *map(_shown, row.cells)]
 
 
-def render(table: Table, file_format: str) -> str:
+def render(table: PaperTable, file_format: str) -> str:
   """Renders a table.
 
   Args:
@@ -129,7 +129,7 @@ def _shown(cell: Cell) -> str:
   return f'{ours(cell)}; {paper(cell)}' if cell.paper else ours(cell)
 
 
-def _markdown(table: Table) -> str:
+def _markdown(table: PaperTable) -> str:
   header, *rows = table.lines
   notes = ''.join(f'- {note}\n' for note in table.notes)
   return (
@@ -138,7 +138,7 @@ def _markdown(table: Table) -> str:
   )
 
 
-def _csv(table: Table) -> str:
+def _csv(table: PaperTable) -> str:
   """One row for each cell; what is missing is empty."""
   return tables.csv_text(
     [
@@ -164,7 +164,7 @@ def _csv(table: Table) -> str:
   )
 
 
-def _latex(table: Table) -> str:
+def _latex(table: PaperTable) -> str:
   """A `tabular` in a `table`, with the caption and the notes below."""
   header, *rows = (
     ' & '.join(map(_escaped, line)) + r' \\' for line in table.lines
@@ -187,7 +187,7 @@ def _escaped(text: str) -> str:
   return ''.join(_LATEX_ESCAPES.get(char, char) for char in text)
 
 
-FORMATS: Mapping[str, Callable[[Table], str]] = {
+FORMATS: Mapping[str, Callable[[PaperTable], str]] = {
   'md': _markdown,
   'csv': _csv,
   'tex': _latex,

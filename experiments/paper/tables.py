@@ -18,7 +18,7 @@ from experiments.paper import (
   published,
   results,
 )
-from experiments.paper.table_formats import Cell, Row, Table
+from experiments.paper.table_formats import Cell, PaperTable, TableRow
 
 # Suites in titles of columns.
 _SUITE_TITLES: Mapping[str, str] = {
@@ -36,7 +36,7 @@ def make(
   artifact_id: str,
   dataset: dataset_lib.Dataset,
   suites: artifacts.Suites = artifacts.PAPER_SUITES,
-) -> Table:
+) -> PaperTable:
   """Computes a table; what is missing in the data set is missing in it.
 
   Args:
@@ -55,21 +55,16 @@ def make(
       f'artifact={artifact_id!r} is a figure: choose a table, table1 to '
       'table10.'
     )
-  is_of_suites = artifact.kind == 'suites'
-  layout = (
-    _by_algorithm(artifact) if is_of_suites else _by_world(artifact, suites)
-  )
+  if artifact.kind == 'suites':
+    corner, columns, numbers = _by_algorithm(artifact)
+  else:
+    corner, columns, numbers = _by_world(artifact, suites)
   cells = _Cells(artifact, results.Results(dataset), suites)
   rows = tuple(
-    Row(title, tuple(cells.make(number) for number in numbers))
-    for title, numbers in layout.rows
+    TableRow(title, tuple(map(cells.make, row))) for title, row in numbers
   )
-  return Table(
-    artifact.id,
-    artifact.title,
-    layout.corner,
-    layout.columns,
-    rows,
+  return PaperTable(
+    *(artifact.id, artifact.title, corner, columns, rows),
     captions.of_table(artifact, cells.used, rows, suites),
     (*artifact.notes, *results.sentences(cells.problems)),
   )
@@ -91,12 +86,8 @@ class _Number(NamedTuple):
   share: float = 1.0
 
 
-class _Layout(NamedTuple):
-  """Titles, and what stands in each row."""
-
-  corner: str
-  columns: Tuple[str, ...]
-  rows: List[Tuple[str, List[_Number]]]
+# The title of the first column, those of the others, and what is in each row.
+_Layout = Tuple[str, Tuple[str, ...], List[Tuple[str, List[_Number]]]]
 
 
 def _by_algorithm(artifact: artifacts.Artifact) -> _Layout:
@@ -123,7 +114,7 @@ def _by_algorithm(artifact: artifacts.Artifact) -> _Layout:
     (title, [_Number(arm, *column, share) for column in columns])
     for (arm, share), title in titles.items()
   ]
-  return _Layout('algorithm', tuple(columns.values()), rows)
+  return 'algorithm', tuple(columns.values()), rows
 
 
 def _by_world(
@@ -139,7 +130,7 @@ def _by_world(
     for row, title in titles.items()
   ]
   columns = tuple(artifacts.TITLES[arm] for arm in artifact.arms)
-  return _Layout('world', columns, rows)
+  return 'world', columns, rows
 
 
 class _Cells:
