@@ -249,27 +249,20 @@ def _samples(
   effect: Effect, envs: Sequence[str], indexed: results.Results
 ) -> List[results.Sample]:
   """A sample for each arm; for a gain two, of the most pre-training first."""
+  read = functools.partial(indexed.sample, envs=envs, reading=effect.reading)
   samples = []
   for arm in effect.arms:
-    samples.append(indexed.sample(arm, envs, effect.reading))
+    samples.append(read(arm))
     if effect.statistic == 'gain':
-      samples.append(_shortest(arm, envs, effect.reading, indexed))
+      budgets = {n for env in envs for n in indexed.budgets(arm, env)}
+      what = f'{arm} has no two budgets of pre-training on'
+      missing = tuple(results.Problem(what, env) for env in envs)
+      samples.append(
+        read(arm, pretraining_steps=min(budgets))
+        if len(budgets) > 1
+        else results.Sample(np.empty((0, 0)), (), (), missing)
+      )
   return samples
-
-
-def _shortest(
-  arm: str,
-  envs: Sequence[str],
-  reading: results.Reading,
-  indexed: results.Results,
-) -> results.Sample:
-  """An arm's runs with the least pre-training, if there are two budgets."""
-  budgets = sorted({n for env in envs for n in indexed.budgets(arm, env)})
-  if len(budgets) > 1:
-    return indexed.sample(arm, envs, reading, budgets[0])
-  what = f'{arm} has no two budgets of pre-training on'
-  missing = tuple(results.Problem(what, env) for env in envs)
-  return results.Sample(np.empty((0, 0)), (), (), missing)
 
 
 def of_the_paper(effect: Effect, artifact: str) -> float:

@@ -288,18 +288,12 @@ class _Source:
 
   def _ends(self, envs: Sequence[str]) -> Dict[str, Curves]:
     """What arms have come to that do not learn the task."""
-    if self._artifact.kind == 'budgets':
-      return {}
-    reading = results.at(1.0)
-    ends = {
-      arm: self._results.sample(arm, envs, reading)
-      for arm in self._artifact.arms
-      if arm in artifacts.ZERO_SHOT
-    }
-    return {
-      arm: Curves(np.zeros(1), end.values[..., None], *end[1:])
-      for arm, end in ends.items()
-    }
+    ends = {}
+    for arm in self._artifact.arms:
+      if arm in artifacts.ZERO_SHOT and self._artifact.kind == 'curves':
+        end = self._results.sample(arm, envs, results.at(1.0))
+        ends[arm] = Curves(np.zeros(1), end.values[..., None], *end[1:])
+    return ends
 
   def _published(self) -> Tuple[panels_lib.Level, ...]:
     """Medians of published algorithms, if the games are the same."""

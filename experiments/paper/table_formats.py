@@ -7,6 +7,9 @@ from bt_acme.evaluation import tables
 
 _NAN = float('nan')
 _PLUS_MINUS = '±'
+_CSV_COLUMNS = (
+  *('low', 'high', 'spread', 'seeds', 'games', 'paper', 'paper_spread'),
+)
 _LATEX_ESCAPES = {
   **{char: f'\\{char}' for char in '%&#_$'},
   '`': '',
@@ -147,13 +150,7 @@ def _csv(table: PaperTable) -> str:
         'row': row.title,
         'column': column,
         'ours': cell.text or cell.value,
-        'low': cell.low,
-        'high': cell.high,
-        'spread': cell.spread,
-        'seeds': cell.seeds,
-        'games': cell.games,
-        'paper': cell.paper,
-        'paper_spread': cell.paper_spread,
+        **{name: getattr(cell, name) for name in _CSV_COLUMNS},
         'comparable': int(cell.comparable),
         'note': cell.note,
       }
