@@ -20,7 +20,7 @@ CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
 COLAB_TESTS := tests/notebooks_test.py
 
 .PHONY: help setup environments demo paper ray test test-full test-core \
-  test-colab test-slow notebooks chaos soak bench lint format clean
+  test-colab test-slow notebooks chaos soak mutants bench lint format clean
 .DEFAULT_GOAL := help
 
 help:  ## Shows this list.
@@ -79,6 +79,9 @@ chaos: setup  ## A run on three machines under FAULTS=100 faults: an hour or two
 
 soak: setup  ## Does a long run keep its memory, files and threads? MINUTES=60
 	@$(PYTHON_FULL) -m tests.launch.soak --minutes=$(or $(MINUTES),60)
+
+mutants: setup  ## The share of MUTANTS=300 wrong tokens that the tests notice.
+	@$(PYTHON_FULL) -m tests.mutants --mutants=$(or $(MUTANTS),300) --jobs=2
 
 bench: setup  ## Compares speed with dm-acme: 15 minutes on a quiet machine.
 	@$(PYTHON_FULL) -m pip install --quiet --no-deps -r requirements/bench.txt || \

@@ -1,0 +1,254 @@
+"""Do the tests notice a wrong token? Draws mutants and runs the tests on each.
+
+    python -m tests.mutants --seed=0 --mutants=300
+
+A mutant is one changed token of `bt_acme/core`, `acting`, `replay` or `runtime`
+(`tests/mutation/sites.py` says which tokens). The tests that reach its line run
+in a copy of the tree until one fails. A mutant that takes far longer than the
+tests take without it counts as killed.
+"""
+
+import argparse
+import collections
+import contextlib
+import dataclasses
+import difflib
+import functools
+import multiprocessing
+import os
+import pathlib
+import signal
+import sys
+import time
+from typing import Any, Dict, Iterator, List, Sequence
+
+from tests.mutation import coverage_map, forks, sites
+
+_ROOT = pathlib.Path(__file__).parents[1]
+_PACKAGES = 'core,acting,replay,runtime'
+_PATIENCE = 60  # Seconds above three times what the tests take.
+_LONGEST_PROGRAMS = 120  # Seconds for tests that start processes.
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+  """What the tests made of a mutant.
+
+  Attributes:
+    mutant: the mutant.
+    verdict: killed, timeout or survived.
+    reason: the test that failed, or how many passed.
+    seconds: how long that took.
+  """
+
+  mutant: sites.Mutant
+  verdict: str
+  reason: str
+  seconds: float
+
+  def __str__(self) -> str:
+    return f'{self.mutant}  {self.verdict} {self.reason} ({self.seconds:.1f} s)'
+
+
+class _Runner:
+  """Runs chosen tests of one file, and remembers the first that fails."""
+
+  def __init__(self):
+    self.failed = ''
+    self._order: Dict[str, int] = {}
+
+  def run(self, tests: Sequence[str]) -> None:
+    """Runs tests in the order given, until one fails."""
+    self._order = {test: place for place, test in enumerate(tests)}
+    file = tests[0].split('::')[0]
+    coverage_map.run_pytest([file], self, '-x')
+
+  def pytest_collection_modifyitems(self, items):
+    """Keeps the chosen tests. Named like pytest's hook, which it is."""
+    items[:] = [item for item in items if item.nodeid in self._order]
+    items.sort(key=lambda item: self._order[item.nodeid])
+
+  def pytest_collectreport(self, report):
+    if report.failed:
+      self.failed = self.failed or f'import of {report.nodeid}'
+
+  def pytest_runtest_logreport(self, report):
+    if report.failed:
+      self.failed = self.failed or report.nodeid
+
+
+def first_failure(tests: Sequence[str]) -> str:
+  """Runs tests, one file after the other; returns the id of what fails."""
+  runner = _Runner()
+  for batch in _batches(tests):
+    runner.run(batch)
+    if runner.failed:
+      break
+  return runner.failed
+
+
+def _batches(tests: Sequence[str]) -> Iterator[List[str]]:
+  """Splits tests wherever the file changes."""
+  batch: List[str] = []
+  for test in tests:
+    if batch and batch[0].split('::')[0] != test.split('::')[0]:
+      yield batch
+      batch = []
+    batch.append(test)
+  if batch:
+    yield batch
+
+
+_my_copy = []  # The copied tree of this process, which only it mutates.
+
+
+def _take_copy(copies: Any) -> None:
+  """Starts a process of the pool."""
+  signal.signal(signal.SIGTERM, signal.SIG_DFL)
+  _my_copy.append(copies.get())
+
+
+def _judge(
+  tests_of: coverage_map.CoverageMap,
+  most_seconds: float,
+  numbered: Any,
+) -> Outcome:
+  """Runs the tests of a mutant in this process's copy of the tree."""
+  number, mutant = numbered
+  (copy,) = _my_copy
+  tests = tests_of.select(mutant, most_seconds)
+  if not tests:
+    return Outcome(mutant, 'survived', 'no test reaches it', 0.0)
+  limit = _PATIENCE + sum(
+    3 * tests_of.seconds.get(test, _LONGEST_PROGRAMS / len(tests) / 3)
+    for test in tests
+  )
+  file = copy / mutant.path
+  source, started = file.read_bytes(), time.monotonic()
+  file.write_bytes(mutant.apply(source))
+  # Bytecode is taken for the source's if its time and size are equal.
+  os.utime(file, (number + 1, number + 1))
+  try:
+    failed = forks.call(functools.partial(first_failure, tests), copy, limit)
+  finally:
+    file.write_bytes(source)
+  seconds = time.monotonic() - started
+  if failed is None:
+    return Outcome(mutant, 'timeout', f'after {len(tests)} tests', seconds)
+  if failed:
+    reason = f'by {failed if isinstance(failed, str) else failed["crash"]}'
+    return Outcome(mutant, 'killed', reason, seconds)
+  return Outcome(mutant, 'survived', f'{len(tests)} tests', seconds)
+
+
+def _sources(
+  tree: pathlib.Path, packages: Sequence[str]
+) -> Dict[str, Dict[str, bytes]]:
+  return {
+    package: {
+      str(file.relative_to(tree)): file.read_bytes()
+      for file in sorted((tree / 'bt_acme' / package).rglob('*.py'))
+    }
+    for package in packages
+  }
+
+
+def shares(outcomes: Sequence[Outcome]) -> Iterator[str]:
+  """Says for each package how many mutants were killed."""
+  of_package = collections.defaultdict(list)
+  for outcome in outcomes:
+    of_package[outcome.mutant.path.split('/')[1]].append(outcome)
+  of_package['all'] = list(outcomes)
+  for package, mine in of_package.items():
+    survived = sum(one.verdict == 'survived' for one in mine)
+    timeouts = sum(one.verdict == 'timeout' for one in mine)
+    killed = len(mine) - survived
+    yield (
+      f'{package}: {killed} of {len(mine)} killed '
+      f'({killed / max(len(mine), 1):.1%}), of these {timeouts} by timeout'
+    )
+
+
+def _diff(mutant: sites.Mutant, source: bytes) -> str:
+  lines = difflib.unified_diff(
+    source.decode().splitlines(),
+    mutant.apply(source).decode().splitlines(),
+    mutant.path,
+    mutant.path,
+    n=2,
+    lineterm='',
+  )
+  return '\n'.join(lines)
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+  parser = argparse.ArgumentParser(prog='python -m tests.mutants')
+  parser.add_argument('--seed', type=int, default=0)
+  parser.add_argument('--mutants', type=int, default=300)
+  parser.add_argument('--packages', default=_PACKAGES)
+  parser.add_argument('--jobs', type=int, default=1)
+  parser.add_argument('--report', type=pathlib.Path, help='also written here')
+  parser.add_argument('--tree', type=pathlib.Path, default=_ROOT)
+  parser.add_argument('--minutes', type=float, default=float('inf'))
+  parser.add_argument(
+    '--test_seconds', type=float, default=40, help='of tests for each mutant'
+  )
+  return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str]) -> None:
+  """Draws mutants, judges them, and prints a report."""
+  options = _parse(arguments)
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit('Stopped.'))
+  tree, packages = options.tree.resolve(), options.packages.split(',')
+  report = _Report(options.report)
+  sources = _sources(tree, packages)
+  mutants = sites.draw(sources, options.mutants, options.seed)
+  forks.import_once()
+  cache = _ROOT / '.pytest_cache' / 'mutants'
+  tests_of = coverage_map.load(tree, packages, cache, options.jobs)
+  judge = functools.partial(_judge, tests_of, options.test_seconds)
+  end = time.monotonic() + 60 * options.minutes
+  outcomes = []
+  with _copying_pool(tree, options.jobs) as pool:
+    for outcome in pool.imap_unordered(judge, enumerate(mutants)):
+      report.add(str(outcome))
+      outcomes.append(outcome)
+      if time.monotonic() > end:
+        break
+  for line in shares(outcomes):
+    report.add(line)
+  for outcome in outcomes:
+    if outcome.verdict == 'survived':
+      path = outcome.mutant.path
+      report.add(_diff(outcome.mutant, sources[path.split('/')[1]][path]))
+
+
+@contextlib.contextmanager
+def _copying_pool(tree: pathlib.Path, jobs: int) -> Iterator[Any]:
+  """Makes processes, each with a copy of the tree."""
+  context = multiprocessing.get_context('fork')
+  copies = context.SimpleQueue()
+  with contextlib.ExitStack() as stack:
+    for _ in range(jobs):
+      copies.put(stack.enter_context(forks.copied_tree(tree)))
+    yield stack.enter_context(context.Pool(jobs, _take_copy, (copies,)))
+
+
+class _Report:
+  """Prints lines, and appends them to a file if there is one."""
+
+  def __init__(self, path: pathlib.Path | None):
+    self._path = path
+    if path is not None:
+      path.write_text('')
+
+  def add(self, text: str) -> None:
+    print(text, flush=True)
+    if self._path is not None:
+      with self._path.open('a') as file:
+        file.write(f'{text}\n')
+
+
+if __name__ == '__main__':
+  main(sys.argv[1:])

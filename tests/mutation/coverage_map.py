@@ -1,0 +1,298 @@
+"""Which tests reach which line, and how long they take.
+
+Each test file runs in a process of its own, so that no test finds what another
+file's tests have had JAX compile. Left out are
+
+- tests of other packages, of whole programs, and those marked as slow;
+- tests that take more than a minute, and tests that fail here;
+- tests that start a Python process. They are stopped there and kept apart, for
+  lines that no other test reaches.
+"""
+
+import collections
+import dataclasses
+import functools
+import hashlib
+import json
+import multiprocessing
+import os
+import pathlib
+import signal
+import sys
+from typing import Any, Dict, List, Mapping, Sequence, Set
+
+from tests.mutation import forks, sites
+
+# Programs and the packages above have tests that run for minutes. What they
+# alone would notice is a gap in the tests of the package itself.
+_FOLDERS = ('core', 'acting', 'replay', 'runtime')
+_FILES = ('assembly_test.py', 'learner_assembly_test.py')
+_LONGEST_TEST = 60  # Seconds.
+_LONGEST_FILE = 900
+_IMPORTS_OF_A_FILE = 0.5  # Seconds that a test file takes before its tests.
+
+
+@dataclasses.dataclass(frozen=True)
+class CoverageMap:
+  """What each test reaches.
+
+  Attributes:
+    seconds: how long each test takes, by its id.
+    programs: tests that start a Python process.
+    reached: by file and line, the tests that reach it. Lines that run when the
+      file is imported are reached by '' alone.
+  """
+
+  seconds: Dict[str, float]
+  programs: List[str]
+  reached: Dict[str, Dict[str, List[str]]]
+
+  def add(self, found: Mapping[str, Any]) -> None:
+    """Adds what the tests of a file reach."""
+    self.seconds.update(found['seconds'])
+    self.programs.extend(sorted(found['programs']))
+    for path, lines in found['reached'].items():
+      mine = self.reached.setdefault(path, {})
+      for line, tests in lines.items():
+        mine[line] = sorted({*mine.get(line, ()), *tests})
+
+  def select(self, mutant: sites.Mutant, most_seconds: float) -> List[str]:
+    """Returns tests that may notice a mutant, the best ones first.
+
+    The tests of the file's own test file come first, then other tests that
+    reach the statement, then the other tests of these files: what JAX has
+    compiled is shared in a file, so its first test alone seems to reach it. A
+    line that runs at import is reached by all that reaches the file.
+
+    Args:
+      mutant: the mutant.
+      most_seconds: how long these tests may take together, without the mutant.
+    """
+    direct = self._direct(mutant)
+    if not direct:
+      return self._programs_for(mutant.path)
+    own = _own_test_file(mutant.path)
+    by_file: Dict[str, List[str]] = collections.defaultdict(list)
+    for test in sorted(direct, key=self.seconds.__getitem__):
+      by_file[_file_of(test)].append(test)
+    files = sorted(by_file, key=lambda file: self._cost(by_file[file]))
+    files.sort(key=lambda file: file != own)
+    indirect = [
+      test
+      for file in files
+      for test in sorted(self.seconds, key=self.seconds.__getitem__)
+      if _file_of(test) == file and test not in direct
+    ]
+    ordered = [test for file in files for test in by_file[file]] + indirect
+    return self._cut(ordered, most_seconds)
+
+  def _direct(self, mutant: sites.Mutant) -> Set[str]:
+    lines = self.reached.get(mutant.path, {})
+    first, last = mutant.lines
+    reaching = {
+      test
+      for line in range(first, last + 1)
+      for test in lines.get(str(line), ())
+    }
+    if reaching == {''}:
+      reaching = {test for tests in lines.values() for test in tests}
+    return reaching & set(self.seconds)
+
+  def _programs_for(self, path: str) -> List[str]:
+    """Tests that start a process: the file's own ones, else of its package."""
+    own, package = _own_test_file(path), '/'.join(path.split('/')[1:2])
+    found = [test for test in self.programs if _file_of(test) == own]
+    return found or [
+      test for test in self.programs if test.startswith(f'tests/{package}/')
+    ]
+
+  def _cost(self, tests: Sequence[str]) -> float:
+    return _IMPORTS_OF_A_FILE + sum(self.seconds[test] for test in tests)
+
+  def _cut(self, tests: Sequence[str], most_seconds: float) -> List[str]:
+    """Leaves out tests that would take too long, but never all of them."""
+    taken, left = [], most_seconds
+    files: Set[str] = set()
+    for test in tests:
+      file = _file_of(test)
+      cost = self.seconds[test] + _IMPORTS_OF_A_FILE * (file not in files)
+      if cost <= left or not taken:
+        taken.append(test)
+        files.add(file)
+        left -= cost
+    return taken
+
+
+def load(
+  tree: pathlib.Path, packages: Sequence[str], cache: pathlib.Path, jobs: int
+) -> CoverageMap:
+  """Returns the map of a tree. What was cut short, or is cached, is kept.
+
+  Args:
+    tree: a checkout.
+    packages: the packages of bt_acme whose lines are mapped.
+    cache: a folder. It gets a folder for each state of the code.
+    jobs: how many test files run at a time.
+  """
+  with forks.copied_tree(tree) as copy:
+    folder = cache / _digest(copy, packages)
+    test_files = _test_files(copy)
+  folder.mkdir(parents=True, exist_ok=True)
+  observe = functools.partial(_observe_once, tree, packages, folder)
+  made = CoverageMap({}, [], {})
+  with multiprocessing.get_context('fork').Pool(jobs) as pool:
+    for found in pool.imap_unordered(observe, test_files):
+      made.add(found)
+  return made
+
+
+def _digest(copy: pathlib.Path, packages: Sequence[str]) -> str:
+  """Names a state of the code and its tests."""
+  digest = hashlib.sha256(' '.join(packages).encode())
+  for folder in ('bt_acme', 'tests'):
+    for file in sorted((copy / folder).rglob('*.py')):
+      digest.update(str(file.relative_to(copy)).encode() + file.read_bytes())
+  return digest.hexdigest()[:16]
+
+
+def _test_files(copy: pathlib.Path) -> List[str]:
+  """The test files of these packages, and two that belong to all of them."""
+  tests = copy / 'tests'
+  found = [
+    file for name in _FOLDERS for file in (tests / name).rglob('*_test.py')
+  ]
+  found += [tests / name for name in _FILES if (tests / name).exists()]
+  return sorted(str(file.relative_to(copy)) for file in found)
+
+
+def _observe_once(
+  tree: pathlib.Path,
+  packages: Sequence[str],
+  folder: pathlib.Path,
+  test_file: str,
+) -> Dict[str, Any]:
+  """Observes a test file unless the folder has what came of it."""
+  result = folder / f'{test_file.replace("/", "-")}.json'
+  if not result.exists():
+    found = _observe_in_copy(tree, packages, test_file)
+    partial = result.with_suffix('.partial')
+    partial.write_text(json.dumps(found))
+    partial.rename(result)
+  return json.loads(result.read_text())
+
+
+def _observe_in_copy(
+  tree: pathlib.Path, packages: Sequence[str], test_file: str
+) -> Dict[str, Any]:
+  with forks.copied_tree(tree) as copy:
+    function = functools.partial(_observe, copy, packages, test_file)
+    found = forks.call(function, copy, _LONGEST_FILE)
+    output = (copy.parent / 'output.txt').read_text(errors='replace')
+  if found is None or 'crash' in found:
+    print(f'left out: {test_file} ({found or "too slow"})\n{output[-2000:]}')
+    return {'seconds': {}, 'programs': [], 'reached': {}}
+  print(
+    f'{test_file}: {len(found["seconds"])} tests, '
+    f'{sum(found["seconds"].values()):.1f} s, '
+    f'{len(found["programs"])} start programs, failed: {found["failed"]}',
+    flush=True,
+  )
+  return found
+
+
+def _observe(
+  copy: pathlib.Path, packages: Sequence[str], test_file: str
+) -> Dict[str, Any]:
+  """Runs a test file and returns what each of its tests reaches."""
+  import coverage
+
+  folders = [str(copy / 'bt_acme' / package) for package in packages]
+  measured = coverage.Coverage(
+    data_file=None, config_file=False, source=folders
+  )
+  observer = _Observer(measured)
+  sys.addaudithook(observer.stop_programs)
+  measured.start()
+  run_pytest([test_file], observer, '-m', 'not slow')
+  measured.stop()
+  data = measured.get_data()
+  reached = {
+    os.path.relpath(file, copy): data.contexts_by_lineno(file)
+    for file in data.measured_files()
+  }
+  return {**observer.result(), 'reached': reached}
+
+
+class _Observer:
+  """Notes how each test ends, and stops those that take too much."""
+
+  def __init__(self, measured: Any):
+    self._measured = measured
+    self._test = ''
+    self._seconds: Dict[str, float] = collections.defaultdict(float)
+    self._failed: Set[str] = set()
+    self._programs: Set[str] = set()
+
+  def pytest_runtest_logstart(self, nodeid, location):
+    del location
+    self._test = nodeid
+    self._measured.switch_context(nodeid)
+    signal.signal(signal.SIGALRM, self._stop_slow_test)
+    signal.alarm(_LONGEST_TEST)
+
+  def pytest_runtest_logreport(self, report):
+    self._seconds[report.nodeid] += report.duration
+    if not report.passed:
+      self._failed.add(report.nodeid)
+
+  def pytest_runtest_logfinish(self, nodeid, location):
+    del nodeid, location
+    signal.alarm(0)
+
+  def stop_programs(self, event: str, arguments) -> None:
+    """An audit hook that refuses to start a Python process."""
+    if event == 'subprocess.Popen' and self._test:
+      words = [str(arguments[0]), *map(os.fsdecode, _words(arguments[1]))]
+      if any('python' in os.path.basename(word) for word in words[:3]):
+        self._programs.add(self._test)
+        raise PermissionError('this test starts a process')
+
+  def result(self) -> Mapping[str, Any]:
+    """Returns the tests by what became of them."""
+    left_out = self._failed | self._programs
+    return {
+      'seconds': {
+        test: round(seconds, 3)
+        for test, seconds in self._seconds.items()
+        if test not in left_out
+      },
+      'programs': list(self._programs),
+      'failed': sorted(self._failed - self._programs),
+    }
+
+  def _stop_slow_test(self, *_):
+    raise TimeoutError('this test takes too long for a mutant')
+
+
+def run_pytest(test_files: Sequence[str], plugin: Any, *options: str) -> None:
+  """Runs test files of the working directory in this process."""
+  import pytest
+
+  pytest.main(
+    ['-q', '-p', 'no:cacheprovider', '-p', 'no:xdist']
+    + ['--rootdir=.', '--basetemp=../temporary', *options, *test_files],
+    plugins=[plugin],
+  )
+
+
+def _words(arguments) -> Sequence[Any]:
+  return [arguments] if isinstance(arguments, (str, bytes)) else arguments
+
+
+def _own_test_file(path: str) -> str:
+  """The test file of a module: tests has the tree of bt_acme."""
+  return path.replace('bt_acme/', 'tests/', 1).replace('.py', '_test.py')
+
+
+def _file_of(test: str) -> str:
+  return test.split('::')[0]

@@ -1,0 +1,141 @@
+"""Runs tests of a copied tree in forked processes that need not import JAX.
+
+Importing JAX, Acme and Reverb takes seconds, and most mutants are killed in
+one. So one process imports them, and a child of it runs the tests. None of them
+initializes a device when it is imported, so a child may fork from there. It
+imports `bt_acme` and the tests itself, from the copy.
+"""
+
+import contextlib
+import ctypes
+import importlib
+import json
+import os
+import pathlib
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+import warnings
+from typing import Any, Callable, Iterator
+
+_IMPORTED_ONCE = (
+  *('jax', 'jax.numpy', 'haiku', 'optax', 'rlax', 'chex', 'acme.jax.utils'),
+  *('reverb', 'launchpad', 'scipy.stats', 'cv2', 'gymnasium', 'minigrid'),
+  *('ale_py', 'pytest'),
+)
+_END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux.
+_MOST_MEMORY = 8 << 30  # Bytes. A mutant may ask for any amount.
+
+
+def import_once() -> None:
+  """Imports what every child would import."""
+  flags = os.environ.get('XLA_FLAGS', '')
+  importlib.import_module('tests.conftest')  # JAX reads its settings once.
+  # These it reads in the child, where the tests add theirs again. Given twice,
+  # they would make other names in the cache of compiled functions.
+  os.environ['XLA_FLAGS'] = flags
+  importlib.import_module('bt_acme')  # Lets Acme load with today's JAX.
+  # JAX warns of forks, for it may have started threads. Here it has not.
+  warnings.filterwarnings('ignore', message=r'os\.fork\(\) was called')
+  with warnings.catch_warnings():
+    warnings.simplefilter('ignore')
+    for name in _IMPORTED_ONCE:
+      importlib.import_module(name)
+  from jax._src import xla_bridge
+
+  assert not xla_bridge._backends, 'a child cannot use a device of its parent'
+
+
+@contextlib.contextmanager
+def copied_tree(tree: pathlib.Path) -> Iterator[pathlib.Path]:
+  """Copies what git lists of a tree, and deletes the copy after the block."""
+  command = ['git', 'ls-files', '-z', '-co', '--exclude-standard']
+  listed = subprocess.check_output(command, cwd=tree, text=True)
+  with tempfile.TemporaryDirectory(prefix='mutants-') as folder:
+    copy = pathlib.Path(folder, 'tree')
+    for name in filter(None, listed.split('\0')):
+      if (tree / name).is_file():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(tree / name, copy / name)
+    yield copy
+
+
+def call(
+  function: Callable[[], Any], copy: pathlib.Path, seconds: float
+) -> Any | None:
+  """Calls a function in a child that imports from a copied tree.
+
+  Args:
+    function: returns what JSON can hold.
+    copy: becomes the working directory.
+    seconds: the child and all that it started are killed after these.
+
+  Returns:
+    what the function returned, `{'crash': ...}` if the child ended otherwise,
+    and None if it took too long.
+  """
+  result = copy.parent / 'result.json'
+  result.unlink(missing_ok=True)
+  child = os.fork()
+  if not child:
+    _be_the_child(function, copy, result)
+  watch = os.pidfd_open(child)
+  in_time = bool(select.select([watch], [], [], seconds)[0])
+  os.close(watch)
+  with contextlib.suppress(ProcessLookupError):
+    os.killpg(child, signal.SIGKILL)
+  _, status = os.waitpid(child, 0)
+  if not in_time:
+    return None
+  if not result.exists():
+    return {'crash': f'status {os.waitstatus_to_exitcode(status)}'}
+  return json.loads(result.read_text())
+
+
+def _be_the_child(function, copy: pathlib.Path, result: pathlib.Path) -> None:
+  """Calls the function, writes down what it returns, and ends."""
+  try:
+    os.setsid()
+    ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
+    _redirect_output(copy.parent / 'output.txt')
+    resource.setrlimit(resource.RLIMIT_DATA, (_MOST_MEMORY, _MOST_MEMORY))
+    _import_from(copy)
+    value = json.dumps(function())
+    partial = result.with_suffix('.partial')
+    partial.write_text(value)
+    partial.rename(result)
+  except BaseException:
+    traceback.print_exc()
+  finally:
+    os._exit(0)
+
+
+def _redirect_output(path: pathlib.Path) -> None:
+  source = os.open(os.devnull, os.O_RDONLY)
+  target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+  for descriptor, stream in ((source, 0), (target, 1), (target, 2)):
+    os.dup2(descriptor, stream)
+
+
+def _import_from(copy: pathlib.Path) -> None:
+  """Forgets `bt_acme` and the tests, and finds them in the copy from now on."""
+  os.chdir(copy)
+  os.environ['PYTHONPATH'] = str(copy)  # For processes that tests start.
+  root = str(pathlib.Path(__file__).parents[2])
+  sys.path[:] = [str(copy)] + [
+    path for path in sys.path if path not in ('', root)
+  ]
+  for name in list(sys.modules):
+    if name.split('.')[0] in ('bt_acme', 'tests'):
+      del sys.modules[name]
+  sys.meta_path[:] = [
+    finder
+    for finder in sys.meta_path
+    if not type(finder).__module__.startswith('bt_acme')
+  ]
+  importlib.invalidate_caches()
