@@ -36,8 +36,9 @@ class Outcome:
 
   Attributes:
     mutant: the mutant.
-    verdict: killed, timeout or survived.
-    reason: the test that failed, or how many passed.
+    verdict: killed, timeout, survived, or unclear if the test that failed does
+      so without the mutant too.
+    reason: what failed, or how many tests passed.
     seconds: how long that took.
   """
 
@@ -51,17 +52,17 @@ class Outcome:
 
 
 class _Runner:
-  """Runs chosen tests of one file, and remembers the first that fails."""
+  """Runs chosen tests of one file, and remembers those that fail."""
 
   def __init__(self):
-    self.failed = ''
+    self.failed: List[str] = []
     self._order: Dict[str, int] = {}
 
-  def run(self, tests: Sequence[str]) -> None:
-    """Runs tests in the order given, until one fails."""
+  def run(self, tests: Sequence[str], *options: str) -> None:
+    """Runs tests in the order given."""
     self._order = {test: place for place, test in enumerate(tests)}
     file = tests[0].split('::')[0]
-    coverage_map.run_pytest([file], self, '-x')
+    coverage_map.run_pytest([file], self, *options)
 
   def pytest_collection_modifyitems(self, items):
     """Keeps the chosen tests. Named like pytest's hook, which it is."""
@@ -70,20 +71,27 @@ class _Runner:
 
   def pytest_collectreport(self, report):
     if report.failed:
-      self.failed = self.failed or f'import of {report.nodeid}'
+      self.failed.append(f'import of {report.nodeid}')
 
   def pytest_runtest_logreport(self, report):
     if report.failed:
-      self.failed = self.failed or report.nodeid
+      self.failed.append(report.nodeid)
 
 
 def first_failure(tests: Sequence[str]) -> str:
   """Runs tests, one file after the other; returns the id of what fails."""
   runner = _Runner()
   for batch in _batches(tests):
-    runner.run(batch)
+    runner.run(batch, '-x')
     if runner.failed:
-      break
+      return runner.failed[0]
+  return ''
+
+
+def _failures(tests: Sequence[str]) -> List[str]:
+  runner = _Runner()
+  for batch in _batches(sorted(tests)):
+    runner.run(batch)
   return runner.failed
 
 
@@ -136,9 +144,25 @@ def _judge(
   if failed is None:
     return Outcome(mutant, 'timeout', f'after {len(tests)} tests', seconds)
   if failed:
-    reason = f'by {failed if isinstance(failed, str) else failed["crash"]}'
+    reason = failed if isinstance(failed, str) else failed['crash']
     return Outcome(mutant, 'killed', reason, seconds)
   return Outcome(mutant, 'survived', f'{len(tests)} tests', seconds)
+
+
+def _without_unreliable(
+  outcomes: Sequence[Outcome], copy: pathlib.Path
+) -> List[Outcome]:
+  """Runs what killed mutants again, on the code as it is."""
+  killers = {one.reason for one in outcomes if one.verdict == 'killed'}
+  tests = [killer for killer in killers if '::' in killer]
+  run = functools.partial(_failures, tests)
+  failed = forks.call(run, copy, _PATIENCE * (1 + len(tests)))
+  if not isinstance(failed, list):
+    raise RuntimeError(f'the tests do not end without a mutant: {failed}')
+  return [
+    dataclasses.replace(one, verdict='unclear') if one.reason in failed else one
+    for one in outcomes
+  ]
 
 
 def _sources(
@@ -156,9 +180,10 @@ def _sources(
 def shares(outcomes: Sequence[Outcome]) -> Iterator[str]:
   """Says for each package how many mutants were killed."""
   of_package = collections.defaultdict(list)
-  for outcome in outcomes:
+  clear = [one for one in outcomes if one.verdict != 'unclear']
+  for outcome in clear:
     of_package[outcome.mutant.path.split('/')[1]].append(outcome)
-  of_package['all'] = list(outcomes)
+  of_package['all'] = clear
   for package, mine in of_package.items():
     survived = sum(one.verdict == 'survived' for one in mine)
     timeouts = sum(one.verdict == 'timeout' for one in mine)
@@ -216,6 +241,12 @@ def main(arguments: Sequence[str]) -> None:
       outcomes.append(outcome)
       if time.monotonic() > end:
         break
+  with forks.copied_tree(tree) as copy:
+    outcomes = _without_unreliable(outcomes, copy)
+  report.add('')
+  for outcome in outcomes:
+    if outcome.verdict == 'unclear':
+      report.add(str(outcome))
   for line in shares(outcomes):
     report.add(line)
   for outcome in outcomes:

@@ -190,7 +190,7 @@ def test_a_child_runs_the_tests_of_a_tree(tmp_path):
 
 
 def test_shares_count_timeouts_as_killed():
-  verdicts = ('killed', 'survived', 'timeout', 'killed')
+  verdicts = ('killed', 'survived', 'timeout', 'killed', 'unclear')
   outcomes = [
     mutants.Outcome(_mutant(line), verdict, '', 1.0)
     for line, verdict in enumerate(verdicts)

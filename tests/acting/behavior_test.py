@@ -60,3 +60,12 @@ def test_a_proposal_out_of_range_is_named():
     ValueError, match="'one' returned -1 at actor step 7 of e"
   ):
     check([0, 2], [-1, 0])
+
+
+def test_what_hosts_are_shown_cannot_be_changed():
+  array = np.zeros(3)
+  shown = behavior_lib.read_only({'frame': array})['frame']
+  with pytest.raises(ValueError, match='read-only'):
+    shown[0] = 1
+  array[0] = 1  # The owner of the array still can change it.
+  assert shown[0] == 1
