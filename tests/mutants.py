@@ -20,14 +20,15 @@ import pathlib
 import signal
 import sys
 import time
-from typing import Any, Dict, Iterator, List, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from tests.mutation import coverage_map, forks, sites
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _PACKAGES = 'core,acting,replay,runtime'
-_PATIENCE = 60  # Seconds above three times what the tests take.
-_LONGEST_PROGRAMS = 120  # Seconds for tests that start processes.
+_PATIENCE = 20  # Seconds above three times what a test takes.
+_LONGEST_PROGRAM = 30  # Seconds for a test that starts a process.
+_TOO_LONG = 'a test took too long'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,10 +53,17 @@ class Outcome:
 
 
 class _Runner:
-  """Runs chosen tests of one file, and remembers those that fail."""
+  """Runs chosen tests of one file, and remembers those that fail.
 
-  def __init__(self):
+  A test that takes far longer than it should is interrupted, and fails.
+
+  Args:
+    seconds: how long each test takes without a mutant, if that is known.
+  """
+
+  def __init__(self, seconds: Mapping[str, float]):
     self.failed: List[str] = []
+    self._seconds = seconds
     self._order: Dict[str, int] = {}
 
   def run(self, tests: Sequence[str], *options: str) -> None:
@@ -73,14 +81,28 @@ class _Runner:
     if report.failed:
       self.failed.append(f'import of {report.nodeid}')
 
+  def pytest_runtest_logstart(self, nodeid, location):
+    del location
+    usual = self._seconds.get(nodeid, _LONGEST_PROGRAM)
+    signal.signal(signal.SIGALRM, self._interrupt)
+    signal.alarm(int(_PATIENCE + 3 * usual))
+
+  def pytest_runtest_logfinish(self, nodeid, location):
+    del nodeid, location
+    signal.alarm(0)
+
   def pytest_runtest_logreport(self, report):
     if report.failed:
       self.failed.append(report.nodeid)
 
+  def _interrupt(self, *_):
+    self.failed.append(_TOO_LONG)
+    raise TimeoutError('this test takes too long')
 
-def first_failure(tests: Sequence[str]) -> str:
+
+def first_failure(tests: Sequence[str], seconds: Mapping[str, float]) -> str:
   """Runs tests, one file after the other; returns the id of what fails."""
-  runner = _Runner()
+  runner = _Runner(seconds)
   for batch in _batches(tests):
     runner.run(batch, '-x')
     if runner.failed:
@@ -89,7 +111,7 @@ def first_failure(tests: Sequence[str]) -> str:
 
 
 def _failures(tests: Sequence[str]) -> List[str]:
-  runner = _Runner()
+  runner = _Runner({})
   for batch in _batches(sorted(tests)):
     runner.run(batch)
   return runner.failed
@@ -127,9 +149,9 @@ def _judge(
   tests = tests_of.select(mutant, most_seconds)
   if not tests:
     return Outcome(mutant, 'survived', 'no test reaches it', 0.0)
-  limit = _PATIENCE + sum(
-    3 * tests_of.seconds.get(test, _LONGEST_PROGRAMS / len(tests) / 3)
-    for test in tests
+  # Tests interrupt themselves, unless they are stuck where no signal helps.
+  limit = 2 * _PATIENCE + sum(
+    3 * tests_of.seconds.get(test, _LONGEST_PROGRAM) for test in tests
   )
   file = copy / mutant.path
   source, started = file.read_bytes(), time.monotonic()
@@ -137,11 +159,12 @@ def _judge(
   # Bytecode is taken for the source's if its time and size are equal.
   os.utime(file, (number + 1, number + 1))
   try:
-    failed = forks.call(functools.partial(first_failure, tests), copy, limit)
+    run = functools.partial(first_failure, tests, tests_of.seconds)
+    failed = forks.call(run, copy, limit)
   finally:
     file.write_bytes(source)
   seconds = time.monotonic() - started
-  if failed is None:
+  if failed in (None, _TOO_LONG):
     return Outcome(mutant, 'timeout', f'after {len(tests)} tests', seconds)
   if failed:
     reason = failed if isinstance(failed, str) else failed['crash']
@@ -156,7 +179,9 @@ def _without_unreliable(
   killers = {one.reason for one in outcomes if one.verdict == 'killed'}
   tests = [killer for killer in killers if '::' in killer]
   run = functools.partial(_failures, tests)
-  failed = forks.call(run, copy, _PATIENCE * (1 + len(tests)))
+  failed = forks.call(
+    run, copy, (_PATIENCE + _LONGEST_PROGRAM) * (1 + len(tests))
+  )
   if not isinstance(failed, list):
     raise RuntimeError(f'the tests do not end without a mutant: {failed}')
   return [

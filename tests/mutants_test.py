@@ -132,6 +132,7 @@ def _map():
           'tests/core/one_test.py::quick',
           'tests/acting/other_test.py::first',
         ],
+        '4': ['tests/core/two_test.py::also'],
       },
     },
   )
@@ -155,20 +156,28 @@ def test_the_quickest_tests_of_a_line_come_first():
     *(reaching[0], reaching[2], everything[-1])
   ]
   # Programs are started for a line that nothing else reaches.
-  assert _map().select(_mutant(3), 100) == ['tests/core/one_test.py::starts']
-  assert len(_map().select(_mutant(3, 'bt_acme/core/new.py'), 100)) == 2
+  programs = _map().programs
+  assert _map().select(_mutant(3), 100) == programs
+  assert _map().select(_mutant(4), 100) == programs[::-1]
+  assert _map().select(_mutant(3, 'bt_acme/core/new.py'), 100) == []
 
 
 _RUN = """
 import json, pathlib, sys
 from tests import mutants
 from tests.mutation import forks
-def run(seconds, *names):
+def run(seconds, usual, *names):
   tests = [f'tests/some_test.py::test_{name}' for name in names]
   copy = pathlib.Path(sys.argv[1])
-  return forks.call(lambda: mutants.first_failure(tests), copy, seconds)
-results = run(60, 'good'), run(60, 'good', 'bad', 'endless'), run(3, 'endless')
-print(json.dumps(results))
+  known = dict.fromkeys(tests, usual)
+  run_them = lambda: mutants.first_failure(tests, known)
+  return forks.call(run_them, copy, seconds)
+print(json.dumps([
+  run(60, 0, 'good'),
+  run(60, 0, 'good', 'bad', 'endless'),
+  run(60, -6, 'endless'),  # Patience ends after two seconds.
+  run(3, 0, 'endless'),
+]))
 """
 _SOME_TEST = """
 import time
@@ -186,7 +195,8 @@ def test_a_child_runs_the_tests_of_a_tree(tmp_path):
   printed = subprocess.check_output(
     [sys.executable, '-c', _RUN, tmp_path / 'tree'], cwd=_ROOT, text=True
   )
-  assert json.loads(printed) == ['', 'tests/some_test.py::test_bad', None]
+  bad, endless = 'tests/some_test.py::test_bad', 'a test took too long'
+  assert json.loads(printed) == ['', bad, endless, None]
 
 
 def test_shares_count_timeouts_as_killed():

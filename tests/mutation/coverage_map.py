@@ -27,6 +27,7 @@ from tests.mutation import forks, sites
 # alone would notice is a gap in the tests of the package itself.
 _FOLDERS = ('core', 'acting', 'replay', 'runtime')
 _FILES = ('assembly_test.py', 'learner_assembly_test.py')
+_MOST_PROGRAMS = 4  # Tests that start a process, for a mutant.
 _LONGEST_TEST = 60  # Seconds.
 _LONGEST_FILE = 900
 _IMPORTS_OF_A_FILE = 0.5  # Seconds that a test file takes before its tests.
@@ -68,9 +69,9 @@ class CoverageMap:
       mutant: the mutant.
       most_seconds: how long these tests may take together, without the mutant.
     """
-    direct = self._direct(mutant)
+    direct = self._reaching(mutant) & set(self.seconds)
     if not direct:
-      return self._programs_for(mutant.path)
+      return self._programs_for(mutant)
     own = _own_test_file(mutant.path)
     by_file: Dict[str, List[str]] = collections.defaultdict(list)
     for test in sorted(direct, key=self.seconds.__getitem__):
@@ -86,7 +87,8 @@ class CoverageMap:
     ordered = [test for file in files for test in by_file[file]] + indirect
     return self._cut(ordered, most_seconds)
 
-  def _direct(self, mutant: sites.Mutant) -> Set[str]:
+  def _reaching(self, mutant: sites.Mutant) -> Set[str]:
+    """Returns the tests that reach a statement."""
     lines = self.reached.get(mutant.path, {})
     first, last = mutant.lines
     reaching = {
@@ -94,17 +96,21 @@ class CoverageMap:
       for line in range(first, last + 1)
       for test in lines.get(str(line), ())
     }
-    if reaching == {''}:
-      reaching = {test for tests in lines.values() for test in tests}
-    return reaching & set(self.seconds)
+    return self._reaching_file(mutant.path) if reaching == {''} else reaching
 
-  def _programs_for(self, path: str) -> List[str]:
-    """Tests that start a process: the file's own ones, else of its package."""
-    own, package = _own_test_file(path), '/'.join(path.split('/')[1:2])
-    found = [test for test in self.programs if _file_of(test) == own]
-    return found or [
-      test for test in self.programs if test.startswith(f'tests/{package}/')
+  def _reaching_file(self, path: str) -> Set[str]:
+    lines = self.reached.get(path, {})
+    return {test for tests in lines.values() for test in tests}
+
+  def _programs_for(self, mutant: sites.Mutant) -> List[str]:
+    """Returns tests that start a process, the most promising ones first."""
+    own, near = _own_test_file(mutant.path), self._reaching_file(mutant.path)
+    reaching = self._reaching(mutant)
+    found = [
+      test for test in self.programs if test in near or _file_of(test) == own
     ]
+    found.sort(key=lambda test: (test not in reaching, _file_of(test) != own))
+    return found[:_MOST_PROGRAMS]
 
   def _cost(self, tests: Sequence[str]) -> float:
     return _IMPORTS_OF_A_FILE + sum(self.seconds[test] for test in tests)
