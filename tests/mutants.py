@@ -236,6 +236,9 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
   parser.add_argument('--seed', type=int, default=0)
   parser.add_argument('--mutants', type=int, default=300)
   parser.add_argument('--packages', default=_PACKAGES)
+  parser.add_argument(
+    '--tests', default=_PACKAGES, help='folders of tests that may kill'
+  )
   parser.add_argument('--jobs', type=int, default=1)
   parser.add_argument('--report', type=pathlib.Path, help='also written here')
   parser.add_argument('--tree', type=pathlib.Path, default=_ROOT)
@@ -256,7 +259,9 @@ def main(arguments: Sequence[str]) -> None:
   mutants = sites.draw(sources, options.mutants, options.seed)
   forks.import_once()
   cache = _ROOT / '.pytest_cache' / 'mutants'
-  tests_of = coverage_map.load(tree, packages, cache, options.jobs)
+  tests_of = coverage_map.load(
+    tree, packages, options.tests.split(','), cache, options.jobs
+  )
   judge = functools.partial(_judge, tests_of, options.test_seconds)
   end = time.monotonic() + 60 * options.minutes
   outcomes = []

@@ -3,7 +3,7 @@
 Each test file runs in a process of its own, so that no test finds what another
 file's tests have had JAX compile. Left out are
 
-- tests of other packages, of whole programs, and those marked as slow;
+- tests in other folders than those asked for, and those marked as slow;
 - tests that take more than a minute, and tests that fail here;
 - tests that start a Python process. They are stopped there and kept apart, for
   lines that no other test reaches.
@@ -23,10 +23,6 @@ from typing import Any, Dict, List, Mapping, Sequence, Set
 
 from tests.mutation import forks, sites
 
-# Programs and the packages above have tests that run for minutes. What they
-# alone would notice is a gap in the tests of the package itself.
-_FOLDERS = ('core', 'acting', 'replay', 'runtime')
-_FILES = ('assembly_test.py', 'learner_assembly_test.py')
 _MOST_PROGRAMS = 4  # Tests that start a process, for a mutant.
 _LONGEST_TEST = 60  # Seconds.
 _LONGEST_FILE = 900
@@ -130,19 +126,24 @@ class CoverageMap:
 
 
 def load(
-  tree: pathlib.Path, packages: Sequence[str], cache: pathlib.Path, jobs: int
+  tree: pathlib.Path,
+  packages: Sequence[str],
+  test_folders: Sequence[str],
+  cache: pathlib.Path,
+  jobs: int,
 ) -> CoverageMap:
   """Returns the map of a tree. What was cut short, or is cached, is kept.
 
   Args:
     tree: a checkout.
     packages: the packages of bt_acme whose lines are mapped.
+    test_folders: where in `tests` the tests are.
     cache: a folder. It gets a folder for each state of the code.
     jobs: how many test files run at a time.
   """
   with forks.copied_tree(tree) as copy:
     folder = cache / _digest(copy, packages)
-    test_files = _test_files(copy)
+    test_files = _test_files(copy, test_folders)
   folder.mkdir(parents=True, exist_ok=True)
   observe = functools.partial(_observe_once, tree, packages, folder)
   made = CoverageMap({}, [], {})
@@ -161,14 +162,13 @@ def _digest(copy: pathlib.Path, packages: Sequence[str]) -> str:
   return digest.hexdigest()[:16]
 
 
-def _test_files(copy: pathlib.Path) -> List[str]:
-  """The test files of these packages, and two that belong to all of them."""
-  tests = copy / 'tests'
+def _test_files(copy: pathlib.Path, folders: Sequence[str]) -> List[str]:
   found = [
-    file for name in _FOLDERS for file in (tests / name).rglob('*_test.py')
+    str(file.relative_to(copy))
+    for folder in folders
+    for file in (copy / 'tests' / folder).rglob('*_test.py')
   ]
-  found += [tests / name for name in _FILES if (tests / name).exists()]
-  return sorted(str(file.relative_to(copy)) for file in found)
+  return sorted(found)
 
 
 def _observe_once(
