@@ -252,7 +252,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> None:
   """Draws mutants, judges them, and prints a report."""
   options = _parse(arguments)
-  signal.signal(signal.SIGTERM, lambda *_: sys.exit('Stopped.'))
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
   tree, packages = options.tree.resolve(), options.packages.split(',')
   report = _Report(options.report)
   sources = _sources(tree, packages)
