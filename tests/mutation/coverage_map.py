@@ -47,7 +47,7 @@ class CoverageMap:
   def add(self, found: Mapping[str, Any]) -> None:
     """Adds what the tests of a file reach."""
     self.seconds.update(found['seconds'])
-    self.programs.extend(sorted(found['programs']))
+    self.programs.extend(found['programs'])
     for path, lines in found['reached'].items():
       mine = self.reached.setdefault(path, {})
       for line, tests in lines.items():
@@ -266,14 +266,16 @@ class _Observer:
   def result(self) -> Mapping[str, Any]:
     """Returns the tests by what became of them."""
     left_out = self._failed | self._programs
+    # What fails beside a test that was stopped shares a fixture with it.
+    programs = left_out if self._programs else set()
     return {
       'seconds': {
         test: round(seconds, 3)
         for test, seconds in self._seconds.items()
         if test not in left_out
       },
-      'programs': list(self._programs),
-      'failed': sorted(self._failed - self._programs),
+      'programs': sorted(programs),
+      'failed': sorted(self._failed - programs),
     }
 
   def _stop_slow_test(self, *_):

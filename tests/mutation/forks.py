@@ -53,7 +53,10 @@ def import_once() -> None:
 
 @contextlib.contextmanager
 def copied_tree(tree: pathlib.Path) -> Iterator[pathlib.Path]:
-  """Copies what git lists of a tree, and deletes the copy after the block."""
+  """Copies what git lists of a tree, and deletes the copy after the block.
+
+  The environments are linked, because tests of Ray look for theirs.
+  """
   command = ['git', 'ls-files', '-z', '-co', '--exclude-standard']
   listed = subprocess.check_output(command, cwd=tree, text=True)
   with tempfile.TemporaryDirectory(prefix='mutants-') as folder:
@@ -62,6 +65,8 @@ def copied_tree(tree: pathlib.Path) -> Iterator[pathlib.Path]:
       if (tree / name).is_file():
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(tree / name, copy / name)
+    for environment in tree.glob('.venv*'):
+      (copy / environment.name).symlink_to(environment.resolve())
     yield copy
 
 
