@@ -96,6 +96,13 @@ def test_sampling_with_all_priorities_zero_is_uniform():
   np.testing.assert_array_equal(sample.probabilities, 1 / 3)
 
 
+def test_a_draw_that_is_rounded_to_the_end_of_the_range_has_an_item():
+  # Nothing lies between 0 and this weight, so half of the draws are rounded up.
+  smallest = float(np.nextafter(0.0, 1.0))
+  replay = make_replay(1, priorities=[smallest], priority_exponent=1.0)
+  np.testing.assert_array_equal(numbers(replay.sample(50)), np.zeros(50))
+
+
 def test_same_seed_same_samples():
   one, two, other = (
     make_replay(20, seed=seed).sample(64).keys for seed in (3, 3, 4)
