@@ -37,8 +37,8 @@ class Outcome:
 
   Attributes:
     mutant: the mutant.
-    verdict: killed, timeout, survived, or unclear if the test that failed does
-      so without the mutant too.
+    verdict: killed, timeout, survived, or unclear if the tests fail, or take as
+      long, without the mutant too.
     reason: what failed, or how many tests passed.
     seconds: how long that took.
   """
@@ -158,13 +158,16 @@ def _judge(
   file.write_bytes(mutant.apply(source))
   # Bytecode is taken for the source's if its time and size are equal.
   os.utime(file, (number + 1, number + 1))
+  run = functools.partial(first_failure, tests, tests_of.seconds)
   try:
-    run = functools.partial(first_failure, tests, tests_of.seconds)
     failed = forks.call(run, copy, limit)
   finally:
     file.write_bytes(source)
+  is_slow = failed in (None, _TOO_LONG)
+  if is_slow and forks.call(run, copy, limit) != '':
+    return Outcome(mutant, 'unclear', 'tests are slow or fail anyway', 0.0)
   seconds = time.monotonic() - started
-  if failed in (None, _TOO_LONG):
+  if is_slow:
     return Outcome(mutant, 'timeout', f'after {len(tests)} tests', seconds)
   if failed:
     reason = failed if isinstance(failed, str) else failed['crash']
