@@ -147,8 +147,6 @@ def _judge(
   number, mutant = numbered
   (copy,) = _my_copy
   tests = tests_of.select(mutant, most_seconds)
-  if not tests:
-    return Outcome(mutant, 'survived', 'no test reaches it', 0.0)
   # Tests interrupt themselves, unless they are stuck where no signal helps.
   limit = 2 * _PATIENCE + sum(
     3 * tests_of.seconds.get(test, _LONGEST_PROGRAM) for test in tests

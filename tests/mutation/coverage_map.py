@@ -24,6 +24,12 @@ from typing import Any, Dict, List, Mapping, Sequence, Set
 from tests.mutation import forks, sites
 
 _MOST_PROGRAMS = 4  # Tests that start a process, for a mutant.
+# A run of many processes, for lines that no test reaches in its own process.
+WHOLE_PROGRAM = (
+  'tests/launch/programs_test.py::test_logs_of_a_run',
+  'tests/launch/programs_test.py::test_resumed_run_has_its_replay',
+  'tests/launch/programs_test.py::test_what_is_printed_is_no_noise',
+)
 _LONGEST_TEST = 60  # Seconds.
 _LONGEST_FILE = 900
 _IMPORTS_OF_A_FILE = 0.5  # Seconds that a test file takes before its tests.
@@ -106,7 +112,7 @@ class CoverageMap:
       test for test in self.programs if test in near or _file_of(test) == own
     ]
     found.sort(key=lambda test: (test not in reaching, _file_of(test) != own))
-    return found[:_MOST_PROGRAMS]
+    return found[:_MOST_PROGRAMS] or list(WHOLE_PROGRAM)
 
   def _cost(self, tests: Sequence[str]) -> float:
     return _IMPORTS_OF_A_FILE + sum(self.seconds[test] for test in tests)
