@@ -179,7 +179,7 @@ def run(seconds, usual, *names):
 print(json.dumps([
   run(60, 0, 'good'),
   run(60, 0, 'good', 'bad', 'endless'),
-  run(60, -6, 'endless'),  # Patience ends after two seconds.
+  run(60, -19, 'endless'),  # Patience ends after three seconds.
   run(3, 0, 'endless'),
 ]))
 """
