@@ -143,6 +143,8 @@ def test_loss_gradient_and_priorities_match_reference(
   np.testing.assert_allclose(
     metrics['mean_reward'], batch.reward[real].mean(), rtol=1e-5
   )
+  best = q_online[:-1].max(axis=-1)
+  np.testing.assert_allclose(metrics['mean_q'], best[real].mean(), rtol=1e-5)
 
 
 def test_retrace_learns_from_the_choice_and_its_probability():

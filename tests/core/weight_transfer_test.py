@@ -132,6 +132,17 @@ def test_another_architecture_is_an_error_with_both_shapes(init):
   assert '\n' not in message
 
 
+@pytest.mark.parametrize(
+  'num_different, end', [(1, 'w0'), (4, 'w3'), (5, 'w3; and 1 more')]
+)
+def test_an_error_lists_the_first_differences(num_different, end):
+  there = {'net': {f'w{i}': np.zeros(2) for i in range(num_different)}}
+  here = jax.tree.map(lambda x: np.zeros(3), there)
+  listed = weight_transfer.mismatches(there, here)
+  is_cut = f'{end.split(";")[0]} is (2,) there and (3,) here{end[2:]}'
+  assert listed.endswith(is_cut)
+
+
 def test_a_missing_lstm_is_an_error():
   _, source = _network(seed=1)
   _, fresh = _network(seed=2, lstm_size=0)
