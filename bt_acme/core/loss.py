@@ -5,50 +5,23 @@
 δ is the TD error of a transition under its own label, δ' that of its duplicate
 (`behavior_transfer.relabelling`), and w an importance weight, 1 by default.
 Both networks first unroll the sequences (`burn_in`); the TD errors follow from
-their Q-values (`targets`); the sum leaves out what is not a real transition,
-and the burn-in.
-
-To add a loss, write a `targets.TargetFunction` in a file of its own, add a line
-to `TARGETS`, and add its name to the choices of `LearnerConfig.loss`. Actors
-can follow it with a line in `bt_acme.replay.initial_priority.BACKUPS`; without
-one, new sequences have the largest of the learner's recent priorities.
+their Q-values (`targets`), with returns from rlax; the sum leaves out what is
+not a real transition, and the burn-in.
 
 Sources: Kapturowski et al. 2019 (R2D2); Campos et al. 2021 (arXiv:2102.13515),
 App.
 """
 
-from typing import Mapping, NamedTuple, Tuple
+from typing import Optional, Tuple
 
 import jax
 import jax.numpy as jnp
+import rlax
 
 from bt_acme import config as config_lib
-from bt_acme.core import burn_in, networks, targets, types
+from bt_acme.core import burn_in, networks, returns, targets, types
 from bt_acme.core import priorities as priorities_lib
 from bt_acme.core.behavior_transfer import relabelling
-
-# What `LearnerConfig.loss` can name.
-TARGETS: Mapping[str, targets.TargetFunction] = {
-  'q_lambda': targets.q_lambda,
-  'retrace': targets.retrace,
-}
-
-
-class TDErrors(NamedTuple):
-  """TD errors of every transition under each of its labels.
-
-  Attributes:
-    own: float32 [T, B], δ, under the label of the transition itself.
-    duplicate: float32 [T, B], δ', under the label of its duplicate.
-    trained: float32 [T, B], 1 where δ counts: for real transitions, without
-      those of a burn-in.
-    duplicated: float32 [T, B], 1 where δ' counts.
-  """
-
-  own: jax.Array
-  duplicate: jax.Array
-  trained: jax.Array
-  duplicated: jax.Array
 
 
 def q_network_loss(
@@ -93,14 +66,18 @@ def q_network_loss(
     )
     for each in (params, target_params)
   )  # [T + 1, B, A'] each
-  transitions = targets.Transitions(
+  transitions = returns.Transitions(
     choice=batch.choice,
     probability=batch.probability,
     reward=batch.reward,
     discount_t=learner.discount * batch.discount,
     valid=batch.valid,
   )
-  values = TARGETS[learner.loss](q_online, q_target, transitions, learner)
+  target = jax.lax.stop_gradient(
+    targets.TARGETS[learner.loss](
+      q_online, q_target, transitions, learner, returns_on_device
+    )
+  )
   labels = relabelling.labels(
     batch.choice,
     batch.action,
@@ -110,7 +87,7 @@ def q_network_loss(
     duplicate_flights=learner.duplicate_flights,
   )
   trained = burn_in.trained_steps(batch, burn_in_length=replay.burn_in_length)
-  errors = td_errors(q_online, values, labels, trained)
+  errors = targets.td_errors(q_online, target, labels, trained)
   loss = masked_loss(
     errors, probabilities, exponent=learner.importance_sampling_exponent
   )
@@ -119,37 +96,32 @@ def q_network_loss(
     jnp.concatenate([errors.trained, errors.duplicated]),
     max_weight=replay.max_priority_weight,
   )
-  metrics = _metrics(loss, errors, q_online, values, transitions.reward)
+  metrics = _metrics(loss, errors, q_online, target, transitions.reward)
   return loss, (priorities, metrics)
 
 
-def td_errors(
-  q_online: jax.Array,
-  target: jax.Array,
-  labels: relabelling.Labels,
-  trained: jax.Array,
-) -> TDErrors:
-  """Subtracts the online network's values of both labels from the targets.
-
-  Args:
-    q_online: float32 [T + 1, B, A'].
-    target: float32 [T, B].
-    labels: the labels of each transition and its duplicate, [T, B].
-    trained: float32 [T, B], 1 where transitions are learned from.
-
-  Returns:
-    δ and δ', and where they count.
-  """
-  own, duplicate = (
-    target
-    - jnp.take_along_axis(q_online[:-1], label[..., None], axis=-1)[..., 0]
-    for label in (labels.choice, labels.duplicate)
-  )
-  return TDErrors(own, duplicate, trained, trained * labels.duplicated)
+def returns_on_device(
+  reward: jax.Array,
+  discount_t: jax.Array,
+  state_values: jax.Array,
+  traces: jax.Array,
+  taken_values: Optional[jax.Array] = None,
+) -> jax.Array:
+  """A `returns.Recursion` for a batch, [T, B], by rlax."""
+  if taken_values is None:
+    # rlax has each trace at the row before.
+    traces = jnp.concatenate([traces[1:], jnp.zeros_like(traces[:1])])
+    recursion = rlax.lambda_returns
+    inputs = (reward, discount_t, state_values, traces)
+  else:
+    recursion = rlax.general_off_policy_returns_from_q_and_v
+    inputs = (taken_values[1:], state_values, reward, discount_t, traces[1:])
+  result: jax.Array = jax.vmap(recursion, in_axes=1, out_axes=1)(*inputs)
+  return result
 
 
 def masked_loss(
-  errors: TDErrors, probabilities: jax.Array, *, exponent: float
+  errors: targets.TDErrors, probabilities: jax.Array, *, exponent: float
 ) -> jax.Array:
   """Sums half the squared errors that count over time; takes the batch's mean.
 
@@ -176,7 +148,7 @@ def masked_loss(
 
 def _metrics(
   loss: jax.Array,
-  errors: TDErrors,
+  errors: targets.TDErrors,
   q_online: jax.Array,
   target: jax.Array,
   reward: jax.Array,

@@ -2,28 +2,20 @@
 
 `ReplayConfig.initial_priority` chooses: `actor` computes them here, on the host
 and without a further call of the network, from the Q-values with which the
-actor acted. The formula is the learner's, with the actor's network in the place
-of both the online and the target network.
+actor acted. The formulas are the learner's own (`bt_acme.core.targets`), with
+the actor's network in the place of both the online and the target network.
 
 Sources: Horgan et al. 2018 (Ape-X, arXiv:1803.00933), Alg. 1, line 11;
 Kapturowski et al. 2019 (R2D2), Sec. 2.3: "initial priorities" are the actors'.
 """
 
-from typing import (
-  Callable,
-  Dict,
-  Mapping,
-  NamedTuple,
-  Optional,
-  Sequence,
-  Tuple,
-)
+from typing import Callable, Dict, Mapping, Optional, Sequence
 
 import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.core import priorities as priorities_lib
-from bt_acme.core import types, value_rescaling
+from bt_acme.core import returns, targets, types
 from bt_acme.core.behavior_transfer import relabelling
 from bt_acme.replay import blocks
 
@@ -37,65 +29,6 @@ _READ = (
   *('action', 'choice', 'source', 'probability'),
   *('reward', 'discount', 'q_values'),
 )
-
-
-class Backup(NamedTuple):
-  """What a loss puts into the recursion of its returns.
-
-    G_t = r_t + γ_t [V_{t+1} + c_{t+1} (G_{t+1} - U_{t+1})]
-
-  Attributes:
-    state_values: V, float64 [n + 1].
-    taken_values: U, float64 [n].
-    traces: c, float64 [n].
-  """
-
-  state_values: np.ndarray
-  taken_values: np.ndarray
-  traces: np.ndarray
-
-
-def _q_lambda(
-  q_values: np.ndarray,
-  choice: np.ndarray,
-  probability: np.ndarray,
-  learner: config_lib.LearnerConfig,
-) -> Backup:
-  """Peng's Q(lambda), where U is V; see `bt_acme.core.targets.q_lambda`."""
-  del probability
-  values = value_rescaling.invert(
-    q_values.max(axis=-1), learner.value_rescaling_epsilon
-  )
-  traces = np.full(len(choice), learner.trace_decay)
-  return Backup(values, values[:-1], traces)
-
-
-def _retrace(
-  q_values: np.ndarray,
-  choice: np.ndarray,
-  probability: np.ndarray,
-  learner: config_lib.LearnerConfig,
-) -> Backup:
-  """Retrace(lambda); see `bt_acme.core.targets.retrace`."""
-  epsilon, num_choices = learner.target_policy_epsilon, q_values.shape[-1]
-  values = value_rescaling.invert(q_values, learner.value_rescaling_epsilon)
-  greedy = q_values.argmax(axis=-1)
-  best = values[np.arange(len(values)), greedy]
-  policy = (1 - epsilon) * (greedy[:-1] == choice) + epsilon / num_choices
-  return Backup(
-    state_values=(1 - epsilon) * best + epsilon * values.mean(axis=-1),
-    taken_values=values[np.arange(len(choice)), choice],
-    traces=learner.trace_decay * np.minimum(1.0, policy / probability),
-  )
-
-
-# What `LearnerConfig.loss` can name, as in `bt_acme.core.loss.TARGETS`:
-# (q_values float64 [n + 1, A'], choice int [n], probability float64 [n],
-# settings) -> Backup. With a loss that is not listed, `actor` means `largest`.
-BACKUPS: Mapping[str, Callable[..., Backup]] = {
-  'q_lambda': _q_lambda,
-  'retrace': _retrace,
-}
 
 
 def make(
@@ -116,7 +49,7 @@ def make(
   chosen = config.replay.initial_priority
   if chosen == 'one':
     return unit
-  if chosen == 'largest' or config.learner.loss not in BACKUPS:
+  if chosen == 'largest':
     return lambda block: largest()
 
   def of_actor(block: blocks.FinishedBlock) -> float:
@@ -173,11 +106,11 @@ def from_q_values(
     steps = {name: column[:-1] for name, column in steps.items()}
     if not len(steps['choice']):
       return None
-  errors, weights = _td_errors(
-    q_values.astype(np.float64), steps, learner, num_actions
-  )
+  errors = _td_errors(q_values.astype(np.float64), steps, learner, num_actions)
   priority = priorities_lib.sequence_priorities(
-    errors[:, None], weights[:, None], max_weight=replay.max_priority_weight
+    np.concatenate([errors.own, errors.duplicate])[:, None],
+    np.concatenate([errors.trained, errors.duplicated])[:, None],
+    max_weight=replay.max_priority_weight,
   )[0]
   if not np.isfinite(priority):
     raise ValueError(
@@ -205,7 +138,7 @@ def _td_errors(
   steps: Mapping[str, np.ndarray],
   learner: config_lib.LearnerConfig,
   num_actions: int,
-) -> Tuple[np.ndarray, np.ndarray]:
+) -> targets.TDErrors:
   """Computes the TD errors of n steps and of their duplicates.
 
   Args:
@@ -215,15 +148,19 @@ def _td_errors(
     num_actions: A, the number of actions.
 
   Returns:
-    Errors float64 [2 n], and where they count, float32 [2 n].
+    Errors float64 [n], and where they count, float32 [n].
   """
-  choice = steps['choice']
-  backup = BACKUPS[learner.loss](
-    q_values, choice, steps['probability'].astype(np.float64), learner
+  choice, trained = steps['choice'], np.ones(len(q_values) - 1, np.float32)
+  transitions = returns.Transitions(
+    choice=choice,
+    probability=steps['probability'].astype(np.float64),
+    reward=steps['reward'].astype(np.float64),
+    discount_t=learner.discount * steps['discount'].astype(np.float64),
+    valid=trained,
   )
-  discount_t = learner.discount * steps['discount'].astype(np.float64)
-  returns = _returns(steps['reward'].astype(np.float64), discount_t, backup)
-  target = value_rescaling.rescale(returns, learner.value_rescaling_epsilon)
+  target = targets.TARGETS[learner.loss](
+    q_values, q_values, transitions, learner, returns.returns_on_host
+  )
   labels = relabelling.labels(
     choice,
     steps['action'],
@@ -232,32 +169,7 @@ def _td_errors(
     behavior_labels=learner.behavior_labels,
     duplicate_flights=learner.duplicate_flights,
   )
-  rows = np.arange(len(choice))
-  own = target - q_values[rows, labels.choice]
-  duplicate = target - q_values[rows, labels.duplicate]
-  return (
-    np.concatenate([own, duplicate]),
-    np.concatenate([np.ones_like(labels.duplicated), labels.duplicated]),
-  )
-
-
-def _returns(
-  reward: np.ndarray, discount_t: np.ndarray, backup: Backup
-) -> np.ndarray:
-  """Computes G_t of n steps, float64 [n]; V takes over after the last."""
-  following, returns = 0.0, []  # c_{t+1} (G_{t+1} - U_{t+1}); G backwards.
-  # Python's own floats, because this is a loop.
-  for r, discount, value, trace, taken in zip(
-    reward[::-1].tolist(),
-    discount_t[::-1].tolist(),
-    backup.state_values[:0:-1].tolist(),
-    backup.traces[::-1].tolist(),
-    backup.taken_values[::-1].tolist(),
-    strict=True,
-  ):
-    returns.append(r + discount * (value + following))
-    following = trace * (returns[-1] - taken)
-  return np.array(returns[::-1])
+  return targets.td_errors(q_values, target, labels, trained)
 
 
 class LargestPriority:

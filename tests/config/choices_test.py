@@ -6,7 +6,7 @@ itself.
 
 from bt_acme.config import checks, names
 from bt_acme.config.agent import NGUConfig
-from bt_acme.core import loss
+from bt_acme.core import targets
 from bt_acme.core.intrinsic import rewards
 
 
@@ -15,7 +15,7 @@ def choices(setting):
 
 
 def test_losses():
-  assert set(choices('loss')) == set(loss.TARGETS)
+  assert set(choices('loss')) == set(targets.TARGETS)
 
 
 def test_intrinsic_rewards():

@@ -11,6 +11,7 @@ import pytest
 from bt_acme import config as config_lib
 from bt_acme.core import loss as loss_lib
 from bt_acme.core import networks, types
+from bt_acme.core import targets as targets_lib
 from tests.core import toys
 from tests.reference import losses as reference
 from tests.reference import returns
@@ -265,6 +266,21 @@ def test_padded_sequence_is_worth_the_short_one_through_the_network():
     np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize('loss', list(targets_lib.TARGETS))
+def test_targets_have_no_gradient(loss):
+  batch = toys.batch(6, 3, num_actions=_NUM_ACTIONS)
+  loss_fn = _loss_fn(
+    _table(_NUM_ACTIONS, _NUM_ACTIONS),
+    config_lib.LearnerConfig(loss=loss),
+    toys.replay_config(6),
+  )
+  q_values = map(jnp.asarray, _random_q_values(6, 3, _NUM_ACTIONS))
+  gradient, _ = jax.grad(loss_fn, argnums=1, has_aux=True)(
+    *q_values, jax.tree.map(jnp.asarray, batch), jnp.zeros([1]), jnp.ones([3])
+  )
+  np.testing.assert_array_equal(gradient, np.zeros(gradient.shape))
+
+
 def test_importance_weights_only_with_an_exponent():
   batch = toys.batch(6, 3, num_actions=_NUM_ACTIONS)
   q_values = _random_q_values(6, 3, _NUM_ACTIONS)
@@ -293,9 +309,9 @@ def test_importance_weights_only_with_an_exponent():
 
 
 def test_settings_offer_what_the_table_holds():
-  for name in loss_lib.TARGETS:
+  for name in targets_lib.TARGETS:
     assert config_lib.LearnerConfig(loss=name).loss == name
   with pytest.raises(ValueError, match="loss='nothing' is unknown") as error:
     config_lib.LearnerConfig(loss='nothing')
   choices = str(error.value).split('choose', 1)[1]
-  assert set(re.findall(r"'(\w+)'", choices)) == set(loss_lib.TARGETS)
+  assert set(re.findall(r"'(\w+)'", choices)) == set(targets_lib.TARGETS)

@@ -7,7 +7,8 @@ import pytest
 import rlax
 
 from bt_acme import config as config_lib
-from bt_acme.core import targets
+from bt_acme.core import loss as loss_lib
+from bt_acme.core import returns, targets
 from tests.reference import returns as reference
 from tests.reference import value_rescaling
 
@@ -61,34 +62,43 @@ def _targets(
   trace_decay,
   epsilon,
   target_policy_epsilon=0.01,
-  module=targets,
+  by='device',
 ):
-  """Targets of `module`, by arguments as the reference names them."""
+  """Targets on a `device`, on the `host`, or by the `reference`."""
   settings = {'trace_decay': trace_decay}
   if loss == 'retrace':
     settings['target_policy_epsilon'] = target_policy_epsilon
-  if module is reference:
+  if by == 'reference':
     arguments = {**example, **(taken if loss == 'retrace' else {})}
     function = getattr(reference, f'{loss}_targets')
     return function(**arguments, **settings, epsilon=epsilon)
-  arrays = jax.tree.map(jnp.asarray, {**example, **taken})
+  config = config_lib.LearnerConfig(value_rescaling_epsilon=epsilon, **settings)
   steps = example['reward'].shape
-  transitions = targets.Transitions(
-    choice=arrays.get('action', jnp.zeros(steps, jnp.int32)),
-    probability=arrays.get('probability', jnp.ones(steps)),
-    reward=arrays['reward'],
-    discount_t=arrays['discount_t'],
-    valid=arrays['valid'],
+  transitions = returns.Transitions(
+    choice=taken.get('action', np.zeros(steps, np.int32)),
+    probability=taken.get('probability', np.ones(steps, np.float32)),
+    reward=example['reward'],
+    discount_t=example['discount_t'],
+    valid=example['valid'],
   )
-  return getattr(targets, loss)(
-    arrays['q_online'],
-    arrays['q_target'],
-    transitions,
-    config_lib.LearnerConfig(value_rescaling_epsilon=epsilon, **settings),
-  )
+  inputs = example['q_online'], example['q_target'], transitions
+  compute = targets.TARGETS[loss]
+  if by == 'device':
+    arrays = jax.tree.map(jnp.asarray, inputs)
+    return compute(*arrays, config, loss_lib.returns_on_device)
+
+  def compute_one(b):
+    column = jax.tree.map(lambda x: x[:, b], inputs)
+    return compute(*column, config, returns.returns_on_host)
+
+  return np.stack([compute_one(b) for b in range(steps[1])], axis=1)
 
 
-@pytest.mark.parametrize('module', [targets, reference])
+_BOTH = pytest.mark.parametrize('by', ['device', 'host'])
+_EVERY_LOSS = pytest.mark.parametrize('loss', list(targets.TARGETS))
+
+
+@pytest.mark.parametrize('by', ['device', 'host', 'reference'])
 @pytest.mark.parametrize(
   'last_discount, expected',
   [
@@ -96,40 +106,46 @@ def _targets(
     (0.0, [1.302265, 1.223576, 1.454490]),
   ],
 )
-def test_q_lambda_vector(module, last_discount, expected):
+def test_q_lambda_vector(by, last_discount, expected):
   example = _column_example(discount_t=[0.99, 0.99, last_discount])
   actual = _targets(
-    'q_lambda', example, {}, trace_decay=0.7, epsilon=_EPSILON, module=module
+    'q_lambda', example, {}, trace_decay=0.7, epsilon=_EPSILON, by=by
   )
   assert actual.shape == (3, 1)
   np.testing.assert_allclose(actual[:, 0], expected, atol=1.5e-6)
 
 
-@pytest.mark.parametrize('module', [targets, reference])
-def test_retrace_vector(module):
+@pytest.mark.parametrize('by', ['device', 'host', 'reference'])
+def test_retrace_vector(by):
   example = _column_example(discount_t=[0.99, 0.99, 0.99])
   taken = {
     'action': _column([0, 1, 1], np.int32),
     'probability': _column([0.9, 0.05, 0.6]),
   }
   actual = _targets(
-    'retrace', example, taken, trace_decay=0.95, epsilon=_EPSILON, module=module
+    'retrace', example, taken, trace_decay=0.95, epsilon=_EPSILON, by=by
   )
   assert actual.shape == (3, 1)
   expected = [0.890295, 0.604884, 1.751489]
   np.testing.assert_allclose(actual[:, 0], expected, atol=1.5e-6)
 
 
-@pytest.mark.parametrize('loss', ['q_lambda', 'retrace'])
-@pytest.mark.parametrize('trace_decay', [0.0, 0.7, 1.0])
-@pytest.mark.parametrize('epsilon', [0.0, 1e-3])
-def test_targets_match_reference(loss, trace_decay, epsilon):
-  example, taken = _example()
+@_BOTH
+@_EVERY_LOSS
+@pytest.mark.parametrize(
+  'trace_decay, epsilon, scale',
+  [
+    *((decay, e, 1.0) for decay in (0.0, 0.7, 1.0) for e in (0.0, _EPSILON)),
+    *((0.9, _EPSILON, scale) for scale in (1e-6, 1e6)),  # Tiny and huge ones.
+  ],
+)
+def test_targets_match_reference(loss, trace_decay, epsilon, scale, by):
+  example, taken = _example(scale=scale)
   settings = {'trace_decay': trace_decay, 'epsilon': epsilon}
-  actual = _targets(loss, example, taken, **settings)
-  expected = _targets(loss, example, taken, module=reference, **settings)
+  actual = _targets(loss, example, taken, by=by, **settings)
+  expected = _targets(loss, example, taken, by='reference', **settings)
   assert actual.shape == (7, 5)
-  assert actual.dtype == jnp.float32
+  assert actual.dtype == (np.float32 if by == 'device' else np.float64)
   real = example['valid'] > 0
   assert 7 < real.sum() < 35
   np.testing.assert_allclose(
@@ -137,20 +153,7 @@ def test_targets_match_reference(loss, trace_decay, epsilon):
   )
 
 
-@pytest.mark.parametrize('loss', ['q_lambda', 'retrace'])
-@pytest.mark.parametrize('scale', [1e-6, 1e6])
-def test_tiny_and_huge_rewards_match_reference(loss, scale):
-  example, taken = _example(scale=scale)
-  settings = {'trace_decay': 0.9, 'epsilon': _EPSILON}
-  actual = _targets(loss, example, taken, **settings)
-  expected = _targets(loss, example, taken, module=reference, **settings)
-  real = example['valid'] > 0
-  np.testing.assert_allclose(
-    np.asarray(actual)[real], expected[real], rtol=1e-4, atol=1e-5
-  )
-
-
-@pytest.mark.parametrize('loss', ['q_lambda', 'retrace'])
+@_EVERY_LOSS
 @pytest.mark.parametrize('content', [1e30, np.inf, np.nan])
 def test_padding_changes_nothing(loss, content):
   example, taken = _example()
@@ -168,7 +171,7 @@ def test_padding_changes_nothing(loss, content):
   np.testing.assert_array_equal(actual[~padded], expected[~padded])
 
 
-@pytest.mark.parametrize('loss', ['q_lambda', 'retrace'])
+@_EVERY_LOSS
 def test_padded_sequence_has_the_targets_of_the_short_one(loss):
   example, taken = _example()
   settings = {'trace_decay': 0.7, 'epsilon': _EPSILON}
@@ -187,13 +190,14 @@ def test_padded_sequence_has_the_targets_of_the_short_one(loss):
     )
 
 
-@pytest.mark.parametrize('loss', ['q_lambda', 'retrace'])
-def test_nothing_crosses_a_terminal(loss):
+@_BOTH
+@_EVERY_LOSS
+def test_nothing_crosses_a_terminal(loss, by):
   example, taken = _example()
   example['valid'][:] = 1
   example['discount_t'][:] = 0.99
   example['discount_t'][3] = 0.0
-  settings = {'trace_decay': 0.9, 'epsilon': _EPSILON}
+  settings = {'by': by, 'trace_decay': 0.9, 'epsilon': _EPSILON}
   expected = np.asarray(_targets(loss, example, taken, **settings))
   for name in ('q_online', 'q_target', 'reward'):
     example[name][4:] += np.float32(5.0)
@@ -272,7 +276,8 @@ def test_retrace_at_zero_is_expected_sarsa():
   )
 
 
-def test_whole_sequences_agree_with_rlax():
+@_BOTH
+def test_whole_sequences_agree_with_rlax(by):
   example, taken = _example()
   example['valid'][:] = 1
   column = {name: jnp.asarray(x[:, 0]) for name, x in example.items()}
@@ -285,7 +290,9 @@ def test_whole_sequences_agree_with_rlax():
     jnp.take_along_axis(column['q_target'], best[:, None], axis=-1)[1:, 0],
     0.7,
   )
-  actual = _targets('q_lambda', example, taken, trace_decay=0.7, epsilon=1e-3)
+  actual = _targets(
+    'q_lambda', example, taken, trace_decay=0.7, epsilon=1e-3, by=by
+  )
   np.testing.assert_allclose(actual[:, 0], q_lambda, rtol=2e-3, atol=2e-3)
 
   greedy = jax.nn.one_hot(best, 4, dtype=jnp.float32)
@@ -307,25 +314,12 @@ def test_whole_sequences_agree_with_rlax():
   taken_q = jnp.take_along_axis(
     column['q_online'][:-1], action[:, None], axis=-1
   )[:, 0]
-  actual = _targets('retrace', example, taken, trace_decay=0.95, epsilon=1e-3)
+  actual = _targets(
+    'retrace', example, taken, trace_decay=0.95, epsilon=1e-3, by=by
+  )
   np.testing.assert_allclose(
     actual[:, 0], errors + taken_q, rtol=2e-3, atol=2e-3
   )
-
-
-@pytest.mark.parametrize('loss', ['q_lambda', 'retrace'])
-def test_targets_have_no_gradient(loss):
-  example, taken = _example()
-
-  def total(q_online, q_target):
-    values = {**example, 'q_online': q_online, 'q_target': q_target}
-    return jnp.sum(_targets(loss, values, taken, trace_decay=0.7, epsilon=1e-3))
-
-  gradients = jax.grad(total, argnums=(0, 1))(
-    jnp.asarray(example['q_online']), jnp.asarray(example['q_target'])
-  )
-  for gradient in gradients:
-    np.testing.assert_array_equal(gradient, np.zeros(gradient.shape))
 
 
 def test_peng_does_not_look_at_actions_but_retrace_does():

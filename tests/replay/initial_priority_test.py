@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bt_acme import config as config_lib
-from bt_acme.core import loss, types
+from bt_acme.core import targets, types
 from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import initial_priority
 from tests.reference import priorities as reference
@@ -181,22 +181,9 @@ def test_later_steps_count():
     assert after[0] != before[0]
 
 
-def test_actors_follow_every_loss():
-  assert set(initial_priority.BACKUPS) == set(loss.TARGETS)
-
-
-def test_a_loss_that_actors_do_not_follow_has_the_largest_priority(monkeypatch):
-  monkeypatch.delitem(initial_priority.BACKUPS, 'retrace')
-  config = dataclasses.replace(
-    make_config(), replay=episodes.make_config(initial_priority='actor')
-  )
-  config = dataclasses.replace(
-    config, learner=dataclasses.replace(config.learner, loss='retrace')
-  )
-  priority = initial_priority.make(
-    config, num_actions=3, largest_priority=lambda: 5.0
-  )
-  assert priority(None) == 5.0
+def test_every_loss_is_compared():
+  losses = [learner.get('loss', 'q_lambda') for learner in SETTINGS]
+  assert set(losses) == set(targets.TARGETS)
 
 
 def make(setting, largest):
