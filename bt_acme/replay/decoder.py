@@ -47,9 +47,13 @@ class SequenceDecoder:
       recurrent_state: float32 [2, lstm_size], the state before the first block.
       batch: the batch that is written into.
       index: the sequence's place in the batch, in [0, B).
+
+    Raises:
+      ValueError: if a block is of another size.
+      zstandard.ZstdError: if a block is damaged.
     """
     for i, payload in enumerate(payloads):
-      self._decompressor.stream_reader(payload).readinto(self._data)
+      self._decompress(payload)
       start, end = i * self._period, (i + 1) * self._period
       for name, rows, overlap in self._fields:
         # The overlap with the block before is written again, unchanged.
@@ -59,6 +63,18 @@ class SequenceDecoder:
       getattr(batch, name)[end + overlap :, index] = 0
     batch.recurrent_state.hidden[index] = recurrent_state[0]
     batch.recurrent_state.cell[index] = recurrent_state[1]
+
+  def _decompress(self, payload: bytes) -> None:
+    """Fills the memory with a block; without all of it, it holds others."""
+    size = zstandard.frame_content_size(payload)
+    if size == self._data.size:
+      size = self._decompressor.stream_reader(payload).readinto(self._data)
+    if size != self._data.size:
+      raise ValueError(
+        f'A block of the replay has {size:,} bytes and not '
+        f'{self._data.size:,}: it is incomplete, or was written with other '
+        'settings.'
+      )
 
 
 class BlockWindow:

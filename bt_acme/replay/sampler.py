@@ -5,15 +5,16 @@ the learner. Threads are enough, because Reverb's sampler and zstandard both
 release the interpreter's lock.
 """
 
-import queue
+import collections
 import threading
-from typing import Iterator, Union
+from typing import Deque, Iterator, Optional
 
 import numpy as np
 import reverb
 from reverb import pybind
 
 from bt_acme import config as config_lib
+from bt_acme.core import types
 from bt_acme.replay import blocks, codecs, fields
 from bt_acme.replay import table as table_lib
 
@@ -50,11 +51,16 @@ class SequenceSampler(Iterator[blocks.Sample]):
     self._config = config
     self._shapes = shapes
     self._batch_size = batch_size
-    self._ready: queue.Queue[Union[blocks.Sample, Exception]] = queue.Queue()
-    self._vacancies = threading.Semaphore(_BATCHES_AHEAD + num_threads)
-    self._released: queue.SimpleQueue = queue.SimpleQueue()
-    self._stopped = threading.Event()
-    # Unlike `reverb.Client.sample`, the sampler inside it can be interrupted.
+    # All of these are guarded by the condition.
+    self._changed = threading.Condition()
+    self._ready: Deque[blocks.Sample] = collections.deque()
+    self._released: Deque[types.SequenceBatch] = collections.deque()
+    self._num_vacant = _BATCHES_AHEAD + num_threads
+    self._error: Optional[Exception] = None
+    self._stopped = False
+    # `reverb.Client.sample` requests one sequence at a time and cannot be
+    # interrupted, and `reverb.TrajectoryDataset` copies through TensorFlow.
+    # What both are made of does neither.
     connection = pybind.Client(client.server_address)
     self._samplers = [
       connection.NewSampler(table, -1, min(_SEQUENCES_AHEAD, batch_size))
@@ -76,15 +82,15 @@ class SequenceSampler(Iterator[blocks.Sample]):
       StopIteration: after `stop`, also while waiting.
       RuntimeError: if a thread failed.
     """
-    result = self._ready.get()
-    if self._stopped.is_set():
-      self._ready.put(result)  # Others may be waiting too.
-      raise StopIteration
-    if isinstance(result, Exception):
-      self._ready.put(result)
-      raise RuntimeError('Sampling from the replay failed.') from result
-    self._vacancies.release()
-    return result
+    with self._changed:
+      self._changed.wait_for(self._has_result)
+      if self._stopped:
+        raise StopIteration
+      if not self._ready:
+        raise RuntimeError('Sampling from the replay failed.') from self._error
+      self._num_vacant += 1
+      self._changed.notify_all()
+      return self._ready.popleft()
 
   def ready(self, timeout_s: float) -> bool:
     """Waits for a batch, but no longer than `timeout_s`.
@@ -92,10 +98,8 @@ class SequenceSampler(Iterator[blocks.Sample]):
     Returns:
       Whether `next` would return, or raise, without waiting.
     """
-    with self._ready.not_empty:
-      return self._ready.not_empty.wait_for(
-        lambda: bool(self._ready.queue), timeout_s
-      )
+    with self._changed:
+      return self._changed.wait_for(self._has_result, timeout_s)
 
   def release(self, sample: blocks.Sample) -> None:
     """Hands a batch back, to be filled again: its arrays change from here on.
@@ -104,13 +108,14 @@ class SequenceSampler(Iterator[blocks.Sample]):
     filling it. Before the call, wait until everything computed from the batch
     is done: a device may still be reading or using its arrays.
     """
-    self._released.put(sample.batch)
+    with self._changed:
+      self._released.append(sample.batch)
 
   def stop(self) -> None:
     """Ends the threads, even while they wait for data; may be repeated."""
-    self._stopped.set()
-    self._ready.put(StopIteration())
-    self._vacancies.release(len(self._threads))
+    with self._changed:
+      self._stopped = True
+      self._changed.notify_all()
     # All close at once: a sampler takes up to 3 s if the server is in this
     # process.
     closers = [
@@ -122,26 +127,41 @@ class SequenceSampler(Iterator[blocks.Sample]):
     for thread in (*closers, *self._threads):
       thread.join(_JOIN_S)
 
+  def _has_result(self) -> bool:
+    return bool(self._ready or self._stopped or self._error)
+
   def _run(self, sampler: pybind.Sampler) -> None:
     try:
       decode = codecs.make_codec(self._config, self._shapes).make_decoder()
-      while True:
-        self._vacancies.acquire()
-        if self._stopped.is_set():
-          return
-        self._ready.put(self._next_sample(sampler, decode))
+      while self._take_vacancy():
+        sample = self._next_sample(sampler, decode)
+        with self._changed:
+          self._ready.append(sample)
+          self._changed.notify_all()
     except Exception as error:
       # `Close` makes a waiting sampler fail, which is no error after `stop`.
-      if not self._stopped.is_set():
-        self._ready.put(error)
+      with self._changed:
+        self._error = error
+        self._changed.notify_all()
+
+  def _take_vacancy(self) -> bool:
+    """Waits until one more batch may be filled; False after `stop`."""
+    with self._changed:
+      self._changed.wait_for(lambda: self._num_vacant or self._stopped)
+      self._num_vacant -= 1
+      return not self._stopped
+
+  def _vacant_batch(self) -> types.SequenceBatch:
+    """Returns a batch that was handed back, or a new one."""
+    with self._changed:
+      if self._released:
+        return self._released.popleft()
+    return blocks.empty_batch(self._config, self._shapes, self._batch_size)
 
   def _next_sample(
     self, sampler: pybind.Sampler, decode: codecs.Decoder
   ) -> blocks.Sample:
-    try:
-      batch = self._released.get_nowait()
-    except queue.Empty:
-      batch = blocks.empty_batch(self._config, self._shapes, self._batch_size)
+    batch = self._vacant_batch()
     keys = np.empty(self._batch_size, np.uint64)
     probabilities = np.empty(self._batch_size, np.float64)
     for index in range(self._batch_size):

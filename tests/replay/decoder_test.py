@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import zstandard
 
+from bt_acme.replay import blocks
 from bt_acme.replay import builder as builder_lib
+from bt_acme.replay import decoder as decoder_lib
 from tests.replay import episodes
 
 P, T = episodes.PERIOD, episodes.LENGTH
@@ -64,3 +67,24 @@ def test_one_block_a_sequence():
   builder = builder_lib.SequenceBuilder(config, shapes)
   batch = episodes.assert_is_built(episode, builder, config, shapes)
   assert batch.action.shape == (T, 3)
+
+
+@pytest.mark.parametrize('cut', ['short', 'long', 'truncated', 'no block'])
+def test_a_block_that_is_not_whole_is_refused(cut):
+  """It would otherwise hold what is left of the block before."""
+  config, shapes = episodes.make_config(), episodes.make_shapes()
+  size = blocks.BlockLayout(config, shapes).num_bytes
+  data = np.random.default_rng(0).integers(256, size=size, dtype=np.uint8)
+  whole = blocks.encode_block(data)
+  payload = {
+    'short': blocks.encode_block(data[:-1]),
+    'long': blocks.encode_block(np.append(data, data[:1])),
+    'truncated': whole[:-10],
+    'no block': b'',
+  }[cut]
+  decoder = decoder_lib.SequenceDecoder(config, shapes)
+  state = np.zeros((2, shapes.lstm_size), np.float32)
+  batch = blocks.empty_batch(config, shapes, 1)
+  decoder.decode_into([whole], state, batch=batch, index=0)
+  with pytest.raises((ValueError, zstandard.ZstdError)):
+    decoder.decode_into([payload], state, batch=batch, index=0)
