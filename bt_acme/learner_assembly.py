@@ -5,8 +5,6 @@ module of its own because the learner core loads rlax and optax, which processes
 that only act have no use for.
 """
 
-from typing import Any
-
 import jax
 
 from bt_acme import assembly, untrusted
@@ -42,8 +40,10 @@ def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
   )
 
 
-def state_shapes(agent: assembly.Agent, *, workdir: str) -> Any:
-  """Returns shapes and dtypes of the learner's state; nothing is computed.
+def state_shapes(
+  agent: assembly.Agent, *, workdir: str
+) -> learner_core.LearnerState:
+  """Returns shapes and dtypes that checkpoints hold; nothing is computed.
 
   Args:
     agent: R2D2, NGU or BT, whose settings may be a stranger's.
@@ -54,9 +54,10 @@ def state_shapes(agent: assembly.Agent, *, workdir: str) -> Any:
   """
   core = make_learner_core(agent)
   try:
-    return jax.eval_shape(lambda: core.init(jax.random.key(0)))
+    state = jax.eval_shape(core.init, jax.random.key(0))
   except Exception as error:  # Whatever such settings make of JAX.
     raise ValueError(
       f'workdir={workdir!r}: its settings are those of no network '
       f'({untrusted.one_line(error)}): choose another workdir.'
     ) from error
+  return learner_core.without_key(state)

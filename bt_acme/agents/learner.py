@@ -1,4 +1,4 @@
-"""The learner core as an Acme learner: counts, logs, priorities, variables."""
+"""The learner as an Acme learner: counts, logs, priorities, variables."""
 
 import threading
 import time
@@ -6,50 +6,27 @@ from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import acme
 import jax
-import jax.numpy as jnp
 import numpy as np
 from acme.utils import counting, loggers
 
-from bt_acme import assembly, learner_assembly
+from bt_acme import assembly
+from bt_acme import learner as learner_lib
 from bt_acme.acting import statistics_store
-from bt_acme.core import data_parallel, types
-from bt_acme.core import learner_core as learner_core_lib
-from bt_acme.replay import (
-  blocks,
-  initial_priority,
-  priority_updates,
-  sampling_metrics,
-)
+from bt_acme.core import learner_core, types
+from bt_acme.replay import blocks, priority_updates
 from bt_acme.replay import sampler as sampler_lib
 
 
-@jax.jit
-def _copy(variables: assembly.Variables) -> assembly.Variables:
-  """Copies on the device, with one compiled call for all shapes."""
-  return jax.tree.map(jnp.copy, variables)
-
-
-def _finite(priorities: jax.Array) -> np.ndarray:
-  """Waits for a step's priorities; raises ValueError if it diverged."""
-  values = np.asarray(priorities, np.float64)
-  priority_updates.check_finite_priorities(values)
-  return values
-
-
-class _Step(NamedTuple):
-  """A learner step that the devices may still be busy with.
+class _Started(NamedTuple):
+  """What belongs to a step that is not finished.
 
   Attributes:
     sample: what it learns from; the devices may be reading its arrays.
-    priorities: the priorities of the sequences, float32 [B].
-    metrics: the metrics of the step.
     variables: copies of the parameters after the step, to be published; None if
       they are not published.
   """
 
   sample: blocks.Sample
-  priorities: jax.Array
-  metrics: types.Metrics
   variables: Optional[assembly.Variables]
 
 
@@ -69,13 +46,13 @@ class Learner(acme.Learner):
     priority_updater: Optional[priority_updates.PriorityUpdater] = None,
     counter: Optional[counting.Counter] = None,
     logger: Optional[loggers.Logger] = None,
-    initial_params: Any = None,
+    initial_params: Optional[types.Params] = None,
   ):
     """Initializes the parameters.
 
     Args:
       agent: the agent that learns.
-      random_key: the key that initializes the parameters.
+      random_key: the key that decides all that is random.
       dataset: yields batches without end. A `SequenceSampler` gets them back.
       priority_updater: writes priorities back; None leaves them as they are.
       counter: the counter of `learner_steps`.
@@ -92,23 +69,14 @@ class Learner(acme.Learner):
     self._priority_updater = priority_updater
     self._counter = counter or counting.Counter()
     self._logger = logger or loggers.NoOpLogger()
-    core = learner_assembly.make_learner_core(agent)
-    self._shardings = data_parallel.make_shardings(agent.config.learner)
-    self._state = jax.device_put(
-      core.init(random_key, initial_params), self._shardings.state
-    )
-    self._step = data_parallel.jit_step(core.step, self._shardings)
-    self._unfinished: Optional[_Step] = None
+    self._learner = learner_lib.Learner(agent, random_key, initial_params)
+    self._started: Optional[_Started] = None
     self._lock = threading.Lock()
     self._statistics = statistics_store.of(agent)
-    self._largest_priority = initial_priority.LargestPriority()
-    self._sampling = sampling_metrics.SamplingMetrics(
-      agent.config.replay.max_replay_size
-    )
     self._learner_steps = 0
     self._replay_size = 0
     self._last_step = time.monotonic()
-    self._publish(self._copy_variables())
+    self._publish(self._learner.copy_variables())
 
   def step(self) -> None:
     """Starts a learner step, and finishes the one before.
@@ -120,22 +88,15 @@ class Learner(acme.Learner):
     on the devices.
     """
     sample = next(self._dataset)
-    batch, probabilities = jax.device_put(
-      (sample.batch, np.float32(sample.probabilities)),
-      (self._shardings.batch, self._shardings.per_sequence),
-    )
-    self._state, priorities, metrics = self._step(
-      self._state, batch, probabilities
-    )
+    self._learner.start(sample)
     self._learner_steps += 1
     self._replay_size = sample.table_size
     variables = None
     if self._learner_steps % self._agent.config.learner.publish_period == 0:
-      variables = self._copy_variables()
-    unfinished = self._unfinished
-    self._unfinished = _Step(sample, priorities, metrics, variables)
-    if unfinished is not None:
-      self._finish(unfinished)
+      variables = self._learner.copy_variables()
+    previous, self._started = self._started, _Started(sample, variables)
+    if previous is not None:
+      self._finish(previous)
 
   def advance(self, seconds: float) -> bool:
     """Takes steps for this many seconds, as far as there are batches.
@@ -159,50 +120,33 @@ class Learner(acme.Learner):
     Raises:
       ValueError: if the learner has diverged.
     """
-    if self._unfinished is not None:
-      self._finish(self._unfinished)
-      self._unfinished = None
-    self._publish(self._copy_variables())
+    if self._started is not None:
+      self._finish(self._started)
+      self._started = None
+    self._publish(self._learner.copy_variables())
 
-  def _finish(self, step: _Step) -> None:
-    """Waits for a step, then hands its results out."""
-    values = _finite(step.priorities)
-    self._largest_priority.update(values)
+  def _finish(self, started: _Started) -> None:
+    """Waits for the oldest step, then hands its results out."""
+    step = self._learner.finish()
     if isinstance(self._dataset, sampler_lib.SequenceSampler):
       # Devices read the batch until the step is done, and a CPU may read the
       # sampler's own arrays.
-      self._dataset.release(step.sample)
+      self._dataset.release(started.sample)
     if self._priority_updater is not None:
-      self._priority_updater.update(step.sample.keys, values)
-    if step.variables is not None:
-      self._publish(step.variables)
-    sampling = self._sampling.of(
-      step.sample.keys, step.sample.probabilities, values
-    )
+      self._priority_updater.update(step.keys, step.priorities)
+    if started.variables is not None:
+      self._publish(started.variables)
     counts = self._counter.increment(learner_steps=1)
     now = time.monotonic()
     self._logger.write(
       {
         **counts,
-        **{name: float(value) for name, value in step.metrics.items()},
-        **sampling,
+        **step.row(),
         'replay_size': self._replay_size,
         'seconds_per_learner_step': now - self._last_step,
       }
     )
     self._last_step = now
-
-  def _copy_variables(self) -> assembly.Variables:
-    """Copies the parameters and starts to move the copies to the host.
-
-    The parameters themselves are used up by the next step.
-    """
-    variables = _copy(
-      assembly.Variables(self._state.params, self._state.intrinsic_params)
-    )
-    for array in jax.tree.leaves(variables):
-      array.copy_to_host_async()
-    return variables
 
   def _publish(self, variables: assembly.Variables) -> None:
     """Waits for copies of the parameters, then lets actors have them."""
@@ -219,7 +163,7 @@ class Learner(acme.Learner):
   @property
   def max_priority(self) -> float:
     """The largest priority of recent steps; new sequences may start with it."""
-    return self._largest_priority()
+    return self._learner.largest_priority()
 
   @property
   def replay_size(self) -> int:
@@ -231,7 +175,7 @@ class Learner(acme.Learner):
     """Learner steps so far, those before the checkpoint included."""
     return self._learner_steps
 
-  def get_variables(self, names: Sequence[str]) -> List[Any]:
+  def get_variables(self, names: Sequence[str]) -> List[types.Params]:
     """Returns published variables by name: `agent` or `intrinsic`."""
     variables = self.variables
     return [getattr(variables, name) for name in names]
@@ -258,32 +202,28 @@ class Learner(acme.Learner):
     Raises:
       ValueError: if the learner has diverged, which is not worth keeping.
     """
-    largest_priority = initial_priority.LargestPriority()
-    largest_priority.restore(self._largest_priority.state())
-    if self._unfinished is not None:
-      # The arrays below have taken this step, so its priorities count too.
-      largest_priority.update(_finite(self._unfinished.priorities))
     return {
-      'arrays': jax.tree.map(np.array, self._state),
+      # The arrays have taken every step, so all priorities count.
+      'arrays': self._learner.arrays(),
       'values': {
         'statistics': self._statistics.save(),
-        'max_priority': largest_priority(),
+        'max_priority': self._learner.final_largest_priority(),
         'learner_steps': self._learner_steps,
+        'key': self._learner.key(),
       },
     }
 
   @property
-  def template(self) -> learner_core_lib.LearnerState:
+  def template(self) -> learner_core.LearnerState:
     """The structure, shapes and dtypes of the arrays that `save` returns."""
-    return self._state
+    return self._learner.template
 
   def restore(self, state: Mapping[str, Any]) -> None:
-    """Resumes from what `save` returned."""
-    # Copies, because the next step uses its arrays up.
-    arrays = jax.tree.map(jnp.array, state['arrays'])
-    self._state = jax.device_put(arrays, self._shardings.state)
+    """Resumes from what `save` returned; drops a step that is not finished."""
     values = state['values']
-    self._largest_priority.restore(values['max_priority'])
+    self._started = None
+    self._learner.restore(state['arrays'], values.get('key'))
+    self._learner.largest_priority.restore(values['max_priority'])
     self._learner_steps = values['learner_steps']
     self._statistics.restore(values['statistics'])
-    self._publish(self._copy_variables())
+    self._publish(self._learner.copy_variables())

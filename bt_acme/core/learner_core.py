@@ -28,6 +28,8 @@ class LearnerState(NamedTuple):
       without them.
     intrinsic_opt_state: the state of their optimizer; () without them.
     learner_steps: int32 [], the number of steps so far.
+    key: what is random in a step follows from it and the step's number. It
+      never changes, and follows from the seed; see `without_key`.
   """
 
   params: types.Params
@@ -36,6 +38,7 @@ class LearnerState(NamedTuple):
   intrinsic_params: types.Params
   intrinsic_opt_state: Any
   learner_steps: jax.Array
+  key: types.PRNGKey
 
 
 class IntrinsicTraining(NamedTuple):
@@ -142,6 +145,16 @@ def make_learner_core(
   return LearnerCore(jax.jit(init, compiler_options=options), step)
 
 
+def without_key(state: LearnerState) -> LearnerState:
+  """Returns what checkpoints hold: all that does not follow from the seed.
+
+  They have always held that, so that those from before the state had a key can
+  be read, and need no other treatment.
+  """
+  no_leaves: Any = ()
+  return state._replace(key=no_leaves)
+
+
 def _adam(
   learning_rate: float, config: config_lib.LearnerConfig
 ) -> optax.GradientTransformation:
@@ -158,7 +171,7 @@ def _init(
   agent: _Trained,
   intrinsic: Optional[_Trained],
 ) -> LearnerState:
-  key, intrinsic_key = jax.random.split(key)
+  key, intrinsic_key, step_key = jax.random.split(key, 3)
   # These are copies because the step donates its state: it can neither donate
   # one buffer twice nor take the caller's, who may go on acting with it.
   params = agent.init(key) if params is None else params
@@ -175,6 +188,7 @@ def _init(
     intrinsic_params=intrinsic_params,
     intrinsic_opt_state=intrinsic_opt_state,
     learner_steps=jnp.zeros([], jnp.int32),
+    key=step_key,
   )
 
 
@@ -203,7 +217,7 @@ def _step(
   )
   if intrinsic is not None:
     # The same step draws the same, so that a run can be repeated.
-    key = jax.random.fold_in(jax.random.key(0), state.learner_steps)
+    key = jax.random.fold_in(state.key, state.learner_steps)
     params, opt_state, _, intrinsic_metrics = _descend(
       intrinsic,
       state.intrinsic_params,

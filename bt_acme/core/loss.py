@@ -12,15 +12,16 @@ Sources: Kapturowski et al. 2019 (R2D2); Campos et al. 2021 (arXiv:2102.13515),
 App.
 """
 
-from typing import Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
 import rlax
 
 from bt_acme import config as config_lib
-from bt_acme.core import burn_in, networks, returns, targets, types
+from bt_acme.core import burn_in, networks, targets, types
 from bt_acme.core import priorities as priorities_lib
+from bt_acme.core import returns as returns_lib
 from bt_acme.core.behavior_transfer import relabelling
 
 
@@ -66,7 +67,7 @@ def q_network_loss(
     )
     for each in (params, target_params)
   )  # [T + 1, B, A'] each
-  transitions = returns.Transitions(
+  transitions = returns_lib.Transitions(
     choice=batch.choice,
     probability=batch.probability,
     reward=batch.reward,
@@ -107,17 +108,22 @@ def returns_on_device(
   traces: jax.Array,
   taken_values: Optional[jax.Array] = None,
 ) -> jax.Array:
-  """A `returns.Recursion` for a batch, [T, B], by rlax."""
+  """A `core.returns.Recursion` for a batch, [T, B], by rlax."""
   if taken_values is None:
     # rlax has each trace at the row before.
-    traces = jnp.concatenate([traces[1:], jnp.zeros_like(traces[:1])])
-    recursion = rlax.lambda_returns
-    inputs = (reward, discount_t, state_values, traces)
-  else:
-    recursion = rlax.general_off_policy_returns_from_q_and_v
-    inputs = (taken_values[1:], state_values, reward, discount_t, traces[1:])
-  result: jax.Array = jax.vmap(recursion, in_axes=1, out_axes=1)(*inputs)
-  return result
+    following = jnp.concatenate([traces[1:], jnp.zeros_like(traces[:1])])
+    inputs = [reward, discount_t, state_values, following]
+    return _each_sequence(rlax.lambda_returns, *inputs)
+  inputs = [taken_values[1:], state_values, reward, discount_t, traces[1:]]
+  return _each_sequence(rlax.general_off_policy_returns_from_q_and_v, *inputs)
+
+
+def _each_sequence(
+  recursion: Callable[..., Any], *inputs: jax.Array
+) -> jax.Array:
+  """Applies what rlax has for a sequence to all of a batch."""
+  returns: jax.Array = jax.vmap(recursion, in_axes=1, out_axes=1)(*inputs)
+  return returns
 
 
 def masked_loss(

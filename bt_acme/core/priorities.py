@@ -5,6 +5,8 @@ on the host; so the arrays are JAX's or NumPy's.
 """
 
 import chex
+import numpy as np
+import numpy.typing as npt
 
 from bt_acme.core import arrays
 
@@ -35,3 +37,16 @@ def sequence_priorities(
   count = xp.maximum(xp.sum(weights, axis=0), 1.0)  # [B]
   mean = xp.sum(abs_errors, axis=0) / count  # [B]
   return max_weight * xp.max(abs_errors, axis=0) + (1 - max_weight) * mean
+
+
+def check_finite(priorities: npt.ArrayLike) -> None:
+  """Refuses priorities that are not finite numbers.
+
+  Raises:
+    ValueError: if the learner has diverged.
+  """
+  if not np.isfinite(priorities).all():
+    raise ValueError(
+      'A priority is not a finite number, because Q-values or rewards are not: '
+      'the learner has diverged. Lower learning_rate or max_gradient_norm.'
+    )

@@ -13,8 +13,11 @@ it has no task, and transfer maximizes the task's reward alone.
 from typing import NamedTuple, Optional, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from bt_acme.core import arrays
+
+HostArray = npt.NDArray[np.float64]
 
 
 class Transitions(NamedTuple):
@@ -69,12 +72,12 @@ class Recursion(Protocol):
 
 
 def returns_on_host(
-  reward: np.ndarray,
-  discount_t: np.ndarray,
-  state_values: np.ndarray,
-  traces: np.ndarray,
-  taken_values: Optional[np.ndarray] = None,
-) -> np.ndarray:
+  reward: HostArray,
+  discount_t: HostArray,
+  state_values: HostArray,
+  traces: HostArray,
+  taken_values: Optional[HostArray] = None,
+) -> HostArray:
   """A `Recursion` for one sequence in NumPy, [T]."""
   if taken_values is None:
     taken_values = np.concatenate([state_values[:1], state_values[:-1]])

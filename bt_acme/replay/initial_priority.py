@@ -112,12 +112,7 @@ def from_q_values(
     np.concatenate([errors.trained, errors.duplicated])[:, None],
     max_weight=replay.max_priority_weight,
   )[0]
-  if not np.isfinite(priority):
-    raise ValueError(
-      'The priority of a new sequence is not a finite number, because the '
-      'Q-values or the rewards are not: the learner has diverged. Lower '
-      'learning_rate or max_gradient_norm.'
-    )
+  priorities_lib.check_finite(priority)
   return float(priority)
 
 

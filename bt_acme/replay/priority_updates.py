@@ -11,19 +11,6 @@ from bt_acme.replay import table as table_lib
 _JOIN_S = 10
 
 
-def check_finite_priorities(priorities: np.ndarray) -> None:
-  """Refuses priorities that are not finite numbers.
-
-  Raises:
-    ValueError: if the learner has diverged.
-  """
-  if not np.isfinite(priorities).all():
-    raise ValueError(
-      'A priority is not a finite number: the learner has diverged. Lower '
-      'learning_rate or max_gradient_norm.'
-    )
-
-
 class PriorityUpdater:
   """Writes priorities back from a thread of its own.
 
@@ -55,17 +42,14 @@ class PriorityUpdater:
 
     Args:
       keys: uint64 [B], the keys of the sequences.
-      priorities: float [B], before the exponent, not negative.
+      priorities: float [B], before the exponent, finite and not negative.
 
     Raises:
-      ValueError: if a priority is not a finite number.
       RuntimeError: if an earlier update failed.
     """
-    values = np.asarray(priorities, np.float64)
-    check_finite_priorities(values)
     with self._changed:
       self._raise_error()
-      self._pending.update(zip(keys.tolist(), values.tolist(), strict=True))
+      self._pending.update(zip(keys.tolist(), priorities.tolist(), strict=True))
       self._changed.notify_all()
 
   def flush(self, timeout_s: float = 30) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from bt_acme import assembly, learner_assembly
 from bt_acme.config import run as run_config
+from bt_acme.core import learner_core
 from bt_acme.core.intrinsic import rewards
 from bt_acme.replay import blocks, fields, memory_estimate
 
@@ -153,7 +154,7 @@ def _environments(
 def _learner(agent: assembly.Agent) -> MemoryRequirement:
   """The parameters and their optimizers; nothing is computed."""
   core = learner_assembly.make_learner_core(agent)
-  state = jax.eval_shape(core.init, jax.random.key(0))
+  state = learner_core.without_key(jax.eval_shape(core.init, jax.random.key(0)))
   network = agent.config.network
   return MemoryRequirement(
     f'torso_size={network.torso_size}, lstm_size={network.lstm_size}, '

@@ -47,15 +47,6 @@ def make_builder(kind):
   )
 
 
-_STEPS = {}  # By kind, the compiled step: the same function every time.
-
-
-def share_step(kind, learner):
-  """Compiles one step for all learners of a kind, which share their shapes."""
-  learner._step = _STEPS.setdefault(kind, learner._step)
-  return learner
-
-
 class Run:
   """An actor, a learner and the server between them, in this process."""
 
@@ -79,7 +70,6 @@ class Run:
       self.counter,
       logger=self.logger,
     )
-    share_step(kind, self.learner)
     self.actor = builder.make_actor(
       jax.random.key(1),
       builder.make_policy(0.3),
@@ -204,7 +194,6 @@ def test_what_is_saved_goes_on_as_if_nothing_had_been(run):
   assert len(batches) >= 2
   expected = continued(run.learner, batches)
   fresh = learner_lib.Learner(run.learner._agent, jax.random.key(7), iter(()))
-  share_step(run.kind, fresh)
   fresh.restore(state)
   assert fresh.learner_steps == int(state['arrays'].learner_steps) >= 3
   restored = fresh.get_statistics(4, 2)
@@ -255,8 +244,7 @@ def make_learner(kind, reward=1.0):
   batch.probability.fill(1)
   batch.reward.fill(reward)
   sample = blocks.Sample(batch, np.arange(4, dtype=np.uint64), np.ones(4), 4)
-  learner = learner_lib.Learner(agent, jax.random.key(0), iter([sample] * 10))
-  return share_step(kind, learner)
+  return learner_lib.Learner(agent, jax.random.key(0), iter([sample] * 10))
 
 
 def test_a_learner_that_diverged_says_so_and_is_not_saved():

@@ -11,6 +11,8 @@ from bt_acme import assembly, behaviors, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.replay import blocks
+from tests.core import toys
 
 ACTIONS, SIDE, STACKED = 3, 5, 2
 T, P = 8, 4  # Length and period of a sequence.
@@ -104,6 +106,24 @@ def make_config(config_class=config_lib.R2D2Config, **groups):
       loss='retrace', trace_decay=0.95, batch_size=4, publish_period=1
     )
   return config_class(**{**defaults, **groups})
+
+
+def make_samples(number, batch_size=4):
+  """Batches at random, as a replay of 7 sequences would return them."""
+  samples = []
+  for seed in range(number):
+    batch = toys.batch(
+      T,
+      batch_size,
+      num_actions=ACTIONS,
+      num_stacked=STACKED,
+      shape=SPEC.observation_shape,
+      hidden=16,
+      seed=seed,
+    )
+    keys = np.arange(batch_size, dtype=np.uint64)
+    samples.append(blocks.Sample(batch, keys, np.full(batch_size, 0.5), 7))
+  return samples
 
 
 def variables_of(agent, seed=0):

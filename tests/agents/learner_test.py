@@ -18,33 +18,14 @@ from bt_acme import config as config_lib
 from bt_acme.acting import statistics_store
 from bt_acme.agents import learner as learner_lib
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.replay import blocks, builder, sinks, table, writer
+from bt_acme.replay import builder, sinks, table, writer
 from bt_acme.replay import sampler as sampler_lib
 from tests import sharing
 from tests.agents import fakes
-from tests.core import toys
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
 B = 4
-
-
-def make_samples(number):
-  """Batches at random."""
-  samples = []
-  for seed in range(number):
-    batch = toys.batch(
-      fakes.T,
-      B,
-      num_actions=fakes.ACTIONS,
-      num_stacked=fakes.STACKED,
-      shape=fakes.SPEC.observation_shape,
-      hidden=16,
-      seed=seed,
-    )
-    keys = np.arange(B, dtype=np.uint64)
-    samples.append(blocks.Sample(batch, keys, np.full(B, 0.5), 7))
-  return samples
 
 
 def make_agent(kind, **settings):
@@ -62,7 +43,7 @@ def test_a_batch_is_on_its_way_before_the_step_before_is_waited_for():
   finished = []
 
   def samples():
-    for sample in make_samples(5):
+    for sample in fakes.make_samples(5):
       finished.append(len(logger.data))
       yield sample
 
@@ -77,7 +58,7 @@ def test_a_batch_is_on_its_way_before_the_step_before_is_waited_for():
 
 def test_metrics_tell_how_sequences_are_sampled_and_targets_copied():
   logger = loggers.InMemoryLogger()
-  samples = make_samples(5)
+  samples = fakes.make_samples(5)
   samples[3] = samples[3]._replace(keys=np.array([1, 7, 8, 8], np.uint64))
   learner = make_learner(
     make_agent('r2d2', target_update_period=2), iter(samples), logger=logger
@@ -94,7 +75,7 @@ def test_metrics_tell_how_sequences_are_sampled_and_targets_copied():
 
 
 def test_the_largest_priority_follows_what_is_seen():
-  learner = make_learner(make_agent('r2d2'), iter(make_samples(4)))
+  learner = make_learner(make_agent('r2d2'), iter(fakes.make_samples(4)))
   assert learner.max_priority == 1
   learner.restore(
     {
@@ -112,7 +93,7 @@ def test_the_largest_priority_follows_what_is_seen():
 
 def test_parameters_are_those_of_the_step_that_published_them():
   """Though the next step was started before they were read."""
-  samples = make_samples(5)
+  samples = fakes.make_samples(5)
   learner = make_learner(make_agent('r2d2', publish_period=2), iter(samples))
   initial, states, published = learner.variables, [], []
   for _ in samples:
@@ -251,7 +232,7 @@ def _train_on_devices():
   saved = []
   for num_devices in (1, 0):
     agent = make_agent('ngu', num_devices=num_devices)
-    learner = make_learner(agent, iter(make_samples(4)))
+    learner = make_learner(agent, iter(fakes.make_samples(4)))
     for _ in range(2):
       learner.step()
     state = learner.save()

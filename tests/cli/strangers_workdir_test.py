@@ -9,6 +9,7 @@ import pytest
 from bt_acme import assembly, learner_assembly
 from bt_acme.cli import evaluation
 from bt_acme.config import run as run_config
+from bt_acme.core import learner_core
 from bt_acme.runtime import checkpoints, workdir
 from tests import untrusted_test as hostile
 from tests.agents import fakes
@@ -25,7 +26,9 @@ def make_folder(tmp_path):
   workdir.claim(run, config)
   agent = assembly.Agent(config, assembly.spec_by_name(WORLD))
   state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
-  checkpoints.save(run.checkpoint_folder, state, VALUES)
+  checkpoints.save(
+    run.checkpoint_folder, learner_core.without_key(state), VALUES
+  )
   return pathlib.Path(run.workdir)
 
 

@@ -168,7 +168,7 @@ def test_gradient_is_clipped_in_front_of_adam():
 
 
 @pytest.mark.usefixtures('optax_promotes')
-def test_a_step_is_random_by_its_number_alone():
+def test_a_step_is_random_by_seed_and_number():
   """The loss of the intrinsic networks is given another key in each step."""
 
   def loss(params, observations, action, valid, key):
@@ -187,14 +187,14 @@ def test_a_step_is_random_by_its_number_alone():
   )
   step = jax.jit(core.step)
   runs = []
-  for seed in (0, 1):
+  for seed in (0, 0, 1):
     state, draws = core.init(jax.random.key(seed)), []
     for _ in range(3):
       state, _, metrics = step(state, _toy_batch(), jnp.ones([4]))
       draws.append(float(metrics['draw']))
     runs.append(draws)
   assert runs[0] == runs[1]
-  assert len(set(runs[0])) == 3
+  assert len({*runs[0], *runs[2]}) == 6
 
 
 def test_initial_parameters_are_the_online_and_the_target_networks():

@@ -8,6 +8,7 @@ import pytest
 
 from bt_acme import assembly, environments
 from bt_acme import config as config_lib
+from bt_acme import learner as learner_lib
 from bt_acme.core import data_parallel
 from bt_acme.environments import vector
 from bt_acme.runtime import saved_run
@@ -89,7 +90,7 @@ def test_the_learner_compiles_once(run, monkeypatch, tmp_path):
     steps.append(jit_step(*args))
     return steps[-1]
 
-  in_process_learner._compiled.cache_clear()  # Of earlier tests.
+  learner_lib._compiled.cache_clear()  # Of earlier tests.
   monkeypatch.setattr(data_parallel, 'jit_step', keep)
   run('r2d2')
   (step,) = steps

@@ -1,0 +1,232 @@
+"""The learner of an agent: it starts steps, and hands their results out later.
+
+Two shells move its batches and results: `agents.learner`, which is Acme's
+learner and samples from Reverb, and `runtime.engines.in_process_learner`, which
+takes turns with the environments of a run in one process.
+"""
+
+import collections
+import functools
+from typing import (
+  Callable,
+  Deque,
+  Dict,
+  Iterable,
+  List,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Sequence,
+  Tuple,
+  Union,
+)
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bt_acme import assembly, learner_assembly
+from bt_acme.core import data_parallel, learner_core, types
+from bt_acme.core import priorities as priorities_lib
+from bt_acme.replay import blocks, initial_priority, sampling_metrics
+
+Step = Callable[
+  [learner_core.LearnerState, types.SequenceBatch, jax.Array],
+  Tuple[learner_core.LearnerState, jax.Array, types.Metrics],
+]
+
+
+class PendingStep(NamedTuple):
+  """A step whose results the devices may still be computing.
+
+  Attributes:
+    keys: the keys of its sequences, uint64 [B].
+    probabilities: with which they were drawn, float64 [B].
+    priorities: their new priorities, float32 [B].
+    metrics: the metrics of the step.
+  """
+
+  keys: np.ndarray
+  probabilities: np.ndarray
+  priorities: jax.Array
+  metrics: types.Metrics
+
+
+class FinishedStep(NamedTuple):
+  """The results of a step.
+
+  Attributes:
+    keys: the keys of its sequences, uint64 [B].
+    priorities: their new priorities, float64 [B], finite numbers.
+    metrics: the metrics of the step and of its sample.
+  """
+
+  keys: np.ndarray
+  priorities: np.ndarray
+  metrics: Mapping[str, Union[jax.Array, float]]
+
+  def row(self) -> Dict[str, float]:
+    """Returns the metrics as floats, for a log."""
+    return {name: float(value) for name, value in self.metrics.items()}
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled(
+  agent: assembly.Agent,
+) -> Tuple[learner_core.LearnerCore, data_parallel.Shardings, Step]:
+  """Makes the functions once for all equal agents, so that JAX does as well."""
+  core = learner_assembly.make_learner_core(agent)
+  shardings = data_parallel.make_shardings(agent.config.learner)
+  return core, shardings, data_parallel.jit_step(core.step, shardings)
+
+
+@jax.jit
+def _copy(variables: assembly.Variables) -> assembly.Variables:
+  """Copies on the device, with one compiled call for all shapes."""
+  return jax.tree.map(jnp.copy, variables)
+
+
+def _finite(priorities: jax.Array) -> np.ndarray:
+  """Waits for a step's priorities; raises ValueError if it diverged."""
+  values = np.asarray(priorities, np.float64)
+  priorities_lib.check_finite(values)
+  return values
+
+
+class Learner:
+  """Takes the steps of R2D2, NGU or BT, and keeps what follows from them.
+
+  Attributes:
+    largest_priority: the largest priority of recent finished steps.
+    sampling: the metrics of the finished steps' samples.
+    num_finished: the number of finished steps.
+  """
+
+  def __init__(
+    self,
+    agent: assembly.Agent,
+    random_key: jax.Array,
+    initial_params: Optional[types.Params] = None,
+  ):
+    """Initializes the parameters.
+
+    Args:
+      agent: the agent that learns.
+      random_key: the key that decides all that is random.
+      initial_params: parameters of the Q-network to start from; None for fresh
+        ones.
+
+    Raises:
+      ValueError: if this machine does not have the devices that `num_devices`
+        and `batch_size` ask for.
+    """
+    core, self._shardings, self._step = _compiled(agent.nameless)
+    self._state = jax.device_put(
+      core.init(random_key, initial_params), self._shardings.state
+    )
+    self._pending: Deque[PendingStep] = collections.deque()
+    self.largest_priority = initial_priority.LargestPriority()
+    self.sampling = sampling_metrics.SamplingMetrics(
+      agent.config.replay.max_replay_size
+    )
+    self.num_finished = 0
+
+  @property
+  def pending(self) -> List[PendingStep]:
+    """The steps that were started and not finished, the oldest first."""
+    return list(self._pending)
+
+  def start(self, sample: blocks.Sample) -> None:
+    """Starts a step, and waits for nothing.
+
+    The devices may read the sample's arrays until the step is finished.
+    """
+    batch, probabilities = jax.device_put(
+      (sample.batch, np.float32(sample.probabilities)),
+      (self._shardings.batch, self._shardings.per_sequence),
+    )
+    self._state, priorities, metrics = self._step(
+      self._state, batch, probabilities
+    )
+    self._pending.append(
+      PendingStep(sample.keys, sample.probabilities, priorities, metrics)
+    )
+
+  def finish(self) -> FinishedStep:
+    """Waits for the oldest pending step.
+
+    Raises:
+      ValueError: if the learner has diverged.
+    """
+    step = self._pending[0]
+    priorities = _finite(step.priorities)
+    self._pending.popleft()
+    self.num_finished += 1
+    self.largest_priority.update(priorities)
+    sampling = self.sampling.of(step.keys, step.probabilities, priorities)
+    return FinishedStep(step.keys, priorities, {**step.metrics, **sampling})
+
+  def final_largest_priority(self) -> float:
+    """Returns the largest priority as it will be without pending steps.
+
+    Raises:
+      ValueError: if the learner has diverged.
+    """
+    largest = initial_priority.LargestPriority()
+    largest.restore(self.largest_priority.state())
+    for step in self._pending:
+      largest.update(_finite(step.priorities))
+    return largest()
+
+  def copy_variables(self) -> assembly.Variables:
+    """Copies the parameters, and starts to move the copies to the host.
+
+    The parameters themselves are used up by the next step.
+    """
+    variables = _copy(
+      assembly.Variables(self._state.params, self._state.intrinsic_params)
+    )
+    for array in jax.tree.leaves(variables):
+      array.copy_to_host_async()
+    return variables
+
+  @property
+  def template(self) -> learner_core.LearnerState:
+    """The structure, shapes and dtypes of what `arrays` returns."""
+    return learner_core.without_key(self._state)
+
+  def arrays(self) -> learner_core.LearnerState:
+    """Copies the state after all started steps to the host, without its key."""
+    # A view would change when its buffer is used up by the next step.
+    return jax.tree.map(np.array, self.template)
+
+  def key(self) -> List[int]:
+    """Returns the state's key in plain values."""
+    data: List[int] = np.asarray(jax.random.key_data(self._state.key)).tolist()
+    return data
+
+  def restore(
+    self,
+    arrays: learner_core.LearnerState,
+    key: Optional[Sequence[int]],
+    pending: Iterable[PendingStep] = (),
+  ) -> None:
+    """Resumes from what was saved.
+
+    Args:
+      arrays: what `arrays` returned.
+      key: what `key` returned. None keeps the one of this learner, which
+        follows from its seed: checkpoints of before have none.
+      pending: the steps that were pending.
+    """
+    # Copies, because the next step uses its arrays up.
+    arrays = jax.tree.map(jnp.array, arrays)
+    restored = self._state.key
+    if key is not None:
+      restored = jax.random.wrap_key_data(
+        jnp.array(key, jnp.uint32), impl=jax.random.key_impl(restored)
+      )
+    self._state = jax.device_put(
+      arrays._replace(key=restored), self._shardings.state
+    )
+    self._pending = collections.deque(pending)

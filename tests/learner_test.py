@@ -1,0 +1,98 @@
+"""Steps that are started and finished, and what a learner resumes from."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from bt_acme import config as config_lib
+from bt_acme import learner as learner_lib
+from tests.agents import fakes
+
+SEED = 5
+
+
+@pytest.fixture(name='make', scope='module')
+def make_learner_of_an_agent_that_draws():
+  """Makes learners whose steps are random."""
+  config = fakes.make_config(config_lib.NGUConfig)
+  intrinsic = dataclasses.replace(
+    config.intrinsic, intrinsic_window='spread', intrinsic_steps=2
+  )
+  agent = fakes.make_agent('ngu', intrinsic=intrinsic)
+
+  def make(seed=SEED):
+    return learner_lib.Learner(agent, jax.random.key(seed))
+
+  return make
+
+
+def learn(learner, samples):
+  """Takes all steps, finishes them, and returns the state."""
+  for sample in samples:
+    learner.start(sample)
+  while learner.pending:
+    learner.finish()
+  return learner.arrays()
+
+
+def are_equal(one, other):
+  equal = jax.tree.map(np.array_equal, one, other)
+  return all(jax.tree.leaves(equal))
+
+
+def test_steps_are_finished_in_their_order(make):
+  learner, samples = make(), fakes.make_samples(3)
+  for number, sample in enumerate(samples):
+    keys = np.full_like(sample.keys, number)
+    learner.start(sample._replace(keys=keys))
+  assert learner.num_finished == 0 and learner.largest_priority() == 1
+  final = learner.final_largest_priority()
+  steps = [learner.finish() for _ in samples]
+  assert [step.keys[0] for step in steps] == [0, 1, 2]
+  assert not learner.pending and learner.num_finished == 3
+  assert learner.largest_priority() == final != 1
+  assert steps[0].row()['first_visit_share'] == 1 / len(samples[0].keys)
+  assert all(isinstance(value, float) for value in steps[2].row().values())
+
+
+def test_it_resumes_with_its_own_randomness(make):
+  samples = fakes.make_samples(4)
+  learner = make()
+  arrays, key = learn(learner, samples[:2]), learner.key()
+  expected = learn(learner, samples[2:])
+  resumed = make(SEED + 1)
+  resumed.restore(arrays, key)
+  assert are_equal(learn(resumed, samples[2:]), expected)
+  # Checkpoints of before have no key, and a seed gives it again.
+  for seed, is_same in ((SEED, True), (SEED + 1, False)):
+    resumed = make(seed)
+    resumed.restore(arrays, None)
+    assert are_equal(learn(resumed, samples[2:]), expected) == is_same
+
+
+def test_what_a_learner_resumes_from_is_not_used_up(make):
+  learner = make()
+  arrays = learner.arrays()
+  kept = jax.tree.map(np.copy, arrays)
+  learner.restore(arrays, learner.key())
+  learn(learner, fakes.make_samples(2))
+  assert are_equal(arrays, kept)
+
+
+def test_pending_steps_are_resumed(make):
+  learner, sample = make(), fakes.make_samples(1)[0]
+  learner.start(sample)
+  resumed = make()
+  resumed.restore(learner.arrays(), learner.key(), learner.pending)
+  assert learner.finish().row() == resumed.finish().row()
+
+
+def test_a_learner_that_diverged_says_so(make):
+  learner, sample = make(), fakes.make_samples(1)[0]
+  sample.batch.reward.fill(np.nan)
+  learner.start(sample)
+  for ask in (learner.final_largest_priority, learner.finish, learner.finish):
+    with pytest.raises(ValueError, match='the learner has diverged. Lower'):
+      ask()
