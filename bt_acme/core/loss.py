@@ -19,10 +19,9 @@ import jax.numpy as jnp
 import rlax
 
 from bt_acme import config as config_lib
-from bt_acme.core import burn_in, networks, targets, types
+from bt_acme.core import arrays, burn_in, networks, types
 from bt_acme.core import priorities as priorities_lib
 from bt_acme.core import returns as returns_lib
-from bt_acme.core.behavior_transfer import relabelling
 
 
 def q_network_loss(
@@ -67,37 +66,24 @@ def q_network_loss(
     )
     for each in (params, target_params)
   )  # [T + 1, B, A'] each
-  transitions = returns_lib.Transitions(
-    choice=batch.choice,
-    probability=batch.probability,
-    reward=batch.reward,
-    discount_t=learner.discount * batch.discount,
-    valid=batch.valid,
-  )
-  target = jax.lax.stop_gradient(
-    targets.TARGETS[learner.loss](
-      q_online, q_target, transitions, learner, returns_on_device
-    )
-  )
-  labels = relabelling.labels(
-    batch.choice,
-    batch.action,
-    batch.source,
+  errors = priorities_lib.td_errors(
+    q_online,
+    q_target,
+    returns_lib.Transitions(
+      *(getattr(batch, name) for name in returns_lib.Transitions._fields)
+    ),
+    burn_in.trained_steps(batch, burn_in_length=replay.burn_in_length),
+    returns_on_device,
+    learner=learner,
     num_actions=network.num_actions,
-    behavior_labels=learner.behavior_labels,
-    duplicate_flights=learner.duplicate_flights,
   )
-  trained = burn_in.trained_steps(batch, burn_in_length=replay.burn_in_length)
-  errors = targets.td_errors(q_online, target, labels, trained)
   loss = masked_loss(
     errors, probabilities, exponent=learner.importance_sampling_exponent
   )
   priorities = priorities_lib.sequence_priorities(
-    jax.lax.stop_gradient(jnp.concatenate([errors.own, errors.duplicate])),
-    jnp.concatenate([errors.trained, errors.duplicated]),
-    max_weight=replay.max_priority_weight,
+    jax.lax.stop_gradient(errors), max_weight=replay.max_priority_weight
   )
-  metrics = _metrics(loss, errors, q_online, target, transitions.reward)
+  metrics = _metrics(loss, errors, q_online, batch.reward)
   return loss, (priorities, metrics)
 
 
@@ -127,7 +113,7 @@ def _each_sequence(
 
 
 def masked_loss(
-  errors: targets.TDErrors, probabilities: jax.Array, *, exponent: float
+  errors: priorities_lib.TDErrors, probabilities: jax.Array, *, exponent: float
 ) -> jax.Array:
   """Sums half the squared errors that count over time; takes the batch's mean.
 
@@ -154,25 +140,21 @@ def masked_loss(
 
 def _metrics(
   loss: jax.Array,
-  errors: targets.TDErrors,
+  errors: priorities_lib.TDErrors,
   q_online: jax.Array,
-  target: jax.Array,
   reward: jax.Array,
 ) -> types.Metrics:
   """Returns what is logged: the loss, and means over trained transitions."""
   means = {
     'mean_abs_td_error': jnp.abs(errors.own),
     'mean_q': jnp.max(q_online[:-1], axis=-1),
-    'mean_target': target,
+    'mean_target': errors.target,
     'mean_reward': reward,
     'duplicated_share': errors.duplicated,
   }
   return {
     'loss': loss,
-    **{name: _mean(x, errors.trained) for name, x in means.items()},
+    **{
+      name: arrays.masked_mean(x, errors.trained) for name, x in means.items()
+    },
   }
-
-
-def _mean(x: jax.Array, trained: jax.Array) -> jax.Array:
-  total = jnp.sum(jnp.where(trained > 0, x, 0.0))
-  return total / jnp.maximum(jnp.sum(trained), 1.0)

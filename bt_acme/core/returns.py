@@ -27,16 +27,20 @@ class Transitions(NamedTuple):
 
   Attributes:
     choice: int32 [T, B], what was chosen, one of A'.
+    action: int32 [T, B], the executed primitive action.
+    source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.
     probability: float [T, B], μ_t, the choice's probability when it was made.
-    reward: float [T, B], the transition's reward.
-    discount_t: float [T, B], γ times the environment's discount.
+    reward: float [T, B], r_t, the transition's reward.
+    discount: float [T, B], the environment's discount; γ_t is γ times it.
     valid: float [T, B], 1 for a real transition.
   """
 
   choice: arrays.Array
+  action: arrays.Array
+  source: arrays.Array
   probability: arrays.Array
   reward: arrays.Array
-  discount_t: arrays.Array
+  discount: arrays.Array
   valid: arrays.Array
 
 

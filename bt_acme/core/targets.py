@@ -1,16 +1,15 @@
-"""The targets of the Q-values by name, and the TD errors that follow from them.
+"""Targets of the Q-values: Peng's Q(lambda) and Retrace, with rescaled values.
 
 To add a loss, write a `TargetFunction` in a file of its own, and add a line to
 `TARGETS` and its name to the choices of `LearnerConfig.loss`. The learner's
-loss and the actors' priorities of new sequences both follow it then. This
-module does not load rlax, so that acting does without it.
+loss and the actors' priorities of new sequences both follow it then. Nothing
+here loads rlax, so that acting does without it.
 """
 
-from typing import Callable, Mapping, NamedTuple
+from typing import Callable, Mapping
 
 from bt_acme import config as config_lib
-from bt_acme.core import arrays, q_lambda, retrace, returns
-from bt_acme.core.behavior_transfer import relabelling
+from bt_acme.core import arrays, returns, value_rescaling
 
 # (q_online float [T + 1, B, A'], q_target float [T + 1, B, A'], transitions,
 # settings, recursion) -> y, float [T, B], which means nothing where `valid` is
@@ -28,49 +27,92 @@ TargetFunction = Callable[
   arrays.Array,
 ]
 
+
+def q_lambda(
+  q_online: arrays.Array,
+  q_target: arrays.Array,
+  transitions: returns.Transitions,
+  settings: config_lib.LearnerConfig,
+  recursion: returns.Recursion,
+) -> arrays.Array:
+  """Peng's Q(lambda) with double Q-learning and value rescaling.
+
+    v_t = h⁻¹(q_target_t[argmax_a q_online_t[a]])
+    G_t = r_t + γ_t [(1 - λ) v_{t+1} + λ G_{t+1}],   y_t = h(G_t)
+
+  Traces are not cut at exploratory actions, so the targets do not depend on
+  which action was taken. After the last real transition of a sequence (the end
+  of an episode or of the sequence) the recursion stops and v takes over.
+
+  Sources: Peng and Williams 1994; Kozuno et al. 2021 (arXiv:2103.00107);
+  Kapturowski et al. 2019 for double Q-learning and h.
+
+  Args and result are those of `TargetFunction`. Of the settings, λ is
+  `trace_decay`, and `value_rescaling_epsilon` belongs to h. Without `double_q`,
+  v_t is the target network's own largest value.
+  """
+  valid, epsilon = transitions.valid, settings.value_rescaling_epsilon
+  chooser = q_online if settings.double_q else q_target
+  best = chooser[1:].argmax(axis=-1)
+  values = value_rescaling.invert(returns.take(q_target[1:], best), epsilon)
+  traces = arrays.namespace(valid).full_like(values, settings.trace_decay)
+  g = recursion(
+    returns.real(transitions.reward, valid),
+    returns.real(settings.discount * transitions.discount, valid),
+    returns.real(values, valid),
+    returns.real(traces, valid),
+  )
+  return value_rescaling.rescale(g, epsilon)
+
+
+def retrace(
+  q_online: arrays.Array,
+  q_target: arrays.Array,
+  transitions: returns.Transitions,
+  settings: config_lib.LearnerConfig,
+  recursion: returns.Recursion,
+) -> arrays.Array:
+  """Retrace(lambda) for an epsilon-greedy target policy, with rescaled values.
+
+    c_t = λ min(1, π_t(a_t) / μ_t),   V_t = Σ_a π_t(a) h⁻¹(q_target_t[a])
+    G_t = r_t + γ_t [V_{t+1} + c_{t+1} (G_{t+1} - h⁻¹(q_target_{t+1}[a_{t+1}]))]
+    y_t = h(G_t)
+
+  Sources: Munos et al. 2016 (arXiv:1606.02647); Badia et al. 2020
+  (arXiv:2002.06038), App. E, for the target policy.
+
+  Args and result are those of `TargetFunction`. π prefers the online network's
+  greedy choice. Of the settings, λ is `trace_decay`, `target_policy_epsilon`
+  belongs to π, and `value_rescaling_epsilon` to h.
+  """
+  valid, epsilon = transitions.valid, settings.value_rescaling_epsilon
+  xp = arrays.namespace(valid)
+  policy = _epsilon_greedy(q_online, settings.target_policy_epsilon)
+  values = value_rescaling.invert(q_target, epsilon)
+  state_values = xp.sum(policy * values, axis=-1)[1:]  # [T, B]
+  choice = transitions.choice
+  ratio = returns.take(policy[:-1], choice) / transitions.probability
+  traces = settings.trace_decay * xp.minimum(1.0, ratio)  # [T, B]
+  g = recursion(
+    returns.real(transitions.reward, valid),
+    returns.real(settings.discount * transitions.discount, valid),
+    returns.real(state_values, valid),
+    returns.real(traces, valid),
+    returns.real(returns.take(values[:-1], choice), valid),
+  )
+  return value_rescaling.rescale(g, epsilon)
+
+
+def _epsilon_greedy(q_values: arrays.Array, epsilon: float) -> arrays.Array:
+  """Returns an epsilon-greedy policy's probabilities, [T + 1, B, A']."""
+  xp, num_choices = arrays.namespace(q_values), q_values.shape[-1]
+  best = q_values.argmax(axis=-1)[..., None]
+  greedy = (xp.arange(num_choices) == best).astype(q_values.dtype)
+  return (1 - epsilon) * greedy + epsilon / num_choices
+
+
 # What `LearnerConfig.loss` can name.
 TARGETS: Mapping[str, TargetFunction] = {
-  'q_lambda': q_lambda.targets,
-  'retrace': retrace.targets,
+  'q_lambda': q_lambda,
+  'retrace': retrace,
 }
-
-
-class TDErrors(NamedTuple):
-  """TD errors of every transition under each of its labels.
-
-  Attributes:
-    own: float [T, B], δ, under the label of the transition itself.
-    duplicate: float [T, B], δ', under the label of its duplicate.
-    trained: float [T, B], 1 where δ counts: for real transitions, without those
-      of a burn-in.
-    duplicated: float [T, B], 1 where δ' counts.
-  """
-
-  own: arrays.Array
-  duplicate: arrays.Array
-  trained: arrays.Array
-  duplicated: arrays.Array
-
-
-def td_errors(
-  q_online: arrays.Array,
-  target: arrays.Array,
-  labels: relabelling.Labels,
-  trained: arrays.Array,
-) -> TDErrors:
-  """Subtracts the online network's values of both labels from the targets.
-
-  Args:
-    q_online: float [T + 1, B, A'].
-    target: float [T, B].
-    labels: the labels of each transition and its duplicate, [T, B].
-    trained: float [T, B], 1 where transitions are learned from.
-
-  Returns:
-    δ and δ', and where they count.
-  """
-  own, duplicate = (
-    target - returns.take(q_online[:-1], label)
-    for label in (labels.choice, labels.duplicate)
-  )
-  return TDErrors(own, duplicate, trained, trained * labels.duplicated)

@@ -9,14 +9,13 @@ Sources: Horgan et al. 2018 (Ape-X, arXiv:1803.00933), Alg. 1, line 11;
 Kapturowski et al. 2019 (R2D2), Sec. 2.3: "initial priorities" are the actors'.
 """
 
-from typing import Callable, Dict, Mapping, Optional, Sequence
+from typing import Callable, Dict, Optional, Sequence
 
 import numpy as np
 
 from bt_acme import config as config_lib
 from bt_acme.core import priorities as priorities_lib
-from bt_acme.core import returns, targets, types
-from bt_acme.core.behavior_transfer import relabelling
+from bt_acme.core import returns, types
 from bt_acme.replay import blocks
 
 # The priority of the sequence that a block completes.
@@ -25,10 +24,12 @@ InitialPriority = Callable[[blocks.FinishedBlock], float]
 _UNIT = 1.0
 # How far `largest` goes, with each learner step, toward a smaller priority.
 _DECAY = 0.01
-_READ = (
-  *('action', 'choice', 'source', 'probability'),
-  *('reward', 'discount', 'q_values'),
-)
+# What is read of each step, in float64 where it enters the returns.
+_IN_RETURNS = ('probability', 'reward', 'discount', 'q_values')
+_READ = {
+  **dict.fromkeys(('action', 'choice', 'source')),
+  **dict.fromkeys(_IN_RETURNS, np.float64),
+}
 
 
 def make(
@@ -106,12 +107,19 @@ def from_q_values(
     steps = {name: column[:-1] for name, column in steps.items()}
     if not len(steps['choice']):
       return None
-  errors = _td_errors(q_values.astype(np.float64), steps, learner, num_actions)
+  trained = np.ones(len(steps['choice']), np.float32)
+  errors = priorities_lib.td_errors(
+    q_values,
+    q_values,
+    returns.Transitions(**steps, valid=trained),
+    trained,
+    returns.returns_on_host,
+    learner=learner,
+    num_actions=num_actions,
+  )
   priority = priorities_lib.sequence_priorities(
-    np.concatenate([errors.own, errors.duplicate])[:, None],
-    np.concatenate([errors.trained, errors.duplicated])[:, None],
-    max_weight=replay.max_priority_weight,
-  )[0]
+    errors, max_weight=replay.max_priority_weight
+  )
   priorities_lib.check_finite(priority)
   return float(priority)
 
@@ -123,48 +131,11 @@ def _trained_steps(
   first = sequence[0]['prev_action'][0]
   start = 0 if first == types.NO_ACTION else burn_in_length
   return {
-    name: np.concatenate([block[name] for block in sequence])[start:]
-    for name in _READ
+    name: np.concatenate([block[name] for block in sequence], dtype=dtype)[
+      start:
+    ]
+    for name, dtype in _READ.items()
   }
-
-
-def _td_errors(
-  q_values: np.ndarray,
-  steps: Mapping[str, np.ndarray],
-  learner: config_lib.LearnerConfig,
-  num_actions: int,
-) -> targets.TDErrors:
-  """Computes the TD errors of n steps and of their duplicates.
-
-  Args:
-    q_values: float64 [n + 1, A'], rescaled by h.
-    steps: the fields of `Transition`, [n] each.
-    learner: the settings of the loss.
-    num_actions: A, the number of actions.
-
-  Returns:
-    Errors float64 [n], and where they count, float32 [n].
-  """
-  choice, trained = steps['choice'], np.ones(len(q_values) - 1, np.float32)
-  transitions = returns.Transitions(
-    choice=choice,
-    probability=steps['probability'].astype(np.float64),
-    reward=steps['reward'].astype(np.float64),
-    discount_t=learner.discount * steps['discount'].astype(np.float64),
-    valid=trained,
-  )
-  target = targets.TARGETS[learner.loss](
-    q_values, q_values, transitions, learner, returns.returns_on_host
-  )
-  labels = relabelling.labels(
-    choice,
-    steps['action'],
-    steps['source'],
-    num_actions=num_actions,
-    behavior_labels=learner.behavior_labels,
-    duplicate_flights=learner.duplicate_flights,
-  )
-  return targets.td_errors(q_values, target, labels, trained)
 
 
 class LargestPriority:

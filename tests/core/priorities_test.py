@@ -4,25 +4,38 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bt_acme.core import priorities
+from bt_acme import config as config_lib
+from bt_acme.core import priorities, returns
 from tests.reference import priorities as reference
 
 
+def errors_of(values, weights, xp=jnp):
+  """Errors [N, B], of which the last are those of duplicates."""
+  values, weights = (np.asarray(x, np.float32) for x in (values, weights))
+  half = len(values) // 2
+  return priorities.TDErrors(
+    None,
+    *(xp.asarray(x) for x in (values[:-half], values[-half:])),
+    *(xp.asarray(x) for x in (weights[:-half], weights[-half:])),
+  )
+
+
+@pytest.mark.parametrize('xp', [jnp, np])
 @pytest.mark.parametrize('real_steps', [1, 3, 7])
 @pytest.mark.parametrize('max_weight', [0.0, 0.9, 1.0])
-def test_matches_reference(real_steps, max_weight):
+def test_matches_reference(real_steps, max_weight, xp):
   rng = np.random.default_rng(real_steps)
-  errors = rng.normal(size=(7, 4)).astype(np.float32)
+  values = rng.normal(size=(7, 4)).astype(np.float32)
   weights = np.zeros((7, 4), np.float32)
   for b in range(4):  # Errors that count come in any order.
     weights[rng.permutation(7)[:real_steps], b] = 1
   actual = priorities.sequence_priorities(
-    jnp.asarray(errors), jnp.asarray(weights), max_weight=max_weight
+    errors_of(values, weights, xp), max_weight=max_weight
   )
-  assert actual.shape == (4,)
+  assert actual.shape == (4,) and isinstance(actual, type(xp.zeros(1)))
   expected = [
     reference.sequence_priority(
-      errors[weights[:, b] > 0, b], max_weight=max_weight
+      values[weights[:, b] > 0, b], max_weight=max_weight
     )
     for b in range(4)
   ]
@@ -30,23 +43,40 @@ def test_matches_reference(real_steps, max_weight):
 
 
 @pytest.mark.parametrize('padding', [0.0, 1e30, np.inf, np.nan])
-def test_what_does_not_count_changes_nothing(padding):
-  errors = np.array([[1.0], [-3.0], [padding]], np.float32)
-  weights = np.array([[1.0], [1.0], [0.0]], np.float32)
-  actual = priorities.sequence_priorities(
-    jnp.asarray(errors), jnp.asarray(weights), max_weight=0.9
-  )
-  np.testing.assert_allclose(actual, [0.9 * 3 + 0.1 * 2], rtol=1e-6)
+@pytest.mark.parametrize(
+  'weights, expected', [((1, 1, 0), 0.9 * 3 + 0.1 * 2), ((0, 0, 0), 0)]
+)
+def test_what_does_not_count_changes_nothing(padding, weights, expected):
+  errors = errors_of([[1], [-3], [padding]], np.array(weights)[:, None])
+  actual = priorities.sequence_priorities(errors, max_weight=0.9)
+  np.testing.assert_allclose(actual, [expected], rtol=1e-6)
 
 
-def test_nothing_real_is_zero_and_not_nan():
-  zeros = jnp.zeros([3, 2])
-  actual = priorities.sequence_priorities(zeros + 1.0, zeros, max_weight=0.9)
-  np.testing.assert_array_equal(actual, [0.0, 0.0])
-
-
-def test_shapes_that_differ_are_refused():
+@pytest.mark.parametrize(
+  'wrong', ['q_online', 'q_target', 'reward', 'choice', 'trained']
+)
+def test_shapes_that_differ_are_refused(wrong):
+  arrays = {
+    'q_online': np.zeros([4, 2, 3]),
+    'q_target': np.zeros([4, 2, 3]),
+    **dict.fromkeys(returns.Transitions._fields, np.zeros([3, 2])),
+    'trained': np.zeros([3, 2]),
+  }
+  arrays[wrong] = arrays[wrong][:, :1]
   with pytest.raises(AssertionError):
-    priorities.sequence_priorities(
-      jnp.zeros([3, 2]), jnp.zeros([3, 1]), max_weight=0.9
+    priorities.td_errors(
+      arrays.pop('q_online'),
+      arrays.pop('q_target'),
+      trained=arrays.pop('trained'),
+      transitions=returns.Transitions(**arrays),
+      recursion=returns.returns_on_host,
+      learner=config_lib.LearnerConfig(),
+      num_actions=3,
     )
+
+
+@pytest.mark.parametrize('value', [np.nan, np.inf])
+def test_what_is_not_finite_is_refused(value):
+  priorities.check_finite(np.ones(3))
+  with pytest.raises(ValueError, match='the learner has diverged. Lower'):
+    priorities.check_finite(np.array([1, value, 1]))

@@ -72,13 +72,18 @@ def _targets(
     arguments = {**example, **(taken if loss == 'retrace' else {})}
     function = getattr(reference, f'{loss}_targets')
     return function(**arguments, **settings, epsilon=epsilon)
-  config = config_lib.LearnerConfig(value_rescaling_epsilon=epsilon, **settings)
+  config = config_lib.LearnerConfig(
+    discount=1.0, value_rescaling_epsilon=epsilon, **settings
+  )
   steps = example['reward'].shape
+  action = taken.get('action', np.zeros(steps, np.int32))
   transitions = returns.Transitions(
-    choice=taken.get('action', np.zeros(steps, np.int32)),
+    choice=action,
+    action=action,
+    source=np.zeros(steps, np.uint8),
     probability=taken.get('probability', np.ones(steps, np.float32)),
     reward=example['reward'],
-    discount_t=example['discount_t'],
+    discount=example['discount_t'],
     valid=example['valid'],
   )
   inputs = example['q_online'], example['q_target'], transitions

@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 
 from bt_acme import config as config_lib
+from bt_acme.core import arrays, types
 from bt_acme.core import networks as networks_lib
-from bt_acme.core import types
-from bt_acme.core.intrinsic import features, running_statistics, windows
+from bt_acme.core.intrinsic import features, windows
 
 
 def make_network(*, torso: str, output_size: int) -> Any:
@@ -92,7 +92,7 @@ def make_feature_network(
       functools.partial(errors, params),
       window.observations[: len(window.action)],
     )  # [L, B]
-    rnd_loss = running_statistics.masked_mean(rnd_errors, window.mask)
+    rnd_loss = arrays.masked_mean(rnd_errors, window.mask)
     return rnd_loss, {'rnd_loss': rnd_loss}
 
   return features.FeatureNetwork(

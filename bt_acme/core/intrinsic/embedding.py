@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 
 from bt_acme import config as config_lib
+from bt_acme.core import arrays, types
 from bt_acme.core import networks as networks_lib
-from bt_acme.core import types
-from bt_acme.core.intrinsic import features, running_statistics, windows
+from bt_acme.core.intrinsic import features, windows
 
 
 def make_embedding(*, torso: str, embedding_size: int) -> Any:
@@ -75,7 +75,7 @@ def inverse_dynamics_loss(
   log_probabilities = jnp.take_along_axis(
     jax.nn.log_softmax(logits), actions[..., None], axis=-1
   )[..., 0]
-  return running_statistics.masked_mean(-log_probabilities, mask)
+  return arrays.masked_mean(-log_probabilities, mask)
 
 
 def l2_penalty(params: types.Params) -> jax.Array:
@@ -154,7 +154,7 @@ def _loss(
   )
   return loss + config.inverse_dynamics_l2 * penalty, {
     'inverse_dynamics_loss': loss,
-    'inverse_dynamics_accuracy': running_statistics.masked_mean(right, mask),
+    'inverse_dynamics_accuracy': arrays.masked_mean(right, mask),
   }
 
 

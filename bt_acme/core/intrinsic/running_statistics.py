@@ -8,9 +8,6 @@ count, it would drift to zero. A running mean merely stops changing.
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-
 from bt_acme.core import arrays
 
 # Values whose standard deviation is a smaller share of their mean have not
@@ -162,17 +159,3 @@ def merge_means(average: RunningMean) -> RunningMean:
   count = xp.sum(average.count, axis=0)
   weighted = xp.sum(average.count * average.mean, axis=0)
   return RunningMean(count, weighted / xp.maximum(count, 1))
-
-
-def masked_mean(values: jax.Array, mask: jax.Array) -> jax.Array:
-  """Computes the mean of the values that a mask keeps.
-
-  Args:
-    values: float32 [...]; anything where the mask is 0, even NaN.
-    mask: float32 [...], 0 or 1.
-
-  Returns:
-    float32 []; 0 if the mask keeps nothing.
-  """
-  total = jnp.sum(jnp.where(mask > 0, values, 0.0))
-  return total / jnp.maximum(jnp.sum(mask), 1.0)
