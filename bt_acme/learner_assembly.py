@@ -22,7 +22,7 @@ def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
   """
   intrinsic = None
   if agent.intrinsic is not None:
-    intrinsic = learner_core.IntrinsicTraining(
+    intrinsic = learner_core.Training(
       init=agent.intrinsic.networks.init,
       loss=agent.intrinsic.networks.sequence_loss,
       learning_rate=agent.intrinsic.config.intrinsic_learning_rate,

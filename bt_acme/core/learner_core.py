@@ -29,31 +29,33 @@ class LearnerState(NamedTuple):
     intrinsic_opt_state: the state of their optimizer; () without them.
     learner_steps: int32 [], the number of steps so far.
     key: what is random in a step follows from it and the step's number. It
-      never changes, and follows from the seed; see `without_key`.
+      follows from the seed and never changes.
   """
 
   params: types.Params
   target_params: types.Params
-  opt_state: Any
+  opt_state: optax.OptState
   intrinsic_params: types.Params
-  intrinsic_opt_state: Any
+  intrinsic_opt_state: optax.OptState
   learner_steps: jax.Array
   key: types.PRNGKey
 
 
-class IntrinsicTraining(NamedTuple):
-  """How the networks of an intrinsic reward are trained with the Q-network.
+class Training(NamedTuple):
+  """Networks that are trained on a loss of their own.
 
   Attributes:
     init: key -> params.
-    loss: (params, observations uint8 [T + 1, B, H, W, C * S], action int32
-      [T, B], valid float32 [T, B], key) -> (loss float32 [], metrics).
+    loss: (params, ...) -> (loss float32 [], auxiliary outputs). For the
+      networks of an intrinsic reward: (params, observations uint8 [T + 1, B, H,
+      W, C * S], action int32 [T, B], valid float32 [T, B], key) -> (loss,
+      metrics).
     learning_rate: the learning rate of their Adam, whose other settings are the
-      Q-network's.
+      same for all networks.
   """
 
   init: Callable[[types.PRNGKey], types.Params]
-  loss: Callable[..., Tuple[jax.Array, types.Metrics]]
+  loss: Callable[..., Tuple[jax.Array, Any]]
   learning_rate: float
 
 
@@ -76,20 +78,6 @@ class LearnerCore(NamedTuple):
   ]
 
 
-class _Trained(NamedTuple):
-  """Networks that are trained on a loss of their own.
-
-  Attributes:
-    init: key -> params.
-    loss: (params, ...) -> (loss, auxiliary outputs).
-    optimizer: the optimizer of the params.
-  """
-
-  init: Callable[[types.PRNGKey], types.Params]
-  loss: Callable[..., Tuple[jax.Array, Any]]
-  optimizer: optax.GradientTransformation
-
-
 def make_learner_core(
   network: networks.QNetwork,
   learner: config_lib.LearnerConfig,
@@ -97,7 +85,7 @@ def make_learner_core(
   *,
   num_stacked: int,
   hold_flights: bool = False,
-  intrinsic: Optional[IntrinsicTraining] = None,
+  intrinsic: Optional[Training] = None,
 ) -> LearnerCore:
   """Builds the learner of R2D2, NGU or BT.
 
@@ -114,7 +102,7 @@ def make_learner_core(
   Returns:
     The learner's functions.
   """
-  agent = _Trained(
+  agent = Training(
     init=network.init,
     loss=functools.partial(
       loss_lib.q_network_loss,
@@ -123,53 +111,39 @@ def make_learner_core(
       replay=replay,
       hold_flights=hold_flights,
     ),
-    optimizer=_adam(learner.learning_rate, learner),
+    learning_rate=learner.learning_rate,
   )
-  trained_intrinsic = None
-  if intrinsic is not None:
-    trained_intrinsic = _Trained(
-      init=intrinsic.init,
-      loss=intrinsic.loss,
-      optimizer=_adam(intrinsic.learning_rate, learner),
-    )
-  init = functools.partial(_init, agent=agent, intrinsic=trained_intrinsic)
-  step = functools.partial(
-    _step,
-    agent=agent,
-    intrinsic=trained_intrinsic,
-    num_stacked=num_stacked,
-    target_update_period=learner.target_update_period,
-  )
+  init = functools.partial(_init, agent, intrinsic, learner)
+  step = functools.partial(_step, agent, intrinsic, learner, num_stacked)
   # The initialization runs once: optimizing it would cost more than it saves.
   options = {'xla_backend_optimization_level': 0}
   return LearnerCore(jax.jit(init, compiler_options=options), step)
 
 
 def without_key(state: LearnerState) -> LearnerState:
-  """Returns what checkpoints hold: all that does not follow from the seed.
+  """Returns the arrays of a checkpoint, which holds the key beside them.
 
-  They have always held that, so that those from before the state had a key can
-  be read, and need no other treatment.
+  Checkpoints from before the state had a key hold the same arrays.
   """
   no_leaves: Any = ()
   return state._replace(key=no_leaves)
 
 
-def _adam(
-  learning_rate: float, config: config_lib.LearnerConfig
+def _optimizer(
+  training: Training, learner: config_lib.LearnerConfig
 ) -> optax.GradientTransformation:
   return optax.chain(
-    optax.clip_by_global_norm(config.max_gradient_norm),
-    optax.adam(learning_rate, eps=config.adam_epsilon),
+    optax.clip_by_global_norm(learner.max_gradient_norm),
+    optax.adam(training.learning_rate, eps=learner.adam_epsilon),
   )
 
 
 def _init(
+  agent: Training,
+  intrinsic: Optional[Training],
+  learner: config_lib.LearnerConfig,
   key: types.PRNGKey,
   params: Optional[types.Params] = None,
-  *,
-  agent: _Trained,
-  intrinsic: Optional[_Trained],
 ) -> LearnerState:
   key, intrinsic_key, step_key = jax.random.split(key, 3)
   # These are copies because the step donates its state: it can neither donate
@@ -177,14 +151,14 @@ def _init(
   params = agent.init(key) if params is None else params
   params = jax.tree.map(jnp.array, params)
   intrinsic_params: types.Params = {}
-  intrinsic_opt_state: Any = ()
+  intrinsic_opt_state: optax.OptState = ()
   if intrinsic is not None:
     intrinsic_params = intrinsic.init(intrinsic_key)
-    intrinsic_opt_state = intrinsic.optimizer.init(intrinsic_params)
+    intrinsic_opt_state = _optimizer(intrinsic, learner).init(intrinsic_params)
   return LearnerState(
     params=params,
     target_params=jax.tree.map(jnp.copy, params),
-    opt_state=agent.optimizer.init(params),
+    opt_state=_optimizer(agent, learner).init(params),
     intrinsic_params=intrinsic_params,
     intrinsic_opt_state=intrinsic_opt_state,
     learner_steps=jnp.zeros([], jnp.int32),
@@ -193,18 +167,18 @@ def _init(
 
 
 def _step(
+  agent: Training,
+  intrinsic: Optional[Training],
+  learner: config_lib.LearnerConfig,
+  num_stacked: int,
   state: LearnerState,
   batch: types.SequenceBatch,
   probabilities: jax.Array,
-  *,
-  agent: _Trained,
-  intrinsic: Optional[_Trained],
-  num_stacked: int,
-  target_update_period: int,
 ) -> Tuple[LearnerState, jax.Array, types.Metrics]:
   observations = frame_stacking.stack_frames(batch.frames, num_stacked)
   params, opt_state, gradients, (priorities, metrics) = _descend(
     agent,
+    learner,
     state.params,
     state.opt_state,
     (state.target_params, batch, observations, probabilities),
@@ -220,6 +194,7 @@ def _step(
     key = jax.random.fold_in(state.key, state.learner_steps)
     params, opt_state, _, intrinsic_metrics = _descend(
       intrinsic,
+      learner,
       state.intrinsic_params,
       state.intrinsic_opt_state,
       (observations, batch.action, batch.valid, key),
@@ -228,25 +203,30 @@ def _step(
       intrinsic_params=params, intrinsic_opt_state=opt_state
     )
     metrics.update(intrinsic_metrics)
-  metrics['target_copies'] = state.learner_steps // target_update_period
+  metrics['target_copies'] = state.learner_steps // learner.target_update_period
   target_params = optax.periodic_update(
-    state.params, state.target_params, state.learner_steps, target_update_period
+    state.params,
+    state.target_params,
+    state.learner_steps,
+    learner.target_update_period,
   )
   return state._replace(target_params=target_params), priorities, metrics
 
 
 def _descend(
-  trained: _Trained,
+  training: Training,
+  learner: config_lib.LearnerConfig,
   params: types.Params,
-  opt_state: Any,
+  opt_state: optax.OptState,
   inputs: Tuple[Any, ...],
-) -> Tuple[types.Params, Any, types.Params, Any]:
+) -> Tuple[types.Params, optax.OptState, types.Params, Any]:
   """Takes one optimizer step.
 
   Returns:
     The new parameters, the optimizer's new state, the gradients, and what the
     loss returned besides its value.
   """
-  gradients, auxiliary = jax.grad(trained.loss, has_aux=True)(params, *inputs)
-  updates, opt_state = trained.optimizer.update(gradients, opt_state, params)
+  gradients, auxiliary = jax.grad(training.loss, has_aux=True)(params, *inputs)
+  optimizer = _optimizer(training, learner)
+  updates, opt_state = optimizer.update(gradients, opt_state, params)
   return optax.apply_updates(params, updates), opt_state, gradients, auxiliary

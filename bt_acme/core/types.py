@@ -11,7 +11,11 @@ from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import jax
 
-Params = Any
+from bt_acme.core import arrays
+
+Params = (
+  Any  # A tree of arrays: a network's own, or those of an actor core's parts.
+)
 PRNGKey = jax.Array
 Metrics = Dict[str, jax.Array]  # Scalars that the learner logs.
 
@@ -98,14 +102,14 @@ class SequenceBatch(NamedTuple):
     recurrent_state: the LSTMState before row 0, float32 [B, hidden_size] each.
   """
 
-  frames: Any
-  prev_action: Any
-  prev_reward: Any
-  action: Any
-  choice: Any
-  source: Any
-  probability: Any
-  reward: Any
-  discount: Any
-  valid: Any
+  frames: arrays.Array
+  prev_action: arrays.Array
+  prev_reward: arrays.Array
+  action: arrays.Array
+  choice: arrays.Array
+  source: arrays.Array
+  probability: arrays.Array
+  reward: arrays.Array
+  discount: arrays.Array
+  valid: arrays.Array
   recurrent_state: LSTMState

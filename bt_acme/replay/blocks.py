@@ -135,6 +135,6 @@ class _Compressor(threading.local):
 _compressor = _Compressor()
 
 
-def encode_block(data: Any) -> bytes:
+def encode_block(data: np.ndarray) -> bytes:
   """Compresses the bytes of a block."""
-  return _compressor.compress(data)
+  return _compressor.compress(data.data)

@@ -52,7 +52,7 @@ def make_learner(kind, num_devices):
     made = intrinsic_lib.make_networks(
       config.intrinsic, observation_shape=SHAPE, frame_channels=1, num_actions=A
     )
-    intrinsic = learner_core.IntrinsicTraining(
+    intrinsic = learner_core.Training(
       made.init, made.sequence_loss, config.intrinsic.intrinsic_learning_rate
     )
   core = learner_core.make_learner_core(

@@ -181,7 +181,7 @@ def test_a_step_is_random_by_seed_and_number():
     config_lib.LearnerConfig(),
     toys.replay_config(6),
     num_stacked=1,
-    intrinsic=learner_core.IntrinsicTraining(
+    intrinsic=learner_core.Training(
       init=lambda key: {'w': jnp.zeros([])}, loss=loss, learning_rate=0.1
     ),
   )

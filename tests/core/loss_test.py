@@ -95,32 +95,47 @@ def test_loss_and_priority_vector(last_discount, loss, priority):
   np.testing.assert_allclose(priorities, [priority], atol=2e-6)
 
 
+def _expected_targets(batch, q_online, q_target, loss, double_q):
+  arguments = [q_target, batch.reward, 0.99 * batch.discount, batch.valid]
+  if loss == 'q_lambda':
+    chooser = q_online if double_q else q_target
+    return returns.q_lambda_targets(
+      chooser, *arguments, trace_decay=0.7, epsilon=1e-3
+    )
+  arguments[1:1] = [batch.choice, batch.probability]
+  return returns.retrace_targets(
+    q_online,
+    *arguments,
+    trace_decay=0.7,
+    target_policy_epsilon=0.01,
+    epsilon=1e-3,
+  )
+
+
 @pytest.mark.parametrize('num_extra', [0, 1, 2])
 @pytest.mark.parametrize(
-  'duplicate_flights, double_q', [(True, True), (False, True), (True, False)]
+  'settings',
+  [
+    {},
+    {'duplicate_flights': False},
+    {'double_q': False},
+    {'loss': 'retrace'},
+  ],
 )
-def test_loss_gradient_and_priorities_match_reference(
-  num_extra, duplicate_flights, double_q
-):
+def test_loss_gradient_and_priorities_match_reference(num_extra, settings):
   batch = toys.batch(
     6, 5, num_actions=_NUM_ACTIONS, num_extra=num_extra, real=[6, 1, 2, 5, 0]
   )
   q_online, q_target = _random_q_values(6, 5, _NUM_ACTIONS + num_extra)
   loss, priorities, metrics, gradient = _loss_and_gradient(
+    batch, q_online, q_target, **settings
+  )
+  targets = _expected_targets(
     batch,
     q_online,
     q_target,
-    duplicate_flights=duplicate_flights,
-    double_q=double_q,
-  )
-  targets = returns.q_lambda_targets(
-    q_online if double_q else q_target,
-    q_target,
-    batch.reward,
-    0.99 * batch.discount,
-    batch.valid,
-    trace_decay=0.7,
-    epsilon=1e-3,
+    settings.get('loss', 'q_lambda'),
+    settings.get('double_q', True),
   )
   expected = reference.loss_gradient_priorities(
     q_online,
@@ -130,7 +145,7 @@ def test_loss_gradient_and_priorities_match_reference(
     batch.source,
     batch.valid,
     num_actions=_NUM_ACTIONS,
-    duplicate_flights=duplicate_flights,
+    duplicate_flights=settings.get('duplicate_flights', True),
     max_weight=0.9,
   )
   assert gradient.shape == (7, 5, _NUM_ACTIONS + num_extra)
@@ -146,40 +161,6 @@ def test_loss_gradient_and_priorities_match_reference(
   )
   best = q_online[:-1].max(axis=-1)
   np.testing.assert_allclose(metrics['mean_q'], best[real].mean(), rtol=1e-5)
-
-
-def test_retrace_learns_from_the_choice_and_its_probability():
-  batch = toys.batch(6, 4, num_actions=_NUM_ACTIONS, real=[6, 1, 2, 5])
-  q_online, q_target = _random_q_values(6, 4, _NUM_ACTIONS)
-  loss, priorities, _, gradient = _loss_and_gradient(
-    batch, q_online, q_target, loss='retrace', trace_decay=0.95
-  )
-  targets = returns.retrace_targets(
-    q_online,
-    q_target,
-    batch.action,
-    batch.probability,
-    batch.reward,
-    0.99 * batch.discount,
-    batch.valid,
-    trace_decay=0.95,
-    target_policy_epsilon=0.01,
-    epsilon=1e-3,
-  )
-  expected = reference.loss_gradient_priorities(
-    q_online,
-    targets,
-    batch.choice,
-    batch.action,
-    batch.source,
-    batch.valid,
-    num_actions=_NUM_ACTIONS,
-    duplicate_flights=True,
-    max_weight=0.9,
-  )
-  np.testing.assert_allclose(loss, expected[0], rtol=1e-5)
-  np.testing.assert_allclose(gradient, expected[1], rtol=1e-4, atol=1e-6)
-  np.testing.assert_allclose(priorities, expected[2], rtol=1e-5)
 
 
 def test_duplicates_add_their_own_terms_and_leave_targets_alone():

@@ -242,14 +242,13 @@ class TestLargestPriority:
       largest.update(np.array([0.3]))
     np.testing.assert_allclose(largest(), 0.3, rtol=1e-5)
 
-  def test_goes_on_from_a_checkpoint(self):
+  def test_goes_on_from_a_state(self):
+    # A checkpoint holds the value itself.
     largest = initial_priority.LargestPriority()
     largest.restore(32.67)
     assert largest() == 32.67
     largest.update(np.array([2.67]))
     np.testing.assert_allclose(largest(), 32.37)
-
-  def test_goes_on_from_a_state(self):
     for priorities in ([], [2.0], [50.0, 3.0]):
       one, other = (initial_priority.LargestPriority() for _ in range(2))
       for priority in priorities:

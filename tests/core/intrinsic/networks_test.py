@@ -169,12 +169,24 @@ def test_target_and_predictor_start_apart():
 
 
 @pytest.mark.parametrize(
-  'lengths', [LENGTHS, np.full(B, T), np.array([0, 4, 0, 1])]
+  'window, lengths',
+  [
+    ('last', LENGTHS),
+    ('last', np.full(B, T)),
+    ('last', np.array([0, 4, 0, 1])),
+    ('spread', LENGTHS),
+    ('spread', np.array([0, 4, 0, 7])),
+  ],
 )
-def test_losses_match_reference(lengths):
-  made = make(inverse_dynamics_l2=L2)
+def test_losses_match_reference(window, lengths):
+  made = make(inverse_dynamics_l2=L2, intrinsic_window=window)
   params = init(2)
   observations, action, valid = make_batch(lengths)
+  steps = {}
+  if window == 'spread':
+    step, mask = windows.spread_steps(jnp.array(valid), STEPS, KEY)
+    drawn = [[int(t) for t in step[mask[:, b] > 0, b]] for b in range(B)]
+    steps = {'steps': drawn}
   (loss, metrics), _ = compiled_loss(made)(params, observations, action, valid)
   cross_entropy, error, penalty = reference.sequence_losses(
     params,
@@ -183,33 +195,7 @@ def test_losses_match_reference(lengths):
     valid,
     frame_channels=CHANNELS,
     num_steps=STEPS,
-    **SCALE,
-  )
-  np.testing.assert_allclose(
-    metrics['inverse_dynamics_loss'], cross_entropy, rtol=1e-4
-  )
-  np.testing.assert_allclose(metrics['rnd_loss'], error, rtol=1e-4)
-  np.testing.assert_allclose(
-    loss, cross_entropy + error + L2 * penalty, rtol=1e-4
-  )
-
-
-@pytest.mark.parametrize('lengths', [LENGTHS, np.array([0, 4, 0, 7])])
-def test_losses_of_spread_steps_match_reference(lengths):
-  made = make(inverse_dynamics_l2=L2, intrinsic_window='spread')
-  params = init(2)
-  observations, action, valid = make_batch(lengths)
-  step, mask = windows.spread_steps(jnp.array(valid), STEPS, KEY)
-  steps = [[int(t) for t in step[mask[:, b] > 0, b]] for b in range(B)]
-  (loss, metrics), _ = compiled_loss(made)(params, observations, action, valid)
-  cross_entropy, error, penalty = reference.sequence_losses(
-    params,
-    observations,
-    action,
-    valid,
-    frame_channels=CHANNELS,
-    num_steps=STEPS,
-    steps=steps,
+    **steps,
     **SCALE,
   )
   np.testing.assert_allclose(
