@@ -209,15 +209,13 @@ class Learner:
     self,
     arrays: learner_core.LearnerState,
     key: Optional[Sequence[int]],
-    pending: Iterable[PendingStep] = (),
   ) -> None:
-    """Resumes from what was saved.
+    """Resumes from what was saved; drops steps that are not finished.
 
     Args:
       arrays: what `arrays` returned.
       key: what `key` returned. None keeps the one of this learner, which
         follows from its seed: checkpoints of before have none.
-      pending: the steps that were pending.
     """
     # Copies, because the next step uses its arrays up.
     arrays = jax.tree.map(jnp.array, arrays)
@@ -229,4 +227,8 @@ class Learner:
     self._state = jax.device_put(
       arrays._replace(key=restored), self._shardings.state
     )
+    self._pending.clear()
+
+  def resume_steps(self, pending: Iterable[PendingStep]) -> None:
+    """Takes the steps that were pending when the state was saved."""
     self._pending = collections.deque(pending)

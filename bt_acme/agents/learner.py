@@ -112,7 +112,7 @@ class Learner(acme.Learner):
     while time.monotonic() < deadline:
       if self._dataset.ready(seconds / 2):
         self.step()
-    return self._unfinished is not None
+    return self._started is not None
 
   def flush(self) -> None:
     """Finishes the last step and publishes its parameters.

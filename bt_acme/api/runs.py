@@ -20,14 +20,17 @@ from typing import (
 import numpy as np
 
 from bt_acme import assembly, behaviors, files
+from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
-from bt_acme.runtime import in_process_program, progress_bar, workdir_lock
+from bt_acme.evaluation import logs
+from bt_acme.runtime import coordinator, metrics, progress_bar
+from bt_acme.runtime import learned as learned_lib
 from bt_acme.runtime.engines import in_process
 
 Columns = Dict[str, np.ndarray]
 PathLike = Union[str, pathlib.Path]
 
-_DISPLAYS: Dict[str, Callable[[int], in_process_program.Display]] = {
+_DISPLAYS: Dict[str, Callable[[int], coordinator.Display]] = {
   'auto': progress_bar.ProgressBar,
   'off': progress_bar.NoDisplay,
 }
@@ -50,7 +53,7 @@ class Request(NamedTuple):
   initial_params: Any
   identity: Dict[str, Any]
   progress: str
-  callbacks: Sequence[in_process_program.Callback] = ()
+  callbacks: Sequence[in_process.Callback] = ()
 
 
 class Run:
@@ -71,23 +74,62 @@ class Run:
       [episodes]; `actor_steps` tells when.
   """
 
-  def __init__(self, request: Request, *, continues: bool = True):
-    """Runs what is requested, or goes on with it.
+  def __init__(self, request: Request):
+    """Initializes a run that was neither started nor loaded.
 
     Args:
       request: what to run.
-      continues: False only loads the run that is in the workdir.
     """
     if not request.config.workdir:
       temporary = tempfile.mkdtemp(prefix='bt_acme-')
       weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
       request = _in(request, temporary)
     self._request = request
-    if continues:
-      self._ended = _execute(request)
-    else:
-      self._ended = in_process_program.load(request.config, request.agent)
-      self._set_budget(self._ended.result.actor_steps)
+    self._learned: learned_lib.Learned
+    self._columns: Dict[str, Columns] = {}  # By the label of the log.
+
+  @classmethod
+  def start(cls, request: Request) -> 'Run':
+    """Runs what is requested, or resumes it.
+
+    Args:
+      request: what to run.
+    """
+    run = cls(request)
+    run._execute()
+    return run
+
+  @classmethod
+  def load(cls, request: Request) -> 'Run':
+    """Loads the run that is in the workdir; it takes no step.
+
+    Args:
+      request: what is in the workdir.
+
+    Raises:
+      ValueError: if there is no checkpoint, or that of another run.
+    """
+    run = cls(request)
+    run._read()
+    run._set_budget(run.actor_steps)
+    return run
+
+  def _execute(self) -> None:
+    request = self._request
+    run_cli.launch(
+      request.config,
+      request.agent,
+      initial_params=request.initial_params,
+      identity=request.identity,
+      make_display=_DISPLAYS[request.progress],
+      callbacks=request.callbacks,
+    )
+    self._read()
+
+  def _read(self) -> None:
+    """Reads what the run has learned; logs are read when they are asked for."""
+    self._learned = learned_lib.read(self._request.config, self.agent)
+    self._columns = {}
 
   def _set_budget(self, max_actor_steps: int) -> None:
     config = dataclasses.replace(
@@ -111,44 +153,50 @@ class Run:
     return self._request.config.max_actor_steps
 
   @property
-  def _result(self) -> in_process.Result:
-    return self._ended.result
-
-  @property
   def actor_steps(self) -> int:
     """See the class."""
-    return self._result.actor_steps
+    return self._learned.actor_steps
 
   @property
   def variables(self) -> assembly.Variables:
     """See the class."""
-    return self._result.variables
+    return self._learned.variables
 
   @property
   def statistics(self) -> Any:
     """See the class."""
-    return self._result.statistics
+    return self._learned.statistics
 
   @property
   def episodes(self) -> Columns:
     """See the class."""
-    return _columns(self._result.episodes)
+    return self._log('actor')
 
   @property
   def learner(self) -> Columns:
     """See the class."""
-    return _columns(self._result.learner)
+    return self._log('learner')
 
   @property
   def evaluations(self) -> Columns:
     """See the class."""
-    return _columns(self._ended.evaluations)
+    return self._log('evaluator')
+
+  def _log(self, label: str) -> Columns:
+    """Returns the columns of a log, which are read once."""
+    if label not in self._columns:
+      self._columns[label] = {
+        name: column
+        for name, column in logs.read_columns(str(self.workdir), label).items()
+        if name not in metrics.MARKS
+      }
+    return self._columns[label]
 
   def resume(
     self,
     max_actor_steps: Optional[int] = None,
     *,
-    callbacks: Optional[Sequence[in_process_program.Callback]] = None,
+    callbacks: Optional[Sequence[in_process.Callback]] = None,
   ) -> 'Run':
     """Goes on where the run has ended, or was stopped.
 
@@ -172,7 +220,7 @@ class Run:
     self._set_budget(steps)
     if callbacks is not None:
       self._request = self._request._replace(callbacks=callbacks)
-    self._ended = _execute(self._request)
+    self._execute()
     return self
 
   def export(self, folder: PathLike) -> behaviors.Exported:
@@ -248,27 +296,7 @@ class Run:
 _SHOWN_EPISODES = 100  # The newest ones, whose mean return is shown.
 
 
-def _execute(request: Request) -> in_process_program.Ended:
-  with workdir_lock.held(request.config.workdir):
-    return in_process_program.run(
-      request.config,
-      request.agent,
-      make_display=_DISPLAYS[request.progress],
-      callbacks=request.callbacks,
-      initial_params=request.initial_params,
-      identity=request.identity,
-    )
-
-
 def _in(request: Request, workdir: str) -> Request:
   return request._replace(
     config=dataclasses.replace(request.config, workdir=workdir)
   )
-
-
-def _columns(rows: List[Dict[str, float]]) -> Columns:
-  """Turns rows into columns; NaN where a row has no such value."""
-  names = dict.fromkeys(name for row in rows for name in row)
-  return {
-    name: np.array([row.get(name, np.nan) for row in rows]) for name in names
-  }

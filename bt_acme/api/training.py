@@ -20,7 +20,7 @@ from bt_acme.cli import checksums, initial_weights, named_behaviors
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.core import networks
-from bt_acme.runtime.in_process_program import Callback
+from bt_acme.runtime.engines.in_process import Callback
 
 BehaviorLike = Union[str, pathlib.Path, behaviors.Behavior]
 
@@ -336,7 +336,7 @@ def _run(
     identity = {**identity, 'weights': dataclasses.asdict(weights)}
   if transferred or weights:
     identity = {**identity, **checksums.of(transferred, weights)}
-  return runs.Run(
+  return runs.Run.start(
     runs.Request(
       agent,
       run,

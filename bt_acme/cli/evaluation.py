@@ -12,10 +12,7 @@ from bt_acme import (
   compilation_cache,
   environments,
   files,
-  learner_assembly,
-  untrusted,
 )
-from bt_acme.acting import statistics_store
 from bt_acme.behaviors import exported_folder
 from bt_acme.cli import recorded_agent
 from bt_acme.config import checks
@@ -24,7 +21,7 @@ from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import film as film_lib
 from bt_acme.evaluation import recorder, tables
 from bt_acme.evaluation import video as video_lib
-from bt_acme.runtime import checkpoints, in_process_program, requirements
+from bt_acme.runtime import learned, requirements
 from bt_acme.runtime import workdir as workdir_lib
 
 Row = Dict[str, float]  # The metrics of an episode.
@@ -185,37 +182,8 @@ def _load_run(workdir: str) -> Loaded:
   """Loads the newest checkpoint of a run."""
   identity = workdir_lib.read_identity(workdir)
   agent = recorded_agent.make(workdir, identity)
-  if identity.get('engine') == in_process_program.ENGINE['engine']:
-    result = in_process_program.load(
-      workdir_lib.run_of(workdir, identity), agent
-    ).result
-    return Loaded(
-      agent, result.variables, result.statistics, result.actor_steps
-    )
-  restored = checkpoints.restore(
-    run_config.RunConfig(workdir=workdir).checkpoint_folder,
-    learner_assembly.state_shapes(agent, workdir=workdir),
-  )
-  if restored is None:
-    raise ValueError(
-      f'workdir={workdir!r} has no checkpoint yet: let the run go on for a '
-      'while.'
-    )
-  state, values = restored
-  try:
-    statistics = statistics_store.saved(agent, values['learner'])
-    actor_steps = int(values['counts'].get('actor_steps', 0))
-  except Exception as error:  # Whatever such values make of the code.
-    raise ValueError(
-      f'workdir={workdir!r}: the values of its checkpoint are damaged '
-      f'({untrusted.one_line(error)}): evaluate another run.'
-    ) from error
-  return Loaded(
-    agent,
-    assembly.Variables(state.params, state.intrinsic_params),
-    statistics,
-    actor_steps,
-  )
+  found = learned.read(workdir_lib.run_of(workdir, identity), agent)
+  return Loaded(agent, found.variables, found.statistics, found.actor_steps)
 
 
 def _play(

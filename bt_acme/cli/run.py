@@ -7,15 +7,25 @@ before anything is written.
 import os
 import shutil
 import sys
-from typing import Any, Callable, Dict, Mapping, Optional
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  Mapping,
+  NamedTuple,
+  Optional,
+  Sequence,
+)
 
-from bt_acme import assembly, files
+from bt_acme import assembly, compilation_cache, files
 from bt_acme.config import placement
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.replay import memory_estimate
 from bt_acme.runtime import (
-  in_process_program,
+  behavior_copies,
+  coordinator,
+  interrupts,
   ports,
   process_environments,
   progress_bar,
@@ -25,6 +35,10 @@ from bt_acme.runtime import (
   workdir,
   workdir_lock,
 )
+from bt_acme.runtime.engines import in_process
+
+# The exit code of a run that a callback has stopped.
+STOPPED = 75  # EX_TEMPFAIL of sysexits.h: the same command would resume it.
 
 
 def environment_spec(run: run_config.RunConfig) -> assembly.EnvironmentSpec:
@@ -42,6 +56,8 @@ def launch(
   *,
   initial_params: Any = None,
   identity: Optional[Mapping[str, Any]] = None,
+  make_display: Optional[Callable[[int], coordinator.Display]] = None,
+  callbacks: Sequence[in_process.Callback] = (),
 ) -> int:
   """Runs an agent's program to its end.
 
@@ -50,6 +66,10 @@ def launch(
     agent: R2D2, NGU or BT.
     initial_params: parameters of the Q-network to start from, if any.
     identity: what else distinguishes this run from others in the same workdir.
+    make_display: makes the display of a run in one process, from the budget of
+      actor steps, and leaves out what scripts print; None for a progress bar.
+    callbacks: are called after each turn of a run in one process; if one
+      returns True, the run stops there and is saved.
 
   Returns:
     The exit code of the process; 1, with one line that says so, if the disk is
@@ -60,11 +80,14 @@ def launch(
       to, or if another run has the workdir.
   """
   check(run, agent)
+  launched = _Launch(
+    run, agent, initial_params, identity or {}, make_display, callbacks
+  )
   try:
     with workdir_lock.held(run.workdir):
-      return _launch(run, agent, initial_params, identity)
+      return _launch(launched)
   except OSError as error:
-    if not files.is_disk_full(error):
+    if make_display is not None or not files.is_disk_full(error):
       raise
     print(
       f'error: {error}: make room there, and the same command goes on with '
@@ -74,34 +97,51 @@ def launch(
     return 1
 
 
-def _launch(
-  run: run_config.RunConfig,
-  agent: assembly.Agent,
-  initial_params: Any,
-  identity: Optional[Mapping[str, Any]],
-) -> int:
-  """Begins the run or goes on with it, and returns the exit code."""
-  if not run.has_nodes:
-    identity = {**(identity or {}), **in_process_program.ENGINE}
-  resumed = workdir.claim(run, agent.config, identity)
+class _Launch(NamedTuple):
+  """The arguments of `launch`."""
+
+  run: run_config.RunConfig
+  agent: assembly.Agent
+  initial_params: Any
+  identity: Mapping[str, Any]
+  make_display: Optional[Callable[[int], coordinator.Display]]
+  callbacks: Sequence[in_process.Callback]
+
+
+# What `workdir.claim` records, because the checkpoints of other runs lack the
+# states of the actors.
+ENGINE = {'engine': 'in_process'}
+
+
+def _launch(launched: _Launch) -> int:
+  """Starts or resumes the run, and returns the exit code."""
+  run, agent, identity = launched.run, launched.agent, launched.identity
+  by_script = launched.make_display is None
+  engine = {} if run.has_nodes else ENGINE
+  resumed = workdir.claim(run, agent.config, {**identity, **engine})
   if workdir.is_completed(run):
-    print(
-      f'The run in {run.workdir} has taken its {run.max_actor_steps:,} actor '
-      'steps: raise max_actor_steps to go on.'
-    )
+    if by_script:
+      print(
+        f'The run in {run.workdir} has taken its {run.max_actor_steps:,} actor '
+        'steps: raise max_actor_steps to go on.'
+      )
     return 0
   if run.has_nodes and resumed:
     replay_checkpoints.check(run, agent.config.replay)
-  _announce(run, agent, resumed)
+  if by_script:
+    _announce(run, agent, resumed)
+
+  def begin_session() -> None:
+    provenance.begin(run.workdir, identity.get(workdir.PARAMS, {}))
+
   if not run.has_nodes:
-    return _run_in_process(run, agent, initial_params, identity)
-
-  def mark_started() -> None:
-    provenance.begin(run.workdir, (identity or {}).get(workdir.PARAMS, {}))
-
-  mark_started()
+    behavior_copies.keep(run, agent)
+  begin_session()
   try:
-    code = _launch_nodes(run, agent, initial_params, mark_started)
+    if run.has_nodes:
+      code = _launch_nodes(run, agent, launched.initial_params, begin_session)
+    else:
+      code = _take_turns(launched)
   finally:
     provenance.end(run.workdir)
   if code == 0:
@@ -170,27 +210,28 @@ def _announce(
     print(f'Warning: {oversubscription_warning}')
 
 
-def _run_in_process(
-  run: run_config.RunConfig,
-  agent: assembly.Agent,
-  initial_params: Any,
-  identity: Optional[Mapping[str, Any]],
-) -> int:
-  """Runs everything in this thread, and returns the exit code."""
-  ended = in_process_program.run(
-    run,
-    agent,
-    make_display=progress_bar.ProgressBar,
-    initial_params=initial_params,
-    identity=identity,
-  )
-  if ended.interrupt is None:
+def _take_turns(launched: _Launch) -> int:
+  """Runs all nodes in this thread, and returns the exit code."""
+  compilation_cache.enable()
+  with interrupts.noted() as noted:
+    engine = in_process.InProcess(
+      launched.run,
+      launched.agent,
+      make_display=launched.make_display or progress_bar.ProgressBar,
+      initial_params=launched.initial_params,
+      should_stop=lambda: noted() is not None,
+    )
+    finished = engine.run(launched.callbacks)
+    interrupt = noted()
+  if finished:
     return 0
-  print(
-    f'Stopped after {ended.result.actor_steps:,} actor steps, and saved: the '
-    'same command goes on.'
-  )
-  return ended.interrupt.exit_code
+  if launched.make_display is None:
+    steps = engine.coordinator.get_counts().get('actor_steps', 0)
+    print(
+      f'Stopped after {steps:,} actor steps; state saved. Rerun the same '
+      'command to resume.'
+    )
+  return STOPPED if interrupt is None else interrupt.exit_code
 
 
 def _launch_nodes(

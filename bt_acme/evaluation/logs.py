@@ -42,6 +42,20 @@ def read_rows(workdir: str, label: str) -> List[Dict[str, float]]:
     ]
 
 
+def read_columns(workdir: str, label: str) -> Dict[str, np.ndarray]:
+  """Reads the columns of one label of a run; none if it has written none.
+
+  Args:
+    workdir: the run's folder.
+    label: `actor`, `learner` or `evaluator`.
+
+  Returns:
+    As `read_log`.
+  """
+  path = _path(workdir, label)
+  return read_log(str(path)) if path.is_file() else {}
+
+
 def largest(workdir: str, label: str, column: str) -> float:
   """Returns the largest number in a column of a log; 0 if there is none.
 

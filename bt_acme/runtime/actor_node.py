@@ -71,7 +71,7 @@ class ActorNode(node.Node):
     self._leased = -self._taken
 
   def turn(self) -> Optional[float]:
-    """Steps all environments once, or asks for more steps of the budget."""
+    """Steps all environments once, if the budget has steps for them."""
     assert self._pipeline is not None
     try:
       return self._act(self._pipeline)
@@ -88,6 +88,10 @@ class ActorNode(node.Node):
     """Closes the environments."""
     if self._pipeline is not None:
       self._pipeline.close()
+
+  def statistics(self) -> Dict[int, Any]:
+    """Returns the statistics of the reward; see `actor_groups.Pipeline`."""
+    return {} if self._pipeline is None else self._pipeline.statistics()
 
   def state(self) -> Dict[str, Any]:
     """Returns the state between two turns, for an actor with one group.
@@ -231,30 +235,29 @@ class ActorNode(node.Node):
 
   def _act(self, pipeline: actor_groups.Pipeline) -> Optional[float]:
     """Does what `turn` says."""
-    if self._leased > 0:
-      actor_steps, episodes = pipeline.turn()
-      self._turns += 1
-      self._leased -= actor_steps
-      self._taken += actor_steps
-      self._episodes += episodes
-      for client in self._clients:
-        client.update()
-      self.is_warm = True
-      if self._turns % self._report_turns == 0:
+    while self._leased <= 0:
+      granted = self._coordinator.lease(
+        self._index,
+        self._context.attempt,
+        self._run.envs_per_actor * self._report_turns,
+      )
+      if granted is None:
+        return None  # A later attempt of this actor has begun.
+      if not granted:
+        self._episodes += pipeline.drain()
         self._report(pipeline)
-      return node.AT_ONCE
-    granted = self._coordinator.lease(
-      self._index,
-      self._context.attempt,
-      self._run.envs_per_actor * self._report_turns,
-    )
-    if granted is None:
-      return None  # A later attempt of this actor has begun.
-    if not granted:
-      self._episodes += pipeline.drain()
+        return None
+      self._leased += granted  # The last turn may have overshot the lease.
+    actor_steps, episodes = pipeline.turn()
+    self._turns += 1
+    self._leased -= actor_steps
+    self._taken += actor_steps
+    self._episodes += episodes
+    for client in self._clients:
+      client.update()
+    self.is_warm = True
+    if self._turns % self._report_turns == 0:
       self._report(pipeline)
-      return None
-    self._leased += granted  # The last turn may have overshot the lease.
     return node.AT_ONCE
 
   @property

@@ -110,7 +110,7 @@ class Coordinator(node.Node):
   def poll(self) -> Tuple[int, Dict[str, int]]:
     """Returns the phase of the run and all counts."""
     with self._lock:
-      return self._phase, dict(self._counts)
+      return self._advance(), dict(self._counts)
 
   def poll_to_save(
     self, status: Mapping[str, float]
@@ -123,7 +123,7 @@ class Coordinator(node.Node):
     with self._lock:
       self._status.update(status)
       rows = self._logger('actor').num_rows
-      return self._phase, dict(self._counts), rows
+      return self._advance(), dict(self._counts), rows
 
   def resume(
     self, counts: Mapping[str, int], actor_rows: Optional[int] = None
@@ -237,7 +237,7 @@ class Coordinator(node.Node):
   def turn(self) -> Optional[float]:
     """Moves on to the next phase if it is time, and shows the progress."""
     self._write_waiting()
-    phase = self._advance()
+    phase, _ = self.poll()
     # Before the start, a resumed run's counts are not known yet.
     if phase != Phase.STARTING and self._display is not None:
       self._display.update(self.progress())
@@ -266,23 +266,10 @@ class Coordinator(node.Node):
       for logger in self._logs.values():
         logger.write_waiting()
 
-  def _advance(self) -> Phase:
-    """Moves on to the next phase if it is time, and returns the phase."""
-    with self._lock:
-      steps = self._counts.get('actor_steps', 0)
-      if self._phase == Phase.RUNNING and steps >= self._run.max_actor_steps:
-        self._advance_to(Phase.LEARNER_FINISHES)
-      if (
-        self._phase == Phase.EVALUATORS_FINISH
-        and len(self._evaluators_done) >= self._run.num_evaluators
-      ):
-        self._advance_to(Phase.DONE)
-      return self._phase
-
   def progress(self) -> Dict[str, float]:
     """Returns the values that `progress.Progress.update` describes."""
     with self._lock:
-      progress = {**self._counts, **self._status}
+      progress = {'actor_steps': 0, **self._counts, **self._status}
       if self._returns:
         progress['episode_return'] = float(np.mean(self._returns))
       return progress
@@ -297,6 +284,18 @@ class Coordinator(node.Node):
       self._leased -= lease.left
       lease = self._leases[actor] = _Lease(attempt)
     return lease if lease.attempt == attempt else None
+
+  def _advance(self) -> Phase:
+    """Moves on to the next phase if it is time, and returns the phase."""
+    steps = self._counts.get('actor_steps', 0)
+    if self._phase == Phase.RUNNING and steps >= self._run.max_actor_steps:
+      self._advance_to(Phase.LEARNER_FINISHES)
+    if (
+      self._phase == Phase.EVALUATORS_FINISH
+      and len(self._evaluators_done) >= self._run.num_evaluators
+    ):
+      self._advance_to(Phase.DONE)
+    return self._phase
 
   def _add(self, counts: Mapping[str, int]) -> None:
     for name, count in counts.items():

@@ -38,18 +38,23 @@ class Saver:
     folder: str,
     take_replay: Optional[Callable[[], checkpoints.Replay]] = None,
     clear: Callable[[], None] = lambda: None,
+    *,
+    in_background: bool = True,
   ):
-    """Writes nothing yet.
+    """Initializes a saver that has written nothing.
 
     Args:
       folder: the folder of the run's checkpoints.
       take_replay: has the replay written and waits for that, or raises OSError;
         None leaves the replay out.
       clear: removes what `take_replay` has written.
+      in_background: whether a thread writes. Otherwise `begin` returns when the
+        checkpoint is written, and a checkpoint without its own replay is not.
     """
     self._folder = folder
     self._take_replay = take_replay
     self._clear = clear
+    self._in_background = in_background
     self._thread: Optional[threading.Thread] = None
     # The lock guards the folder, which has one writer, and what is below it.
     self._lock = threading.Lock()
@@ -67,6 +72,9 @@ class Saver:
     If it cannot be written, a warning says so, and the one before stays.
     """
     assert self.is_idle
+    if not self._in_background:
+      self._run(state)
+      return
     self._thread = threading.Thread(
       target=self._run, args=(state,), name='saver', daemon=True
     )
@@ -91,7 +99,7 @@ class Saver:
     with self._lock:
       self._is_closed = True  # A replay that comes from now on is too late.
       if self._written is not state:
-        self._write(state, checkpoints.newest_replay(self._folder))
+        self._write(state, self._last_replay())
       if seconds is None:
         checkpoints.prune_replays(self._folder)
 
@@ -123,6 +131,8 @@ class Saver:
     """Takes the replay, or that of the newest checkpoint."""
     if self._take_replay is None:
       return None
+    if not self._in_background:
+      return self._take_replay()
     try:
       return self._take_replay()
     except OSError as error:
@@ -138,3 +148,9 @@ class Saver:
   def _write(self, state: State, replay: Optional[checkpoints.Replay]) -> None:
     checkpoints.save(self._folder, *state, replay)
     self._written = state
+
+  def _last_replay(self) -> Optional[checkpoints.Replay]:
+    """Returns the replay of the last checkpoint if it has to be in time."""
+    if self._in_background or self._take_replay is None:
+      return checkpoints.newest_replay(self._folder)
+    return self._take_replay()

@@ -5,7 +5,7 @@ import json
 import math
 import pathlib
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 import jax
 import numpy as np
@@ -21,12 +21,11 @@ from experiments.demo import plan as plan_lib
 
 _ENVIRONMENTS = 16  # Environments that a run steps at once.
 _FIRST_ENVIRONMENT = 1_000_000  # Seeds evaluation apart from training.
-_RECENT = 50  # Episodes that a report of progress averages.
 # What stands for a policy that acts at random, and for pi_p, in evaluation.
 EPSILONS = {'random': 1.0, plan_lib.BEHAVIOR: 0.01}
 
 Result = Dict[str, Any]
-OnProgress = Callable[[int, float], None]  # Actor steps, share solved lately.
+OnProgress = Callable[[int, float], None]  # Actor steps, recent return.
 
 
 def identity(
@@ -133,7 +132,7 @@ def _pretrain(
     num_environments=_ENVIRONMENTS,
     max_actor_steps=plan.pretraining_steps,
     seed=job.seed,
-    on_episode=lambda row: on_progress(int(row['actor_steps']), math.nan),
+    on_turn=lambda row: on_progress(int(row['actor_steps']), math.nan),
   )
   behaviors.export(
     str(plan.behavior_folder(job.seed, folder)),
@@ -160,11 +159,10 @@ def _learn(
     assembly.spec_by_name(plan_lib.TASK),
     (transferred,) if transferred and job.kind == 'bt' else (),
   )
-  solved: List[float] = []
 
-  def on_episode(row: Dict[str, float]) -> None:
-    solved.append(row['episode_return'] > 0)
-    on_progress(int(row['actor_steps']), float(np.mean(solved[-_RECENT:])))
+  def on_turn(values: Mapping[str, Any]) -> None:
+    recent = float(values.get('episode_return', math.nan))
+    on_progress(int(values['actor_steps']), recent)
 
   trained = in_process.run(
     agent,
@@ -172,7 +170,7 @@ def _learn(
     max_actor_steps=plan.task_steps,
     seed=job.seed,
     initial_params=_initial_params(job, agent, transferred),
-    on_episode=on_episode,
+    on_turn=on_turn,
   )
   return program.Learned(agent, trained.variables, trained.episodes)
 

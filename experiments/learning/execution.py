@@ -14,6 +14,7 @@ from bt_acme.config import names, presets
 from bt_acme.core import weight_transfer
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import recorder
+from bt_acme.runtime import learned
 from bt_acme.runtime.engines import in_process
 from experiments.learning import claims
 
@@ -134,14 +135,14 @@ def _train(
     (behavior,) if run.kind == 'bt' else (),
   )
   explores = run.kind == 'ngu'
-  snapshots: List[in_process.Snapshot] = []
+  snapshots: List[learned.Learned] = []
   result = in_process.run(
     agent,
     num_environments=_NUM_ENVIRONMENTS,
     max_actor_steps=run.actor_steps,
     seed=seed,
     initial_params=_initial_params(run, agent, behavior, seed),
-    on_episode=lambda row: on_progress(int(row['actor_steps'])),
+    on_turn=lambda row: on_progress(int(row['actor_steps'])),
     snapshot_period=_snapshot_period(run) if explores else None,
     on_snapshot=snapshots.append,
   )

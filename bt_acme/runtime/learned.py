@@ -1,0 +1,53 @@
+"""The policy that a run has learned, as its newest checkpoint has it."""
+
+from typing import Any, NamedTuple, Optional
+
+from bt_acme import assembly, learner_assembly, untrusted
+from bt_acme.acting import statistics_store
+from bt_acme.config import run as run_config
+from bt_acme.runtime import checkpoints, old_checkpoints
+
+
+class Learned(NamedTuple):
+  """The policy that a run has learned so far.
+
+  Attributes:
+    actor_steps: the number of steps taken.
+    variables: the parameters, as NumPy arrays.
+    statistics: the statistics of the intrinsic reward, merged over the
+      environments; None for an agent without one.
+  """
+
+  actor_steps: int
+  variables: assembly.Variables
+  statistics: Optional[Any]
+
+
+def read(run: run_config.RunConfig, agent: assembly.Agent) -> Learned:
+  """Reads the newest checkpoint of a run.
+
+  Raises:
+    ValueError: if there is none, or if it does not fit the agent.
+  """
+  shapes = learner_assembly.state_shapes(agent, workdir=run.workdir)
+  old_checkpoints.upgrade(run, agent, shapes)
+  restored = checkpoints.restore(run.checkpoint_folder, shapes)
+  if restored is None:
+    raise ValueError(
+      f'workdir={run.workdir!r} has no checkpoint yet. Let the run continue '
+      'until it has written one.'
+    )
+  state, values = restored
+  try:
+    statistics = statistics_store.saved(agent, values['learner'])
+    actor_steps = int(values['counts'].get('actor_steps', 0))
+  except Exception as error:  # Whatever such values make of the code.
+    raise ValueError(
+      f'workdir={run.workdir!r}: the values of its checkpoint are damaged '
+      f'({untrusted.one_line(error)}). Load another run.'
+    ) from error
+  return Learned(
+    actor_steps,
+    assembly.Variables(state.params, state.intrinsic_params),
+    statistics,
+  )

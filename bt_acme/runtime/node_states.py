@@ -1,0 +1,142 @@
+"""The states of all nodes of a run in one process, as a part of a checkpoint.
+
+They stand where other runs have the files of Reverb's server. Nothing is
+pickled, because the file may come from an untrusted source.
+"""
+
+import contextlib
+import hashlib
+import json
+import pathlib
+import shutil
+from typing import Any, Dict, Iterator, Mapping, Optional
+
+import jax
+import jaxlib
+import numpy as np
+
+from bt_acme import assembly, files, untrusted, version
+from bt_acme.config import run as run_config
+from bt_acme.runtime import checkpoints, serialization
+
+_FILE = 'nodes'
+# Another version of these may compute something else.
+_VERSIONS = {
+  'bt_acme': version.__version__,
+  'jax': jax.__version__,
+  'jaxlib': jaxlib.__version__,
+  'numpy': np.__version__,
+}
+
+
+def layout(agent: assembly.Agent) -> Dict[str, Any]:
+  """Returns what the states depend on besides the settings of the run."""
+  return {
+    'versions': _VERSIONS,
+    'behaviors': [_checksum(behavior) for behavior in agent.behaviors],
+  }
+
+
+def _checksum(behavior: Any) -> str:
+  """Identifies a behavior by its parameters, or by its name without any.
+
+  The directory of an exported behavior may move, and names it.
+  """
+  leaves = jax.tree.leaves(behavior.params())
+  if not leaves:
+    return str(behavior.name)
+  digest = hashlib.sha256()
+  for leaf in leaves:
+    digest.update(np.asarray(leaf).tobytes())
+  return digest.hexdigest()
+
+
+def write(
+  run: run_config.RunConfig, agent: assembly.Agent, states: Mapping[str, Any]
+) -> checkpoints.Replay:
+  """Writes states to a scratch directory, for the next checkpoint.
+
+  Args:
+    run: the run.
+    agent: the agent of the run.
+    states: numbers, strings, bytes and arrays of NumPy in lists, tuples and
+      dicts.
+
+  Raises:
+    OSError: if they cannot be written.
+    ValueError: if they hold anything else.
+  """
+  encoded = serialization.encode(dict(states))
+  body = {'sizes': encoded.sizes, 'tree': encoded.tree}
+  folder = _scratch(run)
+  folder.mkdir(parents=True, exist_ok=True)
+  with files.new_file(folder / _FILE) as file:
+    file.write(json.dumps(body).encode() + b'\n')
+    for part in encoded.parts:
+      file.write(part)
+  sums = {_FILE: untrusted.sha256(folder / _FILE)}
+  return checkpoints.Replay(folder, sums, layout(agent))
+
+
+def clear(run: run_config.RunConfig) -> None:
+  """Removes the scratch directory."""
+  shutil.rmtree(_scratch(run), ignore_errors=True)
+
+
+def read(
+  run: run_config.RunConfig, agent: assembly.Agent
+) -> Optional[Mapping[str, Any]]:
+  """Reads the states of the newest checkpoint; None if there is none.
+
+  Raises:
+    ValueError: if they are missing, damaged, or those of other versions.
+  """
+  found = checkpoints.newest_replay(run.checkpoint_folder)
+  if found is None:
+    return None
+  path = found.folder / _FILE
+  with refusals(run):
+    check_versions(found.layout['versions'])
+    if found.layout['behaviors'] != layout(agent)['behaviors']:
+      raise ValueError('they belong to a run with other behaviors')
+    checkpoints.check_sha256(path, found.sha256.get(_FILE))
+    return _read_file(path)
+
+
+def check_versions(found: Mapping[str, Any]) -> None:
+  """Raises ValueError if other versions wrote the states."""
+  differences = [
+    f'{name}={found.get(name)!r} there and {version!r} here'
+    for name, version in _VERSIONS.items()
+    if found.get(name) != version
+  ]
+  if differences:
+    raise ValueError(f'written by other versions: {", ".join(differences)}')
+
+
+@contextlib.contextmanager
+def refusals(run: run_config.RunConfig) -> Iterator[None]:
+  """Turns whatever untrusted states make of the code into a ValueError."""
+  try:
+    yield
+  except Exception as error:
+    raise ValueError(
+      f'workdir={run.workdir!r}: the states in its newest checkpoint do not '
+      f'fit this run ({untrusted.one_line(error)}). Delete that checkpoint to '
+      'resume from the previous one, or choose another workdir.'
+    ) from error
+
+
+def _read_file(path: pathlib.Path) -> Mapping[str, Any]:
+  with open(path, 'rb') as file:
+    body = untrusted.parse_json(file.readline())
+    sizes, tree = body['sizes'], body['tree']
+    left = path.stat().st_size - file.tell()
+    if sum(sizes) != left or min(sizes, default=0) < 0:
+      raise untrusted.InvalidFileError(f'{left:,} bytes are not what it says')
+    states: Mapping[str, Any] = serialization.decode(tree, sizes, file)
+    return states
+
+
+def _scratch(run: run_config.RunConfig) -> pathlib.Path:
+  return pathlib.Path(run.checkpoint_folder) / '.partial-states'

@@ -1,0 +1,112 @@
+"""Reads what runs in one process saved before 0.2: a file `checkpoints/run`.
+
+`upgrade` rewrites it as a checkpoint of today. The file has the run's identity
+and the sizes of its parts in two lines of JSON, the parts, and the SHA-256 of
+all that comes before it.
+"""
+
+import hashlib
+import pathlib
+from typing import Any, BinaryIO, Dict, Mapping
+
+from bt_acme import assembly, untrusted
+from bt_acme.acting import statistics_store
+from bt_acme.config import run as run_config
+from bt_acme.core import leaves
+from bt_acme.evaluation import logs
+from bt_acme.runtime import checkpoints, node_states, serialization
+
+_FILE, _FORMAT = 'run', 'bt_acme run 3'
+_LONGEST_LINE = 1 << 28  # Bytes.
+
+
+def upgrade(
+  run: run_config.RunConfig, agent: assembly.Agent, shapes: Any
+) -> None:
+  """Rewrites an old checkpoint, if there is one.
+
+  Args:
+    run: the run.
+    agent: its agent.
+    shapes: shapes and dtypes of the learner's state.
+
+  Raises:
+    ValueError: if the file is damaged, or was written by other versions.
+  """
+  path = pathlib.Path(run.checkpoint_folder) / _FILE
+  if not path.is_file():
+    return
+  with node_states.refusals(run):
+    state = _read(path)
+    arrays = leaves.into(shapes, state['learner'].pop('core'))
+    values = {
+      'learner': _learner_values(agent, state),
+      'counts': {
+        'actor_steps': state['actor_steps'],
+        'learner_steps': state['learner']['num_steps'],
+      },
+      'log_rows': _log_rows(run, state['actor_steps']),
+    }
+  actor = ('environment', 'step', 'actor', 'sinks', 'writers', 'turns')
+  states = {
+    'actor': {name: state[name] for name in actor},
+    'learner': state['learner'],
+  }
+  replay = node_states.write(run, agent, states)
+  checkpoints.save(run.checkpoint_folder, arrays, values, replay)
+  node_states.clear(run)
+  path.unlink()
+
+
+def _learner_values(
+  agent: assembly.Agent, state: Mapping[str, Any]
+) -> Dict[str, Any]:
+  """Returns what the learner saves as JSON."""
+  store = statistics_store.of(agent)
+  intrinsic = state['actor']['intrinsic']
+  if intrinsic is not None and agent.intrinsic is not None:
+    store.put(
+      0, agent.intrinsic.reward.statistics_class(*intrinsic['statistics'])
+    )
+  return {
+    'statistics': store.save(),
+    'max_priority': state['learner']['largest_priority'],
+    'learner_steps': state['learner']['num_steps'],
+  }
+
+
+def _log_rows(run: run_config.RunConfig, actor_steps: int) -> Dict[str, int]:
+  """Returns the number of rows in each log by then."""
+  return {
+    label: sum(
+      row.get('actor_steps', 0) <= actor_steps
+      for row in logs.read_rows(run.workdir, label)
+    )
+    for label in ('actor', 'learner')
+  }
+
+
+def _read(path: pathlib.Path) -> Dict[str, Any]:
+  """Reads the state of a run; a file that is damaged is refused."""
+  with open(path, 'rb') as file:
+    header = untrusted.parse_json(file.readline(_LONGEST_LINE))
+    if header['format'] != _FORMAT:
+      raise untrusted.InvalidFileError(f'is not of the format {_FORMAT!r}')
+    node_states.check_versions(header['identity'])
+    body = untrusted.parse_json(file.readline(_LONGEST_LINE))
+    _check_sum(path, file, body['sizes'])
+    state: Dict[str, Any] = serialization.decode(
+      body['tree'], body['sizes'], file
+    )
+  return state
+
+
+def _check_sum(path: pathlib.Path, file: BinaryIO, sizes: Any) -> None:
+  """Raises InvalidFileError unless the parts are what was written."""
+  content = path.read_bytes()
+  digest = hashlib.sha256().digest_size
+  whole = sum(sizes) + file.tell() + digest == len(content)
+  if not whole or min(sizes, default=0) < 0:
+    raise untrusted.InvalidFileError('is incomplete')
+  if hashlib.sha256(content[:-digest]).digest() != content[-digest:]:
+    raise untrusted.InvalidFileError('is damaged (its checksum differs)')
