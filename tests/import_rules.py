@@ -125,6 +125,9 @@ def impure_imports(graph: import_graph.Graph) -> Iterator[str]:
 def imports_of_the_stack(graph: import_graph.Graph) -> Iterator[str]:
   """Where modules that run without the stack would load it."""
   edges = graph.edges()
+  for one in graph.imports:  # These wait until the stack is asked for.
+    if one.is_late and one.importer in MAY_IMPORT_LATE:
+      edges[one.importer].discard(one.imported)
   for name in graph.modules:  # Importing a module runs its packages first.
     edges[name] |= {
       package

@@ -136,7 +136,7 @@ class Coordinator(node.Node):
         None if this is not known.
     """
     with self._lock:
-      self._add(counts)
+      self._add({'actor_steps': 0, 'learner_steps': 0, **counts})
       self._leased = counts.get('actor_steps', 0)
       if actor_rows is not None:
         self._logger('actor').cut(actor_rows, self._leased)

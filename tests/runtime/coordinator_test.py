@@ -175,7 +175,7 @@ def test_the_log_is_cut_to_the_checkpoint(make, tmp_path):
   for steps in (10, 20):
     first.report_acting(0, 0, steps, [row])
   _, counts, rows = first.poll_to_save({})
-  assert (counts, rows) == ({'actor_steps': 30}, 2)
+  assert (counts, rows) == ({'actor_steps': 30, 'learner_steps': 0}, 2)
   first.report_acting(0, 0, 5, [row] * 3)  # They are lost.
   second = make()
   second.resume(counts, rows)
@@ -235,7 +235,7 @@ def test_a_poll_waits_for_the_lock(make):
     thread.join(0.1)
     assert thread.is_alive() and not coordinator._status
   thread.join(5)
-  assert coordinator.progress() == {'replay_size': 3}
+  assert coordinator.progress() == {'actor_steps': 0, 'replay_size': 3}
 
 
 def test_a_run_never_goes_back_to_an_earlier_phase(make):

@@ -1,196 +1,56 @@
-"""A run in one process: the same agent, and the same every time."""
+"""A run in one process: the same every time, however often it is stopped."""
 
+import csv
 import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import signal
+import time
 
 import jax
 import numpy as np
 import pytest
 
-from bt_acme import assembly, environments
+from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme import learner as learner_lib
+from bt_acme.cli import run as run_cli
+from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.environments import vector
-from bt_acme.runtime import saved_run
+from bt_acme.runtime import checkpoints, learned, metrics, node_states
 from bt_acme.runtime.engines import in_process, in_process_learner
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
-N, STEPS = 3, 240
+ENV = 'Chain-5'
+STEPS = 300
 
 
-@pytest.fixture(name='fake_environments')
-def make_fake_environments(monkeypatch):
-  monkeypatch.setattr(
-    environments,
-    'make_vector',
-    lambda name, num_environments, *, seed, num_stacked: (
-      vector.VectorEnvironment(
-        [
-          fakes.MarkedEnvironment(environments.seed_of(seed, i) % 200)
-          for i in range(num_environments)
-        ]
-      )
-    ),
-  )
+class Display:
+  """Keeps what it is shown, and does something at some numbers of steps."""
+
+  def __init__(self, max_actor_steps, actions=()):
+    self.max_actor_steps = max_actor_steps
+    self.shown = []
+    self.is_closed = False
+    self._actions = dict(actions)
+
+  def update(self, values):
+    self.shown.append(dict(values))
+    for steps in sorted(self._actions):
+      if values['actor_steps'] >= steps:
+        self._actions.pop(steps)()
+
+  def close(self):
+    self.is_closed = True
 
 
-@pytest.fixture(name='run')
-def make_run(fake_environments):
-  def run(kind, seed=0, **settings):
-    return in_process.run(
-      fakes.make_agent(kind),
-      num_environments=N,
-      max_actor_steps=STEPS,
-      seed=seed,
-      **settings,
-    )
-
-  return run
-
-
-@pytest.mark.parametrize('kind', ['r2d2', 'ngu', 'bt'])
-def test_a_run(run, kind):
-  seen = []
-  result = run(kind, on_episode=seen.append)
-  assert STEPS <= result.actor_steps < STEPS + N
-  assert seen == result.episodes and len(seen) > 5
-  steps = [row['actor_steps'] for row in seen]
-  assert steps == sorted(steps) and steps[-1] <= result.actor_steps
-  assert result.learner[0]['learner_steps'] == 10
-  assert all(np.isfinite(list(row.values())).all() for row in result.learner)
-  for row in result.learner:
-    assert 0 <= row['first_visit_share'] <= 1
-    assert row['priority_over_uniform'] > 0
-    assert row['target_copies'] == 0  # The period is longer than the run.
-  assert result.learner[-1]['first_visit_share'] < 1
-  if kind == 'ngu':
-    # One set of statistics, of each step that was taken.
-    assert result.statistics.error_count == result.actor_steps
-    assert any(row['intrinsic_return'] > 0 for row in seen)
-  else:
-    assert result.statistics is None
-    assert not result.variables.intrinsic
-  assert any(row['flights'] for row in seen) == (kind == 'bt')
-
-
-def test_the_seed_decides(run):
-  first, again, other = run('r2d2'), run('r2d2'), run('r2d2', seed=1)
-  assert first.episodes == again.episodes != other.episodes
-  assert first.learner == again.learner
-  jax.tree.map(np.testing.assert_array_equal, first.variables, again.variables)
-
-
-def test_the_learner_compiles_once(run, monkeypatch, tmp_path):
-  steps = []
-  jit_step = data_parallel.jit_step
-
-  def keep(*args):
-    steps.append(jit_step(*args))
-    return steps[-1]
-
-  learner_lib._compiled.cache_clear()  # Of earlier tests.
-  monkeypatch.setattr(data_parallel, 'jit_step', keep)
-  run('r2d2')
-  (step,) = steps
-  assert step._cache_size() == 1
-  # A run that is saved, and one that is loaded, take what is there.
-  agent = fakes.make_agent('r2d2')
-
-  def make():
-    return in_process.InProcessRun(agent, num_environments=N, seed=0)
-
-  stop_and_go(make, (100, STEPS), tmp_path / 'run')
-  assert steps == [step] and step._cache_size() == 1
-
-
-@pytest.mark.parametrize('num_allowed', [1, 3, 8, 20, 24])
-def test_learner_steps_are_spread_over_the_turns(monkeypatch, num_allowed):
-  period, bursts = 20, 4
-  learner = in_process_learner.Learner(fakes.make_agent('r2d2'), 0, None)
-  learner._sequence_period = period
-  left, started = 0, np.zeros([bursts, period], int)
-
-  def start():
-    nonlocal left
-    left -= 1
-    started[turn] += 1
-
-  monkeypatch.setattr(learner.replay, 'num_allowed', lambda batch_size: left)
-  monkeypatch.setattr(learner, '_start', start)
-  for turn in np.ndindex(bursts, period):
-    if turn[1] == 0:  # All environments finish a sequence.
-      left += num_allowed
-    learner.advance()
-  # Almost all of a burst, and then as many as each burst allows.
-  assert started[0].sum() >= 0.7 * num_allowed
-  assert started[-1].sum() == num_allowed
-  assert started.max() <= -(-num_allowed // period) + 1
-  gaps = np.diff(np.flatnonzero(started[-1]))
-  assert np.all(gaps == max(period // num_allowed, 1))
-
-
-def test_initial_parameters_are_where_it_starts(run):
-  agent = fakes.make_agent('r2d2')
-  params = fakes.variables_of(agent, 9).agent
-  frozen = dataclasses.replace(
-    agent,
-    config=dataclasses.replace(
-      agent.config,
-      learner=dataclasses.replace(agent.config.learner, learning_rate=1e-12),
-    ),
-  )
-  result = in_process.run(
-    frozen,
-    num_environments=1,
-    max_actor_steps=40,
-    seed=0,
-    initial_params=params,
-  )
-  jax.tree.map(
-    lambda x, y: np.testing.assert_allclose(x, y, atol=1e-9),
-    result.variables.agent,
-    params,
-  )
-
-
-def test_snapshots(run):
-  snapshots = []
-  result = run('ngu', snapshot_period=50, on_snapshot=snapshots.append)
-  expected = run('ngu')
-  assert_same(result, expected)
-  steps = [snapshot.actor_steps for snapshot in snapshots]
-  assert len(steps) == 4 == STEPS // 50
-  assert all(0 <= step - 50 * (i + 1) < N for i, step in enumerate(steps))
-  for snapshot in snapshots:
-    assert snapshot.statistics.error_count == snapshot.actor_steps
-  first, last = (
-    np.array(jax.tree.leaves(s.variables)[0]) for s in snapshots[::3]
-  )
-  assert (first != last).any()
-  # Each shows the run as it would have ended there.
-  stopped = in_process.InProcessRun(
-    fakes.make_agent('ngu'), num_environments=N, seed=0
-  )
-  stopped.run(steps[1])
-  assert_same(stopped.snapshot(), snapshots[1])
-
-
-@pytest.mark.parametrize('period', [0, -3])
-def test_a_period_is_positive(run, period):
-  with pytest.raises(ValueError, match=f'snapshot_period={period}'):
-    run('r2d2', snapshot_period=period)
-
-
-def assert_same(one, other):
-  """Compares to the last bit."""
-  assert jax.tree.structure(one) == jax.tree.structure(other)
-  jax.tree.map(np.testing.assert_array_equal, one, other)
-
-
-def make_agent(kind, tmp_path, initial_priority='actor'):
-  """An agent whose replay is soon full."""
+def make_agent(kind='ngu', folder=None, env=ENV, initial_priority='actor'):
+  """An agent whose replay is soon full; see `fakes.make_agent` for `kind`."""
   replay = config_lib.ReplayConfig(
     trace_length=fakes.T,
     sequence_period=fakes.P,
@@ -199,19 +59,344 @@ def make_agent(kind, tmp_path, initial_priority='actor'):
     samples_per_insert=4.0,
     initial_priority=initial_priority,
   )
-  return fakes.make_agent(kind, tmp_path / 'behavior', replay=replay)
+  if env == 'fake':
+    return fakes.make_agent(kind, folder, replay=replay)
+  config = fakes.make_config(config_lib.NGUConfig, replay=replay)
+  return assembly.Agent(config, assembly.spec_by_name(env))
 
 
-def stop_and_go(make, stops, path):
-  """Runs to each stop in an object of its own; returns the last result."""
-  for i, stop in enumerate(stops):
-    run = make()
-    if i:
-      run.load(path)
-    run.run(stop)
-    run.save(path)
-    run.close()
-  return run.result()
+@pytest.fixture(name='agent', scope='module')
+def make_chain_agent():
+  return make_agent()
+
+
+def configuration(folder, **changes):
+  settings = {
+    'env': ENV,
+    'lp_launch_type': 'in_process',
+    'num_actors': 1,
+    'envs_per_actor': 2,
+    'max_actor_steps': STEPS,
+    'workdir': str(folder),
+    'evaluation_period': 100,
+    'evaluation_episodes': 2,
+    **changes,
+  }
+  return run_config.RunConfig(**settings)
+
+
+def start(folder, agent, actions=(), callbacks=(), **changes):
+  """Runs as `bt_acme.pretrain` does; returns the exit code and the display."""
+  displays = []
+
+  def make_display(max_actor_steps):
+    displays.append(Display(max_actor_steps, actions))
+    return displays[-1]
+
+  code = run_cli.launch(
+    configuration(folder, **changes),
+    agent,
+    make_display=make_display,
+    callbacks=callbacks,
+  )
+  assert all(display.is_closed for display in displays)
+  return code, displays[0] if displays else None
+
+
+@pytest.fixture(name='whole', scope='module')
+def run_whole(agent, tmp_path_factory, shared_functions):
+  folder = tmp_path_factory.mktemp('whole') / 'run'
+  code, display = start(folder, agent)
+  assert code == 0
+  return folder, display
+
+
+def read_marks(folder, label):
+  """Rows with what tells when they were written."""
+  with (folder / 'logs' / label / 'logs.csv').open() as file:
+    return list(csv.DictReader(file))
+
+
+def read(folder, label):
+  return [
+    {k: v for k, v in row.items() if k not in metrics.MARKS}
+    for row in read_marks(folder, label)
+  ]
+
+
+def assert_same_policy(folder, other, agent):
+  """Compares what two runs have learned, to the last bit."""
+  jax.tree.map(
+    np.testing.assert_array_equal,
+    *(learned.read(configuration(path), agent) for path in (folder, other)),
+  )
+
+
+def assert_same(folder, whole, agent):
+  """Compares the policies and the logs of two runs, to the last bit."""
+  assert_same_policy(folder, whole[0], agent)
+  for label in ('actor', 'learner', 'evaluator'):
+    assert read(folder, label) == read(whole[0], label)
+
+
+def interrupt():
+  os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_what_a_run_leaves_behind(whole, agent):
+  folder, display = whole
+  result = learned.read(configuration(folder), agent)
+  assert STEPS <= result.actor_steps < STEPS + 2
+  assert {path.name for path in folder.iterdir()} == {
+    *('config.json', 'completed.json', 'logs', 'checkpoints', 'behavior'),
+    'provenance.json',
+  }
+  assert [path.name for path in (folder / 'checkpoints').iterdir()] == [
+    'checkpoint-1'
+  ]
+  assert json.loads((folder / 'config.json').read_text())['engine'] == (
+    'in_process'
+  )
+  assert len(read(folder, 'actor')) > 3 and len(read(folder, 'learner')) > 1
+  evaluations = read(folder, 'evaluator')
+  steps = [int(row['actor_steps']) for row in evaluations]
+  assert steps == [0, 0, 100, 100, 200, 200, *[result.actor_steps] * 2]
+  points = [int(row['evaluation_point']) for row in evaluations]
+  assert points == [0, 0, 100, 100, 200, 200, STEPS, STEPS]
+  assert {row['epsilon'] for row in evaluations} == {'0.01'}
+  assert any((folder / 'logs' / 'actor').glob('events*'))
+  behavior = behaviors.Exported(str(folder / 'behavior'))
+  assert behavior.actor_steps == result.actor_steps
+  # Two actors have the epsilons 0.4 ** (1 + 7 i / (2 - 1)).
+  epsilons = {
+    row['environment']: row['epsilon'] for row in read(folder, 'actor')
+  }
+  assert float(epsilons['0']) == pytest.approx(0.4)
+  assert float(epsilons['1']) == pytest.approx(0.4**8, rel=1e-5)
+  # It is shown from the first step on.
+  assert display.max_actor_steps == STEPS
+  assert display.shown[0]['actor_steps'] == 0
+  last = display.shown[-1]
+  assert last['actor_steps'] == result.actor_steps
+  assert {
+    *('learner_steps', 'replay_size', 'episode_return', 'evaluator_return')
+  } <= set(last)
+
+
+@pytest.mark.parametrize('steps', [1, 150, STEPS - 4])
+def test_ctrl_c_stops_it_and_the_same_command_resumes(
+  whole, agent, tmp_path, steps
+):
+  before = signal.getsignal(signal.SIGINT)
+  code, _ = start(tmp_path / 'run', agent, {steps: interrupt})
+  assert code == 128 + signal.SIGINT
+  stopped = learned.read(configuration(tmp_path / 'run'), agent)
+  assert steps <= stopped.actor_steps < steps + 2
+  assert signal.getsignal(signal.SIGINT) == before
+  code, display = start(tmp_path / 'run', agent)
+  assert code == 0 and display.shown[0]['actor_steps'] >= steps
+  assert_same(tmp_path / 'run', whole, agent)
+
+
+def test_a_callback_stops_it(whole, agent, tmp_path):
+  code, _ = start(
+    tmp_path / 'run', agent, callbacks=[lambda v: v['actor_steps'] >= 90]
+  )
+  assert code == run_cli.STOPPED
+  assert not (tmp_path / 'run' / 'completed.json').exists()
+  assert start(tmp_path / 'run', agent)[0] == 0
+  assert_same(tmp_path / 'run', whole, agent)
+
+
+def test_a_second_ctrl_c_ends_it_at_once(agent, tmp_path):
+  def twice():
+    handler = signal.getsignal(signal.SIGINT)
+    interrupt()
+    # The system keeps one signal of a kind that nobody has taken yet.
+    while signal.getsignal(signal.SIGINT) is handler:
+      time.sleep(0.01)
+    interrupt()
+
+  with pytest.raises(KeyboardInterrupt):
+    start(tmp_path / 'run', agent, {1: twice})
+
+
+def test_a_run_that_was_killed_resumes_from_its_checkpoint(
+  whole, agent, tmp_path
+):
+  folder = tmp_path / 'run'
+  start(folder, agent, {90: interrupt})
+  shutil.copytree(folder / 'checkpoints', tmp_path / 'kept')
+  start(folder, agent, {230: interrupt})
+  # As if it had been killed here, and had last saved there.
+  shutil.rmtree(folder / 'checkpoints')
+  (tmp_path / 'kept').rename(folder / 'checkpoints')
+  start(folder, agent)
+  assert_same(folder, whole, agent)
+  # Each of its three sessions has left rows, and time only goes forward.
+  rows = read_marks(folder, 'actor')
+  seconds = [float(row['seconds']) for row in rows]
+  assert seconds == sorted(seconds) and seconds[0] > 0
+  assert len({row[metrics.MARKS[1]] for row in rows}) == 2
+
+
+@pytest.mark.parametrize('lost', ['checkpoints', 'checkpoints/checkpoint-1'])
+def test_without_a_checkpoint_it_starts_again(whole, agent, tmp_path, lost):
+  folder = tmp_path / 'run'
+  start(folder, agent, {230: interrupt})
+  shutil.rmtree(folder / lost)
+  start(folder, agent)
+  assert_same(folder, whole, agent)
+
+
+def test_a_damaged_checkpoint_is_refused(agent, tmp_path):
+  folder = tmp_path / 'run'
+  start(folder, agent, {90: interrupt})
+  (states,) = (folder / 'checkpoints').glob('*/replay/nodes')
+  content = bytearray(states.read_bytes())
+  content[len(content) // 2] ^= 1
+  states.write_bytes(content)
+  with pytest.raises(ValueError, match='do not fit this run.*checksum differs'):
+    start(folder, agent)
+
+
+def test_another_version_is_refused(agent, tmp_path, monkeypatch):
+  folder = tmp_path / 'run'
+  start(folder, agent, {90: interrupt})
+  monkeypatch.setitem(node_states._VERSIONS, 'jax', '0.0.1')
+  with pytest.raises(ValueError, match="jax='.*' there and '0.0.1' here"):
+    start(folder, agent)
+
+
+def test_a_larger_budget(whole, agent, tmp_path):
+  folder = tmp_path / 'run'
+  start(folder, agent, max_actor_steps=120)
+  code, display = start(folder, agent)
+  assert code == 0 and display.shown[0]['actor_steps'] >= 120
+  # The shorter run had an evaluation at its end.
+  assert len(read(folder, 'evaluator')) == len(read(whole[0], 'evaluator')) + 2
+  assert_same_policy(folder, whole[0], agent)
+
+
+def test_a_completed_run_takes_no_step(whole, agent):
+  folder, _ = whole
+  times = {path: path.stat().st_mtime_ns for path in folder.rglob('*')}
+  assert start(folder, agent) == (0, None)
+  assert times == {
+    path: path.stat().st_mtime_ns
+    for path in folder.rglob('*')
+    if path.name != 'run.lock'
+  }
+
+
+def leaves_of(folder):
+  return jax.tree.leaves(behaviors.Exported(str(folder)).variables)
+
+
+def test_snapshots_are_what_shorter_runs_export(whole, agent, tmp_path):
+  folder = tmp_path / 'run'
+  settings = {'snapshot_steps': f'1,120,{STEPS}', 'num_evaluators': 0}
+  start(folder, agent, **settings)
+  start(tmp_path / 'short', agent, max_actor_steps=120, num_evaluators=0)
+  for steps, same in (
+    (120, tmp_path / 'short' / 'behavior'),
+    (STEPS, whole[0] / 'behavior'),
+  ):
+    snapshot = folder / f'behavior-{steps}'
+    taken = behaviors.Exported(str(snapshot)).actor_steps
+    assert steps <= taken < steps + 2
+    assert taken == behaviors.Exported(str(same)).actor_steps
+    jax.tree.map(
+      np.testing.assert_array_equal, leaves_of(snapshot), leaves_of(same)
+    )
+  assert behaviors.Exported(str(folder / 'behavior-1')).actor_steps <= 2
+
+
+def test_a_resumed_run_neither_repeats_nor_loses_a_snapshot(
+  agent, tmp_path, caplog
+):
+  folder = tmp_path / 'run'
+  settings = {'snapshot_steps': '50,120,200', 'num_evaluators': 0}
+  start(folder, agent, {90: interrupt}, **settings)
+  shutil.copytree(folder / 'checkpoints', tmp_path / 'kept')
+  start(folder, agent, {150: interrupt}, **settings)
+  assert not (folder / 'behavior-200').exists()
+  times = {
+    steps: (folder / f'behavior-{steps}' / 'params.npz').stat().st_mtime_ns
+    for steps in (50, 120)
+  }
+  # As if it had been killed here, and had last saved there.
+  shutil.rmtree(folder / 'checkpoints')
+  (tmp_path / 'kept').rename(folder / 'checkpoints')
+  # One more is asked for when it is too late.
+  start(folder, agent, **{**settings, 'snapshot_steps': '20,50,120,200'})
+  for steps, before in times.items():
+    path = folder / f'behavior-{steps}' / 'params.npz'
+    assert path.stat().st_mtime_ns == before
+  assert behaviors.Exported(str(folder / 'behavior-200')).actor_steps < 202
+  assert not (folder / 'behavior-20').exists()
+  assert 'passed 20 steps before' in caplog.text
+
+
+def test_no_evaluation_is_asked_for(agent, tmp_path):
+  start(tmp_path / 'run', agent, num_evaluators=0)
+  assert not (tmp_path / 'run' / 'logs' / 'evaluator').exists()
+
+
+def test_it_checkpoints_meanwhile(agent, tmp_path):
+  folder = tmp_path / 'run'
+  seen = []
+
+  def look():
+    seen.append(checkpoints.newest_replay(str(folder / 'checkpoints')))
+
+  start(folder, agent, {50: look}, checkpoint_period=1e-6)
+  assert seen != [None]
+
+
+def test_refusals_come_before_anything_is_written(whole, agent, tmp_path):
+  with pytest.raises(ValueError, match='would never start'):
+    start(tmp_path / 'run', agent, max_actor_steps=3)
+  assert not (tmp_path / 'run').exists()
+  folder = whole[0]
+  with pytest.raises(ValueError, match='seed=0 there and 1 here'):
+    start(folder, agent, seed=1)
+  (tmp_path / 'many').mkdir()
+  identity = json.loads((folder / 'config.json').read_text())
+  del identity['engine']
+  (tmp_path / 'many' / 'config.json').write_text(json.dumps(identity))
+  with pytest.raises(ValueError, match="engine=None there and 'in_process'"):
+    start(tmp_path / 'many', agent)
+  assert 'config.json' in [
+    path.name for path in pathlib.Path(tmp_path / 'many').iterdir()
+  ]
+
+
+# Other agents and environments.
+
+
+@pytest.fixture(name='fake_environments')
+def make_fake_environments(monkeypatch):
+  monkeypatch.setattr(environments, 'make_vector', make_fake_vector)
+
+
+def make_fake_vector(name, num_environments, *, seed, **kwargs):
+  del name, kwargs
+  return vector.VectorEnvironment(
+    [
+      fakes.MarkedEnvironment(environments.seed_of(seed, i) % 200)
+      for i in range(num_environments)
+    ]
+  )
+
+
+FAKE = {'env': 'fake', 'envs_per_actor': 3, 'num_evaluators': 0, 'seed': 3}
+
+
+def read_all(folder, agent):
+  """What a run has learned, and its logs."""
+  found = learned.read(configuration(folder, **FAKE), agent)
+  return found, read(folder, 'actor'), read(folder, 'learner')
 
 
 @pytest.mark.usefixtures('fake_environments')
@@ -224,130 +409,65 @@ def stop_and_go(make, stops, path):
     ('bt', 'actor'),
   ],
 )
-def test_a_run_that_is_stopped_goes_on(kind, initial_priority, tmp_path):
-  agent = make_agent(kind, tmp_path, initial_priority)
-
-  def make():
-    return in_process.InProcessRun(agent, num_environments=N, seed=3)
-
-  whole = make()
-  whole.run(STEPS)
-  expected = whole.result()
-  assert len(expected.learner) > 3 and len(expected.episodes) > 20
-  stops = (0, 1, 7, 64, 65, 171, STEPS)
-  result = stop_and_go(make, stops, tmp_path / 'run')
-  assert_same(result, expected)
-  assert [path.name for path in tmp_path.iterdir()] in (
-    ['run'],
-    ['behavior', 'run'],
-    ['run', 'behavior'],
+def test_a_run_that_is_stopped_ends_as_one_that_is_not(
+  kind, initial_priority, tmp_path
+):
+  agent = make_agent(kind, tmp_path / 'behavior', 'fake', initial_priority)
+  start(tmp_path / 'whole', agent, **FAKE)
+  stops = {1, 7, 64, 65, 171}
+  for stop in stops:
+    start(tmp_path / 'run', agent, {stop: interrupt}, **FAKE)
+  start(tmp_path / 'run', agent, **FAKE)
+  expected = read_all(tmp_path / 'whole', agent)
+  jax.tree.map(
+    np.testing.assert_array_equal,
+    read_all(tmp_path / 'run', agent)[0],
+    expected[0],
   )
+  assert read_all(tmp_path / 'run', agent)[1:] == expected[1:]
+  policy, episodes, learner = expected
+  assert len(learner) > 3 and len(episodes) > 20
+  assert any(float(row['flights']) for row in episodes) == (kind == 'bt')
+  for row in learner:
+    assert all(np.isfinite(float(value)) for value in row.values())
+    assert 0 <= float(row['first_visit_share']) <= 1
+  if kind == 'ngu':
+    # One set of statistics, of each step that was taken.
+    assert policy.statistics.error_count == policy.actor_steps
+    assert any(float(row['intrinsic_return']) > 0 for row in episodes)
+  elif kind in ('r2d2', 'bt'):
+    assert policy.statistics is None and not policy.variables.intrinsic
+
+
+@pytest.mark.usefixtures('fake_environments')
+def test_the_seed_decides(tmp_path):
+  agent = make_agent('r2d2', env='fake')
+  for name, seed in (('one', 3), ('same', 3), ('other', 4)):
+    start(tmp_path / name, agent, **{**FAKE, 'seed': seed})
+  one, same, other = (
+    read(tmp_path / name, 'actor') for name in ('one', 'same', 'other')
+  )
+  assert one == same != other
 
 
 @pytest.mark.parametrize(
   'name',
   ['MiniGrid-DoorKey-5x5-v0:door=0.3', 'MiniGrid-Dynamic-Obstacles-5x5-v0'],
 )
-def test_minigrid_goes_on(name, tmp_path):
+def test_minigrid_resumes(name, tmp_path):
   environment = environments.make(name, seed=0)
   agent = assembly.Agent(
     fakes.make_config(config_lib.NGUConfig),
     assembly.spec_of(environment, name),
   )
-
-  def make():
-    return in_process.InProcessRun(agent, num_environments=2, seed=1)
-
-  whole = make()
-  whole.run(700)
-  expected = whole.result()
-  assert len(expected.learner) > 3 and len(expected.episodes) > 1
-  assert_same(stop_and_go(make, (33, 419, 700), tmp_path / 'run'), expected)
-
-
-@pytest.fixture(name='saved')
-def make_saved(fake_environments, tmp_path):
-  """A saved run, and what makes others."""
-  del fake_environments
-  agent = fakes.make_agent('r2d2')
-
-  def make(agent=agent, seed=0, num_environments=N):
-    return in_process.InProcessRun(
-      agent, num_environments=num_environments, seed=seed
-    )
-
-  run = make()
-  run.run(60)
-  run.save(tmp_path / 'run')
-  return run, tmp_path / 'run', make
-
-
-def test_the_file_of_another_run_is_refused(saved):
-  _, path, make = saved
-  before = path.read_bytes()
-  slower = fakes.make_agent(
-    'r2d2', learner=config_lib.LearnerConfig(batch_size=4, learning_rate=1e-9)
-  )
-  for settings, message in (
-    ({'seed': 1}, 'seed=0 there and 1 here'),
-    ({'num_environments': 2}, 'num_environments=3 there and 2 here'),
-    ({'agent': slower}, 'learning_rate=.* there and 1e-09 here'),
-    ({'agent': fakes.make_agent('ngu')}, "agent='R2D2Config' there"),
-  ):
-    with pytest.raises(ValueError, match=f'{path}.*another run.*{message}'):
-      make(**settings).load(path)
-  assert path.read_bytes() == before
-
-
-def test_another_version_is_refused(saved, monkeypatch):
-  _, path, make = saved
-  monkeypatch.setitem(saved_run._VERSIONS, 'jax', '0.0.1')
-  with pytest.raises(ValueError, match="jax='.*' there and '0.0.1' here"):
-    make().load(path)
-
-
-def test_a_run_that_has_begun_loads_nothing(saved):
-  run, path, _ = saved
-  with pytest.raises(RuntimeError, match='has begun'):
-    run.load(path)
-
-
-@pytest.mark.usefixtures('fake_environments')
-def test_an_error_of_the_caller_loses_nothing(run):
-  expected = run('ngu')
-
-  def stop(row):
-    del row
-    raise KeyboardInterrupt
-
-  stopped = in_process.InProcessRun(
-    fakes.make_agent('ngu'), num_environments=N, seed=0
-  )
-  for _ in range(3):
-    with pytest.raises(KeyboardInterrupt):
-      stopped.run(STEPS, on_episode=stop)
-  stopped.run(STEPS)
-  assert_same(stopped.result(), expected)
-
-
-def test_an_interrupted_turn_is_not_saved(saved, monkeypatch):
-  run, path, make = saved
-  before = path.read_bytes()
-
-  def interrupt(self):
-    raise KeyboardInterrupt
-
-  with monkeypatch.context() as patch:
-    patch.setattr(vector.VectorEnvironment, 'recv', interrupt)
-    with pytest.raises(KeyboardInterrupt):
-      run.run(STEPS)
-  for action in (lambda: run.save(path), lambda: run.run(STEPS)):
-    with pytest.raises(RuntimeError, match='load its last file'):
-      action()
-  assert path.read_bytes() == before
-  again = make()
-  again.load(path)
-  again.run(STEPS)
+  settings = {'env': name, 'max_actor_steps': 700, 'num_evaluators': 0}
+  start(tmp_path / 'whole', agent, **settings)
+  for stop in (33, 419):
+    start(tmp_path / 'run', agent, {stop: interrupt}, **settings)
+  start(tmp_path / 'run', agent, **settings)
+  assert_same_policy(tmp_path / 'run', tmp_path / 'whole', agent)
+  assert read(tmp_path / 'run', 'actor') == read(tmp_path / 'whole', 'actor')
+  assert len(read(tmp_path / 'run', 'learner')) > 3
 
 
 class Stateless(fakes.MarkedEnvironment):
@@ -357,31 +477,123 @@ class Stateless(fakes.MarkedEnvironment):
 
 
 def test_new_episodes_where_the_old_ones_cannot_be_kept(
-  saved, monkeypatch, caplog
+  tmp_path, monkeypatch, caplog
 ):
-  _, path, make = saved
   seeds = []
 
-  def make_vector(name, num_environments, *, seed, num_stacked):
-    del name, num_stacked
+  def make_vector(name, num_environments, *, seed, **kwargs):
+    del name, kwargs
     seeds.append(seed)
     return vector.VectorEnvironment(
       [Stateless(i) for i in range(num_environments)]
     )
 
   monkeypatch.setattr(environments, 'make_vector', make_vector)
-  run = make()
-  run.run(100)
-  run.save(path)
+  agent = make_agent('r2d2', env='fake')
+  folder = tmp_path / 'run'
+  start(folder, agent, {100: interrupt}, **FAKE)
   assert 'Stateless cannot be saved' in caplog.text
-  steps, episodes = run.actor_steps, run.result().episodes
-  again = make()
-  again.load(path)
-  assert again.actor_steps == steps and again.result().episodes == episodes
-  again.run(160)
-  result = again.result()
-  assert result.episodes[: len(episodes)] == episodes
+  before = read(folder, 'actor')
+  steps = learned.read(configuration(folder, **FAKE), agent).actor_steps
+  start(folder, agent, **FAKE)
+  after = read(folder, 'actor')
+  assert after[: len(before)] == before
   # Each new episode began after the stop, and none of the old ones went on.
-  started = [row['episode_length'] for row in result.episodes[len(episodes) :]]
-  assert 0 < sum(started) <= result.actor_steps - steps
+  started = [int(row['episode_length']) for row in after[len(before) :]]
+  assert 0 < sum(started) <= STEPS + 3 - steps
   assert len(set(seeds)) == 2  # Not the first episodes again.
+
+
+# Without a workdir.
+
+
+def train(agent, **settings):
+  return in_process.run(
+    agent,
+    **{'num_environments': 3, 'max_actor_steps': 240, 'seed': 0, **settings},
+  )
+
+
+@pytest.mark.usefixtures('fake_environments')
+def test_snapshots_without_a_workdir():
+  snapshots, agent = [], make_agent('ngu', env='fake')
+  result = train(agent, snapshot_period=50, on_snapshot=snapshots.append)
+  assert 240 <= result.actor_steps < 243
+  assert len(result.episodes) > 5 and result.learner
+  steps = [snapshot.actor_steps for snapshot in snapshots]
+  assert len(steps) == 4 == 240 // 50
+  assert all(0 <= step - 50 * (i + 1) < 3 for i, step in enumerate(steps))
+  for snapshot in snapshots:
+    assert snapshot.statistics.error_count == snapshot.actor_steps
+  first, last = (
+    np.array(jax.tree.leaves(s.variables)[0]) for s in snapshots[::3]
+  )
+  assert (first != last).any()
+  for period in (0, -3):
+    with pytest.raises(ValueError, match=f'snapshot_period={period}'):
+      train(agent, snapshot_period=period)
+
+
+@pytest.mark.usefixtures('fake_environments')
+def test_the_learner_compiles_once(monkeypatch):
+  steps = []
+  jit_step = data_parallel.jit_step
+
+  def keep(*args):
+    steps.append(jit_step(*args))
+    return steps[-1]
+
+  learner_lib._compiled.cache_clear()  # Of earlier tests.
+  monkeypatch.setattr(data_parallel, 'jit_step', keep)
+  agent = make_agent('r2d2', env='fake')
+  train(agent)
+  train(agent, seed=1)
+  (step,) = steps
+  assert step._cache_size() == 1
+
+
+@pytest.mark.parametrize('num_allowed', [1, 3, 8, 20, 24])
+def test_learner_steps_are_spread_over_the_turns(monkeypatch, num_allowed):
+  period, bursts = 20, 4
+  learner = in_process_learner.Learner(fakes.make_agent('r2d2'), 0, None)
+  learner._sequence_period = period
+  left, started = 0, np.zeros([bursts, period], int)
+
+  def start_step():
+    nonlocal left
+    left -= 1
+    started[turn] += 1
+
+  monkeypatch.setattr(learner.replay, 'num_allowed', lambda batch_size: left)
+  monkeypatch.setattr(learner, '_start', start_step)
+  for turn in np.ndindex(bursts, period):
+    if turn[1] == 0:  # All environments finish a sequence.
+      left += num_allowed
+    learner.advance()
+  # Almost all of a burst, and then as many as each burst allows.
+  assert started[0].sum() >= 0.7 * num_allowed
+  assert started[-1].sum() == num_allowed
+  assert started.max() <= -(-num_allowed // period) + 1
+  gaps = np.diff(np.flatnonzero(started[-1]))
+  assert np.all(gaps == max(period // num_allowed, 1))
+
+
+@pytest.mark.usefixtures('fake_environments')
+def test_initial_parameters_are_where_it_starts():
+  agent = fakes.make_agent('r2d2')
+  params = fakes.variables_of(agent, 9).agent
+  frozen = dataclasses.replace(
+    agent,
+    config=dataclasses.replace(
+      agent.config,
+      learner=dataclasses.replace(agent.config.learner, learning_rate=1e-12),
+    ),
+  )
+  result = train(
+    frozen, num_environments=1, max_actor_steps=40, initial_params=params
+  )
+  jax.tree.map(
+    lambda x, y: np.testing.assert_allclose(x, y, atol=1e-9),
+    result.variables.agent,
+    params,
+  )
