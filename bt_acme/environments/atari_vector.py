@@ -19,7 +19,7 @@ _SIDE = 84  # Pixels of an observation's height and width.
 # Among the recorded actions: a reset, and a step before a game's first reset.
 _RESET, _BEFORE = 255, 254
 # A game whose record has this many steps is seeded again at its next episode,
-# and recorded from there. That takes as long as about 100 steps.
+# and recorded from there. That takes as long as about 200 steps.
 _STEPS_BETWEEN_SEEDS = 20_000
 
 
