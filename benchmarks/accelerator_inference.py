@@ -51,10 +51,10 @@ def _answer_call(
     prev_reward=np.zeros(size, np.float32),
     is_first=never,
     is_last=never,
-    feeds=(),
+    host_inputs=(),
   )
   requests = [
-    server_lib.Request(
+    server_lib.InferenceRequest(
       group, frames[group * size : (group + 1) * size, ..., None], inputs, None
     )
     for group in range(scale.games // size)

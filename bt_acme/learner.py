@@ -163,7 +163,7 @@ class Learner:
     self._pending.popleft()
     self.num_finished += 1
     self.largest_priority.update(priorities)
-    sampling = self.sampling.of(step.keys, step.probabilities, priorities)
+    sampling = self.sampling.compute(step.keys, step.probabilities, priorities)
     return FinishedStep(step.keys, priorities, {**step.metrics, **sampling})
 
   def final_largest_priority(self) -> float:

@@ -2,13 +2,14 @@
 
 A behavior has two sides. The *core* side is a pair of pure functions that runs
 inside the actor's one jitted call. The *host* side is for what does not belong
-there (a policy in Python, the episodic memory): it feeds that call and digests
-the features that come out of it. Both serve all N environments of one actor
-process. `bt_acme/behaviors` has the implementations.
+there (a policy in Python, the episodic memory): it supplies inputs of that call
+and is updated with the features that come out of it. Both serve all N
+environments of one actor process. `bt_acme/behaviors` has the implementations.
 """
 
 import abc
-from typing import Any, List, Optional, Sequence, Tuple, Union
+import warnings
+from typing import Any, List, Optional, Sequence, Tuple, TypeVar, Union
 
 import jax
 import jax.numpy as jnp
@@ -16,23 +17,48 @@ import numpy as np
 import numpy.typing as npt
 from dm_env import specs
 
+from bt_acme.core import types
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import reward as reward_lib
 
 # The actions of a behavior: A for discrete actions, or the spec of a vector.
 ActionSpec = Union[int, specs.Array]
+# Trees of arrays that a behavior's own two sides exchange or keep.
+Inputs = Any
+Features = Any
+HostState = Any
+Tree = TypeVar('Tree')
+
+
+def _warn_of_old_name(old: str, new: str) -> None:
+  warnings.warn(
+    f'{old} is deprecated: it is called {new} now.',
+    DeprecationWarning,
+    stacklevel=3,
+  )
 
 
 class Host:
-  """The host side of a behavior over N environments; this one does nothing."""
+  """The host side of a behavior over N environments; this one does nothing.
 
-  def feed(
+  Until 0.1 `inputs` was called `feed`, and `update` was called `digest`. Both
+  old names still work, with a warning.
+  """
+
+  def __init_subclass__(cls, **kwargs: object):
+    super().__init_subclass__(**kwargs)
+    for old, new in (('feed', 'inputs'), ('digest', 'update')):
+      if old in vars(cls) and new not in vars(cls):
+        _warn_of_old_name(f'{cls.__name__}.{old}', new)
+        setattr(cls, new, vars(cls)[old])
+
+  def inputs(
     self,
     observation: np.ndarray,
     prev_action: np.ndarray,
     is_first: np.ndarray,
     is_last: np.ndarray,
-  ) -> Any:
+  ) -> Inputs:
     """Returns what the core side receives at this step.
 
     The arrays are read-only, because the agent and the replay have them too.
@@ -50,15 +76,28 @@ class Host:
     del observation, prev_action, is_first, is_last
     return ()
 
-  def digest(self, features: Any) -> None:
+  def update(self, features: Features) -> None:
     """Takes the core side's features of this step, arrays [N, ...]."""
     del features
 
-  def state(self) -> Any:
+  def feed(self, *shown: np.ndarray) -> Inputs:
+    """Calls `inputs` by its old name."""
+    _warn_of_old_name('Host.feed', 'inputs')
+    # A subclass that has only the old name may call it on `super()`.
+    is_overridden = type(self).feed is not Host.feed
+    return (Host.inputs if is_overridden else type(self).inputs)(self, *shown)
+
+  def digest(self, features: Features) -> None:
+    """Calls `update` by its old name."""
+    _warn_of_old_name('Host.digest', 'update')
+    is_overridden = type(self).digest is not Host.digest
+    (Host.update if is_overridden else type(self).update)(self, features)
+
+  def state(self) -> HostState:
     """Returns what it keeps from one step to the next, in plain values."""
     return ()
 
-  def restore(self, state: Any) -> None:
+  def restore(self, state: HostState) -> None:
     """Goes on from a state."""
     del state
 
@@ -72,14 +111,14 @@ class Behavior(abc.ABC):
   def make_core(self, num_actions: int) -> behavior_core.BehaviorCore:
     """Builds the core side, for an environment with `num_actions` actions."""
 
-  def params(self) -> Any:
+  def params(self) -> types.Params:
     """Returns what the core side's `step` gets as its first argument."""
     return ()
 
   def intrinsic(self) -> Optional[reward_lib.RewardSpec]:
     """Returns the reward that its host makes of its features, or None.
 
-    An inference server may make the reward instead. The host's `digest` then
+    An inference server may make the reward instead. The host's `update` then
     gets the rewards in the place of the features; `HostReward.take` accepts
     either.
     """
@@ -108,8 +147,8 @@ def make_core(
 ) -> behavior_core.BehaviorCore:
   """Builds a behavior's core side and checks that it proposes one integer.
 
-  The check happens here if the host feeds the core side nothing, and in any
-  case when the core side is compiled.
+  The check happens here if the host supplies no inputs, and in any case when
+  the core side is compiled.
 
   Args:
     behavior: the behavior.
@@ -121,7 +160,9 @@ def make_core(
   """
   core = behavior.make_core(num_actions)
 
-  def step(params: Any, inputs: Any, state: Any) -> Tuple[jax.Array, Any]:
+  def step(
+    params: types.Params, inputs: behavior_core.BehaviorInput, state: HostState
+  ) -> Tuple[jax.Array, HostState]:
     action, state = core.step(params, inputs, state)
     action = jnp.asarray(action)
     if action.shape != () or not jnp.issubdtype(action.dtype, jnp.integer):
@@ -131,7 +172,7 @@ def make_core(
       )
     return action, state
 
-  def first_step(params: Any) -> Any:
+  def first_step(params: types.Params) -> Tuple[jax.Array, HostState]:
     inputs = behavior_core.BehaviorInput(
       observation=jax.tree.map(
         lambda x: jnp.zeros(x.shape, x.dtype), observation
@@ -175,7 +216,7 @@ def make_hosts(
   ]
 
 
-def read_only(tree: Any) -> Any:
+def read_only(tree: Tree) -> Tree:
   """Returns views of arrays through which hosts cannot change them."""
 
   def view(array: npt.ArrayLike) -> np.ndarray:
@@ -183,7 +224,8 @@ def read_only(tree: Any) -> Any:
     viewed.flags.writeable = False
     return viewed
 
-  return jax.tree.map(view, tree)
+  viewed: Tree = jax.tree.map(view, tree)
+  return viewed
 
 
 def check_proposals(

@@ -6,16 +6,18 @@ varies between environments is seeded by their index alone (`batched_core`).
 """
 
 import functools
-from typing import Any, Callable, Dict, NamedTuple, Protocol, Tuple
+from typing import Any, Callable, NamedTuple, Protocol, Tuple
 
 import jax
 import numpy as np
 import numpy.typing as npt
 
 from bt_acme import assembly
-from bt_acme.acting import batched_core, frame_stack
+from bt_acme.acting import batched_core, frame_stack, statistics_store
 from bt_acme.core import leaves, types
+from bt_acme.environments import saving
 
+Statistics = statistics_store.Statistics
 Array = Any  # NumPy's in an actor, JAX's inside the server's jitted call.
 Extras = batched_core.Extras
 
@@ -29,7 +31,7 @@ class PolicyInput(NamedTuple):
     prev_reward: float32 [N], the reward received before; 0 on first steps.
     is_first: bool [N], whether an episode starts.
     is_last: bool [N], whether an episode ends.
-    feeds: what each behavior's host side feeds it, trees of arrays [N, ...].
+    host_inputs: what each behavior's host side supplies, trees [N, ...].
   """
 
   observation: Any
@@ -37,19 +39,19 @@ class PolicyInput(NamedTuple):
   prev_reward: Array
   is_first: Array
   is_last: Array
-  feeds: Tuple[Any, ...]
+  host_inputs: batched_core.HostInputs
 
   def core_inputs(
     self, newest: Array
-  ) -> Tuple[types.AgentInput, Tuple[Any, ...]]:
-    """Returns the inputs and the feeds of `BatchedCore.step`.
+  ) -> Tuple[types.AgentInput, batched_core.HostInputs]:
+    """Returns the inputs of `BatchedCore.step`.
 
     Args:
       newest: uint8 [N, H, W, C], the newest frame of each observation.
     """
     return types.AgentInput(
       newest, self.prev_action, self.prev_reward, self.is_first
-    ), self.feeds
+    ), self.host_inputs
 
 
 class Policy(Protocol):
@@ -61,7 +63,7 @@ class Policy(Protocol):
     An embedding changes in each environment when its next episode starts.
     """
 
-  def restore_statistics(self, statistics: Any) -> None:
+  def restore_statistics(self, statistics: Statistics) -> None:
     """Resumes from statistics [N] if it makes intrinsic rewards as well."""
 
   def request(self, inputs: PolicyInput) -> None:
@@ -75,10 +77,10 @@ class Policy(Protocol):
     `Rewarded` there instead of `Features`; `HostReward.take` accepts either.
     """
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> saving.State:
     """Returns all that choosing depends on, in plain values."""
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: saving.State) -> None:
     """Goes on from a state, after a first `update_variables`."""
 
 
@@ -138,7 +140,7 @@ class VectorPolicy:
     if is_first_update:
       self._state = self._core.with_embedding(self._params, self._state)
 
-  def restore_statistics(self, statistics: Any) -> None:
+  def restore_statistics(self, statistics: Statistics) -> None:
     del statistics  # The actor makes the rewards itself.
 
   def request(self, inputs: PolicyInput) -> None:
@@ -158,14 +160,16 @@ class VectorPolicy:
     action, extras = self._pending
     return np.array(action), jax.tree.map(np.asarray, extras)
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> saving.State:
     return {
-      'variables': leaves.of(self._variables),
-      'acting': leaves.of(self._state),
+      'variables': leaves.tree_leaves(self._variables),
+      'acting': leaves.tree_leaves(self._state),
     }
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: saving.State) -> None:
     if self._params is None:
       raise RuntimeError('update_variables must come before restore.')
-    self.update_variables(leaves.into(self._variables, state['variables']))
-    self._state = leaves.into(self._state, state['acting'])
+    self.update_variables(
+      leaves.restore_leaves(self._variables, state['variables'])
+    )
+    self._state = leaves.restore_leaves(self._state, state['acting'])

@@ -20,7 +20,11 @@ from bt_acme.acting import policy as policy_lib
 from bt_acme.acting import transition as transition_lib
 from bt_acme.core import types
 from bt_acme.core.intrinsic import host as host_reward
-from bt_acme.environments import vector
+from bt_acme.environments import saving, vector
+
+Statistics = policy_lib.Statistics
+# The observation, action and reward that end an episode; None within one.
+Final = Optional[Tuple[np.ndarray, int, float]]
 
 
 class VectorActor:
@@ -29,7 +33,7 @@ class VectorActor:
   A turn is `select_actions` on what the environments show, a step of the
   environments, and `observe` on what the step leads to. Where time counts,
   `request_actions` and `receive_actions` replace `select_actions`, so that the
-  process works while another one chooses, and `digest` is called while the
+  process works while another one chooses, and `update` is called while the
   environments step.
 
   Attributes:
@@ -45,7 +49,7 @@ class VectorActor:
     first_environment: int = 0,
     evaluation: bool = False,
     sinks: Optional[Sequence[transition_lib.TransitionSink]] = None,
-    statistics: Optional[Any] = None,
+    statistics: Optional[Statistics] = None,
     policy: Optional[policy_lib.Policy] = None,
   ):
     """Builds the actor.
@@ -99,9 +103,9 @@ class VectorActor:
     self._step: Any = None
     self._inputs: Any = None
     self._extras: Any = None
-    self._features: Any = None  # None once they are digested.
+    self._features: Any = None  # None once they were used.
     # By environment, the transitions that wait for their reward.
-    self._waiting: Dict[int, Tuple[transition_lib.Transition, Any]] = {}
+    self._waiting: Dict[int, Tuple[transition_lib.Transition, Final]] = {}
 
   def update_variables(self, variables: assembly.Variables) -> None:
     """Acts with these parameters from now on.
@@ -120,17 +124,17 @@ class VectorActor:
     """Who decided the latest actions, uint8 [N]: OWN, EXTRA or FLIGHT."""
     return self._extras['source']
 
-  def statistics(self) -> Optional[Any]:
+  def statistics(self) -> Optional[Statistics]:
     """Returns the statistics of the intrinsic reward, [N]; None without one."""
     return None if self.intrinsic is None else self.intrinsic.statistics()
 
-  def restore_statistics(self, statistics: Any) -> None:
+  def restore_statistics(self, statistics: Statistics) -> None:
     """Goes on from statistics of the intrinsic reward, if there is one."""
     if self.intrinsic is not None:
       self.intrinsic.restore_statistics(statistics)
       self._policy.restore_statistics(self.intrinsic.statistics())
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> saving.State:
     """Returns all that the next turns depend on, in plain values.
 
     It is called between two turns, after `observe`. What the sinks hold belongs
@@ -151,7 +155,7 @@ class VectorActor:
       },
     }
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: saving.State) -> None:
     """Goes on from a state, after a first `update_variables`."""
     self._policy.restore(state['policy'])
     self._epsilons = state['epsilons'].copy()
@@ -193,7 +197,7 @@ class VectorActor:
     prev_reward = np.where(is_first, 0, self._reward).astype(np.float32)
     shown = (step.observation, prev_action, is_first, step.is_last)
     shown = behavior_lib.read_only(shown)
-    feeds = tuple(host.feed(*shown) for host in self._hosts)
+    host_inputs = tuple(host.inputs(*shown) for host in self._hosts)
     self._step = step
     self._inputs = policy_lib.PolicyInput(
       step.observation,
@@ -201,7 +205,7 @@ class VectorActor:
       prev_reward,
       is_first,
       step.is_last,
-      feeds,
+      host_inputs,
     )
     self._policy.request(self._inputs)
 
@@ -219,7 +223,7 @@ class VectorActor:
     self._turns += 1
     return self._action
 
-  def digest(self) -> None:
+  def update(self) -> None:
     """Does what only the next turn needs: rewards and remembers what was seen.
 
     `observe` does it if it has not been done.
@@ -234,7 +238,7 @@ class VectorActor:
       )
     else:
       for host, host_features in zip(self._hosts, features, strict=True):
-        host.digest(host_features)
+        host.update(host_features)
     for i, (transition, final) in self._waiting.items():
       if not self._step.is_first[i]:  # Otherwise the episode was broken off.
         self._record(i, transition._replace(reward=self._reward[i]), final)
@@ -251,7 +255,7 @@ class VectorActor:
       epsilon of their `environment` and, with behavior transfer, the
       `flight_probability` that was drawn for them.
     """
-    self.digest()
+    self.update()
     if self.intrinsic is None:
       self._reward = step.reward.astype(np.float32)
     finished = []
@@ -298,7 +302,7 @@ class VectorActor:
       self._record(i, transition, final)
 
   def _record(
-    self, i: int, transition: transition_lib.Transition, final: Any
+    self, i: int, transition: transition_lib.Transition, final: Final
   ) -> None:
     """Hands a transition on, and the end of the episode if it ends there."""
     assert self._sinks is not None

@@ -72,7 +72,7 @@ class Learner(acme.Learner):
     self._learner = learner_lib.Learner(agent, random_key, initial_params)
     self._started: Optional[_Started] = None
     self._lock = threading.Lock()
-    self._statistics = statistics_store.of(agent)
+    self._statistics = statistics_store.make_store(agent)
     self._learner_steps = 0
     self._replay_size = 0
     self._last_step = time.monotonic()

@@ -20,11 +20,13 @@ from typing import (
 import numpy as np
 
 from bt_acme import assembly, behaviors, files
+from bt_acme.cli import recorded_agent
 from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs
 from bt_acme.runtime import coordinator, metrics, progress_bar
 from bt_acme.runtime import learned as learned_lib
+from bt_acme.runtime import workdir as workdir_lib
 from bt_acme.runtime.engines import in_process
 
 Columns = Dict[str, np.ndarray]
@@ -36,7 +38,7 @@ _DISPLAYS: Dict[str, Callable[[int], coordinator.Display]] = {
 }
 
 
-class Request(NamedTuple):
+class RunRequest(NamedTuple):
   """What is to be run.
 
   Attributes:
@@ -74,7 +76,7 @@ class Run:
       [episodes]; `actor_steps` tells when.
   """
 
-  def __init__(self, request: Request):
+  def __init__(self, request: RunRequest):
     """Initializes a run that was neither started nor loaded.
 
     Args:
@@ -89,7 +91,7 @@ class Run:
     self._columns: Dict[str, Columns] = {}  # By the label of the log.
 
   @classmethod
-  def start(cls, request: Request) -> 'Run':
+  def start(cls, request: RunRequest) -> 'Run':
     """Runs what is requested, or resumes it.
 
     Args:
@@ -100,16 +102,23 @@ class Run:
     return run
 
   @classmethod
-  def load(cls, request: Request) -> 'Run':
-    """Loads the run that is in the workdir; it takes no step.
-
-    Args:
-      request: what is in the workdir.
-
-    Raises:
-      ValueError: if there is no checkpoint, or that of another run.
-    """
-    run = cls(request)
+  def load(
+    cls, folder: PathLike, given: Sequence[behaviors.Behavior] = ()
+  ) -> 'Run':
+    """Loads the run in a workdir; `bt_acme.load_run` describes it."""
+    workdir = str(folder)
+    identity = workdir_lib.read_identity(workdir)
+    if identity.get('engine') != run_cli.ENGINE['engine']:
+      raise ValueError(
+        f'folder={workdir!r} holds a run of many processes: play it with '
+        'launch/evaluate.py, or load the behavior that it exported.'
+      )
+    agent = recorded_agent.make(workdir, identity, given)
+    config = dataclasses.replace(
+      workdir_lib.run_of(workdir, identity), lp_launch_type='in_process'
+    )
+    extra = workdir_lib.extra(identity)
+    run = cls(RunRequest(agent, config, None, extra, 'auto'))
     run._read()
     run._set_budget(run.actor_steps)
     return run
@@ -296,7 +305,7 @@ class Run:
 _SHOWN_EPISODES = 100  # The newest ones, whose mean return is shown.
 
 
-def _in(request: Request, workdir: str) -> Request:
+def _in(request: RunRequest, workdir: str) -> RunRequest:
   return request._replace(
     config=dataclasses.replace(request.config, workdir=workdir)
   )

@@ -1,13 +1,14 @@
 """A pre-trained policy as a behavior."""
 
+import copy
 import pathlib
-from typing import Any, Optional, Sequence
+from typing import Optional, Sequence
 
 import numpy as np
 
 from bt_acme.acting import behavior
 from bt_acme.behaviors import exported_folder
-from bt_acme.core import r2d2_actor
+from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import host as host_reward
 from bt_acme.core.intrinsic import ngu_actor
@@ -41,7 +42,7 @@ class Exported(behavior.Behavior):
       folder: a folder that `export` wrote.
       epsilon: the policy's epsilon, with which it acts epsilon-greedily.
       reward_input: `recompute` computes its intrinsic reward with frozen
-        networks, as in training; `zero` feeds zeros, which is cheaper.
+        networks, as in training; `zero` supplies zeros, which is cheaper.
       setting: the name of the user's setting for the folder, for errors.
 
     Raises:
@@ -56,6 +57,16 @@ class Exported(behavior.Behavior):
     self.actor_steps = policy.actor_steps
     self.params_sha256 = policy.params_sha256
     self._setting = setting
+    self._act_as(epsilon, reward_input)
+
+  def acting(self, *, epsilon: float, reward_input: str) -> 'Exported':
+    """Returns this behavior with other settings; both share the parameters."""
+    copied = copy.copy(self)
+    copied._setting = 'behavior'
+    copied._act_as(epsilon, reward_input)
+    return copied
+
+  def _act_as(self, epsilon: float, reward_input: str) -> None:
     self._epsilon = epsilon
     self._recompute = (
       reward_input == 'recompute' and self.statistics is not None
@@ -85,7 +96,7 @@ class Exported(behavior.Behavior):
     )
     return ngu_actor.as_behavior(core, self._epsilon)
 
-  def params(self) -> Any:
+  def params(self) -> types.Params:
     if self._recompute:
       return self.agent.actor_params(self.variables)
     return self.variables.agent
@@ -117,7 +128,7 @@ class _RewardHost(behavior.Host):
     self._is_first = np.ones(num_environments, bool)
     self._is_last = np.zeros(num_environments, bool)
 
-  def feed(
+  def inputs(
     self,
     observation: np.ndarray,
     prev_action: np.ndarray,
@@ -127,21 +138,21 @@ class _RewardHost(behavior.Host):
     self._is_first, self._is_last = is_first, is_last
     return np.where(is_first, 0, self._last).astype(np.float32)
 
-  def digest(self, features: Any) -> None:
+  def update(self, features: behavior.Features) -> None:
     self._last = self._reward.take(features, self._is_first, self._is_last)
 
-  def state(self) -> Any:
+  def state(self) -> behavior.HostState:
     return {'reward': self._reward.state(), 'last': self._last}
 
-  def restore(self, state: Any) -> None:
+  def restore(self, state: behavior.HostState) -> None:
     self._reward.restore(state['reward'])
     self._last = state['last']
 
 
 class _ZeroHost(behavior.Host):
-  """Feeds zeros in place of the intrinsic reward."""
+  """Supplies zeros in place of the intrinsic reward."""
 
-  def feed(
+  def inputs(
     self,
     observation: np.ndarray,
     prev_action: np.ndarray,

@@ -1,6 +1,6 @@
 """A policy in Python as a behavior: scripted, or another library's model.
 
-To put behavior transfer around another library's *agent*, see `agents/foreign`.
+For behavior transfer around another library's *agent*, see `agents/external`.
 """
 
 from typing import Any, Callable, Optional, Sequence, Tuple
@@ -85,7 +85,7 @@ class FromCallable(behavior.Behavior):
     return policy
 
 
-def _says_its_state(policy: Any) -> bool:
+def _says_its_state(policy: object) -> bool:
   # A network may have attributes of these names that are no methods.
   return callable(getattr(policy, 'state', None)) and callable(
     getattr(policy, 'restore', None)
@@ -117,7 +117,7 @@ class _CallableHost(behavior.Host):
       self._high = getattr(action_spec, 'maximum', limits.max)
     self._actor_steps = 0
 
-  def feed(
+  def inputs(
     self,
     observation: np.ndarray,
     prev_action: np.ndarray,
@@ -144,7 +144,7 @@ class _CallableHost(behavior.Host):
     self._actor_steps += 1
     return actions
 
-  def state(self) -> Any:
+  def state(self) -> behavior.HostState:
     return {
       'actor_steps': self._actor_steps,
       'policies': [
@@ -153,7 +153,7 @@ class _CallableHost(behavior.Host):
       ],
     }
 
-  def restore(self, state: Any) -> None:
+  def restore(self, state: behavior.HostState) -> None:
     self._actor_steps = state['actor_steps']
     for policy, own in zip(self._policies, state['policies'], strict=True):
       if _says_its_state(policy):

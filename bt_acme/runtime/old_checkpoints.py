@@ -38,7 +38,7 @@ def upgrade(
     return
   with node_states.refusals(run):
     state = _read(path)
-    arrays = leaves.into(shapes, state['learner'].pop('core'))
+    arrays = leaves.restore_leaves(shapes, state['learner'].pop('core'))
     values = {
       'learner': _learner_values(agent, state),
       'counts': {
@@ -62,7 +62,7 @@ def _learner_values(
   agent: assembly.Agent, state: Mapping[str, Any]
 ) -> Dict[str, Any]:
   """Returns what the learner saves as JSON."""
-  store = statistics_store.of(agent)
+  store = statistics_store.make_store(agent)
   intrinsic = state['actor']['intrinsic']
   if intrinsic is not None and agent.intrinsic is not None:
     store.put(

@@ -62,7 +62,7 @@ class Learner:
     self._has_started = False
     self._logger = logger
     self._increment = increment
-    self._statistics = statistics_store.of(agent)
+    self._statistics = statistics_store.make_store(agent)
     self.actor_statistics: Callable[[], Mapping[int, Any]] = dict
     self.replay = in_process_replay.InProcessReplay(
       config.replay, agent.replay_shapes, seed=seed
