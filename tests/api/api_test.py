@@ -370,6 +370,7 @@ def test_settings_that_a_saved_run_cannot_have(tmp_path):
   ).save(tmp_path / 'copy')
   path = tmp_path / 'copy' / 'config.json'
   identity = json.loads(path.read_text())
+  # Loading takes the memory of the network, resuming that of all.
   for group, name, value in (
     ('run', 'envs_per_actor', 10**6),
     ('config', 'network', {'lstm_size': 10**5}),
@@ -377,7 +378,5 @@ def test_settings_that_a_saved_run_cannot_have(tmp_path):
     changed = json.loads(json.dumps(identity))
     changed[group][name] = value
     path.write_text(json.dumps(changed))
-    with pytest.raises(
-      ValueError, match='ask for at least .* by|must not exceed'
-    ):
-      bt_acme.load_run(tmp_path / 'copy')
+    with pytest.raises(ValueError, match='memory|other arrays|bytes'):
+      bt_acme.load_run(tmp_path / 'copy').resume(10**6)

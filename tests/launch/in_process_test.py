@@ -79,7 +79,7 @@ def run_ngu(compiled, tmp_path_factory):
 def test_ctrl_c_saves_and_the_same_command_goes_on(ngu):
   workdir, interrupted, resumed, again = ngu
   assert interrupted[0] == 130, interrupted
-  assert 'the same command goes on' in interrupted[1]
+  assert 'Rerun the same command to resume.' in interrupted[1]
   assert 'Traceback' not in interrupted[2]
   assert resumed[0] == again[0] == 0, resumed
   assert resumed[1].startswith('Resuming NGUConfig')
