@@ -148,7 +148,7 @@ class Agent:
       num_actions=self.spec.num_actions,
       torso=self.config.network.torso,
     )
-    return Intrinsic(config, rewards.of(config), networks)
+    return Intrinsic(config, rewards.for_config(config), networks)
 
   @property
   def reward_specs(self) -> Tuple[Optional[reward_lib.RewardSpec], ...]:

@@ -92,7 +92,7 @@ def simulate(
       true[keys] = center[keys] * rng.lognormal(0, _DRIFT, _BATCH)
       replay.update_priorities(keys, true[keys])
       largest.update(true[keys])
-      logged = metrics.of(keys, probabilities, true[keys])
+      logged = metrics.compute(keys, probabilities, true[keys])
       if 2 * number >= num_inserts:
         held = true[max(0, number + 1 - max_replay_size) : number + 1]
         rows.append(Result(before.mean() / held.mean(), *logged.values()))

@@ -45,7 +45,7 @@ def main(argv):
     identity={
       'behaviors': dataclasses.asdict(settings.behaviors),
       'weights': dataclasses.asdict(settings.weights),
-      **checksums.of(transferred, settings.weights),
+      **checksums.compute(transferred, settings.weights),
     },
   )
 

@@ -37,7 +37,7 @@ def main(argv):
     initial_params=initial_weights.load(settings.weights, agent, run.seed),
     identity={
       'weights': dataclasses.asdict(settings.weights),
-      **checksums.of(weights=settings.weights),
+      **checksums.compute(weights=settings.weights),
     },
   )
 

@@ -160,12 +160,14 @@ class VectorPolicy:
 
   def state(self) -> Dict[str, Any]:
     return {
-      'variables': leaves.of(self._variables),
-      'acting': leaves.of(self._state),
+      'variables': leaves.tree_leaves(self._variables),
+      'acting': leaves.tree_leaves(self._state),
     }
 
   def restore(self, state: Dict[str, Any]) -> None:
     if self._params is None:
       raise RuntimeError('update_variables must come before restore.')
-    self.update_variables(leaves.into(self._variables, state['variables']))
-    self._state = leaves.into(self._state, state['acting'])
+    self.update_variables(
+      leaves.restore_leaves(self._variables, state['variables'])
+    )
+    self._state = leaves.restore_leaves(self._state, state['acting'])

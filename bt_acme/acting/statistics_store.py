@@ -97,7 +97,7 @@ class StatisticsStore:
     )
 
 
-def of(agent: assembly.Agent) -> StatisticsStore:
+def make_store(agent: assembly.Agent) -> StatisticsStore:
   """Makes the store of an agent.
 
   Without an intrinsic reward there are no statistics, and it stays empty.
@@ -113,6 +113,6 @@ def saved(agent: assembly.Agent, values: Mapping[str, Any]) -> Optional[Any]:
     agent: the agent that learned.
     values: the `values` that `Learner.save` returned.
   """
-  store = of(agent)
+  store = make_store(agent)
   store.restore(values['statistics'])
   return store.merged()

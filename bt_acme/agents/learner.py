@@ -100,7 +100,7 @@ class Learner(acme.Learner):
     self._step = data_parallel.jit_step(core.step, self._shardings)
     self._unfinished: Optional[_Step] = None
     self._lock = threading.Lock()
-    self._statistics = statistics_store.of(agent)
+    self._statistics = statistics_store.make_store(agent)
     self._largest_priority = initial_priority.LargestPriority()
     self._sampling = sampling_metrics.SamplingMetrics(
       agent.config.replay.max_replay_size
@@ -176,7 +176,7 @@ class Learner(acme.Learner):
       self._priority_updater.update(step.sample.keys, values)
     if step.variables is not None:
       self._publish(step.variables)
-    sampling = self._sampling.of(
+    sampling = self._sampling.compute(
       step.sample.keys, step.sample.probabilities, values
     )
     counts = self._counter.increment(learner_steps=1)

@@ -335,7 +335,7 @@ def _run(
     initial_params = initial_weights.load(weights, agent, run.seed)
     identity = {**identity, 'weights': dataclasses.asdict(weights)}
   if transferred or weights:
-    identity = {**identity, **checksums.of(transferred, weights)}
+    identity = {**identity, **checksums.compute(transferred, weights)}
   return runs.Run(
     runs.Request(
       agent,

@@ -8,7 +8,7 @@ from bt_acme.cli import initial_weights
 from bt_acme.runtime import workdir
 
 
-def of(
+def compute(
   transferred: Sequence[behaviors.Behavior] = (),
   weights: Optional[initial_weights.WeightsConfig] = None,
 ) -> Dict[str, Any]:

@@ -229,7 +229,7 @@ def _launch_nodes(
     workdir=run.workdir,
     launch_type=run.lp_launch_type,
     engine_options=_engine_options(run),
-    environments=process_environments.of_labels(program.groups),
+    environments=process_environments.for_labels(program.groups),
     ports={'replay': run.replay_port} if run.replay_port else None,
     main_label=program_lib.MAIN_LABEL,
     checked_labels=program_lib.CHECKED_LABELS,

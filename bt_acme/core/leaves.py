@@ -9,7 +9,7 @@ import numpy as np
 Tree = TypeVar('Tree')
 
 
-def of(tree: Any) -> List[np.ndarray[Any, Any]]:
+def tree_leaves(tree: Any) -> List[np.ndarray[Any, Any]]:
   """Copies the leaves of a tree; random keys become the data behind them."""
   # A view would change when its buffer is donated to a jitted function.
   return [
@@ -18,13 +18,13 @@ def of(tree: Any) -> List[np.ndarray[Any, Any]]:
   ]
 
 
-def into(template: Tree, leaves: Sequence[Any]) -> Tree:
+def restore_leaves(template: Tree, leaves: Sequence[Any]) -> Tree:
   """Puts leaves back into a tree of JAX's arrays.
 
   Args:
     template: a tree with the structure, shapes and dtypes of the tree that the
       leaves are from.
-    leaves: what `of` returned.
+    leaves: what `tree_leaves` returned.
 
   Raises:
     ValueError: if the leaves are those of another tree.

@@ -63,7 +63,7 @@ class SamplingMetrics:
     self._order = collections.deque(state.tolist())
     self._visited = set(self._order)
 
-  def of(
+  def compute(
     self,
     keys: np.ndarray,
     probabilities: np.ndarray,

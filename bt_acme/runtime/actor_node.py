@@ -54,7 +54,7 @@ class ActorNode(node.Node):
     self._coordinator = context.coordinator
     self._learner = context.learner
     # A restarted actor must play other episodes.
-    self._seed = seeds.of_node(run.seed, context.attempt)
+    self._seed = seeds.for_node(run.seed, context.attempt)
     self._clients: List[variables.VariableClient] = []
     self._writers: List[Any] = []
     self._sinks: List[Any] = []

@@ -78,7 +78,7 @@ class EvaluatorNode(node.Node):
     return evaluation.Evaluator(
       self._agent,
       episodes=run.evaluation_episodes,
-      seed=seeds.of_node(run.seed, self._context.attempt),
+      seed=seeds.for_node(run.seed, self._context.attempt),
       first_environment=first,
     )
 

@@ -67,7 +67,7 @@ class InferenceNode(node.Node):
         base=acting.epsilon_base,
         alpha=acting.epsilon_alpha,
       ),
-      seed=seeds.of_node(run.seed, self._context.attempt),
+      seed=seeds.for_node(run.seed, self._context.attempt),
       group_size=run.group_size,
       # A CPU would keep the emulators waiting.
       rewards=jax.default_backend() != 'cpu',

@@ -40,7 +40,7 @@ class MemoryRequirement(NamedTuple):
   advice: str
 
 
-def of_run(
+def estimate(
   run: run_config.RunConfig, agent: assembly.Agent
 ) -> List[MemoryRequirement]:
   """Lists what a run needs on this machine.
@@ -77,7 +77,7 @@ def of_run(
   return others if run.spans_machines else acting + others
 
 
-def of_evaluation(
+def estimate_evaluation(
   agent: assembly.Agent, episodes: int
 ) -> List[MemoryRequirement]:
   """Lists what it takes to play episodes, all at once, in this process.
@@ -93,7 +93,7 @@ def check(needs: List[MemoryRequirement], memory: Optional[int] = None) -> None:
   """Checks that all fits into the memory together.
 
   Args:
-    needs: what `of_run` or `of_evaluation` lists.
+    needs: what `estimate` or `estimate_evaluation` lists.
     memory: the number of bytes that there are; None for those of this machine.
 
   Raises:
@@ -137,7 +137,7 @@ def _environments(
   """
   num_bytes += _ENVIRONMENT_BYTES
   for spec in agent.reward_specs:
-    if spec is not None and rewards.of(spec.config).uses_memory:
+    if spec is not None and rewards.for_config(spec.config).uses_memory:
       capacity, size = spec.config.memory_capacity, spec.config.embedding_size
       settings += f', memory_capacity={capacity}, embedding_size={size}'
       # The host keeps the norm of each embedding too.

@@ -43,7 +43,7 @@ class Node:
     """
     self.title = title
     self.label = label
-    self.allowance = record.of_node(title)
+    self.allowance = record.for_node(title)
     self._record = record
     self._false_starts = 0
     self.addresses: Optional[List[str]] = None

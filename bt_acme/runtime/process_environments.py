@@ -50,7 +50,7 @@ _BY_LABEL = {
 }
 
 
-def of_labels(labels: Collection[str]) -> Dict[str, Dict[str, str]]:
+def for_labels(labels: Collection[str]) -> Dict[str, Dict[str, str]]:
   """Returns the variables of those labels that have any."""
   cache = compilation_cache.variables()
   return {

@@ -58,7 +58,7 @@ class Life(NamedTuple):
 
     The first life has the run's own.
     """
-    return seeds.of_run(seed, self.number)
+    return seeds.for_run(seed, self.number)
 
 
 def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:

@@ -31,7 +31,7 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
       f'{replay.min_replay_size}: the learner would never start. Raise '
       'max_actor_steps, lower min_replay_size, or choose a smaller preset.'
     )
-  memory_check.check(memory_check.of_run(run, agent))
+  memory_check.check(memory_check.estimate(run, agent))
 
 
 def check_evaluation(agent: assembly.Agent, episodes: int) -> None:
@@ -40,7 +40,7 @@ def check_evaluation(agent: assembly.Agent, episodes: int) -> None:
   Raises:
     ValueError: if this machine has too little.
   """
-  memory_check.check(memory_check.of_evaluation(agent, episodes))
+  memory_check.check(memory_check.estimate_evaluation(agent, episodes))
 
 
 def num_cores() -> int:

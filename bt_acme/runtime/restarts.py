@@ -92,6 +92,6 @@ class Record:
     self._max_per_hour = max_restarts_per_hour
     self._nodes: Dict[str, RestartBudget] = {}
 
-  def of_node(self, title: str) -> RestartBudget:
+  def for_node(self, title: str) -> RestartBudget:
     """Returns how often a node may start anew."""
     return self._nodes.setdefault(title, RestartBudget(self._max_per_hour))

@@ -7,7 +7,7 @@ more.
 import numpy as np
 
 
-def of_run(seed: int, life: int) -> int:
+def for_run(seed: int, life: int) -> int:
   """Returns the seed of a life of a run, which each resume begins.
 
   Args:
@@ -17,7 +17,7 @@ def of_run(seed: int, life: int) -> int:
   return _derive(seed, life)
 
 
-def of_node(seed: int, life: int) -> int:
+def for_node(seed: int, life: int) -> int:
   """Returns the seed of a life of a node within one life of the run.
 
   Args:

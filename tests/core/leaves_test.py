@@ -16,9 +16,9 @@ def make_tree(scale):
 
 def test_there_and_back():
   tree, template = make_tree(1), make_tree(7)
-  kept = leaves.of(tree)
+  kept = leaves.tree_leaves(tree)
   assert len(kept) == 3 and all(type(leaf) is np.ndarray for leaf in kept)
-  again = leaves.into(template, kept)
+  again = leaves.restore_leaves(template, kept)
   assert jax.tree.structure(again) == jax.tree.structure(tree)
   np.testing.assert_array_equal(again['x'][0], tree['x'][0])
   assert again['x'][1] == 1 and again['x'][1].dtype == jnp.int32
@@ -29,11 +29,11 @@ def test_there_and_back():
 
 def test_donated_buffers_leave_them_alone():
   x = jnp.arange(1000.0)
-  (kept,) = leaves.of([x])
+  (kept,) = leaves.tree_leaves([x])
   step = jax.jit(lambda x: x + 1, donate_argnums=0)
   step(x)
   np.testing.assert_array_equal(kept, np.arange(1000.0))
-  step(leaves.into([jnp.zeros(1000)], [kept])[0])
+  step(leaves.restore_leaves([jnp.zeros(1000)], [kept])[0])
   np.testing.assert_array_equal(kept, np.arange(1000.0))
 
 
@@ -42,4 +42,4 @@ def test_donated_buffers_leave_them_alone():
 )
 def test_other_arrays_are_refused(tree):
   with pytest.raises(ValueError, match='another agent'):
-    leaves.into({'x': jnp.zeros(4)}, leaves.of(tree))
+    leaves.restore_leaves({'x': jnp.zeros(4)}, leaves.tree_leaves(tree))

@@ -8,7 +8,7 @@ from bt_acme.replay import sampling_metrics
 
 def visits(metrics, keys):
   ones = np.ones(len(keys))
-  return metrics.of(np.uint64(keys), ones, ones)['first_visit_share']
+  return metrics.compute(np.uint64(keys), ones, ones)['first_visit_share']
 
 
 def test_a_visit_is_the_first_once():

@@ -26,7 +26,7 @@ def bytes_of(needs, setting):
 
 
 def test_needs_of_a_run():
-  needs = memory_check.of_run(RUN, fakes.make_agent('r2d2'))
+  needs = memory_check.estimate(RUN, fakes.make_agent('r2d2'))
   assert needs[0].num_bytes == (3 + 2) * 250 * 10**6
   # A block has 4 steps with six scalars and a byte, 5 rows of two scalars that
   # are seen, and 6 frames.
@@ -45,7 +45,7 @@ def test_needs_of_a_run():
 def test_a_batch_is_what_the_sampler_allocates():
   agent = fakes.make_agent('r2d2')
   batch = blocks.empty_batch(agent.config.replay, agent.replay_shapes, 4)
-  needs = memory_check.of_run(RUN, agent)
+  needs = memory_check.estimate(RUN, agent)
   expected = 2 * sum(array.nbytes for array in jax.tree.leaves(batch))
   assert bytes_of(needs, 'batch_size') == expected
 
@@ -54,13 +54,13 @@ def test_episodic_memories_of_all_environments():
   agent = fakes.make_agent('ngu')
   # 50 embeddings of 8 numbers and their norm.
   memory = 50 * 9 * 4
-  evaluated = bytes_of(memory_check.of_run(RUN, agent), 'evaluation_episodes')
+  evaluated = bytes_of(memory_check.estimate(RUN, agent), 'evaluation_episodes')
   assert evaluated == 14 * (10**5 + memory)
-  (need,) = memory_check.of_evaluation(agent, 6)
+  (need,) = memory_check.estimate_evaluation(agent, 6)
   assert need.num_bytes == 6 * (10**5 + memory)
   assert need.settings == 'episodes=6, memory_capacity=50, embedding_size=8'
   rnd = fakes.make_agent('ngu:intrinsic_reward=rnd')
-  (need,) = memory_check.of_evaluation(rnd, 6)
+  (need,) = memory_check.estimate_evaluation(rnd, 6)
   assert need.num_bytes == 6 * 10**5
 
 
@@ -68,7 +68,7 @@ def test_nodes_that_are_no_processes_take_one():
   agent = fakes.make_agent('r2d2')
   for launch_type in ('in_process', 'local_mt'):
     run = dataclasses.replace(RUN, lp_launch_type=launch_type)
-    assert memory_check.of_run(run, agent)[0].num_bytes == 250 * 10**6
+    assert memory_check.estimate(run, agent)[0].num_bytes == 250 * 10**6
 
 
 def test_all_needs_must_fit_together():
@@ -106,7 +106,7 @@ def test_every_preset_fits_into_what_it_is_made_for(name, config_class):
     },
   ).run
   memory = 14e9 if name in ('paper', 'gpu') else 3e9
-  memory_check.check(memory_check.of_run(run, agent), int(memory))
+  memory_check.check(memory_check.estimate(run, agent), int(memory))
 
 
 @pytest.mark.parametrize(

@@ -58,12 +58,12 @@ def test_an_inference_server_is_one_node_more():
 
 def test_only_learner_and_inference_see_the_accelerator():
   program = make_program(inference='server')
-  variables = process_environments.of_labels(program.groups)
+  variables = process_environments.for_labels(program.groups)
   assert set(variables) == set(program.groups)
   on_cpu = {k for k, v in variables.items() if v.get('JAX_PLATFORMS') == 'cpu'}
   assert on_cpu == set(program.groups) - {'learner', 'inference'}
   assert variables['actor']['OMP_NUM_THREADS'] == '1'
-  local = process_environments.of_labels(make_program().groups)
+  local = process_environments.for_labels(make_program().groups)
   assert 'inference' not in local
 
 

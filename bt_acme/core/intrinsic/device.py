@@ -38,7 +38,7 @@ def init(
     statistics: the running statistics to resume from, float [] each; None to
       start afresh.
   """
-  reward = rewards.of(config)
+  reward = rewards.for_config(config)
   if statistics is None:
     statistics = (0.0,) * len(reward.statistics_class._fields)
   memory: Any = ()
@@ -67,7 +67,7 @@ def step(
   Returns:
     What the reward makes of it, each field [], and the state after it.
   """
-  reward = rewards.of(config)
+  reward = rewards.for_config(config)
   k = config.num_neighbors
   memory = state.memory
   neighbors = reward_lib.Neighbors(
@@ -122,7 +122,7 @@ def step_rows(
   )
   reward = rewarded.reward
   memory = state.memory
-  if rewards.of(config).uses_memory:
+  if rewards.for_config(config).uses_memory:
     # Each row waits for its reward, because XLA would copy memories that it is
     # free to write before it has read them. A reward that is NaN stays NaN, so
     # nothing is lost if its embedding becomes NaN too.

@@ -44,7 +44,7 @@ class HostReward:
         `restore_statistics` takes them; None to start afresh.
     """
     self._config = config
-    self._reward = rewards.of(config)
+    self._reward = rewards.for_config(config)
     self._num = num_environments
     self.alpha: Optional[npt.NDArray[Any]] = None
     self.memories: List[episodic_memory.HostMemory] = []

@@ -60,7 +60,7 @@ def make_networks(
     The networks' functions.
   """
   kind = networks_lib.torso_kind(torso, observation_shape)
-  needed = rewards.of(config).networks
+  needed = rewards.for_config(config).networks
   embedding, rnd = features.absent(0), features.absent()
   if 'embedding' in needed:
     embedding = embedding_lib.make_feature_network(

@@ -122,7 +122,7 @@ class Learner:
       values = np.asarray(step.priorities)
       self.replay.update_priorities(step.keys, values)
       self.largest_priority.update(values)
-      sampling = self._sampling.of(step.keys, step.probabilities, values)
+      sampling = self._sampling.compute(step.keys, step.probabilities, values)
       self.num_steps += 1
       if self.num_steps % _ROW_PERIOD == 0:
         row = {name: float(value) for name, value in step.metrics.items()}
@@ -132,7 +132,7 @@ class Learner:
   def state(self) -> Dict[str, Any]:
     """Returns all that the next steps depend on, in plain values."""
     return {
-      'core': leaves.of(self._state),
+      'core': leaves.tree_leaves(self._state),
       'num_steps': self.num_steps,
       'under_way': [
         jax.tree.map(np.asarray, tuple(step)) for step in self._under_way
@@ -146,7 +146,9 @@ class Learner:
 
   def restore(self, state: Dict[str, Any]) -> None:
     """Goes on from a state."""
-    self._state = self._placed(leaves.into(self._state, state['core']))
+    self._state = self._placed(
+      leaves.restore_leaves(self._state, state['core'])
+    )
     self.num_steps = state['num_steps']
     self._under_way = [_Step(*step) for step in state['under_way']]
     self._allowed, self._spacing, self._idle_turns = state['schedule']

@@ -113,7 +113,7 @@ def test_every_reward_that_can_be_configured_is_there():
   ]
   assert tuple(rewards.BY_NAME) == checks.declaration_of(field).choices
   for name, reward in rewards.BY_NAME.items():
-    assert rewards.of(streams.changed(intrinsic_reward=name)) is reward
+    assert rewards.for_config(streams.changed(intrinsic_reward=name)) is reward
 
 
 @pytest.mark.parametrize('name', rewards.BY_NAME)

@@ -17,6 +17,6 @@ BY_NAME: Mapping[str, reward_lib.Reward] = {
 }
 
 
-def of(config: config_lib.IntrinsicConfig) -> reward_lib.Reward:
+def for_config(config: config_lib.IntrinsicConfig) -> reward_lib.Reward:
   """Returns the reward that the configuration names."""
   return BY_NAME[config.intrinsic_reward]
