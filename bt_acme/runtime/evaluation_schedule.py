@@ -85,7 +85,7 @@ class Queue:
   def __init__(
     self, run: run_config.RunConfig, agent: assembly.Agent, actor_steps: int
   ):
-    """Finds what an earlier life of the run has left.
+    """Finds what an earlier session of the run has left.
 
     Args:
       run: the run.

@@ -34,7 +34,7 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
     context_lib.Context(
       lp.wait_for_stop,
       lp.register_stop_handler,
-      attempt=heartbeats.life(),
+      attempt=heartbeats.attempt(),
       alive=heartbeats.make_heartbeat(),
       saved=heartbeats.report_saved,
       **clients,
@@ -43,7 +43,7 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
 
 
 def with_signs(make_tables: Callable[[], Any]) -> Callable[[], Any]:
-  """Has a process give signs of life that has no loop of its own to do so.
+  """Has a process give heartbeats that has no loop of its own to do so.
 
   Its signs only tell that the process is executed at all.
 
@@ -60,18 +60,18 @@ def with_signs(make_tables: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def beside_workdir(
-  make: Callable[..., Any], workdir: str, life: provenance.Life
+  make: Callable[..., Any], workdir: str, session: provenance.Session
 ) -> Callable[..., Any]:
   """Has a process fail at once that does not see the folder of its run.
 
   Args:
     make: what the process calls first, where it runs.
     workdir: the folder.
-    life: the life of the run.
+    session: the session of the run.
   """
 
   def check_and_make(*arguments: Any, **clients: Any) -> Any:
-    provenance.check_is_here(workdir, life)
+    provenance.check_is_here(workdir, session)
     return make(*arguments, **clients)
 
   return check_and_make

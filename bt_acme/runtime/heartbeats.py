@@ -17,8 +17,9 @@ import time
 from typing import Callable, Dict, FrozenSet, List, Mapping, Tuple
 
 # This variable of a process that a supervisor has started holds the number of
-# lives that its node had before.
-ATTEMPT_VARIABLE = 'BT_ACME_LIFE'
+# attempts that its node had before.
+ATTEMPT_VARIABLE = 'BT_ACME_ATTEMPT'
+OLD_ATTEMPT_VARIABLE = 'BT_ACME_LIFE'  # Also set, until the next release.
 # This one holds its title, `LABEL/INDEX`, for whoever looks at processes.
 TITLE_VARIABLE = 'BT_ACME_NODE'
 # The characters ENQ, EOT and ACK, which no text has.
@@ -29,8 +30,8 @@ PERIOD = 1.0  # Seconds between two signs, and between two looks.
 _SECONDS_AFTER_SERVERS = 4 * PERIOD
 
 
-def life() -> int:
-  """Returns the number of lives that this process's node had before."""
+def attempt() -> int:
+  """Returns the number of attempts that this process's node had before."""
   return int(os.environ.get(ATTEMPT_VARIABLE, '0'))
 
 

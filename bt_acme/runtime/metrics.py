@@ -3,12 +3,13 @@
 `make_logger` gives every label its own folder under the run's `logs/`. A run
 that resumes appends to the files that are there, after `cut` or `last_step` has
 dropped the rows that it wrote after its checkpoint. TensorBoard is told to
-forget these. Each row tells its `life`, and the `seconds` that the run has
-taken by then, over all lives. On a full disk rows wait until there is room.
+forget these. Each row tells its `session`, and the `seconds` that the run has
+taken by then, over all sessions. On a full disk rows wait until there is room.
 """
 
 import csv
 import io
+import itertools
 import math
 import os
 import pathlib
@@ -27,7 +28,9 @@ Number = Union[int, float]
 # The first of these that a row has is its step in TensorBoard.
 _STEP_KEYS = ('actor_steps', 'learner_steps')
 # What tells when a row was written. It differs between two runs of one seed.
-MARKS = ('seconds', 'life')
+MARKS = ('seconds', 'session')
+# Columns that had another name until 0.1, by the old one.
+RENAMED_COLUMNS = {'life': 'session'}
 # What places a row, and makes no curve.
 _NO_SUMMARIES = (
   *(*MARKS, 'environment', 'epsilon', 'flight_probability'),
@@ -60,7 +63,7 @@ def make_logger(
     time_delta=time_delta,
     subsampler=subsampler,
     last_step=last_step,
-    life=provenance.current(str(workdir)),
+    session=provenance.current(str(workdir)),
   )
 
 
@@ -78,7 +81,7 @@ class MetricsLogger:
     time_delta: float = 0.0,
     subsampler: Optional['Subsampler'] = None,
     last_step: Optional[int] = None,
-    life: Optional[provenance.Life] = None,
+    session: Optional[provenance.Session] = None,
     clock: Callable[[], float] = time.monotonic,
   ):
     """Opens the files.
@@ -89,11 +92,11 @@ class MetricsLogger:
       subsampler: see `make_logger`.
       last_step: the step of the state from which a run goes on. Later rows that
         are there will be written again, and are dropped.
-      life: the life of the run, which `seconds` and `life` of each row tell;
+      session: the session of the run, for the columns `seconds` and `session`;
         None leaves them out.
       clock: a function that returns seconds.
     """
-    self._life = life
+    self._session = session
     self._table = CSVTable(folder / 'logs.csv')
     self._folder = folder
     self._purged: Optional[int] = None
@@ -194,10 +197,10 @@ class MetricsLogger:
 
   def _marks(self) -> Dict[str, Number]:
     """Returns what tells when a row is written."""
-    if self._life is None:
+    if self._session is None:
       return {}
-    seconds = round(self._life.seconds(time.time()), 3)
-    return dict(zip(MARKS, (seconds, self._life.number), strict=True))
+    seconds = round(self._session.seconds(time.time()), 3)
+    return dict(zip(MARKS, (seconds, self._session.number), strict=True))
 
 
 class Subsampler:
@@ -286,7 +289,8 @@ class CSVTable:
       if sum(sizes) < path.stat().st_size:
         os.truncate(path, sum(sizes))
       with path.open(newline='') as file:
-        self._columns = next(csv.reader(file), [])
+        header = next(csv.reader(file), [])
+      self._columns = [RENAMED_COLUMNS.get(name, name) for name in header]
       self.num_rows = max(len(sizes) - 1, 0)
 
   def append(self, row: Mapping[str, Number]) -> None:
@@ -327,7 +331,8 @@ class CSVTable:
     if not self._path.exists():
       return []
     with self._path.open(newline='') as file:
-      return list(csv.DictReader(file))
+      lines = itertools.islice(file, 1, None)
+      return list(csv.DictReader(lines, self._columns))
 
   def _add_columns(self, new: List[str]) -> None:
     rows, before = self._rows(), self._columns

@@ -1,4 +1,4 @@
-"""What the supervisor knows of one node, through all of its lives."""
+"""What the supervisor knows of one node, through all of its attempts."""
 
 import signal
 import time
@@ -22,15 +22,15 @@ class Node:
     host: the machine of its place, if there are several.
     num_starts: the number of times that it was started.
     log: its log file; None if it prints to this process's output.
-    ended: how its latest life ended; None if that goes on.
-    has_begun: whether its latest life has given a sign.
-    started: when its latest life began, by the clock of `time.monotonic`.
-    is_late: whether the user knows that its latest life has yet to begin.
+    ended: how its latest attempt ended; None if that goes on.
+    has_begun: whether its latest attempt has given a sign.
+    started: when its latest attempt began, by the clock of `time.monotonic`.
+    is_late: whether the user knows that its latest attempt has yet to begin.
     due: when it is started anew, by that clock; None if it is not to be.
-    hung_seconds: how long its latest life gave no sign, if that killed it.
-    received_sigterm: whether its latest life was, and not by the supervisor.
-    has_saved: whether its latest life has nothing left to save.
-    follows: whether its latest life is ended to start anew with another node.
+    hung_seconds: how long its latest attempt gave no sign, if that killed it.
+    received_sigterm: whether its latest attempt was, and not by the supervisor.
+    has_saved: whether its latest attempt has nothing left to save.
+    follows: whether its latest attempt was ended to restart with another node.
   """
 
   def __init__(self, title: str, label: str, record: restarts.Record):
@@ -77,7 +77,7 @@ class Node:
     self.has_saved = self.follows = self.is_late = False
 
   def record_heartbeat(self) -> None:
-    """Notes that its latest life has given a sign."""
+    """Notes that its latest attempt has given a sign."""
     self.has_begun = True
     self._false_starts = 0
     self._record.has_worked.add(self.title)
@@ -140,7 +140,7 @@ class Node:
   def _how(self) -> str:
     assert self.ended is not None
     if self.hung_seconds is not None:
-      return f'gave no sign of life for {self.hung_seconds:g} s and was killed.'
+      return f'sent no heartbeat for {self.hung_seconds:g} s and was killed.'
     if self.received_sigterm and not self.ended.code:
       return 'was told to stop by another program (SIGTERM), and did.'
     return self.ended.reason or _describe_code(self.ended.code)

@@ -61,16 +61,16 @@ def make_program(
   Returns:
     A program for `launcher.launch`.
   """
-  # What acts has no seed that an earlier life of the run had. Machines that act
-  # need not see the workdir.
-  life = provenance.current(run.workdir)
-  acting_run = dataclasses.replace(run, seed=life.seed(run.seed))
+  # No actor has a seed that an earlier session of the run had. Machines that
+  # act need not see the workdir.
+  session = provenance.current(run.workdir)
+  acting_run = dataclasses.replace(run, seed=session.seed(run.seed))
   program = lp.Program('bt_acme')
 
   def here(make: Callable[..., Any]) -> Callable[..., Any]:
     """What reads and writes the workdir has to see it."""
     if run.spans_machines:
-      return executables.beside_workdir(make, run.workdir, life)
+      return executables.beside_workdir(make, run.workdir, session)
     return make
 
   with program.group('replay'):

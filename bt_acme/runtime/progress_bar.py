@@ -38,7 +38,7 @@ class ProgressBar:
       self._bar.set_postfix_str(shown, refresh=False)
     steps = min(int(values['actor_steps']), self._bar.total)
     if not self._has_begun:
-      # The steps of an earlier life took no time of this one.
+      # The steps of an earlier session took no time of this one.
       self._bar.initial = steps
       self._has_begun = True
     self._bar.update(steps - self._bar.n)

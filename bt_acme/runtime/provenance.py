@@ -1,9 +1,9 @@
-"""Where a run comes from: the record of its lives, `provenance.json`.
+"""Where a run comes from: the record of its sessions, `provenance.json`.
 
-A life is what one command does, from its start until it ends or is stopped;
-each resume, also by itself after a death, begins another one. The record says
-for each life which code ran, where and when, so that a number can be traced to
-what made it.
+A session is what one command does, from its start until it ends or is stopped;
+each resume, also an automatic one after a failure, begins another one. The
+record says for each session which code ran, where and when, so that a number
+can be traced to what made it.
 """
 
 import datetime
@@ -33,16 +33,16 @@ _PACKAGES = (
   *('minigrid', 'dm-acme', 'dm-reverb', 'dm-launchpad'),
 )
 _GIT_SECONDS = 10.0
-_LONGEST = 1 << 24  # Bytes; a life has a thousand.
+_LONGEST = 1 << 24  # Bytes; a session has a thousand.
 
 
-class Life(NamedTuple):
-  """The life that a run is in.
+class Session(NamedTuple):
+  """The session that a run is in.
 
   Attributes:
     number: 0 for the first, and one more with each resume.
     started: when it began, in seconds since 1970.
-    seconds_before: the seconds that all earlier lives took.
+    seconds_before: the seconds that all earlier sessions took.
   """
 
   number: int
@@ -50,40 +50,42 @@ class Life(NamedTuple):
   seconds_before: float
 
   def seconds(self, now: float) -> float:
-    """Returns the seconds that the run has taken, over all of its lives."""
+    """Returns the seconds that the run has taken, over all of its sessions."""
     return self.seconds_before + now - self.started
 
   def seed(self, seed: int) -> int:
-    """Derives a seed from the run's; no life repeats another's episodes.
+    """Derives a seed from the run's; no session repeats another's episodes.
 
-    The first life has the run's own.
+    The first session has the run's own.
     """
     return seeds.for_run(seed, self.number)
 
 
 def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:
-  """Records that a life begins.
+  """Records that a session begins.
 
   Args:
     workdir: the folder of the run.
     params_sha256: the checksums of the parameters that the run was given.
   """
-  lives = _lives(workdir)
-  life = {
+  sessions = _sessions(workdir)
+  session = {
     'started': _text(time.time()),
     'ended': None,
-    'seconds_before': _seconds_so_far(workdir, lives),
+    'seconds_before': _seconds_so_far(workdir, sessions),
     **_code(),
     'versions': _versions(),
     'host': socket.gethostname(),
     'device': None,
     'command': shlex.join(sys.argv),
   }
-  _write(workdir, {'params_sha256': params_sha256, 'lives': [*lives, life]})
+  _write(
+    workdir, {'params_sha256': params_sha256, 'sessions': [*sessions, session]}
+  )
 
 
 def note_device(workdir: str) -> None:
-  """Records on which device of this process the life learns."""
+  """Records on which device of this process the session learns."""
   devices = jax.devices()
   names = (devices[0].platform, devices[0].device_kind)
   device = ' '.join(dict.fromkeys(names))  # A CPU is of the kind 'cpu'.
@@ -93,27 +95,27 @@ def note_device(workdir: str) -> None:
 
 
 def end(workdir: str) -> None:
-  """Records that the life has ended."""
+  """Records that the session has ended."""
   _change_last(workdir, ended=_text(time.time()))
 
 
-def current(workdir: str) -> Life:
-  """Returns the life that has begun last; a first one if none is recorded."""
-  lives = _lives(workdir)
-  if not lives:
-    return Life(0, time.time(), 0.0)
-  started, before = lives[-1]['started'], lives[-1]['seconds_before']
-  return Life(len(lives) - 1, _time(started), before)
+def current(workdir: str) -> Session:
+  """Returns the session that began last; a first one if none is recorded."""
+  sessions = _sessions(workdir)
+  if not sessions:
+    return Session(0, time.time(), 0.0)
+  started, before = sessions[-1]['started'], sessions[-1]['seconds_before']
+  return Session(len(sessions) - 1, _time(started), before)
 
 
-def check_is_here(workdir: str, life: Life) -> None:
-  """Checks that a process of a life sees the run's folder.
+def check_is_here(workdir: str, session: Session) -> None:
+  """Checks that a process of a session sees the run's folder.
 
   Raises:
     RuntimeError: if the folder by this name is another one, as on a machine
       that does not share the file system.
   """
-  if current(workdir) != life:
+  if current(workdir) != session:
     raise RuntimeError(
       f'workdir={workdir!r} on {socket.gethostname()} is not the folder of '
       'this run: put it on a file system that all machines share, or leave '
@@ -130,9 +132,11 @@ def read(workdir: str) -> Dict[str, Any]:
   path = pathlib.Path(workdir) / _FILE
   try:
     record: Dict[str, Any] = untrusted.read_json(path, longest=_LONGEST)
-    for life in record['lives']:
-      _time(life['started'])
-      float(life['seconds_before'])
+    if 'lives' in record:  # Its name until 0.1.
+      record['sessions'] = record.pop('lives')
+    for session in record['sessions']:
+      _time(session['started'])
+      float(session['seconds_before'])
     return record
   except FileNotFoundError:
     return {}
@@ -143,14 +147,14 @@ def read(workdir: str) -> Dict[str, Any]:
     ) from error
 
 
-def _lives(workdir: str) -> List[Dict[str, Any]]:
-  return list(read(workdir).get('lives', []))
+def _sessions(workdir: str) -> List[Dict[str, Any]]:
+  return list(read(workdir).get('sessions', []))
 
 
 def _change_last(workdir: str, **values: Any) -> None:
   record = read(workdir)
-  if record.get('lives'):
-    record['lives'][-1].update(values)
+  if record.get('sessions'):
+    record['sessions'][-1].update(values)
     _write(workdir, record)
 
 
@@ -159,13 +163,16 @@ def _write(workdir: str, record: Mapping[str, Any]) -> None:
   files.write_text(path, json.dumps(record, indent=2) + '\n')
 
 
-def _seconds_so_far(workdir: str, lives: List[Dict[str, Any]]) -> float:
-  """Returns the seconds of all lives, as far as anything tells."""
-  if not lives:
+def _seconds_so_far(workdir: str, sessions: List[Dict[str, Any]]) -> float:
+  """Returns the seconds of all sessions, as far as anything tells."""
+  if not sessions:
     return 0.0
-  before: float = lives[-1]['seconds_before']
-  if lives[-1]['ended'] is not None:
-    started, ended = _time(lives[-1]['started']), _time(lives[-1]['ended'])
+  before: float = sessions[-1]['seconds_before']
+  if sessions[-1]['ended'] is not None:
+    started, ended = (
+      _time(sessions[-1]['started']),
+      _time(sessions[-1]['ended']),
+    )
     return before + ended - started
   # It was killed, and its last row came at most a moment before.
   return max(

@@ -1,35 +1,35 @@
-"""Seeds of the lives of a run and of its nodes.
+"""Seeds of the sessions of a run and of the attempts of its nodes.
 
-What was started anew would otherwise play the episodes of the life before once
-more.
+Without a new seed, a restarted run or node would repeat the episodes of its
+previous session.
 """
 
 import numpy as np
 
 
-def for_run(seed: int, life: int) -> int:
-  """Returns the seed of a life of a run, which each resume begins.
+def for_run(seed: int, session: int) -> int:
+  """Returns the seed of a session of a run; each resume begins one.
 
   Args:
-    seed: the seed of the first life, in [0, 2^32 - 1].
-    life: the number of lives before it.
+    seed: the seed of the first session, in [0, 2^32 - 1].
+    session: the number of sessions before it.
   """
-  return _derive(seed, life)
+  return _derive(seed, session)
 
 
-def for_node(seed: int, life: int) -> int:
-  """Returns the seed of a life of a node within one life of the run.
+def for_node(seed: int, attempt: int) -> int:
+  """Returns the seed of an attempt of a node within one session of the run.
 
   Args:
-    seed: the seed of the node's first life, in [0, 2^32 - 1].
-    life: the number of lives before it.
+    seed: the seed of the node's first attempt, in [0, 2^32 - 1].
+    attempt: the number of attempts before it.
   """
   # A key of three numbers, because others that derive seeds have shorter ones.
-  return _derive(seed, life, 0, 0)
+  return _derive(seed, attempt, 0, 0)
 
 
-def _derive(seed: int, life: int, *key: int) -> int:
-  if not life:
+def _derive(seed: int, number: int, *key: int) -> int:
+  if not number:
     return seed
-  sequence = np.random.SeedSequence(seed, spawn_key=(life, *key))
+  sequence = np.random.SeedSequence(seed, spawn_key=(number, *key))
   return int(sequence.generate_state(1)[0])

@@ -2,7 +2,7 @@
 
 A snapshot is exported when the run's count passes its steps, and before the
 next checkpoint. A run that goes on from a checkpoint therefore lacks only those
-that lie ahead of it, and keeps those that an earlier life has exported since.
+that lie ahead of it, and keeps those that an earlier session exported since.
 """
 
 import pathlib

@@ -197,6 +197,7 @@ class Supervisor:
     variables = {
       progress.STATUS_VARIABLE: 'live' if live else 'plain',
       heartbeats.ATTEMPT_VARIABLE: str(node.num_starts),
+      heartbeats.OLD_ATTEMPT_VARIABLE: str(node.num_starts),
       heartbeats.TITLE_VARIABLE: node.title,
       **self._environments.get(node.label, {}),
     }

@@ -149,25 +149,25 @@ def _run(
 
 
 def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> Dict[str, Any]:
-  """Returns what the last of a run's lives tells, as far as it tells.
+  """Returns what the last of a run's sessions tells, as far as it tells.
 
   Its seconds include those of attempts whose worker was killed.
   """
   try:
-    life = provenance.read(str(folder / spec.workdir))['lives'][-1]
+    session = provenance.read(str(folder / spec.workdir))['sessions'][-1]
   except (ValueError, KeyError, IndexError):
     return {}  # An evaluation has no record.
-  changed = ', changed' if life.get('dirty') else ''
+  changed = ', changed' if session.get('dirty') else ''
   found = {
-    'commit': f'{life.get("commit") or ""}{changed}',
-    'device': life.get('device') or '',
+    'commit': f'{session.get("commit") or ""}{changed}',
+    'device': session.get('device') or '',
   }
-  if life.get('ended'):
+  if session.get('ended'):
     begin, end = (
-      datetime.datetime.fromisoformat(life[name])
+      datetime.datetime.fromisoformat(session[name])
       for name in ('started', 'ended')
     )
-    found['seconds'] = life['seconds_before'] + (end - begin).total_seconds()
+    found['seconds'] = session['seconds_before'] + (end - begin).total_seconds()
   return found
 
 

@@ -6,11 +6,11 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from bt_acme.runtime import evaluation_schedule
+from bt_acme.runtime import evaluation_schedule, metrics
 from experiments.harness import dataset
 
 Row = Dict[str, float]
-_STEPS, _LIFE = 'actor_steps', 'life'
+_STEPS, _SESSION = 'actor_steps', 'session'
 # The columns that `dataset.Score` averages, by the names that logs have.
 _MEANS = {
   'length_mean': 'episode_length',
@@ -34,9 +34,10 @@ class Log(NamedTuple):
 def read(path: pathlib.Path) -> Log:
   """Reads a log of episodes; one that is not there is empty.
 
-  A row that was cut short is left out. Where the actor steps fall from one life
-  of the run to the next, it had gone on from a checkpoint, and the rows above
-  do not count. Within a life they may fall, because evaluators take turns.
+  A row that was cut short is left out. Where the actor steps fall from one
+  session of the run to the next, it had resumed from a checkpoint, and the rows
+  above do not count. Within a session they may fall, because evaluators take
+  turns.
   """
   try:
     text = path.read_text(errors='replace')
@@ -47,7 +48,7 @@ def read(path: pathlib.Path) -> Log:
   if whole != text:
     notes.append('its last row is torn, and left out')
   lines = csv.reader(whole.splitlines())
-  header = next(lines, [])
+  header = [metrics.RENAMED_COLUMNS.get(name, name) for name in next(lines, [])]
   rows: List[Row] = []
   num_torn = num_doubled = 0
   for line in lines:
@@ -70,14 +71,14 @@ def read(path: pathlib.Path) -> Log:
 def evaluations(run_id: str, rows: Sequence[Row]) -> List[dataset.Score]:
   """Returns a score for each point of a run's evaluations.
 
-  Of a point that was evaluated in two lives the last one counts.
+  Of a point that was evaluated in two sessions the last one counts.
   """
   groups: Dict[float, List[Row]] = {}
   for row in rows:
     point = row.get(evaluation_schedule.POINT, row[_STEPS])
     groups.setdefault(point, []).append(row)
   return [
-    score(run_id, _of_last_life(group), dataset.EVALUATOR, int(point))
+    score(run_id, _of_last_session(group), dataset.EVALUATOR, int(point))
     for point, group in sorted(groups.items())
   ]
 
@@ -121,16 +122,16 @@ def score(
 
 
 def _is_repeated(before: Row, row: Row) -> bool:
-  """Returns whether a row's life has gone on from a step before another row."""
+  """Returns whether a row's session resumed from before another row."""
   falls = before[_STEPS] > row[_STEPS]
-  if _LIFE in before and _LIFE in row:
-    return falls and before[_LIFE] < row[_LIFE]
+  if _SESSION in before and _SESSION in row:
+    return falls and before[_SESSION] < row[_SESSION]
   return falls
 
 
-def _of_last_life(rows: Sequence[Row]) -> List[Row]:
-  last = max(row.get(_LIFE, 0) for row in rows)
-  return [row for row in rows if row.get(_LIFE, 0) == last]
+def _of_last_session(rows: Sequence[Row]) -> List[Row]:
+  last = max(row.get(_SESSION, 0) for row in rows)
+  return [row for row in rows if row.get(_SESSION, 0) == last]
 
 
 def _parsed(header: Sequence[str], line: Sequence[str]) -> Any:

@@ -194,7 +194,7 @@ class Chaos:
   def strike(self, what, where):
     """Lets a fault happen; returns what was lost, as a `Standing`."""
     before = self._standing()
-    life = self._life()
+    session = self._session()
     if what in SIGNALS:
       pid = self.pids()[where]
       os.kill(pid, SIGNALS[what])
@@ -220,14 +220,14 @@ class Chaos:
       self.script.process.wait()
       self._start_again()
     self.wait_until_it_goes_on()
-    if self._life() == life:
+    if self._session() == session:
       return Standing(0, 0, 0)
-    # The log is cut to the checkpoint that the new life goes on from.
-    after = self._standing(before_life=self._life())
+    # The log is cut to the checkpoint that the new session goes on from.
+    after = self._standing(before_session=self._session())
     first = next(
       row
       for row in scripts.rows(self.workdir, 'learner')
-      if row['life'] == self._life()
+      if row['session'] == self._session()
     )
     # What was done between the last row and the fault may have been saved.
     after = after._replace(replay_items=int(float(first['replay_size'])))
@@ -235,11 +235,11 @@ class Chaos:
       *(max(0, b - a) for b, a in zip(before, after, strict=True))
     )
 
-  def _life(self):
-    return scripts.rows(self.workdir, 'actor')[-1]['life']
+  def _session(self):
+    return scripts.rows(self.workdir, 'actor')[-1]['session']
 
-  def _standing(self, before_life=None):
-    """How far the run is, or was when it came to a life."""
+  def _standing(self, before_session=None):
+    """How far the run is, or was when it came to a session."""
     values = []
     for label, key in zip(
       ('actor', 'learner', 'learner'),
@@ -247,7 +247,7 @@ class Chaos:
       strict=True,
     ):
       rows = scripts.rows(self.workdir, label)
-      found = [row[key] for row in rows if row['life'] != before_life]
+      found = [row[key] for row in rows if row['session'] != before_session]
       values.append(int(float(found[-1])) if found else 0)
     return Standing(*values)
 

@@ -30,7 +30,7 @@ class Run:
     scripts.wait_until(condition, self.process, seconds=280)
 
   def pids(self, name):
-    """The processes of a node, one for each of its lives."""
+    """The processes of a node, one for each of its attempts."""
     path = self.workdir / 'processes' / f'{name}.log'
     text = path.read_text() if path.exists() else ''
     return [
@@ -40,22 +40,23 @@ class Run:
   def send(self, name, signum):
     os.kill(self.pids(name)[-1], signum)
 
-  def rows_of_actor(self, index, life='0'):
-    """The episodes of the environments of an actor, in a life of the run."""
+  def rows_of_actor(self, index, session='0'):
+    """The episodes of the environments of an actor, in a session of the run."""
     own = {str(4 * index + i) for i in range(4)}
     return [
       row
       for row in scripts.rows(self.workdir, 'actor')
-      if row['environment'] in own and row['life'] == life
+      if row['environment'] in own and row['session'] == session
     ]
 
-  def wait_for_start(self, life='0'):
+  def wait_for_start(self, session='0'):
     """Waits until both actors act, and the learner learns and has saved."""
     self.wait_until(
       lambda: (
-        all(self.rows_of_actor(i, life) for i in range(2))
+        all(self.rows_of_actor(i, session) for i in range(2))
         and any(
-          row['life'] == life for row in scripts.rows(self.workdir, 'learner')
+          row['session'] == session
+          for row in scripts.rows(self.workdir, 'learner')
         )
         and list((self.workdir / 'checkpoints').glob('checkpoint-*'))
       )
@@ -102,7 +103,7 @@ def test_a_run_survives_deaths_of_all_kinds(start):
   points = len(scripts.rows(run.workdir, 'evaluator'))
   run.wait_until(lambda: len(scripts.rows(run.workdir, 'evaluator')) > points)
   run.send('learner-0', signal.SIGKILL)
-  run.wait_for_start(life='1')
+  run.wait_for_start(session='1')
   # The counts go on from a checkpoint.
   assert int(run.rows_of_actor(0, '1')[0]['actor_steps']) > 0
   # Ctrl-C while an actor is being started anew.
@@ -167,7 +168,7 @@ def test_a_server_that_dies(start, name):
     assert len(run.pids('actor-0')) == 2 and run.notes().count('\n') == 1
     assert len(run.pids('learner-0')) == 1
   else:
-    run.wait_for_start(life='1')
+    run.wait_for_start(session='1')
   run.process.send_signal(signal.SIGINT)
   code, _, errors = run.end(60)
   assert code == 130 and 'Traceback' not in errors, errors
@@ -181,10 +182,10 @@ def test_a_process_that_hangs_counts_as_dead(start, name):
   run.send(name, signal.SIGSTOP)
   run.wait_until(lambda: len(run.pids(name)) == 2)
   title = name.replace('-', '/')
-  assert f'{title} gave no sign of life for 20 s and was killed' in run.notes()
+  assert f'{title} sent no heartbeat for 20 s and was killed' in run.notes()
   # Nobody else is blamed.
   assert run.notes().count('\n') == 1
-  run.wait_for_start(life='0' if name == 'actor-0' else '1')
+  run.wait_for_start(session='0' if name == 'actor-0' else '1')
   run.process.send_signal(signal.SIGINT)
   code, _, errors = run.end(60)
   assert code == 130, errors

@@ -145,7 +145,7 @@ def test_transfer_keeps_the_behavior(ngu, tmp_path):
   assert record['params_sha256']['behaviors'] == [
     *(run.agent.behaviors[0].params_sha256, 'action_repeat'),
   ]
-  assert len(record['lives']) == 2
+  assert len(record['sessions']) == 2
 
 
 def test_a_run_of_the_other_kind_is_refused(ngu):

@@ -96,7 +96,7 @@ def test_resumed_run_goes_on(ngu):
   assert code == 0, errors
   assert output.startswith('Resuming NGUConfig')
   (arrays, values), (arrays_after, values_after) = ngu['first'], ngu['second']
-  # The budget is met to within a turn, over both lives together.
+  # The budget is met to within a turn, over both sessions together.
   steps, steps_after = (
     v['counts']['actor_steps'] for v in (values, values_after)
   )
@@ -123,8 +123,8 @@ def test_resumed_run_goes_on(ngu):
 
 def test_resumed_run_has_its_replay(ngu):
   learner = scripts.rows(ngu['workdir'], 'learner')
-  before = [row for row in learner if row['life'] == '0']
-  after = [row for row in learner if row['life'] == '1']
+  before = [row for row in learner if row['session'] == '0']
+  after = [row for row in learner if row['session'] == '1']
   # With an empty one it would begin with min_replay_size, which is 4.
   assert int(before[-1]['replay_size']) > 40
   sizes = [int(rows['replay_size']) for rows in (before[-1], after[0])]
@@ -139,8 +139,8 @@ def test_no_row_is_doubled(ngu):
     rows = scripts.rows(ngu['workdir'], label)
     steps = [int(row[name] or 0) for row in rows]
     assert steps == sorted(steps)
-    lives = [row['life'] for row in rows]
-    first = steps[: lives.index('1')]
+    sessions = [row['session'] for row in rows]
+    first = steps[: sessions.index('1')]
     assert len(first) == ngu['first'][1]['log_rows'][label]
     assert all(step <= counts[name] for step in first)
     assert all(step >= counts[name] for step in steps[len(first) :])
@@ -231,19 +231,19 @@ def test_logs_of_a_run(ngu):
 def test_lives_of_a_run(ngu):
   record = json.loads((ngu['workdir'] / 'provenance.json').read_text())
   # Started once more, it had nothing to do.
-  first, second = record['lives']
-  for life in (first, second):
-    assert life['ended'] > life['started']
-    assert life['device']  # The learner's, in its process.
-    assert 'run_ngu.py' in life['command']
+  first, second = record['sessions']
+  for session in (first, second):
+    assert session['ended'] > session['started']
+    assert session['device']  # The learner's, in its process.
+    assert 'run_ngu.py' in session['command']
   assert second['seconds_before'] > 0
   for label in ('actor', 'learner'):
     rows = scripts.rows(ngu['workdir'], label)
-    lives = [row['life'] for row in rows]
-    assert lives == sorted(lives) and set(lives) == {'0', '1'}
+    sessions = [row['session'] for row in rows]
+    assert sessions == sorted(sessions) and set(sessions) == {'0', '1'}
     seconds = [float(row['seconds']) for row in rows]
     assert seconds == sorted(seconds)
-    assert seconds[lives.index('1')] > second['seconds_before']
+    assert seconds[sessions.index('1')] > second['seconds_before']
   rows = scripts.rows(ngu['workdir'], 'actor')
   assert {row['environment'] for row in rows} <= set('0123')
   # Epsilon decides who explores: 0.4 ** (1 + 7 i / 3).

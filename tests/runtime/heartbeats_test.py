@@ -56,13 +56,13 @@ def test_signs_are_given_once_a_second_and_to_a_supervisor_only(monkeypatch):
   monkeypatch.setattr(os, 'write', lambda number, data: written.append(data))
   clock = Clock()
   heartbeats.make_heartbeat(clock)()
-  assert heartbeats.life() == 0 and not written
+  assert heartbeats.attempt() == 0 and not written
   monkeypatch.setenv(heartbeats.ATTEMPT_VARIABLE, '2')
   give = heartbeats.make_heartbeat(clock)
   for _ in range(25):
     give()
     clock.now += 0.1
-  assert heartbeats.life() == 2
+  assert heartbeats.attempt() == 2
   assert written == [heartbeats.MARK] * 3
   heartbeats.report_stopping()
   heartbeats.report_saved()

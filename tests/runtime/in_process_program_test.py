@@ -191,16 +191,16 @@ def test_a_run_that_was_killed_goes_on_from_its_checkpoint(
   kept.replace(checkpoint)
   ended, _ = start(folder, agent)
   assert_same(folder, ended, whole)
-  # Each of its three lives has left rows, and time only goes forward.
+  # Each of its three sessions has left rows, and time only goes forward.
   rows = read_marks(folder, 'actor')
-  assert {row['life'] for row in rows} == {'0', '2'}
+  assert {row['session'] for row in rows} == {'0', '2'}
   seconds = [float(row['seconds']) for row in rows]
   assert seconds == sorted(seconds) and seconds[0] > 0
-  lives = json.loads((folder / 'provenance.json').read_text())['lives']
-  before = [life['seconds_before'] for life in lives]
+  sessions = json.loads((folder / 'provenance.json').read_text())['sessions']
+  before = [session['seconds_before'] for session in sessions]
   assert len(before) == 3 and before[0] == 0
   assert before == sorted(before) and seconds[-1] > before[2] > before[1] > 0
-  assert all(life['ended'] > life['started'] for life in lives)
+  assert all(session['ended'] > session['started'] for session in sessions)
 
 
 def test_actors_rows_tell_environment_and_epsilon(whole):

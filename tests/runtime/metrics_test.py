@@ -115,20 +115,39 @@ def test_resuming_goes_on_in_the_same_file(tmp_path):
   assert [step for _, step, _ in curve] == list(range(1, 12))
 
 
-def test_each_row_tells_the_life_and_the_seconds(tmp_path, monkeypatch):
-  life = provenance.Life(number=2, started=1_000.0, seconds_before=50.0)
+def test_each_row_tells_the_session_and_the_seconds(tmp_path, monkeypatch):
+  session = provenance.Session(number=2, started=1_000.0, seconds_before=50.0)
   monkeypatch.setattr(metrics_lib.time, 'time', lambda: 1_007.5)
-  logger = metrics_lib.MetricsLogger(tmp_path, life=life)
+  logger = metrics_lib.MetricsLogger(tmp_path, session=session)
   logger.write({'actor_steps': 1, 'environment': 3, 'epsilon': 0.5, 'x': 1})
   logger.close()
   assert _rows(tmp_path / 'logs.csv') == [
     {
       **{'actor_steps': '1', 'environment': '3', 'epsilon': '0.5', 'x': '1'},
-      **{'seconds': '57.5', 'life': '2'},
+      **{'seconds': '57.5', 'session': '2'},
     }
   ]
   # They are no curves.
   assert {name for name, *_ in _summaries(tmp_path)} == {'actor_steps', 'x'}
+
+
+def test_a_log_with_the_old_name_of_a_column_is_continued(tmp_path):
+  folder = tmp_path / 'logs' / 'actor'
+  folder.mkdir(parents=True)
+  path = folder / 'logs.csv'
+  before = 'actor_steps,seconds,life\n1,2.0,0\n2,4.0,1\n'
+  path.write_text(before)
+  table = metrics_lib.CSVTable(path)
+  table.append({'actor_steps': 3, 'seconds': 6.5, 'session': 2})
+  assert path.read_text() == before + '3,6.5,2\n'
+  # The header gets the new name whenever the file is written again.
+  table.append({'actor_steps': 4, 'session': 2, 'x': 5})
+  assert path.read_text() == (
+    'actor_steps,seconds,session,x\n1,2.0,0,\n2,4.0,1,\n3,6.5,2,\n4,,2,5\n'
+  )
+  path.write_text(before)
+  metrics_lib.CSVTable(path).drop_from(2)
+  assert path.read_text() == 'actor_steps,seconds,session\n1,2.0,0\n'
 
 
 def test_a_file_with_other_columns_goes_on_unshifted(tmp_path):
@@ -142,14 +161,14 @@ def test_a_file_with_other_columns_goes_on_unshifted(tmp_path):
   logger.close()
   old, new = _rows(folder / 'logs.csv')
   marks = {name: new.pop(name) for name in metrics_lib.MARKS}
-  assert marks['life'] == '0' and 0 <= float(marks['seconds']) < 60
+  assert marks['session'] == '0' and 0 <= float(marks['seconds']) < 60
   assert new == {
     **{'lost': '', 'actor_steps': '30', 'episode_return': '2.5'},
     'epsilon': '0.25',
   }
   assert old == {
     **{'lost': '7', 'actor_steps': '10', 'episode_return': '0.5'},
-    **{'epsilon': '', 'seconds': '', 'life': ''},
+    **{'epsilon': '', 'seconds': '', 'session': ''},
   }
 
 

@@ -232,12 +232,12 @@ def test_snapshots_are_exported_on_the_way(resumed):
   assert middle.statistics.error_count <= end.statistics.error_count
 
 
-def make_actor(run, life, lease=None, **learner):
+def make_actor(run, attempt, lease=None, **learner):
   clients = {
     'coordinator': types.SimpleNamespace(lease=lease),
     'learner': types.SimpleNamespace(**learner),
   }
-  context = dataclasses.replace(contexts.make(**clients), attempt=life)
+  context = dataclasses.replace(contexts.make(**clients), attempt=attempt)
   return actor_node.ActorNode(run, make_builder().agent, 0, None, context)
 
 
@@ -251,10 +251,10 @@ def test_another_life_of_an_actor_plays_other_episodes(tmp_path, monkeypatch):
   monkeypatch.setattr(actor_node.vector_actor, 'VectorActor', note)
   monkeypatch.setattr(actor_node.environments, 'make_vector', note)
   run = make_run(tmp_path)
-  for life in (0, 1, 2):
+  for attempt in (0, 1, 2):
     node = make_actor(
       run,
-      life,
+      attempt,
       get_statistics=lambda *args: None,
       get_variables=lambda names: names,
     )

@@ -34,7 +34,7 @@ def make_clock(monkeypatch):
   return wait
 
 
-def test_a_life_is_recorded(tmp_path, clock, monkeypatch):
+def test_a_session_is_recorded(tmp_path, clock, monkeypatch):
   monkeypatch.setattr(sys, 'argv', ['launch/run_bt.py', '--env=a b'])
   given = {'behaviors': ['ab12'], 'init_from': None}
   provenance.begin(str(tmp_path), given)
@@ -43,39 +43,39 @@ def test_a_life_is_recorded(tmp_path, clock, monkeypatch):
   provenance.end(str(tmp_path))
   record = json.loads((tmp_path / 'provenance.json').read_text())
   assert record['params_sha256'] == given
-  (life,) = record['lives']
-  assert life['started'] == '2023-11-14T22:13:20.000+00:00'
-  assert life['ended'] == '2023-11-14T22:14:50.000+00:00'
-  assert life['command'] == "launch/run_bt.py '--env=a b'"
-  assert life['host'] == socket.gethostname()
-  assert life['device'].endswith('cpu')
-  assert 'cpu cpu' not in life['device']
-  assert life['versions']['numpy'] == np.__version__
-  assert life['versions']['python'] == sys.version.split()[0]
+  (session,) = record['sessions']
+  assert session['started'] == '2023-11-14T22:13:20.000+00:00'
+  assert session['ended'] == '2023-11-14T22:14:50.000+00:00'
+  assert session['command'] == "launch/run_bt.py '--env=a b'"
+  assert session['host'] == socket.gethostname()
+  assert session['device'].endswith('cpu')
+  assert 'cpu cpu' not in session['device']
+  assert session['versions']['numpy'] == np.__version__
+  assert session['versions']['python'] == sys.version.split()[0]
 
 
-def test_every_life_has_a_seed_of_its_own():
-  lives = [provenance.Life(number, START, 0.0) for number in range(50)]
-  seeds = [life.seed(seed) for life in lives for seed in (3, 4)]
+def test_every_session_has_a_seed_of_its_own():
+  sessions = [provenance.Session(number, START, 0.0) for number in range(50)]
+  seeds = [session.seed(seed) for session in sessions for seed in (3, 4)]
   assert seeds[:2] == [3, 4] and len(set(seeds)) == 100
   assert all(0 <= seed <= run_config.LARGEST_SEED for seed in seeds)
-  # Their environments have others than those of any life before.
+  # Their environments have others than those of any session before.
   environments = [env.seed_of(seed, i) for seed in seeds for i in range(20)]
   assert len(set(environments)) == 2000
 
 
-def test_seconds_go_on_over_lives(tmp_path, clock):
+def test_seconds_go_on_over_sessions(tmp_path, clock):
   workdir = str(tmp_path)
-  assert provenance.current(workdir) == provenance.Life(0, START, 0.0)
+  assert provenance.current(workdir) == provenance.Session(0, START, 0.0)
   provenance.begin(workdir, {})
-  assert provenance.current(workdir) == provenance.Life(0, START, 0.0)
+  assert provenance.current(workdir) == provenance.Session(0, START, 0.0)
   clock(10)
   provenance.end(workdir)
   clock(1_000)  # It lies idle.
   provenance.begin(workdir, {})
-  life = provenance.current(workdir)
-  assert life == provenance.Life(1, START + 1_010, 10.0)
-  assert life.seconds(START + 1_015) == 15.0
+  session = provenance.current(workdir)
+  assert session == provenance.Session(1, START + 1_010, 10.0)
+  assert session.seconds(START + 1_015) == 15.0
   # This one is killed; its last row is all that tells how far it came.
   for label, seconds in (('actor', 4), ('learner', 2)):
     logger = metrics.make_logger(tmp_path, label)
@@ -86,15 +86,32 @@ def test_seconds_go_on_over_lives(tmp_path, clock):
   provenance.begin(workdir, {})
   assert provenance.current(workdir).number == 2
   assert provenance.current(workdir).seconds_before == 16.0
-  lives = provenance.read(workdir)['lives']
-  assert [life['ended'] is None for life in lives] == [False, True, True]
+  sessions = provenance.read(workdir)['sessions']
+  assert [session['ended'] is None for session in sessions] == [
+    False,
+    True,
+    True,
+  ]
   # And this one wrote no row.
   provenance.begin(workdir, {})
   assert provenance.current(workdir).seconds_before == 16.0
 
 
+def test_a_record_with_the_old_name_of_sessions_is_continued(tmp_path):
+  workdir = str(tmp_path)
+  provenance.begin(workdir, {})
+  path = tmp_path / 'provenance.json'
+  path.write_text(path.read_text().replace('"sessions"', '"lives"'))
+  assert '"lives"' in path.read_text()
+  assert provenance.current(workdir).number == 0
+  provenance.begin(workdir, {})
+  assert provenance.current(workdir).number == 1
+  record = json.loads(path.read_text())
+  assert len(record['sessions']) == 2 and 'lives' not in record
+
+
 def test_a_damaged_record_is_named(tmp_path):
-  for text in ('{"lives": [{}]}', '[', '[]'):
+  for text in ('{"sessions": [{}]}', '[', '[]'):
     (tmp_path / 'provenance.json').write_text(text)
     with pytest.raises(ValueError, match='provenance.json is damaged .*: rem'):
       provenance.begin(str(tmp_path), {})
@@ -143,15 +160,15 @@ def test_without_git_there_is_no_commit(monkeypatch):
 def test_a_machine_with_another_folder_of_this_name_is_told(tmp_path, clock):
   provenance.begin(str(tmp_path), {})
   clock(5.0)
-  life = provenance.current(str(tmp_path))
+  session = provenance.current(str(tmp_path))
   provenance.note_device(str(tmp_path))
-  provenance.check_is_here(str(tmp_path), life)
-  make = executables.beside_workdir(dict, str(tmp_path), life)
+  provenance.check_is_here(str(tmp_path), session)
+  make = executables.beside_workdir(dict, str(tmp_path), session)
   assert make(a=1) == {'a': 1}
-  # Another run's, that of an earlier life, and none.
+  # Another run's, that of an earlier session, and none.
   (tmp_path / 'other').mkdir()
   provenance.begin(str(tmp_path / 'other'), {})
-  later = life._replace(number=1)
-  for folder, wanted in (('other', life), ('', later), ('none', life)):
+  later = session._replace(number=1)
+  for folder, wanted in (('other', session), ('', later), ('none', session)):
     with pytest.raises(RuntimeError, match='a file system that all machines'):
       provenance.check_is_here(str(tmp_path / folder), wanted)

@@ -22,12 +22,10 @@ def test_so_many_restarts_an_hour():
   assert not restarts.RestartBudget(0).acquire()
 
 
-def test_each_life_has_a_seed_of_its_own():
-  drawn = {
-    seeds.for_node(seed, life) for seed in range(20) for life in range(5)
-  }
+def test_each_attempt_has_a_seed_of_its_own():
+  drawn = {seeds.for_node(seed, i) for seed in range(20) for i in range(5)}
   assert len(drawn) == 100 and 0 <= min(drawn) <= max(drawn) < 2**32
-  # The second life of a node and that of the run differ as well.
+  # The second attempt of a node and session of the run differ as well.
   assert len({f(7, 1) for f in (seeds.for_node, seeds.for_run)}) == 2
-  # A first life plays what it always played.
+  # A first attempt plays what it always played.
   assert seeds.for_node(7, 0) == 7 and seeds.for_node(7, 1) != 7

@@ -365,7 +365,7 @@ def test_a_node_that_hangs_is_killed_and_started_anew(
     actor_0=[work, finish_after(len(_TITLES) + 1)],
   )
   assert code == 0 and started == ['actor/0 1']
-  line = 'actor/0 gave no sign of life for 0.5 s and was killed. It is started'
+  line = 'actor/0 sent no heartbeat for 0.5 s and was killed. It is started'
   assert line in capsys.readouterr().err
 
 

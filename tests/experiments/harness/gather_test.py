@@ -31,9 +31,9 @@ def test_equal_steps_are_no_resume(tmp_path):
   assert len(log.rows) == 3 and not log.notes
 
 
-def _with_life(path, rows):
+def _with_sessions(path, rows, column='session'):
   path.write_text(
-    'actor_steps,evaluation_point,life,episode_return\n'
+    f'actor_steps,evaluation_point,{column},episode_return\n'
     + ''.join(f'{",".join(map(str, row))}\n' for row in rows)
   )
   return logs.read(path)
@@ -41,7 +41,7 @@ def _with_life(path, rows):
 
 def test_evaluators_may_overtake_each_other(tmp_path):
   rows = [(0, 0, 0, 1), (21, 20, 0, 2), (10, 10, 0, 3)]
-  log = _with_life(tmp_path / 'logs.csv', rows)
+  log = _with_sessions(tmp_path / 'logs.csv', rows)
   assert not log.notes
   scores = logs.evaluations('a', log.rows)
   assert [(s.actor_steps, s.return_mean) for s in scores] == [
@@ -49,9 +49,10 @@ def test_evaluators_may_overtake_each_other(tmp_path):
   ]
 
 
-def test_lives_tell_what_is_repeated(tmp_path):
+@pytest.mark.parametrize('column', ['session', 'life'])
+def test_sessions_tell_what_is_repeated(tmp_path, column):
   rows = [(5, 0, 0, 1), (12, 10, 0, 2), (21, 20, 0, 3), (12, 10, 1, 4)]
-  log = _with_life(tmp_path / 'logs.csv', rows)
+  log = _with_sessions(tmp_path / 'logs.csv', rows, column)
   assert log.notes == ('1 rows from before it was resumed are left out',)
   scores = logs.evaluations('a', log.rows)
   assert [(s.actor_steps, s.return_mean) for s in scores] == [(0, 1), (10, 4)]
@@ -136,14 +137,16 @@ def _gather(folder, specs):
   )
 
 
-def test_a_finished_run_with_its_final_evaluation(tmp_path):
+@pytest.mark.parametrize('key', ['sessions', 'lives'])
+def test_a_finished_run_with_its_final_evaluation(tmp_path, key):
   spec = _spec()
   final = _final(spec)
   _finish(tmp_path, spec)
-  life = {'commit': 'abc', 'dirty': True, 'device': 'cpu', 'seconds_before': 0}
-  life['started'] = '2026-01-01T00:00:00+00:00'
-  last = {**life, 'ended': '2026-01-01T00:01:00+00:00', 'seconds_before': 5}
-  record = {'lives': [{**life, 'commit': 'older'}, last]}
+  session = {'commit': 'abc', 'dirty': True, 'device': 'cpu'}
+  session['seconds_before'] = 0
+  session['started'] = '2026-01-01T00:00:00+00:00'
+  last = {**session, 'ended': '2026-01-01T00:01:00+00:00', 'seconds_before': 5}
+  record = {key: [{**session, 'commit': 'older'}, last]}
   (tmp_path / spec.workdir / 'provenance.json').write_text(json.dumps(record))
   path = tmp_path / final.episodes_file
   _log(path, [f'100,{i},7,0' for i in range(50)])
