@@ -51,7 +51,7 @@ def _answer_call(
     prev_reward=np.zeros(size, np.float32),
     is_first=never,
     is_last=never,
-    feeds=(),
+    host_inputs=(),
   )
   requests = [
     server_lib.Request(

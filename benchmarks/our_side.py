@@ -153,7 +153,7 @@ class ActorLoop:
     start = harness.clock()
     while (elapsed := harness.clock() - start) < seconds:
       self._environment.send(self._actor.receive_actions())
-      self._actor.digest()
+      self._actor.update()
       steps += int(len(self._step.is_last) - self._step.is_last.sum())
       self._step = self._environment.recv()
       self._actor.observe(self._step)

@@ -212,15 +212,17 @@ class Agent:
     return params
 
   def actor_input(
-    self, inputs: types.AgentInput, feeds: Tuple[Any, ...]
+    self, inputs: types.AgentInput, host_inputs: Tuple[Any, ...]
   ) -> Any:
     """Arranges an input as the actor core takes it.
 
     Args:
       inputs: what the agent sees.
-      feeds: what the host sides of the K behaviors feed them.
+      host_inputs: what the host sides of the K behaviors supply.
     """
-    return inputs if self.transfer is None else bt_actor.BTInput(inputs, feeds)
+    return (
+      inputs if self.transfer is None else bt_actor.BTInput(inputs, host_inputs)
+    )
 
 
 def spec_by_name(name: str, *, num_stacked: int = 0) -> EnvironmentSpec:

@@ -111,7 +111,7 @@ class BatchedCore:
     self,
     params: types.Params,
     inputs: types.AgentInput,
-    feeds: Tuple[Any, ...],
+    host_inputs: Tuple[Any, ...],
     state: ActingState,
   ) -> Tuple[jax.Array, Extras, ActingState]:
     """Chooses an action in each environment.
@@ -120,7 +120,7 @@ class BatchedCore:
       params: the parameters, as `arrange` returns them.
       inputs: what the environments show, [N, ...]; the observation is the
         newest frame, uint8 [N, H, W, C].
-      feeds: what each behavior's host side feeds it, trees of arrays [N, ...].
+      host_inputs: what each behavior's host side supplies, trees [N, ...].
       state: the state before the step.
 
     Returns:
@@ -133,7 +133,7 @@ class BatchedCore:
       axes = ngu_actor.NGUParams(agent=None, embedding=0, rnd=None)
     action, core = jax.vmap(self._core.select_action, in_axes=(axes, 0, 0))(
       params,
-      self._agent.actor_input(inputs._replace(observation=stack), feeds),
+      self._agent.actor_input(inputs._replace(observation=stack), host_inputs),
       state.core,
     )
     extras = jax.vmap(self._core.get_extras)(core)

@@ -2,12 +2,13 @@
 
 A behavior has two sides. The *core* side is a pair of pure functions that runs
 inside the actor's one jitted call. The *host* side is for what does not belong
-there (a policy in Python, the episodic memory): it feeds that call and digests
-the features that come out of it. Both serve all N environments of one actor
-process. `bt_acme/behaviors` has the implementations.
+there (a policy in Python, the episodic memory): it supplies inputs of that call
+and is updated with the features that come out of it. Both serve all N
+environments of one actor process. `bt_acme/behaviors` has the implementations.
 """
 
 import abc
+import warnings
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import jax
@@ -23,10 +24,29 @@ from bt_acme.core.intrinsic import reward as reward_lib
 ActionSpec = Union[int, specs.Array]
 
 
-class Host:
-  """The host side of a behavior over N environments; this one does nothing."""
+def _warn_of_old_name(old: str, new: str) -> None:
+  warnings.warn(
+    f'{old} is deprecated: it is called {new} now.',
+    DeprecationWarning,
+    stacklevel=3,
+  )
 
-  def feed(
+
+class Host:
+  """The host side of a behavior over N environments; this one does nothing.
+
+  Until 0.1 `inputs` was called `feed`, and `update` was called `digest`. Both
+  old names still work, with a warning.
+  """
+
+  def __init_subclass__(cls, **kwargs: Any):
+    super().__init_subclass__(**kwargs)
+    for old, new in (('feed', 'inputs'), ('digest', 'update')):
+      if old in vars(cls) and new not in vars(cls):
+        _warn_of_old_name(f'{cls.__name__}.{old}', new)
+        setattr(cls, new, vars(cls)[old])
+
+  def inputs(
     self,
     observation: np.ndarray,
     prev_action: np.ndarray,
@@ -50,9 +70,22 @@ class Host:
     del observation, prev_action, is_first, is_last
     return ()
 
-  def digest(self, features: Any) -> None:
+  def update(self, features: Any) -> None:
     """Takes the core side's features of this step, arrays [N, ...]."""
     del features
+
+  def feed(self, *shown: Any) -> Any:
+    """Calls `inputs` by its old name."""
+    _warn_of_old_name('Host.feed', 'inputs')
+    # A subclass that has only the old name may call it on `super()`.
+    is_overridden = type(self).feed is not Host.feed
+    return (Host.inputs if is_overridden else type(self).inputs)(self, *shown)
+
+  def digest(self, features: Any) -> None:
+    """Calls `update` by its old name."""
+    _warn_of_old_name('Host.digest', 'update')
+    is_overridden = type(self).digest is not Host.digest
+    (Host.update if is_overridden else type(self).update)(self, features)
 
   def state(self) -> Any:
     """Returns what it keeps from one step to the next, in plain values."""
@@ -79,7 +112,7 @@ class Behavior(abc.ABC):
   def intrinsic(self) -> Optional[reward_lib.RewardSpec]:
     """Returns the reward that its host makes of its features, or None.
 
-    An inference server may make the reward instead. The host's `digest` then
+    An inference server may make the reward instead. The host's `update` then
     gets the rewards in the place of the features; `HostReward.take` accepts
     either.
     """
@@ -108,8 +141,8 @@ def make_core(
 ) -> behavior_core.BehaviorCore:
   """Builds a behavior's core side and checks that it proposes one integer.
 
-  The check happens here if the host feeds the core side nothing, and in any
-  case when the core side is compiled.
+  The check happens here if the host supplies no inputs, and in any case when
+  the core side is compiled.
 
   Args:
     behavior: the behavior.

@@ -29,7 +29,7 @@ class PolicyInput(NamedTuple):
     prev_reward: float32 [N], the reward received before; 0 on first steps.
     is_first: bool [N], whether an episode starts.
     is_last: bool [N], whether an episode ends.
-    feeds: what each behavior's host side feeds it, trees of arrays [N, ...].
+    host_inputs: what each behavior's host side supplies, trees [N, ...].
   """
 
   observation: Any
@@ -37,19 +37,19 @@ class PolicyInput(NamedTuple):
   prev_reward: Array
   is_first: Array
   is_last: Array
-  feeds: Tuple[Any, ...]
+  host_inputs: Tuple[Any, ...]
 
   def core_inputs(
     self, newest: Array
   ) -> Tuple[types.AgentInput, Tuple[Any, ...]]:
-    """Returns the inputs and the feeds of `BatchedCore.step`.
+    """Returns the inputs of `BatchedCore.step`.
 
     Args:
       newest: uint8 [N, H, W, C], the newest frame of each observation.
     """
     return types.AgentInput(
       newest, self.prev_action, self.prev_reward, self.is_first
-    ), self.feeds
+    ), self.host_inputs
 
 
 class Policy(Protocol):

@@ -29,7 +29,7 @@ class VectorActor:
   A turn is `select_actions` on what the environments show, a step of the
   environments, and `observe` on what the step leads to. Where time counts,
   `request_actions` and `receive_actions` replace `select_actions`, so that the
-  process works while another one chooses, and `digest` is called while the
+  process works while another one chooses, and `update` is called while the
   environments step.
 
   Attributes:
@@ -99,7 +99,7 @@ class VectorActor:
     self._step: Any = None
     self._inputs: Any = None
     self._extras: Any = None
-    self._features: Any = None  # None once they are digested.
+    self._features: Any = None  # None once they were used.
     # By environment, the transitions that wait for their reward.
     self._waiting: Dict[int, Tuple[transition_lib.Transition, Any]] = {}
 
@@ -193,7 +193,7 @@ class VectorActor:
     prev_reward = np.where(is_first, 0, self._reward).astype(np.float32)
     shown = (step.observation, prev_action, is_first, step.is_last)
     shown = behavior_lib.read_only(shown)
-    feeds = tuple(host.feed(*shown) for host in self._hosts)
+    host_inputs = tuple(host.inputs(*shown) for host in self._hosts)
     self._step = step
     self._inputs = policy_lib.PolicyInput(
       step.observation,
@@ -201,7 +201,7 @@ class VectorActor:
       prev_reward,
       is_first,
       step.is_last,
-      feeds,
+      host_inputs,
     )
     self._policy.request(self._inputs)
 
@@ -219,7 +219,7 @@ class VectorActor:
     self._turns += 1
     return self._action
 
-  def digest(self) -> None:
+  def update(self) -> None:
     """Does what only the next turn needs: rewards and remembers what was seen.
 
     `observe` does it if it has not been done.
@@ -234,7 +234,7 @@ class VectorActor:
       )
     else:
       for host, host_features in zip(self._hosts, features, strict=True):
-        host.digest(host_features)
+        host.update(host_features)
     for i, (transition, final) in self._waiting.items():
       if not self._step.is_first[i]:  # Otherwise the episode was broken off.
         self._record(i, transition._replace(reward=self._reward[i]), final)
@@ -251,7 +251,7 @@ class VectorActor:
       epsilon of their `environment` and, with behavior transfer, the
       `flight_probability` that was drawn for them.
     """
-    self.digest()
+    self.update()
     if self.intrinsic is None:
       self._reward = step.reward.astype(np.float32)
     finished = []

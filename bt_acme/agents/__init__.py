@@ -7,7 +7,7 @@ installation.require_full_stack()
 # These imports need the full stack; they therefore follow the check.
 from bt_acme.agents.bt import BTBuilder  # noqa: E402
 from bt_acme.agents.builders import NGUBuilder, R2D2Builder  # noqa: E402
-from bt_acme.agents.foreign.images import scale_images  # noqa: E402
+from bt_acme.agents.external.images import scale_images  # noqa: E402
 from bt_acme.assembly import EnvironmentSpec, spec_of  # noqa: E402
 
 __all__ = (

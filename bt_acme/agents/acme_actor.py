@@ -120,7 +120,7 @@ class Actor(acme.Actor):
       # The last transition still lacks the reward of this observation, on
       # which Acme's loop asks for no action.
       self._actor.select_actions(self._step)
-      self._actor.digest()
+      self._actor.update()
 
   def update(self, wait: bool = False) -> None:
     del wait

@@ -9,7 +9,7 @@ from bt_acme import assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.agents import builders as builders_lib
-from bt_acme.agents.foreign import builder as foreign
+from bt_acme.agents.external import builder as external
 
 
 @overload
@@ -25,24 +25,24 @@ def BTBuilder(
 
 @overload
 def BTBuilder(
-  base_builder: foreign.BaseBuilder,
+  base_builder: external.BaseBuilder,
   behaviors: Sequence[behavior_lib.Behavior],
   config: config_lib.TransferConfig = ...,
   *,
   behavior_weights: Sequence[float] = ...,
   environment_spec: Optional[specs.EnvironmentSpec] = ...,
-) -> foreign.WrappedBuilder: ...
+) -> external.WrappedBuilder: ...
 
 
 # One name stands for two builders, and is spelled as Acme spells a builder.
 def BTBuilder(
-  base_builder: Union[builders_lib.R2D2Builder, foreign.BaseBuilder],
+  base_builder: Union[builders_lib.R2D2Builder, external.BaseBuilder],
   behaviors: Sequence[behavior_lib.Behavior],
   config: config_lib.TransferConfig = config_lib.TransferConfig(),
   *,
   behavior_weights: Sequence[float] = (),
   environment_spec: Optional[specs.EnvironmentSpec] = None,
-) -> Union[builders_lib.AgentBuilder, foreign.WrappedBuilder]:
+) -> Union[builders_lib.AgentBuilder, external.WrappedBuilder]:
   """Puts behavior transfer around a builder (Campos et al. 2021,
   arXiv:2102.13515), ours or any of dm-acme.
 
@@ -75,7 +75,7 @@ def BTBuilder(
   if isinstance(base_builder, builders_lib.R2D2Builder):
     return _around_ours(base_builder.agent, behaviors, config, behavior_weights)
   if isinstance(
-    base_builder, (builders_lib.AgentBuilder, foreign.WrappedBuilder)
+    base_builder, (builders_lib.AgentBuilder, external.WrappedBuilder)
   ):
     raise ValueError(
       f'base_builder={type(base_builder).__name__} cannot be wrapped: give '
@@ -86,7 +86,7 @@ def BTBuilder(
       'environment_spec=None: around a builder of dm-acme, pass '
       'acme.make_environment_spec(environment).'
     )
-  return foreign.WrappedBuilder(
+  return external.WrappedBuilder(
     base_builder,
     behaviors,
     config,

@@ -41,7 +41,7 @@ class Exported(behavior.Behavior):
       folder: a folder that `export` wrote.
       epsilon: the policy's epsilon, with which it acts epsilon-greedily.
       reward_input: `recompute` computes its intrinsic reward with frozen
-        networks, as in training; `zero` feeds zeros, which is cheaper.
+        networks, as in training; `zero` supplies zeros, which is cheaper.
       setting: the name of the user's setting for the folder, for errors.
 
     Raises:
@@ -117,7 +117,7 @@ class _RewardHost(behavior.Host):
     self._is_first = np.ones(num_environments, bool)
     self._is_last = np.zeros(num_environments, bool)
 
-  def feed(
+  def inputs(
     self,
     observation: np.ndarray,
     prev_action: np.ndarray,
@@ -127,7 +127,7 @@ class _RewardHost(behavior.Host):
     self._is_first, self._is_last = is_first, is_last
     return np.where(is_first, 0, self._last).astype(np.float32)
 
-  def digest(self, features: Any) -> None:
+  def update(self, features: Any) -> None:
     self._last = self._reward.take(features, self._is_first, self._is_last)
 
   def state(self) -> Any:
@@ -139,9 +139,9 @@ class _RewardHost(behavior.Host):
 
 
 class _ZeroHost(behavior.Host):
-  """Feeds zeros in place of the intrinsic reward."""
+  """Supplies zeros in place of the intrinsic reward."""
 
-  def feed(
+  def inputs(
     self,
     observation: np.ndarray,
     prev_action: np.ndarray,

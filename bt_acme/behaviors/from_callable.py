@@ -1,6 +1,6 @@
 """A policy in Python as a behavior: scripted, or another library's model.
 
-To put behavior transfer around another library's *agent*, see `agents/foreign`.
+For behavior transfer around another library's *agent*, see `agents/external`.
 """
 
 from typing import Any, Callable, Optional, Sequence, Tuple
@@ -117,7 +117,7 @@ class _CallableHost(behavior.Host):
       self._high = getattr(action_spec, 'maximum', limits.max)
     self._actor_steps = 0
 
-  def feed(
+  def inputs(
     self,
     observation: np.ndarray,
     prev_action: np.ndarray,

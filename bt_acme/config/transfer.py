@@ -93,7 +93,7 @@ class TransferConfig:
     'recompute',
     'What an exported behavior gets for the intrinsic reward that its network '
     'takes as an input: `recompute` goes on computing the reward with frozen '
-    'networks, as in pre-training; `zero` feeds zeros, which is cheaper. The '
+    'networks, as in pre-training; `zero` gives zeros, which is cheaper. The '
     'paper trains the policy with that input, and transfers a function of '
     'observations alone.',
     choices=('recompute', 'zero'),

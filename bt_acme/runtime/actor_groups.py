@@ -60,7 +60,7 @@ class Group:
     """
     assert self.shown is not None
     self.environments.send(self.actor.receive_actions())
-    self.actor.digest()
+    self.actor.update()
     is_last = self.shown.is_last
     return int(len(is_last) - is_last.sum())
 

@@ -6,6 +6,7 @@ import pytest
 
 from bt_acme import behaviors
 from bt_acme.acting import behavior as behavior_lib
+from bt_acme.core.behavior_transfer import behavior_core
 from tests.agents import fakes
 
 OBSERVATION = np.zeros((5, 5, 1), np.uint8)
@@ -23,6 +24,59 @@ def test_seeds_follow_behavior_and_environment_not_the_process():
   behavior_lib.make_hosts(twice, 3, seed=7, environments=[2])
   assert len(set(seeds[:8])) == 8
   assert seeds[8:] == [seeds[2], seeds[6]]
+
+
+class _NewHost(behavior_lib.Host):
+  def inputs(self, *shown):
+    return 'given', *shown
+
+  def update(self, features):
+    self.features = features
+
+
+def test_a_host_that_has_only_the_old_names_works():
+  with pytest.warns(DeprecationWarning) as warned:
+
+    class OldHost(behavior_lib.Host):
+      def feed(self, *shown):
+        assert super().feed(*shown) == ()
+        return 'fed', *shown
+
+      def digest(self, features):
+        super().digest(features)
+        self.features = features
+
+  assert [str(warning.message) for warning in warned] == [
+    'OldHost.feed is deprecated: it is called inputs now.',
+    'OldHost.digest is deprecated: it is called update now.',
+  ]
+  host = OldHost()
+  with pytest.warns(DeprecationWarning):
+    assert host.inputs(1, 2, 3, 4) == ('fed', 1, 2, 3, 4)
+    host.update('features')
+  assert host.features == 'features'
+
+
+def test_a_host_has_its_old_names():
+  host = _NewHost()
+  with pytest.warns(DeprecationWarning, match='Host.digest .* update now'):
+    host.digest('features')
+  assert host.features == 'features'
+  with pytest.warns(DeprecationWarning, match='Host.feed .* inputs now'):
+    assert host.feed(1, 2, 3, 4) == ('given', 1, 2, 3, 4)
+  with pytest.warns(DeprecationWarning, match='Mixed.feed'):
+
+    class Mixed(_NewHost):
+      def feed(self, *shown):
+        return 'fed'
+
+  assert Mixed().inputs(1, 2, 3, 4) == 'fed'
+
+
+def test_the_input_of_a_core_has_its_old_name_too():
+  inputs = behavior_core.BehaviorInput(*[jnp.zeros([])] * 4, host_inputs=7)
+  with pytest.warns(DeprecationWarning, match='host_inputs now'):
+    assert inputs.feed == 7
 
 
 class ProposingWithAHost(fakes.Proposing):

@@ -14,7 +14,7 @@ def _inputs(agent):
     prev_reward=np.zeros(1, np.float32),
     is_first=np.zeros(1, bool),
     is_last=np.zeros(1, bool),
-    feeds=(),
+    host_inputs=(),
   )
 
 

@@ -215,7 +215,7 @@ def _request():
     prev_reward=np.zeros(GROUP, np.float32),
     is_first=np.zeros(GROUP, bool),
     is_last=np.zeros(GROUP, bool),
-    feeds=(),
+    host_inputs=(),
   )
 
 

@@ -4,7 +4,18 @@ import pytest
 
 from bt_acme import agents, behaviors
 from bt_acme import config as config_lib
-from tests.agents.foreign import peers, scripted
+from tests.agents.external import peers, scripted
+
+
+def test_external_agents_are_found_under_their_old_name():
+  with pytest.warns(DeprecationWarning, match='agents.external'):
+    from bt_acme.agents.foreign import actor, checks
+  from bt_acme.agents.external import builder
+  from bt_acme.agents.foreign.builder import WrappedBuilder
+
+  assert WrappedBuilder is builder.WrappedBuilder
+  assert actor.__name__ == 'bt_acme.agents.external.actor'
+  assert checks.__name__ == 'bt_acme.agents.external.checks'
 
 
 def test_what_is_no_behavior_is_refused():

@@ -89,12 +89,12 @@ def test_last_observations_count_as_they_did_in_training(tmp_path, observation):
   expected = np.zeros(1, np.float32)
   for t in range(30):
     is_first, is_last = (np.array([t % 5 == x]) for x in (0, 4))
-    fed = host.feed(np.zeros([1, 5, 5, 2], np.uint8), [0], is_first, is_last)
+    fed = host.inputs(np.zeros([1, 5, 5, 2], np.uint8), [0], is_first, is_last)
     np.testing.assert_array_equal(fed, np.where(is_first, 0, expected))
     features = features_lib.Features(
       np.float32(rng.random([1, 8])), np.float32(rng.random(1))
     )
-    host.digest(features)
+    host.update(features)
     if observation == 'next' or not is_last[0]:
       expected = reward.step(features, is_first)
 
@@ -214,8 +214,8 @@ def test_its_rewards_go_on_from_a_state(tmp_path):
 
   def play(host, features, is_first):
     nothing, is_last = np.zeros(N, np.uint8), np.zeros(N, bool)
-    fed = host.feed(nothing, nothing, np.full(N, is_first), is_last)
-    host.digest(features)
+    fed = host.inputs(nothing, nothing, np.full(N, is_first), is_last)
+    host.update(features)
     return fed
 
   steps = [

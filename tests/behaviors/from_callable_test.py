@@ -15,8 +15,8 @@ def host_of(policy, name=None):
   return made.make_host(3, [0, 1])
 
 
-def feed(host, *, is_first=NO, is_last=NO):
-  return host.feed(OBSERVATION, np.array([-1, 2]), is_first, is_last)
+def inputs_of(host, *, is_first=NO, is_last=NO):
+  return host.inputs(OBSERVATION, np.array([-1, 2]), is_first, is_last)
 
 
 def test_a_policy_is_asked_at_every_step():
@@ -31,14 +31,14 @@ def test_a_policy_is_asked_at_every_step():
     return policy
 
   host = behaviors.FromCallable(make_policy).make_host(3, [0, 1])
-  actions = feed(host, is_first=np.array([True, False]))
+  actions = inputs_of(host, is_first=np.array([True, False]))
   np.testing.assert_array_equal(actions, [1, 2])
   assert actions.dtype == np.int32
   (first_seed, *first), (second_seed, *second) = seen
   assert (first, second) == ([-1, True], [2, False])
   assert first_seed != second_seed
   # No action is taken on where an episode has ended.
-  np.testing.assert_array_equal(feed(host, is_last=~NO), [0, 0])
+  np.testing.assert_array_equal(inputs_of(host, is_last=~NO), [0, 0])
   assert len(seen) == 2
 
 
@@ -58,9 +58,9 @@ def test_a_policy_is_asked_at_every_step():
 def test_a_wrong_action_names_behavior_and_step(action, kind, message):
   answers = iter([0, 0, 1, action])
   host = host_of(lambda *_: next(answers), name='mine')
-  feed(host)
+  inputs_of(host)
   with pytest.raises(kind, match=message) as info:
-    feed(host)
+    inputs_of(host)
   assert "behavior 'mine'" in str(info.value)
   assert 'at actor step 1 of environment 1' in str(info.value)
 
@@ -70,7 +70,7 @@ def test_a_policy_that_raises_is_named():
     raise KeyError('of mine')
 
   with pytest.raises(RuntimeError, match="'mine' raised KeyError") as info:
-    feed(host_of(policy, name='mine'))
+    inputs_of(host_of(policy, name='mine'))
   assert 'at actor step 0 of environment 0' in str(info.value)
   assert isinstance(info.value.__cause__, KeyError)
 
@@ -116,11 +116,11 @@ def test_vectors_of_any_number(spec, action, message):
   host = behaviors.FromCallable(lambda seed: lambda *_: next(answers))
   host = host.make_host(spec, [0])
   inputs = (OBSERVATION[:1], np.zeros([1, 2], spec.dtype), NO[:1], NO[:1])
-  actions = host.feed(*inputs)
+  actions = host.inputs(*inputs)
   np.testing.assert_array_equal(actions, [[1, 2]])
   assert actions.dtype == spec.dtype
   with pytest.raises((TypeError, ValueError), match=message):
-    host.feed(*inputs)
+    host.inputs(*inputs)
 
 
 def test_vectors_that_are_no_numbers():

@@ -1,5 +1,31 @@
-"""Behavior Transfer around agents that are not ours.
+"""The old name of `agents.external`, until the next release."""
 
-A *policy* that is not ours, to serve as a behavior, is the matter of
-`behaviors/from_callable.py`.
-"""
+import sys
+import warnings
+
+from bt_acme.agents.external import (
+  actor,
+  builder,
+  checks,
+  images,
+  outer_core,
+  resolvers,
+)
+
+warnings.warn(
+  'bt_acme.agents.foreign is deprecated: import bt_acme.agents.external.',
+  DeprecationWarning,
+  stacklevel=2,
+)
+for _module in (actor, builder, checks, images, outer_core, resolvers):
+  _name = _module.__name__.rpartition('.')[2]
+  sys.modules[f'{__name__}.{_name}'] = _module
+
+__all__ = (
+  'actor',
+  'builder',
+  'checks',
+  'images',
+  'outer_core',
+  'resolvers',
+)

@@ -5,6 +5,7 @@ was its own. Its proposal is therefore a valid output of its policy at every
 step. It is never trained.
 """
 
+import warnings
 from typing import Any, Callable, NamedTuple, Tuple
 
 import jax
@@ -22,15 +23,25 @@ class BehaviorInput(NamedTuple):
     is_first: bool [], whether an episode starts with this step, or the behavior
       is to begin anew with its flight (`flight_behavior_state`).
     starts_flight: bool [], whether a flight of this behavior starts with it.
-    feed: what the host side supplies (`acting.behavior.Host.feed`); () if
-      nothing.
+    host_inputs: what the host side supplies (`acting.behavior.Host.inputs`);
+      () if nothing.
   """
 
   observation: jax.Array
   prev_action: jax.Array
   is_first: jax.Array
   starts_flight: jax.Array
-  feed: Any = ()
+  host_inputs: Any = ()
+
+  @property
+  def feed(self) -> Any:
+    """The old name of `host_inputs`, until the next release."""
+    warnings.warn(
+      'BehaviorInput.feed is deprecated: it is called host_inputs now.',
+      DeprecationWarning,
+      stacklevel=2,
+    )
+    return self.host_inputs
 
 
 class BehaviorCore(NamedTuple):
@@ -39,7 +50,7 @@ class BehaviorCore(NamedTuple):
   Attributes:
     init: makes a state: key -> state.
     step: proposes: (params, BehaviorInput, state) -> (action int32 [], state).
-    features: returns what the host digests after the step, () if nothing:
+    features: returns what updates the host after the step, () if nothing:
       state -> features.
   """
 
@@ -93,12 +104,12 @@ def action_repeat(num_actions: int) -> BehaviorCore:
 
 
 def external() -> BehaviorCore:
-  """Proposes its feed, int32 []: the action of a policy outside of JAX."""
+  """Proposes its host's input, int32 []: the action of a policy in Python."""
 
   def step(
     params: types.Params, inputs: BehaviorInput, state: Any
   ) -> Tuple[jax.Array, Any]:
     del params
-    return inputs.feed, state
+    return inputs.host_inputs, state
 
   return BehaviorCore(lambda key: (), step)

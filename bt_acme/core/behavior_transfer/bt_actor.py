@@ -26,10 +26,10 @@ class BTParams(NamedTuple):
 
 
 class BTInput(NamedTuple):
-  """The agent's input, and what the host feeds each of the K behaviors."""
+  """The agent's input, and what the hosts of the K behaviors supply."""
 
   agent: types.AgentInput
-  feeds: Tuple[Any, ...]
+  host_inputs: Tuple[Any, ...]
 
 
 class Resolution(NamedTuple):
@@ -317,7 +317,7 @@ def _propose(
         ),
         is_first=inputs.agent.is_first | begins,
         starts_flight=starts_flight,
-        feed=inputs.feeds[i],
+        host_inputs=inputs.host_inputs[i],
       ),
       states[i],
     )

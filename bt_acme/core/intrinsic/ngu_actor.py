@@ -103,7 +103,7 @@ def as_behavior(
   """Turns a pre-trained policy into a behavior.
 
   The policy was trained with its previous intrinsic reward as an input. The
-  behavior's feed, float32 [], takes that place.
+  behavior's host input, float32 [], takes that place.
 
   Args:
     actor_core: the core of R2D2, or what `wrap` made of it.
@@ -121,7 +121,7 @@ def as_behavior(
       types.AgentInput(
         observation=inputs.observation,
         prev_action=inputs.prev_action,
-        prev_reward=inputs.feed,
+        prev_reward=inputs.host_inputs,
         is_first=inputs.is_first,
       ),
       state,

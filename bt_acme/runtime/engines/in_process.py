@@ -210,7 +210,7 @@ class InProcessRun:
       self._step = self._environment.reset()
     self._environment.send(self._actor.select_actions(self._step))
     self.actor_steps += int(self._num - self._step.is_last.sum())
-    self._actor.digest()
+    self._actor.update()
     self._step = self._environment.recv()
     rows = [
       {'actor_steps': self.actor_steps, **row}

@@ -9,7 +9,7 @@ from bt_acme.core.behavior_transfer import behavior_core
 _A = 5
 
 
-def _run(behavior, starts_flight, is_first, feeds=None):
+def _run(behavior, starts_flight, is_first, host_inputs=None):
   """Actions of one environment, with the given flags step by step."""
   state = behavior.init(jax.random.PRNGKey(0))
   actions = []
@@ -23,7 +23,7 @@ def _run(behavior, starts_flight, is_first, feeds=None):
         prev_action=jnp.zeros([], jnp.int32),
         is_first=jnp.asarray(first),
         starts_flight=jnp.asarray(starts),
-        feed=() if feeds is None else feeds[t],
+        host_inputs=() if host_inputs is None else host_inputs[t],
       ),
       state,
     )
@@ -57,7 +57,7 @@ def test_action_repeat_draws_where_a_flight_or_an_episode_starts():
 
 
 def test_external_hands_its_feed_on():
-  feeds = [jnp.asarray(a, jnp.int32) for a in (3, 0, 4)]
+  host_inputs = [jnp.asarray(a, jnp.int32) for a in (3, 0, 4)]
   no = np.zeros(3, bool)
-  actions = _run(behavior_core.external(), no, no, feeds)
+  actions = _run(behavior_core.external(), no, no, host_inputs)
   np.testing.assert_array_equal(actions, [3, 0, 4])

@@ -101,7 +101,7 @@ def test_a_behavior_is_fed_its_intrinsic_reward(parts):
         inputs.prev_action,
         inputs.is_first,
         starts_flight=jnp.array(False),
-        feed=inputs.prev_reward,
+        host_inputs=inputs.prev_reward,
       ),
       state,
     )

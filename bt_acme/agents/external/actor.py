@@ -11,7 +11,7 @@ from acme import specs
 from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.acting import episode as episode_lib
-from bt_acme.agents.foreign import outer_core, resolvers
+from bt_acme.agents.external import outer_core, resolvers
 
 
 class BTActor(acme.Actor):
@@ -75,10 +75,10 @@ class BTActor(acme.Actor):
     choice = np.asarray(self._actor.select_action(observation))
     shown = self._shown(observation)
     visible = behavior_lib.read_only(shown)
-    feeds = tuple(host.feed(*visible) for host in self._hosts)
-    decision = self._resolver.resolve(choice, shown, feeds)
+    host_inputs = tuple(host.inputs(*visible) for host in self._hosts)
+    decision = self._resolver.resolve(choice, shown, host_inputs)
     for host, features in zip(self._hosts, decision.features, strict=True):
-      host.digest(features)
+      host.update(features)
     self._episode.count(
       source=decision.source, flight_length=decision.flight_length
     )

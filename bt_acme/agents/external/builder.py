@@ -28,8 +28,8 @@ from acme.utils import counting
 
 from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
-from bt_acme.agents.foreign import actor as actor_lib
-from bt_acme.agents.foreign import checks, outer_core
+from bt_acme.agents.external import actor as actor_lib
+from bt_acme.agents.external import checks, outer_core
 
 # A builder of dm-acme, or a function that makes one for an environment.
 BaseBuilder = Union[

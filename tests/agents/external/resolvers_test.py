@@ -7,11 +7,11 @@ from acme import specs
 
 from bt_acme import behaviors
 from bt_acme import config as config_lib
-from bt_acme.agents.foreign import resolvers
+from bt_acme.agents.external import resolvers
 from bt_acme.core import types
 from tests.agents import fakes
-from tests.agents.foreign import scripted
-from tests.agents.foreign.scripted import NUM_ACTIONS, int32s
+from tests.agents.external import scripted
+from tests.agents.external.scripted import NUM_ACTIONS, int32s
 
 
 def make(given, spec=None, weights=(), evaluation=False, **config):
@@ -26,12 +26,12 @@ def make(given, spec=None, weights=(), evaluation=False, **config):
 
 
 def policies(number):
-  """Behaviors that run outside of JAX, so that their feed is their proposal."""
+  """Behaviors outside of JAX: their proposals are their hosts' inputs."""
   return [behaviors.FromCallable(lambda seed: None) for _ in range(number)]
 
 
-def decide(resolver, choices, feeds):
-  """Decisions of one episode; feeds are the same at every step."""
+def decide(resolver, choices, host_inputs):
+  """Decisions of one episode; the hosts' inputs are the same at each step."""
   decisions = []
   for t, choice in enumerate(choices):
     shown = resolvers.Shown(
@@ -40,7 +40,7 @@ def decide(resolver, choices, feeds):
       is_first=np.array([t == 0]),
       is_last=np.array([False]),
     )
-    decisions.append(resolver.resolve(np.asarray(choice), shown, feeds))
+    decisions.append(resolver.resolve(np.asarray(choice), shown, host_inputs))
   return decisions
 
 
@@ -81,17 +81,17 @@ def test_flights_draw_behaviors_by_their_weights():
 
 
 def test_a_flying_behavior_gives_its_vector():
-  feeds = (np.ones((1, 2), np.float32), np.full((1, 2), 0.5, np.float32))
+  host_inputs = (np.ones((1, 2), np.float32), np.full((1, 2), 0.5, np.float32))
   spec = scripted.vector_spec()
   settings = {'extra_action': False, **scripted.ALWAYS_FLY}
   chosen = np.zeros((3, 2), np.float32)
   resolver = make(policies(2), spec, weights=(0, 1), **settings)
-  for decision in decide(resolver, chosen, feeds):
+  for decision in decide(resolver, chosen, host_inputs):
     np.testing.assert_array_equal(decision.action, [0.5, 0.5])
     assert decision.label is decision.action
     assert decision.source == types.FLIGHT
   grounded = make(policies(2), spec, evaluation=True, **settings)
-  for decision in decide(grounded, chosen, feeds):
+  for decision in decide(grounded, chosen, host_inputs):
     np.testing.assert_array_equal(decision.action, [0, 0])
     assert decision.source == types.OWN
     assert decision.flight_length == 0

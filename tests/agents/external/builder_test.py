@@ -13,7 +13,7 @@ from acme.utils import loggers
 from bt_acme import agents, behaviors, environments
 from bt_acme import config as config_lib
 from bt_acme.environments import gymnasium
-from tests.agents.foreign import peers, scripted
+from tests.agents.external import peers, scripted
 
 
 def play_episode(environment, actor):

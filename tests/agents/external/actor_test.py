@@ -7,11 +7,11 @@ import pytest
 from acme import specs, wrappers
 
 from bt_acme import config as config_lib
-from bt_acme.agents.foreign import actor as actor_lib
+from bt_acme.agents.external import actor as actor_lib
 from bt_acme.core import types
 from tests.agents import fakes
-from tests.agents.foreign import scripted
-from tests.agents.foreign.scripted import (
+from tests.agents.external import scripted
+from tests.agents.external.scripted import (
   NUM_ACTIONS,
   Recorder,
   int32s,

@@ -6,7 +6,7 @@ import pytest
 from acme import specs, wrappers
 
 from tests.agents import fakes
-from tests.agents.foreign import peers, scripted
+from tests.agents.external import peers, scripted
 
 
 def test_extra_action_of_a_continuous_agent_is_refused():

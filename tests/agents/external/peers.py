@@ -8,7 +8,7 @@ from acme.utils import loggers
 
 from bt_acme import agents, behaviors
 from bt_acme import config as config_lib
-from tests.agents.foreign import scripted
+from tests.agents.external import scripted
 
 
 def dqn_config():

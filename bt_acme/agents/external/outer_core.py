@@ -1,7 +1,7 @@
 """Behavior transfer's actor core around an agent that chooses elsewhere.
 
 The core draws flights, asks the behaviors that run in JAX, and decides who
-acts. The agent's choice comes with its input, because a foreign agent has an
+acts. The agent's choice comes with its input, because an external agent has an
 actor of its own.
 """
 
@@ -73,7 +73,7 @@ def make_core(
   through it.
 
   Raises:
-    ValueError: if the configuration needs what a foreign agent lacks.
+    ValueError: if the configuration needs what an external agent lacks.
   """
   if is_discrete(environment_spec):
     num_actions = environment_spec.actions.num_values
@@ -126,8 +126,8 @@ class Runner:
     self._params = bt_actor.BTParams((), params)
     self._state = jax.vmap(core.init)(key[None])
 
-  def step(self, inputs: CoreInput, feeds: Tuple[Any, ...]) -> CoreStep:
+  def step(self, inputs: CoreInput, host_inputs: Tuple[Any, ...]) -> CoreStep:
     """Advances the environment by one step."""
-    all_inputs = bt_actor.BTInput(cast(Any, inputs), feeds)
+    all_inputs = bt_actor.BTInput(cast(Any, inputs), host_inputs)
     step, self._state = self._step(self._params, all_inputs, self._state)
     return cast(CoreStep, jax.tree.map(np.asarray, step))

@@ -7,7 +7,7 @@ from acme import specs
 
 from bt_acme import behaviors
 from bt_acme import config as config_lib
-from bt_acme.agents.foreign import actor as actor_lib
+from bt_acme.agents.external import actor as actor_lib
 from tests.agents import fakes
 
 NUM_ACTIONS = fakes.ACTIONS

@@ -1,4 +1,4 @@
-"""Decides at each step whether a foreign agent or a behavior acts.
+"""Decides at each step whether an external agent or a behavior acts.
 
 The agent has chosen by itself. A resolver takes its choice and what the
 behaviors propose, lets flights and the extra action decide between them, and
@@ -16,7 +16,7 @@ from acme import specs
 
 from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
-from bt_acme.agents.foreign import outer_core
+from bt_acme.agents.external import outer_core
 from bt_acme.core import types
 
 
@@ -48,7 +48,7 @@ class Decision(NamedTuple):
       outcome.
     source: OWN, EXTRA or FLIGHT, as in `core.types`.
     flight_length: the length of a flight that starts at this step, or 0.
-    features: what each behavior's host digests, trees of arrays [1, ...].
+    features: what each behavior's host is updated with, trees [1, ...].
   """
 
   action: np.ndarray
@@ -70,14 +70,14 @@ class Resolver(Protocol):
   no_action: np.ndarray
 
   def resolve(
-    self, choice: np.ndarray, shown: Shown, feeds: Tuple[Any, ...]
+    self, choice: np.ndarray, shown: Shown, host_inputs: Tuple[Any, ...]
   ) -> Decision:
     """Advances the environment by one step.
 
     Args:
       choice: what the agent picked, without a batch.
       shown: what the environment shows.
-      feeds: what the K hosts supply, trees of arrays [1, ...].
+      host_inputs: what the K hosts supply, trees of arrays [1, ...].
     """
 
 
@@ -113,13 +113,13 @@ class DiscreteResolver:
     self._steps = 0
 
   def resolve(
-    self, choice: np.ndarray, shown: Shown, feeds: Tuple[Any, ...]
+    self, choice: np.ndarray, shown: Shown, host_inputs: Tuple[Any, ...]
   ) -> Decision:
     self._check(choice)
     inputs = outer_core.CoreInput(
       shown.observation, shown.prev_action, shown.is_first, choice[None]
     )
-    step = self._runner.step(inputs, feeds)
+    step = self._runner.step(inputs, host_inputs)
     behavior_lib.check_proposals(
       self._behaviors,
       step.proposals,
@@ -155,7 +155,7 @@ class DiscreteResolver:
 class VectorResolver:
   """Flights, for vector actions; whoever has control supplies the vector.
 
-  The vectors that behaviors propose are what their hosts feed.
+  The vectors that behaviors propose are what their hosts supply.
   """
 
   def __init__(
@@ -180,7 +180,7 @@ class VectorResolver:
     self._runner = outer_core.Runner(core, ((),) * num_behaviors, key)
 
   def resolve(
-    self, choice: np.ndarray, shown: Shown, feeds: Tuple[Any, ...]
+    self, choice: np.ndarray, shown: Shown, host_inputs: Tuple[Any, ...]
   ) -> Decision:
     nothing = np.zeros([1], np.int32)
     inputs = outer_core.CoreInput((), nothing, shown.is_first, nothing)
@@ -188,7 +188,7 @@ class VectorResolver:
     source = int(step.resolution.source[0])
     action = choice
     if source == types.FLIGHT:
-      action = feeds[int(step.behavior[0])][0]
+      action = host_inputs[int(step.behavior[0])][0]
     return Decision(
       action=action,
       label=action,

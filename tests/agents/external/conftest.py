@@ -1,4 +1,4 @@
-"""What the tests of foreign agents share."""
+"""What the tests of external agents share."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Checks that a foreign agent, its behaviors and its environment fit."""
+"""Checks that an external agent, its behaviors and its environment fit."""
 
 from typing import Any, List, Optional, Sequence, Tuple
 
@@ -11,7 +11,7 @@ from acme.jax import networks as networks_lib
 
 from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
-from bt_acme.agents.foreign import outer_core
+from bt_acme.agents.external import outer_core
 from bt_acme.behaviors import exported
 
 # The batch size of the made-up observations that show a network's outputs.
