@@ -6,15 +6,21 @@ within a step, the maximum of its last observation includes frames of the
 previous step.
 """
 
-from typing import Any, Dict, Sequence
+from typing import Dict, Sequence
 
 import numpy as np
 from ale_py import vector_env
+from gymnasium.vector import AutoresetMode
 
 from bt_acme.environments import vector
 
 _NUM_ACTIONS = 18
-_RESET = 255  # What stands for a reset among the recorded actions.
+_SIDE = 84  # Pixels of an observation's height and width.
+# Among the recorded actions: a reset, and a step before a game's first reset.
+_RESET, _BEFORE = 255, 254
+# A game whose record has this many steps is seeded again at its next episode,
+# and recorded from there. That takes as long as about 100 steps.
+_STEPS_BETWEEN_SEEDS = 20_000
 
 
 class AtariVector:
@@ -53,20 +59,31 @@ class AtariVector:
       full_action_space=True,
       reward_clipping=False,
       use_fire_reset=False,
+      # These are ale-py's defaults today. `atari.Atari` does the same.
+      repeat_action_probability=0.0,
+      frameskip=4,
+      maxpool=True,
+      grayscale=True,
+      img_height=_SIDE,
+      img_width=_SIDE,
+      episodic_life=False,
+      autoreset_mode=AutoresetMode.NEXT_STEP,
     )
     self._was_last = np.zeros(len(seeds), bool)
-    # All actions so far, a byte for each, because ale-py cannot copy games.
-    self._actions = bytearray()
+    # The actions of each game since it was seeded, a byte for each, because
+    # ale-py cannot copy these games.
+    self._records = [bytearray() for _ in seeds]
 
   def __len__(self) -> int:
     return len(self._seeds)
 
   def reset(self) -> vector.VectorStep:
     """Starts an episode in every game."""
-    seeds = None if self._actions else self._seeds
+    seeds = None if self._has_started else self._seeds
     observation, _ = self._games.reset(seed=seeds)
     num = len(self)
-    self._actions += bytes([_RESET] * num)
+    for record in self._records:
+      record.append(_RESET)
     self._was_last = np.zeros(num, bool)
     return vector.VectorStep(
       observation=np.moveaxis(observation, 1, -1),
@@ -93,12 +110,17 @@ class AtariVector:
         f'actions {actions} are out of range: there are {_NUM_ACTIONS}, from 0.'
       )
     self._games.send(actions)
-    self._actions += actions.astype(np.uint8).tobytes()
+    for record, action in zip(self._records, actions, strict=True):
+      record.append(action)
 
   def recv(self) -> vector.VectorStep:
     """Waits for the end of the step, and returns it."""
     observation, reward, terminated, truncated, _ = self._games.recv()
     is_first, self._was_last = self._was_last, terminated | truncated
+    is_due = is_first & [len(r) > _STEPS_BETWEEN_SEEDS for r in self._records]
+    if is_due.any():
+      self._seed_again(is_due)
+      observation = self._reset_some(is_due, self._seeds)
     return vector.VectorStep(
       observation=np.moveaxis(observation, 1, -1),
       reward=np.where(is_first, 0, reward).astype(np.float32),
@@ -107,15 +129,26 @@ class AtariVector:
       is_last=self._was_last,
     )
 
-  def state(self) -> Dict[str, Any]:
-    """Returns the seeds and all actions so far, uint8 [steps, N]."""
-    actions = np.frombuffer(bytes(self._actions), np.uint8)
-    return {'seeds': self._seeds, 'actions': actions.reshape(-1, len(self))}
+  def state(self) -> Dict[str, np.ndarray]:
+    """Returns each game's latest seed, and all actions since, uint8 [steps, N].
 
-  def restore(self, state: Dict[str, Any]) -> None:
-    """Goes on from a state, by playing everything again up to there.
+    A game that was seeded later than others has no actions in earlier rows.
+    """
+    num_steps = max(map(len, self._records))
+    records = [
+      record.rjust(num_steps, bytes([_BEFORE])) for record in self._records
+    ]
+    actions = np.frombuffer(b''.join(records), np.uint8)
+    return {
+      'seeds': self._seeds.copy(),
+      'actions': actions.reshape(len(self), num_steps).T.copy(),
+    }
 
-    ale-py's games in C++ cannot be copied. This takes as long as emulating did.
+  def restore(self, state: Dict[str, np.ndarray]) -> None:
+    """Restores a state by playing again the actions since the latest seeds.
+
+    These are at most 20,000 steps and an episode for each game, unless the
+    state is from version 0.1.0, which has all actions since the first reset.
 
     Args:
       state: the state of as many games of the same title.
@@ -123,14 +156,51 @@ class AtariVector:
     Raises:
       RuntimeError: if an episode has been started here already.
     """
-    if self._actions:
+    if self._has_started:
       raise RuntimeError('games can be restored only before their first reset.')
-    self._seeds = state['seeds']
-    for actions in state['actions']:
-      if actions[0] == _RESET:
-        self.reset()
-      else:
-        self.step(actions)
+    self._seeds = state['seeds'].copy()
+    # Before its own first reset, a game may do anything.
+    self._games.reset(seed=self._seeds)
+    is_seeded = state['actions'][:1].ravel() == _RESET
+    for row in state['actions'][1:]:
+      self._play_again(row, is_seeded)
+      is_seeded |= row == _RESET
+    for record, actions in zip(self._records, state['actions'].T, strict=True):
+      record += actions[actions != _BEFORE].tobytes()
+
+  @property
+  def _has_started(self) -> bool:
+    return bool(self._records[0])
+
+  def _seed_again(self, is_due: np.ndarray) -> None:
+    """Draws the next seed of some games, and begins their records there."""
+    for i in np.flatnonzero(is_due):
+      sequence = np.random.SeedSequence(int(self._seeds[i]))
+      self._seeds[i] = sequence.generate_state(1)[0] % 2**31
+      self._records[i] = bytearray([_RESET])
+
+  def _reset_some(self, which: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    """Starts an episode in some games; returns all observations."""
+    observation, _ = self._games.reset(
+      seed=seeds[which], options={'reset_mask': which}
+    )
+    return observation
+
+  def _play_again(self, row: np.ndarray, is_seeded: np.ndarray) -> None:
+    """Repeats what one row of a state records.
+
+    Args:
+      row: uint8 [N], an action, a reset or nothing yet for each game.
+      is_seeded: bool [N], whether an earlier row had a game's first reset.
+    """
+    resets = row == _RESET
+    if (row < _BEFORE).any():
+      actions = np.where(row < _BEFORE, row, 0)
+      *_, terminated, truncated, _ = self._games.step(actions.astype(np.int32))
+      self._was_last = terminated | truncated
+    if resets.any():
+      self._reset_some(resets, np.where(is_seeded, -1, self._seeds))
+      self._was_last = self._was_last & ~resets
 
   def close(self) -> None:
     """Ends the emulators."""

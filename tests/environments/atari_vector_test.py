@@ -32,6 +32,26 @@ def test_episodes_are_those_of_the_python_environment(game, stack):
   assert episodes > 1
 
 
+def test_nothing_depends_on_the_defaults_of_ale_py(monkeypatch):
+  given = {}
+
+  class Games:
+    def __init__(self, game, num, **settings):
+      given.update(settings)
+
+  monkeypatch.setattr(atari_vector.vector_env, 'AtariVectorEnv', Games)
+  atari_vector.AtariVector('pong', [0])
+  expected = {
+    **{'repeat_action_probability': 0.0, 'frameskip': 4, 'maxpool': True},
+    **{'grayscale': True, 'img_height': 84, 'img_width': 84, 'stack_num': 4},
+    **{'full_action_space': True, 'reward_clipping': False},
+    **{'use_fire_reset': False, 'episodic_life': False, 'noop_max': 31},
+    'max_num_frames_per_episode': 108_000,
+  }
+  assert {name: given[name] for name in expected} == expected
+  assert given['autoreset_mode'].value == 'NextStep'
+
+
 @pytest.mark.parametrize('game', ['breakout', 'montezuma_revenge'])
 def test_each_game_plays_as_if_alone(game):
   seeds = list(range(100, 116))

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from bt_acme import environments
-from bt_acme.environments import atari, gymnasium, minigrid, saving, vector
+from bt_acme.environments import (
+  atari,
+  atari_vector,
+  gymnasium,
+  minigrid,
+  saving,
+  vector,
+)
 from tests.agents import fakes
 from tests.runtime import plain
 
@@ -134,6 +141,50 @@ def test_games_in_cpp_end_and_start_again():
     assert_same(worlds.step(action), other.step(action))
   with pytest.raises(RuntimeError, match='before their first reset'):
     other.restore(worlds.state())
+
+
+def test_games_in_cpp_are_recorded_since_their_latest_seed(monkeypatch):
+  monkeypatch.setattr(atari_vector, '_STEPS_BETWEEN_SEEDS', 100)
+
+  def make(seeds):
+    return atari_vector.AtariVector('breakout', seeds)
+
+  actions = np.random.default_rng(0).integers(18, size=(600, 3))
+  games, alone = make([0, 1, 2]), make([2])
+  games.reset()
+  alone.reset()
+  steps, states = [], {}
+  for turn, action in enumerate(actions):
+    steps.append(games.step(action))
+    assert_same(alone.step(action[2:]), [field[2:] for field in steps[-1]])
+    if turn % 150 == 49:
+      states[turn] = plain.kept(games.state())
+    if turn == 20:
+      games.reset()
+      alone.reset()
+  num_rows = [len(state['actions']) for state in states.values()]
+  assert num_rows[0] == 52 and max(num_rows) < 400
+  assert (states[499]['seeds'] != [0, 1, 2]).all()
+  assert (states[499]['actions'][0] < 255).any()  # Seeded at different steps.
+  for turn, state in states.items():
+    other = make([3, 4, 5])
+    other.restore(state)
+    for later in range(turn + 1, min(turn + 121, len(steps))):
+      assert_same(other.step(actions[later]), steps[later])
+
+
+def test_games_in_cpp_of_version_0_1_0():
+  rng = np.random.default_rng(0)
+  actions = rng.integers(18, size=(300, 2), dtype=np.uint8)
+  games, other = (environments.make_vector('pong', 2, seed=s) for s in (0, 1))
+  games.reset()
+  play(games, actions)
+  # It recorded everything, with one row for each reset of all games.
+  reset = np.full((1, 2), 255, np.uint8)
+  seeds = games.state()['seeds']
+  other.restore({'seeds': seeds, 'actions': np.concatenate([reset, actions])})
+  for action in rng.integers(18, size=(50, 2)):
+    assert_same(games.step(action), other.step(action))
 
 
 def test_an_environment_of_ones_own_says_its_state():
