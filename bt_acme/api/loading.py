@@ -5,10 +5,7 @@ from typing import Sequence, Union
 
 from bt_acme import behaviors
 from bt_acme.api import runs
-from bt_acme.cli import recorded_agent
 from bt_acme.config import run as run_config
-from bt_acme.runtime import in_process_program
-from bt_acme.runtime import workdir as workdir_lib
 
 
 def load_behavior(folder: Union[str, pathlib.Path]) -> behaviors.Exported:
@@ -39,17 +36,5 @@ def load_run(
   Raises:
     ValueError: if the folder holds no such run, or if the behaviors are others.
   """
-  workdir = str(folder)
-  identity = workdir_lib.read_identity(workdir)
-  if identity.get('engine') != in_process_program.ENGINE['engine']:
-    raise ValueError(
-      f'folder={workdir!r} holds a run of many processes: play it with '
-      'launch/evaluate.py, or load the behavior that it exported.'
-    )
   given = behavior if isinstance(behavior, (list, tuple)) else (behavior,)
-  agent = recorded_agent.make(workdir, identity, given)
-  run = workdir_lib.run_of(workdir, identity)
-  return runs.Run(
-    runs.Request(agent, run, None, workdir_lib.extra(identity), 'auto'),
-    continues=False,
-  )
+  return runs.Run.load(folder, given)

@@ -1,6 +1,7 @@
 """What a run in one process returns."""
 
 import dataclasses
+import functools
 import html
 import pathlib
 import shutil
@@ -20,9 +21,10 @@ from typing import (
 import numpy as np
 
 from bt_acme import assembly, behaviors, files
+from bt_acme.cli import recorded_agent
 from bt_acme.config import run as run_config
 from bt_acme.runtime import in_process_program, progress_bar, workdir_lock
-from bt_acme.runtime.engines import in_process
+from bt_acme.runtime import workdir as workdir_lib
 
 Columns = Dict[str, np.ndarray]
 PathLike = Union[str, pathlib.Path]
@@ -71,29 +73,52 @@ class Run:
       [episodes]; `actor_steps` tells when.
   """
 
-  def __init__(self, request: Request, *, continues: bool = True):
-    """Runs what is requested, or goes on with it.
+  def __init__(self, request: Request, ended: in_process_program.Ended):
+    """Holds what a run has left; see `start` and `load`.
 
     Args:
-      request: what to run.
-      continues: False only loads the run that is in the workdir.
+      request: what was run.
+      ended: what has come of it.
     """
+    self._request = request
+    self._ended = ended
+
+  @classmethod
+  def start(cls, request: Request) -> 'Run':
+    """Runs what is requested, or resumes it where its workdir has it."""
+    temporary = ''
     if not request.config.workdir:
       temporary = tempfile.mkdtemp(prefix='bt_acme-')
-      weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
-      request = _in(request, temporary)
-    self._request = request
-    if continues:
-      self._ended = _execute(request)
-    else:
-      self._ended = in_process_program.load(request.config, request.agent)
-      self._set_budget(self._ended.result.actor_steps)
+      request = _changed(request, workdir=temporary)
+    try:
+      run = cls(request, _take_steps(request))
+    except BaseException:
+      if temporary:
+        shutil.rmtree(temporary, ignore_errors=True)
+      raise
+    if temporary:
+      weakref.finalize(run, shutil.rmtree, temporary, ignore_errors=True)
+    return run
 
-  def _set_budget(self, max_actor_steps: int) -> None:
-    config = dataclasses.replace(
-      self._request.config, max_actor_steps=max_actor_steps
-    )
-    self._request = self._request._replace(config=config)
+  @classmethod
+  def load(
+    cls, folder: PathLike, given: Sequence[behaviors.Behavior] = ()
+  ) -> 'Run':
+    """Loads the run in a workdir; `bt_acme.load_run` describes it."""
+    workdir = str(folder)
+    identity = workdir_lib.read_identity(workdir)
+    if identity.get('engine') != in_process_program.ENGINE['engine']:
+      raise ValueError(
+        f'folder={workdir!r} holds a run of many processes: play it with '
+        'launch/evaluate.py, or load the behavior that it exported.'
+      )
+    agent = recorded_agent.make(workdir, identity, given)
+    config = workdir_lib.run_of(workdir, identity)
+    extra = workdir_lib.extra(identity)
+    ended = in_process_program.load(config, agent)
+    request = Request(agent, config, None, extra, 'auto')
+    steps = ended.result.actor_steps
+    return cls(_changed(request, max_actor_steps=steps), ended)
 
   @property
   def agent(self) -> assembly.Agent:
@@ -111,38 +136,44 @@ class Run:
     return self._request.config.max_actor_steps
 
   @property
-  def _result(self) -> in_process.Result:
-    return self._ended.result
-
-  @property
   def actor_steps(self) -> int:
     """See the class."""
-    return self._result.actor_steps
+    return self._ended.result.actor_steps
 
   @property
   def variables(self) -> assembly.Variables:
     """See the class."""
-    return self._result.variables
+    return self._ended.result.variables
 
   @property
   def statistics(self) -> Any:
     """See the class."""
-    return self._result.statistics
+    return self._ended.result.statistics
 
   @property
   def episodes(self) -> Columns:
     """See the class."""
-    return _columns(self._result.episodes)
+    return dict(self._columns['episodes'])
 
   @property
   def learner(self) -> Columns:
     """See the class."""
-    return _columns(self._result.learner)
+    return dict(self._columns['learner'])
 
   @property
   def evaluations(self) -> Columns:
     """See the class."""
-    return _columns(self._ended.evaluations)
+    return dict(self._columns['evaluations'])
+
+  @functools.cached_property
+  def _columns(self) -> Dict[str, Columns]:
+    """The columns of all rows; `resume` drops them, because it adds rows."""
+    ended = self._ended
+    return {
+      'episodes': _columns(ended.result.episodes),
+      'learner': _columns(ended.result.learner),
+      'evaluations': _columns(ended.evaluations),
+    }
 
   def resume(
     self,
@@ -150,7 +181,7 @@ class Run:
     *,
     callbacks: Optional[Sequence[in_process_program.Callback]] = None,
   ) -> 'Run':
-    """Goes on where the run has ended, or was stopped.
+    """Resumes a run that finished or was interrupted.
 
     Args:
       max_actor_steps: a new budget, counted from the beginning of the run; by
@@ -169,10 +200,11 @@ class Run:
         f'max_actor_steps={steps} is less than the {self.actor_steps} steps '
         'that the run has taken: it counts from the beginning of the run.'
       )
-    self._set_budget(steps)
+    self._request = _changed(self._request, max_actor_steps=steps)
     if callbacks is not None:
       self._request = self._request._replace(callbacks=callbacks)
-    self._ended = _execute(self._request)
+    self._ended = _take_steps(self._request)
+    self.__dict__.pop('_columns', None)
     return self
 
   def export(self, folder: PathLike) -> behaviors.Exported:
@@ -248,7 +280,7 @@ class Run:
 _SHOWN_EPISODES = 100  # The newest ones, whose mean return is shown.
 
 
-def _execute(request: Request) -> in_process_program.Ended:
+def _take_steps(request: Request) -> in_process_program.Ended:
   with workdir_lock.held(request.config.workdir):
     return in_process_program.run(
       request.config,
@@ -260,10 +292,10 @@ def _execute(request: Request) -> in_process_program.Ended:
     )
 
 
-def _in(request: Request, workdir: str) -> Request:
-  return request._replace(
-    config=dataclasses.replace(request.config, workdir=workdir)
-  )
+def _changed(request: Request, **changes: Any) -> Request:
+  """Returns the request with other values of its configuration."""
+  config = dataclasses.replace(request.config, **changes)
+  return request._replace(config=config)
 
 
 def _columns(rows: List[Dict[str, float]]) -> Columns:

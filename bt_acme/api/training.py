@@ -2,16 +2,7 @@
 
 import dataclasses
 import pathlib
-from typing import (
-  Any,
-  Dict,
-  List,
-  NamedTuple,
-  Optional,
-  Sequence,
-  Tuple,
-  Union,
-)
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, Union
 
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
@@ -22,7 +13,8 @@ from bt_acme.config import run as run_config
 from bt_acme.core import networks
 from bt_acme.runtime.in_process_program import Callback
 
-BehaviorLike = Union[str, pathlib.Path, behaviors.Behavior]
+PathLike = Union[str, pathlib.Path]
+BehaviorLike = Union[PathLike, behaviors.Behavior]
 
 # The settings of the run itself that a caller may change by name. The others
 # are arguments, or say how processes are spread.
@@ -32,64 +24,74 @@ _RUN_SETTINGS = (
 )
 
 
-class _Options(NamedTuple):
-  """The arguments that the three functions share, and what follows from them.
+@dataclasses.dataclass(frozen=True)
+class _Options:
+  """The arguments that all functions share, as `pretrain` describes them."""
 
-  Attributes:
-    spec: the environment's.
-    preset: the name of the preset, not `auto`.
-    run: the configuration of the run.
-    progress: `auto` or `off`.
-    callbacks: are called after each turn.
-    settings: the caller's settings of the agent, by name.
-  """
+  env: str
+  max_actor_steps: int
+  seed: int = 0
+  preset: str = 'auto'
+  num_environments: int = 16
+  workdir: PathLike = ''
+  progress: str = 'auto'
+  callbacks: Sequence[Callback] = ()
+  settings: Dict[str, Any] = dataclasses.field(default_factory=dict)
 
-  spec: assembly.EnvironmentSpec
-  preset: str
-  run: run_config.RunConfig
-  progress: str
-  callbacks: Tuple[Callback, ...]
-  settings: Dict[str, Any]
+  def __post_init__(self) -> None:
+    if self.progress not in ('auto', 'off'):
+      raise ValueError(f"progress={self.progress!r}: choose 'auto' or 'off'.")
+    for callback in self.callbacks:
+      if not callable(callback):
+        raise ValueError(f'callbacks: {callback!r} cannot be called.')
+    if self.num_environments < 1:
+      raise ValueError(
+        f'num_environments={self.num_environments} must be positive.'
+      )
 
   @classmethod
   def of(
-    cls,
-    env: str,
-    max_actor_steps: int,
-    seed: int,
-    preset: str,
-    num_environments: int,
-    workdir: str,
-    progress: str,
-    callbacks: Sequence[Callback],
-    settings: Dict[str, Any],
+    cls, env: str, max_actor_steps: int, given: Dict[str, Any]
   ) -> '_Options':
-    """Checks the arguments, as far as no setting does."""
-    if progress not in ('auto', 'off'):
-      raise ValueError(f"progress={progress!r}: choose 'auto' or 'off'.")
-    for callback in callbacks:
-      if not callable(callback):
-        raise ValueError(f'callbacks: {callback!r} cannot be called.')
-    if num_environments < 1:
-      raise ValueError(f'num_environments={num_environments} must be positive.')
-    spec = assembly.spec_by_name(
-      env, num_stacked=settings.get('num_stacked', 0)
+    """Sorts keyword arguments into these options and an agent's settings."""
+    own = {f.name for f in dataclasses.fields(cls)} - {'settings'}
+    return cls(
+      env,
+      max_actor_steps,
+      settings={k: v for k, v in given.items() if k not in own},
+      **{k: v for k, v in given.items() if k in own},
     )
-    if preset == 'auto':
-      kind = networks.torso_kind('auto', spec.observation_shape)
-      preset = 'atari_small' if kind == 'nature' else 'minigrid'
-    values = {**presets.get(preset, _RunSettings), **settings}
-    run = run_config.RunConfig(
-      env=env,
+
+  def run_config(self, preset: str) -> run_config.RunConfig:
+    """Returns the configuration of the run, over the values of a preset."""
+    values = {**presets.get(preset, _RunSettings), **self.settings}
+    return run_config.RunConfig(
+      env=self.env,
       lp_launch_type='in_process',
       num_actors=1,
-      envs_per_actor=num_environments,
-      max_actor_steps=max_actor_steps,
-      workdir=workdir,
-      seed=seed,
+      envs_per_actor=self.num_environments,
+      max_actor_steps=self.max_actor_steps,
+      workdir=str(self.workdir),
+      seed=self.seed,
       **{name: values[name] for name in _RUN_SETTINGS if name in values},
     )
-    return cls(spec, preset, run, progress, tuple(callbacks), settings)
+
+  def agent_config(
+    self, config_class: Type[config_lib.R2D2Config], preset: str
+  ) -> config_lib.R2D2Config:
+    """Returns the agent's configuration, over the values of a preset."""
+    known = (*names.settings_of(config_class), *_RUN_SETTINGS)
+    for name, value in self.settings.items():
+      if name not in known:
+        raise ValueError(
+          f'{name}={value!r}: there is no such setting; '
+          + names.suggest(name, known)
+        )
+    values = {**presets.get(preset, config_class), **self.settings}
+    return names.build(
+      config_class,
+      {k: v for k, v in values.items() if k not in _RUN_SETTINGS},
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,44 +101,33 @@ class _RunSettings:
   run: run_config.RunConfig = run_config.RunConfig()
 
 
-def pretrain(
-  env: str,
-  *,
-  max_actor_steps: int,
-  seed: int = 0,
-  preset: str = 'auto',
-  num_environments: int = 16,
-  workdir: Union[str, pathlib.Path] = '',
-  progress: str = 'auto',
-  callbacks: Sequence[Callback] = (),
-  **settings: Any,
-) -> runs.Run:
+def pretrain(env: str, *, max_actor_steps: int, **options: Any) -> runs.Run:
   """Pre-trains a policy without the environment's reward, to explore.
 
   It is NGU: R2D2 with Retrace, and an intrinsic reward. Ctrl-C, or the button
   that interrupts a notebook's cell, ends the run; what it has learned so far is
-  returned, and `Run.resume` goes on.
+  returned, and `Run.resume` continues it.
 
   Args:
     env: the name of an environment: an Atari game, a MiniGrid id, one of
       `register_environment`.
     max_actor_steps: the budget, over all environments; an actor step is 4
       frames on Atari.
-    seed: decides everything; the same seed gives the same run.
-    preset: the defaults of the settings: a name of `bt_acme.config.presets`, or
-      `auto`, which is `minigrid` for small observations and `atari_small` for
-      others.
-    num_environments: environments that are stepped at once.
-    workdir: the folder for logs, checkpoints and the behavior. The same call
-      with the same folder goes on with the run that is there. Without one, a
-      temporary folder serves as long as the run is in use.
-    progress: `auto` shows a bar, `off` shows nothing.
-    callbacks: functions that are called after each turn with a dictionary:
-      `actor_steps`, `learner_steps`, `replay_size`, and once there are some the
-      mean `episode_return` of the last 100 episodes and `evaluator_return`. If
-      one returns True, the run stops, as after Ctrl-C.
-    **settings: any setting by the name of its flag, such as
-      `intrinsic_reward='rnd'`.
+    **options: any of the following, and any setting by the name of its flag,
+      such as `intrinsic_reward='rnd'`.
+      seed: decides everything; the same seed gives the same run. 0 by default.
+      preset: the defaults of the settings: a name of `bt_acme.config.presets`,
+        or `auto` (the default), which is `minigrid` for small observations and
+        `atari_small` for others.
+      num_environments: environments that are stepped at once, 16 by default.
+      workdir: the directory for logs, checkpoints and the behavior. The same
+        call with the same directory resumes the run in it. Without one, a
+        temporary directory serves as long as the run is in use.
+      progress: `auto` (the default) shows a bar, `off` shows nothing.
+      callbacks: functions that are called after each turn with a dictionary:
+        `actor_steps`, `learner_steps`, `replay_size`, and once there are some
+        the mean `episode_return` of the last 100 episodes and
+        `evaluator_return`. If one returns True, the run stops, as after Ctrl-C.
 
   Returns:
     The run.
@@ -145,49 +136,27 @@ def pretrain(
     ValueError: before anything is computed, for an unknown name, a value that
       is refused, or a workdir of another run.
   """
-  options = _Options.of(
-    env,
-    max_actor_steps,
-    seed,
-    preset,
-    num_environments,
-    str(workdir),
-    progress,
-    callbacks,
-    settings,
+  return _start(
+    config_lib.NGUConfig, _Options.of(env, max_actor_steps, options)
   )
-  config = _config(config_lib.NGUConfig, options)
-  return _run(options, config, (), {})
 
 
 def train(
   env: str,
   *,
   max_actor_steps: int,
-  init_from: Union[str, pathlib.Path, behaviors.Exported] = '',
+  init_from: Union[PathLike, behaviors.Exported] = '',
   init: str = 'full',
-  seed: int = 0,
-  preset: str = 'auto',
-  num_environments: int = 16,
-  workdir: Union[str, pathlib.Path] = '',
-  progress: str = 'auto',
-  callbacks: Sequence[Callback] = (),
-  **settings: Any,
+  **options: Any,
 ) -> runs.Run:
   """Learns a task with R2D2 and Peng's Q(lambda), without behavior transfer.
 
   Args:
-    env: see `pretrain`, as all that is not described here.
+    env: see `pretrain`.
     max_actor_steps: see `pretrain`.
     init_from: a behavior whose weights are the start; fine-tuning.
     init: which of them: `full`, or `partial` for torso and LSTM.
-    seed: see `pretrain`.
-    preset: see `pretrain`.
-    num_environments: see `pretrain`.
-    workdir: see `pretrain`.
-    progress: see `pretrain`.
-    callbacks: see `pretrain`.
-    **settings: see `pretrain`.
+    **options: see `pretrain`.
 
   Returns:
     The run.
@@ -195,19 +164,12 @@ def train(
   Raises:
     ValueError: as `pretrain`.
   """
-  options = _Options.of(
-    env,
-    max_actor_steps,
-    seed,
-    preset,
-    num_environments,
-    str(workdir),
-    progress,
-    callbacks,
-    settings,
+  return _start(
+    config_lib.R2D2Config,
+    _Options.of(env, max_actor_steps, options),
+    init_from=init_from,
+    init=init,
   )
-  config = _config(config_lib.R2D2Config, options)
-  return _run(options, config, (), {}, _weights(init_from, init))
 
 
 def transfer(
@@ -216,21 +178,15 @@ def transfer(
   *,
   max_actor_steps: int,
   behavior_weights: Sequence[float] = (),
-  init_from: Union[str, pathlib.Path, behaviors.Exported] = '',
+  init_from: Union[PathLike, behaviors.Exported] = '',
   init: str = 'full',
-  seed: int = 0,
-  preset: str = 'auto',
-  num_environments: int = 16,
-  workdir: Union[str, pathlib.Path] = '',
-  progress: str = 'auto',
-  callbacks: Sequence[Callback] = (),
-  **settings: Any,
+  **options: Any,
 ) -> runs.Run:
   """Learns a task with R2D2 and behavior transfer.
 
   Args:
-    env: see `pretrain`, as all that is not described here.
-    behavior: what `Run.export` or `load_behavior` returned, its folder, the
+    env: see `pretrain`.
+    behavior: what `Run.export` or `load_behavior` returned, its directory, the
       name `action_repeat` or `uniform`, a `bt_acme.behaviors.Behavior` of your
       own, or several of these.
     max_actor_steps: see `pretrain`.
@@ -238,13 +194,7 @@ def transfer(
       by default.
     init_from: see `train`.
     init: see `train`.
-    seed: see `pretrain`.
-    preset: see `pretrain`.
-    num_environments: see `pretrain`.
-    workdir: see `pretrain`.
-    progress: see `pretrain`.
-    callbacks: see `pretrain`.
-    **settings: see `pretrain`.
+    **options: see `pretrain`.
 
   Returns:
     The run.
@@ -252,97 +202,86 @@ def transfer(
   Raises:
     ValueError: as `pretrain`.
   """
-  options = _Options.of(
-    env,
-    max_actor_steps,
-    seed,
-    preset,
-    num_environments,
-    str(workdir),
-    progress,
-    callbacks,
-    settings,
+  given: Sequence[Any] = (
+    behavior if isinstance(behavior, (list, tuple)) else [behavior]
   )
-  config = _config(config_lib.BTConfig, options)
-  given: List[Any] = (
-    list(behavior) if isinstance(behavior, (list, tuple)) else [behavior]
-  )
-  transferred = tuple(_behavior(each, config.transfer) for each in given)
-  identity = {
-    'behaviors': [each.name for each in transferred],
-    'behavior_weights': list(behavior_weights),
-  }
-  return _run(
-    options,
-    config,
-    transferred,
-    identity,
-    _weights(init_from, init),
-    tuple(behavior_weights),
+  return _start(
+    config_lib.BTConfig,
+    _Options.of(env, max_actor_steps, options),
+    transferred=given,
+    behavior_weights=behavior_weights,
+    init_from=init_from,
+    init=init,
   )
 
 
-def _config(config_class: Any, options: _Options) -> Any:
-  """The agent's configuration: the caller's values over the preset's."""
-  known = (*names.settings_of(config_class), *_RUN_SETTINGS)
-  for name in options.settings:
-    if name not in known:
-      raise ValueError(
-        f'{name}={options.settings[name]!r}: there is no such setting; '
-        + names.suggest(name, known)
-      )
-  values = {**presets.get(options.preset, config_class), **options.settings}
-  return names.build(
-    config_class,
-    {k: v for k, v in values.items() if k not in _RUN_SETTINGS},
-  )
-
-
-def _behavior(
-  given: Any, transfer_config: config_lib.TransferConfig
-) -> behaviors.Behavior:
-  """Loads a behavior; one that was exported acts as the settings say."""
-  if isinstance(given, behaviors.Exported):
-    given = given.folder
-  if isinstance(given, behaviors.Behavior):
-    return given
-  return named_behaviors.make(
-    named_behaviors.BehaviorsConfig(behavior=str(given)), transfer_config
-  )[0]
-
-
-def _weights(
-  init_from: Union[str, pathlib.Path, behaviors.Exported], init: str
-) -> Optional[initial_weights.WeightsConfig]:
-  if isinstance(init_from, behaviors.Exported):
-    init_from = init_from.folder
-  weights = initial_weights.WeightsConfig(init_from=str(init_from), init=init)
-  return weights if weights.init_from else None
-
-
-def _run(
+def _start(
+  config_class: Type[config_lib.R2D2Config],
   options: _Options,
-  config: Any,
-  transferred: Tuple[behaviors.Behavior, ...],
-  identity: Dict[str, Any],
-  weights: Optional[initial_weights.WeightsConfig] = None,
-  behavior_weights: Tuple[float, ...] = (),
+  *,
+  transferred: Sequence[BehaviorLike] = (),
+  behavior_weights: Sequence[float] = (),
+  init_from: Union[PathLike, behaviors.Exported] = '',
+  init: str = 'full',
 ) -> runs.Run:
-  run = options.run
-  agent = assembly.Agent(config, options.spec, transferred, behavior_weights)
+  """Makes the agent of a configuration, and runs it."""
+  spec = assembly.spec_by_name(
+    options.env, num_stacked=options.settings.get('num_stacked', 0)
+  )
+  preset = options.preset
+  if preset == 'auto':
+    kind = networks.torso_kind('auto', spec.observation_shape)
+    preset = 'atari_small' if kind == 'nature' else 'minigrid'
+  run = options.run_config(preset)
+  config = options.agent_config(config_class, preset)
+  agent = assembly.Agent(
+    config, spec, _behaviors(transferred, config), tuple(behavior_weights)
+  )
+  identity: Dict[str, Any] = {}
+  if agent.behaviors:
+    identity['behaviors'] = [behavior.name for behavior in agent.behaviors]
+    identity['behavior_weights'] = list(behavior_weights)
+  weights: Optional[initial_weights.WeightsConfig] = None
   initial_params = None
-  if weights is not None:
-    initial_params = initial_weights.load(weights, agent, run.seed)
-    identity = {**identity, 'weights': dataclasses.asdict(weights)}
-  if transferred or weights:
-    identity = {**identity, **checksums.compute(transferred, weights)}
-  return runs.Run(
+  source = init_from if isinstance(init_from, behaviors.Exported) else None
+  folder = source.folder if source else str(init_from)
+  if folder or init != 'full':
+    weights = initial_weights.WeightsConfig(init_from=folder, init=init)
+    initial_params = initial_weights.load(weights, agent, run.seed, source)
+    identity['weights'] = dataclasses.asdict(weights)
+  if agent.behaviors or weights:
+    identity.update(checksums.compute(agent.behaviors, weights))
+  return runs.Run.start(
     runs.Request(
       agent,
       run,
       initial_params,
       identity,
       options.progress,
-      options.callbacks,
+      tuple(options.callbacks),
     )
   )
+
+
+def _behaviors(
+  given: Sequence[BehaviorLike], config: config_lib.R2D2Config
+) -> Tuple[behaviors.Behavior, ...]:
+  """Loads behaviors; one that was exported acts as the settings say."""
+  if not isinstance(config, config_lib.BTConfig):
+    return ()
+  made: List[behaviors.Behavior] = []
+  for each in given:
+    if isinstance(each, behaviors.Exported):
+      settings = config.transfer
+      made.append(
+        each.acting(
+          epsilon=settings.behavior_epsilon,
+          reward_input=settings.behavior_reward_input,
+        )
+      )
+    elif isinstance(each, behaviors.Behavior):
+      made.append(each)
+    else:
+      named = named_behaviors.BehaviorsConfig(behavior=str(each))
+      made.append(named_behaviors.make(named, config.transfer)[0])
+  return tuple(made)

@@ -1,5 +1,6 @@
 """A pre-trained policy as a behavior."""
 
+import copy
 import pathlib
 from typing import Any, Optional, Sequence
 
@@ -56,6 +57,16 @@ class Exported(behavior.Behavior):
     self.actor_steps = policy.actor_steps
     self.params_sha256 = policy.params_sha256
     self._setting = setting
+    self._act_as(epsilon, reward_input)
+
+  def acting(self, *, epsilon: float, reward_input: str) -> 'Exported':
+    """Returns this behavior with other settings; both share the parameters."""
+    copied = copy.copy(self)
+    copied._setting = 'behavior'
+    copied._act_as(epsilon, reward_input)
+    return copied
+
+  def _act_as(self, epsilon: float, reward_input: str) -> None:
     self._epsilon = epsilon
     self._recompute = (
       reward_input == 'recompute' and self.statistics is not None

@@ -4,13 +4,13 @@
 """
 
 import dataclasses
-from typing import Any
+from typing import Optional
 
 import jax
 
 from bt_acme import assembly, behaviors
 from bt_acme.config import checks
-from bt_acme.core import weight_transfer
+from bt_acme.core import types, weight_transfer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,20 +46,27 @@ class WeightsConfig:
       )
 
 
-def load(weights: WeightsConfig, agent: assembly.Agent, seed: int) -> Any:
+def load(
+  weights: WeightsConfig,
+  agent: assembly.Agent,
+  seed: int,
+  source: Optional[behaviors.Exported] = None,
+) -> Optional[types.Params]:
   """Returns parameters of the Q-network to start from; None for fresh ones.
 
   Args:
     weights: the folder to load from, and which of its weights to load.
     agent: the agent that is to start with them.
     seed: the seed of the weights that are not loaded.
+    source: what is in the folder, if it was loaded already.
 
   Raises:
     ValueError: if the folder cannot be read or holds another architecture.
   """
   if not weights.init_from:
     return None
-  source = behaviors.Exported(weights.init_from, setting='init_from')
+  if source is None:
+    source = behaviors.Exported(weights.init_from, setting='init_from')
   source.validate(agent.spec.observation_shape, agent.spec.num_actions)
   had, has = (a.config.network.reward_input for a in (source.agent, agent))
   checks.require(

@@ -200,8 +200,9 @@ def _checkpoint(config: run_config.RunConfig) -> pathlib.Path:
 
 def _evaluations(config: run_config.RunConfig) -> List[Row]:
   """Reads what a run has evaluated, without what tells when."""
+  marks = (*metrics.MARKS, *metrics.RENAMED_COLUMNS)
   return [
-    {name: value for name, value in row.items() if name not in metrics.MARKS}
+    {name: value for name, value in row.items() if name not in marks}
     for row in logs_lib.read_rows(config.workdir, 'evaluator')
   ]
 
