@@ -54,7 +54,7 @@ def _answer_call(
     host_inputs=(),
   )
   requests = [
-    server_lib.Request(
+    server_lib.InferenceRequest(
       group, frames[group * size : (group + 1) * size, ..., None], inputs, None
     )
     for group in range(scale.games // size)

@@ -16,7 +16,7 @@ from bt_acme.acting import frame_stack, grouped_core
 from bt_acme.acting import policy as policy_lib
 
 
-class Request:
+class InferenceRequest:
   """What one group asks of the server.
 
   Attributes:
@@ -91,7 +91,7 @@ class InferenceServer:
     self._step = jax.jit(self._core.step, donate_argnums=(4, 5))
     self._params: Any = None
     self._changed = threading.Condition()
-    self._requests: List[Request] = []
+    self._requests: List[InferenceRequest] = []
     self._restored: List[Tuple[int, Any]] = []
     self._stopped = False
 
@@ -134,7 +134,7 @@ class InferenceServer:
     Raises:
       RuntimeError: if the server has stopped, or the group has asked again.
     """
-    request = Request(group, newest, inputs, stack)
+    request = InferenceRequest(group, newest, inputs, stack)
     with self._changed:
       if not self._stopped:
         # An actor that has died may have left a request of the same group.
@@ -183,7 +183,7 @@ class InferenceServer:
         request.answered.set()
       self._requests = []
 
-  def answer(self, requests: List[Request]) -> None:
+  def answer(self, requests: List[InferenceRequest]) -> None:
     """Answers at most one request of each group, in one call.
 
     It is called from the thread that serves.

@@ -35,7 +35,7 @@ _DISPLAYS: Dict[str, Callable[[int], in_process_program.Display]] = {
 }
 
 
-class Request(NamedTuple):
+class RunRequest(NamedTuple):
   """What is to be run.
 
   Attributes:
@@ -73,7 +73,7 @@ class Run:
       [episodes]; `actor_steps` tells when.
   """
 
-  def __init__(self, request: Request, ended: in_process_program.Ended):
+  def __init__(self, request: RunRequest, ended: in_process_program.Ended):
     """Holds what a run has left; see `start` and `load`.
 
     Args:
@@ -84,7 +84,7 @@ class Run:
     self._ended = ended
 
   @classmethod
-  def start(cls, request: Request) -> 'Run':
+  def start(cls, request: RunRequest) -> 'Run':
     """Runs what is requested, or resumes it where its workdir has it."""
     temporary = ''
     if not request.config.workdir:
@@ -116,7 +116,7 @@ class Run:
     config = workdir_lib.run_of(workdir, identity)
     extra = workdir_lib.extra(identity)
     ended = in_process_program.load(config, agent)
-    request = Request(agent, config, None, extra, 'auto')
+    request = RunRequest(agent, config, None, extra, 'auto')
     steps = ended.result.actor_steps
     return cls(_changed(request, max_actor_steps=steps), ended)
 
@@ -280,7 +280,7 @@ class Run:
 _SHOWN_EPISODES = 100  # The newest ones, whose mean return is shown.
 
 
-def _take_steps(request: Request) -> in_process_program.Ended:
+def _take_steps(request: RunRequest) -> in_process_program.Ended:
   with workdir_lock.held(request.config.workdir):
     return in_process_program.run(
       request.config,
@@ -292,7 +292,7 @@ def _take_steps(request: Request) -> in_process_program.Ended:
     )
 
 
-def _changed(request: Request, **changes: Any) -> Request:
+def _changed(request: RunRequest, **changes: Any) -> RunRequest:
   """Returns the request with other values of its configuration."""
   config = dataclasses.replace(request.config, **changes)
   return request._replace(config=config)

@@ -252,7 +252,7 @@ def _start(
   if agent.behaviors or weights:
     identity.update(checksums.compute(agent.behaviors, weights))
   return runs.Run.start(
-    runs.Request(
+    runs.RunRequest(
       agent,
       run,
       initial_params,

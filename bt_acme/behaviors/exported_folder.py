@@ -35,7 +35,7 @@ _CONFIGS = {
 }
 
 
-class Policy(NamedTuple):
+class ExportedPolicy(NamedTuple):
   """What the folder holds.
 
   Attributes:
@@ -112,7 +112,7 @@ def _as_file(variables: assembly.Variables) -> bytes:
   return buffer.getvalue()
 
 
-def read(folder: str, *, setting: str) -> Policy:
+def read(folder: str, *, setting: str) -> ExportedPolicy:
   """Reads and checks a folder that `export` wrote, or a stranger.
 
   Args:
@@ -168,7 +168,7 @@ def is_complete(folder: str) -> bool:
     return False
 
 
-def _read_card(card: Mapping[str, Any]) -> Policy:
+def _read_card(card: Mapping[str, Any]) -> ExportedPolicy:
   """Returns what the card says, without variables.
 
   It raises whatever error a damaged card happens to cause.
@@ -179,7 +179,7 @@ def _read_card(card: Mapping[str, Any]) -> Policy:
   )
   actor_steps = int(card['actor_steps'])
   checks.require(actor_steps >= 0, f'actor_steps={actor_steps} is negative')
-  return Policy(
+  return ExportedPolicy(
     agent=agent,
     variables=assembly.Variables({}, {}),
     statistics=_read_statistics(agent, card['statistics']),

@@ -121,7 +121,7 @@ class Atari(base.Environment):
     game: str,
     *,
     seed: int,
-    task: Optional[tasks.Task] = None,
+    task: Optional[tasks.GameTask] = None,
     stack: int = 4,
     action_repeat: int = 4,
     max_noops: int = 30,

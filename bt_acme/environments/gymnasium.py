@@ -55,7 +55,7 @@ class Gymnasium(base.Environment):
     self._action_spec = _to_spec(self._env.action_space, 'action')
     self._seed: int | None = seed
     self._reset_next = True
-    self._recording = saving.Recording(self._env, seed)
+    self._recording = saving.ActionRecording(self._env, seed)
     self._observation: np.ndarray = np.array(())
 
   def reset(self) -> dm_env.TimeStep:

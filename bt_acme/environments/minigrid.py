@@ -115,7 +115,7 @@ class MiniGrid(base.Environment):
     if new_cell is not None:
       self._bonuses.append(minigrid_bonuses.NewCell(new_cell))
     self._reset_next = True
-    self._recording = saving.Recording(self._env, self._next_seed)
+    self._recording = saving.ActionRecording(self._env, self._next_seed)
     if no_goal:
       self._require(world_object.Goal, 'goal cell that no_goal leaves out')
     if door is not None:

@@ -16,7 +16,7 @@ class SaveNotSupportedError(ValueError):
   """The state of an environment cannot be kept."""
 
 
-class Recording:
+class ActionRecording:
   """The current episode of a gymnasium environment, to be played again.
 
   Whatever such an environment draws comes from its own generator. Therefore the

@@ -52,7 +52,7 @@ class Game(NamedTuple):
   is_as_expected: Callable[[ale_py.ALEInterface], bool]
 
 
-class Task(NamedTuple):
+class GameTask(NamedTuple):
   """A game and what its events pay; other events pay 0."""
 
   game: Game
@@ -227,11 +227,11 @@ HERO = Game('hero', _HERO_MEMORY, _hero_candidates, _hero_is_as_expected)
 
 # Campos et al. 2021, App. C, by the environment's name.
 TASKS = {
-  'ms_pacman:ghosts_easy': Task(MS_PACMAN, _GHOSTS),
-  'ms_pacman:ghosts_hard': Task(MS_PACMAN, {**_GHOSTS, 'dot': -10}),
-  'ms_pacman:ghosts_hard:pills': Task(
+  'ms_pacman:ghosts_easy': GameTask(MS_PACMAN, _GHOSTS),
+  'ms_pacman:ghosts_hard': GameTask(MS_PACMAN, {**_GHOSTS, 'dot': -10}),
+  'ms_pacman:ghosts_hard:pills': GameTask(
     MS_PACMAN, {**_GHOSTS, 'dot': -10, 'pill': -10}
   ),
-  'hero:miners_easy': Task(HERO, {'rescue': 1000}),
-  'hero:miners_hard': Task(HERO, {'rescue': 1000, 'wall': -300}),
+  'hero:miners_easy': GameTask(HERO, {'rescue': 1000}),
+  'hero:miners_hard': GameTask(HERO, {'rescue': 1000, 'wall': -300}),
 }

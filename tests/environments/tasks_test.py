@@ -302,11 +302,11 @@ def test_tasks_pay_by_single_frames_below_the_action_repeat():
 @pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
 @pytest.mark.parametrize('seed', [0, 7])
 def test_the_memory_is_laid_out_as_expected(game, seed):
-  tasks.Task(game, {}).check(_emulator(game.name, seed))
+  tasks.GameTask(game, {}).check(_emulator(game.name, seed))
 
 
 @pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
 @pytest.mark.parametrize('rom', ['pong', 'pacman', 'kangaroo'])
 def test_memory_that_is_laid_out_otherwise_is_noticed(game, rom):
   with pytest.raises(ValueError, match=f'the ROM of {game.name!r}'):
-    tasks.Task(game, {}).check(_emulator(rom))
+    tasks.GameTask(game, {}).check(_emulator(rom))
