@@ -17,7 +17,7 @@ from bt_acme import environments
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.core import networks as networks_lib
 from bt_acme.core import r2d2_actor, types
-from bt_acme.core.behavior_transfer import bt_actor
+from bt_acme.core.behavior_transfer import behavior_core, bt_actor, flights
 from bt_acme.core.intrinsic import networks as intrinsic_lib
 from bt_acme.core.intrinsic import ngu_actor, rewards
 from bt_acme.core.intrinsic import reward as reward_lib
@@ -94,7 +94,9 @@ class Agent:
     )
     for behavior in self.behaviors:
       behavior.validate(self.spec.observation_shape, self.spec.num_actions)
-    self.actor_core()  # It raises an error if the parts do not fit together.
+    if self.behaviors:
+      flights.relative_weights(self.behavior_weights, len(self.behaviors))
+    _ = self._behavior_cores  # Checks what the behaviors propose.
 
   def __getstate__(self) -> Dict[str, Any]:
     """Leaves out the networks, which every process makes for itself."""
@@ -109,7 +111,17 @@ class Agent:
 
     What is compiled for one agent serves all whose nameless ones are equal.
     """
-    return dataclasses.replace(self, spec=self.spec._replace(name=''))
+    return self.named('')
+
+  def named(self, name: str) -> 'Agent':
+    """Returns this agent in an environment of another name and equal shape.
+
+    Nothing else about it changes. Therefore both share their networks, and
+    nothing is validated again.
+    """
+    renamed = object.__new__(Agent)
+    renamed.__dict__.update(self.__dict__, spec=self.spec._replace(name=name))
+    return renamed
 
   @property
   def transfer(self) -> Optional[config_lib.TransferConfig]:
@@ -124,6 +136,14 @@ class Agent:
     if self.transfer is None or not self.transfer.extra_action:
       return 0
     return len(self.behaviors)
+
+  @functools.cached_property
+  def _behavior_cores(self) -> Tuple[behavior_core.BehaviorCore, ...]:
+    observation = jax.ShapeDtypeStruct(self.spec.observation_shape, np.uint8)
+    return tuple(
+      behavior_lib.make_core(behavior, self.spec.num_actions, observation)
+      for behavior in self.behaviors
+    )
 
   @functools.cached_property
   def network(self) -> networks_lib.QNetwork:
@@ -181,13 +201,9 @@ class Agent:
     if self.intrinsic is not None:
       core = ngu_actor.wrap(core, self.intrinsic.networks)
     if self.transfer is not None:
-      observation = jax.ShapeDtypeStruct(self.spec.observation_shape, np.uint8)
       core = bt_actor.wrap(
         core,
-        [
-          behavior_lib.make_core(behavior, self.spec.num_actions, observation)
-          for behavior in self.behaviors
-        ],
+        self._behavior_cores,
         self.transfer,
         num_actions=self.spec.num_actions,
         behavior_weights=self.behavior_weights,
@@ -255,7 +271,7 @@ def moved(agent: Agent, env: str) -> Agent:
       f'{spec.num_actions} actions, but {had.name} had {had.observation_shape} '
       f'and {had.num_actions}: choose an environment with the same.'
     )
-  return dataclasses.replace(agent, spec=spec)
+  return agent.named(env)
 
 
 def spec_of(environment: Any, name: str) -> EnvironmentSpec:

@@ -1,5 +1,6 @@
 """What an agent is made of, by its configuration."""
 
+import dataclasses
 import pickle
 
 import jax
@@ -25,6 +26,38 @@ def test_a_jitted_behavior_is_checked_before_it_acts():
       fakes.SPEC,
       (fakes.Proposing(2.7),),
     )
+
+
+def test_weights_are_checked_before_an_agent_acts():
+  with pytest.raises(
+    ValueError, match=r'behavior_weights=\(1, 2\) must be one'
+  ):
+    assembly.Agent(
+      fakes.make_config(config_lib.BTConfig),
+      fakes.SPEC,
+      (behaviors.Uniform(),),
+      (1, 2),
+    )
+
+
+def test_only_a_new_agent_is_validated():
+  validated = []
+
+  class Counting(behaviors.Uniform):
+    def validate(self, observation_shape, action_spec):
+      validated.append(observation_shape)
+
+  agent = assembly.Agent(
+    fakes.make_config(config_lib.BTConfig), fakes.SPEC, (Counting(),)
+  )
+  assert 'network' not in vars(agent)  # That alone would take the most time.
+  renamed = agent.named('other')
+  assert renamed.network is not None and renamed != agent
+  assert renamed.spec == agent.spec._replace(name='other')
+  assert renamed.nameless == agent.nameless and len(validated) == 1
+  assert hash(renamed.nameless) == hash(agent.nameless)
+  dataclasses.replace(agent, spec=agent.spec._replace(name='other'))
+  assert len(validated) == 2
 
 
 def test_an_agent_says_what_it_can_do(tmp_path):
