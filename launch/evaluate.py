@@ -15,7 +15,7 @@ from bt_acme.cli import flags
 
 
 @dataclasses.dataclass(frozen=True)
-class EvaluationSettings:
+class Settings:
   """All settings of this script."""
 
   evaluation: evaluation_cli.EvaluationConfig = (
@@ -25,10 +25,10 @@ class EvaluationSettings:
 
 def main(argv):
   del argv
-  evaluation_cli.run(flags.from_flags(EvaluationSettings).evaluation)
+  evaluation_cli.run(flags.from_flags(Settings).evaluation)
   return 0
 
 
 if __name__ == '__main__':
-  flags.define(EvaluationSettings)
-  flags.run_main(main, EvaluationSettings)
+  flags.define(Settings)
+  flags.run_main(main, Settings)

@@ -19,7 +19,7 @@ from bt_acme.config import run as run_config
 
 
 @dataclasses.dataclass(frozen=True)
-class BTSettings(config_lib.BTConfig):
+class Settings(config_lib.BTConfig):
   """All settings of this script."""
 
   run: run_config.RunConfig = run_config.RunConfig(workdir='runs/bt')
@@ -29,7 +29,7 @@ class BTSettings(config_lib.BTConfig):
 
 def main(argv):
   del argv
-  settings = settings_cli.read(BTSettings)
+  settings = settings_cli.read(Settings)
   run = settings.run
   transferred = named_behaviors.make(settings.behaviors, settings.transfer)
   agent = assembly.Agent(
@@ -51,5 +51,5 @@ def main(argv):
 
 
 if __name__ == '__main__':
-  settings_cli.define(BTSettings)
-  flags.run_main(main, BTSettings)
+  settings_cli.define(Settings)
+  flags.run_main(main, Settings)

@@ -18,7 +18,7 @@ from bt_acme.config import run as run_config
 
 
 @dataclasses.dataclass(frozen=True)
-class NGUSettings(config_lib.NGUConfig):
+class Settings(config_lib.NGUConfig):
   """All settings of this script."""
 
   run: run_config.RunConfig = run_config.RunConfig(workdir='runs/ngu')
@@ -26,7 +26,7 @@ class NGUSettings(config_lib.NGUConfig):
 
 def main(argv):
   del argv
-  settings = settings_cli.read(NGUSettings)
+  settings = settings_cli.read(Settings)
   run = settings.run
   config = settings_cli.agent_config(config_lib.NGUConfig, settings)
   agent = assembly.Agent(config, run_cli.environment_spec(run))
@@ -37,5 +37,5 @@ def main(argv):
 
 
 if __name__ == '__main__':
-  settings_cli.define(NGUSettings)
-  flags.run_main(main, NGUSettings)
+  settings_cli.define(Settings)
+  flags.run_main(main, Settings)

@@ -18,7 +18,7 @@ from bt_acme.config import run as run_config
 
 
 @dataclasses.dataclass(frozen=True)
-class R2D2Settings(config_lib.R2D2Config):
+class Settings(config_lib.R2D2Config):
   """All settings of this script."""
 
   run: run_config.RunConfig = run_config.RunConfig(workdir='runs/r2d2')
@@ -27,7 +27,7 @@ class R2D2Settings(config_lib.R2D2Config):
 
 def main(argv):
   del argv
-  settings = settings_cli.read(R2D2Settings)
+  settings = settings_cli.read(Settings)
   run = settings.run
   config = settings_cli.agent_config(config_lib.R2D2Config, settings)
   agent = assembly.Agent(config, run_cli.environment_spec(run))
@@ -43,5 +43,5 @@ def main(argv):
 
 
 if __name__ == '__main__':
-  settings_cli.define(R2D2Settings)
-  flags.run_main(main, R2D2Settings)
+  settings_cli.define(Settings)
+  flags.run_main(main, Settings)

@@ -5,7 +5,7 @@ behaviors' state, the stack of frames) is kept for each of them and seeded by
 the environment's index alone.
 """
 
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Any, Dict, NamedTuple, Tuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,9 @@ from bt_acme.core import types
 from bt_acme.core.intrinsic import ngu_actor
 
 Extras = Dict[str, Any]
+# A tree of arrays [N, ...] for each behavior, of its host's own making.
+HostInputs = Tuple[Any, ...]
+Tree = TypeVar('Tree')
 
 
 class ActingState(NamedTuple):
@@ -111,7 +114,7 @@ class BatchedCore:
     self,
     params: types.Params,
     inputs: types.AgentInput,
-    host_inputs: Tuple[Any, ...],
+    host_inputs: HostInputs,
     state: ActingState,
   ) -> Tuple[jax.Array, Extras, ActingState]:
     """Chooses an action in each environment.
@@ -140,6 +143,9 @@ class BatchedCore:
     return action, extras, ActingState(core, stack, state.embedding)
 
 
-def repeat(tree: Any, num: int) -> Any:
+def repeat(tree: Tree, num: int) -> Tree:
   """Repeats each array of a tree along a new leading axis."""
-  return jax.tree.map(lambda x: jnp.repeat(x[None], num, axis=0), tree)
+  repeated: Tree = jax.tree.map(
+    lambda x: jnp.repeat(x[None], num, axis=0), tree
+  )
+  return repeated

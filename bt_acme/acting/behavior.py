@@ -9,7 +9,7 @@ environments of one actor process. `bt_acme/behaviors` has the implementations.
 
 import abc
 import warnings
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Tuple, TypeVar, Union
 
 import jax
 import jax.numpy as jnp
@@ -17,11 +17,17 @@ import numpy as np
 import numpy.typing as npt
 from dm_env import specs
 
+from bt_acme.core import types
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import reward as reward_lib
 
 # The actions of a behavior: A for discrete actions, or the spec of a vector.
 ActionSpec = Union[int, specs.Array]
+# Trees of arrays that a behavior's own two sides exchange or keep.
+Inputs = Any
+Features = Any
+HostState = Any
+Tree = TypeVar('Tree')
 
 
 def _warn_of_old_name(old: str, new: str) -> None:
@@ -39,7 +45,7 @@ class Host:
   old names still work, with a warning.
   """
 
-  def __init_subclass__(cls, **kwargs: Any):
+  def __init_subclass__(cls, **kwargs: object):
     super().__init_subclass__(**kwargs)
     for old, new in (('feed', 'inputs'), ('digest', 'update')):
       if old in vars(cls) and new not in vars(cls):
@@ -52,7 +58,7 @@ class Host:
     prev_action: np.ndarray,
     is_first: np.ndarray,
     is_last: np.ndarray,
-  ) -> Any:
+  ) -> Inputs:
     """Returns what the core side receives at this step.
 
     The arrays are read-only, because the agent and the replay have them too.
@@ -70,28 +76,28 @@ class Host:
     del observation, prev_action, is_first, is_last
     return ()
 
-  def update(self, features: Any) -> None:
+  def update(self, features: Features) -> None:
     """Takes the core side's features of this step, arrays [N, ...]."""
     del features
 
-  def feed(self, *shown: Any) -> Any:
+  def feed(self, *shown: np.ndarray) -> Inputs:
     """Calls `inputs` by its old name."""
     _warn_of_old_name('Host.feed', 'inputs')
     # A subclass that has only the old name may call it on `super()`.
     is_overridden = type(self).feed is not Host.feed
     return (Host.inputs if is_overridden else type(self).inputs)(self, *shown)
 
-  def digest(self, features: Any) -> None:
+  def digest(self, features: Features) -> None:
     """Calls `update` by its old name."""
     _warn_of_old_name('Host.digest', 'update')
     is_overridden = type(self).digest is not Host.digest
     (Host.update if is_overridden else type(self).update)(self, features)
 
-  def state(self) -> Any:
+  def state(self) -> HostState:
     """Returns what it keeps from one step to the next, in plain values."""
     return ()
 
-  def restore(self, state: Any) -> None:
+  def restore(self, state: HostState) -> None:
     """Goes on from a state."""
     del state
 
@@ -105,7 +111,7 @@ class Behavior(abc.ABC):
   def make_core(self, num_actions: int) -> behavior_core.BehaviorCore:
     """Builds the core side, for an environment with `num_actions` actions."""
 
-  def params(self) -> Any:
+  def params(self) -> types.Params:
     """Returns what the core side's `step` gets as its first argument."""
     return ()
 
@@ -154,7 +160,9 @@ def make_core(
   """
   core = behavior.make_core(num_actions)
 
-  def step(params: Any, inputs: Any, state: Any) -> Tuple[jax.Array, Any]:
+  def step(
+    params: types.Params, inputs: behavior_core.BehaviorInput, state: HostState
+  ) -> Tuple[jax.Array, HostState]:
     action, state = core.step(params, inputs, state)
     action = jnp.asarray(action)
     if action.shape != () or not jnp.issubdtype(action.dtype, jnp.integer):
@@ -164,7 +172,7 @@ def make_core(
       )
     return action, state
 
-  def first_step(params: Any) -> Any:
+  def first_step(params: types.Params) -> Tuple[jax.Array, HostState]:
     inputs = behavior_core.BehaviorInput(
       observation=jax.tree.map(
         lambda x: jnp.zeros(x.shape, x.dtype), observation
@@ -208,7 +216,7 @@ def make_hosts(
   ]
 
 
-def read_only(tree: Any) -> Any:
+def read_only(tree: Tree) -> Tree:
   """Returns views of arrays through which hosts cannot change them."""
 
   def view(array: npt.ArrayLike) -> np.ndarray:
@@ -216,7 +224,8 @@ def read_only(tree: Any) -> Any:
     viewed.flags.writeable = False
     return viewed
 
-  return jax.tree.map(view, tree)
+  viewed: Tree = jax.tree.map(view, tree)
+  return viewed
 
 
 def check_proposals(

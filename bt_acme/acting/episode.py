@@ -1,11 +1,12 @@
 """Metrics of episodes, as actors and evaluators log them."""
 
 import array
-from typing import Any, Dict, Optional
+from typing import Dict, Optional
 
 import numpy as np
 
 from bt_acme.core import types
+from bt_acme.environments import saving
 
 
 class EpisodeMetrics:
@@ -51,7 +52,7 @@ class EpisodeMetrics:
     if alpha is not None:
       self._alphas.append(alpha)
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> saving.State:
     """Returns the sums, and the modulator of every step."""
     return {
       'task_return': self._task_return,
@@ -63,7 +64,7 @@ class EpisodeMetrics:
       'alphas': np.array(self._alphas),
     }
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: saving.State) -> None:
     """Goes on from a state."""
     self._task_return = state['task_return']
     self._intrinsic_return = state['intrinsic_return']

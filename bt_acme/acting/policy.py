@@ -6,16 +6,18 @@ varies between environments is seeded by their index alone (`batched_core`).
 """
 
 import functools
-from typing import Any, Callable, Dict, NamedTuple, Protocol, Tuple
+from typing import Any, Callable, NamedTuple, Protocol, Tuple
 
 import jax
 import numpy as np
 import numpy.typing as npt
 
 from bt_acme import assembly
-from bt_acme.acting import batched_core, frame_stack
+from bt_acme.acting import batched_core, frame_stack, statistics_store
 from bt_acme.core import leaves, types
+from bt_acme.environments import saving
 
+Statistics = statistics_store.Statistics
 Array = Any  # NumPy's in an actor, JAX's inside the server's jitted call.
 Extras = batched_core.Extras
 
@@ -37,11 +39,11 @@ class PolicyInput(NamedTuple):
   prev_reward: Array
   is_first: Array
   is_last: Array
-  host_inputs: Tuple[Any, ...]
+  host_inputs: batched_core.HostInputs
 
   def core_inputs(
     self, newest: Array
-  ) -> Tuple[types.AgentInput, Tuple[Any, ...]]:
+  ) -> Tuple[types.AgentInput, batched_core.HostInputs]:
     """Returns the inputs of `BatchedCore.step`.
 
     Args:
@@ -61,7 +63,7 @@ class Policy(Protocol):
     An embedding changes in each environment when its next episode starts.
     """
 
-  def restore_statistics(self, statistics: Any) -> None:
+  def restore_statistics(self, statistics: Statistics) -> None:
     """Resumes from statistics [N] if it makes intrinsic rewards as well."""
 
   def request(self, inputs: PolicyInput) -> None:
@@ -75,10 +77,10 @@ class Policy(Protocol):
     `Rewarded` there instead of `Features`; `HostReward.take` accepts either.
     """
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> saving.State:
     """Returns all that choosing depends on, in plain values."""
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: saving.State) -> None:
     """Goes on from a state, after a first `update_variables`."""
 
 
@@ -138,7 +140,7 @@ class VectorPolicy:
     if is_first_update:
       self._state = self._core.with_embedding(self._params, self._state)
 
-  def restore_statistics(self, statistics: Any) -> None:
+  def restore_statistics(self, statistics: Statistics) -> None:
     del statistics  # The actor makes the rewards itself.
 
   def request(self, inputs: PolicyInput) -> None:
@@ -158,13 +160,13 @@ class VectorPolicy:
     action, extras = self._pending
     return np.array(action), jax.tree.map(np.asarray, extras)
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> saving.State:
     return {
       'variables': leaves.tree_leaves(self._variables),
       'acting': leaves.tree_leaves(self._state),
     }
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: saving.State) -> None:
     if self._params is None:
       raise RuntimeError('update_variables must come before restore.')
     self.update_variables(

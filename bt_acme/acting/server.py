@@ -5,7 +5,7 @@ for its actions through a `RemotePolicy` (Espeholt et al. 2020, SEED RL).
 """
 
 import threading
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import jax
 import numpy as np
@@ -14,6 +14,9 @@ import numpy.typing as npt
 from bt_acme import assembly
 from bt_acme.acting import frame_stack, grouped_core
 from bt_acme.acting import policy as policy_lib
+from bt_acme.environments import saving
+
+Statistics = policy_lib.Statistics
 
 
 class InferenceRequest:
@@ -102,7 +105,7 @@ class InferenceServer:
     if is_first_update:
       self._state = self._core.batched.with_embedding(self._params, self._state)
 
-  def restore_statistics(self, group: int, statistics: Any) -> None:
+  def restore_statistics(self, group: int, statistics: Statistics) -> None:
     """Lets a group's rewards resume from statistics; called from any thread.
 
     Args:
@@ -219,7 +222,7 @@ class InferenceServer:
         lambda x, part=part: x[part], (action, extras)
       )
 
-  def _restore(self, group: int, statistics: Any) -> None:
+  def _restore(self, group: int, statistics: Statistics) -> None:
     if not self._rewards:
       return  # The actors make the rewards.
     start = group * self._group_size
@@ -253,7 +256,7 @@ class RemotePolicy:
   def update_variables(self, variables: assembly.Variables) -> None:
     raise RuntimeError('The server fetches its parameters itself.')
 
-  def restore_statistics(self, statistics: Any) -> None:
+  def restore_statistics(self, statistics: Statistics) -> None:
     self._server.restore_statistics(self._group, statistics)
 
   def request(self, inputs: policy_lib.PolicyInput) -> None:
@@ -275,8 +278,8 @@ class RemotePolicy:
       ) from error
     return np.array(action), extras
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> saving.State:
     raise RuntimeError('The server keeps the state of all environments.')
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: saving.State) -> None:
     raise RuntimeError('The server keeps the state of all environments.')

@@ -9,14 +9,17 @@ in `core/intrinsic`.
 """
 
 import threading
-from typing import Any, Dict, Iterable, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
 from bt_acme import assembly
 
+# A NamedTuple of arrays, such as the core's `IntrinsicStatistics`.
+Statistics = Any
 # For each environment of the run, a NamedTuple of float64 [].
-_ByEnvironment = Dict[int, Any]
+_ByEnvironment = Dict[int, Statistics]
+_Saved = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 class StatisticsStore:
@@ -32,7 +35,7 @@ class StatisticsStore:
     self._lock = threading.Lock()
     self._statistics: _ByEnvironment = {}
 
-  def put(self, first_environment: int, statistics: Any) -> None:
+  def put(self, first_environment: int, statistics: Statistics) -> None:
     """Takes the statistics of consecutive environments.
 
     Args:
@@ -43,7 +46,9 @@ class StatisticsStore:
     with self._lock:
       self._statistics.update(split)
 
-  def get(self, first_environment: int, num_environments: int) -> Optional[Any]:
+  def get(
+    self, first_environment: int, num_environments: int
+  ) -> Optional[Statistics]:
     """Returns what `put` took last for N environments, in whichever groups.
 
     Args:
@@ -59,13 +64,13 @@ class StatisticsStore:
         return None
       return self._join([self._statistics[i] for i in indices])
 
-  def merged(self) -> Optional[Any]:
+  def merged(self) -> Optional[Statistics]:
     """Returns the statistics of all environments as one; None without any."""
     with self._lock:
       in_order = [one for _, one in sorted(self._statistics.items())]
     return self._join(in_order).merged() if in_order else None
 
-  def save(self) -> Mapping[str, Any]:
+  def save(self) -> _Saved:
     """Returns all statistics as JSON can hold them, for a checkpoint."""
     with self._lock:
       return {
@@ -73,7 +78,7 @@ class StatisticsStore:
         for index, one in self._statistics.items()
       }
 
-  def restore(self, saved: Mapping[str, Any]) -> None:
+  def restore(self, saved: _Saved) -> None:
     """Replaces all statistics by those that `save` returned."""
     statistics: _ByEnvironment = {}
     # Older checkpoints have one entry for a whole group of environments.
@@ -82,7 +87,7 @@ class StatisticsStore:
     with self._lock:
       self._statistics = statistics
 
-  def _split(self, first: int, statistics: Iterable[Any]) -> _ByEnvironment:
+  def _split(self, first: int, statistics: Statistics) -> _ByEnvironment:
     """Takes statistics [N] apart, those of environment `first` and on."""
     fields = [np.asarray(x, np.float64) for x in statistics]
     return {
@@ -90,7 +95,7 @@ class StatisticsStore:
       for i, one in enumerate(zip(*fields, strict=True))
     }
 
-  def _join(self, statistics: List[Any]) -> Any:
+  def _join(self, statistics: List[Statistics]) -> Statistics:
     """Puts the statistics of N environments together, float64 [N] each."""
     return self._class(
       *(np.stack(fields) for fields in zip(*statistics, strict=True))
@@ -106,7 +111,9 @@ def make_store(agent: assembly.Agent) -> StatisticsStore:
   return StatisticsStore(intrinsic and intrinsic.reward.statistics_class)
 
 
-def saved(agent: assembly.Agent, values: Mapping[str, Any]) -> Optional[Any]:
+def saved(
+  agent: assembly.Agent, values: Mapping[str, _Saved]
+) -> Optional[Statistics]:
   """Returns the statistics of all environments as one; None without any.
 
   Args:

@@ -10,6 +10,8 @@ import numpy as np
 
 from bt_acme.core import types
 
+Plain = Tuple[Any, ...]  # The fields of a transition, without classes.
+
 
 class Transition(NamedTuple):
   """One step of one environment, as the replay takes it.
@@ -48,13 +50,13 @@ class Transition(NamedTuple):
   q_values: np.ndarray
 
 
-def to_plain(transition: Transition) -> Tuple[Any, ...]:
+def to_plain(transition: Transition) -> Plain:
   """Returns the values of a transition without the classes around them."""
   state = tuple(transition.recurrent_state)
   return tuple(transition._replace(recurrent_state=state))  # type: ignore[arg-type]
 
 
-def from_plain(values: Tuple[Any, ...]) -> Transition:
+def from_plain(values: Plain) -> Transition:
   """Undoes `to_plain`."""
   transition = Transition(*values)
   state = types.LSTMState(*transition.recurrent_state)

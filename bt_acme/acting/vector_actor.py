@@ -20,7 +20,11 @@ from bt_acme.acting import policy as policy_lib
 from bt_acme.acting import transition as transition_lib
 from bt_acme.core import types
 from bt_acme.core.intrinsic import host as host_reward
-from bt_acme.environments import vector
+from bt_acme.environments import saving, vector
+
+Statistics = policy_lib.Statistics
+# The observation, action and reward that end an episode; None within one.
+Final = Optional[Tuple[np.ndarray, int, float]]
 
 
 class VectorActor:
@@ -45,7 +49,7 @@ class VectorActor:
     first_environment: int = 0,
     evaluation: bool = False,
     sinks: Optional[Sequence[transition_lib.TransitionSink]] = None,
-    statistics: Optional[Any] = None,
+    statistics: Optional[Statistics] = None,
     policy: Optional[policy_lib.Policy] = None,
   ):
     """Builds the actor.
@@ -101,7 +105,7 @@ class VectorActor:
     self._extras: Any = None
     self._features: Any = None  # None once they were used.
     # By environment, the transitions that wait for their reward.
-    self._waiting: Dict[int, Tuple[transition_lib.Transition, Any]] = {}
+    self._waiting: Dict[int, Tuple[transition_lib.Transition, Final]] = {}
 
   def update_variables(self, variables: assembly.Variables) -> None:
     """Acts with these parameters from now on.
@@ -120,17 +124,17 @@ class VectorActor:
     """Who decided the latest actions, uint8 [N]: OWN, EXTRA or FLIGHT."""
     return self._extras['source']
 
-  def statistics(self) -> Optional[Any]:
+  def statistics(self) -> Optional[Statistics]:
     """Returns the statistics of the intrinsic reward, [N]; None without one."""
     return None if self.intrinsic is None else self.intrinsic.statistics()
 
-  def restore_statistics(self, statistics: Any) -> None:
+  def restore_statistics(self, statistics: Statistics) -> None:
     """Goes on from statistics of the intrinsic reward, if there is one."""
     if self.intrinsic is not None:
       self.intrinsic.restore_statistics(statistics)
       self._policy.restore_statistics(self.intrinsic.statistics())
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> saving.State:
     """Returns all that the next turns depend on, in plain values.
 
     It is called between two turns, after `observe`. What the sinks hold belongs
@@ -151,7 +155,7 @@ class VectorActor:
       },
     }
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: saving.State) -> None:
     """Goes on from a state, after a first `update_variables`."""
     self._policy.restore(state['policy'])
     self._epsilons = state['epsilons'].copy()
@@ -298,7 +302,7 @@ class VectorActor:
       self._record(i, transition, final)
 
   def _record(
-    self, i: int, transition: transition_lib.Transition, final: Any
+    self, i: int, transition: transition_lib.Transition, final: Final
   ) -> None:
     """Hands a transition on, and the end of the episode if it ends there."""
     assert self._sinks is not None

@@ -2,7 +2,7 @@
 
 import dataclasses
 import html
-from typing import Any, Dict, List, Optional, Union
+from typing import Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class Evaluation:
   def _title(self) -> str:
     return f'{self.env}: {len(self.returns)} episodes, solved {self.solved:.0%}'
 
-  def _table(self) -> Any:
+  def _table(self) -> Tuple[List[str], List[List[str]]]:
     shown = [
       (title, getattr(self, name))
       for name, title in _SHOWN

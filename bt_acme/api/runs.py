@@ -15,12 +15,14 @@ from typing import (
   NamedTuple,
   Optional,
   Sequence,
+  Tuple,
   Union,
 )
 
 import numpy as np
 
 from bt_acme import assembly, behaviors, files
+from bt_acme.acting import statistics_store
 from bt_acme.cli import recorded_agent
 from bt_acme.config import run as run_config
 from bt_acme.runtime import in_process_program, progress_bar, workdir_lock
@@ -146,7 +148,7 @@ class Run:
     return self._ended.result.variables
 
   @property
-  def statistics(self) -> Any:
+  def statistics(self) -> statistics_store.Statistics:
     """See the class."""
     return self._ended.result.statistics
 
@@ -254,7 +256,7 @@ class Run:
     )
     return f'<table>{rows}</table>'
 
-  def _summary(self) -> List[Any]:
+  def _summary(self) -> List[Tuple[str, str]]:
     """Returns what a reader wants to know first: names and texts."""
     steps, budget = self.actor_steps, self.max_actor_steps
     agent = type(self.agent.config).__name__.removesuffix('Config')

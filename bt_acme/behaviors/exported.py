@@ -2,13 +2,13 @@
 
 import copy
 import pathlib
-from typing import Any, Optional, Sequence
+from typing import Optional, Sequence
 
 import numpy as np
 
 from bt_acme.acting import behavior
 from bt_acme.behaviors import exported_folder
-from bt_acme.core import r2d2_actor
+from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import host as host_reward
 from bt_acme.core.intrinsic import ngu_actor
@@ -96,7 +96,7 @@ class Exported(behavior.Behavior):
     )
     return ngu_actor.as_behavior(core, self._epsilon)
 
-  def params(self) -> Any:
+  def params(self) -> types.Params:
     if self._recompute:
       return self.agent.actor_params(self.variables)
     return self.variables.agent
@@ -138,13 +138,13 @@ class _RewardHost(behavior.Host):
     self._is_first, self._is_last = is_first, is_last
     return np.where(is_first, 0, self._last).astype(np.float32)
 
-  def update(self, features: Any) -> None:
+  def update(self, features: behavior.Features) -> None:
     self._last = self._reward.take(features, self._is_first, self._is_last)
 
-  def state(self) -> Any:
+  def state(self) -> behavior.HostState:
     return {'reward': self._reward.state(), 'last': self._last}
 
-  def restore(self, state: Any) -> None:
+  def restore(self, state: behavior.HostState) -> None:
     self._reward.restore(state['reward'])
     self._last = state['last']
 

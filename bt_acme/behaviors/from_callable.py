@@ -85,7 +85,7 @@ class FromCallable(behavior.Behavior):
     return policy
 
 
-def _says_its_state(policy: Any) -> bool:
+def _says_its_state(policy: object) -> bool:
   # A network may have attributes of these names that are no methods.
   return callable(getattr(policy, 'state', None)) and callable(
     getattr(policy, 'restore', None)
@@ -144,7 +144,7 @@ class _CallableHost(behavior.Host):
     self._actor_steps += 1
     return actions
 
-  def state(self) -> Any:
+  def state(self) -> behavior.HostState:
     return {
       'actor_steps': self._actor_steps,
       'policies': [
@@ -153,7 +153,7 @@ class _CallableHost(behavior.Host):
       ],
     }
 
-  def restore(self, state: Any) -> None:
+  def restore(self, state: behavior.HostState) -> None:
     self._actor_steps = state['actor_steps']
     for policy, own in zip(self._policies, state['policies'], strict=True):
       if _says_its_state(policy):

@@ -18,7 +18,7 @@ A mistake of the user ends the script with one line and exit code 2.
 import functools
 import sys
 import traceback
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from absl import app, flags, logging
 
@@ -62,7 +62,7 @@ def define(config_class: type) -> None:
 
 
 def from_flags(
-  config_class: type, overrides: Optional[Mapping[str, Any]] = None
+  config_class: type, overrides: Optional[names.Values] = None
 ) -> Any:
   """Builds a configuration from the flags.
 

@@ -4,7 +4,7 @@ import dataclasses
 import inspect
 import sys
 import textwrap
-from typing import Any, Iterable, Optional
+from typing import Iterable, Optional
 
 from absl import flags
 
@@ -32,7 +32,7 @@ def make(script: str, config_class: Optional[type] = None) -> str:
   return '\n\n'.join(paragraphs)
 
 
-def _group(title: str, group: Iterable[Any]) -> str:
+def _group(title: str, group: Iterable[flags.Flag]) -> str:
   lines = [title]
   for flag in group:
     lines.append(f'  --{flag.name}={flag.value}')

@@ -1,17 +1,18 @@
 """The agent of a run, made from what the run wrote down about itself."""
 
-from typing import Any, List, Mapping, Sequence
+from typing import Any, List, Sequence
 
 from bt_acme import assembly, behaviors, untrusted
 from bt_acme import config as config_lib
 from bt_acme.cli import named_behaviors
+from bt_acme.config import names
 from bt_acme.runtime import behavior_copies
 from bt_acme.runtime import workdir as workdir_lib
 
 
 def make(
   workdir: str,
-  identity: Mapping[str, Any],
+  identity: names.Values,
   given: Sequence[behaviors.Behavior] = (),
 ) -> assembly.Agent:
   """Makes the agent of a run.
@@ -39,7 +40,7 @@ def make(
 
 def _make(
   workdir: str,
-  identity: Mapping[str, Any],
+  identity: names.Values,
   given: Sequence[behaviors.Behavior],
 ) -> assembly.Agent:
   config = config_lib.from_dict(
@@ -65,7 +66,10 @@ def _make(
 
 
 def _load(
-  workdir: str, recorded: Sequence[str], config: Any, only_kept: bool = False
+  workdir: str,
+  recorded: Sequence[str],
+  config: Any,
+  only_kept: bool = False,
 ) -> List[behaviors.Behavior]:
   """Loads the behaviors of a run: its own copies, where it has kept some.
 

@@ -7,12 +7,12 @@ before anything is written.
 import os
 import shutil
 import sys
-from typing import Any, Callable, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, Optional
 
 from bt_acme import assembly, files
-from bt_acme.config import placement
+from bt_acme.config import names, placement
 from bt_acme.config import run as run_config
-from bt_acme.core import data_parallel
+from bt_acme.core import data_parallel, types
 from bt_acme.replay import memory_estimate
 from bt_acme.runtime import (
   in_process_program,
@@ -40,8 +40,8 @@ def launch(
   run: run_config.RunConfig,
   agent: assembly.Agent,
   *,
-  initial_params: Any = None,
-  identity: Optional[Mapping[str, Any]] = None,
+  initial_params: Optional[types.Params] = None,
+  identity: Optional[names.Values] = None,
 ) -> int:
   """Runs an agent's program to its end.
 
@@ -77,8 +77,8 @@ def launch(
 def _launch(
   run: run_config.RunConfig,
   agent: assembly.Agent,
-  initial_params: Any,
-  identity: Optional[Mapping[str, Any]],
+  initial_params: Optional[types.Params],
+  identity: Optional[names.Values],
 ) -> int:
   """Begins the run or goes on with it, and returns the exit code."""
   if not run.has_nodes:
@@ -173,8 +173,8 @@ def _announce(
 def _run_in_process(
   run: run_config.RunConfig,
   agent: assembly.Agent,
-  initial_params: Any,
-  identity: Optional[Mapping[str, Any]],
+  initial_params: Optional[types.Params],
+  identity: Optional[names.Values],
 ) -> int:
   """Runs everything in this thread, and returns the exit code."""
   ended = in_process_program.run(
@@ -196,7 +196,7 @@ def _run_in_process(
 def _launch_nodes(
   run: run_config.RunConfig,
   agent: assembly.Agent,
-  initial_params: Any,
+  initial_params: Optional[types.Params],
   mark_started: Callable[[], None],
 ) -> int:
   """Starts the nodes, waits for their end, and returns the exit code.

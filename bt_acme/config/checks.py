@@ -35,7 +35,7 @@ class Declaration(NamedTuple):
   minimum: Optional[float]
   above: Optional[float]
   maximum: Optional[float]
-  choices: Tuple[Any, ...]
+  choices: Tuple[object, ...]
   hint: str
   largest: float
 
@@ -47,7 +47,7 @@ def setting(
   minimum: Optional[float] = None,
   above: Optional[float] = None,
   maximum: Optional[float] = None,
-  choices: Tuple[Any, ...] = (),
+  choices: Tuple[object, ...] = (),
   hint: str = '',
   largest: float = _LARGEST,
 ) -> Any:

@@ -8,6 +8,8 @@ import dataclasses
 import difflib
 from typing import Any, Dict, Iterable, Mapping
 
+Values = Mapping[str, Any]  # Settings by name.
+
 
 def groups(config_class: type) -> Dict[str, Any]:
   """Returns the default of each group of settings, by the group's name.
@@ -44,7 +46,7 @@ def defaults_of(config_class: type) -> Dict[str, Any]:
   }
 
 
-def build(config_class: type, values: Mapping[str, Any]) -> Any:
+def build(config_class: type, values: Values) -> Any:
   """Builds a configuration from the values of its settings.
 
   Args:
@@ -75,7 +77,7 @@ def to_dict(config: Any) -> Dict[str, Any]:
   return dataclasses.asdict(config)
 
 
-def from_dict(config_class: type, values: Mapping[str, Any]) -> Any:
+def from_dict(config_class: type, values: Values) -> Any:
   """Undoes `to_dict`; raises ValueError for an unknown name or a bad value."""
   fields = {field.name: field for field in dataclasses.fields(config_class)}
   _check_known(values, fields, config_class)
@@ -89,7 +91,7 @@ def from_dict(config_class: type, values: Mapping[str, Any]) -> Any:
   )
 
 
-def suggest(given: Any, known: Iterable[Any]) -> str:
+def suggest(given: object, known: Iterable[object]) -> str:
   """Returns a sentence that leads from a wrong choice to the right ones.
 
   Args:
@@ -117,7 +119,7 @@ def _check_known(
       )
 
 
-def _nearest(given: Any, known: Iterable[Any]) -> str:
+def _nearest(given: object, known: Iterable[object]) -> str:
   """Returns the known name that is most like a given one; empty for none."""
   texts = [name for name in known if isinstance(name, str)]
   matches = difflib.get_close_matches(str(given), texts, n=1)

@@ -14,7 +14,7 @@ observations. Only the last observation of an episode differs, because
 
 import collections
 import functools
-from typing import Any, Deque, Dict, Optional, Tuple
+from typing import Deque, Optional, Tuple
 
 import ale_py
 import cv2
@@ -23,7 +23,7 @@ import numpy as np
 from ale_py import roms
 from dm_env import specs
 
-from bt_acme.environments import atari_vector, base, naming, tasks
+from bt_acme.environments import atari_vector, base, naming, saving, tasks
 
 ATARI_57 = (
   'alien',
@@ -234,7 +234,7 @@ class Atari(base.Environment):
     """Returns the screen as it is now, uint8 [rows, columns, 3], for videos."""
     return self._ale.getScreenRGB()
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> saving.State:
     """Returns the console, the generator, the stacked frames and the counts."""
     return {
       'console': self._ale.cloneState(include_rng=True).serialize(),
@@ -244,7 +244,7 @@ class Atari(base.Environment):
       'reset_next': self._reset_next,
     }
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: saving.State) -> None:
     """Goes on from a state."""
     self._ale.restoreState(ale_py.ALEState(state['console']))
     self._rng.bit_generator.state = state['generator']

@@ -1,6 +1,6 @@
 """The base of all environments here: float32 rewards and discounts."""
 
-from typing import Any
+from typing import SupportsFloat
 
 import dm_env
 import numpy as np
@@ -20,7 +20,11 @@ class Environment(dm_env.Environment):
 
 
 def time_step(
-  observation: np.ndarray, reward: Any, *, terminated: bool, truncated: bool
+  observation: np.ndarray,
+  reward: SupportsFloat,
+  *,
+  terminated: bool,
+  truncated: bool,
 ) -> dm_env.TimeStep:
   """Makes a step after the first of an episode.
 

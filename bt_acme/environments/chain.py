@@ -3,13 +3,13 @@
 import functools
 import math
 import re
-from typing import Any, Dict, Optional, Tuple
+from typing import Optional, Tuple
 
 import dm_env
 import numpy as np
 from dm_env import specs
 
-from bt_acme.environments import base, naming
+from bt_acme.environments import base, naming, saving
 
 _SMALLEST_SIDE = 7  # Observations are at least as large as MiniGrid's.
 _LONGEST = 400
@@ -101,11 +101,11 @@ class Chain(base.Environment):
     """Returns the agent's cell, from 0, for evaluation only."""
     return self._cell
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> saving.State:
     """Returns the place in the row and in the episode."""
     return {'cell': self._cell, 'step': self._step}
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: saving.State) -> None:
     """Goes on from a state."""
     self._cell, self._step = state['cell'], state['step']
 

@@ -4,7 +4,7 @@ The agents of bt_acme itself take those that show uint8 images; agents of other
 libraries, such as dm-acme's inside an `agents.BTBuilder`, take all.
 """
 
-from typing import Any, Dict, Union
+from typing import Union
 
 import dm_env
 import gymnasium
@@ -28,7 +28,7 @@ def _to_spec(space: gymnasium.Space, name: str) -> specs.Array:
   )
 
 
-class Gymnasium(base.Environment):
+class Gymnasium(saving.Replayed):
   """One gymnasium environment.
 
   A terminal has discount 0; at a time limit the discount stays 1, so that the
@@ -44,34 +44,24 @@ class Gymnasium(base.Environment):
       seed: the seed of its episodes.
     """
     # Gymnasium's own checks cost time at every step.
-    self._env = (
-      gymnasium.make(env, disable_env_checker=True)
-      if isinstance(env, str)
-      else env
-    )
+    if isinstance(env, str):
+      env = gymnasium.make(env, disable_env_checker=True)
+    super().__init__(env, seed)
     self._observation_spec = _to_spec(
       self._env.observation_space, 'observation'
     )
     self._action_spec = _to_spec(self._env.action_space, 'action')
-    self._seed: int | None = seed
-    self._reset_next = True
-    self._recording = saving.ActionRecording(self._env, seed)
     self._observation: np.ndarray = np.array(())
 
   def reset(self) -> dm_env.TimeStep:
-    self._recording.reset(self._seed)
-    observation, _ = self._env.reset(seed=self._seed)
+    self._observation = self._as_array(self._start_episode())
     self._seed = None  # The environment's own stream goes on.
-    self._reset_next = False
-    self._observation = self._as_array(observation)
     return dm_env.restart(self._observation)
 
   def step(self, action: np.ndarray) -> dm_env.TimeStep:
     if self._reset_next:
       return self.reset()
-    self._recording.step(np.array(action))
-    observation, reward, terminated, truncated, _ = self._env.step(action)
-    self._reset_next = terminated or truncated
+    observation, reward, terminated, truncated = self._take(np.array(action))
     self._observation = self._as_array(observation)
     return base.time_step(
       self._observation,
@@ -89,26 +79,21 @@ class Gymnasium(base.Environment):
   def action_spec(self) -> specs.Array:
     return self._action_spec
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> saving.State:
     """Returns what the episode can be played again from."""
-    return {**self._recording.state(), 'observation': self._observation}
+    return {**super().state(), 'observation': self._observation}
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: saving.State) -> None:
     """Goes on from a state, by playing its episode again up to there.
 
     Raises:
       ValueError: if that leads elsewhere, because the environment draws from
         another generator than its own, or keeps something between episodes.
     """
-    self._recording.rewind(state)
-    self._seed = state['seed']
-    self._reset_next = True
-    if state['actions'] is None:
-      return
-    self.reset()
-    for action in state['actions']:
-      self.step(action)
-    if not np.array_equal(self._observation, state['observation']):
+    super().restore(state)
+    if state['actions'] is not None and not np.array_equal(
+      self._observation, state['observation']
+    ):
       raise ValueError(
         f'{self._env} does not play the same episode again, so it cannot be '
         'restored: resume with new episodes.'
@@ -125,6 +110,3 @@ class Gymnasium(base.Environment):
         f"{self._env} has no picture: make it with render_mode='rgb_array'."
       )
     return np.asarray(self._env.render())
-
-  def close(self) -> None:
-    self._env.close()

@@ -13,7 +13,7 @@ A name is MiniGrid's id, with these modifiers in this order:
 """
 
 import functools
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import dm_env
 import numpy as np
@@ -68,7 +68,7 @@ def find(name: str) -> Optional[naming.Maker]:
   )
 
 
-class MiniGrid(base.Environment):
+class MiniGrid(saving.Replayed):
   """One MiniGrid environment, with a new layout in each episode.
 
   Game over has discount 0; at the time limit the discount stays 1, so that the
@@ -103,9 +103,8 @@ class MiniGrid(base.Environment):
       ValueError: if the environment has no goal to leave out, or no door.
     """
     self._name = name
-    self._env = _create(name)
-    self._next_seed: Optional[int] = (
-      seed if layout_seed is None else layout_seed
+    super().__init__(
+      _create(name), seed if layout_seed is None else layout_seed
     )
     self._fixed_layout = layout_seed is not None
     self._no_goal = no_goal
@@ -114,8 +113,6 @@ class MiniGrid(base.Environment):
       self._bonuses.append(minigrid_bonuses.OpenedDoor(door))
     if new_cell is not None:
       self._bonuses.append(minigrid_bonuses.NewCell(new_cell))
-    self._reset_next = True
-    self._recording = saving.ActionRecording(self._env, self._next_seed)
     if no_goal:
       self._require(world_object.Goal, 'goal cell that no_goal leaves out')
     if door is not None:
@@ -123,7 +120,7 @@ class MiniGrid(base.Environment):
 
   def _require(self, kind: type, what: str) -> None:
     """Raises ValueError if the first layout has no object of that kind."""
-    self._env.reset(seed=self._next_seed)
+    self._env.reset(seed=self._seed)
     if not self._cells_with(kind):
       raise ValueError(f'{self._name} has no {what}.')
 
@@ -133,29 +130,24 @@ class MiniGrid(base.Environment):
     return [i for i, cell in cells if isinstance(cell, kind)]
 
   def reset(self) -> dm_env.TimeStep:
-    self._recording.reset(self._next_seed)
-    observation, _ = self._env.reset(seed=self._next_seed)
+    observation = self._start_episode()
     if self._no_goal:
       for i in self._cells_with(world_object.Goal):
         self._env.grid.grid[i] = None
       observation = self._env.gen_obs()
     if not self._fixed_layout:
-      self._next_seed = None  # The environment's own stream goes on.
+      self._seed = None  # The environment's own stream goes on.
     for bonus in self._bonuses:
       bonus.reset(self._env)
-    self._reset_next = False
     return dm_env.restart(observation['image'])
 
   def step(self, action: int) -> dm_env.TimeStep:
     if self._reset_next:
       return self.reset()
-    action = int(action)
-    self._recording.step(action)
-    observation, reward, terminated, truncated, _ = self._env.step(action)
-    reward = np.float32(reward)
+    observation, paid, terminated, truncated = self._take(int(action))
+    reward = np.float32(paid)
     for bonus in self._bonuses:
       reward += bonus.reward(self._env)
-    self._reset_next = terminated or truncated
     return base.time_step(
       observation['image'], reward, terminated=terminated, truncated=truncated
     )
@@ -184,23 +176,6 @@ class MiniGrid(base.Environment):
   def render_rgb(self, tile_size: int = 16) -> np.ndarray:
     """Draws the grid, uint8 [rows * tile_size, columns * tile_size, 3]."""
     return self._env.get_full_render(highlight=True, tile_size=tile_size)
-
-  def state(self) -> Dict[str, Any]:
-    """Returns what the episode can be played again from."""
-    return self._recording.state()
-
-  def restore(self, state: Dict[str, Any]) -> None:
-    """Goes on from a state, by playing its episode again up to there."""
-    self._recording.rewind(state)
-    self._next_seed = state['seed']
-    self._reset_next = True
-    if state['actions'] is not None:
-      self.reset()
-      for action in state['actions']:
-        self.step(action)
-
-  def close(self) -> None:
-    self._env.close()
 
 
 def _create(name: str) -> Any:

@@ -1,6 +1,6 @@
 """Rewards on top of MiniGrid's own, for tasks that mislead an explorer."""
 
-from typing import Any, Protocol, Set, Tuple
+from typing import Protocol, Set, Tuple, Union
 
 import numpy as np
 from minigrid import minigrid_env
@@ -68,6 +68,6 @@ class OpenedDoor:
     return self._reward
 
 
-def _cell(position: Any) -> Tuple[int, int]:
+def _cell(position: Union[np.ndarray, Tuple[int, int]]) -> Tuple[int, int]:
   x, y = position
   return int(x), int(y)

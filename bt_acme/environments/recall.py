@@ -2,13 +2,13 @@
 
 import functools
 import re
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
 import dm_env
 import numpy as np
 from dm_env import specs
 
-from bt_acme.environments import base, naming
+from bt_acme.environments import base, naming, saving
 
 _SIDE = 7  # Observations are as large as MiniGrid's.
 _BLUE = 2  # The channel that marks the first sign.
@@ -80,7 +80,7 @@ class Recall(base.Environment):
   def action_spec(self) -> specs.DiscreteArray:
     return specs.DiscreteArray(2)
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> saving.State:
     """Returns the generator, the episode's signs, and the place in it."""
     return {
       'generator': self._rng.bit_generator.state,
@@ -88,7 +88,7 @@ class Recall(base.Environment):
       'step': self._step,
     }
 
-  def restore(self, state: Dict[str, Any]) -> None:
+  def restore(self, state: saving.State) -> None:
     """Goes on from a state."""
     self._rng.bit_generator.state = state['generator']
     self._wanted, self._step = state['wanted'], state['step']

@@ -7,48 +7,66 @@ starts new episodes when it is resumed. Pickling is not used, because resuming
 a run from an untrusted source would then execute its code.
 """
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, SupportsFloat, Tuple
 
 import numpy as np
+
+from bt_acme.environments import base
+
+# What `state()` of an environment returns: values that JSON and NumPy can hold.
+State = Dict[str, Any]
 
 
 class SaveNotSupportedError(ValueError):
   """The state of an environment cannot be kept."""
 
 
-class ActionRecording:
-  """The current episode of a gymnasium environment, to be played again.
+class Replayed(base.Environment):
+  """A gymnasium environment whose state is its current episode's actions.
 
   Whatever such an environment draws comes from its own generator. Therefore the
   generator's state before the episode and the actions since then determine
   everything, and this is much less than what the environment holds.
   """
 
-  def __init__(self, env: Any, seed: Optional[int]):
-    """Records an environment.
+  def __init__(self, env: Any, seed: int):
+    """Takes over an environment.
 
     Args:
       env: the gymnasium environment.
       seed: the seed of its first episode.
     """
-    self._env = env.unwrapped
-    self._start: Dict[str, Any] = {'seed': seed, 'generator': None}
+    self._env = env
+    # Of the next episode; None continues the environment's own stream.
+    self._seed: Optional[int] = seed
+    self._reset_next = True
+    self._start: State = {'seed': seed, 'generator': None}
     self._actions: Optional[List[Any]] = None
 
-  def reset(self, seed: Optional[int]) -> None:
-    """Begins an episode; call it just before the environment's own reset."""
+  def _start_episode(self) -> Any:
+    """Resets the environment, and returns its observation."""
     generator = None
-    if seed is None:
-      generator = self._env.np_random.bit_generator.state
-    self._start = {'seed': seed, 'generator': generator}
+    if self._seed is None:
+      generator = self._env.unwrapped.np_random.bit_generator.state
+    self._start = {'seed': self._seed, 'generator': generator}
     self._actions = []
+    self._reset_next = False
+    observation, _ = self._env.reset(seed=self._seed)
+    return observation
 
-  def step(self, action: Any) -> None:
-    """Takes the episode's next action, which nothing may write to later."""
+  def _take(self, action: Any) -> Tuple[Any, SupportsFloat, bool, bool]:
+    """Takes an action, which nothing may write to later.
+
+    Returns:
+      The observation, the reward, and whether the episode is over or cut off.
+    """
     assert self._actions is not None
     self._actions.append(action)
+    observation, reward, terminated, truncated, _ = self._env.step(action)
+    self._reset_next = terminated or truncated
+    return observation, reward, terminated, truncated
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> State:
     """Returns the seed and the generator before the episode, and its actions.
 
     The actions are None before the first episode.
@@ -56,13 +74,23 @@ class ActionRecording:
     actions = None if self._actions is None else np.array(self._actions)
     return {**self._start, 'actions': actions}
 
-  def rewind(self, state: Dict[str, Any]) -> None:
-    """Puts the generator where it was before the episode of a state."""
+  def restore(self, state: State) -> None:
+    """Restores a state by playing its episode again up to there."""
     if state['generator'] is not None:
-      self._env.np_random.bit_generator.state = state['generator']
+      generator = self._env.unwrapped.np_random.bit_generator
+      generator.state = state['generator']
+    self._seed = state['seed']
+    self._reset_next = True
+    if state['actions'] is not None:
+      self.reset()
+      for action in state['actions']:
+        self.step(action)
+
+  def close(self) -> None:
+    self._env.close()
 
 
-def state_of(environment: Any) -> Any:
+def state_of(environment: Any) -> State:
   """Returns the state of an environment, in plain values.
 
   Raises:
@@ -78,7 +106,7 @@ def state_of(environment: Any) -> Any:
   return environment.state()
 
 
-def _says_its_state(environment: Any) -> bool:
+def _says_its_state(environment: object) -> bool:
   # Some environments have attributes of these names that are no methods.
   return callable(getattr(environment, 'state', None)) and callable(
     getattr(environment, 'restore', None)

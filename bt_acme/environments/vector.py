@@ -1,11 +1,13 @@
 """Many environments stepped together in one process."""
 
-from typing import Any, Iterable, NamedTuple, Optional, Protocol, Sequence
+from typing import Any, Iterable, List, NamedTuple, Optional, Protocol, Sequence
 
 import dm_env
 import numpy as np
 
 from bt_acme.environments import saving
+
+States = Any  # What `Environments.state` returns; each class has its own.
 
 
 class VectorStep(NamedTuple):
@@ -47,7 +49,7 @@ class Environments(Protocol):
   def recv(self) -> VectorStep:
     """Waits for the end of the step that `send` began, and returns it."""
 
-  def state(self) -> Any:
+  def state(self) -> States:
     """Returns the states of all environments, in plain values.
 
     It is called between two steps.
@@ -56,7 +58,7 @@ class Environments(Protocol):
       saving.SaveNotSupportedError: if an environment cannot say its state.
     """
 
-  def restore(self, state: Any) -> None:
+  def restore(self, state: States) -> None:
     """Goes on from a state, without a reset; called before the first one."""
 
   def close(self) -> None:
@@ -125,12 +127,12 @@ class VectorEnvironment:
     """Describes the action of one environment."""
     return self.environments[0].action_spec()
 
-  def state(self) -> Any:
+  def state(self) -> List[saving.State]:
     """Returns the states of all environments, as `saving` describes them."""
     return [saving.state_of(environment) for environment in self.environments]
 
-  def restore(self, state: Any) -> None:
-    """Goes on from a state."""
+  def restore(self, state: List[saving.State]) -> None:
+    """Restores a state."""
     for environment, own in zip(self.environments, state, strict=True):
       environment.restore(own)
 

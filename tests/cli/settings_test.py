@@ -17,11 +17,11 @@ from absl import flags
 from bt_acme.cli import settings as settings_cli
 
 script = runpy.run_path('launch/run_r2d2.py')
-settings_cli.define(script['R2D2Settings'])
+settings_cli.define(script['Settings'])
 for launch_type in ('local_mt', 'local_mp'):
   flags.FLAGS(['run', f'--lp_launch_type={launch_type}', '--preset=minigrid',
     '--lstm_size=512'])
-  settings = settings_cli.read(script['R2D2Settings'])
+  settings = settings_cli.read(script['Settings'])
   print(jax.config.jax_platforms, settings.network.lstm_size,
     settings.network.head_size, settings.acting.epsilon_base)
 """

@@ -94,8 +94,7 @@ def _value(rng, name, field):
 
 def _settings(script):
   """The fields of all settings of a script, by name."""
-  defined = runpy.run_path(scripts.path_of(script))
-  (settings_class,) = (v for k, v in defined.items() if k.endswith('Settings'))
+  settings_class = runpy.run_path(scripts.path_of(script))['Settings']
   return names.settings_of(settings_class)
 
 
