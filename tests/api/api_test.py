@@ -58,7 +58,7 @@ def train(shared_functions):
   return bt_acme.train(WORLD, **TINY)
 
 
-def test_a_run_has_what_it_learned(ngu, bt):
+def test_a_run_has_what_it_learned(ngu, bt, behavior):
   for run in (ngu, bt):
     assert 400 <= run.actor_steps < 404
     assert run.max_actor_steps == 400
@@ -73,8 +73,10 @@ def test_a_run_has_what_it_learned(ngu, bt):
     assert (run.workdir / 'logs' / 'actor' / 'logs.csv').is_file()
   assert ngu.statistics is not None and bt.statistics is None
   assert bt.agent.config.transfer.min_flight_probability == 0.05
-  # The preset's epsilon holds, whatever the behavior was loaded with.
-  assert bt.agent.behaviors[0]._epsilon == 0.1
+  # The preset's epsilon holds, whatever the behavior was loaded with, and
+  # nothing is read again.
+  assert bt.agent.behaviors[0]._epsilon == 0.1 != behavior._epsilon
+  assert bt.agent.behaviors[0].variables is behavior.variables
 
 
 def test_a_run_describes_itself(bt):
@@ -103,7 +105,10 @@ def test_resume(r2d2):
   run = bt_acme.train(WORLD, **{**TINY, 'max_actor_steps': 200})
   with pytest.raises(ValueError, match='max_actor_steps=100 is less than'):
     run.resume(100)
+  before = run.evaluations['actor_steps']
+  assert run.evaluations['actor_steps'] is before  # Made once.
   assert run.resume(400) is run
+  assert run.evaluations['actor_steps'].size > before.size
   np.testing.assert_array_equal(run.learner['loss'], r2d2.learner['loss'])
 
 

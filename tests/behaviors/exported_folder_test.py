@@ -24,13 +24,6 @@ def test_export_replaces_what_was_there(tmp_path):
   assert [path.name for path in tmp_path.iterdir()] == ['b']
 
 
-@pytest.fixture(name='whole', scope='module')
-def export_once(tmp_path_factory):
-  folder = tmp_path_factory.mktemp('behavior') / 'b'
-  fakes.export_behavior(folder)
-  return folder
-
-
 def edit_card(folder, **changes):
   path = folder / 'behavior.json'
   path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))

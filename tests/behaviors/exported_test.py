@@ -15,42 +15,46 @@ from tests.agents import fakes
 N, TURNS = 3, 40
 
 
-def act(agent, variables, statistics, *, feed_first=0):
-  """An evaluator's actions at epsilon 0, and its recurrent states."""
-  environment = vector.VectorEnvironment(
-    [fakes.MarkedEnvironment(i) for i in range(N)]
-  )
+def play(agent, variables, *, games=None, epsilon=0.0, **settings):
+  """The actions and the episodes of an actor."""
+  if games is None:
+    games = vector.VectorEnvironment(
+      [fakes.MarkedEnvironment(i) for i in range(N)]
+    )
   actor = vector_actor.VectorActor(
-    agent, epsilons=[0.0] * N, seed=1, evaluation=True, statistics=statistics
+    agent, epsilons=[epsilon] * len(games), **settings
   )
   actor.update_variables(variables)
-  step, actions = environment.reset(), []
+  step, actions, rows = games.reset(), [], []
   for _ in range(TURNS):
     actions.append(actor.select_actions(step).copy())
-    step = environment.step(actions[-1])
-    actor.observe(step)
-  return np.array(actions)
+    step = games.step(actions[-1])
+    rows += actor.observe(step)
+  return np.array(actions), rows
 
 
-def under_behavior(behavior):
+def act(agent, variables, statistics):
+  """An evaluator's actions at epsilon 0."""
+  settings = {'seed': 1, 'evaluation': True, 'statistics': statistics}
+  return play(agent, variables, **settings)[0]
+
+
+def always_flying(behavior, spec=fakes.SPEC):
   """An agent whose every step is a flight of the behavior."""
   transfer = config_lib.TransferConfig(
     min_flight_probability=1.0, max_flight_probability=1.0
   )
   config = fakes.make_config(config_lib.BTConfig, transfer=transfer)
-  agent = assembly.Agent(config, fakes.SPEC, (behavior,))
-  environment = vector.VectorEnvironment(
-    [fakes.MarkedEnvironment(i) for i in range(N)]
-  )
-  actor = vector_actor.VectorActor(agent, epsilons=[0.5] * N, seed=2)
-  actor.update_variables(fakes.variables_of(agent, 8))
-  step, actions = environment.reset(), []
-  for _ in range(TURNS):
-    actions.append(actor.select_actions(step).copy())
-    step = environment.step(actions[-1])
-    rows = actor.observe(step)
-    assert all(row['flight_share'] == 1 for row in rows)
-  return np.array(actions)
+  return assembly.Agent(config, spec, (behavior,))
+
+
+def under_behavior(behavior):
+  """The actions of such an agent."""
+  agent = always_flying(behavior)
+  variables = fakes.variables_of(agent, 8)
+  actions, rows = play(agent, variables, epsilon=0.5, seed=2)
+  assert rows and all(row['flight_share'] == 1 for row in rows)
+  return actions
 
 
 @pytest.mark.parametrize(
@@ -120,6 +124,18 @@ def test_zero_in_place_of_the_intrinsic_reward(tmp_path):
   assert set(zero.params()) == set(variables.agent)
 
 
+def test_other_settings_share_the_parameters(tmp_path):
+  fakes.export_behavior(tmp_path / 'b')
+  behavior = behaviors.Exported(str(tmp_path / 'b'), epsilon=0.2)
+  other = behavior.acting(epsilon=0.0, reward_input='zero')
+  assert other.variables is behavior.variables
+  assert other.intrinsic() is None and behavior.intrinsic() is not None
+  alone = behaviors.Exported(
+    str(tmp_path / 'b'), epsilon=0.0, reward_input='zero'
+  )
+  np.testing.assert_array_equal(under_behavior(other), under_behavior(alone))
+
+
 def test_an_r2d2_policy_can_be_exported_too(tmp_path):
   agent = fakes.make_agent('r2d2')
   variables = fakes.variables_of(agent)
@@ -137,13 +153,6 @@ def test_an_r2d2_policy_can_be_exported_too(tmp_path):
     np.testing.assert_array_equal, behavior.variables.agent, variables.agent
   )
   assert under_behavior(behavior).shape == (TURNS, N)
-
-
-@pytest.fixture(name='whole', scope='module')
-def export_once(tmp_path_factory):
-  folder = tmp_path_factory.mktemp('behavior') / 'b'
-  fakes.export_behavior(folder)
-  return folder
 
 
 @pytest.mark.parametrize(
@@ -171,38 +180,18 @@ def test_a_behavior_exported_by_an_earlier_version_acts():
   assert spec.name == 'MiniGrid-Empty-5x5-v0'
   assert behavior.actor_steps == 600
   assert behavior.statistics.error_count == 600
-  agent = assembly.Agent(
-    fakes.make_config(
-      config_lib.BTConfig,
-      transfer=config_lib.TransferConfig(
-        min_flight_probability=1.0, max_flight_probability=1.0
-      ),
-    ),
-    spec,
-    (behavior,),
-  )
+  agent = always_flying(behavior, spec)
 
-  def play(agent, variables, statistics=None):
-    actor = vector_actor.VectorActor(
-      agent,
-      epsilons=[0.0] * 2,
-      seed=1,
-      statistics=statistics,
-    )
-    actor.update_variables(variables)
-    environment = environments.make_vector(spec.name, 2, seed=3)
-    step, actions = environment.reset(), []
-    for _ in range(TURNS):
-      actions.append(actor.select_actions(step).copy())
-      step = environment.step(actions[-1])
-      actor.observe(step)
-    return np.array(actions)
+  def actions_of(agent, variables, statistics=None):
+    games = environments.make_vector(spec.name, 2, seed=3)
+    settings = {'games': games, 'seed': 1, 'statistics': statistics}
+    return play(agent, variables, **settings)[0]
 
-  flown = play(agent, fakes.variables_of(agent))
+  flown = actions_of(agent, fakes.variables_of(agent))
   assert set(np.unique(flown)) <= set(range(spec.num_actions))
   # It acts as the policy that was trained, with its intrinsic reward.
   np.testing.assert_array_equal(
-    flown, play(behavior.agent, behavior.variables, behavior.statistics)
+    flown, actions_of(behavior.agent, behavior.variables, behavior.statistics)
   )
 
 

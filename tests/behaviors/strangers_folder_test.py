@@ -16,7 +16,6 @@ import pytest
 
 from bt_acme import behaviors
 from tests import untrusted_test as hostile
-from tests.agents import fakes
 
 _MB = 1 << 20
 # Prints the error, and the MB by which the largest memory grew meanwhile.
@@ -33,13 +32,6 @@ except ValueError as error:
   print(error)
   print(peak() - before)
 """
-
-
-@pytest.fixture(name='whole', scope='module')
-def export_once(tmp_path_factory):
-  folder = tmp_path_factory.mktemp('behavior') / 'b'
-  fakes.export_behavior(folder)
-  return folder
 
 
 @pytest.fixture(name='folder')
