@@ -6,7 +6,6 @@ python -m benchmarks --list
 """
 
 import argparse
-import dataclasses
 import importlib
 import os
 import pathlib
@@ -14,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional
 
 from benchmarks import harness, tables
 from benchmarks.catalog import BENCHMARKS
@@ -26,34 +25,34 @@ _MAX_OUTPUT = 4_000  # Characters that are shown of a benchmark that fails.
 _MARK = '<!-- results -->\n'
 
 
-def _run_here(name: str, settings: harness.Settings) -> List[Dict[str, Any]]:
+def _run_here(name: str, options: argparse.Namespace) -> List[harness.Row]:
   """Runs a benchmark, pinned, in this process, which must not have JAX yet."""
   benchmark = BENCHMARKS[name]
-  missing = dict(harness.HUGE_PAGES.items() - os.environ.items())
-  if benchmark.huge_pages and missing:
-    # glibc reads the variable only when a process starts.
-    command = [sys.executable, '-m', 'benchmarks', *sys.argv[1:]]
-    os.execve(sys.executable, command, {**os.environ, **missing})
   os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: benchmark.cores])
-  os.environ['JAX_PLATFORMS'] = 'cpu'
-  if benchmark.one_thread:
-    os.environ.update(harness.ONE_THREAD)
+  os.environ.update(benchmark.environment())
+  if options.cpu_time:
+    harness.clock = time.process_time
+  if options.quick:
+    harness.round_seconds = 0.2
   module = importlib.import_module(f'benchmarks.{benchmark.module}')
-  rows = getattr(module, name.replace('-', '_'))(settings)
-  return [dataclasses.asdict(row) for row in rows]
+  comparisons = getattr(module, name.replace('-', '_'))(options.quick)
+  return [harness.measure(one, options.rounds) for one in comparisons]
 
 
 def _run_apart(
-  name: str, arguments: Sequence[str]
-) -> Optional[List[Dict[str, Any]]]:
+  name: str, options: argparse.Namespace
+) -> Optional[List[harness.Row]]:
   """Runs a benchmark in a process of its own; returns None if it failed."""
   print(f'{name} ...', end=' ', file=sys.stderr, flush=True)
   start = time.monotonic()
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / 'rows.json'
     done = subprocess.run(
-      [sys.executable, '-m', 'benchmarks', name, '--here', *arguments]
-      + ['--json', str(path)],
+      [sys.executable, '-m', 'benchmarks', name, '--here', f'--json={path}']
+      + [f'--rounds={options.rounds}']
+      + ['--quick'] * options.quick
+      + ['--cpu-time'] * options.cpu_time,
+      env={**os.environ, **BENCHMARKS[name].environment()},
       stdout=subprocess.PIPE,
       stderr=subprocess.STDOUT,
       text=True,
@@ -64,15 +63,22 @@ def _run_apart(
       rows = tables.read(path)[name]['rows']
   if rows is None:
     print(done.stdout[-_MAX_OUTPUT:], file=sys.stderr)
-  ratios = [f'{row["ratio"]:.2f}x' for row in rows or () if row['ratio']]
+  ratios = [f'{row["ratio"]:.2f}x' for row in rows or () if row.get('ratio')]
   seconds = f'{time.monotonic() - start:.0f} s'
   print(seconds, *ratios, file=sys.stderr, flush=True)
   return rows
 
 
-def _all_rows(results: Dict[str, Any]) -> List[Dict[str, Any]]:
-  """The rows of all results, in the order of `BENCHMARKS`."""
-  return [row for n in BENCHMARKS if n in results for row in results[n]['rows']]
+def _table(results: Dict[str, Any]) -> str:
+  """All results, in the order of `BENCHMARKS`."""
+  return tables.format_rows(
+    [
+      row
+      for name in BENCHMARKS
+      if name in results
+      for row in results[name]['rows']
+    ]
+  )
 
 
 def _save(results: Dict[str, Any]) -> None:
@@ -85,10 +91,8 @@ def _save(results: Dict[str, Any]) -> None:
     for m in (result['machine'] for result in results.values())
   }
   text = _README.read_text().split(_MARK)[0]
-  table = tables.format_rows(_all_rows(results), markdown=True)
-  _README.write_text(
-    f'{text}{_MARK}\n{"; ".join(sorted(machines))}.\n\n{table}\n'
-  )
+  made = f'{"; ".join(sorted(machines))}.'
+  _README.write_text(f'{text}{_MARK}\n{made}\n\n{_table(results)}\n')
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -148,27 +152,6 @@ def _parse() -> argparse.Namespace:
   return options
 
 
-def _run_all(
-  options: argparse.Namespace,
-) -> Dict[str, Optional[List[Dict[str, Any]]]]:
-  """Rows by benchmark; None for those that failed."""
-  if options.here:
-    if options.cpu_time:
-      harness.clock = time.process_time
-    settings = harness.Settings(
-      rounds=options.rounds,
-      seconds=0.2 if options.quick else 0.9,
-      quick=options.quick,
-    )
-    return {name: _run_here(name, settings) for name in options.names}
-  arguments = [
-    f'--rounds={options.rounds}',
-    *['--quick'] * options.quick,
-    *['--cpu-time'] * options.cpu_time,
-  ]
-  return {name: _run_apart(name, arguments) for name in options.names}
-
-
 def main() -> int:
   """Returns an exit code, 1 if a benchmark failed."""
   options = _parse()
@@ -176,19 +159,20 @@ def main() -> int:
     for name, benchmark in BENCHMARKS.items():
       print(f'{name:14} {benchmark.about}')
     return 0
-  all_rows = _run_all(options)
+  run = _run_here if options.here else _run_apart
+  rows = {name: run(name, options) for name in options.names}
   machine = tables.machine()
-  results: Dict[str, Any] = {
-    name: {'machine': machine, 'rows': rows}
-    for name, rows in all_rows.items()
-    if rows is not None
+  results = {
+    name: {'machine': machine, 'rows': found}
+    for name, found in rows.items()
+    if found is not None
   }
-  print(tables.format_rows(_all_rows(results)))
+  print(_table(results))
   if options.json:
     tables.write(results, options.json)
   if options.save:
     _save(results)
-  if failed := [name for name, rows in all_rows.items() if rows is None]:
+  if failed := [name for name in options.names if name not in results]:
     print(f'failed: {", ".join(failed)}', file=sys.stderr)
     return 1
   return 0

@@ -1,6 +1,8 @@
 """The benchmarks there are, and how each one runs."""
 
-from typing import NamedTuple
+from typing import Dict, NamedTuple
+
+from benchmarks import harness
 
 
 class Benchmark(NamedTuple):
@@ -20,6 +22,14 @@ class Benchmark(NamedTuple):
   cores: int = 1
   one_thread: bool = True
   huge_pages: bool = False
+
+  def environment(self) -> Dict[str, str]:
+    """The environment variables of its process."""
+    return {
+      'JAX_PLATFORMS': 'cpu',
+      **(harness.ONE_THREAD if self.one_thread else {}),
+      **(harness.HUGE_PAGES if self.huge_pages else {}),
+    }
 
 
 BENCHMARKS = {

@@ -3,10 +3,10 @@
 They are counted, not measured.
 """
 
-from typing import Any, List
+import math
+from typing import Iterator, Union
 
 import jax
-import numpy as np
 
 from benchmarks import acme_side, harness, our_side
 from bt_acme.replay import blocks
@@ -23,55 +23,47 @@ def _acme_batch_bytes() -> int:
   (table,) = builder.make_replay_tables(spec)
   length = config.burn_in_length + config.trace_length + 1
   return sum(
-    _BATCH
-    * length
-    * int(np.prod(x.shape[1:]))
-    * x.dtype.as_numpy_dtype().nbytes
+    _BATCH * length * math.prod(x.shape[1:]) * x.dtype.as_numpy_dtype().nbytes
     for x in jax.tree.leaves(table.info.signature)
   )
 
 
-def h2d(settings: harness.Settings) -> List[harness.Row]:
+def h2d(quick: bool) -> Iterator[harness.Comparison]:
   """The arrays of one batch of 64 x 160."""
-  del settings
+  del quick
   agent = our_side.make_agent(_GAME)
   batch = blocks.empty_batch(agent.config.replay, agent.replay_shapes, _BATCH)
-  theirs = _acme_batch_bytes()
-  return [
-    harness.compare(
-      'h2d B=64 T=160',
-      'MB/batch',
-      lambda: sum(x.nbytes for x in jax.tree.leaves(batch)) / 1e6,
-      lambda: theirs / 1e6,
-      rounds=0,
-      lower_is_better=True,
-      limit=batch.frames.nbytes / 1e6,
-    )
-  ]
+  yield harness.Comparison(
+    'h2d B=64 T=160',
+    'MB/batch',
+    lambda: sum(x.nbytes for x in jax.tree.leaves(batch)) / 1e6,
+    lambda: _acme_batch_bytes() / 1e6,
+    batch.frames.nbytes / 1e6,
+    once=True,
+  )
 
 
-def _fetched_megabytes(loop: Any, turns: int) -> float:
-  """What an actor loop fetches in so many turns."""
-  before = loop.source.fetched_bytes
+def _fetched_megabytes(
+  actor: Union[our_side.ActorProcess, acme_side.PeerActor], turns: int
+) -> float:
+  """What an actor fetches in so many turns."""
+  before = actor.learner.fetched_bytes
   for _ in range(turns):
-    loop.update_variables()
-  return (loop.source.fetched_bytes - before) / 1e6
+    actor.update_variables()
+  return (actor.learner.fetched_bytes - before) / 1e6
 
 
-def params(settings: harness.Settings) -> List[harness.Row]:
+def params(quick: bool) -> Iterator[harness.Comparison]:
   """What 16 games fetch in 1000 agent steps; dm-acme has one client a game."""
-  agent_steps = settings.pick(32_000, 16_000)
-  thousands = agent_steps / 1000
-  ours = our_side.ActorLoop(our_side.make_agent(_GAME))
-  theirs = acme_side.ActorLoop(_GAME)
-  turns = agent_steps // our_side.NUM_GAMES
-  return [
-    harness.compare(
-      'params',
-      'MB/1000 steps',
-      lambda: _fetched_megabytes(ours, turns) / thousands,
-      lambda: _fetched_megabytes(theirs, agent_steps) / thousands,
-      rounds=0,
-      lower_is_better=True,
-    )
-  ]
+  steps = 16_000 if quick else 32_000
+  agent = our_side.make_agent(_GAME)
+  ours = our_side.ActorProcess(agent, records=False)
+  theirs = acme_side.PeerActor(_GAME, records=False)
+  turns = steps // our_side.NUM_GAMES
+  yield harness.Comparison(
+    'params',
+    'MB/1000 steps',
+    lambda: 1e3 * _fetched_megabytes(ours, turns) / steps,
+    lambda: 1e3 * _fetched_megabytes(theirs, steps) / steps,
+    once=True,
+  )
