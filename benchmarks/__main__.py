@@ -6,6 +6,7 @@ python -m benchmarks --list
 """
 
 import argparse
+import functools
 import importlib
 import os
 import pathlib
@@ -33,9 +34,9 @@ def _run_here(name: str, options: argparse.Namespace) -> List[harness.Row]:
   if options.cpu_time:
     harness.clock = time.process_time
   if options.quick:
-    harness.round_seconds = 0.2
+    harness.quick, harness.round_seconds = True, 0.2
   module = importlib.import_module(f'benchmarks.{benchmark.module}')
-  comparisons = getattr(module, name.replace('-', '_'))(options.quick)
+  comparisons = getattr(module, name.replace('-', '_'))()
   return [harness.measure(one, options.rounds) for one in comparisons]
 
 
@@ -95,56 +96,32 @@ def _save(results: Dict[str, Any]) -> None:
   _README.write_text(f'{text}{_MARK}\n{made}\n\n{_table(results)}\n')
 
 
-def _parser() -> argparse.ArgumentParser:
-  parser = argparse.ArgumentParser(
-    prog='python -m benchmarks',
-    description='Measures bt_acme against dm-acme 0.4.0 and against limits.',
+def _benchmark(name: str) -> str:
+  if name in BENCHMARKS:
+    return name
+  raise argparse.ArgumentTypeError(
+    f'no benchmark is called {name!r}: choose from {list(BENCHMARKS)}'
   )
-  parser.add_argument(
-    'names', nargs='*', metavar='name', help='benchmarks; all by default'
-  )
-  parser.add_argument(
-    '--list', action='store_true', help='lists the benchmarks and stops'
-  )
-  parser.add_argument(
-    '--rounds', type=int, default=5, help='rounds of both sides (default: 5)'
-  )
-  parser.add_argument(
-    '--quick',
-    action='store_true',
-    help='small sizes, to see that a benchmark runs; the numbers mean nothing',
-  )
-  parser.add_argument(
-    '--cpu-time',
-    action='store_true',
-    help='measures processor time, for a machine that is not quiet',
-  )
-  parser.add_argument(
-    '--json', type=pathlib.Path, help='file that results are written to'
-  )
-  parser.add_argument(
-    '--save',
-    action='store_true',
-    help='puts the results into results.json and README.md of this folder',
-  )
-  parser.add_argument(
-    '--here',
-    action='store_true',
-    help='runs a single benchmark in this process, for profilers',
-  )
-  return parser
 
 
 def _parse() -> argparse.Namespace:
   """Parses and checks the command line; `names` is never empty."""
-  parser = _parser()
+  parser = argparse.ArgumentParser(
+    prog='python -m benchmarks',
+    description='Measures bt_acme against dm-acme 0.4.0 and against limits.',
+  )
+  add = parser.add_argument
+  switch = functools.partial(add, action='store_true')
+  add('names', nargs='*', type=_benchmark, help='which ones; all by default')
+  add('--rounds', type=int, default=5, help='of both sides (default: 5)')
+  add('--json', type=pathlib.Path, help='file that results are written to')
+  switch('--list', help='lists the benchmarks and stops')
+  switch('--quick', help='small sizes; numbers that mean nothing')
+  switch('--cpu-time', help='processor time, if the machine is not quiet')
+  switch('--save', help="puts results into this folder's README.md and json")
+  switch('--here', help='runs one benchmark in this process, for profilers')
   options = parser.parse_args()
   options.names = options.names or list(BENCHMARKS)
-  if unknown := set(options.names) - set(BENCHMARKS):
-    parser.error(
-      f'no benchmark is called {", ".join(map(repr, sorted(unknown)))}: choose '
-      f'from {list(BENCHMARKS)}'
-    )
   if options.here and not options.list and len(options.names) != 1:
     parser.error(
       '--here takes one benchmark, because each needs a process of its own'

@@ -1,8 +1,8 @@
-"""Environments, policies and actor loops."""
+"""Environments, policies, actor loops, and what these fetch."""
 
 import functools
 import os
-from typing import Iterator, List
+from typing import Iterator, List, Union
 
 from benchmarks import (
   acme_environment,
@@ -20,9 +20,8 @@ _TASK_GAME, _TASK = 'hero', 'hero:miners_easy'
 _steps = functools.partial(harness.timed, units=None)
 
 
-def env(quick: bool) -> Iterator[harness.Comparison]:
+def env() -> Iterator[harness.Comparison]:
   """Our 16 games against dm-acme's `AtariWrapper`, under random actions."""
-  del quick
   for game in ('breakout', 'montezuma_revenge'):
     yield harness.Comparison(
       f'env {game}',
@@ -43,9 +42,8 @@ def env(quick: bool) -> Iterator[harness.Comparison]:
   )
 
 
-def policy(quick: bool) -> Iterator[harness.Comparison]:
+def policy() -> Iterator[harness.Comparison]:
   """Choosing an action for each game; dm-acme's actor knows only B = 1."""
-  del quick
   agent = our_side.make_agent(_GAME)
   theirs = acme_side.PeerActor(_GAME, records=False).select_action_on()
   limit = floors.POLICY_FLOP / floors.flops()
@@ -61,9 +59,8 @@ def policy(quick: bool) -> Iterator[harness.Comparison]:
     )
 
 
-def actor(quick: bool) -> Iterator[harness.Comparison]:
+def actor() -> Iterator[harness.Comparison]:
   """From the emulator to the replay server, all on one core."""
-  del quick
   yield harness.Comparison(
     'actor',
     'steps/s',
@@ -73,13 +70,13 @@ def actor(quick: bool) -> Iterator[harness.Comparison]:
   )
 
 
-def actor_ngu(quick: bool) -> Iterator[harness.Comparison]:
+def actor_ngu() -> Iterator[harness.Comparison]:
   """The same with NGU's networks, memories and reward."""
   agent = our_side.make_agent(_GAME, config_lib.NGUConfig())
   limit = floors.emulation_seconds(_GAME) + floors.NGU_FLOP / floors.flops()
   copied = floors.copy_bytes_per_second()
   ours = our_side.ActorProcess(agent)
-  for size in (200,) if quick else (10_000, 30_000):
+  for size in (200,) if harness.quick else (10_000, 30_000):
     yield harness.Comparison(
       f'actor-ngu M={size:,}',
       'steps/s',
@@ -97,9 +94,8 @@ def _with_memories(ours: our_side.ActorProcess, size: int) -> float:
   return _steps(ours.turn)()
 
 
-def bt(quick: bool) -> Iterator[harness.Comparison]:
+def bt() -> Iterator[harness.Comparison]:
   """What it costs the actor loop to bring a behavior along."""
-  del quick
   flop = floors.POLICY_FLOP + floors.NGU_FLOP
   yield harness.Comparison(
     'bt',
@@ -121,9 +117,8 @@ def _steps_per_second(seconds: float, actor: our_side.ActorProcess) -> float:
   return 1 / _steps(actor.turn)()
 
 
-def actor_scale(quick: bool) -> Iterator[harness.Comparison]:
+def actor_scale() -> Iterator[harness.Comparison]:
   """One actor process on one core, against one on each of two."""
-  del quick
   actors = [
     processes.OtherProcess(functools.partial(_make_pinned, core))
     for core in sorted(os.sched_getaffinity(0))[:2]
@@ -145,3 +140,29 @@ def actor_scale(quick: bool) -> Iterator[harness.Comparison]:
   )
   for actor in actors:
     actor.close()
+
+
+def _fetched_megabytes(
+  actor: Union[our_side.ActorProcess, acme_side.PeerActor], turns: int
+) -> float:
+  """What an actor fetches in so many turns."""
+  before = actor.learner.fetched_bytes
+  for _ in range(turns):
+    actor.update_variables()
+  return (actor.learner.fetched_bytes - before) / 1e6
+
+
+def params() -> Iterator[harness.Comparison]:
+  """What 16 games fetch in 1000 agent steps; dm-acme has one client a game."""
+  steps = 16_000 if harness.quick else 32_000
+  agent = our_side.make_agent(_GAME)
+  ours = our_side.ActorProcess(agent, records=False)
+  theirs = acme_side.PeerActor(_GAME, records=False)
+  turns = steps // our_side.NUM_GAMES
+  yield harness.Comparison(
+    'params',
+    'MB/1000 steps',
+    lambda: 1e3 * _fetched_megabytes(ours, turns) / steps,
+    lambda: 1e3 * _fetched_megabytes(theirs, steps) / steps,
+    once=True,
+  )

@@ -46,8 +46,8 @@ BENCHMARKS = {
   'replay-bytes': Benchmark(
     'replay', 'memory of the server, ten games', cores=2
   ),
-  'h2d': Benchmark('traffic', 'bytes of a batch to the device, counted'),
-  'params': Benchmark('traffic', 'bytes of parameters to actors, counted'),
+  'h2d': Benchmark('learning', 'bytes of a batch to the device, counted'),
+  'params': Benchmark('acting', 'bytes of parameters to actors, counted'),
   'knn': Benchmark('knn', 'nearest neighbors against FAISS and NumPy'),
   'lstm': Benchmark(
     'learning', 'LSTM forward and backward, T = 160', huge_pages=True

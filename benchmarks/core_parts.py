@@ -35,7 +35,7 @@ def forward_backward(
     as_in_learner: whether to run it forward with a target's parameters too, and
       to leave out the gradient of the inputs.
   """
-  transformed = hk.without_apply_rng(hk.transform(network))
+  transformed: Any = hk.without_apply_rng(hk.transform(network))
 
   def loss(params: hk.Params, inputs: jax.Array) -> jax.Array:
     return jnp.sum(transformed.apply(params, inputs) ** 2)

@@ -112,7 +112,7 @@ def _seconds_per_step(
       while _last_counts(workdir).learner_steps < 10:
         if process.poll() is not None or time.monotonic() > deadline:
           output.seek(0)
-          raise RuntimeError(f'{process.args} does not learn:\n{output.read()}')
+          raise RuntimeError(f'It does not learn:\n{output.read()}')
         time.sleep(0.2)
       start = _next_counts(workdir)
       time.sleep(seconds)
@@ -122,7 +122,7 @@ def _seconds_per_step(
   return (end.time - start.time) / (end.actor_steps - start.actor_steps)
 
 
-def _stop(process: 'subprocess.Popen[str]') -> None:
+def _stop(process: 'subprocess.Popen[bytes]') -> None:
   """Interrupts a program as Ctrl-C does; kills it if that takes too long."""
   process.send_signal(signal.SIGINT)
   try:
@@ -132,12 +132,12 @@ def _stop(process: 'subprocess.Popen[str]') -> None:
     process.wait()
 
 
-def e2e(quick: bool) -> Iterator[harness.Comparison]:
+def e2e() -> Iterator[harness.Comparison]:
   """Agent steps a second while learning, at R2D2's samples per insert.
 
   There is only one round, because it takes minutes.
   """
-  seconds = 8.0 if quick else 15.0
+  seconds = 8.0 if harness.quick else 15.0
   steps_per_update = _PERIOD * _BATCH
   learner_flop = floors.LEARNER_FLOP * (_LENGTH + 1) * _BATCH / steps_per_update
   flop = floors.POLICY_FLOP + learner_flop

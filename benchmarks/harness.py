@@ -35,6 +35,9 @@ _PER_SECOND = {'s': 1, 'ms': 1e3, 'us': 1e6}
 # waiting then costs nothing.
 clock: Callable[[], float] = time.perf_counter
 
+# Whether sizes are small, to see that a benchmark runs; numbers mean nothing.
+quick = False
+
 # What one side of a round takes, if it can choose.
 round_seconds = 0.9
 

@@ -48,10 +48,10 @@ def _timed(search: Search, queries: List[np.ndarray]) -> harness.Side:
   )
 
 
-def knn(quick: bool) -> Iterator[harness.Comparison]:
+def knn() -> Iterator[harness.Comparison]:
   """Queries that are not in the memory, as an episode's next frame is not."""
   rng = np.random.default_rng(0)
-  for size in (1_000,) if quick else (1_000, 10_000, 30_000):
+  for size in (1_000,) if harness.quick else (1_000, 10_000, 30_000):
     embeddings = rng.normal(size=(size, _SIZE)).astype(np.float32)
     queries = list(rng.normal(size=(_QUERIES, _SIZE)).astype(np.float32))
     ours, peers = _our_search(embeddings), _peers(embeddings)

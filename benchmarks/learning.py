@@ -1,4 +1,4 @@
-"""The learner: its LSTM, a whole step, and the time to the first update."""
+"""The learner: its LSTM, its batch, a step, and the time to the first one."""
 
 import functools
 import itertools
@@ -26,9 +26,9 @@ def _haiku_lstm(inputs: jax.Array) -> jax.Array:
   return hk.dynamic_unroll(core, inputs, core.initial_state(inputs.shape[1]))[0]
 
 
-def lstm(quick: bool) -> Iterator[harness.Comparison]:
+def lstm() -> Iterator[harness.Comparison]:
   """Our LSTM against `hk.dynamic_unroll`, forward and backward."""
-  length = 10 if quick else 160
+  length = 10 if harness.quick else 160
   flops = floors.flops()
   for batch_size in (8, 64):
     inputs = jax.random.normal(
@@ -105,9 +105,9 @@ def _their_learner(batch_size: int, length: int) -> r2d2.R2D2Learner:
   )
 
 
-def learner(quick: bool) -> Iterator[harness.Comparison]:
+def learner() -> Iterator[harness.Comparison]:
   """`Learner.step` against `R2D2Learner.step`; neither waits for a batch."""
-  batch_size, length = (2, 4) if quick else (8, 40)
+  batch_size, length = (2, 4) if harness.quick else (8, 40)
   flop = floors.LEARNER_FLOP * batch_size * (length + 1)
   ours = _our_learner(batch_size, length)
   yield harness.Comparison(
@@ -128,17 +128,35 @@ def _first_update_seconds(make: Callable[..., Any], length: int) -> float:
   return harness.clock() - start
 
 
-def compile(quick: bool) -> Iterator[harness.Comparison]:  # noqa: A001
+def compile() -> Iterator[harness.Comparison]:  # noqa: A001
   """Seconds from making the learner to the end of its first step.
 
   There is only one round, because it takes dm-acme minutes.
   """
-  length = 4 if quick else 80
+  length = 4 if harness.quick else 80
   yield harness.Comparison(
     f'compile T={length}',
     's',
     functools.partial(_first_update_seconds, _our_learner, length),
     functools.partial(_first_update_seconds, _their_learner, length),
     note='one round',
+    once=True,
+  )
+
+
+def h2d() -> Iterator[harness.Comparison]:
+  """The arrays of one batch for the device; counted, not measured."""
+  batch_size, length = 64, 160
+  agent = our_side.make_agent(_GAME)
+  ours = blocks.empty_batch(
+    agent.config.replay, agent.replay_shapes, batch_size
+  )
+  theirs = _their_sample(batch_size, length, agent.spec.num_actions).data
+  yield harness.Comparison(
+    f'h2d B={batch_size} T={length}',
+    'MB/batch',
+    lambda: sum(x.nbytes for x in jax.tree.leaves(ours)) / 1e6,
+    lambda: sum(x.nbytes for x in jax.tree.leaves(theirs)) / 1e6,
+    ours.frames.nbytes / 1e6,
     once=True,
   )

@@ -20,17 +20,9 @@ from bt_acme.replay import blocks
 
 _GAME = 'ms_pacman'
 _GAMES = (
-  'asteroids',
-  'beam_rider',
-  'breakout',
-  'hero',
-  'montezuma_revenge',
-  'ms_pacman',
-  'pong',
-  'qbert',
-  'seaquest',
-  'space_invaders',
-)
+  'asteroids beam_rider breakout hero montezuma_revenge ms_pacman pong qbert '
+  'seaquest space_invaders'
+).split()
 _BATCH, _PERIOD = 64, 80
 _PAPER_SEQUENCES = 125_000
 
@@ -39,13 +31,13 @@ _compress = zstandard.ZstdCompressor(level=1).compress
 
 def _compressed_bytes(frames: np.ndarray, length: int) -> int:
   """Size of all frames, compressed so many at a time."""
-  chunks = (frames[i : i + length] for i in range(0, len(frames), length))
-  return sum(len(_compress(chunk)) for chunk in chunks)
+  starts = range(0, len(frames), length)
+  return sum(len(_compress(frames[i : i + length].data)) for i in starts)
 
 
-def adder(quick: bool) -> Iterator[harness.Comparison]:
+def adder() -> Iterator[harness.Comparison]:
   """Time of the actor's thread; the server has another core."""
-  play = recordings.record(_GAME, 800 if quick else 2_000)
+  play = recordings.record(_GAME, 800 if harness.quick else 2_000)
   frames = play.frames()[:800]
   agent = our_side.make_agent(_GAME)
   limit = harness.timed(
@@ -72,13 +64,15 @@ def _fill(
     replay_sides.write(calls)
 
 
-def replay_sample(quick: bool) -> Iterator[harness.Comparison]:
+def replay_sample() -> Iterator[harness.Comparison]:
   """Batches of 64 sequences of 160 steps from a server on the same two cores.
 
   dm-acme's dataset has one parallel call, which is its fastest here. Its
   default of 16 would hold 15 GB of sequences in flight.
   """
-  num, batch_size, steps = (10, 4, 400) if quick else (100, _BATCH, 1_000)
+  num, batch_size, steps = (
+    (10, 4, 400) if harness.quick else (100, _BATCH, 1_000)
+  )
   play = recordings.record(_GAME, steps)
   replay = config_lib.ReplayConfig(
     min_replay_size=num, samples_per_insert=1e6, max_replay_size=10 * num
@@ -145,10 +139,10 @@ def _store(
   )
 
 
-def replay_bytes(quick: bool) -> Iterator[harness.Comparison]:
+def replay_bytes() -> Iterator[harness.Comparison]:
   """Growth of the server's resident memory for each step, over ten games."""
-  games = _GAMES[:1] if quick else _GAMES
-  our_steps, their_steps = (800, 800) if quick else (3_200, 1_600)
+  games = _GAMES[:1] if harness.quick else _GAMES
+  our_steps, their_steps = (800, 800) if harness.quick else (3_200, 1_600)
   agent = our_side.make_agent(_GAME)
   with replay_sides.start(agent, acme_side.make_config()) as (ours, theirs):
     # The memory that a server needs only once is not counted.
