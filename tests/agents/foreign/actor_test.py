@@ -8,6 +8,7 @@ from acme import specs, wrappers
 
 from bt_acme import config as config_lib
 from bt_acme.agents.foreign import actor as actor_lib
+from bt_acme.agents.foreign import outer_core
 from bt_acme.core import types
 from tests.agents import fakes
 from tests.agents.foreign import scripted
@@ -221,11 +222,10 @@ def test_an_exported_policy_around_a_black_box(exported):
     observations=specs.Array(shape, np.uint8)
   )
   inner = scripted.ScriptedActor(int32s(*[0] * 12))
+  settings = config_lib.TransferConfig(**scripted.ALWAYS_FLY)
   actor = actor_lib.BTActor(
     inner,
-    [exported],
-    config_lib.TransferConfig(**scripted.ALWAYS_FLY),
-    environment_spec=spec,
+    outer_core.Transfer((exported,), settings, spec),
     random_key=jax.random.PRNGKey(0),
   )
   images = np.random.default_rng(0).integers(

@@ -7,7 +7,7 @@ from acme import specs
 
 from bt_acme import behaviors
 from bt_acme import config as config_lib
-from bt_acme.agents.foreign import resolvers
+from bt_acme.agents.foreign import outer_core, resolvers
 from bt_acme.core import types
 from tests.agents import fakes
 from tests.agents.foreign import scripted
@@ -15,14 +15,13 @@ from tests.agents.foreign.scripted import NUM_ACTIONS, int32s
 
 
 def make(given, spec=None, weights=(), evaluation=False, **config):
-  return resolvers.make(
-    given,
+  transfer = outer_core.Transfer(
+    tuple(given),
     config_lib.TransferConfig(**config),
-    environment_spec=spec or scripted.discrete_spec(),
-    key=jax.random.key(0),
-    behavior_weights=weights,
-    evaluation=evaluation,
+    spec or scripted.discrete_spec(),
+    weights,
   )
+  return resolvers.make(transfer, key=jax.random.key(0), evaluation=evaluation)
 
 
 def policies(number):
