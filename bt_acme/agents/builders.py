@@ -24,7 +24,7 @@ from bt_acme.replay import table as table_lib
 from bt_acme.replay import writer as writer_lib
 
 
-class Policy(NamedTuple):
+class EpsilonPolicy(NamedTuple):
   """How an actor acts. Acme passes it on as the policy network.
 
   Attributes:
@@ -53,7 +53,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
 
   def make_policy(
     self, epsilon: Optional[float] = None, evaluation: bool = False
-  ) -> Policy:
+  ) -> EpsilonPolicy:
     """Returns the policy for `make_actor`.
 
     Args:
@@ -63,7 +63,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     """
     if epsilon is None:
       epsilon = self.agent.config.acting.evaluation_epsilon
-    return Policy(epsilon, evaluation)
+    return EpsilonPolicy(epsilon, evaluation)
 
   def make_replay_tables(
     self, environment_spec: Optional[specs.EnvironmentSpec]
@@ -119,7 +119,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
   def make_actor(
     self,
     random_key: jax.Array,
-    policy_network: Policy,
+    policy_network: EpsilonPolicy,
     adder: Optional[adders.Adder] = None,
     variable_source: Optional[acme.VariableSource] = None,
   ) -> acme.Actor:
