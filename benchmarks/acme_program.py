@@ -5,6 +5,7 @@ import pathlib
 from typing import Any
 
 import launchpad as lp
+from acme.agents.jax import r2d2
 from acme.jax.layouts import distributed_layout
 from acme.utils import counting, loggers
 
@@ -88,7 +89,7 @@ def run(workdir: str, game: str, num_actors: int, **settings: Any) -> int:
       acme_side.make_networks, config.batch_size
     ),
     builder=acme_side.make_builder(spec, config),
-    policy_network=functools.partial(acme_side.make_policy, config=config),
+    policy_network=functools.partial(r2d2.make_behavior_policy, config=config),
     num_actors=num_actors,
     environment_spec=spec,
     actor_logger_fn=_no_logger,

@@ -65,11 +65,6 @@ def make_networks(
   )
 
 
-def make_policy(networks: r2d2.R2D2Networks, config: r2d2.R2D2Config) -> Any:
-  """R2D2's epsilon-greedy policy."""
-  return r2d2.make_behavior_policy(networks, config)
-
-
 def make_config(**changes: Any) -> r2d2.R2D2Config:
   """The paper's lengths: 160 steps are stored, and the one after them."""
   settings = {
@@ -143,7 +138,7 @@ class PeerActor:
       adder = builder.make_adder(
         reverb.Client(f'localhost:{self._server.port}')
       )
-    policy = make_policy(networks, config)
+    policy = r2d2.make_behavior_policy(networks, config)
     if intrinsic is None:
       self._actor = builder.make_actor(
         jax.random.PRNGKey(0), policy, adder, self.learner

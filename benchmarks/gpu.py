@@ -166,10 +166,11 @@ def _learner_row(
   )
 
 
-def _make_server(
-  scale: SizeScale, group_size: int, *, rewards: bool
-) -> server_lib.InferenceServer:
-  """The server of NGU's agent, with fresh parameters."""
+def _inference_row(
+  scale: SizeScale, frames: np.ndarray, *, rewards: bool
+) -> harness.Row:
+  """The server's answers to all games, from frames on the host to actions."""
+  size = run_config.RunConfig(inference='server').group_size
   config = config_lib.NGUConfig(
     intrinsic=config_lib.IntrinsicConfig(memory_capacity=scale.memories)
   )
@@ -178,22 +179,13 @@ def _make_server(
     agent,
     epsilons=np.full(scale.games, 0.1),
     seed=0,
-    group_size=group_size,
+    group_size=size,
     rewards=rewards,
   )
   state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
   server.update_variables(
     assembly.Variables(state.params, state.intrinsic_params)
   )
-  return server
-
-
-def _inference_row(
-  scale: SizeScale, frames: np.ndarray, *, rewards: bool
-) -> harness.Row:
-  """The server's answers to all games, from frames on the host to actions."""
-  size = run_config.RunConfig(inference='server').group_size
-  server = _make_server(scale, size, rewards=rewards)
   never = np.zeros(size, bool)
   inputs = policy_lib.PolicyInput(
     observation=(),

@@ -13,10 +13,10 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 26_100,
-  'lines of code in bt_acme/runtime': 5_013,
+  'lines of code': 26_310,
+  'lines of code in bt_acme/runtime': 5_233,
   'lines of code in experiments': 7_240,
-  'lines of code in benchmarks': 2_188,
+  'lines of code in benchmarks': 1_800,
   'classes': 354,
   'public class names that several classes have': 25,
   'lines of tests': 30_500,
@@ -24,20 +24,8 @@ AT_MOST = {
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _TOPS = ('bt_acme', 'launch', 'experiments', 'benchmarks')
-_HAVE_DOCSTRINGS = (
-  ast.Module,
-  ast.ClassDef,
-  ast.FunctionDef,
-  ast.AsyncFunctionDef,
-)
-_NO_CODE = (
-  tokenize.COMMENT,
-  tokenize.NL,
-  tokenize.NEWLINE,
-  tokenize.INDENT,
-  tokenize.DEDENT,
-  tokenize.ENDMARKER,
-)
+_HAVE_DOCSTRINGS = (ast.Module, ast.ClassDef, ast.FunctionDef)
+_LAYOUT = 'COMMENT NL NEWLINE INDENT DEDENT ENDMARKER'.split()
 
 
 def _sources(*tops):
@@ -61,7 +49,7 @@ def _docstring_lines(tree):
 def _lines_of_code(source):
   lines = set()
   for token in tokenize.generate_tokens(io.StringIO(source).readline):
-    if token.type not in _NO_CODE:
+    if tokenize.tok_name[token.type] not in _LAYOUT:
       lines.update(range(token.start[0], token.end[0] + 1))
   return len(lines - _docstring_lines(ast.parse(source)))
 
