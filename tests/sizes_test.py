@@ -6,6 +6,7 @@ more than a bound allows makes something else smaller, or raises it knowingly.
 
 import ast
 import collections
+import functools
 import io
 import pathlib
 import tokenize
@@ -54,8 +55,13 @@ def _lines_of_code(source):
   return len(lines - _docstring_lines(ast.parse(source)))
 
 
+@functools.cache
+def _code_of(path):
+  return _lines_of_code(path.read_text())
+
+
 def _code_in(*tops):
-  return sum(_lines_of_code(path.read_text()) for path in _sources(*tops))
+  return sum(map(_code_of, _sources(*tops)))
 
 
 def _class_names():
