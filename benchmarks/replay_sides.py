@@ -26,7 +26,7 @@ def _port_and_pid(server: reverb.Server) -> Tuple[int, int]:
   return server.port, os.getpid()
 
 
-class ReplayServer:
+class ServedReplay:
   """A replay server in a process of its own.
 
   Attributes:
@@ -65,7 +65,7 @@ def _sampling(take: Callable[[], Any], *, warm: int) -> float:
   return harness.timed(take)()
 
 
-class OurReplay(ReplayServer):
+class OurReplay(ServedReplay):
   """Ours: a sink as `VectorActor` has one for each game, and the sampler."""
 
   def __init__(self, agent: assembly.Agent):
@@ -123,7 +123,7 @@ def _start_acme_replay(game: str, config: r2d2.R2D2Config) -> reverb.Server:
   return reverb.Server(builder.make_replay_tables(spec))
 
 
-class AcmeReplay(ReplayServer):
+class AcmeReplay(ServedReplay):
   """dm-acme's: its `SequenceAdder` and dataset."""
 
   def __init__(self, game: str, config: r2d2.R2D2Config):

@@ -19,7 +19,7 @@ AT_MOST = {
   'lines of code in experiments': 7_240,
   'lines of code in benchmarks': 1_800,
   'classes': 354,
-  'public class names that several classes have': 25,
+  'public class names that several classes have': 21,
   'lines of tests': 30_500,
 }
 
