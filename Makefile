@@ -4,9 +4,10 @@ PYTHON_CORE := .venv-core/bin/python
 PYTHON_COLAB := .venv-colab/bin/python
 # Test processes: one more than the two cores that the tests are meant for, because
 # tests of programs wait for other processes. Each takes some GB. Files are handed out
-# in the order of tests/conftest.py.
+# in the order of tests/conftest.py. Under nohup standard input cannot be read, and
+# elsewhere it may be closed.
 WORKERS ?= 3
-PYTEST := -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST := -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder </dev/null
 # What runs without Acme, on a newer Python: the core, and what depends on the
 # newest packages around it.
 CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
@@ -46,7 +47,9 @@ environments:
 environment-%:
 	@scripts/setup.sh $*
 
-test: environments test-full test-core test-colab  ## All tests but the slow ones, in three environments.
+# What fails in one environment does not hide what the others show.
+test: environments  ## All tests but the slow ones, in three environments.
+	@$(MAKE) --no-print-directory --keep-going test-full test-core test-colab
 
 test-full: setup  ## The tests in .venv only; those of Ray use .venv-ray.
 	@scripts/setup.sh ray || echo 'skipped: runs on Ray, no Python 3.12'

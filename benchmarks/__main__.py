@@ -6,7 +6,7 @@ python -m benchmarks --list
 """
 
 import argparse
-import dataclasses
+import functools
 import importlib
 import os
 import pathlib
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional
 
 from benchmarks import harness, tables
 from benchmarks.catalog import BENCHMARKS
@@ -26,34 +26,34 @@ _MAX_OUTPUT = 4_000  # Characters that are shown of a benchmark that fails.
 _MARK = '<!-- results -->\n'
 
 
-def _run_here(name: str, settings: harness.Settings) -> List[Dict[str, Any]]:
+def _run_here(name: str, options: argparse.Namespace) -> List[harness.Row]:
   """Runs a benchmark, pinned, in this process, which must not have JAX yet."""
   benchmark = BENCHMARKS[name]
-  missing = dict(harness.HUGE_PAGES.items() - os.environ.items())
-  if benchmark.huge_pages and missing:
-    # glibc reads the variable only when a process starts.
-    command = [sys.executable, '-m', 'benchmarks', *sys.argv[1:]]
-    os.execve(sys.executable, command, {**os.environ, **missing})
   os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: benchmark.cores])
-  os.environ['JAX_PLATFORMS'] = 'cpu'
-  if benchmark.one_thread:
-    os.environ.update(harness.ONE_THREAD)
+  os.environ.update(benchmark.environment())
+  if options.cpu_time:
+    harness.clock = time.process_time
+  if options.quick:
+    harness.quick, harness.round_seconds = True, 0.2
   module = importlib.import_module(f'benchmarks.{benchmark.module}')
-  rows = getattr(module, name.replace('-', '_'))(settings)
-  return [dataclasses.asdict(row) for row in rows]
+  comparisons = getattr(module, name.replace('-', '_'))()
+  return [harness.measure(one, options.rounds) for one in comparisons]
 
 
 def _run_apart(
-  name: str, arguments: Sequence[str]
-) -> Optional[List[Dict[str, Any]]]:
+  name: str, options: argparse.Namespace
+) -> Optional[List[harness.Row]]:
   """Runs a benchmark in a process of its own; returns None if it failed."""
   print(f'{name} ...', end=' ', file=sys.stderr, flush=True)
   start = time.monotonic()
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / 'rows.json'
     done = subprocess.run(
-      [sys.executable, '-m', 'benchmarks', name, '--here', *arguments]
-      + ['--json', str(path)],
+      [sys.executable, '-m', 'benchmarks', name, '--here', f'--json={path}']
+      + [f'--rounds={options.rounds}']
+      + ['--quick'] * options.quick
+      + ['--cpu-time'] * options.cpu_time,
+      env={**os.environ, **BENCHMARKS[name].environment()},
       stdout=subprocess.PIPE,
       stderr=subprocess.STDOUT,
       text=True,
@@ -64,15 +64,22 @@ def _run_apart(
       rows = tables.read(path)[name]['rows']
   if rows is None:
     print(done.stdout[-_MAX_OUTPUT:], file=sys.stderr)
-  ratios = [f'{row["ratio"]:.2f}x' for row in rows or () if row['ratio']]
+  ratios = [f'{row["ratio"]:.2f}x' for row in rows or () if row.get('ratio')]
   seconds = f'{time.monotonic() - start:.0f} s'
   print(seconds, *ratios, file=sys.stderr, flush=True)
   return rows
 
 
-def _all_rows(results: Dict[str, Any]) -> List[Dict[str, Any]]:
-  """The rows of all results, in the order of `BENCHMARKS`."""
-  return [row for n in BENCHMARKS if n in results for row in results[n]['rows']]
+def _table(results: Dict[str, Any]) -> str:
+  """All results, in the order of `BENCHMARKS`."""
+  return tables.format_rows(
+    [
+      row
+      for name in BENCHMARKS
+      if name in results
+      for row in results[name]['rows']
+    ]
+  )
 
 
 def _save(results: Dict[str, Any]) -> None:
@@ -85,88 +92,41 @@ def _save(results: Dict[str, Any]) -> None:
     for m in (result['machine'] for result in results.values())
   }
   text = _README.read_text().split(_MARK)[0]
-  table = tables.format_rows(_all_rows(results), markdown=True)
-  _README.write_text(
-    f'{text}{_MARK}\n{"; ".join(sorted(machines))}.\n\n{table}\n'
-  )
+  made = f'{"; ".join(sorted(machines))}.'
+  _README.write_text(f'{text}{_MARK}\n{made}\n\n{_table(results)}\n')
 
 
-def _parser() -> argparse.ArgumentParser:
-  parser = argparse.ArgumentParser(
-    prog='python -m benchmarks',
-    description='Measures bt_acme against dm-acme 0.4.0 and against limits.',
+def _benchmark(name: str) -> str:
+  if name in BENCHMARKS:
+    return name
+  raise argparse.ArgumentTypeError(
+    f'no benchmark is called {name!r}: choose from {list(BENCHMARKS)}'
   )
-  parser.add_argument(
-    'names', nargs='*', metavar='name', help='benchmarks; all by default'
-  )
-  parser.add_argument(
-    '--list', action='store_true', help='lists the benchmarks and stops'
-  )
-  parser.add_argument(
-    '--rounds', type=int, default=5, help='rounds of both sides (default: 5)'
-  )
-  parser.add_argument(
-    '--quick',
-    action='store_true',
-    help='small sizes, to see that a benchmark runs; the numbers mean nothing',
-  )
-  parser.add_argument(
-    '--cpu-time',
-    action='store_true',
-    help='measures processor time, for a machine that is not quiet',
-  )
-  parser.add_argument(
-    '--json', type=pathlib.Path, help='file that results are written to'
-  )
-  parser.add_argument(
-    '--save',
-    action='store_true',
-    help='puts the results into results.json and README.md of this folder',
-  )
-  parser.add_argument(
-    '--here',
-    action='store_true',
-    help='runs a single benchmark in this process, for profilers',
-  )
-  return parser
 
 
 def _parse() -> argparse.Namespace:
   """Parses and checks the command line; `names` is never empty."""
-  parser = _parser()
+  parser = argparse.ArgumentParser(
+    prog='python -m benchmarks',
+    description='Measures bt_acme against dm-acme 0.4.0 and against limits.',
+  )
+  add = parser.add_argument
+  switch = functools.partial(add, action='store_true')
+  add('names', nargs='*', type=_benchmark, help='which ones; all by default')
+  add('--rounds', type=int, default=5, help='of both sides (default: 5)')
+  add('--json', type=pathlib.Path, help='file that results are written to')
+  switch('--list', help='lists the benchmarks and stops')
+  switch('--quick', help='small sizes; numbers that mean nothing')
+  switch('--cpu-time', help='processor time, if the machine is not quiet')
+  switch('--save', help="puts results into this folder's README.md and json")
+  switch('--here', help='runs one benchmark in this process, for profilers')
   options = parser.parse_args()
   options.names = options.names or list(BENCHMARKS)
-  if unknown := set(options.names) - set(BENCHMARKS):
-    parser.error(
-      f'no benchmark is called {", ".join(map(repr, sorted(unknown)))}: choose '
-      f'from {list(BENCHMARKS)}'
-    )
   if options.here and not options.list and len(options.names) != 1:
     parser.error(
       '--here takes one benchmark, because each needs a process of its own'
     )
   return options
-
-
-def _run_all(
-  options: argparse.Namespace,
-) -> Dict[str, Optional[List[Dict[str, Any]]]]:
-  """Rows by benchmark; None for those that failed."""
-  if options.here:
-    if options.cpu_time:
-      harness.clock = time.process_time
-    settings = harness.Settings(
-      rounds=options.rounds,
-      seconds=0.2 if options.quick else 0.9,
-      quick=options.quick,
-    )
-    return {name: _run_here(name, settings) for name in options.names}
-  arguments = [
-    f'--rounds={options.rounds}',
-    *['--quick'] * options.quick,
-    *['--cpu-time'] * options.cpu_time,
-  ]
-  return {name: _run_apart(name, arguments) for name in options.names}
 
 
 def main() -> int:
@@ -176,19 +136,20 @@ def main() -> int:
     for name, benchmark in BENCHMARKS.items():
       print(f'{name:14} {benchmark.about}')
     return 0
-  all_rows = _run_all(options)
+  run = _run_here if options.here else _run_apart
+  rows = {name: run(name, options) for name in options.names}
   machine = tables.machine()
-  results: Dict[str, Any] = {
-    name: {'machine': machine, 'rows': rows}
-    for name, rows in all_rows.items()
-    if rows is not None
+  results = {
+    name: {'machine': machine, 'rows': found}
+    for name, found in rows.items()
+    if found is not None
   }
-  print(tables.format_rows(_all_rows(results)))
+  print(_table(results))
   if options.json:
     tables.write(results, options.json)
   if options.save:
     _save(results)
-  if failed := [name for name, rows in all_rows.items() if rows is None]:
+  if failed := [name for name in options.names if name not in results]:
     print(f'failed: {", ".join(failed)}', file=sys.stderr)
     return 1
   return 0

@@ -1,14 +1,12 @@
 """Atari through dm-acme's own wrappers."""
 
-from typing import List, Tuple
+from typing import Callable, List, Tuple
 
 import ale_py
 import dm_env
 import numpy as np
 from acme import specs, wrappers
 from ale_py import roms
-
-from benchmarks import harness
 
 # Untrained policies can stand still, and loops count whole episodes.
 _MAX_FRAMES = 1_200
@@ -66,19 +64,14 @@ def make(
   )
 
 
-class RandomLoop:
-  """The environment alone, under random actions."""
+def random_turns(game: str) -> Callable[[], int]:
+  """Turns of the environment alone, under random actions."""
+  environment = make(game)
+  num_actions = environment.action_spec().num_values
+  rng = np.random.default_rng(0)
 
-  def __init__(self, game: str):
-    self._environment = make(game)
-    self._rng = np.random.default_rng(0)
+  def turn() -> int:
+    actions = rng.integers(num_actions, size=16, dtype=np.int32)
+    return sum(not environment.step(action).first() for action in actions)
 
-  def run(self, seconds: float) -> float:
-    """Steps for so many seconds and returns agent steps a second."""
-    num_actions = self._environment.action_spec().num_values
-    steps = 0
-    start = harness.clock()
-    while (elapsed := harness.clock() - start) < seconds:
-      for action in self._rng.integers(num_actions, size=16, dtype=np.int32):
-        steps += not self._environment.step(action).first()
-    return steps / elapsed
+  return turn

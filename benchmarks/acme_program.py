@@ -1,11 +1,13 @@
 """dm-acme's distributed R2D2 as its own Launchpad layout builds it."""
 
 import functools
+import pathlib
 from typing import Any
 
 import launchpad as lp
+from acme.agents.jax import r2d2
 from acme.jax.layouts import distributed_layout
-from acme.utils import loggers
+from acme.utils import counting, loggers
 
 from benchmarks import acme_environment, acme_side, harness
 from bt_acme.runtime import launcher
@@ -14,13 +16,14 @@ from bt_acme.runtime import launcher
 class _Probe:
   """Watches the counts, in place of the node that limits the steps."""
 
-  def __init__(self, counter: Any, path: str):
+  def __init__(self, counter: counting.Counter, workdir: str):
     self._counter = counter
-    self._path = path
+    self._log = pathlib.Path(workdir) / 'logs' / 'learner' / 'logs.csv'
 
   def run(self) -> None:
-    """Writes a line every half second."""
-    with open(self._path, 'w', buffering=1) as file:
+    """Writes a line every half second, where our learner writes its log."""
+    self._log.parent.mkdir(parents=True)
+    with self._log.open('w', buffering=1) as file:
       file.write('actor_steps,learner_steps\n')
       while not lp.wait_for_stop(0.5):
         counts = self._counter.get_counts()
@@ -34,7 +37,7 @@ class _Layout(distributed_layout.DistributedLayout):
   Whoever unpickles one imports this package first, and with it bt_acme.
   """
 
-  counts_path = ''
+  workdir = ''
 
   def replay(self) -> Any:
     return super().replay()
@@ -48,9 +51,11 @@ class _Layout(distributed_layout.DistributedLayout):
   def actor(self, *args: Any) -> Any:
     return super().actor(*args)
 
-  def coordinator(self, counter: Any, max_actor_steps: int) -> _Probe:
+  def coordinator(
+    self, counter: counting.Counter, max_actor_steps: int
+  ) -> _Probe:
     del max_actor_steps
-    return _Probe(counter, self.counts_path)
+    return _Probe(counter, self.workdir)
 
 
 def _make_environment(seed: int, game: str) -> Any:
@@ -62,14 +67,12 @@ def _no_logger(actor_id: int) -> loggers.Logger:
   return loggers.NoOpLogger()
 
 
-def run(
-  workdir: str, counts_path: str, game: str, num_actors: int, **settings: Any
-) -> int:
+def run(workdir: str, game: str, num_actors: int, **settings: Any) -> int:
   """Runs until it is interrupted.
 
   Args:
-    workdir: folder of checkpoints and of what the processes print.
-    counts_path: file that actor and learner steps are written to.
+    workdir: folder of checkpoints, of counts in a log, and of what the
+      processes print.
     game: that is played.
     num_actors: number of actor processes.
     **settings: of R2D2's configuration.
@@ -86,7 +89,7 @@ def run(
       acme_side.make_networks, config.batch_size
     ),
     builder=acme_side.make_builder(spec, config),
-    policy_network=functools.partial(acme_side.make_policy, config=config),
+    policy_network=functools.partial(r2d2.make_behavior_policy, config=config),
     num_actors=num_actors,
     environment_spec=spec,
     actor_logger_fn=_no_logger,
@@ -97,7 +100,7 @@ def run(
       directory=workdir, add_uid=False
     ),
   )
-  layout.counts_path = counts_path
+  layout.workdir = workdir
   one_core = {'JAX_PLATFORMS': 'cpu', **harness.ONE_THREAD}
   return launcher.launch(
     layout.build(),

@@ -7,19 +7,19 @@ which makes it faster than the floats of its examples.
 """
 
 import functools
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Optional
 
 import acme
 import haiku as hk
 import jax
 import reverb
-from acme import adders, specs
+from acme import specs
 from acme.adders.reverb import base as reverb_base
 from acme.agents.jax import r2d2
 from acme.jax.networks import duelling, embedding
 from acme.utils import loggers
 
-from benchmarks import acme_environment, acme_ngu, harness
+from benchmarks import acme_environment, acme_ngu, our_side
 from bt_acme import assembly
 from bt_acme.core import networks as networks_lib
 
@@ -65,11 +65,6 @@ def make_networks(
   )
 
 
-def make_policy(networks: r2d2.R2D2Networks, config: r2d2.R2D2Config) -> Any:
-  """R2D2's epsilon-greedy policy."""
-  return r2d2.make_behavior_policy(networks, config)
-
-
 def make_config(**changes: Any) -> r2d2.R2D2Config:
   """The paper's lengths: 160 steps are stored, and the one after them."""
   settings = {
@@ -95,26 +90,7 @@ def make_spec(game: str) -> specs.EnvironmentSpec:
   return acme.make_environment_spec(acme_environment.make(game))
 
 
-class Source:
-  """A learner that never learns; counts what is fetched.
-
-  Like `R2D2Learner.get_variables` in the actor's process, it gives NumPy views
-  of arrays on the device, which jitted calls take without a copy. Parameters
-  that come over Courier, as in `e2e`, are copied at every step.
-  """
-
-  def __init__(self, params: Any):
-    self._params = jax.device_get(params)
-    self.fetched_bytes = 0
-
-  def get_variables(self, names: Any) -> List[Any]:
-    """As `R2D2Learner.get_variables`."""
-    del names
-    self.fetched_bytes += sum(x.nbytes for x in jax.tree.leaves(self._params))
-    return [self._params]
-
-
-def fresh_params(networks: r2d2.R2D2Networks) -> Any:
+def _fresh_params(networks: r2d2.R2D2Networks) -> Any:
   """Parameters as the learner initializes them."""
   key = jax.random.PRNGKey(0)
   state = networks.initial_state.apply(
@@ -123,15 +99,21 @@ def fresh_params(networks: r2d2.R2D2Networks) -> Any:
   return networks.unroll.init(key, state)
 
 
-class ActorLoop:
-  """One actor: `EnvironmentLoop` over one game into a replay."""
+class PeerActor:
+  """One actor: `EnvironmentLoop` over one game.
+
+  Attributes:
+    learner: where its parameters come from. Like `R2D2Learner.get_variables` in
+      the actor's process, it gives NumPy views of arrays on the device, which
+      jitted calls take without a copy. Parameters that come over Courier, as in
+      `e2e`, are copied at every step.
+  """
 
   def __init__(
     self,
     game: str,
     *,
-    adder: Optional[adders.Adder] = None,
-    config: Optional[r2d2.R2D2Config] = None,
+    records: bool = True,
     intrinsic: Optional[assembly.Agent] = None,
     num_memories: int = 0,
   ):
@@ -139,27 +121,33 @@ class ActorLoop:
 
     Args:
       game: that is played.
-      adder: None records nothing.
-      config: of R2D2.
+      records: whether it writes into a replay server, which it starts.
       intrinsic: an NGU agent, whose networks and reward are computed too.
       num_memories: slots of NGU's episodic memory, all of them filled.
     """
-    config = config or make_config()
     self._environment = acme_environment.make(game)
     spec = acme.make_environment_spec(self._environment)
+    config = make_config()
+    builder = make_builder(spec, config)
     networks = make_networks(1, spec)
-    policy = make_policy(networks, config)
-    self.source = Source(fresh_params(networks))
+    params = jax.device_get(_fresh_params(networks))
+    self.learner = our_side.FrozenLearner(lambda names: [params])
+    adder = None
+    if records:
+      self._server = reverb.Server(builder.make_replay_tables(spec))
+      adder = builder.make_adder(
+        reverb.Client(f'localhost:{self._server.port}')
+      )
+    policy = r2d2.make_behavior_policy(networks, config)
     if intrinsic is None:
-      builder = make_builder(spec, config)
       self._actor = builder.make_actor(
-        jax.random.PRNGKey(0), policy, adder, self.source
+        jax.random.PRNGKey(0), policy, adder, self.learner
       )
     else:
       self._actor = acme_ngu.make_actor(
         networks,
         policy,
-        self.source,
+        self.learner,
         adder,
         agent=intrinsic,
         num_memories=num_memories,
@@ -168,17 +156,9 @@ class ActorLoop:
       self._environment, self._actor, logger=loggers.NoOpLogger()
     )
 
-  def run(self, seconds: float) -> float:
-    """Plays whole episodes for a time; returns agent steps a second.
-
-    Args:
-      seconds: after which no episode is started.
-    """
-    steps = 0
-    start = harness.clock()
-    while (elapsed := harness.clock() - start) < seconds:
-      steps += self._loop.run_episode()['episode_length']
-    return steps / elapsed
+  def turn(self) -> int:
+    """Plays a whole episode; returns agent steps."""
+    return self._loop.run_episode()['episode_length']
 
   def select_action_on(self) -> Callable[[], Any]:
     """The policy alone, on one observation."""
@@ -189,12 +169,3 @@ class ActorLoop:
   def update_variables(self) -> None:
     """What follows each step, except that here it waits for the parameters."""
     self._actor.update(wait=True)
-
-
-def start_replay(
-  game: str, config: r2d2.R2D2Config
-) -> Tuple[reverb.Server, r2d2.R2D2Builder]:
-  """A server in this process with dm-acme's table, and the builder."""
-  spec = make_spec(game)
-  builder = make_builder(spec, config)
-  return reverb.Server(builder.make_replay_tables(spec)), builder

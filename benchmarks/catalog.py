@@ -1,6 +1,8 @@
 """The benchmarks there are, and how each one runs."""
 
-from typing import NamedTuple
+from typing import Dict, NamedTuple
+
+from benchmarks import harness
 
 
 class Benchmark(NamedTuple):
@@ -21,6 +23,14 @@ class Benchmark(NamedTuple):
   one_thread: bool = True
   huge_pages: bool = False
 
+  def environment(self) -> Dict[str, str]:
+    """The environment variables of its process."""
+    return {
+      'JAX_PLATFORMS': 'cpu',
+      **(harness.ONE_THREAD if self.one_thread else {}),
+      **(harness.HUGE_PAGES if self.huge_pages else {}),
+    }
+
 
 BENCHMARKS = {
   'env': Benchmark('acting', 'stepping Atari, two games and a task'),
@@ -36,8 +46,8 @@ BENCHMARKS = {
   'replay-bytes': Benchmark(
     'replay', 'memory of the server, ten games', cores=2
   ),
-  'h2d': Benchmark('traffic', 'bytes of a batch to the device, counted'),
-  'params': Benchmark('traffic', 'bytes of parameters to actors, counted'),
+  'h2d': Benchmark('learning', 'bytes of a batch to the device, counted'),
+  'params': Benchmark('acting', 'bytes of parameters to actors, counted'),
   'knn': Benchmark('knn', 'nearest neighbors against FAISS and NumPy'),
   'lstm': Benchmark(
     'learning', 'LSTM forward and backward, T = 160', huge_pages=True

@@ -4,7 +4,6 @@ Both run as processes of the same machine, with the same network, lengths, batch
 and samples per insert. A sequence of T steps is inserted every T / 2 steps.
 """
 
-import csv
 import functools
 import os
 import pathlib
@@ -13,17 +12,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Dict, List, NamedTuple
+from typing import Callable, Iterator, List, NamedTuple
 
 from benchmarks import floors, harness
+from bt_acme.evaluation import logs
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _GAME = 'breakout'
 _NUM_ACTORS = 2
-_SETTINGS: Dict[str, Any] = {
-  'trace_length': 40,
-  'sequence_period': 20,
-  'batch_size': 8,
+_LENGTH, _PERIOD, _BATCH = 40, 20, 8
+_SETTINGS = {
+  'trace_length': _LENGTH,
+  'sequence_period': _PERIOD,
+  'batch_size': _BATCH,
   'samples_per_insert': 1.0,
   'min_replay_size': 100,
   'max_replay_size': 10_000,
@@ -31,15 +32,7 @@ _SETTINGS: Dict[str, Any] = {
 _START_SECONDS = 240.0  # A program may take so long until its learner learns.
 
 
-class _Counts(NamedTuple):
-  """What a program had done after so many seconds."""
-
-  seconds: float
-  actor_steps: int
-  learner_steps: int
-
-
-def _our_command(workdir: pathlib.Path) -> List[str]:
+def _our_command(workdir: str) -> List[str]:
   flags = {
     'env': _GAME,
     'workdir': workdir,
@@ -49,58 +42,66 @@ def _our_command(workdir: pathlib.Path) -> List[str]:
     'max_actor_steps': 100_000_000,
     **_SETTINGS,
   }
-  return [
-    sys.executable,
-    str(_ROOT / 'launch' / 'run_r2d2.py'),
-    *(f'--{name}={value}' for name, value in flags.items()),
-  ]
+  script = str(_ROOT / 'launch' / 'run_r2d2.py')
+  arguments = [f'--{name}={value}' for name, value in flags.items()]
+  return [sys.executable, script, *arguments]
 
 
-def _acme_command(workdir: pathlib.Path, counts: pathlib.Path) -> List[str]:
+def _acme_command(workdir: str) -> List[str]:
   settings = {**_SETTINGS, 'num_parallel_calls': 1}
   program = (
     'from benchmarks import acme_program; '
-    f'acme_program.run({str(workdir)!r}, {str(counts)!r}, {_GAME!r}, '
-    f'{_NUM_ACTORS}, **{settings!r})'
+    f'acme_program.run({workdir!r}, {_GAME!r}, {_NUM_ACTORS}, **{settings!r})'
   )
   return [sys.executable, '-c', program]
 
 
-def _last_counts(path: pathlib.Path) -> _Counts:
-  """The counts of a log's last line; zeros before there is one."""
-  try:
-    with path.open() as file:
-      *_, row = csv.DictReader(file)
-    steps = int(row['actor_steps']), int(row['learner_steps'])
-  except (OSError, ValueError, KeyError, TypeError):
-    steps = 0, 0
+class _Counts(NamedTuple):
+  """What a program had done by a time, in seconds."""
+
+  time: float
+  actor_steps: float
+  learner_steps: float
+
+
+def _last_counts(workdir: str) -> _Counts:
+  """The counts of the log's last line; zeros before there is one."""
+  last = (logs.read_rows(workdir, 'learner') or [{}])[-1]
+  steps = (last.get(f'{who}_steps', 0.0) for who in ('actor', 'learner'))
   return _Counts(time.monotonic(), *steps)
 
 
-def _next_counts(path: pathlib.Path) -> _Counts:
+def _next_counts(workdir: str) -> _Counts:
   """Waits until both counts have grown, which are written now and then."""
-  first = _last_counts(path)
-  while True:
+  counts = first = _last_counts(workdir)
+  while not (
+    counts.actor_steps > first.actor_steps
+    and counts.learner_steps > first.learner_steps
+  ):
     time.sleep(0.05)
-    counts = _last_counts(path)
-    if counts[1] > first[1] and counts[2] > first[2]:
-      return counts
+    counts = _last_counts(workdir)
+  return counts
 
 
-def _measure(command: List[str], path: pathlib.Path, seconds: float) -> float:
-  """Agent steps a second of a program, after its learner began to learn.
+def _seconds_per_step(
+  make_command: Callable[[str], List[str]], seconds: float
+) -> float:
+  """Runs a program; measures it after its learner began to learn.
 
   Args:
-    command: that starts the program.
-    path: where the program writes its counts.
+    make_command: returns what starts the program in a workdir.
     seconds: that are measured.
 
   Raises:
     RuntimeError: if the program ends, or does not learn in time.
   """
-  with tempfile.TemporaryFile('w+') as output:
+  with (
+    tempfile.TemporaryDirectory() as folder,
+    tempfile.TemporaryFile('w+') as output,
+  ):
+    workdir = f'{folder}/run'
     process = subprocess.Popen(
-      command,
+      make_command(workdir),
       env={**os.environ, 'PYTHONPATH': str(_ROOT)},
       stdout=output,
       stderr=output,
@@ -108,20 +109,20 @@ def _measure(command: List[str], path: pathlib.Path, seconds: float) -> float:
     )
     try:
       deadline = time.monotonic() + _START_SECONDS
-      while _last_counts(path).learner_steps < 10:
+      while _last_counts(workdir).learner_steps < 10:
         if process.poll() is not None or time.monotonic() > deadline:
           output.seek(0)
-          raise RuntimeError(f'{command} does not learn:\n{output.read()}')
+          raise RuntimeError(f'It does not learn:\n{output.read()}')
         time.sleep(0.2)
-      start = _next_counts(path)
+      start = _next_counts(workdir)
       time.sleep(seconds)
-      end = _next_counts(path)
+      end = _next_counts(workdir)
     finally:
       _stop(process)
-  return (end.actor_steps - start.actor_steps) / (end.seconds - start.seconds)
+  return (end.time - start.time) / (end.actor_steps - start.actor_steps)
 
 
-def _stop(process: 'subprocess.Popen[Any]') -> None:
+def _stop(process: 'subprocess.Popen[bytes]') -> None:
   """Interrupts a program as Ctrl-C does; kills it if that takes too long."""
   process.send_signal(signal.SIGINT)
   try:
@@ -131,40 +132,22 @@ def _stop(process: 'subprocess.Popen[Any]') -> None:
     process.wait()
 
 
-def _measure_ours(seconds: float) -> float:
-  with tempfile.TemporaryDirectory() as folder:
-    workdir = pathlib.Path(folder) / 'run'
-    counts = workdir / 'logs' / 'learner' / 'logs.csv'
-    return _measure(_our_command(workdir), counts, seconds)
-
-
-def _measure_theirs(seconds: float) -> float:
-  with tempfile.TemporaryDirectory() as folder:
-    workdir = pathlib.Path(folder)
-    counts = workdir / 'counts.csv'
-    return _measure(_acme_command(workdir, counts), counts, seconds)
-
-
-def e2e(settings: harness.Settings) -> List[harness.Row]:
+def e2e() -> Iterator[harness.Comparison]:
   """Agent steps a second while learning, at R2D2's samples per insert.
 
   There is only one round, because it takes minutes.
   """
-  seconds = settings.pick(15.0, 8.0)
-  length, batch = _SETTINGS['trace_length'], _SETTINGS['batch_size']
-  steps_per_update = _SETTINGS['sequence_period'] * batch
-  flops = floors.flops()  # Of both cores.
-  learner_flop = floors.LEARNER_FLOP * (length + 1) * batch / steps_per_update
-  core_seconds = floors.emulation_seconds(_GAME) / _NUM_ACTORS
-
-  return [
-    harness.compare(
-      f'e2e T={length} B={batch}',
-      'steps/s',
-      functools.partial(_measure_ours, seconds),
-      functools.partial(_measure_theirs, seconds),
-      rounds=0,
-      limit=1 / (core_seconds + (floors.POLICY_FLOP + learner_flop) / flops),
-      note=f'one round; a learner step every {steps_per_update} steps',
-    )
-  ]
+  seconds = 8.0 if harness.quick else 15.0
+  steps_per_update = _PERIOD * _BATCH
+  learner_flop = floors.LEARNER_FLOP * (_LENGTH + 1) * _BATCH / steps_per_update
+  flop = floors.POLICY_FLOP + learner_flop
+  emulation = floors.emulation_seconds(_GAME) / _NUM_ACTORS
+  yield harness.Comparison(
+    f'e2e T={_LENGTH} B={_BATCH}',
+    'steps/s',
+    functools.partial(_seconds_per_step, _our_command, seconds),
+    functools.partial(_seconds_per_step, _acme_command, seconds),
+    emulation + flop / floors.flops(),  # Of both cores.
+    note=f'one round; a learner step every {steps_per_update} steps',
+    once=True,
+  )

@@ -12,14 +12,13 @@ run takes from its start to its end.
 """
 
 import argparse
-import dataclasses
 import functools
 import pathlib
 import subprocess
 import sys
 import tempfile
 import time
-from typing import Dict, List, NamedTuple, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
 from benchmarks import harness, tables
 
@@ -42,7 +41,7 @@ class _Case(NamedTuple):
   more: int
 
 
-CASES: Dict[str, _Case] = {
+CASES = {
   'minigrid': _Case('MiniGrid-FourRooms-v0:no_goal', 'minigrid', 4_000, 24_000),
   'pong': _Case('pong', 'atari_small', 2_500, 6_500),
 }
@@ -51,31 +50,53 @@ CASES: Dict[str, _Case] = {
 def _seconds(case: _Case, flags: Sequence[str], steps: int) -> float:
   """Runs to the end, and returns how long it took."""
   with tempfile.TemporaryDirectory() as folder:
+    command = [
+      sys.executable,
+      str(_SCRIPT),
+      f'--env={case.env}',
+      f'--preset={case.preset}',
+      '--num_actors=1',
+      '--num_evaluators=0',
+      f'--max_actor_steps={steps}',
+      f'--workdir={folder}/run',
+      *flags,
+    ]
     start = time.monotonic()
-    done = subprocess.run(
-      [
-        sys.executable,
-        str(_SCRIPT),
-        f'--env={case.env}',
-        f'--preset={case.preset}',
-        '--num_actors=1',
-        '--num_evaluators=0',
-        f'--max_actor_steps={steps}',
-        f'--workdir={folder}/run',
-        *flags,
-      ],
-      check=False,
-      capture_output=True,
-      text=True,
-    )
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
       raise RuntimeError(f'The run failed: {done.stderr.strip()}')
     return time.monotonic() - start
 
 
-def _steps_per_second(case: _Case, flags: Sequence[str]) -> float:
+def _seconds_per_step(case: _Case, flags: Sequence[str]) -> float:
   few, more = (_seconds(case, flags, n) for n in (case.few, case.more))
-  return (case.more - case.few) / (more - few)
+  return (more - few) / (case.more - case.few)
+
+
+def _comparisons(
+  name: str, ray_address: str, ray_python: str
+) -> Iterator[harness.Comparison]:
+  """The comparisons of a case."""
+  case, peer = CASES[name], ['--lp_launch_type=local_mp']
+  engine, flags = 'in one process', ['--lp_launch_type=in_process']
+  if ray_address:
+    addresses = [f'--ray_address={ray_address}', f'--ray_python={ray_python}']
+    engine, flags = 'on Ray', ['--lp_launch_type=ray', *addresses]
+  yield harness.Comparison(
+    f'{name} {engine}',
+    'steps/s',
+    functools.partial(_seconds_per_step, case, flags),
+    functools.partial(_seconds_per_step, case, peer),
+    peer='local_mp',
+  )
+  if ray_address:
+    yield harness.Comparison(
+      f'{name} {engine}, {case.few} steps',
+      's',
+      functools.partial(_seconds, case, flags, case.few),
+      functools.partial(_seconds, case, peer, case.few),
+      peer='local_mp',
+    )
 
 
 def main() -> None:
@@ -86,44 +107,16 @@ def main() -> None:
   parser.add_argument('--ray_address', default='')
   parser.add_argument('--ray_python', default='.venv-ray/bin/python')
   options = parser.parse_args()
-  rows: List[harness.Row] = []
-  engine, flags = 'in one process', ['--lp_launch_type=in_process']
-  if options.ray_address:
-    engine, flags = (
-      'on Ray',
-      [
-        '--lp_launch_type=ray',
-        f'--ray_address={options.ray_address}',
-        f'--ray_python={options.ray_python}',
-      ],
+  if unknown := set(options.cases) - set(CASES):
+    parser.error(f'{", ".join(unknown)!r} is none of {list(CASES)}')
+  rows = [
+    harness.measure(comparison, options.rounds)
+    for name in options.cases
+    for comparison in _comparisons(
+      name, options.ray_address, options.ray_python
     )
-  peer = ['--lp_launch_type=local_mp']
-  for name in options.cases:
-    if name not in CASES:
-      parser.error(f'{name!r} is none of {list(CASES)}')
-    case = CASES[name]
-    compare = functools.partial(
-      harness.compare, rounds=options.rounds, peer='local_mp'
-    )
-    rows.append(
-      compare(
-        f'{name} {engine}',
-        'steps/s',
-        functools.partial(_steps_per_second, case, flags),
-        functools.partial(_steps_per_second, case, peer),
-      )
-    )
-    if options.ray_address:
-      rows.append(
-        compare(
-          f'{name} {engine}, {case.few} steps',
-          's',
-          functools.partial(_seconds, case, flags, case.few),
-          functools.partial(_seconds, case, peer, case.few),
-          lower_is_better=True,
-        )
-      )
-  print(tables.format_rows([dataclasses.asdict(row) for row in rows]))
+  ]
+  print(tables.format_rows(rows))
 
 
 if __name__ == '__main__':

@@ -18,25 +18,215 @@ or the rewards made of them, with all games' memories on the device.
 """
 
 import argparse
-import dataclasses
+import functools
+import itertools
 import pathlib
 import time
+from typing import Any, Callable, Iterator, List, NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
-from benchmarks import (
-  accelerator,
-  accelerator_inference,
-  accelerator_learner,
-  tables,
-)
+from benchmarks import core_parts, harness, recordings, tables
+from bt_acme import assembly, learner_assembly
+from bt_acme import config as config_lib
+from bt_acme.acting import policy as policy_lib
+from bt_acme.acting import server as server_lib
+from bt_acme.config import run as run_config
+from bt_acme.core import frame_stacking, types
+from bt_acme.core import networks as networks_lib
+
+_STACKED, _ACTIONS = 4, 18
+_SPEC = assembly.EnvironmentSpec('game', (84, 84, _STACKED), _STACKED, _ACTIONS)
+
+
+class SizeScale(NamedTuple):
+  """Sizes and lengths of a run.
+
+  Attributes:
+    length: T, steps of a sequence.
+    batch_size: B, sequences of a batch.
+    games: that the inference server acts in.
+    memories: M, slots of each game's episodic memory.
+    rounds: of every measurement.
+    seconds: of a round.
+  """
+
+  length: int
+  batch_size: int
+  games: int
+  memories: int
+  rounds: int
+  seconds: float
+
+
+_SCALES = {
+  'paper': SizeScale(160, 64, 256, 30_000, 5, 2.0),
+  'tiny': SizeScale(4, 2, 16, 100, 2, 0.1),
+}
+
+
+def _game_frames(num: int) -> np.ndarray:
+  """Breakout under random actions, uint8 [num, 84, 84]; or noise."""
+  try:
+    return recordings.record('breakout', num).frames()[:num]
+  except ImportError:
+    print('ale-py is not installed: random frames instead of a game.')
+    return core_parts.random_frames(num)
+
+
+class _Stepper:
+  """A learner core that takes steps on two batches of the host."""
+
+  def __init__(self, agent: assembly.Agent, frames: np.ndarray):
+    core = learner_assembly.make_learner_core(agent)
+    hosts = [core_parts.random_batch(agent, frames, i) for i in range(2)]
+    self._step = jax.jit(core.step, donate_argnums=0)
+    self._state = core.init(jax.random.key(0))
+    self._probabilities = jnp.ones([agent.config.learner.batch_size])
+    self._hosts = itertools.cycle(hosts)
+    self._waiting = self.on_device = jax.device_put(hosts[0])
+
+  def _take_step(self, batch: types.SequenceBatch) -> jax.Array:
+    self._state, priorities, _ = self._step(
+      self._state, batch, self._probabilities
+    )
+    return priorities
+
+  def resident(self) -> None:
+    """A step on a batch that is on the device."""
+    self._take_step(self.on_device).block_until_ready()
+
+  def fed(self) -> None:
+    """A step during which the next batch is transferred."""
+    priorities = self._take_step(self._waiting)
+    self._waiting = jax.device_put(next(self._hosts))
+    priorities.block_until_ready()
+
+  def transfer(self) -> None:
+    """The transfer of a batch."""
+    jax.block_until_ready(jax.device_put(next(self._hosts)))
+
+
+def _torso_call(dtype: str, observations: jax.Array) -> Callable[[], Any]:
+  """The torso's part of a step."""
+  return core_parts.forward_backward(
+    functools.partial(
+      networks_lib.torso,
+      kind='nature',
+      output_size=core_parts.HIDDEN,
+      dtype=getattr(jnp, dtype),
+    ),
+    observations.reshape(-1, *_SPEC.observation_shape),
+    as_in_learner=True,
+  )
+
+
+def _lstm_call(scale: SizeScale) -> Callable[[], Any]:
+  """The LSTM's part of a step."""
+  width = core_parts.HIDDEN + _ACTIONS + 1
+  inputs = jnp.ones([scale.length + 1, scale.batch_size, width])
+  return core_parts.forward_backward(
+    core_parts.our_lstm, inputs, as_in_learner=True
+  )
+
+
+def _learner_row(
+  scale: SizeScale, frames: np.ndarray, torso_dtype: str
+) -> harness.Row:
+  """Updates a second, and where the time of a step goes."""
+  config = config_lib.R2D2Config(
+    network=config_lib.NetworkConfig(torso_dtype=torso_dtype),
+    replay=config_lib.ReplayConfig(
+      trace_length=scale.length, sequence_period=scale.length // 2
+    ),
+    learner=config_lib.LearnerConfig(batch_size=scale.batch_size),
+  )
+  stepper = _Stepper(assembly.Agent(config, _SPEC), frames)
+  observations = frame_stacking.stack_frames(stepper.on_device.frames, _STACKED)
+
+  def seconds(call: Callable[[], Any]) -> float:
+    alone = harness.Comparison('', 's', harness.timed(call))
+    return harness.measure(alone, scale.rounds)['ours']
+
+  step = seconds(stepper.resident)
+  torso = seconds(_torso_call(torso_dtype, observations)) / step
+  lstm = seconds(_lstm_call(scale)) / step
+  transfer = seconds(stepper.transfer) / step
+  return harness.measure(
+    harness.Comparison(
+      f'learner-gpu {scale.batch_size} x {scale.length}, {torso_dtype} torso',
+      'updates/s',
+      harness.timed(stepper.fed),
+      note=f'{1e3 * step:.3g} ms with the batch on the device; alone, '
+      f'torso {torso:.0%}, LSTM {lstm:.0%}, transfer {transfer:.0%} of that',
+    ),
+    scale.rounds,
+  )
+
+
+def _inference_row(
+  scale: SizeScale, frames: np.ndarray, *, rewards: bool
+) -> harness.Row:
+  """The server's answers to all games, from frames on the host to actions."""
+  size = run_config.RunConfig(inference='server').group_size
+  config = config_lib.NGUConfig(
+    intrinsic=config_lib.IntrinsicConfig(memory_capacity=scale.memories)
+  )
+  agent = assembly.Agent(config, _SPEC)
+  server = server_lib.InferenceServer(
+    agent,
+    epsilons=np.full(scale.games, 0.1),
+    seed=0,
+    group_size=size,
+    rewards=rewards,
+  )
+  state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
+  server.update_variables(
+    assembly.Variables(state.params, state.intrinsic_params)
+  )
+  never = np.zeros(size, bool)
+  inputs = policy_lib.PolicyInput(
+    observation=(),
+    prev_action=np.zeros(size, np.int32),
+    prev_reward=np.zeros(size, np.float32),
+    is_first=never,
+    is_last=never,
+    host_inputs=(),
+  )
+  requests = [
+    server_lib.InferenceRequest(
+      group, frames[group * size : (group + 1) * size, ..., None], inputs, None
+    )
+    for group in range(scale.games // size)
+  ]
+
+  def call() -> List[Any]:
+    server.answer(requests)
+    return [request.answer for request in requests]
+
+  what = f'rewards, memories of {scale.memories:,}' if rewards else 'features'
+  name = f'inference-gpu {scale.games} games, {what}'
+  comparison = harness.Comparison(name, 'calls/s', harness.timed(call))
+  row = harness.measure(comparison, scale.rounds)
+  return {**row, 'note': f'{scale.games * row["ours"]:,.0f} games/s'}
+
+
+def _rows(scale: SizeScale) -> Iterator[harness.Row]:
+  frames = _game_frames(2 * (scale.length + scale.games))
+  for torso_dtype in ('float32', 'bfloat16'):
+    yield _learner_row(scale, frames, torso_dtype)
+  for rewards in (False, True):
+    yield _inference_row(scale, frames, rewards=rewards)
 
 
 def main() -> None:
+  """Measures, and prints a table."""
   parser = argparse.ArgumentParser(prog='python -m benchmarks.gpu')
   parser.add_argument(
     '--scale',
-    choices=list(accelerator.SCALES),
+    choices=list(_SCALES),
     default='paper',
     help="the paper's sizes, or tiny ones to see that it runs",
   )
@@ -44,26 +234,17 @@ def main() -> None:
     '--json', type=pathlib.Path, help='file that results are written to'
   )
   options = parser.parse_args()
-  scale = accelerator.SCALES[options.scale]
+  scale = _SCALES[options.scale]
+  harness.round_seconds = scale.seconds
   start = time.monotonic()
-  num_frames = 2 * (scale.length + scale.games)
-  frames = accelerator.game_frames(num_frames)
-  if frames is None:
-    print('ale-py is not installed: random frames instead of a game.')
-    frames = accelerator.random_frames(num_frames)
-  rows = [
-    *accelerator_learner.learner_rows(scale, frames, 'float32'),
-    *accelerator_learner.learner_rows(scale, frames, 'bfloat16'),
-    *accelerator_inference.inference_rows(scale, frames),
-  ]
-  plain = [dataclasses.asdict(row) for row in rows]
+  rows = list(_rows(scale))
   device = jax.devices()[0].device_kind
   print(f'{device}, JAX {jax.__version__}, scale {options.scale}')
-  print(tables.format_rows(plain))
+  print(tables.format_rows(rows))
   print(f'{time.monotonic() - start:.0f} s')
   if options.json:
     machine = {**tables.machine(), 'device': device, 'jax': jax.__version__}
-    tables.write({'machine': machine, 'rows': plain}, options.json)
+    tables.write({'machine': machine, 'rows': rows}, options.json)
 
 
 if __name__ == '__main__':

@@ -1,15 +1,20 @@
-"""Rounds, ratios and rows: what all benchmarks share.
+"""Rounds and ratios: what all benchmarks share.
 
-What counts is the ratio. Both sides run in turn (A, B, A, B, ...) in one
-process on the same pinned cores, each round gives one ratio, and the median of
-them is reported with the smallest and the largest. Absolute numbers are those
-of one machine on one day.
+A benchmark is a function that yields comparisons. Each has two sides, which
+return their cost: seconds of one unit of work, or a number of bytes. What
+counts is the ratio. Both sides run in turn (A, B, A, B, ...) in one process on
+the same pinned cores, each round gives one ratio, and the median of them is
+reported with the smallest and the largest. Absolute numbers are those of one
+machine on one day.
 """
 
 import dataclasses
 import statistics
 import time
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+Row = Dict[str, Any]  # One line of the table, as `measure` returns it.
+Side = Callable[[], float]  # Runs one round, and returns its cost.
 
 # XLA and BLAS get one thread, as in an actor.
 ONE_THREAD = {
@@ -22,132 +27,120 @@ ONE_THREAD = {
 # glibc asks for huge pages, as in a learner of ours.
 HUGE_PAGES = {'GLIBC_TUNABLES': 'glibc.malloc.hugetlb=1'}
 
+# How often a unit of time goes into a second; any other unit is a count.
+_PER_SECOND = {'s': 1, 'ms': 1e3, 'us': 1e6}
+
 # Every benchmark measures with this clock. `time.process_time`, the processor
 # time of this process, takes its place on a machine that others keep busy;
 # waiting then costs nothing.
 clock: Callable[[], float] = time.perf_counter
 
+# Whether sizes are small, to see that a benchmark runs; numbers mean nothing.
+quick = False
 
-@dataclasses.dataclass(frozen=True)
-class Settings:
-  """How long to measure.
-
-  Attributes:
-    rounds: of both sides.
-    seconds: that one side of a round takes, if it can choose.
-    quick: small sizes, to see that a benchmark runs; its numbers mean nothing.
-  """
-
-  rounds: int = 5
-  seconds: float = 1.2
-  quick: bool = False
-
-  def pick(self, full: Any, quick: Any) -> Any:
-    """`quick` if the numbers mean nothing, else `full`."""
-    return quick if self.quick else full
+# What one side of a round takes, if it can choose.
+round_seconds = 0.9
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
-  """One line of the table.
+class Comparison:
+  """Two sides to be measured in turn.
 
   Attributes:
     name: of the benchmark, and of the case.
-    unit: of `ours`, `theirs` and `limit`.
-    ours: our figure, the median over rounds.
-    theirs: the peer's figure, likewise; None without a peer.
-    ratio: how many times better ours is, the median over rounds.
-    ratio_min: the ratio of the worst round.
-    ratio_max: the ratio of the best round.
-    limit: the figure that cannot be beaten; None if none is known.
-    fraction: of the limit that ours reaches, at most 1.
-    rounds: that were run.
-    peer: whose figure `theirs` is.
+    unit: that the table shows: a rate ('steps/s'), a time ('us/step') or a
+      count ('MB/batch').
+    ours: runs one round of our side, and returns its cost.
+    theirs: runs one round of the peer's side; None without a peer.
+    limit: the cost that cannot be beaten; None if none is known.
+    peer: whose side `theirs` is.
     note: what a reader must also know.
+    once: whether to run a single round, without one to warm up.
   """
 
   name: str
   unit: str
-  ours: float
-  theirs: Optional[float] = None
-  ratio: Optional[float] = None
-  ratio_min: Optional[float] = None
-  ratio_max: Optional[float] = None
+  ours: Side
+  theirs: Optional[Side] = None
   limit: Optional[float] = None
-  fraction: Optional[float] = None
-  rounds: int = 1
   peer: str = 'dm-acme'
   note: str = ''
+  once: bool = False
+
+  def shown(self, cost: float) -> float:
+    """A cost in the unit of the table."""
+    if self.unit.endswith('/s'):
+      return 1 / cost
+    return cost * _PER_SECOND.get(self.unit.split('/')[0], 1)
 
 
-def compare(
-  name: str,
-  unit: str,
-  ours: Callable[[], float],
-  theirs: Callable[[], float],
-  *,
-  rounds: int,
-  lower_is_better: bool = False,
-  limit: Optional[float] = None,
-  peer: str = 'dm-acme',
-  note: str = '',
-) -> Row:
+def measure(comparison: Comparison, rounds: int) -> Row:
   """Measures both sides in turn, after one round that is not counted.
 
   Args:
-    name: of the row.
-    unit: of what both return.
-    ours: runs one round of our side and returns its figure.
-    theirs: runs one round of the peer's side and returns its figure.
-    rounds: that count; 0 counts the first one, if there is nothing to warm up.
-    lower_is_better: for times and sizes.
-    limit: in the same unit.
-    peer: whose side `theirs` is.
-    note: of the row.
+    comparison: what is measured.
+    rounds: that count.
+
+  Returns:
+    Name, unit, peer and note of the comparison; in its unit, the medians `ours`
+    and `theirs`, and `limit`; how many times better ours is, as `ratio`,
+    `ratio_min` and `ratio_max`; the `fraction` of the limit that ours reaches;
+    and the number of `rounds`. What is not known is left out.
   """
-  pairs = [(ours(), theirs()) for _ in range(rounds + 1)][rounds > 0 :]
-  ratios = [b / a if lower_is_better else a / b for a, b in pairs]
-  mine = statistics.median(a for a, _ in pairs)
-  fraction = None
-  if limit is not None:
-    fraction = limit / mine if lower_is_better else mine / limit
-  return Row(
-    name=name,
-    unit=unit,
-    ours=mine,
-    theirs=statistics.median(b for _, b in pairs),
-    ratio=statistics.median(ratios),
-    ratio_min=min(ratios),
-    ratio_max=max(ratios),
-    limit=limit,
-    fraction=fraction,
-    rounds=len(pairs),
-    peer=peer,
-    note=note,
-  )
+  sides = [side for side in (comparison.ours, comparison.theirs) if side]
+  if not comparison.once:
+    _one_round(sides)
+  costs = [_one_round(sides) for _ in range(1 if comparison.once else rounds)]
+  ours, *theirs = map(statistics.median, zip(*costs, strict=True))
+  row: Row = {
+    **{x: getattr(comparison, x) for x in ('name', 'unit', 'peer', 'note')},
+    'rounds': len(costs),
+    'ours': comparison.shown(ours),
+  }
+  if theirs:
+    ratios = [their / our for our, their in costs]
+    row['theirs'] = comparison.shown(*theirs)
+    row['ratio'] = statistics.median(ratios)
+    row['ratio_min'], row['ratio_max'] = min(ratios), max(ratios)
+  if comparison.limit is not None:
+    row['limit'] = comparison.shown(comparison.limit)
+    row['fraction'] = comparison.limit / ours
+  return row
 
 
-def seconds_per_call(
+def _one_round(sides: Sequence[Side]) -> List[float]:
+  return [side() for side in sides]
+
+
+def timed(
   call: Callable[[], Any],
-  seconds: float,
+  *,
+  units: Optional[float] = 1,
+  share: float = 1.0,
   finish: Callable[[], Any] = lambda: None,
-) -> float:
-  """Calls a function for about so many seconds, and returns the mean time.
+) -> Side:
+  """A side that makes calls for a round.
 
   Args:
     call: what is timed.
-    seconds: about how long.
+    units: of work in one call; None if the call returns them.
+    share: of a round's time that it takes.
     finish: does what the calls have left undone, and is timed with them.
   """
-  calls, batch = 0, 1
-  start = clock()
-  while True:
-    for _ in range(batch):
-      call()
-    calls += batch
-    elapsed = clock() - start
-    if elapsed >= seconds:
-      finish()
-      return (clock() - start) / calls
-    # The clock is read about ten times in all, not once a call.
-    batch = max(1, int(calls * seconds / elapsed / 10))
+
+  def run_round() -> float:
+    calls, done, batch = 0, 0.0, 1
+    start = clock()
+    while True:
+      for _ in range(batch):
+        result = call()
+        done += result if units is None else units
+      calls += batch
+      elapsed = clock() - start
+      if elapsed >= share * round_seconds:
+        finish()
+        return (clock() - start) / done
+      # The clock is read about ten times in all, not once a call.
+      batch = max(1, int(calls * share * round_seconds / elapsed / 10))
+
+  return run_round

@@ -1,7 +1,7 @@
 """Nearest neighbors in an episodic memory: ten of M, in 32 dimensions."""
 
 import functools
-from typing import Any, Callable, Dict, List
+from typing import Callable, Dict, Iterator, List
 
 import numpy as np
 
@@ -11,26 +11,10 @@ from bt_acme.core.intrinsic import episodic_memory
 _SIZE, _NEIGHBORS = 32, 10
 _QUERIES = 64
 
-
-def _plain(memory: np.ndarray, query: np.ndarray) -> np.ndarray:
-  """What one writes down first; it is exact too."""
-  distances = np.sum((memory - query) ** 2, axis=-1)
-  return np.sort(np.partition(distances, _NEIGHBORS)[:_NEIGHBORS])
+Search = Callable[[np.ndarray], np.ndarray]
 
 
-def _faiss_search(embeddings: np.ndarray) -> Any:
-  """FAISS's exact search; None if it is not installed."""
-  try:
-    import faiss
-  except ImportError:
-    return None
-  faiss.omp_set_num_threads(1)
-  index = faiss.IndexFlatL2(_SIZE)
-  index.add(embeddings)
-  return lambda query: index.search(query[None], _NEIGHBORS)[0][0]
-
-
-def _our_search(embeddings: np.ndarray) -> Any:
+def _our_search(embeddings: np.ndarray) -> Search:
   """The search of the episodic memory."""
   memory = episodic_memory.HostMemory(len(embeddings), _SIZE)
   for embedding in embeddings:
@@ -38,65 +22,51 @@ def _our_search(embeddings: np.ndarray) -> Any:
   return lambda query: memory.nearest(query, _NEIGHBORS)
 
 
-def _searches(
-  embeddings: np.ndarray, query: np.ndarray
-) -> Dict[str, Callable[[np.ndarray], Any]]:
-  """Searches by whose they are; all agree on the query."""
-  searches = {
-    'ours': _our_search(embeddings),
-    'NumPy': functools.partial(_plain, embeddings),
-    'FAISS': _faiss_search(embeddings),
+def _peers(embeddings: np.ndarray) -> Dict[str, Search]:
+  """FAISS's search, if it is installed, and what one writes down first."""
+
+  def plain(query: np.ndarray) -> np.ndarray:
+    distances = np.sum((embeddings - query) ** 2, axis=-1)
+    return np.sort(np.partition(distances, _NEIGHBORS)[:_NEIGHBORS])
+
+  try:
+    import faiss
+  except ImportError:
+    return {'NumPy': plain}
+  faiss.omp_set_num_threads(1)
+  index = faiss.IndexFlatL2(_SIZE)
+  index.add(embeddings)
+  return {
+    'FAISS': lambda query: index.search(query[None], _NEIGHBORS)[0][0],
+    'NumPy': plain,
   }
-  searches = {name: call for name, call in searches.items() if call is not None}
-  expected = _plain(embeddings, query)
-  for search in searches.values():
-    np.testing.assert_allclose(search(query), expected, rtol=1e-4)
-  return searches
 
 
-def _microseconds(search: Any, queries: np.ndarray, seconds: float) -> float:
-  """Of one query, the mean over all."""
-  rows = list(queries)
-
-  def search_all() -> None:
-    for query in rows:
-      search(query)
-
-  return 1e6 * harness.seconds_per_call(search_all, seconds) / len(rows)
+def _timed(search: Search, queries: List[np.ndarray]) -> harness.Side:
+  return harness.timed(
+    lambda: [search(query) for query in queries], units=_QUERIES, share=0.2
+  )
 
 
-def knn(settings: harness.Settings) -> List[harness.Row]:
+def knn() -> Iterator[harness.Comparison]:
   """Queries that are not in the memory, as an episode's next frame is not."""
   rng = np.random.default_rng(0)
-  rows = []
-  for size in settings.pick((1_000, 10_000, 30_000), (1_000,)):
+  for size in (1_000,) if harness.quick else (1_000, 10_000, 30_000):
     embeddings = rng.normal(size=(size, _SIZE)).astype(np.float32)
-    queries = rng.normal(size=(_QUERIES, _SIZE)).astype(np.float32)
-    searches = _searches(embeddings, queries[0])
+    queries = list(rng.normal(size=(_QUERIES, _SIZE)).astype(np.float32))
+    ours, peers = _our_search(embeddings), _peers(embeddings)
     # Every exact search needs at least one product with all embeddings.
-    product = functools.partial(
-      np.matmul, np.asfortranarray(embeddings), queries[0]
-    )
-    limit = 1e6 * harness.seconds_per_call(product, 0.2)
-    measures = {
-      name: functools.partial(
-        _microseconds, search, queries, settings.seconds / 5
-      )
-      for name, search in searches.items()
-    }
-    rows += [
-      harness.compare(
+    product = functools.partial(np.matmul, np.asfortranarray(embeddings))
+    limit = _timed(product, queries)()
+    for peer, theirs in peers.items():
+      expected = theirs(queries[0])
+      np.testing.assert_allclose(ours(queries[0]), expected, rtol=1e-4)
+      yield harness.Comparison(
         f'knn M={size:,} {peer}',
         'us',
-        measures['ours'],
-        measures[peer],
-        rounds=settings.rounds,
-        lower_is_better=True,
-        limit=limit,
-        peer=peer,
-        note='' if 'FAISS' in searches else 'FAISS is not installed',
+        _timed(ours, queries),
+        _timed(theirs, queries),
+        limit,
+        peer,
+        note='' if 'FAISS' in peers else 'FAISS is not installed',
       )
-      for peer in ('FAISS', 'NumPy')
-      if peer in searches
-    ]
-  return rows

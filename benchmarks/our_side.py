@@ -5,13 +5,12 @@ together.
 """
 
 import tempfile
-from typing import Any, List, Optional, Sequence
+from typing import Callable, List, Optional, Sequence
 
 import jax
 import numpy as np
 import reverb
 
-from benchmarks import harness
 from bt_acme import (
   agents,
   assembly,
@@ -23,25 +22,20 @@ from bt_acme import config as config_lib
 from bt_acme.acting import variables as variables_lib
 from bt_acme.acting import vector_actor
 from bt_acme.agents import builders as builders_lib
-from bt_acme.core import epsilon
+from bt_acme.core import epsilon, types
 from bt_acme.core.intrinsic import reward as reward_lib
 
 NUM_GAMES = 16  # In one actor process.
-
-
-def make_spec(game: str) -> assembly.EnvironmentSpec:
-  """The spec of a game."""
-  environment = environments.make(game, seed=0)
-  spec = agents.spec_of(environment, game)
-  environment.close()
-  return spec
 
 
 def make_agent(
   game: str, config: Optional[config_lib.R2D2Config] = None
 ) -> assembly.Agent:
   """R2D2 or NGU, as the configuration says; without one, the paper's R2D2."""
-  return assembly.Agent(config or config_lib.R2D2Config(), make_spec(game))
+  environment = environments.make(game, seed=0)
+  spec = agents.spec_of(environment, game)
+  environment.close()
+  return assembly.Agent(config or config_lib.R2D2Config(), spec)
 
 
 def fresh_variables(agent: assembly.Agent) -> assembly.Variables:
@@ -65,7 +59,7 @@ def make_bt_agent(game: str) -> assembly.Agent:
       actor_steps=0,
     )
     behavior = behaviors.Exported(f'{folder}/behavior')
-  return assembly.Agent(config_lib.BTConfig(), make_spec(game), (behavior,), ())
+  return assembly.Agent(config_lib.BTConfig(), explorer.spec, (behavior,), ())
 
 
 def start_replay(agent: assembly.Agent) -> reverb.Server:
@@ -75,61 +69,65 @@ def start_replay(agent: assembly.Agent) -> reverb.Server:
   )
 
 
-class Source:
-  """A learner that never learns, and counts what is fetched from it."""
+class FrozenLearner:
+  """A learner that never learns, and counts what is fetched from it.
 
-  def __init__(self, variables: assembly.Variables):
+  Attributes:
+    fetched_bytes: of all variables together.
+  """
+
+  def __init__(self, variables: Callable[[Sequence[str]], List[types.Params]]):
+    """Takes what `get_variables` returns."""
     self._variables = variables
     self.fetched_bytes = 0
 
-  def get_variables(self, names: Sequence[str]) -> List[Any]:
+  def get_variables(self, names: Sequence[str]) -> List[types.Params]:
     """As `Learner.get_variables`."""
-    values = [getattr(self._variables, name) for name in names]
+    values = self._variables(names)
     self.fetched_bytes += sum(x.nbytes for x in jax.tree.leaves(values))
     return values
 
 
-class RandomLoop:
-  """The games of an actor alone, under random actions."""
+def random_turns(game: str) -> Callable[[], int]:
+  """Turns of an actor's games alone, under random actions."""
+  environment = environments.make_vector(game, NUM_GAMES, seed=0)
+  num_actions = make_agent(game).spec.num_actions
+  rng = np.random.default_rng(0)
+  is_last = environment.reset().is_last
 
-  def __init__(self, game: str):
-    self._environment = environments.make_vector(game, NUM_GAMES, seed=0)
-    self._step = self._environment.reset()
-    self._num_actions = make_spec(game).num_actions
-    self._rng = np.random.default_rng(0)
+  def turn() -> int:
+    nonlocal is_last
+    steps = int(NUM_GAMES - is_last.sum())
+    actions = rng.integers(num_actions, size=NUM_GAMES)
+    is_last = environment.step(actions).is_last
+    return steps
 
-  def run(self, seconds: float) -> float:
-    """Steps for so many seconds and returns agent steps a second."""
-    steps = 0
-    start = harness.clock()
-    while (elapsed := harness.clock() - start) < seconds:
-      actions = self._rng.integers(self._num_actions, size=NUM_GAMES)
-      steps += int(NUM_GAMES - self._step.is_last.sum())
-      self._step = self._environment.step(actions)
-    return steps / elapsed
+  return turn
 
 
-class ActorLoop:
-  """One actor process: N games, one jitted call a turn, into a replay."""
+class ActorProcess:
+  """One actor process: N games, one jitted call a turn, into a replay.
+
+  Attributes:
+    learner: where its parameters come from.
+  """
 
   def __init__(
-    self,
-    agent: assembly.Agent,
-    *,
-    num: int = NUM_GAMES,
-    client: Optional[reverb.Client] = None,
+    self, agent: assembly.Agent, *, num: int = NUM_GAMES, records: bool = True
   ):
     """Compiles, and requests the first actions.
 
     Args:
       agent: R2D2, NGU or BT.
       num: number of games.
-      client: of the replay server; None records nothing.
+      records: whether it writes into a replay server, which it starts.
     """
     acting_config = agent.config.acting
     sinks = None
-    if client is not None:
+    if records:
+      self._server = start_replay(agent)
       builder = builders_lib.AgentBuilder(agent)
+      client = reverb.Client(f'localhost:{self._server.port}')
       sinks = [builder.make_sink(client)[0] for _ in range(num)]
     self._actor = vector_actor.VectorActor(
       agent,
@@ -139,35 +137,32 @@ class ActorLoop:
       seed=0,
       sinks=sinks,
     )
-    self.source = Source(fresh_variables(agent))
-    self._client = variables_lib.VariableClient(
-      self.source, self._actor, acting_config.variable_update_period
+    variables = fresh_variables(agent)
+    self.learner = FrozenLearner(
+      lambda names: [getattr(variables, name) for name in names]
     )
+    variable_client = variables_lib.VariableClient(
+      self.learner, self._actor, acting_config.variable_update_period
+    )
+    self.update_variables = variable_client.update
     self._environment = environments.make_vector(agent.spec.name, num, seed=0)
     self._step = self._environment.reset()
     self._actor.request_actions(self._step)
 
-  def run(self, seconds: float) -> float:
-    """Acts for so many seconds and returns agent steps a second."""
-    steps = 0
-    start = harness.clock()
-    while (elapsed := harness.clock() - start) < seconds:
-      self._environment.send(self._actor.receive_actions())
-      self._actor.update()
-      steps += int(len(self._step.is_last) - self._step.is_last.sum())
-      self._step = self._environment.recv()
-      self._actor.observe(self._step)
-      self._actor.request_actions(self._step)
-      self._client.update()
-    return steps / elapsed
+  def turn(self) -> int:
+    """Acts once in each game; returns agent steps."""
+    self._environment.send(self._actor.receive_actions())
+    self._actor.update()
+    steps = int(len(self._step.is_last) - self._step.is_last.sum())
+    self._step = self._environment.recv()
+    self._actor.observe(self._step)
+    self._actor.request_actions(self._step)
+    self.update_variables()
+    return steps
 
   def select_actions(self) -> np.ndarray:
     """The policy alone, on what the games show."""
     return self._actor.select_actions(self._step)
-
-  def update_variables(self) -> None:
-    """Counts a turn, and fetches the parameters when it is time."""
-    self._client.update()
 
   def fill_memories(self, size: int) -> None:
     """Fills each game's episodic memory up to `size` embeddings."""

@@ -5,9 +5,12 @@ import json
 import os
 import pathlib
 import platform
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from benchmarks import harness
 
 _HEADER = ('benchmark', 'unit', 'ours', 'peer', 'ratio', 'limit', 'of limit')
+_RULE = ('---', '---', '---:', '---:', '---', '---:', '---:')
 
 
 def machine() -> Dict[str, Any]:
@@ -37,52 +40,33 @@ def write(results: Mapping[str, Any], path: pathlib.Path) -> None:
   path.write_text(json.dumps(results, indent=1) + '\n')
 
 
-def format_rows(
-  rows: Sequence[Mapping[str, Any]], *, markdown: bool = False
-) -> str:
-  """Rows, as dicts of `harness.Row`, as a table with their notes below it."""
-  cells = [list(_HEADER), *(_cells(row) for row in rows)]
-  notes = [f'{row["name"]}: {row["note"]}' for row in rows if row['note']]
-  if markdown:
-    lines = ['| ' + ' | '.join(line) + ' |' for line in cells]
-    lines.insert(1, '|---|---|---:|---:|---|---:|---:|')
-    return '\n'.join([*lines, '', *(f'* {note}' for note in notes)])
-  widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-  lines = [
-    '  '.join(
-      text.ljust(width) if i in (0, 1, 4) else text.rjust(width)
-      for i, (text, width) in enumerate(zip(line, widths, strict=True))
-    ).rstrip()
-    for line in cells
+def format_rows(rows: Sequence[harness.Row]) -> str:
+  """Rows as a Markdown table, with their notes below it."""
+  lines = [_HEADER, _RULE, *map(_cells, rows)]
+  widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+  table = [
+    ' | '.join(map(str.ljust, line, widths)).join(('| ', ' |'))
+    for line in lines
   ]
-  lines.insert(1, '-' * len(lines[0]))
-  return '\n'.join([*lines, *notes])
+  notes = [f'* {row["name"]}: {row["note"]}' for row in rows if row['note']]
+  return '\n'.join([*table, '', *notes])
 
 
-def _cells(row: Mapping[str, Any]) -> List[str]:
-  ratio = ''
-  if row['ratio'] is not None:
+def _cells(row: harness.Row) -> Sequence[str]:
+  peer, ratio, fraction = _number(row.get('theirs')), '', ''
+  if row['peer'] != 'dm-acme':
+    peer += f' ({row["peer"]})'
+  if row.get('ratio') is not None:
     ratio = f'{row["ratio"]:.2f}x'
     if row['rounds'] > 1:
       ratio += f' ({row["ratio_min"]:.2f}-{row["ratio_max"]:.2f})'
-  peer = _number(row['theirs'])
-  if row['peer'] != 'dm-acme':
-    peer += f' ({row["peer"]})'
-  fraction = '' if row['fraction'] is None else f'{row["fraction"]:.0%}'
-  return [
-    row['name'],
-    row['unit'],
-    _number(row['ours']),
-    peer,
-    ratio,
-    _number(row['limit']),
-    fraction,
-  ]
+  if row.get('fraction') is not None:
+    fraction = f'{row["fraction"]:.0%}'
+  ours, limit = _number(row['ours']), _number(row.get('limit'))
+  return row['name'], row['unit'], ours, peer, ratio, limit, fraction
 
 
 def _number(value: Optional[float]) -> str:
   if value is None:
     return ''
-  if abs(value) >= 100:
-    return f'{value:,.0f}'
-  return f'{value:.3g}'
+  return f'{value:,.0f}' if abs(value) >= 100 else f'{value:.3g}'

@@ -10,6 +10,7 @@
 # any other failure. BT_ACME_PYTHON=/path/to/python names an interpreter that is
 # looked at first.
 set -euo pipefail
+exec </dev/null  # Nothing asks, and standard input may be closed or unreadable.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 unset PYTHONHOME PYTHONPATH
 

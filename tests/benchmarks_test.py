@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from benchmarks import __main__ as main
-from benchmarks import catalog, harness
+from benchmarks import catalog, harness, tables
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -24,49 +24,74 @@ def run_module(module, *arguments):
   )
 
 
-def alternating(log, name, values):
-  values = iter(values)
+def alternating(log, name, costs):
+  costs = iter(costs)
 
-  def measure():
+  def side():
     log.append(name)
-    return next(values)
+    return next(costs)
 
-  return measure
+  return side
 
 
 def test_sides_take_turns_and_the_first_round_does_not_count():
   log = []
-  row = harness.compare(
-    'x',
-    'ms',
-    alternating(log, 'a', [99.0, 2.0, 4.0, 5.0]),
-    alternating(log, 'b', [1.0, 8.0, 8.0, 15.0]),
+  row = harness.measure(
+    harness.Comparison(
+      'x',
+      'ms',
+      alternating(log, 'a', [99.0, 2.0, 4.0, 5.0]),
+      alternating(log, 'b', [1.0, 8.0, 8.0, 15.0]),
+      limit=1.0,
+    ),
     rounds=3,
-    lower_is_better=True,
-    limit=1.0,
   )
   assert log == ['a', 'b'] * 4
-  assert (row.ours, row.theirs, row.rounds) == (4.0, 8.0, 3)
-  assert (row.ratio, row.ratio_min, row.ratio_max) == (3.0, 2.0, 4.0)
-  assert row.fraction == 0.25
+  assert (row['ours'], row['theirs'], row['rounds']) == (4e3, 8e3, 3)
+  assert (row['ratio'], row['ratio_min'], row['ratio_max']) == (3.0, 2.0, 4.0)
+  assert (row['limit'], row['fraction']) == (1e3, 0.25)
 
 
-def test_more_is_better_unless_said_otherwise():
-  row = harness.compare(
-    'x', 'steps/s', lambda: 6.0, lambda: 2.0, rounds=0, limit=8.0
-  )
-  assert (row.ratio, row.fraction, row.rounds) == (3.0, 0.75, 1)
+def test_a_rate_is_shown_as_such_and_one_round_is_enough_for_a_count():
+  rate = harness.Comparison('x', 'steps/s', lambda: 0.5, limit=0.25, once=True)
+  row = harness.measure(rate, rounds=9)
+  assert (row['ours'], row['limit'], row['fraction']) == (2.0, 4.0, 0.5)
+  assert row['rounds'] == 1 and 'ratio' not in row
+  count = harness.Comparison('x', 'MB/batch', lambda: 3.0)
+  assert harness.measure(count, rounds=1)['ours'] == 3.0
 
 
 def test_what_calls_leave_to_be_done_is_timed_with_them(monkeypatch):
   times = [0.0]
   monkeypatch.setattr(harness, 'clock', lambda: times[0])
+  monkeypatch.setattr(harness, 'round_seconds', 4.0)
 
   def work(seconds):
     times[0] += seconds
+    return 10 * seconds
 
-  result = harness.seconds_per_call(lambda: work(1), 2, lambda: work(4))
-  assert result == (2 + 4) / 2
+  side = harness.timed(lambda: work(1), share=0.5, finish=lambda: work(4))
+  assert side() == (2 + 4) / 2
+  assert harness.timed(lambda: work(1), units=None)() == 1 / 10
+
+
+def test_the_table_shows_what_is_known():
+  rows = [
+    {'name': 'a', 'unit': 's', 'ours': 1234.5, 'rounds': 1, 'peer': 'dm-acme'},
+    {'name': 'b', 'unit': 's', 'ours': 0.5, 'rounds': 2, 'peer': 'NumPy'},
+  ]
+  rows[0].update(note='why')
+  rows[1].update(note='', theirs=1.0, ratio=2.0, ratio_min=1.5, ratio_max=3.0)
+  rows[1].update(limit=0.25, fraction=0.5)
+  table = [
+    [cell.strip() for cell in line.strip('|').split('|')]
+    for line in tables.format_rows(rows).splitlines()
+  ]
+  assert table[2] == ['a', 's', '1,234', '', '', '', '']
+  assert table[3] == (
+    ['b', 's', '0.5', '1 (NumPy)', '2.00x (1.50-3.00)', '0.25', '50%']
+  )
+  assert table[-1] == ['* a: why']
 
 
 @pytest.fixture(name='command_line')

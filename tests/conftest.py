@@ -1,8 +1,12 @@
 """Settings that hold for every test, and for the processes a test starts."""
 
+import ctypes
+import gc
 import importlib.util
 import os
 import pathlib
+import signal
+import sys
 
 import pytest
 
@@ -35,6 +39,61 @@ def pytest_collection_modifyitems(items):
   items.sort(
     key=lambda item: item.path.relative_to(root).parts[0] not in _FIRST
   )
+
+
+@pytest.fixture(autouse=True, scope='session')
+def heed_signals():
+  """Lets programs that tests start heed what `nohup` and `&` ignore.
+
+  An ignored signal stays ignored in each program that a process starts. One
+  that has a handler does not, and the tests still outlive their terminal.
+  """
+  handlers = {
+    signal.SIGHUP: lambda signum, frame: None,
+    signal.SIGINT: signal.default_int_handler,
+  }
+  for signum, handler in handlers.items():
+    if signal.getsignal(signum) == signal.SIG_IGN:
+      signal.signal(signum, handler)
+
+
+class _MemoryBound:
+  """Drops compiled functions when this process has grown too large.
+
+  JAX keeps all that it has compiled, which no later module uses.
+  """
+
+  _STATM = pathlib.Path('/proc/self/statm')
+  _STEP = 400_000_000  # Bytes.
+
+  def __init__(self):
+    self._bound = 2 * self._STEP
+
+  def _resident_bytes(self):
+    if not self._STATM.exists():
+      return 0
+    return int(self._STATM.read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE')
+
+  def enforce(self):
+    """Clears JAX's caches above the bound."""
+    if 'jax' not in sys.modules or self._resident_bytes() < self._bound:
+      return
+    sys.modules['jax'].clear_caches()
+    gc.collect()
+    # What is free goes back to the system, where libc is glibc.
+    getattr(ctypes.CDLL(None), 'malloc_trim', lambda _: None)(0)
+    # What remains is no cache: clear again only when more has come.
+    self._bound = max(self._bound, self._resident_bytes() + self._STEP)
+
+
+_MEMORY_BOUND = _MemoryBound()
+
+
+@pytest.fixture(autouse=True)
+def bound_memory():
+  """Keeps each test process small."""
+  yield
+  _MEMORY_BOUND.enforce()
 
 
 @pytest.fixture(name='shared_functions', scope='module')

@@ -77,7 +77,7 @@ def show(
       epsilon=epsilon,
       flights=flights,
     )
-    film = film_lib.Film(writer, evaluator, agent, max_frames=max_frames)
+    film = film_lib.EpisodeFilm(writer, evaluator, agent, max_frames=max_frames)
     try:
       evaluator.run(
         source.variables,

@@ -200,7 +200,7 @@ def _play(
     epsilon=config.epsilon if config.epsilon >= 0 else None,
     flights=config.flights,
   )
-  film = film_lib.Film(
+  film = film_lib.EpisodeFilm(
     writer, evaluator, loaded.agent, max_frames=config.max_video_steps
   )
   recordings = recorder.record(

@@ -8,6 +8,7 @@ are marked in the color of who acted in them last.
 
 from typing import Any, Dict, NamedTuple, Tuple
 
+import dm_env
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
@@ -43,7 +44,11 @@ class ControlView:
   """Draws the frames of one episode of one environment."""
 
   def __init__(
-    self, environment: Any, *, scale: int = 1, shows_control: bool = True
+    self,
+    environment: dm_env.Environment,
+    *,
+    scale: int = 1,
+    shows_control: bool = True,
   ):
     """Begins with no cell visited.
 
@@ -53,7 +58,7 @@ class ControlView:
       shows_control: whether to add border, caption and marks, which mean
         nothing for an agent without behavior transfer.
     """
-    self._environment = environment
+    self._environment: Any = environment  # Of which only some have cells.
     self._scale = scale
     self._shows_control = shows_control
     self._has_cells = shows_control and hasattr(environment, 'agent_cell')

@@ -1,11 +1,12 @@
 """Plays episodes of an agent's or a behavior's policy."""
 
-from typing import Any, Callable, Dict, List, Optional
+from typing import Callable, Dict, List, Optional
 
 import numpy as np
 
 from bt_acme import assembly, environments
 from bt_acme.acting import vector_actor
+from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
 
 Row = Dict[str, float]
@@ -76,7 +77,7 @@ class Evaluator:
   def run(
     self,
     variables: assembly.Variables,
-    statistics: Optional[Any] = None,
+    statistics: Optional[reward_lib.IntrinsicStatistics] = None,
     *,
     should_stop: Callable[[], bool] = lambda: False,
     on_step: Callable[[vector.VectorStep, np.ndarray], None] = (
@@ -93,8 +94,8 @@ class Evaluator:
       should_stop: a function that is asked now and then; the evaluation ends if
         it returns True.
       on_step: a function that is called with what the environments show, and a
-        mask bool [N] of those whose episode is going on. The actions have been
-        chosen and not yet taken.
+        mask bool [N] of those whose episode has not ended. The actions have
+        been chosen and not yet taken.
       on_end: a function that is called with the index of each environment whose
         episode has ended, while the environment still shows its last
         observation.

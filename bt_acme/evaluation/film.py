@@ -1,10 +1,11 @@
 """Films the first episode of an evaluation."""
 
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 
 from bt_acme import assembly
+from bt_acme.environments import vector
 from bt_acme.evaluation import control_view
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import video as video_lib
@@ -13,7 +14,7 @@ FRAMES_PER_SECOND = 15.0
 _SCALE = 2
 
 
-class Film:
+class EpisodeFilm:
   """Films the first episode, if there is a writer.
 
   With behavior transfer, one sees who is in control.
@@ -44,7 +45,7 @@ class Film:
       shows_control=agent.transfer is not None,
     )
 
-  def on_step(self, step: Any, going: np.ndarray) -> None:
+  def on_step(self, step: vector.VectorStep, going: np.ndarray) -> None:
     """Adds a frame while the episode goes on."""
     del step
     if self._writer and going[0] and self._writer.frames < self._max_frames:

@@ -5,6 +5,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
 
 from bt_acme import assembly
+from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.environments import vector
 from bt_acme.evaluation import evaluator as evaluator_lib
 
 
@@ -46,9 +48,11 @@ class Recording(NamedTuple):
 def record(
   evaluator: evaluator_lib.Evaluator,
   variables: assembly.Variables,
-  statistics: Optional[Any] = None,
+  statistics: Optional[reward_lib.IntrinsicStatistics] = None,
   *,
-  watch: Callable[[Any, np.ndarray], None] = lambda step, going: None,
+  watch: Callable[[vector.VectorStep, np.ndarray], None] = lambda step, going: (
+    None
+  ),
   on_end: Callable[[int], None] = lambda i: None,
 ) -> List[Recording]:
   """Plays one episode in each environment of an evaluator.
@@ -60,16 +64,16 @@ def record(
     watch: is called in each step, as `Evaluator.run` calls its `on_step`.
     on_end: as `Evaluator.run` takes it.
   """
-  worlds: Any = evaluator.environment.environments
-  recordings = [Recording({}, [], [], []) for _ in worlds]
+  environments: Any = evaluator.environment.environments
+  recordings = [Recording({}, [], [], []) for _ in environments]
 
-  def on_step(step: Any, going: np.ndarray) -> None:
+  def on_step(step: vector.VectorStep, going: np.ndarray) -> None:
     watch(step, going)
     for i in np.flatnonzero(going):
       recordings[i].actions.append(int(evaluator.actions[i]))
       recordings[i].sources.append(int(evaluator.sources[i]))
-      if hasattr(worlds[i], 'agent_cell'):
-        recordings[i].cells.append(worlds[i].agent_cell())
+      if hasattr(environments[i], 'agent_cell'):
+        recordings[i].cells.append(environments[i].agent_cell())
 
   rows = evaluator.run(variables, statistics, on_step=on_step, on_end=on_end)
   return [

@@ -5,13 +5,14 @@ import zlib
 from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol
 
 import cv2
+import dm_env
 import numpy as np
 from PIL import Image
 
 _GIF_COLORS = 128
 
 
-def screen(environment: Any) -> np.ndarray:
+def screen(environment: dm_env.Environment) -> np.ndarray:
   """Returns what an environment shows a person now.
 
   Returns:

@@ -1,4 +1,4 @@
-"""Pictures in which one sees who is in control."""
+"""Pictures in which one sees who is in control, and videos of them."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from bt_acme.core import types
 from bt_acme.evaluation import control_view, video
 
 
-class _World:
+class _Grid:
   """A grid of 3 rows and 4 columns, which shows nothing but black."""
 
   def __init__(self):
@@ -29,11 +29,11 @@ def _color(source):
 
 
 def test_the_border_tells_who_acts_and_marks_tell_who_acted():
-  world = _World()
-  view = control_view.ControlView(world, scale=2)
+  grid = _Grid()
+  view = control_view.ControlView(grid, scale=2)
   first = view.frame(types.FLIGHT)
   assert list(first[0, 0]) == list(first[-1, -1]) == _color(types.FLIGHT)
-  world.cell = (2, 1)
+  grid.cell = (2, 1)
   second = view.frame(types.OWN)
   assert list(second[0, 0]) == _color(types.OWN)
   picture = second[-8 - 60 : -8, 8 : 8 + 80]
@@ -45,7 +45,7 @@ def test_the_border_tells_who_acts_and_marks_tell_who_acted():
 
 
 def test_without_control_to_show_a_frame_is_what_the_environment_shows():
-  view = control_view.ControlView(_World(), shows_control=False)
+  view = control_view.ControlView(_Grid(), shows_control=False)
   assert view.frame(types.OWN).shape == (30, 40, 3)
   assert view.last_frame('end').shape == (30, 40, 3)
 
@@ -54,10 +54,10 @@ def test_without_control_to_show_a_frame_is_what_the_environment_shows():
 def test_frames_make_a_video(tmp_path, ending):
   path = tmp_path / f'v.{ending}'
   writer = video.VideoWriter(str(path), frames_per_second=5)
-  world = _World()
-  view = control_view.ControlView(world)
+  grid = _Grid()
+  view = control_view.ControlView(grid)
   for i, source in enumerate((types.OWN, types.EXTRA, types.FLIGHT)):
-    world.cell = (i, 0)
+    grid.cell = (i, 0)
     writer.write(view.frame(source))
   assert not path.exists()
   writer.close()
@@ -72,3 +72,17 @@ def test_frames_make_a_video(tmp_path, ending):
     np.testing.assert_allclose(
       corners, [_color(source) for source in control_view.CONTROLLERS], atol=3
     )
+
+
+@pytest.mark.parametrize(
+  'name, message',
+  [
+    ('file/v.webm', 'cannot be written'),
+    ('v.avi', 'must end in .webm or .gif'),
+  ],
+)
+def test_a_video_that_cannot_be_written_is_refused(tmp_path, name, message):
+  (tmp_path / 'file').touch()
+  with pytest.raises(ValueError, match=f'video=.*{name}.* {message}'):
+    video.VideoWriter(str(tmp_path / name), frames_per_second=15)
+  assert [path.name for path in tmp_path.iterdir()] == ['file']

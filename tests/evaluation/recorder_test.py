@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+import pytest
 
 from bt_acme import assembly, behaviors, environments
 from bt_acme import config as config_lib
@@ -9,36 +10,32 @@ from bt_acme.config import names
 from bt_acme.core import types
 from bt_acme.evaluation import Evaluator, recorder
 
-_WORLD = 'MiniGrid-Empty-5x5-v0'
+_NAME = 'MiniGrid-Empty-5x5-v0'
 
 
-def _agent():
-  config = names.build(
-    config_lib.BTConfig,
-    {
-      **{'torso_size': 8, 'lstm_size': 8, 'head_size': 8},
-      **{'min_flight_probability': 0.3, 'max_flight_probability': 0.4},
-    },
-  )
-  spec = assembly.spec_of(environments.make(_WORLD, seed=0), _WORLD)
+@pytest.fixture(name='agent', scope='module')
+def make_agent():
+  settings = {'torso_size': 8, 'lstm_size': 8, 'head_size': 8}
+  flights = {'min_flight_probability': 0.3, 'max_flight_probability': 0.4}
+  config = names.build(config_lib.BTConfig, {**settings, **flights})
+  spec = assembly.spec_of(environments.make(_NAME, seed=0), _NAME)
   return assembly.Agent(config, spec, (behaviors.ActionRepeat(),))
 
 
-def test_a_recording_can_be_played_again():
-  agent = _agent()
+def test_a_recording_can_be_played_again(agent):
   evaluator = Evaluator(agent, episodes=3, seed=5, epsilon=0.5, flights=True)
   variables = assembly.Variables(agent.network.init(jax.random.key(0)), {})
   recordings = recorder.record(evaluator, variables)
   sources = {s for recording in recordings for s in recording.sources}
   assert types.FLIGHT in sources and types.OWN in sources
   for i, recording in enumerate(recordings):
-    world = environments.make(_WORLD, seed=environments.seed_of(5, i))
-    step = world.reset()
+    environment = environments.make(_NAME, seed=environments.seed_of(5, i))
+    step = environment.reset()
     rewards = []
     for action, cell in zip(recording.actions, recording.cells, strict=True):
       assert not step.last()
-      assert world.agent_cell() == cell
-      step = world.step(action)
+      assert environment.agent_cell() == cell
+      step = environment.step(action)
       rewards.append(step.reward)
     assert step.last()
     assert recording.metrics['episode_length'] == len(rewards)
@@ -49,8 +46,7 @@ def test_a_recording_can_be_played_again():
     assert 1 <= recording.num_cells <= 9
 
 
-def test_flights_are_left_out_unless_they_are_asked_for():
-  agent = _agent()
+def test_flights_are_left_out_unless_they_are_asked_for(agent):
   evaluator = Evaluator(agent, episodes=2, seed=5, epsilon=0.5)
   variables = assembly.Variables(agent.network.init(jax.random.key(0)), {})
   ended = []

@@ -1,14 +1,12 @@
 """An actor of any kind, with flights and the extra action around it."""
 
-from typing import Any, Dict, Sequence
+from typing import Any, Dict
 
 import acme
 import dm_env
 import jax
 import numpy as np
-from acme import specs
 
-from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.acting import episode as episode_lib
 from bt_acme.agents.external import outer_core, resolvers
@@ -26,38 +24,26 @@ class BTActor(acme.Actor):
   def __init__(
     self,
     actor: acme.Actor,
-    behaviors: Sequence[behavior_lib.Behavior],
-    config: config_lib.TransferConfig,
+    transfer: outer_core.Transfer,
     *,
-    environment_spec: specs.EnvironmentSpec,
     random_key: jax.Array,
-    behavior_weights: Sequence[float] = (),
     evaluation: bool = False,
   ):
     """Wraps an actor.
 
     Args:
       actor: any actor; with extra actions it chooses among A + K.
-      behaviors: the K behaviors.
-      config: the settings of flights and extra actions.
-      environment_spec: the spec of the environment itself.
+      transfer: what is transferred to it.
       random_key: the key that seeds flights and behaviors.
-      behavior_weights: the weights with which a flight draws its behavior;
-        uniform if empty.
       evaluation: whether to leave flights out; the extra action stays.
     """
     self._actor = actor
     host_key, core_key = jax.random.split(random_key)
-    self._resolver: resolvers.Resolver = resolvers.make(
-      behaviors,
-      config,
-      environment_spec=environment_spec,
-      key=core_key,
-      behavior_weights=behavior_weights,
-      evaluation=evaluation,
+    self._resolver = resolvers.make(
+      transfer, key=core_key, evaluation=evaluation
     )
     self._hosts = behavior_lib.make_hosts(
-      behaviors,
+      transfer.behaviors,
       self._resolver.action_spec,
       seed=int(jax.random.randint(host_key, [], 0, 2**31 - 1)),
       environments=[0],

@@ -118,23 +118,17 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
       behavior_weights: the weights with which a flight draws its behavior;
         uniform if empty.
     """
-    self._behaviors = tuple(behaviors)
-    self._config = config
-    self._weights = tuple(behavior_weights)
-    self._spec = environment_spec
-    checks.check_actions(environment_spec, config)
-    checks.check_behaviors(self._behaviors, environment_spec)
-    # An actor's core is made here only to see that the settings fit.
-    outer_core.make_core(
-      self._behaviors,
-      config,
-      environment_spec=environment_spec,
-      behavior_weights=self._weights,
+    self._transfer = outer_core.Transfer(
+      tuple(behaviors), config, environment_spec, tuple(behavior_weights)
     )
+    checks.check_actions(environment_spec, config)
+    checks.check_behaviors(self._transfer.behaviors, environment_spec)
+    # An actor's core is made here only to see that the settings fit.
+    outer_core.make_core(self._transfer)
     self.agent_spec = environment_spec
     if config.extra_action:
       self.agent_spec = _with_extra_actions(
-        environment_spec, len(self._behaviors)
+        environment_spec, len(self._transfer.behaviors)
       )
     self._builder = _make_base(
       base_builder, self.agent_spec, extra_action=config.extra_action
@@ -153,7 +147,9 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
       ValueError: if their outputs are not as many as there are choices.
     """
     networks = network_factory(self.agent_spec)
-    checks.check_outputs(networks, self._spec, self.agent_spec)
+    checks.check_outputs(
+      networks, self._transfer.environment_spec, self.agent_spec
+    )
     return networks
 
   def make_evaluation_policy(self, policy_network: Any) -> EvaluationPolicy:
@@ -205,13 +201,7 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
       actor_key, policy_network, adder, variable_source
     )
     return actor_lib.BTActor(
-      actor,
-      self._behaviors,
-      self._config,
-      environment_spec=self._spec,
-      random_key=transfer_key,
-      behavior_weights=self._weights,
-      evaluation=evaluation,
+      actor, self._transfer, random_key=transfer_key, evaluation=evaluation
     )
 
   def make_learner(
@@ -227,7 +217,9 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
     Raises:
       ValueError: if the networks' outputs are not as many as there are choices.
     """
-    checks.check_outputs(networks, self._spec, self.agent_spec)
+    checks.check_outputs(
+      networks, self._transfer.environment_spec, self.agent_spec
+    )
     return self._builder.make_learner(
       random_key, networks, dataset, replay_client, counter
     )

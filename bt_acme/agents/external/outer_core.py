@@ -5,8 +5,7 @@ acts. The agent's choice comes with its input, because an external agent has an
 actor of its own.
 """
 
-import functools
-from typing import Any, NamedTuple, Sequence, Tuple, cast
+from typing import Any, NamedTuple, Tuple
 
 import jax
 import numpy as np
@@ -29,6 +28,23 @@ def own_observation(observation: Any) -> Any:
   if isinstance(observation, oar.OAR):
     return observation.observation
   return observation
+
+
+class Transfer(NamedTuple):
+  """What is transferred to an agent, and the environment that it acts in.
+
+  Attributes:
+    behaviors: the K behaviors.
+    config: the settings of flights and extra actions.
+    environment_spec: the spec of the environment itself.
+    behavior_weights: the weights with which a flight draws its behavior;
+      uniform if empty.
+  """
+
+  behaviors: Tuple[behavior_lib.Behavior, ...]
+  config: config_lib.TransferConfig
+  environment_spec: specs.EnvironmentSpec
+  behavior_weights: Tuple[float, ...] = ()
 
 
 class CoreInput(NamedTuple):
@@ -60,37 +76,35 @@ def _agent_core() -> types.ActorCore:
 
 
 def make_core(
-  behaviors: Sequence[behavior_lib.Behavior],
-  config: config_lib.TransferConfig,
-  *,
-  environment_spec: specs.EnvironmentSpec,
-  behavior_weights: Sequence[float] = (),
-  evaluation: bool = False,
+  transfer: Transfer, *, evaluation: bool = False
 ) -> types.ActorCore:
   """Puts flights and the extra action around choices made elsewhere.
 
   With vector actions, the core decides only who acts; the vectors never pass
   through it.
 
+  Args:
+    transfer: what is transferred.
+    evaluation: whether to leave flights out; the extra action stays.
+
   Raises:
     ValueError: if the configuration needs what an external agent lacks.
   """
-  if is_discrete(environment_spec):
-    num_actions = environment_spec.actions.num_values
-    observation = own_observation(environment_spec.observations)
+  spec = transfer.environment_spec
+  num_actions, cores = 1, [behavior_core.external() for _ in transfer.behaviors]
+  if is_discrete(spec):
+    num_actions = spec.actions.num_values
+    observation = own_observation(spec.observations)
     cores = [
       behavior_lib.make_core(behavior, num_actions, observation)
-      for behavior in behaviors
+      for behavior in transfer.behaviors
     ]
-  else:
-    num_actions = 1
-    cores = [behavior_core.external() for _ in behaviors]
   core = bt_actor.wrap(
     _agent_core(),
     cores,
-    config,
+    transfer.config,
     num_actions=num_actions,
-    behavior_weights=behavior_weights,
+    behavior_weights=transfer.behavior_weights,
     evaluation=evaluation,
   )
   # Settings that do not fit would otherwise fail only when an actor starts.
@@ -98,7 +112,7 @@ def make_core(
   return core
 
 
-def _step(
+def step(
   core: types.ActorCore, params: bt_actor.BTParams, inputs: Any, state: Any
 ) -> Tuple[CoreStep, Any]:
   """Steps the core, over a leading dimension of 1."""
@@ -106,28 +120,11 @@ def _step(
     params, inputs, state
   )
   extras = jax.vmap(core.get_extras)(state)
-  step = CoreStep(
+  made = CoreStep(
     state.resolution,
     state.flight_step.behavior,
     extras['flight_length'],
     extras['proposals'],
     extras['features'],
   )
-  return step, state
-
-
-class Runner:
-  """The core of one environment, compiled, and its state."""
-
-  def __init__(
-    self, core: types.ActorCore, params: Tuple[Any, ...], key: jax.Array
-  ):
-    self._step = jax.jit(functools.partial(_step, core))
-    self._params = bt_actor.BTParams((), params)
-    self._state = jax.vmap(core.init)(key[None])
-
-  def step(self, inputs: CoreInput, host_inputs: Tuple[Any, ...]) -> CoreStep:
-    """Advances the environment by one step."""
-    all_inputs = bt_actor.BTInput(cast(Any, inputs), host_inputs)
-    step, self._state = self._step(self._params, all_inputs, self._state)
-    return cast(CoreStep, jax.tree.map(np.asarray, step))
+  return made, state

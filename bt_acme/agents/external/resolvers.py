@@ -8,16 +8,18 @@ extra action. `VectorResolver` serves agents that act with a vector, for which
 there are only flights.
 """
 
-from typing import Any, NamedTuple, Protocol, Sequence, Tuple, Union
+import abc
+import functools
+from typing import Any, NamedTuple, Sequence, Tuple, cast
 
 import jax
 import numpy as np
 from acme import specs
 
-from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.agents.external import outer_core
 from bt_acme.core import types
+from bt_acme.core.behavior_transfer import bt_actor
 
 
 class Shown(NamedTuple):
@@ -58,7 +60,7 @@ class Decision(NamedTuple):
   features: Tuple[Any, ...]
 
 
-class Resolver(Protocol):
+class Resolver(abc.ABC):
   """Decides who acts in one environment, and with what.
 
   Attributes:
@@ -69,6 +71,37 @@ class Resolver(Protocol):
   action_spec: behavior_lib.ActionSpec
   no_action: np.ndarray
 
+  def __init__(
+    self,
+    transfer: outer_core.Transfer,
+    params: Sequence[Any],
+    *,
+    key: jax.Array,
+    evaluation: bool,
+  ):
+    """Compiles the core, and starts it.
+
+    Args:
+      transfer: what is transferred.
+      params: of each behavior's core side.
+      key: the key that seeds flights and behaviors.
+      evaluation: whether to leave flights out.
+    """
+    core = outer_core.make_core(transfer, evaluation=evaluation)
+    self._transfer = transfer
+    self._params = bt_actor.BTParams((), tuple(params))
+    self._step = jax.jit(functools.partial(outer_core.step, core))
+    self._state = jax.vmap(core.init)(key[None])
+
+  def _advance(
+    self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
+  ) -> outer_core.CoreStep:
+    """Advances the core by one step."""
+    all_inputs = bt_actor.BTInput(cast(Any, inputs), host_inputs)
+    made, self._state = self._step(self._params, all_inputs, self._state)
+    return jax.tree.map(np.asarray, made)
+
+  @abc.abstractmethod
   def resolve(
     self, choice: np.ndarray, shown: Shown, host_inputs: Tuple[Any, ...]
   ) -> Decision:
@@ -81,35 +114,20 @@ class Resolver(Protocol):
     """
 
 
-class DiscreteResolver:
+class DiscreteResolver(Resolver):
   """Flights and the extra action, for discrete actions."""
 
   def __init__(
-    self,
-    core: types.ActorCore,
-    behaviors: Sequence[behavior_lib.Behavior],
-    config: config_lib.TransferConfig,
-    *,
-    spec: specs.DiscreteArray,
-    key: jax.Array,
+    self, transfer: outer_core.Transfer, *, key: jax.Array, evaluation: bool
   ):
-    """Starts the core.
-
-    Args:
-      core: what `outer_core.make_core` returns.
-      behaviors: the K behaviors.
-      config: the settings of flights and extra actions.
-      spec: the spec of the environment's A actions.
-      key: the key that seeds flights and behaviors.
-    """
-    self.action_spec: behavior_lib.ActionSpec = spec.num_values
+    params = [jax.device_put(one.params()) for one in transfer.behaviors]
+    super().__init__(transfer, params, key=key, evaluation=evaluation)
+    self._spec: specs.DiscreteArray = transfer.environment_spec.actions
+    self.action_spec = self._spec.num_values
     self.no_action = np.full([1], types.NO_ACTION, np.int32)
-    self._spec = spec
-    self._behaviors = tuple(behaviors)
-    extra = len(behaviors) if config.extra_action else 0
-    self._num_choices = spec.num_values + extra
-    params = tuple(jax.device_put(behavior.params()) for behavior in behaviors)
-    self._runner = outer_core.Runner(core, params, key)
+    self._num_choices = self._spec.num_values
+    if transfer.config.extra_action:
+      self._num_choices += len(transfer.behaviors)
     self._steps = 0
 
   def resolve(
@@ -119,9 +137,9 @@ class DiscreteResolver:
     inputs = outer_core.CoreInput(
       shown.observation, shown.prev_action, shown.is_first, choice[None]
     )
-    step = self._runner.step(inputs, host_inputs)
+    step = self._advance(inputs, host_inputs)
     behavior_lib.check_proposals(
-      self._behaviors,
+      self._transfer.behaviors,
       step.proposals,
       num_actions=self._spec.num_values,
       actor_step=self._steps,
@@ -152,39 +170,27 @@ class DiscreteResolver:
       )
 
 
-class VectorResolver:
+class VectorResolver(Resolver):
   """Flights, for vector actions; whoever has control supplies the vector.
 
   The vectors that behaviors propose are what their hosts supply.
   """
 
   def __init__(
-    self,
-    core: types.ActorCore,
-    num_behaviors: int,
-    *,
-    spec: specs.Array,
-    key: jax.Array,
+    self, transfer: outer_core.Transfer, *, key: jax.Array, evaluation: bool
   ):
-    """Starts the core.
-
-    Args:
-      core: what `outer_core.make_core` returns.
-      num_behaviors: K, the number of behaviors.
-      spec: the spec of the environment's actions.
-      key: the key that seeds flights.
-    """
-    self.action_spec: behavior_lib.ActionSpec = spec
+    nothing = ((),) * len(transfer.behaviors)
+    super().__init__(transfer, nothing, key=key, evaluation=evaluation)
+    spec: specs.Array = transfer.environment_spec.actions
+    self.action_spec = spec
     self.no_action = np.zeros([1, *spec.shape], spec.dtype)
-    self._num_behaviors = num_behaviors
-    self._runner = outer_core.Runner(core, ((),) * num_behaviors, key)
 
   def resolve(
     self, choice: np.ndarray, shown: Shown, host_inputs: Tuple[Any, ...]
   ) -> Decision:
     nothing = np.zeros([1], np.int32)
     inputs = outer_core.CoreInput((), nothing, shown.is_first, nothing)
-    step = self._runner.step(inputs, (nothing,) * self._num_behaviors)
+    step = self._advance(inputs, (nothing,) * len(host_inputs))
     source = int(step.resolution.source[0])
     action = choice
     if source == types.FLIGHT:
@@ -199,33 +205,15 @@ class VectorResolver:
 
 
 def make(
-  behaviors: Sequence[behavior_lib.Behavior],
-  config: config_lib.TransferConfig,
-  *,
-  environment_spec: specs.EnvironmentSpec,
-  key: jax.Array,
-  behavior_weights: Sequence[float] = (),
-  evaluation: bool = False,
-) -> Union[DiscreteResolver, VectorResolver]:
+  transfer: outer_core.Transfer, *, key: jax.Array, evaluation: bool = False
+) -> Resolver:
   """Makes the resolver that fits an environment's actions.
 
   Args:
-    behaviors: the K behaviors.
-    config: the settings of flights and extra actions.
-    environment_spec: the spec of the environment itself.
+    transfer: what is transferred.
     key: the key that seeds flights and behaviors.
-    behavior_weights: the weights with which a flight draws its behavior;
-      uniform if empty.
     evaluation: whether to leave flights out; the extra action stays.
   """
-  core = outer_core.make_core(
-    behaviors,
-    config,
-    environment_spec=environment_spec,
-    behavior_weights=behavior_weights,
-    evaluation=evaluation,
-  )
-  spec = environment_spec.actions
-  if outer_core.is_discrete(environment_spec):
-    return DiscreteResolver(core, behaviors, config, spec=spec, key=key)
-  return VectorResolver(core, len(behaviors), spec=spec, key=key)
+  discrete = outer_core.is_discrete(transfer.environment_spec)
+  kind = DiscreteResolver if discrete else VectorResolver
+  return kind(transfer, key=key, evaluation=evaluation)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from acme import specs, wrappers
 
+from bt_acme import behaviors
 from bt_acme import config as config_lib
 from bt_acme.agents.external import actor as actor_lib
+from bt_acme.agents.external import outer_core
 from bt_acme.core import types
 from tests.agents import fakes
 from tests.agents.external import scripted
@@ -221,11 +223,10 @@ def test_an_exported_policy_around_a_black_box(exported):
     observations=specs.Array(shape, np.uint8)
   )
   inner = scripted.ScriptedActor(int32s(*[0] * 12))
+  settings = config_lib.TransferConfig(**scripted.ALWAYS_FLY)
   actor = actor_lib.BTActor(
     inner,
-    [exported],
-    config_lib.TransferConfig(**scripted.ALWAYS_FLY),
-    environment_spec=spec,
+    outer_core.Transfer((exported,), settings, spec),
     random_key=jax.random.PRNGKey(0),
   )
   images = np.random.default_rng(0).integers(
@@ -237,3 +238,62 @@ def test_an_exported_policy_around_a_black_box(exported):
     actor.observe(None, dm_env.transition(0.0, image))
   np.testing.assert_array_equal(inner.told[1:], [NUM_ACTIONS] * 12)
   jax.tree.map(np.testing.assert_array_equal, exported.params(), before)
+
+
+def test_the_action_has_the_environments_dtype_and_the_label_the_agents():
+  spec = scripted.discrete_spec()._replace(
+    actions=specs.DiscreteArray(NUM_ACTIONS, dtype=np.int64)
+  )
+  actor, inner = make_actor(
+    int32s(0), [Recorder([1])], spec, **scripted.ALWAYS_FLY
+  )
+  assert play(actor, 1).dtype == np.int64
+  assert inner.told[1].dtype == np.int32
+
+
+@pytest.mark.parametrize('discrete', (True, False))
+def test_flights_draw_behaviors_by_their_weights(discrete):
+  policies = [Recorder([1 if discrete else [1, 1]])]
+  policies.append(Recorder([2 if discrete else [0.5, 0.5]]))
+  actor, inner = make_actor(
+    int32s(*[0] * 20) if discrete else np.zeros((20, 2), np.float32),
+    policies,
+    scripted.discrete_spec() if discrete else scripted.vector_spec(),
+    weights=(0, 1),
+    extra_action=discrete,
+    **scripted.ALWAYS_FLY,
+  )
+  executed = play(actor, 20)
+  assert (executed == (2 if discrete else 0.5)).all()
+  told = NUM_ACTIONS + 1 if discrete else 0.5
+  assert (np.array(inner.told[1:]) == told).all()
+  assert actor.metrics()['flight_share'] == 1
+
+
+@pytest.mark.parametrize(
+  'choice, error, message',
+  (
+    (int32s(5), ValueError, 'chose 5, of 4 choices'),
+    (int32s(-1), ValueError, 'chose -1, of 4 choices'),
+    ([int32s(1)], TypeError, 'chose .* takes one integer: give a policy'),
+    ([np.float32(1)], TypeError, 'chose .* takes one integer: give a policy'),
+    ([np.array(1.0)], TypeError, 'chose .* takes one integer: give a policy'),
+  ),
+)
+def test_a_choice_that_there_is_not_is_an_error(choice, error, message):
+  actor, _ = make_actor(choice, [Recorder([0])], scripted.discrete_spec())
+  with pytest.raises(error, match=message):
+    play(actor, 1)
+
+
+def test_a_jitted_behavior_acts_in_range():
+  given = (behaviors.Uniform(), fakes.Proposing(9))
+  actor = actor_lib.BTActor(
+    scripted.ScriptedActor(int32s(0)),
+    outer_core.Transfer(
+      given, config_lib.TransferConfig(), scripted.discrete_spec()
+    ),
+    random_key=jax.random.PRNGKey(0),
+  )
+  with pytest.raises(ValueError, match="'mine' returned 9 at actor step 0 of"):
+    play(actor, 1)

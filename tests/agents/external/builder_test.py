@@ -176,19 +176,17 @@ def test_td3_learns_from_flights_of_vectors():
   assert np.isin(told, executed).all()
 
 
-def test_holding_the_state_of_an_agent_of_dm_acme_is_refused():
-  with pytest.raises(ValueError, match="flight_recurrent_state='hold' needs"):
-    peers.build(flight_recurrent_state='hold')
-
-
-def test_flights_by_the_epsilon_of_an_agent_of_dm_acme_are_refused():
-  with pytest.raises(ValueError, match="flight_probability='epsilon' needs"):
-    peers.build(flight_probability='epsilon')
-
-
-def test_extra_action_around_a_finished_builder_is_refused():
-  with pytest.raises(ValueError, match='DQNBuilder is made already.*lambda'):
-    peers.build(peers.dqn_builder(None))
+@pytest.mark.parametrize(
+  'arguments, message',
+  (
+    ({'flight_recurrent_state': 'hold'}, "flight_recurrent_state='hold' needs"),
+    ({'flight_probability': 'epsilon'}, "flight_probability='epsilon' needs"),
+    ({'base': peers.dqn_builder(None)}, 'DQNBuilder is made already.*lambda'),
+  ),
+)
+def test_what_an_agent_of_dm_acme_lacks_is_refused(arguments, message):
+  with pytest.raises(ValueError, match=message):
+    peers.build(**arguments)
 
 
 @pytest.mark.parametrize(

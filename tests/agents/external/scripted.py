@@ -8,6 +8,7 @@ from acme import specs
 from bt_acme import behaviors
 from bt_acme import config as config_lib
 from bt_acme.agents.external import actor as actor_lib
+from bt_acme.agents.external import outer_core
 from tests.agents import fakes
 
 NUM_ACTIONS = fakes.ACTIONS
@@ -76,13 +77,13 @@ class Recorder:
 
 def make_actor(choices, policies, spec, weights=(), evaluation=False, **config):
   inner = ScriptedActor(choices)
-  actor = actor_lib.BTActor(
-    inner,
-    [behaviors.FromCallable(policy, name='policy') for policy in policies],
+  transfer = outer_core.Transfer(
+    tuple(behaviors.FromCallable(each, name='policy') for each in policies),
     config_lib.TransferConfig(**config),
-    environment_spec=spec,
-    random_key=jax.random.PRNGKey(0),
-    behavior_weights=weights,
-    evaluation=evaluation,
+    spec,
+    weights,
+  )
+  actor = actor_lib.BTActor(
+    inner, transfer, random_key=jax.random.PRNGKey(0), evaluation=evaluation
   )
   return actor, inner

@@ -1,0 +1,88 @@
+"""Parts of the core alone, ready to be timed; needs neither Acme nor Reverb."""
+
+from typing import Any, Callable
+
+import haiku as hk
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bt_acme import assembly
+from bt_acme.core import lstm as lstm_lib
+from bt_acme.core import types
+from bt_acme.replay import blocks
+
+HIDDEN = 512
+
+
+def our_lstm(inputs: jax.Array) -> jax.Array:
+  """Unrolls our LSTM over [T, B, D]."""
+  zeros = jnp.zeros([inputs.shape[1], HIDDEN], jnp.float32)
+  return lstm_lib.LSTM(HIDDEN)(inputs, types.LSTMState(zeros, zeros))[0]
+
+
+def forward_backward(
+  network: Callable[[jax.Array], jax.Array],
+  inputs: jax.Array,
+  *,
+  as_in_learner: bool = False,
+) -> Callable[[], Any]:
+  """A jitted forward and backward pass of sum(outputs^2), ready to call.
+
+  Args:
+    network: a function of Haiku's.
+    inputs: of the network.
+    as_in_learner: whether to run it forward with a target's parameters too, and
+      to leave out the gradient of the inputs.
+  """
+  transformed: Any = hk.without_apply_rng(hk.transform(network))
+
+  def loss(params: hk.Params, inputs: jax.Array) -> jax.Array:
+    return jnp.sum(transformed.apply(params, inputs) ** 2)
+
+  @jax.jit
+  def step(params: hk.Params, target: hk.Params, inputs: jax.Array) -> Any:
+    if not as_in_learner:
+      return jax.grad(loss, argnums=(0, 1))(params, inputs)
+    return jax.grad(loss)(params, inputs), loss(target, inputs)
+
+  params = transformed.init(jax.random.key(0), inputs)
+  # With equal parameters, XLA would compute the two forward passes as one.
+  target = jax.tree.map(lambda x: x + 1e-3, params)
+  return lambda: jax.block_until_ready(step(params, target, inputs))
+
+
+def random_batch(
+  agent: assembly.Agent, frames: np.ndarray, seed: int = 0
+) -> types.SequenceBatch:
+  """B sequences of T steps, on the host.
+
+  Args:
+    agent: that learns from them.
+    frames: uint8 [N, 84, 84], of which each sequence has consecutive ones.
+    seed: of where they begin, and of the actions.
+  """
+  rng = np.random.default_rng(seed)
+  batch_size = agent.config.learner.batch_size
+  batch = blocks.empty_batch(
+    agent.config.replay, agent.replay_shapes, batch_size
+  )
+  batch = jax.tree.map(np.ones_like, batch)
+  rows = np.arange(len(batch.frames))[:, None]
+  starts = rng.integers(len(frames) - len(rows), size=batch_size)
+  actions = rng.integers(
+    agent.spec.num_actions, size=batch.action.shape, dtype=np.int32
+  )
+  return batch._replace(
+    frames=frames[rows + starts][..., None],
+    action=actions,
+    choice=actions,
+    source=np.zeros_like(batch.source),
+  )
+
+
+def random_frames(num: int) -> np.ndarray:
+  """Noise, uint8 [num, 84, 84]."""
+  return np.random.default_rng(0).integers(
+    256, size=(num, 84, 84), dtype=np.uint8
+  )

@@ -1,0 +1,40 @@
+"""Steps of a random policy. Needs neither Acme nor Reverb."""
+
+from typing import List, NamedTuple
+
+import dm_env
+import numpy as np
+
+from bt_acme import environments
+
+
+class RandomPlay(NamedTuple):
+  """Steps of a random policy; `timesteps` has one more than `actions`."""
+
+  timesteps: List[dm_env.TimeStep]
+  actions: np.ndarray
+
+  def cut(self, steps: int) -> 'RandomPlay':
+    """The first steps; the last episode ends there."""
+    timesteps = self.timesteps[: steps + 1]
+    if timesteps[-1].first():
+      timesteps.pop()
+    timesteps[-1] = timesteps[-1]._replace(step_type=dm_env.StepType.LAST)
+    return RandomPlay(timesteps, self.actions[: len(timesteps) - 1])
+
+  def frames(self) -> np.ndarray:
+    """The newest frame of each time step, uint8 [N, 84, 84]."""
+    return np.stack([step.observation[..., -1] for step in self.timesteps])
+
+
+def record(game: str, steps: int) -> RandomPlay:
+  """Plays a game at random."""
+  environment = environments.make(game, seed=0)
+  num_actions = environment.action_spec().num_values
+  actions = np.random.default_rng(0).integers(
+    num_actions, size=steps, dtype=np.int32
+  )
+  timesteps = [environment.reset()]
+  timesteps += [environment.step(action) for action in actions]
+  environment.close()
+  return RandomPlay(timesteps, actions).cut(steps)

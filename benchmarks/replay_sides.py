@@ -1,0 +1,179 @@
+"""Both sides' replay: a server, and what writes and samples."""
+
+import contextlib
+import functools
+import itertools
+import os
+import pathlib
+from typing import Any, Callable, Iterator, List, Tuple
+
+import haiku as hk
+import numpy as np
+import reverb
+from acme.agents.jax import r2d2
+from acme.wrappers import observation_action_reward
+
+from benchmarks import acme_side, harness, our_side, processes, recordings
+from bt_acme import assembly
+from bt_acme.acting import transition as transition_lib
+from bt_acme.agents import builders as builders_lib
+from bt_acme.core import types
+
+Calls = List[Callable[[], Any]]  # Each of them writes a step.
+
+
+def _port_and_pid(server: reverb.Server) -> Tuple[int, int]:
+  return server.port, os.getpid()
+
+
+class ServedReplay:
+  """A replay server in a process of its own.
+
+  Attributes:
+    client: of the server.
+  """
+
+  def __init__(self, make: Callable[[], reverb.Server]):
+    self._process = processes.OtherProcess(make)
+    port, self._pid = self._process.call(_port_and_pid).result()
+    self.client = reverb.Client(f'localhost:{port}')
+
+  def resident_bytes(self) -> int:
+    """Memory that the process takes."""
+    statm = pathlib.Path(f'/proc/{self._pid}/statm').read_text()
+    return int(statm.split()[1]) * os.sysconf('SC_PAGE_SIZE')
+
+  def num_items(self) -> int:
+    """Sequences in its table."""
+    (info,) = self.client.server_info().values()
+    return int(info.current_size)
+
+  def close(self) -> None:
+    """Ends the process."""
+    self._process.close()
+
+
+def _recurrent_states() -> np.ndarray:
+  """Recurrent states [100, 2, 512] that no compression makes smaller."""
+  return np.random.default_rng(0).uniform(-1, 1, (100, 2, 512)).astype('f4')
+
+
+def _sampling(take: Callable[[], Any], *, warm: int) -> float:
+  """Runs a round of sampling; some batches were prefetched before it."""
+  for _ in range(warm):
+    take()
+  return harness.timed(take)()
+
+
+class OurReplay(ServedReplay):
+  """Ours: a sink as `VectorActor` has one for each game, and the sampler."""
+
+  def __init__(self, agent: assembly.Agent):
+    super().__init__(functools.partial(our_side.start_replay, agent))
+    self._builder = builders_lib.AgentBuilder(agent)
+    self._sink, self._writer = self._builder.make_sink(self.client)
+
+  def calls(self, play: recordings.RandomPlay) -> Calls:
+    """What writes a recording, prepared before anything is timed."""
+    calls: Calls = []
+    states = itertools.cycle(_recurrent_states())
+    q_values = np.zeros(18, np.float32)
+    for before, action, after in zip(
+      play.timesteps, play.actions, play.timesteps[1:], strict=False
+    ):
+      if before.last():
+        continue
+      # Frame by frame in memory, as the vector environment gives them.
+      frames = np.moveaxis(before.observation, -1, 0).copy()
+      transition = transition_lib.Transition(
+        observation=np.moveaxis(frames, 0, -1),
+        prev_action=action,
+        prev_reward=0.0,
+        recurrent_state=types.LSTMState(*next(states)),
+        action=action,
+        choice=action,
+        source=0,
+        probability=1.0,
+        reward=after.reward,
+        discount=after.discount,
+        q_values=q_values,
+      )
+      calls.append(functools.partial(self._sink.add, transition))
+      if after.last():
+        end = (after.observation, 0, 0.0)
+        calls.append(functools.partial(self._sink.end_episode, *end))
+    return calls
+
+  def flush(self) -> None:
+    """Waits until all that was written has arrived."""
+    self._writer.flush()
+
+  def sampling(self) -> float:
+    """Samples for a round; returns seconds a batch."""
+    dataset = self._builder.make_dataset_iterator(self.client)
+    # The learner hands each batch back too.
+    cost = _sampling(lambda: dataset.release(next(dataset)), warm=5)
+    dataset.stop()
+    return cost
+
+
+def _start_acme_replay(game: str, config: r2d2.R2D2Config) -> reverb.Server:
+  spec = acme_side.make_spec(game)
+  builder = acme_side.make_builder(spec, config)
+  return reverb.Server(builder.make_replay_tables(spec))
+
+
+class AcmeReplay(ServedReplay):
+  """dm-acme's: its `SequenceAdder` and dataset."""
+
+  def __init__(self, game: str, config: r2d2.R2D2Config):
+    super().__init__(functools.partial(_start_acme_replay, game, config))
+    builder = acme_side.make_builder(acme_side.make_spec(game), config)
+    self._builder, self._adder = builder, builder.make_adder(self.client)
+
+  def calls(self, play: recordings.RandomPlay) -> Calls:
+    """What writes a recording, prepared before anything is timed."""
+    calls: Calls = []
+    states = itertools.cycle(_recurrent_states())
+    actions = [np.int32(0), *play.actions]
+    for action, shown in zip(actions, play.timesteps, strict=True):
+      timestep = shown._replace(
+        observation=observation_action_reward.OAR(
+          shown.observation, np.int32(0), np.float32(0)
+        )
+      )
+      extras = {'core_state': hk.LSTMState(*next(states))}
+      if timestep.first():
+        calls.append(functools.partial(self._adder.add_first, timestep))
+      else:
+        step = (action, timestep, extras)
+        calls.append(functools.partial(self._adder.add, *step))
+    return calls
+
+  def sampling(self) -> float:
+    """Samples for a round; returns seconds a batch."""
+    dataset = self._builder.make_dataset_iterator(self.client)
+    return _sampling(lambda: next(dataset), warm=2)
+
+
+@contextlib.contextmanager
+def start(
+  agent: assembly.Agent, config: r2d2.R2D2Config
+) -> Iterator[Tuple[OurReplay, AcmeReplay]]:
+  """Starts the replay of an agent of ours, and that of dm-acme's R2D2."""
+  sides = OurReplay(agent), AcmeReplay(agent.spec.name, config)
+  try:
+    yield sides
+  finally:
+    for side in sides:
+      side.close()
+
+
+def write(calls: Calls) -> float:
+  """Writes a recording; returns seconds a step."""
+
+  def write_all() -> None:
+    for call in calls:
+      call()
+
+  return harness.timed(write_all, units=len(calls), share=0.0)()

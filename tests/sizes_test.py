@@ -1,0 +1,113 @@
+"""The code stays as small as it has become.
+
+A line of code holds a token other than comments and docstrings. Whoever needs
+more than a bound allows makes something else smaller, or raises it knowingly.
+"""
+
+import ast
+import collections
+import functools
+import io
+import pathlib
+import tokenize
+
+import pytest
+
+AT_MOST = {
+  'lines of code': 26_310,
+  'lines of code in bt_acme/runtime': 5_249,
+  'lines of code in experiments': 7_240,
+  'lines of code in benchmarks': 1_800,
+  'classes': 354,
+  'public class names that several classes have': 21,
+  'lines of tests': 30_700,
+}
+
+_ROOT = pathlib.Path(__file__).parents[1]
+_TOPS = ('bt_acme', 'launch', 'experiments', 'benchmarks')
+_HAVE_DOCSTRINGS = (ast.Module, ast.ClassDef, ast.FunctionDef)
+_LAYOUT = 'COMMENT NL NEWLINE INDENT DEDENT ENDMARKER'.split()
+
+
+def _sources(*tops):
+  """The Python files of some folders, or of all."""
+  return [
+    path
+    for top in tops or _TOPS
+    for path in sorted((_ROOT / top).rglob('*.py'))
+  ]
+
+
+def _docstring_lines(tree):
+  lines = set()
+  for node in ast.walk(tree):
+    if isinstance(node, _HAVE_DOCSTRINGS) and ast.get_docstring(node):
+      docstring = node.body[0]
+      lines.update(range(docstring.lineno, docstring.end_lineno + 1))
+  return lines
+
+
+def _lines_of_code(source):
+  lines = set()
+  for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    if tokenize.tok_name[token.type] not in _LAYOUT:
+      lines.update(range(token.start[0], token.end[0] + 1))
+  return len(lines - _docstring_lines(ast.parse(source)))
+
+
+@functools.cache
+def _code_of(path):
+  return _lines_of_code(path.read_text())
+
+
+def _code_in(*tops):
+  return sum(map(_code_of, _sources(*tops)))
+
+
+def _class_names():
+  return [
+    node.name
+    for path in _sources()
+    for node in ast.walk(ast.parse(path.read_text()))
+    if isinstance(node, ast.ClassDef)
+  ]
+
+
+def _shared_names():
+  """Public names of several classes."""
+  counts = collections.Counter(_class_names())
+  return [n for n, c in counts.items() if c > 1 and not n.startswith('_')]
+
+
+_COUNTS = {
+  'lines of code': _code_in,
+  'lines of code in bt_acme/runtime': lambda: _code_in('bt_acme/runtime'),
+  'lines of code in experiments': lambda: _code_in('experiments'),
+  'lines of code in benchmarks': lambda: _code_in('benchmarks'),
+  'classes': lambda: len(_class_names()),
+  'public class names that several classes have': lambda: len(_shared_names()),
+  'lines of tests': lambda: sum(
+    path.read_text().count('\n') for path in _sources('tests')
+  ),
+}
+
+
+@pytest.mark.parametrize('what', AT_MOST)
+def test_no_more_than(what):
+  count = _COUNTS[what]()
+  assert count <= AT_MOST[what], f'{count:,} {what}'
+
+
+def test_every_folder_is_counted():
+  for top in (*_TOPS, 'bt_acme/runtime', 'tests'):
+    assert _code_in(top) > 0
+
+
+def test_docstrings_comments_and_blank_lines_are_no_code():
+  assert _lines_of_code('"""A."""\n\n# B.\nx = """C\n\nD"""  # E.\n') == 3
+
+
+def test_each_line_of_a_statement_is_code():
+  assert (
+    _lines_of_code('def f(\n  x,\n):\n  """A.\n\n  B.\n  """\n  pass\n') == 4
+  )
