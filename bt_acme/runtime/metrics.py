@@ -54,7 +54,7 @@ def make_logger(
     last_step: see `MetricsLogger`.
   """
   folder = pathlib.Path(workdir) / 'logs' / label
-  folder.mkdir(parents=True, exist_ok=True)
+  files.make_folder(folder)
   return MetricsLogger(
     folder,
     time_delta=time_delta,
@@ -192,6 +192,10 @@ class MetricsLogger:
     self._has_warned_of_the_disk = False
     return True
 
+  def sync(self) -> None:
+    """Has the kernel write the rows that are in the file to the disk."""
+    self._table.sync()
+
   def _marks(self) -> Dict[str, Number]:
     """Returns what tells when a row is written."""
     if self._life is None:
@@ -281,6 +285,7 @@ class CSVTable:
     self._path = path
     self.num_rows = 0
     self._columns: List[str] = []
+    self._is_synced = False
     if path.exists():
       sizes = self._sizes()
       if sum(sizes) < path.stat().st_size:
@@ -297,6 +302,7 @@ class CSVTable:
     text = io.StringIO()
     csv.DictWriter(text, self._columns, lineterminator='\n').writerow(row)
     size = self._path.stat().st_size
+    self._is_synced = False
     try:
       with self._path.open('a', newline='') as file:
         file.write(text.getvalue())
@@ -308,8 +314,15 @@ class CSVTable:
   def cut(self, num_rows: int) -> None:
     """Keeps this many rows, the first ones."""
     if self.num_rows > num_rows:
+      self._is_synced = False
       os.truncate(self._path, sum(self._sizes()[: num_rows + 1]))
       self.num_rows = num_rows
+
+  def sync(self) -> None:
+    """Has the kernel write the table to the disk."""
+    if not self._is_synced and self._path.exists():
+      files.sync_file(self._path)
+      self._is_synced = True
 
   def drop_from(self, step: int) -> None:
     """Drops the rows of this step and of later ones."""

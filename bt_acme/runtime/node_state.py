@@ -2,7 +2,7 @@
 
 import signal
 import time
-from typing import List, Optional
+from typing import Callable, List, Optional
 
 from bt_acme.runtime import events, restarts, terminal
 
@@ -24,23 +24,31 @@ class Node:
     log: its log file; None if it prints to this process's output.
     ended: how its latest life ended; None if that goes on.
     has_begun: whether its latest life has given a sign.
-    started: when its latest life began, by the clock of `time.monotonic`.
+    started: when its latest life began, by the clock.
     is_late: whether the user knows that its latest life has yet to begin.
-    due: when it is started anew, by that clock; None if it is not to be.
+    due: when it is started anew, by the clock; None if it is not to be.
     hung_seconds: how long its latest life gave no sign, if that killed it.
     received_sigterm: whether its latest life was, and not by the supervisor.
     has_saved: whether its latest life has nothing left to save.
     follows: whether its latest life is ended to start anew with another node.
   """
 
-  def __init__(self, title: str, label: str, record: restarts.Record):
+  def __init__(
+    self,
+    title: str,
+    label: str,
+    record: restarts.Record,
+    clock: Callable[[], float] = time.monotonic,
+  ):
     """It was not started yet.
 
     Args:
       title: `LABEL/INDEX`.
       label: the label that it shares with others.
       record: of the run.
+      clock: a function that returns seconds.
     """
+    self._clock = clock
     self.title = title
     self.label = label
     self.allowance = record.of_node(title)
@@ -71,7 +79,7 @@ class Node:
       self.log.close()
     self.num_starts += 1
     self.log = log
-    self.started = time.monotonic()
+    self.started = self._clock()
     self.ended, self.hung_seconds, self.due = None, None, None
     self.has_begun = self.received_sigterm = False
     self.has_saved = self.follows = self.is_late = False

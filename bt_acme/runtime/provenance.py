@@ -182,6 +182,7 @@ def _time(text: str) -> float:
   return datetime.datetime.fromisoformat(text).timestamp()
 
 
+@functools.lru_cache(maxsize=1)
 def _versions() -> Dict[str, Optional[str]]:
   found: Dict[str, Optional[str]] = {
     'bt_acme': version.__version__,
