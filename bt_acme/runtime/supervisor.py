@@ -385,7 +385,9 @@ class Supervisor:
     elif isinstance(event, events.NodePending):
       self._terminal.note(f'[{node.title}] waits for a place: {event.reason}')
     elif isinstance(event, events.Output) and node.log is not None:
-      self._take_output(node, node.log, event)
+      self._show(node, node.log.add(event.data, event.is_error))
+    elif isinstance(event, events.Heartbeat):
+      self._take_heartbeat(node, event.marks)
     elif isinstance(event, events.NodeExited):
       node.ended, node.due = event, None
       self._watchdog.clear(node.title)
@@ -393,24 +395,15 @@ class Supervisor:
         self._show(node, node.log.finish())
     return event
 
-  def _take_output(
-    self,
-    node: node_state.Node,
-    log: terminal.NodeLog,
-    output: events.Output,
-  ) -> None:
-    """Takes what a node prints, and its signs of life out of it."""
-    data = output.data
-    if not output.is_error:
-      data, signs = heartbeats.split_heartbeats(data)
-      if heartbeats.MARK in signs:
-        node.record_heartbeat()
-        self._watchdog.record(node.title)
-      if heartbeats.STOP_MARK in signs and not self._stopping:
-        node.received_sigterm = True
-      if heartbeats.SAVED_MARK in signs:
-        node.has_saved = True
-    self._show(node, log.add(data, output.is_error))
+  def _take_heartbeat(self, node: node_state.Node, marks: bytes) -> None:
+    """Records what a node has sent through its pipe for heartbeats."""
+    if heartbeats.MARK in marks:
+      node.record_heartbeat()
+      self._watchdog.record(node.title)
+    if heartbeats.STOP_MARK in marks and not self._stopping:
+      node.received_sigterm = True
+    if heartbeats.SAVED_MARK in marks:
+      node.has_saved = True
 
   def _show(self, node: node_state.Node, lines: List[str]) -> None:
     """Shows lines of a node on the terminal."""

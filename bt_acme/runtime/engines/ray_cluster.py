@@ -7,13 +7,12 @@ this engine talks to.
 """
 
 import base64
-import functools
+import contextlib
 import json
 import os
 import pathlib
 import signal
 import subprocess
-import time
 from typing import Any, Dict, List, Mapping, NamedTuple, Set
 
 from bt_acme.config import placement
@@ -21,7 +20,6 @@ from bt_acme.runtime import events
 from bt_acme.runtime.engines import base, processes
 
 _DRIVER = pathlib.Path(__file__).with_name('ray_driver.py')
-_READ_SIZE = 1 << 16
 _ANSWER_SECONDS = 60.0  # For a cluster to tell of its machines.
 _CLOSE_SECONDS = 15.0  # For the driver to release everything and to end.
 # The last bytes of the driver's standard error explain its end.
@@ -98,14 +96,11 @@ class RayCluster(base.Engine):
     """
     super().__init__(queue)
     self._places = places
-    # The first holds the titles of all nodes that have not been released, the
-    # second those of them whose process has ended.
-    self._titles: Set[str] = set()
-    self._ended: Set[str] = set()
+    self._running: Set[str] = set()  # Titles, from their place to their end.
     self._hosts: Dict[str, str] = {}
     self._kept: Set[str] = set()  # Paths of files that the driver keeps.
-    self._buffer = b''
-    self._words = b''
+    self._torn = b''  # The start of the driver's next message.
+    self._errors = b''
     self._refusal = ''
     self._driver = subprocess.Popen(
       [
@@ -115,22 +110,19 @@ class RayCluster(base.Engine):
       stdin=subprocess.PIPE,
       stdout=subprocess.PIPE,
       stderr=subprocess.PIPE,
-      bufsize=0,
       start_new_session=True,
       env=_environment(),
     )
     assert self._driver.stdout is not None and self._driver.stderr is not None
-    self._pipes = {
-      self._driver.stdout.fileno(): self._take,
-      self._driver.stderr.fileno(): self._remember,
-    }
-    for descriptor in self._pipes:
-      os.set_blocking(descriptor, False)
-      queue.watch(descriptor, functools.partial(self._read, descriptor))
+    self._pipes = [
+      events.PipeReader(
+        queue, self._driver.stdout, self._take, at_end=self._lose_all
+      ),
+      events.PipeReader(queue, self._driver.stderr, self._remember),
+    ]
 
   def place(self, title: str, num_ports: int) -> None:
-    self._titles.add(title)
-    self._ended.discard(title)
+    self._running.add(title)
     self._hosts.pop(title, None)
     if self._driver.poll() is not None:
       self._lose_all()
@@ -145,7 +137,7 @@ class RayCluster(base.Engine):
     self, title: str, executable: Any, environment: Mapping[str, str]
   ) -> str:
     command, data = list(executable.command_as_list), ''
-    self._ended.discard(title)
+    self._running.add(title)
     if _DATA_FLAG in command:
       # Launchpad's file of the functions of all nodes of the label.
       index = command.index(_DATA_FLAG) + 1
@@ -174,66 +166,36 @@ class RayCluster(base.Engine):
     self._tell('signal', title=title, signum=int(signum))
 
   def release(self, title: str) -> None:
-    if title in self._titles:
-      self._tell('release', title=title)
+    self._tell('release', title=title)
 
   def close(self) -> None:
     """Waits until all that runs in the cluster has been ended."""
     assert self._driver.stdin is not None
-    deadline = time.monotonic() + _CLOSE_SECONDS
     try:
-      self._driver.stdin.close()  # The driver releases all and ends.
-      self._driver.wait(max(0.0, deadline - time.monotonic()))
-    except (BrokenPipeError, subprocess.TimeoutExpired):
+      with contextlib.suppress(BrokenPipeError):
+        self._driver.stdin.close()  # The driver releases all and ends.
+      self._driver.wait(_CLOSE_SECONDS)
+    except subprocess.TimeoutExpired:
       os.killpg(self._driver.pid, signal.SIGKILL)
       self._driver.wait()
-    for descriptor in list(self._pipes):
-      while descriptor in self._pipes and self._read(descriptor):
-        pass
-      self._close_pipe(descriptor)
-    assert self._driver.stdout is not None and self._driver.stderr is not None
-    self._driver.stdout.close()
-    self._driver.stderr.close()
+    for pipe in self._pipes:
+      pipe.close()
 
   def _tell(self, do: str, **arguments: Any) -> None:
     """Gives the driver a command; a driver that has ended hears none."""
     assert self._driver.stdin is not None
     line = json.dumps({'do': do, **arguments}) + '\n'
     try:
-      self._write(line.encode())
+      self._driver.stdin.write(line.encode())
+      self._driver.stdin.flush()
     except BrokenPipeError:
       self._lose_all()
 
-  def _write(self, data: bytes) -> None:
-    assert self._driver.stdin is not None
-    view = memoryview(data)
-    while view:
-      view = view[self._driver.stdin.write(view) :]
-
-  def _read(self, descriptor: int) -> bool:
-    """Reads what the driver says; returns whether there may be more."""
-    try:
-      data = os.read(descriptor, _READ_SIZE)
-    except BlockingIOError:
-      return False
-    if not data:
-      self._close_pipe(descriptor)
-      return False
-    self._pipes[descriptor](data)
-    return True
-
-  def _close_pipe(self, descriptor: int) -> None:
-    if descriptor in self._pipes:
-      is_output = self._pipes.pop(descriptor) == self._take
-      self._queue.unwatch(descriptor)
-      if is_output:
-        self._lose_all()
-
   def _remember(self, data: bytes) -> None:
-    self._words = (self._words + data)[-_LAST_BYTES:]
+    self._errors = (self._errors + data)[-_LAST_BYTES:]
 
   def _take(self, data: bytes) -> None:
-    *lines, self._buffer = (self._buffer + data).split(b'\n')
+    *lines, self._torn = (self._torn + data).split(b'\n')
     for line in lines:
       message: Dict[str, Any] = json.loads(line)
       getattr(self, '_take_' + message.pop('event'))(**message)
@@ -249,31 +211,32 @@ class RayCluster(base.Engine):
   def _take_waiting(self, title: str, reason: str) -> None:
     self._queue.post(events.NodePending(title, reason))
 
-  def _take_output(self, title: str, data: str, is_error: bool) -> None:
-    self._queue.post(events.Output(title, base64.b64decode(data), is_error))
+  def _take_output(self, title: str, stream: str, data: str) -> None:
+    content = base64.b64decode(data)
+    if stream == 'heartbeats':
+      self._queue.post(events.Heartbeat(title, content))
+    else:
+      self._queue.post(events.Output(title, content, stream == 'stderr'))
 
   def _take_ended(
     self, title: str, code: int, reason: str, lost: bool = False
   ) -> None:
-    self._ended.add(title)
-    if lost:  # Ray will choose its next place.
+    self._running.discard(title)
+    if lost:  # Ray will choose its next machine.
       self._hosts.pop(title, None)
     self._queue.post(events.NodeExited(title, code, reason, lost=lost))
 
   def _take_released(self, title: str) -> None:
-    self._titles.discard(title)
-    self._ended.discard(title)
+    self._running.discard(title)
 
   def _lose_all(self) -> None:
     """Posts the end of all nodes, because the driver is gone."""
-    reason = self._refusal
-    if not reason:
-      words = self._words.decode(errors='replace').strip().splitlines()
-      reason = words[-1] if words else 'it ended without a word'
-    for title in sorted(self._titles - self._ended):
-      self._ended.add(title)
-      text = f'lost the connection to Ray: {reason}'
+    lines = self._errors.decode(errors='replace').strip().splitlines()
+    reason = self._refusal or (lines or ['it ended without a word'])[-1]
+    text = f'lost the connection to Ray: {reason}'
+    for title in sorted(self._running):
       self._queue.post(events.NodeExited(title, -signal.SIGKILL, text))
+    self._running.clear()
 
 
 def _environment() -> Dict[str, str]:
