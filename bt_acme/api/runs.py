@@ -21,15 +21,15 @@ import numpy as np
 
 from bt_acme import assembly, behaviors, files
 from bt_acme.config import run as run_config
-from bt_acme.runtime import in_process_program, progress_bar, workdir_lock
+from bt_acme.runtime import in_process_program, progress, workdir_lock
 from bt_acme.runtime.engines import in_process
 
 Columns = Dict[str, np.ndarray]
 PathLike = Union[str, pathlib.Path]
 
 _DISPLAYS: Dict[str, Callable[[int], in_process_program.Display]] = {
-  'auto': progress_bar.ProgressBar,
-  'off': progress_bar.NoDisplay,
+  'auto': progress.ProgressBar,
+  'off': progress.NoDisplay,
 }
 
 

@@ -18,7 +18,7 @@ from bt_acme.runtime import (
   in_process_program,
   ports,
   process_environments,
-  progress_bar,
+  progress,
   provenance,
   replay_checkpoints,
   requirements,
@@ -180,7 +180,7 @@ def _run_in_process(
   ended = in_process_program.run(
     run,
     agent,
-    make_display=progress_bar.ProgressBar,
+    make_display=progress.ProgressBar,
     initial_params=initial_params,
     identity=identity,
   )

@@ -1,31 +1,38 @@
-"""The progress line: one line that says how far a run is.
+"""How far a run is: one line of text, or a bar with the same text.
 
-On a terminal it is rewritten once a second. Elsewhere a new line is printed
-every ten seconds. A process of `bt_acme.runtime.supervisor` only marks its
-line, and the supervisor draws it, because it owns the terminal.
+On a terminal the line is rewritten once a second. Elsewhere a new line is
+printed every ten seconds. A process of `bt_acme.runtime.supervisor` only marks
+its line, and the supervisor draws it, because it owns the terminal. A run in
+one process shows a bar, in a terminal or a notebook.
 """
 
 import collections
 import datetime
+import importlib.util
 import math
 import os
 import shutil
 import sys
 import time
-from typing import Any, Callable, Deque, Mapping, Optional, TextIO, Tuple, Union
+from typing import Callable, Deque, Mapping, Optional, TextIO, Tuple
 
-Number = Union[int, float]
+# In a notebook without ipywidgets, tqdm.auto would warn, and then do the same.
+if importlib.util.find_spec('ipywidgets') is None:
+  from tqdm import tqdm
+else:
+  from tqdm.auto import tqdm
 
 # Begins each progress line that a process hands to the supervisor. The
 # variable, `live` or `plain`, tells the process how the supervisor shows it.
 STATUS_MARK = '\x1e'
 STATUS_VARIABLE = 'BT_ACME_STATUS'
 _STATUS_SECONDS = {'live': 1.0, 'plain': 10.0}  # Between two lines.
+_BAR_SECONDS = 0.5  # Between two states of the bar.
 _RATE_SECONDS = 30.0  # Speeds are averaged over the last half minute.
 
 
 class Progress:
-  """Prints the progress line of a run, no more often than it can be read."""
+  """Prints how far a run is, no more often than it can be read."""
 
   def __init__(
     self,
@@ -46,13 +53,15 @@ class Progress:
     self._clock = clock
     mode = os.environ.get(STATUS_VARIABLE)
     self._supervised = mode is not None
-    self._mode = mode or ('live' if self._stream.isatty() else 'plain')
+    mode = mode or ('live' if self._stream.isatty() else 'plain')
+    self._rewrites = mode == 'live' and not self._supervised
+    self._seconds = _STATUS_SECONDS[mode]
     self._next_time = -math.inf
-    self._values: Mapping[str, Any] = {}
+    self._values: Mapping[str, float] = {}
     # Time, actor steps and learner steps of the recent lines.
-    self._history: Deque[Tuple[float, Number, Number]] = collections.deque()
+    self._history: Deque[Tuple[float, float, float]] = collections.deque()
 
-  def update(self, values: Mapping[str, Any]) -> None:
+  def update(self, values: Mapping[str, float]) -> None:
     """Prints the state of the run, if the next line is due.
 
     Args:
@@ -68,22 +77,24 @@ class Progress:
     """Prints the last state and leaves it on the screen."""
     if self._values:
       self._show()
-    if self._mode == 'live' and not self._supervised:
-      self._stream.write('\n')
-      self._stream.flush()
+    if self._rewrites:
+      self._print('\n')
 
   def _show(self) -> None:
     now = self._clock()
-    self._next_time = now + _STATUS_SECONDS[self._mode]
-    text = progress_line(
-      self._values, self._max_actor_steps, *self._speeds(now)
+    self._next_time = now + self._seconds
+    self._draw(
+      progress_line(self._values, self._max_actor_steps, *self._speeds(now))
     )
-    if self._supervised:
-      self._stream.write(f'{STATUS_MARK}{text}\n')
-    elif self._mode == 'live':
-      self._stream.write(render_live(text))
+
+  def _draw(self, text: str) -> None:
+    if self._rewrites:
+      self._print(render_live(text))
     else:
-      self._stream.write(f'{text}\n')
+      self._print(f'{STATUS_MARK if self._supervised else ""}{text}\n')
+
+  def _print(self, text: str) -> None:
+    self._stream.write(text)
     self._stream.flush()
 
   def _speeds(self, now: float) -> Tuple[Optional[float], Optional[float]]:
@@ -103,8 +114,43 @@ class Progress:
     )
 
 
+class ProgressBar(Progress):
+  """Draws a bar next to the text."""
+
+  def __init__(self, max_actor_steps: int):
+    """Draws the bar at once, before the first step is taken."""
+    super().__init__(max_actor_steps)
+    self._seconds = _BAR_SECONDS
+    self._bar = tqdm(
+      total=max_actor_steps, bar_format='{bar} {desc}', dynamic_ncols=True
+    )
+
+  def close(self) -> None:
+    """Leaves the last state on the screen."""
+    if self._values:
+      self._show()
+    self._bar.close()
+
+  def _draw(self, text: str) -> None:
+    self._bar.n = min(int(self._values['actor_steps']), self._bar.total)
+    self._bar.set_description_str(text)
+
+
+class NoDisplay:
+  """Shows nothing."""
+
+  def __init__(self, max_actor_steps: int):
+    del max_actor_steps
+
+  def update(self, values: Mapping[str, float]) -> None:
+    """Shows nothing."""
+
+  def close(self) -> None:
+    """Leaves nothing behind."""
+
+
 def progress_line(
-  values: Mapping[str, Any],
+  values: Mapping[str, float],
   max_actor_steps: int,
   actor_steps_per_second: Optional[float],
   learner_steps_per_second: Optional[float],

@@ -2,6 +2,8 @@
 
 import io
 
+import pytest
+
 from bt_acme.runtime import progress as progress_lib
 
 
@@ -38,8 +40,12 @@ def test_progress_line_says_only_what_is_known():
   assert line == 'actor steps 30,000 / 20,000 (150%) | 0 steps/s'
 
 
-def test_progress_prints_a_line_every_ten_seconds(monkeypatch):
+@pytest.fixture(autouse=True)
+def be_unsupervised(monkeypatch):
   monkeypatch.delenv(progress_lib.STATUS_VARIABLE, raising=False)
+
+
+def test_progress_prints_a_line_every_ten_seconds():
   stream, clock = io.StringIO(), _Clock()
   progress = progress_lib.Progress(1000, stream=stream, clock=clock)
   # A resumed run: speeds count from here.
@@ -57,8 +63,7 @@ def test_progress_prints_a_line_every_ten_seconds(monkeypatch):
   )
 
 
-def test_speeds_are_of_the_last_half_minute(monkeypatch):
-  monkeypatch.delenv(progress_lib.STATUS_VARIABLE, raising=False)
+def test_speeds_are_of_the_last_half_minute():
   stream, clock = io.StringIO(), _Clock()
   progress = progress_lib.Progress(10**6, stream=stream, clock=clock)
   steps = 0
@@ -72,7 +77,6 @@ def test_speeds_are_of_the_last_half_minute(monkeypatch):
 
 
 def test_progress_rewrites_one_line_on_a_terminal(monkeypatch):
-  monkeypatch.delenv(progress_lib.STATUS_VARIABLE, raising=False)
   monkeypatch.setenv('COLUMNS', '20')
   stream = io.StringIO()
   stream.isatty = lambda: True
@@ -89,3 +93,22 @@ def test_progress_marks_its_line_for_the_launcher(monkeypatch):
   progress_lib.Progress(1000, stream=stream).update({'actor_steps': 500})
   line = stream.getvalue()
   assert line == f'{progress_lib.STATUS_MARK}actor steps 500 / 1,000 (50%)\n'
+
+
+def test_a_bar_shows_the_same_text(capsys):
+  bar = progress_lib.ProgressBar(20_000)
+  drawn_first = capsys.readouterr().err
+  assert drawn_first  # Before anything is compiled.
+  bar.update({'actor_steps': 0})
+  bar.update(_VALUES)
+  bar.close()
+  *_, last = capsys.readouterr().err.split('\r')
+  assert 'actor steps 12,340 / 20,000 (62%)' in last
+  assert '| replay 1,500 | return 0.25 | eval -1.00' in last
+
+
+def test_no_display_shows_nothing(capsys):
+  display = progress_lib.NoDisplay(20_000)
+  display.update(_VALUES)
+  display.close()
+  assert capsys.readouterr() == ('', '')
