@@ -6,6 +6,7 @@ for each life which code ran, where and when, so that a number can be traced to
 what made it.
 """
 
+import contextlib
 import datetime
 import functools
 import importlib.metadata
@@ -33,6 +34,8 @@ _PACKAGES = (
   *('minigrid', 'dm-acme', 'dm-reverb', 'dm-launchpad'),
 )
 _GIT_SECONDS = 10.0
+# Sessions that the record holds besides the first one.
+_MOST_RECENT = 100
 _LONGEST = 1 << 24  # Bytes; a life has a thousand.
 
 
@@ -68,7 +71,8 @@ def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:
     workdir: the folder of the run.
     params_sha256: the checksums of the parameters that the run was given.
   """
-  lives = _lives(workdir)
+  record = read(workdir)
+  lives = record.get('lives', [])
   life = {
     'started': _text(time.time()),
     'ended': None,
@@ -79,7 +83,16 @@ def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:
     'device': None,
     'command': shlex.join(sys.argv),
   }
-  _write(workdir, {'params_sha256': params_sha256, 'lives': [*lives, life]})
+  kept = [*lives[:1], *lives[1:][-_MOST_RECENT:]]
+  dropped = record.get('dropped', 0) + len(lives) - len(kept)
+  _write(
+    workdir,
+    {
+      'params_sha256': params_sha256,
+      'dropped': dropped,
+      'lives': [*kept, life],
+    },
+  )
 
 
 def note_device(workdir: str) -> None:
@@ -99,11 +112,12 @@ def end(workdir: str) -> None:
 
 def current(workdir: str) -> Life:
   """Returns the life that has begun last; a first one if none is recorded."""
-  lives = _lives(workdir)
-  if not lives:
+  record = read(workdir)
+  if not record.get('lives'):
     return Life(0, time.time(), 0.0)
-  started, before = lives[-1]['started'], lives[-1]['seconds_before']
-  return Life(len(lives) - 1, _time(started), before)
+  life = record['lives'][-1]
+  number = record.get('dropped', 0) + len(record['lives']) - 1
+  return Life(number, _time(life['started']), life['seconds_before'])
 
 
 def check_is_here(workdir: str, life: Life) -> None:
@@ -124,6 +138,9 @@ def check_is_here(workdir: str, life: Life) -> None:
 def read(workdir: str) -> Dict[str, Any]:
   """Reads the record; it is empty if the run has none.
 
+  Its `lives` are the first and the most recent ones; `dropped` is the number of
+  those in between.
+
   Raises:
     ValueError: if it is damaged.
   """
@@ -133,6 +150,7 @@ def read(workdir: str) -> Dict[str, Any]:
     for life in record['lives']:
       _time(life['started'])
       float(life['seconds_before'])
+    int(record.get('dropped', 0))
     return record
   except FileNotFoundError:
     return {}
@@ -141,10 +159,6 @@ def read(workdir: str) -> Dict[str, Any]:
       f'workdir={workdir!r}: {_FILE} is damaged ({error}): remove it; the run '
       'goes on without.'
     ) from error
-
-
-def _lives(workdir: str) -> List[Dict[str, Any]]:
-  return list(read(workdir).get('lives', []))
 
 
 def _change_last(workdir: str, **values: Any) -> None:
@@ -163,14 +177,12 @@ def _seconds_so_far(workdir: str, lives: List[Dict[str, Any]]) -> float:
   """Returns the seconds of all lives, as far as anything tells."""
   if not lives:
     return 0.0
-  before: float = lives[-1]['seconds_before']
-  if lives[-1]['ended'] is not None:
-    started, ended = _time(lives[-1]['started']), _time(lives[-1]['ended'])
-    return before + ended - started
+  life = lives[-1]
+  before: float = life['seconds_before']
+  if life['ended'] is not None:
+    return before + _time(life['ended']) - _time(life['started'])
   # It was killed, and its last row came at most a moment before.
-  return max(
-    [before, *(logs.largest(workdir, label, 'seconds') for label in _LABELS)]
-  )
+  return max(before, *(logs.last(workdir, x, 'seconds') for x in _LABELS))
 
 
 def _text(seconds: float) -> str:
@@ -184,16 +196,12 @@ def _time(text: str) -> float:
 
 @functools.lru_cache(maxsize=1)
 def _versions() -> Dict[str, Optional[str]]:
-  found: Dict[str, Optional[str]] = {
-    'bt_acme': version.__version__,
-    'python': platform.python_version(),
-  }
+  found: Dict[str, Optional[str]] = dict.fromkeys(_PACKAGES)
   for name in _PACKAGES:
-    try:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
       found[name] = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-      found[name] = None
-  return found
+  own = {'bt_acme': version.__version__, 'python': platform.python_version()}
+  return {**own, **found}
 
 
 @functools.lru_cache(maxsize=1)

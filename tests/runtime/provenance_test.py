@@ -93,6 +93,23 @@ def test_seconds_go_on_over_lives(tmp_path, clock):
   assert provenance.current(workdir).seconds_before == 16.0
 
 
+def test_a_record_keeps_its_first_and_its_last_lives(tmp_path, clock):
+  for _ in range(105):
+    provenance.begin(str(tmp_path), {})
+    clock(1)
+    provenance.end(str(tmp_path))
+  record = provenance.read(str(tmp_path))
+  before = [life['seconds_before'] for life in record['lives']]
+  assert before == [0.0, *range(4, 105)] and record['dropped'] == 3
+  life = provenance.current(str(tmp_path))
+  assert life == provenance.Life(104, START + 104, 104.0)
+  # A record from before there was a limit.
+  path = tmp_path / 'provenance.json'
+  del record['dropped']
+  path.write_text(json.dumps(record))
+  assert provenance.current(str(tmp_path)).number == 101
+
+
 def test_a_damaged_record_is_named(tmp_path):
   for text in ('{"lives": [{}]}', '[', '[]'):
     (tmp_path / 'provenance.json').write_text(text)
