@@ -77,16 +77,18 @@ def write(path: files.PathLike, whose: Mapping[str, Any], state: Any) -> None:
     OSError: if it cannot be written; the file is then as it was.
     ValueError: if the state holds anything else.
   """
-  header = {'format': _FORMAT, 'identity': whose}
   encoded = serialization.encode(state)
-  body = {'sizes': encoded.sizes, 'tree': encoded.tree}
+  lines = (
+    {'format': _FORMAT, 'identity': whose},
+    {'sizes': encoded.sizes, 'tree': encoded.tree},
+  )
+  texts = [json.dumps(line).encode() + b'\n' for line in lines]
+  digest = hashlib.sha256()
   with files.new_file(path) as file:
-    hashing = _HashingFile(file)
-    for line in (header, body):
-      hashing.write(json.dumps(line).encode() + b'\n')
-    for part in encoded.parts:
-      hashing.write(part)
-    file.write(hashing.digest())
+    for part in (*texts, *encoded.parts):
+      digest.update(part)
+      file.write(part)
+    file.write(digest.digest())
 
 
 def read(path: files.PathLike, whose: Mapping[str, Any]) -> Any:
@@ -101,7 +103,7 @@ def read(path: files.PathLike, whose: Mapping[str, Any]) -> Any:
   """
   try:
     with open(path, 'rb') as file:
-      _check_same(path, _read_identity(path, file), whose)
+      _check_identity(path, file.readline(_LONGEST_HEADER), whose)
       start = file.tell()
       _check_sum(file)
       file.seek(start)
@@ -116,26 +118,22 @@ def read(path: files.PathLike, whose: Mapping[str, Any]) -> Any:
     ) from error
 
 
-def _read_identity(path: files.PathLike, file: BinaryIO) -> Mapping[str, Any]:
-  """Reads the first line, without the names that `_nameless` leaves out."""
-  try:
-    header = untrusted.parse_json(file.readline(_LONGEST_HEADER))
-    if header['format'] == _FORMAT:
-      return _nameless(header['identity'])
-  except (ValueError, LookupError, TypeError, AttributeError):
-    pass
-  raise ValueError(
-    f'{path} is no saved run of this version: name a file that it saved a run '
-    'to.'
-  )
-
-
-def _check_same(
-  path: files.PathLike, saved: Mapping[str, Any], whose: Mapping[str, Any]
+def _check_identity(
+  path: files.PathLike, header: bytes, whose: Mapping[str, Any]
 ) -> None:
-  """Refuses the file of another run."""
-  plain = json.loads(json.dumps(whose))
-  found = workdir.describe_differences(saved, _nameless(plain))
+  """Refuses a file with another format, or that of another run."""
+  try:
+    saved = untrusted.parse_json(header)
+    if saved['format'] != _FORMAT:
+      raise ValueError(saved['format'])
+    saved = _nameless(saved['identity'])
+  except (ValueError, LookupError, TypeError, AttributeError):
+    raise ValueError(
+      f'{path} is no saved run of this version: name a file that it saved a '
+      'run to.'
+    ) from None
+  own = _nameless(json.loads(json.dumps(whose)))
+  found = workdir.describe_differences(saved, own)
   if found:
     raise ValueError(
       f'{path} belongs to another run: {found[:_LONGEST_MESSAGE]}; go on with '
@@ -182,18 +180,3 @@ def _nameless(identity: Mapping[str, Any]) -> Dict[str, Any]:
   named = identity.get('behaviors', [])
   behaviors = [x if x[1] == _checksum({}) else x[1] for x in named]
   return {**identity, 'behaviors': behaviors}
-
-
-class _HashingFile:
-  """Writes to a file and computes the checksum of what is written."""
-
-  def __init__(self, file: BinaryIO):
-    self._file = file
-    self._digest = hashlib.sha256()
-
-  def write(self, data: Any) -> int:
-    self._digest.update(data)
-    return self._file.write(data)
-
-  def digest(self) -> bytes:
-    return self._digest.digest()
