@@ -32,20 +32,6 @@ ENGINES: Dict[str, Type[base.Engine]] = {
 }
 
 
-def _engine_class(launch_type: str) -> Type[base.Engine]:
-  """Returns the engine of a launch type.
-
-  Raises:
-    ValueError: if there is none.
-  """
-  if launch_type not in ENGINES:
-    raise ValueError(
-      f'lp_launch_type={launch_type!r} is unknown here: choose from '
-      f'{sorted(ENGINES)}.'
-    )
-  return ENGINES[launch_type]
-
-
 def launch(
   program: lp.Program,
   *,
@@ -93,7 +79,12 @@ def launch(
     ValueError: before anything is started, for an unknown launch type or label,
       or a port that is taken.
   """
-  chosen_class = _engine_class(launch_type)
+  if launch_type not in ENGINES:
+    raise ValueError(
+      f'lp_launch_type={launch_type!r} is unknown here: choose from '
+      f'{sorted(ENGINES)}.'
+    )
+  chosen_class = ENGINES[launch_type]
   environments, ports = environments or {}, ports or {}
   if policy is None or chosen_class.in_this_process:
     policy = restarts.RestartPolicy()

@@ -55,7 +55,8 @@ def machines(address: str, python: str) -> List[Machine]:
   """
   try:
     asked = subprocess.run(
-      [python, str(_DRIVER), address, 'machines'],
+      [python, str(_DRIVER), address],
+      input=b'{"do": "list"}\n',
       capture_output=True,
       check=False,
       env=_environment(),

@@ -12,8 +12,8 @@ Commands: {"do": "place", "title", "num_ports", "options"}, {"do": "keep",
 A node that has ended may be started again, in its slot or, if that was lost, in
 another one. It may also be placed again.
 
-With a second argument, `machines`, it takes no commands, and tells of the
-machines of the cluster: {"event": "machines", "machines"}.
+{"do": "list"} lists the machines of the cluster: {"event": "machines",
+"machines"}.
 
 Events: {"event": "refused", "reason"} before this process ends, {"event":
 "placed", "title", "host", "ports"}, {"event": "waiting", "title", "reason"},
@@ -182,6 +182,23 @@ class Driver:
       await getattr(self, '_' + command.pop('do'))(**command)
     await asyncio.gather(*(node.release() for node in self._nodes.values()))
 
+  async def _list(self) -> None:
+    _tell(
+      event='machines',
+      machines=[
+        {
+          'id': node['NodeID'],
+          'host': node['NodeManagerAddress'],
+          'resources': {
+            'num_cpus': node['Resources'].get('CPU', 0.0),
+            'num_gpus': node['Resources'].get('GPU', 0.0),
+          },
+        }
+        for node in ray.nodes()
+        if node['Alive']
+      ],
+    )
+
   async def _place(
     self, title: str, num_ports: int, options: Dict[str, Any]
   ) -> None:
@@ -244,28 +261,11 @@ def _check_reachable(address: str) -> None:
     ) from error
 
 
-def _machines() -> List[Dict[str, Any]]:
-  """Returns the machines of the cluster, as `ray_cluster.Machine` has them."""
-  return [
-    {
-      'id': node['NodeID'],
-      'host': node['NodeManagerAddress'],
-      'resources': {
-        'num_cpus': node['Resources'].get('CPU', 0.0),
-        'num_gpus': node['Resources'].get('GPU', 0.0),
-      },
-    }
-    for node in ray.nodes()
-    if node['Alive']
-  ]
-
-
-def main(address: str, question: str = '') -> int:
+def main(address: str) -> int:
   """Connects to a cluster, and executes commands until they end.
 
   Args:
     address: of the cluster's head.
-    question: `machines` asks for these only, in an event, and for no commands.
   """
   global _output
   # Ray prints to standard output, which belongs to the events.
@@ -280,10 +280,6 @@ def main(address: str, question: str = '') -> int:
     words = str(error).strip().splitlines() or [repr(error)]
     _tell(event='refused', reason=words[0])
     return 1
-  if question:
-    _tell(event='machines', machines=_machines())
-    ray.shutdown()
-    return 0
   asyncio.run(Driver().run())
   ray.shutdown()
   return 0
