@@ -28,7 +28,7 @@ Columns = Dict[str, np.ndarray]
 PathLike = Union[str, pathlib.Path]
 
 _DISPLAYS: Dict[str, Callable[[int], in_process_program.Display]] = {
-  'auto': progress.ProgressBar,
+  'auto': progress.Progress,
   'off': progress.NoDisplay,
 }
 

@@ -180,7 +180,7 @@ def _run_in_process(
   ended = in_process_program.run(
     run,
     agent,
-    make_display=progress.ProgressBar,
+    make_display=progress.Progress,
     initial_params=initial_params,
     identity=identity,
   )

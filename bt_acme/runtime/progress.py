@@ -1,9 +1,8 @@
-"""How far a run is: one line of text, or a bar with the same text.
+"""How far a run is: a bar with text, or lines of the same text.
 
-On a terminal the line is rewritten once a second. Elsewhere a new line is
-printed every ten seconds. A process of `bt_acme.runtime.supervisor` only marks
-its line, and the supervisor draws it, because it owns the terminal. A run in
-one process shows a bar, in a terminal or a notebook.
+A terminal or a notebook shows a bar; elsewhere a new line is printed every ten
+seconds. A process of `bt_acme.runtime.supervisor` only marks its line, and the
+supervisor draws it, because it owns the terminal.
 """
 
 import collections
@@ -11,7 +10,6 @@ import datetime
 import importlib.util
 import math
 import os
-import shutil
 import sys
 import time
 from typing import Callable, Deque, Mapping, Optional, TextIO, Tuple
@@ -32,7 +30,7 @@ _RATE_SECONDS = 30.0  # Speeds are averaged over the last half minute.
 
 
 class Progress:
-  """Prints how far a run is, no more often than it can be read."""
+  """Shows how far a run is, no more often than it can be read."""
 
   def __init__(
     self,
@@ -41,28 +39,36 @@ class Progress:
     stream: Optional[TextIO] = None,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Finds out where the line is going to be shown.
+    """Draws a bar at once, before the first step is taken.
 
     Args:
       max_actor_steps: the budget of the run.
-      stream: where to print; standard output by default.
+      stream: where to print; by default standard output in a process of the
+        supervisor, and standard error elsewhere.
       clock: a function that returns seconds.
     """
-    self._max_actor_steps = max_actor_steps
-    self._stream = stream or sys.stdout
-    self._clock = clock
     mode = os.environ.get(STATUS_VARIABLE)
-    self._supervised = mode is not None
-    mode = mode or ('live' if self._stream.isatty() else 'plain')
-    self._rewrites = mode == 'live' and not self._supervised
-    self._seconds = _STATUS_SECONDS[mode]
+    self._max_actor_steps = max_actor_steps
+    self._stream = stream or (sys.stderr if mode is None else sys.stdout)
+    self._clock = clock
+    self._mark = '' if mode is None else STATUS_MARK
+    self._seconds = _STATUS_SECONDS[mode or 'plain']
+    self._bar: Optional[tqdm] = None
+    if mode is None and (self._stream.isatty() or 'ipykernel' in sys.modules):
+      self._seconds = _BAR_SECONDS
+      self._bar = tqdm(
+        total=max_actor_steps,
+        bar_format='{bar} {desc}',
+        dynamic_ncols=True,
+        file=self._stream,
+      )
     self._next_time = -math.inf
     self._values: Mapping[str, float] = {}
-    # Time, actor steps and learner steps of the recent lines.
+    # Time, actor steps and learner steps of the recent texts.
     self._history: Deque[Tuple[float, float, float]] = collections.deque()
 
   def update(self, values: Mapping[str, float]) -> None:
-    """Prints the state of the run, if the next line is due.
+    """Shows the state of the run, if the next text is due.
 
     Args:
       values: `actor_steps` and, as far as they are known, `learner_steps`,
@@ -74,28 +80,25 @@ class Progress:
       self._show()
 
   def close(self) -> None:
-    """Prints the last state and leaves it on the screen."""
+    """Shows the last state and leaves it on the screen."""
     if self._values:
       self._show()
-    if self._rewrites:
-      self._print('\n')
+    if self._bar is not None:
+      self._bar.close()
 
   def _show(self) -> None:
     now = self._clock()
     self._next_time = now + self._seconds
-    self._draw(
-      progress_line(self._values, self._max_actor_steps, *self._speeds(now))
+    text = progress_line(
+      self._values, self._max_actor_steps, *self._speeds(now)
     )
-
-  def _draw(self, text: str) -> None:
-    if self._rewrites:
-      self._print(render_live(text))
+    if self._bar is None:
+      self._stream.write(f'{self._mark}{text}\n')
+      self._stream.flush()
     else:
-      self._print(f'{STATUS_MARK if self._supervised else ""}{text}\n')
-
-  def _print(self, text: str) -> None:
-    self._stream.write(text)
-    self._stream.flush()
+      steps = int(self._values.get('actor_steps', 0))
+      self._bar.n = min(steps, self._max_actor_steps)
+      self._bar.set_description_str(text)
 
   def _speeds(self, now: float) -> Tuple[Optional[float], Optional[float]]:
     """Returns actor steps and learner steps a second; None if unknown."""
@@ -112,28 +115,6 @@ class Progress:
       (actor_steps - actor_steps_then) / seconds,
       (learner_steps - learner_steps_then) / seconds,
     )
-
-
-class ProgressBar(Progress):
-  """Draws a bar next to the text."""
-
-  def __init__(self, max_actor_steps: int):
-    """Draws the bar at once, before the first step is taken."""
-    super().__init__(max_actor_steps)
-    self._seconds = _BAR_SECONDS
-    self._bar = tqdm(
-      total=max_actor_steps, bar_format='{bar} {desc}', dynamic_ncols=True
-    )
-
-  def close(self) -> None:
-    """Leaves the last state on the screen."""
-    if self._values:
-      self._show()
-    self._bar.close()
-
-  def _draw(self, text: str) -> None:
-    self._bar.n = min(int(self._values['actor_steps']), self._bar.total)
-    self._bar.set_description_str(text)
 
 
 class NoDisplay:
@@ -182,9 +163,3 @@ def progress_line(
     if key in values:
       parts.append(f'{name} {float(values[key]):,.2f}')
   return ' | '.join(parts)
-
-
-def render_live(text: str) -> str:
-  """Returns what rewrites the terminal's line, cut to the terminal's width."""
-  width = shutil.get_terminal_size().columns - 1
-  return f'\r{text[:width]}\x1b[K'

@@ -13,7 +13,7 @@ import os
 import pathlib
 import signal
 import subprocess
-from typing import Any, Dict, List, Mapping, NamedTuple, Set
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Set
 
 from bt_acme.config import placement
 from bt_acme.runtime import events
@@ -73,6 +73,22 @@ def machines(address: str, python: str) -> List[Machine]:
     words = asked.stderr.decode(errors='replace').strip().splitlines()
     raise OSError(answer.get('reason') or '\n'.join(words[-1:]))
   return [Machine(**machine) for machine in answer['machines']]
+
+
+def _output(title: str, stream: str, data: str) -> events.Event:
+  content = data.encode('latin-1')
+  if stream == 'heartbeats':
+    return events.Heartbeat(title, content)
+  return events.Output(title, content, stream == 'stderr')
+
+
+# What the driver's events are here.
+_EVENTS: Mapping[str, Callable[..., events.Event]] = {
+  'placed': events.NodeScheduled,
+  'waiting': events.NodePending,
+  'output': _output,
+  'ended': events.NodeExited,
+}
 
 
 class RayCluster(base.Engine):
@@ -167,6 +183,7 @@ class RayCluster(base.Engine):
     self._tell('signal', title=title, signum=int(signum))
 
   def release(self, title: str) -> None:
+    self._running.discard(title)
     self._tell('release', title=title)
 
   def close(self) -> None:
@@ -198,37 +215,21 @@ class RayCluster(base.Engine):
   def _take(self, data: bytes) -> None:
     *lines, self._torn = (self._torn + data).split(b'\n')
     for line in lines:
-      message: Dict[str, Any] = json.loads(line)
-      getattr(self, '_take_' + message.pop('event'))(**message)
+      message = json.loads(line)
+      kind = message.pop('event')
+      if kind == 'refused':
+        self._refusal = message['reason']
+      else:
+        self._post(_EVENTS[kind](**message))
 
-  def _take_refused(self, reason: str) -> None:
-    self._refusal = reason
-
-  def _take_placed(self, title: str, host: str, ports: List[int]) -> None:
-    self._hosts[title] = host
-    addresses = [f'{host}:{port}' for port in ports]
-    self._queue.post(events.NodeScheduled(title, addresses, host))
-
-  def _take_waiting(self, title: str, reason: str) -> None:
-    self._queue.post(events.NodePending(title, reason))
-
-  def _take_output(self, title: str, stream: str, data: str) -> None:
-    content = base64.b64decode(data)
-    if stream == 'heartbeats':
-      self._queue.post(events.Heartbeat(title, content))
-    else:
-      self._queue.post(events.Output(title, content, stream == 'stderr'))
-
-  def _take_ended(
-    self, title: str, code: int, reason: str, lost: bool = False
-  ) -> None:
-    self._running.discard(title)
-    if lost:  # Ray will choose its next machine.
-      self._hosts.pop(title, None)
-    self._queue.post(events.NodeExited(title, code, reason, lost=lost))
-
-  def _take_released(self, title: str) -> None:
-    self._running.discard(title)
+  def _post(self, event: events.Event) -> None:
+    if isinstance(event, events.NodeScheduled):
+      self._hosts[event.title] = event.host
+    elif isinstance(event, events.NodeExited):
+      self._running.discard(event.title)
+      if event.lost:  # Ray will choose its next machine.
+        self._hosts.pop(event.title, None)
+    self._queue.post(event)
 
   def _lose_all(self) -> None:
     """Posts the end of all nodes, because the driver is gone."""

@@ -16,11 +16,11 @@ another one. It may also be placed again.
 "machines"}.
 
 Events: {"event": "refused", "reason"} before this process ends, {"event":
-"placed", "title", "host", "ports"}, {"event": "waiting", "title", "reason"},
-{"event": "output", "title", "stream", "data"} with the stream "stdout",
-"stderr" or "heartbeats", {"event": "ended", "title", "code", "reason"}, with
-"lost" if the slot is gone with it, {"event": "released", "title"}. Bytes are in
-base64.
+"placed", "title", "host", "addresses"}, {"event": "waiting", "title",
+"reason"}, {"event": "output", "title", "stream", "data"} with the stream
+"stdout", "stderr" or "heartbeats", {"event": "ended", "title", "code",
+"reason"}, with "lost" if the slot is gone with it. The bytes of data are
+characters.
 
 Each node has a Ray actor on its machine, a `ray_node.NodeRunner`.
 """
@@ -94,7 +94,6 @@ class PlacedNode:
       self.signal(signal.SIGKILL)
       await asyncio.wait(self._tasks[-1:], timeout=_RELEASE_SECONDS)
     self.drop()
-    _tell(event='released', title=self._title)
 
   def drop(self) -> None:
     """Frees its slot."""
@@ -113,7 +112,13 @@ class PlacedNode:
     except exceptions.RayError as error:
       self._lose(error)
     else:
-      _tell(event='placed', title=self._title, host=self._host, ports=ports)
+      addresses = [f'{self._host}:{port}' for port in ports]
+      _tell(
+        event='placed',
+        title=self._title,
+        host=self._host,
+        addresses=addresses,
+      )
 
   def _shortage(self) -> str:
     wanted = {k: v for k, v in self.options.items() if v}

@@ -4,7 +4,6 @@ It is sent to the machines of the cluster as it is, and imports the standard
 library and Ray alone.
 """
 
-import base64
 import contextlib
 import os
 import selectors
@@ -139,7 +138,7 @@ def _read(pipes: Mapping[str, IO[bytes]]) -> Iterator[Dict[str, Any]]:
       for key, _ in selector.select():
         data = os.read(key.fd, _READ_SIZE)
         if data:
-          text = base64.b64encode(data).decode()
+          text = data.decode('latin-1')
           yield {'event': 'output', 'stream': key.data, 'data': text}
         else:
           selector.unregister(key.fileobj)
