@@ -101,6 +101,19 @@ class NodeExited(NamedTuple):
 Event = Union[NodeScheduled, NodePending, Output, Heartbeat, NodeExited]
 
 
+def from_pipe(title: str, stream: str, data: bytes) -> Event:
+  """Returns the event of what a node's process has sent.
+
+  Args:
+    title: the node's title, `LABEL/INDEX`.
+    stream: the name of the pipe, as `engines.node_process.start` returns it.
+    data: what came through the pipe.
+  """
+  if stream == 'heartbeats':
+    return Heartbeat(title, data)
+  return Output(title, data, stream == 'stderr')
+
+
 class EventQueue:
   """A queue of events, filled by threads, file descriptors and signals.
 

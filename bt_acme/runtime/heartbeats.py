@@ -17,13 +17,13 @@ import os
 import time
 from typing import Callable, Dict, List, Mapping
 
+from bt_acme.runtime.engines import node_process
+
 # This variable of a process that a supervisor has started holds the number of
 # lives that its node had before.
 ATTEMPT_VARIABLE = 'BT_ACME_LIFE'
 # This one holds its title, `LABEL/INDEX`, for anyone who lists processes.
 TITLE_VARIABLE = 'BT_ACME_NODE'
-# This one holds the file descriptor of its pipe.
-PIPE_VARIABLE = 'BT_ACME_HEARTBEATS'
 MARK, STOP_MARK, SAVED_MARK = b'.', b't', b's'
 PERIOD = 1.0  # Seconds between two heartbeats, and between two checks.
 # A node that others wait for is judged before they are, because they hang with
@@ -47,7 +47,7 @@ def _descriptor() -> int:
 
   The processes that a node starts inherit its variables, but not this pipe.
   """
-  return int(os.environ.pop(PIPE_VARIABLE, '-1'))
+  return int(os.environ.pop(node_process.PIPE_VARIABLE, '-1'))
 
 
 def make_heartbeat(

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from bt_acme.runtime import heartbeats
+from bt_acme.runtime.engines import node_process
 
 _LABELS = {'learner/0': 'learner', 'actor/0': 'actor', 'actor/1': 'actor'}
 
@@ -63,7 +64,7 @@ def forget_the_pipe():
 def test_heartbeats_are_sent_once_a_second_to_a_supervisor_only(
   monkeypatch, forget
 ):
-  for name in (heartbeats.ATTEMPT_VARIABLE, heartbeats.PIPE_VARIABLE):
+  for name in (heartbeats.ATTEMPT_VARIABLE, node_process.PIPE_VARIABLE):
     monkeypatch.delenv(name, raising=False)
   clock = Clock()
   heartbeats.make_heartbeat(clock)()
@@ -72,11 +73,11 @@ def test_heartbeats_are_sent_once_a_second_to_a_supervisor_only(
   forget()
   reader, writer = os.pipe()
   monkeypatch.setenv(heartbeats.ATTEMPT_VARIABLE, '2')
-  monkeypatch.setenv(heartbeats.PIPE_VARIABLE, str(writer))
+  monkeypatch.setenv(node_process.PIPE_VARIABLE, str(writer))
   send = heartbeats.make_heartbeat(clock)
   assert heartbeats.life() == 2 and heartbeats.is_supervised()
   # What this process starts has no such pipe.
-  assert heartbeats.PIPE_VARIABLE not in os.environ
+  assert node_process.PIPE_VARIABLE not in os.environ
   for _ in range(25):
     send()
     clock.now += 0.1

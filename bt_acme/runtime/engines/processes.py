@@ -6,15 +6,15 @@ program share a network that nothing else can reach, unless the user wants
 otherwise or the system has none.
 """
 
-import contextlib
+import functools
 import os
 import signal
 import subprocess
 import sys
-from typing import IO, Any, Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from bt_acme.runtime import events, heartbeats
-from bt_acme.runtime.engines import base, private_network
+from bt_acme.runtime import events
+from bt_acme.runtime.engines import base, node_process, private_network
 
 # Executes a command that the kernel kills when its parent dies. It comes last:
 # to enter a namespace would take the signal back.
@@ -74,53 +74,28 @@ class Processes(base.Engine):
   ) -> str:
     self.release(title)  # What is left of its previous attempt.
     namespaces = self._network.descriptors if self._network else ()
-    reader, writer = os.pipe()
-    try:
-      process = subprocess.Popen(
-        [
-          *dying_with(str(os.getpid()), namespaces),
-          *executable.command_as_list,
-          *NO_NOTICE,
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        start_new_session=True,
-        pass_fds=(*namespaces, writer),
-        env={
-          **os.environ,
-          'PYTHONUNBUFFERED': '1',
-          heartbeats.PIPE_VARIABLE: str(writer),
-          **environment,
-        },
-      )
-    except OSError:
-      os.close(reader)
-      raise
-    finally:
-      os.close(writer)
-    assert process.stdout is not None and process.stderr is not None
+    process, pipes = node_process.start(
+      [
+        *dying_with(str(os.getpid()), namespaces),
+        *executable.command_as_list,
+        *NO_NOTICE,
+      ],
+      {**os.environ, **environment},
+      inherited=namespaces,
+    )
     self._processes[title] = process
     self._pipes[title] = [
-      self._watch(process.stdout, lambda x: events.Output(title, x, False)),
-      self._watch(process.stderr, lambda x: events.Output(title, x, True)),
-      self._watch(
-        os.fdopen(reader, 'rb', 0), lambda x: events.Heartbeat(title, x)
-      ),
+      events.PipeReader(
+        self._queue, pipe, functools.partial(self._post, title, stream)
+      )
+      for stream, pipe in pipes.items()
     ]
     return f'process {process.pid}'
 
   def signal(self, title: str, signum: int) -> None:
     # Once it has exited, its number may be another's.
-    if title not in self._pipes:
-      return
-    process = self._processes[title]
-    if signum == signal.SIGKILL:
-      with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    else:
-      process.send_signal(signum)
+    if title in self._pipes:
+      node_process.send(self._processes[title], signum)
 
   def release(self, title: str) -> None:
     self.signal(title, signal.SIGKILL)
@@ -141,12 +116,8 @@ class Processes(base.Engine):
         self._close_pipes(title)
         self._queue.post(events.NodeExited(title, process.returncode))
 
-  def _watch(
-    self, pipe: IO[bytes], make_event: Callable[[bytes], events.Event]
-  ) -> events.PipeReader:
-    return events.PipeReader(
-      self._queue, pipe, lambda data: self._queue.post(make_event(data))
-    )
+  def _post(self, title: str, stream: str, data: bytes) -> None:
+    self._queue.post(events.from_pipe(title, stream, data))
 
   def _close_pipes(self, title: str) -> None:
     """Takes what a process that has ended left in its pipes."""

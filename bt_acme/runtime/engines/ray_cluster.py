@@ -75,18 +75,13 @@ def machines(address: str, python: str) -> List[Machine]:
   return [Machine(**machine) for machine in answer['machines']]
 
 
-def _output(title: str, stream: str, data: str) -> events.Event:
-  content = data.encode('latin-1')
-  if stream == 'heartbeats':
-    return events.Heartbeat(title, content)
-  return events.Output(title, content, stream == 'stderr')
-
-
 # What the driver's events are here.
 _EVENTS: Mapping[str, Callable[..., events.Event]] = {
   'placed': events.NodeScheduled,
   'waiting': events.NodePending,
-  'output': _output,
+  'output': lambda title, stream, data: events.from_pipe(
+    title, stream, data.encode('latin-1')
+  ),
   'ended': events.NodeExited,
 }
 
@@ -173,7 +168,7 @@ class RayCluster(base.Engine):
       'start',
       title=title,
       command=[*processes.dying_with('{parent}'), *command],
-      environment={**shared, 'PYTHONUNBUFFERED': '1', **environment},
+      environment={**shared, **environment},
       data=data,
       folder=os.getcwd(),
     )

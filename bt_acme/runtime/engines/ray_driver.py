@@ -34,8 +34,9 @@ import socket
 import sys
 from typing import Any, Dict, List
 
+import node_process  # In the directory of this script, as `ray_node`.
 import ray
-import ray_node  # In the directory of this script.
+import ray_node
 from ray import exceptions
 from ray.util import scheduling_strategies
 
@@ -279,7 +280,8 @@ def main(address: str) -> int:
   try:
     _check_reachable(address)
     # The other machines do not have the module.
-    ray.cloudpickle.register_pickle_by_value(ray_node)
+    for module in (ray_node, node_process):
+      ray.cloudpickle.register_pickle_by_value(module)
     ray.init(address=address, log_to_driver=False, logging_level='WARNING')
   except Exception as error:
     words = str(error).strip().splitlines() or [repr(error)]

@@ -1,7 +1,7 @@
 """Runs a node's process on a machine of a cluster, for `ray_driver`.
 
-It is sent to the machines of the cluster as it is, and imports the standard
-library and Ray alone.
+It is sent to the machines of the cluster as it is, with `node_process`, and
+imports the standard library and Ray besides.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ import tempfile
 import threading
 from typing import IO, Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
+import node_process  # In the directory of this script.
 import ray
 
 _READ_SIZE = 1 << 16
@@ -22,7 +23,6 @@ _OF_RAY = ('RAY_', 'OMP_NUM_THREADS', 'PYTHONPATH', 'VIRTUAL_ENV')
 # These stand in a command for values that only this process knows.
 _PARENT = '{parent}'
 _DATA_FILE = '{data_file}'
-_HEARTBEATS = 'BT_ACME_HEARTBEATS'  # As `runtime.heartbeats` names it.
 
 
 class NodeRunner:
@@ -62,14 +62,18 @@ class NodeRunner:
       Events as those of `ray_driver`, without the title: `started`, any number
       of `output`, and `ended`.
     """
+    own = {k: v for k, v in os.environ.items() if not k.startswith(_OF_RAY)}
     with tempfile.TemporaryDirectory() as own_folder:
       try:
         path = os.path.join(own_folder, 'data')
         with open(path, 'wb') as file:
           file.write(data)
         known = {_PARENT: str(os.getpid()), _DATA_FILE: path}
-        words = [known.get(word, word) for word in command]
-        pipes = self._open(words, environment, folder)
+        self._process, pipes = node_process.start(
+          [known.get(word, word) for word in command],
+          {**own, **environment},
+          cwd=folder if os.path.isdir(folder) else None,
+        )
       except OSError as error:
         reason = f'cannot be started on {socket.gethostname()}: {error}.'
         yield {'event': 'ended', 'code': 1, 'reason': reason}
@@ -83,42 +87,7 @@ class NodeRunner:
   def signal(self, signum: int) -> None:
     """Sends a signal to the process, or to its whole session if it kills."""
     assert self._process is not None
-    if signum == signal.SIGKILL:
-      with contextlib.suppress(ProcessLookupError):
-        os.killpg(self._process.pid, signum)
-    else:
-      self._process.send_signal(signum)
-
-  def _open(
-    self, command: List[str], environment: Mapping[str, str], folder: str
-  ) -> Dict[str, IO[bytes]]:
-    """Starts the process; returns the pipes from it, by name."""
-    own = {k: v for k, v in os.environ.items() if not k.startswith(_OF_RAY)}
-    reader, writer = os.pipe()
-    try:
-      self._process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        start_new_session=True,
-        pass_fds=[writer],
-        cwd=folder if os.path.isdir(folder) else None,
-        env={**own, _HEARTBEATS: str(writer), **environment},
-      )
-    except OSError:
-      os.close(reader)
-      raise
-    finally:
-      os.close(writer)
-    assert self._process.stdout is not None
-    assert self._process.stderr is not None
-    return {
-      'stdout': self._process.stdout,
-      'stderr': self._process.stderr,
-      'heartbeats': os.fdopen(reader, 'rb', 0),
-    }
+    node_process.send(self._process, signum)
 
   def _end_session(self) -> None:
     """Ends all that the process has started, once it has exited itself."""
