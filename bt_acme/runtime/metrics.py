@@ -104,12 +104,10 @@ class MetricsLogger:
     self._life = life
     self._table = CSVTable(folder / 'logs.csv')
     self._folder = folder
-    self._purged: Optional[int] = None
+    self._summaries = summaries_lib.Summaries(folder)
     if last_step is not None:
-      self._purged = last_step + 1
-      self._table.drop_from(self._purged)
-    # Made with the first row, when it is known what TensorBoard has to forget.
-    self._summaries: Optional[summaries_lib.Summaries] = None
+      self._summaries.purge_step = last_step + 1
+      self._table.drop_from(last_step + 1)
     self._time_delta, self._subsampler = time_delta, subsampler
     self._clock = clock
     self._next_time = -math.inf
@@ -131,8 +129,7 @@ class MetricsLogger:
       num_rows: the number of rows by then; later ones are dropped.
       last_step: the step by then; TensorBoard forgets later ones.
     """
-    assert self._summaries is None
-    self._purged = last_step + 1
+    self._summaries.purge_step = last_step + 1
     self._table.cut(num_rows)
 
   def write(self, data: Mapping[str, Any]) -> None:
@@ -163,17 +160,12 @@ class MetricsLogger:
         '%d rows are not in %s/logs.csv, because the disk had no room.',
         *(len(self._waiting), self._folder),
       )
-    if self._summaries is not None:
-      self._summaries.close()
+    self._summaries.close()
 
   def _write_now(self, data: Mapping[str, Any]) -> None:
     row = {key: to_number(key, value) for key, value in data.items()}
     self._waiting.append({**row, **self._marks()})
     self.write_waiting()
-    if self._summaries is None:
-      self._summaries = summaries_lib.Summaries(
-        self._folder, purge_step=self._purged
-      )
     curves = {k: v for k, v in row.items() if k not in _NO_SUMMARIES}
     self._summaries.write(_step_of(row), curves)
     for key, value in curves.items():
