@@ -37,11 +37,11 @@ from typing import Any, Dict, List
 import node_process  # In the directory of this script, as `ray_node`.
 import ray
 import ray_node
-from ray import exceptions
 from ray.util import scheduling_strategies
 
 _WAITING_SECONDS = 5.0  # After this time without a slot the user is told.
 _RELEASE_SECONDS = 5.0  # A killed process posts its last output within these.
+_LONGEST_COMMAND = 1 << 32  # Bytes; the data of a node may be large.
 _REACH_SECONDS = 5.0  # Within this time the cluster's head has to answer.
 _LOST = -signal.SIGKILL  # The exit code of a node whose slot is gone.
 
@@ -110,7 +110,7 @@ class PlacedNode:
       if not done:
         _tell(event='waiting', title=self._title, reason=self._shortage())
       self._host, ports = await answer
-    except exceptions.RayError as error:
+    except Exception as error:  # Ray raises more than its own.
       self._lose(error)
     else:
       addresses = [f'{self._host}:{port}' for port in ports]
@@ -145,7 +145,7 @@ class PlacedNode:
           self._is_running, self._ended = False, True
           self._signals.clear()
         _tell(title=self._title, **event)
-    except exceptions.RayError as error:
+    except Exception as error:  # Ray raises more than its own.
       self._lose(error)
 
   def _lose(self, error: Exception) -> None:
@@ -182,8 +182,11 @@ class Driver:
 
   async def run(self) -> None:
     """Reads commands from standard input until it ends."""
-    loop = asyncio.get_running_loop()
-    while line := await loop.run_in_executor(None, sys.stdin.buffer.readline):
+    reader = asyncio.StreamReader(limit=_LONGEST_COMMAND)
+    await asyncio.get_running_loop().connect_read_pipe(
+      lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
+    )
+    while line := await reader.readline():
       command = json.loads(line)
       await getattr(self, '_' + command.pop('do'))(**command)
     await asyncio.gather(*(node.release() for node in self._nodes.values()))
