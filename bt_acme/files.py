@@ -104,12 +104,29 @@ def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
   _remove(temporary)  # It holds what was replaced.
 
 
+def make_folder(path: PathLike) -> None:
+  """Makes a folder, and those above it, that a power failure does not undo.
+
+  To sync a folder does not sync its own name in the folder above.
+  """
+  folder = pathlib.Path(path).absolute()
+  missing = [p for p in (folder, *folder.parents) if not p.is_dir()]
+  folder.mkdir(parents=True, exist_ok=True)
+  for made in reversed(missing):
+    _sync_folder(made.parent)
+
+
+def sync_file(path: PathLike) -> None:
+  """Has the kernel write a file to the disk."""
+  with open(path, 'rb') as file:
+    os.fsync(file.fileno())
+
+
 def sync_tree(folder: pathlib.Path) -> None:
   """Has the kernel write all files of a folder to the disk."""
   for parent, _, names in os.walk(folder, topdown=False):
     for name in names:
-      with open(os.path.join(parent, name), 'rb') as file:
-        os.fsync(file.fileno())
+      sync_file(os.path.join(parent, name))
     _sync_folder(parent)
 
 
@@ -142,7 +159,7 @@ def is_leftover(path: PathLike) -> bool:
 def _prepare(path: PathLike) -> Tuple[pathlib.Path, pathlib.Path]:
   """Clears up after earlier attempts; returns the target and a new name."""
   target = pathlib.Path(path).resolve()  # A link stays a link.
-  target.parent.mkdir(parents=True, exist_ok=True)
+  make_folder(target.parent)
   for old in _named(target, 'old'):
     if os.path.lexists(target):
       _remove(old)

@@ -170,8 +170,8 @@ def test_objects_are_not_unpickled(path, tmp_path):
 @pytest.mark.parametrize('kept', [0, 1, 30, 200, 0.5, 0.99])
 def test_a_part_of_a_file(path, kept):
   np.savez(path, x=np.zeros(1000, np.float32), y=np.zeros(1000, np.float32))
-  data = path.read_bytes()
-  path.write_bytes(data[: kept if kept >= 1 else int(kept * len(data))])
+  size = path.stat().st_size
+  os.truncate(path, kept if kept >= 1 else int(kept * size))
   refused(path, 'is damaged')
 
 

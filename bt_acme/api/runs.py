@@ -24,7 +24,7 @@ from bt_acme.cli import recorded_agent
 from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs
-from bt_acme.runtime import coordinator, metrics, progress_bar
+from bt_acme.runtime import coordinator, metrics, progress
 from bt_acme.runtime import learned as learned_lib
 from bt_acme.runtime import workdir as workdir_lib
 from bt_acme.runtime.engines import in_process
@@ -33,8 +33,8 @@ Columns = Dict[str, np.ndarray]
 PathLike = Union[str, pathlib.Path]
 
 _DISPLAYS: Dict[str, Callable[[int], coordinator.Display]] = {
-  'auto': progress_bar.ProgressBar,
-  'off': progress_bar.NoDisplay,
+  'auto': progress.Progress,
+  'off': progress.NoDisplay,
 }
 
 
@@ -197,7 +197,7 @@ class Run:
       self._columns[label] = {
         name: column
         for name, column in logs.read_columns(str(self.workdir), label).items()
-        if name not in metrics.MARKS
+        if name not in (*metrics.MARKS, *metrics.RENAMED_COLUMNS)
       }
     return self._columns[label]
 

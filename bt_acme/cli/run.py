@@ -28,7 +28,7 @@ from bt_acme.runtime import (
   interrupts,
   ports,
   process_environments,
-  progress_bar,
+  progress,
   provenance,
   replay_checkpoints,
   requirements,
@@ -217,7 +217,7 @@ def _take_turns(launched: _Launch) -> int:
     engine = in_process.InProcess(
       launched.run,
       launched.agent,
-      make_display=launched.make_display or progress_bar.ProgressBar,
+      make_display=launched.make_display or progress.Progress,
       initial_params=launched.initial_params,
       should_stop=lambda: noted() is not None,
     )

@@ -1,8 +1,9 @@
 """Reads the CSV logs that a run leaves in its workdir."""
 
 import csv
+import mmap
 import pathlib
-from typing import Dict, List
+from typing import Dict, Iterator, List, Tuple
 
 import numpy as np
 
@@ -56,8 +57,8 @@ def read_columns(workdir: str, label: str) -> Dict[str, np.ndarray]:
   return read_log(str(path)) if path.is_file() else {}
 
 
-def largest(workdir: str, label: str, column: str) -> float:
-  """Returns the largest number in a column of a log; 0 if there is none.
+def last(workdir: str, label: str, column: str) -> float:
+  """Returns the last number in a column of a log; 0 if there is none.
 
   Args:
     workdir: the run's folder.
@@ -67,9 +68,30 @@ def largest(workdir: str, label: str, column: str) -> float:
   path = _path(workdir, label)
   if not path.is_file():
     return 0.0
-  with path.open(newline='') as f:
-    cells = (row.get(column) for row in csv.DictReader(f))
-    return max((float(cell) for cell in cells if cell), default=0.0)
+  with path.open() as f:
+    names = f.readline().strip().split(',')
+  if column not in names:
+    return 0.0
+  for start, line in lines_from_end(path):
+    cells = line.decode().strip().split(',')[names.index(column) :]
+    if start and cells and cells[0]:
+      return float(cells[0])
+  return 0.0
+
+
+def lines_from_end(path: pathlib.Path) -> Iterator[Tuple[int, bytes]]:
+  """Yields where each whole line of a file starts, and the line, last first."""
+  if not path.stat().st_size:
+    return
+  with (
+    path.open('rb') as file,
+    mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text,
+  ):
+    end = text.rfind(b'\n') + 1
+    while end:
+      start = text.rfind(b'\n', 0, end - 1) + 1
+      yield start, text[start:end]
+      end = start
 
 
 def _path(workdir: str, label: str) -> pathlib.Path:

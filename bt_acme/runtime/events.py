@@ -10,9 +10,19 @@ import selectors
 import signal
 import threading
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import (
+  IO,
+  Any,
+  Callable,
+  Dict,
+  List,
+  NamedTuple,
+  Optional,
+  Tuple,
+  Union,
+)
 
-_READ_SIZE = 1 << 12
+_READ_SIZE = 1 << 16
 
 
 class NodeScheduled(NamedTuple):
@@ -55,8 +65,20 @@ class Output(NamedTuple):
   is_error: bool
 
 
+class Heartbeat(NamedTuple):
+  """A node has sent bytes through its pipe for heartbeats.
+
+  Attributes:
+    title: the node's title, `LABEL/INDEX`.
+    marks: the bytes that `runtime.heartbeats` lists, at least one.
+  """
+
+  title: str
+  marks: bytes
+
+
 class NodeExited(NamedTuple):
-  """A node has ended, and all of its output was posted before this.
+  """A node has ended; its output and heartbeats were posted before this.
 
   Attributes:
     title: the node's title, `LABEL/INDEX`.
@@ -73,6 +95,23 @@ class NodeExited(NamedTuple):
   reason: str = ''
   traceback: str = ''
   lost: bool = False
+
+
+# The supervisor takes these, and `interrupts.Interrupt`.
+Event = Union[NodeScheduled, NodePending, Output, Heartbeat, NodeExited]
+
+
+def from_pipe(title: str, stream: str, data: bytes) -> Event:
+  """Returns the event of what a node's process has sent.
+
+  Args:
+    title: the node's title, `LABEL/INDEX`.
+    stream: the name of the pipe, as `engines.node_process.start` returns it.
+    data: what came through the pipe.
+  """
+  if stream == 'heartbeats':
+    return Heartbeat(title, data)
+  return Output(title, data, stream == 'stderr')
 
 
 class EventQueue:
@@ -168,3 +207,51 @@ class EventQueue:
     for number in os.read(reader, _READ_SIZE):
       if number in self._on_signal:
         self._on_signal[number]()
+
+
+class PipeReader:
+  """Passes on what comes through a pipe while `EventQueue.get` waits."""
+
+  def __init__(
+    self,
+    queue: EventQueue,
+    pipe: IO[bytes],
+    take: Callable[[bytes], object],
+    at_end: Callable[[], object] = lambda: None,
+  ):
+    """Watches a pipe, which is closed at its end.
+
+    Args:
+      queue: the queue whose `get` reads the pipe.
+      pipe: an unbuffered file.
+      take: is called with what was read.
+      at_end: is called when the last writer has closed the pipe.
+    """
+    self._queue, self._pipe = queue, pipe
+    self._take, self._at_end = take, at_end
+    os.set_blocking(pipe.fileno(), False)
+    queue.watch(pipe.fileno(), self._read)
+
+  def close(self) -> None:
+    """Reads what is left in the pipe, and closes it."""
+    while not self._pipe.closed and self._read():
+      pass
+    self._end()
+
+  def _read(self) -> bool:
+    """Reads once; returns whether there may be more."""
+    try:
+      data = os.read(self._pipe.fileno(), _READ_SIZE)
+    except BlockingIOError:
+      return False
+    if data:
+      self._take(data)
+    else:
+      self._end()
+      self._at_end()
+    return bool(data)
+
+  def _end(self) -> None:
+    if not self._pipe.closed:
+      self._queue.unwatch(self._pipe.fileno())
+      self._pipe.close()

@@ -9,7 +9,7 @@ parses Launchpad's flags only. It imports what its pickled function names, so
 
 import threading
 import time
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, List, Mapping, Sequence, TypeVar
 
 import launchpad as lp
 from launchpad import address as lp_address
@@ -17,6 +17,8 @@ from launchpad import context as lp_context
 
 from bt_acme.runtime import context as context_lib
 from bt_acme.runtime import heartbeats, provenance
+
+_T = TypeVar('_T')
 
 
 def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
@@ -43,9 +45,9 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
 
 
 def with_signs(make_tables: Callable[[], Any]) -> Callable[[], Any]:
-  """Has a process give heartbeats that has no loop of its own to do so.
+  """Has a process send heartbeats that has no loop of its own to do so.
 
-  Its signs only tell that the process is executed at all.
+  They only show that the process runs at all.
 
   Args:
     make_tables: what the process calls first, where it runs.
@@ -53,7 +55,8 @@ def with_signs(make_tables: Callable[[], Any]) -> Callable[[], Any]:
 
   def make() -> Any:
     lp.register_stop_handler(heartbeats.report_stopping)
-    threading.Thread(target=_give_signs, daemon=True).start()
+    if heartbeats.is_supervised():
+      threading.Thread(target=_send_heartbeats, daemon=True).start()
     return make_tables()
 
   return make
@@ -77,21 +80,25 @@ def beside_workdir(
   return check_and_make
 
 
-def _give_signs() -> None:
-  if not heartbeats.is_supervised():
-    return
-  give = heartbeats.make_heartbeat()
+def _send_heartbeats() -> None:
+  send = heartbeats.make_heartbeat()
   while True:
-    give()
+    send()
     time.sleep(heartbeats.PERIOD)
 
 
 def titles(program: lp.Program) -> Dict[str, str]:
   """Returns the label of each node by the node's title, `LABEL/INDEX`."""
   return {
-    f'{label}/{index}': label
-    for label, nodes in program.groups.items()
-    for index in range(len(nodes))
+    title: title.rpartition('/')[0] for title in _by_title(program.groups)
+  }
+
+
+def _by_title(by_label: Mapping[str, Sequence[_T]]) -> Dict[str, _T]:
+  return {
+    f'{label}/{index}': value
+    for label, values in by_label.items()
+    for index, value in enumerate(values)
   }
 
 
@@ -107,18 +114,20 @@ def prepare(program: lp.Program, *, in_this_process: bool) -> None:
     if in_this_process
     else lp_context.LaunchType.LOCAL_MULTI_PROCESSING
   )
-  for nodes in program.groups.values():
-    for node in nodes:
-      node._initialize_context(launch_type, launch_config=None)
-  for label, nodes in program.groups.items():
-    for node in nodes:
-      for handle in node.input_handles:
-        handle.connect(node, label)
+  nodes = _by_title(program.groups)
+  for node in nodes.values():
+    node._initialize_context(launch_type, launch_config=None)
+  for title, label in titles(program).items():
+    for handle in nodes[title].input_handles:
+      handle.connect(nodes[title], label)
 
 
 def num_ports(program: lp.Program) -> Dict[str, int]:
   """Returns the number of ports that each node listens on, by title."""
-  return {title: len(node.addresses) for title, node in _nodes(program).items()}
+  return {
+    title: len(node.addresses)
+    for title, node in _by_title(program.groups).items()
+  }
 
 
 def make(
@@ -134,28 +143,19 @@ def make(
     By title: a function for a thread, or Launchpad's `Command`, whose
     `command_as_list` starts a process on any machine.
   """
-  for title, node in _nodes(program).items():
+  for title, node in _by_title(program.groups).items():
     for address, text in zip(node.addresses, addresses[title], strict=True):
-      address.bind(_Address(text))
-  return {
-    f'{label}/{index}': executable
-    for label, nodes in program.groups.items()
-    if nodes
-    for index, executable in enumerate(
-      nodes[0].to_executables(nodes, label, nodes[0].launch_context)
-    )
-  }
+      address.bind(_KnownAddress(text))
+  return _by_title(
+    {
+      label: nodes[0].to_executables(nodes, label, nodes[0].launch_context)
+      for label, nodes in program.groups.items()
+      if nodes
+    }
+  )
 
 
-def _nodes(program: lp.Program) -> Dict[str, Any]:
-  return {
-    f'{label}/{index}': node
-    for label, nodes in program.groups.items()
-    for index, node in enumerate(nodes)
-  }
-
-
-class _Address(lp_address.AbstractAddressBuilder):
+class _KnownAddress(lp_address.AbstractAddressBuilder):
   """An address that is known."""
 
   def __init__(self, text: str):

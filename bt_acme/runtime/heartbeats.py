@@ -1,30 +1,32 @@
-"""Signs of life: how the launcher notices that a node hangs.
+"""Heartbeats: how the launcher notices that a node hangs.
 
-A node gives a sign whenever it has got on with its work: it prints one byte,
-which the supervisor takes out of its output again. Signs therefore reach the
-launcher wherever a node's output does, on every engine that posts it. Another
-byte says that the node was told to stop: if the launcher has not done so, the
-end of that node is a death, although it ends well. A third one says that it has
-saved all that it had, so that nothing is lost if it is slow to end.
+A node sends a heartbeat whenever it makes progress: one byte through a pipe
+that its engine has opened for it. Another byte reports that the node was told
+to stop: if the launcher did not do so, the node has failed, although it exits
+with 0. A third one reports that the node has saved everything, so that nothing
+is lost if it is slow to exit.
 
-The watch of a node begins with its first sign, so that a node may take as long
-as it needs to compile.
+The watchdog of a node starts with its first heartbeat, so that a node may take
+as long as it needs to compile.
 """
 
+import contextlib
+import functools
 import math
 import os
 import time
-from typing import Callable, Dict, FrozenSet, List, Mapping, Tuple
+from typing import Callable, Dict, List, Mapping
+
+from bt_acme.runtime.engines import node_process
 
 # This variable of a process that a supervisor has started holds the number of
 # attempts that its node had before.
 ATTEMPT_VARIABLE = 'BT_ACME_ATTEMPT'
 OLD_ATTEMPT_VARIABLE = 'BT_ACME_LIFE'  # Also set, until the next release.
-# This one holds its title, `LABEL/INDEX`, for whoever looks at processes.
+# This one holds its title, `LABEL/INDEX`, for anyone who lists processes.
 TITLE_VARIABLE = 'BT_ACME_NODE'
-# The characters ENQ, EOT and ACK, which no text has.
-MARK, STOP_MARK, SAVED_MARK = b'\x05', b'\x04', b'\x06'
-PERIOD = 1.0  # Seconds between two signs, and between two looks.
+MARK, STOP_MARK, SAVED_MARK = b'.', b't', b's'
+PERIOD = 1.0  # Seconds between two heartbeats, and between two checks.
 # A node that others wait for is judged before they are, because they hang with
 # it. Each label has this many seconds more than the one before.
 _SECONDS_AFTER_SERVERS = 4 * PERIOD
@@ -36,16 +38,25 @@ def attempt() -> int:
 
 
 def is_supervised() -> bool:
-  """Returns whether a supervisor hears the signs of this process."""
-  return ATTEMPT_VARIABLE in os.environ
+  """Returns whether a supervisor receives this process's heartbeats."""
+  return _descriptor() >= 0
+
+
+@functools.lru_cache(maxsize=None)
+def _descriptor() -> int:
+  """Returns the file descriptor of the pipe; -1 if there is none.
+
+  The processes that a node starts inherit its variables, but not this pipe.
+  """
+  return int(os.environ.pop(node_process.PIPE_VARIABLE, '-1'))
 
 
 def make_heartbeat(
   clock: Callable[[], float] = time.monotonic,
 ) -> Callable[[], None]:
-  """Returns the function that gives a sign, at most once a second.
+  """Returns the function that sends a heartbeat, at most once a second.
 
-  It does nothing in a process that no supervisor watches.
+  It does nothing in a process without a supervisor.
 
   Args:
     clock: a function that returns seconds.
@@ -54,41 +65,34 @@ def make_heartbeat(
     return lambda: None
   last = -math.inf
 
-  def give() -> None:
+  def send() -> None:
     nonlocal last
     if clock() - last >= PERIOD:
       last = clock()
-      os.write(1, MARK)
+      _send(MARK)
 
-  return give
+  return send
 
 
 def report_stopping() -> None:
-  """Says that this process's node was told to stop, if anybody listens."""
-  _say(STOP_MARK)
+  """Reports that this process's node was told to stop."""
+  _send(STOP_MARK)
 
 
 def report_saved() -> None:
-  """Says that this process's node has nothing left to save."""
-  _say(SAVED_MARK)
+  """Reports that this process's node has nothing left to save."""
+  _send(SAVED_MARK)
 
 
-def _say(mark: bytes) -> None:
-  if is_supervised():
-    os.write(1, mark)
-
-
-def split_heartbeats(data: bytes) -> Tuple[bytes, FrozenSet[bytes]]:
-  """Returns what a node printed without its signs, and the signs in it."""
-  marks = (MARK, STOP_MARK, SAVED_MARK)
-  signs = frozenset(mark for mark in marks if mark in data)
-  for mark in signs:
-    data = data.replace(mark, b'')
-  return data, signs
+def _send(mark: bytes) -> None:
+  # Once the launcher is gone, this process is about to be killed.
+  with contextlib.suppress(OSError):
+    if is_supervised():
+      os.write(_descriptor(), mark)
 
 
 class Watchdog:
-  """Knows which nodes have given no sign for too long."""
+  """Knows which nodes have sent no heartbeat for too long."""
 
   def __init__(
     self,
@@ -96,10 +100,10 @@ class Watchdog:
     labels: Mapping[str, str],
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Watches nobody yet.
+    """Watches no node until its first heartbeat.
 
     Args:
-      seconds: the seconds after which a node without a sign hangs.
+      seconds: the seconds after which a node without a heartbeat hangs.
       labels: the label of each node by its title, in the order in which nodes
         wait for each other: a node waits for those of earlier labels.
       clock: a function that returns seconds.
@@ -114,15 +118,15 @@ class Watchdog:
     self._heard: Dict[str, float] = {}
 
   def record(self, title: str) -> None:
-    """Notes a sign of a node."""
+    """Records a heartbeat of a node."""
     self._heard[title] = self._clock()
 
   def clear(self, title: str) -> None:
-    """Watches a node no more until its next sign."""
+    """Stops watching a node until its next heartbeat."""
     self._heard.pop(title, None)
 
   def expired(self) -> List[str]:
-    """Returns the titles of the nodes that hang; looks once a second."""
+    """Returns the titles of the nodes that hang; checks once a second."""
     now = self._clock()
     gap = now - self._looked
     if gap < PERIOD:

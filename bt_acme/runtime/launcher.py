@@ -5,7 +5,17 @@ to `ENGINES`.
 """
 
 import pathlib
-from typing import Any, Collection, Dict, Mapping, Optional, Type, Union
+import time
+from typing import (
+  Any,
+  Callable,
+  Collection,
+  Dict,
+  Mapping,
+  Optional,
+  Type,
+  Union,
+)
 
 import launchpad as lp
 
@@ -20,20 +30,6 @@ ENGINES: Dict[str, Type[base.Engine]] = {
   'local_mt': threads.Threads,
   'ray': ray_cluster.RayCluster,
 }
-
-
-def _engine_class(launch_type: str) -> Type[base.Engine]:
-  """Returns the engine of a launch type.
-
-  Raises:
-    ValueError: if there is none.
-  """
-  if launch_type not in ENGINES:
-    raise ValueError(
-      f'lp_launch_type={launch_type!r} is unknown here: choose from '
-      f'{sorted(ENGINES)}.'
-    )
-  return ENGINES[launch_type]
 
 
 def launch(
@@ -83,7 +79,12 @@ def launch(
     ValueError: before anything is started, for an unknown launch type or label,
       or a port that is taken.
   """
-  chosen_class = _engine_class(launch_type)
+  if launch_type not in ENGINES:
+    raise ValueError(
+      f'lp_launch_type={launch_type!r} is unknown here: choose from '
+      f'{sorted(ENGINES)}.'
+    )
+  chosen_class = ENGINES[launch_type]
   environments, ports = environments or {}, ports or {}
   if policy is None or chosen_class.in_this_process:
     policy = restarts.RestartPolicy()
@@ -98,21 +99,68 @@ def launch(
     ports_lib.check_free(port, setting=f'{label}_port')
   with events.EventQueue() as queue:
     interrupts.post_to(queue)
-    record = restarts.Record(policy.max_restarts_per_hour)
-    while True:
-      watch = supervisor.Supervisor(
-        program,
-        chosen_class(queue, **(engine_options or {})),
-        queue,
-        pathlib.Path(workdir) / 'processes',
-        main_label=main_label,
-        checked_labels=frozenset(checked_labels),
-        grace_seconds=grace_seconds,
-        policy=policy,
-        record=record,
-      )
-      code = watch.run(environments, ports)
-      if code is not None:
-        return code
-      assert policy.next_program is not None
-      program = policy.next_program()
+    return supervise(
+      program,
+      lambda: chosen_class(queue, **(engine_options or {})),
+      queue,
+      workdir=workdir,
+      environments=environments,
+      ports=ports,
+      main_label=main_label,
+      checked_labels=checked_labels,
+      grace_seconds=grace_seconds,
+      policy=policy,
+    )
+
+
+def supervise(
+  program: lp.Program,
+  make_engine: Callable[[], base.Engine],
+  queue: events.EventQueue,
+  *,
+  workdir: Union[str, pathlib.Path],
+  environments: Mapping[str, Mapping[str, str]],
+  ports: Mapping[str, int],
+  main_label: str,
+  checked_labels: Collection[str],
+  grace_seconds: float,
+  policy: restarts.RestartPolicy,
+  clock: Callable[[], float] = time.monotonic,
+) -> int:
+  """Runs a program, and the next ones where it restarts, to the end.
+
+  Args:
+    program: see `launch`, as are the arguments that are not described here.
+    make_engine: makes the engine of a program.
+    queue: takes the events of the engine and of the signals.
+    workdir: see `launch`.
+    environments: see `launch`.
+    ports: see `launch`.
+    main_label: see `launch`.
+    checked_labels: see `launch`.
+    grace_seconds: see `launch`.
+    policy: which failures of nodes the program survives.
+    clock: a function that returns seconds.
+
+  Returns:
+    An exit code, see `launch`.
+  """
+  record = restarts.Record(policy.max_restarts_per_hour, clock)
+  while True:
+    watch = supervisor.Supervisor(
+      program,
+      make_engine(),
+      queue,
+      pathlib.Path(workdir) / 'processes',
+      main_label=main_label,
+      checked_labels=frozenset(checked_labels),
+      grace_seconds=grace_seconds,
+      policy=policy,
+      record=record,
+      clock=clock,
+    )
+    code = watch.run(environments, ports)
+    if code is not None:
+      return code
+    assert policy.next_program is not None
+    program = policy.next_program()

@@ -5,12 +5,12 @@ fit into the machine by these numbers cannot run there.
 """
 
 import math
-from typing import Any, List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional
 
 import jax
 import numpy as np
 
-from bt_acme import assembly, learner_assembly
+from bt_acme import assembly, learner_assembly, untrusted
 from bt_acme.config import run as run_config
 from bt_acme.core import learner_core
 from bt_acme.core.intrinsic import rewards
@@ -55,9 +55,8 @@ def estimate(
   """
   replay = agent.config.replay
   block = blocks.BlockLayout(replay, agent.replay_shapes).num_bytes
-  evaluators = run.num_evaluators
-  if not run.has_nodes:
-    evaluators = min(evaluators, 1)
+  most = run.num_evaluators if run.has_nodes else 1
+  evaluators = min(run.num_evaluators, most)
   acting = [
     _processes(run),
     _environments(
@@ -114,9 +113,8 @@ def check(needs: List[MemoryRequirement], memory: Optional[int] = None) -> None:
 
 
 def _processes(run: run_config.RunConfig) -> MemoryRequirement:
-  number = 1
-  if not run.is_in_this_process:
-    number = run.num_actors + run.num_evaluators
+  nodes = run.num_actors + run.num_evaluators
+  number = 1 if run.is_in_this_process else nodes
   return MemoryRequirement(
     f'num_actors={run.num_actors}, num_evaluators={run.num_evaluators}',
     f'{number:,} processes take',
@@ -160,13 +158,9 @@ def _learner(agent: assembly.Agent) -> MemoryRequirement:
     f'torso_size={network.torso_size}, lstm_size={network.lstm_size}, '
     f'head_size={network.head_size}',
     'the networks in training take',
-    sum(map(_num_bytes, jax.tree.leaves(state))),
+    untrusted.num_bytes(jax.tree.leaves(state)),
     'Lower one of these settings.',
   )
-
-
-def _num_bytes(array: Any) -> int:
-  return math.prod(array.shape) * np.dtype(array.dtype).itemsize
 
 
 def _batches(agent: assembly.Agent) -> MemoryRequirement:

@@ -7,19 +7,25 @@ forget these. Each row tells its `session`, and the `seconds` that the run has
 taken by then, over all sessions. On a full disk rows wait until there is room.
 """
 
-import csv
-import io
-import itertools
 import math
 import os
 import pathlib
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Union
+from typing import (
+  Any,
+  Callable,
+  Dict,
+  List,
+  Mapping,
+  Optional,
+  Union,
+)
 
 import numpy as np
 from absl import logging
 
 from bt_acme import files, untrusted
+from bt_acme.evaluation import logs
 from bt_acme.runtime import provenance
 from bt_acme.runtime import summaries as summaries_lib
 
@@ -31,6 +37,7 @@ _STEP_KEYS = ('actor_steps', 'learner_steps')
 MARKS = ('seconds', 'session')
 # Columns that had another name until 0.1, by the old one.
 RENAMED_COLUMNS = {'life': 'session'}
+_CHUNK = 1 << 20  # Bytes.
 # What places a row, and makes no curve.
 _NO_SUMMARIES = (
   *(*MARKS, 'environment', 'epsilon', 'flight_probability'),
@@ -57,7 +64,7 @@ def make_logger(
     last_step: see `MetricsLogger`.
   """
   folder = pathlib.Path(workdir) / 'logs' / label
-  folder.mkdir(parents=True, exist_ok=True)
+  files.make_folder(folder)
   return MetricsLogger(
     folder,
     time_delta=time_delta,
@@ -99,12 +106,10 @@ class MetricsLogger:
     self._session = session
     self._table = CSVTable(folder / 'logs.csv')
     self._folder = folder
-    self._purged: Optional[int] = None
+    self._summaries = summaries_lib.Summaries(folder)
     if last_step is not None:
-      self._purged = last_step + 1
-      self._table.drop_from(self._purged)
-    # Made with the first row, when it is known what TensorBoard has to forget.
-    self._summaries: Optional[summaries_lib.Summaries] = None
+      self._summaries.purge_step = last_step + 1
+      self._table.drop_from(last_step + 1)
     self._time_delta, self._subsampler = time_delta, subsampler
     self._clock = clock
     self._next_time = -math.inf
@@ -126,8 +131,7 @@ class MetricsLogger:
       num_rows: the number of rows by then; later ones are dropped.
       last_step: the step by then; TensorBoard forgets later ones.
     """
-    assert self._summaries is None
-    self._purged = last_step + 1
+    self._summaries.purge_step = last_step + 1
     self._table.cut(num_rows)
 
   def write(self, data: Mapping[str, Any]) -> None:
@@ -158,17 +162,12 @@ class MetricsLogger:
         '%d rows are not in %s/logs.csv, because the disk had no room.',
         *(len(self._waiting), self._folder),
       )
-    if self._summaries is not None:
-      self._summaries.close()
+    self._summaries.close()
 
   def _write_now(self, data: Mapping[str, Any]) -> None:
     row = {key: to_number(key, value) for key, value in data.items()}
     self._waiting.append({**row, **self._marks()})
     self.write_waiting()
-    if self._summaries is None:
-      self._summaries = summaries_lib.Summaries(
-        self._folder, purge_step=self._purged
-      )
     curves = {k: v for k, v in row.items() if k not in _NO_SUMMARIES}
     self._summaries.write(_step_of(row), curves)
     for key, value in curves.items():
@@ -194,6 +193,10 @@ class MetricsLogger:
       return False
     self._has_warned_of_the_disk = False
     return True
+
+  def sync(self) -> None:
+    """Has the kernel write the rows that are in the file to the disk."""
+    self._table.sync()
 
   def _marks(self) -> Dict[str, Number]:
     """Returns what tells when a row is written."""
@@ -269,41 +272,44 @@ def to_number(key: str, value: Any) -> Number:
 
 
 class CSVTable:
-  """A CSV file to which rows are added and, when a row needs them, columns.
+  """A CSV file of numbers, to which rows and, where needed, columns are added.
 
   A row is in the file when `append` returns, and no part of it if that raises
-  OSError. If an earlier process was killed while it wrote a row, the torn row
-  is cut off.
+  OSError. If an earlier process was killed while it wrote a row, the incomplete
+  row is cut off.
 
   Attributes:
     num_rows: the number of rows.
   """
 
   def __init__(self, path: pathlib.Path):
-    """Reads the header of a table that is there."""
+    """Reads the header of an existing table, and counts its rows."""
     self._path = path
-    self.num_rows = 0
     self._columns: List[str] = []
+    self._is_synced = False
+    num_lines = 0
     if path.exists():
-      sizes = self._sizes()
-      if sum(sizes) < path.stat().st_size:
-        os.truncate(path, sum(sizes))
-      with path.open(newline='') as file:
-        header = next(csv.reader(file), [])
-      self._columns = [RENAMED_COLUMNS.get(name, name) for name in header]
-      self.num_rows = max(len(sizes) - 1, 0)
+      start, line = next(logs.lines_from_end(path), (0, b''))
+      self._truncate(start + len(line))
+      with path.open('rb') as file:
+        header = _cells(file.readline())
+        self._columns = [RENAMED_COLUMNS.get(name, name) for name in header]
+        file.seek(0)
+        chunks = iter(lambda: file.read(_CHUNK), b'')
+        num_lines = sum(chunk.count(b'\n') for chunk in chunks)
+    self.num_rows = max(num_lines - 1, 0)
 
   def append(self, row: Mapping[str, Number]) -> None:
     """Adds a row; the cells of columns that it does not have stay empty."""
     new = [key for key in row if key not in self._columns]
     if new:
       self._add_columns(new)
-    text = io.StringIO()
-    csv.DictWriter(text, self._columns, lineterminator='\n').writerow(row)
+    cells = (str(row.get(name, '')) for name in self._columns)
     size = self._path.stat().st_size
+    self._is_synced = False
     try:
-      with self._path.open('a', newline='') as file:
-        file.write(text.getvalue())
+      with self._path.open('a') as file:
+        file.write(','.join(cells) + '\n')
     except OSError:
       os.truncate(self._path, size)
       raise
@@ -311,42 +317,42 @@ class CSVTable:
 
   def cut(self, num_rows: int) -> None:
     """Keeps this many rows, the first ones."""
-    if self.num_rows > num_rows:
-      os.truncate(self._path, sum(self._sizes()[: num_rows + 1]))
-      self.num_rows = num_rows
+    self._drop_while(lambda row: self.num_rows > num_rows)
 
   def drop_from(self, step: int) -> None:
-    """Drops the rows of this step and of later ones."""
-    rows = self._rows()
-    kept = [row for row in rows if (_step_of(row) or 0) < step]
-    if len(kept) < len(rows):
-      self._write(kept)
+    """Drops the rows of this step and of later ones, which are the last."""
+    self._drop_while(lambda row: (_step_of(row) or 0) >= step)
 
-  def _sizes(self) -> List[int]:
-    """Returns the bytes of each whole line; no cell has line ends."""
-    with self._path.open('rb') as file:
-      return [len(line) for line in file if line.endswith(b'\n')]
+  def sync(self) -> None:
+    """Has the kernel write the table to the disk."""
+    if not self._is_synced and self._path.exists():
+      files.sync_file(self._path)
+      self._is_synced = True
 
-  def _rows(self) -> List[Dict[str, str]]:
-    if not self._path.exists():
-      return []
-    with self._path.open(newline='') as file:
-      lines = itertools.islice(file, 1, None)
-      return list(csv.DictReader(lines, self._columns))
+  def _drop_while(self, drops: Callable[[Mapping[str, str]], bool]) -> None:
+    """Drops rows from the end; reads no more of the file than these."""
+    if not self.num_rows:
+      return
+    for start, line in logs.lines_from_end(self._path):
+      row = dict(zip(self._columns, _cells(line), strict=False))
+      if not self.num_rows or not drops(row):
+        self._truncate(start + len(line))
+        return
+      self.num_rows -= 1
+
+  def _truncate(self, size: int) -> None:
+    if self._path.stat().st_size > size:
+      self._is_synced = False
+      os.truncate(self._path, size)
 
   def _add_columns(self, new: List[str]) -> None:
-    rows, before = self._rows(), self._columns
-    self._columns = [*before, *new]
-    try:
-      self._write(rows)
-    except OSError:
-      self._columns = before
-      raise
+    columns = [*self._columns, *new]
+    rows = self._path.read_text().splitlines()[1:] if self._columns else []
+    lines = [','.join(columns), *(row + ',' * len(new) for row in rows)]
+    files.write_text(self._path, '\n'.join(lines) + '\n')
+    self._columns = columns
 
-  def _write(self, rows: List[Dict[str, str]]) -> None:
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, self._columns, lineterminator='\n')
-    writer.writeheader()
-    writer.writerows(rows)
-    files.write_text(self._path, buffer.getvalue())
-    self.num_rows = len(rows)
+
+def _cells(line: bytes) -> List[str]:
+  """Returns the cells of a line, of which none has commas or line ends."""
+  return line.decode().rstrip().split(',') if line else []

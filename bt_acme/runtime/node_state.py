@@ -2,7 +2,7 @@
 
 import signal
 import time
-from typing import List, Optional
+from typing import Callable, List, Optional
 
 from bt_acme.runtime import events, restarts, terminal
 
@@ -22,25 +22,35 @@ class Node:
     host: the machine of its place, if there are several.
     num_starts: the number of times that it was started.
     log: its log file; None if it prints to this process's output.
-    ended: how its latest attempt ended; None if that goes on.
-    has_begun: whether its latest attempt has given a sign.
-    started: when its latest attempt began, by the clock of `time.monotonic`.
+    ended: how its latest attempt ended; None if it has not.
+    has_begun: whether its latest attempt has sent a heartbeat.
+    started: when its latest attempt began, by the clock.
     is_late: whether the user knows that its latest attempt has yet to begin.
-    due: when it is started anew, by that clock; None if it is not to be.
-    hung_seconds: how long its latest attempt gave no sign, if that killed it.
-    received_sigterm: whether its latest attempt was, and not by the supervisor.
+    due: when it restarts, by the clock; None if it is not going to.
+    hung_seconds: how long its latest attempt sent no heartbeat, if that killed
+      it.
+    received_sigterm: whether its latest attempt was told to stop, but not by
+      the supervisor.
     has_saved: whether its latest attempt has nothing left to save.
     follows: whether its latest attempt was ended to restart with another node.
   """
 
-  def __init__(self, title: str, label: str, record: restarts.Record):
+  def __init__(
+    self,
+    title: str,
+    label: str,
+    record: restarts.Record,
+    clock: Callable[[], float] = time.monotonic,
+  ):
     """It was not started yet.
 
     Args:
       title: `LABEL/INDEX`.
       label: the label that it shares with others.
       record: of the run.
+      clock: a function that returns seconds.
     """
+    self._clock = clock
     self.title = title
     self.label = label
     self.allowance = record.for_node(title)
@@ -71,7 +81,7 @@ class Node:
       self.log.close()
     self.num_starts += 1
     self.log = log
-    self.started = time.monotonic()
+    self.started = self._clock()
     self.ended, self.hung_seconds, self.due = None, None, None
     self.has_begun = self.received_sigterm = False
     self.has_saved = self.follows = self.is_late = False

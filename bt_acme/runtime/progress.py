@@ -1,31 +1,36 @@
-"""The progress line: one line that says how far a run is.
+"""How far a run is: a bar with text, or lines of the same text.
 
-On a terminal it is rewritten once a second. Elsewhere a new line is printed
-every ten seconds. A process of `bt_acme.runtime.supervisor` only marks its
-line, and the supervisor draws it, because it owns the terminal.
+A terminal or a notebook shows a bar; elsewhere a new line is printed every ten
+seconds. A process of `bt_acme.runtime.supervisor` only marks its line, and the
+supervisor draws it, because it owns the terminal.
 """
 
 import collections
 import datetime
+import importlib.util
 import math
 import os
-import shutil
 import sys
 import time
-from typing import Any, Callable, Deque, Mapping, Optional, TextIO, Tuple, Union
+from typing import Callable, Deque, Mapping, Optional, TextIO, Tuple
 
-Number = Union[int, float]
+# In a notebook without ipywidgets, tqdm.auto would warn, and then do the same.
+if importlib.util.find_spec('ipywidgets') is None:
+  from tqdm import tqdm
+else:
+  from tqdm.auto import tqdm
 
 # Begins each progress line that a process hands to the supervisor. The
 # variable, `live` or `plain`, tells the process how the supervisor shows it.
 STATUS_MARK = '\x1e'
 STATUS_VARIABLE = 'BT_ACME_STATUS'
 _STATUS_SECONDS = {'live': 1.0, 'plain': 10.0}  # Between two lines.
+_BAR_SECONDS = 0.5  # Between two states of the bar.
 _RATE_SECONDS = 30.0  # Speeds are averaged over the last half minute.
 
 
 class Progress:
-  """Prints the progress line of a run, no more often than it can be read."""
+  """Shows how far a run is, no more often than it can be read."""
 
   def __init__(
     self,
@@ -34,26 +39,36 @@ class Progress:
     stream: Optional[TextIO] = None,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Finds out where the line is going to be shown.
+    """Draws a bar at once, before the first step is taken.
 
     Args:
       max_actor_steps: the budget of the run.
-      stream: where to print; standard output by default.
+      stream: where to print; by default standard output in a process of the
+        supervisor, and standard error elsewhere.
       clock: a function that returns seconds.
     """
-    self._max_actor_steps = max_actor_steps
-    self._stream = stream or sys.stdout
-    self._clock = clock
     mode = os.environ.get(STATUS_VARIABLE)
-    self._supervised = mode is not None
-    self._mode = mode or ('live' if self._stream.isatty() else 'plain')
+    self._max_actor_steps = max_actor_steps
+    self._stream = stream or (sys.stderr if mode is None else sys.stdout)
+    self._clock = clock
+    self._mark = '' if mode is None else STATUS_MARK
+    self._seconds = _STATUS_SECONDS[mode or 'plain']
+    self._bar: Optional[tqdm] = None
+    if mode is None and (self._stream.isatty() or 'ipykernel' in sys.modules):
+      self._seconds = _BAR_SECONDS
+      self._bar = tqdm(
+        total=max_actor_steps,
+        bar_format='{bar} {desc}',
+        dynamic_ncols=True,
+        file=self._stream,
+      )
     self._next_time = -math.inf
-    self._values: Mapping[str, Any] = {}
-    # Time, actor steps and learner steps of the recent lines.
-    self._history: Deque[Tuple[float, Number, Number]] = collections.deque()
+    self._values: Mapping[str, float] = {}
+    # Time, actor steps and learner steps of the recent texts.
+    self._history: Deque[Tuple[float, float, float]] = collections.deque()
 
-  def update(self, values: Mapping[str, Any]) -> None:
-    """Prints the state of the run, if the next line is due.
+  def update(self, values: Mapping[str, float]) -> None:
+    """Shows the state of the run, if the next text is due.
 
     Args:
       values: `actor_steps` and, as far as they are known, `learner_steps`,
@@ -65,26 +80,25 @@ class Progress:
       self._show()
 
   def close(self) -> None:
-    """Prints the last state and leaves it on the screen."""
+    """Shows the last state and leaves it on the screen."""
     if self._values:
       self._show()
-    if self._mode == 'live' and not self._supervised:
-      self._stream.write('\n')
-      self._stream.flush()
+    if self._bar is not None:
+      self._bar.close()
 
   def _show(self) -> None:
     now = self._clock()
-    self._next_time = now + _STATUS_SECONDS[self._mode]
+    self._next_time = now + self._seconds
     text = progress_line(
       self._values, self._max_actor_steps, *self._speeds(now)
     )
-    if self._supervised:
-      self._stream.write(f'{STATUS_MARK}{text}\n')
-    elif self._mode == 'live':
-      self._stream.write(render_live(text))
+    if self._bar is None:
+      self._stream.write(f'{self._mark}{text}\n')
+      self._stream.flush()
     else:
-      self._stream.write(f'{text}\n')
-    self._stream.flush()
+      steps = int(self._values.get('actor_steps', 0))
+      self._bar.n = min(steps, self._max_actor_steps)
+      self._bar.set_description_str(text)
 
   def _speeds(self, now: float) -> Tuple[Optional[float], Optional[float]]:
     """Returns actor steps and learner steps a second; None if unknown."""
@@ -103,8 +117,21 @@ class Progress:
     )
 
 
+class NoDisplay:
+  """Shows nothing."""
+
+  def __init__(self, max_actor_steps: int):
+    del max_actor_steps
+
+  def update(self, values: Mapping[str, float]) -> None:
+    """Shows nothing."""
+
+  def close(self) -> None:
+    """Leaves nothing behind."""
+
+
 def progress_line(
-  values: Mapping[str, Any],
+  values: Mapping[str, float],
   max_actor_steps: int,
   actor_steps_per_second: Optional[float],
   learner_steps_per_second: Optional[float],
@@ -136,9 +163,3 @@ def progress_line(
     if key in values:
       parts.append(f'{name} {float(values[key]):,.2f}')
   return ' | '.join(parts)
-
-
-def render_live(text: str) -> str:
-  """Returns what rewrites the terminal's line, cut to the terminal's width."""
-  width = shutil.get_terminal_size().columns - 1
-  return f'\r{text[:width]}\x1b[K'

@@ -6,6 +6,7 @@ record says for each session which code ran, where and when, so that a number
 can be traced to what made it.
 """
 
+import contextlib
 import datetime
 import functools
 import importlib.metadata
@@ -33,6 +34,8 @@ _PACKAGES = (
   *('minigrid', 'dm-acme', 'dm-reverb', 'dm-launchpad'),
 )
 _GIT_SECONDS = 10.0
+# Sessions that the record holds besides the first one.
+_MOST_RECENT = 100
 _LONGEST = 1 << 24  # Bytes; a session has a thousand.
 
 
@@ -68,7 +71,8 @@ def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:
     workdir: the folder of the run.
     params_sha256: the checksums of the parameters that the run was given.
   """
-  sessions = _sessions(workdir)
+  record = read(workdir)
+  sessions = record.get('sessions', [])
   session = {
     'started': _text(time.time()),
     'ended': None,
@@ -79,8 +83,15 @@ def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:
     'device': None,
     'command': shlex.join(sys.argv),
   }
+  kept = [*sessions[:1], *sessions[1:][-_MOST_RECENT:]]
+  dropped = record.get('dropped', 0) + len(sessions) - len(kept)
   _write(
-    workdir, {'params_sha256': params_sha256, 'sessions': [*sessions, session]}
+    workdir,
+    {
+      'params_sha256': params_sha256,
+      'dropped': dropped,
+      'sessions': [*kept, session],
+    },
   )
 
 
@@ -101,11 +112,12 @@ def end(workdir: str) -> None:
 
 def current(workdir: str) -> Session:
   """Returns the session that began last; a first one if none is recorded."""
-  sessions = _sessions(workdir)
-  if not sessions:
+  record = read(workdir)
+  if not record.get('sessions'):
     return Session(0, time.time(), 0.0)
-  started, before = sessions[-1]['started'], sessions[-1]['seconds_before']
-  return Session(len(sessions) - 1, _time(started), before)
+  session = record['sessions'][-1]
+  number = record.get('dropped', 0) + len(record['sessions']) - 1
+  return Session(number, _time(session['started']), session['seconds_before'])
 
 
 def check_is_here(workdir: str, session: Session) -> None:
@@ -126,6 +138,9 @@ def check_is_here(workdir: str, session: Session) -> None:
 def read(workdir: str) -> Dict[str, Any]:
   """Reads the record; it is empty if the run has none.
 
+  Its `lives` are the first and the most recent ones; `dropped` is the number of
+  those in between.
+
   Raises:
     ValueError: if it is damaged.
   """
@@ -137,6 +152,7 @@ def read(workdir: str) -> Dict[str, Any]:
     for session in record['sessions']:
       _time(session['started'])
       float(session['seconds_before'])
+    int(record.get('dropped', 0))
     return record
   except FileNotFoundError:
     return {}
@@ -145,10 +161,6 @@ def read(workdir: str) -> Dict[str, Any]:
       f'workdir={workdir!r}: {_FILE} is damaged ({error}): remove it; the run '
       'goes on without.'
     ) from error
-
-
-def _sessions(workdir: str) -> List[Dict[str, Any]]:
-  return list(read(workdir).get('sessions', []))
 
 
 def _change_last(workdir: str, **values: Any) -> None:
@@ -167,17 +179,12 @@ def _seconds_so_far(workdir: str, sessions: List[Dict[str, Any]]) -> float:
   """Returns the seconds of all sessions, as far as anything tells."""
   if not sessions:
     return 0.0
-  before: float = sessions[-1]['seconds_before']
-  if sessions[-1]['ended'] is not None:
-    started, ended = (
-      _time(sessions[-1]['started']),
-      _time(sessions[-1]['ended']),
-    )
-    return before + ended - started
+  session = sessions[-1]
+  before: float = session['seconds_before']
+  if session['ended'] is not None:
+    return before + _time(session['ended']) - _time(session['started'])
   # It was killed, and its last row came at most a moment before.
-  return max(
-    [before, *(logs.largest(workdir, label, 'seconds') for label in _LABELS)]
-  )
+  return max(before, *(logs.last(workdir, x, 'seconds') for x in _LABELS))
 
 
 def _text(seconds: float) -> str:
@@ -189,17 +196,14 @@ def _time(text: str) -> float:
   return datetime.datetime.fromisoformat(text).timestamp()
 
 
+@functools.lru_cache(maxsize=1)
 def _versions() -> Dict[str, Optional[str]]:
-  found: Dict[str, Optional[str]] = {
-    'bt_acme': version.__version__,
-    'python': platform.python_version(),
-  }
+  found: Dict[str, Optional[str]] = dict.fromkeys(_PACKAGES)
   for name in _PACKAGES:
-    try:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
       found[name] = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-      found[name] = None
-  return found
+  own = {'bt_acme': version.__version__, 'python': platform.python_version()}
+  return {**own, **found}
 
 
 @functools.lru_cache(maxsize=1)

@@ -81,17 +81,25 @@ class Record:
     has_worked: the titles of the nodes of which any life has given a sign.
   """
 
-  def __init__(self, max_restarts_per_hour: int):
+  def __init__(
+    self,
+    max_restarts_per_hour: int,
+    clock: Callable[[], float] = time.monotonic,
+  ):
     """Begins with nothing.
 
     Args:
       max_restarts_per_hour: see `RestartPolicy`.
+      clock: a function that returns seconds.
     """
-    self.program = RestartBudget(max_restarts_per_hour)
+    self.program = RestartBudget(max_restarts_per_hour, clock)
     self.has_worked: Set[str] = set()
     self._max_per_hour = max_restarts_per_hour
+    self._clock = clock
     self._nodes: Dict[str, RestartBudget] = {}
 
   def for_node(self, title: str) -> RestartBudget:
     """Returns how often a node may start anew."""
-    return self._nodes.setdefault(title, RestartBudget(self._max_per_hour))
+    return self._nodes.setdefault(
+      title, RestartBudget(self._max_per_hour, self._clock)
+    )

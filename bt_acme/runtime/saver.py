@@ -6,7 +6,7 @@ them, which takes some seconds for each gigabyte.
 
 import threading
 import time
-from typing import Any, Callable, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Protocol
 
 from absl import logging
 
@@ -26,6 +26,20 @@ class State(NamedTuple):
   values: Mapping[str, Any]
 
 
+class Task(Protocol):
+  """Work that was started and ends by itself, as a `threading.Thread`."""
+
+  def is_alive(self) -> bool: ...
+  def join(self, timeout: Optional[float] = None) -> None: ...
+
+
+def start_thread(work: Callable[[], None]) -> Task:
+  """Does work in a thread of its own, which does not outlive the process."""
+  thread = threading.Thread(target=work, name='saver', daemon=True)
+  thread.start()
+  return thread
+
+
 class Saver:
   """Writes one checkpoint at a time.
 
@@ -38,8 +52,8 @@ class Saver:
     folder: str,
     take_replay: Optional[Callable[[], checkpoints.Replay]] = None,
     clear: Callable[[], None] = lambda: None,
-    *,
-    in_background: bool = True,
+    start: Optional[Callable[[Callable[[], None]], Task]] = start_thread,
+    clock: Callable[[], float] = time.monotonic,
   ):
     """Initializes a saver that has written nothing.
 
@@ -48,14 +62,17 @@ class Saver:
       take_replay: has the replay written and waits for that, or raises OSError;
         None leaves the replay out.
       clear: removes what `take_replay` has written.
-      in_background: whether a thread writes. Otherwise `begin` returns when the
-        checkpoint is written, and a checkpoint without its own replay is not.
+      start: starts to write, and does not wait for it. With None, `begin`
+        returns when the checkpoint is written, and a checkpoint without its own
+        replay is not written.
+      clock: a function that returns seconds.
     """
     self._folder = folder
     self._take_replay = take_replay
     self._clear = clear
-    self._in_background = in_background
-    self._thread: Optional[threading.Thread] = None
+    self._start = start
+    self._clock = clock
+    self._task: Optional[Task] = None
     # The lock guards the folder, which has one writer, and what is below it.
     self._lock = threading.Lock()
     self._written: Optional[State] = None  # The newest that is there.
@@ -64,7 +81,7 @@ class Saver:
   @property
   def is_idle(self) -> bool:
     """Whether nothing is being written, so that `begin` may be called."""
-    return self._thread is None or not self._thread.is_alive()
+    return self._task is None or not self._task.is_alive()
 
   def begin(self, state: State) -> None:
     """Begins to write a checkpoint, and returns at once.
@@ -72,13 +89,10 @@ class Saver:
     If it cannot be written, a warning says so, and the one before stays.
     """
     assert self.is_idle
-    if not self._in_background:
+    if self._start is None:
       self._run(state)
-      return
-    self._thread = threading.Thread(
-      target=self._run, args=(state,), name='saver', daemon=True
-    )
-    self._thread.start()
+    else:
+      self._task = self._start(lambda: self._run(state))
 
   def finish(self, state: State, seconds: Optional[float] = None) -> None:
     """Writes the last checkpoint.
@@ -91,7 +105,7 @@ class Saver:
     Raises:
       OSError: if it cannot be written; the one before is then as it was.
     """
-    deadline = None if seconds is None else time.monotonic() + seconds
+    deadline = None if seconds is None else self._clock() + seconds
     self._join(deadline)
     if self.is_idle:
       self.begin(state)
@@ -104,9 +118,9 @@ class Saver:
         checkpoints.prune_replays(self._folder)
 
   def _join(self, deadline: Optional[float]) -> None:
-    if self._thread is not None:
-      left = None if deadline is None else max(0, deadline - time.monotonic())
-      self._thread.join(left)
+    if self._task is not None:
+      left = None if deadline is None else max(0, deadline - self._clock())
+      self._task.join(left)
 
   def _run(self, state: State) -> None:
     """Writes one checkpoint."""
@@ -131,7 +145,7 @@ class Saver:
     """Takes the replay, or that of the newest checkpoint."""
     if self._take_replay is None:
       return None
-    if not self._in_background:
+    if self._start is None:
       return self._take_replay()
     try:
       return self._take_replay()
@@ -151,6 +165,6 @@ class Saver:
 
   def _last_replay(self) -> Optional[checkpoints.Replay]:
     """Returns the replay of the last checkpoint if it has to be in time."""
-    if self._in_background or self._take_replay is None:
+    if self._start is not None or self._take_replay is None:
       return checkpoints.newest_replay(self._folder)
     return self._take_replay()

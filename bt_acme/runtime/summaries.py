@@ -27,6 +27,10 @@ class Summaries:
 
   Rows that find no room on the disk are left out, and a later one begins
   another file.
+
+  Attributes:
+    purge_step: with the next file, TensorBoard forgets existing rows of this
+      step and later ones; None if it forgets none.
   """
 
   def __init__(
@@ -40,12 +44,11 @@ class Summaries:
 
     Args:
       folder: the folder, which exists.
-      purge_step: TensorBoard forgets rows of this step and later ones that are
-        there; None if it forgets none.
+      purge_step: see the class.
       clock: a function that returns seconds.
     """
+    self.purge_step = purge_step
     self._folder = folder
-    self._purge_step = purge_step
     self._clock = clock
     self._writer: Optional[record_writer.RecordWriter] = None
     self._next_try = clock()
@@ -66,23 +69,15 @@ class Summaries:
       for name, scalar in row.items()
       for value in summary.scalar(name, np.asarray(scalar)).value
     ]
-    event = event_pb2.Event(
-      wall_time=time.time(),
-      step=step,
-      summary=summary_pb2.Summary(value=values),
-    )
-    now = self._clock()
-    if now < self._next_try:
+    if self._clock() < self._next_try:
       return
     try:
-      if self._writer is None:
-        self._writer = self._begin_file()
-      self._writer.write(event.SerializeToString())
-      self._writer.flush()
+      writer = self._writer or self._begin_file()
+      _write(writer, step=step, summary=summary_pb2.Summary(value=values))
     except OSError:
-      # The record may be torn, which nothing behind it survives.
+      # The record may be incomplete, and a reader stops there.
       self.close()
-      self._next_try = now + _RETRY_SECONDS
+      self._next_try = self._clock() + _RETRY_SECONDS
 
   def close(self) -> None:
     """Closes the file; another row would begin another one."""
@@ -92,25 +87,25 @@ class Summaries:
       self._writer = None
 
   def _begin_file(self) -> record_writer.RecordWriter:
-    name = (
+    # Files of one second are read in the order of their names.
+    path = self._folder / (
       f'events.out.tfevents.{int(time.time())}.{socket.gethostname()}.'
-      # Files of one second are read in the order of their names.
       f'{os.getpid()}.{next(_numbers):06}'
     )
-    path = self._folder / name
-    writer = record_writer.RecordWriter(str(path))
-    events = [event_pb2.Event(wall_time=time.time(), file_version=_VERSION)]
-    if self._purge_step is not None:
-      start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
-      events.append(event_pb2.Event(step=self._purge_step, session_log=start))
+    self._writer = writer = record_writer.RecordWriter(str(path))
     try:
-      for event in events:
-        writer.write(event.SerializeToString())
-      writer.flush()
+      _write(writer, file_version=_VERSION)
+      if self.purge_step is not None:
+        start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+        _write(writer, step=self.purge_step, session_log=start)
     except OSError:
-      with contextlib.suppress(OSError):
-        writer.close()
       path.unlink()
       raise
-    self._purge_step = None
+    self.purge_step = None
     return writer
+
+
+def _write(writer: record_writer.RecordWriter, **fields: object) -> None:
+  event = event_pb2.Event(wall_time=time.time(), **fields)
+  writer.write(event.SerializeToString())
+  writer.flush()

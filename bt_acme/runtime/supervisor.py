@@ -17,7 +17,16 @@ import os
 import pathlib
 import signal
 import time
-from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional
+from typing import (
+  Any,
+  Callable,
+  Collection,
+  Dict,
+  List,
+  Mapping,
+  NamedTuple,
+  Optional,
+)
 
 import launchpad as lp
 
@@ -71,6 +80,7 @@ class Supervisor:
     grace_seconds: float,
     policy: restarts.RestartPolicy,
     record: restarts.Record,
+    clock: Callable[[], float] = time.monotonic,
   ):
     """Starts nothing yet.
 
@@ -84,6 +94,7 @@ class Supervisor:
       grace_seconds: see `launcher.launch`.
       policy: which deaths the program survives.
       record: of the run, whose program may have restarted.
+      clock: a function that returns seconds.
     """
     self._program = program
     self._engine = engine
@@ -93,13 +104,14 @@ class Supervisor:
     self._timeouts = shutdown.ShutdownTimeouts(grace_seconds, checked_labels)
     self._policy = policy
     self._allowance = record.program
+    self._clock = clock
     self._terminal = terminal.Terminal(log_folder / 'launcher.log')
     labels = executables.titles(program)
     self._nodes = {
-      title: node_state.Node(title, label, record)
+      title: node_state.Node(title, label, record, clock)
       for title, label in labels.items()
     }
-    self._watchdog = heartbeats.Watchdog(policy.watchdog_seconds, labels)
+    self._watchdog = heartbeats.Watchdog(policy.watchdog_seconds, labels, clock)
     self._executables: Dict[str, Any] = {}
     self._environments: Mapping[str, Mapping[str, str]] = {}
     self._interrupts: List[interrupts.Interrupt] = []
@@ -238,7 +250,7 @@ class Supervisor:
 
   def _start_pending(self) -> None:
     """Starts anew what is due, and tells once of each node that is late."""
-    now = time.monotonic()
+    now = self._clock()
     for node in self._nodes.values():
       if node.due is not None and node.due <= now:
         self._start(node)
@@ -292,7 +304,7 @@ class Supervisor:
     if not pause:
       self._start(node)
       return None
-    node.due = time.monotonic() + pause
+    node.due = self._clock() + pause
     if not node.addresses:  # Elsewhere it may do better.
       self._engine.place(node.title, 0)
     return None
@@ -309,13 +321,13 @@ class Supervisor:
       self._engine.signal(
         node.title, signal.SIGKILL if loses_nothing else signal.SIGTERM
       )
-    start = time.monotonic()
+    start = self._clock()
     while not self._hurried:
       labels = {node.label for node in self._running()}
       seconds = self._timeouts.longest(
         labels, finished=end.finished, restart=end.restart
       )
-      left = start - time.monotonic() + seconds
+      left = start - self._clock() + seconds
       if left <= 0:
         break
       event = self._next(left)
@@ -374,7 +386,9 @@ class Supervisor:
     elif isinstance(event, events.NodePending):
       self._terminal.note(f'[{node.title}] waits for a place: {event.reason}')
     elif isinstance(event, events.Output) and node.log is not None:
-      self._take_output(node, node.log, event)
+      self._show(node, node.log.add(event.data, event.is_error))
+    elif isinstance(event, events.Heartbeat):
+      self._take_heartbeat(node, event.marks)
     elif isinstance(event, events.NodeExited):
       node.ended, node.due = event, None
       self._watchdog.clear(node.title)
@@ -382,24 +396,15 @@ class Supervisor:
         self._show(node, node.log.finish())
     return event
 
-  def _take_output(
-    self,
-    node: node_state.Node,
-    log: terminal.NodeLog,
-    output: events.Output,
-  ) -> None:
-    """Takes what a node prints, and its signs of life out of it."""
-    data = output.data
-    if not output.is_error:
-      data, signs = heartbeats.split_heartbeats(data)
-      if heartbeats.MARK in signs:
-        node.record_heartbeat()
-        self._watchdog.record(node.title)
-      if heartbeats.STOP_MARK in signs and not self._stopping:
-        node.received_sigterm = True
-      if heartbeats.SAVED_MARK in signs:
-        node.has_saved = True
-    self._show(node, log.add(data, output.is_error))
+  def _take_heartbeat(self, node: node_state.Node, marks: bytes) -> None:
+    """Records what a node has sent through its pipe for heartbeats."""
+    if heartbeats.MARK in marks:
+      node.record_heartbeat()
+      self._watchdog.record(node.title)
+    if heartbeats.STOP_MARK in marks and not self._stopping:
+      node.received_sigterm = True
+    if heartbeats.SAVED_MARK in marks:
+      node.has_saved = True
 
   def _show(self, node: node_state.Node, lines: List[str]) -> None:
     """Shows lines of a node on the terminal."""

@@ -10,6 +10,7 @@ import contextlib
 import datetime
 import pathlib
 import re
+import shutil
 import sys
 from typing import Any, BinaryIO, Dict, List, Optional
 
@@ -45,7 +46,7 @@ class Terminal:
 
   def log(self, text: str) -> None:
     """Writes lines to standard error, above the progress line."""
-    self._write(sys.stdout, progress.render_live('') if self._status else '')
+    self._write(sys.stdout, render_live('') if self._status else '')
     self._write(sys.stderr, text + '\n')
     self._write(sys.stdout, self._status)
 
@@ -60,7 +61,7 @@ class Terminal:
   def status(self, text: str) -> None:
     """Replaces the progress line, or adds one where there is no terminal."""
     if self.live:
-      self._status = progress.render_live(text)
+      self._status = render_live(text)
       self._write(sys.stdout, self._status)
     else:
       self._write(sys.stdout, text + '\n')
@@ -163,3 +164,9 @@ class NodeLog:
 
 def _now() -> str:
   return datetime.datetime.now().isoformat(sep=' ', timespec='seconds')
+
+
+def render_live(text: str) -> str:
+  """Returns what rewrites the terminal's line, cut to the terminal's width."""
+  width = shutil.get_terminal_size().columns - 1
+  return f'\r{text[:width]}\x1b[K'

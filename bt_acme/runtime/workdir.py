@@ -9,7 +9,7 @@ import dataclasses
 import json
 import os
 import pathlib
-from typing import Any, Dict, List, Mapping, Optional, Type
+from typing import Any, Dict, Mapping, Optional, Type
 
 from bt_acme import config as config_lib
 from bt_acme import files, untrusted
@@ -72,12 +72,15 @@ def claim(
   # Unlike those of `pathlib`, they do not raise for a name that is too long.
   if os.path.isfile(path):
     recorded = read_identity(run.workdir)
-    before = _with_defaults(recorded, type(config))
-    before.pop('began_with', None)
-    _check_same(run.workdir, *_without_folders(before, identity))
-    moved = _moved(recorded, identity)
-    if moved != recorded:
-      files.write_text(path, json.dumps(moved, indent=2) + '\n')
+    _check_same(run.workdir, _with_defaults(recorded, type(config)), identity)
+    # The folders in which parameters are now.
+    folders = {
+      name: identity[name]
+      for name in _FOLDERS
+      if PARAMS in recorded and isinstance(identity.get(name), dict)
+    }
+    if {**recorded, **folders} != recorded:
+      _write(path, {**recorded, **folders})
     return True
   if os.path.isdir(folder):
     # An attempt to claim the folder may have been cut short.
@@ -93,9 +96,7 @@ def claim(
       )
   recorded = {name: getattr(run, name) for name in _RECORDED}
   try:
-    files.write_text(
-      path, json.dumps({**identity, 'began_with': recorded}, indent=2) + '\n'
-    )
+    _write(path, {**identity, 'began_with': recorded})
   except OSError as error:
     raise ValueError(
       f'workdir={run.workdir!r} cannot be written: {error}.'
@@ -149,9 +150,12 @@ def extra(identity: Mapping[str, Any]) -> Dict[str, Any]:
 
 def mark_completed(run: run_config.RunConfig) -> None:
   """Records that the run has used up its budget."""
-  completed = {'max_actor_steps': run.max_actor_steps}
   path = pathlib.Path(run.workdir) / _COMPLETED_FILE
-  files.write_text(path, json.dumps(completed) + '\n')
+  _write(path, {'max_actor_steps': run.max_actor_steps})
+
+
+def _write(path: pathlib.Path, record: Mapping[str, Any]) -> None:
+  files.write_text(path, json.dumps(record, indent=2) + '\n')
 
 
 def is_completed(run: run_config.RunConfig) -> bool:
@@ -209,53 +213,41 @@ def _with_defaults(
   return {**identity, 'config': settings}
 
 
-def _without_folders(
-  old: Mapping[str, Any], new: Mapping[str, Any]
-) -> List[Dict[str, Any]]:
-  """Leaves the folders of parameters out, or the checksums if one has none."""
-  if PARAMS not in old or PARAMS not in new:
-    return [
-      {name: value for name, value in identity.items() if name != PARAMS}
-      for identity in (old, new)
-    ]
-  return [
-    {
-      name: _without(value, _FOLDERS[name]) if name in _FOLDERS else value
-      for name, value in identity.items()
-    }
-    for identity in (old, new)
-  ]
-
-
-def _without(value: Any, name: str) -> Any:
-  """Leaves out an item; of a list, which has names, nothing remains."""
-  if not isinstance(value, dict):
-    return None
-  return {key: item for key, item in value.items() if key != name}
-
-
-def _moved(
-  recorded: Mapping[str, Any], identity: Mapping[str, Any]
-) -> Dict[str, Any]:
-  """Returns the record with the folders in which parameters lie now."""
-  folders = {
-    name: identity[name]
-    for name in _FOLDERS
-    if PARAMS in recorded and isinstance(identity.get(name), dict)
-  }
-  return {**recorded, **folders}
-
-
 def _check_same(
   workdir: str, old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> None:
   """Raises ValueError if two identities differ."""
-  found = describe_differences(old, new)
+  by_checksum = PARAMS in old and PARAMS in new
+  found = describe_differences(
+    _comparable(old, by_checksum), _comparable(new, by_checksum)
+  )
   if found:
     raise ValueError(
       f'workdir={workdir!r} belongs to another configuration: {found}. '
       'Choose another workdir, or the same settings to resume.'
     )
+
+
+def _comparable(
+  identity: Mapping[str, Any], by_checksum: bool
+) -> Dict[str, Any]:
+  """Leaves out the folders of parameters, or their checksums.
+
+  Args:
+    identity: the settings of a run.
+    by_checksum: whether checksums tell parameters apart; the folders, and the
+      names of behaviors that come from them, may then differ.
+  """
+  found = {k: v for k, v in identity.items() if k != 'began_with'}
+  if not by_checksum:
+    found.pop(PARAMS, None)
+    return found
+  for group in _FOLDERS.keys() & found.keys():
+    value = found[group]
+    rest = dict(value) if isinstance(value, dict) else {}
+    rest.pop(_FOLDERS[group], None)
+    found[group] = rest
+  return found
 
 
 def describe_differences(old: Any, new: Any) -> str:

@@ -20,7 +20,7 @@ import pathlib
 import socket
 from typing import Any, Dict, Iterator
 
-from bt_acme import untrusted
+from bt_acme import files, untrusted
 
 FILE = 'run.lock'
 # What file systems answer that have no such locks.
@@ -39,7 +39,7 @@ def held(workdir: str) -> Iterator[None]:
   """
   path = pathlib.Path(workdir) / FILE
   try:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    files.make_folder(path.parent)
     descriptor = _take(path, workdir)
   except OSError as error:
     raise ValueError(
@@ -48,10 +48,12 @@ def held(workdir: str) -> Iterator[None]:
   try:
     yield
   finally:
-    # Before the lock is given back, or the file might be the next one's.
-    if _is_at(path, descriptor):
-      path.unlink(missing_ok=True)
-    os.close(descriptor)
+    try:
+      # Before the lock is given back, or the file might be the next one's.
+      if _is_at(path, descriptor):
+        path.unlink(missing_ok=True)
+    finally:
+      os.close(descriptor)
 
 
 def clear(workdir: pathlib.Path) -> None:

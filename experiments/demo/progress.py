@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any, Dict, Sequence, Tuple
 
-from bt_acme.runtime import progress as progress_lib
+from bt_acme.runtime import terminal
 from experiments.demo import plan as plan_lib
 
 _SECONDS = {True: 1.0, False: 10.0}  # Between two lines, on a terminal or not.
@@ -60,7 +60,7 @@ class Line:
 
   def say(self, text: Any) -> None:
     """Leaves a line about anything else."""
-    clear = progress_lib.render_live('') if self._live else ''
+    clear = terminal.render_live('') if self._live else ''
     print(f'{clear}{text}', flush=True)
 
   def text(self, seconds: float) -> str:
@@ -91,7 +91,7 @@ class Line:
 
   def _write(self, text: str) -> None:
     print(
-      progress_lib.render_live(text) if self._live else text,
+      terminal.render_live(text) if self._live else text,
       end='' if self._live else '\n',
       flush=True,
     )

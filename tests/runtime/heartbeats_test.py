@@ -2,7 +2,10 @@
 
 import os
 
+import pytest
+
 from bt_acme.runtime import heartbeats
+from bt_acme.runtime.engines import node_process
 
 _LABELS = {'learner/0': 'learner', 'actor/0': 'actor', 'actor/1': 'actor'}
 
@@ -50,22 +53,38 @@ def test_time_in_which_the_launcher_stood_still_does_not_count():
   assert watch_for(clock, watch, 3) != {}
 
 
-def test_signs_are_given_once_a_second_and_to_a_supervisor_only(monkeypatch):
-  monkeypatch.delenv(heartbeats.ATTEMPT_VARIABLE, raising=False)
-  written = []
-  monkeypatch.setattr(os, 'write', lambda number, data: written.append(data))
+@pytest.fixture(name='forget')
+def forget_the_pipe():
+  """Lets this process look for its pipe again."""
+  heartbeats._descriptor.cache_clear()
+  yield heartbeats._descriptor.cache_clear
+  heartbeats._descriptor.cache_clear()
+
+
+def test_heartbeats_are_sent_once_a_second_to_a_supervisor_only(
+  monkeypatch, forget
+):
+  for name in (heartbeats.ATTEMPT_VARIABLE, node_process.PIPE_VARIABLE):
+    monkeypatch.delenv(name, raising=False)
   clock = Clock()
   heartbeats.make_heartbeat(clock)()
-  assert heartbeats.attempt() == 0 and not written
+  heartbeats.report_saved()
+  assert heartbeats.attempt() == 0 and not heartbeats.is_supervised()
+  forget()
+  reader, writer = os.pipe()
   monkeypatch.setenv(heartbeats.ATTEMPT_VARIABLE, '2')
-  give = heartbeats.make_heartbeat(clock)
+  monkeypatch.setenv(node_process.PIPE_VARIABLE, str(writer))
+  send = heartbeats.make_heartbeat(clock)
+  assert heartbeats.attempt() == 2 and heartbeats.is_supervised()
+  # What this process starts has no such pipe.
+  assert node_process.PIPE_VARIABLE not in os.environ
   for _ in range(25):
-    give()
+    send()
     clock.now += 0.1
-  assert heartbeats.attempt() == 2
-  assert written == [heartbeats.MARK] * 3
+  assert os.read(reader, 100) == heartbeats.MARK * 3
   heartbeats.report_stopping()
   heartbeats.report_saved()
-  assert written[3:] == [heartbeats.STOP_MARK, heartbeats.SAVED_MARK]
-  text = b'one\n' + b''.join(written) + b'two'
-  assert heartbeats.split_heartbeats(text) == (b'one\ntwo', frozenset(written))
+  assert os.read(reader, 100) == heartbeats.STOP_MARK + heartbeats.SAVED_MARK
+  os.close(reader)
+  heartbeats.report_saved()  # The launcher is gone.
+  os.close(writer)

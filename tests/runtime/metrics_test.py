@@ -70,13 +70,6 @@ def test_rows_reach_csv_and_tensorboard(tmp_path):
   ]
 
 
-def test_actor_steps_are_the_step_where_both_are_known(tmp_path):
-  logger = metrics_lib.make_logger(tmp_path, 'actor')
-  logger.write({'learner_steps': 3, 'actor_steps': 70, 'x': [2.0]})
-  logger.close()
-  assert ('x', 70, 2.0) in _summaries(tmp_path / 'logs' / 'actor')
-
-
 def test_a_loss_that_is_not_finite_is_written_and_warned_of_once(tmp_path):
   warnings = io.StringIO()
   handler = logging.logging.StreamHandler(warnings)
@@ -140,14 +133,14 @@ def test_a_log_with_the_old_name_of_a_column_is_continued(tmp_path):
   table = metrics_lib.CSVTable(path)
   table.append({'actor_steps': 3, 'seconds': 6.5, 'session': 2})
   assert path.read_text() == before + '3,6.5,2\n'
-  # The header gets the new name whenever the file is written again.
+  # The header gets the new name when a column is added.
   table.append({'actor_steps': 4, 'session': 2, 'x': 5})
   assert path.read_text() == (
     'actor_steps,seconds,session,x\n1,2.0,0,\n2,4.0,1,\n3,6.5,2,\n4,,2,5\n'
   )
   path.write_text(before)
   metrics_lib.CSVTable(path).drop_from(2)
-  assert path.read_text() == 'actor_steps,seconds,session\n1,2.0,0\n'
+  assert path.read_text() == 'actor_steps,seconds,life\n1,2.0,0\n'
 
 
 def test_a_file_with_other_columns_goes_on_unshifted(tmp_path):
@@ -182,19 +175,48 @@ def test_new_columns_leave_old_rows_as_they_are(tmp_path):
   assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize('torn', ['1,2\n3', '1,2\n3,4', '1,2\n'])
-def test_a_torn_row_is_cut_off(tmp_path, torn):
+@pytest.mark.parametrize(
+  'before, after',
+  [
+    ('a,b\n1,2\n3', 'a,b\n1,2\n5,6\n'),
+    ('a,b\n1,2\n3,4', 'a,b\n1,2\n5,6\n'),
+    ('a,b\n1,2\n', 'a,b\n1,2\n5,6\n'),
+    ('a,', 'b,a\n6,5\n'),
+    ('', 'b,a\n6,5\n'),
+  ],
+)
+def test_what_is_incomplete_is_cut_off(tmp_path, before, after):
   path = tmp_path / 'logs.csv'
-  path.write_text('a,b\n' + torn)
-  metrics_lib.CSVTable(path).append({'a': 5, 'b': 6})
-  assert path.read_text() == 'a,b\n1,2\n5,6\n'
+  path.write_text(before)
+  table = metrics_lib.CSVTable(path)
+  table.append({'b': 6, 'a': 5})
+  assert path.read_text() == after
+  assert (
+    table.num_rows
+    == metrics_lib.CSVTable(path).num_rows
+    == (after.count('\n') - 1)
+  )
 
 
-def test_a_torn_header_is_written_anew(tmp_path):
+@pytest.mark.parametrize('num_rows', [0, 1, 5, 6, 7, 10])
+def test_a_cut_keeps_the_first_rows(tmp_path, num_rows):
   path = tmp_path / 'logs.csv'
-  path.write_text('a,')
-  metrics_lib.CSVTable(path).append({'a': 5, 'b': 6})
-  assert path.read_text() == 'a,b\n5,6\n'
+  lines = [
+    'actor_steps,x',
+    *(f'{step},{step / 2}' for step in range(0, 60, 10)),
+  ]
+  for cut in (
+    lambda table: table.cut(num_rows),
+    lambda table: table.drop_from(10 * num_rows),
+  ):
+    path.write_text('\n'.join(lines) + '\n')
+    table = metrics_lib.CSVTable(path)
+    cut(table)
+    kept = min(num_rows, 6)
+    assert path.read_text().splitlines() == lines[: 1 + kept]
+    assert table.num_rows == kept
+    table.append({'x': 3})
+    assert path.read_text().splitlines() == [*lines[: 1 + kept], ',3']
 
 
 def test_rows_that_come_too_soon_are_dropped_but_for_the_last(tmp_path):
@@ -258,11 +280,19 @@ def test_logging_loads_no_tensorflow():
   assert subprocess.check_output(command, text=True) == '[]\n'
 
 
-def test_the_first_step_is_zero(tmp_path):
+@pytest.mark.parametrize(
+  'row, step',
+  [
+    ({'learner_steps': 3, 'actor_steps': 70, 'x': [2.0]}, 70),
+    ({'actor_steps': 0, 'learner_steps': 7, 'x': 2.0}, 0),
+    ({'learner_steps': 7, 'x': 2}, 7),
+  ],
+)
+def test_actor_steps_are_the_step_where_both_are_known(tmp_path, row, step):
   logger = metrics_lib.MetricsLogger(tmp_path)
-  logger.write({'actor_steps': 0, 'learner_steps': 7, 'x': 1.0})
+  logger.write(row)
   logger.close()
-  assert ('x', 0, 1.0) in _summaries(tmp_path)
+  assert ('x', step, 2.0) in _summaries(tmp_path)
 
 
 def test_a_log_is_cut_to_the_rows_that_it_had(tmp_path):
@@ -295,28 +325,24 @@ def test_a_log_without_rows_can_be_cut(tmp_path):
 
 def test_a_row_that_is_held_back_can_be_asked_for(tmp_path):
   logger = metrics_lib.MetricsLogger(tmp_path, time_delta=1e6)
-  logger.write({'x': 1})
-  logger.write({'x': 2})
+  for x in (1, 2):
+    logger.write({'x': x})
   assert logger.num_rows == 1
-  logger.flush()
-  logger.flush()
-  assert logger.num_rows == 2
+  for _ in range(2):
+    logger.flush()
+    assert logger.num_rows == 2
   logger.close()
   assert [row['x'] for row in _rows(tmp_path / 'logs.csv')] == ['1', '2']
 
 
 def test_rows_after_the_state_that_a_run_goes_on_from_are_dropped(tmp_path):
-  logger = metrics_lib.MetricsLogger(tmp_path)
-  for steps in (0, 10, 20, 21):
-    logger.write({'actor_steps': steps, 'x': steps / 2})
-  logger.close()
-  logger = metrics_lib.MetricsLogger(tmp_path, last_step=20)
-  assert [row['actor_steps'] for row in _rows(tmp_path / 'logs.csv')] == [
-    *('0', '10', '20'),
-  ]
-  logger.write({'actor_steps': 25, 'x': 3.0})
-  logger.close()
-  assert len(_rows(tmp_path / 'logs.csv')) == 4
+  for last_step, steps in ((None, (0, 10, 20, 21)), (20, (25,))):
+    logger = metrics_lib.MetricsLogger(tmp_path, last_step=last_step)
+    for step in steps:
+      logger.write({'actor_steps': step, 'x': step / 2})
+    logger.close()
+  steps = [int(row['actor_steps']) for row in _rows(tmp_path / 'logs.csv')]
+  assert steps == [0, 10, 20, 25]
 
 
 def test_rows_wait_until_the_disk_has_room(tmp_path, room, caplog):

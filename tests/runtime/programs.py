@@ -63,7 +63,7 @@ def finish():
   say('finish')
 
 def fail():
-  time.sleep(0.5)
+  time.sleep(0.1)
   raise RuntimeError('a marked failure')
 
 def fail_late():

@@ -2,6 +2,8 @@
 
 import io
 
+import pytest
+
 from bt_acme.runtime import progress as progress_lib
 
 
@@ -38,8 +40,12 @@ def test_progress_line_says_only_what_is_known():
   assert line == 'actor steps 30,000 / 20,000 (150%) | 0 steps/s'
 
 
-def test_progress_prints_a_line_every_ten_seconds(monkeypatch):
+@pytest.fixture(autouse=True)
+def be_unsupervised(monkeypatch):
   monkeypatch.delenv(progress_lib.STATUS_VARIABLE, raising=False)
+
+
+def test_progress_prints_a_line_every_ten_seconds():
   stream, clock = io.StringIO(), _Clock()
   progress = progress_lib.Progress(1000, stream=stream, clock=clock)
   # A resumed run: speeds count from here.
@@ -57,8 +63,7 @@ def test_progress_prints_a_line_every_ten_seconds(monkeypatch):
   )
 
 
-def test_speeds_are_of_the_last_half_minute(monkeypatch):
-  monkeypatch.delenv(progress_lib.STATUS_VARIABLE, raising=False)
+def test_speeds_are_of_the_last_half_minute():
   stream, clock = io.StringIO(), _Clock()
   progress = progress_lib.Progress(10**6, stream=stream, clock=clock)
   steps = 0
@@ -71,21 +76,48 @@ def test_speeds_are_of_the_last_half_minute(monkeypatch):
   )
 
 
-def test_progress_rewrites_one_line_on_a_terminal(monkeypatch):
-  monkeypatch.delenv(progress_lib.STATUS_VARIABLE, raising=False)
-  monkeypatch.setenv('COLUMNS', '20')
-  stream = io.StringIO()
+def test_a_terminal_shows_a_bar_with_the_text():
+  stream, clock = io.StringIO(), _Clock()
   stream.isatty = lambda: True
-  progress = progress_lib.Progress(1000, stream=stream, clock=_Clock())
-  progress.update({'actor_steps': 500})
-  assert stream.getvalue() == '\ractor steps 500 / 1\x1b[K'
+  progress = progress_lib.Progress(20_000, stream=stream, clock=clock)
+  assert stream.getvalue()  # Before anything is compiled.
+  progress.update({'actor_steps': 0})
+  progress.update({'actor_steps': 10})  # Too soon.
+  clock.now += 1
+  progress.update(_VALUES)
   progress.close()
-  assert stream.getvalue().endswith('\x1b[K\n')
+  texts = stream.getvalue().split('\r')
+  assert texts[-1].endswith('\n')
+  assert 'actor steps 12,340 / 20,000 (62%), 0:00:01 left' in texts[-1]
+  assert '| replay 1,500 | return 0.25 | eval -1.00' in texts[-1]
+  assert 'steps 10 /' not in stream.getvalue()
 
 
-def test_progress_marks_its_line_for_the_launcher(monkeypatch):
-  monkeypatch.setenv(progress_lib.STATUS_VARIABLE, 'live')
-  stream = io.StringIO()
-  progress_lib.Progress(1000, stream=stream).update({'actor_steps': 500})
-  line = stream.getvalue()
-  assert line == f'{progress_lib.STATUS_MARK}actor steps 500 / 1,000 (50%)\n'
+@pytest.mark.parametrize(
+  'mode, seconds', [(None, 10), ('plain', 10), ('live', 1)]
+)
+def test_a_supervised_process_marks_its_line(
+  monkeypatch, capsys, mode, seconds
+):
+  if mode is not None:
+    monkeypatch.setenv(progress_lib.STATUS_VARIABLE, mode)
+  clock = _Clock()
+  progress = progress_lib.Progress(1000, clock=clock)
+  for seconds_more in (seconds - 0.1, 0.2):
+    progress.update({'actor_steps': 500})
+    clock.now += seconds_more
+  progress.update({'actor_steps': 501})
+  output, errors = capsys.readouterr()
+  shown = errors if mode is None else output
+  first, second, rest = shown.split('\n')
+  mark = '' if mode is None else progress_lib.STATUS_MARK
+  assert first == f'{mark}actor steps 500 / 1,000 (50%)'
+  assert second.startswith(f'{mark}actor steps 501 / 1,000 (50%)')
+  assert not rest and shown == output + errors
+
+
+def test_no_display_shows_nothing(capsys):
+  display = progress_lib.NoDisplay(20_000)
+  display.update(_VALUES)
+  display.close()
+  assert capsys.readouterr() == ('', '')

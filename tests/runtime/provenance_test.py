@@ -110,6 +110,23 @@ def test_a_record_with_the_old_name_of_sessions_is_continued(tmp_path):
   assert len(record['sessions']) == 2 and 'lives' not in record
 
 
+def test_a_record_keeps_its_first_and_its_last_sessions(tmp_path, clock):
+  for _ in range(105):
+    provenance.begin(str(tmp_path), {})
+    clock(1)
+    provenance.end(str(tmp_path))
+  record = provenance.read(str(tmp_path))
+  before = [x['seconds_before'] for x in record['sessions']]
+  assert before == [0.0, *range(4, 105)] and record['dropped'] == 3
+  session = provenance.current(str(tmp_path))
+  assert session == provenance.Session(104, START + 104, 104.0)
+  # A record from before there was a limit.
+  path = tmp_path / 'provenance.json'
+  del record['dropped']
+  path.write_text(json.dumps(record))
+  assert provenance.current(str(tmp_path)).number == 101
+
+
 def test_a_damaged_record_is_named(tmp_path):
   for text in ('{"sessions": [{}]}', '[', '[]'):
     (tmp_path / 'provenance.json').write_text(text)

@@ -215,7 +215,7 @@ def serve_much(run):
 def save_number(writer, number):
   state = saver.State({'n': _ARRAYS['n'] + number}, {'n': number})
   writer.begin(state)
-  writer._thread.join()
+  writer._task.join()
 
 
 def whole(run):

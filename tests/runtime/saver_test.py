@@ -69,7 +69,7 @@ def make_folder(tmp_path):
 
 
 def wait(writer):
-  writer._thread.join(_SECONDS)
+  writer._task.join(_SECONDS)
   assert writer.is_idle
 
 

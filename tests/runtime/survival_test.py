@@ -79,17 +79,21 @@ class Scripted(base.Engine):
   def print(self, title, text, is_error=False):
     self._queue.post(events.Output(title, text, is_error))
 
+  def send(self, title, marks):
+    self._queue.post(events.Heartbeat(title, marks))
+
+
+def send(mark):
+  return lambda engine, title: engine.send(title, mark)
+
 
 def work(engine, title):
-  engine.print(title, b'he' + heartbeats.MARK + b'llo\n')
+  engine.print(title, b'hello\n')
+  engine.send(title, heartbeats.MARK)
 
 
-def stops(engine, title):
-  engine.print(title, heartbeats.STOP_MARK)
-
-
-def save(engine, title):
-  engine.print(title, heartbeats.SAVED_MARK)
+stops = send(heartbeats.STOP_MARK)
+save = send(heartbeats.SAVED_MARK)
 
 
 def end(code, node=''):

@@ -14,8 +14,8 @@ def test_live_status_line_stays_below_the_log(tmp_path, capsys, monkeypatch):
   terminal.end_status()
   output, errors = capsys.readouterr()
   assert errors == '[actor/0] hello\n'
-  status = progress_lib.render_live('at work')
-  assert output == status + progress_lib.render_live('') + status + '\n'
+  status = terminal_lib.render_live('at work')
+  assert output == status + terminal_lib.render_live('') + status + '\n'
 
 
 def test_lines_without_a_terminal(tmp_path, capsys):

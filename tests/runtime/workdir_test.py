@@ -159,11 +159,10 @@ def test_a_damaged_record(tmp_path, text):
 
 def test_a_claim_that_was_cut_short_is_made_again(tmp_path):
   run = make_run(tmp_path)
-  pathlib.Path(run.workdir).mkdir()
   leftover = pathlib.Path(run.workdir) / '.config.json.partial-0123'
+  leftover.parent.mkdir()
   leftover.write_text('{"agent"')
-  assert not workdir.claim(run, CONFIG)
-  assert workdir.claim(run, CONFIG)
+  assert [workdir.claim(run, CONFIG) for _ in range(2)] == [False, True]
   assert not leftover.exists()
 
 
@@ -179,10 +178,9 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
 
 def test_a_workdir_that_cannot_be_made(tmp_path):
   (tmp_path / 'run').write_text('a file')
-  with pytest.raises(ValueError, match='cannot be written'):
-    workdir.claim(make_run(tmp_path), CONFIG)
-  with pytest.raises(ValueError, match='cannot be written'):
-    workdir.claim(make_run(tmp_path / (300 * 'x')), CONFIG)
+  for run in (make_run(tmp_path), make_run(tmp_path / (300 * 'x'))):
+    with pytest.raises(ValueError, match='cannot be written'):
+      workdir.claim(run, CONFIG)
   with pytest.raises(ValueError, match='holds no run'):
     workdir.read_identity(str(tmp_path / 'nothing'))
 
@@ -192,8 +190,8 @@ def test_completed_up_to_its_budget(tmp_path):
   workdir.claim(run, CONFIG)
   assert not workdir.is_completed(run)
   workdir.mark_completed(run)
-  assert workdir.is_completed(run)
-  assert workdir.is_completed(make_run(tmp_path, max_actor_steps=50))
-  assert not workdir.is_completed(make_run(tmp_path, max_actor_steps=101))
+  for steps, completed in ((100, True), (50, True), (101, False)):
+    other = make_run(tmp_path, max_actor_steps=steps)
+    assert workdir.is_completed(other) == completed
   (tmp_path / 'run' / 'completed.json').write_text('{"max')
   assert not workdir.is_completed(run)

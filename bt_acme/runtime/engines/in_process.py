@@ -38,7 +38,7 @@ from bt_acme.runtime import (
   node,
   node_states,
   old_checkpoints,
-  progress_bar,
+  progress,
   saver,
 )
 from bt_acme.runtime import context as context_lib
@@ -197,7 +197,7 @@ class InProcess:
       run.checkpoint_folder,
       lambda: node_states.write(run, self._agent, self._states()),
       functools.partial(node_states.clear, run),
-      in_background=False,
+      start=None,
     )
 
   def _states(self) -> Mapping[str, Any]:
@@ -286,7 +286,7 @@ def run(
         workdir=workdir,
       ),
       agent,
-      make_display=progress_bar.NoDisplay,
+      make_display=progress.NoDisplay,
       initial_params=initial_params,
     )
     engine.run([look])

@@ -6,11 +6,10 @@ interfaces are those that the run's processes share with nobody: neither other
 machines nor other users of this one.
 """
 
-import contextlib
 import os
 import subprocess
 import sys
-from typing import Iterator, List, Optional, Tuple
+from typing import Optional, Tuple
 
 # A child makes the namespace, tells about it, and stays until it is told to
 # go. Root needs no user namespace; another user may do this in one only.
@@ -41,7 +40,6 @@ with socket.socket() as any_socket:
 print(kinds, flush=True)
 sys.stdin.read()
 """
-_SECONDS = 20.0
 
 # Moves a process into namespaces, given by file descriptors, before it goes on
 # with the code that follows.
@@ -79,29 +77,17 @@ def make() -> Optional[PrivateNetwork]:
   Returns:
     The network; None where the system allows none, as in many containers.
   """
-  with _maker() as maker:
-    if maker is None:
-      return None
-    kinds, process = maker
-    folder = f'/proc/{process.pid}/ns'
-    return PrivateNetwork(
-      tuple(os.open(f'{folder}/{kind}', os.O_RDONLY) for kind in kinds)
-    )
-
-
-@contextlib.contextmanager
-def _maker() -> Iterator[Optional[Tuple[List[str], subprocess.Popen]]]:
-  """Runs the child that makes a network, while its namespaces are opened."""
   with subprocess.Popen(
     [sys.executable, '-IS', '-c', _MAKE],
     stdin=subprocess.PIPE,
     stdout=subprocess.PIPE,
     stderr=subprocess.DEVNULL,
-    text=True,
     start_new_session=True,
-  ) as process:
+  ) as process:  # Its input, and with that the child, ends with this block.
     assert process.stdout is not None
-    kinds = process.stdout.readline().split()
-    yield (kinds, process) if kinds else None
-    process.stdin.close()  # type: ignore[union-attr]
-    process.wait(_SECONDS)
+    kinds = process.stdout.readline().decode().split()
+    folder = f'/proc/{process.pid}/ns'
+    network = PrivateNetwork(
+      tuple(os.open(f'{folder}/{kind}', os.O_RDONLY) for kind in kinds)
+    )
+  return network if kinds else None

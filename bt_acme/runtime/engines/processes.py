@@ -6,18 +6,16 @@ program share a network that nothing else can reach, unless the user wants
 otherwise or the system has none.
 """
 
-import contextlib
 import functools
 import os
 import signal
 import subprocess
 import sys
-from typing import Any, Dict, Mapping, Sequence, Set, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from bt_acme.runtime import events
-from bt_acme.runtime.engines import base, private_network
+from bt_acme.runtime.engines import base, node_process, private_network
 
-_READ_SIZE = 1 << 16
 # Executes a command that the kernel kills when its parent dies. It comes last:
 # to enter a namespace would take the signal back.
 _DIES_WITH_PARENT = """
@@ -27,7 +25,6 @@ ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 if os.getppid() == int(sys.argv[1]):
   os.execv(sys.argv[2], sys.argv[2:])
 """
-
 
 # The launcher, not the process itself, kills a node that stays.
 NO_NOTICE = ('--lp_termination_notice_secs=-1',)
@@ -68,101 +65,61 @@ class Processes(base.Engine):
         flush=True,
       )
     self._processes: Dict[str, subprocess.Popen] = {}
-    self._ended: Set[str] = set()  # Titles of processes whose end was posted.
-    # By title, the open pipes: whether each is standard error.
-    self._pipes: Dict[str, Dict[int, bool]] = {}
+    # By title, the pipes of the processes whose end was not posted yet.
+    self._pipes: Dict[str, List[events.PipeReader]] = {}
     queue.on_signal(signal.SIGCHLD, self._reap)
 
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
   ) -> str:
-    self.release(title)  # What is left of its life before.
+    self.release(title)  # What is left of its previous attempt.
     namespaces = self._network.descriptors if self._network else ()
-    process = subprocess.Popen(
+    process, pipes = node_process.start(
       [
         *dying_with(str(os.getpid()), namespaces),
         *executable.command_as_list,
         *NO_NOTICE,
       ],
-      stdin=subprocess.DEVNULL,
-      stdout=subprocess.PIPE,
-      stderr=subprocess.PIPE,
-      bufsize=0,
-      start_new_session=True,
-      pass_fds=namespaces,
-      env={**os.environ, 'PYTHONUNBUFFERED': '1', **environment},
+      {**os.environ, **environment},
+      inherited=namespaces,
     )
-    assert process.stdout is not None and process.stderr is not None
     self._processes[title] = process
-    self._pipes[title] = {
-      process.stdout.fileno(): False,
-      process.stderr.fileno(): True,
-    }
-    for descriptor in self._pipes[title]:
-      os.set_blocking(descriptor, False)
-      self._queue.watch(
-        descriptor, functools.partial(self._read, title, descriptor)
+    self._pipes[title] = [
+      events.PipeReader(
+        self._queue, pipe, functools.partial(self._post, title, stream)
       )
+      for stream, pipe in pipes.items()
+    ]
     return f'process {process.pid}'
 
   def signal(self, title: str, signum: int) -> None:
-    process = self._processes.get(title)
-    if process is None:  # It could not be started.
-      return
-    if signum == signal.SIGKILL:
-      with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    else:
-      process.send_signal(signum)
+    # Once it has exited, its number may be another's.
+    if title in self._pipes:
+      node_process.send(self._processes[title], signum)
 
   def release(self, title: str) -> None:
-    if title not in self._processes:
-      return
-    # What has ended was killed then. Its number may be another's by now.
-    if title not in self._ended:
-      self.signal(title, signal.SIGKILL)
-    process = self._processes.pop(title)
-    process.wait()
-    self._drain(title)
-    for descriptor in list(self._pipes[title]):
-      self._close_pipe(title, descriptor)
-    self._ended.discard(title)
-    assert process.stdout is not None and process.stderr is not None
-    process.stdout.close()
-    process.stderr.close()
+    self.signal(title, signal.SIGKILL)
+    process = self._processes.pop(title, None)
+    if process is not None:
+      process.wait()
+      self._close_pipes(title)
 
   def close(self) -> None:
     if self._network is not None:
       self._network.close()
 
   def _reap(self) -> None:
-    """Posts the end of every process that has ended."""
+    """Posts the end of every process that has exited."""
     for title, process in self._processes.items():
-      if title not in self._ended and process.poll() is not None:
-        self._ended.add(title)
+      if title in self._pipes and process.poll() is not None:
         self.signal(title, signal.SIGKILL)  # With what it started.
-        self._drain(title)
+        self._close_pipes(title)
         self._queue.post(events.NodeExited(title, process.returncode))
 
-  def _drain(self, title: str) -> None:
-    """Reads what a process that has ended left in its pipes."""
-    for descriptor in list(self._pipes[title]):
-      while self._read(title, descriptor):
-        pass
+  def _post(self, title: str, stream: str, data: bytes) -> None:
+    self._queue.post(events.from_pipe(title, stream, data))
 
-  def _read(self, title: str, descriptor: int) -> bool:
-    """Posts what a process printed; returns whether there may be more."""
-    try:
-      data = os.read(descriptor, _READ_SIZE)
-    except BlockingIOError:
-      return False
-    if not data:
-      self._close_pipe(title, descriptor)
-      return False
-    is_error = self._pipes[title][descriptor]
-    self._queue.post(events.Output(title, data, is_error))
-    return True
-
-  def _close_pipe(self, title: str, descriptor: int) -> None:
-    self._queue.unwatch(descriptor)
-    del self._pipes[title][descriptor]
+  def _close_pipes(self, title: str) -> None:
+    """Takes what a process that has ended left in its pipes."""
+    for pipe in self._pipes.pop(title, ()):
+      pipe.close()

@@ -7,21 +7,19 @@ this engine talks to.
 """
 
 import base64
-import functools
+import contextlib
 import json
 import os
 import pathlib
 import signal
 import subprocess
-import time
-from typing import Any, Dict, List, Mapping, NamedTuple, Set
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Set
 
 from bt_acme.config import placement
 from bt_acme.runtime import events
 from bt_acme.runtime.engines import base, processes
 
 _DRIVER = pathlib.Path(__file__).with_name('ray_driver.py')
-_READ_SIZE = 1 << 16
 _ANSWER_SECONDS = 60.0  # For a cluster to tell of its machines.
 _CLOSE_SECONDS = 15.0  # For the driver to release everything and to end.
 # The last bytes of the driver's standard error explain its end.
@@ -57,7 +55,8 @@ def machines(address: str, python: str) -> List[Machine]:
   """
   try:
     asked = subprocess.run(
-      [python, str(_DRIVER), address, 'machines'],
+      [python, str(_DRIVER), address],
+      input=b'{"do": "list"}\n',
       capture_output=True,
       check=False,
       env=_environment(),
@@ -74,6 +73,17 @@ def machines(address: str, python: str) -> List[Machine]:
     words = asked.stderr.decode(errors='replace').strip().splitlines()
     raise OSError(answer.get('reason') or '\n'.join(words[-1:]))
   return [Machine(**machine) for machine in answer['machines']]
+
+
+# What the driver's events are here.
+_EVENTS: Mapping[str, Callable[..., events.Event]] = {
+  'placed': events.NodeScheduled,
+  'waiting': events.NodePending,
+  'output': lambda title, stream, data: events.from_pipe(
+    title, stream, data.encode('latin-1')
+  ),
+  'ended': events.NodeExited,
+}
 
 
 class RayCluster(base.Engine):
@@ -98,14 +108,11 @@ class RayCluster(base.Engine):
     """
     super().__init__(queue)
     self._places = places
-    # The first holds the titles of all nodes that have not been released, the
-    # second those of them whose process has ended.
-    self._titles: Set[str] = set()
-    self._ended: Set[str] = set()
+    self._running: Set[str] = set()  # Titles, from their place to their end.
     self._hosts: Dict[str, str] = {}
     self._kept: Set[str] = set()  # Paths of files that the driver keeps.
-    self._buffer = b''
-    self._words = b''
+    self._torn = b''  # The start of the driver's next message.
+    self._errors = b''
     self._refusal = ''
     self._driver = subprocess.Popen(
       [
@@ -115,22 +122,19 @@ class RayCluster(base.Engine):
       stdin=subprocess.PIPE,
       stdout=subprocess.PIPE,
       stderr=subprocess.PIPE,
-      bufsize=0,
       start_new_session=True,
       env=_environment(),
     )
     assert self._driver.stdout is not None and self._driver.stderr is not None
-    self._pipes = {
-      self._driver.stdout.fileno(): self._take,
-      self._driver.stderr.fileno(): self._remember,
-    }
-    for descriptor in self._pipes:
-      os.set_blocking(descriptor, False)
-      queue.watch(descriptor, functools.partial(self._read, descriptor))
+    self._pipes = [
+      events.PipeReader(
+        queue, self._driver.stdout, self._take, at_end=self._lose_all
+      ),
+      events.PipeReader(queue, self._driver.stderr, self._remember),
+    ]
 
   def place(self, title: str, num_ports: int) -> None:
-    self._titles.add(title)
-    self._ended.discard(title)
+    self._running.add(title)
     self._hosts.pop(title, None)
     if self._driver.poll() is not None:
       self._lose_all()
@@ -145,7 +149,7 @@ class RayCluster(base.Engine):
     self, title: str, executable: Any, environment: Mapping[str, str]
   ) -> str:
     command, data = list(executable.command_as_list), ''
-    self._ended.discard(title)
+    self._running.add(title)
     if _DATA_FLAG in command:
       # Launchpad's file of the functions of all nodes of the label.
       index = command.index(_DATA_FLAG) + 1
@@ -164,7 +168,7 @@ class RayCluster(base.Engine):
       'start',
       title=title,
       command=[*processes.dying_with('{parent}'), *command],
-      environment={**shared, 'PYTHONUNBUFFERED': '1', **environment},
+      environment={**shared, **environment},
       data=data,
       folder=os.getcwd(),
     )
@@ -174,106 +178,62 @@ class RayCluster(base.Engine):
     self._tell('signal', title=title, signum=int(signum))
 
   def release(self, title: str) -> None:
-    if title in self._titles:
-      self._tell('release', title=title)
+    self._running.discard(title)
+    self._tell('release', title=title)
 
   def close(self) -> None:
     """Waits until all that runs in the cluster has been ended."""
     assert self._driver.stdin is not None
-    deadline = time.monotonic() + _CLOSE_SECONDS
     try:
-      self._driver.stdin.close()  # The driver releases all and ends.
-      self._driver.wait(max(0.0, deadline - time.monotonic()))
-    except (BrokenPipeError, subprocess.TimeoutExpired):
+      with contextlib.suppress(BrokenPipeError):
+        self._driver.stdin.close()  # The driver releases all and ends.
+      self._driver.wait(_CLOSE_SECONDS)
+    except subprocess.TimeoutExpired:
       os.killpg(self._driver.pid, signal.SIGKILL)
       self._driver.wait()
-    for descriptor in list(self._pipes):
-      while descriptor in self._pipes and self._read(descriptor):
-        pass
-      self._close_pipe(descriptor)
-    assert self._driver.stdout is not None and self._driver.stderr is not None
-    self._driver.stdout.close()
-    self._driver.stderr.close()
+    for pipe in self._pipes:
+      pipe.close()
 
   def _tell(self, do: str, **arguments: Any) -> None:
     """Gives the driver a command; a driver that has ended hears none."""
     assert self._driver.stdin is not None
     line = json.dumps({'do': do, **arguments}) + '\n'
     try:
-      self._write(line.encode())
+      self._driver.stdin.write(line.encode())
+      self._driver.stdin.flush()
     except BrokenPipeError:
       self._lose_all()
 
-  def _write(self, data: bytes) -> None:
-    assert self._driver.stdin is not None
-    view = memoryview(data)
-    while view:
-      view = view[self._driver.stdin.write(view) :]
-
-  def _read(self, descriptor: int) -> bool:
-    """Reads what the driver says; returns whether there may be more."""
-    try:
-      data = os.read(descriptor, _READ_SIZE)
-    except BlockingIOError:
-      return False
-    if not data:
-      self._close_pipe(descriptor)
-      return False
-    self._pipes[descriptor](data)
-    return True
-
-  def _close_pipe(self, descriptor: int) -> None:
-    if descriptor in self._pipes:
-      is_output = self._pipes.pop(descriptor) == self._take
-      self._queue.unwatch(descriptor)
-      if is_output:
-        self._lose_all()
-
   def _remember(self, data: bytes) -> None:
-    self._words = (self._words + data)[-_LAST_BYTES:]
+    self._errors = (self._errors + data)[-_LAST_BYTES:]
 
   def _take(self, data: bytes) -> None:
-    *lines, self._buffer = (self._buffer + data).split(b'\n')
+    *lines, self._torn = (self._torn + data).split(b'\n')
     for line in lines:
-      message: Dict[str, Any] = json.loads(line)
-      getattr(self, '_take_' + message.pop('event'))(**message)
+      message = json.loads(line)
+      kind = message.pop('event')
+      if kind == 'refused':
+        self._refusal = message['reason']
+      else:
+        self._post(_EVENTS[kind](**message))
 
-  def _take_refused(self, reason: str) -> None:
-    self._refusal = reason
-
-  def _take_placed(self, title: str, host: str, ports: List[int]) -> None:
-    self._hosts[title] = host
-    addresses = [f'{host}:{port}' for port in ports]
-    self._queue.post(events.NodeScheduled(title, addresses, host))
-
-  def _take_waiting(self, title: str, reason: str) -> None:
-    self._queue.post(events.NodePending(title, reason))
-
-  def _take_output(self, title: str, data: str, is_error: bool) -> None:
-    self._queue.post(events.Output(title, base64.b64decode(data), is_error))
-
-  def _take_ended(
-    self, title: str, code: int, reason: str, lost: bool = False
-  ) -> None:
-    self._ended.add(title)
-    if lost:  # Ray will choose its next place.
-      self._hosts.pop(title, None)
-    self._queue.post(events.NodeExited(title, code, reason, lost=lost))
-
-  def _take_released(self, title: str) -> None:
-    self._titles.discard(title)
-    self._ended.discard(title)
+  def _post(self, event: events.Event) -> None:
+    if isinstance(event, events.NodeScheduled):
+      self._hosts[event.title] = event.host
+    elif isinstance(event, events.NodeExited):
+      self._running.discard(event.title)
+      if event.lost:  # Ray will choose its next machine.
+        self._hosts.pop(event.title, None)
+    self._queue.post(event)
 
   def _lose_all(self) -> None:
     """Posts the end of all nodes, because the driver is gone."""
-    reason = self._refusal
-    if not reason:
-      words = self._words.decode(errors='replace').strip().splitlines()
-      reason = words[-1] if words else 'it ended without a word'
-    for title in sorted(self._titles - self._ended):
-      self._ended.add(title)
-      text = f'lost the connection to Ray: {reason}'
+    lines = self._errors.decode(errors='replace').strip().splitlines()
+    reason = self._refusal or (lines or ['it ended without a word'])[-1]
+    text = f'lost the connection to Ray: {reason}'
+    for title in sorted(self._running):
       self._queue.post(events.NodeExited(title, -signal.SIGKILL, text))
+    self._running.clear()
 
 
 def _environment() -> Dict[str, str]:

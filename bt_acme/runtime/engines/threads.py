@@ -65,15 +65,11 @@ class Threads(base.Engine):
 
   def _run(self, title: str, function: Callable[[], Any]) -> None:
     """Runs one node and posts how it ended."""
-    error: Optional[BaseException] = None
+    ended = events.NodeExited(title, 0)
     try:
       function()
-    except SystemExit as exit_request:
-      error = exit_request if exit_request.code else None
-    except BaseException as exception:
-      error = exception
-    if error is None:
-      self._queue.post(events.NodeExited(title, 0))
-    else:
-      trace = ''.join(traceback.format_exception(error)).rstrip()
-      self._queue.post(events.NodeExited(title, 1, 'failed.', trace))
+    except BaseException as error:
+      if not isinstance(error, SystemExit) or error.code:
+        trace = ''.join(traceback.format_exception(error)).rstrip()
+        ended = events.NodeExited(title, 1, 'failed.', trace)
+    self._queue.post(ended)

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip('launchpad', reason='needs the full environment')
 
-from bt_acme.runtime import events
+from bt_acme.runtime import events, heartbeats
 from bt_acme.runtime.engines import private_network, processes
 from tests.runtime import programs
 
@@ -36,28 +36,64 @@ def test_nobody_outside_of_the_run_can_reach_its_ports(tmp_path):
       socket.create_connection(('localhost', run.port), 5)
 
 
+def run_code(engine, queue, code, **environment):
+  """Runs Python code as a node to its end; returns all that was posted."""
+  words = [sys.executable, '-c', code]
+  command = types.SimpleNamespace(command_as_list=words)
+  engine.start('worker/0', command, environment)
+  posted = [queue.get(30)]
+  while not isinstance(posted[-1], events.NodeExited):
+    posted.append(queue.get(30))
+  engine.release('worker/0')
+  engine.close()
+  return posted
+
+
 def test_a_system_without_namespaces_is_warned_of_and_works(
   monkeypatch, capsys
 ):
   monkeypatch.setattr(private_network, '_MAKE', 'raise SystemExit(1)')
+  code = 'import os; os.write(1, os.environ["GREETING"].encode())'
   with events.EventQueue() as queue:
     engine = processes.Processes(queue)
     assert 'Warning: this system allows no network namespace' in (
       capsys.readouterr().out
     )
-    code = 'import os; os.write(1, os.environ["GREETING"].encode())'
-    words = [sys.executable, '-c', code]
-    command = types.SimpleNamespace(command_as_list=words)
-    engine.start('worker/0', command, {'GREETING': 'hello'})
-    posted = [queue.get(30)]
-    while not isinstance(posted[-1], events.NodeExited):
-      posted.append(queue.get(30))
-    engine.release('worker/0')
-    engine.close()
+    posted = run_code(engine, queue, code, GREETING='hello')
   assert posted == [
     events.Output('worker/0', b'hello', False),
     events.NodeExited('worker/0', 0),
   ]
+
+
+@pytest.mark.parametrize('open_ports', [False, True])
+def test_what_a_node_prints_is_no_heartbeat(open_ports):
+  """Not even the bytes of one, or those that were one in the past."""
+  marks = [heartbeats.MARK, heartbeats.STOP_MARK, heartbeats.SAVED_MARK]
+  printed = b''.join(marks) + b'\x04\x05\x06'
+  code = f"""
+import os
+from bt_acme.runtime import heartbeats
+os.write(1, {printed!r})
+os.write(2, {printed!r})
+heartbeats.make_heartbeat()()
+heartbeats.report_stopping()
+heartbeats.report_saved()
+os.write(1, b'!')
+"""
+  with events.EventQueue() as queue:
+    engine = processes.Processes(queue, open_ports=open_ports)
+    *posted, end = run_code(engine, queue, code)
+  assert end == events.NodeExited('worker/0', 0)
+  streams = {False: b'', True: b''}
+  sent = b''
+  for event in posted:
+    if isinstance(event, events.Heartbeat):
+      sent += event.marks
+    else:
+      streams[event.is_error] += event.data
+  assert streams == {False: printed + b'!', True: printed}
+  assert sent == b''.join(marks)
 
 
 def test_what_could_not_be_started_takes_signals_and_is_released():

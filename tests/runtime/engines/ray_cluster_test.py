@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip('launchpad', reason='needs the full environment')
 
 from bt_acme.config import placement
-from bt_acme.runtime import events
+from bt_acme.runtime import events, heartbeats
 from bt_acme.runtime.engines import ray_cluster
 from tests.launch import machines as machines_lib
 from tests.launch import scripts
@@ -33,7 +33,8 @@ print(json.dumps({
   'of_ray': [n for n in os.environ if n.startswith(('RAY_', 'OMP_'))],
   'pid': os.getpid(),
 }), flush=True)
-print('an error', file=sys.stderr, flush=True)
+print('an error.ts\\4\\5\\6', file=sys.stderr, flush=True)
+os.write(int(os.environ['BT_ACME_HEARTBEATS']), b'.s')
 time.sleep(600)
 """
 
@@ -72,6 +73,13 @@ class Driven:
       for event in self.posted
       if isinstance(event, events.Output)
       and (event.title, event.is_error) == (title, is_error)
+    )
+
+  def heartbeats(self, title):
+    return b''.join(
+      event.marks
+      for event in self.posted
+      if isinstance(event, events.Heartbeat) and event.title == title
     )
 
   def wait_for_line(self, title):
@@ -115,9 +123,14 @@ def test_a_node_speaks_ends_and_starts_again(machines, command):
     assert said['data'] == 'a function'  # It came along to the machine.
     assert said['greeting'] == 'hello'
     assert not said['of_ray']
+    while not run.heartbeats('replay/0'):
+      run.wait_for(events.Heartbeat, 'replay/0')
+    marks = heartbeats.MARK + heartbeats.SAVED_MARK
+    assert run.heartbeats('replay/0') == marks
     run.engine.signal('replay/0', signal.SIGTERM)
     assert run.wait_for(events.NodeExited, 'replay/0').code == -signal.SIGTERM
-    assert b'an error' in run.output('replay/0', True)
+    assert b'an error.ts\4\5\6\n' in run.output('replay/0', True)
+    assert run.heartbeats('replay/0') == marks
     run.engine.start('replay/0', command('raise SystemExit(3)'), {})
     assert run.wait_for(events.NodeExited, 'replay/0').code == 3
     # A program that is not there is the node's failure, not the cluster's.

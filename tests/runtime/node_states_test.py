@@ -1,0 +1,157 @@
+"""The states of a run in one process: complete, its own, or refused."""
+
+import json
+import lzma
+import pathlib
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+
+import bt_acme
+from bt_acme.config import run as run_config
+from bt_acme.runtime import checkpoints, node_states
+from tests.agents import fakes
+
+_OLD_RUN = (
+  pathlib.Path(__file__).parents[1] / 'data' / 'in_process_run_of_0_1_0'
+)
+STATES = {'actor': {'step': (1, None)}, 'learner': {'replay': [b'12', 3.5]}}
+
+
+@pytest.fixture(name='saved')
+def save(tmp_path):
+  """A run whose checkpoint holds states, its agent, and their file."""
+  run = run_config.RunConfig(workdir=str(tmp_path / 'run'))
+  agent = fakes.make_agent('r2d2')
+  states = {**STATES, 'array': np.arange(6.0).reshape(2, 3)}
+  replay = node_states.write(run, agent, states)
+  checkpoints.save(run.checkpoint_folder, [], {}, replay)
+  node_states.clear(run)
+  (path,) = pathlib.Path(run.checkpoint_folder).glob('*/replay/nodes')
+  return run, agent, path
+
+
+def test_states_are_read_as_they_were(saved):
+  run, agent, _ = saved
+  found = dict(node_states.read(run, agent))
+  np.testing.assert_array_equal(
+    found.pop('array'), np.arange(6.0).reshape(2, 3)
+  )
+  assert found == STATES
+  folder = pathlib.Path(run.checkpoint_folder)
+  assert [path.name for path in folder.iterdir()] == ['checkpoint-1']
+
+
+def test_a_run_without_a_checkpoint_has_no_states(tmp_path):
+  run = run_config.RunConfig(workdir=str(tmp_path))
+  assert node_states.read(run, fakes.make_agent('r2d2')) is None
+
+
+def flip(place):
+  """Changes one bit of a file."""
+
+  def flipped(data):
+    changed = bytearray(data)
+    changed[place] ^= 1
+    return bytes(changed)
+
+  return flipped
+
+
+def body(sizes, tree, parts=b''):
+  return json.dumps({'sizes': sizes, 'tree': tree}).encode() + b'\n' + parts
+
+
+@pytest.mark.parametrize(
+  'damage, keeps_sum',
+  [
+    *((flip(place), False) for place in (0, 30, -1)),
+    (lambda data: data[: len(data) // 2], False),
+    (lambda data: b'', False),
+    *(
+      (lambda data, forged=forged: forged, True)
+      for forged in (
+        pickle.dumps(print),
+        b'',
+        b'[' * 100_000 + b'\n',
+        b'[]\n',
+        body([5], {'bytes': 0}, b'abcd'),
+        body([10**13], {'bytes': 0}),
+        body([9, -5], 0, b'abcd'),
+        body('x', 0),
+        body([4], {'print': 0}, b'abcd'),
+      )
+    ),
+  ],
+)
+def test_a_damaged_or_foreign_file_is_refused_in_one_line(
+  saved, monkeypatch, damage, keeps_sum
+):
+  run, agent, path = saved
+  path.write_bytes(damage(path.read_bytes()))
+  if keeps_sum:
+    monkeypatch.setattr(checkpoints, 'check_sha256', lambda *args: None)
+  with pytest.raises(ValueError, match='do not fit this run') as info:
+    node_states.read(run, agent)
+  assert run.workdir in str(info.value) and '\n' not in str(info.value)
+  assert len(str(info.value)) < 700
+
+
+def test_other_behaviors_are_refused(saved, tmp_path):
+  run, _, _ = saved
+  other = fakes.make_agent('bt', tmp_path / 'behavior')
+  with pytest.raises(ValueError, match='a run with other behaviors'):
+    node_states.read(run, other)
+
+
+def test_states_that_cannot_be_written(saved):
+  run, agent, path = saved
+  before = path.read_bytes()
+  with pytest.raises(ValueError, match='cannot hold a function'):
+    node_states.write(run, agent, {'bad': lambda: 0})
+  assert path.read_bytes() == before
+
+
+@pytest.fixture(name='old_run')
+def copy_old_run(tmp_path, monkeypatch):
+  """A run that an earlier version saved as one file, and stopped."""
+  folder = tmp_path / 'old'
+  shutil.copytree(_DATA / 'in_process_run_of_0_1_0', folder)
+  packed = folder / 'checkpoints' / 'run.xz'
+  packed.with_suffix('').write_bytes(lzma.decompress(packed.read_bytes()))
+  packed.unlink()
+  with (folder / 'checkpoints' / 'run').open('rb') as file:
+    identity = json.loads(file.readline())['identity']
+  versions = {name: identity[name] for name in node_states._VERSIONS}
+  monkeypatch.setattr(node_states, '_VERSIONS', versions)
+  return folder
+
+
+def test_a_run_of_an_earlier_version_resumes(old_run):
+  run = bt_acme.load_run(old_run)
+  assert run.actor_steps == 120 and run.statistics.error_count == 120
+  resumed = run.resume(200)
+  assert 200 <= resumed.actor_steps < 202
+  # Its logs continue, and no row is there twice.
+  steps = resumed.episodes['actor_steps']
+  assert (np.diff(steps) >= 0).all() and steps[0] < 120 < steps[-1]
+  points = resumed.evaluations['evaluation_point']
+  assert points.tolist() == [0, 0, 100, 100, 200, 200]
+  left = {path.name for path in (old_run / 'checkpoints').iterdir()}
+  assert left == {'checkpoint-1', 'checkpoint-2'}
+
+
+@pytest.mark.parametrize('place', [300, -33, -1])
+def test_a_damaged_file_of_an_earlier_version_is_refused(old_run, place):
+  path = old_run / 'checkpoints' / 'run'
+  path.write_bytes(flip(place)(path.read_bytes()))
+  with pytest.raises(ValueError, match='do not fit this run'):
+    bt_acme.load_run(old_run)
+
+
+def test_other_versions_do_not_resume(old_run, monkeypatch):
+  monkeypatch.setitem(node_states._VERSIONS, 'jax', '0.0.1')
+  with pytest.raises(ValueError, match='other versions: jax='):
+    bt_acme.load_run(old_run)
