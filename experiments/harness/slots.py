@@ -9,9 +9,10 @@ import os
 import re
 import subprocess
 import sys
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
 from bt_acme import compilation_cache
+from experiments.harness import pool
 
 # Processes read these when they start: each has one core for itself.
 _ONE_THREAD = {
@@ -28,23 +29,7 @@ _GPU_MEMORY, _SERVER_MEMORY = 0.95, 0.2
 _NO_MEMORY = {'XLA_PYTHON_CLIENT_PREALLOCATE': 'false'}
 
 
-class Slot(NamedTuple):
-  """A share of this machine.
-
-  Attributes:
-    name: says which, for readers; empty if all are alike.
-    variables: the environment variables of what is executed in it.
-    cores: the cores that it may use; empty for all.
-    is_gpu: whether it has a GPU.
-  """
-
-  name: str
-  variables: Dict[str, str]
-  cores: FrozenSet[int] = frozenset()
-  is_gpu: bool = False
-
-
-def parse(text: str) -> List[Slot]:
+def parse(text: str) -> List[pool.Slot]:
   """Reads a list of slots.
 
   Cores are those that this process may use, so that two workers on one machine
@@ -53,7 +38,7 @@ def parse(text: str) -> List[Slot]:
   Raises:
     ValueError: if it is no such list, or asks for more cores than there are.
   """
-  slots: List[Slot] = []
+  slots: List[pool.Slot] = []
   cores = _cores()
   for part in text.split(','):
     count, device, share = _read(part, text)
@@ -71,10 +56,28 @@ def parse(text: str) -> List[Slot]:
   return slots
 
 
-def check_written(text: str) -> None:
-  """Raises ValueError for what is no list of slots on any machine."""
+def offered(text: str, num_cores: int, num_gpus: int) -> List[pool.Slot]:
+  """Returns those of a list of slots that a machine of a cluster has.
+
+  Args:
+    text: the list.
+    num_cores: what the machine offers; `cpu` has one slot for each.
+    num_gpus: as many GPUs.
+
+  Raises:
+    ValueError: if it is no such list.
+  """
+  slots: List[pool.Slot] = []
   for part in text.split(','):
-    _read(part, text)
+    count, device, share = _read(part, text)
+    if device is None:
+      cores = min(int(count or num_cores), num_cores)
+      slots += [pool.Slot('a core', _one_thread())] * cores
+      num_cores -= cores
+    else:
+      gpu = _gpu(device, int(share or 1), text)
+      slots += gpu if int(device) < num_gpus else []
+  return slots
 
 
 def _read(part: str, text: str) -> Sequence[Optional[str]]:
@@ -88,12 +91,12 @@ def _read(part: str, text: str) -> Sequence[Optional[str]]:
   return found.groups()
 
 
-def unpinned(number: int) -> List[Slot]:
+def unpinned(number: int) -> List[pool.Slot]:
   """Returns slots of one thread each, on whichever cores are free."""
-  return [Slot('', _one_thread())] * number
+  return [pool.Slot('', _one_thread())] * number
 
 
-def check(slots: Sequence[Slot]) -> None:
+def check(slots: Sequence[pool.Slot]) -> None:
   """Raises ValueError for a slot whose GPU JAX does not find here.
 
   JAX would warn, and learn on the CPU. It is asked in a process of its own,
@@ -128,11 +131,11 @@ def _one_thread() -> Dict[str, str]:
   return {**_ONE_THREAD, **compilation_cache.variables()}
 
 
-def _cpu(core: int) -> Slot:
-  return Slot(f'core {core}', _one_thread(), frozenset([core]))
+def _cpu(core: int) -> pool.Slot:
+  return pool.Slot(f'core {core}', _one_thread(), frozenset([core]))
 
 
-def _gpu(device: str, share: int, text: str) -> List[Slot]:
+def _gpu(device: str, share: int, text: str) -> List[pool.Slot]:
   if not 0 < share <= _MOST_ON_A_GPU:
     raise ValueError(
       f'slots={text!r}: {share} runs cannot share a GPU: choose from 1 to '
@@ -145,4 +148,5 @@ def _gpu(device: str, share: int, text: str) -> List[Slot]:
   if share > 1:
     fraction = _GPU_MEMORY / share - _SERVER_MEMORY
     variables['XLA_PYTHON_CLIENT_MEM_FRACTION'] = f'{fraction:.3f}'
-  return [Slot(f'GPU {device}', variables, is_gpu=True)] * share
+  slot = pool.Slot(f'GPU {device}', variables, gpu_share=1 / share)
+  return [slot] * share

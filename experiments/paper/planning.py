@@ -6,8 +6,7 @@ import statistics
 from typing import Counter, Dict, List, Mapping, NamedTuple, Sequence
 
 from bt_acme.evaluation import tables
-from experiments.harness import dataset, records, runs
-from experiments.harness import slots as slots_lib
+from experiments.harness import dataset, pool, records, runs
 from experiments.paper import scales
 
 STAGES = {
@@ -74,7 +73,7 @@ def plan(
   folder: pathlib.Path,
   specs: Sequence[runs.RunSpec],
   scale: scales.Scale,
-  slots: Sequence[slots_lib.Slot],
+  slots: Sequence[pool.Slot],
 ) -> str:
   """Returns what would run, as text; starts nothing."""
   by_stage = estimates(folder, specs, scale)
@@ -139,7 +138,7 @@ def status(
 
 
 def _with_slots(
-  by_stage: Mapping[str, Estimate], slots: Sequence[slots_lib.Slot]
+  by_stage: Mapping[str, Estimate], slots: Sequence[pool.Slot]
 ) -> str:
   """Says how long the slots take; nothing of those of other machines."""
   if not slots:
@@ -149,7 +148,7 @@ def _with_slots(
 
 
 def _wall_hours(
-  by_stage: Mapping[str, Estimate], slots: Sequence[slots_lib.Slot]
+  by_stage: Mapping[str, Estimate], slots: Sequence[pool.Slot]
 ) -> float:
   """Returns the hours of all, shared by slots as a worker shares them."""
   hours = {stage: one.hours for stage, one in by_stage.items()}

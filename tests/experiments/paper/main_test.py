@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from experiments.harness import dataset, queue
+from experiments.harness import dataset, driver, runs
 from experiments.paper import __main__ as paper
 from experiments.paper import (
   artifacts,
@@ -21,6 +21,7 @@ from experiments.paper import (
 from tests.experiments.harness import fakes
 
 _WORLD = 'MiniGrid-FourRooms-v0:fixed'
+_WORKER = driver.Worker
 
 
 @pytest.fixture(name='run')
@@ -28,9 +29,9 @@ def make_run(tmp_path, capsys, monkeypatch):
   """Types a command on a folder, whose runs are fakes of one kind."""
 
   def run(*arguments, kind='ok'):
-    fake = functools.partial(queue.Worker, poll_seconds=0.02)
-    monkeypatch.setattr(paper.queue, 'Worker', fake)
-    monkeypatch.setattr(paper.runs, 'start_script', fakes.start(kind))
+    fake = functools.partial(_WORKER, poll_seconds=0.02)
+    monkeypatch.setattr(driver, 'Worker', fake)
+    monkeypatch.setattr(runs, 'command_of', fakes.command_of(kind))
     folder = f'--folder={tmp_path / "folder"}'
     code = paper.main([*arguments, folder, '--slots=cpu:1'])
     printed = capsys.readouterr()

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from experiments.harness import records, runs, slots
+from experiments.harness import pool, records, runs
 from experiments.paper import declarations, planning, scales
 
 _CHOICE = declarations.Choice(
   seeds=(0, 1), games=('MiniGrid-Empty-8x8-v0',), arms=('bt_ngu',)
 )
 _SPECS = declarations.declared('table3', scales.LAPTOP, _CHOICE)
-_CPU, _GPU = slots.Slot('core', {}), slots.Slot('GPU', {}, is_gpu=True)
+_CPU, _GPU = pool.Slot('core', {}), pool.Slot('GPU', {}, gpu_share=1.0)
 
 
 def _finish(folder, spec, seconds):
