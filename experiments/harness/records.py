@@ -1,8 +1,8 @@
 """What became of each run, and who executes it.
 
-The folder `queue` has, for each run, `ID.json` with the outcome of its attempts,
-`ID.log` with what the last attempt printed, and `ID.lock/` with the lock of the
-worker that executes it.
+The folder `queue` has, for each run, `ID.json` with the outcome of its
+attempts, `ID.log` with what the last attempt printed, and `ID.lock/` with the
+lock of the worker that executes it.
 """
 
 import datetime

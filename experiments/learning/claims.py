@@ -8,7 +8,9 @@ safe pre-training and transfer are together.
 
 import dataclasses
 import re
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+from experiments.harness import small_runs
 
 # What the tables of each claim ask.
 CLAIMS = {
@@ -85,36 +87,7 @@ VARIANTS = (
 EASY = (NEAR, TWO_ROOMS, f'{NEAR}:new_cell=0.15')  # Rewards are near or dense.
 
 
-@dataclasses.dataclass(frozen=True)
-class Run:
-  """One algorithm's run on one world.
-
-  Attributes:
-    algorithm: its name in the tables.
-    kind: `r2d2`, `ngu` or `bt`; `random` acts at random and `behavior` as the
-      behavior does, both without learning.
-    world: the name of the environment.
-    actor_steps: the number of steps of training.
-    settings: settings by name, over those of the preset.
-    behavior: the pre-training run whose policy is transferred, and whose
-      weights `init` loads. Without it, BT transfers an action repeat.
-    init: the weights that are loaded: `partial`, `full`, or none if empty.
-  """
-
-  algorithm: str
-  kind: str
-  world: str
-  actor_steps: int = 0
-  settings: Mapping[str, Any] = dataclasses.field(
-    default_factory=dict, hash=False
-  )
-  behavior: Optional['Run'] = None
-  init: str = ''
-
-  def name(self, seed: int) -> str:
-    """The name of the files that keep its result."""
-    words = re.sub(r'[^0-9A-Za-z.=-]+', '_', f'{self.world} {self.algorithm}')
-    return f'{words}-{seed}'
+Run = small_runs.Run
 
 
 @dataclasses.dataclass(frozen=True)

@@ -77,7 +77,7 @@ def test_ctrl_c_stops_what_runs_and_what_waits_for_a_machine(
     time.sleep(0.3)
     os.kill(os.getpid(), signal.SIGINT)
 
-  outcome, _ = _work(tmp_path, machines, 'slow', meanwhile=interrupt)
+  outcome, _ = _work(tmp_path, machines, 'long', meanwhile=interrupt)
   assert (outcome.done, outcome.left, outcome.exit_code) == (0, 6, 130)
   assert not list(tmp_path.rglob('lock'))  # Of fakes that still run.
   codes = {records.read(tmp_path, s).exit_code for s in fakes.specs(2)}

@@ -99,7 +99,7 @@ def test_wrong_flags_stop_everything(tmp_path, worker):
 
 
 def test_the_end_of_the_hours_saves_and_frees(tmp_path, worker):
-  outcome = worker('slow', hours=1 / 3600).work()
+  outcome = worker('long', hours=2 / 3600).work()
   assert (outcome.done, outcome.left, outcome.failed) == (0, 3, [])
   record = records.read(tmp_path, fakes.specs(1)[0])
   assert (record.attempts, record.failures, record.exit_code) == (1, 0, 130)
@@ -111,7 +111,7 @@ def test_ctrl_c_stops_the_worker(worker):
   before = signal.getsignal(signal.SIGINT)
   timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
   timer.start()
-  outcome = worker('slow').work()
+  outcome = worker('long').work()
   assert (outcome.signum, outcome.left) == (signal.SIGINT, 3)
   assert outcome.exit_code == 130
   assert signal.getsignal(signal.SIGINT) is before
@@ -140,7 +140,7 @@ def test_what_nohup_has_started_outlives_its_terminal():
 def test_a_worker_that_lost_its_lock_lets_go(worker, monkeypatch):
   monkeypatch.setattr(locks.Lock, 'touch', lambda self: False)
   lines = []
-  worker('slow', num_slots=1, hours=0.8 / 3600, say=lines.append).work()
+  worker('long', num_slots=1, hours=0.8 / 3600, say=lines.append).work()
   assert any('another worker has taken it over' in line for line in lines)
 
 

@@ -18,7 +18,7 @@ import time
 from typing import ClassVar
 
 ENV = 'MiniGrid-Empty-5x5-v0'
-_SLOW_STEPS = 10
+_SECONDS = {'slow': 1, 'long': 100, 'stubborn': 100}
 
 
 def specs(num_seeds, *, script_settings=()):
@@ -127,9 +127,9 @@ def _run(kind, *flags):
   signal.signal(signal.SIGTERM, stop)
   first = not (workdir / 'begun').exists()
   (workdir / 'begun').touch()
-  if kind in ('slow', 'stubborn'):
-    for _ in range(_SLOW_STEPS * (1 if kind == 'slow' else 100)):
-      time.sleep(0.1)
+  end = time.monotonic() + _SECONDS.get(kind, 0)
+  while time.monotonic() < end:
+    time.sleep(0.1)
   lock.unlink()
   if kind == 'wrong':
     print('error: nonsense=1 is no flag')
