@@ -95,7 +95,7 @@ class Cluster:
     slots = [
       slot
       for machine in self._machines
-      for slot in slots_lib.offered(text, machine['CPU'], machine['GPU'])
+      for slot in slots_lib.parse(text, range(machine['CPU']), machine['GPU'])
     ]
     if not slots:
       raise ValueError(
@@ -152,12 +152,13 @@ class Process:
   """
 
   def __init__(self, cluster: Cluster, slot: pool.Slot):
-    # Ray says which of its GPUs a run may use.
+    # Ray says which of its GPUs a run may use, and cores are not kept.
     variables = dict(slot.variables)
     variables.pop('CUDA_VISIBLE_DEVICES', None)
     self.slot = slot._replace(
       name=f'{"a GPU" if slot.is_gpu else "a core"} of the cluster',
       variables=variables,
+      cores=frozenset(),
     )
     self._cluster = cluster
 

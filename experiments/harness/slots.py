@@ -29,54 +29,41 @@ _GPU_MEMORY, _SERVER_MEMORY = 0.95, 0.2
 _NO_MEMORY = {'XLA_PYTHON_CLIENT_PREALLOCATE': 'false'}
 
 
-def parse(text: str) -> List[pool.Slot]:
+def parse(
+  text: str, cores: Optional[Sequence[int]] = None, num_gpus: int = 0
+) -> List[pool.Slot]:
   """Reads a list of slots.
 
-  Cores are those that this process may use, so that two workers on one machine
-  share its cores if each is started by `taskset`.
+  Args:
+    text: the list.
+    cores: those of a machine of a cluster. If they are given, slots that the
+      machine does not have are left out. If not, they are those that this
+      process may use, so that two workers on one machine share its cores if
+      each is started by `taskset`.
+    num_gpus: that such a machine has.
 
   Raises:
     ValueError: if it is no such list, or asks for more cores than there are.
   """
   slots: List[pool.Slot] = []
-  cores = _cores()
+  left = list(_cores() if cores is None else cores)
   for part in text.split(','):
     count, device, share = _read(part, text)
-    if device is None:
-      count = count or str(len(cores))
-      if not 0 < int(count) <= len(cores):
-        raise ValueError(
-          f'slots={text!r}: {part!r} asks for {count} cores, and {len(cores)} '
-          f'are left here: choose from cpu:1 to cpu:{len(cores)}.'
-        )
-      slots += [_cpu(core) for core in cores[: int(count)]]
-      cores = cores[int(count) :]
-    else:
-      slots += _gpu(device, int(share or 1), text)
-  return slots
-
-
-def offered(text: str, num_cores: int, num_gpus: int) -> List[pool.Slot]:
-  """Returns those of a list of slots that a machine of a cluster has.
-
-  Args:
-    text: the list.
-    num_cores: what the machine offers; `cpu` has one slot for each.
-    num_gpus: as many GPUs.
-
-  Raises:
-    ValueError: if it is no such list.
-  """
-  slots: List[pool.Slot] = []
-  for part in text.split(','):
-    count, device, share = _read(part, text)
-    if device is None:
-      cores = min(int(count or num_cores), num_cores)
-      slots += [pool.Slot('a core', _one_thread())] * cores
-      num_cores -= cores
-    else:
+    if device is not None:
       gpu = _gpu(device, int(share or 1), text)
-      slots += gpu if int(device) < num_gpus else []
+      slots += gpu if cores is None or int(device) < num_gpus else []
+      continue
+    number = len(left) if count is None else int(count)
+    if cores is None and not 0 < number <= len(left):
+      raise ValueError(
+        f'slots={text!r}: {part!r} asks for {number} cores, and {len(left)} '
+        f'are left here: choose from cpu:1 to cpu:{len(left)}.'
+      )
+    slots += [
+      pool.Slot(f'core {core}', _one_thread(), frozenset([core]))
+      for core in left[:number]
+    ]
+    left = left[number:]
   return slots
 
 
@@ -129,10 +116,6 @@ def _cores() -> List[int]:
 
 def _one_thread() -> Dict[str, str]:
   return {**_ONE_THREAD, **compilation_cache.variables()}
-
-
-def _cpu(core: int) -> pool.Slot:
-  return pool.Slot(f'core {core}', _one_thread(), frozenset([core]))
 
 
 def _gpu(device: str, share: int, text: str) -> List[pool.Slot]:

@@ -94,7 +94,7 @@ def read(arguments: Sequence[str], description: str) -> Options:
       'artifacts.'
     )
   given_slots = given.slots or scale.slots
-  slots.offered(given_slots, 1, 1)  # A mistake is told before anything starts.
+  slots.parse(given_slots, [0])  # A mistake is told before anything starts.
   return Options(
     command,
     artifacts,

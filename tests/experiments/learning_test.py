@@ -188,13 +188,13 @@ def _execute(run, folder):
   [('Q(lambda)', 0.9, 1), ('Retrace', 0.9, 1), ('without LSTM', -0.5, 0.5)],
 )
 def test_r2d2_recalls_by_its_lstm(name, low, high, tmp_path):
-  run = _run(name, claims.RECALL)
+  run = _run(name, 'Recall-6')
   assert low < _execute(run, tmp_path)['return'] <= high
 
 
 @pytest.mark.slow
 def test_ngu_visits_more_than_a_random_policy(tmp_path):
-  random = _run('random', claims.CHAIN)
+  random = _run('random', 'Chain-50:random_actions')
   cells, by_chance = (
     _execute(run, tmp_path)['cells'] for run in (random.behavior, random)
   )
@@ -203,6 +203,6 @@ def test_ngu_visits_more_than_a_random_policy(tmp_path):
 
 @pytest.mark.slow
 def test_behavior_transfer_gains_where_the_behavior_loses(tmp_path):
-  transfer = _run('BT', claims.COSTLY)
+  transfer = _run('BT', 'MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.15')
   _execute(transfer.behavior, tmp_path)
   assert _execute(transfer, tmp_path)['return'] > 0.4

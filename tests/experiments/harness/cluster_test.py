@@ -107,7 +107,7 @@ def test_what_no_machine_offers_is_refused(machines):
 
 
 def test_slots_of_a_machine():
-  found = slots.offered('cpu:3,gpu:0/2,gpu:1', num_cores=2, num_gpus=1)
+  found = slots.parse('cpu:3,gpu:0/2,gpu:1', range(2), 1)
   assert [slot.gpu_share for slot in found] == [0, 0, 0.5, 0.5]
 
 
