@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 from concurrent import futures
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Tuple
 
 from experiments.harness import pool
 from experiments.harness import slots as slots_lib
@@ -104,9 +104,10 @@ class Cluster:
       )
     return [Process(self, slot) for slot in slots]
 
-  def start(self, **what: Any) -> 'tuple[int, futures.Future[int]]':
+  def start(self, **what: Any) -> 'Tuple[int, futures.Future[int]]':
     """Starts a command; returns its number, and its exit code to come."""
-    number, future = next(self._numbers), futures.Future()
+    number = next(self._numbers)
+    future: 'futures.Future[int]' = futures.Future()
     self._futures[number] = future
     self.tell(id=number, **what)
     return number, future

@@ -183,7 +183,8 @@ def _enter(slot: Slot, driver: int, news: Any) -> None:
 
 def execute(slot: Slot, call: Call, log: pathlib.Path) -> int:
   """Executes one run in this process, which was started for it alone."""
-  if not log.parent.is_dir():
+  lock = log.with_suffix('.lock')  # The driver holds it.
+  if not (lock.is_dir() and any(lock.iterdir())):
     return NOT_SHARED
   _enter(slot, os.getppid(), queue.SimpleQueue())
   return _execute(call, log)

@@ -335,7 +335,7 @@ def _train(
       statistics=result.statistics,
       actor_steps=result.actor_steps,
     )
-  states = [*snapshots[: len(SHARES)], result]
+  states: List[Any] = [*snapshots[: len(SHARES)], result]
   return _Learned(
     [_Policy(agent, state.variables, state.statistics) for state in states],
     result.episodes,
