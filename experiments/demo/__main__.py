@@ -18,7 +18,7 @@ Ctrl-C ends it. The same command goes on with what is missing.
 import os
 import pathlib
 import time
-from typing import Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Callable, Dict, List, Sequence, Tuple
 
 from absl import flags as absl_flags
 
@@ -115,26 +115,19 @@ def complete(
     An exit code, after all that went wrong is printed.
   """
   line = progress.Line(jobs)
-
-  def on_end(job: plan_lib.Job, news: str) -> None:
-    result = job.result(folder)
-    if result is not None:
-      line.end(job, _outcome(job, result['row']))
-    else:
-      line.say(f'{job.id}: {news}')
-
   return driver.complete(
     folder,
     jobs,
     processes=processes,
     say=line.say,
-    on_end=on_end,
+    on_done=lambda job: line.end(job, _outcome(job, folder)),
     on_news=lambda job, news: line.update(job, *news),
   )
 
 
-def _outcome(job: plan_lib.Job, row: Mapping[str, float]) -> str:
+def _outcome(job: plan_lib.Job, folder: pathlib.Path) -> str:
   """Returns what a run that has ended came to."""
+  row = job.row(folder)
   seconds = f'{row["seconds"]:.0f} s'
   if job.run.kind == 'ngu':
     return f'has explored, in {seconds}'

@@ -326,7 +326,7 @@ def complete(
   *,
   processes: int,
   say: Callable[[str], None],
-  on_end: Callable[[Any, str], None],
+  on_done: Callable[[Any], None],
   on_news: Callable[[Any, Any], None] = lambda task, news: None,
 ) -> int:
   """Executes what is not done, next to other workers on the same folder.
@@ -336,12 +336,19 @@ def complete(
     todo: the runs, in their order.
     processes: how many are executed at a time, with one thread each.
     say: is called with a line of news.
-    on_end: takes each run that has ended, and how.
+    on_done: takes each run that is done, which `say` is not told then.
     on_news: takes a run and what it reports.
 
   Returns:
     An exit code, after it is said what has gone wrong.
   """
+
+  def on_end(task: records.Task, news: str) -> None:
+    if task.is_done(folder):
+      on_done(task)
+    else:
+      say(f'{task.id}: {news}')
+
   ended = Worker(
     folder,
     todo,

@@ -167,6 +167,11 @@ class Job:
       return None
     return result
 
+  def row(self, folder: pathlib.Path) -> Row:
+    """Reads the numbers of its result, which is there."""
+    row: Row = json.loads(self._path(folder).read_text())['row']
+    return row
+
   def call(self, folder: pathlib.Path) -> pool.Call:
     """Returns what executes it."""
     return functools.partial(_execute, self, folder)

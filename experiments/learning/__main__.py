@@ -130,27 +130,19 @@ def complete(
     for each in (*(() if job.is_ready(folder) else job.needed), job)
   ]
   missing = list(dict.fromkeys(todo))
+  say = functools.partial(print, flush=True)
   done: Set[results.Job] = set()
 
-  def on_end(job: results.Job, news: str) -> None:
-    result = job.result(folder)
-    if result is None:
-      print(f'{job.id}: {news}', flush=True)
-      return
+  def on_done(job: results.Job) -> None:
     done.add(job)
-    row = result['row']
-    print(
+    row = job.row(folder)
+    say(
       f'{len(done)} of {len(missing)}: {job}: solves {row["solved"]:.0%}, '
-      f'{row["cells"]:.1f} cells, {row["seconds"]:.0f} s',
-      flush=True,
+      f'{row["cells"]:.1f} cells, {row["seconds"]:.0f} s'
     )
 
   return driver.complete(
-    folder,
-    missing,
-    processes=processes,
-    say=functools.partial(print, flush=True),
-    on_end=on_end,
+    folder, missing, processes=processes, say=say, on_done=on_done
   )
 
 

@@ -220,7 +220,7 @@ def _complete(folder, *todo):
     todo,
     processes=1,
     say=lines.append,
-    on_end=lambda task, text: lines.append(f'{task.id}: {text}'),
+    on_done=lambda task: lines.append(f'{task.id}: done'),
     on_news=lambda task, text: news.append((task.id, text)),
   )
   return code, lines, news
@@ -230,7 +230,7 @@ def test_one_process_executes_what_is_ready_one_after_the_other(tmp_path):
   first = fakes.Write('first')
   last = fakes.Write('last', (first,))
   code, lines, news = _complete(tmp_path, last, first)
-  assert (code, lines) == (0, ['first: done in 0 s', 'last: done in 0 s'])
+  assert (code, lines) == (0, ['first: done', 'last: done'])
   assert news == [('first', 'FIRST'), ('last', 'LAST')]
   lines = (tmp_path / 'executions').read_text().splitlines()
   assert len({line.split(' ', 1)[1] for line in lines}) == 1
@@ -247,7 +247,7 @@ def test_a_failure_leaves_the_others_and_is_said_in_a_line(tmp_path):
   assert code == 1
   assert lines[:4] == [
     *(f'fails: exit code 1, failure {i} of 3' for i in (1, 2, 3)),
-    'other: done in 0 s',
+    'other: done',
   ]
   assert 'with exit code 1: ValueError: It fails. Remove ' in lines[4]
   assert '1 runs are done, 0 are left, 1 have failed, and 1 need' in lines[5]
@@ -262,7 +262,7 @@ def test_a_process_that_dies_is_replaced(tmp_path):
   assert code == 0
   assert lines == [
     f'dies: exit code {pool.DIED}, failure 1 of 3',
-    *('dies: done in 0 s', 'other: done in 0 s'),
+    *('dies: done', 'other: done'),
   ]
 
 

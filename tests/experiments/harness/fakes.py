@@ -181,7 +181,7 @@ def _complete(*names):
     [fakes.Write(name) for name in names],
     processes=1,
     say=print,
-    on_end=lambda task, news: print(f'{task.id}: {news}'),
+    on_done=lambda task: None,
   )
 
 
