@@ -136,6 +136,7 @@ class Worker:
     with self._signals(), contextlib.ExitStack() as stack:
       for process in self._free:
         stack.callback(process.close)
+      stack.callback(self._ask_to_end)  # First of all, if there is an error.
       self._fill()
       while self._jobs or (self._open and not self._is_stopping):
         self._wait()
@@ -268,6 +269,7 @@ class Worker:
     for future, job in list(self._jobs.items()):
       if not job.lock.touch():
         # This machine had slept, and another one continues the run.
+        job.process.kill()
         job.process.close()
         self._drop(future)
         self._say(f'{job.task.id}: another worker has taken it over')
@@ -286,8 +288,11 @@ class Worker:
     if not self._is_stopping:
       self._stopped_at = time.monotonic()
       self._say(f'Stopping: {why}.')
-      for job in self._jobs.values():
-        job.process.stop()
+      self._ask_to_end()
+
+  def _ask_to_end(self) -> None:
+    for job in self._jobs.values():
+      job.process.stop()
 
   def _kill(self) -> None:
     for job in self._jobs.values():

@@ -110,9 +110,8 @@ class Process:
       os.killpg(self._pid.result(), signal.SIGKILL)
 
   def close(self) -> None:
-    """Ends the process, if there is one."""
+    """Ends the process, if there is one, after its run."""
     if self._pool is not None:
-      self.kill()
       self._pool.shutdown()
       self._pool = None
 
@@ -174,6 +173,7 @@ def _enter(slot: Slot, driver: int, news: Any) -> None:
   _news.append(news)
   for signum in (signal.SIGINT, signal.SIGTERM):
     signal.signal(signum, signal.default_int_handler)
+  signal.pthread_sigmask(signal.SIG_SETMASK, ())  # Ray blocks Ctrl-C.
   _stop_with_parent()
   os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
   os.environ.update(slot.variables)
@@ -187,7 +187,10 @@ def execute(slot: Slot, call: Call, log: pathlib.Path) -> int:
   if not (lock.is_dir() and any(lock.iterdir())):
     return NOT_SHARED
   _enter(slot, os.getppid(), queue.SimpleQueue())
-  return _execute(call, log)
+  code = _execute(call, log)
+  if code in (-signal.SIGINT, -signal.SIGTERM):
+    return 128 - code
+  return DIED if code < 0 else code
 
 
 def _execute(call: Call, log: pathlib.Path) -> int:
