@@ -82,7 +82,7 @@ class Cluster:
     self._machines: List[Dict[str, int]] = answer['machines']
     self._reader.start()
 
-  def processes(self, text: str) -> 'List[Process]':
+  def processes(self, text: str) -> 'List[ClusterProcess]':
     """Returns a process for each slot of all machines.
 
     Args:
@@ -102,7 +102,7 @@ class Cluster:
         f'slots={text!r}: no machine of the cluster offers a core or a GPU of '
         'these: see its `ray status`.'
       )
-    return [Process(self, slot) for slot in slots]
+    return [ClusterProcess(self, slot) for slot in slots]
 
   def start(self, **what: Any) -> 'Tuple[int, futures.Future[int]]':
     """Starts a command; returns its number, and its exit code to come."""
@@ -145,7 +145,7 @@ class Cluster:
       future.set_result(128 + signal.SIGKILL)
 
 
-class Process:
+class ClusterProcess:
   """A slot of the cluster, which is used like a `pool.Process`.
 
   Attributes:

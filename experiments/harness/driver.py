@@ -75,7 +75,7 @@ class Outcome(NamedTuple):
     return 128 + self.signum if self.signum else int(bool(self.failed))
 
 
-Process = Union[pool.Process, cluster.Process]
+Process = Union[pool.Process, cluster.ClusterProcess]
 
 
 class _Job(NamedTuple):
