@@ -114,7 +114,7 @@ def complete(
   Returns:
     An exit code, after all that went wrong is printed.
   """
-  line = progress.Line(jobs)
+  line = progress.ProgressLine(jobs)
   return driver.complete(
     folder,
     jobs,

@@ -12,7 +12,7 @@ from experiments.demo import plan as plan_lib
 _SECONDS = {True: 1.0, False: 10.0}  # Between two lines, on a terminal or not.
 
 
-class Line:
+class ProgressLine:
   """Says how far the runs are, and how long they are going to take."""
 
   def __init__(self, jobs: Sequence[plan_lib.Job]):

@@ -55,8 +55,8 @@ class Outcome(NamedTuple):
   """
 
   done: int
-  failed: List[records.Task]
-  blocked: List[records.Task]
+  failed: List[records.Runnable]
+  blocked: List[records.Runnable]
   left: int
   wrong_flags: str = ''
   signum: int = 0
@@ -81,7 +81,7 @@ Process = Union[pool.Process, cluster.ClusterProcess]
 class _Job(NamedTuple):
   """A run in the process of a slot."""
 
-  task: records.Task
+  task: records.Runnable
   process: Process
   lock: locks.Lock
   began: float
@@ -93,7 +93,7 @@ class Worker:
   def __init__(
     self,
     folder: pathlib.Path,
-    todo: Sequence[records.Task],
+    todo: Sequence[records.Runnable],
     processes: Sequence[Process],
     *,
     hours: float = float('inf'),
@@ -124,7 +124,9 @@ class Worker:
     self._on_news = on_news
     self._poll_seconds = poll_seconds
     self._jobs: Dict['futures.Future[int]', _Job] = {}
-    self._settled: Dict[str, List[records.Task]] = collections.defaultdict(list)
+    self._settled: Dict[str, List[records.Runnable]] = collections.defaultdict(
+      list
+    )
     self._done: Set[str] = set()  # What has been found done stays so.
     self._scan_again = 0.0
     self._wrong_flags = ''
@@ -174,7 +176,7 @@ class Worker:
     # What is left waits for other workers, or for the runs of this one.
     self._scan_again = time.monotonic() + _SCAN_POLLS * self._poll_seconds
 
-  def _settle(self, task: records.Task) -> bool:
+  def _settle(self, task: records.Runnable) -> bool:
     """Returns whether there is nothing more to do for a run, and notes why."""
     state = self._state(task)
     if state:
@@ -182,7 +184,7 @@ class Worker:
       self._open.remove(task)
     return bool(state)
 
-  def _state(self, task: records.Task) -> str:
+  def _state(self, task: records.Runnable) -> str:
     """Returns how a run is settled; empty if it is not."""
     if task.id in self._done or task.is_done(self._folder):
       self._done.add(task.id)
@@ -192,7 +194,7 @@ class Worker:
     needed = {self._state(needed) for needed in task.needed}
     return _BLOCKED if needed & {_FAILED, _BLOCKED} else ''
 
-  def _take(self, task: records.Task) -> None:
+  def _take(self, task: records.Runnable) -> None:
     """Starts a run, unless there is no slot, or another worker has it."""
     process = next((p for p in self._free if self._fits(task, p)), None)
     lock = self._lock(task) if process else None
@@ -206,7 +208,7 @@ class Worker:
     if process.slot.name:
       self._say(f'{task.id}: begins on {process.slot.name}')
 
-  def _fits(self, task: records.Task, process: Process) -> bool:
+  def _fits(self, task: records.Runnable, process: Process) -> bool:
     """Returns whether a run belongs in a slot.
 
     With slots of both kinds, runs learn on GPUs, and evaluations leave these
@@ -214,7 +216,7 @@ class Worker:
     """
     return not self._is_mixed or process.slot.is_gpu != task.is_evaluation
 
-  def _lock(self, task: records.Task) -> Optional[locks.Lock]:
+  def _lock(self, task: records.Runnable) -> Optional[locks.Lock]:
     """Takes the right to execute a run; None if it is not to be had now."""
     try:
       lock = locks.Lock(records.path_of(self._folder, task, 'lock'))
@@ -327,7 +329,7 @@ def stop_signals() -> List[signal.Signals]:
 
 def complete(
   folder: pathlib.Path,
-  todo: Sequence[records.Task],
+  todo: Sequence[records.Runnable],
   *,
   processes: int,
   say: Callable[[str], None],
@@ -348,7 +350,7 @@ def complete(
     An exit code, after it is said what has gone wrong.
   """
 
-  def on_end(task: records.Task, news: str) -> None:
+  def on_end(task: records.Runnable, news: str) -> None:
     if task.is_done(folder):
       on_done(task)
     else:

@@ -26,7 +26,7 @@ _QUEUE = 'queue'
 WORKDIRS = 'runs'  # The folder of the workdirs, each by the id of its run.
 
 
-class Task(Protocol):
+class Runnable(Protocol):
   """A run, as workers see it: something to do once in the folder they share."""
 
   @property
@@ -38,7 +38,7 @@ class Task(Protocol):
     """Whether it learns nothing, and leaves GPUs to those that do."""
 
   @property
-  def needed(self) -> Sequence['Task']:
+  def needed(self) -> Sequence['Runnable']:
     """The tasks that must not fail if this one is to be ready."""
 
   def is_done(self, folder: pathlib.Path) -> bool:
@@ -51,7 +51,7 @@ class Task(Protocol):
     """Returns what a process executes."""
 
 
-class Record(NamedTuple):
+class Attempts(NamedTuple):
   """The attempts at a run.
 
   Attributes:
@@ -75,27 +75,27 @@ class Record(NamedTuple):
   tail: Tuple[str, ...] = ()
 
 
-def path_of(folder: pathlib.Path, task: Task, kind: str) -> pathlib.Path:
+def path_of(folder: pathlib.Path, task: Runnable, kind: str) -> pathlib.Path:
   """Returns the path of a run's `json`, `log` or `lock`."""
   return folder / _QUEUE / f'{task.id}.{kind}'
 
 
-def read(folder: pathlib.Path, task: Task) -> Record:
+def read(folder: pathlib.Path, task: Runnable) -> Attempts:
   """Reads a record; one that is not there, or is damaged, is empty."""
   try:
     content = json.loads(path_of(folder, task, 'json').read_text())
-    return Record(**{**content, 'tail': tuple(content['tail'])})
+    return Attempts(**{**content, 'tail': tuple(content['tail'])})
   except (OSError, ValueError, KeyError, TypeError):
-    return Record()
+    return Attempts()
 
 
-def write(folder: pathlib.Path, task: Task, record: Record) -> None:
+def write(folder: pathlib.Path, task: Runnable, record: Attempts) -> None:
   """Writes a record."""
   text = json.dumps(record._asdict(), indent=2) + '\n'
   files.write_text(path_of(folder, task, 'json'), text)
 
 
-def begin(folder: pathlib.Path, task: Task) -> None:
+def begin(folder: pathlib.Path, task: Runnable) -> None:
   """Records that a run is started here."""
   record = read(folder, task)
   record = record._replace(
@@ -108,7 +108,7 @@ def begin(folder: pathlib.Path, task: Task) -> None:
 
 def end(
   folder: pathlib.Path,
-  task: Task,
+  task: Runnable,
   code: int,
   seconds: float,
   *,
@@ -147,7 +147,7 @@ def end(
   return news
 
 
-def tail_of_log(folder: pathlib.Path, task: Task) -> Tuple[str, ...]:
+def tail_of_log(folder: pathlib.Path, task: Runnable) -> Tuple[str, ...]:
   """Returns the last lines that the last attempt printed."""
   try:
     text = path_of(folder, task, 'log').read_text(errors='replace')
@@ -156,12 +156,12 @@ def tail_of_log(folder: pathlib.Path, task: Task) -> Tuple[str, ...]:
   return tuple(text.splitlines()[-_TAIL_LINES:])
 
 
-def has_failed(folder: pathlib.Path, task: Task) -> bool:
+def has_failed(folder: pathlib.Path, task: Runnable) -> bool:
   """Returns whether a run has failed for good."""
   return read(folder, task).failures >= MOST_FAILURES
 
 
-def status_of(folder: pathlib.Path, task: Task) -> str:
+def status_of(folder: pathlib.Path, task: Runnable) -> str:
   """Returns a run's status, one of those of `dataset.Run`."""
   if task.is_done(folder):
     return dataset.DONE
@@ -170,7 +170,7 @@ def status_of(folder: pathlib.Path, task: Task) -> str:
   return dataset.FAILED if has_failed(folder, task) else dataset.WAITING
 
 
-def failure(folder: pathlib.Path, task: Task) -> str:
+def failure(folder: pathlib.Path, task: Runnable) -> str:
   """Returns a sentence about a task that has failed."""
   record = read(folder, task)
   last = record.tail[-1].strip() if record.tail else 'it printed nothing'

@@ -184,7 +184,7 @@ def test_the_table_has_a_line_for_each_seed_of_each_policy():
 def test_the_line_tells_how_long_the_runs_will_take():
   plan = plan_lib.Plan(seeds=(0,), pretraining_steps=500, task_steps=1_000)
   pretraining, r2d2, behavior, maps = plan.jobs
-  line = progress.Line(plan.jobs)
+  line = progress.ProgressLine(plan.jobs)
   line.update(pretraining, 0, 0.0)
   line.update(pretraining, 100, float('nan'))
   assert line.text(0.1) == '0 of 4 runs done | NGU seed 0 20%'
