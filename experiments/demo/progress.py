@@ -33,16 +33,15 @@ class ProgressLine:
     self._next_time = -math.inf
     self._live = sys.stdout.isatty()
 
-  def update(self, job: plan_lib.Job, steps: int, solved: float) -> None:
+  def update(self, job: plan_lib.Job, steps: int, recent: float) -> None:
     """Takes in how far a run is.
 
     Args:
       job: the run.
       steps: actor steps taken.
-      solved: share of the recent episodes that were solved; NaN where there
-        is nothing to solve.
+      recent: mean return of the recent episodes; NaN where no task is learned.
     """
-    self._running[job] = steps, solved
+    self._running[job] = steps, recent
     if steps and math.isnan(self._start):
       self._start, self._first_steps = time.monotonic(), self._steps()
     if time.monotonic() >= self._next_time:
@@ -74,12 +73,12 @@ class ProgressLine:
       steps_left = self._all_steps - steps
       left = round(max(steps_left, 0) * seconds / new_steps)
       parts[0] += f', {datetime.timedelta(seconds=left)} left'
-    for job, (job_steps, solved) in self._running.items():
+    for job, (job_steps, recent) in self._running.items():
       text = plan_lib.label(job)
       if job.run.actor_steps:
         text += f' {job_steps / job.run.actor_steps:.0%}'
-      if job_steps and not math.isnan(solved):
-        text += f', solves {solved:.0%}'
+      if job_steps and not math.isnan(recent):
+        text += f', return {recent:.2f}'
       parts.append(text)
     return ' | '.join(parts)
 

@@ -42,7 +42,6 @@ NUM_EPISODES = 64  # Episodes of the evaluation behind each number.
 SHARES = (0.25, 0.5, 0.75)
 
 _NUM_ENVIRONMENTS = 16  # Environments that a run steps at once.
-_RECENT = 50  # Episodes that a report of progress averages.
 _LEARNS = ('r2d2', 'ngu', 'bt')  # The kinds of runs that train an agent.
 _CONFIGS = {
   'r2d2': config_lib.R2D2Config,
@@ -314,21 +313,19 @@ def _train(
     (behavior,) if run.kind == 'bt' else (),
   )
   explores = run.kind == 'ngu'
-  solved: List[bool] = []
 
-  def on_episode(row: Row) -> None:
-    solved.append(row['episode_return'] > 0)
-    share = math.nan if explores else float(np.mean(solved[-_RECENT:]))
-    report((int(row['actor_steps']), share))
+  def on_turn(values: Mapping[str, Any]) -> None:
+    recent = math.nan if explores else values.get('episode_return', math.nan)
+    report((int(values['actor_steps']), float(recent)))
 
-  snapshots: List[in_process.Snapshot] = []
+  snapshots: List[Any] = []
   result = in_process.run(
     agent,
     num_environments=_NUM_ENVIRONMENTS,
     max_actor_steps=run.actor_steps,
     seed=job.seed,
     initial_params=_initial_params(run, agent, behavior, job.seed),
-    on_episode=on_episode,
+    on_turn=on_turn,
     snapshot_period=round(run.actor_steps * SHARES[0]) if explores else None,
     on_snapshot=snapshots.append,
   )

@@ -194,7 +194,7 @@ def test_the_line_tells_how_long_the_runs_will_take():
   line.update(r2d2, 400, 0.25)
   assert line.text(8.0) == (
     '1 of 4 runs done, 0:00:06 left | pi_p seed 0 | random and heat maps | '
-    'R2D2 seed 0 40%, solves 25%'
+    'R2D2 seed 0 40%, return 0.25'
   )
 
 
