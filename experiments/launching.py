@@ -1,12 +1,11 @@
 """Runs a launch script as an experiment's part, in processes of its own."""
 
-import pathlib
 import signal
 import subprocess
 import sys
 from typing import Sequence
 
-_ROOT = pathlib.Path(__file__).resolve().parents[1]
+from experiments.harness import pool
 
 
 def launch(script: str, flags: Sequence[str]) -> int:
@@ -20,15 +19,7 @@ def launch(script: str, flags: Sequence[str]) -> int:
   Returns:
     The script's exit code.
   """
-  command = [sys.executable, str(_ROOT / 'launch' / script), *flags]
-  with subprocess.Popen(command, cwd=_ROOT) as process:
-    # Ctrl-C reaches the script as well as this process, SIGTERM does not.
-    handlers = {
-      signal.SIGINT: lambda *_: None,
-      signal.SIGTERM: lambda signum, _: process.send_signal(signum),
-    }
-    before = {s: signal.signal(s, handle) for s, handle in handlers.items()}
-    code = process.wait()
-    for signum, handler in before.items():
-      signal.signal(signum, handler)
-  return code
+  command = [sys.executable, str(pool.ROOT / 'launch' / script), *flags]
+  # Ctrl-C reaches the script as well as this process, SIGTERM does not.
+  process = subprocess.Popen(command, cwd=pool.ROOT)
+  return pool.wait_for(process, passed_on=[signal.SIGTERM])

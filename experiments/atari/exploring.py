@@ -2,7 +2,7 @@
 
 import dataclasses
 import pathlib
-from typing import Callable, Dict, List, Sequence
+from typing import Dict, List
 
 from bt_acme import behaviors, environments
 from bt_acme.cli import flags
@@ -12,8 +12,6 @@ from bt_acme.evaluation import tables
 from experiments import launching
 from experiments.atari import montezuma, room_map, runs
 from experiments.atari import visits as visits_lib
-
-Launch = Callable[[str, Sequence[str]], int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +72,9 @@ class Settings:
   explore: ExploreConfig = ExploreConfig()
 
 
-def run(config: ExploreConfig, *, launch: Launch = launching.launch) -> int:
+def run(
+  config: ExploreConfig, *, launch: runs.Launch = launching.launch
+) -> int:
   """Pre-trains, unless it is only to draw; then plays, counts and draws.
 
   Args:
@@ -84,28 +84,12 @@ def run(config: ExploreConfig, *, launch: Launch = launching.launch) -> int:
   Returns:
     An exit code.
   """
-  if not config.draw_only:
-    code = launch(
-      'run_ngu.py',
-      [
-        *runs.flags(
-          config.game,
-          config.folder,
-          max_actor_steps=config.max_actor_steps,
-          seed=config.seed,
-        ),
-        # An evaluator plays for the rewards of a task, and here are none.
-        '--num_evaluators=0',
-      ],
-    )
-    if code:
-      return code
-  runs.check(config.folder, config.game)
-  behavior = behaviors.Exported(
-    str(config.folder / 'behavior'), setting='workdir'
-  )
-  _show(config, behavior)
-  return 0
+  # An evaluator plays for the rewards of a task, and here are none.
+  code = runs.train(config, 'run_ngu.py', launch, '--num_evaluators=0')
+  if code == 0:
+    path = str(config.folder / 'behavior')
+    _show(config, behaviors.Exported(path, setting='workdir'))
+  return code
 
 
 def _show(config: ExploreConfig, behavior: behaviors.Exported) -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import pathlib
-from typing import Callable, List, Sequence
+from typing import List
 
 from bt_acme import environments
 from bt_acme.cli import flags
@@ -11,8 +11,6 @@ from bt_acme.config import run as run_config
 from bt_acme.evaluation import human_normalized_scores
 from experiments import launching
 from experiments.atari import runs, scores
-
-Launch = Callable[[str, Sequence[str]], int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Settings:
   learn: LearnConfig = LearnConfig()
 
 
-def run(config: LearnConfig, *, launch: Launch = launching.launch) -> int:
+def run(config: LearnConfig, *, launch: runs.Launch = launching.launch) -> int:
   """Trains, unless it is only to draw; then draws and prints the scores.
 
   Args:
@@ -63,21 +61,10 @@ def run(config: LearnConfig, *, launch: Launch = launching.launch) -> int:
   Returns:
     An exit code.
   """
-  if not config.draw_only:
-    code = launch(
-      'run_r2d2.py',
-      runs.flags(
-        config.game,
-        config.folder,
-        max_actor_steps=config.max_actor_steps,
-        seed=config.seed,
-      ),
-    )
-    if code:
-      return code
-  runs.check(config.folder, config.game)
-  scores.show(scores.read(config.folder, config.game))
-  return 0
+  code = runs.train(config, 'run_r2d2.py', launch)
+  if code == 0:
+    scores.show(scores.read(config.folder, config.game))
+  return code
 
 
 def main(argv: List[str]) -> int:

@@ -18,15 +18,17 @@ Ctrl-C ends it. The same command goes on with what is missing.
 import os
 import pathlib
 import time
-from typing import Callable, Dict, List, Tuple
+from typing import Callable, Dict, List, Sequence, Tuple
 
 from absl import flags as absl_flags
 
 from bt_acme import environments
 from bt_acme.cli import flags
 from bt_acme.config import run as run_config
+from experiments import launching
 from experiments.demo import plan as plan_lib
-from experiments.demo import program, report, runs
+from experiments.demo import progress, report
+from experiments.harness import driver
 
 FLAGS = absl_flags.FLAGS
 absl_flags.DEFINE_list(
@@ -43,21 +45,21 @@ absl_flags.DEFINE_string('workdir', 'runs/demo', 'Where everything goes.')
 
 _INTERRUPTED = 130  # The exit code after Ctrl-C.
 
-Launch = Callable[[plan_lib.Plan, pathlib.Path], int]
+Launch = Callable[[str, Sequence[str]], int]
 
 
 def run(
   plan: plan_lib.Plan,
   folder: pathlib.Path,
   *,
-  launch: Launch = program.launch,
+  launch: Launch = launching.launch,
 ) -> int:
   """Runs the demo, or what is missing of it.
 
   Args:
     plan: what to run.
     folder: where everything goes.
-    launch: makes the run of `plan.launched` and returns an exit code.
+    launch: runs a launch script with flags and returns its exit code.
 
   Returns:
     An exit code.
@@ -66,15 +68,14 @@ def run(
   seconds: Dict[str, float] = {}
   start = time.monotonic()
   seeds = ', '.join(map(str, plan.seeds))
-  learners = ', '.join(plan_lib.LABELS[kind] for kind in plan.kinds)
   print(
     f'== 1 of 3: NGU explores {plan_lib.WORLD} without rewards, for '
-    f'{plan.pretraining_steps:,} actor steps; {learners} learn '
+    f'{plan.pretraining_steps:,} actor steps; {", ".join(plan.learners)} learn '
     f'{plan_lib.TASK}, for {plan.task_steps:,} actor steps; seeds {seeds}',
     flush=True,
   )
-  missing = runs.missing(plan.jobs, plan, folder)
-  code = runs.complete(missing, plan, folder)
+  missing = [job for job in plan.jobs if not job.is_done(folder)]
+  code = complete(missing, folder)
   if code:
     return code
   kept = len(plan.jobs) - len(missing)
@@ -83,12 +84,14 @@ def run(
   seconds['runs in one process'] = time.monotonic() - start
 
   start = time.monotonic()
+  launched = plan.launched
   print(
-    f'\n== 2 of 3: {plan.launched.label}, as a program of several processes',
+    f'\n== 2 of 3: {plan_lib.label(launched)}, as a program of several '
+    'processes',
     flush=True,
   )
-  code = launch(plan, folder) or runs.complete(
-    runs.missing([plan.launched], plan, folder), plan, folder
+  code = launch('run_bt.py', plan.flags(folder)) or complete(
+    [] if launched.is_done(folder) else [launched], folder
   )
   if code:
     return code
@@ -96,6 +99,41 @@ def run(
 
   _show(plan, folder, seconds)
   return 0
+
+
+def complete(
+  jobs: Sequence[plan_lib.Job], folder: pathlib.Path, *, processes: int = 2
+) -> int:
+  """Executes runs, and shows how far they are.
+
+  Args:
+    jobs: the runs.
+    folder: of the demo; it keeps the results.
+    processes: runs at a time.
+
+  Returns:
+    An exit code, after all that went wrong is printed.
+  """
+  line = progress.ProgressLine(jobs)
+  return driver.complete(
+    folder,
+    jobs,
+    processes=processes,
+    say=line.say,
+    on_done=lambda job: line.end(job, _outcome(job, folder)),
+    on_news=lambda job, news: line.update(job, *news),
+  )
+
+
+def _outcome(job: plan_lib.Job, folder: pathlib.Path) -> str:
+  """Returns what a run that has ended came to."""
+  row = job.row(folder)
+  seconds = f'{row["seconds"]:.0f} s'
+  if job.run.kind == 'ngu':
+    return f'has explored, in {seconds}'
+  if job.run.map_world:
+    return f'evaluated in {seconds}'
+  return f'solves {row["solved"]:.0%}, in {seconds}'
 
 
 def _show(
@@ -140,7 +178,7 @@ def main(argv: List[str]) -> int:
   try:
     return run(plan, folder)
   except KeyboardInterrupt:
-    print('\nInterrupted. The same command goes on with what is missing.')
+    print('\nInterrupted. Rerun the same command to finish the remaining runs.')
     return _INTERRUPTED
 
 

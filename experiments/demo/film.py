@@ -3,7 +3,7 @@
 from typing import Any, Iterable, List, NamedTuple
 
 from bt_acme import environments
-from bt_acme.evaluation import control_view, recorder
+from bt_acme.evaluation import control_view
 from bt_acme.evaluation import video as video_lib
 from experiments.demo import plan as plan_lib
 
@@ -32,15 +32,6 @@ class Film(NamedTuple):
       len(set(self.sources)),
       -len(self.actions),
     )
-
-
-def choose(recordings: Iterable[recorder.Recording]) -> Film:
-  """Returns the episode that shows most."""
-  films = [
-    Film(r.actions, r.sources, float(r.metrics['episode_return']))
-    for r in recordings
-  ]
-  return best(films)
 
 
 def best(films: Iterable[Film]) -> Film:

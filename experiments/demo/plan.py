@@ -1,11 +1,12 @@
-"""What the demo runs: the task, the budgets and the settings."""
+"""What the demo runs: its environments, budgets, settings and runs."""
 
 import dataclasses
 import pathlib
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Type, TypeVar
+from typing import Any, Dict, List, Mapping, Tuple
 
 from bt_acme import config as config_lib
-from bt_acme.config import names, presets
+from bt_acme.config import names
+from experiments.harness import small_runs
 
 # Every episode has the same layout, and the goal is 15 actions away: one random
 # episode of 3,700 reaches it.
@@ -15,51 +16,7 @@ TASK = 'MiniGrid-FourRooms-v0:fixed'
 WORLD = 'MiniGrid-FourRooms-v0:no_goal'
 MAP_WORLD = 'MiniGrid-FourRooms-v0:fixed:no_goal'
 
-PRESET = 'minigrid'
-
-Config = TypeVar('Config', bound=config_lib.R2D2Config)
-
-
-@dataclasses.dataclass(frozen=True)
-class Job:
-  """One run of the demo.
-
-  Attributes:
-    kind: one of `LABELS`.
-    seed: of the run.
-  """
-
-  kind: str
-  seed: int
-
-  @property
-  def name(self) -> str:
-    """The name of its file."""
-    return f'{self.kind}_{self.seed}'
-
-  @property
-  def label(self) -> str:
-    """What it is called on the terminal."""
-    if self.kind == MAPS:
-      return LABELS[self.kind]
-    return f'{LABELS[self.kind]} seed {self.seed}'
-
-  def __str__(self) -> str:
-    return self.label
-
-
-PRETRAINING = 'ngu'
-# Jobs that only play: pi_p of each seed plays the task. With the first seed, a
-# random policy plays it too, and both policies are mapped.
-BEHAVIOR, MAPS = 'pi_p', 'maps'
-LABELS = {
-  PRETRAINING: 'NGU',
-  BEHAVIOR: 'pi_p',
-  MAPS: 'random and heat maps',
-  'r2d2': 'R2D2',
-  'finetuning': 'fine-tuning',
-  'bt': 'R2D2 + BT',
-}
+Job = small_runs.Job
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,58 +42,94 @@ class Plan:
   settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
   @property
-  def kinds(self) -> Tuple[str, ...]:
-    """The kinds of runs that learn the task."""
-    return ('r2d2', 'finetuning', 'bt') if self.finetuning else ('r2d2', 'bt')
+  def learners(self) -> List[str]:
+    """The algorithms that learn the task."""
+    return ['R2D2', *(['fine-tuning'] if self.finetuning else []), 'R2D2 + BT']
 
   @property
   def launched(self) -> Job:
     """The run that takes place in the real program of several processes."""
-    return Job('bt', self.seeds[0])
+    return self.job('R2D2 + BT', self.seeds[0])
 
   @property
   def maps(self) -> Job:
-    """The job that plays at random, and maps where policies go."""
-    return Job(MAPS, self.seeds[0])
+    """A random policy plays, and it is mapped where it and pi_p go."""
+    return self.job('random', self.seeds[0])
 
   @property
   def jobs(self) -> List[Job]:
     """The other runs, in an order in which each finds what it needs."""
-    kinds = (PRETRAINING, *reversed(self.kinds), BEHAVIOR)
-    jobs = [Job(kind, seed) for kind in kinds for seed in self.seeds]
+    algorithms = ['NGU', *reversed(self.learners), 'pi_p']
+    jobs = [self.job(name, seed) for name in algorithms for seed in self.seeds]
     jobs.remove(self.launched)
     return [*jobs, self.maps]
 
-  def steps(self, job: Job) -> int:
-    """The actor steps of a run; 0 if it only plays."""
-    if job.kind in (BEHAVIOR, MAPS):
-      return 0
-    return (
-      self.pretraining_steps if job.kind == PRETRAINING else self.task_steps
+  def job(self, algorithm: str, seed: int) -> Job:
+    """Returns an algorithm's run with a seed."""
+    ngu = small_runs.Run(
+      'NGU',
+      'ngu',
+      WORLD,
+      self.pretraining_steps,
+      self.own_settings(config_lib.NGUConfig),
+      episodes=0,
     )
+    r2d2 = small_runs.Run(
+      'R2D2',
+      'r2d2',
+      TASK,
+      self.task_steps,
+      self.own_settings(config_lib.R2D2Config),
+      episodes=self.episodes,
+    )
+    transferred: Dict[str, Any] = {'algorithm': algorithm, 'behavior': ngu}
+    changes: Dict[str, Any] = {
+      'R2D2': {},
+      'fine-tuning': {'init': 'full', **transferred},
+      'R2D2 + BT': {
+        'kind': 'bt',
+        'settings': self.own_settings(config_lib.BTConfig),
+        'film': True,
+        **transferred,
+      },
+      'pi_p': {'kind': 'behavior', 'actor_steps': 0, **transferred},
+      'random': {
+        'kind': 'random',
+        'actor_steps': 0,
+        'map_world': MAP_WORLD,
+        'map_episodes': self.map_episodes,
+        **transferred,
+      },
+    }
+    if algorithm == 'NGU':
+      return Job(ngu, seed)
+    if algorithm == 'R2D2 + BT' and seed == self.seeds[0]:
+      changes[algorithm].update(kind='program', workdir=f'program_{seed}')
+    return Job(dataclasses.replace(r2d2, **changes[algorithm]), seed)
 
-  def pretraining_of(self, job: Job) -> Optional[Job]:
-    """The run whose behavior a run uses; None if it uses none."""
-    if job.kind in (PRETRAINING, 'r2d2'):
-      return None
-    return Job(PRETRAINING, job.seed)
-
-  def behavior_folder(self, seed: int, folder: pathlib.Path) -> pathlib.Path:
-    """Where pre-training leaves its behavior."""
-    return folder / f'behavior_{seed}'
+  def flags(self, folder: pathlib.Path) -> List[str]:
+    """Returns the flags of `run_bt.py` for the run of the program."""
+    job = self.launched
+    (pretraining,) = job.needed
+    return [
+      f'--preset={small_runs.PRESET}',
+      *(f'--{name}={value}' for name, value in job.run.settings.items()),
+      f'--env={TASK}',
+      f'--behavior={pretraining.behavior(folder)}',
+      f'--max_actor_steps={self.task_steps}',
+      '--num_evaluators=0',  # The demo plays the task itself, after the end.
+      f'--seed={job.seed}',
+      f'--workdir={folder / job.run.workdir}',
+    ]
 
   def own_settings(self, config_class: type) -> Dict[str, Any]:
     """The settings over the preset's that a configuration has."""
     known = names.settings_of(config_class)
     return {k: v for k, v in self.settings.items() if k in known}
 
-  def configuration(self, config_class: Type[Config]) -> Config:
-    """The preset's configuration of an agent, with the plan's settings."""
-    configuration: Config = names.build(
-      config_class,
-      {
-        **presets.get(PRESET, config_class),
-        **self.own_settings(config_class),
-      },
-    )
-    return configuration
+
+def label(job: Job) -> str:
+  """Returns what a run is called on the terminal."""
+  if job.run.map_world:
+    return 'random and heat maps'
+  return f'{job.run.algorithm} seed {job.seed}'

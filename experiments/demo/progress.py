@@ -12,20 +12,18 @@ from experiments.demo import plan as plan_lib
 _SECONDS = {True: 1.0, False: 10.0}  # Between two lines, on a terminal or not.
 
 
-class Line:
+class ProgressLine:
   """Says how far the runs are, and how long they are going to take."""
 
-  def __init__(self, jobs: Sequence[plan_lib.Job], plan: plan_lib.Plan):
+  def __init__(self, jobs: Sequence[plan_lib.Job]):
     """Begins with nothing done.
 
     Args:
       jobs: all runs that are to be done.
-      plan: says how many actor steps each has.
     """
-    self._plan = plan
     self._num_jobs = len(jobs)
     self._num_done = 0
-    self._all_steps = sum(plan.steps(job) for job in jobs)
+    self._all_steps = sum(job.run.actor_steps for job in jobs)
     self._running: Dict[plan_lib.Job, Tuple[int, float]] = {}
     self._steps_done = 0  # Those of runs that have ended.
     # When the first steps were reported, and how many these were. What comes
@@ -35,16 +33,15 @@ class Line:
     self._next_time = -math.inf
     self._live = sys.stdout.isatty()
 
-  def update(self, job: plan_lib.Job, steps: int, solved: float) -> None:
+  def update(self, job: plan_lib.Job, steps: int, recent: float) -> None:
     """Takes in how far a run is.
 
     Args:
       job: the run.
       steps: actor steps taken.
-      solved: share of the recent episodes that were solved; NaN where there
-        is nothing to solve.
+      recent: mean return of the recent episodes; NaN where no task is learned.
     """
-    self._running[job] = steps, solved
+    self._running[job] = steps, recent
     if steps and math.isnan(self._start):
       self._start, self._first_steps = time.monotonic(), self._steps()
     if time.monotonic() >= self._next_time:
@@ -54,9 +51,9 @@ class Line:
   def end(self, job: plan_lib.Job, text: str) -> None:
     """Takes in the end of a run, and leaves a line about it."""
     self._running.pop(job, None)
-    self._steps_done += self._plan.steps(job)
+    self._steps_done += job.run.actor_steps
     self._num_done += 1
-    self.say(f'{job.label}: {text}')
+    self.say(f'{plan_lib.label(job)}: {text}')
 
   def say(self, text: Any) -> None:
     """Leaves a line about anything else."""
@@ -76,12 +73,12 @@ class Line:
       steps_left = self._all_steps - steps
       left = round(max(steps_left, 0) * seconds / new_steps)
       parts[0] += f', {datetime.timedelta(seconds=left)} left'
-    for job, (job_steps, solved) in self._running.items():
-      text = job.label
-      if self._plan.steps(job):
-        text += f' {job_steps / self._plan.steps(job):.0%}'
-      if job_steps and not math.isnan(solved):
-        text += f', solves {solved:.0%}'
+    for job, (job_steps, recent) in self._running.items():
+      text = plan_lib.label(job)
+      if job.run.actor_steps:
+        text += f' {job_steps / job.run.actor_steps:.0%}'
+      if job_steps and not math.isnan(recent):
+        text += f', return {recent:.2f}'
       parts.append(text)
     return ' | '.join(parts)
 

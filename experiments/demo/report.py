@@ -7,19 +7,20 @@ import numpy as np
 
 from bt_acme import environments
 from bt_acme.evaluation import plots, tables
-from experiments.demo import execution, film
+from experiments.demo import film
 from experiments.demo import plan as plan_lib
+from experiments.harness import small_runs
 
 _WINDOW = 50  # Episodes that a point of a learning curve averages.
 
-Results = Mapping[plan_lib.Job, execution.Result]
+Results = Mapping[plan_lib.Job, small_runs.Result]
 
 
 def read(plan: plan_lib.Plan, folder: pathlib.Path) -> Results:
   """Reads the results of all jobs, which have ended."""
-  results: Dict[plan_lib.Job, execution.Result] = {}
+  results: Dict[plan_lib.Job, small_runs.Result] = {}
   for job in (*plan.jobs, plan.launched):
-    result = execution.read(job, plan, folder)
+    result = job.result(folder)
     assert result is not None, job
     results[job] = result
   return results
@@ -27,42 +28,44 @@ def read(plan: plan_lib.Plan, folder: pathlib.Path) -> Results:
 
 def table(plan: plan_lib.Plan, results: Results) -> str:
   """Compares the policies on the task, seed by seed."""
-  rows = [_row('random', results[plan.maps]['evaluation'])]
-  for kind in (plan_lib.BEHAVIOR, *plan.kinds):
+  rows = [_row('random', plan, results[plan.maps])]
+  for algorithm in ('pi_p', *plan.learners):
     for seed in plan.seeds:
-      job = plan_lib.Job(kind, seed)
-      rows.append(_row(job.label, results[job]['evaluation']))
+      job = plan.job(algorithm, seed)
+      rows.append(_row(plan_lib.label(job), plan, results[job]))
   header = ('policy', 'solved', 'return', 'episodes', 'cells an episode')
   return tables.table(header, rows)
 
 
-def _row(label: str, summary: Mapping[str, Any]) -> List[str]:
+def _row(
+  label: str, plan: plan_lib.Plan, result: small_runs.Result
+) -> List[str]:
+  row = result['row']
   return [
     label,
-    f'{summary["solved"]:.0%}',
-    f'{summary["return"]:.3f}',
-    str(summary['episodes']),
-    f'{summary["cells"]:.1f}',
+    f'{row["solved"]:.0%}',
+    f'{row["return"]:.3f}',
+    str(plan.episodes),
+    f'{row["cells"]:.1f}',
   ]
 
 
 def conclusion(plan: plan_lib.Plan, results: Results) -> str:
   """Says in one sentence how the worst and the best seeds compare."""
   solved = {
-    kind: [
-      results[plan_lib.Job(kind, seed)]['evaluation']['solved']
-      for seed in plan.seeds
+    algorithm: [
+      results[plan.job(algorithm, seed)]['row']['solved'] for seed in plan.seeds
     ]
-    for kind in (plan_lib.BEHAVIOR, 'r2d2', 'bt')
+    for algorithm in ('pi_p', 'R2D2', 'R2D2 + BT')
   }
   seeds = 'with one seed'
   if len(plan.seeds) > 1:
     seeds = f'with each of {len(plan.seeds)} seeds'
   return (
     'Of the episodes, '
-    f'pi_p solves at most {max(solved[plan_lib.BEHAVIOR]):.0%}, '
-    f'R2D2 at most {max(solved["r2d2"]):.0%} and '
-    f'R2D2 + BT at least {min(solved["bt"]):.0%}, {seeds}.'
+    f'pi_p solves at most {max(solved["pi_p"]):.0%}, '
+    f'R2D2 at most {max(solved["R2D2"]):.0%} and '
+    f'R2D2 + BT at least {min(solved["R2D2 + BT"]):.0%}, {seeds}.'
   )
 
 
@@ -79,19 +82,19 @@ def draw(
   _draw_curves(plan, results, curves)
   _draw_visits(plan, results, visits)
   films = [
-    film.Film(**results[plan_lib.Job('bt', seed)]['film'])
+    film.Film(*one)
     for seed in plan.seeds
+    for one in results[plan.job('R2D2 + BT', seed)]['films']
   ]
   film.draw(film.best(films), control)
   return paths
 
 
 def _draw_curves(plan: plan_lib.Plan, results: Results, path: str) -> None:
-  curves = {}
-  for kind in plan.kinds:
-    curves[plan_lib.LABELS[kind]] = [
-      _curve(results[plan_lib.Job(kind, seed)]) for seed in plan.seeds
-    ]
+  curves = {
+    name: [_curve(results[plan.job(name, seed)]) for seed in plan.seeds]
+    for name in plan.learners
+  }
   plots.learning_curves(
     path,
     curves,
@@ -100,7 +103,7 @@ def _draw_curves(plan: plan_lib.Plan, results: Results, path: str) -> None:
   )
 
 
-def _curve(result: execution.Result) -> plots.Curve:
+def _curve(result: small_runs.Result) -> plots.Curve:
   """How many of the recent episodes of training were solved, in percent."""
   episodes = {k: np.asarray(v) for k, v in result['episodes'].items()}
   episodes['solved'] = 100.0 * (episodes['episode_return'] > 0)
@@ -118,7 +121,7 @@ def _draw_visits(plan: plan_lib.Plan, results: Results, path: str) -> None:
       f'{name}: {visits[name]["cells"]:.1f} cells an episode': np.array(
         visits[name]['counts']
       )
-      for name in execution.EPSILONS
+      for name in visits
     },
     world.render_rgb(),
     title=f'Cells visited in {plan.map_episodes} episodes without a goal',

@@ -14,13 +14,11 @@ import pathlib
 import sys
 from typing import (
   Any,
-  Callable,
   Dict,
   Iterable,
   List,
   Mapping,
   NamedTuple,
-  Sequence,
   Tuple,
 )
 
@@ -28,9 +26,7 @@ from bt_acme.behaviors import exported_folder
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.runtime import workdir as workdir_lib
-from bt_acme.runtime import workdir_lock
-from experiments.harness import jobs, records
-from experiments.harness import slots as slots_lib
+from experiments.harness import pool, records
 from launch import evaluate, run_bt, run_ngu, run_r2d2
 
 # What `RunSpec.stage` may be. The first three are those of `dataset.Run`; a
@@ -130,7 +126,7 @@ class RunSpec:
   @property
   def workdir(self) -> str:
     """The run's folder, relative to the folder of all runs."""
-    return f'runs/{self.id}'
+    return f'{records.WORKDIRS}/{self.id}'
 
   @property
   def episodes_file(self) -> str:
@@ -178,6 +174,10 @@ class RunSpec:
       or exported_folder.is_complete(run.behavior_folder)
     )
 
+  def call(self, folder: pathlib.Path) -> pool.Call:
+    """Returns what executes its script."""
+    return functools.partial(pool.run_script, command_of(self), folder)
+
   def __str__(self) -> str:
     return self.command
 
@@ -193,23 +193,8 @@ class RunSpec:
 
 def command_of(spec: RunSpec) -> List[str]:
   """Returns the command line that executes a run in the folder of all runs."""
-  script = jobs.ROOT / 'launch' / f'{spec.script}.py'
+  script = pool.ROOT / 'launch' / f'{spec.script}.py'
   return [sys.executable, str(script), *spec.flags]
-
-
-def start_script(
-  folder: pathlib.Path,
-  spec: RunSpec,
-  slot: slots_lib.Slot,
-  *,
-  command: Callable[[RunSpec], Sequence[str]] = command_of,
-) -> jobs.Execution:
-  """Starts the script of a run."""
-  # Whoever had the run on another machine is gone, or the claim were not free.
-  workdir_lock.clear(folder / spec.workdir)
-  log = records.path_of(folder, spec, 'log')
-  process = jobs.start_process(command(spec), folder, slot, log)
-  return jobs.Execution(process, process.poll)
 
 
 def ordered(specs: Iterable[RunSpec]) -> List[RunSpec]:

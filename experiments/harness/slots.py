@@ -9,9 +9,10 @@ import os
 import re
 import subprocess
 import sys
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
 from bt_acme import compilation_cache
+from experiments.harness import pool
 
 # Processes read these when they start: each has one core for itself.
 _ONE_THREAD = {
@@ -28,53 +29,42 @@ _GPU_MEMORY, _SERVER_MEMORY = 0.95, 0.2
 _NO_MEMORY = {'XLA_PYTHON_CLIENT_PREALLOCATE': 'false'}
 
 
-class Slot(NamedTuple):
-  """A share of this machine.
-
-  Attributes:
-    name: says which, for readers; empty if all are alike.
-    variables: the environment variables of what is executed in it.
-    cores: the cores that it may use; empty for all.
-    is_gpu: whether it has a GPU.
-  """
-
-  name: str
-  variables: Dict[str, str]
-  cores: FrozenSet[int] = frozenset()
-  is_gpu: bool = False
-
-
-def parse(text: str) -> List[Slot]:
+def parse(
+  text: str, cores: Optional[Sequence[int]] = None, num_gpus: int = 0
+) -> List[pool.Slot]:
   """Reads a list of slots.
 
-  Cores are those that this process may use, so that two workers on one machine
-  share its cores if each is started by `taskset`.
+  Args:
+    text: the list.
+    cores: those of a machine of a cluster. If they are given, slots that the
+      machine does not have are left out. If not, they are those that this
+      process may use, so that two workers on one machine share its cores if
+      each is started by `taskset`.
+    num_gpus: that such a machine has.
 
   Raises:
     ValueError: if it is no such list, or asks for more cores than there are.
   """
-  slots: List[Slot] = []
-  cores = _cores()
+  slots: List[pool.Slot] = []
+  left = list(_cores() if cores is None else cores)
   for part in text.split(','):
     count, device, share = _read(part, text)
-    if device is None:
-      count = count or str(len(cores))
-      if not 0 < int(count) <= len(cores):
-        raise ValueError(
-          f'slots={text!r}: {part!r} asks for {count} cores, and {len(cores)} '
-          f'are left here: choose from cpu:1 to cpu:{len(cores)}.'
-        )
-      slots += [_cpu(core) for core in cores[: int(count)]]
-      cores = cores[int(count) :]
-    else:
-      slots += _gpu(device, int(share or 1), text)
+    if device is not None:
+      gpu = _gpu(device, int(share or 1), text)
+      slots += gpu if cores is None or int(device) < num_gpus else []
+      continue
+    number = len(left) if count is None else int(count)
+    if cores is None and not 0 < number <= len(left):
+      raise ValueError(
+        f'slots={text!r}: {part!r} asks for {number} cores, and {len(left)} '
+        f'are left here: choose from cpu:1 to cpu:{len(left)}.'
+      )
+    slots += [
+      pool.Slot(f'core {core}', _one_thread(), frozenset([core]))
+      for core in left[:number]
+    ]
+    left = left[number:]
   return slots
-
-
-def check_written(text: str) -> None:
-  """Raises ValueError for what is no list of slots on any machine."""
-  for part in text.split(','):
-    _read(part, text)
 
 
 def _read(part: str, text: str) -> Sequence[Optional[str]]:
@@ -88,12 +78,12 @@ def _read(part: str, text: str) -> Sequence[Optional[str]]:
   return found.groups()
 
 
-def unpinned(number: int) -> List[Slot]:
+def unpinned(number: int) -> List[pool.Slot]:
   """Returns slots of one thread each, on whichever cores are free."""
-  return [Slot('', _one_thread())] * number
+  return [pool.Slot('', _one_thread())] * number
 
 
-def check(slots: Sequence[Slot]) -> None:
+def check(slots: Sequence[pool.Slot]) -> None:
   """Raises ValueError for a slot whose GPU JAX does not find here.
 
   JAX would warn, and learn on the CPU. It is asked in a process of its own,
@@ -128,11 +118,7 @@ def _one_thread() -> Dict[str, str]:
   return {**_ONE_THREAD, **compilation_cache.variables()}
 
 
-def _cpu(core: int) -> Slot:
-  return Slot(f'core {core}', _one_thread(), frozenset([core]))
-
-
-def _gpu(device: str, share: int, text: str) -> List[Slot]:
+def _gpu(device: str, share: int, text: str) -> List[pool.Slot]:
   if not 0 < share <= _MOST_ON_A_GPU:
     raise ValueError(
       f'slots={text!r}: {share} runs cannot share a GPU: choose from 1 to '
@@ -145,4 +131,5 @@ def _gpu(device: str, share: int, text: str) -> List[Slot]:
   if share > 1:
     fraction = _GPU_MEMORY / share - _SERVER_MEMORY
     variables['XLA_PYTHON_CLIENT_MEM_FRACTION'] = f'{fraction:.3f}'
-  return [Slot(f'GPU {device}', variables, is_gpu=True)] * share
+  slot = pool.Slot(f'GPU {device}', variables, gpu_share=1 / share)
+  return [slot] * share

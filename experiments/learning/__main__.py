@@ -14,21 +14,23 @@ Each claim is a table or several (`experiments/learning/claims.py`):
 
 Each run is one process with one thread, and its seed reproduces it exactly. A
 result that is there, in `--folder` or published with the code, is not made
-again; after Ctrl-C the same command goes on, and any number of machines may do
-so on one folder. A run that fails three times is named at the end. The order is
-by seed, so that all algorithms have equally many whenever it is stopped.
+again; after Ctrl-C the same command continues, and any number of machines may
+do so on one folder. A run that fails three times is named at the end. The order
+is by seed, so that all algorithms have equally many whenever it is stopped.
 `--publish` adds the results to the published ones and writes the tables into
 README.md.
 """
 
 import dataclasses
+import functools
 import os
 import pathlib
-from typing import List
+from typing import List, Sequence, Set
 
 from bt_acme.cli import flags
 from bt_acme.config import checks, names
-from experiments.learning import claims, readme, report, results, runs
+from experiments.harness import driver
+from experiments.learning import claims, readme, report, results
 
 _FAILED = 1  # The exit code if some runs have failed.
 
@@ -96,15 +98,52 @@ def run(config: LearningConfig) -> int:
   jobs = results.jobs(tables)
   code = 0
   if config.run:
-    code = runs.complete(jobs, folder, processes=config.jobs)
+    code = complete(jobs, folder, processes=config.jobs)
     if code > _FAILED:
       return code  # It was stopped.
-  found = results.read(jobs, results.tables(folder))
+  found = results.of_folder(jobs, folder)
   print(report.report(tables, found))
   if config.publish:
     results.add(found, results.PUBLISHED)
     readme.render()
   return code
+
+
+def complete(
+  jobs: Sequence[results.Job], folder: pathlib.Path, *, processes: int
+) -> int:
+  """Executes the runs that have no result, and those that these build on.
+
+  Args:
+    jobs: the runs that are wanted.
+    folder: keeps results and behaviors, for any number of workers.
+    processes: runs at a time.
+
+  Returns:
+    An exit code, after all that went wrong is printed.
+  """
+  found = results.of_folder(jobs, folder)
+  todo = [
+    each
+    for job in jobs
+    if job not in found
+    for each in (*(() if job.is_ready(folder) else job.needed), job)
+  ]
+  missing = list(dict.fromkeys(todo))
+  say = functools.partial(print, flush=True)
+  done: Set[results.Job] = set()
+
+  def on_done(job: results.Job) -> None:
+    done.add(job)
+    row = job.row(folder)
+    say(
+      f'{len(done)} of {len(missing)}: {job}: solves {row["solved"]:.0%}, '
+      f'{row["cells"]:.1f} cells, {row["seconds"]:.0f} s'
+    )
+
+  return driver.complete(
+    folder, missing, processes=processes, say=say, on_done=on_done
+  )
 
 
 def main(argv: List[str]) -> int:

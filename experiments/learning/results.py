@@ -1,26 +1,13 @@
 """Results of runs: a table with a row for each run and seed, as CSV."""
 
 import csv
-import dataclasses
-import functools
-import hashlib
 import io
-import json
 import pathlib
-from typing import (
-  Any,
-  ClassVar,
-  Dict,
-  Iterable,
-  List,
-  Mapping,
-  Sequence,
-  Tuple,
-)
+from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from bt_acme import config as config_lib
 from bt_acme import files
-from experiments.learning import claims, execution
+from experiments.harness import small_runs
+from experiments.learning import claims
 
 # The results that are kept with the code.
 PUBLISHED = pathlib.Path(__file__).with_name('results.csv')
@@ -33,46 +20,8 @@ _VALUES = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Job:
-  """A run with its seed, which the harness executes."""
-
-  run: claims.Run
-  seed: int
-
-  is_evaluation: ClassVar[bool] = False  # Cores are good for all.
-
-  def __str__(self) -> str:
-    return f'{self.run.algorithm} on {self.run.world}, seed {self.seed}'
-
-  @property
-  def id(self) -> str:
-    """Its name with the hash of its settings."""
-    return f'{self.run.name(self.seed)}-{_keys(self)[-1]}'
-
-  @property
-  def needed(self) -> List['Job']:
-    """The run that it builds on, if it does on one."""
-    return [Job(self.run.behavior, self.seed)] if self.run.behavior else []
-
-  def is_ready(self, folder: pathlib.Path) -> bool:
-    """Returns whether the behavior is there that it needs."""
-    return all(_behavior(job, folder).exists() for job in self.needed)
-
-  def is_done(self, folder: pathlib.Path) -> bool:
-    """Returns whether it has left its result here, and its behavior."""
-    return _table(self, folder).exists() and (
-      self.run.kind != 'ngu' or _behavior(self, folder).exists()
-    )
-
-  def execute(self, folder: pathlib.Path, report: Any) -> None:
-    """Executes the run, in the process that calls."""
-    del report
-    row = execution.execute(self.run, self.seed, folder / 'behaviors')
-    add({self: row}, _table(self, folder))
-
-
-Results = Mapping[Job, execution.Row]
+Job = small_runs.Job
+Results = Mapping[Job, small_runs.Row]
 _Lines = Dict[Tuple[str, ...], Dict[str, str]]  # Lines by their keys.
 
 
@@ -90,20 +39,23 @@ def jobs(tables: Sequence[claims.Table]) -> List[Job]:
   )
 
 
-def tables(folder: pathlib.Path) -> List[pathlib.Path]:
-  """Returns the tables with results: the published one, and a folder's.
+def of_folder(jobs: Iterable[Job], folder: pathlib.Path) -> Results:
+  """Reads what there is of these runs, published or in a folder.
 
-  Each run leaves a table of its own, so that any number of workers may add to
-  a folder; `results.csv` is of a time when they could not.
+  Files of `results/` win. Those that are tables, and `results.csv`, are of
+  earlier versions.
   """
-  return [
-    *(PUBLISHED, folder / 'results.csv'),
-    *sorted((folder / 'results').glob('*.csv')),
-  ]
+  tables = sorted((folder / 'results').glob('*.csv'))
+  jobs = list(jobs)
+  found = {job: job.result(folder) for job in jobs}
+  return {
+    **read(jobs, [PUBLISHED, folder / 'results.csv', *tables]),
+    **{job: result['row'] for job, result in found.items() if result},
+  }
 
 
 def read(jobs: Iterable[Job], paths: Iterable[pathlib.Path]) -> Results:
-  """Reads what there is of these runs; later files win.
+  """Reads what tables have of these runs; later files win.
 
   Results of other settings, and of a behavior with other settings, are left
   out. The code may have changed nevertheless.
@@ -115,12 +67,15 @@ def read(jobs: Iterable[Job], paths: Iterable[pathlib.Path]) -> Results:
   table: _Lines = {}
   for path in paths:
     table.update(_read(path))
-  found = {}
-  for job in jobs:
-    line = table.get(_keys(job))
-    if line is not None:
-      found[job] = {name: float(line[name]) for name in _VALUES if line[name]}
-  return found
+  return {
+    job: {
+      name: float(table[_keys(job)][name])
+      for name in _VALUES
+      if table[_keys(job)][name]
+    }
+    for job in jobs
+    if _keys(job) in table
+  }
 
 
 def add(results: Results, path: pathlib.Path) -> None:
@@ -151,52 +106,9 @@ def _read(path: pathlib.Path) -> _Lines:
   return {tuple(line[key] for key in _KEYS): line for line in lines}
 
 
-def _table(job: Job, folder: pathlib.Path) -> pathlib.Path:
-  return folder / 'results' / f'{job.id}.csv'
-
-
-def _behavior(job: Job, folder: pathlib.Path) -> pathlib.Path:
-  return execution.behavior_path(job.run, job.seed, folder / 'behaviors')
-
-
 def _keys(job: Job) -> Tuple[str, ...]:
   run = job.run
   return (
     *(run.world, run.algorithm, str(run.actor_steps), str(job.seed)),
-    _hash(run),
+    run.hash,
   )
-
-
-@functools.lru_cache(maxsize=None)
-def _hash(run: claims.Run) -> str:
-  return hashlib.sha256(json.dumps(_identity(run)).encode()).hexdigest()[:8]
-
-
-def _identity(run: claims.Run) -> Dict[str, Any]:
-  """What a result depends on, beside the seed and the code."""
-  trains = run.kind not in ('random', 'behavior')
-  return {
-    'kind': run.kind,
-    'world': run.world,
-    'actor_steps': run.actor_steps,
-    'init': run.init,
-    'episodes': execution.NUM_EPISODES,
-    'configuration': _changes(run) if trains else {},
-    'behavior': _identity(run.behavior) if run.behavior else {},
-  }
-
-
-def _changes(run: claims.Run) -> Dict[str, Any]:
-  """The settings that are not the defaults.
-
-  A setting that joins later, with what was done before as its default, leaves
-  the results valid.
-  """
-  config = execution.configuration(run)
-  default = config_lib.to_dict(type(config)())
-  return {
-    f'{group}.{name}': value
-    for group, settings in config_lib.to_dict(config).items()
-    for name, value in settings.items()
-    if value != default[group][name]
-  }

@@ -16,19 +16,16 @@ parts are commands of their own:
   publish                  into the repository: results and a report
 """
 
-import collections
-import importlib
+import contextlib
 import os
-import shutil
 import signal
 import sys
-import types
-from typing import Any, List, Sequence, Tuple
+from typing import Iterator, List, Sequence, Tuple
 
 from bt_acme import files
+from experiments.harness import cluster, driver, pool, runs
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import gather as gather_lib
-from experiments.harness import jobs, queue, records, runs
 from experiments.harness import slots as slots_lib
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import (
@@ -104,30 +101,41 @@ class _Paper:
 
   def _make(self, command: str) -> int:
     """Works through runs, and renders what was asked for unless told not to."""
+    options = self._options
     artifacts = self._artifacts or tuple(artifacts_lib.ARTIFACTS)
     specs = self._specs(artifacts)
-    options = self._options
-    machines: Sequence[Any] = ()
-    if options.ray_address:
-      cluster = _cluster(options)
-      machines = cluster.find_machines(options.ray_address, options.ray_python)
-    slots_lib.check(options.slots)
-    if options.shared:
-      self._folder.check_shared(options.shared)
-    self._folder.claim()
-    self._folder.ask(artifacts, options.choice)
-    if not command:
-      print(self._plan(), flush=True)
-    if machines:
-      code = self._work_on_cluster(specs, machines)
-    else:
-      code = self._work(specs)
-    if code == _FAILED and options.shared:
-      return jobs.SOME_FAILED
-    if command or code not in (0, _FAILED):
-      return code
+    with self._processes() as processes:
+      self._folder.claim()
+      self._folder.ask(artifacts, options.choice)
+      if not command:
+        print(self._plan(), flush=True)
+      part, parts = options.shard
+      ended = driver.Worker(
+        self._folder.path,
+        specs[part - 1 :: parts],
+        processes,
+        hours=options.hours,
+        say=lambda line: print(line, flush=True),
+      ).work()
+    print(ended)
+    if ended.wrong_flags:
+      print(ended.wrong_flags, file=sys.stderr)
+    if command or ended.exit_code not in (0, _FAILED):
+      return ended.exit_code
     self._gather()
-    return self._report() or code
+    return self._report() or ended.exit_code
+
+  @contextlib.contextmanager
+  def _processes(self) -> Iterator[Sequence[driver.Process]]:
+    """Within it, runs can be executed in the slots that were asked for."""
+    options = self._options
+    if options.ray_address:
+      joined = cluster.Cluster(options.ray_address, options.ray_python)
+      with contextlib.closing(joined):
+        yield joined.processes(options.slots_text)
+    else:
+      slots_lib.check(options.slots)
+      yield [pool.Process(slot) for slot in options.slots]
 
   def _specs(self, artifacts: Sequence[str]) -> List[runs.RunSpec]:
     return declarations.declared_by_all(
@@ -138,49 +146,6 @@ class _Paper:
     specs = self._specs(self._artifacts or tuple(artifacts_lib.ARTIFACTS))
     folder = self._folder
     return planning.plan(folder.path, specs, folder.scale, self._options.slots)
-
-  def _work(self, specs: List[runs.RunSpec]) -> int:
-    part, parts = self._options.shard
-    worker = queue.Worker(
-      self._folder.path,
-      specs[part - 1 :: parts],
-      self._options.slots,
-      start=runs.start_script,
-      hours=self._options.hours,
-      say=lambda line: print(line, flush=True),
-    )
-    ended = worker.work()
-    print(ended)
-    if ended.wrong_flags:
-      print(ended.wrong_flags, file=sys.stderr)
-    return ended.exit_code
-
-  def _work_on_cluster(
-    self, specs: List[runs.RunSpec], machines: Sequence[Any]
-  ) -> int:
-    options = self._options
-    with self._folder.shared() as name:
-      code = _cluster(options).work(
-        [
-          *(sys.executable, '-m', 'experiments.paper', 'work'),
-          *(*options.artifacts, *options.flags, f'--shared={name}'),
-        ],
-        machines,
-        address=options.ray_address,
-        python=options.ray_python,
-        hours=options.hours,
-        say=lambda line: print(line, flush=True),
-      )
-    part, parts = options.shard
-    counts = collections.Counter(
-      records.status_of(self._folder.path, spec)
-      for spec in specs[part - 1 :: parts]
-    )
-    done = counts.pop(dataset_lib.DONE, 0)
-    failed = counts.pop(dataset_lib.FAILED, 0)
-    left = sum(counts.values())
-    print(f'{done} runs are done, {failed} have failed, and {left} are left.')
-    return code
 
   def _gather(self) -> None:
     gathered = gather_lib.gather(
@@ -270,26 +235,6 @@ class _Paper:
     files.write_text(path / 'report.md', text)
     print(f'report: {path / "report.md"}')
     return code
-
-
-def _cluster(options: options_lib.Options) -> types.ModuleType:
-  """Returns `experiments.harness.cluster`, if this installation can use it.
-
-  Raises:
-    ValueError: if it cannot. Without a cluster less has to be installed.
-  """
-  if not shutil.which(options.ray_python):
-    raise ValueError(
-      f'ray_python={options.ray_python!r} is no program: `make ray` makes an '
-      'environment with Ray, or name the Python of yours.'
-    )
-  try:
-    return importlib.import_module('experiments.harness.cluster')
-  except ModuleNotFoundError as error:
-    raise ValueError(
-      f'ray_address: a cluster needs the full installation, and {error.name} '
-      'is missing here (BUILD.md).'
-    ) from error
 
 
 def _list() -> str:

@@ -5,14 +5,12 @@ distinct request, such as `table3 --seeds=0,1`, is kept in `requests/`, so that
 status and data are about all that was asked for.
 """
 
-import contextlib
 import dataclasses
 import hashlib
 import json
 import pathlib
 import time
-import uuid
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 from bt_acme import version
 from experiments.harness import runs
@@ -63,28 +61,6 @@ class Folder:
     self.check()
     _write_once(self.path / _MARK, self._mark())
     self._check_same(self._read_mark())
-
-  @contextlib.contextmanager
-  def shared(self) -> Iterator[str]:
-    """Within it the folder has a file by which workers know it; its name."""
-    path = self.path / f'shared-{uuid.uuid4().hex}'
-    path.touch()
-    try:
-      yield path.name
-    finally:
-      path.unlink(missing_ok=True)
-
-  def check_shared(self, name: str) -> None:
-    """Checks that this machine sees the folder of who has started a worker.
-
-    Raises:
-      ValueError: if it sees another one, or none.
-    """
-    if not (self.path / name).exists():
-      raise ValueError(
-        f'folder={str(self.path)!r} is not here what it is where the command '
-        'was given: all machines have to share it (docs/clusters.md).'
-      )
 
   def ask(
     self, artifacts: Tuple[str, ...], choice: declarations.Choice

@@ -15,7 +15,7 @@ from typing import (
 
 from bt_acme.config import names
 from bt_acme.config import run as run_config
-from experiments.harness import runs, slots
+from experiments.harness import pool, runs, slots
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import declarations, folders, report, scales
 
@@ -27,11 +27,6 @@ _OF_ARTIFACTS = ('plan', 'work', 'render')  # The commands that take artifacts.
 _OF_WORK = ('', 'work')  # Those that execute runs.
 _OF_PARTS = (*_OF_WORK, 'plan')  # Those that take a part of the runs.
 
-# What each worker of a cluster is told besides the folder and the settings.
-_WORKERS_FLAGS = (
-  *('scale', 'pretraining', 'seeds', 'games', 'arms', 'slots', 'shard'),
-)
-
 
 class Options(NamedTuple):
   """What is asked for.
@@ -41,29 +36,26 @@ class Options(NamedTuple):
     artifacts: the ids of those that are named.
     folder: where everything goes, with its scale.
     choice: the part of the runs.
-    slots: where runs take place.
+    slots: where runs take place; empty on a cluster.
+    slots_text: what `slots` was read from, or each machine of a cluster has.
     shard: this worker's part of the runs, such as (3, 16).
     formats: of what is rendered.
     hours: after so long all runs are stopped.
     ray_address: of a cluster whose machines do the work; empty for this one.
     ray_python: the Python of an environment with Ray.
-    flags: what each worker of that cluster is told.
-    shared: the file by which a worker of a cluster recognizes the folder; empty
-      for all other commands.
   """
 
   command: str
   artifacts: Tuple[str, ...]
   folder: folders.Folder
   choice: declarations.Choice
-  slots: List[slots.Slot]
+  slots: List[pool.Slot]
+  slots_text: str
   shard: Tuple[int, int]
   formats: Tuple[str, ...]
   hours: float
   ray_address: str
   ray_python: str
-  flags: Tuple[str, ...]
-  shared: str
 
 
 def read(arguments: Sequence[str], description: str) -> Options:
@@ -102,21 +94,19 @@ def read(arguments: Sequence[str], description: str) -> Options:
       'artifacts.'
     )
   given_slots = given.slots or scale.slots
-  slots.check_written(given_slots)
+  slots.parse(given_slots, [0])  # A mistake is told before anything starts.
   return Options(
     command,
     artifacts,
     folders.Folder(path, scale, tuple(settings.items())),
     choice,
-    # Each machine of a cluster reads them for itself.
     [] if given.ray_address else slots.parse(given_slots),
+    given_slots,
     _read_shard(given.shard),
     formats,
     given.hours,
     given.ray_address,
     given.ray_python,
-    _flags(given, path),
-    given.shared,
   )
 
 
@@ -158,8 +148,8 @@ def _parser(description: str) -> argparse.ArgumentParser:
     (
       'ray_address',
       '',
-      'the head of a Ray cluster, as 10.0.0.1:6379: each of its machines works '
-      'in its own --slots',
+      'the head of a Ray cluster, as 10.0.0.1:6379: all of its machines work, '
+      'each in these --slots',
     ),
     (
       'ray_python',
@@ -168,8 +158,6 @@ def _parser(description: str) -> argparse.ArgumentParser:
     ),
   ):
     parser.add_argument(f'--{flag}', default=default, help=text)
-  # What `--ray_address` tells the workers that it starts.
-  parser.add_argument('--shared', default='', help=argparse.SUPPRESS)
   parser.add_argument(
     '--hours',
     type=float,
@@ -184,15 +172,6 @@ def _parser(description: str) -> argparse.ArgumentParser:
     help='a setting of all runs that have it; may be repeated',
   )
   return parser
-
-
-def _flags(given: argparse.Namespace, path: pathlib.Path) -> Tuple[str, ...]:
-  """Returns the flags that a worker of a cluster gets."""
-  flags = [f'--folder={path.absolute()}']
-  for name in _WORKERS_FLAGS:
-    value = getattr(given, name)
-    flags += [f'--{name}={value}'] if value else []
-  return (*flags, *(f'--set={text}' for text in given.set))
 
 
 def _read_names(given: Sequence[str]) -> Tuple[str, Tuple[str, ...]]:

@@ -6,8 +6,7 @@ import statistics
 from typing import Counter, Dict, List, Mapping, NamedTuple, Sequence
 
 from bt_acme.evaluation import tables
-from experiments.harness import dataset, records, runs
-from experiments.harness import slots as slots_lib
+from experiments.harness import dataset, pool, records, runs
 from experiments.paper import scales
 
 STAGES = {
@@ -21,7 +20,7 @@ _STATUSES = (dataset.DONE, dataset.RUNNING, dataset.WAITING, dataset.FAILED)
 _SHOWN_LINES = 5  # Of what a failed run printed.
 
 
-class Estimate(NamedTuple):
+class StageEstimate(NamedTuple):
   """What runs take, together.
 
   Attributes:
@@ -41,9 +40,9 @@ class Estimate(NamedTuple):
 
 def estimates(
   folder: pathlib.Path, specs: Sequence[runs.RunSpec], scale: scales.Scale
-) -> Dict[str, Estimate]:
+) -> Dict[str, StageEstimate]:
   """Returns what each stage takes, by stage."""
-  found: Dict[str, Estimate] = {}
+  found: Dict[str, StageEstimate] = {}
   for stage in STAGES:
     group = [spec for spec in specs if spec.stage == stage]
     if not group:
@@ -60,7 +59,7 @@ def estimates(
     each = [_seconds(spec, scale) for spec in left]
     if measured:
       each = [statistics.median(measured)] * len(left)
-    found[stage] = Estimate(
+    found[stage] = StageEstimate(
       len(group),
       len(left),
       sum(spec.budget_steps for spec in left),
@@ -74,7 +73,7 @@ def plan(
   folder: pathlib.Path,
   specs: Sequence[runs.RunSpec],
   scale: scales.Scale,
-  slots: Sequence[slots_lib.Slot],
+  slots: Sequence[pool.Slot],
 ) -> str:
   """Returns what would run, as text; starts nothing."""
   by_stage = estimates(folder, specs, scale)
@@ -139,7 +138,7 @@ def status(
 
 
 def _with_slots(
-  by_stage: Mapping[str, Estimate], slots: Sequence[slots_lib.Slot]
+  by_stage: Mapping[str, StageEstimate], slots: Sequence[pool.Slot]
 ) -> str:
   """Says how long the slots take; nothing of those of other machines."""
   if not slots:
@@ -149,7 +148,7 @@ def _with_slots(
 
 
 def _wall_hours(
-  by_stage: Mapping[str, Estimate], slots: Sequence[slots_lib.Slot]
+  by_stage: Mapping[str, StageEstimate], slots: Sequence[pool.Slot]
 ) -> float:
   """Returns the hours of all, shared by slots as a worker shares them."""
   hours = {stage: one.hours for stage, one in by_stage.items()}
@@ -161,8 +160,8 @@ def _wall_hours(
   return max(learning / num_gpus, evaluations / (len(slots) - num_gpus))
 
 
-def _total(parts: Sequence[Estimate]) -> Estimate:
-  return Estimate(
+def _total(parts: Sequence[StageEstimate]) -> StageEstimate:
+  return StageEstimate(
     sum(part.runs for part in parts),
     sum(part.left for part in parts),
     sum(part.actor_steps for part in parts),

@@ -16,7 +16,7 @@ cd "${SLURM_SUBMIT_DIR:?submit this script with sbatch}" || exit 1
 
 # SLURM has chosen the GPU, which is the first that this task sees. The signal
 # above comes ten minutes before the end, and `--hours` stops before that; either
-# saves all runs, and the next task that starts goes on with them.
+# saves all runs, and the next task that starts continues them.
 .venv/bin/python -m experiments.paper work \
   --slots="gpu:${CUDA_VISIBLE_DEVICES:-0},cpu" --hours=23.5 "$@" &
 worker=$!

@@ -11,7 +11,7 @@ from bt_acme.core import types
 from bt_acme.evaluation import control_view
 from experiments import launching
 from experiments.demo import __main__ as demo
-from experiments.demo import execution, film, program, progress, report, runs
+from experiments.demo import film, progress, report
 from experiments.demo import plan as plan_lib
 
 _PLAN = plan_lib.Plan(
@@ -43,21 +43,24 @@ def run_demo(tmp_path_factory):
   return folder
 
 
-def _launch_in_one_process(plan, folder):
+def _launch_in_one_process(script, flags):
   """Makes the run of the program in less time, by its script all the same."""
-  flags = program._flags(plan, folder)
   return launching.launch(
-    'run_bt.py', [*flags, '--lp_launch_type=in_process', '--num_actors=1']
+    script, [*flags, '--lp_launch_type=in_process', '--num_actors=1']
   )
+
+
+def _times(folder):
+  return {p: p.stat().st_mtime for p in folder.glob('results/*.json')}
 
 
 def test_a_demo_that_has_ended_is_shown_again_without_being_run(
   finished, capsys
 ):
-  before = {path: path.stat().st_mtime for path in finished.glob('*.json')}
+  before = _times(finished)
   assert len(before) == len(_PLAN.jobs) + 1 == 6
   assert demo.run(_PLAN, finished, launch=_launch_in_one_process) == 0
-  assert before == {p: p.stat().st_mtime for p in finished.glob('*.json')}
+  assert before == _times(finished)
   output = capsys.readouterr().out
   assert '5 of 5 runs were there from before.' in output
   for label in (
@@ -90,36 +93,36 @@ def test_the_pictures_are_there(finished):
 
 
 def test_a_result_is_kept_for_the_same_run_only(finished):
-  job = plan_lib.Job('r2d2', 3)
-  result = execution.read(job, _PLAN, finished)
-  assert len(result['episodes']['actor_steps']) >= 16
+  job = _PLAN.job('R2D2', 3)
+  assert len(job.result(finished)['episodes']['actor_steps']) >= 16
   for changes in ({'task_steps': 1_800}, {'settings': {'batch_size': 4}}):
-    other = dataclasses.replace(_PLAN, **changes)
-    assert execution.read(job, other, finished) is None
-  path = finished / f'{job.name}.json'
+    other = dataclasses.replace(_PLAN, **changes).job('R2D2', 3)
+    assert not other.is_done(finished)
+  (path,) = finished.glob(f'results/{job.id}.json')
   text = path.read_text()
   try:
     path.write_text(text[:-20])
-    assert execution.read(job, _PLAN, finished) is None
+    assert not job.is_done(finished)
   finally:
     path.write_text(text)
+  assert job.is_done(finished)
 
 
 def test_a_run_that_fails_is_named(finished, capsys):
-  plan = dataclasses.replace(_PLAN, task_steps=100, episodes=0)
-  todo = runs.missing([plan_lib.Job('r2d2', 3)], plan, finished)
-  assert runs.complete(todo, plan, finished, processes=1) == 1
+  plan = dataclasses.replace(_PLAN, task_steps=100, episodes=-1)
+  assert demo.complete([plan.job('R2D2', 3)], finished, processes=1) == 1
   lines = capsys.readouterr().out.splitlines()
   (line,) = [line for line in lines if 'has failed 3 times' in line]
-  assert line.startswith('r2d2_3 has failed') and 'Error: ' in line
+  assert 'R2D2-3' in line and 'Error: ' in line
 
 
 def test_the_launched_program_gets_budget_settings_and_seed(tmp_path):
   plan = plan_lib.Plan(seeds=(7, 1), settings={'min_flight_probability': 0.1})
-  flags = program._flags(plan, tmp_path)
+  flags = plan.flags(tmp_path)
   assert '--max_actor_steps=40000' in flags
   assert '--seed=7' in flags
-  assert f'--behavior={tmp_path}/behavior_7' in flags
+  behavior = plan.job('NGU', 7).behavior(tmp_path)
+  assert f'--behavior={behavior}' in flags
   assert '--min_flight_probability=0.1' in flags
   assert not any('lp_launch_type' in flag for flag in flags)
 
@@ -127,28 +130,26 @@ def test_the_launched_program_gets_budget_settings_and_seed(tmp_path):
 def test_every_seed_has_a_behavior_of_its_own():
   plan = plan_lib.Plan(seeds=(7, 1), finetuning=True)
   jobs = [*plan.jobs, plan.launched]
-  assert len(set(jobs)) == len(jobs) == 2 * 5 + 1
+  assert len({job.id for job in jobs}) == len(jobs) == 2 * 5 + 1
   for job in jobs:
-    needed = plan.pretraining_of(job)
-    if job.kind in ('r2d2', 'ngu'):
-      assert needed is None
+    if job.run.algorithm in ('R2D2', 'NGU'):
+      assert not job.needed
     else:
-      assert needed == plan_lib.Job('ngu', job.seed)
-      assert needed in plan.jobs[:2]
+      assert job.needed == [plan.job('NGU', job.seed)]
+      assert job.needed[0] in plan.jobs[:2]
 
 
 def test_a_result_of_another_behavior_is_not_kept(finished):
-  job = plan_lib.Job('finetuning', 3)
-  card = _PLAN.behavior_folder(3, finished) / 'behavior.json'
+  job = _PLAN.job('fine-tuning', 3)
+  card = job.needed[0].behavior(finished) / 'behavior.json'
   text = card.read_text()
   checksum = json.loads(text)['params_sha256']
-  assert execution.read(job, _PLAN, finished) is not None
+  assert job.is_done(finished)
   try:
     card.write_text(text.replace(checksum, '0' * len(checksum)))
-    assert execution.read(job, _PLAN, finished) is None
+    assert not job.is_done(finished)
     card.unlink()
-    assert execution.read(job, _PLAN, finished) is None
-    assert execution.read(plan_lib.Job('ngu', 3), _PLAN, finished) is None
+    assert not _PLAN.job('NGU', 3).is_done(finished)
   finally:
     card.write_text(text)
 
@@ -157,22 +158,21 @@ def test_the_table_has_a_line_for_each_seed_of_each_policy():
   plan = plan_lib.Plan(seeds=(4, 7))
   jobs = [*plan.jobs, plan.launched]
   results = {
-    job: {
-      'evaluation': {
-        **{'solved': number / 100, 'return': 0.0},
-        **{'episodes': 10, 'cells': 3.0},
-      }
-    }
+    job: {'row': {'solved': number / 100, 'return': 0.0, 'cells': 3.0}}
     for number, job in enumerate(jobs)
   }
   _, _, *lines = report.table(plan, results).splitlines()
   assert [line.split('%')[0].split() for line in lines] == [
-    [*words.split(), str(jobs.index(plan_lib.Job(kind, seed)))]
-    for words, kind, seed in (
-      *(('random', 'maps', 4), ('pi_p seed 4', 'pi_p', 4)),
-      *(('pi_p seed 7', 'pi_p', 7), ('R2D2 seed 4', 'r2d2', 4)),
-      *(('R2D2 seed 7', 'r2d2', 7), ('R2D2 + BT seed 4', 'bt', 4)),
-      ('R2D2 + BT seed 7', 'bt', 7),
+    [*plan_lib.label(job).split(), str(jobs.index(job))]
+    if job != plan.maps
+    else ['random', str(jobs.index(job))]
+    for job in (
+      plan.maps,
+      *(
+        plan.job(algorithm, seed)
+        for algorithm in ('pi_p', 'R2D2', 'R2D2 + BT')
+        for seed in (4, 7)
+      ),
     )
   ]
   assert report.conclusion(plan, results) == (
@@ -184,7 +184,7 @@ def test_the_table_has_a_line_for_each_seed_of_each_policy():
 def test_the_line_tells_how_long_the_runs_will_take():
   plan = plan_lib.Plan(seeds=(0,), pretraining_steps=500, task_steps=1_000)
   pretraining, r2d2, behavior, maps = plan.jobs
-  line = progress.Line(plan.jobs, plan)
+  line = progress.ProgressLine(plan.jobs)
   line.update(pretraining, 0, 0.0)
   line.update(pretraining, 100, float('nan'))
   assert line.text(0.1) == '0 of 4 runs done | NGU seed 0 20%'
@@ -194,7 +194,7 @@ def test_the_line_tells_how_long_the_runs_will_take():
   line.update(r2d2, 400, 0.25)
   assert line.text(8.0) == (
     '1 of 4 runs done, 0:00:06 left | pi_p seed 0 | random and heat maps | '
-    'R2D2 seed 0 40%, solves 25%'
+    'R2D2 seed 0 40%, return 0.25'
   )
 
 

@@ -5,15 +5,9 @@ import dataclasses
 import pytest
 
 from bt_acme import environments
+from experiments.harness import small_runs
 from experiments.learning import __main__ as learning
-from experiments.learning import (
-  claims,
-  execution,
-  readme,
-  report,
-  results,
-  runs,
-)
+from experiments.learning import claims, readme, report, results
 
 TINY = {
   'torso_size': 8,
@@ -48,28 +42,27 @@ def _run(name, world):
 def execute_tiny_runs(tmp_path_factory):
   folder = tmp_path_factory.mktemp('learning')
   jobs = [results.Job(run, 3) for run in ARMS]
-  assert runs.complete(jobs, folder, processes=1) == 0
-  assert set(results.read(jobs, results.tables(folder))) == set(jobs)
+  assert learning.complete(jobs, folder, processes=1) == 0
+  assert set(results.of_folder(jobs, folder)) == set(jobs)
   return folder
 
 
 def test_pre_training_is_executed_for_the_runs_that_need_it(folder):
-  (explored,) = results.read(
-    [results.Job(EXPLORER, 3)], results.tables(folder)
-  ).values()
+  job = results.Job(EXPLORER, 3)
+  explored = job.result(folder)['row']
   assert 1 <= explored['cells_25'] <= 9
   assert explored['cells_75'] >= 1
-  assert (folder / 'behaviors' / EXPLORER.name(3) / 'behavior.json').exists()
+  assert (job.behavior(folder) / 'behavior.json').exists()
 
 
 def test_a_result_is_not_made_again(folder, capsys):
-  *_, table = results.tables(folder)
-  before = table.stat().st_mtime_ns
   jobs = [results.Job(run, 3) for run in ARMS]
-  assert runs.complete(jobs, folder, processes=1) == 0
+  (path,) = folder.glob(f'results/{jobs[-1].id}.json')
+  before = path.stat().st_mtime_ns
+  assert learning.complete(jobs, folder, processes=1) == 0
   assert not capsys.readouterr().out
-  assert table.stat().st_mtime_ns == before
-  found = results.read(jobs, results.tables(folder))
+  assert path.stat().st_mtime_ns == before
+  found = results.of_folder(jobs, folder)
   assert all(0 <= row['solved'] <= 1 for row in found.values())
 
 
@@ -84,8 +77,7 @@ def test_a_run_waits_for_a_behavior_that_is_not_there(folder, tmp_path):
 
 def test_a_result_of_other_settings_does_not_count(folder):
   *_, bt = ARMS
-  paths = results.tables(folder)
-  assert results.read([results.Job(bt, 3)], paths)
+  assert results.of_folder([results.Job(bt, 3)], folder)
   for changes in (
     {'actor_steps': 500},
     {'init': 'full'},
@@ -94,7 +86,15 @@ def test_a_result_of_other_settings_does_not_count(folder):
     {'behavior': dataclasses.replace(EXPLORER, world='Chain-9')},
   ):
     other = dataclasses.replace(bt, **changes)
-    assert not results.read([results.Job(other, 3)], paths)
+    assert not results.of_folder([results.Job(other, 3)], folder)
+
+
+def test_results_of_earlier_versions_are_read(tmp_path):
+  job = results.Job(ARMS[-1], 0)
+  assert not results.of_folder([job], tmp_path)
+  path = tmp_path / 'results' / f'{job.id}.csv'
+  results.add({job: {'solved': 0.25}}, path)
+  assert results.of_folder([job], tmp_path) == {job: {'solved': 0.25}}
 
 
 def test_a_line_of_the_same_run_is_replaced(tmp_path):
@@ -172,7 +172,14 @@ def test_worlds_are_environments_and_runs_have_names_of_their_own():
     for run in table.runs:
       assert run.world == table.world
       if run.actor_steps:
-        execution.configuration(run)
+        small_runs.configuration(run)
+
+
+def _execute(run, folder):
+  """Executes a run in this process; returns its row."""
+  job = results.Job(run, 0)
+  job.call(folder)(lambda news: None)
+  return job.result(folder)['row']
 
 
 @pytest.mark.slow
@@ -181,22 +188,21 @@ def test_worlds_are_environments_and_runs_have_names_of_their_own():
   [('Q(lambda)', 0.9, 1), ('Retrace', 0.9, 1), ('without LSTM', -0.5, 0.5)],
 )
 def test_r2d2_recalls_by_its_lstm(name, low, high, tmp_path):
-  run = _run(name, claims.RECALL)
-  assert low < execution.execute(run, 0, tmp_path)['return'] <= high
+  run = _run(name, 'Recall-6')
+  assert low < _execute(run, tmp_path)['return'] <= high
 
 
 @pytest.mark.slow
 def test_ngu_visits_more_than_a_random_policy(tmp_path):
-  random = _run('random', claims.CHAIN)
+  random = _run('random', 'Chain-50:random_actions')
   cells, by_chance = (
-    execution.execute(run, 0, tmp_path)['cells']
-    for run in (random.behavior, random)
+    _execute(run, tmp_path)['cells'] for run in (random.behavior, random)
   )
   assert cells > 2 * by_chance > 4
 
 
 @pytest.mark.slow
 def test_behavior_transfer_gains_where_the_behavior_loses(tmp_path):
-  transfer = _run('BT', claims.COSTLY)
-  execution.execute(transfer.behavior, 0, tmp_path)
-  assert execution.execute(transfer, 0, tmp_path)['return'] > 0.4
+  transfer = _run('BT', 'MiniGrid-FourRooms-v0:fixed=1:new_cell=-0.15')
+  _execute(transfer.behavior, tmp_path)
+  assert _execute(transfer, tmp_path)['return'] > 0.4

@@ -14,9 +14,7 @@ from bt_acme.config import run as run_config
 from bt_acme.runtime import checkpoints, node_states
 from tests.agents import fakes
 
-_OLD_RUN = (
-  pathlib.Path(__file__).parents[1] / 'data' / 'in_process_run_of_0_1_0'
-)
+_DATA = pathlib.Path(__file__).parents[1] / 'data'
 STATES = {'actor': {'step': (1, None)}, 'learner': {'replay': [b'12', 3.5]}}
 
 

@@ -1,8 +1,8 @@
-"""Runs and tasks that take no time, for tests of the queue.
+"""Runs that take no time, for tests of the driver.
 
 python fakes.py run KIND FLAG ...   what a fake run's process does
-python fakes.py work FOLDER KIND NUM_SEEDS   a worker in a process of its own
-python fakes.py host FOLDER NAME ...   the same, of tasks that are functions
+python fakes.py work KIND NUM_SEEDS   a worker in a process of its own, here
+python fakes.py complete NAME ...   the same, with runs that are functions
 """
 
 import collections
@@ -18,7 +18,7 @@ import time
 from typing import ClassVar
 
 ENV = 'MiniGrid-Empty-5x5-v0'
-_SLOW_STEPS = 15
+_SECONDS = {'slow': 1, 'long': 100, 'stubborn': 100}
 
 
 def specs(num_seeds, *, script_settings=()):
@@ -44,25 +44,19 @@ def specs(num_seeds, *, script_settings=()):
   return runs.ordered(found)
 
 
-def start(kind):
-  """Makes what starts a fake run."""
-  from experiments.harness import runs
-
-  def command(spec):
-    return [sys.executable, __file__, 'run', kind, *spec.flags]
-
-  return functools.partial(runs.start_script, command=command)
+def command_of(kind):
+  """Returns what makes the command of a fake run."""
+  return lambda spec: [sys.executable, __file__, 'run', kind, *spec.flags]
 
 
 def executions(folder):
   """The workdirs of all executions, in their order."""
-  path = pathlib.Path(folder) / 'executions'
-  return path.read_text().split() if path.exists() else []
+  return [words[0] for words in _lines(folder)]
 
 
 @dataclasses.dataclass(frozen=True)
 class Write:
-  """Writes who has executed it."""
+  """A function that writes who has executed it."""
 
   id: str
   needed: tuple = ()
@@ -74,7 +68,10 @@ class Write:
   def is_done(self, folder):
     return (folder / self.id).exists()
 
-  def execute(self, folder, report):
+  def call(self, folder):
+    return functools.partial(self._execute, folder)
+
+  def _execute(self, folder, report):
     with (folder / 'executions').open('a') as file:
       file.write(f'{self.id} {os.getpid()} {os.environ["OMP_NUM_THREADS"]}\n')
     report(self.id.upper())
@@ -89,13 +86,22 @@ class Write:
 
 
 def counts(folder):
-  """How often each task has been executed."""
-  path = folder / 'executions'
+  """How often each function has been executed."""
+  return collections.Counter(executions(folder))
+
+
+def processes(folder):
+  """The numbers of the processes that have executed functions."""
+  return [int(words[1]) for words in _lines(folder)]
+
+
+def _lines(folder):
+  path = pathlib.Path(folder) / 'executions'
   lines = path.read_text().splitlines() if path.exists() else []
-  return collections.Counter(line.split()[0] for line in lines)
+  return [line.split() for line in lines]
 
 
-def _run(kind, flags):
+def _run(kind, *flags):
   values = dict(flag[2:].split('=', 1) for flag in flags)
   if 'output' in values:
     return _evaluate(pathlib.Path(values['output']), int(values['episodes']))
@@ -112,6 +118,8 @@ def _run(kind, flags):
 
   def stop(signum, frame):
     del frame
+    if kind == 'stubborn':
+      return
     lock.unlink()
     os._exit(128 + signum)
 
@@ -119,9 +127,9 @@ def _run(kind, flags):
   signal.signal(signal.SIGTERM, stop)
   first = not (workdir / 'begun').exists()
   (workdir / 'begun').touch()
-  if kind == 'slow':
-    for _ in range(_SLOW_STEPS):
-      time.sleep(0.1)
+  end = time.monotonic() + _SECONDS.get(kind, 0)
+  while time.monotonic() < end:
+    time.sleep(0.1)
   lock.unlink()
   if kind == 'wrong':
     print('error: nonsense=1 is no flag')
@@ -132,8 +140,6 @@ def _run(kind, flags):
   if kind == 'lies':
     return 0
   if workdir.parts[1] == 'ngu':
-    if kind == 'pretraining_fails':
-      return 1
     behavior = workdir / 'behavior'
     behavior.mkdir(exist_ok=True)
     (behavior / 'params.npz').write_bytes(b'parameters')
@@ -152,26 +158,26 @@ def _evaluate(path, episodes):
   return 0
 
 
-def _work(folder, kind, num_seeds):
-  from experiments.harness import queue, slots
+def _work(kind, num_seeds):
+  from experiments.harness import driver, pool, runs, slots
 
-  worker = queue.Worker(
-    pathlib.Path(folder),
+  runs.command_of = command_of(kind)
+  worker = driver.Worker(
+    pathlib.Path.cwd(),
     specs(int(num_seeds)),
-    slots.parse('cpu:1'),
-    start=start(kind),
+    [pool.Process(slot) for slot in slots.parse('cpu:1')],
     poll_seconds=0.05,
   )
   print(repr(worker.work()), flush=True)
   return 0
 
 
-def _host(folder, *names):
-  from experiments.harness import hosts
-  from tests.experiments.harness import fakes  # Hosts know it by this name.
+def _complete(*names):
+  from experiments.harness import driver
+  from tests.experiments.harness import fakes  # Processes know it by this name.
 
-  return hosts.complete(
-    pathlib.Path(folder),
+  return driver.complete(
+    pathlib.Path.cwd(),
     [fakes.Write(name) for name in names],
     processes=1,
     say=print,
@@ -180,8 +186,5 @@ def _host(folder, *names):
 
 
 if __name__ == '__main__':
-  main = {
-    'run': lambda kind, *flags: _run(kind, flags),
-    **{'work': _work, 'host': _host},
-  }
+  main = {'run': _run, 'work': _work, 'complete': _complete}
   sys.exit(main[sys.argv[1]](*sys.argv[2:]))

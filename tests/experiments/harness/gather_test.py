@@ -190,7 +190,7 @@ def test_what_is_missing_is_named(tmp_path):
   records.write(
     tmp_path,
     failed,
-    records.Record(3, 3, 1, 5.0, 'here', tail=('a', 'no memory left')),
+    records.Attempts(3, 3, 1, 5.0, 'here', tail=('a', 'no memory left')),
   )
   data, diagnoses = _gather(tmp_path, [done, waiting, failed])
   statuses = [run.status for run in data.runs]

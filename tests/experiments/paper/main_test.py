@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from experiments.harness import dataset, queue
+from experiments.harness import dataset, driver, runs
 from experiments.paper import __main__ as paper
 from experiments.paper import (
   artifacts,
@@ -21,6 +21,7 @@ from experiments.paper import (
 from tests.experiments.harness import fakes
 
 _WORLD = 'MiniGrid-FourRooms-v0:fixed'
+_WORKER = driver.Worker
 
 
 @pytest.fixture(name='run')
@@ -28,9 +29,9 @@ def make_run(tmp_path, capsys, monkeypatch):
   """Types a command on a folder, whose runs are fakes of one kind."""
 
   def run(*arguments, kind='ok'):
-    fake = functools.partial(queue.Worker, poll_seconds=0.02)
-    monkeypatch.setattr(paper.queue, 'Worker', fake)
-    monkeypatch.setattr(paper.runs, 'start_script', fakes.start(kind))
+    fake = functools.partial(_WORKER, poll_seconds=0.02)
+    monkeypatch.setattr(driver, 'Worker', fake)
+    monkeypatch.setattr(runs, 'command_of', fakes.command_of(kind))
     folder = f'--folder={tmp_path / "folder"}'
     code = paper.main([*arguments, folder, '--slots=cpu:1'])
     printed = capsys.readouterr()
@@ -68,7 +69,7 @@ def _contents(folder):
     (['table3', '--seeds=a'], 'different whole numbers'),
     (['table3', '--hours=nan'], 'must be positive'),
     (['status', '--ray_address=a:1'], '`status` starts nothing'),
-    (['table3', '--ray_address=a:1', '--ray_python=/no'], '`make ray` makes'),
+    (['table3', '--ray_address=a:1', '--ray_python=/no'], 'Run `make ray`'),
   ],
 )
 def test_mistakes_cost_one_line_and_write_nothing(run, arguments, message):
@@ -79,7 +80,7 @@ def test_mistakes_cost_one_line_and_write_nothing(run, arguments, message):
   assert not run.folder.exists()
 
 
-def test_without_processes_of_runs_little_has_to_be_installed(tmp_path):
+def test_little_has_to_be_installed_where_runs_take_place_elsewhere(tmp_path):
   folder = tmp_path / 'folder'
   code = (
     'import sys\n'
@@ -93,53 +94,16 @@ def test_without_processes_of_runs_little_has_to_be_installed(tmp_path):
   command = [sys.executable, '-c', code, str(folder)]
   ended = subprocess.run(command, capture_output=True, text=True)
   assert ended.returncode == 2, ended.stderr
-  assert 'a cluster needs the full installation' in ended.stderr
+  assert 'no head of a cluster answers at a:1' in ended.stderr
   assert not folder.exists()
 
 
-def test_a_worker_of_a_cluster_is_told_what_this_command_is_told(
-  tmp_path, monkeypatch
-):
-  monkeypatch.chdir(tmp_path)
-  read = options.read(
-    [
-      *('table3', '--scale=laptop', '--folder=here', '--seeds=0,1'),
-      *('--shard=2/3', '--hours=5', '--set=lstm_size=3', '--set=torso_size=4'),
-      *('--ray_address=a:1', '--slots=gpu:7,cpu:1000'),
-    ],
-    '',
-  )
-  assert read.flags == (
-    *(f'--folder={tmp_path / "here"}', '--scale=laptop', '--seeds=0,1'),
-    *('--slots=gpu:7,cpu:1000', '--shard=2/3'),
-    *('--set=lstm_size=3', '--set=torso_size=4'),
-  )
-  # Other machines may have other GPUs and cores.
-  assert read.slots == []
+def test_slots_of_other_machines_are_not_looked_for_here():
+  flags = ['table3', '--ray_address=a:1']
+  read = options.read([*flags, '--slots=gpu:7,cpu:1000'], '')
+  assert (read.slots, read.slots_text) == ([], 'gpu:7,cpu:1000')
   with pytest.raises(ValueError, match="'cpus:4' is no slot"):
-    options.read(['table3', '--ray_address=a:1', '--slots=cpus:4'], '')
-
-
-def test_a_worker_knows_the_folder_that_it_shares(tmp_path):
-  here, elsewhere = (
-    folders.Folder(tmp_path / name, scales.get('smoke'))
-    for name in ('here', 'elsewhere')
-  )
-  for folder in (here, elsewhere):
-    folder.claim()
-  with here.shared() as name:
-    here.check_shared(name)
-    with pytest.raises(ValueError, match='all machines have to share it'):
-      elsewhere.check_shared(name)
-  with pytest.raises(ValueError, match='all machines have to share it'):
-    here.check_shared(name)
-
-
-def test_a_worker_that_does_not_see_the_folder_does_nothing(run):
-  code, out, err = run('work', 'table3', '--shared=shared-0')
-  assert code == 2 and not out
-  assert 'all machines have to share it' in err
-  assert not run.folder.exists()
+    options.read([*flags, '--slots=cpus:4'], '')
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():

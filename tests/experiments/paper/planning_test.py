@@ -4,21 +4,21 @@ import json
 
 import pytest
 
-from experiments.harness import records, runs, slots
+from experiments.harness import pool, records, runs
 from experiments.paper import declarations, planning, scales
 
 _CHOICE = declarations.Choice(
   seeds=(0, 1), games=('MiniGrid-Empty-8x8-v0',), arms=('bt_ngu',)
 )
 _SPECS = declarations.declared('table3', scales.LAPTOP, _CHOICE)
-_CPU, _GPU = slots.Slot('core', {}), slots.Slot('GPU', {}, is_gpu=True)
+_CPU, _GPU = pool.Slot('core', {}), pool.Slot('GPU', {}, gpu_share=1.0)
 
 
 def _finish(folder, spec, seconds):
   (folder / spec.workdir).mkdir(parents=True)
   completed = json.dumps({'max_actor_steps': spec.budget_steps})
   (folder / spec.workdir / 'completed.json').write_text(completed)
-  records.write(folder, spec, records.Record(attempts=1, seconds=seconds))
+  records.write(folder, spec, records.Attempts(attempts=1, seconds=seconds))
 
 
 def test_estimates_before_any_run(tmp_path):
@@ -53,8 +53,8 @@ def test_a_finished_run_tells_how_long_the_others_take(tmp_path):
 )
 def test_hours_with_slots(kinds, hours):
   by_stage = {
-    runs.TRANSFER: planning.Estimate(4, 4, 4, 4.0, False),
-    runs.FINAL_EVALUATION: planning.Estimate(2, 2, 0, 2.0, False),
+    runs.TRANSFER: planning.StageEstimate(4, 4, 4, 4.0, False),
+    runs.FINAL_EVALUATION: planning.StageEstimate(2, 2, 0, 2.0, False),
   }
   assert planning._wall_hours(by_stage, kinds) == pytest.approx(hours)
 

@@ -1,0 +1,311 @@
+"""Workers on one folder: what they start, and how they take each end."""
+
+import collections
+import functools
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from experiments.harness import dataset, driver, locks, pool, records, runs
+from tests.experiments.harness import fakes
+
+_ROOT = pathlib.Path(__file__).parents[3]
+
+
+@pytest.fixture(name='worker')
+def make_worker(tmp_path, monkeypatch):
+  """Makes a worker whose runs are fakes of one kind."""
+
+  def worker(kind, *, num_seeds=1, num_slots=2, **settings):
+    monkeypatch.setattr(runs, 'command_of', fakes.command_of(kind))
+    return driver.Worker(
+      tmp_path,
+      fakes.specs(num_seeds),
+      [pool.Process(pool.Slot(f'slot {i}', {})) for i in range(num_slots)],
+      **{'poll_seconds': 0.02, 'say': lambda line: None, **settings},
+    )
+
+  return worker
+
+
+def _statuses(folder, num_seeds=1):
+  return {
+    f'{spec.arm} {spec.seed}': records.status_of(folder, spec)
+    for spec in fakes.specs(num_seeds)
+  }
+
+
+def test_needs_come_first_and_all_is_done_once(tmp_path, worker):
+  outcome = worker('ok', num_seeds=2).work()
+  assert (outcome.done, outcome.left, outcome.failed) == (6, 0, [])
+  done = fakes.executions(tmp_path)
+  assert sorted(done) == sorted(spec.workdir for spec in fakes.specs(2))
+  for spec in fakes.specs(2):
+    for need in spec.needs:
+      assert done.index(need.run.workdir) < done.index(spec.workdir)
+  record = records.read(tmp_path, fakes.specs(1)[0])
+  assert (record.attempts, record.failures, record.exit_code) == (1, 0, 0)
+  assert not list(tmp_path.rglob('run.lock'))
+  # Started again, nothing is left to do.
+  assert worker('fails', num_seeds=2).work().done == 6
+  assert len(fakes.executions(tmp_path)) == 6
+
+
+def test_a_failing_run_is_started_three_times(tmp_path, worker):
+  outcome = worker('fails').work()
+  assert {spec.arm for spec in outcome.failed} == {'ngu', 'r2d2'}
+  assert [spec.arm for spec in outcome.blocked] == ['bt_ngu']
+  assert (outcome.done, outcome.left, outcome.exit_code) == (0, 0, 1)
+  counts = collections.Counter(fakes.executions(tmp_path))
+  assert sorted(counts.values()) == [3, 3]
+  record = records.read(tmp_path, outcome.failed[0])
+  assert (record.attempts, record.failures, record.exit_code) == (3, 3, 1)
+  assert record.tail == tuple(f'line {i}' for i in range(60, 100))
+  assert _statuses(tmp_path) == {
+    'ngu 0': dataset.FAILED,
+    'r2d2 0': dataset.FAILED,
+    'bt_ngu 0': dataset.WAITING,
+  }
+  # Another worker does not try again, until the records are removed.
+  assert len(worker('ok').work().failed) == 2
+  for spec in outcome.failed:
+    records.path_of(tmp_path, spec, 'json').unlink()
+  assert worker('ok').work().done == 3
+
+
+def test_a_run_may_fail_and_then_succeed(tmp_path, worker):
+  assert worker('fails_once').work().done == 3
+  record = records.read(tmp_path, fakes.specs(1)[0])
+  assert (record.attempts, record.failures, record.tail) == (2, 1, ())
+
+
+def test_exit_code_0_without_a_completed_run_is_a_failure(worker):
+  assert len(worker('lies').work().failed) == 2
+
+
+def test_wrong_flags_stop_everything(tmp_path, worker):
+  outcome = worker('wrong', num_slots=1).work()
+  assert 'nonsense=1 is no flag' in outcome.wrong_flags
+  assert 'launch/run_ngu.py' in outcome.wrong_flags
+  assert outcome.exit_code == 2
+  assert len(fakes.executions(tmp_path)) == 1
+  assert set(_statuses(tmp_path).values()) == {dataset.WAITING}
+
+
+def test_the_end_of_the_hours_saves_and_frees(tmp_path, worker):
+  outcome = worker('long', hours=2 / 3600).work()
+  assert (outcome.done, outcome.left, outcome.failed) == (0, 3, [])
+  record = records.read(tmp_path, fakes.specs(1)[0])
+  assert (record.attempts, record.failures) == (1, 0)
+  assert set(_statuses(tmp_path).values()) == {dataset.WAITING}
+  assert worker('ok').work().done == 3
+
+
+def _interrupt_later(folder, times=1):
+  """Presses Ctrl-C once a run takes place, and again."""
+
+  def press():
+    _wait(lambda: fakes.executions(folder))
+    for _ in range(times):
+      time.sleep(0.4)
+      os.kill(os.getpid(), signal.SIGINT)
+
+  threading.Thread(target=press).start()
+
+
+def test_ctrl_c_stops_the_worker(tmp_path, worker):
+  before = signal.getsignal(signal.SIGINT)
+  _interrupt_later(tmp_path)
+  outcome = worker('long').work()
+  assert (outcome.signum, outcome.left) == (signal.SIGINT, 3)
+  assert outcome.exit_code == 130
+  assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_ctrl_c_kills(tmp_path, worker):
+  _interrupt_later(tmp_path, times=2)
+  start = time.monotonic()
+  assert worker('stubborn').work().exit_code == 130
+  assert time.monotonic() < start + 60
+  assert records.read(tmp_path, fakes.specs(1)[0]).failures == 0
+
+
+def test_what_nohup_has_started_outlives_its_terminal():
+  before = signal.getsignal(signal.SIGHUP)  # Ignored, if nohup runs the tests.
+  try:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    assert driver.stop_signals() == list(records.STOPS)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    assert driver.stop_signals() == [signal.SIGINT, signal.SIGTERM]
+  finally:
+    signal.signal(signal.SIGHUP, before)
+
+
+def test_a_worker_that_lost_its_lock_lets_go(worker, monkeypatch):
+  monkeypatch.setattr(locks.Lock, 'touch', lambda self: False)
+  lines = []
+  worker('long', num_slots=1, hours=0.8 / 3600, say=lines.append).work()
+  assert any('another worker has taken it over' in line for line in lines)
+
+
+def _interrupt(task, news):
+  del task, news
+  os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_script_that_still_saves_is_left_alone(tmp_path, worker):
+  spec = fakes.specs(1)[0]
+  with locks.workdir_lock.held(str(tmp_path / spec.workdir)):
+    outcome = worker('ok', on_end=_interrupt).work()
+  assert (outcome.done, outcome.left) == (1, 2)
+  assert worker('ok').work().done == 3
+
+
+def test_with_both_kinds_of_slots_runs_learn_on_gpus(tmp_path, monkeypatch):
+  monkeypatch.setattr(runs, 'command_of', fakes.command_of('ok'))
+  lines = []
+  gpu = pool.Process(pool.Slot('GPU', {}, gpu_share=1.0))
+  cpu = pool.Process(pool.Slot('core', {}))
+  specs = fakes.specs(1)
+  final = runs.RunSpec(
+    *(runs.FINAL_EVALUATION, 'r2d2', fakes.ENV, 0, 'evaluate'),
+    settings=(('episodes', 2),),
+    needs=(runs.Need('workdir', specs[-1]),),
+  )
+  driver.Worker(
+    tmp_path, [*specs, final], [cpu, gpu], poll_seconds=0.02, say=lines.append
+  ).work()
+  begun = [line for line in lines if ': begins on' in line]
+  assert [line.endswith('core') for line in begun] == [
+    line.startswith(final.id) for line in begun
+  ]
+  assert len(begun) == 4
+
+
+def _start(folder, *command):
+  return subprocess.Popen(
+    [sys.executable, fakes.__file__, *command],
+    cwd=folder,
+    env={**os.environ, 'PYTHONPATH': str(_ROOT)},
+    stdout=subprocess.PIPE,
+    text=True,
+  )
+
+
+def _wait(condition):
+  end = time.monotonic() + 60
+  while not condition():
+    assert time.monotonic() < end
+    time.sleep(0.02)
+
+
+def test_of_two_workers_one_is_killed(tmp_path):
+  one, other = (_start(tmp_path, 'work', 'slow', '2') for _ in range(2))
+  _wait(lambda: len(fakes.executions(tmp_path)) >= 2)
+  time.sleep(0.3)
+  one.send_signal(signal.SIGKILL)
+  output, _ = other.communicate(timeout=100)
+  one.communicate()
+  assert 'Outcome(done=6, failed=[], blocked=[], left=0' in output
+  counts = collections.Counter(fakes.executions(tmp_path))
+  # Only the run that the killed worker had is begun again.
+  assert sorted(counts.values()) == [1, 1, 1, 1, 1, 2]
+  assert not (tmp_path / 'overlaps').exists()
+  assert set(_statuses(tmp_path, 2).values()) == {dataset.DONE}
+
+
+# Runs that are functions.
+
+
+def _complete(folder, *todo):
+  lines, news = [], []
+  code = driver.complete(
+    folder,
+    todo,
+    processes=1,
+    say=lines.append,
+    on_done=lambda task: lines.append(f'{task.id}: done'),
+    on_news=lambda task, text: news.append((task.id, text)),
+  )
+  return code, lines, news
+
+
+def test_one_process_executes_what_is_ready_one_after_the_other(tmp_path):
+  first = fakes.Write('first')
+  last = fakes.Write('last', (first,))
+  code, lines, news = _complete(tmp_path, last, first)
+  assert (code, lines) == (0, ['first: done', 'last: done'])
+  assert news == [('first', 'FIRST'), ('last', 'LAST')]
+  lines = (tmp_path / 'executions').read_text().splitlines()
+  assert len({line.split(' ', 1)[1] for line in lines}) == 1
+  assert lines[0].endswith(' 1')  # It has one thread.
+  for task in (first, last):
+    assert records.tail_of_log(tmp_path, task) == (f'{task.id} is heard',)
+    assert records.read(tmp_path, task).attempts == 1
+
+
+def test_a_failure_leaves_the_others_and_is_said_in_a_line(tmp_path):
+  fails = fakes.Write('fails')
+  blocked, other = fakes.Write('blocked', (fails,)), fakes.Write('other')
+  code, lines, _ = _complete(tmp_path, fails, blocked, other)
+  assert code == 1
+  assert lines[:4] == [
+    *(f'fails: exit code 1, failure {i} of 3' for i in (1, 2, 3)),
+    'other: done',
+  ]
+  assert 'with exit code 1: ValueError: It fails. Remove ' in lines[4]
+  assert '1 runs are done, 0 are left, 1 have failed, and 1 need' in lines[5]
+  assert len(lines) == 6
+  assert records.status_of(tmp_path, fails) == dataset.FAILED
+
+
+def test_a_process_that_dies_is_replaced(tmp_path):
+  code, lines, _ = _complete(
+    tmp_path, fakes.Write('dies'), fakes.Write('other')
+  )
+  assert code == 0
+  assert lines == [
+    f'dies: exit code {pool.DIED}, failure 1 of 3',
+    *('dies: done', 'other: done'),
+  ]
+
+
+def test_of_two_workers_with_functions_one_is_killed(tmp_path):
+  names = ['slow_1', 'slow_2', 'slow_3']
+  one, other = (_start(tmp_path, 'complete', *names) for _ in range(2))
+  _wait(lambda: sum(fakes.counts(tmp_path).values()) == 2)
+  one.send_signal(signal.SIGKILL)
+  one.communicate()
+  (tmp_path / 'go').touch()
+  other.communicate(timeout=60)
+  assert other.returncode == 0
+  # Only the run that the killed worker had is begun again.
+  assert sorted(fakes.counts(tmp_path).values()) == [1, 1, 2]
+  assert all((tmp_path / name).exists() for name in names)
+  _wait(lambda: not any(map(_is_alive, fakes.processes(tmp_path))))
+
+
+def _is_alive(process_id):
+  try:
+    os.kill(process_id, 0)
+  except ProcessLookupError:
+    return False
+  stat = pathlib.Path(f'/proc/{process_id}/stat').read_text()
+  return stat.rpartition(')')[2].split()[0] != 'Z'
+
+
+def test_a_signal_stops_and_frees(tmp_path):
+  worker = _start(tmp_path, 'complete', 'slow')
+  _wait(functools.partial(fakes.counts, tmp_path))
+  worker.send_signal(signal.SIGINT)
+  output, _ = worker.communicate(timeout=60)
+  assert worker.returncode == 128 + signal.SIGINT
+  assert 'The same command continues with what is left.' in output
+  task = fakes.Write('slow')
+  assert records.status_of(tmp_path, task) == dataset.WAITING

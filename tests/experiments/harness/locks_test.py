@@ -1,0 +1,96 @@
+"""A lock has one owner, whoever tries and whoever dies."""
+
+import concurrent.futures
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from experiments.harness import locks
+
+_NUM = 16
+
+
+def _race(folder):
+  """Has many try at once; returns the locks that they got."""
+  barrier = threading.Barrier(_NUM)
+
+  def take(_):
+    barrier.wait()
+    try:
+      return locks.Lock(folder)
+    except BlockingIOError:
+      return None
+
+  with concurrent.futures.ThreadPoolExecutor(_NUM) as pool:
+    return [lock for lock in pool.map(take, range(_NUM)) if lock]
+
+
+def _write(folder, *, host='elsewhere', pid=1, age=0.0):
+  folder.mkdir()
+  path = folder / 'run.lock'
+  path.write_text(json.dumps({'host': host, 'pid': pid}))
+  os.utime(path, (time.time() - age,) * 2)
+
+
+@pytest.fixture(name='folder')
+def _folder(tmp_path):
+  return tmp_path / 'lock'
+
+
+def test_one_of_many_takes_what_is_free(folder):
+  assert not locks.is_held(folder) and not folder.exists()
+  (lock,) = _race(folder)
+  assert locks.is_held(folder)
+  lock.release()
+  assert not locks.is_held(folder)
+
+
+def test_one_of_many_takes_what_a_lost_host_has_left(folder):
+  _write(folder, age=601)
+  assert not locks.is_held(folder)
+  assert len(_race(folder)) == 1
+
+
+def test_the_lock_of_another_host_is_kept_until_it_is_stale(folder):
+  _write(folder, age=500)
+  assert locks.is_held(folder)
+  with pytest.raises(BlockingIOError, match='elsewhere'):
+    locks.Lock(folder)
+
+
+def test_an_owner_that_died_here_loses_it_at_once(folder):
+  code = (
+    'import os, pathlib, sys; from experiments.harness import locks\n'
+    'lock = locks.Lock(pathlib.Path(sys.argv[1])); os._exit(9)'
+  )
+  subprocess.run([sys.executable, '-c', code, folder], check=False)
+  assert (folder / 'run.lock').exists()
+  assert not locks.is_held(folder)
+  locks.Lock(folder).release()
+
+
+def test_an_owner_touches_it_and_notices_that_it_was_replaced(
+  folder, monkeypatch
+):
+  monkeypatch.setattr(locks, '_TOUCH_SECONDS', 0.0)
+  lock = locks.Lock(folder)
+  path = folder / 'run.lock'
+  os.utime(path, (0, 0))
+  assert lock.touch() and path.stat().st_mtime > time.time() - 60
+  path.unlink()
+  assert not lock.touch()
+  other = {'host': f'not {socket.gethostname()}', 'pid': os.getpid()}
+  path.write_text(json.dumps(other))
+  assert not lock.touch()
+
+
+def test_a_folder_that_cannot_be_written_is_told(folder):
+  folder.write_text('')
+  with pytest.raises(ValueError, match='cannot be written'):
+    locks.Lock(folder)
