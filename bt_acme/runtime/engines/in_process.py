@@ -74,6 +74,10 @@ class InProcess:
         ones.
       should_stop: returns whether the run is to stop after this turn.
     """
+    # One actor steps the environments of all.
+    run = dataclasses.replace(
+      run, num_actors=1, envs_per_actor=run.num_environments
+    )
     self._run = run
     self._agent = agent
     self._initial_params = initial_params

@@ -198,6 +198,12 @@ def test_ctrl_c_stops_it_and_the_same_command_resumes(
   assert_same(tmp_path / 'run', whole, agent)
 
 
+def test_the_environments_of_all_actors_are_stepped(whole, agent, tmp_path):
+  folder = tmp_path / 'run'
+  start(folder, agent, num_actors=2, envs_per_actor=1)
+  assert_same(folder, whole, agent)
+
+
 def test_a_callback_stops_it(whole, agent, tmp_path):
   code, _ = start(
     tmp_path / 'run', agent, callbacks=[lambda v: v['actor_steps'] >= 90]
