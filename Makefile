@@ -21,7 +21,7 @@ CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
 COLAB_TESTS := tests/notebooks_test.py
 
 .PHONY: help setup environments demo paper ray test test-full test-core \
-  test-colab test-slow notebooks chaos soak mutants bench lint format clean
+  test-colab test-slow notebooks simulate chaos soak mutants bench lint format clean
 .DEFAULT_GOAL := help
 
 help:  ## Shows this list.
@@ -76,6 +76,9 @@ test-colab:  ## The notebooks with the packages that a Colab has.
 
 test-slow: setup  ## Runs that learn, and whole programs: many minutes.
 	@$(PYTHON_FULL) -m pytest -m slow tests
+
+simulate: setup  ## Runs in simulated time under FAILURES=1000000 failures.
+	@$(PYTHON_FULL) -m tests.simulation --failures=$(or $(FAILURES),1000000)
 
 chaos: setup  ## A run on three machines under FAULTS=100 faults: an hour or two.
 	@$(PYTHON_FULL) -m tests.launch.chaos --faults=$(or $(FAULTS),100)

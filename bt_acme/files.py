@@ -112,8 +112,22 @@ def make_folder(path: PathLike) -> None:
   folder = pathlib.Path(path).absolute()
   missing = [p for p in (folder, *folder.parents) if not p.is_dir()]
   folder.mkdir(parents=True, exist_ok=True)
-  for made in reversed(missing):
-    _sync_folder(made.parent)
+  # Whoever made a folder that is there may have been killed before its sync.
+  for made in reversed(missing or [folder]):
+    with contextlib.suppress(PermissionError):  # It may be entered, not read.
+      _sync_folder(made.parent)
+
+
+def remove_folder(path: PathLike) -> None:
+  """Removes a folder, which is whole or gone at every moment.
+
+  If the process is killed, the next write of a folder of this name removes what
+  is left, which `is_leftover` recognizes.
+  """
+  folder = pathlib.Path(path)
+  doomed = _new_name(folder, 'partial')
+  os.rename(folder, doomed)
+  shutil.rmtree(doomed)
 
 
 def sync_file(path: PathLike) -> None:

@@ -74,11 +74,12 @@ def save(
       so that they may be removed afterwards, but not written to.
   """
   root = pathlib.Path(folder)
+  _remove_partial(root)
   numbers = _numbers(root)
   number = numbers[0] + 1 if numbers else 1
   write(root / f'checkpoint-{number}', arrays, values, replay)
   for old in numbers[_KEPT - 1 :]:
-    shutil.rmtree(root / f'checkpoint-{old}')
+    files.remove_folder(root / f'checkpoint-{old}')
 
 
 def write(
@@ -125,9 +126,16 @@ def prune_replays(folder: str) -> None:
   """
   root = pathlib.Path(folder)
   older = [root / f'checkpoint-{number}' for number in _numbers(root)[1:]]
-  for path in [*(path / _REPLAY for path in older), *root.glob(_PARTIAL)]:
+  for path in older:
     with contextlib.suppress(FileNotFoundError):
-      shutil.rmtree(path)
+      files.remove_folder(path / _REPLAY)
+  _remove_partial(root)
+
+
+def _remove_partial(root: pathlib.Path) -> None:
+  """Removes what writes and removals that were cut short have left."""
+  for path in root.glob(_PARTIAL):
+    shutil.rmtree(path)
 
 
 def newest_replay(folder: str) -> Optional[Replay]:

@@ -27,7 +27,7 @@ import numpy as np
 
 from bt_acme.config import run as run_config
 from bt_acme.runtime import context as context_lib
-from bt_acme.runtime import metrics, node
+from bt_acme.runtime import evaluation_schedule, metrics, node
 from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5
@@ -92,6 +92,7 @@ class Coordinator(node.Node):
     self._leased = 0
     self._leases: Dict[int, _Lease] = {}  # By the actor's index.
     self._evaluators_done: Set[int] = set()  # Their indices.
+    self._evaluated: Set[Optional[float]] = set()  # Their points.
     self._status: Dict[str, float] = {}
     self._returns: List[float] = []
     self._logs: Dict[str, metrics.MetricsLogger] = {}
@@ -122,7 +123,7 @@ class Coordinator(node.Node):
     """
     with self._lock:
       self._status.update(status)
-      rows = self._logger('actor').num_rows
+      rows = self._logger('actor').num_written
       return self._advance(), dict(self._counts), rows
 
   def resume(
@@ -202,17 +203,23 @@ class Coordinator(node.Node):
       rows: the metrics of each episode, of which there are some.
     """
     returns = [row['episode_return'] for row in rows]
+    point = rows[0].get(evaluation_schedule.POINT)
     with self._lock:
+      if point is not None and point in self._evaluated:
+        return  # Its first evaluator failed before it was removed.
+      logger = self._logger('evaluator')  # It may find no room on the disk.
+      self._evaluated.add(point)
       for row in rows:
-        self._logger('evaluator').write(
-          {**self._counts, 'actor_steps': actor_steps, **row}
-        )
+        logger.write({**self._counts, 'actor_steps': actor_steps, **row})
       self._status['evaluator_return'] = float(np.mean(returns))
 
   def evaluations_are_logged(self) -> bool:
     """Returns whether the disk has all rows of the evaluations so far."""
     with self._lock:
-      return self._logger('evaluator').write_waiting()
+      if not self._logger('evaluator').write_waiting():
+        return False
+      metrics.sync(self._run.workdir, ['evaluator'])
+      return True
 
   def learner_ended(self, finished: bool) -> None:
     """Notes that the learner will make no more calls.
@@ -313,5 +320,6 @@ class Coordinator(node.Node):
         self._run.workdir,
         label,
         subsampler=subsampler if label == 'actor' else None,
+        clock=self._context.clock,
       )
     return self._logs[label]

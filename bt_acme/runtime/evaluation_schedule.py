@@ -8,7 +8,6 @@ rows have the point as `evaluation_point`, and the true count as `actor_steps`.
 
 import pathlib
 import re
-import shutil
 import threading
 from typing import (
   Any,
@@ -23,10 +22,10 @@ from typing import (
 
 import numpy as np
 
-from bt_acme import assembly
+from bt_acme import assembly, files
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs
-from bt_acme.runtime import checkpoints
+from bt_acme.runtime import checkpoints, metrics
 
 POINT = 'evaluation_point'  # The column.
 _NAME = re.compile(r'evaluation-(\d+)$')
@@ -98,7 +97,8 @@ class Queue:
     self._begin = actor_steps or -1
     self._lock = threading.Lock()
     self._taken: Dict[int, int] = {}  # Points, by the evaluator at work.
-    rows = self._remove_logged()
+    self._drop_unconfirmed()
+    rows = logs.read_rows(run.workdir, 'evaluator')
     self._last = max([last_point(rows), *self._waiting()])
 
   def enqueue(
@@ -141,8 +141,7 @@ class Queue:
       template: variables of the same structure, shapes and dtypes.
     """
     with self._lock:
-      if self._taken.pop(evaluator, None) in self._waiting():
-        self._remove_logged()
+      self._taken.pop(evaluator, None)
       taken = self._taken.values()
       points = [p for p in self._waiting() if p not in taken]
       if not points:
@@ -162,18 +161,20 @@ class Queue:
     """Forgets an evaluation, because it has been logged."""
     path = self._path(point)
     if path.is_dir():
-      shutil.rmtree(path)
+      files.remove_folder(path)
 
-  def _remove_logged(self) -> List[Dict[str, float]]:
-    """Removes evaluations whose evaluator died just before it would have.
+  def _drop_unconfirmed(self) -> None:
+    """Drops the rows of evaluations that wait, which are played again.
 
-    Returns:
-      The rows of the log.
+    An evaluation is removed once all of its rows are on the disk. Where it was
+    not, the log may lack some of them.
     """
-    rows = logs.read_rows(self._run.workdir, 'evaluator')
-    for point in {int(row[POINT]) for row in rows if POINT in row}:
-      self.remove(point)
-    return rows
+    waiting = set(self._waiting())
+    path = pathlib.Path(self._run.workdir) / 'logs' / 'evaluator' / 'logs.csv'
+    if waiting and path.exists():
+      metrics.CSVTable(path).keep(
+        lambda row: not row.get(POINT) or int(float(row[POINT])) not in waiting
+      )
 
   def _path(self, point: int) -> pathlib.Path:
     return self._folder / f'evaluation-{point}'

@@ -113,8 +113,8 @@ class _Standing(NamedTuple):
 
   Attributes:
     counts: all counts of the coordinator.
-    log_rows: the number of rows in the log of each label, of which a node knows
-      its own; None if an earlier version did not save it.
+    log_rows: the number of rows in the logs of actors and learner; None if an
+      earlier version did not save it.
   """
 
   counts: Mapping[str, int]
@@ -203,6 +203,7 @@ class LearnerNode(node.Node):
       run.workdir,
       'learner',
       time_delta=_REPORT_SECONDS if run.has_nodes else 0.0,
+      clock=self._context.clock,
     )
     self._learner, self._saver = self._make_learner(
       run, self._context, self._logger, self._stack
@@ -239,6 +240,7 @@ class LearnerNode(node.Node):
     """Saves, unless the end of the run is saved already."""
     if self._has_ended:
       return
+    self._flush()
     # The coordinator may have exited already.
     answer = self._context.call_with_timeout(self._poll, _LAST_POLL_SECONDS)
     if answer is not None:
@@ -260,7 +262,10 @@ class LearnerNode(node.Node):
     """
     assert self._logger is not None
     self._has_ended = True
-    self._coordinator.learner_ended(finished)
+    # The coordinator may have exited already.
+    self._context.call_with_timeout(
+      lambda: self._coordinator.learner_ended(finished), _LAST_POLL_SECONDS
+    )
     self._logger.close()
     self._stack.close()
 
@@ -283,6 +288,8 @@ class LearnerNode(node.Node):
     self._next_poll = now + (_POLL_SECONDS if self._run.has_nodes else 0.0)
     if phase >= Phase.LEARNER_FINISHES:
       self._learner.flush()
+      self._flush()
+      self._standing = self._poll()[1]
       self._finish(None)
       if self._agent.intrinsic is not None:
         self._export(self._run.behavior_folder)
@@ -297,21 +304,28 @@ class LearnerNode(node.Node):
 
   def _finish(self, seconds: Optional[float]) -> None:
     """Writes the last checkpoint, for which the replay has this long."""
-    assert self._logger is not None
     self._keep()
-    self._logger.flush()
     self._saver.finish(self._state(), seconds)
+
+  def _flush(self) -> None:
+    """Writes the row that was held back, before its log's rows are counted."""
+    assert self._logger is not None
+    self._logger.flush()
 
   def _poll(self) -> Tuple[int, _Standing]:
     """Asks the coordinator for the phase and the progress of the run."""
+    assert self._logger is not None
+    # The rows so far have no counts but those of the answer, or lower ones.
+    own_rows = self._logger.num_written
     phase, counts, actor_rows = self._coordinator.poll_to_save(
       {'replay_size': self._learner.replay_size}
     )
-    return phase, _Standing(counts, {'actor': actor_rows})
+    return phase, _Standing(counts, {'actor': actor_rows, 'learner': own_rows})
 
   def _state(self) -> saver.State:
     """Returns what a checkpoint holds besides the replay."""
-    assert self._logger is not None
+    # The rows that it counts have to outlive a power failure as it does.
+    metrics.sync(self._run.workdir, ('actor', 'learner'))
     state, standing = self._learner.save(), self._standing
     values: Dict[str, Any] = {
       'learner': state['values'],
@@ -321,8 +335,7 @@ class LearnerNode(node.Node):
       },
     }
     if standing.log_rows is not None:
-      own_rows = {'learner': self._logger.num_rows}
-      values['log_rows'] = {**standing.log_rows, **own_rows}
+      values['log_rows'] = dict(standing.log_rows)
     return saver.State(state['arrays'], values)
 
   def _keep(self) -> None:

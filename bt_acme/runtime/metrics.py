@@ -15,6 +15,7 @@ from typing import (
   Any,
   Callable,
   Dict,
+  Iterable,
   List,
   Mapping,
   Optional,
@@ -52,6 +53,7 @@ def make_logger(
   time_delta: float = 0.0,
   subsampler: Optional['Subsampler'] = None,
   last_step: Optional[int] = None,
+  clock: Callable[[], float] = time.monotonic,
 ) -> 'MetricsLogger':
   """Makes the logger of one label.
 
@@ -62,8 +64,10 @@ def make_logger(
       dropped, except for the last one, which `close` writes.
     subsampler: chooses the rows of a log that has a largest length.
     last_step: see `MetricsLogger`.
+    clock: a function that returns seconds.
   """
   folder = pathlib.Path(workdir) / 'logs' / label
+  files.make_folder(folder.parent)
   files.make_folder(folder)
   return MetricsLogger(
     folder,
@@ -71,7 +75,16 @@ def make_logger(
     subsampler=subsampler,
     last_step=last_step,
     session=provenance.current(str(workdir)),
+    clock=clock,
   )
+
+
+def sync(workdir: Union[str, pathlib.Path], labels: Iterable[str]) -> None:
+  """Has the kernel write logs to the disk, whichever process writes to them."""
+  for label in labels:
+    path = pathlib.Path(workdir) / 'logs' / label / 'logs.csv'
+    if path.exists():
+      files.sync_file(path)
 
 
 class MetricsLogger:
@@ -123,6 +136,15 @@ class MetricsLogger:
   def num_rows(self) -> int:
     """The number of rows so far, with those that wait for room on the disk."""
     return self._table.num_rows + len(self._waiting)
+
+  @property
+  def num_written(self) -> int:
+    """The number of rows in the file, without those that wait for room.
+
+    A checkpoint counts these: if it counted a row that is lost while it waits,
+    the log would later be cut to a wrong one.
+    """
+    return self._table.num_rows
 
   def cut(self, num_rows: int, last_step: int) -> None:
     """Goes back to an earlier state; called before the first row is written.
@@ -193,10 +215,6 @@ class MetricsLogger:
       return False
     self._has_warned_of_the_disk = False
     return True
-
-  def sync(self) -> None:
-    """Has the kernel write the rows that are in the file to the disk."""
-    self._table.sync()
 
   def _marks(self) -> Dict[str, Number]:
     """Returns what tells when a row is written."""
@@ -286,7 +304,6 @@ class CSVTable:
     """Reads the header of an existing table, and counts its rows."""
     self._path = path
     self._columns: List[str] = []
-    self._is_synced = False
     num_lines = 0
     if path.exists():
       start, line = next(logs.lines_from_end(path), (0, b''))
@@ -306,7 +323,6 @@ class CSVTable:
       self._add_columns(new)
     cells = (str(row.get(name, '')) for name in self._columns)
     size = self._path.stat().st_size
-    self._is_synced = False
     try:
       with self._path.open('a') as file:
         file.write(','.join(cells) + '\n')
@@ -323,11 +339,18 @@ class CSVTable:
     """Drops the rows of this step and of later ones, which are the last."""
     self._drop_while(lambda row: (_step_of(row) or 0) >= step)
 
-  def sync(self) -> None:
-    """Has the kernel write the table to the disk."""
-    if not self._is_synced and self._path.exists():
-      files.sync_file(self._path)
-      self._is_synced = True
+  def keep(self, condition: Callable[[Mapping[str, str]], bool]) -> None:
+    """Drops the rows, wherever they are, for which a condition is false."""
+    rows = self._path.read_text().splitlines()[1:]
+    kept = [
+      row
+      for row in rows
+      if condition(dict(zip(self._columns, row.split(','), strict=False)))
+    ]
+    if len(kept) < len(rows):
+      lines = [','.join(self._columns), *kept]
+      files.write_text(self._path, '\n'.join(lines) + '\n')
+      self.num_rows = len(kept)
 
   def _drop_while(self, drops: Callable[[Mapping[str, str]], bool]) -> None:
     """Drops rows from the end; reads no more of the file than these."""
@@ -342,7 +365,6 @@ class CSVTable:
 
   def _truncate(self, size: int) -> None:
     if self._path.stat().st_size > size:
-      self._is_synced = False
       os.truncate(self._path, size)
 
   def _add_columns(self, new: List[str]) -> None:

@@ -10,6 +10,7 @@ from bt_acme import assembly
 from bt_acme import config as config_lib
 from bt_acme.config import run as run_config
 from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.evaluation import logs
 from bt_acme.runtime import evaluation_schedule, metrics
 from tests.agents import fakes
 
@@ -96,10 +97,13 @@ def test_evaluations_outlive_a_stop(run, agent):
   assert queue.take(1, later) is None
   queue.enqueue(105, lambda: later, lambda: STATISTICS)
   assert queue.take(1, first).point == 100
-  log(run, 0)  # It was stopped before it was removed.
+  log(run, 0)  # It was stopped before it was removed: rows may be missing.
   # The checkpoint from which it goes on is older.
   queue = evaluation_schedule.Queue(run, agent, 90)
   queue.enqueue(101, lambda: first, lambda: None)
+  assert not logs.read_rows(run.workdir, 'evaluator')
+  assert queue.take(0, first).point == 0
+  queue.remove(0)
   taken = queue.take(0, first)
   assert taken[:2] == (100, 105) and taken.statistics == STATISTICS
   jax.tree.map(np.testing.assert_array_equal, taken.variables, later)
@@ -119,7 +123,9 @@ def test_an_evaluator_that_died_plays_its_evaluation_once_more(run, agent):
   queue.enqueue(105, lambda: variables, lambda: None)
   assert [queue.take(i, variables).point for i in range(2)] == [0, 100]
   assert queue.take(0, variables).point == 0
-  log(run, 0)  # It died again, now when it had been logged.
+  log(run, 0)  # It failed again, when some rows had been logged.
+  assert queue.take(0, variables).point == 0
+  queue.remove(0)
   queue.enqueue(200, lambda: variables, lambda: None)
   assert queue.take(0, variables).point == 200
   queue.remove(100)

@@ -1,0 +1,56 @@
+"""Virtual time: a heap of what happens next."""
+
+import heapq
+import itertools
+from typing import Any, Callable, List, Tuple
+
+_EPOCH = 1_700_000_000.0  # Seconds since 1970 at which every history starts.
+
+
+class Deadlock(Exception):
+  """Nothing is left that could happen, and somebody waits."""
+
+
+class Clock:
+  """Advances from one scheduled event to the next.
+
+  Attributes:
+    now: virtual seconds since the start of the history.
+  """
+
+  def __init__(self) -> None:
+    self.now = 0.0
+    self._heap: List[Tuple[float, int, Callable[[], Any]]] = []
+    self._numbers = itertools.count()
+
+  def monotonic(self) -> float:
+    """Returns virtual seconds, as `time.monotonic` does."""
+    return self.now
+
+  def time(self) -> float:
+    """Returns virtual seconds since 1970, as `time.time` does."""
+    return _EPOCH + self.now
+
+  def at(self, when: float, callback: Callable[[], Any]) -> None:
+    """Schedules a call; calls of one moment keep their order."""
+    event = (max(when, self.now), next(self._numbers), callback)
+    heapq.heappush(self._heap, event)
+
+  def after(self, seconds: float, callback: Callable[[], Any]) -> None:
+    """Schedules a call so many seconds from now."""
+    self.at(self.now + seconds, callback)
+
+  def step(self, deadline: float = float('inf')) -> bool:
+    """Lets the next event happen; returns whether it came by the deadline.
+
+    Raises:
+      Deadlock: if there is neither an event nor a deadline.
+    """
+    if self._heap and self._heap[0][0] <= deadline:
+      self.now, _, callback = heapq.heappop(self._heap)
+      callback()
+      return True
+    if deadline == float('inf'):
+      raise Deadlock('nothing is scheduled')
+    self.now = max(self.now, deadline)
+    return False

@@ -1,0 +1,289 @@
+"""A disk that forgets what was not synced, fills up, and cuts writes.
+
+The code under test writes real files below a folder in memory. An audit hook
+sees each operation before it happens, so that a process can crash between any
+two of them, and `os.fsync` is replaced by a note of what is safe. When the
+power fails, the folder is rebuilt: each file has what was synced, or a part of
+what was written since, and each folder has the names that were synced, or all.
+A full disk is the kernel's limit for the size of files, which also cuts writes.
+"""
+
+import contextlib
+import errno
+import os
+import pathlib
+import random
+import resource
+import shutil
+import stat
+import sys
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from unittest import mock
+
+_WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+_CHANGES = frozenset(
+  ['os.mkdir', 'os.rename', 'os.remove', 'os.rmdir', 'os.truncate', 'os.link']
+)
+_LONGEST_CUT = 4096  # Bytes of a file that fit on a disk that is full.
+
+_active: List['Disk'] = []  # Hooks cannot be removed.
+
+
+class Crash(BaseException):
+  """The process that runs is gone, or the whole machine."""
+
+
+class Process:
+  """What can crash between two operations.
+
+  Attributes:
+    name: for messages.
+    is_dead: whether it can do nothing any more.
+    operations_left: the number of operations before it crashes; None if it is
+      not going to.
+    cuts: whether its last write is cut when it crashes.
+    on_crash: is called when it crashes by itself.
+  """
+
+  def __init__(self, name: str):
+    self.name = name
+    self.is_dead = False
+    self.operations_left: Optional[int] = None
+    self.cuts = False
+    self.on_crash: Callable[[], None] = lambda: None
+
+  def operate(self) -> None:
+    """Counts an operation, and crashes if it is time."""
+    if self.is_dead:
+      raise Crash(self.name)
+    if self.operations_left is not None:
+      self.operations_left -= 1
+      if self.operations_left < 0:
+        self.die()
+        self.on_crash()
+        raise Crash(self.name)
+
+  def die(self) -> None:
+    """Ends it; what runs of it is unwound by `Crash`."""
+    self.is_dead = True
+    self.operations_left = None
+
+
+class _Entry:
+  """A name in a folder, and what it led to."""
+
+  def __init__(self, inode: int, is_folder: bool):
+    self.inode = inode
+    self.is_folder = is_folder
+
+
+_Listing = Dict[str, _Entry]
+
+
+class Disk:
+  """The files below one folder.
+
+  Attributes:
+    root: the folder.
+    process: the process that runs; None for the simulation itself, whose
+      operations are not counted.
+    num_operations: the operations of all processes, reads included.
+    bytes_read: the sizes of all files that were opened to be read.
+  """
+
+  def __init__(self, root: pathlib.Path, generator: random.Random):
+    self.root = root
+    self.process: Optional[Process] = None
+    self.num_operations = 0
+    self.bytes_read = 0
+    self._prefix = str(root)
+    self._random = generator
+    self._contents: Dict[int, bytes] = {}  # By inode, as they were synced.
+    self._listings: Dict[int, _Listing] = {}
+    self._is_full = False
+    self._last_write: Optional[Tuple[str, int]] = None  # Its size before.
+    self._last_writer: Optional[Process] = None
+    self._limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+  @contextlib.contextmanager
+  def installed(self) -> Iterator[None]:
+    """Sees the operations of all processes within the block."""
+    if not _hooked:
+      sys.addaudithook(_hook)
+      _hooked.append(True)
+    self.root.mkdir(parents=True)
+    _active.append(self)
+    try:
+      with mock.patch.object(os, 'fsync', self._fsync):
+        yield
+    finally:
+      _active.remove(self)
+      self.free()
+      shutil.rmtree(self.root, ignore_errors=True)
+
+  @contextlib.contextmanager
+  def used_by(self, process: Optional[Process]) -> Iterator[None]:
+    """Counts what is done within the block as a process's operations."""
+    before, self.process = self.process, process
+    try:
+      yield
+    finally:
+      self.process = before
+
+  def fill(self) -> None:
+    """Leaves room for a part of a file, and for some new names."""
+    self._is_full = True
+    size = self._random.choice((0, self._random.randrange(_LONGEST_CUT)))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, self._limit[1]))
+
+  def free(self) -> None:
+    """Gives the room back."""
+    self._is_full = False
+    resource.setrlimit(resource.RLIMIT_FSIZE, self._limit)
+
+  def cut_last_write(self) -> None:
+    """Leaves a part of what the process wrote last, as a kill may."""
+    if self._last_write is None:
+      return
+    path, before = self._last_write
+    self._last_write = None
+    with contextlib.suppress(OSError):
+      size = os.stat(path).st_size
+      if size > before:
+        os.truncate(path, self._random.randrange(before, size))
+
+  def lose_power(self) -> None:
+    """Forgets what was not synced, or parts of it."""
+    self.free()
+    with self.used_by(None):
+      current = {
+        os.stat(path).st_ino: path.read_bytes()
+        for path in self.root.rglob('*')
+        if path.is_file()
+      }
+      tree = self._surviving(self.root, os.stat(self.root).st_ino)
+      for path in self.root.iterdir():
+        if path.is_dir():
+          shutil.rmtree(path)
+        else:
+          path.unlink()
+      self._contents, contents = {}, self._contents
+      self._listings = {}
+      made: Dict[int, pathlib.Path] = {}
+      self._build(self.root, tree, current, contents, made)
+
+  def before(self, event: str, arguments: Tuple[Any, ...]) -> None:
+    """Is called before each operation."""
+    if self.process is None:
+      return
+    if event == 'open':
+      path, _, flags = arguments
+      if not isinstance(path, (str, os.PathLike)):
+        return
+      name = os.fspath(path)
+      if not (isinstance(name, str) and name.startswith(self._prefix)):
+        return
+      self.num_operations += 1
+      if not flags & _WRITE_FLAGS:
+        with contextlib.suppress(OSError):
+          self.bytes_read += os.stat(name).st_size
+        return
+      self._operate()
+      exists = os.path.exists(name)
+      self._last_write = (name, os.stat(name).st_size if exists else 0)
+      self._last_writer = self.process
+      if not exists:
+        self._take_room()
+    elif event in _CHANGES:
+      self.num_operations += 1
+      self._operate()
+      if event == 'os.mkdir':
+        self._take_room()
+
+  def _operate(self) -> None:
+    assert self.process is not None
+    try:
+      self.process.operate()
+    except Crash:
+      if self.process.cuts and self._last_writer is self.process:
+        self.process.cuts = False
+        with self.used_by(None):
+          self.cut_last_write()
+      raise
+    # What was written before another operation is whole.
+    if self._last_writer is self.process:
+      self._last_write = None
+
+  def _take_room(self) -> None:
+    """A new name may find no room either."""
+    if self._is_full and self._random.random() < 0.5:
+      raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+  def _fsync(self, descriptor: int) -> None:
+    if self.process is not None:
+      self._operate()
+    found = os.fstat(descriptor)
+    if stat.S_ISDIR(found.st_mode):
+      self._listings[found.st_ino] = _listing(descriptor)
+    else:
+      with open(f'/proc/self/fd/{descriptor}', 'rb') as file:
+        self._contents[found.st_ino] = file.read()
+
+  def _surviving(self, folder: pathlib.Path, inode: int) -> Dict[str, Any]:
+    """Returns the names that are left: inodes of files, trees of folders."""
+    synced = self._listings.get(inode, {})
+    now = _listing(folder) if folder.is_dir() else synced
+    chosen = self._random.choice((synced, now))
+    return {
+      name: self._surviving(folder / name, entry.inode)
+      if entry.is_folder
+      else entry.inode
+      for name, entry in chosen.items()
+    }
+
+  def _build(
+    self,
+    folder: pathlib.Path,
+    tree: Dict[str, Any],
+    current: Dict[int, bytes],
+    synced: Dict[int, bytes],
+    made: Dict[int, pathlib.Path],
+  ) -> None:
+    """Makes the files again; all of them are on the disk then."""
+    for name, what in tree.items():
+      path = folder / name
+      if isinstance(what, dict):
+        path.mkdir()
+        self._build(path, what, current, synced, made)
+      elif what in made:
+        os.link(made[what], path)
+      else:
+        path.write_bytes(self._content(synced.get(what), current.get(what)))
+        made[what] = path
+        self._contents[os.stat(path).st_ino] = path.read_bytes()
+    self._listings[os.stat(folder).st_ino] = _listing(folder)
+
+  def _content(
+    self, synced: Optional[bytes], current: Optional[bytes]
+  ) -> bytes:
+    """Chooses what a file holds after the power has failed."""
+    if current is None or current == synced:
+      return synced or b''
+    before = synced or b''
+    # What was synced and is still there is not lost.
+    least = len(os.path.commonprefix([before, current]))
+    part = current[: self._random.randrange(least, len(current) + 1)]
+    return self._random.choice((before, current, part))
+
+
+_hooked: List[bool] = []
+
+
+def _hook(event: str, arguments: Tuple[Any, ...]) -> None:
+  if _active and (event == 'open' or event in _CHANGES):
+    _active[-1].before(event, arguments)
+
+
+def _listing(folder: Any) -> _Listing:
+  with os.scandir(folder) as entries:
+    return {e.name: _Entry(e.inode(), e.is_dir()) for e in entries}

@@ -1,0 +1,590 @@
+"""An engine whose nodes are objects that take turns in one thread.
+
+It places, starts, signals and ends processes of virtual machines, as the
+engines for users do, and passes calls from node to node. Between two calls or
+file operations of a process it may crash. What it has asked of others by then
+may still be done, late.
+"""
+
+import contextlib
+import functools
+import random
+import signal
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set
+
+from bt_acme.runtime import events, heartbeats
+from bt_acme.runtime.engines import base
+from tests.simulation import clock as clock_lib
+from tests.simulation import disk as disk_lib
+
+BOOT_SECONDS = (1.0, 8.0)  # Until a process has imported and built its node.
+# How long a turn takes, by label.
+TURN_SECONDS = {'actor': 1.0, 'learner': 1.0, 'replay': 3.0, 'inference': 3.0}
+_OTHER_TURN_SECONDS = 0.1
+_RETRY_SECONDS = 0.5  # Of a call to a node that is not ready yet.
+_LATE_SECONDS = 5.0  # After which a message of a lost process may arrive.
+_LOST = -int(signal.SIGKILL)
+
+
+class Blocked(BaseException):
+  """A call, or a wait, that has no answer yet.
+
+  Attributes:
+    is_forever: whether it will never have one.
+  """
+
+  def __init__(self, *, is_forever: bool):
+    super().__init__()
+    self.is_forever = is_forever
+
+
+class Queue:
+  """The supervisor's queue of events, in virtual time."""
+
+  def __init__(self, clock: clock_lib.Clock, disk: disk_lib.Disk):
+    self._clock = clock
+    self._disk = disk
+    self._events: List[Any] = []
+
+  def post(self, event: Any) -> None:
+    """Adds an event."""
+    self._events.append(event)
+
+  def get(self, timeout: Optional[float] = None) -> Any:
+    """Lets time pass until there is an event, or for so long."""
+    deadline = float('inf')
+    if timeout is not None:  # A real clock does not stand still meanwhile.
+      deadline = self._clock.now + max(timeout, 1e-6 * (timeout > 0))
+    with self._disk.used_by(None):
+      while not self._events:
+        if not self._clock.step(deadline):
+          return None
+    return self._events.pop(0)
+
+
+class Process(disk_lib.Process):
+  """A process of a node.
+
+  Attributes:
+    title: the node's title, `LABEL/INDEX`.
+    attempt: the number of times that the node was started before.
+    machine: the index of its machine.
+    node: the node; None while the process boots.
+    is_serving: whether others can call the node.
+    is_frozen: whether it does nothing, and may do so forever.
+    is_cut_off: whether no call reaches it, and none of its calls others.
+    is_told_to_stop: whether it has received SIGTERM.
+    lost_call: whether the 'request' or the 'answer' of its next call is lost.
+    thaws: when a process that is frozen goes on; infinite if it never does.
+    waits_until: when it has the answer to its last call.
+    has_started: whether its node takes turns.
+    servers: the titles of the nodes that it calls.
+    open_files: what the kernel closes when the process is gone.
+  """
+
+  def __init__(self, title: str, attempt: int, machine: int):
+    super().__init__(f'{title} {attempt}')
+    self.title = title
+    self.attempt = attempt
+    self.machine = machine
+    self.node: Any = None
+    self.is_serving = False
+    self.is_frozen = False
+    self.is_cut_off = False
+    self.is_told_to_stop = False
+    self.lost_call = ''
+    self.thaws = float('inf')
+    self.waits_until = 0.0
+    self.open_files = contextlib.ExitStack()
+    self.servers: List[str] = []
+    self.has_started = False
+    self.last_heartbeat = -float('inf')
+    self.wake_ups = 0
+
+  def die(self) -> None:
+    super().die()
+    self.open_files.close()
+
+  @property
+  def label(self) -> str:
+    return self.title.partition('/')[0]
+
+
+class Task:
+  """Work beside the turns of a process, as a thread has it."""
+
+  def __init__(self, work: Callable[[], None]):
+    self._work: Optional[Callable[[], None]] = work
+
+  def run(self) -> None:
+    """Does the work, if nobody has waited for it meanwhile."""
+    if self._work is not None:
+      work, self._work = self._work, None
+      work()
+
+  def is_alive(self) -> bool:
+    return self._work is not None
+
+  def join(self, timeout: Optional[float] = None) -> None:
+    # What waits so short a time may wait in vain.
+    if timeout is None or timeout > 1.0:
+      self.run()
+
+
+class Machines:
+  """The machines, the processes on them, and who can reach whom.
+
+  It outlives programs and launchers.
+
+  Attributes:
+    clock: virtual time.
+    disk: the disk that all of them share.
+    random: decides what is left to chance.
+    number: the number of machines; the launcher is on the first one.
+    off: the indices of those without power, or cut off for long.
+    processes: all processes that have not ended.
+    launcher: the launcher's process; dead before the first launch.
+    observer: is told what processes do; see `invariants.Ledger`.
+    dilation: how many times as long all turns take.
+  """
+
+  def __init__(
+    self,
+    clock: clock_lib.Clock,
+    disk: disk_lib.Disk,
+    generator: random.Random,
+    number: int,
+  ):
+    self.clock = clock
+    self.disk = disk
+    self.random = generator
+    self.number = number
+    self.off: Set[int] = set()
+    self.processes: List[Process] = []
+    self.launcher = disk_lib.Process('launcher')
+    self.launcher.is_dead = True
+    self.engine: Optional['Simulated'] = None
+    self.observer: Any = None
+    self.dilation = 1.0
+
+  def kill_all(self) -> None:
+    """Ends every process of every machine."""
+    for process in self.processes:
+      process.die()
+    self.processes.clear()
+
+
+class Simulated(base.Engine):
+  """Runs the nodes of one program."""
+
+  def __init__(self, queue: Queue, machines: Machines):
+    super().__init__(queue)  # type: ignore[arg-type]
+    self._machines = machines
+    self._clock = machines.clock
+    self._random = machines.random
+    self._hosts: Dict[str, int] = {}
+    self._processes: Dict[str, Process] = {}
+    self._is_closed = False
+    machines.engine = self
+
+  def place(self, title: str, num_ports: int) -> None:
+    self._check_launcher()
+    here = title.partition('/')[0] in ('coordinator', 'learner', 'replay')
+    machines = [i for i in range(self._machines.number) if i or here]
+    if here or self._machines.number == 1:
+      machines = [0]
+    free = [i for i in machines if i not in self._machines.off]
+
+    def schedule() -> None:
+      if self._is_closed:
+        return
+      left = [i for i in machines if i not in self._machines.off]
+      if not left:
+        self._clock.after(1.0, schedule)
+        return
+      self._hosts[title] = self._random.choice(left)
+      addresses = [f'host{self._hosts[title]}:1'] * num_ports
+      host = f'host{self._hosts[title]}' if self._machines.number > 1 else ''
+      self._queue.post(events.NodeScheduled(title, addresses, host))
+
+    if not free:
+      self._queue.post(events.NodePending(title, 'no machine is left'))
+    self._clock.after(0.0, schedule)
+
+  def start(
+    self, title: str, executable: Any, environment: Mapping[str, str]
+  ) -> str:
+    self._check_launcher()
+    before = self._processes.pop(title, None)
+    if before is not None and not before.is_cut_off:
+      self._end(before)
+    attempt = int(environment[heartbeats.ATTEMPT_VARIABLE])
+    process = Process(title, attempt, self._hosts.get(title, 0))
+    if process.machine in self._machines.off:
+      self.place(title, 0)  # An engine may find another place.
+      process.machine = 0 if self._machines.number == 1 else process.machine
+    self._processes[title] = process
+    self._machines.observer.started(process)
+    self._machines.processes.append(process)
+    boot = self._random.uniform(*BOOT_SECONDS)
+    self._clock.after(boot, lambda: self._boot(process, executable))
+    return f'process {process.name}'
+
+  def signal(self, title: str, signum: int) -> None:
+    self._check_launcher()
+    process = self._processes.get(title)
+    if process is None or process.is_dead or process.is_cut_off:
+      return
+    if signum == signal.SIGKILL:
+      self.exit(process, -signum)
+    else:
+      self.tell_to_stop(process)
+
+  def release(self, title: str) -> None:
+    self._check_launcher()
+    process = self._processes.pop(title, None)
+    if process is not None and not process.is_cut_off:
+      self._end(process)
+
+  def close(self) -> None:
+    self._check_launcher()
+    self._is_closed = True
+
+  def tell_to_stop(self, process: Process) -> None:
+    """Sends SIGTERM to a process."""
+    if process.node is None:  # Its handler is not there yet.
+      self.exit(process, -signal.SIGTERM)
+      return
+    if process.is_told_to_stop:
+      return
+    process.is_told_to_stop = True
+    self._beat(process, heartbeats.STOP_MARK)
+    self._wake_up(process, 0.0)
+
+  def exit(
+    self,
+    process: Process,
+    code: int,
+    *,
+    reason: str = '',
+    lost: bool = False,
+    after: Optional[float] = None,
+  ) -> None:
+    """Ends a process, and posts that later."""
+    if process.is_dead and process not in self._machines.processes:
+      return
+    self._end(process)
+    self.report_exit(process, code, reason=reason, lost=lost, after=after)
+
+  def report_exit(
+    self,
+    process: Process,
+    code: int,
+    *,
+    reason: str = '',
+    lost: bool = False,
+    after: Optional[float] = None,
+  ) -> None:
+    """Posts the end of a process, unless the node has another one by then."""
+
+    def post() -> None:
+      if self._processes.get(process.title) is process and not self._is_closed:
+        if lost:
+          self._hosts.pop(process.title, None)
+        self._machines.observer.exited(process, code, lost)
+        self._queue.post(
+          events.NodeExited(process.title, code, reason, lost=lost)
+        )
+
+    seconds = self._random.uniform(0, 0.2) if after is None else after
+    self._clock.after(seconds, post)
+
+  def lose_machine(
+    self, machine: int, *, is_cut_off: bool, seconds: float
+  ) -> None:
+    """Takes the power or the network from a machine for some seconds."""
+    self._machines.off.add(machine)
+    lost = [p for p in self._machines.processes if p.machine == machine]
+    for process in lost:
+      if is_cut_off:
+        process.is_cut_off = True
+      else:
+        self._end(process)
+      self.report_exit(
+        process,
+        _LOST,
+        reason='was lost with its machine.',
+        lost=True,
+        after=self._random.uniform(1, 15),
+      )
+
+    def come_back() -> None:
+      self._machines.off.discard(machine)
+      for process in lost:  # What ran on there does not stay.
+        self._end(process)
+
+    self._clock.after(seconds, come_back)
+
+  def freeze(self, process: Process, seconds: float) -> None:
+    """Stops a process for a while, or forever."""
+    process.is_frozen = True
+    process.thaws = self._clock.now + seconds
+    if seconds < float('inf'):
+      self._clock.after(seconds, lambda: self._thaw(process))
+
+  def _thaw(self, process: Process) -> None:
+    if process.thaws <= self._clock.now:  # It may hang since.
+      process.is_frozen = False
+      self._wake_up(process, 0.0)
+
+  def _check_launcher(self) -> None:
+    if self._machines.launcher.is_dead:
+      raise disk_lib.Crash('launcher')
+
+  def _end(self, process: Process) -> None:
+    process.die()
+    if process in self._machines.processes:
+      self._machines.processes.remove(process)
+
+  def _boot(self, process: Process, executable: Any) -> None:
+    if process.is_dead:
+      return
+    if process.is_frozen:
+      self._clock.after(1.0, lambda: self._boot(process, executable))
+      return
+    with self._running(process):
+      process.node = executable(process, self)
+      self._start_node(process)
+
+  def _start_node(self, process: Process) -> None:
+    """Starts a node; it is tried again while another one is not ready."""
+    if process.is_dead:
+      return
+    if process.is_frozen:
+      self._clock.after(1.0, lambda: self._start_node(process))
+      return
+    if not all(map(self._is_serving, process.servers)):
+      # Its first call waits for an answer.
+      self._clock.after(_RETRY_SECONDS, lambda: self._start_node(process))
+      return
+    with self._running(process):
+      try:
+        process.is_serving = True
+        process.node.start()
+      except Blocked as blocked:
+        if blocked.is_forever:
+          raise
+        self._clock.after(_RETRY_SECONDS, lambda: self._start_node(process))
+        return
+      process.has_started = True
+      self._wake_up(process, 0.0)
+
+  def _is_serving(self, title: str) -> bool:
+    process = self._processes.get(title)
+    return process is not None and process.is_serving and not process.is_dead
+
+  def _wake_up(self, process: Process, seconds: float) -> None:
+    process.wake_ups += 1
+    number = process.wake_ups
+
+    def take_turn() -> None:
+      if process.wake_ups == number and not process.is_frozen:
+        self._take_turn(process)
+
+    self._clock.after(seconds, take_turn)
+
+  def _take_turn(self, process: Process) -> None:
+    """Has a node do what `node.Node.run` does between two waits."""
+    if process.is_dead or not process.has_started:
+      return
+    pause: Optional[float] = None
+    with self._running(process):
+      if process.is_told_to_stop:
+        self._stop_node(process)
+        return
+      try:
+        pause = process.node.turn()
+      except Blocked as blocked:
+        if blocked.is_forever:
+          raise
+        self._wake_up(process, _RETRY_SECONDS)
+        return
+      if process.node.is_warm:
+        self.heartbeat(process)
+      if pause is None:
+        process.node.close()
+        self.exit(process, 0)
+        return
+      least = TURN_SECONDS.get(process.label, _OTHER_TURN_SECONDS)
+      seconds = max(pause, least) * self._machines.dilation
+      wait = max(0.0, process.waits_until - self._clock.now)
+      self._wake_up(process, wait + seconds * self._random.uniform(0.8, 1.2))
+
+  def _stop_node(self, process: Process) -> None:
+    try:
+      process.node.stop()
+      process.node.close()
+    except Blocked as blocked:
+      if blocked.is_forever:
+        process.is_frozen = True
+      else:
+        self._wake_up(process, _RETRY_SECONDS)
+      return
+    self.exit(process, 0)
+
+  @contextlib.contextmanager
+  def _running(self, process: Process) -> Iterator[None]:
+    """Runs something of a process, which may crash or fail meanwhile."""
+    try:
+      with self._machines.disk.used_by(process):
+        yield
+    except disk_lib.Crash:
+      if self._machines.launcher.is_dead:
+        raise
+      if process in self._machines.processes:
+        self.exit(process, _LOST)
+    except Blocked:
+      process.is_frozen = True  # It waits forever.
+    except (clock_lib.Deadlock, AssertionError):
+      raise
+    except Exception as error:
+      self._fail(process, error)
+
+  def _fail(self, process: Process, error: Exception) -> None:
+    """Ends a process whose node has raised an error."""
+    with contextlib.suppress(disk_lib.Crash, Blocked, Exception):
+      with self._machines.disk.used_by(process):
+        process.node.close()
+    if self._machines.launcher.is_dead:
+      raise disk_lib.Crash('launcher')
+    self._output(process, f'{type(error).__name__}: {error}\n'.encode(), True)
+    self.exit(process, 1)
+
+  def heartbeat(self, process: Process) -> None:
+    """Sends a heartbeat, at most once a second."""
+    if self._clock.now - process.last_heartbeat >= heartbeats.PERIOD:
+      process.last_heartbeat = self._clock.now
+      self._beat(process, heartbeats.MARK)
+
+  def _output(
+    self, process: Process, data: bytes, is_error: bool = False
+  ) -> None:
+    if not process.is_cut_off and not self._is_closed:
+      self._queue.post(events.Output(process.title, data, is_error))
+
+  def _beat(self, process: Process, mark: bytes) -> None:
+    if not process.is_cut_off and not self._is_closed:
+      self._queue.post(events.Heartbeat(process.title, mark))
+
+  def report_saved(self, process: Process) -> None:
+    """Reports that a process has nothing left to save."""
+    self._beat(process, heartbeats.SAVED_MARK)
+
+  def start_task(self, process: Process, work: Callable[[], None]) -> Task:
+    """Starts work that runs beside the turns of a process."""
+    task = Task(work)
+
+    def run() -> None:
+      if process.is_dead:
+        return
+      if process.is_frozen:
+        self._clock.after(1.0, run)
+        return
+      with self._running(process):
+        task.run()
+
+    self._clock.after(self._random.uniform(0.0, 3.0), run)
+    return task
+
+  def client(self, caller: Process, title: str) -> 'Client':
+    """Returns what a process calls a node by."""
+    return Client(self, caller, title)
+
+  def call(
+    self, caller: Process, title: str, method: str, arguments: Any, named: Any
+  ) -> Any:
+    """Calls a method of another node.
+
+    Raises:
+      ConnectionError: if the call, or its answer, was lost.
+      Blocked: if there is no answer yet, or never.
+    """
+    try:
+      caller.operate()
+    except disk_lib.Crash:
+      self._deliver_late(caller, title, method, arguments, named)
+      raise
+    if caller.is_cut_off:
+      self._deliver_late(caller, title, method, arguments, named)
+      raise Blocked(is_forever=True)
+    lost, caller.lost_call = caller.lost_call, ''
+    if lost == 'request':
+      raise ConnectionError('the request was lost')
+    server = self._processes.get(title)
+    if server is None or server.is_dead or server.is_cut_off:
+      raise Blocked(is_forever=True)
+    if server.is_frozen:
+      if server.thaws == float('inf'):
+        raise Blocked(is_forever=True)
+      caller.waits_until = server.thaws
+    if not server.is_serving:
+      raise Blocked(is_forever=False)
+    result = self._execute(caller, server, method, arguments, named)
+    caller.operate()
+    if lost:
+      raise ConnectionError('the answer was lost')
+    return result
+
+  def _execute(
+    self,
+    caller: Process,
+    server: Process,
+    method: str,
+    arguments: Any,
+    named: Any,
+  ) -> Any:
+    """Executes a call in the server's process."""
+    try:
+      with self._machines.disk.used_by(server):
+        result = getattr(server.node, method)(*arguments, **named)
+    except disk_lib.Crash:
+      if self._machines.launcher.is_dead:
+        raise
+      self.exit(server, _LOST)
+      raise Blocked(is_forever=True) from None
+    self._machines.observer.called(caller, server, method, arguments, result)
+    return result
+
+  def _deliver_late(
+    self, caller: Process, title: str, method: str, arguments: Any, named: Any
+  ) -> None:
+    """Has a call that its caller did not live to see done be done later."""
+    if self._random.random() < 0.5:
+      return
+    server = self._processes.get(title)
+
+    def deliver() -> None:
+      if server is None or server.is_dead or server.is_frozen:
+        return
+      if server.is_serving:
+        with contextlib.suppress(Blocked, ConnectionError):
+          self._execute(caller, server, method, arguments, named)
+
+    self._clock.after(self._random.uniform(0, _LATE_SECONDS), deliver)
+
+
+class Client:
+  """Calls the methods of a node in another process."""
+
+  def __init__(self, engine: Simulated, caller: Process, title: str):
+    self._engine = engine
+    self._caller = caller
+    self._title = title
+
+  def __getattr__(self, method: str) -> Callable[..., Any]:
+    return functools.partial(self._call, method)
+
+  def _call(self, method: str, *arguments: Any, **named: Any) -> Any:
+    return self._engine.call(
+      self._caller, self._title, method, arguments, named
+    )

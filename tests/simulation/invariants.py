@@ -1,0 +1,372 @@
+"""What has to hold after each failure, and at the end.
+
+A ledger notes what processes ask of each other, and compares it with what the
+disk and the coordinator have.
+"""
+
+import collections
+import json
+import pathlib
+import signal
+from typing import Any, Deque, Dict, List, Optional, Set, Tuple
+
+from bt_acme import untrusted
+from bt_acme.runtime import checkpoints, workdir
+from tests.simulation import nodes
+
+# The backoff that is documented, and what placing a node and the supervisor's
+# own looks may add.
+_BACKOFFS = (1.0, 10.0, 60.0)
+_RESTART_SLACK = 3.0
+
+
+class Violation(AssertionError):
+  """Something does not hold."""
+
+
+def require(condition: bool, what: str) -> None:
+  """Raises Violation if a condition does not hold."""
+  if not condition:
+    raise Violation(what)
+
+
+class Ledger:
+  """What a session has seen, and what has to follow from it."""
+
+  def __init__(self, session: Any):
+    self._session = session
+    self._workdir = pathlib.Path(session.run.workdir)
+    self._learner_steps = 0  # Of the learner that runs.
+    # The newest checkpoint that was whole: its number, steps and learner steps.
+    self._saved = (0, 0, 0)
+    self._finished_budgets: Set[int] = set()
+    self._unpruned = -1  # The newest checkpoint when the power failed.
+    self.command_starts()
+
+  # What processes do.
+
+  def command_starts(self) -> None:
+    """A command was given."""
+    self._starts: Dict[str, Deque[float]] = collections.defaultdict(
+      collections.deque
+    )
+    self._has_worked: Set[str] = set()
+    self._excuses: List[str] = []
+    self._program_starts()
+
+  def power_failed(self) -> None:
+    """The disk has only what was synced."""
+    folder = pathlib.Path(self._session.run.checkpoint_folder)
+    numbers = map(_number, folder.glob('checkpoint-*'))
+    self._unpruned = max(numbers, default=0) + 1
+
+  def program_restarts(self) -> None:
+    """The program starts again from its last checkpoint."""
+    self._starts['program'].append(self._session.clock.now)
+    self._program_starts()
+
+  def _program_starts(self) -> None:
+    self._attempts: Dict[int, int] = {}  # The highest, by actor.
+    self._expected: Optional[int] = None  # Actor steps.
+    self._false_starts: Dict[str, int] = collections.Counter()
+    self._exits: Dict[str, float] = {}
+    self._learner_ended_at = -1
+
+  def started(self, process: Any) -> None:
+    """A process starts."""
+    twins = [
+      other.name
+      for other in self._session.machines.processes
+      if other.title == process.title and not other.is_cut_off
+    ]
+    require(not twins, f'{process.name} starts while {twins} run')
+    self._session.note(f'{process.name} starts')
+    if process.label == 'learner':
+      self._learner_steps = 0
+    if process.attempt:
+      self._starts[process.title].append(self._session.clock.now)
+      left = self._exits.pop(process.title, None)
+      if left is not None:
+        number = min(self._false_starts[process.title], len(_BACKOFFS))
+        most = (_BACKOFFS[number - 1] if number else 0.0) + _RESTART_SLACK
+        waited = self._session.clock.now - left
+        # Actors restart at once with their inference server, and what was lost
+        # with its machine elsewhere.
+        is_alone = self._session.run.inference == 'local'
+        is_alone &= self._session.machines.number == 1
+        least = most - _RESTART_SLACK if is_alone else 0.0
+        require(
+          least - 0.3 <= waited <= most,
+          f'{process.title} restarts after {waited:.1f} s instead of '
+          f'{most - _RESTART_SLACK:.0f}',
+        )
+
+  def exited(self, process: Any, code: int, lost: bool) -> None:
+    """The end of a process was posted."""
+    self._session.note(f'{process.name} exits with {code} {"lost" * lost}')
+    if process.last_heartbeat >= 0:
+      self._has_worked.add(process.title)
+      self._false_starts[process.title] = 0
+    elif code > 0 and process.title not in self._has_worked:
+      self._excuses.append(f'{process.title} failed at its start')
+    if process.last_heartbeat < 0:
+      self._false_starts[process.title] += 1
+    if not lost and not self._session.machines.off:
+      self._exits[process.title] = self._session.clock.now
+    if process.label == 'learner' and code not in (0, -signal.SIGTERM):
+      self._excuses.append('the learner failed')
+
+  def learner_stepped(self, steps: int) -> None:
+    """The learner took a step."""
+    self._learner_steps = steps
+
+  def called(
+    self, caller: Any, server: Any, method: str, arguments: Any, result: Any
+  ) -> None:
+    """A call was executed."""
+    if server.label == 'coordinator':
+      self._coordinator_called(caller, server, method, arguments)
+    if method in ('report_acting', 'poll') and not caller.is_cut_off:
+      self._session.works(caller.title)
+
+  def _coordinator_called(
+    self, caller: Any, server: Any, method: str, arguments: Any
+  ) -> None:
+    if method == 'resume':
+      self._expected = arguments[0].get('actor_steps', 0)
+    elif method in ('lease', 'report_acting'):
+      actor, attempt = arguments[:2]
+      highest = max(self._attempts.get(actor, 0), attempt)
+      self._attempts[actor] = highest
+      if method == 'report_acting' and attempt == highest:
+        assert self._expected is not None
+        self._expected += arguments[2]
+    else:
+      return
+    counted = server.node.get_counts().get('actor_steps', 0)
+    if self._expected is not None:
+      require(
+        counted == self._expected,
+        f'{counted} actor steps are counted instead of {self._expected}',
+      )
+
+  # What is checked.
+
+  def check(self) -> None:
+    """Checks what the disk has."""
+    if not self._workdir.exists():
+      return
+    with self._session.disk.used_by(None):
+      self._check_logs()
+      self._check_checkpoints()
+
+  def check_ended(self, code: Any) -> None:
+    """Checks what a command has left.
+
+    Args:
+      code: its exit code, or 'killed'.
+    """
+    self.check()
+    with self._session.disk.used_by(None):
+      is_completed = workdir.is_completed(self._session.run)
+    if code == 0:
+      require(is_completed, 'exit code 0 without the whole budget')
+      self._check_completed()
+    elif code == 130:
+      require(self._session.is_interrupted, 'exit code 130 without Ctrl-C')
+      self._check_nothing_lost()
+    elif code == 1:
+      self._check_excuse()
+    else:
+      require(code == 'killed', f'exit code {code}')
+    if code != 'killed' and not self._session.was_full:
+      path = self._workdir / 'run.lock'
+      require(not path.exists(), 'the lock of the workdir is left')
+
+  def check_left_behind(self) -> None:
+    """Checks that nothing runs that should not."""
+
+  def _check_excuse(self) -> None:
+    """Checks that the run may have ended with a failure."""
+    most = self._session.run.max_restarts
+    now = self._session.clock.now
+    recent = [
+      sum(now - start <= nodes.HOUR for start in starts)
+      for starts in self._starts.values()
+    ]
+    is_excused = (
+      any(number >= most for number in recent)
+      or self._excuses
+      or self._session.was_full
+    )
+    require(
+      bool(is_excused), f'exit code 1 after {dict(self._starts)} restarts'
+    )
+
+  def _check_logs(self) -> None:
+    run = self._session.run
+    for label, key in (('actor', 'episode'), ('learner', 'learner_steps')):
+      rows = read_rows(self._workdir, label)
+      values = [row[key] for row in rows]
+      require(
+        len(set(values)) == len(values), f'a row of the {label} comes twice'
+      )
+      for name in ('actor_steps', 'seconds', 'session'):
+        _check_rises(rows, name, label)
+      if label == 'learner':
+        _check_rises(rows, key, label)
+      elif label == 'actor' and run.max_episode_rows < 1000:
+        require(len(rows) <= 4 * run.max_episode_rows, 'too many rows')
+    rows = read_rows(self._workdir, 'evaluator')
+    seen = [(row['evaluation_point'], row['episode']) for row in rows]
+    require(len(set(seen)) == len(seen), 'an evaluation is logged twice')
+    for name in ('seconds', 'session'):
+      _check_rises(rows, name, 'evaluator')
+
+  def _check_checkpoints(self) -> None:
+    folder = pathlib.Path(self._session.run.checkpoint_folder)
+    paths = sorted(folder.glob('checkpoint-*'), key=_number)
+    replays = {
+      path.stat().st_ino
+      for path in folder.rglob('size')
+      if path.stat().st_nlink
+    }
+    # A power failure brings back what was removed just before.
+    newest = max(map(_number, paths), default=0)
+    require(
+      len(replays) <= 2 or newest <= self._unpruned,
+      f'{len(replays)} replays are on the disk',
+    )
+    for path in paths:
+      arrays, values = _read(path)
+      counts = values['counts']
+      steps = int(arrays['steps'][0])
+      require(
+        steps == counts['learner_steps'],
+        f'{path.name} counts {counts["learner_steps"]} of {steps} steps',
+      )
+    if not paths:
+      require(self._saved[0] == 0, 'the checkpoints are gone')
+      return
+    self._check_rows_of(values)
+    newest = (_number(paths[-1]), counts.get('actor_steps', 0), steps)
+    require(
+      newest >= self._saved,
+      f'the newest checkpoint is {newest} after {self._saved}',
+    )
+    self._saved = newest
+    for path in folder.glob('evaluation-*'):
+      _read(path)
+
+  def _check_rows_of(self, values: Any) -> None:
+    """Checks that the logs have what a checkpoint says."""
+    counts = values['counts']
+    for label, number in values['log_rows'].items():
+      if self._session.is_full or self._session.was_full:
+        continue  # Rows may wait for room.
+      rows = read_rows(self._workdir, label)
+      require(
+        len(rows) >= number,
+        f'the log of the {label} has {len(rows)} of {number} rows',
+      )
+      if number:
+        last = rows[number - 1]
+        require(
+          all(last.get(k, 0) <= v for k, v in counts.items()),
+          f'the log of the {label} is ahead of the checkpoint',
+        )
+
+  def _check_completed(self) -> None:
+    run = self._session.run
+    if run.max_actor_steps in self._finished_budgets:
+      return
+    self._finished_budgets.add(run.max_actor_steps)
+    with self._session.disk.used_by(None):
+      found = checkpoints.restore(run.checkpoint_folder, nodes.Learner.template)
+      assert found is not None
+      counts = found[1]['counts']
+      over = counts['actor_steps'] - run.max_actor_steps
+      most = run.num_actors * run.envs_per_actor
+      require(0 <= over < most, f'the budget is exceeded by {over} steps')
+      self._check_evaluations(run)
+      card = json.loads(
+        (pathlib.Path(run.behavior_folder) / 'card.json').read_text()
+      )
+      require(
+        card == [counts['learner_steps'], counts['actor_steps']],
+        'the behavior is not that of the end',
+      )
+      for steps in run.snapshots:
+        path = pathlib.Path(run.snapshot_folder(steps)) / 'card.json'
+        require(path.exists(), f'the snapshot of {steps} steps is missing')
+        require(
+          json.loads(path.read_text())[1] >= steps, 'a snapshot is too early'
+        )
+
+  def _check_evaluations(self, run: Any) -> None:
+    if not run.num_evaluators:
+      return
+    rows = read_rows(self._workdir, 'evaluator')
+    seen = {(int(row['evaluation_point']), row['episode']) for row in rows}
+    points = set(range(0, run.max_actor_steps + 1, run.evaluation_period))
+    points |= self._finished_budgets
+    missing = [
+      (point, episode)
+      for point in sorted(points)
+      for episode in range(run.evaluation_episodes)
+      if (point, episode) not in seen
+    ]
+    require(not missing, f'the evaluations {missing} are missing')
+    for row in rows:
+      require(
+        row['actor_steps'] >= row['evaluation_point'],
+        'an evaluation was too early',
+      )
+
+  def _check_nothing_lost(self) -> None:
+    """Checks that a run that was told to stop has saved all it learned."""
+    if self._excuses or self._session.was_full or self._session.is_hurried:
+      return
+    if 'lost' in self._session.printed():
+      return
+    require(
+      self._saved[2] >= self._learner_steps or not self._learner_steps,
+      f'{self._saved[2]} of {self._learner_steps} learner steps are saved',
+    )
+
+
+def _check_rises(rows: List[Dict[str, float]], name: str, label: str) -> None:
+  values = [row[name] for row in rows if name in row]
+  require(
+    values == sorted(values), f'{name} goes back in the log of the {label}'
+  )
+
+
+def _number(path: pathlib.Path) -> int:
+  return int(path.name.partition('-')[2])
+
+
+def _read(path: pathlib.Path) -> Tuple[Any, Any]:
+  try:
+    return checkpoints.read(path, nodes.Learner.template)
+  except (OSError, ValueError) as error:
+    raise Violation(
+      f'{path.name} is not whole: {untrusted.one_line(error)}'
+    ) from error
+
+
+def read_rows(folder: pathlib.Path, label: str) -> List[Dict[str, float]]:
+  """Reads a log; a last line without an end is one that was cut short."""
+  path = folder / 'logs' / label / 'logs.csv'
+  if not path.exists():
+    return []
+  header, *lines = path.read_text().split('\n')
+  names = header.split(',')
+  rows = []
+  for line in lines[:-1]:
+    cells = line.split(',')
+    require(
+      len(cells) == len(names), f'the row {line!r} of the {label} is torn'
+    )
+    rows.append({n: float(c) for n, c in zip(names, cells, strict=True) if c})
+  return rows

@@ -1,0 +1,223 @@
+"""Bugs that are planted to see whether the simulation finds them.
+
+.venv/bin/python -m tests.simulation.planted
+"""
+
+import contextlib
+import os
+import pathlib
+import random
+from typing import Any, Callable, Dict, Iterator, List, Optional
+from unittest import mock
+
+from bt_acme import files
+from bt_acme.runtime import (
+  coordinator,
+  evaluator_node,
+  learner_node,
+  metrics,
+  node_state,
+  restarts,
+  workdir_lock,
+)
+from tests.simulation import __main__ as simulation
+from tests.simulation import session
+
+_Patch = Callable[[contextlib.ExitStack], None]
+_BUGS: Dict[str, _Patch] = {}
+
+
+def _bug(name: str) -> Callable[[_Patch], _Patch]:
+  def register(patch: _Patch) -> _Patch:
+    _BUGS[name] = patch
+    return patch
+
+  return register
+
+
+def _replace(
+  stack: contextlib.ExitStack, where: Any, name: str, value: Any
+) -> None:
+  stack.enter_context(mock.patch.object(where, name, value))
+
+
+@_bug('a lease is given back twice')
+def _(stack: contextlib.ExitStack) -> None:
+  real = coordinator.Coordinator._lease_of
+
+  def lease_of(self: Any, actor: int, attempt: int) -> Any:
+    before = self._leases.get(actor)
+    if before is not None and attempt > before.attempt:
+      self._leased -= before.left
+    return real(self, actor, attempt)
+
+  _replace(stack, coordinator.Coordinator, '_lease_of', lease_of)
+
+
+@_bug('a lease is not given back')
+def _(stack: contextlib.ExitStack) -> None:
+  real = coordinator.Coordinator._lease_of
+
+  def lease_of(self: Any, actor: int, attempt: int) -> Any:
+    leased = self._leased
+    lease = real(self, actor, attempt)
+    self._leased = leased
+    return lease
+
+  _replace(stack, coordinator.Coordinator, '_lease_of', lease_of)
+
+
+@_bug('steps of an old attempt are counted')
+def _(stack: contextlib.ExitStack) -> None:
+  def lease_of(self: Any, actor: int, attempt: int) -> Any:
+    return self._leases.setdefault(actor, coordinator._Lease(attempt))
+
+  _replace(stack, coordinator.Coordinator, '_lease_of', lease_of)
+
+
+@_bug('the lock of the workdir is not released')
+def _(stack: contextlib.ExitStack) -> None:
+  opened: List[int] = []
+
+  @contextlib.contextmanager
+  def held(workdir: str) -> Iterator[None]:
+    path = pathlib.Path(workdir) / workdir_lock.FILE
+    files.make_folder(path.parent)
+    opened.append(workdir_lock._take(path, workdir))
+    yield
+
+  stack.callback(lambda: [os.close(descriptor) for descriptor in opened])
+  _replace(stack, workdir_lock, 'held', held)
+
+
+@_bug('log of the actors is not cut')
+def _(stack: contextlib.ExitStack) -> None:
+  real = metrics.MetricsLogger.cut
+
+  def cut(self: Any, num_rows: int, last_step: int) -> None:
+    if self._folder.name != 'actor':
+      real(self, num_rows, last_step)
+
+  _replace(stack, metrics.MetricsLogger, 'cut', cut)
+
+
+@_bug('rows are counted before they are synced')
+def _(stack: contextlib.ExitStack) -> None:
+  _replace(stack, metrics, 'sync', lambda workdir, labels: None)
+
+
+@_bug('a part of a row stays on a full disk')
+def _(stack: contextlib.ExitStack) -> None:
+  fake = mock.Mock(wraps=os)
+  fake.truncate = lambda path, size: None
+  _replace(stack, metrics, 'os', fake)
+
+
+@_bug('a restart is never forgotten')
+def _(stack: contextlib.ExitStack) -> None:
+  real = restarts.RestartBudget.acquire
+
+  def acquire(self: Any) -> bool:
+    with mock.patch.object(restarts, '_HOUR', float('inf')):
+      return real(self)
+
+  _replace(stack, restarts.RestartBudget, 'acquire', acquire)
+
+
+@_bug('a heartbeat of the previous attempt counts')
+def _(stack: contextlib.ExitStack) -> None:
+  real = node_state.Node.mark_started
+
+  def mark_started(self: Any, log: Any) -> None:
+    has_begun = self.has_begun
+    real(self, log)
+    self.has_begun = has_begun
+
+  _replace(stack, node_state.Node, 'mark_started', mark_started)
+
+
+@_bug('the backoff never resets')
+def _(stack: contextlib.ExitStack) -> None:
+  def record_heartbeat(self: Any) -> None:
+    self.has_begun = True
+    self._record.has_worked.add(self.title)
+
+  _replace(stack, node_state.Node, 'record_heartbeat', record_heartbeat)
+
+
+@_bug('a checkpoint is renamed before it is synced')
+def _(stack: contextlib.ExitStack) -> None:
+  _replace(stack, files, 'sync_tree', lambda folder: None)
+
+
+@_bug('the name of a checkpoint is not synced')
+def _(stack: contextlib.ExitStack) -> None:
+  _replace(stack, files, '_sync_folder', lambda folder: None)
+
+
+@_bug('an evaluation is removed before it is logged')
+def _(stack: contextlib.ExitStack) -> None:
+  real = evaluator_node.EvaluatorNode._evaluate
+
+  def evaluate(self: Any, pending: Any) -> None:
+    self._learner.evaluation_done(pending.point)
+    real(self, pending)
+
+  _replace(stack, evaluator_node.EvaluatorNode, '_evaluate', evaluate)
+
+
+@_bug('a failed final save is no failure')
+def _(stack: contextlib.ExitStack) -> None:
+  real = learner_node.LearnerNode._finish
+
+  def finish(self: Any, seconds: Optional[float]) -> None:
+    with contextlib.suppress(OSError):
+      real(self, seconds)
+
+  _replace(stack, learner_node.LearnerNode, '_finish', finish)
+
+
+@_bug('a learner that is stopped says that the run is over')
+def _(stack: contextlib.ExitStack) -> None:
+  real = learner_node.LearnerNode._end
+  _replace(
+    stack,
+    learner_node.LearnerNode,
+    '_end',
+    lambda self, finished: real(self, True),
+  )
+
+
+NAMES = tuple(_BUGS)
+
+
+@contextlib.contextmanager
+def planted(name: str) -> Iterator[None]:
+  """Plants one of the bugs within the block."""
+  with contextlib.ExitStack() as stack:
+    _BUGS[name](stack)
+    yield
+
+
+def failures_until_found(name: str, most: int) -> Optional[int]:
+  """Returns after how many failures a bug is found; None if it is not."""
+  generator = random.Random(name)
+  done = 0
+  with planted(name):
+    while done < most:
+      history = session.draw(generator.randrange(1 << 31), simulation.FAULTS)
+      played = simulation.play(history)
+      done += played.num_faults
+      if played.error is not None:
+        return done
+  return None
+
+
+def main() -> None:
+  for name in NAMES:
+    found = failures_until_found(name, 10_000)
+    print(f'| {name} | {"not found" if found is None else found} |', flush=True)
+
+
+if __name__ == '__main__':
+  main()

@@ -1,0 +1,555 @@
+"""A run under faults, from its first command to its last."""
+
+import contextlib
+import dataclasses
+import io
+import itertools
+import pathlib
+import random
+import signal
+import sys
+from typing import Any, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from absl import logging
+
+from bt_acme import files
+from bt_acme.config import run as run_config
+from bt_acme.runtime import (
+  interrupts,
+  launcher,
+  provenance,
+  replay_checkpoints,
+  restarts,
+  workdir,
+  workdir_lock,
+)
+from bt_acme.runtime import program as program_lib
+from tests.simulation import clock as clock_lib
+from tests.simulation import disk as disk_lib
+from tests.simulation import engine as engine_lib
+from tests.simulation import invariants, nodes
+
+GRACE_SECONDS = 10.0
+WATCHDOG_SECONDS = 30.0
+# Within this time every node works again after a fault: the watchdog's, the
+# longest backoff, and the stop of a program that has something to save, several
+# boots, and the waits in between.
+RECOVERY_SECONDS = WATCHDOG_SECONDS + 72 + 60 + 60 + 60
+_PAUSE_SECONDS = 5.0  # Until a user gives the next command.
+_COMMAND_SECONDS = 100_000.0  # More than a command with all faults takes.
+_QUIET_DILATION = 4.0
+
+# What happens to a node, ...
+NODE_FAULTS = (
+  'killed',
+  'crashes',
+  'fails',
+  'hangs',
+  'pauses',
+  'told to stop',
+  'loses a request',
+  'loses an answer',
+)
+# ... to a machine other than the launcher's, and to all of them.
+MACHINE_FAULTS = ('machine lost', 'machine cut off')
+RUN_FAULTS = (
+  'power fails',
+  'disk full',
+  'Ctrl-C',
+  'Ctrl-C twice',
+  'launcher killed',
+  'second launch',
+  'quiet hour',
+)
+
+
+class Fault(NamedTuple):
+  """What happens.
+
+  Attributes:
+    what: one of the faults above.
+    where: a number that chooses the node or the machine.
+    after: seconds after the run has recovered from the previous fault, or,
+      where it is negative, after the previous fault.
+    seed: decides the details.
+  """
+
+  what: str
+  where: int
+  after: float
+  seed: int
+
+
+class History(NamedTuple):
+  """What decides everything that happens.
+
+  Attributes:
+    seed: decides the settings of the run, and what is left to chance.
+    faults: what happens, in order.
+  """
+
+  seed: int
+  faults: Tuple[Fault, ...]
+
+
+def draw(seed: int, number: int) -> History:
+  """Draws a history of so many faults."""
+  generator = random.Random(f'{seed} faults')
+  faults: List[Fault] = []
+  pace = generator.choice((0.5, 0.9, 0.97, 0.97))  # How many come early.
+  for _ in range(number):
+    what = generator.choice(
+      (
+        generator.choice(NODE_FAULTS),
+        generator.choice(NODE_FAULTS),
+        generator.choice(RUN_FAULTS + MACHINE_FAULTS),
+      )
+    )
+    is_early = generator.random() < pace
+    seconds = generator.choice((0.0, 3.0, 10.0, 20.0)) * generator.random()
+    faults.append(
+      Fault(
+        what,
+        generator.randrange(100),
+        -seconds - 0.01 if is_early else seconds,
+        generator.randrange(1 << 30),
+      )
+    )
+  return History(seed, tuple(faults))
+
+
+class Session:
+  """Plays one history.
+
+  Attributes:
+    clock: virtual time.
+    machines: the machines with their processes.
+    episode_numbers: numbers of episodes, each of which comes once.
+    is_full: whether the disk is full.
+    events: what happened, for people.
+    recoveries: the seconds until the run worked again, after each fault.
+  """
+
+  def __init__(self, history: History, root: pathlib.Path):
+    self._history = history
+    self._faults = list(history.faults)
+    generator = random.Random(f'{history.seed} chance')
+    self.clock = clock_lib.Clock()
+    self.disk = disk_lib.Disk(root, generator)
+    settings = random.Random(f'{history.seed} settings')
+    self.machines = engine_lib.Machines(
+      self.clock, self.disk, generator, settings.choice((1, 1, 3))
+    )
+    self.run = _draw_run(settings, root / 'runs' / 'run')
+    self._settings = settings
+    self.episode_numbers = itertools.count()
+    self.ledger = invariants.Ledger(self)
+    self.machines.observer = self.ledger
+    self.is_full = False
+    self.events: List[str] = []
+    self.recoveries: List[Tuple[str, float]] = []
+    self._queue: Optional[engine_lib.Queue] = None
+    self._missing: Set[str] = set()  # Nodes that have to work again.
+    self._struck: Optional[float] = None
+    self._last_fault = ''
+    self._number = 0  # Of the latest wait for recovery.
+    self._power_failed = False
+    self._interrupted = False
+    self._num_commands = 0
+    self.was_full = False  # During this command.
+
+  def play(self) -> None:
+    """Plays the history, and checks after each fault that all is well."""
+    with (
+      self.disk.installed(),
+      nodes.installed(self),
+      _silence() as self._output,
+    ):
+      self._strike_later()
+      while True:
+        self._expect_end()
+        code = self._command()
+        self.note(f'the command ends with {code}')
+        if self._power_failed:
+          self._power_failed = False
+          self.disk.lose_power()
+          self.ledger.power_failed()
+          self.is_full = False
+        self._end_processes()
+        self.ledger.check_ended(code)
+        if code == 0:
+          if not self._faults and not self._struck_now():
+            return
+          more = self._settings.choice((50, 100, 300))
+          self.run = _with_budget(self.run, self.run.max_actor_steps + more)
+        self._wait(_PAUSE_SECONDS)
+
+  @property
+  def num_faults(self) -> int:
+    """The number of faults so far."""
+    return len(self._history.faults) - len(self._faults)
+
+  def note(self, text: str) -> None:
+    """Remembers an event for people."""
+    self.events.append(f'{self.clock.now:9.2f} {text}')
+
+  def on_learner_step(self, process: Any, steps: int) -> None:
+    """Is called after each learner step."""
+    self.ledger.learner_stepped(steps)
+    self.works('learner/0')
+
+  def _expect_end(self) -> None:
+    """Has the command end within a time that suffices for any budget."""
+    self._num_commands += 1
+    number = self._num_commands
+    most = 4 * len(self._history.faults) + 20
+    invariants.require(number <= most, 'the run does not come to its end')
+
+    def check_ended() -> None:
+      if self._num_commands == number:
+        raise invariants.Violation('the command does not end')
+
+    self.clock.after(_COMMAND_SECONDS, check_ended)
+
+  def printed(self) -> str:
+    """Returns what this command has printed."""
+    return self._output.getvalue()[self._printed :]
+
+  @property
+  def is_interrupted(self) -> bool:
+    return self._interrupted
+
+  def _command(self) -> Any:
+    """Gives the command of the run; returns its exit code, or 'killed'."""
+    self.machines.launcher = disk_lib.Process('launcher')
+    self._interrupted = self.is_hurried = False
+    self._printed = len(self._output.getvalue())
+    self.was_full = self.is_full
+    self.ledger.command_starts()
+    self._expect_all()
+    try:
+      with self.disk.used_by(self.machines.launcher):
+        return self._launch()
+    except disk_lib.Crash:
+      return 'killed'
+    except (OSError, ValueError) as error:
+      # `workdir_lock.held` and `workdir.claim` refuse a folder on a full disk.
+      cause = error.__cause__ if isinstance(error, ValueError) else error
+      if not (isinstance(cause, OSError) and files.is_disk_full(cause)):
+        raise
+      return 1
+    finally:
+      self.machines.launcher.die()
+
+  def _launch(self) -> int:
+    """Does what `cli.run.launch` does."""
+    run = self.run
+    with workdir_lock.held(run.workdir):
+      resumed = workdir.claim(run, nodes.AGENT.config)
+      if workdir.is_completed(run):
+        return 0
+      if resumed:
+        replay_checkpoints.check(run, nodes.AGENT.config.replay)
+      provenance.begin(run.workdir, {})
+      try:
+        code = self._supervise(run)
+      finally:
+        provenance.end(run.workdir)
+      if code == 0:
+        workdir.mark_completed(run)
+      return code
+
+  def _supervise(self, run: run_config.RunConfig) -> int:
+    self._queue = queue = engine_lib.Queue(self.clock, self.disk)
+
+    def begin_next() -> Any:
+      provenance.end(run.workdir)
+      provenance.begin(run.workdir, {})
+      self.ledger.program_restarts()
+      return nodes.make_program(run, self)
+
+    program = nodes.make_program(run, self)
+    try:
+      return launcher.supervise(
+        program,
+        lambda: engine_lib.Simulated(queue, self.machines),
+        queue,  # type: ignore[arg-type]
+        workdir=run.workdir,
+        environments={},
+        ports={},
+        main_label=program_lib.MAIN_LABEL,
+        checked_labels=program_lib.CHECKED_LABELS,
+        grace_seconds=GRACE_SECONDS,
+        policy=restarts.RestartPolicy(
+          max_restarts_per_hour=run.max_restarts,
+          labels=nodes.restarted_labels(program),
+          next_program=begin_next,
+          watchdog_seconds=run.watchdog_seconds,
+        ),
+        clock=self.clock.monotonic,
+      )
+    finally:
+      self._queue = None
+
+  def _end_processes(self) -> None:
+    """Ends what the launcher has left, as the kernel does with its death."""
+    if self.machines.launcher.is_dead:
+      self.ledger.check_left_behind()
+    self.machines.kill_all()
+    self.machines.off.clear()
+
+  def _wait(self, seconds: float) -> None:
+    deadline = self.clock.now + seconds
+    while self.clock.step(deadline):
+      pass
+
+  # What recovery means.
+
+  def _expect_all(self) -> None:
+    """Expects every node to work again."""
+    self._missing = {'learner/0'}
+    self._missing |= {f'actor/{i}' for i in range(self.run.num_actors)}
+    self._missing |= {f'evaluator/{i}' for i in range(self.run.num_evaluators)}
+
+  def works(self, title: str) -> None:
+    self._missing.discard(title)
+    if not self._missing and self._struck is not None:
+      self._recover()
+
+  def _recover(self) -> None:
+    assert self._struck is not None
+    seconds = self.clock.now - self._struck
+    self.recoveries.append((self._last_fault, seconds))
+    self._struck = None
+    self._number += 1
+    # Not in the middle of a turn.
+    self.clock.after(0.0, self._check_and_strike)
+
+  def _check_and_strike(self) -> None:
+    self.ledger.check()
+    if self._faults and self._faults[0].after >= 0:
+      self._strike_later()
+
+  def _struck_now(self) -> bool:
+    return self._struck is not None and bool(self._missing)
+
+  # Faults.
+
+  def _strike_later(self) -> None:
+    if self._faults:
+      self.clock.after(abs(self._faults[0].after), self._strike)
+
+  def _strike(self) -> None:
+    """Lets the next fault happen."""
+    if not self._faults:
+      return
+    fault = self._faults.pop(0)
+    generator = random.Random(fault.seed)
+    self._struck, self._last_fault = self.clock.now, fault.what
+    self._expect_all()
+    self._number += 1
+    number = self._number
+    seconds = self._apply(fault, generator) or 0.0
+
+    def check_recovered() -> None:
+      if self._number == number:
+        raise invariants.Violation(
+          f'{sorted(self._missing)} do not work again after {fault.what}'
+        )
+
+    self.clock.after(
+      (seconds + RECOVERY_SECONDS) * self.machines.dilation, check_recovered
+    )
+    if self._faults and self._faults[0].after < 0:
+      self._strike_later()
+
+  def _apply(self, fault: Fault, generator: random.Random) -> Optional[float]:
+    """Does what a fault says; returns the seconds that it lasts, if any."""
+    what = fault.what
+    if what in NODE_FAULTS:
+      return self._strike_node(fault, generator)
+    self.note(what)
+    if what in MACHINE_FAULTS:
+      return self._strike_machine(fault, generator)
+    method = '_' + what.lower().replace(' ', '_').replace('-', '_')
+    seconds: Optional[float] = getattr(self, method)(generator)
+    return seconds
+
+  def _strike_node(
+    self, fault: Fault, generator: random.Random
+  ) -> Optional[float]:
+    processes = [p for p in self.machines.processes if not p.is_cut_off]
+    engine = self.machines.engine
+    if not processes or engine is None:
+      return None
+    process = processes[fault.where % len(processes)]
+    self.note(f'{process.name} {fault.what}')
+    if fault.what == 'killed':
+      engine.exit(process, -signal.SIGKILL)
+    elif fault.what == 'crashes':
+      process.operations_left = generator.randrange(30)
+      process.cuts = generator.random() < 0.5
+    elif fault.what == 'fails':
+      if process.node is not None:
+        process.node.turn = _fail
+    elif fault.what == 'hangs':
+      engine.freeze(process, float('inf'))
+      if process.last_heartbeat < 0:  # Nobody would notice.
+        engine.exit(process, -signal.SIGKILL, after=5.0)
+    elif fault.what == 'pauses':
+      seconds = generator.uniform(1, 2 * WATCHDOG_SECONDS)
+      engine.freeze(process, seconds)
+      return seconds
+    elif fault.what == 'told to stop':
+      engine.tell_to_stop(process)
+    else:
+      process.lost_call = fault.what.split()[-1]
+    return None
+
+  def _strike_machine(
+    self, fault: Fault, generator: random.Random
+  ) -> Optional[float]:
+    others = self.machines.number - 1
+    if not others or self.machines.engine is None:
+      return None
+    machine = 1 + fault.where % others
+    if len(self.machines.off | {machine}) == others:
+      return None  # One has to stay.
+    seconds = generator.uniform(5, 60)
+    self.machines.engine.lose_machine(
+      machine, is_cut_off=fault.what == 'machine cut off', seconds=seconds
+    )
+    return seconds
+
+  def _power_fails(self, generator: random.Random) -> None:
+    self._kill_launcher(generator, self._lose_power)
+
+  def _launcher_killed(self, generator: random.Random) -> None:
+    self._kill_launcher(generator, lambda: None)
+
+  def _lose_power(self) -> None:
+    self._power_failed = True
+
+  def _kill_launcher(self, generator: random.Random, and_then: Any) -> None:
+    """Kills the launcher in the middle of what any process does."""
+    launcher = self.machines.launcher
+    candidates = [launcher, *self.machines.processes]
+    process = generator.choice(candidates)
+    if generator.random() < 0.3 or launcher.is_dead:
+      process = None
+
+    def crash() -> None:
+      if launcher.is_dead:
+        return
+      launcher.die()
+      and_then()
+      for other in self.machines.processes:
+        other.die()
+
+    def crash_at_last() -> None:
+      if not launcher.is_dead:
+        crash()
+        raise disk_lib.Crash('launcher')
+
+    if process is None:
+      self.clock.after(0.0, crash_at_last)
+      return
+    process.operations_left = generator.randrange(40)
+    process.cuts = generator.random() < 0.5
+    process.on_crash = crash
+    self.clock.after(5.0, crash_at_last)
+
+  def _disk_full(self, generator: random.Random) -> float:
+    seconds = generator.uniform(2, 60)
+    self.is_full = self.was_full = True
+    self.disk.fill()
+
+    def free() -> None:
+      if self.is_full:
+        self.is_full = False
+        self.disk.free()
+
+    self.clock.after(seconds, free)
+    return seconds
+
+  def _ctrl_c(self, generator: random.Random) -> None:
+    del generator
+    if self._queue is not None:
+      self.is_hurried = self._interrupted
+      self._interrupted = True
+      self._queue.post(interrupts.Interrupt(signal.SIGINT))
+
+  def _ctrl_c_twice(self, generator: random.Random) -> None:
+    self._ctrl_c(generator)
+    self.clock.after(generator.uniform(0, 2), lambda: self._ctrl_c(generator))
+
+  def _second_launch(self, generator: random.Random) -> None:
+    """Gives the command while the run is going."""
+    del generator
+    if self._queue is None:
+      return
+    try:
+      with workdir_lock.held(self.run.workdir):
+        raise invariants.Violation('two commands have the workdir')
+    except ValueError:
+      pass
+    except OSError as error:
+      if not files.is_disk_full(error):
+        raise
+
+  def _quiet_hour(self, generator: random.Random) -> float:
+    """Lets an hour pass in which little happens."""
+    seconds = generator.uniform(1.1, 2.0) * nodes.HOUR
+    self.machines.dilation = _QUIET_DILATION
+
+    def end() -> None:
+      self.machines.dilation = 1.0
+
+    self.clock.after(seconds, end)
+    return seconds
+
+
+def _fail() -> None:
+  raise RuntimeError('a failure')
+
+
+def _draw_run(
+  settings: random.Random, folder: pathlib.Path
+) -> run_config.RunConfig:
+  """Draws the settings of a run."""
+  return run_config.RunConfig(
+    env='MiniGrid-Empty-5x5-v0',
+    workdir=str(folder),
+    num_actors=settings.choice((1, 2, 2)),
+    envs_per_actor=2,
+    num_evaluators=settings.choice((0, 1, 1, 2)),
+    inference=settings.choice(('local', 'server')),
+    max_actor_steps=settings.choice((100, 200, 600)),
+    evaluation_period=settings.choice((50, 200)),
+    evaluation_episodes=2,
+    max_episode_rows=settings.choice((20, 1000)),
+    checkpoint_period=settings.choice((10.0, 30.0)),
+    checkpoint_replay=settings.random() < 0.6,
+    snapshot_steps=settings.choice(('', '50,100')),
+    max_restarts=settings.choice((2, 10, 1000)),
+    watchdog_seconds=WATCHDOG_SECONDS,
+  )
+
+
+def _with_budget(run: run_config.RunConfig, steps: int) -> run_config.RunConfig:
+  return dataclasses.replace(run, max_actor_steps=steps)
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[io.StringIO]:
+  """Takes what would be printed."""
+  output = io.StringIO()
+  verbosity = logging.get_verbosity()
+  before = sys.stdout, sys.stderr
+  logging.set_verbosity(logging.FATAL)
+  sys.stdout = sys.stderr = output
+  try:
+    yield output
+  finally:
+    sys.stdout, sys.stderr = before
+    logging.set_verbosity(verbosity)

@@ -1,0 +1,83 @@
+"""Whole runs under failures: simulated time, processes, disks and networks.
+
+Each test prints its seed, and, when it fails, the command that repeats it.
+"""
+
+import random
+import statistics
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip('launchpad', reason='needs the full environment')
+
+from tests.simulation import __main__ as simulation
+from tests.simulation import planted, session
+
+# A launcher that is killed closes no files.
+pytestmark = [
+  pytest.mark.filterwarnings('ignore::ResourceWarning'),
+  pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning'),
+]
+_FAILURES = 10_000
+_PLANTED_FAILURES = 20_000  # Within which most planted bugs are found.
+
+
+def test_ten_thousand_failures():
+  seed = random.SystemRandom().randrange(1 << 31)
+  print(f'.venv/bin/python -m tests.simulation --start={seed}')
+  history = simulation.play_many(_FAILURES, seed)
+  assert history is None, simulation.report(history)
+
+
+def test_a_seed_decides_everything():
+  history = session.draw(5, 30)
+  first, second = simulation.play(history), simulation.play(history)
+  assert first == second and len(first.events) > 30
+  assert simulation.play(session.draw(6, 30)).events != first.events
+
+
+def test_recovery_does_not_take_longer_with_each_failure():
+  early, late = [], []
+  for seed in range(6):
+    # Only failures that the run recovers from before the next one.
+    history = session.draw(seed, 60)
+    kinds = ('killed', 'fails', 'told to stop')
+    faults = [
+      f._replace(what=kinds[i % 3], after=1.0)
+      for i, f in enumerate(history.faults)
+    ]
+    played = simulation.play(history._replace(faults=tuple(faults)))
+    assert played.error is None, played.error
+    third = len(played.recoveries) // 3
+    early += played.recoveries[:third]
+    late += played.recoveries[-third:]
+  assert statistics.mean(late) < 1.5 * statistics.mean(early)
+
+
+def test_what_does_not_matter_is_left_out():
+  with planted.planted('log of the actors is not cut'):
+    history = next(
+      history
+      for history in (session.draw(seed, 20) for seed in range(1000))
+      if simulation.fails(history) is not None
+    )
+    text = simulation.report(history)
+  assert '--faults=' in text and f'--seed={history.seed}' in text
+  number = int(text.split(' of 20 failures suffice')[0].split()[-1])
+  assert number <= 3
+
+
+def test_a_command_repeats_a_history():
+  command = [sys.executable, '-m', 'tests.simulation', '--seed=3', '--faults=1']
+  done = subprocess.run(command, capture_output=True, text=True)
+  assert done.returncode == 0 and 'All holds.' in done.stdout, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', planted.NAMES)
+def test_a_planted_bug_is_found(name):
+  found = planted.failures_until_found(name, _PLANTED_FAILURES)
+  assert found is not None
+  print(f'{name}: after {found} failures')
