@@ -184,7 +184,8 @@ class LearnerNode(node.Node):
   ) -> Optional[evaluation_schedule.Evaluation]:
     """Hands out the next pending evaluation; None if there is none."""
     self._ready.wait()
-    return self._evaluations.take(evaluator, self._learner.variables)
+    # To copy the variables, a learner may have to wait for its steps.
+    return self._evaluations.take(evaluator, lambda: self._learner.variables)
 
   def evaluation_done(self, point: int) -> None:
     """Notes that the evaluation of this point has been logged."""
