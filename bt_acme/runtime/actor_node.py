@@ -59,16 +59,15 @@ class ActorNode(node.Node):
     self._writers: List[Any] = []
     self._sinks: List[Any] = []
     self._pipeline: Optional[actor_groups.Pipeline] = None
+    self._is_primed = False
     self._turns = 0
     self._leased = 0  # Actor steps that were granted and are not taken yet.
     self._taken = 0  # Actor steps since the last report.
     self._episodes: List[Dict[str, float]] = []  # Since the last report.
 
   def start(self) -> None:
-    """Makes the environments and the first actions of all groups but one."""
+    """Makes the environments."""
     self._pipeline = actor_groups.Pipeline(self._make_groups())
-    self._taken = self._pipeline.prime()
-    self._leased = -self._taken
 
   def turn(self) -> Optional[float]:
     """Steps all environments once, if the budget has steps for them."""
@@ -235,6 +234,10 @@ class ActorNode(node.Node):
 
   def _act(self, pipeline: actor_groups.Pipeline) -> Optional[float]:
     """Does what `turn` says."""
+    if not self._is_primed:
+      self._is_primed = True
+      self._taken = pipeline.prime()
+      self._leased = -self._taken
     while self._leased <= 0:
       granted = self._coordinator.lease(
         self._index,

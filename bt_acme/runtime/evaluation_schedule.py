@@ -131,14 +131,15 @@ class Queue:
       self._last = point
 
   def take(
-    self, evaluator: int, template: assembly.Variables
+    self, evaluator: int, get_template: Callable[[], assembly.Variables]
   ) -> Optional[Evaluation]:
     """Returns the earliest evaluation that is free; None without one.
 
     Args:
       evaluator: the index of the evaluator that is going to play it. What it
         has taken before and not ended, because it died, is free again.
-      template: variables of the same structure, shapes and dtypes.
+      get_template: returns variables of the same structure, shapes and dtypes.
+        It is called only if there is an evaluation.
     """
     with self._lock:
       self._taken.pop(evaluator, None)
@@ -148,7 +149,7 @@ class Queue:
         return None
       point = min(points)
       self._taken[evaluator] = point
-    variables, values = checkpoints.read(self._path(point), template)
+    variables, values = checkpoints.read(self._path(point), get_template())
     statistics = values['statistics']
     if statistics is not None:
       assert self._agent.intrinsic is not None

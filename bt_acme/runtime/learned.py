@@ -30,8 +30,13 @@ def read(run: run_config.RunConfig, agent: assembly.Agent) -> Learned:
     ValueError: if there is none, or if it does not fit the agent.
   """
   shapes = learner_assembly.state_shapes(agent, workdir=run.workdir)
-  old_checkpoints.upgrade(run, agent, shapes)
-  restored = checkpoints.restore(run.checkpoint_folder, shapes)
+  # Nothing is written, because the run may be someone else's, or running.
+  old = old_checkpoints.read(run, agent, shapes)
+  restored = (
+    checkpoints.restore(run.checkpoint_folder, shapes)
+    if old is None
+    else (old.arrays, old.values)
+  )
   if restored is None:
     raise ValueError(
       f'workdir={run.workdir!r} has no checkpoint yet. Let the run continue '

@@ -184,7 +184,8 @@ class LearnerNode(node.Node):
   ) -> Optional[evaluation_schedule.Evaluation]:
     """Hands out the next pending evaluation; None if there is none."""
     self._ready.wait()
-    return self._evaluations.take(evaluator, self._learner.variables)
+    # To copy the variables, a learner may have to wait for its steps.
+    return self._evaluations.take(evaluator, lambda: self._learner.variables)
 
   def evaluation_done(self, point: int) -> None:
     """Notes that the evaluation of this point has been logged."""
@@ -226,7 +227,9 @@ class LearnerNode(node.Node):
     if self._has_ended:
       return _POLL_SECONDS
     try:
-      self.is_warm |= self._learner.advance(_POLL_SECONDS)
+      # A run that resumes at its end learns no more.
+      if self._counted_steps < self._run.max_actor_steps:
+        self.is_warm |= self._learner.advance(_POLL_SECONDS)
     except RuntimeError:
       # The replay may have been told to stop before the learner is.
       if not self._context.wait_for_stop(1.0):
@@ -246,6 +249,7 @@ class LearnerNode(node.Node):
     if answer is not None:
       self._standing = answer[1]
     self._finish(_REPLAY_SECONDS)
+    self._context.saved()  # First of all: what follows may take too long.
     self._end(False)
 
   def close(self) -> None:
@@ -280,6 +284,11 @@ class LearnerNode(node.Node):
     arrays, values = restored
     self._learner.restore({'arrays': arrays, 'values': values['learner']})
     return _Standing(values['counts'], values.get('log_rows'))
+
+  @property
+  def _counted_steps(self) -> int:
+    """The number of actor steps at the last poll."""
+    return self._standing.counts.get('actor_steps', 0)
 
   def _look_around(self) -> None:
     """Asks whether the run is over, and saves what it is time to save."""

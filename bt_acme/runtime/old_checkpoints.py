@@ -1,13 +1,13 @@
 """Reads what runs in one process saved before 0.2: a file `checkpoints/run`.
 
-`upgrade` rewrites it as a checkpoint of today. The file has the run's identity
-and the sizes of its parts in two lines of JSON, the parts, and the SHA-256 of
-all that comes before it.
+`read` reads it, and `upgrade` rewrites it as a checkpoint of today. The file
+has the run's identity and the sizes of its parts in two lines of JSON, the
+parts, and the SHA-256 of all that comes before it.
 """
 
 import hashlib
 import pathlib
-from typing import Any, BinaryIO, Dict, Mapping
+from typing import Any, BinaryIO, Dict, Mapping, NamedTuple, Optional
 
 from bt_acme import assembly, untrusted
 from bt_acme.acting import statistics_store
@@ -20,10 +20,46 @@ _FILE, _FORMAT = 'run', 'bt_acme run 3'
 _LONGEST_LINE = 1 << 28  # Bytes.
 
 
+class OldCheckpoint(NamedTuple):
+  """The parts of a checkpoint of today.
+
+  Attributes:
+    arrays: the arrays of the learner.
+    values: plain values.
+    states: the states of the other nodes.
+  """
+
+  arrays: Any
+  values: Mapping[str, Any]
+  states: Mapping[str, Any]
+
+
 def upgrade(
   run: run_config.RunConfig, agent: assembly.Agent, shapes: Any
 ) -> None:
   """Rewrites an old checkpoint, if there is one.
+
+  Args:
+    run: the run, whose workdir this process has locked.
+    agent: its agent.
+    shapes: shapes and dtypes of the learner's state.
+
+  Raises:
+    ValueError: if the file is damaged, or was written by other versions.
+  """
+  old = read(run, agent, shapes)
+  if old is None:
+    return
+  replay = node_states.write(run, agent, old.states)
+  checkpoints.save(run.checkpoint_folder, old.arrays, old.values, replay)
+  node_states.clear(run)
+  _path(run).unlink()
+
+
+def read(
+  run: run_config.RunConfig, agent: assembly.Agent, shapes: Any
+) -> Optional[OldCheckpoint]:
+  """Reads an old checkpoint; None if there is none.
 
   Args:
     run: the run.
@@ -33,9 +69,9 @@ def upgrade(
   Raises:
     ValueError: if the file is damaged, or was written by other versions.
   """
-  path = pathlib.Path(run.checkpoint_folder) / _FILE
+  path = _path(run)
   if not path.is_file():
-    return
+    return None
   with node_states.refusals(run):
     state = _read(path)
     arrays = leaves.restore_leaves(shapes, state['learner'].pop('core'))
@@ -52,10 +88,11 @@ def upgrade(
     'actor': {name: state[name] for name in actor},
     'learner': state['learner'],
   }
-  replay = node_states.write(run, agent, states)
-  checkpoints.save(run.checkpoint_folder, arrays, values, replay)
-  node_states.clear(run)
-  path.unlink()
+  return OldCheckpoint(arrays, values, states)
+
+
+def _path(run: run_config.RunConfig) -> pathlib.Path:
+  return pathlib.Path(run.checkpoint_folder) / _FILE
 
 
 def _learner_values(

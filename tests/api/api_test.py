@@ -126,8 +126,13 @@ def test_callbacks(r2d2):
   with pytest.raises(ValueError, match='callbacks: 3 cannot be called'):
     bt_acme.train(WORLD, **TINY, callbacks=[3])
   # It goes on as if it had not been stopped, once nobody wants it to.
-  run.resume(callbacks=())
+  run.resume(callbacks=[seen.append])
   np.testing.assert_array_equal(run.learner['loss'], r2d2.learner['loss'])
+  # The end is shown too, with its evaluation.
+  assert seen[-1]['actor_steps'] == run.actor_steps == 400
+  last = run.evaluations['actor_steps'] == 400
+  returns = run.evaluations['episode_return'][last]
+  assert seen[-1]['evaluator_return'] == returns.mean()
 
 
 def test_save_and_load(bt, behavior, tmp_path):

@@ -91,45 +91,45 @@ def test_evaluations_outlive_a_stop(run, agent):
   queue = evaluation_schedule.Queue(run, agent, 0)
   queue.enqueue(0, lambda: first, lambda: None)
   queue.enqueue(0, lambda: later, lambda: STATISTICS)  # It is kept already.
-  taken = queue.take(0, later)
+  taken = queue.take(0, lambda: later)
   assert taken[:2] == (0, 0) and taken.statistics is None
   jax.tree.map(np.testing.assert_array_equal, taken.variables, first)
-  assert queue.take(1, later) is None
+  assert queue.take(1, pytest.fail) is None  # No template is needed.
   queue.enqueue(105, lambda: later, lambda: STATISTICS)
-  assert queue.take(1, first).point == 100
+  assert queue.take(1, lambda: first).point == 100
   log(run, 0)  # It was stopped before it was removed: rows may be missing.
   # The checkpoint from which it goes on is older.
   queue = evaluation_schedule.Queue(run, agent, 90)
   queue.enqueue(101, lambda: first, lambda: None)
   assert not logs.read_rows(run.workdir, 'evaluator')
-  assert queue.take(0, first).point == 0
+  assert queue.take(0, lambda: first).point == 0
   queue.remove(0)
-  taken = queue.take(0, first)
+  taken = queue.take(0, lambda: first)
   assert taken[:2] == (100, 105) and taken.statistics == STATISTICS
   jax.tree.map(np.testing.assert_array_equal, taken.variables, later)
-  assert queue.take(1, first) is None
+  assert queue.take(1, lambda: first) is None
   queue.remove(100)
   log(run, 100)
   queue = evaluation_schedule.Queue(run, agent, 90)
   queue.enqueue(199, lambda: first, lambda: None)
-  assert queue.take(0, first) is None
+  assert queue.take(0, lambda: first) is None
   queue.enqueue(252, lambda: first, lambda: None)
-  assert [queue.take(i, first).point for i in range(2)] == [200, 250]
+  assert [queue.take(i, lambda: first).point for i in range(2)] == [200, 250]
 
 
 def test_an_evaluator_that_died_plays_its_evaluation_once_more(run, agent):
   variables = fakes.variables_of(agent)
   queue = evaluation_schedule.Queue(run, agent, 0)
   queue.enqueue(105, lambda: variables, lambda: None)
-  assert [queue.take(i, variables).point for i in range(2)] == [0, 100]
-  assert queue.take(0, variables).point == 0
+  assert [queue.take(i, lambda: variables).point for i in range(2)] == [0, 100]
+  assert queue.take(0, lambda: variables).point == 0
   log(run, 0)  # It failed again, when some rows had been logged.
-  assert queue.take(0, variables).point == 0
+  assert queue.take(0, lambda: variables).point == 0
   queue.remove(0)
   queue.enqueue(200, lambda: variables, lambda: None)
-  assert queue.take(0, variables).point == 200
+  assert queue.take(0, lambda: variables).point == 200
   queue.remove(100)
-  assert queue.take(1, variables) is None
+  assert queue.take(1, lambda: variables) is None
 
 
 def test_without_evaluators_nothing_is_kept(run, agent):
@@ -137,4 +137,4 @@ def test_without_evaluators_nothing_is_kept(run, agent):
   variables = fakes.variables_of(agent)
   queue = evaluation_schedule.Queue(run, agent, 0)
   queue.enqueue(252, lambda: variables, lambda: None)
-  assert queue.take(0, variables) is None
+  assert queue.take(0, lambda: variables) is None

@@ -128,8 +128,10 @@ def copy_old_run(tmp_path, monkeypatch):
 
 
 def test_a_run_of_an_earlier_version_resumes(old_run):
+  before = sorted(old_run.rglob('*'))
   run = bt_acme.load_run(old_run)
   assert run.actor_steps == 120 and run.statistics.error_count == 120
+  assert sorted(old_run.rglob('*')) == before  # It only reads.
   resumed = run.resume(200)
   assert 200 <= resumed.actor_steps < 202
   # Its logs continue, and no row is there twice.

@@ -45,6 +45,7 @@ class Nodes:
 
   def __init__(self, run, builder):
     self.stop = contexts.Stop()
+    self.saved = threading.Event()  # The learner has nothing left to save.
     self._server = reverb.Server(builder.make_replay_tables(None))
     replay = reverb.Client(f'localhost:{self._server.port}')
 
@@ -59,7 +60,7 @@ class Nodes:
       run,
       builder.agent,
       functools.partial(reverb_learner.make, builder, None),
-      context(**clients),
+      context(saved=self.saved.set, **clients),
     )
     clients['learner'] = self.learner
     nodes = {
@@ -267,7 +268,7 @@ def test_another_life_of_an_actor_plays_other_episodes(tmp_path, monkeypatch):
 def test_a_life_that_was_given_up_reports_nothing(tmp_path):
   asked = []
   node = make_actor(make_run(tmp_path), 1, lambda *args: asked.append(args))
-  node._pipeline = types.SimpleNamespace(close=lambda: None)
+  node._pipeline = types.SimpleNamespace(prime=int, close=lambda: None)
   assert node.turn() is None  # Neither client takes anything.
   node.close()
   assert [args[:2] for args in asked] == [(0, 1)]
@@ -287,7 +288,9 @@ def test_a_run_that_is_told_to_stop_saves_first(tmp_path):
     counts = nodes.coordinator.get_counts()
   # The learner saves the counts as it last asked for them.
   assert not nodes.stop.wait(2), nodes.errors
+  assert not nodes.saved.is_set()
   assert nodes.end() and not nodes.errors
+  assert nodes.saved.is_set()
   values, _ = checkpoint(workdir, 2)
   assert values['counts']['learner_steps'] > 792
   assert values['counts']['actor_steps'] > 600

@@ -165,10 +165,11 @@ class InProcess:
     for evaluator in self._evaluators:
       while evaluator.turn() == node.AT_ONCE and not self._should_stop():
         pass
-    if self.coordinator.turn() is None:
-      return False
+    is_over = self.coordinator.turn() is None
     values = self.coordinator.progress()
     answers = [callback(values) for callback in callbacks]
+    if is_over:
+      return False
     self._is_told_to_stop = any(answer is True for answer in answers)
     if self._is_told_to_stop or self._should_stop():
       return True
@@ -254,7 +255,7 @@ def run(
     seed: decides everything; the same seed gives the same run.
     initial_params: parameters of the Q-network to start from, instead of fresh
       ones.
-    on_turn: is called before each turn with the values that
+    on_turn: is called before each turn, and at the end, with the values that
       `progress.Progress.update` describes.
     snapshot_period: the number of actor steps from one snapshot to the next;
       None takes no snapshots.

@@ -69,7 +69,7 @@ class NodeRunner:
         with open(path, 'wb') as file:
           file.write(data)
         known = {_PARENT: str(os.getpid()), _DATA_FILE: path}
-        self._process, pipes = node_process.start(
+        process, pipes = node_process.start(
           [known.get(word, word) for word in command],
           {**own, **environment},
           cwd=folder if os.path.isdir(folder) else None,
@@ -78,22 +78,22 @@ class NodeRunner:
         reason = f'cannot be started on {socket.gethostname()}: {error}.'
         yield {'event': 'ended', 'code': 1, 'reason': reason}
         return
+      self._process = process
       yield {'event': 'started'}
-      threading.Thread(target=self._end_session, daemon=True).start()
+      threading.Thread(target=_end_session, args=[process], daemon=True).start()
       yield from _read(pipes)
-      assert self._process is not None
-      yield {'event': 'ended', 'code': self._process.wait(), 'reason': ''}
+      yield {'event': 'ended', 'code': process.wait(), 'reason': ''}
 
   def signal(self, signum: int) -> None:
     """Sends a signal to the process, or to its whole session if it kills."""
     assert self._process is not None
     node_process.send(self._process, signum)
 
-  def _end_session(self) -> None:
-    """Ends all that the process has started, once it has exited itself."""
-    assert self._process is not None
-    self._process.wait()
-    self.signal(signal.SIGKILL)
+
+def _end_session(process: subprocess.Popen) -> None:
+  """Ends all that a process has started, once it has exited itself."""
+  process.wait()
+  node_process.send(process, signal.SIGKILL)
 
 
 def _read(pipes: Mapping[str, IO[bytes]]) -> Iterator[Dict[str, Any]]:

@@ -274,9 +274,15 @@ def test_another_version_is_refused(agent, tmp_path, monkeypatch):
     start(folder, agent)
 
 
-def test_a_larger_budget(whole, agent, tmp_path):
+def test_a_larger_budget(whole, agent, tmp_path, monkeypatch):
   folder = tmp_path / 'run'
   start(folder, agent, max_actor_steps=120)
+  # As if it had been killed just before: it resumes at its end, and learns no
+  # more.
+  (folder / 'completed.json').unlink()
+  with monkeypatch.context() as patch:
+    patch.setattr(in_process_learner.Learner, 'advance', pytest.fail)
+    assert start(folder, agent, max_actor_steps=120)[0] == 0
   code, display = start(folder, agent)
   assert code == 0 and display.shown[0]['actor_steps'] >= 120
   # The shorter run had an evaluation at its end.
