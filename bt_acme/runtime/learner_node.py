@@ -265,7 +265,7 @@ class LearnerNode(node.Node):
       finished: whether it has saved and exported the end of the whole run.
     """
     assert self._logger is not None
-    self._has_ended = True
+    self._has_ended = self.is_warm = True  # Nothing is left to compile.
     # The coordinator may have exited already.
     self._context.call_with_timeout(
       lambda: self._coordinator.learner_ended(finished), _LAST_POLL_SECONDS

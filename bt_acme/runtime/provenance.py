@@ -138,8 +138,8 @@ def check_is_here(workdir: str, session: Session) -> None:
 def read(workdir: str) -> Dict[str, Any]:
   """Reads the record; it is empty if the run has none.
 
-  Its `lives` are the first and the most recent ones; `dropped` is the number of
-  those in between.
+  Its `sessions` are the first and the most recent ones; `dropped` is the number
+  of those in between.
 
   Raises:
     ValueError: if it is damaged.
@@ -159,7 +159,7 @@ def read(workdir: str) -> Dict[str, Any]:
   except (OSError, ValueError, KeyError, TypeError) as error:
     raise ValueError(
       f'workdir={workdir!r}: {_FILE} is damaged ({error}): remove it; the run '
-      'goes on without.'
+      'continues without.'
     ) from error
 
 

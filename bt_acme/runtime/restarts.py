@@ -26,11 +26,11 @@ class RestartPolicy(NamedTuple):
       the program as a whole.
     labels: the labels of the nodes that are started anew while the others go
       on; by each, the labels of the nodes that have to start anew with it.
-      These nodes have nothing to lose before their first sign of life: when the
+      These nodes have nothing to lose before their first heartbeat: when the
       program stops they are killed without a request.
     next_program: makes the program that starts anew after another node has
       died. It is called when every node of the one before has ended.
-    watchdog_seconds: a node that gives no sign of life for as long is dead.
+    watchdog_seconds: a node that sends no heartbeat for as long hangs.
   """
 
   max_restarts_per_hour: int = 0
@@ -78,7 +78,8 @@ class Record:
 
   Attributes:
     program: how often the program may start anew.
-    has_worked: the titles of the nodes of which any life has given a sign.
+    has_worked: the titles of the nodes of which any attempt has sent a
+      heartbeat.
   """
 
   def __init__(

@@ -2,7 +2,7 @@
 
 from typing import Collection, NamedTuple
 
-# Seconds for nodes that have nothing to save, before the program starts anew.
+# Seconds for nodes that have nothing to save, before the program restarts.
 _FLUSH_SECONDS = 1.0
 # Nobody waits for the end of a program that ends by itself, and a machine with
 # much else to do is slow: what has something to save gets this many times the
@@ -29,7 +29,7 @@ class ShutdownTimeouts(NamedTuple):
     Args:
       labels: the labels of the nodes that run.
       finished: whether the program ends because it is over.
-      anew: whether it starts anew then.
+      restart: whether it restarts then.
     """
     if not labels:
       return 0.0

@@ -5,7 +5,7 @@ until the process ends, and kill themselves if a node does not stop in time.
 Here, on whatever engine the nodes run:
 
 - the program succeeds when its main node (of `main_label`) does;
-- a node that dies is started anew, or the whole program is, as often as
+- a node that fails restarts, or the whole program does, as often as
   `restarts.RestartPolicy` says; a node that sends no heartbeat for too long is
   killed, which counts as a failure;
 - any other death ends the program, and the node's traceback is printed last;
@@ -130,7 +130,7 @@ class Supervisor:
       ports: see `launcher.launch`.
 
     Returns:
-      The exit code, see `launcher.launch`; None if the program is to start
+      The exit code, see `launcher.launch`; None if the program
       restarts.
     """
     self._environments = environments
@@ -249,7 +249,7 @@ class Supervisor:
           self._engine.release(node.title)
 
   def _start_pending(self) -> None:
-    """Starts anew what is due, and tells once of each node that is late."""
+    """Restarts what is due, and tells once of each node that is late."""
     now = self._clock()
     for node in self._nodes.values():
       if node.due is not None and node.due <= now:
@@ -272,7 +272,7 @@ class Supervisor:
     )
 
   def _handle_failure(self, node: node_state.Node) -> Optional[_End]:
-    """Starts a node anew that has died; returns an end if the program ends."""
+    """Restarts a node that has failed; returns an end if the program ends."""
     if node.follows:
       self._start(node)
       return None

@@ -14,6 +14,7 @@ import dataclasses
 import functools
 import math
 import tempfile
+import time
 from typing import (
   Any,
   Callable,
@@ -46,6 +47,8 @@ from bt_acme.runtime import learned as learned_lib
 from bt_acme.runtime.engines import in_process_learner
 
 Row = Dict[str, float]
+
+_FULL_DISK_SECONDS = 0.5  # Between two looks whether there is room.
 
 # Takes the values that a `coordinator.Display` takes, after each turn; True
 # stops the run.
@@ -173,7 +176,9 @@ class InProcess:
     self._is_told_to_stop = any(answer is True for answer in answers)
     if self._is_told_to_stop or self._should_stop():
       return True
-    self._actor.turn()
+    if self._actor.turn() is None:
+      # The budget is used up, and evaluations wait for room on the disk.
+      time.sleep(_FULL_DISK_SECONDS)
     self.learner.turn()
     return True
 
