@@ -85,7 +85,9 @@ def test_pending_steps_are_resumed(make):
   learner, sample = make(), fakes.make_samples(1)[0]
   learner.start(sample)
   resumed = make()
-  resumed.restore(learner.arrays(), learner.key(), learner.pending)
+  resumed.restore(learner.arrays(), learner.key())
+  assert not resumed.pending
+  resumed.resume_steps(learner.pending)
   assert learner.finish().row() == resumed.finish().row()
 
 

@@ -38,9 +38,9 @@ class RunConfig:
     'local_mp',
     'How the run is executed. With `local_mp` each node is a process, and with '
     '`local_mt` a thread. With `ray` each node is a process on a machine of '
-    'the Ray cluster at `ray_address`. `in_process` has no nodes: one thread '
-    'acts and learns by turns, so that the seed decides every number, and '
-    'Launchpad and Reverb are not needed.',
+    'the Ray cluster at `ray_address`. With `in_process` all nodes take turns '
+    'in one thread, so that the seed decides every number, and Launchpad and '
+    'Reverb are not needed.',
     choices=('in_process', 'local_mp', 'local_mt', 'ray'),
   )
   ray_address: str = checks.setting(
@@ -242,7 +242,7 @@ class RunConfig:
 
   @property
   def has_nodes(self) -> bool:
-    """Whether actors, learner and replay are nodes of a Launchpad program."""
+    """Whether the nodes are those of a Launchpad program."""
     return self.lp_launch_type != 'in_process'
 
   @property

@@ -305,11 +305,7 @@ class LearnerNode(node.Node):
       self._end(True)
       self._context.saved()
       return
-    kept = self._try_to_keep()
-    if now - self._saved_at > self._run.checkpoint_period:
-      if kept and self._saver.is_idle:
-        self._saver.begin(self._state())
-        self._saved_at = now
+    self._try_to_save(now)
 
   def _finish(self, seconds: Optional[float]) -> None:
     """Writes the last checkpoint, for which the replay has this long."""
@@ -353,10 +349,14 @@ class LearnerNode(node.Node):
     self._snapshots.export_due(counts.get('actor_steps', 0), self._export)
     self._enqueue_evaluations(counts)
 
-  def _try_to_keep(self) -> bool:
-    """Keeps what is pending; returns whether the disk had space for it."""
+  def _try_to_save(self, now: float) -> None:
+    """Keeps what is pending, and saves if it is time and the disk has space."""
     try:
       self._keep()
+      is_time = now - self._saved_at > self._run.checkpoint_period
+      if is_time and self._saver.is_idle:
+        self._saver.begin(self._state())
+        self._saved_at = now
     except OSError as error:
       if not files.is_disk_full(error):
         raise
@@ -367,9 +367,8 @@ class LearnerNode(node.Node):
           untrusted.one_line(error),
         )
       self._is_disk_full = True
-      return False
-    self._is_disk_full = False
-    return True
+    else:
+      self._is_disk_full = False
 
   def _enqueue_evaluations(self, counts: Mapping[str, int]) -> None:
     self._evaluations.enqueue(

@@ -86,13 +86,18 @@ def clear(run: run_config.RunConfig) -> None:
 def read(
   run: run_config.RunConfig, agent: assembly.Agent
 ) -> Optional[Mapping[str, Any]]:
-  """Reads the states of the newest checkpoint; None if there is none.
+  """Reads the states of the newest checkpoint; None without a checkpoint.
 
   Raises:
     ValueError: if they are missing, damaged, or those of other versions.
   """
   found = checkpoints.newest_replay(run.checkpoint_folder)
   if found is None:
+    if any(pathlib.Path(run.checkpoint_folder).glob('checkpoint-*')):
+      raise ValueError(
+        f'workdir={run.workdir!r}: its newest checkpoint has no states of the '
+        'nodes, so that this run cannot be resumed. Choose another workdir.'
+      )
     return None
   path = found.folder / _FILE
   with refusals(run):

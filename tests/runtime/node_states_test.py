@@ -47,6 +47,13 @@ def test_a_run_without_a_checkpoint_has_no_states(tmp_path):
   assert node_states.read(run, fakes.make_agent('r2d2')) is None
 
 
+def test_a_checkpoint_without_states_does_not_resume(saved):
+  run, agent, path = saved
+  shutil.rmtree(path.parent)
+  with pytest.raises(ValueError, match='has no states of the nodes'):
+    node_states.read(run, agent)
+
+
 def flip(place):
   """Changes one bit of a file."""
 

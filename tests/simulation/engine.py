@@ -327,8 +327,10 @@ class Simulated(base.Engine):
 
   def freeze(self, process: Process, seconds: float) -> None:
     """Stops a process for a while, or forever."""
+    thaws = self._clock.now + seconds
+    # What hangs does not work again because it was paused meanwhile.
+    process.thaws = max(thaws, process.thaws) if process.is_frozen else thaws
     process.is_frozen = True
-    process.thaws = self._clock.now + seconds
     if seconds < float('inf'):
       self._clock.after(seconds, lambda: self._thaw(process))
 
