@@ -303,9 +303,9 @@ def test_a_real_run(tmp_path):
   (run,) = data.runs
   assert run.status == dataset.DONE and run.device.startswith('cpu')
   assert (run.attempts, run.exit_code) == (1, 0)
-  points = data.scores_of(run.run_id, dataset.EVALUATOR)
+  points = fakes.scores_of(data, run.run_id, dataset.EVALUATOR)
   assert [point.actor_steps for point in points] == [*range(0, 1_501, 300)]
-  (final,) = data.scores_of(run.run_id, dataset.FINAL)
+  (final,) = fakes.scores_of(data, run.run_id, dataset.FINAL)
   assert final.episodes == 50
   # The id is that of the settings which the run has recorded.
   spec = declarations.declared(
