@@ -16,13 +16,11 @@ class Arm(NamedTuple):
 
   Attributes:
     script: what trains it.
-    stage: what its runs are.
     settings: the flags that make it this algorithm.
     needs: flags that take the policy of a pre-training, with its arm.
   """
 
   script: str
-  stage: str
   settings: Mapping[str, Any]
   needs: Tuple[Tuple[str, str], ...]
 
@@ -36,13 +34,11 @@ def _read() -> Iterator[Tuple[str, Arm]]:
     for text in row['settings'].split():
       name, _, value = text.partition('=')
       settings[name] = runs.parsed(name, value)
-    is_pretraining = row['script'] == 'run_ngu'
     if row['script']:
       yield (
         row['arm'],
         Arm(
           row['script'],
-          runs.PRETRAINING if is_pretraining else runs.TRANSFER,
           settings,
           tuple((n, of) for n, of in used.items() if of in arms),
         ),

@@ -10,7 +10,6 @@ from typing import (
   List,
   Mapping,
   NamedTuple,
-  Optional,
   Sequence,
   Tuple,
 )
@@ -81,29 +80,22 @@ class Choice(NamedTuple):
   settings: Mapping[str, Any] = {}
 
 
+EVERYTHING = Choice()
+
+
 def declared(
-  artifact: str, scale: scales.Scale, choice: Optional[Choice] = None
+  artifacts: Sequence[str], scale: scales.Scale, choice: Choice = EVERYTHING
 ) -> List[runs.RunSpec]:
-  """Returns the runs of an artifact, and all that they need, in their order.
+  """Returns the runs of artifacts and all that they need, each once, in order.
 
   Args:
-    artifact: its id, `table3` or `fig1`.
+    artifacts: their ids, such as `table3` and `fig1`.
     scale: the scale.
-    choice: what part of it; None for all.
+    choice: what part of it.
 
   Raises:
     ValueError: for an unknown artifact, game, arm or setting.
   """
-  return declared_by_all([artifact], scale, choice)
-
-
-def declared_by_all(
-  artifacts: Sequence[str],
-  scale: scales.Scale,
-  choice: Optional[Choice] = None,
-) -> List[runs.RunSpec]:
-  """Returns the runs of several artifacts, each once."""
-  choice = choice or Choice()
   parts = dict.fromkeys(part for a in artifacts for part in _parts(a))
   for arm in choice.arms:
     arms_lib.get(arm)
