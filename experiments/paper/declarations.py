@@ -1,12 +1,15 @@
 """Which runs each artifact needs.
 
 Several artifacts need the same runs, and a run is identified by its settings:
-each is executed once, whoever asks for it.
+each is executed once, whoever asks for it. `data/arms.csv` lists the arms, the
+paper's algorithms. What repeats an action (`ez`) has no state and no epsilon,
+whatever the preset says about those of an exported behavior.
 """
 
 from typing import (
   Any,
   Dict,
+  Iterator,
   List,
   Mapping,
   NamedTuple,
@@ -16,9 +19,52 @@ from typing import (
 
 from bt_acme.config import names
 from experiments.harness import runs
-from experiments.paper import arms as arms_lib
 from experiments.paper import artifacts as artifacts_lib
-from experiments.paper import scales
+from experiments.paper import data_files, scales
+
+
+class Arm(NamedTuple):
+  """An algorithm of the paper.
+
+  Attributes:
+    script: what trains it.
+    settings: the flags that make it this algorithm.
+    needs: flags that take the policy of a pre-training, with its arm.
+  """
+
+  script: str
+  settings: Mapping[str, Any]
+  needs: Tuple[Tuple[str, str], ...]
+
+
+def _arms() -> Iterator[Tuple[str, Arm]]:
+  rows = data_files.rows('arms.csv')
+  arms = {row['arm'] for row in rows}
+  for row in rows:
+    used = {n: row[n] for n in ('behavior', 'init', 'init_from') if row[n]}
+    settings = {n: of for n, of in used.items() if of not in arms}
+    for text in row['settings'].split():
+      name, _, value = text.partition('=')
+      settings[name] = runs.parsed(name, value)
+    if row['script']:
+      yield (
+        row['arm'],
+        Arm(
+          row['script'],
+          settings,
+          tuple((n, of) for n, of in used.items() if of in arms),
+        ),
+      )
+
+
+ARMS: Mapping[str, Arm] = dict(_arms())
+
+
+def _arm(name: str) -> Arm:
+  """Returns an arm; raises ValueError for an unknown one."""
+  if name not in ARMS:
+    raise ValueError(f'arms={name!r} is unknown: {names.suggest(name, ARMS)}')
+  return ARMS[name]
 
 
 class Part(NamedTuple):
@@ -98,7 +144,7 @@ def declared(
   """
   parts = dict.fromkeys(part for a in artifacts for part in _parts(a))
   for arm in choice.arms:
-    arms_lib.get(arm)
+    _arm(arm)
   for game in choice.games:
     if game not in scale.envs:
       advice = names.suggest(game, scale.envs)
@@ -139,7 +185,7 @@ class _Maker:
       return [self._evaluation(stage, arm, env, seed, need)]
     needs = tuple(
       runs.Need(flag, self._policy(of, env, seed), steps)
-      for flag, of in arms_lib.get(arm).needs
+      for flag, of in _arm(arm).needs
     )
     scale = self._scale
     spec = self._learning(
@@ -183,7 +229,7 @@ class _Maker:
         always win.
       needs: what must be there before it starts.
     """
-    arm = arms_lib.get(what[1])
+    arm = _arm(what[1])
     known = {
       name: value
       for name, value in {**settings, **self._choice.settings}.items()

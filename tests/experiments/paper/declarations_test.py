@@ -10,7 +10,7 @@ from bt_acme import config, environments
 from bt_acme.cli import flags
 from bt_acme.config import presets
 from experiments.harness import runs
-from experiments.paper import arms, artifacts, declarations, scales
+from experiments.paper import artifacts, declarations, scales
 
 _ALL = tuple(artifacts.ARTIFACTS)
 _SCALES = tuple(scales.SCALES.values())
@@ -136,7 +136,7 @@ def test_artifacts_share_runs(scale, one, others):
 
 def test_each_arm_is_declared_by_an_artifact():
   specs = _specs('smoke')
-  assert {spec.arm for spec in specs} == set(arms.ARMS)
+  assert {spec.arm for spec in specs} == set(declarations.ARMS)
 
 
 def test_snapshots_of_the_policy_are_exported_where_they_are_needed():
