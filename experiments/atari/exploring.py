@@ -1,13 +1,11 @@
 """NGU explores a game without rewards, and the rooms it visits are drawn."""
 
 import dataclasses
-import pathlib
 from typing import Dict, List
 
-from bt_acme import behaviors, environments
+from bt_acme import behaviors
 from bt_acme.cli import flags
 from bt_acme.config import checks
-from bt_acme.config import run as run_config
 from bt_acme.evaluation import tables
 from experiments import launching
 from experiments.atari import montezuma, room_map, runs
@@ -15,7 +13,7 @@ from experiments.atari import visits as visits_lib
 
 
 @dataclasses.dataclass(frozen=True)
-class ExploreConfig:
+class ExploreConfig(runs.TrainConfig):
   """NGU explores a game without rewards."""
 
   game: str = checks.setting(
@@ -25,18 +23,6 @@ class ExploreConfig:
     300_000,
     'Pre-training ends after this many actor steps, of 4 frames each.',
     above=0,
-  )
-  workdir: str = checks.setting(
-    '', 'The folder of the run; without a name it is runs/atari/GAME_ngu.'
-  )
-  seed: int = checks.setting(
-    0,
-    'The seed of pre-training and of the games.',
-    minimum=0,
-    maximum=run_config.LARGEST_SEED,
-  )
-  draw_only: bool = checks.setting(
-    False, 'The behavior in the folder plays and is drawn, without training.'
   )
   episodes: int = checks.setting(
     8, 'Each policy plays this many games at once.', above=0
@@ -48,21 +34,18 @@ class ExploreConfig:
     above=0,
   )
 
+  script = 'run_ngu.py'
+  # An evaluator plays for the rewards of a task, and here are none.
+  more_flags = ('--num_evaluators=0',)
+  suffix = '_ngu'
+
   def __post_init__(self) -> None:
-    checks.check(self)
-    environments.validate(self.game)
+    super().__post_init__()
     checks.require(
       self.game == montezuma.GAME,
       f'game={self.game!r} has no map of its rooms here: only '
       f'{montezuma.GAME!r} has one.',
     )
-
-  @property
-  def folder(self) -> pathlib.Path:
-    """The folder of the run, absolute."""
-    return pathlib.Path(
-      self.workdir or f'runs/atari/{self.game}_ngu'
-    ).absolute()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,8 +67,7 @@ def run(
   Returns:
     An exit code.
   """
-  # An evaluator plays for the rewards of a task, and here are none.
-  code = runs.train(config, 'run_ngu.py', launch, '--num_evaluators=0')
+  code = runs.train(config, launch)
   if code == 0:
     path = str(config.folder / 'behavior')
     _show(config, behaviors.Exported(path, setting='workdir'))

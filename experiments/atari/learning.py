@@ -1,47 +1,23 @@
 """R2D2 learns a game, and its scores are drawn."""
 
 import dataclasses
-import pathlib
 from typing import List
 
-from bt_acme import environments
 from bt_acme.cli import flags
-from bt_acme.config import checks
-from bt_acme.config import run as run_config
 from bt_acme.evaluation import human_normalized_scores
 from experiments import launching
 from experiments.atari import runs, scores
 
 
 @dataclasses.dataclass(frozen=True)
-class LearnConfig:
+class LearnConfig(runs.TrainConfig):
   """R2D2 learns a game."""
 
-  game: str = checks.setting('road_runner', 'The game, one of the 57.')
-  max_actor_steps: int = checks.setting(
-    250_000,
-    'The run ends after this many actor steps, of 4 frames each.',
-    above=0,
-  )
-  workdir: str = checks.setting(
-    '', 'The folder of the run; without a name it is runs/atari/GAME.'
-  )
-  seed: int = checks.setting(
-    0, 'The seed of the run.', minimum=0, maximum=run_config.LARGEST_SEED
-  )
-  draw_only: bool = checks.setting(
-    False, 'The run in the folder is drawn as it is, and not trained.'
-  )
+  script = 'run_r2d2.py'
 
   def __post_init__(self) -> None:
-    checks.check(self)
-    environments.validate(self.game)
+    super().__post_init__()
     human_normalized_scores.reference_scores(self.game)
-
-  @property
-  def folder(self) -> pathlib.Path:
-    """The folder of the run, absolute."""
-    return pathlib.Path(self.workdir or f'runs/atari/{self.game}').absolute()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +37,7 @@ def run(config: LearnConfig, *, launch: runs.Launch = launching.launch) -> int:
   Returns:
     An exit code.
   """
-  code = runs.train(config, 'run_r2d2.py', launch)
+  code = runs.train(config, launch)
   if code == 0:
     scores.show(scores.read(config.folder, config.game))
   return code

@@ -39,13 +39,13 @@ def read(folder: pathlib.Path, game: str) -> Scores:
   Raises:
     ValueError: if the run has not been evaluated yet.
   """
-  evaluation = _read_returns(folder / 'logs' / 'evaluator')
+  evaluation = _read_returns(folder, 'evaluator')
   checks.require(
     len(evaluation[0]) > 0,
     f'workdir={str(folder)!r} has no evaluation yet: let the run go on for a '
     'while.',
   )
-  steps, returns = _read_returns(folder / 'logs' / 'actor')
+  steps, returns = _read_returns(folder, 'actor')
   training = plots.smoothed_curve(
     {'actor_steps': steps, 'episode_return': returns},
     'episode_return',
@@ -66,10 +66,9 @@ def _thinned(curve: plots.Curve) -> plots.Curve:
   return steps[is_last], values[is_last]
 
 
-def _read_returns(folder: pathlib.Path) -> plots.Curve:
+def _read_returns(folder: pathlib.Path, label: str) -> plots.Curve:
   """Reads actor steps and returns of all episodes of a log, if there is one."""
-  path = folder / 'logs.csv'
-  columns = logs.read_log(str(path)) if path.is_file() else {}
+  columns = logs.read_columns(str(folder), label)
   if not columns:
     return np.zeros(0), np.zeros(0)
   return columns['actor_steps'], columns['episode_return']

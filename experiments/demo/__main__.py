@@ -18,14 +18,13 @@ Ctrl-C ends it. The same command goes on with what is missing.
 import os
 import pathlib
 import time
-from typing import Callable, Dict, List, Sequence, Tuple
+from typing import Callable, Dict, List, Sequence
 
 from absl import flags as absl_flags
 
 from bt_acme import environments
 from bt_acme.cli import flags
-from bt_acme.config import run as run_config
-from experiments import launching
+from experiments import launching, seeds
 from experiments.demo import plan as plan_lib
 from experiments.demo import progress, report
 from experiments.harness import driver
@@ -67,11 +66,11 @@ def run(
   environments.validate(plan_lib.TASK)
   seconds: Dict[str, float] = {}
   start = time.monotonic()
-  seeds = ', '.join(map(str, plan.seeds))
   print(
     f'== 1 of 3: NGU explores {plan_lib.WORLD} without rewards, for '
     f'{plan.pretraining_steps:,} actor steps; {", ".join(plan.learners)} learn '
-    f'{plan_lib.TASK}, for {plan.task_steps:,} actor steps; seeds {seeds}',
+    f'{plan_lib.TASK}, for {plan.task_steps:,} actor steps; '
+    f'seeds {", ".join(map(str, plan.seeds))}',
     flush=True,
   )
   missing = [job for job in plan.jobs if not job.is_done(folder)]
@@ -154,26 +153,11 @@ def _show(
   print(f'{"Wall time:":<19}{sum(seconds.values()):.0f} s ({parts})')
 
 
-def _read_seeds() -> Tuple[int, ...]:
-  try:
-    seeds = tuple(int(seed) for seed in FLAGS.seeds)
-  except ValueError:
-    seeds = ()
-  if (
-    not seeds
-    or len(set(seeds)) < len(seeds)
-    or not all(0 <= seed <= run_config.LARGEST_SEED for seed in seeds)
-  ):
-    raise ValueError(
-      f'seeds={",".join(FLAGS.seeds)} must be different whole numbers of at '
-      'least 0, separated by commas.'
-    )
-  return seeds
-
-
 def main(argv: List[str]) -> int:
   del argv
-  plan = plan_lib.Plan(seeds=_read_seeds(), finetuning=FLAGS.finetuning)
+  plan = plan_lib.Plan(
+    seeds=seeds.read(FLAGS.seeds), finetuning=FLAGS.finetuning
+  )
   folder = pathlib.Path(FLAGS.workdir).absolute()
   try:
     return run(plan, folder)

@@ -6,11 +6,9 @@ and figures) are functions of these two alone.
 """
 
 import csv
-import io
 import pathlib
 from typing import (
   Any,
-  Iterable,
   List,
   NamedTuple,
   Optional,
@@ -21,6 +19,7 @@ from typing import (
 )
 
 from bt_acme import files
+from bt_acme.evaluation import tables
 
 NAN = float('nan')
 
@@ -120,11 +119,6 @@ class Dataset(NamedTuple):
   runs: Tuple[Run, ...]
   scores: Tuple[Score, ...]
 
-  def scores_of(self, run_id: str, source: str) -> Tuple[Score, ...]:
-    """The scores of a run from one source, by actor steps."""
-    found = [s for s in self.scores if (s.run_id, s.source) == (run_id, source)]
-    return tuple(sorted(found, key=lambda score: score.actor_steps))
-
 
 Row = TypeVar('Row', Run, Score)
 
@@ -144,8 +138,12 @@ def read(folder: files.PathLike) -> Dataset:
 def write(folder: files.PathLike, dataset: Dataset) -> None:
   """Writes both tables, each whole or not at all."""
   folder = pathlib.Path(folder)
-  files.write_text(folder / 'runs.csv', _text(dataset.runs, Run))
-  files.write_text(folder / 'scores.csv', _text(dataset.scores, Score))
+  for name, rows, header in (
+    ('runs.csv', dataset.runs, Run._fields),
+    ('scores.csv', dataset.scores, Score._fields),
+  ):
+    text = tables.csv_text([row._asdict() for row in rows], 10, header)
+    files.write_text(folder / name, text)
 
 
 def _read(path: pathlib.Path, row_type: Type[Row]) -> Tuple[Row, ...]:
@@ -175,18 +173,3 @@ def _value(text: Optional[str], value_type: Any) -> Any:
   if text is None:
     raise ValueError('the next one is torn')
   return NAN if value_type is float and not text else value_type(text)
-
-
-def _text(rows: Iterable[Row], row_type: Type[Row]) -> str:
-  text = io.StringIO()
-  writer = csv.DictWriter(text, list(row_type._fields), lineterminator='\n')
-  writer.writeheader()
-  for row in rows:
-    writer.writerow({name: _cell(v) for name, v in row._asdict().items()})
-  return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-  if isinstance(value, float):
-    return '' if value != value else f'{value:.10g}'
-  return value

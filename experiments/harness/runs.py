@@ -4,7 +4,6 @@ A run is identified by its settings, as its workdir's `config.json` holds them.
 A changed setting therefore is another run, and never overwrites one.
 """
 
-import csv
 import dataclasses
 import difflib
 import functools
@@ -25,6 +24,7 @@ from typing import (
 from bt_acme.behaviors import exported_folder
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
+from bt_acme.evaluation import tables
 from bt_acme.runtime import workdir as workdir_lib
 from experiments.harness import pool, records
 from launch import evaluate, run_bt, run_ngu, run_r2d2
@@ -256,11 +256,7 @@ def parsed(name: str, text: str) -> Any:
 
 
 def _num_rows(path: pathlib.Path) -> int:
-  try:
-    with path.open(newline='') as file:
-      return sum(1 for _ in csv.DictReader(file))
-  except OSError:
-    return 0
+  return len(tables.read_csv(path)) if path.exists() else 0
 
 
 def _add(spec: RunSpec, found: Dict[str, RunSpec]) -> None:

@@ -21,6 +21,7 @@ from typing import (
   NamedTuple,
   Optional,
   Sequence,
+  Tuple,
 )
 
 import jax
@@ -195,16 +196,9 @@ class _Policy(NamedTuple):
   epsilon: Optional[float] = None
 
 
-class _Learned(NamedTuple):
-  """What there is to evaluate, and how it was learned.
-
-  Attributes:
-    policies: states of one agent, the last one of the run's end.
-    episodes: metrics of each episode of training.
-  """
-
-  policies: List[_Policy]
-  episodes: Sequence[Row] = ()
+# States of one agent, the last one of the run's end, and the metrics of each
+# episode of training.
+_Learned = Tuple[List[_Policy], Sequence[Row]]
 
 
 def configuration(run: Run) -> Any:
@@ -244,16 +238,16 @@ def _execute(job: Job, folder: pathlib.Path, report: pool.Report) -> None:
   start = time.monotonic()
   run = job.run
   report((0, math.nan))
-  learned = _learn(job, folder, report)
+  policies, episodes = _learn(job, folder, report)
   result: Result = {
-    'row': _evaluate(run, learned, job.seed) if run.episodes else {},
+    'row': _evaluate(run, policies, episodes, job.seed) if run.episodes else {},
     'behavior': ''.join(_checksum(j.behavior(folder)) for j in job.needed),
     'episodes': {
-      name: [row[name] for row in learned.episodes]
+      name: [row[name] for row in episodes]
       for name in ('actor_steps', 'episode_return')
     },
   }
-  final = learned.policies[-1]
+  final = policies[-1]
   if run.film:
     films = _play([final], run.episodes, job.seed, flights=True)[0]
     result['films'] = [
@@ -276,7 +270,7 @@ def _learn(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
     loaded = evaluation.load(evaluation.EvaluationConfig(workdir=workdir))
     episodes = logs.read_rows(workdir, 'actor')
     episodes.sort(key=lambda row: row['actor_steps'])
-    return _Learned([_Policy(loaded.agent, loaded.variables)], episodes)
+    return [_Policy(loaded.agent, loaded.variables)], episodes
   behavior: Any = behaviors.ActionRepeat()
   if job.needed:
     epsilon = 0.0
@@ -286,16 +280,13 @@ def _learn(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
     behavior = behaviors.Exported(str(path), epsilon=epsilon)
   if run.kind in _LEARNS:
     return _train(job, folder, behavior, report)
-  return _Learned(
-    [
-      _Policy(
-        _agent_in(behavior.agent, run.world),
-        behavior.variables,
-        behavior.statistics,
-        1.0 if run.kind == 'random' else None,
-      )
-    ]
+  policy = _Policy(
+    _agent_in(behavior.agent, run.world),
+    behavior.variables,
+    behavior.statistics,
+    1.0 if run.kind == 'random' else None,
   )
+  return [policy], ()
 
 
 def _agent_in(agent: assembly.Agent, world: str) -> assembly.Agent:
@@ -338,10 +329,8 @@ def _train(
       actor_steps=result.actor_steps,
     )
   states: List[Any] = [*snapshots[: len(SHARES)], result]
-  return _Learned(
-    [_Policy(agent, state.variables, state.statistics) for state in states],
-    result.episodes,
-  )
+  policies = [_Policy(agent, s.variables, s.statistics) for s in states]
+  return policies, result.episodes
 
 
 def _initial_params(
@@ -357,18 +346,20 @@ def _initial_params(
   )
 
 
-def _evaluate(run: Run, learned: _Learned, seed: int) -> Row:
+def _evaluate(
+  run: Run, policies: List[_Policy], training: Sequence[Row], seed: int
+) -> Row:
   """Returns means over episodes of the evaluation, and over those of training.
 
   What explores was also evaluated during training: `cells_25` are the cells at
   25 % of it.
   """
-  plays = _play(learned.policies, run.episodes, seed)
+  plays = _play(policies, run.episodes, seed)
   *earlier, row = [_summary(recordings) for recordings in plays]
   for share, earlier_row in zip(SHARES, earlier, strict=False):
     row[f'cells_{100 * share:.0f}'] = earlier_row['cells']
   if run.kind in _LEARNS:
-    returns = [episode['episode_return'] for episode in learned.episodes]
+    returns = [episode['episode_return'] for episode in training]
     row['training_return'] = float(np.mean(returns))
     row['training_solved'] = float(np.mean(np.array(returns) > 0))
   return row

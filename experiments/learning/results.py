@@ -1,11 +1,10 @@
 """Results of runs: a table with a row for each run and seed, as CSV."""
 
-import csv
-import io
 import pathlib
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from bt_acme import files
+from bt_acme.evaluation import tables as tables_lib
 from experiments.harness import small_runs
 from experiments.learning import claims
 
@@ -90,19 +89,16 @@ def add(results: Results, path: pathlib.Path) -> None:
       del table[other]
     values = {name: f'{row[name]:.6g}' for name in _VALUES if name in row}
     table[keys] = {**dict(zip(_KEYS, keys, strict=True)), **values}
-  text = io.StringIO()
-  writer = csv.DictWriter(text, (*_KEYS, *_VALUES), lineterminator='\n')
-  writer.writeheader()
-  for keys in sorted(table, key=lambda k: (k[0], k[1], int(k[3]))):
-    writer.writerow(table[keys])
-  files.write_text(path, text.getvalue())
+  ordered = sorted(table, key=lambda k: (k[0], k[1], int(k[3])))
+  rows = [table[keys] for keys in ordered]
+  text = tables_lib.csv_text(rows, header=(*_KEYS, *_VALUES))
+  files.write_text(path, text)
 
 
 def _read(path: pathlib.Path) -> _Lines:
   if not path.exists():
     return {}
-  with path.open(newline='') as file:
-    lines: List[Dict[str, str]] = list(csv.DictReader(file))
+  lines = tables_lib.read_csv(path)
   return {tuple(line[key] for key in _KEYS): line for line in lines}
 
 

@@ -138,7 +138,7 @@ class _Paper:
       yield [pool.Process(slot) for slot in options.slots]
 
   def _specs(self, artifacts: Sequence[str]) -> List[runs.RunSpec]:
-    return declarations.declared_by_all(
+    return declarations.declared(
       artifacts, self._folder.scale, self._options.choice
     )
 

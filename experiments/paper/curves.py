@@ -22,8 +22,7 @@ import numpy as np
 
 from bt_acme.evaluation import plots
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import readings
-from experiments.paper.results import Problem, Results, at, failure
+from experiments.paper.results import Problem, Results, at, column_of, failure
 
 # Maps a world and its returns to the scale of a figure.
 Scale = Callable[[str, Any], Any]
@@ -80,7 +79,7 @@ def read(
   """
   points = {}
   for run in (run for env in envs for run in results.runs_of(arm, env)):
-    steps, values = readings.column(results, run, column)
+    steps, values = column_of(results, run, column)
     steps, values = plots.means_by_step((steps, scale(run.env, values)))
     points[run] = steps * run.frames_per_step, values
   worlds, problems = _counted(arm, envs, points)

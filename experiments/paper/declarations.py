@@ -1,25 +1,70 @@
 """Which runs each artifact needs.
 
 Several artifacts need the same runs, and a run is identified by its settings:
-each is executed once, whoever asks for it.
+each is executed once, whoever asks for it. `data/arms.csv` lists the arms, the
+paper's algorithms. What repeats an action (`ez`) has no state and no epsilon,
+whatever the preset says about those of an exported behavior.
 """
 
 from typing import (
   Any,
   Dict,
+  Iterator,
   List,
   Mapping,
   NamedTuple,
-  Optional,
   Sequence,
   Tuple,
 )
 
 from bt_acme.config import names
 from experiments.harness import runs
-from experiments.paper import arms as arms_lib
 from experiments.paper import artifacts as artifacts_lib
-from experiments.paper import scales
+from experiments.paper import data_files, scales
+
+
+class Arm(NamedTuple):
+  """An algorithm of the paper.
+
+  Attributes:
+    script: what trains it.
+    settings: the flags that make it this algorithm.
+    needs: flags that take the policy of a pre-training, with its arm.
+  """
+
+  script: str
+  settings: Mapping[str, Any]
+  needs: Tuple[Tuple[str, str], ...]
+
+
+def _arms() -> Iterator[Tuple[str, Arm]]:
+  rows = data_files.rows('arms.csv')
+  arms = {row['arm'] for row in rows}
+  for row in rows:
+    used = {n: row[n] for n in ('behavior', 'init', 'init_from') if row[n]}
+    settings = {n: of for n, of in used.items() if of not in arms}
+    for text in row['settings'].split():
+      name, _, value = text.partition('=')
+      settings[name] = runs.parsed(name, value)
+    if row['script']:
+      yield (
+        row['arm'],
+        Arm(
+          row['script'],
+          settings,
+          tuple((n, of) for n, of in used.items() if of in arms),
+        ),
+      )
+
+
+ARMS: Mapping[str, Arm] = dict(_arms())
+
+
+def _arm(name: str) -> Arm:
+  """Returns an arm; raises ValueError for an unknown one."""
+  if name not in ARMS:
+    raise ValueError(f'arms={name!r} is unknown: {names.suggest(name, ARMS)}')
+  return ARMS[name]
 
 
 class Part(NamedTuple):
@@ -81,32 +126,25 @@ class Choice(NamedTuple):
   settings: Mapping[str, Any] = {}
 
 
+EVERYTHING = Choice()
+
+
 def declared(
-  artifact: str, scale: scales.Scale, choice: Optional[Choice] = None
+  artifacts: Sequence[str], scale: scales.Scale, choice: Choice = EVERYTHING
 ) -> List[runs.RunSpec]:
-  """Returns the runs of an artifact, and all that they need, in their order.
+  """Returns the runs of artifacts and all that they need, each once, in order.
 
   Args:
-    artifact: its id, `table3` or `fig1`.
+    artifacts: their ids, such as `table3` and `fig1`.
     scale: the scale.
-    choice: what part of it; None for all.
+    choice: what part of it.
 
   Raises:
     ValueError: for an unknown artifact, game, arm or setting.
   """
-  return declared_by_all([artifact], scale, choice)
-
-
-def declared_by_all(
-  artifacts: Sequence[str],
-  scale: scales.Scale,
-  choice: Optional[Choice] = None,
-) -> List[runs.RunSpec]:
-  """Returns the runs of several artifacts, each once."""
-  choice = choice or Choice()
   parts = dict.fromkeys(part for a in artifacts for part in _parts(a))
   for arm in choice.arms:
-    arms_lib.get(arm)
+    _arm(arm)
   for game in choice.games:
     if game not in scale.envs:
       advice = names.suggest(game, scale.envs)
@@ -143,9 +181,22 @@ class _Maker:
     self, stage: str, arm: str, env: str, seed: int, steps: int
   ) -> List[runs.RunSpec]:
     if stage == runs.ZERO_SHOT:
-      return [self._zero_shot(arm, env, seed, steps)]
-    spec = self._transfer(arm, env, seed, steps)
-    return [spec, *self._final_evaluation(spec)]
+      need = runs.Need('behavior', self._policy(arm, env, seed), steps)
+      return [self._evaluation(stage, arm, env, seed, need)]
+    needs = tuple(
+      runs.Need(flag, self._policy(of, env, seed), steps)
+      for flag, of in _arm(arm).needs
+    )
+    scale = self._scale
+    spec = self._learning(
+      (stage, arm, env, seed), scale.transfer_steps, scale.settings, needs
+    )
+    in_the_run = dict(spec.settings).get('evaluation_episodes', 0)
+    if in_the_run >= scale.final_episodes:
+      return [spec]
+    need = runs.Need('workdir', spec)
+    final = self._evaluation(runs.FINAL_EVALUATION, arm, env, seed, need)
+    return [spec, final]
 
   def _policy(self, arm: str, env: str, seed: int) -> runs.RunSpec:
     """Returns the pre-training of an arm for an environment, made once."""
@@ -153,82 +204,45 @@ class _Maker:
     env = scales.pretraining_env(env)
     key = (arm, env, seed if scale.pretraining == scales.PER_SEED else 0)
     if key not in self._policies:
-      self._policies[key] = self._pretraining(*key)
+      snapshots = ','.join(map(str, scale.snapshots[:-1]))
+      own = {**scale.pretraining_settings, 'snapshot_steps': snapshots}
+      self._policies[key] = self._learning(
+        (runs.PRETRAINING, *key),
+        scale.pretraining_steps,
+        {**scale.settings, **own},
+      )
     return self._policies[key]
 
-  def _pretraining(self, arm: str, env: str, seed: int) -> runs.RunSpec:
-    scale, definition = self._scale, arms_lib.get(arm)
-    snapshots = ','.join(map(str, scale.snapshots[:-1]))
-    settings = {**scale.settings, **scale.pretraining_settings}
-    return runs.RunSpec(
-      runs.PRETRAINING,
-      arm,
-      env,
-      seed,
-      definition.script,
-      scale.pretraining_steps,
-      self._settings(definition, {**settings, 'snapshot_steps': snapshots}),
-    )
-
-  def _transfer(
-    self, arm: str, env: str, seed: int, steps: int
+  def _learning(
+    self,
+    what: Tuple[str, str, str, int],
+    budget_steps: int,
+    settings: Mapping[str, Any],
+    needs: Tuple[runs.Need, ...] = (),
   ) -> runs.RunSpec:
-    definition = arms_lib.get(arm)
-    return runs.RunSpec(
-      runs.TRANSFER,
-      arm,
-      env,
-      seed,
-      definition.script,
-      self._scale.transfer_steps,
-      self._settings(definition, self._scale.settings),
-      tuple(
-        runs.Need(flag, self._policy(of, env, seed), steps)
-        for flag, of in definition.needs
-      ),
-    )
+    """Returns a run that learns.
 
-  def _zero_shot(
-    self, arm: str, env: str, seed: int, steps: int
-  ) -> runs.RunSpec:
-    return runs.RunSpec(
-      runs.ZERO_SHOT,
-      arm,
-      env,
-      seed,
-      'evaluate',
-      settings=self._episodes(),
-      needs=(runs.Need('behavior', self._policy(arm, env, seed), steps),),
-    )
-
-  def _final_evaluation(self, spec: runs.RunSpec) -> List[runs.RunSpec]:
-    """Returns what measures a run's end, unless the run itself does so."""
-    in_the_run = dict(spec.settings).get('evaluation_episodes', 0)
-    if in_the_run >= self._scale.final_episodes:
-      return []
-    return [
-      runs.RunSpec(
-        runs.FINAL_EVALUATION,
-        spec.arm,
-        spec.env,
-        spec.seed,
-        'evaluate',
-        settings=self._episodes(),
-        needs=(runs.Need('workdir', spec),),
-      )
-    ]
-
-  def _episodes(self) -> runs.Settings:
-    return (('episodes', self._scale.final_episodes),)
-
-  def _settings(
-    self, arm: arms_lib.Arm, settings: Mapping[str, Any]
-  ) -> runs.Settings:
-    """Returns the settings that a script has; the arm's own always win."""
-    values = {**settings, **self._choice.settings}
+    Args:
+      what: its stage, arm, environment and seed.
+      budget_steps: the actor steps that it takes.
+      settings: some settings. It has those that its script has; the arm's own
+        always win.
+      needs: what must be there before it starts.
+    """
+    arm = _arm(what[1])
     known = {
       name: value
-      for name, value in values.items()
+      for name, value in {**settings, **self._choice.settings}.items()
       if name == 'preset' or runs.has_setting(arm.script, name)
     }
-    return tuple({**known, **arm.settings}.items())
+    flags = tuple({**known, **arm.settings}.items())
+    return runs.RunSpec(*what, arm.script, budget_steps, flags, needs)
+
+  def _evaluation(
+    self, stage: str, arm: str, env: str, seed: int, need: runs.Need
+  ) -> runs.RunSpec:
+    """Returns a run that plays the episodes of a final score."""
+    flags = (('episodes', self._scale.final_episodes),)
+    return runs.RunSpec(
+      stage, arm, env, seed, 'evaluate', settings=flags, needs=(need,)
+    )

@@ -24,7 +24,6 @@ from experiments.paper import (
   data_files,
   metrics,
   published,
-  readings,
   results,
 )
 
@@ -98,13 +97,13 @@ STATISTICS: Mapping[str, Statistic] = {
     'greedy share of a+: maximum of the first third - at the end',
     intervals.mean,
     False,
-    readings.peak_over_end,
+    results.peak_over_end,
   ),
   'peak_over_rest': Statistic(
     'greedy share of a+: maximum of the first third - of the rest',
     intervals.mean,
     False,
-    readings.peak_over_rest,
+    results.peak_over_rest,
   ),
   # Rewards of different tasks have no common scale; a probability needs none.
   'probability': Statistic(
@@ -160,7 +159,7 @@ class Effect(NamedTuple):
   def reading(self) -> results.Reading:
     """Reads a run."""
     statistic = STATISTICS[self.statistic]
-    of_return = readings.early_area if self.is_early else results.at(self.share)
+    of_return = results.early_area if self.is_early else results.at(self.share)
     reading = statistic.reading or of_return
     return results.normalized(reading) if statistic.is_normalized else reading
 

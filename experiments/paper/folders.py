@@ -108,7 +108,7 @@ class Folder:
     return runs.ordered(
       spec
       for artifacts, choice in self.requests()
-      for spec in declarations.declared_by_all(artifacts, self.scale, choice)
+      for spec in declarations.declared(artifacts, self.scale, choice)
     )
 
   def artifacts(self) -> Tuple[str, ...]:

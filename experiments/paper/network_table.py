@@ -5,7 +5,7 @@ arXiv:2003.13350). Source: Campos et al. 2021, arXiv:2102.13515.
 """
 
 import math
-from typing import NamedTuple, Optional, Tuple
+from typing import List, Tuple
 
 import jax
 
@@ -17,52 +17,33 @@ _ATARI = (84, 84, 4)  # Four frames of gray.
 _ATARI_ACTIONS = 18
 
 
-class Parameter(NamedTuple):
-  """One array of parameters, by the names that Haiku gives it."""
-
-  module: str
-  name: str
-  shape: Tuple[int, ...]
-
-
 def parameters(
-  config: Optional[config_lib.NetworkConfig] = None,
-  observation_shape: Tuple[int, ...] = _ATARI,
-  num_actions: int = _ATARI_ACTIONS,
   num_extra_actions: int = 1,
-) -> Tuple[Parameter, ...]:
-  """Lists the parameters of the Q-network, without making any.
+) -> List[Tuple[str, str, Tuple[int, ...]]]:
+  """Lists the parameters of the paper's Q-network, without making any.
 
   Args:
-    config: the network's settings; the paper's if not given.
-    observation_shape: (H, W, C) of uint8 observations.
-    num_actions: the environment's actions.
     num_extra_actions: the behaviors that may be chosen for a step.
+
+  Returns:
+    The module, the name and the shape of each array, as Haiku has them.
   """
   network = networks.make_q_network(
-    config or config_lib.NetworkConfig(),
-    observation_shape,
-    num_actions,
-    num_extra_actions,
+    config_lib.NetworkConfig(), _ATARI, _ATARI_ACTIONS, num_extra_actions
   )
   shapes = jax.eval_shape(network.init, jax.random.PRNGKey(0))
-  return tuple(
-    Parameter(module, name, tuple(leaf.shape))
+  return [
+    (module, name, tuple(leaf.shape))
     for module, leaves in shapes.items()
     for name, leaf in leaves.items()
-  )
+  ]
 
 
-def texts(listed: Tuple[Parameter, ...]) -> Tuple[str, str]:
+def texts() -> Tuple[str, str]:
   """Lists parameters as CSV and for readers, with their sum at the end."""
   rows = [
-    (
-      one.module,
-      one.name,
-      ' x '.join(map(str, one.shape)),
-      math.prod(one.shape),
-    )
-    for one in listed
+    (module, name, ' x '.join(map(str, shape)), math.prod(shape))
+    for module, name, shape in parameters()
   ]
   rows.append(('all', '', '', sum(row[-1] for row in rows)))
   header = ('module', 'parameter', 'shape', 'numbers')

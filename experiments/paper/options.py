@@ -2,19 +2,10 @@
 
 import argparse
 import pathlib
-from typing import (
-  Any,
-  Dict,
-  List,
-  NamedTuple,
-  NoReturn,
-  Optional,
-  Sequence,
-  Tuple,
-)
+from typing import List, NamedTuple, NoReturn, Sequence, Tuple
 
 from bt_acme.config import names
-from bt_acme.config import run as run_config
+from experiments import seeds as seeds_lib
 from experiments.harness import pool, runs, slots
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import declarations, folders, report, scales
@@ -70,29 +61,23 @@ def read(arguments: Sequence[str], description: str) -> Options:
   """
   given = _parser(description).parse_args(arguments)
   command, artifacts = _read_names(given.names)
-  settings = _read_settings(given.set)
+  settings = {name: runs.parsed(name, value) for name, value in given.set}
   scale = _read_scale(given.scale, given.pretraining)
   path = pathlib.Path(given.folder or f'runs/paper/{scale.name}')
-  choice = declarations.Choice(
-    _read_seeds(given.seeds),
-    _read_list(given.games),
-    _read_list(given.arms),
-    settings,
-  )
+  seeds = seeds_lib.read(given.seeds) if given.seeds else ()
+  choice = declarations.Choice(seeds, given.games, given.arms, settings)
   if command not in _OF_PARTS and any((given.seeds, given.games, given.arms)):
     raise ValueError(
       f'seeds, games, arms: `{command}` is about all runs that were asked for. '
       'Leave --seeds, --games and --arms to `plan` and `work`.'
     )
-  if not given.hours > 0:
-    raise ValueError(f'hours={given.hours} must be positive.')
-  formats = tuple(given.format.split(','))
-  report.check_formats(formats)
   if given.ray_address and command not in _OF_WORK:
     raise ValueError(
       f'ray_address: `{command}` starts nothing. Leave it to `work` and to '
       'artifacts.'
     )
+  formats = tuple(given.format.split(','))
+  report.check_formats(formats)
   given_slots = given.slots or scale.slots
   slots.parse(given_slots, [0])  # A mistake is told before anything starts.
   return Options(
@@ -102,7 +87,7 @@ def read(arguments: Sequence[str], description: str) -> Options:
     choice,
     [] if given.ray_address else slots.parse(given_slots),
     given_slots,
-    _read_shard(given.shard),
+    given.shard,
     formats,
     given.hours,
     given.ray_address,
@@ -126,48 +111,49 @@ def _parser(description: str) -> argparse.ArgumentParser:
   parser.add_argument(
     'names', nargs='+', metavar='NAME', help='a command, or artifacts'
   )
-  for flag, default, text in (
-    ('scale', 'smoke', f'one of {", ".join(scales.SCALES)}'),
+  for flag, default, kind, text in (
+    ('scale', 'smoke', str, f'one of {", ".join(scales.SCALES)}'),
     (
-      'pretraining',
-      '',
+      *('pretraining', '', str),
       'shared: one policy for all seeds, or per_seed; by itself the scale has '
       'per_seed if it is smoke or laptop, and shared like the paper if not',
     ),
-    ('folder', '', 'where everything goes; runs/paper/SCALE if not given'),
-    ('seeds', '', 'the seeds, separated by commas, instead of the scale`s'),
-    ('games', '', 'only these environments, separated by commas'),
-    ('arms', '', 'only these arms, separated by commas'),
-    ('slots', '', 'where runs take place, such as cpu:4 or gpu:0,gpu:1/2'),
     (
-      'shard',
-      '1/1',
+      *('folder', '', str),
+      'where everything goes; runs/paper/SCALE if not given',
+    ),
+    (
+      *('seeds', '', _words),
+      'the seeds, separated by commas, instead of the scale`s',
+    ),
+    ('games', '', _words, 'only these environments, separated by commas'),
+    ('arms', '', _words, 'only these arms, separated by commas'),
+    (
+      *('slots', '', str),
+      'where runs take place, such as cpu:4 or gpu:0,gpu:1/2',
+    ),
+    (
+      *('shard', '1/1', _shard),
       'the part of the runs that this worker does, such as 3/16',
     ),
-    ('format', ','.join(report.FORMATS), 'what to render'),
+    ('format', ','.join(report.FORMATS), str, 'what to render'),
+    ('hours', 'inf', _hours, 'stop all after so many hours, and save'),
     (
-      'ray_address',
-      '',
+      *('ray_address', '', str),
       'the head of a Ray cluster, as 10.0.0.1:6379: all of its machines work, '
       'each in these --slots',
     ),
     (
-      'ray_python',
-      '.venv-ray/bin/python',
+      *('ray_python', '.venv-ray/bin/python', str),
       'the Python of an environment with Ray, which `make ray` makes',
     ),
   ):
-    parser.add_argument(f'--{flag}', default=default, help=text)
-  parser.add_argument(
-    '--hours',
-    type=float,
-    default=float('inf'),
-    help='stop all after so many hours, and save',
-  )
+    parser.add_argument(f'--{flag}', default=default, type=kind, help=text)
   parser.add_argument(
     '--set',
     action='append',
     default=[],
+    type=_setting,
     metavar='NAME=VALUE',
     help='a setting of all runs that have it; may be repeated',
   )
@@ -201,42 +187,32 @@ def _read_scale(name: str, pretraining: str) -> scales.Scale:
   return scale._replace(pretraining=pretraining)
 
 
-def _read_list(text: str) -> Tuple[str, ...]:
+def _words(text: str) -> Tuple[str, ...]:
   return tuple(part for part in text.split(',') if part)
 
 
-def _read_seeds(text: str) -> Tuple[int, ...]:
-  seeds: Optional[List[int]] = None
-  if all(part.isdecimal() for part in _read_list(text)):
-    seeds = [int(part) for part in _read_list(text)]
-  if (
-    seeds is None
-    or len(set(seeds)) < len(seeds)
-    or any(seed > run_config.LARGEST_SEED for seed in seeds)
-  ):
-    raise ValueError(
-      f'seeds={text} must be different whole numbers of at least 0, separated '
-      'by commas.'
-    )
-  return tuple(seeds)
+def _hours(text: str) -> float:
+  hours = float(text)
+  if not hours > 0:
+    raise argparse.ArgumentTypeError(f'hours={hours} must be positive.')
+  return hours
 
 
-def _read_shard(text: str) -> Tuple[int, int]:
+def _shard(text: str) -> Tuple[int, int]:
   part, _, parts = text.partition('/')
   if not (part.isdecimal() and parts.isdecimal()) or not 1 <= int(part) <= int(
     parts
   ):
-    raise ValueError(
+    raise argparse.ArgumentTypeError(
       f'shard={text!r} must be like 3/16: the third of sixteen parts.'
     )
   return int(part), int(parts)
 
 
-def _read_settings(given: Sequence[str]) -> Dict[str, Any]:
-  settings: Dict[str, Any] = {}
-  for text in given:
-    name, equals, value = text.partition('=')
-    if not equals:
-      raise ValueError(f'set={text!r} must be like learning_rate=1e-4.')
-    settings[name] = runs.parsed(name, value)
-  return settings
+def _setting(text: str) -> Tuple[str, str]:
+  name, equals, value = text.partition('=')
+  if not equals:
+    raise argparse.ArgumentTypeError(
+      f'set={text!r} must be like learning_rate=1e-4.'
+    )
+  return name, value

@@ -67,7 +67,7 @@ def render(
   path = folder / artifact_id
   title = artifacts.find(artifact_id).title
   if artifact_id == 'fig7':
-    csv_text, text = network_table.texts(network_table.parameters())
+    csv_text, text = network_table.texts()
     paths = _written(path, {'csv': csv_text, 'txt': f'{text}\n'})
     return Rendered(paths, f'## {artifact_id}: {title}\n\n```\n{text}\n```\n')
   if artifact_id in figures.FIGURES:

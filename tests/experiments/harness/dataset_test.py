@@ -3,6 +3,7 @@ import math
 import pytest
 
 from experiments.harness import dataset as dataset_lib
+from tests.experiments.harness import fakes
 
 _RUN = dataset_lib.Run(
   'bt_ngu/pong/s0-1a',
@@ -25,7 +26,7 @@ def test_what_is_written_is_read_again(tmp_path):
   dataset_lib.write(tmp_path, dataset_lib.Dataset((_RUN,), _SCORES))
   read = dataset_lib.read(tmp_path)
   assert read.runs == (_RUN,)
-  (score,) = read.scores_of(_RUN.run_id, dataset_lib.FINAL)
+  (score,) = fakes.scores_of(read, _RUN.run_id, dataset_lib.FINAL)
   assert score.return_mean == pytest.approx(-1 / 3, rel=1e-9)
   assert math.isnan(score.cells)
 

@@ -188,3 +188,11 @@ def _complete(*names):
 if __name__ == '__main__':
   main = {'run': _run, 'work': _work, 'complete': _complete}
   sys.exit(main[sys.argv[1]](*sys.argv[2:]))
+
+
+def scores_of(dataset, run_id, source):
+  """The scores of a run from one source, by actor steps."""
+  found = [
+    s for s in dataset.scores if (s.run_id, s.source) == (run_id, source)
+  ]
+  return sorted(found, key=lambda score: score.actor_steps)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from experiments.harness import dataset, gather, logs, records, runs
+from tests.experiments.harness import fakes
 
 _HEADER = 'actor_steps,episode_return,episode_length,flight_share'
 
@@ -157,16 +158,16 @@ def test_a_finished_run_with_its_final_evaluation(tmp_path, key):
   assert run.command == spec.command
   assert (run.commit, run.device) == ('abc, changed', 'cpu')
   assert run.seconds == 65
-  (score,) = data.scores_of(spec.id, dataset.FINAL)
+  (score,) = fakes.scores_of(data, spec.id, dataset.FINAL)
   assert (score.episodes, score.return_mean, score.actor_steps) == (
     *(50, 24.5, 100),
   )
-  assert [
-    s.actor_steps for s in data.scores_of(spec.id, dataset.EVALUATOR)
-  ] == [0, 101]
-  assert [s.actor_steps for s in data.scores_of(spec.id, dataset.ACTOR)] == [
-    *(50, 100)
-  ]
+  for source, steps in (
+    (dataset.EVALUATOR, [0, 101]),
+    (dataset.ACTOR, [50, 100]),
+  ):
+    found = fakes.scores_of(data, spec.id, source)
+    assert [s.actor_steps for s in found] == steps
   dataset.write(tmp_path, data)
   assert dataset.read(tmp_path).runs == data.runs
 
@@ -176,9 +177,9 @@ def test_the_last_evaluation_of_a_run_is_final_if_it_is_long(tmp_path):
   _finish(tmp_path, long, episodes=50, value=0.25)
   _finish(tmp_path, short, episodes=49)
   data, diagnoses = _gather(tmp_path, [long, short])
-  (score,) = data.scores_of(long.id, dataset.FINAL)
+  (score,) = fakes.scores_of(data, long.id, dataset.FINAL)
   assert (score.return_mean, score.actor_steps) == (0.25, 101)
-  assert not data.scores_of(short.id, dataset.FINAL)
+  assert not fakes.scores_of(data, short.id, dataset.FINAL)
   (line,) = diagnoses
   assert line.startswith('1 runs are done and have no final evaluation of 50')
   assert line.endswith(f': {short.id}.')
@@ -238,5 +239,5 @@ def test_a_zero_shot_run_is_its_evaluation(tmp_path):
   run = data.runs[1]
   assert (run.stage, run.status) == ('zero_shot', 'done')
   assert (run.pretraining_run, run.pretraining_steps) == (ngu.id, 50)
-  (score,) = data.scores_of(spec.id, dataset.FINAL)
+  (score,) = fakes.scores_of(data, spec.id, dataset.FINAL)
   assert (score.return_mean, score.actor_steps) == (2.0, 0)

@@ -13,7 +13,6 @@ from experiments.paper import (
   claims,
   effects,
   published,
-  readings,
   results,
 )
 from tests.experiments.paper import fake_results as fake
@@ -216,7 +215,7 @@ def _reading(reading, values, **columns):
   ],
 )
 def test_early_area_is_that_of_a_hand_computed_curve(returns, expected):
-  assert _reading(readings.early_area, returns) == pytest.approx(expected)
+  assert _reading(results.early_area, returns) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -237,10 +236,10 @@ def test_early_area_needs_an_early_evaluation_and_a_run_that_went_on(
     for step in steps
   )
   indexed = results.Results(fake.data([run], scores))
-  assert readings.early_area(indexed, run) == expected
+  assert results.early_area(indexed, run) == expected
 
 
-_PEAK, _END = readings.peak_over_rest, readings.peak_over_end
+_PEAK, _END = results.peak_over_rest, results.peak_over_end
 
 
 @pytest.mark.parametrize(

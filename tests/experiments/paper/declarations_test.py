@@ -10,7 +10,7 @@ from bt_acme import config, environments
 from bt_acme.cli import flags
 from bt_acme.config import presets
 from experiments.harness import runs
-from experiments.paper import arms, artifacts, declarations, scales
+from experiments.paper import artifacts, declarations, scales
 
 _ALL = tuple(artifacts.ARTIFACTS)
 _SCALES = tuple(scales.SCALES.values())
@@ -18,7 +18,7 @@ _SCALES = tuple(scales.SCALES.values())
 
 @functools.lru_cache(maxsize=None)
 def _specs(scale_name):
-  return declarations.declared_by_all(_ALL, scales.get(scale_name))
+  return declarations.declared(_ALL, scales.get(scale_name))
 
 
 def _names(scale):
@@ -112,7 +112,7 @@ def test_the_papers_runs():
   assert counts[runs.TRANSFER] == 3 * (8 * 57 + 2 * 12 + 4 * 7 + 5 * 2)
   assert counts[runs.FINAL_EVALUATION] == counts[runs.TRANSFER]
   for artifact, count in (('table3', 684), ('table9', 144), ('fig7', 0)):
-    stages = [s.stage for s in declarations.declared(artifact, scales.PAPER)]
+    stages = [s.stage for s in declarations.declared([artifact], scales.PAPER)]
     assert stages.count(runs.TRANSFER) == count
 
 
@@ -129,19 +129,19 @@ def test_the_papers_runs():
 )
 @pytest.mark.parametrize('scale', (scales.SMOKE, scales.GPU), ids=_names)
 def test_artifacts_share_runs(scale, one, others):
-  mine = {spec.id for spec in declarations.declared(one, scale)}
-  theirs = {spec.id for spec in declarations.declared_by_all(others, scale)}
+  mine = {spec.id for spec in declarations.declared([one], scale)}
+  theirs = {spec.id for spec in declarations.declared(others, scale)}
   assert mine <= theirs
 
 
 def test_each_arm_is_declared_by_an_artifact():
   specs = _specs('smoke')
-  assert {spec.arm for spec in specs} == set(arms.ARMS)
+  assert {spec.arm for spec in specs} == set(declarations.ARMS)
 
 
 def test_snapshots_of_the_policy_are_exported_where_they_are_needed():
   scale = scales.LAPTOP
-  specs = declarations.declared('fig2', scale)
+  specs = declarations.declared(['fig2'], scale)
   needed = {
     n.actor_steps for spec in specs for n in spec.needs if n.actor_steps
   }
@@ -177,7 +177,7 @@ def test_a_choice_takes_a_part():
     arms=('bt_rnd',),
     settings={'learning_rate': 0.5, 'intrinsic_reward': 'ngu'},
   )
-  rnd, bt, final = declarations.declared('table3', scales.LAPTOP, choice)
+  rnd, bt, final = declarations.declared(['table3'], scales.LAPTOP, choice)
   assert (rnd.arm, bt.arm, final.stage) == (
     *('rnd', 'bt_rnd', runs.FINAL_EVALUATION),
   )
@@ -198,7 +198,7 @@ def test_a_choice_takes_a_part():
 def test_unknown_names(artifact, choice, message):
   with pytest.raises(ValueError, match=message):
     declarations.declared(
-      artifact, scales.LAPTOP, declarations.Choice(**choice)
+      [artifact], scales.LAPTOP, declarations.Choice(**choice)
     )
 
 

@@ -123,7 +123,7 @@ def test_list_names_everything(run):
 def test_a_plan_starts_nothing(run, scale):
   code, out, _ = run('plan', 'table3', f'--scale={scale}')
   rows = {line.split('  ')[0]: line.split() for line in out.splitlines()}
-  specs = declarations.declared('table3', scales.get(scale))
+  specs = declarations.declared(['table3'], scales.get(scale))
   assert code == 0 and not run.folder.exists()
   assert int(rows['all'][1]) == int(rows['all'][2]) == len(specs)
   steps = sum(spec.budget_steps for spec in specs)
@@ -303,13 +303,13 @@ def test_a_real_run(tmp_path):
   (run,) = data.runs
   assert run.status == dataset.DONE and run.device.startswith('cpu')
   assert (run.attempts, run.exit_code) == (1, 0)
-  points = data.scores_of(run.run_id, dataset.EVALUATOR)
+  points = fakes.scores_of(data, run.run_id, dataset.EVALUATOR)
   assert [point.actor_steps for point in points] == [*range(0, 1_501, 300)]
-  (final,) = data.scores_of(run.run_id, dataset.FINAL)
+  (final,) = fakes.scores_of(data, run.run_id, dataset.FINAL)
   assert final.episodes == 50
   # The id is that of the settings which the run has recorded.
   spec = declarations.declared(
-    'table3',
+    ['table3'],
     scales.SMOKE,
     declarations.Choice((0,), ('MiniGrid-Empty-Random-6x6-v0',), ('r2d2',)),
   )[0]

@@ -10,7 +10,7 @@ from experiments.paper import declarations, planning, scales
 _CHOICE = declarations.Choice(
   seeds=(0, 1), games=('MiniGrid-Empty-8x8-v0',), arms=('bt_ngu',)
 )
-_SPECS = declarations.declared('table3', scales.LAPTOP, _CHOICE)
+_SPECS = declarations.declared(['table3'], scales.LAPTOP, _CHOICE)
 _CPU, _GPU = pool.Slot('core', {}), pool.Slot('GPU', {}, gpu_share=1.0)
 
 
