@@ -14,13 +14,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 26_310,
-  'lines of code in bt_acme/runtime': 5_249,
-  'lines of code in experiments': 7_240,
-  'lines of code in benchmarks': 1_800,
-  'classes': 354,
-  'public class names that several classes have': 21,
-  'lines of tests': 30_700,
+  'lines of code': 24_520,
+  'lines of code in bt_acme/runtime': 5_150,
+  'lines of code in experiments': 5_680,
+  'lines of code in benchmarks': 1_790,
+  'classes': 352,
+  'public class names that several classes have': 8,
+  'lines of tests': 35_000,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

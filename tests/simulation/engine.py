@@ -464,7 +464,8 @@ class Simulated(base.Engine):
 
   def heartbeat(self, process: Process) -> None:
     """Sends a heartbeat, at most once a second."""
-    if self._clock.now - process.last_heartbeat >= heartbeats.PERIOD:
+    is_due = self._clock.now - process.last_heartbeat >= heartbeats.PERIOD
+    if is_due and not process.is_cut_off:  # Nobody would hear it.
       process.last_heartbeat = self._clock.now
       self._beat(process, heartbeats.MARK)
 

@@ -63,6 +63,9 @@ class Ledger:
   def program_restarts(self) -> None:
     """The program starts again from its last checkpoint."""
     self._starts['program'].append(self._session.clock.now)
+    # Their restarts were granted, and the program's came first.
+    for title in self._awaited:
+      self._starts[title].append(self._session.clock.now)
     self._program_starts()
 
   def _program_starts(self) -> None:
@@ -70,6 +73,7 @@ class Ledger:
     self._expected: Optional[int] = None  # Actor steps.
     self._false_starts: Dict[str, int] = collections.Counter()
     self._exits: Dict[str, float] = {}
+    self._awaited: Set[str] = set()  # Nodes that failed and have not restarted.
     self._learner_ended_at = -1
 
   def started(self, process: Any) -> None:
@@ -81,6 +85,7 @@ class Ledger:
     ]
     require(not twins, f'{process.name} starts while {twins} run')
     self._session.note(f'{process.name} starts')
+    self._awaited.discard(process.title)
     if process.label == 'learner':
       self._learner_steps = 0
     if process.attempt:
@@ -104,6 +109,8 @@ class Ledger:
   def exited(self, process: Any, code: int, lost: bool) -> None:
     """The end of a process was posted."""
     self._session.note(f'{process.name} exits with {code} {"lost" * lost}')
+    if code:
+      self._awaited.add(process.title)
     if process.last_heartbeat >= 0:
       self._has_worked.add(process.title)
       self._false_starts[process.title] = 0
@@ -184,7 +191,13 @@ class Ledger:
       require(not path.exists(), 'the lock of the workdir is left')
 
   def check_left_behind(self) -> None:
-    """Checks that nothing runs that should not."""
+    """Checks that a launcher that has ended leaves no process behind."""
+    left = [
+      process.name
+      for process in self._session.machines.processes
+      if not process.is_cut_off
+    ]
+    require(not left, f'{left} run on after the launcher has ended')
 
   def _check_excuse(self) -> None:
     """Checks that the run may have ended with a failure."""

@@ -293,7 +293,7 @@ class Session:
 
   def _end_processes(self) -> None:
     """Ends what the launcher has left, as the kernel does with its death."""
-    if self.machines.launcher.is_dead:
+    if not self.machines.launcher.is_dead:
       self.ledger.check_left_behind()
     self.machines.kill_all()
     self.machines.off.clear()
