@@ -66,7 +66,7 @@ def new_file(path: PathLike) -> Iterator[BinaryIO]:
   except BaseException:
     _remove(temporary)
     raise
-  _sync_folder(target.parent)
+  sync_folder(target.parent)
 
 
 @contextlib.contextmanager
@@ -100,7 +100,7 @@ def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
   except BaseException:
     _remove(temporary)
     raise
-  _sync_folder(target.parent)
+  sync_folder(target.parent)
   _remove(temporary)  # It holds what was replaced.
 
 
@@ -115,7 +115,7 @@ def make_folder(path: PathLike) -> None:
   # Whoever made a folder that is there may have been killed before its sync.
   for made in reversed(missing or [folder]):
     with contextlib.suppress(PermissionError):  # It may be entered, not read.
-      _sync_folder(made.parent)
+      sync_folder(made.parent)
 
 
 def remove_folder(path: PathLike) -> None:
@@ -141,7 +141,7 @@ def sync_tree(folder: pathlib.Path) -> None:
   for parent, _, names in os.walk(folder, topdown=False):
     for name in names:
       sync_file(os.path.join(parent, name))
-    _sync_folder(parent)
+    sync_folder(parent)
 
 
 def check_writable(path: PathLike) -> None:
@@ -227,7 +227,7 @@ def _exchange(one: pathlib.Path, other: pathlib.Path) -> bool:
   raise OSError(number, os.strerror(number), str(one), None, str(other))
 
 
-def _sync_folder(folder: PathLike) -> None:
+def sync_folder(folder: PathLike) -> None:
   """Has the kernel write the names in a folder to the disk."""
   descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
   try:

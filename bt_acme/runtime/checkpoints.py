@@ -178,8 +178,15 @@ def restore(
   Raises:
     ValueError: if there are checkpoints and none of them can be read.
   """
-  found = _newest(pathlib.Path(folder), lambda path: read(path, template))
-  return None if found is None else found[1]
+  root = pathlib.Path(folder)
+  found = _newest(root, lambda path: read(path, template))
+  if found is None:
+    return None
+  # Whoever wrote it may have been killed before its name was synced, and a run
+  # that resumes from it must not go back further later.
+  with contextlib.suppress(OSError):  # Others only read it.
+    files.sync_folder(root)
+  return found[1]
 
 
 def _newest(

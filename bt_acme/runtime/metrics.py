@@ -85,6 +85,8 @@ def sync(workdir: Union[str, pathlib.Path], labels: Iterable[str]) -> None:
     path = pathlib.Path(workdir) / 'logs' / label / 'logs.csv'
     if path.exists():
       files.sync_file(path)
+      # Whoever made the file may have been killed before its name was synced.
+      files.sync_folder(path.parent)
 
 
 class MetricsLogger:

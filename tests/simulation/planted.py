@@ -152,7 +152,7 @@ def _(stack: contextlib.ExitStack) -> None:
 
 @_bug('the name of a checkpoint is not synced')
 def _(stack: contextlib.ExitStack) -> None:
-  _replace(stack, files, '_sync_folder', lambda folder: None)
+  _replace(stack, files, 'sync_folder', lambda folder: None)
 
 
 @_bug('an evaluation is removed before it is logged')
