@@ -288,7 +288,9 @@ class Simulated(base.Engine):
     """Posts the end of a process, unless the node has another one by then."""
 
     def post() -> None:
-      if self._processes.get(process.title) is process and not self._is_closed:
+      # The engine of a launcher that was killed sees nothing any more.
+      is_mine = self._machines.engine is self and not self._is_closed
+      if is_mine and self._processes.get(process.title) is process:
         if lost:
           self._hosts.pop(process.title, None)
         self._machines.observer.exited(process, code, lost)
