@@ -29,6 +29,13 @@ _BAR_SECONDS = 0.5  # Between two states of the bar.
 _RATE_SECONDS = 30.0  # Speeds are averaged over the last half minute.
 
 
+def _in_notebook() -> bool:
+  """Returns whether this process is the kernel of a notebook."""
+  # A program that starts kernels of its own imports ipykernel, too.
+  ipython = sys.modules.get('IPython')
+  return ipython is not None and hasattr(ipython.get_ipython(), 'kernel')
+
+
 class Progress:
   """Shows how far a run is, no more often than it can be read."""
 
@@ -54,7 +61,7 @@ class Progress:
     self._mark = '' if mode is None else STATUS_MARK
     self._seconds = _STATUS_SECONDS[mode or 'plain']
     self._bar: Optional[tqdm] = None
-    if mode is None and (self._stream.isatty() or 'ipykernel' in sys.modules):
+    if mode is None and (self._stream.isatty() or _in_notebook()):
       self._seconds = _BAR_SECONDS
       self._bar = tqdm(
         total=max_actor_steps,

@@ -1,6 +1,8 @@
 """The progress line, on a terminal, in a file and in a supervised process."""
 
 import io
+import sys
+import types
 
 import pytest
 
@@ -114,6 +116,17 @@ def test_a_supervised_process_marks_its_line(
   assert first == f'{mark}actor steps 500 / 1,000 (50%)'
   assert second.startswith(f'{mark}actor steps 501 / 1,000 (50%)')
   assert not rest and shown == output + errors
+
+
+@pytest.mark.parametrize('kernel', [True, False])
+def test_a_notebook_shows_a_bar(monkeypatch, kernel):
+  shell = types.SimpleNamespace(**({'kernel': None} if kernel else {}))
+  ipython = types.SimpleNamespace(get_ipython=lambda: shell)
+  monkeypatch.setitem(sys.modules, 'IPython', ipython)
+  monkeypatch.setitem(sys.modules, 'ipykernel', types.SimpleNamespace())
+  stream = io.StringIO()
+  progress_lib.Progress(20_000, stream=stream).close()
+  assert bool(stream.getvalue()) == kernel
 
 
 def test_no_display_shows_nothing(capsys):
