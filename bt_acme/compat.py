@@ -1,4 +1,4 @@
-"""Lets dm-acme 0.4.0 and rlax run on today's JAX beside TensorFlow.
+"""Lets dm-acme 0.4.0 and rlax run on current JAX alongside TensorFlow.
 
 `import bt_acme` installs one import hook, which costs nothing by itself. It
 acts when a module that needs help is first imported, and it does so in every

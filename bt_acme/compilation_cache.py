@@ -31,12 +31,12 @@ def folder() -> pathlib.Path:
 
 
 def _cpu() -> str:
-  """Returns a name for what this CPU can do."""
+  """Returns a name for the instruction set of this CPU."""
   lines = []
   try:
     with open('/proc/cpuinfo') as file:
       lines = [line for line in file if line.startswith(('flags', 'Features'))]
-  except OSError:  # It is no Linux.
+  except OSError:  # Only Linux has this file.
     pass
   return hashlib.sha256(''.join(lines[:1]).encode()).hexdigest()[:8]
 

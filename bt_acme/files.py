@@ -1,14 +1,13 @@
-"""Atomic writes: a file or folder is either complete or absent.
+"""Writes files and directories atomically.
 
-This holds no matter when the writer dies.
+A file or directory is either complete or absent, even if the writer crashes. A
+writer fills a temporary file or directory next to the target, syncs it to the
+disk, and moves it into place with one system call. Readers therefore find
+either the old or the new contents, also after the writer was killed or the
+machine lost power.
 
-A writer fills a temporary file or folder beside the target, has the kernel
-write it to the disk, and moves it into place with one system call. A reader
-therefore finds the old content or the new one, also after the writer was killed
-or the machine lost its power.
-
-A target has one writer at a time: the next attempt to write it removes what an
-attempt that was cut short left behind.
+A target has one writer at a time: each attempt to write it first removes the
+leftovers of interrupted attempts.
 """
 
 import contextlib
@@ -33,7 +32,7 @@ _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 
 
 def write_text(path: PathLike, text: str) -> None:
-  """Writes a file as UTF-8, replacing one that is there.
+  """Writes a UTF-8 text file, replacing any existing one.
 
   Raises:
     OSError: if it cannot be written; the target is then as it was.
@@ -44,7 +43,7 @@ def write_text(path: PathLike, text: str) -> None:
 
 @contextlib.contextmanager
 def new_file(path: PathLike) -> Iterator[BinaryIO]:
-  """Makes a file, replacing one that is there.
+  """Creates a file, replacing any existing one.
 
   The body of the `with` statement writes a temporary file, which takes the
   target's place when the body ends. If the body raises, the target stays as it
@@ -71,16 +70,16 @@ def new_file(path: PathLike) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
-  """Makes a folder, replacing one that is there.
+  """Creates a directory, replacing any existing one.
 
   The body of the `with` statement fills a temporary folder, which takes the
   target's place when the body ends. If the body raises, the target stays as it
   was.
 
-  The two folders are exchanged in one step on Linux. Where the kernel or the
-  file system refuses, two renames do it: between them a reader finds nothing,
-  and if the writer dies just there, nobody finds the folder until the next
-  attempt begins by moving the old one back.
+  On Linux, the two directories are exchanged in one step. If the kernel or the
+  file system does not support that, two renames replace it. Between them the
+  target is missing, and if the writer crashes there, it stays missing until the
+  next attempt, which first moves the old directory back.
 
   Yields:
     The temporary folder.
@@ -112,7 +111,7 @@ def make_folder(path: PathLike) -> None:
   folder = pathlib.Path(path).absolute()
   missing = [p for p in (folder, *folder.parents) if not p.is_dir()]
   folder.mkdir(parents=True, exist_ok=True)
-  # Whoever made a folder that is there may have been killed before its sync.
+  # The creator of an existing directory may have been killed before its sync.
   for made in reversed(missing or [folder]):
     with contextlib.suppress(PermissionError):  # It may be entered, not read.
       sync_folder(made.parent)
@@ -165,7 +164,7 @@ def is_disk_full(error: OSError) -> bool:
 
 
 def is_leftover(path: PathLike) -> bool:
-  """Returns whether a write that was cut short left this path behind."""
+  """Returns whether this path is a leftover of an interrupted write."""
   name = pathlib.Path(path).name
   return name.startswith('.') and ('.partial-' in name or '.old-' in name)
 
@@ -240,7 +239,7 @@ def sync_folder(folder: PathLike) -> None:
 
 
 def _remove(path: pathlib.Path) -> None:
-  """Removes a file or a folder, if it is there."""
+  """Removes a file or a directory, if it exists."""
   if path.is_dir() and not path.is_symlink():
     shutil.rmtree(path)
   else:

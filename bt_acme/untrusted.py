@@ -1,12 +1,12 @@
-"""Reads files that a stranger may have made.
+"""Reads files from untrusted sources.
 
-A file is taken at its word in nothing. Its size is compared with what it is to
-hold before it is read, each array's header with the bytes that follow it before
-memory is taken for the array, and no array is made that its owner did not ask
-for. Nothing is ever unpickled, because whoever unpickles a file runs whatever
-its author wanted to run.
+Nothing that a file claims about itself is trusted. The size of a file is
+compared with its expected contents before it is read, and the header of each
+array with the bytes that follow before memory is allocated. Only the requested
+arrays are created. Nothing is unpickled, because unpickling a file can run any
+code of its author.
 
-Whatever is wrong is `InvalidFileError`, which says what in one line.
+Every problem raises `InvalidFileError` with a one-line message.
 """
 
 import hashlib
@@ -25,16 +25,16 @@ Shapes = Mapping[str, jax.ShapeDtypeStruct]
 
 
 class InvalidFileError(ValueError):
-  """A file is not what it is to be.
+  """A file does not have the expected contents.
 
-  The message is one line and goes on where the name of the file ends: "is ...".
+  The message is one line that continues after the name of the file: "is ...".
   """
 
 
-# An object of JSON takes some forty times the memory of its text at most.
-_LONGEST_JSON = 1 << 20  # Bytes; a card has some three thousand.
-# What the zip format and the header of an array take beside its values, with a
-# name of a hundred letters: some 500 bytes.
+# A JSON object takes at most about forty times the memory of its text.
+_LONGEST_JSON = 1 << 20  # Bytes; a card takes about three thousand.
+# The allowance in bytes for the zip format and the header of an array. With a
+# name of a hundred letters these take about 500 bytes.
 _OVERHEAD = 4096
 _SUFFIX = '.npy'
 # Booleans, integers, floating-point and complex numbers: no objects, which are
@@ -45,7 +45,7 @@ _LONGEST_TEXT = 400
 
 
 def shortened(text: str) -> str:
-  """Returns a text of a stranger as one line of limited length."""
+  """Returns an untrusted text as one line of limited length."""
   text = ' '.join(text.split())
   if len(text) > _LONGEST_TEXT:
     return f'{text[:_LONGEST_TEXT]} [...]'
@@ -103,7 +103,7 @@ def check_size(path: PathLike, expected: Shapes) -> None:
   size = os.stat(path).st_size
   if size > most:
     raise InvalidFileError(
-      f'has {size:,} bytes, and what it is to hold has at most {most:,}'
+      f'is {size:,} bytes; the expected arrays need at most {most:,}'
     )
 
 

@@ -1,4 +1,4 @@
-"""A stranger's file is refused in one line, and takes no memory."""
+"""An untrusted file is refused in one line, and takes no memory."""
 
 import ast
 import json

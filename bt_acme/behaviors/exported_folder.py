@@ -24,7 +24,7 @@ from bt_acme.core import weight_transfer
 _FORMAT = 1
 _CARD, _PARAMS = 'behavior.json', 'params.npz'
 _SEPARATOR = '::'
-# Beyond these nobody trains, and networks and statistics overflow float32.
+# Training stays far below these; above, networks and statistics overflow.
 _LARGEST_PARAMETER = 1e6
 _LARGEST_STATISTIC = 1e15
 _LARGEST_OBSERVATION = 1 << 24  # Values.
@@ -62,7 +62,7 @@ def export(
   statistics: Optional[Any],
   actor_steps: int,
 ) -> None:
-  """Writes a behavior, replacing one that is there.
+  """Writes a behavior, replacing any existing one.
 
   Args:
     folder: where to write it.
@@ -113,7 +113,7 @@ def _as_file(variables: assembly.Variables) -> bytes:
 
 
 def read(folder: str, *, setting: str) -> ExportedPolicy:
-  """Reads and checks a folder that `export` wrote, or a stranger.
+  """Reads and checks a directory written by `export`, as untrusted input.
 
   Args:
     folder: the folder to read.
@@ -251,8 +251,8 @@ def _read_params(
     # NaN compares as false.
     if not (np.abs(leaf) <= _LARGEST_PARAMETER).all():
       raise ValueError(
-        f'{subject}: {_PARAMS} holds values that are not finite, or beyond '
-        f'{_LARGEST_PARAMETER:g}: train it anew.'
+        f'{subject}: {_PARAMS} contains values that are not finite, or beyond '
+        f'{_LARGEST_PARAMETER:g}. Train the behavior again.'
       )
   return {'agent': {}, 'intrinsic': {}, **_unflatten(params)}
 

@@ -35,12 +35,12 @@ class FromCallable(behavior.Behavior):
         whatever state it needs. It is called at every step, whether or not its
         action is used. Actions are integers, and the action before an episode's
         first is -1. In an environment that takes vectors they are vectors, and
-        the one before the first is all zeros. What a policy is given is
-        read-only. If it draws or remembers anything, let it be an object with
-        `state()` and `restore(state)` as well, whose states are plain values: a
-        run that is stopped then goes on with the same actions. Without them, a
-        resumed run makes the policy anew from its seed.
-      name: the name that logs and errors show; the callable's own by default.
+        the initial one is all zeros. The inputs of a policy are read-only. A
+        policy that draws random numbers or has a memory should be an object
+        with `state()` and `restore(state)`, whose states are serializable: a
+        resumed run then continues with the same actions. Without them, a
+        resumed run makes the policy again from its seed.
+      name: the name in logs and errors; the callable's own by default.
     """
     if not callable(make_policy):
       raise TypeError(f'make_policy={make_policy!r} cannot be called: {_HINT}.')
@@ -86,7 +86,7 @@ class FromCallable(behavior.Behavior):
 
 
 def _says_its_state(policy: object) -> bool:
-  # A network may have attributes of these names that are no methods.
+  # A network may have attributes of these names that are not methods.
   return callable(getattr(policy, 'state', None)) and callable(
     getattr(policy, 'restore', None)
   )

@@ -1,13 +1,13 @@
-"""Checkpoints that are either complete or absent (atomic writes).
+"""Writes and reads checkpoints atomically: complete or absent.
 
-A checkpoint is a folder `checkpoint-N` of arrays (`arrays.npz`) and plain
+A checkpoint is a directory `checkpoint-N` of arrays (`arrays.npz`) and JSON
 values (`values.json`), where N counts up. `files.new_folder` moves it into
-place when it is complete. The checkpoint before it is kept in case the newest
-one cannot be read.
+place when it is complete. The previous checkpoint is retained in case the
+newest one cannot be read.
 
-It may hold a replay as well, in the folder `replay`. Replays are large, so that
-there are never more than two on the disk: that of the newest checkpoint, and
-the next one while it is being written.
+A checkpoint may include a replay, in the directory `replay`. Because replays
+are large, the disk never holds more than two: that of the newest checkpoint,
+and the next one while it is being written.
 """
 
 import contextlib
@@ -120,9 +120,9 @@ def _link(source: pathlib.Path, target: pathlib.Path) -> None:
 
 
 def prune_replays(folder: str) -> None:
-  """Removes every replay but that of the newest checkpoint.
+  """Removes all replays except the one of the newest checkpoint.
 
-  That includes those of checkpoints whose writing was cut short.
+  This includes those of incompletely written checkpoints.
   """
   root = pathlib.Path(folder)
   older = [root / f'checkpoint-{number}' for number in _numbers(root)[1:]]
@@ -133,7 +133,7 @@ def prune_replays(folder: str) -> None:
 
 
 def _remove_partial(root: pathlib.Path) -> None:
-  """Removes what writes and removals that were cut short have left."""
+  """Removes the leftovers of interrupted writes and removals."""
   for path in root.glob(_PARTIAL):
     shutil.rmtree(path)
 
@@ -145,8 +145,8 @@ def newest_replay(folder: str) -> Optional[Replay]:
     folder: the folder that holds the run's checkpoints.
 
   Returns:
-    The replay, whose files are not read. None if there is no checkpoint, or no
-    replay in it, because it was left out or somebody has removed it.
+    The replay, without reading its files. None if there is no checkpoint, or
+    if it has no replay (omitted or deleted).
 
   Raises:
     ValueError: if there are checkpoints and none of them can be read.
@@ -182,9 +182,9 @@ def restore(
   found = _newest(root, lambda path: read(path, template))
   if found is None:
     return None
-  # Whoever wrote it may have been killed before its name was synced, and a run
-  # that resumes from it must not go back further later.
-  with contextlib.suppress(OSError):  # Others only read it.
+  # The writer may have been killed before it synced the name. A run that
+  # resumes from this checkpoint must not fall back to an older one later.
+  with contextlib.suppress(OSError):  # Some callers can only read.
     files.sync_folder(root)
   return found[1]
 
@@ -212,7 +212,7 @@ def _newest(
 
 
 def read(path: pathlib.Path, template: Any) -> Tuple[Any, Mapping[str, Any]]:
-  """Reads what `write` wrote, or a stranger.
+  """Reads a checkpoint written by `write`; treats its contents as untrusted.
 
   Args:
     path: the folder.
@@ -272,7 +272,7 @@ def _read_record(path: pathlib.Path) -> Dict[str, Any]:
 
 
 def _read_values(path: pathlib.Path) -> Dict[str, Any]:
-  """Reads what is written beside the arrays."""
+  """Reads the JSON values of a checkpoint."""
   record = untrusted.read_json(path / _VALUES, longest=_LONGEST_VALUES)
   if not isinstance(record, dict) or not isinstance(record.get('values'), dict):
     raise untrusted.InvalidFileError(f'{_VALUES} is not complete')

@@ -75,21 +75,21 @@ class Evaluation(NamedTuple):
 
 
 class Queue:
-  """The evaluations that are due and not yet logged, each in a folder.
+  """Queue of the pending evaluations, each stored in a directory.
 
-  They outlive the run's processes, so that a run that is stopped goes on to
-  evaluate what it was then. Its methods may be called from any thread.
+  Evaluations outlive the processes of the run, so a resumed run still evaluates
+  the earlier policies. Methods may be called from any thread.
   """
 
   def __init__(
     self, run: run_config.RunConfig, agent: assembly.Agent, actor_steps: int
   ):
-    """Finds what an earlier session of the run has left.
+    """Initializes the queue with the evaluations left by earlier sessions.
 
     Args:
       run: the run.
       agent: the agent that is evaluated.
-      actor_steps: the number of actor steps from which it goes on.
+      actor_steps: the number of actor steps at which the run starts or resumes.
     """
     self._run = run
     self._agent = agent
@@ -133,11 +133,12 @@ class Queue:
   def take(
     self, evaluator: int, get_template: Callable[[], assembly.Variables]
   ) -> Optional[Evaluation]:
-    """Returns the earliest evaluation that is free; None without one.
+    """Returns the earliest available evaluation, or None.
 
     Args:
-      evaluator: the index of the evaluator that is going to play it. What it
-        has taken before and not ended, because it died, is free again.
+      evaluator: the index of the evaluator that will play it. An evaluation
+        that this evaluator took and did not finish, because it failed, becomes
+        available again.
       get_template: returns variables of the same structure, shapes and dtypes.
         It is called only if there is an evaluation.
     """

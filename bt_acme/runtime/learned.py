@@ -1,4 +1,4 @@
-"""The policy that a run has learned, as its newest checkpoint has it."""
+"""Reads the learned policy from the newest checkpoint of a run."""
 
 from typing import Any, NamedTuple, Optional
 
@@ -12,7 +12,7 @@ class Learned(NamedTuple):
   """The policy that a run has learned so far.
 
   Attributes:
-    actor_steps: the number of steps taken.
+    actor_steps: the number of actor steps taken.
     variables: the parameters, as NumPy arrays.
     statistics: the statistics of the intrinsic reward, merged over the
       environments; None for an agent without one.
@@ -27,10 +27,10 @@ def read(run: run_config.RunConfig, agent: assembly.Agent) -> Learned:
   """Reads the newest checkpoint of a run.
 
   Raises:
-    ValueError: if there is none, or if it does not fit the agent.
+    ValueError: if there is no checkpoint, or if it does not fit the agent.
   """
   shapes = learner_assembly.state_shapes(agent, workdir=run.workdir)
-  # Nothing is written, because the run may be someone else's, or running.
+  # This must not write: the run may be active or belong to another user.
   old = old_checkpoints.read(run, agent, shapes)
   restored = (
     checkpoints.restore(run.checkpoint_folder, shapes)
@@ -46,7 +46,7 @@ def read(run: run_config.RunConfig, agent: assembly.Agent) -> Learned:
   try:
     statistics = statistics_store.saved(agent, values['learner'])
     actor_steps = int(values['counts'].get('actor_steps', 0))
-  except Exception as error:  # Whatever such values make of the code.
+  except Exception as error:  # Damaged values can raise any error.
     raise ValueError(
       f'workdir={run.workdir!r}: the values of its checkpoint are damaged '
       f'({untrusted.one_line(error)}). Load another run.'

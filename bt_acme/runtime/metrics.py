@@ -1,10 +1,10 @@
-"""The metrics that a run writes down, as CSV and for TensorBoard.
+"""Logs the metrics of a run as CSV and for TensorBoard.
 
-`make_logger` gives every label its own folder under the run's `logs/`. A run
-that resumes appends to the files that are there, after `cut` or `last_step` has
-dropped the rows that it wrote after its checkpoint. TensorBoard is told to
-forget these. Each row tells its `session`, and the `seconds` that the run has
-taken by then, over all sessions. On a full disk rows wait until there is room.
+`make_logger` gives every label its own directory under the run's `logs/`. A run
+that resumes appends to the existing files, after `cut` has dropped the rows
+written since its checkpoint and has marked them as superseded for TensorBoard.
+Each row records its `session` and the `seconds` that the run has taken so far,
+over all sessions. While the disk is full, rows are buffered.
 """
 
 import math
@@ -34,12 +34,12 @@ Number = Union[int, float]
 
 # The first of these that a row has is its step in TensorBoard.
 _STEP_KEYS = ('actor_steps', 'learner_steps')
-# What tells when a row was written. It differs between two runs of one seed.
+# Columns that record when a row was written; they differ between equal runs.
 MARKS = ('seconds', 'session')
-# Columns that had another name until 0.1, by the old one.
+# Columns that had another name until 0.1: old name to new name.
 RENAMED_COLUMNS = {'life': 'session'}
 _CHUNK = 1 << 20  # Bytes.
-# What places a row, and makes no curve.
+# Columns that locate a row and are not plotted as curves.
 _NO_SUMMARIES = (
   *(*MARKS, 'environment', 'epsilon', 'flight_probability'),
   'evaluation_point',
@@ -52,18 +52,17 @@ def make_logger(
   *,
   time_delta: float = 0.0,
   subsampler: Optional['Subsampler'] = None,
-  last_step: Optional[int] = None,
   clock: Callable[[], float] = time.monotonic,
 ) -> 'MetricsLogger':
-  """Makes the logger of one label.
+  """Creates the logger of one label.
 
   Args:
-    workdir: the run's folder; the files lie in its `logs/LABEL`.
-    label: the label, which names the folder. Only one process may write to it.
-    time_delta: the seconds between two rows. A row that comes sooner is
+    workdir: the run's directory; the files are in its `logs/LABEL`.
+    label: the label, which names the directory. Only one process may write to
+      it.
+    time_delta: the minimum number of seconds between two rows. Earlier rows are
       dropped, except for the last one, which `close` writes.
-    subsampler: chooses the rows of a log that has a largest length.
-    last_step: see `MetricsLogger`.
+    subsampler: selects the rows of a log of limited length.
     clock: a function that returns seconds.
   """
   folder = pathlib.Path(workdir) / 'logs' / label
@@ -73,27 +72,26 @@ def make_logger(
     folder,
     time_delta=time_delta,
     subsampler=subsampler,
-    last_step=last_step,
     session=provenance.current(str(workdir)),
     clock=clock,
   )
 
 
 def sync(workdir: Union[str, pathlib.Path], labels: Iterable[str]) -> None:
-  """Has the kernel write logs to the disk, whichever process writes to them."""
+  """Syncs logs to the disk, regardless of which process writes them."""
   for label in labels:
     path = pathlib.Path(workdir) / 'logs' / label / 'logs.csv'
     if path.exists():
       files.sync_file(path)
-      # Whoever made the file may have been killed before its name was synced.
+      # The writer may have been killed before it synced the file's name.
       files.sync_folder(path.parent)
 
 
 class MetricsLogger:
   """Writes rows of scalars to `logs.csv` and to TensorBoard.
 
-  A value that is not finite is written as it is. The first time that a column
-  has one, a warning is logged.
+  Non-finite values are written unchanged. The first one in each column logs a
+  warning.
   """
 
   def __init__(
@@ -102,64 +100,59 @@ class MetricsLogger:
     *,
     time_delta: float = 0.0,
     subsampler: Optional['Subsampler'] = None,
-    last_step: Optional[int] = None,
     session: Optional[provenance.Session] = None,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Opens the files.
+    """Initializes the logger and opens its files.
 
     Args:
-      folder: the folder for the files, which exists.
-      time_delta: the seconds between two rows, see `make_logger`.
+      folder: an existing directory for the files.
+      time_delta: the minimum number of seconds between two rows; see
+        `make_logger`.
       subsampler: see `make_logger`.
-      last_step: the step of the state from which a run goes on. Later rows that
-        are there will be written again, and are dropped.
       session: the session of the run, for the columns `seconds` and `session`;
-        None leaves them out.
+        None omits them.
       clock: a function that returns seconds.
     """
     self._session = session
     self._table = CSVTable(folder / 'logs.csv')
     self._folder = folder
     self._summaries = summaries_lib.Summaries(folder)
-    if last_step is not None:
-      self._summaries.purge_step = last_step + 1
-      self._table.drop_from(last_step + 1)
     self._time_delta, self._subsampler = time_delta, subsampler
     self._clock = clock
     self._next_time = -math.inf
     self._held_back: Optional[Mapping[str, Any]] = None
-    # Rows that the disk had no room for.
+    # Rows that are buffered while the disk is full.
     self._waiting: List[Dict[str, Number]] = []
-    self._warned: set = set()  # Columns that had a value that is not finite.
+    self._warned: set = set()  # Columns that had a non-finite value.
     self._has_warned_of_the_disk = False
 
   @property
   def num_rows(self) -> int:
-    """The number of rows so far, with those that wait for room on the disk."""
+    """The number of rows so far, including those buffered for a full disk."""
     return self._table.num_rows + len(self._waiting)
 
   @property
   def num_written(self) -> int:
-    """The number of rows in the file, without those that wait for room.
+    """The number of rows in the file, excluding buffered ones.
 
-    A checkpoint counts these: if it counted a row that is lost while it waits,
-    the log would later be cut to a wrong one.
+    Checkpoints record this number: a buffered row may still be lost, and a
+    count that includes it would later cut the log at the wrong row.
     """
     return self._table.num_rows
 
   def cut(self, num_rows: int, last_step: int) -> None:
-    """Goes back to an earlier state; called before the first row is written.
+    """Drops rows written after a checkpoint; call it before the first `write`.
 
     Args:
-      num_rows: the number of rows by then; later ones are dropped.
-      last_step: the step by then; TensorBoard forgets later ones.
+      num_rows: the number of rows at the checkpoint; later ones are dropped.
+      last_step: the step of the checkpoint; TensorBoard discards later ones.
     """
     self._summaries.purge_step = last_step + 1
     self._table.cut(num_rows)
 
   def write(self, data: Mapping[str, Any]) -> None:
-    """Writes scalars: numbers or arrays of one element, on any device."""
+    """Writes a row of scalars: numbers or one-element arrays on any device."""
     if self._subsampler is not None and not self._subsampler.keeps(
       _step_of(data) or 0, self.num_rows
     ):
@@ -183,7 +176,7 @@ class MetricsLogger:
     self.flush()
     if not self.write_waiting():
       logging.warning(
-        '%d rows are not in %s/logs.csv, because the disk had no room.',
+        'Disk full; lost the last %d rows of %s/logs.csv.',
         *(len(self._waiting), self._folder),
       )
     self._summaries.close()
@@ -200,7 +193,7 @@ class MetricsLogger:
         logging.warning('%s is %s in %s', key, value, row)
 
   def write_waiting(self) -> bool:
-    """Writes the rows that wait; returns whether the disk has room for all."""
+    """Writes the buffered rows; returns whether all of them were written."""
     try:
       while self._waiting:
         self._table.append(self._waiting[0])
@@ -211,7 +204,7 @@ class MetricsLogger:
       if not self._has_warned_of_the_disk:
         self._has_warned_of_the_disk = True
         logging.warning(
-          'Rows of %s/logs.csv wait until the disk has room: %s',
+          'Disk full; buffering rows of %s/logs.csv: %s',
           *(self._folder, untrusted.one_line(error)),
         )
       return False
@@ -219,7 +212,7 @@ class MetricsLogger:
     return True
 
   def _marks(self) -> Dict[str, Number]:
-    """Returns what tells when a row is written."""
+    """Returns the columns that record when a row is written."""
     if self._session is None:
       return {}
     seconds = round(self._session.seconds(time.time()), 3)
@@ -227,35 +220,36 @@ class MetricsLogger:
 
 
 class Subsampler:
-  """Chooses the rows of a log that has a largest length.
+  """Subsamples a log to a maximum length.
 
-  If the budget was raised, the log is longer than it would be by now. Its rows
-  stay, and as many follow as if that budget had been there from the start.
+  If the budget was raised since, the log already has more rows than the new
+  budget would have given. These rows stay, and as many rows follow as if the
+  new budget had been set from the start.
 
-  Which of the rows that come together are kept does not depend on their order,
-  so that all environments and all epsilons have their share.
+  The choice among simultaneous rows does not depend on their order, so all
+  environments and epsilons are represented evenly.
   """
 
-  # The share of the rows that may come before their time. Until half of it is
-  # used, all rows are kept.
+  # The fraction of the rows that may be used ahead of schedule. All rows are
+  # stored until half of it is used.
   _AHEAD = 0.1
-  # Its multiples fill the unit interval evenly, and so do those of each stride.
+  # Its multiples, also with any stride, fill the unit interval evenly.
   _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 
   def __init__(self, max_rows: int, max_steps: int):
-    """Prepares the choice.
+    """Initializes a subsampler that has seen no rows.
 
     Args:
-      max_rows: the largest number of rows.
+      max_rows: the maximum number of rows.
       max_steps: the step at which the log ends.
     """
     self._max_rows = max_rows
     self._max_steps = max_steps
     self._num_seen = 0
-    self._num_extra: Optional[float] = None  # Known with the first row.
+    self._num_extra: Optional[float] = None  # Set by the first row.
 
   def keeps(self, step: int, num_rows: int) -> bool:
-    """Returns whether the next row is kept.
+    """Returns whether to write the next row.
 
     Args:
       step: the row's step.
@@ -273,12 +267,11 @@ class Subsampler:
 def _step_of(row: Mapping[str, Any]) -> Optional[int]:
   """Returns the step that a row belongs to; None if it has none."""
   steps = (row.get(key) for key in _STEP_KEYS)
-  # A cell that is empty is read as an empty text.
-  return next((int(step) for step in steps if step not in (None, '')), None)
+  return next((int(step) for step in steps if step is not None), None)
 
 
 def to_number(key: str, value: Any) -> Number:
-  """Fetches one scalar from whatever device it is on.
+  """Fetches one scalar from any device.
 
   Raises:
     ValueError: if the value is not a scalar.
@@ -292,18 +285,17 @@ def to_number(key: str, value: Any) -> Number:
 
 
 class CSVTable:
-  """A CSV file of numbers, to which rows and, where needed, columns are added.
+  """A CSV file of numbers that grows by rows and, where needed, by columns.
 
-  A row is in the file when `append` returns, and no part of it if that raises
-  OSError. If an earlier process was killed while it wrote a row, the incomplete
-  row is cut off.
+  `append` writes a complete row; if it raises OSError, the file is unchanged. A
+  row left incomplete by a killed process is removed.
 
   Attributes:
     num_rows: the number of rows.
   """
 
   def __init__(self, path: pathlib.Path):
-    """Reads the header of an existing table, and counts its rows."""
+    """Initializes the table from an existing file, if any."""
     self._path = path
     self._columns: List[str] = []
     num_lines = 0
@@ -319,7 +311,7 @@ class CSVTable:
     self.num_rows = max(num_lines - 1, 0)
 
   def append(self, row: Mapping[str, Number]) -> None:
-    """Adds a row; the cells of columns that it does not have stay empty."""
+    """Adds a row; columns that it lacks are left empty."""
     new = [key for key in row if key not in self._columns]
     if new:
       self._add_columns(new)
@@ -334,15 +326,17 @@ class CSVTable:
     self.num_rows += 1
 
   def cut(self, num_rows: int) -> None:
-    """Keeps this many rows, the first ones."""
-    self._drop_while(lambda row: self.num_rows > num_rows)
-
-  def drop_from(self, step: int) -> None:
-    """Drops the rows of this step and of later ones, which are the last."""
-    self._drop_while(lambda row: (_step_of(row) or 0) >= step)
+    """Drops all rows but the first `num_rows`; reads only the dropped ones."""
+    if not self.num_rows:
+      return
+    for start, line in logs.lines_from_end(self._path):
+      if self.num_rows <= num_rows:
+        self._truncate(start + len(line))
+        return
+      self.num_rows -= 1
 
   def keep(self, condition: Callable[[Mapping[str, str]], bool]) -> None:
-    """Drops the rows, wherever they are, for which a condition is false."""
+    """Drops all rows that do not satisfy a condition."""
     rows = self._path.read_text().splitlines()[1:]
     kept = [
       row
@@ -353,17 +347,6 @@ class CSVTable:
       lines = [','.join(self._columns), *kept]
       files.write_text(self._path, '\n'.join(lines) + '\n')
       self.num_rows = len(kept)
-
-  def _drop_while(self, drops: Callable[[Mapping[str, str]], bool]) -> None:
-    """Drops rows from the end; reads no more of the file than these."""
-    if not self.num_rows:
-      return
-    for start, line in logs.lines_from_end(self._path):
-      row = dict(zip(self._columns, _cells(line), strict=False))
-      if not self.num_rows or not drops(row):
-        self._truncate(start + len(line))
-        return
-      self.num_rows -= 1
 
   def _truncate(self, size: int) -> None:
     if self._path.stat().st_size > size:
@@ -378,5 +361,5 @@ class CSVTable:
 
 
 def _cells(line: bytes) -> List[str]:
-  """Returns the cells of a line, of which none has commas or line ends."""
+  """Returns the cells of a line; cells contain no commas or line breaks."""
   return line.decode().rstrip().split(',') if line else []

@@ -1,9 +1,8 @@
-"""Where a run comes from: the record of its sessions, `provenance.json`.
+"""Records the provenance of a run, one entry per session, in `provenance.json`.
 
-A session is what one command does, from its start until it ends or is stopped;
-each resume, also an automatic one after a failure, begins another one. The
-record says for each session which code ran, where and when, so that a number
-can be traced to what made it.
+A session lasts from the start of a command until it finishes or is stopped.
+Each resume, including automatic ones after a failure, starts a new session. The
+record states which code ran where and when, so that results can be traced.
 """
 
 import contextlib
@@ -34,18 +33,18 @@ _PACKAGES = (
   *('minigrid', 'dm-acme', 'dm-reverb', 'dm-launchpad'),
 )
 _GIT_SECONDS = 10.0
-# Sessions that the record holds besides the first one.
+# The number of sessions that are stored in addition to the first one.
 _MOST_RECENT = 100
-_LONGEST = 1 << 24  # Bytes; a session has a thousand.
+_LONGEST = 1 << 24  # Bytes; a session takes about a thousand.
 
 
 class Session(NamedTuple):
-  """The session that a run is in.
+  """The current session of a run.
 
   Attributes:
-    number: 0 for the first, and one more with each resume.
-    started: when it began, in seconds since 1970.
-    seconds_before: the seconds that all earlier sessions took.
+    number: 0 for the first session, incremented with each resume.
+    started: start time in seconds since 1970.
+    seconds_before: the total duration of all earlier sessions, in seconds.
   """
 
   number: int
@@ -53,23 +52,23 @@ class Session(NamedTuple):
   seconds_before: float
 
   def seconds(self, now: float) -> float:
-    """Returns the seconds that the run has taken, over all of its sessions."""
+    """Returns the duration of the run in seconds, over all sessions."""
     return self.seconds_before + now - self.started
 
   def seed(self, seed: int) -> int:
-    """Derives a seed from the run's; no session repeats another's episodes.
+    """Derives the seed of this session, so that no session repeats episodes.
 
-    The first session has the run's own.
+    The first session uses the seed of the run.
     """
     return seeds.for_run(seed, self.number)
 
 
 def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:
-  """Records that a session begins.
+  """Records the start of a session.
 
   Args:
-    workdir: the folder of the run.
-    params_sha256: the checksums of the parameters that the run was given.
+    workdir: the directory of the run.
+    params_sha256: checksums of the parameters that were passed to the run.
   """
   record = read(workdir)
   sessions = record.get('sessions', [])
@@ -96,22 +95,24 @@ def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:
 
 
 def note_device(workdir: str) -> None:
-  """Records on which device of this process the session learns."""
+  """Records the device of this process as the one that learns."""
   devices = jax.devices()
   names = (devices[0].platform, devices[0].device_kind)
-  device = ' '.join(dict.fromkeys(names))  # A CPU is of the kind 'cpu'.
+  device = ' '.join(
+    dict.fromkeys(names)
+  )  # The device kind of a CPU is also 'cpu'.
   if len(devices) > 1:
     device = f'{len(devices)} x {device}'
   _change_last(workdir, device=device)
 
 
 def end(workdir: str) -> None:
-  """Records that the session has ended."""
+  """Records the end of the session."""
   _change_last(workdir, ended=_text(time.time()))
 
 
 def current(workdir: str) -> Session:
-  """Returns the session that began last; a first one if none is recorded."""
+  """Returns the newest session; a first one if none is recorded."""
   record = read(workdir)
   if not record.get('sessions'):
     return Session(0, time.time(), 0.0)
@@ -121,10 +122,10 @@ def current(workdir: str) -> Session:
 
 
 def check_is_here(workdir: str, session: Session) -> None:
-  """Checks that a process of a session sees the run's folder.
+  """Checks that this process of a session sees the directory of the run.
 
   Raises:
-    RuntimeError: if the folder by this name is another one, as on a machine
+    RuntimeError: if the path refers to a different directory, as on a machine
       that does not share the file system.
   """
   if current(workdir) != session:
@@ -136,13 +137,13 @@ def check_is_here(workdir: str, session: Session) -> None:
 
 
 def read(workdir: str) -> Dict[str, Any]:
-  """Reads the record; it is empty if the run has none.
+  """Reads the record; returns an empty one if the run has none.
 
-  Its `sessions` are the first and the most recent ones; `dropped` is the number
-  of those in between.
+  `sessions` contains the first and the most recent ones; `dropped` counts those
+  in between.
 
   Raises:
-    ValueError: if it is damaged.
+    ValueError: if the record is damaged.
   """
   path = pathlib.Path(workdir) / _FILE
   try:
@@ -176,14 +177,14 @@ def _write(workdir: str, record: Mapping[str, Any]) -> None:
 
 
 def _seconds_so_far(workdir: str, sessions: List[Dict[str, Any]]) -> float:
-  """Returns the seconds of all sessions, as far as anything tells."""
+  """Returns the duration of all sessions, as far as it is known."""
   if not sessions:
     return 0.0
   session = sessions[-1]
   before: float = session['seconds_before']
   if session['ended'] is not None:
     return before + _time(session['ended']) - _time(session['started'])
-  # It was killed, and its last row came at most a moment before.
+  # The session was killed; its last log row is the best estimate of its end.
   return max(before, *(logs.last(workdir, x, 'seconds') for x in _LABELS))
 
 
@@ -208,9 +209,9 @@ def _versions() -> Dict[str, Optional[str]]:
 
 @functools.lru_cache(maxsize=1)
 def _code() -> Dict[str, Any]:
-  """Returns the commit of the code, and whether it has been changed since.
+  """Returns the commit of the code and whether there are uncommitted changes.
 
-  Both are None if the package lies in no checkout of its own.
+  Both are None if the package is not in a checkout of its own.
   """
   folder = pathlib.Path(version.__file__).parent
   # A package may be installed somewhere below another project.
@@ -224,8 +225,8 @@ def _code() -> Dict[str, Any]:
 
 
 def _git(folder: pathlib.Path, *arguments: str) -> Optional[str]:
-  """Returns what git answers; None if it refuses, or is not there."""
-  # A hook of git may have set variables for another checkout.
+  """Returns the output of git; None if it fails or is not installed."""
+  # A Git hook may have set variables for another checkout.
   own = {k: v for k, v in os.environ.items() if not k.startswith('GIT_')}
   try:
     done = subprocess.run(

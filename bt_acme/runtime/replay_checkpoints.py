@@ -1,15 +1,14 @@
-"""The replay's part of a checkpoint, which Reverb writes.
+"""Saves and restores the replay's part of a checkpoint, written by Reverb.
 
-Reverb writes all that is in its table to a folder: the sequences, their
-priorities, and what the rate limiter has counted. The table stands still only
-while its items are listed, and is in use again while their content is written.
-The folder is scratch. What is complete there is linked into the next
-checkpoint, and what is not is removed.
+Reverb writes its whole table to a directory: the sequences, their priorities
+and the counts of the rate limiter. It blocks the table only while it lists the
+items, and not while it writes their contents. The directory is temporary:
+complete saves are linked into the next checkpoint, others are removed.
 
-The replay server has to outlive the learner, which saves when it is told to
-stop. So the learner holds the kernel's lock (`flock`) on a file as long as it
-uses the replay, and the server waits for it. The kernel gives the lock back at
-whatever moment the learner dies.
+The replay server must outlive the learner, which saves when it is told to stop.
+The learner therefore holds a kernel lock (`flock`) on a file while it uses the
+replay, and the server waits for it. The kernel releases the lock whenever the
+learner exits.
 """
 
 import contextlib
@@ -66,8 +65,8 @@ def check(
   problem = _problem(replay, layout(config))
   if problem:
     raise ValueError(
-      f'{replay.folder} {problem}: remove this folder to resume with an empty '
-      'replay, or the folder around it to resume from the checkpoint before.'
+      f'{replay.folder} {problem}. Delete this directory to resume with an '
+      'empty replay, or its parent to resume from the previous checkpoint.'
     )
   return replay
 
@@ -159,7 +158,7 @@ def in_use(run: run_config.RunConfig) -> Iterator[None]:
 
 
 def wait_until_unused(run: run_config.RunConfig, seconds: float) -> None:
-  """Waits until no learner uses the replay, at most for so long."""
+  """Waits until no learner uses the replay, at most `seconds`."""
   deadline = time.monotonic() + seconds
   with contextlib.suppress(OSError), _lock_path(run).open('r+') as file:
     while time.monotonic() < deadline:
@@ -175,5 +174,5 @@ def _lock_path(run: run_config.RunConfig) -> pathlib.Path:
 
 
 def _folder(run: run_config.RunConfig) -> pathlib.Path:
-  # Whoever lists a folder takes it for what a write that was cut short left.
+  # By this name, others treat the directory as a leftover of a failed write.
   return pathlib.Path(run.checkpoint_folder).absolute() / '.partial-replay'

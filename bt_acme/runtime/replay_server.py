@@ -19,11 +19,11 @@ class ReplayServer(lp.ReverbNode):
   """A Reverb server whose tables are in the run's checkpoints."""
 
   def __init__(self, run: run_config.RunConfig, make_tables: Any):
-    """Builds nothing yet.
+    """Initializes the node; the tables are made when it runs.
 
     Args:
       run: the run.
-      make_tables: makes the tables, where the server runs.
+      make_tables: makes the tables in the process of the server.
     """
     super().__init__(make_tables, lambda: make_checkpointer(run))
     self._own_run = run
@@ -37,9 +37,9 @@ class ReplayServer(lp.ReverbNode):
 def make_checkpointer(
   run: run_config.RunConfig,
 ) -> Optional[reverb.checkpointers.CheckpointerBase]:
-  """Makes what loads the newest replay into a server, and writes the next ones.
+  """Makes a checkpointer that loads the newest replay and writes later ones.
 
-  It removes what a save that was cut short has left.
+  Also removes the leftovers of interrupted saves.
 
   Args:
     run: the run.

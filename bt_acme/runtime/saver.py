@@ -1,7 +1,7 @@
-"""Writes the checkpoints of a learner while it goes on learning.
+"""Writes the checkpoints of a learner while it keeps learning.
 
-The learner's state and the replay are taken at the same moment. A thread writes
-them, which takes some seconds for each gigabyte.
+The states of the learner and the replay are captured at the same moment. A
+thread writes them, which takes several seconds per gigabyte.
 """
 
 import threading
@@ -15,11 +15,11 @@ from bt_acme.runtime import checkpoints
 
 
 class State(NamedTuple):
-  """What a checkpoint holds beside the replay.
+  """The contents of a checkpoint, without the replay.
 
   Attributes:
     arrays: a tree of NumPy arrays.
-    values: plain values, anything that JSON can hold.
+    values: values that JSON can represent.
   """
 
   arrays: Any
@@ -27,24 +27,25 @@ class State(NamedTuple):
 
 
 class Task(Protocol):
-  """Work that was started and ends by itself, as a `threading.Thread`."""
+  """Work in progress that ends by itself, such as a `threading.Thread`."""
 
   def is_alive(self) -> bool: ...
   def join(self, timeout: Optional[float] = None) -> None: ...
 
 
 def start_thread(work: Callable[[], None]) -> Task:
-  """Does work in a thread of its own, which does not outlive the process."""
+  """Starts work in a daemon thread, which ends with the process."""
   thread = threading.Thread(target=work, name='saver', daemon=True)
   thread.start()
   return thread
 
 
 class Saver:
-  """Writes one checkpoint at a time.
+  """Writer of one checkpoint at a time.
 
-  If the replay cannot be written, or not in time, the checkpoint has that of
-  the one before, so that what was learned is saved even so.
+  If the replay cannot be written, or not in time, the checkpoint reuses the
+  replay of the previous checkpoint, so that the learner's state is saved
+  anyway.
   """
 
   def __init__(
@@ -58,13 +59,13 @@ class Saver:
     """Initializes a saver that has written nothing.
 
     Args:
-      folder: the folder of the run's checkpoints.
-      take_replay: has the replay written and waits for that, or raises OSError;
-        None leaves the replay out.
-      clear: removes what `take_replay` has written.
-      start: starts to write, and does not wait for it. With None, `begin`
-        returns when the checkpoint is written, and a checkpoint without its own
-        replay is not written.
+      folder: the directory of the run's checkpoints.
+      take_replay: writes the replay and returns when that is complete, or
+        raises OSError. None omits the replay.
+      clear: removes the files that `take_replay` has written.
+      start: starts writing without waiting for it. With None, `begin` returns
+        once the checkpoint is written, and no checkpoint is written without its
+        own replay.
       clock: a function that returns seconds.
     """
     self._folder = folder
@@ -73,20 +74,20 @@ class Saver:
     self._start = start
     self._clock = clock
     self._task: Optional[Task] = None
-    # The lock guards the folder, which has one writer, and what is below it.
+    # Guards the directory, which has one writer, and the attributes below.
     self._lock = threading.Lock()
-    self._written: Optional[State] = None  # The newest that is there.
+    self._written: Optional[State] = None  # The newest one.
     self._is_closed = False
 
   @property
   def is_idle(self) -> bool:
-    """Whether nothing is being written, so that `begin` may be called."""
+    """Whether no checkpoint is being written, so that `begin` may be called."""
     return self._task is None or not self._task.is_alive()
 
   def begin(self, state: State) -> None:
-    """Begins to write a checkpoint, and returns at once.
+    """Starts writing a checkpoint and returns immediately.
 
-    If it cannot be written, a warning says so, and the one before stays.
+    If writing fails, logs a warning and keeps the previous checkpoint.
     """
     assert self.is_idle
     if self._start is None:
@@ -98,12 +99,12 @@ class Saver:
     """Writes the last checkpoint.
 
     Args:
-      state: what it is to hold.
-      seconds: how long it may wait for the replay; None for as long as it
-        takes. Then the run is over, and no other replay stays on the disk.
+      state: the contents of the checkpoint.
+      seconds: the timeout for the replay in seconds. None waits indefinitely
+        and then removes all older replays, because the run is over.
 
     Raises:
-      OSError: if it cannot be written; the one before is then as it was.
+      OSError: if writing fails; the previous checkpoint is then unchanged.
     """
     deadline = None if seconds is None else self._clock() + seconds
     self._join(deadline)
@@ -111,7 +112,7 @@ class Saver:
       self.begin(state)
       self._join(deadline)
     with self._lock:
-      self._is_closed = True  # A replay that comes from now on is too late.
+      self._is_closed = True  # A replay that completes later is ignored.
       if self._written is not state:
         self._write(state, self._last_replay())
       if seconds is None:
@@ -137,12 +138,12 @@ class Saver:
     except Exception as error:
       self._clear()
       logging.warning(
-        'No checkpoint could be written, and the one before stays: %s',
+        'Checkpoint failed; keeping the previous one: %s',
         untrusted.one_line(error),
       )
 
   def _fresh_or_newest(self) -> Optional[checkpoints.Replay]:
-    """Takes the replay, or that of the newest checkpoint."""
+    """Saves the replay; if that fails, returns the newest saved one."""
     if self._take_replay is None:
       return None
     if self._start is None:
@@ -150,11 +151,10 @@ class Saver:
     try:
       return self._take_replay()
     except OSError as error:
-      # It makes room for the other parts of the checkpoint.
+      # This frees disk space for the other parts of the checkpoint.
       self._clear()
       logging.warning(
-        'The replay could not be saved, and the next checkpoint has that of '
-        'the one before: %s',
+        'Replay not saved; reusing the one of the previous checkpoint: %s',
         untrusted.one_line(error),
       )
     return checkpoints.newest_replay(self._folder)
@@ -164,7 +164,7 @@ class Saver:
     self._written = state
 
   def _last_replay(self) -> Optional[checkpoints.Replay]:
-    """Returns the replay of the last checkpoint if it has to be in time."""
+    """Returns the replay to use for the final checkpoint."""
     if self._start is not None or self._take_replay is None:
       return checkpoints.newest_replay(self._folder)
     return self._take_replay()

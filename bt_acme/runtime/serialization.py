@@ -1,9 +1,10 @@
-"""Plain values as JSON and bytes, because a pickle could be a stranger's.
+"""Serializes values as JSON and bytes, because pickles are unsafe to load.
 
-Lists, numbers, texts, booleans and None are JSON as they are. A tuple, a dict,
-a scalar of NumPy, bytes and an array each are an object with one item, whose
-name says which. What bytes and arrays hold is apart, in parts that are numbered
-as they come. One object of bytes that occurs in several places is one part.
+Lists, numbers, strings, booleans and None are stored as JSON. A tuple, dict,
+NumPy scalar, bytes object or array is stored as a JSON object with one item,
+whose name gives the type. The contents of bytes and arrays are stored
+separately, in parts numbered in the order of their occurrence. A bytes object
+that occurs several times is stored as one part.
 """
 
 import math
@@ -22,7 +23,7 @@ import numpy as np
 
 from bt_acme import untrusted
 
-# The only arrays there are; others would hold objects, or records of objects.
+# The supported dtypes; others could hold objects or records of objects.
 _DTYPES: Mapping[str, np.dtype] = {
   np.dtype(name).str: np.dtype(name)
   for name in (
@@ -34,11 +35,11 @@ _PLAIN = (type(None), bool, int, float, str)
 
 
 class Encoded(NamedTuple):
-  """A value, ready to be written.
+  """A value that is ready to be written.
 
   Attributes:
-    tree: what JSON can hold.
-    parts: what bytes and arrays hold, bytes or C-contiguous arrays.
+    tree: the structure of the value, which can be stored as JSON.
+    parts: the contents of bytes and arrays, as bytes or C-contiguous arrays.
   """
 
   tree: Any
@@ -51,14 +52,14 @@ class Encoded(NamedTuple):
 
 
 def encode(value: Any) -> Encoded:
-  """Takes a value apart.
+  """Encodes a value as a JSON tree and binary parts.
 
   Args:
-    value: None, bool, int, float, str, bytes, arrays and scalars of NumPy, in
+    value: None, bool, int, float, str, bytes, NumPy arrays and scalars, in
       lists, tuples and dicts.
 
   Raises:
-    ValueError: if there is anything else in it.
+    ValueError: if it contains a value of any other type.
   """
   encoder = _Encoder()
   return Encoded(encoder.encode(value), encoder.parts)
@@ -95,7 +96,7 @@ class _Encoder:
     )
 
   def _number_of(self, value: bytes) -> int:
-    # Whoever called holds the value, so that no other one has its identity.
+    # The caller keeps a reference to the value, so its id() cannot be reused.
     number = self._numbers.setdefault(id(value), len(self.parts))
     if number == len(self.parts):
       self.parts.append(value)
@@ -110,30 +111,30 @@ class _Encoder:
 
 
 def decode(tree: Any, sizes: List[int], file: BinaryIO) -> Any:
-  """Puts a value together.
+  """Decodes a value that `encode` returned; treats the input as untrusted.
 
-  Every part makes one array at most, so that no more memory is taken than the
-  file is large.
+  Each part becomes at most one array, so memory use is limited by the size of
+  the file.
 
   Args:
-    tree: what `encode` returned, which may be a stranger's.
-    sizes: the number of bytes of each part, which are all there.
-    file: open where the parts begin.
+    tree: the structure of the value.
+    sizes: the number of bytes of each part; all of them are in the file.
+    file: a file open at the start of the parts.
 
   Raises:
-    ValueError: if the tree is none that `encode` returned.
+    ValueError: if `encode` cannot have returned this tree.
   """
   decoder = _Decoder(sizes, file)
   try:
     return decoder.decode(tree)
-  except Exception as error:  # Whatever such a tree makes of the code.
+  except Exception as error:  # A damaged tree can raise any error.
     raise untrusted.InvalidFileError(
       f'is damaged ({untrusted.one_line(error)})'
     ) from error
 
 
 class _Decoder:
-  """Reads the parts of one value, each in its turn."""
+  """Reads the parts of one value in order."""
 
   def __init__(self, sizes: List[int], file: BinaryIO):
     self._sizes = sizes
@@ -157,7 +158,7 @@ class _Decoder:
     return tree
 
   def _take(self, number: int) -> int:
-    """Returns the size of the next part, which has to be this one."""
+    """Returns the size of the next part, checking its number."""
     if number != self._next:
       raise ValueError(f'part {number} comes before part {self._next}')
     self._next += 1
@@ -174,15 +175,15 @@ class _Decoder:
     kind = _DTYPES[dtype]
     size = self._take(number)
     if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != size:
-      raise ValueError(f'{size} bytes are no {dtype} of shape {shape}')
+      raise ValueError(f'{size} bytes do not fit {dtype} of shape {shape}')
     flat = np.empty(size, np.uint8)
     if self._file.readinto(flat) != size:  # type: ignore[attr-defined]
-      raise ValueError(f'part {number} is not whole')
+      raise ValueError(f'part {number} is incomplete')
     return flat.view(kind).reshape(shape, order=order)
 
 
 def _scalar(dtype: str, value: Any) -> np.generic:
   if not isinstance(value, (int, float)):
-    raise TypeError(f'a {type(value).__name__} is no scalar')
+    raise TypeError(f'a {type(value).__name__} is not a scalar')
   scalar: np.generic = _DTYPES[dtype].type(value)
   return scalar

@@ -1,8 +1,8 @@
-"""Behaviors that a run exports on its way: `snapshot_steps`.
+"""Exports policy snapshots during a run (`snapshot_steps`).
 
-A snapshot is exported when the run's count passes its steps, and before the
-next checkpoint. A run that goes on from a checkpoint therefore lacks only those
-that lie ahead of it, and keeps those that an earlier session exported since.
+A snapshot is exported once the run passes its step, before the next checkpoint.
+A run that resumes from a checkpoint therefore lacks only later snapshots, and
+retains those that an earlier session exported after that checkpoint.
 """
 
 import pathlib
@@ -14,34 +14,33 @@ from bt_acme.config import run as run_config
 
 
 class Snapshots:
-  """Knows which snapshots of a run are due."""
+  """The pending policy snapshots of a run."""
 
   def __init__(self, run: run_config.RunConfig, actor_steps: int):
-    """Looks for what there is.
+    """Initializes the list of snapshots that do not exist.
 
     Args:
       run: the run.
-      actor_steps: the number of actor steps from which it goes on.
+      actor_steps: the number of actor steps at which the run starts or resumes.
     """
     self._run = run
     missing = [s for s in run.snapshots if not self._folder(s).is_dir()]
     self._ahead = [s for s in missing if s > actor_steps]
     for passed in missing[: len(missing) - len(self._ahead)]:
       logging.warning(
-        'snapshot_steps=%s: the run has passed %d steps before, so that there '
-        'will be no %s.',
+        'snapshot_steps=%s: the run is already past %d steps. Skipping %s.',
         run.snapshot_steps,
         passed,
         self._folder(passed),
       )
 
   def export_due(self, actor_steps: int, export: Callable[[str], None]) -> None:
-    """Exports the behavior to each folder that is due now.
+    """Exports the behavior for each snapshot step that has been reached.
 
     Args:
-      actor_steps: the number of actor steps that have been taken.
-      export: exports the behavior to a folder. If it raises an error, that
-        folder stays due.
+      actor_steps: the number of actor steps taken so far.
+      export: exports the behavior to a directory. If it raises an error, that
+        snapshot stays pending.
     """
     while self._ahead and self._ahead[0] <= actor_steps:
       export(str(self._folder(self._ahead[0])))

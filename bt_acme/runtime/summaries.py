@@ -1,7 +1,7 @@
-"""Rows of scalars as TensorBoard shows them.
+"""Writes rows of scalars as TensorBoard event files.
 
-tensorboardX's own writer has a thread, and waits for ever once the thread has
-died of a full disk. Here, each row is one event, written by whoever has it.
+The writer of tensorboardX uses a thread and blocks forever once the disk is
+full and the thread has crashed. Here the caller writes each row as one event.
 """
 
 import contextlib
@@ -16,21 +16,21 @@ import numpy as np
 from tensorboardX import record_writer, summary
 from tensorboardX.proto import event_pb2, summary_pb2
 
-_RETRY_SECONDS = 10.0  # Between two tries while the disk is full.
-_VERSION = 'brain.Event:2'  # The format's.
-# Files that this process begins in the same second have different names.
+_RETRY_SECONDS = 10.0  # Between two attempts while the disk is full.
+_VERSION = 'brain.Event:2'  # Of the file format.
+# Distinguishes the files that this process starts within one second.
 _numbers = itertools.count(1)
 
 
 class Summaries:
-  """Writes event files to one folder.
+  """Writer of event files in one directory.
 
-  Rows that find no room on the disk are left out, and a later one begins
-  another file.
+  Rows that do not fit on a full disk are dropped; a later row starts a new
+  file.
 
   Attributes:
-    purge_step: with the next file, TensorBoard forgets existing rows of this
-      step and later ones; None if it forgets none.
+    purge_step: the next file makes TensorBoard discard existing rows of this
+      and later steps; None discards none.
   """
 
   def __init__(
@@ -40,11 +40,11 @@ class Summaries:
     purge_step: Optional[int] = None,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Writes nothing yet.
+    """Initializes a writer without creating a file.
 
     Args:
-      folder: the folder, which exists.
-      purge_step: see the class.
+      folder: an existing directory.
+      purge_step: initial value of the attribute.
       clock: a function that returns seconds.
     """
     self.purge_step = purge_step
@@ -59,11 +59,11 @@ class Summaries:
     """Writes a row.
 
     Args:
-      step: its step; None if it has none.
-      row: its scalars.
+      step: the step of the row, if it has one.
+      row: the scalars by name.
     """
-    # The arrays have rank 0, because tensorboardX makes one of rank 1 of a
-    # number, and NumPy then warns.
+    # tensorboardX turns plain numbers into arrays of rank 1, which makes NumPy
+    # warn; arrays of rank 0 avoid that.
     values = [
       value
       for name, scalar in row.items()
@@ -75,19 +75,19 @@ class Summaries:
       writer = self._writer or self._begin_file()
       _write(writer, step=step, summary=summary_pb2.Summary(value=values))
     except OSError:
-      # The record may be incomplete, and a reader stops there.
+      # The record may be incomplete, and readers stop there.
       self.close()
       self._next_try = self._clock() + _RETRY_SECONDS
 
   def close(self) -> None:
-    """Closes the file; another row would begin another one."""
+    """Closes the file; a later row would start a new one."""
     if self._writer is not None:
       with contextlib.suppress(OSError):
         self._writer.close()
       self._writer = None
 
   def _begin_file(self) -> record_writer.RecordWriter:
-    # Files of one second are read in the order of their names.
+    # TensorBoard reads files of the same second in the order of their names.
     path = self._folder / (
       f'events.out.tfevents.{int(time.time())}.{socket.gethostname()}.'
       f'{os.getpid()}.{next(_numbers):06}'

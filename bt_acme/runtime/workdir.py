@@ -83,7 +83,7 @@ def claim(
       _write(path, {**recorded, **folders})
     return True
   if os.path.isdir(folder):
-    # An attempt to claim the folder may have been cut short.
+    # An attempt to claim the directory may have been interrupted.
     others = [
       path
       for path in folder.iterdir()
@@ -188,9 +188,9 @@ def _identity(
 
 
 def lasting(settings: Mapping[str, Any]) -> Dict[str, Any]:
-  """Returns the settings of a group that a run keeps for its whole life.
+  """Returns the settings of a group that are fixed for the whole run.
 
-  It leaves out what may change when a run is resumed, and where the run lies.
+  Excludes settings that may change on resume, and the paths of the run.
   """
   return {
     name: value

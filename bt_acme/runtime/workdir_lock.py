@@ -1,13 +1,12 @@
-"""One run at a time in a workdir.
+"""Locks a workdir, so that only one run uses it at a time.
 
-A run holds the kernel's lock (`flock`) on a file of its workdir as long as it
-lives, and writes into the file who it is. The kernel gives the lock back at
-whatever moment the process dies, so that nobody has to judge whether it lives:
-a file that is left on this host with no lock on it belongs to a process that is
-dead, and the next run takes it over.
+A run holds a kernel lock (`flock`) on a file in its workdir and records its
+process in that file. The kernel releases the lock whenever the process exits,
+so an unlocked file of this host belongs to a process that has exited, and the
+next run takes it over.
 
-Other hosts that share the folder may not see the lock. There, what the file
-says decides, and only the user can tell that the process there is gone.
+Other hosts that share the directory may not see the lock. There the contents of
+the file decide, and only the user can know that the process has exited.
 """
 
 import contextlib
@@ -23,19 +22,20 @@ from typing import Any, Dict, Iterator
 from bt_acme import files, untrusted
 
 FILE = 'run.lock'
-# What file systems answer that have no such locks.
+# Errors of file systems that do not support such locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL)
 
 
 @contextlib.contextmanager
 def held(workdir: str) -> Iterator[None]:
-  """Holds the lock of a workdir, which it makes if it is not there.
+  """Holds the lock of a workdir, creating the directory if necessary.
 
   Args:
-    workdir: the folder of the run.
+    workdir: the directory of the run.
 
   Raises:
-    ValueError: if another run has it, or if the folder cannot be written.
+    ValueError: if another run holds the lock, or if the directory is not
+      writable.
   """
   path = pathlib.Path(workdir) / FILE
   try:
@@ -49,7 +49,7 @@ def held(workdir: str) -> Iterator[None]:
     yield
   finally:
     try:
-      # Before the lock is given back, or the file might be the next one's.
+      # After the lock is released, the file may belong to the next run.
       if _is_at(path, descriptor):
         path.unlink(missing_ok=True)
     finally:
@@ -57,13 +57,13 @@ def held(workdir: str) -> Iterator[None]:
 
 
 def clear(workdir: pathlib.Path) -> None:
-  """Removes the file that a process on another host has left.
+  """Removes a lock file left by a process on another host.
 
-  It is for callers that know that the process there is gone. A lock of this
-  host needs no help, and one that a process holds stays.
+  Only for callers that know that this process has exited. Locks of this host
+  need no clearing, and a lock that a process holds is left alone.
 
   Args:
-    workdir: the folder of the run.
+    workdir: the directory of the run.
   """
   path = workdir / FILE
   if not path.exists():
@@ -77,7 +77,7 @@ def clear(workdir: pathlib.Path) -> None:
 
 
 def _take(path: pathlib.Path, workdir: str) -> int:
-  """Returns the descriptor of the file, locked and with this process in it."""
+  """Locks the file for this process and returns its descriptor."""
   while True:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -85,7 +85,7 @@ def _take(path: pathlib.Path, workdir: str) -> int:
       owner = _read(descriptor)
       if not is_free or _is_elsewhere(owner):
         raise ValueError(_refusal(path, workdir, owner))
-      # Its last owner may have removed the file since it was opened.
+      # The previous owner may have removed the file since it was opened.
       if _is_at(path, descriptor):
         _write(descriptor)
         return descriptor
@@ -96,7 +96,7 @@ def _take(path: pathlib.Path, workdir: str) -> int:
 
 
 def _lock(descriptor: int) -> bool:
-  """Locks a file; returns whether nobody else has."""
+  """Locks a file; returns False if another process holds the lock."""
   try:
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
   except BlockingIOError:
@@ -109,7 +109,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def _is_alive(process_id: Any) -> bool:
-  """Returns whether there is such a process on this host."""
+  """Returns whether a process with this ID runs on this host."""
   if not isinstance(process_id, int) or process_id <= 0:
     return False
   try:
@@ -122,14 +122,14 @@ def _is_alive(process_id: Any) -> bool:
 
 
 def _is_at(path: pathlib.Path, descriptor: int) -> bool:
-  """Returns whether a path still leads to the file that was opened."""
+  """Returns whether a path still refers to the opened file."""
   with contextlib.suppress(FileNotFoundError):
     return os.path.samestat(os.stat(path), os.fstat(descriptor))
   return False
 
 
 def _write(descriptor: int) -> None:
-  """Writes down who this process is."""
+  """Records this process as the owner."""
   now = datetime.datetime.now(datetime.timezone.utc)
   owner = {
     'host': socket.gethostname(),
@@ -143,7 +143,7 @@ def _write(descriptor: int) -> None:
 
 
 def _read(descriptor: int) -> Dict[str, Any]:
-  """Returns what the owner wrote; nothing if it died before, or has not yet."""
+  """Returns the recorded owner; empty if it has not been written."""
   with contextlib.suppress(ValueError):
     owner = untrusted.parse_json(os.pread(descriptor, 1 << 12, 0))
     if isinstance(owner, dict):
@@ -156,7 +156,7 @@ def _is_elsewhere(owner: Dict[str, Any]) -> bool:
 
 
 def _refusal(path: pathlib.Path, workdir: str, owner: Dict[str, Any]) -> str:
-  """Says who has the workdir, and what the user can do."""
+  """Returns an error message that names the owner and the ways out."""
   who = 'a process that is just starting'
   if owner:
     who = (

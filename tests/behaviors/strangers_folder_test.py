@@ -1,4 +1,4 @@
-"""A stranger's behavior is refused in one line, and takes no memory.
+"""An untrusted behavior is refused in one line, and takes no memory.
 
 `exported_folder_test` has what breaks by itself; here the checksum is right.
 """
@@ -113,7 +113,7 @@ def test_objects(folder, tmp_path):
 
 def test_a_file_of_a_terabyte(folder):
   os.truncate(folder / 'params.npz', 10**12)
-  refused(folder, 'params.npz has 1,000,000,000,000 bytes, and')
+  refused(folder, 'params.npz is 1,000,000,000,000 bytes; the')
 
 
 @pytest.mark.parametrize('kept', [0, 100, 0.5, 0.999])
@@ -147,7 +147,9 @@ def test_absurd_parameters(folder, value):
   arrays[next(iter(arrays))].flat[0] = value
   np.savez(folder / 'params.npz', **arrays)
   sign(folder)
-  refused(folder, 'values that are not finite, or beyond 1e.06: train it anew')
+  refused(
+    folder, 'values that are not finite, or beyond 1e.06. Train the behavior'
+  )
 
 
 @pytest.mark.parametrize('value', [3e38, -1.0, float('nan'), 1e400, '1e400'])

@@ -36,7 +36,7 @@ def _events(folder):
   """All events of a folder; the format is TFRecord's."""
   for path in sorted(folder.glob('events.out.tfevents.*')):
     data = path.read_bytes()
-    # A file that found no room on the disk ends in a torn event.
+    # A file written on a full disk ends in a truncated event.
     while len(data) >= 12 + int.from_bytes(data[:8], 'little') + 4:
       length = int.from_bytes(data[:8], 'little')
       event = tensorboardX.proto.event_pb2.Event()
@@ -120,7 +120,7 @@ def test_each_row_tells_the_session_and_the_seconds(tmp_path, monkeypatch):
       **{'seconds': '57.5', 'session': '2'},
     }
   ]
-  # They are no curves.
+  # They are not plotted as curves.
   assert {name for name, *_ in _summaries(tmp_path)} == {'actor_steps', 'x'}
 
 
@@ -139,17 +139,18 @@ def test_a_log_with_the_old_name_of_a_column_is_continued(tmp_path):
     'actor_steps,seconds,session,x\n1,2.0,0,\n2,4.0,1,\n3,6.5,2,\n4,,2,5\n'
   )
   path.write_text(before)
-  metrics_lib.CSVTable(path).drop_from(2)
+  metrics_lib.CSVTable(path).cut(1)
   assert path.read_text() == 'actor_steps,seconds,life\n1,2.0,0\n'
 
 
-def test_a_file_with_other_columns_goes_on_unshifted(tmp_path):
+def test_appending_to_other_columns_shifts_no_cell(tmp_path):
   folder = tmp_path / 'logs' / 'actor'
   folder.mkdir(parents=True)
   (folder / 'logs.csv').write_text(
     'lost,actor_steps,episode_return\n7,10,0.5\n8,20,1.5\n'
   )
-  logger = metrics_lib.make_logger(tmp_path, 'actor', last_step=10)
+  logger = metrics_lib.make_logger(tmp_path, 'actor')
+  logger.cut(1, last_step=10)
   logger.write({'episode_return': 2.5, 'actor_steps': 30, 'epsilon': 0.25})
   logger.close()
   old, new = _rows(folder / 'logs.csv')
@@ -205,18 +206,14 @@ def test_a_cut_keeps_the_first_rows(tmp_path, num_rows):
     'actor_steps,x',
     *(f'{step},{step / 2}' for step in range(0, 60, 10)),
   ]
-  for cut in (
-    lambda table: table.cut(num_rows),
-    lambda table: table.drop_from(10 * num_rows),
-  ):
-    path.write_text('\n'.join(lines) + '\n')
-    table = metrics_lib.CSVTable(path)
-    cut(table)
-    kept = min(num_rows, 6)
-    assert path.read_text().splitlines() == lines[: 1 + kept]
-    assert table.num_rows == kept
-    table.append({'x': 3})
-    assert path.read_text().splitlines() == [*lines[: 1 + kept], ',3']
+  path.write_text('\n'.join(lines) + '\n')
+  table = metrics_lib.CSVTable(path)
+  table.cut(num_rows)
+  kept = min(num_rows, 6)
+  assert path.read_text().splitlines() == lines[: 1 + kept]
+  assert table.num_rows == kept
+  table.append({'x': 3})
+  assert path.read_text().splitlines() == [*lines[: 1 + kept], ',3']
 
 
 def test_rows_that_come_too_soon_are_dropped_but_for_the_last(tmp_path):
@@ -335,16 +332,6 @@ def test_a_row_that_is_held_back_can_be_asked_for(tmp_path):
   assert [row['x'] for row in _rows(tmp_path / 'logs.csv')] == ['1', '2']
 
 
-def test_rows_after_the_state_that_a_run_goes_on_from_are_dropped(tmp_path):
-  for last_step, steps in ((None, (0, 10, 20, 21)), (20, (25,))):
-    logger = metrics_lib.MetricsLogger(tmp_path, last_step=last_step)
-    for step in steps:
-      logger.write({'actor_steps': step, 'x': step / 2})
-    logger.close()
-  steps = [int(row['actor_steps']) for row in _rows(tmp_path / 'logs.csv')]
-  assert steps == [0, 10, 20, 25]
-
-
 def test_rows_wait_until_the_disk_has_room(tmp_path, room, caplog):
   clock = _Clock()
   logger = metrics_lib.MetricsLogger(tmp_path)
@@ -360,7 +347,7 @@ def test_rows_wait_until_the_disk_has_room(tmp_path, room, caplog):
     assert logger.num_rows == step
     summaries.write(step, {'y': 2.0})
   assert len(whole.splitlines()) == 11 and whole.endswith('\n')
-  assert caplog.text.count('wait until the disk has room: OSError') == 1
+  assert caplog.text.count('Disk full; buffering rows of') == 1
   logger.close()
   summaries.close()
   steps = [int(row['actor_steps']) for row in _rows(tmp_path / 'logs.csv')]

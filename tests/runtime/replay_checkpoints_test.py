@@ -98,7 +98,7 @@ def test_a_replay_comes_back_as_it_was(saved, tmp_path):
   assert [priority for priority, _ in held.values()].count(3.5) == 4
   replay = serve(run)
   try:
-    # It goes on sampling at once, at the same pace.
+    # It resumes sampling immediately, at the same rate.
     assert replay.info().rate_limiter_info == limiter
     assert contents(replay) == held
     # The oldest leave first.
@@ -160,7 +160,7 @@ def test_a_damaged_replay_is_one_line(saved, tmp_path, damage, message):
     replay_checkpoints.check(run, episodes.make_config())
   text = str(info.value)
   assert '\n' not in text and str(folder) in text
-  assert 'remove this folder to resume with an empty replay' in text
+  assert 'Delete this directory to resume with an empty replay' in text
 
 
 def test_a_replay_of_another_codec_is_one_line(saved):
@@ -250,7 +250,7 @@ def test_a_full_disk_leaves_a_whole_one(tmp_path, caplog):
     with longest_file(1 << 20):  # As long as the arrays, not as the replay.
       save_number(writer, 2)
       save_number(writer, 3)
-    assert 'The replay could not be saved' in caplog.text
+    assert 'Replay not saved' in caplog.text
     assert whole(run) == 3
     # Both checkpoints have the replay of the first, once on the disk.
     paths = list(tmp_path.rglob('chunks.tfrecord'))
@@ -306,7 +306,7 @@ def test_a_kill_while_saving_leaves_a_whole_one(tmp_path):
     process.stdout.close()
   number = whole(run)
   assert number >= 2
-  # What was being written is cleared up, and the run goes on.
+  # The incomplete save is removed, and the run continues.
   replay, writer = serve_much(run)
   try:
     assert replay.info().current_size == 298

@@ -1,4 +1,4 @@
-"""Checkpoints with a replay, written beside the learner."""
+"""Checkpoints with a replay are written while the learner runs."""
 
 import os
 import pathlib
@@ -159,7 +159,7 @@ def test_what_was_learned_is_saved_without_room_for_the_replay(
   wait(writer)
   number, replay = newest(folder)
   assert number == 2 and (replay.folder / 'chunks').read_text() == 'replay 1'
-  assert 'could not be saved' in caplog.text
+  assert 'Replay not saved' in caplog.text
   assert 'No space left on device' in caplog.text and source.cleared == 3
 
 
@@ -178,7 +178,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
     patch.setattr(np.lib.format, 'write_array', write_array)
     writer.begin(state(2))
     wait(writer)
-    assert 'the one before stays: OSError: No space' in caplog.text
+    assert 'keeping the previous one: OSError: No space' in caplog.text
     assert newest(folder)[0] == 1
     # The next one may have room again, and the last one is an error.
     with pytest.raises(OSError, match='No space left'):

@@ -1,4 +1,4 @@
-"""Plain values come back as they were, and a stranger's take no memory."""
+"""Values survive a round trip; untrusted ones cannot exhaust memory."""
 
 import io
 
@@ -100,9 +100,9 @@ F4 = np.dtype(np.float32).str
     ({'bytes': [0]}, 'unhashable'),
     ([{'bytes': 0}, {'bytes': 1}], 'IndexError'),
     ({'array': ['|O', [1], 'C', 0]}, "KeyError: '|O'"),
-    ({'array': [F4, [3], 'C', 0]}, '8 bytes are no <f4 of shape'),
-    ({'array': [F4, [10**30], 'C', 0]}, '8 bytes are no <f4 of shape'),
-    ({'array': [F4, [-1, -2], 'C', 0]}, '8 bytes are no <f4 of shape'),
+    ({'array': [F4, [3], 'C', 0]}, '8 bytes do not fit <f4 of shape'),
+    ({'array': [F4, [10**30], 'C', 0]}, '8 bytes do not fit <f4 of shape'),
+    ({'array': [F4, [-1, -2], 'C', 0]}, '8 bytes do not fit <f4 of shape'),
     ({'array': [F4, [2.0], 'C', 0]}, 'TypeError'),
     ({'array': [F4, ['2'], 'C', 0]}, 'TypeError'),
     ({'array': [F4, [2], 'X', 0]}, 'ValueError'),
@@ -132,7 +132,7 @@ def test_a_deep_tree_is_one_line():
 
 
 def test_a_part_that_is_not_whole():
-  with pytest.raises(ValueError, match='part 0 is not whole'):
+  with pytest.raises(ValueError, match='part 0 is incomplete'):
     serialization.decode(
       {'array': [F4, [2], 'C', 0]}, [8], io.BytesIO(bytes(7))
     )

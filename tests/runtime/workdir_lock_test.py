@@ -1,4 +1,4 @@
-"""One run at a time in a workdir, whoever tries and whoever dies."""
+"""Only one run at a time uses a workdir, even after crashes."""
 
 import concurrent.futures
 import json

@@ -347,7 +347,7 @@ def test_a_resumed_run_neither_repeats_nor_loses_a_snapshot(
     assert path.stat().st_mtime_ns == before
   assert behaviors.Exported(str(folder / 'behavior-200')).actor_steps < 202
   assert not (folder / 'behavior-20').exists()
-  assert 'passed 20 steps before' in caplog.text
+  assert 'already past 20 steps' in caplog.text
 
 
 def test_no_evaluation_is_asked_for(agent, tmp_path):
