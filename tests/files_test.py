@@ -11,7 +11,7 @@ import pytest
 
 from bt_acme import files
 
-# Replaces a folder and a file for ever, each time with a number one higher in
+# Replaces a folder and a file forever, each time with a number one higher in
 # all of its files, and prints the number that is in place.
 _WRITER = """
 import itertools, runpy, sys
@@ -176,7 +176,7 @@ def test_all_is_synced_before_it_is_moved_and_its_folder_after(
   monkeypatch.setattr(os, 'replace', record('replace', replace))
   with files.new_folder(tmp_path / 'folder') as folder:
     (folder / 'a').write_text('a')
-  # Nobody knows whether the name of the folder around it was synced before.
+  # It is unknown whether the name of the folder around it was synced before.
   around = tmp_path.parent.name
   assert events == [around, 'a', folder.name, 'rename', tmp_path.name]
   events.clear()

@@ -206,7 +206,7 @@ def test_a_file_that_is_too_large_is_not_read(path):
   untrusted.check_size(path, wanted)
   os.truncate(path, 10**12)  # It takes no space on the disk.
   with pytest.raises(
-    untrusted.InvalidFileError, match='has 1,000,000,000,000 bytes, an'
+    untrusted.InvalidFileError, match='is 1,000,000,000,000 bytes; the'
   ):
     untrusted.check_size(path, wanted)
 

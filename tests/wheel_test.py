@@ -32,7 +32,7 @@ def build(tmp_path_factory):
   folder = tmp_path_factory.mktemp('wheel')
   source = folder / 'source'
   source.mkdir()
-  for name in _BUILD:  # A build leaves files beside its source.
+  for name in _BUILD:  # A build leaves files next to its source.
     copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
     copy(ROOT / name, source / name)
   subprocess.run(

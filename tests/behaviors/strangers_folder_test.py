@@ -82,7 +82,7 @@ def test_a_bomb(whole, folder):
     timeout=200,
   )
   error, grown = done.stdout.splitlines()
-  assert 'params.npz has' in error and error.startswith('behavior=')
+  assert 'params.npz is' in error and error.startswith('behavior=')
   assert int(grown) < 100
 
 

@@ -76,7 +76,7 @@ def test_a_crash_while_saving_leaves_a_whole_one(folder, monkeypatch, step):
     patch.setattr(module, step, crash)
     with pytest.raises(KeyboardInterrupt):
       checkpoints.save(folder, tree(4), {'n': [4]})
-  # The new one is there once it has its name.
+  # The new one exists once it has its name.
   assert_restored(folder, 4 if step == 'rmtree' else 3)
   # The next one clears up.
   checkpoints.save(folder, tree(5), {'n': [5]})

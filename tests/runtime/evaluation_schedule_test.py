@@ -24,7 +24,7 @@ from tests.agents import fakes
     (0, -1, 100, [100]),
     (0, -1, 205, [100, 200]),
     (100, -1, 199, []),
-    # The end of a budget that is no multiple, and what overshoots it.
+    # The end of a budget that is not a multiple, and what overshoots it.
     (200, -1, 249, []),
     (200, -1, 250, [250]),
     (200, -1, 303, [250]),
@@ -98,7 +98,7 @@ def test_evaluations_outlive_a_stop(run, agent):
   queue.enqueue(105, lambda: later, lambda: STATISTICS)
   assert queue.take(1, lambda: first).point == 100
   log(run, 0)  # It was stopped before it was removed: rows may be missing.
-  # The checkpoint from which it goes on is older.
+  # The run resumes from an older checkpoint.
   queue = evaluation_schedule.Queue(run, agent, 90)
   queue.enqueue(101, lambda: first, lambda: None)
   assert not logs.read_rows(run.workdir, 'evaluator')

@@ -364,6 +364,6 @@ def test_rows_that_never_had_room_are_missed_at_the_end(tmp_path, room, caplog):
   logger.write({'actor_steps': 2, 'another_column': 3})
   logger.write({'actor_steps': 3})
   logger.close()
-  assert '2 rows are not in' in caplog.text
+  assert 'lost the last 2 rows of' in caplog.text
   room(None)
   assert _rows(tmp_path / 'logs.csv') == [{'actor_steps': '1'}]

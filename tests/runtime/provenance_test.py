@@ -71,7 +71,7 @@ def test_seconds_go_on_over_sessions(tmp_path, clock):
   assert provenance.current(workdir) == provenance.Session(0, START, 0.0)
   clock(10)
   provenance.end(workdir)
-  clock(1_000)  # It lies idle.
+  clock(1_000)  # The run is idle.
   provenance.begin(workdir, {})
   session = provenance.current(workdir)
   assert session == provenance.Session(1, START + 1_010, 10.0)

@@ -180,7 +180,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
     wait(writer)
     assert 'keeping the previous one: OSError: No space' in caplog.text
     assert newest(folder)[0] == 1
-    # The next one may have room again, and the last one is an error.
+    # The next one may have disk space again, and the last one is an error.
     with pytest.raises(OSError, match='No space left'):
       writer.finish(state(3))
   number, replay = newest(folder)

@@ -97,7 +97,7 @@ def test_behaviors_may_move(tmp_path):
   run = make_run(tmp_path)
   assert not workdir.claim(run, CONFIG, given('here', 'ab'))
   assert workdir.claim(run, CONFIG, given('there', 'ab'))
-  # Whoever reads the record later finds them.
+  # Later readers of the record find them.
   assert workdir.extra(workdir.read_identity(run.workdir)) == given(
     'there', 'ab'
   )
