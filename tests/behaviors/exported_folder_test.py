@@ -128,7 +128,7 @@ def without(part):
     ),
     (
       lambda f: edit_params(f, lambda k, v: np.full_like(v, np.inf)),
-      'params.npz holds values that are not finite',
+      'params.npz contains values that are not finite',
     ),
   ],
 )

@@ -160,7 +160,7 @@ def objects(path):
     (bomb, 'arrays.npz is .* at most'),
     (four_terabytes, 'arrays.npz has 99 bytes of values'),
     (objects, 'arrays.npz .*(not numbers|is damaged)'),
-    (lambda p: os.truncate(p / 'arrays.npz', 10**12), 'arrays.npz has 1,000'),
+    (lambda p: os.truncate(p / 'arrays.npz', 10**12), 'arrays.npz is 1,000'),
     (lambda p: (p / 'values.json').write_text('[' * 99_999), 'too deeply'),
     (lambda p: os.truncate(p / 'values.json', 10**12), 'is longer than'),
     (lambda p: (p / 'values.json').write_text('{"values": 3}'), 'not complete'),
