@@ -226,11 +226,13 @@ def _code() -> Dict[str, Any]:
 
 def _git(folder: pathlib.Path, *arguments: str) -> Optional[str]:
   """Returns the output of git; None if it fails or is not installed."""
+  # Without a lock, which a run that is killed would leave in the repository.
+  command = ['git', '--no-optional-locks', '-C', str(folder), *arguments]
   # A Git hook may have set variables for another checkout.
   own = {k: v for k, v in os.environ.items() if not k.startswith('GIT_')}
   try:
     done = subprocess.run(
-      ['git', '-C', str(folder), *arguments],
+      command,
       env=own,
       capture_output=True,
       text=True,

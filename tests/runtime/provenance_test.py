@@ -164,7 +164,11 @@ def test_the_commit_is_that_of_the_package_alone(tmp_path, monkeypatch):
   _git(tmp_path, 'commit', '-qm', 'a checkout')
   commit = _git(tmp_path, 'rev-parse', 'HEAD')
   monkeypatch.setenv('GIT_DIR', str(pathlib.Path('elsewhere').absolute()))
+  # Git would refresh its index under a lock, which a killed run would leave.
+  os.utime(package / 'version.py', (1, 1))
+  index = (tmp_path / '.git' / 'index').read_bytes()
   assert code() == {'commit': commit, 'dirty': False}
+  assert (tmp_path / '.git' / 'index').read_bytes() == index
   (package / 'version.py').write_text('2')
   assert code() == {'commit': commit, 'dirty': True}
 
