@@ -37,17 +37,15 @@ class Summaries:
     self,
     folder: pathlib.Path,
     *,
-    purge_step: Optional[int] = None,
     clock: Callable[[], float] = time.monotonic,
   ):
     """Initializes a writer without creating a file.
 
     Args:
       folder: an existing directory.
-      purge_step: initial value of the attribute.
       clock: a function that returns seconds.
     """
-    self.purge_step = purge_step
+    self.purge_step: Optional[int] = None
     self._folder = folder
     self._clock = clock
     self._writer: Optional[record_writer.RecordWriter] = None

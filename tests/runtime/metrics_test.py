@@ -335,7 +335,8 @@ def test_a_row_that_is_held_back_can_be_asked_for(tmp_path):
 def test_rows_wait_until_the_disk_has_room(tmp_path, room, caplog):
   clock = _Clock()
   logger = metrics_lib.MetricsLogger(tmp_path)
-  summaries = summaries_lib.Summaries(tmp_path, purge_step=1, clock=clock)
+  summaries = summaries_lib.Summaries(tmp_path, clock=clock)
+  summaries.purge_step = 1
   for step in range(1, 31):
     clock.now += 11.0
     if step == 11:
