@@ -27,7 +27,7 @@ _AT_FDCWD = -100  # renameat2 then takes paths as they are.
 _RENAME_EXCHANGE = 2
 # What the kernel, or a file system that has no exchange, answers.
 _NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
-# What file systems answer that cannot sync a folder.
+# Errors of file systems that cannot sync a directory.
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 
 
@@ -72,7 +72,7 @@ def new_file(path: PathLike) -> Iterator[BinaryIO]:
 def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
   """Creates a directory, replacing any existing one.
 
-  The body of the `with` statement fills a temporary folder, which takes the
+  The body of the `with` statement fills a temporary directory, which takes the
   target's place when the body ends. If the body raises, the target stays as it
   was.
 
@@ -82,10 +82,10 @@ def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
   next attempt, which first moves the old directory back.
 
   Yields:
-    The temporary folder.
+    The temporary directory.
 
   Raises:
-    OSError: if the folder cannot be written; the target is then as it was.
+    OSError: if the directory cannot be written; the target is then as it was.
   """
   target, temporary = _prepare(path)
   try:
@@ -104,9 +104,9 @@ def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
 
 
 def make_folder(path: PathLike) -> None:
-  """Makes a folder, and those above it, that a power failure does not undo.
+  """Creates a directory and its parents, and syncs their names to the disk.
 
-  To sync a folder does not sync its own name in the folder above.
+  Syncing a directory does not sync its own name in its parent.
   """
   folder = pathlib.Path(path).absolute()
   missing = [p for p in (folder, *folder.parents) if not p.is_dir()]
@@ -118,10 +118,10 @@ def make_folder(path: PathLike) -> None:
 
 
 def remove_folder(path: PathLike) -> None:
-  """Removes a folder, which is whole or gone at every moment.
+  """Removes a directory atomically: it is either complete or absent.
 
-  If the process is killed, the next write of a folder of this name removes what
-  is left, which `is_leftover` recognizes.
+  If the process is killed, the next write of a directory of this name removes
+  the leftovers, which `is_leftover` recognizes.
   """
   folder = pathlib.Path(path)
   doomed = _new_name(folder, 'partial')
@@ -130,13 +130,13 @@ def remove_folder(path: PathLike) -> None:
 
 
 def sync_file(path: PathLike) -> None:
-  """Has the kernel write a file to the disk."""
+  """Syncs a file to the disk."""
   with open(path, 'rb') as file:
     os.fsync(file.fileno())
 
 
 def sync_tree(folder: pathlib.Path) -> None:
-  """Has the kernel write all files of a folder to the disk."""
+  """Syncs a directory and all files below it to the disk."""
   for parent, _, names in os.walk(folder, topdown=False):
     for name in names:
       sync_file(os.path.join(parent, name))
@@ -154,7 +154,7 @@ def check_writable(path: PathLike) -> None:
   with contextlib.suppress(FileNotFoundError):
     os.stat(_new_name(target, 'partial'))  # It may be too long.
   folder = next(parent for parent in target.parents if parent.is_dir())
-  # Some folders, as those of /proc, refuse what they seem to allow.
+  # Some directories, such as those of /proc, refuse what they seem to allow.
   tempfile.TemporaryFile(dir=folder).close()
 
 
@@ -193,7 +193,7 @@ def _new_name(target: pathlib.Path, kind: str) -> pathlib.Path:
 
 
 def _swap(temporary: pathlib.Path, target: pathlib.Path) -> None:
-  """Puts a folder in the place of another, which takes the first one's name."""
+  """Exchanges the names of two directories."""
   if _exchange(temporary, target):
     return
   old = _new_name(target, 'old')
@@ -227,7 +227,7 @@ def _exchange(one: pathlib.Path, other: pathlib.Path) -> bool:
 
 
 def sync_folder(folder: PathLike) -> None:
-  """Has the kernel write the names in a folder to the disk."""
+  """Syncs the names in a directory to the disk."""
   descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
   try:
     os.fsync(descriptor)

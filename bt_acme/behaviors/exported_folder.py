@@ -1,6 +1,6 @@
-"""A pre-trained policy as a folder on the disk, written and read.
+"""Writes and reads a pre-trained policy as a directory.
 
-The folder holds `behavior.json` (configuration, environment, running
+The directory contains `behavior.json` (configuration, environment, running
 statistics, a checksum) and `params.npz`. It is moved into place once it is
 complete.
 """
@@ -36,7 +36,7 @@ _CONFIGS = {
 
 
 class ExportedPolicy(NamedTuple):
-  """What the folder holds.
+  """The contents of an exported directory.
 
   Attributes:
     agent: the agent that the policy was in training.
@@ -90,7 +90,7 @@ def export(
 
 
 def read_checksum(folder: str) -> str:
-  """Returns the checksum in a folder that `read` has found to be whole."""
+  """Returns the checksum in a directory that `read` has accepted."""
   card = untrusted.read_json(pathlib.Path(folder) / _CARD)
   return str(card['params_sha256'])
 
@@ -105,7 +105,7 @@ def checksum(variables: assembly.Variables) -> str:
 
 
 def _as_file(variables: assembly.Variables) -> bytes:
-  """Returns what the file of the parameters holds."""
+  """Returns the contents of the parameter file."""
   buffer = io.BytesIO()
   params = {'agent': variables.agent, 'intrinsic': variables.intrinsic}
   np.savez(buffer, **_flatten(params))
@@ -116,13 +116,13 @@ def read(folder: str, *, setting: str) -> ExportedPolicy:
   """Reads and checks a directory written by `export`, as untrusted input.
 
   Args:
-    folder: the folder to read.
-    setting: the name of the user's setting for the folder, for errors.
+    folder: the directory to read.
+    setting: the name of the user's setting for the directory, for errors.
 
   Raises:
-    ValueError: if the folder is missing, incomplete or damaged, or if it holds
-      what no export does. No more memory is taken than the card's own
-      parameters and the file are large.
+    ValueError: if the directory is missing, incomplete or damaged, or contains
+      something that `export` does not write. Memory use is limited by the size
+      of the file and of the parameters that the card describes.
   """
   path = pathlib.Path(folder)
   subject = f'{setting}={folder!r}'
@@ -139,7 +139,7 @@ def read(folder: str, *, setting: str) -> ExportedPolicy:
       policy = _read_card(card)
       # The parameters that such an agent has; nothing is computed.
       expected = jax.eval_shape(lambda: _fresh_params(policy.agent))
-  except Exception as error:  # Whatever such a card makes of the code.
+  except Exception as error:  # A damaged card can raise any error.
     raise ValueError(
       f'{subject}: {_CARD} is damaged ({untrusted.one_line(error)}); export it '
       'again.'
@@ -156,7 +156,7 @@ def read(folder: str, *, setting: str) -> ExportedPolicy:
 
 
 def is_complete(folder: str) -> bool:
-  """Returns whether the folder holds a behavior, with all of its parameters.
+  """Returns whether the directory holds a behavior, with all of its parameters.
 
   It loads nothing, so that a process without an agent may ask.
   """

@@ -48,7 +48,7 @@ class Replay(NamedTuple):
   """The files of a replay that are, or will be, part of a checkpoint.
 
   Attributes:
-    folder: the folder that holds the files.
+    folder: the directory that holds the files.
     sha256: the checksum of each file, by name.
     layout: plain values that decide which runs can use it.
   """
@@ -67,7 +67,7 @@ def save(
   """Writes a checkpoint, then removes all but the last two.
 
   Args:
-    folder: the folder that holds the run's checkpoints.
+    folder: the directory that holds the run's checkpoints.
     arrays: a tree of arrays.
     values: plain values, anything that JSON can hold.
     replay: the replay that belongs to them. Its files are linked, not copied,
@@ -88,7 +88,7 @@ def write(
   values: Mapping[str, Any],
   replay: Optional[Replay] = None,
 ) -> None:
-  """Writes one folder of arrays and plain values, as `save` does."""
+  """Writes one directory of arrays and plain values, as `save` does."""
   with files.new_folder(path) as folder:
     _write_arrays(jax.tree.leaves(arrays), folder / _ARRAYS)
     record = {
@@ -142,7 +142,7 @@ def newest_replay(folder: str) -> Optional[Replay]:
   """Finds the replay of the newest checkpoint that is complete.
 
   Args:
-    folder: the folder that holds the run's checkpoints.
+    folder: the directory that holds the run's checkpoints.
 
   Returns:
     The replay, without reading its files. None if there is no checkpoint, or
@@ -167,7 +167,7 @@ def restore(
   """Reads the newest checkpoint that is complete.
 
   Args:
-    folder: the folder that holds the run's checkpoints.
+    folder: the directory that holds the run's checkpoints.
     template: a tree of arrays with the structure, shapes and dtypes that were
       saved.
 
@@ -215,7 +215,7 @@ def read(path: pathlib.Path, template: Any) -> Tuple[Any, Mapping[str, Any]]:
   """Reads a checkpoint written by `write`; treats its contents as untrusted.
 
   Args:
-    path: the folder.
+    path: the directory.
     template: as `restore` takes it.
 
   Raises:
@@ -280,7 +280,7 @@ def _read_values(path: pathlib.Path) -> Dict[str, Any]:
 
 
 def _numbers(folder: pathlib.Path) -> List[int]:
-  """Returns the numbers of the checkpoints in a folder, the newest first."""
+  """Returns the numbers of the checkpoints in a directory, the newest first."""
   if not folder.is_dir():
     return []
   matches = (_NAME.match(path.name) for path in folder.iterdir())

@@ -222,8 +222,8 @@ class MetricsLogger:
 class Subsampler:
   """Subsamples a log to a maximum length.
 
-  If the budget was raised since, the log already has more rows than the new
-  budget would have given. These rows stay, and as many rows follow as if the
+  If the budget was raised, the log already has more rows than the new budget
+  would have allowed so far. These rows stay, and as many rows follow as if the
   new budget had been set from the start.
 
   The choice among simultaneous rows does not depend on their order, so all
@@ -231,9 +231,9 @@ class Subsampler:
   """
 
   # The fraction of the rows that may be used ahead of schedule. All rows are
-  # stored until half of it is used.
+  # written until half of it is used.
   _AHEAD = 0.1
-  # Its multiples, also with any stride, fill the unit interval evenly.
+  # Its multiples fill the unit interval evenly, at any stride.
   _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 
   def __init__(self, max_rows: int, max_steps: int):

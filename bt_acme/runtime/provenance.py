@@ -98,9 +98,8 @@ def note_device(workdir: str) -> None:
   """Records the device of this process as the one that learns."""
   devices = jax.devices()
   names = (devices[0].platform, devices[0].device_kind)
-  device = ' '.join(
-    dict.fromkeys(names)
-  )  # The device kind of a CPU is also 'cpu'.
+  # Platform and device kind of a CPU are both 'cpu'.
+  device = ' '.join(dict.fromkeys(names))
   if len(devices) > 1:
     device = f'{len(devices)} x {device}'
   _change_last(workdir, device=device)
@@ -226,7 +225,7 @@ def _code() -> Dict[str, Any]:
 
 def _git(folder: pathlib.Path, *arguments: str) -> Optional[str]:
   """Returns the output of git; None if it fails or is not installed."""
-  # Without a lock, which a run that is killed would leave in the repository.
+  # A killed run would leave the lock that Git takes by default.
   command = ['git', '--no-optional-locks', '-C', str(folder), *arguments]
   # A Git hook may have set variables for another checkout.
   own = {k: v for k, v in os.environ.items() if not k.startswith('GIT_')}

@@ -109,12 +109,12 @@ def _problem(
 
 
 def scratch(run: run_config.RunConfig) -> pathlib.Path:
-  """Returns the folder that a replay server writes to."""
+  """Returns the directory that a replay server writes to."""
   return _folder(run) / 'replay'
 
 
 def clear(run: run_config.RunConfig) -> None:
-  """Removes all that a replay server has written to its folder."""
+  """Removes all that a replay server has written to its directory."""
   with contextlib.suppress(FileNotFoundError):
     for path in scratch(run).iterdir():
       shutil.rmtree(path)
@@ -131,7 +131,7 @@ def take(
     client: a `reverb.Client`.
 
   Returns:
-    The replay in the server's scratch folder.
+    The replay in the server's scratch directory.
 
   Raises:
     OSError: if it cannot be written, or the server has gone.

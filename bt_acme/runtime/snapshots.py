@@ -17,7 +17,7 @@ class Snapshots:
   """The pending policy snapshots of a run."""
 
   def __init__(self, run: run_config.RunConfig, actor_steps: int):
-    """Initializes the list of snapshots that do not exist.
+    """Initializes the snapshots that still have to be exported.
 
     Args:
       run: the run.

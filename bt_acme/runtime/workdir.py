@@ -1,7 +1,7 @@
-"""The folder of a run: which run it belongs to, and whether that is completed.
+"""Records which run a workdir belongs to, and whether the run is completed.
 
-`config.json` records which run the folder belongs to. The same command on the
-same folder resumes the run; a command with other settings is refused.
+`config.json` contains the settings of the run. The same command on the same
+directory resumes the run; a command with other settings is refused.
 `completed.json` is written when the run has used up its budget.
 """
 
@@ -19,9 +19,9 @@ from bt_acme.runtime import workdir_lock
 _FILE = 'config.json'
 _COMPLETED_FILE = 'completed.json'
 # What `claim` may be given: the checksums of the parameters that a run was
-# given, which are compared instead of the folders that these were in.
+# given, which are compared instead of the directories that these were in.
 PARAMS = 'params_sha256'
-# Which settings of which group name these folders.
+# Which settings of which group name these directories.
 _FOLDERS = {'behaviors': 'behavior', 'weights': 'init_from'}
 # Settings that may differ when a run is resumed; the first ones are recorded,
 # as they were when the run began.
@@ -73,7 +73,7 @@ def claim(
   if os.path.isfile(path):
     recorded = read_identity(run.workdir)
     _check_same(run.workdir, _with_defaults(recorded, type(config)), identity)
-    # The folders in which parameters are now.
+    # The directories in which parameters are now.
     folders = {
       name: identity[name]
       for name in _FOLDERS
@@ -130,7 +130,7 @@ def run_of(workdir: str, identity: Mapping[str, Any]) -> run_config.RunConfig:
   """Returns the run that began there, as far as its identity tells.
 
   Args:
-    workdir: the folder of the run.
+    workdir: the directory of the run.
     identity: what `read_identity` returned for it.
   """
   return run_config.RunConfig(
@@ -231,12 +231,12 @@ def _check_same(
 def _comparable(
   identity: Mapping[str, Any], by_checksum: bool
 ) -> Dict[str, Any]:
-  """Leaves out the folders of parameters, or their checksums.
+  """Leaves out the directories of parameters, or their checksums.
 
   Args:
     identity: the settings of a run.
-    by_checksum: whether checksums tell parameters apart; the folders, and the
-      names of behaviors that come from them, may then differ.
+    by_checksum: whether checksums tell parameters apart; the directories, and
+      the names of behaviors that come from them, may then differ.
   """
   found = {k: v for k, v in identity.items() if k != 'began_with'}
   if not by_checksum:
