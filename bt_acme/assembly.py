@@ -241,20 +241,31 @@ class Agent:
     )
 
 
-def spec_by_name(name: str, *, num_stacked: int = 0) -> EnvironmentSpec:
-  """Reads the spec of an environment, which it makes for a moment.
+def spec_by_name(names: str, *, num_stacked: int = 0) -> EnvironmentSpec:
+  """Returns the spec of an environment, which is made for a moment.
 
   Args:
-    name: the name that `environments.make` takes.
-    num_stacked: the number of frames in an observation, as it takes it.
+    names: one name that `environments.make` takes, or several of environments
+      that share a spec, separated by commas.
+    num_stacked: the number of frames in an observation, as `make` takes it.
 
   Raises:
-    ValueError: if there is no such environment.
+    ValueError: if there is no such environment, or if specs differ.
   """
-  with contextlib.closing(
-    environments.make(name, num_stacked=num_stacked, seed=0)
-  ) as environment:
-    return spec_of(environment, name)
+  specs = []
+  for name in environments.names_in(names):
+    with contextlib.closing(
+      environments.make(name, num_stacked=num_stacked, seed=0)
+    ) as environment:
+      specs.append(spec_of(environment, names))
+    if specs[-1] != specs[0]:
+      raise ValueError(
+        f'env={names!r}: {name} has observations {specs[-1].observation_shape} '
+        f'and {specs[-1].num_actions} actions, but the environments before it '
+        f'have {specs[0].observation_shape} and {specs[0].num_actions}. Choose '
+        'environments with equal spaces.'
+      )
+  return specs[0]
 
 
 def moved(agent: Agent, env: str) -> Agent:

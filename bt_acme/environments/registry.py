@@ -48,8 +48,13 @@ def register(name: str, constructor: Callable[..., dm_env.Environment]) -> None:
       `state()` and `restore(state)` (`bt_acme.environments.saving`).
 
   Raises:
-    ValueError: if the name is taken.
+    ValueError: if the name is taken, or contains a comma.
   """
+  if ',' in name:
+    raise ValueError(
+      f'environment {name!r} contains a comma, which separates environments. '
+      'Choose another name.'
+    )
   if name in _registered:
     raise ValueError(f'environment {name!r} is registered already.')
   try:

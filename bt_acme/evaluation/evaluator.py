@@ -56,11 +56,11 @@ class Evaluator:
     self.environment = vector.VectorEnvironment(
       [
         environments.make(
-          agent.spec.name,
+          environments.name_of(agent.spec.name, i),
           num_stacked=agent.spec.num_stacked,
-          seed=environments.seed_of(seed, first_environment + i),
+          seed=environments.seed_of(seed, i),
         )
-        for i in range(episodes)
+        for i in range(first_environment, first_environment + episodes)
       ]
     )
     self._actor = vector_actor.VectorActor(
