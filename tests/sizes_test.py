@@ -14,7 +14,7 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_520,
+  'lines of code': 24_700,
   'lines of code in bt_acme/runtime': 5_160,
   'lines of code in experiments': 5_680,
   'lines of code in benchmarks': 1_790,

@@ -23,8 +23,10 @@ class RunConfig:
 
   env: str = checks.setting(
     'montezuma_revenge',
-    'The environment: an Atari game (`montezuma_revenge`), a game with a '
-    'modified reward (`hero:miners_easy`) or a MiniGrid id.',
+    'Environment: an Atari game (`montezuma_revenge`), a game with a modified '
+    'reward (`hero:miners_easy`) or a MiniGrid id. A comma-separated list of '
+    'environments with equal spaces spreads the environments of the run over '
+    'them, in rotation.',
   )
   num_stacked: int = checks.setting(
     0,
