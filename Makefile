@@ -1,15 +1,15 @@
-# Every target sets up what it needs. The second time, nothing is installed.
+# Every target sets up its environment; once that is up to date, nothing is installed.
 PYTHON_FULL := .venv/bin/python
 PYTHON_CORE := .venv-core/bin/python
 PYTHON_COLAB := .venv-colab/bin/python
-# Test processes: one more than the two cores that the tests are meant for, because
-# tests of programs wait for other processes. Each takes some GB. Files are handed out
-# in the order of tests/conftest.py. Under nohup standard input cannot be read, and
-# elsewhere it may be closed.
+# Number of test processes: one more than the two cores of the reference machine,
+# because tests of programs wait for other processes. Each uses several GB. The order of
+# files is defined in tests/conftest.py. Standard input is redirected, because it cannot
+# be read under nohup and may be closed elsewhere.
 WORKERS ?= 3
 PYTEST := -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder </dev/null
-# What runs without Acme, on a newer Python: the core, and what depends on the
-# newest packages around it.
+# Tests that run without Acme, on a newer Python: the core, and code that depends on
+# the newest versions of other packages.
 CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
   $(addprefix tests/environments/,chain_test.py minigrid_test.py recall_test.py) \
   tests/evaluation/intervals_test.py \
@@ -17,29 +17,29 @@ CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
   $(addprefix tests/api/api_test.py::test_,a_run_has_what_it_learned figures a_video) \
   tests/launch/in_process_test.py::test_ctrl_c_saves_and_the_same_command_goes_on \
   tests/notebooks_test.py
-# With the packages of a Colab: what a user does there.
+# Tests with the packages of Colab: only the notebooks.
 COLAB_TESTS := tests/notebooks_test.py
 
 .PHONY: help setup environments demo paper ray test test-full test-core \
   test-colab test-slow notebooks simulate chaos soak mutants bench lint format clean
 .DEFAULT_GOAL := help
 
-help:  ## Shows this list.
+help:  ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | \
 	  while read -r name text; do printf 'make %-10s %s\n' $$name "$$text"; done
 
-setup:  ## Makes .venv: Python 3.10 with the full stack.
+setup:  ## Create .venv: Python 3.10 with the full stack.
 	@scripts/setup.sh full
 
-demo: setup  ## Pre-trains without rewards, then transfers: at most 5 minutes.
+demo: setup  ## Pre-train without rewards, then transfer: at most 5 minutes.
 	@$(PYTHON_FULL) -m experiments.demo
 
-paper: setup  ## A table or figure of the paper: ARTIFACT=table3 SCALE=smoke.
+paper: setup  ## Reproduce a table or figure of the paper: ARTIFACT=table3 SCALE=smoke.
 	@$(PYTHON_FULL) -m experiments.paper $(or $(ARTIFACT),list) \
 	  --scale=$(or $(SCALE),smoke)
 
-# One environment waits for downloads while another is unpacked. What fails here is
-# tried again, and told, by the target that needs it.
+# Parallel, because one environment can download while another is unpacked. A failure is
+# ignored here: the target that needs the environment tries again and reports it.
 environments:
 	@$(MAKE) --no-print-directory -k -j4 \
 	  $(addprefix environment-,full ray core colab) || true
@@ -47,66 +47,66 @@ environments:
 environment-%:
 	@scripts/setup.sh $*
 
-# What fails in one environment does not hide what the others show.
-test: environments  ## All tests but the slow ones, in three environments.
+# A failure in one environment does not hide the results of the others.
+test: environments  ## Run all tests except the slow ones, in three environments.
 	@$(MAKE) --no-print-directory --keep-going test-full test-core test-colab
 
-test-full: setup  ## The tests in .venv only; those of Ray use .venv-ray.
-	@scripts/setup.sh ray || echo 'skipped: runs on Ray, no Python 3.12'
+test-full: setup  ## Run the tests in .venv only; tests of Ray use .venv-ray.
+	@scripts/setup.sh ray || echo 'skipped: tests of Ray, because Python 3.12 is missing'
 	@$(PYTHON_FULL) $(PYTEST) -m 'not slow' tests
 
-ray:  ## Makes .venv-ray, for runs on several machines (--lp_launch_type=ray).
+ray:  ## Create .venv-ray, for runs on several machines (--lp_launch_type=ray).
 	@scripts/setup.sh ray
 
-test-core:  ## The core's tests on Python >= 3.12 with the newest JAX.
+test-core:  ## Run the tests of the core on Python >= 3.12 with the newest JAX.
 	@scripts/setup.sh core && status=0 || status=$$?; \
 	case $$status in \
 	  0) $(PYTHON_CORE) $(PYTEST) -m 'not slow' $(CORE_TESTS) ;; \
-	  3) echo 'skipped: the core on a newer Python, no Python 3.12' ;; \
+	  3) echo 'skipped: tests of the core, because Python 3.12 is missing' ;; \
 	  *) exit $$status ;; \
 	esac
 
-test-colab:  ## The notebooks with the packages that a Colab has.
+test-colab:  ## Run the notebooks with the packages of Colab.
 	@scripts/setup.sh colab && status=0 || status=$$?; \
 	case $$status in \
 	  0) $(PYTHON_COLAB) $(PYTEST) --dist load -m 'not slow' $(COLAB_TESTS) ;; \
-	  3) echo 'skipped: the packages of a Colab, no Python 3.12' ;; \
+	  3) echo 'skipped: notebooks on Colab, because Python 3.12 is missing' ;; \
 	  *) exit $$status ;; \
 	esac
 
-test-slow: setup  ## Runs that learn, and whole programs: many minutes.
+test-slow: setup  ## Run the tests of learning and of whole programs: many minutes.
 	@$(PYTHON_FULL) -m pytest -m slow tests
 
-simulate: setup  ## Runs in simulated time under FAILURES=1000000 failures.
+simulate: setup  ## Simulate runs under FAILURES=1000000 failures.
 	@$(PYTHON_FULL) -m tests.simulation --failures=$(or $(FAILURES),1000000)
 
-chaos: setup  ## A run on three machines under FAULTS=100 faults: an hour or two.
+chaos: setup  ## Test a run on three machines under FAULTS=100 faults: one or two hours.
 	@$(PYTHON_FULL) -m tests.launch.chaos --faults=$(or $(FAULTS),100)
 
-soak: setup  ## Does a long run keep its memory, files and threads? MINUTES=60
+soak: setup  ## Test a long run for leaks of memory, files and threads: MINUTES=60.
 	@$(PYTHON_FULL) -m tests.launch.soak --minutes=$(or $(MINUTES),60)
 
-mutants: setup  ## The share of MUTANTS=300 wrong tokens that the tests notice.
+mutants: setup  ## Measure how many of MUTANTS=300 wrong tokens the tests detect.
 	@$(PYTHON_FULL) -m tests.mutants --mutants=$(or $(MUTANTS),300) --jobs=2
 
-bench: setup  ## Compares speed with dm-acme: 15 minutes on a quiet machine.
+bench: setup  ## Compare speed with dm-acme: 15 minutes on an idle machine.
 	@$(PYTHON_FULL) -m pip install --quiet --no-deps -r requirements/bench.txt || \
-	  echo 'FAISS cannot be installed, so its rows are left out.'
+	  echo 'FAISS could not be installed; its rows are omitted.'
 	@$(PYTHON_FULL) -m benchmarks --save
 
-lint: setup  ## Checks format, lint and types.
+lint: setup  ## Check format, lint and types.
 	@status=0; \
 	$(PYTHON_FULL) -m ruff format --check . || status=1; \
 	$(PYTHON_FULL) -m ruff check . || status=1; \
 	$(PYTHON_FULL) -m mypy || status=1; \
 	exit $$status
 
-format: setup  ## Formats the code and fixes what ruff can.
+format: setup  ## Format the code and apply fixes of ruff.
 	@$(PYTHON_FULL) -m ruff format .
 	@$(PYTHON_FULL) -m ruff check --fix .
 
-notebooks: setup  ## Makes the notebooks of their sources; OWNER=name in their links.
+notebooks: setup  ## Generate the notebooks from their sources.
 	@$(PYTHON_FULL) scripts/make_notebooks.py $(OWNER)
 
-clean:  ## Removes the environments and all caches.
+clean:  ## Remove the environments and all caches.
 	rm -rf .venv .venv-core .venv-colab .venv-ray .tools .pytest_cache .ruff_cache .mypy_cache

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Compiles the pins of all environments again; needs `uv` and a network.
+# Compiles the pins of all environments; requires `uv` and a network connection.
 #
 # Options are passed to `uv pip compile`: `--upgrade`, `--upgrade-package jax`, ...
-# Without options, only what the .in files ask for changes.
+# Without options, only pins affected by changes of the .in files are updated.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../requirements"
 compile() { uv pip compile --quiet --no-header "$@"; }

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Makes one of the environments in this checkout, unless it is up to date.
+# Creates one of the environments of this checkout, unless it is up to date.
 #
 #   scripts/setup.sh full   .venv: Python 3.10 with Acme, Reverb, Launchpad
 #   scripts/setup.sh core   .venv-core: Python 3.12 or 3.13 with the newest JAX
 #   scripts/setup.sh colab  .venv-colab: Python 3.13 or 3.12 with Colab's JAX
 #   scripts/setup.sh ray    .venv-ray: Python 3.12 with Ray and nothing else
 #
-# Exits with 3 if there is no such Python and none can be fetched, and with 1 on
-# any other failure. BT_ACME_PYTHON=/path/to/python names an interpreter that is
-# looked at first.
+# Exits with 3 if the required Python is missing and cannot be downloaded, and with 1
+# on any other failure. BT_ACME_PYTHON=/path/to/python is tried before all other
+# interpreters.
 set -euo pipefail
-exec </dev/null  # Nothing asks, and standard input may be closed or unreadable.
+exec </dev/null  # Standard input may be closed or unreadable; no command needs it.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 unset PYTHONHOME PYTHONPATH
 
@@ -22,7 +22,7 @@ case $environment in
   ray) versions='3.12' venv=.venv-ray ;;
   *) echo "usage: $0 full|core|colab|ray" >&2; exit 2 ;;
 esac
-uv_version=0.13.8  # uv fetches an interpreter if the machine has none.
+uv_version=0.13.8  # uv downloads an interpreter if none is found.
 tools=$PWD/.tools
 log=$tools/setup-$environment.log
 
@@ -34,12 +34,12 @@ fail() {
 }
 
 if [ "$environment" = full ] && [ "$(uname -sm)" != 'Linux x86_64' ]; then
-  fail "Launchpad and Reverb exist for Linux x86_64 only, and this is" \
-    "$(uname -sm): \`pip install .\` installs bt_acme.core here."
+  fail "Launchpad and Reverb support only Linux x86_64, but this machine is" \
+    "$(uname -sm). Run \`pip install .\` to install bt_acme without them."
 fi
 
-# Prints the interpreter's own path if it suits the environment: it must have the
-# wanted version, make virtual environments and, for Reverb, have a libpython.
+# Prints the path of an interpreter that is suitable for the environment: of the
+# required version, able to create virtual environments and, for Reverb, with libpython.
 usable() {  # version, command
   "$2" -c '
 import ensurepip, runpy, sys, venv
@@ -83,14 +83,14 @@ apt_install() {  # packages
     apt-get install -y -qq "$@" >>"$log" 2>&1
 }
 
-# Debian and Ubuntu have some parts of a Python in separate packages.
+# Debian and Ubuntu distribute some parts of Python in separate packages.
 complete_python() {
   local version
   for version in $versions; do
     if [ -x "/usr/bin/python$version" ]; then
-      apt_install "python$version-venv" "libpython$version" || say "the Python \
-$version of this machine is incomplete; to complete it, type: sudo apt-get \
-install python$version-venv libpython$version"
+      apt_install "python$version-venv" "libpython$version" || say "the system's \
+Python $version is incomplete. Run: sudo apt-get install python$version-venv \
+libpython$version"
     fi
   done
 }
@@ -104,22 +104,22 @@ fetch_python() {
     if ! python3 -m venv "$tools/uv" >>"$log" 2>&1; then
       rm -rf "$tools/uv"
       apt_install python3-venv && python3 -m venv "$tools/uv" >>"$log" 2>&1 ||
-        fail 'python3 cannot make virtual environments: type' \
-          '`sudo apt-get install python3-venv`, then run this again.'
+        fail 'python3 cannot create virtual environments. Run' \
+          '`sudo apt-get install python3-venv`, then retry.'
     fi
     "$tools/uv/bin/python" -m pip install --quiet "uv==$uv_version" \
       >>"$log" 2>&1 || true
   fi
-  say "fetching Python $version"
+  say "downloading Python $version"
   UV_PYTHON_INSTALL_DIR=$tools/python "$uv" python install "$version" \
     >>"$log" 2>&1 ||
-    fail "this machine has no complete Python $version, and none could be" \
-      "downloaded (${log#"$PWD"/} says why). Install one, or name one with" \
-      'BT_ACME_PYTHON=/path/to/python, and run this again.'
+    fail "no complete Python $version was found, and the download failed (see" \
+      "${log#"$PWD"/}). Install Python $version, or set" \
+      'BT_ACME_PYTHON=/path/to/python, then retry.'
 }
 
-# Environments may be made at the same time, but apt-get, the folder of fetched
-# interpreters and the package's own metadata are for one at a time: $tools/lock.
+# Environments may be created in parallel. $tools/lock protects the shared parts:
+# apt-get, the directory of downloaded interpreters, and the package's metadata.
 choose_python() {
   exec 8>"$tools/lock"
   flock 8
@@ -127,13 +127,13 @@ choose_python() {
   complete_python
   find_python && return
   fetch_python
-  find_python || fail "the Python ${versions%% *} that was fetched does not" \
-    "run here (${log#"$PWD"/} says why)."
+  find_python || fail "the downloaded Python ${versions%% *} does not run on" \
+    "this machine (see ${log#"$PWD"/})."
 }
 
 mkdir -p "$tools"
 exec 9>"$tools/lock-$environment"
-flock 9  # Two commands at once make each environment only once.
+flock 9  # Concurrent commands create each environment only once.
 
 stamp=$venv/.made_from
 wanted=$(
@@ -143,13 +143,13 @@ runs() { "$venv/bin/python" -c '' 2>/dev/null; }
 if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && runs; then exit 0; fi
 
 : >"$log"
-# Without a stamp, the last attempt was cut short: start again.
+# Without a stamp, the previous setup was interrupted: start over.
 if [ ! -e "$stamp" ] || ! runs; then
   python=$(choose_python) || exit 3
-  say "making $venv with $python"
+  say "creating $venv with $python"
   rm -rf "$venv"
   "$python" -m venv "$venv" >>"$log" 2>&1 ||
-    fail "$python could not make $venv (${log#"$PWD"/} says why)."
+    fail "$python could not create $venv (see ${log#"$PWD"/})."
 fi
 rm -f "$stamp"
 say "installing requirements/$environment.txt into $venv (a few minutes)"
@@ -164,5 +164,5 @@ install() {
 }
 install >>"$log" 2>&1 ||
   fail "pip failed: $(grep '^ERROR' "$log" | tail -n 1)" \
-    "(${log#"$PWD"/} has more)."
+    "(see ${log#"$PWD"/})."
 echo "$wanted" >"$stamp"
