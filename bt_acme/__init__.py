@@ -1,7 +1,7 @@
-"""Behavior Transfer for value-based agents, on JAX, Haiku and Acme.
+"""Behavior Transfer for value-based agents, with JAX, Haiku and Acme.
 
-`pretrain`, `transfer`, `train` and `evaluate` run in this process and need no
-Acme; `help(bt_acme.api)` shows an example.
+`pretrain`, `transfer`, `train` and `evaluate` run in the current process and do
+not need Acme. `help(bt_acme.api)` shows an example.
 """
 
 import importlib
@@ -12,9 +12,8 @@ from bt_acme.version import __version__
 
 compat.install()
 
-# This table says which module each name comes from. A module is loaded when a
-# name of it is used, so that a run that draws nothing does not wait for
-# matplotlib.
+# The module that defines each name. Modules are imported on first use, so that
+# a run without plots does not wait for matplotlib.
 _API = {
   **dict.fromkeys(('pretrain', 'train', 'transfer'), 'bt_acme.api.training'),
   **dict.fromkeys(('evaluate', 'Evaluation'), 'bt_acme.api.evaluating'),
@@ -23,7 +22,7 @@ _API = {
   'register_environment': 'bt_acme.environments',
   'show_versions': 'bt_acme.api.versions',
 }
-_NAMES_THERE = {'register_environment': 'register'}  # The others are equal.
+_NAMES_THERE = {'register_environment': 'register'}  # Others have equal names.
 _MODULES = {'plots': 'bt_acme.api.plots', 'video': 'bt_acme.api.video'}
 
 __all__ = ('__version__', *_API, *_MODULES)

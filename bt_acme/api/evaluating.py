@@ -1,4 +1,4 @@
-"""Plays episodes of what a run has learned."""
+"""Evaluates runs and behaviors."""
 
 import dataclasses
 import html
@@ -11,7 +11,7 @@ from bt_acme.api import runs
 from bt_acme.evaluation import recorder, tables
 from bt_acme.runtime import requirements
 
-# What the table of an evaluation shows, by the names of its metrics.
+# The rows of the table of an evaluation: attribute and title.
 _SHOWN = (
   ('returns', 'return'),
   ('lengths', 'actor steps'),
@@ -24,17 +24,26 @@ Source = Union[runs.Run, behaviors.Exported]
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-  """The episodes that were played.
+  """The evaluation episodes of a policy.
+
+  A notebook shows an evaluation as a table.
 
   Attributes:
-    env: the environment.
-    returns: undiscounted sums of the task's reward, float64 [episodes].
-    lengths: actor steps, float64 [episodes].
-    extra_shares: the share of the agent's greedy choices that were the extra
-      action, float64 [episodes]; 0 without one.
-    cells: different cells that were visited, int64 [episodes]; None where the
+    env: the name of the environment.
+    returns: undiscounted return of the task's reward, float64 [episodes].
+    lengths: length in actor steps, float64 [episodes].
+    extra_shares: fraction of the agent's greedy actions that were the extra
+      action, float64 [episodes]; 0 for an agent without extra action.
+    cells: number of distinct cells visited, int64 [episodes]; None if the
       environment has no cells.
     recordings: every step of each episode.
+
+  Example:
+    ```python
+    evaluation = bt_acme.evaluate(run, episodes=100)
+    print(f'solved {evaluation.solved:.0%}')
+    print('mean length', evaluation.lengths.mean())
+    ```
   """
 
   env: str
@@ -46,11 +55,21 @@ class Evaluation:
 
   @property
   def solved(self) -> float:
-    """The share of episodes in which the task paid anything."""
+    """Fraction of episodes with a positive return."""
     return float(np.mean(self.returns > 0))
 
   def summary(self) -> Dict[str, float]:
-    """Returns the mean of each measure by its name, and `solved`."""
+    """Computes the mean of each measure.
+
+    Returns:
+      `solved`, and the means over episodes of `returns`, `lengths`,
+      `extra_shares` and, if the environment has cells, `cells`.
+
+    Example:
+      ```python
+      bt_acme.evaluate(run).summary()['returns']
+      ```
+    """
     means = {
       name: float(np.mean(getattr(self, name)))
       for name, _ in _SHOWN
@@ -98,26 +117,35 @@ def evaluate(
   epsilon: Optional[float] = None,
   flights: bool = False,
 ) -> Evaluation:
-  """Plays episodes, all at once.
+  """Plays evaluation episodes, all of them in parallel environments.
 
   Args:
-    source: a run, or a behavior that was exported.
-    env: the environment; by default that of the training. It must have the same
-      observations and actions.
-    episodes: the number of episodes.
-    seed: of the episodes.
-    epsilon: the share of random actions; by default `evaluation_epsilon`.
-    flights: whether flights start, as they do in training.
+    source: a run, or an exported behavior.
+    env: the name of the environment; empty for the one used in training. The
+      shapes of observations and actions must equal those of training.
+    episodes: the number of episodes; each has its own environment.
+    seed: the random seed of the episodes.
+    epsilon: the probability of a random action; None for the agent's
+      `evaluation_epsilon`.
+    flights: whether the agent starts flights, as in training.
 
   Returns:
-    The episodes.
+    The evaluation.
 
   Raises:
-    ValueError: for an environment that does not fit, or a number of episodes
-      that cannot be.
+    ValueError: if the environment does not exist or has other shapes, if
+      `episodes` is not positive, or if the episodes need more memory than this
+      machine has.
+
+  Example:
+    ```python
+    behavior = bt_acme.load_behavior('runs/explorer')
+    print(bt_acme.evaluate(behavior, episodes=20))
+    print(bt_acme.evaluate(behavior, epsilon=1.0))  # A random policy.
+    ```
   """
   if episodes < 1:
-    raise ValueError(f'episodes={episodes} must be positive.')
+    raise ValueError(f'episodes={episodes} is not positive.')
   agent = assembly.moved(source.agent, env) if env else source.agent
   requirements.check_evaluation(agent, episodes)
   evaluator = evaluation.Evaluator(

@@ -1,4 +1,4 @@
-"""Figures of runs, which a notebook shows."""
+"""Plots of runs and evaluations; a notebook shows them inline."""
 
 from typing import Any, Mapping, Sequence, Union
 
@@ -16,20 +16,27 @@ def learning_curves(
   window: int = 50,
   path: str = '',
 ) -> plots.Picture:
-  """Draws what the episodes of training brought, over actor steps.
+  """Plots a metric of the training episodes over actor steps.
 
   Args:
-    curves: runs by label; several of one label are seeds, whose mean is drawn
-      with a band from the lowest to the highest.
-    value: a name in `Run.episodes`.
-    window: the number of episodes that each point averages.
-    path: the path of a PNG to write; empty for none.
+    curves: a run, or several runs with different seeds, by label. For several
+      runs the plot shows the mean and a band from the lowest to the highest.
+    value: the metric: a key of `Run.episodes`.
+    window: the number of episodes in each moving average.
+    path: the PNG file to write; empty to write none.
 
   Returns:
     The figure.
 
   Raises:
-    ValueError: if a run has no finished episode, or none has such a value.
+    ValueError: if a run has no finished episode, or no metric of that name.
+
+  Example:
+    ```python
+    bt_acme.plots.learning_curves(
+      {'R2D2': [r2d2_seed0, r2d2_seed1], 'BT': bt}, path='curves.png'
+    )
+    ```
   """
   by_label: Any = {
     label: [given] if isinstance(given, runs.Run) else list(given)
@@ -39,10 +46,10 @@ def learning_curves(
     for run in seeds:
       if value not in run.episodes:
         raise ValueError(
-          f'value={value!r}: the run {label!r} has no such metric of its '
-          f'episodes; it has {sorted(run.episodes)}.'
+          f'value={value!r} is not an episode metric of run {label!r}. Choose '
+          f'from {sorted(run.episodes)}.'
         )
-  worlds = dict.fromkeys(
+  names = dict.fromkeys(
     run.agent.spec.name for seeds in by_label.values() for run in seeds
   )
   return plots.learning_curves(
@@ -54,7 +61,7 @@ def learning_curves(
       ]
       for label, seeds in by_label.items()
     },
-    title=', '.join(worlds),
+    title=', '.join(names),
     ylabel=f'{value.replace("_", " ")}, mean of {window} episodes',
   )
 
@@ -65,24 +72,39 @@ def visits(
   seed: int = 0,
   path: str = '',
 ) -> plots.Picture:
-  """Draws how often each cell of a world was visited.
+  """Plots heat maps of the cells that were visited in evaluations.
 
   Args:
-    evaluations: what `evaluate` returned, by label, of equally many episodes.
-    seed: of the layout that is drawn behind, where each episode has another.
-    path: the path of a PNG to write; empty for none.
+    evaluations: results of `evaluate`, by label. For a fair comparison, all
+      should have the same number of episodes.
+    seed: the seed of the layout drawn in the background, for environments
+      whose layout differs between episodes.
+    path: the PNG file to write; empty to write none.
 
   Returns:
     The figure.
 
   Raises:
     ValueError: if an environment has no cells.
+
+  Example:
+    ```python
+    bt_acme.plots.visits(
+      {
+        'random': bt_acme.evaluate(behavior, epsilon=1.0),
+        'behavior': bt_acme.evaluate(behavior),
+      }
+    )
+    ```
   """
   for label, played in evaluations.items():
     if played.cells is None:
-      raise ValueError(f'{label!r}: {played.env} has no cells to draw.')
-  worlds = list(dict.fromkeys(played.env for played in evaluations.values()))
-  environment: Any = environments.make(worlds[0], seed=seed)
+      raise ValueError(
+        f'env={played.env!r} (evaluation {label!r}) has no cells to plot. '
+        'Choose an environment with cells, such as MiniGrid.'
+      )
+  names = list(dict.fromkeys(played.env for played in evaluations.values()))
+  environment: Any = environments.make(names[0], seed=seed)
   environment.reset()
   columns, rows = environment.grid_size()
   counts = {}
@@ -93,4 +115,4 @@ def visits(
         counts[label][row, column] += 1
   background = environment.render_rgb()
   environment.close()
-  return plots.heat_maps(path, counts, background, title=', '.join(worlds))
+  return plots.heat_maps(path, counts, background, title=', '.join(names))

@@ -1,4 +1,4 @@
-"""What a run in one process returns."""
+"""Runs in one process: results, resuming, saving and exporting."""
 
 import dataclasses
 import html
@@ -39,15 +39,17 @@ _DISPLAYS: Dict[str, Callable[[int], coordinator.Display]] = {
 
 
 class RunRequest(NamedTuple):
-  """What is to be run.
+  """The specification of a run.
 
   Attributes:
     agent: R2D2, NGU or BT.
-    config: where it runs, and for how long; its workdir may be empty.
-    initial_params: parameters of the Q-network to start from, or None.
-    identity: what else distinguishes the run from others.
+    config: the settings of the run; an empty workdir stands for a temporary
+      directory.
+    initial_params: initial parameters of the Q-network, or None.
+    identity: further values that distinguish the run from others, for its
+      `config.json`.
     progress: `auto` or `off`.
-    callbacks: are called after each turn.
+    callbacks: functions that are called after each iteration.
   """
 
   agent: assembly.Agent
@@ -59,28 +61,25 @@ class RunRequest(NamedTuple):
 
 
 class Run:
-  """A run, from its start to its end or to where it was stopped.
+  """A finished or stopped run; it can be resumed.
 
-  Attributes:
-    agent: R2D2, NGU or BT.
-    workdir: the folder with its configuration, logs and checkpoint. A folder
-      that nobody named is removed together with this object.
-    actor_steps: the number of actor steps taken.
-    max_actor_steps: its budget.
-    variables: the parameters, as NumPy arrays.
-    statistics: the statistics of the intrinsic reward; None without one.
-    episodes: metrics of every finished episode of training, by name, each an
-      array [episodes]: `episode_return`, `episode_length`, `actor_steps`, ...
-    learner: metrics of every tenth learner step, by name, arrays [rows].
-    evaluations: metrics of every evaluated episode, by name, arrays
-      [episodes]; `actor_steps` tells when.
+  `pretrain`, `train`, `transfer` and `load_run` return runs. A notebook shows a
+  run as a table.
+
+  Example:
+    ```python
+    run = bt_acme.train('Chain-5', max_actor_steps=1_000)
+    print(run.actor_steps, run.episodes['episode_return'].mean())
+    run.resume(2_000)
+    run.save('runs/chain')
+    ```
   """
 
   def __init__(self, request: RunRequest):
-    """Initializes a run that was neither started nor loaded.
+    """Initializes a run that has been neither started nor loaded.
 
     Args:
-      request: what to run.
+      request: the specification of the run.
     """
     if not request.config.workdir:
       temporary = tempfile.mkdtemp(prefix='bt_acme-')
@@ -92,10 +91,13 @@ class Run:
 
   @classmethod
   def start(cls, request: RunRequest) -> 'Run':
-    """Runs what is requested, or resumes it.
+    """Starts a run, or resumes the run in its workdir.
 
     Args:
-      request: what to run.
+      request: the specification of the run.
+
+    Returns:
+      The run, once it has finished or was stopped.
     """
     run = cls(request)
     run._execute()
@@ -105,13 +107,25 @@ class Run:
   def load(
     cls, folder: PathLike, given: Sequence[behaviors.Behavior] = ()
   ) -> 'Run':
-    """Loads the run in a workdir; `bt_acme.load_run` describes it."""
+    """Loads the run in a workdir; see `bt_acme.load_run`.
+
+    Args:
+      folder: the workdir.
+      given: the behaviors that were passed to `bt_acme.transfer`.
+
+    Returns:
+      The run.
+
+    Raises:
+      ValueError: if the directory does not contain a run in one process, or if
+        `given` differs from the behaviors of the run.
+    """
     workdir = str(folder)
     identity = workdir_lib.read_identity(workdir)
     if identity.get('engine') != run_cli.ENGINE['engine']:
       raise ValueError(
-        f'folder={workdir!r} holds a run of many processes: play it with '
-        'launch/evaluate.py, or load the behavior that it exported.'
+        f'folder={workdir!r} contains a run of several processes. Evaluate it '
+        'with launch/evaluate.py, or load the behavior that it exported.'
       )
     agent = recorded_agent.make(workdir, identity, given)
     config = dataclasses.replace(
@@ -136,7 +150,7 @@ class Run:
     self._read()
 
   def _read(self) -> None:
-    """Reads what the run has learned; logs are read when they are asked for."""
+    """Reads the learned parameters; logs are read when first accessed."""
     self._learned = learned_lib.read(self._request.config, self.agent)
     self._columns = {}
 
@@ -148,51 +162,60 @@ class Run:
 
   @property
   def agent(self) -> assembly.Agent:
-    """See the class."""
+    """The agent: R2D2, NGU or BT with its configuration."""
     return self._request.agent
 
   @property
   def workdir(self) -> pathlib.Path:
-    """See the class."""
+    """Directory of the run's configuration, logs and checkpoint.
+
+    A temporary workdir is deleted together with this object.
+    """
     return pathlib.Path(self._request.config.workdir)
 
   @property
   def max_actor_steps(self) -> int:
-    """See the class."""
+    """Budget in actor steps."""
     return self._request.config.max_actor_steps
 
   @property
   def actor_steps(self) -> int:
-    """See the class."""
+    """Number of actor steps taken so far."""
     return self._learned.actor_steps
 
   @property
   def variables(self) -> assembly.Variables:
-    """See the class."""
+    """Learned parameters, as NumPy arrays."""
     return self._learned.variables
 
   @property
   def statistics(self) -> Any:
-    """See the class."""
+    """Statistics of the intrinsic reward; None for an agent without one."""
     return self._learned.statistics
 
   @property
   def episodes(self) -> Columns:
-    """See the class."""
+    """Metrics of every finished training episode: arrays [episodes] by name.
+
+    Among them are `episode_return`, `episode_length` and `actor_steps`.
+    """
     return self._log('actor')
 
   @property
   def learner(self) -> Columns:
-    """See the class."""
+    """Metrics of every tenth learner step: arrays [rows] by name."""
     return self._log('learner')
 
   @property
   def evaluations(self) -> Columns:
-    """See the class."""
+    """Metrics of every evaluation episode: arrays [episodes] by name.
+
+    `actor_steps` is the number of training steps before the evaluation.
+    """
     return self._log('evaluator')
 
   def _log(self, label: str) -> Columns:
-    """Returns the columns of a log, which are read once."""
+    """Returns the columns of a log, which is read only once."""
     if label not in self._columns:
       self._columns[label] = {
         name: column
@@ -207,24 +230,32 @@ class Run:
     *,
     callbacks: Optional[Sequence[in_process.Callback]] = None,
   ) -> 'Run':
-    """Goes on where the run has ended, or was stopped.
+    """Resumes a run that finished or was stopped.
 
     Args:
-      max_actor_steps: a new budget, counted from the beginning of the run; by
-        default the old one.
-      callbacks: others than before; see `bt_acme.pretrain`.
+      max_actor_steps: the new budget, counted from the start of the run; None
+        for the current budget.
+      callbacks: replacements for the current callbacks (see
+        `bt_acme.pretrain`); None to keep them.
 
     Returns:
       This run.
 
     Raises:
-      ValueError: for a budget that is smaller than the steps taken.
+      ValueError: if the budget is smaller than the number of steps taken.
+
+    Example:
+      ```python
+      run = bt_acme.train('Chain-5', max_actor_steps=1_000)
+      run.resume(2_000)  # Takes 1,000 more steps.
+      ```
     """
     steps = self.max_actor_steps if max_actor_steps is None else max_actor_steps
     if steps < self.actor_steps:
       raise ValueError(
         f'max_actor_steps={steps} is less than the {self.actor_steps} steps '
-        'that the run has taken: it counts from the beginning of the run.'
+        'that the run has taken. Pass the total number of steps, counted from '
+        'the start of the run.'
       )
     self._set_budget(steps)
     if callbacks is not None:
@@ -233,18 +264,27 @@ class Run:
     return self
 
   def export(self, folder: PathLike) -> behaviors.Exported:
-    """Writes the policy as a behavior, and returns it.
+    """Exports the policy as a behavior for `transfer` and `evaluate`.
 
     Args:
-      folder: the folder to write; one that is there is replaced.
+      folder: the directory to write. An existing behavior is replaced.
+
+    Returns:
+      The behavior.
 
     Raises:
-      ValueError: for an agent that transfers behaviors itself.
+      ValueError: if the agent itself transfers behaviors.
+
+    Example:
+      ```python
+      behavior = ngu.export('runs/explorer')
+      bt = bt_acme.transfer(task, behavior, max_actor_steps=40_000)
+      ```
     """
     if self.agent.transfer is not None:
       raise ValueError(
-        'a run of `transfer` cannot be exported, because its policy calls '
-        'other behaviors: export a run of `pretrain` or `train`.'
+        'A run of `transfer` cannot be exported, because its policy calls '
+        'other behaviors. Export a run of `pretrain` or `train`.'
       )
     behaviors.export(
       str(folder),
@@ -256,14 +296,23 @@ class Run:
     return behaviors.Exported(str(folder), setting='folder')
 
   def save(self, folder: PathLike) -> None:
-    """Copies the workdir, for `load_run`; a folder that is there is kept.
+    """Copies the workdir, for `load_run`.
+
+    Args:
+      folder: the directory to create.
 
     Raises:
-      ValueError: if the folder is there already.
+      ValueError: if the directory already exists.
+
+    Example:
+      ```python
+      run.save('runs/bt')
+      same_run = bt_acme.load_run('runs/bt')
+      ```
     """
     if pathlib.Path(folder).exists():
       raise ValueError(
-        f'folder={str(folder)!r} is there already: choose a new one.'
+        f'folder={str(folder)!r} already exists. Choose a new directory.'
       )
     with files.new_folder(folder) as temporary:
       shutil.copytree(self.workdir, temporary, dirs_exist_ok=True)
@@ -280,7 +329,7 @@ class Run:
     return f'<table>{rows}</table>'
 
   def _summary(self) -> List[Any]:
-    """Returns what a reader wants to know first: names and texts."""
+    """Returns the most important facts as pairs of name and text."""
     steps, budget = self.actor_steps, self.max_actor_steps
     agent = type(self.agent.config).__name__.removesuffix('Config')
     stopped = ', stopped' if steps < budget else ''
@@ -290,11 +339,11 @@ class Run:
       ('actor steps', f'{steps:,} of {budget:,}{stopped}'),
     ]
     for title, columns in (
-      ('return in training', self.episodes),
-      ('return of evaluation', self.evaluations),
+      ('training return', self.episodes),
+      ('evaluation return', self.evaluations),
     ):
       returns = columns.get('episode_return', np.array(()))
-      if title == 'return of evaluation' and returns.size:
+      if title == 'evaluation return' and returns.size:
         returns = returns[columns['actor_steps'] == columns['actor_steps'][-1]]
       if returns.size:
         last = returns[-_SHOWN_EPISODES:]
@@ -302,7 +351,7 @@ class Run:
     return [*summary, ('workdir', str(self.workdir))]
 
 
-_SHOWN_EPISODES = 100  # The newest ones, whose mean return is shown.
+_SHOWN_EPISODES = 100  # The summary shows the mean return of the last ones.
 
 
 def _in(request: RunRequest, workdir: str) -> RunRequest:

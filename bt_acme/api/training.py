@@ -1,4 +1,4 @@
-"""`pretrain`, `train` and `transfer`."""
+"""Training in one process: `pretrain`, `train` and `transfer`."""
 
 import dataclasses
 import pathlib
@@ -16,8 +16,8 @@ from bt_acme.runtime.engines.in_process import Callback
 PathLike = Union[str, pathlib.Path]
 BehaviorLike = Union[PathLike, behaviors.Behavior]
 
-# The settings of the run itself that a caller may change by name. The others
-# are arguments, or say how processes are spread.
+# The settings of the run that `**settings` may contain. The others are separate
+# arguments, or concern runs of several processes.
 _RUN_SETTINGS = (
   *('num_stacked', 'evaluation_period', 'evaluation_episodes'),
   *('checkpoint_period', 'num_evaluators', 'snapshot_steps'),
@@ -26,44 +26,36 @@ _RUN_SETTINGS = (
 
 @dataclasses.dataclass(frozen=True)
 class _Options:
-  """The arguments that all functions share, as `pretrain` describes them."""
+  """The arguments that all functions share; see `pretrain`."""
 
   env: str
   max_actor_steps: int
-  seed: int = 0
-  preset: str = 'auto'
-  num_environments: int = 16
-  workdir: PathLike = ''
-  progress: str = 'auto'
-  callbacks: Sequence[Callback] = ()
-  settings: Dict[str, Any] = dataclasses.field(default_factory=dict)
+  seed: int
+  preset: str
+  num_environments: int
+  workdir: PathLike
+  progress: str
+  callbacks: Sequence[Callback]
+  settings: Dict[str, Any]
 
   def __post_init__(self) -> None:
     if self.progress not in ('auto', 'off'):
-      raise ValueError(f"progress={self.progress!r}: choose 'auto' or 'off'.")
+      raise ValueError(
+        f"progress={self.progress!r} is not valid. Choose 'auto' or 'off'."
+      )
     for callback in self.callbacks:
       if not callable(callback):
-        raise ValueError(f'callbacks: {callback!r} cannot be called.')
+        raise ValueError(
+          f'callbacks={self.callbacks!r} contains {callback!r}, which is not '
+          'callable. Pass functions.'
+        )
     if self.num_environments < 1:
       raise ValueError(
-        f'num_environments={self.num_environments} must be positive.'
+        f'num_environments={self.num_environments} is not positive.'
       )
 
-  @classmethod
-  def of(
-    cls, env: str, max_actor_steps: int, given: Dict[str, Any]
-  ) -> '_Options':
-    """Sorts keyword arguments into these options and an agent's settings."""
-    own = {f.name for f in dataclasses.fields(cls)} - {'settings'}
-    return cls(
-      env,
-      max_actor_steps,
-      settings={k: v for k, v in given.items() if k not in own},
-      **{k: v for k, v in given.items() if k in own},
-    )
-
   def run_config(self, preset: str) -> run_config.RunConfig:
-    """Returns the configuration of the run, over the values of a preset."""
+    """Returns the settings of the run: those given, then the preset's."""
     values = {**presets.get(preset, _RunSettings), **self.settings}
     return run_config.RunConfig(
       env=self.env,
@@ -79,13 +71,12 @@ class _Options:
   def agent_config(
     self, config_class: Type[config_lib.R2D2Config], preset: str
   ) -> config_lib.R2D2Config:
-    """Returns the agent's configuration, over the values of a preset."""
+    """Returns the settings of the agent: those given, then the preset's."""
     known = (*names.settings_of(config_class), *_RUN_SETTINGS)
     for name, value in self.settings.items():
       if name not in known:
         raise ValueError(
-          f'{name}={value!r}: there is no such setting; '
-          + names.suggest(name, known)
+          f'{name}={value!r} is not a setting: {names.suggest(name, known)}'
         )
     values = {**presets.get(preset, config_class), **self.settings}
     return names.build(
@@ -96,48 +87,81 @@ class _Options:
 
 @dataclasses.dataclass(frozen=True)
 class _RunSettings:
-  """The settings of a run alone, of which presets change some."""
+  """The settings of a run, in the form that `presets.get` takes."""
 
   run: run_config.RunConfig = run_config.RunConfig()
 
 
-def pretrain(env: str, *, max_actor_steps: int, **options: Any) -> runs.Run:
-  """Pre-trains a policy without the environment's reward, to explore.
+def pretrain(
+  env: str,
+  *,
+  max_actor_steps: int,
+  seed: int = 0,
+  preset: str = 'auto',
+  num_environments: int = 16,
+  workdir: PathLike = '',
+  progress: str = 'auto',
+  callbacks: Sequence[Callback] = (),
+  **settings: Any,
+) -> runs.Run:
+  """Pre-trains an exploration policy without the environment's reward.
 
-  It is NGU: R2D2 with Retrace, and an intrinsic reward. Ctrl-C, or the button
-  that interrupts a notebook's cell, ends the run; what it has learned so far is
-  returned, and `Run.resume` continues it.
+  The agent is NGU: R2D2 with Retrace and an intrinsic reward. An interrupt
+  (Ctrl-C, or the stop button of a notebook) ends the run early; the result so
+  far is returned, and `Run.resume` continues it.
 
   Args:
-    env: the name of an environment: an Atari game, a MiniGrid id, one of
-      `register_environment`.
-    max_actor_steps: the budget, over all environments; an actor step is 4
-      frames on Atari.
-    **options: any of the following, and any setting by the name of its flag,
-      such as `intrinsic_reward='rnd'`.
-      seed: decides everything; the same seed gives the same run. 0 by default.
-      preset: the defaults of the settings: a name of `bt_acme.config.presets`,
-        or `auto` (the default), which is `minigrid` for small observations and
-        `atari_small` for others.
-      num_environments: environments that are stepped at once, 16 by default.
-      workdir: the directory for logs, checkpoints and the behavior. The same
-        call with the same directory resumes the run in it. Without one, a
-        temporary directory serves as long as the run is in use.
-      progress: `auto` (the default) shows a bar, `off` shows nothing.
-      callbacks: functions that are called after each turn with a dictionary:
-        `actor_steps`, `learner_steps`, `replay_size`, and once there are some
-        the mean `episode_return` of the last 100 episodes and
-        `evaluator_return`. If one returns True, the run stops, as after Ctrl-C.
+    env: the name of an environment: an Atari game, a MiniGrid ID, or a name
+      passed to `register_environment`. Several names, separated by commas, are
+      played in rotation; their observations and actions must have equal shapes.
+    max_actor_steps: the budget, summed over all environments. On Atari, an
+      actor step is 4 frames.
+    seed: the random seed; it fully determines the run.
+    preset: the defaults of all settings: a name in `bt_acme.config.presets`, or
+      `auto`, which selects `minigrid` for small observations and `atari_small`
+      for others.
+    num_environments: the number of environments that are stepped in parallel.
+    workdir: the directory for logs, checkpoints and the behavior. The same call
+      with the same directory resumes the run. Empty for a temporary directory,
+      which is deleted together with the returned run.
+    progress: `auto` to show a progress bar, `off` to show nothing.
+    callbacks: functions that are called after each iteration with a dictionary
+      of `actor_steps`, `learner_steps`, `replay_size` and, once available,
+      `episode_return` (the mean of the last 100 episodes) and
+      `evaluator_return`. If a callback returns True, the run stops.
+    **settings: any other setting, by the name of its flag.
 
   Returns:
     The run.
 
   Raises:
-    ValueError: before anything is computed, for an unknown name, a value that
-      is refused, or a workdir of another run.
+    ValueError: before any computation, if an argument is unknown or invalid, or
+      if the workdir belongs to another run.
+
+  Example:
+    ```python
+    ngu = bt_acme.pretrain(
+      'MiniGrid-FourRooms-v0:no_goal',
+      max_actor_steps=40_000,
+      workdir='runs/ngu',
+      intrinsic_reward='rnd',
+    )
+    behavior = ngu.export('runs/explorer')
+    ```
   """
   return _start(
-    config_lib.NGUConfig, _Options.of(env, max_actor_steps, options)
+    config_lib.NGUConfig,
+    _Options(
+      env,
+      max_actor_steps,
+      seed,
+      preset,
+      num_environments,
+      workdir,
+      progress,
+      callbacks,
+      settings,
+    ),
   )
 
 
@@ -147,26 +171,58 @@ def train(
   max_actor_steps: int,
   init_from: Union[PathLike, behaviors.Exported] = '',
   init: str = 'full',
-  **options: Any,
+  seed: int = 0,
+  preset: str = 'auto',
+  num_environments: int = 16,
+  workdir: PathLike = '',
+  progress: str = 'auto',
+  callbacks: Sequence[Callback] = (),
+  **settings: Any,
 ) -> runs.Run:
-  """Learns a task with R2D2 and Peng's Q(lambda), without behavior transfer.
+  """Trains R2D2 with Peng's Q(lambda) on a task, without behavior transfer.
 
   Args:
     env: see `pretrain`.
     max_actor_steps: see `pretrain`.
-    init_from: a behavior whose weights are the start; fine-tuning.
-    init: which of them: `full`, or `partial` for torso and LSTM.
-    **options: see `pretrain`.
+    init_from: a behavior whose weights initialize the Q-network (fine-tuning),
+      or its directory; empty for random weights.
+    init: the weights to copy: `full` for all, `partial` for torso and LSTM.
+    seed: see `pretrain`.
+    preset: see `pretrain`.
+    num_environments: see `pretrain`.
+    workdir: see `pretrain`.
+    progress: see `pretrain`.
+    callbacks: see `pretrain`.
+    **settings: see `pretrain`.
 
   Returns:
     The run.
 
   Raises:
-    ValueError: as `pretrain`.
+    ValueError: see `pretrain`.
+
+  Example:
+    ```python
+    task = 'MiniGrid-FourRooms-v0:fixed'
+    r2d2 = bt_acme.train(task, max_actor_steps=40_000)
+    fine_tuned = bt_acme.train(
+      task, max_actor_steps=40_000, init_from='runs/explorer'
+    )
+    ```
   """
   return _start(
     config_lib.R2D2Config,
-    _Options.of(env, max_actor_steps, options),
+    _Options(
+      env,
+      max_actor_steps,
+      seed,
+      preset,
+      num_environments,
+      workdir,
+      progress,
+      callbacks,
+      settings,
+    ),
     init_from=init_from,
     init=init,
   )
@@ -180,34 +236,66 @@ def transfer(
   behavior_weights: Sequence[float] = (),
   init_from: Union[PathLike, behaviors.Exported] = '',
   init: str = 'full',
-  **options: Any,
+  seed: int = 0,
+  preset: str = 'auto',
+  num_environments: int = 16,
+  workdir: PathLike = '',
+  progress: str = 'auto',
+  callbacks: Sequence[Callback] = (),
+  **settings: Any,
 ) -> runs.Run:
-  """Learns a task with R2D2 and behavior transfer.
+  """Trains R2D2 with behavior transfer on a task.
 
   Args:
     env: see `pretrain`.
-    behavior: what `Run.export` or `load_behavior` returned, its directory, the
-      name `action_repeat` or `uniform`, a `bt_acme.behaviors.Behavior` of your
-      own, or several of these.
+    behavior: one behavior or several. A behavior is the result of `Run.export`
+      or `load_behavior`, its directory, the name `action_repeat` or `uniform`,
+      or your own `bt_acme.behaviors.Behavior`.
     max_actor_steps: see `pretrain`.
-    behavior_weights: a flight draws its behavior in proportion to these; equal
-      by default.
+    behavior_weights: the relative probability that a flight uses each behavior;
+      empty for equal probabilities.
     init_from: see `train`.
     init: see `train`.
-    **options: see `pretrain`.
+    seed: see `pretrain`.
+    preset: see `pretrain`.
+    num_environments: see `pretrain`.
+    workdir: see `pretrain`.
+    progress: see `pretrain`.
+    callbacks: see `pretrain`.
+    **settings: see `pretrain`.
 
   Returns:
     The run.
 
   Raises:
-    ValueError: as `pretrain`.
+    ValueError: see `pretrain`.
+
+  Example:
+    ```python
+    bt = bt_acme.transfer(
+      'MiniGrid-FourRooms-v0:fixed',
+      ['runs/explorer', 'uniform'],
+      max_actor_steps=40_000,
+      behavior_weights=(0.8, 0.2),
+    )
+    ```
   """
   given: Sequence[Any] = (
     behavior if isinstance(behavior, (list, tuple)) else [behavior]
   )
   return _start(
     config_lib.BTConfig,
-    _Options.of(env, max_actor_steps, options),
+    _Options(
+      env,
+      max_actor_steps,
+      seed,
+      preset,
+      num_environments,
+      workdir,
+      progress,
+      callbacks,
+      settings,
+    ),
     transferred=given,
     behavior_weights=behavior_weights,
     init_from=init_from,
@@ -224,7 +312,7 @@ def _start(
   init_from: Union[PathLike, behaviors.Exported] = '',
   init: str = 'full',
 ) -> runs.Run:
-  """Makes the agent of a configuration, and runs it."""
+  """Creates an agent and runs it."""
   spec = assembly.spec_by_name(
     options.env, num_stacked=options.settings.get('num_stacked', 0)
   )
@@ -266,7 +354,7 @@ def _start(
 def _behaviors(
   given: Sequence[BehaviorLike], config: config_lib.R2D2Config
 ) -> Tuple[behaviors.Behavior, ...]:
-  """Loads behaviors; one that was exported acts as the settings say."""
+  """Loads behaviors, and applies the transfer settings to exported ones."""
   if not isinstance(config, config_lib.BTConfig):
     return ()
   made: List[behaviors.Behavior] = []

@@ -1,4 +1,4 @@
-"""What a bug report should say."""
+"""Prints the versions that a bug report should contain."""
 
 import importlib.metadata
 import platform
@@ -15,7 +15,13 @@ _PACKAGES = (
 
 
 def show_versions() -> None:
-  """Prints the versions of Python, the packages, and the devices of JAX."""
+  """Prints the versions of Python and packages, and the devices of JAX.
+
+  Example:
+    ```python
+    bt_acme.show_versions()
+    ```
+  """
   rows = [
     ('bt_acme', version.__version__),
     ('Python', platform.python_version()),

@@ -1,4 +1,4 @@
-"""Videos of what a run has learned, which a notebook plays."""
+"""Videos of runs and behaviors; a notebook plays them inline."""
 
 import base64
 import pathlib
@@ -12,17 +12,31 @@ from bt_acme.evaluation import video as video_lib
 
 
 class Video:
-  """A video in WebM.
+  """A WebM video.
 
   Attributes:
-    data: the bytes of the file.
+    data: the contents of the file.
+
+  Example:
+    ```python
+    bt_acme.video.show(run).save('episode.webm')
+    ```
   """
 
   def __init__(self, data: bytes):
+    """Initializes a video.
+
+    Args:
+      data: the contents of a WebM file.
+    """
     self.data = data
 
   def save(self, path: Union[str, pathlib.Path]) -> None:
-    """Writes it to a file; its name should end in `.webm`."""
+    """Writes the video to a file.
+
+    Args:
+      path: the file to write; its name should end in `.webm`.
+    """
     pathlib.Path(path).write_bytes(self.data)
 
   def _repr_html_(self) -> str:
@@ -43,25 +57,33 @@ def show(
   frames_per_second: float = film_lib.FRAMES_PER_SECOND,
   max_frames: int = 1_000,
 ) -> Video:
-  """Films an episode.
+  """Records a video of one episode.
 
-  With behavior transfer, the color of the border and the caption tell who is in
-  control: the agent, the extra action, or a flight.
+  For an agent with behavior transfer, the border color and the caption of each
+  frame show who selects the action: the agent, the extra action or a flight.
 
   Args:
-    source: see `evaluate`, as `env` and `epsilon`.
-    env: the environment; by default that of the training.
-    seed: of the episode.
-    epsilon: the share of random actions; by default `evaluation_epsilon`.
-    flights: whether flights start, as they do in training.
-    frames_per_second: the speed; an actor step is a frame.
-    max_frames: the video stops after this many.
+    source: a run, or an exported behavior.
+    env: the name of the environment; empty for the one used in training. The
+      shapes of observations and actions must equal those of training.
+    seed: the random seed of the episode.
+    epsilon: the probability of a random action; None for the agent's
+      `evaluation_epsilon`.
+    flights: whether the agent starts flights, as in training.
+    frames_per_second: the speed; each actor step is one frame.
+    max_frames: the maximum length of the video in frames.
 
   Returns:
-    The video, which a notebook shows if it is the last value of a cell.
+    The video. A notebook plays it if it is the last value of a cell.
 
   Raises:
-    ValueError: for an environment that does not fit.
+    ValueError: if the environment does not exist, has other shapes, or cannot
+      be rendered.
+
+  Example:
+    ```python
+    bt_acme.video.show(bt, flights=True, epsilon=0.1)
+    ```
   """
   agent = assembly.moved(source.agent, env) if env else source.agent
   with tempfile.TemporaryDirectory() as folder:

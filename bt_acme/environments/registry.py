@@ -33,36 +33,52 @@ _registered: Dict[str, Callable[..., dm_env.Environment]] = {}
 
 
 def register(name: str, constructor: Callable[..., dm_env.Environment]) -> None:
-  """Gives a name to an environment of your own, in this process.
+  """Registers an environment of your own under a name, in this process.
 
-  Runs in one process (`bt_acme.runtime.engines.in_process`) and evaluators in
-  the same process find it by that name. The processes of a Launchpad program
-  do not.
+  The Python API accepts the name wherever it takes an environment. The
+  processes of a Launchpad program do not know the name.
 
   Args:
-    name: the name that `make` takes from now on.
-    constructor: takes `seed` and returns a `dm_env.Environment` or a
-      `gymnasium.Env` whose observations are uint8 [H, W, C] and whose actions
-      are numbered from 0; gymnasium's is seeded by the first reset. A run that
-      is stopped goes on in the middle of an episode if the environment has
-      `state()` and `restore(state)` (`bt_acme.environments.saving`).
+    name: the new name.
+    constructor: a function that takes `seed` and returns a `dm_env.Environment`
+      or a `gymnasium.Env` with uint8 observations [H, W, C] and actions
+      numbered from 0. A gymnasium environment is seeded at its first reset. If
+      the environment has `state()` and `restore(state)`, a stopped run resumes
+      in the middle of an episode (see `bt_acme.environments.saving`).
 
   Raises:
     ValueError: if the name is taken, or contains a comma.
+
+  Example:
+    ```python
+    import gymnasium
+
+
+    def make_game(seed: int) -> gymnasium.Env:
+      return gymnasium.make('MyGame-v0')
+
+
+    bt_acme.register_environment('my_game', make_game)
+    run = bt_acme.train('my_game', max_actor_steps=10_000)
+    ```
   """
   if ',' in name:
     raise ValueError(
-      f'environment {name!r} contains a comma, which separates environments. '
-      'Choose another name.'
+      f'name={name!r} contains a comma, which separates environments. Choose '
+      'another name.'
     )
   if name in _registered:
-    raise ValueError(f'environment {name!r} is registered already.')
+    raise ValueError(
+      f'name={name!r} is already registered. Choose another name.'
+    )
   try:
     find(name)
   except ValueError:
     _registered[name] = functools.partial(_construct, name, constructor)
   else:
-    raise ValueError(f'environment {name!r} exists already.')
+    raise ValueError(
+      f'name={name!r} is already an environment. Choose another name.'
+    )
 
 
 def _construct(

@@ -1,4 +1,4 @@
-"""`import bt_acme`: runs in one process in a few lines."""
+"""Tests the Python API: `bt_acme.pretrain` and the other public names."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from bt_acme import behaviors, environments
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
-WORLD = 'MiniGrid-Empty-5x5-v0'
+ENVIRONMENT = 'MiniGrid-Empty-5x5-v0'
 TINY = {
   'max_actor_steps': 400,
   'num_environments': 4,
@@ -34,7 +34,7 @@ TINY = {
 
 @pytest.fixture(name='ngu', scope='module')
 def pretrain(shared_functions):
-  return bt_acme.pretrain(f'{WORLD}:no_goal', **TINY)
+  return bt_acme.pretrain(f'{ENVIRONMENT}:no_goal', **TINY)
 
 
 @pytest.fixture(name='behavior', scope='module')
@@ -45,7 +45,7 @@ def export(ngu, tmp_path_factory):
 @pytest.fixture(name='bt', scope='module')
 def transfer(behavior, tmp_path_factory):
   return bt_acme.transfer(
-    WORLD,
+    ENVIRONMENT,
     behavior,
     workdir=tmp_path_factory.mktemp('bt') / 'run',
     min_flight_probability=0.05,
@@ -55,10 +55,10 @@ def transfer(behavior, tmp_path_factory):
 
 @pytest.fixture(name='r2d2', scope='module')
 def train(shared_functions):
-  return bt_acme.train(WORLD, **TINY)
+  return bt_acme.train(ENVIRONMENT, **TINY)
 
 
-def test_a_run_has_what_it_learned(ngu, bt, behavior):
+def test_results_of_a_run(ngu, bt, behavior):
   for run in (ngu, bt):
     assert 400 <= run.actor_steps < 404
     assert run.max_actor_steps == 400
@@ -67,14 +67,14 @@ def test_a_run_has_what_it_learned(ngu, bt, behavior):
     assert columns['episode_return'].size > 2
     assert run.learner['loss'].size > 2
     first, second, last = np.unique(run.evaluations['actor_steps'])
-    # An evaluation comes with the first turn at or after its step.
+    # An evaluation happens in the first iteration at or after its step.
     assert (first, last) == (0, run.actor_steps)
     assert 200 <= second < 204
     assert (run.workdir / 'logs' / 'actor' / 'logs.csv').is_file()
   assert ngu.statistics is not None and bt.statistics is None
   assert bt.agent.config.transfer.min_flight_probability == 0.05
-  # The preset's epsilon holds, whatever the behavior was loaded with, and
-  # nothing is read again.
+  # The preset's epsilon replaces that of the loaded behavior, and the
+  # parameters are not read again.
   assert bt.agent.behaviors[0]._epsilon == 0.1 != behavior._epsilon
   assert bt.agent.behaviors[0].variables is behavior.variables
 
@@ -86,7 +86,7 @@ def test_a_run_describes_itself(bt):
   assert str(bt.workdir) in html
 
 
-def test_a_temporary_folder_lasts_as_long_as_the_run():
+def test_a_temporary_workdir_is_deleted_with_the_run():
   run = bt_acme.train('Chain-5', **TINY)
   folder = run.workdir
   assert folder.is_dir()
@@ -94,19 +94,19 @@ def test_a_temporary_folder_lasts_as_long_as_the_run():
   assert not folder.exists()
 
 
-def test_the_seed_decides(r2d2):
-  again = bt_acme.train(WORLD, **TINY)
-  other = bt_acme.train(WORLD, seed=1, **TINY)
+def test_the_seed_determines_the_run(r2d2):
+  again = bt_acme.train(ENVIRONMENT, **TINY)
+  other = bt_acme.train(ENVIRONMENT, seed=1, **TINY)
   np.testing.assert_array_equal(again.learner['loss'], r2d2.learner['loss'])
   assert not np.array_equal(other.learner['loss'], r2d2.learner['loss'])
 
 
 def test_resume(r2d2):
-  run = bt_acme.train(WORLD, **{**TINY, 'max_actor_steps': 200})
+  run = bt_acme.train(ENVIRONMENT, **{**TINY, 'max_actor_steps': 200})
   with pytest.raises(ValueError, match='max_actor_steps=100 is less than'):
     run.resume(100)
   before = run.evaluations['actor_steps']
-  assert run.evaluations['actor_steps'] is before  # Made once.
+  assert run.evaluations['actor_steps'] is before  # Cached.
   assert run.resume(400) is run
   assert run.evaluations['actor_steps'].size > before.size
   np.testing.assert_array_equal(run.learner['loss'], r2d2.learner['loss'])
@@ -119,16 +119,16 @@ def test_callbacks(r2d2):
     seen.append(values)
     return values['actor_steps'] >= 100
 
-  run = bt_acme.train(WORLD, **TINY, callbacks=[stop, seen.append])
+  run = bt_acme.train(ENVIRONMENT, **TINY, callbacks=[stop, seen.append])
   assert run.actor_steps == 100 and seen[-1]['actor_steps'] == 100
   assert len(seen) == 2 * 26 and 'learner_steps' in seen[0]
   assert '100 of 400, stopped' in repr(run)
-  with pytest.raises(ValueError, match='callbacks: 3 cannot be called'):
-    bt_acme.train(WORLD, **TINY, callbacks=[3])
-  # It goes on as if it had not been stopped, once nobody wants it to.
+  with pytest.raises(ValueError, match='contains 3, which is not callable'):
+    bt_acme.train(ENVIRONMENT, **TINY, callbacks=[3])
+  # Without the stopping callback, the run resumes as if never stopped.
   run.resume(callbacks=[seen.append])
   np.testing.assert_array_equal(run.learner['loss'], r2d2.learner['loss'])
-  # The end is shown too, with its evaluation.
+  # The last iteration is reported too, with its evaluation.
   assert seen[-1]['actor_steps'] == run.actor_steps == 400
   last = run.evaluations['actor_steps'] == 400
   returns = run.evaluations['episode_return'][last]
@@ -137,14 +137,14 @@ def test_callbacks(r2d2):
 
 def test_save_and_load(bt, behavior, tmp_path):
   bt.save(tmp_path / 'copy')
-  with pytest.raises(ValueError, match='is there already'):
+  with pytest.raises(ValueError, match='already exists'):
     bt.save(tmp_path / 'copy')
   for given in ((), bt.agent.behaviors[0]):
     loaded = bt_acme.load_run(tmp_path / 'copy', given)
     assert loaded.actor_steps == bt.actor_steps
     for name, values in bt.episodes.items():
       np.testing.assert_array_equal(loaded.episodes[name], values)
-  # It holds what it needs, also where the behavior was.
+  # The copy includes the behavior; a behavior passed explicitly is used as is.
   (behavior,) = loaded.agent.behaviors
   assert behavior.folder != bt.agent.behaviors[0].folder or given
   with pytest.raises(ValueError, match="transfers \\['explorer'\\]"):
@@ -161,14 +161,14 @@ def test_load_behavior(ngu, behavior):
     bt_acme.load_behavior('nowhere')
 
 
-def test_what_transfers_cannot_be_exported(bt, tmp_path):
-  with pytest.raises(ValueError, match='export a run of `pretrain`'):
+def test_a_transfer_run_cannot_be_exported(bt, tmp_path):
+  with pytest.raises(ValueError, match='Export a run of `pretrain`'):
     bt.export(tmp_path / 'no')
 
 
-def test_behaviors_of_many_kinds(behavior):
+def test_several_kinds_of_behaviors(behavior):
   run = bt_acme.transfer(
-    WORLD,
+    ENVIRONMENT,
     [behavior.folder, 'uniform', behaviors.ActionRepeat()],
     behavior_weights=(1, 1, 2),
     init_from=behavior,
@@ -195,7 +195,7 @@ def test_evaluate(bt, behavior):
     behavior, env='MiniGrid-Empty-6x6-v0', episodes=2
   )
   assert elsewhere.env == 'MiniGrid-Empty-6x6-v0'
-  with pytest.raises(ValueError, match='choose an environment with the same'):
+  with pytest.raises(ValueError, match='hoose an environment with the same'):
     bt_acme.evaluate(behavior, env='Chain-5')
   with pytest.raises(ValueError, match='episodes=0'):
     bt_acme.evaluate(bt, episodes=0)
@@ -203,7 +203,7 @@ def test_evaluate(bt, behavior):
     bt_acme.evaluate(bt, episodes=10**9)
 
 
-def test_figures(bt, r2d2, behavior, tmp_path):
+def test_plots(bt, r2d2, behavior, tmp_path):
   backend = matplotlib.get_backend()
   path = tmp_path / 'curves.png'
   figure = bt_acme.plots.learning_curves(
@@ -223,15 +223,15 @@ def test_figures(bt, r2d2, behavior, tmp_path):
     bt_acme.plots.learning_curves({'BT': bt}, value='nothing')
 
 
-def test_a_video(bt, tmp_path):
+def test_video(bt, tmp_path):
   video = bt_acme.video.show(bt, seed=1, max_frames=5)
-  assert video.data.startswith(b'\x1aE\xdf\xa3')  # What WebM begins with.
+  assert video.data.startswith(b'\x1aE\xdf\xa3')  # The WebM signature.
   assert '<video' in video._repr_html_()
   video.save(tmp_path / 'v.webm')
   assert (tmp_path / 'v.webm').read_bytes() == video.data
 
 
-def test_an_environment_of_ones_own():
+def test_register_dm_env_environment():
   def make(seed):
     return environments.make('Chain-7', seed=seed)
 
@@ -241,7 +241,7 @@ def test_an_environment_of_ones_own():
 
 
 class _Lights(gymnasium.Env):
-  """Pays for the action that the picture shows."""
+  """Rewards the action that the observation shows."""
 
   observation_space = gymnasium.spaces.Box(0, 255, (5, 5, 1), np.uint8)
   action_space = gymnasium.spaces.Discrete(2)
@@ -249,18 +249,18 @@ class _Lights(gymnasium.Env):
   def reset(self, *, seed=None, options=None):
     super().reset(seed=seed)
     self._steps, self._lit = 0, 0
-    return self._picture(), {}
+    return self._observation(), {}
 
   def step(self, action):
     reward = float(action == self._lit)
     self._steps, self._lit = self._steps + 1, int(self.np_random.integers(2))
-    return self._picture(), reward, False, self._steps == 6, {}
+    return self._observation(), reward, False, self._steps == 6, {}
 
-  def _picture(self):
+  def _observation(self):
     return np.full((5, 5, 1), 9 * self._lit, np.uint8)
 
 
-def test_an_environment_of_gymnasium():
+def test_register_gymnasium_environment():
   bt_acme.register_environment('lights', lambda seed: _Lights())
   run = bt_acme.train('lights', **{**TINY, 'max_actor_steps': 200})
   again = bt_acme.train('lights', **{**TINY, 'max_actor_steps': 100})
@@ -269,7 +269,7 @@ def test_an_environment_of_gymnasium():
   np.testing.assert_array_equal(again.episodes['episode_return'], returns)
   assert len(np.unique(returns)) > 2
   assert bt_acme.evaluate(run, episodes=2).cells is None
-  with pytest.raises(ValueError, match='has no picture: make it with'):
+  with pytest.raises(ValueError, match='has no picture'):
     bt_acme.video.show(run)
 
 
@@ -293,17 +293,17 @@ def test_environments_that_do_not_fit(changes, message):
   with pytest.raises(ValueError, match=message):
     bt_acme.train(name, **TINY)
   bt_acme.register_environment(f'{name}-2', lambda seed: object())
-  with pytest.raises(ValueError, match='is a object: return a dm_env'):
+  with pytest.raises(ValueError, match='is a object'):
     bt_acme.train(f'{name}-2', **TINY)
 
 
 @pytest.mark.parametrize(
   'settings, message',
   [
-    ({'env': 'MiniGrid-Emty-5x5-v0'}, 'did you mean'),
+    ({'env': 'MiniGrid-Emty-5x5-v0'}, '[Dd]id you mean'),
     (
       {'learnin_rate': 1.0},
-      "learnin_rate=1.0: .* did you mean 'learning_rate'",
+      "learnin_rate=1.0 .*[Dd]id you mean 'learning_rate'",
     ),
     ({'learning_rate': -1.0}, 'learning_rate'),
     ({'progress': 'loud'}, "progress='loud'"),
@@ -315,16 +315,16 @@ def test_environments_that_do_not_fit(changes, message):
     ({'flights': False}, 'flights=False'),
   ],
 )
-def test_refusals(settings, message, tmp_path):
-  given = {'env': WORLD, 'workdir': tmp_path / 'run', **TINY, **settings}
+def test_invalid_arguments(settings, message, tmp_path):
+  given = {'env': ENVIRONMENT, 'workdir': tmp_path / 'run', **TINY, **settings}
   with pytest.raises(ValueError, match=message):
     bt_acme.train(given.pop('env'), **given)
   assert not (tmp_path / 'run').exists()
 
 
-def test_a_behavior_that_is_none():
+def test_unknown_behavior():
   with pytest.raises(ValueError, match="'nowhere' is neither a folder"):
-    bt_acme.transfer(WORLD, 'nowhere', **TINY)
+    bt_acme.transfer(ENVIRONMENT, 'nowhere', **TINY)
 
 
 def test_versions(capsys):
@@ -333,7 +333,7 @@ def test_versions(capsys):
   assert bt_acme.__version__ in output and 'jax' in output
 
 
-def test_names_are_loaded_when_they_are_used():
+def test_names_are_imported_on_first_use():
   with pytest.raises(AttributeError, match="no attribute 'nothing'"):
     bt_acme.nothing  # noqa: B018
   assert {'pretrain', 'plots', '__version__'} <= set(dir(bt_acme))
@@ -349,14 +349,14 @@ def test_a_second_run_in_a_workdir_is_refused(tmp_path):
     if refused:
       return values['actor_steps'] > 0
     with pytest.raises(ValueError, match='is in use by process') as info:
-      bt_acme.train(WORLD, workdir=workdir, **TINY)
+      bt_acme.train(ENVIRONMENT, workdir=workdir, **TINY)
     refused.append(str(info.value))
     return False
 
-  run = bt_acme.train(WORLD, workdir=workdir, callbacks=[again], **TINY)
+  run = bt_acme.train(ENVIRONMENT, workdir=workdir, callbacks=[again], **TINY)
   assert len(refused) == 1 and 'choose another workdir' in refused[0]
   assert not (workdir / 'run.lock').exists()
-  # Whoever reads needs no lock.
+  # Loading needs no lock.
   (workdir / 'run.lock').write_text('{"host": "elsewhere", "pid": 1}')
   loaded = bt_acme.load_run(workdir)
   assert loaded.actor_steps == run.actor_steps
@@ -364,18 +364,18 @@ def test_a_second_run_in_a_workdir_is_refused(tmp_path):
     loaded.resume(400)
 
 
-def test_settings_that_a_saved_run_cannot_have(tmp_path):
-  """They would take terabytes before its file is looked at."""
+def test_saved_settings_that_need_too_much_memory(tmp_path):
+  """Settings that need terabytes are refused before memory is allocated."""
   workdir = tmp_path / 'run'
   bt_acme.train(
-    WORLD,
+    ENVIRONMENT,
     workdir=workdir,
     callbacks=[lambda values: values['actor_steps'] > 0],
     **TINY,
   ).save(tmp_path / 'copy')
   path = tmp_path / 'copy' / 'config.json'
   identity = json.loads(path.read_text())
-  # Loading takes the memory of the network, resuming that of all.
+  # Loading needs memory for the network, resuming for the whole run.
   for group, name, value in (
     ('run', 'envs_per_actor', 10**6),
     ('config', 'network', {'lstm_size': 10**5}),
