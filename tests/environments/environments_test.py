@@ -149,7 +149,7 @@ def test_environments_print_nothing(name):
   assert result.stdout + result.stderr == ''
 
 
-def test_an_environment_of_ones_own(monkeypatch):
+def test_register(monkeypatch):
   monkeypatch.setattr(registry, '_registered', {})
 
   def constructor(seed):
@@ -159,5 +159,5 @@ def test_an_environment_of_ones_own(monkeypatch):
   environments.validate('mine')
   assert environments.make('mine', seed=0).action_spec().num_values == 7
   for name in ('mine', 'pong', 'Chain-9', 'MiniGrid-Empty-5x5-v0:fixed'):
-    with pytest.raises(ValueError, match=f"environment '{name}' .* already"):
+    with pytest.raises(ValueError, match=f"name='{name}' is already"):
       environments.register(name, constructor)
