@@ -1,7 +1,7 @@
-"""Every setting: what the agent is, what one run is, and named presets.
+"""All settings of agents and runs, and named presets.
 
 A setting is a field of a group, a group is a field of an agent's configuration,
-and every setting is a flag of the launch scripts by the same name.
+and the launch scripts have a flag of the same name for every setting.
 """
 
 from bt_acme.config.acting import ActingConfig

@@ -1,8 +1,8 @@
-"""The three agents as configurations: groups of settings and their defaults.
+"""Configurations of the three agents: groups of settings and their defaults.
 
-The defaults are the paper's (Campos et al. 2021, arXiv:2102.13515, App. A, and
-the papers it derives from: R2D2, NGU, Agent57); where the paper is silent, the
-help of the setting says so.
+The defaults follow the paper (Campos et al. 2021, arXiv:2102.13515, App. A) and
+the papers on which it builds (R2D2, NGU, Agent57). The help of a setting says
+so if the paper does not specify its value.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from bt_acme.config.transfer import TransferConfig
 
 @dataclasses.dataclass(frozen=True)
 class R2D2Config:
-  """The R2D2 agent that learns a task with Peng's Q(lambda)."""
+  """R2D2, which learns a task with Peng's Q(lambda)."""
 
   network: NetworkConfig = NetworkConfig()
   replay: ReplayConfig = ReplayConfig()
@@ -32,14 +32,14 @@ class R2D2Config:
     checks.require(
       batch_size <= max_replay_size,
       f'batch_size={batch_size} exceeds max_replay_size={max_replay_size}, so '
-      'that every batch would repeat sequences: lower the one or raise the '
-      'other.',
+      'every batch would repeat sequences. Lower batch_size or raise '
+      'max_replay_size.',
     )
 
 
 @dataclasses.dataclass(frozen=True)
 class NGUConfig(R2D2Config):
-  """Pre-training without rewards: R2D2 with Retrace on an intrinsic reward."""
+  """NGU, for pre-training: R2D2 with Retrace and an intrinsic reward."""
 
   learner: LearnerConfig = LearnerConfig(loss='retrace', trace_decay=0.95)
   intrinsic: IntrinsicConfig = IntrinsicConfig()
@@ -51,8 +51,7 @@ class NGUConfig(R2D2Config):
     checks.require(
       num_neighbors <= memory_capacity,
       f'num_neighbors={num_neighbors} exceeds memory_capacity='
-      f'{memory_capacity}, so that there are never so many: lower the one or '
-      'raise the other.',
+      f'{memory_capacity}. Lower num_neighbors or raise memory_capacity.',
     )
 
 
@@ -63,7 +62,7 @@ class BTConfig(R2D2Config):
   transfer: TransferConfig = TransferConfig()
 
 
-# By the names that workdirs and exported behaviors store.
+# Keys are the names stored in workdirs and exported behaviors.
 AGENTS: Mapping[str, Type[R2D2Config]] = {
   config_class.__name__: config_class
   for config_class in (R2D2Config, NGUConfig, BTConfig)

@@ -1,9 +1,9 @@
-"""Settings that carry their own help, range and choices.
+"""Declares settings with their help, range and choices.
 
 A setting is a field of a frozen dataclass that is declared with `setting`. The
 flags of the launch scripts take their help from the declaration, and `check`
-refuses every value that the declaration does not allow, so that each fact about
-a setting is written once. What remains in a `__post_init__` relates two fields.
+rejects every value that the declaration does not allow, so that each fact about
+a setting is written once. A `__post_init__` only checks how fields relate.
 """
 
 import dataclasses
@@ -14,22 +14,22 @@ from typing import Any, Mapping, NamedTuple, Optional, Tuple
 from bt_acme.config import names
 
 _KEY = 'declaration'
-# No setting needs a larger number unless it says so. Both int32 and float32,
-# in which runs compute, hold this one exactly.
+# The default limit of numbers. Both int32 and float32, in which runs compute,
+# represent it exactly.
 _LARGEST = 1_000_000_000
-# What is smaller than this may become 0 in float32.
+# Smaller numbers may become 0 in float32.
 _SMALLEST_FLOAT = 1.2e-38
-# By the type of the default: the types that a value may have, in words too.
+# For each type of default: the allowed types of values, and their description.
 _TYPES: Mapping[type, Tuple[Any, str]] = {
   bool: (bool, 'True or False'),
-  int: (numbers.Integral, 'a whole number'),
+  int: (numbers.Integral, 'an integer'),
   float: (numbers.Real, 'a number'),
-  str: (str, 'a text'),
+  str: (str, 'a string'),
 }
 
 
 class Declaration(NamedTuple):
-  """What a field says about its setting; see `setting`."""
+  """The declaration of a setting; see `setting` for the fields."""
 
   help: str
   minimum: Optional[float]
@@ -51,18 +51,18 @@ def setting(
   hint: str = '',
   largest: float = _LARGEST,
 ) -> Any:
-  """Declares a setting: a field with its help, its range and its choices.
+  """Declares a setting: a field with its help, range and choices.
 
   Args:
-    default: a bool, int, float or str, whose type the setting then has.
-    help: whole sentences that name the unit and the paper's choice.
-    minimum: the smallest value that is allowed.
-    above: the bound that every value must exceed, instead of `minimum`.
-    maximum: the largest value that is allowed.
-    choices: the only values that are allowed; empty if a range decides.
-    hint: a sentence that an error about the range ends with.
-    largest: the size above which a number can only be a mistake. A `maximum`,
-      which belongs to what the setting means, replaces it.
+    default: a bool, int, float or str; values must have the same type.
+    help: a description that names the unit and the value in the paper, if any.
+    minimum: the smallest allowed value.
+    above: an exclusive lower bound, used instead of `minimum`.
+    maximum: the largest allowed value.
+    choices: all allowed values, or empty if only the range is limited.
+    hint: a sentence that is appended to errors about the range.
+    largest: the absolute value above which a number can only be a mistake.
+      A `maximum`, which follows from the meaning of the setting, replaces it.
 
   Returns:
     A `dataclasses.field`.
@@ -74,14 +74,14 @@ def setting(
 
 
 def declaration_of(field: 'dataclasses.Field[Any]') -> Declaration:
-  """Returns what a field was declared with.
+  """Returns the declaration of a field.
 
   Raises:
-    ValueError: if the field was not made by `setting`.
+    ValueError: if the field was not created by `setting`.
   """
   if _KEY not in field.metadata:
     raise ValueError(
-      f'The field {field.name} has no help: declare it with checks.setting.'
+      f'The field {field.name} has no help. Declare it with checks.setting.'
     )
   declaration: Declaration = field.metadata[_KEY]
   return declaration
@@ -91,10 +91,11 @@ def check(settings: Any) -> None:
   """Checks every field of a dataclass against its declaration.
 
   Args:
-    settings: a dataclass whose fields were made by `setting`.
+    settings: a dataclass whose fields were created by `setting`.
 
   Raises:
-    ValueError: for a value of another type or outside of its range or choices.
+    ValueError: if a value has the wrong type or is outside its range or
+      choices.
   """
   for field in dataclasses.fields(settings):
     value = getattr(settings, field.name)
@@ -110,7 +111,7 @@ def require(condition: bool, message: str) -> None:
 
 
 def _problem(value: Any, kind: type, declaration: Declaration) -> str:
-  """Returns what is wrong with a value, or an empty string."""
+  """Returns the error message for a value; empty if the value is valid."""
   allowed, in_words = _TYPES[kind]
   if not isinstance(value, allowed) or (
     isinstance(value, bool) and kind is not bool
@@ -128,16 +129,17 @@ def _problem(value: Any, kind: type, declaration: Declaration) -> str:
 def _problem_of_number(
   value: float, kind: type, declaration: Declaration
 ) -> str:
-  """As `_problem`; a whole number may exceed every float."""
+  """Returns `_problem` for a number; an int may be too large for a float."""
   if value != value or abs(value) == math.inf:
     return 'must be finite.'
   if not _in_range(value, declaration):
     return f'{_range_in_words(declaration)}. {declaration.hint}'.rstrip()
   largest = max(declaration.largest, declaration.maximum or 0)
   if abs(value) > largest:
-    return f'must not exceed {largest:,}' + (' in size.' if value < 0 else '.')
+    magnitude = ' in magnitude' if value < 0 else ''
+    return f'must not exceed {largest:,}{magnitude}.'
   if kind is float and 0 < abs(value) < _SMALLEST_FLOAT:
-    return f'is too small for float32: choose {_SMALLEST_FLOAT} at least.'
+    return f'is too small for float32. Choose at least {_SMALLEST_FLOAT}.'
   return ''
 
 

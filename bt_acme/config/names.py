@@ -1,7 +1,7 @@
-"""Settings by name: flat, as flags and presets give them, or nested, as JSON.
+"""Settings by name: flat, as in flags and presets, or nested, as in JSON.
 
-No two settings of a configuration have the same name, whichever their groups,
-so that a name alone says which setting is meant.
+No two settings of a configuration have the same name, not even in different
+groups, so a name identifies a setting.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ def groups(config_class: type) -> Dict[str, Any]:
   """Returns the default of each group of settings, by the group's name.
 
   Args:
-    config_class: a dataclass whose fields are dataclasses of plain settings.
+    config_class: a dataclass whose fields are dataclasses of settings.
   """
   return {
     field.name: field.default for field in dataclasses.fields(config_class)
@@ -26,7 +26,7 @@ def settings_of(config_class: type) -> Dict[str, 'dataclasses.Field[Any]']:
   """Returns the field of each setting of a configuration, by its name.
 
   Raises:
-    ValueError: if two settings have one name.
+    ValueError: if two settings have the same name.
   """
   found: Dict[str, 'dataclasses.Field[Any]'] = {}
   for group in groups(config_class).values():
@@ -51,10 +51,10 @@ def build(config_class: type, values: Values) -> Any:
 
   Args:
     config_class: the configuration to build.
-    values: settings by name; the others keep their defaults.
+    values: settings by name; all other settings keep their defaults.
 
   Raises:
-    ValueError: for an unknown name, or a value that its group refuses.
+    ValueError: if a name is unknown or a value is invalid.
   """
   _check_known(values, settings_of(config_class), config_class)
   return config_class(
@@ -73,12 +73,20 @@ def build(config_class: type, values: Values) -> Any:
 
 
 def to_dict(config: Any) -> Dict[str, Any]:
-  """Returns a configuration as nested plain values, for JSON."""
+  """Returns a configuration as nested dictionaries of JSON values."""
   return dataclasses.asdict(config)
 
 
 def from_dict(config_class: type, values: Values) -> Any:
-  """Undoes `to_dict`; raises ValueError for an unknown name or a bad value."""
+  """Restores a configuration from the result of `to_dict`.
+
+  Args:
+    config_class: the configuration, or one of its groups.
+    values: the nested dictionaries; missing settings keep their defaults.
+
+  Raises:
+    ValueError: if a name is unknown or a value is invalid.
+  """
   fields = {field.name: field for field in dataclasses.fields(config_class)}
   _check_known(values, fields, config_class)
   return config_class(
@@ -92,11 +100,11 @@ def from_dict(config_class: type, values: Values) -> Any:
 
 
 def suggest(given: object, known: Iterable[object]) -> str:
-  """Returns a sentence that leads from a wrong choice to the right ones.
+  """Returns a text that suggests valid choices instead of an invalid one.
 
   Args:
-    given: what the user chose.
-    known: what there is to choose from.
+    given: the invalid choice of the user.
+    known: the valid choices.
   """
   known = tuple(known)
   nearest = _nearest(given, known)
@@ -120,7 +128,7 @@ def _check_known(
 
 
 def _nearest(given: object, known: Iterable[object]) -> str:
-  """Returns the known name that is most like a given one; empty for none."""
+  """Returns the known name most similar to a given one, or an empty string."""
   texts = [name for name in known if isinstance(name, str)]
   matches = difflib.get_close_matches(str(given), texts, n=1)
   return repr(matches[0]) if matches else ''

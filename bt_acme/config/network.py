@@ -1,11 +1,11 @@
-"""Settings of the Q-network (Campos et al. 2021 take Agent57's)."""
+"""Settings of the Q-network (Campos et al. 2021 use Agent57's network)."""
 
 import dataclasses
 
 from bt_acme.config import checks
 
-# The largest number of units of a layer, 32 times that of the paper. An LSTM of
-# so many has 2 billion weights.
+# The maximum number of units of a layer, 32 times the number in the paper. An
+# LSTM with this many units has 2 billion weights.
 LARGEST_LAYER = 16_384
 
 
@@ -15,43 +15,44 @@ class NetworkConfig:
 
   torso: str = checks.setting(
     'auto',
-    "The convolutions of the torso: `nature` has DQN's three, without padding, "
-    'for frames of 84x84 pixels; `workshop` has the two of the first DQN, '
-    'with a third of the multiplications; `small` is for observations below 36 '
-    'pixels a side; `auto` chooses `nature` or `small` by the size of the '
-    'observation.',
+    'Convolutions of the torso: `nature` uses the three layers of DQN, without '
+    'padding, for frames of 84x84 pixels; `workshop` uses the two layers of '
+    'the first DQN, with a third of the multiplications; `small` is for '
+    'observations below 36 pixels a side; `auto` selects `nature` or `small` '
+    'by the size of the observation.',
     choices=('auto', 'nature', 'workshop', 'small'),
   )
   torso_size: int = checks.setting(
     512,
-    'The fully connected layer after the convolutions has this many units.',
+    'Number of units of the fully connected layer after the convolutions.',
     above=0,
     largest=LARGEST_LAYER,
   )
   lstm_size: int = checks.setting(
     512,
-    'The LSTM has this many units; 0 leaves the LSTM out.',
+    'Number of units of the LSTM; 0 removes the LSTM.',
     minimum=0,
-    hint='0 leaves the LSTM out.',
+    hint='0 removes the LSTM.',
     largest=LARGEST_LAYER,
   )
   head_size: int = checks.setting(
     512,
-    'Each of the two streams of the dueling head has this many hidden units.',
+    'Number of hidden units of each of the two streams of the dueling head.',
     above=0,
     largest=LARGEST_LAYER,
   )
   reward_input: str = checks.setting(
     'tanh',
-    'How the previous reward enters the network: through `tanh`, through the '
-    '`signed_hyperbolic` h of value rescaling, or `raw`. Pre-training and '
-    'transfer must agree on it. The papers do not say which it is.',
+    'Transformation of the previous reward that the network takes as an input: '
+    '`tanh`, `signed_hyperbolic` (the function h of value rescaling), or none '
+    '(`raw`). It must be the same in pre-training and transfer. The papers do '
+    'not specify it.',
     choices=('tanh', 'signed_hyperbolic', 'raw'),
   )
   torso_dtype: str = checks.setting(
     'float32',
-    'The convolutions and the layer after them compute in `float32` or in '
-    '`bfloat16`; the rest of the network always computes in float32.',
+    'Data type in which the convolutions and the next layer compute, `float32` '
+    'or `bfloat16`; the rest of the network always computes in float32.',
     choices=('float32', 'bfloat16'),
   )
 

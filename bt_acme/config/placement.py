@@ -1,12 +1,11 @@
-"""Which machines of a cluster the nodes of a run may have.
+"""Requirements of a run's nodes for their machines in a cluster.
 
-A placement names nodes by their labels, and after each label what Ray has to
-find for it:
+A placement lists the labels of nodes, each followed by its requirements:
 
   learner:num_gpus=1,role=trainer;actor:num_cpus=2
 
-`num_cpus` and `num_gpus` are the cores and GPUs that Ray sets aside on the
-machine; any other name is a label that the machine was given when it joined the
+`num_cpus` and `num_gpus` are the cores and GPUs that Ray reserves on the
+machine. Any other name is a label that the machine got when it joined the
 cluster (`ray start --labels=role=trainer`).
 """
 
@@ -23,12 +22,12 @@ _RESOURCES = ('num_cpus', 'num_gpus')
 
 
 class Place(NamedTuple):
-  """What a node needs of a machine.
+  """Requirements of a node for its machine.
 
   Attributes:
-    here: whether it has to be the machine of the launcher.
-    resources: cores and GPUs by Ray's name, which Ray sets aside.
-    labels: labels of the machine by their names.
+    here: whether the node must run on the machine of the launcher.
+    resources: cores and GPUs to reserve, by their names in Ray.
+    labels: values of the required labels of the machine, by label.
   """
 
   here: bool
@@ -36,7 +35,7 @@ class Place(NamedTuple):
   labels: Mapping[str, str] = {}
 
   def options(self) -> Dict[str, Any]:
-    """Returns this as the Ray driver takes it."""
+    """Returns the requirements as options for the Ray driver."""
     options: Dict[str, Any] = {'here': self.here, **self.resources}
     if self.labels:
       options['label_selector'] = dict(self.labels)
@@ -44,40 +43,40 @@ class Place(NamedTuple):
 
 
 def parse(text: str) -> Dict[str, Place]:
-  """Reads a placement.
+  """Parses a placement.
 
-  What it does not name is placed as follows. The coordinator, the replay, the
-  learner and the inference server are on the machine of the launcher, next to
-  each other and to the run's folder; actors and evaluators are spread over all
-  machines, a core for each.
+  By default, the coordinator, the replay, the learner and the inference server
+  run on the machine of the launcher, next to the run's directory; actors and
+  evaluators are spread over all machines, with one core each.
 
   Args:
-    text: as in the module's description; empty for none.
+    text: the placement in the format of the module's docstring, or an empty
+      string.
 
   Returns:
-    Places by label, for all labels.
+    The requirements of each label, including labels that the text omits.
 
   Raises:
-    ValueError: if it cannot be read.
+    ValueError: if the text is invalid.
   """
   places = {label: Place(here=True) for label in _HERE}
   for label in _ELSEWHERE:
     places[label] = Place(here=False, resources={'num_cpus': 1.0})
   for part in filter(None, map(str.strip, text.split(';'))):
-    label, _, wishes = part.partition(':')
+    label, _, requirements = part.partition(':')
     if label not in places:
       raise ValueError(
-        f'placement={text!r} places {label!r}, which no node is called: '
+        f'placement={text!r} contains the unknown label {label!r}: '
         f'{names.suggest(label, LABELS)}'
       )
-    places[label] = _place(text, wishes, places[label])
+    places[label] = _place(text, requirements, places[label])
   return places
 
 
-def _place(text: str, wishes: str, default: Place) -> Place:
+def _place(text: str, requirements: str, default: Place) -> Place:
   resources, labels = dict(default.resources), {}
-  for wish in wishes.split(','):
-    name, value = _wish(text, wish)
+  for requirement in requirements.split(','):
+    name, value = _name_and_value(text, requirement)
     if name in _RESOURCES:
       resources[name] = _amount(text, name, value)
     else:
@@ -85,12 +84,13 @@ def _place(text: str, wishes: str, default: Place) -> Place:
   return Place(here=False, resources=resources, labels=labels)
 
 
-def _wish(text: str, wish: str) -> Tuple[str, str]:
-  name, equals, value = (word.strip() for word in wish.partition('='))
+def _name_and_value(text: str, requirement: str) -> Tuple[str, str]:
+  name, equals, value = (word.strip() for word in requirement.partition('='))
   if not (name and equals and value):
     raise ValueError(
-      f'placement={text!r} has {wish!r} where NAME=VALUE is expected: write '
-      "it as in 'learner:num_gpus=1;actor:num_cpus=1,role=actor'."
+      f'placement={text!r} contains {requirement!r} where NAME=VALUE is '
+      'expected. Write a placement such as '
+      "'learner:num_gpus=1;actor:num_cpus=1,role=actor'."
     )
   return name, value
 
@@ -102,7 +102,7 @@ def _amount(text: str, name: str, value: str) -> float:
     amount = math.nan
   if not 0 <= amount <= 1024:
     raise ValueError(
-      f'placement={text!r} asks for {name}={value}: it must be a number in '
+      f'placement={text!r} contains {name}={value}, which must be a number in '
       '[0, 1024].'
     )
   return amount

@@ -1,9 +1,9 @@
 """Presets: named settings for scales other than the paper's.
 
-A preset only replaces defaults: what a user sets wins. One preset serves
-pre-training and transfer alike: each agent takes the settings that it has, and
-some are for pre-training or for learning a task alone. This prints what each
-preset changes:
+A preset replaces defaults; settings of the user override a preset. Every preset
+works for both pre-training and transfer: an agent uses the settings that it
+has, and some settings apply only to pre-training or only to learning a task.
+This command prints the changes of all presets:
 
   python -m bt_acme.config.presets
 """
@@ -15,13 +15,13 @@ from bt_acme.config import run as run_config
 
 
 class Preset(NamedTuple):
-  """What a preset is made for, and the settings that it changes.
+  """The purpose of a preset and the settings that it changes.
 
   Attributes:
-    purpose: what the preset is for, in words.
-    settings: the settings of every agent that has them.
-    pretraining_settings: the settings of the agent that explores, NGU.
-    task_settings: the settings of the agents that learn a task, R2D2 and BT.
+    purpose: a description that follows the word "for".
+    settings: settings for every agent that has them.
+    pretraining_settings: settings for the pre-training agent, NGU.
+    task_settings: settings for the agents that learn a task, R2D2 and BT.
   """
 
   purpose: str
@@ -31,7 +31,7 @@ class Preset(NamedTuple):
 
   @property
   def all_settings(self) -> List[Tuple[str, Any, str]]:
-    """Every setting with its value, and for which agents it is, in words."""
+    """Every setting with its value and a text that restricts the agents."""
     return [
       (setting, value, agents)
       for settings, agents in (
@@ -50,34 +50,34 @@ _SMALL_REPLAY: Mapping[str, Any] = {
   'max_replay_size': 5_000,
 }
 
-# Small machines have two cores or a few.
+# Small machines have only a few cores.
 _FEW_ACTORS: Mapping[str, Any] = {'num_actors': 2}
 
-# For Atari within hours, on a few cores.
+# For short runs on Atari with a few cores.
 _SHORT_ATARI: Mapping[str, Any] = {
   **_SMALL_REPLAY,
   'batch_size': 8,
-  # The first errors would otherwise outweigh the rest of an hour.
+  # Without decay, the first errors would dominate the statistics for an hour.
   'error_decay': 0.001,
 }
 
 PRESETS: Mapping[str, Preset] = {
   'paper': Preset(
     'the scale of Campos et al. 2021: 256 environments in 16 processes, and an '
-    'accelerator that learns',
+    'accelerator for the learner',
     {},
   ),
   'gpu': Preset(
-    "one machine with a GPU and many cores: the paper's scale, where the GPU "
-    'also chooses the actions',
+    "one machine with a GPU and many cores: the paper's scale, with actions "
+    'selected on the GPU',
     {
       'inference': 'server',
-      # An evaluation of Atari takes minutes, on one core.
+      # An evaluation on Atari takes one core several minutes.
       'num_evaluators': 2,
     },
   ),
   'laptop': Preset(
-    "the paper's network on Atari, on a few cores in an hour",
+    "the paper's network on Atari, on a few cores within an hour",
     {
       **_SHORT_ATARI,
       **_FEW_ACTORS,
@@ -91,7 +91,7 @@ PRESETS: Mapping[str, Preset] = {
     'one Atari game on two cores within hours, with a small network',
     {
       **_SHORT_ATARI,
-      # The learner has one core, and a single actor has the other.
+      # The learner uses one core, and a single actor uses the other.
       'num_actors': 1,
       'torso': 'workshop',
       'torso_size': 128,
@@ -99,7 +99,7 @@ PRESETS: Mapping[str, Preset] = {
       'head_size': 128,
       'samples_per_insert': 4.0,
       'adam_epsilon': 1e-5,
-      # A run has some 20,000 learner steps.
+      # A run has about 20,000 learner steps.
       'target_update_period': 100,
       'variable_update_period': 25,
       'evaluation_period': 40_000,
@@ -112,54 +112,55 @@ PRESETS: Mapping[str, Preset] = {
     {
       **_SMALL_REPLAY,
       **_FEW_ACTORS,
-      # A run has few steps to learn from, and few of them find a reward.
+      # A run has few steps to learn from, and few of them earn a reward.
       'batch_size': 16,
       'samples_per_insert': 24.0,
       'learning_rate': 1e-3,
-      # Rewards of 0 and rarely 1 make small gradients, which an epsilon of 1e-4
-      # would damp.
+      # Rewards that are 0 and rarely 1 give small gradients, which an epsilon
+      # of 1e-4 would damp.
       'adam_epsilon': 1e-7,
-      # A run has some 3,000 learner steps, so that this makes 75 copies.
+      # A run has about 3,000 learner steps, and therefore 75 target updates.
       'target_update_period': 40,
       'variable_update_period': 16,
       'torso_size': 64,
       'lstm_size': 64,
       'head_size': 64,
       'memory_capacity': 2_000,
-      # About the last episode of each environment. Over all of a run, the first
-      # errors would outweigh the later ones.
+      # Covers about the last episode of each environment. Without decay, the
+      # first errors of a run would dominate all later ones.
       'error_decay': 0.01,
-      # Episodes have about 100 steps. The paper's law of flights is made for
-      # Atari's thousands: here, most episodes would see no flight, and a flight
-      # would mostly be over after one step.
+      # Episodes have about 100 steps. The paper's distribution of flights is
+      # for Atari's thousands of steps: here, most episodes would have no
+      # flight, and most flights would end after one step.
       'min_flight_probability': 0.03,
       'flight_exponent': 1.5,
-      # An agent that has learned nothing yet stands still, or turns on the
-      # spot. A behavior whose state has taken that in explores no more.
+      # An untrained agent stands still or turns on the spot. A behavior whose
+      # state has processed such steps no longer explores.
       'flight_behavior_state': 'restart',
-      # In a world of one layout, a behavior that never errs shows the agent the
-      # same states in each episode.
+      # In an environment with a single layout, a deterministic behavior would
+      # show the agent the same states in every episode.
       'behavior_epsilon': 0.1,
       'evaluation_period': 20_000,
       'evaluation_episodes': 20,
     },
-    # NGU's reward comes in every step, so that the value of a state is a sum
-    # over its horizon. With the paper's 100 steps, one new cell is a hundredth
-    # of it, which a run of minutes does not learn to tell.
+    # NGU gives a reward at every step, so the value of a state is a sum over
+    # the horizon. With the paper's horizon of 100 steps, one new cell
+    # contributes a hundredth, which is too little to learn within minutes.
     pretraining_settings={'discount': 0.9},
-    # A reward that is about 20 steps away from where values begin to grow.
+    # The reward is about 20 steps away from the states where values start to
+    # grow.
     task_settings={'trace_decay': 0.9, 'discount': 0.97},
   ),
 }
 
 
 def get(name: str, config_class: type) -> Dict[str, Any]:
-  """Returns the settings of a preset that a configuration has.
+  """Returns those settings of a preset that a configuration has.
 
   Args:
     name: the name of the preset.
-    config_class: the configuration, such as `NGUConfig`, or one with more
-      groups.
+    config_class: the configuration, such as `NGUConfig`, possibly with
+      additional groups.
 
   Raises:
     ValueError: for an unknown preset.
@@ -175,7 +176,7 @@ def get(name: str, config_class: type) -> Dict[str, Any]:
 
 
 def describe(name: str) -> str:
-  """Returns a preset's purpose and changes as text, a line a setting."""
+  """Returns the purpose and changes of a preset, one line per setting."""
   preset = _find(name)
   defaults = {
     **names.defaults_of(agent.NGUConfig),
@@ -189,7 +190,7 @@ def describe(name: str) -> str:
   return '\n'.join(
     [
       f'{name}, for {preset.purpose}:',
-      *(changes or ['  It changes nothing.']),
+      *(changes or ['  No changes.']),
     ]
   )
 

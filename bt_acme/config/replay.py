@@ -7,75 +7,76 @@ from bt_acme.config import checks
 
 @dataclasses.dataclass(frozen=True)
 class ReplayConfig:
-  """What the replay keeps, and when the learner may read it."""
+  """The replay: its sequences, capacity, priorities and storage."""
 
   trace_length: int = checks.setting(
     160,
-    'The learner trains on this many steps of each sequence. The paper has '
-    '160.',
+    'Number of steps of each sequence on which the learner trains. The paper '
+    'uses 160.',
     above=0,
   )
   burn_in_length: int = checks.setting(
     0,
-    'This many steps before the trained ones only warm up the LSTM. They are '
-    'trained too where a sequence starts an episode, because the state is '
+    'Number of steps before the trained ones that only warm up the LSTM. They '
+    'are trained too if a sequence starts an episode, because the state is '
     'known there. The paper\'s "160 without burn-in" may mean that there is no '
-    'burn-in, which is how it is read here, or that the 160 do not count it.',
+    'burn-in, as interpreted here, or that the 160 steps do not include the '
+    'burn-in.',
     minimum=0,
   )
   sequence_period: int = checks.setting(
     80,
-    'The number of steps from the start of one sequence to the start of the '
-    'next. It must divide the length of a sequence. The paper says that '
-    'sequences overlap, but not how far; 80 is from Agent57.',
+    'Number of steps from the start of one sequence to the start of the next. '
+    'It must divide the length of a sequence. The paper says that sequences '
+    'overlap, but not by how much; 80 follows Agent57.',
     above=0,
   )
   max_replay_size: int = checks.setting(
     125_000,
-    'The replay keeps this many sequences; the oldest leave first. The paper '
-    'has 125,000.',
+    'Replay capacity in sequences; the oldest are evicted first. The paper '
+    'uses 125,000.',
     above=0,
   )
   min_replay_size: int = checks.setting(
     6_250,
-    'The learner may sample once this many sequences have been inserted. The '
-    'paper does not say how many; 6250 is from NGU.',
+    'Number of inserted sequences after which the learner may sample. The '
+    'paper does not specify it; 6250 follows NGU.',
     above=0,
   )
   samples_per_insert: float = checks.setting(
     0.4,
-    'Each sequence is sampled this many times on average. The paper does not '
-    'say how often; 0.4 replays an observation 0.8 times, as R2D2 reports.',
+    'Average number of times that each sequence is sampled. The paper does not '
+    'specify it; 0.4 replays an observation 0.8 times, as R2D2 reports.',
     above=0,
   )
   priority_exponent: float = checks.setting(
     0.9,
-    'Sequences are sampled in proportion to their priority raised to this '
-    'exponent, in [0, 1]. The paper has 0.9.',
+    'Exponent to which priorities are raised, in [0, 1]; sequences are sampled '
+    'in proportion to the result. The paper uses 0.9.',
     minimum=0,
     maximum=1,
   )
   max_priority_weight: float = checks.setting(
     0.9,
-    'The largest TD error of a sequence has this weight in its priority, and '
-    'the mean TD error has the rest. R2D2 has 0.9.',
+    'Weight of the largest TD error of a sequence in its priority; the mean TD '
+    'error has the remaining weight. R2D2 uses 0.9.',
     minimum=0,
     maximum=1,
   )
   initial_priority: str = checks.setting(
     'actor',
-    'The priority with which a new sequence enters the replay: `actor` has the '
-    "actor compute it from its own Q-values by the learner's formula, as in "
-    "Ape-X and R2D2; `largest` is the largest priority of the learner's recent "
-    'steps; `one` is 1. The paper does not say which. Under the layouts of '
-    'dm-acme `largest` is 1 too, because their adders cannot ask the learner.',
+    'Priority of a new sequence: with `actor`, the actor computes it from its '
+    "own Q-values with the learner's formula, as in Ape-X and R2D2; `largest` "
+    "is the largest priority of the learner's recent steps; `one` is 1. The "
+    'paper does not specify it. With the layouts of dm-acme, `largest` is 1 '
+    'too, because their adders cannot query the learner.',
     choices=('actor', 'largest', 'one'),
   )
   codec: str = checks.setting(
     'blocks',
-    'How sequences are stored in a Reverb table: as compressed `blocks`, which '
-    'only the learner of this package reads, or as plain `tensors`, which any '
-    'Acme learner reads and which take many times the memory.',
+    'Storage format of sequences in a Reverb table: compressed `blocks`, which '
+    'only the learner of this package can read, or plain `tensors`, which any '
+    'Acme learner can read and which take many times the memory.',
     choices=('blocks', 'tensors'),
   )
 
@@ -84,14 +85,15 @@ class ReplayConfig:
     checks.require(
       self.sequence_length % self.sequence_period == 0,
       f'sequence_period={self.sequence_period} does not divide the length of a '
-      f'sequence, burn_in_length + trace_length = {self.sequence_length}: '
-      'overlapping sequences share blocks of one period. Choose a divisor.',
+      f'sequence, burn_in_length + trace_length = {self.sequence_length}. '
+      'Choose a divisor, because overlapping sequences share blocks of one '
+      'period.',
     )
     checks.require(
       self.min_replay_size <= self.max_replay_size,
       f'min_replay_size={self.min_replay_size} exceeds '
-      f'max_replay_size={self.max_replay_size}: the learner would wait for '
-      'ever. Lower min_replay_size or raise max_replay_size.',
+      f'max_replay_size={self.max_replay_size}, so the learner would wait '
+      'forever. Lower min_replay_size or raise max_replay_size.',
     )
 
   @property
@@ -101,5 +103,5 @@ class ReplayConfig:
 
   @property
   def blocks_per_sequence(self) -> int:
-    """The number of blocks of one period that make up a sequence."""
+    """The number of blocks in a sequence; a block covers one period."""
     return self.sequence_length // self.sequence_period

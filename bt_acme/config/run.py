@@ -1,4 +1,4 @@
-"""What one run is: where it runs, with how many processes, and for how long.
+"""Settings of a run, such as its environment, processes and budget.
 
 `bt_acme.config.agent` configures the agent itself.
 """
@@ -12,14 +12,14 @@ from typing import Tuple
 from bt_acme.config import checks
 from bt_acme.config import placement as placement_lib
 
-LARGEST_SEED = 2**32 - 1  # A JAX key takes no larger seed.
+LARGEST_SEED = 2**32 - 1  # The limit of JAX keys.
 # The largest number of actor steps; the paper pre-trains for 4 billion.
 _LARGEST_BUDGET = 1_000_000_000_000
 
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
-  """One run of one agent: its environment, processes, budget and folder."""
+  """A run of an agent: its environment, processes, budget and directory."""
 
   env: str = checks.setting(
     'montezuma_revenge',
@@ -30,151 +30,152 @@ class RunConfig:
   )
   num_stacked: int = checks.setting(
     0,
-    'An observation stacks this many frames; 0 takes the usual number, which '
-    'is 4 on Atari and 1 elsewhere. Campos et al. stack frames and do not say '
-    'how many; NGU, from which their settings derive, has 1.',
+    'Number of frames stacked in an observation; 0 uses the usual number, '
+    'which is 4 on Atari and 1 elsewhere. Campos et al. stack frames, but do '
+    'not say how many; NGU, from which their settings derive, uses 1.',
     minimum=0,
     largest=64,
   )
   lp_launch_type: str = checks.setting(
     'local_mp',
-    'How the run is executed. With `local_mp` each node is a process, and with '
-    '`local_mt` a thread. With `ray` each node is a process on a machine of '
-    'the Ray cluster at `ray_address`. With `in_process` all nodes take turns '
-    'in one thread, so that the seed decides every number, and Launchpad and '
-    'Reverb are not needed.',
+    'Execution mode of the run. With `local_mp`, each node is a process, and '
+    'with `local_mt` a thread. With `ray`, each node is a process on a machine '
+    'of the Ray cluster at ray_address. With `in_process`, all nodes take '
+    'turns in one thread, so that the seed determines every number; this mode '
+    'does not need Launchpad or Reverb.',
     choices=('in_process', 'local_mp', 'local_mt', 'ray'),
   )
   ray_address: str = checks.setting(
     '',
-    'With lp_launch_type=ray, the address of the head of the cluster, as '
-    '10.0.0.1:6379, or `auto` for the cluster of this machine.',
+    'Address of the head of the Ray cluster, such as 10.0.0.1:6379, or `auto` '
+    'for the cluster of this machine; only with lp_launch_type=ray.',
   )
   ray_python: str = checks.setting(
     '.venv-ray/bin/python',
-    'With lp_launch_type=ray, the Python of an environment with the same Ray '
-    'as the cluster; `make ray` makes one.',
+    'Python executable of an environment with the same Ray version as the '
+    'cluster; only with lp_launch_type=ray. `make ray` creates such an '
+    'environment.',
   )
   placement: str = checks.setting(
     '',
-    'With lp_launch_type=ray, what the machines of nodes must have: cores, '
-    'GPUs, labels (`ray start --labels`), as '
-    'learner:num_gpus=1,role=trainer;actor:num_cpus=2. By default actors and '
-    'evaluators are spread over all machines, a core for each, and the others '
-    'are on the machine of the launcher.',
+    'Requirements of nodes for their machines: cores, GPUs and labels (`ray '
+    'start --labels`), such as '
+    'learner:num_gpus=1,role=trainer;actor:num_cpus=2; only with '
+    'lp_launch_type=ray. By default, actors and evaluators are spread over all '
+    'machines, with one core each, and the other nodes run on the machine of '
+    'the launcher.',
   )
   num_actors: int = checks.setting(
     16,
-    'The run has this many actor processes. The paper has 256 actors, each '
-    'with one environment and an epsilon of its own, as here each environment '
-    'has one.',
+    'Number of actor processes. The paper uses 256 actors with one environment '
+    'and one epsilon each; here, too, each environment has its own epsilon.',
     above=0,
   )
   envs_per_actor: int = checks.setting(
     16,
-    'Each actor steps this many environments at once, with one call of its '
-    'networks.',
+    'Number of environments that each actor steps at once, with one call of '
+    'its networks.',
     above=0,
   )
   max_actor_steps: int = checks.setting(
     1_000_000,
-    'The run ends after this many actor steps, counted over all environments. '
-    'An actor step is 4 frames on Atari.',
+    'Number of actor steps after which the run ends, counted over all '
+    'environments. An actor step is 4 frames on Atari.',
     above=0,
     largest=_LARGEST_BUDGET,
   )
   workdir: str = checks.setting(
     'runs/run',
-    'The folder for logs, checkpoints and the exported behavior. The same '
-    'command with the same workdir resumes the run.',
+    'Directory for logs, checkpoints and the exported behavior. Rerunning the '
+    'same command with the same workdir resumes the run.',
   )
   seed: int = checks.setting(
     0,
-    'The seed of the run. It does not repeat the numbers of a run of several '
-    'nodes, because these run side by side; with lp_launch_type=in_process it '
-    'does.',
+    'Random seed. Results are reproducible only with '
+    'lp_launch_type=in_process, because nodes otherwise run concurrently.',
     minimum=0,
     maximum=LARGEST_SEED,
   )
   num_evaluators: int = checks.setting(
     1,
-    'The run has this many evaluator processes, which share its evaluations; '
-    '0 evaluates nothing.',
+    'Number of evaluator processes, which share the evaluations of the run; 0 '
+    'disables evaluation.',
     minimum=0,
   )
   evaluation_period: int = checks.setting(
     100_000,
-    'The number of actor steps from one evaluation to the next: the run is '
+    'Number of actor steps from one evaluation to the next: the run is '
     'evaluated at 0, at all multiples, and at its end.',
     above=0,
     largest=_LARGEST_BUDGET,
   )
   evaluation_episodes: int = checks.setting(
-    5, 'An evaluation plays this many episodes.', above=0
+    5, 'Number of episodes of each evaluation.', above=0
   )
   max_episode_rows: int = checks.setting(
     200_000,
-    'The log of training episodes has at most so many rows. If there are more '
-    'episodes, it has a part of them, spread evenly over the run and its '
-    'environments. If max_actor_steps is raised later, its rows stay, and what '
-    'follows has as many as if that budget had been there from the start.',
+    'Maximum number of rows in the log of training episodes. Longer logs are '
+    'subsampled evenly over time and environments. If max_actor_steps is '
+    'raised later, existing rows remain, and new rows are as dense as if that '
+    'budget had been set from the start.',
     above=0,
   )
   checkpoint_period: float = checks.setting(
     300.0,
-    'The number of seconds from one checkpoint to the next.',
+    'Number of seconds from one checkpoint to the next.',
     above=0,
   )
   checkpoint_replay: bool = checks.setting(
     True,
-    'A checkpoint holds the replay too, so that a run that resumes goes on '
-    'learning at once. It is written while the learner goes on; sampling '
-    'stops for 0.6 s at 125,000 sequences. It takes up to twice the size of '
-    'the replay on the disk. Without it, such a run fills its replay anew.',
+    'Whether to include the replay in checkpoints, so that a resumed run '
+    'continues learning at once. The replay is written while the learner keeps '
+    'running; sampling stops for 0.6 s at 125,000 sequences. The copies take '
+    'up to twice the size of the replay on disk. Without them, a resumed run '
+    'fills its replay again.',
   )
   snapshot_steps: str = checks.setting(
     '',
-    'Numbers of actor steps, separated by commas: when pre-training passes '
-    'one, it exports the behavior that it has by then to `behavior-STEPS` in '
-    'the workdir.',
+    'Numbers of actor steps, separated by commas. When pre-training passes one '
+    'of them, it exports its current behavior to `behavior-STEPS` in the '
+    'workdir.',
   )
   open_ports: bool = checks.setting(
     False,
-    'Whether programs outside of the run can connect to its nodes. They can '
-    'then run code as the user who started it (SECURITY.md). By default the '
-    'processes of a run on one machine have a network of their own.',
+    'Whether to expose the ports of nodes outside the run. Anyone who can '
+    'connect can then run code as the launching user (see SECURITY.md). By '
+    'default, the processes of a run on one machine have a private network.',
   )
   replay_port: int = checks.setting(
     0,
-    'The replay server listens on this port; 0 picks a free one.',
+    'Port of the replay server; 0 picks a free port.',
     minimum=0,
     maximum=65535,
   )
   inference: str = checks.setting(
     'local',
-    'Where actions are chosen: `local` chooses them in each actor; `server` '
-    "has one process choose them for all actors on the learner's accelerator. "
-    'On an accelerator the server also computes the intrinsic rewards and '
-    'holds the episodic memories of all environments, so that actors only '
-    'emulate; on a CPU the actors keep both. Choose `server` if there is a '
-    'GPU.',
+    'Location of action selection: `local` selects actions in each actor; '
+    "`server` selects them for all actors in one process on the learner's "
+    'accelerator. On an accelerator, the server also computes the intrinsic '
+    'rewards and holds the episodic memories of all environments, so that '
+    'actors only emulate; on a CPU, the actors keep both. Use `server` if '
+    'there is a GPU.',
     choices=('local', 'server'),
   )
   max_restarts: int = checks.setting(
     3,
-    'How many deaths in an hour the run survives by itself. An actor, '
-    'evaluator or inference server that dies is started anew at most so often, '
-    'each of them, while the others go on. If the learner, the replay or the '
-    'coordinator dies, the whole run goes back to its last checkpoint at most '
-    'so often. The next death ends the run, and with 0 the first one does. '
-    'Threads cannot be started anew.',
+    'Maximum number of restarts per hour. Each actor, evaluator and inference '
+    'server that fails is restarted up to this many times, while the other '
+    'nodes keep running. If the learner, the replay or the coordinator fails, '
+    'the whole run restarts from its last checkpoint, also up to this many '
+    'times. The next failure ends the run; with 0, the first failure does. '
+    'Threads cannot be restarted.',
     minimum=0,
   )
   watchdog_seconds: float = checks.setting(
     600.0,
-    'A process that has begun its work and gives no sign of life for so many '
-    'seconds is killed, which counts as its death. It has to be longer than '
-    'the longest step or checkpoint takes.',
+    'Heartbeat timeout in seconds. A process that has started work and then '
+    'sends no heartbeat for this long is killed and treated as failed. The '
+    'timeout must exceed the duration of the longest step or checkpoint.',
     minimum=10,
   )
 
@@ -183,88 +184,91 @@ class RunConfig:
     checks.require(
       self.envs_per_actor % self.groups_per_actor == 0,
       f'envs_per_actor={self.envs_per_actor} must be even with '
-      "inference='server', because one half acts while the other waits.",
+      "inference='server', because one half of the environments acts while the "
+      'other half waits.',
     )
     steps = (0, *self.snapshots)
     checks.require(
       all(a < b for a, b in itertools.pairwise(steps)),
-      f'snapshot_steps={self.snapshot_steps!r} must be positive and increase.',
+      f'snapshot_steps={self.snapshot_steps!r} must be positive and strictly '
+      'increasing.',
     )
     checks.require(
       steps[-1] <= self.max_actor_steps,
       f'snapshot_steps={self.snapshot_steps!r} exceeds max_actor_steps='
-      f'{self.max_actor_steps}: the run would end before. Leave out the last, '
+      f'{self.max_actor_steps}, the end of the run. Remove the larger steps, '
       'or raise max_actor_steps.',
     )
     if not self.has_nodes:
-      self._refuse(
+      self._require_defaults(
         *('inference', 'open_ports', 'replay_port', 'checkpoint_replay'),
         *('max_restarts', 'watchdog_seconds'),
-        belongs_to='a node',
+        applies_to='separate nodes',
         but='has none',
         choose='local_mp',
       )
     checks.require(
       self.open_ports or self.spans_machines or not self.replay_port,
-      f'replay_port={self.replay_port} is for programs outside of the run, '
-      'which cannot reach it: add --open_ports, or leave it out.',
+      f'replay_port={self.replay_port} is for programs outside the run, which '
+      'cannot reach its private network. Add --open_ports, or remove '
+      'replay_port.',
     )
     self._check_ray()
 
-  def _refuse(
-    self, *names: str, belongs_to: str, but: str, choose: str
+  def _require_defaults(
+    self, *names: str, applies_to: str, but: str, choose: str
   ) -> None:
-    """Requires that settings have their defaults with this launch type."""
+    """Requires settings that this launch type lacks to have their defaults."""
     for name in names:
       value = getattr(self, name)
       checks.require(
         value == getattr(type(self), name),
-        f'{name}={value!r} is a setting of {belongs_to}, and lp_launch_type='
-        f'{self.lp_launch_type!r} {but}: leave it out, or choose '
+        f'{name}={value!r} applies to {applies_to}, but lp_launch_type='
+        f'{self.lp_launch_type!r} {but}. Remove {name}, or choose '
         f'lp_launch_type={choose!r}.',
       )
 
   def _check_ray(self) -> None:
     """Checks the settings of a cluster."""
     if not self.spans_machines:
-      self._refuse(
+      self._require_defaults(
         *('ray_address', 'ray_python', 'placement'),
-        belongs_to='a cluster',
-        but='uses this machine only',
+        applies_to='a cluster',
+        but='uses only this machine',
         choose='ray',
       )
     checks.require(
       not self.spans_machines
       or self.ray_address == 'auto'
       or re.fullmatch(r'[^:\s]+:[0-9]{1,5}', self.ray_address) is not None,
-      f'ray_address={self.ray_address!r} must be HOST:PORT, as 10.0.0.1:6379, '
-      'which `ray start --head` prints, or auto.',
+      f'ray_address={self.ray_address!r} must be HOST:PORT (such as '
+      '10.0.0.1:6379, which `ray start --head` prints), or auto.',
     )
     placement_lib.parse(self.placement)
 
   @property
   def has_nodes(self) -> bool:
-    """Whether the nodes are those of a Launchpad program."""
+    """Whether the run is a Launchpad program with several nodes."""
     return self.lp_launch_type != 'in_process'
 
   @property
   def is_in_this_process(self) -> bool:
-    """Whether all that computes does so in the process that launches it."""
+    """Whether all nodes run in the process that launches the run."""
     return self.lp_launch_type in ('in_process', 'local_mt')
 
   @property
   def spans_machines(self) -> bool:
-    """Whether nodes may run on other machines than the launcher's."""
+    """Whether nodes may run on machines other than the launcher's."""
     return self.lp_launch_type == 'ray'
 
   @property
   def num_environments(self) -> int:
-    """The number of environments of all actors."""
+    """The total number of environments of all actors."""
     return self.num_actors * self.envs_per_actor
 
   @property
   def groups_per_actor(self) -> int:
-    """The number of groups in which an actor's environments ask for actions."""
+    """The number of groups of an actor's environments; each acts as a batch."""
     return 2 if self.inference == 'server' else 1
 
   @property
@@ -274,7 +278,7 @@ class RunConfig:
 
   @property
   def num_groups(self) -> int:
-    """The number of groups of all actors."""
+    """The total number of groups of all actors."""
     return self.num_actors * self.groups_per_actor
 
   @property
@@ -286,20 +290,20 @@ class RunConfig:
       return tuple(int(steps) for steps in self.snapshot_steps.split(','))
     except ValueError as error:
       raise ValueError(
-        f'snapshot_steps={self.snapshot_steps!r} must be whole numbers '
-        'separated by commas.'
+        f'snapshot_steps={self.snapshot_steps!r} must be integers separated by '
+        'commas.'
       ) from error
 
   @property
   def behavior_folder(self) -> str:
-    """The folder that the learner exports the behavior to."""
+    """The directory to which the learner exports the behavior."""
     return str(pathlib.Path(self.workdir) / 'behavior')
 
   def snapshot_folder(self, actor_steps: int) -> str:
-    """The folder that takes the behavior as it is after so many steps."""
+    """Returns the directory for the behavior exported after `actor_steps`."""
     return f'{self.behavior_folder}-{actor_steps}'
 
   @property
   def checkpoint_folder(self) -> str:
-    """The folder of the learner's checkpoints."""
+    """The directory of the learner's checkpoints."""
     return str(pathlib.Path(self.workdir) / 'checkpoints')

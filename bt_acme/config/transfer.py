@@ -4,9 +4,9 @@ import dataclasses
 
 from bt_acme.config import checks
 
-# Longer than any episode; a table of all lengths is made when a run starts.
+# Longer than any episode. A run builds a table of all lengths when it starts.
 _LONGEST_FLIGHT = 10_000_000
-_NO_FLIGHTS = 'Flights are turned off by flights=False.'
+_NO_FLIGHTS = 'Use flights=False to disable flights.'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,87 +15,85 @@ class TransferConfig:
 
   flights: bool = checks.setting(
     True,
-    'Whether the agent hands control to a behavior for whole stretches of an '
-    'episode, the flights.',
+    'Whether to let a behavior control whole stretches of an episode, called '
+    'flights.',
   )
   extra_action: bool = checks.setting(
     True,
-    'Whether the agent has an extra action that lets a behavior act for one '
-    'step.',
+    'Whether to give the agent an extra action that lets a behavior act for '
+    'one step.',
   )
   flight_probability: str = checks.setting(
     'log_uniform',
-    'The probability that a step starts a flight: `log_uniform` draws it anew '
-    "for each episode, independently of the environment's epsilon, as the "
-    "paper's agent does; `epsilon` takes the environment's epsilon, and "
-    'flights replace its random actions, as in the ez-greedy of Dabney et al. '
-    'The paper does not say which of the two its own ez-greedy baseline uses.',
+    'Probability that a step starts a flight: `log_uniform` draws it for each '
+    "episode, independently of the environment's epsilon, as in the paper's "
+    "agent; `epsilon` uses the environment's epsilon and replaces random "
+    'actions with flights, as in the ez-greedy agent of Dabney et al. The '
+    'paper does not say which of the two its own ez-greedy baseline uses.',
     choices=('log_uniform', 'epsilon'),
   )
   min_flight_probability: float = checks.setting(
     1e-4,
-    'The lower end of the log-uniform distribution of the probability that a '
-    'step starts a flight. The paper prints 0, which has no logarithm.',
+    'Lower bound of the log-uniform distribution of the probability that a '
+    'step starts a flight. The paper lists 0, which has no logarithm.',
     above=0,
     maximum=1,
     hint=_NO_FLIGHTS,
   )
   max_flight_probability: float = checks.setting(
     0.1,
-    'The upper end of the log-uniform distribution of the probability that a '
-    'step starts a flight. The paper has 0.1.',
+    'Upper bound of the log-uniform distribution of the probability that a '
+    'step starts a flight. The paper uses 0.1.',
     above=0,
     maximum=1,
     hint=_NO_FLIGHTS,
   )
   flight_exponent: float = checks.setting(
     2.0,
-    'The length n of a flight has the probability n^-mu, up to a factor (a '
-    'zeta distribution); this is mu. The paper has 2.',
+    'Exponent mu of the zeta distribution of flight lengths: length n has a '
+    'probability proportional to n^-mu. The paper uses 2.',
     above=1,
   )
   max_flight_length: int = checks.setting(
     10_000,
-    'Longer flights are clipped to this many actor steps. The paper does not '
-    'say whether there is a cap, without which the mean length is infinite; '
-    '10,000 is from ez-greedy.',
+    'Maximum length of a flight in actor steps; longer flights are clipped. '
+    'The paper does not say whether there is a limit, without which the mean '
+    'length is infinite; 10,000 follows ez-greedy.',
     minimum=1,
     maximum=_LONGEST_FLIGHT,
   )
   flight_recurrent_state: str = checks.setting(
     'advance',
-    "What happens to the Q-network's recurrent state in a flight, in actors "
-    "and learner alike: `advance` lets it take in the flight's steps; `hold` "
-    'keeps it as it was before the flight, which trains more slowly. The '
-    'paper does not say: its actor runs either the behavior or R2D2, and its '
-    'learner unrolls whole sequences.',
+    "Treatment of the Q-network's recurrent state during a flight, in both "
+    'actors and the learner: `advance` processes the steps of the flight; '
+    '`hold` keeps the state from before the flight, which makes training '
+    'slower. The paper does not specify this: its actor runs either the '
+    'behavior or R2D2, and its learner unrolls whole sequences.',
     choices=('advance', 'hold'),
   )
   flight_behavior_state: str = checks.setting(
     'advance',
-    'How a behavior enters a flight: `advance` lets it go on with the '
-    'recurrent state that it has, which takes in all steps of the episode, '
-    'whoever took them; `restart` lets it begin as at the start of an '
-    'episode, so that it does not depend on a past that it would never have '
-    'lived through itself. The paper does not say.',
+    'Recurrent state of a behavior at the start of a flight: `advance` '
+    'continues from its current state, which has processed all steps of the '
+    'episode, no matter who selected the actions; `restart` starts from the '
+    'initial state of an episode, so that the behavior does not depend on a '
+    'past that it would never have produced. The paper does not specify this.',
     choices=('advance', 'restart'),
   )
   behavior_epsilon: float = checks.setting(
     0.01,
-    'An exported behavior takes random actions at this rate, and otherwise '
-    'the action of the highest value. The paper draws actions from "the '
-    'policy" and does not say how greedily; 0.01 is the rate of the '
-    'evaluators.',
+    'Epsilon of an exported behavior, which otherwise takes the action with '
+    'the highest value. The paper draws actions from "the policy" and does not '
+    'say how greedily; 0.01 is the epsilon of the evaluators.',
     minimum=0,
     maximum=1,
   )
   behavior_reward_input: str = checks.setting(
     'recompute',
-    'What an exported behavior gets for the intrinsic reward that its network '
-    'takes as an input: `recompute` goes on computing the reward with frozen '
-    'networks, as in pre-training; `zero` gives zeros, which is cheaper. The '
-    'paper trains the policy with that input, and transfers a function of '
-    'observations alone.',
+    'Intrinsic reward that the network of an exported behavior takes as an '
+    'input: `recompute` computes the reward with frozen networks, as in '
+    'pre-training; `zero` uses zeros, which is cheaper. The paper trains the '
+    'policy with this input, but transfers a function of observations alone.',
     choices=('recompute', 'zero'),
   )
 
@@ -103,12 +101,12 @@ class TransferConfig:
     checks.check(self)
     checks.require(
       self.flights or self.extra_action,
-      'flights=False and extra_action=False leave nothing to transfer: set one '
-      'of them, or use the agent without behavior transfer (run_r2d2.py).',
+      'flights=False and extra_action=False leave nothing to transfer. Enable '
+      'one of them, or use the agent without behavior transfer (run_r2d2.py).',
     )
     checks.require(
       self.min_flight_probability <= self.max_flight_probability,
       f'min_flight_probability={self.min_flight_probability} exceeds '
-      f'max_flight_probability={self.max_flight_probability}: lower the one or '
-      'raise the other.',
+      f'max_flight_probability={self.max_flight_probability}. Lower '
+      'min_flight_probability or raise max_flight_probability.',
     )

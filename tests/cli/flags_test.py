@@ -91,7 +91,7 @@ def test_help_is_what_the_setting_was_declared_with(values):
   for name, field in names.settings_of(config.BTConfig).items():
     assert values[name].help == checks.declaration_of(field).help
   assert values['torso_size'].help == (
-    'The fully connected layer after the convolutions has this many units.'
+    'Number of units of the fully connected layer after the convolutions.'
   )
 
 
@@ -155,7 +155,7 @@ def test_two_settings_of_one_name_are_an_error(values):
 
 def test_a_setting_without_help_is_an_error(values):
   del values
-  with pytest.raises(ValueError, match='field height has no help: declare it'):
+  with pytest.raises(ValueError, match='field height has no help. Declare it'):
     flags.define(_config_of(_Declared(), _Undeclared()))
 
 

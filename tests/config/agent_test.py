@@ -1,4 +1,4 @@
-"""Settings that make no sense are refused where they are set."""
+"""Tests that invalid settings of agents are rejected."""
 
 import dataclasses
 import re
@@ -48,7 +48,7 @@ def test_every_number_has_bounds(group, name, value):
 
 @pytest.mark.parametrize('value', [1e308, 1e-320])
 @pytest.mark.parametrize('group, name', _FLOATS)
-def test_every_number_is_one_in_float32(group, name, value):
+def test_every_number_is_representable_in_float32(group, name, value):
   with pytest.raises(ValueError, match=f'^{name}='):
     group(**{name: value})
 
@@ -61,7 +61,7 @@ def test_every_setting_has_a_type(group, field):
 
 
 @pytest.mark.parametrize('group, field', _FIELDS, ids=_IDS)
-def test_help_is_in_whole_sentences_and_names_every_choice(group, field):
+def test_help_is_complete_and_names_every_choice(group, field):
   del group
   declaration = checks.declaration_of(field)
   assert re.fullmatch(r'[A-Z].*\.', declaration.help)
@@ -74,10 +74,10 @@ def test_help_is_in_whole_sentences_and_names_every_choice(group, field):
 @pytest.mark.parametrize(
   'group, values, message',
   [
-    (config.NetworkConfig, {'lstm_size': -1}, 'negative. 0 leaves the LSTM'),
+    (config.NetworkConfig, {'lstm_size': -1}, 'negative. 0 removes the LSTM'),
     (config.NetworkConfig, {'torso': 'big'}, "torso='big' is unknown"),
     (config.ReplayConfig, {'sequence_period': 3}, '=3 does not divide the len'),
-    (config.ReplayConfig, {'min_replay_size': 10**9}, 'would wait for ever'),
+    (config.ReplayConfig, {'min_replay_size': 10**9}, 'would wait forever'),
     (config.ReplayConfig, {'max_priority_weight': 1.1}, r'must lie in \[0, 1'),
     (config.LearnerConfig, {'num_devices': 3}, 'cannot be split evenly over'),
     (config.LearnerConfig, {'behavior_labels': 'all'}, "choose from 'both'"),
@@ -89,7 +89,7 @@ def test_help_is_in_whole_sentences_and_names_every_choice(group, field):
     (
       config.TransferConfig,
       {'min_flight_probability': 0.0},
-      r'must lie in \(0, 1\]. Flights are turned off by flights=False',
+      r'must lie in \(0, 1\]. Use flights=False to disable flights',
     ),
     (
       config.TransferConfig,
@@ -98,18 +98,18 @@ def test_help_is_in_whole_sentences_and_names_every_choice(group, field):
     ),
   ],
 )
-def test_what_cannot_be(group, values, message):
+def test_invalid_settings(group, values, message):
   with pytest.raises(ValueError, match=message):
     group(**values)
 
 
 @pytest.mark.parametrize('length', [0, 10_000_001])
-def test_flights_of_no_length_and_of_any(length):
+def test_flights_of_invalid_lengths(length):
   with pytest.raises(ValueError, match=f'max_flight_length={length} must lie'):
     config.TransferConfig(max_flight_length=length)
 
 
-def test_behavior_transfer_transfers_something():
+def test_behavior_transfer_needs_flights_or_the_extra_action():
   with pytest.raises(ValueError, match='extra_action=False leave nothing'):
     config.TransferConfig(flights=False, extra_action=False)
 
@@ -118,7 +118,7 @@ def test_behavior_transfer_transfers_something():
 def test_a_batch_larger_than_the_replay(config_class):
   replay = config.ReplayConfig(min_replay_size=5, max_replay_size=64)
   assert config_class(replay=replay).learner.batch_size == 64
-  message = 'batch_size=64 exceeds max_replay_size=63, so that'
+  message = 'batch_size=64 exceeds max_replay_size=63, so every'
   with pytest.raises(ValueError, match=message):
     config_class(replay=dataclasses.replace(replay, max_replay_size=63))
 
@@ -126,6 +126,6 @@ def test_a_batch_larger_than_the_replay(config_class):
 def test_more_neighbors_than_the_memory_holds():
   intrinsic = config.IntrinsicConfig(memory_capacity=10)
   assert config.NGUConfig(intrinsic=intrinsic).intrinsic.num_neighbors == 10
-  message = 'num_neighbors=11 exceeds memory_capacity=10, so that'
+  message = 'num_neighbors=11 exceeds memory_capacity=10. Lower'
   with pytest.raises(ValueError, match=message):
     config.NGUConfig(intrinsic=dataclasses.replace(intrinsic, num_neighbors=11))

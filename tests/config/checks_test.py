@@ -1,4 +1,4 @@
-"""A declared setting refuses what it was not declared for."""
+"""Tests that settings only accept the values that they were declared with."""
 
 import dataclasses
 import re
@@ -34,10 +34,10 @@ class _Group:
   'values, message',
   [
     ({'count': 0}, 'count=0 must be positive.'),
-    ({'count': 2.0}, 'count=2.0 must be a whole number.'),
-    ({'count': True}, 'count=True must be a whole number.'),
-    ({'count': '3'}, "count='3' must be a whole number."),
-    ({'count': None}, 'count=None must be a whole number.'),
+    ({'count': 2.0}, 'count=2.0 must be an integer.'),
+    ({'count': True}, 'count=True must be an integer.'),
+    ({'count': '3'}, "count='3' must be an integer."),
+    ({'count': None}, 'count=None must be an integer.'),
     ({'rate': 1.5}, 'rate=1.5 must lie in [0, 1].'),
     ({'rate': -0.5}, 'rate=-0.5 must lie in [0, 1].'),
     ({'rate': 'x'}, "rate='x' must be a number."),
@@ -52,31 +52,34 @@ class _Group:
     ({'bound': float('-inf')}, 'bound=-inf must be finite.'),
     ({'free': 10**400}, f'free={10**400} must not exceed 1,000,000,000.'),
     ({'free': 1e300}, 'free=1e+300 must not exceed 1,000,000,000.'),
-    ({'free': -1e300}, 'free=-1e+300 must not exceed 1,000,000,000 in size.'),
+    (
+      {'free': -1e300},
+      'free=-1e+300 must not exceed 1,000,000,000 in magnitude.',
+    ),
     (
       {'bound': -2e9},
-      'bound=-2000000000.0 must not exceed 1,000,000,000 in size.',
+      'bound=-2000000000.0 must not exceed 1,000,000,000 in magnitude.',
     ),
     ({'count': 10**30}, f'count={10**30} must not exceed 1,000,000,000.'),
     ({'size': 0}, 'size=0 must be positive.'),
     ({'size': 101}, 'size=101 must not exceed 100.'),
     (
       {'weight': 1e-300},
-      'weight=1e-300 is too small for float32: choose 1.2e-38 at least.',
+      'weight=1e-300 is too small for float32. Choose at least 1.2e-38.',
     ),
     ({'kind': 'max'}, "kind='max' is unknown: choose from 'sum', 'mean'."),
     (
       {'kind': 'maen'},
       "kind='maen' is unknown: did you mean 'mean'? Choose from 'sum', 'mean'.",
     ),
-    ({'kind': 3}, 'kind=3 must be a text.'),
+    ({'kind': 3}, 'kind=3 must be a string.'),
     ({'offset': 0.5}, 'offset=0.5 is unknown: choose from 0.0, 1.0.'),
     ({'flag': 1}, 'flag=1 must be True or False.'),
     ({'flag': 'no'}, "flag='no' must be True or False."),
-    ({'name': 3}, 'name=3 must be a text.'),
+    ({'name': 3}, 'name=3 must be a string.'),
   ],
 )
-def test_what_is_refused(values, message):
+def test_invalid_values(values, message):
   with pytest.raises(ValueError, match=f'^{re.escape(message)}$'):
     _Group(**values)
 
@@ -94,7 +97,7 @@ def test_what_is_refused(values, message):
     {'flag': False, 'name': 'x'},
   ],
 )
-def test_what_is_taken(values):
+def test_valid_values(values):
   group = _Group(**values)
   assert all(getattr(group, name) == value for name, value in values.items())
 

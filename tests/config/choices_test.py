@@ -1,7 +1,7 @@
-"""The choices of a setting are what the code that reads it has.
+"""Tests that the choices of a setting match the code that reads it.
 
-`bt_acme.config` imports nothing of what it configures, so it lists the names
-itself.
+`bt_acme.config` does not import the code that it configures, so it contains its
+own list of the names.
 """
 
 from bt_acme.config import checks, names

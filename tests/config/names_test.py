@@ -1,4 +1,4 @@
-"""Settings are found by their names, and wrong names lead to right ones."""
+"""Tests that settings are found by name and that errors suggest valid names."""
 
 import dataclasses
 
@@ -27,7 +27,7 @@ def test_a_group_keeps_the_defaults_that_its_agent_gives_it():
   assert built.intrinsic.rnd_size == 4
 
 
-def test_settings_that_relate_are_set_together():
+def test_related_settings_are_set_together():
   built = names.build(
     config_lib.R2D2Config, {'trace_length': 7, 'sequence_period': 7}
   )
@@ -61,7 +61,7 @@ def test_a_configuration_is_stored_and_read(config_class):
   assert names.from_dict(config_class, names.to_dict(config)) == config
 
 
-def test_what_is_suggested():
+def test_suggestions():
   assert names.suggest('pont', ('pong', 'hero')) == (
     "did you mean 'pong'? Choose from 'pong', 'hero'."
   )

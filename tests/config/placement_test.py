@@ -1,11 +1,11 @@
-"""Placements of nodes in a cluster, as users write them."""
+"""Tests how placements of nodes in a cluster are parsed."""
 
 import pytest
 
 from bt_acme.config import placement
 
 
-def test_the_default_keeps_what_writes_on_the_launchers_machine():
+def test_by_default_nodes_that_write_run_on_the_launchers_machine():
   places = placement.parse('')
   assert set(places) == set(placement.LABELS)
   here = {label for label, place in places.items() if place.here}
@@ -29,15 +29,15 @@ def test_a_placement_names_resources_and_labels_of_machines():
 @pytest.mark.parametrize(
   ('text', 'message'),
   [
-    ('lerner:num_gpus=1', "places 'lerner', .* did you mean 'learner'"),
-    ('learner', "has '' where NAME=VALUE"),
-    ('learner:gpu', "has 'gpu' where NAME=VALUE"),
-    ('learner:num_gpus=', "has 'num_gpus=' where NAME=VALUE"),
-    ('learner:num_gpus=one', 'asks for num_gpus=one: it must be a number'),
-    ('actor:num_cpus=-1', 'asks for num_cpus=-1: it must'),
-    ('actor:num_cpus=nan', 'asks for num_cpus=nan: it must'),
+    ('lerner:num_gpus=1', "unknown label 'lerner': did you mean 'learner'"),
+    ('learner', "contains '' where NAME=VALUE"),
+    ('learner:gpu', "contains 'gpu' where NAME=VALUE"),
+    ('learner:num_gpus=', "contains 'num_gpus=' where NAME=VALUE"),
+    ('learner:num_gpus=one', 'num_gpus=one, which must be a number'),
+    ('actor:num_cpus=-1', 'num_cpus=-1, which must'),
+    ('actor:num_cpus=nan', 'num_cpus=nan, which must'),
   ],
 )
-def test_a_placement_that_makes_no_sense_is_refused(text, message):
+def test_an_invalid_placement_is_rejected(text, message):
   with pytest.raises(ValueError, match=message):
     placement.parse(text)

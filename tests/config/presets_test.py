@@ -1,4 +1,4 @@
-"""Presets change settings that exist, to values that these take."""
+"""Tests that presets change existing settings to valid values."""
 
 import dataclasses
 
@@ -42,7 +42,7 @@ def test_settings_for_a_task_are_left_out_in_pre_training():
   assert presets.get('minigrid', config_lib.BTConfig)['discount'] == 0.97
 
 
-def test_a_preset_has_what_a_configuration_has():
+def test_a_preset_only_returns_settings_of_the_configuration():
   ngu = presets.get('minigrid', config_lib.NGUConfig)
   bt = presets.get('minigrid', config_lib.BTConfig)
   assert 'error_decay' in ngu and 'error_decay' not in bt
@@ -62,7 +62,7 @@ def test_large_presets_have_the_papers_actors_and_evaluations(
   assert run.num_environments == 256
   assert run.evaluation_episodes == 5
   assert (run.inference, run.num_evaluators) == (inference, num_evaluators)
-  # Agents are the paper's.
+  # The agents use the paper's settings.
   for config_class in config_lib.AGENTS.values():
     assert presets.get(name, config_class) == {}
 
@@ -77,8 +77,8 @@ def test_a_preset_is_a_copy():
   assert presets.get('laptop', config_lib.R2D2Config)['batch_size'] == 8
 
 
-def test_what_a_preset_changes_is_described():
-  assert 'It changes nothing.' in presets.describe('paper')
+def test_the_changes_of_a_preset_are_described():
+  assert 'No changes.' in presets.describe('paper')
   lines = presets.describe('minigrid').splitlines()
   assert lines[0] == 'minigrid, for MiniGrid, on two cores in minutes:'
   assert '  batch_size=16 instead of 64' in lines

@@ -1,3 +1,5 @@
+"""Tests that invalid settings of a run are rejected."""
+
 import pytest
 
 from bt_acme.config import run as run_config
@@ -16,23 +18,26 @@ from bt_acme.config import run as run_config
     ({'checkpoint_period': float('inf')}, 'checkpoint_period=inf must be fin'),
     ({'num_evaluators': -1}, 'num_evaluators=-1 must not be'),
     ({'replay_port': 65536}, 'replay_port=65536 must lie in'),
-    ({'snapshot_steps': '10,x'}, 'must be whole numbers separated by'),
-    ({'snapshot_steps': '10,10'}, "='10,10' must be positive and increase"),
-    ({'snapshot_steps': '0,10'}, "='0,10' must be positive and increase"),
+    ({'snapshot_steps': '10,x'}, 'must be integers separated by'),
+    (
+      {'snapshot_steps': '10,10'},
+      "='10,10' must be positive and strictly incr",
+    ),
+    ({'snapshot_steps': '0,10'}, "='0,10' must be positive and strictly incr"),
     (
       {'snapshot_steps': '10,21', 'max_actor_steps': 20},
-      "snapshot_steps='10,21' exceeds max_actor_steps=20: the run would end",
+      "snapshot_steps='10,21' exceeds max_actor_steps=20, the end of the run",
     ),
     ({'max_restarts': -1}, 'max_restarts=-1 must not be'),
     ({'watchdog_seconds': 1.0}, 'watchdog_seconds=1.0 must be at least 10'),
     (
       {'lp_launch_type': 'in_process', 'max_restarts': 1},
-      'max_restarts=1 is a setting of a node, and lp_launch_type=',
+      'max_restarts=1 applies to separate nodes, but lp_launch_type=',
     ),
     ({'inference': 'gpu'}, "inference='gpu' is unknown"),
     ({'inference': 'server', 'envs_per_actor': 3}, 'envs_per_actor=3 must be'),
   ],
 )
-def test_settings_that_cannot_be(settings, message):
+def test_invalid_settings(settings, message):
   with pytest.raises(ValueError, match=message):
     run_config.RunConfig(**settings)

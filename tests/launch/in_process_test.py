@@ -166,7 +166,7 @@ def test_a_run_of_the_other_kind_is_refused(ngu):
 def test_settings_of_nodes_are_refused(argument, tmp_path):
   code, _, errors = _train('run_r2d2', tmp_path / 'run', argument)
   assert code == 2 and errors.count('\n') == 1
-  assert 'is a setting of a node, and lp_launch_type=' in errors
+  assert 'applies to separate nodes, but lp_launch_type=' in errors
   assert not (tmp_path / 'run').exists()
 
 

@@ -40,7 +40,7 @@ from tests.launch import scripts
       f"ray_address='1.2.3.4:5', ray_python={sys.executable!r}: "
       "ModuleNotFoundError: No module named 'ray'",
     ),
-    ('run_ngu', ['--ray_address=auto'], 'is a setting of a cluster, and lp_'),
+    ('run_ngu', ['--ray_address=auto'], 'applies to a cluster, but lp_'),
     (
       'run_ngu',
       [
@@ -51,7 +51,11 @@ from tests.launch import scripts
     ),
     ('run_ngu', ['--num_devices=2'], 'num_devices=2, but the learner has 1'),
     ('run_ngu', ['--replay_port=70000'], 'replay_port=70000 must lie in'),
-    ('run_ngu', ['--replay_port=7000'], 'reach it: add --open_ports, or leave'),
+    (
+      'run_ngu',
+      ['--replay_port=7000'],
+      'Add --open_ports, or remove replay_port',
+    ),
     (
       'run_ngu',
       ['--max_actor_steps=100', '--min_replay_size=50'],
