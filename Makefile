@@ -21,7 +21,8 @@ CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
 COLAB_TESTS := tests/notebooks_test.py
 
 .PHONY: help setup environments demo paper ray test test-full test-core \
-  test-colab test-slow notebooks simulate chaos soak mutants bench lint format clean
+  test-colab test-slow notebooks simulate chaos soak mutants bench lint format owner \
+  clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list.
@@ -106,7 +107,10 @@ format: setup  ## Format the code and apply fixes of ruff.
 	@$(PYTHON_FULL) -m ruff check --fix .
 
 notebooks: setup  ## Generate the notebooks from their sources.
-	@$(PYTHON_FULL) scripts/make_notebooks.py $(OWNER)
+	@$(PYTHON_FULL) scripts/make_notebooks.py
+
+owner:  ## Set the GitHub account in all links: OWNER=name.
+	@python3 scripts/set_owner.py $(OWNER)
 
 clean:  ## Remove the environments and all caches.
 	rm -rf .venv .venv-core .venv-colab .venv-ray .tools .pytest_cache .ruff_cache .mypy_cache

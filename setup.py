@@ -1,12 +1,14 @@
-"""The package: all of it on Python 3.10, and what needs no Acme elsewhere."""
+"""Packages bt_acme: on Python 3.10 with Acme, elsewhere without."""
 
 import pathlib
+import runpy
 
 import setuptools
 
-_REQUIREMENTS = pathlib.Path(__file__).parent / 'requirements'
+_ROOT = pathlib.Path(__file__).parent
+_URL = 'https://github.com/OWNER/bt_acme'  # Set by `make owner OWNER=name`.
 
-# Where dm-launchpad 0.5.0 has wheels, to which dm-acme 0.4.0 is tied.
+# dm-acme 0.4.0 requires dm-launchpad 0.5.0, which has wheels only here.
 _HAS_STACK = (
   'python_version < "3.11" and sys_platform == "linux" '
   'and platform_machine == "x86_64"'
@@ -18,18 +20,19 @@ _HAS_NO_STACK = (
 
 
 def _requirements(name):
-  lines = (_REQUIREMENTS / name).read_text().splitlines()
+  lines = (_ROOT / 'requirements' / name).read_text().splitlines()
   return [line for line in lines if line and line[0] not in '# ']
 
 
-# All of the compiled pins: what the stack of 2022 needs is released on without
-# it, and this set alone is tested. The core takes what is newest.
+# The full stack uses the compiled pins, because newer releases of its
+# dependencies are incompatible and only this set is tested. The core accepts
+# the newest versions.
 _FULL = _requirements('full.txt')
 _CORE = _requirements('core.in')
 
 
 def _accelerator(name):
-  """JAX of the same versions, with the plug-in of one accelerator."""
+  """Returns requirements for JAX with the plug-in of an accelerator."""
   (pinned,) = [line for line in _FULL if line.startswith('jax==')]
   return [
     f'{pinned.replace("jax", f"jax[{name}]")} ; {_HAS_STACK}',
@@ -39,8 +42,35 @@ def _accelerator(name):
 
 setuptools.setup(
   name='bt_acme',
-  version='0.1.0',
-  description='Behavior Transfer for value-based agents, on JAX and Acme.',
+  # Runs the file alone, because importing the package would import JAX.
+  version=runpy.run_path(str(_ROOT / 'bt_acme' / 'version.py'))['__version__'],
+  description=(
+    'Behavior Transfer in JAX: pre-train an exploration policy without '
+    'rewards, then reuse it to solve tasks with sparse rewards.'
+  ),
+  long_description=(_ROOT / 'README.md').read_text(),
+  long_description_content_type='text/markdown',
+  author='The bt_acme authors',
+  url=_URL,
+  project_urls={
+    'Changelog': f'{_URL}/blob/main/CHANGELOG.md',
+    'Documentation': f'{_URL}#readme',
+    'Issues': f'{_URL}/issues',
+    'Paper': 'https://arxiv.org/abs/2102.13515',
+    'Source': _URL,
+  },
+  keywords='reinforcement learning, exploration, transfer, JAX, NGU, R2D2',
+  classifiers=[
+    'Development Status :: 4 - Beta',
+    'Intended Audience :: Science/Research',
+    'Operating System :: POSIX :: Linux',
+    # The tested versions.
+    'Programming Language :: Python :: 3.10',
+    'Programming Language :: Python :: 3.12',
+    'Programming Language :: Python :: 3.13',
+    'Topic :: Scientific/Engineering :: Artificial Intelligence',
+    'Typing :: Typed',
+  ],
   packages=setuptools.find_packages(include=['bt_acme', 'bt_acme.*']),
   package_data={'': ['*.json', 'data/*.csv']},
   python_requires='>=3.10',

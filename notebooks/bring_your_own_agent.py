@@ -15,13 +15,13 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/bt_acme/blob/main/notebooks/bring_your_own_agent.ipynb)
 #
-# `BTBuilder` puts behavior transfer around an agent of dm-acme, whose replay and
-# learner stay as they are. dm-acme needs Reverb and TensorFlow 2.8, which exist for
-# Python 3.10 on Linux x86_64 only. A notebook of a later Python therefore runs the
-# agent in a process of Python 3.10, and shows what it prints.
+# `BTBuilder` adds behavior transfer to an agent of dm-acme, whose replay and learner
+# are unchanged. dm-acme needs Reverb and TensorFlow 2.8, which are available only for
+# Python 3.10 on Linux x86_64. With a newer Python, this notebook therefore runs the
+# agent in a Python 3.10 process and shows its output.
 #
-# The next cell finds such a Python, or makes a virtual environment for it (about
-# two gigabytes, a few minutes).
+# The next cell finds such a Python, or creates a virtual environment (about two
+# gigabytes, a few minutes).
 
 # %%
 import importlib.util
@@ -34,7 +34,7 @@ SOURCE = 'git+https://github.com/OWNER/bt_acme'
 
 
 def python_with_acme():
-  """Returns the path of a Python that has bt_acme and dm-acme, or None."""
+  """Returns the path of a Python with bt_acme and dm-acme, or None."""
   if importlib.util.find_spec('acme') and importlib.util.find_spec('bt_acme'):
     return sys.executable
   environment = pathlib.Path('bt_acme_python3.10')
@@ -51,17 +51,17 @@ def python_with_acme():
 PYTHON = python_with_acme()
 print(
   PYTHON
-  or 'There is no Python 3.10 here (on Colab and Ubuntu: apt-get install '
-  'python3.10-venv). Without it, bt_acme.transfer learns with R2D2 of bt_acme '
-  'itself, on any Python: see the quickstart.'
+  or 'Python 3.10 was not found. On Colab and Ubuntu, install it with '
+  '`apt-get install python3.10-venv`, or use bt_acme.transfer, which runs '
+  'the R2D2 of bt_acme on any Python (see the quickstart).'
 )
 
 # %% [markdown]
-# ## dm-acme's DQN with a policy of your own
+# ## dm-acme's DQN with your own policy
 #
-# This is the whole program. `make_networks` is DQN's network for Atari, which gets
-# one output more: the extra action. The behavior is a script that presses one
-# button.
+# This is the whole program. `make_networks` creates DQN's network for Atari, with one
+# additional output for the extra action. The behavior is a script that always presses
+# the same button.
 
 # %%
 DQN = """
@@ -99,9 +99,9 @@ for _ in range(3):
 
 
 def run(program):
-  """Runs a program in the Python that has dm-acme, and prints what it does."""
+  """Runs a program in the Python with dm-acme and prints its output."""
   if PYTHON is None:
-    print('skipped: there is no Python with dm-acme here (see above)')
+    print('skipped: no Python with dm-acme (see above)')
     return
   command = [PYTHON, '-c', program]
   done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -111,11 +111,11 @@ def run(program):
 run(DQN)
 
 # %% [markdown]
-# ## dm-acme's TD3, with flights alone
+# ## dm-acme's TD3, with flights only
 #
-# Agents with continuous actions have no extra action, so that behavior transfer is
-# flights: now and then a script pushes the car the way it rolls, which is how the
-# hill is climbed.
+# Agents with continuous actions have no extra action, so behavior transfer uses only
+# flights. From time to time, a script pushes the car in the direction in which it is
+# rolling, which gets it up the hill.
 
 # %%
 TD3 = """
@@ -149,5 +149,5 @@ for _ in range(3):
 run(TD3)
 
 # %% [markdown]
-# The README has dm-acme's R2D2 on MiniGrid, and says what the builders of bt_acme
-# itself add: their learner also updates the action that the behavior took.
+# The documentation also shows dm-acme's R2D2 on MiniGrid. The learner of bt_acme's own
+# builders additionally updates the value of the action that the behavior took.

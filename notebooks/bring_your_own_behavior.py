@@ -15,9 +15,9 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/bt_acme/blob/main/notebooks/bring_your_own_behavior.ipynb)
 #
-# Behavior transfer takes the behavior as a black box: a function from what is seen
-# to an action. It may be a script, a policy that another library has trained, or
-# several of these at once. The last part takes an environment of your own, too.
+# Behavior transfer treats the behavior as a black box: a function from observations
+# to actions. The behavior can be a script, a policy trained with another library, or
+# several of these at once. The last part also uses your own environment.
 
 # %%
 import importlib.util
@@ -32,11 +32,11 @@ if importlib.util.find_spec('bt_acme') is None:
 # %% [markdown]
 # ## A script
 #
-# In MiniGrid an agent sees the 7 x 7 cells in front of it, itself at the bottom in
-# the middle. This script walks until something is in its way, and then turns, most
-# often to the side that it turned to last. A behavior is made once for each
-# environment, from a seed; a class keeps what it remembers between steps.
-# `state` and `restore` let a run be stopped and resumed exactly.
+# A MiniGrid agent observes the 7 x 7 cells in front of it; the agent itself is in the
+# middle of the bottom row. This script walks until something blocks its way, and then
+# turns, usually in the same direction as last time. The class is instantiated once per
+# environment, with a seed, and stores the memory of the script between steps. `state`
+# and `restore` allow runs to be interrupted and resumed exactly.
 
 # %%
 import numpy as np
@@ -49,7 +49,7 @@ FREE = (1, 4, 8)  # The codes of an empty cell, a door, and the goal.
 
 
 class Walker:
-  """Walks straight on, and turns in front of obstacles and sometimes before."""
+  """Walks straight ahead, and turns at obstacles and sometimes before them."""
 
   def __init__(self, seed):
     self.random = np.random.default_rng(seed)
@@ -78,12 +78,11 @@ with_walker = bt_acme.transfer(task, walker, max_actor_steps=40_000)
 bt_acme.evaluate(with_walker)
 
 # %% [markdown]
-# ## A policy of another library
+# ## A policy from another library
 #
-# Whatever it is saved as, load it in the function that makes the policy. Here a
-# table of action values stands for it: it was learned with NumPy alone, in another
-# task (to walk as far as possible in an empty room), and saved as a file. With
-# PyTorch, `torch.load` would take the place of `np.load`.
+# Load the saved policy in its constructor. This example uses a table of action values,
+# learned with NumPy alone in another task (walking as far as possible in an empty
+# room) and saved as a file. For PyTorch, replace `np.load` with `torch.load`.
 
 # %%
 import pathlib
@@ -92,24 +91,23 @@ from bt_acme import environments
 
 
 def facing(image):
-  """What is in front, to the left and to the right: the state of the table."""
+  """Returns whether the cells ahead, left and right are free: the state."""
   return tuple(int(image[x, y, 0] in FREE) for x, y in ((3, 5), (2, 6), (4, 6)))
 
 
 def learn_to_walk(steps, seed=0):
-  """Q-learning; each step forward pays, if the way is free."""
+  """Runs Q-learning with a reward for each step forward onto a free cell."""
   random, values = np.random.default_rng(seed), np.zeros((2, 2, 2, 3))
-  world = environments.make('MiniGrid-Empty-8x8-v0', seed=seed)
-  seen = facing(world.reset().observation)
+  environment = environments.make('MiniGrid-Empty-8x8-v0', seed=seed)
+  state = facing(environment.reset().observation)
   for _ in range(steps):
-    action = int(np.argmax(values[seen] + random.gumbel(size=3) * 0.1))
-    paid = float(action == FORWARD and seen[0])
-    step = world.step(action)
-    after = facing(step.observation)
-    target = paid + 0.9 * values[after].max()
-    values[seen][action] += 0.1 * (target - values[seen][action])
-    seen = after
-  world.close()
+    action = int(np.argmax(values[state] + random.gumbel(size=3) * 0.1))
+    reward = float(action == FORWARD and state[0])
+    next_state = facing(environment.step(action).observation)
+    target = reward + 0.9 * values[next_state].max()
+    values[state][action] += 0.1 * (target - values[state][action])
+    state = next_state
+  environment.close()
   return values
 
 
@@ -119,7 +117,7 @@ np.save('runs/walking_policy.npy', learn_to_walk(5_000))
 
 # %%
 class Saved:
-  """The policy of the file; it draws from its values, softly."""
+  """The saved policy; samples actions from a softmax over their values."""
 
   def __init__(self, seed):
     self.random = np.random.default_rng(seed)
@@ -141,9 +139,9 @@ saved = behaviors.FromCallable(Saved, name='saved')
 # %% [markdown]
 # ## Several behaviors at once
 #
-# Each has an extra action of its own, and a flight draws one of them in proportion
-# to the weights. `action_repeat` and `uniform` come with bt_acme, and so does what
-# `bt_acme.pretrain` learns (see the quickstart).
+# Each behavior has its own extra action, and each flight draws a behavior in
+# proportion to the weights. bt_acme provides `action_repeat` and `uniform`, and
+# behaviors trained by `bt_acme.pretrain` (see the quickstart).
 
 # %%
 with_three = bt_acme.transfer(
@@ -166,16 +164,16 @@ bt_acme.video.show(with_three, flights=True, epsilon=0.1)
 # %% [markdown]
 # ## Your own environment
 #
-# One line registers any `gymnasium.Env` or `dm_env.Environment` that shows uint8
-# images `[height, width, channels]` and takes actions numbered from 0. This one is
-# a corridor of 12 cells; the reward is at its end.
+# One line registers any `gymnasium.Env` or `dm_env.Environment` with observations of
+# uint8 images `[height, width, channels]` and actions numbered from 0. This example is
+# a corridor of 12 cells with a reward at its end.
 
 # %%
 import gymnasium
 
 
 class Corridor(gymnasium.Env):
-  """Actions 0 and 1 go left and right; the picture has the agent in it."""
+  """A corridor: actions 0 and 1 move left and right."""
 
   observation_space = gymnasium.spaces.Box(0, 255, (3, 12, 1), np.uint8)
   action_space = gymnasium.spaces.Discrete(2)
@@ -183,22 +181,22 @@ class Corridor(gymnasium.Env):
 
   def reset(self, *, seed=None, options=None):
     super().reset(seed=seed)
-    self.place = self.steps = 0
-    return self.picture(), {}
+    self.position = self.steps = 0
+    return self.image(), {}
 
   def step(self, action):
-    self.place = int(np.clip(self.place + 2 * action - 1, 0, 11))
+    self.position = int(np.clip(self.position + 2 * action - 1, 0, 11))
     self.steps += 1
-    arrived = self.place == 11
-    return self.picture(), float(arrived), arrived, self.steps == 30, {}
+    arrived = self.position == 11
+    return self.image(), float(arrived), arrived, self.steps == 30, {}
 
-  def picture(self):
+  def image(self):
     image = np.zeros((3, 12, 1), np.uint8)
-    image[1, self.place] = 10
+    image[1, self.position] = 10
     return image
 
   def render(self):
-    return np.kron(25 * self.picture(), np.ones((16, 16, 3), np.uint8))
+    return np.kron(25 * self.image(), np.ones((16, 16, 3), np.uint8))
 
 
 bt_acme.register_environment('corridor', lambda seed: Corridor())

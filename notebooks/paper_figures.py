@@ -15,11 +15,11 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/bt_acme/blob/main/notebooks/paper_figures.ipynb)
 #
-# Every run leaves CSV logs in its workdir, whether it ran here or in many
-# processes. This notebook draws learning curves with bands over seeds, and makes
-# tables with intervals, from such folders. The repository has small ones in
-# `notebooks/logs`: three seeds of R2D2 and of R2D2 with behavior transfer, which
-# were made as in the quickstart. Set `WORKDIRS` to read your own.
+# Every run writes CSV logs to its workdir, whether it runs in one process or in many.
+# From these logs, this notebook draws learning curves with bands over seeds and
+# creates tables with intervals. The repository contains small example logs in
+# `notebooks/logs`: three seeds each of R2D2 and of R2D2 with behavior transfer,
+# trained as in the quickstart. Set `WORKDIRS` to use your own runs.
 
 # %%
 import importlib.util
@@ -34,7 +34,9 @@ if importlib.util.find_spec('bt_acme') is None:
 # %%
 import pathlib
 
-if not pathlib.Path('logs').is_dir():  # On Colab: the checkout has them.
+if not pathlib.Path(
+  'logs'
+).is_dir():  # On Colab, clone the repository for its logs.
   clone = ['git', 'clone', '--quiet', '--depth=1']
   address = 'https://github.com/OWNER/bt_acme'
   subprocess.run([*clone, address, 'checkout'], check=True)
@@ -51,8 +53,8 @@ WORKDIRS
 # %% [markdown]
 # ## Learning curves
 #
-# Each thin line is a seed, the thick one their mean, and the band reaches from the
-# lowest seed to the highest.
+# Each thin line is a seed, the thick line is their mean, and the band spans the range
+# from the lowest to the highest seed.
 
 # %%
 import numpy as np
@@ -75,8 +77,8 @@ plots.learning_curves(
 )
 
 # %% [markdown]
-# Evaluations happen at the same steps in all seeds, from step 0 on. Each of their
-# points is the mean over the episodes of an evaluation.
+# All seeds are evaluated at the same steps, starting with step 0. Each point is the
+# mean over the episodes of one evaluation.
 
 # %%
 evaluations = {
@@ -95,8 +97,8 @@ plots.learning_curves(
 # %% [markdown]
 # ## A table with intervals
 #
-# The interquartile mean over seeds, and a 95 % interval by the bootstrap of Agarwal
-# et al. 2021 (with three seeds it is a rough one).
+# The table shows the interquartile mean over seeds with its 95% bootstrap interval
+# (Agarwal et al. 2021), which is only a rough estimate for three seeds.
 
 # %%
 from bt_acme.evaluation import intervals, tables
@@ -113,15 +115,15 @@ print(tables.table(['', 'return', 'interval', 'seeds'], rows))
 # %% [markdown]
 # ## Human-normalized scores
 #
-# 0 is a random agent, 100 a human. These are the scores of two games; a table of
-# the paper takes all 57 (`human_normalized_scores.summarize`).
+# A random agent scores 0%, a human 100%. This example uses two games; a table of the
+# paper summarizes all 57 (`human_normalized_scores.summarize`).
 
 # %%
 from bt_acme.evaluation import human_normalized_scores as hns
 
 scores = {'road_runner': 13_800.0, 'montezuma_revenge': 0.0}
 rows = [
-  [game, f'{score:,.0f}', f'{hns.human_normalized(game, score):.0f} %']
+  [game, f'{score:,.0f}', f'{hns.human_normalized(game, score):.0f}%']
   for game, score in scores.items()
 ]
 print(tables.table(['game', 'score', 'human-normalized'], rows))

@@ -15,12 +15,12 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/bt_acme/blob/main/notebooks/quickstart.ipynb)
 #
-# A policy is trained without any reward, only to explore. Then it helps a second
-# agent to learn a task that this agent does not learn alone. All of it runs here,
-# in this process, in about five minutes on two cores.
+# First, a policy is trained without any reward, only to explore. Then this policy
+# helps a second agent to learn a task that the agent rarely solves on its own.
+# Everything runs in this process, in about five minutes on two cores.
 #
-# The first cell installs bt_acme if it is missing, beside the JAX and NumPy that
-# are there.
+# The first cell installs bt_acme if it is missing. Installed versions of JAX and
+# NumPy are kept.
 
 # %%
 import importlib.util
@@ -35,9 +35,10 @@ if importlib.util.find_spec('bt_acme') is None:
 # %% [markdown]
 # ## Pre-train without rewards
 #
-# The world has four rooms, another layout in each episode, and no goal. NGU pays
-# the agent for whatever is new in the episode. Interrupt the cell when you like:
-# `ngu` is then what has been learned so far, and `ngu.resume()` goes on.
+# The environment has four rooms, a different layout in each episode, and no goal.
+# NGU rewards the agent for observations that are new in the episode. You can
+# interrupt the cell at any time: `ngu` then holds the policy learned so far, and
+# `ngu.resume()` continues the training.
 
 # %%
 import bt_acme
@@ -47,12 +48,11 @@ ngu = bt_acme.pretrain('MiniGrid-FourRooms-v0:no_goal', max_actor_steps=40_000)
 behavior = ngu.export('runs/explorer')
 
 # %% [markdown]
-# ## Look at what it does
+# ## Watch the behavior
 #
-# The task has one layout, which the behavior has not been trained for, and a goal
-# in another room, 15 actions away. It pays when it is reached, and nothing else
-# does. These maps show which cells the behavior visits in 50 episodes, and which
-# ones a random policy does.
+# The task has a single layout, which the behavior was not trained on, and a goal in
+# another room, 15 actions away. Reaching the goal is the only source of reward. The
+# maps show which cells a random policy and the behavior visit in 50 episodes.
 
 # %%
 explored = {
@@ -65,12 +65,12 @@ bt_acme.plots.visits(explored)
 bt_acme.video.show(behavior, env=task)
 
 # %% [markdown]
-# ## Learn the task with it, and without it
+# ## Learn the task with and without the behavior
 #
-# The agent learns with R2D2 from the task's reward. With behavior transfer, the
-# behavior has control in *flights* of random length, and the agent may call it for
-# one step as an *extra action*. The behavior itself does not change. Alone, R2D2
-# hardly ever comes upon the goal.
+# The agent learns with R2D2 from the reward of the task. With behavior transfer, the
+# behavior takes control in *flights* of random length, and the agent can select it
+# for a single step as an *extra action*. The behavior itself does not change. R2D2
+# alone hardly ever reaches the goal.
 
 # %%
 bt = bt_acme.transfer(task, behavior, max_actor_steps=40_000)
@@ -90,15 +90,15 @@ bt_acme.plots.learning_curves({'R2D2': r2d2, 'BT': bt}, path='runs/curves.png')
 # %% [markdown]
 # ## See who is in control
 #
-# In the film of a training episode, the border is blue where the agent acts by
-# itself, orange where it calls the behavior for one step, and purple in a flight.
+# In these videos, the border is blue when the agent acts by itself, orange when it
+# selects the behavior as an extra action, and purple during a flight.
 
 # %%
 bt_acme.video.show(bt).save('runs/bt.webm')
 bt_acme.video.show(bt, flights=True, epsilon=0.1)
 
 # %% [markdown]
-# The shares of steps that flights and the extra action had in training:
+# The shares of training steps in flights and with the extra action:
 
 # %%
 bt_acme.plots.learning_curves({'flights': bt}, value='flight_share')
@@ -107,9 +107,15 @@ bt_acme.plots.learning_curves({'flights': bt}, value='flight_share')
 bt_acme.plots.learning_curves({'extra action': bt}, value='greedy_extra_share')
 
 # %% [markdown]
-# `bt` has more: `bt.episodes` and `bt.learner` are arrays by name,
-# `bt.resume(60_000)` goes on, `bt.save('runs/bt')` and `bt_acme.load_run` keep it,
-# and `help(bt_acme.transfer)` lists what can be changed. For a bug report:
+# `bt.episodes` and `bt.learner` contain the logs as arrays by name.
+# `bt.resume(60_000)` continues the training up to 60,000 steps. `bt.save('runs/bt')`
+# saves the run, and `bt_acme.load_run('runs/bt')` loads it.
+# `help(bt_acme.transfer)` lists all settings.
+#
+# The results are reproducible on one processor type with one set of package
+# versions; on other machines, the numbers differ.
+#
+# Please include the output of the last cell in bug reports.
 
 # %%
 bt

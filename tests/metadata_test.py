@@ -1,0 +1,75 @@
+"""Checks the files that describe the project to GitHub and package indexes."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from bt_acme import version
+
+_ROOT = pathlib.Path(__file__).parents[1]
+_TEMPLATES = sorted((_ROOT / '.github/ISSUE_TEMPLATE').glob('*.yml'))
+
+
+def test_citation():
+  citation = yaml.safe_load((_ROOT / 'CITATION.cff').read_text())
+  assert citation['version'] == version.__version__
+  paper = citation['preferred-citation']
+  assert len(paper['authors']) == 8 and paper['year'] == 2021
+
+
+@pytest.mark.parametrize('path', _TEMPLATES, ids=lambda path: path.stem)
+def test_issue_form(path):
+  form = yaml.safe_load(path.read_text())
+  assert form['name'] and form['description']
+  fields = [field for field in form['body'] if field['type'] != 'markdown']
+  assert len({field['id'] for field in fields}) == len(fields)
+  assert all(field['attributes']['label'] for field in fields)
+
+
+def test_there_are_issue_forms():
+  assert [path.stem for path in _TEMPLATES] == ['bug', 'feature', 'question']
+
+
+def test_make_owner(tmp_path):
+  copy = tmp_path / 'copy'
+  hidden = shutil.ignore_patterns('.[!g]*', '.git', 'runs', '__pycache__')
+  shutil.copytree(_ROOT, copy, ignore=hidden)
+
+  def run(owner):
+    return subprocess.run(
+      [sys.executable, 'scripts/set_owner.py', owner],
+      cwd=copy,
+      capture_output=True,
+      text=True,
+      check=False,
+    )
+
+  # The first name replaces the placeholder, the second one the first.
+  for owner in ('first-owner', 'second'):
+    changed = run(owner).stdout.splitlines()
+  assert {
+    'CITATION.cff',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'notebooks/quickstart.ipynb',
+    'notebooks/quickstart.py',
+    'setup.py',
+  } <= set(changed)
+  assert not any(name.startswith(('tests', 'scripts')) for name in changed)
+  links = [
+    line
+    for path in (
+      *copy.rglob('*.md'),
+      *copy.rglob('*.py'),
+      *copy.rglob('*.ipynb'),
+    )
+    if 'tests' not in path.parts and 'scripts' not in path.parts
+    for line in path.read_text().splitlines()
+    if 'OWNER/bt_acme' in line or 'first-owner' in line
+  ]
+  assert links == []
+  assert 'not the name' in run('a/b').stderr
