@@ -19,7 +19,7 @@ from typing import (
 
 import numpy as np
 
-from bt_acme import assembly, behaviors, files
+from bt_acme import assembly, behaviors, environments, files
 from bt_acme.cli import recorded_agent
 from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
@@ -213,6 +213,31 @@ class Run:
     `actor_steps` is the number of training steps before the evaluation.
     """
     return self._log('evaluator')
+
+  def by_environment(self, columns: Columns) -> Dict[str, Columns]:
+    """Splits the rows of a run that plays several environments.
+
+    Args:
+      columns: `episodes` or `evaluations` of this run.
+
+    Returns:
+      The rows of each environment, by its name, in the order of the run.
+
+    Example:
+      ```python
+      run = bt_acme.train(
+        'Chain-5,Chain-5:random_actions', max_actor_steps=4_000
+      )
+      for name, episodes in run.by_environment(run.episodes).items():
+        print(name, episodes['episode_return'].mean())
+      ```
+    """
+    names = environments.names_in(self.agent.spec.name)
+    index = columns['environment'].astype(int) % len(names)
+    return {
+      name: {key: column[index == i] for key, column in columns.items()}
+      for i, name in enumerate(names)
+    }
 
   def _log(self, label: str) -> Columns:
     """Returns the columns of a log, which is read only once."""
