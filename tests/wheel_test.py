@@ -1,5 +1,6 @@
-"""The wheel holds all that is needed: it is installed and used elsewhere."""
+"""Checks that the wheel is complete: it is installed and used elsewhere."""
 
+import email
 import os
 import pathlib
 import shutil
@@ -8,6 +9,8 @@ import sys
 import zipfile
 
 import pytest
+
+from bt_acme import version
 
 ROOT = pathlib.Path(__file__).parents[1]
 _BUILD = ('setup.py', 'pyproject.toml', 'README.md', 'requirements', 'bt_acme')
@@ -32,7 +35,7 @@ def build(tmp_path_factory):
   folder = tmp_path_factory.mktemp('wheel')
   source = folder / 'source'
   source.mkdir()
-  for name in _BUILD:  # A build leaves files next to its source.
+  for name in _BUILD:  # A copy, because a build writes next to its source.
     copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
     copy(ROOT / name, source / name)
   subprocess.run(
@@ -47,23 +50,38 @@ def build(tmp_path_factory):
   return wheel
 
 
-def test_it_has_every_module_and_the_data(wheel):
+def test_wheel_has_every_module_and_data_file(wheel):
   with zipfile.ZipFile(wheel) as archive:
     names = set(archive.namelist())
   package = ROOT / 'bt_acme'
-  wanted = {
+  expected = {
     str(path.relative_to(ROOT))
-    for suffix in ('py', 'json', 'csv')
-    for path in package.rglob(f'*.{suffix}')
+    for pattern in ('*.py', '*.json', '*.csv', 'py.typed')
+    for path in package.rglob(pattern)
   }
-  assert wanted <= names
+  assert expected <= names
   assert {name.partition('/')[0] for name in names} == {
     'bt_acme',
-    'bt_acme-0.1.0.dist-info',
+    f'bt_acme-{version.__version__}.dist-info',
   }
 
 
-def test_it_is_used_from_an_empty_folder(wheel, tmp_path):
+def test_wheel_has_metadata(wheel):
+  with zipfile.ZipFile(wheel) as archive:
+    (name,) = [n for n in archive.namelist() if n.endswith('/METADATA')]
+    metadata = email.message_from_bytes(archive.read(name))
+  assert metadata['Version'] == version.__version__
+  assert metadata['Requires-Python'] == '>=3.10'
+  assert metadata['Description-Content-Type'] == 'text/markdown'
+  assert metadata.get_payload().startswith('# bt_acme')
+  assert metadata['Summary'] and metadata['Author']
+  assert 'Typing :: Typed' in metadata.get_all('Classifier')
+  urls = dict(url.split(', ') for url in metadata.get_all('Project-URL'))
+  assert urls['Paper'].endswith('2102.13515')
+  assert urls['Source'].endswith('/bt_acme')
+
+
+def test_wheel_works_in_an_empty_directory(wheel, tmp_path):
   site = tmp_path / 'site'
   subprocess.run(
     [
