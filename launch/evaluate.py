@@ -24,6 +24,7 @@ class Settings:
 
 
 def main(argv):
+  """Plays the episodes."""
   del argv
   evaluation_cli.run(flags.from_flags(Settings).evaluation)
   return 0

@@ -28,6 +28,7 @@ class Settings(config_lib.BTConfig):
 
 
 def main(argv):
+  """Trains the agent."""
   del argv
   settings = settings_cli.read(Settings)
   run = settings.run

@@ -25,6 +25,7 @@ class Settings(config_lib.NGUConfig):
 
 
 def main(argv):
+  """Trains the agent."""
   del argv
   settings = settings_cli.read(Settings)
   run = settings.run

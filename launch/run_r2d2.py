@@ -26,6 +26,7 @@ class Settings(config_lib.R2D2Config):
 
 
 def main(argv):
+  """Trains the agent."""
   del argv
   settings = settings_cli.read(Settings)
   run = settings.run

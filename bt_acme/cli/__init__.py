@@ -1,0 +1,1 @@
+"""Command-line scripts: their flags, settings and launching."""

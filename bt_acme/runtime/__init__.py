@@ -1,0 +1,1 @@
+"""Nodes of a run, the engines that run them, and the records of a run."""

@@ -1,9 +1,9 @@
-"""The environments of one actor, in groups that take turns.
+"""Groups of environments that one actor steps alternately.
 
-With an inference server an actor has two groups. One of them emulates while the
-other waits for its actions, so that neither the emulators nor the accelerator
-idle. Without a server there is one group, and the same calls step it in plain
-order: choose, act, observe.
+With an inference server, an actor has two groups: one group emulates while the
+other waits for its actions, so neither the emulators nor the accelerator is
+idle. Without a server there is a single group, and the same calls step it in
+order: select actions, act, observe.
 """
 
 from typing import Any, Dict, List, Optional, Tuple
@@ -17,14 +17,14 @@ Row = Dict[str, float]
 class Group:
   """Environments that step together, and the actor that acts in them.
 
-  A step has three parts: `request` asks for actions, `act` sends the actions to
-  the environments, and `observe` takes what the environments answer.
+  A step has three parts: `request` requests actions, `act` sends them to the
+  environments, and `observe` receives the resulting observations and rewards.
 
   Attributes:
     actor: the actor that acts in the environments.
     environments: the environments.
-    first_environment: the index of the first of them in the run.
-    shown: what the environments show; None before their first reset.
+    first_environment: the index of the group's first environment in the run.
+    shown: the last output of the environments; None before their first reset.
   """
 
   def __init__(
@@ -38,7 +38,7 @@ class Group:
     Args:
       environments: the environments of the group.
       actor: the actor that acts in them.
-      first_environment: the index of the first of them in the run.
+      first_environment: the index of the group's first environment in the run.
     """
     self.first_environment = first_environment
     self.environments = environments
@@ -46,7 +46,7 @@ class Group:
     self.shown: Optional[vector.VectorStep] = None
 
   def request(self) -> None:
-    """Asks for the next actions."""
+    """Requests the next actions, after resetting environments on first use."""
     if self.shown is None:
       self.shown = self.environments.reset()
     self.actor.request_actions(self.shown)
@@ -55,8 +55,8 @@ class Group:
     """Starts a step with the requested actions.
 
     Returns:
-      The number of actor steps that this takes. An environment whose episode
-      has ended only resets, which is not counted.
+      The number of actor steps. Environments whose episode has ended only
+      reset, which does not count as a step.
     """
     assert self.shown is not None
     self.environments.send(self.actor.receive_actions())
@@ -65,40 +65,43 @@ class Group:
     return int(len(is_last) - is_last.sum())
 
   def observe(self) -> List[Row]:
-    """Ends the step; returns metrics of the episodes that ended with it."""
+    """Completes the step; returns metrics of the episodes that it ended."""
     self.shown = self.environments.recv()
     return self.actor.observe(self.shown)
 
 
 class Pipeline:
-  """Keeps all groups but one acting.
+  """Pipeline that keeps all groups but one acting.
 
-  `prime` is called once, then `turn` again and again, and `drain` in the end.
+  Call `prime` once, then `step` repeatedly, and `drain` at the end.
   """
 
   def __init__(self, groups: List[Group]):
-    """Takes at least one group; nothing acts yet."""
+    """Initializes the pipeline without acting.
+
+    Args:
+      groups: one or more groups.
+    """
     self.groups = groups
 
   def prime(self) -> int:
-    """Has all groups but the first one act.
+    """Starts a step of every group except the first.
 
     Returns:
-      The number of actor steps that this takes.
+      The number of actor steps.
     """
     for group in self.groups[1:]:
       group.request()
     return sum(group.act() for group in self.groups[1:])
 
-  def turn(self) -> Tuple[int, List[Row]]:
-    """Has every group act once.
+  def step(self) -> Tuple[int, List[Row]]:
+    """Starts one step of every group.
 
-    While a group acts, the next one observes its last step and asks for new
-    actions.
+    While a group acts, the next group observes its previous step and requests
+    new actions.
 
     Returns:
-      The number of actor steps that this takes, and metrics of the episodes
-      that ended.
+      The number of actor steps, and metrics of the episodes that ended.
     """
     first, *others = self.groups
     first.request()
@@ -110,17 +113,18 @@ class Pipeline:
     return actor_steps, episodes + first.observe()
 
   def drain(self) -> List[Row]:
-    """Observes the steps that were counted and have not been observed.
+    """Completes the steps that were counted but not yet observed.
 
     Returns:
-      Metrics of the episodes that ended with them.
+      Metrics of the episodes that ended in these steps.
     """
     return [row for group in self.groups[1:] for row in group.observe()]
 
   def statistics(self) -> Dict[int, Any]:
-    """Returns the statistics of the reward by a group's first environment.
+    """Returns the statistics of the intrinsic reward of each group.
 
-    The result is empty for an agent without an intrinsic reward.
+    The keys are the indices of the groups' first environments. The result is
+    empty for an agent without an intrinsic reward.
     """
     by_group = {g.first_environment: g.actor.statistics() for g in self.groups}
     return {

@@ -1,4 +1,4 @@
-"""An actor: it steps its environments and fills the replay."""
+"""The actor node, which steps environments and fills the replay."""
 
 import functools
 from typing import Any, Callable, Dict, List, Optional
@@ -15,12 +15,12 @@ from bt_acme.replay import sinks as sinks_lib
 from bt_acme.runtime import actor_groups, node, seeds
 from bt_acme.runtime import context as context_lib
 
-_REPORT_TURNS = 32  # Turns between two reports to the coordinator.
-# How long a process whose inference server is gone waits to be stopped.
+_REPORT_PERIOD = 32  # Vector steps between two reports to the coordinator.
+# Seconds that an actor without its inference server waits to be stopped.
 _SERVER_IS_GONE_SECONDS = 5.0
 
-# Makes what takes an environment's blocks: from a client of the replay, the
-# configuration of the replay and its shapes, with `on_wait` by name.
+# Makes the writer of one environment's blocks from a client of the replay, the
+# configuration of the replay, its shapes, and the keyword argument `on_wait`.
 MakeWriter = Callable[..., Any]
 
 
@@ -40,43 +40,42 @@ class ActorNode(node.Node):
     Args:
       run: the run.
       agent: the agent that acts.
-      index: this actor's index among those of the run.
+      index: the index of this actor among the actors of the run.
       make_writer: makes the writer of one environment.
-      context: has clients of the coordinator, the learner and the replay, and
-        of the inference server if there is one.
+      context: the context, with clients of the coordinator, the learner, the
+        replay, and the inference server if there is one.
     """
     super().__init__(context)
-    assert context.coordinator is not None and context.learner is not None
     self._run = run
     self._agent = agent
     self._index = index
     self._make_writer = make_writer
     self._coordinator = context.coordinator
     self._learner = context.learner
-    # A restarted actor must play other episodes.
+    # A restarted actor must not repeat its episodes.
     self._seed = seeds.for_node(run.seed, context.attempt)
     self._clients: List[variables.VariableClient] = []
     self._writers: List[Any] = []
     self._sinks: List[Any] = []
     self._pipeline: Optional[actor_groups.Pipeline] = None
     self._is_primed = False
-    self._turns = 0
-    self._leased = 0  # Actor steps that were granted and are not taken yet.
+    self._vector_steps = 0
+    self._leased = 0  # Actor steps granted but not yet taken.
     self._taken = 0  # Actor steps since the last report.
     self._episodes: List[Dict[str, float]] = []  # Since the last report.
 
   def start(self) -> None:
-    """Makes the environments."""
+    """Makes the environments and their actors."""
     self._pipeline = actor_groups.Pipeline(self._make_groups())
 
-  def turn(self) -> Optional[float]:
-    """Steps all environments once, if the budget has steps for them."""
+  def iterate(self) -> Optional[float]:
+    """Steps all environments once, if the budget has steps left."""
     assert self._pipeline is not None
     try:
       return self._act(self._pipeline)
     except ConnectionError:
-      # The inference server may have been told to stop before this process is,
-      # or it has failed, and this process is killed to restart with it.
+      # Either the inference server was told to stop before this process, or it
+      # failed, and the supervisor is about to restart both.
       if self._context.inference is None or not self._context.wait_for_stop(
         _SERVER_IS_GONE_SECONDS
       ):
@@ -89,15 +88,15 @@ class ActorNode(node.Node):
       self._pipeline.close()
 
   def statistics(self) -> Dict[int, Any]:
-    """Returns the statistics of the reward; see `actor_groups.Pipeline`."""
+    """Returns the reward statistics; see `actor_groups.Pipeline`."""
     return {} if self._pipeline is None else self._pipeline.statistics()
 
   def state(self) -> Dict[str, Any]:
-    """Returns the state between two turns, for an actor with one group.
+    """Returns the state between two iterations, for an actor with one group.
 
     An environment that cannot be saved in the middle of an episode
-    (`bt_acme.environments.saving`) is named in a warning, and starts new
-    episodes when the state is restored.
+    (`bt_acme.environments.saving`) logs a warning, and starts new episodes when
+    the state is restored.
     """
     (group,) = self._groups()
     try:
@@ -111,18 +110,18 @@ class ActorNode(node.Node):
       'actor': group.actor.state(),
       'sinks': [sink.state() for sink in self._sinks],
       'writers': [writer.state() for writer in self._writers],
-      'turns': self._turns,
+      'turns': self._vector_steps,
     }
 
   def restore(self, state: Dict[str, Any], actor_steps: int) -> None:
-    """Restores a state that `state` returned.
+    """Restores a state returned by `state()`.
 
     Args:
       state: the state.
-      actor_steps: the number of steps that it had taken.
+      actor_steps: the number of actor steps taken by then.
     """
     (group,) = self._groups()
-    # It comes first because it may refuse the state.
+    # Environments come first because they may reject the state.
     if state['environment'] is not None:
       group.environments.restore(state['environment'])
       if state['step'] is not None:
@@ -132,18 +131,18 @@ class ActorNode(node.Node):
       sink.restore(own)
     for writer, own in zip(self._writers, state['writers'], strict=True):
       writer.restore(own)
-    self._turns = state['turns']
+    self._vector_steps = state['turns']
     for client in self._clients:
-      client.restore(self._turns)
+      client.restore(self._vector_steps)
     if state['environment'] is None:
       self._start_new_episodes(group, actor_steps)
 
   def _start_new_episodes(
     self, group: actor_groups.Group, actor_steps: int
   ) -> None:
-    """Drops unfinished episodes, which cannot be continued."""
+    """Discards unfinished episodes that cannot be continued."""
     group.environments.close()
-    # Another seed, or the first episodes would be played a second time.
+    # Without a new seed, the first episodes would be repeated.
     group.environments = self._make_environments(
       environments.seed_of(self._seed, actor_steps), group.first_environment
     )
@@ -177,8 +176,8 @@ class ActorNode(node.Node):
       )
       for writer in self._writers
     ]
-    # A writer waits while the learner is behind. Once the learner has stopped,
-    # it would wait forever.
+    # A writer waits while the learner is behind, which would be forever once
+    # the learner has stopped.
     self._context.register_stop_handler(functools.partial(_stop, self._writers))
     return [
       self._make_group(
@@ -189,7 +188,7 @@ class ActorNode(node.Node):
     ]
 
   def _make_group(self, index: int, sinks: List[Any]) -> actor_groups.Group:
-    """Makes the group of this index among the groups of the run."""
+    """Makes the group with this index among all groups of the run."""
     run, agent = self._run, self._agent
     acting = agent.config.acting
     first = index * run.group_size
@@ -223,7 +222,7 @@ class ActorNode(node.Node):
     )
 
   def _make_environments(self, seed: int, first: int) -> vector.Environments:
-    """Makes the environments of a group, of which this is the first."""
+    """Makes the environments of a group; `first` is the index of its first."""
     return environments.make_vector(
       self._run.env,
       self._run.group_size,
@@ -233,7 +232,7 @@ class ActorNode(node.Node):
     )
 
   def _act(self, pipeline: actor_groups.Pipeline) -> Optional[float]:
-    """Does what `turn` says."""
+    """Steps all environments once; the result is that of `iterate`."""
     if not self._is_primed:
       self._is_primed = True
       self._taken = pipeline.prime()
@@ -242,33 +241,33 @@ class ActorNode(node.Node):
       granted = self._coordinator.lease(
         self._index,
         self._context.attempt,
-        self._run.envs_per_actor * self._report_turns,
+        self._run.envs_per_actor * self._report_period,
       )
       if granted is None:
-        return None  # A later attempt of this actor has begun.
+        return None  # A later attempt of this actor has started.
       if not granted:
         self._episodes += pipeline.drain()
         self._report(pipeline)
         return None
-      self._leased += granted  # The last turn may have overshot the lease.
-    actor_steps, episodes = pipeline.turn()
-    self._turns += 1
+      self._leased += granted  # The last step may have overshot the lease.
+    actor_steps, episodes = pipeline.step()
+    self._vector_steps += 1
     self._leased -= actor_steps
     self._taken += actor_steps
     self._episodes += episodes
     for client in self._clients:
       client.update()
     self.is_warm = True
-    if self._turns % self._report_turns == 0:
+    if self._vector_steps % self._report_period == 0:
       self._report(pipeline)
     return node.AT_ONCE
 
   @property
-  def _report_turns(self) -> int:
-    return _REPORT_TURNS if self._run.has_nodes else 1
+  def _report_period(self) -> int:
+    return _REPORT_PERIOD if self._run.has_nodes else 1
 
   def _report(self, pipeline: actor_groups.Pipeline) -> None:
-    """Reports statistics before the steps, because these may end the run."""
+    """Reports statistics, then steps; the report of steps may end the run."""
     for first_environment, statistics in pipeline.statistics().items():
       self._learner.put_statistics(first_environment, statistics)
     self._coordinator.report_acting(

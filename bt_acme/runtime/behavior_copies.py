@@ -1,4 +1,4 @@
-"""The copies of exported behaviors that a run in one process keeps."""
+"""Copies of exported behaviors in the workdir of a run in one process."""
 
 import pathlib
 import shutil
@@ -11,24 +11,26 @@ _FOLDER = 'behaviors'
 
 
 def folders(workdir: str) -> Dict[int, pathlib.Path]:
-  """Returns the folders of the behaviors that a run transfers, by their index.
+  """Returns the directories of the copied behaviors, by behavior index.
 
-  A run keeps a copy of each that was exported; of others it cannot.
+  Only exported behaviors are copied.
 
   Args:
-    workdir: the folder of the run.
+    workdir: the directory of the run.
   """
-  kept = (pathlib.Path(workdir) / _FOLDER).glob('*/*')
+  paths = (pathlib.Path(workdir) / _FOLDER).glob('*/*')
   return {
-    int(path.parent.name): path for path in kept if path.parent.name.isdecimal()
+    int(path.parent.name): path
+    for path in paths
+    if path.parent.name.isdecimal()
   }
 
 
 def keep(config: run_config.RunConfig, agent: assembly.Agent) -> None:
-  """Copies behaviors, so that the run needs nothing but its workdir."""
+  """Copies exported behaviors, so that the run needs only its workdir."""
   copies = folders(config.workdir)
   for index, behavior in enumerate(agent.behaviors):
     if isinstance(behavior, behaviors.Exported) and index not in copies:
-      kept = pathlib.Path(config.workdir) / _FOLDER / str(index)
-      with files.new_folder(kept) as temporary:
+      copy = pathlib.Path(config.workdir) / _FOLDER / str(index)
+      with files.new_folder(copy) as temporary:
         shutil.copytree(behavior.folder, temporary / behavior.name)

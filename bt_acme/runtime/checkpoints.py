@@ -39,7 +39,7 @@ _ARRAYS, _VALUES, _REPLAY = 'arrays.npz', 'values.json', 'replay'
 _NAME = re.compile(r'checkpoint-(\d+)$')
 _PARTIAL = '.checkpoint-*.partial-*'  # As `files.new_folder` names it.
 _KEPT = 2
-_LONGEST_VALUES = 1 << 24  # Bytes; a thousand environments have 200,000.
+_LONGEST_VALUES = 1 << 24  # Bytes; a thousand environments take 200,000.
 
 _T = TypeVar('_T')
 
@@ -50,7 +50,7 @@ class Replay(NamedTuple):
   Attributes:
     folder: the directory that holds the files.
     sha256: the checksum of each file, by name.
-    layout: plain values that decide which runs can use it.
+    layout: JSON values that determine which runs can use the replay.
   """
 
   folder: pathlib.Path
@@ -69,9 +69,9 @@ def save(
   Args:
     folder: the directory that holds the run's checkpoints.
     arrays: a tree of arrays.
-    values: plain values, anything that JSON can hold.
-    replay: the replay that belongs to them. Its files are linked, not copied,
-      so that they may be removed afterwards, but not written to.
+    values: JSON values.
+    replay: the replay of the checkpoint. Its files are linked, not copied; they
+      may be removed afterwards, but must not be modified.
   """
   root = pathlib.Path(folder)
   _remove_partial(root)
@@ -88,7 +88,7 @@ def write(
   values: Mapping[str, Any],
   replay: Optional[Replay] = None,
 ) -> None:
-  """Writes one directory of arrays and plain values, as `save` does."""
+  """Writes one directory of arrays and JSON values; see `save`."""
   with files.new_folder(path) as folder:
     _write_arrays(jax.tree.leaves(arrays), folder / _ARRAYS)
     record = {
@@ -104,7 +104,7 @@ def write(
 
 
 def _write_arrays(arrays: List[Any], path: pathlib.Path) -> None:
-  """Does as `np.savez`, which leaves its file open when the disk is full."""
+  """Works like `np.savez`, but closes the file even if the disk is full."""
   with zipfile.ZipFile(path, 'w') as archive:
     for i, array in enumerate(arrays):
       with archive.open(f'{i:05d}.npy', 'w', force_zip64=True) as file:
@@ -112,7 +112,7 @@ def _write_arrays(arrays: List[Any], path: pathlib.Path) -> None:
 
 
 def _link(source: pathlib.Path, target: pathlib.Path) -> None:
-  """Gives a file a second name, or copies it where files have only one."""
+  """Hard-links a file, or copies it if the file system has no hard links."""
   try:
     os.link(source, target)
   except OSError:
@@ -122,7 +122,7 @@ def _link(source: pathlib.Path, target: pathlib.Path) -> None:
 def prune_replays(folder: str) -> None:
   """Removes all replays except the one of the newest checkpoint.
 
-  This includes those of incompletely written checkpoints.
+  Also removes incompletely written checkpoints.
   """
   root = pathlib.Path(folder)
   older = [root / f'checkpoint-{number}' for number in _numbers(root)[1:]]
@@ -145,11 +145,11 @@ def newest_replay(folder: str) -> Optional[Replay]:
     folder: the directory that holds the run's checkpoints.
 
   Returns:
-    The replay, without reading its files. None if there is no checkpoint, or
-    if it has no replay (omitted or deleted).
+    The replay; its files are not read. None if there is no checkpoint, or if
+    the newest has no replay (omitted or deleted).
 
   Raises:
-    ValueError: if there are checkpoints and none of them can be read.
+    ValueError: if there are checkpoints but none can be read.
   """
   found = _newest(pathlib.Path(folder), _read_record)
   if found is None:
@@ -172,11 +172,11 @@ def restore(
       saved.
 
   Returns:
-    The arrays as NumPy, in the template's structure, and the values. None if
-    there is no checkpoint.
+    The NumPy arrays, in the template's structure, and the values. None if there
+    is no checkpoint.
 
   Raises:
-    ValueError: if there are checkpoints and none of them can be read.
+    ValueError: if there are checkpoints but none can be read.
   """
   root = pathlib.Path(folder)
   found = _newest(root, lambda path: read(path, template))
@@ -192,7 +192,7 @@ def restore(
 def _newest(
   folder: pathlib.Path, reads: Callable[[pathlib.Path], _T]
 ) -> Optional[Tuple[pathlib.Path, _T]]:
-  """Returns the newest checkpoint that can be read, and what reading gave."""
+  """Returns the newest readable checkpoint and the result of reading it."""
   errors = []
   for number in _numbers(folder):
     path = folder / f'checkpoint-{number}'
@@ -215,13 +215,12 @@ def read(path: pathlib.Path, template: Any) -> Tuple[Any, Mapping[str, Any]]:
   """Reads a checkpoint written by `write`; treats its contents as untrusted.
 
   Args:
-    path: the directory.
-    template: as `restore` takes it.
+    path: the directory of the checkpoint.
+    template: see `restore`. Reading uses no more memory than its arrays would.
 
   Raises:
     OSError: if a file is missing.
-    ValueError: if anything about them is wrong. No more memory is taken than
-      the template is large.
+    ValueError: if a file is damaged or does not match the template.
   """
   record = _read_values(path)
   leaves, structure = jax.tree.flatten(template)
@@ -233,7 +232,7 @@ def read(path: pathlib.Path, template: Any) -> Tuple[Any, Mapping[str, Any]]:
   def check(shapes: untrusted.Shapes) -> None:
     if shapes != wanted:
       raise untrusted.InvalidFileError(
-        'holds other arrays than this configuration'
+        'contains arrays that do not match this configuration'
       )
 
   file = path / _ARRAYS
@@ -248,13 +247,13 @@ def read(path: pathlib.Path, template: Any) -> Tuple[Any, Mapping[str, Any]]:
 
 
 def check_sha256(file: pathlib.Path, expected: Any) -> None:
-  """Raises InvalidFileError if a file was changed, OSError if missing."""
+  """Raises InvalidFileError if a file has changed, OSError if it is missing."""
   if untrusted.sha256(file) != expected:
     raise untrusted.InvalidFileError('is damaged: its checksum differs')
 
 
 def _read_record(path: pathlib.Path) -> Dict[str, Any]:
-  """Reads all but the arrays, and compares their checksum."""
+  """Reads the record of a checkpoint and verifies the arrays' checksum."""
   record = _read_values(path)
   try:
     check_sha256(path / _ARRAYS, record.get('arrays_sha256'))
@@ -267,7 +266,7 @@ def _read_record(path: pathlib.Path) -> Dict[str, Any]:
     and all(pathlib.PurePath(name).name == name for name in replay['sha256'])
     and isinstance(replay.get('layout'), dict)
   ):
-    raise untrusted.InvalidFileError(f'{_VALUES} is not complete')
+    raise untrusted.InvalidFileError(f'{_VALUES} is incomplete')
   return record
 
 
@@ -275,12 +274,12 @@ def _read_values(path: pathlib.Path) -> Dict[str, Any]:
   """Reads the JSON values of a checkpoint."""
   record = untrusted.read_json(path / _VALUES, longest=_LONGEST_VALUES)
   if not isinstance(record, dict) or not isinstance(record.get('values'), dict):
-    raise untrusted.InvalidFileError(f'{_VALUES} is not complete')
+    raise untrusted.InvalidFileError(f'{_VALUES} is incomplete')
   return record
 
 
 def _numbers(folder: pathlib.Path) -> List[int]:
-  """Returns the numbers of the checkpoints in a directory, the newest first."""
+  """Returns the numbers of the checkpoints in a directory, newest first."""
   if not folder.is_dir():
     return []
   matches = (_NAME.match(path.name) for path in folder.iterdir())

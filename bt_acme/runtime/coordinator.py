@@ -1,11 +1,11 @@
-"""The coordinator: it keeps the counts, the budget, the phase and the logs.
+"""The coordinator, which owns the counts, the budget, the phase and the logs.
 
-It hands out the budget of actor steps in leases. An actor overshoots its last
-lease by less than one turn of its environments. An actor that dies and is
-restarted begins another attempt: what is left of the lease of the previous
-one goes back to the budget, and the previous attempt is granted and counted no
-more, even if it is still running somewhere. The run is over when the
-coordinator has finished. By then the learner and all evaluators have reported
+The coordinator grants the budget of actor steps in leases. An actor overshoots
+its last lease by less than one vector step. When an actor fails and is
+restarted, a new attempt starts: the unused part of the previous attempt's lease
+returns to the budget. The previous attempt is granted no further steps, and its
+reports are ignored, even if it is still running somewhere. The run is over when
+the coordinator has finished, after the learner and all evaluators have reported
 that they are done.
 """
 
@@ -31,15 +31,15 @@ from bt_acme.runtime import evaluation_schedule, metrics, node
 from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5
-_RECENT = 100  # Episodes whose mean return the progress line shows.
-_LEARNER_ENDS_SECONDS = 8.0  # What the learner gets to save when told to stop.
+_RECENT = 100  # Episodes in the mean return on the progress line.
+_LEARNER_ENDS_SECONDS = 8.0  # Time for the learner to save when told to stop.
 
 
 class Display(Protocol):
-  """Shows the progress of a run."""
+  """Display of the progress of a run."""
 
   def update(self, values: Mapping[str, Any]) -> None:
-    """Takes the values that `progress.Progress.update` describes."""
+    """Shows new values; see `progress.Progress.update`."""
 
   def close(self) -> None:
     """Leaves the last state on the screen."""
@@ -47,11 +47,11 @@ class Display(Protocol):
 
 @dataclasses.dataclass
 class _Lease:
-  """What an actor has been granted in its latest attempt.
+  """Lease of the latest attempt of an actor.
 
   Attributes:
-    attempt: the number of attempts before it.
-    left: the actor steps that were granted and are not counted yet.
+    attempt: the number of earlier attempts.
+    left: the number of actor steps granted but not yet counted.
   """
 
   attempt: int
@@ -59,10 +59,10 @@ class _Lease:
 
 
 class Coordinator(node.Node):
-  """Counts, budget, phase, logs and progress of a run.
+  """Node that owns the counts, budget, phase, logs and progress of a run.
 
-  All public methods but those of `node.Node` are called by other nodes, from
-  any thread.
+  Other nodes call its public methods, except those of `node.Node`, from any
+  thread.
   """
 
   is_warm = True
@@ -77,28 +77,28 @@ class Coordinator(node.Node):
 
     Args:
       run: the run.
-      make_display: takes the budget of actor steps.
-      context: the surroundings of the node; its clients are not used.
+      make_display: makes the display, given the budget of actor steps.
+      context: the context of the node; its clients are not used.
     """
     super().__init__(context)
     self._run = run
     self._make_display = make_display
     self._display: Optional[Display] = None
     self._learner_ended = threading.Event()
-    # The lock guards everything below it.
+    # The lock guards all attributes below.
     self._lock = threading.Lock()
     self._phase = Phase.STARTING
     self._counts: Dict[str, int] = {}
     self._leased = 0
     self._leases: Dict[int, _Lease] = {}  # By the actor's index.
-    self._evaluators_done: Set[int] = set()  # Their indices.
-    self._evaluated: Set[Optional[float]] = set()  # Their points.
+    self._evaluators_done: Set[int] = set()  # Indices.
+    self._evaluated: Set[Optional[float]] = set()  # Evaluation points.
     self._status: Dict[str, float] = {}
     self._returns: List[float] = []
     self._logs: Dict[str, metrics.MetricsLogger] = {}
 
   def increment(self, **counts: int) -> Dict[str, int]:
-    """Adds to counts and returns all, as `acme.utils.counting.Counter` does."""
+    """Adds to counts and returns all; see `acme.utils.counting.Counter`."""
     with self._lock:
       self._add(counts)
       return dict(self._counts)
@@ -116,10 +116,10 @@ class Coordinator(node.Node):
   def poll_to_save(
     self, status: Mapping[str, float]
   ) -> Tuple[int, Dict[str, int], int]:
-    """Returns the phase, all counts, and the rows of the actors' log by then.
+    """Returns the phase, all counts, and the length of the actors' log in rows.
 
     Args:
-      status: the values that the caller adds to the progress line.
+      status: values to show on the progress line.
     """
     with self._lock:
       self._status.update(status)
@@ -129,12 +129,14 @@ class Coordinator(node.Node):
   def resume(
     self, counts: Mapping[str, int], actor_rows: Optional[int] = None
   ) -> None:
-    """Takes what a checkpoint holds; the learner is ready.
+    """Starts the run, from the state in a checkpoint if there is one.
+
+    The learner calls this method once it is ready.
 
     Args:
-      counts: all counts.
-      actor_rows: the rows that the actors' log had by then, to which it is cut;
-        None if this is not known.
+      counts: all counts at the checkpoint.
+      actor_rows: the number of rows in the actors' log at the checkpoint; later
+        rows are dropped. None if the number is not known.
     """
     with self._lock:
       self._add({'actor_steps': 0, 'learner_steps': 0, **counts})
@@ -147,13 +149,13 @@ class Coordinator(node.Node):
     """Grants steps of the budget to an actor.
 
     Args:
-      actor: its index.
-      attempt: the number of times that it was started before.
-      actor_steps: the number of steps that it asks for.
+      actor: the index of the actor.
+      attempt: the number of times that the actor was started before.
+      actor_steps: the number of requested steps.
 
     Returns:
-      At most this number; 0 if the budget is used up, and None if a later
-      attempt of the actor has asked before.
+      The number of granted steps, at most `actor_steps`: 0 if the budget is
+      used up. None if a later attempt of the actor has called.
     """
     with self._lock:
       lease = self._lease_of(actor, attempt)
@@ -172,13 +174,13 @@ class Coordinator(node.Node):
     actor_steps: int,
     rows: List[Dict[str, float]],
   ) -> None:
-    """Logs episodes that an actor has finished, and counts its steps.
+    """Logs the episodes that an actor has finished, and counts its steps.
 
     Args:
-      actor: its index.
-      attempt: the number of times that it was started before. The report is
-        ignored if a later attempt has asked for steps.
-      actor_steps: the number of steps since its last report.
+      actor: the index of the actor.
+      attempt: the number of times that the actor was started before. The report
+        is ignored if a later attempt has called.
+      actor_steps: the number of steps since the actor's last report.
       rows: the metrics of each episode.
     """
     with self._lock:
@@ -198,23 +200,23 @@ class Coordinator(node.Node):
     """Logs the episodes of an evaluation.
 
     Args:
-      actor_steps: the number of steps that the evaluated parameters had learned
-        from.
-      rows: the metrics of each episode, of which there are some.
+      actor_steps: the number of actor steps from which the evaluated parameters
+        were learned.
+      rows: the metrics of each episode; at least one.
     """
     returns = [row['episode_return'] for row in rows]
     point = rows[0].get(evaluation_schedule.POINT)
     with self._lock:
       if point is not None and point in self._evaluated:
-        return  # Its first evaluator failed before it was removed.
-      logger = self._logger('evaluator')  # It may find no room on the disk.
+        return  # The first evaluator failed before it removed the evaluation.
+      logger = self._logger('evaluator')  # Raises OSError if the disk is full.
       self._evaluated.add(point)
       for row in rows:
         logger.write({**self._counts, 'actor_steps': actor_steps, **row})
       self._status['evaluator_return'] = float(np.mean(returns))
 
   def evaluations_are_logged(self) -> bool:
-    """Returns whether the disk has all rows of the evaluations so far."""
+    """Returns whether all rows of evaluations so far are on the disk."""
     with self._lock:
       if not self._logger('evaluator').write_waiting():
         return False
@@ -222,10 +224,11 @@ class Coordinator(node.Node):
       return True
 
   def learner_ended(self, finished: bool) -> None:
-    """Notes that the learner will make no more calls.
+    """Records that the learner will make no more calls.
 
     Args:
-      finished: whether it has saved and exported the end of the whole run.
+      finished: whether the run is complete, and the learner has saved and
+        exported its final state.
     """
     if finished:
       with self._lock:
@@ -233,28 +236,28 @@ class Coordinator(node.Node):
     self._learner_ended.set()
 
   def evaluator_done(self, evaluator: int) -> None:
-    """Notes that the evaluator of this index has nothing left to evaluate."""
+    """Records that the evaluator with this index has nothing left to do."""
     with self._lock:
       self._evaluators_done.add(evaluator)
 
   def start(self) -> None:
-    """Shows the budget."""
+    """Creates the display."""
     self._display = self._make_display(self._run.max_actor_steps)
 
-  def turn(self) -> Optional[float]:
-    """Moves on to the next phase if it is time, and shows the progress."""
+  def iterate(self) -> Optional[float]:
+    """Advances the phase if necessary, and shows the progress."""
     self._write_waiting()
     phase, _ = self.poll()
-    # Before the start, a resumed run's counts are not known yet.
+    # The counts of a resumed run are unknown until the learner is ready.
     if phase != Phase.STARTING and self._display is not None:
       self._display.update(self.progress())
     return None if phase == Phase.DONE else _POLL_SECONDS
 
   def stop(self) -> None:
-    """Waits for the learner, which was told to stop as well.
+    """Waits for the learner, which was also told to stop.
 
     If this process exited now, the learner's next call would wait for an answer
-    instead of letting it save.
+    and delay its save.
     """
     self._learner_ended.wait(_LEARNER_ENDS_SECONDS)
 
@@ -268,32 +271,32 @@ class Coordinator(node.Node):
         logger.close()
 
   def _write_waiting(self) -> None:
-    """Writes the rows that had no room on the disk before."""
+    """Writes the rows that were buffered while the disk was full."""
     with self._lock:
       for logger in self._logs.values():
         logger.write_waiting()
 
   def progress(self) -> Dict[str, float]:
-    """Returns the values that `progress.Progress.update` describes."""
+    """Returns the values to display; see `progress.Progress.update`."""
     with self._lock:
       progress = {'actor_steps': 0, **self._counts, **self._status}
       if self._returns:
         progress['episode_return'] = float(np.mean(self._returns))
       return progress
 
-  # The lock is held by whoever calls the methods below.
+  # Callers of the methods below must hold the lock.
 
   def _lease_of(self, actor: int, attempt: int) -> Optional[_Lease]:
-    """Returns an actor's lease; None if a later attempt has begun."""
+    """Returns an actor's lease; None if a later attempt has started."""
     lease = self._leases.setdefault(actor, _Lease(attempt))
     if attempt > lease.attempt:
-      # An attempt may also have overshot its lease, by steps that were counted.
+      # `left` is negative if the attempt has overshot its lease.
       self._leased -= lease.left
       lease = self._leases[actor] = _Lease(attempt)
     return lease if lease.attempt == attempt else None
 
   def _advance(self) -> Phase:
-    """Moves on to the next phase if it is time, and returns the phase."""
+    """Advances the phase if necessary, and returns the phase."""
     steps = self._counts.get('actor_steps', 0)
     if self._phase == Phase.RUNNING and steps >= self._run.max_actor_steps:
       self._advance_to(Phase.LEARNER_FINISHES)

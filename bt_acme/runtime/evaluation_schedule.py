@@ -1,9 +1,10 @@
-"""The points at which a run is evaluated, and the evaluations that are due.
+"""The evaluation schedule of a run, and the queue of pending evaluations.
 
-The points are 0, the multiples of `evaluation_period` and the end of the
-budget, so that all runs of a budget share them. An evaluation is due when the
-run's count reaches its point, and plays with the parameters of that moment. Its
-rows have the point as `evaluation_point`, and the true count as `actor_steps`.
+The evaluation points are 0, the multiples of `evaluation_period` and the end of
+the budget, so all runs with the same budget share them. An evaluation becomes
+pending when the run's actor steps reach its point, and uses the parameters of
+that moment. Its rows contain the point as `evaluation_point`, and the actual
+count as `actor_steps`.
 """
 
 import pathlib
@@ -34,14 +35,14 @@ _NAME = re.compile(r'evaluation-(\d+)$')
 def pending(
   run: run_config.RunConfig, *, last: int, begin: int, actor_steps: int
 ) -> List[int]:
-  """Returns the points that a run has reached and is not evaluated at.
+  """Returns the evaluation points that a run has reached but not yet evaluated.
 
   Args:
     run: the run.
-    last: the last point that has had its evaluation; -1 before the first.
-    begin: the number of actor steps up to which nothing is caught up on, but
-      for the end of the budget; -1 for none.
-    actor_steps: the number of actor steps that have been taken.
+    last: the last point with an evaluation; -1 before the first.
+    begin: skip points up to this number of actor steps, except for the end of
+      the budget; -1 skips none.
+    actor_steps: the number of actor steps taken so far.
   """
   period, end = run.evaluation_period, run.max_actor_steps
   first = (max(last, begin) // period + 1) * period
@@ -53,19 +54,20 @@ def pending(
 
 def last_point(rows: Iterable[Mapping[str, float]]) -> int:
   """Returns the last point in a log of evaluations; -1 if it is empty."""
-  # Version 0.1.0 had no points, and rows without any count.
+  # Version 0.1.0 had no points, and some rows without a count.
   points = (row.get(POINT, row.get('actor_steps', 0)) for row in rows)
   return int(max(points, default=-1))
 
 
 class Evaluation(NamedTuple):
-  """An evaluation that is due.
+  """A pending evaluation.
 
   Attributes:
-    point: the point that it stands for.
-    actor_steps: the number of actor steps that had been taken.
+    point: the evaluation point.
+    actor_steps: the number of actor steps when the evaluation became pending.
     variables: the parameters at that moment.
-    statistics: the merged statistics of the intrinsic reward; None without one.
+    statistics: the merged statistics of the intrinsic reward; None for an agent
+      without one.
   """
 
   point: int
@@ -77,8 +79,8 @@ class Evaluation(NamedTuple):
 class Queue:
   """Queue of the pending evaluations, each stored in a directory.
 
-  Evaluations outlive the processes of the run, so a resumed run still evaluates
-  the earlier policies. Methods may be called from any thread.
+  The directories outlive the processes of the run, so a resumed run still
+  evaluates the earlier policies. Methods may be called from any thread.
   """
 
   def __init__(
@@ -96,7 +98,7 @@ class Queue:
     self._folder = pathlib.Path(run.checkpoint_folder)
     self._begin = actor_steps or -1
     self._lock = threading.Lock()
-    self._taken: Dict[int, int] = {}  # Points, by the evaluator at work.
+    self._taken: Dict[int, int] = {}  # Point by evaluator.
     self._drop_unconfirmed()
     rows = logs.read_rows(run.workdir, 'evaluator')
     self._last = max([last_point(rows), *self._waiting()])
@@ -107,11 +109,11 @@ class Queue:
     get_variables: Callable[[], assembly.Variables],
     get_statistics: Callable[[], Any],
   ) -> None:
-    """Keeps what is to be evaluated at the points that have been reached.
+    """Stores an evaluation for each point that has been reached.
 
     Args:
-      actor_steps: the number of actor steps that have been taken.
-      get_variables: returns the parameters, NumPy arrays.
+      actor_steps: the number of actor steps taken so far.
+      get_variables: returns the parameters, as NumPy arrays.
       get_statistics: returns the merged statistics of the intrinsic reward.
     """
     if not self._run.num_evaluators:
@@ -136,11 +138,11 @@ class Queue:
     """Returns the earliest available evaluation, or None.
 
     Args:
-      evaluator: the index of the evaluator that will play it. An evaluation
-        that this evaluator took and did not finish, because it failed, becomes
-        available again.
-      get_template: returns variables of the same structure, shapes and dtypes.
-        It is called only if there is an evaluation.
+      evaluator: the index of the evaluator that will run the evaluation. If the
+        same evaluator took an evaluation before and failed, that evaluation
+        becomes available again.
+      get_template: returns variables of the same structure, shapes and dtypes;
+        called only if there is an evaluation.
     """
     with self._lock:
       self._taken.pop(evaluator, None)
@@ -160,16 +162,16 @@ class Queue:
     return Evaluation(point, values['actor_steps'], variables, statistics)
 
   def remove(self, point: int) -> None:
-    """Forgets an evaluation, because it has been logged."""
+    """Removes an evaluation that has been logged."""
     path = self._path(point)
     if path.is_dir():
       files.remove_folder(path)
 
   def _drop_unconfirmed(self) -> None:
-    """Drops the rows of evaluations that wait, which are played again.
+    """Drops the log rows of pending evaluations, which will be repeated.
 
-    An evaluation is removed once all of its rows are on the disk. Where it was
-    not, the log may lack some of them.
+    An evaluation stays pending until all of its rows are on the disk. Until
+    then, the log may contain only some of them.
     """
     waiting = set(self._waiting())
     path = pathlib.Path(self._run.workdir) / 'logs' / 'evaluator' / 'logs.csv'
@@ -182,7 +184,7 @@ class Queue:
     return self._folder / f'evaluation-{point}'
 
   def _waiting(self) -> List[int]:
-    """Returns the points of all evaluations that are kept."""
+    """Returns the points of all pending evaluations."""
     if not self._folder.is_dir():
       return []
     matches = (_NAME.match(path.name) for path in self._folder.iterdir())

@@ -1,4 +1,4 @@
-"""The evaluator: it plays the evaluations that are pending."""
+"""The evaluator node, which runs the pending evaluations."""
 
 from typing import Dict, List, Optional
 
@@ -12,7 +12,7 @@ _POLL_SECONDS = 0.5
 
 
 class EvaluatorNode(node.Node):
-  """Plays one pending evaluation a turn; several evaluators share them."""
+  """Runs one pending evaluation per iteration; evaluators share the queue."""
 
   def __init__(
     self,
@@ -26,22 +26,21 @@ class EvaluatorNode(node.Node):
     Args:
       run: the run.
       agent: the agent that is evaluated.
-      index: this evaluator's index among those of the run.
-      context: has clients of the coordinator and the learner.
+      index: the index of this evaluator among the evaluators of the run.
+      context: the context, with clients of the coordinator and the learner.
     """
     super().__init__(context)
-    assert context.coordinator is not None and context.learner is not None
     self._run = run
     self._agent = agent
     self._index = index
     self._coordinator = context.coordinator
     self._learner = context.learner
     self._evaluator: Optional[evaluation.Evaluator] = None
-    # An evaluation whose rows wait until the disk has space for them.
+    # The evaluation whose rows are buffered while the disk is full.
     self._unlogged: Optional[int] = None
 
-  def turn(self) -> Optional[float]:
-    """Plays the next evaluation, if one is pending."""
+  def iterate(self) -> Optional[float]:
+    """Runs the next evaluation, if one is pending."""
     if self._unlogged is not None and not self._confirm(self._unlogged):
       return _POLL_SECONDS
     phase, _ = self._coordinator.poll()
@@ -63,7 +62,7 @@ class EvaluatorNode(node.Node):
       self._evaluator.close()
 
   def _evaluate(self, pending: evaluation_schedule.Evaluation) -> None:
-    """Plays an evaluation; one that is stopped stays pending."""
+    """Runs an evaluation, which stays pending if it is interrupted."""
     if self._evaluator is None:
       self._evaluator = self._make_evaluator()
     rows = self._play(self._evaluator, pending)
@@ -72,7 +71,7 @@ class EvaluatorNode(node.Node):
       self._confirm(pending.point)
 
   def _make_evaluator(self) -> evaluation.Evaluator:
-    """Makes the environments, with seeds that no actor has."""
+    """Makes the environments, with seeds that no actor uses."""
     run = self._run
     first = evaluation.FIRST_ENVIRONMENT + self._index * run.evaluation_episodes
     return evaluation.Evaluator(
@@ -87,16 +86,17 @@ class EvaluatorNode(node.Node):
     evaluator: evaluation.Evaluator,
     pending: evaluation_schedule.Evaluation,
   ) -> List[Dict[str, float]]:
-    """Returns the metrics of each episode; none if it was told to stop."""
+    """Returns the metrics of each episode; none if told to stop."""
     rows = evaluator.run(
       pending.variables, pending.statistics, should_stop=self._should_stop
     )
     return [{evaluation_schedule.POINT: pending.point, **row} for row in rows]
 
   def _confirm(self, point: int) -> bool:
-    """Ends an evaluation once its rows are on the disk.
+    """Removes an evaluation if its rows are on the disk.
 
-    On a full disk it stays pending, in case this process fails meanwhile.
+    While the disk is full, the evaluation stays pending in case this process
+    fails.
     """
     if not self._coordinator.evaluations_are_logged():
       self._unlogged = point
@@ -106,7 +106,8 @@ class EvaluatorNode(node.Node):
     return True
 
   def _should_stop(self) -> bool:
-    """Is asked during an evaluation, when all functions have been compiled."""
+    """Sends a heartbeat during an evaluation; returns whether to stop."""
+    # By now, all functions have been compiled.
     self.is_warm = True
     self._context.alive()
     return self._context.wait_for_stop(0)

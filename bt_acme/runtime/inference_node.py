@@ -1,4 +1,4 @@
-"""The inference server's process: it chooses the actions of all actors."""
+"""The inference node, which selects the actions of all actors."""
 
 import threading
 from typing import Any, Optional
@@ -13,14 +13,14 @@ from bt_acme.core import epsilon
 from bt_acme.runtime import context as context_lib
 from bt_acme.runtime import node, seeds
 
-_SERVE_SECONDS = 0.5  # Between two questions whether to stop.
+_SERVE_SECONDS = 0.5  # Between two checks whether to stop.
 
 
 class InferenceNode(node.Node):
-  """Chooses actions on the accelerator until it is told to stop.
+  """Node that selects actions on the accelerator until it is told to stop.
 
-  `act` and `restore_statistics` are called by actors, from any thread. They
-  wait until the server has its first parameters.
+  Actors call `act` and `restore_statistics`, from any thread. Both methods wait
+  until the server has its first parameters.
   """
 
   def __init__(
@@ -34,25 +34,24 @@ class InferenceNode(node.Node):
     Args:
       run: the run.
       agent: the agent that acts.
-      context: has a client of the learner.
+      context: the context, with a client of the learner.
     """
     super().__init__(context)
-    assert context.learner is not None
     self._run = run
     self._agent = agent
     self._learner = context.learner
     self._ready = threading.Event()
     self._server: Optional[server_lib.InferenceServer] = None
-    self._answered = 0  # Since the last parameters were fetched.
+    self._answered = 0  # Requests since the last parameters were fetched.
 
   def act(self, *request: Any) -> Any:
-    """Does what `server.InferenceServer.act` does."""
+    """Selects actions; see `server.InferenceServer.act`."""
     self._ready.wait()
     assert self._server is not None
     return self._server.act(*request)
 
   def restore_statistics(self, *request: Any) -> None:
-    """Does what `server.InferenceServer.restore_statistics` does."""
+    """Restores statistics; see `server.InferenceServer.restore_statistics`."""
     self._ready.wait()
     assert self._server is not None
     self._server.restore_statistics(*request)
@@ -69,14 +68,14 @@ class InferenceNode(node.Node):
       ),
       seed=seeds.for_node(run.seed, self._context.attempt),
       group_size=run.group_size,
-      # A CPU would keep the emulators waiting.
+      # On a CPU, computing rewards would delay the emulators.
       rewards=jax.default_backend() != 'cpu',
     )
     self._server.update_variables(variables.fetch(self._learner))
     self._ready.set()
 
-  def turn(self) -> float:
-    """Answers requests, and fetches new parameters every so many of them."""
+  def iterate(self) -> float:
+    """Answers requests, and fetches new parameters periodically."""
     assert self._server is not None
     self._answered += self._server.serve(_SERVE_SECONDS)
     self.is_warm = self.is_warm or self._answered > 0
@@ -90,6 +89,6 @@ class InferenceNode(node.Node):
     return node.AT_ONCE
 
   def close(self) -> None:
-    """Releases actors that wait for an answer."""
+    """Unblocks actors that wait for an answer."""
     if self._server is not None:
       self._server.stop()

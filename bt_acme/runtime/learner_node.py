@@ -1,4 +1,4 @@
-"""The learner: it learns, answers actors, saves and exports."""
+"""The learner node, which learns, serves actors, saves and exports."""
 
 import contextlib
 import threading
@@ -31,22 +31,22 @@ from bt_acme.runtime import (
 from bt_acme.runtime import context as context_lib
 from bt_acme.runtime.phases import Phase
 
-_POLL_SECONDS = 0.5  # Between two questions whether the run is over.
+_POLL_SECONDS = 0.5  # Between two checks whether the run is over.
 # Seconds between two rows of metrics.
 _REPORT_SECONDS = 1.0
-# Seconds that a learner that is told to stop waits for the replay; a launcher
-# grants ten for everything.
+# Timeout in seconds for the replay when told to stop; a launcher grants ten
+# seconds for everything.
 _REPLAY_SECONDS = 4.0
-# Seconds that it waits for the coordinator's last answer.
+# Timeout in seconds for the last call to the coordinator.
 _LAST_POLL_SECONDS = 1.0
 
 
 class Learner(Protocol):
-  """What the node needs of a learner and its replay."""
+  """Interface of a learner and its replay."""
 
   @property
   def learner_steps(self) -> int:
-    """Learner steps so far, those before the checkpoint included."""
+    """The number of learner steps, including those before the checkpoint."""
 
   @property
   def replay_size(self) -> int:
@@ -58,21 +58,24 @@ class Learner(Protocol):
 
   @property
   def variables(self) -> assembly.Variables:
-    """The parameters that actors may have; NumPy arrays."""
+    """The parameters that actors may use, as NumPy arrays."""
 
   @property
   def template(self) -> Any:
     """The structure, shapes and dtypes of the arrays that `save` returns."""
 
   def advance(self, seconds: float) -> bool:
-    """Learns what the replay allows, for about this many seconds at most.
+    """Takes the learner steps that the replay allows, within a time limit.
+
+    Args:
+      seconds: the approximate time limit in seconds.
 
     Returns:
       Whether the learner has compiled its step.
     """
 
   def flush(self) -> None:
-    """Finishes the steps that were started."""
+    """Waits until all started steps have finished."""
 
   def get_variables(self, names: Sequence[str]) -> List[Any]:
     """Returns variables by name."""
@@ -80,23 +83,23 @@ class Learner(Protocol):
   def get_statistics(
     self, first_environment: int, num_environments: int
   ) -> Any:
-    """Returns running statistics of some environments."""
+    """Returns the running statistics of a range of environments."""
 
   def put_statistics(self, first_environment: int, statistics: Any) -> None:
-    """Takes running statistics of the environments from this one on."""
+    """Stores the running statistics of consecutive environments."""
 
   def merged_statistics(self) -> Any:
-    """Returns the statistics of all environments as one; None without any."""
+    """Returns statistics merged over all environments; None without any."""
 
   def save(self) -> Mapping[str, Any]:
     """Returns the `arrays` and JSON `values` of a checkpoint."""
 
   def restore(self, state: Mapping[str, Any]) -> None:
-    """Restores what `save` returned."""
+    """Restores a state returned by `save`."""
 
 
-# Makes the learner and what writes its checkpoints, where they run. What has to
-# be closed is pushed onto the stack.
+# Makes the learner and the saver of its checkpoints, in the process of the
+# node. The stack closes the resources that they use.
 MakeLearner = Callable[
   [
     run_config.RunConfig,
@@ -109,12 +112,12 @@ MakeLearner = Callable[
 
 
 class _Standing(NamedTuple):
-  """The progress of the run, all at the same moment.
+  """The progress of the run at one moment.
 
   Attributes:
     counts: all counts of the coordinator.
-    log_rows: the number of rows in the logs of actors and learner; None if an
-      earlier version did not save it.
+    log_rows: the number of rows in the logs of the actors and the learner; None
+      in checkpoints of versions that did not save it.
   """
 
   counts: Mapping[str, int]
@@ -122,10 +125,11 @@ class _Standing(NamedTuple):
 
 
 class LearnerNode(node.Node):
-  """Runs the learner until the budget is used up.
+  """Node that runs the learner until the budget is used up.
 
-  All public methods but those of `node.Node` are called by other nodes, from
-  any thread. They wait until the learner has been restored from its checkpoint.
+  Other nodes call its public methods, except those of `node.Node`, from any
+  thread. These calls wait until the learner has been restored from its
+  checkpoint.
   """
 
   def __init__(
@@ -141,15 +145,14 @@ class LearnerNode(node.Node):
       run: the run.
       agent: the agent that learns.
       make_learner: makes the learner.
-      context: has clients of the coordinator and the replay.
+      context: the context, with clients of the coordinator and the replay.
     """
     super().__init__(context)
-    assert context.coordinator is not None
     self._run = run
     self._agent = agent
     self._make_learner = make_learner
     self._coordinator = context.coordinator
-    self._is_disk_full = False  # Whether the disk was full at the last look.
+    self._is_disk_full = False  # At the last attempt to save.
     self._ready = threading.Event()
     self._has_ended = False
     self._stack = contextlib.ExitStack()
@@ -163,32 +166,32 @@ class LearnerNode(node.Node):
     self._saver: saver.Saver
 
   def get_variables(self, names: Sequence[str]) -> List[Any]:
-    """Returns the learner's variables of these names."""
+    """Returns the learner's variables by name."""
     self._ready.wait()
     return self._learner.get_variables(names)
 
   def get_statistics(
     self, first_environment: int, num_environments: int
   ) -> Any:
-    """Returns the statistics of the intrinsic reward of some environments."""
+    """Returns the intrinsic-reward statistics of a range of environments."""
     self._ready.wait()
     return self._learner.get_statistics(first_environment, num_environments)
 
   def put_statistics(self, first_environment: int, statistics: Any) -> None:
-    """Takes the statistics of the environments from this one on."""
+    """Stores the intrinsic-reward statistics of consecutive environments."""
     self._ready.wait()
     self._learner.put_statistics(first_environment, statistics)
 
   def next_evaluation(
     self, evaluator: int
   ) -> Optional[evaluation_schedule.Evaluation]:
-    """Hands out the next pending evaluation; None if there is none."""
+    """Returns the next pending evaluation; None if there is none."""
     self._ready.wait()
-    # To copy the variables, a learner may have to wait for its steps.
+    # Deferred: copying the variables may wait for learner steps.
     return self._evaluations.take(evaluator, lambda: self._learner.variables)
 
   def evaluation_done(self, point: int) -> None:
-    """Notes that the evaluation of this point has been logged."""
+    """Removes the evaluation of this point, which has been logged."""
     self._evaluations.remove(point)
 
   def get_max_priority(self) -> float:
@@ -221,26 +224,26 @@ class LearnerNode(node.Node):
     )
     self._ready.set()
 
-  def turn(self) -> Optional[float]:
-    """Learns, and saves or ends if it is time."""
-    # Until the program stops, evaluators ask for what is left to evaluate.
+  def iterate(self) -> Optional[float]:
+    """Learns, then saves or finishes if it is time to do so."""
+    # Until the program stops, evaluators request the remaining evaluations.
     if self._has_ended:
       return _POLL_SECONDS
     try:
-      # A run that resumes at its end learns no more.
+      # A run that resumes at its end does not learn any more.
       if self._counted_steps < self._run.max_actor_steps:
         self.is_warm |= self._learner.advance(_POLL_SECONDS)
     except RuntimeError:
-      # The replay may have been told to stop before the learner is.
+      # The replay may have been told to stop before the learner.
       if not self._context.wait_for_stop(1.0):
         raise
       return node.AT_ONCE
     if self._context.clock() >= self._next_poll:
-      self._look_around()
+      self._poll_and_save()
     return node.AT_ONCE
 
   def stop(self) -> None:
-    """Saves, unless the end of the run is saved already."""
+    """Saves, unless the final state of the run is already saved."""
     if self._has_ended:
       return
     self._flush()
@@ -249,7 +252,7 @@ class LearnerNode(node.Node):
     if answer is not None:
       self._standing = answer[1]
     self._finish(_REPLAY_SECONDS)
-    self._context.saved()  # First of all: what follows may take too long.
+    self._context.saved()  # Before the next call, which may take too long.
     self._end(False)
 
   def close(self) -> None:
@@ -259,10 +262,11 @@ class LearnerNode(node.Node):
     self._stack.close()
 
   def _end(self, finished: bool) -> None:
-    """Reports that the learner has ended, and releases what it used.
+    """Reports that the learner has ended, and releases its resources.
 
     Args:
-      finished: whether it has saved and exported the end of the whole run.
+      finished: whether the run is complete, and its final state has been saved
+        and exported.
     """
     assert self._logger is not None
     self._has_ended = self.is_warm = True  # Nothing is left to compile.
@@ -279,7 +283,7 @@ class LearnerNode(node.Node):
       self._run.checkpoint_folder, self._learner.template
     )
     if restored is None:
-      # What was logged before the first checkpoint will be logged again.
+      # Rows written before the first checkpoint will be written again.
       return _Standing({}, {'actor': 0, 'learner': 0})
     arrays, values = restored
     self._learner.restore({'arrays': arrays, 'values': values['learner']})
@@ -290,8 +294,8 @@ class LearnerNode(node.Node):
     """The number of actor steps at the last poll."""
     return self._standing.counts.get('actor_steps', 0)
 
-  def _look_around(self) -> None:
-    """Asks whether the run is over, and saves what it is time to save."""
+  def _poll_and_save(self) -> None:
+    """Polls the coordinator, then finishes the run or saves a checkpoint."""
     phase, self._standing = self._poll()
     now = self._context.clock()
     self._next_poll = now + (_POLL_SECONDS if self._run.has_nodes else 0.0)
@@ -308,19 +312,23 @@ class LearnerNode(node.Node):
     self._try_to_save(now)
 
   def _finish(self, seconds: Optional[float]) -> None:
-    """Writes the last checkpoint, for which the replay has this long."""
-    self._keep()
+    """Writes the last checkpoint.
+
+    Args:
+      seconds: the timeout for the replay in seconds; None if the run is over.
+    """
+    self._store_pending()
     self._saver.finish(self._state(), seconds)
 
   def _flush(self) -> None:
-    """Writes the row that was held back, before its log's rows are counted."""
+    """Writes the row that was held back, before the log's rows are counted."""
     assert self._logger is not None
     self._logger.flush()
 
   def _poll(self) -> Tuple[int, _Standing]:
-    """Asks the coordinator for the phase and the progress of the run."""
+    """Returns the phase and the progress of the run."""
     assert self._logger is not None
-    # The rows so far have no counts but those of the answer, or lower ones.
+    # Counted before the call, so that no counted row is newer than the answer.
     own_rows = self._logger.num_written
     phase, counts, actor_rows = self._coordinator.poll_to_save(
       {'replay_size': self._learner.replay_size}
@@ -328,8 +336,8 @@ class LearnerNode(node.Node):
     return phase, _Standing(counts, {'actor': actor_rows, 'learner': own_rows})
 
   def _state(self) -> saver.State:
-    """Returns what a checkpoint holds besides the replay."""
-    # The rows that it counts have to outlive a power failure as it does.
+    """Returns the contents of a checkpoint, without the replay."""
+    # The rows that a checkpoint counts must survive a power failure, too.
     metrics.sync(self._run.workdir, ('actor', 'learner'))
     state, standing = self._learner.save(), self._standing
     values: Dict[str, Any] = {
@@ -343,16 +351,20 @@ class LearnerNode(node.Node):
       values['log_rows'] = dict(standing.log_rows)
     return saver.State(state['arrays'], values)
 
-  def _keep(self) -> None:
-    """Keeps what is pending, before a checkpoint records that it was kept."""
+  def _store_pending(self) -> None:
+    """Stores pending snapshots and evaluations.
+
+    Call this method before saving a checkpoint, because a run that resumes from
+    the checkpoint skips them.
+    """
     counts = self._standing.counts
     self._snapshots.export_due(counts.get('actor_steps', 0), self._export)
     self._enqueue_evaluations(counts)
 
   def _try_to_save(self, now: float) -> None:
-    """Keeps what is pending, and saves if it is time and the disk has space."""
+    """Stores pending work, and starts a checkpoint if it is time to do so."""
     try:
-      self._keep()
+      self._store_pending()
       is_time = now - self._saved_at > self._run.checkpoint_period
       if is_time and self._saver.is_idle:
         self._saver.begin(self._state())

@@ -90,8 +90,8 @@ def sync(workdir: Union[str, pathlib.Path], labels: Iterable[str]) -> None:
 class MetricsLogger:
   """Writes rows of scalars to `logs.csv` and to TensorBoard.
 
-  Non-finite values are written unchanged. The first one in each column logs a
-  warning.
+  Non-finite values are written unchanged. The first non-finite value in each
+  column logs a warning.
   """
 
   def __init__(
@@ -252,15 +252,15 @@ class Subsampler:
     """Returns whether to write the next row.
 
     Args:
-      step: the row's step.
-      num_rows: the number of rows that the log has.
+      step: the step of the row.
+      num_rows: the number of rows in the log.
     """
     self._num_seen += 1
     ahead = self._AHEAD * self._max_rows
-    due = (self._max_rows - ahead) * min(step / self._max_steps, 1.0)
+    scheduled = (self._max_rows - ahead) * min(step / self._max_steps, 1.0)
     if self._num_extra is None:
-      self._num_extra = max(num_rows - due - ahead, 0.0)
-    probability = 2 * (due + ahead + self._num_extra - num_rows) / ahead
+      self._num_extra = max(num_rows - scheduled - ahead, 0.0)
+    probability = 2 * (scheduled + ahead + self._num_extra - num_rows) / ahead
     return self._num_seen * self._GOLDEN_RATIO % 1 < probability
 
 

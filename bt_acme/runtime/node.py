@@ -1,10 +1,9 @@
-"""A node of a run: an object that takes turns.
+"""Base class of the nodes of a run, which work in iterations.
 
-A node neither knows how its engine runs it, nor whether its clients are other
-processes or the other nodes themselves. In a process or a thread of its own it
-calls `run`, which takes turns until the node has finished or is told to stop.
-An engine that runs all nodes in one thread calls `start`, `turn`, `stop` and
-`close` itself.
+A node depends neither on its engine nor on whether its clients are other
+processes or the other nodes themselves. In its own process or thread, `run`
+iterates until the node has finished or is told to stop. An engine that runs all
+nodes in one thread calls `start`, `iterate`, `stop` and `close` itself.
 """
 
 import abc
@@ -12,15 +11,15 @@ from typing import Optional
 
 from bt_acme.runtime import context as context_lib
 
-AT_ONCE = 0.0  # Seconds until the next turn of a node that has more to do.
+AT_ONCE = 0.0  # Seconds until the next iteration of a node with more to do.
 
 
 class Node(abc.ABC):
-  """Work that is done in turns.
+  """A node, which works in iterations.
 
   Attributes:
-    is_warm: whether the node has compiled the functions that it needs. The
-      watchdog expects heartbeats from then on.
+    is_warm: whether the node has compiled its functions. The watchdog expects
+      heartbeats from then on.
   """
 
   is_warm = False
@@ -29,29 +28,29 @@ class Node(abc.ABC):
     """Initializes a node that has not started.
 
     Args:
-      context: the surroundings of the node.
+      context: the context of the node.
     """
     self._context = context
 
   def start(self) -> None:  # noqa: B027
-    """Builds what the turns need; called once, where the node runs."""
+    """Prepares the iterations; called once, in the process of the node."""
 
   @abc.abstractmethod
-  def turn(self) -> Optional[float]:
+  def iterate(self) -> Optional[float]:
     """Does a bounded piece of work.
 
     Returns:
-      Seconds to wait before the next turn; None if the node has finished.
+      Seconds to wait before the next iteration; None if the node has finished.
     """
 
   def stop(self) -> None:  # noqa: B027
-    """Saves unfinished work; called if the node is told to stop."""
+    """Saves unfinished work; called when the node is told to stop."""
 
   def close(self) -> None:  # noqa: B027
     """Releases resources; called last, also after an error."""
 
   def run(self) -> None:
-    """Takes turns until the node has finished or is told to stop."""
+    """Iterates until the node has finished or is told to stop."""
     try:
       self.start()
       pause: Optional[float] = AT_ONCE
@@ -59,7 +58,7 @@ class Node(abc.ABC):
         if self._context.wait_for_stop(pause):
           self.stop()
           return
-        pause = self.turn()
+        pause = self.iterate()
         if self.is_warm:
           self._context.alive()
     finally:

@@ -1,8 +1,8 @@
-"""Reads what runs in one process saved before 0.2: a file `checkpoints/run`.
+"""Reads and upgrades checkpoints that in-process runs wrote before 0.2.
 
-`read` reads it, and `upgrade` rewrites it as a checkpoint of today. The file
-has the run's identity and the sizes of its parts in two lines of JSON, the
-parts, and the SHA-256 of all that comes before it.
+Such a checkpoint is one file, `checkpoints/run`. It contains two lines of JSON
+(the run's identity, and the sizes of the parts), the parts, and the SHA-256 of
+everything before.
 """
 
 import hashlib
@@ -21,11 +21,11 @@ _LONGEST_LINE = 1 << 28  # Bytes.
 
 
 class OldCheckpoint(NamedTuple):
-  """The parts of a checkpoint of today.
+  """The contents of an old checkpoint, as the current format divides them.
 
   Attributes:
     arrays: the arrays of the learner.
-    values: plain values.
+    values: JSON values.
     states: the states of the other nodes.
   """
 
@@ -37,12 +37,12 @@ class OldCheckpoint(NamedTuple):
 def upgrade(
   run: run_config.RunConfig, agent: assembly.Agent, shapes: Any
 ) -> None:
-  """Rewrites an old checkpoint, if there is one.
+  """Rewrites an old checkpoint, if any, in the current format.
 
   Args:
     run: the run, whose workdir this process has locked.
-    agent: its agent.
-    shapes: shapes and dtypes of the learner's state.
+    agent: the agent of the run.
+    shapes: the shapes and dtypes of the learner's state.
 
   Raises:
     ValueError: if the file is damaged, or was written by other versions.
@@ -59,12 +59,12 @@ def upgrade(
 def read(
   run: run_config.RunConfig, agent: assembly.Agent, shapes: Any
 ) -> Optional[OldCheckpoint]:
-  """Reads an old checkpoint; None if there is none.
+  """Reads an old checkpoint; returns None if there is none.
 
   Args:
     run: the run.
-    agent: its agent.
-    shapes: shapes and dtypes of the learner's state.
+    agent: the agent of the run.
+    shapes: the shapes and dtypes of the learner's state.
 
   Raises:
     ValueError: if the file is damaged, or was written by other versions.
@@ -98,7 +98,7 @@ def _path(run: run_config.RunConfig) -> pathlib.Path:
 def _learner_values(
   agent: assembly.Agent, state: Mapping[str, Any]
 ) -> Dict[str, Any]:
-  """Returns what the learner saves as JSON."""
+  """Returns the JSON values of the learner."""
   store = statistics_store.make_store(agent)
   intrinsic = state['actor']['intrinsic']
   if intrinsic is not None and agent.intrinsic is not None:
@@ -113,7 +113,7 @@ def _learner_values(
 
 
 def _log_rows(run: run_config.RunConfig, actor_steps: int) -> Dict[str, int]:
-  """Returns the number of rows in each log by then."""
+  """Returns the number of rows in each log at this number of actor steps."""
   return {
     label: sum(
       row.get('actor_steps', 0) <= actor_steps
@@ -124,7 +124,7 @@ def _log_rows(run: run_config.RunConfig, actor_steps: int) -> Dict[str, int]:
 
 
 def _read(path: pathlib.Path) -> Dict[str, Any]:
-  """Reads the state of a run; a file that is damaged is refused."""
+  """Reads the state of a run; raises InvalidFileError if it is damaged."""
   with open(path, 'rb') as file:
     header = untrusted.parse_json(file.readline(_LONGEST_LINE))
     if header['format'] != _FORMAT:
@@ -139,11 +139,11 @@ def _read(path: pathlib.Path) -> Dict[str, Any]:
 
 
 def _check_sum(path: pathlib.Path, file: BinaryIO, sizes: Any) -> None:
-  """Raises InvalidFileError unless the parts are what was written."""
+  """Raises InvalidFileError if the file is incomplete or damaged."""
   content = path.read_bytes()
   digest = hashlib.sha256().digest_size
-  whole = sum(sizes) + file.tell() + digest == len(content)
-  if not whole or min(sizes, default=0) < 0:
+  is_complete = sum(sizes) + file.tell() + digest == len(content)
+  if not is_complete or min(sizes, default=0) < 0:
     raise untrusted.InvalidFileError('is incomplete')
   if hashlib.sha256(content[:-digest]).digest() != content[-digest:]:
     raise untrusted.InvalidFileError('is damaged (its checksum differs)')

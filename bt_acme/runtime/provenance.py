@@ -33,7 +33,7 @@ _PACKAGES = (
   *('minigrid', 'dm-acme', 'dm-reverb', 'dm-launchpad'),
 )
 _GIT_SECONDS = 10.0
-# The number of sessions that are stored in addition to the first one.
+# The number of sessions that are stored in addition to the first.
 _MOST_RECENT = 100
 _LONGEST = 1 << 24  # Bytes; a session takes about a thousand.
 
@@ -95,7 +95,7 @@ def begin(workdir: str, params_sha256: Mapping[str, Any]) -> None:
 
 
 def note_device(workdir: str) -> None:
-  """Records the device of this process as the one that learns."""
+  """Records the device of this process as the device of the learner."""
   devices = jax.devices()
   names = (devices[0].platform, devices[0].device_kind)
   # Platform and device kind of a CPU are both 'cpu'.
@@ -111,7 +111,7 @@ def end(workdir: str) -> None:
 
 
 def current(workdir: str) -> Session:
-  """Returns the newest session; a first one if none is recorded."""
+  """Returns the newest session, or a new first session if none is recorded."""
   record = read(workdir)
   if not record.get('sessions'):
     return Session(0, time.time(), 0.0)
@@ -129,8 +129,8 @@ def check_is_here(workdir: str, session: Session) -> None:
   """
   if current(workdir) != session:
     raise RuntimeError(
-      f'workdir={workdir!r} on {socket.gethostname()} is not the folder of '
-      'this run: put it on a file system that all machines share, or leave '
+      f'workdir={workdir!r} on {socket.gethostname()} is not the directory of '
+      'this run. Use a directory that all machines share, or place the '
       'learner, replay and coordinator on the machine of the launcher.'
     )
 
@@ -138,8 +138,8 @@ def check_is_here(workdir: str, session: Session) -> None:
 def read(workdir: str) -> Dict[str, Any]:
   """Reads the record; returns an empty one if the run has none.
 
-  `sessions` contains the first and the most recent ones; `dropped` counts those
-  in between.
+  `sessions` contains the first and the most recent sessions; `dropped` is the
+  number of sessions in between.
 
   Raises:
     ValueError: if the record is damaged.
@@ -158,8 +158,8 @@ def read(workdir: str) -> Dict[str, Any]:
     return {}
   except (OSError, ValueError, KeyError, TypeError) as error:
     raise ValueError(
-      f'workdir={workdir!r}: {_FILE} is damaged ({error}): remove it; the run '
-      'continues without.'
+      f'workdir={workdir!r}: {_FILE} is damaged ({error}). Delete it to '
+      'continue the run without the record.'
     ) from error
 
 
@@ -176,7 +176,7 @@ def _write(workdir: str, record: Mapping[str, Any]) -> None:
 
 
 def _seconds_so_far(workdir: str, sessions: List[Dict[str, Any]]) -> float:
-  """Returns the duration of all sessions, as far as it is known."""
+  """Returns the total duration of all sessions, as far as known."""
   if not sessions:
     return 0.0
   session = sessions[-1]
@@ -210,7 +210,7 @@ def _versions() -> Dict[str, Optional[str]]:
 def _code() -> Dict[str, Any]:
   """Returns the commit of the code and whether there are uncommitted changes.
 
-  Both are None if the package is not in a checkout of its own.
+  Both values are None if the package is not in its own checkout.
   """
   folder = pathlib.Path(version.__file__).parent
   # A package may be installed somewhere below another project.
@@ -225,7 +225,7 @@ def _code() -> Dict[str, Any]:
 
 def _git(folder: pathlib.Path, *arguments: str) -> Optional[str]:
   """Returns the output of git; None if it fails or is not installed."""
-  # A killed run would leave the lock that Git takes by default.
+  # If the run is killed, no lock file of Git must be left behind.
   command = ['git', '--no-optional-locks', '-C', str(folder), *arguments]
   # A Git hook may have set variables for another checkout.
   own = {k: v for k, v in os.environ.items() if not k.startswith('GIT_')}

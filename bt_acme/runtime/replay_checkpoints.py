@@ -1,14 +1,14 @@
 """Saves and restores the replay's part of a checkpoint, written by Reverb.
 
 Reverb writes its whole table to a directory: the sequences, their priorities
-and the counts of the rate limiter. It blocks the table only while it lists the
-items, and not while it writes their contents. The directory is temporary:
+and the counts of the rate limiter. The table is blocked only while Reverb lists
+the items, not while it writes their contents. The directory is temporary:
 complete saves are linked into the next checkpoint, others are removed.
 
 The replay server must outlive the learner, which saves when it is told to stop.
 The learner therefore holds a kernel lock (`flock`) on a file while it uses the
-replay, and the server waits for it. The kernel releases the lock whenever the
-learner exits.
+replay, and the server waits for this lock. The kernel releases the lock
+whenever the learner exits.
 """
 
 import contextlib
@@ -25,15 +25,14 @@ from bt_acme.replay import fields, memory_estimate
 from bt_acme.runtime import checkpoints
 
 _POLL_SECONDS = 0.05
-# The disk has the replay of the newest checkpoint, and the next one while it is
-# being written.
+# The replay of the newest checkpoint, and the next replay while it is written.
 _MOST_ON_DISK = 2
 
 
 def layout(config: config_lib.ReplayConfig) -> Dict[str, Any]:
-  """Returns what decides whether a run can read a replay that it finds.
+  """Returns the layout, which determines whether a run can read a saved replay.
 
-  A run keeps its other settings for its whole life.
+  All other settings of a replay are fixed for the whole run.
   """
   return {
     'codec': config.codec,
@@ -44,18 +43,18 @@ def layout(config: config_lib.ReplayConfig) -> Dict[str, Any]:
 def check(
   run: run_config.RunConfig, config: config_lib.ReplayConfig
 ) -> Optional[checkpoints.Replay]:
-  """Reads the replay from which a run is going to resume.
+  """Checks the replay from which a run is about to resume.
 
   Args:
     run: the run.
-    config: how its replay is made.
+    config: the configuration of the replay.
 
   Returns:
-    The replay; None if there is none, or if the run leaves it out.
+    The replay; None if there is none, or if the run does not save replays.
 
   Raises:
-    ValueError: if it is damaged, or that of another run; the message is one
-      line that names the ways out.
+    ValueError: if the replay is damaged or has another layout. The message is
+      one line that names the possible fixes.
   """
   if not run.checkpoint_replay:
     return None
@@ -72,11 +71,11 @@ def check(
 
 
 def shortage(run: run_config.RunConfig, num_bytes: int) -> str:
-  """Returns a sentence about a disk that is too small; or none.
+  """Returns a warning if the disk is too small for checkpoints, else ''.
 
   Args:
     run: the run.
-    num_bytes: the size of its full replay, about.
+    num_bytes: the approximate size of the full replay in bytes.
   """
   needed = _MOST_ON_DISK * num_bytes
   free = shutil.disk_usage(run.workdir).free
@@ -84,25 +83,25 @@ def shortage(run: run_config.RunConfig, num_bytes: int) -> str:
     return ''
   size = memory_estimate.size_in_words
   return (
-    f'checkpoints with a full replay take about {size(needed)}, and the disk '
-    f'of workdir={run.workdir!r} has {size(free)} left: choose another one, or '
-    'checkpoint_replay=False. When it is full, checkpoints keep the last '
-    'replay that had room.'
+    f'checkpoints with a full replay need about {size(needed)}, but the disk '
+    f'of workdir={run.workdir!r} has {size(free)} left. Choose another disk, '
+    'or set checkpoint_replay=False. Once the disk is full, checkpoints keep '
+    'the last replay that fit.'
   )
 
 
 def _problem(
   replay: checkpoints.Replay, expected: Dict[str, Any]
 ) -> Optional[str]:
-  """Says why a run cannot use a replay; None if it can."""
+  """Returns the reason why a run cannot use a replay; None if it can."""
   if replay.layout != expected:
     found = untrusted.shortened(str(dict(replay.layout)))
-    return f'holds {found}, and this run reads {expected}'
+    return f'has the layout {found}, but this run needs {expected}'
   for name, checksum in replay.sha256.items():
     try:
       checkpoints.check_sha256(replay.folder / name, checksum)
     except FileNotFoundError:
-      return f'lacks its file {name}'
+      return f'lacks the file {name}'
     except untrusted.InvalidFileError as error:
       return f'has a file {name} that {error}'
   return None
@@ -114,7 +113,7 @@ def scratch(run: run_config.RunConfig) -> pathlib.Path:
 
 
 def clear(run: run_config.RunConfig) -> None:
-  """Removes all that a replay server has written to its directory."""
+  """Removes everything that a replay server has written to its directory."""
   with contextlib.suppress(FileNotFoundError):
     for path in scratch(run).iterdir():
       shutil.rmtree(path)
@@ -123,22 +122,22 @@ def clear(run: run_config.RunConfig) -> None:
 def take(
   run: run_config.RunConfig, config: config_lib.ReplayConfig, client: Any
 ) -> checkpoints.Replay:
-  """Has the server write the replay as it is now, and waits for it.
+  """Saves the current replay on the server, and waits until it is written.
 
   Args:
     run: the run.
-    config: how its replay is made.
+    config: the configuration of the replay.
     client: a `reverb.Client`.
 
   Returns:
     The replay in the server's scratch directory.
 
   Raises:
-    OSError: if it cannot be written, or the server has gone.
+    OSError: if the replay cannot be written, or the server has exited.
   """
   try:
     folder = pathlib.Path(client.checkpoint())
-  except Exception as error:  # Reverb raises a class for each kind of status.
+  except Exception as error:  # Reverb has an exception class for each status.
     raise OSError(untrusted.one_line(error)) from error
   sums = {path.name: untrusted.sha256(path) for path in folder.iterdir()}
   files.sync_tree(folder)
@@ -147,18 +146,18 @@ def take(
 
 @contextlib.contextmanager
 def in_use(run: run_config.RunConfig) -> Iterator[None]:
-  """Keeps the replay server from ending, as long as this process lives."""
+  """Keeps the replay server running while this context is active."""
   path = _lock_path(run)
   path.parent.mkdir(parents=True, exist_ok=True)
   with path.open('w') as file:
-    # Some file systems have no locks: then the server ends with the others.
+    # Without locks in the file system, the server exits with the other nodes.
     with contextlib.suppress(OSError):
       fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     yield
 
 
 def wait_until_unused(run: run_config.RunConfig, seconds: float) -> None:
-  """Waits until no learner uses the replay, at most `seconds`."""
+  """Waits until no learner uses the replay, for at most `seconds`."""
   deadline = time.monotonic() + seconds
   with contextlib.suppress(OSError), _lock_path(run).open('r+') as file:
     while time.monotonic() < deadline:
@@ -174,5 +173,5 @@ def _lock_path(run: run_config.RunConfig) -> pathlib.Path:
 
 
 def _folder(run: run_config.RunConfig) -> pathlib.Path:
-  # By this name, others treat the directory as a leftover of a failed write.
+  # This name makes other code treat it as a leftover of a failed write.
   return pathlib.Path(run.checkpoint_folder).absolute() / '.partial-replay'

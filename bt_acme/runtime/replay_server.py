@@ -1,6 +1,7 @@
 """The replay server as a node of a Launchpad program.
 
-It begins with the replay of the newest checkpoint, and ends after the learner.
+The server starts with the replay of the newest checkpoint, and exits after the
+learner.
 """
 
 from typing import Any, Optional
@@ -11,19 +12,19 @@ import reverb
 from bt_acme.config import run as run_config
 from bt_acme.runtime import checkpoints, replay_checkpoints
 
-# Seconds that the learner has to save; less than a launcher's grace.
+# Seconds for the learner to save; less than a launcher's shutdown timeout.
 _LEARNER_ENDS_SECONDS = 9.0
 
 
 class ReplayServer(lp.ReverbNode):
-  """A Reverb server whose tables are in the run's checkpoints."""
+  """A Reverb server whose tables are part of the run's checkpoints."""
 
   def __init__(self, run: run_config.RunConfig, make_tables: Any):
-    """Initializes the node; the tables are made when it runs.
+    """Initializes the node, without tables.
 
     Args:
       run: the run.
-      make_tables: makes the tables in the process of the server.
+      make_tables: makes the tables; called in the process of the server.
     """
     super().__init__(make_tables, lambda: make_checkpointer(run))
     self._own_run = run
@@ -37,7 +38,7 @@ class ReplayServer(lp.ReverbNode):
 def make_checkpointer(
   run: run_config.RunConfig,
 ) -> Optional[reverb.checkpointers.CheckpointerBase]:
-  """Makes a checkpointer that loads the newest replay and writes later ones.
+  """Makes a checkpointer that loads the newest replay and writes new ones.
 
   Also removes the leftovers of interrupted saves.
 
@@ -45,7 +46,7 @@ def make_checkpointer(
     run: the run.
 
   Returns:
-    A checkpointer; None if the run's checkpoints leave the replay out.
+    A checkpointer; None if the run's checkpoints do not include the replay.
   """
   if not run.checkpoint_replay:
     return None

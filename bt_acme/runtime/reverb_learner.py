@@ -28,12 +28,12 @@ def make(
 
   Args:
     builder: builds the agent's learner.
-    initial_params: parameters of the Q-network to start from; None for fresh
-      ones.
+    initial_params: initial parameters of the Q-network; None for random
+      initialization.
     run: the run.
-    context: has clients of the coordinator and the replay server.
+    context: the context, with clients of the coordinator and the replay server.
     logger: the logger of metrics.
-    stack: closes what the learner uses.
+    stack: closes the resources that the learner uses.
   """
   save_replay = None
   if run.checkpoint_replay:

@@ -27,10 +27,13 @@ class State(NamedTuple):
 
 
 class Task(Protocol):
-  """Work in progress that ends by itself, such as a `threading.Thread`."""
+  """Background work that ends by itself, such as a `threading.Thread`."""
 
-  def is_alive(self) -> bool: ...
-  def join(self, timeout: Optional[float] = None) -> None: ...
+  def is_alive(self) -> bool:
+    """Returns whether the work has not ended."""
+
+  def join(self, timeout: Optional[float] = None) -> None:
+    """Waits until the work has ended, or until a timeout in seconds."""
 
 
 def start_thread(work: Callable[[], None]) -> Task:
@@ -43,9 +46,8 @@ def start_thread(work: Callable[[], None]) -> Task:
 class Saver:
   """Writer of one checkpoint at a time.
 
-  If the replay cannot be written, or not in time, the checkpoint reuses the
-  replay of the previous checkpoint, so that the learner's state is saved
-  anyway.
+  If the replay cannot be written in time, the checkpoint reuses the replay of
+  the previous checkpoint, so that the learner's state is saved anyway.
   """
 
   def __init__(
@@ -60,8 +62,8 @@ class Saver:
 
     Args:
       folder: the directory of the run's checkpoints.
-      take_replay: writes the replay and returns when that is complete, or
-        raises OSError. None omits the replay.
+      take_replay: writes the replay and returns the complete files, or raises
+        OSError. None omits the replay.
       clear: removes the files that `take_replay` has written.
       start: starts writing without waiting for it. With None, `begin` returns
         once the checkpoint is written, and no checkpoint is written without its
@@ -76,7 +78,7 @@ class Saver:
     self._task: Optional[Task] = None
     # Guards the directory, which has one writer, and the attributes below.
     self._lock = threading.Lock()
-    self._written: Optional[State] = None  # The newest one.
+    self._written: Optional[State] = None  # The newest state.
     self._is_closed = False
 
   @property

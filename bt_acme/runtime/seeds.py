@@ -8,11 +8,11 @@ import numpy as np
 
 
 def for_run(seed: int, session: int) -> int:
-  """Returns the seed of a session of a run; each resume begins one.
+  """Returns the seed of a session of a run; each resume starts a new session.
 
   Args:
     seed: the seed of the first session, in [0, 2^32 - 1].
-    session: the number of sessions before it.
+    session: the number of earlier sessions.
   """
   return _derive(seed, session)
 
@@ -22,9 +22,9 @@ def for_node(seed: int, attempt: int) -> int:
 
   Args:
     seed: the seed of the node's first attempt, in [0, 2^32 - 1].
-    attempt: the number of attempts before it.
+    attempt: the number of earlier attempts.
   """
-  # A key of three numbers, because others that derive seeds have shorter ones.
+  # The key has three numbers; all other derived seeds use shorter keys.
   return _derive(seed, attempt, 0, 0)
 
 

@@ -2,9 +2,9 @@
 
 Lists, numbers, strings, booleans and None are stored as JSON. A tuple, dict,
 NumPy scalar, bytes object or array is stored as a JSON object with one item,
-whose name gives the type. The contents of bytes and arrays are stored
-separately, in parts numbered in the order of their occurrence. A bytes object
-that occurs several times is stored as one part.
+whose name is the type. The contents of bytes and arrays are stored separately,
+in parts that are numbered in order of occurrence. A bytes object that occurs
+several times is stored as one part.
 """
 
 import math
@@ -23,7 +23,7 @@ import numpy as np
 
 from bt_acme import untrusted
 
-# The supported dtypes; others could hold objects or records of objects.
+# The supported dtypes; others could contain Python objects.
 _DTYPES: Mapping[str, np.dtype] = {
   np.dtype(name).str: np.dtype(name)
   for name in (
@@ -70,7 +70,7 @@ class _Encoder:
 
   def __init__(self) -> None:
     self.parts: List[Any] = []
-    self._numbers: Dict[int, int] = {}  # Of bytes, by their identity.
+    self._numbers: Dict[int, int] = {}  # Part number of bytes, by id().
 
   def encode(self, value: Any) -> Any:
     kind = type(value)
@@ -90,9 +90,9 @@ class _Encoder:
     if isinstance(value, np.generic) and value.dtype.kind in 'biuf':
       return {'scalar': [value.dtype.str, value.item()]}
     raise ValueError(
-      f'a run that is saved cannot hold a {kind.__name__}: state() of an '
-      'environment or a behavior returns numbers, texts, bytes and arrays, in '
-      'lists, tuples and dicts.'
+      f'{kind.__name__} cannot be saved. state() of an environment or a '
+      'behavior must return numbers, strings, bytes and arrays, in lists, '
+      'tuples and dicts.'
     )
 
   def _number_of(self, value: bytes) -> int:
@@ -160,7 +160,7 @@ class _Decoder:
   def _take(self, number: int) -> int:
     """Returns the size of the next part, checking its number."""
     if number != self._next:
-      raise ValueError(f'part {number} comes before part {self._next}')
+      raise ValueError(f'expected part {self._next}, found part {number}')
     self._next += 1
     return self._sizes[number]
 

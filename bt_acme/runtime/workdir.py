@@ -18,13 +18,13 @@ from bt_acme.runtime import workdir_lock
 
 _FILE = 'config.json'
 _COMPLETED_FILE = 'completed.json'
-# What `claim` may be given: the checksums of the parameters that a run was
-# given, which are compared instead of the directories that these were in.
+# Key of the checksums of the parameters that a run was given. They are compared
+# instead of the directories of the parameters.
 PARAMS = 'params_sha256'
-# Which settings of which group name these directories.
+# The settings that name these directories, by group.
 _FOLDERS = {'behaviors': 'behavior', 'weights': 'init_from'}
-# Settings that may differ when a run is resumed; the first ones are recorded,
-# as they were when the run began.
+# Settings that may differ when a run is resumed. The values of the first group
+# at the start of the run are recorded.
 _RECORDED = (
   'num_evaluators',
   'evaluation_period',
@@ -33,7 +33,7 @@ _RECORDED = (
 )
 _MAY_CHANGE = (
   *_RECORDED,
-  'lp_launch_type',  # A run without nodes has an identity of its own.
+  'lp_launch_type',  # Runs in one process are told apart by `engine`.
   *('ray_address', 'ray_python', 'placement'),
   'max_actor_steps',
   *('snapshot_steps', 'max_episode_rows'),
@@ -43,7 +43,7 @@ _MAY_CHANGE = (
   'watchdog_seconds',
   'num_devices',
   'checkpoint_replay',
-  'codec',  # A saved replay says which one it has.
+  'codec',  # A saved replay records its own codec.
 )
 
 
@@ -52,28 +52,29 @@ def claim(
   config: config_lib.R2D2Config,
   extra: Optional[Mapping[str, Any]] = None,
 ) -> bool:
-  """Makes the workdir this run's, or recognizes it as such.
+  """Claims the workdir for a run, or recognizes it as the run's own.
 
   Args:
     run: the run.
     config: the agent's configuration.
-    extra: what else distinguishes this run: behaviors, initial weights.
+    extra: additional identity of the run, such as its behaviors and initial
+      weights.
 
   Returns:
-    Whether the run was begun before and is now resumed.
+    Whether the run was started before and is now resumed.
 
   Raises:
-    ValueError: if the workdir belongs to another configuration; the message
-      names the settings that differ. Nothing is written in that case.
+    ValueError: if the workdir was created with other settings, which the
+      message names. Nothing is written in that case.
   """
   identity = _identity(run, config, extra or {})
   folder = pathlib.Path(run.workdir)
   path = folder / _FILE
-  # Unlike those of `pathlib`, they do not raise for a name that is too long.
+  # Unlike pathlib, os.path does not raise if the name is too long.
   if os.path.isfile(path):
     recorded = read_identity(run.workdir)
     _check_same(run.workdir, _with_defaults(recorded, type(config)), identity)
-    # The directories in which parameters are now.
+    # The parameters may have been moved to other directories.
     folders = {
       name: identity[name]
       for name in _FOLDERS
@@ -91,15 +92,16 @@ def claim(
     ]
     if others:
       raise ValueError(
-        f'workdir={run.workdir!r} is not empty and holds no run: choose an '
-        'empty or new folder.'
+        f'workdir={run.workdir!r} is not empty and does not contain a run. '
+        'Choose an empty or new directory.'
       )
   recorded = {name: getattr(run, name) for name in _RECORDED}
   try:
     _write(path, {**identity, 'began_with': recorded})
   except OSError as error:
     raise ValueError(
-      f'workdir={run.workdir!r} cannot be written: {error}.'
+      f'workdir={run.workdir!r} is not writable: {error}. Choose another '
+      'workdir.'
     ) from error
   return False
 
@@ -108,30 +110,34 @@ def read_identity(workdir: str) -> Dict[str, Any]:
   """Reads the settings that `claim` wrote.
 
   Raises:
-    ValueError: if the workdir holds no run, or its record is damaged.
+    ValueError: if the workdir does not contain a run, or its record is damaged.
   """
   path = pathlib.Path(workdir) / _FILE
   try:
     identity: Dict[str, Any] = untrusted.read_json(path)
     parts = [identity[name] for name in ('run', 'config')]
     if 'agent' not in identity or not all(isinstance(x, dict) for x in parts):
-      raise ValueError('it is not complete')
+      raise ValueError('it is incomplete')
   except OSError as error:
-    raise ValueError(f'workdir={workdir!r} holds no run.') from error
+    raise ValueError(
+      f'workdir={workdir!r} does not contain a run. Pass the workdir of a run.'
+    ) from error
   except (ValueError, KeyError, TypeError) as error:
     raise ValueError(
       f'workdir={workdir!r}: {_FILE} is damaged '
-      f'({untrusted.one_line(error)}): choose another workdir.'
+      f'({untrusted.one_line(error)}). Choose another workdir.'
     ) from error
   return identity
 
 
 def run_of(workdir: str, identity: Mapping[str, Any]) -> run_config.RunConfig:
-  """Returns the run that began there, as far as its identity tells.
+  """Returns the configuration of a recorded run.
+
+  Settings that are not recorded have their defaults.
 
   Args:
     workdir: the directory of the run.
-    identity: what `read_identity` returned for it.
+    identity: the result of `read_identity`.
   """
   return run_config.RunConfig(
     **{
@@ -143,7 +149,7 @@ def run_of(workdir: str, identity: Mapping[str, Any]) -> run_config.RunConfig:
 
 
 def extra(identity: Mapping[str, Any]) -> Dict[str, Any]:
-  """Returns what `claim` was given besides the run and its configuration."""
+  """Returns the additional identity that was passed to `claim`."""
   own = ('agent', 'run', 'config', 'began_with')
   return {name: value for name, value in identity.items() if name not in own}
 
@@ -159,7 +165,7 @@ def _write(path: pathlib.Path, record: Mapping[str, Any]) -> None:
 
 
 def is_completed(run: run_config.RunConfig) -> bool:
-  """Returns whether a run there has used up this budget, or a larger one."""
+  """Returns whether the run has used up this budget, or a larger one."""
   try:
     path = pathlib.Path(run.workdir) / _COMPLETED_FILE
     completed = untrusted.read_json(path)['max_actor_steps']
@@ -173,7 +179,7 @@ def _identity(
   config: config_lib.R2D2Config,
   extra: Mapping[str, Any],
 ) -> Dict[str, Any]:
-  """Returns the settings that identify this run, as JSON gives them back."""
+  """Returns the settings that identify this run, as JSON restores them."""
   identity = {
     'agent': type(config).__name__,
     'run': lasting(dataclasses.asdict(run)),
@@ -202,9 +208,9 @@ def lasting(settings: Mapping[str, Any]) -> Dict[str, Any]:
 def _with_defaults(
   identity: Mapping[str, Any], config_class: Type[config_lib.R2D2Config]
 ) -> Dict[str, Any]:
-  """Adds the settings that did not exist yet when the run began.
+  """Adds the settings that did not exist yet when the run was started.
 
-  The default of such a setting means what was done before there was a choice.
+  The default of such a setting is always the behavior of earlier versions.
   """
   settings = dict(identity['config'])
   for group, defaults in config_lib.to_dict(config_class()).items():
@@ -223,20 +229,20 @@ def _check_same(
   )
   if found:
     raise ValueError(
-      f'workdir={workdir!r} belongs to another configuration: {found}. '
-      'Choose another workdir, or the same settings to resume.'
+      f'workdir={workdir!r} was created with other settings: {found}. Use the '
+      'same settings to resume, or choose another workdir.'
     )
 
 
 def _comparable(
   identity: Mapping[str, Any], by_checksum: bool
 ) -> Dict[str, Any]:
-  """Leaves out the directories of parameters, or their checksums.
+  """Returns an identity without the directories of parameters or checksums.
 
   Args:
     identity: the settings of a run.
-    by_checksum: whether checksums tell parameters apart; the directories, and
-      the names of behaviors that come from them, may then differ.
+    by_checksum: whether to compare parameters by checksum. Their directories,
+      and the behavior names derived from them, may then differ.
   """
   found = {k: v for k, v in identity.items() if k != 'began_with'}
   if not by_checksum:
@@ -251,7 +257,7 @@ def _comparable(
 
 
 def describe_differences(old: Any, new: Any) -> str:
-  """Lists the settings that differ; empty if two identities are the same."""
+  """Lists the settings that differ; empty if two identities are equal."""
   return ', '.join(
     f'{name}={before!r} there and {now!r} here'
     for name, (before, now) in _differences(old, new).items()
@@ -259,7 +265,7 @@ def describe_differences(old: Any, new: Any) -> str:
 
 
 def _differences(old: Any, new: Any, name: str = '') -> Dict[str, Any]:
-  """Returns both values of each setting that differs, by its name."""
+  """Returns both values of each setting that differs, by name."""
   if isinstance(old, dict) and isinstance(new, dict):
     found: Dict[str, Any] = {}
     for key in sorted(set(old) | set(new)):

@@ -43,7 +43,7 @@ def held(workdir: str) -> Iterator[None]:
     descriptor = _take(path, workdir)
   except OSError as error:
     raise ValueError(
-      f'workdir={workdir!r} cannot be written: {error}.'
+      f'workdir={workdir!r} is not writable: {error}. Choose another workdir.'
     ) from error
   try:
     yield
@@ -59,8 +59,8 @@ def held(workdir: str) -> Iterator[None]:
 def clear(workdir: pathlib.Path) -> None:
   """Removes a lock file left by a process on another host.
 
-  Only for callers that know that this process has exited. Locks of this host
-  need no clearing, and a lock that a process holds is left alone.
+  Call this function only after that process has exited. Locks of this host need
+  no clearing, and a lock that a process still holds is left alone.
 
   Args:
     workdir: the directory of the run.
@@ -156,7 +156,7 @@ def _is_elsewhere(owner: Dict[str, Any]) -> bool:
 
 
 def _refusal(path: pathlib.Path, workdir: str, owner: Dict[str, Any]) -> str:
-  """Returns an error message that names the owner and the ways out."""
+  """Returns an error message that names the owner and the possible fixes."""
   who = 'a process that is just starting'
   if owner:
     who = (
@@ -164,9 +164,9 @@ def _refusal(path: pathlib.Path, workdir: str, owner: Dict[str, Any]) -> str:
       f'{owner.get("since")}'
     )
   text = (
-    f'workdir={workdir!r} is in use by {who}: stop that run, wait for its end, '
-    'or choose another workdir'
+    f'workdir={workdir!r} is in use by {who}. Stop that run, wait until it '
+    'ends, or choose another workdir.'
   )
   if _is_elsewhere(owner):
-    return f'{text}; if no such process is left there, remove {path}.'
-  return f'{text}.'
+    return f'{text} If that process has exited, delete {path}.'
+  return text

@@ -149,7 +149,7 @@ def test_save_and_load(bt, behavior, tmp_path):
   assert behavior.folder != bt.agent.behaviors[0].folder or given
   with pytest.raises(ValueError, match="transfers \\['explorer'\\]"):
     bt_acme.load_run(tmp_path / 'copy', behaviors.Uniform())
-  with pytest.raises(ValueError, match='holds no run'):
+  with pytest.raises(ValueError, match='does not contain a run'):
     bt_acme.load_run(tmp_path / 'nothing')
 
 
@@ -360,7 +360,7 @@ def test_a_second_run_in_a_workdir_is_refused(tmp_path):
   (workdir / 'run.lock').write_text('{"host": "elsewhere", "pid": 1}')
   loaded = bt_acme.load_run(workdir)
   assert loaded.actor_steps == run.actor_steps
-  with pytest.raises(ValueError, match='process 1 on elsewhere.*remove'):
+  with pytest.raises(ValueError, match='process 1 on elsewhere.*delete'):
     loaded.resume(400)
 
 

@@ -112,9 +112,9 @@ def test_learning_launches_r2d2_and_returns_its_exit_code(learned):
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path):
-  with pytest.raises(ValueError, match='holds no run'):
+  with pytest.raises(ValueError, match='does not contain a run'):
     learning.run(_learn(tmp_path / 'none', draw_only=True))
-  with pytest.raises(ValueError, match='holds no run'):
+  with pytest.raises(ValueError, match='does not contain a run'):
     exploring.run(
       exploring.ExploreConfig(workdir=str(tmp_path), draw_only=True)
     )

@@ -78,7 +78,7 @@ from tests.launch import scripts
     ('run_ngu', ['--memory_capacity=9'], 'num_neighbors=10 exceeds memory_cap'),
     ('run_ngu', ['--torso_size=' + '9' * 30], '9 must not exceed 16,384.'),
     ('run_ngu', ['--learning_rate=1e308'], '=1e+308 must not exceed 1.'),
-    ('run_ngu', ['--workdir=' + 'x' * 5000], 'cannot be written: '),
+    ('run_ngu', ['--workdir=' + 'x' * 5000], 'is not writable: '),
     ('run_bt', [], "behavior='' names nothing"),
     ('run_bt', ['--behavior=nowhere'], "'nowhere' is neither a folder"),
     (

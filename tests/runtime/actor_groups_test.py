@@ -78,7 +78,7 @@ def test_each_environment_acts_once_in_a_turn(group_size):
   # Episodes have just begun, so every environment acts.
   assert pipeline.prime() == 4 - group_size
   assert [sink.count for sink in sinks] == [0] * 4
-  actor_steps, _ = pipeline.turn()
+  actor_steps, _ = pipeline.step()
   assert actor_steps == 4
   assert [sink.count for sink in sinks] == [1] * 4
   pipeline.drain()

@@ -124,7 +124,7 @@ def test_a_damaged_one_is_passed_over_and_said_so(folder, caplog, file, damage):
   ],
 )
 def test_other_arrays_are_an_error(folder, template):
-  with pytest.raises(ValueError, match='other arrays than this configuration'):
+  with pytest.raises(ValueError, match='not match this configuration'):
     checkpoints.restore(folder, template)
 
 
@@ -163,7 +163,7 @@ def objects(path):
     (lambda p: os.truncate(p / 'arrays.npz', 10**12), 'arrays.npz is 1,000'),
     (lambda p: (p / 'values.json').write_text('[' * 99_999), 'too deeply'),
     (lambda p: os.truncate(p / 'values.json', 10**12), 'is longer than'),
-    (lambda p: (p / 'values.json').write_text('{"values": 3}'), 'not complete'),
+    (lambda p: (p / 'values.json').write_text('{"values": 3}'), 'incomplete'),
   ],
 )
 def test_a_strangers_takes_no_memory(folder, forge, message):

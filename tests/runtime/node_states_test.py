@@ -114,7 +114,7 @@ def test_other_behaviors_are_refused(saved, tmp_path):
 def test_states_that_cannot_be_written(saved):
   run, agent, path = saved
   before = path.read_bytes()
-  with pytest.raises(ValueError, match='cannot hold a function'):
+  with pytest.raises(ValueError, match='function cannot be saved'):
     node_states.write(run, agent, {'bad': lambda: 0})
   assert path.read_bytes() == before
 

@@ -269,7 +269,7 @@ def test_a_life_that_was_given_up_reports_nothing(tmp_path):
   asked = []
   node = make_actor(make_run(tmp_path), 1, lambda *args: asked.append(args))
   node._pipeline = types.SimpleNamespace(prime=int, close=lambda: None)
-  assert node.turn() is None  # Neither client takes anything.
+  assert node.iterate() is None  # Neither client takes anything.
   node.close()
   assert [args[:2] for args in asked] == [(0, 1)]
 

@@ -130,7 +130,7 @@ def test_a_record_keeps_its_first_and_its_last_sessions(tmp_path, clock):
 def test_a_damaged_record_is_named(tmp_path):
   for text in ('{"sessions": [{}]}', '[', '[]'):
     (tmp_path / 'provenance.json').write_text(text)
-    with pytest.raises(ValueError, match='provenance.json is damaged .*: rem'):
+    with pytest.raises(ValueError, match='json is damaged .* Delete'):
       provenance.begin(str(tmp_path), {})
 
 
@@ -191,5 +191,5 @@ def test_a_machine_with_another_folder_of_this_name_is_told(tmp_path, clock):
   provenance.begin(str(tmp_path / 'other'), {})
   later = session._replace(number=1)
   for folder, wanted in (('other', session), ('', later), ('none', session)):
-    with pytest.raises(RuntimeError, match='a file system that all machines'):
+    with pytest.raises(RuntimeError, match='a directory that all machines'):
       provenance.check_is_here(str(tmp_path / folder), wanted)

@@ -148,8 +148,8 @@ def flip(path):
     (lambda p: flip(p / 'chunks.tfrecord'), 'chunks.tfrecord that is damaged'),
     (lambda p: flip(p / 'tables.tfrecord'), 'tables.tfrecord that is damaged'),
     (lambda p: os.truncate(p / 'chunks.tfrecord', 9), 'chunks.tfrecord that'),
-    (lambda p: (p / 'tables.tfrecord').unlink(), 'lacks its file tables'),
-    (lambda p: (p / 'DONE').unlink(), 'lacks its file DONE'),
+    (lambda p: (p / 'tables.tfrecord').unlink(), 'lacks the file tables'),
+    (lambda p: (p / 'DONE').unlink(), 'lacks the file DONE'),
   ],
 )
 def test_a_damaged_replay_is_one_line(saved, tmp_path, damage, message):
@@ -165,7 +165,7 @@ def test_a_damaged_replay_is_one_line(saved, tmp_path, damage, message):
 
 def test_a_replay_of_another_codec_is_one_line(saved):
   run, _, _ = saved
-  with pytest.raises(ValueError, match="holds .*'blocks'.* reads .*'tensors'"):
+  with pytest.raises(ValueError, match="has .*'blocks'.* needs .*'tensors'"):
     replay_checkpoints.check(run, episodes.make_config(codec='tensors'))
 
 

@@ -139,7 +139,7 @@ def test_another_host_names_the_file(workdir):
     with pytest.raises(ValueError) as info:
       take(workdir)
     assert 'in use by process 7 on elsewhere, since then' in str(info.value)
-    assert str(info.value).endswith(f'remove {file_of(workdir)}.')
+    assert str(info.value).endswith(f'delete {file_of(workdir)}.')
   file_of(workdir).unlink()
   take(workdir)
 
@@ -209,5 +209,5 @@ def test_without_locks_the_number_decides(workdir, monkeypatch, pid, is_free):
 
 def test_a_folder_that_cannot_be_written(tmp_path):
   (tmp_path / 'run').write_text('a file')
-  with pytest.raises(ValueError, match="workdir='.*/run' cannot be written"):
+  with pytest.raises(ValueError, match="workdir='.*/run' is not writable"):
     take(str(tmp_path / 'run'))

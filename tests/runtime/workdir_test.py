@@ -77,7 +77,7 @@ def test_another_run_is_refused_and_nothing_touched(
 ):
   workdir.claim(make_run(tmp_path), CONFIG)
   before = contents(tmp_path)
-  with pytest.raises(ValueError, match='belongs to another configuration') as e:
+  with pytest.raises(ValueError, match='was created with other settings') as e:
     workdir.claim(make_run(tmp_path, **run_changes), config, extra)
   message = str(e.value)
   assert all(name in message for name in differing), message
@@ -171,7 +171,9 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
   folder = pathlib.Path(run.workdir)
   folder.mkdir()
   (folder / 'thesis.tex').write_text('mine')
-  with pytest.raises(ValueError, match='is not empty and holds no run'):
+  with pytest.raises(
+    ValueError, match='is not empty and does not contain a run'
+  ):
     workdir.claim(run, CONFIG)
   assert [path.name for path in folder.iterdir()] == ['thesis.tex']
 
@@ -179,9 +181,9 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
 def test_a_workdir_that_cannot_be_made(tmp_path):
   (tmp_path / 'run').write_text('a file')
   for run in (make_run(tmp_path), make_run(tmp_path / (300 * 'x'))):
-    with pytest.raises(ValueError, match='cannot be written'):
+    with pytest.raises(ValueError, match='is not writable'):
       workdir.claim(run, CONFIG)
-  with pytest.raises(ValueError, match='holds no run'):
+  with pytest.raises(ValueError, match='does not contain a run'):
     workdir.read_identity(str(tmp_path / 'nothing'))
 
 

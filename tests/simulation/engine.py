@@ -407,7 +407,7 @@ class Simulated(base.Engine):
         self._stop_node(process)
         return
       try:
-        pause = process.node.turn()
+        pause = process.node.iterate()
       except Blocked as blocked:
         if blocked.is_forever:
           raise

@@ -39,7 +39,7 @@ from bt_acme.runtime import program as program_lib
 from tests.simulation import engine as engine_lib
 
 EPISODE_STEPS = 12
-REPORT_TURNS = 4
+REPORT_PERIOD = 4
 _REPLAY_ENDS_SECONDS = 9.0
 _REPORT_SECONDS = 5.0
 # Longer than usual, so that there is less to simulate.
@@ -196,7 +196,7 @@ class Replay:
     (folder / 'DONE').write_text('')
     return str(folder)
 
-  def turn(self) -> float:
+  def iterate(self) -> float:
     return 1.0
 
   def stop(self) -> None:
@@ -222,7 +222,7 @@ class Inference:
   def act(self) -> None:
     self.is_warm = True
 
-  def turn(self) -> float:
+  def iterate(self) -> float:
     return 0.5
 
   def stop(self) -> None:
@@ -477,7 +477,7 @@ def installed(simulation: Any) -> Iterator[None]:
       (coordinator, 'threading', threads),
       (learner_node, 'threading', threads),
       (learner_node.behaviors, 'export', export),
-      (actor_node, '_REPORT_TURNS', REPORT_TURNS),
+      (actor_node, '_REPORT_PERIOD', REPORT_PERIOD),
       (coordinator, '_POLL_SECONDS', _POLL_SECONDS),
       (evaluator_node, '_POLL_SECONDS', _POLL_SECONDS),
       (learner_node, '_POLL_SECONDS', _POLL_SECONDS),

@@ -391,7 +391,7 @@ class Session:
       process.cuts = generator.random() < 0.5
     elif fault.what == 'fails':
       if process.node is not None:
-        process.node.turn = _fail
+        process.node.iterate = _fail
     elif fault.what == 'hangs':
       engine.freeze(process, float('inf'))
       if process.last_heartbeat < 0:  # Nobody would notice.

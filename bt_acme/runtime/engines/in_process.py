@@ -166,9 +166,9 @@ class InProcess:
   def _take_turns(self, callbacks: Sequence[Callback]) -> bool:
     """Lets each node take a turn; returns whether the run is not over."""
     for evaluator in self._evaluators:
-      while evaluator.turn() == node.AT_ONCE and not self._should_stop():
+      while evaluator.iterate() == node.AT_ONCE and not self._should_stop():
         pass
-    is_over = self.coordinator.turn() is None
+    is_over = self.coordinator.iterate() is None
     values = self.coordinator.progress()
     answers = [callback(values) for callback in callbacks]
     if is_over:
@@ -176,10 +176,10 @@ class InProcess:
     self._is_told_to_stop = any(answer is True for answer in answers)
     if self._is_told_to_stop or self._should_stop():
       return True
-    if self._actor.turn() is None:
+    if self._actor.iterate() is None:
       # The budget is used up, and evaluations wait for room on the disk.
       time.sleep(_FULL_DISK_SECONDS)
-    self.learner.turn()
+    self.learner.iterate()
     return True
 
   def _with(self, **clients: Any) -> context_lib.Context:
