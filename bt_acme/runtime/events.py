@@ -26,12 +26,12 @@ _READ_SIZE = 1 << 16
 
 
 class NodeScheduled(NamedTuple):
-  """A node has a place, where it can be started.
+  """A node has been scheduled on a machine and can be started there.
 
   Attributes:
     title: the node's title, `LABEL/INDEX`.
-    addresses: `host:port` for every port that it listens on.
-    host: the machine, if there are several.
+    addresses: `host:port` of each port that the node listens on.
+    host: the machine; empty if there is only one.
   """
 
   title: str
@@ -40,11 +40,11 @@ class NodeScheduled(NamedTuple):
 
 
 class NodePending(NamedTuple):
-  """A node has no place yet.
+  """A node has not been scheduled yet.
 
   Attributes:
     title: the node's title, `LABEL/INDEX`.
-    reason: what the node waits for, in words for the user.
+    reason: the reason for the delay, as text for the user.
   """
 
   title: str
@@ -56,8 +56,8 @@ class Output(NamedTuple):
 
   Attributes:
     title: the node's title, `LABEL/INDEX`.
-    data: what it printed; it may begin or end within a line.
-    is_error: whether it was printed to standard error.
+    data: the printed bytes; they may start or end within a line.
+    is_error: whether the node printed them to standard error.
   """
 
   title: str
@@ -66,11 +66,11 @@ class Output(NamedTuple):
 
 
 class Heartbeat(NamedTuple):
-  """A node has sent bytes through its pipe for heartbeats.
+  """A node has sent bytes through its heartbeat pipe.
 
   Attributes:
     title: the node's title, `LABEL/INDEX`.
-    marks: the bytes that `runtime.heartbeats` lists, at least one.
+    marks: at least one of the marks that `runtime.heartbeats` defines.
   """
 
   title: str
@@ -78,16 +78,15 @@ class Heartbeat(NamedTuple):
 
 
 class NodeExited(NamedTuple):
-  """A node has ended; its output and heartbeats were posted before this.
+  """A node has exited; its output and heartbeats were posted before.
 
   Attributes:
     title: the node's title, `LABEL/INDEX`.
-    code: 0 if it ended well, else an exit code, or minus the number of the
-      signal that killed it.
-    reason: says how the node ended, as in 'failed.', if the code does not.
-    traceback: the traceback of the exception that ended it, if the output does
-      not have it.
-    lost: whether its place is gone with it.
+    code: the exit code, or minus the number of the signal that killed the node.
+    reason: how the node exited, as in 'failed.'; empty if the code tells.
+    traceback: the traceback of the exception that ended the node, if its output
+      does not contain the traceback.
+    lost: whether the node's slot was lost as well.
   """
 
   title: str
@@ -97,17 +96,17 @@ class NodeExited(NamedTuple):
   lost: bool = False
 
 
-# The supervisor takes these, and `interrupts.Interrupt`.
+# The supervisor handles these and `interrupts.Interrupt`.
 Event = Union[NodeScheduled, NodePending, Output, Heartbeat, NodeExited]
 
 
 def from_pipe(title: str, stream: str, data: bytes) -> Event:
-  """Returns the event of what a node's process has sent.
+  """Returns the event for data from a pipe of a node's process.
 
   Args:
     title: the node's title, `LABEL/INDEX`.
-    stream: the name of the pipe, as `engines.node_process.start` returns it.
-    data: what came through the pipe.
+    stream: the name of the pipe, as returned by `engines.node_process.start`.
+    data: the bytes read from the pipe.
   """
   if stream == 'heartbeats':
     return Heartbeat(title, data)
@@ -117,27 +116,27 @@ def from_pipe(title: str, stream: str, data: bytes) -> Event:
 class EventQueue:
   """A queue of events, filled by threads, file descriptors and signals.
 
-  `get` and all callbacks run in the main thread, because Python lets no other
-  thread handle signals. Only `post` may be called from elsewhere. Closing the
-  queue brings back the signal handlers that were there before.
+  `get` and all callbacks run in the main thread, because Python handles signals
+  only there. Other threads may only call `post`. Closing the queue restores the
+  previous signal handlers.
   """
 
   def __init__(self) -> None:
-    """Opens the pipes that wake up `get`."""
+    """Initializes the queue, and opens the pipes that wake up `get`."""
     self._events: collections.deque = collections.deque()
     self._lock = threading.Lock()
     self._closed = False
     self._on_signal: Dict[int, Callable[[], object]] = {}
     self._selector = selectors.DefaultSelector()
     self._exit_stack = contextlib.ExitStack()
-    # Signals have a pipe of their own, so that it is never full of wake-ups.
+    # Signals have their own pipe, so that wake-ups cannot fill it.
     signal_reader, signal_writer = self._open_pipe()
     self.watch(signal_reader, lambda: self._take_signals(signal_reader))
     wake_up_reader, self._wake_up_writer = self._open_pipe()
     self.watch(wake_up_reader, lambda: os.read(wake_up_reader, _READ_SIZE))
-    # The kernel may hand a signal to any thread, or hand it out just before
-    # `select` begins to sleep. The interpreter then writes its number into the
-    # pipe at once, while a Python handler would have to wait.
+    # The kernel may deliver a signal to any thread, or just before `select`
+    # starts to sleep. The interpreter then writes the signal's number into the
+    # pipe immediately, while a Python handler would have to wait.
     previous = signal.set_wakeup_fd(signal_writer, warn_on_full_buffer=False)
     self._exit_stack.callback(signal.set_wakeup_fd, previous)
 
@@ -151,7 +150,7 @@ class EventQueue:
     self._selector.close()
 
   def post(self, event: Any) -> None:
-    """Adds an event, from any thread. A closed queue drops it."""
+    """Adds an event from any thread; a closed queue drops the event."""
     with self._lock:
       if not self._closed:
         self._events.append(event)
@@ -159,13 +158,13 @@ class EventQueue:
           os.write(self._wake_up_writer, b'.')
 
   def get(self, timeout: Optional[float] = None) -> Any:
-    """Takes the next event, and waits for it if there is none.
+    """Removes and returns the next event, and waits for one if necessary.
 
     Args:
-      timeout: seconds to wait at most; None waits for ever.
+      timeout: maximum wait in seconds; None waits indefinitely.
 
     Returns:
-      The event; None if none came in time.
+      The event; None after a timeout.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     while not self._events:
@@ -180,15 +179,15 @@ class EventQueue:
     return self._events.popleft()
 
   def watch(self, descriptor: int, callback: Callable[[], object]) -> None:
-    """Lets `get` call a function whenever a file descriptor can be read."""
+    """Makes `get` call a function whenever a file descriptor is readable."""
     self._selector.register(descriptor, selectors.EVENT_READ, callback)
 
   def unwatch(self, descriptor: int) -> None:
-    """Ends a watch; to be called before the descriptor is closed."""
+    """Stops watching a file descriptor, which must still be open."""
     self._selector.unregister(descriptor)
 
   def on_signal(self, signum: int, callback: Callable[[], object]) -> None:
-    """Lets `get` call a function after a signal, instead of its handler."""
+    """Makes `get` call a function after a signal, instead of its handler."""
     self._on_signal[signum] = callback
     previous = signal.signal(signum, lambda number, frame: None)
     self._exit_stack.callback(
@@ -203,14 +202,14 @@ class EventQueue:
     return descriptors
 
   def _take_signals(self, reader: int) -> None:
-    """Calls back for the signals whose numbers are in the pipe."""
+    """Calls the callbacks of the signals whose numbers are in the pipe."""
     for number in os.read(reader, _READ_SIZE):
       if number in self._on_signal:
         self._on_signal[number]()
 
 
 class PipeReader:
-  """Passes on what comes through a pipe while `EventQueue.get` waits."""
+  """Forwards data from a pipe while `EventQueue.get` waits."""
 
   def __init__(
     self,
@@ -219,13 +218,13 @@ class PipeReader:
     take: Callable[[bytes], object],
     at_end: Callable[[], object] = lambda: None,
   ):
-    """Watches a pipe, which is closed at its end.
+    """Initializes the reader, which closes the pipe at the end of its data.
 
     Args:
       queue: the queue whose `get` reads the pipe.
       pipe: an unbuffered file.
-      take: is called with what was read.
-      at_end: is called when the last writer has closed the pipe.
+      take: called with the bytes that were read.
+      at_end: called when the last writer has closed the pipe.
     """
     self._queue, self._pipe = queue, pipe
     self._take, self._at_end = take, at_end
@@ -233,13 +232,13 @@ class PipeReader:
     queue.watch(pipe.fileno(), self._read)
 
   def close(self) -> None:
-    """Reads what is left in the pipe, and closes it."""
+    """Reads the rest of the pipe, and closes the pipe."""
     while not self._pipe.closed and self._read():
       pass
     self._end()
 
   def _read(self) -> bool:
-    """Reads once; returns whether there may be more."""
+    """Reads once; returns whether the pipe may contain more data."""
     try:
       data = os.read(self._pipe.fileno(), _READ_SIZE)
     except BlockingIOError:

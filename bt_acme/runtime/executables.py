@@ -1,10 +1,10 @@
-"""Makes something to execute for every node of a program, with Launchpad.
+"""Makes the executables of a program's nodes with Launchpad.
 
-Launchpad gives each node its addresses, its clients of other nodes and its
-notice to stop. A node's function travels to another process: it has to carry
-its settings with it and can read no flag, because a process of Launchpad's
-parses Launchpad's flags only. It imports what its pickled function names, so
-`make_node` is not beside the program, which imports every node.
+Launchpad gives each node its addresses, its clients of other nodes and the
+notice to stop. A node's function is sent to another process. The function must
+carry its settings with it and cannot read flags, because a Launchpad process
+parses only Launchpad's flags. The process imports the module of the function,
+so `make_node` is not in `program`, which imports every node.
 """
 
 import threading
@@ -22,11 +22,11 @@ _T = TypeVar('_T')
 
 
 def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
-  """Makes a node where it runs; Launchpad turns handles into clients there.
+  """Makes a node in its process, where Launchpad turns handles into clients.
 
   Args:
-    node_class: the node's class, which takes the arguments, and its
-      `context.Context` last.
+    node_class: the node's class, called with the arguments and, last, the
+      node's `context.Context`.
     *arguments: the arguments of the node.
     **clients: handles of other nodes, by the name of the context's field.
   """
@@ -44,13 +44,13 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
   )
 
 
-def with_signs(make_tables: Callable[[], Any]) -> Callable[[], Any]:
-  """Has a process send heartbeats that has no loop of its own to do so.
+def with_heartbeats(make_tables: Callable[[], Any]) -> Callable[[], Any]:
+  """Makes a process without a loop of its own send heartbeats.
 
-  They only show that the process runs at all.
+  These heartbeats only show that the process runs at all.
 
   Args:
-    make_tables: what the process calls first, where it runs.
+    make_tables: the function that the process calls first.
   """
 
   def make() -> Any:
@@ -62,14 +62,14 @@ def with_signs(make_tables: Callable[[], Any]) -> Callable[[], Any]:
   return make
 
 
-def beside_workdir(
+def require_workdir(
   make: Callable[..., Any], workdir: str, session: provenance.Session
 ) -> Callable[..., Any]:
-  """Has a process fail at once that does not see the folder of its run.
+  """Makes a process fail at once if it does not see the run's directory.
 
   Args:
-    make: what the process calls first, where it runs.
-    workdir: the folder.
+    make: the function that the process calls first.
+    workdir: the run's directory.
     session: the session of the run.
   """
 
@@ -88,7 +88,7 @@ def _send_heartbeats() -> None:
 
 
 def titles(program: lp.Program) -> Dict[str, str]:
-  """Returns the label of each node by the node's title, `LABEL/INDEX`."""
+  """Returns the label of each node, by title (`LABEL/INDEX`)."""
   return {
     title: title.rpartition('/')[0] for title in _by_title(program.groups)
   }
@@ -103,11 +103,11 @@ def _by_title(by_label: Mapping[str, Sequence[_T]]) -> Dict[str, _T]:
 
 
 def prepare(program: lp.Program, *, in_this_process: bool) -> None:
-  """Connects the nodes, as Launchpad's own launchers do first of all.
+  """Connects the nodes, as Launchpad's own launchers do first.
 
   Args:
     program: the program.
-    in_this_process: whether nodes are going to be threads of this process.
+    in_this_process: whether the nodes will be threads of this process.
   """
   launch_type = (
     lp_context.LaunchType.LOCAL_MULTI_THREADING
@@ -137,11 +137,11 @@ def make(
 
   Args:
     program: the program.
-    addresses: by title, `host:port` for every port of the node.
+    addresses: by title, `host:port` of each port of the node.
 
   Returns:
-    By title: a function for a thread, or Launchpad's `Command`, whose
-    `command_as_list` starts a process on any machine.
+    The executables by title: functions for threads, otherwise Launchpad's
+    `Command`, whose `command_as_list` starts a process on any machine.
   """
   for title, node in _by_title(program.groups).items():
     for address, text in zip(node.addresses, addresses[title], strict=True):
@@ -156,7 +156,7 @@ def make(
 
 
 class _KnownAddress(lp_address.AbstractAddressBuilder):
-  """An address that is known."""
+  """An address builder that returns a given address."""
 
   def __init__(self, text: str):
     self._text = text

@@ -1,10 +1,10 @@
 """Heartbeats: how the launcher notices that a node hangs.
 
 A node sends a heartbeat whenever it makes progress: one byte through a pipe
-that its engine has opened for it. Another byte reports that the node was told
-to stop: if the launcher did not do so, the node has failed, although it exits
-with 0. A third one reports that the node has saved everything, so that nothing
-is lost if it is slow to exit.
+that its engine has opened. A second kind of byte reports that the node was told
+to stop; unless the launcher told it, the node has failed, even with exit code
+0. A third kind reports that the node has saved everything, so that nothing is
+lost if it is slow to exit.
 
 The watchdog of a node starts with its first heartbeat, so that a node may take
 as long as it needs to compile.
@@ -19,21 +19,21 @@ from typing import Callable, Dict, List, Mapping
 
 from bt_acme.runtime.engines import node_process
 
-# This variable of a process that a supervisor has started holds the number of
-# attempts that its node had before.
+# Environment variable of a supervised process: the number of previous attempts
+# of its node.
 ATTEMPT_VARIABLE = 'BT_ACME_ATTEMPT'
 OLD_ATTEMPT_VARIABLE = 'BT_ACME_LIFE'  # Also set, until the next release.
-# This one holds its title, `LABEL/INDEX`, for anyone who lists processes.
+# Environment variable with the node's title, for anyone who lists processes.
 TITLE_VARIABLE = 'BT_ACME_NODE'
 MARK, STOP_MARK, SAVED_MARK = b'.', b't', b's'
 PERIOD = 1.0  # Seconds between two heartbeats, and between two checks.
-# A node that others wait for is judged before they are, because they hang with
-# it. Each label has this many seconds more than the one before.
+# When a server hangs, the nodes that wait for it hang as well. Each label's
+# limit exceeds that of the previous label by this much, to blame the server.
 _SECONDS_AFTER_SERVERS = 4 * PERIOD
 
 
 def attempt() -> int:
-  """Returns the number of attempts that this process's node had before."""
+  """Returns the number of previous attempts of this process's node."""
   return int(os.environ.get(ATTEMPT_VARIABLE, '0'))
 
 
@@ -44,9 +44,9 @@ def is_supervised() -> bool:
 
 @functools.lru_cache(maxsize=None)
 def _descriptor() -> int:
-  """Returns the file descriptor of the pipe; -1 if there is none.
+  """Returns the file descriptor of the heartbeat pipe; -1 if there is none.
 
-  The processes that a node starts inherit its variables, but not this pipe.
+  Removes the variable: child processes would inherit it, but not the pipe.
   """
   return int(os.environ.pop(node_process.PIPE_VARIABLE, '-1'))
 
@@ -54,9 +54,9 @@ def _descriptor() -> int:
 def make_heartbeat(
   clock: Callable[[], float] = time.monotonic,
 ) -> Callable[[], None]:
-  """Returns the function that sends a heartbeat, at most once a second.
+  """Returns a function that sends a heartbeat, at most once a second.
 
-  It does nothing in a process without a supervisor.
+  The function does nothing in a process without a supervisor.
 
   Args:
     clock: a function that returns seconds.
@@ -85,14 +85,14 @@ def report_saved() -> None:
 
 
 def _send(mark: bytes) -> None:
-  # Once the launcher is gone, this process is about to be killed.
+  # Writing fails once the launcher is gone; this process is then killed anyway.
   with contextlib.suppress(OSError):
     if is_supervised():
       os.write(_descriptor(), mark)
 
 
 class Watchdog:
-  """Knows which nodes have sent no heartbeat for too long."""
+  """Detects nodes that have sent no heartbeat for too long."""
 
   def __init__(
     self,
@@ -100,12 +100,12 @@ class Watchdog:
     labels: Mapping[str, str],
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Watches no node until its first heartbeat.
+    """Initializes the watchdog; each node's first heartbeat starts its timeout.
 
     Args:
-      seconds: the seconds after which a node without a heartbeat hangs.
-      labels: the label of each node by its title, in the order in which nodes
-        wait for each other: a node waits for those of earlier labels.
+      seconds: the heartbeat timeout of the nodes of the first label.
+      labels: the label of each node by title, servers first: a node may wait
+        for nodes of earlier labels.
       clock: a function that returns seconds.
     """
     in_order = list(dict.fromkeys(labels.values()))
@@ -126,14 +126,14 @@ class Watchdog:
     self._heard.pop(title, None)
 
   def expired(self) -> List[str]:
-    """Returns the titles of the nodes that hang; checks once a second."""
+    """Returns the titles of the hung nodes; checks once a second."""
     now = self._clock()
     gap = now - self._looked
     if gap < PERIOD:
       return []
     self._looked = now
     if gap > _SECONDS_AFTER_SERVERS:
-      # This process stood still itself, and has not read what there is.
+      # This process itself was suspended, and has yet to read the heartbeats.
       self._heard = {title: t + gap for title, t in self._heard.items()}
     return [
       title

@@ -1,9 +1,9 @@
-"""Ctrl-C, and the other signals that stop a program.
+"""Handles Ctrl-C and the other signals that stop a program.
 
-`post_to` makes events of them for a program of many processes. The first signal
-asks all nodes to stop within the seconds of grace. A second one kills them
-immediately. `supervisor.Supervisor` acts on both. `noted` is for a run in one
-process.
+For a program of many processes, `post_to` turns the signals into events, and
+`supervisor.Supervisor` acts on them: the first signal asks all nodes to stop
+within the shutdown timeout, and the second one kills them immediately. `noted`
+is for a run in one process.
 """
 
 import contextlib
@@ -14,13 +14,13 @@ from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 
 from bt_acme.runtime import events
 
-# A shell reports a program that a signal has ended with this number plus the
+# A shell reports the end of a program by a signal as this number plus the
 # number of the signal.
 EXIT_CODE_BASE = 128
 
 
 class Interrupt(NamedTuple):
-  """The user, or the system, wants the program to stop."""
+  """A request of the user or the system to stop the program."""
 
   signum: signal.Signals
 
@@ -39,14 +39,14 @@ class Interrupt(NamedTuple):
 
 
 def post_to(queue: events.EventQueue) -> None:
-  """Posts an `Interrupt` for every signal that is to stop the program."""
+  """Makes a queue receive an `Interrupt` for every signal to stop."""
   for signum in _stop_signals():
     queue.on_signal(signum, functools.partial(queue.post, Interrupt(signum)))
 
 
 def _stop_signals() -> List[signal.Signals]:
   signals = [signal.SIGINT, signal.SIGTERM]
-  # A program that was started by nohup goes on when its terminal is closed.
+  # A program started by nohup keeps running when its terminal is closed.
   if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
     signals.append(signal.SIGHUP)
   return signals
@@ -54,14 +54,14 @@ def _stop_signals() -> List[signal.Signals]:
 
 @contextlib.contextmanager
 def noted() -> Iterator[Callable[[], Optional[Interrupt]]]:
-  """Within the block, the first signal only leaves a note.
+  """Records the first signal within the block instead of acting on it.
 
   The second one has its usual effect, which is KeyboardInterrupt for Ctrl-C.
-  Signals reach the main thread alone, so that the block in another thread
-  changes nothing.
+  Python handles signals only in the main thread, so the block has no effect in
+  other threads.
 
   Yields:
-    A function that returns the first signal; None until there was one.
+    A function that returns the first signal; None before it arrives.
   """
   note: List[Interrupt] = []
   if threading.current_thread() is not threading.main_thread():

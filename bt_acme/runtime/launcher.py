@@ -1,7 +1,6 @@
-"""Runs a program on the engine that the user chose.
+"""Runs a program on the engine that `lp_launch_type` selects.
 
-Engines are listed here. To add one, write a module in `engines/` and add a line
-to `ENGINES`.
+To add an engine, write a module in `engines/` and add a line to `ENGINES`.
 """
 
 import pathlib
@@ -23,8 +22,7 @@ from bt_acme.runtime import events, interrupts, restarts, supervisor
 from bt_acme.runtime import ports as ports_lib
 from bt_acme.runtime.engines import base, processes, ray_cluster, threads
 
-# The engines, by the value of `lp_launch_type` that chooses them, of which
-# `config.run` has the list.
+# Engine classes by `lp_launch_type`; `config.run` lists the allowed values.
 ENGINES: Dict[str, Type[base.Engine]] = {
   'local_mp': processes.Processes,
   'local_mt': threads.Threads,
@@ -47,41 +45,42 @@ def launch(
 ) -> int:
   """Runs a program until its main node ends, a node fails, or the user stops.
 
-  It has to be called from the main thread, which handles the signals. With
-  `local_mt`, a node that ignores the request to stop can only be ended with the
-  process, so this function exits the process with that code.
+  Must be called from the main thread, because Python handles signals only
+  there. With `local_mt`, a node that ignores the request to stop can only be
+  ended together with the process, so this function then exits the process with
+  the exit code.
 
   Args:
-    program: nodes, grouped by label. They poll `lp.wait_for_stop`.
-    workdir: all that a process prints goes to `processes/LABEL-INDEX.log` in
-      it.
-    launch_type: one of `ENGINES`: `local_mp` starts a process for each node,
+    program: the nodes, grouped by label. They must poll `lp.wait_for_stop`.
+    workdir: the directory of the run. The output of each process is written to
+      `processes/LABEL-INDEX.log` in it.
+    launch_type: a key of `ENGINES`: `local_mp` starts a process for each node,
       `local_mt` a thread, `ray` a process on a machine of a cluster.
-    engine_options: arguments of the engine, by name; see its class.
-    environments: by label, the variables that its processes have besides this
-      one's, as {'actor': {'JAX_PLATFORMS': 'cpu'}}. Threads share this one's.
-    ports: by label, the port of the label's first node, instead of a free
-      one.
-    main_label: the program is over when the node with this label is.
-    checked_labels: nodes whose failure fails the program even while it stops.
-      Others may well fail then, because what they talk to stops as well.
-    grace_seconds: the seconds between the request to stop and SIGKILL. Where
-      the program ends by itself, nodes of `checked_labels` have six times as
-      long.
-    policy: which failures of nodes the program survives; none by default, and
-      none of threads.
+    engine_options: keyword arguments of the engine; see its class.
+    environments: by label, environment variables of its processes in addition
+      to those of this process, as {'actor': {'JAX_PLATFORMS': 'cpu'}}. Threads
+      share the environment of this process.
+    ports: by label, the port of the label's first node; by default a free port.
+    main_label: the program ends when the node with this label exits.
+    checked_labels: the labels of nodes whose failure fails the program even
+      during shutdown. Other nodes may fail then, because their servers stop as
+      well.
+    grace_seconds: the seconds between the request to stop and SIGKILL. When the
+      program completes, nodes of `checked_labels` have six times as long.
+    policy: the node failures from which the program recovers; by default, and
+      always for threads, none.
 
   Returns:
     An exit code: 0; 1 after a failure; 128 + the number of the signal that
     stopped the program (130 for Ctrl-C).
 
   Raises:
-    ValueError: before anything is started, for an unknown launch type or label,
-      or a port that is taken.
+    ValueError: before anything is started, if the launch type or a label is
+      unknown, or a port is in use.
   """
   if launch_type not in ENGINES:
     raise ValueError(
-      f'lp_launch_type={launch_type!r} is unknown here: choose from '
+      f'lp_launch_type={launch_type!r} is unknown. Choose one of '
       f'{sorted(ENGINES)}.'
     )
   chosen_class = ENGINES[launch_type]
@@ -92,7 +91,7 @@ def launch(
   for label in (*labels, *environments, *ports):
     if label not in program.groups:
       raise ValueError(
-        f'The program has no node labelled {label!r}: its labels are '
+        f'label={label!r} is not in the program. Choose one of '
         f'{sorted(program.groups)}.'
       )
   for label, port in ports.items():
@@ -127,19 +126,19 @@ def supervise(
   policy: restarts.RestartPolicy,
   clock: Callable[[], float] = time.monotonic,
 ) -> int:
-  """Runs a program, and the next ones where it restarts, to the end.
+  """Runs a program, and restarts the program as often as the policy allows.
 
   Args:
-    program: see `launch`, as are the arguments that are not described here.
+    program: see `launch`.
     make_engine: makes the engine of a program.
-    queue: takes the events of the engine and of the signals.
+    queue: the queue to which the engine and the signal handlers post events.
     workdir: see `launch`.
     environments: see `launch`.
     ports: see `launch`.
     main_label: see `launch`.
     checked_labels: see `launch`.
     grace_seconds: see `launch`.
-    policy: which failures of nodes the program survives.
+    policy: the node failures from which the program recovers.
     clock: a function that returns seconds.
 
   Returns:

@@ -1,7 +1,7 @@
-"""The memory that a run takes at the least, before anything is started.
+"""Checks that a run fits into memory, before anything is started.
 
-Every need is a lower bound or, for the replay, a cautious guess. What does not
-fit into the machine by these numbers cannot run there.
+Every requirement is a lower bound or, for the replay, a cautious estimate. A
+run that does not fit by these numbers cannot run on the machine.
 """
 
 import math
@@ -16,23 +16,23 @@ from bt_acme.core import learner_core
 from bt_acme.core.intrinsic import rewards
 from bt_acme.replay import blocks, fields, memory_estimate
 
-# What an actor or an evaluator has for itself, with JAX and compiled functions;
-# 310 MB were measured on MiniGrid. The other processes are few.
+# The private memory of an actor or evaluator, with JAX and compiled functions;
+# 310 MB were measured on MiniGrid. The few other processes are ignored.
 _PROCESS_BYTES = 250 * 10**6
-# The smallest environments, which are MiniGrid's.
+# The smallest environments are those of MiniGrid.
 _ENVIRONMENT_BYTES = 10**5
 # One batch is filled while the learner reads another.
 _BATCHES = 2
 
 
 class MemoryRequirement(NamedTuple):
-  """Something that takes memory.
+  """The memory that a part of a run requires.
 
   Attributes:
-    settings: the settings that decide how much, with their values.
-    what: what takes it, with a verb: 'a full replay takes'.
-    num_bytes: how much it takes.
-    advice: a sentence that says how to make it less.
+    settings: the settings that determine the amount, with their values.
+    what: the part, with a verb: 'a full replay takes'.
+    num_bytes: the amount of memory.
+    advice: a sentence that says how to reduce the amount.
   """
 
   settings: str
@@ -44,10 +44,10 @@ class MemoryRequirement(NamedTuple):
 def estimate(
   run: run_config.RunConfig, agent: assembly.Agent
 ) -> List[MemoryRequirement]:
-  """Lists what a run needs on this machine.
+  """Lists the memory requirements of a run on this machine.
 
-  Of a run that spans machines these are the nodes that do not act, which are
-  on this machine unless its placement says otherwise.
+  For a run that spans machines, these are only the nodes that do not act, which
+  run on this machine unless the placement says otherwise.
 
   Args:
     run: the run.
@@ -80,7 +80,7 @@ def estimate(
 def estimate_evaluation(
   agent: assembly.Agent, episodes: int
 ) -> List[MemoryRequirement]:
-  """Lists what it takes to play episodes, all at once, in this process.
+  """Lists the memory requirements of playing all episodes at once.
 
   Args:
     agent: the agent that plays.
@@ -90,14 +90,14 @@ def estimate_evaluation(
 
 
 def check(needs: List[MemoryRequirement], memory: Optional[int] = None) -> None:
-  """Checks that all fits into the memory together.
+  """Checks that all requirements together fit into memory.
 
   Args:
-    needs: what `estimate` or `estimate_evaluation` lists.
-    memory: the number of bytes that there are; None for those of this machine.
+    needs: the list that `estimate` or `estimate_evaluation` returned.
+    memory: the available bytes; None for those of this machine.
 
   Raises:
-    ValueError: if it does not fit; the message is about the largest need.
+    ValueError: if they do not fit; the message names the largest requirement.
   """
   memory = memory_estimate.available_memory() if memory is None else memory
   total = sum(need.num_bytes for need in needs)
@@ -106,8 +106,8 @@ def check(needs: List[MemoryRequirement], memory: Optional[int] = None) -> None:
   largest = max(needs, key=lambda need: need.num_bytes)
   size = memory_estimate.size_in_words
   raise ValueError(
-    f'{largest.settings}: this machine has {size(memory)}, and {largest.what} '
-    f'about {size(largest.num_bytes)}, all else '
+    f'{largest.settings}: this machine has {size(memory)}, but {largest.what} '
+    f'about {size(largest.num_bytes)} and everything else '
     f'{size(total - largest.num_bytes)}. {largest.advice}'
   )
 
@@ -119,38 +119,38 @@ def _processes(run: run_config.RunConfig) -> MemoryRequirement:
     f'num_actors={run.num_actors}, num_evaluators={run.num_evaluators}',
     f'{number:,} processes take',
     number * _PROCESS_BYTES,
-    'Lower them; an actor can have more environments (envs_per_actor).',
+    'Lower one of these settings, and raise envs_per_actor if necessary.',
   )
 
 
 def _environments(
   agent: assembly.Agent, number: int, settings: str, num_bytes: int = 0
 ) -> MemoryRequirement:
-  """Environments with the episodic memories of the rewards in them.
+  """Returns the requirement of environments and their episodic memories.
 
   Args:
-    agent: the agent that acts in them.
+    agent: the agent that acts in the environments.
     number: the number of environments.
-    settings: the settings that decide how many there are, and `num_bytes`.
-    num_bytes: what else each of them takes.
+    settings: the settings that determine `number` and `num_bytes`.
+    num_bytes: the memory that each environment takes besides.
   """
   num_bytes += _ENVIRONMENT_BYTES
   for spec in agent.reward_specs:
     if spec is not None and rewards.for_config(spec.config).uses_memory:
       capacity, size = spec.config.memory_capacity, spec.config.embedding_size
       settings += f', memory_capacity={capacity}, embedding_size={size}'
-      # The host keeps the norm of each embedding too.
+      # The host also stores the norm of each embedding.
       num_bytes += capacity * (size + 1) * np.dtype(np.float32).itemsize
   return MemoryRequirement(
     settings,
-    f'{number:,} environments with all that belongs to them take',
+    f'{number:,} environments with their buffers take',
     number * num_bytes,
     'Lower one of these settings.',
   )
 
 
 def _learner(agent: assembly.Agent) -> MemoryRequirement:
-  """The parameters and their optimizers; nothing is computed."""
+  """Returns the requirement of parameters and optimizers, from shapes alone."""
   core = learner_assembly.make_learner_core(agent)
   state = learner_core.without_key(jax.eval_shape(core.init, jax.random.key(0)))
   network = agent.config.network
@@ -187,6 +187,6 @@ def _replay(agent: assembly.Agent) -> MemoryRequirement:
     f'max_replay_size={replay.max_replay_size}, codec={replay.codec!r}',
     'a full replay takes',
     memory_estimate.estimate(replay, agent.replay_shapes).compressed,
-    "Lower max_replay_size; codec='tensors' takes many times what 'blocks' "
-    'does.',
+    "Lower max_replay_size. codec='tensors' takes many times as much memory as "
+    "'blocks'.",
   )

@@ -1,4 +1,4 @@
-"""What the supervisor knows of one node, through all of its attempts."""
+"""The supervisor's view of one node, across all of its attempts."""
 
 import signal
 import time
@@ -6,8 +6,8 @@ from typing import Callable, List, Optional
 
 from bt_acme.runtime import events, restarts, terminal
 
-# Seconds before a node is started anew that ended before its first sign: once,
-# twice in a row, more often.
+# Restart backoff in seconds after the 1st, 2nd and every later consecutive
+# failure before the first heartbeat.
 _BACKOFFS = (1.0, 10.0, 60.0)
 
 
@@ -16,23 +16,24 @@ class Node:
 
   Attributes:
     title: `LABEL/INDEX`.
-    label: the label that it shares with others.
-    allowance: how often it may be started anew.
-    addresses: `host:port` of each of its ports; None until it has a place.
-    host: the machine of its place, if there are several.
-    num_starts: the number of times that it was started.
+    label: the label, which several nodes may share.
+    allowance: the node's restart budget.
+    addresses: `host:port` of each of its ports; None until it is scheduled.
+    host: the machine that it is scheduled on; empty if there is only one.
+    num_starts: the number of attempts so far.
     log: its log file; None if it prints to this process's output.
-    ended: how its latest attempt ended; None if it has not.
+    ended: the exit of its latest attempt; None if that has not exited.
     has_begun: whether its latest attempt has sent a heartbeat.
-    started: when its latest attempt began, by the clock.
-    is_late: whether the user knows that its latest attempt has yet to begin.
-    due: when it restarts, by the clock; None if it is not going to.
-    hung_seconds: how long its latest attempt sent no heartbeat, if that killed
-      it.
+    started: the start of its latest attempt, by the clock.
+    is_late: whether the user was told that the latest attempt has not sent a
+      heartbeat yet.
+    due: the time of its next restart, by the clock; None if none is planned.
+    hung_seconds: the heartbeat timeout for which its latest attempt was killed;
+      None if it was not.
     received_sigterm: whether its latest attempt was told to stop, but not by
       the supervisor.
     has_saved: whether its latest attempt has nothing left to save.
-    follows: whether its latest attempt was ended to restart with another node.
+    follows: whether its latest attempt was killed to restart with another node.
   """
 
   def __init__(
@@ -42,12 +43,12 @@ class Node:
     record: restarts.Record,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """It was not started yet.
+    """Initializes the state of a node that has not been started.
 
     Args:
       title: `LABEL/INDEX`.
-      label: the label that it shares with others.
-      record: of the run.
+      label: the label, which several nodes may share.
+      record: the restarts of the run.
       clock: a function that returns seconds.
     """
     self._clock = clock
@@ -72,11 +73,11 @@ class Node:
 
   @property
   def runs(self) -> bool:
-    """Whether it was started and has not ended."""
+    """Whether the node was started and has not exited."""
     return self.num_starts > 0 and self.ended is None
 
   def mark_started(self, log: Optional[terminal.NodeLog]) -> None:
-    """Notes that it was started, and where its output goes."""
+    """Records that the node was started, and its log file."""
     if self.log is not None:
       self.log.close()
     self.num_starts += 1
@@ -87,16 +88,16 @@ class Node:
     self.has_saved = self.follows = self.is_late = False
 
   def record_heartbeat(self) -> None:
-    """Notes that its latest attempt has given a sign."""
+    """Records a heartbeat of the latest attempt."""
     self.has_begun = True
     self._false_starts = 0
     self._record.has_worked.add(self.title)
 
   def next_backoff(self) -> float:
-    """Returns how many seconds it waits before it is started anew.
+    """Returns the seconds to wait before the next restart.
 
-    What ended before its first sign may have found something missing that will
-    be there later.
+    An attempt that failed before its first heartbeat may have lacked something
+    that becomes available later.
     """
     if self.has_begun:
       return 0.0
@@ -105,16 +106,16 @@ class Node:
 
   @property
   def failed_at_its_start(self) -> bool:
-    """Whether an error of its own ended it before it had ever worked.
+    """Whether the node exited with an error before it ever sent a heartbeat.
 
-    What fails at the very start would fail again.
+    Such an error would only happen again.
     """
     assert self.ended is not None
     has_worked = self.title in self._record.has_worked
     return self.ended.code > 0 and not has_worked
 
   def describe_failure(self) -> str:
-    """Says in one line what happened, with the error's own line, if any."""
+    """Describes the failure in one line, with the last line of the error."""
     assert self.ended is not None
     how = self._how()
     lines = self.ended.traceback.splitlines()
@@ -123,25 +124,26 @@ class Node:
     return f'{self.title} {how} {lines[-1]}' if lines else f'{self.title} {how}'
 
   def describe_end(self) -> str:
-    """Says what happened, where to read on, and the traceback, if any."""
+    """Describes the failure, with the path of the log and any traceback."""
     assert self.ended is not None
     how = self._how()
     lines = [self.ended.traceback] if self.ended.traceback else []
     if self.log is not None:
-      how += f' Its whole output: {self.log.path}'
+      how += f' Full output: {self.log.path}'
       lines += self.log.report()
     return '\n'.join([f'error: {self.title} {how}', *lines])
 
   def describe_stop(self, grace_seconds: Optional[float]) -> str:
-    """Says what went wrong after it was asked to stop; empty if nothing did.
+    """Describes a failure during shutdown; empty if there was none.
 
     Args:
-      grace_seconds: how many seconds it had; None if the user cut them short.
+      grace_seconds: the shutdown timeout in seconds; None if the user did not
+        wait for it.
     """
     if self.runs and grace_seconds is not None and not self.has_saved:
       return (
         f'error: {self.title} did not stop within {grace_seconds:g} s and was '
-        'killed: what it had yet to save is lost.'
+        'killed. Its unsaved state is lost.'
       )
     if self.ended and self.ended.code not in (0, -signal.SIGTERM):
       return self.describe_end()
@@ -152,13 +154,13 @@ class Node:
     if self.hung_seconds is not None:
       return f'sent no heartbeat for {self.hung_seconds:g} s and was killed.'
     if self.received_sigterm and not self.ended.code:
-      return 'was told to stop by another program (SIGTERM), and did.'
+      return 'was stopped by another program (SIGTERM).'
     return self.ended.reason or _describe_code(self.ended.code)
 
 
 def _describe_code(code: int) -> str:
   if code == -signal.SIGKILL:
-    return 'was killed (SIGKILL): is the machine out of memory?'
+    return 'was killed (SIGKILL); the machine may be out of memory.'
   if code < 0:
-    return f'died of {signal.Signals(-code).name}.'
+    return f'was killed by {signal.Signals(-code).name}.'
   return f'failed with exit code {code}.'

@@ -1,7 +1,7 @@
-"""The states of all nodes of a run in one process, as a part of a checkpoint.
+"""Saves the states of all nodes of an in-process run in a checkpoint.
 
-They stand where other runs have the files of Reverb's server. Nothing is
-pickled, because the file may come from an untrusted source.
+Their file takes the place of the files of Reverb's server in other runs.
+Nothing is pickled, because the file may come from an untrusted source.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from bt_acme.config import run as run_config
 from bt_acme.runtime import checkpoints, serialization
 
 _FILE = 'nodes'
-# Another version of these may compute something else.
+# Other versions of these packages may compute different results.
 _VERSIONS = {
   'bt_acme': version.__version__,
   'jax': jax.__version__,
@@ -30,7 +30,7 @@ _VERSIONS = {
 
 
 def layout(agent: assembly.Agent) -> Dict[str, Any]:
-  """Returns what the states depend on besides the settings of the run."""
+  """Returns the versions and behaviors that the states depend on."""
   return {
     'versions': _VERSIONS,
     'behaviors': [_checksum(behavior) for behavior in agent.behaviors],
@@ -38,9 +38,10 @@ def layout(agent: assembly.Agent) -> Dict[str, Any]:
 
 
 def _checksum(behavior: Any) -> str:
-  """Identifies a behavior by its parameters, or by its name without any.
+  """Returns a behavior's checksum, or its name if it has no parameters.
 
-  The directory of an exported behavior may move, and names it.
+  The name of an exported behavior contains the path of its directory, which may
+  change, so the name cannot identify the behavior.
   """
   leaves = jax.tree.leaves(behavior.params())
   if not leaves:
@@ -54,17 +55,16 @@ def _checksum(behavior: Any) -> str:
 def write(
   run: run_config.RunConfig, agent: assembly.Agent, states: Mapping[str, Any]
 ) -> checkpoints.Replay:
-  """Writes states to a scratch directory, for the next checkpoint.
+  """Writes node states to a scratch directory, for the next checkpoint.
 
   Args:
     run: the run.
     agent: the agent of the run.
-    states: numbers, strings, bytes and arrays of NumPy in lists, tuples and
-      dicts.
+    states: numbers, strings, bytes and NumPy arrays in lists, tuples and dicts.
 
   Raises:
-    OSError: if they cannot be written.
-    ValueError: if they hold anything else.
+    OSError: if the states cannot be written.
+    ValueError: if the states contain values of any other type.
   """
   encoded = serialization.encode(dict(states))
   body = {'sizes': encoded.sizes, 'tree': encoded.tree}
@@ -86,24 +86,25 @@ def clear(run: run_config.RunConfig) -> None:
 def read(
   run: run_config.RunConfig, agent: assembly.Agent
 ) -> Optional[Mapping[str, Any]]:
-  """Reads the states of the newest checkpoint; None without a checkpoint.
+  """Returns the states in the newest checkpoint; None without a checkpoint.
 
   Raises:
-    ValueError: if they are missing, damaged, or those of other versions.
+    ValueError: if the states are missing, damaged, or belong to other versions
+      or behaviors.
   """
   found = checkpoints.newest_replay(run.checkpoint_folder)
   if found is None:
     if any(pathlib.Path(run.checkpoint_folder).glob('checkpoint-*')):
       raise ValueError(
-        f'workdir={run.workdir!r}: its newest checkpoint has no states of the '
-        'nodes, so that this run cannot be resumed. Choose another workdir.'
+        f'workdir={run.workdir!r}: the newest checkpoint has no node states, '
+        'so this run cannot be resumed. Choose another workdir.'
       )
     return None
   path = found.folder / _FILE
   with refusals(run):
     check_versions(found.layout['versions'])
     if found.layout['behaviors'] != layout(agent)['behaviors']:
-      raise ValueError('they belong to a run with other behaviors')
+      raise ValueError('made with other behaviors')
     checkpoints.check_sha256(path, found.sha256.get(_FILE))
     return _read_file(path)
 
@@ -121,7 +122,7 @@ def check_versions(found: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def refusals(run: run_config.RunConfig) -> Iterator[None]:
-  """Turns whatever untrusted states make of the code into a ValueError."""
+  """Turns any error that untrusted states cause into a ValueError."""
   try:
     yield
   except Exception as error:
@@ -138,7 +139,9 @@ def _read_file(path: pathlib.Path) -> Mapping[str, Any]:
     sizes, tree = body['sizes'], body['tree']
     left = path.stat().st_size - file.tell()
     if sum(sizes) != left or min(sizes, default=0) < 0:
-      raise untrusted.InvalidFileError(f'{left:,} bytes are not what it says')
+      raise untrusted.InvalidFileError(
+        f'the {left:,} bytes of data do not match the listed sizes'
+      )
     states: Mapping[str, Any] = serialization.decode(tree, sizes, file)
     return states
 

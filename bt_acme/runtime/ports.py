@@ -11,17 +11,17 @@ def check_free(port: int, setting: str = 'port') -> None:
     setting: the name of the user's setting for it.
 
   Raises:
-    ValueError: if no server can.
+    ValueError: if the port is out of range or cannot be used.
   """
   if not 0 < port < 1 << 16:
     raise ValueError(f'{setting}={port} must lie in [1, 65535].')
   with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-    # A port is free although the last connections to it are still fading away.
+    # A port counts as free while its last connections are in TIME_WAIT.
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
       probe.bind(('', port))
     except OSError as error:
       raise ValueError(
-        f'{setting}={port} cannot be used ({error.strerror}): choose another '
-        'port, or end the program that has it.'
+        f'{setting}={port} cannot be used ({error.strerror}). Choose another '
+        'port, or end the program that uses this one.'
       ) from error

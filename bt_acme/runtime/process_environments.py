@@ -11,8 +11,8 @@ from bt_acme import compilation_cache
 
 _CPU = {'JAX_PLATFORMS': 'cpu'}
 
-# An actor computes on one core. With more threads, actors would take turns on
-# the cores instead of each keeping its own.
+# An actor computes on one core. With more threads, actors would compete for
+# cores.
 _ONE_CORE = {
   **_CPU,
   'XLA_FLAGS': ' '.join(
@@ -28,16 +28,16 @@ _ONE_CORE = {
 # JAX would otherwise report each kind of device that the machine lacks.
 _ACCELERATOR = {'JAX_LOGGING_LEVEL': 'WARNING'}
 
-# XLA returns the memory of a step to the system after it, and a learner on a
-# CPU spends a fifth of its time on getting it back in pages of 4 kB. With this
-# glibc asks for huge pages.
+# XLA returns the memory of each step to the system. Getting it back in pages of
+# 4 kB takes a fifth of the time of a learner on a CPU, so glibc requests huge
+# pages.
 _HUGE_PAGES = {
   'GLIBC_TUNABLES': ':'.join(
     filter(None, [os.environ.get('GLIBC_TUNABLES'), 'glibc.malloc.hugetlb=1'])
   )
 }
 
-# JAX would otherwise give all memory of a GPU to the process that comes first.
+# JAX would otherwise reserve a GPU's memory for the first process that starts.
 _SHARED_GPU = {'XLA_PYTHON_CLIENT_MEM_FRACTION': '.2'}
 
 _BY_LABEL = {
@@ -51,7 +51,7 @@ _BY_LABEL = {
 
 
 def for_labels(labels: Collection[str]) -> Dict[str, Dict[str, str]]:
-  """Returns the variables of those labels that have any."""
+  """Returns the environment variables by label, for labels that have any."""
   cache = compilation_cache.variables()
   return {
     label: {**cache, **variables}

@@ -1,12 +1,12 @@
-r"""The nodes of a run and who talks to whom.
+r"""The nodes of a run and the connections between them.
 
   actors --transitions--> replay --batches--> learner --parameters--> actors
      \                                          |  \--> evaluators
       \--steps, episodes--> coordinator <-------/         |
                                  ^------------------------/
 
-With `inference=server` one more node, on the learner's accelerator, chooses the
-actions of all actors.
+With `inference=server`, an additional node on the learner's accelerator selects
+the actions of all actors.
 """
 
 import dataclasses
@@ -31,14 +31,14 @@ from bt_acme.runtime import (
   reverb_learner,
 )
 
-# The labels that a launcher has to know: the run is over when the coordinator
-# is, and it has failed if the learner could not save.
+# Labels for the launcher: the run ends when the coordinator exits, and has
+# failed if the learner could not save.
 MAIN_LABEL = 'coordinator'
 CHECKED_LABELS = ('learner',)
-# The nodes that are started anew while the others go on, and which ones have to
-# start anew with them. The inference server holds the state of the actors'
-# episodes, which they cannot go on with when it is gone. Other nodes hold what
-# all need, so that the program goes back to its checkpoint without them.
+# Labels of nodes that restart while the others keep running, each with the
+# labels that must restart with it. The inference server holds the state of the
+# actors' episodes, so actors restart with it. All nodes need the state of the
+# other servers: if one fails, the program restarts from its checkpoint.
 RESTARTED_LABELS = {'inference': ('actor',), 'actor': (), 'evaluator': ()}
 
 _SPARE_THREADS = 4  # For calls to the inference server besides `act`.
@@ -50,27 +50,26 @@ def make_program(
   *,
   initial_params: Any = None,
 ) -> lp.Program:
-  """Connects the nodes of a run.
+  """Makes the program of a run, with its nodes connected to each other.
 
   Args:
     run: the run.
     builder: builds the parts of the agent.
-    initial_params: parameters of the Q-network to start from; None for fresh
-      ones.
+    initial_params: initial parameters of the Q-network; None for random ones.
 
   Returns:
     A program for `launcher.launch`.
   """
-  # No actor has a seed that an earlier session of the run had. Machines that
-  # act need not see the workdir.
+  # Each session of the run uses new seeds. They are computed here, because the
+  # machines of the actors need not see the workdir.
   session = provenance.current(run.workdir)
   acting_run = dataclasses.replace(run, seed=session.seed(run.seed))
   program = lp.Program('bt_acme')
 
   def here(make: Callable[..., Any]) -> Callable[..., Any]:
-    """What reads and writes the workdir has to see it."""
+    """Makes a node fail at once on a machine that does not see the workdir."""
     if run.spans_machines:
-      return executables.beside_workdir(make, run.workdir, session)
+      return executables.require_workdir(make, run.workdir, session)
     return make
 
   with program.group('replay'):
@@ -78,7 +77,7 @@ def make_program(
       replay_server.ReplayServer(
         run,
         here(
-          executables.with_signs(
+          executables.with_heartbeats(
             functools.partial(builder.make_replay_tables, None)
           )
         ),
@@ -107,7 +106,7 @@ def make_program(
     )
   clients['learner'] = learner
   if run.inference == 'server':
-    # Each request waits in a thread of its own.
+    # Each request blocks a thread of its own.
     threads = run.num_groups + _SPARE_THREADS
     with program.group('inference'):
       clients['inference'] = program.add_node(

@@ -1,8 +1,8 @@
-"""How far a run is: a bar with text, or lines of the same text.
+"""Shows the progress of a run: a bar with text, or lines of the same text.
 
 A terminal or a notebook shows a bar; elsewhere a new line is printed every ten
 seconds. A process of `bt_acme.runtime.supervisor` only marks its line, and the
-supervisor draws it, because it owns the terminal.
+supervisor prints the line, because it owns the terminal.
 """
 
 import collections
@@ -14,30 +14,30 @@ import sys
 import time
 from typing import Callable, Deque, Mapping, Optional, TextIO, Tuple
 
-# In a notebook without ipywidgets, tqdm.auto would warn, and then do the same.
+# Without ipywidgets, tqdm.auto would print a warning and then use plain tqdm.
 if importlib.util.find_spec('ipywidgets') is None:
   from tqdm import tqdm
 else:
   from tqdm.auto import tqdm
 
-# Begins each progress line that a process hands to the supervisor. The
-# variable, `live` or `plain`, tells the process how the supervisor shows it.
+# The prefix of each progress line that a process sends to the supervisor. The
+# environment variable, `live` or `plain`, says how the supervisor shows it.
 STATUS_MARK = '\x1e'
 STATUS_VARIABLE = 'BT_ACME_STATUS'
 _STATUS_SECONDS = {'live': 1.0, 'plain': 10.0}  # Between two lines.
-_BAR_SECONDS = 0.5  # Between two states of the bar.
-_RATE_SECONDS = 30.0  # Speeds are averaged over the last half minute.
+_BAR_SECONDS = 0.5  # Between two updates of the bar.
+_RATE_SECONDS = 30.0  # Window over which speeds are averaged.
 
 
 def _in_notebook() -> bool:
   """Returns whether this process is the kernel of a notebook."""
-  # A program that starts kernels of its own imports ipykernel, too.
+  # A program that starts kernels of its own also imports ipykernel.
   ipython = sys.modules.get('IPython')
   return ipython is not None and hasattr(ipython.get_ipython(), 'kernel')
 
 
 class Progress:
-  """Shows how far a run is, no more often than it can be read."""
+  """Shows the progress of a run, no more often than it can be read."""
 
   def __init__(
     self,
@@ -46,12 +46,12 @@ class Progress:
     stream: Optional[TextIO] = None,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Draws a bar at once, before the first step is taken.
+    """Initializes the display, and draws the bar before the first step.
 
     Args:
       max_actor_steps: the budget of the run.
-      stream: where to print; by default standard output in a process of the
-        supervisor, and standard error elsewhere.
+      stream: the stream to print to; by default standard output in a process of
+        the supervisor, and standard error elsewhere.
       clock: a function that returns seconds.
     """
     mode = os.environ.get(STATUS_VARIABLE)
@@ -75,7 +75,7 @@ class Progress:
     self._history: Deque[Tuple[float, float, float]] = collections.deque()
 
   def update(self, values: Mapping[str, float]) -> None:
-    """Shows the state of the run, if the next text is due.
+    """Shows the progress of the run, if the next update is due.
 
     Args:
       values: `actor_steps` and, as far as they are known, `learner_steps`,
@@ -87,7 +87,7 @@ class Progress:
       self._show()
 
   def close(self) -> None:
-    """Shows the last state and leaves it on the screen."""
+    """Shows the last state, which stays on the screen."""
     if self._values:
       self._show()
     if self._bar is not None:
@@ -108,7 +108,7 @@ class Progress:
       self._bar.set_description_str(text)
 
   def _speeds(self, now: float) -> Tuple[Optional[float], Optional[float]]:
-    """Returns actor steps and learner steps a second; None if unknown."""
+    """Returns actor steps and learner steps per second; None if unknown."""
     actor_steps = self._values.get('actor_steps', 0)
     learner_steps = self._values.get('learner_steps', 0)
     self._history.append((now, actor_steps, learner_steps))
@@ -125,16 +125,16 @@ class Progress:
 
 
 class NoDisplay:
-  """Shows nothing."""
+  """A display that shows nothing."""
 
   def __init__(self, max_actor_steps: int):
     del max_actor_steps
 
   def update(self, values: Mapping[str, float]) -> None:
-    """Shows nothing."""
+    """Does nothing."""
 
   def close(self) -> None:
-    """Leaves nothing behind."""
+    """Does nothing."""
 
 
 def progress_line(
@@ -143,14 +143,13 @@ def progress_line(
   actor_steps_per_second: Optional[float],
   learner_steps_per_second: Optional[float],
 ) -> str:
-  """Composes the progress line.
+  """Returns the text of the progress line.
 
   Args:
     values: see `Progress.update`.
     max_actor_steps: the budget of the run.
-    actor_steps_per_second: the speed of acting; None if it is not known yet.
-    learner_steps_per_second: the speed of learning; None if it is not known
-      yet.
+    actor_steps_per_second: the speed of acting; None if unknown.
+    learner_steps_per_second: the speed of learning; None if unknown.
   """
   actor_steps = int(values.get('actor_steps', 0))
   share = actor_steps / max_actor_steps

@@ -1,6 +1,6 @@
-"""What a run needs of its settings and this machine, whichever engine runs it.
+"""Checks a run's settings against its agent and this machine, on any engine.
 
-Settings that are wrong anywhere are refused by `bt_acme.config`.
+`bt_acme.config` rejects settings that are wrong on every machine.
 """
 
 import os
@@ -11,34 +11,35 @@ from bt_acme.runtime import memory_check
 
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
-  """Checks that all that is asked for happens, and the memory for it.
+  """Checks that the settings can take effect, and that the memory suffices.
 
   Raises:
-    ValueError: if the run could not do what it is meant to.
+    ValueError: if a setting has no effect, the learner would never start, or
+      the memory is too small.
   """
   replay = agent.config.replay
   if run.snapshots and agent.intrinsic is None:
     raise ValueError(
-      f'snapshot_steps={run.snapshot_steps!r} exports behaviors that are being '
-      f'pre-trained, and this is no pre-training ('
-      f'{type(agent.config).__name__}): leave it out.'
+      f'snapshot_steps={run.snapshot_steps!r} exports behaviors during '
+      f'pre-training, but {type(agent.config).__name__} does not pre-train. '
+      'Remove snapshot_steps.'
     )
   fillable = run.max_actor_steps // replay.sequence_period
   if fillable < replay.min_replay_size:
     raise ValueError(
-      f'max_actor_steps={run.max_actor_steps} fill the replay with about '
-      f'{fillable} sequences, fewer than min_replay_size='
-      f'{replay.min_replay_size}: the learner would never start. Raise '
-      'max_actor_steps, lower min_replay_size, or choose a smaller preset.'
+      f'max_actor_steps={run.max_actor_steps} produces only about {fillable} '
+      f'sequences, fewer than min_replay_size={replay.min_replay_size}, so the '
+      'learner would never start. Raise max_actor_steps, lower '
+      'min_replay_size, or choose a smaller preset.'
     )
   memory_check.check(memory_check.estimate(run, agent))
 
 
 def check_evaluation(agent: assembly.Agent, episodes: int) -> None:
-  """Checks the memory for episodes that are played all at once.
+  """Checks that the memory suffices to play all episodes at once.
 
   Raises:
-    ValueError: if this machine has too little.
+    ValueError: if this machine has too little memory.
   """
   memory_check.check(memory_check.estimate_evaluation(agent, episodes))
 
@@ -51,11 +52,11 @@ def num_cores() -> int:
 
 
 def oversubscription_warning(run: run_config.RunConfig, cores: int) -> str:
-  """Returns a sentence about what works on so many cores, slowly; or none."""
+  """Returns a warning if there are more actors than cores; otherwise empty."""
   if not run.has_nodes or run.spans_machines or run.num_actors <= cores:
     return ''
   return (
-    f'num_actors={run.num_actors} take turns on {cores} cores: with fewer '
-    'actors and a larger envs_per_actor, as many environments need less time '
-    'and memory.'
+    f'num_actors={run.num_actors} exceeds the number of cores ({cores}). Use '
+    'fewer actors and a larger envs_per_actor to save time and memory with the '
+    'same number of environments.'
   )

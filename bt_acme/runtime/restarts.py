@@ -1,4 +1,4 @@
-"""Which deaths of nodes a program survives, and how often."""
+"""Restart policy: which node failures a program survives, and how often."""
 
 import collections
 import time
@@ -19,18 +19,18 @@ _HOUR = 3600.0  # Seconds.
 
 
 class RestartPolicy(NamedTuple):
-  """Which deaths a program survives; by default none.
+  """The node failures from which a program recovers; by default none.
 
   Attributes:
-    max_restarts_per_hour: the restarts that each node may have in an hour, and
-      the program as a whole.
-    labels: the labels of the nodes that are started anew while the others go
-      on; by each, the labels of the nodes that have to start anew with it.
-      These nodes have nothing to lose before their first heartbeat: when the
-      program stops they are killed without a request.
-    next_program: makes the program that starts anew after another node has
-      died. It is called when every node of the one before has ended.
-    watchdog_seconds: a node that sends no heartbeat for as long hangs.
+    max_restarts_per_hour: the maximum number of restarts per hour, of each node
+      and of the program as a whole.
+    labels: the labels of nodes that restart while the others keep running, each
+      with the labels of the nodes that must restart with it. Before their first
+      heartbeat these nodes have nothing to lose, so a program that stops kills
+      them immediately.
+    next_program: makes the program to restart after any other node has failed;
+      called when all nodes of the previous program have exited.
+    watchdog_seconds: a node that sends no heartbeat for this long is hung.
   """
 
   max_restarts_per_hour: int = 0
@@ -40,17 +40,17 @@ class RestartPolicy(NamedTuple):
 
 
 class RestartBudget:
-  """Grants at most so many restarts an hour; its text tells how many."""
+  """Limits restarts per hour; `str()` reports how many have been used."""
 
   def __init__(
     self,
     max_restarts_per_hour: int,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Grants nothing yet.
+    """Initializes an unused budget.
 
     Args:
-      max_restarts_per_hour: the number of restarts in an hour.
+      max_restarts_per_hour: the maximum number of restarts per hour.
       clock: a function that returns seconds.
     """
     self._max_per_hour = max_restarts_per_hour
@@ -58,7 +58,7 @@ class RestartBudget:
     self._granted: Deque[float] = collections.deque()
 
   def acquire(self) -> bool:
-    """Returns whether there may be one more restart now."""
+    """Uses one restart; returns whether the limit allows it."""
     now = self._clock()
     while self._granted and now - self._granted[0] > _HOUR:
       self._granted.popleft()
@@ -69,17 +69,16 @@ class RestartBudget:
 
   def __str__(self) -> str:
     return (
-      f'restart {len(self._granted)} of at most {self._max_per_hour} an hour'
+      f'restart {len(self._granted)} of {self._max_per_hour} allowed per hour'
     )
 
 
 class Record:
-  """What a run keeps of its nodes when its program starts anew.
+  """The restarts of a run, across all of its programs.
 
   Attributes:
-    program: how often the program may start anew.
-    has_worked: the titles of the nodes of which any attempt has sent a
-      heartbeat.
+    program: the restart budget of the program as a whole.
+    has_worked: the titles of nodes that have sent a heartbeat in any attempt.
   """
 
   def __init__(
@@ -87,7 +86,7 @@ class Record:
     max_restarts_per_hour: int,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Begins with nothing.
+    """Initializes an empty record.
 
     Args:
       max_restarts_per_hour: see `RestartPolicy`.
@@ -100,7 +99,7 @@ class Record:
     self._nodes: Dict[str, RestartBudget] = {}
 
   def for_node(self, title: str) -> RestartBudget:
-    """Returns how often a node may start anew."""
+    """Returns the restart budget of a node."""
     return self._nodes.setdefault(
       title, RestartBudget(self._max_per_hour, self._clock)
     )

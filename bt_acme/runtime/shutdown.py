@@ -1,20 +1,19 @@
-"""How long nodes have to stop before they are killed."""
+"""Shutdown timeouts: how long nodes have to stop before they are killed."""
 
 from typing import Collection, NamedTuple
 
 # Seconds for nodes that have nothing to save, before the program restarts.
 _FLUSH_SECONDS = 1.0
-# Nobody waits for the end of a program that ends by itself, and a machine with
-# much else to do is slow: what has something to save gets this many times the
-# usual seconds.
+# When a program completes, no user is waiting, and a busy machine is slow. So
+# nodes that have something to save get this many times the usual seconds.
 _FINAL_SAVE_FACTOR = 6
 
 
 class ShutdownTimeouts(NamedTuple):
-  """The seconds between the request to stop and SIGKILL.
+  """The timeouts in seconds, between the request to stop and SIGKILL.
 
   Attributes:
-    seconds: the seconds of a program that is stopped.
+    seconds: the timeout when a program is stopped.
     checked_labels: the labels of the nodes that have something to save.
   """
 
@@ -24,12 +23,12 @@ class ShutdownTimeouts(NamedTuple):
   def longest(
     self, labels: Collection[str], *, finished: bool, restart: bool
   ) -> float:
-    """Returns the seconds until the last of the nodes that run is killed.
+    """Returns the seconds until the last of the running nodes is killed.
 
     Args:
-      labels: the labels of the nodes that run.
-      finished: whether the program ends because it is over.
-      restart: whether it restarts then.
+      labels: the labels of the running nodes.
+      finished: whether the program has completed.
+      restart: whether the program restarts afterwards.
     """
     if not labels:
       return 0.0
@@ -38,9 +37,9 @@ class ShutdownTimeouts(NamedTuple):
     return _FLUSH_SECONDS if restart else self.seconds
 
   def of_checked(self, *, finished: bool) -> float:
-    """Returns the seconds of the nodes that have something to save.
+    """Returns the timeout of the nodes that have something to save.
 
     Args:
-      finished: whether the program ends because it is over.
+      finished: whether the program has completed.
     """
     return _FINAL_SAVE_FACTOR * self.seconds if finished else self.seconds

@@ -1,16 +1,17 @@
-"""Watches the nodes of a program, and leaves no process behind.
+"""Supervises the nodes of a program, and leaves no process behind.
 
-Launchpad's own local launchers read no exit codes, hold a process's output back
-until the process ends, and kill themselves if a node does not stop in time.
-Here, on whatever engine the nodes run:
+Launchpad's own local launchers ignore exit codes, hold back a process's output
+until the process exits, and kill themselves if a node does not stop in time.
+The supervisor behaves as follows on every engine:
 
-- the program succeeds when its main node (of `main_label`) does;
-- a node that fails restarts, or the whole program does, as often as
-  `restarts.RestartPolicy` says; a node that sends no heartbeat for too long is
-  killed, which counts as a failure;
-- any other death ends the program, and the node's traceback is printed last;
-- Ctrl-C gives every node `grace_seconds` to stop, and a second one none. Nodes
-  of `restarts.RestartPolicy.labels` that have yet to begin get none either.
+- The program succeeds when its main node (labeled `main_label`) does.
+- When a node fails, the node or the whole program restarts, as often as
+  `restarts.RestartPolicy` allows. A node that sends no heartbeat for too long
+  is killed, which counts as a failure.
+- Any other failure ends the program, and the node's traceback is printed last.
+- Ctrl-C gives every node `grace_seconds` to stop; a second Ctrl-C kills all
+  nodes immediately. Nodes of `restarts.RestartPolicy.labels` that have not sent
+  a heartbeat yet are killed by the first one.
 """
 
 import os
@@ -43,7 +44,7 @@ from bt_acme.runtime import (
 )
 from bt_acme.runtime.engines import base
 
-_LOOK_SECONDS = 1.0  # Between two looks for nodes that hang.
+_LOOK_SECONDS = 1.0  # Between two checks for hung nodes.
 
 
 class _End(NamedTuple):
@@ -61,7 +62,7 @@ class _End(NamedTuple):
 
   @property
   def finished(self) -> bool:
-    """Whether the program ends because it is over."""
+    """Whether the program has completed."""
     return not self.code and not self.restart
 
 
@@ -82,18 +83,18 @@ class Supervisor:
     record: restarts.Record,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Starts nothing yet.
+    """Initializes the supervisor without starting any node.
 
     Args:
       program: see `launcher.launch`.
       engine: the engine that runs the nodes.
-      queue: the queue of the events of the engine and of the signals.
-      log_folder: the folder for log files, which need not exist.
+      queue: the queue to which the engine and the signal handlers post events.
+      log_folder: the directory for log files; created if it does not exist.
       main_label: see `launcher.launch`.
       checked_labels: see `launcher.launch`.
       grace_seconds: see `launcher.launch`.
-      policy: which deaths the program survives.
-      record: of the run, whose program may have restarted.
+      policy: the node failures from which the program recovers.
+      record: the restarts of the run, across all of its programs.
       clock: a function that returns seconds.
     """
     self._program = program
@@ -116,7 +117,7 @@ class Supervisor:
     self._environments: Mapping[str, Mapping[str, str]] = {}
     self._interrupts: List[interrupts.Interrupt] = []
     self._stopping = False
-    self._hurried = False  # By the user, who does not wait for nodes to stop.
+    self._hurried = False  # Whether the user has asked to kill all nodes.
 
   def run(
     self,
@@ -154,16 +155,16 @@ class Supervisor:
     code = end.code or (1 if failures else 0)
     if self._engine.in_this_process and self._running():
       self._terminal.log(
-        'Some nodes did not stop in time: the process ends with them.'
+        'Some nodes did not stop in time. Exiting the process to end them.'
       )
       os._exit(code)
     return code
 
   def _place(self) -> Optional[_End]:
-    """Finds a place for every node.
+    """Schedules every node on a machine.
 
     Returns:
-      The end of the program if it ends before every node has a place, else
+      The end of the program if it ends before every node is scheduled, else
       None.
     """
     executables.prepare(
@@ -188,7 +189,7 @@ class Supervisor:
     return None
 
   def _start_all(self, ports: Mapping[str, int]) -> None:
-    """Starts every node at its place."""
+    """Starts every node where it is scheduled."""
     addresses = {
       title: node.addresses or [] for title, node in self._nodes.items()
     }
@@ -204,7 +205,7 @@ class Supervisor:
       self._start(self._nodes[title])
 
   def _start(self, node: node_state.Node) -> None:
-    """Starts a node at its place, for the first time or again."""
+    """Starts or restarts a node where it is scheduled."""
     live = self._terminal.live
     variables = {
       progress.STATUS_VARIABLE: 'live' if live else 'plain',
@@ -227,7 +228,7 @@ class Supervisor:
     node.mark_started(log)
 
   def _wait_for_end(self) -> _End:
-    """Waits until the main node ends, a death is final, or the user stops."""
+    """Waits for the main node, a final failure, or an interrupt."""
     while True:
       event = self._next(_LOOK_SECONDS)
       for title in self._watchdog.expired():
@@ -245,11 +246,11 @@ class Supervisor:
             return end
         elif node.label == self._main_label:
           return _End(0)
-        else:  # Another one may wait for its place.
+        else:  # Another node may be waiting for this slot.
           self._engine.release(node.title)
 
   def _start_pending(self) -> None:
-    """Restarts what is due, and tells once of each node that is late."""
+    """Restarts nodes whose backoff is over; reports each late node once."""
     now = self._clock()
     for node in self._nodes.values():
       if node.due is not None and node.due <= now:
@@ -258,13 +259,14 @@ class Supervisor:
       if node.runs and late and not (node.has_begun or node.is_late):
         node.is_late = True
         self._terminal.note(
-          f'[{node.title}] has not begun after '
-          f'{self._policy.watchdog_seconds:g} s: it may still compile, or wait '
-          f'for a place, or not reach others ({self._servers()}).'
+          f'[{node.title}] no heartbeat after '
+          f'{self._policy.watchdog_seconds:g} s. The node may be compiling, '
+          'waiting for a slot, or unable to reach other nodes '
+          f'({self._servers()}).'
         )
 
   def _servers(self) -> str:
-    """Returns the titles and the addresses of all nodes that listen."""
+    """Returns the titles and addresses of all nodes that listen on a port."""
     return ', '.join(
       f'{node.title} at {" and ".join(node.addresses)}'
       for node in self._nodes.values()
@@ -272,12 +274,12 @@ class Supervisor:
     )
 
   def _handle_failure(self, node: node_state.Node) -> Optional[_End]:
-    """Restarts a node that has failed; returns an end if the program ends."""
+    """Restarts a failed node; returns the end if the program has to end."""
     if node.follows:
       self._start(node)
       return None
     assert node.ended is not None
-    # Others know a node that listens by its address.
+    # Other nodes would still use the old address of a node that listens.
     has_lost_address = node.ended.lost and bool(node.addresses)
     alone = node.label in self._policy.labels and not has_lost_address
     allowance = node.allowance if alone else self._allowance
@@ -287,16 +289,16 @@ class Supervisor:
       or not allowance.acquire()
     ):
       return _End(1, node)
-    death = node.describe_failure()
+    failure = node.describe_failure()
     if not alone:
       self._terminal.note(
-        f'{death} The program starts anew from its last checkpoint '
+        f'{failure} Restarting the program from its last checkpoint '
         f'({allowance}).'
       )
       return _End(1, node, restart=True)
     pause = node.next_backoff()
     when = f' in {pause:g} s' if pause else ''
-    self._terminal.note(f'{death} It is started anew{when} ({allowance}).')
+    self._terminal.note(f'{failure} Restarting{when} ({allowance}).')
     for other in self._running():
       if other.label in self._policy.labels[node.label]:
         other.follows = True
@@ -305,7 +307,7 @@ class Supervisor:
       self._start(node)
       return None
     node.due = self._clock() + pause
-    if not node.addresses:  # Elsewhere it may do better.
+    if not node.addresses:  # The node may succeed on another machine.
       self._engine.place(node.title, 0)
     return None
 
@@ -314,7 +316,7 @@ class Supervisor:
     return _End(interrupt.exit_code)
 
   def _stop(self, end: _End) -> _End:
-    """Asks all nodes to stop; returns the end, which the user may change."""
+    """Stops all nodes; returns the end, which an interrupt may change."""
     self._stopping = True
     for node in self._running():
       loses_nothing = node.label in self._policy.labels and not node.has_begun
@@ -338,7 +340,7 @@ class Supervisor:
     return end
 
   def _failures_to_stop(self, end: _End) -> List[str]:
-    """Returns what went wrong in checked nodes after they had to stop."""
+    """Returns the errors of checked nodes during the shutdown."""
     seconds = self._timeouts.of_checked(finished=end.finished)
     failures = [
       node.describe_stop(None if self._hurried else seconds)
@@ -348,7 +350,7 @@ class Supervisor:
     return list(filter(None, failures))
 
   def _release(self) -> None:
-    """Ends whatever still runs, and takes the rest of its output."""
+    """Kills all remaining nodes, and handles the rest of their output."""
     for node in self._running():
       self._engine.signal(node.title, signal.SIGKILL)
     for title in self._nodes:
@@ -365,13 +367,13 @@ class Supervisor:
     return [node for node in self._nodes.values() if node.runs]
 
   def _next(self, timeout: Optional[float] = None) -> Any:
-    """Takes the next event; passes on what nodes print and what they wait for.
+    """Returns the next event, after it has updated the node and the terminal.
 
     Args:
-      timeout: seconds to wait at most; None waits for ever.
+      timeout: maximum wait in seconds; None waits indefinitely.
 
     Returns:
-      The event; None if none came in time.
+      The event; None after a timeout.
     """
     event = self._queue.get(timeout)
     if isinstance(event, interrupts.Interrupt):
@@ -384,7 +386,9 @@ class Supervisor:
         self._terminal.note(f'[{node.title}] moved to {event.host}.')
       node.addresses, node.host = event.addresses, event.host
     elif isinstance(event, events.NodePending):
-      self._terminal.note(f'[{node.title}] waits for a place: {event.reason}')
+      self._terminal.note(
+        f'[{node.title}] waiting to be scheduled: {event.reason}'
+      )
     elif isinstance(event, events.Output) and node.log is not None:
       self._show(node, node.log.add(event.data, event.is_error))
     elif isinstance(event, events.Heartbeat):
@@ -397,7 +401,7 @@ class Supervisor:
     return event
 
   def _take_heartbeat(self, node: node_state.Node, marks: bytes) -> None:
-    """Records what a node has sent through its pipe for heartbeats."""
+    """Records the marks that a node has sent through its heartbeat pipe."""
     if heartbeats.MARK in marks:
       node.record_heartbeat()
       self._watchdog.record(node.title)
@@ -407,11 +411,11 @@ class Supervisor:
       node.has_saved = True
 
   def _show(self, node: node_state.Node, lines: List[str]) -> None:
-    """Shows lines of a node on the terminal."""
-    # While the program stops, nodes complain in vain about servers that have
-    # stopped before them.
+    """Prints lines of a node on the terminal."""
+    # During shutdown, nodes log harmless errors about servers that have already
+    # stopped.
     is_checked = node.label in self._timeouts.checked_labels
-    speaks = is_checked or not self._stopping
+    is_shown = is_checked or not self._stopping
     for line in lines:
-      if speaks or line.startswith(progress.STATUS_MARK):
+      if is_shown or line.startswith(progress.STATUS_MARK):
         self._terminal.show(node.title, line)

@@ -1,8 +1,8 @@
 """The user's view of a program: the terminal, and a log file for each node.
 
 Processes print into pipes. The launcher writes every line to the node's log
-file, `processes/LABEL-INDEX.log` in the workdir, and shows on its own terminal
-what the user should see, above one progress line that stays at the bottom.
+file, `processes/LABEL-INDEX.log` in the workdir. It prints the relevant lines
+on its own terminal, above one progress line that stays at the bottom.
 """
 
 import collections
@@ -16,11 +16,11 @@ from typing import Any, BinaryIO, Dict, List, Optional
 
 from bt_acme.runtime import progress
 
-_TAIL_LINES = 200  # Last lines of standard error that are kept for a report.
-_REPORTED_LINES = 20  # Of these, if there is no traceback among them.
-_LONGEST_LINE = 1 << 16  # Bytes; what is longer is split.
-# Lines of absl's INFO level, and those of Reverb's start and its checkpoints,
-# begin with these. They go to the log file only.
+_TAIL_LINES = 200  # Last lines of standard error, stored for a report.
+_REPORTED_LINES = 20  # Last lines in a report without a traceback.
+_LONGEST_LINE = 1 << 16  # Bytes; longer lines are split.
+# The start of lines that go to the log file only: absl's INFO level, and
+# Reverb's messages about its start and its checkpoints.
 _INFO_LINE = re.compile(
   r'I\d{4} \d\d:\d\d:\d\d|\[reverb/cc/platform/|\[reverb/cc/\S+ Stored '
 )
@@ -35,10 +35,10 @@ class Terminal:
   """
 
   def __init__(self, log_file: pathlib.Path) -> None:
-    """Begins without a progress line.
+    """Initializes the terminal, without a progress line.
 
     Args:
-      log_file: takes what `note` is given; it is made when there is anything.
+      log_file: the file for the lines of `note`; created by the first one.
     """
     self.live = sys.stdout.isatty()
     self._log_file = log_file
@@ -51,9 +51,9 @@ class Terminal:
     self._write(sys.stdout, self._status)
 
   def note(self, text: str) -> None:
-    """Writes a line as `log` does, and with the time into the log file."""
+    """Writes a line like `log`, and adds it to the log file with the time."""
     self.log(text)
-    with contextlib.suppress(OSError):  # The terminal has it.
+    with contextlib.suppress(OSError):  # The terminal shows the line anyway.
       self._log_file.parent.mkdir(parents=True, exist_ok=True)
       with self._log_file.open('a') as file:
         file.write(f'{_now()} {text}\n')
@@ -67,13 +67,13 @@ class Terminal:
       self._write(sys.stdout, text + '\n')
 
   def end_status(self) -> None:
-    """Leaves the last progress line where it stands."""
+    """Ends the progress line, which stays on the terminal."""
     if self._status:
       self._status = ''
       self._write(sys.stdout, '\n')
 
   def show(self, title: str, line: str) -> None:
-    """Shows one line that a node printed, unless it is of no interest."""
+    """Prints a line of a node, unless it belongs in the log file only."""
     if line.startswith(progress.STATUS_MARK):
       self.status(line.removeprefix(progress.STATUS_MARK))
     elif line and not _INFO_LINE.match(line):
@@ -81,7 +81,7 @@ class Terminal:
 
   def _write(self, stream: Any, text: str) -> None:
     if text:
-      # Training goes on, and ends cleanly, after its terminal was closed.
+      # Training continues, and ends cleanly, after its terminal was closed.
       with contextlib.suppress(OSError):
         stream.write(text)
         stream.flush()
@@ -91,28 +91,28 @@ class NodeLog:
   """The log file of one node.
 
   Attributes:
-    path: where the file lies.
+    path: the path of the file.
   """
 
   def __init__(self, path: pathlib.Path, process: str, *, live: bool):
-    """Opens the file and writes down that the node starts.
+    """Initializes the log and writes a line about the start of the node.
 
     Args:
-      path: where the file lies. If it exists, lines are added to it.
-      process: what starts, as 'process 123'.
-      live: whether to leave progress lines out of the file, because a live one
-        comes every second.
+      path: the path of the file; lines are appended to an existing file.
+      process: the process that starts, as 'process 123'.
+      live: whether to omit progress lines, which arrive every second when the
+        terminal is live.
     """
     self.path = path
     self._file: Optional[BinaryIO] = None
     self._live = live
     self._tail: collections.deque = collections.deque(maxlen=_TAIL_LINES)
-    # What was printed since the last line's end, to standard error or not.
+    # The output since the last newline, by whether it went to standard error.
     self._unfinished: Dict[bool, bytes] = {False: b'', True: b''}
     self._keep(f'--- {_now()}, {process}\n')
 
   def add(self, data: bytes, is_error: bool) -> List[str]:
-    """Takes what the node printed; returns the lines that it completes."""
+    """Adds output of the node; returns the lines that it completes."""
     text = self._unfinished[is_error] + data
     *lines, rest = re.split(rb'\r?\n|\r', text)
     if len(rest) > _LONGEST_LINE:
@@ -121,7 +121,7 @@ class NodeLog:
     return self._write(lines, is_error)
 
   def finish(self) -> List[str]:
-    """Returns the lines that the node left unfinished when it ended."""
+    """Returns the lines that the node left unfinished when it exited."""
     lines = []
     for is_error, rest in self._unfinished.items():
       self._unfinished[is_error] = b''
@@ -129,7 +129,7 @@ class NodeLog:
     return lines
 
   def report(self) -> List[str]:
-    """Returns the traceback in standard error, or its last lines."""
+    """Returns the traceback in standard error, or else the last lines."""
     lines = list(self._tail)
     for i, line in enumerate(lines):
       if line.startswith('Traceback '):
@@ -154,7 +154,7 @@ class NodeLog:
     return decoded
 
   def _keep(self, text: str) -> None:
-    """Adds text to the file, or as much of it as the disk has room for."""
+    """Appends text to the file, as far as the disk has space."""
     with contextlib.suppress(OSError):
       if self._file is None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -167,6 +167,6 @@ def _now() -> str:
 
 
 def render_live(text: str) -> str:
-  """Returns what rewrites the terminal's line, cut to the terminal's width."""
+  """Returns text that rewrites the terminal's line, cut to its width."""
   width = shutil.get_terminal_size().columns - 1
   return f'\r{text[:width]}\x1b[K'

@@ -1,4 +1,4 @@
-"""What the launch scripts refuse before anything starts, and their help."""
+"""Settings that the launch scripts refuse before they start, and their help."""
 
 import socket
 import sys
@@ -59,7 +59,7 @@ from tests.launch import scripts
     (
       'run_ngu',
       ['--max_actor_steps=100', '--min_replay_size=50'],
-      'fewer than min_replay_size=50: the learner would never start',
+      'fewer than min_replay_size=50, so the learner would never start',
     ),
     ('run_ngu', ['--sequence_period=3'], 'sequence_period=3 does not divide'),
     (
@@ -71,7 +71,7 @@ from tests.launch import scripts
     (
       'run_ngu',
       ['--num_actors=1000000', '--lp_launch_type=local_mt'],
-      '4,000,000 environments with all',
+      '4,000,000 environments with their buffers',
     ),
     ('run_ngu', ['--batch_size=501'], 'exceeds max_replay_size=500, so'),
     ('run_ngu', ['--memory_capacity=100000000000'], 'not exceed 10,000,000.'),
@@ -95,7 +95,7 @@ from tests.launch import scripts
     (
       'run_r2d2',
       ['--snapshot_steps=10'],
-      "snapshot_steps='10' exports behaviors that are being pre-trained",
+      "snapshot_steps='10' exports behaviors during pre-training, but",
     ),
     ('run_r2d2', ['--init=half'], "init='half' is unknown"),
     ('run_r2d2', ['--init=partial'], "init_from='' loads none"),
@@ -144,7 +144,7 @@ def test_help(server, script, own):
 
 
 def test_a_script_as_a_process(tmp_path):
-  """The same without the short cut."""
+  """Runs a refused command without the test server."""
   with scripts.Script('run_r2d2', tmp_path / 'run', '--env=chess') as script:
     code, output, errors = script.end()
   assert code == 2 and not output

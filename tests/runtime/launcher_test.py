@@ -1,4 +1,4 @@
-"""What a launch refuses before anything starts."""
+"""Arguments that a launch refuses before anything starts."""
 
 import socket
 
@@ -30,10 +30,10 @@ def test_a_taken_port_is_an_error_before_anything_starts(tmp_path):
   'settings, message',
   [
     ({'launch_type': 'cloud'}, "lp_launch_type='cloud' is unknown"),
-    ({'main_label': 'boss'}, "no node labelled 'boss'"),
-    ({'checked_labels': ['learner']}, "no node labelled 'learner'"),
-    ({'environments': {'actor': {}}}, "no node labelled 'actor'"),
-    ({'ports': {'replay': 1}}, "no node labelled 'replay'"),
+    ({'main_label': 'boss'}, "label='boss' is not in the program"),
+    ({'checked_labels': ['learner']}, "label='learner' is not in the program"),
+    ({'environments': {'actor': {}}}, "label='actor' is not in the program"),
+    ({'ports': {'replay': 1}}, "label='replay' is not in the program"),
   ],
 )
 def test_unknown_names_are_refused(tmp_path, settings, message):

@@ -1,4 +1,4 @@
-"""What a run needs is counted by hand, and refused where there is less."""
+"""Memory requirements of runs, counted by hand, and refused if too large."""
 
 import dataclasses
 
@@ -20,7 +20,7 @@ ATARI = assembly.EnvironmentSpec('montezuma_revenge', (84, 84, 4), 4, 18)
 
 
 def bytes_of(needs, setting):
-  """The memory that depends on a setting."""
+  """Returns the memory that depends on a setting."""
   (found,) = [n.num_bytes for n in needs if f'{setting}=' in n.settings]
   return found
 
@@ -28,8 +28,8 @@ def bytes_of(needs, setting):
 def test_needs_of_a_run():
   needs = memory_check.estimate(RUN, fakes.make_agent('r2d2'))
   assert needs[0].num_bytes == (3 + 2) * 250 * 10**6
-  # A block has 4 steps with six scalars and a byte, 5 rows of two scalars that
-  # are seen, and 6 frames.
+  # A block has 4 steps with six scalars and a byte, 5 rows of two observed
+  # scalars, and 6 frames.
   block = 4 * 25 + 5 * 8 + 6 * 25
   assert bytes_of(needs, 'envs_per_actor') == 15 * (10**5 + block)
   assert bytes_of(needs, 'evaluation_episodes') == 14 * 10**5
@@ -42,7 +42,7 @@ def test_needs_of_a_run():
   assert not any('memory_capacity' in need.settings for need in needs)
 
 
-def test_a_batch_is_what_the_sampler_allocates():
+def test_a_batch_takes_what_the_sampler_allocates():
   agent = fakes.make_agent('r2d2')
   batch = blocks.empty_batch(agent.config.replay, agent.replay_shapes, 4)
   needs = memory_check.estimate(RUN, agent)
@@ -64,7 +64,7 @@ def test_episodic_memories_of_all_environments():
   assert need.num_bytes == 6 * 10**5
 
 
-def test_nodes_that_are_no_processes_take_one():
+def test_nodes_in_one_process_take_its_memory_once():
   agent = fakes.make_agent('r2d2')
   for launch_type in ('in_process', 'local_mt'):
     run = dataclasses.replace(RUN, lp_launch_type=launch_type)
@@ -82,14 +82,14 @@ def test_all_needs_must_fit_together():
   with pytest.raises(ValueError) as error:
     memory_check.check(needs, 7 * 10**9 - 1)
   assert str(error.value) == (
-    'b=2, c=3: this machine has 7.0 GB, and two things take about 5.0 GB, all '
-    'else 2.0 GB. Lower them.'
+    'b=2, c=3: this machine has 7.0 GB, but two things take about 5.0 GB and '
+    'everything else 2.0 GB. Lower them.'
   )
 
 
 @pytest.mark.parametrize('name', presets.PRESETS)
 @pytest.mark.parametrize('config_class', config_lib.AGENTS.values())
-def test_every_preset_fits_into_what_it_is_made_for(name, config_class):
+def test_every_preset_fits_into_the_memory_it_is_made_for(name, config_class):
   config = names.build(config_class, presets.get(name, config_class))
   transferred = ()
   if config_class is config_lib.BTConfig:
@@ -130,7 +130,7 @@ def test_every_preset_fits_into_what_it_is_made_for(name, config_class):
     ),
   ],
 )
-def test_what_no_machine_has(monkeypatch, run, groups, message):
+def test_too_large_settings_are_refused(monkeypatch, run, groups, message):
   monkeypatch.setattr(
     memory_check.memory_estimate, 'available_memory', lambda: 25 * 10**9
   )
@@ -151,7 +151,7 @@ def test_what_no_machine_has(monkeypatch, run, groups, message):
   assert '\n' not in str(error.value)
 
 
-def test_more_episodes_than_the_machine_has_memory_for():
+def test_too_many_episodes_for_the_memory_are_refused():
   agent = fakes.make_agent('r2d2')
   requirements.check_evaluation(agent, 100)
   with pytest.raises(ValueError, match='^episodes=1000000000: this machine'):
@@ -167,8 +167,8 @@ def test_more_episodes_than_the_machine_has_memory_for():
   ],
 )
 def test_actors_that_share_cores(changes, cores, slow):
-  said = requirements.oversubscription_warning(
+  warning = requirements.oversubscription_warning(
     run_config.RunConfig(**changes), cores
   )
-  assert bool(said) == slow
-  assert not slow or 'num_actors=3 take turns on 2 cores' in said
+  assert bool(warning) == slow
+  assert not slow or 'num_actors=3 exceeds the number of cores (2)' in warning

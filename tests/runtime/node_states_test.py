@@ -1,4 +1,4 @@
-"""The states of a run in one process: complete, its own, or refused."""
+"""The states of an in-process run: restored exactly, or refused."""
 
 import json
 import lzma
@@ -20,7 +20,7 @@ STATES = {'actor': {'step': (1, None)}, 'learner': {'replay': [b'12', 3.5]}}
 
 @pytest.fixture(name='saved')
 def save(tmp_path):
-  """A run whose checkpoint holds states, its agent, and their file."""
+  """Returns a run whose checkpoint contains states, its agent, and the file."""
   run = run_config.RunConfig(workdir=str(tmp_path / 'run'))
   agent = fakes.make_agent('r2d2')
   states = {**STATES, 'array': np.arange(6.0).reshape(2, 3)}
@@ -50,12 +50,12 @@ def test_a_run_without_a_checkpoint_has_no_states(tmp_path):
 def test_a_checkpoint_without_states_does_not_resume(saved):
   run, agent, path = saved
   shutil.rmtree(path.parent)
-  with pytest.raises(ValueError, match='has no states of the nodes'):
+  with pytest.raises(ValueError, match='has no node states'):
     node_states.read(run, agent)
 
 
 def flip(place):
-  """Changes one bit of a file."""
+  """Returns a function that changes one bit of its data."""
 
   def flipped(data):
     changed = bytearray(data)
@@ -107,7 +107,7 @@ def test_a_damaged_or_foreign_file_is_refused_in_one_line(
 def test_other_behaviors_are_refused(saved, tmp_path):
   run, _, _ = saved
   other = fakes.make_agent('bt', tmp_path / 'behavior')
-  with pytest.raises(ValueError, match='a run with other behaviors'):
+  with pytest.raises(ValueError, match='made with other behaviors'):
     node_states.read(run, other)
 
 
@@ -121,7 +121,7 @@ def test_states_that_cannot_be_written(saved):
 
 @pytest.fixture(name='old_run')
 def copy_old_run(tmp_path, monkeypatch):
-  """A run that an earlier version saved as one file, and stopped."""
+  """Returns the directory of a stopped run that an earlier version saved."""
   folder = tmp_path / 'old'
   shutil.copytree(_DATA / 'in_process_run_of_0_1_0', folder)
   packed = folder / 'checkpoints' / 'run.xz'
@@ -138,10 +138,10 @@ def test_a_run_of_an_earlier_version_resumes(old_run):
   before = sorted(old_run.rglob('*'))
   run = bt_acme.load_run(old_run)
   assert run.actor_steps == 120 and run.statistics.error_count == 120
-  assert sorted(old_run.rglob('*')) == before  # It only reads.
+  assert sorted(old_run.rglob('*')) == before  # Loading only reads.
   resumed = run.resume(200)
   assert 200 <= resumed.actor_steps < 202
-  # Its logs continue, and no row is there twice.
+  # The logs continue without duplicate rows.
   steps = resumed.episodes['actor_steps']
   assert (np.diff(steps) >= 0).all() and steps[0] < 120 < steps[-1]
   points = resumed.evaluations['evaluation_point']

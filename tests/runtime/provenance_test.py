@@ -184,7 +184,7 @@ def test_a_machine_with_another_folder_of_this_name_is_told(tmp_path, clock):
   session = provenance.current(str(tmp_path))
   provenance.note_device(str(tmp_path))
   provenance.check_is_here(str(tmp_path), session)
-  make = executables.beside_workdir(dict, str(tmp_path), session)
+  make = executables.require_workdir(dict, str(tmp_path), session)
   assert make(a=1) == {'a': 1}
   # Another run's, that of an earlier session, and none.
   (tmp_path / 'other').mkdir()

@@ -1,7 +1,7 @@
-"""Which deaths a program survives, on an engine that runs nothing.
+"""Failures that a program survives, on an engine that runs no processes.
 
-A test says what becomes of each life of a node. What it leaves out goes on
-until it is told to stop.
+A test scripts the attempts of each node. Attempts without a script run until
+they are told to stop.
 """
 
 import os
@@ -32,35 +32,35 @@ _TITLES = ('learner/0', 'server/0', 'actor/0', 'actor/1', 'coordinator/0')
 
 
 class Scripted(base.Engine):
-  """Has lives go as `script` says: by title, a function for each life."""
+  """Calls the functions of `script`: by title, one for each attempt."""
 
   script = {}
-  started = []  # Titles and lives, over all programs.
+  started = []  # Titles and attempts, over all programs.
   killed = []
   placed = []
   released = []  # Before the program stops.
-  # Labels of nodes that do not stop when the first program tells them to.
+  # Labels of nodes that ignore the first program's request to stop.
   deaf = ()
 
-  # Titles of nodes that listen, and by title the place that is lost at once.
+  # Titles of nodes that listen, and by title the slot that is lost immediately.
   servers = ()
   unlucky = {}
 
   def place(self, title, num_ports):
     self.placed.append(title)
     if self.unlucky.get(title) == self.placed.count(title):
-      reason = 'got no place: its machine was lost.'
+      reason = 'could not be scheduled: its machine was lost.'
       self._queue.post(events.NodeExited(title, _KILLED, reason, lost=True))
       return
     addresses = ['here:1'] if title in self.servers else []
     self._queue.post(events.NodeScheduled(title, addresses))
 
   def start(self, title, executable, environment):
-    life = environment[heartbeats.ATTEMPT_VARIABLE]
-    self.started.append(f'{title} {life}')
-    lives = self.script.get(title, [])
-    if lives:
-      lives.pop(0)(self, title)
+    attempt = environment[heartbeats.ATTEMPT_VARIABLE]
+    self.started.append(f'{title} {attempt}')
+    attempts = self.script.get(title, [])
+    if attempts:
+      attempts.pop(0)(self, title)
     return 'process 1'
 
   def signal(self, title, signum):
@@ -136,8 +136,8 @@ def make_launch(tmp_path, monkeypatch):
     return program
 
   def launch(most=3, watchdog_seconds=600.0, grace_seconds=0.2, **script):
-    titles = {name.replace('_', '/'): lives for name, lives in script.items()}
-    monkeypatch.setattr(Scripted, 'script', titles)
+    by_title = {name.replace('_', '/'): parts for name, parts in script.items()}
+    monkeypatch.setattr(Scripted, 'script', by_title)
     monkeypatch.setattr(Scripted, 'started', [])
     for name in ('killed', 'placed', 'released'):
       monkeypatch.setattr(Scripted, name, [])
@@ -154,14 +154,14 @@ def make_launch(tmp_path, monkeypatch):
         watchdog_seconds=watchdog_seconds,
       ),
     )
-    # Beyond the first life of each.
+    # Without the first attempt of each node.
     return code, Scripted.started[len(_TITLES) :]
 
   return launch
 
 
 def finish_after(count):
-  """Has the coordinator end the program when so many nodes were started."""
+  """Makes the coordinator end the program after `count` starts of nodes."""
 
   def wait(engine, title):
     if len(engine.started) >= count:
@@ -170,7 +170,7 @@ def finish_after(count):
   return wait
 
 
-def test_an_actor_is_started_anew_while_the_others_go_on(
+def test_an_actor_restarts_while_the_others_keep_running(
   launch, tmp_path, capsys
 ):
   code, started = launch(
@@ -178,17 +178,17 @@ def test_an_actor_is_started_anew_while_the_others_go_on(
   )
   assert code == 0 and started == ['actor/0 1']
   line = (
-    'actor/0 was killed (SIGKILL): is the machine out of memory? It is started '
-    'anew (restart 1 of at most 3 an hour).\n'
+    'actor/0 was killed (SIGKILL); the machine may be out of memory. '
+    'Restarting (restart 1 of 3 allowed per hour).\n'
   )
   assert capsys.readouterr().err.endswith(line)
   assert (tmp_path / 'processes' / 'launcher.log').read_text().endswith(line)
-  # Signs of life are no output.
+  # Heartbeats are not in the output.
   log = (tmp_path / 'processes' / 'actor-0.log').read_text()
   assert log.count('--- ') == 2 and '\nhello\n' in log
 
 
-def test_each_node_is_started_anew_so_often(launch, capsys):
+def test_each_node_has_its_own_restart_budget(launch, capsys):
   die = after(work, end(_KILLED))
   code, started = launch(most=2, actor_0=[die] * 2, actor_1=[die] * 3)
   assert code == 1
@@ -199,21 +199,21 @@ def test_each_node_is_started_anew_so_often(launch, capsys):
   assert 'error: actor/1 was killed (SIGKILL)' in capsys.readouterr().err
 
 
-def test_with_no_restarts_the_first_death_ends_the_program(launch, capsys):
+def test_without_restarts_the_first_failure_ends_the_program(launch, capsys):
   for title in ('actor_0', 'learner_0'):
     code, started = launch(most=0, **{title: [after(work, end(_KILLED))]})
     assert code == 1 and not started
-    assert 'anew' not in capsys.readouterr().err
+    assert 'Restarting' not in capsys.readouterr().err
 
 
-def test_an_error_counts_as_a_death_once_the_node_has_worked(launch, capsys):
+def test_an_error_leads_to_a_restart_once_the_node_has_worked(launch, capsys):
   code, started = launch(
     actor_0=[after(work, fail), fail, finish_after(len(_TITLES) + 2)]
   )
   assert code == 0 and started == ['actor/0 1', 'actor/0 2']
-  line = 'actor/0 failed with exit code 1. OSError: no disk It is started anew'
+  line = 'actor/0 failed with exit code 1. OSError: no disk Restarting (restart'
   assert line in capsys.readouterr().err
-  # It would fail again.
+  # The first attempt of a node would only fail again.
   for title in ('actor_0', 'learner_0'):
     code, started = launch(**{title: [fail]})
     assert code == 1 and not started
@@ -221,7 +221,7 @@ def test_an_error_counts_as_a_death_once_the_node_has_worked(launch, capsys):
 
 
 @pytest.mark.parametrize('title', ['actor_0', 'coordinator_0'])
-def test_a_node_that_another_program_has_stopped_has_died(
+def test_a_node_that_another_program_has_stopped_has_failed(
   launch, capsys, title
 ):
   stop = after(stops, end(0))
@@ -233,23 +233,23 @@ def test_a_node_that_another_program_has_stopped_has_died(
     code, started = launch(coordinator_0=[stop], actor_0=[work, finish])
     assert started == [f'{title} 0' for title in _TITLES]
   assert code == 0
-  line = 'was told to stop by another program (SIGTERM), and did. '
+  line = 'was stopped by another program (SIGTERM). '
   assert line in capsys.readouterr().err
 
 
-def test_actors_start_anew_with_their_server(launch):
+def test_actors_restart_with_their_server(launch):
   code, started = launch(
     server_0=[work],
     actor_0=[work, finish_after(len(_TITLES) + 2)],
     actor_1=[after(end(0), end(_KILLED, 'server/0'))],
   )
-  # Not the one that had ended; and this is no death of the other one.
+  # An actor that had exited stays so, and the other one has not failed.
   assert code == 0 and started == ['server/0 1', 'actor/0 1']
-  # At the end, what has yet to begin is killed as well.
+  # At the end, nodes without a heartbeat are killed as well.
   assert Scripted.killed[0] == 'actor/0' and 'actor/1' not in Scripted.killed
 
 
-def test_the_program_starts_anew_without_its_learner(launch, capsys):
+def test_the_program_restarts_after_a_failure_of_the_learner(launch, capsys):
   code, started = launch(
     learner_0=[after(work, end(_KILLED))],
     coordinator_0=[work, after(work, end(0))],
@@ -257,23 +257,23 @@ def test_the_program_starts_anew_without_its_learner(launch, capsys):
   assert code == 0
   assert started == [f'{title} 0' for title in _TITLES]
   errors = capsys.readouterr().err
-  assert 'The program starts anew from its last checkpoint (restart 1' in errors
+  assert 'Restarting the program from its last checkpoint (restart 1' in errors
   assert 'error:' not in errors
 
 
 @pytest.mark.parametrize('waits', [False, True])
-def test_before_it_starts_anew_only_the_learner_has_the_grace(
+def test_before_a_restart_only_the_learner_has_the_whole_timeout(
   launch, monkeypatch, waits
 ):
   monkeypatch.setattr(shutdown, '_FLUSH_SECONDS', 0.01)
   monkeypatch.setattr(Scripted, 'deaf', ('learner', 'actor'))
-  lives = {name: [work] for name in ('learner_0', 'actor_0', 'actor_1')}
+  script = {name: [work] for name in ('learner_0', 'actor_0', 'actor_1')}
   victim, grace_seconds = ('', 0.3) if waits else ('learner/0', 600.0)
-  lives['coordinator_0'] = [after(work, end(_KILLED, victim))]
+  script['coordinator_0'] = [after(work, end(_KILLED, victim))]
   start = time.monotonic()
   code, started = launch(
     grace_seconds=grace_seconds,
-    **{**lives, 'server_0': [work, end(0, 'coordinator/0')]},
+    **{**script, 'server_0': [work, end(0, 'coordinator/0')]},
   )
   assert code == 0 and len(started) == len(_TITLES)
   assert (time.monotonic() - start > 0.3) == waits
@@ -282,18 +282,18 @@ def test_before_it_starts_anew_only_the_learner_has_the_grace(
   assert Scripted.killed[: len(killed)] == killed
 
 
-def test_the_program_starts_anew_so_often(launch, capsys):
+def test_the_program_has_a_restart_budget(launch, capsys):
   code, started = launch(most=2, learner_0=[end(_KILLED)] * 3)
   assert code == 1 and len(started) == 2 * len(_TITLES)
   errors = capsys.readouterr().err
-  assert errors.count('starts anew from its last checkpoint') == 2
+  assert errors.count('Restarting the program from its last checkpoint') == 2
   assert errors.splitlines()[-1].startswith('error: learner/0 was killed')
 
 
-@pytest.mark.parametrize('moment', ['at_death', 'at_start', 'stopping'])
-def test_ctrl_c_ends_what_is_about_to_start_anew(launch, moment, monkeypatch):
-  lives = {
-    'at_death': {'learner_0': [after(end(_KILLED), interrupt)]},
+@pytest.mark.parametrize('moment', ['at_failure', 'at_start', 'stopping'])
+def test_ctrl_c_ends_a_program_that_restarts(launch, moment, monkeypatch):
+  script = {
+    'at_failure': {'learner_0': [after(end(_KILLED), interrupt)]},
     'at_start': {'learner_0': [end(_KILLED), interrupt]},
     'stopping': {'learner_0': [end(_KILLED)]},
   }[moment]
@@ -306,39 +306,43 @@ def test_ctrl_c_ends_what_is_about_to_start_anew(launch, moment, monkeypatch):
         interrupt(engine, title)
 
     monkeypatch.setattr(Scripted, 'signal', tell_and_interrupt)
-  code, started = launch(**lives)
+  code, started = launch(**script)
   assert code == 130
   assert len(started) == (len(_TITLES) if moment == 'at_start' else 0)
 
 
 @pytest.mark.parametrize('saves', [True, False])
-def test_what_has_saved_loses_nothing_if_it_is_slow_to_end(
+def test_a_node_that_has_saved_loses_nothing_if_it_is_slow_to_exit(
   launch, monkeypatch, capsys, saves
 ):
   monkeypatch.setattr(Scripted, 'deaf', ('learner',))
   learner = after(work, save) if saves else work
   code, _ = launch(learner_0=[learner], actor_1=[after(work, interrupt)])
   assert code == 130 and 'learner/0' in Scripted.killed
-  is_lost = 'what it had yet to save is lost' in capsys.readouterr().err
+  is_lost = 'Its unsaved state is lost' in capsys.readouterr().err
   assert is_lost != saves
 
 
-def test_ctrl_c_does_not_wait_for_what_has_yet_to_begin(launch, monkeypatch):
+def test_ctrl_c_does_not_wait_for_nodes_without_a_heartbeat(
+  launch, monkeypatch
+):
   monkeypatch.setattr(Scripted, 'deaf', ('actor', 'server'))
   start = time.monotonic()
   code, started = launch(
     grace_seconds=600,
-    # Its second life has yet to begin.
+    # Its second attempt sends no heartbeat.
     actor_0=[after(work, end(_KILLED))],
     coordinator_0=[interrupt],
   )
   assert code == 130 and started == ['actor/0 1']
   assert time.monotonic() - start < 300
-  # The learner may have filled the replay although it has not learned yet.
+  # The learner is not killed: the replay may already have been filled.
   assert sorted(Scripted.killed) == ['actor/0', 'actor/1', 'server/0']
 
 
-def test_ctrl_c_while_a_program_ends_lets_it_save(launch, monkeypatch, capsys):
+def test_ctrl_c_during_the_shutdown_lets_nodes_save(
+  launch, monkeypatch, capsys
+):
   monkeypatch.setattr(Scripted, 'deaf', ('learner',))
   tell = Scripted.signal
 
@@ -351,29 +355,27 @@ def test_ctrl_c_while_a_program_ends_lets_it_save(launch, monkeypatch, capsys):
   for last, expected in ((0, 130), (1, 1)):
     code, _ = launch(most=0, coordinator_0=[after(work, end(last))])
     assert code == expected
-    # It had its seconds, after which it was killed.
+    # The learner had its whole timeout before it was killed.
     if not last:
       errors = capsys.readouterr().err
       assert 'learner/0 did not stop within 0.2 s' in errors
     assert 'learner/0' in Scripted.killed
 
 
-def test_a_node_that_hangs_is_killed_and_started_anew(
-  launch, capsys, monkeypatch
-):
+def test_a_hung_node_is_killed_and_restarted(launch, capsys, monkeypatch):
   monkeypatch.setattr(heartbeats, 'PERIOD', 0.01)
   monkeypatch.setattr(heartbeats, '_SECONDS_AFTER_SERVERS', 0.1)
   code, started = launch(
     watchdog_seconds=0.5,
-    # Another one gives no sign either, but it may still be compiling.
+    # The other actor has never sent a heartbeat, so it may be compiling.
     actor_0=[work, finish_after(len(_TITLES) + 1)],
   )
   assert code == 0 and started == ['actor/0 1']
-  line = 'actor/0 sent no heartbeat for 0.5 s and was killed. It is started'
+  line = 'actor/0 sent no heartbeat for 0.5 s and was killed. Restarting'
   assert line in capsys.readouterr().err
 
 
-def test_a_server_that_has_lost_its_address_starts_the_program_anew(
+def test_a_server_that_has_lost_its_address_restarts_the_program(
   launch, monkeypatch
 ):
   monkeypatch.setattr(
@@ -389,7 +391,7 @@ def test_a_server_that_has_lost_its_address_starts_the_program_anew(
   assert started == [f'{title} 0' for title in _TITLES]
 
 
-def test_who_loses_a_place_before_the_start_gets_another(
+def test_a_slot_that_is_lost_before_the_start_is_replaced(
   launch, monkeypatch, capsys
 ):
   monkeypatch.setattr(Scripted, 'unlucky', {'learner/0': 1, 'actor/1': 1})
@@ -397,15 +399,17 @@ def test_who_loses_a_place_before_the_start_gets_another(
   assert code == 0 and not started
   assert Scripted.placed.count('actor/1') == 2
   line = (
-    'actor/1 got no place: its machine was lost. Rescheduling '
-    '(restart 2 of at most 3 an hour).'
+    'actor/1 could not be scheduled: its machine was lost. Rescheduling '
+    '(restart 2 of 3 allowed per hour).'
   )
   assert line in capsys.readouterr().err
   code, _ = launch(most=1)
   assert code == 1
 
 
-def test_what_ends_before_it_has_begun_is_tried_elsewhere_later(launch, capsys):
+def test_a_failure_before_the_first_heartbeat_is_retried_elsewhere_later(
+  launch, capsys
+):
   code, started = launch(
     actor_0=[
       after(work, end(_KILLED)),
@@ -416,16 +420,16 @@ def test_what_ends_before_it_has_begun_is_tried_elsewhere_later(launch, capsys):
   )
   assert code == 0
   assert started == ['actor/0 1', 'actor/0 2', 'actor/0 3']
-  # Its first life had begun; the others may have had a bad machine.
+  # The first attempt had worked; the others may have had a bad machine.
   assert Scripted.placed.count('actor/0') == 3
   errors = capsys.readouterr().err
-  assert 'anew (restart 1 of' in errors
-  assert 'no disk It is started anew in 0.1 s (restart 2 of' in errors
-  line = 'could not be started: no file. It is started anew in 0.2 s (restart 3'
+  assert 'Restarting (restart 1 of' in errors
+  assert 'no disk Restarting in 0.1 s (restart 2 of' in errors
+  line = 'could not be started: no file. Restarting in 0.2 s (restart 3'
   assert line in errors
 
 
-def test_a_place_may_be_lost_while_its_node_waits(launch, monkeypatch, capsys):
+def test_a_slot_may_be_lost_while_its_node_waits(launch, monkeypatch, capsys):
   monkeypatch.setattr(Scripted, 'unlucky', {'actor/0': 2})
   monkeypatch.setattr(node_state, '_BACKOFFS', (1e-9,))  # Due with the loss.
   code, started = launch(
@@ -437,7 +441,7 @@ def test_a_place_may_be_lost_while_its_node_waits(launch, monkeypatch, capsys):
   )
   assert code == 0 and started == ['actor/0 1', 'actor/0 2']
   assert Scripted.placed.count('actor/0') == 3
-  assert 'its machine was lost. It is started anew' in capsys.readouterr().err
+  assert 'its machine was lost. Restarting' in capsys.readouterr().err
 
 
 def test_a_learner_that_has_worked_may_fail_at_the_start_of_the_next_program(
@@ -450,7 +454,7 @@ def test_a_learner_that_has_worked_may_fail_at_the_start_of_the_next_program(
   assert code == 0 and len(started) == 2 * len(_TITLES)
 
 
-def test_who_is_done_makes_room(launch):
+def test_a_node_that_has_finished_frees_its_slot(launch):
   code, _ = launch(
     actor_0=[after(work, end(0))],
     actor_1=[work],
@@ -462,7 +466,9 @@ def test_who_is_done_makes_room(launch):
   assert Scripted.released.count('actor/1') == 1
 
 
-def test_a_node_that_does_not_begin_is_named_once(launch, capsys, monkeypatch):
+def test_a_node_without_a_heartbeat_is_reported_once(
+  launch, capsys, monkeypatch
+):
   def finish_later(engine, title):
     threading.Timer(1.0, engine.end, (title, 0)).start()
 
@@ -473,4 +479,4 @@ def test_a_node_that_does_not_begin_is_named_once(launch, capsys, monkeypatch):
   )
   assert code == 0
   errors = capsys.readouterr().err
-  assert errors.count('[actor/1] has not begun after 0.3 s') == 1
+  assert errors.count('[actor/1] no heartbeat after 0.3 s') == 1

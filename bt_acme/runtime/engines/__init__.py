@@ -1,0 +1,1 @@
+"""Engines, which run the nodes of a program."""

@@ -1,9 +1,9 @@
-"""The interface of an engine, on which the nodes of a program run.
+"""The interface of engines, which run the nodes of a program.
 
-An engine places, starts and signals nodes, and posts what happens to them. All
-else is written once in `runtime.supervisor`, for all engines: which node's exit
-ends the program, which one is started anew, hangs, tracebacks, log files, the
-progress line, the seconds of grace, Ctrl-C and exit codes.
+An engine schedules, starts and signals nodes, and posts their events.
+`runtime.supervisor` does everything else, for all engines: restarts, hung
+nodes, the end of the program, tracebacks, log files, the progress line,
+shutdown timeouts, Ctrl-C and exit codes.
 
 To add an engine, write a module with a subclass of `Engine` and give it a name
 in `launcher.ENGINES`.
@@ -18,31 +18,31 @@ from bt_acme.runtime import events
 
 
 class Engine(abc.ABC):
-  """Runs the nodes of one program. Its methods do not wait.
+  """Runs the nodes of one program; the methods do not block.
 
   Attributes:
     in_this_process: whether nodes are threads of this process. They then share
-      its environment and its devices, and only the end of this process can kill
-      them.
+      its environment and its devices, and cannot be killed without ending it.
   """
 
   in_this_process = False
 
   def __init__(self, queue: events.EventQueue):
-    """Starts nothing yet.
+    """Initializes the engine without starting any node.
 
     Args:
-      queue: the queue that takes what happens to nodes: `NodeScheduled`,
-        `NodePending`, `Output`, `NodeExited`.
+      queue: the queue for the events of the nodes: `NodeScheduled`,
+        `NodePending`, `Output`, `Heartbeat` and `NodeExited`.
     """
     self._queue = queue
 
   def place(self, title: str, num_ports: int) -> None:
-    """Asks for a machine for a node; posts `NodeScheduled` when there is one.
+    """Schedules a node on a machine, and then posts `NodeScheduled`.
 
-    By default it is this machine. An engine that has to wait for one posts
-    `NodePending` with the reason, and `NodeExited` if there will never be one.
-    A node that has exited may be placed again.
+    By default this is the machine of the launcher. An engine that has to wait
+    for a machine posts `NodePending` with the reason, and `NodeExited` if no
+    machine will ever be available. A node that has exited may be scheduled
+    again.
 
     Args:
       title: the node's title, `LABEL/INDEX`.
@@ -57,35 +57,33 @@ class Engine(abc.ABC):
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
   ) -> Optional[str]:
-    """Starts a node at its place; an `NodeExited` is posted when it ends.
+    """Starts a node where it is scheduled; posts `NodeExited` when it exits.
 
-    After that it may be started anew, with the same executable and therefore
-    the same ports. An engine that has lost the place of a node without ports
-    may find another one.
+    After that the node may be restarted, with the same executable and therefore
+    the same ports. An engine that has lost the slot of a node without ports may
+    find another slot.
 
     Args:
       title: the node's title, `LABEL/INDEX`.
-      executable: what `executables.make` made for the node.
-      environment: variables that the node has besides those of this process.
+      executable: the executable of the node, from `executables.make`.
+      environment: the node's environment variables in addition to those of this
+        process.
 
     Returns:
-      What was started, as 'process 123', if its output will be posted; None if
-      it prints to this process's output itself.
+      The started process, as 'process 123', if its output will be posted; None
+      if the node prints to this process's output.
     """
 
   @abc.abstractmethod
   def signal(self, title: str, signum: int) -> None:
-    """Sends SIGTERM, which asks a node to stop, or SIGKILL, which ends it.
+    """Sends SIGTERM, which asks a node to stop, or SIGKILL, which kills it.
 
-    SIGKILL also ends all processes that the node has started.
+    SIGKILL also kills all processes that the node has started.
     """
 
   @abc.abstractmethod
   def release(self, title: str) -> None:
-    """Ends a node if it runs, posts the rest of its output, frees its place."""
+    """Ends a running node, posts the rest of its output, and frees its slot."""
 
   def close(self) -> None:  # noqa: B027
-    """Ends the engine itself after every node was released.
-
-    By default there is nothing to end.
-    """
+    """Closes the engine after every node was released; by default a no-op."""

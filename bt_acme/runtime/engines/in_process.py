@@ -1,12 +1,11 @@
-"""All nodes of a run in one thread: reproducible, and without Acme's stack.
+"""Runs all nodes in one thread: reproducible, and without Acme's stack.
 
-The nodes are those of every other engine. Here they take turns, and they are
-each other's clients. While the environments take a step, JAX computes the
-learner steps that `samples_per_insert` allows. This engine runs wherever the
-core does.
+The nodes are the same as on every other engine, but here they take turns and
+call each other directly. While the environments step, JAX computes the learner
+steps that `samples_per_insert` allows. This engine runs wherever the core does.
 
-Between two turns all nodes can be saved. A run that is resumed from there
-continues exactly as the one that was saved would have.
+All nodes can be saved between two turns. A run resumed from there continues
+exactly as it would have without the interruption.
 """
 
 import contextlib
@@ -48,10 +47,10 @@ from bt_acme.runtime.engines import in_process_learner
 
 Row = Dict[str, float]
 
-_FULL_DISK_SECONDS = 0.5  # Between two looks whether there is room.
+_FULL_DISK_SECONDS = 0.5  # Between two checks for disk space.
 
-# Takes the values that a `coordinator.Display` takes, after each turn; True
-# stops the run.
+# Called after each turn with the values of a `coordinator.Display`; returning
+# True stops the run.
 Callback = Callable[[Mapping[str, Any]], Any]
 
 
@@ -67,17 +66,16 @@ class InProcess:
     initial_params: Optional[types.Params] = None,
     should_stop: Callable[[], bool] = lambda: False,
   ):
-    """Initializes the nodes; none has started.
+    """Initializes the nodes without starting them.
 
     Args:
       run: the run.
       agent: R2D2, NGU or BT.
-      make_display: takes the budget of actor steps.
-      initial_params: parameters of the Q-network to start from; None for fresh
-        ones.
-      should_stop: returns whether the run is to stop after this turn.
+      make_display: makes the display, given the budget of actor steps.
+      initial_params: initial parameters of the Q-network; None for random ones.
+      should_stop: returns whether to stop the run after the current turn.
     """
-    # One actor steps the environments of all.
+    # One actor steps all environments.
     run = dataclasses.replace(
       run, num_actors=1, envs_per_actor=run.num_environments
     )
@@ -95,20 +93,20 @@ class InProcess:
     self.learner = learner_node.LearnerNode(
       run, agent, self._make_learner, self._with(coordinator=self.coordinator)
     )
-    # Made by `start`.
+    # Created by `_start`.
     self._learner: in_process_learner.Learner
     self._actor: actor_node.ActorNode
     self._evaluators: List[evaluator_node.EvaluatorNode] = []
 
   def run(self, callbacks: Sequence[Callback] = ()) -> bool:
-    """Runs all nodes, from where the last checkpoint left off.
+    """Runs all nodes, from the last checkpoint if there is one.
 
     Args:
-      callbacks: are called after each turn; if one returns True, the run stops
-        there and is saved.
+      callbacks: functions called after each turn; when any of them returns
+        True, the run is saved and stops.
 
     Returns:
-      Whether the run has used up its budget, and not stopped before.
+      True if the run has used up its budget; False if it was stopped before.
 
     Raises:
       ValueError: if the checkpoint does not fit this run.
@@ -122,7 +120,7 @@ class InProcess:
       return True
 
   def learned(self) -> learned_lib.Learned:
-    """Returns the policy that was learned so far."""
+    """Returns the policy learned so far."""
     return learned_lib.Learned(
       self.coordinator.get_counts().get('actor_steps', 0),
       self._learner.variables,
@@ -130,7 +128,7 @@ class InProcess:
     )
 
   def _start(self, stack: contextlib.ExitStack) -> None:
-    """Starts the nodes, and restores their states."""
+    """Starts the nodes and restores their states."""
     run = self._run
 
     def start(started: node.Node) -> None:
@@ -164,7 +162,7 @@ class InProcess:
       start(evaluator)
 
   def _take_turns(self, callbacks: Sequence[Callback]) -> bool:
-    """Lets each node take a turn; returns whether the run is not over."""
+    """Gives each node a turn; returns False once the run is over."""
     for evaluator in self._evaluators:
       while evaluator.iterate() == node.AT_ONCE and not self._should_stop():
         pass
@@ -177,7 +175,7 @@ class InProcess:
     if self._is_told_to_stop or self._should_stop():
       return True
     if self._actor.iterate() is None:
-      # The budget is used up, and evaluations wait for room on the disk.
+      # The budget is used up, but evaluations are waiting for disk space.
       time.sleep(_FULL_DISK_SECONDS)
     self.learner.iterate()
     return True
@@ -192,7 +190,7 @@ class InProcess:
     logger: metrics.MetricsLogger,
     stack: contextlib.ExitStack,
   ) -> Any:
-    """Makes the learner and its saver, as `learner_node.MakeLearner` says."""
+    """Makes the learner and its saver; see `learner_node.MakeLearner`."""
     del stack
     assert context.coordinator is not None
     self._learner = in_process_learner.Learner(
@@ -211,11 +209,11 @@ class InProcess:
     )
 
   def _states(self) -> Mapping[str, Any]:
-    """Returns what a checkpoint holds besides the learner's parameters."""
+    """Returns the states that a checkpoint stores besides the parameters."""
     return {'actor': self._actor.state(), 'learner': self._learner.state()}
 
   def _restore(self, states: Mapping[str, Any]) -> None:
-    """Restores what `_states` returned."""
+    """Restores the states returned by `_states`."""
     steps = self.coordinator.get_counts().get('actor_steps', 0)
     with node_states.refusals(self._run):
       self._actor.restore(states['actor'], steps)
@@ -223,14 +221,14 @@ class InProcess:
 
 
 class Result(NamedTuple):
-  """The end of a run.
+  """The result of a run.
 
   Attributes:
     variables: the parameters, as NumPy arrays.
     statistics: as in `learned.Learned`.
     episodes: metrics of the finished episodes, with `actor_steps`.
     learner: metrics of every tenth learner step, with `learner_steps`.
-    actor_steps: the number of steps taken.
+    actor_steps: the number of actor steps taken.
   """
 
   variables: assembly.Variables
@@ -251,24 +249,23 @@ def run(
   snapshot_period: Optional[int] = None,
   on_snapshot: Callable[[learned_lib.Learned], Any] = lambda learned: None,
 ) -> Result:
-  """Trains an agent from the first step to the last, and leaves no files.
+  """Trains an agent until its budget is used up, and leaves no files.
 
   Args:
     agent: R2D2, NGU or BT.
-    num_environments: environments that are stepped at once.
-    max_actor_steps: the budget, over all environments.
-    seed: decides everything; the same seed gives the same run.
-    initial_params: parameters of the Q-network to start from, instead of fresh
-      ones.
-    on_turn: is called before each turn, and at the end, with the values that
-      `progress.Progress.update` describes.
-    snapshot_period: the number of actor steps from one snapshot to the next;
+    num_environments: the number of environments, which step together.
+    max_actor_steps: the budget of actor steps, over all environments.
+    seed: random seed; it fully determines the run.
+    initial_params: initial parameters of the Q-network; None for random ones.
+    on_turn: called before each turn, and at the end, with the values described
+      at `progress.Progress.update`.
+    snapshot_period: the number of actor steps between two policy snapshots;
       None takes no snapshots.
-    on_snapshot: is called with the policy after the first turn at or after each
+    on_snapshot: called with the policy after the first turn at or after each
       multiple of the period.
 
   Raises:
-    ValueError: if the period is not positive.
+    ValueError: if snapshot_period is not positive.
   """
   if snapshot_period is not None and snapshot_period < 1:
     raise ValueError(f'snapshot_period={snapshot_period} must be positive.')

@@ -1,7 +1,7 @@
-"""The learner of a run in one process: it samples, steps, and sets priorities.
+"""The learner of an in-process run: samples, steps, and sets priorities.
 
-It computes its steps while the environments take theirs. What is computed when
-is decided by counts alone, so that the seed still decides everything.
+Learner steps are computed while the environments step. Counts alone determine
+when each of them is computed, so the seed still determines the run.
 """
 
 import math
@@ -21,14 +21,14 @@ _ROW_PERIOD = 10  # Learner steps between two rows of metrics.
 
 
 class Learner:
-  """The learner of a run in one process, with its replay.
+  """The learner of an in-process run, with its replay.
 
-  It is a `learner_node.Learner`.
+  Implements `learner_node.Learner`.
 
   Attributes:
     replay: the replay that the actor fills.
-    actor_statistics: returns the actor's statistics by the first environment
-      of each group.
+    actor_statistics: returns the actor's statistics, keyed by the first
+      environment of each group.
   """
 
   def __init__(
@@ -44,11 +44,10 @@ class Learner:
 
     Args:
       agent: the agent that learns.
-      seed: decides everything that is random.
-      initial_params: parameters of the Q-network to start from; None for fresh
-        ones.
-      logger: the logger of the metrics of every tenth step.
-      increment: adds to the counts of the run and returns all.
+      seed: random seed of the learner and its replay.
+      initial_params: initial parameters of the Q-network; None for random ones.
+      logger: the logger for the metrics of every tenth step.
+      increment: adds to the counts of the run, and returns all counts.
     """
     config = agent.config
     self._learner = learner_lib.Learner(
@@ -57,8 +56,8 @@ class Learner:
     self._batch_size = config.learner.batch_size
     self._sequence_period = config.replay.sequence_period
     self._allowed = 0  # The steps that the replay allowed a turn ago.
-    self._spacing = 1  # The turns from one start of steps to the next.
-    self._idle_turns = 0  # The turns since steps were started.
+    self._spacing = 1  # The turns between two starts of steps.
+    self._idle_turns = 0  # The turns since steps were last started.
     self._has_started = False
     self._logger = logger
     self._increment = increment
@@ -90,7 +89,7 @@ class Learner:
 
   @property
   def variables(self) -> assembly.Variables:
-    """Copies of the parameters, when the steps under way are computed."""
+    """Copies of the parameters, once all pending steps are computed."""
     variables: assembly.Variables = jax.tree.map(
       np.array, self._learner.copy_variables()
     )
@@ -108,28 +107,28 @@ class Learner:
     return None
 
   def put_statistics(self, first_environment: int, statistics: Any) -> None:
-    """Takes nothing, because `actor_statistics` has them."""
+    """Does nothing, because `actor_statistics` returns the statistics."""
 
   def merged_statistics(self) -> Optional[Any]:
-    """Returns the statistics of all environments as one; None without any."""
+    """Returns the merged statistics of all environments; None without any."""
     return self._store_statistics().merged()
 
   def flush(self) -> None:
-    """Leaves the steps under way, which a longer run would not finish here."""
+    """Does nothing: a longer run would not finish its pending steps here."""
 
   def advance(self, seconds: float = 0.0) -> bool:
-    """Starts the steps that are due, after the end of those under way.
+    """Starts the learner steps that are due, after finishing pending ones.
 
-    It is called once a turn, and does not wait for the results of what it
-    starts. A step may take several turns. Environments finish sequences at
-    once, and the steps that these allow are spread over the turns until the
-    next sequences, so that each turn has some to compute meanwhile.
+    Called once per turn. Does not wait for the results of the new steps, which
+    may take several turns. All environments finish their sequences at the same
+    time. The steps that these allow are spread over the turns until the next
+    sequences, so that each turn has some steps to compute.
 
     Args:
-      seconds: not used, because counts alone decide.
+      seconds: unused, because counts alone determine when steps start.
 
     Returns:
-      Whether a step was ever started.
+      Whether any step was ever started.
     """
     del seconds
     allowed = self.replay.num_allowed(self._batch_size)
@@ -150,7 +149,7 @@ class Learner:
     self._has_started = True
 
   def _finish(self) -> None:
-    """Waits for the steps under way, and sets the priorities.
+    """Waits for the pending steps, and sets the priorities.
 
     Raises:
       ValueError: if the learner has diverged.
@@ -163,7 +162,7 @@ class Learner:
         self._logger.write({**counts, **step.row()})
 
   def save(self) -> Mapping[str, Any]:
-    """Returns what a checkpoint holds of any learner."""
+    """Returns the state that a checkpoint stores for any learner."""
     return {
       'arrays': self._learner.arrays(),
       'values': {
@@ -175,14 +174,14 @@ class Learner:
     }
 
   def restore(self, state: Mapping[str, Any]) -> None:
-    """Restores what `save` returned."""
+    """Restores a state returned by `save`."""
     values = state['values']
     self._learner.restore(state['arrays'], values.get('key'))
     self._learner.num_finished = values['learner_steps']
     self._statistics.restore(values['statistics'])
 
   def state(self) -> Dict[str, Any]:
-    """Returns what the next steps depend on besides what `save` returns."""
+    """Returns the state that `save` omits but the next steps depend on."""
     return {
       'under_way': [
         jax.tree.map(np.asarray, tuple(step)) for step in self._learner.pending
@@ -194,7 +193,7 @@ class Learner:
     }
 
   def restore_state(self, state: Mapping[str, Any]) -> None:
-    """Restores what `state` returned, after `restore`."""
+    """Restores a state returned by `state`; must be called after `restore`."""
     self._learner.resume_steps(
       learner_lib.PendingStep(*step) for step in state['under_way']
     )
@@ -204,7 +203,7 @@ class Learner:
     self._learner.sampling.restore(state['sampling'])
 
   def _store_statistics(self) -> statistics_store.StatisticsStore:
-    """Returns a store with the actor's newest statistics."""
+    """Returns the store, updated with the actor's newest statistics."""
     for first_environment, statistics in self.actor_statistics().items():
       self._statistics.put(first_environment, statistics)
     return self._statistics

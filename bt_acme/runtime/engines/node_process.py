@@ -1,7 +1,7 @@
-"""A node's process and the pipes from it, on this machine or a cluster's.
+"""Starts and signals the process of a node, on this or another machine.
 
-It imports the standard library alone, because `ray_node` sends it to machines
-that have nothing else.
+This module imports only the standard library, because `ray_driver` sends it to
+machines that have nothing else.
 """
 
 import contextlib
@@ -10,8 +10,7 @@ import signal
 import subprocess
 from typing import IO, Any, Dict, List, Mapping, Sequence, Tuple
 
-# This variable of the process holds the file descriptor of its pipe for
-# heartbeats.
+# Environment variable with the file descriptor of the process's heartbeat pipe.
 PIPE_VARIABLE = 'BT_ACME_HEARTBEATS'
 
 
@@ -22,19 +21,19 @@ def start(
   inherited: Sequence[int] = (),
   **options: Any,
 ) -> Tuple[subprocess.Popen, Dict[str, IO[bytes]]]:
-  """Starts a process in a session of its own.
+  """Starts a process in its own session.
 
   Args:
-    command: its words.
-    environment: all of its variables, except those that are added here.
-    inherited: file descriptors that it inherits.
-    **options: more arguments of `subprocess.Popen`.
+    command: the words of the command.
+    environment: all environment variables, except those that are added here.
+    inherited: file descriptors that the process inherits.
+    **options: additional arguments of `subprocess.Popen`.
 
   Returns:
     The process, and the pipes from it: `stdout`, `stderr` and `heartbeats`.
 
   Raises:
-    OSError: if it cannot be started.
+    OSError: if the process cannot be started.
   """
   reader, writer = os.pipe()
   try:
@@ -68,7 +67,7 @@ def start(
 
 
 def send(process: subprocess.Popen, signum: int) -> None:
-  """Sends a signal to a process, or to its whole session if it kills."""
+  """Sends a signal to a process; SIGKILL goes to its whole session."""
   if signum == signal.SIGKILL:
     with contextlib.suppress(ProcessLookupError):
       os.killpg(process.pid, signum)

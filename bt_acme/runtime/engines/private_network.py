@@ -1,9 +1,8 @@
-"""A network of a run's own, which nothing outside the run can reach.
+"""A private network for a run, which nothing outside the run can reach.
 
-Courier and Reverb listen on all interfaces, without a password. In a network
-namespace (`network_namespaces(7)`) with nothing but its own loopback, all
-interfaces are those that the run's processes share with nobody: neither other
-machines nor other users of this one.
+Courier and Reverb listen on all interfaces, without a password. A network
+namespace (`network_namespaces(7)`) contains only its own loopback interface,
+which neither other machines nor other users of this machine can reach.
 """
 
 import os
@@ -11,8 +10,8 @@ import subprocess
 import sys
 from typing import Optional, Tuple
 
-# A child makes the namespace, tells about it, and stays until it is told to
-# go. Root needs no user namespace; another user may do this in one only.
+# A child process makes the namespaces, prints their kinds, and stays until its
+# input ends. Root needs no user namespace; other users do.
 _MAKE = """
 import ctypes, fcntl, os, socket, struct, sys
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
@@ -41,8 +40,8 @@ print(kinds, flush=True)
 sys.stdin.read()
 """
 
-# Moves a process into namespaces, given by file descriptors, before it goes on
-# with the code that follows.
+# Moves a process into namespaces, given by file descriptors, before it executes
+# the code that follows.
 ENTER = """
 import ctypes, os, sys
 for descriptor in sys.argv.pop(1).split(','):
@@ -54,28 +53,29 @@ for descriptor in sys.argv.pop(1).split(','):
 
 
 class PrivateNetwork:
-  """Namespaces that processes can be started in.
+  """Namespaces in which processes can be started.
 
   Attributes:
-    descriptors: of the namespaces, in the order in which they are entered.
-      Processes that enter them inherit these.
+    descriptors: the file descriptors of the namespaces, in the order in which
+      processes enter them. The processes inherit these descriptors.
   """
 
   def __init__(self, descriptors: Tuple[int, ...]):
     self.descriptors = descriptors
 
   def close(self) -> None:
-    """Lets go of the network, which ends with the last process in it."""
+    """Closes the descriptors; the network ends with its last process."""
     for descriptor in self.descriptors:
       os.close(descriptor)
     self.descriptors = ()
 
 
 def make() -> Optional[PrivateNetwork]:
-  """Makes a network with a loopback of its own.
+  """Makes a network that only has a loopback interface.
 
   Returns:
-    The network; None where the system allows none, as in many containers.
+    The network; None where the system forbids namespaces, as in many
+    containers.
   """
   with subprocess.Popen(
     [sys.executable, '-IS', '-c', _MAKE],
@@ -83,7 +83,7 @@ def make() -> Optional[PrivateNetwork]:
     stdout=subprocess.PIPE,
     stderr=subprocess.DEVNULL,
     start_new_session=True,
-  ) as process:  # Its input, and with that the child, ends with this block.
+  ) as process:  # The end of this block closes its input, so the child exits.
     assert process.stdout is not None
     kinds = process.stdout.readline().decode().split()
     folder = f'/proc/{process.pid}/ns'

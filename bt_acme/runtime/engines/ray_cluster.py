@@ -1,9 +1,9 @@
-"""Nodes as processes of any machine of a Ray cluster (`ray`).
+"""Engine that runs nodes as processes on the machines of a Ray cluster (`ray`).
 
-Ray chooses the machines, and starts, ends and misses processes. What nodes say
-to each other goes through Courier and Reverb, as on one machine. Ray itself is
-only in the environment of the driver (`engines.ray_driver`), a process that
-this engine talks to.
+Ray selects machines, starts and stops processes, and detects lost ones. Nodes
+communicate through Courier and Reverb, as on one machine. Ray itself is only
+installed in the environment of the driver (`engines.ray_driver`), a process
+that this engine starts and sends commands to.
 """
 
 import base64
@@ -20,9 +20,9 @@ from bt_acme.runtime import events
 from bt_acme.runtime.engines import base, processes
 
 _DRIVER = pathlib.Path(__file__).with_name('ray_driver.py')
-_ANSWER_SECONDS = 60.0  # For a cluster to tell of its machines.
-_CLOSE_SECONDS = 15.0  # For the driver to release everything and to end.
-# The last bytes of the driver's standard error explain its end.
+_ANSWER_SECONDS = 60.0  # For a cluster to list its machines.
+_CLOSE_SECONDS = 15.0  # For the driver to release everything and exit.
+# The last bytes of the driver's standard error explain why it exited.
 _LAST_BYTES = 2_000
 # Environment variables that mean the same on every machine.
 _SHARED_VARIABLES = ('PYTHONPATH', 'JAX_', 'XLA_', 'TF_', 'GLIBC_TUNABLES')
@@ -33,9 +33,9 @@ class Machine(NamedTuple):
   """A machine of a cluster.
 
   Attributes:
-    id: by which Ray knows it.
+    id: its ID in Ray.
     host: its address.
-    resources: its cores and GPUs, by the names that `placement` has.
+    resources: its cores and GPUs, by the names that `placement` uses.
   """
 
   id: str
@@ -44,10 +44,10 @@ class Machine(NamedTuple):
 
 
 def machines(address: str, python: str) -> List[Machine]:
-  """Returns the machines that a cluster has now.
+  """Returns the current machines of a cluster.
 
   Args:
-    address: of the cluster's head, `HOST:PORT`, or `auto`.
+    address: the address of the cluster's head, `HOST:PORT`, or `auto`.
     python: the Python interpreter of an environment with Ray.
 
   Raises:
@@ -64,8 +64,8 @@ def machines(address: str, python: str) -> List[Machine]:
     )
   except subprocess.TimeoutExpired as error:
     raise OSError(
-      f'what listens at {address} does not answer as the head of a Ray cluster'
-      f' within {_ANSWER_SECONDS:.0f} s'
+      f'no answer from the head of a Ray cluster at {address} within '
+      f'{_ANSWER_SECONDS:.0f} s'
     ) from error
   lines = asked.stdout.decode().splitlines()
   answer = json.loads(lines[-1]) if lines else {}
@@ -75,7 +75,7 @@ def machines(address: str, python: str) -> List[Machine]:
   return [Machine(**machine) for machine in answer['machines']]
 
 
-# What the driver's events are here.
+# Makes an event from each kind of message that the driver sends.
 _EVENTS: Mapping[str, Callable[..., events.Event]] = {
   'placed': events.NodeScheduled,
   'waiting': events.NodePending,
@@ -87,7 +87,7 @@ _EVENTS: Mapping[str, Callable[..., events.Event]] = {
 
 
 class RayCluster(base.Engine):
-  """Runs every node in a process of its own, on a machine that Ray chooses."""
+  """Runs every node in its own process, on a machine that Ray selects."""
 
   def __init__(
     self,
@@ -97,26 +97,26 @@ class RayCluster(base.Engine):
     python: str,
     places: Mapping[str, placement.Place],
   ):
-    """Starts the driver, which joins the cluster.
+    """Initializes the engine, and starts the driver, which joins the cluster.
 
     Args:
       queue: see `base.Engine`.
-      address: of the cluster's head, `HOST:PORT`, or `auto`.
+      address: the address of the cluster's head, `HOST:PORT`, or `auto`.
       python: the Python interpreter of an environment with Ray.
-      places: by label, what Ray has to find for its nodes. A label that is
-        not in it is placed on the machine of the launcher.
+      places: by label, the resources that Ray reserves for each node. Nodes of
+        other labels run on the machine of the launcher.
     """
     super().__init__(queue)
     self._places = places
-    self._running: Set[str] = set()  # Titles, from their place to their end.
+    self._running: Set[str] = set()  # Titles, from scheduling to exit.
     self._hosts: Dict[str, str] = {}
-    self._kept: Set[str] = set()  # Paths of files that the driver keeps.
-    self._torn = b''  # The start of the driver's next message.
+    self._kept: Set[str] = set()  # Paths of files that the driver stores.
+    self._partial = b''  # The start of the driver's next message.
     self._errors = b''
     self._refusal = ''
     self._driver = subprocess.Popen(
       [
-        *processes.dying_with(str(os.getpid())),
+        *processes.killed_with(str(os.getpid())),
         *(python, str(_DRIVER), address),
       ],
       stdin=subprocess.PIPE,
@@ -134,6 +134,7 @@ class RayCluster(base.Engine):
     ]
 
   def place(self, title: str, num_ports: int) -> None:
+    """Asks Ray for a slot; see `base.Engine`."""
     self._running.add(title)
     self._hosts.pop(title, None)
     if self._driver.poll() is not None:
@@ -148,10 +149,11 @@ class RayCluster(base.Engine):
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
   ) -> str:
+    """Starts a process in the cluster; see `base.Engine`."""
     command, data = list(executable.command_as_list), ''
     self._running.add(title)
     if _DATA_FLAG in command:
-      # Launchpad's file of the functions of all nodes of the label.
+      # Launchpad's file with the functions of all nodes of the label.
       index = command.index(_DATA_FLAG) + 1
       data, command[index] = command[index], '{data_file}'
       if data not in self._kept:
@@ -167,7 +169,7 @@ class RayCluster(base.Engine):
     self._tell(
       'start',
       title=title,
-      command=[*processes.dying_with('{parent}'), *command],
+      command=[*processes.killed_with('{parent}'), *command],
       environment={**shared, **environment},
       data=data,
       folder=os.getcwd(),
@@ -175,18 +177,20 @@ class RayCluster(base.Engine):
     return f'a process on {self._hosts.get(title, "another machine")}'
 
   def signal(self, title: str, signum: int) -> None:
+    """Sends a signal; see `base.Engine`."""
     self._tell('signal', title=title, signum=int(signum))
 
   def release(self, title: str) -> None:
+    """Ends a process and frees its slot; see `base.Engine`."""
     self._running.discard(title)
     self._tell('release', title=title)
 
   def close(self) -> None:
-    """Waits until all that runs in the cluster has been ended."""
+    """Waits until the driver has ended all nodes and exited."""
     assert self._driver.stdin is not None
     try:
       with contextlib.suppress(BrokenPipeError):
-        self._driver.stdin.close()  # The driver releases all and ends.
+        self._driver.stdin.close()  # The driver then releases everything.
       self._driver.wait(_CLOSE_SECONDS)
     except subprocess.TimeoutExpired:
       os.killpg(self._driver.pid, signal.SIGKILL)
@@ -195,7 +199,7 @@ class RayCluster(base.Engine):
       pipe.close()
 
   def _tell(self, do: str, **arguments: Any) -> None:
-    """Gives the driver a command; a driver that has ended hears none."""
+    """Sends a command to the driver, unless the driver has exited."""
     assert self._driver.stdin is not None
     line = json.dumps({'do': do, **arguments}) + '\n'
     try:
@@ -208,7 +212,7 @@ class RayCluster(base.Engine):
     self._errors = (self._errors + data)[-_LAST_BYTES:]
 
   def _take(self, data: bytes) -> None:
-    *lines, self._torn = (self._torn + data).split(b'\n')
+    *lines, self._partial = (self._partial + data).split(b'\n')
     for line in lines:
       message = json.loads(line)
       kind = message.pop('event')
@@ -222,14 +226,14 @@ class RayCluster(base.Engine):
       self._hosts[event.title] = event.host
     elif isinstance(event, events.NodeExited):
       self._running.discard(event.title)
-      if event.lost:  # Ray will choose its next machine.
+      if event.lost:  # Ray will select its next machine.
         self._hosts.pop(event.title, None)
     self._queue.post(event)
 
   def _lose_all(self) -> None:
-    """Posts the end of all nodes, because the driver is gone."""
+    """Posts the exit of all nodes, because the driver has exited."""
     lines = self._errors.decode(errors='replace').strip().splitlines()
-    reason = self._refusal or (lines or ['it ended without a word'])[-1]
+    reason = self._refusal or (lines or ['the driver exited silently'])[-1]
     text = f'lost the connection to Ray: {reason}'
     for title in sorted(self._running):
       self._queue.post(events.NodeExited(title, -signal.SIGKILL, text))
@@ -238,7 +242,7 @@ class RayCluster(base.Engine):
 
 def _environment() -> Dict[str, str]:
   """Returns the environment variables of the driver."""
-  # Without an authentication, whoever reaches a port of Ray runs code.
+  # Without authentication, anyone who reaches a port of Ray can run code.
   defaults = {'RAY_AUTH_MODE': 'token'}
   own = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
   return {**defaults, **own}

@@ -1,16 +1,16 @@
-"""Drives a Ray cluster for `engines.ray_cluster`, in an environment of its own.
+"""Drives a Ray cluster for `engines.ray_cluster`, in its own environment.
 
-It imports the standard library and Ray alone, and is executed by path: Ray's
-protobuf then never meets TensorFlow's, and the program's environment needs no
-Ray. It takes commands from standard input and writes events to standard output,
-a JSON object in each line.
+This script imports only the standard library and Ray, and is executed by path.
+Ray's protobuf therefore never meets TensorFlow's, and the program's environment
+does not need Ray. The driver reads commands from standard input and writes
+events to standard output, one JSON object per line.
 
 Commands: {"do": "place", "title", "num_ports", "options"}, {"do": "keep",
 "name", "data"}, {"do": "start", "title", "command", "environment", "data",
-"folder"} with the name of data that it keeps, {"do": "signal", "title",
+"folder"} with the name of data sent by "keep", {"do": "signal", "title",
 "signum"}, {"do": "release", "title"}. The end of the input releases everything.
-A node that has ended may be started again, in its slot or, if that was lost, in
-another one. It may also be placed again.
+A node that has exited may be started again, in its slot or, if that was lost,
+in another one. It may also be placed again.
 
 {"do": "list"} lists the machines of the cluster: {"event": "machines",
 "machines"}.
@@ -19,8 +19,8 @@ Events: {"event": "refused", "reason"} before this process ends, {"event":
 "placed", "title", "host", "addresses"}, {"event": "waiting", "title",
 "reason"}, {"event": "output", "title", "stream", "data"} with the stream
 "stdout", "stderr" or "heartbeats", {"event": "ended", "title", "code",
-"reason"}, with "lost" if the slot is gone with it. The bytes of data are
-characters.
+"reason"}, with "lost" if the slot was lost as well. The bytes of "data" are
+encoded as Latin-1 characters.
 
 Each node has a Ray actor on its machine, a `ray_node.NodeRunner`.
 """
@@ -39,29 +39,29 @@ import ray
 import ray_node
 from ray.util import scheduling_strategies
 
-_WAITING_SECONDS = 5.0  # After this time without a slot the user is told.
-_RELEASE_SECONDS = 5.0  # A killed process posts its last output within these.
+_WAITING_SECONDS = 5.0  # Without a slot, before the user is informed.
+_RELEASE_SECONDS = 5.0  # For a killed process to post its last output.
 _LONGEST_COMMAND = 1 << 32  # Bytes; the data of a node may be large.
-_REACH_SECONDS = 5.0  # Within this time the cluster's head has to answer.
-_LOST = -signal.SIGKILL  # The exit code of a node whose slot is gone.
+_REACH_SECONDS = 5.0  # For the cluster's head to answer.
+_LOST = -signal.SIGKILL  # The exit code of a node whose slot was lost.
 
 
 class PlacedNode:
   """A node's slot on a machine, and its process there.
 
   Attributes:
-    num_ports: the number of ports that it listens on.
-    options: the resources that it reserves.
-    lost: whether its slot is gone.
+    num_ports: the number of ports that the node listens on.
+    options: the resources that the node reserves.
+    lost: whether the slot was lost.
   """
 
   def __init__(self, title: str, num_ports: int, options: Dict[str, Any]):
-    """Asks Ray for a slot.
+    """Initializes the node and asks Ray for a slot.
 
     Args:
-      title: `LABEL/INDEX`.
-      num_ports: the number of ports that it listens on.
-      options: the resources that it reserves.
+      title: the node's title, `LABEL/INDEX`.
+      num_ports: the number of ports that the node listens on.
+      options: the resources that the node reserves.
     """
     self.num_ports = num_ports
     self.options = options
@@ -69,8 +69,8 @@ class PlacedNode:
     self._title = title
     self._host = ''
     self._is_running = False
-    self._ended = False  # And that was told.
-    self._signals: List[int] = []  # Those that came before its process.
+    self._ended = False  # And the exit was posted.
+    self._signals: List[int] = []  # Received before the process started.
     runner_class = ray.remote(ray_node.NodeRunner)
     self._runner = runner_class.options(
       max_concurrency=4, max_restarts=0, **_strategy(options)
@@ -78,39 +78,39 @@ class PlacedNode:
     self._tasks = [asyncio.create_task(self._place())]
 
   def start(self, **what: Any) -> None:
-    """Starts its process, once it has a slot."""
+    """Starts the process, once the node has a slot."""
     self._ended = False
     self._tasks.append(asyncio.create_task(self._run(what)))
 
   def signal(self, signum: int) -> None:
-    """Sends a signal to its process, or to the one that starts next."""
+    """Sends a signal to the current process, or else to the next one."""
     if self._is_running:
       self._runner.signal.remote(signum)
     elif not self._ended:
       self._signals.append(signum)
 
   async def release(self) -> None:
-    """Kills its process with all that this has started; frees its slot."""
+    """Kills the process and its child processes, and frees the slot."""
     if self._is_running:
       self.signal(signal.SIGKILL)
       await asyncio.wait(self._tasks[-1:], timeout=_RELEASE_SECONDS)
     self.drop()
 
   def drop(self) -> None:
-    """Frees its slot."""
+    """Frees the slot."""
     for task in self._tasks:
       task.cancel()
     ray.kill(self._runner)
 
   async def _place(self) -> None:
-    """Waits for a slot, and tells the user if that takes long."""
+    """Waits for a slot, and informs the user if that takes long."""
     answer = self._runner.find_ports.remote(self.num_ports).as_future()
     try:
       done, _ = await asyncio.wait([answer], timeout=_WAITING_SECONDS)
       if not done:
         _tell(event='waiting', title=self._title, reason=self._shortage())
       self._host, ports = await answer
-    except Exception as error:  # Ray raises more than its own.
+    except Exception as error:  # Ray raises not only its own exceptions.
       self._lose(error)
     else:
       addresses = [f'{self._host}:{port}' for port in ports]
@@ -128,10 +128,10 @@ class PlacedNode:
       for name, amount in sorted(ray.available_resources().items())
       if name in ('CPU', 'GPU')
     }
-    return f'it asks for {wanted}, and free in the cluster are {free}.'
+    return f'it requests {wanted}, and the cluster has {free} free.'
 
   async def _run(self, what: Dict[str, Any]) -> None:
-    """Runs its process to the end, and passes on what it posts."""
+    """Runs the process until it exits, and forwards its events."""
     run = self._runner.run.options(num_returns='streaming')
     try:
       async for reference in run.remote(**what):
@@ -145,7 +145,7 @@ class PlacedNode:
           self._is_running, self._ended = False, True
           self._signals.clear()
         _tell(title=self._title, **event)
-    except Exception as error:  # Ray raises more than its own.
+    except Exception as error:  # Ray raises not only its own exceptions.
       self._lose(error)
 
   def _lose(self, error: Exception) -> None:
@@ -153,9 +153,9 @@ class PlacedNode:
     if self._ended:
       return
     self._is_running, self._ended = False, True
-    what = 'got no place'
+    what = 'could not be scheduled'
     if self._host:
-      what = f'was lost with its machine or its keeper on {self._host}'
+      what = f'was lost with its machine or its Ray actor on {self._host}'
     reason = f'{what}: {_cause(error)}'
     _tell(
       event='ended', title=self._title, code=_LOST, reason=reason, lost=True
@@ -163,7 +163,7 @@ class PlacedNode:
 
 
 def _strategy(options: Dict[str, Any]) -> Dict[str, Any]:
-  """Turns a node's options into those of `ray.remote`."""
+  """Converts a node's options into those of `ray.remote`."""
   options = {'num_cpus': 0, **options}
   strategy: Any = 'SPREAD'
   if options.pop('here'):
@@ -174,7 +174,7 @@ def _strategy(options: Dict[str, Any]) -> Dict[str, Any]:
 
 
 class Driver:
-  """Executes commands; its methods are those of the module's docstring."""
+  """Executes the commands that the module's docstring describes."""
 
   def __init__(self) -> None:
     self._nodes: Dict[str, PlacedNode] = {}
@@ -216,13 +216,13 @@ class Driver:
     self._nodes[title] = PlacedNode(title, num_ports, options)
 
   async def _keep(self, name: str, data: str) -> None:
-    """Keeps what nodes are started with; each machine fetches it once."""
+    """Stores data for starting nodes; each machine fetches the data once."""
     self._data[name] = ray.put(base64.b64decode(data))
 
   async def _start(self, title: str, data: str, **what: Any) -> None:
     node = self._nodes[title]
     if node.lost and node.num_ports:
-      reason = 'cannot start anew: others know it by the address that it lost.'
+      reason = 'cannot restart: other nodes use the address that was lost.'
       _tell(event='ended', title=title, code=_LOST, reason=reason, lost=True)
       return
     if node.lost:
@@ -239,10 +239,10 @@ class Driver:
 
 
 def _cause(error: Exception) -> str:
-  """Returns the line of an error of Ray's that says most.
+  """Returns the most informative line of a Ray error.
 
-  The first one of a lost actor is the same for all causes, and fields of the
-  actor follow, which are indented.
+  For a lost actor, the first line is the same for all causes, and the indented
+  lines are fields of the actor.
   """
   lines = [line for line in str(error).splitlines() if line.strip()]
   causes = [line for line in lines[1:] if not line[0].isspace()]
@@ -258,31 +258,31 @@ def _tell(**event: Any) -> None:
 
 
 def _check_reachable(address: str) -> None:
-  """Raises an OSError if nothing listens there; Ray would try for a minute."""
+  """Raises OSError if nothing listens there; Ray would retry for a minute."""
   host, _, port = address.rpartition(':')
-  if not host:  # It is `auto`.
+  if not host:  # The address is `auto`.
     return
   try:
     socket.create_connection((host, int(port)), _REACH_SECONDS).close()
   except OSError as error:
     raise OSError(
-      f'no head of a cluster answers at {address}: {error}'
+      f'no answer from the head of a cluster at {address}: {error}'
     ) from error
 
 
 def main(address: str) -> int:
-  """Connects to a cluster, and executes commands until they end.
+  """Connects to a cluster, and executes commands until the input ends.
 
   Args:
-    address: of the cluster's head.
+    address: the address of the cluster's head.
   """
   global _output
-  # Ray prints to standard output, which belongs to the events.
+  # Ray prints to standard output, which is reserved for events.
   _output = os.fdopen(os.dup(1), 'wb')
   os.dup2(2, 1)
   try:
     _check_reachable(address)
-    # The other machines do not have the module.
+    # The other machines do not have these modules.
     for module in (ray_node, node_process):
       ray.cloudpickle.register_pickle_by_value(module)
     ray.init(address=address, log_to_driver=False, logging_level='WARNING')

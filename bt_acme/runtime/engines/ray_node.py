@@ -1,7 +1,7 @@
 """Runs a node's process on a machine of a cluster, for `ray_driver`.
 
-It is sent to the machines of the cluster as it is, with `node_process`, and
-imports the standard library and Ray besides.
+The driver sends this module to the machines together with `node_process`, so
+both import only the standard library and Ray.
 """
 
 import contextlib
@@ -18,9 +18,9 @@ import node_process  # In the directory of this script.
 import ray
 
 _READ_SIZE = 1 << 16
-# What Ray sets in its workers, and what belongs to its own Python.
+# Variables that Ray sets in its workers, or that belong to Ray's own Python.
 _OF_RAY = ('RAY_', 'OMP_NUM_THREADS', 'PYTHONPATH', 'VIRTUAL_ENV')
-# These stand in a command for values that only this process knows.
+# Placeholders in a command for values that only this process knows.
 _PARENT = '{parent}'
 _DATA_FILE = '{data_file}'
 
@@ -32,7 +32,7 @@ class NodeRunner:
     self._process: Optional[subprocess.Popen] = None
 
   def find_ports(self, number: int) -> Tuple[str, List[int]]:
-    """Returns this machine's address, and free ports of it."""
+    """Returns this machine's address, and some of its free ports."""
     with contextlib.ExitStack() as stack:
       probes = [stack.enter_context(socket.socket()) for _ in range(number)]
       for probe in probes:
@@ -47,20 +47,20 @@ class NodeRunner:
     data: bytes,
     folder: str,
   ) -> Iterator[Dict[str, Any]]:
-    """Runs the process to its end.
+    """Runs the process until it exits.
 
     The kernel kills the process when the thread that started it ends, which is
-    that of this generator.
+    the thread of this generator.
 
     Args:
-      command: its words, with `_PARENT` and `_DATA_FILE`.
-      environment: its variables besides those of the machine.
-      data: the content of the file that takes the place of `_DATA_FILE`.
-      folder: where it runs, if this machine has the folder.
+      command: the words of the command, with `_PARENT` and `_DATA_FILE`.
+      environment: environment variables in addition to those of the machine.
+      data: the content of the file whose path replaces `_DATA_FILE`.
+      folder: the working directory, if it exists on this machine.
 
     Yields:
-      Events as those of `ray_driver`, without the title: `started`, any number
-      of `output`, and `ended`.
+      Events as in `ray_driver`, without the title: `started`, any number of
+      `output`, and `ended`.
     """
     own = {k: v for k, v in os.environ.items() if not k.startswith(_OF_RAY)}
     with tempfile.TemporaryDirectory() as own_folder:
@@ -85,19 +85,19 @@ class NodeRunner:
       yield {'event': 'ended', 'code': process.wait(), 'reason': ''}
 
   def signal(self, signum: int) -> None:
-    """Sends a signal to the process, or to its whole session if it kills."""
+    """Sends a signal to the process; SIGKILL goes to its whole session."""
     assert self._process is not None
     node_process.send(self._process, signum)
 
 
 def _end_session(process: subprocess.Popen) -> None:
-  """Ends all that a process has started, once it has exited itself."""
+  """Kills the child processes of a process once it has exited."""
   process.wait()
   node_process.send(process, signal.SIGKILL)
 
 
 def _read(pipes: Mapping[str, IO[bytes]]) -> Iterator[Dict[str, Any]]:
-  """Yields what comes through pipes until all of them have ended."""
+  """Yields the output from pipes until all of them have ended."""
   with contextlib.ExitStack() as stack:
     selector = stack.enter_context(selectors.DefaultSelector())
     for stream, pipe in pipes.items():

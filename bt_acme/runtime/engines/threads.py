@@ -1,7 +1,7 @@
-"""Nodes as threads of this process (`local_mt`), for debugging.
+"""Engine that runs nodes as threads of this process (`local_mt`), to debug.
 
-A thread can be asked to stop but not killed, and it shares the process's
-environment, devices and output with all others.
+A thread can be asked to stop but not killed, and shares the environment,
+devices and output of the process with all other threads.
 """
 
 import signal
@@ -15,7 +15,7 @@ from launchpad.launch import worker_manager
 from bt_acme.runtime import events
 from bt_acme.runtime.engines import base
 
-# Launchpad's manager takes over these signals even if it is asked not to.
+# Launchpad's manager handles these signals even with register_signals=False.
 _TAKEN_SIGNALS = (
   signal.SIGINT,
   signal.SIGTERM,
@@ -25,20 +25,20 @@ _TAKEN_SIGNALS = (
 
 
 class Threads(base.Engine):
-  """Runs every node in a thread of Launchpad's worker manager."""
+  """Runs every node in its own thread of Launchpad's worker manager."""
 
   in_this_process = True
 
   def __init__(self, queue: events.EventQueue):
     super().__init__(queue)
     print(
-      'Warning: the ports of the nodes can be reached from other machines, '
-      'without a password (SECURITY.md).',
+      'Warning: the ports of the nodes can be reached from other machines '
+      'without a password (see SECURITY.md).',
       flush=True,
     )
     if not flags.FLAGS.is_parsed():
       flags.FLAGS.mark_as_parsed()
-    # Otherwise an alarm of Launchpad's would kill this process.
+    # Otherwise an alarm of Launchpad would kill this process.
     flags.FLAGS['lp_termination_notice_secs'].value = -1
     handlers = {signum: signal.getsignal(signum) for signum in _TAKEN_SIGNALS}
     self._manager = worker_manager.WorkerManager(register_signals=False)
@@ -49,7 +49,8 @@ class Threads(base.Engine):
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
   ) -> Optional[str]:
-    del environment  # The threads share that of this process.
+    """Starts a thread; see `base.Engine`."""
+    del environment  # Threads share the environment of this process.
     self._manager.thread_worker(title, lambda: self._run(title, executable))
     return None
 
@@ -57,14 +58,14 @@ class Threads(base.Engine):
     """Asks all nodes to stop, because Launchpad cannot ask a single one."""
     if not self._stopping:
       self._stopping = True
-      # It waits for the threads, for ever if one of them does not stop.
+      # This waits for all threads, indefinitely if one of them does not stop.
       threading.Thread(target=self._manager.stop_and_wait, daemon=True).start()
 
   def release(self, title: str) -> None:
     """Does nothing: a thread that has not ended ends with this process."""
 
   def _run(self, title: str, function: Callable[[], Any]) -> None:
-    """Runs one node and posts how it ended."""
+    """Runs a node, and posts its exit."""
     ended = events.NodeExited(title, 0)
     try:
       function()

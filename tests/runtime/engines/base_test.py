@@ -1,7 +1,7 @@
-"""What the supervisor asks of an engine, seen by one that runs nothing.
+"""The supervisor's calls of an engine, recorded by an engine without processes.
 
-It answers as an engine on several machines would: places come late, or never,
-and machines vanish.
+The engine behaves like one on several machines: nodes are scheduled late or
+never, and machines fail.
 """
 
 import os
@@ -23,7 +23,7 @@ class Answer:
 
 
 class Recorder(base.Engine):
-  """Posts what a test has it post when it is asked for something."""
+  """Records all calls, and calls functions of the test that post events."""
 
   made = None
   on_place = staticmethod(lambda engine, title, addresses: None)
@@ -97,7 +97,7 @@ def make_launch(tmp_path, monkeypatch):
   return launch
 
 
-def test_nodes_are_placed_started_told_to_stop_and_released(
+def test_nodes_are_scheduled_started_stopped_and_released(
   launch, tmp_path, capsys
 ):
   def start(engine, title):
@@ -124,7 +124,7 @@ def test_nodes_are_placed_started_told_to_stop_and_released(
   assert ', process 1 on 10.0.0.1\nhello\n' in log
 
 
-def test_nothing_starts_before_every_node_has_a_place(launch, capsys):
+def test_nothing_starts_before_every_node_is_scheduled(launch, capsys):
   def place_late(engine, title, addresses):
     if title == 'server/0':
       engine.server_addresses = addresses
@@ -137,24 +137,25 @@ def test_nothing_starts_before_every_node_has_a_place(launch, capsys):
   assert code == 0
   assert engine.titles('start') == ['server/0', 'coordinator/0']
   errors = capsys.readouterr().err
-  assert '[server/0] waits for a place: no machine has a GPU\n' in errors
-  # The server gets the user's port, on the machine that the engine chose.
+  message = '[server/0] waiting to be scheduled: no machine has a GPU\n'
+  assert message in errors
+  # The server gets the user's port, on the machine that the engine selected.
   (server,) = engine.program.groups['server']
   assert server.courier_address.resolve() == '10.0.0.1:1234'
 
 
-def test_a_node_that_cannot_be_placed_ends_the_program(launch, capsys):
+def test_a_node_that_cannot_be_scheduled_ends_the_program(launch, capsys):
   def refuse(engine, title, addresses):
-    end(1, 'cannot be placed: no machine has 8 GPUs.')(engine, title)
+    end(1, 'cannot be scheduled: no machine has 8 GPUs.')(engine, title)
 
   code, engine = launch(on_place=refuse)
   assert code == 1 and not engine.titles('start')
   assert engine.titles('release') == ['server/0', 'coordinator/0']
-  message = 'error: server/0 cannot be placed: no machine has 8 GPUs.\n'
+  message = 'error: server/0 cannot be scheduled: no machine has 8 GPUs.\n'
   assert capsys.readouterr().err == message
 
 
-def test_ctrl_c_ends_the_wait_for_a_place(launch):
+def test_ctrl_c_ends_the_wait_for_a_slot(launch):
   def wait(engine, title, addresses):
     if title == 'coordinator/0':
       os.kill(os.getpid(), signal.SIGINT)
@@ -164,17 +165,17 @@ def test_ctrl_c_ends_the_wait_for_a_place(launch):
   assert engine.calls[-1] == ('close',)
 
 
-def test_a_machine_that_vanishes_is_named(launch, capsys):
+def test_a_lost_machine_is_reported(launch, capsys):
   def start(engine, title):
     if title == 'server/0':
-      end(1, 'was on 10.0.0.1, which has vanished.')(engine, title)
+      end(1, 'was lost with 10.0.0.1.')(engine, title)
 
   code, engine = launch(on_start=start)
   assert code == 1
-  # The coordinator heeds no notice, and is not checked.
+  # The coordinator ignores the request to stop, and is not checked.
   assert engine.titles('SIGTERM') == ['coordinator/0']
   assert engine.titles('SIGKILL') == ['coordinator/0']
-  message = 'error: server/0 was on 10.0.0.1, which has vanished. Its whole '
+  message = 'error: server/0 was lost with 10.0.0.1. Full output: '
   assert message in capsys.readouterr().err
 
 

@@ -1,4 +1,4 @@
-"""Nodes as processes: none of them is left behind, however they end."""
+"""Nodes as processes: none of them is left behind, in any way of ending."""
 
 import os
 import signal
@@ -20,11 +20,11 @@ def test_node_killed_by_the_system_ends_program(tmp_path):
   with programs.Run(tmp_path, 'local_mp', ['die']) as run:
     code, _, errors = run.end()
     assert code == 1
-    assert 'error: worker/0 was killed (SIGKILL): is the machine out' in errors
+    assert 'error: worker/0 was killed (SIGKILL); the machine may' in errors
     assert not run.survivors()
 
 
-def test_nobody_outside_of_the_run_can_reach_its_ports(tmp_path):
+def test_other_programs_cannot_reach_the_ports_of_a_run(tmp_path):
   with programs.Run(tmp_path, 'local_mp', ['idle']) as run:
     # The coordinator has called the counter, at a port that the test chose.
     run.wait_for('idle', 'coordinator')
@@ -37,7 +37,7 @@ def test_nobody_outside_of_the_run_can_reach_its_ports(tmp_path):
 
 
 def run_code(engine, queue, code, **environment):
-  """Runs Python code as a node to its end; returns all that was posted."""
+  """Runs Python code as a node until it exits; returns all posted events."""
   words = [sys.executable, '-c', code]
   command = types.SimpleNamespace(command_as_list=words)
   engine.start('worker/0', command, environment)
@@ -49,14 +49,12 @@ def run_code(engine, queue, code, **environment):
   return posted
 
 
-def test_a_system_without_namespaces_is_warned_of_and_works(
-  monkeypatch, capsys
-):
+def test_a_system_without_namespaces_works_after_a_warning(monkeypatch, capsys):
   monkeypatch.setattr(private_network, '_MAKE', 'raise SystemExit(1)')
   code = 'import os; os.write(1, os.environ["GREETING"].encode())'
   with events.EventQueue() as queue:
     engine = processes.Processes(queue)
-    assert 'Warning: this system allows no network namespace' in (
+    assert 'Warning: this system forbids network namespaces' in (
       capsys.readouterr().out
     )
     posted = run_code(engine, queue, code, GREETING='hello')
@@ -67,8 +65,8 @@ def test_a_system_without_namespaces_is_warned_of_and_works(
 
 
 @pytest.mark.parametrize('open_ports', [False, True])
-def test_what_a_node_prints_is_no_heartbeat(open_ports):
-  """Not even the bytes of one, or those that were one in the past."""
+def test_the_output_of_a_node_is_never_a_heartbeat(open_ports):
+  """Not even if it contains the marks of today or of earlier versions."""
   marks = [heartbeats.MARK, heartbeats.STOP_MARK, heartbeats.SAVED_MARK]
   printed = b''.join(marks) + b'\x04\x05\x06'
   code = f"""
@@ -96,7 +94,7 @@ os.write(1, b'!')
   assert sent == b''.join(marks)
 
 
-def test_what_could_not_be_started_takes_signals_and_is_released():
+def test_a_node_that_could_not_be_started_takes_signals_and_is_released():
   with events.EventQueue() as queue:
     engine = processes.Processes(queue, open_ports=True)
     command = types.SimpleNamespace(command_as_list=[sys.executable])

@@ -1,4 +1,4 @@
-"""Nodes on a Ray cluster of two machines, which this computer plays."""
+"""Nodes on a Ray cluster of two machines, simulated on this computer."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ PYTHON = machines_lib.RAY / 'python'
 if not PYTHON.exists():
   pytest.skip('needs the environment of `make ray`', allow_module_level=True)
 
-# What a node says of itself, and then waits.
+# The code of a node that describes itself, and then waits.
 SPEAK = """
 import json, os, sys, time
 print(json.dumps({
@@ -46,7 +46,7 @@ def start_machines():
 
 
 class Driven:
-  """An engine under test, with all that it has posted."""
+  """An engine under test, with all events that it has posted."""
 
   def __init__(self, queue, address, places=''):
     self._queue = queue
@@ -59,7 +59,7 @@ class Driven:
     self.posted = []
 
   def wait_for(self, kind, title, seconds=60):
-    """Returns the next event of a node that is of this kind."""
+    """Returns the next event of this kind from a node."""
     while True:
       event = self._queue.get(seconds)
       assert event is not None, self.posted
@@ -83,7 +83,7 @@ class Driven:
     )
 
   def wait_for_line(self, title):
-    """Waits for a whole line of a node's output, and reads it."""
+    """Waits for a complete line of a node's output, and parses it as JSON."""
     while b'\n' not in self.output(title, False):
       self.wait_for(events.Output, title)
     return json.loads(self.output(title, False))
@@ -111,7 +111,7 @@ def make_command(tmp_path):
   return command
 
 
-def test_a_node_speaks_ends_and_starts_again(machines, command):
+def test_a_node_prints_exits_and_restarts(machines, command):
   with driven(machines.address) as run:
     run.engine.place('replay/0', 2)
     placed = run.wait_for(events.NodeScheduled, 'replay/0')
@@ -120,7 +120,7 @@ def test_a_node_speaks_ends_and_starts_again(machines, command):
     name = run.engine.start('replay/0', command(), {'GREETING': 'hello'})
     assert name == f'a process on {hosts[0]}'
     said = run.wait_for_line('replay/0')
-    assert said['data'] == 'a function'  # It came along to the machine.
+    assert said['data'] == 'a function'  # Sent to the machine with the command.
     assert said['greeting'] == 'hello'
     assert not said['of_ray']
     while not run.heartbeats('replay/0'):
@@ -133,19 +133,19 @@ def test_a_node_speaks_ends_and_starts_again(machines, command):
     assert run.heartbeats('replay/0') == marks
     run.engine.start('replay/0', command('raise SystemExit(3)'), {})
     assert run.wait_for(events.NodeExited, 'replay/0').code == 3
-    # A program that is not there is the node's failure, not the cluster's.
+    # A missing program is a failure of the node, not of the cluster.
     missing = command()
     missing.command_as_list[0] = '/no/such/python'
     run.engine.start('replay/0', missing, {})
     assert run.wait_for(events.NodeExited, 'replay/0').code != 0
 
 
-def test_a_node_needs_its_file_no_more_and_may_be_placed_anew(
+def test_a_node_restarts_without_its_file_and_may_be_scheduled_again(
   machines, command, tmp_path
 ):
   with driven(machines.address) as run:
     run.engine.place('actor/0', 0)
-    # It comes before the process, and is for this life alone.
+    # A signal that precedes the process only applies to this attempt.
     run.engine.signal('actor/0', signal.SIGKILL)
     run.engine.start('actor/0', command(), {})
     assert run.wait_for(events.NodeExited, 'actor/0').code == -signal.SIGKILL
@@ -161,13 +161,13 @@ def test_a_node_needs_its_file_no_more_and_may_be_placed_anew(
     run.posted.clear()
     run.engine.start('actor/0', again, {})
     assert run.wait_for_line('actor/0')['pid'] != process.pid
-    # What is free again can be had by another one.
+    # Another node can use the released slot.
     run.engine.release('actor/0')
     run.engine.place('actor/1', 0)
     run.wait_for(events.NodeScheduled, 'actor/1')
 
 
-def test_nothing_runs_on_after_the_end(machines, command):
+def test_no_process_outlives_the_engine(machines, command):
   with driven(machines.address) as run:
     run.engine.place('actor/0', 0)
     run.wait_for(events.NodeScheduled, 'actor/0')
@@ -177,31 +177,31 @@ def test_nothing_runs_on_after_the_end(machines, command):
   assert not process.is_running()
 
 
-def test_a_node_that_no_machine_can_take_says_so(machines):
+def test_a_node_that_fits_no_machine_reports_the_reason(machines):
   with driven(machines.address, 'learner:num_gpus=4') as run:
     run.engine.place('learner/0', 1)
     reason = run.wait_for(events.NodePending, 'learner/0').reason
-    assert "it asks for {'num_gpus': 4.0}" in reason
+    assert "it requests {'num_gpus': 4.0}" in reason
     assert "'CPU': 4.0" in reason
 
 
-def test_a_cluster_that_is_not_there_ends_the_nodes(machines):
+def test_a_missing_cluster_ends_the_nodes(machines):
   with driven('127.0.0.1:9') as run:
     run.engine.place('actor/0', 0)
     ended = run.wait_for(events.NodeExited, 'actor/0')
-    assert ended.reason.startswith('lost the connection to Ray: no head of')
+    assert ended.reason.startswith('lost the connection to Ray: no answer from')
 
 
-def test_what_listens_but_is_no_cluster_is_named(monkeypatch):
+def test_a_server_that_is_not_a_cluster_is_reported(monkeypatch):
   monkeypatch.setenv('RAY_AUTH_TOKEN', 'of-no-cluster')
   monkeypatch.setattr(ray_cluster, '_ANSWER_SECONDS', 5.0)
   with socket.create_server(('127.0.0.1', 0)) as server:
     address = f'127.0.0.1:{server.getsockname()[1]}'
-    with pytest.raises(OSError, match=f'{address} does not answer as the head'):
+    with pytest.raises(OSError, match=f'no answer from .* at {address} within'):
       ray_cluster.machines(address, str(PYTHON))
 
 
-def test_an_environment_without_ray_is_named(machines, command):
+def test_an_environment_without_ray_is_reported(machines, command):
   with events.EventQueue() as queue:
     engine = ray_cluster.RayCluster(
       queue, address=machines.address, python=sys.executable, places={}
@@ -212,7 +212,7 @@ def test_an_environment_without_ray_is_named(machines, command):
   assert "No module named 'ray'" in ended.reason
 
 
-def test_a_label_chooses_the_machine(machines):
+def test_a_label_selects_the_machine(machines):
   with driven(machines.address, 'actor:role=third') as run:
     run.engine.place('actor/0', 0)
     reason = run.wait_for(events.NodePending, 'actor/0').reason
@@ -222,22 +222,22 @@ def test_a_label_chooses_the_machine(machines):
     run.wait_for(events.NodeScheduled, 'actor/0')
 
 
-def lives(workdir, title):
-  """How often a node of a run was started."""
+def num_attempts(workdir, title):
+  """Returns how often a node of a run was started."""
   path = workdir / 'processes' / f'{title}.log'
   return path.read_text().count('--- ') if path.exists() else 0
 
 
 def actors_at_work(workdir, num_before=0):
-  """The actors that have logged an episode after so many that were before.
+  """Returns the actors with an episode after the first `num_before` episodes.
 
-  Each has four environments.
+  Each actor has four environments.
   """
   rows = scripts.rows(workdir, 'actor')[num_before:]
   return {int(row['environment']) // 4 for row in rows}
 
 
-# The last test: the second machine is gone after it.
+# This test is the last, because it ends the second machine.
 @pytest.mark.slow
 def test_a_run_survives_the_loss_of_a_machine(machines, tmp_path):
   workdir = tmp_path / 'run'
@@ -258,10 +258,12 @@ def test_a_run_survives_the_loss_of_a_machine(machines, tmp_path):
     wait_until(lambda: actors_at_work(workdir) == {0, 1})
     wait_until(lambda: scripts.rows(workdir, 'learner'))
     machines.crash()
-    # Ray spreads the actors, so that one of them was there.
-    wait_until(lambda: sum(lives(workdir, f'actor-{i}') for i in range(2)) >= 3)
-    told = (workdir / 'processes' / 'launcher.log').read_text()
-    assert 'was lost with its machine or its keeper' in told
+    # Ray spreads the actors, so one of them was on that machine.
+    wait_until(
+      lambda: sum(num_attempts(workdir, f'actor-{i}') for i in range(2)) >= 3
+    )
+    notes = (workdir / 'processes' / 'launcher.log').read_text()
+    assert 'was lost with its machine or its Ray actor' in notes
     episodes = len(scripts.rows(workdir, 'actor'))
     wait_until(lambda: actors_at_work(workdir, episodes) == {0, 1})
     learner_steps = len(scripts.rows(workdir, 'learner'))

@@ -1,8 +1,8 @@
-"""Two Ray nodes on this computer, as two machines of a cluster, for tests.
+"""Two Ray nodes on this computer that simulate two machines of a cluster.
 
-`python ray_machines.py LABELS...` runs in Ray's environment. It prints the
-cluster's address, and lives until its standard input ends; the line `crash`
-ends the second machine as a power cut would.
+`python ray_machines.py` runs in Ray's environment. The script prints the
+cluster's address, and runs until its standard input ends. The input line
+`crash` ends the second machine like a power cut.
 """
 
 import json

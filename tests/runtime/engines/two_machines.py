@@ -1,4 +1,4 @@
-"""Starts `ray_machines.py`, and speaks with it."""
+"""Starts and controls `ray_machines.py`."""
 
 import contextlib
 import json
@@ -45,7 +45,7 @@ class Machines:
 
 @contextlib.contextmanager
 def start():
-  """Within the block there is a cluster, and the variables to join it."""
+  """Runs a cluster during the block, and sets the variables to join it."""
   with mock.patch.dict('os.environ', machines_lib.VARIABLES):
     with contextlib.closing(Machines()) as machines:
       yield machines

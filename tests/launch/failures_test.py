@@ -118,12 +118,12 @@ def test_a_run_survives_deaths_of_all_kinds(start):
     (*sorted(notes[:2], key=lambda note: 'evaluator' in note), *notes[2:]),
     strict=True,
   ):
-    what = 'The program starts' if title == 'learner/0' else 'It is started'
-    how = 'was killed (SIGKILL): is the machine'
+    what = ' the program' if title == 'learner/0' else ''
+    how = 'was killed (SIGKILL); the machine may'
     if title == 'evaluator/0':
-      how = 'was told to stop by another program (SIGTERM), and did.'
+      how = 'was stopped by another program (SIGTERM).'
     assert f'{title} {how}' in note
-    assert f'{what} anew' in note and 'restart 1 of at most 3' in note
+    assert f'Restarting{what}' in note and '(restart 1 of 3 allowed' in note
     assert note.partition(f' {title}')[2] in errors
   assert 'error:' not in errors and 'Traceback' not in errors
   # Each evaluation has its two episodes, and none is there twice.
