@@ -1,7 +1,8 @@
-"""The code stays as small as it has become.
+"""Bounds the size of the code.
 
-A line of code holds a token other than comments and docstrings. Whoever needs
-more than a bound allows makes something else smaller, or raises it knowingly.
+A line of code contains a token other than comments and docstrings. To add more
+than a bound allows, make something else smaller, or raise the bound
+deliberately.
 """
 
 import ast
@@ -30,7 +31,7 @@ _LAYOUT = 'COMMENT NL NEWLINE INDENT DEDENT ENDMARKER'.split()
 
 
 def _sources(*tops):
-  """The Python files of some folders, or of all."""
+  """Returns the Python files of the given directories, or of all."""
   return [
     path
     for top in tops or _TOPS
