@@ -1,4 +1,4 @@
-"""Settings that hold for every test, and for the processes a test starts."""
+"""Settings for every test and for the processes that tests start."""
 
 import ctypes
 import gc
@@ -10,31 +10,32 @@ import sys
 
 import pytest
 
-# These are set before JAX is first imported. Tests never take an accelerator.
+# These variables are set before JAX is first imported. Tests never use an
+# accelerator.
 os.environ['JAX_PLATFORMS'] = 'cpu'
-# Compiling takes most of the tests' time. The core's tests also run with
-# optimization, in the environment that has the core only.
+# Compilation takes most of the tests' time. The tests of the core also run with
+# optimization, in the environment that contains only the core.
 if importlib.util.find_spec('reverb') is not None:
   os.environ['XLA_FLAGS'] = ' '.join(
     [os.environ.get('XLA_FLAGS', ''), '--xla_backend_optimization_level=0']
   ).strip()
-# Compiled functions are kept for the next test, process and day. A first run
-# saves a seventh of its CPU time, because tests compile many functions again; a
-# later run saves a third. Short compilations are left out, because a file
-# each costs as much.
+# Compiled functions are cached on disk across tests, processes and runs. The
+# first run saves a seventh of its CPU time, because tests recompile many
+# functions; later runs save a third. Short compilations are not cached, because
+# writing a file takes as long.
 _CACHE = pathlib.Path(__file__).parents[1] / '.pytest_cache' / 'jax'
 os.environ.setdefault('JAX_COMPILATION_CACHE_DIR', str(_CACHE))
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS', '0.1')
 os.environ.setdefault('JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES', '-1')
 
 
-# These start programs and mostly wait for them. They come first, so that a
-# worker is not left alone with the longest of them at the end.
+# These tests start programs and mostly wait for them. They run first, so that
+# the longest of them does not occupy a single worker at the end.
 _FIRST = ('launch', 'runtime', 'notebooks_test.py')
 
 
 def pytest_collection_modifyitems(items):
-  """Puts the tests that start programs first; the others keep their order."""
+  """Moves tests that start programs to the front; others keep their order."""
   root = pathlib.Path(__file__).parent
   items.sort(
     key=lambda item: item.path.relative_to(root).parts[0] not in _FIRST
@@ -42,11 +43,12 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(autouse=True, scope='session')
-def heed_signals():
-  """Lets programs that tests start heed what `nohup` and `&` ignore.
+def restore_signals():
+  """Restores signals that `nohup` and `&` ignore for programs of tests.
 
-  An ignored signal stays ignored in each program that a process starts. One
-  that has a handler does not, and the tests still outlive their terminal.
+  Programs inherit ignored signals from the process that starts them, but not
+  signals with a handler. With this handler, the tests still outlive their
+  terminal.
   """
   handlers = {
     signal.SIGHUP: lambda signum, frame: None,
@@ -58,9 +60,9 @@ def heed_signals():
 
 
 class _MemoryBound:
-  """Drops compiled functions when this process has grown too large.
+  """Clears compiled functions when this process uses too much memory.
 
-  JAX keeps all that it has compiled, which no later module uses.
+  JAX keeps all compiled functions, but later modules do not use them.
   """
 
   _STATM = pathlib.Path('/proc/self/statm')
@@ -75,14 +77,14 @@ class _MemoryBound:
     return int(self._STATM.read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE')
 
   def enforce(self):
-    """Clears JAX's caches above the bound."""
+    """Clears JAX's caches if the process exceeds the bound."""
     if 'jax' not in sys.modules or self._resident_bytes() < self._bound:
       return
     sys.modules['jax'].clear_caches()
     gc.collect()
-    # What is free goes back to the system, where libc is glibc.
+    # With glibc, this returns free memory to the system.
     getattr(ctypes.CDLL(None), 'malloc_trim', lambda _: None)(0)
-    # What remains is no cache: clear again only when more has come.
+    # The remaining memory is not a cache, so the bound increases.
     self._bound = max(self._bound, self._resident_bytes() + self._STEP)
 
 
@@ -91,7 +93,7 @@ _MEMORY_BOUND = _MemoryBound()
 
 @pytest.fixture(autouse=True)
 def bound_memory():
-  """Keeps each test process small."""
+  """Limits the memory of each test process."""
   yield
   _MEMORY_BOUND.enforce()
 
@@ -100,7 +102,7 @@ def bound_memory():
 def share_compiled_functions():
   """Compiles the functions of an agent once for all tests of a module.
 
-  Holding them longer would keep memory for what no later test uses.
+  Later modules do not use these functions, so keeping them would waste memory.
   """
   # JAX reads the settings above when it is imported.
   from tests import sharing

@@ -1,9 +1,9 @@
-"""Lets equal agents of one process share what JAX compiles for them.
+"""Lets equal agents in a process share compiled functions.
 
-JAX compiles a function again for each new function object, and a learner, an
-actor core or an inference server makes its own. Tests make hundreds of them for
-a few agents, so here the pure functions of an agent are made once. They have no
-state, so nothing passes from one test to the next.
+JAX compiles a function again for each new function object, and every learner,
+actor core and inference server creates its own objects. Tests create hundreds
+of them for only a few agents, so this module creates the pure functions of each
+agent once. The functions have no state, so tests do not affect each other.
 """
 
 import functools
@@ -11,11 +11,11 @@ import functools
 from bt_acme import learner_assembly
 from bt_acme.acting import batched_core, grouped_core
 
-_SIZE = 8  # Agents kept, so that memory stays bounded.
+_SIZE = 8  # The number of cached agents, which limits memory.
 
 
 def share_compiled_functions(monkeypatch):
-  """Makes learner cores and actor cores once for equal arguments."""
+  """Creates learner cores and actor cores only once for equal arguments."""
   monkeypatch.setattr(
     learner_assembly,
     'make_learner_core',
@@ -31,7 +31,7 @@ def share_compiled_functions(monkeypatch):
 
 def _make_core(core_class, agent, **settings):
   core = core_class(agent, **settings)
-  # A bound method is a new object each time it is read, and JAX forgets what it
-  # compiled when the object goes. These stay as long as the core.
+  # Each access creates a new bound method, and JAX discards a compiled function
+  # with its object. These methods exist as long as the core.
   core.start, core.step = core.start, core.step
   return core

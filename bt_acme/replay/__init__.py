@@ -1,0 +1,1 @@
+"""The replay: storage, writers and samplers of sequences of transitions."""

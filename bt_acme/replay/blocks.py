@@ -1,15 +1,15 @@
-"""What the replay stores: compressed blocks of consecutive steps.
+"""Compressed blocks of consecutive steps, the storage format of the replay.
 
-A *block* is one period of P steps of one environment, compressed as a whole; a
-sequence is K consecutive blocks, so that overlapping sequences share them.
-Observations are kept as single frames, each once: a block begins with the
-whole stack of its first observation, and ends with the observation that its
-last step led to. The recurrent state is kept once a block, before its first
-step, as NGU keeps "the initial recurrent state" (Badia et al. 2020, App. F).
+A *block* is one period of P steps of one environment, compressed as a whole. A
+sequence is K consecutive blocks, so overlapping sequences share blocks.
+Observations are stored as single frames, each once: a block starts with the
+whole stack of its first observation, and ends with the observation after its
+last step. The recurrent state is stored once per block, before its first step,
+as NGU stores "the initial recurrent state" (Badia et al. 2020, App. F).
 
-Neither blocks nor sequences cross an episode's end: an episode's last block is
-padded with zeros, and a sequence of an episode shorter than K blocks has fewer
-of them.
+Neither blocks nor sequences extend past the end of an episode: the last block
+of an episode is padded with zeros, and an episode shorter than K blocks gives a
+sequence with fewer blocks.
 """
 
 import threading
@@ -24,22 +24,24 @@ from bt_acme.replay import fields
 
 _COMPRESSION_LEVEL = 1
 
-# What one block's transitions consist of besides observations and recurrent
-# states: from the name of a field of `Transition` to an array with a row for
-# each step, in the dtype in which the field is stored, if it is.
+# The transitions of one block without observations and recurrent states: maps
+# names of fields of `Transition` to arrays with one row per step. A stored
+# field has the dtype in which it is stored.
 StepValues = Mapping[str, np.ndarray]
 
 
 class FinishedBlock(NamedTuple):
-  """A block ready to be written.
+  """A block that is ready to be written.
 
   Attributes:
     payload: the compressed block.
-    recurrent_state: float32 [2, lstm_size], hidden and cell before its start.
+    recurrent_state: float32 [2, lstm_size], the hidden and cell state before
+      the block.
     sequence: the steps of the sequence that this block completes, one entry
-      for each of its blocks, this one last. Empty if it completes none.
-    next_q_values: float32 [A'], the actor's values of the observation that the
-      last step led to; None at an episode's end, where the actor does not act.
+      per block, this block last. Empty if no sequence is completed.
+    next_q_values: float32 [A'], the actor's Q-values of the observation after
+      the last step; None at the end of an episode, where the actor does not
+      act.
   """
 
   payload: bytes
@@ -49,17 +51,17 @@ class FinishedBlock(NamedTuple):
 
   @property
   def item_blocks(self) -> int:
-    """Blocks of the sequence that this block completes; 0 if it does not."""
+    """The number of blocks in the completed sequence; 0 if there is none."""
     return len(self.sequence)
 
 
 class Sample(NamedTuple):
-  """A batch of B sequences out of the replay.
+  """A batch of B sequences from the replay.
 
   Attributes:
     batch: the sequences, as NumPy arrays.
-    keys: uint64 [B], the keys under which priorities are updated.
-    probabilities: float64 [B], the probability with which each was drawn.
+    keys: uint64 [B], the keys for updates of the priorities.
+    probabilities: float64 [B], the sampling probabilities of the sequences.
     table_size: the number of sequences in the replay.
   """
 
@@ -74,7 +76,7 @@ def empty_batch(
   shapes: fields.ReplayShapes,
   batch_size: int,
 ) -> types.SequenceBatch:
-  """Makes uninitialized arrays for B sequences, which a decoder fills."""
+  """Returns uninitialized arrays for B sequences, to be filled by a decoder."""
   arrays: Dict[str, Any] = {}
   for field in fields.FIELDS:
     rows = config.sequence_length + field.overlap(shapes)
@@ -87,7 +89,7 @@ def empty_batch(
 
 
 class BlockLayout:
-  """The place of each field in the bytes of a block.
+  """The position of each field in the bytes of a block.
 
   Attributes:
     num_bytes: the size of an uncompressed block.
@@ -98,7 +100,7 @@ class BlockLayout:
   ):
     self.num_bytes = 0
     self._places: Dict[str, Tuple[slice, np.dtype, Tuple[int, ...]]] = {}
-    # The widest types come first, which keeps all of them aligned.
+    # The widest types come first, so that all fields are aligned.
     for field in sorted(
       fields.FIELDS, key=lambda field: -np.dtype(field.dtype).itemsize
     ):
@@ -126,7 +128,7 @@ class BlockLayout:
 
 
 class _Compressor(threading.local):
-  """One compressor a thread: it is costly to make and cannot be shared."""
+  """One compressor per thread, because creating one is slow."""
 
   def __init__(self) -> None:
     self.compress = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL).compress

@@ -1,4 +1,4 @@
-"""From the steps of one environment to blocks and sequences."""
+"""Builds blocks and sequences from the steps of one environment."""
 
 import collections
 import operator
@@ -11,29 +11,30 @@ from bt_acme.acting import transition as transition_lib
 from bt_acme.core import types
 from bt_acme.replay import blocks, fields
 
-# What is kept of each transition until the sequences that it lies in are
-# complete. Observations and states are not: they go into the block at once.
-_KEPT = tuple(
+# The fields of a transition that are buffered until its sequences are complete.
+# Observations and recurrent states are written to the block at once.
+_BUFFERED = tuple(
   name
   for name in transition_lib.Transition._fields
   if name not in ('observation', 'recurrent_state')
 )
-_kept_of = operator.itemgetter(
-  *(transition_lib.Transition._fields.index(name) for name in _KEPT)
+_buffered_fields = operator.itemgetter(
+  *(transition_lib.Transition._fields.index(name) for name in _BUFFERED)
 )
 _GIVEN = tuple(field for field in fields.FIELDS if field.given)
 
 
 class SequenceBuilder:
-  """Turns the steps of one environment into blocks and sequences.
+  """Converts the steps of one environment into blocks and sequences.
 
-  An episode of n blocks makes max(n - K, 0) + 1 sequences: one starts every
-  period, each step lies in at least one, and none is padding alone. A block is
-  finished when the observation after its last step arrives.
+  An episode of n blocks gives max(n - K, 0) + 1 sequences: one starts every
+  period, each step is in at least one, and none consists of padding only. A
+  block is finished when the observation after its last step arrives.
 
-  The last sequence of an episode is left out if it would train nothing, because
-  it ends within its burn-in and does not start the episode (`core/burn_in.py`).
-  This can happen only if the trace is shorter than the period.
+  The last sequence of an episode is omitted if none of its steps is trained,
+  because it ends within its burn-in and does not start the episode
+  (`core/burn_in.py`). This only happens if the trace is shorter than the
+  period.
   """
 
   def __init__(
@@ -48,22 +49,22 @@ class SequenceBuilder:
     self._block = layout.views(self._data)
     self._frames = self._block['frames']
     self._state = np.zeros((2, shapes.lstm_size), np.float32)
-    # What is kept of the episode's last K blocks, the newest last.
+    # The buffered fields of the episode's last K blocks, the newest last.
     self._finished: Deque[blocks.StepValues] = collections.deque(
       maxlen=self._blocks_per_sequence
     )
     self.reset()
 
   def reset(self) -> None:
-    """Drops an episode that has not ended."""
+    """Discards an unfinished episode."""
     self._finished.clear()
-    # What is kept of the unfinished block, one tuple a step. It is written when
-    # the block is finished, because one assignment of a whole column to an
-    # array is much cheaper than one for each step.
+    # The buffered fields of the unfinished block, one tuple per step. They are
+    # written when the block is finished, because assigning a whole column to an
+    # array is much cheaper than assigning step by step.
     self._steps: List[Tuple] = []
 
   def state(self) -> Dict[str, Any]:
-    """Returns the unfinished block, and what is kept of the finished ones."""
+    """Returns the unfinished block and the buffer of the finished blocks."""
     return {
       'data': self._data.copy(),
       'recurrent_state': self._state.copy(),
@@ -72,7 +73,7 @@ class SequenceBuilder:
     }
 
   def restore(self, state: Dict[str, Any]) -> None:
-    """Goes on from a state."""
+    """Restores a state returned by `state`."""
     self._data[:] = state['data']
     self._state[:] = state['recurrent_state']
     self._finished.clear()
@@ -82,13 +83,13 @@ class SequenceBuilder:
   def add(
     self, transition: transition_lib.Transition
   ) -> Optional[blocks.FinishedBlock]:
-    """Takes the next step of the episode.
+    """Adds the next step of the episode.
 
     Returns:
-      The block that this observation completes, if it does.
+      The block that this observation completes, or None.
 
     Raises:
-      ValueError: if observations are not what `ReplayShapes` says.
+      ValueError: if the observation does not match `ReplayShapes`.
     """
     observation = transition.observation
     finished = None
@@ -99,22 +100,22 @@ class SequenceBuilder:
     if not self._steps:
       self._frames[: self._shapes.num_stacked] = self._unstack(observation)
       self._state[0], self._state[1] = transition.recurrent_state
-    self._keep_newest_frame(observation)
-    self._steps.append(_kept_of(transition))
+    self._store_newest_frame(observation)
+    self._steps.append(_buffered_fields(transition))
     return finished
 
   def end_episode(
     self, observation: np.ndarray, prev_action: int, prev_reward: float
   ) -> Optional[blocks.FinishedBlock]:
-    """Takes what the episode's last step led to, terminal or truncated.
+    """Ends an episode that was terminated or truncated.
 
     Args:
-      observation: uint8 [H, W, C * S], the episode's final observation.
+      observation: uint8 [H, W, C * S], the final observation of the episode.
       prev_action: the action executed in the last step.
-      prev_reward: the reward received for it.
+      prev_reward: the reward received for this action.
 
     Returns:
-      The episode's last block; None for an episode without a step, or if no
+      The last block of the episode; None if the episode has no steps, or if no
       sequence needs the block.
     """
     finished = None
@@ -133,10 +134,10 @@ class SequenceBuilder:
     *,
     last: bool,
   ) -> blocks.FinishedBlock:
-    """Closes the block with the observation after its last step."""
-    self._keep_newest_frame(observation)
+    """Finishes the block with the observation after its last step."""
+    self._store_newest_frame(observation)
     self._check_stack(observation)
-    columns = dict(zip(_KEPT, zip(*self._steps, strict=True), strict=True))
+    columns = dict(zip(_BUFFERED, zip(*self._steps, strict=True), strict=True))
     self._fill(
       columns, {'prev_action': prev_action, 'prev_reward': prev_reward}
     )
@@ -152,13 +153,13 @@ class SequenceBuilder:
     )
 
   def _trains(self, sequence: Sequence[blocks.StepValues]) -> bool:
-    """Returns whether the learner learns from any step of a sequence."""
+    """Returns whether the learner trains on any step of a sequence."""
     first = sequence[0]['prev_action']
     num_steps = sum(len(block['prev_action']) for block in sequence)
     return first[0] == types.NO_ACTION or num_steps > self._burn_in_length
 
   def _values(self, name: str, column: Sequence[Any]) -> np.ndarray:
-    """One field of the block's steps, out of the block if it is there."""
+    """Returns one field of the block's steps; stored fields in their dtype."""
     if name in self._block:
       return self._block[name][: len(column)].copy()
     return np.array(column)
@@ -166,11 +167,12 @@ class SequenceBuilder:
   def _fill(
     self, columns: Mapping[str, Sequence[Any]], closing: Mapping[str, Any]
   ) -> None:
-    """Writes the scalars and the padding; the frames are there already.
+    """Writes the scalars and the padding; the frames are already written.
 
     Args:
-      columns: the scalars of the block's steps, by the field's name.
-      closing: what the agent sees after the last step, by the field's name.
+      columns: the scalars of the block's steps, by the name of the field.
+      closing: the agent's scalar inputs after the last step, by the name of the
+        field.
     """
     block, length = self._block, len(self._steps)
     for field in _GIVEN:
@@ -183,20 +185,20 @@ class SequenceBuilder:
     block['valid'][length:] = 0
     self._frames[length + self._shapes.num_stacked :] = 0
 
-  def _keep_newest_frame(self, observation: np.ndarray) -> None:
-    """Adds the newest frame of an observation to those of the block."""
+  def _store_newest_frame(self, observation: np.ndarray) -> None:
+    """Writes the newest frame of an observation to the block."""
     row = self._shapes.num_stacked - 1 + len(self._steps)
     self._frames[row] = observation[..., -self._shapes.frame[-1] :]
 
   def _check_stack(self, observation: np.ndarray) -> None:
-    """Refuses a closing observation whose frames are not the block's last."""
+    """Checks that the frames of a closing observation are the block's last."""
     length, num_stacked = len(self._steps), self._shapes.num_stacked
     stack = self._frames[length : length + num_stacked]
     if not np.array_equal(stack, self._unstack(observation)):
       raise ValueError(
-        f'num_stacked={num_stacked} does not describe the observations: a '
-        'frame of a stack must be the newest one of an earlier step. Pass '
-        'num_stacked=1 for observations that are no stacks.'
+        f'num_stacked={num_stacked} does not match the observations: every '
+        'frame of a stack must be the newest frame of some step. Use '
+        'num_stacked=1 for observations that are not stacks of frames.'
       )
 
   def _unstack(self, observation: np.ndarray) -> np.ndarray:
@@ -206,7 +208,7 @@ class SequenceBuilder:
     expected = (height, width, self._shapes.num_stacked * channels)
     if observation.shape != expected or observation.dtype != np.uint8:
       raise ValueError(
-        f'An observation is {observation.dtype} {observation.shape}, but the '
-        f'replay was made for uint8 {expected}.'
+        f'The observation is {observation.dtype} {observation.shape}, but the '
+        f'replay expects uint8 {expected}.'
       )
     return np.moveaxis(observation.reshape(shape), 2, 0)

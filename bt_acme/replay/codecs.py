@@ -1,27 +1,27 @@
-"""The formats in which Reverb stores sequences.
-
-`ReplayConfig.codec` chooses one of two.
+"""Storage formats of sequences in Reverb, selected by `ReplayConfig.codec`.
 
 `blocks`: 1 to K compressed blocks, which overlapping sequences share, and the
-recurrent state before the first. Only this package reads them; their bytes are
-defined by `blocks.BlockLayout` and `fields.FIELDS`.
+recurrent state before the first block. Only this package can read them; their
+bytes are defined by `blocks.BlockLayout` and `fields.FIELDS`.
 
-`tensors`: what dm-acme's `SequenceAdder` writes for its R2D2, so that any Acme
-learner can take it from `acme.datasets.make_reverb_dataset`. A sequence of T
-steps is one `acme.adders.reverb.base.Step` of T + 1 rows, with observations as
-`acme.wrappers.ObservationActionRewardWrapper` makes them:
+`tensors`: the format that dm-acme's `SequenceAdder` writes for R2D2, so that
+any Acme learner can read it with `acme.datasets.make_reverb_dataset`. A
+sequence of T steps is one `acme.adders.reverb.base.Step` with T + 1 rows and
+the observations of `acme.wrappers.ObservationActionRewardWrapper`:
 
   observation: OAR; `observation` uint8 [T + 1, H, W, C * S], whole stacks;
-    `action` int32 and `reward` float32 [T + 1], those before, `NO_ACTION` and 0
-    at an episode's start.
-  action: int32 [T + 1], the executed one; reward, discount: float32 [T + 1].
+    `action` int32 and `reward` float32 [T + 1], the previous action and reward;
+    `NO_ACTION` and 0 at the start of an episode.
+  action: int32 [T + 1], the executed action.
+  reward, discount: float32 [T + 1].
   start_of_episode: bool [T + 1].
   extras: `core_state`, hk.LSTMState of float32 [1, lstm_size], before row 0;
-    every other field of `types.SequenceBatch` under its name, [T + 1]:
+    every other field of `types.SequenceBatch` under its own name, [T + 1]:
     `choice` int32, `source` uint8, `probability` and `valid` float32.
 
-Of row T only the observation is known. The rest of that row, and all rows after
-an episode's end, are zeros. Overlapping sequences share nothing here.
+Only the observation of row T is known. The rest of row T and all rows after the
+end of an episode are zeros. In this format, overlapping sequences share no
+data.
 """
 
 from typing import Any, Callable, Dict, NamedTuple, Sequence
@@ -39,21 +39,21 @@ from bt_acme.core import types
 from bt_acme.replay import blocks, fields
 from bt_acme.replay import decoder as decoder_lib
 
-# (writer, block) -> the trajectory that the block completes; None if it
-# completes none.
+# (writer, block) -> the trajectory that the block completes, or None.
 Encoder = Callable[[reverb.TrajectoryWriter, blocks.FinishedBlock], Any]
-# (columns of a sampled trajectory, batch to write into, place in the batch).
+# (columns of a sampled trajectory, batch to write into, index in the batch).
 Decoder = Callable[[Sequence[Any], types.SequenceBatch, int], None]
 
 
 class Codec(NamedTuple):
-  """One way to keep sequences.
+  """A storage format of sequences.
 
   Attributes:
     signature: the tf.TensorSpecs of one item of the table.
-    cells_per_item: how many cells a writer must keep for its next item.
-    make_encoder: makes the encoder of one environment.
-    make_decoder: makes the decoder of one thread.
+    cells_per_item: the number of cells that a writer must keep alive for its
+      next item.
+    make_encoder: a function that creates the encoder of one environment.
+    make_decoder: a function that creates the decoder of one thread.
   """
 
   signature: Any
@@ -65,7 +65,7 @@ class Codec(NamedTuple):
 def make_codec(
   config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
 ) -> Codec:
-  """Makes the codec that the configuration names."""
+  """Returns the codec selected by `ReplayConfig.codec`."""
   make = {'blocks': _make_blocks, 'tensors': _make_tensors}[config.codec]
   return make(config, shapes)
 
@@ -73,7 +73,7 @@ def make_codec(
 def _encode_blocks(
   writer: reverb.TrajectoryWriter, block: blocks.FinishedBlock
 ) -> Any:
-  # An array of dtype bytes would drop zeros at its end.
+  # An array with a dtype of bytes would drop trailing zeros.
   payload = np.array(block.payload, dtype=object)
   writer.append({'blocks': payload, 'recurrent_state': block.recurrent_state})
   if not block.item_blocks:
@@ -94,7 +94,7 @@ def _make_blocks(
     def decode(
       columns: Sequence[Any], batch: types.SequenceBatch, index: int
     ) -> None:
-      payloads, recurrent_state = columns  # In the order of their names.
+      payloads, recurrent_state = columns  # Sorted by name.
       decoder.decode_into(payloads, recurrent_state, batch=batch, index=index)
 
     return decode
@@ -116,7 +116,7 @@ def _to_step(batch: types.SequenceBatch, num_stacked: int) -> base.Step:
   stacks = np.concatenate(
     [frames[i : i + num_rows] for i in range(num_stacked)], axis=-1
   )
-  # Stacks after the one that the last step leads to would repeat its frames.
+  # Stacks after the last observation would repeat its frames.
   stacks[int(batch.valid[:, 0].sum()) + 1 :] = 0
   scalars: Dict[str, np.ndarray] = {}
   for field in fields.FIELDS:
@@ -138,7 +138,7 @@ def _to_step(batch: types.SequenceBatch, num_stacked: int) -> base.Step:
 
 
 def _scalars_of(step: base.Step) -> Dict[str, np.ndarray]:
-  """Returns scalars of plain tensors by their names in a batch, [T + 1]."""
+  """Returns the scalars [T + 1] of plain tensors by their names in a batch."""
   scalars = {
     'prev_action': step.observation.action,
     'prev_reward': step.observation.reward,
@@ -157,7 +157,7 @@ def _write_step(
   index: int,
   shapes: fields.ReplayShapes,
 ) -> None:
-  """Writes plain tensors into one place of a batch."""
+  """Writes plain tensors into a batch at an index."""
   num_stacked, channels = shapes.num_stacked, shapes.frame[-1]
   stacks = step.observation.observation
   for i in range(num_stacked - 1):  # Frames older than the newest of row 0.

@@ -1,4 +1,4 @@
-"""From compressed blocks to the sequences of a batch."""
+"""Decodes compressed blocks into the sequences of a batch."""
 
 import collections
 from typing import Deque, List, Optional, Sequence, Tuple
@@ -12,19 +12,19 @@ from bt_acme.replay import blocks, fields
 
 
 class SequenceDecoder:
-  """Writes sequences into batches; one thread only."""
+  """Writes sequences into batches; not thread-safe."""
 
   def __init__(
     self, config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
   ):
     layout = blocks.BlockLayout(config, shapes)
     self._period = config.sequence_period
-    # The memory is reused, because fresh pages would cost more than
-    # decompressing.
+    # The memory is reused, because allocating new pages would take longer than
+    # decompression.
     self._data = np.empty(layout.num_bytes, np.uint8)
     block = layout.views(self._data)
-    # A field's name, its rows in the decompressed block, and how many of them
-    # the next block repeats.
+    # The name of each field, its rows in the decompressed block, and the number
+    # of rows that the next block repeats.
     self._fields = [
       (field.name, block[field.name], field.overlap(shapes))
       for field in fields.FIELDS
@@ -42,21 +42,21 @@ class SequenceDecoder:
     """Writes one sequence into a batch.
 
     Args:
-      payloads: 1 to K consecutive blocks; where there are fewer than K the
-        episode has ended, and the rest of the sequence is zeros.
+      payloads: 1 to K consecutive blocks. If there are fewer than K blocks,
+        because the episode has ended, the rest of the sequence is zeros.
       recurrent_state: float32 [2, lstm_size], the state before the first block.
-      batch: the batch that is written into.
-      index: the sequence's place in the batch, in [0, B).
+      batch: the batch to write into.
+      index: the index of the sequence in the batch, in [0, B).
 
     Raises:
-      ValueError: if a block is of another size.
-      zstandard.ZstdError: if a block is damaged.
+      ValueError: if a block has the wrong size.
+      zstandard.ZstdError: if a block is corrupt.
     """
     for i, payload in enumerate(payloads):
       self._decompress(payload)
       start, end = i * self._period, (i + 1) * self._period
       for name, rows, overlap in self._fields:
-        # The overlap with the block before is written again, unchanged.
+        # Rows that overlap with the previous block are written twice.
         getattr(batch, name)[start : end + overlap, index] = rows
     end = len(payloads) * self._period
     for name, _, overlap in self._fields:
@@ -65,20 +65,25 @@ class SequenceDecoder:
     batch.recurrent_state.cell[index] = recurrent_state[1]
 
   def _decompress(self, payload: bytes) -> None:
-    """Fills the memory with a block; without all of it, it holds others."""
+    """Decompresses a block into the memory.
+
+    Raises:
+      ValueError: if the block has the wrong size; part of the previous block
+        would then remain in the memory.
+    """
     size = zstandard.frame_content_size(payload)
     if size == self._data.size:
       size = self._decompressor.stream_reader(payload).readinto(self._data)
     if size != self._data.size:
       raise ValueError(
-        f'A block of the replay has {size:,} bytes and not '
-        f'{self._data.size:,}: it is incomplete, or was written with other '
-        'settings.'
+        f'A block of the replay has {size:,} bytes instead of '
+        f'{self._data.size:,}: it is incomplete or was written with other '
+        'settings. Use the settings with which the replay was written.'
       )
 
 
 class BlockWindow:
-  """The last K blocks of one environment, of which sequences are made."""
+  """The last K blocks of one environment, which sequences consist of."""
 
   def __init__(self, config: config_lib.ReplayConfig):
     self._blocks: Deque[blocks.FinishedBlock] = collections.deque(
@@ -86,23 +91,24 @@ class BlockWindow:
     )
 
   def state(self) -> List[Tuple[bytes, np.ndarray]]:
-    """Returns payload and recurrent state of each block."""
+    """Returns the payload and recurrent state of each block."""
     return [(block.payload, block.recurrent_state) for block in self._blocks]
 
   def restore(self, state: List[Tuple[bytes, np.ndarray]]) -> None:
-    """Goes on from a state."""
+    """Restores a state returned by `state`."""
     self._blocks.clear()
-    # Which sequence a block completes is asked only when it is new.
+    # The completed sequence only matters for a new block, so it is empty here.
     self._blocks.extend(blocks.FinishedBlock(*own, ()) for own in state)
 
   def add(
     self, block: blocks.FinishedBlock
   ) -> Optional[Tuple[List[bytes], np.ndarray]]:
-    """Takes the next block.
+    """Adds the next block.
 
     Returns:
-      Payloads of the sequence that it completes and the recurrent state before
-      them, as `SequenceDecoder` takes them; None if it completes none.
+      The payloads of the sequence that the block completes and the recurrent
+      state before them, as inputs for `SequenceDecoder.decode_into`; None if no
+      sequence is complete.
     """
     self._blocks.append(block)
     if not block.item_blocks:

@@ -1,9 +1,9 @@
-"""The arrays that the replay stores of each step, every one defined once.
+"""Definitions of the arrays that the replay stores for each step.
 
 The builder, the bytes of a block, the decoder, both codecs and the learner's
-batch derive from `FIELDS`. To store one more value of each step, add a line
-here, add the value to `bt_acme.acting.transition.Transition` and the array to
-`bt_acme.core.types.SequenceBatch`, and let the actor produce it.
+batch are derived from `FIELDS`. To store an additional value for each step, add
+a line here, add the value to `bt_acme.acting.transition.Transition` and the
+array to `bt_acme.core.types.SequenceBatch`, and let the actor produce it.
 
 The recurrent state is not a field, because it is stored once per block.
 """
@@ -15,10 +15,10 @@ import numpy as np
 
 
 class ReplayShapes(NamedTuple):
-  """What the replay must know of the environment and the network.
+  """The shapes of observations and recurrent states in the replay.
 
   Attributes:
-    frame: (H, W, C) of one frame of an observation.
+    frame: the shape (H, W, C) of a frame.
     num_stacked: S, the number of frames in an observation [H, W, C * S].
     lstm_size: the size of the stored recurrent state.
   """
@@ -29,22 +29,22 @@ class ReplayShapes(NamedTuple):
 
 
 class Rows(enum.Enum):
-  """How many rows a field has over N consecutive steps."""
+  """The number of rows of a field over N consecutive steps."""
 
   STEPS = 'N: one for each step'
-  SEEN = 'N + 1: what the agent sees before each step and after the last'
-  FRAMES = 'N + S: the frames of the first observation, and N newer ones'
+  SEEN = 'N + 1: inputs of the agent before each step and after the last'
+  FRAMES = 'N + S: the frames of the first observation and N newer frames'
 
 
 class Field(NamedTuple):
-  """One array of a block, and of a batch of sequences.
+  """An array of a block and of a batch of sequences.
 
   Attributes:
     name: the name of the array in `SequenceBatch`.
     dtype: the dtype of the array.
-    rows: how many there are, and of which shape: rows of `FRAMES` are
-      [H, W, C], all others are scalars.
-    given: whether `Transition` has the value, under the same name. The builder
+    rows: the number of rows. Rows of `FRAMES` have the shape [H, W, C]; all
+      other rows are scalars.
+    given: whether `Transition` has a value with the same name. The builder
       derives the values of all other fields.
   """
 
@@ -54,7 +54,7 @@ class Field(NamedTuple):
   given: bool = True
 
   def overlap(self, shapes: ReplayShapes) -> int:
-    """Returns the number of rows that consecutive blocks have in common."""
+    """Returns the number of rows that consecutive blocks share."""
     return {
       Rows.STEPS: 0,
       Rows.SEEN: 1,

@@ -1,7 +1,7 @@
-"""A prioritized replay inside one process, without Reverb.
+"""A prioritized replay within one process, without Reverb.
 
-It serves runs in one process, and Pythons that have no Reverb. It holds and
-returns what a Reverb table would.
+Runs in a single process use this replay, also where Reverb is not available. It
+stores and returns the same data as a Reverb table.
 """
 
 import math
@@ -15,14 +15,14 @@ from bt_acme.replay import decoder as decoder_lib
 
 
 class _Item(NamedTuple):
-  """One sequence; overlapping ones share their payloads."""
+  """A sequence; overlapping sequences share payloads."""
 
   payloads: Tuple[bytes, ...]
   recurrent_state: np.ndarray  # float32 [2, lstm_size]
 
 
 class InProcessReplay:
-  """Keeps the newest `max_replay_size` sequences; one thread only."""
+  """Stores the newest `max_replay_size` sequences; not thread-safe."""
 
   def __init__(
     self,
@@ -35,8 +35,8 @@ class InProcessReplay:
     self._shapes = shapes
     self._decoder = decoder_lib.SequenceDecoder(config, shapes)
     self._rng = np.random.default_rng(seed)
-    self._items: List[_Item] = []  # A ring once it is full.
-    # Priorities to the power of `priority_exponent`; float64 [max_replay_size].
+    self._items: List[_Item] = []  # A ring buffer once full.
+    # Priorities raised to `priority_exponent`; float64 [max_replay_size].
     self._weights = np.zeros(config.max_replay_size)
     self._num_inserts = 0
     self._num_samples = 0
@@ -46,11 +46,11 @@ class InProcessReplay:
 
   @property
   def num_inserts(self) -> int:
-    """Sequences inserted so far."""
+    """The number of sequences inserted so far."""
     return self._num_inserts
 
   def writer(self) -> 'InProcessWriter':
-    """Makes a writer for one environment."""
+    """Returns a new writer for one environment."""
     return InProcessWriter(self, self._config)
 
   def insert(
@@ -59,7 +59,7 @@ class InProcessReplay:
     recurrent_state: np.ndarray,
     priority: float,
   ) -> None:
-    """Inserts a sequence of 1 to K blocks."""
+    """Inserts a sequence of 1 to K blocks and evicts the oldest if full."""
     slot = self._num_inserts % self._config.max_replay_size
     item = _Item(tuple(payloads), recurrent_state)
     if slot == len(self._items):
@@ -70,17 +70,20 @@ class InProcessReplay:
     self._num_inserts += 1
 
   def num_allowed(self, batch_size: int) -> int:
-    """Returns how many batches size and samples per insert allow by now."""
+    """Returns how many batches may be sampled now.
+
+    `min_replay_size` and `samples_per_insert` limit the number.
+    """
     config = self._config
     if len(self) < config.min_replay_size:
       return 0
     counted_inserts = self._num_inserts - config.min_replay_size
     left = config.samples_per_insert * counted_inserts - self._num_samples
-    # The last one may go beyond, as with Reverb.
+    # The last batch may exceed the limit, as in Reverb.
     return max(0, 1 + math.floor(left / batch_size))
 
   def sample(self, batch_size: int) -> blocks.Sample:
-    """Draws B sequences as `draw` does, and decodes them."""
+    """Draws B sequences with `draw` and decodes them."""
     keys, probabilities = self.draw(batch_size)
     batch = blocks.empty_batch(self._config, self._shapes, batch_size)
     for index, slot in enumerate(self._slots(keys)):
@@ -91,54 +94,55 @@ class InProcessReplay:
     """Draws B sequences, with replacement, in proportion to their weights.
 
     Returns:
-      Keys uint64 [B], and float64 [B], the probability with which each was
-      drawn.
+      The keys, uint64 [B], and the sampling probabilities, float64 [B].
 
     Raises:
-      ValueError: on an empty replay.
+      ValueError: if the replay is empty.
     """
     if not self._items:
-      raise ValueError('The replay is empty: nothing can be sampled yet.')
+      raise ValueError(
+        'The replay is empty. Insert a sequence before sampling.'
+      )
     slots, probabilities = self._draw_slots(batch_size)
     self._num_samples += batch_size
-    # A key is the number of the insert that last filled the slot.
+    # A key is the index of the insert that last filled the slot.
     age = (self._num_inserts - 1 - slots) % self._config.max_replay_size
     return (self._num_inserts - 1 - age).astype(np.uint64), probabilities
 
   def _slots(self, keys: np.ndarray) -> np.ndarray:
-    """Returns where the sequences of these keys are, or were; int64."""
+    """Returns the slots in which these keys are or were stored, int64."""
     return keys.astype(np.int64) % self._config.max_replay_size
 
   def _draw_slots(self, batch_size: int) -> Tuple[np.ndarray, np.ndarray]:
-    """Returns B slots, and the probability with which each was drawn."""
+    """Returns B slots and their sampling probabilities."""
     size = len(self)
-    # `Generator.choice` does the same in four times the time at 125,000 items,
-    # because it checks and normalizes all the weights for every batch.
+    # `Generator.choice` would take four times as long at 125,000 items, because
+    # it checks and normalizes all weights for every batch.
     total = np.cumsum(self._weights[:size])
     if not total[-1] > 0:
       slots = self._rng.integers(size, size=batch_size)
       return slots, np.full(batch_size, 1 / size)
     points = self._rng.random(batch_size) * total[-1]
-    # Rounding may reach the end of the range, where there is no item.
+    # Rounding may give the end of the range, which is not the slot of an item.
     slots = np.minimum(np.searchsorted(total, points, 'right'), size - 1)
     return slots, self._weights[slots] / total[-1]
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
-    """Changes priorities; sequences that have left the replay are passed over.
+    """Updates priorities and ignores sequences that have been evicted.
 
     Args:
       keys: uint64 [B], the keys of a sample.
-      priorities: float [B], the priorities before the exponent.
+      priorities: float [B], the priorities before the exponent is applied.
     """
     keys = np.asarray(keys).astype(np.int64)
-    kept = keys >= self._num_inserts - len(self)
-    kept_priorities = np.asarray(priorities, np.float64)[kept]
-    self._weights[self._slots(keys[kept])] = (
-      kept_priorities**self._config.priority_exponent
+    stored = keys >= self._num_inserts - len(self)
+    stored_priorities = np.asarray(priorities, np.float64)[stored]
+    self._weights[self._slots(keys[stored])] = (
+      stored_priorities**self._config.priority_exponent
     )
 
   def state(self) -> Dict[str, Any]:
-    """Returns what it holds, the generator, and the counts."""
+    """Returns the items, the weights, the random generator and the counts."""
     return {
       'items': [tuple(item) for item in self._items],
       'weights': self._weights[: len(self)].copy(),
@@ -148,7 +152,7 @@ class InProcessReplay:
     }
 
   def restore(self, state: Dict[str, Any]) -> None:
-    """Goes on from a state."""
+    """Restores a state returned by `state`."""
     self._items = [_Item(*item) for item in state['items']]
     self._weights[: len(self)] = state['weights']
     self._rng.bit_generator.state = state['generator']
@@ -164,15 +168,15 @@ class InProcessWriter:
     self._window = decoder_lib.BlockWindow(config)
 
   def write(self, block: blocks.FinishedBlock, priority: float) -> None:
-    """Writes a block, and the sequence that it completes, if it does."""
+    """Writes a block and the sequence that it completes, if any."""
     sequence = self._window.add(block)
     if sequence is not None:
       self._replay.insert(*sequence, priority)
 
   def state(self) -> Any:
-    """Returns the last blocks, which later sequences may need."""
+    """Returns the last blocks, which later sequences may include."""
     return self._window.state()
 
   def restore(self, state: Any) -> None:
-    """Goes on from a state."""
+    """Restores a state returned by `state`."""
     self._window.restore(state)

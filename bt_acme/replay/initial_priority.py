@@ -1,12 +1,12 @@
-"""Priorities of new sequences, which hold until the learner samples them.
+"""Priorities of new sequences, used until the learner samples the sequences.
 
-`ReplayConfig.initial_priority` chooses: `actor` computes them here, on the host
-and without a further call of the network, from the Q-values with which the
-actor acted. The formulas are the learner's own (`bt_acme.core.targets`), with
-the actor's network in the place of both the online and the target network.
+With `ReplayConfig.initial_priority='actor'`, priorities are computed here from
+the Q-values with which the actor acted, on the host and without another call of
+the network. The formulas are the learner's (`bt_acme.core.targets`); the
+actor's network replaces both the online and the target network.
 
 Sources: Horgan et al. 2018 (Ape-X, arXiv:1803.00933), Alg. 1, line 11;
-Kapturowski et al. 2019 (R2D2), Sec. 2.3: "initial priorities" are the actors'.
+Kapturowski et al. 2019 (R2D2), Sec. 2.3: actors compute "initial priorities".
 """
 
 from typing import Callable, Dict, Optional, Sequence
@@ -22,9 +22,9 @@ from bt_acme.replay import blocks
 InitialPriority = Callable[[blocks.FinishedBlock], float]
 
 _UNIT = 1.0
-# How far `largest` goes, with each learner step, toward a smaller priority.
+# The fraction by which `largest` approaches a smaller priority per step.
 _DECAY = 0.01
-# What is read of each step, in float64 where it enters the returns.
+# The fields that are read, with float64 for all fields in the returns.
 _IN_RETURNS = ('probability', 'reward', 'discount', 'q_values')
 _READ = {
   **dict.fromkeys(('action', 'choice', 'source')),
@@ -38,13 +38,13 @@ def make(
   num_actions: int,
   largest_priority: Optional[Callable[[], float]] = None,
 ) -> InitialPriority:
-  """Makes the configured function from a new sequence to its priority.
+  """Returns the configured function that computes initial priorities.
 
   Args:
-    config: the agent's settings.
+    config: the settings of the agent.
     num_actions: A, the number of actions.
-    largest_priority: the `LargestPriority` of the learner. None where there is
-      no learner to ask, which stands for 1.
+    largest_priority: the `LargestPriority` of the learner. None if the learner
+      cannot be queried; the largest priority is then 1.
   """
   largest = largest_priority or (lambda: _UNIT)
   chosen = config.replay.initial_priority
@@ -53,7 +53,7 @@ def make(
   if chosen == 'largest':
     return lambda block: largest()
 
-  def of_actor(block: blocks.FinishedBlock) -> float:
+  def from_actor(block: blocks.FinishedBlock) -> float:
     priority = from_q_values(
       block,
       learner=config.learner,
@@ -62,7 +62,7 @@ def make(
     )
     return largest() if priority is None else priority
 
-  return of_actor
+  return from_actor
 
 
 def unit(block: blocks.FinishedBlock) -> float:
@@ -78,24 +78,24 @@ def from_q_values(
   replay: config_lib.ReplayConfig,
   num_actions: int,
 ) -> Optional[float]:
-  """Computes a sequence's priority from the Q-values of the actor.
+  """Computes the priority of a sequence from the Q-values of the actor.
 
-  What a truncated episode led to is known, but not its Q-values, because the
-  actor does not act on it. Its last step is then left out.
+  The last step before a truncation is omitted: the actor does not act on the
+  final observation, so its Q-values are unknown.
 
   Args:
     block: the block that completes the sequence.
     learner: the settings of the loss.
-    replay: the replay's settings: the length of the burn-in, and the priority's
-      mix.
+    replay: the settings of the replay: the length of the burn-in and the weight
+      of the largest TD error in the priority.
     num_actions: A, the number of actions.
 
   Returns:
-    The priority, as the learner would compute it with the actor's network.
-    None if all that is trained is the last step before a truncation.
+    The priority that the learner would compute with the actor's network. None
+    if the last step before a truncation is the only trained step.
 
   Raises:
-    ValueError: if a Q-value or a reward is not a finite number.
+    ValueError: if a Q-value or a reward is not finite.
   """
   steps = _trained_steps(block.sequence, replay.burn_in_length)
   q_values, next_q_values = steps.pop('q_values'), block.next_q_values
@@ -127,7 +127,7 @@ def from_q_values(
 def _trained_steps(
   sequence: Sequence[blocks.StepValues], burn_in_length: int
 ) -> Dict[str, np.ndarray]:
-  """Returns the steps that are learned from (`bt_acme.core.burn_in`)."""
+  """Returns the trained steps of a sequence (see `bt_acme.core.burn_in`)."""
   first = sequence[0]['prev_action'][0]
   start = 0 if first == types.NO_ACTION else burn_in_length
   return {
@@ -141,9 +141,9 @@ def _trained_steps(
 class LargestPriority:
   """The largest priority of the learner's recent steps.
 
-  It follows at once to a larger one, and slowly to smaller ones. A maximum over
-  the whole run would remember the errors with which a run begins, and new
-  sequences would then be sampled before all others for ever.
+  Increases take effect immediately; decreases are smoothed. A maximum over the
+  whole run would retain the large errors from the start of the run, and new
+  sequences would always be sampled before all others.
   """
 
   def __init__(self) -> None:
@@ -154,7 +154,7 @@ class LargestPriority:
     return _UNIT if self._value is None else self._value
 
   def update(self, priorities: np.ndarray) -> None:
-    """Takes the priorities of one learner step, float [B]."""
+    """Updates the value with the priorities of one learner step, float [B]."""
     newest = float(np.max(priorities))
     if self._value is None or newest >= self._value:
       self._value = newest
@@ -166,5 +166,5 @@ class LargestPriority:
     return self._value
 
   def restore(self, value: Optional[float]) -> None:
-    """Resumes from a value that was returned before."""
+    """Restores a value returned by `state`."""
     self._value = value

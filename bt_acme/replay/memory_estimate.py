@@ -1,4 +1,4 @@
-"""The memory that a full replay will take, before anything is started."""
+"""Estimates the memory of a full replay before a run starts."""
 
 import os
 import pathlib
@@ -9,33 +9,33 @@ import numpy as np
 from bt_acme import config as config_lib
 from bt_acme.replay import blocks, fields
 
-# Frames of ten Atari games, played at random, shrink 35 to 245 times. A trained
-# policy moves more, so the plan is for half of the least of these.
+# Frames of ten Atari games with random actions compress 35- to 245-fold. A
+# trained policy moves more, so this is half of the smallest of these factors.
 _FRAME_COMPRESSION = 17
-# Plain sequences of stacks of four such games shrink 4.7 to 14 times.
+# Plain sequences of frame stacks of four such games compress 4.7- to 14-fold.
 _TENSOR_COMPRESSION = 2
-# Bytes of a step that are not frames, compressed; of an item in the server.
-_STEP_BYTES = 16
-_ITEM_BYTES = 1024
+_STEP_BYTES = 16  # Compressed size of a step without frames.
+_ITEM_BYTES = 1024  # Overhead of an item in the server.
 
 _CONTROL_GROUPS = pathlib.Path('/sys/fs/cgroup')
 _OWN_GROUPS = pathlib.Path('/proc/self/cgroup')
 
 
 def size_in_words(num_bytes: int) -> str:
-  """Returns a number of bytes as people read it."""
+  """Returns a number of bytes in MB or GB."""
   unit, name = (1e9, 'GB') if num_bytes >= 1e9 else (1e6, 'MB')
   return f'{num_bytes / unit:,.1f} {name}'
 
 
 class MemoryEstimate(NamedTuple):
-  """What a full replay will take, in bytes.
+  """The memory of a full replay in bytes.
 
   Attributes:
-    raw: the size of the uncompressed steps, each stored once where the codec is
-      `blocks`. It is exact where sequences overlap as within long episodes.
-    compressed: a cautious guess from Atari frames. Other observations may
-      compress better or worse.
+    raw: the size of the uncompressed steps; with the codec `blocks`, each step
+      counts once. The size is exact if sequences overlap as they do within long
+      episodes.
+    compressed: a conservative estimate based on Atari frames. Other
+      observations may compress better or worse.
   """
 
   raw: int
@@ -45,7 +45,7 @@ class MemoryEstimate(NamedTuple):
     raw, compressed = map(size_in_words, self)
     return (
       f'A full replay holds {raw} of steps, compressed to about {compressed} '
-      '(a guess from Atari frames).'
+      '(estimated from Atari frames).'
     )
 
 
@@ -71,7 +71,7 @@ def estimate(
 def _estimate_tensors(
   config: config_lib.ReplayConfig, shapes: fields.ReplayShapes
 ) -> MemoryEstimate:
-  # Rows of whole stacks, of every other field, and of `start_of_episode`.
+  # A row has a whole stack, every other field, and `start_of_episode`.
   height, width, channels = shapes.frame
   row = height * width * channels * shapes.num_stacked + 1
   for field in fields.FIELDS:
@@ -91,12 +91,12 @@ def available_memory(
 ) -> int:
   """Returns the number of bytes that this process may use.
 
-  That is the machine's memory, or the least limit of the control groups that
-  the process is in.
+  The limit is the memory of the machine or the smallest limit of the control
+  groups of the process.
 
   Args:
-    control_groups: where the kernel shows all groups, of version 2 and 1.
-    own_groups: where the kernel lists the groups of this process.
+    control_groups: the directory of all control groups, version 2 or 1.
+    own_groups: the file that lists the control groups of this process.
   """
   limits = [os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')]
   lines = own_groups.read_text().splitlines() if own_groups.exists() else []
@@ -109,9 +109,9 @@ def available_memory(
     else:
       continue
     own = root / path.lstrip('/')
-    # A container may list the group's path on its host, which does not exist
-    # inside. What holds inside is the limit at the root.
-    for file in (folder / name for folder in (own, *own.parents)):
+    # A container may list the path of the group on the host, which does not
+    # exist inside the container. The limit at the root then applies.
+    for file in (directory / name for directory in (own, *own.parents)):
       text = file.read_text().strip() if file.exists() else 'max'
       limits += [] if text == 'max' else [int(text)]
   return min(limits)

@@ -1,4 +1,4 @@
-"""Priorities on their way from the learner back to the replay."""
+"""Sends updated priorities from the learner to the replay."""
 
 import threading
 from typing import Dict, Optional
@@ -12,10 +12,10 @@ _JOIN_S = 10
 
 
 class PriorityUpdater:
-  """Writes priorities back from a thread of its own.
+  """Writes priorities to the replay in a background thread.
 
-  If a sequence is updated again before its last update was written, only the
-  newer one is written.
+  If the priority of a sequence changes again before it has been written, only
+  the newer value is written.
   """
 
   def __init__(self, client: reverb.Client, *, table: str = table_lib.TABLE):
@@ -23,7 +23,7 @@ class PriorityUpdater:
 
     Args:
       client: a client of the Reverb server.
-      table: the name of the table whose priorities are updated.
+      table: the name of the table with the priorities.
     """
     self._client = client
     self._table = table
@@ -38,11 +38,12 @@ class PriorityUpdater:
     self._thread.start()
 
   def update(self, keys: np.ndarray, priorities: np.ndarray) -> None:
-    """Hands priorities to the thread, without waiting for the server.
+    """Passes priorities to the thread without waiting for the server.
 
     Args:
       keys: uint64 [B], the keys of the sequences.
-      priorities: float [B], before the exponent, finite and not negative.
+      priorities: float [B], before the exponent is applied, finite and not
+        negative.
 
     Raises:
       RuntimeError: if an earlier update failed.
@@ -53,10 +54,10 @@ class PriorityUpdater:
       self._changed.notify_all()
 
   def flush(self, timeout_s: float = 30) -> None:
-    """Waits until the server has all updates.
+    """Waits until the server has received all updates.
 
     Raises:
-      TimeoutError: if that takes longer than `timeout_s`.
+      TimeoutError: if the updates take longer than `timeout_s`.
       RuntimeError: if an update failed.
     """
     with self._changed:
@@ -66,12 +67,12 @@ class PriorityUpdater:
       self._raise_error()
       if not done:
         raise TimeoutError(
-          f'The replay server at {self._client.server_address} took no '
-          f'priorities for {timeout_s} s.'
+          f'The replay server at {self._client.server_address} did not accept '
+          f'all priorities within {timeout_s} s.'
         )
 
   def stop(self) -> None:
-    """Ends the thread once it has written what it has; may be repeated."""
+    """Stops the thread after pending writes; repeated calls have no effect."""
     with self._changed:
       self._stopping = True
       self._changed.notify_all()

@@ -1,8 +1,8 @@
-"""From a Reverb table to the learner's batches.
+"""Samples the learner's batches from a Reverb table.
 
-Threads sample and decompress straight into a batch, several batches ahead of
-the learner. Threads are enough, because Reverb's sampler and zstandard both
-release the interpreter's lock.
+Threads sample sequences and decompress them directly into a batch, several
+batches ahead of the learner. Processes are not necessary, because both Reverb's
+sampler and zstandard release the global interpreter lock.
 """
 
 import collections
@@ -25,7 +25,7 @@ _JOIN_S = 10
 
 
 class SequenceSampler(Iterator[blocks.Sample]):
-  """Iterates over batches of sequences, sampled by threads."""
+  """Iterates over batches of sequences that threads sample."""
 
   def __init__(
     self,
@@ -41,17 +41,17 @@ class SequenceSampler(Iterator[blocks.Sample]):
 
     Args:
       client: a client of the Reverb server.
-      config: how the replay was made.
-      shapes: what the replay holds.
+      config: the settings of the replay.
+      shapes: the shapes of the stored data.
       batch_size: B, the number of sequences in a batch.
-      num_threads: how many threads sample and decompress; each fills batches
-        of its own.
+      num_threads: the number of threads that sample and decompress; each thread
+        fills its own batches.
       table: the name of the table to sample from.
     """
     self._config = config
     self._shapes = shapes
     self._batch_size = batch_size
-    # All of these are guarded by the condition.
+    # This condition guards the five attributes after it.
     self._changed = threading.Condition()
     self._ready: Deque[blocks.Sample] = collections.deque()
     self._released: Deque[types.SequenceBatch] = collections.deque()
@@ -59,8 +59,8 @@ class SequenceSampler(Iterator[blocks.Sample]):
     self._error: Optional[Exception] = None
     self._stopped = False
     # `reverb.Client.sample` requests one sequence at a time and cannot be
-    # interrupted, and `reverb.TrajectoryDataset` copies through TensorFlow.
-    # What both are made of does neither.
+    # interrupted, and `reverb.TrajectoryDataset` copies through TensorFlow. The
+    # underlying samplers have neither problem.
     connection = pybind.Client(client.server_address)
     self._samplers = [
       connection.NewSampler(table, -1, min(_SEQUENCES_AHEAD, batch_size))
@@ -76,10 +76,10 @@ class SequenceSampler(Iterator[blocks.Sample]):
       thread.start()
 
   def __next__(self) -> blocks.Sample:
-    """Waits for the next batch.
+    """Waits for the next batch and returns it.
 
     Raises:
-      StopIteration: after `stop`, also while waiting.
+      StopIteration: after a call of `stop`, also while waiting.
       RuntimeError: if a thread failed.
     """
     with self._changed:
@@ -93,31 +93,34 @@ class SequenceSampler(Iterator[blocks.Sample]):
       return self._ready.popleft()
 
   def ready(self, timeout_s: float) -> bool:
-    """Waits for a batch, but no longer than `timeout_s`.
+    """Waits for a batch for at most `timeout_s` seconds.
 
     Returns:
-      Whether `next` would return, or raise, without waiting.
+      Whether `next` would now return or raise without waiting.
     """
     with self._changed:
       return self._changed.wait_for(self._has_result, timeout_s)
 
   def release(self, sample: blocks.Sample) -> None:
-    """Hands a batch back, to be filled again: its arrays change from here on.
+    """Returns a batch to the sampler, which will overwrite its arrays.
 
-    Calling it is optional. It saves allocating memory, which costs more than
-    filling it. Before the call, wait until everything computed from the batch
-    is done: a device may still be reading or using its arrays.
+    The call is optional. It avoids allocating memory, which takes longer than
+    filling the arrays. Call it only when every computation on the batch is
+    done, because a device may still read its arrays.
     """
     with self._changed:
       self._released.append(sample.batch)
 
   def stop(self) -> None:
-    """Ends the threads, even while they wait for data; may be repeated."""
+    """Stops the threads, even while they wait for data.
+
+    Repeated calls have no effect.
+    """
     with self._changed:
       self._stopped = True
       self._changed.notify_all()
-    # All close at once: a sampler takes up to 3 s if the server is in this
-    # process.
+    # The samplers close in parallel, because each takes up to 3 s if the server
+    # is in this process.
     closers = [
       threading.Thread(target=sampler.Close, daemon=True)
       for sampler in self._samplers
@@ -139,20 +142,20 @@ class SequenceSampler(Iterator[blocks.Sample]):
           self._ready.append(sample)
           self._changed.notify_all()
     except Exception as error:
-      # `Close` makes a waiting sampler fail, which is no error after `stop`.
+      # `Close` makes a waiting sampler fail. After `stop`, this is expected.
       with self._changed:
         self._error = error
         self._changed.notify_all()
 
   def _take_vacancy(self) -> bool:
-    """Waits until one more batch may be filled; False after `stop`."""
+    """Waits until another batch may be filled; returns False after `stop`."""
     with self._changed:
       self._changed.wait_for(lambda: self._num_vacant or self._stopped)
       self._num_vacant -= 1
       return not self._stopped
 
   def _vacant_batch(self) -> types.SequenceBatch:
-    """Returns a batch that was handed back, or a new one."""
+    """Returns a released batch or a new one."""
     with self._changed:
       if self._released:
         return self._released.popleft()

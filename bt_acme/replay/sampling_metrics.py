@@ -1,13 +1,13 @@
-"""Metrics of each learner step's sample: whether the replay prioritizes.
+"""Metrics of sampled batches that show the effect of prioritization.
 
 Every engine logs them with the learner's metrics:
 
-  first_visit_share: how much of the batch had never been sampled before. If it
-    is close to 1, the priorities that the learner updates decide nothing,
+  first_visit_share: the share of the batch that had never been sampled before.
+    If the share is close to 1, the learner's priority updates have no effect,
     because hardly any sequence is sampled a second time.
-  priority_over_uniform: how much larger the batch's mean priority is than that
-    of the whole replay, estimated from the batch. At 1, prioritization has no
-    effect: uniform sampling would find as much to learn from.
+  priority_over_uniform: the ratio of the mean priority in the batch to the mean
+    priority in the whole replay, estimated from the batch. At 1, prioritization
+    has no effect: uniform sampling would give equally large priorities.
 """
 
 import collections
@@ -23,13 +23,14 @@ def priority_over_uniform(
 
     mean_i p_i / (Σ_i p_i u_i / Σ_i u_i),   u_i = 1 / P_i
 
-  u corrects the denominator for the sampling. The priorities are those that the
-  learner has just computed, not those that P came from: an initial priority of
-  all new sequences that is far too large makes P large, but finds nothing.
+  The weights u correct the denominator for prioritized sampling. The priorities
+  have just been computed by the learner and differ from the priorities behind
+  P. An excessive initial priority of new sequences would increase P, but not
+  the result.
 
   Args:
     priorities: float [B], the newly computed priorities.
-    probabilities: float [B], P, the probability with which each was drawn.
+    probabilities: float [B], P, the sampling probabilities of the sequences.
 
   Returns:
     The ratio; 1 if all priorities are 0.
@@ -42,24 +43,24 @@ def priority_over_uniform(
 class SamplingMetrics:
   """Computes the metrics of one learner's samples, in order.
 
-  Reverb does not say how often an item was sampled, so the keys that were are
-  remembered here.
+  Reverb does not report how often an item was sampled, so this class remembers
+  the sampled keys.
   """
 
   def __init__(self, max_replay_size: int):
-    # A sequence leaves the replay after `max_replay_size` inserts. From its
-    # first visit until then, no more others can have theirs than were in the
-    # replay already and came after it.
+    # A sequence is evicted after `max_replay_size` inserts. Between its first
+    # visit and its eviction, first visits of other sequences are limited to the
+    # sequences already in the replay and the newly inserted ones.
     self._num_remembered = 2 * max_replay_size
     self._visited: Set[int] = set()
     self._order: Deque[int] = collections.deque()
 
   def state(self) -> np.ndarray:
-    """Returns the keys that are remembered, in order, uint64."""
+    """Returns the remembered keys in order, uint64."""
     return np.array(self._order, np.uint64)
 
   def restore(self, state: np.ndarray) -> None:
-    """Goes on from a state."""
+    """Restores a state returned by `state`."""
     self._order = collections.deque(state.tolist())
     self._visited = set(self._order)
 
@@ -72,9 +73,9 @@ class SamplingMetrics:
     """Returns the metrics of a sample by name.
 
     Args:
-      keys: uint64 [B], those of the batch that the learner learned from.
-      probabilities: float [B], with which they were drawn.
-      priorities: float [B], which the learner then gave them.
+      keys: uint64 [B], the keys of the batch.
+      probabilities: float [B], the sampling probabilities of the sequences.
+      priorities: float [B], the priorities that the learner computed for them.
     """
     num_before = len(self._order)
     for key in keys.tolist():

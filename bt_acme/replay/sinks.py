@@ -1,9 +1,9 @@
-"""From an environment's steps to the replay.
+"""Writes the steps of an environment to the replay.
 
-`SequenceSink` takes what `acting.vector_actor` hands out. `SequenceAdder` is
-the same with the interface of Acme's adders, for Acme's actors and loops. Both
-write to a server (`writer.ReverbWriter`) or to a replay in this process
-(`in_process.InProcessWriter`).
+`SequenceSink` receives the transitions of `acting.vector_actor`.
+`SequenceAdder` wraps it in the interface of Acme's adders, for Acme's actors
+and loops. Both write to a server (`writer.ReverbWriter`) or to a replay in this
+process (`in_process.InProcessWriter`).
 """
 
 from typing import Any, Callable, Dict, Mapping, Optional, Protocol
@@ -16,7 +16,7 @@ from bt_acme.replay import blocks, fields
 from bt_acme.replay import builder as builder_lib
 from bt_acme.replay import initial_priority as initial_priority_lib
 
-# Acme's loop hands these to an adder itself; the rest comes as extras.
+# Acme's loop passes these fields to an adder; all others are extras.
 _FROM_LOOP = ('observation', 'action', 'reward', 'discount')
 _EXTRAS = tuple(
   name for name in transition_lib.Transition._fields if name not in _FROM_LOOP
@@ -24,19 +24,19 @@ _EXTRAS = tuple(
 
 
 class BlockWriter(Protocol):
-  """Where one environment's blocks go."""
+  """The destination of one environment's blocks."""
 
   def write(self, block: blocks.FinishedBlock, priority: float) -> None:
-    """Writes a block, and the sequence that it completes, if any.
+    """Writes a block and the sequence that it completes, if any.
 
     Args:
       block: the environment's next block.
-      priority: the sequence's priority; not read if no sequence is complete.
+      priority: the priority of the sequence; ignored if none is complete.
     """
 
 
 class SequenceSink:
-  """Takes one environment's transitions, in order."""
+  """Receives the transitions of one environment in order."""
 
   def __init__(
     self,
@@ -47,40 +47,39 @@ class SequenceSink:
       initial_priority_lib.unit
     ),
   ):
-    """Builds the sink.
+    """Initializes the sink.
 
     Args:
-      builder: the builder of this environment alone.
-      writer: the writer of this environment alone.
-      initial_priority: the function that is asked once for each sequence, when
-        it is inserted.
+      builder: the builder of this environment.
+      writer: the writer of this environment.
+      initial_priority: a function that returns the priority of a new sequence.
     """
     self._builder = builder
     self._writer = writer
     self._initial_priority = initial_priority
 
   def add(self, transition: transition_lib.Transition) -> None:
-    """Takes the next step of the episode."""
+    """Adds the next step of the episode."""
     self._write(self._builder.add(transition))
 
   def end_episode(
     self, observation: np.ndarray, prev_action: int, prev_reward: float
   ) -> None:
-    """Takes what the last step led to; see `SequenceBuilder.end_episode`."""
+    """Ends an episode; see `SequenceBuilder.end_episode` for the arguments."""
     self._write(
       self._builder.end_episode(observation, prev_action, prev_reward)
     )
 
   def reset(self) -> None:
-    """Drops an episode that has not ended; what was written stays."""
+    """Discards the unwritten part of an unfinished episode."""
     self._builder.reset()
 
   def state(self) -> Dict[str, Any]:
-    """Returns the episode so far, as far as it is not written yet."""
+    """Returns the unwritten part of the current episode."""
     return self._builder.state()
 
   def restore(self, state: Dict[str, Any]) -> None:
-    """Goes on from a state."""
+    """Restores a state returned by `state`."""
     self._builder.restore(state)
 
   def _write(self, block: Optional[blocks.FinishedBlock]) -> None:
@@ -100,12 +99,12 @@ def make_sink(
   num_actions: int,
   largest_priority: Optional[Callable[[], float]] = None,
 ) -> SequenceSink:
-  """Makes the sink of one environment of an agent.
+  """Returns the sink of one environment of an agent.
 
   Args:
-    config: the agent's settings.
-    shapes: what the replay holds.
-    writer: the writer of this environment alone.
+    config: the settings of the agent.
+    shapes: the shapes of the stored data.
+    writer: the writer of this environment.
     num_actions: A, the number of actions.
     largest_priority: see `initial_priority.make`.
   """
@@ -126,10 +125,10 @@ class SequenceAdder:
     self._observation: Optional[np.ndarray] = None
 
   def add_first(self, timestep: Any) -> None:
-    """Begins an episode; one that has not ended is dropped.
+    """Starts an episode and discards an unfinished one.
 
     Args:
-      timestep: the episode's first dm_env.TimeStep.
+      timestep: the first dm_env.TimeStep of the episode.
     """
     self._sink.reset()
     self._observation = timestep.observation
@@ -137,23 +136,23 @@ class SequenceAdder:
   def add(
     self, action: int, next_timestep: Any, extras: Mapping[str, Any]
   ) -> None:
-    """Takes a step and what it led to.
+    """Adds a step and its outcome.
 
     Args:
       action: the executed action.
-      next_timestep: the dm_env.TimeStep that it led to.
-      extras: the fields of `Transition` that Acme's loop does not know. If they
-        are given, `reward` and `discount` take the place of those of the time
-        step. The agent may maximize another reward than the task's, which then
-        never enters the replay, and may count no values after a truncation. On
-        an episode's last step `final_prev_reward` says which reward the agent
-        would see next, if it is not that of the step.
+      next_timestep: the resulting dm_env.TimeStep.
+      extras: the fields of `Transition` that Acme's loop does not know. The
+        optional extras `reward` and `discount` replace the values of the time
+        step: the agent may maximize a reward other than the task's, which is
+        then not stored, and may ignore values after a truncation. In an
+        episode's last step, the optional `final_prev_reward` is the reward that
+        the agent would see next, if it differs from the reward of the step.
 
     Raises:
-      ValueError: before `add_first`.
+      ValueError: if `add_first` has not been called.
     """
     if self._observation is None:
-      raise ValueError('add_first must come before add.')
+      raise ValueError('No episode has started. Call add_first before add.')
     reward = extras.get('reward', next_timestep.reward)
     self._sink.add(
       transition_lib.Transition(
@@ -171,6 +170,6 @@ class SequenceAdder:
       self._observation = None
 
   def reset(self) -> None:
-    """Drops an episode that has not ended, as when an actor is stopped."""
+    """Discards an unfinished episode, for example when an actor stops."""
     self._sink.reset()
     self._observation = None

@@ -1,4 +1,4 @@
-"""The replay's table in a Reverb server."""
+"""The table of the replay in a Reverb server."""
 
 import reverb
 from acme.adders import reverb as adders
@@ -6,7 +6,7 @@ from acme.adders import reverb as adders
 from bt_acme import config as config_lib
 from bt_acme.replay import codecs, fields
 
-TABLE = adders.DEFAULT_PRIORITY_TABLE  # Where foreign learners look for it.
+TABLE = adders.DEFAULT_PRIORITY_TABLE  # The name that Acme's learners expect.
 
 
 def make_table(
@@ -16,16 +16,16 @@ def make_table(
   batch_size: int,
   name: str = TABLE,
 ) -> reverb.Table:
-  """Makes a prioritized table of sequences; the oldest leave first.
+  """Returns a prioritized table of sequences that evicts the oldest first.
 
-  What an item holds is up to `codecs`.
+  The module `codecs` defines the format of the items.
 
   Args:
-    config: the replay's settings: its sizes, its codec and its priorities.
-    shapes: what the replay holds.
+    config: the settings of the replay: its sizes, codec and priorities.
+    shapes: the shapes of the stored data.
     batch_size: the learner's batch size. Because samplers prefetch, actors and
-      learner may be some batches apart before one waits for the other.
-    name: the table's name.
+      the learner may be several batches apart before either waits.
+    name: the name of the table.
   """
   expected_samples = config.samples_per_insert * config.min_replay_size
   error_buffer = max(

@@ -10,15 +10,16 @@ from bt_acme import config as config_lib
 from bt_acme.replay import blocks, codecs, fields
 from bt_acme.replay import table as table_lib
 
-_WAIT_MS = 1_000  # How often a wait checks whether it was stopped.
-_PROBE_S = 10  # How often a wait checks whether the server still answers.
+_WAIT_MS = 1_000  # Interval at which a wait checks whether it was stopped.
+_PROBE_S = 10  # Interval at which a wait checks that the server still responds.
 
 
 class ReverbWriter:
-  """Appends blocks, and inserts the sequences that they complete.
+  """Appends blocks and inserts the sequences that they complete.
 
-  A sequence can be sampled as soon as the server has it. When actors run ahead
-  of the learner, the server stops taking sequences and `write` waits.
+  A sequence can be sampled as soon as the server has received it. When actors
+  run ahead of the learner, the server stops accepting sequences and `write`
+  waits.
   """
 
   def __init__(
@@ -36,13 +37,14 @@ class ReverbWriter:
 
     Args:
       client: a client of the Reverb server.
-      config: how the replay was made.
-      shapes: what the replay holds.
+      config: the settings of the replay.
+      shapes: the shapes of the stored data.
       table: the name of the table to write to.
-      max_pending_items: the number of sequences that may still be on their way
-        to the server when `write` returns.
-      signature_timeout_s: how long the server may take to come up.
-      on_wait: is called every second that `write` waits.
+      max_pending_items: the number of sequences that the server may not yet
+        have received when `write` returns.
+      signature_timeout_s: the time in seconds that the server may take to
+        start.
+      on_wait: a function that is called every second while `write` waits.
     """
     self._client = client
     self._table = table
@@ -55,22 +57,22 @@ class ReverbWriter:
       num_keep_alive_refs=codec.cells_per_item,
       get_signature_timeout_ms=int(1000 * signature_timeout_s),
     )
-    # Each cell is a chunk of its own, so that it is sent once, however many
-    # sequences need it.
+    # Each cell is a separate chunk, so that a cell in several sequences is sent
+    # only once.
     for path, _ in tree.flatten_with_path(codec.signature):
       self._writer.configure(
         path, num_keep_alive_refs=codec.cells_per_item, max_chunk_length=1
       )
 
   def write(self, block: blocks.FinishedBlock, priority: float) -> None:
-    """Writes a block, and the sequence that it completes, if any.
+    """Writes a block and the sequence that it completes, if any.
 
     Args:
       block: the environment's next block.
-      priority: the sequence's priority; not read if no sequence is complete.
+      priority: the priority of the sequence; ignored if none is complete.
 
     Raises:
-      ConnectionError: if the server no longer answers.
+      ConnectionError: if the server no longer responds.
     """
     if self._stopped.is_set():
       return
@@ -80,21 +82,21 @@ class ReverbWriter:
       self._wait(self._max_pending_items)
 
   def flush(self) -> None:
-    """Waits until the server has everything written so far."""
+    """Waits until the server has received everything written so far."""
     self._wait(0)
 
   def stop(self) -> None:
-    """Ends writing; a `write` that waits returns. Any thread may call it.
+    """Stops writing and makes a waiting `write` return; thread-safe.
 
-    What the server has not yet taken may be lost.
+    Data that the server has not yet received may be lost.
     """
     self._stopped.set()
 
   def close(self) -> None:
-    """Ends the connection.
+    """Closes the connection.
 
-    Without a `flush` before it, what is on its way may be lost. A server takes
-    seconds to stop while a writer is open.
+    Call `flush` first, or data that the server has not yet received may be
+    lost. A server takes seconds to stop while a writer is open.
     """
     self.stop()
     self._writer.close()
@@ -112,11 +114,11 @@ class ReverbWriter:
         self._probe()
 
   def _probe(self) -> None:
-    """Raises ConnectionError if there is no server to wait for."""
+    """Raises ConnectionError if the server does not respond."""
     try:
       self._client.server_info(timeout=_PROBE_S)
     except (reverb.DeadlineExceededError, RuntimeError) as error:
       raise ConnectionError(
-        f'The replay server at {self._client.server_address} does not answer: '
-        'it has stopped, or the network is down.'
+        f'The replay server at {self._client.server_address} does not respond. '
+        'Check whether it has stopped or the network is down.'
       ) from error

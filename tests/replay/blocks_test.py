@@ -1,4 +1,4 @@
-"""The bytes of a block."""
+"""Tests the bytes of a block."""
 
 import threading
 
@@ -10,8 +10,8 @@ from tests.replay import episodes
 P = episodes.PERIOD
 
 
-def test_where_the_fields_lie():
-  """Side by side, wide types first, so that every array is aligned."""
+def test_positions_of_the_fields():
+  """Fields are adjacent, wide types first, so that every array is aligned."""
   shapes = episodes.make_shapes(num_stacked=2, channels=3)
   layout = blocks.BlockLayout(episodes.make_config(), shapes)
   data = np.zeros(layout.num_bytes, np.uint8)

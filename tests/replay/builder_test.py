@@ -1,4 +1,4 @@
-"""What the builder takes, refuses and drops."""
+"""Tests which steps the builder accepts, rejects and discards."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ P, T = episodes.PERIOD, episodes.LENGTH
 LONG_BURN_IN = T - 1
 
 
-def test_reset_drops_an_unfinished_episode():
+def test_reset_discards_an_unfinished_episode():
   config, shapes = episodes.make_config(), episodes.make_shapes()
   builder = builder_lib.SequenceBuilder(config, shapes)
   rng = np.random.default_rng(2)
@@ -31,7 +31,7 @@ def test_episode_without_a_step_writes_nothing():
 
 
 def _build(num_steps, **settings):
-  """Lengths of an episode's sequences, and how many blocks it has."""
+  """Returns the lengths of an episode's sequences and its number of blocks."""
   config = config_lib.ReplayConfig(min_replay_size=1, **settings)
   shapes = episodes.make_shapes()
   builder = builder_lib.SequenceBuilder(config, shapes)
@@ -48,14 +48,14 @@ def _build(num_steps, **settings):
 @pytest.mark.parametrize(
   'num_steps, lengths, num_blocks',
   [
-    (3, [3], 1),  # The episode starts here: all of it is trained.
+    (3, [3], 1),  # The episode starts here, so all steps are trained.
     (8, [8], 1),
-    (12, [8], 1),  # Four steps more, all in the burn-in.
+    (12, [8], 1),  # Four additional steps, all in the burn-in.
     (13, [8, 5], 2),
     (16, [8, 8], 2),
   ],
 )
-def test_a_sequence_that_would_train_nothing_is_left_out(
+def test_a_sequence_without_trained_steps_is_omitted(
   num_steps, lengths, num_blocks
 ):
   assert _build(
@@ -67,13 +67,13 @@ def test_a_sequence_that_would_train_nothing_is_left_out(
   'num_steps, lengths, num_blocks',
   [
     (7, [7], 2),
-    (10, [8], 2),  # Six steps, from the fifth on, are the burn-in.
+    (10, [8], 2),  # The six steps from the fifth on are the burn-in.
     (11, [8, 7], 3),
     (14, [8, 8], 3),
     (15, [8, 8, 7], 4),
   ],
 )
-def test_overlapping_sequences_that_would_train_nothing(
+def test_overlapping_sequences_without_trained_steps(
   num_steps, lengths, num_blocks
 ):
   assert _build(
@@ -90,7 +90,7 @@ def test_a_trace_of_a_period_always_trains_the_end(num_steps):
   assert len(lengths) == num_blocks - 1 and lengths[-1] > 4
 
 
-def test_the_next_episode_is_whole_after_one_whose_end_was_left_out():
+def test_the_next_episode_is_complete_after_an_omitted_sequence():
   config = episodes.make_config(
     burn_in_length=LONG_BURN_IN, trace_length=T - LONG_BURN_IN
   )
@@ -104,7 +104,7 @@ def test_the_next_episode_is_whole_after_one_whose_end_was_left_out():
     episodes.assert_is_built(episode, builder, config, shapes)
 
 
-def test_observations_that_are_no_stacks_are_refused():
+def test_observations_that_are_not_stacks_are_rejected():
   config, shapes = episodes.make_config(), episodes.make_shapes(num_stacked=4)
   builder = builder_lib.SequenceBuilder(config, shapes)
   rng = np.random.default_rng(0)
@@ -119,7 +119,7 @@ def test_observations_that_are_no_stacks_are_refused():
 @pytest.mark.parametrize(
   'observation', (np.zeros((5, 6, 3), np.uint8), np.zeros((5, 6, 4)))
 )
-def test_observation_of_another_kind_is_refused(observation):
+def test_observation_of_another_shape_or_dtype_is_rejected(observation):
   shapes = episodes.make_shapes()
   builder = builder_lib.SequenceBuilder(episodes.make_config(), shapes)
   step = episodes.make_episode(np.random.default_rng(0), 1, shapes).steps[0]

@@ -1,4 +1,4 @@
-"""Both codecs return every sequence, through a real server."""
+"""Tests that both codecs return every sequence through a real server."""
 
 import numpy as np
 import pytest
@@ -13,12 +13,12 @@ P, T = episodes.PERIOD, episodes.LENGTH
 
 
 def marker_of(step):
-  """What a sequence that begins with the step is recognized by."""
+  """Returns a value that identifies the sequence starting with a step."""
   return float(step.recurrent_state.hidden[0])
 
 
 def collect(sampler, wanted, num_batches=100):
-  """Samples until each of the wanted markers was seen."""
+  """Samples until each of the wanted markers has been found."""
   found = {}
   for _ in range(num_batches):
     sample = next(sampler)
@@ -26,7 +26,7 @@ def collect(sampler, wanted, num_batches=100):
       found[float(marker)] = sample.batch, index
     if set(found) == set(wanted):
       return found
-  raise AssertionError(f'Saw {len(found)} sequences, wanted {len(wanted)}.')
+  raise AssertionError(f'Found {len(found)} of {len(wanted)} sequences.')
 
 
 @pytest.mark.parametrize('codec', ('blocks', 'tensors'))

@@ -1,11 +1,11 @@
-"""A replay with a real server for each test that asks for one."""
+"""Fixture that provides replays with a real Reverb server."""
 
 import pytest
 
 
 @pytest.fixture
 def make_replay():
-  """Makes `reverb_replay.Replay`s, and stops them after the test."""
+  """Creates `reverb_replay.Replay`s and closes them after the test."""
   pytest.importorskip('reverb', reason='needs the full environment')
   from tests.replay import reverb_replay
 

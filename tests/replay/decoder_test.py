@@ -1,4 +1,4 @@
-"""Sequences that were built and decoded hold their steps."""
+"""Tests that built and decoded sequences contain the original steps."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_without_lstm():
   episodes.assert_is_built(episode, builder, config, shapes)
 
 
-def test_one_block_a_sequence():
+def test_one_block_per_sequence():
   config = episodes.make_config(sequence_period=T)
   shapes = episodes.make_shapes()
   episode = episodes.make_episode(np.random.default_rng(0), 2 * T + 1, shapes)
@@ -70,8 +70,8 @@ def test_one_block_a_sequence():
 
 
 @pytest.mark.parametrize('cut', ['short', 'long', 'truncated', 'no block'])
-def test_a_block_that_is_not_whole_is_refused(cut):
-  """It would otherwise hold what is left of the block before."""
+def test_an_incomplete_block_is_rejected(cut):
+  """Accepting the block would leave parts of the previous block in memory."""
   config, shapes = episodes.make_config(), episodes.make_shapes()
   size = blocks.BlockLayout(config, shapes).num_bytes
   data = np.random.default_rng(0).integers(256, size=size, dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Made-up episodes, and what a sequence of one must hold, written as loops."""
+"""Random episodes and slow reference checks of their sequences."""
 
 import time
 from typing import Callable, List, NamedTuple, Tuple
@@ -12,7 +12,7 @@ from bt_acme.core import types
 from bt_acme.replay import blocks, decoder, fields
 from bt_acme.replay import builder as builder_lib
 
-PERIOD, LENGTH = 4, 12  # P and T: three blocks a sequence.
+PERIOD, LENGTH = 4, 12  # P and T: three blocks per sequence.
 
 
 def make_config(**changes) -> config_lib.ReplayConfig:
@@ -31,7 +31,7 @@ def make_shapes(num_stacked=4, channels=1, lstm_size=3) -> fields.ReplayShapes:
 
 
 class Episode(NamedTuple):
-  """The transitions of an episode, and what the last of them led to."""
+  """The transitions of an episode and the outcome of the last one."""
 
   steps: List[transition.Transition]
   final: Tuple[np.ndarray, int, float]  # observation, prev_action, prev_reward
@@ -44,7 +44,7 @@ def make_episode(
   *,
   truncated: bool = False,
 ) -> Episode:
-  """An episode in which no two values agree by construction."""
+  """Returns an episode of random values, so that mix-ups are detected."""
   num_stacked = shapes.num_stacked
   frames = rng.integers(
     1, 256, size=(num_steps + num_stacked, *shapes.frame), dtype=np.uint8
@@ -78,13 +78,13 @@ def make_episode(
 
 
 def play(episode: Episode, target) -> list:
-  """Feeds an episode to a builder or a sink; returns what it returned."""
+  """Passes an episode to a builder or a sink; returns all results."""
   results = [target.add(step) for step in episode.steps]
   return [*results, target.end_episode(*episode.final)]
 
 
 def starts(episode: Episode, period: int = PERIOD) -> List[int]:
-  """First steps of the sequences that the episode must make."""
+  """Returns the first steps of the expected sequences of an episode."""
   num_blocks = -(-len(episode.steps) // period)
   num_sequences = max(num_blocks - LENGTH // period, 0) + 1
   return [period * i for i in range(num_sequences)]
@@ -146,7 +146,7 @@ def _decode_all(
   config: config_lib.ReplayConfig,
   shapes: fields.ReplayShapes,
 ) -> types.SequenceBatch:
-  """Plays an episode and decodes its sequences over a batch of garbage."""
+  """Plays an episode and decodes its sequences into a batch of garbage."""
   sequence_decoder = decoder.SequenceDecoder(config, shapes)
   window = decoder.BlockWindow(config)
   finished = [block for block in play(episode, builder) if block is not None]

@@ -1,4 +1,4 @@
-"""The list of fields agrees with what goes in and what comes out."""
+"""Tests that the list of fields matches transitions and batches."""
 
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+"""Tests the replay without Reverb."""
+
 import pickle
 
 import jax
@@ -13,7 +15,7 @@ P, T = episodes.PERIOD, episodes.LENGTH
 
 
 def make_replay(num_items, *, priorities=None, seed=0, **changes):
-  """A replay of short episodes; item i starts with the state i."""
+  """Returns a replay of short episodes; item i has the recurrent state i."""
   config, shapes = episodes.make_config(**changes), episodes.make_shapes()
   replay = in_process_replay.InProcessReplay(config, shapes, seed=seed)
   builder = builder_lib.SequenceBuilder(config, shapes)
@@ -97,7 +99,8 @@ def test_sampling_with_all_priorities_zero_is_uniform():
 
 
 def test_a_draw_that_is_rounded_to_the_end_of_the_range_has_an_item():
-  # Nothing lies between 0 and this weight, so half of the draws are rounded up.
+  # There is no number between 0 and this weight, so half of the draws are
+  # rounded up.
   smallest = float(np.nextafter(0.0, 1.0))
   replay = make_replay(1, priorities=[smallest], priority_exponent=1.0)
   np.testing.assert_array_equal(numbers(replay.sample(50)), np.zeros(50))
@@ -111,18 +114,18 @@ def test_same_seed_same_samples():
   assert (one != other).any()
 
 
-def test_oldest_leave_first_and_their_updates_are_passed_over():
+def test_the_oldest_are_evicted_first_and_their_updates_are_ignored():
   replay = make_replay(7, max_replay_size=5)
   sample = replay.sample(200)
   assert sample.table_size == len(replay) == 5
   assert set(numbers(sample)) == {2, 3, 4, 5, 6}
   np.testing.assert_array_equal(sample.keys, numbers(sample))
-  gone, kept = [0, 1], [2, 3, 4, 5]
-  replay.update_priorities(np.uint64(gone + kept), [9.0, 9.0, 0, 0, 0, 0])
+  evicted, stored = [0, 1], [2, 3, 4, 5]
+  replay.update_priorities(np.uint64(evicted + stored), [9.0, 9.0, 0, 0, 0, 0])
   assert set(numbers(replay.sample(50))) == {6}
 
 
-def test_sampling_keeps_to_samples_per_insert():
+def test_samples_per_insert_limits_sampling():
   replay = make_replay(9, min_replay_size=10, samples_per_insert=2.0)
   assert replay.num_allowed(4) == 0
   expected = 1, 0, 1, 1, 2
@@ -139,8 +142,8 @@ def test_empty_replay():
 
 
 @pytest.mark.parametrize('capacity', [1000, 7])
-def test_a_saved_replay_goes_on(capacity):
-  """A sink, its writer and the replay, in the middle of an episode."""
+def test_a_saved_replay_is_restored(capacity):
+  """Restores a sink, its writer and the replay in the middle of an episode."""
   config = episodes.make_config(max_replay_size=capacity)
   shapes, rng = episodes.make_shapes(), np.random.default_rng(0)
 

@@ -1,4 +1,4 @@
-"""Priorities of new sequences against their reference."""
+"""Compares the priorities of new sequences with a reference implementation."""
 
 import dataclasses
 import itertools
@@ -24,7 +24,7 @@ def make_config(learner=None, **replay):
 
 
 def make_episode(rng, num_steps, *, truncated=False, scale=1.0):
-  """An episode of own choices, extra actions and flights among A + 2."""
+  """Returns an episode of own choices, two extra actions and flights."""
   episode = episodes.make_episode(
     rng, num_steps, episodes.make_shapes(), truncated=truncated
   )
@@ -46,7 +46,7 @@ def make_episode(rng, num_steps, *, truncated=False, scale=1.0):
 
 
 def completed(episode, config):
-  """The blocks of an episode that complete a sequence."""
+  """Returns the blocks of an episode that complete a sequence."""
   builder = builder_lib.SequenceBuilder(config.replay, episodes.make_shapes())
   played = episodes.play(episode, builder)
   return [block for block in played if block is not None and block.sequence]
@@ -56,7 +56,7 @@ def expected_of(episode, config, num_actions=A):
   result, length = [], len(episode.steps)
   for start in episodes.starts(episode):
     if start and length - start <= config.replay.burn_in_length:
-      continue  # It would train nothing.
+      continue  # No step of the sequence would be trained.
     following = episode.steps[start + T :][:1]
     result.append(
       reference.new_sequence_priority(
@@ -120,7 +120,7 @@ def test_matches_reference(learner, truncated):
 
 
 @pytest.mark.parametrize('burn_in', [P, T - 1, 5])
-def test_burn_in_counts_only_where_an_episode_starts(burn_in):
+def test_burn_in_is_trained_only_at_the_start_of_an_episode(burn_in):
   rng = np.random.default_rng(1)
   config = make_config(burn_in_length=burn_in, trace_length=T - burn_in)
   for num_steps, truncated in itertools.product(LENGTHS, (False, True)):
@@ -148,7 +148,7 @@ def test_a_choice_that_was_almost_impossible():
 
 @pytest.mark.parametrize('field', ['reward', 'q_values'])
 @pytest.mark.parametrize('value', [np.nan, np.inf])
-def test_what_is_not_finite_is_refused(field, value):
+def test_values_that_are_not_finite_are_rejected(field, value):
   config = make_config()
   episode = make_episode(np.random.default_rng(4), P)
   wrong = np.full(A + 2, value) if field == 'q_values' else value
@@ -168,8 +168,8 @@ def test_without_extra_actions_there_are_no_duplicates():
   assert_as_expected(episode, config)
 
 
-def test_later_steps_count():
-  """The values after a sequence, and its last block, decide on it too."""
+def test_later_steps_affect_the_priority():
+  """The values after a sequence and in its last block affect its priority."""
   config = make_config({'trace_decay': 1.0})
   episode = make_episode(np.random.default_rng(6), T + P)
   before = actual_of(episode, config)
@@ -199,19 +199,19 @@ def make(setting, largest):
     ('one', 7.0, 1),
     ('largest', 7.0, 7),
     ('largest', None, 1),
-    # A truncated step alone has no TD error.
+    # A single truncated step has no TD error.
     ('actor', 7.0, 7),
     ('actor', None, 1),
   ],
 )
-def test_it_is_the_one_configured(setting, largest, expected):
+def test_the_configured_priority_is_used(setting, largest, expected):
   episode = make_episode(np.random.default_rng(7), 1, truncated=True)
   (block,) = completed(episode, make_config())
   ask = make(setting, None if largest is None else lambda: largest)
   assert ask(block) == expected
 
 
-def test_actors_own_is_the_default_and_asks_nobody():
+def test_the_actors_own_priority_is_the_default():
   assert config_lib.ReplayConfig().initial_priority == 'actor'
   episode = make_episode(np.random.default_rng(8), T)
   (block,) = completed(episode, make_config())
@@ -223,15 +223,15 @@ def test_actors_own_is_the_default_and_asks_nobody():
 
 
 class TestLargestPriority:
-  """It follows what the learner sees now."""
+  """Tests the largest priority of the learner's recent steps."""
 
-  def test_starts_at_one_and_takes_the_first_as_they_are(self):
+  def test_starts_at_one_and_uses_the_first_priorities_unchanged(self):
     largest = initial_priority.LargestPriority()
     assert largest() == 1
     largest.update(np.array([0.01, 0.02]))
     assert largest() == 0.02
 
-  def test_follows_larger_ones_at_once_and_smaller_ones_slowly(self):
+  def test_increases_are_immediate_and_decreases_are_smoothed(self):
     largest = initial_priority.LargestPriority()
     largest.update(np.array([5.0]))
     largest.update(np.array([2.0, 50.0]))
@@ -242,8 +242,8 @@ class TestLargestPriority:
       largest.update(np.array([0.3]))
     np.testing.assert_allclose(largest(), 0.3, rtol=1e-5)
 
-  def test_goes_on_from_a_state(self):
-    # A checkpoint holds the value itself.
+  def test_restores_a_state(self):
+    # A checkpoint contains the value itself.
     largest = initial_priority.LargestPriority()
     largest.restore(32.67)
     assert largest() == 32.67

@@ -1,4 +1,4 @@
-"""The memory that a replay will take, and the memory that there is."""
+"""Tests the estimates of required and available memory."""
 
 import dataclasses
 
@@ -16,12 +16,13 @@ def test_memory_estimate():
   )
   shapes = fields.ReplayShapes((84, 84, 1), num_stacked=4, lstm_size=512)
   estimate = memory_estimate.estimate(config, shapes)
-  # 84 frames of 7056 bytes, 33 bytes a step, 8 a block, 4096 of the state.
+  # 84 frames of 7056 bytes, 33 bytes per step, 8 bytes per block, and 4096
+  # bytes for the recurrent state.
   block = 84 * 7056 + 80 * 33 + 8 + 4096
   assert estimate.raw == 125_001 * block
   assert 3e9 < estimate.compressed < 10e9
   assert str(estimate).startswith('A full replay holds 74.9 GB')
-  # 161 stacks, 33 bytes a row of the rest, the state once.
+  # 161 rows of a stack and 34 other bytes, and the recurrent state once.
   tensors = memory_estimate.estimate(
     dataclasses.replace(config, codec='tensors'), shapes
   )
@@ -44,13 +45,13 @@ def test_memory_estimate():
       },
       5000,
     ),
-    # Seen from within a container.
+    # As seen from within a container.
     ('4:memory:/not/here', {'memory/memory.limit_in_bytes': '4000'}, 4000),
     ('0::/', {'memory.max': 'max'}, None),
     ('4:cpu:/', {'memory/memory.limit_in_bytes': '3000'}, None),
   ],
 )
-def test_limits_of_control_groups_count(tmp_path, own, limits, expected):
+def test_limits_of_control_groups(tmp_path, own, limits, expected):
   (tmp_path / 'own').write_text(own + '\n')
   for name, limit in limits.items():
     path = tmp_path / 'groups' / name

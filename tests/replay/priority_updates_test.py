@@ -1,4 +1,4 @@
-"""Priorities reach the table of a real server."""
+"""Tests updates of priorities in a table of a real server."""
 
 import numpy as np
 import pytest

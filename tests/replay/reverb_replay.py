@@ -1,6 +1,6 @@
-"""A real Reverb server, and the parts of a replay around it.
+"""A real Reverb server with its writers and samplers.
 
-Each test has a server of its own: one starts and stops within milliseconds.
+Each test has its own server, because a server starts within milliseconds.
 """
 
 import reverb
@@ -10,14 +10,14 @@ from tests.replay import episodes
 
 
 class Replay:
-  """A server, and what one actor and one learner make for it."""
+  """A server with the sinks of actors and the samplers of a learner."""
 
   def __init__(
     self, shapes=None, *, batch_size=1000, checkpointer=None, **changes
   ):
     self.config = episodes.make_config(**changes)
     self.shapes = shapes or episodes.make_shapes()
-    # A large batch lets the two sides of a test be far apart.
+    # A large batch lets writers run far ahead of samplers.
     sequences = table.make_table(
       self.config, self.shapes, batch_size=batch_size
     )

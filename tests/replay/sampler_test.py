@@ -1,4 +1,4 @@
-"""From an environment's step to the learner's batch, through a real server."""
+"""Tests sampling of the learner's batches from a real server."""
 
 import threading
 import time
@@ -38,7 +38,7 @@ def test_released_batches_are_filled_again(make_replay):
     released.add(id(sample.batch.frames))
     sampler.release(sample)
     del sample
-  raise AssertionError('No batch was filled again.')
+  raise AssertionError('No batch was reused.')
 
 
 def test_stop_while_waiting_for_data(make_replay):

@@ -1,4 +1,4 @@
-"""What tells whether the replay prioritizes."""
+"""Tests the metrics of the effect of prioritization."""
 
 import numpy as np
 import pytest
@@ -11,14 +11,14 @@ def visits(metrics, keys):
   return metrics.compute(np.uint64(keys), ones, ones)['first_visit_share']
 
 
-def test_a_visit_is_the_first_once():
+def test_only_the_first_visit_of_a_key_counts():
   metrics = sampling_metrics.SamplingMetrics(100)
   assert visits(metrics, [5, 2**64 - 1, 7, 8]) == 1
   assert visits(metrics, [5, 9, 9, 7]) == 0.25
   assert visits(metrics, [5, 9, 9, 2**64 - 1]) == 0
 
 
-def test_what_can_still_be_in_the_replay_is_remembered():
+def test_keys_that_may_still_be_in_the_replay_are_remembered():
   size = 10
   metrics = sampling_metrics.SamplingMetrics(size)
   rng = np.random.default_rng(0)
@@ -32,7 +32,7 @@ def test_what_can_still_be_in_the_replay_is_remembered():
   assert len(metrics._visited) == len(metrics._order) <= 2 * size
 
 
-def test_goes_on_from_a_state():
+def test_restores_a_state():
   one, other = (sampling_metrics.SamplingMetrics(4) for _ in range(2))
   for start in range(20):
     visits(one, [start, start + 1, 2**64 - 1])
@@ -59,12 +59,12 @@ def test_estimates_the_ratio_of_means(exponent):
 
 
 def test_initial_priorities_that_are_too_large_do_not_count():
-  """All that is sampled is new, and no better than what is not."""
+  """The sampled sequences are new, but no better than the others."""
   rng = np.random.default_rng(1)
   true = 0.01 * rng.lognormal(0, 1, 1000)
   weights = np.where(rng.random(1000) < 0.3, 1.0, true)
   index, probabilities = drawn(rng, weights)
-  assert (probabilities * 1000).mean() > 3  # What P alone would say.
+  assert (probabilities * 1000).mean() > 3  # The estimate from P alone.
   actual = sampling_metrics.priority_over_uniform(true[index], probabilities)
   np.testing.assert_allclose(actual, 1, atol=0.1)
 

@@ -1,4 +1,4 @@
-"""Steps go through the adder and the sink into the replay."""
+"""Tests that steps pass through the adder and the sink into the replay."""
 
 import dm_env
 import numpy as np
@@ -39,7 +39,7 @@ def test_one_marked_step_from_adder_to_batch(make_replay):
         'choice': np.int32(18 if t == marked else 10 + t),
         'source': types.FLIGHT if t == marked else types.OWN,
         'probability': 0.5 if t == marked else 0.25,
-        'reward': 500.5 + t,  # Intrinsic: the task's must not be seen.
+        'reward': 500.5 + t,  # Intrinsic: the task's reward is not stored.
         'q_values': np.zeros(19, np.float32),
       },
     )
@@ -69,7 +69,7 @@ def test_one_marked_step_from_adder_to_batch(make_replay):
     np.testing.assert_array_equal(batch.recurrent_state.hidden[b], 0)
 
 
-def test_reset_drops_what_was_not_written(make_replay):
+def test_reset_discards_unwritten_steps(make_replay):
   replay = make_replay()
   sequence_adder = sinks.SequenceAdder(replay.sink())
   rng = np.random.default_rng(0)
@@ -86,7 +86,7 @@ def test_reset_drops_what_was_not_written(make_replay):
         reward=step.reward, observation=observations[t + 1]
       )
       extras = step._asdict()
-      del extras['reward']  # The task's is the one that the agent maximizes.
+      del extras['reward']  # The agent maximizes the task's reward.
       sequence_adder.add(step.action, next_timestep, extras)
     sequence_adder.reset()
   replay.writers[0].flush()
@@ -114,7 +114,7 @@ def test_initial_priority_decides_what_is_sampled(make_replay):
 
 
 class Recorder:
-  """A writer that keeps what it is given."""
+  """A writer that records its arguments."""
 
   def __init__(self):
     self.written = []
@@ -144,7 +144,7 @@ def test_initial_priority_is_given_the_steps_of_the_sequence():
     wanted += [
       episode.steps[start : start + T] for start in episodes.starts(episode)
     ]
-    # After the last sequence of an episode there is none.
+    # There is no step after the last sequence of an episode.
     following += [
       [step.q_values.tolist() for step in episode.steps[start + T :][:1]]
       for start in episodes.starts(episode)
@@ -160,7 +160,7 @@ def test_initial_priority_is_given_the_steps_of_the_sequence():
     [] if block.next_q_values is None else [block.next_q_values.tolist()]
     for block in asked
   ] == following
-  # Blocks that complete no sequence are written too.
+  # Blocks that do not complete a sequence are written too.
   complete = [len(block.sequence) for block, _ in writer.written]
   assert complete == [1, 0, 0, 3, 3, 3]
   assert [p for block, p in writer.written if block.sequence] == [1, 2, 3, 4]

@@ -1,4 +1,4 @@
-"""The table lets actors and learner be some batches apart."""
+"""Tests that actors and the learner may be several batches apart."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from tests.replay import episodes
 T = episodes.LENGTH
 
 
-def test_learner_is_not_starved_by_a_batch_larger_than_the_table(make_replay):
+def test_the_learner_can_sample_a_batch_larger_than_the_table(make_replay):
   replay = make_replay(batch_size=4, samples_per_insert=0.4, min_replay_size=2)
   sink = replay.sink()
   rng = np.random.default_rng(0)

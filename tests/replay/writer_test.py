@@ -1,4 +1,4 @@
-"""A writer waits for the learner, and not for ever."""
+"""Tests that a writer waits for the learner, but not forever."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ from tests.replay import episodes
 
 
 def overfill(replay, **kwargs):
-  """Writes in a thread until the table takes no more; returns the thread."""
+  """Writes until the table blocks; returns the thread and its errors."""
   sink, errors = replay.sink(**kwargs), []
   episode = episodes.make_episode(np.random.default_rng(0), 2, replay.shapes)
 
@@ -45,7 +45,7 @@ def test_actors_wait_for_the_learner_and_can_be_stopped(make_replay):
   replay = make_replay(batch_size=4)
   waits = []
   thread, errors = overfill(replay, on_wait=lambda: waits.append(1))
-  # Who waits for the learner does not hang, and can say so.
+  # A waiting writer still calls `on_wait`, which can send heartbeats.
   episodes.wait_until(lambda: len(waits) > 1)
   size = replay.info().current_size
   sampler = replay.sampler()
@@ -57,7 +57,7 @@ def test_actors_wait_for_the_learner_and_can_be_stopped(make_replay):
   assert not thread.is_alive() and not errors
 
 
-def test_wait_for_a_server_that_does_not_answer_ends(make_replay, monkeypatch):
+def test_waiting_for_an_unresponsive_server_ends(make_replay, monkeypatch):
   replay = make_replay(batch_size=4)
   monkeypatch.setattr(writer, '_PROBE_S', 1)
   thread, errors = overfill(replay)
@@ -68,4 +68,4 @@ def test_wait_for_a_server_that_does_not_answer_ends(make_replay, monkeypatch):
   monkeypatch.setattr(replay.client, 'server_info', server_info)
   thread.join(5)
   assert not thread.is_alive()
-  assert 'does not answer' in str(errors[0])
+  assert 'does not respond' in str(errors[0])
