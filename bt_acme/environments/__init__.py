@@ -1,16 +1,19 @@
 """Environments by name, as `dm_env`.
 
-A name is one of these, and `registry` finds the module that makes it:
+The supported names are:
 
 - an Atari game: 'montezuma_revenge';
-- an Atari game with another reward (`tasks`): 'hero:miners_easy';
-- a MiniGrid id: 'MiniGrid-DoorKey-8x8-v0', with the modifiers of `minigrid`:
-  'MiniGrid-FourRooms-v0:fixed:no_goal';
+- an Atari game with a modified reward (`tasks`): 'hero:miners_easy';
+- a MiniGrid ID: 'MiniGrid-DoorKey-8x8-v0', optionally with the modifiers of
+  `minigrid`: 'MiniGrid-FourRooms-v0:fixed:no_goal';
 - a row of cells to explore (`chain`): 'Chain-49', 'Chain-50:random_actions';
-- a test of memory (`recall`): 'Recall-6'.
+- a memory test (`recall`): 'Recall-6'.
 
-A run may play several environments with equal spaces: their names, separated by
-commas, stand for environments 0, 1, ... of the run, in rotation (`name_of`).
+`registry` finds the module that creates an environment.
+
+A run may play several environments whose observations and actions have equal
+shapes: in a comma-separated list of names, the names apply to environments 0,
+1, ... of the run, in rotation (`name_of`).
 """
 
 from typing import Any, Tuple
@@ -31,27 +34,34 @@ __all__ = (
   'validate',
 )
 
-_ATARI_STACK = 4  # Frames in an observation of Atari, if nothing else is asked.
+_ATARI_STACK = 4  # The default number of frames in an observation of Atari.
 
 
 def seed_of(seed: int, index: int) -> int:
-  """Derives the seed of environment `index`, so that no streams overlap."""
+  """Derives the seed of environment `index`; random streams do not overlap."""
   return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
 
 
 def names_in(names: str) -> Tuple[str, ...]:
-  """Returns the names in a comma-separated list, of which one is the rule."""
+  """Returns the names in a comma-separated list; usually a single name."""
   return tuple(names.split(','))
 
 
 def name_of(names: str, index: int) -> str:
-  """Returns the name of environment `index` of a run that plays `names`."""
+  """Returns the name of environment `index` in a run that plays `names`."""
   separate = names_in(names)
   return separate[index % len(separate)]
 
 
 def validate(names: str) -> None:
-  """Raises ValueError if no environment has one of the names; starts none."""
+  """Checks that environments of these names exist, without creating any.
+
+  Args:
+    names: one name or a comma-separated list.
+
+  Raises:
+    ValueError: if a name is unknown.
+  """
   for name in names_in(names):
     registry.find(name)
 
@@ -59,32 +69,34 @@ def validate(names: str) -> None:
 def make(
   name: str, *, seed: int, num_stacked: int = 0, **options: Any
 ) -> dm_env.Environment:
-  """Makes an environment.
+  """Creates an environment.
 
   Args:
-    name: a name of the form that this module describes.
+    name: a single name as described in this module.
     seed: the seed; equal seeds and actions give equal episodes.
-    num_stacked: the number of frames in an observation; 0 stands for the usual
-      number, which is 4 on Atari and 1 elsewhere.
+    num_stacked: the number of frames in an observation; 0 for the default,
+      which is 4 for Atari and 1 for other environments.
     **options: further arguments of the environment's class.
 
+  Returns:
+    The environment.
+
   Raises:
-    ValueError: if no environment has that name, if it is a list of names, or
-      if `num_stacked` asks for a stack of an environment that shows single
-      frames.
+    ValueError: if the name is unknown or a list, or if `num_stacked` exceeds 1
+      for an environment that cannot stack frames.
   """
   if len(names_in(name)) > 1:
     raise ValueError(
-      f'environment {name!r} lists {len(names_in(name))} environments, and '
-      'this needs a single one: name one of them.'
+      f'name={name!r} lists {len(names_in(name))} environments, but only a '
+      'single environment is supported here. Choose one of them.'
     )
   maker = registry.find(name)
   if num_stacked and maker.can_stack:
     options['stack'] = num_stacked
   elif num_stacked > 1:
     raise ValueError(
-      f'num_stacked={num_stacked} is for Atari: {name!r} shows single frames. '
-      'Choose 0 or 1.'
+      f'num_stacked={num_stacked} is only supported for Atari; {name!r} has '
+      'single-frame observations. Choose 0 or 1.'
     )
   return maker.make(seed=seed, **options)
 
@@ -97,19 +109,26 @@ def make_vector(
   first_environment: int = 0,
   num_stacked: int = 0,
 ) -> vector.Environments:
-  """Makes the environments of one process, to be stepped together.
+  """Creates the environments of one process, which are stepped together.
 
-  Atari games run in ale-py's C++ vector environment, on a thread of their own.
-  All other environments are stepped one after the other; so are Atari games
-  with a modified reward, because each frame is attributed to its events.
+  Atari games run in ale-py's C++ vector environment, in a separate thread. All
+  other environments are stepped sequentially, including Atari games with a
+  modified reward, because the reward of each frame is attributed to events.
 
   Args:
-    names: one or several names, of the form that this module describes.
+    names: one name or a comma-separated list, as described in this module.
     num_environments: N, the number of environments.
     seed: the run's seed.
-    first_environment: the index of the first environment in the whole run;
-      environment i plays the same episodes whichever others share its process.
-    num_stacked: the number of frames in an observation, as `make` takes it.
+    first_environment: the index of the first environment within the run. An
+      environment's episodes depend on its own index only, not on the other
+      environments in its process.
+    num_stacked: the number of frames in an observation; see `make`.
+
+  Returns:
+    The environments.
+
+  Raises:
+    ValueError: see `make`.
   """
   indices = range(first_environment, first_environment + num_environments)
   seeds = [seed_of(seed, i) for i in indices]

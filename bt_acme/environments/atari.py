@@ -1,15 +1,16 @@
-"""Atari 2600 games as `dm_env`, with the standard pre-processing.
+"""Atari 2600 games as `dm_env`, with the standard preprocessing.
 
-Every setting is that of Agent57: all 18 actions, each repeated for 4 frames;
+The settings are those of Agent57: all 18 actions, each repeated for 4 frames;
 grayscale frames of 84x84 pixels, the maximum of the last two, 4 of them
 stacked; 1 to 30 no-op frames at the start; no sticky actions, raw rewards, and
 no end of the episode when a life is lost. Sources: Kapturowski et al. 2019
 (R2D2); Badia et al. 2020 (NGU), Table 8.
 
-Agent57 scales frames down by bilinear interpolation. These are scaled down by
-averaging areas, as ale-py's `AtariVectorEnv` does, so that both give the same
-observations. Only the last observation of an episode differs, because
-`AtariVectorEnv` then still has frames of the previous step in its maximum.
+The only difference is downscaling: Agent57 uses bilinear interpolation, this
+module area averaging. ale-py's `AtariVectorEnv` also averages areas, so both
+return the same observations, except for the last observation of an episode:
+there the maximum of `AtariVectorEnv` still includes frames of the previous
+step.
 """
 
 import collections
@@ -85,16 +86,16 @@ ATARI_57 = (
   'zaxxon',
 )
 
-_SIDE = 84  # Pixels of an observation's height and width.
+_SIDE = 84  # Height and width of an observation in pixels.
 
 
 def names() -> Tuple[str, ...]:
-  """Returns the 57 games, and the tasks that give some another reward."""
+  """Returns the names of the 57 games and of the tasks with other rewards."""
   return (*ATARI_57, *tasks.TASKS)
 
 
 def find(name: str) -> Optional[naming.Maker]:
-  """Finds a game or a task by its name."""
+  """Returns the maker of a game or task; None for an unknown name."""
   if name in ATARI_57:
     return naming.Maker(
       functools.partial(Atari, name),
@@ -112,8 +113,8 @@ def find(name: str) -> Optional[naming.Maker]:
 class Atari(base.Environment):
   """One Atari game.
 
-  Game over has discount 0. At `max_frames` the discount stays 1, so that the
-  last observation is bootstrapped from. Rewards of no-op frames are not paid.
+  The discount is 0 at game over. It stays 1 at `max_frames`, so the learner
+  bootstraps from the last observation. Rewards of no-op frames are ignored.
   """
 
   def __init__(
@@ -127,22 +128,22 @@ class Atari(base.Environment):
     max_noops: int = 30,
     max_frames: int = 108_000,
   ) -> None:
-    """Starts an emulator.
+    """Initializes the emulator.
 
     Args:
       game: one of `ATARI_57`.
       seed: the seed of the number of no-ops and of the console.
-      task: rewards that replace the game's own; None keeps the game's.
+      task: rewards that replace those of the game; None for the game's own.
       stack: the number of frames in an observation, the newest last. Frames
-        from before the episode are zeros.
-      action_repeat: the number of frames that an action lasts.
-      max_noops: the largest number of no-op frames that an episode draws, and 1
-        is the smallest; 0 stands for no no-op frames.
-      max_frames: the number of frames after which an episode is cut off, not
+        before the start of the episode are zeros.
+      action_repeat: the number of frames for which an action is repeated.
+      max_noops: the maximum number of no-op frames at the start of an episode;
+        the minimum is 1. 0 disables no-op frames.
+      max_frames: the number of frames after which an episode is truncated, not
         counting its no-op frames.
 
     Raises:
-      ValueError: if the game's memory is not laid out as `task` needs it.
+      ValueError: if the game's memory layout does not match `task`.
     """
     self._rng = np.random.default_rng(seed)
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
@@ -166,15 +167,16 @@ class Atari(base.Environment):
 
   @property
   def frames(self) -> int:
-    """Frames since the episode's first observation."""
+    """Number of frames since the first observation of the episode."""
     return self._frames
 
   @property
   def num_stacked(self) -> int:
-    """Frames in an observation; the replay keeps each of them only once."""
+    """Number of frames in an observation; the replay stores each only once."""
     return self._stack_size
 
   def reset(self) -> dm_env.TimeStep:
+    """Starts an episode."""
     self._ale.reset_game()
     if self._max_noops:
       for _ in range(self._rng.integers(1, self._max_noops + 1)):
@@ -189,15 +191,20 @@ class Atari(base.Environment):
     return dm_env.restart(self._observe(self._screens[0]))
 
   def step(self, action: int) -> dm_env.TimeStep:
+    """Takes an action; the step after the end of an episode starts the next.
+
+    Raises:
+      ValueError: if the action is out of range.
+    """
     if self._reset_next:
       return self.reset()
     if not 0 <= action < len(self._actions):
       raise ValueError(
-        f'action {action} is out of range: this game has '
-        f'{len(self._actions)} actions, from 0.'
+        f'action={action} is out of range. Choose an action from 0 to '
+        f'{len(self._actions) - 1}.'
       )
     reward = 0.0
-    seen = 0  # Frames of this step whose screen has been read.
+    seen = 0  # Number of frames whose screen has been read in this step.
     for repeat in range(self._action_repeat):
       reward += self._act(self._actions[action])
       game_over = self._ale.game_over()
@@ -216,7 +223,7 @@ class Atari(base.Environment):
     )
 
   def observation_spec(self) -> specs.BoundedArray:
-    """Describes grayscale frames, uint8 [84, 84, stack], the newest last."""
+    """Describes observations: uint8 [84, 84, stack], the newest frame last."""
     return specs.BoundedArray(
       (_SIDE, _SIDE, self._stack_size),
       np.uint8,
@@ -226,16 +233,17 @@ class Atari(base.Environment):
     )
 
   def action_spec(self) -> specs.DiscreteArray:
+    """Describes actions: the 18 actions of the console."""
     return specs.DiscreteArray(
       len(self._actions), dtype=np.int32, name='action'
     )
 
   def screen_rgb(self) -> np.ndarray:
-    """Returns the screen as it is now, uint8 [rows, columns, 3], for videos."""
+    """Returns the current screen for videos: uint8 RGB [rows, columns, 3]."""
     return self._ale.getScreenRGB()
 
   def state(self) -> saving.State:
-    """Returns the console, the generator, the stacked frames and the counts."""
+    """Returns the state of console, random generator, frames and counters."""
     return {
       'console': self._ale.cloneState(include_rng=True).serialize(),
       'generator': self._rng.bit_generator.state,
@@ -245,7 +253,7 @@ class Atari(base.Environment):
     }
 
   def restore(self, state: saving.State) -> None:
-    """Goes on from a state."""
+    """Restores a state returned by `state()`."""
     self._ale.restoreState(ale_py.ALEState(state['console']))
     self._rng.bit_generator.state = state['generator']
     self._stack.extend(state['stack'])
@@ -253,11 +261,11 @@ class Atari(base.Environment):
     self._reset_next = state['reset_next']
 
   def ram(self) -> np.ndarray:
-    """Returns the console's memory, uint8 [128]; agents never see it."""
+    """Returns the console's memory, uint8 [128]; agents do not observe it."""
     return self._ale.getRAM()
 
   def _act(self, action: ale_py.Action) -> float:
-    """Plays one frame and returns its reward."""
+    """Emulates one frame and returns its reward."""
     self._frames += 1
     if self._task is None:
       return self._ale.act(action)
@@ -269,7 +277,7 @@ class Atari(base.Environment):
     )
 
   def _observe(self, screen: np.ndarray) -> np.ndarray:
-    """Stacks a screen, uint8 [rows, columns], and returns the whole stack."""
+    """Adds a screen, uint8 [rows, columns], and returns the stacked frames."""
     self._stack.append(
       cv2.resize(screen, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA)
     )

@@ -1,9 +1,8 @@
-"""Many games of one Atari title, stepped in C++ by ale-py.
+"""Several instances of one Atari game, stepped in C++ by ale-py.
 
-The pre-processing is that of `atari.Atari`, with two differences. An episode
-begins with 0 to 30 no-op frames instead of 1 to 30. Where an episode ends
-within a step, the maximum of its last observation includes frames of the
-previous step.
+The preprocessing is that of `atari.Atari`, with two differences. An episode
+starts with 0 to 30 no-op frames instead of 1 to 30. If an episode ends within a
+step, the maximum in its last observation includes frames of the previous step.
 """
 
 from typing import Dict, Sequence
@@ -15,16 +14,16 @@ from gymnasium.vector import AutoresetMode
 from bt_acme.environments import vector
 
 _NUM_ACTIONS = 18
-_SIDE = 84  # Pixels of an observation's height and width.
-# Among the recorded actions: a reset, and a step before a game's first reset.
+_SIDE = 84  # Height and width of an observation in pixels.
+# Markers among the recorded actions: a reset, a step before the first reset.
 _RESET, _BEFORE = 255, 254
-# A game whose record has this many steps is seeded again at its next episode,
-# and recorded from there. That takes as long as about 200 steps.
+# A game with this many recorded steps gets a new seed at its next episode, and
+# its record restarts there. Seeding takes as long as about 200 steps.
 _STEPS_BETWEEN_SEEDS = 20_000
 
 
 class AtariVector:
-  """N games of one title, emulated on threads of their own."""
+  """N instances of one game, emulated in separate threads."""
 
   def __init__(
     self,
@@ -36,16 +35,16 @@ class AtariVector:
     max_frames: int = 108_000,
     num_threads: int = 1,
   ):
-    """Starts the emulators.
+    """Initializes the emulators.
 
     Args:
       game: one of `atari.ATARI_57`.
-      seeds: one seed for each game.
+      seeds: one seed per instance.
       stack: the number of frames in an observation, the newest last.
-      max_noops: the largest number of no-op frames that an episode draws; the
-        smallest is 0.
-      max_frames: the number of frames after which an episode is cut off.
-      num_threads: the number of threads that emulate.
+      max_noops: the maximum number of no-op frames at the start of an episode;
+        the minimum is 0.
+      max_frames: the number of frames after which an episode is truncated.
+      num_threads: the number of emulation threads.
     """
     self._seeds = np.array([seed % 2**31 for seed in seeds], np.int32)
     self._games = vector_env.AtariVectorEnv(
@@ -53,13 +52,13 @@ class AtariVector:
       len(seeds),
       num_threads=num_threads,
       stack_num=stack,
-      # ale-py draws at most one less than this.
+      # ale-py draws numbers below this one.
       noop_max=max_noops + 1 if max_noops else 0,
       max_num_frames_per_episode=max_frames,
       full_action_space=True,
       reward_clipping=False,
       use_fire_reset=False,
-      # These are ale-py's defaults today. `atari.Atari` does the same.
+      # Currently the defaults of ale-py. `atari.Atari` does the same.
       repeat_action_probability=0.0,
       frameskip=4,
       maxpool=True,
@@ -70,8 +69,8 @@ class AtariVector:
       autoreset_mode=AutoresetMode.NEXT_STEP,
     )
     self._was_last = np.zeros(len(seeds), bool)
-    # The actions of each game since it was seeded, a byte for each, because
-    # ale-py cannot copy these games.
+    # The actions of each game since its last seeding, one byte each. ale-py
+    # cannot copy the state of these games.
     self._records = [bytearray() for _ in seeds]
 
   def __len__(self) -> int:
@@ -99,7 +98,7 @@ class AtariVector:
     return self.recv()
 
   def send(self, actions: np.ndarray) -> None:
-    """Begins a step.
+    """Starts a step.
 
     Raises:
       ValueError: if an action is out of range.
@@ -107,20 +106,23 @@ class AtariVector:
     actions = np.asarray(actions, np.int32)
     if actions.min() < 0 or actions.max() >= _NUM_ACTIONS:
       raise ValueError(
-        f'actions {actions} are out of range: there are {_NUM_ACTIONS}, from 0.'
+        f'actions={actions} are out of range. Choose actions from 0 to '
+        f'{_NUM_ACTIONS - 1}.'
       )
     self._games.send(actions)
     for record, action in zip(self._records, actions, strict=True):
       record.append(action)
 
   def recv(self) -> vector.VectorStep:
-    """Waits for the end of the step, and returns it."""
+    """Waits for the step to finish, and returns its results."""
     observation, reward, terminated, truncated, _ = self._games.recv()
     is_first, self._was_last = self._was_last, terminated | truncated
-    is_due = is_first & [len(r) > _STEPS_BETWEEN_SEEDS for r in self._records]
-    if is_due.any():
-      self._seed_again(is_due)
-      observation = self._reset_some(is_due, self._seeds)
+    needs_seed = is_first & [
+      len(r) > _STEPS_BETWEEN_SEEDS for r in self._records
+    ]
+    if needs_seed.any():
+      self._seed_again(needs_seed)
+      observation = self._reset_some(needs_seed, self._seeds)
     return vector.VectorStep(
       observation=np.moveaxis(observation, 1, -1),
       reward=np.where(is_first, 0, reward).astype(np.float32),
@@ -130,9 +132,11 @@ class AtariVector:
     )
 
   def state(self) -> Dict[str, np.ndarray]:
-    """Returns each game's latest seed, and all actions since, uint8 [steps, N].
+    """Returns the latest seed of each game and the actions since then.
 
-    A game that was seeded later than others has no actions in earlier rows.
+    Returns:
+      `seeds`, and `actions`, uint8 [steps, N]. Rows before the latest seeding
+      of a game contain no action of that game.
     """
     num_steps = max(map(len, self._records))
     records = [
@@ -145,21 +149,21 @@ class AtariVector:
     }
 
   def restore(self, state: Dict[str, np.ndarray]) -> None:
-    """Restores a state by playing again the actions since the latest seeds.
+    """Restores a state by replaying the actions since the latest seeds.
 
-    These are at most 20,000 steps and an episode for each game, unless the
-    state is from version 0.1.0, which has all actions since the first reset.
+    There are at most 20,000 steps plus one episode per game, except in a state
+    of version 0.1.0, which contains all actions since the first reset.
 
     Args:
-      state: the state of as many games of the same title.
+      state: the state of the same number of instances of the same game.
 
     Raises:
-      RuntimeError: if an episode has been started here already.
+      RuntimeError: if an episode has already been started.
     """
     if self._has_started:
-      raise RuntimeError('games can be restored only before their first reset.')
+      raise RuntimeError('restore() was called after the first reset.')
     self._seeds = state['seeds'].copy()
-    # Before its own first reset, a game may do anything.
+    # The actions of a game before its own first reset are arbitrary.
     self._games.reset(seed=self._seeds)
     is_seeded = state['actions'][:1].ravel() == _RESET
     for row in state['actions'][1:]:
@@ -172,9 +176,9 @@ class AtariVector:
   def _has_started(self) -> bool:
     return bool(self._records[0])
 
-  def _seed_again(self, is_due: np.ndarray) -> None:
-    """Draws the next seed of some games, and begins their records there."""
-    for i in np.flatnonzero(is_due):
+  def _seed_again(self, needs_seed: np.ndarray) -> None:
+    """Draws new seeds for some games, and restarts their records."""
+    for i in np.flatnonzero(needs_seed):
       sequence = np.random.SeedSequence(int(self._seeds[i]))
       self._seeds[i] = sequence.generate_state(1)[0] % 2**31
       self._records[i] = bytearray([_RESET])
@@ -187,11 +191,11 @@ class AtariVector:
     return observation
 
   def _play_again(self, row: np.ndarray, is_seeded: np.ndarray) -> None:
-    """Repeats what one row of a state records.
+    """Replays one row of the actions in a state.
 
     Args:
-      row: uint8 [N], an action, a reset or nothing yet for each game.
-      is_seeded: bool [N], whether an earlier row had a game's first reset.
+      row: for each game an action, `_RESET` or `_BEFORE`, uint8 [N].
+      is_seeded: whether an earlier row had the game's first reset, bool [N].
     """
     resets = row == _RESET
     if (row < _BEFORE).any():
@@ -203,5 +207,5 @@ class AtariVector:
       self._was_last = self._was_last & ~resets
 
   def close(self) -> None:
-    """Ends the emulators."""
+    """Closes the emulators."""
     self._games.close()

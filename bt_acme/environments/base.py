@@ -1,4 +1,4 @@
-"""The base of all environments here: float32 rewards and discounts."""
+"""The base class of all environments of this package."""
 
 from typing import SupportsFloat
 
@@ -11,9 +11,11 @@ class Environment(dm_env.Environment):
   """An environment whose rewards and discounts are float32."""
 
   def reward_spec(self) -> specs.Array:
+    """Describes rewards: float32 scalars."""
     return specs.Array((), np.float32, name='reward')
 
   def discount_spec(self) -> specs.BoundedArray:
+    """Describes discounts: float32 scalars in [0, 1]."""
     return specs.BoundedArray(
       (), np.float32, minimum=0.0, maximum=1.0, name='discount'
     )
@@ -26,14 +28,15 @@ def time_step(
   terminated: bool,
   truncated: bool,
 ) -> dm_env.TimeStep:
-  """Makes a step after the first of an episode.
+  """Creates a time step other than the first of an episode.
 
   Args:
-    observation: what the step leads to.
-    reward: the step's reward.
-    terminated: whether the episode is over; the discount is then 0.
-    truncated: whether the episode is cut off. The discount stays 1, so that
-      the last observation is bootstrapped from.
+    observation: the observation after the step.
+    reward: the reward of the step.
+    terminated: whether the episode ends in a terminal state; the discount is
+      then 0.
+    truncated: whether the episode is truncated. The discount stays 1, so the
+      learner bootstraps from the last observation.
   """
   is_last = terminated or truncated
   return dm_env.TimeStep(

@@ -1,4 +1,4 @@
-"""A row of cells that all look different, to be explored without reward."""
+"""A row of cells with distinct observations, for exploration without reward."""
 
 import functools
 import math
@@ -13,7 +13,7 @@ from bt_acme.environments import base, naming, saving
 
 _SMALLEST_SIDE = 7  # Observations are at least as large as MiniGrid's.
 _LONGEST = 400
-_STEPS_OF_49 = 60  # Steps of an episode in a chain of 49 cells.
+_STEPS_OF_49 = 60  # Number of steps per episode in a chain of 49 cells.
 
 MODIFIERS = (
   naming.Modifier('random_actions', 'random_actions=3', naming.number, 0),
@@ -21,15 +21,16 @@ MODIFIERS = (
 
 
 def names() -> Tuple[str, ...]:
-  """Returns one name, as an example."""
+  """Returns an example name."""
   return ('Chain-49',)
 
 
 def find(name: str) -> Optional[naming.Maker]:
-  """Finds 'Chain-N', a chain of N cells.
+  """Returns the maker of 'Chain-N', a chain of N cells; None for other names.
 
-  With ':random_actions' each cell has its own mapping of the two actions, so
-  that no constant action walks the chain; ':random_actions=3' is mapping 3.
+  With ':random_actions', each cell has its own mapping of the two actions, so
+  repeating one action does not traverse the chain. ':random_actions=3' selects
+  mapping 3.
   """
   match = re.fullmatch(r'Chain-([1-9][0-9]*)', name.partition(':')[0])
   if not match or not 2 <= int(match[1]) <= _LONGEST:
@@ -41,11 +42,11 @@ def find(name: str) -> Optional[naming.Maker]:
 
 
 class Chain(base.Environment):
-  """A row of cells, walked from the first one.
+  """A row of cells; an episode starts in the first cell.
 
-  One action leads a step ahead and the other a step back. There is no reward.
-  An episode is long enough to walk the whole row, and a fifth longer: 60 steps
-  for 49 cells. A random policy sees a fifth of 49 cells.
+  One action moves forward by one cell, the other backward. There is no reward.
+  An episode is about a fifth longer than needed to traverse the row: 60 steps
+  for 49 cells. A random policy visits a fifth of 49 cells.
   """
 
   def __init__(
@@ -55,13 +56,13 @@ class Chain(base.Environment):
     seed: int,
     mapping_seed: Optional[int] = None,
   ):
-    """Makes the environment.
+    """Initializes the environment.
 
     Args:
       num_cells: the number of cells in the row.
-      seed: has no effect, because nothing is drawn in an episode.
-      mapping_seed: the seed of the action that leads ahead, drawn once for each
-        cell; if None, action 1 leads ahead everywhere.
+      seed: unused, because episodes are deterministic.
+      mapping_seed: the seed of the random choice, for each cell, of the action
+        that moves forward; if None, action 1 moves forward in all cells.
     """
     del seed
     self._side = max(_SMALLEST_SIDE, math.ceil(math.sqrt(num_cells)))
@@ -74,10 +75,12 @@ class Chain(base.Environment):
     self._step = self._num_steps  # The first step resets.
 
   def reset(self) -> dm_env.TimeStep:
+    """Starts an episode in the first cell."""
     self._cell = self._step = 0
     return dm_env.restart(self._observation())
 
   def step(self, action: int) -> dm_env.TimeStep:
+    """Moves forward or backward; the step after an episode starts the next."""
     if self._step == self._num_steps:
       return self.reset()
     self._step += 1
@@ -91,22 +94,23 @@ class Chain(base.Environment):
     )
 
   def observation_spec(self) -> specs.BoundedArray:
-    """Describes the place in the row, wrapped into a square: [S, S, 3]."""
+    """Describes observations: the cell, wrapped into a square [S, S, 3]."""
     return specs.BoundedArray((self._side, self._side, 3), np.uint8, 0, 255)
 
   def action_spec(self) -> specs.DiscreteArray:
+    """Describes the two actions."""
     return specs.DiscreteArray(2)
 
   def agent_cell(self) -> int:
-    """Returns the agent's cell, from 0, for evaluation only."""
+    """Returns the index of the agent's cell; for evaluation only."""
     return self._cell
 
   def state(self) -> saving.State:
-    """Returns the place in the row and in the episode."""
+    """Returns the cell and the step of the episode."""
     return {'cell': self._cell, 'step': self._step}
 
   def restore(self, state: saving.State) -> None:
-    """Goes on from a state."""
+    """Restores a state returned by `state()`."""
     self._cell, self._step = state['cell'], state['step']
 
   def _observation(self) -> np.ndarray:

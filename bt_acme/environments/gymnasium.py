@@ -1,7 +1,7 @@
-"""Any gymnasium environment as `dm_env`, for example classic control.
+"""Adapts gymnasium environments, for example classic control, to `dm_env`.
 
-The agents of bt_acme itself take those that show uint8 images; agents of other
-libraries, such as dm-acme's inside an `agents.BTBuilder`, take all.
+The agents of bt_acme require uint8 image observations. Agents of other
+libraries, such as dm-acme's inside an `agents.BTBuilder`, have no such limit.
 """
 
 from typing import Union
@@ -23,27 +23,27 @@ def _to_spec(space: gymnasium.Space, name: str) -> specs.Array:
       space.shape, space.dtype, space.low, space.high, name=name
     )
   raise ValueError(
-    f'the {name} space {space} is neither a Box nor a Discrete that starts at '
-    '0: wrap the environment so that it is.'
+    f'The {name} space {space} is neither a Box nor a Discrete space that '
+    'starts at 0. Wrap the environment to convert it.'
   )
 
 
 class Gymnasium(saving.Replayed):
   """One gymnasium environment.
 
-  A terminal has discount 0; at a time limit the discount stays 1, so that the
-  last observation is bootstrapped from.
+  The discount is 0 in a terminal state. It stays 1 at a time limit, so the
+  learner bootstraps from the last observation.
   """
 
   def __init__(self, env: Union[str, gymnasium.Env], *, seed: int) -> None:
-    """Makes the environment.
+    """Initializes the environment.
 
     Args:
       env: the environment, or its name in gymnasium's registry, for example
         'MountainCarContinuous-v0'.
-      seed: the seed of its episodes.
+      seed: the seed of the episodes.
     """
-    # Gymnasium's own checks cost time at every step.
+    # Gymnasium's checks take time in every step.
     if isinstance(env, str):
       env = gymnasium.make(env, disable_env_checker=True)
     super().__init__(env, seed)
@@ -54,11 +54,13 @@ class Gymnasium(saving.Replayed):
     self._observation: np.ndarray = np.array(())
 
   def reset(self) -> dm_env.TimeStep:
+    """Starts an episode."""
     self._observation = self._as_array(self._start_episode())
-    self._seed = None  # The environment's own stream goes on.
+    self._seed = None  # Continue the environment's own random stream.
     return dm_env.restart(self._observation)
 
   def step(self, action: np.ndarray) -> dm_env.TimeStep:
+    """Takes an action; the step after the end of an episode starts the next."""
     if self._reset_next:
       return self.reset()
     observation, reward, terminated, truncated = self._take(np.array(action))
@@ -74,39 +76,46 @@ class Gymnasium(saving.Replayed):
     return np.array(observation, self._observation_spec.dtype)
 
   def observation_spec(self) -> specs.Array:
+    """Describes observations, as gymnasium's observation space does."""
     return self._observation_spec
 
   def action_spec(self) -> specs.Array:
+    """Describes actions, as gymnasium's action space does."""
     return self._action_spec
 
   def state(self) -> saving.State:
-    """Returns what the episode can be played again from."""
+    """Returns the actions of the episode and the current observation."""
     return {**super().state(), 'observation': self._observation}
 
   def restore(self, state: saving.State) -> None:
-    """Goes on from a state, by playing its episode again up to there.
+    """Restores a state by replaying the actions of its episode.
+
+    Args:
+      state: the result of `state()`.
 
     Raises:
-      ValueError: if that leads elsewhere, because the environment draws from
-        another generator than its own, or keeps something between episodes.
+      ValueError: if the replay leads to another observation, because the
+        environment uses a random generator other than its own, or keeps
+        information between episodes.
     """
     super().restore(state)
     if state['actions'] is not None and not np.array_equal(
       self._observation, state['observation']
     ):
       raise ValueError(
-        f'{self._env} does not play the same episode again, so it cannot be '
-        'restored: resume with new episodes.'
+        f'{self._env} cannot be restored, because replaying the actions of the '
+        'episode leads to another observation. Resume with new episodes.'
       )
 
   def render_rgb(self) -> np.ndarray:
-    """Returns what the environment's own `render` draws.
+    """Returns the image drawn by the environment's own `render`.
 
     Raises:
-      ValueError: if it draws nothing.
+      ValueError: if the environment's render mode is not `rgb_array`.
     """
     if self._env.render_mode != 'rgb_array':
       raise ValueError(
-        f"{self._env} has no picture: make it with render_mode='rgb_array'."
+        f'{self._env} does not render images. Create it with '
+        "render_mode='rgb_array'."
       )
     return np.asarray(self._env.render())

@@ -1,15 +1,15 @@
 """MiniGrid as `dm_env`: small sparse-reward tasks that need no accelerator.
 
-The agent sees a part of the field, the view in front of it, as an image of
-object, color and state indices. Position, direction and mission stay
-with the environment; evaluation may ask for the position (`agent_cell`).
+The agent observes the part of the grid in front of it, as an image of object,
+color and state indices. Position, direction and mission are hidden; evaluation
+may read the position (`agent_cell`).
 
-A name is MiniGrid's id, with these modifiers in this order:
+A name is a MiniGrid ID, optionally followed by these modifiers in this order:
 
   :fixed, :fixed=3   every episode has layout 0, or layout 3
-  :no_goal           the goal's cell is empty: the world without its task
-  :door=0.3          the first opening of each door in an episode pays 0.3
-  :new_cell=-0.1     each cell that is new in an episode pays -0.1
+  :no_goal           goals are removed: exploration without a task
+  :door=0.3          reward 0.3 for the first opening of each door per episode
+  :new_cell=-0.1     reward -0.1 for each cell that is new in the episode
 """
 
 import functools
@@ -37,12 +37,12 @@ MODIFIERS = (
 )
 
 _PREFIX = 'MiniGrid-'
-# Their map generator needs packages that are not installed.
+# These environments need a map generator that is not installed.
 _GENERATED_PREFIX = 'MiniGrid-WFC-'
 
 
 def names() -> Tuple[str, ...]:
-  """Returns MiniGrid's ids, without modifiers."""
+  """Returns all MiniGrid IDs, without modifiers."""
   return tuple(
     name
     for name in sorted(registration.registry)
@@ -51,7 +51,7 @@ def names() -> Tuple[str, ...]:
 
 
 def find(name: str) -> Optional[naming.Maker]:
-  """Finds an environment of `names`, with modifiers."""
+  """Returns the maker of a MiniGrid environment; None for an unknown ID."""
   minigrid_id = name.partition(':')[0]
   if minigrid_id not in names():
     return None
@@ -71,9 +71,9 @@ def find(name: str) -> Optional[naming.Maker]:
 class MiniGrid(saving.Replayed):
   """One MiniGrid environment, with a new layout in each episode.
 
-  Game over has discount 0; at the time limit the discount stays 1, so that the
-  last observation is bootstrapped from. The reward is MiniGrid's own,
-  1 - 0.9 * steps / max_steps at the goal, unless bonuses are asked for.
+  The discount is 0 at the end of the task. It stays 1 at the time limit, so the
+  learner bootstraps from the last observation. The reward is MiniGrid's, 1 -
+  0.9 * steps / max_steps at the goal, plus bonuses if configured.
   """
 
   def __init__(
@@ -86,21 +86,22 @@ class MiniGrid(saving.Replayed):
     door: Optional[float] = None,
     new_cell: Optional[float] = None,
   ) -> None:
-    """Makes the environment.
+    """Initializes the environment.
 
     Args:
       name: one of `names()`.
-      seed: the seed of the stream of layouts.
-      layout_seed: if given, every episode has the layout of this seed, and
-        `seed` has no effect.
-      no_goal: whether goals are left out, so that no episode ends at one. An
-        explorer that meets goals learns to avoid them, because a goal ends the
-        episode and takes all that was left to explore.
-      door: what the first opening of each door in an episode pays.
-      new_cell: what each cell that is new in an episode pays.
+      seed: the seed of the random layouts.
+      layout_seed: the seed of a single layout for all episodes; `seed` is then
+        ignored. None for a new layout in each episode.
+      no_goal: whether to remove goals, so that no episode ends at one. An
+        exploring agent that encounters goals learns to avoid them, because
+        reaching a goal ends the episode and with it the exploration.
+      door: the reward for the first opening of each door in an episode.
+      new_cell: the reward for each cell that is new in an episode.
 
     Raises:
-      ValueError: if the environment has no goal to leave out, or no door.
+      ValueError: if `no_goal` is set and the environment has no goal, or if
+        `door` is set and it has no door.
     """
     self._name = name
     super().__init__(
@@ -114,38 +115,42 @@ class MiniGrid(saving.Replayed):
     if new_cell is not None:
       self._bonuses.append(minigrid_bonuses.NewCell(new_cell))
     if no_goal:
-      self._require(world_object.Goal, 'goal cell that no_goal leaves out')
+      self._require(world_object.Goal, 'goal', 'no_goal')
     if door is not None:
-      self._require(world_object.Door, 'door whose opening could pay')
+      self._require(world_object.Door, 'door', 'door')
 
-  def _require(self, kind: type, what: str) -> None:
+  def _require(self, kind: type, what: str, modifier: str) -> None:
     """Raises ValueError if the first layout has no object of that kind."""
     self._env.reset(seed=self._seed)
     if not self._cells_with(kind):
-      raise ValueError(f'{self._name} has no {what}.')
+      raise ValueError(
+        f'{self._name} has no {what}. Remove the modifier {modifier!r}.'
+      )
 
   def _cells_with(self, kind: type) -> List[int]:
-    """Returns indices of the cells that hold an object of that kind."""
+    """Returns the indices of the cells with an object of that kind."""
     cells = enumerate(self._env.grid.grid)
     return [i for i, cell in cells if isinstance(cell, kind)]
 
   def reset(self) -> dm_env.TimeStep:
+    """Starts an episode."""
     observation = self._start_episode()
     if self._no_goal:
       for i in self._cells_with(world_object.Goal):
         self._env.grid.grid[i] = None
       observation = self._env.gen_obs()
     if not self._fixed_layout:
-      self._seed = None  # The environment's own stream goes on.
+      self._seed = None  # Continue the environment's own random stream.
     for bonus in self._bonuses:
       bonus.reset(self._env)
     return dm_env.restart(observation['image'])
 
   def step(self, action: int) -> dm_env.TimeStep:
+    """Takes an action; the step after the end of an episode starts the next."""
     if self._reset_next:
       return self.reset()
-    observation, paid, terminated, truncated = self._take(int(action))
-    reward = np.float32(paid)
+    observation, own, terminated, truncated = self._take(int(action))
+    reward = np.float32(own)
     for bonus in self._bonuses:
       reward += bonus.reward(self._env)
     return base.time_step(
@@ -153,33 +158,34 @@ class MiniGrid(saving.Replayed):
     )
 
   def observation_spec(self) -> specs.BoundedArray:
-    """Describes the partial view, uint8 [x, y, (object, color, state)]."""
+    """Describes observations: uint8 [x, y, (object, color, state)]."""
     size = self._env.agent_view_size
     return specs.BoundedArray(
       (size, size, 3), np.uint8, minimum=0, maximum=255, name='observation'
     )
 
   def action_spec(self) -> specs.DiscreteArray:
+    """Describes MiniGrid's actions."""
     return specs.DiscreteArray(
       int(self._env.action_space.n), dtype=np.int32, name='action'
     )
 
   def agent_cell(self) -> Tuple[int, int]:
-    """Returns the agent's column and row, for evaluation only."""
+    """Returns the agent's column and row; for evaluation only."""
     x, y = self._env.agent_pos
     return int(x), int(y)
 
   def grid_size(self) -> Tuple[int, int]:
-    """Returns columns and rows of the grid, including its outer walls."""
+    """Returns the number of columns and rows, including the outer walls."""
     return self._env.width, self._env.height
 
   def render_rgb(self, tile_size: int = 16) -> np.ndarray:
-    """Draws the grid, uint8 [rows * tile_size, columns * tile_size, 3]."""
+    """Draws the grid: uint8 [rows * tile_size, columns * tile_size, 3]."""
     return self._env.get_full_render(highlight=True, tile_size=tile_size)
 
 
 def _create(name: str) -> Any:
-  """Makes MiniGrid's own environment, without gymnasium's slow checks."""
+  """Creates a MiniGrid environment without gymnasium's slow checks."""
   spec: Any = registration.registry[name]
   create: Any = registration.load_env_creator(spec.entry_point)
   env = create(**spec.kwargs)

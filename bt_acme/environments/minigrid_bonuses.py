@@ -1,4 +1,4 @@
-"""Rewards on top of MiniGrid's own, for tasks that mislead an explorer."""
+"""Bonus rewards for MiniGrid, for tasks that mislead an exploring agent."""
 
 from typing import Protocol, Set, Tuple, Union
 
@@ -8,20 +8,20 @@ from minigrid.core import world_object
 
 
 class Bonus(Protocol):
-  """A reward that follows one environment through its episodes."""
+  """A bonus reward of one environment."""
 
   def reset(self, env: minigrid_env.MiniGridEnv) -> None:
-    """Begins an episode, whose layout is in place."""
+    """Starts an episode; called after the layout was generated."""
 
   def reward(self, env: minigrid_env.MiniGridEnv) -> np.float32:
-    """Returns what the step that was just taken pays."""
+    """Returns the bonus for the last step."""
 
 
 class NewCell:
-  """Pays for each cell that the agent had not been on before in the episode.
+  """A reward for each cell that the agent visits for the first time.
 
-  A negative reward makes a policy that explores well do worse than a policy
-  that stands still.
+  Cells count per episode. With a negative reward, a policy that explores well
+  scores worse than a policy that does not move.
   """
 
   def __init__(self, reward: float):
@@ -29,9 +29,11 @@ class NewCell:
     self._visited: Set[Tuple[int, int]] = set()
 
   def reset(self, env: minigrid_env.MiniGridEnv) -> None:
+    """Marks the start cell as visited."""
     self._visited = {_cell(env.agent_pos)}
 
   def reward(self, env: minigrid_env.MiniGridEnv) -> np.float32:
+    """Returns the bonus if the agent's cell is new, else 0."""
     cell = _cell(env.agent_pos)
     if cell in self._visited:
       return np.float32(0)
@@ -40,13 +42,14 @@ class NewCell:
 
 
 class OpenedDoor:
-  """Pays for the first opening of each door in the episode."""
+  """A reward for the first opening of each door in an episode."""
 
   def __init__(self, reward: float):
     self._reward = np.float32(reward)
     self._opened: Set[Tuple[int, int]] = set()
 
   def reset(self, env: minigrid_env.MiniGridEnv) -> None:
+    """Excludes the doors that are open at the start."""
     grid = env.grid
     self._opened = {
       (i % grid.width, i // grid.width)
@@ -55,6 +58,7 @@ class OpenedDoor:
     }
 
   def reward(self, env: minigrid_env.MiniGridEnv) -> np.float32:
+    """Returns the bonus if the agent just opened a new door, else 0."""
     # Only the door in front of the agent can have been opened.
     cell = _cell(env.front_pos)
     door = env.grid.get(*cell)

@@ -1,4 +1,4 @@
-"""MiniGrid's partial view, computed many times faster than by MiniGrid."""
+"""MiniGrid's partial view, computed many times faster than in MiniGrid."""
 
 import functools
 from typing import Tuple
@@ -7,25 +7,24 @@ import numpy as np
 from minigrid import minigrid_env
 from minigrid.core import world_object
 
-# (x, y) of a step ahead, by the agent's direction.
+# (x, y) of a step forward, by the agent's direction.
 _FORWARD = ((1, 0), (0, 1), (-1, 0), (0, -1))
-_EMPTY = (1, 0, 0)  # Object, color and state of a cell with nothing in it.
+_EMPTY = (1, 0, 0)  # Object, color and state of an empty cell.
 _OUTSIDE = world_object.Wall()
 
 
 def view(env: minigrid_env.MiniGridEnv) -> np.ndarray:
-  """Returns what the agent sees: the image of MiniGrid's `gen_obs`.
+  """Computes the agent's view, equal to the image of MiniGrid's `gen_obs`.
 
-  The rows are computed from the agent outward, so that cells behind walls cost
-  nothing.
+  Rows are computed from the agent outward, so cells behind walls cost no time.
 
   Args:
     env: an environment that has been reset.
 
   Returns:
-    Indices of object, color and state, uint8 [V, V, 3], where V is the view's
-    size; zeros where the agent cannot see. The agent stands at [V // 2, V - 1]
-    and faces [V // 2, 0]; its own cell shows what it carries.
+    Indices of object, color and state, uint8 [V, V, 3], where V is the view
+    size; zeros for cells that are not visible. The agent is at [V // 2, V - 1]
+    and faces [V // 2, 0]; its own cell shows the object that it carries.
   """
   size = env.agent_view_size
   cells, width, height = env.grid.grid, env.grid.width, env.grid.height
@@ -62,16 +61,16 @@ def view(env: minigrid_env.MiniGridEnv) -> np.ndarray:
 
 @functools.lru_cache(maxsize=None)
 def _spread(lit: int, clear: int, size: int) -> Tuple[int, int]:
-  """Spreads light along one row of the view, and on to the row ahead.
+  """Propagates light along a row of the view and to the next row.
 
   Args:
-    lit: the bits of this row's cells that the row nearer to the agent lights.
-    clear: the bits of the cells that light passes through.
+    lit: bits of the cells of this row that the previous row lights.
+    clear: bits of the transparent cells of this row.
     size: the number of cells in a row.
 
   Returns:
     Bits of the lit cells of this row, and bits of the cells of the next row
-    that this row lights.
+    that this row lights. The next row is farther from the agent.
   """
   ahead = 0
   for cells, side in ((range(size - 1), 1), (range(size - 1, 0, -1), -1)):

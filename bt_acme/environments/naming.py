@@ -1,8 +1,8 @@
-"""The syntax of the names of environments, and what makes one by its name.
+"""The syntax of environment names, and the makers of environments.
 
-A name is that of an environment, followed by modifiers: a colon and a word
-each, some with a value ('MiniGrid-FourRooms-v0:fixed=3:no_goal'). Modifiers
-have a fixed order, so that no environment has two names.
+A name consists of a base name and modifiers. A modifier is a colon and a word,
+sometimes with a value ('MiniGrid-FourRooms-v0:fixed=3:no_goal'). The order of
+modifiers is fixed, so each environment has exactly one name.
 """
 
 import difflib
@@ -25,13 +25,15 @@ from bt_acme.environments import vector
 
 
 class Maker(NamedTuple):
-  """How the environment of one name is made.
+  """Creates the environments of one name.
 
   Attributes:
-    make: takes `seed` and options of its own, and starts the environment.
-    make_vector: takes the seeds of N environments and `stack`, and starts them
-      together; None if single environments are stepped in turn instead.
-    can_stack: whether `make` takes `stack`, the frames in an observation.
+    make: takes `seed` and environment-specific options, and creates the
+      environment.
+    make_vector: takes the seeds of N environments and `stack`, and creates all
+      of them; None if the environments are stepped sequentially instead.
+    can_stack: whether `make` takes `stack`, the number of frames in an
+      observation.
   """
 
   make: Callable[..., dm_env.Environment]
@@ -43,10 +45,11 @@ class Modifier(NamedTuple):
   """A word after a name that changes the environment.
 
   Attributes:
-    word: the word itself, for example 'fixed'.
-    example: how to write it, for error messages: 'fixed=3'.
-    parse: turns the text after '=' into a value; gives None for a bad text.
-    default: the value of the word alone; None if the word needs a value.
+    word: the word, for example 'fixed'.
+    example: an example for error messages: 'fixed=3'.
+    parse: converts the text after '=' to a value; returns None for an invalid
+      text.
+    default: the value of the word without '='; None if a value is required.
   """
 
   word: str
@@ -55,13 +58,13 @@ class Modifier(NamedTuple):
   default: Any = None
 
   def value(self, written: str) -> Any:
-    """Returns the value of 'word' or 'word=text'; None for a bad text."""
+    """Returns the value of 'word' or 'word=text'; None if it is invalid."""
     _, equals, text = written.partition('=')
     return self.parse(text) if equals else self.default
 
 
 def number(text: str) -> Optional[int]:
-  """Parses a whole number of at most nine digits, such as a layout's seed."""
+  """Parses an integer of at most nine digits, such as a layout's seed."""
   return int(text) if re.fullmatch(r'[0-9]{1,9}', text) else None
 
 
@@ -75,23 +78,23 @@ def reward(text: str) -> Optional[float]:
 
 
 def no_value(text: str) -> None:
-  """Parses the text after a modifier that takes no value: always None."""
+  """Rejects the text after a modifier that takes no value: returns None."""
   del text
 
 
 def parse(name: str, modifiers: Sequence[Modifier]) -> Dict[str, Any]:
-  """Reads the modifiers of a name.
+  """Parses the modifiers of a name.
 
   Args:
-    name: the name of an environment that exists, with or without modifiers.
-    modifiers: all modifiers of this environment, in the order of the name.
+    name: a name with a known base name, with or without modifiers.
+    modifiers: all modifiers of this environment, in their fixed order.
 
   Returns:
-    The value of each modifier that the name has, by its word.
+    The value of each modifier in the name, by its word.
 
   Raises:
-    ValueError: if a modifier is unknown, misplaced, repeated, or has a bad
-      value; the error names the nearest name that exists.
+    ValueError: if a modifier is unknown, misplaced, repeated, or has an invalid
+      value. The error suggests the nearest valid name.
   """
   known = {modifier.word: modifier for modifier in modifiers}
   _, *written = name.split(':')
@@ -107,7 +110,7 @@ def parse(name: str, modifiers: Sequence[Modifier]) -> Dict[str, Any]:
       unknown(
         name,
         [_repaired(name, known)],
-        'Its modifiers, in this order, are '
+        'The modifiers, in this order, are '
         + ', '.join(f"':{modifier.example}'" for modifier in modifiers)
         + '.',
       )
@@ -116,7 +119,7 @@ def parse(name: str, modifiers: Sequence[Modifier]) -> Dict[str, Any]:
 
 
 def _repaired(name: str, known: Dict[str, Modifier]) -> str:
-  """Returns the name with the nearest modifiers that exist, in their order."""
+  """Replaces the modifiers of a name by the nearest valid ones, in order."""
   base, *written = name.split(':')
   kept: Dict[str, str] = {}
   for w in written:
@@ -132,17 +135,17 @@ def _repaired(name: str, known: Dict[str, Modifier]) -> str:
 
 
 def nearest_names(name: str, known: Iterable[str]) -> List[str]:
-  """Returns up to three of the known names that look like `name`."""
+  """Returns up to three known names that are similar to `name`."""
   by_lower_case = {known_name.lower(): known_name for known_name in known}
   matches = difflib.get_close_matches(name.lower(), by_lower_case, cutoff=0.5)
   return [by_lower_case[match] for match in matches]
 
 
 def unknown(name: str, nearest: Sequence[str], advice: str) -> str:
-  """Returns the message for a name that no environment has."""
+  """Returns the error message for an unknown name."""
   question = ', '.join(map(repr, nearest))
   return (
-    f'environment {name!r} is unknown: '
-    + (f'did you mean {question}? ' if nearest else '')
+    f'env={name!r} is unknown. '
+    + (f'Did you mean {question}? ' if nearest else '')
     + advice
   )

@@ -1,4 +1,4 @@
-"""A test of memory: shows a sign, and asks for it some steps later."""
+"""A memory test: shows a sign, and asks for it some steps later."""
 
 import functools
 import re
@@ -10,18 +10,21 @@ from dm_env import specs
 
 from bt_acme.environments import base, naming, saving
 
-_SIDE = 7  # Observations are as large as MiniGrid's.
+_SIDE = 7  # Observations have the size of MiniGrid's.
 _BLUE = 2  # The channel that marks the first sign.
 _LONGEST = 1_000
 
 
 def names() -> Tuple[str, ...]:
-  """Returns one name, as an example."""
+  """Returns an example name."""
   return ('Recall-6',)
 
 
 def find(name: str) -> Optional[naming.Maker]:
-  """Finds 'Recall-N', where N steps lie between the sign and the question."""
+  """Returns the maker of 'Recall-N'; None for other names.
+
+  N is the number of steps between the sign and the question.
+  """
   match = re.fullmatch(r'Recall-([1-9][0-9]*)', name)
   if not match or int(match[1]) > _LONGEST:
     return None
@@ -29,22 +32,22 @@ def find(name: str) -> Optional[naming.Maker]:
 
 
 class Recall(base.Environment):
-  """Shows a sign, keeps the agent's hands busy, and then asks for the sign.
+  """Shows a sign, then distractor signs to copy, then asks for the first sign.
 
-  There are two signs, and an action for each. After the sign come steps whose
-  action must copy what they show, which is one of the two at random; a wrong
-  copy costs 0.5. The last action is to name the first sign, for a reward of 1
-  if it does and of -1 if not. Without a memory no policy has a positive mean
-  return: agents also see their previous action, but that action is a copy and
-  can carry nothing. After bsuite's memory length (Osband et al. 2020,
+  There are two signs, and an action for each. Each of the following steps shows
+  a random sign, which the action must copy; a wrong copy has reward -0.5. The
+  last action must name the first sign: reward 1 if correct, else -1. Without
+  memory, no policy has a positive mean return. An agent also observes its
+  previous action, but that action is a copy and carries no information about
+  the first sign. Based on bsuite's memory length (Osband et al. 2020,
   "Behaviour Suite for Reinforcement Learning").
   """
 
   def __init__(self, length: int = 6, *, seed: int):
-    """Makes the environment.
+    """Initializes the environment.
 
     Args:
-      length: the number of steps to copy, between the sign and the question.
+      length: the number of signs to copy, between first sign and question.
       seed: the seed of the signs.
     """
     self._length = length
@@ -53,13 +56,15 @@ class Recall(base.Environment):
     self._step = length + 2  # The first step resets.
 
   def reset(self) -> dm_env.TimeStep:
+    """Starts an episode with a random sign."""
     signs = self._rng.integers(2, size=1 + self._length).tolist()
-    # No action is wrong at the sign itself.
+    # At the first sign, any action is correct.
     self._wanted = (*signs, signs[0])
     self._step = 0
     return dm_env.restart(self._observation())
 
   def step(self, action: int) -> dm_env.TimeStep:
+    """Takes an action; the step after the end of an episode starts the next."""
     if self._step > self._length + 1:
       return self.reset()
     step, right = self._step, action == self._wanted[self._step]
@@ -74,14 +79,15 @@ class Recall(base.Environment):
     )
 
   def observation_spec(self) -> specs.BoundedArray:
-    """Describes the sign to copy, uint8 [7, 7, 3]; zeros for the question."""
+    """Describes observations: the sign, uint8 [7, 7, 3], or zeros to ask."""
     return specs.BoundedArray((_SIDE, _SIDE, 3), np.uint8, 0, 255)
 
   def action_spec(self) -> specs.DiscreteArray:
+    """Describes the two actions, one per sign."""
     return specs.DiscreteArray(2)
 
   def state(self) -> saving.State:
-    """Returns the generator, the episode's signs, and the place in it."""
+    """Returns the random generator, the signs and the step of the episode."""
     return {
       'generator': self._rng.bit_generator.state,
       'wanted': self._wanted,
@@ -89,14 +95,14 @@ class Recall(base.Environment):
     }
 
   def restore(self, state: saving.State) -> None:
-    """Goes on from a state."""
+    """Restores a state returned by `state()`."""
     self._rng.bit_generator.state = state['generator']
     self._wanted, self._step = state['wanted'], state['step']
 
   def _observation(self) -> np.ndarray:
     observation = _blank()
     if self._step > self._length:
-      return observation  # The question, and after the answer.
+      return observation  # At the question, and after the answer.
     observation[:, :, self._wanted[self._step]] = 10
     if self._step == 0:
       observation[:, :, _BLUE] = 10

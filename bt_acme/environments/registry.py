@@ -1,11 +1,11 @@
-"""Finds the module that makes a named environment.
+"""Finds the module that creates a named environment.
 
-To add environments, write a module and list it in `_MODULES`. It has two
-functions:
+To add environments, write a module with these functions and list the module in
+`_MODULES`:
 
-  names() -> all names, without modifiers, that an error may suggest;
-  find(name) -> the `naming.Maker` of a name, None if there is no such
-    environment; raises ValueError for a bad modifier (`naming.parse`).
+  names() -> all names without modifiers, as suggestions for error messages;
+  find(name) -> the `naming.Maker` of a name, or None if the name is unknown;
+    raises ValueError for an invalid modifier (`naming.parse`).
 """
 
 import contextlib
@@ -19,9 +19,8 @@ from dm_env import specs
 
 from bt_acme.environments import naming
 
-# The module of the names that begin like this; '' stands for all other names.
-# A module is imported when a name needs it, so that an actor on MiniGrid pays
-# neither time nor memory for Atari.
+# The module by prefix of the name; '' is for all other names. Modules are
+# imported on demand, so an actor on MiniGrid does not load Atari.
 _MODULES = {
   'Chain-': 'bt_acme.environments.chain',
   'MiniGrid-': 'bt_acme.environments.minigrid',
@@ -84,15 +83,15 @@ def register(name: str, constructor: Callable[..., dm_env.Environment]) -> None:
 def _construct(
   name: str, constructor: Callable[..., Any], *, seed: int
 ) -> dm_env.Environment:
-  """Makes a registered environment, and checks what it shows and takes."""
+  """Creates a registered environment and checks its specs."""
   environment = constructor(seed=seed)
   if hasattr(environment, 'observation_space'):
     adapter: Any = importlib.import_module('bt_acme.environments.gymnasium')
     environment = adapter.Gymnasium(environment, seed=seed)
   if not isinstance(environment, dm_env.Environment):
     raise ValueError(
-      f'environment {name!r} is a {type(environment).__name__}: return a '
-      'dm_env.Environment or a gymnasium.Env.'
+      f'env={name!r}: its constructor returned a {type(environment).__name__}. '
+      'Return a dm_env.Environment or a gymnasium.Env.'
     )
   observation, action = (
     environment.observation_spec(),
@@ -100,22 +99,26 @@ def _construct(
   )
   if observation.dtype != np.uint8 or len(observation.shape) != 3:
     raise ValueError(
-      f'environment {name!r} shows {observation.dtype} {observation.shape}: '
-      'wrap it so that it shows uint8 images [H, W, C].'
+      f'env={name!r} has observations {observation.dtype} '
+      f'{observation.shape}, which are not supported. Wrap it to return uint8 '
+      'images [H, W, C].'
     )
   if not isinstance(action, specs.DiscreteArray):
     raise ValueError(
-      f'environment {name!r} takes {action.dtype} {action.shape}: wrap it so '
-      'that it takes actions numbered from 0.'
+      f'env={name!r} has actions {action.dtype} {action.shape}, which '
+      'are not supported. Wrap it to take discrete actions numbered from 0.'
     )
   return environment
 
 
 def find(name: str) -> naming.Maker:
-  """Finds how to make an environment; starts none.
+  """Returns the maker of an environment, without creating the environment.
+
+  Args:
+    name: a single name.
 
   Raises:
-    ValueError: if no environment has that name; suggests the nearest names.
+    ValueError: if the name is unknown; suggests the nearest names.
     ImportError: if a package that the environment needs is not installed.
   """
   if name in _registered:
@@ -125,8 +128,8 @@ def find(name: str) -> naming.Maker:
     maker: Any = importlib.import_module(_MODULES[prefix]).find(name)
   except ModuleNotFoundError as error:
     raise ImportError(
-      f'environment {name!r} needs the package {error.name!r}, which is not '
-      'installed: install it with pip.'
+      f'env={name!r} needs the package {error.name!r}, which is not '
+      'installed. Install it with pip.'
     ) from error
   if maker is None:
     raise ValueError(

@@ -1,10 +1,10 @@
-"""Environments in the middle of an episode, as values that can be kept.
+"""Saves and restores environments in the middle of an episode.
 
-An environment that has `state()` and `restore(state)` says what its state is,
-in plain values: numbers, texts, bytes and arrays, in lists, tuples and dicts.
-For one without them `SaveNotSupportedError` is raised, and a run that is saved
-starts new episodes when it is resumed. Pickling is not used, because resuming
-a run from an untrusted source would then execute its code.
+An environment with methods `state()` and `restore(state)` can be saved. Its
+state consists of serializable values: numbers, strings, bytes and arrays, in
+lists, tuples and dicts. For other environments `SaveNotSupportedError` is
+raised, and a resumed run starts new episodes. Pickle is not used, because
+resuming a run from an untrusted source could then execute arbitrary code.
 """
 
 from typing import Any, Dict, List, Optional, SupportsFloat, Tuple
@@ -13,38 +13,38 @@ import numpy as np
 
 from bt_acme.environments import base
 
-# What `state()` of an environment returns: values that JSON and NumPy can hold.
+# The result of `state()` of an environment: values for JSON and NumPy.
 State = Dict[str, Any]
 
 
 class SaveNotSupportedError(ValueError):
-  """The state of an environment cannot be kept."""
+  """The state of an environment cannot be saved."""
 
 
 class Replayed(base.Environment):
-  """A gymnasium environment whose state is its current episode's actions.
+  """A gymnasium environment that is saved as the actions of its episode.
 
-  Whatever such an environment draws comes from its own generator. Therefore the
-  generator's state before the episode and the actions since then determine
-  everything, and this is much less than what the environment holds.
+  All random numbers come from the environment's own generator. Therefore the
+  state of the generator before the episode and the actions since then determine
+  the state of the environment, and they are much smaller.
   """
 
   def __init__(self, env: Any, seed: int):
-    """Takes over an environment.
+    """Initializes the wrapper.
 
     Args:
       env: the gymnasium environment.
-      seed: the seed of its first episode.
+      seed: the seed of the first episode.
     """
     self._env = env
-    # Of the next episode; None continues the environment's own stream.
+    # Seed of the next episode; None continues the environment's random stream.
     self._seed: Optional[int] = seed
     self._reset_next = True
     self._start: State = {'seed': seed, 'generator': None}
     self._actions: Optional[List[Any]] = None
 
   def _start_episode(self) -> Any:
-    """Resets the environment, and returns its observation."""
+    """Resets the environment and returns the observation."""
     generator = None
     if self._seed is None:
       generator = self._env.unwrapped.np_random.bit_generator.state
@@ -55,10 +55,11 @@ class Replayed(base.Environment):
     return observation
 
   def _take(self, action: Any) -> Tuple[Any, SupportsFloat, bool, bool]:
-    """Takes an action, which nothing may write to later.
+    """Takes an action; the caller must not modify the action later.
 
     Returns:
-      The observation, the reward, and whether the episode is over or cut off.
+      The observation, the reward, and whether the episode terminated or was
+      truncated.
     """
     assert self._actions is not None
     self._actions.append(action)
@@ -67,7 +68,7 @@ class Replayed(base.Environment):
     return observation, reward, terminated, truncated
 
   def state(self) -> State:
-    """Returns the seed and the generator before the episode, and its actions.
+    """Returns seed and generator state before the episode, and the actions.
 
     The actions are None before the first episode.
     """
@@ -75,7 +76,7 @@ class Replayed(base.Environment):
     return {**self._start, 'actions': actions}
 
   def restore(self, state: State) -> None:
-    """Restores a state by playing its episode again up to there."""
+    """Restores a state by replaying the actions of its episode."""
     if state['generator'] is not None:
       generator = self._env.unwrapped.np_random.bit_generator
       generator.state = state['generator']
@@ -87,27 +88,28 @@ class Replayed(base.Environment):
         self.step(action)
 
   def close(self) -> None:
+    """Closes the environment."""
     self._env.close()
 
 
 def state_of(environment: Any) -> State:
-  """Returns the state of an environment, in plain values.
+  """Returns the state of an environment as serializable values.
 
   Raises:
-    SaveNotSupportedError: if the environment cannot say its state.
+    SaveNotSupportedError: if the environment cannot be saved.
   """
-  if not _says_its_state(environment):
+  if not _can_be_saved(environment):
     name = type(environment).__name__
     raise SaveNotSupportedError(
-      f'{name} cannot be saved in the middle of an episode, so a run that goes '
-      f'on later starts new episodes: give {name} the methods state() and '
-      'restore(state).'
+      f'{name} cannot be saved in the middle of an episode, so a resumed run '
+      f'starts new episodes. To avoid this, add methods state() and '
+      f'restore(state) to {name}.'
     )
   return environment.state()
 
 
-def _says_its_state(environment: object) -> bool:
-  # Some environments have attributes of these names that are no methods.
+def _can_be_saved(environment: object) -> bool:
+  # Some environments have attributes of these names that are not methods.
   return callable(getattr(environment, 'state', None)) and callable(
     getattr(environment, 'restore', None)
   )

@@ -1,13 +1,13 @@
-"""Atari games with another reward: Ms Pacman's ghosts, Hero's miners.
+"""Atari games with modified rewards: Ms Pacman's ghosts, Hero's miners.
 
-Each reward that a game pays on one frame is attributed to the events that
-caused it, by its amount and by the console's memory. Each event then pays what
-the task says. Source: Campos et al. 2021, App. C.
+The game's reward on each frame is attributed to the events that caused it, by
+its amount and by the console's memory. The task then defines the reward of each
+event. Source: Campos et al. 2021, App. C.
 
-Where each signal lies in memory was measured frame by frame on ale-py's ROMs,
-starting from AtariARI (Anand et al. 2019). A wall that falls to the laser pays
-nothing in the game, and nothing here. The paper leaves open whether energy
-pills count as pac-dots: here they do only in the task whose name says so.
+The memory address of each signal was measured frame by frame on ale-py's ROMs,
+starting from AtariARI (Anand et al. 2019). A wall destroyed by the laser gives
+no reward in the game, nor here. The paper does not specify whether energy pills
+count as pac-dots; here they do only in the task whose name contains `pills`.
 """
 
 from typing import Callable, Dict, List, Mapping, NamedTuple, Tuple
@@ -15,18 +15,18 @@ from typing import Callable, Dict, List, Mapping, NamedTuple, Tuple
 import ale_py
 import numpy as np
 
-Points = Dict[str, int]  # Events on one frame, and what the game pays for each.
+Points = Dict[str, int]  # The game's reward for each event on one frame.
 
 
 class Frame(NamedTuple):
   """One frame of the emulator.
 
   Attributes:
-    number: the number of frames since the episode's first observation, this
-      one included.
-    reward: the game's own reward, a difference of scores.
-    ram_before: uint8 [128], the console's memory before the frame.
-    ram_after: uint8 [128], the console's memory after the frame.
+    number: the number of frames since the first observation of the episode,
+      including this frame.
+    reward: the game's reward, a difference of scores.
+    ram_before: the console's memory before the frame, uint8 [128].
+    ram_after: the console's memory after the frame, uint8 [128].
   """
 
   number: int
@@ -36,14 +36,14 @@ class Frame(NamedTuple):
 
 
 class Game(NamedTuple):
-  """How to tell the events of a game apart.
+  """The rules for distinguishing the events of a game.
 
   Attributes:
-    name: the game's name.
-    memory: the memory index of each signal that tells events apart.
-    candidates: maps a frame to every set of events that the signals allow.
+    name: the name of the game.
+    memory: the memory address of each signal that distinguishes events.
+    candidates: maps a frame to all sets of events consistent with the signals.
     is_as_expected: takes an emulator that has just been reset, plays some
-      frames, and tells whether the signals are where `memory` says.
+      frames, and returns whether the signals are at the addresses in `memory`.
   """
 
   name: str
@@ -53,26 +53,29 @@ class Game(NamedTuple):
 
 
 class GameTask(NamedTuple):
-  """A game and what its events pay; other events pay 0."""
+  """A game and the rewards of its events; other events have reward 0."""
 
   game: Game
   rewards: Mapping[str, float]
 
   def check(self, ale: ale_py.ALEInterface) -> None:
-    """Raises ValueError if the game's memory is not laid out as expected.
+    """Checks the memory layout of the game.
 
     Args:
-      ale: an emulator with the game loaded; it must be reset afterwards.
+      ale: an emulator with the game loaded. Reset the emulator afterwards.
+
+    Raises:
+      ValueError: if the layout is not as expected.
     """
     ale.reset_game()
     if not self.game.is_as_expected(ale):
       raise ValueError(
-        f'the ROM of {self.game.name!r} does not lay out its memory as the '
-        'modified rewards need: install the pinned version of ale-py.'
+        f'The ROM of {self.game.name!r} has an unexpected memory layout, so '
+        'rewards cannot be modified. Install the pinned version of ale-py.'
       )
 
   def reward(self, frame: Frame) -> float:
-    """Computes what the task pays for one frame."""
+    """Computes the task's reward for one frame."""
     if not frame.reward:
       return 0.0
     return sum(
@@ -84,7 +87,7 @@ def events(game: Game, frame: Frame) -> Tuple[str, ...]:
   """Finds the events that caused the reward of one frame.
 
   Raises:
-    RuntimeError: if no set of events explains the reward, or more than one.
+    RuntimeError: unless exactly one set of events explains the reward.
   """
   fitting = [
     points
@@ -104,16 +107,16 @@ def events(game: Game, frame: Frame) -> Tuple[str, ...]:
 
 
 def _signals(memory: Mapping[str, int], ram: np.ndarray) -> Dict[str, int]:
-  """Reads the value of each signal from a memory, uint8 [128]."""
+  """Reads the value of each signal from memory, uint8 [128]."""
   return {signal: int(ram[i]) for signal, i in memory.items()}
 
 
 _MS_PACMAN_MEMORY = {
-  'fruit_x': 11,  # 0 where no fruit is out.
-  'frightened': 116,  # Low 6 bits: the time left; high 2: ghosts eaten in it.
+  'fruit_x': 11,  # 0 if there is no fruit.
+  'frightened': 116,  # Low 6 bits: time left; high 2 bits: ghosts eaten.
   'eaten': 119,  # Number of dots and pills eaten.
-  'score': 120,  # Its last two digits.
-  'fruit_lives': 123,  # High nibble: which fruit; low: lives left.
+  'score': 120,  # The last two digits.
+  'fruit_lives': 123,  # High nibble: kind of fruit; low nibble: lives left.
 }
 _GHOSTS = {'ghost_1': 200, 'ghost_2': 400, 'ghost_3': 800, 'ghost_4': 1600}
 _FRUITS = {
@@ -128,7 +131,7 @@ _FRUITS = {
 
 
 def _ms_pacman_candidates(frame: Frame) -> List[Points]:
-  """Combines a dot or a pill, a ghost and a fruit, each of which is optional.
+  """Combines an optional dot or pill, an optional ghost and optional fruit.
 
   The extra life at 10,000 points also adds one point to the score.
   """
@@ -144,7 +147,7 @@ def _ms_pacman_candidates(frame: Frame) -> List[Points]:
     ghosts.append({name: _GHOSTS[name]})
   gains_life = after['fruit_lives'] & 15 == (before['fruit_lives'] & 15) + 1
   life: Points = {'extra_life': 1} if gains_life else {}
-  # A pill restarts the count of eaten ghosts.
+  # A pill resets the count of eaten ghosts.
   first_ghosts = [{}, {'ghost_1': _GHOSTS['ghost_1']}]
   return [
     {**food, **ghost, **fruit, **life}
@@ -159,7 +162,7 @@ def _ms_pacman_candidates(frame: Frame) -> List[Points]:
 
 
 def _ms_pacman_is_as_expected(ale: ale_py.ALEInterface) -> bool:
-  """Eats the first dot to the left, which must change its own signals only."""
+  """Eats the first dot to the left and checks that only its signals change."""
   for _ in range(400):  # The opening tune alone takes 268 frames.
     ram_before = ale.getRAM()
     reward = ale.act(ale_py.Action.LEFT)
@@ -183,21 +186,21 @@ MS_PACMAN = Game(
 
 _HERO_MEMORY = {
   'power': 43,
-  'dynamite': 50,  # Sticks left.
+  'dynamite': 50,  # Number of sticks left.
   'lives': 51,
-  'score': 57,  # Its last two digits.
-  'bonus': 114,  # 255 from the rescue to the end of the count, else 0.
+  'score': 57,  # The last two digits.
+  'bonus': 114,  # 255 from the rescue until the bonus is counted, else 0.
   'level': 117,
 }
 
 
 def _hero_candidates(frame: Frame) -> List[Points]:
-  """Combines a rescue, a dynamited wall and a creature, or finds a bonus."""
+  """Combines a rescue, a dynamited wall and a creature, or detects a bonus."""
   before = _signals(_HERO_MEMORY, frame.ram_before)
   after = _signals(_HERO_MEMORY, frame.ram_after)
   if before['bonus'] == 255:
     return [{'bonus': frame.reward}]
-  # Amounts do not tell these apart, because the bonus pays 1000 and 50 as well.
+  # The amount alone is ambiguous, because the bonus also pays 1000 and 50.
   rescue = {'rescue': 1000} if after['bonus'] == 255 else {}
   walls: List[Points] = [{}]
   if after['dynamite'] == before['dynamite'] - 1:
@@ -225,7 +228,7 @@ def _hero_is_as_expected(ale: ale_py.ALEInterface) -> bool:
 
 HERO = Game('hero', _HERO_MEMORY, _hero_candidates, _hero_is_as_expected)
 
-# Campos et al. 2021, App. C, by the environment's name.
+# The tasks of Campos et al. 2021, App. C, by environment name.
 TASKS = {
   'ms_pacman:ghosts_easy': GameTask(MS_PACMAN, _GHOSTS),
   'ms_pacman:ghosts_hard': GameTask(MS_PACMAN, {**_GHOSTS, 'dot': -10}),

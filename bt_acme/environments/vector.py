@@ -1,4 +1,4 @@
-"""Many environments stepped together in one process."""
+"""Vectors of environments that are stepped together in one process."""
 
 from typing import Any, Iterable, List, NamedTuple, Optional, Protocol, Sequence
 
@@ -7,19 +7,21 @@ import numpy as np
 
 from bt_acme.environments import saving
 
-States = Any  # What `Environments.state` returns; each class has its own.
+States = (
+  Any  # The result of `Environments.state`; its type depends on the class.
+)
 
 
 class VectorStep(NamedTuple):
-  """One step of N environments, in arrays that nothing writes to later.
+  """One step of N environments, in arrays that are never modified.
 
   The step after `is_last` ignores the action and starts an episode: it has
-  `is_first`, and reward 0 and discount 1, because it has none of its own.
+  `is_first`, reward 0 and discount 1.
 
   Attributes:
-    observation: [N, ...], with the environments' own dtype.
-    reward: float32 [N], 0 on first steps.
-    discount: float32 [N], 0 at a terminal.
+    observation: [N, ...], with the dtype of the environments.
+    reward: float32 [N]; 0 in first steps.
+    discount: float32 [N]; 0 in terminal states.
     is_first: whether the step starts an episode, bool [N].
     is_last: whether the step ends an episode, bool [N].
   """
@@ -44,43 +46,43 @@ class Environments(Protocol):
     """Takes one action, int [N], in each environment."""
 
   def send(self, actions: np.ndarray) -> None:
-    """Begins a step, without waiting for it if emulation has threads."""
+    """Starts a step, without waiting for it if emulation uses threads."""
 
   def recv(self) -> VectorStep:
-    """Waits for the end of the step that `send` began, and returns it."""
+    """Waits for the step started by `send`, and returns its results."""
 
   def state(self) -> States:
-    """Returns the states of all environments, in plain values.
+    """Returns the states of all environments as serializable values.
 
-    It is called between two steps.
+    Called between two steps.
 
     Raises:
-      saving.SaveNotSupportedError: if an environment cannot say its state.
+      saving.SaveNotSupportedError: if an environment cannot be saved.
     """
 
   def restore(self, state: States) -> None:
-    """Goes on from a state, without a reset; called before the first one."""
+    """Restores a state; called instead of the first `reset`."""
 
   def close(self) -> None:
     """Closes all environments."""
 
 
 class VectorEnvironment:
-  """Steps N environments, one after the other.
+  """Steps N environments sequentially.
 
   Attributes:
     environments: the N environments.
   """
 
   def __init__(self, environments: Sequence[dm_env.Environment]) -> None:
-    """Takes over the environments.
+    """Initializes the vector.
 
     Args:
-      environments: the environments, at least one; all have the same
-        observation and action spec.
+      environments: one or more environments with equal observation and action
+        specs.
 
     Raises:
-      ValueError: if their specs differ.
+      ValueError: if the specs differ.
     """
     self.environments = tuple(environments)
     for spec in ('observation_spec', 'action_spec'):
@@ -88,7 +90,8 @@ class VectorEnvironment:
       for other in others:
         if other != first:
           raise ValueError(
-            f'environments of one vector differ in {spec}: {first} and {other}.'
+            f'The environments differ in {spec}: {first} and {other}. Choose '
+            'environments with equal specs.'
           )
     self._received: Optional[VectorStep] = None
 
@@ -109,34 +112,35 @@ class VectorEnvironment:
     )
 
   def send(self, actions: Iterable[int]) -> None:
-    """Takes the step at once, because there is no other thread to take it."""
+    """Takes the step immediately, because there is no emulation thread."""
     self._received = self.step(actions)
 
   def recv(self) -> VectorStep:
-    """Returns the step that `send` took."""
+    """Returns the results of the step taken by `send`."""
     if self._received is None:
-      raise RuntimeError('send must come before recv.')
+      raise RuntimeError('recv() was called without a preceding send().')
     step, self._received = self._received, None
     return step
 
   def observation_spec(self) -> dm_env.specs.Array:
-    """Describes the observation of one environment."""
+    """Describes the observations of one environment."""
     return self.environments[0].observation_spec()
 
   def action_spec(self) -> dm_env.specs.Array:
-    """Describes the action of one environment."""
+    """Describes the actions of one environment."""
     return self.environments[0].action_spec()
 
   def state(self) -> List[saving.State]:
-    """Returns the states of all environments, as `saving` describes them."""
+    """Returns the states of all environments; see `saving`."""
     return [saving.state_of(environment) for environment in self.environments]
 
   def restore(self, state: List[saving.State]) -> None:
-    """Restores a state."""
+    """Restores states returned by `state()`."""
     for environment, own in zip(self.environments, state, strict=True):
       environment.restore(own)
 
   def close(self) -> None:
+    """Closes all environments."""
     for environment in self.environments:
       environment.close()
 

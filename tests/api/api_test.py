@@ -269,7 +269,7 @@ def test_register_gymnasium_environment():
   np.testing.assert_array_equal(again.episodes['episode_return'], returns)
   assert len(np.unique(returns)) > 2
   assert bt_acme.evaluate(run, episodes=2).cells is None
-  with pytest.raises(ValueError, match='has no picture'):
+  with pytest.raises(ValueError, match='does not render images'):
     bt_acme.video.show(run)
 
 
@@ -278,11 +278,11 @@ def test_register_gymnasium_environment():
   [
     (
       {'observation_space': gymnasium.spaces.Box(0, 1, (5, 5, 1))},
-      'shows .* wrap it so that it shows uint8 images',
+      'has observations .* Wrap it to return uint8',
     ),
     (
       {'action_space': gymnasium.spaces.Box(0, 1, (2,))},
-      'takes .* numbered from 0',
+      'has actions .* numbered from 0',
     ),
   ],
 )
@@ -293,7 +293,7 @@ def test_environments_that_do_not_fit(changes, message):
   with pytest.raises(ValueError, match=message):
     bt_acme.train(name, **TINY)
   bt_acme.register_environment(f'{name}-2', lambda seed: object())
-  with pytest.raises(ValueError, match='is a object'):
+  with pytest.raises(ValueError, match='constructor returned a object'):
     bt_acme.train(f'{name}-2', **TINY)
 
 

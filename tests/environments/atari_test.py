@@ -1,4 +1,4 @@
-"""Atari as dm_env: pre-processing, seeds, ends of episodes."""
+"""Tests `Atari`: preprocessing, seeds, ends of episodes."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def test_the_last_two_frames_are_pooled():
     timestep = environment.step(_FIRE)
     *_, third, fourth = [single.step(_FIRE).observation for _ in range(4)]
     pooled = timestep.observation[..., -1:].astype(int)
-    # Scaled down after pooling, it may exceed both; by rounding, fall 1 below.
+    # Downscaling after pooling may exceed both, or round to 1 less.
     assert (pooled + 1 >= np.maximum(third, fourth)).all()
     blinks += (third != fourth).any()
   assert blinks > 10
@@ -74,7 +74,7 @@ def test_the_last_two_frames_are_pooled():
 @pytest.mark.parametrize(
   'options, low, high', [({}, 1, 30), ({'max_noops': 2}, 1, 2)]
 )
-def test_no_ops_are_1_to_max_noops_and_drawn_anew(options, low, high):
+def test_number_of_no_ops_varies_from_1_to_max_noops(options, low, high):
   environment = atari.Atari('pong', seed=0, **options)
   counts = set()
   for _ in range(40):
@@ -85,7 +85,7 @@ def test_no_ops_are_1_to_max_noops_and_drawn_anew(options, low, high):
 
 
 @pytest.mark.parametrize('game', ['montezuma_revenge', 'space_invaders'])
-def test_the_same_seed_and_actions_make_the_same_episodes(game):
+def test_seed_and_actions_determine_the_episodes(game):
   rng = np.random.default_rng(0)
   actions = rng.integers(18, size=150)
   one, same, other = (
@@ -97,7 +97,7 @@ def test_the_same_seed_and_actions_make_the_same_episodes(game):
   assert not all(map(_is_same, one, other))
 
 
-def test_the_frame_limit_cuts_off_with_discount_1():
+def test_truncation_at_the_frame_limit_has_discount_1():
   environment = atari.Atari('pong', seed=0, max_frames=42)
   timesteps = _play(environment, [_NOOP] * 11)
   assert all(timestep.mid() for timestep in timesteps[1:-1])
@@ -107,7 +107,7 @@ def test_the_frame_limit_cuts_off_with_discount_1():
   assert environment.frames == 0
 
 
-def test_the_memory_is_a_copy_of_the_consoles():
+def test_ram_is_a_copy():
   environment = atari.Atari('pong', seed=0)
   environment.reset()
   memory = environment.ram()
@@ -118,7 +118,7 @@ def test_the_memory_is_a_copy_of_the_consoles():
   assert (environment.ram() != before).any()
 
 
-def test_game_over_has_discount_0_and_a_lost_life_has_not():
+def test_discount_is_0_at_game_over_and_not_at_a_lost_life():
   environment = atari.Atari('breakout', seed=0)
   timesteps = _play(environment, [_FIRE, _NOOP] * 400)
   lasts = [timestep for timestep in timesteps if timestep.last()]
@@ -141,11 +141,11 @@ def test_rewards_are_raw_scores():
 def test_actions_out_of_range_are_refused(action):
   environment = atari.Atari('pong', seed=0)
   environment.reset()
-  with pytest.raises(ValueError, match=f'action {action} is out of range'):
+  with pytest.raises(ValueError, match=f'action={action} is out of range'):
     environment.step(action)
 
 
-def test_observations_are_not_written_to_later():
+def test_observations_are_not_modified_later():
   environment = atari.Atari('pong', seed=0)
   timesteps = _play(environment, [2, 3, 4])
   kept = [timestep.observation.copy() for timestep in timesteps]
@@ -154,7 +154,7 @@ def test_observations_are_not_written_to_later():
     np.testing.assert_array_equal(timestep.observation, copy)
 
 
-def test_the_screen_for_videos():
+def test_screen_rgb():
   environment = atari.Atari('pong', seed=0)
   environment.reset()
   screen = environment.screen_rgb()

@@ -1,4 +1,4 @@
-"""The games in C++ play as `atari.Atari` does, and each as if alone."""
+"""Tests that `AtariVector` equals `Atari`, and its games are independent."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ GAMES = ('breakout', 'montezuma_revenge', 'ms_pacman')
 
 @pytest.mark.parametrize('game', GAMES)
 @pytest.mark.parametrize('stack', [4, 1])
-def test_episodes_are_those_of_the_python_environment(game, stack):
+def test_episodes_equal_those_of_the_python_environment(game, stack):
   settings = {'max_noops': 0, 'max_frames': 1_200, 'stack': stack}
   games = atari_vector.AtariVector(game, [0], **settings)
   expected = atari.Atari(game, seed=0, **settings)
@@ -24,7 +24,7 @@ def test_episodes_are_those_of_the_python_environment(game, stack):
     assert step.reward[0] == (timestep.reward or 0)
     assert step.discount[0] == (1 if timestep.first() else timestep.discount)
     if timestep.last():
-      episodes += 1  # There it pools frames of the step before.
+      episodes += 1  # AtariVector pools frames of the previous step here.
     else:
       np.testing.assert_array_equal(step.observation[0], timestep.observation)
     action = rng.integers(18)
@@ -32,7 +32,7 @@ def test_episodes_are_those_of_the_python_environment(game, stack):
   assert episodes > 1
 
 
-def test_nothing_depends_on_the_defaults_of_ale_py(monkeypatch):
+def test_all_settings_of_ale_py_are_explicit(monkeypatch):
   given = {}
 
   class Games:
@@ -53,7 +53,7 @@ def test_nothing_depends_on_the_defaults_of_ale_py(monkeypatch):
 
 
 @pytest.mark.parametrize('game', ['breakout', 'montezuma_revenge'])
-def test_each_game_plays_as_if_alone(game):
+def test_games_are_independent(game):
   seeds = list(range(100, 116))
   together = atari_vector.AtariVector(game, seeds, max_frames=600)
   alone = {
@@ -76,7 +76,7 @@ def test_each_game_plays_as_if_alone(game):
 
 
 @pytest.mark.parametrize('max_noops', [30, 2])
-def test_no_ops_are_drawn_anew_and_from_the_seed(max_noops):
+def test_no_ops_vary_and_depend_on_the_seed(max_noops):
   def draws(seed):
     games = atari_vector.AtariVector('pong', [seed], max_noops=max_noops)
     games.reset()
@@ -101,7 +101,7 @@ def test_rewards_are_raw():
   assert rewards.max() > 1
 
 
-def test_game_over_has_discount_0_and_a_lost_life_has_not():
+def test_discount_is_0_at_game_over_and_not_at_a_lost_life():
   games = atari_vector.AtariVector('breakout', [0])
   games.reset()
   steps = [games.step([action]) for action in [1, 0] * 400]
@@ -111,7 +111,7 @@ def test_game_over_has_discount_0_and_a_lost_life_has_not():
   assert [t for t, step in enumerate(steps) if not step.discount[0]] == lasts
 
 
-def test_what_was_received_is_not_written_to_later():
+def test_received_arrays_are_not_modified_later():
   games = atari_vector.AtariVector('pong', [0, 1])
   first = games.reset()
   steps = [first, *(games.step([2, 3]) for _ in range(5))]
@@ -129,7 +129,7 @@ def test_what_was_received_is_not_written_to_later():
 def test_actions_out_of_range_are_refused(action):
   games = atari_vector.AtariVector('pong', [0, 1])
   games.reset()
-  with pytest.raises(ValueError, match='out of range: there are 18'):
+  with pytest.raises(ValueError, match='are out of range'):
     games.step([0, action])
 
 
@@ -141,7 +141,7 @@ def test_actions_out_of_range_are_refused(action):
     ('MiniGrid-Empty-5x5-v0', vector.VectorEnvironment),
   ],
 )
-def test_made_by_name_each_has_its_index_for_seed(name, kind):
+def test_seeds_depend_on_the_index_of_the_environment(name, kind):
   together = environments.make_vector(name, 3, seed=5)
   alone = environments.make_vector(name, 1, seed=5, first_environment=2)
   assert isinstance(together, kind) and isinstance(alone, kind)

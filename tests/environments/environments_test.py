@@ -1,4 +1,4 @@
-"""Environments are found by name, and a wrong name is told what is near."""
+"""Tests finding environments by name, and suggestions for wrong names."""
 
 import subprocess
 import sys
@@ -27,9 +27,7 @@ from bt_acme.environments import atari, minigrid, registry
     ('Recall-6', (7, 7, 3), 2),
   ],
 )
-def test_environments_start_step_and_keep_to_their_specs(
-  name, shape, num_actions
-):
+def test_environments_match_their_specs(name, shape, num_actions):
   environments.validate(name)
   environment = environments.make(name, seed=1)
   assert isinstance(environment, dm_env.Environment)
@@ -56,7 +54,7 @@ def test_stacks(name, num_stacked, channels):
 
 
 def test_single_frames_are_not_stacked():
-  with pytest.raises(ValueError, match='num_stacked=4 is for Atari'):
+  with pytest.raises(ValueError, match='num_stacked=4 is only supported'):
     environments.make('MiniGrid-Empty-5x5-v0', seed=0, num_stacked=4)
 
 
@@ -72,7 +70,7 @@ def test_options_reach_the_environment():
     ('MsPacman', 'ms_pacman'),
     ('ms_pacman:ghost_easy', 'ms_pacman:ghosts_easy'),
     ('pong:ghosts_easy', 'ms_pacman:ghosts_easy'),
-    ('adventure', 'venture'),  # Among the ROMs, but not among the 57.
+    ('adventure', 'venture'),  # A ROM, but not one of the 57 games.
     ('MiniGrid-DoorKey-9x9-v0', 'MiniGrid-DoorKey-8x8-v0'),
     ('MiniGrid-FourRooms-v0:fixed=one', "MiniGrid-FourRooms-v0:fixed=3'"),
     ('MiniGrid-FourRooms-v0:no_goal:fixed', 'MiniGrid-FourRooms-v0:fixed:no_'),
@@ -100,21 +98,21 @@ def test_options_reach_the_environment():
 @pytest.mark.parametrize(
   'use', [environments.validate, lambda name: environments.make(name, seed=0)]
 )
-def test_unknown_names_are_told_the_nearest(use, name, nearest):
+def test_the_error_suggests_the_nearest_name(use, name, nearest):
   with pytest.raises(ValueError) as error:
     use(name)
   message = str(error.value)
-  assert f'environment {name!r} is unknown' in message
+  assert f'env={name!r} is unknown' in message
   assert f"'{nearest}" in message.split('?')[0]
   assert '\n' not in message
 
 
-def test_names_without_a_neighbor_are_unknown_too():
-  with pytest.raises(ValueError, match="environment '' is unknown: Choose"):
+def test_unknown_name_without_suggestion():
+  with pytest.raises(ValueError, match="env='' is unknown. Choose"):
     environments.validate('')
 
 
-def test_a_bad_modifier_is_told_all_that_there_are():
+def test_the_error_lists_all_modifiers():
   message = "':fixed=3', ':no_goal', ':door=0.3', ':new_cell=-0.1'"
   with pytest.raises(ValueError, match=message):
     environments.validate('MiniGrid-FourRooms-v0:layout=3')
@@ -132,8 +130,8 @@ def test_a_missing_package_is_named(monkeypatch):
   monkeypatch.setitem(registry._MODULES, 'Lost-', 'bt_acme.lost')
   with pytest.raises(ImportError, match="'Lost-1' needs .* 'bt_acme.lost'"):
     environments.validate('Lost-1')
-  # Suggestions do without the environments of that package.
-  with pytest.raises(ValueError, match="did you mean 'pong'"):
+  # Environments of that package are not suggested.
+  with pytest.raises(ValueError, match="Did you mean 'pong'"):
     environments.validate('pongg')
 
 

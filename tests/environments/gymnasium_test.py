@@ -1,4 +1,4 @@
-"""Gymnasium's environments as dm_env."""
+"""Tests the `dm_env` adapter for gymnasium environments."""
 
 import gymnasium as gym
 import numpy as np
@@ -10,7 +10,7 @@ from bt_acme.environments import gymnasium
 @pytest.mark.parametrize(
   'name', ('MountainCarContinuous-v0', 'Pendulum-v1', 'CartPole-v1')
 )
-def test_steps_fit_their_specs(name):
+def test_steps_match_the_specs(name):
   environment = gymnasium.Gymnasium(name, seed=0)
   timestep = environment.reset()
   assert timestep.first()
@@ -22,7 +22,8 @@ def test_steps_fit_their_specs(name):
     environment.reward_spec().validate(timestep.reward)
     environment.discount_spec().validate(timestep.discount)
     steps += 1
-  # Pendulum and mountain car end at their time limit, the pole has fallen.
+  # Pendulum and mountain car end at their time limits; in CartPole the pole
+  # falls.
   assert timestep.discount == (0 if name == 'CartPole-v1' else 1)
   assert steps == {'MountainCarContinuous-v0': 999, 'Pendulum-v1': 200}.get(
     name, steps
@@ -31,7 +32,7 @@ def test_steps_fit_their_specs(name):
   environment.close()
 
 
-def test_a_seed_fixes_the_episodes_and_each_differs():
+def test_the_seed_determines_the_episodes():
   def starts(seed):
     environment = gymnasium.Gymnasium('Pendulum-v1', seed=seed)
     return np.array([environment.reset().observation for _ in range(3)])
@@ -40,7 +41,7 @@ def test_a_seed_fixes_the_episodes_and_each_differs():
   assert len(np.unique(np.concatenate([starts(3), starts(4)]), axis=0)) == 6
 
 
-def test_a_space_of_another_kind_is_refused():
+def test_an_unsupported_space_is_refused():
   name = 'bt_acme/Text-v0'
 
   class Text(gym.Env):
@@ -49,5 +50,5 @@ def test_a_space_of_another_kind_is_refused():
 
   if name not in gym.registry:
     gym.register(name, entry_point=Text)
-  with pytest.raises(ValueError, match='observation space Text.*wrap'):
+  with pytest.raises(ValueError, match='observation space Text.*Wrap'):
     gymnasium.Gymnasium(name, seed=0)

@@ -1,4 +1,4 @@
-"""MiniGrid through dm_env is MiniGrid, only faster."""
+"""Tests `MiniGrid`: equality with MiniGrid's own environments, modifiers."""
 
 import gymnasium
 import numpy as np
@@ -34,7 +34,7 @@ def _grid(environment):
     'MiniGrid-RedBlueDoors-8x8-v0',
   ],
 )
-def test_episodes_are_those_of_gymnasium(name):
+def test_episodes_equal_those_of_gymnasium(name):
   expected = gymnasium.make(name)
   environment = minigrid.MiniGrid(name, seed=3)
   observation, _ = expected.reset(seed=3)
@@ -59,7 +59,7 @@ def test_episodes_are_those_of_gymnasium(name):
   assert episodes > 0 or expected.unwrapped.max_steps > 600
 
 
-def test_every_environment_shows_what_minigrid_shows():
+def test_observations_equal_those_of_minigrid():
   rng = np.random.default_rng(0)
   for name in minigrid.names():
     environment = minigrid.MiniGrid(name, seed=1)
@@ -91,7 +91,7 @@ def test_the_time_limit_keeps_discount_1():
   assert environment.step(0).first()
 
 
-def test_seeds_make_the_stream_of_layouts():
+def test_the_seed_determines_the_layouts():
   layouts = {}
   for copy, seed in (('first', 5), ('second', 5), ('other', 6)):
     environment = minigrid.MiniGrid('MiniGrid-MultiRoom-N4-S5-v1', seed=seed)
@@ -105,7 +105,7 @@ def test_seeds_make_the_stream_of_layouts():
   assert not np.array_equal(layouts['first'][0], layouts['first'][1])
 
 
-def test_a_fixed_layout_stays():
+def test_fixed_layout():
   name = 'MiniGrid-MultiRoom-N4-S5-v1'
   grids = {}
   for seed, layout_seed in ((0, 3), (1, 3), (0, 4)):
@@ -120,7 +120,7 @@ def test_a_fixed_layout_stays():
 
 
 @pytest.mark.parametrize('layout_seed', [None, 0])
-def test_without_a_goal_all_else_stays(layout_seed):
+def test_no_goal_changes_only_the_goal(layout_seed):
   name = 'MiniGrid-LavaCrossingS9N1-v0'
   settings = {'seed': 2, 'layout_seed': layout_seed}
   whole = minigrid.MiniGrid(name, **settings)
@@ -136,7 +136,7 @@ def test_without_a_goal_all_else_stays(layout_seed):
     np.testing.assert_array_equal(observation, minigrid_view.view(empty._env))
 
 
-def test_the_cell_of_a_goal_left_out_is_floor():
+def test_the_cell_of_a_removed_goal_is_floor():
   environment = minigrid.MiniGrid('MiniGrid-Empty-5x5-v0', seed=0, no_goal=True)
   timesteps = _play(environment, [2, 2, 1, 2, 2])
   assert environment.agent_cell() == (3, 3)
@@ -145,11 +145,13 @@ def test_the_cell_of_a_goal_left_out_is_floor():
 
 
 def test_no_goal_needs_a_goal():
-  with pytest.raises(ValueError, match='KeyCorridorS3R1-v0 has no goal cell'):
+  with pytest.raises(
+    ValueError, match="KeyCorridorS3R1-v0 has no goal.*'no_goal'"
+  ):
     minigrid.MiniGrid('MiniGrid-KeyCorridorS3R1-v0', seed=0, no_goal=True)
 
 
-def test_observations_are_not_written_to_later():
+def test_observations_are_not_modified_later():
   environment = minigrid.MiniGrid('MiniGrid-DoorKey-5x5-v0', seed=0)
   timesteps = _play(environment, [0, 1, 2, 0, 2])
   kept = [timestep.observation.copy() for timestep in timesteps]
@@ -158,17 +160,17 @@ def test_observations_are_not_written_to_later():
     np.testing.assert_array_equal(timestep.observation, copy)
 
 
-def test_grid_size_and_picture():
+def test_grid_size_and_rendering():
   environment = minigrid.MiniGrid('MiniGrid-Empty-6x6-v0', seed=0)
   environment.reset()
   assert environment.grid_size() == (6, 6)
-  picture = environment.render_rgb(tile_size=8)
-  assert picture.shape == (48, 48, 3) and picture.dtype == np.uint8
+  image = environment.render_rgb(tile_size=8)
+  assert image.shape == (48, 48, 3) and image.dtype == np.uint8
 
 
-def _actions_to_the_goal(world):
-  """Breadth first over cells and directions."""
-  env = world._env
+def _actions_to_the_goal(environment):
+  """Computes the shortest distance by breadth-first search."""
+  env = environment._env
   frontier = [(*env.agent_pos, env.agent_dir)]
   seen, actions = set(frontier), 0
   while frontier:
@@ -185,26 +187,28 @@ def _actions_to_the_goal(world):
     frontier = [state for state in dict.fromkeys(reached) if state not in seen]
     seen.update(frontier)
     actions += 1
-  raise AssertionError('There is no way.')
+  raise AssertionError('The goal is unreachable.')
 
 
 def test_the_far_goal_is_the_same_in_all_episodes():
-  world = environments.make(FAR_GOAL, seed=3)
-  shown = [world.reset().observation.tobytes() for _ in range(3)]
+  environment = environments.make(FAR_GOAL, seed=3)
+  shown = [environment.reset().observation.tobytes() for _ in range(3)]
   assert len(set(shown)) == 1
-  assert world.agent_cell() == (3, 15)
-  goal = next(c for c in world._env.grid.grid if c and c.type == 'goal')
-  row, column = divmod(world._env.grid.grid.index(goal), world.grid_size()[0])
+  assert environment.agent_cell() == (3, 15)
+  goal = next(c for c in environment._env.grid.grid if c and c.type == 'goal')
+  row, column = divmod(
+    environment._env.grid.grid.index(goal), environment.grid_size()[0]
+  )
   assert (column, row) == (13, 12)
-  assert _actions_to_the_goal(world) == 15
+  assert _actions_to_the_goal(environment) == 15
 
 
 def test_a_random_policy_does_not_find_the_far_goal():
-  world = environments.make(FAR_GOAL, seed=0)
+  environment = environments.make(FAR_GOAL, seed=0)
   rng = np.random.default_rng(0)
   for _ in range(50):
-    world.reset()
-    timestep = world.step(0)
+    environment.reset()
+    timestep = environment.step(0)
     while not timestep.last():
-      timestep = world.step(int(rng.integers(7)))
+      timestep = environment.step(int(rng.integers(7)))
     assert timestep.discount == 1 and timestep.reward == 0

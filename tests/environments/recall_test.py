@@ -1,4 +1,4 @@
-"""Recall asks for a sign that only memory can carry."""
+"""Tests `Recall`, which requires memory of a sign."""
 
 import dm_env
 import numpy as np
@@ -14,33 +14,33 @@ def _shown(timestep):
 @pytest.mark.parametrize('answer, last', [(0, 1), (1, -1)])
 @pytest.mark.parametrize('error, cost', [(0, 0), (1, -0.5)])
 def test_recall(answer, last, error, cost):
-  world = environments.make('Recall-6', seed=0)
+  environment = environments.make('Recall-6', seed=0)
   signs, copies = [], []
   for _ in range(20):
-    timestep = world.reset()
-    world.observation_spec().validate(timestep.observation)
+    timestep = environment.reset()
+    environment.observation_spec().validate(timestep.observation)
     assert timestep.observation[..., 2].all()
     signs.append(_shown(timestep))
-    timestep = world.step(error)
+    timestep = environment.step(error)
     rewards = [timestep.reward]
     for _ in range(6):
       assert not timestep.observation[..., 2].any()
       copies.append(_shown(timestep))
-      timestep = world.step(copies[-1] ^ error)
+      timestep = environment.step(copies[-1] ^ error)
       rewards.append(timestep.reward)
-    # The question shows nothing.
+    # The observation of the question is blank.
     assert not timestep.observation.any() and not timestep.last()
-    timestep = world.step(signs[-1] ^ answer)
+    timestep = environment.step(signs[-1] ^ answer)
     assert timestep.last() and timestep.discount == 0
     assert rewards == [0, *[cost] * 6]
     assert timestep.reward == last
   assert set(signs) == {0, 1}
   assert 0.3 < np.mean(copies) < 0.7
-  assert world.step(0).step_type == dm_env.StepType.FIRST
+  assert environment.step(0).step_type == dm_env.StepType.FIRST
 
 
 def test_the_length_is_part_of_the_name():
-  world = environments.make('Recall-2', seed=0)
-  world.reset()
-  lasts = [world.step(0).last() for _ in range(4)]
+  environment = environments.make('Recall-2', seed=0)
+  environment.reset()
+  lasts = [environment.step(0).last() for _ in range(4)]
   assert lasts == [False, False, False, True]

@@ -1,4 +1,4 @@
-"""A saved environment goes on as if it had never been stopped."""
+"""Tests that a restored environment continues as if never stopped."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def play(environment, actions):
   return [environment.step(action) for action in actions]
 
 
-def check_goes_on(make, before, after):
+def check_continues(make, before, after):
   """Compares an environment with one of another seed that takes its state."""
   environment, other = make(0), make(1)
   environment.reset()
@@ -64,7 +64,7 @@ def test_single_environments(name, num_before):
     return environments.make(name, seed=seed)
 
   actions = draw_actions(make(0), num_before, 600)
-  steps = check_goes_on(make, *actions)
+  steps = check_continues(make, *actions)
   assert 'Atari' in type(make(0)).__name__ or any(s.last() for s in steps)
 
 
@@ -73,15 +73,15 @@ def test_every_minigrid(name):
   def make(seed):
     return environments.make(name, seed=seed)
 
-  check_goes_on(make, *draw_actions(make(0), 60, 25))
+  check_continues(make, *draw_actions(make(0), 60, 25))
 
 
-def test_a_lost_game_and_its_no_ops():
+def test_no_ops_after_the_end_of_an_episode():
   def make(seed):
     return atari.Atari('breakout', seed=seed, max_frames=400)
 
   for num_before in (99, 100, 101):  # Around the end of an episode.
-    check_goes_on(make, *draw_actions(make(0), num_before, 150))
+    check_continues(make, *draw_actions(make(0), num_before, 150))
 
 
 @pytest.mark.parametrize('name', ['CartPole-v1', 'Pendulum-v1', 'Acrobot-v1'])
@@ -97,7 +97,7 @@ def test_gymnasium(name):
       return rng.integers(spec.num_values, size=count)
     return rng.uniform(spec.minimum, spec.maximum, (count, *spec.shape))
 
-  check_goes_on(make, actions(130), actions(90))
+  check_continues(make, actions(130), actions(90))
 
 
 def test_before_the_first_reset():
@@ -109,41 +109,41 @@ def test_before_the_first_reset():
 
 @pytest.mark.parametrize('name', NAMES)
 def test_vectors(name):
-  worlds = environments.make_vector(name, 3, seed=0)
+  original = environments.make_vector(name, 3, seed=0)
   other = environments.make_vector(name, 3, seed=1)
   rng = np.random.default_rng(0)
   num_actions = environments.make(name, seed=0).action_spec().num_values
   actions = rng.integers(num_actions, size=(150, 3))
-  worlds.reset()
+  original.reset()
   for action in actions[:93]:
-    worlds.step(action)
-  other.restore(plain.kept(worlds.state()))
+    original.step(action)
+  other.restore(plain.kept(original.state()))
   for action in actions[93:]:
-    assert_same(worlds.step(action), other.step(action))
-  worlds.close()
+    assert_same(original.step(action), other.step(action))
+  original.close()
   other.close()
 
 
-def test_games_in_cpp_end_and_start_again():
+def test_atari_vector_after_several_episodes():
   make = environments.make_vector
-  worlds, other = (make('breakout', 2, seed=seed) for seed in (0, 1))
+  original, other = (make('breakout', 2, seed=seed) for seed in (0, 1))
   rng = np.random.default_rng(0)
-  worlds.reset()
+  original.reset()
   ends = sum(
-    worlds.step(rng.integers(18, size=2)).is_last.sum() for _ in range(700)
+    original.step(rng.integers(18, size=2)).is_last.sum() for _ in range(700)
   )
   assert ends > 2
-  worlds.reset()  # The streams of no-ops go on.
-  worlds.step(rng.integers(18, size=2))
-  other.restore(worlds.state())
+  original.reset()  # Continues the random streams of no-ops.
+  original.step(rng.integers(18, size=2))
+  other.restore(original.state())
   for _ in range(250):
     action = rng.integers(18, size=2)
-    assert_same(worlds.step(action), other.step(action))
-  with pytest.raises(RuntimeError, match='before their first reset'):
-    other.restore(worlds.state())
+    assert_same(original.step(action), other.step(action))
+  with pytest.raises(RuntimeError, match='after the first reset'):
+    other.restore(original.state())
 
 
-def test_games_in_cpp_are_recorded_since_their_latest_seed(monkeypatch):
+def test_atari_vector_records_actions_since_the_latest_seed(monkeypatch):
   monkeypatch.setattr(atari_vector, '_STEPS_BETWEEN_SEEDS', 100)
 
   def make(seeds):
@@ -154,32 +154,32 @@ def test_games_in_cpp_are_recorded_since_their_latest_seed(monkeypatch):
   games.reset()
   alone.reset()
   steps, states = [], {}
-  for turn, action in enumerate(actions):
+  for step, action in enumerate(actions):
     steps.append(games.step(action))
     assert_same(alone.step(action[2:]), [field[2:] for field in steps[-1]])
-    if turn % 150 == 49:
-      states[turn] = plain.kept(games.state())
-    if turn == 20:
+    if step % 150 == 49:
+      states[step] = plain.kept(games.state())
+    if step == 20:
       games.reset()
       alone.reset()
   num_rows = [len(state['actions']) for state in states.values()]
   assert num_rows[0] == 52 and max(num_rows) < 400
   assert (states[499]['seeds'] != [0, 1, 2]).all()
   assert (states[499]['actions'][0] < 255).any()  # Seeded at different steps.
-  for turn, state in states.items():
+  for step, state in states.items():
     other = make([3, 4, 5])
     other.restore(state)
-    for later in range(turn + 1, min(turn + 121, len(steps))):
+    for later in range(step + 1, min(step + 121, len(steps))):
       assert_same(other.step(actions[later]), steps[later])
 
 
-def test_games_in_cpp_of_version_0_1_0():
+def test_atari_vector_state_of_version_0_1_0():
   rng = np.random.default_rng(0)
   actions = rng.integers(18, size=(300, 2), dtype=np.uint8)
   games, other = (environments.make_vector('pong', 2, seed=s) for s in (0, 1))
   games.reset()
   play(games, actions)
-  # It recorded everything, with one row for each reset of all games.
+  # That version recorded everything, with one row per reset of all games.
   reset = np.full((1, 2), 255, np.uint8)
   seeds = games.state()['seeds']
   other.restore({'seeds': seeds, 'actions': np.concatenate([reset, actions])})
@@ -187,41 +187,40 @@ def test_games_in_cpp_of_version_0_1_0():
     assert_same(games.step(action), other.step(action))
 
 
-def test_an_environment_of_ones_own_says_its_state():
-  steps = check_goes_on(
+def test_a_custom_environment_with_state():
+  steps = check_continues(
     fakes.MarkedEnvironment, *np.random.default_rng(0).integers(3, size=(2, 40))
   )
   assert any(step.last() for step in steps)
 
 
 class Stateless(fakes.MarkedEnvironment):
-  """It cannot say its state."""
+  """An environment without `restore`."""
 
   restore = None
 
 
 class Misnamed(fakes.MarkedEnvironment):
-  """It calls something else its state."""
+  """An environment whose `state` is not a method."""
 
   state = np.zeros(4)
 
 
 @pytest.mark.parametrize('kind', [Stateless, Misnamed])
-def test_an_environment_that_cannot_be_saved_is_named(kind):
-  worlds = vector.VectorEnvironment([kind()])
-  worlds.reset()
+def test_the_error_names_an_environment_that_cannot_be_saved(kind):
+  original = vector.VectorEnvironment([kind()])
+  original.reset()
   with pytest.raises(
     saving.SaveNotSupportedError,
     match=f'{kind.__name__} cannot.*new episodes.*restore',
   ):
-    worlds.state()
+    original.state()
 
 
-def test_what_is_not_played_again_is_refused():
-  """An environment that draws elsewhere is not restored to something else."""
+def test_a_replay_that_leads_to_another_observation_is_refused():
   environment = gymnasium.Gymnasium('CartPole-v1', seed=0)
   environment.reset()
   state = environment.state()
   state['observation'] = state['observation'] + 1
-  with pytest.raises(ValueError, match='CartPole.*same episode'):
+  with pytest.raises(ValueError, match='CartPole.*another observation'):
     environment.restore(state)

@@ -9,7 +9,7 @@ _A = 'MiniGrid-Empty-5x5-v0'
 _B = 'MiniGrid-DoorKey-5x5-v0'
 
 
-def test_environments_alternate_whichever_process_has_them():
+def test_environments_rotate_across_processes():
   names = f'{_A},{_B}'
   assert [environments.name_of(names, i) for i in range(4)] == [_A, _B, _A, _B]
   together = environments.make_vector(names, 4, seed=5)
@@ -21,7 +21,7 @@ def test_environments_alternate_whichever_process_has_them():
   assert (first[0] != first[1]).any()
 
 
-def test_the_spec_is_that_of_each_environment():
+def test_the_spec_of_several_environments():
   spec = assembly.spec_by_name(f'{_A},{_B}')
   assert spec == assembly.spec_by_name(_B)._replace(name=f'{_A},{_B}')
 
@@ -30,20 +30,20 @@ def test_the_spec_is_that_of_each_environment():
   'names, wrong',
   [
     (f'{_A},MiniGrid-Emty-5x5-v0', 'MiniGrid-Empty-5x5-v0'),
-    (f'{_A},', "environment '' is unknown"),
+    (f'{_A},', "env='' is unknown"),
     (f'{_A},Chain-7', r"env='.*': Chain-7 has observations .* and 2 actions"),
   ],
 )
-def test_a_wrong_list_names_the_environment(names, wrong):
+def test_the_error_names_the_wrong_environment(names, wrong):
   with pytest.raises(ValueError, match=wrong):
     assembly.spec_by_name(names)
 
 
-def test_a_list_is_not_one_environment():
-  with pytest.raises(ValueError, match='2 environments.*name one'):
+def test_make_refuses_a_list():
+  with pytest.raises(ValueError, match='2 environments.*Choose one'):
     environments.make(f'{_A},{_B}', seed=0)
 
 
-def test_a_registered_name_is_a_single_name():
+def test_register_refuses_a_list():
   with pytest.raises(ValueError, match='comma'):
     environments.register('mine,yours', lambda seed: None)

@@ -1,4 +1,4 @@
-"""Every reward of the games behind the modified tasks has one explanation."""
+"""Tests the attribution of rewards to events in games with modified rewards."""
 
 import collections
 import itertools
@@ -24,7 +24,7 @@ def _emulator(name, seed=0):
 
 
 def _prolong_fright(ale, rng):
-  """Ms Pacman: a pill works for longer."""
+  """Ms Pacman: prolongs the effect of a pill."""
   frightened = tasks.MS_PACMAN.memory['frightened']
   value = int(ale.getRAM()[frightened])
   if value & 63 and rng.random() < 0.02:
@@ -32,7 +32,7 @@ def _prolong_fright(ale, rng):
 
 
 def _move_ghost(ale, rng):
-  """Ms Pacman: puts a frightened ghost on the player."""
+  """Ms Pacman: moves a frightened ghost onto the player."""
   ram = ale.getRAM()
   ghost = int(rng.integers(4))
   if ram[1 + ghost] & 0x80 and rng.random() < 0.05:
@@ -41,7 +41,7 @@ def _move_ghost(ale, rng):
 
 
 def _change_fruit(ale, rng):
-  """Ms Pacman: a fruit that is out becomes one of the seven."""
+  """Ms Pacman: changes the current fruit to a random kind."""
   ram = ale.getRAM()
   if ram[tasks.MS_PACMAN.memory['fruit_x']] and rng.random() < 0.1:
     fruit = tasks.MS_PACMAN.memory['fruit_lives']
@@ -49,7 +49,7 @@ def _change_fruit(ale, rng):
 
 
 def _random_actions(ale, rng):
-  """Random actions, each held for a random time."""
+  """Yields random actions, each repeated for a random time."""
   actions = ale.getLegalActionSet()
   while True:
     action = actions[rng.integers(len(actions))]
@@ -57,7 +57,7 @@ def _random_actions(ale, rng):
 
 
 def _play(ale, actions, *, before_frame=lambda: None):
-  """Plays, over and over, and returns the frames that paid something."""
+  """Plays consecutive episodes and returns the frames with a reward."""
   rewarded = []
   for number, action in enumerate(actions):
     before_frame()
@@ -71,7 +71,7 @@ def _play(ale, actions, *, before_frame=lambda: None):
 
 
 def _random_play(game, frames, *, seed, interventions=()):
-  """`_play` from a reset on, with interventions before each frame."""
+  """Plays random actions from a reset, with interventions before each frame."""
   ale = _emulator(game.name, seed)
   rng = np.random.default_rng(seed)
   ale.reset_game()
@@ -91,7 +91,7 @@ def _count(game, rewarded):
 
 
 @pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
-def test_every_reward_of_random_play_is_attributed(game):
+def test_all_rewards_of_random_play_are_attributed(game):
   rewarded = _random_play(game, 12_000, seed=0)
   counts = _count(game, rewarded)
   expected = {
@@ -103,7 +103,7 @@ def test_every_reward_of_random_play_is_attributed(game):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
-def test_every_reward_of_long_random_play_is_attributed(game):
+def test_all_rewards_of_long_random_play_are_attributed(game):
   interventions = (
     (_prolong_fright, _move_ghost, _change_fruit)
     if game is tasks.MS_PACMAN
@@ -133,18 +133,18 @@ def test_forced_ghosts_and_fruits_are_attributed():
   assert {'ghost_1', 'ghost_2', 'ghost_3', 'ghost_4'} <= set(counts), counts
 
 
-def test_the_extra_life_of_ms_pacman_is_told_from_its_dot():
+def test_ms_pacmans_extra_life_is_distinguished_from_the_dot():
   ale = _emulator('ms_pacman')
   ale.reset_game()
   ale.setRAM(tasks.MS_PACMAN.memory['score'], 0x90)
   ale.setRAM(tasks.MS_PACMAN.memory['score'] + 1, 0x99)
-  ale.act(ale_py.Action.NOOP)  # Pays for the score just set.
+  ale.act(ale_py.Action.NOOP)  # Its reward is the score just set.
   rewarded = _play(ale, [ale_py.Action.LEFT] * 300)
   first, second, *_ = [tasks.events(tasks.MS_PACMAN, f) for f in rewarded]
   assert set(first) == {'dot', 'extra_life'} and second == ('dot',)
 
 
-def test_the_counter_of_dots_agrees_with_attribution():
+def test_attribution_matches_the_counter_of_dots():
   eaten = tasks.MS_PACMAN.memory['eaten']
   rewarded = _random_play(tasks.MS_PACMAN, 5_000, seed=2)
   assert len(rewarded) > 20
@@ -155,7 +155,7 @@ def test_the_counter_of_dots_agrees_with_attribution():
 
 
 def _frame(game, reward, before, after):
-  """A frame whose memory is zero but for the signals given."""
+  """Returns a frame whose memory is zero except for the given signals."""
   rams = []
   for signals in (before, after):
     ram = np.zeros(128, np.uint8)
@@ -221,15 +221,15 @@ def test_events_of_hero(reward, before, after, expected):
 @pytest.mark.parametrize(
   'game, reward, before, after',
   [
-    (tasks.MS_PACMAN, 200, {}, {}),  # No ghost is frightened, no fruit out.
+    (tasks.MS_PACMAN, 200, {}, {}),  # No frightened ghost, no fruit.
     (tasks.MS_PACMAN, 100, {'fruit_x': 9}, {'fruit_x': 9}),  # Not eaten.
     (
       tasks.MS_PACMAN,
       100,
       {'fruit_x': 9, 'fruit_lives': 0x70},
       {},
-    ),  # An eighth.
-    # The first ghost and a strawberry pay the same.
+    ),  # There is no eighth kind of fruit.
+    # The first ghost and a strawberry have equal rewards.
     (
       tasks.MS_PACMAN,
       200,
@@ -242,7 +242,7 @@ def test_events_of_hero(reward, before, after, expected):
     (tasks.HERO, 20, {}, {}),
   ],
 )
-def test_what_cannot_be_attributed_is_an_error_that_shows_the_frame(
+def test_the_error_shows_a_frame_that_cannot_be_attributed(
   game, reward, before, after
 ):
   frame = _frame(game, reward, before, after)._replace(number=4711)
@@ -270,14 +270,14 @@ def test_what_cannot_be_attributed_is_an_error_that_shows_the_frame(
     ('hero:miners_hard', {'bonus': 1000}, 0),
   ],
 )
-def test_what_tasks_pay(name, events, expected):
+def test_rewards_of_tasks(name, events, expected):
   game = tasks.TASKS[name].game._replace(candidates=lambda frame: [events])
   task = tasks.TASKS[name]._replace(game=game)
   frame = _frame(task.game, sum(events.values()), {}, {})
   assert task.reward(frame) == expected
 
 
-def test_tasks_pay_by_single_frames_below_the_action_repeat():
+def test_rewards_are_computed_for_each_frame_of_a_repeated_action():
   raw, easy, hard = (
     environments.make(name, seed=5)
     for name in (
@@ -290,10 +290,10 @@ def test_tasks_pay_by_single_frames_below_the_action_repeat():
   several = 0
   for _ in range(120):
     steps = [environment.step(4) for environment in (raw, easy, hard)]  # Left.
-    paid, paid_easy, paid_hard = (float(step.reward) for step in steps)
-    assert paid in (0, 10, 20)
-    assert (paid_easy, paid_hard) == (0, -paid)
-    several += paid > 0
+    reward, easy_reward, hard_reward = (float(step.reward) for step in steps)
+    assert reward in (0, 10, 20)
+    assert (easy_reward, hard_reward) == (0, -reward)
+    several += reward > 0
     for step in steps[1:]:
       np.testing.assert_array_equal(step.observation, steps[0].observation)
   assert several > 3
@@ -301,12 +301,12 @@ def test_tasks_pay_by_single_frames_below_the_action_repeat():
 
 @pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
 @pytest.mark.parametrize('seed', [0, 7])
-def test_the_memory_is_laid_out_as_expected(game, seed):
+def test_memory_layout(game, seed):
   tasks.GameTask(game, {}).check(_emulator(game.name, seed))
 
 
 @pytest.mark.parametrize('game', _GAMES, ids=lambda game: game.name)
 @pytest.mark.parametrize('rom', ['pong', 'pacman', 'kangaroo'])
-def test_memory_that_is_laid_out_otherwise_is_noticed(game, rom):
-  with pytest.raises(ValueError, match=f'the ROM of {game.name!r}'):
+def test_an_unexpected_memory_layout_is_refused(game, rom):
+  with pytest.raises(ValueError, match=f'The ROM of {game.name!r}'):
     tasks.GameTask(game, {}).check(_emulator(rom))

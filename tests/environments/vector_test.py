@@ -1,4 +1,4 @@
-"""Many environments step as each of them would alone."""
+"""Tests that environments of a vector step as each would alone."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def _make(count):
 
 
 @pytest.mark.parametrize('count', [1, 3])
-def test_each_environment_steps_as_if_alone(count):
+def test_environments_step_independently(count):
   batched = vector.VectorEnvironment(_make(count))
   alone = _make(count)
   assert len(batched) == count
@@ -47,7 +47,7 @@ def test_dtypes():
   assert [array.shape for array in steps[1:]] == [(2,)] * 4
 
 
-def test_arrays_are_not_written_to_later():
+def test_arrays_are_not_modified_later():
   batched = vector.VectorEnvironment(_make(2))
   steps = batched.reset()
   copies = [array.copy() for array in steps]
@@ -64,9 +64,9 @@ def test_one_action_for_each_environment():
     batched.step([0])
 
 
-def test_send_and_recv_are_a_step():
+def test_send_and_recv_equal_step():
   one, other = (vector.VectorEnvironment(_make(2)) for _ in range(2))
-  with pytest.raises(RuntimeError, match='send must come before recv'):
+  with pytest.raises(RuntimeError, match='without a preceding send'):
     one.recv()
   one.reset(), other.reset()
   one.send([2, 1])
@@ -74,7 +74,7 @@ def test_send_and_recv_are_a_step():
     np.testing.assert_array_equal(array, expected)
 
 
-def test_environments_of_a_vector_are_alike():
+def test_environments_must_have_equal_specs():
   others = environments.make('MiniGrid-Dynamic-Obstacles-5x5-v0', seed=0)
   with pytest.raises(ValueError, match='differ in action_spec'):
     vector.VectorEnvironment([*_make(1), others])

@@ -148,5 +148,5 @@ def test_a_script_as_a_process(tmp_path):
   with scripts.Script('run_r2d2', tmp_path / 'run', '--env=chess') as script:
     code, output, errors = script.end()
   assert code == 2 and not output
-  assert errors.startswith("error: environment 'chess' is unknown")
+  assert errors.startswith("error: env='chess' is unknown")
   assert not (tmp_path / 'run').exists()
