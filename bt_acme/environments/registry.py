@@ -137,7 +137,7 @@ def find(name: str) -> naming.Maker:
         name,
         naming.nearest_names(name, _names()),
         "Choose one of the Atari 57 in snake_case ('montezuma_revenge') or a "
-        "MiniGrid id ('MiniGrid-DoorKey-8x8-v0').",
+        "MiniGrid ID ('MiniGrid-DoorKey-8x8-v0').",
       )
     )
   return maker

@@ -128,7 +128,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
 @pytest.mark.parametrize(
   'config_class, settings, message',
   [
-    (learning.LearnConfig, {'game': 'pnog'}, "did you mean 'pong'"),
+    (learning.LearnConfig, {'game': 'pnog'}, "[Dd]id you mean 'pong'"),
     (learning.LearnConfig, {'game': 'Chain-9'}, 'has no human score'),
     (learning.LearnConfig, {'max_actor_steps': 0}, 'must be positive'),
     (exploring.ExploreConfig, {'game': 'montezuma'}, 'is unknown'),
