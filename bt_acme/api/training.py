@@ -116,7 +116,8 @@ def pretrain(
       played in rotation; their observations and actions must have equal shapes.
     max_actor_steps: the budget, summed over all environments. On Atari, an
       actor step is 4 frames.
-    seed: the random seed; it fully determines the run.
+    seed: the random seed; it fully determines the run on one processor type
+      with one set of package versions.
     preset: the defaults of all settings: a name in `bt_acme.config.presets`, or
       `auto`, which selects `minigrid` for small observations and `atari_small`
       for others.

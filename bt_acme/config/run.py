@@ -41,8 +41,8 @@ class RunConfig:
     'Execution mode of the run. With `local_mp`, each node is a process, and '
     'with `local_mt` a thread. With `ray`, each node is a process on a machine '
     'of the Ray cluster at ray_address. With `in_process`, all nodes take '
-    'turns in one thread, so that the seed determines every number; this mode '
-    'does not need Launchpad or Reverb.',
+    'turns in one thread, so that results are reproducible (see seed); this '
+    'mode does not need Launchpad or Reverb.',
     choices=('in_process', 'local_mp', 'local_mt', 'ray'),
   )
   ray_address: str = checks.setting(
@@ -92,7 +92,8 @@ class RunConfig:
   seed: int = checks.setting(
     0,
     'Random seed. Results are reproducible only with '
-    'lp_launch_type=in_process, because nodes otherwise run concurrently.',
+    'lp_launch_type=in_process, because nodes otherwise run concurrently, and '
+    'only on one processor type with one set of package versions.',
     minimum=0,
     maximum=LARGEST_SEED,
   )

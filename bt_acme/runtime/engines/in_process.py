@@ -1,5 +1,8 @@
 """Runs all nodes in one thread: reproducible, and without Acme's stack.
 
+On one processor type with one set of package versions, the seed determines
+every number.
+
 The nodes are the same as on every other engine, but here they take turns and
 call each other directly. While the environments step, JAX computes the learner
 steps that `samples_per_insert` allows. This engine runs wherever the core does.
@@ -255,7 +258,8 @@ def run(
     agent: R2D2, NGU or BT.
     num_environments: the number of environments, which step together.
     max_actor_steps: the budget of actor steps, over all environments.
-    seed: random seed; it fully determines the run.
+    seed: random seed; it fully determines the run on one processor type with
+      one set of package versions.
     initial_params: initial parameters of the Q-network; None for random ones.
     on_turn: called before each turn, and at the end, with the values described
       at `progress.Progress.update`.

@@ -1,7 +1,8 @@
 """The learner of an in-process run: samples, steps, and sets priorities.
 
 Learner steps are computed while the environments step. Counts alone determine
-when each of them is computed, so the seed still determines the run.
+when each of them is computed, so the seed still determines the run (on one
+processor type with one set of package versions).
 """
 
 import math
