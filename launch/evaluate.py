@@ -1,11 +1,11 @@
-r"""Plays episodes of an exported behavior or of a run, and films one.
+r"""Evaluates an exported behavior or a run, and records a video.
 
   python launch/evaluate.py --behavior=runs/ngu/behavior --episodes=10 \
     --video=montezuma.webm
   python launch/evaluate.py --workdir=runs/bt --episodes=10
 
-Returns are those of the task, whatever the agent maximized: for a behavior that
-was pre-trained without rewards, they are its zero-shot score.
+Returns always use the rewards of the task. For a behavior that was pre-trained
+without rewards, they are the zero-shot score.
 """
 
 import dataclasses

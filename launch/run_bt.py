@@ -1,11 +1,11 @@
-r"""Learns a task with R2D2 and behavior transfer.
+r"""Trains R2D2 with behavior transfer.
 
   python launch/run_bt.py --behavior=runs/ngu/behavior \
     --env=MiniGrid-LavaCrossingS9N1-v0:fixed --preset=minigrid \
     --max_actor_steps=60000 --workdir=runs/bt
 
 With --behavior=action_repeat and --extra_action=false this is ez-greedy R2D2.
-Ctrl-C ends a run, and the same command resumes it.
+Ctrl-C stops a run, and the same command resumes it.
 """
 
 import dataclasses

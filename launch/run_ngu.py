@@ -1,9 +1,9 @@
-r"""Pre-trains a behavior without rewards, and exports it.
+r"""Pre-trains a behavior without rewards (NGU), and exports it.
 
   python launch/run_ngu.py --env=MiniGrid-LavaCrossingS9N1-v0:fixed \
     --preset=minigrid --max_actor_steps=120000 --workdir=runs/ngu
 
-The run exports the behavior to WORKDIR/behavior. Ctrl-C ends a run, and the
+The run exports the behavior to WORKDIR/behavior. Ctrl-C stops a run, and the
 same command resumes it.
 """
 
@@ -33,7 +33,7 @@ def main(argv):
   agent = assembly.Agent(config, run_cli.environment_spec(run))
   code = run_cli.launch(run, agent)
   if code == 0:
-    print(f'The behavior is in {run.behavior_folder}')
+    print(f'Behavior exported to {run.behavior_folder}')
   return code
 
 

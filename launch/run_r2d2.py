@@ -1,10 +1,10 @@
-r"""Learns a task with R2D2 and Peng's Q(lambda), without behavior transfer.
+r"""Trains R2D2 with Peng's Q(lambda), without behavior transfer.
 
   python launch/run_r2d2.py --env=MiniGrid-LavaCrossingS9N1-v0:fixed \
     --preset=minigrid --max_actor_steps=60000 --workdir=runs/r2d2
 
 With --init_from=runs/ngu/behavior the run fine-tunes a pre-trained network.
-Ctrl-C ends a run, and the same command resumes it.
+Ctrl-C stops a run, and the same command resumes it.
 """
 
 import dataclasses

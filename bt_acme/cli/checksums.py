@@ -1,4 +1,4 @@
-"""Checksums of the parameters that a run was given, wherever they lie."""
+"""Checksums of the parameters that a run was given."""
 
 from typing import Any, Dict, Optional, Sequence
 
@@ -12,12 +12,12 @@ def compute(
   transferred: Sequence[behaviors.Behavior] = (),
   weights: Optional[initial_weights.WeightsConfig] = None,
 ) -> Dict[str, Any]:
-  """Returns what `workdir.claim` compares instead of folders.
+  """Returns the checksums that `workdir.claim` compares instead of directories.
 
   Args:
-    transferred: the behaviors; one that was not exported has its name in place
-      of a checksum.
-    weights: which weights the run starts from, if any; they have been loaded.
+    transferred: the behaviors. A behavior that was not exported is identified
+      by its name.
+    weights: the initial weights of the run, if any; already loaded.
   """
   return {
     workdir.PARAMS: {

@@ -1,4 +1,4 @@
-"""From settings to played episodes: what `launch/evaluate.py` does."""
+"""Evaluates an exported behavior or a run, for `launch/evaluate.py`."""
 
 import dataclasses
 import os
@@ -35,94 +35,93 @@ _SHOWN = (
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationConfig:
-  """What is evaluated, and how."""
+  """Settings of an evaluation."""
 
   behavior: str = checks.setting(
-    '', 'The folder of an exported behavior to evaluate.'
+    '', 'Directory of an exported behavior to evaluate.'
   )
   workdir: str = checks.setting(
     '',
-    'The workdir of a run to evaluate instead of a behavior; its newest '
+    'Workdir of a run to evaluate instead of a behavior; its newest '
     'checkpoint is loaded.',
   )
   env: str = checks.setting(
     '',
-    'The environment to play; without a name it is the one that the agent was '
-    'trained in. It must have the same observations and actions.',
+    'Environment to play; must have the same observations and actions as the '
+    'environment that the agent was trained in, which is the default.',
   )
-  episodes: int = checks.setting(
-    10, 'The evaluation plays this many episodes.', above=0
-  )
+  episodes: int = checks.setting(10, 'Number of episodes.', above=0)
   epsilon: float = checks.setting(
     -1.0,
-    'The policy takes random actions at this rate; with a negative number, at '
-    'the rate of the evaluation_epsilon that the agent was trained with.',
+    'Probability of a random action; if negative, the evaluation_epsilon that '
+    'the agent was trained with.',
     maximum=1,
   )
   seed: int = checks.setting(
     0,
-    'The seed of the episodes. No run meets them in training.',
+    'Random seed of the episodes, which differ from all training episodes.',
     minimum=0,
     maximum=run_config.LARGEST_SEED,
   )
   flights: bool = checks.setting(
     False,
-    'Flights start, as they do in training; otherwise only the extra action '
+    'Whether to start flights, as in training; otherwise only the extra action '
     'hands control to a behavior.',
   )
   video: str = checks.setting(
     '',
-    'The first episode is filmed into this file, if one is named: a .webm, '
-    'or a .gif for short episodes. With behavior transfer, the color of its '
-    'border and its caption tell who is in control.',
+    'Video file of the first episode: .webm, or .gif for short episodes. With '
+    'behavior transfer, the border color and the caption show who is in '
+    'control. Empty records no video.',
   )
   max_video_steps: int = checks.setting(
-    4_500, 'The video stops after this many actor steps.', above=0
+    4_500, 'Maximum length of the video in actor steps.', above=0
   )
 
   output: str = checks.setting(
     '',
-    'A CSV file that takes a row for each episode, if one is named. It is '
-    'written when all episodes are over, and a file that is there is kept.',
+    'CSV file with one row per episode, written after the last episode; must '
+    'not exist yet. Empty writes no file.',
   )
 
   def __post_init__(self) -> None:
     checks.check(self)
     checks.require(
       not os.path.lexists(self.output),
-      f'output={self.output!r} is there already: remove it, or name another '
+      f'output={self.output!r} already exists. Delete it, or choose another '
       'file.',
     )
     for name in ('output', 'video'):
-      _check_can_be_made(name, getattr(self, name))
+      _check_writable(name, getattr(self, name))
     if self.env:
       environments.validate(self.env)
 
 
-def _check_can_be_made(setting: str, path: str) -> None:
-  """Raises ValueError for a file that will be written in the end, and cannot.
+def _check_writable(setting: str, path: str) -> None:
+  """Raises ValueError if a file cannot be written.
 
   Args:
     setting: the setting that names the file.
-    path: its path; empty for none.
+    path: the path of the file; empty for none.
   """
   try:
     if path:
       files.check_writable(path)
   except OSError as error:
     raise ValueError(
-      f'{setting}={path!r} cannot be written: {error}. Name another file.'
+      f'{setting}={path!r} is not writable: {error}. Choose another file.'
     ) from error
 
 
 class Loaded(NamedTuple):
-  """An agent with what it has learned; see `assembly` for the parts.
+  """A trained agent.
 
   Attributes:
     agent: the agent.
-    variables: its parameters.
-    statistics: the statistics of its intrinsic reward; None without one.
-    actor_steps: the number of actor steps that it was trained for.
+    variables: the parameters.
+    statistics: the statistics of the intrinsic reward; None for an agent
+      without one.
+    actor_steps: the number of actor steps of training.
   """
 
   agent: assembly.Agent
@@ -135,12 +134,12 @@ def load(config: EvaluationConfig) -> Loaded:
   """Loads the agent of a behavior or of a run.
 
   Raises:
-    ValueError: unless one of them is named and can be loaded.
+    ValueError: if not exactly one of them is given, or if it cannot be loaded.
   """
   checks.require(
     bool(config.behavior) != bool(config.workdir),
-    f'behavior={config.behavior!r} and workdir={config.workdir!r}: give one of '
-    'them.',
+    f'behavior={config.behavior!r} and workdir={config.workdir!r}. Set exactly '
+    'one of them.',
   )
   if config.behavior:
     behavior = behaviors.Exported(config.behavior)
@@ -158,7 +157,7 @@ def load(config: EvaluationConfig) -> Loaded:
 
 
 def run(config: EvaluationConfig) -> None:
-  """Plays the episodes, films one, and prints and keeps a table of all."""
+  """Plays the episodes, prints their metrics, and writes the output files."""
   compilation_cache.enable()
   loaded = load(config)
   requirements.check_evaluation(loaded.agent, config.episodes)
@@ -172,10 +171,10 @@ def run(config: EvaluationConfig) -> None:
   print(_table(rows))
   if writer is not None:
     writer.close()
-    print(f'The video of episode 0 is {config.video} ({writer.frames} frames).')
+    print(f'Video of episode 0: {config.video} ({writer.frames} frames)')
   if config.output:
     files.write_text(config.output, _as_csv(config, loaded, rows))
-    print(f'The episodes are in {config.output}')
+    print(f'Episodes: {config.output}')
 
 
 def _load_run(workdir: str) -> Loaded:
@@ -191,7 +190,7 @@ def _play(
   loaded: Loaded,
   writer: Optional[video_lib.VideoWriter],
 ) -> List[Row]:
-  """Plays the episodes and returns the metrics of each."""
+  """Plays the episodes and returns the metrics of each episode."""
   evaluator = evaluator_lib.Evaluator(
     loaded.agent,
     episodes=config.episodes,
@@ -215,7 +214,7 @@ def _play(
 
 
 def _as_csv(config: EvaluationConfig, loaded: Loaded, rows: List[Row]) -> str:
-  """Lays out what was played, a row an episode, for programs."""
+  """Returns a CSV table with one row per episode."""
   played = {
     'env': loaded.agent.spec.name,
     'actor_steps': loaded.actor_steps,
@@ -228,7 +227,7 @@ def _as_csv(config: EvaluationConfig, loaded: Loaded, rows: List[Row]) -> str:
 
 
 def _table(rows: List[Row]) -> str:
-  """Lays out the metrics of each episode, and their means in the last row."""
+  """Returns a text table of the episodes' metrics, with a last row of means."""
   keys = [key for key, _ in _SHOWN]
   means = {key: float(np.mean([row[key] for row in rows])) for key in keys}
   labelled: List[Tuple[Any, Row]] = [

@@ -1,7 +1,7 @@
-"""Turns the settings of `bt_acme.config` into flags of a script.
+"""Defines the settings of `bt_acme.config` as flags of a script.
 
-The name, default, type and help of each flag are those of the setting, so that
-a setting is written down once. A script reads
+The declaration of a setting provides the name, default, type and help of its
+flag. A typical script:
 
   flags.define(config.BTConfig)
 
@@ -12,7 +12,7 @@ a setting is written down once. A script reads
   if __name__ == '__main__':
     flags.run_main(main, config.BTConfig)
 
-A mistake of the user ends the script with one line and exit code 2.
+A user error ends the script with a one-line message and exit code 2.
 """
 
 import functools
@@ -29,8 +29,8 @@ FLAGS = flags.FLAGS
 Main = Callable[[List[str]], Optional[int]]
 
 _USAGE_ERROR = 2
-# Launchpad defines it as well, with its own types only; whichever is imported
-# later would refuse to.
+# Launchpad defines this flag too, but with fewer values. Without an override,
+# the second definition would raise an error.
 _ALSO_LAUNCHPADS = 'lp_launch_type'
 _DEFINE: Dict[type, Callable[..., Any]] = {
   bool: flags.DEFINE_bool,
@@ -47,7 +47,8 @@ def define(config_class: type) -> None:
     config_class: a dataclass whose fields are groups of settings.
 
   Raises:
-    ValueError: for two settings of one name, or a setting without declaration.
+    ValueError: if two settings have the same name, or a setting is not declared
+      with `checks.setting`.
   """
   defaults = names.defaults_of(config_class)
   for name, field in names.settings_of(config_class).items():
@@ -67,14 +68,14 @@ def from_flags(
   """Builds a configuration from the flags.
 
   Args:
-    config_class: the class that was given to `define`.
-    overrides: other defaults, by setting; a flag that the user sets wins.
+    config_class: the class that was passed to `define`.
+    overrides: defaults by setting, for the flags that the user has not set.
 
   Returns:
-    A `config_class`.
+    An instance of `config_class`.
 
   Raises:
-    ValueError: for a value that a group refuses, or an unknown override.
+    ValueError: if a value is invalid or an override is unknown.
   """
   values = dict(overrides or {})
   for name in names.settings_of(config_class):
@@ -86,12 +87,12 @@ def from_flags(
 def run_main(main: Main, config_class: Optional[type] = None) -> None:
   """Parses the flags, runs `main`, and exits with the code that it returns.
 
-  If `main` raises a ValueError, the script writes one line, `error: ...`, and
-  exits with code 2; `--verbosity=1` shows the traceback as well.
+  If `main` raises a ValueError, the script prints one line, `error: ...`, and
+  exits with code 2; `--verbosity=1` also prints the traceback.
 
   Args:
-    main: the function that takes what is left of the command line.
-    config_class: the class that was given to `define`, for `--help`.
+    main: the main function, called with the remaining command line.
+    config_class: the class that was passed to `define`, for `--help`.
   """
   app.run(
     functools.partial(_run, main),
@@ -111,7 +112,7 @@ def _run(main: Main, argv: List[str]) -> Optional[int]:
 
 
 def _parse(config_class: Optional[type], argv: List[str]) -> List[str]:
-  """Parses the flags; ends the process after `--help` or a mistake."""
+  """Parses the flags; exits after `--help` or a user error."""
   options = argv[1 : argv.index('--')] if '--' in argv else argv[1:]
   if {'--help', '-help', '-h'} & set(options):
     print(help_text.make(argv[0], config_class))
@@ -123,7 +124,8 @@ def _parse(config_class: Optional[type], argv: List[str]) -> List[str]:
   if len(rest) > 1:
     sys.exit(
       _usage_error(
-        f'{rest[1]!r} is no flag: write --NAME=VALUE. --help lists all flags.'
+        f'{rest[1]!r} is not a flag. Write --NAME=VALUE; --help lists all '
+        'flags.'
       )
     )
   return rest

@@ -1,4 +1,4 @@
-"""The text of `--help`: a script's own flags, then its settings by group."""
+"""Text of `--help`: the script's own flags, then its settings by group."""
 
 import dataclasses
 import inspect
@@ -14,11 +14,11 @@ _INDENT = ' ' * 6
 
 
 def make(script: str, config_class: Optional[type] = None) -> str:
-  """Returns the text for a script, whose docstring comes first.
+  """Returns the help text of a script, starting with its docstring.
 
   Args:
-    script: the path of the script, whose own flags are listed.
-    config_class: the configuration whose settings are listed too, if any.
+    script: the path of the script.
+    config_class: the configuration whose settings to list, if any.
   """
   own = flags.FLAGS.get_key_flags_for_module(script)
   paragraphs = [inspect.getdoc(sys.modules['__main__']) or script]
@@ -28,7 +28,7 @@ def make(script: str, config_class: Optional[type] = None) -> str:
     title = (inspect.getdoc(type(group)) or '').partition('\n')[0]
     settings = [flags.FLAGS[f.name] for f in dataclasses.fields(group)]
     paragraphs.append(_group(title, settings))
-  paragraphs.append("--helpfull lists Abseil's and Launchpad's own flags, too.")
+  paragraphs.append('--helpfull also lists the flags of Abseil and Launchpad.')
   return '\n\n'.join(paragraphs)
 
 

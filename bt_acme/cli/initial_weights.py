@@ -1,4 +1,4 @@
-"""`--init_from`, `--init` and `--extra_init`: weights to start a run from.
+"""Initial weights of a run: `--init_from`, `--init` and `--extra_init`.
 
 `core.weight_transfer` defines which weights `partial` and `full` copy.
 """
@@ -15,23 +15,24 @@ from bt_acme.core import types, weight_transfer
 
 @dataclasses.dataclass(frozen=True)
 class WeightsConfig:
-  """The weights to start from."""
+  """Settings of the initial weights."""
 
   init_from: str = checks.setting(
     '',
-    'The folder of an exported behavior whose Q-network the run starts from; '
-    'without a folder it starts from fresh weights.',
+    'Directory of an exported behavior whose Q-network provides the initial '
+    'weights. Empty starts from random weights.',
   )
   init: str = checks.setting(
     'full',
-    'Which weights are loaded: `partial` loads torso and LSTM; `full` loads '
-    'the head too, which without behavior transfer is fine-tuning.',
+    'Weights to load: `partial` loads the torso and the LSTM; `full` also '
+    'loads the head, which without behavior transfer is fine-tuning.',
     choices=('full', 'partial'),
   )
   extra_init: str = checks.setting(
     'fresh',
-    "How the extra action's weights start where init=full loads the others: "
-    '`fresh`, or as the `mean` of the others. The paper does not say.',
+    'Initial weights of the extra action if init=full: `fresh` for random '
+    'weights, or the `mean` over the other actions. The paper does not '
+    'specify it.',
     choices=('fresh', 'mean'),
   )
 
@@ -41,8 +42,8 @@ class WeightsConfig:
       value = getattr(self, name)
       checks.require(
         bool(self.init_from) or value == getattr(type(self), name),
-        f"{name}={value!r} says which weights to load, and init_from='' loads "
-        'none: give a folder that run_ngu.py exported.',
+        f"{name}={value!r} has no effect with init_from=''. Set init_from to a "
+        'directory that run_ngu.py exported.',
       )
 
 
@@ -52,16 +53,17 @@ def load(
   seed: int,
   source: Optional[behaviors.Exported] = None,
 ) -> Optional[types.Params]:
-  """Returns parameters of the Q-network to start from; None for fresh ones.
+  """Returns initial parameters of the Q-network; None for random weights.
 
   Args:
-    weights: the folder to load from, and which of its weights to load.
-    agent: the agent that is to start with them.
+    weights: the settings of the initial weights.
+    agent: the agent to initialize.
     seed: the seed of the weights that are not loaded.
-    source: what is in the folder, if it was loaded already.
+    source: the behavior in `init_from`, if it has already been loaded.
 
   Raises:
-    ValueError: if the folder cannot be read or holds another architecture.
+    ValueError: if the directory cannot be read, or contains another
+      architecture.
   """
   if not weights.init_from:
     return None
@@ -72,7 +74,7 @@ def load(
   checks.require(
     had == has,
     f'init_from={weights.init_from!r} was trained with reward_input={had!r}, '
-    f'and this agent has reward_input={has!r}: set --reward_input={had}.',
+    f'but this agent has reward_input={has!r}. Set --reward_input={had}.',
   )
   try:
     return weight_transfer.transfer(
@@ -83,6 +85,6 @@ def load(
     )
   except ValueError as error:
     raise ValueError(
-      f'init_from={weights.init_from!r}: {error} Set the sizes of the network '
-      'to those that it has there; --init=partial leaves out the head.'
+      f'init_from={weights.init_from!r}: {error} Use the same network sizes, '
+      'or --init=partial to load the network without its head.'
     ) from error

@@ -1,4 +1,4 @@
-"""`--behavior`: the behaviors to transfer, by name or by folder."""
+"""Behaviors to transfer, by name or by directory: `--behavior`."""
 
 import dataclasses
 import os
@@ -16,18 +16,19 @@ BUILT_IN = {
 
 @dataclasses.dataclass(frozen=True)
 class BehaviorsConfig:
-  """The behaviors that the agent brings along."""
+  """Settings of the behaviors to transfer."""
 
   behavior: str = checks.setting(
     '',
-    'The behaviors to transfer, separated by commas: folders that run_ngu.py '
-    'exported, `action_repeat` (which repeats one random action for a whole '
-    'flight) or `uniform` (which acts at random).',
+    'Comma-separated behaviors to transfer: directories that run_ngu.py '
+    'exported, `action_repeat` (repeats one random action for a whole flight) '
+    'or `uniform` (acts at random).',
   )
   behavior_weights: str = checks.setting(
     '',
-    'A flight draws its behavior in proportion to these weights, one for each '
-    'behavior, separated by commas. Without weights all are equally likely.',
+    'Comma-separated weights, one per behavior; a flight draws its behavior '
+    'with a probability proportional to its weight. Empty makes all behaviors '
+    'equally likely.',
   )
 
   def __post_init__(self) -> None:
@@ -35,33 +36,33 @@ class BehaviorsConfig:
 
   @property
   def weights(self) -> Tuple[float, ...]:
-    """The numbers that `behavior_weights` lists."""
+    """The numbers in `behavior_weights`."""
     if not self.behavior_weights:
       return ()
     try:
       return tuple(float(w) for w in self.behavior_weights.split(','))
     except ValueError as error:
       raise ValueError(
-        f'behavior_weights={self.behavior_weights!r} must be numbers separated '
-        'by commas.'
+        f'behavior_weights={self.behavior_weights!r} must be comma-separated '
+        'numbers.'
       ) from error
 
 
 def make(
   config: BehaviorsConfig, transfer: config_lib.TransferConfig
 ) -> List[behaviors.Behavior]:
-  """Makes the behaviors that `behavior` names.
+  """Makes the behaviors that `config.behavior` lists.
 
   Args:
-    config: which behaviors to make.
-    transfer: how an exported behavior acts.
+    config: the behaviors to make.
+    transfer: the settings of exported behaviors.
 
   Raises:
-    ValueError: if it names none, or one that cannot be loaded.
+    ValueError: if `behavior` is empty, or a behavior cannot be loaded.
   """
   if not config.behavior:
     raise ValueError(
-      "behavior='' names nothing to transfer: give a folder that run_ngu.py "
+      "behavior='' names no behavior. Pass a directory that run_ngu.py "
       f'exported, or one of {sorted(BUILT_IN)}.'
     )
   return [
@@ -82,6 +83,6 @@ def _make_one(
       reward_input=transfer.behavior_reward_input,
     )
   raise ValueError(
-    f'behavior={config.behavior!r}: {name!r} is neither a folder that '
-    f'run_ngu.py exported nor one of {sorted(BUILT_IN)}.'
+    f'behavior={config.behavior!r}: {name!r} is neither a directory that '
+    f'run_ngu.py exported nor one of {sorted(BUILT_IN)}. Correct the name.'
   )

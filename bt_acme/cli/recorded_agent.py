@@ -1,4 +1,4 @@
-"""The agent of a run, made from what the run wrote down about itself."""
+"""Makes the agent of an existing run from its record."""
 
 from typing import Any, List, Sequence
 
@@ -18,23 +18,23 @@ def make(
   """Makes the agent of a run.
 
   Args:
-    workdir: the folder of the run.
-    identity: what `workdir.read_identity` returned for it.
-    given: the behaviors that it transfers; needed if one of them is neither
-      exported nor built in.
+    workdir: the directory of the run.
+    identity: the result of `workdir.read_identity`.
+    given: the behaviors that the run transfers; required if one of them is
+      neither exported nor built in.
 
   Raises:
-    ValueError: if the behaviors are others than those of the run, or missing,
-      or if the record is damaged.
+    ValueError: if the behaviors are missing or differ from the behaviors of the
+      run, or if the record is damaged.
   """
   try:
     return _make(workdir, identity, given)
   except ValueError as error:
     raise ValueError(f'workdir={workdir!r}: {error}') from error
-  except Exception as error:  # Whatever a stranger's record makes of the code.
+  except Exception as error:  # An untrusted record can raise any error.
     raise ValueError(
       f'workdir={workdir!r}: its config.json is damaged '
-      f'({untrusted.one_line(error)}): choose another workdir.'
+      f'({untrusted.one_line(error)}). Choose another workdir.'
     ) from error
 
 
@@ -49,17 +49,17 @@ def _make(
   run = workdir_lib.run_of(workdir, identity)
   spec = assembly.spec_by_name(run.env, num_stacked=run.num_stacked)
   recorded = identity.get('behaviors', [])
-  if isinstance(recorded, dict):  # Those of a launch script.
+  if isinstance(recorded, dict):  # Recorded by a launch script.
     named = named_behaviors.BehaviorsConfig(**recorded)
     paths = [path.strip() for path in named.behavior.split(',')]
     transferred = given or _load(workdir, paths, config)
     return assembly.Agent(config, spec, tuple(transferred), named.weights)
-  transferred = given or _load(workdir, recorded, config, only_kept=True)
+  transferred = given or _load(workdir, recorded, config, only_copies=True)
   names = [behavior.name for behavior in transferred]
   if names != recorded:
     raise ValueError(
-      f'behavior={names}, but the run in {workdir!r} transfers {recorded}: '
-      'give the behaviors of that run to bt_acme.load_run, in that order.'
+      f'behavior={names}, but the run in {workdir!r} transfers {recorded}. '
+      'Pass the behaviors of that run to bt_acme.load_run, in that order.'
     )
   weights = tuple(identity.get('behavior_weights', ()))
   return assembly.Agent(config, spec, tuple(transferred), weights)
@@ -69,22 +69,22 @@ def _load(
   workdir: str,
   recorded: Sequence[str],
   config: Any,
-  only_kept: bool = False,
+  only_copies: bool = False,
 ) -> List[behaviors.Behavior]:
-  """Loads the behaviors of a run: its own copies, where it has kept some.
+  """Loads the behaviors of a run, from the run's own copies if available.
 
   Args:
-    workdir: the folder of the run.
-    recorded: the folder or the name of each behavior.
+    workdir: the directory of the run.
+    recorded: the directory or name of each behavior.
     config: the agent's configuration.
-    only_kept: whether to leave out what is neither copied nor built in, because
-      `recorded` has names that are no folders.
+    only_copies: whether to omit behaviors that are neither copied nor built in,
+      because `recorded` contains names that are not directories.
   """
   copies = behavior_copies.folders(workdir)
   return [
     behavior
     for index, name in enumerate(recorded)
-    if not only_kept or index in copies or name in named_behaviors.BUILT_IN
+    if not only_copies or index in copies or name in named_behaviors.BUILT_IN
     for behavior in named_behaviors.make(
       named_behaviors.BehaviorsConfig(behavior=str(copies.get(index, name))),
       config.transfer,

@@ -1,7 +1,6 @@
-"""From settings to a running program: what `launch/run_*.py` share.
+"""Launches runs, for `launch/run_*.py` and `bt_acme.api`.
 
-Whatever a user can get wrong is refused by `check`, before anything starts and
-before anything is written.
+`check` rejects invalid settings before anything is started or written.
 """
 
 import os
@@ -38,14 +37,14 @@ from bt_acme.runtime import (
 from bt_acme.runtime.engines import in_process
 
 # The exit code of a run that a callback has stopped.
-STOPPED = 75  # EX_TEMPFAIL of sysexits.h: the same command would resume it.
+STOPPED = 75  # EX_TEMPFAIL of sysexits.h: the same command resumes the run.
 
 
 def environment_spec(run: run_config.RunConfig) -> assembly.EnvironmentSpec:
   """Returns the spec of the run's environment.
 
   Raises:
-    ValueError: if there is no such environment.
+    ValueError: if the environment does not exist.
   """
   return assembly.spec_by_name(run.env, num_stacked=run.num_stacked)
 
@@ -59,25 +58,26 @@ def launch(
   make_display: Optional[Callable[[int], coordinator.Display]] = None,
   callbacks: Sequence[in_process.Callback] = (),
 ) -> int:
-  """Runs an agent's program to its end.
+  """Starts or resumes a run and waits until it ends.
 
   Args:
-    run: where it runs, with how many processes, and for how long.
-    agent: R2D2, NGU or BT.
-    initial_params: parameters of the Q-network to start from, if any.
-    identity: what else distinguishes this run from others in the same workdir.
-    make_display: makes the display of a run in one process, from the budget of
-      actor steps, and leaves out what scripts print; None for a progress bar.
-    callbacks: are called after each turn of a run in one process; if one
-      returns True, the run stops there and is saved.
+    run: the configuration of the run.
+    agent: the agent: R2D2, NGU or BT.
+    initial_params: initial parameters of the Q-network, if any.
+    identity: additional identity of the run; see `workdir.claim`.
+    make_display: makes the display of a run in one process, given the budget of
+      actor steps. With a display, the messages of the launch scripts are not
+      printed; None prints them and shows a progress bar.
+    callbacks: functions that a run in one process calls after each iteration.
+      If any of them returns True, the run saves its state and stops.
 
   Returns:
-    The exit code of the process; 1, with one line that says so, if the disk is
-    too full to go on.
+    The exit code of the process: 1, after printing an error, if the disk is too
+    full to continue.
 
   Raises:
-    ValueError: before anything starts, if the run could not do what it is meant
-      to, or if another run has the workdir.
+    ValueError: before anything starts, if the settings are invalid or if
+      another run uses the workdir.
   """
   check(run, agent)
   launched = _Launch(
@@ -90,7 +90,7 @@ def launch(
     if make_display is not None or not files.is_disk_full(error):
       raise
     print(
-      f'error: {error}: make room there, and the same command goes on with '
+      f'error: {error}. Free disk space, then rerun the same command to resume '
       f'workdir={run.workdir!r}.',
       file=sys.stderr,
     )
@@ -108,8 +108,8 @@ class _Launch(NamedTuple):
   callbacks: Sequence[in_process.Callback]
 
 
-# What `workdir.claim` records, because the checkpoints of other runs lack the
-# states of the actors.
+# Part of the identity of runs in one process, because the checkpoints of other
+# runs do not contain the states of actors.
 ENGINE = {'engine': 'in_process'}
 
 
@@ -122,8 +122,8 @@ def _launch(launched: _Launch) -> int:
   if workdir.is_completed(run):
     if by_script:
       print(
-        f'The run in {run.workdir} has taken its {run.max_actor_steps:,} actor '
-        'steps: raise max_actor_steps to go on.'
+        f'The run in {run.workdir} has completed its {run.max_actor_steps:,} '
+        'actor steps. Raise max_actor_steps to continue.'
       )
     return 0
   if run.has_nodes and resumed:
@@ -141,7 +141,7 @@ def _launch(launched: _Launch) -> int:
     if run.has_nodes:
       code = _launch_nodes(run, agent, launched.initial_params, begin_session)
     else:
-      code = _take_turns(launched)
+      code = _run_in_process(launched)
   finally:
     provenance.end(run.workdir)
   if code == 0:
@@ -150,14 +150,14 @@ def _launch(launched: _Launch) -> int:
 
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
-  """Raises ValueError for a run that could not do what it is meant to."""
-  # Otherwise only the learner's process sees the learner's devices.
+  """Raises ValueError if the settings of a run are invalid on this machine."""
+  # In other cases, only the learner's process sees the learner's devices.
   if run.is_in_this_process or os.environ.get('JAX_PLATFORMS') == 'cpu':
     data_parallel.make_shardings(agent.config.learner)
   if run.spans_machines and not shutil.which(run.ray_python):
     raise ValueError(
-      f'ray_python={run.ray_python!r} is no program: `make ray` makes an '
-      'environment with Ray, or name the Python of yours.'
+      f'ray_python={run.ray_python!r} is not an executable. Run `make ray` to '
+      'create an environment with Ray, or pass the path of your own Python.'
     )
   if run.spans_machines:
     _check_cluster(run)
@@ -167,7 +167,7 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
 
 
 def _check_cluster(run: run_config.RunConfig) -> None:
-  """Raises ValueError if there is no cluster that lets this user in."""
+  """Raises ValueError if the Ray cluster cannot be reached."""
   from bt_acme.runtime.engines import ray_cluster
 
   try:
@@ -181,7 +181,7 @@ def _check_cluster(run: run_config.RunConfig) -> None:
 def _announce(
   run: run_config.RunConfig, agent: assembly.Agent, resumed: bool
 ) -> None:
-  """Prints what is about to run, and what memory it is going to take."""
+  """Prints a summary of the run, its memory estimate, and warnings."""
   actors = f'{run.num_actors} actors of {run.envs_per_actor} environments'
   print(
     f'{"Resuming" if resumed else "Starting"} {type(agent.config).__name__} '
@@ -199,9 +199,9 @@ def _announce(
       print(f'Warning: {shortage}')
   if run.spans_machines:
     print(
-      'Warning: the nodes listen without a password on ports of their '
-      'machines, and whoever reaches one can run code there: the machines '
-      'must share a private network (SECURITY.md).'
+      'Warning: the nodes listen on ports of their machines without a '
+      'password. Anyone who can connect can run code there, so the machines '
+      'must be on a private network (see SECURITY.md).'
     )
   oversubscription_warning = requirements.oversubscription_warning(
     run, requirements.num_cores()
@@ -210,7 +210,7 @@ def _announce(
     print(f'Warning: {oversubscription_warning}')
 
 
-def _take_turns(launched: _Launch) -> int:
+def _run_in_process(launched: _Launch) -> int:
   """Runs all nodes in this thread, and returns the exit code."""
   compilation_cache.enable()
   with interrupts.noted() as noted:
@@ -238,17 +238,17 @@ def _launch_nodes(
   run: run_config.RunConfig,
   agent: assembly.Agent,
   initial_params: Any,
-  mark_started: Callable[[], None],
+  begin_session: Callable[[], None],
 ) -> int:
-  """Starts the nodes, waits for their end, and returns the exit code.
+  """Starts the nodes, waits until they end, and returns the exit code.
 
   Args:
     run: the run.
     agent: the agent.
-    initial_params: parameters of the Q-network to start from, if any.
-    mark_started: records that the run goes on from its checkpoint.
+    initial_params: initial parameters of the Q-network, if any.
+    begin_session: records that the run resumes from its checkpoint.
   """
-  # Launchpad, Reverb and Acme, which a run in one process does not need.
+  # Imported here because runs in one process do not need Acme's stack.
   from bt_acme.agents import builders
   from bt_acme.runtime import launcher, restarts
   from bt_acme.runtime import program as program_lib
@@ -260,7 +260,7 @@ def _launch_nodes(
 
   def begin_next() -> Any:
     provenance.end(run.workdir)
-    mark_started()
+    begin_session()
     return make_program()
 
   program = make_program()
@@ -284,7 +284,7 @@ def _launch_nodes(
 
 
 def _engine_options(run: run_config.RunConfig) -> Dict[str, Any]:
-  """Returns what the engine of a run needs to know."""
+  """Returns the options of the run's engine."""
   if run.lp_launch_type == 'local_mp':
     return {'open_ports': run.open_ports}
   if not run.spans_machines:

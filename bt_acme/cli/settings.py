@@ -1,4 +1,4 @@
-"""The settings of a launch script: flags over a preset over the defaults."""
+"""Settings of a launch script: flags override presets, presets defaults."""
 
 import dataclasses
 import sys
@@ -24,7 +24,7 @@ def define(settings_class: type) -> None:
   absl_flags.DEFINE_string(
     'preset',
     'paper',
-    'Which defaults the settings below have: '
+    'Preset that provides the defaults of the settings below: '
     + '; '.join(f'`{n}`, for {p.purpose}' for n, p in presets.PRESETS.items())
     + '. `python -m bt_acme.config.presets` prints what each preset changes.',
   )
@@ -33,10 +33,11 @@ def define(settings_class: type) -> None:
 
 
 def read(settings_class: Type[Config]) -> Config:
-  """Returns the flags' values over those of the preset, over the defaults.
+  """Returns the settings of a script: flags, then the preset, then defaults.
 
-  If the run's nodes are going to be processes of their own, this one leaves the
-  accelerator to them: JAX would take all memory of a GPU for initial weights.
+  If the nodes of the run are separate processes, JAX is restricted to the CPU
+  in this process. Otherwise it would reserve all memory of a GPU just for the
+  initial weights.
   """
   preset = presets.get(FLAGS.preset, settings_class)
   settings: Any = flags.from_flags(settings_class, preset)
@@ -50,7 +51,7 @@ def agent_config(config_class: Type[Config], settings: Any) -> Config:
 
   Args:
     config_class: the agent's configuration.
-    settings: an instance of a class that has all groups of `config_class`.
+    settings: an instance of a class with all groups of `config_class`.
   """
   return config_class(
     **{

@@ -323,7 +323,7 @@ def test_invalid_arguments(settings, message, tmp_path):
 
 
 def test_unknown_behavior():
-  with pytest.raises(ValueError, match="'nowhere' is neither a folder"):
+  with pytest.raises(ValueError, match="'nowhere' is neither a directory"):
     bt_acme.transfer(ENVIRONMENT, 'nowhere', **TINY)
 
 

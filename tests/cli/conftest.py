@@ -1,11 +1,11 @@
-"""What several tests of the command line share."""
+"""Shared fixtures of the command-line tests."""
 
 import pytest
 
 
 @pytest.fixture(name='folder', scope='session')
 def export(tmp_path_factory):
-  """The folder of an exported behavior."""
+  """Returns the directory of an exported behavior."""
   from tests.agents import fakes
 
   folder = tmp_path_factory.mktemp('behavior') / 'b'

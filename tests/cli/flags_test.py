@@ -1,4 +1,4 @@
-"""Flags say what the configuration says, and mistakes cost one line."""
+"""Flags match the configuration, and user errors print one line."""
 
 import dataclasses
 import os
@@ -57,7 +57,7 @@ def _run(tmp_path_factory):
 
 @pytest.fixture(name='values')
 def _values(monkeypatch):
-  """A set of flags of the test's own."""
+  """Replaces the global flags by an empty set."""
   values = absl_flags.FlagValues()
   monkeypatch.setattr(flags, 'FLAGS', values)
   return values
@@ -86,7 +86,7 @@ def test_every_setting_is_a_flag_of_its_type(values, config_class):
   assert count == len(list(values)) > 30
 
 
-def test_help_is_what_the_setting_was_declared_with(values):
+def test_help_is_taken_from_the_declaration(values):
   flags.define(config.BTConfig)
   for name, field in names.settings_of(config.BTConfig).items():
     assert values[name].help == checks.declaration_of(field).help
@@ -110,9 +110,9 @@ def test_every_setting_can_be_set(values):
   assert settings.transfer.extra_action is True
 
 
-def test_the_user_wins_over_the_scripts_overrides(values):
+def test_flags_take_precedence_over_overrides(values):
   flags.define(config.R2D2Config)
-  # Even where the user gives the default.
+  # This holds even if the user passes the default.
   values(['script', '--lstm_size=512'])
   settings = flags.from_flags(
     config.R2D2Config, {'lstm_size': 16, 'batch_size': 8}
@@ -132,7 +132,7 @@ def test_an_unknown_override_is_an_error(values):
 class _Declared:
   """A group."""
 
-  speed: float = checks.setting(1.0, 'The speed, in actor steps a second.')
+  speed: float = checks.setting(1.0, 'The speed in actor steps per second.')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _config_of(*groups):
   return dataclasses.make_dataclass('Config', fields, frozen=True)
 
 
-def test_two_settings_of_one_name_are_an_error(values):
+def test_two_settings_with_the_same_name_are_an_error(values):
   del values
   with pytest.raises(ValueError, match='Two settings are named speed'):
     flags.define(_config_of(_Declared(), _Declared()))
@@ -159,7 +159,7 @@ def test_a_setting_without_help_is_an_error(values):
     flags.define(_config_of(_Declared(), _Undeclared()))
 
 
-def test_script_runs_with_its_flags_and_exits_with_its_code(run):
+def test_the_exit_code_is_the_result_of_main(run):
   done = run('--env=pong', '--lstm_size=32', '--noduplicate_flights')
   assert done.returncode == 3, done.stderr
   assert done.stdout == '[[], "pong"]\n8 32 retrace False\n'
@@ -173,17 +173,19 @@ def test_script_runs_with_its_flags_and_exits_with_its_code(run):
     ('--batch_size=-1', 'batch_size=-1 must be positive.'),
     ('--trace_length=100', 'sequence_period=80 does not divide'),
     ('--loss=mse', "loss='mse' is unknown"),
-    ('pong', "'pong' is no flag"),
+    ('pong', "'pong' is not a flag"),
   ],
 )
-def test_a_mistake_is_one_line_and_code_2(run, argument, message):
+def test_a_user_error_prints_one_line_and_exits_with_code_2(
+  run, argument, message
+):
   done = run(argument)
   assert done.returncode == 2
   assert done.stderr.startswith('error: ') and message in done.stderr
   assert done.stderr.count('\n') == 1
 
 
-def test_verbosity_shows_where_a_mistake_was_found(run):
+def test_verbosity_shows_the_traceback_of_a_user_error(run):
   done = run('--batch_size=-1', '--verbosity=1')
   assert done.returncode == 2
   assert 'Traceback' in done.stderr and 'error: batch_size=-1' in done.stderr

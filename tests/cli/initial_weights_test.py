@@ -1,4 +1,4 @@
-"""Which weights a run starts from, and which it refuses."""
+"""Tests of the initial weights of a run."""
 
 import pytest
 
@@ -24,24 +24,24 @@ def agent_with(**network):
 @pytest.mark.parametrize(
   'settings, message',
   [
-    ({'init': 'partial'}, "init='partial' says which .* init_from='' loads no"),
-    ({'extra_init': 'mean'}, "extra_init='mean' says .* init_from='' loads no"),
+    ({'init': 'partial'}, "init='partial' has no effect with init_from=''"),
+    ({'extra_init': 'mean'}, "extra_init='mean' has no effect with init_fro"),
     ({'init': 'half'}, "init='half' is unknown"),
   ],
 )
-def test_settings_of_weights_that_cannot_be(settings, message):
+def test_invalid_settings(settings, message):
   with pytest.raises(ValueError, match=message):
     initial_weights.WeightsConfig(**settings)
 
 
-def test_no_folder_is_fresh_weights():
+def test_random_weights_without_a_directory():
   weights = initial_weights.WeightsConfig()
   assert initial_weights.load(weights, agent_with(), seed=0) is None
 
 
 @pytest.mark.parametrize('init', ['full', 'partial'])
-def test_weights_to_start_from(folder, init):
-  # Without an extra action there is nothing that extra_init could change.
+def test_loaded_weights(folder, init):
+  # Without an extra action, extra_init has no effect.
   weights = initial_weights.WeightsConfig(folder, init, 'mean')
   params = initial_weights.load(weights, agent_with(), seed=0)
   source = behaviors.Exported(folder).variables.agent
@@ -57,16 +57,16 @@ def test_weights_to_start_from(folder, init):
   [
     (
       {'reward_input': 'raw'},
-      "trained with reward_input='tanh'.*set --reward_input=tanh",
+      "trained with reward_input='tanh'.*Set --reward_input=tanh",
     ),
     (
       {'lstm_size': 8},
-      r'same architecture: .* \(16, 16\) there and \(8, 16\) here.*sizes of',
+      r'same architecture: .* \(16, 16\) there and \(8, 16\) here.* sizes,',
     ),
-    ({'head_size': 8}, '--init=partial leaves out the head'),
+    ({'head_size': 8}, 'Use the same network sizes, or --init=par'),
   ],
 )
-def test_weights_of_another_architecture(folder, network, message):
+def test_weights_of_a_different_architecture(folder, network, message):
   weights = initial_weights.WeightsConfig(folder)
   with pytest.raises(ValueError, match=message) as error:
     initial_weights.load(weights, agent_with(**network), seed=0)

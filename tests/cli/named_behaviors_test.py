@@ -1,4 +1,4 @@
-"""Behaviors by the names that a user types."""
+"""Behaviors given by name."""
 
 import pytest
 
@@ -22,13 +22,13 @@ def test_behaviors_by_name(folder):
 @pytest.mark.parametrize(
   'names, wrong', [('Uniform', 'Uniform'), ('uniform,', ''), (',uniform', '')]
 )
-def test_a_name_of_no_behavior(names, wrong):
+def test_an_unknown_name(names, wrong):
   message = f"behavior={names!r}: {wrong!r} is neither .*'action_repeat', 'uni"
   with pytest.raises(ValueError, match=message):
     named_behaviors.make(named_behaviors.BehaviorsConfig(names), TRANSFER)
 
 
 @pytest.mark.parametrize('weights', ['1,,2', '1,', ',', 'x'])
-def test_weights_that_are_no_numbers(weights):
-  with pytest.raises(ValueError, match='must be numbers separated by commas'):
+def test_weights_that_are_not_numbers(weights):
+  with pytest.raises(ValueError, match='must be comma-separated numbers'):
     named_behaviors.BehaviorsConfig('uniform', weights).weights  # noqa: B018

@@ -1,4 +1,4 @@
-"""What the launch scripts refuse before anything starts."""
+"""Errors of the launch scripts before anything starts."""
 
 import inspect
 
@@ -17,7 +17,7 @@ from tests.agents import fakes
 
 
 @pytest.mark.parametrize('launch_type', ['in_process', 'local_mp'])
-def test_more_devices_than_there_are(launch_type):
+def test_more_devices_than_available(launch_type):
   learner = config_lib.LearnerConfig(batch_size=64, num_devices=64)
   agent = assembly.Agent(fakes.make_config(learner=learner), fakes.SPEC)
   message = "num_devices=64, but the learner has . of kind 'cpu'"
@@ -25,7 +25,7 @@ def test_more_devices_than_there_are(launch_type):
     run_cli.check(run_config.RunConfig(lp_launch_type=launch_type), agent)
 
 
-def test_the_engines_are_those_that_the_setting_knows():
+def test_the_setting_lists_all_engines():
   field = run_config.RunConfig.__dataclass_fields__['lp_launch_type']
   choices = set(checks.declaration_of(field).choices)
   assert choices == {'in_process', *launcher.ENGINES}
@@ -37,7 +37,7 @@ def test_the_engines_are_those_that_the_setting_knows():
 
 
 @pytest.mark.parametrize('launch_type', sorted(launcher.ENGINES))
-def test_engines_take_what_a_run_tells_them(launch_type):
+def test_engines_accept_the_options_of_a_run(launch_type):
   at = {'ray_address': 'auto'} if launch_type == 'ray' else {}
   run = run_config.RunConfig(lp_launch_type=launch_type, **at)
   signature = inspect.signature(launcher.ENGINES[launch_type])

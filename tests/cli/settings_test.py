@@ -1,4 +1,4 @@
-"""Flags win over a preset, which wins over the defaults."""
+"""Flags override a preset, which overrides the defaults."""
 
 import os
 import pathlib
@@ -29,7 +29,7 @@ for launch_type in ('local_mt', 'local_mp'):
 
 @pytest.fixture(name='lines', scope='module')
 def run_program():
-  """What a process without JAX_PLATFORMS prints for each launch type."""
+  """Runs the program without JAX_PLATFORMS; a line for each launch type."""
   environment = {k: v for k, v in os.environ.items() if k != 'JAX_PLATFORMS'}
   done = subprocess.run(
     [sys.executable, '-c', _PROGRAM],
@@ -47,5 +47,5 @@ def test_the_accelerator_is_left_to_other_processes(lines):
   assert [line[0] for line in lines] == ['None', 'cpu']
 
 
-def test_flags_win_over_the_preset_and_the_preset_over_the_defaults(lines):
+def test_flags_override_the_preset_which_overrides_the_defaults(lines):
   assert [line[1:] for line in lines] == [['512', '64', '0.4']] * 2

@@ -147,7 +147,7 @@ def stop_before_acting(monkeypatch, tmp_path):
   monkeypatch.setattr(sys, 'argv', list(sys.argv))
   for module, name, result in (
     (run_cli, '_launch_nodes', 0),
-    (run_cli, '_take_turns', 0),
+    (run_cli, '_run_in_process', 0),
     (provenance, 'begin', None),
     (provenance, 'end', None),
     (evaluation_cli, '_play', [_ROW]),

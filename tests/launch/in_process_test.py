@@ -59,7 +59,7 @@ def test_a_disk_without_room_is_one_line(tmp_path):
   assert code == 1
   assert 'Traceback' not in errors and '\nerror: ' in errors, errors
   assert 'File too large' in errors.splitlines()[-1]
-  assert f"goes on with workdir='{tmp_path}" in errors
+  assert f"same command to resume workdir='{tmp_path}" in errors
 
 
 @pytest.fixture(name='ngu', scope='module')
@@ -83,7 +83,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(ngu):
   assert 'Traceback' not in interrupted[2]
   assert resumed[0] == again[0] == 0, resumed
   assert resumed[1].startswith('Resuming NGUConfig')
-  assert 'has taken its 2,000 actor steps' in again[1]
+  assert 'has completed its 2,000 actor steps' in again[1]
   steps = [int(row['actor_steps']) for row in scripts.rows(workdir, 'actor')]
   assert steps == sorted(steps) and 1_500 < steps[-1] <= 2_003
 
@@ -140,7 +140,7 @@ def test_transfer_keeps_the_behavior(ngu, tmp_path):
     '--max_actor_steps=600',
   )
   assert code == 0, errors
-  assert 'has taken its 600 actor steps' in output
+  assert 'has completed its 600 actor steps' in output
   record = json.loads((workdir / 'provenance.json').read_text())
   assert record['params_sha256']['behaviors'] == [
     *(run.agent.behaviors[0].params_sha256, 'action_repeat'),

@@ -202,7 +202,7 @@ def test_progress_of_a_resumed_run_begins_where_it_was(ngu):
 def test_completed_run_ends_at_once(ngu):
   code, output, errors = ngu['again']
   assert code == 0, errors
-  assert f'has taken its {ngu["budget"]:,} actor steps' in output
+  assert f'has completed its {ngu["budget"]:,} actor steps' in output
   assert str(ngu['workdir'] / 'behavior') in output
 
 

@@ -29,7 +29,7 @@ from tests.launch import scripts
     (
       'run_ngu',
       ['--lp_launch_type=ray', '--ray_address=1.2.3.4:5', '--ray_python=none'],
-      "ray_python='none' is no program: `make ray` makes",
+      "ray_python='none' is not an executable. Run `make ray`",
     ),
     (
       'run_ngu',
@@ -79,8 +79,8 @@ from tests.launch import scripts
     ('run_ngu', ['--torso_size=' + '9' * 30], '9 must not exceed 16,384.'),
     ('run_ngu', ['--learning_rate=1e308'], '=1e+308 must not exceed 1.'),
     ('run_ngu', ['--workdir=' + 'x' * 5000], 'is not writable: '),
-    ('run_bt', [], "behavior='' names nothing"),
-    ('run_bt', ['--behavior=nowhere'], "'nowhere' is neither a folder"),
+    ('run_bt', [], "behavior='' names no behavior"),
+    ('run_bt', ['--behavior=nowhere'], "'nowhere' is neither a directory"),
     (
       'run_bt',
       ['--behavior=uniform', '--behavior_weights=1,2'],
@@ -89,7 +89,7 @@ from tests.launch import scripts
     (
       'run_bt',
       ['--behavior=uniform', '--behavior_weights=x'],
-      "behavior_weights='x' must be numbers",
+      "behavior_weights='x' must be comma",
     ),
     ('run_r2d2', ['--init_from=nowhere'], "init_from='nowhere' has no"),
     (
@@ -98,7 +98,7 @@ from tests.launch import scripts
       "snapshot_steps='10' exports behaviors during pre-training, but",
     ),
     ('run_r2d2', ['--init=half'], "init='half' is unknown"),
-    ('run_r2d2', ['--init=partial'], "init_from='' loads none"),
+    ('run_r2d2', ['--init=partial'], "no effect with init_from=''"),
   ],
 )
 def test_bad_input(refuse, script, arguments, message):

@@ -1,4 +1,4 @@
-"""A stranger's workdir is refused in one line, and takes no memory."""
+"""An invalid untrusted workdir fails with one line and little memory."""
 
 import json
 import pathlib
@@ -14,17 +14,17 @@ from bt_acme.runtime import checkpoints, workdir
 from tests import untrusted_test as hostile
 from tests.agents import fakes
 
-WORLD = 'MiniGrid-Empty-5x5-v0'
+ENV = 'MiniGrid-Empty-5x5-v0'
 VALUES = {'learner': {'statistics': {}}, 'counts': {'actor_steps': 7}}
 
 
 @pytest.fixture(name='folder')
 def make_folder(tmp_path):
-  """The workdir of a run of many processes, with a checkpoint."""
-  run = run_config.RunConfig(env=WORLD, workdir=str(tmp_path / 'run'))
+  """Makes the workdir of a distributed run, with a checkpoint."""
+  run = run_config.RunConfig(env=ENV, workdir=str(tmp_path / 'run'))
   config = fakes.make_config()
   workdir.claim(run, config)
-  agent = assembly.Agent(config, assembly.spec_by_name(WORLD))
+  agent = assembly.Agent(config, assembly.spec_by_name(ENV))
   state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
   checkpoints.save(
     run.checkpoint_folder, learner_core.without_key(state), VALUES
@@ -36,7 +36,7 @@ def load(folder):
   return evaluation.load(evaluation.EvaluationConfig(workdir=str(folder)))
 
 
-def test_what_is_whole_is_loaded(folder):
+def test_a_valid_workdir_is_loaded(folder):
   assert load(folder).actor_steps == 7
 
 
@@ -82,7 +82,7 @@ def values(folder, **changes):
     lambda f: values(f, counts={'actor_steps': 1e400}),
   ],
 )
-def test_a_forged_record_is_one_line(folder, forge):
+def test_a_forged_record_gives_a_one_line_error(folder, forge):
   forge(folder)
   with hostile.Peak() as peak:
     with pytest.raises(ValueError) as info:
