@@ -305,7 +305,7 @@ def _train(
   )
   explores = run.kind == 'ngu'
 
-  def on_turn(values: Mapping[str, Any]) -> None:
+  def on_iteration(values: Mapping[str, Any]) -> None:
     recent = math.nan if explores else values.get('episode_return', math.nan)
     report((int(values['actor_steps']), float(recent)))
 
@@ -316,7 +316,7 @@ def _train(
     max_actor_steps=run.actor_steps,
     seed=job.seed,
     initial_params=_initial_params(run, agent, behavior, job.seed),
-    on_turn=on_turn,
+    on_iteration=on_iteration,
     snapshot_period=round(run.actor_steps * SHARES[0]) if explores else None,
     on_snapshot=snapshots.append,
   )

@@ -1,21 +1,25 @@
-"""Faults in random order on every process and machine of a run: `make chaos`.
+"""Injects random faults into every process and machine of a run: `make chaos`.
 
   .venv/bin/python -m tests.launch.chaos --faults=100 --seed=7
   .venv/bin/python -m tests.launch.chaos --machines=0
 
-Each fault hits a small pre-training on three machines of a Ray cluster, which
-this computer plays (`tests.launch.machines`): a node is killed, stopped or told
-to end; a machine loses its power, or its network for a moment or for long; the
-disk is full for a while; Ctrl-C is typed or the launcher is killed, and the
-same command is given again. After each, actors, learner and evaluator have to
-go on, and the run has to be whole: one living process for each node and none
-besides, a checkpoint that can be read, logs without a step back. In the end the
-run has to reach its budget with exit code 0, and its behavior has to load. The
-seed is printed, and repeats the faults, though not their moments.
+Each fault hits a small pre-training run on three machines of a Ray cluster,
+which this computer simulates (`tests.launch.machines`):
 
-Without machines (`--machines=0`, or where the system allows none) the nodes are
-processes of this computer. Only root can fill a disk without harm, one of its
-own: for others that fault is left out.
+- A node is killed, suspended or told to stop.
+- A machine loses its power, or its network for a short or long time.
+- The disk is full for a while.
+- Ctrl-C is typed or the launcher is killed, and the command is run again.
+
+After each fault, actors, learner and evaluator must resume, and the run must be
+intact: one living process per node and no others, a readable checkpoint, and
+logs whose steps never decrease. In the end the run must reach its budget with
+exit code 0, and its behavior must load. The printed seed reproduces the faults,
+but not their exact times.
+
+Without machines (`--machines=0`, or where the system does not allow them) the
+nodes are processes of this computer. Filling a disk requires root, to mount a
+small disk for the run; other users skip that fault.
 """
 
 import argparse
@@ -42,29 +46,29 @@ NODES = (
   *('coordinator/0', 'learner/0', 'replay/0', 'inference/0', 'evaluator/0'),
   *(f'actor/{i}' for i in range(ACTORS)),
 )
-# What happens to the whole run.
+# Faults of the whole run.
 INTERRUPT, KILL_LAUNCHER = 'Ctrl-C', 'launcher killed'
 FILL_DISK = 'full disk'
-# What happens to a machine. The first one, with the launcher, learner and
-# replay, is not lost: nobody would be there to go on.
+# Faults of a machine. The first machine, with the launcher, learner and replay,
+# is never lost, because the run could not continue without it.
 BLIP, CUT, CRASH = 'cut off for a moment', 'cut off', 'without power'
-# What happens to a node.
+# Faults of a node.
 SIGNALS = {
   'killed': signal.SIGKILL,
   'stopped': signal.SIGSTOP,
   'told to end': signal.SIGTERM,
 }
-_PATIENCE = 300.0  # Seconds in which a run has to go on.
+_PATIENCE = 300.0  # Seconds in which a run has to resume.
 _END_SECONDS = 120.0
-_MORE_STEPS = 2_000  # The budget leaves so many after the last fault.
-_OVERSHOOT = 2 * 4 * ACTORS  # Each actor may overshoot by a turn of each group.
+_MORE_STEPS = 2_000  # Actor steps from the last fault to the budget.
+_OVERSHOOT = 2 * 4 * ACTORS  # An actor may exceed it by a step in each group.
 _DISK_SIZE = '200m'
 _FULL_SECONDS = 10.0  # Several checkpoints are due in this time.
 _BLIP_SECONDS = 5.0
 
 
 def faults(number, seed, num_machines=0):
-  """Returns so many faults: what happens, and to which node or machine."""
+  """Returns random faults: the kind, and the node or machine that it hits."""
   generator = random.Random(seed)
   machines = range(num_machines)
   every = [
@@ -80,7 +84,7 @@ def faults(number, seed, num_machines=0):
 
 
 def name_of(what, where):
-  """The name of a fault, for people."""
+  """Returns the name of a fault for messages."""
   if isinstance(where, int):
     return f'machine {where + 1} {what}'
   return f'{where} {what}'.strip()
@@ -91,7 +95,7 @@ def _size(path):
 
 
 class Standing(NamedTuple):
-  """How far a run has come, as its logs have it."""
+  """The progress of a run according to its logs."""
 
   actor_steps: int
   learner_steps: int
@@ -99,19 +103,19 @@ class Standing(NamedTuple):
 
 
 class Chaos:
-  """A run under faults."""
+  """A run that is hit by faults."""
 
   def __init__(self, folder, num_machines):
     """Starts a run.
 
     Args:
-      folder: where its workdir is made.
-      num_machines: on so many machines, or by processes of this computer if 0.
+      folder: the directory in which the workdir is created.
+      num_machines: the number of machines; 0 for processes of this computer.
     """
     self.workdir = folder / 'run'
     self._machines = None
     if num_machines:
-      # One alone can take all actors, inference and evaluator.
+      # One machine alone can run all actors, inference and evaluator.
       self._machines = machines_lib.Machines(num_machines, num_cpus=ACTORS + 2)
     self.script = None
     self._budget = 1_000_000_000
@@ -140,7 +144,7 @@ class Chaos:
     )
 
   def processes(self):
-    """All processes of the run, by number: the node of each, or ''."""
+    """Returns the title of each process of the run ('' without one), by PID."""
     found = {p.pid: _title(p) for p in self.script.survivors()}
     if self._machines is not None:
       # Nodes have the environment of their machine.
@@ -151,23 +155,23 @@ class Chaos:
     return found
 
   def pids(self):
-    """The process of each node that has one: of several the last one."""
+    """Returns the PID of the newest process of each node, by title."""
     found = []
     for pid, title in self.processes().items():
       with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
         parent = process.parent()
-        # A node's own processes have its title too.
+        # Child processes of a node have its title, too.
         if title and (parent is None or _title(parent) != title):
           found.append((process.create_time(), title, pid))
     return {title: pid for _, title, pid in sorted(found)}
 
   def steps(self):
-    """The actor steps at each row of the actors' log."""
+    """Returns the actor steps in each row of the actors' log."""
     return [int(r['actor_steps']) for r in scripts.rows(self.workdir, 'actor')]
 
-  def wait_until_it_goes_on(self):
-    """Waits until each actor, the learner and the evaluator log anew."""
+  def wait_for_progress(self):
+    """Waits until each actor, the learner and the evaluator have logged."""
     missing = {f'actor-{i}' for i in range(ACTORS)} | {'learner', 'evaluator'}
     paths = {
       label: self.workdir / 'logs' / label / 'logs.csv'
@@ -178,21 +182,21 @@ class Chaos:
     deadline = time.monotonic() + _PATIENCE
     while missing:
       assert self.script.process.poll() is None, 'the run has ended'
-      assert time.monotonic() < deadline, f'{sorted(missing)} do not go on'
+      assert time.monotonic() < deadline, f'{sorted(missing)} do not resume'
       time.sleep(0.2)
       for label, path in paths.items():
         if _size(path) > sizes[label]:
           missing.discard(label)
           if label == 'actor':
             rows = scripts.rows(self.workdir, label)
-            # The log may have been cut in between.
+            # The log may have been truncated in between.
             new = rows[min(seen, len(rows) - 1) :]
             missing -= {f'actor-{int(r["environment"]) // 4}' for r in new}
             seen = len(rows)
         sizes[label] = _size(path)
 
   def strike(self, what, where):
-    """Lets a fault happen; returns what was lost, as a `Standing`."""
+    """Injects a fault; returns the lost progress, as a `Standing`."""
     before = self._standing()
     session = self._session()
     if what in SIGNALS:
@@ -200,7 +204,7 @@ class Chaos:
       os.kill(pid, SIGNALS[what])
       self._wait_for_new({where: pid})
     elif what == BLIP:
-      with self._nobody_dies():
+      with self._no_restarts():
         self._machines.cut(where)
         time.sleep(_BLIP_SECONDS)
         self._machines.mend(where)
@@ -219,17 +223,17 @@ class Chaos:
       self.script.process.kill()
       self.script.process.wait()
       self._start_again()
-    self.wait_until_it_goes_on()
+    self.wait_for_progress()
     if self._session() == session:
       return Standing(0, 0, 0)
-    # The log is cut to the checkpoint that the new session goes on from.
+    # The log was truncated to the checkpoint from which the session resumed.
     after = self._standing(before_session=self._session())
     first = next(
       row
       for row in scripts.rows(self.workdir, 'learner')
       if row['session'] == self._session()
     )
-    # What was done between the last row and the fault may have been saved.
+    # The checkpoint may be newer than the last row before the fault.
     after = after._replace(replay_items=int(float(first['replay_size'])))
     return Standing(
       *(max(0, b - a) for b, a in zip(before, after, strict=True))
@@ -239,7 +243,7 @@ class Chaos:
     return scripts.rows(self.workdir, 'actor')[-1]['session']
 
   def _standing(self, before_session=None):
-    """How far the run is, or was when it came to a session."""
+    """Returns the progress of the run, or its progress before a session."""
     values = []
     for label, key in zip(
       ('actor', 'learner', 'learner'),
@@ -252,12 +256,12 @@ class Chaos:
     return Standing(*values)
 
   def _fill_disk(self):
-    """Leaves no room on the disk for a while."""
+    """Fills the disk for a while."""
     filler = self.workdir / 'filler'
     deadline = time.monotonic() + _FULL_SECONDS
-    with self._nobody_dies(), filler.open('wb', buffering=0) as file:
+    with self._no_restarts(), filler.open('wb', buffering=0) as file:
       while time.monotonic() < deadline:
-        # The run gives back what it could not complete.
+        # The run deletes files that it could not complete.
         with contextlib.suppress(OSError):
           while file.write(bytes(1 << 12)):
             pass
@@ -265,7 +269,7 @@ class Chaos:
       filler.unlink()
 
   def _lose(self, what, machine):
-    """Takes a machine from the run, and gives it back."""
+    """Takes a machine away from the run, and gives it back."""
     there = self._machines.processes(machine)
     lost = {node: pid for node, pid in self.pids().items() if pid in there}
     if what == CRASH:
@@ -274,31 +278,31 @@ class Chaos:
       self._machines.cut(machine)
     self._wait_for_new(lost)
     self._machines.mend(machine)
-    # What ran on there does not stay.
+    # Nodes that kept running on the machine must end.
     self._wait(
       lambda: not any(map(psutil.pid_exists, lost.values())),
-      'the nodes of a machine that was lost were left behind',
+      'nodes of the lost machine were left behind',
     )
     self._machines.boot(machine)
 
   @contextlib.contextmanager
-  def _nobody_dies(self):
+  def _no_restarts(self):
     pids = self.pids()
     yield
-    assert self.pids() == pids, 'a node has died'
+    assert self.pids() == pids, 'a node has exited'
 
   def _start_again(self):
     self._wait(lambda: not self.processes(), 'processes were left behind')
     self._start()
 
   def _wait_for_new(self, old):
-    """Waits until nodes have other processes than these."""
+    """Waits until nodes have processes other than these."""
 
     def is_done():
       pids = self.pids()
       return all(pids.get(node, pid) != pid for node, pid in old.items())
 
-    self._wait(is_done, f'one of {list(old)} was not started anew')
+    self._wait(is_done, f'one of {list(old)} was not restarted')
 
   def _wait(self, condition, otherwise):
     deadline = time.monotonic() + _PATIENCE
@@ -307,7 +311,7 @@ class Chaos:
       time.sleep(0.5)
 
   def check(self):
-    """Looks whether the run is whole."""
+    """Checks that the run is intact."""
     assert set(self.pids()) == set(NODES), 'a node is missing'
     self._wait(
       lambda: self.processes().keys() <= self._known(),
@@ -315,7 +319,7 @@ class Chaos:
     )
     _, values = scripts.checkpoint(self.workdir)  # It can be read.
     steps = self.steps()
-    assert steps == sorted(steps), 'the log of the actors has a step back'
+    assert steps == sorted(steps), 'steps decrease in the log of the actors'
     counts = values['counts']
     assert counts['learner_steps'] == values['learner']['learner_steps']
     for label, number in values['log_rows'].items():
@@ -327,7 +331,7 @@ class Chaos:
         assert int(last.get(key) or 0) <= count, at_most
 
   def _known(self):
-    """The launcher, the nodes, and what these have started."""
+    """Returns the PIDs of the launcher, the nodes and their child processes."""
     known = {self.script.process.pid, *self.pids().values()}
     for pid in self.processes():
       with contextlib.suppress(psutil.NoSuchProcess):
@@ -336,7 +340,7 @@ class Chaos:
     return known
 
   def finish(self):
-    """Takes the run to a budget, and looks at its end."""
+    """Runs to a budget, and checks the result."""
     self.script.process.send_signal(signal.SIGINT)
     assert self.script.process.wait(_END_SECONDS) == 130
     _, values = scripts.checkpoint(self.workdir)
@@ -362,7 +366,7 @@ class Chaos:
 
 
 def _title(process):
-  """The node of a process; '' if it is none's."""
+  """Returns the node of a process; '' if it belongs to none."""
   try:
     return process.environ().get(heartbeats.TITLE_VARIABLE, '')
   except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
@@ -371,11 +375,11 @@ def _title(process):
 
 @contextlib.contextmanager
 def own_disk(folder):
-  """Gives a folder a small disk of its own; yields whether that is allowed."""
+  """Mounts a small disk at a directory; yields whether that is allowed."""
   options = ['-t', 'tmpfs', '-o', f'size={_DISK_SIZE}', 'tmpfs']
   done = subprocess.run(['mount', *options, folder], capture_output=True)
   if done.returncode:
-    print(f'No disk is filled: {done.stderr.decode().strip()}')
+    print(f'Skipping full disks: {done.stderr.decode().strip()}')
   try:
     yield not done.returncode
   finally:
@@ -384,16 +388,16 @@ def own_disk(folder):
 
 
 def run(chosen, folder, num_machines=0):
-  """Strikes with all of some faults; returns a table of what happened."""
+  """Injects all of the faults; returns a table of the results."""
   table = [
-    '| fault | goes on after, s | actor steps lost | learner steps | replay |',
+    '| fault | resumed after, s | actor steps lost | learner steps | replay |',
     '|---|---|---|---|---|',
   ]
   with (
     own_disk(folder) as can_fill_disk,
     contextlib.closing(Chaos(folder, num_machines)) as chaos,
   ):
-    chaos.wait_until_it_goes_on()
+    chaos.wait_for_progress()
     for i, (what, where) in enumerate(chosen):
       name = name_of(what, where)
       print(f'{i + 1} of {len(chosen)}: {name}', flush=True)
@@ -403,7 +407,7 @@ def run(chosen, folder, num_machines=0):
       lost = chaos.strike(what, where)
       seconds = time.monotonic() - start
       table.append(f'| {name} | {seconds:.0f} | {" | ".join(map(str, lost))} |')
-      print(f'  goes on after {seconds:.0f} s, lost {lost}', flush=True)
+      print(f'  resumed after {seconds:.0f} s, lost {lost}', flush=True)
       chaos.check()
     chaos.finish()
   return '\n'.join(table)
@@ -415,12 +419,12 @@ def main():
   parser.add_argument('--seed', type=int, default=int(time.time()))
   parser.add_argument('--machines', type=int, default=3)
   parser.add_argument(
-    '--skip', type=int, default=0, help='faults that are over'
+    '--skip', type=int, default=0, help='number of faults to skip'
   )
   options = parser.parse_args()
   missing = machines_lib.missing() if options.machines else ''
   if missing:
-    print(f'No machines: this needs {missing}.')
+    print(f'Running without machines, which need {missing}.')
   num_machines = 0 if missing else options.machines
   print(f'--seed={options.seed} --machines={num_machines}', flush=True)
   with tempfile.TemporaryDirectory() as folder:

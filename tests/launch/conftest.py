@@ -1,4 +1,4 @@
-"""What tests of the launch scripts share."""
+"""Fixtures for tests of the launch scripts."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.launch import scripts
 
 @pytest.fixture(name='compiled', scope='session', autouse=True)
 def share_compiled_functions(tmp_path_factory):
-  """Lets every process find what another has compiled before."""
+  """Makes all processes share a compilation cache."""
   folder = tmp_path_factory.mktemp('compiled')
   for name, value in (
     ('JAX_COMPILATION_CACHE_DIR', folder),
@@ -19,7 +19,7 @@ def share_compiled_functions(tmp_path_factory):
 
 @pytest.fixture(name='server', scope='session')
 def start_server(compiled):
-  """Runs scripts that begin with their imports done."""
+  """Returns a server that runs scripts with all imports done."""
   del compiled
   server = scripts.Server()
   yield server
@@ -28,7 +28,7 @@ def start_server(compiled):
 
 @pytest.fixture(name='refuse')
 def make_refuse(server, tmp_path):
-  """Types what must be refused before anything starts or is written."""
+  """Returns a function that runs a command that must be refused."""
 
   def refuse(script, *arguments, workdir=None):
     workdir = workdir or tmp_path / 'run'

@@ -1,12 +1,12 @@
-"""A program of many nodes on machines that this computer plays.
+"""Runs a program of many nodes on machines that this computer simulates.
 
   .venv/bin/python -m tests.launch.crowd --nodes=256
 
-Launcher, engine and Ray are real, and so is the loss of a machine. The nodes do
-nothing but send a heartbeat each second, because this computer has no room
-for as many actors: a node takes about 8 MB, and its keeper 44 MB. What is shown
-is whether so many nodes are placed, started, watched, moved and ended, and what
-that costs the launcher.
+Launcher, engine and Ray are real, and so is the loss of a machine. The nodes
+only send a heartbeat each second, because the memory does not suffice for as
+many actors: a node takes about 8 MB, and its Ray actor 44 MB. The result shows
+whether all nodes are scheduled, started, watched, moved and ended, and how much
+CPU time the launcher needs.
 """
 
 import argparse
@@ -27,15 +27,15 @@ _ROOT = pathlib.Path(__file__).parents[2]
 _MACHINES = 3
 _PATIENCE = 900.0  # Seconds.
 _WATCH_SECONDS = 30.0
-# What a node executes.
+# The code of a node.
 _NODE = """
 import os, time
 while True:
   os.write(int(os.environ['BT_ACME_HEARTBEATS']), b'.')
   time.sleep(1)
 """
-# What the launcher executes, with the number of nodes, the cluster's address,
-# the Python of Ray and the folder of the log files.
+# The code of the launcher. Its arguments are the number of nodes, the cluster's
+# address, the Python of Ray and the directory for log files.
 _PROGRAM = f"""
 import sys, types
 import bt_acme
@@ -61,15 +61,15 @@ sys.exit(launcher.launch(program, workdir=workdir, launch_type='ray',
 
 
 class Crowd:
-  """A program of many nodes under way."""
+  """A running program of many nodes."""
 
   def __init__(self, number, machines, folder):
-    """Starts it.
+    """Starts the program.
 
     Args:
-      number: of nodes besides the coordinator.
-      machines: `machines.Machines`.
-      folder: for the log files.
+      number: the number of nodes besides the coordinator.
+      machines: a `machines.Machines`.
+      folder: the directory for log files.
     """
     self._number = number
     self._folder = folder / 'processes'
@@ -84,32 +84,32 @@ class Crowd:
       stderr=subprocess.DEVNULL,
     )
 
-  def lives(self):
-    """How often each node was started."""
+  def num_attempts(self):
+    """Returns how often each node was started."""
     return [
       path.read_text().count('--- ')
       for path in self._folder.glob('actor-*.log')
     ]
 
   def wait_for(self, condition):
-    """Waits until the lives of all nodes satisfy something; returns seconds."""
+    """Waits until a condition on `num_attempts` holds; returns the seconds."""
     start = time.monotonic()
     while True:
       assert self.process.poll() is None, 'the launcher has ended'
-      assert time.monotonic() - start < _PATIENCE, self.lives()
-      lives = self.lives()
-      if len(lives) == self._number and condition(lives):
+      assert time.monotonic() - start < _PATIENCE, self.num_attempts()
+      attempts = self.num_attempts()
+      if len(attempts) == self._number and condition(attempts):
         return time.monotonic() - start
       time.sleep(0.5)
 
   def cpu_seconds(self):
-    """What the launcher and its driver have used of the processor."""
+    """Returns the CPU time of the launcher and its driver."""
     launcher = psutil.Process(self.process.pid)
     times = [p.cpu_times() for p in (launcher, *launcher.children())]
     return sum(t.user + t.system for t in times)
 
   def end(self):
-    """Types Ctrl-C; returns how many seconds the end takes."""
+    """Sends Ctrl-C; returns the seconds until the end."""
     start = time.monotonic()
     self.process.send_signal(signal.SIGINT)
     assert self.process.wait(_PATIENCE) == 130
@@ -122,41 +122,41 @@ def _nodes_on(machines, machine):
 
 
 def run(number):
-  """Runs a crowd through all; returns a table."""
+  """Measures start, supervision, loss of a machine and end; returns a table."""
   table = ['| | |', '|---|---|']
 
-  def tell(what, figure):
-    table.append(f'| {what} | {figure} |')
+  def report(what, value):
+    table.append(f'| {what} | {value} |')
     print(table[-1], flush=True)
 
   with contextlib.ExitStack() as stack:
     folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    # Two machines have room for all.
+    # Two machines can run all nodes.
     machines = machines_lib.Machines(_MACHINES, num_cpus=number // 2 + 1)
     stack.enter_context(contextlib.closing(machines))
     crowd = Crowd(number, machines, folder)
     stack.callback(crowd.process.kill)
     on_each, lost = [], 0
 
-    def all_run(lives):
-      if sum(lives) != number + lost:
+    def all_run(attempts):
+      if sum(attempts) != number + lost:
         return False
-      # A life begins with the request for its process.
+      # An attempt is logged before its process runs.
       on_each[:] = [len(_nodes_on(machines, i)) for i in range(_MACHINES)]
       return sum(on_each) == number + 1
 
-    tell('start of all nodes, s', f'{crowd.wait_for(all_run):.0f}')
-    tell('nodes on each machine', on_each)
+    report('start of all nodes, s', f'{crowd.wait_for(all_run):.0f}')
+    report('nodes on each machine', on_each)
     assert all(on_each)
     used, start = crowd.cpu_seconds(), time.monotonic()
     time.sleep(_WATCH_SECONDS)
     share = (crowd.cpu_seconds() - used) / (time.monotonic() - start)
-    tell('cores that launcher and driver use', f'{share:.2f}')
+    report('cores used by launcher and driver', f'{share:.2f}')
     lost = on_each[2]
     machines.crash(2)
     seconds = crowd.wait_for(all_run)
-    tell('those of a machine that crashed run elsewhere, s', f'{seconds:.0f}')
-    tell('end after Ctrl-C, s', f'{crowd.end():.0f}')
+    report('restart of the nodes of a crashed machine, s', f'{seconds:.0f}')
+    report('end after Ctrl-C, s', f'{crowd.end():.0f}')
     assert not any(_nodes_on(machines, i) for i in range(_MACHINES))
   return '\n'.join(table)
 

@@ -1,7 +1,7 @@
-"""Runs whose processes are killed or stopped: what goes on, and what ends.
+"""Runs whose processes are killed or suspended: which nodes restart, which end.
 
 Everything is real: a launch script, its processes, and SIGKILL. These tests are
-slow ones; `chaos_test.py` is always run.
+slow; `chaos_test.py` always runs.
 """
 
 import collections
@@ -19,7 +19,7 @@ _ENDLESS = '--max_actor_steps=1000000'
 
 
 class Run:
-  """A run under way, whose processes can be sent signals by their titles."""
+  """A run whose nodes can be sent signals by name."""
 
   def __init__(self, script, workdir):
     self.process = script.process
@@ -30,7 +30,7 @@ class Run:
     scripts.wait_until(condition, self.process, seconds=280)
 
   def pids(self, name):
-    """The processes of a node, one for each of its attempts."""
+    """Returns the PIDs of a node, one for each of its attempts."""
     path = self.workdir / 'processes' / f'{name}.log'
     text = path.read_text() if path.exists() else ''
     return [
@@ -41,7 +41,7 @@ class Run:
     os.kill(self.pids(name)[-1], signum)
 
   def rows_of_actor(self, index, session='0'):
-    """The episodes of the environments of an actor, in a session of the run."""
+    """Returns the episodes of an actor in a session of the run."""
     own = {str(4 * index + i) for i in range(4)}
     return [
       row
@@ -68,7 +68,7 @@ class Run:
 
 @pytest.fixture(name='start')
 def make_start(tmp_path):
-  scripts_under_way = []
+  running = []
 
   def start(*arguments):
     workdir = tmp_path / 'run'
@@ -80,33 +80,33 @@ def make_start(tmp_path):
       '--checkpoint_period=2',
       *arguments,
     )
-    scripts_under_way.append(script)
+    running.append(script)
     return Run(script, workdir)
 
   yield start
-  for script in scripts_under_way:
+  for script in running:
     script.__exit__()
 
 
 @pytest.mark.slow
-def test_a_run_survives_deaths_of_all_kinds(start):
+def test_a_run_survives_failures_of_all_kinds(start):
   run = start(_ENDLESS, '--evaluation_period=2000')
   run.wait_for_start()
   first = len(run.rows_of_actor(0))
   run.send('actor-0', signal.SIGKILL)
-  run.send('evaluator-0', signal.SIGTERM)  # Not by its launcher.
+  run.send('evaluator-0', signal.SIGTERM)  # Not sent by the launcher.
   run.wait_until(lambda: len(run.pids('actor-0')) == 2)
-  going_on = len(run.rows_of_actor(1))
+  others = len(run.rows_of_actor(1))
   run.wait_until(lambda: len(run.rows_of_actor(0)) > first + 4)
-  assert len(run.rows_of_actor(1)) > going_on
+  assert len(run.rows_of_actor(1)) > others
   assert len(run.pids('actor-1')) == len(run.pids('learner-0')) == 1
   points = len(scripts.rows(run.workdir, 'evaluator'))
   run.wait_until(lambda: len(scripts.rows(run.workdir, 'evaluator')) > points)
   run.send('learner-0', signal.SIGKILL)
   run.wait_for_start(session='1')
-  # The counts go on from a checkpoint.
+  # The counts continue from a checkpoint.
   assert int(run.rows_of_actor(0, '1')[0]['actor_steps']) > 0
-  # Ctrl-C while an actor is being started anew.
+  # Ctrl-C while an actor restarts.
   run.send('actor-1', signal.SIGKILL)
   run.wait_until(lambda: run.notes().count('\n') == 4)
   run.process.send_signal(signal.SIGINT)
@@ -126,7 +126,7 @@ def test_a_run_survives_deaths_of_all_kinds(start):
     assert f'Restarting{what}' in note and '(restart 1 of 3 allowed' in note
     assert note.partition(f' {title}')[2] in errors
   assert 'error:' not in errors and 'Traceback' not in errors
-  # Each evaluation has its two episodes, and none is there twice.
+  # Each evaluation has exactly two episodes.
   evaluations = collections.Counter(
     row['evaluation_point'] for row in scripts.rows(run.workdir, 'evaluator')
   )
@@ -135,7 +135,7 @@ def test_a_run_survives_deaths_of_all_kinds(start):
 
 
 @pytest.mark.slow
-def test_a_run_meets_its_budget_without_some_lives(start):
+def test_a_run_reaches_its_budget_after_failures(start):
   run = start('--max_actor_steps=12000', '--evaluation_period=2000')
   run.wait_for_start()
   for name in ('actor-0', 'actor-1', 'evaluator-0'):
@@ -143,7 +143,7 @@ def test_a_run_meets_its_budget_without_some_lives(start):
   code, _, errors = run.end()
   assert code == 0, errors
   _, values = scripts.checkpoint(run.workdir)
-  # Each actor overshoots by less than a turn.
+  # Each actor overshoots by less than one step of its environments.
   assert 12_000 <= values['counts']['actor_steps'] < 12_000 + 2 * 4
   points = collections.Counter(
     int(row['evaluation_point'])
@@ -154,7 +154,7 @@ def test_a_run_meets_its_budget_without_some_lives(start):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('name', ['replay-0', 'coordinator-0', 'inference-0'])
-def test_a_server_that_dies(start, name):
+def test_a_server_that_is_killed(start, name):
   run = start(_ENDLESS, '--inference=server', '--num_evaluators=0')
   run.wait_for_start()
   run.send(name, signal.SIGKILL)
@@ -164,7 +164,7 @@ def test_a_server_that_dies(start, name):
     run.wait_until(
       lambda: all(len(run.rows_of_actor(i)) > episodes[i] + 4 for i in range(2))
     )
-    # The actors' deaths with it are not their own.
+    # The actors restart with the server, which is not their own failure.
     assert len(run.pids('actor-0')) == 2 and run.notes().count('\n') == 1
     assert len(run.pids('learner-0')) == 1
   else:
@@ -176,14 +176,14 @@ def test_a_server_that_dies(start, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('name', ['actor-0', 'learner-0', 'replay-0'])
-def test_a_process_that_hangs_counts_as_dead(start, name):
+def test_a_hung_process_is_restarted(start, name):
   run = start(_ENDLESS, '--watchdog_seconds=20', '--num_evaluators=0')
   run.wait_for_start()
   run.send(name, signal.SIGSTOP)
   run.wait_until(lambda: len(run.pids(name)) == 2)
   title = name.replace('-', '/')
   assert f'{title} sent no heartbeat for 20 s and was killed' in run.notes()
-  # Nobody else is blamed.
+  # No other node is blamed.
   assert run.notes().count('\n') == 1
   run.wait_for_start(session='0' if name == 'actor-0' else '1')
   run.process.send_signal(signal.SIGINT)

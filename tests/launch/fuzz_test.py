@@ -1,8 +1,8 @@
 """Random command lines of all launch scripts: accepted, or one line and code 2.
 
-The scripts run in this process, up to where they would start to act. The seed
-is printed; BT_ACME_FUZZ_SEED repeats the same command lines, and
-BT_ACME_FUZZ_LINES is how many there are.
+The scripts run in this process, up to the point where they would start to act.
+The seed is printed; BT_ACME_FUZZ_SEED repeats the same command lines, and
+BT_ACME_FUZZ_LINES sets their number.
 """
 
 import collections
@@ -40,7 +40,7 @@ _ODD_TEXTS = (
   *('', ' ', ',', 'x', 'ä', 'nan', '-1', '%s', '{}', '\n', "'", '../..'),
   *('x' * 300, 'x' * 5000, '9' * 5000, '/dev/null', '/proc/x', '~'),
 )
-# Texts that some settings read, besides odd ones.
+# Values of text settings, in addition to the odd ones.
 _TEXTS = {
   'env': (
     *(_WORLD, f'{_WORLD}:fixed', 'MiniGrid-DoorKey-8x8-v0:no_goal', 'Chain-9'),
@@ -80,7 +80,7 @@ def _odd_number(rng):
 
 
 def _value(rng, name, field):
-  """Any value of a setting, mostly one of its type."""
+  """Draws a value of a setting, mostly of its type."""
   kind = type(field.default)
   choices = checks.declaration_of(field).choices
   if choices:
@@ -93,7 +93,7 @@ def _value(rng, name, field):
 
 
 def _settings(script):
-  """The fields of all settings of a script, by name."""
+  """Returns the fields of all settings of a script, by name."""
   settings_class = runpy.run_path(scripts.path_of(script))['Settings']
   return names.settings_of(settings_class)
 
@@ -122,7 +122,7 @@ def _command(rng, script, settings):
 
 
 def _run(script, arguments):
-  """Runs a script here; returns its code, standard output and errors."""
+  """Runs a script in this process; returns code, output and errors."""
   output, errors = io.StringIO(), io.StringIO()
   saved = flagsaver.save_flag_values()
   sys.argv[:] = [scripts.path_of(script), *arguments]
@@ -140,7 +140,7 @@ def _run(script, arguments):
 
 @pytest.fixture(name='stopped')
 def stop_before_acting(monkeypatch, tmp_path):
-  """Lets scripts do all but act, in a folder with a behavior and a file."""
+  """Stops scripts before they act, and creates a behavior and a file."""
   fakes.export_behavior(tmp_path / 'b', env=_WORLD)
   (tmp_path / 'taken').write_text('mine')
   monkeypatch.chdir(tmp_path)
@@ -153,10 +153,10 @@ def stop_before_acting(monkeypatch, tmp_path):
     (evaluation_cli, '_play', [_ROW]),
   ):
     monkeypatch.setattr(module, name, lambda *args, result=result: result)
-  # What an environment shows is always the same.
+  # The specification of an environment is always the same.
   spec_by_name = functools.lru_cache(assembly.spec_by_name)
   monkeypatch.setattr(assembly, 'spec_by_name', spec_by_name)
-  # Without the handlers that `app.run` installs for the rest of the process.
+  # `app.run` would install handlers for the rest of the process.
   monkeypatch.setattr(
     flags.app,
     'run',
@@ -165,7 +165,7 @@ def stop_before_acting(monkeypatch, tmp_path):
 
 
 def test_random_command_lines(stopped, capsys):
-  # Programs of other tests in this process have flags of the same names.
+  # Programs of other tests in this process define flags of the same names.
   for module, found in absl_flags.FLAGS.flags_by_module_dict().items():
     if module.startswith('experiments.'):
       for flag in list(found):

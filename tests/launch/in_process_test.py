@@ -14,7 +14,7 @@ from tests.launch import scripts
 
 IN_PROCESS = '--lp_launch_type=in_process'
 _STACK = ('acme', 'launchpad', 'reverb', 'tensorflow')
-# Runs a script, and prints which of these modules it has loaded.
+# Runs a script, and prints the modules of the stack that it has loaded.
 _RUN = f"""
 import runpy, sys
 sys.argv = sys.argv[1:]
@@ -25,12 +25,12 @@ finally:
 """
 
 
-# No file can be larger than so many bytes.
+# Limits the size of files, in bytes.
 _LIMIT = 'import resource as r; r.setrlimit(r.RLIMIT_FSIZE, ({0}, {0}))\n'
 
 
 def _run(script, *arguments, largest_file=None):
-  """Runs a script to its end; returns code, standard output and errors."""
+  """Runs a script; returns code, standard output and errors."""
   limit = '' if largest_file is None else _LIMIT.format(largest_file)
   done = subprocess.run(
     [sys.executable, '-c', limit + _RUN, scripts.path_of(script), *arguments],
@@ -49,12 +49,12 @@ def _train(script, workdir, *arguments):
   )
 
 
-def test_a_disk_without_room_is_one_line(tmp_path):
+def test_a_full_disk_is_reported_in_one_line(tmp_path):
   code, _, errors = _run(
     *('run_ngu', *scripts.TINY, *scripts.NGU, IN_PROCESS),
     f'--workdir={tmp_path / "run"}',
     '--max_actor_steps=200',
-    largest_file=20_000,  # The settings find room, the first checkpoint none.
+    largest_file=20_000,  # Enough for the settings, but not for a checkpoint.
   )
   assert code == 1
   assert 'Traceback' not in errors and '\nerror: ' in errors, errors
@@ -64,19 +64,19 @@ def test_a_disk_without_room_is_one_line(tmp_path):
 
 @pytest.fixture(name='ngu', scope='module')
 def run_ngu(compiled, tmp_path_factory):
-  """A run that was interrupted, resumed, and started once more when done."""
+  """Returns a run that was interrupted, resumed, and started once more."""
   del compiled
   workdir = tmp_path_factory.mktemp('in_process') / 'ngu'
   arguments = (*scripts.NGU, '--max_actor_steps=2000')
   with scripts.Script('run_ngu', workdir, IN_PROCESS, *arguments) as script:
     scripts.wait_until(lambda: scripts.rows(workdir, 'learner'), script.process)
     script.process.send_signal(signal.SIGINT)
-    interrupted = script.end(60)  # 15 s on a machine that is not busy.
+    interrupted = script.end(60)  # 15 s on an idle machine.
   ended = [_train('run_ngu', workdir, *arguments) for _ in range(2)]
   return workdir, interrupted, *ended
 
 
-def test_ctrl_c_saves_and_the_same_command_goes_on(ngu):
+def test_ctrl_c_saves_and_the_same_command_resumes(ngu):
   workdir, interrupted, resumed, again = ngu
   assert interrupted[0] == 130, interrupted
   assert 'Rerun the same command to resume.' in interrupted[1]
@@ -88,7 +88,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(ngu):
   assert steps == sorted(steps) and 1_500 < steps[-1] <= 2_003
 
 
-def test_the_workdir_is_that_of_a_distributed_run(ngu):
+def test_the_workdir_is_like_that_of_a_distributed_run(ngu):
   workdir = ngu[0]
   assert {path.name for path in workdir.iterdir()} == {
     *('config.json', 'completed.json', 'logs', 'checkpoints', 'behavior'),
@@ -99,7 +99,7 @@ def test_the_workdir_is_that_of_a_distributed_run(ngu):
     assert list((workdir / 'logs' / label).glob('events.*'))
 
 
-def test_a_run_is_evaluated_as_what_it_exported(ngu):
+def test_a_run_is_evaluated_like_its_exported_behavior(ngu):
   folder = ngu[0]
   outputs = [
     _run('evaluate', flag, '--episodes=2')
@@ -109,7 +109,7 @@ def test_a_run_is_evaluated_as_what_it_exported(ngu):
   assert outputs[0][:2] == outputs[1][:2]
 
 
-def test_transfer_keeps_the_behavior(ngu, tmp_path):
+def test_transfer_stores_the_behavior(ngu, tmp_path):
   workdir, behavior = tmp_path / 'bt', tmp_path / 'explorer'
   shutil.copytree(ngu[0] / 'behavior', behavior)
   code, _, errors = _train(
@@ -127,12 +127,12 @@ def test_transfer_keeps_the_behavior(ngu, tmp_path):
     run.agent.behaviors[0].variables,
     bt_acme.load_behavior(ngu[0]).variables,
   )
-  # It was evaluated as the command said, and is from now on.
+  # The number of evaluation episodes stays as in the command.
   run.resume(600)
   assert np.unique(run.evaluations['actor_steps'], return_counts=True)[
     1
   ].tolist() == [3, 3, 3]
-  # The command knows the behavior where it lies now.
+  # The command recognizes the behavior at its new path.
   code, output, errors = _train(
     'run_bt',
     workdir,
@@ -148,7 +148,7 @@ def test_transfer_keeps_the_behavior(ngu, tmp_path):
   assert len(record['sessions']) == 2
 
 
-def test_a_run_of_the_other_kind_is_refused(ngu):
+def test_a_run_of_another_engine_is_refused(ngu):
   workdir = ngu[0]
   before = scripts.contents(workdir)
   code, _, errors = _run(
@@ -170,6 +170,6 @@ def test_settings_of_nodes_are_refused(argument, tmp_path):
   assert not (tmp_path / 'run').exists()
 
 
-def test_the_record_says_what_it_began_with(ngu):
+def test_the_record_contains_the_first_settings(ngu):
   record = json.loads((ngu[0] / 'config.json').read_text())
   assert record['began_with']['evaluation_episodes'] == 2

@@ -1,8 +1,8 @@
-"""Machines of a Ray cluster that this computer plays, each in its own network.
+"""Simulated machines of a Ray cluster on this computer.
 
-A machine is a network namespace (`ip-netns(8)`) with an address of its own. All
-are plugged into one switch, where a cable can be pulled. They share the rest of
-this computer, as machines share a file system.
+A machine is a network namespace (`ip-netns(8)`) with its own address. All
+machines are plugged into one switch, where a cable can be pulled. They share
+everything else, including the file system.
 """
 
 import contextlib
@@ -18,14 +18,14 @@ VARIABLES = {
   'RAY_AUTH_MODE': 'token',
   'RAY_AUTH_TOKEN': 'a-secret-of-this-test',
   'RAY_USAGE_STATS_ENABLED': '0',
-  # A computer that runs other tests too may be slow.
+  # A computer that also runs other tests may be slow.
   'RAY_raylet_start_wait_time_s': '120',
 }
 _PORT = 6379
 
 
 def flags(address):
-  """The flags of a run on a cluster."""
+  """Returns the flags of a run on a cluster."""
   return (
     '--lp_launch_type=ray',
     f'--ray_address={address}',
@@ -34,7 +34,7 @@ def flags(address):
 
 
 def missing():
-  """Returns what this computer lacks for such machines; empty if nothing."""
+  """Returns a text about what such machines lack here; '' if nothing."""
   if not RAY.exists():
     return 'the environment of `make ray`'
   if os.geteuid() or not shutil.which('ip'):
@@ -61,8 +61,8 @@ class Machines:
     """Starts Ray on all machines.
 
     Args:
-      number: how many machines there are.
-      num_cpus: the cores that each of them offers.
+      number: the number of machines.
+      num_cpus: the number of cores that each machine offers.
     """
     self._ended = contextlib.ExitStack()
     self._names = [f'bt-{os.getpid()}-{i}' for i in range(number)]
@@ -78,11 +78,11 @@ class Machines:
       raise
 
   def host(self, machine):
-    """The address of a machine."""
+    """Returns the address of a machine."""
     return f'10.77.0.{machine + 1}'
 
   def command_on(self, machine):
-    """What a command line begins with, to be executed on a machine."""
+    """Returns the prefix of a command that is executed on a machine."""
     return ['ip', 'netns', 'exec', self._names[machine]]
 
   def cut(self, machine):
@@ -94,22 +94,22 @@ class Machines:
     self._cable(machine, 'up')
 
   def crash(self, machine):
-    """Ends all that runs on a machine, as a power cut would."""
+    """Kills all processes of a machine, like a power cut."""
     self.cut(machine)
     self._kill(machine)
 
   def boot(self, machine):
-    """Starts a machine, which may have crashed, with nothing on it but Ray."""
+    """Restarts a machine, with no processes except Ray."""
     self._kill(machine)
     self.mend(machine)
     self._start_ray(machine)
 
   def all_processes(self):
-    """Returns the numbers of the processes on all machines."""
+    """Returns the PIDs of the processes on all machines."""
     return [pid for i in range(len(self._names)) for pid in self._pids(i)]
 
   def processes(self, machine):
-    """Returns the command lines of what runs on a machine, by process."""
+    """Returns the command lines of the processes on a machine, by PID."""
     found = {}
     for pid in self._pids(machine):
       with contextlib.suppress(OSError):
@@ -118,7 +118,7 @@ class Machines:
     return found
 
   def close(self):
-    """Ends all that runs on the machines, and takes them away."""
+    """Kills all processes of the machines, and removes the machines."""
     for i in range(len(self._names)):
       self._kill(i)
     for name in (*self._names, self._switch):
@@ -130,7 +130,7 @@ class Machines:
     return f'bt-{os.getpid()}-switch'
 
   def _plug(self):
-    """Makes the machines, with a cable from each to the switch."""
+    """Creates the machines, with a cable from each to the switch."""
     switch = ['ip', '-n', self._switch, 'link']
     _run('ip', 'netns', 'add', self._switch)
     _run(*switch, 'add', 'bridge', 'type', 'bridge')

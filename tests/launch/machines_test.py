@@ -1,4 +1,4 @@
-"""A run on three machines, which lose their network and their power."""
+"""Runs on three simulated machines that lose their network or power."""
 
 import collections
 import contextlib
@@ -15,7 +15,7 @@ from tests.launch import machines as machines_lib
 
 pytestmark = pytest.mark.slow
 _ACTORS = 3
-# The head alone can take all actors.
+# The head alone can run all actors.
 _CPUS = _ACTORS
 _BLIP_SECONDS = 5.0
 
@@ -30,14 +30,14 @@ def start_machines():
     yield machines
 
 
-def test_many_nodes_outlive_a_machine():
+def test_many_nodes_survive_the_loss_of_a_machine():
   if machines_lib.missing():
     pytest.skip(f'needs {machines_lib.missing()}')
-  assert 'of a machine that crashed run elsewhere' in crowd.run(12)
+  assert 'restart of the nodes of a crashed machine' in crowd.run(12)
 
 
-def _places(workdir):
-  """The machine of each life of each actor, as the log of the actor has it."""
+def _hosts(workdir):
+  """Returns the machines of each actor's attempts, from the actor's log."""
   found = {}
   for i in range(_ACTORS):
     path = workdir / 'processes' / f'actor-{i}.log'
@@ -47,7 +47,7 @@ def _places(workdir):
 
 
 def _episodes(workdir):
-  """The number of episodes of each actor, which has four environments."""
+  """Returns the number of episodes of each actor with its four environments."""
   return collections.Counter(
     int(row['environment']) // 4 for row in scripts.rows(workdir, 'actor')
   )
@@ -81,31 +81,30 @@ def test_a_run_survives_its_machines(machines, tmp_path):
       )
 
     wait_until_all_act()
-    places = _places(workdir)
-    hosts = {machines.host(i): i for i in range(3)}
-    assert sorted(places.values()) == sorted([host] for host in hosts)
-    actor_on = {hosts[place]: actor for actor, (place,) in places.items()}
-    # Nobody dies of a network that comes back soon.
+    before = _hosts(workdir)
+    machine_of = {machines.host(i): i for i in range(3)}
+    assert sorted(before.values()) == sorted([host] for host in machine_of)
+    actor_on = {machine_of[host]: actor for actor, (host,) in before.items()}
+    # No node fails when the network is back soon.
     machines.cut(1)
     time.sleep(_BLIP_SECONDS)
     machines.mend(1)
     wait_until_all_act()
-    assert _places(workdir) == places
-    # A machine without power, and one without network: their actors go on
-    # elsewhere.
+    assert _hosts(workdir) == before
+    # Actors of a machine without power or network restart elsewhere.
     for machine, lose in ((2, machines.crash), (1, machines.cut)):
       lose(machine)
       scripts.wait_until(
-        lambda: len(_places(workdir)[actor_on[machine]]) == 2,  # noqa: B023
+        lambda: len(_hosts(workdir)[actor_on[machine]]) == 2,  # noqa: B023
         script.process,
         seconds=200,
       )
       wait_until_all_act()
-    assert len(_places(workdir)[actor_on[0]]) == 1
+    assert len(_hosts(workdir)[actor_on[0]]) == 1
     script.process.send_signal(signal.SIGINT)
     code, _, errors = script.end()
   assert code == 130, errors
-  # What is left on the head is Ray itself.
+  # Only Ray itself is left on the head.
   left = machines.processes(0).values()
   assert left and not [text for text in left if 'process_entry' in text]
   assert list((workdir / 'checkpoints').glob('checkpoint-*'))

@@ -1,8 +1,8 @@
-"""Whole programs, as the launch scripts start them: real servers and processes.
+"""Whole programs from the launch scripts, with real servers and processes.
 
-What is needed of a whole run is asserted on few: NGU, stopped midway,
-resumed with actions chosen elsewhere, taken further in threads, and evaluated;
-Behavior Transfer with what it exported; and a program whose actor fails.
+Few runs serve all tests: NGU, interrupted, resumed with an inference server,
+continued in threads, and evaluated; behavior transfer with the exported
+behavior; and a program whose actor fails.
 """
 
 import json
@@ -24,10 +24,10 @@ from tests.launch import scripts
 
 @pytest.fixture(name='ngu', scope='module')
 def run_ngu(tmp_path_factory, server):
-  """A run that was interrupted, resumed, and started once more when done."""
+  """Returns a run that was interrupted, resumed, and started once more."""
   workdir = tmp_path_factory.mktemp('runs') / 'ngu'
   arguments = ('run_ngu', workdir, *scripts.NGU)
-  # However late it is stopped, it is in the middle.
+  # The run cannot complete before it is interrupted.
   endless = ('--max_actor_steps=10000000', '--num_evaluators=0')
   with scripts.Script(*arguments, *endless) as process:
     lock = workdir / 'run.lock'
@@ -45,7 +45,7 @@ def run_ngu(tmp_path_factory, server):
     )
     start = time.monotonic()
     process.process.send_signal(signal.SIGINT)
-    interrupted = process.end(60)  # 15 s on a machine that is not busy.
+    interrupted = process.end(60)  # 15 s on an idle machine.
     stopped_in = time.monotonic() - start
   first = scripts.checkpoint(workdir)
   budget = first[1]['counts']['actor_steps'] + 600
@@ -83,7 +83,7 @@ def test_a_second_run_in_the_workdir_is_refused(ngu):
   assert not (ngu['workdir'] / 'run.lock').exists()
 
 
-def test_interrupted_run_saved_all(ngu):
+def test_interrupted_run_saved_its_state(ngu):
   _, values = ngu['first']
   assert values['counts']['learner_steps'] >= 1
   assert values['learner']['learner_steps'] == values['counts']['learner_steps']
@@ -91,19 +91,20 @@ def test_interrupted_run_saved_all(ngu):
   assert scripts.seen(values) > 0
 
 
-def test_resumed_run_goes_on(ngu):
+def test_resumed_run_continues(ngu):
   code, output, errors = ngu['resumed']
   assert code == 0, errors
   assert output.startswith('Resuming NGUConfig')
   (arrays, values), (arrays_after, values_after) = ngu['first'], ngu['second']
-  # The budget is met to within a turn, over both sessions together.
+  # Both sessions together exceed the budget by less than a step of all
+  # environments.
   steps, steps_after = (
     v['counts']['actor_steps'] for v in (values, values_after)
   )
   assert ngu['budget'] <= steps_after <= ngu['budget'] + 3
   learner_steps = values['learner']['learner_steps']
   assert values_after['learner']['learner_steps'] > learner_steps
-  # The state itself counts: parameters, optimizers and their step counts.
+  # The state contains step counts of the parameters and optimizers.
   counts = [a for a in arrays.values() if a.dtype == np.int32 and a.shape == ()]
   assert len(counts) >= 3
   assert all(c == learner_steps for c in counts)
@@ -112,28 +113,28 @@ def test_resumed_run_goes_on(ngu):
     for a in arrays_after.values()
     if a.dtype == np.int32 and a.shape == ()
   )
-  # It has gone on from there, and falls by at most 1 % a learner step.
+  # The maximum priority was restored; it falls by at most 1% a learner step.
   assert values['learner']['max_priority'] > 0
   assert values_after['learner']['max_priority'] > 0
-  # Each observation is in the statistics once, but those of steps that are not
-  # counted yet may be there or not.
+  # The statistics contain each observation once. Those of steps that are not
+  # counted yet may be missing.
   seen = scripts.seen(values_after) - scripts.seen(values)
   assert abs(seen - (steps_after - steps)) <= 32 * 4
 
 
-def test_resumed_run_has_its_replay(ngu):
+def test_resumed_run_restores_its_replay(ngu):
   learner = scripts.rows(ngu['workdir'], 'learner')
   before = [row for row in learner if row['session'] == '0']
   after = [row for row in learner if row['session'] == '1']
-  # With an empty one it would begin with min_replay_size, which is 4.
+  # With an empty replay it would start at min_replay_size, which is 4.
   assert int(before[-1]['replay_size']) > 40
   sizes = [int(rows['replay_size']) for rows in (before[-1], after[0])]
   assert sizes[0] <= sizes[1] <= 500
-  # The end of the run has one, once.
+  # Only the last checkpoint contains a replay.
   assert len(list(ngu['workdir'].rglob('chunks.tfrecord'))) == 1
 
 
-def test_no_row_is_doubled(ngu):
+def test_no_row_is_duplicated(ngu):
   counts = ngu['first'][1]['counts']
   for label, name in (('actor', 'actor_steps'), ('learner', 'learner_steps')):
     rows = scripts.rows(ngu['workdir'], label)
@@ -146,7 +147,7 @@ def test_no_row_is_doubled(ngu):
     assert all(step >= counts[name] for step in steps[len(first) :])
 
 
-def test_a_run_is_evaluated_as_what_it_exported(ngu, server):
+def test_a_run_is_evaluated_like_its_exported_behavior(ngu, server):
   folders = {
     'workdir': ngu['workdir'],
     'behavior': ngu['workdir'] / 'behavior',
@@ -165,8 +166,8 @@ def test_a_run_is_evaluated_as_what_it_exported(ngu, server):
   assert outputs[0][:2] == outputs[1][:2]
 
 
-def test_statistics_go_on_wherever_actions_are_chosen(ngu, server):
-  """From local to the server in the resumed run, and here back again."""
+def test_statistics_continue_wherever_actions_are_selected(ngu, server):
+  """Actions move to the inference server on resuming, and back here."""
   workdir = ngu['workdir'].with_name('ngu_longer')
   shutil.copytree(ngu['workdir'], workdir)
   code, _, errors = server.train(
@@ -192,7 +193,7 @@ def test_statistics_go_on_wherever_actions_are_chosen(ngu, server):
   assert np.all(before < between) and np.all(between < after)
 
 
-def test_progress_of_a_resumed_run_begins_where_it_was(ngu):
+def test_progress_of_a_resumed_run_starts_where_it_was(ngu):
   _, output, _ = ngu['resumed']
   first = re.search(rf'actor steps ([\d,]+) / {ngu["budget"]:,}', output)
   steps = int(first[1].replace(',', ''))
@@ -215,7 +216,7 @@ def test_logs_of_a_run(ngu):
   actor = scripts.rows(ngu['workdir'], 'actor')
   assert len(actor) > 4
   assert any(float(row['intrinsic_return']) > 0 for row in actor)
-  # The evaluation of what the learner ended with.
+  # There is one evaluation, of the final parameters.
   evaluator = scripts.rows(ngu['workdir'], 'evaluator')
   assert len(evaluator) == 2
   assert all(int(row['actor_steps']) >= ngu['budget'] for row in evaluator)
@@ -228,13 +229,13 @@ def test_logs_of_a_run(ngu):
   assert all(list(path.glob('events.*')) for path in folder.iterdir())
 
 
-def test_lives_of_a_run(ngu):
+def test_sessions_of_a_run(ngu):
   record = json.loads((ngu['workdir'] / 'provenance.json').read_text())
-  # Started once more, it had nothing to do.
+  # The third start had nothing to do, so it is not a session.
   first, second = record['sessions']
   for session in (first, second):
     assert session['ended'] > session['started']
-    assert session['device']  # The learner's, in its process.
+    assert session['device']  # Of the learner, in its process.
     assert 'run_ngu.py' in session['command']
   assert second['seconds_before'] > 0
   for label in ('actor', 'learner'):
@@ -246,20 +247,20 @@ def test_lives_of_a_run(ngu):
     assert seconds[sessions.index('1')] > second['seconds_before']
   rows = scripts.rows(ngu['workdir'], 'actor')
   assert {row['environment'] for row in rows} <= set('0123')
-  # Epsilon decides who explores: 0.4 ** (1 + 7 i / 3).
+  # Environment i has epsilon 0.4 ** (1 + 7 i / 3).
   for row in rows:
     power = 1 + 7 * int(row['environment']) / 3
     np.testing.assert_allclose(float(row['epsilon']), 0.4**power, rtol=1e-5)
 
 
-def test_what_is_printed_is_no_noise(ngu):
+def test_a_run_prints_no_noise(ngu):
   for _, output, errors in (ngu['interrupted'], ngu['resumed']):
     assert 'MB of steps' in output
     for line in errors.splitlines():
       assert line.startswith('SIGINT: stopping'), line
 
 
-def test_the_exported_behavior_is_what_the_learner_ended_with(ngu):
+def test_the_exported_behavior_has_the_final_parameters(ngu):
   behavior = behaviors.Exported(str(ngu['workdir'] / 'behavior'))
   arrays, values = ngu['second']
   assert behavior.actor_steps == values['counts']['actor_steps']
@@ -273,7 +274,7 @@ def test_the_exported_behavior_is_what_the_learner_ended_with(ngu):
 
 @pytest.fixture(name='bt', scope='module')
 def run_bt(ngu, server):
-  """A run with the behavior of the other, in threads."""
+  """Runs behavior transfer in threads, with the behavior of the NGU run."""
   folder = ngu['workdir'] / 'behavior'
   before = {p.name: p.read_bytes() for p in folder.iterdir()}
   workdir = ngu['workdir'].with_name('bt')
@@ -295,7 +296,7 @@ def test_transfer_of_the_exported_behavior(bt):
   workdir, (code, output, errors), folder, before = bt
   assert code == 0, errors
   assert output.startswith('Starting BTConfig')
-  # It stays as it is, to the byte.
+  # The behavior's files are unchanged.
   assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
   actor, evaluator = (
     scripts.rows(workdir, 'actor'),
@@ -348,7 +349,7 @@ def test_an_actor_that_fails_ends_the_program(tmp_path, server):
   assert 'Traceback' in report
   assert "RuntimeError: behavior 'mine' raised StopIteration:" in report
   assert 'at actor step 3 of environment 0' in report
-  # What the learner had is saved all the same.
+  # The state of the learner is saved all the same.
   assert (
     scripts.checkpoint(tmp_path / 'run')[1]['learner']['learner_steps'] == 0
   )

@@ -1,4 +1,4 @@
-"""Runs launch scripts, and reads what their runs leave in the workdir."""
+"""Runs launch scripts, and reads the files in the workdirs of their runs."""
 
 import csv
 import json
@@ -34,8 +34,8 @@ TINY = (
 NGU = ('--memory_capacity=100', '--embedding_size=8', '--rnd_size=8')
 
 _MARK = 'BT_ACME_TEST_MARK'
-# Reads requests, runs the script of each in a fork that begins with all imports
-# done, and answers with its exit code, standard output and standard error.
+# Reads requests, and runs the script of each in a fork with all imports done.
+# Answers with the exit code, standard output and standard error.
 _SERVER = """
 import json, os, runpy, signal, sys, tempfile, traceback
 import bt_acme
@@ -73,12 +73,12 @@ for line in sys.stdin:
 
 
 def path_of(script):
-  """The path of a launch script."""
+  """Returns the path of a launch script."""
   return str(ROOT / 'launch' / f'{script}.py')
 
 
 class Script:
-  """A launch script under way, in a process as a user starts it."""
+  """A running launch script, in a process like one that a user starts."""
 
   def __init__(
     self,
@@ -123,12 +123,12 @@ class Script:
     return self.process.returncode, output, errors
 
   def survivors(self):
-    """Returns its processes that still run."""
+    """Returns the processes of the script that still run."""
     return _processes_of(self.mark)
 
 
 class Server:
-  """Runs scripts without the imports that each would begin with."""
+  """Runs scripts without repeating their imports."""
 
   def __init__(self):
     self.process = subprocess.Popen(
@@ -140,7 +140,7 @@ class Server:
     )
 
   def train(self, script, workdir, *arguments):
-    """Runs a launch script with settings that make its run a small one."""
+    """Runs a launch script with the settings of a small run."""
     return self.run(script, *TINY, f'--workdir={workdir}', *arguments)
 
   def run(self, script, *arguments):
@@ -151,9 +151,9 @@ class Server:
     """Runs a script to its end; returns code, standard output, standard error.
 
     Args:
-      path: of the script.
-      *arguments: of its command line.
-      seconds: the time after which it is killed.
+      path: the path of the script.
+      *arguments: the command-line arguments.
+      seconds: the timeout, after which the script is killed.
     """
     mark = uuid.uuid4().hex
     request = [[str(path), *map(str, arguments)], {_MARK: mark}, seconds]
@@ -171,7 +171,7 @@ class Server:
 
 
 def _processes_of(mark):
-  """The processes that were started with a mark in their environment."""
+  """Returns the processes with a mark in their environment."""
   found = []
   for process in psutil.process_iter():
     try:
@@ -199,7 +199,7 @@ def rows(workdir, label):
 
 
 def checkpoint(workdir):
-  """Arrays and values of the newest checkpoint."""
+  """Returns the arrays and values of the newest checkpoint."""
   path = max(
     (workdir / 'checkpoints').glob('checkpoint-*'),
     key=lambda path: int(path.name.split('-')[1]),
@@ -211,12 +211,12 @@ def checkpoint(workdir):
 
 
 def seen(values):
-  """Observations that the statistics of the intrinsic reward hold."""
+  """Returns the observations in the statistics of the intrinsic reward."""
   return sum(
     sum(s['error_count']) for s in values['learner']['statistics'].values()
   )
 
 
 def contents(folder):
-  """Every file of a folder, to the byte."""
+  """Returns the content of every file in a directory."""
   return {p: p.read_bytes() for p in folder.rglob('*') if p.is_file()}

@@ -1,12 +1,12 @@
-"""Does a long run keep its memory, files and threads? `make soak`.
+"""Checks a long run for leaks of memory, files and threads: `make soak`.
 
   .venv/bin/python -m tests.launch.soak --minutes=60
 
-Pre-trains on Montezuma's Revenge, and looks every ten seconds at each process
-of the run, with what it has started. Prints a table, and saves a plot and its
-points. Memory may grow until the replay and the episodic memories are full. In
-the last quarter of the time there may be no more files and threads than in the
-third, and at most 2 % more memory.
+Pre-trains on Montezuma's Revenge, and samples each process of the run with its
+child processes every ten seconds. Prints a table, and saves a plot and its
+data. Memory may grow until the replay and the episodic memories are full.
+Compared with the third quarter of the time, the last quarter may have no more
+files and threads, and at most 2% more memory.
 """
 
 import argparse
@@ -25,9 +25,9 @@ import psutil
 
 from tests.launch import scripts
 
-_PERIOD = 10.0  # Seconds between two looks.
+_PERIOD = 10.0  # Seconds between two samples.
 _LAUNCHER = 'launcher'
-_FEWEST = 20  # With fewer looks at a process, nothing is said of it.
+_FEWEST = 20  # Processes with fewer samples are not judged.
 _SETTINGS = (
   *('--env=montezuma_revenge', '--preset=atari_small', '--num_actors=2'),
   *('--envs_per_actor=8', '--max_replay_size=500', '--memory_capacity=2000'),
@@ -36,11 +36,11 @@ _SETTINGS = (
 
 
 class Sample(NamedTuple):
-  """One process at one moment, with the processes that it has started.
+  """The resources of a process and its child processes at one moment.
 
   Attributes:
-    seconds: the time since the first look.
-    memory: the memory that is its own or shared with others, in MB.
+    seconds: the time since the first sample.
+    memory: the private and shared memory, in MB.
     files: the number of open files.
     threads: the number of threads.
   """
@@ -55,7 +55,7 @@ def look(name, pid, seconds):
   """Returns a sample of a process; None if it has ended."""
   try:
     process = psutil.Process(pid)
-    # What the launcher has started are the others.
+    # The child processes of the launcher are sampled separately.
     children = [] if name == _LAUNCHER else process.children(recursive=True)
     family = [process, *children]
     return Sample(
@@ -69,17 +69,17 @@ def look(name, pid, seconds):
 
 
 def pids(workdir, launcher):
-  """The launcher and all nodes, by name."""
+  """Returns the PIDs of the launcher and all nodes, by name."""
   found = {_LAUNCHER: launcher}
   for path in sorted((workdir / 'processes').glob('*-*.log')):
-    lives = re.findall(r'^--- .*process (\d+)$', path.read_text(), re.M)
-    if lives:
-      found[path.stem] = int(lives[-1])
+    attempts = re.findall(r'^--- .*process (\d+)$', path.read_text(), re.M)
+    if attempts:
+      found[path.stem] = int(attempts[-1])
   return found
 
 
 def watch(script, workdir, minutes, samples):
-  """Adds samples of each process, by name, until the time is over."""
+  """Adds samples of each process, by name, until the time is up."""
   scripts.wait_until(
     lambda: scripts.rows(workdir, 'learner'), script.process, seconds=600
   )
@@ -94,14 +94,14 @@ def watch(script, workdir, minutes, samples):
 
 
 def growth(samples):
-  """MB of memory that an hour adds, over the second half of the time."""
+  """Returns the growth in MB/h over the second half of the time."""
   half = samples[len(samples) // 2 :]
   hours = [s.seconds / 3600 for s in half]
   return np.polyfit(hours, [s.memory for s in half], 1)[0]
 
 
 def table(samples):
-  """A line for each process: at a tenth, at half and at the end of the time."""
+  """Returns a table of the processes at 10%, 50% and 100% of the time."""
   lines = [
     '| process | memory, MB | growth, MB/h | files | threads |',
     '|---|---|---|---|---|',
@@ -118,11 +118,11 @@ def table(samples):
 
 
 def problems(samples):
-  """What has grown from the third quarter of the time to the last."""
+  """Returns what has grown from the third quarter of the time to the last."""
   found = []
   for name, own in samples.items():
     if len(own) < _FEWEST:
-      found.append(f'{name} lived too short to tell')
+      found.append(f'{name} has too few samples')
       continue
     third, last = np.array_split(np.array(own)[len(own) // 2 :, 1:], 2)
     grown = np.median(last, 0) > np.median(third, 0) * [1.02, 1, 1]
@@ -132,7 +132,7 @@ def problems(samples):
 
 
 def save(samples, folder):
-  """Saves the points as CSV, and a plot with a panel for each quantity."""
+  """Saves the samples as CSV, and a plot with a panel for each quantity."""
   matplotlib.use('Agg')
   from matplotlib import pyplot as plt
 
@@ -163,7 +163,7 @@ def main():
   workdir = options.folder.absolute() / 'run'
   if workdir.exists():
     sys.exit(
-      f'error: {workdir} is there already: remove it, or choose --folder'
+      f'error: {workdir} already exists. Remove it, or choose another --folder.'
     )
   with scripts.Script(
     'run_ngu', workdir, settings=_SETTINGS, capture=False
@@ -173,7 +173,7 @@ def main():
       watch(script, workdir, options.minutes, samples)
       script.process.send_signal(signal.SIGINT)
     except KeyboardInterrupt:
-      print('Stopped: the run has heard it as well.')
+      print('Stopped early; the run received Ctrl-C as well.')
     code = script.process.wait(60)
   for row in scripts.rows(workdir, 'actor')[-1:]:
     print(f'{int(row["actor_steps"]):,} actor steps')

@@ -1,4 +1,4 @@
-"""Contexts of threads: nodes run in one process, without Launchpad."""
+"""Contexts for tests that run nodes as threads, without Launchpad."""
 
 import threading
 
@@ -6,7 +6,7 @@ from bt_acme.runtime import context as context_lib
 
 
 class Stop(threading.Event):
-  """The notice to stop, and the handlers that wait for it."""
+  """The request to stop, with the handlers that it calls."""
 
   def __init__(self):
     super().__init__()
@@ -22,6 +22,6 @@ class Stop(threading.Event):
 
 
 def make(stop=None, **clients):
-  """A context whose clients are the nodes themselves."""
+  """Returns a context whose clients are the nodes themselves."""
   stop = stop or Stop()
   return context_lib.Context(stop.wait, stop.register, **clients)

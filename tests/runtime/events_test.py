@@ -1,4 +1,4 @@
-"""A queue that threads, pipes and signals fill."""
+"""A queue filled by threads, pipes and signals."""
 
 import ctypes
 import functools
@@ -21,7 +21,7 @@ def make_queue():
     yield queue
 
 
-def test_events_come_in_order_or_not_in_time(queue):
+def test_events_come_in_order_or_time_out(queue):
   assert queue.get(0) is None
   start = time.monotonic()
   assert queue.get(0.05) is None
@@ -32,8 +32,8 @@ def test_events_come_in_order_or_not_in_time(queue):
   assert queue.get(0) is None
 
 
-def test_events_of_other_threads_wake_it_up(queue):
-  """More of them than its pipe holds."""
+def test_events_of_other_threads_wake_up_the_queue(queue):
+  """Posts more events than the pipe for wake-ups can hold."""
   num = 100_000
   thread = threading.Thread(target=lambda: [queue.post(i) for i in range(num)])
   timer = threading.Timer(0.05, thread.start)
@@ -42,7 +42,7 @@ def test_events_of_other_threads_wake_it_up(queue):
   thread.join()
 
 
-def test_what_can_be_read_is_called_back_until_unwatched(queue):
+def test_a_readable_pipe_is_read_until_it_is_unwatched(queue):
   reader, writer = os.pipe()
 
   def read():
@@ -71,7 +71,7 @@ def test_a_callback_may_end_the_watch_of_another_pipe(queue):
   assert queue.get(5) in (0, 1)
 
 
-def test_a_signal_wakes_it_up_and_its_handler_comes_back():
+def test_a_signal_wakes_up_the_queue_and_its_handler_is_restored():
   handled = []
   previous = signal.signal(signal.SIGUSR2, lambda *_: handled.append('own'))
   try:
@@ -98,7 +98,7 @@ def test_no_signal_is_lost_among_many_events(queue):
   assert queue.get(20) == 'queued'
 
 
-def test_a_signal_that_another_thread_takes_wakes_it_up(queue):
+def test_a_signal_that_another_thread_receives_wakes_up_the_queue(queue):
   queue.on_signal(signal.SIGUSR2, functools.partial(queue.post, 'queued'))
   ended = threading.Event()
   thread = threading.Thread(target=ended.wait)
@@ -114,7 +114,7 @@ def test_a_signal_that_another_thread_takes_wakes_it_up(queue):
   thread.join()
 
 
-def test_a_closed_queue_drops_what_comes_late():
+def test_a_closed_queue_drops_late_events():
   with events.EventQueue() as queue:
     pass
   queue.post('late')

@@ -1,4 +1,4 @@
-"""Who is said to hang, and when."""
+"""Heartbeats, and the nodes that are considered hung without them."""
 
 import os
 
@@ -19,7 +19,7 @@ class Clock:
 
 
 def watch_for(clock, watch, seconds):
-  """Looks every second; returns who hung, and the second in which they did."""
+  """Checks every second; returns the hung nodes, and the second of each."""
   found = {}
   for second in range(1, seconds + 1):
     clock.now += 1
@@ -27,12 +27,12 @@ def watch_for(clock, watch, seconds):
   return found
 
 
-def test_servers_are_judged_before_those_who_wait_for_them():
+def test_servers_expire_before_the_nodes_that_wait_for_them():
   clock = Clock()
   watch = heartbeats.Watchdog(10, _LABELS, clock)
   watch.record('learner/0')
   watch.record('actor/0')
-  # One that has given no sign yet may be compiling.
+  # A node that has never sent a heartbeat may be compiling.
   assert watch_for(clock, watch, 10) == {}
   first = watch_for(clock, watch, 1)
   assert first == {'learner/0': 1}
@@ -43,7 +43,7 @@ def test_servers_are_judged_before_those_who_wait_for_them():
   assert not watch.expired()
 
 
-def test_time_in_which_the_launcher_stood_still_does_not_count():
+def test_time_in_which_the_launcher_was_suspended_does_not_count():
   clock = Clock()
   watch = heartbeats.Watchdog(10, _LABELS, clock)
   watch.record('learner/0')
@@ -55,13 +55,13 @@ def test_time_in_which_the_launcher_stood_still_does_not_count():
 
 @pytest.fixture(name='forget')
 def forget_the_pipe():
-  """Lets this process look for its pipe again."""
+  """Makes this process look for its pipe again."""
   heartbeats._descriptor.cache_clear()
   yield heartbeats._descriptor.cache_clear
   heartbeats._descriptor.cache_clear()
 
 
-def test_heartbeats_are_sent_once_a_second_to_a_supervisor_only(
+def test_heartbeats_are_only_sent_to_a_supervisor_and_once_a_second(
   monkeypatch, forget
 ):
   for name in (heartbeats.ATTEMPT_VARIABLE, node_process.PIPE_VARIABLE):
@@ -76,7 +76,7 @@ def test_heartbeats_are_sent_once_a_second_to_a_supervisor_only(
   monkeypatch.setenv(node_process.PIPE_VARIABLE, str(writer))
   send = heartbeats.make_heartbeat(clock)
   assert heartbeats.attempt() == 2 and heartbeats.is_supervised()
-  # What this process starts has no such pipe.
+  # Child processes do not inherit the variable.
   assert node_process.PIPE_VARIABLE not in os.environ
   for _ in range(25):
     send()

@@ -1,4 +1,4 @@
-"""Signals that stop a program become events."""
+"""Events for the signals that stop a program."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Ports that cannot be used are refused by name."""
+"""Errors about ports that cannot be used."""
 
 import pytest
 

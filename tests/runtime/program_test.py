@@ -1,4 +1,4 @@
-"""The nodes of a run, and that none of them knows how it is started."""
+"""The nodes of a run, which do not depend on how they are started."""
 
 import ast
 import json
@@ -40,7 +40,7 @@ def test_nodes_of_a_run():
   ]
   labels = {program_lib.MAIN_LABEL, *program_lib.CHECKED_LABELS}
   assert labels <= set(program.groups)
-  # Those that others call listen on a port.
+  # Nodes that other nodes call listen on a port.
   executables.prepare(program, in_this_process=False)
   ports = executables.num_ports(program)
   assert [title for title, num in ports.items() if num] == [
@@ -50,7 +50,7 @@ def test_nodes_of_a_run():
   ]
 
 
-def test_an_inference_server_is_one_node_more():
+def test_an_inference_server_is_an_additional_node():
   program = make_program(inference='server', num_actors=1, num_evaluators=0)
   titles = list(executables.titles(program))
   assert titles[-2:] == ['inference/0', 'actor/0'] and len(titles) == 5
@@ -68,7 +68,7 @@ def test_only_learner_and_inference_see_the_accelerator():
 
 
 def imported(path):
-  """The packages that a module imports."""
+  """Yields the packages that a module imports."""
   for node in ast.walk(ast.parse(path.read_text())):
     if isinstance(node, ast.Import):
       yield from (alias.name.split('.')[0] for alias in node.names)
@@ -85,7 +85,8 @@ def test_nodes_do_not_know_launchpad():
   assert 'launchpad' in set(imported(_RUNTIME / 'program.py'))
 
 
-# What a process of Launchpad's does first, and what it has loaded then.
+# Unpickles a function, as a Launchpad process does first, and prints the
+# modules that this has loaded.
 _UNPICKLES = """
 import cloudpickle, json, sys
 cloudpickle.load(open(sys.argv[1], 'rb'))
@@ -93,7 +94,7 @@ print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))
 """
 
 
-def test_processes_that_only_act_load_nothing_of_the_learners():
+def test_processes_that_only_act_do_not_load_the_learner():
   program = make_program(inference='server', num_actors=1, num_evaluators=1)
   executables.prepare(program, in_this_process=False)
   addresses = {

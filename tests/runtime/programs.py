@@ -1,7 +1,7 @@
-"""Real Launchpad programs for tests, each in a process of its own.
+"""Real Launchpad programs for tests, each in its own process.
 
-Its environment carries a mark that all its descendants inherit, so that a test
-can see that none of them outlives it.
+All descendants of the process inherit a mark in its environment, so a test can
+check that none of them outlives it.
 """
 
 import os
@@ -18,7 +18,7 @@ _MARK = 'BT_ACME_TEST_MARK'
 _ROOT = str(pathlib.Path(__file__).parents[2])
 _ENVIRONMENT = {**os.environ, 'PYTHONPATH': _ROOT}
 
-# Its arguments name the nodes that go beside a coordinator and a counter.
+# Its arguments name the nodes besides a coordinator and a counter.
 _SCRIPT = """
 import os, signal, sys, time
 import bt_acme
@@ -71,7 +71,7 @@ def fail_late():
   lp.wait_for_stop()
   raise RuntimeError('a marked failure')
 
-def die():
+def kill_itself():
   os.kill(os.getpid(), signal.SIGKILL)
 
 def stubborn():
@@ -110,7 +110,7 @@ def _free_port():
 
 
 class Run:
-  """A program under way."""
+  """A running program."""
 
   def __init__(self, tmp_path, launch_type, nodes, grace='10', checked=''):
     self.workdir = tmp_path
@@ -137,20 +137,20 @@ class Run:
       process.kill()
 
   def wait_for(self, *names):
-    """Waits until these nodes have begun."""
+    """Waits until these nodes have started."""
     deadline = time.monotonic() + 60
     while not all((self.workdir / name).exists() for name in names):
       assert self.process.poll() is None, self.process.communicate()
-      assert time.monotonic() < deadline, f'{names} did not begin.'
+      assert time.monotonic() < deadline, f'{names} did not start.'
       time.sleep(0.05)
 
   def end(self, seconds=60):
-    """Waits for the end; code, standard output, standard error."""
+    """Waits for the end; returns code, standard output, standard error."""
     output, errors = self.process.communicate(timeout=seconds)
     return self.process.returncode, output, errors
 
   def survivors(self):
-    """All processes that descend from this run and still run."""
+    """Returns all descendants of this run that still run."""
     found = []
     for process in psutil.process_iter():
       try:

@@ -10,7 +10,7 @@ from bt_acme.runtime import progress as progress_lib
 
 
 class _Clock:
-  """A clock that a test moves."""
+  """A clock that the test advances."""
 
   def __init__(self):
     self.now = 100.0
@@ -35,7 +35,7 @@ def test_progress_line():
   )
 
 
-def test_progress_line_says_only_what_is_known():
+def test_progress_line_only_contains_known_values():
   line = progress_lib.progress_line({'actor_steps': 0}, 20_000, None, None)
   assert line == 'actor steps 0 / 20,000 (0%)'
   line = progress_lib.progress_line({'actor_steps': 30_000}, 20_000, 0.0, 0.0)
@@ -50,7 +50,7 @@ def be_unsupervised(monkeypatch):
 def test_progress_prints_a_line_every_ten_seconds():
   stream, clock = io.StringIO(), _Clock()
   progress = progress_lib.Progress(1000, stream=stream, clock=clock)
-  # A resumed run: speeds count from here.
+  # For a resumed run, speeds are measured from here on.
   for second in range(0, 22, 2):
     progress.update({'actor_steps': 500 + 10 * second})
     clock.now += 2
@@ -65,7 +65,7 @@ def test_progress_prints_a_line_every_ten_seconds():
   )
 
 
-def test_speeds_are_of_the_last_half_minute():
+def test_speeds_are_averages_of_the_last_half_minute():
   stream, clock = io.StringIO(), _Clock()
   progress = progress_lib.Progress(10**6, stream=stream, clock=clock)
   steps = 0

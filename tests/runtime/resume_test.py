@@ -1,4 +1,4 @@
-"""A run of an earlier version resumes by the real launch script."""
+"""The launch script resumes a run of an earlier version."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Programs on either engine of this machine, run to every kind of end."""
+"""Real programs on both engines of this machine, with every kind of end."""
 
 import ctypes
 import platform
@@ -25,14 +25,14 @@ def test_program_ends_well_with_its_main_node(tmp_path, launch_type):
     shown = output if launch_type == 'local_mp' else errors
     assert 'actor steps 7 / 100 (7%) | replay 1' in shown
     assert f'counter at localhost:{run.port}' in output + errors
-    # The node that would never end had its notice, and cleaned up.
+    # The node that would never end was asked to stop, and cleaned up.
     assert (tmp_path / 'idle-stopped').exists()
     assert 'Traceback' not in errors
     assert not run.survivors()
   if launch_type == 'local_mt':
     assert 'Waiting for workers' not in output  # Launchpad's countdown.
     return
-  # The status line comes bare, on standard output; all else with its origin.
+  # Status lines are on standard output; all other lines have a prefix.
   assert all(line.startswith('actor steps') for line in output.splitlines())
   assert '[worker/0] says idle\n' in errors
   assert '[worker/1] says finish\n' in errors
@@ -86,14 +86,14 @@ def test_interrupt_stops_cleanly(tmp_path, launch_type, signum):
     code, _, errors = run.end(15)
     assert code == 128 + signum, errors
     assert (tmp_path / 'idle-stopped').exists()
-    # Far below the grace: nothing had to be killed.
+    # Far below the shutdown timeout: no node had to be killed.
     assert time.monotonic() - start < 8
     assert 'Traceback' not in errors
     assert not run.survivors()
 
 
 def wait_until_idle(process):
-  """Waits until a process has computed nothing for a moment."""
+  """Waits until a process has used no CPU time for a moment."""
   before = None
   while (now := process.cpu_times()[:2]) != before:
     before = now
@@ -101,9 +101,9 @@ def wait_until_idle(process):
 
 
 @_BOTH
-def test_a_signal_that_another_thread_takes_is_seen(tmp_path, launch_type):
-  # As the system may hand any signal out. The notice of a process's end is one
-  # too: whoever misses it waits for ever.
+def test_a_signal_that_another_thread_receives_is_seen(tmp_path, launch_type):
+  # The kernel may deliver any signal to any thread. This includes SIGCHLD: a
+  # launcher that missed it would wait forever for the end of a process.
   with programs.Run(tmp_path, launch_type, ['idle']) as run:
     run.wait_for('idle', 'coordinator')
     pid = run.process.pid

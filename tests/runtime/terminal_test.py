@@ -32,7 +32,7 @@ def test_lines_without_a_terminal(tmp_path, capsys):
   assert (output, errors) == ('at work\n', '[actor/0] hello\n')
 
 
-def test_a_log_file_takes_lines_as_they_are_completed(tmp_path):
+def test_a_log_file_receives_lines_as_they_are_completed(tmp_path):
   path = tmp_path / 'processes' / 'actor-0.log'
   log = terminal_lib.NodeLog(path, 'process 3', live=False)
   mark = progress_lib.STATUS_MARK
@@ -61,14 +61,14 @@ def test_a_log_file_takes_lines_as_they_are_completed(tmp_path):
 
 
 def test_a_live_progress_line_stays_out_of_the_log_file(tmp_path):
-  for _ in range(2):  # A node that was started again goes on in its file.
+  for _ in range(2):  # A restarted node appends to its file.
     log = terminal_lib.NodeLog(tmp_path / 'log', 'process 3', live=True)
     assert log.add(f'{progress_lib.STATUS_MARK}x\na\n'.encode(), False)
     log.close()
   assert (tmp_path / 'log').read_text().splitlines()[1::2] == ['a', 'a']
 
 
-def test_a_line_without_end_is_split(tmp_path):
+def test_a_very_long_line_is_split(tmp_path):
   log = terminal_lib.NodeLog(tmp_path / 'log', 'process 3', live=False)
   assert log.add(b'x' * 60_000, False) == []
   assert [len(line) for line in log.add(b'x' * 60_000, False)] == [120_000]

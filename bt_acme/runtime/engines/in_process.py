@@ -7,7 +7,7 @@ The nodes are the same as on every other engine, but here they take turns and
 call each other directly. While the environments step, JAX computes the learner
 steps that `samples_per_insert` allows. This engine runs wherever the core does.
 
-All nodes can be saved between two turns. A run resumed from there continues
+All nodes can be saved between two iterations. A run resumed there continues
 exactly as it would have without the interruption.
 """
 
@@ -52,8 +52,8 @@ Row = Dict[str, float]
 
 _FULL_DISK_SECONDS = 0.5  # Between two checks for disk space.
 
-# Called after each turn with the values of a `coordinator.Display`; returning
-# True stops the run.
+# Called after each iteration with the values of a `coordinator.Display`.
+# Returning True stops the run.
 Callback = Callable[[Mapping[str, Any]], Any]
 
 
@@ -76,7 +76,7 @@ class InProcess:
       agent: R2D2, NGU or BT.
       make_display: makes the display, given the budget of actor steps.
       initial_params: initial parameters of the Q-network; None for random ones.
-      should_stop: returns whether to stop the run after the current turn.
+      should_stop: returns whether to stop the run after this iteration.
     """
     # One actor steps all environments.
     run = dataclasses.replace(
@@ -105,7 +105,7 @@ class InProcess:
     """Runs all nodes, from the last checkpoint if there is one.
 
     Args:
-      callbacks: functions called after each turn; when any of them returns
+      callbacks: functions called after each iteration; when any of them returns
         True, the run is saved and stops.
 
     Returns:
@@ -116,7 +116,7 @@ class InProcess:
     """
     with contextlib.ExitStack() as stack:
       self._start(stack)
-      while self._take_turns(callbacks):
+      while self._iterate(callbacks):
         if self._should_stop() or self._is_told_to_stop:
           self.learner.stop()
           return False
@@ -164,8 +164,8 @@ class InProcess:
     for evaluator in self._evaluators:
       start(evaluator)
 
-  def _take_turns(self, callbacks: Sequence[Callback]) -> bool:
-    """Gives each node a turn; returns False once the run is over."""
+  def _iterate(self, callbacks: Sequence[Callback]) -> bool:
+    """Runs an iteration of each node; returns False once the run is over."""
     for evaluator in self._evaluators:
       while evaluator.iterate() == node.AT_ONCE and not self._should_stop():
         pass
@@ -248,7 +248,7 @@ def run(
   max_actor_steps: int,
   seed: int,
   initial_params: Optional[types.Params] = None,
-  on_turn: Callable[[Mapping[str, Any]], Any] = lambda values: None,
+  on_iteration: Callable[[Mapping[str, Any]], Any] = lambda values: None,
   snapshot_period: Optional[int] = None,
   on_snapshot: Callable[[learned_lib.Learned], Any] = lambda learned: None,
 ) -> Result:
@@ -261,12 +261,12 @@ def run(
     seed: random seed; it fully determines the run on one processor type with
       one set of package versions.
     initial_params: initial parameters of the Q-network; None for random ones.
-    on_turn: called before each turn, and at the end, with the values described
-      at `progress.Progress.update`.
+    on_iteration: called before each iteration, and at the end, with the values
+      described at `progress.Progress.update`.
     snapshot_period: the number of actor steps between two policy snapshots;
       None takes no snapshots.
-    on_snapshot: called with the policy after the first turn at or after each
-      multiple of the period.
+    on_snapshot: called with the policy after the first iteration at or after
+      each multiple of the period.
 
   Raises:
     ValueError: if snapshot_period is not positive.
@@ -277,7 +277,7 @@ def run(
 
   def look(values: Mapping[str, Any]) -> None:
     nonlocal num_snapshots
-    on_turn(values)
+    on_iteration(values)
     passed = int(values['actor_steps']) // (snapshot_period or math.inf)
     if passed > num_snapshots:
       num_snapshots = int(passed)

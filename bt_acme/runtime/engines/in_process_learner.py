@@ -56,9 +56,9 @@ class Learner:
     )
     self._batch_size = config.learner.batch_size
     self._sequence_period = config.replay.sequence_period
-    self._allowed = 0  # The steps that the replay allowed a turn ago.
-    self._spacing = 1  # The turns between two starts of steps.
-    self._idle_turns = 0  # The turns since steps were last started.
+    self._allowed = 0  # Steps that the replay allowed after the last iteration.
+    self._spacing = 1  # Iterations between two starts of steps.
+    self._idle_iterations = 0  # Iterations since steps were last started.
     self._has_started = False
     self._logger = logger
     self._increment = increment
@@ -120,10 +120,10 @@ class Learner:
   def advance(self, seconds: float = 0.0) -> bool:
     """Starts the learner steps that are due, after finishing pending ones.
 
-    Called once per turn. Does not wait for the results of the new steps, which
-    may take several turns. All environments finish their sequences at the same
-    time. The steps that these allow are spread over the turns until the next
-    sequences, so that each turn has some steps to compute.
+    Called once per iteration. Does not wait for the results of the new steps,
+    which may take several iterations. All environments finish their sequences
+    at the same time. The steps that these allow are spread over the iterations
+    until the next sequences, so that each iteration has some steps to compute.
 
     Args:
       seconds: unused, because counts alone determine when steps start.
@@ -136,9 +136,9 @@ class Learner:
     if allowed > self._allowed:  # There are new sequences.
       self._spacing = max(self._sequence_period // allowed, 1)
     self._allowed = allowed
-    self._idle_turns += 1
-    if allowed and self._idle_turns >= self._spacing:
-      self._idle_turns = 0
+    self._idle_iterations += 1
+    if allowed and self._idle_iterations >= self._spacing:
+      self._idle_iterations = 0
       self._finish()
       for _ in range(math.ceil(allowed / self._sequence_period)):
         self._start()
@@ -187,7 +187,7 @@ class Learner:
       'under_way': [
         jax.tree.map(np.asarray, tuple(step)) for step in self._learner.pending
       ],
-      'schedule': (self._allowed, self._spacing, self._idle_turns),
+      'schedule': (self._allowed, self._spacing, self._idle_iterations),
       'replay': self.replay.state(),
       'largest_priority': self._learner.largest_priority.state(),
       'sampling': self._learner.sampling.state(),
@@ -198,7 +198,7 @@ class Learner:
     self._learner.resume_steps(
       learner_lib.PendingStep(*step) for step in state['under_way']
     )
-    self._allowed, self._spacing, self._idle_turns = state['schedule']
+    self._allowed, self._spacing, self._idle_iterations = state['schedule']
     self.replay.restore(state['replay'])
     self._learner.largest_priority.restore(state['largest_priority'])
     self._learner.sampling.restore(state['sampling'])

@@ -1,4 +1,4 @@
-"""A run in one process: the same every time, however often it is stopped."""
+"""In-process runs: the same result however often they are stopped."""
 
 import csv
 import dataclasses
@@ -31,7 +31,7 @@ STEPS = 300
 
 
 class Display:
-  """Keeps what it is shown, and does something at some numbers of steps."""
+  """Records all updates, and calls functions at given numbers of steps."""
 
   def __init__(self, max_actor_steps, actions=()):
     self.max_actor_steps = max_actor_steps
@@ -86,7 +86,7 @@ def configuration(folder, **changes):
 
 
 def start(folder, agent, actions=(), callbacks=(), **changes):
-  """Runs as `bt_acme.pretrain` does; returns the exit code and the display."""
+  """Runs like `bt_acme.pretrain`; returns the exit code and the display."""
   displays = []
 
   def make_display(max_actor_steps):
@@ -112,7 +112,7 @@ def run_whole(agent, tmp_path_factory, shared_functions):
 
 
 def read_marks(folder, label):
-  """Rows with what tells when they were written."""
+  """Returns the rows of a log, with session and time."""
   with (folder / 'logs' / label / 'logs.csv').open() as file:
     return list(csv.DictReader(file))
 
@@ -125,7 +125,7 @@ def read(folder, label):
 
 
 def assert_same_policy(folder, other, agent):
-  """Compares what two runs have learned, to the last bit."""
+  """Checks that two runs have learned exactly the same policy."""
   jax.tree.map(
     np.testing.assert_array_equal,
     *(learned.read(configuration(path), agent) for path in (folder, other)),
@@ -133,7 +133,7 @@ def assert_same_policy(folder, other, agent):
 
 
 def assert_same(folder, whole, agent):
-  """Compares the policies and the logs of two runs, to the last bit."""
+  """Checks that the policies and logs of two runs are exactly the same."""
   assert_same_policy(folder, whole[0], agent)
   for label in ('actor', 'learner', 'evaluator'):
     assert read(folder, label) == read(whole[0], label)
@@ -143,7 +143,7 @@ def interrupt():
   os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_what_a_run_leaves_behind(whole, agent):
+def test_the_files_of_a_run(whole, agent):
   folder, display = whole
   result = learned.read(configuration(folder), agent)
   assert STEPS <= result.actor_steps < STEPS + 2
@@ -173,7 +173,7 @@ def test_what_a_run_leaves_behind(whole, agent):
   }
   assert float(epsilons['0']) == pytest.approx(0.4)
   assert float(epsilons['1']) == pytest.approx(0.4**8, rel=1e-5)
-  # It is shown from the first step on.
+  # The display shows all steps, from the first one.
   assert display.max_actor_steps == STEPS
   assert display.shown[0]['actor_steps'] == 0
   last = display.shown[-1]
@@ -184,7 +184,7 @@ def test_what_a_run_leaves_behind(whole, agent):
 
 
 @pytest.mark.parametrize('steps', [1, 150, STEPS - 4])
-def test_ctrl_c_stops_it_and_the_same_command_resumes(
+def test_ctrl_c_stops_a_run_and_the_same_command_resumes_it(
   whole, agent, tmp_path, steps
 ):
   before = signal.getsignal(signal.SIGINT)
@@ -204,7 +204,7 @@ def test_the_environments_of_all_actors_are_stepped(whole, agent, tmp_path):
   assert_same(folder, whole, agent)
 
 
-def test_a_callback_stops_it(whole, agent, tmp_path):
+def test_a_callback_stops_a_run(whole, agent, tmp_path):
   code, _ = start(
     tmp_path / 'run', agent, callbacks=[lambda v: v['actor_steps'] >= 90]
   )
@@ -214,11 +214,11 @@ def test_a_callback_stops_it(whole, agent, tmp_path):
   assert_same(tmp_path / 'run', whole, agent)
 
 
-def test_a_second_ctrl_c_ends_it_at_once(agent, tmp_path):
+def test_a_second_ctrl_c_ends_a_run_at_once(agent, tmp_path):
   def twice():
     handler = signal.getsignal(signal.SIGINT)
     interrupt()
-    # The system keeps one signal of a kind that nobody has taken yet.
+    # The kernel merges a signal with a pending one of the same kind.
     while signal.getsignal(signal.SIGINT) is handler:
       time.sleep(0.01)
     interrupt()
@@ -234,12 +234,12 @@ def test_a_run_that_was_killed_resumes_from_its_checkpoint(
   start(folder, agent, {90: interrupt})
   shutil.copytree(folder / 'checkpoints', tmp_path / 'kept')
   start(folder, agent, {230: interrupt})
-  # As if it had been killed here, and had last saved there.
+  # As if the run had been killed here, after its checkpoint at 90 steps.
   shutil.rmtree(folder / 'checkpoints')
   (tmp_path / 'kept').rename(folder / 'checkpoints')
   start(folder, agent)
   assert_same(folder, whole, agent)
-  # Each of its three sessions has left rows, and time only goes forward.
+  # Rows of two sessions are left, and time only increases.
   rows = read_marks(folder, 'actor')
   seconds = [float(row['seconds']) for row in rows]
   assert seconds == sorted(seconds) and seconds[0] > 0
@@ -247,7 +247,7 @@ def test_a_run_that_was_killed_resumes_from_its_checkpoint(
 
 
 @pytest.mark.parametrize('lost', ['checkpoints', 'checkpoints/checkpoint-1'])
-def test_without_a_checkpoint_it_starts_again(whole, agent, tmp_path, lost):
+def test_without_a_checkpoint_a_run_restarts(whole, agent, tmp_path, lost):
   folder = tmp_path / 'run'
   start(folder, agent, {230: interrupt})
   shutil.rmtree(folder / lost)
@@ -277,8 +277,8 @@ def test_another_version_is_refused(agent, tmp_path, monkeypatch):
 def test_a_larger_budget(whole, agent, tmp_path, monkeypatch):
   folder = tmp_path / 'run'
   start(folder, agent, max_actor_steps=120)
-  # As if it had been killed just before: it resumes at its end, and learns no
-  # more.
+  # As if the run had been killed just before its completion was recorded: it
+  # resumes at its end without learning any more.
   (folder / 'completed.json').unlink()
   with monkeypatch.context() as patch:
     patch.setattr(in_process_learner.Learner, 'advance', pytest.fail)
@@ -290,7 +290,7 @@ def test_a_larger_budget(whole, agent, tmp_path, monkeypatch):
   assert_same_policy(folder, whole[0], agent)
 
 
-def test_a_completed_run_takes_no_step(whole, agent):
+def test_a_completed_run_takes_no_steps(whole, agent):
   folder, _ = whole
   times = {path: path.stat().st_mtime_ns for path in folder.rglob('*')}
   assert start(folder, agent) == (0, None)
@@ -305,7 +305,7 @@ def leaves_of(folder):
   return jax.tree.leaves(behaviors.Exported(str(folder)).variables)
 
 
-def test_snapshots_are_what_shorter_runs_export(whole, agent, tmp_path):
+def test_snapshots_equal_the_exports_of_shorter_runs(whole, agent, tmp_path):
   folder = tmp_path / 'run'
   settings = {'snapshot_steps': f'1,120,{STEPS}', 'num_evaluators': 0}
   start(folder, agent, **settings)
@@ -337,10 +337,10 @@ def test_a_resumed_run_neither_repeats_nor_loses_a_snapshot(
     steps: (folder / f'behavior-{steps}' / 'params.npz').stat().st_mtime_ns
     for steps in (50, 120)
   }
-  # As if it had been killed here, and had last saved there.
+  # As if the run had been killed here, after its checkpoint at 90 steps.
   shutil.rmtree(folder / 'checkpoints')
   (tmp_path / 'kept').rename(folder / 'checkpoints')
-  # One more is asked for when it is too late.
+  # The snapshot at 20 steps is requested too late.
   start(folder, agent, **{**settings, 'snapshot_steps': '20,50,120,200'})
   for steps, before in times.items():
     path = folder / f'behavior-{steps}' / 'params.npz'
@@ -350,12 +350,12 @@ def test_a_resumed_run_neither_repeats_nor_loses_a_snapshot(
   assert 'already past 20 steps' in caplog.text
 
 
-def test_no_evaluation_is_asked_for(agent, tmp_path):
+def test_a_run_without_evaluators_has_no_evaluations(agent, tmp_path):
   start(tmp_path / 'run', agent, num_evaluators=0)
   assert not (tmp_path / 'run' / 'logs' / 'evaluator').exists()
 
 
-def test_it_checkpoints_meanwhile(agent, tmp_path):
+def test_a_run_saves_checkpoints_periodically(agent, tmp_path):
   folder = tmp_path / 'run'
   seen = []
 
@@ -366,7 +366,7 @@ def test_it_checkpoints_meanwhile(agent, tmp_path):
   assert seen != [None]
 
 
-def test_refusals_come_before_anything_is_written(whole, agent, tmp_path):
+def test_a_refused_run_writes_nothing(whole, agent, tmp_path):
   with pytest.raises(ValueError, match='would never start'):
     start(tmp_path / 'run', agent, max_actor_steps=3)
   assert not (tmp_path / 'run').exists()
@@ -406,7 +406,7 @@ FAKE = {'env': 'fake', 'envs_per_actor': 3, 'num_evaluators': 0, 'seed': 3}
 
 
 def read_all(folder, agent):
-  """What a run has learned, and its logs."""
+  """Returns the policy of a run, and its logs."""
   found = learned.read(configuration(folder, **FAKE), agent)
   return found, read(folder, 'actor'), read(folder, 'learner')
 
@@ -421,7 +421,7 @@ def read_all(folder, agent):
     ('bt', 'actor'),
   ],
 )
-def test_a_run_that_is_stopped_ends_as_one_that_is_not(
+def test_a_run_that_is_stopped_ends_like_a_run_that_is_not(
   kind, initial_priority, tmp_path
 ):
   agent = make_agent(kind, tmp_path / 'behavior', 'fake', initial_priority)
@@ -444,7 +444,7 @@ def test_a_run_that_is_stopped_ends_as_one_that_is_not(
     assert all(np.isfinite(float(value)) for value in row.values())
     assert 0 <= float(row['first_visit_share']) <= 1
   if kind == 'ngu':
-    # One set of statistics, of each step that was taken.
+    # There is one set of statistics, with every step.
     assert policy.statistics.error_count == policy.actor_steps
     assert any(float(row['intrinsic_return']) > 0 for row in episodes)
   elif kind in ('r2d2', 'bt'):
@@ -452,7 +452,7 @@ def test_a_run_that_is_stopped_ends_as_one_that_is_not(
 
 
 @pytest.mark.usefixtures('fake_environments')
-def test_the_seed_decides(tmp_path):
+def test_the_seed_determines_the_run(tmp_path):
   agent = make_agent('r2d2', env='fake')
   for name, seed in (('one', 3), ('same', 3), ('other', 4)):
     start(tmp_path / name, agent, **{**FAKE, 'seed': seed})
@@ -483,12 +483,12 @@ def test_minigrid_resumes(name, tmp_path):
 
 
 class Stateless(fakes.MarkedEnvironment):
-  """It cannot say its state."""
+  """An environment whose state cannot be saved."""
 
   state = None
 
 
-def test_new_episodes_where_the_old_ones_cannot_be_kept(
+def test_new_episodes_start_where_the_old_ones_cannot_be_saved(
   tmp_path, monkeypatch, caplog
 ):
   seeds = []
@@ -510,7 +510,7 @@ def test_new_episodes_where_the_old_ones_cannot_be_kept(
   start(folder, agent, **FAKE)
   after = read(folder, 'actor')
   assert after[: len(before)] == before
-  # Each new episode began after the stop, and none of the old ones went on.
+  # Each new episode started after the stop; no old episode was continued.
   started = [int(row['episode_length']) for row in after[len(before) :]]
   assert 0 < sum(started) <= STEPS + 3 - steps
   assert len(set(seeds)) == 2  # Not the first episodes again.
@@ -565,7 +565,7 @@ def test_the_learner_compiles_once(monkeypatch):
 
 
 @pytest.mark.parametrize('num_allowed', [1, 3, 8, 20, 24])
-def test_learner_steps_are_spread_over_the_turns(monkeypatch, num_allowed):
+def test_learner_steps_are_spread_over_the_iterations(monkeypatch, num_allowed):
   period, bursts = 20, 4
   learner = in_process_learner.Learner(fakes.make_agent('r2d2'), 0, None)
   learner._sequence_period = period
@@ -574,15 +574,15 @@ def test_learner_steps_are_spread_over_the_turns(monkeypatch, num_allowed):
   def start_step():
     nonlocal left
     left -= 1
-    started[turn] += 1
+    started[iteration] += 1
 
   monkeypatch.setattr(learner.replay, 'num_allowed', lambda batch_size: left)
   monkeypatch.setattr(learner, '_start', start_step)
-  for turn in np.ndindex(bursts, period):
-    if turn[1] == 0:  # All environments finish a sequence.
+  for iteration in np.ndindex(bursts, period):
+    if iteration[1] == 0:  # All environments finish a sequence.
       left += num_allowed
     learner.advance()
-  # Almost all of a burst, and then as many as each burst allows.
+  # Almost all steps of the first burst, and then as many as each burst allows.
   assert started[0].sum() >= 0.7 * num_allowed
   assert started[-1].sum() == num_allowed
   assert started.max() <= -(-num_allowed // period) + 1
@@ -591,7 +591,7 @@ def test_learner_steps_are_spread_over_the_turns(monkeypatch, num_allowed):
 
 
 @pytest.mark.usefixtures('fake_environments')
-def test_initial_parameters_are_where_it_starts():
+def test_training_starts_from_the_initial_parameters():
   agent = fakes.make_agent('r2d2')
   params = fakes.variables_of(agent, 9).agent
   frozen = dataclasses.replace(

@@ -17,7 +17,7 @@ from tests.runtime import programs
 
 
 def test_node_killed_by_the_system_ends_program(tmp_path):
-  with programs.Run(tmp_path, 'local_mp', ['die']) as run:
+  with programs.Run(tmp_path, 'local_mp', ['kill_itself']) as run:
     code, _, errors = run.end()
     assert code == 1
     assert 'error: worker/0 was killed (SIGKILL); the machine may' in errors
