@@ -83,7 +83,7 @@ class NodeExited(NamedTuple):
   Attributes:
     title: the node's title, `LABEL/INDEX`.
     code: the exit code, or minus the number of the signal that killed the node.
-    reason: how the node exited, as in 'failed.'; empty if the code tells.
+    reason: how the node exited, as in 'failed.'; empty to describe the code.
     traceback: the traceback of the exception that ended the node, if its output
       does not contain the traceback.
     lost: whether the node's slot was lost as well.

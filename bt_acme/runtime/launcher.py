@@ -126,7 +126,7 @@ def supervise(
   policy: restarts.RestartPolicy,
   clock: Callable[[], float] = time.monotonic,
 ) -> int:
-  """Runs a program, and restarts the program as often as the policy allows.
+  """Runs a program, and restarts it as often as the policy allows.
 
   Args:
     program: see `launch`.

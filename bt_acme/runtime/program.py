@@ -37,8 +37,8 @@ MAIN_LABEL = 'coordinator'
 CHECKED_LABELS = ('learner',)
 # Labels of nodes that restart while the others keep running, each with the
 # labels that must restart with it. The inference server holds the state of the
-# actors' episodes, so actors restart with it. All nodes need the state of the
-# other servers: if one fails, the program restarts from its checkpoint.
+# actors' episodes, so actors restart with it. Other nodes hold state that all
+# nodes need, so the program restarts from its checkpoint when one of them fails.
 RESTARTED_LABELS = {'inference': ('actor',), 'actor': (), 'evaluator': ()}
 
 _SPARE_THREADS = 4  # For calls to the inference server besides `act`.

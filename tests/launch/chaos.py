@@ -171,7 +171,7 @@ class Chaos:
     return [int(r['actor_steps']) for r in scripts.rows(self.workdir, 'actor')]
 
   def wait_for_progress(self):
-    """Waits until each actor, the learner and the evaluator have logged."""
+    """Waits for new rows of each actor, the learner and the evaluator."""
     missing = {f'actor-{i}' for i in range(ACTORS)} | {'learner', 'evaluator'}
     paths = {
       label: self.workdir / 'logs' / label / 'logs.csv'

@@ -3,7 +3,7 @@
   .venv/bin/python -m tests.launch.crowd --nodes=256
 
 Launcher, engine and Ray are real, and so is the loss of a machine. The nodes
-only send a heartbeat each second, because the memory does not suffice for as
+only send a heartbeat each second, because this computer lacks the memory for as
 many actors: a node takes about 8 MB, and its Ray actor 44 MB. The result shows
 whether all nodes are scheduled, started, watched, moved and ended, and how much
 CPU time the launcher needs.

@@ -1,6 +1,6 @@
 """Whole programs from the launch scripts, with real servers and processes.
 
-Few runs serve all tests: NGU, interrupted, resumed with an inference server,
+A few runs serve all tests: NGU, interrupted, resumed with an inference server,
 continued in threads, and evaluated; behavior transfer with the exported
 behavior; and a program whose actor fails.
 """
