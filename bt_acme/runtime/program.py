@@ -38,7 +38,7 @@ CHECKED_LABELS = ('learner',)
 # Labels of nodes that restart while the others keep running, each with the
 # labels that must restart with it. The inference server holds the state of the
 # actors' episodes, so actors restart with it. Other nodes hold state that all
-# nodes need, so the program restarts from its checkpoint when one of them fails.
+# nodes need: when one of them fails, the program restarts from its checkpoint.
 RESTARTED_LABELS = {'inference': ('actor',), 'actor': (), 'evaluator': ()}
 
 _SPARE_THREADS = 4  # For calls to the inference server besides `act`.
