@@ -1,10 +1,10 @@
-"""Acme builders: R2D2, NGU, and Behavior Transfer around R2D2 or your agent."""
+"""Acme builders: R2D2, NGU, and behavior transfer for R2D2 or other agents."""
 
 from bt_acme import installation
 
 installation.require_full_stack()
 
-# These imports need the full stack; they therefore follow the check.
+# These imports need the full stack, so they follow the check.
 from bt_acme.agents.bt import BTBuilder  # noqa: E402
 from bt_acme.agents.builders import NGUBuilder, R2D2Builder  # noqa: E402
 from bt_acme.agents.external.images import scale_images  # noqa: E402

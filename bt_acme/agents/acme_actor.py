@@ -1,4 +1,4 @@
-"""The vectorized actor, with a single environment, as an Acme actor."""
+"""Acme actor that wraps the vectorized actor with a single environment."""
 
 import collections
 from typing import Any, Deque, Dict, Optional, Tuple
@@ -17,7 +17,7 @@ from bt_acme.environments import vector
 
 
 def _vector_step(timestep: dm_env.TimeStep) -> vector.VectorStep:
-  """Returns a time step as the step of a vector of one environment."""
+  """Converts a time step into the step of a vector of one environment."""
   first = timestep.first()
   return vector.VectorStep(
     observation=np.asarray(timestep.observation)[None],
@@ -29,7 +29,7 @@ def _vector_step(timestep: dm_env.TimeStep) -> vector.VectorStep:
 
 
 class _AdderSink:
-  """Gives an Acme adder the transitions, each with the time step it led to.
+  """Passes transitions and their resulting time steps to an Acme adder.
 
   The two arrive at different times: the environment loop reports an action and
   its time step at once, but the actor records the transition only when the
@@ -38,28 +38,29 @@ class _AdderSink:
 
   def __init__(self, adder: adders.Adder):
     self._adder = adder
-    # Actions and their time steps that still lack their transition.
-    self._taken: Deque[Tuple[np.ndarray, dm_env.TimeStep]] = collections.deque()
+    # Actions and time steps whose transition has not been recorded.
+    self._pending: Deque[Tuple[np.ndarray, dm_env.TimeStep]]
+    self._pending = collections.deque()
     self._extras: Dict[str, Any] = {}
 
   def reset(self) -> None:
-    """Drops what belongs to an episode that has not ended."""
-    self._taken.clear()
+    """Discards the pending steps of an unfinished episode."""
+    self._pending.clear()
 
   def expect(self, action: np.ndarray, next_timestep: dm_env.TimeStep) -> None:
-    """Takes what the environment loop reports; its transition follows."""
-    self._taken.append((action, next_timestep))
+    """Stores a step of the environment loop until its transition arrives."""
+    self._pending.append((action, next_timestep))
 
   def add(self, transition: transition_lib.Transition) -> None:
     self._extras = {**transition._asdict(), 'final_prev_reward': 0.0}
-    if not self._taken[0][1].last():
-      self._adder.add(*self._taken.popleft(), self._extras)
+    if not self._pending[0][1].last():
+      self._adder.add(*self._pending.popleft(), self._extras)
 
   def end_episode(
     self, observation: np.ndarray, prev_action: int, prev_reward: float
   ) -> None:
     self._extras['final_prev_reward'] = prev_reward
-    self._adder.add(*self._taken.popleft(), self._extras)
+    self._adder.add(*self._pending.popleft(), self._extras)
 
 
 class Actor(acme.Actor):
@@ -75,17 +76,17 @@ class Actor(acme.Actor):
     variable_source: acme.VariableSource,
     adder: Optional[adders.Adder] = None,
   ):
-    """Fetches the first parameters.
+    """Initializes the actor and fetches the first parameters.
 
     Args:
       agent: the agent that acts.
       random_key: the key that seeds the actor.
-      epsilon: the share of random actions, the same for the actor's whole life.
-      evaluation: whether to leave flights out.
+      epsilon: the share of random actions, which never changes.
+      evaluation: whether to disable flights.
       variable_source: the learner.
-      adder: what the builder's `make_adder` returns; None to record nothing.
-        It is given the fields of `Transition` as extras, and those that
-        `replay.sinks.SequenceAdder` names.
+      adder: the result of the builder's `make_adder`; None to record nothing.
+        Its extras are the fields of `Transition` and the optional extras of
+        `replay.sinks.SequenceAdder`.
     """
     self._adder = adder
     self._sink = None if adder is None else _AdderSink(adder)
@@ -102,26 +103,30 @@ class Actor(acme.Actor):
     self._step: Any = None
 
   def observe_first(self, timestep: dm_env.TimeStep) -> None:
+    """Starts an episode and discards an unfinished one."""
     if self._adder is not None and self._sink is not None:
       self._sink.reset()
       self._adder.add_first(timestep)
     self._step = _vector_step(timestep)
 
   def select_action(self, observation: np.ndarray) -> np.ndarray:
-    del observation  # The time step that was observed holds it.
+    """Returns the action for the last observed time step."""
+    del observation  # The observed time step contains it.
     return self._actor.select_actions(self._step)[0]
 
   def observe(self, action: np.ndarray, next_timestep: dm_env.TimeStep) -> None:
+    """Records an action and the resulting time step."""
     self._step = _vector_step(next_timestep)
     if self._sink is not None:
       self._sink.expect(action, next_timestep)
     self._actor.observe(self._step)
     if next_timestep.last() and self._actor.awaits_reward:
-      # The last transition still lacks the reward of this observation, on
-      # which Acme's loop asks for no action.
+      # The last transition still lacks the reward of this observation, for
+      # which Acme's loop requests no action.
       self._actor.select_actions(self._step)
       self._actor.update()
 
   def update(self, wait: bool = False) -> None:
+    """Fetches new parameters when these are due."""
     del wait
     self._client.update()

@@ -1,4 +1,4 @@
-"""`BTBuilder`: Behavior Transfer around an agent, ours or one of dm-acme."""
+"""`BTBuilder`: behavior transfer for an agent of this package or of dm-acme."""
 
 import dataclasses
 from typing import Optional, Sequence, Tuple, Union, overload
@@ -34,7 +34,7 @@ def BTBuilder(
 ) -> external.WrappedBuilder: ...
 
 
-# One name stands for two builders, and is spelled as Acme spells a builder.
+# The function creates two kinds of builders, and has a name in Acme's style.
 def BTBuilder(
   base_builder: Union[builders_lib.R2D2Builder, external.BaseBuilder],
   behaviors: Sequence[behavior_lib.Behavior],
@@ -43,34 +43,38 @@ def BTBuilder(
   behavior_weights: Sequence[float] = (),
   environment_spec: Optional[specs.EnvironmentSpec] = None,
 ) -> Union[builders_lib.AgentBuilder, external.WrappedBuilder]:
-  """Puts behavior transfer around a builder (Campos et al. 2021,
-  arXiv:2102.13515), ours or any of dm-acme.
+  """Adds behavior transfer to a builder of this package or of dm-acme.
+
+  The method is from Campos et al. 2021, arXiv:2102.13515.
 
   Args:
     base_builder: the builder of the agent that learns: an `agents.R2D2Builder`;
-      or a function that makes a builder of dm-acme for an environment spec,
-      which has one more action per behavior if there is the extra action; or,
-      for flights alone, a builder of dm-acme itself. A Q-network is checked to
-      have as many outputs as there are choices. Other networks, such as PPO's,
-      are not: their choices are checked one by one while they act.
-    behaviors: what the agent brings along; each has an extra action of its own.
+      or a function that creates a builder of dm-acme for an environment spec,
+      which has an additional action for each behavior if extra actions are
+      enabled; or, for flights alone, a builder of dm-acme itself. The number of
+      outputs is checked at once only for Q-networks. For other networks, such
+      as PPO's, each choice is checked when the agent acts.
+    behaviors: the behaviors to transfer; each has its own extra action.
     config: the settings of flights and extra actions.
     behavior_weights: the weights with which a flight draws its behavior;
       uniform if empty.
-    environment_spec: what `acme.make_environment_spec` returns; our own builder
-      knows its environment and needs none.
+    environment_spec: the result of `acme.make_environment_spec`. Required for
+      builders of dm-acme; `agents.R2D2Builder` knows its environment.
 
   Returns:
-    A builder of the agent with behavior transfer. Transitions collected with a
-    behavior are duplicated if the learner is ours; learners of dm-acme stay as
-    they are.
+    A builder of the agent with behavior transfer. The learner of this package
+    duplicates transitions collected with a behavior; learners of dm-acme do not
+    change.
+
+  Raises:
+    ValueError: if an argument is invalid.
   """
   behaviors = _checked(behaviors)
   if not isinstance(config, config_lib.TransferConfig):
     raise ValueError(
-      f'config is a {type(config).__name__}: give the TransferConfig alone '
-      '(BTConfig().transfer), because base_builder has the settings of the '
-      'agent.'
+      f'config is a {type(config).__name__} instead of a TransferConfig. Pass '
+      'only BTConfig().transfer, because base_builder has all other settings '
+      'of the agent.'
     )
   if isinstance(base_builder, builders_lib.R2D2Builder):
     return _around_ours(base_builder.agent, behaviors, config, behavior_weights)
@@ -78,12 +82,12 @@ def BTBuilder(
     base_builder, (builders_lib.AgentBuilder, external.WrappedBuilder)
   ):
     raise ValueError(
-      f'base_builder={type(base_builder).__name__} cannot be wrapped: give '
+      f'base_builder={type(base_builder).__name__} cannot be wrapped. Pass an '
       'agents.R2D2Builder or a builder of dm-acme, and all behaviors at once.'
     )
   if environment_spec is None:
     raise ValueError(
-      'environment_spec=None: around a builder of dm-acme, pass '
+      'environment_spec=None, but a builder of dm-acme needs a spec. Pass '
       'acme.make_environment_spec(environment).'
     )
   return external.WrappedBuilder(
@@ -98,22 +102,22 @@ def BTBuilder(
 def _checked(
   behaviors: Sequence[behavior_lib.Behavior],
 ) -> Tuple[behavior_lib.Behavior, ...]:
-  """Returns the behaviors as a tuple, even if a generator makes them.
+  """Checks the behaviors and returns them as a tuple.
 
   Raises:
-    ValueError: if anything else is among them.
+    ValueError: if any element is not a behavior.
   """
   if isinstance(behaviors, behavior_lib.Behavior):
     raise ValueError(
-      f'behaviors is the single behavior {behaviors.name!r}: put it into a '
-      'list.'
+      f'behaviors is the single behavior {behaviors.name!r}. Pass a list of '
+      'behaviors.'
     )
   behaviors = tuple(behaviors)
   for behavior in behaviors:
     if not isinstance(behavior, behavior_lib.Behavior):
       raise ValueError(
-        f'behaviors contains {behavior!r}, which is not a behavior: wrap a '
-        'policy in bt_acme.behaviors.FromCallable.'
+        f'behaviors contains {behavior!r}, which is not a behavior. Wrap '
+        'policies in bt_acme.behaviors.FromCallable.'
       )
   return behaviors
 
@@ -124,7 +128,7 @@ def _around_ours(
   config: config_lib.TransferConfig,
   behavior_weights: Sequence[float],
 ) -> builders_lib.AgentBuilder:
-  """Returns the agent as BT, with its own settings and the transfer's."""
+  """Returns a builder of the R2D2 agent with behavior transfer."""
   groups = {
     field.name: getattr(base.config, field.name)
     for field in dataclasses.fields(config_lib.R2D2Config)

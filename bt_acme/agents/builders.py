@@ -1,7 +1,7 @@
-"""The builders of R2D2, NGU and BT, as dm-acme expects them.
+"""Builders of R2D2, NGU and BT with the interface of dm-acme.
 
-The three agents share `AgentBuilder`, because they differ in their
-`assembly.Agent` alone. `bt.BTBuilder` makes the one of BT.
+The three agents share `AgentBuilder`, because they only differ in their
+`assembly.Agent`. `bt.BTBuilder` creates the builder of BT.
 """
 
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
@@ -25,11 +25,11 @@ from bt_acme.replay import writer as writer_lib
 
 
 class ActingMode(NamedTuple):
-  """How an actor acts. Acme passes it on as the policy network.
+  """The mode of an actor, which Acme passes as the policy network.
 
   Attributes:
-    epsilon: the share of random actions, the same for the actor's whole life.
-    evaluation: whether to leave flights out.
+    epsilon: the share of random actions, which never changes.
+    evaluation: whether to disable flights.
   """
 
   epsilon: float
@@ -37,10 +37,10 @@ class ActingMode(NamedTuple):
 
 
 class AgentBuilder(builders.ActorLearnerBuilder):
-  """Builds the parts of one agent.
+  """Builds the replay, actors and learner of an agent.
 
   Attributes:
-    agent: the agent whose parts it builds.
+    agent: the agent.
   """
 
   def __init__(self, agent: assembly.Agent):
@@ -48,7 +48,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
 
   @property
   def networks(self) -> networks_lib.QNetwork:
-    """The Q-network, which Acme's layouts call the networks."""
+    """The Q-network, called networks in Acme's layouts."""
     return self.agent.network
 
   def make_policy(
@@ -57,9 +57,9 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     """Returns the policy for `make_actor`.
 
     Args:
-      epsilon: the share of random actions; None takes the configuration's
-        `evaluation_epsilon`.
-      evaluation: whether to leave flights out.
+      epsilon: the share of random actions; None uses `evaluation_epsilon` of
+        the configuration.
+      evaluation: whether to disable flights.
     """
     if epsilon is None:
       epsilon = self.agent.config.acting.evaluation_epsilon
@@ -68,7 +68,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
   def make_replay_tables(
     self, environment_spec: Optional[specs.EnvironmentSpec]
   ) -> List[reverb.Table]:
-    """Makes the table of sequences."""
+    """Returns the replay table of sequences."""
     del environment_spec  # The agent knows the shapes of its environment.
     return [
       table_lib.make_table(
@@ -81,7 +81,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
   def make_dataset_iterator(
     self, replay_client: reverb.Client
   ) -> sampler_lib.SequenceSampler:
-    """Makes batches of sequences: threads decode ahead until `stop`."""
+    """Returns an iterator of batches, which threads prefetch until `stop`."""
     return sampler_lib.SequenceSampler(
       replay_client,
       self.agent.config.replay,
@@ -94,12 +94,12 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     replay_client: reverb.Client,
     largest_priority: Optional[Callable[[], float]] = None,
   ) -> Tuple[sinks.SequenceSink, writer_lib.ReverbWriter]:
-    """Makes the sink of one environment's transitions, and its writer.
+    """Returns a sink for one environment's transitions, and its writer.
 
     Args:
       replay_client: the client of the replay server.
-      largest_priority: returns the largest priority of the learner's recent
-        steps; None if there is no learner to ask.
+      largest_priority: a function that returns the largest priority of the
+        learner's recent steps; None if the learner cannot be queried.
     """
     config, shapes = self.agent.config, self.agent.replay_shapes
     writer = writer_lib.ReverbWriter(replay_client, config.replay, shapes)
@@ -113,7 +113,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     return sink, writer
 
   def make_adder(self, replay_client: reverb.Client) -> sinks.SequenceAdder:
-    """Makes the adder of one environment."""
+    """Returns an adder for one environment."""
     return sinks.SequenceAdder(self.make_sink(replay_client)[0])
 
   def make_actor(
@@ -123,21 +123,21 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     adder: Optional[adders.Adder] = None,
     variable_source: Optional[acme.VariableSource] = None,
   ) -> acme.Actor:
-    """Makes an Acme actor of one environment.
+    """Returns an Acme actor for one environment.
 
     Args:
       random_key: the key that seeds the actor.
-      policy_network: what `make_policy` returns.
-      adder: what `make_adder` returns; None to record nothing.
+      policy_network: the result of `make_policy`.
+      adder: the result of `make_adder`; None to record nothing.
       variable_source: the learner.
 
     Raises:
-      ValueError: if there is no variable source.
+      ValueError: if `variable_source` is None.
     """
     if variable_source is None:
       raise ValueError(
-        'variable_source=None: an actor fetches its parameters from a learner; '
-        'pass the one that make_learner returned.'
+        'variable_source=None, but an actor fetches its parameters from a '
+        'learner. Pass the learner that make_learner returned.'
       )
     return acme_actor.Actor(
       self.agent,
@@ -159,18 +159,18 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     logger: Optional[loggers.Logger] = None,
     initial_params: Any = None,
   ) -> learner_lib.Learner:
-    """Makes the learner.
+    """Returns the learner.
 
     Args:
       random_key: the key that initializes the parameters.
-      networks: ignored, because the agent has its own.
-      dataset: what `make_dataset_iterator` returns.
-      replay_client: the client that writes priorities back; None leaves them as
-        they are.
+      networks: ignored, because the agent has its own network.
+      dataset: the result of `make_dataset_iterator`.
+      replay_client: the client that updates priorities; None to leave them
+        unchanged.
       counter: the counter of `learner_steps`.
       logger: the logger of metrics.
-      initial_params: parameters of the Q-network to start from; None for fresh
-        ones.
+      initial_params: initial parameters of the Q-network; None for random
+        initialization.
     """
     del networks
     updater = None
@@ -188,34 +188,41 @@ class AgentBuilder(builders.ActorLearnerBuilder):
 
 
 class R2D2Builder(AgentBuilder):
-  """Builds R2D2 (Kapturowski et al. 2019), which learns by Peng's Q(lambda)."""
+  """Builds R2D2 (Kapturowski et al. 2019), which learns with Peng's Q(lambda).
+
+  Attributes:
+    agent: the agent.
+  """
 
   def __init__(
     self, config: config_lib.R2D2Config, spec: assembly.EnvironmentSpec
   ):
-    """Checks that the configuration fits the environment.
+    """Initializes the builder and checks that the settings fit the environment.
 
     Args:
-      config: the agent's settings.
-      spec: the environment's spec, from `bt_acme.agents.spec_of`.
+      config: the settings of the agent.
+      spec: the spec of the environment, from `bt_acme.agents.spec_of`.
     """
     super().__init__(assembly.Agent(config, spec))
 
 
 class NGUBuilder(AgentBuilder):
-  """Builds NGU's explorer (Badia et al. 2020, arXiv:2002.06038).
+  """Builds the exploring agent of NGU (Badia et al. 2020, arXiv:2002.06038).
 
-  The task's reward reaches neither the learner nor the network.
+  Neither the learner nor the network uses the reward of the task.
+
+  Attributes:
+    agent: the agent.
   """
 
   def __init__(
     self, config: config_lib.NGUConfig, spec: assembly.EnvironmentSpec
   ):
-    """Checks that the configuration fits the environment.
+    """Initializes the builder and checks that the settings fit the environment.
 
     Args:
-      config: the agent's settings; `intrinsic_reward` chooses NGU, RND or a
-        constant.
-      spec: the environment's spec, from `bt_acme.agents.spec_of`.
+      config: the settings of the agent; `intrinsic_reward` selects NGU, RND or
+        a constant reward.
+      spec: the spec of the environment, from `bt_acme.agents.spec_of`.
     """
     super().__init__(assembly.Agent(config, spec))

@@ -1,4 +1,4 @@
-"""The learner as an Acme learner: counts, logs, priorities, variables."""
+"""Acme learner that adds counts, logs, priorities and published variables."""
 
 import threading
 import time
@@ -18,12 +18,12 @@ from bt_acme.replay import sampler as sampler_lib
 
 
 class _Started(NamedTuple):
-  """What belongs to a step that is not finished.
+  """A learner step that has started, but not finished.
 
   Attributes:
-    sample: what it learns from; the devices may be reading its arrays.
+    sample: the sample of the step; devices may still read its arrays.
     variables: copies of the parameters after the step, to be published; None if
-      they are not published.
+      this step is not published.
   """
 
   sample: blocks.Sample
@@ -31,10 +31,10 @@ class _Started(NamedTuple):
 
 
 class Learner(acme.Learner):
-  """Learns from sampled sequences; one class for R2D2, NGU and BT.
+  """Learns from sampled sequences, for R2D2, NGU and BT.
 
-  Actors report the running statistics of their intrinsic reward here
-  (`statistics_store`).
+  The learner also stores the running statistics of the intrinsic reward that
+  actors report (`statistics_store`).
   """
 
   def __init__(
@@ -48,21 +48,22 @@ class Learner(acme.Learner):
     logger: Optional[loggers.Logger] = None,
     initial_params: Optional[types.Params] = None,
   ):
-    """Initializes the parameters.
+    """Initializes the learner and publishes the first parameters.
 
     Args:
       agent: the agent that learns.
-      random_key: the key that decides all that is random.
-      dataset: yields batches without end. A `SequenceSampler` gets them back.
-      priority_updater: writes priorities back; None leaves them as they are.
+      random_key: the key that seeds all random numbers.
+      dataset: an infinite iterator of batches. Used batches are released to a
+        `SequenceSampler`.
+      priority_updater: the updater of priorities; None to leave them unchanged.
       counter: the counter of `learner_steps`.
       logger: the logger of metrics.
-      initial_params: parameters of the Q-network to start from; None for fresh
-        ones.
+      initial_params: initial parameters of the Q-network; None for random
+        initialization.
 
     Raises:
-      ValueError: if this machine does not have the devices that `num_devices`
-        and `batch_size` ask for.
+      ValueError: if this machine lacks the devices that `num_devices` and
+        `batch_size` require.
     """
     self._agent = agent
     self._dataset = dataset
@@ -79,13 +80,12 @@ class Learner(acme.Learner):
     self._publish(self._learner.copy_variables())
 
   def step(self) -> None:
-    """Starts a learner step, and finishes the one before.
+    """Starts a learner step and finishes the previous step.
 
-    Between the start of one step and the start of the next, the learner waits
-    only for the next batch and for the previous step's results. A batch moves
-    to the devices while they are busy with the previous step, and its own step
-    is queued by the time they are done. There are never more than two batches
-    on the devices.
+    Between the starts of two steps, the learner waits only for the next batch
+    and for the results of the previous step. A batch moves to the devices while
+    these compute the previous step, and its own step is queued before they are
+    done. The devices never hold more than two batches.
     """
     sample = next(self._dataset)
     self._learner.start(sample)
@@ -99,13 +99,13 @@ class Learner(acme.Learner):
       self._finish(previous)
 
   def advance(self, seconds: float) -> bool:
-    """Takes steps for this many seconds, as far as there are batches.
+    """Runs learner steps for a limited time, as long as batches are available.
 
     Args:
-      seconds: the time after which no other step is started.
+      seconds: the time after which no further step is started.
 
     Returns:
-      Whether a step was ever taken, so that it is compiled.
+      Whether any step has ever been started, so that the step is compiled.
     """
     assert isinstance(self._dataset, sampler_lib.SequenceSampler)
     deadline = time.monotonic() + seconds
@@ -126,11 +126,11 @@ class Learner(acme.Learner):
     self._publish(self._learner.copy_variables())
 
   def _finish(self, started: _Started) -> None:
-    """Waits for the oldest step, then hands its results out."""
+    """Waits for the oldest step and distributes its results."""
     step = self._learner.finish()
     if isinstance(self._dataset, sampler_lib.SequenceSampler):
       # Devices read the batch until the step is done, and a CPU may read the
-      # sampler's own arrays.
+      # arrays of the sampler directly.
       self._dataset.release(started.sample)
     if self._priority_updater is not None:
       self._priority_updater.update(step.keys, step.priorities)
@@ -149,39 +149,39 @@ class Learner(acme.Learner):
     self._last_step = now
 
   def _publish(self, variables: assembly.Variables) -> None:
-    """Waits for copies of the parameters, then lets actors have them."""
+    """Waits for copies of the parameters and makes them available to actors."""
     published = jax.tree.map(np.asarray, variables)
     with self._lock:
       self._published = published
 
   @property
   def variables(self) -> assembly.Variables:
-    """The parameters as they were last published; NumPy arrays."""
+    """The most recently published parameters, as NumPy arrays."""
     with self._lock:
       return self._published
 
   @property
   def max_priority(self) -> float:
-    """The largest priority of recent steps; new sequences may start with it."""
+    """The largest priority of recent steps, a possible initial priority."""
     return self._learner.largest_priority()
 
   @property
   def replay_size(self) -> int:
-    """How many sequences were in the replay when the last batch was sampled."""
+    """The number of sequences in the replay when the last batch was sampled."""
     return self._replay_size
 
   @property
   def learner_steps(self) -> int:
-    """Learner steps so far, those before the checkpoint included."""
+    """The number of learner steps so far, including steps before a restore."""
     return self._learner_steps
 
   def get_variables(self, names: Sequence[str]) -> List[types.Params]:
-    """Returns published variables by name: `agent` or `intrinsic`."""
+    """Returns published variables by their names, `agent` and `intrinsic`."""
     variables = self.variables
     return [getattr(variables, name) for name in names]
 
   def put_statistics(self, first_environment: int, statistics: Any) -> None:
-    """Takes running statistics; see `StatisticsStore.put`."""
+    """Stores running statistics; see `StatisticsStore.put`."""
     self._statistics.put(first_environment, statistics)
 
   def get_statistics(
@@ -191,19 +191,19 @@ class Learner(acme.Learner):
     return self._statistics.get(first_environment, num_environments)
 
   def merged_statistics(self) -> Optional[Any]:
-    """Returns the statistics of all environments as one; None without any."""
+    """Returns the merged statistics of all environments, or None."""
     return self._statistics.merged()
 
   def save(self) -> Mapping[str, Any]:
-    """Returns what a checkpoint needs; called from the learner's own thread.
+    """Returns the state for a checkpoint; call it from the learner's thread.
 
-    It asks nothing of other processes, because they may have ended already.
+    The method does not need other processes, because they may have exited.
 
     Raises:
-      ValueError: if the learner has diverged, which is not worth keeping.
+      ValueError: if the learner has diverged.
     """
     return {
-      # The arrays have taken every step, so all priorities count.
+      # The arrays include every started step, so all priorities count.
       'arrays': self._learner.arrays(),
       'values': {
         'statistics': self._statistics.save(),
@@ -219,7 +219,7 @@ class Learner(acme.Learner):
     return self._learner.template
 
   def restore(self, state: Mapping[str, Any]) -> None:
-    """Resumes from what `save` returned; drops a step that is not finished."""
+    """Restores a state returned by `save` and discards an unfinished step."""
     values = state['values']
     self._started = None
     self._learner.restore(state['arrays'], values.get('key'))

@@ -1,4 +1,4 @@
-"""Ways to get a behavior (π_p of the paper) to transfer."""
+"""Behaviors to transfer (π_p in the paper)."""
 
 from bt_acme.acting.behavior import Behavior, Host
 from bt_acme.behaviors.exported import Exported

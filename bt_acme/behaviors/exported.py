@@ -1,4 +1,4 @@
-"""A pre-trained policy as a behavior."""
+"""Behavior that acts with an exported, pre-trained policy."""
 
 import copy
 import pathlib
@@ -16,16 +16,17 @@ from bt_acme.core.intrinsic import reward as reward_lib
 
 
 class Exported(behavior.Behavior):
-  """A behavior from a folder that `export` wrote.
+  """A behavior from a directory written by `export`.
 
   Attributes:
-    folder: the folder that it was read from.
-    name: the folder's name.
-    agent: the agent that the policy was in training.
-    variables: the agent's parameters, NumPy arrays.
-    statistics: the statistics of its intrinsic reward; None without one.
-    actor_steps: the number of actor steps that it was trained for.
-    params_sha256: the checksum of the file of its parameters.
+    folder: the directory of the behavior.
+    name: the name of the directory.
+    agent: the agent that was trained.
+    variables: the parameters of the agent, NumPy arrays.
+    statistics: the statistics of the agent's intrinsic reward; None if the
+      agent has no intrinsic reward.
+    actor_steps: the number of actor steps of training.
+    params_sha256: the checksum of the parameter file.
   """
 
   def __init__(
@@ -36,17 +37,17 @@ class Exported(behavior.Behavior):
     reward_input: str = 'recompute',
     setting: str = 'behavior',
   ):
-    """Loads and checks the folder.
+    """Loads and checks a behavior.
 
     Args:
-      folder: a folder that `export` wrote.
-      epsilon: the policy's epsilon, with which it acts epsilon-greedily.
-      reward_input: `recompute` computes its intrinsic reward with frozen
+      folder: a directory written by `export`.
+      epsilon: the epsilon of the epsilon-greedy policy.
+      reward_input: `recompute` computes the intrinsic reward with frozen
         networks, as in training; `zero` supplies zeros, which is cheaper.
-      setting: the name of the user's setting for the folder, for errors.
+      setting: the name of the user's setting for the directory, for errors.
 
     Raises:
-      ValueError: if the folder is missing, incomplete or damaged.
+      ValueError: if the directory is missing, incomplete or damaged.
     """
     self.folder = str(folder)
     self.name = pathlib.Path(folder).name
@@ -60,7 +61,7 @@ class Exported(behavior.Behavior):
     self._act_as(epsilon, reward_input)
 
   def acting(self, *, epsilon: float, reward_input: str) -> 'Exported':
-    """Returns this behavior with other settings; both share the parameters."""
+    """Returns a copy with other settings and shared parameters."""
     copied = copy.copy(self)
     copied._setting = 'behavior'
     copied._act_as(epsilon, reward_input)
@@ -75,6 +76,7 @@ class Exported(behavior.Behavior):
   def validate(
     self, observation_shape: Sequence[int], action_spec: behavior.ActionSpec
   ) -> None:
+    """Raises ValueError unless the environment matches the trained agent."""
     spec = self.agent.spec
     for what, own, other in (
       ('observations', spec.observation_shape, tuple(observation_shape)),
@@ -82,12 +84,13 @@ class Exported(behavior.Behavior):
     ):
       if own != other:
         raise ValueError(
-          f'{self._setting}={self.folder!r} was made for {what} {own} '
-          f'(in {spec.name}) and this environment has {other}: use one of the '
-          'same observation shape and action set.'
+          f'{self._setting}={self.folder!r} expects {what} {own} '
+          f'(in {spec.name}), but this environment has {other}. Use an '
+          'environment with the same observation shape and actions.'
         )
 
   def make_core(self, num_actions: int) -> behavior_core.BehaviorCore:
+    """Returns the core of the policy."""
     del num_actions
     core = (
       self.agent.actor_core()
@@ -97,11 +100,13 @@ class Exported(behavior.Behavior):
     return ngu_actor.as_behavior(core, self._epsilon)
 
   def params(self) -> types.Params:
+    """Returns the parameters of the core."""
     if self._recompute:
       return self.agent.actor_params(self.variables)
     return self.variables.agent
 
   def intrinsic(self) -> Optional[reward_lib.RewardSpec]:
+    """Returns the recomputed intrinsic reward, or None."""
     if self.agent.intrinsic is None or not self._recompute:
       return None
     return reward_lib.RewardSpec(self.agent.intrinsic.config, self.statistics)
@@ -109,15 +114,16 @@ class Exported(behavior.Behavior):
   def make_host(
     self, action_spec: behavior.ActionSpec, seeds: Sequence[int]
   ) -> behavior.Host:
+    """Returns the host that supplies the intrinsic reward."""
     del action_spec
     spec = self.intrinsic()
     return _ZeroHost() if spec is None else _RewardHost(spec, len(seeds))
 
 
 class _RewardHost(behavior.Host):
-  """Recomputes the intrinsic reward that the policy was trained to see.
+  """Recomputes the intrinsic reward that the policy received in training.
 
-  Observations are rewarded and remembered as they were in training.
+  The rewards and the episodic memories are the same as in training.
   """
 
   def __init__(self, spec: reward_lib.RewardSpec, num_environments: int):
@@ -150,7 +156,7 @@ class _RewardHost(behavior.Host):
 
 
 class _ZeroHost(behavior.Host):
-  """Supplies zeros in place of the intrinsic reward."""
+  """Supplies zeros instead of the intrinsic reward."""
 
   def inputs(
     self,

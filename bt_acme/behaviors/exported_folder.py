@@ -1,7 +1,7 @@
-"""Writes and reads a pre-trained policy as a directory.
+"""Writes and reads pre-trained policies as directories.
 
-The directory contains `behavior.json` (configuration, environment, running
-statistics, a checksum) and `params.npz`. It is moved into place once it is
+A directory contains `behavior.json` (configuration, environment, running
+statistics and a checksum) and `params.npz`, and is moved into place once it is
 complete.
 """
 
@@ -24,11 +24,11 @@ from bt_acme.core import weight_transfer
 _FORMAT = 1
 _CARD, _PARAMS = 'behavior.json', 'params.npz'
 _SEPARATOR = '::'
-# Training stays far below these; above, networks and statistics overflow.
+# Training stays far below these limits. Larger values would overflow.
 _LARGEST_PARAMETER = 1e6
 _LARGEST_STATISTIC = 1e15
-_LARGEST_OBSERVATION = 1 << 24  # Values.
-_MOST_ACTIONS = 1 << 16
+_LARGEST_OBSERVATION = 1 << 24  # Number of values.
+_MAX_ACTIONS = 1 << 16
 _CONFIGS = {
   'R2D2Config': config_lib.R2D2Config,
   'NGUConfig': config_lib.NGUConfig,
@@ -39,12 +39,12 @@ class ExportedPolicy(NamedTuple):
   """The contents of an exported directory.
 
   Attributes:
-    agent: the agent that the policy was in training.
-    variables: the agent's parameters, NumPy arrays.
-    statistics: the statistics of its intrinsic reward, float64 []; None without
-      one.
-    actor_steps: the number of actor steps that it was trained for.
-    params_sha256: the checksum of the file of its parameters.
+    agent: the agent that was trained.
+    variables: the parameters of the agent, NumPy arrays.
+    statistics: the statistics of the agent's intrinsic reward, float64 []; None
+      if the agent has no intrinsic reward.
+    actor_steps: the number of actor steps of training.
+    params_sha256: the checksum of the parameter file.
   """
 
   agent: assembly.Agent
@@ -65,12 +65,12 @@ def export(
   """Writes a behavior, replacing any existing one.
 
   Args:
-    folder: where to write it.
-    agent: an agent that is R2D2 or NGU.
-    variables: the agent's parameters.
-    statistics: the statistics of its intrinsic reward, merged over its
-      environments; None without one.
-    actor_steps: the number of actor steps that it was trained for.
+    folder: the directory to write.
+    agent: an R2D2 or NGU agent.
+    variables: the parameters of the agent.
+    statistics: the statistics of the agent's intrinsic reward, merged over its
+      environments; None if the agent has no intrinsic reward.
+    actor_steps: the number of actor steps of training.
   """
   params = _as_file(variables)
   with files.new_folder(folder) as temporary:
@@ -90,13 +90,13 @@ def export(
 
 
 def read_checksum(folder: str) -> str:
-  """Returns the checksum in a directory that `read` has accepted."""
+  """Returns the checksum of a behavior that `read` has already accepted."""
   card = untrusted.read_json(pathlib.Path(folder) / _CARD)
   return str(card['params_sha256'])
 
 
 def checksum(variables: assembly.Variables) -> str:
-  """Returns the SHA-256 that a behavior with these parameters would have.
+  """Returns the SHA-256 of a behavior with the given parameters.
 
   Args:
     variables: the parameters of any agent.
@@ -113,7 +113,10 @@ def _as_file(variables: assembly.Variables) -> bytes:
 
 
 def read(folder: str, *, setting: str) -> ExportedPolicy:
-  """Reads and checks a directory written by `export`, as untrusted input.
+  """Reads a directory written by `export`; treats its contents as untrusted.
+
+  The size of the file and of the parameters that `behavior.json` describes
+  limit the memory use.
 
   Args:
     folder: the directory to read.
@@ -121,33 +124,32 @@ def read(folder: str, *, setting: str) -> ExportedPolicy:
 
   Raises:
     ValueError: if the directory is missing, incomplete or damaged, or contains
-      something that `export` does not write. Memory use is limited by the size
-      of the file and of the parameters that the card describes.
+      anything that `export` does not write.
   """
   path = pathlib.Path(folder)
   subject = f'{setting}={folder!r}'
   for name in (_CARD, _PARAMS):
     if not os.path.isfile(path / name):
       raise ValueError(
-        f'{subject} has no {name}: name a folder that run_ngu.py exported '
-        'whole.'
+        f'{subject} has no {name}. Use a complete directory exported by '
+        'run_ngu.py.'
       )
   try:
     card = untrusted.read_json(path / _CARD)
     file_format = card['format']
     if file_format == _FORMAT:
       policy = _read_card(card)
-      # The parameters that such an agent has; nothing is computed.
+      # The shapes of the agent's parameters, which are not computed.
       expected = jax.eval_shape(lambda: _fresh_params(policy.agent))
   except Exception as error:  # A damaged card can raise any error.
     raise ValueError(
-      f'{subject}: {_CARD} is damaged ({untrusted.one_line(error)}); export it '
-      'again.'
+      f'{subject}: {_CARD} is damaged ({untrusted.one_line(error)}). Export '
+      'the behavior again.'
     ) from error
   if file_format != _FORMAT:
     raise ValueError(
-      f'{subject} has format {untrusted.shortened(repr(file_format))}; this '
-      f'version reads {_FORMAT}: export it again.'
+      f'{subject} has format {untrusted.shortened(repr(file_format))}, but '
+      f'this version reads format {_FORMAT}. Export the behavior again.'
     )
   params = _read_params(path / _PARAMS, expected, policy.params_sha256, subject)
   return policy._replace(
@@ -156,9 +158,9 @@ def read(folder: str, *, setting: str) -> ExportedPolicy:
 
 
 def is_complete(folder: str) -> bool:
-  """Returns whether the directory holds a behavior, with all of its parameters.
+  """Returns whether a directory contains a behavior with all its parameters.
 
-  It loads nothing, so that a process without an agent may ask.
+  Nothing is loaded, so a process without an agent can call this function.
   """
   path = pathlib.Path(folder)
   try:
@@ -169,9 +171,9 @@ def is_complete(folder: str) -> bool:
 
 
 def _read_card(card: Mapping[str, Any]) -> ExportedPolicy:
-  """Returns what the card says, without variables.
+  """Returns the policy that the card describes, without variables.
 
-  It raises whatever error a damaged card happens to cause.
+  A damaged card can cause any error.
   """
   agent = assembly.Agent(
     config_lib.from_dict(_CONFIGS[card['agent']], card['config']),
@@ -189,13 +191,13 @@ def _read_card(card: Mapping[str, Any]) -> ExportedPolicy:
 
 
 def _read_spec(values: Mapping[str, Any]) -> assembly.EnvironmentSpec:
-  """Returns the environment, if one may have such observations and actions."""
+  """Returns the environment spec after checking its sizes."""
   shape = tuple(int(size) for size in values['observation_shape'])
   spec = assembly.EnvironmentSpec(**{**values, 'observation_shape': shape})
   for name, value, most in (
     ('observation_shape', math.prod(shape), _LARGEST_OBSERVATION),
     ('num_stacked', spec.num_stacked, shape[-1]),
-    ('num_actions', spec.num_actions, _MOST_ACTIONS),
+    ('num_actions', spec.num_actions, _MAX_ACTIONS),
   ):
     checks.require(
       type(value) is int and min(*shape, value) > 0 and value <= most,
@@ -216,10 +218,10 @@ def _read_statistics(
   )
   for name, value in statistics._asdict().items():
     if not (np.ndim(value) == 0 and np.isfinite(value)):
-      raise ValueError(f'{name} is {value}, and must be a finite number')
+      raise ValueError(f'{name}={value} must be a finite number')
     if not 0 <= value <= _LARGEST_STATISTIC:
       raise ValueError(
-        f'{name} is {value}, and must lie in [0, {_LARGEST_STATISTIC:g}]'
+        f'{name}={value} must lie in [0, {_LARGEST_STATISTIC:g}]'
       )
   return statistics
 
@@ -227,7 +229,7 @@ def _read_statistics(
 def _read_params(
   path: pathlib.Path, expected: Mapping[str, Any], digest: str, subject: str
 ) -> Mapping[str, Any]:
-  """Reads the parameters, if they are those that the card describes."""
+  """Reads the parameters and checks that they match the card."""
   wanted = _flatten(expected)
 
   def check(shapes: untrusted.Shapes) -> None:
@@ -245,20 +247,20 @@ def _read_params(
     params = untrusted.read_arrays(path, check)
   except (OSError, untrusted.InvalidFileError) as error:
     raise ValueError(
-      f'{subject}: {_PARAMS} {error}: export it again.'
+      f'{subject}: {_PARAMS} {error}. Export the behavior again.'
     ) from error
   for leaf in params.values():
     # NaN compares as false.
     if not (np.abs(leaf) <= _LARGEST_PARAMETER).all():
       raise ValueError(
-        f'{subject}: {_PARAMS} contains values that are not finite, or beyond '
-        f'{_LARGEST_PARAMETER:g}. Train the behavior again.'
+        f'{subject}: {_PARAMS} contains values that are not finite or exceed '
+        f'{_LARGEST_PARAMETER:g} in magnitude. Train the behavior again.'
       )
   return {'agent': {}, 'intrinsic': {}, **_unflatten(params)}
 
 
 def _fresh_params(agent: assembly.Agent) -> Dict[str, Any]:
-  """Initializes parameters, arranged as those of the file are."""
+  """Returns initial parameters with the structure of the parameter file."""
   key, intrinsic = jax.random.key(0), agent.intrinsic
   return {
     'agent': agent.network.init(key),
@@ -267,7 +269,7 @@ def _fresh_params(agent: assembly.Agent) -> Dict[str, Any]:
 
 
 def _flatten(tree: Mapping[str, Any], prefix: str = '') -> Dict[str, Any]:
-  """Turns nested dicts of arrays, or of shapes, into one, by their paths."""
+  """Flattens nested dicts of arrays or shapes; keys become paths."""
   flat = {}
   for name, value in tree.items():
     if isinstance(value, Mapping):
@@ -278,7 +280,7 @@ def _flatten(tree: Mapping[str, Any], prefix: str = '') -> Dict[str, Any]:
 
 
 def _unflatten(flat: Mapping[str, np.ndarray]) -> Dict[str, Any]:
-  """Undoes `_flatten`."""
+  """Restores the nested dicts from the result of `_flatten`."""
   tree: Dict[str, Any] = {}
   for path, value in flat.items():
     *parents, name = path.split(_SEPARATOR)

@@ -1,6 +1,6 @@
-"""A policy in Python as a behavior: scripted, or another library's model.
+"""Behavior that acts with a Python policy, such as a script or another model.
 
-For behavior transfer around another library's *agent*, see `agents/external`.
+For behavior transfer with another library's *agent*, see `agents/external`.
 """
 
 from typing import Any, Callable, Optional, Sequence, Tuple
@@ -11,14 +11,16 @@ import numpy as np
 from bt_acme.acting import behavior
 from bt_acme.core.behavior_transfer import behavior_core
 
-_HINT = 'make_policy takes a seed and returns a policy, lambda seed: policy'
+_HINT = (
+  'Pass a function that takes a seed and returns a policy, lambda seed: policy.'
+)
 
 
 class FromCallable(behavior.Behavior):
-  """A policy in Python.
+  """A behavior that acts with a Python policy.
 
   Attributes:
-    name: the name that logs and errors show.
+    name: the name in logs and errors.
   """
 
   def __init__(
@@ -26,34 +28,40 @@ class FromCallable(behavior.Behavior):
     make_policy: Callable[[int], Callable[..., Any]],
     name: Optional[str] = None,
   ):
-    """Wraps a policy.
+    """Initializes the behavior.
 
     Args:
-      make_policy: makes the policy of one environment from a seed; it is called
-        once for each environment. A policy maps (observation, the action
-        executed before, whether an episode starts) to an action, and keeps
-        whatever state it needs. It is called at every step, whether or not its
-        action is used. Actions are integers, and the action before an episode's
-        first is -1. In an environment that takes vectors they are vectors, and
-        the initial one is all zeros. The inputs of a policy are read-only. A
-        policy that draws random numbers or has a memory should be an object
-        with `state()` and `restore(state)`, whose states are serializable: a
-        resumed run then continues with the same actions. Without them, a
-        resumed run makes the policy again from its seed.
-      name: the name in logs and errors; the callable's own by default.
+      make_policy: a function that returns the policy of one environment for a
+        seed. It is called once for each environment. A policy maps
+        (observation, previously executed action, whether an episode starts) to
+        an action, and may have a state. The policy is called at every step,
+        even if its action is not used. Actions are integers, and the previous
+        action at the first step of an episode is -1. In environments with
+        vector actions, actions are vectors, and the previous action at the
+        first step is all zeros. The inputs of a policy are read-only. A policy
+        that draws random numbers or has a memory should be an object with
+        `state()` and `restore(state)`, where states are serializable: a resumed
+        run then continues with the same actions. Otherwise, a resumed run
+        creates the policy again from its seed.
+      name: the name in logs and errors; by default, the name of `make_policy`.
+
+    Raises:
+      TypeError: if `make_policy` is not callable.
     """
     if not callable(make_policy):
-      raise TypeError(f'make_policy={make_policy!r} cannot be called: {_HINT}.')
+      raise TypeError(f'make_policy={make_policy!r} is not callable. {_HINT}')
     self._make_policy = make_policy
     self.name = name or str(getattr(make_policy, '__name__', 'callable'))
 
   def make_core(self, num_actions: int) -> behavior_core.BehaviorCore:
+    """Returns a core that receives actions from the host."""
     del num_actions
     return behavior_core.external()
 
   def make_host(
     self, action_spec: behavior.ActionSpec, seeds: Sequence[int]
   ) -> behavior.Host:
+    """Returns the host with the policies of all environments."""
     return _CallableHost(
       self.name, [self._policy(seed) for seed in seeds], action_spec
     )
@@ -61,39 +69,39 @@ class FromCallable(behavior.Behavior):
   def validate(
     self, observation_shape: Sequence[int], action_spec: behavior.ActionSpec
   ) -> None:
-    """Accepts numbers of any kind as actions; each action is checked later."""
+    """Raises ValueError unless actions are numbers, which are checked later."""
     if not isinstance(action_spec, int) and action_spec.dtype.kind not in 'fiu':
       raise ValueError(
-        f'behavior {self.name!r} returns numbers, and this environment takes '
-        f'{action_spec}: wrap the environment so that its actions are numbers.'
+        f'behavior {self.name!r} returns numbers, but this environment needs '
+        f'{action_spec}. Wrap the environment so that its actions are numbers.'
       )
 
   def _policy(self, seed: int) -> Callable[..., Any]:
-    """Makes the policy of one environment."""
+    """Returns the policy of one environment."""
     try:
       policy = self._make_policy(seed)
     except Exception as error:
       raise RuntimeError(
         f'behavior {self.name!r}: make_policy raised {type(error).__name__}: '
-        f'{error}. {_HINT}.'
+        f'{error}. {_HINT}'
       ) from error
     if not callable(policy):
       raise TypeError(
         f'behavior {self.name!r}: make_policy returned {policy!r}, which '
-        f'cannot be called: {_HINT}.'
+        f'is not callable. {_HINT}'
       )
     return policy
 
 
-def _says_its_state(policy: object) -> bool:
-  # A network may have attributes of these names that are not methods.
+def _is_stateful(policy: object) -> bool:
+  # A network may have attributes with these names that are not methods.
   return callable(getattr(policy, 'state', None)) and callable(
     getattr(policy, 'restore', None)
   )
 
 
 class _CallableHost(behavior.Host):
-  """The policies of N environments, each with its own state."""
+  """The policies of N environments; each has its own state."""
 
   def __init__(
     self,
@@ -148,7 +156,7 @@ class _CallableHost(behavior.Host):
     return {
       'actor_steps': self._actor_steps,
       'policies': [
-        policy.state() if _says_its_state(policy) else None
+        policy.state() if _is_stateful(policy) else None
         for policy in self._policies
       ],
     }
@@ -156,20 +164,20 @@ class _CallableHost(behavior.Host):
   def restore(self, state: behavior.HostState) -> None:
     self._actor_steps = state['actor_steps']
     for policy, own in zip(self._policies, state['policies'], strict=True):
-      if _says_its_state(policy):
+      if _is_stateful(policy):
         policy.restore(own)
 
   def _where(self, environment: int) -> str:
     return f'at actor step {self._actor_steps} of environment {environment}'
 
   def _checked(self, action: Any, environment: int) -> np.ndarray:
-    """Returns an action as an array; raises an error if it is not one."""
+    """Returns an action as an array, or raises an error if it is invalid."""
     is_float = np.dtype(self._dtype).kind == 'f'
     try:
       value = np.asarray(action)
-    except ValueError:  # It has rows of different lengths.
+    except ValueError:  # The action has rows of different lengths.
       value = np.empty((), object)
-    # Floats do not pass for integers, because they would be truncated.
+    # Floats are not accepted as integers, because they would be truncated.
     kinds = 'fiu' if is_float else 'iu'
     if value.shape != self._shape or value.dtype.kind not in kinds:
       expected = (
@@ -179,15 +187,15 @@ class _CallableHost(behavior.Host):
       )
       raise TypeError(
         f'behavior {self._name!r} returned {action!r} '
-        f'{self._where(environment)}: an action must be {expected}.'
+        f'{self._where(environment)}. An action must be {expected}.'
       )
     if is_float:
       value = value.astype(self._dtype)
-    # The comparison is written so that NaN is out of range.
+    # With this comparison, NaN is out of range.
     if not np.all((self._low <= value) & (value <= self._high)):
       raise ValueError(
         f'behavior {self._name!r} returned {action!r} '
-        f'{self._where(environment)}: out of range, an action must lie in '
-        f'[{self._low}, {self._high}].'
+        f'{self._where(environment)}, which is out of range. An action must '
+        f'lie in [{self._low}, {self._high}].'
       )
     return value

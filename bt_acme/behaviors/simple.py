@@ -1,27 +1,30 @@
-"""Behaviors without parameters: exploration that needs no pre-training."""
+"""Behaviors without parameters, for exploration without pre-training."""
 
 from bt_acme.acting import behavior
 from bt_acme.core.behavior_transfer import behavior_core
 
 
 class Uniform(behavior.Behavior):
-  """A new random action at every step."""
+  """A behavior that takes a new random action at every step."""
 
   name = 'uniform'
 
   def make_core(self, num_actions: int) -> behavior_core.BehaviorCore:
+    """Returns a core that draws actions uniformly."""
     return behavior_core.uniform(num_actions)
 
 
 class ActionRepeat(behavior.Behavior):
-  """One random action per flight: with flights alone, ez-greedy exploration.
+  """A behavior that repeats one random action during a flight.
 
+  Flights of this behavior without extra actions are ez-greedy exploration.
   Campos et al. 2021 do not say when the flights of their ez-greedy baseline
-  start. Here they start as those of behavior transfer do, in addition to each
-  environment's own epsilon, and the two differ only in what acts in a flight.
+  start. Here they start as in behavior transfer, in addition to each
+  environment's own epsilon, so only the behavior in a flight differs.
   """
 
   name = 'action_repeat'
 
   def make_core(self, num_actions: int) -> behavior_core.BehaviorCore:
+    """Returns a core that repeats one action until the flight ends."""
     return behavior_core.action_repeat(num_actions)

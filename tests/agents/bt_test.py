@@ -1,4 +1,4 @@
-"""What `BTBuilder` refuses before it wraps anything."""
+"""Tests which arguments `BTBuilder` rejects."""
 
 import pytest
 
@@ -18,22 +18,22 @@ def test_external_agents_are_found_under_their_old_name():
   assert checks.__name__ == 'bt_acme.agents.external.checks'
 
 
-def test_what_is_no_behavior_is_refused():
+def test_elements_that_are_not_behaviors_are_rejected():
   with pytest.raises(ValueError, match='FromCallable'):
     peers.build(given=[lambda observation: 0])
   with pytest.raises(ValueError, match='nothing to transfer'):
     peers.build(given=[])
 
 
-def test_what_is_no_list_of_behaviors_is_refused():
-  with pytest.raises(ValueError, match="single behavior 'uniform': put it"):
+def test_a_single_behavior_is_rejected_and_a_generator_is_accepted():
+  with pytest.raises(ValueError, match="single behavior 'uniform'. Pass a"):
     peers.build(given=behaviors.Uniform())
   builder = peers.build(given=(behaviors.Uniform() for _ in range(2)))
   assert builder.agent_spec.actions.num_values == scripted.NUM_ACTIONS + 2
 
 
-def test_settings_of_a_whole_agent_are_refused():
-  with pytest.raises(ValueError, match='config is a BTConfig: give the Transf'):
+def test_settings_of_a_whole_agent_are_rejected():
+  with pytest.raises(ValueError, match='config is a BTConfig instead of a Tra'):
     agents.BTBuilder(
       peers.dqn_builder, [behaviors.Uniform()], config_lib.BTConfig(),
       environment_spec=scripted.discrete_spec(),
@@ -45,6 +45,6 @@ def test_environment_spec_is_needed():
     agents.BTBuilder(peers.dqn_builder, [behaviors.Uniform()])
 
 
-def test_wrapping_twice_is_refused():
+def test_wrapping_twice_is_rejected():
   with pytest.raises(ValueError, match='all behaviors at once'):
     peers.build(peers.build())

@@ -1,4 +1,4 @@
-"""The builders in dm-acme's own environment loop, with a real Reverb server."""
+"""Tests the builders in dm-acme's environment loop with real Reverb."""
 
 import dataclasses
 import os
@@ -48,7 +48,7 @@ def make_builder(kind):
 
 
 class Run:
-  """An actor, a learner and the server between them, in this process."""
+  """An actor, a learner and a replay server in this process."""
 
   def __init__(self, kind):
     self.kind = kind
@@ -85,7 +85,7 @@ class Run:
       self.learner.step()
 
   def each_batch(self, episodes):
-    """Plays on, and yields whenever a batch is ready."""
+    """Plays episodes and yields whenever a batch is ready."""
     for _ in range(episodes):
       self.loop.run_episode()
       while self.dataset.ready(0.05):
@@ -122,8 +122,8 @@ def test_acts_and_learns_in_an_environment_loop(run):
 
 @pytest.mark.parametrize('bootstraps', [True, False])
 @pytest.mark.parametrize('kind', ['r2d2', 'bt'])
-def test_an_adder_records_what_a_sink_does(kind, bootstraps):
-  """Acme's loop neither hides a discount nor the values of the next step."""
+def test_an_adder_records_the_same_as_a_sink(kind, bootstraps):
+  """Acme's loop hides neither discounts nor the values of the next step."""
   agent = make_builder(kind).agent
   acting = dataclasses.replace(
     agent.config.acting, bootstrap_truncations=bootstraps
@@ -146,7 +146,7 @@ def test_an_adder_records_what_a_sink_does(kind, bootstraps):
   batch, ends = new_sequences.assert_priorities_are_the_learners(
     agent, learner.variables, [recorder]
   )
-  # Every other episode is truncated, at which only some agents bootstrap.
+  # Every other episode is truncated, and only some agents bootstrap there.
   assert ('truncated' in ends) == bootstraps
   over = np.array(ends) == '0'
   last = batch.valid.sum(axis=0).astype(int) - 1
@@ -156,7 +156,7 @@ def test_an_adder_records_what_a_sink_does(kind, bootstraps):
 
 
 @pytest.mark.parametrize('initial_priority', ['actor', 'largest', 'one'])
-def test_the_largest_priority_is_asked_for_if_configured(initial_priority):
+def test_the_largest_priority_is_queried_only_if_configured(initial_priority):
   replay = dataclasses.replace(
     fakes.make_config().replay, initial_priority=initial_priority
   )
@@ -178,7 +178,7 @@ def test_the_largest_priority_is_asked_for_if_configured(initial_priority):
   server.stop()
 
 
-def test_what_is_saved_goes_on_as_if_nothing_had_been(run):
+def test_a_restored_learner_continues_as_if_uninterrupted(run):
   run.play(5)
   statistics = reward_lib.IntrinsicStatistics(
     *np.random.default_rng(0).random([5, 2])
@@ -187,9 +187,8 @@ def test_what_is_saved_goes_on_as_if_nothing_had_been(run):
   if has_statistics:
     run.learner.put_statistics(4, statistics)
   state = run.learner.save()
-  assert (
-    state['values']['max_priority'] != 1
-  )  # That of a learner without steps.
+  # A learner without steps has the priority 1.
+  assert state['values']['max_priority'] != 1
   batches = [next(run.dataset) for _ in run.each_batch(20)]
   assert len(batches) >= 2
   expected = continued(run.learner, batches)
@@ -202,7 +201,7 @@ def test_what_is_saved_goes_on_as_if_nothing_had_been(run):
   else:
     assert restored is None
   assert fresh.get_statistics(0, 2) is None
-  # Without the state of the optimizer, these steps would be different.
+  # Without the state of the optimizer, these steps would differ.
   jax.tree.map(
     np.testing.assert_array_equal, continued(fresh, batches), expected
   )
@@ -218,7 +217,7 @@ def continued(learner, batches):
   return learner.save()['arrays']
 
 
-def test_the_interface_is_acmes():
+def test_the_builder_has_acmes_interface():
   builder = make_builder('r2d2')
   assert isinstance(builder, builders.ActorLearnerBuilder)
   with pytest.raises(ValueError, match='variable_source=None'):
@@ -226,7 +225,7 @@ def test_the_interface_is_acmes():
   assert builder.make_policy().epsilon == 0.01
 
 
-def test_a_step_that_is_not_finished_counts_in_what_is_saved():
+def test_a_saved_state_includes_an_unfinished_step():
   learner = make_learner('r2d2', reward=5.0)
   learner.step()
   saved = learner.save()['values']['max_priority']
@@ -235,7 +234,7 @@ def test_a_step_that_is_not_finished_counts_in_what_is_saved():
 
 
 def make_learner(kind, reward=1.0):
-  """A learner whose batches are zeros, except for the reward."""
+  """Returns a learner whose batches are zeros, except for the reward."""
   agent = make_builder(kind).agent
   batch = blocks.empty_batch(agent.config.replay, agent.replay_shapes, 4)
   for array in jax.tree.leaves(batch):
@@ -247,7 +246,7 @@ def make_learner(kind, reward=1.0):
   return learner_lib.Learner(agent, jax.random.key(0), iter([sample] * 10))
 
 
-def test_a_learner_that_diverged_says_so_and_is_not_saved():
+def test_a_diverged_learner_raises_an_error_and_is_not_saved():
   learner = make_learner('r2d2', np.nan)
   learner.step()
   with pytest.raises(ValueError, match='the learner has diverged. Lower'):
@@ -256,21 +255,21 @@ def test_a_learner_that_diverged_says_so_and_is_not_saved():
     learner.step()
 
 
-def test_parameters_are_published_whole():
+def test_published_parameters_do_not_change():
   learner = make_learner('r2d2')
   first = learner.variables
   before = jax.tree.map(np.copy, first)
-  for _ in range(2):  # The second finishes the first.
+  for _ in range(2):  # The second step finishes the first step.
     learner.step()
   assert learner.variables is not first
-  # The parameters that it handed out stay, although each step reuses the
-  # learner's own buffers.
+  # The published parameters stay the same, although each step reuses the
+  # learner's buffers.
   jax.tree.map(np.testing.assert_array_equal, first, before)
   with pytest.raises(AttributeError):
     learner.get_variables(['critic'])
 
 
-def test_statistics_of_all_actors_as_one():
+def test_statistics_of_all_actors_are_merged():
   learner = make_learner('ngu')
   assert learner.merged_statistics() is None
   rng = np.random.default_rng(0)
@@ -291,7 +290,7 @@ def test_statistics_of_all_actors_as_one():
   )
 
 
-def test_initial_parameters_are_taken():
+def test_initial_parameters_are_used():
   agent = make_builder('r2d2').agent
   params = fakes.variables_of(agent, 5).agent
   learner = learner_lib.Learner(
@@ -344,7 +343,7 @@ if __name__ == '__main__':
 """
 
 
-def test_the_distributed_layout_of_acme_takes_the_builder(tmp_path):
+def test_the_distributed_layout_of_acme_accepts_the_builder(tmp_path):
   script = tmp_path / 'layout.py'
   script.write_text(_LAYOUT)
   done = subprocess.run(

@@ -1,3 +1,3 @@
-"""Lets every test of this folder import Acme before it imports bt_acme."""
+"""Imports bt_acme first, so that tests may import Acme before bt_acme."""
 
 import bt_acme  # noqa: F401

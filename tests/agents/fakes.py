@@ -1,4 +1,4 @@
-"""A small environment whose frames say where it is, and agents for it."""
+"""A small environment with recognizable frames, and agents for it."""
 
 import dataclasses
 
@@ -20,9 +20,10 @@ SPEC = assembly.EnvironmentSpec('fake', (SIDE, SIDE, STACKED), STACKED, ACTIONS)
 
 
 class MarkedEnvironment(dm_env.Environment):
-  """Its frames hold the numbers of episode and step; no two rewards are equal.
+  """An environment whose frames contain the index, episode and step.
 
-  Episodes are 1 to 13 steps long. Every other one is truncated, the rest end.
+  No two rewards are equal. Episodes are 1 to 13 steps long; every other episode
+  is truncated, and the others terminate.
   """
 
   num_stacked = STACKED
@@ -78,12 +79,12 @@ class MarkedEnvironment(dm_env.Environment):
 
 
 def marks(frame):
-  """The index, episode and step that a frame holds."""
+  """Returns the index, episode and step stored in a frame."""
   return tuple(int(x) for x in frame[0, :3, 0])
 
 
 def make_config(config_class=config_lib.R2D2Config, **groups):
-  """The configuration of a tiny agent."""
+  """Returns the configuration of a tiny agent."""
   defaults = {
     'network': config_lib.NetworkConfig(
       torso_size=16, lstm_size=16, head_size=16
@@ -109,7 +110,7 @@ def make_config(config_class=config_lib.R2D2Config, **groups):
 
 
 def make_samples(number, batch_size=4):
-  """Batches at random, as a replay of 7 sequences would return them."""
+  """Returns random batches, like a replay of 7 sequences."""
   samples = []
   for seed in range(number):
     batch = toys.batch(
@@ -127,7 +128,7 @@ def make_samples(number, batch_size=4):
 
 
 def variables_of(agent, seed=0):
-  """What a learner publishes before its first step, as NumPy arrays."""
+  """Returns the initial parameters of a learner as NumPy arrays."""
   learner = learner_assembly.make_learner_core(agent)
   state = learner.init(jax.random.key(seed))
   params = (state.params, state.intrinsic_params)
@@ -135,7 +136,7 @@ def variables_of(agent, seed=0):
 
 
 def export_behavior(folder, *, seed=3, env=None, **intrinsic):
-  """Exports an NGU policy with random weights; returns all that it exported."""
+  """Exports a random NGU policy; returns agent, variables and statistics."""
   config = make_config(config_lib.NGUConfig)
   if intrinsic:
     groups = {**vars(config.intrinsic), **intrinsic}
@@ -145,7 +146,7 @@ def export_behavior(folder, *, seed=3, env=None, **intrinsic):
   spec = assembly.spec_by_name(env) if env else SPEC
   agent = assembly.Agent(config, spec)
   variables = variables_of(agent, seed)
-  # Weights are so large that actions depend on the observation.
+  # With larger weights, actions depend on the observation.
   variables = variables._replace(
     agent=jax.tree.map(lambda x: 3 * x, variables.agent)
   )
@@ -163,7 +164,7 @@ def export_behavior(folder, *, seed=3, env=None, **intrinsic):
 
 
 def scripted(seed=0):
-  """A policy that depends on the observation alone."""
+  """Returns a policy that only depends on the observation."""
   del seed
 
   def policy(observation, prev_action, is_first):
@@ -175,7 +176,7 @@ def scripted(seed=0):
 
 
 class Noisy:
-  """A policy with a state of its own."""
+  """A policy with its own state."""
 
   def __init__(self, seed):
     self._rng = np.random.default_rng(seed)
@@ -191,7 +192,7 @@ class Noisy:
 
 
 class Proposing(behaviors.Behavior):
-  """A jitted behavior of one action."""
+  """A jitted behavior that always proposes the same action."""
 
   def __init__(self, action, name='mine'):
     self._action = action
@@ -205,9 +206,9 @@ class Proposing(behaviors.Behavior):
 
 
 def make_agent(kind, folder=None, **groups):
-  """An agent of a kind, `r2d2`, `ngu` or `bt`; the last has several behaviors.
+  """Returns an agent of a kind: `r2d2`, `ngu`, or `bt` with several behaviors.
 
-  One of them is an exported behavior if there is a folder to export it to.
+  If `folder` is given, one of the behaviors is exported to this directory.
   Settings may follow the kind after a colon: `bt:flights=False`.
   """
   kind, _, settings = kind.partition(':')

@@ -1,11 +1,11 @@
-"""What the learner does beside the step: transfers, devices, giving back."""
+"""Tests the learner's transfers, devices, publishing and released batches."""
 
 import json
 import os
 import subprocess
 import sys
 
-import bt_acme  # noqa: F401  (before Acme: it makes the versions agree)
+import bt_acme  # noqa: F401  (must be imported before Acme)
 
 # isort: split
 import jax
@@ -29,7 +29,7 @@ B = 4
 
 
 def make_agent(kind, **settings):
-  """One with other settings of its learner."""
+  """Returns an agent with other learner settings."""
   settings = {**vars(fakes.make_agent(kind).config.learner), **settings}
   return fakes.make_agent(kind, learner=config_lib.LearnerConfig(**settings))
 
@@ -38,8 +38,8 @@ def make_learner(agent, samples, **kwargs):
   return learner_lib.Learner(agent, jax.random.key(0), samples, **kwargs)
 
 
-def test_a_batch_is_on_its_way_before_the_step_before_is_waited_for():
-  logger = loggers.InMemoryLogger()  # One row a finished step.
+def test_a_batch_is_requested_before_the_previous_step_finishes():
+  logger = loggers.InMemoryLogger()  # One row per finished step.
   finished = []
 
   def samples():
@@ -50,13 +50,13 @@ def test_a_batch_is_on_its_way_before_the_step_before_is_waited_for():
   learner = make_learner(make_agent('r2d2'), samples(), logger=logger)
   for number in range(5):
     learner.step()
-    assert len(logger.data) == number  # Never more than one left unfinished.
+    assert len(logger.data) == number  # At most one step is unfinished.
   assert finished == [0, 0, 1, 2, 3]
   learner.flush()
   assert len(logger.data) == learner.learner_steps == 5
 
 
-def test_metrics_tell_how_sequences_are_sampled_and_targets_copied():
+def test_metrics_of_sampling_and_target_updates():
   logger = loggers.InMemoryLogger()
   samples = fakes.make_samples(5)
   samples[3] = samples[3]._replace(keys=np.array([1, 7, 8, 8], np.uint64))
@@ -69,12 +69,12 @@ def test_metrics_tell_how_sequences_are_sampled_and_targets_copied():
   rows = logger.data
   assert [row['target_copies'] for row in rows] == [0, 1, 1, 2, 2]
   assert [row['first_visit_share'] for row in rows] == [1, 0, 0, 0.5, 0]
-  # All of them were equally likely.
+  # All sequences were equally likely.
   for row in rows:
     np.testing.assert_allclose(row['priority_over_uniform'], 1)
 
 
-def test_the_largest_priority_follows_what_is_seen():
+def test_the_largest_priority_follows_recent_priorities():
   learner = make_learner(make_agent('r2d2'), iter(fakes.make_samples(4)))
   assert learner.max_priority == 1
   learner.restore(
@@ -86,13 +86,13 @@ def test_the_largest_priority_follows_what_is_seen():
   for _ in range(4):
     learner.step()
   learner.flush()
-  assert 950 < learner.max_priority < 970  # Four times 1 % nearer.
+  assert 950 < learner.max_priority < 970  # Four decreases by 1%.
   saved = learner.save()['values']['max_priority']
   assert saved == learner.max_priority
 
 
 def test_parameters_are_those_of_the_step_that_published_them():
-  """Though the next step was started before they were read."""
+  """The next step has already started when the parameters are read."""
   samples = fakes.make_samples(5)
   learner = make_learner(make_agent('r2d2', publish_period=2), iter(samples))
   initial, states, published = learner.variables, [], []
@@ -112,7 +112,7 @@ def test_parameters_are_those_of_the_step_that_published_them():
 
 
 def aligned_copy(array):
-  """In memory that JAX on a CPU takes as it is, instead of copying it."""
+  """Returns a copy in aligned memory, which JAX on a CPU uses directly."""
   memory = np.empty(array.nbytes + 64, np.uint8)
   start = -memory.ctypes.data % 64
   copy = memory[start : start + array.nbytes].view(array.dtype)
@@ -122,7 +122,7 @@ def aligned_copy(array):
 
 
 class Spoiling(sampler_lib.SequenceSampler):
-  """Fills a batch with other things as soon as it is given back."""
+  """A sampler that overwrites a batch as soon as it is released."""
 
   def __init__(self, *args, **kwargs):
     self.samples, self.num_spoiled = [], 0
@@ -139,7 +139,7 @@ class Spoiling(sampler_lib.SequenceSampler):
       array.fill(77)
 
 
-def test_a_batch_is_given_back_when_no_device_reads_it_any_more():
+def test_a_batch_is_released_when_no_device_reads_it_any_more():
   agent = make_agent('r2d2')
   config, shapes = agent.config.replay, agent.replay_shapes
   server = reverb.Server(
@@ -167,7 +167,7 @@ def test_a_batch_is_given_back_when_no_device_reads_it_any_more():
   num_steps = 4
   for number in range(num_steps):
     learner.step()
-    assert sampler.num_spoiled == number  # The last one's is still in use.
+    assert sampler.num_spoiled == number  # The last batch is still in use.
   learner.flush()
   assert sampler.num_spoiled == num_steps
   sampler.stop()
@@ -184,7 +184,7 @@ def test_a_batch_is_given_back_when_no_device_reads_it_any_more():
 
 
 def statistics_of(first, num):
-  """Of environments from the first on; each has values of its own."""
+  """Returns different statistics for each environment, starting at `first`."""
   return reward_lib.IntrinsicStatistics(
     *(np.arange(first, first + num) + 100.0 * field for field in range(5))
   )
@@ -192,13 +192,15 @@ def statistics_of(first, num):
 
 @pytest.mark.parametrize('before, after', [(4, 2), (2, 4)])
 @pytest.mark.parametrize('old_format', [False, True])
-def test_statistics_go_on_in_groups_of_another_size(before, after, old_format):
+def test_statistics_are_restored_in_groups_of_another_size(
+  before, after, old_format
+):
   agent = make_agent('ngu')
   learner = make_learner(agent, iter(()))
   for first in range(0, 8, before):
     learner.put_statistics(first, statistics_of(first, before))
   state = learner.save()
-  if old_format:  # An entry a group.
+  if old_format:  # One entry per group.
     state['values']['statistics'] = {
       str(first): {
         name: field.tolist()
@@ -218,11 +220,12 @@ def test_statistics_go_on_in_groups_of_another_size(before, after, old_format):
   expected = statistics_of(0, 8).merged()
   assert resumed.merged_statistics() == expected
   assert statistics_store.saved(agent, state['values']) == expected
-  assert resumed.get_statistics(6, 4) is None  # Two of them never reported.
+  # Two of these environments have never reported.
+  assert resumed.get_statistics(6, 4) is None
 
 
 def train_on_devices():
-  """Runs in a process that has four devices."""
+  """Compares one with four devices; must run in a process with four devices."""
   with pytest.MonkeyPatch.context() as monkeypatch:
     sharing.share_compiled_functions(monkeypatch)
     _train_on_devices()
@@ -250,7 +253,7 @@ def _train_on_devices():
   )
 
 
-def test_a_learner_on_four_devices_is_one_on_one():
+def test_a_learner_on_four_devices_matches_one_on_a_single_device():
   done = subprocess.run(
     [
       sys.executable,

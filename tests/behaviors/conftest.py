@@ -1,12 +1,13 @@
-"""What the tests of behaviors share."""
+"""Fixtures for the tests of behaviors."""
 
 import pytest
 
 from tests.agents import fakes
 
 
-@pytest.fixture(name='whole', scope='session')
+@pytest.fixture(name='exported', scope='session')
 def export_once(tmp_path_factory):
+  """Exports a small NGU policy and returns its directory."""
   folder = tmp_path_factory.mktemp('behavior') / 'b'
   fakes.export_behavior(folder)
   return folder

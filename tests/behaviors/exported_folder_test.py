@@ -1,4 +1,4 @@
-"""Exported behaviors on the disk: whole, checked, and read again."""
+"""Tests writing, checking and reading exported behaviors."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from bt_acme.behaviors import exported_folder
 from tests.agents import fakes
 
 
-def test_export_replaces_what_was_there(tmp_path):
+def test_export_replaces_an_existing_behavior(tmp_path):
   for seed in (1, 2):
     _, variables, _ = fakes.export_behavior(tmp_path / 'b', seed=seed)
   jax.tree.map(
@@ -72,7 +72,7 @@ def drop_checksum(folder):
 
 
 def edit_params(folder, edit):
-  """Changes what the file holds, (name, array) each; None drops it."""
+  """Replaces each array with `edit(name, array)`; None removes an array."""
   path = folder / 'params.npz'
   with np.load(path) as params:
     edited = {k: edit(k, v) for k, v in params.items()}
@@ -93,7 +93,7 @@ def without(part):
     (damage_card, 'behavior.json is damaged'),
     (damage_params, 'params.npz is incomplete or damaged'),
     (cut_params, 'params.npz is incomplete or damaged'),
-    (lambda f: edit_card(f, format=2), 'has format 2; this version reads 1'),
+    (lambda f: edit_card(f, format=2), 'has format 2, but this version'),
     (lambda f: edit_card(f, agent='DQN'), 'behavior.json is damaged'),
     (lambda f: edit_card(f, config={'x': 1}), 'no setting named'),
     (lambda f: edit_card(f, environment={}), 'behavior.json is damaged'),
@@ -102,18 +102,18 @@ def without(part):
     (lambda f: edit_card(f, statistics={}), 'behavior.json is damaged'),
     (
       lambda f: edit_statistics(f, error_mean=[1, 2]),
-      r'error_mean is \[1. 2.\], and must be a finite number',
+      r'error_mean=\[1. 2.\] must be a finite number',
     ),
     (
       lambda f: edit_statistics(f, error_mean=float('nan')),
-      'error_mean is nan, and must be a finite number',
+      'error_mean=nan must be a finite number',
     ),
     (drop_checksum, "behavior.json is damaged .*'params_sha256'"),
     (become_r2d2, 'statistics of an agent without intrinsic reward'),
     (
       lambda f: edit_config(f, 'network', lstm_size=8),
       r'params.npz does not fit behavior.json: .*lstm/linear/w is \(36, 64\) '
-      r'there and \(28, 32\) here.*: export it again',
+      r'there and \(28, 32\) here.*. Export the behavior again',
     ),
     (
       lambda f: edit_config(f, 'intrinsic', embedding_size=4),
@@ -132,8 +132,10 @@ def without(part):
     ),
   ],
 )
-def test_a_broken_folder_is_one_clear_error(whole, tmp_path, damage, message):
-  folder = shutil.copytree(whole, tmp_path / 'b')
+def test_a_damaged_directory_is_one_clear_error(
+  exported, tmp_path, damage, message
+):
+  folder = shutil.copytree(exported, tmp_path / 'b')
   damage(folder)
   with pytest.raises(ValueError, match=message) as info:
     behaviors.Exported(str(folder), setting='init_from')
@@ -148,10 +150,10 @@ def test_a_missing_folder(tmp_path):
 @pytest.mark.parametrize(
   'damage', [damage_card, damage_params, cut_params, drop_checksum]
 )
-def test_wholeness_is_told_without_loading(whole, tmp_path, damage):
+def test_completeness_is_checked_without_loading(exported, tmp_path, damage):
   folder = tmp_path / 'behavior'
   assert not exported_folder.is_complete(str(folder))
-  shutil.copytree(whole, folder)
+  shutil.copytree(exported, folder)
   assert exported_folder.is_complete(str(folder))
   damage(folder)
   assert not exported_folder.is_complete(str(folder))

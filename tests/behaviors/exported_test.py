@@ -1,3 +1,5 @@
+"""Tests behaviors that act with an exported policy."""
+
 import pathlib
 
 import jax
@@ -16,7 +18,7 @@ N, TURNS = 3, 40
 
 
 def play(agent, variables, *, games=None, epsilon=0.0, **settings):
-  """The actions and the episodes of an actor."""
+  """Returns the actions and the episode metrics of an actor."""
   if games is None:
     games = vector.VectorEnvironment(
       [fakes.MarkedEnvironment(i) for i in range(N)]
@@ -34,13 +36,13 @@ def play(agent, variables, *, games=None, epsilon=0.0, **settings):
 
 
 def act(agent, variables, statistics):
-  """An evaluator's actions at epsilon 0."""
+  """Returns the actions of an evaluator with epsilon 0."""
   settings = {'seed': 1, 'evaluation': True, 'statistics': statistics}
   return play(agent, variables, **settings)[0]
 
 
 def always_flying(behavior, spec=fakes.SPEC):
-  """An agent whose every step is a flight of the behavior."""
+  """Returns an agent for which every step is part of a flight."""
   transfer = config_lib.TransferConfig(
     min_flight_probability=1.0, max_flight_probability=1.0
   )
@@ -49,7 +51,7 @@ def always_flying(behavior, spec=fakes.SPEC):
 
 
 def under_behavior(behavior):
-  """The actions of such an agent."""
+  """Returns the actions of an agent that always flies with the behavior."""
   agent = always_flying(behavior)
   variables = fakes.variables_of(agent, 8)
   actions, rows = play(agent, variables, epsilon=0.5, seed=2)
@@ -67,7 +69,7 @@ def under_behavior(behavior):
     {'intrinsic_reward': 'constant'},
   ],
 )
-def test_round_trip_acts_as_the_agent_did(tmp_path, intrinsic):
+def test_an_exported_policy_acts_like_its_agent(tmp_path, intrinsic):
   agent, variables, statistics = fakes.export_behavior(
     tmp_path / 'b', **intrinsic
   )
@@ -83,7 +85,7 @@ def test_round_trip_acts_as_the_agent_did(tmp_path, intrinsic):
 
 
 @pytest.mark.parametrize('observation', ['current', 'next'])
-def test_last_observations_count_as_they_did_in_training(tmp_path, observation):
+def test_last_observations_are_rewarded_as_in_training(tmp_path, observation):
   agent, _, statistics = fakes.export_behavior(
     tmp_path / 'b', reward_observation=observation
   )
@@ -103,12 +105,12 @@ def test_last_observations_count_as_they_did_in_training(tmp_path, observation):
       expected = reward.step(features, is_first)
 
 
-def test_zero_in_place_of_the_intrinsic_reward(tmp_path):
+def test_zero_instead_of_the_intrinsic_reward(tmp_path):
   agent, variables, _ = fakes.export_behavior(tmp_path / 'b')
   zero = behaviors.Exported(
     str(tmp_path / 'b'), epsilon=0.0, reward_input='zero'
   )
-  # It is the Q-network alone, fed with zeros.
+  # The expected policy is the Q-network alone, with zeros as an input.
   constant = config_lib.IntrinsicConfig(
     **{
       **vars(agent.config.intrinsic),
@@ -165,15 +167,15 @@ def test_an_r2d2_policy_can_be_exported_too(tmp_path):
     ({'num_actions': 4}, r'actions 3 \(in fake\).*has 4'),
   ],
 )
-def test_another_environment(whole, change, message):
-  behavior = behaviors.Exported(str(whole))
+def test_another_environment(exported, change, message):
+  behavior = behaviors.Exported(str(exported))
   config = fakes.make_config(config_lib.BTConfig)
   with pytest.raises(ValueError, match=message):
     assembly.Agent(config, fakes.SPEC._replace(**change), (behavior,))
 
 
 def test_a_behavior_exported_by_an_earlier_version_acts():
-  """Its folder was written before the modules had their present places."""
+  """Reads a directory from before the modules were reorganized."""
   folder = pathlib.Path(__file__).parents[1] / 'data/run_of_0_1_0/behavior'
   behavior = behaviors.Exported(str(folder), epsilon=0.0)
   spec = behavior.agent.spec
@@ -189,13 +191,13 @@ def test_a_behavior_exported_by_an_earlier_version_acts():
 
   flown = actions_of(agent, fakes.variables_of(agent))
   assert set(np.unique(flown)) <= set(range(spec.num_actions))
-  # It acts as the policy that was trained, with its intrinsic reward.
+  # The behavior acts like the trained policy, with its intrinsic reward.
   np.testing.assert_array_equal(
     flown, actions_of(behavior.agent, behavior.variables, behavior.statistics)
   )
 
 
-def test_its_rewards_go_on_from_a_state(tmp_path):
+def test_rewards_are_restored_from_a_state(tmp_path):
   fakes.export_behavior(tmp_path / 'behavior')
   behavior = behaviors.Exported(str(tmp_path / 'behavior'))
   rng = np.random.default_rng(0)

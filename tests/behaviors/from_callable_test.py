@@ -1,4 +1,4 @@
-"""Policies in Python as behaviors."""
+"""Tests behaviors that act with Python policies."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def inputs_of(host, *, is_first=NO, is_last=NO):
   return host.inputs(OBSERVATION, np.array([-1, 2]), is_first, is_last)
 
 
-def test_a_policy_is_asked_at_every_step():
+def test_a_policy_is_called_at_every_step():
   seen = []
 
   def make_policy(seed):
@@ -37,7 +37,7 @@ def test_a_policy_is_asked_at_every_step():
   (first_seed, *first), (second_seed, *second) = seen
   assert (first, second) == ([-1, True], [2, False])
   assert first_seed != second_seed
-  # No action is taken on where an episode has ended.
+  # No action follows the last observation of an episode.
   np.testing.assert_array_equal(inputs_of(host, is_last=~NO), [0, 0])
   assert len(seen) == 2
 
@@ -65,7 +65,7 @@ def test_a_wrong_action_names_behavior_and_step(action, kind, message):
   assert 'at actor step 1 of environment 1' in str(info.value)
 
 
-def test_a_policy_that_raises_is_named():
+def test_an_error_in_a_policy_names_the_behavior():
   def policy(*_):
     raise KeyError('of mine')
 
@@ -80,21 +80,23 @@ def test_a_policy_that_raises_is_named():
   [
     (lambda: 0, RuntimeError, 'make_policy raised TypeError'),
     (lambda *_: 1 / 0, RuntimeError, 'raised ZeroDivisionError: division by'),
-    # A policy in the place of what makes one.
+    # A policy instead of a function that returns a policy.
     (lambda image, action, is_first: 0, RuntimeError, 'raised TypeError'),
-    (lambda seed: 3, TypeError, 'returned 3, which cannot be called'),
+    (lambda seed: 3, TypeError, 'returned 3, which is not callable'),
   ],
 )
-def test_what_makes_no_policy_is_named(make_policy, error, message):
+def test_an_error_in_make_policy_names_the_behavior(
+  make_policy, error, message
+):
   behavior = behaviors.FromCallable(make_policy, 'mine')
   with pytest.raises(error, match=message) as info:
     behavior.make_host(3, [0])
   assert str(info.value).startswith("behavior 'mine': make_policy ")
-  assert 'make_policy takes a seed and returns a policy' in str(info.value)
+  assert 'that takes a seed and returns a policy' in str(info.value)
 
 
-def test_what_cannot_be_called_makes_no_policy():
-  with pytest.raises(TypeError, match='make_policy=3 cannot be called: make_p'):
+def test_make_policy_must_be_callable():
+  with pytest.raises(TypeError, match='make_policy=3 is not callable. Pass a'):
     behaviors.FromCallable(3)
 
 
@@ -123,8 +125,8 @@ def test_vectors_of_any_number(spec, action, message):
     host.inputs(*inputs)
 
 
-def test_vectors_that_are_no_numbers():
-  with pytest.raises(ValueError, match='returns numbers, and this environment'):
+def test_vectors_that_are_not_numbers():
+  with pytest.raises(ValueError, match='returns numbers, but this environment'):
     behaviors.FromCallable(lambda seed: lambda *_: 0).validate(
       (), specs.Array((2,), bool)
     )

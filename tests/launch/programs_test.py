@@ -375,7 +375,7 @@ def test_behavior_of_another_environment(refuse, ngu):
     errors = refuse(
       'run_bt', '--behavior=uniform', f'--{flag}={folder}', '--env=pong'
     )
-    assert f'{flag}={str(folder)!r} was made for observations' in errors
+    assert f'{flag}={str(folder)!r} expects observations' in errors
 
 
 def test_weights_of_another_architecture(refuse, ngu):

@@ -1,5 +1,4 @@
-"""Behavior Transfer around agents that are not ours.
+"""Behavior transfer for agents of other packages.
 
-A *policy* that is not ours, to serve as a behavior, is the matter of
-`behaviors/from_callable.py`.
+`behaviors/from_callable.py` wraps *policies* of other packages as behaviors.
 """

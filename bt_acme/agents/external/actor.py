@@ -1,4 +1,4 @@
-"""An actor of any kind, with flights and the extra action around it."""
+"""Adds flights and the extra action to any Acme actor."""
 
 from typing import Any, Dict
 
@@ -13,12 +13,12 @@ from bt_acme.agents.external import outer_core, resolvers
 
 
 class BTActor(acme.Actor):
-  """Puts flights and the extra action around an actor.
+  """Adds flights and the extra action to an actor.
 
-  At every step the wrapped actor chooses, and every behavior proposes. A
-  resolver decides what the environment receives. The wrapped actor is told the
-  choice that would have had the same outcome, and that is what its adder
-  writes and its learner trains on.
+  At every step, the wrapped actor makes a choice and every behavior proposes an
+  action. A resolver decides which action the environment receives. The wrapped
+  actor observes the choice that would have had the same outcome, so its adder
+  writes this choice and its learner trains on it.
   """
 
   def __init__(
@@ -29,13 +29,13 @@ class BTActor(acme.Actor):
     random_key: jax.Array,
     evaluation: bool = False,
   ):
-    """Wraps an actor.
+    """Initializes the actor.
 
     Args:
-      actor: any actor; with extra actions it chooses among A + K.
-      transfer: what is transferred to it.
+      actor: the actor to wrap; with extra actions, it has A + K choices.
+      transfer: the behaviors to transfer, with their settings.
       random_key: the key that seeds flights and behaviors.
-      evaluation: whether to leave flights out; the extra action stays.
+      evaluation: whether to disable flights; the extra action stays enabled.
     """
     self._actor = actor
     host_key, core_key = jax.random.split(random_key)
@@ -48,16 +48,18 @@ class BTActor(acme.Actor):
       seed=int(jax.random.randint(host_key, [], 0, 2**31 - 1)),
       environments=[0],
     )
-    self._action: Any = None  # None before an episode's first action.
+    self._action: Any = None  # None before the first action of an episode.
     self._label: Any = None
     self._episode = episode_lib.EpisodeMetrics()
 
   def observe_first(self, timestep: dm_env.TimeStep) -> None:
+    """Starts an episode."""
     self._actor.observe_first(timestep)
     self._action = None
     self._episode = episode_lib.EpisodeMetrics()
 
   def select_action(self, observation: Any) -> np.ndarray:
+    """Returns the action of the agent or of the behavior that has control."""
     choice = np.asarray(self._actor.select_action(observation))
     shown = self._shown(observation)
     visible = behavior_lib.read_only(shown)
@@ -83,12 +85,14 @@ class BTActor(acme.Actor):
     )
 
   def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
-    del action  # It is the one selected; the wrapped actor knows the choice.
+    """Passes the choice and the resulting time step to the wrapped actor."""
+    del action  # The wrapped actor observes its choice instead.
     self._actor.observe(self._label, next_timestep)
 
   def update(self, wait: bool = False) -> None:
+    """Updates the wrapped actor."""
     self._actor.update(wait)
 
   def metrics(self) -> Dict[str, float]:
-    """Returns the metrics of flights and behaviors of the episode so far."""
+    """Returns the metrics of flights and behaviors in the current episode."""
     return self._episode.behavior_metrics()

@@ -1,11 +1,10 @@
-"""Behavior Transfer around builders of dm-acme, whose parts stay as they are.
+"""Behavior transfer for unmodified builders of dm-acme.
 
-Such a builder makes an actor, a replay and a learner that know nothing of
-behaviors. Behavior transfer happens around the actor alone (`actor.BTActor`):
-whatever the environment receives, the wrapped actor is told the choice that
-would have had the same outcome, so that its replay and its learner need no
-change. For the extra actions, the agent is given a spec with one more action
-per behavior (`WrappedBuilder.agent_spec`).
+The actor, replay and learner of such a builder do not know about behaviors.
+Only the actor is wrapped (`actor.BTActor`): the wrapped actor always observes
+the choice that would have had the same outcome, so neither its replay nor its
+learner changes. For extra actions, the agent gets a spec with an additional
+action for each behavior (`WrappedBuilder.agent_spec`).
 """
 
 from typing import (
@@ -31,7 +30,7 @@ from bt_acme.acting import behavior as behavior_lib
 from bt_acme.agents.external import actor as actor_lib
 from bt_acme.agents.external import checks, outer_core
 
-# A builder of dm-acme, or a function that makes one for an environment.
+# A builder of dm-acme, or a function that returns a builder for a spec.
 BaseBuilder = Union[
   builders.GenericActorLearnerBuilder,
   Callable[[specs.EnvironmentSpec], builders.GenericActorLearnerBuilder],
@@ -39,7 +38,7 @@ BaseBuilder = Union[
 
 
 class EvaluationPolicy(NamedTuple):
-  """A policy of the wrapped builder, for an actor without flights."""
+  """The wrapped builder's policy for an actor without flights."""
 
   policy: Any
 
@@ -47,7 +46,7 @@ class EvaluationPolicy(NamedTuple):
 def _with_extra_actions(
   environment_spec: specs.EnvironmentSpec, num_behaviors: int
 ) -> specs.EnvironmentSpec:
-  """Returns the same spec with one more action per behavior."""
+  """Returns the spec with an additional action for each behavior."""
   actions = environment_spec.actions
   return environment_spec._replace(
     actions=specs.DiscreteArray(
@@ -66,36 +65,37 @@ def _make_base(
 ) -> builders.GenericActorLearnerBuilder:
   """Returns the wrapped builder.
 
-  If `base_builder` is a function, it is called with `agent_spec` to make it.
+  If `base_builder` is a function, its result for `agent_spec` is returned.
 
   Raises:
-    ValueError: if there is no builder, or if it is made already and therefore
-      cannot know of the extra actions.
+    ValueError: if there is no builder, or if an existing builder cannot support
+      the extra actions.
   """
   if isinstance(base_builder, builders.GenericActorLearnerBuilder):
     if extra_action:
       raise ValueError(
-        f'extra_action=True: {type(base_builder).__name__} is made already, '
-        'and its agent needs one more action per behavior. Pass a '
-        'function that makes it, lambda environment_spec: ..., or set '
-        'TransferConfig(extra_action=False).'
+        'extra_action=True needs an agent with an additional action for each '
+        f'behavior, but {type(base_builder).__name__} already exists. Pass a '
+        'function that creates the builder, lambda environment_spec: ..., or '
+        'set TransferConfig(extra_action=False).'
       )
     return base_builder
   made = base_builder(agent_spec) if callable(base_builder) else None
   if not isinstance(made, builders.GenericActorLearnerBuilder):
     raise ValueError(
       f'base_builder={base_builder!r} is neither a builder of dm-acme nor a '
-      'function from an environment spec to one.'
+      'function that returns such a builder for an environment spec. Pass '
+      'either.'
     )
   return made
 
 
 class WrappedBuilder(builders.ActorLearnerBuilder):
-  """Any builder of dm-acme, with behavior transfer around its actors.
+  """Adds behavior transfer to the actors of any builder of dm-acme.
 
   Attributes:
-    agent_spec: the environment spec that the wrapped agent is given. With the
-      extra action it has one more action per behavior.
+    agent_spec: the environment spec of the wrapped agent. With extra actions,
+      the spec has an additional action for each behavior.
   """
 
   def __init__(
@@ -107,14 +107,14 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
     environment_spec: specs.EnvironmentSpec,
     behavior_weights: Sequence[float] = (),
   ):
-    """Checks that agent, behaviors and environment go together.
+    """Initializes the builder and checks that its arguments are compatible.
 
     Args:
-      base_builder: a function from `agent_spec` to the builder of the agent;
-        without the extra action, it may be the builder itself.
-      behaviors: the behaviors that the agent brings along.
+      base_builder: a function that returns the agent's builder for
+        `agent_spec`; without extra actions, the builder itself is allowed too.
+      behaviors: the behaviors to transfer.
       config: the settings of flights and extra actions.
-      environment_spec: what `acme.make_environment_spec` returns.
+      environment_spec: the result of `acme.make_environment_spec`.
       behavior_weights: the weights with which a flight draws its behavior;
         uniform if empty.
     """
@@ -123,7 +123,7 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
     )
     checks.check_actions(environment_spec, config)
     checks.check_behaviors(self._transfer.behaviors, environment_spec)
-    # An actor's core is made here only to see that the settings fit.
+    # This core is only created to check the settings.
     outer_core.make_core(self._transfer)
     self.agent_spec = environment_spec
     if config.extra_action:
@@ -137,14 +137,14 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
   def make_networks(
     self, network_factory: Callable[[specs.EnvironmentSpec], Any]
   ) -> Any:
-    """Makes the networks of the agent, for the spec that it is given.
+    """Returns the networks of the agent for `agent_spec`.
 
     Args:
-      network_factory: makes networks for an environment spec, as Acme's layouts
-        take it.
+      network_factory: a function that returns networks for an environment spec,
+        as in Acme's layouts.
 
     Raises:
-      ValueError: if their outputs are not as many as there are choices.
+      ValueError: if the number of outputs differs from the number of choices.
     """
     networks = network_factory(self.agent_spec)
     checks.check_outputs(
@@ -153,28 +153,28 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
     return networks
 
   def make_evaluation_policy(self, policy_network: Any) -> EvaluationPolicy:
-    """Returns what `make_actor` takes for an actor without flights.
+    """Returns the `policy_network` for an actor without flights.
 
     Args:
-      policy_network: the policy, as the wrapped builder takes it.
+      policy_network: the policy for the wrapped builder.
     """
     return EvaluationPolicy(policy_network)
 
   def make_replay_tables(
     self, environment_spec: specs.EnvironmentSpec
   ) -> List[reverb.Table]:
-    """Makes the tables for the spec that the agent is given."""
+    """Returns the replay tables of the wrapped builder for `agent_spec`."""
     del environment_spec
     return self._builder.make_replay_tables(self.agent_spec)
 
   def make_dataset_iterator(
     self, replay_client: reverb.Client
   ) -> Iterator[Any]:
-    """Makes the dataset of the wrapped builder."""
+    """Returns the dataset of the wrapped builder."""
     return self._builder.make_dataset_iterator(replay_client)
 
   def make_adder(self, replay_client: reverb.Client) -> Optional[adders.Adder]:
-    """Makes the adder of the wrapped builder."""
+    """Returns the adder of the wrapped builder."""
     return self._builder.make_adder(replay_client)
 
   def make_actor(
@@ -184,13 +184,14 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
     adder: Optional[adders.Adder] = None,
     variable_source: Optional[acme.VariableSource] = None,
   ) -> actor_lib.BTActor:
-    """Makes the wrapped builder's actor, with behavior transfer around it.
+    """Returns the actor of the wrapped builder with behavior transfer.
 
     Args:
       random_key: the key that seeds the actor, its flights and its behaviors.
-      policy_network: the policy, as the wrapped builder takes it, for an actor
-        with flights; what `make_evaluation_policy` returns for one without.
-      adder: what `make_adder` returns; None to record nothing.
+      policy_network: the policy for the wrapped builder, for an actor with
+        flights; the result of `make_evaluation_policy` for an actor without
+        flights.
+      adder: the result of `make_adder`; None to record nothing.
       variable_source: the learner.
     """
     evaluation = isinstance(policy_network, EvaluationPolicy)
@@ -212,10 +213,17 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
     replay_client: Optional[reverb.Client] = None,
     counter: Optional[counting.Counter] = None,
   ) -> acme.Learner:
-    """Makes the learner of the wrapped builder.
+    """Returns the learner of the wrapped builder.
+
+    Args:
+      random_key: see the wrapped builder.
+      networks: the result of `make_networks`.
+      dataset: the result of `make_dataset_iterator`.
+      replay_client: see the wrapped builder.
+      counter: see the wrapped builder.
 
     Raises:
-      ValueError: if the networks' outputs are not as many as there are choices.
+      ValueError: if the number of outputs differs from the number of choices.
     """
     checks.check_outputs(
       networks, self._transfer.environment_spec, self.agent_spec

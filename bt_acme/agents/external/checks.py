@@ -1,4 +1,4 @@
-"""Checks that an external agent, its behaviors and its environment fit."""
+"""Checks that an external agent, its behaviors and its environment match."""
 
 from typing import Any, List, Optional, Sequence, Tuple
 
@@ -14,25 +14,25 @@ from bt_acme.acting import behavior as behavior_lib
 from bt_acme.agents.external import outer_core
 from bt_acme.behaviors import exported
 
-# The batch size of the made-up observations that show a network's outputs.
+# The batch size of the observations that determine a network's output shapes.
 _BATCH_SIZE = 1
 
 
 def check_actions(
   environment_spec: specs.EnvironmentSpec, config: config_lib.TransferConfig
 ) -> None:
-  """Raises ValueError for actions that behaviors cannot be transferred to."""
+  """Raises ValueError if behavior transfer does not support the actions."""
   action_spec = environment_spec.actions
   if not isinstance(action_spec, specs.Array):
     raise ValueError(
-      f'the action spec {action_spec} is a structure of several: behavior '
-      'transfer needs one discrete action or one vector.'
+      f'The action spec {action_spec} is a structure. Use an environment with '
+      'a single discrete action or a single vector.'
     )
   if config.extra_action and not outer_core.is_discrete(environment_spec):
     raise ValueError(
-      'extra_action=True needs an agent with discrete actions, and this '
-      f'environment takes {action_spec}: set '
-      'TransferConfig(extra_action=False), because flights work without it.'
+      'extra_action=True needs discrete actions, but the actions of this '
+      f'environment are {action_spec}. Set '
+      'TransferConfig(extra_action=False) to use flights only.'
     )
 
 
@@ -40,7 +40,7 @@ def check_behaviors(
   behaviors: Sequence[behavior_lib.Behavior],
   environment_spec: specs.EnvironmentSpec,
 ) -> None:
-  """Raises ValueError for a behavior that cannot act in the environment."""
+  """Raises ValueError if a behavior cannot act in the environment."""
   shown = outer_core.own_observation(environment_spec.observations)
   action_spec = environment_spec.actions
   if outer_core.is_discrete(environment_spec):
@@ -52,19 +52,20 @@ def check_behaviors(
 
 
 def _check_images(behavior: exported.Exported, shown: Any) -> None:
-  """Raises ValueError for observations that are not images of bytes."""
+  """Raises ValueError if observations are not uint8 images."""
   if not isinstance(shown, specs.Array):
     shapes = jax.tree.map(lambda spec: tuple(spec.shape), shown)
     raise ValueError(
-      f'behavior={behavior.folder!r} sees one image of shape '
-      f'{behavior.agent.spec.observation_shape}, and this environment shows '
-      f'{shapes}: wrap it so that it shows the image alone.'
+      f'behavior={behavior.folder!r} expects a single image of shape '
+      f'{behavior.agent.spec.observation_shape}, but the observations of this '
+      f'environment are {shapes}. Wrap the environment to return only the '
+      'image.'
     )
   if shown.dtype != np.uint8:
     raise ValueError(
-      f'behavior={behavior.folder!r} sees uint8, and this environment '
-      f'shows {shown.dtype}: leave the images as they are, and '
-      'scale them in front of the network (agents.scale_images).'
+      f'behavior={behavior.folder!r} expects uint8 images, but the '
+      f'observations of this environment are {shown.dtype}. Do not scale '
+      'images in the environment; use agents.scale_images for the network.'
     )
 
 
@@ -73,14 +74,14 @@ def check_outputs(
   environment_spec: specs.EnvironmentSpec,
   agent_spec: specs.EnvironmentSpec,
 ) -> None:
-  """Raises ValueError for a Q-network that lacks an output for each choice.
+  """Raises ValueError if a Q-network does not have one output per choice.
 
   The outputs of other networks, such as PPO's, are unknown and not checked.
 
   Args:
     networks: the agent's networks.
     environment_spec: the spec of the environment itself.
-    agent_spec: the spec that the agent is given.
+    agent_spec: the spec of the agent, including extra actions.
   """
   if not outer_core.is_discrete(environment_spec):
     return
@@ -89,9 +90,9 @@ def check_outputs(
   shapes = _output_shapes(networks, environment_spec)
   if shapes is not None and not any(num_choices in shape for shape in shapes):
     raise ValueError(
-      f'the network has outputs of shape {shapes[0]}, and the agent needs '
+      f'The network has outputs of shape {shapes[0]}, but the agent needs '
       f'{(num_choices,)}: {num_actions} actions and '
-      f'{num_choices - num_actions} behaviors. Make it with '
+      f'{num_choices - num_actions} behaviors. Create the network with '
       'BTBuilder.make_networks.'
     )
 
@@ -99,9 +100,9 @@ def check_outputs(
 def _output_shapes(
   networks: Any, environment_spec: specs.EnvironmentSpec
 ) -> Optional[List[Tuple[int, ...]]]:
-  """Returns the shapes of a Q-network's outputs; None for other networks.
+  """Returns the output shapes of a Q-network without the batch dimension.
 
-  The shapes have no batch dimension. Nothing is computed.
+  The network is not evaluated. The result is None for other networks.
   """
   if not isinstance(
     networks, (r2d2.R2D2Networks, networks_lib.FeedForwardNetwork)

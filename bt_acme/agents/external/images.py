@@ -1,8 +1,8 @@
-"""Networks of dm-acme on images of bytes.
+"""Lets networks of dm-acme process uint8 images.
 
-These networks expect floats in [0, 1]. Images are scaled in front of the
-network instead of in the environment, so that they take a quarter of the
-replay's memory, and behaviors see what the environment shows.
+These networks expect floats in [0, 1]. Scaling images in the network instead of
+the environment reduces the memory of the replay to a quarter, and behaviors see
+the unscaled observations.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ NetworkFactory = Callable[[specs.EnvironmentSpec], Any]
 
 
 def _scaled(tree: Any) -> Any:
-  """Turns bytes into floats in [0, 1], and leaves everything else alone."""
+  """Converts uint8 arrays to floats in [0, 1]; other leaves do not change."""
   return jax.tree.map(
     lambda x: (
       x.astype(jnp.float32) / 255.0
@@ -30,7 +30,7 @@ def _scaled(tree: Any) -> Any:
 
 
 def _scaling(network: Any) -> Any:
-  """Returns a network, or dataclass of networks, that scales its inputs."""
+  """Returns a network, or a dataclass of networks, that scales its inputs."""
   if isinstance(network, networks_lib.FeedForwardNetwork):
     return networks_lib.FeedForwardNetwork(
       init=lambda *args: network.init(*_scaled(args)),
@@ -45,23 +45,22 @@ def _scaling(network: Any) -> Any:
 
 
 def _as_floats(spec: specs.Array) -> specs.Array:
-  """Returns the spec of images as floats; any other spec stays."""
+  """Returns a float spec for a spec of uint8 images; others do not change."""
   if spec.dtype != np.uint8:
     return spec
   return specs.Array(spec.shape, np.float32, spec.name)
 
 
 def scale_images(network_factory: NetworkFactory) -> NetworkFactory:
-  """Lets networks for floats in [0, 1] take uint8 as well.
+  """Lets networks for floats in [0, 1] accept uint8 images as well.
 
   Args:
     network_factory: a function from an environment spec to a
-      `FeedForwardNetwork` of dm-acme, or to a dataclass of such networks, like
-      its `R2D2Networks`.
+      `FeedForwardNetwork` of dm-acme, or to a dataclass of such networks, such
+      as its `R2D2Networks`.
 
   Returns:
-    A function from an environment spec to networks that scale images before
-    they use them.
+    A function from an environment spec to networks that scale their inputs.
   """
 
   def make_networks(environment_spec: specs.EnvironmentSpec) -> Any:

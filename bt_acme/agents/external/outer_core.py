@@ -1,8 +1,8 @@
-"""Behavior transfer's actor core around an agent that chooses elsewhere.
+"""The actor core of behavior transfer for an external agent.
 
-The core draws flights, asks the behaviors that run in JAX, and decides who
-acts. The agent's choice comes with its input, because an external agent has an
-actor of its own.
+The core draws flights, runs the behaviors that are implemented in JAX, and
+decides who acts. The agent's choice is an input of the core, because an
+external agent has its own actor.
 """
 
 from typing import Any, NamedTuple, Tuple
@@ -24,14 +24,14 @@ def is_discrete(environment_spec: specs.EnvironmentSpec) -> bool:
 
 
 def own_observation(observation: Any) -> Any:
-  """Returns what the environment showed, without what Acme's OAR adds."""
+  """Returns an observation without the additions of Acme's OAR wrapper."""
   if isinstance(observation, oar.OAR):
     return observation.observation
   return observation
 
 
 class Transfer(NamedTuple):
-  """What is transferred to an agent, and the environment that it acts in.
+  """The behaviors to transfer, their settings and the environment.
 
   Attributes:
     behaviors: the K behaviors.
@@ -48,7 +48,7 @@ class Transfer(NamedTuple):
 
 
 class CoreInput(NamedTuple):
-  """A `types.AgentInput` with the choice made elsewhere; all [1, ...]."""
+  """A `types.AgentInput` with the agent's choice; all shapes are [1, ...]."""
 
   observation: Any
   prev_action: np.ndarray  # int32
@@ -57,17 +57,17 @@ class CoreInput(NamedTuple):
 
 
 class CoreStep(NamedTuple):
-  """What the core made of one step of one environment; all [1, ...]."""
+  """The core's result for one environment's step; all shapes are [1, ...]."""
 
   resolution: bt_actor.Resolution
-  behavior: Any  # int32, which behavior flies
+  behavior: Any  # int32, the behavior of the flight
   flight_length: Any  # int32, 0 unless a flight starts
   proposals: Any  # int32 [1, K]
   features: Tuple[Any, ...]
 
 
 def _agent_core() -> types.ActorCore:
-  """Makes the core of an agent whose choice comes with its input."""
+  """Returns the core of an agent whose choice is part of its input."""
   return types.ActorCore(
     init=lambda key: (),
     select_action=lambda params, inputs, state: (inputs.choice, state),
@@ -78,17 +78,17 @@ def _agent_core() -> types.ActorCore:
 def make_core(
   transfer: Transfer, *, evaluation: bool = False
 ) -> types.ActorCore:
-  """Puts flights and the extra action around choices made elsewhere.
+  """Returns a core that adds flights and the extra action to given choices.
 
-  With vector actions, the core decides only who acts; the vectors never pass
-  through it.
+  With vector actions, the core only decides who acts and does not process the
+  vectors.
 
   Args:
-    transfer: what is transferred.
-    evaluation: whether to leave flights out; the extra action stays.
+    transfer: the behaviors to transfer, with their settings.
+    evaluation: whether to disable flights; the extra action stays enabled.
 
   Raises:
-    ValueError: if the configuration needs what an external agent lacks.
+    ValueError: if external agents do not support the configuration.
   """
   spec = transfer.environment_spec
   num_actions, cores = 1, [behavior_core.external() for _ in transfer.behaviors]
@@ -107,7 +107,7 @@ def make_core(
     behavior_weights=transfer.behavior_weights,
     evaluation=evaluation,
   )
-  # Settings that do not fit would otherwise fail only when an actor starts.
+  # This reports invalid settings before an actor starts.
   jax.eval_shape(core.init, jax.random.key(0))
   return core
 
@@ -115,7 +115,7 @@ def make_core(
 def step(
   core: types.ActorCore, params: bt_actor.BTParams, inputs: Any, state: Any
 ) -> Tuple[CoreStep, Any]:
-  """Steps the core, over a leading dimension of 1."""
+  """Advances the core by one step, with a leading dimension of 1."""
   _, state = jax.vmap(core.select_action, in_axes=(None, 0, 0))(
     params, inputs, state
   )

@@ -1,11 +1,10 @@
 """Decides at each step whether an external agent or a behavior acts.
 
-The agent has chosen by itself. A resolver takes its choice and what the
-behaviors propose, lets flights and the extra action decide between them, and
-says what the environment receives and what the agent is told.
-`DiscreteResolver` serves agents with discrete actions, with or without the
-extra action. `VectorResolver` serves agents that act with a vector, for which
-there are only flights.
+A resolver receives the agent's choice and the proposals of the behaviors.
+Flights and the extra action determine which action the environment receives and
+which choice the agent observes. `DiscreteResolver` supports discrete actions,
+with or without the extra action. `VectorResolver` supports vector actions, with
+flights only.
 """
 
 import abc
@@ -23,16 +22,16 @@ from bt_acme.core.behavior_transfer import bt_actor
 
 
 class Shown(NamedTuple):
-  """What one environment shows at a step, as hosts of behaviors take it.
+  """The inputs for hosts of behaviors at one step of one environment.
 
-  The arrays have a leading dimension of 1, and hosts get them read-only.
+  The arrays have a leading dimension of 1; hosts receive them read-only.
 
   Attributes:
-    observation: a tree of arrays [1, ...], as the environment gives it.
-    prev_action: the action executed before, [1, ...]; a resolver's `no_action`
-      on an episode's first step.
+    observation: the environment's observation, a tree of arrays [1, ...].
+    prev_action: the previously executed action, [1, ...]; a resolver's
+      `no_action` at the first step of an episode.
     is_first: bool [1], whether an episode starts.
-    is_last: bool [1], always False, because no action follows an episode's end.
+    is_last: bool [1], always False, because no action follows the last step.
   """
 
   observation: Any
@@ -42,15 +41,15 @@ class Shown(NamedTuple):
 
 
 class Decision(NamedTuple):
-  """What a resolver makes of one choice.
+  """A resolver's decision about one choice.
 
   Attributes:
-    action: what the environment receives.
-    label: what the agent is told: the choice that would have had the same
-      outcome.
+    action: the action for the environment.
+    label: the choice that the agent observes; this choice would have had the
+      same outcome.
     source: OWN, EXTRA or FLIGHT, as in `core.types`.
     flight_length: the length of a flight that starts at this step, or 0.
-    features: what each behavior's host is updated with, trees [1, ...].
+    features: the update for the host of each behavior, trees [1, ...].
   """
 
   action: np.ndarray
@@ -61,11 +60,11 @@ class Decision(NamedTuple):
 
 
 class Resolver(abc.ABC):
-  """Decides who acts in one environment, and with what.
+  """Decides who acts in one environment, and which action is executed.
 
   Attributes:
     action_spec: the number of discrete actions, or the spec of a vector.
-    no_action: [1, ...], what stands for the action before an episode's first.
+    no_action: [1, ...], the previous action at the first step of an episode.
   """
 
   action_spec: behavior_lib.ActionSpec
@@ -79,13 +78,13 @@ class Resolver(abc.ABC):
     key: jax.Array,
     evaluation: bool,
   ):
-    """Compiles the core, and starts it.
+    """Initializes the core and its state.
 
     Args:
-      transfer: what is transferred.
-      params: of each behavior's core side.
+      transfer: the behaviors to transfer, with their settings.
+      params: the parameters of each behavior's core.
       key: the key that seeds flights and behaviors.
-      evaluation: whether to leave flights out.
+      evaluation: whether to disable flights.
     """
     core = outer_core.make_core(transfer, evaluation=evaluation)
     self._transfer = transfer
@@ -105,12 +104,12 @@ class Resolver(abc.ABC):
   def resolve(
     self, choice: np.ndarray, shown: Shown, host_inputs: Tuple[Any, ...]
   ) -> Decision:
-    """Advances the environment by one step.
+    """Decides about the next step of the environment.
 
     Args:
-      choice: what the agent picked, without a batch.
-      shown: what the environment shows.
-      host_inputs: what the K hosts supply, trees of arrays [1, ...].
+      choice: the agent's choice, without a batch dimension.
+      shown: the observation and previous action of the environment.
+      host_inputs: the inputs from the K hosts, trees of arrays [1, ...].
     """
 
 
@@ -133,6 +132,7 @@ class DiscreteResolver(Resolver):
   def resolve(
     self, choice: np.ndarray, shown: Shown, host_inputs: Tuple[Any, ...]
   ) -> Decision:
+    """Decides about the next step; see `Resolver.resolve`."""
     self._check(choice)
     inputs = outer_core.CoreInput(
       shown.observation, shown.prev_action, shown.is_first, choice[None]
@@ -158,22 +158,24 @@ class DiscreteResolver(Resolver):
   def _check(self, choice: np.ndarray) -> None:
     if choice.shape != () or choice.dtype.kind not in 'iu':
       raise TypeError(
-        f'the agent chose {choice.dtype} of shape {choice.shape}, and this '
-        f'environment takes one integer: give a policy that chooses one of '
-        f'{self._num_choices} for an observation without a batch.'
+        f'The agent selected an action of dtype {choice.dtype} and shape '
+        f'{choice.shape}, but this environment needs a single integer. Pass a '
+        'policy that returns an integer below '
+        f'{self._num_choices} for an observation without a batch dimension.'
       )
     if not 0 <= choice < self._num_choices:
       raise ValueError(
-        f'the agent chose {choice}, of {self._num_choices} choices '
-        f'({self._spec.num_values} actions, the rest behaviors): its network '
-        'has too many outputs. Make it with BTBuilder.make_networks.'
+        f'The agent selected {choice}, but there are only {self._num_choices} '
+        f'choices ({self._spec.num_values} actions, the rest behaviors). '
+        'Create its network with BTBuilder.make_networks, so that the number '
+        'of outputs is correct.'
       )
 
 
 class VectorResolver(Resolver):
-  """Flights, for vector actions; whoever has control supplies the vector.
+  """Flights for vector actions, which the agent or a behavior's host supplies.
 
-  The vectors that behaviors propose are what their hosts supply.
+  Behaviors propose vectors through the inputs from their hosts.
   """
 
   def __init__(
@@ -188,6 +190,7 @@ class VectorResolver(Resolver):
   def resolve(
     self, choice: np.ndarray, shown: Shown, host_inputs: Tuple[Any, ...]
   ) -> Decision:
+    """Decides about the next step; see `Resolver.resolve`."""
     nothing = np.zeros([1], np.int32)
     inputs = outer_core.CoreInput((), nothing, shown.is_first, nothing)
     step = self._advance(inputs, (nothing,) * len(host_inputs))
@@ -207,12 +210,12 @@ class VectorResolver(Resolver):
 def make(
   transfer: outer_core.Transfer, *, key: jax.Array, evaluation: bool = False
 ) -> Resolver:
-  """Makes the resolver that fits an environment's actions.
+  """Returns a resolver for the actions of an environment.
 
   Args:
-    transfer: what is transferred.
+    transfer: the behaviors to transfer, with their settings.
     key: the key that seeds flights and behaviors.
-    evaluation: whether to leave flights out; the extra action stays.
+    evaluation: whether to disable flights; the extra action stays enabled.
   """
   discrete = outer_core.is_discrete(transfer.environment_spec)
   kind = DiscreteResolver if discrete else VectorResolver

@@ -1,4 +1,4 @@
-"""The old name of `agents.external`, until the next release."""
+"""Deprecated name of `agents.external`, until the next release."""
 
 import sys
 import warnings
@@ -13,7 +13,7 @@ from bt_acme.agents.external import (
 )
 
 warnings.warn(
-  'bt_acme.agents.foreign is deprecated: import bt_acme.agents.external.',
+  'bt_acme.agents.foreign is deprecated. Import bt_acme.agents.external.',
   DeprecationWarning,
   stacklevel=2,
 )

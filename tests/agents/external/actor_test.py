@@ -1,4 +1,4 @@
-"""The actor around actors that follow a script."""
+"""Tests behavior transfer with scripted actors."""
 
 import dm_env
 import jax
@@ -22,7 +22,7 @@ from tests.agents.external.scripted import (
 
 
 def play(actor, num_steps, first=True):
-  """Executed actions; step t shows the observation (t, t)."""
+  """Returns the executed actions; the observation of step t is (t, t)."""
   executed = []
   observation = np.zeros(2, np.float32)
   if first:
@@ -35,7 +35,7 @@ def play(actor, num_steps, first=True):
   return np.array(executed)
 
 
-def test_without_flight_or_delegation_it_is_the_agent():
+def test_without_flights_and_delegation_the_agent_acts():
   choices = int32s(0, 2, 1, 1, 0)
   actor, inner = make_actor(
     choices, [Recorder([0])], scripted.discrete_spec(), flights=False
@@ -43,12 +43,12 @@ def test_without_flight_or_delegation_it_is_the_agent():
   executed = play(actor, 5)
   np.testing.assert_array_equal(executed, choices)
   assert executed.dtype == np.int32
-  np.testing.assert_array_equal(inner.told[1:], choices)
+  np.testing.assert_array_equal(inner.observed[1:], choices)
   assert inner.updates == 5
   assert actor.metrics()['behavior_share'] == 0
 
 
-def test_extra_action_is_executed_by_its_behavior_and_told_as_a_choice():
+def test_extra_action_is_executed_by_its_behavior_and_observed_as_a_choice():
   choices = int32s(3, 0, 4, 4, 3)  # Behaviors 0, -, 1, 1, 0.
   policies = [Recorder([0, 1, 2]), Recorder([2, 2, 1])]
   actor, inner = make_actor(
@@ -56,10 +56,10 @@ def test_extra_action_is_executed_by_its_behavior_and_told_as_a_choice():
   )
   executed = play(actor, 5)
   np.testing.assert_array_equal(executed, [0, 0, 1, 2, 1])
-  np.testing.assert_array_equal(inner.told[1:], choices)
-  assert all(told.dtype == np.int32 for told in inner.told[1:])
+  np.testing.assert_array_equal(inner.observed[1:], choices)
+  assert all(label.dtype == np.int32 for label in inner.observed[1:])
   assert actor.metrics()['behavior_share'] == pytest.approx(4 / 5)
-  # Both see every step, with what was executed.
+  # Both policies see every step and every executed action.
   for policy in policies:
     observations, actions, is_first = zip(*policy.seen, strict=True)
     np.testing.assert_array_equal(observations, [[t, t] for t in range(5)])
@@ -78,12 +78,12 @@ def test_flights_execute_the_behavior(extra_action):
   )
   np.testing.assert_array_equal(play(actor, 4), [2, 1, 2, 1])
   expected = [NUM_ACTIONS] * 4 if extra_action else [2, 1, 2, 1]
-  np.testing.assert_array_equal(inner.told[1:], expected)
+  np.testing.assert_array_equal(inner.observed[1:], expected)
   assert actor.metrics()['flight_share'] == 1
   assert actor.metrics()['flights'] >= 1
 
 
-def test_evaluation_leaves_flights_out_and_keeps_the_extra_action():
+def test_evaluation_disables_flights_but_not_the_extra_action():
   actor, _ = make_actor(
     int32s(0, 3, 1), [Recorder([2])], scripted.discrete_spec(), evaluation=True,
     **scripted.ALWAYS_FLY
@@ -91,7 +91,7 @@ def test_evaluation_leaves_flights_out_and_keeps_the_extra_action():
   np.testing.assert_array_equal(play(actor, 3), [0, 2, 1])
 
 
-def test_each_episode_starts_anew():
+def test_each_episode_resets_the_state():
   policy = Recorder([1])
   actor, inner = make_actor(
     int32s(0, 0, 0, 3), [policy], scripted.discrete_spec(), flights=False
@@ -105,14 +105,14 @@ def test_each_episode_starts_anew():
     True,
   ]
   assert policy.seen[3][1] == types.NO_ACTION
-  starts = [told is None for told in inner.told]
+  starts = [label is None for label in inner.observed]
   assert starts == [True, False, False, False, True, False]
   assert actor.metrics()['behavior_share'] == 1  # Of the second episode.
 
 
 def test_a_flight_of_vectors():
   chosen = np.zeros((4, 2), np.float32)
-  actions = [[1.0, 2.0], [-1, 0]]  # Lists and integers will do.
+  actions = [[1.0, 2.0], [-1, 0]]  # Lists and integers are accepted.
   policy = Recorder(actions)
   actor, inner = make_actor(
     chosen,
@@ -124,20 +124,20 @@ def test_a_flight_of_vectors():
   executed = play(actor, 4)
   assert executed.dtype == np.float32
   np.testing.assert_array_equal(executed, actions * 2)
-  np.testing.assert_array_equal(inner.told[1:], actions * 2)
+  np.testing.assert_array_equal(inner.observed[1:], actions * 2)
   np.testing.assert_array_equal(
     [prev_action for _, prev_action, _ in policy.seen], [[0, 0], *executed[:3]]
   )
 
 
-def test_vectors_without_a_flight_are_the_agents():
+def test_without_a_flight_the_agents_vectors_are_executed():
   chosen = np.random.default_rng(0).uniform(-1, 1, (4, 2)).astype(np.float32)
   actor, inner = make_actor(
     chosen, [Recorder([[1, 1]])], scripted.vector_spec(), extra_action=False,
     evaluation=True, **scripted.ALWAYS_FLY
   )  # fmt: skip
   np.testing.assert_array_equal(play(actor, 4), chosen)
-  np.testing.assert_array_equal(inner.told[1:], chosen)
+  np.testing.assert_array_equal(inner.observed[1:], chosen)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_vectors_without_a_flight_are_the_agents():
     (None, TypeError, 'None'),
   ),
 )
-def test_bad_vectors_name_behavior_and_step(action, error, message):
+def test_errors_about_vectors_name_behavior_and_step(action, error, message):
   actor, _ = make_actor(
     np.zeros((3, 2), np.float32),
     [Recorder([[0, 0], action])],
@@ -165,7 +165,7 @@ def test_bad_vectors_name_behavior_and_step(action, error, message):
   assert 'actor step 1' in str(caught.value)
 
 
-def test_behaviors_do_not_see_what_the_oar_wrapper_adds():
+def test_behaviors_do_not_see_the_additions_of_the_oar_wrapper():
   policy = Recorder([1])
   actor, _ = make_actor(int32s(0), [policy], scripted.discrete_spec())
   observation = wrappers.observation_action_reward.OAR(
@@ -198,7 +198,7 @@ def change_action(observation, action, is_first):
     (scripted.vector_spec(), change_action),
   ),
 )
-def test_a_policy_cannot_change_what_it_is_given(spec, policy):
+def test_a_policy_cannot_change_its_inputs(spec, policy):
   discrete = isinstance(spec.actions, specs.DiscreteArray)
   actor, _ = make_actor(
     int32s(0) if discrete else np.zeros((1, 2), np.float32),
@@ -216,7 +216,7 @@ def test_a_policy_cannot_change_what_it_is_given(spec, policy):
   assert 'at actor step 0 of environment 0' in str(e.value)
 
 
-def test_an_exported_policy_around_a_black_box(exported):
+def test_an_exported_policy_with_a_scripted_agent(exported):
   before = jax.tree.map(np.copy, exported.params())
   shape = fakes.SPEC.observation_shape
   spec = scripted.discrete_spec()._replace(
@@ -236,7 +236,7 @@ def test_an_exported_policy_around_a_black_box(exported):
   for image in images:
     assert actor.select_action(image) in range(NUM_ACTIONS)
     actor.observe(None, dm_env.transition(0.0, image))
-  np.testing.assert_array_equal(inner.told[1:], [NUM_ACTIONS] * 12)
+  np.testing.assert_array_equal(inner.observed[1:], [NUM_ACTIONS] * 12)
   jax.tree.map(np.testing.assert_array_equal, exported.params(), before)
 
 
@@ -248,7 +248,7 @@ def test_the_action_has_the_environments_dtype_and_the_label_the_agents():
     int32s(0), [Recorder([1])], spec, **scripted.ALWAYS_FLY
   )
   assert play(actor, 1).dtype == np.int64
-  assert inner.told[1].dtype == np.int32
+  assert inner.observed[1].dtype == np.int32
 
 
 @pytest.mark.parametrize('discrete', (True, False))
@@ -265,28 +265,28 @@ def test_flights_draw_behaviors_by_their_weights(discrete):
   )
   executed = play(actor, 20)
   assert (executed == (2 if discrete else 0.5)).all()
-  told = NUM_ACTIONS + 1 if discrete else 0.5
-  assert (np.array(inner.told[1:]) == told).all()
+  label = NUM_ACTIONS + 1 if discrete else 0.5
+  assert (np.array(inner.observed[1:]) == label).all()
   assert actor.metrics()['flight_share'] == 1
 
 
 @pytest.mark.parametrize(
   'choice, error, message',
   (
-    (int32s(5), ValueError, 'chose 5, of 4 choices'),
-    (int32s(-1), ValueError, 'chose -1, of 4 choices'),
-    ([int32s(1)], TypeError, 'chose .* takes one integer: give a policy'),
-    ([np.float32(1)], TypeError, 'chose .* takes one integer: give a policy'),
-    ([np.array(1.0)], TypeError, 'chose .* takes one integer: give a policy'),
+    (int32s(5), ValueError, 'selected 5, but there are only 4 choices'),
+    (int32s(-1), ValueError, 'selected -1, but there are only 4 choices'),
+    ([int32s(1)], TypeError, r'shape \(1,\), but .* a single integer'),
+    ([np.float32(1)], TypeError, r'float32 and .* a single integer'),
+    ([np.array(1.0)], TypeError, r'float64 and .* a single integer'),
   ),
 )
-def test_a_choice_that_there_is_not_is_an_error(choice, error, message):
+def test_an_invalid_choice_is_an_error(choice, error, message):
   actor, _ = make_actor(choice, [Recorder([0])], scripted.discrete_spec())
   with pytest.raises(error, match=message):
     play(actor, 1)
 
 
-def test_a_jitted_behavior_acts_in_range():
+def test_a_jitted_behavior_must_act_in_range():
   given = (behaviors.Uniform(), fakes.Proposing(9))
   actor = actor_lib.BTActor(
     scripted.ScriptedActor(int32s(0)),

@@ -1,4 +1,4 @@
-"""Behavior transfer around builders of dm-acme, unchanged, with real Reverb."""
+"""Tests behavior transfer with unmodified dm-acme builders and real Reverb."""
 
 import acme
 import jax
@@ -22,7 +22,7 @@ def play_episode(environment, actor):
 
 
 def run(builder, networks, policy, environment, num_steps):
-  """Runs a local agent of Acme: its actor, what replay holds, its learner."""
+  """Runs a local agent of Acme for an episode; its parameters must change."""
   agent = local_layout.LocalLayout(
     0,
     builder.agent_spec,
@@ -56,7 +56,7 @@ def replayed(agent, num_samples=200):
 
 
 class Executed(wrappers.base.EnvironmentWrapper):
-  """Keeps the actions that the environment receives."""
+  """Records the actions that the environment receives."""
 
   def __init__(self, environment):
     super().__init__(environment)
@@ -115,14 +115,15 @@ def test_r2d2_on_atari_marks_sequences():
   for sequence in replayed(agent):
     assert sequence.action.shape == (4,)
     assert sequence.observation.observation.dtype == np.uint8
-    # What the agent is told at a step, and what it sees executed at the next.
-    told, executed = sequence.action[:-1], sequence.observation.action[1:]
+    # The choices that the agent observes, and the executed actions, which are
+    # part of the next observation.
+    labels, executed = sequence.action[:-1], sequence.observation.action[1:]
     real = sequence.discount[:-1] > 0
-    own = (told < num_actions) & real
-    np.testing.assert_array_equal(told[own], executed[own])
-    np.testing.assert_array_equal(executed[(told == num_actions) & real], 3)
+    own = (labels < num_actions) & real
+    np.testing.assert_array_equal(labels[own], executed[own])
+    np.testing.assert_array_equal(executed[(labels == num_actions) & real], 3)
     assert (executed[real] < num_actions).all()
-    seen |= set(told[real].tolist())
+    seen |= set(labels[real].tolist())
   assert {num_actions, num_actions + 1} <= seen
 
 
@@ -171,9 +172,9 @@ def test_td3_learns_from_flights_of_vectors():
   executed = np.array(environment.actions)
   assert executed.shape == (60, 1)
   assert 0.3 < np.mean(executed == 0.625) < 1
-  told = np.array([transition.action for transition in replayed(agent)])
-  assert 0.3 < np.mean(told == 0.625) < 1
-  assert np.isin(told, executed).all()
+  labels = np.array([transition.action for transition in replayed(agent)])
+  assert 0.3 < np.mean(labels == 0.625) < 1
+  assert np.isin(labels, executed).all()
 
 
 @pytest.mark.parametrize(
@@ -181,10 +182,10 @@ def test_td3_learns_from_flights_of_vectors():
   (
     ({'flight_recurrent_state': 'hold'}, "flight_recurrent_state='hold' needs"),
     ({'flight_probability': 'epsilon'}, "flight_probability='epsilon' needs"),
-    ({'base': peers.dqn_builder(None)}, 'DQNBuilder is made already.*lambda'),
+    ({'base': peers.dqn_builder(None)}, 'DQNBuilder already exists.*lambda'),
   ),
 )
-def test_what_an_agent_of_dm_acme_lacks_is_refused(arguments, message):
+def test_settings_that_agents_of_dm_acme_lack_are_rejected(arguments, message):
   with pytest.raises(ValueError, match=message):
     peers.build(**arguments)
 
@@ -194,6 +195,6 @@ def test_what_an_agent_of_dm_acme_lacks_is_refused(arguments, message):
   (7, lambda spec: None, agents.BTBuilder),
   ids=('number', 'makes nothing', 'BTBuilder'),
 )
-def test_other_things_than_builders_are_refused(base):
+def test_arguments_that_are_not_builders_are_rejected(base):
   with pytest.raises((ValueError, TypeError)):
     peers.build(base)

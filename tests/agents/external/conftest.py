@@ -1,4 +1,4 @@
-"""What the tests of external agents share."""
+"""Fixtures for the tests of external agents."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.agents import fakes
 
 @pytest.fixture(scope='session')
 def exported(tmp_path_factory):
-  """A small NGU policy, as pre-training exports it, with random parameters."""
+  """Returns a small exported NGU policy with random parameters."""
   folder = tmp_path_factory.mktemp('exported') / 'behavior'
   fakes.export_behavior(folder)
   return behaviors.Exported(str(folder))

@@ -1,4 +1,4 @@
-"""dm-acme's own R2D2 learns from what this package's actors wrote."""
+"""Tests that dm-acme's R2D2 learns from sequences of this package's actors."""
 
 import time
 
@@ -23,7 +23,7 @@ T, LSTM = fakes.T, 16
 
 
 class Network(hk.RNNCore):
-  """Takes observation, previous action and previous reward, as OAR has them."""
+  """A network with the inputs of OAR."""
 
   def __init__(self):
     super().__init__()
@@ -59,7 +59,7 @@ def make_networks(spec, batch_size):
 
 @pytest.fixture(name='client')
 def make_client():
-  """A client of a server that holds what an actor of ours has written."""
+  """Returns a client of a server with sequences of this package's actor."""
   config = fakes.make_config(
     replay=config_lib.ReplayConfig(
       trace_length=T,
@@ -68,9 +68,9 @@ def make_client():
       max_replay_size=10_000,
       samples_per_insert=1.0,
       codec='tensors',
-      initial_priority='one',  # Priorities that the learner changed then show.
+      initial_priority='one',  # Makes changes by the learner visible.
     ),
-    # Lets the two sides be far apart.
+    # Lets the actor run far ahead of the learner.
     learner=config_lib.LearnerConfig(batch_size=64),
   )
   builder = agents.R2D2Builder(config, fakes.SPEC)
@@ -146,7 +146,7 @@ def test_dm_acmes_r2d2_learns_from_our_actors(client):
   changed = jax.tree.map(lambda x, y: (x != y).any(), before, after)
   assert all(jax.tree.leaves(changed))
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(after))
-  # Written back from a thread, to a table of the name that it expects.
+  # A thread writes priorities to a table with the expected name.
   deadline = time.monotonic() + 60
   while priorities() == {1.0}:
     assert time.monotonic() < deadline

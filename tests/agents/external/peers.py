@@ -1,4 +1,4 @@
-"""Small agents of dm-acme, and their networks."""
+"""Small agents of dm-acme and their networks."""
 
 import haiku as hk
 from acme.agents.jax import dqn, r2d2, td3

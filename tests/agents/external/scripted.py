@@ -1,4 +1,4 @@
-"""Specs of small environments, and agents and policies that follow a script."""
+"""Specs of small environments, and scripted agents and policies."""
 
 import acme
 import jax
@@ -40,28 +40,28 @@ def int32s(*values):
 
 
 class ScriptedActor(acme.Actor):
-  """Plays given choices, and keeps what it is told."""
+  """An actor that plays given choices and records the observed choices."""
 
   def __init__(self, choices):
     self.choices = list(choices)
-    self.told = []
+    self.observed = []
     self.updates = 0
 
   def select_action(self, observation):
     return self.choices.pop(0)
 
   def observe_first(self, timestep):
-    self.told.append(None)
+    self.observed.append(None)
 
   def observe(self, action, next_timestep):
-    self.told.append(action)
+    self.observed.append(action)
 
   def update(self, wait=False):
     self.updates += 1
 
 
 class Recorder:
-  """Makes a policy that plays given actions, and keeps what it sees."""
+  """Creates a policy that plays given actions and records its inputs."""
 
   def __init__(self, actions):
     self.actions = list(actions)

@@ -1,6 +1,6 @@
-"""An untrusted behavior is refused in one line, and takes no memory.
+"""Tests that untrusted behaviors are rejected in one line with little memory.
 
-`exported_folder_test` has what breaks by itself; here the checksum is right.
+`exported_folder_test` tests accidental damage; here, the checksum is correct.
 """
 
 import hashlib
@@ -18,14 +18,14 @@ from bt_acme import behaviors
 from tests import untrusted_test as hostile
 
 _MB = 1 << 20
-# Prints the error, and the MB by which the largest memory grew meanwhile.
+# Prints the error and the increase in peak memory in MB.
 _LOAD = """
 import resource, sys
 from bt_acme import behaviors
 def peak():
   return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 try:
-  behaviors.Exported(sys.argv[1])  # What is whole takes what it takes.
+  behaviors.Exported(sys.argv[1])  # The memory of a valid behavior.
   before = peak()
   behaviors.Exported(sys.argv[2])
 except ValueError as error:
@@ -35,12 +35,12 @@ except ValueError as error:
 
 
 @pytest.fixture(name='folder')
-def copy(whole, tmp_path):
-  return shutil.copytree(whole, tmp_path / 'b')
+def copy(exported, tmp_path):
+  return shutil.copytree(exported, tmp_path / 'b')
 
 
 def edit(folder, change):
-  """Changes the card."""
+  """Applies a change to the card."""
   path = folder / 'behavior.json'
   card = json.loads(path.read_text())
   change(card)
@@ -69,14 +69,14 @@ def refused(folder, message):
   assert peak.bytes < 64 * _MB
 
 
-def test_a_bomb(whole, folder):
+def test_a_decompression_bomb(exported, folder):
   size = 512 * _MB
   name = next(iter(arrays_of(folder)))
   member = hostile.header((size // 4,)) + bytes(size)
   hostile.write_zip(folder / 'params.npz', {name: member}, zipfile.ZIP_DEFLATED)
   sign(folder)
   done = subprocess.run(
-    [sys.executable, '-c', _LOAD, str(whole), str(folder)],
+    [sys.executable, '-c', _LOAD, str(exported), str(folder)],
     capture_output=True,
     text=True,
     timeout=200,
@@ -87,14 +87,16 @@ def test_a_bomb(whole, folder):
   assert int(grown) < 100
 
 
-def test_a_small_bomb(folder):
+def test_a_small_decompression_bomb(folder):
   member = hostile.header((_MB,)) + bytes(4 * _MB)
   hostile.write_zip(folder / 'params.npz', {'x': member}, zipfile.ZIP_DEFLATED)
   sign(folder)
-  refused(folder, "params.npz has 'x.npy' compressed, .*: export it again")
+  refused(
+    folder, "params.npz has 'x.npy' compressed, .*. Export the behavior again"
+  )
 
 
-def test_a_header_of_four_terabytes(folder):
+def test_a_header_for_four_terabytes(folder):
   arrays = arrays_of(folder)
   name = next(iter(arrays))
   hostile.write_zip(
@@ -117,22 +119,22 @@ def test_a_file_of_a_terabyte(folder):
   refused(folder, 'params.npz is 1,000,000,000,000 bytes; the')
 
 
-@pytest.mark.parametrize('kept', [0, 100, 0.5, 0.999])
-def test_a_part_of_an_archive(folder, kept):
+@pytest.mark.parametrize('length', [0, 100, 0.5, 0.999])
+def test_a_truncated_archive(folder, length):
   path = folder / 'params.npz'
   size = path.stat().st_size
-  os.truncate(path, kept if kept >= 1 else int(kept * size))
+  os.truncate(path, length if length >= 1 else int(length * size))
   sign(folder)
-  refused(folder, 'params.npz is damaged .*: export it again')
+  refused(folder, 'params.npz is damaged .*. Export the behavior again')
 
 
-def test_values_that_do_not_fit_the_archives_checksum(folder):
+def test_values_that_do_not_match_the_archives_checksum(folder):
   path = folder / 'params.npz'
   data = bytearray(path.read_bytes())
   data[len(data) // 3] ^= 1
   path.write_bytes(data)
   sign(folder)
-  refused(folder, 'params.npz is damaged .*: export it again')
+  refused(folder, 'params.npz is damaged .*. Export the behavior again')
 
 
 @pytest.mark.parametrize('name', ['agent', 'agent::head', '::' * 5_000, 'x::y'])
@@ -149,7 +151,7 @@ def test_absurd_parameters(folder, value):
   np.savez(folder / 'params.npz', **arrays)
   sign(folder)
   refused(
-    folder, 'values that are not finite, or beyond 1e.06. Train the behavior'
+    folder, 'values that are not finite or exceed 1e.06 in magnitude. Train'
   )
 
 
@@ -157,7 +159,7 @@ def test_absurd_parameters(folder, value):
 @pytest.mark.parametrize('name', ['error_count', 'distance_mean'])
 def test_absurd_statistics(folder, name, value):
   edit(folder, lambda card: card['statistics'].update({name: value}))
-  refused(folder, f'behavior.json is damaged .*{name} is ')
+  refused(folder, f'behavior.json is damaged .*{name}=')
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_absurd_statistics(folder, name, value):
 )
 def test_absurd_cards(folder, text):
   (folder / 'behavior.json').write_text(text)
-  refused(folder, 'behavior.json is damaged .*; export it again')
+  refused(folder, 'behavior.json is damaged .*. Export the behavior again')
 
 
 @pytest.mark.parametrize(
@@ -205,10 +207,10 @@ def test_absurd_settings(folder, part, name, value):
 )
 def test_absurd_environments(folder, name, value):
   edit(folder, lambda card: card['environment'].update({name: value}))
-  refused(folder, 'behavior.json is damaged .*; export it again')
+  refused(folder, 'behavior.json is damaged .*. Export the behavior again')
 
 
 @pytest.mark.parametrize('value', [-1, 1e400, 'x', None, [1]])
 def test_absurd_steps(folder, value):
   edit(folder, lambda card: card.update(actor_steps=value))
-  refused(folder, 'behavior.json is damaged .*; export it again')
+  refused(folder, 'behavior.json is damaged .*. Export the behavior again')
