@@ -96,22 +96,18 @@ def test_help_is_complete_and_names_every_choice(group, field):
       {'min_flight_probability': 0.2},
       'min_flight_probability=0.2 exceeds max_flight_probability=0.1',
     ),
+    (config.TransferConfig, {'max_flight_length': 0}, '=0 must lie in'),
+    (config.TransferConfig, {'max_flight_length': 10**7 + 1}, 'must lie in'),
+    (
+      config.TransferConfig,
+      {'flights': False, 'extra_action': False},
+      'extra_action=False leave nothing',
+    ),
   ],
 )
 def test_invalid_settings(group, values, message):
   with pytest.raises(ValueError, match=message):
     group(**values)
-
-
-@pytest.mark.parametrize('length', [0, 10_000_001])
-def test_flights_of_invalid_lengths(length):
-  with pytest.raises(ValueError, match=f'max_flight_length={length} must lie'):
-    config.TransferConfig(max_flight_length=length)
-
-
-def test_behavior_transfer_needs_flights_or_the_extra_action():
-  with pytest.raises(ValueError, match='extra_action=False leave nothing'):
-    config.TransferConfig(flights=False, extra_action=False)
 
 
 @pytest.mark.parametrize('config_class', config.AGENTS.values())

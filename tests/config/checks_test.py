@@ -102,19 +102,7 @@ def test_valid_values(values):
   assert all(getattr(group, name) == value for name, value in values.items())
 
 
-def test_replace_checks_too():
-  assert dataclasses.replace(_Group(), count=5).count == 5
-  with pytest.raises(ValueError, match='count=-5 must be positive'):
-    dataclasses.replace(_Group(), count=-5)
-
-
 def test_a_field_without_a_declaration_is_an_error():
   group = dataclasses.make_dataclass('Group', [('height', float, 1.0)])
   with pytest.raises(ValueError, match='The field height has no help'):
     checks.check(group())
-
-
-def test_require():
-  checks.require(True, 'never')
-  with pytest.raises(ValueError, match='^because$'):
-    checks.require(False, 'because')
