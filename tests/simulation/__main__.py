@@ -4,10 +4,10 @@
   .venv/bin/python -m tests.simulation --seed=7
   .venv/bin/python -m tests.simulation --seed=7 --faults=3,17
 
-A seed decides everything that happens in one run: the settings, the order in
-which nodes take turns, each failure and its moment. When something does not
-hold, the failures that do not matter are left out, what happened is printed,
-and so is the command that repeats it.
+A seed determines everything that happens in one run: the settings, the order in
+which the nodes run, and the time of each failure. If an invariant is violated,
+the history is reduced to the necessary failures, then its events and a command
+that repeats it are printed.
 """
 
 import argparse
@@ -20,19 +20,19 @@ from typing import List, NamedTuple, Optional
 
 from tests.simulation import session, shrink
 
-FAULTS = 40  # In each history.
+FAULTS = 40  # Per history.
 _SEEDS = 1 << 31
 _MEMORY = pathlib.Path('/dev/shm')
 
 
 class Played(NamedTuple):
-  """What came of a history.
+  """The outcome of a history.
 
   Attributes:
-    error: what did not hold; None if all did.
-    events: what happened, for people.
-    num_faults: the number of faults until then.
-    recoveries: the seconds until the run worked again, after each fault.
+    error: the violation or error that ended the history; None if it succeeded.
+    events: human-readable events.
+    num_faults: the number of faults that happened.
+    recoveries: the recovery time after each fault, in seconds.
   """
 
   error: Optional[BaseException]
@@ -62,19 +62,19 @@ def play(history: session.History) -> Played:
 
 
 def kind_of(error: BaseException) -> str:
-  """Returns what two failures of one kind have in common."""
+  """Returns the kind of a failure: its message without numbers, shortened."""
   words = f'{type(error).__name__} {error}'.split()
   return ' '.join(w for w in words if not any(c.isdigit() for c in w))[:60]
 
 
 def fails(history: session.History) -> Optional[str]:
-  """Plays a history; returns the kind of its failure, None without one."""
+  """Plays a history; returns the kind of its failure, if any."""
   error = play(history).error
   return None if error is None else kind_of(error)
 
 
 def report(history: session.History) -> str:
-  """Shrinks a history that fails, and says what happened in it."""
+  """Shrinks a failing history; returns its events and a repeat command."""
   shortest = shrink.shrink(history, fails)
   played = play(shortest)
   numbers = ','.join(map(str, shrink.numbers_of(shortest, history)))
@@ -83,7 +83,7 @@ def report(history: session.History) -> str:
       *played.events,
       f'{type(played.error).__name__}: {played.error}',
       f'{len(shortest.faults)} of {len(history.faults)} failures suffice. '
-      'To repeat them:',
+      'To repeat this history:',
       f'  .venv/bin/python -m tests.simulation --seed={history.seed}'
       f' --faults={numbers or "none"}',
     ]
@@ -91,47 +91,48 @@ def report(history: session.History) -> str:
 
 
 def play_many(failures: int, seed: int) -> Optional[session.History]:
-  """Plays histories with so many failures; returns the first one that fails."""
+  """Plays histories with this many failures; returns the first that fails."""
   generator = random.Random(seed)
-  left, start, told = failures, time.monotonic(), time.monotonic()
+  left, start, reported = failures, time.monotonic(), time.monotonic()
   while left > 0:
     history = session.draw(generator.randrange(_SEEDS), min(left, FAULTS))
     if play(history).error is not None:
       return history
     left -= len(history.faults)
-    if time.monotonic() - told > 10:
-      told = time.monotonic()
+    if time.monotonic() - reported > 10:
+      reported = time.monotonic()
       done = failures - left
-      print(f'{done:,} failures in {told - start:.0f} s', flush=True)
+      print(f'{done:,} failures in {reported - start:.0f} s', flush=True)
   return None
 
 
 def main() -> int:
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument('--failures', type=int, default=10_000)
-  parser.add_argument('--seed', type=int, help='of one history to repeat')
+  parser.add_argument('--seed', type=int, help='seed of a history to repeat')
   parser.add_argument('--faults', help='numbers of its failures, or none')
-  parser.add_argument('--start', type=int, help='chooses the histories')
+  parser.add_argument('--start', type=int, help='seed of the histories')
   options = parser.parse_args()
   if options.seed is not None:
-    whole = session.draw(options.seed, FAULTS)
+    history = session.draw(options.seed, FAULTS)
     kept = options.faults and options.faults.replace('none', '')
     if kept is not None:
       numbers = shrink.parse_kept(kept)
-      whole = whole._replace(faults=tuple(whole.faults[i] for i in numbers))
-    played = play(whole)
+      faults = tuple(history.faults[i] for i in numbers)
+      history = history._replace(faults=faults)
+    played = play(history)
     print('\n'.join(played.events))
-    print(repr(played.error) if played.error else 'All holds.')
+    print(repr(played.error) if played.error else 'All invariants hold.')
     return int(played.error is not None)
   start = options.start
   if start is None:
     start = random.SystemRandom().randrange(_SEEDS)
   print(f'--start={start} repeats these {options.failures:,} failures.')
-  history = play_many(options.failures, start)
-  if history is None:
-    print('All holds.')
+  failed = play_many(options.failures, start)
+  if failed is None:
+    print('All invariants hold.')
     return 0
-  print(report(history))
+  print(report(failed))
   return 1
 
 

@@ -1,4 +1,4 @@
-"""Virtual time: a heap of what happens next."""
+"""Virtual time, as a heap of scheduled events."""
 
 import heapq
 import itertools
@@ -8,11 +8,11 @@ _EPOCH = 1_700_000_000.0  # Seconds since 1970 at which every history starts.
 
 
 class Deadlock(Exception):
-  """Nothing is left that could happen, and somebody waits."""
+  """Error: a process waits, but no event is scheduled."""
 
 
 class Clock:
-  """Advances from one scheduled event to the next.
+  """Clock that advances from one scheduled event to the next.
 
   Attributes:
     now: virtual seconds since the start of the history.
@@ -24,24 +24,27 @@ class Clock:
     self._numbers = itertools.count()
 
   def monotonic(self) -> float:
-    """Returns virtual seconds, as `time.monotonic` does."""
+    """Returns virtual seconds, like `time.monotonic`."""
     return self.now
 
   def time(self) -> float:
-    """Returns virtual seconds since 1970, as `time.time` does."""
+    """Returns virtual seconds since 1970, like `time.time`."""
     return _EPOCH + self.now
 
   def at(self, when: float, callback: Callable[[], Any]) -> None:
-    """Schedules a call; calls of one moment keep their order."""
+    """Schedules a call; simultaneous calls run in the order of scheduling."""
     event = (max(when, self.now), next(self._numbers), callback)
     heapq.heappush(self._heap, event)
 
   def after(self, seconds: float, callback: Callable[[], Any]) -> None:
-    """Schedules a call so many seconds from now."""
+    """Schedules a call after this many seconds."""
     self.at(self.now + seconds, callback)
 
   def step(self, deadline: float = float('inf')) -> bool:
-    """Lets the next event happen; returns whether it came by the deadline.
+    """Processes the next event, if it is not later than the deadline.
+
+    Returns:
+      Whether an event was processed.
 
     Raises:
       Deadlock: if there is neither an event nor a deadline.

@@ -1,11 +1,12 @@
-"""A disk that forgets what was not synced, fills up, and cuts writes.
+"""A simulated disk that loses unsynced data, fills up, and truncates writes.
 
-The code under test writes real files below a folder in memory. An audit hook
-sees each operation before it happens, so that a process can crash between any
-two of them, and `os.fsync` is replaced by a note of what is safe. When the
-power fails, the folder is rebuilt: each file has what was synced, or a part of
-what was written since, and each folder has the names that were synced, or all.
-A full disk is the kernel's limit for the size of files, which also cuts writes.
+The code under test writes real files to a directory in memory. An audit hook
+sees each operation before it happens, so a process can crash between any two
+operations. A replacement of `os.fsync` records the synced data. After a power
+failure, the directory is rebuilt: each file has its synced contents, or a part
+of the later writes, and each directory has its synced names, or its current
+names. A full disk is simulated by the kernel's limit for the size of files,
+which also truncates writes.
 """
 
 import contextlib
@@ -24,25 +25,25 @@ _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _CHANGES = frozenset(
   ['os.mkdir', 'os.rename', 'os.remove', 'os.rmdir', 'os.truncate', 'os.link']
 )
-_LONGEST_CUT = 4096  # Bytes of a file that fit on a disk that is full.
+_LONGEST_CUT = 4096  # Maximum file size in bytes while the disk is full.
 
-_active: List['Disk'] = []  # Hooks cannot be removed.
+_active: List['Disk'] = []  # A list, because hooks cannot be removed.
 
 
 class Crash(BaseException):
-  """The process that runs is gone, or the whole machine."""
+  """Error: the running process or the whole machine has crashed."""
 
 
 class Process:
-  """What can crash between two operations.
+  """A process, which can crash between two operations.
 
   Attributes:
-    name: for messages.
-    is_dead: whether it can do nothing any more.
-    operations_left: the number of operations before it crashes; None if it is
-      not going to.
-    cuts: whether its last write is cut when it crashes.
-    on_crash: is called when it crashes by itself.
+    name: the name of the process, for messages.
+    is_dead: whether the process has ended.
+    operations_left: the number of operations until the process crashes; None if
+      no crash is planned.
+    cuts: whether a crash truncates the last write.
+    on_crash: called after a planned crash.
   """
 
   def __init__(self, name: str):
@@ -53,7 +54,7 @@ class Process:
     self.on_crash: Callable[[], None] = lambda: None
 
   def operate(self) -> None:
-    """Counts an operation, and crashes if it is time."""
+    """Counts an operation, and crashes if none are left."""
     if self.is_dead:
       raise Crash(self.name)
     if self.operations_left is not None:
@@ -64,13 +65,13 @@ class Process:
         raise Crash(self.name)
 
   def die(self) -> None:
-    """Ends it; what runs of it is unwound by `Crash`."""
+    """Ends the process; a `Crash` then unwinds its running code."""
     self.is_dead = True
     self.operations_left = None
 
 
 class _Entry:
-  """A name in a folder, and what it led to."""
+  """A directory entry."""
 
   def __init__(self, inode: int, is_folder: bool):
     self.inode = inode
@@ -81,14 +82,14 @@ _Listing = Dict[str, _Entry]
 
 
 class Disk:
-  """The files below one folder.
+  """The files below one directory.
 
   Attributes:
-    root: the folder.
-    process: the process that runs; None for the simulation itself, whose
+    root: the directory.
+    process: the running process; None for the simulation itself, whose
       operations are not counted.
-    num_operations: the operations of all processes, reads included.
-    bytes_read: the sizes of all files that were opened to be read.
+    num_operations: the number of operations of all processes, including reads.
+    bytes_read: the total size of all files opened for reading.
   """
 
   def __init__(self, root: pathlib.Path, generator: random.Random):
@@ -98,16 +99,16 @@ class Disk:
     self.bytes_read = 0
     self._prefix = str(root)
     self._random = generator
-    self._contents: Dict[int, bytes] = {}  # By inode, as they were synced.
+    self._contents: Dict[int, bytes] = {}  # Synced contents by inode.
     self._listings: Dict[int, _Listing] = {}
     self._is_full = False
-    self._last_write: Optional[Tuple[str, int]] = None  # Its size before.
+    self._last_write: Optional[Tuple[str, int]] = None  # Path, previous size.
     self._last_writer: Optional[Process] = None
     self._limit = resource.getrlimit(resource.RLIMIT_FSIZE)
 
   @contextlib.contextmanager
   def installed(self) -> Iterator[None]:
-    """Sees the operations of all processes within the block."""
+    """Observes the operations of all processes within the block."""
     if not _hooked:
       sys.addaudithook(_hook)
       _hooked.append(True)
@@ -123,7 +124,7 @@ class Disk:
 
   @contextlib.contextmanager
   def used_by(self, process: Optional[Process]) -> Iterator[None]:
-    """Counts what is done within the block as a process's operations."""
+    """Attributes all operations within the block to a process."""
     before, self.process = self.process, process
     try:
       yield
@@ -131,18 +132,18 @@ class Disk:
       self.process = before
 
   def fill(self) -> None:
-    """Leaves room for a part of a file, and for some new names."""
+    """Leaves space for a part of a file, and for some new names."""
     self._is_full = True
     size = self._random.choice((0, self._random.randrange(_LONGEST_CUT)))
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, self._limit[1]))
 
   def free(self) -> None:
-    """Gives the room back."""
+    """Ends the shortage of disk space."""
     self._is_full = False
     resource.setrlimit(resource.RLIMIT_FSIZE, self._limit)
 
   def cut_last_write(self) -> None:
-    """Leaves a part of what the process wrote last, as a kill may."""
+    """Truncates the last write, as killing the process may do."""
     if self._last_write is None:
       return
     path, before = self._last_write
@@ -153,7 +154,7 @@ class Disk:
         os.truncate(path, self._random.randrange(before, size))
 
   def lose_power(self) -> None:
-    """Forgets what was not synced, or parts of it."""
+    """Loses some or all unsynced data."""
     self.free()
     with self.used_by(None):
       current = {
@@ -173,7 +174,7 @@ class Disk:
       self._build(self.root, tree, current, contents, made)
 
   def before(self, event: str, arguments: Tuple[Any, ...]) -> None:
-    """Is called before each operation."""
+    """Handles an audit event, which precedes its operation."""
     if self.process is None:
       return
     if event == 'open':
@@ -193,12 +194,12 @@ class Disk:
       self._last_write = (name, os.stat(name).st_size if exists else 0)
       self._last_writer = self.process
       if not exists:
-        self._take_room()
+        self._take_space()
     elif event in _CHANGES:
       self.num_operations += 1
       self._operate()
       if event == 'os.mkdir':
-        self._take_room()
+        self._take_space()
 
   def _operate(self) -> None:
     assert self.process is not None
@@ -210,12 +211,12 @@ class Disk:
         with self.used_by(None):
           self.cut_last_write()
       raise
-    # What was written before another operation is whole.
+    # A write is complete once the process does another operation.
     if self._last_writer is self.process:
       self._last_write = None
 
-  def _take_room(self) -> None:
-    """A new name may find no room either."""
+  def _take_space(self) -> None:
+    """Raises OSError for some of the new names on a full disk."""
     if self._is_full and self._random.random() < 0.5:
       raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -230,7 +231,7 @@ class Disk:
         self._contents[found.st_ino] = file.read()
 
   def _surviving(self, folder: pathlib.Path, inode: int) -> Dict[str, Any]:
-    """Returns the names that are left: inodes of files, trees of folders."""
+    """Returns the surviving names, with inodes of files and nested dicts."""
     synced = self._listings.get(inode, {})
     now = _listing(folder) if folder.is_dir() else synced
     chosen = self._random.choice((synced, now))
@@ -249,7 +250,7 @@ class Disk:
     synced: Dict[int, bytes],
     made: Dict[int, pathlib.Path],
   ) -> None:
-    """Makes the files again; all of them are on the disk then."""
+    """Rebuilds the files, which then count as synced."""
     for name, what in tree.items():
       path = folder / name
       if isinstance(what, dict):
@@ -266,11 +267,11 @@ class Disk:
   def _content(
     self, synced: Optional[bytes], current: Optional[bytes]
   ) -> bytes:
-    """Chooses what a file holds after the power has failed."""
+    """Chooses the contents of a file after a power failure."""
     if current is None or current == synced:
       return synced or b''
     before = synced or b''
-    # What was synced and is still there is not lost.
+    # Synced data that has not been overwritten survives.
     least = len(os.path.commonprefix([before, current]))
     part = current[: self._random.randrange(least, len(current) + 1)]
     return self._random.choice((before, current, part))

@@ -1,9 +1,9 @@
-"""An engine whose nodes are objects that take turns in one thread.
+"""A simulated engine, which runs all nodes in one thread.
 
-It places, starts, signals and ends processes of virtual machines, as the
-engines for users do, and passes calls from node to node. Between two calls or
-file operations of a process it may crash. What it has asked of others by then
-may still be done, late.
+Like a real engine, it schedules, starts, signals and ends processes on virtual
+machines, and passes calls between nodes. A process may crash between any two
+calls or file operations. Calls that it has made by then may still be executed
+later.
 """
 
 import contextlib
@@ -17,20 +17,25 @@ from bt_acme.runtime.engines import base
 from tests.simulation import clock as clock_lib
 from tests.simulation import disk as disk_lib
 
-BOOT_SECONDS = (1.0, 8.0)  # Until a process has imported and built its node.
-# How long a turn takes, by label.
-TURN_SECONDS = {'actor': 1.0, 'learner': 1.0, 'replay': 3.0, 'inference': 3.0}
-_OTHER_TURN_SECONDS = 0.1
-_RETRY_SECONDS = 0.5  # Of a call to a node that is not ready yet.
-_LATE_SECONDS = 5.0  # After which a message of a lost process may arrive.
+BOOT_SECONDS = (1.0, 8.0)  # Time for a process to import and build its node.
+# Seconds per iteration, by label.
+ITERATION_SECONDS = {
+  'actor': 1.0,
+  'learner': 1.0,
+  'replay': 3.0,
+  'inference': 3.0,
+}
+_OTHER_ITERATION_SECONDS = 0.1
+_RETRY_SECONDS = 0.5  # Delay before retrying a call to a node that is starting.
+_LATE_SECONDS = 5.0  # Maximum delay of a call of a lost process.
 _LOST = -int(signal.SIGKILL)
 
 
 class Blocked(BaseException):
-  """A call, or a wait, that has no answer yet.
+  """A call or wait that is blocked.
 
   Attributes:
-    is_forever: whether it will never have one.
+    is_forever: whether it is blocked forever.
   """
 
   def __init__(self, *, is_forever: bool):
@@ -51,9 +56,9 @@ class Queue:
     self._events.append(event)
 
   def get(self, timeout: Optional[float] = None) -> Any:
-    """Lets time pass until there is an event, or for so long."""
+    """Advances time until there is an event, or until the timeout."""
     deadline = float('inf')
-    if timeout is not None:  # A real clock does not stand still meanwhile.
+    if timeout is not None:  # Like a real clock, always advances a little.
       deadline = self._clock.now + max(timeout, 1e-6 * (timeout > 0))
     with self._disk.used_by(None):
       while not self._events:
@@ -70,16 +75,16 @@ class Process(disk_lib.Process):
     attempt: the number of times that the node was started before.
     machine: the index of its machine.
     node: the node; None while the process boots.
-    is_serving: whether others can call the node.
-    is_frozen: whether it does nothing, and may do so forever.
-    is_cut_off: whether no call reaches it, and none of its calls others.
+    is_serving: whether other nodes can call the node.
+    is_frozen: whether the process hangs or pauses.
+    is_cut_off: whether the process is cut off from the network.
     is_told_to_stop: whether it has received SIGTERM.
-    lost_call: whether the 'request' or the 'answer' of its next call is lost.
-    thaws: when a process that is frozen goes on; infinite if it never does.
-    waits_until: when it has the answer to its last call.
-    has_started: whether its node takes turns.
+    lost_call: 'request' or 'answer' if that part of its next call will be lost.
+    thaws: the time when a frozen process continues; infinite if it hangs.
+    waits_until: the time when it gets the answer to its last call.
+    has_started: whether its node iterates.
     servers: the titles of the nodes that it calls.
-    open_files: what the kernel closes when the process is gone.
+    open_files: closes the process's files when it ends, like the kernel.
   """
 
   def __init__(self, title: str, attempt: int, machine: int):
@@ -111,13 +116,13 @@ class Process(disk_lib.Process):
 
 
 class Task:
-  """Work beside the turns of a process, as a thread has it."""
+  """Background work of a process, like a thread."""
 
   def __init__(self, work: Callable[[], None]):
     self._work: Optional[Callable[[], None]] = work
 
   def run(self) -> None:
-    """Does the work, if nobody has waited for it meanwhile."""
+    """Does the work, unless `join` has already done it."""
     if self._work is not None:
       work, self._work = self._work, None
       work()
@@ -126,26 +131,24 @@ class Task:
     return self._work is not None
 
   def join(self, timeout: Optional[float] = None) -> None:
-    # What waits so short a time may wait in vain.
+    # A short wait may time out before the work is done.
     if timeout is None or timeout > 1.0:
       self.run()
 
 
 class Machines:
-  """The machines, the processes on them, and who can reach whom.
-
-  It outlives programs and launchers.
+  """The machines and their processes, which may outlive programs.
 
   Attributes:
     clock: virtual time.
-    disk: the disk that all of them share.
-    random: decides what is left to chance.
-    number: the number of machines; the launcher is on the first one.
-    off: the indices of those without power, or cut off for long.
+    disk: the disk that all machines share.
+    random: the generator of random choices.
+    number: the number of machines; the launcher is on the first.
+    off: the indices of machines that are switched off or cut off.
     processes: all processes that have not ended.
     launcher: the launcher's process; dead before the first launch.
-    observer: is told what processes do; see `invariants.Ledger`.
-    dilation: how many times as long all turns take.
+    observer: an `invariants.Ledger`, which is told what processes do.
+    dilation: the factor by which all iterations take longer.
   """
 
   def __init__(
@@ -221,7 +224,7 @@ class Simulated(base.Engine):
     attempt = int(environment[heartbeats.ATTEMPT_VARIABLE])
     process = Process(title, attempt, self._hosts.get(title, 0))
     if process.machine in self._machines.off:
-      self.place(title, 0)  # An engine may find another place.
+      self.place(title, 0)  # An engine may select another machine.
       process.machine = 0 if self._machines.number == 1 else process.machine
     self._processes[title] = process
     self._machines.observer.started(process)
@@ -252,7 +255,7 @@ class Simulated(base.Engine):
 
   def tell_to_stop(self, process: Process) -> None:
     """Sends SIGTERM to a process."""
-    if process.node is None:  # Its handler is not there yet.
+    if process.node is None:  # Its handler is not installed yet.
       self.exit(process, -signal.SIGTERM)
       return
     if process.is_told_to_stop:
@@ -270,7 +273,7 @@ class Simulated(base.Engine):
     lost: bool = False,
     after: Optional[float] = None,
   ) -> None:
-    """Ends a process, and posts that later."""
+    """Ends a process, and posts its exit later."""
     if process.is_dead and process not in self._machines.processes:
       return
     self._end(process)
@@ -285,10 +288,10 @@ class Simulated(base.Engine):
     lost: bool = False,
     after: Optional[float] = None,
   ) -> None:
-    """Posts the end of a process, unless the node has another one by then."""
+    """Posts the exit of a process, unless its node has restarted by then."""
 
     def post() -> None:
-      # The engine of a launcher that was killed sees nothing any more.
+      # The engine of a killed launcher does not see any more exits.
       is_mine = self._machines.engine is self and not self._is_closed
       if is_mine and self._processes.get(process.title) is process:
         if lost:
@@ -304,7 +307,7 @@ class Simulated(base.Engine):
   def lose_machine(
     self, machine: int, *, is_cut_off: bool, seconds: float
   ) -> None:
-    """Takes the power or the network from a machine for some seconds."""
+    """Switches off or cuts off a machine for some seconds."""
     self._machines.off.add(machine)
     lost = [p for p in self._machines.processes if p.machine == machine]
     for process in lost:
@@ -322,7 +325,7 @@ class Simulated(base.Engine):
 
     def come_back() -> None:
       self._machines.off.discard(machine)
-      for process in lost:  # What ran on there does not stay.
+      for process in lost:  # Processes that were cut off end now.
         self._end(process)
 
     self._clock.after(seconds, come_back)
@@ -330,14 +333,14 @@ class Simulated(base.Engine):
   def freeze(self, process: Process, seconds: float) -> None:
     """Stops a process for a while, or forever."""
     thaws = self._clock.now + seconds
-    # What hangs does not work again because it was paused meanwhile.
+    # A pause does not revive a process that hangs.
     process.thaws = max(thaws, process.thaws) if process.is_frozen else thaws
     process.is_frozen = True
     if seconds < float('inf'):
       self._clock.after(seconds, lambda: self._thaw(process))
 
   def _thaw(self, process: Process) -> None:
-    if process.thaws <= self._clock.now:  # It may hang since.
+    if process.thaws <= self._clock.now:  # Later if frozen again since.
       process.is_frozen = False
       self._wake_up(process, 0.0)
 
@@ -361,7 +364,7 @@ class Simulated(base.Engine):
       self._start_node(process)
 
   def _start_node(self, process: Process) -> None:
-    """Starts a node; it is tried again while another one is not ready."""
+    """Starts a node; retries while a node that it calls is not ready."""
     if process.is_dead:
       return
     if process.is_frozen:
@@ -391,14 +394,14 @@ class Simulated(base.Engine):
     process.wake_ups += 1
     number = process.wake_ups
 
-    def take_turn() -> None:
+    def iterate() -> None:
       if process.wake_ups == number and not process.is_frozen:
-        self._take_turn(process)
+        self._iterate(process)
 
-    self._clock.after(seconds, take_turn)
+    self._clock.after(seconds, iterate)
 
-  def _take_turn(self, process: Process) -> None:
-    """Has a node do what `node.Node.run` does between two waits."""
+  def _iterate(self, process: Process) -> None:
+    """Runs the part of `node.Node.run` between two waits."""
     if process.is_dead or not process.has_started:
       return
     pause: Optional[float] = None
@@ -419,7 +422,7 @@ class Simulated(base.Engine):
         process.node.close()
         self.exit(process, 0)
         return
-      least = TURN_SECONDS.get(process.label, _OTHER_TURN_SECONDS)
+      least = ITERATION_SECONDS.get(process.label, _OTHER_ITERATION_SECONDS)
       seconds = max(pause, least) * self._machines.dilation
       wait = max(0.0, process.waits_until - self._clock.now)
       self._wake_up(process, wait + seconds * self._random.uniform(0.8, 1.2))
@@ -438,7 +441,7 @@ class Simulated(base.Engine):
 
   @contextlib.contextmanager
   def _running(self, process: Process) -> Iterator[None]:
-    """Runs something of a process, which may crash or fail meanwhile."""
+    """Runs the code of a process, and handles its crashes and failures."""
     try:
       with self._machines.disk.used_by(process):
         yield
@@ -467,7 +470,7 @@ class Simulated(base.Engine):
   def heartbeat(self, process: Process) -> None:
     """Sends a heartbeat, at most once a second."""
     is_due = self._clock.now - process.last_heartbeat >= heartbeats.PERIOD
-    if is_due and not process.is_cut_off:  # Nobody would hear it.
+    if is_due and not process.is_cut_off:  # Otherwise it would be lost.
       process.last_heartbeat = self._clock.now
       self._beat(process, heartbeats.MARK)
 
@@ -486,7 +489,7 @@ class Simulated(base.Engine):
     self._beat(process, heartbeats.SAVED_MARK)
 
   def start_task(self, process: Process, work: Callable[[], None]) -> Task:
-    """Starts work that runs beside the turns of a process."""
+    """Starts background work of a process."""
     task = Task(work)
 
     def run() -> None:
@@ -502,7 +505,7 @@ class Simulated(base.Engine):
     return task
 
   def client(self, caller: Process, title: str) -> 'Client':
-    """Returns what a process calls a node by."""
+    """Returns a client of a node, for a process."""
     return Client(self, caller, title)
 
   def call(
@@ -511,8 +514,8 @@ class Simulated(base.Engine):
     """Calls a method of another node.
 
     Raises:
-      ConnectionError: if the call, or its answer, was lost.
-      Blocked: if there is no answer yet, or never.
+      ConnectionError: if the request or the answer is lost.
+      Blocked: if there is no answer, or not yet.
     """
     try:
       caller.operate()
@@ -563,7 +566,7 @@ class Simulated(base.Engine):
   def _deliver_late(
     self, caller: Process, title: str, method: str, arguments: Any, named: Any
   ) -> None:
-    """Has a call that its caller did not live to see done be done later."""
+    """Possibly executes a call after its caller has crashed."""
     if self._random.random() < 0.5:
       return
     server = self._processes.get(title)
@@ -579,7 +582,7 @@ class Simulated(base.Engine):
 
 
 class Client:
-  """Calls the methods of a node in another process."""
+  """Client of a node in another process."""
 
   def __init__(self, engine: Simulated, caller: Process, title: str):
     self._engine = engine

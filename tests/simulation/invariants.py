@@ -1,7 +1,7 @@
-"""What has to hold after each failure, and at the end.
+"""Invariants that must hold after each failure, and at the end.
 
-A ledger notes what processes ask of each other, and compares it with what the
-disk and the coordinator have.
+A ledger records the calls between processes, and compares them with the files
+on the disk and the counts of the coordinator.
 """
 
 import collections
@@ -14,14 +14,14 @@ from bt_acme import untrusted
 from bt_acme.runtime import checkpoints, workdir
 from tests.simulation import nodes
 
-# The backoff that is documented, and what placing a node and the supervisor's
-# own looks may add.
+# The documented backoff, and the time that scheduling a node and the
+# supervisor's polling may add.
 _BACKOFFS = (1.0, 10.0, 60.0)
 _RESTART_SLACK = 3.0
 
 
 class Violation(AssertionError):
-  """Something does not hold."""
+  """Error: an invariant does not hold."""
 
 
 def require(condition: bool, what: str) -> None:
@@ -31,22 +31,22 @@ def require(condition: bool, what: str) -> None:
 
 
 class Ledger:
-  """What a session has seen, and what has to follow from it."""
+  """Record of a session, with the invariants that follow from it."""
 
   def __init__(self, session: Any):
     self._session = session
     self._workdir = pathlib.Path(session.run.workdir)
-    self._learner_steps = 0  # Of the learner that runs.
-    # The newest checkpoint that was whole: its number, steps and learner steps.
+    self._learner_steps = 0  # Of the current learner.
+    # Number, actor steps and learner steps of the newest complete checkpoint.
     self._saved = (0, 0, 0)
     self._finished_budgets: Set[int] = set()
     self._unpruned = -1  # The newest checkpoint when the power failed.
     self.command_starts()
 
-  # What processes do.
+  # Events.
 
   def command_starts(self) -> None:
-    """A command was given."""
+    """Records the start of a command."""
     self._starts: Dict[str, Deque[float]] = collections.defaultdict(
       collections.deque
     )
@@ -55,15 +55,15 @@ class Ledger:
     self._program_starts()
 
   def power_failed(self) -> None:
-    """The disk has only what was synced."""
+    """Records a power failure."""
     folder = pathlib.Path(self._session.run.checkpoint_folder)
     numbers = map(_number, folder.glob('checkpoint-*'))
     self._unpruned = max(numbers, default=0) + 1
 
   def program_restarts(self) -> None:
-    """The program starts again from its last checkpoint."""
+    """Records that the program restarts from its last checkpoint."""
     self._starts['program'].append(self._session.clock.now)
-    # Their restarts were granted, and the program's came first.
+    # The restarts of these nodes were granted, but the program's came first.
     for title in self._awaited:
       self._starts[title].append(self._session.clock.now)
     self._program_starts()
@@ -73,11 +73,11 @@ class Ledger:
     self._expected: Optional[int] = None  # Actor steps.
     self._false_starts: Dict[str, int] = collections.Counter()
     self._exits: Dict[str, float] = {}
-    self._awaited: Set[str] = set()  # Nodes that failed and have not restarted.
+    self._awaited: Set[str] = set()  # Failed nodes that have not restarted.
     self._learner_ended_at = -1
 
   def started(self, process: Any) -> None:
-    """A process starts."""
+    """Records the start of a process."""
     twins = [
       other.name
       for other in self._session.machines.processes
@@ -95,8 +95,8 @@ class Ledger:
         number = min(self._false_starts[process.title], len(_BACKOFFS))
         most = (_BACKOFFS[number - 1] if number else 0.0) + _RESTART_SLACK
         waited = self._session.clock.now - left
-        # Actors restart at once with their inference server, and what was lost
-        # with its machine elsewhere.
+        # Actors restart immediately with their inference server, and so do
+        # nodes whose machine was lost.
         is_alone = self._session.run.inference == 'local'
         is_alone &= self._session.machines.number == 1
         least = most - _RESTART_SLACK if is_alone else 0.0
@@ -107,7 +107,7 @@ class Ledger:
         )
 
   def exited(self, process: Any, code: int, lost: bool) -> None:
-    """The end of a process was posted."""
+    """Records the posted exit of a process."""
     self._session.note(f'{process.name} exits with {code} {"lost" * lost}')
     if code:
       self._awaited.add(process.title)
@@ -124,13 +124,13 @@ class Ledger:
       self._excuses.append('the learner failed')
 
   def learner_stepped(self, steps: int) -> None:
-    """The learner took a step."""
+    """Records a step of the learner."""
     self._learner_steps = steps
 
   def called(
     self, caller: Any, server: Any, method: str, arguments: Any, result: Any
   ) -> None:
-    """A call was executed."""
+    """Records an executed call."""
     if server.label == 'coordinator':
       self._coordinator_called(caller, server, method, arguments)
     if method in ('report_acting', 'poll') and not caller.is_cut_off:
@@ -157,10 +157,10 @@ class Ledger:
         f'{counted} actor steps are counted instead of {self._expected}',
       )
 
-  # What is checked.
+  # Checks.
 
   def check(self) -> None:
-    """Checks what the disk has."""
+    """Checks the logs and checkpoints on the disk."""
     if not self._workdir.exists():
       return
     with self._session.disk.used_by(None):
@@ -168,10 +168,10 @@ class Ledger:
       self._check_checkpoints()
 
   def check_ended(self, code: Any) -> None:
-    """Checks what a command has left.
+    """Checks the state that a command has left.
 
     Args:
-      code: its exit code, or 'killed'.
+      code: the exit code of the command, or 'killed'.
     """
     self.check()
     with self._session.disk.used_by(None):
@@ -191,16 +191,16 @@ class Ledger:
       require(not path.exists(), 'the lock of the workdir is left')
 
   def check_left_behind(self) -> None:
-    """Checks that a launcher that has ended leaves no process behind."""
+    """Checks that the launcher has left no process behind."""
     left = [
       process.name
       for process in self._session.machines.processes
       if not process.is_cut_off
     ]
-    require(not left, f'{left} run on after the launcher has ended')
+    require(not left, f'{left} keep running after the launcher has ended')
 
   def _check_excuse(self) -> None:
-    """Checks that the run may have ended with a failure."""
+    """Checks that the failure of the run is justified."""
     most = self._session.run.max_restarts
     now = self._session.clock.now
     recent = [
@@ -222,7 +222,7 @@ class Ledger:
       rows = read_rows(self._workdir, label)
       values = [row[key] for row in rows]
       require(
-        len(set(values)) == len(values), f'a row of the {label} comes twice'
+        len(set(values)) == len(values), f'a row of the {label} is duplicated'
       )
       for name in ('actor_steps', 'seconds', 'session'):
         _check_rises(rows, name, label)
@@ -244,7 +244,7 @@ class Ledger:
       for path in folder.rglob('size')
       if path.stat().st_nlink
     }
-    # A power failure brings back what was removed just before.
+    # A power failure can restore recently removed files.
     newest = max(map(_number, paths), default=0)
     require(
       len(replays) <= 2 or newest <= self._unpruned,
@@ -272,11 +272,11 @@ class Ledger:
       _read(path)
 
   def _check_rows_of(self, values: Any) -> None:
-    """Checks that the logs have what a checkpoint says."""
+    """Checks that the logs match a checkpoint."""
     counts = values['counts']
     for label, number in values['log_rows'].items():
       if self._session.is_full or self._session.was_full:
-        continue  # Rows may wait for room.
+        continue  # Rows may be buffered.
       rows = read_rows(self._workdir, label)
       require(
         len(rows) >= number,
@@ -307,7 +307,7 @@ class Ledger:
       )
       require(
         card == [counts['learner_steps'], counts['actor_steps']],
-        'the behavior is not that of the end',
+        'the behavior is not the final policy',
       )
       for steps in run.snapshots:
         path = pathlib.Path(run.snapshot_folder(steps)) / 'card.json'
@@ -337,7 +337,7 @@ class Ledger:
       )
 
   def _check_nothing_lost(self) -> None:
-    """Checks that a run that was told to stop has saved all it learned."""
+    """Checks that a run that was told to stop has saved all learner steps."""
     if self._excuses or self._session.was_full or self._session.is_hurried:
       return
     if 'lost' in self._session.printed():
@@ -364,12 +364,12 @@ def _read(path: pathlib.Path) -> Tuple[Any, Any]:
     return checkpoints.read(path, nodes.Learner.template)
   except (OSError, ValueError) as error:
     raise Violation(
-      f'{path.name} is not whole: {untrusted.one_line(error)}'
+      f'{path.name} is damaged: {untrusted.one_line(error)}'
     ) from error
 
 
 def read_rows(folder: pathlib.Path, label: str) -> List[Dict[str, float]]:
-  """Reads a log; a last line without an end is one that was cut short."""
+  """Reads a log, without an incomplete last line."""
   path = folder / 'logs' / label / 'logs.csv'
   if not path.exists():
     return []
@@ -379,7 +379,7 @@ def read_rows(folder: pathlib.Path, label: str) -> List[Dict[str, float]]:
   for line in lines[:-1]:
     cells = line.split(',')
     require(
-      len(cells) == len(names), f'the row {line!r} of the {label} is torn'
+      len(cells) == len(names), f'the row {line!r} of the {label} is incomplete'
     )
     rows.append({n: float(c) for n, c in zip(names, cells, strict=True) if c})
   return rows

@@ -1,8 +1,8 @@
-"""The nodes of a simulated run: the real ones around a fake agent.
+"""Nodes of a simulated run: the real nodes with a fake agent.
 
-Coordinator, learner node, actor node and evaluator node are those of every run.
-The agent learns nothing: its parameters are its count of steps, its episodes
-have a fixed length, and its replay is a number.
+The coordinator, the learner node, the actor node and the evaluator node are
+real. The agent does not learn: its parameters are its number of learner steps,
+its episodes have a fixed length, and its replay is a number.
 """
 
 import contextlib
@@ -42,16 +42,16 @@ EPISODE_STEPS = 12
 REPORT_PERIOD = 4
 _REPLAY_ENDS_SECONDS = 9.0
 _REPORT_SECONDS = 5.0
-# Longer than usual, so that there is less to simulate.
+# Longer than in production, which reduces the work to simulate.
 _POLL_SECONDS = 2.0
 HEARTBEAT_SECONDS = 3.0
-# Shorter than usual: the time after which a restart is forgotten.
+# Shorter than in production: the time after which a restart no longer counts.
 HOUR = 300.0
-_LEARNER_STEPS = 2  # In a turn.
+_LEARNER_STEPS = 2  # Per iteration.
 
 
 class Event:
-  """`threading.Event` of a node that takes turns in the simulation's thread."""
+  """`threading.Event` of a simulated node."""
 
   clock: Any = None
 
@@ -66,7 +66,7 @@ class Event:
     return self._is_set
 
   def wait(self, timeout: Optional[float] = None) -> bool:
-    """Ends the turn, which is taken again later, until it is set or late."""
+    """Returns after `set` or the timeout; until then, blocks the iteration."""
     if self._is_set:
       return True
     if timeout is not None:
@@ -78,7 +78,7 @@ class Event:
 
 
 class Agent:
-  """What the nodes need to know of an agent."""
+  """Fake of the parts of an agent that nodes use."""
 
   intrinsic = object()
 
@@ -90,7 +90,7 @@ AGENT = Agent()
 
 
 class Learner:
-  """Counts its steps; its parameters are their number."""
+  """Learner that counts its steps; their number is its parameters."""
 
   max_priority = 1.0
   template = {'steps': jax.ShapeDtypeStruct((2,), np.int64)}
@@ -153,7 +153,7 @@ class Learner:
 def export(
   folder: str, *, variables: Any, actor_steps: int, **others: Any
 ) -> None:
-  """Exports a behavior, as `behaviors.export` does."""
+  """Fake of `behaviors.export`."""
   del others
   with files.new_folder(folder) as path:
     text = json.dumps([int(variables['steps'][0]), actor_steps])
@@ -162,7 +162,7 @@ def export(
 
 
 class Replay:
-  """A replay server: a number of sequences."""
+  """Replay server that only counts its sequences."""
 
   is_warm = True
 
@@ -208,7 +208,7 @@ class Replay:
 
 
 class Inference:
-  """An inference server, without which actors can do nothing."""
+  """Inference server without a policy."""
 
   is_warm = False
 
@@ -233,14 +233,14 @@ class Inference:
 
 
 class Group:
-  """Environments and their actor: episodes of a fixed length."""
+  """Fake environments and their actor; episodes have a fixed length."""
 
   def __init__(self, index: int, number: int, context: Any, numbers: Any):
     self.first_environment = index * number
     self.environments = types.SimpleNamespace(close=lambda: None)
     self.actor = types.SimpleNamespace(statistics=lambda: None)
     self._context = context
-    self._numbers = numbers  # Of episodes, no two of which are the same.
+    self._numbers = numbers  # Unique numbers for episodes.
     self._taken = [0] * number
 
   def request(self) -> None:
@@ -282,7 +282,7 @@ class Actor(actor_node.ActorNode):
 
 
 class Evaluator:
-  """Plays as many episodes as it was told, which say what played them."""
+  """Evaluator whose episodes record the learner steps of their policy."""
 
   def __init__(self, episodes: int):
     self._episodes = episodes
@@ -316,7 +316,7 @@ class _Address:
 
 
 class ProgramNode:
-  """A node of a program, as Launchpad has it."""
+  """Fake of a Launchpad node."""
 
   launch_type = launch_context = None
   input_handles = ()
@@ -333,7 +333,7 @@ class ProgramNode:
 
 
 def make_program(run: run_config.RunConfig, simulation: Any) -> Any:
-  """Returns what `program.make_program` does, of simulated nodes."""
+  """Makes a program of simulated nodes, like `program.make_program`."""
   groups: Dict[str, List[ProgramNode]] = {}
 
   def add(label: str, make: Any, *clients: str, ports: int = 0) -> None:
@@ -381,7 +381,7 @@ def mock_display() -> Any:
 
 
 def restarted_labels(program: Any) -> Dict[str, Any]:
-  """Returns the labels of nodes that restart alone."""
+  """Returns the labels of nodes that restart individually."""
   labels = program_lib.RESTARTED_LABELS
   return {k: v for k, v in labels.items() if k in program.groups}
 
@@ -389,7 +389,7 @@ def restarted_labels(program: Any) -> Dict[str, Any]:
 def _context(
   run: Any, process: Any, engine: Any, clients: Any, simulation: Any
 ) -> Any:
-  """Returns the surroundings of a node in a process."""
+  """Returns the context of a node in a process."""
 
   def wait_for_stop(seconds: Optional[float]) -> bool:
     return bool(process.is_told_to_stop)
@@ -420,11 +420,11 @@ def _make_learner(
   logger: metrics.MetricsLogger,
   stack: contextlib.ExitStack,
 ) -> Any:
-  """Does what `reverb_learner.make` does."""
+  """Makes a learner and its saver, like `reverb_learner.make`."""
   process = simulation.machines.disk.process
   save_replay = None
   if run.checkpoint_replay:
-    # The kernel closes the file when the process is gone, and so its lock.
+    # When the process ends, the kernel closes the file and releases its lock.
     lock = stack.enter_context(contextlib.ExitStack())
     lock.enter_context(replay_checkpoints.in_use(run))
     process.open_files.callback(lock.close)
@@ -456,7 +456,7 @@ class _NoSummaries:
 
 @contextlib.contextmanager
 def installed(simulation: Any) -> Iterator[None]:
-  """Gives the nodes virtual time, and takes what is slow from them."""
+  """Gives the nodes virtual time, and replaces their slow parts."""
   clock = simulation.clock
 
   def sleep(seconds: float) -> None:
@@ -495,7 +495,7 @@ def installed(simulation: Any) -> Iterator[None]:
 
 
 class _Lock:
-  """A lock of one thread."""
+  """Lock that does nothing, because there is only one thread."""
 
   def __enter__(self) -> None:
     pass

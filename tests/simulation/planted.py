@@ -1,4 +1,4 @@
-"""Bugs that are planted to see whether the simulation finds them.
+"""Planted bugs, which show whether the simulation finds bugs.
 
 .venv/bin/python -m tests.simulation.planted
 """
@@ -41,7 +41,7 @@ def _replace(
   stack.enter_context(mock.patch.object(where, name, value))
 
 
-@_bug('a lease is given back twice')
+@_bug('a lease is returned twice')
 def _(stack: contextlib.ExitStack) -> None:
   real = coordinator.Coordinator._lease_of
 
@@ -54,7 +54,7 @@ def _(stack: contextlib.ExitStack) -> None:
   _replace(stack, coordinator.Coordinator, '_lease_of', lease_of)
 
 
-@_bug('a lease is not given back')
+@_bug('a lease is not returned')
 def _(stack: contextlib.ExitStack) -> None:
   real = coordinator.Coordinator._lease_of
 
@@ -166,7 +166,7 @@ def _(stack: contextlib.ExitStack) -> None:
   _replace(stack, evaluator_node.EvaluatorNode, '_evaluate', evaluate)
 
 
-@_bug('a failed final save is no failure')
+@_bug('a failed final save is ignored')
 def _(stack: contextlib.ExitStack) -> None:
   real = learner_node.LearnerNode._finish
 
@@ -177,7 +177,7 @@ def _(stack: contextlib.ExitStack) -> None:
   _replace(stack, learner_node.LearnerNode, '_finish', finish)
 
 
-@_bug('a learner that is stopped says that the run is over')
+@_bug('a stopped learner reports that the run is over')
 def _(stack: contextlib.ExitStack) -> None:
   real = learner_node.LearnerNode._end
   _replace(
@@ -193,14 +193,14 @@ NAMES = tuple(_BUGS)
 
 @contextlib.contextmanager
 def planted(name: str) -> Iterator[None]:
-  """Plants one of the bugs within the block."""
+  """Plants a bug within the block."""
   with contextlib.ExitStack() as stack:
     _BUGS[name](stack)
     yield
 
 
 def failures_until_found(name: str, most: int) -> Optional[int]:
-  """Returns after how many failures a bug is found; None if it is not."""
+  """Returns the number of failures until a bug is found; None if it is not."""
   generator = random.Random(name)
   done = 0
   with planted(name):

@@ -1,4 +1,4 @@
-"""A run under faults, from its first command to its last."""
+"""Simulation of a run with faults, from its first command to its last."""
 
 import contextlib
 import dataclasses
@@ -31,15 +31,15 @@ from tests.simulation import invariants, nodes
 
 GRACE_SECONDS = 10.0
 WATCHDOG_SECONDS = 30.0
-# Within this time every node works again after a fault: the watchdog's, the
-# longest backoff, and the stop of a program that has something to save, several
-# boots, and the waits in between.
+# The longest time until every node works again after a fault: the watchdog's
+# timeout, the longest backoff, stopping a program that has something to save,
+# several boots, and the waits in between.
 RECOVERY_SECONDS = WATCHDOG_SECONDS + 72 + 60 + 60 + 60
-_PAUSE_SECONDS = 5.0  # Until a user gives the next command.
-_COMMAND_SECONDS = 100_000.0  # More than a command with all faults takes.
+_PAUSE_SECONDS = 5.0  # Until the user enters the next command.
+_COMMAND_SECONDS = 100_000.0  # More than the longest command takes.
 _QUIET_DILATION = 4.0
 
-# What happens to a node, ...
+# Faults of a node.
 NODE_FAULTS = (
   'killed',
   'crashes',
@@ -50,7 +50,7 @@ NODE_FAULTS = (
   'loses a request',
   'loses an answer',
 )
-# ... to a machine other than the launcher's, and to all of them.
+# Faults of a machine other than the launcher's, and of the whole run.
 MACHINE_FAULTS = ('machine lost', 'machine cut off')
 RUN_FAULTS = (
   'power fails',
@@ -64,14 +64,14 @@ RUN_FAULTS = (
 
 
 class Fault(NamedTuple):
-  """What happens.
+  """A fault.
 
   Attributes:
     what: one of the faults above.
-    where: a number that chooses the node or the machine.
-    after: seconds after the run has recovered from the previous fault, or,
-      where it is negative, after the previous fault.
-    seed: decides the details.
+    where: a number that selects the node or the machine.
+    after: the delay in seconds after the run has recovered from the previous
+      fault; if negative, minus the delay after the previous fault.
+    seed: the seed of the details.
   """
 
   what: str
@@ -81,11 +81,11 @@ class Fault(NamedTuple):
 
 
 class History(NamedTuple):
-  """What decides everything that happens.
+  """A history, which determines everything that happens.
 
   Attributes:
-    seed: decides the settings of the run, and what is left to chance.
-    faults: what happens, in order.
+    seed: the seed of the run's settings and of all random choices.
+    faults: the faults, in order.
   """
 
   seed: int
@@ -93,10 +93,11 @@ class History(NamedTuple):
 
 
 def draw(seed: int, number: int) -> History:
-  """Draws a history of so many faults."""
+  """Draws a history with this number of faults."""
   generator = random.Random(f'{seed} faults')
   faults: List[Fault] = []
-  pace = generator.choice((0.5, 0.9, 0.97, 0.97))  # How many come early.
+  # The fraction of faults that happen before the run has recovered.
+  pace = generator.choice((0.5, 0.9, 0.97, 0.97))
   for _ in range(number):
     what = generator.choice(
       (
@@ -119,15 +120,15 @@ def draw(seed: int, number: int) -> History:
 
 
 class Session:
-  """Plays one history.
+  """Simulation of one history.
 
   Attributes:
     clock: virtual time.
     machines: the machines with their processes.
-    episode_numbers: numbers of episodes, each of which comes once.
+    episode_numbers: unique numbers for episodes.
     is_full: whether the disk is full.
-    events: what happened, for people.
-    recoveries: the seconds until the run worked again, after each fault.
+    events: human-readable events.
+    recoveries: each fault, and the recovery time after it in seconds.
   """
 
   def __init__(self, history: History, root: pathlib.Path):
@@ -149,17 +150,17 @@ class Session:
     self.events: List[str] = []
     self.recoveries: List[Tuple[str, float]] = []
     self._queue: Optional[engine_lib.Queue] = None
-    self._missing: Set[str] = set()  # Nodes that have to work again.
+    self._missing: Set[str] = set()  # Nodes that have not recovered.
     self._struck: Optional[float] = None
     self._last_fault = ''
-    self._number = 0  # Of the latest wait for recovery.
+    self._number = 0  # Number of the latest wait for recovery.
     self._power_failed = False
     self._interrupted = False
     self._num_commands = 0
-    self.was_full = False  # During this command.
+    self.was_full = False  # Whether the disk was full during this command.
 
   def play(self) -> None:
-    """Plays the history, and checks after each fault that all is well."""
+    """Plays the history, checking the invariants after each fault."""
     with (
       self.disk.installed(),
       nodes.installed(self),
@@ -190,20 +191,20 @@ class Session:
     return len(self._history.faults) - len(self._faults)
 
   def note(self, text: str) -> None:
-    """Remembers an event for people."""
+    """Records a human-readable event."""
     self.events.append(f'{self.clock.now:9.2f} {text}')
 
   def on_learner_step(self, process: Any, steps: int) -> None:
-    """Is called after each learner step."""
+    """Records a learner step."""
     self.ledger.learner_stepped(steps)
     self.works('learner/0')
 
   def _expect_end(self) -> None:
-    """Has the command end within a time that suffices for any budget."""
+    """Limits the time of a command and the number of commands."""
     self._num_commands += 1
     number = self._num_commands
     most = 4 * len(self._history.faults) + 20
-    invariants.require(number <= most, 'the run does not come to its end')
+    invariants.require(number <= most, 'the run does not end')
 
     def check_ended() -> None:
       if self._num_commands == number:
@@ -212,7 +213,7 @@ class Session:
     self.clock.after(_COMMAND_SECONDS, check_ended)
 
   def printed(self) -> str:
-    """Returns what this command has printed."""
+    """Returns the output of this command."""
     return self._output.getvalue()[self._printed :]
 
   @property
@@ -220,7 +221,7 @@ class Session:
     return self._interrupted
 
   def _command(self) -> Any:
-    """Gives the command of the run; returns its exit code, or 'killed'."""
+    """Executes the command of the run; returns its exit code, or 'killed'."""
     self.machines.launcher = disk_lib.Process('launcher')
     self._interrupted = self.is_hurried = False
     self._printed = len(self._output.getvalue())
@@ -233,7 +234,7 @@ class Session:
     except disk_lib.Crash:
       return 'killed'
     except (OSError, ValueError) as error:
-      # `workdir_lock.held` and `workdir.claim` refuse a folder on a full disk.
+      # `workdir_lock.held` and `workdir.claim` raise it on a full disk.
       cause = error.__cause__ if isinstance(error, ValueError) else error
       if not (isinstance(cause, OSError) and files.is_disk_full(cause)):
         raise
@@ -242,7 +243,7 @@ class Session:
       self.machines.launcher.die()
 
   def _launch(self) -> int:
-    """Does what `cli.run.launch` does."""
+    """Works like `cli.run.launch`."""
     run = self.run
     with workdir_lock.held(run.workdir):
       resumed = workdir.claim(run, nodes.AGENT.config)
@@ -292,7 +293,7 @@ class Session:
       self._queue = None
 
   def _end_processes(self) -> None:
-    """Ends what the launcher has left, as the kernel does with its death."""
+    """Ends all remaining processes, as the kernel does."""
     if not self.machines.launcher.is_dead:
       self.ledger.check_left_behind()
     self.machines.kill_all()
@@ -303,10 +304,10 @@ class Session:
     while self.clock.step(deadline):
       pass
 
-  # What recovery means.
+  # Recovery.
 
   def _expect_all(self) -> None:
-    """Expects every node to work again."""
+    """Waits for every node to work again."""
     self._missing = {'learner/0'}
     self._missing |= {f'actor/{i}' for i in range(self.run.num_actors)}
     self._missing |= {f'evaluator/{i}' for i in range(self.run.num_evaluators)}
@@ -322,7 +323,7 @@ class Session:
     self.recoveries.append((self._last_fault, seconds))
     self._struck = None
     self._number += 1
-    # Not in the middle of a turn.
+    # Deferred, because an iteration is running.
     self.clock.after(0.0, self._check_and_strike)
 
   def _check_and_strike(self) -> None:
@@ -340,7 +341,7 @@ class Session:
       self.clock.after(abs(self._faults[0].after), self._strike)
 
   def _strike(self) -> None:
-    """Lets the next fault happen."""
+    """Injects the next fault."""
     if not self._faults:
       return
     fault = self._faults.pop(0)
@@ -364,7 +365,7 @@ class Session:
       self._strike_later()
 
   def _apply(self, fault: Fault, generator: random.Random) -> Optional[float]:
-    """Does what a fault says; returns the seconds that it lasts, if any."""
+    """Applies a fault; returns its duration in seconds, if any."""
     what = fault.what
     if what in NODE_FAULTS:
       return self._strike_node(fault, generator)
@@ -394,7 +395,7 @@ class Session:
         process.node.iterate = _fail
     elif fault.what == 'hangs':
       engine.freeze(process, float('inf'))
-      if process.last_heartbeat < 0:  # Nobody would notice.
+      if process.last_heartbeat < 0:  # The watchdog would not notice.
         engine.exit(process, -signal.SIGKILL, after=5.0)
     elif fault.what == 'pauses':
       seconds = generator.uniform(1, 2 * WATCHDOG_SECONDS)
@@ -414,7 +415,7 @@ class Session:
       return None
     machine = 1 + fault.where % others
     if len(self.machines.off | {machine}) == others:
-      return None  # One has to stay.
+      return None  # One machine must remain.
     seconds = generator.uniform(5, 60)
     self.machines.engine.lose_machine(
       machine, is_cut_off=fault.what == 'machine cut off', seconds=seconds
@@ -431,7 +432,7 @@ class Session:
     self._power_failed = True
 
   def _kill_launcher(self, generator: random.Random, and_then: Any) -> None:
-    """Kills the launcher in the middle of what any process does."""
+    """Kills the launcher during an operation of any process."""
     launcher = self.machines.launcher
     candidates = [launcher, *self.machines.processes]
     process = generator.choice(candidates)
@@ -484,13 +485,13 @@ class Session:
     self.clock.after(generator.uniform(0, 2), lambda: self._ctrl_c(generator))
 
   def _second_launch(self, generator: random.Random) -> None:
-    """Gives the command while the run is going."""
+    """Enters the command while the run is active."""
     del generator
     if self._queue is None:
       return
     try:
       with workdir_lock.held(self.run.workdir):
-        raise invariants.Violation('two commands have the workdir')
+        raise invariants.Violation('two commands hold the workdir')
     except ValueError:
       pass
     except OSError as error:
@@ -498,7 +499,7 @@ class Session:
         raise
 
   def _quiet_hour(self, generator: random.Random) -> float:
-    """Lets an hour pass in which little happens."""
+    """Simulates an hour with few events."""
     seconds = generator.uniform(1.1, 2.0) * nodes.HOUR
     self.machines.dilation = _QUIET_DILATION
 
@@ -542,7 +543,7 @@ def _with_budget(run: run_config.RunConfig, steps: int) -> run_config.RunConfig:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[io.StringIO]:
-  """Takes what would be printed."""
+  """Captures the output."""
   output = io.StringIO()
   verbosity = logging.get_verbosity()
   before = sys.stdout, sys.stderr

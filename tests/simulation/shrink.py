@@ -1,4 +1,4 @@
-"""Finds the shortest history that fails as another one does."""
+"""Finds a short history with the same failure as a given history."""
 
 from typing import Callable, List, Optional, Sequence
 
@@ -8,11 +8,11 @@ Fails = Callable[[session.History], Optional[str]]
 
 
 def shrink(history: session.History, fails: Fails) -> session.History:
-  """Leaves out faults for as long as the history fails in the same way.
+  """Removes faults while the history still fails in the same way.
 
   Args:
     history: a history that fails.
-    fails: plays a history; returns the kind of its failure, None without one.
+    fails: plays a history and returns the kind of its failure, if any.
   """
   kind = fails(history)
   assert kind is not None
@@ -27,7 +27,7 @@ def shrink(history: session.History, fails: Fails) -> session.History:
 def _without_parts(
   history: session.History, size: int, still: Callable[..., bool]
 ) -> session.History:
-  """Leaves out so many faults that follow each other, wherever it can."""
+  """Removes runs of `size` consecutive faults wherever possible."""
   first = 0
   while first < len(history.faults):
     faults = history.faults[:first] + history.faults[first + size :]
@@ -40,12 +40,12 @@ def _without_parts(
 
 
 def parse_kept(text: str) -> List[int]:
-  """Returns the numbers of the faults that a command names."""
+  """Parses the comma-separated fault numbers of a command."""
   return [int(number) for number in text.split(',')] if text else []
 
 
 def numbers_of(
   history: session.History, whole: session.History
 ) -> Sequence[int]:
-  """Returns which faults of a history are left in a shorter one."""
+  """Returns the indices of a history's faults in the whole history."""
   return [i for i, f in enumerate(whole.faults) if f in history.faults]

@@ -1,6 +1,6 @@
-"""Whole runs under failures: simulated time, processes, disks and networks.
+"""Whole runs with failures: simulated time, processes, disks and networks.
 
-A test that fails prints the command that repeats its history.
+A failing test prints the command that repeats its history.
 """
 
 import statistics
@@ -14,22 +14,22 @@ pytest.importorskip('launchpad', reason='needs the full environment')
 from tests.simulation import __main__ as simulation
 from tests.simulation import planted, session
 
-# A launcher that is killed closes no files.
+# A killed launcher does not close its files.
 pytestmark = [
   pytest.mark.filterwarnings('ignore::ResourceWarning'),
   pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning'),
 ]
 _FAILURES, _START = 10_000, 5
-_PLANTED_FAILURES = 20_000  # Within which most planted bugs are found.
+_PLANTED_FAILURES = 20_000  # Enough to find most planted bugs.
 
 
 def test_ten_thousand_failures():
-  # `make simulate` draws others.
+  # `make simulate` draws other histories.
   history = simulation.play_many(_FAILURES, _START)
   assert history is None, simulation.report(history)
 
 
-def test_a_seed_decides_everything():
+def test_a_seed_determines_everything():
   history = session.draw(5, 30)
   first, second = simulation.play(history), simulation.play(history)
   assert first == second and len(first.events) > 30
@@ -39,7 +39,7 @@ def test_a_seed_decides_everything():
 def test_recovery_does_not_take_longer_with_each_failure():
   early, late = [], []
   for seed in range(6):
-    # Only failures that the run recovers from before the next one.
+    # The run recovers from each failure before the next.
     history = session.draw(seed, 60)
     kinds = ('killed', 'fails', 'told to stop')
     faults = [
@@ -54,7 +54,7 @@ def test_recovery_does_not_take_longer_with_each_failure():
   assert statistics.mean(late) < 1.5 * statistics.mean(early)
 
 
-def test_what_does_not_matter_is_left_out():
+def test_a_failing_history_is_shrunk():
   with planted.planted('log of the actors is not cut'):
     history = next(
       history
@@ -70,7 +70,8 @@ def test_what_does_not_matter_is_left_out():
 def test_a_command_repeats_a_history():
   command = [sys.executable, '-m', 'tests.simulation', '--seed=3', '--faults=1']
   done = subprocess.run(command, capture_output=True, text=True)
-  assert done.returncode == 0 and 'All holds.' in done.stdout, done.stderr
+  assert done.returncode == 0, done.stderr
+  assert 'All invariants hold.' in done.stdout
 
 
 @pytest.mark.slow
