@@ -20,7 +20,7 @@ CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
 # Tests with the packages of Colab: only the notebooks.
 COLAB_TESTS := tests/notebooks_test.py
 
-.PHONY: help setup environments demo paper ray test test-full test-core \
+.PHONY: help setup environments demo paper docs docs-serve ray test test-full test-core \
   test-colab test-slow notebooks simulate chaos soak mutants bench lint format owner \
   clean
 .DEFAULT_GOAL := help
@@ -43,7 +43,7 @@ paper: setup  ## Reproduce a table or figure of the paper: ARTIFACT=table3 SCALE
 # ignored here: the target that needs the environment tries again and reports it.
 environments:
 	@$(MAKE) --no-print-directory -k -j4 \
-	  $(addprefix environment-,full ray core colab) || true
+	  $(addprefix environment-,full ray core colab docs) || true
 
 environment-%:
 	@scripts/setup.sh $*
@@ -54,7 +54,16 @@ test: environments  ## Run all tests except the slow ones, in three environments
 
 test-full: setup  ## Run the tests in .venv only; tests of Ray use .venv-ray.
 	@scripts/setup.sh ray || echo 'skipped: tests of Ray, because Python 3.12 is missing'
+	@scripts/setup.sh docs || echo 'skipped: tests of the documentation, because Python 3.12 is missing'
 	@$(PYTHON_FULL) $(PYTEST) -m 'not slow' tests
+
+docs:  ## Build the documentation: docs/_build/html/index.html.
+	@scripts/setup.sh docs
+	@.venv-docs/bin/python -m sphinx -q -W --keep-going docs docs/_build/html
+
+docs-serve: docs  ## Serve the documentation at http://localhost:8000.
+	@.venv-docs/bin/python -m http.server 8000 --bind localhost \
+	  --directory docs/_build/html
 
 ray:  ## Create .venv-ray, for runs on several machines (--lp_launch_type=ray).
 	@scripts/setup.sh ray
@@ -113,4 +122,4 @@ owner:  ## Set the GitHub account in all links: OWNER=name.
 	@python3 scripts/set_owner.py $(OWNER)
 
 clean:  ## Remove the environments and all caches.
-	rm -rf .venv .venv-core .venv-colab .venv-ray .tools .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-core .venv-colab .venv-ray .venv-docs docs/_build .tools .pytest_cache .ruff_cache .mypy_cache

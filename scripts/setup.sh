@@ -5,6 +5,7 @@
 #   scripts/setup.sh core   .venv-core: Python 3.12 or 3.13 with the newest JAX
 #   scripts/setup.sh colab  .venv-colab: Python 3.13 or 3.12 with Colab's JAX
 #   scripts/setup.sh ray    .venv-ray: Python 3.12 with Ray and nothing else
+#   scripts/setup.sh docs   .venv-docs: Python 3.12 or 3.13 with Sphinx
 #
 # Exits with 3 if the required Python is missing and cannot be downloaded, and with 1
 # on any other failure. BT_ACME_PYTHON=/path/to/python is tried before all other
@@ -20,7 +21,8 @@ case $environment in
   core) versions='3.12 3.13' venv=.venv-core ;;
   colab) versions='3.13 3.12' venv=.venv-colab ;;
   ray) versions='3.12' venv=.venv-ray ;;
-  *) echo "usage: $0 full|core|colab|ray" >&2; exit 2 ;;
+  docs) versions='3.12 3.13' venv=.venv-docs ;;
+  *) echo "usage: $0 full|core|colab|ray|docs" >&2; exit 2 ;;
 esac
 uv_version=0.13.8  # uv downloads an interpreter if none is found.
 tools=$PWD/.tools
@@ -155,8 +157,9 @@ rm -f "$stamp"
 say "installing requirements/$environment.txt into $venv (a few minutes)"
 pip="$venv/bin/python -m pip --quiet --disable-pip-version-check"
 install() {
-  if [ "$environment" = ray ]; then
-    $pip install -r requirements/ray.txt
+  # These hold nothing of bt_acme.
+  if [[ $environment = ray || $environment = docs ]]; then
+    $pip install -r "requirements/$environment.txt"
     return
   fi
   $pip install -r "requirements/$environment.txt" -r requirements/dev.txt &&

@@ -1,0 +1,88 @@
+"""Resolves links of Markdown files of the repository that a page includes.
+
+Such a file links to others as GitHub shows them. Where another page includes the
+file that a link names, the link leads to that page. A link to any other file of
+the repository becomes plain text, because the site does not contain it.
+"""
+
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Each included file, and the page that includes it.
+PAGES = {
+  'BUILD.md': 'building',
+  'CHANGELOG.md': 'changelog',
+  'CONTRIBUTING.md': 'contributing',
+  'README.md': 'index',
+  'SECURITY.md': 'security',
+  'benchmarks/README.md': 'benchmarks',
+  'experiments/README.md': 'experiments',
+  'experiments/paper/README.md': 'paper_commands',
+  'notebooks/README.md': 'tutorials/index',
+}
+_LINK = re.compile(
+  r'(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]'
+  r'\((?P<target>[^)#\s]*)(?P<anchor>#[^)\s]*)?\)'
+)
+
+
+def _page_of(path):
+  """Returns the page of a file of the repository, or None."""
+  if path in PAGES:
+    return PAGES[path]
+  if path.startswith('docs/') and path.endswith('.md'):
+    return path.removeprefix('docs/').removesuffix('.md')
+  if path.startswith('notebooks/') and path.endswith('.ipynb'):
+    return f'tutorials/{pathlib.PurePath(path).stem}'
+  return None
+
+
+def resolve(text, source, page):
+  """Rewrites the links of an included file.
+
+  Args:
+    text: the file's Markdown.
+    source: the file's path in the repository.
+    page: the name of the page that includes the file.
+
+  Returns:
+    The Markdown for the page.
+
+  Raises:
+    ValueError: if a link leads to a file that does not exist.
+  """
+  folder = (ROOT / source).parent
+
+  def replace(match):
+    target, anchor = match['target'], match['anchor'] or ''
+    if not target or re.match(r'[a-z]+:', target):
+      return match[0]
+    path = (folder / target).resolve()
+    if not path.exists():
+      raise ValueError(f'{source} links to {target}, which does not exist.')
+    depth = '../' * page.count('/')
+    relative = path.relative_to(ROOT)
+    if match['image']:
+      return f'![{match["text"]}]({depth}../{relative})'
+    found = _page_of(str(relative))
+    if found is None:
+      return match['text']
+    return f'[{match["text"]}]({depth}{found}.md{anchor})'
+
+  return _LINK.sub(replace, text)
+
+
+def _include(app, relative_path, parent_docname, content):
+  """Rewrites the links of a file that a page includes."""
+  root = (pathlib.Path(app.srcdir) / relative_path).resolve()
+  if root.is_relative_to(ROOT / 'docs'):
+    return
+  source = str(root.relative_to(ROOT))
+  content[0] = resolve(content[0], source, parent_docname)
+
+
+def setup(app):
+  """Connects the rewriting to the reading of included files."""
+  app.connect('include-read', _include)
+  return {'parallel_read_safe': True, 'parallel_write_safe': True}

@@ -1,0 +1,134 @@
+"""Directives that print every setting and preset from `bt_acme.config`.
+
+`settings` takes the path of a group and the name of its class. The groups of
+`bt_acme/cli` are read, not imported, because their modules need JAX.
+"""
+
+import ast
+import dataclasses
+import importlib
+
+from docutils import nodes, statemachine
+from sphinx.util.docutils import SphinxDirective
+
+from bt_acme.config import agent, checks, presets
+from bt_acme.config import run as run_config
+from repository_links import ROOT
+
+
+def group(module, class_name):
+  """Returns a group of settings, read from its source.
+
+  Args:
+    module: the module's name, such as `bt_acme.config.run`.
+    class_name: the name of the dataclass.
+
+  Returns:
+    A summary line, and the dataclass fields with their declarations.
+  """
+  if module.startswith('bt_acme.config.'):
+    found = getattr(importlib.import_module(module), class_name)
+    return found.__doc__, dataclasses.fields(found)
+  path = ROOT / (module.replace('.', '/') + '.py')
+  for node in ast.parse(path.read_text()).body:
+    if isinstance(node, ast.ClassDef) and node.name == class_name:
+      return ast.get_docstring(node), _fields(node)
+  raise ValueError(f'{path} has no class {class_name}.')
+
+
+def _fields(class_node):
+  """Evaluates the declarations in a class, which only need other settings."""
+  known = {'checks': checks, 'run_config': run_config}
+  fields = []
+  for node in class_node.body:
+    if isinstance(node, ast.AnnAssign):
+      field = eval(compile(ast.Expression(node.value), '', 'eval'), known)
+      field.name = node.target.id
+      fields.append(field)
+  return fields
+
+
+def _range(declaration):
+  """Returns what values a setting may have, in words; empty for any."""
+  _, minimum, above, maximum, choices, *_ = declaration
+  if choices:
+    return 'one of ' + ', '.join(f'`{choice}`' for choice in choices)
+  parts = []
+  if minimum is not None:
+    parts.append(f'at least {minimum:,}')
+  if above is not None:
+    parts.append(f'greater than {above:,}')
+  if maximum is not None:
+    parts.append(f'at most {maximum:,}')
+  return ', '.join(parts)
+
+
+def _entry(field):
+  """Returns the Markdown of one setting: its name, default, range and help."""
+  declaration = checks.declaration_of(field)
+  kind = type(field.default).__name__
+  facts = [kind, f'default `{field.default!r}`', _range(declaration)]
+  return [
+    f'(setting-{field.name})=' if field.name not in ('behavior', 'env') else '',
+    f'`--{field.name}`',
+    f': *{"; ".join(fact for fact in facts if fact)}*',
+    '',
+    f'  {declaration.help}',
+    '',
+  ]
+
+
+class Settings(SphinxDirective):
+  """Lists all settings of one group."""
+
+  required_arguments = 2
+
+  def run(self):
+    """Returns a definition list of the settings."""
+    module, class_name = self.arguments
+    self.env.note_dependency(str(ROOT / (module.replace('.', '/') + '.py')))
+    _, fields = group(module, class_name)
+    lines = [line for field in fields for line in _entry(field)]
+    return _parse(self, lines)
+
+
+class Presets(SphinxDirective):
+  """Shows what each preset changes."""
+
+  def run(self):
+    """Returns a table for each preset."""
+    self.env.note_dependency(presets.__file__)
+    defaults = {
+      **presets.names.defaults_of(agent.NGUConfig),
+      **presets.names.defaults_of(agent.BTConfig),
+      **presets.names.to_dict(run_config.RunConfig()),
+    }
+    lines = []
+    for name, preset in presets.PRESETS.items():
+      lines += [f'**`{name}`**: {preset.purpose}.', '']
+      if preset.all_settings:
+        lines += ['| setting | default | value | agents |', '|---|---|---|---|']
+      lines += [
+        f'| `{setting}` | `{defaults[setting]}` | `{value}` | '
+        f'{agents.lstrip(", ") or "all"} |'
+        for setting, value, agents in preset.all_settings
+      ]
+      lines.append('')
+    return _parse(self, lines)
+
+
+def _parse(directive, lines):
+  container = nodes.container()
+  directive.state.nested_parse(
+    statemachine.StringList(lines, source='settings'),
+    directive.content_offset,
+    container,
+  )
+  return container.children
+
+
+def setup(app):
+  """Registers the directives."""
+  app.add_directive('settings', Settings)
+  app.add_directive('presets', Presets)
+  return {'parallel_read_safe': True, 'parallel_write_safe': True}
