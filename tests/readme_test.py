@@ -1,109 +1,228 @@
-"""Runs README's Python as it is printed, and checks the maps of the tree."""
+"""Runs the Python of README and the documentation, and checks their commands.
 
+Every block of code is executed, unless a comment above it gives a reason:
+
+  <!-- not run: it needs a cluster -->
+  <!-- part of: notebooks/quickstart.py -->
+
+The lines of a part appear in that file, in this order, and are tested there.
+Budgets and networks are tiny here.
+"""
+
+import importlib
+import importlib.util
 import pathlib
 import re
-import textwrap
+import shlex
+from typing import NamedTuple
 
 import pytest
 
-from bt_acme.config import presets
+pytest.importorskip('reverb', reason='needs the full environment')
+
+from bt_acme.config import names, presets
+from bt_acme.environments import registry
 
 ROOT = pathlib.Path(__file__).parents[1]
-README = ROOT / 'README.md'
-SECTION = '## As a library'
-NOTEBOOK = '## In a notebook or a script'
+PAGES = [
+  ROOT / 'README.md',
+  *(
+    path
+    for path in sorted((ROOT / 'docs').rglob('*.md'))
+    if '_build' not in path.parts
+  ),
+]
+_SMALL = {
+  **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 8),
+  **{'trace_length': 8, 'sequence_period': 4, 'batch_size': 4},
+  **{
+    'min_replay_size': 40,
+    'evaluation_episodes': 1,
+    'samples_per_insert': 1.0,
+  },
+}
 
 
-def blocks(section_title):
-  """Line and text of each block of Python in a section."""
-  text = README.read_text()
-  start = text.index(f'\n{section_title}\n') + 1
-  end = text.find('\n## ', start)
-  section = text[:start].count('\n'), text[start : end if end > 0 else None]
+class Block(NamedTuple):
+  """A fenced block of a page."""
+
+  line: int
+  language: str
+  mark: str  # `not run`, `part of`, or empty.
+  reason: str
+  code: str
+
+
+def blocks(path):
+  """Returns the blocks of a page, except for directives."""
+  found = []
+  lines = path.read_text().splitlines()
+  number = 0
+  while number < len(lines):
+    fence = re.fullmatch(r'```(\S*)(.*)', lines[number])
+    if fence is None:
+      number += 1
+      continue
+    start = number + 1
+    number = lines.index('```', start) + 1
+    if not fence[1].startswith('{'):
+      mark = re.fullmatch(r'<!-- ([\w ]+): (.+) -->', lines[start - 2])
+      found.append(
+        Block(
+          start + 1,
+          fence[1],
+          *(mark.groups() if mark else ('', '')),
+          '\n'.join(lines[start : number - 1]) + '\n',
+        )
+      )
+  return found
+
+
+def name_of(path):
+  return str(path.relative_to(ROOT))
+
+
+def _pages_with(language):
   return [
-    (
-      section[0] + section[1][: match.start()].count('\n') + 2,
-      textwrap.dedent(match['code']),
-    )
-    for match in re.finditer(
-      r'^```python\n(?P<code>.*?)^```$', section[1], re.DOTALL | re.MULTILINE
+    pytest.param(path, id=name_of(path))
+    for path in PAGES
+    if any(
+      block.language == language and block.mark != 'part of'
+      for block in blocks(path)
     )
   ]
 
 
-BLOCKS = blocks(SECTION)
+@pytest.fixture(name='small')
+def make_runs_small(monkeypatch):
+  """Makes the preset for MiniGrid tiny."""
+  preset = presets.PRESETS['minigrid']
+  small = preset._replace(settings={**preset.settings, **_SMALL})
+  monkeypatch.setattr(
+    presets, 'PRESETS', {**presets.PRESETS, 'minigrid': small}
+  )
+  # What an example registers is forgotten again.
+  monkeypatch.setattr(registry, '_registered', dict(registry._registered))
+
+
+@pytest.mark.parametrize('path', _pages_with('python'))
+def test_python_runs(path, small, tmp_path, monkeypatch, capsys):
+  monkeypatch.chdir(tmp_path)
+  # Acme's default loggers write into the home directory.
+  monkeypatch.setenv('HOME', str(tmp_path))
+  namespace = {'__name__': '__main__'}
+  for block in blocks(path):
+    if block.language != 'python' or block.mark:
+      continue
+    code = re.sub(
+      r'(max_actor_steps=|resume\()(\d+)_000\b',
+      lambda match: f'{match[1]}{int(match[2]) * 50}',
+      block.code,
+    )
+    # Blank lines, so that errors name lines of the page.
+    program = compile('\n' * (block.line - 1) + code, str(path), 'exec')
+    exec(program, namespace)
+    if 'print(' in code:
+      assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize('path', PAGES, ids=name_of)
+def test_every_block_is_run_or_gives_a_reason(path):
+  for block in blocks(path):
+    where = f'{name_of(path)}:{block.line}'
+    assert block.language, f'{where}: name the language'
+    assert block.mark in ('', 'not run', 'part of'), where
+    if block.language == 'bash':
+      assert block.mark == 'not run', f'{where}: give a reason'
+    if block.mark == 'part of':
+      lines = iter((ROOT / block.reason).read_text().splitlines())
+      missing = [
+        line
+        for line in block.code.splitlines()
+        if line and line not in lines  # Searches after the previous one.
+      ]
+      assert missing == [], where
+
+
+def _commands(path):
+  """Returns the words of each command on a page."""
+  for block in blocks(path):
+    if block.language == 'bash':
+      for line in block.code.replace('\\\n', ' ').splitlines():
+        words = shlex.split(line.replace('$(', '').replace(')', ''), True)
+        if words:
+          yield words
+
+
+@pytest.mark.parametrize('path', _pages_with('bash'))
+def test_commands_exist(path, tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  makefile = (ROOT / 'Makefile').read_text()
+  for words in _commands(path):
+    if words[0] == 'make':
+      assert f'\n{words[1]}:' in makefile
+    if '-m' in words:
+      module = words[words.index('-m') + 1]
+      assert importlib.util.find_spec(module) is not None
+    for word in words:
+      if re.fullmatch(r'launch/\w+\.py', word):
+        _check_flags(word, words[words.index(word) + 1 :])
+
+
+def _check_flags(script, words):
+  """Builds the settings of a launch script from the flags of a command."""
+  module = importlib.import_module(script.removesuffix('.py').replace('/', '.'))
+  defaults = names.defaults_of(module.Settings)
+  given = dict(
+    word.removeprefix('--').split('=', 1)
+    for word in words
+    if word.startswith('--')
+  )
+  preset = given.pop('preset', 'paper')
+  values = presets.get(preset, module.Settings)
+  for name, text in given.items():
+    kind = type(defaults[name])
+    values[name] = text == 'true' if kind is bool else kind(text)
+  names.build(module.Settings, values)
 
 
 @pytest.mark.parametrize('builder', ('R2D2Builder', 'DQNBuilder', 'TD3Builder'))
-def test_there_is_an_example_of_each(builder):
-  assert any(f'.{builder}(' in code for _, code in BLOCKS)
-
-
-@pytest.mark.parametrize(
-  'line, code', BLOCKS, ids=[f'line{line}' for line, _ in BLOCKS]
-)
-def test_block_runs(line, code, tmp_path, monkeypatch, capsys):
-  monkeypatch.chdir(tmp_path)
-  # Acme's default loggers write into the home folder.
-  monkeypatch.setenv('HOME', str(tmp_path))
-  # Blank lines, so that errors name lines of the README.
-  program = compile('\n' * (line - 1) + code, str(README), 'exec')
-  exec(program, {'__name__': '__main__'})
-  if 'print(' in code:
-    assert capsys.readouterr().out.strip()
-
-
-def test_the_notebook_example_is_in_the_quickstart():
-  """The tests of the notebooks execute it there."""
-  ((_, code),) = blocks(NOTEBOOK)
-  lines = iter((ROOT / 'notebooks' / 'quickstart.py').read_text().splitlines())
-  missing = [
-    line
-    for line in code.splitlines()
-    if line and line not in lines  # Each is looked for behind the last one.
-  ]
-  assert not missing
-
-
-def test_the_table_of_presets_has_each_of_them():
-  text = README.read_text()
-  table = text[text.index('| preset | for |') :].split('\n\n')[0]
-  assert re.findall(r'^\| `(\w+)`', table, re.MULTILINE) == list(
-    presets.PRESETS
-  )
-  # The default is that of the scripts.
-  assert '`paper` (the default)' in table
+def test_there_is_an_example_of_each_builder(builder):
+  page = ROOT / 'docs' / 'howto' / 'agent.md'
+  assert any(f'.{builder}(' in block.code for block in blocks(page))
 
 
 def _mapped():
-  """Paths of the tree in BUILD.md, which is indented by two for each folder."""
+  """Paths of the tree in BUILD.md, indented by two for each directory."""
   text = (ROOT / 'BUILD.md').read_text()
   start = text.index('```\n', text.index('\n## The tree\n')) + 4
-  folders, paths = [], []
+  parents, paths = [], []
   for line in text[start : text.index('```', start)].splitlines():
     name = line.split()[0]
-    folders = folders[: (len(line) - len(line.lstrip())) // 2]
-    paths.append('/'.join([*folders, name.rstrip('/')]))
-    folders.append(name.rstrip('/'))
+    parents = parents[: (len(line) - len(line.lstrip())) // 2]
+    paths.append('/'.join([*parents, name.rstrip('/')]))
+    parents.append(name.rstrip('/'))
   return paths
 
 
-def test_the_map_has_every_room_and_nothing_that_is_not_there():
+def test_the_map_has_every_package_and_only_existing_paths():
   mapped = _mapped()
   assert len(set(mapped)) == len(mapped)
   modules = sorted((ROOT / 'bt_acme').rglob('*.py'))
-  rooms = {str(path.parent.relative_to(ROOT)) for path in modules}
-  assert rooms - set(mapped) == set()
+  packages = {str(path.parent.relative_to(ROOT)) for path in modules}
+  assert packages - set(mapped) == set()
   assert [path for path in mapped if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize('name', ['README.md', 'BUILD.md', 'docs/readings.md'])
-def test_paths_exist(name):
-  text = (ROOT / name).read_text()
-  folders = 'bt_acme|benchmarks|docs|experiments|launch|scripts|tests'
-  paths = set(re.findall(rf'`((?:{folders})/[\w./]*)`', text))
-  paths |= set(re.findall(r'\]\(((?!http)[\w./]+)', text))
-  assert paths
-  missing = {path for path in paths if not (ROOT / path).exists()}
+@pytest.mark.parametrize(
+  'path', [*PAGES, ROOT / 'BUILD.md', ROOT / 'CONTRIBUTING.md'], ids=name_of
+)
+def test_paths_exist(path):
+  text = path.read_text()
+  top = 'bt_acme|benchmarks|docs|experiments|launch|scripts|tests'
+  named = set(re.findall(rf'`((?:{top})/[\w./]*)`', text))
+  missing = {name for name in named if not (ROOT / name).exists()}
+  linked = set(re.findall(r'\]\(((?!http)[\w./]+)', text))
+  missing |= {link for link in linked if not (path.parent / link).exists()}
   # These stand for a file of the reader.
-  assert {path for path in missing if 'YOURS' not in path} == set()
+  assert {name for name in missing if 'YOURS' not in name} == set()

@@ -6,8 +6,8 @@ The package is read, not imported, so that none of its dependencies is needed:
   ActionRepeat FromCallable
   ```
 
-Each public name of the packages in `PUBLIC` must be on a page and have a
-docstring, and so must the public members of its classes; the build warns otherwise.
+The build warns unless each public name of the packages in `PUBLIC` is on a page
+and has a docstring, as well as the public members of its classes.
 """
 
 import ast
@@ -16,11 +16,11 @@ import re
 
 import griffe
 from docutils import nodes, statemachine
+from repository_links import ROOT
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 import bt_acme
-from repository_links import ROOT
 
 logger = logging.getLogger(__name__)
 PUBLIC = (
@@ -72,11 +72,30 @@ def public_members(found):
   for name, member in found.members.items():
     if name.startswith('_') or member.is_alias:
       continue
+    if found.is_class and not member.docstring and _inherits(found, name):
+      continue  # The base class describes it.
     if member.is_function or (found.is_module and member.is_class):
       members.append(member)
     elif member.is_attribute and 'property' in member.labels:
       members.append(member)
   return sorted(members, key=lambda member: member.lineno)
+
+
+def _inherits(found, name):
+  """Returns whether a base class has a docstring for a member."""
+  return any(
+    getattr(base.members.get(name), 'docstring', None) or _inherits(base, name)
+    for base in found.resolved_bases
+  )
+
+
+def _comment(attribute):
+  """Returns the lines of the comment above an assignment."""
+  lines = attribute.filepath.read_text().splitlines()[: attribute.lineno - 1]
+  comment = []
+  while lines and lines[-1].startswith('#'):
+    comment.insert(0, lines.pop().lstrip('# '))
+  return comment
 
 
 def _signature(function, *, is_method):
@@ -131,6 +150,8 @@ def _listed(lines):
 
 def _docstring(found):
   """Returns the lines of a docstring as Markdown."""
+  if found.is_attribute and not found.docstring:
+    return _comment(found)
   lines = []
   for section in found.docstring.parsed if found.docstring else ():
     kind = section.kind.name
@@ -188,7 +209,9 @@ def _describe(found, name, members=True):
   elif found.is_module:
     kind, signature, options, depth = 'py:module', '', [], 7
   else:
-    kind, signature, options = 'py:property', '', []
+    is_property = 'property' in found.labels
+    kind = 'py:property' if is_property else 'py:data'
+    signature, options = '', []
     if found.annotation:
       options = [f'type: {found.annotation}']
   body = _docstring(found)
@@ -236,9 +259,11 @@ class Api(SphinxDirective):
   def _check(self, found):
     """Warns of every name without a docstring."""
     for each in (found, *(public_members(found) if found.is_class else ())):
-      if not each.docstring:
+      if not _docstring(each):
         logger.warning(
-          '%s has no docstring', each.canonical_path, location=self.get_location()
+          '%s has no docstring',
+          each.canonical_path,
+          location=self.get_location(),
         )
 
 

@@ -1,8 +1,8 @@
 """Resolves links of Markdown files of the repository that a page includes.
 
-Such a file links to others as GitHub shows them. Where another page includes the
-file that a link names, the link leads to that page. A link to any other file of
-the repository becomes plain text, because the site does not contain it.
+Such a file links to others as GitHub shows them. Where another page includes
+the file that a link names, the link leads to that page. A link to any other
+file of the repository becomes plain text, because the site does not contain it.
 """
 
 import pathlib
@@ -17,9 +17,9 @@ PAGES = {
   'README.md': 'index',
   'SECURITY.md': 'security',
   'benchmarks/README.md': 'benchmarks',
-  'experiments/README.md': 'experiments',
-  'experiments/paper/README.md': 'paper_commands',
-  'notebooks/README.md': 'tutorials/index',
+  'experiments/README.md': 'results',
+  'experiments/paper/README.md': 'reproducing',
+  'notebooks/README.md': 'tutorials',
 }
 _LINK = re.compile(
   r'(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]'
@@ -59,6 +59,8 @@ def resolve(text, source, page):
     if not target or re.match(r'[a-z]+:', target):
       return match[0]
     path = (folder / target).resolve()
+    if path.is_relative_to(ROOT / 'docs') and source.startswith('docs/'):
+      return match[0]
     if not path.exists():
       raise ValueError(f'{source} links to {target}, which does not exist.')
     depth = '../' * page.count('/')
@@ -68,7 +70,9 @@ def resolve(text, source, page):
     found = _page_of(str(relative))
     if found is None:
       return match['text']
-    return f'[{match["text"]}]({depth}{found}.md{anchor})'
+    is_notebook = (ROOT / 'docs' / f'{found}.ipynb').exists()
+    suffix = '.ipynb' if is_notebook else '.md'
+    return f'[{match["text"]}]({depth}{found}{suffix}{anchor})'
 
   return _LINK.sub(replace, text)
 
@@ -82,7 +86,15 @@ def _include(app, relative_path, parent_docname, content):
   content[0] = resolve(content[0], source, parent_docname)
 
 
+def _read(app, docname, content):
+  """Rewrites the links of a page to files outside `docs`."""
+  path = app.env.doc2path(docname, base=False)
+  if str(path).endswith('.md'):
+    content[0] = resolve(content[0], f'docs/{path}', docname)
+
+
 def setup(app):
-  """Connects the rewriting to the reading of included files."""
+  """Connects the rewriting to the reading of pages and included files."""
   app.connect('include-read', _include)
+  app.connect('source-read', _read)
   return {'parallel_read_safe': True, 'parallel_write_safe': True}

@@ -9,11 +9,11 @@ import dataclasses
 import importlib
 
 from docutils import nodes, statemachine
+from repository_links import ROOT
 from sphinx.util.docutils import SphinxDirective
 
 from bt_acme.config import agent, checks, presets
 from bt_acme.config import run as run_config
-from repository_links import ROOT
 
 
 def group(module, class_name):
@@ -63,13 +63,13 @@ def _range(declaration):
   return ', '.join(parts)
 
 
-def _entry(field):
+def _entry(field, prefix):
   """Returns the Markdown of one setting: its name, default, range and help."""
   declaration = checks.declaration_of(field)
   kind = type(field.default).__name__
   facts = [kind, f'default `{field.default!r}`', _range(declaration)]
   return [
-    f'(setting-{field.name})=' if field.name not in ('behavior', 'env') else '',
+    f'({prefix}-{field.name})=',
     f'`--{field.name}`',
     f': *{"; ".join(fact for fact in facts if fact)}*',
     '',
@@ -88,7 +88,8 @@ class Settings(SphinxDirective):
     module, class_name = self.arguments
     self.env.note_dependency(str(ROOT / (module.replace('.', '/') + '.py')))
     _, fields = group(module, class_name)
-    lines = [line for field in fields for line in _entry(field)]
+    prefix = 'evaluate' if class_name == 'EvaluationConfig' else 'setting'
+    lines = [line for field in fields for line in _entry(field, prefix)]
     return _parse(self, lines)
 
 
