@@ -70,9 +70,9 @@ def resolve(text, source, page):
     found = _page_of(str(relative))
     if found is None:
       return match['text']
-    is_notebook = (ROOT / 'docs' / f'{found}.ipynb').exists()
-    suffix = '.ipynb' if is_notebook else '.md'
-    return f'[{match["text"]}]({depth}{found}{suffix}{anchor})'
+    if (ROOT / 'docs' / f'{found}.ipynb').exists():  # A link, not a file.
+      return f'{{doc}}`{match["text"]} </{found}>`'
+    return f'[{match["text"]}](/{found}.md{anchor})'
 
   return _LINK.sub(replace, text)
 
