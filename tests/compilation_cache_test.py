@@ -1,4 +1,4 @@
-"""What JAX compiles is kept for the next process, unless the user says no."""
+"""Tests that compiled functions are cached unless the user disables it."""
 
 import os
 import subprocess
@@ -32,22 +32,22 @@ def _files(tmp_path, **variables):
   )
 
 
-def test_it_is_in_a_folder_of_the_user(tmp_path):
+def test_default_directory(tmp_path):
   (folder, *_) = _files(tmp_path)
   name = compilation_cache.folder().name
   assert folder == f'cache/bt_acme/compiled/{name}'
 
 
-def test_a_folder_that_the_user_chose_is_taken(tmp_path):
+def test_directory_of_the_user(tmp_path):
   own = {'JAX_COMPILATION_CACHE_DIR': str(tmp_path / 'own')}
   assert set(_files(tmp_path, **own)) == {'own'}
 
 
-def test_it_can_be_turned_off(tmp_path):
+def test_disabled(tmp_path):
   assert not _files(tmp_path, JAX_ENABLE_COMPILATION_CACHE='false')
 
 
-def test_new_processes_are_told(monkeypatch, tmp_path):
+def test_variables_for_new_processes(monkeypatch, tmp_path):
   for name in compilation_cache.variables():
     monkeypatch.delenv(name)
   monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path))

@@ -1,4 +1,4 @@
-"""Who imports whom, read from the syntax of a tree without running it."""
+"""Import graph of a source tree, read from its syntax."""
 
 import ast
 import pathlib
@@ -8,13 +8,14 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 class Import(NamedTuple):
-  """One import.
+  """An import.
 
   Attributes:
-    importer: dotted name of the module that imports.
-    imported: dotted name; empty if it is only known when the program runs.
-    line: of the import.
-    is_late: whether it runs inside a function.
+    importer: dotted name of the importing module.
+    imported: dotted name of the imported module; empty if it is only known at
+      run time.
+    line: line of the import.
+    is_late: whether the import is inside a function.
   """
 
   importer: str
@@ -28,7 +29,7 @@ class Graph(NamedTuple):
 
   Attributes:
     modules: dotted names of all modules.
-    imports: all imports, of other packages too.
+    imports: all imports, including those of other packages.
     type_checking: modules that mention TYPE_CHECKING.
   """
 
@@ -37,7 +38,7 @@ class Graph(NamedTuple):
   type_checking: Set[str]
 
   def edges(self) -> Dict[str, Set[str]]:
-    """The modules of this tree that each module imports, late or not."""
+    """Returns the modules of this tree that each module imports."""
     edges: Dict[str, Set[str]] = {name: set() for name in self.modules}
     for one in self.imports:
       if one.imported in self.modules and one.imported != one.importer:
@@ -46,7 +47,7 @@ class Graph(NamedTuple):
 
 
 def read(root: pathlib.Path, folders: Sequence[str]) -> Graph:
-  """Reads the graph of the Python files in some folders of `root`."""
+  """Reads the graph of the Python files in some directories of `root`."""
   paths = {
     _name(path.relative_to(root)): path
     for folder in folders
@@ -64,7 +65,7 @@ def read(root: pathlib.Path, folders: Sequence[str]) -> Graph:
 
 
 def cycles(edges: Dict[str, Set[str]]) -> List[List[str]]:
-  """Groups of modules that reach each other, each group sorted."""
+  """Returns sorted groups of modules that reach each other."""
   reached = {name: reachable(edges, name) for name in edges}
   groups = {
     tuple(sorted(m for m in reached[name] if name in reached[m]))
@@ -75,7 +76,7 @@ def cycles(edges: Dict[str, Set[str]]) -> List[List[str]]:
 
 
 def reachable(edges: Dict[str, Set[str]], start: str) -> Set[str]:
-  """What a module imports, directly or through others."""
+  """Returns the modules that a module imports, directly or indirectly."""
   found: Set[str] = set()
   frontier = [start]
   while frontier:
@@ -90,7 +91,7 @@ def _name(path: pathlib.Path) -> str:
 
 
 def _words(tree: ast.AST) -> Set[str]:
-  """Names and attributes that the code mentions."""
+  """Returns all names and attributes in the code."""
   return {
     node.id if isinstance(node, ast.Name) else node.attr
     for node in ast.walk(tree)
@@ -113,14 +114,14 @@ def _imports(
       is_dynamic |= isinstance(node, ast.Call)
       line = getattr(node, 'lineno', 0)
       yield Import(name, imported, line, node in in_functions)
-  if is_dynamic:  # Strings that name modules may be what is imported.
+  if is_dynamic:  # Any string with the name of a module may be imported.
     for node in ast.walk(tree):
       if isinstance(node, ast.Constant) and node.value in modules:
         yield Import(name, node.value, node.lineno, True)
 
 
 def _imported(node: ast.AST, package: str, modules: Set[str]) -> List[str]:
-  """What a statement or call imports, by dotted names."""
+  """Returns the dotted names that a statement or call imports."""
   if isinstance(node, ast.Import):
     return [alias.name for alias in node.names]
   if isinstance(node, ast.ImportFrom):
@@ -138,7 +139,7 @@ def _imported(node: ast.AST, package: str, modules: Set[str]) -> List[str]:
 
 
 def _base(node: ast.ImportFrom, package: str) -> str:
-  """The dotted name after `from`, made absolute."""
+  """Returns the absolute dotted name after `from`."""
   if not node.level:
     return node.module or ''
   parents = package.split('.')
@@ -147,7 +148,7 @@ def _base(node: ast.ImportFrom, package: str) -> str:
 
 
 def _called(node: ast.Call) -> str:
-  """The last word of what is called."""
+  """Returns the last part of the name of the called function."""
   if isinstance(node.func, ast.Attribute):
     return node.func.attr
   return node.func.id if isinstance(node.func, ast.Name) else ''

@@ -1,13 +1,14 @@
-"""The rules of who may import whom."""
+"""Rules for imports between packages."""
 
 import sys
 from typing import Iterator, Optional, Tuple
 
 from tests import import_graph
 
-# From the bottom. A module may import its own room and rooms further down, but
-# not the other rooms of its layer. The longest name that fits is a module's
-# room; '=' in front means the module alone, without what lies in it.
+# The layers from bottom to top. A module may import its own package and
+# packages of lower layers, but no other package of its layer. The longest
+# matching name is the package of a module; a leading '=' matches a module
+# without its submodules.
 LAYERS = (
   (
     *('bt_acme.config', 'bt_acme.compat', 'bt_acme.files'),
@@ -32,14 +33,14 @@ LAYERS = (
   ('launch', '=bt_acme'),
 )
 
-# These are pure: they import each other downward, and few packages.
+# Pure packages: they import each other downward, and few other packages.
 PURE = ('bt_acme.config', 'bt_acme.core')
 _PACKAGES_OF_PURE = {
   *sys.stdlib_module_names,
   *('chex', 'haiku', 'jax', 'numpy', 'optax', 'rlax'),
 }
 
-# The full stack, which exists for Python 3.10 only.
+# The full stack, which is available only for Python 3.10.
 STACK = (
   'acme',
   'courier',
@@ -49,7 +50,7 @@ STACK = (
   'sonnet',
   'tensorflow',
 )
-# These, and all that they import, run without the stack.
+# These modules, and everything that they import, run without the stack.
 WITHOUT_STACK = (
   'bt_acme.api',
   'bt_acme.acting',
@@ -64,24 +65,27 @@ WITHOUT_STACK = (
 
 # Modules that may import inside functions, and why.
 MAY_IMPORT_LATE = {
-  'bt_acme': 'takes no second before something of it is used',
-  'bt_acme.compat': 'changes JAX before and while acme is first imported',
+  'bt_acme': 'must load in less than a second',
+  'bt_acme.compat': 'patches JAX before and during the first import of acme',
   'bt_acme.cli.run': 'Launchpad and Reverb take seconds, and need Python 3.10',
   'bt_acme.environments.registry': 'an actor loads one family of environments',
 }
 
 
-def is_in(module: str, rooms: Tuple[str, ...]) -> bool:
-  return any(module == room or module.startswith(f'{room}.') for room in rooms)
+def is_in(module: str, packages: Tuple[str, ...]) -> bool:
+  return any(
+    module == package or module.startswith(f'{package}.')
+    for package in packages
+  )
 
 
 def _place(module: str) -> Optional[Tuple[int, str]]:
-  """Layer and room of a module; None if no layer lists it."""
+  """Returns layer and package of a module, or None if no layer lists it."""
   fitting = [
-    (layer, room)
-    for layer, rooms in enumerate(LAYERS)
-    for room in rooms
-    if room == f'={module}' or is_in(module, (room,))
+    (layer, package)
+    for layer, packages in enumerate(LAYERS)
+    for package in packages
+    if package == f'={module}' or is_in(module, (package,))
   ]
   return max(fitting, key=lambda place: len(place[1]), default=None)
 
@@ -91,7 +95,7 @@ def _package(dotted: str) -> str:
 
 
 def upward_imports(graph: import_graph.Graph) -> Iterator[str]:
-  """Imports from a lower layer to a higher one, or to a room beside it."""
+  """Yields imports of higher layers, or of other packages in the same layer."""
   for one in graph.imports:
     if one.imported not in graph.modules:
       continue
@@ -104,7 +108,7 @@ def upward_imports(graph: import_graph.Graph) -> Iterator[str]:
 
 
 def late_imports(graph: import_graph.Graph) -> Iterator[str]:
-  """Imports that wait for a call, or for a type checker."""
+  """Yields imports inside functions, or only for type checkers."""
   for one in graph.imports:
     if one.is_late or not one.imported:
       if one.importer not in MAY_IMPORT_LATE:
@@ -114,7 +118,7 @@ def late_imports(graph: import_graph.Graph) -> Iterator[str]:
 
 
 def impure_imports(graph: import_graph.Graph) -> Iterator[str]:
-  """Imports of the pure modules that are not pure."""
+  """Yields imports of other packages by pure packages."""
   for one in graph.imports:
     if is_in(one.importer, PURE):
       own = is_in(one.imported, PURE)
@@ -123,16 +127,20 @@ def impure_imports(graph: import_graph.Graph) -> Iterator[str]:
 
 
 def imports_of_the_stack(graph: import_graph.Graph) -> Iterator[str]:
-  """Where modules that run without the stack would load it."""
+  """Yields imports of the stack by modules that must run without the stack."""
   edges = graph.edges()
-  for one in graph.imports:  # These wait until the stack is asked for.
+  for one in (
+    graph.imports
+  ):  # Permitted late imports run only when the stack is needed.
     if one.is_late and one.importer in MAY_IMPORT_LATE:
       edges[one.importer].discard(one.imported)
-  for name in graph.modules:  # Importing a module runs its packages first.
+  for (
+    name
+  ) in graph.modules:  # Importing a module first imports its parent packages.
     edges[name] |= {
-      package
-      for package in graph.modules
-      if name.startswith(f'{package}.') and package != name
+      parent
+      for parent in graph.modules
+      if name.startswith(f'{parent}.') and parent != name
     }
   starts = {m for m in graph.modules if is_in(m, WITHOUT_STACK)}
   loaded = starts.union(*(import_graph.reachable(edges, m) for m in starts))

@@ -1,4 +1,4 @@
-"""What asking for a builder says where the stack is missing."""
+"""Tests the error for builders without the full stack."""
 
 import importlib.util
 import subprocess
@@ -11,7 +11,7 @@ from bt_acme import installation
 
 @pytest.fixture
 def installed(monkeypatch):
-  """Sets which of the stack's modules can be found."""
+  """Returns a function that sets which modules of the stack can be found."""
 
   def set_installed(names):
     def find_spec(name):
@@ -27,7 +27,7 @@ def test_a_full_stack_is_accepted(installed):
   installation.require_full_stack()
 
 
-def test_missing_packages_are_named_with_the_way_out(installed):
+def test_missing_packages_are_named_with_the_fix(installed):
   installed({'acme', 'tensorflow'})
   with pytest.raises(ImportError) as error:
     installation.require_full_stack()
@@ -38,7 +38,7 @@ def test_missing_packages_are_named_with_the_way_out(installed):
   assert '\n' not in message
 
 
-def test_asking_for_a_builder_without_the_stack_says_so():
+def test_importing_a_builder_without_the_stack_fails():
   program = """
 import sys
 for name in ('acme', 'launchpad', 'reverb', 'tensorflow'):

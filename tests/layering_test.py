@@ -1,7 +1,7 @@
-"""Imports point one way, and what must do without the Acme stack does.
+"""Tests the import order, and that some packages do not need the Acme stack.
 
-`bt_acme` and `launch` are read, not run, so that every module counts, and each
-rule is also tested on small trees that break it.
+`bt_acme` and `launch` are parsed instead of imported, so that every module is
+checked. Each rule is also tested on small trees that violate it.
 """
 
 import pathlib
@@ -39,12 +39,12 @@ def test_every_module_is_read(graph):
     name.startswith('bt_acme.core.')
     for name in graph.edges()['bt_acme.assembly']
   )
-  # Environments are found by strings, and count nonetheless.
+  # Environments are imported by strings, which count as well.
   registry = graph.edges()['bt_acme.environments.registry']
   assert 'bt_acme.environments.atari' in registry
 
 
-def test_no_modules_import_each_other_in_a_circle(graph):
+def test_there_are_no_import_cycles(graph):
   assert import_graph.cycles(graph.edges()) == []
 
 
@@ -67,14 +67,14 @@ def test_acting_and_runs_in_process_do_without_the_stack(graph):
 def test_exceptions_are_needed(graph):
   late = {one.importer for one in graph.imports if one.is_late}
   assert set(import_rules.MAY_IMPORT_LATE) <= late
-  rooms = [room for layer in import_rules.LAYERS for room in layer]
-  assert len(set(rooms)) == len(rooms)
+  packages = [package for layer in import_rules.LAYERS for package in layer]
+  assert len(set(packages)) == len(packages)
 
 
 def _graph_of(
   tmp_path: pathlib.Path, files: Mapping[str, str]
 ) -> import_graph.Graph:
-  """The graph of a tree, from the text of each module of `bt_acme`."""
+  """Returns the graph of a tree with the given modules of `bt_acme`."""
   for name, text in files.items():
     path = tmp_path / 'bt_acme' / f'{name}.py'
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -182,10 +182,10 @@ def test_a_violation_is_found(tmp_path, check, files, found):
   assert sorted(set(_CHECKS[check](graph))) == found
 
 
-# Tries to import `argv[2:]` where neither the stack nor the packages `argv[1]`
-# can be imported, and says which modules failed. The stack is blocked before
-# bt_acme is loaded, so that its own import hook finds nothing to help, and the
-# others after rlax, which may import them.
+# Tries to import `argv[2:]` while the stack and the packages `argv[1]` are
+# blocked, and prints the modules that failed. The stack is blocked before
+# bt_acme is loaded, so that its import hook has no effect. The other packages
+# are blocked after the import of rlax, which may need them.
 _PROGRAM = f"""
 import importlib, sys, traceback
 for name in {import_rules.STACK!r}:
@@ -203,7 +203,7 @@ for name in sys.argv[2:]:
 
 
 def _import(modules: List[str], blocked: str = 'dm_env gymnasium'):
-  """Returns which modules could not be imported, and why."""
+  """Returns the modules that could not be imported, and the errors."""
   result = subprocess.run(
     [sys.executable, '-c', _PROGRAM, blocked, *modules],
     capture_output=True,
@@ -214,9 +214,9 @@ def _import(modules: List[str], blocked: str = 'dm_env gymnasium'):
   return result.stdout.split(), result.stderr
 
 
-def _modules_in(graph: import_graph.Graph, *rooms: str) -> List[str]:
+def _modules_in(graph: import_graph.Graph, *packages: str) -> List[str]:
   return sorted(
-    name for name in graph.modules if import_rules.is_in(name, rooms)
+    name for name in graph.modules if import_rules.is_in(name, packages)
   )
 
 

@@ -1,11 +1,11 @@
-"""Do the tests notice a wrong token? Draws mutants and runs the tests on each.
+"""Measures which wrong tokens the tests detect, by running them on mutants.
 
     python -m tests.mutants --seed=0 --mutants=300
 
 A mutant is one changed token of `bt_acme/core`, `acting`, `replay` or `runtime`
 (`tests/mutation/sites.py` says which tokens). The tests that reach its line run
-in a copy of the tree until one fails. A mutant that takes far longer than the
-tests take without it counts as killed.
+in a copy of the tree until one of them fails. A mutant that makes the tests far
+slower counts as killed.
 """
 
 import argparse
@@ -26,23 +26,23 @@ from tests.mutation import coverage_map, forks, sites
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _PACKAGES = 'core,acting,replay,runtime'
-# Seconds above three times what a test takes. Code that a mutant has changed is
-# compiled again, while the tests without it find theirs in a cache.
+# A test may take this many seconds more than three times its usual time. Code
+# changed by a mutant must be compiled, while unchanged code is in a cache.
 _PATIENCE = 60
-_LONGEST_PROGRAM = 30  # Seconds for a test that starts a process.
+_LONGEST_PROGRAM = 30  # Seconds, for a test that starts a process.
 _TOO_LONG = 'a test took too long'
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-  """What the tests made of a mutant.
+  """The outcome of running the tests on a mutant.
 
   Attributes:
     mutant: the mutant.
-    verdict: killed, timeout, survived, or unclear if the tests fail, or take as
-      long, without the mutant too.
-    reason: what failed, or how many tests passed.
-    seconds: how long that took.
+    verdict: killed, timeout, survived, or unclear if the tests also fail or
+      time out without the mutant.
+    reason: the failure, or the number of tests that passed.
+    seconds: the duration of the tests.
   """
 
   mutant: sites.Mutant
@@ -55,12 +55,12 @@ class Outcome:
 
 
 class _Runner:
-  """Runs chosen tests of one file, and remembers those that fail.
+  """Runs selected tests of one file and records failures.
 
-  A test that takes far longer than it should is interrupted, and fails.
+  A test that takes far longer than usual is interrupted and fails.
 
   Args:
-    seconds: how long each test takes without a mutant, if that is known.
+    seconds: the usual duration of each test, if known.
   """
 
   def __init__(self, seconds: Mapping[str, float]):
@@ -69,13 +69,13 @@ class _Runner:
     self._order: Dict[str, int] = {}
 
   def run(self, tests: Sequence[str], *options: str) -> None:
-    """Runs tests in the order given."""
+    """Runs tests in the given order."""
     self._order = {test: place for place, test in enumerate(tests)}
     file = tests[0].split('::')[0]
     coverage_map.run_pytest([file], self, *options)
 
   def pytest_collection_modifyitems(self, items):
-    """Keeps the chosen tests. Named like pytest's hook, which it is."""
+    """Selects and sorts the tests; a hook that pytest calls by its name."""
     items[:] = [item for item in items if item.nodeid in self._order]
     items.sort(key=lambda item: self._order[item.nodeid])
 
@@ -103,7 +103,7 @@ class _Runner:
 
 
 def first_failure(tests: Sequence[str], seconds: Mapping[str, float]) -> str:
-  """Runs tests, one file after the other; returns the id of what fails."""
+  """Runs tests file by file and returns the ID of the first failure, or ''."""
   runner = _Runner(seconds)
   for batch in _batches(tests):
     runner.run(batch, '-x')
@@ -131,11 +131,11 @@ def _batches(tests: Sequence[str]) -> Iterator[List[str]]:
     yield batch
 
 
-_my_copy = []  # The copied tree of this process, which only it mutates.
+_my_copy = []  # The copy of the tree that this process mutates.
 
 
 def _take_copy(copies: Any) -> None:
-  """Starts a process of the pool."""
+  """Initializes a process of the pool."""
   signal.signal(signal.SIGTERM, signal.SIG_DFL)
   _my_copy.append(copies.get())
 
@@ -145,18 +145,18 @@ def _judge(
   most_seconds: float,
   numbered: Any,
 ) -> Outcome:
-  """Runs the tests of a mutant in this process's copy of the tree."""
+  """Runs the tests of a mutant in the copy of the tree of this process."""
   number, mutant = numbered
   (copy,) = _my_copy
   tests = tests_of.select(mutant, most_seconds)
-  # Tests interrupt themselves, unless they are stuck where no signal helps.
+  # A limit for tests that are stuck in code that ignores signals.
   limit = 2 * _PATIENCE + sum(
     3 * tests_of.seconds.get(test, _LONGEST_PROGRAM) for test in tests
   )
   file = copy / mutant.path
   source, started = file.read_bytes(), time.monotonic()
   file.write_bytes(mutant.apply(source))
-  # Bytecode is taken for the source's if its time and size are equal.
+  # Python reuses bytecode if time and size of the source are unchanged.
   os.utime(file, (number + 1, number + 1))
   run = functools.partial(first_failure, tests, tests_of.seconds)
   try:
@@ -178,7 +178,7 @@ def _judge(
 def _without_unreliable(
   outcomes: Sequence[Outcome], copy: pathlib.Path
 ) -> List[Outcome]:
-  """Runs what killed mutants again, on the code as it is."""
+  """Runs the tests that killed mutants again, on the original code."""
   killers = {one.reason for one in outcomes if one.verdict == 'killed'}
   tests = [killer for killer in killers if '::' in killer]
   run = functools.partial(_failures, tests)
@@ -186,7 +186,7 @@ def _without_unreliable(
     run, copy, (_PATIENCE + _LONGEST_PROGRAM) * (1 + len(tests))
   )
   if not isinstance(failed, list):
-    raise RuntimeError(f'the tests do not end without a mutant: {failed}')
+    raise RuntimeError(f'The tests do not finish without a mutant: {failed}')
   return [
     dataclasses.replace(one, verdict='unclear') if one.reason in failed else one
     for one in outcomes
@@ -206,7 +206,7 @@ def _sources(
 
 
 def shares(outcomes: Sequence[Outcome]) -> Iterator[str]:
-  """Says for each package how many mutants were killed."""
+  """Formats how many mutants of each package were killed."""
   of_package = collections.defaultdict(list)
   clear = [one for one in outcomes if one.verdict != 'unclear']
   for outcome in clear:
@@ -240,14 +240,16 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
   parser.add_argument('--mutants', type=int, default=300)
   parser.add_argument('--packages', default=_PACKAGES)
   parser.add_argument(
-    '--tests', default=_PACKAGES, help='folders of tests that may kill'
+    '--tests', default=_PACKAGES, help='directories of the tests to run'
   )
   parser.add_argument('--jobs', type=int, default=1)
-  parser.add_argument('--report', type=pathlib.Path, help='also written here')
+  parser.add_argument(
+    '--report', type=pathlib.Path, help='file for a copy of the output'
+  )
   parser.add_argument('--tree', type=pathlib.Path, default=_ROOT)
   parser.add_argument('--minutes', type=float, default=float('inf'))
   parser.add_argument(
-    '--test_seconds', type=float, default=40, help='of tests for each mutant'
+    '--test_seconds', type=float, default=40, help='seconds of tests per mutant'
   )
   return parser.parse_args(arguments)
 
@@ -290,7 +292,7 @@ def main(arguments: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _copying_pool(tree: pathlib.Path, jobs: int) -> Iterator[Any]:
-  """Makes processes, each with a copy of the tree."""
+  """Creates processes, each with a copy of the tree."""
   context = multiprocessing.get_context('fork')
   copies = context.SimpleQueue()
   with contextlib.ExitStack() as stack:
@@ -300,7 +302,7 @@ def _copying_pool(tree: pathlib.Path, jobs: int) -> Iterator[Any]:
 
 
 class _Report:
-  """Prints lines, and appends them to a file if there is one."""
+  """Prints lines, and also appends them to a file if given."""
 
   def __init__(self, path: pathlib.Path | None):
     self._path = path

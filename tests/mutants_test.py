@@ -1,4 +1,4 @@
-"""Mutants change one token of code, and nothing that is no code."""
+"""Tests mutants: single tokens of code change, and nothing else."""
 
 import ast
 import json
@@ -42,7 +42,7 @@ class Some:
 
 
 def _found(source):
-  """What is replaced by what, anywhere in a text."""
+  """Returns all replacements, as pairs of old and new tokens."""
   return {
     (mutant.before, mutant.after)
     for place in sites.find('some.py', source.encode())
@@ -73,7 +73,7 @@ def _found(source):
     (_LEFT_OUT, set()),
   ],
 )
-def test_what_is_mutated(source, expected):
+def test_mutated_tokens(source, expected):
   assert _found(source) == expected
 
 
@@ -82,7 +82,7 @@ def _tokens(source):
   return [token.string for token in tokenize.tokenize(lambda: next(lines, b''))]
 
 
-def test_a_mutant_is_the_file_but_for_one_token():
+def test_a_mutant_changes_one_token():
   path = 'bt_acme/core/targets.py'
   source = (_ROOT / path).read_bytes()
   places = sites.find(path, source)
@@ -105,7 +105,7 @@ def test_a_mutant_is_the_file_but_for_one_token():
     assert before[-rest:] == after[-rest:]
 
 
-def test_the_seed_decides_and_packages_have_their_share():
+def test_draws_follow_the_seed_and_the_sizes_of_packages():
   small, large = b'a < 1\n', b'a < 1\nb > 2\nc = 3\n' * 20
   packages = {'small': {'s.py': small * 20}, 'large': {'l.py': large}}
   drawn = sites.draw(packages, 40, seed=3)
@@ -150,12 +150,12 @@ def test_the_quickest_tests_of_a_line_come_first():
   ]
   everything = [*reaching, 'tests/core/one_test.py::unrelated']
   assert _map().select(_mutant(2), 100) == everything
-  # What runs at import is noticed by all that use the file.
+  # A line that runs at import affects all tests that use the file.
   assert _map().select(_mutant(1), 100) == everything
   assert _map().select(_mutant(2), 2) == [
     *(reaching[0], reaching[2], everything[-1])
   ]
-  # Programs are started for a line that nothing else reaches.
+  # Programs are started only for lines that no other test reaches.
   programs = _map().programs
   assert _map().select(_mutant(3), 100) == programs
   assert _map().select(_mutant(4), 100) == programs[::-1]
@@ -179,7 +179,7 @@ def run(seconds, usual, *names):
 print(json.dumps([
   run(60, 0, 'good'),
   run(60, 0, 'good', 'bad', 'endless'),
-  run(60, -19, 'endless'),  # Patience ends after three seconds.
+  run(60, -19, 'endless'),  # The time limit is three seconds.
   run(3, 0, 'endless'),
 ]))
 """
@@ -195,7 +195,7 @@ def test_a_child_runs_the_tests_of_a_tree(tmp_path):
   (tmp_path / 'tree' / 'tests').mkdir(parents=True)
   (tmp_path / 'tree' / 'pyproject.toml').write_text('[tool.pytest.ini_options]')
   (tmp_path / 'tree' / 'tests' / 'some_test.py').write_text(_SOME_TEST)
-  # A process of its own: threads of this one would not survive a fork.
+  # A new process, because threads of this one would not survive a fork.
   printed = subprocess.check_output(
     [sys.executable, '-c', _RUN, tmp_path / 'tree'], cwd=_ROOT, text=True
   )

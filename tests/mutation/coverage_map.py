@@ -1,12 +1,12 @@
-"""Which tests reach which line, and how long they take.
+"""Records which tests reach which line, and how long they take.
 
-Each test file runs in a process of its own, so that no test finds what another
-file's tests have had JAX compile. Left out are
+Each test file runs in its own process, because functions that JAX has compiled
+for another file would not run again. The following tests are excluded:
 
-- tests in other folders than those asked for, and those marked as slow;
-- tests that take more than a minute, and tests that fail here;
-- tests that start a Python process. They are stopped there and kept apart, for
-  lines that no other test reaches.
+- tests outside the requested directories, and tests marked as slow;
+- tests that take more than a minute, and tests that fail;
+- tests that start a Python process. They are stopped at that point and used
+  only for lines that no other test reaches.
 """
 
 import collections
@@ -23,8 +23,8 @@ from typing import Any, Dict, List, Mapping, Sequence, Set
 
 from tests.mutation import forks, sites
 
-_MOST_PROGRAMS = 4  # Tests that start a process, for a mutant.
-# A run of many processes, for lines that no test reaches in its own process.
+_MOST_PROGRAMS = 4  # Maximum number of tests that start a process, per mutant.
+# Tests of whole runs, for lines that no test reaches within its own process.
 WHOLE_PROGRAM = (
   'tests/launch/programs_test.py::test_logs_of_a_run',
   'tests/launch/programs_test.py::test_resumed_run_has_its_replay',
@@ -32,18 +32,20 @@ WHOLE_PROGRAM = (
 )
 _LONGEST_TEST = 60  # Seconds.
 _LONGEST_FILE = 900
-_IMPORTS_OF_A_FILE = 0.5  # Seconds that a test file takes before its tests.
+_IMPORTS_OF_A_FILE = (
+  0.5  # Seconds that a test file takes before its first test.
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class CoverageMap:
-  """What each test reaches.
+  """The lines that each test reaches.
 
   Attributes:
-    seconds: how long each test takes, by its id.
+    seconds: the duration of each test, by its ID.
     programs: tests that start a Python process.
-    reached: by file and line, the tests that reach it. Lines that run when the
-      file is imported are reached by '' alone.
+    reached: the tests that reach a line, by file and line. Lines that run
+      during import are reached by '' alone.
   """
 
   seconds: Dict[str, float]
@@ -51,7 +53,7 @@ class CoverageMap:
   reached: Dict[str, Dict[str, List[str]]]
 
   def add(self, found: Mapping[str, Any]) -> None:
-    """Adds what the tests of a file reach."""
+    """Adds the results of a test file."""
     self.seconds.update(found['seconds'])
     self.programs.extend(found['programs'])
     for path, lines in found['reached'].items():
@@ -60,16 +62,16 @@ class CoverageMap:
         mine[line] = sorted({*mine.get(line, ()), *tests})
 
   def select(self, mutant: sites.Mutant, most_seconds: float) -> List[str]:
-    """Returns tests that may notice a mutant, the best ones first.
+    """Returns tests that may detect a mutant, the most promising ones first.
 
-    The tests of the file's own test file come first, then other tests that
-    reach the statement, then the other tests of these files: what JAX has
-    compiled is shared in a file, so its first test alone seems to reach it. A
-    line that runs at import is reached by all that reaches the file.
+    The tests of the module's own test file come first, then other tests that
+    reach the statement, then the other tests of these files: compiled functions
+    are shared within a file, so only its first test appears to reach them. A
+    line that runs during import is reached by all tests that reach the file.
 
     Args:
       mutant: the mutant.
-      most_seconds: how long these tests may take together, without the mutant.
+      most_seconds: the maximum total duration of the tests, without the mutant.
     """
     direct = self._reaching(mutant) & set(self.seconds)
     if not direct:
@@ -118,7 +120,7 @@ class CoverageMap:
     return _IMPORTS_OF_A_FILE + sum(self.seconds[test] for test in tests)
 
   def _cut(self, tests: Sequence[str], most_seconds: float) -> List[str]:
-    """Leaves out tests that would take too long, but never all of them."""
+    """Drops tests that would take too long, but keeps at least one."""
     taken, left = [], most_seconds
     files: Set[str] = set()
     for test in tests:
@@ -138,14 +140,14 @@ def load(
   cache: pathlib.Path,
   jobs: int,
 ) -> CoverageMap:
-  """Returns the map of a tree. What was cut short, or is cached, is kept.
+  """Returns the map of a tree; cached results are reused.
 
   Args:
     tree: a checkout.
     packages: the packages of bt_acme whose lines are mapped.
-    test_folders: where in `tests` the tests are.
-    cache: a folder. It gets a folder for each state of the code.
-    jobs: how many test files run at a time.
+    test_folders: directories of tests, relative to `tests`.
+    cache: a directory for results, with one subdirectory per state of the code.
+    jobs: the number of test files that run in parallel.
   """
   with forks.copied_tree(tree) as copy:
     folder = cache / _digest(copy, packages)
@@ -160,7 +162,7 @@ def load(
 
 
 def _digest(copy: pathlib.Path, packages: Sequence[str]) -> str:
-  """Names a state of the code and its tests."""
+  """Returns a name for the state of the code and its tests."""
   digest = hashlib.sha256(' '.join(packages).encode())
   for folder in ('bt_acme', 'tests'):
     for file in sorted((copy / folder).rglob('*.py')):
@@ -183,7 +185,7 @@ def _observe_once(
   folder: pathlib.Path,
   test_file: str,
 ) -> Dict[str, Any]:
-  """Observes a test file unless the folder has what came of it."""
+  """Observes a test file unless its result is stored in the directory."""
   result = folder / f'{test_file.replace("/", "-")}.json'
   if not result.exists():
     found = _observe_in_copy(tree, packages, test_file)
@@ -201,7 +203,7 @@ def _observe_in_copy(
     found = forks.call(function, copy, _LONGEST_FILE)
     output = (copy.parent / 'output.txt').read_text(errors='replace')
   if found is None or 'crash' in found:
-    print(f'left out: {test_file} ({found or "too slow"})\n{output[-2000:]}')
+    print(f'excluded: {test_file} ({found or "too slow"})\n{output[-2000:]}')
     return {'seconds': {}, 'programs': [], 'reached': {}}
   print(
     f'{test_file}: {len(found["seconds"])} tests, '
@@ -215,7 +217,7 @@ def _observe_in_copy(
 def _observe(
   copy: pathlib.Path, packages: Sequence[str], test_file: str
 ) -> Dict[str, Any]:
-  """Runs a test file and returns what each of its tests reaches."""
+  """Runs a test file and returns the lines that each of its tests reaches."""
   import coverage
 
   folders = [str(copy / 'bt_acme' / package) for package in packages]
@@ -236,7 +238,7 @@ def _observe(
 
 
 class _Observer:
-  """Notes how each test ends, and stops those that take too much."""
+  """Records the outcome of each test, and stops slow tests and programs."""
 
   def __init__(self, measured: Any):
     self._measured = measured
@@ -262,17 +264,17 @@ class _Observer:
     signal.alarm(0)
 
   def stop_programs(self, event: str, arguments) -> None:
-    """An audit hook that refuses to start a Python process."""
+    """Prevents tests from starting a Python process; an audit hook."""
     if event == 'subprocess.Popen' and self._test:
       words = [str(arguments[0]), *map(os.fsdecode, _words(arguments[1]))]
       if any('python' in os.path.basename(word) for word in words[:3]):
         self._programs.add(self._test)
-        raise PermissionError('this test starts a process')
+        raise PermissionError('This test starts a process.')
 
   def result(self) -> Mapping[str, Any]:
-    """Returns the tests by what became of them."""
+    """Returns the tests by their outcome."""
     left_out = self._failed | self._programs
-    # What fails beside a test that was stopped shares a fixture with it.
+    # Tests that fail together with a stopped test share a fixture with it.
     programs = left_out if self._programs else set()
     return {
       'seconds': {
@@ -285,7 +287,7 @@ class _Observer:
     }
 
   def _stop_slow_test(self, *_):
-    raise TimeoutError('this test takes too long for a mutant')
+    raise TimeoutError('This test is too slow for mutants.')
 
 
 def run_pytest(test_files: Sequence[str], plugin: Any, *options: str) -> None:
@@ -304,7 +306,7 @@ def _words(arguments) -> Sequence[Any]:
 
 
 def _own_test_file(path: str) -> str:
-  """The test file of a module: tests has the tree of bt_acme."""
+  """Returns the test file of a module: `tests` mirrors `bt_acme`."""
   return path.replace('bt_acme/', 'tests/', 1).replace('.py', '_test.py')
 
 

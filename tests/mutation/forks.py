@@ -1,9 +1,9 @@
-"""Runs tests of a copied tree in forked processes that need not import JAX.
+"""Runs tests of a copied tree in forked processes with JAX preloaded.
 
-Importing JAX, Acme and Reverb takes seconds, and most mutants are killed in
-one. So one process imports them, and a child of it runs the tests. None of them
-initializes a device when it is imported, so a child may fork from there. It
-imports `bt_acme` and the tests itself, from the copy.
+Importing JAX, Acme and Reverb takes seconds, but most mutants are killed within
+one second. Therefore, one process imports them, and its children run the tests.
+This is safe because none of these imports initializes a device. Each child
+imports `bt_acme` and the tests from the copy.
 """
 
 import contextlib
@@ -29,18 +29,18 @@ _IMPORTED_ONCE = (
   *('ale_py', 'pytest'),
 )
 _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux.
-_MOST_MEMORY = 8 << 30  # Bytes. A mutant may ask for any amount.
+_MOST_MEMORY = 8 << 30  # Bytes. A mutant may request any amount.
 
 
 def import_once() -> None:
-  """Imports what every child would import."""
+  """Imports the packages that every child needs."""
   flags = os.environ.get('XLA_FLAGS', '')
   importlib.import_module('tests.conftest')  # JAX reads its settings once.
-  # These it reads in the child, where the tests add theirs again. Given twice,
-  # they would make other names in the cache of compiled functions.
+  # The children add the flags of the tests again. Duplicate flags would change
+  # the keys of the cache of compiled functions.
   os.environ['XLA_FLAGS'] = flags
-  importlib.import_module('bt_acme')  # Lets Acme load with today's JAX.
-  # JAX warns of forks, for it may have started threads. Here it has not.
+  importlib.import_module('bt_acme')  # Makes Acme compatible with this JAX.
+  # JAX warns about forks because of its threads, but none has started here.
   warnings.filterwarnings('ignore', message=r'os\.fork\(\) was called')
   with warnings.catch_warnings():
     warnings.simplefilter('ignore')
@@ -48,14 +48,16 @@ def import_once() -> None:
       importlib.import_module(name)
   from jax._src import xla_bridge
 
-  assert not xla_bridge._backends, 'a child cannot use a device of its parent'
+  assert not xla_bridge._backends, (
+    'A child process cannot use a device of its parent.'
+  )
 
 
 @contextlib.contextmanager
 def copied_tree(tree: pathlib.Path) -> Iterator[pathlib.Path]:
-  """Copies what git lists of a tree, and deletes the copy after the block.
+  """Copies the files of a tree that Git lists; deletes the copy at the end.
 
-  The environments are linked, because tests of Ray look for theirs.
+  The environments are linked, because tests of Ray need theirs.
   """
   command = ['git', 'ls-files', '-z', '-co', '--exclude-standard']
   listed = subprocess.check_output(command, cwd=tree, text=True)
@@ -76,13 +78,13 @@ def call(
   """Calls a function in a child that imports from a copied tree.
 
   Args:
-    function: returns what JSON can hold.
-    copy: becomes the working directory.
-    seconds: the child and all that it started are killed after these.
+    function: a function whose result can be stored as JSON.
+    copy: the working directory of the child.
+    seconds: the time limit, after which the child and its processes are killed.
 
   Returns:
-    what the function returned, `{'crash': ...}` if the child ended otherwise,
-    and None if it took too long.
+    The result of the function, `{'crash': ...}` if the child crashed, or None
+    after the time limit.
   """
   result = copy.parent / 'result.json'
   result.unlink(missing_ok=True)
@@ -103,7 +105,7 @@ def call(
 
 
 def _be_the_child(function, copy: pathlib.Path, result: pathlib.Path) -> None:
-  """Calls the function, writes down what it returns, and ends."""
+  """Calls the function, stores its result, and exits."""
   try:
     os.setsid()
     ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
@@ -128,7 +130,7 @@ def _redirect_output(path: pathlib.Path) -> None:
 
 
 def _import_from(copy: pathlib.Path) -> None:
-  """Forgets `bt_acme` and the tests, and finds them in the copy from now on."""
+  """Unloads `bt_acme` and the tests, and loads them from the copy."""
   os.chdir(copy)
   os.environ['PYTHONPATH'] = str(copy)  # For processes that tests start.
   root = str(pathlib.Path(__file__).parents[2])

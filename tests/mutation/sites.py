@@ -1,12 +1,12 @@
 """Single-token mutants of Python code.
 
-What is mutated: comparisons, arithmetic, `and`, `or`, `not`, numbers, `True`
+Mutated tokens are comparisons, arithmetic, `and`, `or`, `not`, numbers, `True`
 and `False`, the ends of slices and ranges, `min` and `max`.
 
-What is left out, because no behavior depends on it: docstrings, annotations,
-f-strings, all of a `raise`, the message of an `assert`, calls that log, print
-or warn, `__all__`, blocks for type checkers, the decorators `dataclass` and
-`lru_cache`, and how long something sleeps or waits (`sleep`, `timeout=`).
+Tokens without effect on behavior are not mutated: docstrings, annotations,
+f-strings, `raise` statements, messages of `assert`, calls that log, print or
+warn, `__all__`, blocks for type checkers, the decorators `dataclass` and
+`lru_cache`, and durations of sleeping or waiting (`sleep`, `timeout=`).
 """
 
 import ast
@@ -56,7 +56,7 @@ _LEFT_OUT_CALLS = frozenset(
 )
 _LEFT_OUT_OWNERS = frozenset(('logging', 'logger', '_logger'))
 _LEFT_OUT_FIELDS = frozenset(('annotation', 'returns', 'msg'))
-# One more or less can be appended to these without parentheses.
+# `+ 1` or `- 1` can be appended to these without parentheses.
 _SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.UnaryOp)
 _SILENT_TOKENS = (
   tokenize.COMMENT,
@@ -71,16 +71,16 @@ _SILENT_TOKENS = (
 
 @dataclasses.dataclass(frozen=True)
 class Mutant:
-  """One change of one file.
+  """A single change of a file.
 
   Attributes:
     path: the file, relative to the tree.
     lines: the first and last line of the statement, or of a block's header.
     line: the line of the change.
-    start: where the replaced bytes begin, in bytes from the file's beginning.
-    end: where they end.
-    before: these bytes, as text.
-    after: what replaces them.
+    start: the offset of the first replaced byte in the file.
+    end: the offset after the last replaced byte.
+    before: the replaced text.
+    after: the new text.
   """
 
   path: str
@@ -92,7 +92,7 @@ class Mutant:
   after: str
 
   def apply(self, source: bytes) -> bytes:
-    """Returns the file's bytes with the change."""
+    """Returns the changed file."""
     return source[: self.start] + self.after.encode() + source[self.end :]
 
   def __str__(self) -> str:
@@ -100,7 +100,7 @@ class Mutant:
 
 
 def find(path: str, source: bytes) -> List[List[Mutant]]:
-  """Returns the places of a file that can be mutated, each with its mutants."""
+  """Returns the mutants of a file, grouped by the token that they replace."""
   finder = _Finder(path, source)
   finder.visit(ast.parse(source))
   return list(finder.places.values())
@@ -112,13 +112,13 @@ def draw(
   """Draws mutants of several packages, in proportion to their lines of code.
 
   Args:
-    packages: the bytes of each file of each package.
-    number: how many to draw. Fewer are drawn from a package that has fewer
-      places.
-    seed: decides which, and in which order.
+    packages: the contents of each file of each package.
+    number: the number of mutants. Fewer are drawn from a package with too few
+      tokens.
+    seed: random seed of the selection and its order.
 
   Returns:
-    the mutants in random order, so that the first of them are a sample too.
+    The mutants in random order, so that any prefix is a random sample too.
   """
   rng = random.Random(seed)
   sizes = {
@@ -138,7 +138,7 @@ def draw(
 
 
 def code_lines(source: bytes) -> int:
-  """Counts the lines of a file without docstrings, comments and blanks."""
+  """Counts lines, except for docstrings, comments and blank lines."""
   lines = set()
   for token in tokenize.tokenize(io.BytesIO(source).readline):
     if token.type not in _SILENT_TOKENS:
@@ -150,7 +150,7 @@ def code_lines(source: bytes) -> int:
 
 
 class _Finder:
-  """Walks through a file's syntax tree and collects its mutants."""
+  """Collects the mutants of a file from its syntax tree."""
 
   def __init__(self, path: str, source: bytes):
     self.places: Dict[Tuple[int, int], List[Mutant]] = {}
@@ -165,7 +165,7 @@ class _Finder:
     self._statement = (1, 1)
 
   def visit(self, node: ast.AST) -> None:
-    """Collects the mutants of a node and of all below it."""
+    """Collects the mutants of a node and its descendants."""
     if _is_left_out(node):
       return
     outer_statement = self._statement
@@ -265,7 +265,7 @@ class _Finder:
         yield start, end, token.string
 
   def _offset(self, place: Tuple[int, int]) -> int:
-    """Where a row and a column, in characters, are in the file's bytes."""
+    """Converts a row and a column, in characters, to a byte offset."""
     row, column = place
     before = self._lines[row - 1].decode()[:column]
     return self._line_starts[row - 1] + len(before.encode())
@@ -295,7 +295,7 @@ def _is_left_out(node: ast.AST) -> bool:
 
 
 def _lines_of(node: ast.stmt) -> Tuple[int, int]:
-  """The lines of a statement, or of a block's header."""
+  """Returns the lines of a statement, or of the header of a block."""
   body = getattr(node, 'body', None)
   if body:
     return node.lineno, max(node.lineno, body[0].lineno - 1)
@@ -303,7 +303,7 @@ def _lines_of(node: ast.stmt) -> Tuple[int, int]:
 
 
 def _name_of(node: ast.AST | None) -> str:
-  """The last name of `name` and of `some.name`; else nothing."""
+  """Returns the last part of a dotted name, or '' for other nodes."""
   return getattr(node, 'id', None) or getattr(node, 'attr', None) or ''
 
 
