@@ -29,9 +29,7 @@ def test_a_jitted_behavior_is_checked_before_it_acts():
 
 
 def test_weights_are_checked_before_an_agent_acts():
-  with pytest.raises(
-    ValueError, match=r'behavior_weights=\(1, 2\) must be one'
-  ):
+  with pytest.raises(ValueError, match=r'behavior_weights=\(1, 2\) is invalid'):
     assembly.Agent(
       fakes.make_config(config_lib.BTConfig),
       fakes.SPEC,

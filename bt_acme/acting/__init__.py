@@ -1,0 +1,1 @@
+"""Acting: policies, actors and the inference server."""

@@ -1,8 +1,8 @@
-"""An agent's actor core over many environments, in one call on the device.
+"""An agent's actor core for many environments, in one call on the device.
 
-Whatever varies between environments (epsilon, recurrent state, flights, the
-behaviors' state, the stack of frames) is kept for each of them and seeded by
-the environment's index alone.
+Everything that varies between environments (epsilon, recurrent state, flights,
+the state of behaviors, the stack of frames) is stored per environment and
+seeded only by the environment's index.
 """
 
 from typing import Any, Dict, NamedTuple, Tuple, TypeVar
@@ -17,7 +17,7 @@ from bt_acme.core import types
 from bt_acme.core.intrinsic import ngu_actor
 
 Extras = Dict[str, Any]
-# A tree of arrays [N, ...] for each behavior, of its host's own making.
+# For each behavior, a tree of arrays [N, ...] in its host's own format.
 HostInputs = Tuple[Any, ...]
 Tree = TypeVar('Tree')
 
@@ -28,8 +28,8 @@ class ActingState(NamedTuple):
   Attributes:
     core: the state of the actor core, arrays [N, ...].
     stack: uint8 [N, H, W, C * S], the last observation.
-    embedding: parameters of NGU's embedding [N, ...], as they were when the
-      episode of each environment started; () without an intrinsic reward.
+    embedding: parameters of NGU's embedding [N, ...] from the start of each
+      environment's episode; () without an intrinsic reward.
   """
 
   core: Any
@@ -41,11 +41,11 @@ class BatchedCore:
   """Acting in any number of environments; the methods are pure functions."""
 
   def __init__(self, agent: assembly.Agent, *, evaluation: bool = False):
-    """Builds the actor core.
+    """Initializes the actor core.
 
     Args:
       agent: the agent that acts.
-      evaluation: whether to leave flights out.
+      evaluation: whether to disable flights.
     """
     self._agent = agent
     self._core = agent.actor_core(evaluation=evaluation)
@@ -56,12 +56,15 @@ class BatchedCore:
   def init(
     self, epsilons: npt.ArrayLike, seed: int, first_environment: int
   ) -> ActingState:
-    """Makes a state, which `with_embedding` completes.
+    """Creates a state without an embedding; `with_embedding` adds it.
 
     Args:
       epsilons: epsilon of every environment, [N].
       seed: the run's seed.
       first_environment: index of the first environment in the whole run.
+
+    Returns:
+      The state of the N environments.
     """
     epsilons = jnp.asarray(epsilons, jnp.float32)
     key, num = jax.random.key(seed), len(epsilons)
@@ -76,13 +79,13 @@ class BatchedCore:
     )
 
   def arrange(self, variables: assembly.Variables) -> types.Params:
-    """Puts published variables on the device, as the actor core takes them."""
+    """Moves published variables to the device, as the actor core's params."""
     return self._agent.actor_params(jax.device_put(variables), self._behaviors)
 
   def with_embedding(
     self, params: types.Params, state: ActingState
   ) -> ActingState:
-    """Gives every environment the embedding of the first parameters."""
+    """Returns the state with the embedding of the first parameters."""
     if self._agent.intrinsic is None:
       return state
     return state._replace(embedding=repeat(params.embedding, len(state.stack)))
@@ -94,13 +97,16 @@ class BatchedCore:
     observation: jax.Array,
     state: ActingState,
   ) -> ActingState:
-    """Starts episodes; called before `step`, on the same observations.
+    """Starts episodes; called before `step` with the same observations.
 
     Args:
-      params: the parameters, as `arrange` returns them.
+      params: the parameters, as returned by `arrange`.
       is_first: bool [N], where an episode starts.
-      observation: uint8 [N, H, W, C * S], read where one starts.
+      observation: uint8 [N, H, W, C * S], used only where an episode starts.
       state: the state after the previous step.
+
+    Returns:
+      The new state.
     """
     embedding = state.embedding
     if self._agent.intrinsic is not None:
@@ -117,13 +123,13 @@ class BatchedCore:
     host_inputs: HostInputs,
     state: ActingState,
   ) -> Tuple[jax.Array, Extras, ActingState]:
-    """Chooses an action in each environment.
+    """Selects an action in each environment.
 
     Args:
-      params: the parameters, as `arrange` returns them.
-      inputs: what the environments show, [N, ...]; the observation is the
-        newest frame, uint8 [N, H, W, C].
-      host_inputs: what each behavior's host side supplies, trees [N, ...].
+      params: the parameters, as returned by `arrange`.
+      inputs: the agent's inputs, [N, ...]; the observation is the newest frame,
+        uint8 [N, H, W, C].
+      host_inputs: the inputs from each behavior's host side, trees [N, ...].
       state: the state before the step.
 
     Returns:

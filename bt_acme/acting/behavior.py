@@ -1,10 +1,11 @@
-"""The interface of a behavior: what users hand to behavior transfer.
+"""The interface of behaviors, the policies that behavior transfer reuses.
 
-A behavior has two sides. The *core* side is a pair of pure functions that runs
-inside the actor's one jitted call. The *host* side is for what does not belong
-there (a policy in Python, the episodic memory): it supplies inputs of that call
-and is updated with the features that come out of it. Both serve all N
-environments of one actor process. `bt_acme/behaviors` has the implementations.
+A behavior has two sides. The *core* side is a pair of pure functions that run
+inside the actor's jitted call. The *host* side is for code that cannot run
+there (a policy in Python, the episodic memory). The host side supplies inputs
+of that call and is updated with the features that the call returns. Both sides
+handle all N environments of one actor process. The implementations are in
+`bt_acme/behaviors`.
 """
 
 import abc
@@ -21,9 +22,9 @@ from bt_acme.core import types
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import reward as reward_lib
 
-# The actions of a behavior: A for discrete actions, or the spec of a vector.
+# A for discrete actions, or the spec of a vector of continuous actions.
 ActionSpec = Union[int, specs.Array]
-# Trees of arrays that a behavior's own two sides exchange or keep.
+# Trees of arrays that the two sides of a behavior exchange or store.
 Inputs = Any
 Features = Any
 HostState = Any
@@ -32,17 +33,17 @@ Tree = TypeVar('Tree')
 
 def _warn_of_old_name(old: str, new: str) -> None:
   warnings.warn(
-    f'{old} is deprecated: it is called {new} now.',
+    f'{old} is deprecated. Use {new}.',
     DeprecationWarning,
     stacklevel=3,
   )
 
 
 class Host:
-  """The host side of a behavior over N environments; this one does nothing.
+  """The host side of a behavior for N environments; does nothing by default.
 
-  Until 0.1 `inputs` was called `feed`, and `update` was called `digest`. Both
-  old names still work, with a warning.
+  Until version 0.1, `inputs` was called `feed`, and `update` was called
+  `digest`. Both old names still work, with a warning.
   """
 
   def __init_subclass__(cls, **kwargs: object):
@@ -59,16 +60,17 @@ class Host:
     is_first: np.ndarray,
     is_last: np.ndarray,
   ) -> Inputs:
-    """Returns what the core side receives at this step.
+    """Returns the host inputs of the core side for this step.
 
-    The arrays are read-only, because the agent and the replay have them too.
+    The arrays are read-only, because the agent and the replay use them too.
 
     Args:
       observation: uint8 [N, H, W, C * S].
-      prev_action: int32 [N], the action executed before; -1 on first steps.
-        Vectors are [N, ...] of their own dtype, zeros on first steps.
+      prev_action: int32 [N], the previous action; -1 on first steps. Vector
+        actions are [N, ...] of their own dtype, with zeros on first steps.
       is_first: bool [N], whether an episode starts with the observation.
-      is_last: bool [N], whether one ends with it, so that no action follows.
+      is_last: bool [N], whether an episode ends with the observation, so that
+        no action follows.
 
     Returns:
       A tree of arrays [N, ...].
@@ -77,28 +79,28 @@ class Host:
     return ()
 
   def update(self, features: Features) -> None:
-    """Takes the core side's features of this step, arrays [N, ...]."""
+    """Updates the host with the core side's features, arrays [N, ...]."""
     del features
 
   def feed(self, *shown: np.ndarray) -> Inputs:
-    """Calls `inputs` by its old name."""
+    """Deprecated name of `inputs`."""
     _warn_of_old_name('Host.feed', 'inputs')
-    # A subclass that has only the old name may call it on `super()`.
+    # A subclass that overrides only the old name may call it through `super()`.
     is_overridden = type(self).feed is not Host.feed
     return (Host.inputs if is_overridden else type(self).inputs)(self, *shown)
 
   def digest(self, features: Features) -> None:
-    """Calls `update` by its old name."""
+    """Deprecated name of `update`."""
     _warn_of_old_name('Host.digest', 'update')
     is_overridden = type(self).digest is not Host.digest
     (Host.update if is_overridden else type(self).update)(self, features)
 
   def state(self) -> HostState:
-    """Returns what it keeps from one step to the next, in plain values."""
+    """Returns the state between two steps as serializable values."""
     return ()
 
   def restore(self, state: HostState) -> None:
-    """Goes on from a state."""
+    """Restores a state returned by `state()`."""
     del state
 
 
@@ -109,36 +111,35 @@ class Behavior(abc.ABC):
 
   @abc.abstractmethod
   def make_core(self, num_actions: int) -> behavior_core.BehaviorCore:
-    """Builds the core side, for an environment with `num_actions` actions."""
+    """Builds the core side for an environment with `num_actions` actions."""
 
   def params(self) -> types.Params:
-    """Returns what the core side's `step` gets as its first argument."""
+    """Returns the parameters, the first argument of the core side's `step`."""
     return ()
 
   def intrinsic(self) -> Optional[reward_lib.RewardSpec]:
-    """Returns the reward that its host makes of its features, or None.
+    """Returns the reward that the host computes from the features, or None.
 
-    An inference server may make the reward instead. The host's `update` then
-    gets the rewards in the place of the features; `HostReward.take` accepts
-    either.
+    An inference server may compute the reward instead. The host's `update` then
+    receives rewards instead of features; `HostReward.take` accepts either.
     """
     return None
 
   def make_host(self, action_spec: ActionSpec, seeds: Sequence[int]) -> Host:
-    """Builds the host side over environments with these seeds."""
+    """Builds the host side for environments with the given seeds."""
     del action_spec, seeds
     return Host()
 
   def validate(
     self, observation_shape: Sequence[int], action_spec: ActionSpec
   ) -> None:
-    """Raises ValueError if the behavior cannot act where the agent will."""
+    """Raises ValueError if the environment does not suit the behavior."""
     del observation_shape
     if not isinstance(action_spec, int):
       raise ValueError(
-        f'behavior {self.name!r} chooses discrete actions, and this '
-        f'environment takes {action_spec}: use a behavior that proposes such '
-        'vectors, for instance a policy of your own in behaviors.FromCallable.'
+        f'behavior {self.name!r} has discrete actions, but the environment '
+        f'needs {action_spec}. Use a behavior that proposes such vectors, for '
+        'example your own policy with behaviors.FromCallable.'
       )
 
 
@@ -147,16 +148,19 @@ def make_core(
 ) -> behavior_core.BehaviorCore:
   """Builds a behavior's core side and checks that it proposes one integer.
 
-  The check happens here if the host supplies no inputs, and in any case when
-  the core side is compiled.
+  If the behavior has no host side, the proposal is checked immediately. It is
+  always checked again when the core side is compiled.
 
   Args:
     behavior: the behavior.
     num_actions: A, the number of actions.
-    observation: arrays that one environment shows, or their shapes and dtypes.
+    observation: one environment's observation, or its shapes and dtypes.
+
+  Returns:
+    The core side.
 
   Raises:
-    TypeError: if the behavior proposes anything but one integer.
+    TypeError: if the behavior proposes anything other than one integer.
   """
   core = behavior.make_core(num_actions)
 
@@ -168,7 +172,7 @@ def make_core(
     if action.shape != () or not jnp.issubdtype(action.dtype, jnp.integer):
       raise TypeError(
         f'behavior {behavior.name!r} returns {action.dtype} of shape '
-        f'{action.shape}: an action must be one integer in [0, {num_actions}).'
+        f'{action.shape}. Return one integer in [0, {num_actions}).'
       )
     return action, state
 
@@ -195,14 +199,17 @@ def make_hosts(
   seed: int,
   environments: Sequence[int],
 ) -> List[Host]:
-  """Builds the host side of each behavior over some environments of a run.
+  """Builds the host side of each behavior for some environments of a run.
 
   Args:
     behaviors: the K behaviors.
     action_spec: the number of discrete actions, or the spec of a vector.
     seed: the run's seed.
-    environments: indices of the environments. Index and behavior seed each
-      policy, whichever process it is in.
+    environments: indices of the environments. Each policy is seeded by its
+      environment and its behavior, independently of its process.
+
+  Returns:
+    K host sides.
   """
   return [
     behavior.make_host(
@@ -217,7 +224,7 @@ def make_hosts(
 
 
 def read_only(tree: Tree) -> Tree:
-  """Returns views of arrays through which hosts cannot change them."""
+  """Returns read-only views of arrays."""
 
   def view(array: npt.ArrayLike) -> np.ndarray:
     viewed = np.asarray(array).view()
@@ -235,22 +242,22 @@ def check_proposals(
   num_actions: int,
   actor_step: int,
 ) -> None:
-  """Checks what the core sides proposed, used or not.
+  """Checks all proposals of the core sides, whether or not they were executed.
 
   Args:
     behaviors: the K behaviors.
-    proposals: int32 [N, K], what each behavior proposed.
+    proposals: int32 [N, K], the action proposed by each behavior.
     num_actions: A, the number of actions.
-    actor_step: the actor step that the error names.
+    actor_step: the actor step to report in an error.
 
   Raises:
-    ValueError: for a proposal that is none of the A actions.
+    ValueError: if a proposal is not one of the A actions.
   """
   wrong = (proposals < 0) | (proposals >= num_actions)
   if wrong.any():
     i, k = np.argwhere(wrong)[0]
     raise ValueError(
       f'behavior {behaviors[k].name!r} returned {proposals[i, k]} at actor '
-      f'step {actor_step} of environment {i}: out of range, an action must '
-      f'lie in [0, {num_actions - 1}].'
+      f'step {actor_step} of environment {i}: out of range. Return an action '
+      f'in [0, {num_actions - 1}].'
     )

@@ -1,4 +1,4 @@
-"""Metrics of episodes, as actors and evaluators log them."""
+"""Metrics of episodes for the logs of actors and evaluators."""
 
 import array
 from typing import Dict, Optional
@@ -10,7 +10,7 @@ from bt_acme.environments import saving
 
 
 class EpisodeMetrics:
-  """Sums over one episode of one environment."""
+  """Accumulates the metrics of one episode of one environment."""
 
   def __init__(self) -> None:
     self._task_return = 0.0
@@ -31,16 +31,18 @@ class EpisodeMetrics:
     alpha: Optional[float] = None,
     greedy_extra: bool = False,
   ) -> None:
-    """Takes in one step.
+    """Adds one step.
 
     Args:
-      source: who decided its action: OWN, EXTRA or FLIGHT of `core/types.py`.
-      flight_length: the length that was drawn for a flight that starts with the
-        step; 0 if none starts.
-      task_reward: what the step earned in the task.
-      intrinsic_reward: the reward of the observation that it was taken on,
-        whichever action that observation rewards.
-      alpha: the life-long modulator in that reward; None if it has none.
+      source: the component that selected the action: OWN, EXTRA or FLIGHT of
+        `core/types.py`.
+      flight_length: the drawn length of a flight that starts at this step; 0 if
+        no flight starts.
+      task_reward: the task's reward for the step.
+      intrinsic_reward: the reward of the observation before the step, even if
+        `reward_observation` assigns this reward to another action.
+      alpha: the life-long modulator of that reward; None if the reward has no
+        modulator.
       greedy_extra: whether the agent's greedy choice was an extra action.
     """
     self._length += 1
@@ -53,7 +55,7 @@ class EpisodeMetrics:
       self._alphas.append(alpha)
 
   def state(self) -> saving.State:
-    """Returns the sums, and the modulator of every step."""
+    """Returns the accumulated values and the modulator of every step."""
     return {
       'task_return': self._task_return,
       'intrinsic_return': self._intrinsic_return,
@@ -65,7 +67,7 @@ class EpisodeMetrics:
     }
 
   def restore(self, state: saving.State) -> None:
-    """Goes on from a state."""
+    """Restores a state returned by `state()`."""
     self._task_return = state['task_return']
     self._intrinsic_return = state['intrinsic_return']
     self._length = state['length']
@@ -86,9 +88,9 @@ class EpisodeMetrics:
     }
 
   def _alpha_metrics(self) -> Dict[str, float]:
-    """Describes the modulator; empty if the reward has none.
+    """Returns statistics of the modulator; empty if the reward has none.
 
-    Only where it exceeds 1 does life-long novelty change NGU's reward.
+    Life-long novelty changes NGU's reward only where the modulator exceeds 1.
     """
     if not self._alphas:
       return {}
@@ -102,13 +104,13 @@ class EpisodeMetrics:
     }
 
   def behavior_metrics(self) -> Dict[str, float]:
-    """Returns the part of the metrics that is about flights and behaviors."""
+    """Returns the metrics of flights and behaviors."""
     length = max(self._length, 1)
     in_flight = self._steps_by_source[types.FLIGHT]
     delegated = self._steps_by_source[types.EXTRA]
     return {
       'flights': self._flights,
-      # As flown, because the end of an episode cuts its last flight short.
+      # The end of an episode truncates its last flight, so count actual steps.
       'mean_flight_length': in_flight / max(self._flights, 1),
       'flight_share': in_flight / length,
       'behavior_share': (delegated + in_flight) / length,

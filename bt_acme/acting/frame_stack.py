@@ -1,10 +1,10 @@
-"""Frame stacks for acting: the host sends the device the newest frame only.
+"""Frame stacks for acting: the host sends only the newest frame to the device.
 
-This is the actor's half; the learner's half is `core/frame_stacking.py`. An
-observation is the stack of the newest S frames. The device keeps the stack
-of every environment, so that a turn moves one frame to it instead of S. An
-episode's first observation comes as a whole, because its frames are not those
-that the environment showed before.
+The learner's counterpart is `core/frame_stacking.py`. An observation is a stack
+of the newest S frames. The device stores the stack of every environment, so
+that each step transfers one frame instead of S. The first observation of an
+episode is transferred whole, because it shares no frames with the previous
+observation.
 """
 
 import jax
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def newest_frame(observation: np.ndarray, channels: int) -> np.ndarray:
-  """Returns what the host sends of an observation.
+  """Returns the newest frame, which the host sends to the device.
 
   Args:
     observation: uint8 [N, H, W, C * S].
@@ -30,14 +30,14 @@ def start(
 ) -> jax.Array:
   """Replaces the stacks of the environments whose episode starts.
 
-  `push` appends the newest frame afterwards, as in every other step. A new
-  stack therefore holds the older frames of its observation, with the place of
-  the oldest left free for `push` to drop.
+  `push` then appends the newest frame, as in every other step. The new stack is
+  therefore shifted by one frame, so that `push` drops the duplicate of the
+  newest frame at its start.
 
   Args:
     stack: uint8 [N, H, W, C * S].
     is_first: bool [N], whether an episode starts.
-    observation: uint8 [N, H, W, C * S], read where one starts.
+    observation: uint8 [N, H, W, C * S], used only where an episode starts.
     channels: C.
 
   Returns:

@@ -1,7 +1,8 @@
-"""Acting in selected groups of all environments, in one call on the device.
+"""Acting in selected groups of environments, in one call on the device.
 
-An inference server keeps the state of all environments of a run. A call acts in
-the groups that asked, and can make their intrinsic rewards as well.
+An inference server stores the state of all environments of a run. A call acts
+in the groups with pending requests, and can also compute their intrinsic
+rewards.
 """
 
 from typing import Any, List, Tuple
@@ -17,9 +18,9 @@ from bt_acme.acting import policy as policy_lib
 from bt_acme.core import types
 from bt_acme.core.intrinsic import device as device_reward
 
-# For each of the extras' features, the state of the reward that is made of it,
-# for all environments; () if none is made of it. The tuple is empty if no
-# rewards are made here.
+# For each entry of the extras' features, the reward state of all environments,
+# or () if no reward is computed from the entry. The tuple is empty if no
+# rewards are computed on the server.
 RewardStates = Tuple[Any, ...]
 
 
@@ -30,12 +31,12 @@ class GroupedCore:
   """
 
   def __init__(self, agent: assembly.Agent, *, group_size: int, rewards: bool):
-    """Builds the actor core.
+    """Initializes the actor core.
 
     Args:
       agent: the agent that acts.
       group_size: G, the number of environments in a group.
-      rewards: whether intrinsic rewards are made here.
+      rewards: whether to compute intrinsic rewards.
     """
     self.batched = batched_core.BatchedCore(agent)
     self._group_size = group_size
@@ -44,11 +45,14 @@ class GroupedCore:
   def init(
     self, epsilons: npt.ArrayLike, seed: int
   ) -> Tuple[batched_core.ActingState, RewardStates]:
-    """Makes the states of all environments.
+    """Creates the states of all environments.
 
     Args:
       epsilons: epsilon of every environment of the run, [M].
       seed: the run's seed.
+
+    Returns:
+      The acting state and the reward states, [M, ...].
     """
     states: List[Any] = [
       ()
@@ -69,11 +73,14 @@ class GroupedCore:
     """Starts episodes in one group.
 
     Args:
-      params: the parameters, as `BatchedCore.arrange` returns them.
+      params: the parameters, as returned by `BatchedCore.arrange`.
       group: int32 [], index of the group.
       is_first: bool [G], where an episode starts.
       stack: uint8 [G, H, W, C * S], whole observations.
       state: the state of all environments.
+
+    Returns:
+      The new state of all environments.
     """
     rows = self._rows(group[None])
     part = self.batched.start(
@@ -92,15 +99,16 @@ class GroupedCore:
   ) -> Tuple[
     jax.Array, policy_lib.Extras, batched_core.ActingState, RewardStates
   ]:
-    """Chooses actions in some groups.
+    """Selects actions in some groups.
 
     Args:
-      params: the parameters, as `BatchedCore.arrange` returns them.
+      params: the parameters, as returned by `BatchedCore.arrange`.
       groups: int32 [J], indices of the groups.
       newest: uint8 [J * G, H, W, C], the newest frames.
-      inputs: what else the policy sees, [J * G, ...], without an observation.
+      inputs: the other inputs of the policy, [J * G, ...], without an
+        observation.
       state: the state of all environments.
-      rewards: the states of the rewards of all environments.
+      rewards: the reward states of all environments.
 
     Returns:
       Actions int32 [J * G], extras [J * G, ...], and the new states.
@@ -134,7 +142,7 @@ class GroupedCore:
     states: RewardStates,
     rows: jax.Array,
   ) -> Tuple[policy_lib.Extras, RewardStates]:
-    """Puts rewards in the place of the features that they are made of."""
+    """Replaces features by the rewards that are computed from them."""
     given, after = [], []
     for spec, features, state in zip(
       self._specs, extras['features'], states, strict=True

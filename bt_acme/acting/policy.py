@@ -1,8 +1,9 @@
-"""Policies that choose for N environments, with one jitted call a turn.
+"""Policies that select actions for N environments with one jitted call a step.
 
-`VectorPolicy` chooses in the actor's own process; `server.RemotePolicy` has a
-server on the accelerator choose. Both choose the same actions, because whatever
-varies between environments is seeded by their index alone (`batched_core`).
+`VectorPolicy` selects actions in the actor's own process; `server.RemotePolicy`
+sends requests to a server on the accelerator. Both select the same actions,
+because everything that varies between environments is seeded only by their
+index (`batched_core`).
 """
 
 import functools
@@ -18,20 +19,20 @@ from bt_acme.core import leaves, types
 from bt_acme.environments import saving
 
 Statistics = statistics_store.Statistics
-Array = Any  # NumPy's in an actor, JAX's inside the server's jitted call.
+Array = Any  # A NumPy array; a JAX array inside the server's jitted call.
 Extras = batched_core.Extras
 
 
 class PolicyInput(NamedTuple):
-  """What N environments show, and what the host adds.
+  """The inputs of a policy in N environments, including host inputs.
 
   Attributes:
-    observation: uint8 [N, H, W, C * S]; () where it is sent separately.
-    prev_action: int32 [N], the action executed before; -1 on first steps.
-    prev_reward: float32 [N], the reward received before; 0 on first steps.
+    observation: uint8 [N, H, W, C * S]; () if sent separately.
+    prev_action: int32 [N], the previous action; -1 on first steps.
+    prev_reward: float32 [N], the previous reward; 0 on first steps.
     is_first: bool [N], whether an episode starts.
     is_last: bool [N], whether an episode ends.
-    host_inputs: what each behavior's host side supplies, trees [N, ...].
+    host_inputs: the inputs from each behavior's host side, trees [N, ...].
   """
 
   observation: Any
@@ -55,37 +56,37 @@ class PolicyInput(NamedTuple):
 
 
 class Policy(Protocol):
-  """Chooses actions for N environments; each `receive` follows a `request`."""
+  """Selects actions for N environments; each `receive` follows a `request`."""
 
   def update_variables(self, variables: assembly.Variables) -> None:
-    """Acts with these parameters from now on.
+    """Replaces the parameters.
 
-    An embedding changes in each environment when its next episode starts.
+    The embedding of each environment changes when its next episode starts.
     """
 
   def restore_statistics(self, statistics: Statistics) -> None:
-    """Resumes from statistics [N] if it makes intrinsic rewards as well."""
+    """Restores statistics [N], if the policy also computes rewards."""
 
   def request(self, inputs: PolicyInput) -> None:
-    """Starts to choose, without waiting."""
+    """Requests actions without waiting for them."""
 
   def receive(self) -> Tuple[np.ndarray, Extras]:
     """Waits for actions, int32 [N], and the actor core's extras [N, ...].
 
-    The extras' `features` are a tuple, with one entry for each reward of
-    `Agent.reward_specs`. A policy that makes intrinsic rewards as well gives
+    The extras' `features` are a tuple with one entry for each reward of
+    `Agent.reward_specs`. A policy that also computes intrinsic rewards returns
     `Rewarded` there instead of `Features`; `HostReward.take` accepts either.
     """
 
   def state(self) -> saving.State:
-    """Returns all that choosing depends on, in plain values."""
+    """Returns the state on which future actions depend, as plain values."""
 
   def restore(self, state: saving.State) -> None:
-    """Goes on from a state, after a first `update_variables`."""
+    """Restores a state returned by `state()`, after `update_variables`."""
 
 
 class _Compiled(NamedTuple):
-  """The functions of a policy."""
+  """The actor core of a policy and its compiled functions."""
 
   core: batched_core.BatchedCore
   start: Callable[..., Any]
@@ -94,7 +95,7 @@ class _Compiled(NamedTuple):
 
 @functools.lru_cache(maxsize=8)
 def _compiled(agent: assembly.Agent, evaluation: bool) -> _Compiled:
-  """Makes the functions once for all equal agents, so that JAX does as well."""
+  """Compiles the functions once for all equal agents."""
   core = batched_core.BatchedCore(agent, evaluation=evaluation)
   return _Compiled(
     core,
@@ -104,7 +105,7 @@ def _compiled(agent: assembly.Agent, evaluation: bool) -> _Compiled:
 
 
 class VectorPolicy:
-  """Chooses in this process."""
+  """Selects actions in this process; see `Policy`."""
 
   def __init__(
     self,
@@ -115,15 +116,15 @@ class VectorPolicy:
     first_environment: int = 0,
     evaluation: bool = False,
   ):
-    """Builds the policy; `update_variables` must come before its first use.
+    """Initializes the policy; call `update_variables` before its first use.
 
     Args:
       agent: the agent that acts.
       epsilons: epsilon of every environment, [N] (`core/epsilon.py`).
       seed: the run's seed.
-      first_environment: index of the first environment in the whole run, which
-        seeds it together with `seed`.
-      evaluation: whether to leave flights out.
+      first_environment: index of the first environment in the whole run. This
+        index and `seed` determine the environment's random numbers.
+      evaluation: whether to disable flights.
     """
     compiled = _compiled(agent.nameless, evaluation)
     self._core, self._start, self._step = compiled
@@ -134,6 +135,7 @@ class VectorPolicy:
     self._pending: Any = None
 
   def update_variables(self, variables: assembly.Variables) -> None:
+    """Replaces the parameters."""
     is_first_update = self._params is None
     self._variables = variables
     self._params = self._core.arrange(variables)
@@ -141,11 +143,13 @@ class VectorPolicy:
       self._state = self._core.with_embedding(self._params, self._state)
 
   def restore_statistics(self, statistics: Statistics) -> None:
-    del statistics  # The actor makes the rewards itself.
+    """Does nothing, because the actor computes the rewards."""
+    del statistics
 
   def request(self, inputs: PolicyInput) -> None:
+    """Requests actions without waiting for them."""
     if self._params is None:
-      raise RuntimeError('update_variables must come before select_actions.')
+      raise RuntimeError('Call update_variables before select_actions.')
     observation = inputs.observation
     if inputs.is_first.any():
       self._state = self._start(
@@ -157,18 +161,21 @@ class VectorPolicy:
     )
 
   def receive(self) -> Tuple[np.ndarray, Extras]:
+    """Waits for actions, int32 [N], and extras [N, ...]."""
     action, extras = self._pending
     return np.array(action), jax.tree.map(np.asarray, extras)
 
   def state(self) -> saving.State:
+    """Returns the state on which future actions depend, as plain values."""
     return {
       'variables': leaves.tree_leaves(self._variables),
       'acting': leaves.tree_leaves(self._state),
     }
 
   def restore(self, state: saving.State) -> None:
+    """Restores a state returned by `state()`, after `update_variables`."""
     if self._params is None:
-      raise RuntimeError('update_variables must come before restore.')
+      raise RuntimeError('Call update_variables before restore.')
     self.update_variables(
       leaves.restore_leaves(self._variables, state['variables'])
     )

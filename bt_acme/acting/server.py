@@ -1,7 +1,8 @@
-"""A server on the accelerator that chooses for all actors.
+"""Inference server that selects the actions of all actors on an accelerator.
 
-The actors only emulate: each group of their environments asks `InferenceServer`
-for its actions through a `RemotePolicy` (Espeholt et al. 2020, SEED RL).
+The actors only run environments. Each group of environments requests its
+actions from the `InferenceServer` through a `RemotePolicy` (Espeholt et al.
+2020, SEED RL).
 """
 
 import threading
@@ -20,12 +21,12 @@ Statistics = policy_lib.Statistics
 
 
 class InferenceRequest:
-  """What one group asks of the server.
+  """A request of one group for its actions.
 
   Attributes:
-    answer: actions and extras, as `InferenceServer.act` returns them; None
-      until they are there.
-    answered: set once the answer is there, or will never come.
+    answer: actions and extras, as returned by `InferenceServer.act`; None until
+      they are available.
+    answered: set once the answer is available or the request has failed.
   """
 
   def __init__(
@@ -35,7 +36,7 @@ class InferenceRequest:
     inputs: policy_lib.PolicyInput,
     stack: Optional[np.ndarray],
   ):
-    """Takes the arguments of `InferenceServer.act`."""
+    """Initializes a request with the arguments of `InferenceServer.act`."""
     self.group = group
     self.newest = newest
     self.inputs = inputs
@@ -45,15 +46,14 @@ class InferenceRequest:
 
 
 class InferenceServer:
-  """Chooses for all actors, whose environments come in groups of G.
+  """Selects actions for the environments of all actors, in groups of G.
 
-  Requests that wait while the device is busy share its next call. A call is
-  padded to a power of two of groups, so that few shapes are compiled.
+  Requests that arrive while the device is busy share its next call. The number
+  of groups in a call is padded to a power of two to limit recompilation.
 
-  With `rewards`, the same call makes the intrinsic rewards too, those of
-  behaviors included, and the device holds all episodic memories. The features
-  of an answer are then `Rewarded`, and the actors have nothing left to do but
-  emulate.
+  With `rewards`, the same call also computes the intrinsic rewards, including
+  those of behaviors, and the device stores all episodic memories. The features
+  of an answer are then `Rewarded`.
   """
 
   def __init__(
@@ -65,28 +65,32 @@ class InferenceServer:
     group_size: int,
     rewards: bool = False,
   ):
-    """Builds the policy of all environments.
+    """Initializes the policy of all environments.
 
     Args:
       agent: the agent that acts.
       epsilons: epsilon of every environment of the run, [M].
       seed: the run's seed.
-      group_size: G, how many environments ask together; it must divide M.
-      rewards: whether to make intrinsic rewards here, which an accelerator does
-        faster than the actors. The memory of each environment takes
-        `memory_capacity * embedding_size` floats.
+      group_size: G, the number of environments in a request; must divide M.
+      rewards: whether to compute intrinsic rewards on the server, which is
+        faster on an accelerator than in the actors. The memory of each
+        environment takes `memory_capacity * embedding_size` floats.
+
+    Raises:
+      ValueError: if `group_size` does not divide M.
     """
     num = np.size(epsilons)
     if num % group_size:
       raise ValueError(
-        f'group_size={group_size} does not divide {num} environments.'
+        f'group_size={group_size} does not divide the number of environments, '
+        f'{num}. Choose a divisor of {num}.'
       )
     self._group_size = group_size
     self._num_groups = num // group_size
     self._core = grouped_core.GroupedCore(
       agent, group_size=group_size, rewards=rewards
     )
-    # Padding acts in an additional group, which belongs to no actor.
+    # Padding uses an additional group, which does not belong to any actor.
     self._state, self._rewards = self._core.init(
       np.append(epsilons, np.zeros(group_size)), seed
     )
@@ -99,14 +103,14 @@ class InferenceServer:
     self._stopped = False
 
   def update_variables(self, variables: assembly.Variables) -> None:
-    """Does as `Policy.update_variables`; called from the thread that serves."""
+    """Replaces the parameters; called from the serving thread."""
     is_first_update = self._params is None
     self._params = self._core.batched.arrange(variables)
     if is_first_update:
       self._state = self._core.batched.with_embedding(self._params, self._state)
 
   def restore_statistics(self, group: int, statistics: Statistics) -> None:
-    """Lets a group's rewards resume from statistics; called from any thread.
+    """Schedules statistics to restore for a group; called from any thread.
 
     Args:
       group: the group's index.
@@ -122,12 +126,12 @@ class InferenceServer:
     inputs: policy_lib.PolicyInput,
     stack: Optional[np.ndarray],
   ) -> Tuple[np.ndarray, policy_lib.Extras]:
-    """Chooses for one group; called by `RemotePolicy`, from any thread.
+    """Selects actions for one group; called by `RemotePolicy` in any thread.
 
     Args:
       group: the group's index; its environments start at group * G.
       newest: uint8 [G, H, W, C], the newest frames.
-      inputs: what else the policy sees, without an observation.
+      inputs: the other inputs of the policy, without an observation.
       stack: uint8 [G, H, W, C * S], the whole observations if an episode starts
         in any of the environments; else None.
 
@@ -135,12 +139,13 @@ class InferenceServer:
       Actions int32 [G] and extras [G, ...].
 
     Raises:
-      RuntimeError: if the server has stopped, or the group has asked again.
+      RuntimeError: if the server has stopped, or if a newer request of the same
+        group has replaced this one.
     """
     request = InferenceRequest(group, newest, inputs, stack)
     with self._changed:
       if not self._stopped:
-        # An actor that has died may have left a request of the same group.
+        # A failed actor may have left a pending request of the same group.
         for old in self._requests:
           if old.group == group:
             old.answered.set()
@@ -151,18 +156,21 @@ class InferenceServer:
         request.answered.set()
     request.answered.wait()
     if request.answer is None:
-      raise RuntimeError('The inference server has stopped or was asked anew.')
+      raise RuntimeError(
+        f'Request of group {group} failed: the inference server has stopped, '
+        'or a newer request has replaced this one.'
+      )
     answer: Tuple[np.ndarray, policy_lib.Extras] = request.answer
     return answer
 
   def serve(self, timeout_s: float) -> int:
-    """Answers all requests that wait, in one call.
+    """Answers all pending requests in one call.
 
     Args:
-      timeout_s: how long to wait for the first of them.
+      timeout_s: maximum time to wait for the first request, in seconds.
 
     Returns:
-      How many requests were answered.
+      The number of answered requests.
     """
     with self._changed:
       self._changed.wait_for(lambda: self._requests, timeout_s)
@@ -187,9 +195,9 @@ class InferenceServer:
       self._requests = []
 
   def answer(self, requests: List[InferenceRequest]) -> None:
-    """Answers at most one request of each group, in one call.
+    """Answers at most one request of each group in one call.
 
-    It is called from the thread that serves.
+    Called from the serving thread.
     """
     for request in requests:
       if request.stack is not None:
@@ -224,9 +232,9 @@ class InferenceServer:
 
   def _restore(self, group: int, statistics: Statistics) -> None:
     if not self._rewards:
-      return  # The actors make the rewards.
+      return  # The actors compute the rewards.
     start = group * self._group_size
-    # Only an agent in pre-training restores statistics, and it has one reward.
+    # Only agents in pre-training restore statistics, and they have one reward.
     (state,) = self._rewards
     restored = jax.tree.map(
       lambda x, y: x.at[start : start + self._group_size].set(y),
@@ -237,29 +245,32 @@ class InferenceServer:
 
 
 class RemotePolicy:
-  """Lets a server choose for one group."""
+  """Selects the actions of one group on a server; see `Policy`."""
 
   def __init__(self, server: Any, group: int, frame_channels: int):
-    """Makes no call yet.
+    """Initializes the policy without contacting the server.
 
     Args:
       server: a courier.Client of an `InferenceServer`.
       group: index of the group at the server.
       frame_channels: C, channels of one frame.
     """
-    # Keep the client: if it went during a pending call, the process would end.
+    # Deleting the client during a pending call would end the process.
     self._server = server
     self._group = group
     self._channels = frame_channels
     self._future: Any = None
 
   def update_variables(self, variables: assembly.Variables) -> None:
-    raise RuntimeError('The server fetches its parameters itself.')
+    """Raises RuntimeError, because only the server has parameters."""
+    raise RuntimeError('The inference server fetches its own parameters.')
 
   def restore_statistics(self, statistics: Statistics) -> None:
+    """Restores the statistics of the group on the server."""
     self._server.restore_statistics(self._group, statistics)
 
   def request(self, inputs: policy_lib.PolicyInput) -> None:
+    """Requests actions without waiting for them."""
     observation = inputs.observation
     self._future = self._server.futures.act(
       self._group,
@@ -269,17 +280,26 @@ class RemotePolicy:
     )
 
   def receive(self) -> Tuple[np.ndarray, policy_lib.Extras]:
-    """Does as `Policy.receive`; raises ConnectionError if no answer comes."""
+    """Waits for actions and extras; see `Policy.receive`.
+
+    Returns:
+      Actions, int32 [G], and extras [G, ...].
+
+    Raises:
+      ConnectionError: if the server does not answer.
+    """
     try:
       action, extras = self._future.result()
-    except Exception as error:  # Courier has a class for each cause.
+    except Exception as error:  # Courier has a separate class for each cause.
       raise ConnectionError(
         f'The inference server does not answer: {error}'
       ) from error
     return np.array(action), extras
 
   def state(self) -> saving.State:
-    raise RuntimeError('The server keeps the state of all environments.')
+    """Raises RuntimeError, because the server has the state."""
+    raise RuntimeError('The inference server has the state of the policy.')
 
   def restore(self, state: saving.State) -> None:
-    raise RuntimeError('The server keeps the state of all environments.')
+    """Raises RuntimeError, because the server has the state."""
+    raise RuntimeError('The inference server has the state of the policy.')

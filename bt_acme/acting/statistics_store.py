@@ -1,11 +1,11 @@
-"""The owner of the running statistics of all environments, beside the learner.
+"""Stores the running statistics of all environments in the learner's process.
 
-The statistics belong to the intrinsic reward. Whatever computes the reward (an
-actor's `core/intrinsic/host.py`, or the inference server's device) has a
-working copy of them, and actors report it here, so that the statistics are part
-of every checkpoint and of the behavior that is exported. They are kept per
-environment, so that a run can resume with another group size. The formulas are
-in `core/intrinsic`.
+The statistics belong to the intrinsic reward. The component that computes the
+reward (an actor's `core/intrinsic/host.py`, or the inference server's device)
+has a working copy, which actors report to this store. The statistics are
+therefore part of every checkpoint and of every exported behavior. They are
+stored per environment, so that a run can resume with another group size. The
+formulas are in `core/intrinsic`.
 """
 
 import threading
@@ -23,10 +23,10 @@ _Saved = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 class StatisticsStore:
-  """Keeps the newest statistics of each environment; safe between threads."""
+  """Stores the newest statistics of each environment; thread-safe."""
 
   def __init__(self, statistics_class: Any):
-    """Starts empty.
+    """Initializes an empty store.
 
     Args:
       statistics_class: the reward's `Reward.statistics_class`.
@@ -36,11 +36,11 @@ class StatisticsStore:
     self._statistics: _ByEnvironment = {}
 
   def put(self, first_environment: int, statistics: Statistics) -> None:
-    """Takes the statistics of consecutive environments.
+    """Stores the statistics of consecutive environments.
 
     Args:
-      first_environment: index in the whole run of the first of them.
-      statistics: their running statistics, float [N] each.
+      first_environment: index of the first environment in the whole run.
+      statistics: the running statistics of N environments, float [N] each.
     """
     split = self._split(int(first_environment), statistics)
     with self._lock:
@@ -49,14 +49,14 @@ class StatisticsStore:
   def get(
     self, first_environment: int, num_environments: int
   ) -> Optional[Statistics]:
-    """Returns what `put` took last for N environments, in whichever groups.
+    """Returns the newest statistics of N consecutive environments.
 
     Args:
-      first_environment: index in the whole run of the first of them.
-      num_environments: N, how many they are.
+      first_environment: index of the first environment in the whole run.
+      num_environments: N, the number of environments.
 
     Returns:
-      Float64 [N] each; None if one of the environments has none.
+      Float64 [N] each; None if statistics of any environment are missing.
     """
     indices = range(first_environment, first_environment + num_environments)
     with self._lock:
@@ -65,13 +65,13 @@ class StatisticsStore:
       return self._join([self._statistics[i] for i in indices])
 
   def merged(self) -> Optional[Statistics]:
-    """Returns the statistics of all environments as one; None without any."""
+    """Merges the statistics of all environments; None if there are none."""
     with self._lock:
       in_order = [one for _, one in sorted(self._statistics.items())]
     return self._join(in_order).merged() if in_order else None
 
   def save(self) -> _Saved:
-    """Returns all statistics as JSON can hold them, for a checkpoint."""
+    """Returns all statistics as JSON-serializable values for a checkpoint."""
     with self._lock:
       return {
         str(index): {k: [float(v)] for k, v in one._asdict().items()}
@@ -79,7 +79,7 @@ class StatisticsStore:
       }
 
   def restore(self, saved: _Saved) -> None:
-    """Replaces all statistics by those that `save` returned."""
+    """Restores the statistics returned by `save`, replacing all others."""
     statistics: _ByEnvironment = {}
     # Older checkpoints have one entry for a whole group of environments.
     for first, fields in saved.items():
@@ -88,7 +88,7 @@ class StatisticsStore:
       self._statistics = statistics
 
   def _split(self, first: int, statistics: Statistics) -> _ByEnvironment:
-    """Takes statistics [N] apart, those of environment `first` and on."""
+    """Splits statistics [N] by environment, starting at index `first`."""
     fields = [np.asarray(x, np.float64) for x in statistics]
     return {
       first + i: self._class(*one)
@@ -96,16 +96,16 @@ class StatisticsStore:
     }
 
   def _join(self, statistics: List[Statistics]) -> Statistics:
-    """Puts the statistics of N environments together, float64 [N] each."""
+    """Stacks the statistics of N environments, float64 [N] each."""
     return self._class(
       *(np.stack(fields) for fields in zip(*statistics, strict=True))
     )
 
 
 def make_store(agent: assembly.Agent) -> StatisticsStore:
-  """Makes the store of an agent.
+  """Creates the store of an agent.
 
-  Without an intrinsic reward there are no statistics, and it stays empty.
+  The store stays empty if the agent has no intrinsic reward.
   """
   intrinsic = agent.intrinsic
   return StatisticsStore(intrinsic and intrinsic.reward.statistics_class)
@@ -114,11 +114,14 @@ def make_store(agent: assembly.Agent) -> StatisticsStore:
 def saved(
   agent: assembly.Agent, values: Mapping[str, _Saved]
 ) -> Optional[Statistics]:
-  """Returns the statistics of all environments as one; None without any.
+  """Merges the saved statistics of all environments; None if there are none.
 
   Args:
     agent: the agent that learned.
-    values: the `values` that `Learner.save` returned.
+    values: the `values` returned by `Learner.save`.
+
+  Returns:
+    The statistics of all environments as one.
   """
   store = make_store(agent)
   store.restore(values['statistics'])

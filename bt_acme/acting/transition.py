@@ -1,7 +1,7 @@
-"""One step of one environment, as an actor records it, and where it goes.
+"""Transitions that actors record, and the interface of their destination.
 
-Acting makes transitions and the replay stores them, so both import this module
-and neither imports the other.
+Both acting, which creates transitions, and the replay, which stores them,
+import this module. Neither imports the other.
 """
 
 from typing import Any, NamedTuple, Protocol, Tuple
@@ -14,27 +14,29 @@ Plain = Tuple[Any, ...]  # The fields of a transition, without classes.
 
 
 class Transition(NamedTuple):
-  """One step of one environment, as the replay takes it.
+  """One step of one environment.
 
-  `bt_acme.replay.fields` lists the values that are stored. What is not listed
-  there, such as the Q-values, is collected all the same, and handed to what
-  decides on the priority of a new sequence (`bt_acme.replay.initial_priority`).
+  `bt_acme.replay.fields` lists the values that are stored. The other values,
+  such as the Q-values, are only used to compute the priority of a new sequence
+  (`bt_acme.replay.initial_priority`).
 
   Attributes:
-    observation: uint8 [H, W, C * S], shown before the step, newest frame last.
-    prev_action: int, the action executed one step before; `types.NO_ACTION` on
+    observation: uint8 [H, W, C * S], before the step, newest frame last.
+    prev_action: int, the action executed one step earlier; `types.NO_ACTION` on
       an episode's first step.
-    prev_reward: float, the reward for it; 0 on an episode's first step.
+    prev_reward: float, the reward for `prev_action`; 0 on an episode's first
+      step.
     recurrent_state: LSTMState before the step, float32 [hidden_size] each.
     action: int, the executed primitive action, one of A.
-    choice: int, what the agent picked, one of A + K.
+    choice: int, the selected choice, one of A + K.
     source: int, one of `types.OWN`, `EXTRA` and `FLIGHT`.
-    probability: float, the acting policy's for the choice; 1 in a flight.
+    probability: float, the probability of the choice under the acting policy; 1
+      during a flight.
     reward: float, the reward that the agent maximizes.
-    discount: float, the environment's discount; 1 on a truncation, unless the
-      values after it do not count.
-    q_values: float32 [A'], the values that the actor's network gave to all
-      choices at the step; not stored.
+    discount: float, the environment's discount; 1 on a truncation, unless
+      `bootstrap_truncations` is off.
+    q_values: float32 [A'], the values of all choices from the actor's network;
+      not stored.
   """
 
   observation: np.ndarray
@@ -51,31 +53,31 @@ class Transition(NamedTuple):
 
 
 def to_plain(transition: Transition) -> Plain:
-  """Returns the values of a transition without the classes around them."""
+  """Converts a transition to tuples without custom classes."""
   state = tuple(transition.recurrent_state)
   return tuple(transition._replace(recurrent_state=state))  # type: ignore[arg-type]
 
 
 def from_plain(values: Plain) -> Transition:
-  """Undoes `to_plain`."""
+  """Restores a transition from the result of `to_plain`."""
   transition = Transition(*values)
   state = types.LSTMState(*transition.recurrent_state)
   return transition._replace(recurrent_state=state)
 
 
 class TransitionSink(Protocol):
-  """Takes the transitions of one environment, in order."""
+  """Receives the transitions of one environment, in order."""
 
   def add(self, transition: Transition) -> None:
-    """Takes the next transition of the episode."""
+    """Adds the next transition of the episode."""
 
   def end_episode(
     self, observation: np.ndarray, prev_action: int, prev_reward: float
   ) -> None:
-    """Takes what the episode's last transition led to.
+    """Ends the episode with the outcome of its last transition.
 
     Args:
       observation: uint8 [H, W, C * S], the episode's final observation.
       prev_action: the action executed in the last step.
-      prev_reward: the reward received for it.
+      prev_reward: the reward for `prev_action`.
     """

@@ -1,4 +1,4 @@
-"""Fetches what the learner publishes."""
+"""Fetches the parameters that the learner publishes."""
 
 from typing import Any, List, Optional, Protocol, Sequence
 
@@ -7,23 +7,23 @@ from bt_acme.acting import vector_actor
 
 
 class VariableSource(Protocol):
-  """A learner, here or in another process; Acme's interface."""
+  """A learner in this or another process, with Acme's interface."""
 
   def get_variables(self, names: Sequence[str]) -> List[Any]:
-    """Returns what the fields of `assembly.Variables` of these names hold."""
+    """Returns the values of the named fields of `assembly.Variables`."""
 
 
 def fetch(source: VariableSource) -> assembly.Variables:
-  """Asks a learner for its parameters."""
+  """Fetches the parameters from a learner."""
   names = list(assembly.Variables._fields)
   return assembly.Variables(*source.get_variables(names))
 
 
 class VariableClient:
-  """Keeps an actor's parameters fresh.
+  """Updates an actor's parameters regularly.
 
-  The parameters are fetched every `period` turns, once for all environments of
-  the actor.
+  The parameters are fetched every `period` vector steps, once for all
+  environments of the actor.
   """
 
   def __init__(
@@ -32,12 +32,12 @@ class VariableClient:
     actor: vector_actor.VectorActor,
     period: int,
   ):
-    """Fetches the first parameters.
+    """Initializes the client and fetches the first parameters.
 
     Args:
       source: the learner.
       actor: the actor that acts with the parameters.
-      period: the number of turns between two fetches.
+      period: the number of vector steps between two fetches.
     """
     self._source = source
     self._actor = actor
@@ -46,12 +46,12 @@ class VariableClient:
     self.update()
 
   def update(self) -> None:
-    """Counts a turn, and fetches if `period` turns have passed."""
+    """Counts a vector step; fetches if `period` vector steps have passed."""
     if self._turns is None or self._turns >= self._period:
       self._actor.update_variables(fetch(self._source))
       self._turns = 0
     self._turns += 1
 
   def restore(self, turns: int) -> None:
-    """Restores the count of turns, for an actor that has its parameters."""
+    """Restores the step count of an actor whose parameters are restored."""
     self._turns = turns % self._period + 1

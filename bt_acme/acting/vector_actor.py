@@ -1,10 +1,10 @@
-"""An agent that acts in N environments at once, with one jitted call a turn.
+"""Acting in N environments at once, with one jitted call per vector step.
 
-The call is the policy's (`policy.py`). This module is what surrounds it on the
-host: the intrinsic reward, the behaviors' host sides, transitions and episodes.
-Whatever varies between environments is kept for each of them and seeded by its
-index alone, so that an actor of one environment and an actor of sixteen play
-the same episodes.
+The policy makes the call (`policy.py`). This module handles the host side: the
+intrinsic reward, the behaviors' host sides, transitions and episodes.
+Everything that varies between environments is stored per environment and
+seeded only by its index. An actor with one environment and an actor with
+sixteen therefore play the same episodes.
 """
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -23,18 +23,18 @@ from bt_acme.core.intrinsic import host as host_reward
 from bt_acme.environments import saving, vector
 
 Statistics = policy_lib.Statistics
-# The observation, action and reward that end an episode; None within one.
+# The observation, action and reward that end an episode; None before the end.
 Final = Optional[Tuple[np.ndarray, int, float]]
 
 
 class VectorActor:
   """Acts in N environments.
 
-  A turn is `select_actions` on what the environments show, a step of the
-  environments, and `observe` on what the step leads to. Where time counts,
-  `request_actions` and `receive_actions` replace `select_actions`, so that the
-  process works while another one chooses, and `update` is called while the
-  environments step.
+  A vector step consists of `select_actions` on the current observations, a step
+  of the environments, and `observe` with the outcome. For more speed,
+  `request_actions` and `receive_actions` replace `select_actions`, so that this
+  process can work while another process selects actions, and `update` is called
+  while the environments step.
 
   Attributes:
     intrinsic: the environments' intrinsic rewards; None without pre-training.
@@ -52,20 +52,20 @@ class VectorActor:
     statistics: Optional[Statistics] = None,
     policy: Optional[policy_lib.Policy] = None,
   ):
-    """Builds the actor.
+    """Initializes the actor.
 
     Args:
       agent: the agent that acts.
       epsilons: epsilon of every environment, [N] (`core/epsilon.py`).
       seed: the run's seed.
-      first_environment: index of the first environment in the whole run, which
-        seeds it together with `seed`.
-      evaluation: whether to leave flights out.
-      sinks: N sinks, where transitions go; None to record nothing.
+      first_environment: index of the first environment in the whole run. This
+        index and `seed` determine the environment's random numbers.
+      evaluation: whether to disable flights.
+      sinks: N sinks that receive transitions; None to record nothing.
       statistics: the statistics of the intrinsic reward to resume from; one for
         each environment, or one for all.
-      policy: chooses the actions, with epsilons, seed and flights of its own;
-        None to choose in this process.
+      policy: selects the actions, with its own epsilons, seed and flights; None
+        to select actions in this process.
     """
     self._agent = agent
     self._num = np.size(epsilons)
@@ -86,7 +86,7 @@ class VectorActor:
       environments=range(first_environment, first_environment + self._num),
     )
     self.intrinsic: Optional[host_reward.HostReward] = None
-    # Whether an action is rewarded for the observation that it leads to.
+    # Whether an action gets the reward of the observation that it leads to.
     self._rewards_next = False
     if agent.intrinsic is not None:
       config = agent.intrinsic.config
@@ -99,18 +99,18 @@ class VectorActor:
     self._reward = np.zeros(self._num, np.float32)
     self._episodes = [episode_lib.EpisodeMetrics() for _ in range(self._num)]
     self._turns = 0
-    # What the turn started from, and what the policy answered.
+    # The inputs of the current vector step, and the policy's answer.
     self._step: Any = None
     self._inputs: Any = None
     self._extras: Any = None
-    self._features: Any = None  # None once they were used.
-    # By environment, the transitions that wait for their reward.
+    self._features: Any = None  # None after `update` has used them.
+    # By environment, the transitions whose reward is not known yet.
     self._waiting: Dict[int, Tuple[transition_lib.Transition, Final]] = {}
 
   def update_variables(self, variables: assembly.Variables) -> None:
-    """Acts with these parameters from now on.
+    """Replaces the parameters.
 
-    An embedding changes in each environment when its next episode starts.
+    The embedding of each environment changes when its next episode starts.
     """
     self._policy.update_variables(variables)
 
@@ -121,24 +121,24 @@ class VectorActor:
 
   @property
   def sources(self) -> np.ndarray:
-    """Who decided the latest actions, uint8 [N]: OWN, EXTRA or FLIGHT."""
+    """The sources of the last actions, uint8 [N]: OWN, EXTRA or FLIGHT."""
     return self._extras['source']
 
   def statistics(self) -> Optional[Statistics]:
-    """Returns the statistics of the intrinsic reward, [N]; None without one."""
+    """Returns the intrinsic reward's statistics, [N]; None without a reward."""
     return None if self.intrinsic is None else self.intrinsic.statistics()
 
   def restore_statistics(self, statistics: Statistics) -> None:
-    """Goes on from statistics of the intrinsic reward, if there is one."""
+    """Restores the statistics of the intrinsic reward, if there is one."""
     if self.intrinsic is not None:
       self.intrinsic.restore_statistics(statistics)
       self._policy.restore_statistics(self.intrinsic.statistics())
 
   def state(self) -> saving.State:
-    """Returns all that the next turns depend on, in plain values.
+    """Returns the state on which future steps depend, as plain values.
 
-    It is called between two turns, after `observe`. What the sinks hold belongs
-    to those who made them.
+    Call this method between two vector steps, after `observe`. The state does
+    not include the sinks.
     """
     return {
       'policy': self._policy.state(),
@@ -156,7 +156,7 @@ class VectorActor:
     }
 
   def restore(self, state: saving.State) -> None:
-    """Goes on from a state, after a first `update_variables`."""
+    """Restores a state returned by `state()`, after `update_variables`."""
     self._policy.restore(state['policy'])
     self._epsilons = state['epsilons'].copy()
     for host, own in zip(self._hosts, state['hosts'], strict=True):
@@ -173,15 +173,15 @@ class VectorActor:
     }
 
   def discard_episodes(self) -> None:
-    """Drops episodes that have not ended; all environments start new ones."""
+    """Discards unfinished episodes; all environments then start new ones."""
     self._episodes = [episode_lib.EpisodeMetrics() for _ in range(self._num)]
 
   def select_actions(self, step: vector.VectorStep) -> np.ndarray:
-    """Chooses an action for each environment.
+    """Selects an action for each environment.
 
     Args:
-      step: what the environments show. The action for an environment whose
-        episode has ended is of no consequence, because it starts anew.
+      step: the current step of the environments. The action for an environment
+        whose episode has ended has no effect, because a new episode starts.
 
     Returns:
       int32 [N], primitive actions.
@@ -190,7 +190,7 @@ class VectorActor:
     return self.receive_actions()
 
   def request_actions(self, step: vector.VectorStep) -> None:
-    """Starts to choose, as `select_actions` does, without waiting."""
+    """Requests the actions of `select_actions` without waiting for them."""
     is_first = step.is_first
     prev_action = np.where(is_first, types.NO_ACTION, self._action)
     prev_action = prev_action.astype(np.int32)
@@ -210,7 +210,7 @@ class VectorActor:
     self._policy.request(self._inputs)
 
   def receive_actions(self) -> np.ndarray:
-    """Waits for the actions that were requested."""
+    """Waits for the requested actions, int32 [N]."""
     self._action, self._extras = self._policy.receive()
     self._features = self._extras.pop('features', ())
     if self._agent.behaviors:
@@ -224,9 +224,9 @@ class VectorActor:
     return self._action
 
   def update(self) -> None:
-    """Does what only the next turn needs: rewards and remembers what was seen.
+    """Computes rewards and updates memories, which only the next step needs.
 
-    `observe` does it if it has not been done.
+    `observe` calls this method unless it was already called for this step.
     """
     features, self._features = self._features, None
     if features is None:
@@ -240,27 +240,27 @@ class VectorActor:
       for host, host_features in zip(self._hosts, features, strict=True):
         host.update(host_features)
     for i, (transition, final) in self._waiting.items():
-      if not self._step.is_first[i]:  # Otherwise the episode was broken off.
+      if not self._step.is_first[i]:  # Otherwise the episode was discarded.
         self._record(i, transition._replace(reward=self._reward[i]), final)
     self._waiting = {}
 
   def observe(self, step: vector.VectorStep) -> List[Dict[str, float]]:
-    """Takes what the actions led to.
+    """Records the outcome of the last actions.
 
     Args:
-      step: what the environments show now.
+      step: the step of the environments after the actions.
 
     Returns:
-      Metrics of the episodes that end with this step, with the index and the
-      epsilon of their `environment` and, with behavior transfer, the
-      `flight_probability` that was drawn for them.
+      Metrics of the episodes that end with this step, including the index
+      `environment`, its epsilon and, with behavior transfer, the drawn
+      `flight_probability`.
     """
     self.update()
     if self.intrinsic is None:
       self._reward = step.reward.astype(np.float32)
     finished = []
     for i in np.flatnonzero(~self._step.is_last):
-      # The other environments went from one episode to the next.
+      # The other environments have just started a new episode.
       self._count(i, float(step.reward[i]))
       if self._sinks is not None:
         self._take_transition(i, step)
@@ -278,7 +278,7 @@ class VectorActor:
     return finished
 
   def _take_transition(self, i: int, step: vector.VectorStep) -> None:
-    """Records the transition of an environment, now or when it is rewarded."""
+    """Records an environment's transition, now or once its reward is known."""
     inputs, extras = self._inputs, self._extras
     transition = transition_lib.Transition(
       observation=self._step.observation[i],
@@ -304,20 +304,20 @@ class VectorActor:
   def _record(
     self, i: int, transition: transition_lib.Transition, final: Final
   ) -> None:
-    """Hands a transition on, and the end of the episode if it ends there."""
+    """Sends a transition, and an end of the episode, to the sink."""
     assert self._sinks is not None
     self._sinks[i].add(transition)
     if final is not None:
       self._sinks[i].end_episode(*final)
 
   def _discount(self, step: vector.VectorStep, i: int) -> float:
-    """Returns the discount of the values that follow the transition."""
+    """Returns the discount of the values after the transition."""
     if step.is_last[i] and not self._agent.config.acting.bootstrap_truncations:
       return 0.0
     return float(step.discount[i])
 
   def _count(self, i: int, task_reward: float) -> None:
-    """Counts a step of the episode of an environment."""
+    """Adds a step to the episode metrics of an environment."""
     extras = self._extras
     intrinsic_reward, alpha = 0.0, None
     if self.intrinsic is not None:

@@ -1,0 +1,1 @@
+"""Learning and acting as pure functions of one environment or batch."""

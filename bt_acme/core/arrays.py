@@ -1,4 +1,4 @@
-"""For formulas that are written once, for NumPy's arrays and for JAX's."""
+"""Helpers for formulas that work on both NumPy and JAX arrays."""
 
 from typing import Any
 
@@ -6,28 +6,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-Array = Any  # jax.Array or a NumPy array; results are of the arguments' kind.
+Array = Any  # jax.Array or a NumPy array; results have the arguments' type.
 
 
 def namespace(array: Array) -> Any:
-  """Returns `jax.numpy` for JAX's arrays, else `numpy`."""
+  """Returns `jax.numpy` for a JAX array, else `numpy`."""
   return jnp if isinstance(array, jax.Array) else np
 
 
 def stop_gradient(array: Array) -> Array:
-  """Returns the array, through which no gradient passes."""
+  """Returns the array unchanged, but blocks its gradient."""
   return jax.lax.stop_gradient(array) if isinstance(array, jax.Array) else array
 
 
 def masked_mean(values: jax.Array, mask: jax.Array) -> jax.Array:
-  """Computes the mean of the values that a mask keeps.
+  """Computes the mean of the values where a mask is 1.
 
   Args:
-    values: float32 [...]; anything where the mask is 0, even NaN.
+    values: float32 [...]; ignored where the mask is 0, even if NaN.
     mask: float32 [...], 0 or 1.
 
   Returns:
-    float32 []; 0 if the mask keeps nothing.
+    float32 []; 0 if the mask is 0 everywhere.
   """
   total = jnp.sum(jnp.where(mask > 0, values, 0.0))
   return total / jnp.maximum(jnp.sum(mask), 1.0)

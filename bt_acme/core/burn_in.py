@@ -1,16 +1,16 @@
-"""The burn-in: steps that only warm the recurrent state up.
+"""Burn-in: steps that only warm up the recurrent state.
 
-A stored recurrent state is stale, because an older network computed it. So
-each network first unrolls over the first steps of a sequence, the burn-in,
-with its current parameters; nothing is learned from these steps, and no
-gradient flows into them. The rest of the sequence, the trace, is learned from.
+A stored recurrent state is stale, because an older network computed it. Each
+network therefore first unrolls over the burn-in, the first steps of a sequence,
+with its current parameters. These steps are not trained on, and no gradient
+flows into them. The loss covers the rest of the sequence, called the trace.
 
-A sequence that starts an episode is different: its state is zeros, whichever
-network computed it, and needs no warming up. All of its steps are learned from,
-including those of the burn-in, which would otherwise never be.
+A sequence that starts an episode needs no burn-in, because its initial state is
+zero for every network. The loss covers all of its steps. Otherwise, the first
+steps of an episode would never be trained on.
 
-Source: Kapturowski et al. 2019 (R2D2), Sec. 3, who do not mention episodes'
-starts.
+Source: Kapturowski et al. 2019 (R2D2), Sec. 3, which does not discuss the start
+of an episode.
 """
 
 from typing import List
@@ -30,17 +30,18 @@ def unroll(
   burn_in_length: int,
   hold_flights: bool = False,
 ) -> jax.Array:
-  """Computes the Q-values of all steps, and cuts the gradient after burn-ins.
+  """Computes the Q-values of all steps; blocks the gradient after burn-ins.
 
   Args:
     network: the Q-network.
-    params: the network's parameters, which unroll the burn-in too.
+    params: the network's parameters, also used for the burn-in.
     batch: B sequences of T transitions.
     observations: uint8 [T + 1, B, H, W, C * S], the batch's stacked frames.
-    burn_in_length: steps that only warm the state up, except in a sequence that
-      starts an episode; 0 starts every trace from the stored state.
-    hold_flights: whether the steps of a flight leave the recurrent state as it
-      was (`TransferConfig.flight_recurrent_state`).
+    burn_in_length: number of steps that only warm up the state, except in a
+      sequence that starts an episode; 0 starts every trace from the stored
+      state.
+    hold_flights: whether the recurrent state stays unchanged during a flight
+      (`TransferConfig.flight_recurrent_state`).
 
   Returns:
     float32 [T + 1, B, A'].
@@ -68,7 +69,7 @@ def unroll(
 def trained_steps(
   batch: types.SequenceBatch, *, burn_in_length: int
 ) -> jax.Array:
-  """Marks the real steps that are learned from, float32 [T, B]."""
+  """Marks the valid steps that the loss covers, float32 [T, B]."""
   valid: jax.Array = batch.valid
   if not burn_in_length:
     return valid
@@ -77,14 +78,14 @@ def trained_steps(
 
 
 def _starts_episode(batch: types.SequenceBatch) -> jax.Array:
-  """Marks the sequences that start with the first step of an episode, [B]."""
+  """Marks the sequences that start at the first step of an episode, [B]."""
   starts: jax.Array = batch.prev_action[0] == types.NO_ACTION
   return starts
 
 
 def _flight_rows(source: jax.Array) -> jax.Array:
-  """Marks the rows [T + 1, B] of an unroll whose step [T, B] was a flight's."""
-  # No step follows the last row, so nothing sees the state after it.
+  """Marks the rows [T + 1, B] of an unroll whose step was part of a flight."""
+  # No step follows the last row, so the state after it is never used.
   last = jnp.zeros_like(source[:1], bool)
   return jnp.concatenate([source == types.FLIGHT, last])
 

@@ -1,9 +1,9 @@
-"""The learner step over several devices.
+"""Data-parallel learner step over several devices.
 
-The batch is split over the devices, and each device holds the whole state.
-Where a sum, mean or maximum of the step goes over the batch, XLA combines the
-devices' parts. The update is therefore that of one device, except for the order
-in which floats are summed.
+The batch is split across the devices, and each device holds the whole state.
+XLA combines the results of all devices wherever the step computes a sum, mean
+or maximum over the batch. The update therefore equals the update of a single
+device, except for the order in which floats are summed.
 """
 
 import dataclasses
@@ -15,18 +15,18 @@ import numpy as np
 from bt_acme import config as config_lib
 from bt_acme.core import types
 
-_BATCH = 'batch'  # The mesh's one axis.
+_BATCH = 'batch'  # The only axis of the mesh.
 
 
 class Shardings(NamedTuple):
-  """Where the arrays of a learner step lie.
+  """Shardings of the arrays of a learner step.
 
   Attributes:
-    state: the sharding of the LearnerState and the metrics, which are whole on
-      each device.
+    state: the sharding of the LearnerState and the metrics, replicated on each
+      device.
     batch: a SequenceBatch of shardings, each split along B.
-    per_sequence: the sharding of probabilities and priorities [B], which are
-      split too.
+    per_sequence: the sharding of probabilities and priorities [B], split
+      along B.
   """
 
   state: jax.sharding.NamedSharding
@@ -35,24 +35,25 @@ class Shardings(NamedTuple):
 
 
 def make_shardings(learner: config_lib.LearnerConfig) -> Shardings:
-  """Spreads the learner over the first `num_devices` devices of this process.
+  """Distributes the learner over the first `num_devices` local devices.
 
   Args:
     learner: the settings of the learner.
 
   Returns:
-    Where the learner's arrays lie.
+    The shardings of the learner's arrays.
 
   Raises:
-    ValueError: if there are fewer devices, or if they cannot share a batch
-      evenly.
+    ValueError: if this process has fewer devices, or if a batch cannot be split
+      evenly across them.
   """
   devices = jax.local_devices()
   num_devices = learner.num_devices or len(devices)
   if num_devices > len(devices):
     raise ValueError(
-      f'num_devices={num_devices}, but the learner has {len(devices)} of kind '
-      f'{devices[0].platform!r}: choose at most as many, or 0 for all of them.'
+      f'num_devices={num_devices} exceeds the {len(devices)} devices of '
+      f'platform {devices[0].platform!r}. Choose at most {len(devices)}, or 0 '
+      'to use all of them.'
     )
   dataclasses.replace(learner, num_devices=num_devices)  # Checks batch_size.
   mesh = jax.sharding.Mesh(np.array(devices[:num_devices]), (_BATCH,))
@@ -62,7 +63,7 @@ def make_shardings(learner: config_lib.LearnerConfig) -> Shardings:
     return jax.sharding.NamedSharding(mesh, spec(*axes))
 
   fields: Any = dict.fromkeys(types.SequenceBatch._fields, split(None, _BATCH))
-  fields['recurrent_state'] = split(_BATCH)  # It has no axis of time.
+  fields['recurrent_state'] = split(_BATCH)  # This field has no time axis.
   return Shardings(
     state=split(),
     batch=types.SequenceBatch(**fields),
@@ -73,7 +74,7 @@ def make_shardings(learner: config_lib.LearnerConfig) -> Shardings:
 def jit_step(
   step: Callable[..., Any], shardings: Shardings
 ) -> Callable[..., Any]:
-  """Compiles `LearnerCore.step`, which then uses up the state it is given."""
+  """Compiles `LearnerCore.step`, which then donates its state argument."""
   return jax.jit(
     step,
     in_shardings=(shardings.state, shardings.batch, shardings.per_sequence),

@@ -1,8 +1,8 @@
-"""Epsilon: how much each environment explores, and epsilon-greedy choices.
+"""Epsilon of each environment, and epsilon-greedy choices.
 
-Every environment of a run has an epsilon of its own, which stays the same for
-the whole run. Sources: Horgan et al. 2018 (Ape-X) for the ladder; Kapturowski
-et al. 2019 (R2D2).
+Every environment of a run has its own epsilon, which is constant throughout the
+run. Sources: Horgan et al. 2018 (Ape-X) for the ladder; Kapturowski et al. 2019
+(R2D2).
 """
 
 from typing import NamedTuple
@@ -16,12 +16,12 @@ import numpy.typing as npt
 def ladder(
   num_environments: int, *, base: float, alpha: float
 ) -> npt.NDArray[np.float32]:
-  """Spreads epsilon over the environments: ε_i = base^(1 + alpha i / (N - 1)).
+  """Computes each environment's epsilon, ε_i = base^(1 + alpha i / (N - 1)).
 
   Args:
     num_environments: N, over all actors of the run.
     base: epsilon of the environment that explores most.
-    alpha: how steeply epsilon falls from one environment to the next.
+    alpha: exponent that sets how fast epsilon falls across environments.
 
   Returns:
     Epsilon of every environment, float32 [N]; base alone for N = 1.
@@ -34,9 +34,9 @@ class Choice(NamedTuple):
   """An epsilon-greedy choice.
 
   Attributes:
-    choice: int32 [], what is chosen.
-    greedy_choice: int32 [], the choice of the largest value.
-    probability: float32 [], the probability of having made that choice.
+    choice: int32 [], the selected choice.
+    greedy_choice: int32 [], the choice with the largest value.
+    probability: float32 [], the probability of selecting `choice`.
   """
 
   choice: jax.Array
@@ -51,18 +51,18 @@ def choose(
   explore_key: jax.Array,
   choice_key: jax.Array,
 ) -> Choice:
-  """Chooses uniformly with probability epsilon, else greedily.
+  """Selects a random choice with probability epsilon, else the greedy choice.
 
     π(a) = ε / A' + (1 - ε) 1[a = argmax q]
 
   Args:
     q_values: float32 [A'], the value of each choice.
     epsilon: float32 [], the probability of exploring.
-    explore_key: the key that decides whether to explore.
-    choice_key: the key that draws the random choice.
+    explore_key: the random key for deciding whether to explore.
+    choice_key: the random key for drawing the random choice.
 
   Returns:
-    The choice, and how likely it was.
+    The choice and its probability.
   """
   num_choices = q_values.shape[-1]
   greedy = jnp.argmax(q_values).astype(jnp.int32)

@@ -1,10 +1,10 @@
-"""Frame stacks for learning: replay stores each frame only once.
+"""Rebuilds frame stacks in the learner, so that replay stores frames only once.
 
-This is the learner's half; the actor's half is `acting/frame_stack.py`.
+The actor's counterpart is `acting/frame_stack.py`.
 
-An observation is a stack of the newest S frames, and successive ones share all
-but one. Replay and the way to the learner carry single frames; the learner
-step rebuilds the stacks here, on its device.
+An observation is a stack of the newest S frames, so successive observations
+share all frames but one. Replay stores and sends single frames. The learner
+step rebuilds the stacks on its device.
 """
 
 import jax

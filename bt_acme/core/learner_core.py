@@ -1,8 +1,9 @@
-"""One learner step: batch in; new state, priorities and metrics out.
+"""The learner step of R2D2, NGU and BT.
 
-R2D2, NGU and BT share it. They differ in the configured loss, in whether the
-networks of an intrinsic reward are trained too, and in whether a batch holds
-transitions of the extra action.
+A step takes a batch and returns the new state, priorities and metrics. The
+three agents differ in the configured loss, in whether the networks of an
+intrinsic reward are trained too, and in whether a batch contains transitions of
+the extra action.
 """
 
 import functools
@@ -18,7 +19,7 @@ from bt_acme.core import loss as loss_lib
 
 
 class LearnerState(NamedTuple):
-  """All that the learner carries from step to step.
+  """The state that the learner carries from step to step.
 
   Attributes:
     params: the parameters of the online Q-network.
@@ -28,8 +29,8 @@ class LearnerState(NamedTuple):
       without them.
     intrinsic_opt_state: the state of their optimizer; () without them.
     learner_steps: int32 [], the number of steps so far.
-    key: what is random in a step follows from it and the step's number. It
-      follows from the seed and never changes.
+    key: the base random key, derived from the seed and never changed. Each step
+      derives its own key from this key and the step number.
   """
 
   params: types.Params
@@ -42,7 +43,7 @@ class LearnerState(NamedTuple):
 
 
 class Training(NamedTuple):
-  """Networks that are trained on a loss of their own.
+  """Networks that are trained with a loss of their own.
 
   Attributes:
     init: key -> params.
@@ -50,8 +51,8 @@ class Training(NamedTuple):
       networks of an intrinsic reward: (params, observations uint8 [T + 1, B, H,
       W, C * S], action int32 [T, B], valid float32 [T, B], key) -> (loss,
       metrics).
-    learning_rate: the learning rate of their Adam, whose other settings are the
-      same for all networks.
+    learning_rate: the learning rate of Adam for these networks; its other
+      settings are the same for all networks.
   """
 
   init: Callable[[types.PRNGKey], types.Params]
@@ -65,10 +66,10 @@ class LearnerCore(NamedTuple):
   Attributes:
     init: (key, initial params or None for fresh ones) -> LearnerState.
     step: (LearnerState, SequenceBatch, probabilities float32 [B]) ->
-      (LearnerState, priorities float32 [B], metrics). Jit it and donate the
-      first argument. Besides those of the losses there are the metrics
-      `gradient_norm`, before it is clipped, and `target_copies`, how often the
-      target network has become a copy of the online network so far.
+      (LearnerState, priorities float32 [B], metrics). Callers jit this function
+      and donate the first argument. Besides the metrics of the losses, there
+      are `gradient_norm`, the norm before clipping, and `target_copies`, the
+      number of times the online network has been copied to the target network.
   """
 
   init: Callable[..., LearnerState]
@@ -92,12 +93,12 @@ def make_learner_core(
   Args:
     network: the Q-network.
     learner: the learner's settings.
-    replay: the replay's settings: the length of the burn-in, and the priority's
-      mix.
+    replay: the replay settings, for the burn-in length and the priority
+      weights.
     num_stacked: S, the number of frames in an observation.
-    hold_flights: whether steps of a flight leave the recurrent state as it was.
-    intrinsic: how the networks of an intrinsic reward are trained; None without
-      one.
+    hold_flights: whether the recurrent state stays unchanged during a flight.
+    intrinsic: the training of the intrinsic reward's networks; None without an
+      intrinsic reward.
 
   Returns:
     The learner's functions.
@@ -115,15 +116,15 @@ def make_learner_core(
   )
   init = functools.partial(_init, agent, intrinsic, learner)
   step = functools.partial(_step, agent, intrinsic, learner, num_stacked)
-  # The initialization runs once: optimizing it would cost more than it saves.
+  # Initialization runs only once: optimizing it costs more time than it saves.
   options = {'xla_backend_optimization_level': 0}
   return LearnerCore(jax.jit(init, compiler_options=options), step)
 
 
 def without_key(state: LearnerState) -> LearnerState:
-  """Returns the arrays of a checkpoint, which holds the key beside them.
+  """Returns the state without its key, which checkpoints store separately.
 
-  Checkpoints from before the state had a key hold the same arrays.
+  Checkpoints written before the state had a key contain the same arrays.
   """
   no_leaves: Any = ()
   return state._replace(key=no_leaves)
@@ -146,8 +147,8 @@ def _init(
   params: Optional[types.Params] = None,
 ) -> LearnerState:
   key, intrinsic_key, step_key = jax.random.split(key, 3)
-  # These are copies because the step donates its state: it can neither donate
-  # one buffer twice nor take the caller's, who may go on acting with it.
+  # The step donates its state, so it needs copies: one buffer cannot be donated
+  # twice, and the caller may still use the parameters for acting.
   params = agent.init(key) if params is None else params
   params = jax.tree.map(jnp.array, params)
   intrinsic_params: types.Params = {}
@@ -190,7 +191,7 @@ def _step(
     learner_steps=state.learner_steps + 1,
   )
   if intrinsic is not None:
-    # The same step draws the same, so that a run can be repeated.
+    # The key depends only on the step number, so that runs are reproducible.
     key = jax.random.fold_in(state.key, state.learner_steps)
     params, opt_state, _, intrinsic_metrics = _descend(
       intrinsic,
@@ -223,8 +224,8 @@ def _descend(
   """Takes one optimizer step.
 
   Returns:
-    The new parameters, the optimizer's new state, the gradients, and what the
-    loss returned besides its value.
+    The new parameters, the optimizer's new state, the gradients, and the
+    auxiliary outputs of the loss.
   """
   gradients, auxiliary = jax.grad(training.loss, has_aux=True)(params, *inputs)
   optimizer = _optimizer(training, learner)

@@ -1,4 +1,4 @@
-"""The leaves of a tree of arrays, as NumPy arrays that can be kept."""
+"""Conversion between a tree of arrays and a list of NumPy arrays."""
 
 from typing import Any, List, Sequence, TypeVar
 
@@ -10,8 +10,8 @@ Tree = TypeVar('Tree')
 
 
 def tree_leaves(tree: Any) -> List[np.ndarray[Any, Any]]:
-  """Copies the leaves of a tree; random keys become the data behind them."""
-  # A view would change when its buffer is donated to a jitted function.
+  """Copies the leaves of a tree; random keys are replaced by their key data."""
+  # A view would change once its buffer is donated to a jitted function.
   return [
     np.array(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
     for leaf in jax.tree.leaves(tree)
@@ -19,15 +19,17 @@ def tree_leaves(tree: Any) -> List[np.ndarray[Any, Any]]:
 
 
 def restore_leaves(template: Tree, leaves: Sequence[Any]) -> Tree:
-  """Puts leaves back into a tree of JAX's arrays.
+  """Restores a tree of JAX arrays from its leaves.
 
   Args:
-    template: a tree with the structure, shapes and dtypes of the tree that the
-      leaves are from.
-    leaves: what `tree_leaves` returned.
+    template: a tree with the structure, shapes and dtypes of the original tree.
+    leaves: the result of `tree_leaves` for the original tree.
+
+  Returns:
+    The restored tree.
 
   Raises:
-    ValueError: if the leaves are those of another tree.
+    ValueError: if the leaves do not match the template.
   """
   old, structure = jax.tree.flatten(template)
   new = [
@@ -39,8 +41,8 @@ def restore_leaves(template: Tree, leaves: Sequence[Any]) -> Tree:
   for like, leaf in zip(old, new, strict=True):
     if (like.shape, like.dtype) != (leaf.shape, leaf.dtype):
       raise ValueError(
-        f'{leaf.dtype} {leaf.shape} cannot take the place of '
-        f'{like.dtype} {like.shape}: the arrays are those of another agent.'
+        f'Expected an array of {like.dtype} {like.shape}, got {leaf.dtype} '
+        f'{leaf.shape}. Use the arrays of an agent with the same architecture.'
       )
   restored: Tree = jax.tree.unflatten(structure, new)
   return restored

@@ -1,12 +1,12 @@
-"""The loss of the Q-network, one for R2D2, NGU and BT.
+"""The loss of the Q-network, shared by R2D2, NGU and BT.
 
     L = mean_B w ½ Σ_t trained_t (δ_t² + duplicated_t δ'_t²)
 
 δ is the TD error of a transition under its own label, δ' that of its duplicate
-(`behavior_transfer.relabelling`), and w an importance weight, 1 by default.
-Both networks first unroll the sequences (`burn_in`); the TD errors follow from
-their Q-values (`targets`), with returns from rlax; the sum leaves out what is
-not a real transition, and the burn-in.
+(`behavior_transfer.relabelling`), and w is an importance weight, 1 by default.
+Both networks first unroll the sequences (`burn_in`). The TD errors are computed
+from their Q-values (`targets`), with returns from rlax. The sum excludes the
+burn-in and padding.
 
 Sources: Kapturowski et al. 2019 (R2D2); Campos et al. 2021 (arXiv:2102.13515),
 App.
@@ -36,7 +36,7 @@ def q_network_loss(
   replay: config_lib.ReplayConfig,
   hold_flights: bool = False,
 ) -> Tuple[jax.Array, Tuple[jax.Array, types.Metrics]]:
-  """Computes the loss of one batch, and new priorities of its sequences.
+  """Computes the loss of one batch and the new priorities of its sequences.
 
   Args:
     params: the parameters of the online network.
@@ -44,12 +44,12 @@ def q_network_loss(
     batch: B sequences of T transitions, burn-in and trace.
     observations: uint8 [T + 1, B, H, W, C * S], the batch's frames, stacked.
     probabilities: float32 [B], the probability with which replay sampled each
-      sequence; read only with an `importance_sampling_exponent`.
+      sequence; used only with an `importance_sampling_exponent`.
     network: the Q-network.
     learner: the learner's settings.
-    replay: the replay's settings: the length of the burn-in, and the priority's
-      mix.
-    hold_flights: whether steps of a flight leave the recurrent state as it was
+    replay: the replay settings, for the burn-in length and the priority
+      weights.
+    hold_flights: whether the recurrent state stays unchanged during a flight
       (`TransferConfig.flight_recurrent_state`).
 
   Returns:
@@ -94,9 +94,9 @@ def returns_on_device(
   traces: jax.Array,
   taken_values: Optional[jax.Array] = None,
 ) -> jax.Array:
-  """A `core.returns.Recursion` for a batch, [T, B], by rlax."""
+  """Implements `core.returns.Recursion` for a batch, [T, B], with rlax."""
   if taken_values is None:
-    # rlax has each trace at the row before.
+    # rlax expects each trace one row earlier.
     following = jnp.concatenate([traces[1:], jnp.zeros_like(traces[:1])])
     inputs = [reward, discount_t, state_values, following]
     return _each_sequence(rlax.lambda_returns, *inputs)
@@ -107,7 +107,7 @@ def returns_on_device(
 def _each_sequence(
   recursion: Callable[..., Any], *inputs: jax.Array
 ) -> jax.Array:
-  """Applies what rlax has for a sequence to all of a batch."""
+  """Applies an rlax function for one sequence to every sequence of a batch."""
   returns: jax.Array = jax.vmap(recursion, in_axes=1, out_axes=1)(*inputs)
   return returns
 
@@ -115,14 +115,14 @@ def _each_sequence(
 def masked_loss(
   errors: priorities_lib.TDErrors, probabilities: jax.Array, *, exponent: float
 ) -> jax.Array:
-  """Sums half the squared errors that count over time; takes the batch's mean.
+  """Sums half the squared masked errors over time; averages over the batch.
 
   Args:
     errors: δ and δ', [T, B].
     probabilities: float32 [B], the probability with which replay sampled each
       sequence.
     exponent: the exponent of the importance weights w = (p_min / p)^exponent; 0
-      leaves them out.
+      disables them.
 
   Returns:
     float32 [].
@@ -144,7 +144,7 @@ def _metrics(
   q_online: jax.Array,
   reward: jax.Array,
 ) -> types.Metrics:
-  """Returns what is logged: the loss, and means over trained transitions."""
+  """Returns the metrics: the loss, and means over trained transitions."""
   means = {
     'mean_abs_td_error': jnp.abs(errors.own),
     'mean_q': jnp.max(q_online[:-1], axis=-1),

@@ -1,10 +1,10 @@
-"""An LSTM that is cheap to train over long sequences.
+"""An LSTM that is cheap to train on long sequences.
 
-It has the cell and the parameter tree of `hk.LSTM`, but it projects the inputs
-of all steps in one product before the scan. Its backward pass carries only the
-state's gradient through time: the weights' gradient is one product after the
-scan (a few on a CPU), whereas differentiating a scan of `hk.LSTM` accumulates
-it at every step.
+The cell and the parameter tree equal those of `hk.LSTM`, but the inputs of all
+steps are projected in one product before the scan. The backward pass carries
+only the state's gradient through time. The weight gradient is one product after
+the scan (a few on a CPU), whereas differentiating a scan of `hk.LSTM`
+accumulates the weight gradient at every step.
 """
 
 from typing import Any, Optional, Tuple
@@ -16,13 +16,13 @@ import jax.numpy as jnp
 from bt_acme.core import types
 
 _FORGET_BIAS = 1.0  # Added to the forget gate, as hk.LSTM does.
-_CPU_ROWS = 1024  # Rows of one product of the weights' gradient on a CPU.
+_CPU_ROWS = 1024  # Rows per product for the weight gradient on a CPU.
 
 
 def _cell(
   gates: jax.Array, cell: jax.Array, axis: int = -1
 ) -> Tuple[jax.Array, jax.Array, Tuple[jax.Array, ...]]:
-  """Takes one step, given the projections.
+  """Computes one step from the projected inputs and state.
 
   Args:
     gates: float32 [B, 4H], or [4H, B] with axis 0.
@@ -30,7 +30,7 @@ def _cell(
     axis: the axis of the gates.
 
   Returns:
-    The hidden state, the cell, and the four activated gates, for the backward
+    The hidden state, the cell, and the four activated gates for the backward
     pass.
   """
   i, g, f, o = jnp.split(gates, 4, axis=axis)
@@ -45,7 +45,15 @@ def _cell(
 
 
 def _weights_gradient(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
-  """inputs [T, B, I], d_gates [T, B, 4H] -> [I, 4H], summed over T and B."""
+  """Computes the weight gradient [I, 4H], summed over T and B.
+
+  Args:
+    inputs: float32 [T, B, I].
+    d_gates: float32 [T, B, 4H], the gradient of the gates.
+
+  Returns:
+    float32 [I, 4H].
+  """
   by_platform: Any = jax.lax.platform_dependent
   gradient: jax.Array = by_platform(
     inputs, d_gates, cpu=_product_in_parts, default=_product
@@ -58,10 +66,10 @@ def _product(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
 
 
 def _product_in_parts(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
-  """Computes `_product`, a part of the steps at a time.
+  """Computes `_product` in chunks of steps.
 
-  XLA's product takes twice as long on a CPU when it sums so many rows that they
-  leave the caches.
+  On a CPU, XLA's product takes twice as long when its rows do not fit into the
+  caches.
   """
   length, batch_size = inputs.shape[:2]
   steps = max(1, _CPU_ROWS // batch_size)
@@ -92,9 +100,8 @@ def _forward(
 ) -> Tuple[Tuple[jax.Array, jax.Array, jax.Array], Any]:
   w_x, w_h = jnp.split(w, [inputs.shape[-1]])
   gates_x = inputs @ w_x  # [T, B, 4H]
-  # The weights are transposed once. Without the barrier XLA would transpose
-  # them within each step's product, which then takes up to ten times as long on
-  # a CPU.
+  # The weights are transposed once. Without the barrier, XLA would transpose
+  # them in each step's product, which makes it up to ten times slower on a CPU.
   barrier: Any = jax.lax.optimization_barrier
   w_h_transposed = barrier(w_h.T)
 
@@ -120,10 +127,20 @@ def _recurrence(
   hidden: jax.Array,
   cell: jax.Array,
 ) -> Tuple[jax.Array, jax.Array, jax.Array]:
-  """w [I + H, 4H], b [4H], inputs [T, B, I] -> hiddens [T, B, H], last state.
+  """Unrolls the LSTM: returns hiddens [T, B, H] and the last state.
 
-  The state is transposed within the scan, [H, B], because a CPU multiplies the
-  weights with it in three quarters of the time that [B, H] takes.
+  The scan uses a transposed state, [H, B], because on a CPU its product with
+  the weights takes only three quarters of the time of [B, H].
+
+  Args:
+    w: float32 [I + H, 4H], the weights.
+    b: float32 [4H], the biases.
+    inputs: float32 [T, B, I].
+    hidden: float32 [B, H], the initial hidden state.
+    cell: float32 [B, H], the initial cell.
+
+  Returns:
+    The hidden states of all steps, the last hidden state and the last cell.
   """
   return _forward(w, b, inputs, hidden, cell)[0]
 
@@ -176,7 +193,7 @@ def _holding_recurrence(
   cell: jax.Array,
   hold: jax.Array,
 ) -> Tuple[jax.Array, jax.Array, jax.Array]:
-  """Differs from `_recurrence` in that steps in hold [T, B] leave no trace."""
+  """Like `_recurrence`, but steps in hold [T, B] do not update the state."""
   w_x, w_h = jnp.split(w, [inputs.shape[-1]])
 
   def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
@@ -196,7 +213,7 @@ def _holding_recurrence(
 
 
 class LSTM(hk.Module):
-  """An LSTM over time, with the parameters of `hk.LSTM`."""
+  """An LSTM over sequences, with the parameters of `hk.LSTM`."""
 
   def __init__(self, hidden_size: int, name: str = 'lstm'):
     super().__init__(name=name)
@@ -213,8 +230,8 @@ class LSTM(hk.Module):
     Args:
       inputs: float32 [T, B, I], the rows to unroll over.
       state: the state before the first row, float32 [B, H] each.
-      hold: bool [T, B], rows whose output depends on the state but which leave
-        the state as it was. None, for no such row, is faster.
+      hold: bool [T, B], rows that use the state but do not update it. None (no
+        such rows) is faster.
 
     Returns:
       Outputs, float32 [T, B, H], and the state after the last row.
@@ -229,7 +246,7 @@ class LSTM(hk.Module):
       )
       b = hk.get_parameter('b', [4 * self._hidden_size], init=jnp.zeros)
     if hold is None and len(inputs) == 1:
-      # Acting needs one product, without a copy of each half of the weights.
+      # A single step needs one product and no copies of the split weights.
       both = jnp.concatenate([inputs[0], state.hidden], axis=-1)
       hidden, cell, _ = _cell(both @ w + b, state.cell)
       return hidden[None], types.LSTMState(hidden, cell)

@@ -1,10 +1,11 @@
 """The Q-network of Agent57: convolutions, an LSTM and a dueling head.
 
 Sources: Kapturowski et al. 2019 (R2D2); Badia et al. 2020 (Agent57,
-arXiv:2003.13350). The papers name DQN's three convolutions. As in the public
-implementation of SEED, they are VALID here, and a fully connected layer stands
-between them and the LSTM. The two convolutions of the first DQN (Mnih et al.
-2013, arXiv:1312.5602) take a third of the multiplications.
+arXiv:2003.13350). The papers specify the three convolutions of DQN. As in the
+public implementation of SEED, the convolutions use VALID padding, and a fully
+connected layer sits between them and the LSTM. The two convolutions of the
+first DQN (Mnih et al. 2013, arXiv:1312.5602) need a third of the
+multiplications.
 """
 
 import functools
@@ -23,14 +24,14 @@ _CONVOLUTIONS = {
   'workshop': ((16, 8, 4), (32, 4, 2)),
   'small': ((16, 2, 1), (32, 2, 2)),
 }
-# What divides the uint8 observations; MiniGrid's codes end at 10.
+# Divisors of the uint8 observations; the largest code of MiniGrid is 10.
 _SCALES = {'nature': 255.0, 'workshop': 255.0, 'small': 10.0}
-# Pixels a side that the convolutions need.
+# Minimum height and width in pixels for the convolutions.
 _SMALLEST = {'nature': 36, 'workshop': 20, 'small': 3}
 
 
 def torso_kind(kind: str, observation_shape: Tuple[int, ...]) -> str:
-  """Resolves `auto`, and checks that the torso can take the observations.
+  """Resolves `auto` and checks that the torso supports the observations.
 
   Args:
     kind: `NetworkConfig.torso`.
@@ -40,7 +41,7 @@ def torso_kind(kind: str, observation_shape: Tuple[int, ...]) -> str:
     `nature`, `workshop` or `small`.
 
   Raises:
-    ValueError: if the torso cannot take observations of this shape.
+    ValueError: if the torso does not support observations of this shape.
   """
   side = min(observation_shape[:2], default=0)
   if kind == 'auto':
@@ -48,15 +49,15 @@ def torso_kind(kind: str, observation_shape: Tuple[int, ...]) -> str:
   smallest = _SMALLEST[kind]
   if len(observation_shape) != 3 or side < smallest:
     raise ValueError(
-      f'torso={kind!r} needs observations [H, W, C] of at least {smallest} '
-      f'pixels a side, and these are {tuple(observation_shape)}: '
-      "choose torso='small', or a wrapper that resizes."
+      f'torso={kind!r} needs observations [H, W, C] with H and W of at least '
+      f'{smallest} pixels, got {tuple(observation_shape)}. '
+      "Choose torso='small', or use a wrapper that resizes observations."
     )
   return kind
 
 
 class Torso(hk.Module):
-  """Convolutions and a fully connected layer; see `torso`."""
+  """Convolutions followed by a fully connected layer; see `torso`."""
 
   def __init__(
     self, kind: str, output_size: int, activate: bool, dtype: Any, name: str
@@ -68,6 +69,7 @@ class Torso(hk.Module):
     self._dtype = dtype
 
   def __call__(self, x: jax.Array) -> jax.Array:
+    """Maps uint8 [B, H, W, C] to float32 [B, output_size]."""
     x = x.astype(self._dtype) / jnp.asarray(_SCALES[self._kind], self._dtype)
     for channels, kernel, stride in _CONVOLUTIONS[self._kind]:
       convolve = (
@@ -103,7 +105,7 @@ def torso(
   dtype: Any = jnp.float32,
   name: str = 'torso',
 ) -> jax.Array:
-  """Calls a new `Torso`, within a Haiku transform.
+  """Creates and applies a `Torso` inside a Haiku transform.
 
   Args:
     observation: uint8 [B, H, W, C].
@@ -116,11 +118,10 @@ def torso(
   Returns:
     float32 [B, output_size].
   """
-
   call_torso = Torso(kind, output_size, activate, dtype, name=name)
   if dtype == jnp.float32:
     return call_torso(observation)
-  # Haiku's layers would create their parameters in the dtype of their input.
+  # By default, Haiku layers create parameters in the dtype of their input.
   with (
     hk.custom_creator(_create_in_float32),
     hk.custom_getter(functools.partial(_get_as, dtype)),
@@ -131,14 +132,14 @@ def torso(
 def over_sequences(
   function: Callable[[jax.Array], jax.Array], x: jax.Array
 ) -> jax.Array:
-  """Applies a function of one leading axis to [T, B, ...].
+  """Applies a function with one leading axis to [T, B, ...].
 
-  The batch becomes the outer part of that axis, so that each device computes
-  its own part of a batch that is split over devices. In the other order, every
-  device would gather and compute the whole batch.
+  The axes are merged with the batch as the outer one. If the batch is split
+  over devices, each device then computes its own part. With time as the outer
+  axis, every device would gather and compute the whole batch.
 
   Args:
-    function: [T * B, ...] -> [T * B, ...], row by row.
+    function: [B * T, ...] -> [B * T, ...], row by row.
     x: [T, B, ...].
 
   Returns:
@@ -159,6 +160,7 @@ class DuelingHead(hk.Module):
     self._hidden_size = hidden_size
 
   def __call__(self, x: jax.Array) -> jax.Array:
+    """Computes the Q-values [..., num_choices] of features [..., D]."""
     value = hk.nets.MLP([self._hidden_size, 1], name='value')(x)
     advantage = hk.nets.MLP(
       [self._hidden_size, self._num_choices], name='advantage'
@@ -175,8 +177,8 @@ class QNetwork(NamedTuple):
     step: (params, AgentInput of one environment, state) -> (q [A'], state).
     unroll: (params, observation uint8 [T, B, H, W, C * S], prev_action int32
       [T, B], prev_reward float32 [T, B], state [B, H], hold bool [T, B] or
-      None) -> (q [T, B, A'], state). Rows where `hold` is set leave the state
-      as it was.
+      None) -> (q [T, B, A'], state). Rows where `hold` is set do not update the
+      state.
     num_actions: A, the number of the environment's actions.
     num_choices: A' = A + K, the number of the network's outputs.
     observation_shape: (H, W, C * S), the shape of an observation.
@@ -203,14 +205,14 @@ def _forward(
   num_actions: int,
   num_choices: int,
 ) -> Tuple[jax.Array, types.LSTMState]:
-  """Unrolls the Q-network, as `QNetwork.unroll` does, for `hk.transform`."""
+  """Implements `QNetwork.unroll` as a function for `hk.transform`."""
   features = over_sequences(
     functools.partial(
       torso,
       kind=kind,
       output_size=config.torso_size,
-      # By attribute, because TensorFlow may have given the name to a dtype of
-      # its own.
+      # Looked up in jnp because TensorFlow may register its own dtype under the
+      # same name.
       dtype=getattr(jnp, config.torso_dtype),
     ),
     observation,
@@ -248,9 +250,10 @@ def make_q_network(
   Args:
     config: the network's settings.
     observation_shape: (H, W, C * S) of uint8 observations.
-    num_actions: A, the number of actions. The previous-action input is A wide
-      whatever the head is, so that torso and LSTM fit both stages.
-    num_extra_actions: K, the number of behaviors that the agent may choose for
+    num_actions: A, the number of actions. The one-hot input of the previous
+      action always has size A, so torso and LSTM have the same shapes in
+      pre-training and transfer.
+    num_extra_actions: K, the number of behaviors that the agent can select for
       one step.
 
   Returns:

@@ -1,7 +1,7 @@
-"""TD errors, and the priorities by which replay samples sequences again.
+"""TD errors, and the sampling priorities of sequences in replay.
 
-The learner computes them on a device, and actors compute those of new sequences
-on the host; so the arrays are JAX's [T, B] or NumPy's [T].
+The learner computes both on a device, with JAX arrays [T, B]. Actors compute
+them for new sequences on the host, with NumPy arrays [T].
 """
 
 from typing import NamedTuple
@@ -16,14 +16,14 @@ from bt_acme.core.behavior_transfer import relabelling
 
 
 class TDErrors(NamedTuple):
-  """TD errors of every transition under each of its labels.
+  """TD errors of every transition under its own and its duplicate's label.
 
   Attributes:
     target: float [T, B], the target of both.
     own: float [T, B], δ, under the label of the transition itself.
     duplicate: float [T, B], δ', under the label of its duplicate.
-    trained: float [T, B], 1 where δ counts: for real transitions, without those
-      of a burn-in.
+    trained: float [T, B], 1 where δ counts: valid transitions outside the
+      burn-in.
     duplicated: float [T, B], 1 where δ' counts.
   """
 
@@ -44,19 +44,19 @@ def td_errors(
   learner: config_lib.LearnerConfig,
   num_actions: int,
 ) -> TDErrors:
-  """Subtracts the online network's values of both labels from the targets.
+  """Computes the TD errors: targets minus the online values of both labels.
 
   Args:
     q_online: float [T + 1, B, A'], the values of the online network.
     q_target: float [T + 1, B, A'], the values of the target network.
     transitions: the T transitions of each sequence.
-    trained: float [T, B], 1 where transitions are learned from.
-    recursion: computes returns on arrays of this kind.
+    trained: float [T, B], 1 where transitions are trained on.
+    recursion: computes returns for arrays of this type.
     learner: the settings of the loss.
     num_actions: A, the number of actions.
 
   Returns:
-    δ and δ', and where they count. No gradient reaches the targets.
+    δ and δ', and masks of where they count. The targets block the gradient.
   """
   chex.assert_equal_shape([q_online, q_target])
   chex.assert_equal_shape([*transitions, trained])
@@ -81,19 +81,20 @@ def td_errors(
 
 
 def sequence_priorities(errors: TDErrors, *, max_weight: float) -> arrays.Array:
-  """Mixes the largest and the mean absolute TD error of each sequence.
+  """Mixes the maximum and the mean absolute TD error of each sequence.
 
     p = η max |δ| + (1 - η) mean |δ|
 
-  Source: Kapturowski et al. 2019 (R2D2), Sec. 2.3. Differs from the paper:
-  steps that only pad a sequence are left out of the mean.
+  Source: Kapturowski et al. 2019 (R2D2), Sec. 2.3. Unlike in the paper, the
+  mean excludes padding.
 
   Args:
     errors: δ and δ', [T, B].
     max_weight: η, in [0, 1]; 0.9 in the paper.
 
   Returns:
-    float [B], before the replay's exponent; 0 where nothing counts.
+    float [B], before the replay's exponent; 0 for sequences without trained
+    steps.
   """
   xp = arrays.namespace(errors.own)
   deltas = xp.concatenate([errors.own, errors.duplicate])
@@ -105,13 +106,13 @@ def sequence_priorities(errors: TDErrors, *, max_weight: float) -> arrays.Array:
 
 
 def check_finite(priorities: npt.ArrayLike) -> None:
-  """Refuses priorities that are not finite numbers.
+  """Checks that all priorities are finite.
 
   Raises:
-    ValueError: if the learner has diverged.
+    ValueError: if a priority is not finite, because the learner has diverged.
   """
   if not np.isfinite(priorities).all():
     raise ValueError(
-      'A priority is not a finite number, because Q-values or rewards are not: '
-      'the learner has diverged. Lower learning_rate or max_gradient_norm.'
+      'A priority is not finite, because Q-values or rewards are not: the '
+      'learner has diverged. Lower learning_rate or max_gradient_norm.'
     )

@@ -1,7 +1,7 @@
 """R2D2 acting: a recurrent, epsilon-greedy policy in one environment.
 
-Source: Kapturowski et al. 2019 (R2D2). Replay receives the recurrent state from
-before the step, so that the learner's unroll starts where the actor stood.
+Source: Kapturowski et al. 2019 (R2D2). Replay stores the recurrent state from
+before the step, so that the learner's unroll starts from the actor's state.
 """
 
 import functools
@@ -15,16 +15,18 @@ from bt_acme.core import networks, types
 
 
 class R2D2ActorState(NamedTuple):
-  """One environment's actor; the last five fields describe the step just taken.
+  """The actor state of one environment.
+
+  The fields from `recurrent_state_tm1` on describe the last step.
 
   Attributes:
-    key: the key for the steps to come.
+    key: the random key for future steps.
     epsilon: float32 [], the epsilon of this environment.
-    recurrent_state: the recurrent state after the step.
-    recurrent_state_tm1: the recurrent state before the step.
-    choice: int32 [], what was chosen.
-    greedy_choice: int32 [], the choice of the largest value.
-    probability: float32 [], the probability of having made that choice.
+    recurrent_state: the recurrent state after the last step.
+    recurrent_state_tm1: the recurrent state before the last step.
+    choice: int32 [], the selected choice.
+    greedy_choice: int32 [], the choice with the largest value.
+    probability: float32 [], the probability of selecting `choice`.
     q_values: float32 [A'], the values of all choices.
   """
 
@@ -39,7 +41,7 @@ class R2D2ActorState(NamedTuple):
 
 
 def where_first(is_first: jax.Array, fresh: Any, state: Any) -> Any:
-  """Takes `fresh` where an episode starts, else `state`, leaf by leaf."""
+  """Selects `fresh` where an episode starts, else `state`, leaf by leaf."""
   return jax.tree.map(lambda x, y: jnp.where(is_first, x, y), fresh, state)
 
 

@@ -1,13 +1,13 @@
-"""What the targets of all losses have in common: transitions and returns.
+"""Transitions and returns, shared by the targets of all losses.
 
-The formulas are written once, over arrays of JAX (the learner's batches) and of
-NumPy (an actor's own sequences). Time comes first. Values at row t belong to
-what the agent saw at step t; the reward and discount at row t belong to the
+The formulas work on both JAX arrays (the learner's batches) and NumPy arrays
+(an actor's own sequences). Time is the first axis. Values at row t belong to
+the observation of step t; the reward and discount at row t belong to the
 transition from row t to t + 1.
 
-There is one reward and no β: NGU's papers mix extrinsic and intrinsic reward as
-r^e + β r^i, but here pre-training maximizes the intrinsic reward alone, because
-it has no task, and transfer maximizes the task's reward alone.
+There is only one reward and no β. The NGU papers mix extrinsic and intrinsic
+rewards as r^e + β r^i, but here pre-training maximizes the intrinsic reward
+alone, because it has no task, and transfer maximizes the task's reward alone.
 """
 
 from typing import NamedTuple, Optional, Protocol
@@ -23,15 +23,16 @@ HostArray = npt.NDArray[np.float64]
 class Transitions(NamedTuple):
   """The T transitions of each of B sequences, including the burn-in.
 
-  An actor has one sequence, and its arrays are [T].
+  An actor has a single sequence, with arrays [T].
 
   Attributes:
-    choice: int32 [T, B], what was chosen, one of A'.
+    choice: int32 [T, B], the selected choice, one of A'.
     action: int32 [T, B], the executed primitive action.
     source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.
-    probability: float [T, B], μ_t, the choice's probability when it was made.
+    probability: float [T, B], μ_t, the probability of the choice when acting.
     reward: float [T, B], r_t, the transition's reward.
-    discount: float [T, B], the environment's discount; γ_t is γ times it.
+    discount: float [T, B], the environment's discount, which γ multiplies to
+      give γ_t.
     valid: float [T, B], 1 for a real transition.
   """
 
@@ -45,12 +46,12 @@ class Transitions(NamedTuple):
 
 
 class Recursion(Protocol):
-  """Computes returns from the last transition to the first.
+  """A function that computes returns from the last transition to the first.
 
     G_t = r_t + γ_t [V_{t+1} + c_{t+1} (G_{t+1} - U_{t+1})]
 
-  After the last transition V takes over. Devices use rlax's (`core.loss`), and
-  actors `returns_on_host`.
+  The recursion bootstraps from V after the last transition. Devices use
+  `core.loss.returns_on_device`, and actors use `returns_on_host`.
   """
 
   def __call__(
@@ -61,14 +62,14 @@ class Recursion(Protocol):
     traces: arrays.Array,
     taken_values: Optional[arrays.Array] = None,
   ) -> arrays.Array:
-    """Computes G of every transition.
+    """Computes the return G of every transition.
 
     Args:
       reward: float [T, B], r.
       discount_t: float [T, B], γ.
-      state_values: float [T, B], V of what each transition led to.
+      state_values: float [T, B], V of the state that each transition leads to.
       traces: float [T, B], c; row 0 is not used.
-      taken_values: float [T, B], U; row 0 is not used. None if U is V.
+      taken_values: float [T, B], U; row 0 is not used. None if U equals V.
 
     Returns:
       float [T, B].
@@ -82,11 +83,11 @@ def returns_on_host(
   traces: HostArray,
   taken_values: Optional[HostArray] = None,
 ) -> HostArray:
-  """A `Recursion` for one sequence in NumPy, [T]."""
+  """Implements `Recursion` for one sequence in NumPy, [T]."""
   if taken_values is None:
     taken_values = np.concatenate([state_values[:1], state_values[:-1]])
   following, returns = 0.0, []  # c_{t+1} (G_{t+1} - U_{t+1}); G backwards.
-  # Python's own floats, because this is a loop.
+  # Python floats are faster than NumPy scalars in a loop.
   for r, discount, value, trace, taken in zip(
     reward[::-1].tolist(),
     discount_t[::-1].tolist(),
@@ -101,11 +102,11 @@ def returns_on_host(
 
 
 def take(q_values: arrays.Array, index: arrays.Array) -> arrays.Array:
-  """Returns the values [T, B] of the choices `index` out of [T, B, A']."""
+  """Returns the values [T, B] of the choices `index` from [T, B, A']."""
   xp = arrays.namespace(q_values)
   return xp.take_along_axis(q_values, index[..., None], axis=-1)[..., 0]
 
 
 def real(x: arrays.Array, valid: arrays.Array) -> arrays.Array:
-  """Returns x where it is valid, else 0; a product would let NaN through."""
+  """Returns x where `valid` is 1, else 0; a product would pass NaN through."""
   return arrays.namespace(x).where(valid > 0, x, 0.0)

@@ -1,7 +1,8 @@
-"""Convolutions with small kernels over small images, made for the CPU.
+"""Convolutions with small kernels over small images, optimized for the CPU.
 
-A product of patches takes 40 % of the time of XLA's convolution forward, and
-more time backward, so that the gradient is that of the convolution.
+In the forward pass, a product of patches takes 40% of the time of XLA's
+convolution. In the backward pass it is slower, so the gradient uses XLA's
+convolution.
 """
 
 import functools
@@ -14,7 +15,10 @@ import numpy as np
 
 
 class SmallConv2D(hk.Module):
-  """`hk.Conv2D` without padding, with its parameters and its values."""
+  """Drop-in replacement for `hk.Conv2D` with VALID padding.
+
+  Parameters and outputs are equal.
+  """
 
   def __init__(
     self, channels: int, kernel: int, stride: int, name: str = 'conv2_d'

@@ -1,9 +1,9 @@
 """Targets of the Q-values: Peng's Q(lambda) and Retrace, with rescaled values.
 
-To add a loss, write a `TargetFunction` in a file of its own, and add a line to
-`TARGETS` and its name to the choices of `LearnerConfig.loss`. The learner's
-loss and the actors' priorities of new sequences both follow it then. Nothing
-here loads rlax, so that acting does without it.
+To add a loss, write a `TargetFunction` in a new file, register it in `TARGETS`
+and add its name to the choices of `LearnerConfig.loss`. The learner's loss and
+the actors' priorities of new sequences then both use it. This module does not
+import rlax, so that acting does not need it.
 """
 
 from typing import Callable, Mapping
@@ -12,10 +12,9 @@ from bt_acme import config as config_lib
 from bt_acme.core import arrays, returns, value_rescaling
 
 # (q_online float [T + 1, B, A'], q_target float [T + 1, B, A'], transitions,
-# settings, recursion) -> y, float [T, B], which means nothing where `valid` is
-# 0. Values of the online and of the target network are those of the rescaled
-# returns, and so are the targets. All arrays are JAX's, or all are NumPy's and
-# without the axis B.
+# settings, recursion) -> y, float [T, B], undefined where `valid` is 0. The
+# values of both networks and the targets are on the scale of rescaled returns.
+# All arrays are JAX arrays, or all are NumPy arrays without the axis B.
 TargetFunction = Callable[
   [
     arrays.Array,
@@ -40,16 +39,16 @@ def q_lambda(
     v_t = h⁻¹(q_target_t[argmax_a q_online_t[a]])
     G_t = r_t + γ_t [(1 - λ) v_{t+1} + λ G_{t+1}],   y_t = h(G_t)
 
-  Traces are not cut at exploratory actions, so the targets do not depend on
-  which action was taken. After the last real transition of a sequence (the end
-  of an episode or of the sequence) the recursion stops and v takes over.
+  Exploratory actions do not cut the traces, so the targets do not depend on
+  which action was taken. After the last valid transition (the end of an episode
+  or of the sequence), the recursion stops and bootstraps from v.
 
   Sources: Peng and Williams 1994; Kozuno et al. 2021 (arXiv:2103.00107);
   Kapturowski et al. 2019 for double Q-learning and h.
 
-  Args and result are those of `TargetFunction`. Of the settings, λ is
-  `trace_decay`, and `value_rescaling_epsilon` belongs to h. Without `double_q`,
-  v_t is the target network's own largest value.
+  The arguments and the result follow `TargetFunction`. In the settings, λ is
+  `trace_decay`, and `value_rescaling_epsilon` is the epsilon of h. Without
+  `double_q`, v_t is the target network's own maximum value.
   """
   valid, epsilon = transitions.valid, settings.value_rescaling_epsilon
   chooser = q_online if settings.double_q else q_target
@@ -81,9 +80,10 @@ def retrace(
   Sources: Munos et al. 2016 (arXiv:1606.02647); Badia et al. 2020
   (arXiv:2002.06038), App. E, for the target policy.
 
-  Args and result are those of `TargetFunction`. π prefers the online network's
-  greedy choice. Of the settings, λ is `trace_decay`, `target_policy_epsilon`
-  belongs to π, and `value_rescaling_epsilon` to h.
+  The arguments and the result follow `TargetFunction`. π is greedy with respect
+  to the online network. In the settings, λ is `trace_decay`,
+  `target_policy_epsilon` is the epsilon of π, and `value_rescaling_epsilon` is
+  the epsilon of h.
   """
   valid, epsilon = transitions.valid, settings.value_rescaling_epsilon
   xp = arrays.namespace(valid)
@@ -104,14 +104,14 @@ def retrace(
 
 
 def _epsilon_greedy(q_values: arrays.Array, epsilon: float) -> arrays.Array:
-  """Returns an epsilon-greedy policy's probabilities, [T + 1, B, A']."""
+  """Returns the probabilities of an epsilon-greedy policy, [T + 1, B, A']."""
   xp, num_choices = arrays.namespace(q_values), q_values.shape[-1]
   best = q_values.argmax(axis=-1)[..., None]
   greedy = (xp.arange(num_choices) == best).astype(q_values.dtype)
   return (1 - epsilon) * greedy + epsilon / num_choices
 
 
-# What `LearnerConfig.loss` can name.
+# Target functions by `LearnerConfig.loss`.
 TARGETS: Mapping[str, TargetFunction] = {
   'q_lambda': q_lambda,
   'retrace': retrace,

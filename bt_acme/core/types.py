@@ -1,10 +1,11 @@
-"""Shapes, and the containers that several files of the core share.
+"""Types and containers shared by the modules of the core.
 
 Shape glossary: T time, B batch, A primitive actions, K behaviors, D embedding,
-M memory slots, S stacked frames. Time comes first: `[T, B, ...]`.
+M memory slots, S stacked frames. Time is the first axis: `[T, B, ...]`.
 
-A *choice* is what the agent picks, one of A + K; an *action* is what the
-environment receives, one of A. Choice A + k leaves the step to behavior k.
+The agent selects a *choice*, one of A + K. The environment receives an
+*action*, one of A. With choice A + k, behavior k selects the action of the
+step.
 """
 
 from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
@@ -13,15 +14,13 @@ import jax
 
 from bt_acme.core import arrays
 
-Params = (
-  Any  # A tree of arrays: a network's own, or those of an actor core's parts.
-)
+Params = Any  # A tree of arrays, for one network or for all of an actor core.
 PRNGKey = jax.Array
 Metrics = Dict[str, jax.Array]  # Scalars that the learner logs.
 
 NO_ACTION = -1  # `prev_action` on the first step; its one-hot is all zeros.
 
-# Who decided the action of a step (`SequenceBatch.source`).
+# The component that selected a step's action (`SequenceBatch.source`).
 OWN, EXTRA, FLIGHT = 0, 1, 2
 
 
@@ -33,17 +32,17 @@ class LSTMState(NamedTuple):
 
 
 class AgentInput(NamedTuple):
-  """What one agent sees at one step of one environment.
+  """The agent's inputs for one step of one environment.
 
   Attributes:
     observation: uint8 [H, W, C * S], the newest frame last.
-    prev_action: int32 [], the primitive action executed at the step before;
+    prev_action: int32 [], the primitive action executed at the previous step;
       `NO_ACTION` on an episode's first step.
-    prev_reward: float32 [], the reward for it, 0 on an episode's first step.
-      It is the reward that the agent maximizes: the task's, or in pre-training
-      the intrinsic one. The task's reward then reaches nothing, which the paper
-      does not spell out.
-    is_first: bool [], whether the episode starts here.
+    prev_reward: float32 [], the reward for `prev_action`, 0 on an episode's
+      first step. This is the reward that the agent maximizes: the task's, or
+      the intrinsic reward in pre-training. The task's reward is then not used
+      at all; the paper does not state this explicitly.
+    is_first: bool [], whether this is an episode's first step.
   """
 
   observation: jax.Array
@@ -53,19 +52,19 @@ class AgentInput(NamedTuple):
 
 
 class ActorCore(NamedTuple):
-  """Acting in one environment as pure functions; `jax.vmap` serves many.
+  """Pure functions for acting in one environment; use `jax.vmap` for several.
 
-  The names are those of `acme.agents.jax.actor_core.ActorCore`.
+  The names follow `acme.agents.jax.actor_core.ActorCore`.
 
   Attributes:
-    init: (key, *settings) -> state, before the first step. The core itself
-      starts each further episode, where the input's `is_first` is set.
+    init: (key, *settings) -> state, before the first step. The core resets
+      itself for each new episode, where the input's `is_first` is set.
     select_action: (params, input, state) -> (choice or action int32 [], state).
-    get_extras: state -> dict of what replay stores with the step. It is called
-      after `select_action`, and describes the step just taken.
+    get_extras: state -> dict of the values that replay stores with the step;
+      called after `select_action`.
     hold: (state, bool []) -> state. Where the flag is set, the recurrent state
-      is again the one from before the step just taken. None for a core that has
-      no recurrent state to hold.
+      is reset to its value before the last step. None for a core without a
+      recurrent state.
   """
 
   init: Callable[..., Any]
@@ -75,29 +74,30 @@ class ActorCore(NamedTuple):
 
 
 class SequenceBatch(NamedTuple):
-  """B sequences of T transitions, as the learner takes them; time first.
+  """B sequences of T transitions for the learner; time is the first axis.
 
-  Row t of the first three fields is what the agent saw at step t; row T is
-  where the last transition leads. A sequence never crosses an episode's end:
-  in the rows after it `valid` is 0, and nothing else may be relied on. Dtypes
-  and rows are said in `bt_acme.replay.fields` too, which makes the arrays.
+  Row t of the first three fields contains the agent's inputs at step t; row T
+  follows the last transition. A sequence never crosses the end of an episode:
+  in later rows `valid` is 0, and all other values are undefined.
+  `bt_acme.replay.fields`, which creates the arrays, also defines their dtypes
+  and numbers of rows.
 
   Attributes:
     frames: uint8 [S - 1 + T + 1, B, H, W, C], single frames; row t's stack is
       frames t .. t + S - 1.
-    prev_action: int32 [T + 1, B], the action executed one step before.
-    prev_reward: float32 [T + 1, B], the reward for it.
-    action: int32 [T, B], the executed primitive action. Both it and the choice
-      are kept, because the paper's actors store the primitive action while its
-      learner relabels the extra one.
-    choice: int32 [T, B], what the agent's values are trained on: the action, or
+    prev_action: int32 [T + 1, B], the action executed one step earlier.
+    prev_reward: float32 [T + 1, B], the reward for `prev_action`.
+    action: int32 [T, B], the executed primitive action. Both action and choice
+      are stored, because the paper's actors store the primitive action and its
+      learner relabels the extra action.
+    choice: int32 [T, B], the choice whose value is trained: the action, or
       A + k where behavior k acted and has an extra action.
     source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.
-    probability: float32 [T, B], the choice's probability under the acting
-      policy, which Retrace needs; 1 in a flight.
+    probability: float32 [T, B], the probability of the choice under the acting
+      policy, needed by Retrace; 1 during a flight.
     reward: float32 [T, B], the reward that the agent maximizes.
-    discount: float32 [T, B], the environment's discount: 0 at a terminal, 1
-      elsewhere, also on a truncation.
+    discount: float32 [T, B], the environment's discount: 0 at termination, else
+      1, including truncations.
     valid: float32 [T, B], 1 for a real transition.
     recurrent_state: the LSTMState before row 0, float32 [B, hidden_size] each.
   """

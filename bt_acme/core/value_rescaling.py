@@ -1,9 +1,10 @@
-"""The signed hyperbolic h that compresses returns, and its inverse.
+"""The signed hyperbolic function h that compresses returns, and its inverse.
 
 h(x) = sign(x) (sqrt(|x| + 1) - 1) + ε x   (Pohlen et al. 2018,
-arXiv:1805.11593; R2D2 with ε = 1e-3). These are the functions of rlax, arranged
-so that float32 loses no digits near zero, and so that acting can use them
-without loading rlax. They take arrays of JAX and of NumPy, and return the same.
+arXiv:1805.11593; R2D2 with ε = 1e-3). The functions equal those of rlax, but
+are rearranged so that float32 loses no digits near zero. Acting can use them
+without importing rlax. Both JAX and NumPy arrays are supported; the result has
+the type of the argument.
 """
 
 from bt_acme.core import arrays

@@ -1,8 +1,8 @@
-"""Starts a network from the weights of another one.
+"""Initializes a network from the weights of a pre-trained network.
 
 Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 5. *Partial* initialization
-loads torso and LSTM; *full* initialization loads the dueling head too. What the
-paper calls fine-tuning is full initialization without behavior transfer.
+loads torso and LSTM; *full* initialization also loads the dueling head. The
+paper's fine-tuning is full initialization without behavior transfer.
 """
 
 from typing import Any, Dict, List, Mapping
@@ -14,15 +14,18 @@ from bt_acme.core import types
 
 _HEAD = 'head'
 _ADVANTAGE_OUTPUT = 'head/advantage/~/linear_1'
-_SHOWN = 4  # Differences that an error lists.
+_SHOWN = 4  # Maximum number of differences listed in an error.
 
 
 def mismatches(there: types.Params, here: types.Params) -> str:
-  """Says where structure, shapes or dtypes differ; empty if nowhere.
+  """Describes how two trees differ in structure, shapes and dtypes.
 
   Args:
     there: arrays, or their shapes and dtypes.
-    here: the arrays to compare with, or their shapes and dtypes.
+    here: the expected arrays, or their shapes and dtypes.
+
+  Returns:
+    The first differences as text; empty if there are none.
   """
   trees = [_by_path(tree) for tree in (there, here)]
   found: List[str] = []
@@ -30,7 +33,7 @@ def mismatches(there: types.Params, here: types.Params) -> str:
     for attribute in ('shape', 'dtype'):
       values = [getattr(tree.get(name), attribute, None) for tree in trees]
       if values[0] != values[1]:
-        found.append(f'{name} is {values[0]} there and {values[1]} here')
+        found.append(f'{name} is {values[0]}, expected {values[1]}')
         break
   more = len(found) - _SHOWN
   return '; '.join(found[:_SHOWN]) + (f'; and {more} more' if more > 0 else '')
@@ -50,31 +53,32 @@ def transfer(
   init: str,
   extra_init: str = 'fresh',
 ) -> types.Params:
-  """Loads the parameters of a pre-trained network into a fresh one.
+  """Loads the parameters of a pre-trained network into a new network.
 
-  With extra actions the advantage stream has A + K outputs where the source has
-  A. The source's columns are copied; the paper does not say how the new ones
-  start.
+  With extra actions, the advantage stream has A + K outputs instead of the
+  source's A. The source's columns are copied. The paper does not specify how
+  the new columns are initialized.
 
   Args:
     source: the parameters of the pre-trained Q-network.
-    fresh: newly initialized parameters of the network that is to start.
+    fresh: newly initialized parameters of the new network.
     init: `partial` (torso and LSTM) or `full` (everything).
-    extra_init: `fresh` leaves the new columns as they are; `mean` makes them
-      the mean of those copied, so that every primitive action's Q-value is
-      exactly the source's, and the extra action's is V(s).
+    extra_init: `fresh` leaves the new columns unchanged; `mean` sets them to
+      the mean of the copied columns, so that the Q-values of all primitive
+      actions equal the source's exactly, and each extra action has the value
+      V(s).
 
   Returns:
     Parameters with the structure and shapes of `fresh`.
 
   Raises:
-    ValueError: if a setting is unknown, or if shapes differ; it names both.
+    ValueError: if a setting is unknown, or if shapes differ.
   """
   if init not in ('partial', 'full'):
-    raise ValueError(f"init={init!r} is unknown: choose 'partial' or 'full'.")
+    raise ValueError(f"init={init!r} is unknown. Choose 'partial' or 'full'.")
   if extra_init not in ('fresh', 'mean'):
     raise ValueError(
-      f"extra_init={extra_init!r} is unknown: choose 'fresh' or 'mean'."
+      f"extra_init={extra_init!r} is unknown. Choose 'fresh' or 'mean'."
     )
   kept = {
     module: values
@@ -108,7 +112,7 @@ def _widen(
   fresh: Mapping[str, jax.Array],
   extra_init: str,
 ) -> Dict[str, jax.Array]:
-  """Adds outputs for the extra actions to the layer of the advantages.
+  """Adds outputs for the extra actions to the last advantage layer.
 
   Args:
     source: weights `w` [H, A] and biases `b` [A].

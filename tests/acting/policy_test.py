@@ -39,5 +39,5 @@ def test_parameters_come_first():
   agent = fakes.make_agent('r2d2')
   policy = policy_lib.VectorPolicy(agent, epsilons=[0.1], seed=0)
   inputs = _inputs(agent)
-  with pytest.raises(RuntimeError, match='update_variables must come before'):
+  with pytest.raises(RuntimeError, match='Call update_variables before'):
     policy.request(inputs)

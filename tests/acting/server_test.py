@@ -251,7 +251,7 @@ def test_a_group_that_asks_again_replaces_its_request():
       dead.result(0.2)
     first = _request()._replace(is_first=np.ones(GROUP, bool))
     alive = threads.submit(server.act, 0, newest, first, stack)
-    with pytest.raises(RuntimeError, match='was asked anew'):
+    with pytest.raises(RuntimeError, match='newer request'):
       dead.result(5)
     assert server.serve(5) == 1
     action, _ = alive.result(5)
@@ -297,5 +297,5 @@ def test_who_asks_a_server_that_stops_hears_of_it():
 
 def test_groups_must_divide_the_environments():
   agent = fakes.make_agent('r2d2')
-  with pytest.raises(ValueError, match='group_size=4 does not divide 6'):
+  with pytest.raises(ValueError, match='group_size=4 does not divide .* 6'):
     server_lib.InferenceServer(agent, epsilons=EPSILONS, seed=5, group_size=4)

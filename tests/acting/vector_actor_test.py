@@ -153,7 +153,7 @@ def test_parameters_come_first(agents):
   agent, _ = agents('r2d2')
   actor = vector_actor.VectorActor(agent, epsilons=[0.0], seed=0)
   step = vector.VectorEnvironment([fakes.MarkedEnvironment()]).reset()
-  with pytest.raises(RuntimeError, match='update_variables must come before'):
+  with pytest.raises(RuntimeError, match='Call update_variables before'):
     actor.select_actions(step)
 
 

@@ -112,19 +112,19 @@ def without(part):
     (become_r2d2, 'statistics of an agent without intrinsic reward'),
     (
       lambda f: edit_config(f, 'network', lstm_size=8),
-      r'params.npz does not fit behavior.json: .*lstm/linear/w is \(36, 64\) '
-      r'there and \(28, 32\) here.*. Export the behavior again',
+      r'params.npz does not fit behavior.json: .*lstm/linear/w is \(36, 64\)'
+      r', expected \(28, 32\).*. Export the behavior again',
     ),
     (
       lambda f: edit_config(f, 'intrinsic', embedding_size=4),
-      r'intrinsic/embedding/.* is \(8,\) there and \(4,\) here',
+      r'intrinsic/embedding/.* is \(8,\), expected \(4,\)',
     ),
-    (without('lstm'), r'agent/lstm/linear/b is None there and \(64,\) here'),
-    (without('intrinsic'), r'intrinsic/.* is None there and .*; and \d+ more'),
+    (without('lstm'), r'agent/lstm/linear/b is None, expected \(64,\)'),
+    (without('intrinsic'), r'intrinsic/.* is None, expected .*; and \d+ more'),
     (without('agent'), 'agent/head/.* is None there'),
     (
       lambda f: edit_params(f, lambda k, v: v.astype(np.float64)),
-      'is float64 there and float32 here',
+      'is float64, expected float32',
     ),
     (
       lambda f: edit_params(f, lambda k, v: np.full_like(v, np.inf)),

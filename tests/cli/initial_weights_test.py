@@ -61,7 +61,7 @@ def test_loaded_weights(folder, init):
     ),
     (
       {'lstm_size': 8},
-      r'same architecture: .* \(16, 16\) there and \(8, 16\) here.* sizes,',
+      r'same architecture: .* \(16, 16\), expected \(8, 16\).* sizes,',
     ),
     ({'head_size': 8}, 'Use the same network sizes, or --init=par'),
   ],

@@ -173,7 +173,7 @@ def test_all_devices_at_hand_are_taken_for_zero():
 
 
 def test_devices_that_are_not_there():
-  with pytest.raises(ValueError, match='num_devices=64, but the learner has'):
+  with pytest.raises(ValueError, match='num_devices=64 exceeds the'):
     data_parallel.make_shardings(config_lib.LearnerConfig(num_devices=64))
 
 

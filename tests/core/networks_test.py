@@ -233,7 +233,7 @@ def test_auto_looks_at_the_observation(shape, kind):
   ],
 )
 def test_shapes_that_no_torso_takes_are_refused(kind, shape):
-  with pytest.raises(ValueError, match='torso=.*pixels a side') as error:
+  with pytest.raises(ValueError, match='torso=.*at least .* pixels') as error:
     networks.torso_kind(kind, shape)
   assert str(shape) in str(error.value)
 

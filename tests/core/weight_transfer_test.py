@@ -139,14 +139,14 @@ def test_an_error_lists_the_first_differences(num_different, end):
   there = {'net': {f'w{i}': np.zeros(2) for i in range(num_different)}}
   here = jax.tree.map(lambda x: np.zeros(3), there)
   listed = weight_transfer.mismatches(there, here)
-  is_cut = f'{end.split(";")[0]} is (2,) there and (3,) here{end[2:]}'
+  is_cut = f'{end.split(";")[0]} is (2,), expected (3,){end[2:]}'
   assert listed.endswith(is_cut)
 
 
 def test_a_missing_lstm_is_an_error():
   _, source = _network(seed=1)
   _, fresh = _network(seed=2, lstm_size=0)
-  with pytest.raises(ValueError, match='lstm/linear/w is .* and None here'):
+  with pytest.raises(ValueError, match='lstm/linear/w is .*, expected None'):
     weight_transfer.transfer(source, fresh, init='partial')
 
 
@@ -161,7 +161,7 @@ def test_a_smaller_head_is_an_error_only_where_it_is_loaded():
 def test_fewer_choices_than_the_source_has_are_an_error():
   _, source = _network(1, seed=1)
   _, fresh = _network(seed=2)
-  with pytest.raises(ValueError, match=r'is \(5,\) there and \(4,\) here'):
+  with pytest.raises(ValueError, match=r'is \(5,\), expected \(4,\)'):
     weight_transfer.transfer(source, fresh, init='full')
 
 
@@ -170,5 +170,5 @@ def test_fewer_choices_than_the_source_has_are_an_error():
 )
 def test_unknown_settings_are_errors(settings):
   _, source = _network(seed=1)
-  with pytest.raises(ValueError, match='is unknown: choose'):
+  with pytest.raises(ValueError, match='is unknown. Choose'):
     weight_transfer.transfer(source, source, **settings)

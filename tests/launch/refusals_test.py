@@ -84,7 +84,7 @@ from tests.launch import scripts
     (
       'run_bt',
       ['--behavior=uniform', '--behavior_weights=1,2'],
-      'behavior_weights=(1.0, 2.0) must be one weight',
+      'behavior_weights=(1.0, 2.0) is invalid',
     ),
     (
       'run_bt',

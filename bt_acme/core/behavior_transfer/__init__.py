@@ -1,0 +1,1 @@
+"""Behavior transfer: flights, extra actions and relabeling."""

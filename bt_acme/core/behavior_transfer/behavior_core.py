@@ -1,8 +1,8 @@
 """The core side of a behavior (π_p): a black box from observations to actions.
 
-A behavior sees every step and the action that was executed, whether or not it
-was its own. Its proposal is therefore a valid output of its policy at every
-step. It is never trained.
+A behavior receives every step and the executed action, even when that action
+was selected elsewhere. Its proposal is therefore a valid output of its policy
+at every step. Behaviors are never trained.
 """
 
 import warnings
@@ -15,16 +15,16 @@ from bt_acme.core import types
 
 
 class BehaviorInput(NamedTuple):
-  """What a behavior is given at one step of one environment.
+  """The inputs of a behavior for one step of one environment.
 
   Attributes:
-    observation: uint8 [H, W, C * S], what the environment shows.
-    prev_action: int32 [], the primitive action that was executed before.
-    is_first: bool [], whether an episode starts with this step, or the behavior
-      is to begin anew with its flight (`flight_behavior_state`).
-    starts_flight: bool [], whether a flight of this behavior starts with it.
-    host_inputs: what the host side supplies (`acting.behavior.Host.inputs`);
-      () if nothing.
+    observation: uint8 [H, W, C * S], the environment's observation.
+    prev_action: int32 [], the primitive action executed at the previous step.
+    is_first: bool [], whether an episode starts at this step, or the behavior
+      restarts with its flight (`flight_behavior_state`).
+    starts_flight: bool [], whether a flight of this behavior starts here.
+    host_inputs: the inputs from the host side (`acting.behavior.Host.inputs`);
+      () if there are none.
   """
 
   observation: jax.Array
@@ -35,9 +35,9 @@ class BehaviorInput(NamedTuple):
 
   @property
   def feed(self) -> Any:
-    """The old name of `host_inputs`, until the next release."""
+    """Deprecated name of `host_inputs`, removed in the next release."""
     warnings.warn(
-      'BehaviorInput.feed is deprecated: it is called host_inputs now.',
+      'BehaviorInput.feed is deprecated. Use BehaviorInput.host_inputs.',
       DeprecationWarning,
       stacklevel=2,
     )
@@ -45,13 +45,14 @@ class BehaviorInput(NamedTuple):
 
 
 class BehaviorCore(NamedTuple):
-  """The core side of a behavior, in one environment, as pure functions.
+  """The core side of a behavior in one environment, as pure functions.
 
   Attributes:
-    init: makes a state: key -> state.
-    step: proposes: (params, BehaviorInput, state) -> (action int32 [], state).
-    features: returns what updates the host after the step, () if nothing:
-      state -> features.
+    init: key -> state; creates a state.
+    step: (params, BehaviorInput, state) -> (action int32 [], state); proposes
+      an action.
+    features: state -> features; returns the features that update the host after
+      the step, or () if there are none.
   """
 
   init: Callable[[types.PRNGKey], Any]
@@ -69,7 +70,7 @@ def _init_action(key: types.PRNGKey) -> _ActionState:
 
 
 def uniform(num_actions: int) -> BehaviorCore:
-  """Proposes a new random action at every step."""
+  """Builds a behavior that proposes a new random action at every step."""
 
   def step(
     params: types.Params, inputs: BehaviorInput, state: _ActionState
@@ -83,10 +84,10 @@ def uniform(num_actions: int) -> BehaviorCore:
 
 
 def action_repeat(num_actions: int) -> BehaviorCore:
-  """Proposes one random action for a whole flight, as ez-greedy does.
+  """Builds a behavior that repeats one random action, as in ez-greedy.
 
-  Source: Dabney et al. 2021 (arXiv:2006.01782). A new action is drawn when a
-  flight or an episode starts.
+  A new action is drawn when a flight or an episode starts. Source: Dabney et
+  al. 2021 (arXiv:2006.01782).
   """
 
   def step(
@@ -104,7 +105,7 @@ def action_repeat(num_actions: int) -> BehaviorCore:
 
 
 def external() -> BehaviorCore:
-  """Proposes its host's input, int32 []: the action of a policy in Python."""
+  """Builds a behavior that proposes its host input, an action int32 []."""
 
   def step(
     params: types.Params, inputs: BehaviorInput, state: Any

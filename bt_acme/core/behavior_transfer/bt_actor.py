@@ -1,8 +1,8 @@
-"""BT acting: flights and the extra action around any actor core.
+"""BT acting: adds flights and the extra action to any actor core.
 
-Source: Campos et al. 2021 (arXiv:2102.13515), Alg. 1. Differs from the paper:
-several behaviors may take part, each with an extra action of its own. With one
-behavior this is the paper's agent.
+Source: Campos et al. 2021 (arXiv:2102.13515), Alg. 1. Unlike in the paper,
+there can be several behaviors, each with its own extra action. With one
+behavior, the agent equals the paper's.
 """
 
 import functools
@@ -19,26 +19,27 @@ from bt_acme.core.behavior_transfer import behavior_core, flights
 
 
 class BTParams(NamedTuple):
-  """Parameters of the agent and of its K behaviors, which are never trained."""
+  """Parameters of the agent and of its K behaviors."""
 
   agent: types.Params
   behaviors: Tuple[types.Params, ...]
 
 
 class BTInput(NamedTuple):
-  """The agent's input, and what the hosts of the K behaviors supply."""
+  """The agent's input and the host inputs of the K behaviors."""
 
   agent: types.AgentInput
   host_inputs: Tuple[Any, ...]
 
 
 class Resolution(NamedTuple):
-  """What became of a choice.
+  """The outcome of the agent's choice.
 
   Attributes:
-    action: int32 [], one of A, which the environment receives.
-    choice: int32 [], one of A + K, which the values are trained on.
-    source: uint8 [], OWN, EXTRA or FLIGHT: who decided the action.
+    action: int32 [], the action that the environment receives, one of A.
+    choice: int32 [], the label of the transition in training, one of A + K.
+    source: uint8 [], the component that selected the action: OWN, EXTRA or
+      FLIGHT.
   """
 
   action: jax.Array
@@ -47,16 +48,18 @@ class Resolution(NamedTuple):
 
 
 class BTActorState(NamedTuple):
-  """One environment's actor; the last three describe the step just taken.
+  """The actor state of one environment.
+
+  The last three fields describe the last step.
 
   Attributes:
-    key: the key for the steps to come.
+    key: the random key for future steps.
     agent: the state of the agent's actor core.
     behaviors: the state of each of the K behaviors.
-    flight: where the environment is in its flight, after the step.
-    flight_step: how the step relates to a flight.
-    proposals: int32 [K], what each behavior would do.
-    resolution: what became of the agent's choice.
+    flight: the state of the flight after the step.
+    flight_step: the role of the step in a flight.
+    proposals: int32 [K], the action proposed by each behavior.
+    resolution: the outcome of the agent's choice.
   """
 
   key: jax.Array
@@ -69,16 +72,16 @@ class BTActorState(NamedTuple):
 
 
 class _Parts(NamedTuple):
-  """What does not change while an actor core acts.
+  """The constant parts of an actor core.
 
   Attributes:
-    agent: the actor core that behavior transfer is put around.
+    agent: the wrapped actor core of the agent.
     behaviors: the K behaviors.
     config: the settings of flights and extra actions.
     num_actions: A, the number of actions.
-    weights: K weights with which a flight draws its behavior; at most 1.
-    survival: float32 [max_flight_length - 1], what `flights.survival` returns.
-    use_flights: whether flights start at all.
+    weights: K weights for drawing the behavior of a flight; at most 1.
+    survival: float32 [max_flight_length - 1], the result of `flights.survival`.
+    use_flights: whether flights can start.
   """
 
   agent: types.ActorCore
@@ -103,19 +106,19 @@ def resolve(
   num_actions: int,
   extra_action: bool,
 ) -> Resolution:
-  """Turns the agent's choice into the action that the environment receives.
+  """Resolves the agent's choice to the action that the environment receives.
 
   Args:
     choice: int32 [], one of A + K with extra actions, else one of A.
-    proposals: int32 [K], what the behaviors would do.
-    flight: whether a behavior has control.
+    proposals: int32 [K], the action proposed by each behavior.
+    flight: the role of the step in a flight.
     num_actions: A, the number of actions.
-    extra_action: whether choices from A on stand for behaviors. If so, a
-      flight's steps are labelled as the choice of its behavior, because that
-      choice would have had the same outcome.
+    extra_action: whether choices of A and above select behaviors. If so, the
+      steps of a flight are labeled with the extra action of its behavior,
+      because that choice would have had the same outcome.
 
   Returns:
-    The action, its label, and who decided it.
+    The action, its label, and the component that selected the action.
   """
   delegates = choice >= num_actions
   behavior = jnp.where(
@@ -144,31 +147,33 @@ def wrap(
   behavior_weights: Sequence[float] = (),
   evaluation: bool = False,
 ) -> types.ActorCore:
-  """Puts behavior transfer around an actor core.
+  """Adds behavior transfer to an actor core.
 
-  The agent and every behavior see every step, whether or not they decide it: a
-  recurrent state that skipped a flight would describe an episode that never
-  was. If the configuration still has the agent's state held in flights, the
-  learner's unroll holds it too, and if it has behaviors restart with a flight,
-  they see the steps since their last one.
+  The agent and every behavior process every step, even if another component
+  selects the action. A recurrent state that skipped a flight would describe an
+  episode that never happened. With `flight_recurrent_state='hold'`, the agent's
+  state stays unchanged during flights, in the learner's unroll too. With
+  `flight_behavior_state='restart'`, a behavior's state covers only the steps
+  since its last flight started.
 
   Args:
-    actor_core: the agent's actor core. It chooses among A + K with extra
-      actions, where K is the number of behaviors, else among A.
+    actor_core: the agent's actor core. Its choices are A + K with extra
+      actions, where K is the number of behaviors, else A.
     behaviors: the K behaviors.
     config: the settings of flights and extra actions.
     num_actions: A, the number of actions.
-    behavior_weights: K weights with which a flight draws its behavior; uniform
-      if empty.
-    evaluation: whether to leave flights out; the extra action stays.
+    behavior_weights: K weights for drawing the behavior of a flight; uniform if
+      empty.
+    evaluation: whether to disable flights; the extra action stays available.
 
   Returns:
-    An actor core over `BTParams` and `BTInput`. Its `init` passes on what
-    follows the key: an epsilon, if that starts flights.
+    An actor core over `BTParams` and `BTInput`. Its `init` passes all arguments
+    after the key to the agent's core; with `flight_probability='epsilon'`, this
+    argument is epsilon.
 
   Raises:
-    ValueError: if there is no behavior, if the weights do not fit the
-      behaviors, or if the agent must hold its recurrent state and cannot.
+    ValueError: if there is no behavior, if the weights do not match the
+      behaviors, or if the agent must hold its recurrent state but cannot.
   """
   _check(actor_core, behaviors, config)
   parts = _Parts(
@@ -194,14 +199,14 @@ def _check(
 ) -> None:
   if not behaviors:
     raise ValueError(
-      'behaviors=[] leaves nothing to transfer: give at least one behavior, or '
-      'use the agent without behavior transfer.'
+      'behaviors=[] is empty. Pass at least one behavior, or use the agent '
+      'without behavior transfer.'
     )
   if config.flight_recurrent_state == 'hold' and actor_core.hold is None:
     raise ValueError(
       "flight_recurrent_state='hold' needs an agent whose actor and learner "
-      "can hold its recurrent state, such as agents.R2D2Builder's: choose "
-      "'advance'."
+      "can hold its recurrent state, such as agents.R2D2Builder's. Use such an "
+      "agent, or choose 'advance'."
     )
 
 
@@ -219,13 +224,13 @@ def _init(parts: _Parts, key: types.PRNGKey, *settings: Any) -> BTActorState:
   if parts.by_epsilon:
     if len(settings) != 1:
       raise ValueError(
-        "flight_probability='epsilon' needs an agent with an epsilon of its "
-        "own, such as agents.R2D2Builder's: choose 'log_uniform'."
+        "flight_probability='epsilon' needs an agent with its own epsilon. "
+        "Choose 'log_uniform', or use an agent such as agents.R2D2Builder's."
       )
     flight = flight._replace(
       start_probability=jnp.asarray(settings[0], jnp.float32)
     )
-    # The agent itself is greedy: it explores by flights alone.
+    # The agent itself is greedy and explores only through flights.
     settings = (jnp.zeros_like(flight.start_probability),)
   zero = jnp.zeros([], jnp.int32)
   return BTActorState(
@@ -283,9 +288,9 @@ def _step_flight(
   episode_key: types.PRNGKey,
   flight_key: types.PRNGKey,
 ) -> Tuple[flights.FlightStep, flights.FlightState]:
-  """Ends a flight with its episode, and advances any other by one step."""
+  """Ends the flight if an episode starts, then advances by one step."""
   fresh = _new_flight(parts, episode_key)
-  if parts.by_epsilon:  # Epsilon stays the same.
+  if parts.by_epsilon:  # Epsilon is the same for all episodes.
     fresh = fresh._replace(start_probability=flight.start_probability)
   flight = r2d2_actor.where_first(is_first, fresh, flight)
   if not parts.use_flights:
@@ -302,7 +307,7 @@ def _propose(
   flight_step: flights.FlightStep,
   states: Tuple[Any, ...],
 ) -> Tuple[jax.Array, Tuple[Any, ...]]:
-  """Returns what each behavior would do, int32 [K], and their new states."""
+  """Returns each behavior's proposed action, int32 [K], and its new state."""
   proposals, new_states = [], []
   restarts = parts.config.flight_behavior_state == 'restart'
   for i, behavior in enumerate(parts.behaviors):
@@ -329,7 +334,7 @@ def _propose(
 def _get_extras(parts: _Parts, state: BTActorState) -> Dict[str, Any]:
   extras = dict(parts.agent.get_extras(state.agent))
   in_flight = state.flight_step.in_flight
-  if 'probability' in extras:  # A flight's action was certain.
+  if 'probability' in extras:  # The agent does not select a flight's actions.
     extras['probability'] = jnp.where(in_flight, 1.0, extras['probability'])
   features = (
     behavior.features(behavior_state)

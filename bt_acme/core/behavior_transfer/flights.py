@@ -1,9 +1,9 @@
-"""Flights: stretches of an episode in which a behavior has control.
+"""Flights: periods of an episode during which a behavior is in control.
 
-At each step at which the agent is in control, a flight starts with the
-probability epsilon_levy of the episode. It ends after as many steps as were
-drawn when it started, from a truncated zeta distribution, or with its episode
-(`bt_actor._step_flight`), whichever comes first.
+At each step where the agent is in control, a flight starts with the
+probability epsilon_levy of the episode. Its length is drawn from a truncated
+zeta distribution when it starts. The end of the episode also ends the flight
+(`bt_actor._step_flight`).
 
 Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 4 and Alg. 1, after the
 temporally extended exploration of Dabney et al. 2021 (arXiv:2006.01782).
@@ -20,12 +20,12 @@ from bt_acme.core import types
 
 
 class FlightState(NamedTuple):
-  """Where one environment is in its flight.
+  """The state of the flight of one environment.
 
   Attributes:
-    steps_left: int32 [], steps of the flight still to come; 0 means that the
-      agent is in control.
-    behavior: int32 [], the behavior that flies, one of K.
+    steps_left: int32 [], the number of remaining steps of the flight; 0 means
+      that the agent is in control.
+    behavior: int32 [], the behavior of the flight, one of K.
     start_probability: float32 [], epsilon_levy of this episode.
   """
 
@@ -35,13 +35,13 @@ class FlightState(NamedTuple):
 
 
 class FlightStep(NamedTuple):
-  """How one step relates to a flight.
+  """The role of one step in a flight.
 
   Attributes:
     in_flight: bool [], whether the step belongs to a flight.
-    starts: bool [], whether it is the first step of a flight.
-    length: int32 [], the length drawn where a flight starts, else 0.
-    behavior: int32 [], the behavior that flies, one of K.
+    starts: bool [], whether this is the first step of a flight.
+    length: int32 [], the drawn length if a flight starts here, else 0.
+    behavior: int32 [], the behavior of the flight, one of K.
   """
 
   in_flight: jax.Array
@@ -51,18 +51,18 @@ class FlightStep(NamedTuple):
 
 
 def survival(exponent: float, max_length: int) -> npt.NDArray[np.float32]:
-  """Computes P(N > n) of a flight's length N, for n = 1 .. max_length - 1.
+  """Computes P(N > n) for a flight's length N and n = 1 .. max_length - 1.
 
-  P(N = n) = n^-μ / ζ(μ), and longer flights are cut to max_length.
+  P(N = n) = n^-μ / ζ(μ); longer flights are truncated to max_length.
 
   Args:
-    exponent: μ, above 1.
-    max_length: the longest flight, in actor steps.
+    exponent: μ, greater than 1.
+    max_length: the maximum length of a flight, in actor steps.
 
   Returns:
     float32 [max_length - 1], decreasing.
   """
-  # ζ(μ) by Euler-Maclaurin after the first million terms.
+  # ζ(μ): the first million terms, then the Euler-Maclaurin formula.
   last = max(1_000_000, max_length)
   terms: npt.NDArray[np.float64] = np.arange(1.0, last) ** -exponent
   tail = last ** (1 - exponent) / (exponent - 1) + 0.5 * last**-exponent
@@ -74,7 +74,7 @@ def survival(exponent: float, max_length: int) -> npt.NDArray[np.float32]:
 def relative_weights(
   weights: Sequence[float], num_behaviors: int
 ) -> Tuple[float, ...]:
-  """Divides the weights with which a flight draws its behavior by the largest.
+  """Divides the weights for drawing the behavior of a flight by their maximum.
 
   Args:
     weights: one weight for each behavior; uniform if empty.
@@ -84,7 +84,8 @@ def relative_weights(
     K weights in [0, 1].
 
   Raises:
-    ValueError: if these are not K weights of which one is positive.
+    ValueError: if there are not K finite weights of at least 0, or if all are
+      0.
   """
   weights = tuple(weights) or (1.0,) * num_behaviors
   if (
@@ -93,17 +94,17 @@ def relative_weights(
     or sum(weights) == 0
   ):
     raise ValueError(
-      f'behavior_weights={weights} must be one weight of at least 0 for each '
-      f'of {num_behaviors} behaviors, and not all 0.'
+      f'behavior_weights={weights} is invalid. Pass one weight of at least 0 '
+      f'for each of the {num_behaviors} behaviors, not all 0.'
     )
-  # This happens in float64, because float32 has a smaller range.
+  # Python floats (float64) avoid the smaller range of float32.
   return tuple(weight / max(weights) for weight in weights)
 
 
 def new_episode(
   key: types.PRNGKey, *, min_probability: float, max_probability: float
 ) -> FlightState:
-  """Draws epsilon_levy ~ LogUniform[min, max] for an episode to come."""
+  """Draws epsilon_levy ~ LogUniform[min, max] for a new episode."""
   log_probability = jax.random.uniform(
     key,
     [],
@@ -116,7 +117,7 @@ def new_episode(
 
 
 def no_flight(state: FlightState) -> FlightStep:
-  """Returns the step of an environment in which no flight can start."""
+  """Returns the `FlightStep` of an environment without flights."""
   no = jnp.zeros([], bool)
   return FlightStep(no, no, jnp.zeros([], jnp.int32), state.behavior)
 
@@ -129,17 +130,17 @@ def step(
 ) -> Tuple[FlightStep, FlightState]:
   """Advances one environment by a step, and may start a flight.
 
-  A flight starts only if none is under way. A flight of length n takes exactly
-  n steps, the one that draws it included (Alg. 1).
+  A flight starts only if no flight is in progress. A flight of length n takes
+  exactly n steps, including the step that draws it (Alg. 1).
 
   Args:
     state: the state before the step.
-    key: the key for this step.
-    survival_probabilities: float32 [max_length - 1], what `survival` returns.
-    behavior_weights: K weights with which a flight draws its behavior.
+    key: the random key for this step.
+    survival_probabilities: float32 [max_length - 1], the result of `survival`.
+    behavior_weights: K weights for drawing the behavior of a flight.
 
   Returns:
-    How this step relates to a flight, and the state after it.
+    The role of this step in a flight, and the state after the step.
   """
   start_key, length_key, behavior_key = jax.random.split(key, 3)
   idle = state.steps_left == 0
@@ -166,10 +167,10 @@ def step(
 def _draw_length(
   key: types.PRNGKey, survival_probabilities: jax.Array
 ) -> jax.Array:
-  """Draws a flight's length, int32 [], by inversion of the survival function.
+  """Draws a flight's length, int32 [], by inverting the survival function.
 
-  Float32 resolves its small values better than the distribution function's
-  values near 1.
+  Float32 resolves the small values of the survival function better than values
+  of the distribution function near 1.
   """
   uniform = 1.0 - jax.random.uniform(key)  # (0, 1]
   return 1 + jnp.searchsorted(

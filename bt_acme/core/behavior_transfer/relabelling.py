@@ -1,12 +1,13 @@
-"""The labels under which a transition is trained, and its duplicates.
+"""Training labels of transitions and of their duplicates.
 
 "Transitions collected with π_p are duplicated and relabelled with the primitive
 action that π_p took" (Campos et al. 2021, arXiv:2102.13515, App.). Replay does
-not store the duplicate. It shares state, history and target with its original,
-so that it costs the loss one more look-up in the Q-values and no second unroll.
+not store the duplicate. A duplicate shares state, history and target with its
+original, so the loss needs only one more lookup in the Q-values and no second
+unroll.
 
-The learner labels on a device, and actors label on the host, for the priorities
-of new sequences; so the arrays are JAX's or NumPy's.
+The learner labels transitions on a device, with JAX arrays. Actors label them
+on the host, with NumPy arrays, to compute the priorities of new sequences.
 """
 
 from typing import NamedTuple
@@ -15,13 +16,12 @@ from bt_acme.core import arrays, types
 
 
 class Labels(NamedTuple):
-  """The labels under which each transition is trained.
+  """The training labels of each transition.
 
   Attributes:
     choice: int32 [T, B], the label of the transition itself.
-    duplicate: int32 [T, B], the label of its duplicate, which is the executed
-      action.
-    duplicated: float32 [T, B], 1 where there is a duplicate, else 0.
+    duplicate: int32 [T, B], the label of its duplicate: the executed action.
+    duplicated: float32 [T, B], 1 where a duplicate exists, else 0.
   """
 
   choice: arrays.Array
@@ -45,19 +45,19 @@ def labels(
     action: int32 [T, B], the executed primitive action.
     source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.
     num_actions: A, the number of actions.
-    behavior_labels: the labels under which a behavior's transitions are
-      trained: `both`, or `extra` or `primitive` alone.
-    duplicate_flights: whether a flight's transitions count as collected with
-      π_p, which the paper leaves open. If not, they are trained under their
-      primitive action alone.
+    behavior_labels: the labels that train a behavior's transitions: `both`, or
+      only `extra` or `primitive`.
+    duplicate_flights: whether the transitions of flights count as collected
+      with π_p, which the paper does not specify. If not, they are trained only
+      under their primitive action.
 
   Returns:
-    The labels. Without extra actions nothing is duplicated, because a flight's
-    choice is then its primitive action.
+    The labels. Without extra actions there are no duplicates, because a
+    flight's choice is then its primitive action.
   """
   xp = arrays.namespace(choice)
   if behavior_labels == 'primitive':
-    choice = action  # The agent's own choices are primitive anyway.
+    choice = action  # This does not change the agent's own primitive choices.
   if not duplicate_flights:
     choice = xp.where(source == types.FLIGHT, action, choice)
   delegated = (source != types.OWN) & (choice >= num_actions)

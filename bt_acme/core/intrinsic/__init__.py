@@ -1,0 +1,1 @@
+"""Intrinsic rewards, their networks and their episodic memory."""

@@ -1,7 +1,8 @@
-"""Intrinsic rewards on a device: rewards and memories in JAX.
+"""Intrinsic rewards on a device, with episodic memories in JAX.
 
-`host` does the same in NumPy. A server that chooses the actions of all actors
-makes their rewards in the same call, with all episodic memories on the device.
+`host` is the NumPy counterpart. An inference server computes the rewards of all
+actors in the same call as their actions, with all episodic memories on the
+device.
 """
 
 import functools
@@ -17,10 +18,10 @@ from bt_acme.core.intrinsic import reward as reward_lib
 
 
 class RewardState(NamedTuple):
-  """What the reward of one environment carries from step to step.
+  """The reward state that one environment carries from step to step.
 
   Attributes:
-    memory: the memory of the episode; () if the reward does not read it.
+    memory: the memory of the episode; () if the reward does not use it.
     statistics: the running statistics, float32 [] each.
   """
 
@@ -31,12 +32,15 @@ class RewardState(NamedTuple):
 def init(
   config: config_lib.IntrinsicConfig, statistics: Optional[Any] = None
 ) -> RewardState:
-  """Makes the state of one environment, with an empty memory.
+  """Creates the state of one environment, with an empty memory.
 
   Args:
     config: the reward and its settings.
     statistics: the running statistics to resume from, float [] each; None to
-      start afresh.
+      start from zeros.
+
+  Returns:
+    The state before the first observation.
   """
   reward = rewards.for_config(config)
   if statistics is None:
@@ -56,7 +60,7 @@ def step(
   features: features_lib.Features,
   is_first: jax.Array,
 ) -> Tuple[reward_lib.Rewarded, RewardState]:
-  """Rewards one observation of one environment and remembers it.
+  """Computes the reward of one observation and updates memory and statistics.
 
   Args:
     config: the reward and its settings.
@@ -65,7 +69,7 @@ def step(
     is_first: bool [], whether an episode starts with the observation.
 
   Returns:
-    What the reward makes of it, each field [], and the state after it.
+    The result for the observation, each field [], and the new state.
   """
   reward = rewards.for_config(config)
   k = config.num_neighbors
@@ -96,12 +100,12 @@ def step_rows(
   is_first: jax.Array,
   is_last: jax.Array,
 ) -> Tuple[reward_lib.Rewarded, RewardState]:
-  """Rewards one observation in N of M environments.
+  """Computes the rewards of one observation in each of N out of M environments.
 
-  An observation that is not rewarded (`reward.is_rewarded`) gets 0 and leaves
-  no trace; its alpha means nothing.
+  An observation that is not rewarded (`reward.is_rewarded`) gets 0 and does not
+  affect later rewards; its alpha is undefined.
 
-  The memories are read where they lie, and one row of each is written: none is
+  The memories are read in place, and one row of each is written. They are not
   copied if the caller donates the state.
 
   Args:
@@ -110,7 +114,7 @@ def step_rows(
     rows: int32 [N], indices of the environments in the state.
     features: the features of the observations, [N, ...].
     is_first: bool [N], whether an episode starts with the observation.
-    is_last: bool [N], whether one ends with it.
+    is_last: bool [N], whether an episode ends with the observation.
 
   Returns:
     The rewards of the N environments, and the state after the observations,
@@ -123,15 +127,15 @@ def step_rows(
   reward = rewarded.reward
   memory = state.memory
   if rewards.for_config(config).uses_memory:
-    # Each row waits for its reward, because XLA would copy memories that it is
-    # free to write before it has read them. A reward that is NaN stays NaN, so
-    # nothing is lost if its embedding becomes NaN too.
+    # Each row depends on its reward, so that XLA cannot write a memory before
+    # reading it, which would need a copy. An embedding becomes NaN only if its
+    # reward is NaN, and later rewards are then NaN anyway.
     row = jnp.where(jnp.isnan(reward)[:, None], jnp.nan, features.embedding)
     memory = episodic_memory.insert_rows(
       memory, rows, after.memory.inserted, row
     )
-  # The memory of an episode that ends may stay as it is, because the next
-  # episode empties it.
+  # The memory of an ending episode needs no masking, because the next episode
+  # clears it.
   active = reward_lib.is_rewarded(config, is_last)
   statistics = jax.tree.map(
     lambda old, new: jnp.where(active, new, old),

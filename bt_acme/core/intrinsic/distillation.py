@@ -1,9 +1,9 @@
-"""Random network distillation (RND): how rarely training has seen a frame.
+"""Random network distillation (RND): the life-long novelty of a frame.
 
-A predictor learns the outputs of a target network that was initialized at
-random and never changes. Its error is large for frames that it was rarely
-trained on, over the whole of training. Source: Burda et al. 2018
-(arXiv:1810.12894); Campos et al. 2021 (arXiv:2102.13515), App.
+A predictor is trained to match a target network that is initialized randomly
+and never trained. The prediction error is large for frames that were rare over
+the whole of training. Sources: Burda et al. 2018 (arXiv:1810.12894); Campos et
+al. 2021 (arXiv:2102.13515), App.
 """
 
 import functools
@@ -20,7 +20,7 @@ from bt_acme.core.intrinsic import features, windows
 
 
 def make_network(*, torso: str, output_size: int) -> Any:
-  """Builds a network for one frame; predictor and target are two of them.
+  """Builds a network for one frame, used for both predictor and target.
 
   Args:
     torso: `nature` or `small`.
@@ -39,7 +39,7 @@ def make_network(*, torso: str, output_size: int) -> Any:
 
 
 def prediction_error(prediction: jax.Array, target: jax.Array) -> jax.Array:
-  """err = ||g'(x) - g(x)||^2, whose gradient reaches the prediction only.
+  """Computes err = ||g'(x) - g(x)||^2, with a gradient only to the prediction.
 
   Args:
     prediction: float32 [..., D], the predictor's output.
@@ -58,13 +58,13 @@ def make_feature_network(
   observation_shape: Tuple[int, ...],
   frame_channels: int,
 ) -> features.FeatureNetwork:
-  """Builds predictor and target, whose feature is the prediction error.
+  """Builds predictor and target; the feature is the prediction error.
 
   Args:
     config: the reward's settings.
     torso: `nature` or `small`.
     observation_shape: (H, W, C * S) of uint8 observations.
-    frame_channels: C; both networks see the newest frame only.
+    frame_channels: C; the input of both networks is the newest frame.
 
   Returns:
     A network with the parts `rnd_predictor` and `rnd_target`, and a feature
@@ -87,7 +87,7 @@ def make_feature_network(
     )
 
   def loss(params: types.Params, window: windows.Window) -> features.Loss:
-    # The x_t of the transitions, not what they led to.
+    # The x_t of the transitions, not the x_{t+1}.
     rnd_errors = networks_lib.over_sequences(
       functools.partial(errors, params),
       window.observations[: len(window.action)],

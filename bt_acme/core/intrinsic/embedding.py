@@ -1,7 +1,7 @@
-"""The embedding f: what the agent's actions can change of an observation.
+"""The embedding f, which represents what the agent can control.
 
-f is trained through a classifier that tells which action led from one
-observation to the next. Source: Badia et al. 2020 (NGU, arXiv:2002.06038),
+f is trained through a classifier that predicts which action led from one
+observation to the next. Sources: Badia et al. 2020 (NGU, arXiv:2002.06038),
 Sec. 2; Pathak et al. 2017.
 """
 
@@ -65,11 +65,11 @@ def inverse_dynamics_loss(
 
   Args:
     logits: float32 [..., A].
-    actions: int32 [...], primitive actions; anything where the mask is 0.
-    mask: float32 [...], 1 for a real transition.
+    actions: int32 [...], primitive actions; ignored where the mask is 0.
+    mask: float32 [...], 1 for a valid transition.
 
   Returns:
-    float32 [], 0 if no transition is real.
+    float32 [], 0 if no transition is valid.
   """
   chex.assert_equal_shape([actions, mask])
   log_probabilities = jnp.take_along_axis(
@@ -79,7 +79,7 @@ def inverse_dynamics_loss(
 
 
 def l2_penalty(params: types.Params) -> jax.Array:
-  """Sums the squares of all weights, without the biases; float32 []."""
+  """Sums the squares of all weights, excluding biases; float32 []."""
   total = jnp.zeros([], jnp.float32)
   for module in params.values():
     total += jnp.sum(module['w'] ** 2)
@@ -103,8 +103,8 @@ def make_feature_network(
 
   Returns:
     A network with the parts `embedding` and `inverse_dynamics`, and a feature
-    float32 [D]. Its `apply` takes the part `embedding` alone, of which every
-    environment has a copy of its own.
+    float32 [D]. Its `apply` takes only the part `embedding`, because every
+    environment has its own copy of that part.
   """
   network = make_embedding(torso=torso, embedding_size=config.embedding_size)
   classifier = make_inverse_dynamics(
@@ -163,11 +163,11 @@ def _batch_by_scan(
   params: types.Params,
   x: jax.Array,
 ) -> jax.Array:
-  """Computes `function(params, x)`, quickly under `vmap` on a CPU too.
+  """Computes `function(params, x)`; faster under `vmap` on a CPU.
 
   Under `vmap` over the parameters, the convolutions of all elements become one
-  grouped convolution. On a CPU it takes about twice as long as one convolution
-  after another, which is what happens here instead.
+  grouped convolution. On a CPU, this takes about twice as long as separate
+  convolutions, so the elements are computed one after another there.
   """
   batched: Any = jax.custom_batching.custom_vmap(function)
 

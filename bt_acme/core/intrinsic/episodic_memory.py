@@ -1,10 +1,10 @@
-"""Episodic novelty: how far an observation is from the others of its episode.
+"""Episodic novelty: the distance of an observation from others in its episode.
 
-The embeddings of an episode lie in a ring of M slots, which is emptied when an
-episode starts. The k nearest of them determine the novelty. There are two
-memories: `HostMemory` in NumPy, whose cost follows what it holds, and `Memory`
-in JAX, which has a fixed shape. Source: Badia et al. 2020 (NGU,
-arXiv:2002.06038), Sec. 2 and Alg. 1.
+The embeddings of an episode are stored in a ring buffer of M slots, which is
+cleared when an episode starts. The k nearest embeddings determine the novelty.
+There are two implementations: `HostMemory` in NumPy, whose cost grows with the
+number of stored embeddings, and `Memory` in JAX, which has a fixed shape.
+Source: Badia et al. 2020 (NGU, arXiv:2002.06038), Sec. 2 and Alg. 1.
 """
 
 from typing import Any, Dict, NamedTuple, Tuple
@@ -21,7 +21,7 @@ _MIN_DISTANCE = 1e-8
 _INITIAL_SLOTS = 256
 _ROUNDING_UNIT = float(np.finfo(np.float32).eps) / 2
 _GROUP = 16  # Rows per group on the host.
-# At most so many rows are gathered on the host, or an eighth of all.
+# Maximum number of rows gathered on the host, or an eighth of all if more.
 _GATHERED = 500
 _CHUNK = 128  # Rows per group on a device.
 
@@ -34,19 +34,19 @@ def nearest_squared_distances_numpy(
   """Finds the exact squared distances to the k nearest neighbors.
 
   The rows m are ranked by ||m||^2 - 2 m·q, which one matrix-vector product with
-  the table yields up to rounding. The k-th smallest rank of all is at most the
-  k-th smallest of the minima of disjoint groups. Distances are computed anew
-  for every row whose rank is within that bound and the rounding, so that no
-  neighbor is missed. If there are many such rows (because rows repeat, or an
-  offset drowns their differences), gathering them would take longest, and all
-  distances are computed in place instead.
+  the table computes up to rounding. The k-th smallest rank is at most the k-th
+  smallest of the minima of disjoint groups. Exact distances are computed for
+  every row whose rank is within this bound plus rounding, so no neighbor is
+  missed. If there are many such rows (because rows repeat, or because a common
+  offset hides their differences), gathering them would be slower than
+  computing all distances in place, which is done instead.
 
   Args:
     table: float32 [M', D + 1], embeddings m followed by ||m||^2; fastest in
-      Fortran's order.
-    largest_squared_norm: at least the squared norm of every row.
-    query: float32 [D], the embedding whose neighbors are wanted.
-    k: how many neighbors are wanted.
+      Fortran order.
+    largest_squared_norm: an upper bound on the squared norm of all rows.
+    query: float32 [D], the embedding to find neighbors of.
+    k: the number of neighbors.
 
   Returns:
     float32 [min(k, M')], the smallest first.
@@ -57,8 +57,8 @@ def nearest_squared_distances_numpy(
     minima = ranks[: groups * _GROUP].reshape(_GROUP, groups).min(axis=0)
     bound = float(np.partition(minima, k - 1)[k - 1])
     scale = max(largest_squared_norm, float(query @ query))
-    # The error of a rank is at most that of the norm, a sum of D products, and
-    # that of a sum of D + 1 terms whose sizes add up to three times the scale.
+    # The error of a rank is at most the error of the norm (a sum of D products)
+    # plus that of a sum of D + 1 terms with a total magnitude of 3 * scale.
     rounding = 4 * (len(query) + 3) * _ROUNDING_UNIT * scale
     close = np.flatnonzero(ranks <= bound + 2 * rounding)
     if len(close) > max(_GATHERED, len(table) // 8):
@@ -82,10 +82,10 @@ def _squared_distances_numpy(table: Floats, query: Floats) -> Floats:
 
 
 class HostMemory:
-  """One environment's episodic memory, in NumPy; it grows as it fills."""
+  """One environment's episodic memory in NumPy, which grows as needed."""
 
   def __init__(self, capacity: int, embedding_size: int):
-    """Makes an empty memory.
+    """Initializes an empty memory.
 
     Args:
       capacity: M, the number of slots; a full memory overwrites the oldest.
@@ -101,7 +101,7 @@ class HostMemory:
     return min(self._inserted, self._capacity)
 
   def clear(self) -> None:
-    """Empties the memory and keeps its space."""
+    """Clears the memory without freeing its space."""
     self._inserted = 0
     self._largest_squared_norm = 0.0
 
@@ -109,11 +109,12 @@ class HostMemory:
     """Finds the squared distances to the nearest neighbors.
 
     Args:
-      query: float32 [D], the embedding whose neighbors are wanted.
-      k: how many neighbors are wanted.
+      query: float32 [D], the embedding to find neighbors of.
+      k: the number of neighbors.
 
     Returns:
-      float32 [k], the smallest first; fewer if the memory holds fewer.
+      float32 [k], the smallest first; fewer if the memory contains fewer
+      embeddings.
     """
     size = len(self)
     return nearest_squared_distances_numpy(
@@ -129,14 +130,14 @@ class HostMemory:
     squared_norm = embedding @ embedding
     self._table[slot, :-1] = embedding
     self._table[slot, -1] = squared_norm
-    # Rows that have been overwritten still count, because a bound is enough.
+    # Overwritten rows may still count, because an upper bound is sufficient.
     self._largest_squared_norm = max(
       self._largest_squared_norm, float(squared_norm)
     )
     self._inserted += 1
 
   def state(self) -> Dict[str, Any]:
-    """Returns what the memory holds, and the space that it takes."""
+    """Returns the stored embeddings and the allocated number of slots."""
     return {
       'rows': self._table[: len(self)].copy(),
       'slots': len(self._table),
@@ -145,7 +146,7 @@ class HostMemory:
     }
 
   def restore(self, state: Dict[str, Any]) -> None:
-    """Goes on from a state."""
+    """Restores a state returned by `state()`."""
     rows = state['rows']
     self._table = np.empty([state['slots'], rows.shape[1]], np.float32, 'F')
     self._table[: len(rows)] = rows
@@ -154,11 +155,11 @@ class HostMemory:
 
 
 class Memory(NamedTuple):
-  """One environment's episodic memory, in JAX.
+  """One environment's episodic memory in JAX.
 
   Attributes:
     embeddings: float32 [M, D].
-    inserted: int32 [], embeddings added since the memory was empty.
+    inserted: int32 [], the number of embeddings added since the last clear.
   """
 
   embeddings: jax.Array
@@ -166,12 +167,12 @@ class Memory(NamedTuple):
 
   @property
   def size(self) -> jax.Array:
-    """How many embeddings the memory holds, int32 []."""
+    """The number of stored embeddings, int32 []."""
     return jnp.minimum(self.inserted, self.embeddings.shape[0])
 
 
 def init(capacity: int, embedding_size: int) -> Memory:
-  """Makes an empty memory for M embeddings, float32 [D] each."""
+  """Creates an empty memory for M embeddings, float32 [D] each."""
   return Memory(
     jnp.zeros([capacity, embedding_size], jnp.float32),
     jnp.zeros([], jnp.int32),
@@ -192,9 +193,12 @@ def insert_rows(
   Args:
     memories: [..., M, D], with a leading axis over all memories.
     rows: int32 [N], indices of the N memories.
-    inserted: int32 [N], embeddings added since each of them was empty, the new
-      one included.
+    inserted: int32 [N], the number of embeddings added to each of them since
+      the last clear, including the new one.
     embedding: float32 [N, D], the new embeddings.
+
+  Returns:
+    All memories.
   """
   slots = (inserted - 1) % memories.embeddings.shape[1]
   return Memory(
@@ -208,19 +212,20 @@ def nearest_squared_distances(
 ) -> jax.Array:
   """Finds the exact squared distances to the k nearest neighbors.
 
-  A device is slow at sorting the whole memory. So it takes the minimum of each
-  chunk, then the k chunks with the smallest minima, which must hold all k
-  neighbors, and sorts only those. Differences are squared directly, because
-  the memory is read once either way and a product would gain nothing.
+  Sorting the whole memory is slow on a device. The function therefore computes
+  the minimum of each chunk and sorts only the k chunks with the smallest
+  minima, which must contain all k neighbors. Differences are squared directly:
+  a matrix product would not be faster, because the memory is read once either
+  way.
 
   Args:
     memory: float32 [M, D], the rows of a memory.
-    size: int32 [], how many rows count, from the first on.
-    query: float32 [D], the embedding whose neighbors are wanted.
-    k: how many neighbors are wanted.
+    size: int32 [], the number of rows in use; these come first.
+    query: float32 [D], the embedding to find neighbors of.
+    k: the number of neighbors.
 
   Returns:
-    float32 [k], the smallest first; infinite beyond the neighbors that exist.
+    float32 [k], the smallest first; infinite where there are fewer neighbors.
   """
   distances = jnp.sum((memory - query) ** 2, axis=-1)  # [M]
   distances = jnp.where(jnp.arange(len(memory)) < size, distances, jnp.inf)
@@ -250,27 +255,28 @@ def episodic_novelty(
   min_neighbors: int = 1,
   decay: float = 0.0,
 ) -> Tuple[arrays.Array, running_statistics.RunningMean]:
-  """r = 1 / s, where s is the similarity to the nearest neighbors.
+  """Computes r = 1 / s, where s is the similarity to the nearest neighbors.
 
     d_i = max(d(x, x_i)^2 / d_m^2 - xi, 0)
     K_i = eps / (d_i + eps)
     s = sqrt(sum_i K_i) + c;  r = 0 if s > s_m
 
   d_m^2 is the running mean of the squared distances to nearest neighbors,
-  these included. Source: Badia et al. 2020 (NGU), Eq. 2, 3 and Alg. 1. The
-  paper does not say what happens with fewer than k neighbors. Here those that
-  exist count, and r = 0 if they are fewer than `min_neighbors`.
+  including the current ones. Source: Badia et al. 2020 (NGU), Eq. 2, 3 and
+  Alg. 1. The paper does not specify the case of fewer than k neighbors. Here,
+  the sum runs over the existing neighbors, and r = 0 if there are fewer than
+  `min_neighbors`.
 
   Args:
-    squared_distances: float [..., k]; entries beyond the neighbors that exist
-      may be anything.
-    num_neighbors: int [...], how many of the k neighbors exist.
+    squared_distances: float [..., k]; entries from `num_neighbors` on are
+      ignored.
+    num_neighbors: int [...], the number of existing neighbors, at most k.
     mean_distance: d_m^2 before these distances, float [...].
     kernel_epsilon: eps.
     cluster_distance: xi.
     pseudo_count: c.
     max_similarity: s_m.
-    min_neighbors: the number of neighbors below which r = 0; at least 1.
+    min_neighbors: the minimum number of neighbors for r > 0; at least 1.
     decay: the step size of d_m^2; 0 for the mean of all distances so far.
 
   Returns:

@@ -1,8 +1,8 @@
-"""The features of an observation, from which a reward is computed.
+"""The features of an observation from which a reward is computed.
 
-Each network that a reward may need yields one feature of an observation and is
-trained by a loss of its own. The features leave the actor's jitted call beside
-the action; the reward is computed from them afterwards.
+Each network computes one feature of an observation and is trained with a loss
+of its own. The actor's jitted call returns the features together with the
+action; the reward is computed from them afterwards.
 """
 
 from typing import Any, Callable, Dict, NamedTuple, Tuple
@@ -12,11 +12,11 @@ import jax.numpy as jnp
 
 from bt_acme.core import arrays, types
 
-Loss = Tuple[jax.Array, Dict[str, jax.Array]]  # float32 [], and its metrics.
+Loss = Tuple[jax.Array, Dict[str, jax.Array]]  # float32 [], and metrics.
 
 
 class Features(NamedTuple):
-  """The features of one observation, or of one of each of N environments.
+  """The features of one observation, or of one observation per environment.
 
   Attributes:
     embedding: float32 [..., D], where D is 0 if the reward needs no embedding.
@@ -29,7 +29,7 @@ class Features(NamedTuple):
 
 
 class FeatureNetwork(NamedTuple):
-  """A network that yields one feature, and its loss, as pure functions.
+  """A network that computes one feature, and its loss, as pure functions.
 
   Attributes:
     init: keys [2] -> params, a dict of named parts.
@@ -43,10 +43,10 @@ class FeatureNetwork(NamedTuple):
 
 
 def absent(*shape: int) -> FeatureNetwork:
-  """Stands for a network that the reward does not need.
+  """Builds a placeholder for a network that the reward does not need.
 
   Args:
-    *shape: the shape of its feature, which is always zero.
+    *shape: the shape of the feature, which is always zero.
 
   Returns:
     A network without parameters and without a loss.

@@ -1,8 +1,8 @@
-"""Intrinsic rewards on the host: rewards and memories of N environments.
+"""Intrinsic rewards on the host, with the episodic memories of N environments.
 
-`device` does the same in JAX. On the host, the cost of an episodic memory
-follows what it holds, and the work can be done while a device or an emulator is
-busy.
+`device` is the JAX counterpart. On the host, the cost of an episodic memory
+grows with the number of stored embeddings, and the rewards can be computed
+while a device or an emulator is busy.
 """
 
 from typing import Any, Dict, List, Optional, Union
@@ -24,9 +24,10 @@ class HostReward:
 
   Attributes:
     memories: N episodic memories, one for each environment; empty if the reward
-      does not read them.
-    alpha: float [N], the life-long modulator of the newest observations, which
-      means nothing where they were not rewarded; None if the reward has none.
+      does not use them.
+    alpha: float [N], the life-long modulator of the newest observations,
+      undefined where they were not rewarded; None if the reward has no
+      modulator.
   """
 
   def __init__(
@@ -35,13 +36,13 @@ class HostReward:
     num_environments: int,
     statistics: Optional[Any] = None,
   ):
-    """Starts with empty memories.
+    """Initializes the rewards with empty memories.
 
     Args:
       config: the reward and its settings.
       num_environments: N, the number of environments.
-      statistics: the running statistics to resume from, as
-        `restore_statistics` takes them; None to start afresh.
+      statistics: the running statistics to resume from, in the format of
+        `restore_statistics`; None to start from zeros.
     """
     self._config = config
     self._reward = rewards.for_config(config)
@@ -68,13 +69,13 @@ class HostReward:
     is_first: Bools,
     is_last: Bools,
   ) -> Rewards:
-    """Rewards one observation of each environment, from what acting gives out.
+    """Returns the rewards of one observation of each environment.
 
     Args:
-      features: the features [N, ...]; or the rewards that a device has made of
-        them, whose statistics are then taken over.
+      features: the features [N, ...]; or the rewards already computed from them
+        on a device, whose statistics then replace the current ones.
       is_first: bool [N], whether an episode starts with the observation.
-      is_last: bool [N], whether one ends with it.
+      is_last: bool [N], whether an episode ends with the observation.
 
     Returns:
       float32 [N]; 0 for an observation that is not rewarded.
@@ -97,13 +98,13 @@ class HostReward:
     is_first: Bools,
     active: Optional[Bools] = None,
   ) -> Rewards:
-    """Rewards one observation of each environment and remembers it.
+    """Computes rewards on the host and updates memories and statistics.
 
     Args:
       features: the features of the observations, NumPy arrays [N, ...].
       is_first: bool [N], whether an episode starts with the observation.
-      active: bool [N]; the other environments get 0, and their observations
-        leave no trace. All are active by default.
+      active: bool [N]; the other environments get 0, and their observations do
+        not affect later rewards. By default, all environments are active.
 
     Returns:
       float32 [N].
@@ -133,15 +134,15 @@ class HostReward:
   def _remember(
     self, embeddings: Rewards, is_first: Bools, active: Bools
   ) -> reward_lib.Neighbors:
-    """Finds the neighbors of each embedding, then remembers it.
+    """Finds the neighbors of each embedding, then inserts it into its memory.
 
     Args:
       embeddings: float32 [N, D].
-      is_first: bool [N], where the memory is emptied first.
-      active: bool [N], where there is an embedding to remember.
+      is_first: bool [N], whether to clear the memory first.
+      active: bool [N], whether there is an embedding to insert.
 
     Returns:
-      float64 [N, k] squared distances, and int32 [N] how many they are.
+      Squared distances float64 [N, k] and their numbers int32 [N].
     """
     k = self._config.num_neighbors
     squared_distances = np.zeros([self._num, k])
@@ -169,28 +170,29 @@ class HostReward:
     }
 
   def restore(self, state: Dict[str, Any]) -> None:
-    """Goes on from a state."""
+    """Restores a state returned by `state()`."""
     self.restore_statistics(state['statistics'])
     self.alpha = state['alpha']
     for memory, own in zip(self.memories, state['memories'], strict=True):
       memory.restore(own)
 
   def restore_statistics(self, statistics: Any) -> None:
-    """Resumes from the given statistics; the memories stay as they are.
+    """Replaces the statistics; the memories stay unchanged.
 
     Args:
-      statistics: float [N] each, or [] if all environments start from the same.
+      statistics: float [N] each, or [] if all environments start from the same
+        statistics.
 
     Raises:
-      ValueError: if they belong to another number of environments.
+      ValueError: if the statistics are of another number of environments.
     """
     fields = [np.asarray(x, np.float64) for x in statistics]
     for field in fields:
       if field.shape not in ((), (self._num,)):
         raise ValueError(
-          f'statistics of {field.size} environments cannot go on in '
-          f'{self._num}: resume with as many environments per actor as before, '
-          'or start in a fresh workdir.'
+          f'statistics are of {field.size} environments, but the actor has '
+          f'{self._num}. Resume with as many environments per actor as before, '
+          'or start in a new workdir.'
         )
     self._statistics = self._reward.statistics_class(
       *(np.broadcast_to(x, self._num).copy() for x in fields)

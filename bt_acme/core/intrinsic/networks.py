@@ -1,8 +1,8 @@
-"""The networks behind the intrinsic reward, and what trains them.
+"""The networks of the intrinsic reward and their losses.
 
-Parameters are a dict of parts. A reward has only the parts of the networks that
-it names: `embedding` and `inverse_dynamics` of the network `embedding`, and
-`rnd_predictor` and `rnd_target` of the network `rnd`.
+Parameters are a dict of parts: `embedding` and `inverse_dynamics` for the
+network `embedding`, and `rnd_predictor` and `rnd_target` for the network `rnd`.
+A reward has only the parts of the networks that it needs.
 """
 
 from typing import Callable, NamedTuple, Tuple
@@ -27,7 +27,7 @@ class IntrinsicNetworks(NamedTuple):
       float32 [], the prediction error of random network distillation.
     sequence_loss: (params, observations uint8 [T + 1, B, H, W, C * S], action
       int32 [T, B], valid float32 [T, B], key) -> (loss float32 [], metrics), on
-      some real transitions of each sequence (`windows`).
+      a selection of valid transitions of each sequence (`windows`).
     embedding_size: D; 0 if the reward needs no embedding.
   """
 
@@ -51,8 +51,8 @@ def make_networks(
   Args:
     config: the reward and its settings.
     observation_shape: (H, W, C * S) of uint8 observations.
-    frame_channels: C; RND sees the newest frame only, the embedding sees the
-      stack.
+    frame_channels: C; the input of RND is the newest frame, and the input of
+      the embedding is the stack.
     num_actions: A, the number of actions.
     torso: see `NetworkConfig.torso`.
 

@@ -1,8 +1,8 @@
-"""NGU acting: any actor core, with the features of what it sees.
+"""NGU acting: adds the features of each observation to any actor core.
 
-The features of each observation (its embedding, its RND error) come out of the
-same call as the action. The reward is computed from them afterwards, because
-only the next step needs it.
+The same call returns the action and the features of the observation (its
+embedding and RND error). The reward is computed from them afterwards, because
+only the next step needs the reward.
 """
 
 from typing import Any, Dict, NamedTuple, Tuple
@@ -17,13 +17,13 @@ from bt_acme.core.intrinsic import networks as intrinsic_lib
 
 
 class NGUParams(NamedTuple):
-  """Parameters of the agent, and of the networks behind its reward.
+  """Parameters of the agent and of the networks of its reward.
 
   Attributes:
     agent: the parameters of the Q-network.
     embedding: the parameters of f. Every environment has its own copy, which
-      does not change during an episode, so that one memory holds one network's
-      embeddings.
+      does not change during an episode, so that all embeddings in a memory come
+      from the same network.
     rnd: the parameters of the RND predictor and target.
   """
 
@@ -33,18 +33,21 @@ class NGUParams(NamedTuple):
 
 
 class NGUActorState(NamedTuple):
-  """One environment's actor; the features are those of the step just taken."""
+  """The actor state of one environment, with the features of the last step."""
 
   agent: Any
   features: features_lib.Features
 
 
 def arrange_params(agent: types.Params, intrinsic: types.Params) -> NGUParams:
-  """Arranges a learner's parameters as this actor core takes them.
+  """Converts a learner's parameters to the format of this actor core.
 
   Args:
     agent: the parameters of the Q-network.
-    intrinsic: a dict of parts, as `IntrinsicNetworks.init` makes it.
+    intrinsic: a dict of parts, as returned by `IntrinsicNetworks.init`.
+
+  Returns:
+    The parameters of the actor core.
   """
   return NGUParams(
     agent=agent,
@@ -61,12 +64,12 @@ def wrap(
   """Adds `features`, a tuple of one `Features`, to an actor core's extras.
 
   Args:
-    actor_core: the agent's core, whose previous reward is the intrinsic one.
-    networks: the networks behind the intrinsic reward.
+    actor_core: the agent's core; its previous reward is the intrinsic reward.
+    networks: the networks of the intrinsic reward.
 
   Returns:
     An actor core over `NGUParams`; its `init` passes all arguments after the
-    key on to the inner core.
+    key to the inner core.
   """
 
   def init(key: types.PRNGKey, *settings: Any) -> NGUActorState:
@@ -100,17 +103,17 @@ def wrap(
 def as_behavior(
   actor_core: types.ActorCore, epsilon: float
 ) -> behavior_core.BehaviorCore:
-  """Turns a pre-trained policy into a behavior.
+  """Converts a pre-trained policy to a behavior.
 
   The policy was trained with its previous intrinsic reward as an input. The
-  behavior's host input, float32 [], takes that place.
+  behavior's host input, float32 [], provides this reward.
 
   Args:
-    actor_core: the core of R2D2, or what `wrap` made of it.
-    epsilon: the policy's epsilon, with which it acts epsilon-greedily.
+    actor_core: the core of R2D2, or the result of `wrap` for it.
+    epsilon: the epsilon of the policy, which acts epsilon-greedily.
 
   Returns:
-    A behavior whose features are those of the actor core, or () without.
+    A behavior with the features of the actor core, or () if there are none.
   """
 
   def step(
@@ -139,12 +142,12 @@ def as_behavior(
 
 
 def where_first(is_first: jax.Array, fresh: Any, current: Any) -> Any:
-  """Refreshes the embedding of the environments whose episode starts.
+  """Updates the embedding of the environments whose episode starts.
 
   Args:
     is_first: bool [N], where an episode starts.
-    fresh: one network's parameters.
-    current: the parameters now, with a leading axis [N].
+    fresh: the new parameters of one network.
+    current: the current parameters, with a leading axis [N].
 
   Returns:
     Parameters with a leading axis [N].

@@ -1,13 +1,13 @@
 """The interface of an intrinsic reward.
 
-A reward names the networks that it needs, says whether it reads the episodic
-memory, and gives its formula once, for NumPy's arrays and for JAX's. `host` and
-`device` serve any reward: they keep the memories and the statistics of many
-environments. Each reward has a file in `rewards`, and its name is listed there.
+A reward defines which networks it needs, whether it uses the episodic memory,
+and a formula that works on both NumPy and JAX arrays. `host` and `device`
+support any reward: they store the memories and statistics of many environments.
+Each reward has a file in `rewards` and is registered there by name.
 
-The statistics of an environment outlive its episodes unless the configuration
-says otherwise. Every environment has its own, so that what it receives does not
-depend on which others share its process.
+The statistics of an environment persist across episodes, unless the
+configuration resets them. Every environment has its own statistics, so that its
+rewards do not depend on which other environments share its process.
 """
 
 from typing import Any, Callable, NamedTuple, Optional, Tuple
@@ -22,9 +22,9 @@ class Neighbors(NamedTuple):
   """The nearest neighbors of an embedding in the memory of its episode.
 
   Attributes:
-    squared_distances: float [..., k]; entries beyond `count` mean nothing.
-    count: int [...], how many of the k neighbors exist. It is 0 if the reward
-      does not read the memory.
+    squared_distances: float [..., k]; entries from `count` on are undefined.
+    count: int [...], the number of existing neighbors, at most k; 0 if the
+      reward does not use the memory.
   """
 
   squared_distances: arrays.Array
@@ -32,16 +32,16 @@ class Neighbors(NamedTuple):
 
 
 class IntrinsicStatistics(NamedTuple):
-  """What a reward has learned of its scale; float [N], or [] for one.
+  """Running statistics for scaling a reward; float [N], or [] for one.
 
-  A reward leaves the statistics that it does not need at 0.
+  Statistics that a reward does not need stay 0.
 
   Attributes:
-    error_count: how many RND errors it has seen; with `error_decay`, at most as
-      many as it remembers.
+    error_count: the number of RND errors so far; with `error_decay`, at most
+      the length of the window.
     error_mean: mu_e, the mean of these errors.
     error_variance: sigma_e^2, the variance of these errors.
-    distance_count: how many squared distances to neighbors it has seen.
+    distance_count: the number of squared distances to neighbors so far.
     distance_mean: d_m^2, the mean of these squared distances.
   """
 
@@ -62,7 +62,7 @@ class IntrinsicStatistics(NamedTuple):
     return running_statistics.RunningMean(*self[3:])
 
   def merged(self) -> 'IntrinsicStatistics':
-    """Returns statistics [] of one environment that had seen what all N saw."""
+    """Returns statistics [] as if one environment had made all observations."""
     return IntrinsicStatistics(
       *running_statistics.merge_moments(self.error_moments),
       *running_statistics.merge_means(self.mean_distance),
@@ -70,13 +70,13 @@ class IntrinsicStatistics(NamedTuple):
 
 
 class Rewarded(NamedTuple):
-  """What a reward made of one observation, or of one of each of N environments.
+  """The reward of one observation, or of one observation per environment.
 
   Attributes:
     reward: float [...].
-    statistics: float [...], which hold the observation.
+    statistics: float [...], updated with the observation.
     alpha: float [...], the life-long modulator, for the metrics of episodes;
-      None if the reward has none.
+      None if the reward has no modulator.
   """
 
   reward: arrays.Array
@@ -88,14 +88,14 @@ class Reward(NamedTuple):
   """One intrinsic reward.
 
   Attributes:
-    networks: the names of the networks whose features it reads (`networks.py`).
-    uses_memory: whether it reads the episodic memory, which holds embeddings.
+    networks: the names of the networks whose features it uses (`networks.py`).
+    uses_memory: whether it uses the episodic memory of embeddings.
     evaluate: (config, Features, Neighbors, statistics before the observation)
-      -> Rewarded. All arrays are NumPy's or all are JAX's, and the results are
-      of their kind.
+      -> Rewarded. Either all arrays are NumPy arrays or all are JAX arrays; the
+      results have the same type.
     statistics_class: the class of its statistics, a NamedTuple of floats with a
-      method `merged` as `IntrinsicStatistics` has it. Checkpoints and exported
-      behaviors store its fields by name.
+      method `merged` like that of `IntrinsicStatistics`. Checkpoints and
+      exported behaviors store its fields by name.
   """
 
   networks: Tuple[str, ...]
@@ -108,12 +108,12 @@ class Reward(NamedTuple):
 
 
 class RewardSpec(NamedTuple):
-  """Which reward an actor receives, and what it starts from.
+  """The reward of an actor and its initial statistics.
 
   Attributes:
     config: the reward and its settings.
-    statistics: float [] each, the statistics that every environment starts
-      from; None to start afresh.
+    statistics: float [] each, the initial statistics of every environment; None
+      to start from zeros.
   """
 
   config: config_lib.IntrinsicConfig
@@ -128,7 +128,7 @@ def evaluate(
   statistics: Any,
   is_first: arrays.Array,
 ) -> Rewarded:
-  """Rewards one observation of each environment.
+  """Computes the reward of one observation of each environment.
 
   Args:
     reward: the reward.
@@ -139,7 +139,7 @@ def evaluate(
     is_first: bool [...], whether an episode starts with the observation.
 
   Returns:
-    The rewards, and the statistics that hold the observations.
+    The rewards and the updated statistics.
   """
   if config.statistics_scope == 'episode':
     xp = arrays.namespace(is_first)
@@ -152,11 +152,11 @@ def evaluate(
 def is_rewarded(
   config: config_lib.IntrinsicConfig, is_last: arrays.Array
 ) -> arrays.Array:
-  """Returns which observations are rewarded and enter the statistics.
+  """Returns which observations are rewarded and included in the statistics.
 
-  An observation rewards the action that is taken on it or the action that led
-  to it, as `reward_observation` says. No action of the episode is taken on the
-  last observation.
+  Depending on `reward_observation`, the reward of an observation goes to the
+  action taken on it or to the action that led to it. No action of the episode
+  is taken on the last observation.
 
   Args:
     config: the reward's settings.

@@ -1,28 +1,29 @@
 """Running statistics, in NumPy on the host or in JAX on a device.
 
-Each formula is written once, over whichever arrays it is given; the host's are
-float64. Means and variances are kept instead of sums. A float32 sum eventually
-grows so large that adding a value no longer changes it; divided by a growing
-count, it would drift to zero. A running mean merely stops changing.
+Each formula works on both types of arrays; the host uses float64. Means and
+variances are stored instead of sums. A float32 sum eventually grows so large
+that adding a value no longer changes it; divided by a growing count, it would
+drift to zero. A running mean merely stops changing.
 """
 
 from typing import NamedTuple
 
 from bt_acme.core import arrays
 
-# Values whose standard deviation is a smaller share of their mean have not
-# varied yet.
+# Values are treated as constant if their standard deviation divided by their
+# mean is at most this small.
 _MIN_SPREAD = 1e-3
 _MIN_VARIANCE = 1e-8
 
 
 class Moments(NamedTuple):
-  """The moments of all values so far, or of a window that forgets.
+  """The moments of all values so far, or of an exponential window.
 
   Attributes, float [...] each:
-    count: number of values; it stops at the length of the window.
-    mean: their mean; 0 without any.
-    variance: their mean squared distance from the mean; 0 without any.
+    count: number of values; at most the length of the window.
+    mean: their mean; 0 if there are no values.
+    variance: their mean squared distance from the mean; 0 if there are no
+      values.
   """
 
   count: arrays.Array
@@ -35,7 +36,7 @@ class RunningMean(NamedTuple):
 
   Attributes:
     count: number of values.
-    mean: their mean; 0 without any.
+    mean: their mean; 0 if there are no values.
   """
 
   count: arrays.Array
@@ -45,25 +46,25 @@ class RunningMean(NamedTuple):
 def update_moments(
   moments: Moments, value: arrays.Array, *, decay: float = 0.0
 ) -> Moments:
-  """Takes in one more value.
+  """Adds one value.
 
     b = max(1 / n, decay)
     mean' = mean + b (x - mean)
     variance' = (1 - b) (variance + b (x - mean)^2)
 
-  Without decay, b is 1 / n, and these are the moments of all values (Welford
-  1962). With decay, they are those of the first 1 / decay values, and from then
-  on those of an exponential window, in which a value has the weight decay when
-  it is new and less with every value that follows.
+  Without decay, b is 1 / n, and the result is the moments of all values
+  (Welford 1962). With decay, the result is the moments of all values up to the
+  first 1 / decay values, and of an exponential window afterwards: the newest
+  value has the weight `decay`, and older values have smaller weights.
 
-  The count stops at the length of the window, 1 / decay, so that in
-  `merge_moments` no environment has more weight than its window. It always
-  reaches 2, because a smaller count says that the values cannot have varied.
+  The count is limited to the length of the window, 1 / decay, so that no
+  environment has more weight than its window in `merge_moments`. The limit is
+  at least 2, because values cannot vary with a smaller count.
 
   Args:
     moments: float [...].
     value: float [...].
-    decay: the smallest weight of a new value, in [0, 1].
+    decay: the minimum weight of a new value, in [0, 1].
 
   Returns:
     Moments that include the value.
@@ -75,8 +76,8 @@ def update_moments(
     weight = xp.maximum(weight, xp.asarray(decay, dtype))
     count = xp.minimum(count, xp.asarray(max(1 / decay, 2), dtype))
   delta = value - moments.mean
-  # The formula of the variance, arranged so that float32 loses nothing when the
-  # weight is small, and that the result is never negative.
+  # This form of the variance is accurate in float32 for small weights and never
+  # negative.
   spread = (1 - weight) * delta**2
   variance = moments.variance + weight * (spread - moments.variance)
   return Moments(count, moments.mean + weight * delta, variance)
@@ -85,7 +86,7 @@ def update_moments(
 def standard_deviation(
   moments: Moments, *, unvaried: str = 'one'
 ) -> arrays.Array:
-  """Returns sigma, a divisor even for values that have hardly varied.
+  """Returns sigma, safe to divide by even if the values have hardly varied.
 
   Args:
     moments: float [...].
@@ -103,11 +104,11 @@ def standard_deviation(
 
 
 def merge_moments(moments: Moments) -> Moments:
-  """Merges moments along the first axis, as if one had seen all values.
+  """Merges moments along the first axis into the moments of all values.
 
-  Each part has the weight of its count. Moments that forget count at most the
-  values of their window, so that parts whose windows are full weigh the same,
-  however long ago each of them began.
+  Each part is weighted by its count. With decay, the count is at most the
+  length of the window, so all parts with full windows have equal weights,
+  regardless of their ages.
 
   Source: Chan et al. 1979, here for any number of parts at once.
 
@@ -131,12 +132,12 @@ def update_mean(
   *,
   decay: float,
 ) -> RunningMean:
-  """Takes in the mean of some values.
+  """Adds several values, given their mean.
 
   Args:
     average: float [...].
     value: float [...], the mean of the new values.
-    count: float [...], the number of new values; 0 changes nothing.
+    count: float [...], the number of new values; 0 leaves the mean unchanged.
     decay: 0 for the mean of all values; above 0, the step size of an
       exponential mean, which starts at the first value.
 

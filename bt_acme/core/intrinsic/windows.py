@@ -1,7 +1,8 @@
-"""Selects the transitions that train the networks behind the reward.
+"""Selects the transitions that train the networks of the intrinsic reward.
 
-`IntrinsicConfig.intrinsic_window` names one of two choices, of L transitions
-each: `last` (Badia et al. 2020 and Campos et al. 2021, App.) and `spread`.
+`IntrinsicConfig.intrinsic_window` selects one of two strategies, with L
+transitions each: `last` (Badia et al. 2020 and Campos et al. 2021, App.) and
+`spread`.
 """
 
 from typing import NamedTuple, Tuple
@@ -18,10 +19,10 @@ class Window(NamedTuple):
 
   Attributes:
     observations: uint8 [M, B, H, W, C * S]. The first L rows are the x_t of the
-      transitions, and the last L rows are the x_{t+1} that they led to. M is
-      L + 1 for consecutive transitions and 2 L for others.
+      transitions, and the last L rows are the x_{t+1}. M is L + 1 for
+      consecutive transitions and 2 L for others.
     action: int32 [L, B], the executed actions.
-    mask: float32 [L, B], 1 where there is a transition.
+    mask: float32 [L, B], 1 for a valid transition.
   """
 
   observations: jax.Array
@@ -36,15 +37,18 @@ def choose(
   valid: jax.Array,
   key: types.PRNGKey,
 ) -> Window:
-  """Takes the transitions that the configuration names.
+  """Selects transitions with the configured strategy.
 
   Args:
-    config: the settings, of which `intrinsic_steps` (at most T) and
-      `intrinsic_window` are read.
+    config: the settings; only `intrinsic_steps` (at most T) and
+      `intrinsic_window` are used.
     observations: uint8 [T + 1, B, H, W, C * S], the stacked observations.
     action: int32 [T, B], the executed actions.
-    valid: float32 [T, B], 1 for real steps, which come first.
-    key: the key of the choices that are random.
+    valid: float32 [T, B], 1 for valid steps, which come first.
+    key: the random key for `spread`.
+
+  Returns:
+    The selected transitions.
   """
   num_steps = min(config.intrinsic_steps, valid.shape[0])
   if config.intrinsic_window == 'last':
@@ -62,10 +66,10 @@ def choose(
 
 
 def last_valid_window(valid: jax.Array, num_steps: int) -> jax.Array:
-  """Finds where the last valid steps of each sequence start.
+  """Finds the start of the last valid steps of each sequence.
 
   Args:
-    valid: float32 [T, B], 1 for real steps, which come first.
+    valid: float32 [T, B], 1 for valid steps, which come first.
     num_steps: the length of the window, at most T.
 
   Returns:
@@ -77,21 +81,21 @@ def last_valid_window(valid: jax.Array, num_steps: int) -> jax.Array:
 def spread_steps(
   valid: jax.Array, num_steps: int, key: types.PRNGKey
 ) -> Tuple[jax.Array, jax.Array]:
-  """Draws one step from each of L equal parts of each sequence's real steps.
+  """Draws one step from each of L equal parts of each sequence's valid steps.
 
     t_l = floor((l n + u) / L),   u uniform in 0 .. n - 1
 
-  The n real steps of a sequence are cut into L equal parts, and u places the
-  steps alike in all parts. Every step is drawn with the probability L / n. A
-  sequence with n <= L trains on each of its steps once.
+  The n valid steps of a sequence are divided into L equal parts, and u is the
+  same offset in all parts. Every step is drawn with the probability L / n. For
+  a sequence with n <= L, every step is selected once.
 
   Args:
-    valid: float32 [T, B], 1 for real steps, which come first.
+    valid: float32 [T, B], 1 for valid steps, which come first.
     num_steps: L, the number of steps, at most T.
-    key: the key that draws a u for each sequence.
+    key: the random key for drawing a u for each sequence.
 
   Returns:
-    t, int32 [L, B], and a mask, float32 [L, B], 1 where there is such a step.
+    t, int32 [L, B], and a mask, float32 [L, B], 1 where t is a valid step.
   """
   lengths = _lengths(valid)
   offset = jax.random.randint(
@@ -104,7 +108,7 @@ def spread_steps(
 
 
 def cut_window(sequence: jax.Array, start: jax.Array, length: int) -> jax.Array:
-  """Cuts a window out of each sequence.
+  """Extracts a window from each sequence.
 
   Args:
     sequence: [T, B, ...].
@@ -122,12 +126,12 @@ def cut_window(sequence: jax.Array, start: jax.Array, length: int) -> jax.Array:
 
 
 def _lengths(valid: jax.Array) -> jax.Array:
-  """Counts the real steps of each sequence, int32 [B]."""
+  """Counts the valid steps of each sequence, int32 [B]."""
   return jnp.sum(valid > 0, axis=0, dtype=jnp.int32)
 
 
 def _rows(sequence: jax.Array, index: jax.Array) -> jax.Array:
-  """Takes rows [M, B] out of sequences [T, B, ...], each out of its own."""
+  """Gathers rows [M, B] from sequences [T, B, ...], separately for each."""
 
   def take(row: jax.Array, row_index: jax.Array) -> jax.Array:
     return row[row_index]

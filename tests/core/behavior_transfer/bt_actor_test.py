@@ -483,7 +483,7 @@ def test_state_keeps_its_shapes_and_dtypes():
 @pytest.mark.parametrize(
   'num_behaviors, weights, message',
   [
-    (2, (1.0,), 'one weight of at least 0 for each of 2 behaviors'),
+    (2, (1.0,), 'one weight of at least 0 for each of the 2 behaviors'),
     (2, (1.0, -1.0), r'behavior_weights=\(1.0, -1.0\)'),
     (2, (0.0, 0.0), 'not all 0'),
     (2, (float('nan'), 1.0), 'behavior_weights='),

@@ -1,7 +1,7 @@
-"""The intrinsic rewards by name, as `IntrinsicConfig.intrinsic_reward` has it.
+"""The intrinsic rewards by name (`IntrinsicConfig.intrinsic_reward`).
 
-To add a reward, write a file beside these, add a line to the table below, and
-add its name to the choices of `IntrinsicConfig.intrinsic_reward`.
+To add a reward, write a file in this directory, register it in the table below,
+and add its name to the choices of `IntrinsicConfig.intrinsic_reward`.
 """
 
 from typing import Mapping
@@ -18,5 +18,5 @@ BY_NAME: Mapping[str, reward_lib.Reward] = {
 
 
 def for_config(config: config_lib.IntrinsicConfig) -> reward_lib.Reward:
-  """Returns the reward that the configuration names."""
+  """Returns the configured reward."""
   return BY_NAME[config.intrinsic_reward]

@@ -1,4 +1,4 @@
-"""A constant reward, which knows nothing of novelty: a baseline."""
+"""A constant reward, a baseline that ignores novelty."""
 
 from bt_acme import config as config_lib
 from bt_acme.core import arrays

@@ -1,10 +1,10 @@
-"""NGU's reward: the novelty in the episode, scaled by life-long novelty.
+"""NGU's reward: episodic novelty, scaled by life-long novelty.
 
     r = r_episodic min(max(alpha, 1), L)
 
-The episodic novelty drives the agent away from what this episode has seen; the
-modulator alpha drives it towards what all of training has rarely seen. Sources:
-Badia et al. 2020 (NGU, arXiv:2002.06038), Sec. 2; Campos et al. 2021
+Episodic novelty rewards observations unlike others in the same episode. The
+modulator alpha is large for observations that were rare in all of training.
+Sources: Badia et al. 2020 (NGU, arXiv:2002.06038), Sec. 2; Campos et al. 2021
 (arXiv:2102.13515), App.
 """
 
@@ -22,14 +22,14 @@ def lifelong_modulator(
   alpha_offset: float,
   error_deviation: str = 'one',
 ) -> arrays.Array:
-  """alpha = offset + (err - mu_e) / sigma_e.
+  """Computes alpha = offset + (err - mu_e) / sigma_e.
 
   Sources: Campos et al. 2021, App. (offset 0); Badia et al. 2020, Sec. 2
   (offset 1).
 
   Args:
     error: float [...], the prediction error of RND.
-    moments: the moments of the errors, this one included.
+    moments: the moments of the errors, including this error.
     alpha_offset: 0 or 1.
     error_deviation: `one` or `floor`, see `IntrinsicConfig.error_deviation`.
 
@@ -48,7 +48,7 @@ def ngu_reward(
   *,
   reward_scale_limit: float,
 ) -> arrays.Array:
-  """r = r_episodic min(max(alpha, 1), L); all of them float [...]."""
+  """Computes r = r_episodic min(max(alpha, 1), L); all are float [...]."""
   xp = arrays.namespace(alpha)
   return episodic_novelty * xp.clip(alpha, 1.0, reward_scale_limit)
 
@@ -59,7 +59,7 @@ def evaluate(
   neighbors: reward_lib.Neighbors,
   statistics: reward_lib.IntrinsicStatistics,
 ) -> reward_lib.Rewarded:
-  """Mixes the two novelties of each observation; see `Reward.evaluate`."""
+  """Combines both kinds of novelty; see `Reward.evaluate`."""
   moments = running_statistics.update_moments(
     statistics.error_moments, features.error, decay=config.error_decay
   )

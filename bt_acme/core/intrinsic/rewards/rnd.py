@@ -1,4 +1,4 @@
-"""Random network distillation as a reward of its own: life-long novelty alone.
+"""Random network distillation as the only reward: life-long novelty.
 
 Source: Campos et al. 2021 (arXiv:2102.13515), App. "Random Network
 Distillation". The networks are in `distillation`.
@@ -17,14 +17,14 @@ def rnd_reward(
   *,
   error_deviation: str = 'one',
 ) -> arrays.Array:
-  """r = err / sigma; no mean is subtracted.
+  """Computes r = err / sigma, without subtracting the mean.
 
-  Differs from Burda et al. 2018 (arXiv:1810.12894), who divide by the standard
+  Unlike here, Burda et al. 2018 (arXiv:1810.12894) divide by the standard
   deviation of the discounted return.
 
   Args:
     error: float [...], the prediction error.
-    moments: the moments of the errors, this one included.
+    moments: the moments of the errors, including this error.
     error_deviation: `one` or `floor`, see `IntrinsicConfig.error_deviation`.
 
   Returns:
