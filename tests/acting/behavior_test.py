@@ -1,4 +1,4 @@
-"""What is checked of every behavior, and what seeds it."""
+"""Tests the checks and seeds of behaviors."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -34,7 +34,7 @@ class _NewHost(behavior_lib.Host):
     self.features = features
 
 
-def test_a_host_that_has_only_the_old_names_works():
+def test_a_host_with_only_the_old_names_works():
   with pytest.warns(DeprecationWarning) as warned:
 
     class OldHost(behavior_lib.Host):
@@ -57,7 +57,7 @@ def test_a_host_that_has_only_the_old_names_works():
   assert host.features == 'features'
 
 
-def test_a_host_has_its_old_names():
+def test_a_host_still_has_the_old_names():
   host = _NewHost()
   with pytest.warns(DeprecationWarning, match='Host.digest .* Use update'):
     host.digest('features')
@@ -73,14 +73,14 @@ def test_a_host_has_its_old_names():
   assert Mixed().inputs(1, 2, 3, 4) == 'fed'
 
 
-def test_the_input_of_a_core_has_its_old_name_too():
+def test_the_input_of_a_core_still_has_its_old_name():
   inputs = behavior_core.BehaviorInput(*[jnp.zeros([])] * 4, host_inputs=7)
   with pytest.warns(DeprecationWarning, match='Use BehaviorInput.host_inputs'):
     assert inputs.feed == 7
 
 
 class ProposingWithAHost(fakes.Proposing):
-  """Of which only its host knows what its core side is fed."""
+  """A behavior with a host side, so that its host inputs are unknown."""
 
   def make_host(self, action_spec, seeds):
     return super().make_host(action_spec, seeds)
@@ -90,7 +90,7 @@ WRONG = [2.7, np.nan, True, np.zeros(2, np.int32)]
 
 
 @pytest.mark.parametrize('action', WRONG)
-def test_a_core_that_proposes_no_integer(action):
+def test_a_core_that_proposes_a_non_integer_is_an_error(action):
   message = "behavior 'mine' returns .* Return one integer in"
   with pytest.raises(TypeError, match=message):
     behavior_lib.make_core(fakes.Proposing(jnp.asarray(action)), 3, OBSERVATION)
@@ -116,10 +116,10 @@ def test_a_proposal_out_of_range_is_named():
     check([0, 2], [-1, 0])
 
 
-def test_what_hosts_are_shown_cannot_be_changed():
+def test_hosts_cannot_change_their_inputs():
   array = np.zeros(3)
   shown = behavior_lib.read_only({'frame': array})['frame']
   with pytest.raises(ValueError, match='read-only'):
     shown[0] = 1
-  array[0] = 1  # The owner of the array still can change it.
+  array[0] = 1  # The owner of the array can still change it.
   assert shown[0] == 1

@@ -1,4 +1,4 @@
-"""Agents that all tests of acting share."""
+"""Agents shared by all tests of acting."""
 
 import functools
 
@@ -9,7 +9,7 @@ from tests.agents import fakes
 
 @pytest.fixture(name='agents', scope='session')
 def make_agents(tmp_path_factory):
-  """Makes an agent of a kind, and two sets of parameters for it."""
+  """Returns a factory of agents by kind, each with two sets of parameters."""
   folder = tmp_path_factory.mktemp('behavior') / 'exported'
 
   @functools.cache

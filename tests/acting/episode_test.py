@@ -10,7 +10,7 @@ def test_metrics_of_an_episode():
   metrics.count(
     source=types.OWN, task_reward=1.5, intrinsic_reward=0.25, greedy_extra=True
   )
-  # Two flights; the second, of 4 steps, is cut short after one.
+  # Two flights; the second, of 4 steps, is truncated after one step.
   for length in (2, 0, 4):
     metrics.count(
       source=types.FLIGHT, flight_length=np.int32(length), task_reward=-1.0

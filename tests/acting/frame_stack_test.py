@@ -8,7 +8,7 @@ N, SIDE, CHANNELS, STACKED = 3, 2, 3, 4
 
 
 def test_stacks_on_the_device_are_the_observations():
-  """The device gets newest frames, and whole observations at starts alone."""
+  """The device gets whole observations only at the start of an episode."""
   rng = np.random.default_rng(0)
   start = jax.jit(frame_stack.start, static_argnums=3)
   push = jax.jit(frame_stack.push)
@@ -19,9 +19,9 @@ def test_stacks_on_the_device_are_the_observations():
   for t in range(20):
     is_first = rng.random(N) < 0.3 if t else np.ones(N, bool)
     frame = rng.integers(0, 256, (N, SIDE, SIDE, CHANNELS), np.uint8)
-    going_on = np.concatenate([observation[..., CHANNELS:], frame], axis=-1)
-    anew = rng.integers(0, 256, shape, np.uint8)
-    observation = np.where(is_first[:, None, None, None], anew, going_on)
+    continued = np.concatenate([observation[..., CHANNELS:], frame], axis=-1)
+    fresh = rng.integers(0, 256, shape, np.uint8)
+    observation = np.where(is_first[:, None, None, None], fresh, continued)
     if is_first.any():
       stack = start(stack, is_first, observation, CHANNELS)
       starts += 1

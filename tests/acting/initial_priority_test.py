@@ -1,4 +1,4 @@
-"""With one network everywhere, actors and learner agree on priorities."""
+"""Tests that actors and learner agree on priorities with equal networks."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from tests.agents import fakes
 
 
 def changed(agent, **groups):
-  """The agent with some settings of some groups replaced."""
+  """Returns the agent with settings replaced, given by group."""
   config = agent.config
   for name, settings in groups.items():
     group = dataclasses.replace(getattr(config, name), **settings)
@@ -31,7 +31,7 @@ def changed(agent, **groups):
     ('bt:extra_action=False', {}),
   ],
 )
-def test_a_new_sequence_has_the_priority_that_the_learner_gives_it(
+def test_a_new_sequence_has_the_same_priority_as_in_the_learner(
   agents, kind, groups
 ):
   agent, (variables, _) = agents(kind)
@@ -48,7 +48,7 @@ def test_a_new_sequence_has_the_priority_that_the_learner_gives_it(
   batch, ends = new_sequences.assert_priorities_are_the_learners(
     agent, variables, recorders
   )
-  # All kinds of sequences took part.
+  # All kinds of sequences occurred.
   lengths = batch.valid.sum(axis=0)
   assert (lengths == fakes.T).sum() > 5 and (lengths < fakes.T).sum() > 5
   wanted = {'0', '1'}

@@ -1,4 +1,4 @@
-"""What actions are rewarded with, from the environments to the replay."""
+"""Tests the rewards of actions, from the environments to the replay."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ from tests.reference import intrinsic as reference
 
 
 def assert_rewards_match_reference(agent, variables, recorder):
-  """Of all finished episodes that a recorder holds."""
+  """Checks the rewards of all finished episodes of a recorder."""
   config = agent.config.intrinsic
   episodes = []
   for transition in recorder.transitions:
@@ -61,7 +61,7 @@ def assert_rewards_match_reference(agent, variables, recorder):
 
 @pytest.mark.parametrize('scope', ['life', 'episode'])
 @pytest.mark.parametrize('observation', ['current', 'next'])
-def test_an_action_is_rewarded_by_the_observation_configured(
+def test_actions_are_rewarded_for_the_configured_observation(
   observation, scope
 ):
   agent = agent_rewarded(reward_observation=observation, statistics_scope=scope)
@@ -75,7 +75,7 @@ def test_an_action_is_rewarded_by_the_observation_configured(
 
 @pytest.mark.parametrize('decay', [0.0, 0.1])
 @pytest.mark.parametrize('observation', ['current', 'next'])
-def test_an_episodes_metrics_tell_where_the_modulator_is(observation, decay):
+def test_metrics_of_an_episode_describe_the_modulator(observation, decay):
   agent = agent_rewarded(reward_observation=observation, error_decay=decay)
   variables, recorder = fakes.variables_of(agent), runs.Recorder()
   _, rows = runs.play(agent, [1], [variables] * 2, sinks=[recorder])
@@ -97,7 +97,7 @@ def test_an_episodes_metrics_tell_where_the_modulator_is(observation, decay):
     np.cumsum([len(x) for x in shown])[:-1],
   )
   for row, length, alpha in zip(rows, lengths, alphas, strict=True):
-    counted = alpha[:length]  # Of the observations that actions were taken on.
+    counted = alpha[:length]  # Only observations before actions.
     for name, expected in (
       ('alpha_mean', counted.mean()),
       ('alpha_median', np.median(counted)),
@@ -109,7 +109,7 @@ def test_an_episodes_metrics_tell_where_the_modulator_is(observation, decay):
 
 
 def agent_rewarded(**intrinsic):
-  """An NGU agent with these settings of its reward."""
+  """Returns an NGU agent with the given settings of its reward."""
   config = fakes.make_config(config_lib.NGUConfig)
   return fakes.make_agent(
     'ngu', intrinsic=dataclasses.replace(config.intrinsic, **intrinsic)
@@ -117,7 +117,7 @@ def agent_rewarded(**intrinsic):
 
 
 class EpisodeRecorder(runs.Recorder):
-  """Keeps what an adder's sink is given: whole episodes alone."""
+  """Records the transitions of whole episodes, like an adder's sink."""
 
   _kept = 0
 
@@ -130,7 +130,7 @@ class EpisodeRecorder(runs.Recorder):
 
 
 def acme_actor(agent, variables, sink):
-  """An Acme actor with fixed parameters, whose adder writes to the sink."""
+  """Creates an Acme actor with fixed parameters and an adder for the sink."""
   pytest.importorskip('acme', reason='needs the full environment')
   from bt_acme.agents import acme_actor as actor_lib
 
@@ -149,7 +149,7 @@ def acme_actor(agent, variables, sink):
 
 
 @pytest.mark.parametrize('observation', ['current', 'next'])
-def test_acmes_loop_gives_the_same_rewards(observation):
+def test_acmes_loop_computes_the_same_rewards(observation):
   acme = pytest.importorskip('acme', reason='needs the full environment')
   from acme.utils import loggers
 
@@ -168,7 +168,7 @@ def test_acmes_loop_gives_the_same_rewards(observation):
 
 
 @pytest.mark.parametrize('observation', ['current', 'next'])
-def test_an_episode_broken_off_leaves_no_transition(observation):
+def test_a_discarded_episode_leaves_no_transitions(observation):
   agent = agent_rewarded(
     reward_observation=observation, statistics_scope='episode'
   )
@@ -188,11 +188,11 @@ def test_an_episode_broken_off_leaves_no_transition(observation):
         break
   assert broken > 3
   assert len(sink.ends) == 12 - broken
-  # Each as it would be without the others.
+  # Rewards do not depend on the discarded episodes.
   assert_rewards_match_reference(agent, variables, sink)
 
 
-def test_the_task_reward_reaches_nothing_in_pre_training(agents):
+def test_the_task_reward_has_no_effect_in_pre_training(agents):
   agent, variables = agents('ngu')
   played, returns = [], []
   for scale in (1.0, -100.0):

@@ -1,4 +1,4 @@
-"""Each step of acting, followed through the replay to the learner's loss."""
+"""Tests every step of acting, through the replay to the learner's loss."""
 
 import dataclasses
 
@@ -20,7 +20,7 @@ from tests.reference import losses, returns
 from tests.reference import network as network_reference
 
 KINDS = ('r2d2', 'ngu', 'bt')
-# What is put around the agent, and how it is rewarded, in all combinations.
+# Combinations of behavior transfer and rewards.
 VARIANTS = (
   'bt:extra_action=False',
   'bt:flights=False',
@@ -46,7 +46,7 @@ def through_local_replay(agent):
 
 
 def assert_learned_from(batch, agent, variables, log):
-  """What a learner step makes of a batch is what float64 makes of the log."""
+  """Compares a learner step on a batch with a float64 reference of the log."""
   config = agent.config
   columns = np.argsort(batch.valid.sum(axis=0), kind='stable')
   columns = np.concatenate([columns[:3], columns[-5:]])
@@ -194,8 +194,8 @@ def make_replay(request):
   ],
   indirect=['through'],
 )
-def test_each_step_is_learned_from_as_it_was(agents, kind, through):
-  """One step after another, from the environments to the learner's loss."""
+def test_each_step_is_learned_from_unchanged(agents, kind, through):
+  """Follows every step from the environments to the learner's loss."""
   agent, variables = agents(kind)
   holds = kind.endswith('hold')
   sinks, sample = through(agent)
@@ -216,14 +216,14 @@ def test_each_step_is_learned_from_as_it_was(agents, kind, through):
     log.update(one.steps)
     num_steps += len(recorder.transitions)
     if kind == 'ngu':
-      # Nothing but real steps left a trace, and episodes do not end it.
+      # Only valid steps count, and statistics persist across episodes.
       assert actor.statistics().error_count[i] == len(recorder.transitions)
       for mine, theirs in zip(actor.statistics(), one.statistics, strict=True):
         np.testing.assert_allclose(mine[i], theirs[0], rtol=1e-4)
   batch, num_inserts = sample()
   seen = runs.assert_matches_log(batch, agent, log, runs.EPSILONS)
   assert_learned_from(batch, agent, variables, log)
-  # All but those of blocks that are not finished yet, and what was not drawn.
+  # Steps of unfinished blocks and steps that were not sampled are missing.
   assert num_inserts > 20
   assert num_steps - runs.N * fakes.P - 10 < len(seen) <= num_steps
   kinds_seen = set(batch.source[batch.valid > 0].tolist())
@@ -236,7 +236,7 @@ def test_each_step_is_learned_from_as_it_was(agents, kind, through):
 
 
 @pytest.mark.parametrize('num_stacked', [4, 1])
-def test_stacked_frames_of_a_game_survive_the_replay(num_stacked):
+def test_the_replay_preserves_stacked_frames_of_a_game(num_stacked):
   environment = environments.make(
     'montezuma_revenge', seed=0, num_stacked=num_stacked, max_frames=100
   )
@@ -251,10 +251,10 @@ def test_stacked_frames_of_a_game_survive_the_replay(num_stacked):
     agent, epsilons=[0.5], seed=0, sinks=[runs.Both(recorder, sinks[0])]
   )
   actor.update_variables(variables)
-  worlds = vector.VectorEnvironment([environment])
-  step = worlds.reset()
+  vectorized = vector.VectorEnvironment([environment])
+  step = vectorized.reset()
   for _ in range(60):
-    step = worlds.step(actor.select_actions(step))
+    step = vectorized.step(actor.select_actions(step))
     actor.observe(step)
   assert len(recorder.ends) == 2
   batch, _ = sample()
@@ -267,8 +267,8 @@ def test_stacked_frames_of_a_game_survive_the_replay(num_stacked):
   assert found <= seen and len(found) > 10
 
 
-def test_held_states_are_those_of_the_learners_unroll(tmp_path):
-  """From each stored state on, over what replay was given."""
+def test_held_states_equal_the_learners_unroll(tmp_path):
+  """Unrolls one step from every stored state."""
   agent = fakes.make_agent('bt', tmp_path / 'behavior')
   transfer = dataclasses.replace(
     agent.config.transfer, flight_recurrent_state='hold'
@@ -286,7 +286,7 @@ def test_held_states_are_those_of_the_learners_unroll(tmp_path):
   ):
     sources.append(int(before.source))
     if after.prev_action == types.NO_ACTION:
-      continue  # An episode starts.
+      continue  # A new episode starts.
     row = [np.asarray(x)[None, None] for x in before[:3]]
     state = jax.tree.map(lambda x: x[None], before.recurrent_state)
     held = np.full([1, 1], before.source == types.FLIGHT)

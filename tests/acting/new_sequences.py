@@ -1,4 +1,4 @@
-"""New sequences as an actor writes them, and what the learner says of them."""
+"""New sequences of an actor, and their priorities in the learner."""
 
 import jax
 import numpy as np
@@ -8,11 +8,11 @@ from bt_acme.core import loss as loss_lib
 from bt_acme.replay import blocks, decoder, sinks
 from tests.agents import fakes
 
-UNKNOWN = 7.0  # What a sequence gets of which the actor knows no error.
+UNKNOWN = 7.0  # The priority of a sequence without any known error.
 
 
 class Recorder:
-  """A writer that keeps sequences, and what the actor knew at their end."""
+  """A writer that records sequences, their priorities and their ends."""
 
   def __init__(self, config):
     self._window = decoder.BlockWindow(config)
@@ -24,14 +24,14 @@ class Recorder:
       return
     self.sequences.append(sequence)
     self.priorities.append(priority)
-    # How the sequence ends: inside its episode, or with it.
+    # 'truncated', or the discount of the last transition.
     discount = block.sequence[-1]['discount'][-1]
-    cut_short = block.next_q_values is None and discount != 0
-    self.ends.append('truncated' if cut_short else f'{discount:.0f}')
+    is_truncated = block.next_q_values is None and discount != 0
+    self.ends.append('truncated' if is_truncated else f'{discount:.0f}')
 
 
 def make_sink(agent, recorder):
-  """The sink of one environment, with the priorities of the actor."""
+  """Creates the sink of one environment, with the actor's priorities."""
   return sinks.make_sink(
     agent.config,
     agent.replay_shapes,
@@ -42,7 +42,7 @@ def make_sink(agent, recorder):
 
 
 def decoded(agent, recorders):
-  """All that was recorded, as one batch, with priorities and ends."""
+  """Returns all recorded sequences as one batch, with priorities and ends."""
   config, shapes = agent.config.replay, agent.replay_shapes
   sequences = [s for recorder in recorders for s in recorder.sequences]
   batch = blocks.empty_batch(config, shapes, len(sequences))
@@ -57,7 +57,7 @@ def decoded(agent, recorders):
 
 
 def learners_priorities(agent, variables, batch):
-  """Computes the loss with the actor's network as online and target network."""
+  """Computes priorities with the actor's network as online and target."""
   (_, (priorities, _)) = jax.jit(
     lambda params, batch, observations, probabilities: loss_lib.q_network_loss(
       params,
@@ -81,9 +81,9 @@ def learners_priorities(agent, variables, batch):
 
 
 def assert_priorities_are_the_learners(agent, variables, recorders):
-  """Compares all sequences; returns their batch and how each of them ends."""
+  """Compares all priorities; returns the batch and the ends of sequences."""
   batch, priorities, ends = decoded(agent, recorders)
-  # What the last step of a truncated episode led to has no values yet.
+  # The values after the last step of a truncated episode are unknown.
   valid = batch.valid.copy()
   lengths = valid.sum(axis=0).astype(int)
   for index in np.flatnonzero(ends == 'truncated'):

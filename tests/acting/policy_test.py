@@ -19,7 +19,7 @@ def _inputs(agent):
 
 
 def test_agents_of_one_shape_are_compiled_once():
-  policy_lib._compiled.cache_clear()  # Of earlier tests.
+  policy_lib._compiled.cache_clear()  # Remove entries of earlier tests.
   agent = fakes.make_agent('r2d2')
   elsewhere = dataclasses.replace(
     agent, spec=agent.spec._replace(name='elsewhere')
@@ -35,7 +35,7 @@ def test_agents_of_one_shape_are_compiled_once():
   assert steps[0]._cache_size() == 1
 
 
-def test_parameters_come_first():
+def test_acting_without_parameters_is_an_error():
   agent = fakes.make_agent('r2d2')
   policy = policy_lib.VectorPolicy(agent, epsilons=[0.1], seed=0)
   inputs = _inputs(agent)

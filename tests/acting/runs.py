@@ -1,4 +1,4 @@
-"""Runs of an actor in marked environments, and an independent record."""
+"""Runs of an actor in marked environments, and independent logs of them."""
 
 import jax
 import numpy as np
@@ -15,13 +15,13 @@ EPSILONS = (0.5, 0.3, 0.2, 0.0)
 
 
 class Recorder:
-  """Keeps what a sink is given."""
+  """A sink that records transitions and ends of episodes."""
 
   def __init__(self):
     self.transitions, self.ends = [], []
 
   def add(self, transition):
-    # The actor may go on to use its arrays.
+    # Copies, because the actor may reuse its arrays.
     self.transitions.append(jax.tree.map(np.array, transition))
 
   def end_episode(self, *final):
@@ -29,7 +29,7 @@ class Recorder:
 
 
 class Both:
-  """Two sinks as one."""
+  """A sink that forwards to two sinks."""
 
   def __init__(self, *sinks):
     self._sinks = sinks
@@ -44,8 +44,19 @@ class Both:
 
 
 def play(agent, indices, variables, *, sinks, reward_scale=1.0, turns=TURNS):
-  """Acts in the environments of these indices; the second parameters come in
-  the middle of episodes."""
+  """Acts in some environments; switches parameters in the middle of episodes.
+
+  Args:
+    agent: the agent that acts.
+    indices: indices of the environments.
+    variables: the parameters before and from step `REFRESH` on.
+    sinks: one sink for each environment.
+    reward_scale: scale of the task's rewards.
+    turns: number of vector steps.
+
+  Returns:
+    The actor, and the metrics of its episodes.
+  """
   environment = vector.VectorEnvironment(
     [fakes.MarkedEnvironment(i, reward_scale=reward_scale) for i in indices]
   )
@@ -68,13 +79,10 @@ def play(agent, indices, variables, *, sinks, reward_scale=1.0, turns=TURNS):
 
 
 class Log:
-  """An independent record of a run, by (index, episode, step)."""
+  """An independent log of a run, by (index, episode, step)."""
 
   def __init__(self, agent, variables, index, *, reward_scale=1.0):
-    """Recomputes what the actor of one environment must have done.
-
-    It is told nothing but the actions that the environment received.
-    """
+    """Initializes an empty log of one environment."""
     self.steps = {}
     self._agent, self._variables = agent, variables
     self._environment = fakes.MarkedEnvironment(
@@ -82,11 +90,11 @@ class Log:
     )
 
   def follow(self, actions, held):
-    """Takes the recorded actions, one for each step that was one.
+    """Recomputes all steps of the actor from the executed actions alone.
 
     Args:
-      actions: of the environment.
-      held: whether the step left the recurrent state as it was.
+      actions: the actions executed in the environment.
+      held: for each action, whether the recurrent state stayed unchanged.
     """
     agent = self._agent
     rewards_next = (
@@ -113,7 +121,7 @@ class Log:
       error = jax.jit(agent.intrinsic.networks.error)
     timestep = self._environment.reset()
     actions, held = iter(actions), iter(held)
-    previous = None  # The step before, of this episode.
+    previous = None  # The previous step of this episode.
     for turn in range(TURNS + 1):
       params = self._variables[turn >= REFRESH]
       key = fakes.marks(timestep.observation[..., -1:])
@@ -128,7 +136,7 @@ class Log:
       }
       self.steps[key] = entry
       if turn == TURNS:
-        break  # What the last step led to.
+        break  # This is the outcome of the last step.
       if reward_of is not None and (rewards_next or not timestep.last()):
         reward = novelty(
           embedding, params, timestep.observation, timestep.first()
@@ -147,7 +155,7 @@ class Log:
       q_values, after = network_step(params.agent, inputs, state)
       action = next(actions, None)
       if action is None and rewards_next:
-        break  # The newest waits for its reward.
+        break  # The reward of the newest step is not known yet.
       timestep = self._environment.step(action)
       if reward_of is None:
         reward = timestep.reward
@@ -165,7 +173,7 @@ class Log:
 
 
 def assert_matches_log(batch, agent, log, epsilons):
-  """Each real step of each sequence is the one that its marks say."""
+  """Checks that every step of a batch equals the logged step with its marks."""
   num_choices = agent.network.num_choices
   seen = set()
   for column in range(batch.action.shape[1]):
@@ -221,7 +229,7 @@ def assert_matches_log(batch, agent, log, epsilons):
 
 
 def of_log(batch, log, columns, num_stacked):
-  """The batch again, but for padding, from what a log has of its steps."""
+  """Rebuilds a batch, except for padding, from a log."""
   again = jax.tree.map(lambda x: np.zeros_like(x[:, columns]), batch[:-1])
   result = types.SequenceBatch(
     *again, jax.tree.map(lambda x: x[columns].copy(), batch.recurrent_state)

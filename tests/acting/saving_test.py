@@ -1,4 +1,4 @@
-"""A saved actor acts on as if it had never been stopped."""
+"""Tests that a restored actor continues exactly like the original actor."""
 
 import pickle
 
@@ -21,30 +21,30 @@ class Player:
 
   def __init__(self, agent, variables, *, seed, epsilons=runs.EPSILONS):
     self.sinks = [runs.Recorder() for _ in range(runs.N)]
-    self.worlds = vector.VectorEnvironment(
+    self.environments = vector.VectorEnvironment(
       [fakes.MarkedEnvironment(seed + i) for i in range(runs.N)]
     )
     self.actor = vector_actor.VectorActor(
       agent, epsilons=epsilons, seed=seed, sinks=self.sinks
     )
     self.actor.update_variables(variables)
-    self.step = self.worlds.reset()
+    self.step = self.environments.reset()
     self.seen = []
 
   def play(self, turns):
     for _ in range(turns):
       actions = self.actor.select_actions(self.step)
-      self.step = self.worlds.step(actions)
+      self.step = self.environments.step(actions)
       self.seen.append((actions, self.actor.observe(self.step)))
 
   def state(self):
     return pickle.dumps(
-      (self.worlds.state(), self.actor.state(), tuple(self.step))
+      (self.environments.state(), self.actor.state(), tuple(self.step))
     )
 
   def restore(self, state):
-    worlds, actor, step = pickle.loads(state)
-    self.worlds.restore(worlds)
+    environments, actor, step = pickle.loads(state)
+    self.environments.restore(environments)
     self.actor.restore(actor)
     self.step = vector.VectorStep(*step)
 
@@ -56,7 +56,7 @@ def assert_same(one, other):
 
 @pytest.mark.parametrize('kind', KINDS)
 @pytest.mark.parametrize('turns', [0, 23])
-def test_goes_on(agents, kind, turns):
+def test_a_restored_actor_continues(agents, kind, turns):
   agent, variables = agents(kind)
   one = Player(agent, variables[0], seed=0)
   one.play(turns)
@@ -64,7 +64,7 @@ def test_goes_on(agents, kind, turns):
   before = [len(sink.transitions) for sink in one.sinks]
   one.seen.clear()
   one.play(20)
-  # Everything about this one was different until it takes the state.
+  # This actor differs in every respect until it restores the state.
   other = Player(agent, variables[1], seed=9, epsilons=(0.1, 0.9, 0.0, 0.7))
   other.play(3)
   other.restore(state)

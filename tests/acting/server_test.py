@@ -1,4 +1,4 @@
-"""Actions chosen by a server are those chosen where the environments are."""
+"""Tests that a server selects the same actions as local policies."""
 
 import concurrent.futures
 import dataclasses
@@ -28,7 +28,7 @@ STATISTICS = np.linspace([3.0, 1.0, 0.5, 20.0, 2.0], 4.0, GROUP * GROUPS).T
 
 
 class Recorder:
-  """Keeps what a sink is given."""
+  """A sink that records transitions and ends of episodes in order."""
 
   def __init__(self):
     self.taken = []
@@ -41,7 +41,7 @@ class Recorder:
 
 
 class Client:
-  """Calls as courier.Client does: each in a thread of its own."""
+  """Calls a server like courier.Client, each call in a separate thread."""
 
   def __init__(self, server):
     self._server = server
@@ -59,7 +59,7 @@ class Client:
 
 
 def play(agent, variables, where, policy=None):
-  """Acts in some of the environments; without a policy, chooses here."""
+  """Acts in some environments, with a local policy by default."""
   recorders = [Recorder() for _ in where]
   actor = vector_actor.VectorActor(
     agent,
@@ -70,12 +70,14 @@ def play(agent, variables, where, policy=None):
     statistics=reward_lib.IntrinsicStatistics(*(x[where] for x in STATISTICS)),
     policy=policy,
   )
-  worlds = vector.VectorEnvironment([fakes.MarkedEnvironment(i) for i in where])
+  environments = vector.VectorEnvironment(
+    [fakes.MarkedEnvironment(i) for i in where]
+  )
   if policy is None:
     actor.update_variables(variables[0])
   else:
     yield
-  step, alphas = worlds.reset(), []
+  step, alphas = environments.reset(), []
   for turn in range(TURNS):
     if turn == REFRESH:
       if policy is None:
@@ -83,7 +85,7 @@ def play(agent, variables, where, policy=None):
       else:
         yield
     rewarded = ~step.is_last
-    step = worlds.step(actor.select_actions(step))
+    step = environments.step(actor.select_actions(step))
     actor.observe(step)
     if actor.intrinsic is not None:
       alphas.append(np.where(rewarded, actor.intrinsic.alpha, 0))
@@ -95,7 +97,7 @@ def play(agent, variables, where, policy=None):
 
 @functools.lru_cache
 def make_agent(kind):
-  """An agent, its parameters before and behind the refresh."""
+  """Returns an agent and its parameters before and after the refresh."""
   groups = {}
   if kind == 'ngu-next':
     intrinsic = fakes.make_config(config_lib.NGUConfig).intrinsic
@@ -109,25 +111,24 @@ def make_agent(kind):
 
 @functools.lru_cache
 def play_here(kind):
-  """What all environments give where actions are chosen beside them."""
+  """Returns the results of all environments with a local policy."""
   *_, result = play(*make_agent(kind), np.arange(GROUP * GROUPS))
   return result
 
 
-def test_what_an_answer_costs_to_send():
-  """The recurrent state is nearly all of it, and Q-values are as many as
-  choices."""
+def test_size_of_an_answer():
+  """Most bytes are the recurrent state; there is one Q-value per choice."""
   for kind in ('r2d2', 'bt'):
     agent, variables = make_agent(kind)
     policy = policy_lib.VectorPolicy(agent, epsilons=EPSILONS[:GROUP], seed=0)
     policy.update_variables(variables[0])
-    worlds = vector.VectorEnvironment(
+    environments = vector.VectorEnvironment(
       [fakes.MarkedEnvironment(i) for i in range(GROUP)]
     )
     actor = vector_actor.VectorActor(
       agent, epsilons=EPSILONS[:GROUP], seed=0, policy=policy
     )
-    actor.select_actions(worlds.reset())
+    actor.select_actions(environments.reset())
     extras = dict(actor._extras)
     assert extras['q_values'].dtype == np.float32
     num_bytes = {
@@ -147,17 +148,17 @@ def test_what_an_answer_costs_to_send():
     ('ngu-next', True),
   ],
 )
-def test_a_server_chooses_as_the_actors_would(kind, rewards):
+def test_a_server_selects_the_same_actions_as_the_actors(kind, rewards):
   agent, variables = make_agent(kind)
   server = server_lib.InferenceServer(
     agent, epsilons=EPSILONS, seed=5, group_size=GROUP, rewards=rewards
   )
   server.update_variables(variables[0])
-  # All groups reach the start, and the turn of the refresh, then the server
-  # does what comes between.
+  # All groups wait at the start and before the refresh, while the server does
+  # the following.
   between = iter(
     [
-      # Without requests: what actors start from is there already.
+      # Restore statistics without any requests.
       lambda: server.serve(0),
       lambda: server.update_variables(variables[1]),
     ]
@@ -219,7 +220,7 @@ def _request():
   )
 
 
-def test_whoever_waits_for_a_stopped_server_hears_of_it():
+def test_stopping_the_server_fails_pending_requests():
   agent = fakes.make_agent('r2d2')
   server = server_lib.InferenceServer(
     agent, epsilons=EPSILONS, seed=5, group_size=GROUP
@@ -236,8 +237,8 @@ def test_whoever_waits_for_a_stopped_server_hears_of_it():
     server.act(0, newest, _request(), None)
 
 
-def test_a_group_that_asks_again_replaces_its_request():
-  """Its actor has died and was started anew, while the server was busy."""
+def test_a_newer_request_of_a_group_replaces_the_older_one():
+  """The group's actor has failed and restarted while the server was busy."""
   agent = fakes.make_agent('r2d2')
   server = server_lib.InferenceServer(
     agent, epsilons=EPSILONS, seed=5, group_size=GROUP
@@ -258,7 +259,7 @@ def test_a_group_that_asks_again_replaces_its_request():
   assert action.shape == (GROUP,)
 
 
-def test_an_error_of_the_server_reaches_whoever_waits():
+def test_an_error_of_the_server_fails_pending_requests():
   agent = fakes.make_agent('r2d2')
   server = server_lib.InferenceServer(
     agent, epsilons=EPSILONS, seed=5, group_size=GROUP
@@ -274,7 +275,7 @@ def test_an_error_of_the_server_reaches_whoever_waits():
       waiting.result(5)
 
 
-def test_who_asks_a_server_that_stops_hears_of_it():
+def test_requests_to_a_stopped_server_fail():
   agent = fakes.make_agent('r2d2')
   server = server_lib.InferenceServer(
     agent, epsilons=EPSILONS, seed=5, group_size=GROUP

@@ -1,4 +1,4 @@
-"""Statistics by environment, in whichever groups they come and go."""
+"""Tests statistics by environment, independent of groups."""
 
 import json
 import threading
@@ -11,7 +11,7 @@ from bt_acme.core.intrinsic import reward as reward_lib
 
 
 class Largest(NamedTuple):
-  """Statistics of a reward of one's own."""
+  """Statistics of a user-defined reward."""
 
   largest: np.ndarray
 
@@ -34,28 +34,28 @@ def test_groups_of_any_size():
   assert store.merged() == Largest(3)
 
 
-def test_what_is_saved_is_restored():
+def test_restores_saved_statistics():
   store = statistics_store.StatisticsStore(reward_lib.IntrinsicStatistics)
   given = reward_lib.IntrinsicStatistics(*np.random.random([5, 12]))
   store.put(0, given)
   saved = json.loads(json.dumps(store.save()))
   assert list(saved['11']) == list(reward_lib.IntrinsicStatistics._fields)
   restored = statistics_store.StatisticsStore(reward_lib.IntrinsicStatistics)
-  restored.put(20, given)  # It does not survive.
+  restored.put(20, given)  # `restore` replaces these statistics.
   restored.restore(saved)
   np.testing.assert_array_equal(restored.get(0, 12), given)
   assert restored.get(20, 1) is None
-  # Environments are merged in their order, whatever that of the file.
+  # Environments are merged in order of their indices, not of the file.
   assert restored.merged() == given.merged()
 
 
-def test_without_an_intrinsic_reward_there_is_nothing_to_store():
+def test_without_an_intrinsic_reward_the_store_stays_empty():
   store = statistics_store.StatisticsStore(None)
   store.restore({})
   assert store.save() == {} and store.merged() is None
 
 
-def test_actors_report_while_a_checkpoint_is_written():
+def test_actors_can_report_while_a_checkpoint_is_written():
   store = statistics_store.StatisticsStore(Largest)
   stop = threading.Event()
 

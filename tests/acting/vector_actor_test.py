@@ -1,4 +1,4 @@
-"""What an actor of N environments does, step for step."""
+"""Tests an actor of N environments step by step."""
 
 import jax
 import numpy as np
@@ -42,13 +42,13 @@ def test_environments_do_not_depend_on_their_neighbors(agents, kind):
         alone_actor.statistics(), actor.statistics(), strict=True
       ):
         np.testing.assert_allclose(mine[0], all_of_them[i], rtol=1e-4)
-  # All ways to act took part.
+  # All sources of actions occurred.
   wanted = {types.OWN, types.EXTRA, types.FLIGHT}
   assert sources == (wanted if kind == 'bt' else {types.OWN})
 
 
 @pytest.mark.parametrize('bootstrap', [True, False])
-def test_episodes_that_the_time_limit_cut(bootstrap):
+def test_episodes_truncated_by_the_time_limit(bootstrap):
   config = fakes.make_config(
     acting=config_lib.ActingConfig(bootstrap_truncations=bootstrap)
   )
@@ -70,7 +70,7 @@ def test_episodes_that_the_time_limit_cut(bootstrap):
   assert len(terminal) > 3 and set(terminal) == {0.0}
 
 
-def test_an_evaluator_flies_no_flights(agents):
+def test_an_evaluator_has_no_flights(agents):
   agent, variables = agents('bt')
   actor = vector_actor.VectorActor(
     agent, epsilons=[0.5] * runs.N, seed=0, evaluation=True
@@ -110,7 +110,7 @@ def test_metrics_of_episodes(agents):
     in_flight = sources == types.FLIGHT
     stretches = np.sum(in_flight & ~np.append(False, in_flight[:-1]))
     assert stretches <= row['flights'] <= in_flight.sum()
-    # As flown, however long they were drawn.
+    # The actual lengths, not the drawn lengths.
     assert row['mean_flight_length'] * max(row['flights'], 1) == pytest.approx(
       in_flight.sum()
     )
@@ -122,7 +122,7 @@ def test_metrics_of_episodes(agents):
     )
     shares.append((row['greedy_extra_share'], np.mean(sources == types.EXTRA)))
     assert episode[0].prev_action == types.NO_ACTION
-  # Each episode has drawn its own.
+  # Each episode has drawn its own probability.
   probabilities = {row['flight_probability'] for row in rows}
   assert len(probabilities) == len(rows)
   config = agent.config.transfer
@@ -130,12 +130,12 @@ def test_metrics_of_episodes(agents):
     config.min_flight_probability <= p <= config.max_flight_probability
     for p in probabilities
   )
-  # The greedy choice, not what epsilon and flights made of it.
+  # The greedy choice, without epsilon and flights.
   assert any(greedy != chosen for greedy, chosen in shares)
   assert 0 < np.mean([greedy for greedy, _ in shares]) < 1
 
 
-def test_behaviors_stay_as_they_are(tmp_path):
+def test_behaviors_do_not_change(tmp_path):
   agent = fakes.make_agent('bt', tmp_path / 'behavior')
   before = [jax.tree.map(np.array, b.params()) for b in agent.behaviors]
   assert len(jax.tree.leaves(before)) > 10
@@ -149,7 +149,7 @@ def test_behaviors_stay_as_they_are(tmp_path):
   ]
 
 
-def test_parameters_come_first(agents):
+def test_acting_without_parameters_is_an_error(agents):
   agent, _ = agents('r2d2')
   actor = vector_actor.VectorActor(agent, epsilons=[0.0], seed=0)
   step = vector.VectorEnvironment([fakes.MarkedEnvironment()]).reset()
@@ -158,7 +158,7 @@ def test_parameters_come_first(agents):
 
 
 def act_with(behavior):
-  """Takes two steps beside a behavior."""
+  """Takes two steps with a behavior."""
   agent = assembly.Agent(
     fakes.make_config(config_lib.BTConfig), fakes.SPEC, (behavior,)
   )

@@ -121,7 +121,7 @@ def without(part):
     ),
     (without('lstm'), r'agent/lstm/linear/b is None, expected \(64,\)'),
     (without('intrinsic'), r'intrinsic/.* is None, expected .*; and \d+ more'),
-    (without('agent'), 'agent/head/.* is None there'),
+    (without('agent'), 'agent/head/.* is None, expected'),
     (
       lambda f: edit_params(f, lambda k, v: v.astype(np.float64)),
       'is float64, expected float32',

@@ -1,4 +1,4 @@
-"""The burn-in: whose parameters unroll it, and which steps it holds."""
+"""Tests the burn-in: its parameters, gradients and held steps."""
 
 import functools
 
@@ -27,7 +27,7 @@ def _loss_fn(network, replay, **settings):
 
 
 def _result(batch, burn_in_length):
-  """((loss, (priorities, metrics)), gradient) of a network that has a state."""
+  """Returns ((loss, (priorities, metrics)), gradient), with a real LSTM."""
   network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
   loss_fn = _loss_fn(
     network, toys.replay_config(len(batch.reward), burn_in_length)
@@ -39,7 +39,7 @@ def _result(batch, burn_in_length):
 
 
 def _batch(prev_action, **settings):
-  """Sequences whose first previous actions are these."""
+  """Creates sequences with the given first previous actions."""
   batch = toys.batch(
     6, len(prev_action), num_actions=_NUM_ACTIONS, num_extra=1, **settings
   )
@@ -48,7 +48,7 @@ def _batch(prev_action, **settings):
 
 
 def _column(batch, b):
-  """One sequence of a batch."""
+  """Returns a batch of one sequence of a batch."""
   *steps, state = batch
   return types.SequenceBatch(
     *(x[:, b : b + 1] for x in steps),
@@ -67,9 +67,9 @@ def _assert_same(result, expected):
     )
 
 
-def test_burn_in_warms_the_state_up_without_gradient():
+def test_burn_in_warms_up_the_state_without_gradient():
   batch = _batch([0, 2])
-  # Each network warms its own state up; here one network stands for both.
+  # Each network warms up its own state; here, both are the same network.
   network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
   _, state = jax.jit(network.unroll)(
     network.init(jax.random.PRNGKey(0)),
@@ -120,7 +120,7 @@ def test_loss_gradient_and_priorities_match_reference():
   rng = np.random.default_rng(0)
   q_online, q_target = np.float32(rng.normal(size=(2, 7, 4, _NUM_ACTIONS + 1)))
   table = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)._replace(
-    # Parameters are the Q-values [T + 1, B, A'] of the steps that are unrolled.
+    # The parameters are the Q-values [T + 1, B, A'] of the unrolled steps.
     unroll=lambda params, observation, prev_action, prev_reward, state: (
       params[observation[:, 0, 0, 0, 0]],
       state,
@@ -183,7 +183,7 @@ def test_each_network_burns_in_with_its_own_parameters():
   assert np.any(np.asarray(seen[1][1].cell) != np.asarray(seen[3][1].cell))
 
 
-def test_the_unroll_is_told_which_steps_to_hold():
+def test_unroll_receives_the_steps_to_hold():
   network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
   seen = []
 

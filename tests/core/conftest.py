@@ -1,4 +1,4 @@
-"""The core's arithmetic never changes a dtype by accident."""
+"""Makes implicit dtype promotion an error in the tests of the core."""
 
 import jax
 import pytest

@@ -1,4 +1,4 @@
-"""The learner step over four simulated devices is the step of one."""
+"""Tests that a learner step on four simulated devices equals that on one."""
 
 import json
 import os
@@ -26,9 +26,9 @@ CONFIGS = {
 
 
 def make_learner(kind, num_devices):
-  """Returns shardings and core of a learner of the real networks."""
+  """Returns shardings and core of a learner with the real networks."""
   config_class = CONFIGS[kind]
-  # The largest weight and the norm go over the whole batch; both must matter.
+  # The maximum weight and the gradient norm, over the whole batch, must matter.
   settings = {
     'batch_size': B,
     'num_devices': num_devices,
@@ -66,7 +66,7 @@ def make_learner(kind, num_devices):
 
 
 def make_inputs(kind, seed):
-  """Returns a batch with more real steps on some devices than on others."""
+  """Returns a batch with more valid steps on some devices than on others."""
   batch = toys.batch(
     T,
     B,
@@ -103,7 +103,7 @@ def train(kind, num_devices):
 
 
 def compare(kind):
-  """Compares four devices with one, in a process that has four."""
+  """Compares four devices with one, in a process with four devices."""
   assert jax.device_count() == DEVICES
   one, _ = train(kind, 1)
   four, step = train(kind, DEVICES)
@@ -120,7 +120,7 @@ def compare(kind):
   for x in jax.tree.leaves(batch._replace(recurrent_state=())):
     for shard in x.addressable_shards:
       assert shard.data.shape == (len(x), B // DEVICES, *x.shape[2:])
-  # Each device computes its own part, so that only sums go between them.
+  # Each device computes its own part; only reductions exchange data.
   collectives = re.findall(
     r' (all-\w+|collective-\w+|reduce-scatter)(?:-start)?\(', step.as_text()
   )
@@ -128,7 +128,7 @@ def compare(kind):
 
 
 def compare_all():
-  """Compares the agents; prints the errors by kind, in JSON."""
+  """Compares all kinds of agents; prints the errors by kind as JSON."""
   errors = {}
   for kind in CONFIGS:
     try:
@@ -140,7 +140,7 @@ def compare_all():
 
 @pytest.fixture(name='errors', scope='module')
 def compare_in_a_process_with_devices():
-  """The errors of the comparisons by kind, all of them from one process."""
+  """Returns the errors of all comparisons by kind, from one process."""
   done = subprocess.run(
     [
       sys.executable,
@@ -161,23 +161,23 @@ def compare_in_a_process_with_devices():
 
 
 @pytest.mark.parametrize('kind', CONFIGS)
-def test_four_devices_give_the_update_of_one(kind, errors):
+def test_four_devices_compute_the_same_update_as_one(kind, errors):
   assert kind not in errors, errors[kind]
 
 
-def test_all_devices_at_hand_are_taken_for_zero():
+def test_zero_uses_all_devices():
   shardings = data_parallel.make_shardings(
     config_lib.LearnerConfig(batch_size=8, num_devices=0)
   )
   assert shardings.state.device_set == set(jax.local_devices())
 
 
-def test_devices_that_are_not_there():
+def test_too_few_devices_are_an_error():
   with pytest.raises(ValueError, match='num_devices=64 exceeds the'):
     data_parallel.make_shardings(config_lib.LearnerConfig(num_devices=64))
 
 
-def test_a_batch_that_cannot_be_split_evenly():
+def test_a_batch_that_cannot_be_split_evenly_is_an_error():
   with pytest.raises(ValueError, match='batch_size=6 .* over num_devices=4'):
     config_lib.LearnerConfig(batch_size=6, num_devices=4)
   with pytest.raises(ValueError, match='num_devices=-1 must not be negative'):

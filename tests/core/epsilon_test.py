@@ -1,4 +1,4 @@
-"""Epsilon of every environment, and epsilon-greedy choices."""
+"""Tests the epsilon of every environment and epsilon-greedy choices."""
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ def test_ladder_matches_reference(num_environments):
   np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
-def test_ladder_has_the_papers_ends():
+def test_ladder_has_the_minimum_and_maximum_of_the_paper():
   ladder = epsilon_lib.ladder(256, base=0.4, alpha=7.0)
   np.testing.assert_allclose(ladder[[0, -1]], [0.4, 6.55e-4], rtol=1e-3)
   assert np.all(np.diff(ladder) < 0)

@@ -1,4 +1,4 @@
-"""Stacks of frames, rebuilt on the device from single frames."""
+"""Tests rebuilding frame stacks from single frames."""
 
 import jax.numpy as jnp
 import numpy as np

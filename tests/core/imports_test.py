@@ -1,7 +1,7 @@
-"""Processes that only act leave alone what only the learner needs.
+"""Tests that processes that only act do not import the learner's packages.
 
-rlax and optax cost each of them 0.7 s and 43 MB, and on Python 3.12 almost half
-of the time that importing takes.
+rlax and optax cost each process 0.7 s and 43 MB, and on Python 3.12 almost half
+of the import time.
 """
 
 import json
@@ -19,7 +19,7 @@ print(json.dumps([name for name in {_LEARNERS_OWN!r} if name in sys.modules]))
 
 
 def _loaded_by(module):
-  """Which of the learner's packages importing a module loads."""
+  """Returns the learner's packages that importing a module loads."""
   done = subprocess.run(
     [sys.executable, '-c', _PROGRAM, module],
     capture_output=True,
@@ -38,22 +38,22 @@ def _loaded_by(module):
     'bt_acme.behaviors',
   ],
 )
-def test_acting_does_without_the_learners_packages(module):
+def test_acting_does_not_import_the_learners_packages(module):
   assert _loaded_by(module) == []
 
 
-def test_the_replays_side_of_acting_does_too():
+def test_the_actors_side_of_the_replay_does_not_either():
   assert _loaded_by('bt_acme.replay.sinks') == []
 
 
 @pytest.mark.parametrize(
   'module', ['actor_node', 'evaluator_node', 'inference_node', 'coordinator']
 )
-def test_nodes_that_only_act_do_too(module):
+def test_nodes_that_only_act_do_not_either(module):
   pytest.importorskip('reverb', reason='needs the full environment')
   assert _loaded_by(f'bt_acme.runtime.{module}') == []
 
 
-def test_the_learner_would_be_noticed():
+def test_imports_of_the_learner_are_detected():
   loaded = _loaded_by('bt_acme.learner_assembly')
   assert {'optax', 'rlax'} <= set(loaded)

@@ -1,4 +1,4 @@
-"""The learner step: whole updates of both networks, and their states."""
+"""Tests whole learner steps: updates of both networks and their states."""
 
 import functools
 
@@ -18,7 +18,7 @@ _NUM_ACTIONS = 3
 
 @pytest.fixture
 def optax_promotes():
-  """Lets Adam raise a float to its integer count, as optax does."""
+  """Allows the implicit dtype promotion that Adam in optax needs."""
   with jax.numpy_dtype_promotion('standard'):
     yield
 
@@ -119,7 +119,7 @@ def test_state_can_be_donated_and_the_callers_parameters_survive():
   state = core.init(jax.random.PRNGKey(0), params)
   step = jax.jit(core.step, donate_argnums=0)
   first = jax.tree.map(np.array, params)
-  for _ in range(4):  # One of them copies to the target network.
+  for _ in range(4):  # One of these steps updates the target network.
     state, _, _ = step(state, _toy_batch(), jnp.ones([4]))
   jax.tree.map(np.testing.assert_array_equal, params, first)
   assert np.any(np.asarray(state.params['value']) != first['value'])
@@ -138,7 +138,7 @@ def test_overfits_one_batch():
 
 
 @pytest.mark.usefixtures('optax_promotes')
-def test_gradient_is_clipped_in_front_of_adam():
+def test_gradient_is_clipped_before_adam():
   core, _, init = _learner(max_gradient_norm=0.01, target_update_period=1000)
   state = init(jax.random.PRNGKey(0))
   batch = _toy_batch()
@@ -156,7 +156,7 @@ def test_gradient_is_clipped_in_front_of_adam():
   assert norm > 0.1
   new_state, _, metrics = jax.jit(core.step)(state, batch, jnp.ones([4]))
   np.testing.assert_allclose(metrics['gradient_norm'], norm, rtol=1e-5)
-  # Adam's first step is -lr g / (|g| + eps), which shows the clipped g.
+  # Adam's first step is -lr g / (|g| + eps), which reveals the clipped g.
   for name, gradient in gradients.items():
     clipped = np.asarray(gradient * 0.01 / norm)
     np.testing.assert_allclose(
@@ -168,8 +168,8 @@ def test_gradient_is_clipped_in_front_of_adam():
 
 
 @pytest.mark.usefixtures('optax_promotes')
-def test_a_step_is_random_by_seed_and_number():
-  """The loss of the intrinsic networks is given another key in each step."""
+def test_random_numbers_depend_on_seed_and_step_number():
+  """The loss of the intrinsic networks gets a different key in each step."""
 
   def loss(params, observations, action, valid, key):
     del observations, action, valid
@@ -197,7 +197,7 @@ def test_a_step_is_random_by_seed_and_number():
   assert len({*runs[0], *runs[2]}) == 6
 
 
-def test_initial_parameters_are_the_online_and_the_target_networks():
+def test_initial_parameters_are_those_of_online_and_target_network():
   core, _, _ = _learner()
   params = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1).init(
     jax.random.PRNGKey(9)

@@ -14,7 +14,7 @@ def make_tree(scale):
   }
 
 
-def test_there_and_back():
+def test_leaves_restore_the_tree():
   tree, template = make_tree(1), make_tree(7)
   kept = leaves.tree_leaves(tree)
   assert len(kept) == 3 and all(type(leaf) is np.ndarray for leaf in kept)
@@ -27,7 +27,7 @@ def test_there_and_back():
   )
 
 
-def test_donated_buffers_leave_them_alone():
+def test_donated_buffers_do_not_change_the_leaves():
   x = jnp.arange(1000.0)
   (kept,) = leaves.tree_leaves([x])
   step = jax.jit(lambda x: x + 1, donate_argnums=0)
@@ -40,6 +40,6 @@ def test_donated_buffers_leave_them_alone():
 @pytest.mark.parametrize(
   'tree', [{'x': jnp.zeros(3)}, {'x': jnp.zeros(4, jnp.int32)}]
 )
-def test_other_arrays_are_refused(tree):
+def test_mismatched_arrays_are_errors(tree):
   with pytest.raises(ValueError, match='Expected an array'):
     leaves.restore_leaves({'x': jnp.zeros(4)}, leaves.tree_leaves(tree))

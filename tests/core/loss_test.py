@@ -1,4 +1,4 @@
-"""The loss: test vectors, float64 twins, padding, weights, and its names."""
+"""Tests the loss: test vectors, float64 reference, padding, weights, names."""
 
 import functools
 import re
@@ -22,7 +22,7 @@ _Q_TARGET = [[0.4, 0.2, 0.1], [0.2, 0.7, 0.5], [0.6, 0.3, 0.9], [0.5, 0.6, 0.2]]
 
 
 def _table(num_actions, num_choices):
-  """A network whose parameters are its Q-values, [T + 1, B, A']."""
+  """Creates a network whose parameters are its Q-values, [T + 1, B, A']."""
 
   def unroll(params, observation, prev_action, prev_reward, state):
     del observation, prev_action, prev_reward
@@ -40,7 +40,7 @@ def _table(num_actions, num_choices):
 
 
 def _loss_fn(network, learner, replay):
-  """The loss as a function of what a learner step differentiates."""
+  """Returns the loss as a function of the arguments of a learner step."""
   return functools.partial(
     loss_lib.q_network_loss, network=network, learner=learner, replay=replay
   )
@@ -163,7 +163,7 @@ def test_loss_gradient_and_priorities_match_reference(num_extra, settings):
   np.testing.assert_allclose(metrics['mean_q'], best[real].mean(), rtol=1e-5)
 
 
-def test_duplicates_add_their_own_terms_and_leave_targets_alone():
+def test_duplicates_add_their_own_terms_without_changing_targets():
   batch = toys.batch(6, 4, num_actions=_NUM_ACTIONS, num_extra=1)
   q_online, q_target = _random_q_values(6, 4, _NUM_ACTIONS + 1)
   relabelled = batch._replace(
@@ -174,7 +174,7 @@ def test_duplicates_add_their_own_terms_and_leave_targets_alone():
   np.testing.assert_array_equal(
     with_own[2]['mean_target'], primitive[2]['mean_target']
   )
-  # These are the terms that the behavior's choice adds to the primitives'.
+  # The choice of the behavior adds these terms to those of the primitives.
   delegated = batch.source != types.OWN
   assert 0 < delegated.sum() < delegated.size
   added = with_own[3] - primitive[3]
@@ -212,8 +212,8 @@ def test_padding_changes_nothing(content, loss):
   jax.tree.map(np.testing.assert_array_equal, result(True), result(False))
 
 
-def test_padded_sequence_is_worth_the_short_one_through_the_network():
-  """Loss, priority and gradient are the same, whatever follows the end."""
+def test_padded_sequence_equals_the_short_one_through_the_network():
+  """Loss, priority and gradient do not depend on the rows after the end."""
   network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
   params, target_params = (
     network.init(jax.random.PRNGKey(seed)) for seed in (0, 1)
@@ -289,7 +289,7 @@ def test_importance_weights_only_with_an_exponent():
   )
 
 
-def test_settings_offer_what_the_table_holds():
+def test_settings_offer_all_registered_losses():
   for name in targets_lib.TARGETS:
     assert config_lib.LearnerConfig(loss=name).loss == name
   with pytest.raises(ValueError, match="loss='nothing' is unknown") as error:

@@ -1,4 +1,4 @@
-"""The LSTM against haiku's, unrolled by haiku, and against float64 NumPy."""
+"""Tests the LSTM against Haiku's LSTM and against float64 NumPy."""
 
 import haiku as hk
 import jax
@@ -45,7 +45,7 @@ def _params(example):
   return params
 
 
-def test_parameters_are_those_of_haiku():
+def test_parameters_equal_haikus():
   example = _example(2)
   key = jax.random.PRNGKey(3)
   ours = _transformed(_ours).init(key, *example)
@@ -119,9 +119,9 @@ def test_held_steps_equal_float64():
     np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
 
 
-def test_held_steps_leave_no_trace_in_values_and_gradients():
-  """The kept rows, unrolled without a mask, must give the same."""
-  held = [0, 3, 4, 8]  # The first step, two in a row, and the last.
+def test_held_steps_do_not_affect_values_and_gradients_of_others():
+  """Unrolling only the other rows, without a mask, gives the same results."""
+  held = [0, 3, 4, 8]  # The first step, two in a row, and the last step.
   kept = np.delete(np.arange(9), held)
   example = _example(9)
   params = _params(example)
@@ -173,7 +173,7 @@ def test_gradients_stay_finite_where_gates_saturate():
 
 
 def test_program_does_not_grow_with_the_sequence():
-  """Unrolled statically, a gradient at T = 160 took 37 s to compile."""
+  """With a static unroll, the gradient at T = 160 took 37 s to compile."""
 
   def program(length):
     def scalar(params, *example):

@@ -1,4 +1,4 @@
-"""The Q-network: sizes of the paper, values in float64, steps and unrolls."""
+"""Tests the Q-network: sizes, values in float64, steps and unrolls."""
 
 import functools
 
@@ -16,11 +16,11 @@ _SHAPE = (5, 6, 2)
 
 @functools.lru_cache
 def _built(num_extra=0, **changes):
-  """A small network, its parameters, and its unroll, jitted."""
+  """Returns a small network, its parameters and its jitted unroll."""
   sizes = {'torso_size': 8, 'lstm_size': 6, 'head_size': 7}
   config = config_lib.NetworkConfig(torso='small', **{**sizes, **changes})
   network = networks.make_q_network(config, _SHAPE, 4, num_extra)
-  # No leaf is zero, as fresh biases are, because a zero could hide an error.
+  # New biases are zero, which could hide errors, so no leaf stays zero.
   rng = np.random.default_rng(0)
   params = jax.tree.map(
     lambda x: jnp.asarray(0.2 * rng.normal(size=x.shape), x.dtype),
@@ -87,7 +87,7 @@ def test_values_equal_float64():
 
 
 @pytest.mark.parametrize('lstm_size', [0, 6])
-def test_held_rows_see_the_state_and_leave_it(lstm_size):
+def test_held_rows_use_the_state_without_updating_it(lstm_size):
   network, params, unroll = _built(lstm_size=lstm_size)
   inputs = _inputs(5, 2)
   hold = np.zeros([5, 2], bool)
@@ -136,7 +136,7 @@ def test_no_action_is_a_vector_of_zeros():
     return unroll(params, observation, prev, prev_reward, state)[0]
 
   none = q_values(params, types.NO_ACTION)
-  # Cut off from every action, action 2 says as little as no action.
+  # Without its input weights, action 2 has the same effect as no action.
   weights = params['lstm/linear']['w'].at[8 : 8 + 4].set(0.0)
   cut = {**params, 'lstm/linear': {**params['lstm/linear'], 'w': weights}}
   np.testing.assert_allclose(none, q_values(cut, 2), rtol=1e-6)
@@ -217,7 +217,7 @@ def test_bfloat16_torso_computes_nearly_the_same_from_float32_parameters():
   'shape, kind',
   [((84, 84, 4), 'nature'), ((36, 40, 1), 'nature'), ((35, 84, 1), 'small')],
 )
-def test_auto_looks_at_the_observation(shape, kind):
+def test_auto_depends_on_the_observation_shape(shape, kind):
   assert networks.torso_kind('auto', shape) == kind
 
 
@@ -232,7 +232,7 @@ def test_auto_looks_at_the_observation(shape, kind):
     ('auto', ()),
   ],
 )
-def test_shapes_that_no_torso_takes_are_refused(kind, shape):
+def test_unsupported_shapes_are_errors(kind, shape):
   with pytest.raises(ValueError, match='torso=.*at least .* pixels') as error:
     networks.torso_kind(kind, shape)
   assert str(shape) in str(error.value)
@@ -241,7 +241,7 @@ def test_shapes_that_no_torso_takes_are_refused(kind, shape):
 @pytest.mark.parametrize(
   'kind, side', [('nature', 36), ('workshop', 20), ('small', 3)]
 )
-def test_smallest_observations_leave_something(kind, side):
+def test_smallest_observations_give_nonempty_features(kind, side):
   config = config_lib.NetworkConfig(torso=kind)
   network = networks.make_q_network(config, (side, side, 1), 3)
   params = jax.eval_shape(network.init, jax.random.PRNGKey(0))

@@ -1,4 +1,4 @@
-"""Priorities of sequences against their reference."""
+"""Tests the priorities of sequences against the reference."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +10,7 @@ from tests.reference import priorities as reference
 
 
 def errors_of(values, weights, xp=jnp):
-  """Errors [N, B], of which the last are those of duplicates."""
+  """Returns TD errors [N, B]; the last rows are the errors of duplicates."""
   values, weights = (np.asarray(x, np.float32) for x in (values, weights))
   half = len(values) // 2
   return priorities.TDErrors(
@@ -27,7 +27,7 @@ def test_matches_reference(real_steps, max_weight, xp):
   rng = np.random.default_rng(real_steps)
   values = rng.normal(size=(7, 4)).astype(np.float32)
   weights = np.zeros((7, 4), np.float32)
-  for b in range(4):  # Errors that count come in any order.
+  for b in range(4):  # Errors that count are in random order.
     weights[rng.permutation(7)[:real_steps], b] = 1
   actual = priorities.sequence_priorities(
     errors_of(values, weights, xp), max_weight=max_weight
@@ -46,7 +46,7 @@ def test_matches_reference(real_steps, max_weight, xp):
 @pytest.mark.parametrize(
   'weights, expected', [((1, 1, 0), 0.9 * 3 + 0.1 * 2), ((0, 0, 0), 0)]
 )
-def test_what_does_not_count_changes_nothing(padding, weights, expected):
+def test_masked_errors_change_nothing(padding, weights, expected):
   errors = errors_of([[1], [-3], [padding]], np.array(weights)[:, None])
   actual = priorities.sequence_priorities(errors, max_weight=0.9)
   np.testing.assert_allclose(actual, [expected], rtol=1e-6)
@@ -55,7 +55,7 @@ def test_what_does_not_count_changes_nothing(padding, weights, expected):
 @pytest.mark.parametrize(
   'wrong', ['q_online', 'q_target', 'reward', 'choice', 'trained']
 )
-def test_shapes_that_differ_are_refused(wrong):
+def test_mismatched_shapes_are_errors(wrong):
   arrays = {
     'q_online': np.zeros([4, 2, 3]),
     'q_target': np.zeros([4, 2, 3]),
@@ -76,7 +76,7 @@ def test_shapes_that_differ_are_refused(wrong):
 
 
 @pytest.mark.parametrize('value', [np.nan, np.inf])
-def test_what_is_not_finite_is_refused(value):
+def test_priorities_that_are_not_finite_are_errors(value):
   priorities.check_finite(np.ones(3))
   with pytest.raises(ValueError, match='the learner has diverged. Lower'):
     priorities.check_finite(np.array([1, value, 1]))

@@ -1,4 +1,4 @@
-"""R2D2 acting: exploration, probabilities, recurrent states, episodes."""
+"""Tests R2D2 acting: exploration, probabilities, states and episodes."""
 
 import functools
 
@@ -25,7 +25,7 @@ def _run(epsilon, shown, seed=0, params=_PARAMS):
 
 @pytest.mark.parametrize('epsilon', [0.0, 0.3, 1.0])
 def test_frequencies_and_probabilities_match_reference(epsilon):
-  """The greedy choice comes about in two ways: by greed and by chance."""
+  """The greedy choice is selected either greedily or at random."""
   observation, reward, _ = (x[0] for x in toys.episodes(1))
   inputs = types.AgentInput(
     jnp.asarray(observation),
@@ -61,12 +61,12 @@ def test_frequencies_and_probabilities_match_reference(epsilon):
   assert extras['choice'].dtype == jnp.int32
 
 
-def test_stored_state_is_the_one_before_the_step():
-  """An unroll from there over what was seen repeats the actor's choices."""
+def test_stored_state_is_from_before_the_step():
+  """Unrolling from the stored state reproduces the actor's greedy choices."""
   shown = toys.episodes(40, starts=(0, 23))
   _, extras, states, inputs = _run(0.5, shown)
   stored = extras['recurrent_state']
-  for start in (0, 23):  # The state is zero where an episode starts.
+  for start in (0, 23):  # The state is zero at the start of an episode.
     assert not np.any(stored.hidden[start]) and not np.any(stored.cell[start])
   assert np.all(np.any(stored.cell[1:23] != 0, axis=-1))
   np.testing.assert_array_equal(
@@ -99,7 +99,7 @@ def test_second_episode_does_not_depend_on_the_first():
   )
 
 
-def test_epsilon_stays_the_same_for_the_whole_run():
+def test_epsilon_is_constant_throughout_the_run():
   _, _, states, _ = _run(0.25, toys.episodes(30, starts=(0, 7, 19)))
   np.testing.assert_array_equal(states.epsilon, np.full(30, 0.25, np.float32))
 

@@ -1,4 +1,4 @@
-"""Small convolutions have the values and gradients of Haiku's."""
+"""Tests small convolutions against Haiku's values and gradients."""
 
 import haiku as hk
 import jax
@@ -23,7 +23,7 @@ def _transform(make):
     ((3, 6, 4, 2), 1, 3),
   ],
 )
-def test_is_haikus_convolution(shape, kernel, stride):
+def test_equals_haikus_convolution(shape, kernel, stride):
   ours = _transform(lambda: small_convolutions.SmallConv2D(4, kernel, stride))
   haikus = _transform(lambda: hk.Conv2D(4, kernel, stride, padding='VALID'))
   x = jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float32)

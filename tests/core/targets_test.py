@@ -1,4 +1,4 @@
-"""Q(lambda) and Retrace: test vectors, float64 twins, laws and extremes."""
+"""Tests Q(lambda) and Retrace: vectors, reference, invariants, extremes."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from tests.reference import returns as reference
 from tests.reference import value_rescaling
 
 _EPSILON = 1e-3
-# These were computed outside of this project, and checked against rlax 0.1.9:
+# Computed independently of this project and verified with rlax 0.1.9:
 # T = 3, three choices, gamma 0.99.
 _Q_ONLINE = [[0.5, 0.1, 0.2], [0.3, 0.9, 0.4], [1.0, 0.2, 0.7], [0.6, 0.8, 0.1]]
 _Q_TARGET = [[0.4, 0.2, 0.1], [0.2, 0.7, 0.5], [0.6, 0.3, 0.9], [0.5, 0.6, 0.2]]
@@ -24,7 +24,7 @@ def _column(values, dtype=np.float32):
 
 
 def _column_example(discount_t):
-  """The sequence of the test vectors, as a batch of one."""
+  """Returns the sequence of the test vectors as a batch of one."""
   return {
     'q_online': _column(_Q_ONLINE),
     'q_target': _column(_Q_TARGET),
@@ -35,7 +35,7 @@ def _column_example(discount_t):
 
 
 def _example(length=7, batch_size=5, num_choices=4, seed=0, scale=1.0):
-  """Random arguments of a target; sequence 0 is whole, 1 has one step."""
+  """Returns random arguments of a target; sequence 1 has only one step."""
   rng = np.random.default_rng(seed)
   steps, values = (length, batch_size), (length + 1, batch_size, num_choices)
   real = np.array([length, 1] + [*rng.integers(1, length, batch_size - 2)])
@@ -64,7 +64,7 @@ def _targets(
   target_policy_epsilon=0.01,
   by='device',
 ):
-  """Targets on a `device`, on the `host`, or by the `reference`."""
+  """Computes targets on a `device`, on the `host` or with the `reference`."""
   settings = {'trace_decay': trace_decay}
   if loss == 'retrace':
     settings['target_policy_epsilon'] = target_policy_epsilon
@@ -141,7 +141,7 @@ def test_retrace_vector(by):
   'trace_decay, epsilon, scale',
   [
     *((decay, e, 1.0) for decay in (0.0, 0.7, 1.0) for e in (0.0, _EPSILON)),
-    *((0.9, _EPSILON, scale) for scale in (1e-6, 1e6)),  # Tiny and huge ones.
+    *((0.9, _EPSILON, scale) for scale in (1e-6, 1e6)),  # Tiny and huge values.
   ],
 )
 def test_targets_match_reference(loss, trace_decay, epsilon, scale, by):
@@ -220,7 +220,7 @@ def test_truncation_bootstraps_from_the_final_observation():
   example, _ = _example()
   example['discount_t'][:] = 0.99
   actual = _targets('q_lambda', example, {}, trace_decay=0.7, epsilon=0.0)
-  # Sequence 1 has one step, which no terminal ended.
+  # Sequence 1 has one step, which is not terminal.
   best = np.argmax(example['q_online'][1, 1])
   expected = example['reward'][0, 1] + 0.99 * example['q_target'][1, 1, best]
   np.testing.assert_allclose(actual[0, 1], expected, rtol=1e-6)
@@ -302,8 +302,8 @@ def test_whole_sequences_agree_with_rlax(by):
 
   greedy = jax.nn.one_hot(best, 4, dtype=jnp.float32)
   policy = 0.99 * greedy + 0.01 / 4
-  # rlax asks for the action and its probability after the last step too, and
-  # then uses neither.
+  # rlax also takes the action and its probability after the last step, but
+  # does not use them.
   errors = rlax.transformed_retrace(
     column['q_online'][:-1],
     column['q_target'][1:],
@@ -327,7 +327,7 @@ def test_whole_sequences_agree_with_rlax(by):
   )
 
 
-def test_peng_does_not_look_at_actions_but_retrace_does():
+def test_retrace_depends_on_actions_but_peng_does_not():
   example, taken = _example()
   other = {**taken, 'action': (taken['action'] + 1) % 4}
   settings = {'trace_decay': 0.7, 'epsilon': _EPSILON}

@@ -1,4 +1,4 @@
-"""Small stand-ins: a network that compiles fast, episodes, batches."""
+"""Small test fixtures: a network that compiles fast, episodes and batches."""
 
 import functools
 
@@ -10,11 +10,11 @@ from bt_acme import config as config_lib
 from bt_acme.core import networks, types
 
 HIDDEN = 3
-SHAPE = (4, 4, 1)  # Of observations.
+SHAPE = (4, 4, 1)  # The shape of an observation.
 
 
 def q_network(num_actions, num_choices):
-  """A recurrent Q-network with all inputs of the real one, but small."""
+  """Creates a small recurrent Q-network with all inputs of the real network."""
   size = int(np.prod(SHAPE)) + num_actions + 1 + HIDDEN
 
   def init(key):
@@ -66,9 +66,9 @@ def q_network(num_actions, num_choices):
 
 
 def episodes(length, *, starts=(0,), seed=0):
-  """What an environment shows, whatever is done: observation, reward, is_first.
+  """Returns observations, rewards and is_first, independent of the actions.
 
-  A reward is what the step before it earned, 0 where an episode starts.
+  Each reward is for the previous step, and 0 at the start of an episode.
   """
   rng = np.random.default_rng(seed)
   is_first = np.isin(np.arange(length), starts)
@@ -102,15 +102,16 @@ def _scan(core, wrap_input, params, carry, shown):
 def rollout(
   core, params, state, shown, *, wrap_input=_unchanged, batch_size=None
 ):
-  """Runs an actor core for as long as `shown` lasts, in one scan.
+  """Runs an actor core on all steps of `shown`, in one scan.
 
   Args:
-    core: of one environment.
-    params: of the core.
-    state: of the core.
-    shown: what `episodes` returns, or the like.
-    wrap_input: from an AgentInput to the core's input.
-    batch_size: of a core of many environments; None for one of one.
+    core: the actor core.
+    params: the parameters of the core.
+    state: the initial state of the core.
+    shown: the steps, in the format of `episodes`.
+    wrap_input: a function from an AgentInput to the core's input.
+    batch_size: the number of environments of the core; None for a core of a
+      single environment.
 
   Returns:
     Executed actions [T], extras [T, ...], states after each step [T, ...] and
@@ -135,7 +136,7 @@ def batch(
   hidden=HIDDEN,
   seed=0,
 ):
-  """A random SequenceBatch in NumPy; `real` [B] counts its real transitions."""
+  """Creates a random NumPy SequenceBatch with `real` [B] valid transitions."""
   rng = np.random.default_rng(seed)
   rows, steps = (length + 1, batch_size), (length, batch_size)
   action = rng.integers(0, num_actions, size=steps).astype(np.int32)
@@ -171,7 +172,7 @@ def batch(
 
 
 def replay_config(length, burn_in=0):
-  """Settings of a replay of sequences of `length` transitions."""
+  """Returns settings of a replay with sequences of `length` transitions."""
   return config_lib.ReplayConfig(
     trace_length=length - burn_in,
     burn_in_length=burn_in,

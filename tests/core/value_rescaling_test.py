@@ -1,4 +1,4 @@
-"""h and its inverse: against float64, against rlax, and as each other's."""
+"""Tests h and its inverse: against float64, rlax and each other."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -34,7 +34,7 @@ def test_rescale_matches_reference(epsilon):
   assert actual.shape == _BOTH_SIGNS.shape
   assert actual.dtype == jnp.float32
   expected = reference.rescale(_BOTH_SIGNS, epsilon)
-  # Near zero the reference itself subtracts two numbers close to one.
+  # Near zero, the reference itself subtracts two numbers close to 1.
   np.testing.assert_allclose(actual, expected, rtol=5e-7, atol=1e-15)
 
 
@@ -48,7 +48,7 @@ def test_invert_matches_reference(epsilon):
 
 
 @pytest.mark.parametrize('epsilon', [1e-3, 1e-2])
-def test_inverse_of_rescaled_is_the_same_in_float32(epsilon):
+def test_inverse_undoes_rescaling_in_float32(epsilon):
   there = value_rescaling.rescale(jnp.asarray(_BOTH_SIGNS), epsilon)
   back = value_rescaling.invert(there, epsilon)
   np.testing.assert_allclose(back, _BOTH_SIGNS, rtol=3e-6, atol=0)

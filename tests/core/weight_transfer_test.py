@@ -1,4 +1,4 @@
-"""Starting from a pre-trained network: partial, full, and with new columns."""
+"""Tests weight transfer: partial, full, and with extra actions."""
 
 import functools
 
@@ -20,7 +20,7 @@ def _network(num_extra=0, seed=0, **sizes):
   sizes = {'torso_size': 8, 'lstm_size': 6, 'head_size': 7, **sizes}
   config = config_lib.NetworkConfig(torso='small', **sizes)
   network = networks.make_q_network(config, _SHAPE, _A, num_extra)
-  # No leaf is zero, as fresh biases are, because a zero could hide an error.
+  # New biases are zero, which could hide errors, so no leaf stays zero.
   rng = np.random.default_rng(seed)
   params = jax.tree.map(
     lambda x: jnp.asarray(0.3 * rng.normal(size=x.shape), x.dtype),
@@ -65,7 +65,7 @@ def test_matches_reference(init, extra_init, num_extra):
   jax.tree.map(np.testing.assert_array_equal, (source, fresh), before)
 
 
-def test_partial_leaves_the_head_as_it_was_initialized():
+def test_partial_does_not_change_the_head():
   _, source = _network(seed=1)
   _, fresh = _network(1, seed=2)
   loaded = weight_transfer.transfer(source, fresh, init='partial')
@@ -75,7 +75,7 @@ def test_partial_leaves_the_head_as_it_was_initialized():
       np.testing.assert_array_equal(value, expected[module][name])
 
 
-def test_full_without_extra_action_is_the_same_network():
+def test_full_without_extra_action_copies_the_network():
   network, source = _network(seed=1)
   _, fresh = _network(seed=2)
   loaded = weight_transfer.transfer(source, fresh, init='full')
@@ -95,7 +95,7 @@ def test_full_and_mean_keep_the_values_of_primitives(num_extra):
   actual = _q_values(larger, loaded)
   assert actual.shape == (5, 2, _A + num_extra)
   np.testing.assert_allclose(actual[..., :_A], expected, rtol=1e-5, atol=1e-5)
-  # Q(s, a+) = V(s), which is the mean over actions of a dueling network.
+  # Q(s, a+) = V(s), the mean over actions of a dueling network.
   value = np.mean(np.asarray(expected, np.float64), axis=-1, keepdims=True)
   np.testing.assert_allclose(
     actual[..., _A:],
@@ -111,7 +111,7 @@ def test_full_and_fresh_keep_the_order_of_primitives():
   loaded = weight_transfer.transfer(source, fresh, init='full')
   expected = np.asarray(_q_values(network, source))
   actual = np.asarray(_q_values(larger, loaded))[..., :_A]
-  # All primitives move together, by the change of the mean.
+  # The Q-values of all primitives shift by the same amount.
   shift = actual - expected
   np.testing.assert_allclose(
     shift, np.broadcast_to(shift[..., :1], shift.shape), atol=1e-5
@@ -126,7 +126,7 @@ def test_another_architecture_is_an_error_with_both_shapes(init):
   with pytest.raises(ValueError, match='same architecture') as error:
     weight_transfer.transfer(source, fresh, init=init)
   message = str(error.value)
-  # The inputs are torso, actions, reward and the hidden state.
+  # The inputs are torso, one-hot action, reward and the hidden state.
   assert f'lstm/linear/w is {(8 + _A + 1 + 6, 24)}' in message
   assert str((8 + _A + 1 + 5, 20)) in message
   assert '\n' not in message
@@ -150,7 +150,7 @@ def test_a_missing_lstm_is_an_error():
     weight_transfer.transfer(source, fresh, init='partial')
 
 
-def test_a_smaller_head_is_an_error_only_where_it_is_loaded():
+def test_a_smaller_head_is_an_error_only_if_it_is_loaded():
   _, source = _network(seed=1)
   _, fresh = _network(seed=2, head_size=5)
   weight_transfer.transfer(source, fresh, init='partial')
@@ -158,7 +158,7 @@ def test_a_smaller_head_is_an_error_only_where_it_is_loaded():
     weight_transfer.transfer(source, fresh, init='full')
 
 
-def test_fewer_choices_than_the_source_has_are_an_error():
+def test_fewer_choices_than_in_the_source_are_an_error():
   _, source = _network(1, seed=1)
   _, fresh = _network(seed=2)
   with pytest.raises(ValueError, match=r'is \(5,\), expected \(4,\)'):

@@ -1,17 +1,17 @@
-"""R2D2's exploration, in float64."""
+"""Reference of R2D2's exploration in float64."""
 
 import numpy as np
 
 
 def epsilon_of(index, num_environments, *, base, alpha):
-  """Ape-X: base^(1 + alpha i / (N - 1)); base alone for N = 1."""
+  """Returns Ape-X's base^(1 + alpha i / (N - 1)), or base for N = 1."""
   if num_environments == 1:
     return base
   return base ** (1 + alpha * index / (num_environments - 1))
 
 
 def choice_probabilities(q_values, epsilon):
-  """How likely each choice is: two ways lead to the greedy one."""
+  """Returns choice probabilities; the greedy choice also occurs at random."""
   num_choices = len(q_values)
   probabilities = []
   for choice in range(num_choices):

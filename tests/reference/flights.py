@@ -1,4 +1,4 @@
-"""Lengths of flights, and Alg. 1 of Campos et al. 2021 as it is printed."""
+"""Reference of flight lengths and of Alg. 1 of Campos et al. 2021."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 OWN, EXTRA, FLIGHT = 0, 1, 2
 
-# zeta(mu): Euler's closed forms, and published values.
+# zeta(mu): Euler's closed forms and published values.
 ZETA = {
   1.5: 2.612375348685488,
   2.0: math.pi**2 / 6,
@@ -16,7 +16,7 @@ ZETA = {
 
 
 def length_probabilities(exponent, max_length):
-  """P(N = n), n = 1 .. max_length; longer flights are clipped to it."""
+  """Returns P(N = n) for n = 1 .. max_length; longer flights are truncated."""
   probabilities = [n**-exponent / ZETA[exponent] for n in range(1, max_length)]
   return np.array(probabilities + [1 - math.fsum(probabilities)])
 
@@ -32,17 +32,17 @@ def act(
   num_actions,
   extra_action,
 ):
-  """Alg. 1, given what chance and the policies would do at each step.
+  """Runs Alg. 1 with given random events and decisions at each step.
 
   Args:
-    choices: what the agent picks, were it in control.
-    proposals: [step][k], what each behavior would do.
-    starts: whether chance would start a flight, were none under way.
-    lengths: how long that flight would be.
-    behaviors: which behavior would fly.
+    choices: the agent's choice if the agent is in control.
+    proposals: [step][k], the action proposed by each behavior.
+    starts: whether a flight would start if none is in progress.
+    lengths: the length of that flight.
+    behaviors: the behavior of that flight.
     is_first: whether an episode starts.
-    num_actions: A.
-    extra_action: whether choices from A on are behaviors.
+    num_actions: A, the number of actions.
+    extra_action: whether choices of A and above select behaviors.
 
   Returns:
     Lists of executed actions, labels and sources.

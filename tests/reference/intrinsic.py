@@ -1,6 +1,6 @@
-"""The intrinsic reward in float64, one observation at a time.
+"""Reference of the intrinsic reward in float64, one observation at a time.
 
-Statistics are kept as lists of all values and computed anew from them.
+Statistics are recomputed from lists of all values.
 """
 
 import fractions
@@ -12,10 +12,10 @@ from tests.reference import network
 
 
 def value_weights(count, decay):
-  """What each of `count` values weighs in the moments; the newest comes last.
+  """Returns the weights of `count` values in the moments, newest last.
 
-  A value enters with the weight max(1 / n, decay), n being its number, and what
-  was there before keeps the rest.
+  The n-th value gets the weight max(1 / n, decay), and the earlier values share
+  the rest.
   """
   weights, rest = [], 1.0
   for n in range(count, 0, -1):
@@ -26,7 +26,7 @@ def value_weights(count, decay):
 
 
 def mean_and_variance(values, decay=0.0):
-  """Weighted mean, and weighted mean of the squared distances from it."""
+  """Returns the weighted mean and variance."""
   weights = value_weights(len(values), decay)
   mean = math.fsum(w * x for w, x in zip(weights, values, strict=True))
   return mean, math.fsum(
@@ -35,10 +35,10 @@ def mean_and_variance(values, decay=0.0):
 
 
 def mean_and_sigma(values, unvaried='one', decay=0.0):
-  """Mean and sigma of one environment's RND errors.
+  """Returns mean and sigma of one environment's RND errors.
 
-  Sigma is 1 until the errors have varied. With `floor` it is 1 before there are
-  two of them, and at least 1e-4 afterwards.
+  Sigma is 1 until the errors vary. With `floor`, sigma is 1 for fewer than two
+  errors and at least 1e-4 afterwards.
   """
   mean, variance = mean_and_variance(values, decay)
   sigma = math.sqrt(variance)
@@ -48,7 +48,7 @@ def mean_and_sigma(values, unvaried='one', decay=0.0):
 
 
 def nearest_squared_distances(memory, query, k):
-  """The k smallest distances, sorted: [min(k, M')]."""
+  """Returns the k smallest squared distances, sorted: [min(k, M')]."""
   distances = []
   for row in memory:
     differences = np.float64(row) - np.float64(query)
@@ -57,7 +57,7 @@ def nearest_squared_distances(memory, query, k):
 
 
 def mean_distance(groups, decay):
-  """d_m^2 from the neighbors' distances of every query so far."""
+  """Returns d_m^2 from the distances to neighbors of all queries so far."""
   groups = [group for group in groups if len(group)]
   if not groups:
     return 0.0
@@ -72,7 +72,7 @@ def mean_distance(groups, decay):
 
 
 def episodic_novelty(squared_distances, scale, config):
-  """r_episodic from the k' distances to the neighbors and d_m^2."""
+  """Returns r_episodic from the distances to k' neighbors and d_m^2."""
   if len(squared_distances) < config.min_neighbors:
     return 0.0
   total = 0.0
@@ -85,10 +85,10 @@ def episodic_novelty(squared_distances, scale, config):
 
 
 def rewards(config, embeddings, errors, is_first):
-  """Rewards of one environment's observations.
+  """Computes the rewards of one environment's observations.
 
   Args:
-    config: with `intrinsic_reward` and its settings.
+    config: the reward and its settings.
     embeddings: [T, D].
     errors: [T].
     is_first: bool [T].
@@ -129,7 +129,7 @@ def rewards(config, embeddings, errors, is_first):
 
 
 def modulators(config, errors):
-  """alpha of each of one environment's RND errors, [T], over its whole life."""
+  """Returns alpha of all RND errors of one environment, [T]."""
   result = []
   for t, error in enumerate(errors):
     mean, sigma = mean_and_sigma(
@@ -142,17 +142,17 @@ def modulators(config, errors):
 
 
 def credit(episodes, config):
-  """Rewards of actions, and what the agent is fed, from novelties.
+  """Assigns novelties to actions and to the agent's inputs.
 
   Args:
-    episodes: for each episode the novelties of x_0 .. x_{T-1}, and of x_T too
-      where `reward_observation` is `next`.
-    config: with `reward_observation`.
+    episodes: for each episode, the novelties of x_0 .. x_{T-1}, and of x_T if
+      `reward_observation` is `next`.
+    config: the settings, of which `reward_observation` is used.
 
   Returns:
-    For each episode the rewards of its T actions, and the previous-reward
-    inputs of its T + 1 observations: what had been computed before the agent
-    saw them.
+    For each episode, the rewards of its T actions, and the previous-reward
+    inputs of its T + 1 observations: the newest reward computed before the
+    observation.
   """
   result = []
   for novelties in episodes:
@@ -166,7 +166,7 @@ def credit(episodes, config):
 
 
 def torso(params, observation, *, strides, divisor):
-  """A torso's last layer, before any ReLU: [D]."""
+  """Returns the last layer of a torso before any ReLU, [D]."""
   params = {
     module: {name: np.float64(value) for name, value in values.items()}
     for module, values in params.items()
@@ -180,26 +180,26 @@ def torso(params, observation, *, strides, divisor):
 
 
 def embed(params, observation, **scale):
-  """f(x), [D]."""
+  """Returns f(x), [D]."""
   return np.maximum(torso(params, observation, **scale), 0)
 
 
 def rnd_error(params, frame, **scale):
-  """Squared distance between the outputs of predictor and target."""
+  """Returns the squared distance between predictor and target outputs."""
   prediction = torso(params['rnd_predictor'], frame, **scale)
   target = torso(params['rnd_target'], frame, **scale)
   return math.fsum((prediction - target) ** 2)
 
 
 def cross_entropy(logits, action):
-  """-log softmax(logits)[action]."""
+  """Returns -log softmax(logits)[action]."""
   largest = max(logits)
   normalizer = math.fsum(math.exp(x - largest) for x in logits)
   return largest + math.log(normalizer) - logits[action]
 
 
 def inverse_dynamics_logits(params, embedding_t, embedding_tp1):
-  """h(f(x_t), f(x_{t+1})), [A]."""
+  """Returns h(f(x_t), f(x_{t+1})), [A]."""
   hidden, output = (
     {k: np.float64(v) for k, v in params[f'classifier/~/linear_{i}'].items()}
     for i in (0, 1)
@@ -210,13 +210,13 @@ def inverse_dynamics_logits(params, embedding_t, embedding_tp1):
 
 
 def window_steps(length, num_steps, offset=None):
-  """Which of a sequence's real steps train the networks.
+  """Returns the valid steps of a sequence that train the networks.
 
   Args:
-    length: n, how many real steps there are.
-    num_steps: L.
-    offset: None for the last ones; else u of 0 .. n - 1, which places one in
-      each of L equal parts.
+    length: n, the number of valid steps.
+    num_steps: L, the maximum number of returned steps.
+    offset: None for the last steps; else u of 0 .. n - 1, the offset of one
+      step in each of L equal parts.
   """
   if offset is None or length <= num_steps:
     return list(range(length))[-num_steps:]
@@ -237,20 +237,20 @@ def sequence_losses(
   steps=None,
   **scale,
 ):
-  """Inverse-dynamics loss, RND loss and L2 penalty, sequence by sequence.
+  """Computes inverse-dynamics loss, RND loss and L2 penalty by sequence.
 
   Args:
-    params: of all four parts.
+    params: the parameters of all four parts.
     observations: [T + 1, B, H, W, C * S].
     action: [T, B].
     valid: [T, B].
     frame_channels: C.
-    num_steps: how many of the last valid transitions count.
-    steps: for each sequence those that count, instead of the last ones.
+    num_steps: the number of last valid transitions to use.
+    steps: the transitions to use in each sequence, instead of the last ones.
     **scale: strides of the convolutions and divisor of the observations.
 
   Returns:
-    The three; the first two are means over the transitions that count.
+    The three values; the first two are means over the used transitions.
   """
   cross_entropies, errors = [], []
   for b in range(valid.shape[1]):

@@ -1,4 +1,4 @@
-"""Loss, its gradient and the priorities, one transition at a time."""
+"""Reference of loss, gradient and priorities, one transition at a time."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ OWN, EXTRA, FLIGHT = 0, 1, 2
 
 
 def trained(prev_action, valid, burn_in_length):
-  """Which steps are learned from, [T, B].
+  """Returns which steps the loss covers, [T, B].
 
   Args:
     prev_action: [T + 1, B]; -1 where an episode starts.
     valid: [T, B].
-    burn_in_length: of the sequences that do not start an episode.
+    burn_in_length: the burn-in of sequences that do not start an episode.
   """
   result = np.array(valid)
   for b in range(valid.shape[1]):
@@ -34,7 +34,7 @@ def loss_gradient_priorities(
   duplicate_flights,
   max_weight,
 ):
-  """L = mean_B 1/2 sum (own error^2 + duplicate's error^2).
+  """Computes L = mean_B 1/2 sum (own error^2 + duplicate's error^2).
 
   Returns:
     The loss, its gradient with respect to q_online, and priorities [B].

@@ -1,4 +1,4 @@
-"""The Q-network in float64: loops for convolutions, LSTM and dueling head."""
+"""Reference of the Q-network in float64, with loops over steps and pixels."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ def _sigmoid(x):
 
 
 def lstm_step(w, b, x, hidden, cell):
-  """One step of hk.LSTM for one sequence, with gates i, g, f, o and bias 1."""
+  """Computes one step of hk.LSTM for one sequence (gates i, g, f + 1, o)."""
   gates = np.concatenate([x, hidden]) @ w + b
   i, g, f, o = np.split(gates, 4)
   cell = _sigmoid(f + 1) * cell + _sigmoid(i) * np.tanh(g)
@@ -16,9 +16,10 @@ def lstm_step(w, b, x, hidden, cell):
 
 
 def lstm_unroll(w, b, inputs, hidden, cell, hold=None):
-  """Inputs [T, B, I], states [B, H] -> outputs [T, B, H], last states.
+  """Unrolls inputs [T, B, I] from states [B, H] to outputs [T, B, H].
 
-  Where hold [T, B] is set, the state stays what it was before the step.
+  Where hold [T, B] is set, the step does not update the state. Also returns the
+  last states.
   """
   w, b, inputs, hidden, cell = (
     np.array(x, np.float64) for x in (w, b, inputs, hidden, cell)
@@ -35,7 +36,7 @@ def lstm_unroll(w, b, inputs, hidden, cell, hold=None):
 
 
 def convolution(x, w, b, stride):
-  """VALID: x [H, W, C], w [K, K, C, C'] -> [H', W', C']."""
+  """Convolves x [H, W, C] with w [K, K, C, C'] to [H', W', C'] (VALID)."""
   size = w.shape[0]
   rows = (x.shape[0] - size) // stride + 1
   columns = (x.shape[1] - size) // stride + 1
@@ -68,11 +69,11 @@ def q_values(
   state=None,
   hold=None,
 ):
-  """Q-values [T, A'] of one sequence, from zero states or the given ones.
+  """Returns Q-values [T, A'] of one sequence, by default from zero states.
 
-  Where hold [T] is set, the state stays what it was before the step. The
-  previous reward enters through tanh, the previous action as a one-hot
-  vector, which is zero before the first action.
+  Where hold [T] is set, the step does not update the state. The inputs include
+  tanh of the previous reward and a one-hot vector of the previous action, which
+  is zero before the first action.
   """
   params = {
     module: {name: np.float64(value) for name, value in values.items()}

@@ -1,4 +1,4 @@
-"""R2D2's priority of one sequence."""
+"""Reference of R2D2's priority of one sequence."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ OWN, EXTRA, FLIGHT = 0, 1, 2
 
 
 def sequence_priority(errors, *, max_weight):
-  """eta max |delta| + (1 - eta) mean |delta|; 0 for no errors."""
+  """Returns eta max |delta| + (1 - eta) mean |delta|, or 0 without errors."""
   if not len(errors):
     return 0.0
   magnitudes = [abs(float(error)) for error in errors]
@@ -17,23 +17,23 @@ def sequence_priority(errors, *, max_weight):
 
 
 def new_sequence_priority(steps, following, *, learner, replay, num_actions):
-  """The actor's own priority of a sequence, in the forward view.
+  """Computes the actor's own priority of a sequence, in the forward view.
 
   Peng's Q(lambda) is the average (1 - lambda) sum_k lambda^(k-1) G^(k) of
-  k-step returns, whose last one has all the weight that is left; Retrace is
+  k-step returns; the last return has all of the remaining weight. Retrace is
   Q + sum_s gamma^(s-t) (prod c) delta_s.
 
   Args:
-    steps: transitions of the sequence, with `q_values`.
-    following: Q-values after the last step; None at an episode's end.
-    learner: settings.
-    replay: settings.
-    num_actions: A.
+    steps: the transitions of the sequence, with `q_values`.
+    following: Q-values after the last step; None at the end of an episode.
+    learner: the settings of the learner.
+    replay: the settings of the replay.
+    num_actions: A, the number of actions.
 
   Returns:
-    The priority; None if nothing is known.
+    The priority; None if no error is known.
   """
-  if steps[0].prev_action != -1:  # Else its recurrent state is exact.
+  if steps[0].prev_action != -1:  # Otherwise there is no burn-in.
     steps = steps[replay.burn_in_length :]
   q = [np.float64(step.q_values) for step in steps]
   if following is not None:
@@ -92,13 +92,13 @@ def _retrace_return(steps, q, x, gammas, t, learner):
 
 
 def _labels(step, learner, num_actions):
-  """Which values a transition trains: its own label, and its duplicate's."""
+  """Returns the labels of a transition and of its duplicate."""
   if step.source == OWN:
     return [step.choice]
   if step.source == FLIGHT and not learner.duplicate_flights:
     return [step.action]
   if step.choice < num_actions:
-    return [step.choice]  # There is no extra action.
+    return [step.choice]  # There are no extra actions.
   return {
     'both': [step.choice, step.action],
     'extra': [step.choice],

@@ -1,7 +1,7 @@
-"""Peng's Q(lambda) and Retrace, one sequence and one step at a time.
+"""Reference of Peng's Q(lambda) and Retrace, one sequence and step at a time.
 
-Sequences are first cut to their real part, so that the papers' recursions need
-no mask. Rows after the real part are NaN in the result.
+Sequences are first truncated to their valid transitions, so that the papers'
+recursions need no mask. Later rows of the result are NaN.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from tests.reference import value_rescaling
 
 
 def _real_length(valid):
-  """Number of real transitions of one sequence, which come first."""
+  """Returns the number of valid transitions of a sequence, which come first."""
   length = 0
   while length < len(valid) and valid[length]:
     length += 1
@@ -21,7 +21,7 @@ def _real_length(valid):
 def q_lambda_targets(
   q_online, q_target, reward, discount_t, valid, *, trace_decay, epsilon
 ):
-  """y = h(G); q [T + 1, B, A'], the others [T, B] -> [T, B]."""
+  """Computes y = h(G) [T, B] from q [T + 1, B, A'] and others [T, B]."""
   targets = np.full(reward.shape, np.nan)
   for b in range(reward.shape[1]):
     length = _real_length(valid[:, b])
@@ -60,7 +60,7 @@ def retrace_targets(
   target_policy_epsilon,
   epsilon,
 ):
-  """y = h(G); q [T + 1, B, A], the others [T, B] -> [T, B]."""
+  """Computes y = h(G) [T, B] from q [T + 1, B, A] and others [T, B]."""
   targets = np.full(reward.shape, np.nan)
   for b in range(reward.shape[1]):
     length = _real_length(valid[:, b])

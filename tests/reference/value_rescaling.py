@@ -1,10 +1,10 @@
-"""The signed hyperbolic h of R2D2 and its inverse, in float64."""
+"""Reference of R2D2's signed hyperbolic h and its inverse in float64."""
 
 import numpy as np
 
 
 def rescale(x, epsilon):
-  """h(x) = sign(x) (sqrt(|x| + 1) - 1) + epsilon x; x itself for epsilon 0."""
+  """Computes sign(x) (sqrt(|x| + 1) - 1) + epsilon x, or x if epsilon = 0."""
   x = np.asarray(x, np.float64)
   if epsilon == 0:
     return x
@@ -12,7 +12,7 @@ def rescale(x, epsilon):
 
 
 def invert(y, epsilon):
-  """The x with h(x) = y, found by bisection, because h rises strictly."""
+  """Finds x with h(x) = y by bisection; h is strictly increasing."""
   y = np.asarray(y, np.float64)
   if epsilon == 0:
     return y
@@ -27,7 +27,7 @@ def invert(y, epsilon):
 
 
 def invert_closed_form(y, epsilon):
-  """R2D2's formula, which loses digits near zero even in float64."""
+  """Computes R2D2's formula, which loses digits near zero even in float64."""
   y = np.asarray(y, np.float64)
   root = np.sqrt(1 + 4 * epsilon * (np.abs(y) + 1 + epsilon))
   return np.sign(y) * (((root - 1) / (2 * epsilon)) ** 2 - 1)

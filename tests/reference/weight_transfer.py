@@ -1,10 +1,10 @@
-"""Partial and full initialization, module by module."""
+"""Reference of partial and full initialization, module by module."""
 
 import numpy as np
 
 
 def transfer(source, fresh, *, init, extra_init):
-  """Copies from `source` what `fresh` has in common with it."""
+  """Copies the weights that `source` and `fresh` share."""
   result = {}
   for module, values in fresh.items():
     result[module] = {}

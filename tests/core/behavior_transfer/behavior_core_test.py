@@ -1,4 +1,4 @@
-"""The behaviors that the core brings along."""
+"""Tests the behaviors defined in the core."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ _A = 5
 
 
 def _run(behavior, starts_flight, is_first, host_inputs=None):
-  """Actions of one environment, with the given flags step by step."""
+  """Returns the actions in one environment for the given flags."""
   state = behavior.init(jax.random.PRNGKey(0))
   actions = []
   for t, (starts, first) in enumerate(
@@ -34,7 +34,7 @@ def _run(behavior, starts_flight, is_first, host_inputs=None):
   return np.array(actions)
 
 
-def test_uniform_draws_every_step_from_all_actions():
+def test_uniform_draws_from_all_actions_at_every_step():
   no = np.zeros(300, bool)
   actions = _run(behavior_core.uniform(_A), no, no)
   counts = np.bincount(actions, minlength=_A)
@@ -56,7 +56,7 @@ def test_action_repeat_draws_where_a_flight_or_an_episode_starts():
   assert counts.min() > 5
 
 
-def test_external_hands_its_feed_on():
+def test_external_proposes_its_host_input():
   host_inputs = [jnp.asarray(a, jnp.int32) for a in (3, 0, 4)]
   no = np.zeros(3, bool)
   actions = _run(behavior_core.external(), no, no, host_inputs)

@@ -1,4 +1,4 @@
-"""Behavior transfer around an actor core, against Alg. 1 of the paper."""
+"""Tests behavior transfer around an actor core against Alg. 1 of the paper."""
 
 import functools
 
@@ -14,18 +14,18 @@ from tests.core import toys
 from tests.reference import flights as reference
 
 _A = 4
-_STARTS = (0, 41, 42, 90)  # One of the episodes has a single step.
+_STARTS = (0, 41, 42, 90)  # The second episode has a single step.
 _LENGTH = 160
 _SHOWN = toys.episodes(_LENGTH, starts=_STARTS)
 _IS_FIRST = _SHOWN[2]
 
 
 def _witness_action(state, modulus=9973):
-  return state // 7 % modulus % _A
+  return (state // 7) % modulus % _A
 
 
 def _witness():
-  """A behavior whose proposals depend on all that was seen and executed."""
+  """Creates a behavior that depends on all observations and actions so far."""
 
   def step(params, inputs, state):
     state = jnp.where(inputs.is_first, 1, state)
@@ -41,12 +41,12 @@ def _witness():
 
 
 def _witness_proposals(actions, salt, begins=_IS_FIRST):
-  """The same in plain Python, given the actions that were executed.
+  """Computes the proposals and states of the witness in plain Python.
 
   Args:
-    actions: those that were executed.
-    salt: of the witness.
-    begins: where it begins anew; by default with each episode.
+    actions: the executed actions.
+    salt: the salt of the witness.
+    begins: whether the witness restarts; by default, when an episode starts.
   """
   proposals, states, state = [], [], 0
   for t, observation in enumerate(_SHOWN[0]):
@@ -112,7 +112,7 @@ _VARIANTS = [
 
 
 @pytest.mark.parametrize('variant', _VARIANTS)
-def test_every_step_is_that_of_the_papers_algorithm(variant):
+def test_every_step_follows_the_papers_algorithm(variant):
   num_behaviors = variant['num_behaviors']
   actions, extras, states, _ = _run(**variant)
   proposals = np.array(
@@ -144,7 +144,7 @@ def test_every_step_is_that_of_the_papers_algorithm(variant):
 
 @pytest.mark.parametrize('variant', _VARIANTS)
 def test_behaviors_advance_on_every_step_with_the_executed_action(variant):
-  """Their states are those of a replay of what was executed, used or not."""
+  """Their states follow the executed actions, including those of others."""
   actions, extras, states, _ = _run(**variant)
   for k in range(variant['num_behaviors']):
     _, expected = _witness_proposals(actions, 100 * k)
@@ -153,7 +153,7 @@ def test_behaviors_advance_on_every_step_with_the_executed_action(variant):
 
 
 @pytest.mark.parametrize('num_behaviors', [1, 3])
-def test_behaviors_may_begin_anew_with_their_flights(num_behaviors):
+def test_behaviors_may_restart_with_their_flights(num_behaviors):
   settings = {'num_behaviors': num_behaviors}
   actions, extras, states, _ = _run(flight_behavior_state='restart', **settings)
   flies = states.flight_step.behavior
@@ -176,11 +176,11 @@ def test_behaviors_may_begin_anew_with_their_flights(num_behaviors):
   'settings',
   [
     {'evaluation': True},
-    # These flights never start; 0 itself has no logarithm.
+    # Flights practically never start; log-uniform does not allow 0.
     {'min_flight_probability': 1e-30, 'max_flight_probability': 1e-30},
   ],
 )
-def test_without_flights_and_extra_action_it_is_its_agent(settings):
+def test_without_flights_and_extra_action_the_agent_is_unchanged(settings):
   network, core, params = _wrapped(extra_action=False, **settings)
   actions, extras, _, _ = _run(extra_action=False, **settings)
   plain = r2d2_actor.make_r2d2(network)
@@ -196,15 +196,15 @@ def test_without_flights_and_extra_action_it_is_its_agent(settings):
   np.testing.assert_array_equal(extras['flight_length'], np.zeros(_LENGTH))
 
 
-def test_behaviors_do_not_touch_the_agents_chance():
-  """The agent's choices come from its own key, however many behaviors fly."""
+def test_behaviors_do_not_affect_the_agents_random_numbers():
+  """The agent has its own key, regardless of the number of behaviors."""
   _, _, one, _ = _run(epsilon=1.0, extra_action=False)
   _, _, three, _ = _run(epsilon=1.0, extra_action=False, num_behaviors=3)
   np.testing.assert_array_equal(one.agent.choice, three.agent.choice)
 
 
 @pytest.mark.parametrize('extra_action', [True, False])
-def test_certain_start_flies_every_step(extra_action):
+def test_flights_that_always_start_cover_every_step(extra_action):
   actions, extras, states, _ = _run(
     extra_action=extra_action,
     min_flight_probability=1.0,
@@ -218,7 +218,7 @@ def test_certain_start_flies_every_step(extra_action):
   label = np.full(_LENGTH, _A) if extra_action else proposals
   np.testing.assert_array_equal(extras['choice'], label)
   np.testing.assert_array_equal(extras['probability'], np.ones(_LENGTH))
-  # The agent has gone on choosing, although no choice was executed.
+  # The agent still makes choices, although none of them is executed.
   assert len(np.unique(states.agent.choice)) > 1
 
 
@@ -229,15 +229,15 @@ def test_flights_last_as_long_as_drawn_unless_the_episode_ends():
   cut = 0
   for start, end in zip(_STARTS, ends, strict=True):
     t = start
-    while t < end:  # Each starts right after the one before.
+    while t < end:  # Each flight starts right after the previous one.
       assert lengths[t] > 0
       assert not np.any(lengths[t + 1 : min(t + lengths[t], end)])
       cut += t + lengths[t] > end
       t += lengths[t]
-  assert cut > 0  # Some episode cut a flight off.
+  assert cut > 0  # The end of an episode truncated a flight.
 
 
-def test_a_flight_is_never_carried_over_an_episodes_end():
+def test_a_flight_never_continues_in_the_next_episode():
   _, extras, _, _ = _run(
     min_flight_probability=1e-9,
     max_flight_probability=1e-9,
@@ -279,8 +279,8 @@ def test_each_episode_draws_its_own_start_probability():
 
 
 @pytest.mark.parametrize('in_flights', ['advance', 'hold'])
-def test_stored_state_is_the_learners_flights_included(in_flights):
-  """It is that of an unroll from the episode's start over what happened."""
+def test_stored_state_equals_the_learners_also_in_flights(in_flights):
+  """The reference is an unroll from the start of the episode."""
   network, _, params = _wrapped(flight_recurrent_state=in_flights)
   _, extras, _, inputs = _run(flight_recurrent_state=in_flights)
   in_flight = extras['source'] == types.FLIGHT
@@ -299,18 +299,18 @@ def test_stored_state_is_the_learners_flights_included(in_flights):
       assert extras['greedy_choice'][t] == np.argmax(q_values)
 
 
-def test_a_flight_that_is_held_leaves_no_trace_in_the_agents_state():
+def test_held_flights_do_not_change_the_agents_state():
   _, extras, _, _ = _run(flight_recurrent_state='hold')
   stored = extras['recurrent_state'].cell
   in_flight = extras['source'] == types.FLIGHT
   inside = np.delete(np.arange(1, _LENGTH), np.array(_STARTS[1:]) - 1)
   same = np.all(stored[inside] == stored[inside - 1], axis=-1)
   np.testing.assert_array_equal(same, in_flight[inside - 1])
-  # Nothing of an episode reaches the next one, even if that starts in flight.
+  # An episode never affects the next one, even if that starts with a flight.
   np.testing.assert_array_equal(stored[list(_STARTS)], 0)
 
 
-def test_an_agent_that_cannot_hold_its_state_is_refused():
+def test_an_agent_that_cannot_hold_its_state_is_an_error():
   blind = types.ActorCore(
     init=lambda key: (),
     select_action=lambda params, inputs, state: (jnp.int32(0), state),
@@ -337,8 +337,9 @@ def test_extra_action_is_explored_and_resolved_by_its_behavior():
   np.testing.assert_allclose(extras['probability'], 1 / 7, rtol=1e-6)
 
 
-@pytest.mark.parametrize('scale', [1.0, 1e39, 1e-50])  # Beyond float32's range.
-def test_weights_choose_who_flies(scale):
+# The largest and smallest weights are outside the range of float32.
+@pytest.mark.parametrize('scale', [1.0, 1e39, 1e-50])
+def test_weights_select_the_behavior_of_a_flight(scale):
   _, extras, _, _ = _run(
     num_behaviors=3,
     weights=(scale, 0.0, scale),
@@ -348,7 +349,7 @@ def test_weights_choose_who_flies(scale):
   assert set(np.unique(extras['choice'])) == {_A, _A + 2}
 
 
-def test_flights_by_the_agents_epsilon_take_the_place_of_random_actions():
+def test_flights_by_the_agents_epsilon_replace_random_actions():
   settings = {'flight_probability': 'epsilon', 'flight_exponent': 4.0}
   share = []
   for epsilon in (0.1, 0.4):
@@ -405,7 +406,7 @@ def test_action_repeat_holds_its_action_for_a_flight():
   assert np.any(np.diff(starts) > 2)
 
 
-def test_external_behavior_acts_through_its_feed():
+def test_external_behavior_acts_through_its_host_inputs():
   network = toys.q_network(_A, _A)
   config = config_lib.TransferConfig(
     extra_action=False, min_flight_probability=1.0, max_flight_probability=1.0

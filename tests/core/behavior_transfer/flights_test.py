@@ -1,4 +1,4 @@
-"""Flights: how often they start, how long they last, who flies."""
+"""Tests flights: how often they start, their lengths and their behaviors."""
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ def _state(steps_left=0, behavior=0, start_probability=1.0):
 
 
 def _samples(exponent, max_length, weights=(1.0,), start_probability=1.0):
-  """What `step` returns in many environments whose agents are in control."""
+  """Returns the results of `step` in many environments without a flight."""
   survival = jnp.asarray(flights.survival(exponent, max_length))
   state = _state(start_probability=start_probability)
   step = jax.jit(
@@ -47,14 +47,14 @@ def test_survival_has_the_published_values():
   np.testing.assert_allclose(survival[10 - 1], 0.058, atol=5e-4)
   np.testing.assert_allclose(survival[100 - 1], 0.006, atol=1e-4)
   np.testing.assert_allclose(survival[1000 - 1], 6e-4, atol=1e-5)
-  # E[N] = sum of P(N > n) from n = 0, of clipped lengths.
+  # E[N] = sum of P(N > n) from n = 0, for truncated lengths.
   np.testing.assert_allclose(1 + survival.astype(float).sum(), 6.56, atol=5e-3)
 
 
-def test_survival_goes_on_after_a_million():
+def test_survival_is_accurate_beyond_a_million():
   survival = flights.survival(2.0, 1_500_001)
   assert survival.shape == (1_500_000,)
-  # The tail of zeta(2) after n is 1 / n, except for terms in 1 / n^2.
+  # The tail of zeta(2) after n is 1 / n, up to terms in 1 / n^2.
   np.testing.assert_allclose(survival[-1], 6 / np.pi**2 / 1.5e6, rtol=1e-3)
 
 
@@ -71,11 +71,11 @@ def test_lengths_follow_the_zeta_law(exponent):
   assert np.sum((counts - expected) ** 2 / expected) < 66
 
 
-def test_what_lies_beyond_the_cap_is_clipped_to_it():
+def test_longer_flights_are_truncated():
   lengths = _samples(1.5, 4).length
   share = np.mean(lengths == 4)
   expected = reference.length_probabilities(1.5, 4)[-1]
-  assert expected > 0.3  # Longer ones are most of it.
+  assert expected > 0.3  # Mostly longer flights.
   np.testing.assert_allclose(share, expected, atol=0.01)
   np.testing.assert_array_equal(_samples(2.0, 1).length, np.ones(_SAMPLES))
 
@@ -108,8 +108,8 @@ def test_start_length_and_behavior_are_independent():
 
 
 @pytest.mark.parametrize('steps_left', [1, 2, 7])
-def test_flight_under_way_goes_on_with_its_behavior(steps_left):
-  """Whatever the key, the flight neither starts anew nor changes behaviors."""
+def test_flight_in_progress_continues_with_its_behavior(steps_left):
+  """The flight neither restarts nor changes its behavior, for any key."""
   survival = jnp.asarray(flights.survival(2.0, 10))
   state = _state(steps_left, behavior=2)
   for seed in range(5):
@@ -142,7 +142,7 @@ def test_start_probability_is_log_uniform():
 
 
 @pytest.mark.parametrize('probability', [1e-4, 0.3, 1.0])
-def test_equal_ends_fix_the_start_probability(probability):
+def test_equal_limits_fix_the_start_probability(probability):
   state = flights.new_episode(
     jax.random.PRNGKey(0),
     min_probability=probability,

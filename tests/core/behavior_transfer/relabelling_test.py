@@ -1,4 +1,4 @@
-"""Which labels a transition trains."""
+"""Tests the labels under which a transition is trained."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -32,11 +32,11 @@ def _labels(choice, duplicate_flights, behavior_labels='both'):
 @pytest.mark.parametrize(
   'choice, duplicate_flights, expected_choice, expected_duplicated',
   [
-    # With extra actions, both labels of whatever a behavior did.
+    # With extra actions, a behavior's transitions train both labels.
     ([1, _A, _A + 1], True, [1, _A, _A + 1], [0, 1, 1]),
-    # Flights train their primitive alone.
+    # Flights train only their primitive action.
     ([1, _A, _A + 1], False, [1, _A, 0], [0, 1, 0]),
-    # Without extra actions the label of a flight is its primitive.
+    # Without extra actions, the label of a flight is its primitive action.
     ([1, 2, 0], True, [1, 2, 0], [0, 0, 0]),
     ([1, 2, 0], False, [1, 2, 0], [0, 0, 0]),
   ],

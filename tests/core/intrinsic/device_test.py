@@ -1,4 +1,4 @@
-"""Rewards and memories of one or of many environments, in JAX."""
+"""Tests rewards and memories of one or many environments in JAX."""
 
 import functools
 
@@ -13,7 +13,7 @@ from tests.core.intrinsic import streams
 
 
 def row_of(stream, t, i):
-  """Features and start of one observation of one environment."""
+  """Returns features and is_first of one observation of one environment."""
   embedding, error, is_first = (jnp.array(x[t, i]) for x in stream)
   return features.Features(embedding, error), is_first
 
@@ -28,7 +28,7 @@ def test_eager_matches_jit():
 
 
 @pytest.mark.parametrize('reward_observation', ['current', 'next'])
-def test_rows_are_stepped_as_one_is(reward_observation):
+def test_rows_equal_separate_steps(reward_observation):
   config = streams.changed(reward_observation=reward_observation)
   num, rows = 6, np.array([4, 0, 3])
   states = [device.init(config) for _ in range(num)]
@@ -74,7 +74,7 @@ def test_memories_are_not_copied():
   assert space < state.memory.embeddings.nbytes / 4
 
 
-def test_statistics_restored_continue_the_rewards():
+def test_restored_statistics_continue_the_rewards():
   stream = streams.make_stream()
   stream[2][:] = False
   stream[2][[0, 40]] = True

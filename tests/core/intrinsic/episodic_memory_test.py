@@ -25,7 +25,7 @@ def make_embeddings(kind, size):
     'two places': np.where(steps[:, :1] > 0, 0.25, 4.0) * np.ones(D),
     'far 1e3': 1e3 * steps,
     'far 1e6': 1e6 * steps,
-    # Neighbors differ by less than a score's rounding at such an offset.
+    # At this offset, ranks of neighbors differ by less than their rounding.
     'crowd far off': 1e3 + 1e-2 * steps,
     'trajectory': np.cumsum(0.01 * steps, axis=0),
   }[kind].astype(np.float32)
@@ -56,7 +56,7 @@ def test_nearest_match_reference(kind, size, k):
   assert host.shape == (min(k, size),)
   np.testing.assert_allclose(host, expected, rtol=2e-6)
 
-  slots = np.full([1200, D], np.nan, np.float32)  # Behind `size`: never read.
+  slots = np.full([1200, D], np.nan, np.float32)  # Unused beyond `size`.
   slots[:size] = memory
   device = jax.jit(episodic_memory.nearest_squared_distances, static_argnums=3)(
     slots, jnp.int32(size), query, k
@@ -112,7 +112,7 @@ def test_a_cleared_memory_is_empty():
 
 
 def novelty(distances, count, mean=(0.0, 0.0), in_jax=False, **settings):
-  """Of one query; distances [k]."""
+  """Computes the novelty of one query from distances [k]."""
   dtype = np.float32 if in_jax else np.float64
   arrays = (
     np.asarray(distances, dtype)[None],
@@ -160,7 +160,7 @@ def test_novelty_matches_reference(in_jax, decay, count, scale, least):
 
 
 @pytest.mark.parametrize('in_jax', [False, True])
-def test_an_empty_memory_is_no_novelty(in_jax):
+def test_an_empty_memory_gives_no_novelty(in_jax):
   assert novelty(np.full(10, np.inf), 0, in_jax=in_jax) == (0, 0, 0)
 
 
@@ -172,7 +172,7 @@ def test_identical_neighbors(in_jax):
 
 
 @pytest.mark.parametrize('in_jax', [False, True])
-def test_too_many_similar_neighbors_are_no_novelty(in_jax):
+def test_too_many_similar_neighbors_give_no_novelty(in_jax):
   assert novelty(np.zeros(64), 64, in_jax=in_jax)[0] == 0
   kept, _, _ = novelty(np.zeros(64), 63, in_jax=in_jax)
   np.testing.assert_allclose(kept, 1 / (np.sqrt(63) + 1e-3), rtol=1e-6)
@@ -191,7 +191,7 @@ def test_too_many_similar_neighbors_are_no_novelty(in_jax):
   ],
 )
 def test_kernel_values(distance, epsilon, expected):
-  # d_m^2 is 1 and, behind so many values, stays 1.
+  # d_m^2 is 1 and, after many values, stays 1.
   result, _, _ = novelty(
     np.full(10, distance), 10, (1e12, 1.0), kernel_epsilon=epsilon
   )
@@ -200,7 +200,7 @@ def test_kernel_values(distance, epsilon, expected):
 
 @pytest.mark.parametrize('kind', ['random', 'identical', 'crowd far off'])
 @pytest.mark.parametrize('size', [0, 3, 255, 700, 1300])
-def test_a_memory_goes_on_from_a_state(kind, size):
+def test_a_memory_continues_from_a_state(kind, size):
   embeddings = make_embeddings(kind, size + 600)
   one, other = (episodic_memory.HostMemory(1000, D) for _ in range(2))
   for embedding in embeddings[:size]:

@@ -1,4 +1,4 @@
-"""Rewards and memories of many environments, in NumPy."""
+"""Tests rewards and memories of many environments in NumPy."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -36,7 +36,7 @@ def test_an_episode_starts_with_an_empty_memory_and_old_statistics():
 
 
 @pytest.mark.parametrize('kind', ['ngu', 'rnd'])
-def test_statistics_of_an_episode_alone_forget_the_one_before(kind):
+def test_statistics_of_one_episode_forget_the_previous_episode(kind):
   config = streams.changed(statistics_scope='episode', intrinsic_reward=kind)
   embeddings, errors, is_first = streams.make_stream()
   is_first[:] = False
@@ -49,7 +49,7 @@ def test_statistics_of_an_episode_alone_forget_the_one_before(kind):
   np.testing.assert_array_equal(reward.statistics().error_count, streams.T - 40)
 
 
-def test_statistics_restored_continue_the_rewards():
+def test_restored_statistics_continue_the_rewards():
   embeddings, errors, is_first = streams.make_stream()
   is_first[:] = False
   is_first[[0, 40]] = True
@@ -76,14 +76,14 @@ def test_restored_and_returned_statistics_are_copies():
     assert all(np.all(field >= 0) for field in fields)
 
 
-def test_statistics_of_other_environments_are_refused():
+def test_statistics_of_other_environments_are_an_error():
   statistics = host.HostReward(streams.CONFIG, 4).statistics()
   with pytest.raises(ValueError, match='of 4 environments, .* has 16'):
     host.HostReward(streams.CONFIG, 16).restore_statistics(statistics)
 
 
 @pytest.mark.parametrize('config', streams.CONFIGS)
-def test_an_inactive_environment_leaves_no_trace(config):
+def test_an_inactive_environment_changes_nothing(config):
   stream = streams.make_stream()
   active = np.random.default_rng(1).random((streams.T, 5)) < 0.8
   stream[2][1:] = False
@@ -103,7 +103,7 @@ def test_an_inactive_environment_leaves_no_trace(config):
 
 
 @pytest.mark.parametrize('observation', ['current', 'next'])
-def test_features_are_rewarded_as_the_configuration_says(observation):
+def test_rewarded_observations_follow_the_configuration(observation):
   config = streams.changed(reward_observation=observation)
   embeddings, errors, is_first = streams.make_stream()
   is_last = np.append(is_first[1:], is_first[:1], axis=0)
@@ -119,7 +119,7 @@ def test_features_are_rewarded_as_the_configuration_says(observation):
     )
 
 
-def test_rewards_made_elsewhere_are_taken_over_with_their_statistics():
+def test_rewards_of_a_device_replace_the_statistics():
   reward = host.HostReward(streams.CONFIG, 2)
   statistics = np.arange(10, dtype=np.float32).reshape(5, 2)
   never = np.zeros(2, bool)
@@ -151,7 +151,7 @@ def test_the_modulator_of_the_newest_observations(decay):
     given = features.Features(embeddings[t], errors[t])
     reward.step(given, is_first[t])
     np.testing.assert_allclose(reward.alpha, expected[t], rtol=1e-4, atol=1e-6)
-  # A device's rewards bring it along.
+  # The rewards of a device include the modulator.
   made = reward_lib.Rewarded(
     np.ones(2), reward.statistics(), np.float32([0.5, 2.0])
   )

@@ -19,7 +19,7 @@ SCALE = {
 T, B, STEPS = 9, 4, 3
 KEY = jax.random.key(7)
 L2 = 0.125
-LENGTHS = np.array([9, 5, 2, 1])  # Real transitions of each sequence.
+LENGTHS = np.array([9, 5, 2, 1])  # Valid transitions of each sequence.
 
 
 @functools.lru_cache
@@ -46,18 +46,18 @@ def compiled_init(reward):
 
 
 def init(seed, reward='ngu'):
-  """NumPy parameters."""
+  """Returns initial parameters as NumPy arrays."""
   return jax.device_get(compiled_init(reward)(jax.random.key(seed)))
 
 
 @functools.lru_cache
 def compiled_loss(made):
-  """((loss, metrics), gradient), compiled once for all tests."""
+  """Returns a function for ((loss, metrics), gradient), compiled only once."""
   return jax.jit(jax.value_and_grad(sequence_loss(made), has_aux=True))
 
 
 def sequence_loss(made):
-  """The loss of parameters and a batch, with a key that is always the same."""
+  """Returns the loss of parameters and a batch, with a constant key."""
   return lambda params, *batch: made.sequence_loss(params, *batch, KEY)
 
 
@@ -125,7 +125,7 @@ def test_features_match_reference():
 
 
 @pytest.mark.parametrize('axes', [(0, 0), (0, None), (None, 0)])
-def test_embeddings_of_many_networks_are_those_of_each(axes):
+def test_embeddings_of_many_networks_equal_those_of_each(axes):
   made = make()
   params = [init(seed)['embedding'] for seed in range(3)]
   observations = make_batch()[0][:3, 0]
@@ -145,7 +145,7 @@ def test_embeddings_of_many_networks_are_those_of_each(axes):
     np.testing.assert_allclose(together[i], alone, rtol=1e-5, atol=1e-6)
 
 
-def test_rnd_sees_the_newest_frame_only():
+def test_rnd_uses_only_the_newest_frame():
   made = make()
   params = init(1)
   observation = make_batch()[0][0, 0]
@@ -157,7 +157,7 @@ def test_rnd_sees_the_newest_frame_only():
   assert made.error(params, jnp.array(newest)) != error
 
 
-def test_target_and_predictor_start_apart():
+def test_target_and_predictor_start_different():
   params = init(0)
   for target, predictor in zip(
     jax.tree.leaves(params['rnd_target']),
@@ -221,7 +221,7 @@ def test_padding_changes_nothing(window):
     jax.tree.map(np.testing.assert_array_equal, actual, expected)
 
 
-def test_a_batch_without_transitions_trains_nothing_but_the_penalty():
+def test_a_batch_without_transitions_trains_only_the_penalty():
   made = make(inverse_dynamics_l2=L2)
   params = init(3)
   (_, metrics), gradient = compiled_loss(made)(
@@ -235,7 +235,7 @@ def test_a_batch_without_transitions_trains_nothing_but_the_penalty():
       np.testing.assert_array_equal(module['b'], 0)
 
 
-def test_only_what_is_trained_has_a_gradient():
+def test_only_trained_parts_have_a_gradient():
   made = make()
   params = init(4)
   _, gradient = jax.device_get(compiled_loss(made)(params, *make_batch()))
@@ -267,13 +267,13 @@ def test_each_loss_trains_its_own_networks():
 
 
 @pytest.mark.parametrize('reward', ['ngu', 'rnd', 'constant'])
-def test_training_lowers_the_losses_and_leaves_the_target(reward):
+def test_training_lowers_the_losses_without_changing_the_target(reward):
   made = make(reward)
   params = first = init(5, reward)
   optimizer = optax.chain(optax.clip_by_global_norm(40.0), optax.adam(5e-3))
   state = optimizer.init(params)
   observations, _, valid = make_batch(np.full(B, T))
-  # The action can be told from what it leads to.
+  # The action can be predicted from the next observation.
   action = np.argmax(observations[1:, :, 0, 0, :ACTIONS], axis=-1)
   batch = (observations, action.astype(np.int32), valid)
 
@@ -317,7 +317,7 @@ def test_a_sequence_shorter_than_the_window_and_without_jit():
   )
 
 
-def test_an_observation_too_small_is_refused():
+def test_an_observation_too_small_is_an_error():
   with pytest.raises(ValueError, match='torso'):
     networks.make_networks(
       config_lib.IntrinsicConfig(),

@@ -14,7 +14,7 @@ SHAPE, ACTIONS = (5, 5, 2), 3
 
 @pytest.fixture(name='parts', scope='module')
 def make_parts():
-  """The cores of R2D2 and NGU, the networks, and parameters."""
+  """Returns the cores of R2D2 and NGU, their networks and parameters."""
   q_network = networks_lib.make_q_network(
     config_lib.NetworkConfig(torso_size=8, lstm_size=4, head_size=8),
     SHAPE,
@@ -48,7 +48,7 @@ def make_inputs(t, prev_reward=0.0):
   )
 
 
-def test_features_come_beside_the_same_actions(parts):
+def test_features_do_not_change_the_actions(parts):
   plain, wrapped, intrinsic, params = parts
   key, epsilon = jax.random.key(2), jnp.float32(0.5)
   state, plain_state = wrapped.init(key, epsilon), plain.init(key, epsilon)
@@ -86,7 +86,7 @@ def test_state_keeps_its_shapes(parts):
   assert jax.tree.map(lambda x: (x.shape, x.dtype), after) == shapes
 
 
-def test_a_behavior_is_fed_its_intrinsic_reward(parts):
+def test_a_behavior_receives_its_intrinsic_reward(parts):
   _, wrapped, _, params = parts
   behavior = ngu_actor.as_behavior(wrapped, 0.0)
   state = behavior.init(jax.random.key(3))
@@ -136,7 +136,7 @@ def test_an_r2d2_policy_as_a_behavior_has_no_features(parts):
   assert behavior.features(behavior.init(jax.random.key(0))) == ()
 
 
-def test_an_embedding_is_refreshed_where_an_episode_starts():
+def test_an_embedding_is_updated_when_an_episode_starts():
   current = {'w': jnp.arange(6.0).reshape(3, 2)}
   fresh = {'w': jnp.float32([-1, -2])}
   is_first = jnp.array([False, True, False])

@@ -1,4 +1,4 @@
-"""Rewards of the host and of a device match the papers' formulas."""
+"""Tests the rewards of host and device against the papers' formulas."""
 
 import dataclasses
 
@@ -34,7 +34,7 @@ def test_rewards_match_reference(config, kind):
     np.testing.assert_allclose(field, other, rtol=1e-4)
 
 
-def test_the_reward_is_not_always_the_same():
+def test_the_reward_varies():
   made, novelties, _ = streams.expected_rewards(
     streams.CONFIG, streams.make_stream()
   )
@@ -105,7 +105,7 @@ def test_merged_statistics_are_those_of_all_observations():
     np.testing.assert_array_equal(field, np.full(3, value))
 
 
-def test_every_reward_that_can_be_configured_is_there():
+def test_every_configurable_reward_exists():
   (field,) = [
     field
     for field in dataclasses.fields(config_lib.IntrinsicConfig)
@@ -118,7 +118,7 @@ def test_every_reward_that_can_be_configured_is_there():
 
 @pytest.mark.parametrize('name', rewards.BY_NAME)
 def test_statistics_are_stored_by_these_names(name):
-  """Checkpoints and exported behaviors have them."""
+  """Checkpoints and exported behaviors use these names."""
   assert rewards.BY_NAME[name].statistics_class._fields == (
     'error_count',
     'error_mean',
@@ -130,7 +130,7 @@ def test_statistics_are_stored_by_these_names(name):
 
 @pytest.mark.parametrize('name', rewards.BY_NAME)
 @pytest.mark.parametrize('xp, dtype', [(np, 'float64'), (jnp, 'float32')])
-def test_a_formula_keeps_to_the_arrays_that_it_is_given(name, xp, dtype):
+def test_a_formula_preserves_the_type_of_its_arrays(name, xp, dtype):
   reward, statistics, alpha = rewards.BY_NAME[name].evaluate(
     streams.CONFIG,
     features.Features(xp.ones([2, streams.D], dtype), xp.ones([2], dtype)),
@@ -143,7 +143,7 @@ def test_a_formula_keeps_to_the_arrays_that_it_is_given(name, xp, dtype):
     assert array.shape == (2,) and array.dtype == dtype
 
 
-def test_the_last_observation_is_rewarded_where_it_is_the_next_one():
+def test_the_last_observation_is_rewarded_only_with_next():
   is_last = np.array([True, False])
   for observation, expected in (
     ('current', [False, True]),

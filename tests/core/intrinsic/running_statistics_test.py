@@ -15,7 +15,7 @@ def accumulate(values, dtype=np.float64, decay=0.0):
 
 
 def scan(start, values, decay=0.0):
-  """Takes in float32 values, in JAX."""
+  """Adds float32 values in JAX."""
 
   def take(moments, value):
     return running_statistics.update_moments(moments, value, decay=decay), None
@@ -66,7 +66,7 @@ def test_moments_match_reference(kind, unvaried, decay):
 
 @pytest.mark.parametrize('scale', [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize('in_jax', [False, True])
-def test_sigma_is_one_until_the_values_have_varied(scale, in_jax):
+def test_sigma_is_one_until_the_values_vary(scale, in_jax):
   values = scale * np.array([0.3, 0.3, 0.3, 0.3, 0.4])
   moments = running_statistics.Moments(
     *(np.zeros(1, np.float32) for _ in range(3))
@@ -98,7 +98,7 @@ def test_jax_matches_numpy(kind, decay):
 
 
 @pytest.mark.parametrize('dtype,rtol', [(np.float64, 1e-5), (np.float32, 0.05)])
-def test_a_billion_values_do_not_wear_the_moments_out(dtype, rtol):
+def test_moments_stay_accurate_after_a_billion_values(dtype, rtol):
   rng = np.random.default_rng(1)
   moments = running_statistics.Moments(
     *(np.full([500], x, dtype) for x in (1e9, 3.0, 4.0))
@@ -114,8 +114,8 @@ def test_a_billion_values_do_not_wear_the_moments_out(dtype, rtol):
   )
 
 
-def test_float32_moments_hold_when_the_count_stands_still():
-  # 2^24 + 1 is 2^24 in float32: from here on, the count does not grow.
+def test_float32_moments_stay_accurate_when_the_count_stops():
+  # 2^24 + 1 rounds to 2^24 in float32, so the count stops growing here.
   values = jnp.tile(jnp.float32([1.0, 5.0]), 500_000)
   moments = scan([2.0**24, 3.0, 4.0], values)
   assert moments.count == 2.0**24
@@ -127,7 +127,7 @@ def test_float32_moments_hold_when_the_count_stands_still():
 
 @pytest.mark.parametrize('dtype', [np.float32, np.float64])
 @pytest.mark.parametrize('decay', [0.3, 1.0])
-def test_constant_values_leave_no_variance_below_zero(dtype, decay):
+def test_constant_values_never_give_a_negative_variance(dtype, decay):
   rng = np.random.default_rng(4)
   values = 10.0 ** rng.integers(-6, 6, size=(40, 200))
   values[20:] = values[20]
@@ -137,7 +137,7 @@ def test_constant_values_leave_no_variance_below_zero(dtype, decay):
     assert all(field.dtype == dtype for field in moments)
     assert np.all(moments.variance >= 0)
     if decay == 1:
-      # What is left of the value before is a rounding error.
+      # Only a rounding error of the previous value remains.
       np.testing.assert_allclose(moments.mean, value, atol=0.2)
       np.testing.assert_array_equal(moments.variance, 0)
       sigma = running_statistics.standard_deviation(moments)
@@ -146,17 +146,17 @@ def test_constant_values_leave_no_variance_below_zero(dtype, decay):
 
 @pytest.mark.parametrize('count', [0, 1e8])
 def test_float32_moments_forget_after_any_number_of_values(count):
-  """A window that was full of large values holds small ones in the end."""
+  """A window of large values forgets them after enough small values."""
   rng = np.random.default_rng(5)
   values = np.float32(3 + 2 * rng.normal(size=[200_000, 20]))
   start = np.repeat([[count], [3e3], [1e6]], 20, axis=1)
   moments = scan(start, values, decay=0.001)
   np.testing.assert_array_equal(moments.count, 1000)
-  # The window's own noise: 2 / sqrt(2000) in one column, less in the mean.
+  # Noise of the window: 2 / sqrt(2000) in one column, less in the mean.
   np.testing.assert_allclose(np.mean(moments.mean), 3, rtol=0.02)
   sigma = running_statistics.standard_deviation(moments)
   np.testing.assert_allclose(np.mean(sigma), 2, rtol=0.02)
-  # Of the last 10 windows, in float64.
+  # The last 10 windows, in float64.
   mean, expected = reference.mean_and_sigma(
     list(np.float64(values[-10_000:, 0])), decay=0.001
   )
@@ -180,7 +180,7 @@ def test_moments_of_full_windows_merge_with_equal_weights():
     merged.variance,
     np.sum(weights * (stacked.variance + (stacked.mean - mean) ** 2)),
   )
-  # Whoever goes on from them forgets as before.
+  # Updates of the merged moments forget at the same rate.
   after = running_statistics.update_moments(merged, np.ones(1), decay=0.01)
   assert after.count == 100
   np.testing.assert_allclose(after.mean, mean + 0.01 * (1 - mean))
@@ -203,7 +203,7 @@ def test_merged_moments_are_those_of_all_values(in_jax):
     np.testing.assert_allclose(field, other, rtol=1e-5 if in_jax else 1e-12)
 
 
-def test_nothing_merges_to_nothing():
+def test_merging_empty_moments_gives_empty_moments():
   empty = running_statistics.Moments(*np.zeros([3, 4]))
   np.testing.assert_array_equal(running_statistics.merge_moments(empty), 0)
 

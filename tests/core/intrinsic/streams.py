@@ -1,4 +1,4 @@
-"""Streams of features, and the rewards that host and device make of them."""
+"""Streams of features, and their rewards on host and device."""
 
 import dataclasses
 import functools
@@ -43,7 +43,7 @@ CONFIGS = [
 
 
 def make_stream(kind='random', num_environments=5, seed=0):
-  """Embeddings [T, N, D], errors [T, N], starts of episodes [T, N]."""
+  """Returns embeddings [T, N, D], errors [T, N] and is_first [T, N]."""
   rng = np.random.default_rng(seed)
   embeddings = np.maximum(rng.normal(size=(T, num_environments, D)), 0)
   errors = rng.exponential(size=(T, num_environments)) ** 2
@@ -60,7 +60,7 @@ def make_stream(kind='random', num_environments=5, seed=0):
 
 
 def on_host(config, stream, active=None):
-  """Rewards [T, N] and the reward's object."""
+  """Returns rewards [T, N] and the `HostReward`."""
   embeddings, errors, is_first = stream
   reward = host.HostReward(config, errors.shape[1])
   result = [
@@ -76,9 +76,9 @@ def on_host(config, stream, active=None):
 
 @functools.lru_cache
 def on_device(config):
-  """A function from a stream to the last states [N] and rewards [T, N]."""
+  """Returns a function from a stream to final states [N] and rewards [T, N]."""
 
-  def run(embeddings, errors, is_first):  # Of one environment.
+  def run(embeddings, errors, is_first):  # For one environment.
     def take(state, row):
       *given, first = row
       rewarded, state = device.step(

@@ -1,4 +1,4 @@
-"""Which transitions train: the last ones, or some from everywhere."""
+"""Tests the selection of training transitions: last or spread."""
 
 import collections
 import functools
@@ -13,7 +13,7 @@ from bt_acme.core.intrinsic import windows
 from tests.reference import intrinsic as reference
 
 T, B = 9, 4
-LENGTHS = np.array([9, 5, 2, 1])  # Real transitions of each sequence.
+LENGTHS = np.array([9, 5, 2, 1])  # Valid transitions of each sequence.
 
 
 def make_valid(lengths=LENGTHS):
@@ -60,7 +60,7 @@ def test_spread_steps_match_reference(num_steps):
 
 
 @pytest.mark.parametrize('length', [6, 7, 9])
-def test_every_step_is_drawn_as_often(length):
+def test_every_step_is_drawn_equally_often(length):
   num_steps = 4
   count = collections.Counter(
     t
@@ -75,13 +75,13 @@ def test_steps_are_spread_in_order_and_apart():
   for seed in range(20):
     step, _ = spread(4)(make_valid(np.full(B, 9)), jax.random.key(seed))
     assert np.all(np.diff(step, axis=0) >= 2)
-  # One sequence is not like the other.
+  # The sequences have different offsets.
   assert len({tuple(x) for x in np.asarray(step).T}) > 1
 
 
 @pytest.mark.parametrize('window', ['last', 'spread'])
 @pytest.mark.parametrize('num_steps', [1, 3, 20])
-def test_a_window_holds_whole_transitions(window, num_steps):
+def test_a_window_contains_whole_transitions(window, num_steps):
   config = config_lib.IntrinsicConfig(
     intrinsic_steps=num_steps, intrinsic_window=window
   )
