@@ -51,9 +51,9 @@ def make_shardings(learner: config_lib.LearnerConfig) -> Shardings:
   num_devices = learner.num_devices or len(devices)
   if num_devices > len(devices):
     raise ValueError(
-      f'num_devices={num_devices} exceeds the {len(devices)} devices of '
-      f'platform {devices[0].platform!r}. Choose at most {len(devices)}, or 0 '
-      'to use all of them.'
+      f'num_devices={num_devices} exceeds the number of '
+      f'{devices[0].platform!r} devices, {len(devices)}. Choose at most '
+      f'{len(devices)}, or 0 to use all devices.'
     )
   dataclasses.replace(learner, num_devices=num_devices)  # Checks batch_size.
   mesh = jax.sharding.Mesh(np.array(devices[:num_devices]), (_BATCH,))

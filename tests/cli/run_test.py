@@ -20,7 +20,7 @@ from tests.agents import fakes
 def test_more_devices_than_available(launch_type):
   learner = config_lib.LearnerConfig(batch_size=64, num_devices=64)
   agent = assembly.Agent(fakes.make_config(learner=learner), fakes.SPEC)
-  message = "num_devices=64 exceeds the . devices of platform 'cpu'"
+  message = "num_devices=64 exceeds the number of 'cpu' devices"
   with pytest.raises(ValueError, match=message):
     run_cli.check(run_config.RunConfig(lp_launch_type=launch_type), agent)
 

@@ -27,7 +27,7 @@ def _loss_fn(network, replay, **settings):
 
 
 def _result(batch, burn_in_length):
-  """Returns ((loss, (priorities, metrics)), gradient), with a real LSTM."""
+  """Returns ((loss, (priorities, metrics)), gradient) of a toy network."""
   network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
   loss_fn = _loss_fn(
     network, toys.replay_config(len(batch.reward), burn_in_length)

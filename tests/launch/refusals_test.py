@@ -49,7 +49,7 @@ from tests.launch import scripts
       ],
       "did you mean 'learner'",
     ),
-    ('run_ngu', ['--num_devices=2'], 'num_devices=2, but the learner has 1'),
+    ('run_ngu', ['--num_devices=2'], 'num_devices=2 exceeds the number'),
     ('run_ngu', ['--replay_port=70000'], 'replay_port=70000 must lie in'),
     (
       'run_ngu',
