@@ -59,7 +59,7 @@ test-full: setup  ## Run the tests in .venv only; tests of Ray use .venv-ray.
 
 docs:  ## Build the documentation: docs/_build/html/index.html.
 	@scripts/setup.sh docs
-	@.venv-docs/bin/python -m sphinx -q -W --keep-going docs docs/_build/html
+	@.venv-docs/bin/python -m sphinx -q -W --keep-going -E docs docs/_build/html
 
 docs-serve: docs  ## Serve the documentation at http://localhost:8000.
 	@.venv-docs/bin/python -m http.server 8000 --bind localhost \

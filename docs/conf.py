@@ -27,6 +27,7 @@ extensions = [
   'repository_links',
   'settings',
 ]
+highlight_language = 'text'  # Of blocks that do not name one.
 exclude_patterns = ['_build', 'extensions', 'static']
 # Every reference must resolve.
 nitpicky = True

@@ -226,3 +226,19 @@ def test_paths_exist(path):
   missing |= {link for link in linked if not (path.parent / link).exists()}
   # These stand for a file of the reader.
   assert {name for name in missing if 'YOURS' not in name} == set()
+
+
+@pytest.mark.parametrize(
+  'module',
+  ('', '.agents', '.behaviors', '.config', '.environments', '.evaluation'),
+)
+def test_every_public_name_has_an_example(module):
+  code = '\n'.join(
+    block.code
+    for path in PAGES
+    for block in blocks(path)
+    if block.language == 'python' and not block.mark
+  )
+  exported = importlib.import_module(f'bt_acme{module}').__all__
+  words = set(re.findall(r'\w+', code))
+  assert set(exported) - words - {'__version__'} == set()

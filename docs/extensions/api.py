@@ -171,12 +171,16 @@ def _docstring(found):
       for _, value in section.value:
         lines += [*_literal_blocks(value), '']
     else:  # An admonition, such as a note.
-      lines += [f'**{section.title}**', '', str(section.value), '']
+      text = section.value.contents
+      lines += [f'**{section.title}**', '', *_literal_blocks(text), '']
   return lines
 
 
 def _literal_blocks(text):
   """Fences the indented lines of a docstring, which are Python."""
+  if _FENCE in text:  # It is Markdown already.
+    yield from text.splitlines()
+    return
   block = []
   for line in [*text.splitlines(), None]:
     if line is not None and (line.startswith('  ') or (block and not line)):
