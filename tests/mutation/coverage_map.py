@@ -27,8 +27,8 @@ _MOST_PROGRAMS = 4  # Maximum number of tests that start a process, per mutant.
 # Tests of whole runs, for lines that no test reaches within its own process.
 WHOLE_PROGRAM = (
   'tests/launch/programs_test.py::test_logs_of_a_run',
-  'tests/launch/programs_test.py::test_resumed_run_has_its_replay',
-  'tests/launch/programs_test.py::test_what_is_printed_is_no_noise',
+  'tests/launch/programs_test.py::test_resumed_run_restores_its_replay',
+  'tests/launch/programs_test.py::test_a_run_prints_no_noise',
 )
 _LONGEST_TEST = 60  # Seconds.
 _LONGEST_FILE = 900
