@@ -8,6 +8,7 @@ A name is a MiniGrid ID, optionally followed by these modifiers in this order:
 
   :fixed, :fixed=3   every episode has layout 0, or layout 3
   :no_goal           goals are removed: exploration without a task
+  :open_goal         goals are seen and entered, but do not end the episode
   :door=0.3          reward 0.3 for the first opening of each door per episode
   :new_cell=-0.1     reward -0.1 for each cell that is new in the episode
 """
@@ -32,6 +33,7 @@ from bt_acme.environments import (
 MODIFIERS = (
   naming.Modifier('fixed', 'fixed=3', naming.number, 0),
   naming.Modifier('no_goal', 'no_goal', naming.no_value, True),
+  naming.Modifier('open_goal', 'open_goal', naming.no_value, True),
   naming.Modifier('door', 'door=0.3', naming.reward),
   naming.Modifier('new_cell', 'new_cell=-0.1', naming.reward),
 )
@@ -62,6 +64,7 @@ def find(name: str) -> Optional[naming.Maker]:
       minigrid_id,
       layout_seed=values.get('fixed'),
       no_goal=values.get('no_goal', False),
+      open_goal=values.get('open_goal', False),
       door=values.get('door'),
       new_cell=values.get('new_cell'),
     )
@@ -83,6 +86,7 @@ class MiniGrid(saving.Replayed):
     seed: int,
     layout_seed: Optional[int] = None,
     no_goal: bool = False,
+    open_goal: bool = False,
     door: Optional[float] = None,
     new_cell: Optional[float] = None,
   ) -> None:
@@ -96,19 +100,22 @@ class MiniGrid(saving.Replayed):
       no_goal: whether to remove goals, so that no episode ends at one. An
         exploring agent that encounters goals learns to avoid them, because
         reaching a goal ends the episode and with it the exploration.
+      open_goal: whether goals are seen and can be entered without a reward and
+        without ending the episode. An agent that has never seen a goal walks
+        around it like around any unknown object.
       door: the reward for the first opening of each door in an episode.
       new_cell: the reward for each cell that is new in an episode.
 
     Raises:
-      ValueError: if `no_goal` is set and the environment has no goal, or if
-        `door` is set and it has no door.
+      ValueError: if `no_goal` or `open_goal` is set and the environment has no
+        goal, or if `door` is set and it has no door.
     """
     self._name = name
     super().__init__(
       _create(name), seed if layout_seed is None else layout_seed
     )
     self._fixed_layout = layout_seed is not None
-    self._no_goal = no_goal
+    self._no_goal, self._open_goal = no_goal, open_goal
     self._bonuses: List[minigrid_bonuses.Bonus] = []
     if door is not None:
       self._bonuses.append(minigrid_bonuses.OpenedDoor(door))
@@ -116,6 +123,8 @@ class MiniGrid(saving.Replayed):
       self._bonuses.append(minigrid_bonuses.NewCell(new_cell))
     if no_goal:
       self._require(world_object.Goal, 'goal', 'no_goal')
+    if open_goal:
+      self._require(world_object.Goal, 'goal', 'open_goal')
     if door is not None:
       self._require(world_object.Door, 'door', 'door')
 
@@ -135,9 +144,9 @@ class MiniGrid(saving.Replayed):
   def reset(self) -> dm_env.TimeStep:
     """Starts an episode."""
     observation = self._start_episode()
-    if self._no_goal:
+    if self._no_goal or self._open_goal:
       for i in self._cells_with(world_object.Goal):
-        self._env.grid.grid[i] = None
+        self._env.grid.grid[i] = None if self._no_goal else _OpenGoal()
       observation = self._env.gen_obs()
     if not self._fixed_layout:
       self._seed = None  # Continue the environment's own random stream.
@@ -182,6 +191,16 @@ class MiniGrid(saving.Replayed):
   def render_rgb(self, tile_size: int = 16) -> np.ndarray:
     """Draws the grid: uint8 [rows * tile_size, columns * tile_size, 3]."""
     return self._env.get_full_render(highlight=True, tile_size=tile_size)
+
+
+class _OpenGoal(world_object.Floor):
+  """A cell that looks like a goal and has no effect."""
+
+  def encode(self) -> Tuple[int, int, int]:
+    return world_object.Goal().encode()
+
+  def render(self, image: np.ndarray) -> None:
+    world_object.Goal().render(image)
 
 
 def _create(name: str) -> Any:

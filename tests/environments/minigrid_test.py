@@ -212,3 +212,22 @@ def test_a_random_policy_does_not_find_the_far_goal():
     while not timestep.last():
       timestep = environment.step(int(rng.integers(7)))
     assert timestep.discount == 1 and timestep.reward == 0
+
+
+def test_open_goals_look_like_goals_and_end_no_episode():
+  name = 'MiniGrid-Empty-5x5-v0'
+  env, real = (
+    environments.make(name + word, seed=0) for word in (':open_goal', '')
+  )
+  np.testing.assert_array_equal(
+    env.reset().observation, real.reset().observation
+  )
+  forward, right = 2, 1
+  for action in (forward, forward, right, forward, forward):
+    step, ended = env.step(action), real.step(action)
+    np.testing.assert_array_equal(env.render_rgb(), real.render_rgb())
+  assert ended.last() and ended.reward > 0
+  assert step.mid() and step.reward == 0
+  assert env.step(forward).mid()
+  with pytest.raises(ValueError, match="no goal.*'open_goal'"):
+    environments.make('MiniGrid-KeyCorridorS3R1-v0:open_goal', seed=0)
