@@ -199,8 +199,8 @@ class _OpenGoal(world_object.Floor):
   def encode(self) -> Tuple[int, int, int]:
     return world_object.Goal().encode()
 
-  def render(self, image: np.ndarray) -> None:
-    world_object.Goal().render(image)
+  def render(self, image: Any) -> Any:
+    return world_object.Goal().render(image)
 
 
 def _create(name: str) -> Any:
