@@ -42,7 +42,7 @@ def check_continues(make, before, after):
   environment, other = make(0), make(1)
   environment.reset()
   play(environment, before)
-  other.restore(plain.kept(saving.state_of(environment)))
+  other.restore(plain.round_trip(saving.state_of(environment)))
   expected = play(environment, after)
   for one, two in zip(expected, play(other, after), strict=True):
     assert_same(one, two)
@@ -117,7 +117,7 @@ def test_vectors(name):
   original.reset()
   for action in actions[:93]:
     original.step(action)
-  other.restore(plain.kept(original.state()))
+  other.restore(plain.round_trip(original.state()))
   for action in actions[93:]:
     assert_same(original.step(action), other.step(action))
   original.close()
@@ -158,7 +158,7 @@ def test_atari_vector_records_actions_since_the_latest_seed(monkeypatch):
     steps.append(games.step(action))
     assert_same(alone.step(action[2:]), [field[2:] for field in steps[-1]])
     if step % 150 == 49:
-      states[step] = plain.kept(games.state())
+      states[step] = plain.round_trip(games.state())
     if step == 20:
       games.reset()
       alone.reset()

@@ -1,4 +1,4 @@
-"""Groups of environments take turns, and count what they act."""
+"""Groups of environments step alternately, and count their steps."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.runtime import contexts
 
 
 class Counter:
-  """Counts the transitions that a sink is given."""
+  """Sink that counts its transitions."""
 
   def __init__(self):
     self.count = 0
@@ -28,7 +28,7 @@ class Counter:
 
 
 def make_pipeline(num_environments, group_size):
-  """A pipeline of real environments, and the sinks of all of them."""
+  """Makes a pipeline of fake environments; returns it with all sinks."""
   agent = fakes.make_agent('r2d2')
   groups, sinks = [], [Counter() for _ in range(num_environments)]
   for first in range(0, num_environments, group_size):
@@ -41,15 +41,15 @@ def make_pipeline(num_environments, group_size):
       sinks=sinks[part],
     )
     actor.update_variables(fakes.variables_of(agent))
-    worlds = vector.VectorEnvironment(
+    environments = vector.VectorEnvironment(
       [fakes.MarkedEnvironment(i) for i in range(num_environments)[part]]
     )
-    groups.append(actor_groups.Group(worlds, actor, first))
+    groups.append(actor_groups.Group(environments, actor, first))
   return actor_groups.Pipeline(groups), sinks
 
 
 @pytest.mark.parametrize('inference', ['local', 'server'])
-def test_an_actor_hands_on_what_it_counts(tmp_path, inference, monkeypatch):
+def test_an_actor_counts_all_its_transitions(tmp_path, inference, monkeypatch):
   num, budget = 4, 51
   run = run_config.RunConfig(
     workdir=str(tmp_path),
@@ -73,16 +73,16 @@ def test_an_actor_hands_on_what_it_counts(tmp_path, inference, monkeypatch):
 
 
 @pytest.mark.parametrize('group_size', [4, 2, 1])
-def test_each_environment_acts_once_in_a_turn(group_size):
+def test_each_environment_acts_once_per_step(group_size):
   pipeline, sinks = make_pipeline(4, group_size)
-  # Episodes have just begun, so every environment acts.
+  # Episodes have just started, so every environment acts.
   assert pipeline.prime() == 4 - group_size
   assert [sink.count for sink in sinks] == [0] * 4
   actor_steps, _ = pipeline.step()
   assert actor_steps == 4
   assert [sink.count for sink in sinks] == [1] * 4
   pipeline.drain()
-  # What was under way has been observed, too.
+  # Unfinished steps have been observed, too.
   ahead = [2 if i >= group_size else 1 for i in range(4)]
   assert [sink.count for sink in sinks] == ahead
   assert pipeline.statistics() == {}

@@ -39,7 +39,7 @@ def make_folder(tmp_path):
   return folder
 
 
-def test_the_newest_comes_back_and_the_last_two_are_kept(folder):
+def test_the_newest_is_restored_and_the_last_two_are_kept(folder):
   assert names(folder) == ['checkpoint-2', 'checkpoint-3']
   assert_restored(folder, 3)
 
@@ -52,7 +52,7 @@ def test_numbers_count_beyond_nine(tmp_path):
   assert_restored(folder, 11)
 
 
-def test_nothing_there(tmp_path):
+def test_without_checkpoints(tmp_path):
   assert checkpoints.restore(str(tmp_path / 'none'), tree(0)) is None
   assert checkpoints.restore(str(tmp_path), tree(0)) is None
 
@@ -60,7 +60,9 @@ def test_nothing_there(tmp_path):
 @pytest.mark.parametrize(
   'step', ['write_array', 'fsync', 'dumps', 'rename', 'rmtree']
 )
-def test_a_crash_while_saving_leaves_a_whole_one(folder, monkeypatch, step):
+def test_a_crash_while_saving_leaves_a_complete_checkpoint(
+  folder, monkeypatch, step
+):
   module = {
     'write_array': np.lib.format,
     'fsync': os,
@@ -76,9 +78,9 @@ def test_a_crash_while_saving_leaves_a_whole_one(folder, monkeypatch, step):
     patch.setattr(module, step, crash)
     with pytest.raises(KeyboardInterrupt):
       checkpoints.save(folder, tree(4), {'n': [4]})
-  # The new one exists once it has its name.
+  # The new checkpoint exists once it has been renamed.
   assert_restored(folder, 4 if step == 'rmtree' else 3)
-  # The next one clears up.
+  # The next save removes the leftovers.
   checkpoints.save(folder, tree(5), {'n': [5]})
   assert_restored(folder, 5)
   assert len(names(folder)) == 2
@@ -106,7 +108,9 @@ def flip(path):
     ('values.json', lambda path: path.write_text('{}')),
   ],
 )
-def test_a_damaged_one_is_passed_over_and_said_so(folder, caplog, file, damage):
+def test_a_damaged_checkpoint_is_skipped_with_a_warning(
+  folder, caplog, file, damage
+):
   damage(pathlib.Path(folder) / 'checkpoint-3' / file)
   assert_restored(folder, 2)
   assert 'checkpoint-2, because checkpoint-3: ' in caplog.text
@@ -129,7 +133,7 @@ def test_other_arrays_are_an_error(folder, template):
 
 
 def sign(path):
-  """Writes the checksum that the arrays have into the values."""
+  """Updates the recorded checksum of the arrays."""
   record = json.loads((path / 'values.json').read_text())
   arrays = (path / 'arrays.npz').read_bytes()
   record['arrays_sha256'] = hashlib.sha256(arrays).hexdigest()
@@ -166,7 +170,7 @@ def objects(path):
     (lambda p: (p / 'values.json').write_text('{"values": 3}'), 'incomplete'),
   ],
 )
-def test_a_strangers_takes_no_memory(folder, forge, message):
+def test_an_untrusted_checkpoint_takes_little_memory(folder, forge, message):
   forge(pathlib.Path(folder) / 'checkpoint-3')
   with hostile.Peak() as peak:
     with pytest.raises(ValueError, match=message) as info:

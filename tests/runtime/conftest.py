@@ -1,13 +1,13 @@
-"""What several tests of this folder share."""
+"""Shared fixtures of the runtime tests."""
 
 import resource
 
 import pytest
 
 
-@pytest.fixture(name='room')
-def prune_replays():
-  """Limits the size of files, in bytes; None takes the limit away."""
+@pytest.fixture(name='limit_file_size')
+def make_limit():
+  """Limits the size of files in bytes; None removes the limit."""
   _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 
   def limit(size):

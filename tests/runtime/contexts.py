@@ -6,7 +6,7 @@ from bt_acme.runtime import context as context_lib
 
 
 class Stop(threading.Event):
-  """The request to stop, with the handlers that it calls."""
+  """Event that calls the registered stop handlers when it is set."""
 
   def __init__(self):
     super().__init__()

@@ -1,4 +1,4 @@
-"""The coordinator's counts, phases and logs, without any process."""
+"""The coordinator's counts, phases and logs, without other processes."""
 
 import csv
 import threading
@@ -40,12 +40,12 @@ def lease_all(coordinator, size, actor=0, attempt=0):
   return granted[:-1]
 
 
-def test_leases_meet_the_budget(make):
+def test_leases_add_up_to_the_budget(make):
   assert lease_all(make(), 32) == [32, 32, 32, 4]
   assert lease_all(make(), 1000) == [100]
 
 
-def test_leases_of_many_actors_meet_the_budget(make):
+def test_leases_of_many_actors_add_up_to_the_budget(make):
   coordinator, granted = make(max_actor_steps=10_000), []
   threads = [
     threading.Thread(
@@ -60,16 +60,16 @@ def test_leases_of_many_actors_meet_the_budget(make):
   assert sum(granted) == 10_000 and min(granted) > 0
 
 
-def test_a_dead_actor_returns_its_lease(make, tmp_path):
+def test_a_failed_actor_returns_its_lease(make, tmp_path):
   coordinator = make()
   assert coordinator.lease(0, 0, 60) == 60
   assert coordinator.lease(1, 0, 60) == 40
   coordinator.report_acting(0, 0, 25, [{'episode_return': 1.0}])
   assert coordinator.lease(1, 0, 60) == 0
-  # Its next life gets what was not counted, and once only.
+  # The next attempt gets the uncounted steps, but only once.
   assert lease_all(coordinator, 20, actor=0, attempt=1) == [20, 15]
   assert lease_all(coordinator, 20, actor=0, attempt=2) == [20, 15]
-  # The lives before may be cut off rather than dead.
+  # Earlier attempts may be cut off and still running.
   assert coordinator.lease(0, 1, 20) is None
   coordinator.report_acting(0, 1, 30, [{'episode_return': 9.0}])
   coordinator.report_acting(0, 2, 35, [])
@@ -79,7 +79,7 @@ def test_a_dead_actor_returns_its_lease(make, tmp_path):
   assert [row['episode_return'] for row in rows] == ['1.0']
 
 
-def test_a_life_that_overshot_its_lease_takes_it_from_the_budget(make):
+def test_steps_beyond_a_lease_are_taken_from_the_budget(make):
   coordinator = make()
   coordinator.lease(0, 0, 50)
   coordinator.report_acting(0, 0, 53, [])
@@ -87,7 +87,7 @@ def test_a_life_that_overshot_its_lease_takes_it_from_the_budget(make):
 
 
 @pytest.mark.parametrize('taken, left', [(60, [32, 8]), (100, []), (130, [])])
-def test_a_resumed_run_has_what_is_left(make, taken, left):
+def test_a_resumed_run_has_the_rest_of_the_budget(make, taken, left):
   coordinator = make()
   coordinator.resume({'actor_steps': taken, 'learner_steps': 3})
   assert lease_all(coordinator, 32) == left
@@ -96,7 +96,7 @@ def test_a_resumed_run_has_what_is_left(make, taken, left):
 
 @pytest.fixture(name='run')
 def make_run(monkeypatch):
-  """Runs a coordinator's loop, which polls often."""
+  """Runs a coordinator in a thread, with frequent polling."""
   monkeypatch.setattr(coordinator_lib, '_POLL_SECONDS', 0.01)
 
   def run(coordinator):
@@ -124,7 +124,7 @@ def test_a_run_goes_through_its_phases(make, run):
   assert_stays(coordinator, thread, Phase.LEARNER_FINISHES)
   coordinator.learner_ended(True)
   coordinator.evaluator_done(1)
-  coordinator.evaluator_done(1)  # It died, and was started anew.
+  coordinator.evaluator_done(1)  # This evaluator was restarted.
   assert_stays(coordinator, thread, Phase.EVALUATORS_FINISH)
   coordinator.evaluator_done(0)
   thread.join(5)
@@ -149,7 +149,7 @@ def test_a_learner_that_was_stopped_does_not_end_the_run(make):
   assert coordinator.poll()[0] == Phase.RUNNING
 
 
-def test_told_to_stop_it_waits_for_the_learner(make, run):
+def test_a_stopping_coordinator_waits_for_the_learner(make, run):
   stop = contexts.Stop()
   coordinator = make(contexts.make(stop))
   coordinator.resume({})
@@ -157,7 +157,7 @@ def test_told_to_stop_it_waits_for_the_learner(make, run):
   thread = run(coordinator)
   thread.join(0.3)
   assert thread.is_alive()
-  coordinator.increment(learner_steps=1)  # It still answers.
+  coordinator.increment(learner_steps=1)  # Calls are still answered.
   coordinator.learner_ended(False)
   thread.join(5)
   assert not thread.is_alive()
@@ -176,7 +176,7 @@ def test_the_log_is_cut_to_the_checkpoint(make, tmp_path):
     first.report_acting(0, 0, steps, [row])
   _, counts, rows = first.poll_to_save({})
   assert (counts, rows) == ({'actor_steps': 30, 'learner_steps': 0}, 2)
-  first.report_acting(0, 0, 5, [row] * 3)  # They are lost.
+  first.report_acting(0, 0, 5, [row] * 3)  # These rows are lost.
   second = make()
   second.resume(counts, rows)
   second.report_acting(0, 0, 5, [row])
@@ -188,7 +188,7 @@ def test_the_log_is_cut_to_the_checkpoint(make, tmp_path):
   assert len(read(tmp_path / 'logs' / 'actor' / 'logs.csv')) == 3
 
 
-def test_episodes_are_logged_with_the_steps_that_made_them(make, tmp_path):
+def test_episodes_are_logged_with_their_actor_steps(make, tmp_path):
   coordinator = make()
   coordinator.resume({'learner_steps': 5, 'actor_steps': 10})
   row = {'episode_return': 2.0, 'episode_length': 7}
@@ -208,7 +208,7 @@ def test_episodes_are_logged_with_the_steps_that_made_them(make, tmp_path):
 
 
 @pytest.mark.parametrize('max_rows', [50, 2_000])
-def test_the_log_of_episodes_has_a_largest_length(make, tmp_path, max_rows):
+def test_the_log_of_episodes_has_a_maximum_length(make, tmp_path, max_rows):
   coordinator = make(max_actor_steps=1_000, max_episode_rows=max_rows)
   coordinator.resume({'actor_steps': 0})
   rows = [{'episode_return': 1.0}] * 8
@@ -225,7 +225,7 @@ def test_the_log_of_episodes_has_a_largest_length(make, tmp_path, max_rows):
 
 
 def test_a_poll_waits_for_the_lock(make):
-  """It writes to the progress line, which another thread may be reading."""
+  """A poll updates the progress line, which another thread may be reading."""
   coordinator = make()
   thread = threading.Thread(
     target=coordinator.poll_to_save, args=({'replay_size': 3},), daemon=True
@@ -238,7 +238,7 @@ def test_a_poll_waits_for_the_lock(make):
   assert coordinator.progress() == {'actor_steps': 0, 'replay_size': 3}
 
 
-def test_a_run_never_goes_back_to_an_earlier_phase(make):
+def test_a_run_never_returns_to_an_earlier_phase(make):
   coordinator = make()
   coordinator.learner_ended(True)
   coordinator.resume({})
@@ -246,17 +246,19 @@ def test_a_run_never_goes_back_to_an_earlier_phase(make):
   assert list(Phase) == sorted(Phase) and Phase.RUNNING == 1
 
 
-def test_evaluations_wait_until_the_disk_has_room(make, tmp_path, room):
+def test_evaluations_wait_until_the_disk_has_space(
+  make, tmp_path, limit_file_size
+):
   coordinator = make()
   assert coordinator.evaluations_are_logged()
   row = {'evaluation_point': 0, 'episode_return': 1.0}
   coordinator.report_evaluation(0, [row])
   assert coordinator.evaluations_are_logged()
   path = tmp_path / 'logs' / 'evaluator' / 'logs.csv'
-  room(path.stat().st_size)
+  limit_file_size(path.stat().st_size)
   coordinator.report_evaluation(50, [{**row, 'evaluation_point': 50}])
   assert not coordinator.evaluations_are_logged()
-  room(None)
+  limit_file_size(None)
   assert coordinator.evaluations_are_logged()
   points = [r['evaluation_point'] for r in csv.DictReader(path.open())]
   assert points == ['0', '50']

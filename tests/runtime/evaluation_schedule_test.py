@@ -1,4 +1,4 @@
-"""When a run is evaluated, through stops and other budgets."""
+"""The evaluations of a run, across restarts and changes of the budget."""
 
 import dataclasses
 
@@ -24,12 +24,12 @@ from tests.agents import fakes
     (0, -1, 100, [100]),
     (0, -1, 205, [100, 200]),
     (100, -1, 199, []),
-    # The end of a budget that is not a multiple, and what overshoots it.
+    # The end of a budget that is not a multiple, and steps beyond it.
     (200, -1, 249, []),
     (200, -1, 250, [250]),
     (200, -1, 303, [250]),
     (250, -1, 303, []),
-    # A run that nothing has evaluated until now.
+    # A resumed run without earlier evaluations.
     (-1, 120, 120, []),
     (-1, 120, 203, [200]),
     (-1, 303, 303, [250]),
@@ -37,7 +37,7 @@ from tests.agents import fakes
     (200, 120, 205, []),
   ],
 )
-def test_what_is_due(last, begin, actor_steps, points):
+def test_pending_points(last, begin, actor_steps, points):
   run = run_config.RunConfig(evaluation_period=100, max_actor_steps=250)
   assert (
     evaluation_schedule.pending(
@@ -47,17 +47,19 @@ def test_what_is_due(last, begin, actor_steps, points):
   )
 
 
-def test_the_end_of_a_smaller_budget_is_no_multiple():
+def test_the_end_of_a_smaller_budget_is_not_a_multiple():
   run = run_config.RunConfig(evaluation_period=100, max_actor_steps=400)
-  due = evaluation_schedule.pending(run, last=250, begin=250, actor_steps=400)
-  assert due == [300, 400]
+  points = evaluation_schedule.pending(
+    run, last=250, begin=250, actor_steps=400
+  )
+  assert points == [300, 400]
 
 
 def test_the_last_point_of_a_log():
   assert evaluation_schedule.last_point([]) == -1
   rows = [{'evaluation_point': 20.0, 'actor_steps': 23.0}]
   assert evaluation_schedule.last_point(rows) == 20
-  # Two evaluators need not end in order, and old versions had no points.
+  # Two evaluators may finish out of order, and old versions had no points.
   rows += [{'actor_steps': 17.0, 'evaluation_point': 10.0}, {}]
   assert evaluation_schedule.last_point(rows) == 20
   assert evaluation_schedule.last_point([{'actor_steps': 23.0}]) == 23
@@ -86,18 +88,19 @@ def log(run, point):
   logger.close()
 
 
-def test_evaluations_outlive_a_stop(run, agent):
+def test_evaluations_survive_a_restart(run, agent):
   first, later = (fakes.variables_of(agent, seed) for seed in (0, 1))
   queue = evaluation_schedule.Queue(run, agent, 0)
   queue.enqueue(0, lambda: first, lambda: None)
-  queue.enqueue(0, lambda: later, lambda: STATISTICS)  # It is kept already.
+  queue.enqueue(0, lambda: later, lambda: STATISTICS)  # Already stored.
   taken = queue.take(0, lambda: later)
   assert taken[:2] == (0, 0) and taken.statistics is None
   jax.tree.map(np.testing.assert_array_equal, taken.variables, first)
   assert queue.take(1, pytest.fail) is None  # No template is needed.
   queue.enqueue(105, lambda: later, lambda: STATISTICS)
   assert queue.take(1, lambda: first).point == 100
-  log(run, 0)  # It was stopped before it was removed: rows may be missing.
+  # Stopped before the evaluation was removed, so rows may be missing.
+  log(run, 0)
   # The run resumes from an older checkpoint.
   queue = evaluation_schedule.Queue(run, agent, 90)
   queue.enqueue(101, lambda: first, lambda: None)
@@ -117,13 +120,13 @@ def test_evaluations_outlive_a_stop(run, agent):
   assert [queue.take(i, lambda: first).point for i in range(2)] == [200, 250]
 
 
-def test_an_evaluator_that_died_plays_its_evaluation_once_more(run, agent):
+def test_a_restarted_evaluator_repeats_its_evaluation(run, agent):
   variables = fakes.variables_of(agent)
   queue = evaluation_schedule.Queue(run, agent, 0)
   queue.enqueue(105, lambda: variables, lambda: None)
   assert [queue.take(i, lambda: variables).point for i in range(2)] == [0, 100]
   assert queue.take(0, lambda: variables).point == 0
-  log(run, 0)  # It failed again, when some rows had been logged.
+  log(run, 0)  # The evaluator failed again after logging some rows.
   assert queue.take(0, lambda: variables).point == 0
   queue.remove(0)
   queue.enqueue(200, lambda: variables, lambda: None)
@@ -132,7 +135,7 @@ def test_an_evaluator_that_died_plays_its_evaluation_once_more(run, agent):
   assert queue.take(1, lambda: variables) is None
 
 
-def test_without_evaluators_nothing_is_kept(run, agent):
+def test_without_evaluators_nothing_is_stored(run, agent):
   run = dataclasses.replace(run, num_evaluators=0)
   variables = fakes.variables_of(agent)
   queue = evaluation_schedule.Queue(run, agent, 0)

@@ -1,4 +1,4 @@
-"""Metrics reach their files whole, through resumes and crashes too."""
+"""Logs stay complete, also across resumes and crashes."""
 
 import csv
 import io
@@ -18,7 +18,7 @@ from bt_acme.runtime import summaries as summaries_lib
 
 
 class _Clock:
-  """A clock that a test moves."""
+  """Clock that the test advances."""
 
   def __init__(self):
     self.now = 100.0
@@ -33,7 +33,7 @@ def _rows(path):
 
 
 def _events(folder):
-  """All events of a folder; the format is TFRecord's."""
+  """Yields all events of a directory, which are stored as TFRecords."""
   for path in sorted(folder.glob('events.out.tfevents.*')):
     data = path.read_bytes()
     # A file written on a full disk ends in a truncated event.
@@ -46,7 +46,7 @@ def _events(folder):
 
 
 def _summaries(folder):
-  """(tag, step, value) of all event files."""
+  """Returns (tag, step, value) for all values in event files."""
   return [
     (value.tag, event.step, value.simple_value)
     for event in _events(folder)
@@ -70,7 +70,7 @@ def test_rows_reach_csv_and_tensorboard(tmp_path):
   ]
 
 
-def test_a_loss_that_is_not_finite_is_written_and_warned_of_once(tmp_path):
+def test_a_non_finite_loss_is_written_with_one_warning(tmp_path):
   warnings = io.StringIO()
   handler = logging.logging.StreamHandler(warnings)
   logging.get_absl_logger().addHandler(handler)
@@ -90,15 +90,15 @@ def test_a_loss_that_is_not_finite_is_written_and_warned_of_once(tmp_path):
 
 
 @pytest.mark.parametrize('value', ['text', np.zeros(2), None])
-def test_a_value_that_is_no_scalar_is_refused_by_name(tmp_path, value):
+def test_an_error_names_a_value_that_is_not_a_scalar(tmp_path, value):
   logger = metrics_lib.make_logger(tmp_path, 'learner')
   with pytest.raises(ValueError, match='loss=.* cannot be logged'):
     logger.write({'loss': value})
   logger.close()
 
 
-def test_resuming_goes_on_in_the_same_file(tmp_path):
-  for step in range(1, 12):  # Names of two digits come after those of one.
+def test_resuming_appends_to_the_same_file(tmp_path):
+  for step in range(1, 12):  # File names with one and two digits.
     logger = metrics_lib.make_logger(tmp_path, 'actor')
     logger.write({'actor_steps': step})
     logger.close()
@@ -108,7 +108,7 @@ def test_resuming_goes_on_in_the_same_file(tmp_path):
   assert [step for _, step, _ in curve] == list(range(1, 12))
 
 
-def test_each_row_tells_the_session_and_the_seconds(tmp_path, monkeypatch):
+def test_each_row_records_the_session_and_the_seconds(tmp_path, monkeypatch):
   session = provenance.Session(number=2, started=1_000.0, seconds_before=50.0)
   monkeypatch.setattr(metrics_lib.time, 'time', lambda: 1_007.5)
   logger = metrics_lib.MetricsLogger(tmp_path, session=session)
@@ -120,7 +120,7 @@ def test_each_row_tells_the_session_and_the_seconds(tmp_path, monkeypatch):
       **{'seconds': '57.5', 'session': '2'},
     }
   ]
-  # They are not plotted as curves.
+  # The other columns are not plotted as curves.
   assert {name for name, *_ in _summaries(tmp_path)} == {'actor_steps', 'x'}
 
 
@@ -143,7 +143,7 @@ def test_a_log_with_the_old_name_of_a_column_is_continued(tmp_path):
   assert path.read_text() == 'actor_steps,seconds,life\n1,2.0,0\n'
 
 
-def test_appending_to_other_columns_shifts_no_cell(tmp_path):
+def test_appending_with_other_columns_keeps_the_cells_in_place(tmp_path):
   folder = tmp_path / 'logs' / 'actor'
   folder.mkdir(parents=True)
   (folder / 'logs.csv').write_text(
@@ -166,7 +166,7 @@ def test_appending_to_other_columns_shifts_no_cell(tmp_path):
   }
 
 
-def test_new_columns_leave_old_rows_as_they_are(tmp_path):
+def test_new_columns_do_not_change_old_rows(tmp_path):
   path = tmp_path / 'logs.csv'
   metrics_lib.CSVTable(path).append({'a': 1, 'b': 2.5})
   table = metrics_lib.CSVTable(path)
@@ -186,7 +186,7 @@ def test_new_columns_leave_old_rows_as_they_are(tmp_path):
     ('', 'b,a\n6,5\n'),
   ],
 )
-def test_what_is_incomplete_is_cut_off(tmp_path, before, after):
+def test_an_incomplete_row_is_removed(tmp_path, before, after):
   path = tmp_path / 'logs.csv'
   path.write_text(before)
   table = metrics_lib.CSVTable(path)
@@ -216,7 +216,7 @@ def test_a_cut_keeps_the_first_rows(tmp_path, num_rows):
   assert path.read_text().splitlines() == [*lines[: 1 + kept], ',3']
 
 
-def test_rows_that_come_too_soon_are_dropped_but_for_the_last(tmp_path):
+def test_early_rows_are_dropped_except_for_the_last(tmp_path):
   clock = _Clock()
   logger = metrics_lib.MetricsLogger(tmp_path, time_delta=10.0, clock=clock)
   for step in range(5):
@@ -227,48 +227,48 @@ def test_rows_that_come_too_soon_are_dropped_but_for_the_last(tmp_path):
   assert steps == ['0', '3', '4']
 
 
-def _kept(max_rows, num_turns, first=0, num_rows=0, envs=16):
-  """The steps and environments of the rows that are kept of each turn's."""
-  subsampler = metrics_lib.Subsampler(max_rows, num_turns * 512)
+def _kept(max_rows, num_iterations, first=0, num_rows=0, envs=16):
+  """Returns the steps and environments of the rows that are kept."""
+  subsampler = metrics_lib.Subsampler(max_rows, num_iterations * 512)
   kept = []
-  for turn in range(first, num_turns):
+  for i in range(first, num_iterations):
     for env in range(envs):
-      if subsampler.keeps(turn * 512, num_rows + len(kept)):
-        kept.append((turn * 512, env))
+      if subsampler.keeps(i * 512, num_rows + len(kept)):
+        kept.append((i * 512, env))
   return kept
 
 
-def test_a_log_that_is_short_enough_keeps_all_rows():
-  # Many rows come together, from the first step on.
+def test_a_short_log_keeps_all_rows():
+  # Many rows are simultaneous, from the first step.
   assert len(_kept(17_000, 1_000)) == 16_000
 
 
 @pytest.mark.parametrize('max_rows', [20, 1_000, 10_000])
-def test_a_log_is_thinned_to_its_largest_length(max_rows):
+def test_a_log_is_subsampled_to_its_maximum_length(max_rows):
   kept = _kept(max_rows, 2_000)
   assert 0.9 * max_rows <= len(kept) <= max_rows
   halves = np.histogram([s for s, _ in kept], 2, (0, 2_000 * 512))[0]
   assert halves[0] < 1.3 * halves[1]
 
 
-def test_a_thinned_log_has_all_environments():
+def test_a_subsampled_log_has_all_environments():
   counts = np.bincount([env for _, env in _kept(4_000, 2_000)], minlength=16)
   assert counts.min() > 200 and counts.max() < 300
 
 
-def test_a_run_that_goes_on_keeps_to_the_largest_length():
+def test_a_resumed_run_observes_the_maximum_length():
   assert 90 <= 50 + len(_kept(100, 2_000, first=1_000, num_rows=50)) <= 100
 
 
 @pytest.mark.parametrize('num_rows', [100, 120])
-def test_a_larger_budget_has_its_share_of_rows(num_rows):
+def test_a_larger_budget_gets_its_share_of_rows(num_rows):
   kept = _kept(100, 2_000, first=1_000, num_rows=num_rows)
   assert 40 <= len(kept) <= 50
   halves = np.histogram([s for s, _ in kept], 2, (1_000 * 512, 2_000 * 512))[0]
   assert abs(halves[0] - halves[1]) < 10
 
 
-def test_logging_loads_no_tensorflow():
+def test_logging_does_not_import_tensorflow():
   code = (
     'import sys; from bt_acme.runtime import metrics as loggers; '
     'print([m for m in ("tensorflow", "reverb") if m in sys.modules])'
@@ -285,14 +285,14 @@ def test_logging_loads_no_tensorflow():
     ({'learner_steps': 7, 'x': 2}, 7),
   ],
 )
-def test_actor_steps_are_the_step_where_both_are_known(tmp_path, row, step):
+def test_actor_steps_take_precedence_as_step(tmp_path, row, step):
   logger = metrics_lib.MetricsLogger(tmp_path)
   logger.write(row)
   logger.close()
   assert ('x', step, 2.0) in _summaries(tmp_path)
 
 
-def test_a_log_is_cut_to_the_rows_that_it_had(tmp_path):
+def test_a_log_is_cut_to_its_earlier_length(tmp_path):
   logger = metrics_lib.MetricsLogger(tmp_path)
   assert logger.num_rows == 0
   for steps in (0, 10, 20, 20, 30):
@@ -308,7 +308,7 @@ def test_a_log_is_cut_to_the_rows_that_it_had(tmp_path):
   logger.close()
   rows = _rows(tmp_path / 'logs.csv')
   assert [row['actor_steps'] for row in rows] == ['0', '10', '20', '25']
-  # TensorBoard forgets what a purge's step and later steps had.
+  # TensorBoard discards the rows of this and later steps.
   purges = [e.step for e in _events(tmp_path) if e.session_log.status]
   assert purges == [21]
 
@@ -320,7 +320,7 @@ def test_a_log_without_rows_can_be_cut(tmp_path):
   assert not list(tmp_path.iterdir())
 
 
-def test_a_row_that_is_held_back_can_be_asked_for(tmp_path):
+def test_flush_writes_the_row_that_was_held_back(tmp_path):
   logger = metrics_lib.MetricsLogger(tmp_path, time_delta=1e6)
   for x in (1, 2):
     logger.write({'x': x})
@@ -332,7 +332,9 @@ def test_a_row_that_is_held_back_can_be_asked_for(tmp_path):
   assert [row['x'] for row in _rows(tmp_path / 'logs.csv')] == ['1', '2']
 
 
-def test_rows_wait_until_the_disk_has_room(tmp_path, room, caplog):
+def test_rows_are_buffered_while_the_disk_is_full(
+  tmp_path, limit_file_size, caplog
+):
   clock = _Clock()
   logger = metrics_lib.MetricsLogger(tmp_path)
   summaries = summaries_lib.Summaries(tmp_path, clock=clock)
@@ -340,31 +342,34 @@ def test_rows_wait_until_the_disk_has_room(tmp_path, room, caplog):
   for step in range(1, 31):
     clock.now += 11.0
     if step == 11:
-      room((tmp_path / 'logs.csv').stat().st_size + 5)  # Half a row.
+      # Enough space for half a row.
+      limit_file_size((tmp_path / 'logs.csv').stat().st_size + 5)
     if step == 21:
-      whole = (tmp_path / 'logs.csv').read_text()
-      room(None)
+      complete = (tmp_path / 'logs.csv').read_text()
+      limit_file_size(None)
     logger.write({'actor_steps': step, 'x': 0.5})
     assert logger.num_rows == step
     summaries.write(step, {'y': 2.0})
-  assert len(whole.splitlines()) == 11 and whole.endswith('\n')
+  assert len(complete.splitlines()) == 11 and complete.endswith('\n')
   assert caplog.text.count('Disk full; buffering rows of') == 1
   logger.close()
   summaries.close()
   steps = [int(row['actor_steps']) for row in _rows(tmp_path / 'logs.csv')]
   assert steps == list(range(1, 31))
-  # TensorBoard has lost rows meanwhile, but none later.
+  # TensorBoard lacks some of these rows, but has all later ones.
   curve = {step for tag, step, _ in _summaries(tmp_path) if tag == 'y'}
   assert set(range(21, 31)) <= curve
 
 
-def test_rows_that_never_had_room_are_missed_at_the_end(tmp_path, room, caplog):
+def test_rows_that_cannot_be_written_are_lost_at_the_end(
+  tmp_path, limit_file_size, caplog
+):
   logger = metrics_lib.MetricsLogger(tmp_path)
   logger.write({'actor_steps': 1})
-  room((tmp_path / 'logs.csv').stat().st_size)
+  limit_file_size((tmp_path / 'logs.csv').stat().st_size)
   logger.write({'actor_steps': 2, 'another_column': 3})
   logger.write({'actor_steps': 3})
   logger.close()
   assert 'lost the last 2 rows of' in caplog.text
-  room(None)
+  limit_file_size(None)
   assert _rows(tmp_path / 'logs.csv') == [{'actor_steps': '1'}]

@@ -1,7 +1,7 @@
 """All nodes of a run in threads of this process, without Launchpad.
 
-The run was begun, and completed, by version 0.1.0, before the modules of the
-package were moved. Here it is given a larger budget and goes on.
+Version 0.1.0 started and completed the run, before the modules of the package
+were moved. Here, the run continues with a larger budget.
 """
 
 import contextlib
@@ -37,11 +37,11 @@ from bt_acme.runtime import (
 from tests.runtime import contexts
 
 _OLD_RUN = pathlib.Path(__file__).parents[1] / 'data' / 'run_of_0_1_0'
-_BUDGET = 700  # The old run has taken 600.
+_BUDGET = 700  # The old run has taken 600 actor steps.
 
 
 class Nodes:
-  """The nodes of one run, each of which runs in a thread."""
+  """The nodes of one run, each in its own thread."""
 
   def __init__(self, run, builder):
     self.stop = contexts.Stop()
@@ -130,7 +130,7 @@ def rows(workdir, label):
 
 
 def checkpoint(workdir, number):
-  """Values and arrays."""
+  """Returns the values and arrays of a checkpoint."""
   folder = workdir / 'checkpoints' / f'checkpoint-{number}'
   values = json.loads((folder / 'values.json').read_text())['values']
   with np.load(folder / 'arrays.npz') as arrays:
@@ -139,7 +139,7 @@ def checkpoint(workdir, number):
 
 @pytest.fixture(name='resumed', scope='module')
 def resume(tmp_path_factory):
-  """The workdir of a run that was taken to the end of its budget."""
+  """Resumes the run until its budget is used up; returns the workdir."""
   workdir = tmp_path_factory.mktemp('nodes') / 'run'
   shutil.copytree(_OLD_RUN, workdir)
   nodes = Nodes(
@@ -152,7 +152,7 @@ def resume(tmp_path_factory):
   return workdir
 
 
-def test_counts_go_on_from_the_checkpoint(resumed):
+def test_counts_continue_from_the_checkpoint(resumed):
   (old, old_arrays), (new, new_arrays) = (
     checkpoint(resumed, number) for number in (1, 2)
   )
@@ -160,13 +160,13 @@ def test_counts_go_on_from_the_checkpoint(resumed):
   assert _BUDGET <= new['counts']['actor_steps'] < _BUDGET + 2
   assert new['counts']['learner_steps'] > 792
   assert new['learner']['learner_steps'] == new['counts']['learner_steps']
-  # New sequences started with the largest priority, which falls by at most 1 %
-  # a learner step, from where the old run had left it.
+  # New sequences started with the largest priority, which decreases by at most
+  # 1% per learner step from the value of the old run.
   assert make_builder().agent.config.replay.initial_priority == 'largest'
   more_steps = new['counts']['learner_steps'] - 792
   largest = old['learner']['max_priority']
   assert new['learner']['max_priority'] > largest * 0.99**more_steps > 0
-  # The optimizers count their steps themselves.
+  # The optimizers have their own step counts.
   assert [a.shape for a in old_arrays.values()] == [
     a.shape for a in new_arrays.values()
   ]
@@ -183,7 +183,7 @@ def test_counts_go_on_from_the_checkpoint(resumed):
     assert before + 30 < after < before + 130
 
 
-def test_logs_go_on_in_the_same_files(resumed):
+def test_logs_continue_in_the_same_files(resumed):
   old, new = rows(_OLD_RUN, 'actor'), rows(resumed, 'actor')
   columns = list(old[0])  # Newer versions have more.
   assert [
@@ -209,7 +209,7 @@ def test_the_final_parameters_are_evaluated_and_exported(resumed):
   ]
   assert 650 <= int(evaluator[0]['actor_steps']) <= 701
   assert {int(row['actor_steps']) for row in evaluator[2:]} <= {700, 701}
-  # What is left of them is in the log alone.
+  # All evaluations have been removed.
   assert not list((resumed / 'checkpoints').glob('evaluation-*'))
   behavior = behaviors.Exported(str(resumed / 'behavior'))
   values, arrays = checkpoint(resumed, 2)
@@ -222,7 +222,7 @@ def test_the_final_parameters_are_evaluated_and_exported(resumed):
   )
 
 
-def test_snapshots_are_exported_on_the_way(resumed):
+def test_snapshots_are_exported_during_the_run(resumed):
   middle, last, end = (
     behaviors.Exported(str(resumed / name))
     for name in ('behavior-650', 'behavior-700', 'behavior')
@@ -242,7 +242,7 @@ def make_actor(run, attempt, lease=None, **learner):
   return actor_node.ActorNode(run, make_builder().agent, 0, None, context)
 
 
-def test_another_life_of_an_actor_plays_other_episodes(tmp_path, monkeypatch):
+def test_each_attempt_of_an_actor_plays_other_episodes(tmp_path, monkeypatch):
   drawn = []
 
   def note(*args, seed, **kwargs):
@@ -265,11 +265,11 @@ def test_another_life_of_an_actor_plays_other_episodes(tmp_path, monkeypatch):
   assert agent[0] == run.seed
 
 
-def test_a_life_that_was_given_up_reports_nothing(tmp_path):
+def test_a_superseded_attempt_reports_nothing(tmp_path):
   asked = []
   node = make_actor(make_run(tmp_path), 1, lambda *args: asked.append(args))
   node._pipeline = types.SimpleNamespace(prime=int, close=lambda: None)
-  assert node.iterate() is None  # Neither client takes anything.
+  assert node.iterate() is None  # The fake clients accept no reports.
   node.close()
   assert [args[:2] for args in asked] == [(0, 1)]
 
@@ -286,7 +286,7 @@ def test_a_run_that_is_told_to_stop_saves_first(tmp_path):
   ):
     assert not nodes.stop.wait(0.1), nodes.errors
     counts = nodes.coordinator.get_counts()
-  # The learner saves the counts as it last asked for them.
+  # Give the learner time to poll: it saves the counts of its last poll.
   assert not nodes.stop.wait(2), nodes.errors
   assert not nodes.saved.is_set()
   assert nodes.end() and not nodes.errors
@@ -294,5 +294,5 @@ def test_a_run_that_is_told_to_stop_saves_first(tmp_path):
   values, _ = checkpoint(workdir, 2)
   assert values['counts']['learner_steps'] > 792
   assert values['counts']['actor_steps'] > 600
-  # The behavior is still that of the run's first end.
+  # The behavior of the completed run has not been replaced.
   assert behaviors.Exported(str(workdir / 'behavior')).actor_steps == 600

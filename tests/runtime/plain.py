@@ -1,4 +1,4 @@
-"""Values as a saved run gives them back."""
+"""Serialization round trips."""
 
 import io
 import json
@@ -6,8 +6,8 @@ import json
 from bt_acme.runtime import serialization
 
 
-def kept(value):
-  """Writes a value and reads it."""
+def round_trip(value):
+  """Encodes and decodes a value."""
   encoded = serialization.encode(value)
   tree = json.loads(json.dumps(encoded.tree))
   return serialization.decode(

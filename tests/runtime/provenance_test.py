@@ -1,4 +1,4 @@
-"""Which code made a run, where and when."""
+"""Tests of the provenance of a run."""
 
 import json
 import os
@@ -21,9 +21,9 @@ START = 1_700_000_000.0
 
 @pytest.fixture(name='clock')
 def make_clock(monkeypatch):
-  """A clock that a test moves."""
+  """Returns a function that advances the clock."""
   now = [START]
-  # The clock of these modules alone, not that of TensorBoard's thread.
+  # Only in these modules, not in TensorBoard's thread.
   for module in (provenance, metrics):
     clock = types.SimpleNamespace(time=lambda: now[0])
     monkeypatch.setattr(module, 'time', clock)
@@ -54,17 +54,17 @@ def test_a_session_is_recorded(tmp_path, clock, monkeypatch):
   assert session['versions']['python'] == sys.version.split()[0]
 
 
-def test_every_session_has_a_seed_of_its_own():
+def test_every_session_has_its_own_seed():
   sessions = [provenance.Session(number, START, 0.0) for number in range(50)]
   seeds = [session.seed(seed) for session in sessions for seed in (3, 4)]
   assert seeds[:2] == [3, 4] and len(set(seeds)) == 100
   assert all(0 <= seed <= run_config.LARGEST_SEED for seed in seeds)
-  # Their environments have others than those of any session before.
+  # The seeds of environments differ between sessions, too.
   environments = [env.seed_of(seed, i) for seed in seeds for i in range(20)]
   assert len(set(environments)) == 2000
 
 
-def test_seconds_go_on_over_sessions(tmp_path, clock):
+def test_seconds_continue_over_sessions(tmp_path, clock):
   workdir = str(tmp_path)
   assert provenance.current(workdir) == provenance.Session(0, START, 0.0)
   provenance.begin(workdir, {})
@@ -76,7 +76,7 @@ def test_seconds_go_on_over_sessions(tmp_path, clock):
   session = provenance.current(workdir)
   assert session == provenance.Session(1, START + 1_010, 10.0)
   assert session.seconds(START + 1_015) == 15.0
-  # This one is killed; its last row is all that tells how far it came.
+  # This session is killed; only its last row shows how long it ran.
   for label, seconds in (('actor', 4), ('learner', 2)):
     logger = metrics.make_logger(tmp_path, label)
     clock(seconds)
@@ -92,7 +92,7 @@ def test_seconds_go_on_over_sessions(tmp_path, clock):
     True,
     True,
   ]
-  # And this one wrote no row.
+  # The next session was killed before it wrote a row.
   provenance.begin(workdir, {})
   assert provenance.current(workdir).seconds_before == 16.0
 
@@ -120,14 +120,14 @@ def test_a_record_keeps_its_first_and_its_last_sessions(tmp_path, clock):
   assert before == [0.0, *range(4, 105)] and record['dropped'] == 3
   session = provenance.current(str(tmp_path))
   assert session == provenance.Session(104, START + 104, 104.0)
-  # A record from before there was a limit.
+  # A record from before the limit was introduced.
   path = tmp_path / 'provenance.json'
   del record['dropped']
   path.write_text(json.dumps(record))
   assert provenance.current(str(tmp_path)).number == 101
 
 
-def test_a_damaged_record_is_named(tmp_path):
+def test_an_error_names_a_damaged_record(tmp_path):
   for text in ('{"sessions": [{}]}', '[', '[]'):
     (tmp_path / 'provenance.json').write_text(text)
     with pytest.raises(ValueError, match='json is damaged .* Delete'):
@@ -147,7 +147,7 @@ def _git(folder, *arguments):
 
 
 @pytest.mark.skipif(not shutil.which('git'), reason='needs git')
-def test_the_commit_is_that_of_the_package_alone(tmp_path, monkeypatch):
+def test_the_commit_belongs_to_the_package(tmp_path, monkeypatch):
   package = tmp_path / 'site-packages' / 'bt_acme'
   package.mkdir(parents=True)
   (package / 'version.py').write_text('1')
@@ -155,7 +155,7 @@ def test_the_commit_is_that_of_the_package_alone(tmp_path, monkeypatch):
   monkeypatch.setattr(provenance.version, '__file__', package / 'version.py')
   code = provenance._code.__wrapped__
   assert code() == {'commit': None, 'dirty': None}
-  # A project in whose folder the package is installed.
+  # A project that contains the installed package.
   _git(tmp_path, 'init', '-q')
   _git(tmp_path, 'add', 'thesis')
   _git(tmp_path, 'commit', '-qm', 'mine')
@@ -164,7 +164,7 @@ def test_the_commit_is_that_of_the_package_alone(tmp_path, monkeypatch):
   _git(tmp_path, 'commit', '-qm', 'a checkout')
   commit = _git(tmp_path, 'rev-parse', 'HEAD')
   monkeypatch.setenv('GIT_DIR', str(pathlib.Path('elsewhere').absolute()))
-  # Git would refresh its index under a lock, which a killed run would leave.
+  # Git must not refresh its index, because that takes a lock.
   os.utime(package / 'version.py', (1, 1))
   index = (tmp_path / '.git' / 'index').read_bytes()
   assert code() == {'commit': commit, 'dirty': False}
@@ -173,12 +173,12 @@ def test_the_commit_is_that_of_the_package_alone(tmp_path, monkeypatch):
   assert code() == {'commit': commit, 'dirty': True}
 
 
-def test_without_git_there_is_no_commit(monkeypatch):
+def test_without_git_the_commit_is_none(monkeypatch):
   monkeypatch.setenv('PATH', '')
   assert provenance._code.__wrapped__() == {'commit': None, 'dirty': None}
 
 
-def test_a_machine_with_another_folder_of_this_name_is_told(tmp_path, clock):
+def test_an_error_names_a_different_directory(tmp_path, clock):
   provenance.begin(str(tmp_path), {})
   clock(5.0)
   session = provenance.current(str(tmp_path))
@@ -186,7 +186,7 @@ def test_a_machine_with_another_folder_of_this_name_is_told(tmp_path, clock):
   provenance.check_is_here(str(tmp_path), session)
   make = executables.require_workdir(dict, str(tmp_path), session)
   assert make(a=1) == {'a': 1}
-  # Another run's, that of an earlier session, and none.
+  # The directory of another run, of an earlier session, and of no run.
   (tmp_path / 'other').mkdir()
   provenance.begin(str(tmp_path / 'other'), {})
   later = session._replace(number=1)

@@ -1,4 +1,4 @@
-"""A real Reverb server's tables in checkpoints, whatever happens to them."""
+"""Checkpoints of the tables of a real Reverb server, with faults."""
 
 import contextlib
 import gc
@@ -35,14 +35,14 @@ def make_run(folder, **changes):
 
 
 def serve(run, **changes):
-  """A server, as the node makes it."""
+  """Starts a server like the node."""
   return reverb_replay.Replay(
     checkpointer=replay_server.make_checkpointer(run), **{**_SIZES, **changes}
   )
 
 
 def fill(replay, steps, first_priority=1):
-  """Writes an episode, whose sequences have priorities that count up."""
+  """Writes an episode; the priorities of its sequences count up."""
   count = itertools.count(first_priority)
   sink = replay.sink(initial_priority=lambda block: float(next(count)))
   rng = np.random.default_rng(first_priority)
@@ -51,14 +51,14 @@ def fill(replay, steps, first_priority=1):
 
 
 def contents(replay):
-  """By key, the priority and the content of each sequence."""
+  """Returns the priority and the contents of each sequence, by key."""
   found = {}
   while len(found) < replay.info().current_size:
-    for one in replay.client.sample(
+    for sample in replay.client.sample(
       table.TABLE, num_samples=400, emit_timesteps=False
     ):
-      content = [np.asarray(x).tolist() for x in one[1]]
-      found[one.info.key] = (one.info.priority, content)
+      content = [np.asarray(x).tolist() for x in sample[1]]
+      found[sample.info.key] = (sample.info.priority, content)
   return found
 
 
@@ -73,7 +73,7 @@ def save(run, replay):
 
 @pytest.fixture(name='saved', scope='module')
 def save_one(tmp_path_factory):
-  """A run with a checkpoint, and what its replay held."""
+  """Returns a run with a checkpoint, and the contents of its replay."""
   run = make_run(tmp_path_factory.mktemp('saved'))
   replay = serve(run)
   fill(replay, 48)  # Ten sequences.
@@ -92,16 +92,16 @@ def copy(saved, tmp_path):
   return make_run(tmp_path / 'run'), held, limiter
 
 
-def test_a_replay_comes_back_as_it_was(saved, tmp_path):
+def test_a_replay_is_restored_exactly(saved, tmp_path):
   run, held, limiter = copy(saved, tmp_path)
   assert len(held) == 10
   assert [priority for priority, _ in held.values()].count(3.5) == 4
   replay = serve(run)
   try:
-    # It resumes sampling immediately, at the same rate.
+    # Sampling resumes immediately, at the same rate.
     assert replay.info().rate_limiter_info == limiter
     assert contents(replay) == held
-    # The oldest leave first.
+    # The oldest sequences are evicted first.
     fill(replay, 20, first_priority=100)  # Three sequences.
     after = contents(replay)
     priorities = {priority for priority, _ in after.values()}
@@ -111,23 +111,23 @@ def test_a_replay_comes_back_as_it_was(saved, tmp_path):
     replay.close()
 
 
-def test_a_replay_that_is_left_out_is_not_read_either(saved, tmp_path):
+def test_without_checkpoint_replay_no_replay_is_read(saved, tmp_path):
   run, _, _ = copy(saved, tmp_path)
   without = make_run(run.workdir, checkpoint_replay=False)
   assert replay_server.make_checkpointer(without) is None
   assert replay_checkpoints.check(without, episodes.make_config()) is None
 
 
-def test_what_was_saved_passes(saved):
+def test_a_saved_replay_passes_the_check(saved):
   run, _, _ = saved
   found = replay_checkpoints.check(run, episodes.make_config())
   assert found.folder.parent.name == 'checkpoint-1'
   assert set(found.sha256) == {'chunks.tfrecord', 'tables.tfrecord', 'DONE'}
-  # Nothing is left where it was written.
+  # The scratch directory is empty again.
   assert not list(replay_checkpoints.scratch(run).iterdir())
 
 
-def test_a_replay_may_be_removed(saved, tmp_path):
+def test_a_replay_may_be_deleted(saved, tmp_path):
   run, _, _ = copy(saved, tmp_path)
   shutil.rmtree(pathlib.Path(run.checkpoint_folder) / 'checkpoint-1' / 'replay')
   assert replay_checkpoints.check(run, episodes.make_config()) is None
@@ -152,7 +152,9 @@ def flip(path):
     (lambda p: (p / 'DONE').unlink(), 'lacks the file DONE'),
   ],
 )
-def test_a_damaged_replay_is_one_line(saved, tmp_path, damage, message):
+def test_a_damaged_replay_gives_a_one_line_error(
+  saved, tmp_path, damage, message
+):
   run, _, _ = copy(saved, tmp_path)
   folder = pathlib.Path(run.checkpoint_folder) / 'checkpoint-1' / 'replay'
   damage(folder)
@@ -163,7 +165,7 @@ def test_a_damaged_replay_is_one_line(saved, tmp_path, damage, message):
   assert 'Delete this directory to resume with an empty replay' in text
 
 
-def test_a_replay_of_another_codec_is_one_line(saved):
+def test_a_replay_with_another_codec_is_an_error(saved):
   run, _, _ = saved
   with pytest.raises(ValueError, match="has .*'blocks'.* needs .*'tensors'"):
     replay_checkpoints.check(run, episodes.make_config(codec='tensors'))
@@ -171,10 +173,10 @@ def test_a_replay_of_another_codec_is_one_line(saved):
 
 def test_the_server_waits_for_the_learner(tmp_path):
   run = make_run(tmp_path)
-  # None has begun.
+  # No learner has started.
   replay_checkpoints.wait_until_unused(run, 100)
   with replay_checkpoints.in_use(run):
-    replay_checkpoints.wait_until_unused(run, 0.1)  # It gives up.
+    replay_checkpoints.wait_until_unused(run, 0.1)  # The wait times out.
     thread = threading.Thread(
       target=replay_checkpoints.wait_until_unused, args=(run, 100), daemon=True
     )
@@ -185,11 +187,11 @@ def test_the_server_waits_for_the_learner(tmp_path):
   assert not thread.is_alive()
 
 
-def test_a_small_disk_is_said_before(tmp_path):
+def test_a_warning_about_a_small_disk(tmp_path):
   run = make_run(tmp_path)
   assert replay_checkpoints.shortage(run, 1000) == ''
   text = replay_checkpoints.shortage(run, 10**18)
-  assert 'take about 2,000,000,000.0 GB' in text and str(tmp_path) in text
+  assert 'need about 2,000,000,000.0 GB' in text and str(tmp_path) in text
   without = make_run(tmp_path, checkpoint_replay=False)
   assert replay_checkpoints.shortage(without, 10**18) == ''
 
@@ -199,7 +201,7 @@ _FRAMES = episodes.make_shapes()._replace(frame=(42, 42, 1))
 
 
 def serve_much(run):
-  """A server with some megabytes, and what saves it."""
+  """Starts a server with some megabytes; returns it with its saver."""
   replay = serve(
     run, shapes=_FRAMES, max_replay_size=1000, samples_per_insert=1.0
   )
@@ -218,8 +220,8 @@ def save_number(writer, number):
   writer._task.join()
 
 
-def whole(run):
-  """The number of the newest checkpoint, of which every byte is right."""
+def newest_intact(run):
+  """Returns the number of the newest checkpoint, after verifying it."""
   arrays, values = checkpoints.restore(run.checkpoint_folder, _ARRAYS)
   assert set(arrays['n']) == {values['n']}
   replay = replay_checkpoints.check(run, episodes.make_config())
@@ -229,7 +231,7 @@ def whole(run):
 
 @contextlib.contextmanager
 def longest_file(num_bytes):
-  """No file of this process may become longer."""
+  """Limits the size of the files of this process."""
   limit = resource.RLIMIT_FSIZE
   before = resource.getrlimit(limit)
   resource.setrlimit(limit, (num_bytes, before[1]))
@@ -239,35 +241,34 @@ def longest_file(num_bytes):
     resource.setrlimit(limit, before)
 
 
-# NumPy leaves its archive open when it cannot be written, and that cannot be
-# closed then.
+# If writing fails, NumPy leaves its archive open, which then cannot be closed.
 @pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
-def test_a_full_disk_leaves_a_whole_one(tmp_path, caplog):
+def test_a_full_disk_leaves_a_complete_checkpoint(tmp_path, caplog):
   run = make_run(tmp_path)
   replay, writer = serve_much(run)
   try:
     save_number(writer, 1)
-    with longest_file(1 << 20):  # As long as the arrays, not as the replay.
+    with longest_file(1 << 20):  # Enough for the arrays, but not the replay.
       save_number(writer, 2)
       save_number(writer, 3)
     assert 'Replay not saved' in caplog.text
-    assert whole(run) == 3
-    # Both checkpoints have the replay of the first, once on the disk.
+    assert newest_intact(run) == 3
+    # Both checkpoints link to the replay of the first.
     paths = list(tmp_path.rglob('chunks.tfrecord'))
     assert len({path.stat().st_ino for path in paths}) == 1
     with longest_file(1 << 18):
       save_number(writer, 4)
     assert 'Checkpoint failed; keeping' in caplog.text
-    assert whole(run) == 3
+    assert newest_intact(run) == 3
     assert not list(replay_checkpoints.scratch(run).iterdir())
     save_number(writer, 5)
-    assert whole(run) == 5
+    assert newest_intact(run) == 5
   finally:
     replay.close()
-    gc.collect()  # The open archives, within this test.
+    gc.collect()  # Closes the open archives within this test.
 
 
-# Saves without end.
+# Saves checkpoints until it is killed.
 _SAVES = """
 import itertools, sys
 from tests.runtime import replay_checkpoints_test as tools
@@ -280,14 +281,14 @@ for number in itertools.count(1):
 
 
 def is_writing(run):
-  """Whether the server is writing a replay, which is not complete."""
+  """Returns whether the server is writing a replay."""
   return any(
     (folder / 'chunks.tfrecord').exists() and not (folder / 'DONE').exists()
     for folder in replay_checkpoints.scratch(run).iterdir()
   )
 
 
-def test_a_kill_while_saving_leaves_a_whole_one(tmp_path):
+def test_a_kill_while_saving_leaves_a_complete_checkpoint(tmp_path):
   run = make_run(tmp_path)
   process = subprocess.Popen(
     [sys.executable, '-c', _SAVES, tmp_path],
@@ -304,15 +305,15 @@ def test_a_kill_while_saving_leaves_a_whole_one(tmp_path):
     process.kill()
     process.wait()
     process.stdout.close()
-  number = whole(run)
+  number = newest_intact(run)
   assert number >= 2
-  # The incomplete save is removed, and the run continues.
+  # The incomplete replay is removed, and the run continues.
   replay, writer = serve_much(run)
   try:
     assert replay.info().current_size == 298
     assert not list(replay_checkpoints.scratch(run).iterdir())
     save_number(writer, number + 1)
-    assert whole(run) == number + 1
+    assert newest_intact(run) == number + 1
     assert len(list(pathlib.Path(run.checkpoint_folder).iterdir())) == 3
   finally:
     replay.close()

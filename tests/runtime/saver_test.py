@@ -1,4 +1,4 @@
-"""Checkpoints with a replay are written while the learner runs."""
+"""The saver writes checkpoints with a replay while the learner runs."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import pytest
 
 from bt_acme.runtime import checkpoints, saver
 
-_SECONDS = 10  # More than anything here takes.
+_SECONDS = 10  # Timeout; nothing here takes as long.
 
 
 def state(number):
@@ -17,19 +17,19 @@ def state(number):
 
 
 def newest(folder):
-  """The number in the newest checkpoint, and its replay."""
+  """Returns the number in the newest checkpoint, and its replay."""
   arrays, values = checkpoints.restore(folder, state(0).arrays)
   assert arrays['n'][0] == values['n']
   return values['n'], checkpoints.newest_replay(folder)
 
 
 def replays(folder):
-  """Every file of a replay that takes room on the disk."""
+  """Returns the inodes of all files of replays."""
   return {os.stat(path).st_ino for path in pathlib.Path(folder).rglob('chunks')}
 
 
 class Source:
-  """Writes replays when it is told to."""
+  """Source of replays, which it writes once `may_write` is set."""
 
   def __init__(self, folder):
     self._folder = folder
@@ -73,7 +73,7 @@ def wait(writer):
   assert writer.is_idle
 
 
-def test_learning_goes_on_while_the_replay_is_written(source, folder):
+def test_learning_continues_while_the_replay_is_written(source, folder):
   writer = saver.Saver(folder, source.take, source.clear)
   assert writer.is_idle
   writer.begin(state(1))
@@ -83,7 +83,7 @@ def test_learning_goes_on_while_the_replay_is_written(source, folder):
   wait(writer)
   number, replay = newest(folder)
   assert number == 1 and (replay.folder / 'chunks').read_text() == 'replay 1'
-  # It is a part of the checkpoint now, which has all of it.
+  # The checkpoint contains the replay, so the source is cleared.
   assert source.cleared == 1 and replay.sha256 == {'chunks': '1'}
 
 
@@ -93,7 +93,7 @@ def test_no_more_than_two_replays_are_on_the_disk(source, folder, tmp_path):
     source.may_write.clear()
     writer.begin(state(number))
     assert source.asked.acquire(timeout=_SECONDS)
-    # The next one is going to be written now.
+    # The next replay is about to be written.
     assert len(replays(tmp_path)) == min(number - 1, 1)
     source.may_write.set()
     wait(writer)
@@ -102,11 +102,11 @@ def test_no_more_than_two_replays_are_on_the_disk(source, folder, tmp_path):
   number, replay = newest(folder)
   assert number == 5 and len(replays(tmp_path)) == 1
   assert (replay.folder / 'chunks').read_text() == 'replay 5'
-  # The state before is there still.
+  # The previous checkpoint still exists.
   assert len(list(pathlib.Path(folder).iterdir())) == 2
 
 
-def test_what_a_kill_left_takes_no_room(source, folder, tmp_path):
+def test_leftovers_of_a_killed_save_are_removed(source, folder, tmp_path):
   source.may_write.set()
   saver.Saver(folder, source.take, source.clear).finish(state(1))
   partial = pathlib.Path(folder) / '.checkpoint-7.partial-ab'
@@ -121,7 +121,7 @@ def test_what_a_kill_left_takes_no_room(source, folder, tmp_path):
   assert len(replays(tmp_path)) == 1 and newest(folder)[0] == 1
 
 
-def test_a_replay_that_comes_too_late_is_that_of_before(source, folder):
+def test_after_a_timeout_the_previous_replay_is_reused(source, folder):
   writer = saver.Saver(folder, source.take, source.clear)
   source.may_write.set()
   writer.begin(state(1))
@@ -135,19 +135,19 @@ def test_a_replay_that_comes_too_late_is_that_of_before(source, folder):
   assert newest(folder)[0] == 2 and len(os.listdir(folder)) == 2
 
 
-def test_a_save_under_way_is_waited_for(source, folder):
+def test_finish_waits_for_a_running_save(source, folder):
   writer = saver.Saver(folder, source.take, source.clear)
   writer.begin(state(1))
   assert source.asked.acquire(timeout=_SECONDS)
   writer.finish(state(2), seconds=0.1)
-  # There was no replay before.
+  # There is no previous replay.
   assert newest(folder) == (2, None)
   source.may_write.set()
   wait(writer)
   assert newest(folder) == (2, None)
 
 
-def test_what_was_learned_is_saved_without_room_for_the_replay(
+def test_the_learner_is_saved_even_if_the_replay_does_not_fit(
   source, folder, caplog
 ):
   writer = saver.Saver(folder, source.take, source.clear)
@@ -163,7 +163,7 @@ def test_what_was_learned_is_saved_without_room_for_the_replay(
   assert 'No space left on device' in caplog.text and source.cleared == 3
 
 
-def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
+def test_a_failed_checkpoint_keeps_the_previous_one(
   source, folder, caplog, monkeypatch
 ):
   writer = saver.Saver(folder, source.take, source.clear)
@@ -180,14 +180,14 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
     wait(writer)
     assert 'keeping the previous one: OSError: No space' in caplog.text
     assert newest(folder)[0] == 1
-    # The next one may have disk space again, and the last one is an error.
+    # Only the final checkpoint raises an error; others may be retried.
     with pytest.raises(OSError, match='No space left'):
       writer.finish(state(3))
   number, replay = newest(folder)
   assert number == 1 and (replay.folder / 'chunks').read_text() == 'replay 1'
 
 
-def test_a_replay_may_be_left_out(folder):
+def test_checkpoints_without_a_replay(folder):
   writer = saver.Saver(folder)
   writer.begin(state(1))
   wait(writer)
@@ -195,9 +195,7 @@ def test_a_replay_may_be_left_out(folder):
   assert newest(folder) == (2, None)
 
 
-def test_files_are_copied_where_they_have_one_name_only(
-  source, folder, monkeypatch
-):
+def test_files_are_copied_if_they_cannot_be_linked(source, folder, monkeypatch):
   def link(source, target):
     raise PermissionError('no links here')
 

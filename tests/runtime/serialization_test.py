@@ -1,4 +1,4 @@
-"""Values survive a round trip; untrusted ones cannot exhaust memory."""
+"""Values survive a round trip; untrusted input cannot exhaust memory."""
 
 import io
 
@@ -16,8 +16,8 @@ from tests.runtime import plain
     *([], (), {}, [(), [{}]], {1: 'x', (2, b'y'): [3.0]}, {'array': 1}),
   ],
 )
-def test_values_come_back(value):
-  found = plain.kept(value)
+def test_values_survive_a_round_trip(value):
+  found = plain.round_trip(value)
   assert found == value and type(found) is type(value)
 
 
@@ -34,13 +34,13 @@ def test_values_come_back(value):
     np.array([2**64 - 1], np.uint64),
   ],
 )
-def test_arrays_come_back(array):
-  found = plain.kept(array)
+def test_arrays_survive_a_round_trip(array):
+  found = plain.round_trip(array)
   assert found.shape == array.shape and found.dtype == array.dtype
   assert found.tobytes() == array.tobytes()
   is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
   assert found.flags['F' if is_fortran else 'C']
-  found[...] = 1  # It can be written to.
+  found[...] = 1  # The array is writable.
 
 
 @pytest.mark.parametrize(
@@ -50,22 +50,22 @@ def test_arrays_come_back(array):
     *(np.uint64(2**64 - 1), np.int8(-128), np.bool_(True), np.float64(1e-310)),
   ],
 )
-def test_scalars_come_back(scalar):
-  found = plain.kept([scalar])[0]
+def test_scalars_survive_a_round_trip(scalar):
+  found = plain.round_trip([scalar])[0]
   assert found == scalar and type(found) is type(scalar)
 
 
-def test_bytes_are_kept_once():
+def test_repeated_bytes_are_stored_once():
   one, same = b'abc' * 100, b'cba' * 100
   encoded = serialization.encode([one, same, (one, one)])
   assert encoded.sizes == [300, 300]
-  found = plain.kept([one, same, (one, one)])
+  found = plain.round_trip([one, same, (one, one)])
   assert found == [one, same, (one, one)]
   assert found[0] is found[2][1]
 
 
 class Own(dict):
-  """No plain dict."""
+  """Subclass of dict, which is not supported."""
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ class Own(dict):
     (np.datetime64(1, 's'), 'datetime64'),
   ],
 )
-def test_nothing_else_is_taken(value, name):
+def test_other_types_are_errors(value, name):
   with pytest.raises(ValueError, match=f'{name} cannot be saved.* lists,'):
     serialization.encode({'x': [value]})
 
@@ -114,24 +114,24 @@ F4 = np.dtype(np.float32).str
     ([{'bytes': 0}, {'array': [F4, [2], 'C', 0]}], 'found part 0'),
   ],
 )
-def test_a_foreign_tree_is_one_line(tree, message):
+def test_an_invalid_tree_gives_a_one_line_error(tree, message):
   with pytest.raises(ValueError, match=message.replace('|', r'\|')) as info:
     serialization.decode(tree, [8], io.BytesIO(bytes(8)))
   assert str(info.value).startswith('is damaged (')
   assert '\n' not in str(info.value)
 
 
-def test_a_deep_tree_is_one_line():
+def test_a_deep_tree_gives_a_one_line_error():
   tree = []
   for _ in range(100_000):
     tree = [tree]
   with pytest.raises(ValueError, match='RecursionError'):
     serialization.decode(tree, [], io.BytesIO())
-  while tree:  # Or the interpreter frees it in one deep call.
+  while tree:  # Otherwise the interpreter would free it recursively.
     tree = tree[0]
 
 
-def test_a_part_that_is_not_whole():
+def test_an_incomplete_part():
   with pytest.raises(ValueError, match='part 0 is incomplete'):
     serialization.decode(
       {'array': [F4, [2], 'C', 0]}, [8], io.BytesIO(bytes(7))

@@ -1,4 +1,4 @@
-"""Which snapshots are due, and what happens if one cannot be written."""
+"""Pending policy snapshots, also if an export fails."""
 
 import pytest
 
@@ -6,23 +6,23 @@ from bt_acme.config import run as run_config
 from bt_acme.runtime import snapshots
 
 
-def test_a_snapshot_that_cannot_be_written_stays_due(tmp_path):
+def test_a_snapshot_that_cannot_be_written_stays_pending(tmp_path):
   run = run_config.RunConfig(workdir=str(tmp_path), snapshot_steps='10,20,30')
   ahead = snapshots.Snapshots(run, 0)
   exported = []
 
   def export(folder):
-    if len(exported) == 1 and not has_room:
+    if len(exported) == 1 and is_disk_full:
       raise OSError('No space left on device')
     exported.append(folder)
 
-  has_room = False
+  is_disk_full = True
   ahead.export_due(9, export)
   assert not exported
   with pytest.raises(OSError, match='No space left'):
     ahead.export_due(25, export)
   assert exported == [run.snapshot_folder(10)]
-  has_room = True
+  is_disk_full = False
   ahead.export_due(25, export)
   ahead.export_due(25, export)
   assert exported == [run.snapshot_folder(10), run.snapshot_folder(20)]

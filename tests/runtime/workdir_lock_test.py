@@ -1,4 +1,4 @@
-"""Only one run at a time uses a workdir, even after crashes."""
+"""Only one run at a time holds a workdir, also after crashes."""
 
 import concurrent.futures
 import json
@@ -59,19 +59,19 @@ def file_of(workdir):
 
 
 def take(workdir):
-  """Takes the lock for a moment."""
+  """Takes and releases the lock; returns the recorded owner."""
   with workdir_lock.held(workdir):
     return json.loads(file_of(workdir).read_text())
 
 
 def write(workdir, **changes):
-  """Writes what a process of another time has left."""
+  """Writes a lock file as an earlier process may have left it."""
   owner = {'host': socket.gethostname(), 'pid': 1, 'since': 'then', **changes}
   file_of(workdir).parent.mkdir(parents=True)
   file_of(workdir).write_text(json.dumps(owner))
 
 
-def test_it_says_who_holds_it_and_leaves_nothing(workdir):
+def test_the_lock_file_names_its_owner_and_is_removed(workdir):
   owner = take(workdir)
   assert owner['host'] == socket.gethostname() and owner['pid'] == os.getpid()
   assert os.listdir(workdir) == []
@@ -81,7 +81,7 @@ def test_it_says_who_holds_it_and_leaves_nothing(workdir):
   assert os.listdir(workdir) == []
 
 
-def test_another_process_is_refused_in_one_line(workdir, hold):
+def test_another_process_gets_a_one_line_error(workdir, hold):
   process = hold()
   with pytest.raises(ValueError) as info:
     take(workdir)
@@ -97,7 +97,7 @@ def test_another_process_is_refused_in_one_line(workdir, hold):
   take(workdir)
 
 
-def test_this_process_is_refused_too(workdir):
+def test_the_same_process_cannot_take_the_lock_twice(workdir):
   with workdir_lock.held(workdir):
     before = file_of(workdir).read_text()
     with pytest.raises(ValueError, match=f'by process {os.getpid()} on'):
@@ -106,7 +106,7 @@ def test_this_process_is_refused_too(workdir):
 
 
 @pytest.mark.parametrize('signum', [signal.SIGKILL, signal.SIGTERM])
-def test_the_dead_are_succeeded(workdir, hold, signum):
+def test_the_lock_of_a_killed_process_is_taken_over(workdir, hold, signum):
   process = hold()
   process.send_signal(signum)
   process.wait()
@@ -114,28 +114,28 @@ def test_the_dead_are_succeeded(workdir, hold, signum):
   assert take(workdir)['pid'] == os.getpid()
 
 
-def test_a_stopped_process_still_has_it(workdir, hold):
+def test_a_stopped_process_still_holds_the_lock(workdir, hold):
   process = hold()
   process.send_signal(signal.SIGSTOP)
   with pytest.raises(ValueError, match=f'process {process.pid} on'):
     take(workdir)
 
 
-def test_a_number_that_another_process_has_by_now(workdir):
+def test_a_reused_process_id(workdir):
   write(workdir, pid=os.getppid())
   take(workdir)
 
 
 @pytest.mark.parametrize('text', ['', '{"host": "else', '[]', '\x00' * 50])
-def test_a_writer_that_died_between_two_steps(workdir, text):
+def test_an_incomplete_lock_file(workdir, text):
   write(workdir)
   file_of(workdir).write_text(text)
   take(workdir)
 
 
-def test_another_host_names_the_file(workdir):
+def test_the_error_for_another_host_names_the_file(workdir):
   write(workdir, host='elsewhere', pid=7)
-  for _ in range(2):  # Nothing of it is lost.
+  for _ in range(2):  # The file is not changed.
     with pytest.raises(ValueError) as info:
       take(workdir)
     assert 'in use by process 7 on elsewhere, since then' in str(info.value)
@@ -144,7 +144,7 @@ def test_another_host_names_the_file(workdir):
   take(workdir)
 
 
-def test_whoever_knows_that_the_other_host_is_gone_clears_it(workdir):
+def test_clear_removes_the_lock_of_another_host(workdir):
   workdir_lock.clear(pathlib.Path(workdir))
   write(workdir, host='elsewhere')
   workdir_lock.clear(pathlib.Path(workdir))
@@ -154,8 +154,8 @@ def test_whoever_knows_that_the_other_host_is_gone_clears_it(workdir):
     assert file_of(workdir).exists()
 
 
-def test_a_file_that_the_user_removed_is_the_next_ones(workdir):
-  """It is left alone by the one who had it before."""
+def test_a_deleted_lock_file_can_be_taken_again(workdir):
+  """The previous owner does not remove the new owner's file."""
   with workdir_lock.held(workdir):
     file_of(workdir).unlink()
     second = workdir_lock.held(workdir)
@@ -165,7 +165,7 @@ def test_a_file_that_the_user_removed_is_the_next_ones(workdir):
   assert os.listdir(workdir) == []
 
 
-def test_one_of_many_has_it_at_a_time(workdir):
+def test_only_one_of_many_threads_holds_the_lock(workdir):
   number, inside, most = 8, [], []
   barrier = threading.Barrier(number)
 
@@ -194,7 +194,9 @@ def test_one_of_many_has_it_at_a_time(workdir):
   [(os.getpid(), False), (2**30, True)],
   ids=['alive', 'dead'],
 )
-def test_without_locks_the_number_decides(workdir, monkeypatch, pid, is_free):
+def test_without_kernel_locks_the_process_id_decides(
+  workdir, monkeypatch, pid, is_free
+):
   def refuse(descriptor, operation):
     raise OSError(workdir_lock.errno.ENOLCK, 'No locks available')
 
@@ -207,7 +209,7 @@ def test_without_locks_the_number_decides(workdir, monkeypatch, pid, is_free):
       take(workdir)
 
 
-def test_a_folder_that_cannot_be_written(tmp_path):
+def test_an_unwritable_directory(tmp_path):
   (tmp_path / 'run').write_text('a file')
   with pytest.raises(ValueError, match="workdir='.*/run' is not writable"):
     take(str(tmp_path / 'run'))

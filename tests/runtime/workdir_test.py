@@ -1,4 +1,4 @@
-"""A workdir belongs to one run, and says whether it is completed."""
+"""A workdir belongs to one run, and records whether it is completed."""
 
 import dataclasses
 import json
@@ -23,7 +23,7 @@ def contents(folder):
   }
 
 
-def test_the_same_run_is_taken_up_again(tmp_path):
+def test_the_same_run_is_resumed(tmp_path):
   run = make_run(tmp_path)
   extra = {'behaviors': {'behavior': 'x'}}
   assert not workdir.claim(run, CONFIG, extra)
@@ -72,7 +72,7 @@ def test_the_same_run_is_taken_up_again(tmp_path):
     ({}, CONFIG, {'weights': {'init_from': 'x'}}, ['weights']),
   ],
 )
-def test_another_run_is_refused_and_nothing_touched(
+def test_another_run_is_an_error_and_changes_nothing(
   tmp_path, run_changes, config, extra, differing
 ):
   workdir.claim(make_run(tmp_path), CONFIG)
@@ -97,7 +97,7 @@ def test_behaviors_may_move(tmp_path):
   run = make_run(tmp_path)
   assert not workdir.claim(run, CONFIG, given('here', 'ab'))
   assert workdir.claim(run, CONFIG, given('there', 'ab'))
-  # Later readers of the record find them.
+  # The record contains the new directory.
   assert workdir.extra(workdir.read_identity(run.workdir)) == given(
     'there', 'ab'
   )
@@ -111,17 +111,17 @@ def test_behaviors_may_move(tmp_path):
   assert contents(tmp_path) == before
 
 
-def test_names_of_behaviors_may_change_with_their_folders(tmp_path):
+def test_names_of_behaviors_may_change_with_their_directories(tmp_path):
   run = make_run(tmp_path)
   identity = {'behaviors': ['explorer'], workdir.PARAMS: {'behaviors': ['ab']}}
   workdir.claim(run, CONFIG, identity)
   before = contents(tmp_path)
   assert workdir.claim(run, CONFIG, {**identity, 'behaviors': ['renamed']})
-  # The copy that the run keeps has the first name.
+  # The record keeps the first name, like the copy of the behavior.
   assert contents(tmp_path) == before
 
 
-def test_a_run_older_than_checksums_is_told_by_its_folders(tmp_path):
+def test_a_run_without_checksums_is_identified_by_its_directories(tmp_path):
   run, old = make_run(tmp_path), given('here', 'ab')
   del old[workdir.PARAMS]
   workdir.claim(run, CONFIG, old)
@@ -132,7 +132,7 @@ def test_a_run_older_than_checksums_is_told_by_its_folders(tmp_path):
   assert contents(tmp_path) == before
 
 
-def test_a_run_older_than_a_setting_has_its_default(tmp_path):
+def test_a_run_that_lacks_a_setting_has_its_default(tmp_path):
   run, config = make_run(tmp_path), config_lib.NGUConfig()
   workdir.claim(run, config)
   path = pathlib.Path(run.workdir) / 'config.json'
@@ -157,7 +157,7 @@ def test_a_damaged_record(tmp_path, text):
   assert path.read_text() == text
 
 
-def test_a_claim_that_was_cut_short_is_made_again(tmp_path):
+def test_an_interrupted_claim_is_repeated(tmp_path):
   run = make_run(tmp_path)
   leftover = pathlib.Path(run.workdir) / '.config.json.partial-0123'
   leftover.parent.mkdir()
@@ -166,7 +166,7 @@ def test_a_claim_that_was_cut_short_is_made_again(tmp_path):
   assert not leftover.exists()
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path):
+def test_a_directory_with_other_files_is_left_alone(tmp_path):
   run = make_run(tmp_path)
   folder = pathlib.Path(run.workdir)
   folder.mkdir()
@@ -178,7 +178,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
   assert [path.name for path in folder.iterdir()] == ['thesis.tex']
 
 
-def test_a_workdir_that_cannot_be_made(tmp_path):
+def test_an_unwritable_workdir(tmp_path):
   (tmp_path / 'run').write_text('a file')
   for run in (make_run(tmp_path), make_run(tmp_path / (300 * 'x'))):
     with pytest.raises(ValueError, match='is not writable'):
