@@ -172,8 +172,8 @@ def restore(
       saved.
 
   Returns:
-    The NumPy arrays, in the template's structure, and the values. None if there
-    is no checkpoint.
+    NumPy arrays in the template's structure, and the values. None if there is
+    no checkpoint.
 
   Raises:
     ValueError: if there are checkpoints but none can be read.
