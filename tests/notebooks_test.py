@@ -39,6 +39,20 @@ def test_it_is_made_from_its_source(name):
 
 
 @pytest.mark.parametrize('name', sorted(NOTEBOOKS))
+def test_it_has_outputs(name):
+  notebook = jupytext.read(NOTEBOOKS[name].with_suffix('.ipynb'))
+  outputs = [
+    output
+    for cell in notebook.cells
+    if cell.cell_type == 'code'
+    for output in cell.outputs
+  ]
+  run = 'scripts/make_notebooks.py --execute'
+  assert outputs, f'Run {run} {name}.'
+  assert all(output.output_type != 'error' for output in outputs)
+
+
+@pytest.mark.parametrize('name', sorted(NOTEBOOKS))
 def test_it_opens_in_colab_and_installs(name):
   cells = jupytext.read(NOTEBOOKS[name]).cells
   assert f'notebooks/{name}.ipynb' in cells[0].source
