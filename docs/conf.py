@@ -40,4 +40,5 @@ nb_merge_streams = True
 copybutton_exclude = '.linenos, .gp, .go'
 # Docstrings are Markdown, and Python's types are not cross-referenced.
 add_module_names = False
+toc_object_entries_show_parents = 'hide'
 python_use_unqualified_type_names = True
