@@ -34,6 +34,7 @@ nitpicky = True
 nitpick_ignore_regex = [('py:.*', '.*')]  # Types in signatures are plain text.
 myst_enable_extensions = ['attrs_inline', 'colon_fence', 'deflist']
 myst_heading_anchors = 4
+myst_heading_slug_func = 'github'  # The same links work on GitHub.
 # The notebooks have their outputs. Executing them takes half an hour.
 nb_execution_mode = 'off'
 nb_merge_streams = True

@@ -21,7 +21,7 @@ AT_MOST = {
   'lines of code in benchmarks': 1_790,
   'classes': 352,
   'public class names that several classes have': 8,
-  'lines of tests': 35_600,
+  'lines of tests': 35_700,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]
