@@ -1,7 +1,7 @@
-"""Assembles an agent for its configuration and its environment.
+"""Assembles agents from their configuration and environment.
 
-This is the one place where R2D2, NGU and BT are put together from the core. The
-builders and the run in one process both start here.
+This module combines the parts of `core` into R2D2, NGU and BT. Both the Acme
+builders and runs in one process use it.
 """
 
 import contextlib
@@ -25,10 +25,10 @@ from bt_acme.replay import fields
 
 
 class EnvironmentSpec(NamedTuple):
-  """What an agent must know of its environment.
+  """The properties of an environment that an agent depends on.
 
   Attributes:
-    name: the name that `environments.make` takes.
+    name: a name for `environments.make`, or several separated by commas.
     observation_shape: (H, W, C * S), the shape of a uint8 observation.
     num_stacked: S, the number of frames in an observation.
     num_actions: A, the number of actions.
@@ -46,7 +46,7 @@ class EnvironmentSpec(NamedTuple):
 
 
 class Variables(NamedTuple):
-  """What the learner publishes and actors fetch."""
+  """The parameters that the learner publishes and actors fetch."""
 
   agent: types.Params
   intrinsic: types.Params
@@ -56,9 +56,10 @@ class Intrinsic(NamedTuple):
   """The intrinsic reward of an agent in pre-training.
 
   Attributes:
-    config: the reward's settings.
-    reward: which networks, memory and statistics it has, and its formula.
-    networks: the networks behind it.
+    config: the settings of the reward.
+    reward: the definition of the reward: its networks, memory, statistics and
+      formula.
+    networks: the networks that compute the reward.
   """
 
   config: config_lib.IntrinsicConfig
@@ -68,14 +69,15 @@ class Intrinsic(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Agent:
-  """R2D2, NGU or BT, as the class of its configuration says.
+  """An R2D2, NGU or BT agent.
 
   Attributes:
-    config: an R2D2Config, NGUConfig or BTConfig.
+    config: an R2D2Config, NGUConfig or BTConfig, which determines the kind of
+      agent.
     spec: the environment's spec.
     behaviors: the behaviors that BT transfers.
-    behavior_weights: the weights with which a flight draws its behavior;
-      uniform if empty.
+    behavior_weights: the relative probability that a flight uses each behavior;
+      empty for equal probabilities.
   """
 
   config: config_lib.R2D2Config
@@ -86,8 +88,9 @@ class Agent:
   def __post_init__(self) -> None:
     if (self.transfer is not None) != bool(self.behaviors):
       raise ValueError(
-        'behaviors and BTConfig go together: BTConfig needs at least one '
-        'behavior, R2D2Config and NGUConfig take none.'
+        f'{len(self.behaviors)} behaviors were passed with '
+        f'{type(self.config).__name__}. Pass at least one with BTConfig, and '
+        'none with R2D2Config or NGUConfig.'
       )
     networks_lib.torso_kind(
       self.config.network.torso, self.spec.observation_shape
@@ -96,10 +99,10 @@ class Agent:
       behavior.validate(self.spec.observation_shape, self.spec.num_actions)
     if self.behaviors:
       flights.relative_weights(self.behavior_weights, len(self.behaviors))
-    _ = self._behavior_cores  # Checks what the behaviors propose.
+    _ = self._behavior_cores  # Checks the actions of the behaviors.
 
   def __getstate__(self) -> Dict[str, Any]:
-    """Leaves out the networks, which every process makes for itself."""
+    """Omits the networks, which every process creates for itself."""
     return {
       field.name: getattr(self, field.name)
       for field in dataclasses.fields(self)
@@ -107,17 +110,19 @@ class Agent:
 
   @property
   def nameless(self) -> 'Agent':
-    """The agent of any environment of this shape; what it computes is equal.
+    """The agent without its environment name.
 
-    What is compiled for one agent serves all whose nameless ones are equal.
+    Agents whose nameless versions are equal share compiled functions.
     """
     return self.named('')
 
   def named(self, name: str) -> 'Agent':
-    """Returns this agent in an environment of another name and equal shape.
+    """Returns this agent for another environment with equal shapes.
 
-    Nothing else about it changes. Therefore both share their networks, and
-    nothing is validated again.
+    Both agents share their networks, and nothing is validated again.
+
+    Args:
+      name: the name of the other environment.
     """
     renamed = object.__new__(Agent)
     renamed.__dict__.update(self.__dict__, spec=self.spec._replace(name=name))
@@ -125,14 +130,14 @@ class Agent:
 
   @property
   def transfer(self) -> Optional[config_lib.TransferConfig]:
-    """How behaviors are transferred; None without behavior transfer."""
+    """The settings of behavior transfer; None for other agents."""
     if isinstance(self.config, config_lib.BTConfig):
       return self.config.transfer
     return None
 
   @property
   def num_extra_actions(self) -> int:
-    """The number of extra actions: K, or 0 if there are none."""
+    """The number of extra actions: K, or 0 without extra actions."""
     if self.transfer is None or not self.transfer.extra_action:
       return 0
     return len(self.behaviors)
@@ -157,7 +162,7 @@ class Agent:
 
   @functools.cached_property
   def intrinsic(self) -> Optional[Intrinsic]:
-    """The intrinsic reward in pre-training; None without one."""
+    """The intrinsic reward of NGU; None for other agents."""
     if not isinstance(self.config, config_lib.NGUConfig):
       return None
     config = self.config.intrinsic
@@ -172,10 +177,10 @@ class Agent:
 
   @property
   def reward_specs(self) -> Tuple[Optional[reward_lib.RewardSpec], ...]:
-    """The rewards that are made of the extras' `features`, one for each.
+    """The intrinsic rewards computed from the extras' `features`, one for each.
 
-    The features are the agent's own in pre-training, and those of its K
-    behaviors in transfer. None stands for features that no reward is made of.
+    The features come from the agent in pre-training, and from its K behaviors
+    in transfer. None stands for features without a reward.
     """
     if self.intrinsic is not None:
       return (reward_lib.RewardSpec(self.intrinsic.config),)
@@ -183,7 +188,7 @@ class Agent:
 
   @property
   def replay_shapes(self) -> fields.ReplayShapes:
-    """What the replay must know of environment and network."""
+    """The shapes that the replay depends on."""
     height, width, _ = self.spec.observation_shape
     return fields.ReplayShapes(
       frame=(height, width, self.spec.frame_channels),
@@ -192,10 +197,10 @@ class Agent:
     )
 
   def actor_core(self, *, evaluation: bool = False) -> types.ActorCore:
-    """Builds the actor core of one environment.
+    """Creates the actor core for one environment.
 
     Args:
-      evaluation: whether to leave flights out, as evaluators do.
+      evaluation: whether to disable flights, as evaluators do.
     """
     core = r2d2_actor.make_r2d2(self.network)
     if self.intrinsic is not None:
@@ -214,10 +219,10 @@ class Agent:
   def actor_params(
     self, variables: Variables, behaviors: Tuple[types.Params, ...] = ()
   ) -> types.Params:
-    """Arranges parameters as the actor core takes them.
+    """Combines parameters for the actor core.
 
     Args:
-      variables: the variables that the learner publishes.
+      variables: the parameters published by the learner.
       behaviors: the parameters of the K behaviors.
     """
     params = variables.agent
@@ -230,11 +235,11 @@ class Agent:
   def actor_input(
     self, inputs: types.AgentInput, host_inputs: Tuple[Any, ...]
   ) -> Any:
-    """Arranges an input as the actor core takes it.
+    """Combines inputs for the actor core.
 
     Args:
-      inputs: what the agent sees.
-      host_inputs: what the host sides of the K behaviors supply.
+      inputs: the inputs of the agent.
+      host_inputs: the inputs from the host sides of the K behaviors.
     """
     return (
       inputs if self.transfer is None else bt_actor.BTInput(inputs, host_inputs)
@@ -242,15 +247,15 @@ class Agent:
 
 
 def spec_by_name(names: str, *, num_stacked: int = 0) -> EnvironmentSpec:
-  """Returns the spec of an environment, which is made for a moment.
+  """Returns the spec of an environment, which is created temporarily.
 
   Args:
-    names: one name that `environments.make` takes, or several of environments
-      that share a spec, separated by commas.
-    num_stacked: the number of frames in an observation, as `make` takes it.
+    names: the name of an environment, or several separated by commas.
+    num_stacked: the number of frames in an observation; see
+      `environments.make`.
 
   Raises:
-    ValueError: if there is no such environment, or if specs differ.
+    ValueError: if a name is unknown, or if the specs differ.
   """
   specs = []
   for name in environments.names_in(names):
@@ -261,32 +266,37 @@ def spec_by_name(names: str, *, num_stacked: int = 0) -> EnvironmentSpec:
     if specs[-1] != specs[0]:
       raise ValueError(
         f'env={names!r}: {name} has observations {specs[-1].observation_shape} '
-        f'and {specs[-1].num_actions} actions, but the environments before it '
+        f'and {specs[-1].num_actions} actions, but the previous environments '
         f'have {specs[0].observation_shape} and {specs[0].num_actions}. Choose '
-        'environments with equal spaces.'
+        'environments with equal observation shapes and numbers of actions.'
       )
   return specs[0]
 
 
 def moved(agent: Agent, env: str) -> Agent:
-  """Puts an agent into another environment with equal spaces.
+  """Returns an agent for another environment with an equal spec.
+
+  Args:
+    agent: the agent.
+    env: the name of the other environment.
 
   Raises:
-    ValueError: if there is no such environment, or its spaces are others.
+    ValueError: if the name is unknown, or if the specs differ.
   """
   had = agent.spec
   spec = spec_by_name(env, num_stacked=had.num_stacked)
   if spec._replace(name='') != had._replace(name=''):
     raise ValueError(
       f'env={env!r} has observations {spec.observation_shape} and '
-      f'{spec.num_actions} actions, but {had.name} had {had.observation_shape} '
-      f'and {had.num_actions}: choose an environment with the same.'
+      f'{spec.num_actions} actions, but {had.name} has {had.observation_shape} '
+      f'and {had.num_actions}. Choose an environment with equal observation '
+      'shape and number of actions.'
     )
   return agent.named(env)
 
 
 def spec_of(environment: Any, name: str) -> EnvironmentSpec:
-  """Reads the spec of a dm_env environment of `bt_acme.environments`."""
+  """Returns the spec of an environment of `bt_acme.environments`."""
   return EnvironmentSpec(
     name=name,
     observation_shape=tuple(environment.observation_spec().shape),

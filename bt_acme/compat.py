@@ -1,26 +1,26 @@
-"""Lets dm-acme 0.4.0 and rlax run on current JAX alongside TensorFlow.
+"""Makes dm-acme 0.4.0 and rlax work with current JAX and TensorFlow.
 
-`import bt_acme` installs one import hook, which costs nothing by itself. It
-acts when a module that needs help is first imported, and it does so in every
+`import bt_acme` installs an import hook, which by itself costs no time. The
+hook acts when an incompatible module is first imported. It works in every
 process, because a worker that unpickles its function imports `bt_acme` first.
 
-- dm-acme reads names that JAX has since dropped. The hook puts them back.
-- dm-acme imports gym, which prints a notice in every process. The hook silences
-  it.
-- Reverb and Courier are linked against libpython, which an interpreter that has
-  it built in does not load. The hook loads it.
-- rlax imports TensorFlow Probability, of which it uses the JAX half alone.
-  That half loads TensorFlow where it is installed (3 s and 250 MB in every
-  process), and refuses TensorFlow 2.8 where it is loaded already. The hook
-  imports it while TensorFlow is hidden, as on a machine without TensorFlow.
-- TensorFlow Probability 0.25, the last release and the one on Colab, reads a
-  name that JAX 0.7 has dropped. The hook puts it back.
+- dm-acme reads names that were removed from JAX. The hook restores them.
+- dm-acme imports gym, which prints a notice in every process. The hook
+  suppresses the notice.
+- Reverb and Courier are linked against libpython, which is not loaded if the
+  interpreter is statically linked. The hook loads libpython.
+- rlax imports TensorFlow Probability, but uses only its JAX substrate. The
+  substrate loads TensorFlow if it is installed (3 s and 250 MB in every
+  process), and fails if TensorFlow 2.8 is already loaded. The hook imports the
+  substrate while TensorFlow is hidden, as on a machine without TensorFlow.
+- TensorFlow Probability 0.25, the last release and the version on Colab, reads
+  a name that was removed from JAX 0.7. The hook restores it.
 
-Acme itself may be imported first: `import acme`, `acme.specs`, `acme.wrappers`
-and `acme.adders` need no help to load. `acme.agents.jax`, `acme.jax.networks`,
-`acme.jax.losses` and `acme.jax.utils` do need it, and fail before any line of
-bt_acme runs: they read `jax.xla` and the JAX half while they are imported. They
-load once bt_acme is imported, even after they failed.
+Some modules of Acme can be imported before bt_acme: `acme`, `acme.specs`,
+`acme.wrappers` and `acme.adders`. Others fail without the hook, because they
+read `jax.xla` or the JAX substrate during their import: `acme.agents.jax`,
+`acme.jax.networks`, `acme.jax.losses` and `acme.jax.utils`. After a failure
+they can be imported once bt_acme is imported.
 """
 
 import contextlib
@@ -34,17 +34,17 @@ import types
 import warnings
 from typing import Any, Iterator
 
-_JAX_HALF = 'tensorflow_probability.substrates.jax'
-_IMPORTS_JAX_HALF = ('acme.jax.losses', 'acme.jax.networks', 'distrax', 'rlax')
+_JAX_SUBSTRATE = 'tensorflow_probability.substrates.jax'
+_IMPORTS_SUBSTRATE = ('acme.jax.losses', 'acme.jax.networks', 'distrax', 'rlax')
 _LINKED_AGAINST_LIBPYTHON = ('courier', 'reverb')
 
 
 def restore_jax_names() -> None:
-  """Puts back the names of JAX that dm-acme 0.4.0 reads."""
+  """Restores the names of JAX that dm-acme 0.4.0 reads."""
   import jax
   import jax.numpy as jnp
 
-  # mypy would look for the names in JAX if they were assigned plainly.
+  # With plain assignments, mypy would report unknown attributes of JAX.
   jax_names = vars(jax)
   for name in ('map', 'leaves', 'flatten', 'unflatten', 'structure'):
     jax_names[f'tree_{name}'] = getattr(jax.tree_util, f'tree_{name}')
@@ -57,11 +57,12 @@ def restore_jax_names() -> None:
 
 
 def restore_names_for_tensorflow_probability() -> None:
-  """Puts back the name of JAX that TensorFlow Probability 0.25 reads."""
+  """Restores the name of JAX that TensorFlow Probability 0.25 reads."""
   import jax
   import jax.interpreters.xla
 
-  # A later JAX warns, and may drop it; with it come releases that do not ask.
+  # Later versions of JAX deprecate the name and may remove it. Releases of
+  # TensorFlow Probability for these versions do not read it.
   with warnings.catch_warnings():
     warnings.simplefilter('ignore', DeprecationWarning)
     mappings = getattr(jax.core, 'pytype_aval_mappings', None)
@@ -70,10 +71,10 @@ def restore_names_for_tensorflow_probability() -> None:
 
 
 def load_libpython() -> None:
-  """Loads this interpreter's libpython, if need be from its own folder.
+  """Loads libpython, from the system or from the interpreter's directory.
 
   Raises:
-    ImportError: if there is no such library.
+    ImportError: if the library is not found.
   """
   version = f'{sys.version_info.major}.{sys.version_info.minor}'
   name = f'libpython{version}.so.1.0'
@@ -84,15 +85,15 @@ def load_libpython() -> None:
       return
   raise ImportError(
     f'Reverb and Launchpad need {name}, which is neither on the system nor in '
-    f'{own_folder}: install it (Debian, Ubuntu: apt-get install '
-    f'libpython{version}) or take a Python {version} that was built with '
+    f'{own_folder}. Install it (Debian, Ubuntu: apt-get install '
+    f'libpython{version}) or use a Python {version} that was built with '
     '--enable-shared.'
   )
 
 
 @contextlib.contextmanager
 def _tensorflow_hidden() -> Iterator[None]:
-  """Makes `import tensorflow` fail in the block, even if it is loaded."""
+  """Makes `import tensorflow` fail in the block, even if already loaded."""
   modules: dict[str, Any] = sys.modules
   loaded = modules.pop('tensorflow', None)
   modules['tensorflow'] = None  # Python then refuses to import it.
@@ -105,11 +106,12 @@ def _tensorflow_hidden() -> Iterator[None]:
 
 
 class _Hook(importlib.abc.MetaPathFinder):
-  """Finds no module itself, but prepares the import of some."""
+  """Prepares the import of some modules, but finds none itself."""
 
   _restored = False
 
   def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+    """Prepares the import of a module; always returns None."""
     del path, target
     if fullname.startswith('acme.') and not self._restored:
       self._restored = True
@@ -118,14 +120,14 @@ class _Hook(importlib.abc.MetaPathFinder):
       importlib.import_module('gym_notices.notices').notices.clear()
     if fullname in _LINKED_AGAINST_LIBPYTHON:
       load_libpython()
-    if fullname in _IMPORTS_JAX_HALF and _JAX_HALF not in sys.modules:
+    if fullname in _IMPORTS_SUBSTRATE and _JAX_SUBSTRATE not in sys.modules:
       restore_names_for_tensorflow_probability()
       with _tensorflow_hidden():
-        importlib.import_module(_JAX_HALF)
+        importlib.import_module(_JAX_SUBSTRATE)
 
 
 def _acme_reads_jax() -> bool:
-  """Returns whether parts of dm-acme that read JAX may be loaded already."""
+  """Returns whether modules of dm-acme that read JAX may already be loaded."""
   return 'jax' in sys.modules and any(
     name.startswith('acme.') for name in sys.modules
   )
@@ -136,5 +138,5 @@ def install() -> None:
   if any(isinstance(finder, _Hook) for finder in sys.meta_path):
     return
   sys.meta_path.insert(0, _Hook())
-  if _acme_reads_jax():  # The hook may never see another import of dm-acme.
+  if _acme_reads_jax():  # There may be no further import of dm-acme.
     restore_jax_names()

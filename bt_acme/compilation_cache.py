@@ -1,9 +1,9 @@
-"""Keeps what JAX compiles, for the next run and the next process.
+"""Caches functions compiled by JAX across processes and runs.
 
-JAX has such a cache and leaves it off. bt_acme turns it on where a run begins,
-in a folder of the user, unless the user has chosen a folder
-(`JAX_COMPILATION_CACHE_DIR`) or wants none
-(`JAX_ENABLE_COMPILATION_CACHE=false`).
+JAX disables its compilation cache by default. bt_acme enables the cache at the
+start of a run, in a directory below the user's cache directory. Set
+`JAX_COMPILATION_CACHE_DIR` to use another directory, or
+`JAX_ENABLE_COMPILATION_CACHE=false` to disable the cache.
 """
 
 import hashlib
@@ -14,17 +14,17 @@ from typing import Any, Dict
 import jax
 
 _FOLDER = 'JAX_COMPILATION_CACHE_DIR'
-# Shorter compilations cost as much as the file that would save them.
+# For shorter compilations, the file would take as much time.
 _SECONDS = 'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS'
 _BYTES = 'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES'
 _DEFAULTS = {_SECONDS: '0.1', _BYTES: '-1'}
 
 
 def folder() -> pathlib.Path:
-  """Returns where the functions for this kind of CPU are kept.
+  """Returns the cache directory for this kind of CPU.
 
-  What was compiled for one CPU may not run on another, and both may have the
-  same home folder.
+  Functions compiled for one CPU may not run on another, and machines with
+  different CPUs may share a home directory.
   """
   root = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
   return pathlib.Path(root) / 'bt_acme' / 'compiled' / _cpu()
@@ -42,13 +42,13 @@ def _cpu() -> str:
 
 
 def variables() -> Dict[str, str]:
-  """Returns the environment variables that turn it on in a new process."""
+  """Returns environment variables that enable the cache in new processes."""
   chosen = {_FOLDER: str(folder()), **_DEFAULTS}
   return {name: os.environ.get(name, value) for name, value in chosen.items()}
 
 
 def enable() -> None:
-  """Turns it on in this process; what has been compiled before is not kept."""
+  """Enables the cache in this process, for future compilations."""
   settings: Any = jax.config
   if settings.jax_compilation_cache_dir is not None:
     return

@@ -23,9 +23,9 @@ from typing import BinaryIO, Iterator, List, Tuple, Union
 
 PathLike = Union[str, 'os.PathLike[str]']
 
-_AT_FDCWD = -100  # renameat2 then takes paths as they are.
+_AT_FDCWD = -100  # Relative paths refer to the working directory.
 _RENAME_EXCHANGE = 2
-# What the kernel, or a file system that has no exchange, answers.
+# Errors of kernels and file systems that do not support exchanging paths.
 _NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 # Errors of file systems that cannot sync a directory.
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
@@ -35,7 +35,7 @@ def write_text(path: PathLike, text: str) -> None:
   """Writes a UTF-8 text file, replacing any existing one.
 
   Raises:
-    OSError: if it cannot be written; the target is then as it was.
+    OSError: if the file cannot be written; the target is then unchanged.
   """
   with new_file(path) as file:
     file.write(text.encode())
@@ -45,15 +45,14 @@ def write_text(path: PathLike, text: str) -> None:
 def new_file(path: PathLike) -> Iterator[BinaryIO]:
   """Creates a file, replacing any existing one.
 
-  The body of the `with` statement writes a temporary file, which takes the
-  target's place when the body ends. If the body raises, the target stays as it
-  was.
+  The body of the `with` statement writes a temporary file, which replaces the
+  target when the body ends. If the body raises, the target is unchanged.
 
   Yields:
     The temporary file, open for writing bytes.
 
   Raises:
-    OSError: if the file cannot be written; the target is then as it was.
+    OSError: if the file cannot be written; the target is then unchanged.
   """
   target, temporary = _prepare(path)
   try:
@@ -72,9 +71,8 @@ def new_file(path: PathLike) -> Iterator[BinaryIO]:
 def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
   """Creates a directory, replacing any existing one.
 
-  The body of the `with` statement fills a temporary directory, which takes the
-  target's place when the body ends. If the body raises, the target stays as it
-  was.
+  The body of the `with` statement fills a temporary directory, which replaces
+  the target when the body ends. If the body raises, the target is unchanged.
 
   On Linux, the two directories are exchanged in one step. If the kernel or the
   file system does not support that, two renames replace it. Between them the
@@ -85,7 +83,7 @@ def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
     The temporary directory.
 
   Raises:
-    OSError: if the directory cannot be written; the target is then as it was.
+    OSError: if the directory cannot be written; the target is then unchanged.
   """
   target, temporary = _prepare(path)
   try:
@@ -100,7 +98,7 @@ def new_folder(path: PathLike) -> Iterator[pathlib.Path]:
     _remove(temporary)
     raise
   sync_folder(target.parent)
-  _remove(temporary)  # It holds what was replaced.
+  _remove(temporary)  # Contains the replaced directory.
 
 
 def make_folder(path: PathLike) -> None:
@@ -113,7 +111,7 @@ def make_folder(path: PathLike) -> None:
   folder.mkdir(parents=True, exist_ok=True)
   # The creator of an existing directory may have been killed before its sync.
   for made in reversed(missing or [folder]):
-    with contextlib.suppress(PermissionError):  # It may be entered, not read.
+    with contextlib.suppress(PermissionError):  # It may not be readable.
       sync_folder(made.parent)
 
 
@@ -144,7 +142,14 @@ def sync_tree(folder: pathlib.Path) -> None:
 
 
 def check_writable(path: PathLike) -> None:
-  """Raises OSError if no file could be made or replaced there; leaves none."""
+  """Checks that a file could be created or replaced, without leaving one.
+
+  Args:
+    path: the file.
+
+  Raises:
+    OSError: if the file could not be written.
+  """
   target = pathlib.Path(path).absolute()
   with contextlib.suppress(FileNotFoundError):
     if stat.S_ISDIR(os.stat(target).st_mode):
@@ -152,26 +157,26 @@ def check_writable(path: PathLike) -> None:
         errno.EISDIR, os.strerror(errno.EISDIR), str(target)
       )
   with contextlib.suppress(FileNotFoundError):
-    os.stat(_new_name(target, 'partial'))  # It may be too long.
+    os.stat(_new_name(target, 'partial'))  # The name may be too long.
   folder = next(parent for parent in target.parents if parent.is_dir())
-  # Some directories, such as those of /proc, refuse what they seem to allow.
+  # Some directories, such as /proc, refuse files despite their permissions.
   tempfile.TemporaryFile(dir=folder).close()
 
 
 def is_disk_full(error: OSError) -> bool:
-  """Returns whether an error says that a disk is full, or a quota."""
+  """Returns whether the cause of an error is a full disk or quota."""
   return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_leftover(path: PathLike) -> bool:
-  """Returns whether this path is a leftover of an interrupted write."""
+  """Returns whether a path is a leftover of an interrupted write."""
   name = pathlib.Path(path).name
   return name.startswith('.') and ('.partial-' in name or '.old-' in name)
 
 
 def _prepare(path: PathLike) -> Tuple[pathlib.Path, pathlib.Path]:
-  """Clears up after earlier attempts; returns the target and a new name."""
-  target = pathlib.Path(path).resolve()  # A link stays a link.
+  """Cleans up after earlier attempts; returns the target and a new name."""
+  target = pathlib.Path(path).resolve()  # Keeps symbolic links.
   make_folder(target.parent)
   for old in _named(target, 'old'):
     if os.path.lexists(target):
@@ -207,7 +212,7 @@ def _swap(temporary: pathlib.Path, target: pathlib.Path) -> None:
 
 
 def _exchange(one: pathlib.Path, other: pathlib.Path) -> bool:
-  """Exchanges two paths in one step; returns whether this is possible here."""
+  """Exchanges two paths in one step; returns whether this is supported."""
   renameat2 = getattr(ctypes.CDLL(None, use_errno=True), 'renameat2', None)
   if renameat2 is None:
     return False
@@ -227,7 +232,7 @@ def _exchange(one: pathlib.Path, other: pathlib.Path) -> bool:
 
 
 def sync_folder(folder: PathLike) -> None:
-  """Syncs the names in a directory to the disk."""
+  """Syncs the entries of a directory to the disk."""
   descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
   try:
     os.fsync(descriptor)

@@ -4,7 +4,7 @@ import importlib.util
 import platform
 import sys
 
-# The modules of the full stack, and the package that each comes with.
+# The package of each module of the full stack.
 _PACKAGES = {
   'acme': 'dm-acme',
   'launchpad': 'dm-launchpad',
@@ -14,11 +14,11 @@ _PACKAGES = {
 
 
 def require_full_stack() -> None:
-  """Checks, before they are imported, that Acme, Launchpad and Reverb exist.
+  """Checks that Acme, Launchpad and Reverb are installed, without importing.
 
   Raises:
-    ImportError: if one is missing. The message says which Python has them and
-      how to install them.
+    ImportError: if a package is missing. The message names the supported Python
+      version and the installation command.
   """
   missing = [
     package
@@ -29,8 +29,8 @@ def require_full_stack() -> None:
     return
   here = f'Python {sys.version_info.major}.{sys.version_info.minor}'
   raise ImportError(
-    f'bt_acme.agents needs {", ".join(missing)}, which exist for Python 3.10 '
-    f'on Linux x86_64 only (this is {here} on {platform.system()} '
-    f'{platform.machine()}): run `pip install .` in the checkout of bt_acme '
-    'with such a Python. bt_acme.core works without them.'
+    f'bt_acme.agents needs {", ".join(missing)}, which support only Python '
+    f'3.10 on Linux x86_64 (this is {here} on {platform.system()} '
+    f'{platform.machine()}). Run `pip install .` with such a Python in the '
+    'checkout of bt_acme. bt_acme.core works without these packages.'
   )

@@ -1,8 +1,8 @@
-"""The learner of an agent: it starts steps, and hands their results out later.
+"""The learner of an agent, which computes steps asynchronously.
 
-Two shells move its batches and results: `agents.learner`, which is Acme's
-learner and samples from Reverb, and `runtime.engines.in_process_learner`, which
-takes turns with the environments of a run in one process.
+Two wrappers provide batches and use the results: `agents.learner` implements
+Acme's learner and samples from Reverb, and `runtime.engines.in_process_learner`
+alternates with the environments of a run in one process.
 """
 
 import collections
@@ -40,9 +40,9 @@ class PendingStep(NamedTuple):
   """A step whose results the devices may still be computing.
 
   Attributes:
-    keys: the keys of its sequences, uint64 [B].
-    probabilities: with which they were drawn, float64 [B].
-    priorities: their new priorities, float32 [B].
+    keys: the keys of the sequences, uint64 [B].
+    probabilities: the sampling probabilities of the sequences, float64 [B].
+    priorities: the new priorities of the sequences, float32 [B].
     metrics: the metrics of the step.
   """
 
@@ -56,8 +56,8 @@ class FinishedStep(NamedTuple):
   """The results of a step.
 
   Attributes:
-    keys: the keys of its sequences, uint64 [B].
-    priorities: their new priorities, float64 [B], finite numbers.
+    keys: the keys of the sequences, uint64 [B].
+    priorities: the new priorities of the sequences, float64 [B], finite.
     metrics: the metrics of the step and of its sample.
   """
 
@@ -74,7 +74,7 @@ class FinishedStep(NamedTuple):
 def _compiled(
   agent: assembly.Agent,
 ) -> Tuple[learner_core.LearnerCore, data_parallel.Shardings, Step]:
-  """Makes the functions once for all equal agents, so that JAX does as well."""
+  """Creates the functions once for all equal agents, so JAX compiles once."""
   core = learner_assembly.make_learner_core(agent)
   shardings = data_parallel.make_shardings(agent.config.learner)
   return core, shardings, data_parallel.jit_step(core.step, shardings)
@@ -87,14 +87,14 @@ def _copy(variables: assembly.Variables) -> assembly.Variables:
 
 
 def _finite(priorities: jax.Array) -> np.ndarray:
-  """Waits for a step's priorities; raises ValueError if it diverged."""
+  """Waits for priorities; raises ValueError if the learner has diverged."""
   values = np.asarray(priorities, np.float64)
   priorities_lib.check_finite(values)
   return values
 
 
 class Learner:
-  """Takes the steps of R2D2, NGU or BT, and keeps what follows from them.
+  """Takes the learner steps of R2D2, NGU or BT.
 
   Attributes:
     largest_priority: the largest priority of recent finished steps.
@@ -112,13 +112,12 @@ class Learner:
 
     Args:
       agent: the agent that learns.
-      random_key: the key that decides all that is random.
-      initial_params: parameters of the Q-network to start from; None for fresh
-        ones.
+      random_key: the key of all random numbers.
+      initial_params: initial parameters of the Q-network; None for random ones.
 
     Raises:
-      ValueError: if this machine does not have the devices that `num_devices`
-        and `batch_size` ask for.
+      ValueError: if this machine has fewer than `num_devices` devices, or if
+        `batch_size` is not a multiple of it.
     """
     core, self._shardings, self._step = _compiled(agent.nameless)
     self._state = jax.device_put(
@@ -133,13 +132,15 @@ class Learner:
 
   @property
   def pending(self) -> List[PendingStep]:
-    """The steps that were started and not finished, the oldest first."""
+    """The steps that were started but not finished, oldest first."""
     return list(self._pending)
 
   def start(self, sample: blocks.Sample) -> None:
-    """Starts a step, and waits for nothing.
+    """Starts a step without waiting for its results.
 
-    The devices may read the sample's arrays until the step is finished.
+    Args:
+      sample: the sequences. The devices may read these arrays until the step is
+        finished.
     """
     batch, probabilities = jax.device_put(
       (sample.batch, np.float32(sample.probabilities)),
@@ -167,7 +168,7 @@ class Learner:
     return FinishedStep(step.keys, priorities, {**step.metrics, **sampling})
 
   def final_largest_priority(self) -> float:
-    """Returns the largest priority as it will be without pending steps.
+    """Returns the largest priority after all pending steps.
 
     Raises:
       ValueError: if the learner has diverged.
@@ -179,9 +180,9 @@ class Learner:
     return largest()
 
   def copy_variables(self) -> assembly.Variables:
-    """Copies the parameters, and starts to move the copies to the host.
+    """Copies the parameters and starts the transfer of the copies to the host.
 
-    The parameters themselves are used up by the next step.
+    The next step donates the original buffers.
     """
     variables = _copy(
       assembly.Variables(self._state.params, self._state.intrinsic_params)
@@ -192,16 +193,16 @@ class Learner:
 
   @property
   def template(self) -> learner_core.LearnerState:
-    """The structure, shapes and dtypes of what `arrays` returns."""
+    """The structure, shapes and dtypes of the result of `arrays`."""
     return learner_core.without_key(self._state)
 
   def arrays(self) -> learner_core.LearnerState:
-    """Copies the state after all started steps to the host, without its key."""
-    # A view would change when its buffer is used up by the next step.
+    """Copies the state after all started steps to the host, without the key."""
+    # A view would change when the next step donates its buffer.
     return jax.tree.map(np.array, self.template)
 
   def key(self) -> List[int]:
-    """Returns the state's key in plain values."""
+    """Returns the random key of the state as a list of integers."""
     data: List[int] = np.asarray(jax.random.key_data(self._state.key)).tolist()
     return data
 
@@ -210,14 +211,14 @@ class Learner:
     arrays: learner_core.LearnerState,
     key: Optional[Sequence[int]],
   ) -> None:
-    """Resumes from what was saved; drops steps that are not finished.
+    """Restores a saved state and drops pending steps.
 
     Args:
-      arrays: what `arrays` returned.
-      key: what `key` returned. None keeps the one of this learner, which
-        follows from its seed: checkpoints of before have none.
+      arrays: the result of `arrays`.
+      key: the result of `key`. None keeps the current key, which depends on the
+        seed; old checkpoints contain no key.
     """
-    # Copies, because the next step uses its arrays up.
+    # Copies, because the next step donates these buffers.
     arrays = jax.tree.map(jnp.array, arrays)
     restored = self._state.key
     if key is not None:
@@ -230,5 +231,5 @@ class Learner:
     self._pending.clear()
 
   def resume_steps(self, pending: Iterable[PendingStep]) -> None:
-    """Takes the steps that were pending when the state was saved."""
+    """Restores the steps that were pending when the state was saved."""
     self._pending = collections.deque(pending)

@@ -1,8 +1,7 @@
-"""The learner of an agent: its network and settings, put into the learner core.
+"""Assembles the learner core of an agent.
 
-This is the other half of `assembly`, which puts together what acts. It is a
-module of its own because the learner core loads rlax and optax, which processes
-that only act have no use for.
+This is separate from `assembly`, which assembles actors, because the learner
+core imports rlax and optax. Processes that only act do not need these packages.
 """
 
 import jax
@@ -12,13 +11,10 @@ from bt_acme.core import learner_core
 
 
 def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
-  """Builds the learner of an agent.
+  """Creates the learner core of an agent.
 
   Args:
-    agent: the agent: R2D2, NGU or BT.
-
-  Returns:
-    The learner's functions.
+    agent: R2D2, NGU or BT.
   """
   intrinsic = None
   if agent.intrinsic is not None:
@@ -43,21 +39,21 @@ def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
 def state_shapes(
   agent: assembly.Agent, *, workdir: str
 ) -> learner_core.LearnerState:
-  """Returns shapes and dtypes that checkpoints hold; nothing is computed.
+  """Returns the shapes and dtypes of a learner state, without computing it.
 
   Args:
-    agent: R2D2, NGU or BT, whose settings may be a stranger's.
-    workdir: the folder that they are from, for errors.
+    agent: R2D2, NGU or BT; its settings may be from an untrusted source.
+    workdir: the directory of the settings, for error messages.
 
   Raises:
-    ValueError: if there can be no such state.
+    ValueError: if the settings do not define a valid state.
   """
   core = make_learner_core(agent)
   try:
     state = jax.eval_shape(core.init, jax.random.key(0))
-  except Exception as error:  # Whatever such settings make of JAX.
+  except Exception as error:  # JAX may raise any error for invalid settings.
     raise ValueError(
-      f'workdir={workdir!r}: its settings are those of no network '
-      f'({untrusted.one_line(error)}): choose another workdir.'
+      f'workdir={workdir!r}: its settings do not define a valid network '
+      f'({untrusted.one_line(error)}). Choose another workdir.'
     ) from error
   return learner_core.without_key(state)

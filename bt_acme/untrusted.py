@@ -31,14 +31,14 @@ class InvalidFileError(ValueError):
   """
 
 
-# A JSON object takes at most about forty times the memory of its text.
-_LONGEST_JSON = 1 << 20  # Bytes; a card takes about three thousand.
-# The allowance in bytes for the zip format and the header of an array. With a
-# name of a hundred letters these take about 500 bytes.
+# Parsed JSON takes at most about forty times the memory of its text.
+_LONGEST_JSON = 1 << 20  # Bytes; a typical file has about three thousand.
+# Allowance in bytes for the zip format and the header of an array. With a name
+# of a hundred letters these take about 500 bytes.
 _OVERHEAD = 4096
 _SUFFIX = '.npy'
-# Booleans, integers, floating-point and complex numbers: no objects, which are
-# pickled, and no records.
+# Booleans, integers, floating-point and complex numbers. Objects, which are
+# pickled, and records are not allowed.
 _KINDS = 'biufc'
 _CHUNK = 1 << 20
 _LONGEST_TEXT = 400
@@ -53,20 +53,20 @@ def shortened(text: str) -> str:
 
 
 def one_line(error: BaseException) -> str:
-  """Returns the name and the message of an error, of limited length."""
+  """Returns the type and message of an error as one line of limited length."""
   return shortened(f'{type(error).__name__}: {error}').removesuffix(':')
 
 
 def read_json(path: PathLike, *, longest: int = _LONGEST_JSON) -> Any:
-  """Reads what a file holds in JSON.
+  """Reads a JSON file.
 
   Args:
     path: the file.
-    longest: the number of bytes that it may have.
+    longest: the maximum size of the file in bytes.
 
   Raises:
     OSError: if the file cannot be read.
-    ValueError: if it is too long, or not JSON, or nested too deeply.
+    ValueError: if the file is too large, invalid, or nested too deeply.
   """
   with open(path, 'rb') as file:
     text = file.read(longest + 1)
@@ -76,28 +76,28 @@ def read_json(path: PathLike, *, longest: int = _LONGEST_JSON) -> Any:
 
 
 def parse_json(text: bytes) -> Any:
-  """Returns what a text in JSON says.
+  """Parses JSON.
 
   Raises:
-    ValueError: if it is not JSON, or nested too deeply.
+    ValueError: if the text is invalid or nested too deeply.
   """
   try:
     return json.loads(text)
   except RecursionError:
-    # Its own traceback is as deep as the text.
+    # The traceback of the original error is as deep as the text.
     raise InvalidFileError('is nested too deeply') from None
 
 
 def check_size(path: PathLike, expected: Shapes) -> None:
-  """Refuses a file that is larger than the arrays that it is to hold.
+  """Checks that a file is not larger than its expected arrays.
 
   Args:
-    path: the file of `np.savez`.
+    path: a file written by `np.savez`.
     expected: shape and dtype of each array.
 
   Raises:
-    OSError: if the file is not there.
-    InvalidFileError: if it is larger.
+    OSError: if the file does not exist.
+    InvalidFileError: if the file is larger.
   """
   most = num_bytes(expected.values()) + _OVERHEAD * (len(expected) + 1)
   size = os.stat(path).st_size
@@ -108,12 +108,12 @@ def check_size(path: PathLike, expected: Shapes) -> None:
 
 
 def num_bytes(arrays: Iterable[Any]) -> int:
-  """Returns the number of bytes that arrays of these shapes and dtypes take."""
+  """Returns the size in bytes of arrays of these shapes and dtypes."""
   return sum(_num_bytes(one.shape, one.dtype) for one in arrays)
 
 
 def sha256(path: PathLike) -> str:
-  """Returns the checksum of a file, of which it holds a small part at a time.
+  """Returns the checksum of a file, which is read in small chunks.
 
   Raises:
     OSError: if the file cannot be read.
@@ -128,12 +128,12 @@ def sha256(path: PathLike) -> str:
 def read_arrays(
   path: PathLike, check: Callable[[Shapes], None]
 ) -> Dict[str, np.ndarray]:
-  """Reads arrays that `np.savez` wrote.
+  """Reads the arrays in a file written by `np.savez`.
 
   Args:
     path: the file.
-    check: is called with the shape and dtype of each array, by its name, before
-      any of them takes memory; raises `InvalidFileError` if unwanted.
+    check: a function that is called with shapes and dtypes by name before
+      memory is allocated; raises `InvalidFileError` if they are unexpected.
 
   Returns:
     The arrays, by name.
@@ -151,38 +151,43 @@ def read_arrays(
       return {name: _values(archive, info) for name, info in members.items()}
   except (OSError, InvalidFileError):
     raise
-  except Exception as error:  # Whatever the libraries make of such a file.
+  except Exception as error:  # Libraries may raise any error for such a file.
     raise InvalidFileError(f'is damaged ({one_line(error)})') from error
 
 
 def _header(
   archive: zipfile.ZipFile, info: zipfile.ZipInfo
 ) -> jax.ShapeDtypeStruct:
-  """Reads what an array is to be, and checks that the file holds just that."""
+  """Reads shape and dtype of an array, and compares them with its size."""
   name = pathlib.PurePosixPath(info.filename).name[:100]
-  # A few bytes can unpack to as many as one likes, some kinds even while the
-  # header is read.
+  # A few compressed bytes can expand without limit, some even while the header
+  # is read.
   if info.compress_type != zipfile.ZIP_STORED:
     raise InvalidFileError(
-      f'has {name!r} compressed, and bt_acme compresses nothing'
+      f'contains a compressed array {name!r}, but bt_acme writes no compressed '
+      'arrays'
     )
   if info.file_size != info.compress_size:
     raise InvalidFileError(
-      f'has {info.compress_size:,} bytes of {name!r}, and says that these are '
+      f'contains {info.compress_size:,} bytes of {name!r}, but claims '
       f'{info.file_size:,}'
     )
   with archive.open(info) as file:
     version = np.lib.format.read_magic(file)
     if version != (1, 0):
-      raise InvalidFileError(f'has {name!r} in format {version}, not (1, 0)')
+      raise InvalidFileError(
+        f'contains {name!r} in format {version} instead of (1, 0)'
+      )
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)
     left = info.file_size - file.tell()
   if dtype.kind not in _KINDS:
-    raise InvalidFileError(f'has {str(dtype)[:40]} in {name!r}, not numbers')
+    raise InvalidFileError(
+      f'contains {str(dtype)[:40]} in {name!r}, not numbers'
+    )
   if min(shape, default=0) < 0 or _num_bytes(shape, dtype) != left:
     raise InvalidFileError(
-      f'has {left:,} bytes of values in {name!r}, whose header says {dtype} of '
-      f'shape {shape}'
+      f'contains {left:,} bytes of values in {name!r}, but its header claims '
+      f'{dtype} of shape {shape}'
     )
   return jax.ShapeDtypeStruct(shape, dtype)
 

@@ -1,4 +1,4 @@
-"""What an agent is made of, by its configuration."""
+"""Tests assembling agents from their configuration."""
 
 import dataclasses
 import pickle
@@ -14,12 +14,12 @@ from bt_acme.core.intrinsic import ngu_actor, rewards
 from tests.agents import fakes
 
 
-def test_behaviors_and_their_configuration_go_together():
-  with pytest.raises(ValueError, match='behaviors and BTConfig go together'):
+def test_behaviors_require_bt_config():
+  with pytest.raises(ValueError, match='1 behaviors .* with R2D2Config'):
     assembly.Agent(fakes.make_config(), fakes.SPEC, (behaviors.Uniform(),))
 
 
-def test_a_jitted_behavior_is_checked_before_it_acts():
+def test_a_jitted_behavior_is_checked():
   with pytest.raises(TypeError, match="'mine' returns float32 of shape"):
     assembly.Agent(
       fakes.make_config(config_lib.BTConfig),
@@ -28,7 +28,7 @@ def test_a_jitted_behavior_is_checked_before_it_acts():
     )
 
 
-def test_weights_are_checked_before_an_agent_acts():
+def test_behavior_weights_are_checked():
   with pytest.raises(ValueError, match=r'behavior_weights=\(1, 2\) is invalid'):
     assembly.Agent(
       fakes.make_config(config_lib.BTConfig),
@@ -38,7 +38,7 @@ def test_weights_are_checked_before_an_agent_acts():
     )
 
 
-def test_only_a_new_agent_is_validated():
+def test_a_renamed_agent_is_not_validated_again():
   validated = []
 
   class Counting(behaviors.Uniform):
@@ -48,7 +48,7 @@ def test_only_a_new_agent_is_validated():
   agent = assembly.Agent(
     fakes.make_config(config_lib.BTConfig), fakes.SPEC, (Counting(),)
   )
-  assert 'network' not in vars(agent)  # That alone would take the most time.
+  assert 'network' not in vars(agent)  # The slowest part is created lazily.
   renamed = agent.named('other')
   assert renamed.network is not None and renamed != agent
   assert renamed.spec == agent.spec._replace(name='other')
@@ -58,14 +58,14 @@ def test_only_a_new_agent_is_validated():
   assert len(validated) == 2
 
 
-def test_an_agent_says_what_it_can_do(tmp_path):
+def test_intrinsic_and_transfer_by_kind_of_agent(tmp_path):
   for kind in ('r2d2', 'ngu', 'bt'):
     agent = fakes.make_agent(kind, tmp_path / 'behavior')
     assert (agent.intrinsic is not None) == (kind == 'ngu')
     assert (agent.transfer is not None) == (kind == 'bt')
 
 
-def test_the_rewards_that_are_made_of_features(tmp_path):
+def test_reward_specs(tmp_path):
   assert fakes.make_agent('r2d2').reward_specs == ()
   pre_trained = fakes.make_agent('ngu')
   assert pre_trained.intrinsic.reward is rewards.BY_NAME['ngu']
@@ -79,7 +79,7 @@ def test_the_rewards_that_are_made_of_features(tmp_path):
   assert exported.statistics == transferring.behaviors[-1].statistics
 
 
-def test_parameters_are_arranged_for_the_actor_core(tmp_path):
+def test_actor_params(tmp_path):
   kinds = {
     'r2d2': dict,
     'ngu': ngu_actor.NGUParams,
@@ -96,7 +96,7 @@ def test_parameters_are_arranged_for_the_actor_core(tmp_path):
       assert params.behaviors == ('of behaviors',)
 
 
-def test_another_process_makes_the_networks_again():
+def test_networks_are_not_pickled():
   agent = fakes.make_agent('ngu')
   assert agent.intrinsic is agent.intrinsic
   copy = pickle.loads(pickle.dumps(agent))

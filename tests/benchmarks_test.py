@@ -1,4 +1,4 @@
-"""Benchmarks run; tests do not look at what they measure."""
+"""Tests that benchmarks run, without checking their measurements."""
 
 import importlib
 import json
@@ -34,7 +34,7 @@ def alternating(log, name, costs):
   return side
 
 
-def test_sides_take_turns_and_the_first_round_does_not_count():
+def test_sides_alternate_and_the_first_round_is_ignored():
   log = []
   row = harness.measure(
     harness.Comparison(
@@ -52,7 +52,7 @@ def test_sides_take_turns_and_the_first_round_does_not_count():
   assert (row['limit'], row['fraction']) == (1e3, 0.25)
 
 
-def test_a_rate_is_shown_as_such_and_one_round_is_enough_for_a_count():
+def test_rates_and_counts():
   rate = harness.Comparison('x', 'steps/s', lambda: 0.5, limit=0.25, once=True)
   row = harness.measure(rate, rounds=9)
   assert (row['ours'], row['limit'], row['fraction']) == (2.0, 4.0, 0.5)
@@ -61,7 +61,7 @@ def test_a_rate_is_shown_as_such_and_one_round_is_enough_for_a_count():
   assert harness.measure(count, rounds=1)['ours'] == 3.0
 
 
-def test_what_calls_leave_to_be_done_is_timed_with_them(monkeypatch):
+def test_time_includes_unfinished_work(monkeypatch):
   times = [0.0]
   monkeypatch.setattr(harness, 'clock', lambda: times[0])
   monkeypatch.setattr(harness, 'round_seconds', 4.0)
@@ -75,7 +75,7 @@ def test_what_calls_leave_to_be_done_is_timed_with_them(monkeypatch):
   assert harness.timed(lambda: work(1), units=None)() == 1 / 10
 
 
-def test_the_table_shows_what_is_known():
+def test_format_rows():
   rows = [
     {'name': 'a', 'unit': 's', 'ours': 1234.5, 'rounds': 1, 'peer': 'dm-acme'},
     {'name': 'b', 'unit': 's', 'ours': 0.5, 'rounds': 2, 'peer': 'NumPy'},
@@ -121,7 +121,7 @@ def test_help_and_list(command_line, capsys):
     (['--here'], ['--here takes one benchmark']),
   ),
 )
-def test_wrong_arguments_are_refused(arguments, messages, command_line, capsys):
+def test_invalid_arguments(arguments, messages, command_line, capsys):
   command_line(*arguments)
   with pytest.raises(SystemExit, match='2'):
     main.main()
@@ -131,7 +131,7 @@ def test_wrong_arguments_are_refused(arguments, messages, command_line, capsys):
 
 
 @pytest.mark.parametrize('name', catalog.BENCHMARKS)
-def test_every_benchmark_is_where_the_catalog_says(name):
+def test_every_benchmark_in_the_catalog_exists(name):
   pytest.importorskip('reverb', reason='needs the full environment')
   module = importlib.import_module(
     f'benchmarks.{catalog.BENCHMARKS[name].module}'
@@ -151,13 +151,13 @@ def check_rows(name, tmp_path):
     assert row['ours'] > 0 and row['theirs'] > 0 and row['ratio'] > 0
 
 
-def test_a_benchmark_gives_rows(tmp_path):
+def test_a_benchmark_returns_rows(tmp_path):
   check_rows('h2d', tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize('name', sorted(set(catalog.BENCHMARKS) - {'h2d'}))
-def test_every_other_benchmark_gives_rows(name, tmp_path):
+def test_every_other_benchmark_returns_rows(name, tmp_path):
   check_rows(name, tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""dm-acme with today's JAX, rlax with TensorFlow, each in a new process."""
+"""Tests dm-acme with current JAX and rlax with TensorFlow in new processes."""
 
 import ctypes
 import subprocess
@@ -20,13 +20,13 @@ import acme.agents.jax.td3
 import acme.jax.layouts.distributed_layout
 """
 
-_RLAX_LEAVES_TENSORFLOW_OUT = """
+_RLAX_DOES_NOT_LOAD_TENSORFLOW = """
 import bt_acme, rlax, sys
 assert 'tensorflow_probability.substrates.jax' in sys.modules
 assert 'tensorflow' not in sys.modules
 """
 
-_RESTORED_NAMES_MEAN_WHAT_DM_ACME_TAKES_THEM_FOR = """
+_RESTORED_NAMES_WORK = """
 import acme.jax.utils, jax, jax.numpy as jnp, numpy as np
 from acme.adders.reverb import utils as adder_utils
 state = jax.pmap(lambda x: {'a': x})(jnp.ones((1, 2)))
@@ -49,7 +49,7 @@ assert tensorflow.constant(2).numpy() == 2
 assert reverb.Server([reverb.Table.queue('a', 1)]).port > 0
 """
 
-# TensorFlow 2.8 is refused only if it is imported first.
+# TensorFlow 2.8 fails only if it is imported first.
 _TENSORFLOW_STAYS_THE_SAME_MODULE = f"""
 import tensorflow as first, reverb, launchpad, sys
 import bt_acme, rlax{_AGENTS}
@@ -58,7 +58,7 @@ assert sys.modules['tensorflow'] is tensorflow is first
 assert tensorflow.constant(2).numpy() == 2
 """
 
-# Nothing of dm-acme is imported after bt_acme until the name is needed.
+# No module of dm-acme is imported between bt_acme and the use of the name.
 _PARTS_THAT_READ_JAX_COME_FIRST = f"""
 import acme
 from acme.adders.reverb import utils
@@ -82,15 +82,13 @@ def _run(program):
 @pytest.mark.parametrize(
   'program',
   [
-    _RLAX_LEAVES_TENSORFLOW_OUT
-    + _AGENTS
-    + _RESTORED_NAMES_MEAN_WHAT_DM_ACME_TAKES_THEM_FOR,
+    _RLAX_DOES_NOT_LOAD_TENSORFLOW + _AGENTS + _RESTORED_NAMES_WORK,
     _TENSORFLOW_STAYS_THE_SAME_MODULE,
     _PARTS_THAT_READ_JAX_COME_FIRST,
   ],
   ids=['bt_acme first', 'tensorflow first', 'acme first'],
 )
-def test_dm_acme_imports_without_a_word(program):
+def test_importing_dm_acme_prints_nothing(program):
   result = _run(program)
   assert result.returncode == 0, result.stderr
   assert result.stdout == ''
@@ -98,13 +96,13 @@ def test_dm_acme_imports_without_a_word(program):
 
 
 def test_tensorflow_and_reverb_work_after_rlax():
-  result = _run(_RLAX_LEAVES_TENSORFLOW_OUT + _TENSORFLOW_AND_REVERB_WORK)
+  result = _run(_RLAX_DOES_NOT_LOAD_TENSORFLOW + _TENSORFLOW_AND_REVERB_WORK)
   assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize('name', ['acme.agents.jax.r2d2', 'acme.jax.utils'])
-def test_parts_of_dm_acme_that_failed_first_can_be_imported_again(name):
-  # If a name imports at once, its part of `compat.py` can go.
+def test_a_failed_import_of_dm_acme_can_be_repeated(name):
+  # If the first import works, the corresponding part of `compat.py` can go.
   result = _run(f"""
 try:
   import {name}
@@ -112,12 +110,12 @@ except (AttributeError, ImportError):
   import bt_acme
   import {name}
 else:
-  raise AssertionError('{name} needs no help')
+  raise AssertionError('{name} does not need the hook')
 """)
   assert result.returncode == 0, result.stderr
 
 
-def test_importing_the_package_costs_nothing():
+def test_importing_the_package_is_cheap():
   heavy = ('jax', 'haiku', 'tensorflow', 'reverb', 'acme')
   result = _run(
     f'import bt_acme, sys; print([m for m in {heavy} if m in sys.modules])'
@@ -127,7 +125,7 @@ def test_importing_the_package_costs_nothing():
 
 @pytest.fixture
 def libraries(monkeypatch):
-  """Sets the paths under which a shared library can be loaded."""
+  """Sets the paths from which a shared library can be loaded."""
 
   def set_libraries(paths):
     loaded = []
@@ -148,13 +146,13 @@ _LIBPYTHON = f'libpython3.{sys.version_info.minor}.so.1.0'
 
 
 @pytest.mark.parametrize('path', [_LIBPYTHON, f'/python/lib/{_LIBPYTHON}'])
-def test_libpython_is_loaded_from_where_it_is(libraries, path):
+def test_libpython_is_loaded_from_system_or_interpreter(libraries, path):
   loaded = libraries([path])
   compat.load_libpython()
   assert loaded == [path]
 
 
-def test_a_missing_libpython_is_an_error_with_the_way_out(libraries):
+def test_the_error_for_missing_libpython_names_the_fix(libraries):
   libraries([])
   with pytest.raises(ImportError, match='apt-get install libpython3') as error:
     compat.load_libpython()

@@ -1,4 +1,4 @@
-"""Files and folders stay whole while their writer is killed again and again."""
+"""Tests that files and directories stay complete if their writer is killed."""
 
 import os
 import random
@@ -11,8 +11,8 @@ import pytest
 
 from bt_acme import files
 
-# Replaces a folder and a file forever, each time with a number one higher in
-# all of its files, and prints the number that is in place.
+# Replaces a directory and a file forever. All files contain a number, which
+# increases by 1 each time; prints the number after each replacement.
 _WRITER = """
 import itertools, runpy, sys
 files = runpy.run_path(sys.argv[1])
@@ -40,7 +40,7 @@ def start_writer(root, kind, number):
 
 
 def read_whole(*paths):
-  """The one number that all these files hold, each 2000 times."""
+  """Returns the number that each of these files contains 2000 times."""
   texts = {path.read_text() for path in paths}
   assert len(texts) == 1
   lines = texts.pop().splitlines()
@@ -49,7 +49,7 @@ def read_whole(*paths):
 
 
 @pytest.mark.parametrize('kind', ['exchange', 'renames'])
-def test_a_killed_writer_leaves_a_whole_folder_and_file(tmp_path, kind):
+def test_a_killed_writer_leaves_complete_files(tmp_path, kind):
   rng = random.Random(0)
   number, missing = 0, 0
   for _ in range(25):
@@ -68,7 +68,7 @@ def test_a_killed_writer_leaves_a_whole_folder_and_file(tmp_path, kind):
     assert number <= found <= number + 1
     number = found
   assert missing < 25
-  # The next attempt removes what is left of all of these.
+  # The next attempt removes all leftovers.
   with files.new_folder(tmp_path / 'folder') as folder:
     (folder / 'a').write_text('')
   files.write_text(tmp_path / 'file', '')
@@ -76,20 +76,20 @@ def test_a_killed_writer_leaves_a_whole_folder_and_file(tmp_path, kind):
   assert [p.name for p in (tmp_path / 'folder').iterdir()] == ['a']
 
 
-def test_a_folder_is_there_all_the_while_it_is_replaced(tmp_path):
+def test_a_directory_exists_while_it_is_replaced(tmp_path):
   writer = start_writer(str(tmp_path), 'exchange', '0')
   assert writer.stdout.readline() == '0\n'
   end = time.monotonic() + 0.5
   while time.monotonic() < end:
-    # A reader that is slow may find the files of the former folder deleted, but
-    # the path always leads to a folder.
+    # A slow reader may find the files of the old directory deleted, but the
+    # path is always a directory.
     assert os.path.isdir(tmp_path / 'folder')
   writer.kill()
   written = writer.communicate()[0].splitlines()
   assert len(written) > 3
 
 
-def test_a_body_that_raises_leaves_the_folder_as_it_was(tmp_path):
+def test_a_body_that_raises_leaves_the_directory_unchanged(tmp_path):
   for expected in ([], ['folder']):
     with pytest.raises(KeyboardInterrupt):
       with files.new_folder(tmp_path / 'folder') as folder:
@@ -102,7 +102,7 @@ def test_a_body_that_raises_leaves_the_folder_as_it_was(tmp_path):
 
 
 @pytest.mark.parametrize('replaced', [False, True])
-def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path, replaced):
+def test_a_file_that_cannot_be_written_is_unchanged(tmp_path, replaced):
   path = tmp_path / 'file'
   if replaced:
     files.write_text(path, 'before')
@@ -111,9 +111,7 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path, replaced):
   assert [p.read_text() for p in tmp_path.iterdir()] == ['before'] * replaced
 
 
-def test_the_old_folder_comes_back_if_the_writer_died_between_two_renames(
-  tmp_path,
-):
+def test_the_old_directory_is_restored_after_a_crash_between_renames(tmp_path):
   old = tmp_path / '.folder.old-00'
   old.mkdir()
   (old / 'whole').write_text('whole')
@@ -125,7 +123,7 @@ def test_the_old_folder_comes_back_if_the_writer_died_between_two_renames(
   assert (tmp_path / 'folder' / 'whole').read_text() == 'whole'
 
 
-def test_a_rename_that_fails_leaves_the_folder_as_it_was(tmp_path, monkeypatch):
+def test_a_failed_rename_leaves_the_directory_unchanged(tmp_path, monkeypatch):
   (tmp_path / 'folder').mkdir()
   monkeypatch.setattr(files, '_exchange', lambda one, other: False)
   rename, calls = os.rename, []
@@ -144,7 +142,7 @@ def test_a_rename_that_fails_leaves_the_folder_as_it_was(tmp_path, monkeypatch):
   assert not list((tmp_path / 'folder').iterdir())
 
 
-def test_links_are_written_through_and_modes_follow_the_umask(tmp_path):
+def test_links_are_followed_and_modes_match_the_umask(tmp_path):
   (tmp_path / 'real').mkdir()
   link = tmp_path / 'link'
   link.symlink_to(tmp_path / 'real')
@@ -156,7 +154,7 @@ def test_links_are_written_through_and_modes_follow_the_umask(tmp_path):
   assert modes[0] == modes[1]
 
 
-def test_all_is_synced_before_it_is_moved_and_its_folder_after(
+def test_contents_are_synced_before_the_move_and_the_parent_after(
   tmp_path, monkeypatch
 ):
   events = []
@@ -176,7 +174,7 @@ def test_all_is_synced_before_it_is_moved_and_its_folder_after(
   monkeypatch.setattr(os, 'replace', record('replace', replace))
   with files.new_folder(tmp_path / 'folder') as folder:
     (folder / 'a').write_text('a')
-  # It is unknown whether the name of the folder around it was synced before.
+  # Whether the name of the parent directory was synced earlier is unknown.
   around = tmp_path.parent.name
   assert events == [around, 'a', folder.name, 'rename', tmp_path.name]
   events.clear()
@@ -188,7 +186,7 @@ def test_all_is_synced_before_it_is_moved_and_its_folder_after(
   assert events == [tmp_path.name, 'b']
 
 
-def test_files_of_other_names_are_left_alone(tmp_path):
+def test_files_with_other_names_are_unchanged(tmp_path):
   others = ['.folder', '.folderish.partial-00', 'folder.partial-00']
   for name in others:
     (tmp_path / name).write_text('mine')
@@ -203,7 +201,7 @@ def test_files_of_other_names_are_left_alone(tmp_path):
   assert all((tmp_path / name).read_text() == 'mine' for name in others)
 
 
-def test_whether_a_file_can_be_made(tmp_path):
+def test_check_writable(tmp_path):
   (tmp_path / 'file').write_text('mine')
   for name in ('file', 'new', 'folder/new'):
     files.check_writable(tmp_path / name)

@@ -1,4 +1,4 @@
-"""An agent's learner follows the agent's configuration."""
+"""Tests that the learner core depends on the agent's configuration."""
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ _GROUPS = {
 
 
 def _stepped(agent, source):
-  """The state after one learner step and the priorities of its batch."""
+  """Returns states before and after a learner step, and its priorities."""
   core = learner_assembly.make_learner_core(agent)
   batch = toys.batch(
     6,
@@ -34,7 +34,7 @@ def _stepped(agent, source):
 
 
 @pytest.mark.parametrize('source', [types.OWN, types.FLIGHT])
-def test_flights_are_held_as_configured(source):
+def test_flight_recurrent_state(source):
   results = []
   for in_flights in ('advance', 'hold'):
     config = config_lib.BTConfig(
@@ -46,7 +46,7 @@ def test_flights_are_held_as_configured(source):
   assert np.allclose(*results, rtol=1e-5) == (source == types.OWN)
 
 
-def test_intrinsic_networks_learn_at_their_own_rate():
+def test_intrinsic_networks_have_their_own_learning_rate():
   config = config_lib.NGUConfig(
     **_GROUPS,
     intrinsic=config_lib.IntrinsicConfig(
@@ -64,13 +64,13 @@ def test_intrinsic_networks_learn_at_their_own_rate():
     )
     return max(jax.tree.leaves(steps))
 
-  # Adam's first step is as long as its learning rate, for a gradient that is
-  # large compared to its epsilon.
+  # Adam's first step equals the learning rate if the gradient is large compared
+  # to epsilon.
   assert 0.005 < largest_step('intrinsic_params') <= 0.0101
   assert 0 < largest_step('params') <= 1.01e-5
 
 
-def test_an_agent_without_intrinsic_reward_has_no_networks_for_it():
+def test_no_intrinsic_networks_without_intrinsic_reward():
   agent = assembly.Agent(config_lib.R2D2Config(**_GROUPS), _SPEC)
   state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
   assert state.intrinsic_params == {}

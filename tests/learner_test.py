@@ -1,4 +1,4 @@
-"""Steps that are started and finished, and what a learner resumes from."""
+"""Tests starting and finishing learner steps, and restoring a learner."""
 
 import dataclasses
 
@@ -14,8 +14,8 @@ SEED = 5
 
 
 @pytest.fixture(name='make', scope='module')
-def make_learner_of_an_agent_that_draws():
-  """Makes learners whose steps are random."""
+def make_random_learner():
+  """Creates learners with random steps."""
   config = fakes.make_config(config_lib.NGUConfig)
   intrinsic = dataclasses.replace(
     config.intrinsic, intrinsic_window='spread', intrinsic_steps=2
@@ -29,7 +29,7 @@ def make_learner_of_an_agent_that_draws():
 
 
 def learn(learner, samples):
-  """Takes all steps, finishes them, and returns the state."""
+  """Starts and finishes all steps, and returns the state."""
   for sample in samples:
     learner.start(sample)
   while learner.pending:
@@ -42,7 +42,7 @@ def are_equal(one, other):
   return all(jax.tree.leaves(equal))
 
 
-def test_steps_are_finished_in_their_order(make):
+def test_steps_are_finished_in_order(make):
   learner, samples = make(), fakes.make_samples(3)
   for number, sample in enumerate(samples):
     keys = np.full_like(sample.keys, number)
@@ -57,7 +57,7 @@ def test_steps_are_finished_in_their_order(make):
   assert all(isinstance(value, float) for value in steps[2].row().values())
 
 
-def test_it_resumes_with_its_own_randomness(make):
+def test_restore_includes_the_random_key(make):
   samples = fakes.make_samples(4)
   learner = make()
   arrays, key = learn(learner, samples[:2]), learner.key()
@@ -65,14 +65,14 @@ def test_it_resumes_with_its_own_randomness(make):
   resumed = make(SEED + 1)
   resumed.restore(arrays, key)
   assert are_equal(learn(resumed, samples[2:]), expected)
-  # Checkpoints of before have no key, and a seed gives it again.
+  # Old checkpoints have no key; the seed determines it.
   for seed, is_same in ((SEED, True), (SEED + 1, False)):
     resumed = make(seed)
     resumed.restore(arrays, None)
     assert are_equal(learn(resumed, samples[2:]), expected) == is_same
 
 
-def test_what_a_learner_resumes_from_is_not_used_up(make):
+def test_restored_arrays_are_not_donated(make):
   learner = make()
   arrays = learner.arrays()
   kept = jax.tree.map(np.copy, arrays)
@@ -81,7 +81,7 @@ def test_what_a_learner_resumes_from_is_not_used_up(make):
   assert are_equal(arrays, kept)
 
 
-def test_pending_steps_are_resumed(make):
+def test_pending_steps_are_restored(make):
   learner, sample = make(), fakes.make_samples(1)[0]
   learner.start(sample)
   resumed = make()
@@ -91,7 +91,7 @@ def test_pending_steps_are_resumed(make):
   assert learner.finish().row() == resumed.finish().row()
 
 
-def test_a_learner_that_diverged_says_so(make):
+def test_a_diverged_learner_raises(make):
   learner, sample = make(), fakes.make_samples(1)[0]
   sample.batch.reward.fill(np.nan)
   learner.start(sample)

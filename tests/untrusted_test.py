@@ -1,4 +1,4 @@
-"""An untrusted file is refused in one line, and takes no memory."""
+"""Tests that untrusted files are refused in one line and without memory."""
 
 import ast
 import json
@@ -24,7 +24,7 @@ def shape_of(*shape, dtype=np.float32):
 
 
 def header(shape, descr='<f4', order=False):
-  """The first bytes of an array's file, whatever follows."""
+  """Returns the header of an array's file."""
   text = repr({'descr': descr, 'fortran_order': order, 'shape': shape})
   text += ' ' * (-len(text) % 16) + '\n'
   return b'\x93NUMPY\x01\x00' + len(text).to_bytes(2, 'little') + text.encode()
@@ -37,7 +37,7 @@ def write_zip(path, members, compression=zipfile.ZIP_STORED):
 
 
 def change_sizes(path, size):
-  """Has the zip directory say another size of what its first member holds."""
+  """Changes the size of the first member in the zip directory."""
   data = bytearray(path.read_bytes())
   entry = data.index(b'PK\x01\x02')
   data[entry + 24 : entry + 28] = size.to_bytes(4, 'little')
@@ -49,7 +49,7 @@ def accept(shapes):
 
 
 class Peak:
-  """The most memory that was taken within a block, in bytes."""
+  """Measures the peak memory of a block in bytes."""
 
   def __enter__(self):
     tracemalloc.start()
@@ -73,7 +73,7 @@ ARRAYS = {
 }
 
 
-def test_arrays_come_back(path):
+def test_arrays_are_read(path):
   np.savez(path, **ARRAYS)
   seen = {}
   found = untrusted.read_arrays(path, seen.update)
@@ -93,7 +93,7 @@ def refused(path, message, check=accept):
   assert peak.bytes < 8 * _MB
 
 
-def test_arrays_are_refused_before_they_are_read(path):
+def test_check_is_called_before_arrays_are_read(path):
   def check(shapes):
     raise untrusted.InvalidFileError(f'has {shapes["x"].shape}')
 
@@ -104,11 +104,11 @@ def test_arrays_are_refused_before_they_are_read(path):
 @pytest.mark.parametrize(
   'compression', [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
 )
-def test_a_bomb(path, compression):
+def test_zip_bomb(path, compression):
   size = 64 * _MB
   write_zip(path, {'x': header((size // 4,)) + bytes(size)}, compression)
   assert path.stat().st_size < _MB
-  refused(path, "has 'x.npy' compressed")
+  refused(path, "contains a compressed array 'x.npy'")
 
 
 @pytest.mark.parametrize(
@@ -116,39 +116,51 @@ def test_a_bomb(path, compression):
   [
     (
       header((10**12,)) + bytes(400),
-      r'has 400 bytes of values in .*1000000000',
+      r'contains 400 bytes of values in .*1000000000',
     ),
-    (header((10**30, 10**30)) + bytes(400), 'has 400 bytes of values'),
-    (header((99,)) + bytes(400), r'has 400 bytes .* float32 of shape \(99,\)'),
-    (header((101,)) + bytes(400), 'has 400 bytes of values'),
-    (header((-10, -10)) + bytes(400), 'has 400 bytes of values'),
-    (header((50,), '|O') + bytes(400), "has object in 'x.npy', not numbers"),
-    (header((100,), '<U1') + bytes(400), "has <U1 in 'x.npy', not numbers"),
+    (header((10**30, 10**30)) + bytes(400), 'contains 400 bytes of values'),
+    (
+      header((99,)) + bytes(400),
+      r'contains 400 bytes .* float32 of shape \(99,\)',
+    ),
+    (header((101,)) + bytes(400), 'contains 400 bytes of values'),
+    (header((-10, -10)) + bytes(400), 'contains 400 bytes of values'),
+    (
+      header((50,), '|O') + bytes(400),
+      "contains object in 'x.npy', not numbers",
+    ),
+    (
+      header((100,), '<U1') + bytes(400),
+      "contains <U1 in 'x.npy', not numbers",
+    ),
     (header((100,), [('a', '<f4')]) + bytes(400), 'not numbers'),
     (header((100,), 'nothing') + bytes(400), 'is damaged'),
     (header(100) + bytes(400), 'is damaged'),
     (b'\x93NUMPY\x01\x00\x10\x27' + b'(' * 10_000, 'is damaged'),
     (b'\x93NUMPY\x01\x00\x08\x00{[]: 1}\n', 'is damaged'),
-    (b'\x93NUMPY\x02\x00\xff\xff\xff\xff', r"has 'x.npy' in format \(2, 0\)"),
+    (
+      b'\x93NUMPY\x02\x00\xff\xff\xff\xff',
+      r"contains 'x.npy' in format \(2, 0\)",
+    ),
     (b'\x93NUMPY\x01\x00\xff\xff', 'is damaged'),
     (b'\x93NUM', 'is damaged'),
     (b'', 'is damaged'),
     (pickle.dumps(print), 'is damaged'),
   ],
 )
-def test_a_header_that_lies(path, data, message):
+def test_invalid_header(path, data, message):
   write_zip(path, {'x': data})
   refused(path, message)
 
 
-def test_a_directory_that_lies(path):
+def test_invalid_zip_directory(path):
   np.savez(path, x=np.zeros(100, np.float32))
   change_sizes(path, 2**32 - 2)
-  refused(path, r'has 528 bytes of .* says that these are 4,294,967,294')
+  refused(path, r'contains 528 bytes of .* claims 4,294,967,294')
 
 
 class Evil:
-  """Its pickle writes a file when it is read."""
+  """An object whose pickle creates a directory when loaded."""
 
   def __init__(self, path):
     self._path = path
@@ -164,11 +176,11 @@ def test_objects_are_not_unpickled(path, tmp_path):
   assert not trace.exists()
   with np.load(path, allow_pickle=True) as arrays:
     arrays['x']
-  assert trace.exists()  # It would have.
+  assert trace.exists()  # np.load executes the pickle.
 
 
 @pytest.mark.parametrize('kept', [0, 1, 30, 200, 0.5, 0.99])
-def test_a_part_of_a_file(path, kept):
+def test_truncated_file(path, kept):
   np.savez(path, x=np.zeros(1000, np.float32), y=np.zeros(1000, np.float32))
   size = path.stat().st_size
   os.truncate(path, kept if kept >= 1 else int(kept * size))
@@ -176,8 +188,8 @@ def test_a_part_of_a_file(path, kept):
 
 
 @pytest.mark.parametrize('place', range(0, 1104, 16))
-def test_a_changed_byte(path, place):
-  """It is found, or was of no consequence."""
+def test_changed_byte(path, place):
+  """A changed byte is detected or has no effect."""
   array = np.arange(100, dtype=np.float32)
   np.savez(path, x=array, y=array)
   data = bytearray(path.read_bytes())
@@ -192,26 +204,26 @@ def test_a_changed_byte(path, place):
       np.testing.assert_array_equal(value, array)
 
 
-def test_a_checksum_that_differs(path):
+def test_wrong_checksum(path):
   np.savez(path, x=np.zeros(100, np.float32))
   data = bytearray(path.read_bytes())
-  data[300] ^= 1  # In the values.
+  data[300] ^= 1  # One of the values.
   path.write_bytes(data)
   refused(path, 'is damaged .*CRC')
 
 
-def test_a_file_that_is_too_large_is_not_read(path):
+def test_too_large_file(path):
   np.savez(path, x=np.zeros(100, np.float32))
   wanted = {'x': shape_of(100)}
   untrusted.check_size(path, wanted)
-  os.truncate(path, 10**12)  # It takes no space on the disk.
+  os.truncate(path, 10**12)  # A sparse file takes no disk space.
   with pytest.raises(
     untrusted.InvalidFileError, match='is 1,000,000,000,000 bytes; the'
   ):
     untrusted.check_size(path, wanted)
 
 
-def test_a_checksum_takes_little_memory(path):
+def test_sha256_takes_little_memory(path):
   path.write_bytes(bytes(32 * _MB))
   with Peak() as peak:
     untrusted.sha256(path)
@@ -229,7 +241,7 @@ def test_a_checksum_takes_little_memory(path):
     ('\xff', 'Expecting'),
   ],
 )
-def test_bad_json(tmp_path, text, message):
+def test_invalid_json(tmp_path, text, message):
   (tmp_path / 'card').write_text(text)
   with Peak() as peak:
     with pytest.raises(ValueError, match=message) as info:
@@ -238,7 +250,7 @@ def test_bad_json(tmp_path, text, message):
   assert peak.bytes < 64 * _MB
 
 
-def test_good_json(tmp_path):
+def test_valid_json(tmp_path):
   value = {'a': [1, 0.1, None, {'b': 'ü'}]}
   (tmp_path / 'card').write_text(json.dumps(value))
   assert untrusted.read_json(tmp_path / 'card') == value
@@ -251,18 +263,18 @@ def test_an_error_is_one_line_of_limited_length():
   assert '\n' not in long and len(long) < 420 and long.endswith(' [...]')
 
 
-# Whatever makes objects of bytes, and so can run what the bytes say.
+# Modules that create objects from bytes, and so may execute code in the bytes.
 _UNPICKLERS = {
   *('pickle', '_pickle', 'cPickle', 'cloudpickle', 'dill', 'joblib', 'marshal'),
   *('shelve', 'msgpack', 'yaml', 'torch', 'flax', 'orbax', 'jsonpickle'),
 }
-# These load pickles, where `np.load` is not told to refuse them.
+# Functions that load pickles unless `allow_pickle=False` is passed.
 _LOADERS = {'load', 'read_array', 'fromregex', 'read_pickle', 'NpzFile'}
 _NUMPY = {'np', 'numpy', 'format', 'npyio', 'pd', 'pandas', 'jnp'}
 
 
 def unpickled(text):
-  """Finds what could unpickle in the source of a module."""
+  """Yields the statements of a module that could unpickle."""
   for node in ast.walk(ast.parse(text)):
     if isinstance(node, (ast.Import, ast.ImportFrom)):
       names = [alias.name for alias in node.names]
@@ -292,7 +304,7 @@ def _unpickling_call(call):
     yield 'imports late'
 
 
-def test_nothing_in_the_package_unpickles():
+def test_the_package_never_unpickles():
   paths = [p for d in ('bt_acme', 'launch') for p in (_ROOT / d).rglob('*.py')]
   assert len(paths) > 100
   found = {
@@ -318,12 +330,12 @@ def test_nothing_in_the_package_unpickles():
     'importlib.import_module("pickle")',
   ],
 )
-def test_what_unpickles_is_found(text):
+def test_unpickling_is_detected(text):
   assert list(unpickled(text))
 
 
 @pytest.mark.parametrize(
   'text', ['import json', 'json.load(f)', 'np.load(p, allow_pickle=False)']
 )
-def test_what_does_not_unpickle_is_passed_over(text):
+def test_harmless_code_is_ignored(text):
   assert not list(unpickled(text))

@@ -92,7 +92,9 @@ def test_a_small_decompression_bomb(folder):
   hostile.write_zip(folder / 'params.npz', {'x': member}, zipfile.ZIP_DEFLATED)
   sign(folder)
   refused(
-    folder, "params.npz has 'x.npy' compressed, .*. Export the behavior again"
+    folder,
+    "params.npz contains a compressed array 'x.npy', .*. Export the behavior "
+    'again',
   )
 
 
@@ -103,14 +105,14 @@ def test_a_header_for_four_terabytes(folder):
     folder / 'params.npz', {name: hostile.header((10**12,)) + bytes(99)}
   )
   sign(folder)
-  refused(folder, 'params.npz has 99 bytes of values')
+  refused(folder, 'params.npz contains 99 bytes of values')
 
 
 def test_objects(folder, tmp_path):
   evil = np.array([hostile.Evil(tmp_path / 'executed')], object)
   np.savez(folder / 'params.npz', x=evil)
   sign(folder)
-  refused(folder, "params.npz has object in 'x.npy', not numbers")
+  refused(folder, "params.npz contains object in 'x.npy', not numbers")
   assert not (tmp_path / 'executed').exists()
 
 

@@ -162,7 +162,7 @@ def objects(path):
   'forge, message',
   [
     (bomb, 'arrays.npz is .* at most'),
-    (four_terabytes, 'arrays.npz has 99 bytes of values'),
+    (four_terabytes, 'arrays.npz contains 99 bytes of values'),
     (objects, 'arrays.npz .*(not numbers|is damaged)'),
     (lambda p: os.truncate(p / 'arrays.npz', 10**12), 'arrays.npz is 1,000'),
     (lambda p: (p / 'values.json').write_text('[' * 99_999), 'too deeply'),
