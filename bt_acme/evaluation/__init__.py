@@ -1,4 +1,4 @@
-"""Measures what was learned."""
+"""Evaluation of agents and behaviors."""
 
 from bt_acme.evaluation.evaluator import FIRST_ENVIRONMENT, Evaluator
 

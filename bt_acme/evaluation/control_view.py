@@ -1,9 +1,9 @@
-"""Pictures of an episode in which one sees who is in control.
+"""Images of an episode that show who is in control.
 
-The border and the caption have the color of whoever decides the next action:
-the agent by itself, the behavior because the agent chose the extra action, or
-the behavior in a flight. Where the environment has cells, those visited so far
-are marked in the color of who acted in them last.
+The color of the border and caption shows who selects the next action: the agent
+itself, the behavior through the extra action, or the behavior in a flight. In
+environments with cells, visited cells are marked in the color of the last
+controller there.
 """
 
 from typing import Any, Dict, NamedTuple, Tuple
@@ -18,21 +18,21 @@ from bt_acme.evaluation import video
 Color = Tuple[int, int, int]
 
 _BORDER = 8  # Pixels.
-_CAPTION = 28  # Pixels from the border to the picture.
+_CAPTION = 28  # Pixels between the border and the image.
 _FONT_SIZE = 18
 _INK: Color = (0, 0, 0)
 _END_COLOR: Color = (230, 230, 230)
-_MARK_SHARE = 0.4  # The side of a mark, as a share of that of a cell.
+_MARK_SHARE = 0.4  # Side length of a mark relative to its cell.
 
 
 class Controller(NamedTuple):
-  """How somebody who decides actions is shown."""
+  """Name and color of a controller in the images."""
 
   name: str
   color: Color
 
 
-# The colors of Okabe and Ito, which color-blind people tell apart.
+# The palette of Okabe and Ito, which color-blind people can distinguish.
 CONTROLLERS = {
   types.OWN: Controller('agent', (86, 180, 233)),
   types.EXTRA: Controller('extra action', (230, 159, 0)),
@@ -50,15 +50,15 @@ class ControlView:
     scale: int = 1,
     shows_control: bool = True,
   ):
-    """Begins with no cell visited.
+    """Initializes the view of a new episode.
 
     Args:
       environment: the environment to draw.
-      scale: the factor that enlarges what it shows.
-      shows_control: whether to add border, caption and marks, which mean
-        nothing for an agent without behavior transfer.
+      scale: the factor by which the image is enlarged.
+      shows_control: whether to add border, caption and marks, which are
+        meaningless for an agent without behavior transfer.
     """
-    self._environment: Any = environment  # Of which only some have cells.
+    self._environment: Any = environment  # Only some environments have cells.
     self._scale = scale
     self._shows_control = shows_control
     self._has_cells = shows_control and hasattr(environment, 'agent_cell')
@@ -68,7 +68,7 @@ class ControlView:
     """Draws the environment before an action.
 
     Args:
-      source: who decided the action: OWN, EXTRA or FLIGHT.
+      source: who selects the action: OWN, EXTRA or FLIGHT.
 
     Returns:
       uint8 RGB [height, width, 3].
@@ -80,7 +80,7 @@ class ControlView:
     return self._framed(picture, controller)
 
   def last_frame(self, caption: str) -> np.ndarray:
-    """Draws the environment at the end of the episode, when nobody acts."""
+    """Draws the environment at the end of the episode."""
     return self._framed(self._picture(), Controller(caption, _END_COLOR))
 
   def _framed(self, picture: np.ndarray, shown: Controller) -> np.ndarray:
@@ -89,7 +89,7 @@ class ControlView:
     return framed(picture, shown.name, shown.color)
 
   def _picture(self) -> np.ndarray:
-    """Returns what the environment shows, with its marked cells."""
+    """Renders the environment with its marked cells."""
     picture = video.screen(self._environment)
     picture = picture.repeat(self._scale, axis=0).repeat(self._scale, axis=1)
     if not self._has_cells:
@@ -103,11 +103,11 @@ class ControlView:
 
 
 def framed(picture: np.ndarray, caption: str, color: Color) -> np.ndarray:
-  """Puts a colored border with a caption around a picture.
+  """Adds a colored border with a caption to an image.
 
   Args:
     picture: uint8 RGB [height, width, 3].
-    caption: a few words; they stand at the top.
+    caption: a short text at the top.
     color: the color of the border.
   """
   height, width = picture.shape[:2]

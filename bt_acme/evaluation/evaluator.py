@@ -1,4 +1,4 @@
-"""Plays episodes of an agent's or a behavior's policy."""
+"""Plays episodes with the policy of an agent or a behavior."""
 
 from typing import Callable, Dict, List, Optional
 
@@ -11,22 +11,22 @@ from bt_acme.environments import vector
 
 Row = Dict[str, float]
 
-# The index of the first environment of a run's evaluations. Environments are
-# seeded by their index, so that no evaluation plays the episodes of an actor.
+# Index of the first environment of evaluations. Environments are seeded by
+# their index, so evaluations and actors play different episodes.
 FIRST_ENVIRONMENT = 1_000_000
 
 
 class Evaluator:
-  """Plays whole episodes, several at once.
+  """Plays whole episodes, several in parallel.
 
-  Returns are undiscounted sums of the task's reward, whatever the agent
-  maximizes. Flights are left out unless they are asked for. The extra action
-  remains, and its behavior acts when it is chosen.
+  Returns are undiscounted sums of the task's reward, even if the agent
+  maximizes another reward. Flights are disabled by default. The extra action
+  remains available.
 
   Attributes:
-    environment: the environments, one for each episode.
-    actions: the actions that were chosen last, int32 [N].
-    sources: who decided them, uint8 [N]: OWN, EXTRA or FLIGHT of
+    environment: the environments, one per episode.
+    actions: the most recent actions, int32 [N].
+    sources: who selected them, uint8 [N]: OWN, EXTRA or FLIGHT of
       `core/types.py`.
   """
 
@@ -44,12 +44,12 @@ class Evaluator:
 
     Args:
       agent: the agent that acts.
-      episodes: how many episodes one evaluation plays, all at once.
-      seed: the run's seed.
+      episodes: the number of episodes of an evaluation, played in parallel.
+      seed: the seed of the run.
       first_environment: the index that seeds the first environment.
-      epsilon: the policy's epsilon; None for the configured
+      epsilon: the epsilon of the policy; None for the configured
         `evaluation_epsilon`.
-      flights: whether flights start, as they do in training.
+      flights: whether flights start as in training.
     """
     if epsilon is None:
       epsilon = agent.config.acting.evaluation_epsilon
@@ -88,20 +88,19 @@ class Evaluator:
     """Plays one episode in each environment.
 
     Args:
-      variables: the variables that the learner publishes.
+      variables: the variables published by the learner.
       statistics: the statistics of the intrinsic reward, which is an input of
-        an NGU policy; None without one.
-      should_stop: a function that is asked now and then; the evaluation ends if
-        it returns True.
-      on_step: a function that is called with what the environments show, and a
-        mask bool [N] of those whose episode has not ended. The actions have
-        been chosen and not yet taken.
-      on_end: a function that is called with the index of each environment whose
-        episode has ended, while the environment still shows its last
-        observation.
+        NGU policies; None for other policies.
+      should_stop: a function that is called every 256 steps; the evaluation
+        stops if it returns True.
+      on_step: a function that is called before each step with the current
+        observations and a mask bool [N] of unfinished episodes. The next
+        actions are already selected.
+      on_end: a function that is called with the index of an environment at the
+        end of its episode, before the environment is reset.
 
     Returns:
-      The metrics of each episode; none if the evaluation was stopped.
+      The metrics of each episode; an empty list if the evaluation was stopped.
     """
     self._actor.update_variables(variables)
     if statistics is not None:

@@ -1,4 +1,4 @@
-"""Films the first episode of an evaluation."""
+"""Records a video of the first episode of an evaluation."""
 
 from typing import Optional
 
@@ -15,9 +15,9 @@ _SCALE = 2
 
 
 class EpisodeFilm:
-  """Films the first episode, if there is a writer.
+  """Records the first episode, if a writer is given.
 
-  With behavior transfer, one sees who is in control.
+  With behavior transfer, the video shows who is in control.
   """
 
   def __init__(
@@ -28,13 +28,13 @@ class EpisodeFilm:
     *,
     max_frames: int,
   ):
-    """Prepares to draw the evaluator's first environment.
+    """Initializes the view of the evaluator's first environment.
 
     Args:
-      writer: the video; None for none.
-      evaluator: plays the episodes.
+      writer: the writer of the video; None for no video.
+      evaluator: the evaluator that plays the episodes.
       agent: the agent that acts.
-      max_frames: the film stops after this many frames.
+      max_frames: the maximum number of frames.
     """
     self._writer = writer
     self._evaluator = evaluator
@@ -46,12 +46,12 @@ class EpisodeFilm:
     )
 
   def on_step(self, step: vector.VectorStep, going: np.ndarray) -> None:
-    """Adds a frame while the episode goes on."""
+    """Adds a frame unless the episode has ended."""
     del step
     if self._writer and going[0] and self._writer.frames < self._max_frames:
       self._writer.write(self._view.frame(self._evaluator.sources[0]))
 
   def on_end(self, i: int) -> None:
-    """Adds what the first environment shows at the end of its episode."""
+    """Adds the last frame of the first environment's episode."""
     if self._writer and i == 0 and self._writer.frames < self._max_frames:
       self._writer.write(self._view.last_frame('end'))

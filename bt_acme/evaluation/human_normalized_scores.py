@@ -1,10 +1,10 @@
-"""Human-normalized scores of the Atari games, and their summaries.
+"""Human-normalized scores (HNS) of Atari games, and their summaries.
 
   HNS = 100 (score - random) / (human - random)  percent
 
 These definitions reproduce the tables of Campos et al. 2021 (arXiv:2102.13515):
-a game's score is its mean over seeds, the capped mean caps each game at 100 and
-has no floor, and percentiles interpolate linearly.
+the score of a game is the mean over seeds, the capped mean limits each game to
+100 but has no lower limit, and percentiles are interpolated linearly.
 """
 
 import difflib
@@ -29,7 +29,7 @@ class Summary(NamedTuple):
 
 
 class ReferenceScores(NamedTuple):
-  """The undiscounted scores of a game that stand for 0 and 100 %."""
+  """The undiscounted scores of a game that correspond to 0% and 100%."""
 
   random: float
   human: float
@@ -61,14 +61,14 @@ def reference_scores(game: str) -> ReferenceScores:
 
 
 def human_normalized(game: str, score: Any) -> Any:
-  """Normalizes scores of one game: 0 is a random agent's, 100 a human's.
+  """Normalizes scores of a game: 0 for a random agent, 100 for a human.
 
   Args:
     game: one of `FULL`.
     score: an undiscounted game score, or an array of them.
 
   Returns:
-    float64 of the shape of `score`, percent.
+    Percentages, float64 of the shape of `score`.
 
   Raises:
     ValueError: if the game is not one of `FULL`.
@@ -83,7 +83,7 @@ def summarize(
   """Summarizes the scores of several games.
 
   Args:
-    scores: the undiscounted score of each game, the mean over seeds. Games that
+    scores: the undiscounted score of each game, averaged over seeds. Games that
       are not in `games` are ignored.
     games: the games to summarize, such as `HARD_EXPLORATION`.
 
@@ -117,7 +117,7 @@ def summarize(
 
 def _check_complete(scores: Mapping[str, float], games: Sequence[str]) -> None:
   if not games:
-    raise ValueError('games is empty: name at least one game to summarize.')
+    raise ValueError('games is empty. Pass at least one game to summarize.')
   missing = [game for game in games if game not in scores]
   if missing:
     raise ValueError(
@@ -127,8 +127,8 @@ def _check_complete(scores: Mapping[str, float], games: Sequence[str]) -> None:
   for game in games:
     if not np.isfinite(scores[game]):
       raise ValueError(
-        f'scores[{game!r}]={scores[game]} is not a finite number: leave the '
-        'run out, or summarize games without this one.'
+        f'scores[{game!r}]={scores[game]} is not a finite number. Exclude the '
+        'run, or summarize games without this one.'
       )
 
 
@@ -138,7 +138,7 @@ def _check_known(games: Sequence[str]) -> None:
       matches = difflib.get_close_matches(game.lower(), _TABLE, cutoff=0.5)
       nearest = ', '.join(repr(match) for match in matches)
       raise ValueError(
-        f'game {game!r} has no human score: '
-        + (f'did you mean {nearest}? ' if nearest else '')
+        f'game={game!r} has no human score'
+        + (f': did you mean {nearest}? ' if nearest else '. ')
         + "Choose one of the Atari 57 in snake_case ('montezuma_revenge')."
       )

@@ -1,15 +1,14 @@
 """Compares algorithms over a few seeds of several tasks.
 
-The estimates do not depend on single outliers, and their confidence intervals
-tell how far another handful of seeds might have moved them. Source:
-Agarwal et al. 2021, "Deep RL at the Edge of the Statistical Precipice",
-arXiv:2108.13264.
+The estimates are robust to outliers, and their confidence intervals show how
+much they could change with other seeds. Source: Agarwal et al. 2021, "Deep RL
+at the Edge of the Statistical Precipice", arXiv:2108.13264.
 
-Runs are arrays [..., seeds, tasks] with one score each, on a scale that the
-tasks share, such as human-normalized scores in percent. Some statistics take
-the score of a task to be its mean over seeds, as the tables of Campos et al.
-2021 do; the others count each run. `over_points` applies any of them to curves.
-All raise ValueError for runs of another shape, and for NaN and infinity.
+Runs are arrays [..., seeds, tasks] of scores on a common scale, such as
+human-normalized scores in percent. Some statistics first average each task over
+seeds, as the tables of Campos et al. 2021 do; the others use each run
+separately. `over_points` applies any statistic to curves. All functions raise
+ValueError for runs of another shape, and for NaN and infinity.
 """
 
 from typing import Any, Callable, NamedTuple, Sequence, Tuple
@@ -17,12 +16,12 @@ from typing import Any, Callable, NamedTuple, Sequence, Tuple
 import numpy as np
 from scipy import stats
 
-# What a bootstrap draws with replacement.
+# The unit that a bootstrap draws with replacement.
 SEEDS, TASKS = 'seeds', 'tasks'
 
-PERCENTILES = (5, 10, 20, 40, 50)  # Those in the table of Campos et al. 2021.
+PERCENTILES = (5, 10, 20, 40, 50)  # As in Campos et al. 2021.
 
-_CHUNK = 2**22  # Scores that a statistic is given at a time.
+_CHUNK = 2**22  # Maximum number of scores per call of a statistic.
 
 Statistic = Callable[..., np.ndarray]
 
@@ -31,7 +30,7 @@ class Estimate(NamedTuple):
   """A statistic of runs, with its confidence interval.
 
   Each field is a float, or float64 [...] for a statistic of several values.
-  `low` and `high` are NaN where the runs tell nothing about the interval.
+  `low` and `high` are NaN if the interval cannot be estimated.
   """
 
   value: Any
@@ -57,11 +56,11 @@ def median(runs: Any) -> np.ndarray:
 
 
 def capped_mean(runs: Any, cap: float = 100.0) -> np.ndarray:
-  """Computes the mean over tasks of min(mean over seeds, cap), with no floor.
+  """Computes the mean over tasks of min(mean over seeds, cap).
 
   Args:
     runs: float [..., seeds, tasks].
-    cap: the most that a task may count, in the unit of the runs.
+    cap: the upper limit per task, in the unit of the runs.
 
   Returns:
     float64 [...].
@@ -74,11 +73,11 @@ def percentiles(
 ) -> np.ndarray:
   """Computes percentiles over tasks of the mean over seeds.
 
-  They interpolate linearly, as those of Campos et al. 2021 do.
+  Percentiles are interpolated linearly, as in Campos et al. 2021.
 
   Args:
     runs: float [..., seeds, tasks].
-    percents: [K], each in [0, 100].
+    percents: the percentages [K], each in [0, 100].
 
   Returns:
     float64 [..., K].
@@ -91,11 +90,11 @@ def percentiles(
 
 
 def num_above(runs: Any, level: float) -> np.ndarray:
-  """Computes how many tasks have a mean over seeds above a level.
+  """Counts the tasks whose mean over seeds is above a level.
 
   Args:
     runs: float [..., seeds, tasks].
-    level: in the unit of the runs.
+    level: the level, in the unit of the runs.
 
   Returns:
     float64 [...].
@@ -105,11 +104,11 @@ def num_above(runs: Any, level: float) -> np.ndarray:
 
 
 def optimality_gap(runs: Any, target: float = 100.0) -> np.ndarray:
-  """Computes by how much runs fail to reach a target, on average.
+  """Computes the average shortfall of runs from a target.
 
     target - mean over runs of min(run, target)
 
-  What a run has beyond the target does not count. Source: Agarwal et al. 2021,
+  Scores above the target count as the target. Source: Agarwal et al. 2021,
   Sec. 4.3.
 
   Args:
@@ -117,7 +116,7 @@ def optimality_gap(runs: Any, target: float = 100.0) -> np.ndarray:
     target: the desired score, in the unit of the runs.
 
   Returns:
-    float64 [...]; 0 where all runs reach the target.
+    float64 [...]; 0 if all runs reach the target.
   """
   return target - np.mean(np.minimum(_checked(runs), target), axis=(-2, -1))
 
@@ -141,10 +140,10 @@ def performance_profile(runs: Any, taus: Any) -> np.ndarray:
 
 
 def interquartile_mean(runs: Any) -> np.ndarray:
-  """Computes the mean of the middle half of all runs, whatever their task.
+  """Computes the mean of the middle half of all runs of all tasks.
 
-  Of n = seeds x tasks runs, the floor(n / 4) lowest and equally many of the
-  highest are left out. Source: Agarwal et al. 2021, Sec. 4.3.
+  Of n = seeds x tasks runs, the floor(n / 4) lowest and the floor(n / 4)
+  highest are excluded. Source: Agarwal et al. 2021, Sec. 4.3.
 
   Args:
     runs: float [..., seeds, tasks].
@@ -158,7 +157,7 @@ def interquartile_mean(runs: Any) -> np.ndarray:
 
 
 def probability_of_improvement(x_runs: Any, y_runs: Any) -> np.ndarray:
-  """Computes how likely a run of X beats a run of Y on a random task.
+  """Computes the probability that X beats Y on a random task.
 
     mean over tasks of P(X > Y) + P(X = Y) / 2
 
@@ -169,16 +168,17 @@ def probability_of_improvement(x_runs: Any, y_runs: Any) -> np.ndarray:
     y_runs: float [..., seeds of Y, tasks], of the same tasks.
 
   Returns:
-    float64 [...], in [0, 1]; 0.5 where the two are alike.
+    float64 [...], in [0, 1]; 0.5 if X and Y are equally good.
 
   Raises:
-    ValueError: if the shapes do not fit, or a run is NaN or infinite.
+    ValueError: if the shapes are incompatible, or a run is NaN or infinite.
   """
   x_runs, y_runs = _checked(x_runs), _checked(y_runs)
   if x_runs.shape[-1] != y_runs.shape[-1]:
     raise ValueError(
-      f'x_runs has {x_runs.shape[-1]} tasks and y_runs {y_runs.shape[-1]}: '
-      'pass [seeds, tasks] of the same tasks in the same order.'
+      f'x_runs has {x_runs.shape[-1]} tasks, but y_runs has '
+      f'{y_runs.shape[-1]}. Pass [seeds, tasks] of the same tasks in the same '
+      'order.'
     )
   x = x_runs[..., :, None, :]  # [..., seeds of X, 1, tasks]
   y = y_runs[..., None, :, :]  # [..., 1, seeds of Y, tasks]
@@ -187,15 +187,15 @@ def probability_of_improvement(x_runs: Any, y_runs: Any) -> np.ndarray:
 
 
 def over_points(statistic: Statistic) -> Statistic:
-  """Makes a statistic of runs a statistic of curves, point by point.
+  """Applies a statistic of runs to curves, point by point.
 
-  For example `over_points(interquartile_mean)` is the IQM against frames.
+  For example, `over_points(interquartile_mean)` computes the IQM per point.
 
   Args:
-    statistic: maps arrays [..., seeds, tasks] to [...].
+    statistic: a function from arrays [..., seeds, tasks] to [...].
 
   Returns:
-    A function that maps arrays [..., seeds, tasks, points] to [..., points].
+    A function from arrays [..., seeds, tasks, points] to [..., points].
   """
 
   def at_each_point(*curves: Any) -> np.ndarray:
@@ -215,23 +215,24 @@ def bootstrap(
   """Computes a statistic and its percentile-bootstrap interval.
 
   With `SEEDS`, seeds are drawn with replacement within each task, independently
-  of other tasks and of other algorithms, and tasks are not drawn: the interval
-  tells how far other seeds of the same tasks might have moved the statistic
-  (Agarwal et al. 2021, Sec. 4.1). With `TASKS`, tasks are drawn with all their
-  seeds, the same tasks for all algorithms: it tells how far other tasks might
-  have. Differs from Agarwal et al. 2021, whose bootstrap over tasks also draws
-  the seeds of each task, so that the noise of seeds counts twice.
+  for each task and algorithm. The interval shows how much the statistic could
+  change with other seeds of the same tasks (Agarwal et al. 2021, Sec. 4.1).
+
+  With `TASKS`, tasks are drawn with all their seeds, and all algorithms use the
+  same draws. The interval shows how much the statistic could change with other
+  tasks. This differs from Agarwal et al. 2021, whose bootstrap over tasks also
+  draws the seeds of each task, so that the noise of seeds counts twice.
 
   Args:
-    statistic: maps arrays [..., seeds, tasks], one for each sample, to [...] or
-      to several values [..., K]; for example `interquartile_mean` of one
-      sample, or `probability_of_improvement` of two.
-    *samples: float [seeds, tasks], one for each algorithm; [seeds, tasks,
-      points] for a statistic made by `over_points`.
+    statistic: a function from arrays [..., seeds, tasks], one per sample, to
+      [...] or several values [..., K]; for example `interquartile_mean` for one
+      sample, or `probability_of_improvement` for two.
+    *samples: float [seeds, tasks], one per algorithm; [seeds, tasks, points]
+      for a statistic returned by `over_points`.
     strata: `SEEDS` or `TASKS`.
-    seed: the seed of the draws; the same seed gives the same interval.
+    seed: the seed of the draws.
     confidence: the share of the resampled statistics within the interval.
-    num_resamples: the number of times that the runs are drawn again.
+    num_resamples: the number of resamples.
 
   Returns:
     The statistic of `samples` and its interval, which is NaN if a sample has
@@ -243,7 +244,7 @@ def bootstrap(
   if strata not in (SEEDS, TASKS):
     raise ValueError(f'strata={strata!r} must be {SEEDS!r} or {TASKS!r}.')
   if not 0 < confidence < 1:
-    raise ValueError(f'confidence={confidence} must lie between 0 and 1.')
+    raise ValueError(f'confidence={confidence} must be between 0 and 1.')
   if num_resamples < 1:
     raise ValueError(f'num_resamples={num_resamples} must be positive.')
   runs = [_resamplable(sample) for sample in samples]
@@ -277,11 +278,11 @@ def _draw_seeds(
 def _draw_tasks(
   rng: np.random.Generator, runs: Sequence[np.ndarray], num_resamples: int
 ) -> Sequence[Draws]:
-  """Draws tasks, which are the same for all samples."""
+  """Draws tasks, the same ones for all samples."""
   counts = {sample.shape[1] for sample in runs}
   if len(counts) > 1:
     raise ValueError(
-      f'the samples have {sorted(counts)} tasks: to draw tasks, pass [seeds, '
+      f'The samples have {sorted(counts)} tasks. To draw tasks, pass [seeds, '
       'tasks] of the same tasks in the same order.'
     )
   (num_tasks,) = counts
@@ -299,7 +300,8 @@ def _resampled(
 ) -> np.ndarray:
   """Computes the statistic of each resample: float64 [resamples, ...].
 
-  Curves of many tasks would not fit into memory at once, thousands of times.
+  Resamples are computed in chunks, because thousands of resamples of curves
+  would not fit into memory.
   """
   num_resamples = len(draws[0][0])
   rows = max(_CHUNK // max(sample.size for sample in runs), 1)
@@ -320,7 +322,7 @@ def _resamplable(sample: Any) -> np.ndarray:
   sample = _checked(sample)
   if sample.ndim > 3:
     raise ValueError(
-      f'a sample of shape {sample.shape} cannot be resampled: pass [seeds, '
+      f'A sample of shape {sample.shape} cannot be resampled. Pass [seeds, '
       'tasks], or [seeds, tasks, points] for curves.'
     )
   return sample
@@ -336,10 +338,10 @@ def _checked(runs: Any) -> np.ndarray:
   if runs.ndim < 2 or 0 in runs.shape:
     raise ValueError(
       f'runs of shape {runs.shape} must be [seeds, tasks] with at least one of '
-      'each; for a single task pass runs[:, None].'
+      'each. For a single task, pass runs[:, None].'
     )
   if not np.all(np.isfinite(runs)):
     raise ValueError(
-      'runs hold NaN or infinity: leave unfinished runs out of all tasks.'
+      'runs contain NaN or infinity. Exclude unfinished runs from all tasks.'
     )
   return runs

@@ -1,4 +1,4 @@
-"""Reads the CSV logs that a run leaves in its workdir."""
+"""Reads the CSV logs in the workdir of a run."""
 
 import csv
 import mmap
@@ -15,7 +15,7 @@ def read_log(path: str) -> Dict[str, np.ndarray]:
     path: the path of a `logs.csv`.
 
   Returns:
-    Values of each column, float64 [rows]; NaN where a cell is empty.
+    The values of each column, float64 [rows]; NaN for empty cells.
   """
   with open(path, newline='') as f:
     rows = list(csv.DictReader(f))
@@ -27,10 +27,10 @@ def read_log(path: str) -> Dict[str, np.ndarray]:
 
 
 def read_rows(workdir: str, label: str) -> List[Dict[str, float]]:
-  """Reads the rows of one label of a run; none if it has written none.
+  """Reads the rows of a log of a run; an empty list if it does not exist.
 
   Args:
-    workdir: the run's folder.
+    workdir: the directory of the run.
     label: `actor`, `learner` or `evaluator`.
   """
   path = _path(workdir, label)
@@ -44,24 +44,24 @@ def read_rows(workdir: str, label: str) -> List[Dict[str, float]]:
 
 
 def read_columns(workdir: str, label: str) -> Dict[str, np.ndarray]:
-  """Reads the columns of one label of a run; none if it has written none.
+  """Reads the columns of a log of a run; empty if it does not exist.
 
   Args:
-    workdir: the run's folder.
+    workdir: the directory of the run.
     label: `actor`, `learner` or `evaluator`.
 
   Returns:
-    As `read_log`.
+    The columns, as returned by `read_log`.
   """
   path = _path(workdir, label)
   return read_log(str(path)) if path.is_file() else {}
 
 
 def last(workdir: str, label: str, column: str) -> float:
-  """Returns the last number in a column of a log; 0 if there is none.
+  """Returns the last number in a column of a log, or 0 if there is none.
 
   Args:
-    workdir: the run's folder.
+    workdir: the directory of the run.
     label: `actor`, `learner` or `evaluator`.
     column: the name of the column.
   """
@@ -80,7 +80,7 @@ def last(workdir: str, label: str, column: str) -> float:
 
 
 def lines_from_end(path: pathlib.Path) -> Iterator[Tuple[int, bytes]]:
-  """Yields where each whole line of a file starts, and the line, last first."""
+  """Yields offset and text of each complete line, last line first."""
   if not path.stat().st_size:
     return
   with (

@@ -1,7 +1,7 @@
-"""Small multiples: many axes of curves with bands, under one legend.
+"""Small multiples: panels of curves with bands and a common legend.
 
-A figure is written as PNG and PDF, and every point in it as CSV, so that others
-can draw it anew. It is made without pyplot, whose backend belongs to the user.
+A figure is written as PNG and PDF, and all its points as CSV, so that others
+can redraw it. pyplot is not used, because its backend belongs to the user.
 """
 
 import itertools
@@ -28,8 +28,8 @@ FORMATS = ('csv', 'png', 'pdf')
 COLUMNS = ('panel', 'line', 'frames', 'value', 'low', 'high')  # Of the CSV.
 
 _DPI = 130
-_LETTER = 0.0078  # Inches that a letter is wide, for each point of its font.
-_FEW_POINTS = 12  # Up to so many points of a line are marked one by one.
+_LETTER = 0.0078  # Width of a letter in inches, per point of font size.
+_FEW_POINTS = 12  # Lines with at most this many points have markers.
 _UNITS = ((1e9, 'B'), (1e6, 'M'), (1e3, 'k'))
 
 
@@ -37,12 +37,12 @@ class Line(NamedTuple):
   """A curve and its band.
 
   Attributes:
-    label: what the legend says; lines of one label share a color.
-    frames: float [N], increasing.
-    values: float [N].
-    low: float [N], where the band begins; NaN where there is none. None without
-      any band.
-    high: float [N], where it ends.
+    label: the label in the legend; lines with the same label share a color.
+    frames: the x coordinates, float [N], increasing.
+    values: the y coordinates, float [N].
+    low: the lower end of the band, float [N], NaN where there is no band; None
+      for a line without a band.
+    high: the upper end of the band, as `low`.
   """
 
   label: str
@@ -53,14 +53,14 @@ class Line(NamedTuple):
 
 
 class Level(NamedTuple):
-  """A number to compare with: a dashed horizontal line."""
+  """A reference value, drawn as a dashed horizontal line."""
 
   label: str
   value: float
 
 
 class Panel(NamedTuple):
-  """One pair of axes; without lines it says that nothing was run."""
+  """A pair of axes; without lines, it shows the text 'not run'."""
 
   title: str
   ylabel: str
@@ -69,7 +69,7 @@ class Panel(NamedTuple):
 
 
 class _Style(NamedTuple):
-  """Sizes in inches, in points, and in letters of a title."""
+  """Panel size in inches, font size in points, title width in letters."""
 
   width: float
   height: float
@@ -79,7 +79,7 @@ class _Style(NamedTuple):
 
 _LARGE = _Style(3.4, 2.5, 8.5, 42)
 _SMALL = _Style(2.0, 1.45, 6.5, 30)
-_MOST_LARGE = 12  # More panels than that are small.
+_MOST_LARGE = 12  # Larger figures use small panels.
 
 
 def draw(
@@ -92,18 +92,18 @@ def draw(
   caption: str = '',
   formats: Sequence[str] = FORMATS,
 ) -> plots.Picture:
-  """Draws panels row by row, all against the same range of frames.
+  """Draws panels row by row, with the same range of frames.
 
   Args:
-    path: where PATH.png, PATH.pdf and PATH.csv are written, which holds all
-      points; empty to write none.
-    panels: at least one.
-    columns: the panels in a row.
-    xlabel: what the frames are.
-    log_x: whether frames are on a logarithmic axis; 0 then stands at its left
+    path: the path of the files PATH.png, PATH.pdf and PATH.csv (all points);
+      empty to write no files.
+    panels: the panels, at least one.
+    columns: the number of panels per row.
+    xlabel: the label of the horizontal axis.
+    log_x: whether the horizontal axis is logarithmic; 0 is then at its left
       end.
     caption: a text below the panels; empty for none.
-    formats: which of `FORMATS` are written.
+    formats: the formats to write, out of `FORMATS`.
 
   Returns:
     The figure.
@@ -113,7 +113,8 @@ def draw(
   """
   if not panels or columns < 1:
     raise ValueError(
-      f'{len(panels)} panels in columns={columns}: pass at least one of each.'
+      f'{len(panels)} panels in columns={columns} cannot be drawn. Pass at '
+      'least one of each.'
     )
   columns = min(columns, len(panels))
   rows = -(-len(panels) // columns)
@@ -145,7 +146,7 @@ def draw(
 
 
 def points(panels: Sequence[Panel]) -> str:
-  """Lists every point of the panels as CSV; a level has no frames."""
+  """Returns all points of the panels as CSV; levels have no frames."""
   rows: List[Tuple[Any, ...]] = []
   for panel in panels:
     for line in panel.lines:
@@ -162,7 +163,7 @@ def points(panels: Sequence[Panel]) -> str:
 
 
 def with_unit(value: float) -> str:
-  """Writes 2500000 as 2.5M."""
+  """Formats a number with a unit, such as 2.5M for 2500000."""
   for size, unit in _UNITS:
     if abs(value) >= size:
       return f'{value / size:.6g}{unit}'
@@ -170,7 +171,7 @@ def with_unit(value: float) -> str:
 
 
 def _colors(panels: Sequence[Panel]) -> Dict[str, str]:
-  """Gives each label a color: lines first, in the order of the legend."""
+  """Assigns a color to each label: lines first, in the order of the legend."""
   labels = [line.label for panel in panels for line in panel.lines]
   labels += [level.label for panel in panels for level in panel.levels]
   return {label: f'C{i % 10}' for i, label in enumerate(dict.fromkeys(labels))}
@@ -216,7 +217,7 @@ def _draw_panel(
 
 
 def _scale_frames(axes: Any, panels: Sequence[Panel], log_x: bool) -> None:
-  """Sets the axis of frames, which all panels share."""
+  """Sets the horizontal axis, which all panels share."""
   frames = np.concatenate(
     [line.frames for panel in panels for line in panel.lines] or [np.zeros(1)]
   )
@@ -242,7 +243,7 @@ def _few_ticks() -> ticker.Locator:
 
 
 def _label(figure: plots.Picture, caption: str, style: _Style) -> None:
-  """Adds one legend for all panels, and the caption."""
+  """Adds a legend for all panels, and the caption."""
   width = figure.get_figwidth()
   handles: Dict[str, Any] = {}
   for axes in figure.axes:
@@ -260,7 +261,7 @@ def _label(figure: plots.Picture, caption: str, style: _Style) -> None:
       fontsize=style.font + 0.5,
     )
   if caption:
-    # Below the figure: it is saved with all that is drawn beside it.
+    # Below the figure: the saved file includes texts outside the figure.
     letters = int(width / (style.font * _LETTER))
     figure.text(
       0.5,
@@ -274,7 +275,7 @@ def _label(figure: plots.Picture, caption: str, style: _Style) -> None:
 
 
 def _band(line: Line) -> Tuple[np.ndarray, np.ndarray]:
-  """Returns where the band of a line begins and ends; NaN without one."""
+  """Returns the lower and upper end of a band; NaN if there is none."""
   none = np.full(len(line.values), np.nan)
   return (
     none if line.low is None else line.low,
@@ -290,7 +291,7 @@ def _write(
 ) -> None:
   if 'csv' in formats:
     files.write_text(f'{path}.csv', points(panels))
-  # Without the date, equal points give equal files.
+  # Without a date, equal points give equal files.
   for suffix, metadata in (('png', {}), ('pdf', {'CreationDate': None})):
     if suffix in formats:
       with files.new_file(f'{path}.{suffix}') as file:

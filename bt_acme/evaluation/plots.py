@@ -1,7 +1,7 @@
 """Learning curves and heat maps of visited cells, as figures and PNG files.
 
-Figures are made without pyplot, whose backend belongs to the user. A notebook
-shows the one that a cell ends with.
+pyplot is not used, because its backend belongs to the user. A notebook displays
+a figure that is the result of a cell.
 """
 
 import io
@@ -13,13 +13,13 @@ from matplotlib import figure as figure_lib
 
 Curve = Tuple[np.ndarray, np.ndarray]  # actor steps, values
 _DPI = 130
-_POINTS = 200  # Actor steps at which curves of several seeds are compared.
-_MARGIN = 2  # Cells shown around the visited part of a grid.
-_THOUSANDS = '{x:,.0f}'  # How an axis writes large numbers.
+_POINTS = 200  # Number of actor steps to which curves are interpolated.
+_MARGIN = 2  # Width in cells of the margin around visited cells.
+_THOUSANDS = '{x:,.0f}'  # Format of large numbers on an axis.
 
 
 class Picture(figure_lib.Figure):
-  """A figure that every notebook shows."""
+  """A figure that notebooks display."""
 
   def _repr_png_(self) -> bytes:
     buffer = io.BytesIO()
@@ -32,13 +32,13 @@ def smoothed_curve(
 ) -> Curve:
   """Averages the last `window` episodes at each actor step.
 
-  The curve begins once a fifth of a window is there, because a mean over the
-  very first episodes is mere chance; where there are fewer, it is one point.
+  The curve starts after a fifth of a window, because the mean of the first few
+  episodes is mostly noise. A shorter log gives a single point.
 
   Args:
     columns: the columns of a log, as `logs.read_log` returns them.
     name: the name of the column to average.
-    window: the number of episodes that a mean covers.
+    window: the number of episodes to average.
   """
   keep = ~np.isnan(columns[name])
   steps, values = columns['actor_steps'][keep], columns[name][keep]
@@ -56,16 +56,16 @@ def learning_curves(
   title: str,
   ylabel: str,
 ) -> Picture:
-  """Draws curves against actor steps, over seeds.
+  """Draws learning curves over actor steps, with all seeds.
 
-  Each seed is a thin line, their mean is a thick one, and a band reaches from
-  the lowest seed to the highest.
+  Each seed is a thin line, their mean is a thick line, and a band spans the
+  range from the lowest to the highest seed.
 
   Args:
     path: the path of the PNG; empty to write none.
-    curves: a curve for each seed, by label.
+    curves: a curve per seed, by label.
     title: the title of the plot.
-    ylabel: what the values are.
+    ylabel: the label of the vertical axis.
 
   Returns:
     The figure.
@@ -102,16 +102,16 @@ def score_curve(
   training_label: str,
   frames_per_actor_step: int,
 ) -> Picture:
-  """Draws the scores of one run against actor steps and frames.
+  """Draws the scores of a run over actor steps and frames.
 
   Args:
     path: the path of the PNG; empty to write none.
-    training: the smoothed score of training; it may be empty.
-    evaluation: the score of each episode of evaluation. A line goes through the
-      means of the episodes that were played at the same actor step.
-    levels: scores to compare with, by label; horizontal lines.
+    training: the smoothed score in training, possibly empty.
+    evaluation: the score of each evaluation episode. A line connects the means
+      of episodes at the same actor step.
+    levels: reference scores by label, drawn as horizontal lines.
     title: the title of the plot.
-    training_label: what the curve of training shows.
+    training_label: the label of the training curve.
     frames_per_actor_step: the scale of the second axis, at the top.
 
   Returns:
@@ -142,23 +142,23 @@ def score_curve(
 
 
 def means_by_step(scores: Curve) -> Curve:
-  """Averages the scores of each actor step.
+  """Averages the scores at each actor step.
 
   Args:
-    scores: actor steps, of which several may be equal, and scores.
+    scores: actor steps, possibly with duplicates, and scores.
 
   Returns:
-    The different actor steps in order, and the mean score of each.
+    The distinct actor steps in order, and the mean score at each.
   """
   steps, index = np.unique(scores[0], return_inverse=True)
   return steps, np.bincount(index, scores[1]) / np.bincount(index)
 
 
 def common_steps(curves: Sequence[Curve]) -> Curve:
-  """Interpolates curves to the same actor steps, where all of them exist.
+  """Interpolates curves to common actor steps within their shared range.
 
   Args:
-    curves: with actor steps of their own.
+    curves: the curves, each with its own actor steps.
 
   Returns:
     Actor steps [N], and values [curves, N].
@@ -178,15 +178,15 @@ def heat_maps(
   panel_size: Tuple[float, float] = (4.2, 4.6),
   cropped: bool = True,
 ) -> Picture:
-  """Draws how often each cell of a grid was visited, one map for each policy.
+  """Draws a heat map of visited cells for each policy.
 
   Args:
     path: the path of the PNG; empty to write none.
-    visits: counts [rows, columns] by label, each of equally many episodes.
+    visits: counts [rows, columns] by label, over equal numbers of episodes.
     background: the empty grid, uint8 RGB [rows * tile, columns * tile, 3].
     title: the title of the figure.
     panel_size: the width and height of a map, in inches.
-    cropped: whether only the part of the grid is shown that was visited.
+    cropped: whether to show only the visited part of the grid.
 
   Returns:
     The figure.
@@ -212,7 +212,7 @@ def heat_maps(
 def _limits(
   counts: Any,
 ) -> Tuple[Tuple[float, float], Tuple[float, float]]:
-  """Returns the axes' limits around the visited cells; y points down."""
+  """Returns axis limits around the visited cells; the y axis points down."""
   rows, columns = np.nonzero(counts)
   limits = []
   for indices, size in zip((columns, rows), counts.shape[::-1], strict=True):
@@ -238,7 +238,7 @@ def _heat_map(
 
 
 def _save(figure: Picture, path: str) -> Picture:
-  """Writes a figure to a file, if one is named, and returns it."""
+  """Writes a figure to a file, unless the path is empty, and returns it."""
   if not path:
     return figure
   pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)

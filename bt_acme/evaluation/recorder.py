@@ -1,4 +1,4 @@
-"""Plays episodes and writes down what happened in them, step by step."""
+"""Plays episodes and records each step."""
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
@@ -11,13 +11,13 @@ from bt_acme.evaluation import evaluator as evaluator_lib
 
 
 class Recording(NamedTuple):
-  """One episode.
+  """The record of an episode.
 
   Attributes:
     metrics: the metrics of the episode, by the names of `EpisodeMetrics`.
-    actions: the actions that were taken.
-    sources: who decided each of the actions: OWN, EXTRA or FLIGHT.
-    cells: the column and row in which each action was taken; empty where the
+    actions: the actions.
+    sources: who selected each action: OWN, EXTRA or FLIGHT.
+    cells: the column and row of the agent before each action; empty if the
       environment has no cells.
   """
 
@@ -28,7 +28,7 @@ class Recording(NamedTuple):
 
   @property
   def row(self) -> Dict[str, float]:
-    """The metrics, and `cells`, their number, where there are any."""
+    """The metrics, and the number of visited `cells` if there are any."""
     return {
       **self.metrics,
       **({'cells': self.num_cells} if self.cells else {}),
@@ -36,12 +36,12 @@ class Recording(NamedTuple):
 
   @property
   def num_cells(self) -> int:
-    """The number of different cells that the episode visited."""
+    """The number of distinct visited cells."""
     return len(set(self.cells))
 
   @property
   def is_solved(self) -> bool:
-    """Whether the task paid anything."""
+    """Whether the return of the task is positive."""
     return self.metrics['episode_return'] > 0
 
 
@@ -60,9 +60,12 @@ def record(
   Args:
     evaluator: the evaluator that plays.
     variables: the parameters of the agent.
-    statistics: the statistics of its intrinsic reward; None without one.
-    watch: is called in each step, as `Evaluator.run` calls its `on_step`.
-    on_end: as `Evaluator.run` takes it.
+    statistics: the statistics of its intrinsic reward, if any.
+    watch: the `on_step` of `Evaluator.run`.
+    on_end: the `on_end` of `Evaluator.run`.
+
+  Returns:
+    The episodes, in the order of the environments.
   """
   environments: Any = evaluator.environment.environments
   recordings = [Recording({}, [], [], []) for _ in environments]

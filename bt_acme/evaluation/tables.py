@@ -1,4 +1,4 @@
-"""Tables: plain text and Markdown for readers, CSV for programs."""
+"""Tables as plain text, Markdown and CSV."""
 
 import csv
 import io
@@ -8,14 +8,14 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-  """Lays out a table whose first column is aligned left and the others right.
+  """Formats a table; the first column is left-aligned, the others right.
 
   Args:
-    header: a title for each column.
-    rows: the rows, each with as many cells as there are titles.
+    header: the title of each column.
+    rows: the rows, with one cell per column.
 
   Returns:
-    Lines of text.
+    The lines of the table.
   """
   cells = [[str(cell) for cell in row] for row in (header, *rows)]
   widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
@@ -32,15 +32,15 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 def markdown(
   header: Sequence[str], rows: Sequence[Sequence[Any]], alignment: str = ''
 ) -> str:
-  """Lays out a table as Markdown.
+  """Formats a table as Markdown.
 
   Args:
-    header: a title for each column.
-    rows: the rows, each with as many cells as there are titles.
-    alignment: `l` or `r` for each column; if empty, only the first is left.
+    header: the title of each column.
+    rows: the rows, with one cell per column.
+    alignment: `l` or `r` per column; by default, `l` for the first column.
 
   Returns:
-    Lines of text.
+    The lines of the table.
   """
   alignment = alignment or 'l' + 'r' * (len(header) - 1)
   rule = ['---' if one == 'l' else '--:' for one in alignment]
@@ -55,12 +55,13 @@ def csv_text(
   digits: int = 0,
   header: Sequence[str] = (),
 ) -> str:
-  """Lays out rows as CSV, with a header.
+  """Formats rows as CSV, with a header.
 
   Args:
-    rows: cells by column. The cells of columns that a row lacks stay empty.
-    digits: how many digits of floats count, of which NaN is empty; 0 for all.
-    header: the first columns, whatever the rows have.
+    rows: the cells of each row by column; missing cells are empty.
+    digits: the number of significant digits of floats, with NaN as an empty
+      cell; 0 for all digits.
+    header: the first columns, even if no row contains them.
   """
   columns = dict.fromkeys((*header, *(name for row in rows for name in row)))
   text = io.StringIO()
@@ -78,7 +79,7 @@ def _cell(value: Any, digits: int) -> Any:
 
 
 def read_csv(path: pathlib.Path) -> List[Dict[str, str]]:
-  """Reads the rows of a CSV file, whose lines may be comments (`# ...`)."""
+  """Reads the rows of a CSV file, skipping comments (`# ...`)."""
   with path.open(newline='') as file:
     lines = (line for line in file if not line.startswith('#'))
     return list(csv.DictReader(lines))

@@ -1,4 +1,4 @@
-"""Videos that browsers play, as WebM files and as GIFs."""
+"""Writes videos for browsers, as WebM files and GIFs."""
 
 import pathlib
 import zlib
@@ -13,31 +13,31 @@ _GIF_COLORS = 128
 
 
 def screen(environment: dm_env.Environment) -> np.ndarray:
-  """Returns what an environment shows a person now.
+  """Renders an environment.
 
   Returns:
     uint8 RGB [height, width, 3].
 
   Raises:
-    ValueError: if the environment has no picture.
+    ValueError: if the environment cannot be rendered.
   """
   for name in ('screen_rgb', 'render_rgb'):
     if hasattr(environment, name):
       return getattr(environment, name)()
   raise ValueError(
-    f'{type(environment).__name__} cannot be filmed: give it a method '
+    f'{type(environment).__name__} cannot be rendered. Add a method '
     'render_rgb() that returns uint8 RGB [height, width, 3].'
   )
 
 
 class _File(Protocol):
-  """A file of one format, to which frames are added until it is closed."""
+  """A video file, to which frames are added until it is closed."""
 
   def add(self, frame: np.ndarray) -> None:
     """Adds a frame, uint8 RGB [height, width, 3]."""
 
   def close(self) -> None:
-    """Writes what has not been written; at least one frame was added."""
+    """Completes the file, which has at least one frame."""
 
 
 class _WebM:
@@ -64,9 +64,9 @@ class _WebM:
 
 
 class _Gif:
-  """A GIF that starts again at its end.
+  """A GIF that loops.
 
-  Pillow writes it in one go, so the frames wait until then, compressed.
+  Frames are compressed and buffered, because Pillow writes all of them at once.
   """
 
   def __init__(self, path: pathlib.Path, frames_per_second: float):
@@ -92,7 +92,7 @@ class _Gif:
     )
 
   def _images(self) -> Iterator[Image.Image]:
-    """The frames with few colors, which makes the file small."""
+    """Yields the frames with a reduced palette, for a small file."""
     for frame in self._frames:
       image = Image.frombytes('RGB', self._size, zlib.decompress(frame))
       yield image.quantize(_GIF_COLORS, dither=Image.Dither.NONE)
@@ -105,24 +105,23 @@ _FORMATS: Dict[str, Callable[[pathlib.Path, float], _File]] = {
 
 
 class VideoWriter:
-  """Writes a video, frame by frame.
-
-  The file gets its final name when `close` completes it.
+  """Writes a video frame by frame; the file appears when `close` completes it.
 
   Attributes:
     frames: the number of frames written so far.
   """
 
   def __init__(self, path: str, *, frames_per_second: float):
-    """Prepares the file's folder.
+    """Creates the directory of the video.
 
     Args:
       path: the path of the file, ending in `.webm` or `.gif`.
-      frames_per_second: the video's speed; 15 shows Atari's actor steps at the
-        speed of the game.
+      frames_per_second: the speed of the video; 15 shows Atari's actor steps at
+        the speed of the game.
 
     Raises:
-      ValueError: if the path has another ending, or no folder.
+      ValueError: if the path has another ending, or its directory cannot be
+        created.
     """
     self._path = pathlib.Path(path)
     if self._path.suffix not in _FORMATS:
@@ -136,12 +135,12 @@ class VideoWriter:
     self.frames = 0
 
   def write(self, frame: np.ndarray) -> None:
-    """Adds a frame, uint8 RGB [height, width, 3]; all have the same size."""
+    """Adds a frame, uint8 RGB [height, width, 3]; all sizes must be equal."""
     self._file.add(frame)
     self.frames += 1
 
   def close(self) -> None:
-    """Completes the file; makes none if nothing was written."""
+    """Completes the file; without frames, no file is written."""
     if self.frames:
       self._file.close()
       self._partial.replace(self._path)

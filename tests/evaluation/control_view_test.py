@@ -1,4 +1,4 @@
-"""Pictures in which one sees who is in control, and videos of them."""
+"""Tests images that show who is in control, and videos."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from bt_acme.evaluation import control_view, video
 
 
 class _Grid:
-  """A grid of 3 rows and 4 columns, which shows nothing but black."""
+  """A black grid of 3 rows and 4 columns."""
 
   def __init__(self):
     self.cell = (0, 0)
@@ -37,10 +37,10 @@ def test_the_border_tells_who_acts_and_marks_tell_who_acted():
   second = view.frame(types.OWN)
   assert list(second[0, 0]) == _color(types.OWN)
   picture = second[-8 - 60 : -8, 8 : 8 + 80]
-  assert list(picture[10, 10]) == _color(types.FLIGHT)  # The cell before.
+  assert list(picture[10, 10]) == _color(types.FLIGHT)  # The previous cell.
   assert not picture[20:].any()
   last = view.last_frame('end')[-8 - 60 : -8, 8 : 8 + 80]
-  assert not last[30, 50].any()  # The cell in which the agent stands.
+  assert not last[30, 50].any()  # The cell of the agent.
   assert first.shape == second.shape == (60 + 16 + 28, 80 + 16, 3)
 
 

@@ -1,4 +1,4 @@
-"""Human-normalized scores reproduce the numbers that the paper prints."""
+"""Tests human-normalized scores against the numbers printed in the paper."""
 
 import math
 
@@ -9,8 +9,8 @@ from bt_acme.environments import atari
 from bt_acme.evaluation import human_normalized_scores as scores
 from experiments.paper import published
 
-# The paper's summaries of game scores that it prints too, and the tables
-# with the scores. Those at 1B frames have no scores of games.
+# Tables of the paper with summaries, and the tables with the scores of their
+# games, which the paper does not print for 1B frames.
 _TABLES = {
   'table3': ('table6',),
   'table4': ('table7', 'table8'),
@@ -28,8 +28,8 @@ _SUMMARIES = [
   for number in published.numbers(table)
   if number.suite and number.frames == 5_000_000_000
 ]
-# Medians of the ablation that do not follow from the printed scores, and what
-# does, computed by hand.
+# Medians of the ablation that do not follow from the printed scores, with the
+# correct values computed by hand.
 _IRREPRODUCIBLE = {'bt_flights': '223.2883', 'bt_ngu': '360.4964'}
 
 
@@ -84,7 +84,7 @@ def test_lists_hold_the_games_of_the_papers():
   assert len(scores.ABLATION) == 12
   for games in (scores.ATARI_26, scores.ABLATION):
     assert set(games) < set(scores.FULL)
-  # Kaiser et al. left out what random exploration does not reach.
+  # Kaiser et al. excluded games that random exploration does not solve.
   assert set(scores.ATARI_26) & set(scores.HARD_EXPLORATION) == {'private_eye'}
 
 

@@ -1,4 +1,4 @@
-"""Statistics over seeds match slow loops, closed forms, and their laws."""
+"""Tests statistics against slow loops, closed forms and known properties."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from bt_acme.evaluation import human_normalized_scores, intervals
 
 
 def _runs(*shape, seed=0):
-  """Runs with ties, whose scale differs a lot from task to task."""
+  """Returns runs with ties and very different scales per task."""
   rng = np.random.default_rng(seed)
   return np.round(rng.normal(size=shape), 1) * 10.0 ** np.arange(shape[-1])
 
@@ -47,7 +47,7 @@ def _slow_capped_mean(runs):
 
 
 def _slow_percentile(runs, percent):
-  """Linear between the two neighbors of rank percent / 100 (n - 1)."""
+  """Interpolates linearly at rank percent / 100 (n - 1)."""
   scores = sorted(_slow_task_scores(runs))
   rank = percent / 100 * (len(scores) - 1)
   below = int(rank)
@@ -103,7 +103,7 @@ def test_performance_profile_matches_the_loop(shape):
 
 
 def test_statistics_are_those_of_the_papers_tables():
-  """They agree with `summarize`, which reproduces the tables to the digit."""
+  """Compares with `summarize`, which reproduces the tables exactly."""
   rng = np.random.default_rng(0)
   games = human_normalized_scores.FULL
   scores = {game: rng.normal(3_000, 4_000, size=3) for game in games}
@@ -151,7 +151,7 @@ def test_interquartile_mean_matches_the_loop(shape):
 def test_interquartile_mean_ignores_a_quarter_at_each_end():
   runs = np.float64([[-1e9, 1.0, 2.0, 1e9]])
   assert intervals.interquartile_mean(runs) == 1.5
-  # Three runs have no whole one in a quarter.
+  # A quarter of three runs is less than one run.
   assert intervals.interquartile_mean(runs[:, 1:]) == pytest.approx(1e9 / 3 + 1)
 
 
@@ -177,7 +177,7 @@ def test_probability_of_improvement_of_the_two_orders_sums_to_1():
   assert forth != back
   assert intervals.probability_of_improvement(x_runs, x_runs) == 0.5
   assert intervals.probability_of_improvement(x_runs + 1e9, y_runs) == 1
-  # Only the order counts, not the scale.
+  # Only the order matters, not the scale.
   scaled = intervals.probability_of_improvement(
     np.exp(x_runs / 100), np.exp(y_runs / 100)
   )
@@ -193,7 +193,7 @@ def test_probability_of_improvement_of_normal_runs_has_its_closed_form():
 
 
 def test_seeds_are_drawn_within_each_task_independently():
-  """The interval is that of all resamples, which can still be listed."""
+  """Compares with the interval of all possible resamples."""
   runs = np.float64([[0.0, 10.0], [1.0, 13.0]])  # [seeds, tasks]
   pairs = list(itertools.product(range(2), repeat=2))
   values = [
@@ -211,7 +211,7 @@ def test_seeds_are_drawn_within_each_task_independently():
 
 
 def test_tasks_are_drawn_with_all_their_seeds_and_alike_for_both():
-  """The interval is that of all resamples, which can still be listed."""
+  """Compares with the interval of all possible resamples."""
   x_runs = np.float64([[0.0, 10.0, 5.0], [2.0, 13.0, 5.0]])  # [seeds, tasks]
   y_runs = np.float64([[1.0, 9.0, 7.0]])
   draws = [list(draw) for draw in itertools.product(range(3), repeat=3)]
@@ -261,7 +261,7 @@ def test_intervals_of_curves_are_those_of_their_points(strata, monkeypatch):
       intervals.interquartile_mean, curves[..., i], **settings
     )
     assert [x[i] for x in actual] == pytest.approx(list(expected))
-  # The same where they have to be computed a few at a time.
+  # The result is the same in several chunks.
   monkeypatch.setattr(intervals, '_CHUNK', 7 * curves.size)
   chunked = intervals.bootstrap(statistic, curves, **settings)
   np.testing.assert_allclose(chunked, actual, rtol=1e-12)
@@ -284,7 +284,7 @@ def test_interval_of_a_mean_has_its_closed_form():
 
 
 def test_two_samples_are_drawn_independently():
-  """Two seeds each: X wins, ties or loses as its draws and Y's have it."""
+  """Compares with all resamples of two seeds each."""
   runs = np.float64([[0.0], [1.0]])
   draws = itertools.product(range(2), repeat=4)
   values = [
@@ -349,7 +349,7 @@ def test_runs_that_cannot_be_used_are_refused(runs, message):
 
 def test_settings_that_cannot_be_used_are_refused():
   runs = _runs(3, 2)
-  with pytest.raises(ValueError, match='x_runs has 2 tasks and y_runs 1'):
+  with pytest.raises(ValueError, match='x_runs has 2 tasks, but y_runs has 1'):
     intervals.probability_of_improvement(runs, runs[:, :1])
   with pytest.raises(ValueError, match=r'shape \(1, 1, 3, 2\) cannot'):
     intervals.bootstrap(_mean, runs[None, None])

@@ -1,4 +1,4 @@
-"""Small multiples: what is drawn, what the legend says, and the points."""
+"""Tests panels: lines, legend and points."""
 
 import csv
 
@@ -63,7 +63,7 @@ def test_panels_stand_in_rows_under_one_legend(count, rows):
   (legend,) = figure.legends
   assert [text.get_text() for text in legend.get_texts()] == ['R2D2', 'BT']
   assert all(axes.get_legend() is None for axes in shown)
-  # One color for each label, in all panels.
+  # A label has the same color in all panels.
   colors = {tuple(line.get_color() for line in axes.lines) for axes in shown}
   assert colors == {('C0', 'C1')}
   assert 'two seeds' in [text.get_text() for text in figure.texts]
@@ -89,7 +89,7 @@ def test_frames_on_a_logarithmic_axis_begin_at_0():
   place = axes.transData.transform
   zero, small, large = (place((frames, 0))[0] for frames in line.frames)
   assert axes.get_xlim()[0] == 0
-  # Five decades take most of the axis, and 0 is not at infinity.
+  # Five decades take most of the axis, and 0 is visible.
   assert zero < small < zero + 0.2 * (large - zero)
   labels = [label.get_text() for label in axes.get_xticklabels()]
   assert labels[0] == '0' and '100k' in labels

@@ -1,4 +1,4 @@
-"""What curves show."""
+"""Tests learning curves."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from bt_acme.evaluation import logs, plots
 
 def test_a_curve_is_the_mean_of_the_last_episodes_from_a_fifth_of_them_on():
   returns = np.arange(30.0)
-  returns[4] = np.nan  # A row of something else.
+  returns[4] = np.nan  # A row without a return.
   steps, means = plots.smoothed_curve(
     {'actor_steps': 100 * np.arange(30), 'episode_return': returns},
     'episode_return',

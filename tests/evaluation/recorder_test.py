@@ -1,4 +1,4 @@
-"""Recordings of episodes."""
+"""Tests recordings of episodes."""
 
 import jax
 import numpy as np

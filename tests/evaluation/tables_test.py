@@ -1,4 +1,4 @@
-"""Tables are laid out in columns."""
+"""Tests the layout of tables."""
 
 from bt_acme.evaluation import tables
 
