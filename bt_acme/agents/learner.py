@@ -2,7 +2,7 @@
 
 import threading
 import time
-from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import acme
 import jax
@@ -16,18 +16,10 @@ from bt_acme.core import learner_core, types
 from bt_acme.replay import blocks, priority_updates
 from bt_acme.replay import sampler as sampler_lib
 
-
-class _Started(NamedTuple):
-  """A learner step that has started, but not finished.
-
-  Attributes:
-    sample: the sample of the step; devices may still read its arrays.
-    variables: copies of the parameters after the step, to be published; None if
-      this step is not published.
-  """
-
-  sample: blocks.Sample
-  variables: Optional[assembly.Variables]
+# A learner step that has started, but not finished: its sample, whose arrays
+# devices may still read, and copies of the new parameters, or None if this step
+# is not published.
+_Started = Tuple[blocks.Sample, Optional[assembly.Variables]]
 
 
 class Learner(acme.Learner):
@@ -94,7 +86,7 @@ class Learner(acme.Learner):
     variables = None
     if self._learner_steps % self._agent.config.learner.publish_period == 0:
       variables = self._learner.copy_variables()
-    previous, self._started = self._started, _Started(sample, variables)
+    previous, self._started = self._started, (sample, variables)
     if previous is not None:
       self._finish(previous)
 
@@ -127,15 +119,16 @@ class Learner(acme.Learner):
 
   def _finish(self, started: _Started) -> None:
     """Waits for the oldest step and distributes its results."""
+    sample, variables = started
     step = self._learner.finish()
     if isinstance(self._dataset, sampler_lib.SequenceSampler):
       # Devices read the batch until the step is done, and a CPU may read the
       # arrays of the sampler directly.
-      self._dataset.release(started.sample)
+      self._dataset.release(sample)
     if self._priority_updater is not None:
       self._priority_updater.update(step.keys, step.priorities)
-    if started.variables is not None:
-      self._publish(started.variables)
+    if variables is not None:
+      self._publish(variables)
     counts = self._counter.increment(learner_steps=1)
     now = time.monotonic()
     self._logger.write(

@@ -10,7 +10,7 @@ cluster (`ray start --labels=role=trainer`).
 """
 
 import math
-from typing import Any, Dict, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, Tuple
 
 from bt_acme.config import names
 
@@ -21,28 +21,7 @@ LABELS = (*_HERE, *_ELSEWHERE)
 _RESOURCES = ('num_cpus', 'num_gpus')
 
 
-class Place(NamedTuple):
-  """Requirements of a node for its machine.
-
-  Attributes:
-    here: whether the node must run on the machine of the launcher.
-    resources: cores and GPUs to reserve, by their names in Ray.
-    labels: values of the required labels of the machine, by label.
-  """
-
-  here: bool
-  resources: Mapping[str, float] = {}
-  labels: Mapping[str, str] = {}
-
-  def options(self) -> Dict[str, Any]:
-    """Returns the requirements as options for the Ray driver."""
-    options: Dict[str, Any] = {'here': self.here, **self.resources}
-    if self.labels:
-      options['label_selector'] = dict(self.labels)
-    return options
-
-
-def parse(text: str) -> Dict[str, Place]:
+def parse(text: str) -> Dict[str, Dict[str, Any]]:
   """Parses a placement.
 
   By default, the coordinator, the replay, the learner and the inference server
@@ -54,34 +33,41 @@ def parse(text: str) -> Dict[str, Place]:
       string.
 
   Returns:
-    The requirements of each label, including labels that the text omits.
+    The requirements of each label, including labels that the text omits, as
+    options of the Ray driver: `here`, whether the node must run on the machine
+    of the launcher; `num_cpus` and `num_gpus`, the resources to reserve; and
+    `label_selector`, the required labels of the machine.
 
   Raises:
     ValueError: if the text is invalid.
   """
-  places = {label: Place(here=True) for label in _HERE}
-  for label in _ELSEWHERE:
-    places[label] = Place(here=False, resources={'num_cpus': 1.0})
+  options: Dict[str, Dict[str, Any]] = {
+    **{label: {'here': True} for label in _HERE},
+    **{label: {'here': False, 'num_cpus': 1.0} for label in _ELSEWHERE},
+  }
   for part in filter(None, map(str.strip, text.split(';'))):
     label, _, requirements = part.partition(':')
-    if label not in places:
+    if label not in options:
       raise ValueError(
         f'placement={text!r} contains the unknown label {label!r}: '
         f'{names.suggest(label, LABELS)}'
       )
-    places[label] = _place(text, requirements, places[label])
-  return places
+    options[label].update(_options(text, requirements))
+  return options
 
 
-def _place(text: str, requirements: str, default: Place) -> Place:
-  resources, labels = dict(default.resources), {}
+def _options(text: str, requirements: str) -> Dict[str, Any]:
+  options: Dict[str, Any] = {'here': False}
+  labels = {}
   for requirement in requirements.split(','):
     name, value = _name_and_value(text, requirement)
     if name in _RESOURCES:
-      resources[name] = _amount(text, name, value)
+      options[name] = _amount(text, name, value)
     else:
       labels[name] = value
-  return Place(here=False, resources=resources, labels=labels)
+  if labels:
+    options['label_selector'] = labels
+  return options
 
 
 def _name_and_value(text: str, requirement: str) -> Tuple[str, str]:

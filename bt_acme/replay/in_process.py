@@ -5,7 +5,7 @@ stores and returns the same data as a Reverb table.
 """
 
 import math
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
@@ -13,12 +13,9 @@ from bt_acme import config as config_lib
 from bt_acme.replay import blocks, fields
 from bt_acme.replay import decoder as decoder_lib
 
-
-class _Item(NamedTuple):
-  """A sequence; overlapping sequences share payloads."""
-
-  payloads: Tuple[bytes, ...]
-  recurrent_state: np.ndarray  # float32 [2, lstm_size]
+# The payloads of a sequence, which overlapping sequences share, and its initial
+# recurrent state, float32 [2, lstm_size].
+_Item = Tuple[Tuple[bytes, ...], np.ndarray]
 
 
 class InProcessReplay:
@@ -61,7 +58,7 @@ class InProcessReplay:
   ) -> None:
     """Inserts a sequence of 1 to K blocks and evicts the oldest if full."""
     slot = self._num_inserts % self._config.max_replay_size
-    item = _Item(tuple(payloads), recurrent_state)
+    item = (tuple(payloads), recurrent_state)
     if slot == len(self._items):
       self._items.append(item)
     else:
@@ -144,7 +141,7 @@ class InProcessReplay:
   def state(self) -> Dict[str, Any]:
     """Returns the items, the weights, the random generator and the counts."""
     return {
-      'items': [tuple(item) for item in self._items],
+      'items': list(self._items),
       'weights': self._weights[: len(self)].copy(),
       'generator': self._rng.bit_generator.state,
       'num_inserts': self._num_inserts,
@@ -153,7 +150,7 @@ class InProcessReplay:
 
   def restore(self, state: Dict[str, Any]) -> None:
     """Restores a state returned by `state`."""
-    self._items = [_Item(*item) for item in state['items']]
+    self._items = list(state['items'])
     self._weights[: len(self)] = state['weights']
     self._rng.bit_generator.state = state['generator']
     self._num_inserts = state['num_inserts']

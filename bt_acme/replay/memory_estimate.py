@@ -17,6 +17,7 @@ _TENSOR_COMPRESSION = 2
 _STEP_BYTES = 16  # Compressed size of a step without frames.
 _ITEM_BYTES = 1024  # Overhead of an item in the server.
 
+# All control groups, version 2 or 1, and the list of this process's groups.
 _CONTROL_GROUPS = pathlib.Path('/sys/fs/cgroup')
 _OWN_GROUPS = pathlib.Path('/proc/self/cgroup')
 
@@ -85,27 +86,20 @@ def _estimate_tensors(
   )
 
 
-def available_memory(
-  control_groups: pathlib.Path = _CONTROL_GROUPS,
-  own_groups: pathlib.Path = _OWN_GROUPS,
-) -> int:
+def available_memory() -> int:
   """Returns the number of bytes that this process may use.
 
   The limit is the memory of the machine or the smallest limit of the control
   groups of the process.
-
-  Args:
-    control_groups: the directory of all control groups, version 2 or 1.
-    own_groups: the file that lists the control groups of this process.
   """
   limits = [os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')]
-  lines = own_groups.read_text().splitlines() if own_groups.exists() else []
+  lines = _OWN_GROUPS.read_text().splitlines() if _OWN_GROUPS.exists() else []
   for line in lines:
     _, controllers, path = line.split(':', 2)
     if controllers == '':
-      root, name = control_groups, 'memory.max'
+      root, name = _CONTROL_GROUPS, 'memory.max'
     elif 'memory' in controllers.split(','):
-      root, name = control_groups / 'memory', 'memory.limit_in_bytes'
+      root, name = _CONTROL_GROUPS / 'memory', 'memory.limit_in_bytes'
     else:
       continue
     own = root / path.lstrip('/')

@@ -18,7 +18,7 @@ from bt_acme.core import types
 from bt_acme.replay import blocks, codecs, fields
 from bt_acme.replay import table as table_lib
 
-_NUM_THREADS = 2
+_NUM_THREADS = 2  # Each thread fills its own batches.
 _BATCHES_AHEAD = 2  # Batches that may wait for the learner.
 _SEQUENCES_AHEAD = 16  # Sequences that each thread requests in advance.
 _JOIN_S = 10
@@ -34,8 +34,6 @@ class SequenceSampler(Iterator[blocks.Sample]):
     shapes: fields.ReplayShapes,
     *,
     batch_size: int,
-    num_threads: int = _NUM_THREADS,
-    table: str = table_lib.TABLE,
   ):
     """Starts sampling.
 
@@ -44,9 +42,6 @@ class SequenceSampler(Iterator[blocks.Sample]):
       config: the settings of the replay.
       shapes: the shapes of the stored data.
       batch_size: B, the number of sequences in a batch.
-      num_threads: the number of threads that sample and decompress; each thread
-        fills its own batches.
-      table: the name of the table to sample from.
     """
     self._config = config
     self._shapes = shapes
@@ -55,7 +50,7 @@ class SequenceSampler(Iterator[blocks.Sample]):
     self._changed = threading.Condition()
     self._ready: Deque[blocks.Sample] = collections.deque()
     self._released: Deque[types.SequenceBatch] = collections.deque()
-    self._num_vacant = _BATCHES_AHEAD + num_threads
+    self._num_vacant = _BATCHES_AHEAD + _NUM_THREADS
     self._error: Optional[Exception] = None
     self._stopped = False
     # `reverb.Client.sample` requests one sequence at a time and cannot be
@@ -63,8 +58,10 @@ class SequenceSampler(Iterator[blocks.Sample]):
     # underlying samplers have neither problem.
     connection = pybind.Client(client.server_address)
     self._samplers = [
-      connection.NewSampler(table, -1, min(_SEQUENCES_AHEAD, batch_size))
-      for _ in range(num_threads)
+      connection.NewSampler(
+        table_lib.TABLE, -1, min(_SEQUENCES_AHEAD, batch_size)
+      )
+      for _ in range(_NUM_THREADS)
     ]
     self._threads = [
       threading.Thread(

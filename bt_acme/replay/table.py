@@ -14,7 +14,6 @@ def make_table(
   shapes: fields.ReplayShapes,
   *,
   batch_size: int,
-  name: str = TABLE,
 ) -> reverb.Table:
   """Returns a prioritized table of sequences that evicts the oldest first.
 
@@ -25,14 +24,13 @@ def make_table(
     shapes: the shapes of the stored data.
     batch_size: the learner's batch size. Because samplers prefetch, actors and
       the learner may be several batches apart before either waits.
-    name: the name of the table.
   """
   expected_samples = config.samples_per_insert * config.min_replay_size
   error_buffer = max(
     0.1 * expected_samples, 4.0 * batch_size, 2 * config.samples_per_insert
   )
   return reverb.Table(
-    name=name,
+    name=TABLE,
     sampler=reverb.selectors.Prioritized(config.priority_exponent),
     remover=reverb.selectors.Fifo(),
     max_size=config.max_replay_size,

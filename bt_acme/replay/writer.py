@@ -10,6 +10,9 @@ from bt_acme import config as config_lib
 from bt_acme.replay import blocks, codecs, fields
 from bt_acme.replay import table as table_lib
 
+# Sequences that the server may not yet have received when `write` returns.
+_MAX_PENDING_ITEMS = 1
+_START_MS = 300_000  # The time that the server may take to start.
 _WAIT_MS = 1_000  # Interval at which a wait checks whether it was stopped.
 _PROBE_S = 10  # Interval at which a wait checks that the server still responds.
 
@@ -28,9 +31,6 @@ class ReverbWriter:
     config: config_lib.ReplayConfig,
     shapes: fields.ReplayShapes,
     *,
-    table: str = table_lib.TABLE,
-    max_pending_items: int = 1,
-    signature_timeout_s: float = 300,
     on_wait: Callable[[], object] = lambda: None,
   ):
     """Connects to the server.
@@ -39,23 +39,16 @@ class ReverbWriter:
       client: a client of the Reverb server.
       config: the settings of the replay.
       shapes: the shapes of the stored data.
-      table: the name of the table to write to.
-      max_pending_items: the number of sequences that the server may not yet
-        have received when `write` returns.
-      signature_timeout_s: the time in seconds that the server may take to
-        start.
       on_wait: a function that is called every second while `write` waits.
     """
     self._client = client
-    self._table = table
-    self._max_pending_items = max_pending_items
     self._on_wait = on_wait
     self._stopped = threading.Event()
     codec = codecs.make_codec(config, shapes)
     self._encode = codec.make_encoder()
     self._writer = client.trajectory_writer(
       num_keep_alive_refs=codec.cells_per_item,
-      get_signature_timeout_ms=int(1000 * signature_timeout_s),
+      get_signature_timeout_ms=_START_MS,
     )
     # Each cell is a separate chunk, so that a cell in several sequences is sent
     # only once.
@@ -78,8 +71,8 @@ class ReverbWriter:
       return
     trajectory = self._encode(self._writer, block)
     if trajectory is not None:
-      self._writer.create_item(self._table, priority, trajectory)
-      self._wait(self._max_pending_items)
+      self._writer.create_item(table_lib.TABLE, priority, trajectory)
+      self._wait(_MAX_PENDING_ITEMS)
 
   def flush(self) -> None:
     """Waits until the server has received everything written so far."""

@@ -8,21 +8,21 @@ from bt_acme.config import placement
 def test_by_default_nodes_that_write_run_on_the_launchers_machine():
   places = placement.parse('')
   assert set(places) == set(placement.LABELS)
-  here = {label for label, place in places.items() if place.here}
+  here = {label for label, options in places.items() if options['here']}
   assert here == {'coordinator', 'replay', 'learner', 'inference'}
-  assert places['actor'].options() == {'here': False, 'num_cpus': 1.0}
+  assert places['actor'] == {'here': False, 'num_cpus': 1.0}
 
 
 def test_a_placement_names_resources_and_labels_of_machines():
   places = placement.parse(
     ' learner: num_gpus=1 , role=trainer;actor:num_cpus=0.5;'
   )
-  assert places['learner'].options() == {
+  assert places['learner'] == {
     'here': False,
     'num_gpus': 1.0,
     'label_selector': {'role': 'trainer'},
   }
-  assert places['actor'].options() == {'here': False, 'num_cpus': 0.5}
+  assert places['actor'] == {'here': False, 'num_cpus': 0.5}
   assert places['evaluator'] == placement.parse('')['evaluator']
 
 

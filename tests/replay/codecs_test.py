@@ -58,7 +58,7 @@ def test_every_sequence_arrives_as_from_a_replay_in_this_process(
   replay.writers[0].flush()
   assert replay.info().current_size == len(in_process) == len(wanted)
 
-  found = collect(replay.sampler(num_threads=2), wanted)
+  found = collect(replay.sampler(), wanted)
   for marker, (batch, index) in found.items():
     episodes.assert_is_sequence(batch, index, *wanted[marker], replay.shapes)
   sample = in_process.sample(500).batch

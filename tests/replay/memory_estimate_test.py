@@ -51,14 +51,14 @@ def test_memory_estimate():
     ('4:cpu:/', {'memory/memory.limit_in_bytes': '3000'}, None),
   ],
 )
-def test_limits_of_control_groups(tmp_path, own, limits, expected):
+def test_limits_of_control_groups(tmp_path, own, limits, expected, monkeypatch):
   (tmp_path / 'own').write_text(own + '\n')
   for name, limit in limits.items():
     path = tmp_path / 'groups' / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(limit + '\n')
-  physical = memory_estimate.available_memory(own_groups=tmp_path / 'none')
-  actual = memory_estimate.available_memory(
-    tmp_path / 'groups', tmp_path / 'own'
-  )
-  assert actual == (expected or physical)
+  monkeypatch.setattr(memory_estimate, '_CONTROL_GROUPS', tmp_path / 'groups')
+  monkeypatch.setattr(memory_estimate, '_OWN_GROUPS', tmp_path / 'none')
+  physical = memory_estimate.available_memory()
+  monkeypatch.setattr(memory_estimate, '_OWN_GROUPS', tmp_path / 'own')
+  assert memory_estimate.available_memory() == (expected or physical)

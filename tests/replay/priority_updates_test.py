@@ -27,16 +27,15 @@ def test_priorities_reach_the_table(make_replay):
   keys = np.array(sorted(before), np.uint64)
   updater.update(keys, np.float32([0.25, 7.0, 0.5]))
   updater.update(keys[:1], np.float32([0.75]))
-  updater.flush()
-  assert priorities() == dict(zip(keys.tolist(), (0.75, 7, 0.5), strict=True))
-  updater.stop()
+  expected = dict(zip(keys.tolist(), (0.75, 7, 0.5), strict=True))
+  episodes.wait_until(lambda: priorities() == expected)
 
 
-def test_failed_priority_update_is_reported(make_replay):
-  replay = make_replay()
-  updater = priority_updates.PriorityUpdater(replay.client, table='another')
+def test_failed_priority_update_is_reported(make_replay, monkeypatch):
+  updater = priority_updates.PriorityUpdater(make_replay().client)
+  monkeypatch.setattr(table, 'TABLE', 'another')
   updater.update(np.uint64([1]), np.ones(1))
+  episodes.wait_until(lambda: updater._error)
   with pytest.raises(RuntimeError, match='priorities') as error:
-    updater.flush()
+    updater.update(np.uint64([1]), np.ones(1))
   assert 'another' in str(error.value.__cause__)
-  updater.stop()

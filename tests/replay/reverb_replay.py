@@ -37,10 +37,10 @@ class Replay:
       **kwargs,
     )
 
-  def sampler(self, batch_size=4, **kwargs):
+  def sampler(self, batch_size=4):
     self.samplers.append(
       sampler.SequenceSampler(
-        self.client, self.config, self.shapes, batch_size=batch_size, **kwargs
+        self.client, self.config, self.shapes, batch_size=batch_size
       )
     )
     return self.samplers[-1]

@@ -6,6 +6,9 @@ import time
 import numpy as np
 import pytest
 
+pytest.importorskip('reverb', reason='needs the full environment')
+
+from bt_acme.replay import table
 from tests.replay import episodes
 
 T = episodes.LENGTH
@@ -42,7 +45,7 @@ def test_released_batches_are_filled_again(make_replay):
 
 
 def test_stop_while_waiting_for_data(make_replay):
-  sampler = make_replay().sampler(num_threads=2)
+  sampler = make_replay().sampler()
   outcomes = []
 
   def consume():
@@ -61,8 +64,10 @@ def test_stop_while_waiting_for_data(make_replay):
   )
 
 
-def test_error_of_a_thread_reaches_the_learner(make_replay):
-  sampler = make_replay().sampler(table='another')
+def test_error_of_a_thread_reaches_the_learner(make_replay, monkeypatch):
+  replay = make_replay()
+  monkeypatch.setattr(table, 'TABLE', 'another')
+  sampler = replay.sampler()
   with pytest.raises(RuntimeError, match='Sampling') as error:
     next(sampler)
   assert 'another' in str(error.value.__cause__)

@@ -39,7 +39,7 @@ class BTActor(acme.Actor):
     """
     self._actor = actor
     host_key, core_key = jax.random.split(random_key)
-    self._resolver = resolvers.make(
+    self._resolver = resolvers.Resolver(
       transfer, key=core_key, evaluation=evaluation
     )
     self._hosts = behavior_lib.make_hosts(
@@ -61,10 +61,19 @@ class BTActor(acme.Actor):
   def select_action(self, observation: Any) -> np.ndarray:
     """Returns the action of the agent or of the behavior that has control."""
     choice = np.asarray(self._actor.select_action(observation))
-    shown = self._shown(observation)
-    visible = behavior_lib.read_only(shown)
+    is_first = self._action is None
+    inputs = outer_core.CoreInput(
+      observation=jax.tree.map(
+        lambda x: np.asarray(x)[None], outer_core.own_observation(observation)
+      ),
+      prev_action=self._resolver.no_action if is_first else self._action[None],
+      is_first=np.array([is_first]),
+      choice=choice[None],
+    )
+    is_last = np.array([False])  # No action follows the last step.
+    visible = behavior_lib.read_only((*inputs[:3], is_last))
     host_inputs = tuple(host.inputs(*visible) for host in self._hosts)
-    decision = self._resolver.resolve(choice, shown, host_inputs)
+    decision = self._resolver.resolve(inputs, host_inputs)
     for host, features in zip(self._hosts, decision.features, strict=True):
       host.update(features)
     self._episode.count(
@@ -72,17 +81,6 @@ class BTActor(acme.Actor):
     )
     self._action, self._label = decision.action, decision.label
     return self._action
-
-  def _shown(self, observation: Any) -> resolvers.Shown:
-    is_first = self._action is None
-    return resolvers.Shown(
-      observation=jax.tree.map(
-        lambda x: np.asarray(x)[None], outer_core.own_observation(observation)
-      ),
-      prev_action=self._resolver.no_action if is_first else self._action[None],
-      is_first=np.array([is_first]),
-      is_last=np.array([False]),
-    )
 
   def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
     """Passes the choice and the resulting time step to the wrapped actor."""

@@ -48,12 +48,20 @@ class Transfer(NamedTuple):
 
 
 class CoreInput(NamedTuple):
-  """A `types.AgentInput` with the agent's choice; all shapes are [1, ...]."""
+  """A `types.AgentInput` with the agent's choice; all shapes are [1, ...].
+
+  Attributes:
+    observation: the environment's observation, a tree of arrays.
+    prev_action: the previously executed action; a resolver's `no_action` at the
+      first step of an episode.
+    is_first: bool, whether an episode starts.
+    choice: the agent's choice.
+  """
 
   observation: Any
-  prev_action: np.ndarray  # int32
-  is_first: np.ndarray  # bool
-  choice: np.ndarray  # int32
+  prev_action: np.ndarray
+  is_first: np.ndarray
+  choice: np.ndarray
 
 
 class CoreStep(NamedTuple):

@@ -2,42 +2,19 @@
 
 A resolver receives the agent's choice and the proposals of the behaviors.
 Flights and the extra action determine which action the environment receives and
-which choice the agent observes. `DiscreteResolver` supports discrete actions,
-with or without the extra action. `VectorResolver` supports vector actions, with
-flights only.
+which choice the agent observes. Vector actions support flights only.
 """
 
-import abc
 import functools
-from typing import Any, NamedTuple, Sequence, Tuple, cast
+from typing import Any, NamedTuple, Tuple, cast
 
 import jax
 import numpy as np
-from acme import specs
 
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.agents.external import outer_core
 from bt_acme.core import types
 from bt_acme.core.behavior_transfer import bt_actor
-
-
-class Shown(NamedTuple):
-  """The inputs for hosts of behaviors at one step of one environment.
-
-  The arrays have a leading dimension of 1; hosts receive them read-only.
-
-  Attributes:
-    observation: the environment's observation, a tree of arrays [1, ...].
-    prev_action: the previously executed action, [1, ...]; a resolver's
-      `no_action` at the first step of an episode.
-    is_first: bool [1], whether an episode starts.
-    is_last: bool [1], always False, because no action follows the last step.
-  """
-
-  observation: Any
-  prev_action: np.ndarray
-  is_first: np.ndarray
-  is_last: np.ndarray
 
 
 class Decision(NamedTuple):
@@ -59,7 +36,7 @@ class Decision(NamedTuple):
   features: Tuple[Any, ...]
 
 
-class Resolver(abc.ABC):
+class Resolver:
   """Decides who acts in one environment, and which action is executed.
 
   Attributes:
@@ -73,7 +50,6 @@ class Resolver(abc.ABC):
   def __init__(
     self,
     transfer: outer_core.Transfer,
-    params: Sequence[Any],
     *,
     key: jax.Array,
     evaluation: bool,
@@ -82,78 +58,99 @@ class Resolver(abc.ABC):
 
     Args:
       transfer: the behaviors to transfer, with their settings.
-      params: the parameters of each behavior's core.
       key: the key that seeds flights and behaviors.
-      evaluation: whether to disable flights.
+      evaluation: whether to disable flights; the extra action stays enabled.
     """
     core = outer_core.make_core(transfer, evaluation=evaluation)
-    self._transfer = transfer
-    self._params = bt_actor.BTParams((), tuple(params))
+    self._behaviors = transfer.behaviors
+    self._spec: Any = transfer.environment_spec.actions
+    self._is_discrete = outer_core.is_discrete(transfer.environment_spec)
+    params: Tuple[Any, ...]
+    if self._is_discrete:
+      params = tuple(jax.device_put(x.params()) for x in self._behaviors)
+      self.action_spec = self._spec.num_values
+      self.no_action = np.full([1], types.NO_ACTION, np.int32)
+      self._num_choices = self._spec.num_values
+      if transfer.config.extra_action:
+        self._num_choices += len(self._behaviors)
+    else:
+      params = ((),) * len(self._behaviors)
+      self.action_spec = self._spec
+      self.no_action = np.zeros([1, *self._spec.shape], self._spec.dtype)
+    self._params = bt_actor.BTParams((), params)
     self._step = jax.jit(functools.partial(outer_core.step, core))
     self._state = jax.vmap(core.init)(key[None])
+    self._actor_steps = 0
+
+  def resolve(
+    self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
+  ) -> Decision:
+    """Decides about the next step of the environment.
+
+    Args:
+      inputs: the observation and the agent's choice.
+      host_inputs: the inputs from the K hosts, trees of arrays [1, ...].
+
+    Raises:
+      TypeError: if a discrete choice is not an integer.
+      ValueError: if a discrete choice or a behavior's action is out of range.
+    """
+    if self._is_discrete:
+      step, action, label = self._resolve_discrete(inputs, host_inputs)
+    else:
+      step, action = self._resolve_vector(inputs, host_inputs)
+      label = action
+    self._actor_steps += 1
+    return Decision(
+      action=action,
+      label=label,
+      source=int(step.resolution.source[0]),
+      flight_length=int(step.flight_length[0]),
+      features=step.features,
+    )
 
   def _advance(
     self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
   ) -> outer_core.CoreStep:
     """Advances the core by one step."""
     all_inputs = bt_actor.BTInput(cast(Any, inputs), host_inputs)
-    made, self._state = self._step(self._params, all_inputs, self._state)
-    return jax.tree.map(np.asarray, made)
+    step, self._state = self._step(self._params, all_inputs, self._state)
+    return jax.tree.map(np.asarray, step)
 
-  @abc.abstractmethod
-  def resolve(
-    self, choice: np.ndarray, shown: Shown, host_inputs: Tuple[Any, ...]
-  ) -> Decision:
-    """Decides about the next step of the environment.
-
-    Args:
-      choice: the agent's choice, without a batch dimension.
-      shown: the observation and previous action of the environment.
-      host_inputs: the inputs from the K hosts, trees of arrays [1, ...].
-    """
-
-
-class DiscreteResolver(Resolver):
-  """Flights and the extra action, for discrete actions."""
-
-  def __init__(
-    self, transfer: outer_core.Transfer, *, key: jax.Array, evaluation: bool
-  ):
-    params = [jax.device_put(one.params()) for one in transfer.behaviors]
-    super().__init__(transfer, params, key=key, evaluation=evaluation)
-    self._spec: specs.DiscreteArray = transfer.environment_spec.actions
-    self.action_spec = self._spec.num_values
-    self.no_action = np.full([1], types.NO_ACTION, np.int32)
-    self._num_choices = self._spec.num_values
-    if transfer.config.extra_action:
-      self._num_choices += len(transfer.behaviors)
-    self._steps = 0
-
-  def resolve(
-    self, choice: np.ndarray, shown: Shown, host_inputs: Tuple[Any, ...]
-  ) -> Decision:
-    """Decides about the next step; see `Resolver.resolve`."""
-    self._check(choice)
-    inputs = outer_core.CoreInput(
-      shown.observation, shown.prev_action, shown.is_first, choice[None]
-    )
+  def _resolve_discrete(
+    self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
+  ) -> Tuple[outer_core.CoreStep, np.ndarray, np.ndarray]:
+    """Returns the core's step, the action and the label."""
+    self._check(inputs.choice[0])
     step = self._advance(inputs, host_inputs)
     behavior_lib.check_proposals(
-      self._transfer.behaviors,
+      self._behaviors,
       step.proposals,
       num_actions=self._spec.num_values,
-      actor_step=self._steps,
+      actor_step=self._actor_steps,
     )
-    self._steps += 1
-    action = np.asarray(step.resolution.action)[0]
-    label = np.asarray(step.resolution.choice)[0]
-    return Decision(
-      action=action.astype(self._spec.dtype),
-      label=label.astype(choice.dtype),
-      source=int(step.resolution.source[0]),
-      flight_length=int(step.flight_length[0]),
-      features=step.features,
+    action, label = (
+      np.asarray(x)[0].astype(dtype)
+      for x, dtype in (
+        (step.resolution.action, self._spec.dtype),
+        (step.resolution.choice, inputs.choice.dtype),
+      )
     )
+    return step, action, label
+
+  def _resolve_vector(
+    self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
+  ) -> Tuple[outer_core.CoreStep, np.ndarray]:
+    """Returns the core's step and the vector from the agent or from a host."""
+    nothing = np.zeros([1], np.int32)
+    # The core only decides who acts and does not process vectors.
+    step = self._advance(
+      outer_core.CoreInput((), nothing, inputs.is_first, nothing),
+      (nothing,) * len(host_inputs),
+    )
+    if step.resolution.source[0] == types.FLIGHT:
+      return step, host_inputs[int(step.behavior[0])][0]
+    return step, inputs.choice[0]
 
   def _check(self, choice: np.ndarray) -> None:
     if choice.shape != () or choice.dtype.kind not in 'iu':
@@ -170,53 +167,3 @@ class DiscreteResolver(Resolver):
         'Create its network with BTBuilder.make_networks, so that the number '
         'of outputs is correct.'
       )
-
-
-class VectorResolver(Resolver):
-  """Flights for vector actions, which the agent or a behavior's host supplies.
-
-  Behaviors propose vectors through the inputs from their hosts.
-  """
-
-  def __init__(
-    self, transfer: outer_core.Transfer, *, key: jax.Array, evaluation: bool
-  ):
-    nothing = ((),) * len(transfer.behaviors)
-    super().__init__(transfer, nothing, key=key, evaluation=evaluation)
-    spec: specs.Array = transfer.environment_spec.actions
-    self.action_spec = spec
-    self.no_action = np.zeros([1, *spec.shape], spec.dtype)
-
-  def resolve(
-    self, choice: np.ndarray, shown: Shown, host_inputs: Tuple[Any, ...]
-  ) -> Decision:
-    """Decides about the next step; see `Resolver.resolve`."""
-    nothing = np.zeros([1], np.int32)
-    inputs = outer_core.CoreInput((), nothing, shown.is_first, nothing)
-    step = self._advance(inputs, (nothing,) * len(host_inputs))
-    source = int(step.resolution.source[0])
-    action = choice
-    if source == types.FLIGHT:
-      action = host_inputs[int(step.behavior[0])][0]
-    return Decision(
-      action=action,
-      label=action,
-      source=source,
-      flight_length=int(step.flight_length[0]),
-      features=step.features,
-    )
-
-
-def make(
-  transfer: outer_core.Transfer, *, key: jax.Array, evaluation: bool = False
-) -> Resolver:
-  """Returns a resolver for the actions of an environment.
-
-  Args:
-    transfer: the behaviors to transfer, with their settings.
-    key: the key that seeds flights and behaviors.
-    evaluation: whether to disable flights; the extra action stays enabled.
-  """
-  discrete = outer_core.is_discrete(transfer.environment_spec)
-  kind = DiscreteResolver if discrete else VectorResolver
-  return kind(transfer, key=key, evaluation=evaluation)

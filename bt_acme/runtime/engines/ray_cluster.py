@@ -15,7 +15,6 @@ import signal
 import subprocess
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Set
 
-from bt_acme.config import placement
 from bt_acme.runtime import events
 from bt_acme.runtime.engines import base, processes
 
@@ -95,7 +94,7 @@ class RayCluster(base.Engine):
     *,
     address: str,
     python: str,
-    places: Mapping[str, placement.Place],
+    places: Mapping[str, Mapping[str, Any]],
   ):
     """Initializes the engine, and starts the driver, which joins the cluster.
 
@@ -103,8 +102,8 @@ class RayCluster(base.Engine):
       queue: see `base.Engine`.
       address: the address of the cluster's head, `HOST:PORT`, or `auto`.
       python: the Python interpreter of an environment with Ray.
-      places: by label, the resources that Ray reserves for each node. Nodes of
-        other labels run on the machine of the launcher.
+      places: by label, the options of each node (see `placement.parse`). Nodes
+        of other labels run on the machine of the launcher.
     """
     super().__init__(queue)
     self._places = places
@@ -141,10 +140,8 @@ class RayCluster(base.Engine):
       self._lose_all()
       return
     label = title.partition('/')[0]
-    place = self._places.get(label, placement.Place(here=True))
-    self._tell(
-      'place', title=title, num_ports=num_ports, options=place.options()
-    )
+    options = self._places.get(label, {'here': True})
+    self._tell('place', title=title, num_ports=num_ports, options=options)
 
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
