@@ -59,43 +59,33 @@ def restore_signals():
       signal.signal(signum, handler)
 
 
-class _MemoryBound:
-  """Clears compiled functions when this process uses too much memory.
-
-  JAX keeps all compiled functions, but later modules do not use them.
-  """
-
-  _STATM = pathlib.Path('/proc/self/statm')
-  _STEP = 400_000_000  # Bytes.
-
-  def __init__(self):
-    self._bound = 2 * self._STEP
-
-  def _resident_bytes(self):
-    if not self._STATM.exists():
-      return 0
-    return int(self._STATM.read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE')
-
-  def enforce(self):
-    """Clears JAX's caches if the process exceeds the bound."""
-    if 'jax' not in sys.modules or self._resident_bytes() < self._bound:
-      return
-    sys.modules['jax'].clear_caches()
-    gc.collect()
-    # With glibc, this returns free memory to the system.
-    getattr(ctypes.CDLL(None), 'malloc_trim', lambda _: None)(0)
-    # The remaining memory is not a cache, so the bound increases.
-    self._bound = max(self._bound, self._resident_bytes() + self._STEP)
+_STATM = pathlib.Path('/proc/self/statm')
+_MEMORY_STEP = 400_000_000  # Bytes.
+_memory_bound = 2 * _MEMORY_STEP
 
 
-_MEMORY_BOUND = _MemoryBound()
+def _resident_bytes():
+  if not _STATM.exists():
+    return 0
+  return int(_STATM.read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE')
 
 
 @pytest.fixture(autouse=True)
 def bound_memory():
-  """Limits the memory of each test process."""
+  """Clears compiled functions when this process uses too much memory.
+
+  JAX keeps all compiled functions, but later modules do not use them.
+  """
+  global _memory_bound
   yield
-  _MEMORY_BOUND.enforce()
+  if 'jax' not in sys.modules or _resident_bytes() < _memory_bound:
+    return
+  sys.modules['jax'].clear_caches()
+  gc.collect()
+  # With glibc, this returns free memory to the system.
+  getattr(ctypes.CDLL(None), 'malloc_trim', lambda _: None)(0)
+  # The remaining memory is not a cache, so the bound increases.
+  _memory_bound = max(_memory_bound, _resident_bytes() + _MEMORY_STEP)
 
 
 @pytest.fixture(name='shared_functions', scope='module')

@@ -11,14 +11,12 @@ import bt_acme  # noqa: F401  (must be imported before Acme)
 import jax
 import numpy as np
 import pytest
-import reverb
 from acme.utils import loggers
 
 from bt_acme import config as config_lib
 from bt_acme.acting import statistics_store
 from bt_acme.agents import learner as learner_lib
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.replay import builder, sinks, table, writer
 from bt_acme.replay import sampler as sampler_lib
 from tests import sharing
 from tests.agents import fakes
@@ -124,13 +122,12 @@ def aligned_copy(array):
 class Spoiling(sampler_lib.SequenceSampler):
   """A sampler that overwrites a batch as soon as it is released."""
 
-  def __init__(self, *args, **kwargs):
-    self.samples, self.num_spoiled = [], 0
-    super().__init__(*args, **kwargs)
+  def __init__(self, samples):
+    self._samples = iter(samples)
+    self.num_spoiled = 0
 
   def __next__(self):
-    sample = super().__next__()
-    self.samples.append(sample)
+    sample = next(self._samples)
     return sample._replace(batch=jax.tree.map(aligned_copy, sample.batch))
 
   def release(self, sample):
@@ -140,40 +137,16 @@ class Spoiling(sampler_lib.SequenceSampler):
 
 
 def test_a_batch_is_released_when_no_device_reads_it_any_more():
-  agent = make_agent('r2d2')
-  config, shapes = agent.config.replay, agent.replay_shapes
-  server = reverb.Server(
-    [table.make_table(config, shapes, batch_size=10_000)], port=None
-  )
-  client = reverb.Client(f'localhost:{server.port}')
-  replay_writer = writer.ReverbWriter(client, config, shapes)
-  sink = sinks.SequenceSink(
-    builder.SequenceBuilder(config, shapes), replay_writer
-  )
-  environment = fakes.MarkedEnvironment()
-  sequence_adder = sinks.SequenceAdder(sink)
-  state = agent.network.initial_state()
-  for _ in range(10):
-    timestep = environment.reset()
-    sequence_adder.add_first(timestep)
-    while not timestep.last():
-      timestep = environment.step(1)
-      extras = {'prev_action': 1, 'prev_reward': 0.5, 'recurrent_state': state}
-      extras.update(choice=1, source=0, probability=0.5, q_values=np.zeros(3))
-      sequence_adder.add(1, timestep, extras)
-  replay_writer.close()
-  sampler = Spoiling(client, config, shapes, batch_size=B)
+  agent, samples = make_agent('r2d2'), fakes.make_samples(4)
+  sampler = Spoiling(samples)
   learner = make_learner(agent, sampler)
-  num_steps = 4
-  for number in range(num_steps):
+  for number in range(len(samples)):
     learner.step()
     assert sampler.num_spoiled == number  # The last batch is still in use.
   learner.flush()
-  assert sampler.num_spoiled == num_steps
-  sampler.stop()
-  server.stop()
-  expected = make_learner(agent, iter(sampler.samples))
-  for _ in range(num_steps):
+  assert sampler.num_spoiled == len(samples)
+  expected = make_learner(agent, iter(samples))
+  for _ in samples:
     expected.step()
   expected.flush()
   jax.tree.map(

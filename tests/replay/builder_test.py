@@ -46,39 +46,26 @@ def _build(num_steps, **settings):
 
 
 @pytest.mark.parametrize(
-  'num_steps, lengths, num_blocks',
+  'num_steps, burn_in, period, lengths, num_blocks',
   [
-    (3, [3], 1),  # The episode starts here, so all steps are trained.
-    (8, [8], 1),
-    (12, [8], 1),  # Four additional steps, all in the burn-in.
-    (13, [8, 5], 2),
-    (16, [8, 8], 2),
+    (3, 4, 8, [3], 1),  # The episode starts here, so all steps are trained.
+    (8, 4, 8, [8], 1),
+    (12, 4, 8, [8], 1),  # Four additional steps, all in the burn-in.
+    (13, 4, 8, [8, 5], 2),
+    (16, 4, 8, [8, 8], 2),
+    (7, 6, 4, [7], 2),
+    (10, 6, 4, [8], 2),  # The six steps from the fifth on are the burn-in.
+    (11, 6, 4, [8, 7], 3),
+    (14, 6, 4, [8, 8], 3),
+    (15, 6, 4, [8, 8, 7], 4),
   ],
 )
 def test_a_sequence_without_trained_steps_is_omitted(
-  num_steps, lengths, num_blocks
+  num_steps, burn_in, period, lengths, num_blocks
 ):
-  assert _build(
-    num_steps, burn_in_length=4, trace_length=4, sequence_period=8
-  ) == (lengths, num_blocks)
-
-
-@pytest.mark.parametrize(
-  'num_steps, lengths, num_blocks',
-  [
-    (7, [7], 2),
-    (10, [8], 2),  # The six steps from the fifth on are the burn-in.
-    (11, [8, 7], 3),
-    (14, [8, 8], 3),
-    (15, [8, 8, 7], 4),
-  ],
-)
-def test_overlapping_sequences_without_trained_steps(
-  num_steps, lengths, num_blocks
-):
-  assert _build(
-    num_steps, burn_in_length=6, trace_length=2, sequence_period=4
-  ) == (lengths, num_blocks)
+  settings = {'burn_in_length': burn_in, 'trace_length': 8 - burn_in}
+  built = _build(num_steps, sequence_period=period, **settings)
+  assert built == (lengths, num_blocks)
 
 
 @pytest.mark.parametrize('num_steps', [9, 10, 12, 17])

@@ -68,18 +68,3 @@ def test_every_sequence_arrives_as_from_a_replay_in_this_process(
       np.testing.assert_array_equal(
         getattr(sample, name)[:, index], getattr(batch, name)[:, other]
       )
-
-
-def test_recurrent_state_is_the_one_before_the_sequence(make_replay):
-  replay = make_replay()
-  episode = episodes.make_episode(
-    np.random.default_rng(0), T + P, replay.shapes
-  )
-  episodes.play(episode, replay.sink())
-  wanted = {marker_of(episode.steps[t]): t for t in (0, P)}
-  for marker, (batch, index) in collect(replay.sampler(), wanted).items():
-    step = episode.steps[wanted[marker]]
-    np.testing.assert_array_equal(
-      batch.recurrent_state.cell[index], step.recurrent_state.cell
-    )
-    assert batch.action[0, index] == step.action

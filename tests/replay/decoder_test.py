@@ -39,20 +39,6 @@ def test_random_episodes_one_after_another():
     episodes.assert_is_built(episode, builder, config, shapes)
 
 
-def test_truncation_keeps_discount_and_final_observation():
-  config, shapes = episodes.make_config(), episodes.make_shapes()
-  rng = np.random.default_rng(1)
-  for truncated, discount in ((True, 1.0), (False, 0.0)):
-    episode = episodes.make_episode(rng, 3, shapes, truncated=truncated)
-    builder = builder_lib.SequenceBuilder(config, shapes)
-    batch = episodes.assert_is_built(episode, builder, config, shapes)
-    np.testing.assert_array_equal(batch.valid[:, 0], [1] * 3 + [0] * (T - 3))
-    assert batch.discount[2, 0] == discount
-    np.testing.assert_array_equal(
-      np.concatenate(batch.frames[3:7, 0], axis=-1), episode.final[0]
-    )
-
-
 def test_without_lstm():
   config, shapes = episodes.make_config(), episodes.make_shapes(lstm_size=0)
   episode = episodes.make_episode(np.random.default_rng(0), T + 1, shapes)

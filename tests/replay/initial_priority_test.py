@@ -222,39 +222,38 @@ def test_the_actors_own_priority_is_the_default():
   assert make('actor', largest)(block) == actual_of(episode, make_config())[0]
 
 
-class TestLargestPriority:
-  """Tests the largest priority of the learner's recent steps."""
+def test_the_largest_priority_starts_at_one():
+  largest = initial_priority.LargestPriority()
+  assert largest() == 1
+  largest.update(np.array([0.01, 0.02]))
+  assert largest() == 0.02
 
-  def test_starts_at_one_and_uses_the_first_priorities_unchanged(self):
-    largest = initial_priority.LargestPriority()
-    assert largest() == 1
-    largest.update(np.array([0.01, 0.02]))
-    assert largest() == 0.02
 
-  def test_increases_are_immediate_and_decreases_are_smoothed(self):
-    largest = initial_priority.LargestPriority()
-    largest.update(np.array([5.0]))
-    largest.update(np.array([2.0, 50.0]))
-    assert largest() == 50
-    largest.update(np.array([0.0, 30.0]))
-    np.testing.assert_allclose(largest(), 49.8)
-    for _ in range(2000):
-      largest.update(np.array([0.3]))
-    np.testing.assert_allclose(largest(), 0.3, rtol=1e-5)
+def test_the_largest_priority_is_smoothed_only_downward():
+  largest = initial_priority.LargestPriority()
+  largest.update(np.array([5.0]))
+  largest.update(np.array([2.0, 50.0]))
+  assert largest() == 50
+  largest.update(np.array([0.0, 30.0]))
+  np.testing.assert_allclose(largest(), 49.8)
+  for _ in range(2000):
+    largest.update(np.array([0.3]))
+  np.testing.assert_allclose(largest(), 0.3, rtol=1e-5)
 
-  def test_restores_a_state(self):
-    # A checkpoint contains the value itself.
-    largest = initial_priority.LargestPriority()
-    largest.restore(32.67)
-    assert largest() == 32.67
-    largest.update(np.array([2.67]))
-    np.testing.assert_allclose(largest(), 32.37)
-    for priorities in ([], [2.0], [50.0, 3.0]):
-      one, other = (initial_priority.LargestPriority() for _ in range(2))
-      for priority in priorities:
-        one.update(np.array([priority]))
-      other.restore(one.state())
-      assert one() == other()
-      for largest in (one, other):
-        largest.update(np.array([0.5]))
-      assert one() == other()
+
+def test_the_largest_priority_is_restored():
+  # A checkpoint contains the value itself.
+  largest = initial_priority.LargestPriority()
+  largest.restore(32.67)
+  assert largest() == 32.67
+  largest.update(np.array([2.67]))
+  np.testing.assert_allclose(largest(), 32.37)
+  for priorities in ([], [2.0], [50.0, 3.0]):
+    one, other = (initial_priority.LargestPriority() for _ in range(2))
+    for priority in priorities:
+      one.update(np.array([priority]))
+    other.restore(one.state())
+    assert one() == other()
+    for largest in (one, other):
+      largest.update(np.array([0.5]))
+    assert one() == other()

@@ -97,22 +97,6 @@ def test_reset_discards_unwritten_steps(make_replay):
     sequence_adder.add(0, dm_env.restart(None), {})
 
 
-def test_initial_priority_decides_what_is_sampled(make_replay):
-  replay = make_replay(priority_exponent=1.0)
-  priorities = iter([0.0, 5.0, 0.0])
-  sink = replay.sink(initial_priority=lambda block: next(priorities))
-  rng = np.random.default_rng(0)
-  wanted = [episodes.make_episode(rng, 2, replay.shapes) for _ in range(3)]
-  for episode in wanted:
-    episodes.play(episode, sink)
-  replay.writers[0].flush()
-  sample = next(replay.sampler())
-  for index in range(4):
-    episodes.assert_is_sequence(
-      sample.batch, index, wanted[1], 0, replay.shapes
-    )
-
-
 class Recorder:
   """A writer that records its arguments."""
 

@@ -3,7 +3,6 @@
 import time
 
 import acme
-import haiku as hk
 import jax
 import numpy as np
 import pytest
@@ -18,49 +17,19 @@ from bt_acme.agents import learner as learner_lib
 from bt_acme.core import types
 from bt_acme.replay import sinks, table
 from tests.agents import fakes
+from tests.agents.external import peers
 
-T, LSTM = fakes.T, 16
-
-
-class Network(hk.RNNCore):
-  """A network with the inputs of OAR."""
-
-  def __init__(self):
-    super().__init__()
-    self._lstm = hk.LSTM(LSTM)
-    self._head = hk.Linear(fakes.ACTIONS)
-
-  def __call__(self, inputs, state):
-    image = inputs.observation.astype(np.float32) / 255
-    features = [
-      image.reshape(len(image), -1),
-      jax.nn.one_hot(inputs.action, fakes.ACTIONS),
-      inputs.reward[:, None],
-    ]
-    features = jax.numpy.concatenate(features, axis=-1)
-    hidden, state = self._lstm(features, state)
-    return self._head(hidden), state
-
-  def initial_state(self, batch_size):
-    return self._lstm.initial_state(batch_size)
-
-
-def make_networks(spec, batch_size):
-  return r2d2.make_networks(
-    spec,
-    forward_fn=lambda x, state: Network()(x, state),
-    initial_state_fn=lambda batch_size=None: Network().initial_state(
-      batch_size
-    ),
-    unroll_fn=lambda x, state: hk.static_unroll(Network(), x, state),
-    batch_size=batch_size,
-  )
+T = fakes.T
+LSTM = 8  # As in `peers.r2d2_networks`.
 
 
 @pytest.fixture(name='client')
 def make_client():
   """Returns a client of a server with sequences of this package's actor."""
   config = fakes.make_config(
+    network=config_lib.NetworkConfig(
+      torso_size=16, lstm_size=LSTM, head_size=16
+    ),
     replay=config_lib.ReplayConfig(
       trace_length=T,
       sequence_period=fakes.P,
@@ -107,9 +76,11 @@ def test_dm_acmes_r2d2_learns_from_our_actors(client):
   environment = wrappers.SinglePrecisionWrapper(
     wrappers.ObservationActionRewardWrapper(fakes.MarkedEnvironment())
   )
-  networks = make_networks(specs.make_environment_spec(environment), batch_size)
-  foreign = r2d2.R2D2Builder(networks, config, loggers.NoOpLogger)
-  dataset = foreign.make_dataset_iterator(client)
+  networks = agents.scale_images(peers.r2d2_networks)(
+    specs.make_environment_spec(environment)
+  )
+  builder = r2d2.R2D2Builder(networks, config, loggers.NoOpLogger)
+  dataset = builder.make_dataset_iterator(client)
   sample = next(dataset)
   step, extras = sample.data, sample.data.extras
   assert step.observation.observation.shape == (4, T + 1, 5, 5, 2)
@@ -138,7 +109,7 @@ def test_dm_acmes_r2d2_learns_from_our_actors(client):
     samples = client.sample(table.TABLE, 64, emit_timesteps=False)
     return {float(sample.info.priority) for sample in samples}
 
-  learner = foreign.make_learner(jax.random.key(0), networks, dataset, client)
+  learner = builder.make_learner(jax.random.key(0), networks, dataset, client)
   before = learner.get_variables([''])[0]
   assert priorities() == {1.0}
   learner.step()
