@@ -1,6 +1,7 @@
 """Adds flights and the extra action to any Acme actor."""
 
-from typing import Any, Dict
+import functools
+from typing import Any, Dict, Tuple, cast
 
 import acme
 import dm_env
@@ -9,16 +10,19 @@ import numpy as np
 
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.acting import episode as episode_lib
-from bt_acme.agents.external import outer_core, resolvers
+from bt_acme.agents.external import outer_core
+from bt_acme.core import types
+from bt_acme.core.behavior_transfer import bt_actor
 
 
 class BTActor(acme.Actor):
   """Adds flights and the extra action to an actor.
 
   At every step, the wrapped actor makes a choice and every behavior proposes an
-  action. A resolver decides which action the environment receives. The wrapped
-  actor observes the choice that would have had the same outcome, so its adder
-  writes this choice and its learner trains on it.
+  action. Flights and the extra action determine which action the environment
+  receives; vector actions support flights only. The wrapped actor observes the
+  choice that would have had the same outcome, so its adder writes this choice
+  and its learner trains on it.
   """
 
   def __init__(
@@ -38,16 +42,32 @@ class BTActor(acme.Actor):
       evaluation: whether to disable flights; the extra action stays enabled.
     """
     self._actor = actor
+    self._behaviors = transfer.behaviors
+    self._spec: Any = transfer.environment_spec.actions
+    self._is_discrete = outer_core.is_discrete(transfer.environment_spec)
+    params: Tuple[Any, ...]
+    if self._is_discrete:
+      params = tuple(jax.device_put(x.params()) for x in self._behaviors)
+      # The previous action at the first step of an episode.
+      self._no_action = np.full([1], types.NO_ACTION, np.int32)
+      self._num_choices = self._spec.num_values
+      if transfer.config.extra_action:
+        self._num_choices += len(self._behaviors)
+    else:
+      params = ((),) * len(self._behaviors)
+      self._no_action = np.zeros([1, *self._spec.shape], self._spec.dtype)
     host_key, core_key = jax.random.split(random_key)
-    self._resolver = resolvers.Resolver(
-      transfer, key=core_key, evaluation=evaluation
-    )
     self._hosts = behavior_lib.make_hosts(
-      transfer.behaviors,
-      self._resolver.action_spec,
+      self._behaviors,
+      self._spec.num_values if self._is_discrete else self._spec,
       seed=int(jax.random.randint(host_key, [], 0, 2**31 - 1)),
       environments=[0],
     )
+    core = outer_core.make_core(transfer, evaluation=evaluation)
+    self._params = bt_actor.BTParams((), params)
+    self._step = jax.jit(functools.partial(outer_core.step, core))
+    self._state = jax.vmap(core.init)(core_key[None])
+    self._actor_steps = 0
     self._action: Any = None  # None before the first action of an episode.
     self._label: Any = None
     self._episode = episode_lib.EpisodeMetrics()
@@ -66,20 +86,22 @@ class BTActor(acme.Actor):
       observation=jax.tree.map(
         lambda x: np.asarray(x)[None], outer_core.own_observation(observation)
       ),
-      prev_action=self._resolver.no_action if is_first else self._action[None],
+      prev_action=self._no_action if is_first else self._action[None],
       is_first=np.array([is_first]),
       choice=choice[None],
     )
     is_last = np.array([False])  # No action follows the last step.
     visible = behavior_lib.read_only((*inputs[:3], is_last))
     host_inputs = tuple(host.inputs(*visible) for host in self._hosts)
-    decision = self._resolver.resolve(inputs, host_inputs)
-    for host, features in zip(self._hosts, decision.features, strict=True):
+    select = self._select_discrete if self._is_discrete else self._select_vector
+    step, self._action, self._label = select(inputs, host_inputs)
+    self._actor_steps += 1
+    for host, features in zip(self._hosts, step.features, strict=True):
       host.update(features)
     self._episode.count(
-      source=decision.source, flight_length=decision.flight_length
+      source=int(step.resolution.source[0]),
+      flight_length=int(step.flight_length[0]),
     )
-    self._action, self._label = decision.action, decision.label
     return self._action
 
   def observe(self, action: Any, next_timestep: dm_env.TimeStep) -> None:
@@ -94,3 +116,62 @@ class BTActor(acme.Actor):
   def metrics(self) -> Dict[str, float]:
     """Returns the metrics of flights and behaviors in the current episode."""
     return self._episode.behavior_metrics()
+
+  def _advance(
+    self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
+  ) -> outer_core.CoreStep:
+    """Advances the core by one step."""
+    all_inputs = bt_actor.BTInput(cast(Any, inputs), host_inputs)
+    step, self._state = self._step(self._params, all_inputs, self._state)
+    return jax.tree.map(np.asarray, step)
+
+  def _select_discrete(
+    self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
+  ) -> Tuple[outer_core.CoreStep, np.ndarray, np.ndarray]:
+    """Returns the core's step, the action, and the choice to observe."""
+    self._check(inputs.choice[0])
+    step = self._advance(inputs, host_inputs)
+    behavior_lib.check_proposals(
+      self._behaviors,
+      step.proposals,
+      num_actions=self._spec.num_values,
+      actor_step=self._actor_steps,
+    )
+    action = np.asarray(step.resolution.action)[0]
+    label = np.asarray(step.resolution.choice)[0]
+    return (
+      step,
+      action.astype(self._spec.dtype),
+      label.astype(inputs.choice.dtype),
+    )
+
+  def _select_vector(
+    self, inputs: outer_core.CoreInput, host_inputs: Tuple[Any, ...]
+  ) -> Tuple[outer_core.CoreStep, np.ndarray, np.ndarray]:
+    """Returns the core's step, the vector, and the vector to observe."""
+    nothing = np.zeros([1], np.int32)
+    # The core only decides who acts and does not process vectors.
+    step = self._advance(
+      outer_core.CoreInput((), nothing, inputs.is_first, nothing),
+      (nothing,) * len(host_inputs),
+    )
+    vector = inputs.choice[0]
+    if step.resolution.source[0] == types.FLIGHT:
+      vector = host_inputs[int(step.behavior[0])][0]
+    return step, vector, vector
+
+  def _check(self, choice: np.ndarray) -> None:
+    if choice.shape != () or choice.dtype.kind not in 'iu':
+      raise TypeError(
+        f'The agent selected an action of dtype {choice.dtype} and shape '
+        f'{choice.shape}, but this environment needs a single integer. Pass a '
+        'policy that returns an integer below '
+        f'{self._num_choices} for an observation without a batch dimension.'
+      )
+    if not 0 <= choice < self._num_choices:
+      raise ValueError(
+        f'The agent selected {choice}, but there are only {self._num_choices} '
+        f'choices ({self._spec.num_values} actions, the rest behaviors). '
+        'Create its network with BTBuilder.make_networks, so that the number '
+        'of outputs is correct.'
+      )

@@ -52,8 +52,8 @@ class CoreInput(NamedTuple):
 
   Attributes:
     observation: the environment's observation, a tree of arrays.
-    prev_action: the previously executed action; a resolver's `no_action` at the
-      first step of an episode.
+    prev_action: the previously executed action; `types.NO_ACTION` or zeros at
+      the first step of an episode.
     is_first: bool, whether an episode starts.
     choice: the agent's choice.
   """

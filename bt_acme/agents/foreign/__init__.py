@@ -9,7 +9,6 @@ from bt_acme.agents.external import (
   checks,
   images,
   outer_core,
-  resolvers,
 )
 
 warnings.warn(
@@ -17,7 +16,7 @@ warnings.warn(
   DeprecationWarning,
   stacklevel=2,
 )
-for _module in (actor, builder, checks, images, outer_core, resolvers):
+for _module in (actor, builder, checks, images, outer_core):
   _name = _module.__name__.rpartition('.')[2]
   sys.modules[f'{__name__}.{_name}'] = _module
 
@@ -27,5 +26,4 @@ __all__ = (
   'checks',
   'images',
   'outer_core',
-  'resolvers',
 )
