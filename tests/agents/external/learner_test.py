@@ -64,7 +64,7 @@ def make_client():
 
 
 def test_dm_acmes_r2d2_learns_from_our_actors(client):
-  batch_size = 4
+  batch_size = peers.R2D2_CONFIG.batch_size
   config = r2d2.R2D2Config(
     burn_in_length=2,
     trace_length=T - 2,
@@ -83,7 +83,7 @@ def test_dm_acmes_r2d2_learns_from_our_actors(client):
   dataset = builder.make_dataset_iterator(client)
   sample = next(dataset)
   step, extras = sample.data, sample.data.extras
-  assert step.observation.observation.shape == (4, T + 1, 5, 5, 2)
+  assert step.observation.observation.shape == (batch_size, T + 1, 5, 5, 2)
   assert step.observation.observation.dtype == np.uint8
   for b in range(batch_size):
     num_steps = int(extras['valid'][b].sum())
@@ -103,7 +103,7 @@ def test_dm_acmes_r2d2_learns_from_our_actors(client):
       np.testing.assert_array_equal(
         before[b, :num_steps], after[b, 1 : num_steps + 1]
       )
-  assert extras['core_state'].hidden.shape == (4, 1, LSTM)
+  assert extras['core_state'].hidden.shape == (batch_size, 1, LSTM)
 
   def priorities():
     samples = client.sample(table.TABLE, 64, emit_timesteps=False)
