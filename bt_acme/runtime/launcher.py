@@ -4,10 +4,8 @@ To add an engine, write a module in `engines/` and add a line to `ENGINES`.
 """
 
 import pathlib
-import time
 from typing import (
   Any,
-  Callable,
   Collection,
   Dict,
   Mapping,
@@ -98,8 +96,7 @@ def launch(
     ports_lib.check_free(port, setting=f'{label}_port')
   with events.EventQueue() as queue:
     interrupts.post_to(queue)
-    return supervise(
-      program,
+    return supervisor.Supervisor(
       lambda: chosen_class(queue, **(engine_options or {})),
       queue,
       workdir=workdir,
@@ -109,57 +106,4 @@ def launch(
       checked_labels=checked_labels,
       grace_seconds=grace_seconds,
       policy=policy,
-    )
-
-
-def supervise(
-  program: lp.Program,
-  make_engine: Callable[[], base.Engine],
-  queue: events.EventQueue,
-  *,
-  workdir: Union[str, pathlib.Path],
-  environments: Mapping[str, Mapping[str, str]],
-  ports: Mapping[str, int],
-  main_label: str,
-  checked_labels: Collection[str],
-  grace_seconds: float,
-  policy: restarts.RestartPolicy,
-  clock: Callable[[], float] = time.monotonic,
-) -> int:
-  """Runs a program, and restarts it as often as the policy allows.
-
-  Args:
-    program: see `launch`.
-    make_engine: makes the engine of a program.
-    queue: the queue to which the engine and the signal handlers post events.
-    workdir: see `launch`.
-    environments: see `launch`.
-    ports: see `launch`.
-    main_label: see `launch`.
-    checked_labels: see `launch`.
-    grace_seconds: see `launch`.
-    policy: the node failures from which the program recovers.
-    clock: a function that returns seconds.
-
-  Returns:
-    An exit code, see `launch`.
-  """
-  record = restarts.Record(policy.max_restarts_per_hour, clock)
-  while True:
-    watch = supervisor.Supervisor(
-      program,
-      make_engine(),
-      queue,
-      pathlib.Path(workdir) / 'processes',
-      main_label=main_label,
-      checked_labels=frozenset(checked_labels),
-      grace_seconds=grace_seconds,
-      policy=policy,
-      record=record,
-      clock=clock,
-    )
-    code = watch.run(environments, ports)
-    if code is not None:
-      return code
-    assert policy.next_program is not None
-    program = policy.next_program()
+    ).run(program)

@@ -17,7 +17,7 @@ class Node:
   Attributes:
     title: `LABEL/INDEX`.
     label: the label, which several nodes may share.
-    allowance: the node's restart budget.
+    budget: the node's restart budget.
     addresses: `host:port` of each of its ports; None until it is scheduled.
     host: the machine that it is scheduled on; empty if there is only one.
     num_starts: the number of attempts so far.
@@ -40,7 +40,7 @@ class Node:
     self,
     title: str,
     label: str,
-    record: restarts.Record,
+    budget: restarts.RestartBudget,
     clock: Callable[[], float] = time.monotonic,
   ):
     """Initializes the state of a node that has not been started.
@@ -48,14 +48,13 @@ class Node:
     Args:
       title: `LABEL/INDEX`.
       label: the label, which several nodes may share.
-      record: the restarts of the run.
+      budget: the node's restart budget, across all programs of the run.
       clock: a function that returns seconds.
     """
     self._clock = clock
     self.title = title
     self.label = label
-    self.allowance = record.for_node(title)
-    self._record = record
+    self.budget = budget
     self._false_starts = 0
     self.addresses: Optional[List[str]] = None
     self.host = ''
@@ -91,7 +90,7 @@ class Node:
     """Records a heartbeat of the latest attempt."""
     self.has_begun = True
     self._false_starts = 0
-    self._record.has_worked.add(self.title)
+    self.budget.has_worked = True
 
   def next_backoff(self) -> float:
     """Returns the seconds to wait before the next restart.
@@ -111,8 +110,7 @@ class Node:
     Such an error would only happen again.
     """
     assert self.ended is not None
-    has_worked = self.title in self._record.has_worked
-    return self.ended.code > 0 and not has_worked
+    return self.ended.code > 0 and not self.budget.has_worked
 
   def describe_failure(self) -> str:
     """Describes the failure in one line, with the last line of the error."""

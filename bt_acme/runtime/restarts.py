@@ -5,12 +5,10 @@ import time
 from typing import (
   Callable,
   Deque,
-  Dict,
   Mapping,
   NamedTuple,
   Optional,
   Sequence,
-  Set,
 )
 
 import launchpad as lp
@@ -40,7 +38,11 @@ class RestartPolicy(NamedTuple):
 
 
 class RestartBudget:
-  """Limits restarts per hour; `str()` reports how many have been used."""
+  """Limits restarts per hour; `str()` reports how many have been used.
+
+  Attributes:
+    has_worked: whether any attempt has sent a heartbeat.
+  """
 
   def __init__(
     self,
@@ -55,6 +57,7 @@ class RestartBudget:
     """
     self._max_per_hour = max_restarts_per_hour
     self._clock = clock
+    self.has_worked = False
     self._granted: Deque[float] = collections.deque()
 
   def acquire(self) -> bool:
@@ -70,36 +73,4 @@ class RestartBudget:
   def __str__(self) -> str:
     return (
       f'restart {len(self._granted)} of {self._max_per_hour} allowed per hour'
-    )
-
-
-class Record:
-  """The restarts of a run, across all of its programs.
-
-  Attributes:
-    program: the restart budget of the program as a whole.
-    has_worked: the titles of nodes that have sent a heartbeat in any attempt.
-  """
-
-  def __init__(
-    self,
-    max_restarts_per_hour: int,
-    clock: Callable[[], float] = time.monotonic,
-  ):
-    """Initializes an empty record.
-
-    Args:
-      max_restarts_per_hour: see `RestartPolicy`.
-      clock: a function that returns seconds.
-    """
-    self.program = RestartBudget(max_restarts_per_hour, clock)
-    self.has_worked: Set[str] = set()
-    self._max_per_hour = max_restarts_per_hour
-    self._clock = clock
-    self._nodes: Dict[str, RestartBudget] = {}
-
-  def for_node(self, title: str) -> RestartBudget:
-    """Returns the restart budget of a node."""
-    return self._nodes.setdefault(
-      title, RestartBudget(self._max_per_hour, self._clock)
     )

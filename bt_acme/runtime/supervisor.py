@@ -14,6 +14,7 @@ The supervisor behaves as follows on every engine:
   a heartbeat yet are killed by the first one.
 """
 
+import collections
 import os
 import pathlib
 import signal
@@ -27,6 +28,7 @@ from typing import (
   Mapping,
   NamedTuple,
   Optional,
+  Union,
 )
 
 import launchpad as lp
@@ -39,12 +41,16 @@ from bt_acme.runtime import (
   node_state,
   progress,
   restarts,
-  shutdown,
   terminal,
 )
 from bt_acme.runtime.engines import base
 
 _LOOK_SECONDS = 1.0  # Between two checks for hung nodes.
+# Seconds for nodes that have nothing to save, before the program restarts.
+_FLUSH_SECONDS = 1.0
+# When a program completes, no user is waiting, and a busy machine is slow. So
+# nodes that have something to save get this many times the usual seconds.
+_FINAL_SAVE_FACTOR = 6
 
 
 class _End(NamedTuple):
@@ -67,78 +73,87 @@ class _End(NamedTuple):
 
 
 class Supervisor:
-  """Starts the nodes of one program, watches them, and stops them."""
+  """Runs a program, watches its nodes, and restarts them after failures."""
 
   def __init__(
     self,
-    program: lp.Program,
-    engine: base.Engine,
+    make_engine: Callable[[], base.Engine],
     queue: events.EventQueue,
-    log_folder: pathlib.Path,
     *,
+    workdir: Union[str, pathlib.Path],
+    environments: Mapping[str, Mapping[str, str]],
+    ports: Mapping[str, int],
     main_label: str,
     checked_labels: Collection[str],
     grace_seconds: float,
     policy: restarts.RestartPolicy,
-    record: restarts.Record,
     clock: Callable[[], float] = time.monotonic,
   ):
     """Initializes the supervisor without starting any node.
 
     Args:
-      program: see `launcher.launch`.
-      engine: the engine that runs the nodes.
+      make_engine: makes the engine of a program.
       queue: the queue to which the engine and the signal handlers post events.
-      log_folder: the directory for log files; created if it does not exist.
+      workdir: see `launcher.launch`.
+      environments: see `launcher.launch`.
+      ports: see `launcher.launch`.
       main_label: see `launcher.launch`.
       checked_labels: see `launcher.launch`.
       grace_seconds: see `launcher.launch`.
       policy: the node failures from which the program recovers.
-      record: the restarts of the run, across all of its programs.
       clock: a function that returns seconds.
     """
-    self._program = program
-    self._engine = engine
+    self._make_engine = make_engine
     self._queue = queue
-    self._log_folder = log_folder
+    self._log_folder = pathlib.Path(workdir) / 'processes'
+    self._environments = environments
+    self._ports = ports
     self._main_label = main_label
-    self._timeouts = shutdown.ShutdownTimeouts(grace_seconds, checked_labels)
+    self._checked_labels = frozenset(checked_labels)
+    self._grace_seconds = grace_seconds
     self._policy = policy
-    self._allowance = record.program
     self._clock = clock
-    self._terminal = terminal.Terminal(log_folder / 'launcher.log')
+    self._terminal = terminal.Terminal(self._log_folder / 'launcher.log')
+    # By title, across all programs of the run; '' is the program as a whole.
+    self._budgets: Dict[str, restarts.RestartBudget] = collections.defaultdict(
+      lambda: restarts.RestartBudget(policy.max_restarts_per_hour, clock)
+    )
+    self._budget = self._budgets['']
+
+  def run(self, program: lp.Program) -> int:
+    """Runs a program, and restarts it as often as the policy allows.
+
+    Args:
+      program: see `launcher.launch`.
+
+    Returns:
+      The exit code, see `launcher.launch`.
+    """
+    while (code := self._run_once(program)) is None:
+      assert self._policy.next_program is not None
+      program = self._policy.next_program()
+    return code
+
+  def _run_once(self, program: lp.Program) -> Optional[int]:
+    """Runs a program until it ends; returns None if it has to restart."""
+    self._program = program
+    self._engine = self._make_engine()
     labels = executables.titles(program)
     self._nodes = {
-      title: node_state.Node(title, label, record, clock)
+      title: node_state.Node(title, label, self._budgets[title], self._clock)
       for title, label in labels.items()
     }
-    self._watchdog = heartbeats.Watchdog(policy.watchdog_seconds, labels, clock)
+    self._watchdog = heartbeats.Watchdog(
+      self._policy.watchdog_seconds, labels, self._clock
+    )
     self._executables: Dict[str, Any] = {}
-    self._environments: Mapping[str, Mapping[str, str]] = {}
     self._interrupts: List[interrupts.Interrupt] = []
     self._stopping = False
     self._hurried = False  # Whether the user has asked to kill all nodes.
-
-  def run(
-    self,
-    environments: Mapping[str, Mapping[str, str]],
-    ports: Mapping[str, int],
-  ) -> Optional[int]:
-    """Runs the program to its end.
-
-    Args:
-      environments: see `launcher.launch`.
-      ports: see `launcher.launch`.
-
-    Returns:
-      The exit code, see `launcher.launch`; None if the program
-      restarts.
-    """
-    self._environments = environments
     try:
       end = self._place()
       if end is None:
-        self._start_all(ports)
+        self._start_all()
         end = self._wait_for_end()
       end = self._stop(end)
       failures = self._failures_to_stop(end)
@@ -179,21 +194,21 @@ class Supervisor:
         return self._interrupted(event)
       if isinstance(event, events.NodeExited):
         node = self._nodes[event.title]
-        if not (event.lost and self._allowance.acquire()):
+        if not (event.lost and self._budget.acquire()):
           return _End(1, node)
         self._terminal.note(
-          f'{node.describe_failure()} Rescheduling ({self._allowance}).'
+          f'{node.describe_failure()} Rescheduling ({self._budget}).'
         )
         node.addresses = node.ended = None
         self._engine.place(node.title, num_ports[node.title])
     return None
 
-  def _start_all(self, ports: Mapping[str, int]) -> None:
+  def _start_all(self) -> None:
     """Starts every node where it is scheduled."""
     addresses = {
       title: node.addresses or [] for title, node in self._nodes.items()
     }
-    for label, port in ports.items():
+    for label, port in self._ports.items():
       first = addresses[f'{label}/0']
       host, _, _ = first[0].rpartition(':')
       first[0] = f'{host}:{port}'
@@ -282,23 +297,22 @@ class Supervisor:
     # Other nodes would still use the old address of a node that listens.
     has_lost_address = node.ended.lost and bool(node.addresses)
     alone = node.label in self._policy.labels and not has_lost_address
-    allowance = node.allowance if alone else self._allowance
+    budget = node.budget if alone else self._budget
     if (
       node.failed_at_its_start
       or not (alone or self._policy.next_program)
-      or not allowance.acquire()
+      or not budget.acquire()
     ):
       return _End(1, node)
     failure = node.describe_failure()
     if not alone:
       self._terminal.note(
-        f'{failure} Restarting the program from its last checkpoint '
-        f'({allowance}).'
+        f'{failure} Restarting the program from its last checkpoint ({budget}).'
       )
       return _End(1, node, restart=True)
     pause = node.next_backoff()
     when = f' in {pause:g} s' if pause else ''
-    self._terminal.note(f'{failure} Restarting{when} ({allowance}).')
+    self._terminal.note(f'{failure} Restarting{when} ({budget}).')
     for other in self._running():
       if other.label in self._policy.labels[node.label]:
         other.follows = True
@@ -325,11 +339,7 @@ class Supervisor:
       )
     start = self._clock()
     while not self._hurried:
-      labels = {node.label for node in self._running()}
-      seconds = self._timeouts.longest(
-        labels, finished=end.finished, restart=end.restart
-      )
-      left = start - self._clock() + seconds
+      left = start - self._clock() + self._timeout(end)
       if left <= 0:
         break
       event = self._next(left)
@@ -339,13 +349,26 @@ class Supervisor:
         end = end if end.culprit is not None and not end.restart else stopped
     return end
 
+  def _timeout(self, end: _End) -> float:
+    """Returns the seconds until the last of the running nodes is killed."""
+    labels = {node.label for node in self._running()}
+    if not labels:
+      return 0.0
+    if labels & self._checked_labels:
+      return self._checked_timeout(end)
+    return _FLUSH_SECONDS if end.restart else self._grace_seconds
+
+  def _checked_timeout(self, end: _End) -> float:
+    """Returns the seconds that nodes with something to save have to stop."""
+    return self._grace_seconds * (_FINAL_SAVE_FACTOR if end.finished else 1)
+
   def _failures_to_stop(self, end: _End) -> List[str]:
     """Returns the errors of checked nodes during the shutdown."""
-    seconds = self._timeouts.of_checked(finished=end.finished)
+    seconds = self._checked_timeout(end)
     failures = [
       node.describe_stop(None if self._hurried else seconds)
       for node in self._nodes.values()
-      if node.label in self._timeouts.checked_labels and node is not end.culprit
+      if node.label in self._checked_labels and node is not end.culprit
     ]
     return list(filter(None, failures))
 
@@ -414,7 +437,7 @@ class Supervisor:
     """Prints lines of a node on the terminal."""
     # During shutdown, nodes log harmless errors about servers that have already
     # stopped.
-    is_checked = node.label in self._timeouts.checked_labels
+    is_checked = node.label in self._checked_labels
     is_shown = is_checked or not self._stopping
     for line in lines:
       if is_shown or line.startswith(progress.STATUS_MARK):

@@ -22,7 +22,6 @@ from bt_acme.runtime import (
   launcher,
   node_state,
   restarts,
-  shutdown,
   supervisor,
 )
 from bt_acme.runtime.engines import base
@@ -265,7 +264,7 @@ def test_the_program_restarts_after_a_failure_of_the_learner(launch, capsys):
 def test_before_a_restart_only_the_learner_has_the_whole_timeout(
   launch, monkeypatch, waits
 ):
-  monkeypatch.setattr(shutdown, '_FLUSH_SECONDS', 0.01)
+  monkeypatch.setattr(supervisor, '_FLUSH_SECONDS', 0.01)
   monkeypatch.setattr(Scripted, 'deaf', ('learner', 'actor'))
   script = {name: [work] for name in ('learner_0', 'actor_0', 'actor_1')}
   victim, grace_seconds = ('', 0.3) if waits else ('learner/0', 600.0)

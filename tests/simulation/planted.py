@@ -140,7 +140,7 @@ def _(stack: contextlib.ExitStack) -> None:
 def _(stack: contextlib.ExitStack) -> None:
   def record_heartbeat(self: Any) -> None:
     self.has_begun = True
-    self._record.has_worked.add(self.title)
+    self.budget.has_worked = True
 
   _replace(stack, node_state.Node, 'record_heartbeat', record_heartbeat)
 

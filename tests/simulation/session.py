@@ -16,10 +16,10 @@ from bt_acme import files
 from bt_acme.config import run as run_config
 from bt_acme.runtime import (
   interrupts,
-  launcher,
   provenance,
   replay_checkpoints,
   restarts,
+  supervisor,
   workdir,
   workdir_lock,
 )
@@ -271,8 +271,7 @@ class Session:
 
     program = nodes.make_program(run, self)
     try:
-      return launcher.supervise(
-        program,
+      return supervisor.Supervisor(
         lambda: engine_lib.Simulated(queue, self.machines),
         queue,  # type: ignore[arg-type]
         workdir=run.workdir,
@@ -288,7 +287,7 @@ class Session:
           watchdog_seconds=run.watchdog_seconds,
         ),
         clock=self.clock.monotonic,
-      )
+      ).run(program)
     finally:
       self._queue = None
 
