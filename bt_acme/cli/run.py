@@ -171,7 +171,7 @@ def _check_cluster(run: run_config.RunConfig) -> None:
   from bt_acme.runtime.engines import ray_cluster
 
   try:
-    ray_cluster.machines(run.ray_address, run.ray_python)
+    ray_cluster.check(run.ray_address, run.ray_python)
   except OSError as error:
     raise ValueError(
       f'ray_address={run.ray_address!r}, ray_python={run.ray_python!r}: {error}'

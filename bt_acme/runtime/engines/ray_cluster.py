@@ -13,13 +13,13 @@ import os
 import pathlib
 import signal
 import subprocess
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Set
+from typing import Any, Callable, Dict, Mapping, Set
 
 from bt_acme.runtime import events
 from bt_acme.runtime.engines import base, processes
 
 _DRIVER = pathlib.Path(__file__).with_name('ray_driver.py')
-_ANSWER_SECONDS = 60.0  # For a cluster to list its machines.
+_ANSWER_SECONDS = 60.0  # For a cluster to answer.
 _CLOSE_SECONDS = 15.0  # For the driver to release everything and exit.
 # The last bytes of the driver's standard error explain why it exited.
 _LAST_BYTES = 2_000
@@ -28,22 +28,8 @@ _SHARED_VARIABLES = ('PYTHONPATH', 'JAX_', 'XLA_', 'TF_', 'GLIBC_TUNABLES')
 _DATA_FLAG = '--data_file'
 
 
-class Machine(NamedTuple):
-  """A machine of a cluster.
-
-  Attributes:
-    id: its ID in Ray.
-    host: its address.
-    resources: its cores and GPUs, by the names that `placement` uses.
-  """
-
-  id: str
-  host: str
-  resources: Mapping[str, float]
-
-
-def machines(address: str, python: str) -> List[Machine]:
-  """Returns the current machines of a cluster.
+def check(address: str, python: str) -> None:
+  """Checks that a cluster answers.
 
   Args:
     address: the address of the cluster's head, `HOST:PORT`, or `auto`.
@@ -53,9 +39,9 @@ def machines(address: str, python: str) -> List[Machine]:
     OSError: if the cluster does not answer, or the environment has no Ray.
   """
   try:
-    asked = subprocess.run(
+    driver = subprocess.run(
       [python, str(_DRIVER), address],
-      input=b'{"do": "list"}\n',
+      input=b'',  # Without commands, the driver only connects.
       capture_output=True,
       check=False,
       env=_environment(),
@@ -66,12 +52,12 @@ def machines(address: str, python: str) -> List[Machine]:
       f'no answer from the head of a Ray cluster at {address} within '
       f'{_ANSWER_SECONDS:.0f} s'
     ) from error
-  lines = asked.stdout.decode().splitlines()
-  answer = json.loads(lines[-1]) if lines else {}
-  if answer.get('event') != 'machines':
-    words = asked.stderr.decode(errors='replace').strip().splitlines()
-    raise OSError(answer.get('reason') or '\n'.join(words[-1:]))
-  return [Machine(**machine) for machine in answer['machines']]
+  if driver.returncode:
+    lines = driver.stdout.decode().splitlines()
+    if lines:
+      raise OSError(json.loads(lines[-1])['reason'])
+    errors = driver.stderr.decode(errors='replace').strip().splitlines()
+    raise OSError('\n'.join(errors[-1:]))
 
 
 # Makes an event from each kind of message that the driver sends.

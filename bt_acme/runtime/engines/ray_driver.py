@@ -12,9 +12,6 @@ Commands: {"do": "place", "title", "num_ports", "options"}, {"do": "keep",
 A node that has exited may be started again, in its slot or, if that was lost,
 in another one. It may also be placed again.
 
-{"do": "list"} lists the machines of the cluster: {"event": "machines",
-"machines"}.
-
 Events: {"event": "refused", "reason"} before this process ends, {"event":
 "placed", "title", "host", "addresses"}, {"event": "waiting", "title",
 "reason"}, {"event": "output", "title", "stream", "data"} with the stream
@@ -50,7 +47,6 @@ class PlacedNode:
   """A node's slot on a machine, and its process there.
 
   Attributes:
-    num_ports: the number of ports that the node listens on.
     options: the resources that the node reserves.
     lost: whether the slot was lost.
   """
@@ -63,7 +59,6 @@ class PlacedNode:
       num_ports: the number of ports that the node listens on.
       options: the resources that the node reserves.
     """
-    self.num_ports = num_ports
     self.options = options
     self.lost = False
     self._title = title
@@ -75,7 +70,7 @@ class PlacedNode:
     self._runner = runner_class.options(
       max_concurrency=4, max_restarts=0, **_strategy(options)
     ).remote()
-    self._tasks = [asyncio.create_task(self._place())]
+    self._tasks = [asyncio.create_task(self._place(num_ports))]
 
   def start(self, **what: Any) -> None:
     """Starts the process, once the node has a slot."""
@@ -102,9 +97,9 @@ class PlacedNode:
       task.cancel()
     ray.kill(self._runner)
 
-  async def _place(self) -> None:
+  async def _place(self, num_ports: int) -> None:
     """Waits for a slot, and informs the user if that takes long."""
-    answer = self._runner.find_ports.remote(self.num_ports).as_future()
+    answer = self._runner.find_ports.remote(num_ports).as_future()
     try:
       done, _ = await asyncio.wait([answer], timeout=_WAITING_SECONDS)
       if not done:
@@ -191,23 +186,6 @@ class Driver:
       await getattr(self, '_' + command.pop('do'))(**command)
     await asyncio.gather(*(node.release() for node in self._nodes.values()))
 
-  async def _list(self) -> None:
-    _tell(
-      event='machines',
-      machines=[
-        {
-          'id': node['NodeID'],
-          'host': node['NodeManagerAddress'],
-          'resources': {
-            'num_cpus': node['Resources'].get('CPU', 0.0),
-            'num_gpus': node['Resources'].get('GPU', 0.0),
-          },
-        }
-        for node in ray.nodes()
-        if node['Alive']
-      ],
-    )
-
   async def _place(
     self, title: str, num_ports: int, options: Dict[str, Any]
   ) -> None:
@@ -221,11 +199,7 @@ class Driver:
 
   async def _start(self, title: str, data: str, **what: Any) -> None:
     node = self._nodes[title]
-    if node.lost and node.num_ports:
-      reason = 'cannot restart: other nodes use the address that was lost.'
-      _tell(event='ended', title=title, code=_LOST, reason=reason, lost=True)
-      return
-    if node.lost:
+    if node.lost:  # Nodes with ports never restart after losing their slot.
       node = self._nodes[title] = PlacedNode(title, 0, node.options)
     node.start(data=self._data[data], **what)
 

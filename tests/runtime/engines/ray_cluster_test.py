@@ -198,7 +198,7 @@ def test_a_server_that_is_not_a_cluster_is_reported(monkeypatch):
   with socket.create_server(('127.0.0.1', 0)) as server:
     address = f'127.0.0.1:{server.getsockname()[1]}'
     with pytest.raises(OSError, match=f'no answer from .* at {address} within'):
-      ray_cluster.machines(address, str(PYTHON))
+      ray_cluster.check(address, str(PYTHON))
 
 
 def test_an_environment_without_ray_is_reported(machines, command):
