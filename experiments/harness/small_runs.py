@@ -11,6 +11,7 @@ import json
 import math
 import pathlib
 import re
+import tempfile
 import time
 from typing import (
   Any,
@@ -31,9 +32,11 @@ from bt_acme import assembly, behaviors, environments, files
 from bt_acme import config as config_lib
 from bt_acme.cli import evaluation
 from bt_acme.config import names, presets
+from bt_acme.config import run as run_config
 from bt_acme.core import weight_transfer
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import logs, recorder
+from bt_acme.runtime import learned, progress
 from bt_acme.runtime.engines import in_process
 from experiments.harness import pool
 
@@ -305,21 +308,37 @@ def _train(
   )
   explores = run.kind == 'ngu'
 
-  def on_iteration(values: Mapping[str, Any]) -> None:
-    recent = math.nan if explores else values.get('episode_return', math.nan)
-    report((int(values['actor_steps']), float(recent)))
+  period = round(run.actor_steps * SHARES[0])
+  states: List[learned.Learned] = []
 
-  snapshots: List[Any] = []
-  result = in_process.run(
-    agent,
-    num_environments=_NUM_ENVIRONMENTS,
-    max_actor_steps=run.actor_steps,
-    seed=job.seed,
-    initial_params=_initial_params(run, agent, behavior, job.seed),
-    on_iteration=on_iteration,
-    snapshot_period=round(run.actor_steps * SHARES[0]) if explores else None,
-    on_snapshot=snapshots.append,
-  )
+  def on_iteration(values: Mapping[str, Any]) -> None:
+    steps = int(values['actor_steps'])
+    recent = math.nan if explores else values.get('episode_return', math.nan)
+    report((steps, float(recent)))
+    if explores and len(states) < len(SHARES):
+      if steps >= period * (len(states) + 1):
+        states.append(engine.learned())
+
+  with tempfile.TemporaryDirectory(prefix='bt_acme-') as workdir:
+    engine = in_process.InProcess(
+      run_config.RunConfig(
+        env=agent.spec.name,
+        num_stacked=agent.spec.num_stacked,
+        lp_launch_type='in_process',
+        num_actors=1,
+        envs_per_actor=_NUM_ENVIRONMENTS,
+        max_actor_steps=run.actor_steps,
+        seed=job.seed,
+        num_evaluators=0,
+        workdir=workdir,
+      ),
+      agent,
+      make_display=progress.NoDisplay,
+      initial_params=_initial_params(run, agent, behavior, job.seed),
+    )
+    engine.run([on_iteration])
+    episodes = logs.read_rows(workdir, 'actor')
+  result = engine.learned()
   if explores:
     behaviors.export(
       str(job.behavior(folder)),
@@ -328,9 +347,11 @@ def _train(
       statistics=result.statistics,
       actor_steps=result.actor_steps,
     )
-  states: List[Any] = [*snapshots[: len(SHARES)], result]
-  policies = [_Policy(agent, s.variables, s.statistics) for s in states]
-  return policies, result.episodes
+  policies = [
+    _Policy(agent, state.variables, state.statistics)
+    for state in (*states, result)
+  ]
+  return policies, episodes
 
 
 def _initial_params(

@@ -14,16 +14,12 @@ exactly as it would have without the interruption.
 import contextlib
 import dataclasses
 import functools
-import math
-import tempfile
 import time
 from typing import (
   Any,
   Callable,
-  Dict,
   List,
   Mapping,
-  NamedTuple,
   Optional,
   Sequence,
 )
@@ -31,7 +27,6 @@ from typing import (
 from bt_acme import assembly
 from bt_acme.config import run as run_config
 from bt_acme.core import types
-from bt_acme.evaluation import logs
 from bt_acme.runtime import (
   actor_node,
   coordinator,
@@ -41,14 +36,11 @@ from bt_acme.runtime import (
   node,
   node_states,
   old_checkpoints,
-  progress,
   saver,
 )
 from bt_acme.runtime import context as context_lib
 from bt_acme.runtime import learned as learned_lib
 from bt_acme.runtime.engines import in_process_learner
-
-Row = Dict[str, float]
 
 _FULL_DISK_SECONDS = 0.5  # Between two checks for disk space.
 
@@ -221,98 +213,3 @@ class InProcess:
     with node_states.refusals(self._run):
       self._actor.restore(states['actor'], steps)
       self._learner.restore_state(states['learner'])
-
-
-class Result(NamedTuple):
-  """The result of a run.
-
-  Attributes:
-    variables: the parameters, as NumPy arrays.
-    statistics: as in `learned.Learned`.
-    episodes: metrics of the finished episodes, with `actor_steps`.
-    learner: metrics of every tenth learner step, with `learner_steps`.
-    actor_steps: the number of actor steps taken.
-  """
-
-  variables: assembly.Variables
-  statistics: Optional[Any]
-  episodes: List[Row]
-  learner: List[Row]
-  actor_steps: int
-
-
-def run(
-  agent: assembly.Agent,
-  *,
-  num_environments: int,
-  max_actor_steps: int,
-  seed: int,
-  initial_params: Optional[types.Params] = None,
-  on_iteration: Callable[[Mapping[str, Any]], Any] = lambda values: None,
-  snapshot_period: Optional[int] = None,
-  on_snapshot: Callable[[learned_lib.Learned], Any] = lambda learned: None,
-) -> Result:
-  """Trains an agent until its budget is used up, and leaves no files.
-
-  Args:
-    agent: R2D2, NGU or BT.
-    num_environments: the number of environments, which step together.
-    max_actor_steps: the budget of actor steps, over all environments.
-    seed: random seed; it fully determines the run on one processor type with
-      one set of package versions.
-    initial_params: initial parameters of the Q-network; None for random ones.
-    on_iteration: called before each iteration, and at the end, with the values
-      described at `progress.Progress.update`.
-    snapshot_period: the number of actor steps between two policy snapshots;
-      None takes no snapshots.
-    on_snapshot: called with the policy after the first iteration at or after
-      each multiple of the period.
-
-  Raises:
-    ValueError: if snapshot_period is not positive.
-  """
-  if snapshot_period is not None and snapshot_period < 1:
-    raise ValueError(f'snapshot_period={snapshot_period} must be positive.')
-  num_snapshots = 0
-
-  def look(values: Mapping[str, Any]) -> None:
-    nonlocal num_snapshots
-    on_iteration(values)
-    passed = int(values['actor_steps']) // (snapshot_period or math.inf)
-    if passed > num_snapshots:
-      num_snapshots = int(passed)
-      on_snapshot(engine.learned())
-
-  with tempfile.TemporaryDirectory(prefix='bt_acme-') as workdir:
-    engine = InProcess(
-      run_config.RunConfig(
-        env=agent.spec.name,
-        num_stacked=agent.spec.num_stacked,
-        lp_launch_type='in_process',
-        num_actors=1,
-        envs_per_actor=num_environments,
-        max_actor_steps=max_actor_steps,
-        seed=seed,
-        num_evaluators=0,
-        workdir=workdir,
-      ),
-      agent,
-      make_display=progress.NoDisplay,
-      initial_params=initial_params,
-    )
-    engine.run([look])
-    episodes, learner = (
-      [
-        {k: v for k, v in row.items() if k not in metrics.MARKS}
-        for row in logs.read_rows(workdir, label)
-      ]
-      for label in ('actor', 'learner')
-    )
-    learned = engine.learned()
-  return Result(
-    learned.variables,
-    learned.statistics,
-    episodes,
-    learner,
-    learned.actor_steps,
-  )

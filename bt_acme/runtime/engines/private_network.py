@@ -8,7 +8,7 @@ which neither other machines nor other users of this machine can reach.
 import os
 import subprocess
 import sys
-from typing import Optional, Tuple
+from typing import Tuple
 
 # A child process makes the namespaces, prints their kinds, and stays until its
 # input ends. Root needs no user namespace; other users do.
@@ -52,30 +52,14 @@ for descriptor in sys.argv.pop(1).split(','):
 """
 
 
-class PrivateNetwork:
-  """Namespaces in which processes can be started.
-
-  Attributes:
-    descriptors: the file descriptors of the namespaces, in the order in which
-      processes enter them. The processes inherit these descriptors.
-  """
-
-  def __init__(self, descriptors: Tuple[int, ...]):
-    self.descriptors = descriptors
-
-  def close(self) -> None:
-    """Closes the descriptors; the network ends with its last process."""
-    for descriptor in self.descriptors:
-      os.close(descriptor)
-    self.descriptors = ()
-
-
-def make() -> Optional[PrivateNetwork]:
+def make() -> Tuple[int, ...]:
   """Makes a network that only has a loopback interface.
 
   Returns:
-    The network; None where the system forbids namespaces, as in many
-    containers.
+    The file descriptors of its namespaces, in the order in which processes have
+    to enter them; none where the system forbids namespaces, as in many
+    containers. The network ends when all descriptors are closed and its last
+    process has exited.
   """
   with subprocess.Popen(
     [sys.executable, '-IS', '-c', _MAKE],
@@ -87,7 +71,4 @@ def make() -> Optional[PrivateNetwork]:
     assert process.stdout is not None
     kinds = process.stdout.readline().decode().split()
     folder = f'/proc/{process.pid}/ns'
-    network = PrivateNetwork(
-      tuple(os.open(f'{folder}/{kind}', os.O_RDONLY) for kind in kinds)
-    )
-  return network if kinds else None
+    return tuple(os.open(f'{folder}/{kind}', os.O_RDONLY) for kind in kinds)

@@ -56,8 +56,8 @@ class Processes(base.Engine):
         programs can connect to the nodes.
     """
     super().__init__(queue)
-    self._network = None if open_ports else private_network.make()
-    if self._network is None and not open_ports:
+    self._namespaces = () if open_ports else private_network.make()
+    if not self._namespaces and not open_ports:
       print(
         'Warning: this system forbids network namespaces, so the ports of the '
         'nodes can be reached from outside the run without a password. Use a '
@@ -74,15 +74,14 @@ class Processes(base.Engine):
   ) -> str:
     """Starts a process; see `base.Engine`."""
     self.release(title)  # The remains of the previous attempt.
-    namespaces = self._network.descriptors if self._network else ()
     process, pipes = node_process.start(
       [
-        *killed_with(str(os.getpid()), namespaces),
+        *killed_with(str(os.getpid()), self._namespaces),
         *executable.command_as_list,
         *NO_NOTICE,
       ],
       {**os.environ, **environment},
-      inherited=namespaces,
+      inherited=self._namespaces,
     )
     self._processes[title] = process
     self._pipes[title] = [
@@ -109,8 +108,8 @@ class Processes(base.Engine):
 
   def close(self) -> None:
     """Closes the private network."""
-    if self._network is not None:
-      self._network.close()
+    for descriptor in self._namespaces:
+      os.close(descriptor)
 
   def _reap(self) -> None:
     """Posts the exit of every process that has exited."""

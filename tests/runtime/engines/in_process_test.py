@@ -516,38 +516,8 @@ def test_new_episodes_start_where_the_old_ones_cannot_be_saved(
   assert len(set(seeds)) == 2  # Not the first episodes again.
 
 
-# Without a workdir.
-
-
-def train(agent, **settings):
-  return in_process.run(
-    agent,
-    **{'num_environments': 3, 'max_actor_steps': 240, 'seed': 0, **settings},
-  )
-
-
 @pytest.mark.usefixtures('fake_environments')
-def test_snapshots_without_a_workdir():
-  snapshots, agent = [], make_agent('ngu', env='fake')
-  result = train(agent, snapshot_period=50, on_snapshot=snapshots.append)
-  assert 240 <= result.actor_steps < 243
-  assert len(result.episodes) > 5 and result.learner
-  steps = [snapshot.actor_steps for snapshot in snapshots]
-  assert len(steps) == 4 == 240 // 50
-  assert all(0 <= step - 50 * (i + 1) < 3 for i, step in enumerate(steps))
-  for snapshot in snapshots:
-    assert snapshot.statistics.error_count == snapshot.actor_steps
-  first, last = (
-    np.array(jax.tree.leaves(s.variables)[0]) for s in snapshots[::3]
-  )
-  assert (first != last).any()
-  for period in (0, -3):
-    with pytest.raises(ValueError, match=f'snapshot_period={period}'):
-      train(agent, snapshot_period=period)
-
-
-@pytest.mark.usefixtures('fake_environments')
-def test_the_learner_compiles_once(monkeypatch):
+def test_the_learner_compiles_once(tmp_path, monkeypatch):
   steps = []
   jit_step = data_parallel.jit_step
 
@@ -558,8 +528,8 @@ def test_the_learner_compiles_once(monkeypatch):
   learner_lib._compiled.cache_clear()  # Of earlier tests.
   monkeypatch.setattr(data_parallel, 'jit_step', keep)
   agent = make_agent('r2d2', env='fake')
-  train(agent)
-  train(agent, seed=1)
+  for seed in (0, 1):
+    start(tmp_path / str(seed), agent, **{**FAKE, 'seed': seed})
   (step,) = steps
   assert step._cache_size() == 1
 
@@ -591,7 +561,7 @@ def test_learner_steps_are_spread_over_the_iterations(monkeypatch, num_allowed):
 
 
 @pytest.mark.usefixtures('fake_environments')
-def test_training_starts_from_the_initial_parameters():
+def test_training_starts_from_the_initial_parameters(tmp_path):
   agent = fakes.make_agent('r2d2')
   params = fakes.variables_of(agent, 9).agent
   frozen = dataclasses.replace(
@@ -601,11 +571,16 @@ def test_training_starts_from_the_initial_parameters():
       learner=dataclasses.replace(agent.config.learner, learning_rate=1e-12),
     ),
   )
-  result = train(
-    frozen, num_environments=1, max_actor_steps=40, initial_params=params
+  settings = {**FAKE, 'envs_per_actor': 1, 'max_actor_steps': 40}
+  engine = in_process.InProcess(
+    configuration(tmp_path, **settings),
+    frozen,
+    make_display=Display,
+    initial_params=params,
   )
+  assert engine.run()
   jax.tree.map(
     lambda x, y: np.testing.assert_allclose(x, y, atol=1e-9),
-    result.variables.agent,
+    engine.learned().variables.agent,
     params,
   )
