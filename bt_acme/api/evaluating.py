@@ -9,7 +9,7 @@ import numpy as np
 from bt_acme import assembly, behaviors, evaluation
 from bt_acme.api import runs
 from bt_acme.evaluation import recorder, tables
-from bt_acme.runtime import requirements
+from bt_acme.runtime import memory_check
 
 # The rows of the table of an evaluation: attribute and title.
 _SHOWN = (
@@ -147,7 +147,7 @@ def evaluate(
   if episodes < 1:
     raise ValueError(f'episodes={episodes} is not positive.')
   agent = assembly.moved(source.agent, env) if env else source.agent
-  requirements.check_evaluation(agent, episodes)
+  memory_check.check(memory_check.estimate_evaluation(agent, episodes))
   evaluator = evaluation.Evaluator(
     agent,
     episodes=episodes,

@@ -21,7 +21,7 @@ from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import film as film_lib
 from bt_acme.evaluation import recorder, tables
 from bt_acme.evaluation import video as video_lib
-from bt_acme.runtime import learned, requirements
+from bt_acme.runtime import learned, memory_check
 from bt_acme.runtime import workdir as workdir_lib
 
 Row = Dict[str, float]  # The metrics of an episode.
@@ -160,7 +160,9 @@ def run(config: EvaluationConfig) -> None:
   """Plays the episodes, prints their metrics, and writes the output files."""
   compilation_cache.enable()
   loaded = load(config)
-  requirements.check_evaluation(loaded.agent, config.episodes)
+  memory_check.check(
+    memory_check.estimate_evaluation(loaded.agent, config.episodes)
+  )
   writer = None
   if config.video:
     writer = video_lib.VideoWriter(

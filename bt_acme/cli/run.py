@@ -203,11 +203,9 @@ def _announce(
       'password. Anyone who can connect can run code there, so the machines '
       'must be on a private network (see SECURITY.md).'
     )
-  oversubscription_warning = requirements.oversubscription_warning(
-    run, requirements.num_cores()
-  )
-  if oversubscription_warning:
-    print(f'Warning: {oversubscription_warning}')
+  warning = requirements.oversubscription_warning(run)
+  if warning:
+    print(f'Warning: {warning}')
 
 
 def _run_in_process(launched: _Launch) -> int:

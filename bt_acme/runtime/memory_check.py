@@ -5,7 +5,7 @@ run that does not fit by these numbers cannot run on the machine.
 """
 
 import math
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple
 
 import jax
 import numpy as np
@@ -89,17 +89,16 @@ def estimate_evaluation(
   return [_environments(agent, episodes, f'episodes={episodes}')]
 
 
-def check(needs: List[MemoryRequirement], memory: Optional[int] = None) -> None:
-  """Checks that all requirements together fit into memory.
+def check(needs: List[MemoryRequirement]) -> None:
+  """Checks that all requirements together fit into this machine's memory.
 
   Args:
     needs: the list that `estimate` or `estimate_evaluation` returned.
-    memory: the available bytes; None for those of this machine.
 
   Raises:
     ValueError: if they do not fit; the message names the largest requirement.
   """
-  memory = memory_estimate.available_memory() if memory is None else memory
+  memory = memory_estimate.available_memory()
   total = sum(need.num_bytes for need in needs)
   if total <= memory:
     return

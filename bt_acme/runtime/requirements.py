@@ -35,15 +35,6 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   memory_check.check(memory_check.estimate(run, agent))
 
 
-def check_evaluation(agent: assembly.Agent, episodes: int) -> None:
-  """Checks that the memory suffices to play all episodes at once.
-
-  Raises:
-    ValueError: if this machine has too little memory.
-  """
-  memory_check.check(memory_check.estimate_evaluation(agent, episodes))
-
-
 def num_cores() -> int:
   """Returns the number of cores that this process may use."""
   if hasattr(os, 'sched_getaffinity'):
@@ -51,8 +42,9 @@ def num_cores() -> int:
   return os.cpu_count() or 1
 
 
-def oversubscription_warning(run: run_config.RunConfig, cores: int) -> str:
+def oversubscription_warning(run: run_config.RunConfig) -> str:
   """Returns a warning if there are more actors than cores; otherwise empty."""
+  cores = num_cores()
   if not run.has_nodes or run.spans_machines or run.num_actors <= cores:
     return ''
   return (

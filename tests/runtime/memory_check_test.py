@@ -19,6 +19,14 @@ RUN = run_config.RunConfig(
 ATARI = assembly.EnvironmentSpec('montezuma_revenge', (84, 84, 4), 4, 18)
 
 
+@pytest.fixture(name='set_memory')
+def make_set_memory(monkeypatch):
+  """Returns a function that sets the memory of this machine."""
+  return lambda memory: monkeypatch.setattr(
+    memory_check.memory_estimate, 'available_memory', lambda: memory
+  )
+
+
 def bytes_of(needs, setting):
   """Returns the memory that depends on a setting."""
   (found,) = [n.num_bytes for n in needs if f'{setting}=' in n.settings]
@@ -71,16 +79,18 @@ def test_nodes_in_one_process_take_its_memory_once():
     assert memory_check.estimate(run, agent)[0].num_bytes == 250 * 10**6
 
 
-def test_all_needs_must_fit_together():
+def test_all_needs_must_fit_together(set_memory):
   needs = [
     memory_check.MemoryRequirement('a=1', 'a takes', 2 * 10**9, 'Lower a.'),
     memory_check.MemoryRequirement(
       'b=2, c=3', 'two things take', 5 * 10**9, 'Lower them.'
     ),
   ]
-  memory_check.check(needs, 7 * 10**9)
+  set_memory(7 * 10**9)
+  memory_check.check(needs)
+  set_memory(7 * 10**9 - 1)
   with pytest.raises(ValueError) as error:
-    memory_check.check(needs, 7 * 10**9 - 1)
+    memory_check.check(needs)
   assert str(error.value) == (
     'b=2, c=3: this machine has 7.0 GB, but two things take about 5.0 GB and '
     'everything else 2.0 GB. Lower them.'
@@ -89,7 +99,9 @@ def test_all_needs_must_fit_together():
 
 @pytest.mark.parametrize('name', presets.PRESETS)
 @pytest.mark.parametrize('config_class', config_lib.AGENTS.values())
-def test_every_preset_fits_into_the_memory_it_is_made_for(name, config_class):
+def test_every_preset_fits_into_the_memory_it_is_made_for(
+  set_memory, name, config_class
+):
   config = names.build(config_class, presets.get(name, config_class))
   transferred = ()
   if config_class is config_lib.BTConfig:
@@ -105,8 +117,8 @@ def test_every_preset_fits_into_the_memory_it_is_made_for(name, config_class):
       if key in names.to_dict(run_config.RunConfig())
     },
   ).run
-  memory = 14e9 if name in ('paper', 'gpu') else 3e9
-  memory_check.check(memory_check.estimate(run, agent), int(memory))
+  set_memory(14 * 10**9 if name in ('paper', 'gpu') else 3 * 10**9)
+  memory_check.check(memory_check.estimate(run, agent))
 
 
 @pytest.mark.parametrize(
@@ -130,10 +142,8 @@ def test_every_preset_fits_into_the_memory_it_is_made_for(name, config_class):
     ),
   ],
 )
-def test_too_large_settings_are_refused(monkeypatch, run, groups, message):
-  monkeypatch.setattr(
-    memory_check.memory_estimate, 'available_memory', lambda: 25 * 10**9
-  )
+def test_too_large_settings_are_refused(set_memory, run, groups, message):
+  set_memory(25 * 10**9)
   config = config_lib.NGUConfig()
   if 'learner' in groups:
     groups = {**groups, 'replay': {'max_replay_size': 10**9}}
@@ -153,9 +163,9 @@ def test_too_large_settings_are_refused(monkeypatch, run, groups, message):
 
 def test_too_many_episodes_for_the_memory_are_refused():
   agent = fakes.make_agent('r2d2')
-  requirements.check_evaluation(agent, 100)
+  memory_check.check(memory_check.estimate_evaluation(agent, 100))
   with pytest.raises(ValueError, match='^episodes=1000000000: this machine'):
-    requirements.check_evaluation(agent, 10**9)
+    memory_check.check(memory_check.estimate_evaluation(agent, 10**9))
 
 
 @pytest.mark.parametrize(
@@ -166,9 +176,10 @@ def test_too_many_episodes_for_the_memory_are_refused():
     ({'num_actors': 3, 'lp_launch_type': 'in_process'}, 2, False),
   ],
 )
-def test_actors_that_share_cores(changes, cores, slow):
+def test_actors_that_share_cores(monkeypatch, changes, cores, slow):
+  monkeypatch.setattr(requirements, 'num_cores', lambda: cores)
   warning = requirements.oversubscription_warning(
-    run_config.RunConfig(**changes), cores
+    run_config.RunConfig(**changes)
   )
   assert bool(warning) == slow
   assert not slow or 'num_actors=3 exceeds the number of cores (2)' in warning
