@@ -1,18 +1,14 @@
 """Real programs on both engines of this machine, with every kind of end."""
 
-import ctypes
-import platform
 import signal
 import time
 
-import psutil
 import pytest
 
 pytest.importorskip('launchpad', reason='needs the full environment')
 
 from tests.runtime import programs
 
-_TGKILL = {'x86_64': 234, 'aarch64': 131}[platform.machine()]  # System call.
 _BOTH = pytest.mark.parametrize('launch_type', ['local_mp', 'local_mt'])
 
 
@@ -90,29 +86,6 @@ def test_interrupt_stops_cleanly(tmp_path, launch_type, signum):
     assert time.monotonic() - start < 8
     assert 'Traceback' not in errors
     assert not run.survivors()
-
-
-def wait_until_idle(process):
-  """Waits until a process has used no CPU time for a moment."""
-  before = None
-  while (now := process.cpu_times()[:2]) != before:
-    before = now
-    time.sleep(0.1)
-
-
-@_BOTH
-def test_a_signal_that_another_thread_receives_is_seen(tmp_path, launch_type):
-  # The kernel may deliver any signal to any thread. This includes SIGCHLD: a
-  # launcher that missed it would wait forever for the end of a process.
-  with programs.Run(tmp_path, launch_type, ['idle']) as run:
-    run.wait_for('idle', 'coordinator')
-    pid = run.process.pid
-    wait_until_idle(psutil.Process(pid))
-    threads = [t.id for t in psutil.Process(pid).threads() if t.id != pid]
-    ctypes.CDLL(None).syscall(_TGKILL, pid, threads[0], int(signal.SIGINT))
-    code, _, errors = run.end(15)
-    assert code == 130, errors
-    assert (tmp_path / 'idle-stopped').exists()
 
 
 @_BOTH

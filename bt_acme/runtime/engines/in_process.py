@@ -78,7 +78,6 @@ class InProcess:
     self._agent = agent
     self._initial_params = initial_params
     self._should_stop = should_stop
-    self._is_told_to_stop = False  # By a callback.
     self._context = context_lib.Context(
       lambda seconds: should_stop(),
       lambda handler: None,
@@ -108,11 +107,22 @@ class InProcess:
     """
     with contextlib.ExitStack() as stack:
       self._start(stack)
-      while self._iterate(callbacks):
-        if self._should_stop() or self._is_told_to_stop:
+      while True:
+        for evaluator in self._evaluators:
+          while not self._should_stop() and evaluator.iterate() == node.AT_ONCE:
+            pass
+        is_over = self.coordinator.iterate() is None
+        values = self.coordinator.progress()
+        answers = [callback(values) for callback in callbacks]
+        if is_over:
+          return True
+        if self._should_stop() or any(answer is True for answer in answers):
           self.learner.stop()
           return False
-      return True
+        if self._actor.iterate() is None:
+          # The budget is used up, but evaluations are waiting for disk space.
+          time.sleep(_FULL_DISK_SECONDS)
+        self.learner.iterate()
 
   def learned(self) -> learned_lib.Learned:
     """Returns the policy learned so far."""
@@ -155,25 +165,6 @@ class InProcess:
     ]
     for evaluator in self._evaluators:
       start(evaluator)
-
-  def _iterate(self, callbacks: Sequence[Callback]) -> bool:
-    """Runs an iteration of each node; returns False once the run is over."""
-    for evaluator in self._evaluators:
-      while evaluator.iterate() == node.AT_ONCE and not self._should_stop():
-        pass
-    is_over = self.coordinator.iterate() is None
-    values = self.coordinator.progress()
-    answers = [callback(values) for callback in callbacks]
-    if is_over:
-      return False
-    self._is_told_to_stop = any(answer is True for answer in answers)
-    if self._is_told_to_stop or self._should_stop():
-      return True
-    if self._actor.iterate() is None:
-      # The budget is used up, but evaluations are waiting for disk space.
-      time.sleep(_FULL_DISK_SECONDS)
-    self.learner.iterate()
-    return True
 
   def _with(self, **clients: Any) -> context_lib.Context:
     return dataclasses.replace(self._context, **clients)

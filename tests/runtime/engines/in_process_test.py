@@ -255,25 +255,6 @@ def test_without_a_checkpoint_a_run_restarts(whole, agent, tmp_path, lost):
   assert_same(folder, whole, agent)
 
 
-def test_a_damaged_checkpoint_is_refused(agent, tmp_path):
-  folder = tmp_path / 'run'
-  start(folder, agent, {90: interrupt})
-  (states,) = (folder / 'checkpoints').glob('*/replay/nodes')
-  content = bytearray(states.read_bytes())
-  content[len(content) // 2] ^= 1
-  states.write_bytes(content)
-  with pytest.raises(ValueError, match='do not fit this run.*checksum differs'):
-    start(folder, agent)
-
-
-def test_another_version_is_refused(agent, tmp_path, monkeypatch):
-  folder = tmp_path / 'run'
-  start(folder, agent, {90: interrupt})
-  monkeypatch.setitem(node_states._VERSIONS, 'jax', '0.0.1')
-  with pytest.raises(ValueError, match="jax='.*' there and '0.0.1' here"):
-    start(folder, agent)
-
-
 def test_a_larger_budget(whole, agent, tmp_path, monkeypatch):
   folder = tmp_path / 'run'
   start(folder, agent, max_actor_steps=120)
