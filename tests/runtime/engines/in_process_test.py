@@ -20,7 +20,7 @@ from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.environments import vector
-from bt_acme.runtime import checkpoints, learned, metrics, node_states
+from bt_acme.runtime import checkpoints, learned, metrics
 from bt_acme.runtime.engines import in_process, in_process_learner
 from tests.agents import fakes
 
