@@ -168,48 +168,35 @@ def _strategy(options: Dict[str, Any]) -> Dict[str, Any]:
   return {**options, 'scheduling_strategy': strategy}
 
 
-class Driver:
-  """Executes the commands that the module's docstring describes."""
-
-  def __init__(self) -> None:
-    self._nodes: Dict[str, PlacedNode] = {}
-    self._data: Dict[str, Any] = {'': b''}
-
-  async def run(self) -> None:
-    """Reads commands from standard input until it ends."""
-    reader = asyncio.StreamReader(limit=_LONGEST_COMMAND)
-    await asyncio.get_running_loop().connect_read_pipe(
-      lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
-    )
-    while line := await reader.readline():
-      command = json.loads(line)
-      await getattr(self, '_' + command.pop('do'))(**command)
-    await asyncio.gather(*(node.release() for node in self._nodes.values()))
-
-  async def _place(
-    self, title: str, num_ports: int, options: Dict[str, Any]
-  ) -> None:
-    if title in self._nodes:
-      self._nodes[title].drop()
-    self._nodes[title] = PlacedNode(title, num_ports, options)
-
-  async def _keep(self, name: str, data: str) -> None:
-    """Stores data for starting nodes; each machine fetches the data once."""
-    self._data[name] = ray.put(base64.b64decode(data))
-
-  async def _start(self, title: str, data: str, **what: Any) -> None:
-    node = self._nodes[title]
-    if node.lost:  # Nodes with ports never restart after losing their slot.
-      node = self._nodes[title] = PlacedNode(title, 0, node.options)
-    node.start(data=self._data[data], **what)
-
-  async def _signal(self, title: str, signum: int) -> None:
-    if title in self._nodes:
-      self._nodes[title].signal(signum)
-
-  async def _release(self, title: str) -> None:
-    if title in self._nodes:
-      await self._nodes.pop(title).release()
+async def _drive() -> None:
+  """Executes the commands from standard input until it ends."""
+  nodes: Dict[str, PlacedNode] = {}
+  data: Dict[str, Any] = {'': b''}
+  reader = asyncio.StreamReader(limit=_LONGEST_COMMAND)
+  await asyncio.get_running_loop().connect_read_pipe(
+    lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
+  )
+  while line := await reader.readline():
+    command = json.loads(line)
+    do, title = command.pop('do'), command.pop('title', '')
+    node = nodes.get(title)
+    if do == 'place':
+      if node is not None:
+        node.drop()
+      nodes[title] = PlacedNode(title, **command)
+    elif do == 'keep':  # Each machine fetches the data once.
+      data[command['name']] = ray.put(base64.b64decode(command['data']))
+    elif node is None:
+      continue
+    elif do == 'start':
+      if node.lost:  # Nodes with ports never restart after losing their slot.
+        node = nodes[title] = PlacedNode(title, 0, node.options)
+      node.start(**{**command, 'data': data[command['data']]})
+    elif do == 'signal':
+      node.signal(command['signum'])
+    elif do == 'release':
+      await nodes.pop(title).release()
+  await asyncio.gather(*(node.release() for node in nodes.values()))
 
 
 def _cause(error: Exception) -> str:
@@ -264,7 +251,7 @@ def main(address: str) -> int:
     words = str(error).strip().splitlines() or [repr(error)]
     _tell(event='refused', reason=words[0])
     return 1
-  asyncio.run(Driver().run())
+  asyncio.run(_drive())
   ray.shutdown()
   return 0
 
