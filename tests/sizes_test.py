@@ -15,11 +15,11 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_700,
-  'lines of code in bt_acme/runtime': 5_160,
-  'lines of code in experiments': 5_680,
+  'lines of code': 24_550,
+  'lines of code in bt_acme/runtime': 4_950,
+  'lines of code in experiments': 5_700,
   'lines of code in benchmarks': 1_790,
-  'classes': 352,
+  'classes': 348,
   'public class names that several classes have': 8,
   'lines of tests': 35_700,
 }
