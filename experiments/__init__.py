@@ -1,1 +1,1 @@
-"""One module a question; each is run as `python -m experiments.NAME`."""
+"""One module per experiment; run each as `python -m experiments.NAME`."""

@@ -1,4 +1,4 @@
-"""Runs a launch script as an experiment's part, in processes of its own."""
+"""Runs launch scripts as parts of experiments, in separate processes."""
 
 import signal
 import subprocess
@@ -9,17 +9,17 @@ from experiments.harness import pool
 
 
 def launch(script: str, flags: Sequence[str]) -> int:
-  """Runs a script, which resumes its run or finds that it has ended.
+  """Runs a launch script, which starts a run or resumes an existing one.
 
   Args:
     script: the name of a file in `launch/`.
-    flags: its flags. Paths must be absolute, because the script runs in the
-      repository's root.
+    flags: the flags of the script. Paths must be absolute, because the script
+      runs in the repository's root.
 
   Returns:
-    The script's exit code.
+    The exit code of the script.
   """
   command = [sys.executable, str(pool.ROOT / 'launch' / script), *flags]
-  # Ctrl-C reaches the script as well as this process, SIGTERM does not.
+  # Ctrl-C reaches both the script and this process; SIGTERM is forwarded.
   process = subprocess.Popen(command, cwd=pool.ROOT)
   return pool.wait_for(process, passed_on=[signal.SIGTERM])

@@ -1,16 +1,17 @@
-"""How sharply does the replay prioritize, by the priority of new sequences?
+"""Compares initial priorities: how strongly does the replay prioritize?
 
-A simulation with the replay of runs in one process, and without a network: a
-sequence's priority is lognormal, 100 times larger at first than late in
-training; a learner step changes it a little, and the actor knows it up to
-noise. The settings are the paper's, but the replay is a tenth as large.
+The simulation uses the in-process replay without a network. The priority of a
+sequence is lognormal, and 100 times larger at the start of training than late
+in training. A learner step changes a priority slightly, and the actor knows the
+priority up to noise. The settings are those of the paper, except that the
+replay is a tenth as large.
 
   .venv/bin/python -m experiments.priorities
 
-Measured over the second half of the run, each number of the table is the mean
-priority of what is sampled over that of the whole replay; 1 is uniform
-sampling. Beside it are the share of first visits, and the estimate of the ratio
-that every run logs as `priority_over_uniform`.
+The table covers the second half of the run: the mean priority of the samples
+divided by the mean priority of the whole replay (1 is uniform sampling), the
+estimate of this ratio that every run logs as `priority_over_uniform`, and the
+share of first visits.
 """
 
 import argparse
@@ -28,18 +29,18 @@ from bt_acme.replay import (
 )
 
 KINDS = ('one', 'largest', 'actor')
-RATES = (0.4, 1.0, 12.0)  # Samples an insert; the first is the paper's.
+RATES = (0.4, 1.0, 12.0)  # Samples per insert; the paper uses the first.
 
 _BATCH = 64
-_MEDIAN, _SPREAD = 0.01, 1.2  # Of the lognormal priorities, late in training.
-_FALL = 100.0  # How much larger they are at first.
-_DRIFT = 0.1  # Deviation of a sequence's logarithm between learner steps.
-_NOISE = 0.3  # Deviation of the logarithm of the actor's from the learner's.
-_SHAPES = fields.ReplayShapes((1, 1, 1), 1, 1)  # Nothing is decoded.
+_MEDIAN, _SPREAD = 0.01, 1.2  # Lognormal priorities late in training.
+_FALL = 100.0  # Factor by which priorities are larger at the start.
+_DRIFT = 0.1  # Std of the change in log priority between learner steps.
+_NOISE = 0.3  # Std of the actor's log priority around the learner's.
+_SHAPES = fields.ReplayShapes((1, 1, 1), 1, 1)  # Unused: nothing is decoded.
 
 
 class Result(NamedTuple):
-  """Means over the second half of a run."""
+  """Means over the second half of a simulation."""
 
   priority_over_uniform: float
   first_visit_share: float
@@ -59,9 +60,9 @@ def simulate(
   Args:
     kind: `ReplayConfig.initial_priority`.
     samples_per_insert: as in `ReplayConfig`.
-    num_inserts: length of the run.
+    num_inserts: length of the simulation in inserts.
     max_replay_size: as in `ReplayConfig`.
-    seed: of the run.
+    seed: random seed.
   """
   rng = np.random.default_rng(seed)
   config = config_lib.ReplayConfig(
@@ -77,8 +78,8 @@ def simulate(
     'largest': lambda priority: largest(),
     'actor': lambda priority: priority * rng.lognormal(0, _NOISE),
   }
-  # The number of an insert is its key. `center` is the priority around which
-  # those that the learner computes lie, and `true` is the newest of these.
+  # The index of an insert is its key. `center` is the median of the priorities
+  # that the learner computes, and `true` is the latest of them.
   center, true = np.zeros(num_inserts), np.zeros(num_inserts)
   rows: List[Result] = []
   for number in range(num_inserts):
@@ -100,7 +101,7 @@ def simulate(
 
 
 def table(num_inserts: int, max_replay_size: int, seeds: int) -> str:
-  """The results of all kinds at all rates."""
+  """Formats the results of all kinds at all rates as a table."""
   rows = []
   for rate in RATES:
     for kind in KINDS:
@@ -119,7 +120,7 @@ def table(num_inserts: int, max_replay_size: int, seeds: int) -> str:
         (f'{rate:g}', kind, f'{ratio:.2f}', f'{estimate:.2f}', f'{first:.0%}')
       )
   header = (
-    'samples an insert',
+    'samples per insert',
     'initial_priority',
     'priority over uniform',
     'as logged',

@@ -1,4 +1,4 @@
-"""Reads the seeds that a command is given."""
+"""Parses the seeds of a command line."""
 
 from typing import Sequence, Tuple
 
@@ -6,16 +6,16 @@ from bt_acme.config import run as run_config
 
 
 def read(words: Sequence[str]) -> Tuple[int, ...]:
-  """Reads seeds, of which there is at least one.
+  """Parses at least one seed.
 
   Raises:
-    ValueError: unless they are different whole numbers in their range.
+    ValueError: unless the seeds are distinct integers in the allowed range.
   """
   seeds = [int(word) for word in words if word.strip().isdecimal()]
   allowed = {seed for seed in seeds if seed <= run_config.LARGEST_SEED}
   if not allowed or len(allowed) < len(words):
     raise ValueError(
-      f'seeds={",".join(words)} must be different whole numbers of at least 0, '
-      'separated by commas.'
+      f'seeds={",".join(words)} is invalid. Pass distinct integers from 0 to '
+      f'{run_config.LARGEST_SEED}, separated by commas.'
     )
   return tuple(seeds)

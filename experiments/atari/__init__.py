@@ -1,1 +1,1 @@
-"""Real Atari, learned on two cores: `python -m experiments.atari`."""
+"""Learning real Atari games on two cores: `python -m experiments.atari`."""

@@ -1,15 +1,15 @@
-"""Real Atari, learned on two cores.
+"""Learns real Atari games on two cores.
 
   python -m experiments.atari learn --game=road_runner
   python -m experiments.atari explore
 
-`learn` trains R2D2 on a game and draws its scores beside those of a random
-agent and of a human. `explore` pre-trains NGU on Montezuma's Revenge without
-rewards, and draws which rooms it visits beside those of a random policy. Both
-train with the launch scripts and `--preset=atari_small`. Ctrl-C ends a run, and
-the same command resumes it. `--draw_only` trains nothing.
+`learn` trains R2D2 on a game and compares its scores with those of a random
+agent and a human. `explore` pre-trains NGU on Montezuma's Revenge without
+rewards and compares the rooms that it visits with those of a random policy.
+Both commands train with the launch scripts and `--preset=atari_small`. Ctrl-C
+stops a run, and the same command resumes it. `--draw_only` skips training.
 
-`python -m experiments.atari learn --help` lists the flags of a command.
+Run `python -m experiments.atari learn --help` to list the flags of a command.
 """
 
 import functools
@@ -24,7 +24,7 @@ _COMMANDS = {'learn': learning, 'explore': exploring}
 
 
 def run() -> None:
-  """Runs the command that the command line names, and exits."""
+  """Runs the command named on the command line and exits."""
   script, *arguments = sys.argv
   command = arguments[0] if arguments else ''
   if command in _COMMANDS:
@@ -32,7 +32,7 @@ def run() -> None:
     sys.argv = [script, *arguments[1:]]
     flags.define(module.Settings)
     flags.run_main(module.main, module.Settings)
-  # The flags of a command mean nothing without it.
+  # Flags are only defined together with their command.
   sys.argv = [script, *({'--help', '-h'} & set(arguments))]
   flags.run_main(functools.partial(_refuse, command))
 

@@ -1,4 +1,4 @@
-"""NGU explores a game without rewards, and the rooms it visits are drawn."""
+"""Explores a game with NGU, without rewards, and draws the visited rooms."""
 
 import dataclasses
 from typing import Dict, List
@@ -14,28 +14,28 @@ from experiments.atari import visits as visits_lib
 
 @dataclasses.dataclass(frozen=True)
 class ExploreConfig(runs.TrainConfig):
-  """NGU explores a game without rewards."""
+  """Settings of exploration with NGU."""
 
   game: str = checks.setting(
-    montezuma.GAME, f'The game; only the rooms of {montezuma.GAME} are known.'
+    montezuma.GAME, f'Name of the game. Must be {montezuma.GAME}.'
   )
   max_actor_steps: int = checks.setting(
     300_000,
-    'Pre-training ends after this many actor steps, of 4 frames each.',
+    'Budget of pre-training in actor steps of 4 frames each.',
     above=0,
   )
   episodes: int = checks.setting(
-    8, 'Each policy plays this many games at once.', above=0
+    8, 'Number of games that each policy plays in parallel.', above=0
   )
   episode_steps: int = checks.setting(
     1_500,
-    'Each policy plays on for this many actor steps in each of them. A game '
-    'that is over is followed by another one.',
+    'Number of actor steps that each policy plays in each of these parallel '
+    'games. A game that ends is followed by another one.',
     above=0,
   )
 
   script = 'run_ngu.py'
-  # An evaluator plays for the rewards of a task, and here are none.
+  # Evaluators measure task rewards, which pre-training does not use.
   more_flags = ('--num_evaluators=0',)
   suffix = '_ngu'
 
@@ -43,8 +43,7 @@ class ExploreConfig(runs.TrainConfig):
     super().__post_init__()
     checks.require(
       self.game == montezuma.GAME,
-      f'game={self.game!r} has no map of its rooms here: only '
-      f'{montezuma.GAME!r} has one.',
+      f'game={self.game!r} has no map of its rooms. Use {montezuma.GAME!r}.',
     )
 
 
@@ -58,10 +57,10 @@ class Settings:
 def run(
   config: ExploreConfig, *, launch: runs.Launch = launching.launch
 ) -> int:
-  """Pre-trains, unless it is only to draw; then plays, counts and draws.
+  """Pre-trains unless `draw_only` is set, then plays and draws the visits.
 
   Args:
-    config: what to train and how long to play.
+    config: the settings.
     launch: runs a launch script with flags and returns its exit code.
 
   Returns:
@@ -77,8 +76,8 @@ def run(
 def _show(config: ExploreConfig, behavior: behaviors.Exported) -> None:
   """Plays with both policies, prints the table and draws `rooms.png`."""
   print(
-    f'\n{config.game}: a random policy and the behavior of '
-    f'{behavior.actor_steps:,} actor steps play, '
+    f'\nPlaying {config.game} with a random policy and the behavior '
+    f'pre-trained for {behavior.actor_steps:,} actor steps: '
     f'{config.episodes} x {config.episode_steps:,} actor steps each',
     flush=True,
   )
@@ -105,7 +104,7 @@ def _show(config: ExploreConfig, behavior: behaviors.Exported) -> None:
 
 
 def table(visits: Dict[str, visits_lib.Visits]) -> str:
-  """Compares where the policies have been."""
+  """Compares the visits of the policies in a table."""
   return tables.table(
     ('policy', 'games', 'actor steps', 'rooms', 'positions'),
     [

@@ -1,4 +1,4 @@
-"""R2D2 learns a game, and its scores are drawn."""
+"""Trains R2D2 on a game and draws its scores."""
 
 import dataclasses
 from typing import List
@@ -11,7 +11,7 @@ from experiments.atari import runs, scores
 
 @dataclasses.dataclass(frozen=True)
 class LearnConfig(runs.TrainConfig):
-  """R2D2 learns a game."""
+  """Settings of training with R2D2."""
 
   script = 'run_r2d2.py'
 
@@ -28,10 +28,10 @@ class Settings:
 
 
 def run(config: LearnConfig, *, launch: runs.Launch = launching.launch) -> int:
-  """Trains, unless it is only to draw; then draws and prints the scores.
+  """Trains unless `draw_only` is set, then draws and prints the scores.
 
   Args:
-    config: what to train and to draw.
+    config: the settings.
     launch: runs a launch script with flags and returns its exit code.
 
   Returns:

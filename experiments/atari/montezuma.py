@@ -1,9 +1,8 @@
-"""Where the player of Montezuma's Revenge is: the console's memory as a map.
+"""Locates the player of Montezuma's Revenge from the console's memory.
 
-The addresses are those of AtariARI (Anand et al. 2019, arXiv:1906.08226), and
-the pyramid of rooms is that of Go-Explore (Ecoffet et al. 2019,
-arXiv:1901.10995). How a position in memory lies on the screen was measured on
-the ROM of ale-py.
+The addresses come from AtariARI (Anand et al. 2019, arXiv:1906.08226), and the
+pyramid of rooms from Go-Explore (Ecoffet et al. 2019, arXiv:1901.10995). The
+mapping from memory to screen positions was measured on the ROM of ale-py.
 """
 
 from typing import Mapping, NamedTuple, Tuple
@@ -12,8 +11,8 @@ import numpy as np
 
 GAME = 'montezuma_revenge'
 
-_ROOM, _X, _Y = 3, 42, 43  # Addresses; y grows upward.
-# The player's body is on this column and row of the screen where x and y are 0.
+_ROOM, _X, _Y = 3, 42, 43  # Addresses; y increases upward.
+# The column and row of the player's body on the screen if x and y are 0.
 _COLUMN_OF_X, _ROW_OF_Y = 3, 318
 
 # The part of the screen that shows the room, in pixels.
@@ -21,13 +20,13 @@ ROOM_TOP, ROOM_HEIGHT, ROOM_WIDTH = 46, 152, 160
 CELL = 8  # Pixels of a cell's height and width.
 ROWS, COLUMNS = ROOM_HEIGHT // CELL, ROOM_WIDTH // CELL
 
-# The rooms of each floor of level 1, from above; the middle one lies in the
-# same column on all floors. The game starts in room 1.
+# The rooms of each floor of level 1, from top to bottom. The middle room of
+# every floor is in the same column. The game starts in room 1.
 FLOORS = (range(3), range(3, 8), range(8, 15), range(15, 24))
 
 
 class Position(NamedTuple):
-  """A cell of a room; row 0 is at the top, and column 0 at the left."""
+  """A cell of a room; row 0 is at the top and column 0 at the left."""
 
   room: int
   row: int
@@ -35,7 +34,7 @@ class Position(NamedTuple):
 
 
 def position(ram: np.ndarray) -> Position:
-  """Finds the player.
+  """Returns the position of the player.
 
   Args:
     ram: the console's memory, uint8 [128].
@@ -50,7 +49,7 @@ def position(ram: np.ndarray) -> Position:
 
 
 def room_picture(screen: np.ndarray) -> np.ndarray:
-  """Cuts the room out of the screen.
+  """Crops the room from the screen.
 
   Args:
     screen: uint8 RGB [210, 160, 3].
@@ -59,11 +58,11 @@ def room_picture(screen: np.ndarray) -> np.ndarray:
 
 
 def pyramid(num_floors: int = len(FLOORS)) -> Mapping[int, Tuple[int, int]]:
-  """Returns the floor and the column of each room of level 1, from 0.
+  """Returns the floor and column of each room of level 1, counted from 0.
 
   Args:
-    num_floors: the number of floors from above, of which the lowest one is the
-      widest; the rooms below are left out.
+    num_floors: the number of floors to include, from top to bottom. Columns
+      count from the left end of the lowest included floor.
   """
   floors = FLOORS[:num_floors]
   return {

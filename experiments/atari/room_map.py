@@ -1,7 +1,7 @@
-"""Draws the rooms of level 1, and how often each position was visited.
+"""Draws the rooms of level 1 and the number of visits to each position.
 
-The map ends one floor below the lowest room that was visited, so that rooms are
-large enough to see something in them.
+The map ends one floor below the lowest visited room, so that the rooms are
+drawn large enough to show details.
 """
 
 from typing import Dict, Iterable, Mapping
@@ -13,11 +13,11 @@ from bt_acme.evaluation import plots
 from experiments.atari import montezuma
 from experiments.atari import visits as visits_lib
 
-_UNKNOWN = (70, 70, 70)  # The color of a room that nobody has visited.
+_UNKNOWN = (70, 70, 70)  # Fill color of rooms that were never visited.
 _FRAME = (200, 200, 200)
 _FONT_SIZE = 36
-_WIDTH = 8.0  # Inches of the map of one policy.
-_TITLES = 0.7  # Inches for the titles above it.
+_WIDTH = 8.0  # Width of the map of one policy, in inches.
+_TITLES = 0.7  # Height of the titles above the map, in inches.
 
 
 def draw(path: str, visits: Mapping[str, visits_lib.Visits]) -> None:
@@ -25,7 +25,7 @@ def draw(path: str, visits: Mapping[str, visits_lib.Visits]) -> None:
 
   Args:
     path: the path of the PNG.
-    visits: where each policy has been, by its label.
+    visits: the visits of each policy by its label.
   """
   pictures: Dict[int, np.ndarray] = {}
   for visited in visits.values():
@@ -47,18 +47,18 @@ def draw(path: str, visits: Mapping[str, visits_lib.Visits]) -> None:
 
 
 def floors_shown(rooms: Iterable[int]) -> int:
-  """Returns how many floors the map has if these rooms were visited."""
+  """Returns the number of floors on the map if these rooms were visited."""
   places = montezuma.pyramid()
   lowest = max(places[room][0] for room in rooms if room in places)
   return min(lowest + 2, len(montezuma.FLOORS))
 
 
 def counts(visits: visits_lib.Visits, floors: int) -> np.ndarray:
-  """Puts the counts of all rooms on one grid.
+  """Combines the counts of all rooms in one grid.
 
   Args:
-    visits: where a policy has been.
-    floors: the number of floors of the grid, from above.
+    visits: the visits of a policy.
+    floors: the number of floors of the grid, from top to bottom.
 
   Returns:
     int64 [floors * ROWS, rooms of the lowest floor * COLUMNS].
@@ -75,12 +75,12 @@ def counts(visits: visits_lib.Visits, floors: int) -> np.ndarray:
 
 
 def background(pictures: Mapping[int, np.ndarray], floors: int) -> np.ndarray:
-  """Puts the pictures of all rooms beside each other.
+  """Combines the images of all rooms in one image.
 
   Args:
-    pictures: uint8 RGB [ROOM_HEIGHT, ROOM_WIDTH, 3] by room. A room without a
-      picture shows its number only.
-    floors: the number of floors of the map, from above.
+    pictures: uint8 RGB [ROOM_HEIGHT, ROOM_WIDTH, 3] by room. Rooms without an
+      image show only their number.
+    floors: the number of floors of the map, from top to bottom.
 
   Returns:
     uint8 RGB, with a square of CELL pixels for each element of `counts`.

@@ -1,4 +1,4 @@
-"""The runs of the launch scripts that the commands train with."""
+"""Launched runs, as used by both commands for training."""
 
 import dataclasses
 import pathlib
@@ -17,32 +17,34 @@ Launch = Callable[[str, Sequence[str]], int]
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
-  """A launched run on a game, which is drawn in the end."""
+  """Settings of a launched run on a game."""
 
-  game: str = checks.setting('road_runner', 'The game, one of the 57.')
+  game: str = checks.setting(
+    'road_runner', 'Name of the game, one of the 57 Atari games.'
+  )
   max_actor_steps: int = checks.setting(
     250_000,
-    'The run ends after this many actor steps, of 4 frames each.',
+    'Budget of training in actor steps of 4 frames each.',
     above=0,
   )
   workdir: str = checks.setting(
     '',
-    'The folder of the run; without a name it is runs/atari/GAME, and '
-    'GAME_ngu where NGU explores.',
+    'Directory of the run. Defaults to runs/atari/GAME for `learn` and to '
+    'runs/atari/GAME_ngu for `explore`.',
   )
   seed: int = checks.setting(
     0,
-    'The seed of the run and of games that are played after it.',
+    'Random seed of the run and of the games played after training.',
     minimum=0,
     maximum=run_config.LARGEST_SEED,
   )
   draw_only: bool = checks.setting(
-    False, 'The run in the folder is drawn as it is, and not trained.'
+    False, 'Whether to skip training and draw the existing run in the workdir.'
   )
 
   script: ClassVar[str]  # The launch script.
-  more_flags: ClassVar[Sequence[str]] = ()  # Of the script.
-  suffix: ClassVar[str] = ''  # Of the folder that is meant without a name.
+  more_flags: ClassVar[Sequence[str]] = ()  # Additional flags of the script.
+  suffix: ClassVar[str] = ''  # Suffix of the default workdir.
 
   def __post_init__(self) -> None:
     checks.check(self)
@@ -50,23 +52,23 @@ class TrainConfig:
 
   @property
   def folder(self) -> pathlib.Path:
-    """The folder of the run, absolute."""
+    """The absolute path of the run's directory."""
     own = f'runs/atari/{self.game}{self.suffix}'
     return pathlib.Path(self.workdir or own).absolute()
 
 
 def train(config: TrainConfig, launch: Launch) -> int:
-  """Trains, unless it is only to draw.
+  """Trains unless `draw_only` is set.
 
   Args:
-    config: the game, the folder and the budget of the run.
+    config: the settings of the run.
     launch: runs a launch script with flags and returns its exit code.
 
   Returns:
     An exit code.
 
   Raises:
-    ValueError: if the folder is not that of a run on the game.
+    ValueError: if the directory does not contain a run on the game.
   """
   flags = [
     f'--preset={PRESET}',
@@ -83,10 +85,11 @@ def train(config: TrainConfig, launch: Launch) -> int:
 
 
 def _check(folder: pathlib.Path, game: str) -> None:
-  """Raises ValueError unless the folder is the workdir of a run on the game."""
+  """Raises ValueError if a directory does not contain a run on the game."""
   played = workdir_lib.read_identity(str(folder))['run']['env']
   checks.require(
     played == game,
-    f'workdir={str(folder)!r} belongs to a run on {played!r}, not on '
-    f'game={game!r}: name the folder of this game, or leave workdir out.',
+    f'workdir={str(folder)!r} contains a run on {played!r}, not on '
+    f'game={game!r}. Pass the workdir of a run on this game, or remove '
+    '--workdir.',
   )

@@ -1,4 +1,4 @@
-"""The scores of a run on a game: a table and a picture from its logs."""
+"""Tabulates and plots the scores of a run on a game from its logs."""
 
 import datetime
 import pathlib
@@ -10,19 +10,20 @@ from bt_acme.config import checks
 from bt_acme.evaluation import human_normalized_scores, logs, plots, tables
 from experiments.atari import runs
 
-_WINDOW = 50  # Episodes of training that a point of the curve averages.
-_POINTS = 50  # Points of that curve.
+_WINDOW = 50  # Training episodes behind each point of the curve.
+_POINTS = 50  # Number of points on the curve.
 
 
 class Scores(NamedTuple):
-  """What a run has scored.
+  """The scores of a run.
 
   Attributes:
-    game: the game.
-    folder: the folder of the run.
-    training: the mean score of the latest episodes of training; empty if there
-      are too few.
-    evaluation: the score of each episode of evaluation, at least one.
+    game: the name of the game.
+    folder: the directory of the run.
+    training: the moving average of training scores; empty if there are too few
+      episodes.
+    evaluation: the scores of all evaluation episodes, of which there is at
+      least one.
     seconds: the time from the start of the run to its latest log entry.
   """
 
@@ -42,8 +43,8 @@ def read(folder: pathlib.Path, game: str) -> Scores:
   evaluation = _read_returns(folder, 'evaluator')
   checks.require(
     len(evaluation[0]) > 0,
-    f'workdir={str(folder)!r} has no evaluation yet: let the run go on for a '
-    'while.',
+    f'workdir={str(folder)!r} contains no evaluation yet. Rerun without '
+    '--draw_only to continue training.',
   )
   steps, returns = _read_returns(folder, 'actor')
   training = plots.smoothed_curve(
@@ -55,10 +56,10 @@ def read(folder: pathlib.Path, game: str) -> Scores:
 
 
 def _thinned(curve: plots.Curve) -> plots.Curve:
-  """Leaves one point of each fiftieth of a curve, the last.
+  """Keeps only the last point of each fiftieth of a curve.
 
-  Where all episodes are equally long, those of all environments end together,
-  and a curve through all points would look like stairs.
+  If all episodes are equally long, the episodes of all environments end at the
+  same time, and a curve through all points would look like a staircase.
   """
   steps, values = curve
   parts = np.ceil(_POINTS * steps / steps.max(initial=1))
@@ -67,7 +68,7 @@ def _thinned(curve: plots.Curve) -> plots.Curve:
 
 
 def _read_returns(folder: pathlib.Path, label: str) -> plots.Curve:
-  """Reads actor steps and returns of all episodes of a log, if there is one."""
+  """Reads the actor steps and returns of a log; empty if there is no log."""
   columns = logs.read_columns(str(folder), label)
   if not columns:
     return np.zeros(0), np.zeros(0)
@@ -83,7 +84,7 @@ def _seconds(folder: pathlib.Path) -> float:
 
 
 def show(scores: Scores) -> None:
-  """Draws `curve.png` into the folder of the run, and prints the table."""
+  """Draws `curve.png` in the directory of the run and prints the table."""
   path = scores.folder / 'curve.png'
   draw(scores, path)
   actor_steps = int(max(curve[0].max(initial=0) for curve in scores[2:4]))
@@ -96,7 +97,7 @@ def show(scores: Scores) -> None:
 
 
 def table(scores: Scores) -> str:
-  """Compares evaluations with the scores of a random agent and of a human."""
+  """Compares evaluations with the scores of a random agent and a human."""
   steps, means = plots.means_by_step(scores.evaluation)
   best = int(np.argmax(means))
   reference = human_normalized_scores.reference_scores(scores.game)
@@ -113,11 +114,11 @@ def _row(
   game: str, label: str, score: float, actor_steps: str = ''
 ) -> List[str]:
   normalized = human_normalized_scores.human_normalized(game, score)
-  return [label, actor_steps, f'{score:,.1f}', f'{normalized:.1f} %']
+  return [label, actor_steps, f'{score:,.1f}', f'{normalized:.1f}%']
 
 
 def draw(scores: Scores, path: pathlib.Path) -> None:
-  """Draws scores of training and evaluation, of a random agent and a human."""
+  """Draws training, evaluation, random and human scores."""
   reference = human_normalized_scores.reference_scores(scores.game)
   plots.score_curve(
     str(path),

@@ -1,4 +1,4 @@
-"""Which rooms and positions a policy visits."""
+"""Counts the rooms and positions that a policy visits."""
 
 import collections
 import dataclasses
@@ -11,19 +11,19 @@ from bt_acme.acting import vector_actor
 from bt_acme.environments import vector
 from experiments.atari import montezuma
 
-_FIRST_ENVIRONMENT = 1_000_000  # Seeds these games apart from training.
-_EPSILON = 0.01  # Of a behavior.
+_FIRST_ENVIRONMENT = 1_000_000  # Offset that separates the seeds from training.
+_EPSILON = 0.01  # Rate of random actions of a behavior.
 
 
 @dataclasses.dataclass
 class Visits:
-  """Where a policy has been.
+  """The visits of a policy.
 
   Attributes:
     actor_steps: the number of actions taken.
-    games: the number of games begun.
-    counts: how many actions were taken at each position.
-    pictures: each visited room as it was seen last, uint8 RGB.
+    games: the number of games started.
+    counts: the number of actions taken at each position.
+    pictures: the latest image of each visited room, uint8 RGB.
   """
 
   actor_steps: int = 0
@@ -35,34 +35,36 @@ class Visits:
 
   @property
   def rooms(self) -> int:
-    """The number of different rooms."""
-    return len({position.room for position in self.counts})
+    """The number of distinct rooms."""
+    return len({position.room for position in self.counts})  # english: ok
 
   @property
   def positions(self) -> int:
-    """The number of different positions."""
+    """The number of distinct positions."""
     return len(self.counts)
 
-  def add(self, world: Any) -> None:
-    """Takes in what an environment shows when an action is taken."""
-    position = montezuma.position(world.ram())
+  def add(self, environment: Any) -> None:
+    """Records the state of an environment in which an action is taken."""
+    position = montezuma.position(environment.ram())
     self.actor_steps += 1
     self.counts[position] += 1
-    self.pictures[position.room] = montezuma.room_picture(world.screen_rgb())
+    self.pictures[position.room] = montezuma.room_picture(
+      environment.screen_rgb()
+    )
 
 
 class Player(Protocol):
-  """Plays N games at once, as `vector_actor.VectorActor` does."""
+  """Plays N games in parallel, like `vector_actor.VectorActor`."""
 
   def select_actions(self, step: vector.VectorStep) -> np.ndarray:
-    """Chooses an action for each environment, int [N]."""
+    """Selects an action for each environment, int [N]."""
 
   def observe(self, step: vector.VectorStep) -> Any:
-    """Takes what the actions led to."""
+    """Records the outcome of the last actions."""
 
 
 class RandomPlayer:
-  """Takes every action equally often."""
+  """Selects actions uniformly at random."""
 
   def __init__(self, num_actions: int, seed: int):
     self._num_actions = num_actions
@@ -78,7 +80,7 @@ class RandomPlayer:
 def behavior_player(
   behavior: behaviors.Exported, num_games: int, seed: int
 ) -> Player:
-  """Makes the player of a behavior, with its intrinsic reward as an input."""
+  """Returns a player of a behavior, which includes its intrinsic reward."""
   actor = vector_actor.VectorActor(
     behavior.agent,
     epsilons=[_EPSILON] * num_games,
@@ -95,24 +97,24 @@ def behavior_player(
 def play(
   player: Player, *, num_games: int, actor_steps: int, seed: int
 ) -> Visits:
-  """Plays and writes down where the player has been.
+  """Plays games and counts the visits of the player.
 
-  A game that is over is followed by another one, so that all policies take the
+  A game that ends is followed by another one, so that all policies take the
   same number of actions.
 
   Args:
-    player: chooses the actions.
-    num_games: N, the number of games that are played at once.
+    player: selects the actions.
+    num_games: N, the number of games that are played in parallel.
     actor_steps: the number of actions taken in each of the N environments.
     seed: the seed of the games.
   """
-  worlds: Any = [
+  games: Any = [
     environments.make(
       montezuma.GAME, seed=environments.seed_of(seed, _FIRST_ENVIRONMENT + i)
     )
     for i in range(num_games)
   ]
-  environment = vector.VectorEnvironment(worlds)
+  environment = vector.VectorEnvironment(games)
   visits = Visits()
   left = np.full(num_games, actor_steps)
   step = environment.reset()
@@ -120,7 +122,7 @@ def play(
     acting = (left > 0) & ~step.is_last
     visits.games += int(np.sum(acting & step.is_first))
     for i in np.flatnonzero(acting):
-      visits.add(worlds[i])
+      visits.add(games[i])
     left -= acting
     step = environment.step(player.select_actions(step))
     player.observe(step)

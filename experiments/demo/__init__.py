@@ -1,1 +1,1 @@
-"""From no rewards to a task solved: `python -m experiments.demo`."""
+"""A demo of behavior transfer: `python -m experiments.demo`."""

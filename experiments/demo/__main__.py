@@ -1,18 +1,20 @@
-"""From no rewards to a task solved, in minutes.
+"""Demonstrates behavior transfer, from pre-training to a solved task.
 
-1. NGU explores worlds of four rooms without any reward, once with each of three
-   seeds. Each time its policy, pi_p, is exported, and plays the task as it is.
-2. R2D2 and R2D2 with Behavior Transfer learn to reach a far goal, with three
-   seeds each and within the same budget. R2D2 + BT brings along the pi_p of its
-   seed. These runs take place two at a time, in one process each, and the seed
-   decides every number.
-3. The R2D2 + BT of the first seed is a run of the real program, with separate
-   processes for replay server, actors, learner and coordinator.
+1. NGU explores environments with four rooms without any reward, with three
+   seeds. Each resulting policy, pi_p, is exported and evaluated on the task
+   without further training.
+2. R2D2 and R2D2 with Behavior Transfer learn to reach a distant goal, with
+   three seeds each and the same budget. R2D2 + BT uses the pi_p of its seed.
+   Two runs are executed at a time, each in a single process, and the seed fully
+   determines the results.
+3. The R2D2 + BT run of the first seed is a launched run, with separate
+   processes for the replay server, actors, learner and coordinator.
 
-The demo ends with a table, seed by seed, and three pictures: learning curves,
-visited cells, and a film of the agent in which one sees who is in control.
+At the end, the demo prints a table with one row per seed and draws learning
+curves, visited cells, and a video that shows whether the agent or the behavior
+is in control.
 
-Ctrl-C ends it. The same command goes on with what is missing.
+Ctrl-C stops the demo. Rerun the same command to finish the remaining runs.
 """
 
 import os
@@ -33,14 +35,16 @@ FLAGS = absl_flags.FLAGS
 absl_flags.DEFINE_list(
   'seeds',
   ['0', '1', '2'],
-  'The seeds. Each one pre-trains a behavior of its own and learns the task.',
+  'Seeds, separated by commas. Each seed pre-trains its own behavior and then '
+  'learns the task.',
 )
 absl_flags.DEFINE_bool(
   'finetuning',
   False,
-  'R2D2 also learns the task from the weights of pi_p; this takes longer.',
+  'Whether R2D2 also learns the task from the weights of pi_p, which takes '
+  'additional time.',
 )
-absl_flags.DEFINE_string('workdir', 'runs/demo', 'Where everything goes.')
+absl_flags.DEFINE_string('workdir', 'runs/demo', 'Output directory.')
 
 _INTERRUPTED = 130  # The exit code after Ctrl-C.
 
@@ -53,11 +57,11 @@ def run(
   *,
   launch: Launch = launching.launch,
 ) -> int:
-  """Runs the demo, or what is missing of it.
+  """Runs the demo and reuses existing results.
 
   Args:
-    plan: what to run.
-    folder: where everything goes.
+    plan: the runs of the demo.
+    folder: the output directory.
     launch: runs a launch script with flags and returns its exit code.
 
   Returns:
@@ -67,7 +71,7 @@ def run(
   seconds: Dict[str, float] = {}
   start = time.monotonic()
   print(
-    f'== 1 of 3: NGU explores {plan_lib.WORLD} without rewards, for '
+    f'== 1 of 3: NGU explores {plan_lib.PRETRAINING_ENV} without rewards, for '
     f'{plan.pretraining_steps:,} actor steps; {", ".join(plan.learners)} learn '
     f'{plan_lib.TASK}, for {plan.task_steps:,} actor steps; '
     f'seeds {", ".join(map(str, plan.seeds))}',
@@ -77,15 +81,15 @@ def run(
   code = complete(missing, folder)
   if code:
     return code
-  kept = len(plan.jobs) - len(missing)
-  if kept:
-    print(f'{kept} of {len(plan.jobs)} runs were there from before.')
-  seconds['runs in one process'] = time.monotonic() - start
+  reused = len(plan.jobs) - len(missing)
+  if reused:
+    print(f'Reused the results of {reused} of {len(plan.jobs)} runs.')
+  seconds['single-process runs'] = time.monotonic() - start
 
   start = time.monotonic()
   launched = plan.launched
   print(
-    f'\n== 2 of 3: {plan_lib.label(launched)}, as a program of several '
+    f'\n== 2 of 3: {plan_lib.label(launched)}, as a launched run with several '
     'processes',
     flush=True,
   )
@@ -94,7 +98,7 @@ def run(
   )
   if code:
     return code
-  seconds['the program'] = time.monotonic() - start
+  seconds['launched run'] = time.monotonic() - start
 
   _show(plan, folder, seconds)
   return 0
@@ -103,15 +107,15 @@ def run(
 def complete(
   jobs: Sequence[plan_lib.Job], folder: pathlib.Path, *, processes: int = 2
 ) -> int:
-  """Executes runs, and shows how far they are.
+  """Executes runs and shows their progress.
 
   Args:
     jobs: the runs.
-    folder: of the demo; it keeps the results.
-    processes: runs at a time.
+    folder: the output directory of the demo.
+    processes: number of runs at a time.
 
   Returns:
-    An exit code, after all that went wrong is printed.
+    An exit code; failures have been printed.
   """
   line = progress.ProgressLine(jobs)
   return driver.complete(
@@ -125,22 +129,22 @@ def complete(
 
 
 def _outcome(job: plan_lib.Job, folder: pathlib.Path) -> str:
-  """Returns what a run that has ended came to."""
+  """Describes the outcome of a finished run."""
   row = job.row(folder)
   seconds = f'{row["seconds"]:.0f} s'
   if job.run.kind == 'ngu':
-    return f'has explored, in {seconds}'
-  if job.run.map_world:
+    return f'explored in {seconds}'
+  if job.run.map_env:
     return f'evaluated in {seconds}'
-  return f'solves {row["solved"]:.0%}, in {seconds}'
+  return f'solves {row["solved"]:.0%} of the episodes, in {seconds}'
 
 
 def _show(
   plan: plan_lib.Plan, folder: pathlib.Path, seconds: Dict[str, float]
 ) -> None:
-  """Draws the pictures and prints the table."""
+  """Draws the figures and prints the table."""
   start = time.monotonic()
-  print('\n== 3 of 3: the table and the pictures', flush=True)
+  print('\n== 3 of 3: the table and the figures', flush=True)
   results = report.read(plan, folder)
   pictures = report.draw(plan, results, folder)
   print(f'\n{plan_lib.TASK}, {plan.task_steps:,} actor steps of the task\n')
@@ -148,7 +152,7 @@ def _show(
   print(f'\n{report.conclusion(plan, results)}\n')
   for title, path in pictures.items():
     print(f'{title + ":":<19}{min(os.path.relpath(path), str(path), key=len)}')
-  seconds = {**seconds, 'pictures': time.monotonic() - start}
+  seconds = {**seconds, 'figures': time.monotonic() - start}
   parts = ', '.join(f'{name} {value:.0f} s' for name, value in seconds.items())
   print(f'{"Wall time:":<19}{sum(seconds.values()):.0f} s ({parts})')
 

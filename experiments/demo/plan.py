@@ -1,4 +1,4 @@
-"""What the demo runs: its environments, budgets, settings and runs."""
+"""The environments, budgets, settings and runs of the demo."""
 
 import dataclasses
 import pathlib
@@ -8,29 +8,29 @@ from bt_acme import config as config_lib
 from bt_acme.config import names
 from experiments.harness import small_runs
 
-# Every episode has the same layout, and the goal is 15 actions away: one random
-# episode of 3,700 reaches it.
+# Every episode has the same layout, and the goal is 15 actions away: one in
+# 3,700 random episodes reaches the goal.
 TASK = 'MiniGrid-FourRooms-v0:fixed'
-# Pre-training sees another layout in each episode. The goal is left out,
-# because reaching it ends an episode, so that an explorer learns to avoid it.
-WORLD = 'MiniGrid-FourRooms-v0:no_goal'
-MAP_WORLD = 'MiniGrid-FourRooms-v0:fixed:no_goal'
+# During pre-training, every episode has another layout. Goals are removed,
+# because an explorer would learn to avoid a goal, which ends the episode.
+PRETRAINING_ENV = 'MiniGrid-FourRooms-v0:no_goal'
+MAP_ENV = 'MiniGrid-FourRooms-v0:fixed:no_goal'
 
 Job = small_runs.Job
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-  """What one call of the demo runs.
+  """The runs of a demo.
 
   Attributes:
-    seeds: each has a pre-training, and runs that learn the task.
+    seeds: the seeds; each has one pre-training run and several task runs.
     finetuning: whether R2D2 also learns the task from the weights of pi_p.
     pretraining_steps: actor steps of pre-training.
     task_steps: actor steps of each run that learns the task.
-    episodes: played after each run, behind each line of the table.
-    map_episodes: behind each heat map.
-    settings: settings by name, over those of the preset.
+    episodes: evaluation episodes of each run and each row of the table.
+    map_episodes: episodes of each heat map.
+    settings: settings by name, which override the preset.
   """
 
   seeds: Tuple[int, ...] = (0, 1, 2)
@@ -48,28 +48,28 @@ class Plan:
 
   @property
   def launched(self) -> Job:
-    """The run that takes place in the real program of several processes."""
+    """The run that is launched with several processes."""
     return self.job('R2D2 + BT', self.seeds[0])
 
   @property
   def maps(self) -> Job:
-    """A random policy plays, and it is mapped where it and pi_p go."""
+    """The job that evaluates a random policy and counts visits for the maps."""
     return self.job('random', self.seeds[0])
 
   @property
   def jobs(self) -> List[Job]:
-    """The other runs, in an order in which each finds what it needs."""
+    """The other runs; each run comes after the runs that it depends on."""
     algorithms = ['NGU', *reversed(self.learners), 'pi_p']
     jobs = [self.job(name, seed) for name in algorithms for seed in self.seeds]
     jobs.remove(self.launched)
     return [*jobs, self.maps]
 
   def job(self, algorithm: str, seed: int) -> Job:
-    """Returns an algorithm's run with a seed."""
+    """Returns the job of an algorithm with a seed."""
     ngu = small_runs.Run(
       'NGU',
       'ngu',
-      WORLD,
+      PRETRAINING_ENV,
       self.pretraining_steps,
       self.own_settings(config_lib.NGUConfig),
       episodes=0,
@@ -89,14 +89,14 @@ class Plan:
       'R2D2 + BT': {
         'kind': 'bt',
         'settings': self.own_settings(config_lib.BTConfig),
-        'film': True,
+        'record': True,
         **transferred,
       },
       'pi_p': {'kind': 'behavior', 'actor_steps': 0, **transferred},
       'random': {
         'kind': 'random',
         'actor_steps': 0,
-        'map_world': MAP_WORLD,
+        'map_env': MAP_ENV,
         'map_episodes': self.map_episodes,
         **transferred,
       },
@@ -108,7 +108,7 @@ class Plan:
     return Job(dataclasses.replace(r2d2, **changes[algorithm]), seed)
 
   def flags(self, folder: pathlib.Path) -> List[str]:
-    """Returns the flags of `run_bt.py` for the run of the program."""
+    """Returns the flags of `run_bt.py` for the launched run."""
     job = self.launched
     (pretraining,) = job.needed
     return [
@@ -117,19 +117,19 @@ class Plan:
       f'--env={TASK}',
       f'--behavior={pretraining.behavior(folder)}',
       f'--max_actor_steps={self.task_steps}',
-      '--num_evaluators=0',  # The demo plays the task itself, after the end.
+      '--num_evaluators=0',  # The demo evaluates the agent after the run.
       f'--seed={job.seed}',
       f'--workdir={folder / job.run.workdir}',
     ]
 
   def own_settings(self, config_class: type) -> Dict[str, Any]:
-    """The settings over the preset's that a configuration has."""
+    """Selects the overridden settings that exist in a configuration."""
     known = names.settings_of(config_class)
     return {k: v for k, v in self.settings.items() if k in known}
 
 
 def label(job: Job) -> str:
-  """Returns what a run is called on the terminal."""
-  if job.run.map_world:
+  """Returns the label of a job for the terminal."""
+  if job.run.map_env:
     return 'random and heat maps'
   return f'{job.run.algorithm} seed {job.seed}'

@@ -1,4 +1,4 @@
-"""The state of the runs, in one line."""
+"""Shows the progress of all runs in one line."""
 
 import datetime
 import math
@@ -13,33 +13,33 @@ _SECONDS = {True: 1.0, False: 10.0}  # Between two lines, on a terminal or not.
 
 
 class ProgressLine:
-  """Says how far the runs are, and how long they are going to take."""
+  """Shows the progress of the runs and the remaining time."""
 
   def __init__(self, jobs: Sequence[plan_lib.Job]):
-    """Begins with nothing done.
+    """Initializes the line.
 
     Args:
-      jobs: all runs that are to be done.
+      jobs: the runs to execute.
     """
     self._num_jobs = len(jobs)
     self._num_done = 0
     self._all_steps = sum(job.run.actor_steps for job in jobs)
     self._running: Dict[plan_lib.Job, Tuple[int, float]] = {}
-    self._steps_done = 0  # Those of runs that have ended.
-    # When the first steps were reported, and how many these were. What comes
-    # before, imports and compilation, says nothing about speed.
+    self._steps_done = 0  # Actor steps of finished runs.
+    # Time and number of the first reported steps. Speed is measured from then
+    # on, which excludes imports and compilation.
     self._start = math.nan
     self._first_steps = 0
     self._next_time = -math.inf
     self._live = sys.stdout.isatty()
 
   def update(self, job: plan_lib.Job, steps: int, recent: float) -> None:
-    """Takes in how far a run is.
+    """Updates the progress of a run.
 
     Args:
       job: the run.
       steps: actor steps taken.
-      recent: mean return of the recent episodes; NaN where no task is learned.
+      recent: mean return of recent episodes; NaN if the run learns no task.
     """
     self._running[job] = steps, recent
     if steps and math.isnan(self._start):
@@ -49,22 +49,22 @@ class ProgressLine:
       self._write(self.text(time.monotonic() - self._start))
 
   def end(self, job: plan_lib.Job, text: str) -> None:
-    """Takes in the end of a run, and leaves a line about it."""
+    """Records the end of a run and prints a permanent line."""
     self._running.pop(job, None)
     self._steps_done += job.run.actor_steps
     self._num_done += 1
     self.say(f'{plan_lib.label(job)}: {text}')
 
   def say(self, text: Any) -> None:
-    """Leaves a line about anything else."""
+    """Prints a permanent line."""
     clear = terminal.render_live('') if self._live else ''
     print(f'{clear}{text}', flush=True)
 
   def text(self, seconds: float) -> str:
-    """Composes the line.
+    """Returns the text of the line.
 
     Args:
-      seconds: since the first steps were reported.
+      seconds: seconds since the first steps were reported.
     """
     steps = self._steps()
     new_steps = steps - self._first_steps
@@ -83,7 +83,7 @@ class ProgressLine:
     return ' | '.join(parts)
 
   def _steps(self) -> int:
-    """Actor steps of all runs so far."""
+    """Returns the actor steps of all runs so far."""
     return self._steps_done + sum(steps for steps, _ in self._running.values())
 
   def _write(self, text: str) -> None:

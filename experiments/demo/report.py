@@ -1,4 +1,4 @@
-"""The table and the pictures that the demo ends with."""
+"""Makes the table and the figures of the demo."""
 
 import pathlib
 from typing import Any, Dict, List, Mapping
@@ -7,17 +7,17 @@ import numpy as np
 
 from bt_acme import environments
 from bt_acme.evaluation import plots, tables
-from experiments.demo import film
+from experiments.demo import episode_video
 from experiments.demo import plan as plan_lib
 from experiments.harness import small_runs
 
-_WINDOW = 50  # Episodes that a point of a learning curve averages.
+_WINDOW = 50  # Episodes behind each point of a learning curve.
 
 Results = Mapping[plan_lib.Job, small_runs.Result]
 
 
 def read(plan: plan_lib.Plan, folder: pathlib.Path) -> Results:
-  """Reads the results of all jobs, which have ended."""
+  """Reads the results of all jobs, which must have finished."""
   results: Dict[plan_lib.Job, small_runs.Result] = {}
   for job in (*plan.jobs, plan.launched):
     result = job.result(folder)
@@ -33,7 +33,7 @@ def table(plan: plan_lib.Plan, results: Results) -> str:
     for seed in plan.seeds:
       job = plan.job(algorithm, seed)
       rows.append(_row(plan_lib.label(job), plan, results[job]))
-  header = ('policy', 'solved', 'return', 'episodes', 'cells an episode')
+  header = ('policy', 'solved', 'return', 'episodes', 'cells per episode')
   return tables.table(header, rows)
 
 
@@ -51,7 +51,7 @@ def _row(
 
 
 def conclusion(plan: plan_lib.Plan, results: Results) -> str:
-  """Says in one sentence how the worst and the best seeds compare."""
+  """Compares the worst and the best seeds in one sentence."""
   solved = {
     algorithm: [
       results[plan.job(algorithm, seed)]['row']['solved'] for seed in plan.seeds
@@ -62,8 +62,7 @@ def conclusion(plan: plan_lib.Plan, results: Results) -> str:
   if len(plan.seeds) > 1:
     seeds = f'with each of {len(plan.seeds)} seeds'
   return (
-    'Of the episodes, '
-    f'pi_p solves at most {max(solved["pi_p"]):.0%}, '
+    f'pi_p solves at most {max(solved["pi_p"]):.0%} of the episodes, '
     f'R2D2 at most {max(solved["R2D2"]):.0%} and '
     f'R2D2 + BT at least {min(solved["R2D2 + BT"]):.0%}, {seeds}.'
   )
@@ -72,7 +71,7 @@ def conclusion(plan: plan_lib.Plan, results: Results) -> str:
 def draw(
   plan: plan_lib.Plan, results: Results, folder: pathlib.Path
 ) -> Dict[str, pathlib.Path]:
-  """Draws all pictures; returns their paths by what they show."""
+  """Draws all figures; returns their paths by title."""
   paths = {
     'Learning curves': folder / 'curves.png',
     'Cells visited': folder / 'visits.png',
@@ -81,12 +80,12 @@ def draw(
   curves, visits, control = map(str, paths.values())
   _draw_curves(plan, results, curves)
   _draw_visits(plan, results, visits)
-  films = [
-    film.Film(*one)
+  episodes = [
+    episode_video.Episode(*one)
     for seed in plan.seeds
     for one in results[plan.job('R2D2 + BT', seed)]['films']
   ]
-  film.draw(film.best(films), control)
+  episode_video.draw(episode_video.best(episodes), control)
   return paths
 
 
@@ -99,30 +98,30 @@ def _draw_curves(plan: plan_lib.Plan, results: Results, path: str) -> None:
     path,
     curves,
     title=f'{plan_lib.TASK}, {len(plan.seeds)} seeds',
-    ylabel=f'solved, % of {_WINDOW} episodes of training',
+    ylabel=f'solved, % of {_WINDOW} training episodes',
   )
 
 
 def _curve(result: small_runs.Result) -> plots.Curve:
-  """How many of the recent episodes of training were solved, in percent."""
+  """Returns the percentage of recent training episodes that were solved."""
   episodes = {k: np.asarray(v) for k, v in result['episodes'].items()}
   episodes['solved'] = 100.0 * (episodes['episode_return'] > 0)
   return plots.smoothed_curve(episodes, 'solved', window=_WINDOW)
 
 
 def _draw_visits(plan: plan_lib.Plan, results: Results, path: str) -> None:
-  """Draws where a random policy and pi_p go in the world of the task."""
+  """Draws the visits of a random policy and of pi_p in the task's rooms."""
   visits = results[plan.maps]['visits']
-  world: Any = environments.make(plan_lib.MAP_WORLD, seed=0)
-  world.reset()
+  environment: Any = environments.make(plan_lib.MAP_ENV, seed=0)
+  environment.reset()
   plots.heat_maps(
     path,
     {
-      f'{name}: {visits[name]["cells"]:.1f} cells an episode': np.array(
+      f'{name}: {visits[name]["cells"]:.1f} cells per episode': np.array(
         visits[name]['counts']
       )
       for name in visits
     },
-    world.render_rgb(),
+    environment.render_rgb(),
     title=f'Cells visited in {plan.map_episodes} episodes without a goal',
   )

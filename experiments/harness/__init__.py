@@ -1,1 +1,1 @@
-"""Declared runs: executed by any number of workers, gathered as a dataset."""
+"""Executes declared runs with any number of workers and gathers a dataset."""

@@ -1,7 +1,8 @@
-"""The slots of a Ray cluster, as if they were of this machine.
+"""Slots on a Ray cluster, with the same interface as local slots.
 
-Ray chooses the machine of each run. It is only in the environment of a process
-of its own (`ray_tasks`), which this module starts and talks to.
+Ray selects the machine of each run. Ray is installed only in a separate Python
+environment, so this module starts a process there (`ray_tasks`) and
+communicates with it.
 """
 
 import base64
@@ -23,8 +24,8 @@ from experiments.harness import pool
 from experiments.harness import slots as slots_lib
 
 _SCRIPT = pathlib.Path(__file__).with_name('ray_tasks.py')
-_ANSWER_SECONDS = 60.0  # For a cluster to tell of its machines.
-# What a machine executes: a run, in a process of its own.
+_ANSWER_SECONDS = 60.0  # Time limit for a cluster to list its machines.
+# Program that executes one run in its own process on a machine of the cluster.
 _EXECUTE = (
   'import base64, pickle, sys\n'
   f'sys.path.insert(0, {str(pool.ROOT)!r})\n'
@@ -34,24 +35,24 @@ _EXECUTE = (
 
 
 class Cluster:
-  """A cluster that this process has joined."""
+  """A Ray cluster that this process is connected to."""
 
   def __init__(self, address: str, python: str):
-    """Joins it.
+    """Initializes the connection to a cluster.
 
     Args:
-      address: of the cluster's head, `HOST:PORT`, or `auto`.
-      python: the Python of an environment with Ray.
+      address: address of the cluster's head, `HOST:PORT`, or `auto`.
+      python: Python executable of an environment with Ray.
 
     Raises:
-      ValueError: if there is no such environment, or no such cluster.
+      ValueError: if the executable or the cluster cannot be found.
     """
     if not shutil.which(python):
       raise ValueError(
         f'ray_python={python!r} is not an executable. Run `make ray` to create '
         'an environment with Ray, or pass the path of your own Python.'
       )
-    # Without an authentication, whoever reaches a port of Ray runs code.
+    # Without authentication, anyone who can reach a port of Ray can run code.
     variables = {'RAY_AUTH_MODE': 'token', **os.environ}
     variables.pop('PYTHONPATH', None)
     self._process = subprocess.Popen(
@@ -66,7 +67,7 @@ class Cluster:
     self._numbers = itertools.count()
     self._futures: Dict[int, 'futures.Future[int]'] = {}
     self._reader = threading.Thread(target=self._read, daemon=True)
-    # The end of a process that does not answer in time is its answer.
+    # Killing a process that does not answer in time unblocks the read below.
     timer = threading.Timer(_ANSWER_SECONDS, self._process.kill)
     timer.start()
     assert self._process.stdout is not None
@@ -77,7 +78,7 @@ class Cluster:
       raise ValueError(
         f'ray_address={address!r}, ray_python={python!r}: '
         f'{answer.get("refused", "no Ray cluster answers").rstrip(".")}. '
-        'docs/clusters.md has what a cluster needs.'
+        'See docs/clusters.md for the requirements of a cluster.'
       )
     self._machines: List[Dict[str, int]] = answer['machines']
     self._reader.start()
@@ -86,11 +87,11 @@ class Cluster:
     """Returns a process for each slot of all machines.
 
     Args:
-      text: the slots of each machine, as `slots.parse` reads them. What a
-        machine does not offer Ray is left out.
+      text: the slots of each machine, in the syntax of `slots.parse`. Slots
+        that a machine does not offer to Ray are omitted.
 
     Raises:
-      ValueError: if no machine offers any of them.
+      ValueError: if no machine offers any of the slots.
     """
     slots = [
       slot
@@ -99,13 +100,13 @@ class Cluster:
     ]
     if not slots:
       raise ValueError(
-        f'slots={text!r}: no machine of the cluster offers a core or a GPU of '
-        'these: see its `ray status`.'
+        f'slots={text!r}: no machine of the cluster offers any of these cores '
+        'or GPUs. Run `ray status` to see the available resources.'
       )
     return [ClusterProcess(self, slot) for slot in slots]
 
   def start(self, **what: Any) -> 'Tuple[int, futures.Future[int]]':
-    """Starts a command; returns its number, and its exit code to come."""
+    """Starts a command; returns its number and the future of its exit code."""
     number = next(self._numbers)
     future: 'futures.Future[int]' = futures.Future()
     self._futures[number] = future
@@ -113,20 +114,23 @@ class Cluster:
     return number, future
 
   def tell(self, **request: Any) -> None:
-    """Sends Ray's process a request.
+    """Sends a request to the process that runs Ray.
 
     Raises:
-      ValueError: if it has lost the cluster, and ended.
+      ValueError: if that process has exited after losing the cluster.
     """
     assert self._process.stdin is not None
     try:
       self._process.stdin.write(json.dumps(request) + '\n')
       self._process.stdin.flush()
     except OSError as error:
-      raise ValueError('ray_address: the connection to Ray is lost.') from error
+      raise ValueError(
+        'ray_address: lost the connection to Ray. Check the cluster, then '
+        'rerun the same command.'
+      ) from error
 
   def close(self) -> None:
-    """Ends all that is executed, and leaves the cluster."""
+    """Kills all running commands and disconnects from the cluster."""
     self._process.kill()
     self._process.wait()
     if self._reader.is_alive():
@@ -146,14 +150,14 @@ class Cluster:
 
 
 class ClusterProcess:
-  """A slot of the cluster, which is used like a `pool.Process`.
+  """A slot of the cluster, with the interface of `pool.Process`.
 
   Attributes:
-    slot: its share of a machine.
+    slot: the share of a machine that runs may use.
   """
 
   def __init__(self, cluster: Cluster, slot: pool.Slot):
-    # Ray says which of its GPUs a run may use, and cores are not kept.
+    # Ray assigns the GPU of each run and does not pin runs to cores.
     variables = dict(slot.variables)
     variables.pop('CUDA_VISIBLE_DEVICES', None)
     self.slot = slot._replace(
@@ -164,7 +168,7 @@ class ClusterProcess:
     self._cluster = cluster
 
   def start(self, call: pool.Call, log: pathlib.Path) -> 'futures.Future[int]':
-    """Executes a run, whose output replaces a log."""
+    """Starts a run and overwrites a log with its output."""
     what = base64.b64encode(pickle.dumps((self.slot, call, log))).decode()
     self._number, future = self._cluster.start(
       command=[sys.executable, '-c', _EXECUTE, what],
@@ -177,30 +181,31 @@ class ClusterProcess:
     return future
 
   def exit_code(self, future: 'futures.Future[int]') -> int:
-    """Returns the exit code of a run that has ended; negative for a signal.
+    """Returns the exit code of a finished run; negative for a signal.
 
     Raises:
-      ValueError: if its machine does not have the folder of all runs.
+      ValueError: if the machine of the run does not share the directory of all
+        runs.
     """
     code = future.result()
     if code == pool.NOT_SHARED:
       raise ValueError(
-        'folder: a machine of the cluster does not have it, and all machines '
-        'have to share it (docs/clusters.md).'
+        'folder: not found on a machine of the cluster. Choose a directory '
+        'that all machines share (see docs/clusters.md).'
       )
     return code
 
   def news(self) -> Iterator[Any]:
-    """Yields nothing: scripts report nothing."""
+    """Yields nothing, because scripts do not report progress."""
     return iter(())
 
   def stop(self) -> None:
-    """Asks the run to save itself and to end."""
+    """Asks the run to save its state and exit."""
     self._cluster.tell(id=self._number, signum=int(signal.SIGINT))
 
   def kill(self) -> None:
-    """Ends the run, at once."""
+    """Kills the run."""
     self._cluster.tell(id=self._number, signum=int(signal.SIGKILL))
 
   def close(self) -> None:
-    """Keeps the slot; `Cluster.close` ends what is executed."""
+    """Does nothing; `Cluster.close` kills running commands."""

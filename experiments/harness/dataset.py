@@ -1,8 +1,8 @@
-"""What runs have come to: two tables, kept as CSV.
+"""The results of runs as two CSV tables.
 
-`runs.csv` has a row for each run that was asked for, whatever became of it, and
-`scores.csv` a row for each point at which a run was measured. Artifacts (tables
-and figures) are functions of these two alone.
+`runs.csv` has a row for each requested run, whether or not it is done, and
+`scores.csv` has a row for each measurement of a run. Artifacts (tables and
+figures) depend only on these two tables.
 """
 
 import csv
@@ -23,40 +23,41 @@ from bt_acme.evaluation import tables
 
 NAN = float('nan')
 
-# What `Run.status` may be.
+# Values of `Run.status`.
 DONE, RUNNING, WAITING, FAILED = 'done', 'running', 'waiting', 'failed'
-# What `Score.source` may be: an evaluation during training, training episodes
-# averaged over a share of the budget, and the evaluation after training.
+# Values of `Score.source`: an evaluation during training, training episodes
+# averaged over a part of the budget, and the evaluation after training.
 EVALUATOR, ACTOR, FINAL = 'evaluator', 'actor', 'final'
 
 
 class Run(NamedTuple):
-  """One run that was asked for.
+  """One requested run.
 
   Attributes:
-    run_id: identifies the run, its settings included.
+    run_id: identifier of the run, which depends on its settings.
     scale: `smoke`, `laptop`, `gpu` or `paper`.
     stage: `pretraining`, `transfer`, or `zero_shot` for a policy that is only
       evaluated.
     arm: the algorithm, such as `bt_ngu`.
-    env: the environment's whole name.
-    seed: of the run.
-    budget_steps: the actor steps asked for.
-    frames_per_step: frames of an actor step.
-    pretraining_run: the run_id of the run whose behavior or weights it uses;
+    env: the full name of the environment.
+    seed: the seed of the run.
+    budget_steps: the requested number of actor steps.
+    frames_per_step: frames per actor step.
+    pretraining_run: the run_id of the run whose behavior or weights are used;
       empty without one.
-    pretraining_steps: the actor steps after which these were taken.
+    pretraining_steps: the actor steps of pre-training behind that behavior or
+      those weights.
     status: one of `DONE`, `RUNNING`, `WAITING`, `FAILED`.
-    actor_steps: taken so far.
-    attempts: how often it was started.
-    exit_code: of the last attempt; -1 if there was none.
-    seconds: of all attempts.
+    actor_steps: actor steps taken so far.
+    attempts: how many times the run was started.
+    exit_code: exit code of the last attempt; -1 if there was none.
+    seconds: duration of all attempts.
     host: the machine of the last attempt.
-    device: what it learned on.
-    commit: of the code.
-    started: time of the first attempt, ISO 8601.
-    ended: time of its end, ISO 8601.
-    command: what to type to make it again.
+    device: the device of the learner.
+    commit: the commit of the code.
+    started: start time of the first attempt, ISO 8601.
+    ended: end time of the run, ISO 8601.
+    command: the command that reproduces the run.
   """
 
   run_id: str
@@ -83,20 +84,20 @@ class Run(NamedTuple):
 
 
 class Score(NamedTuple):
-  """A run at one point, over some episodes.
+  """One measurement of a run over several episodes.
 
   Attributes:
-    run_id: of the run.
+    run_id: identifier of the run.
     source: one of `EVALUATOR`, `ACTOR`, `FINAL`.
-    actor_steps: taken when it was measured.
+    actor_steps: actor steps taken before the measurement.
     episodes: the number of episodes; 0 for scores that were published.
     return_mean: the mean undiscounted return of the task.
     return_std: its standard deviation over the episodes (ddof 0).
-    length_mean: mean actor steps of an episode.
-    greedy_extra_share: the share of greedy decisions that were the extra
+    length_mean: mean actor steps per episode.
+    greedy_extra_share: the share of greedy decisions that selected the extra
       action.
     flight_share: the share of steps within flights.
-    cells: cells visited in an episode, where the world has cells.
+    cells: cells visited per episode, if the environment has cells.
     intrinsic_return: the mean intrinsic return.
   """
 
@@ -114,7 +115,7 @@ class Score(NamedTuple):
 
 
 class Dataset(NamedTuple):
-  """All runs and scores, in the order of their files."""
+  """All runs and scores, in file order."""
 
   runs: Tuple[Run, ...]
   scores: Tuple[Score, ...]
@@ -124,10 +125,10 @@ Row = TypeVar('Row', Run, Score)
 
 
 def read(folder: files.PathLike) -> Dataset:
-  """Reads both tables of a folder; one that does not exist is empty.
+  """Reads both tables of a directory; a missing table is empty.
 
   Raises:
-    ValueError: if a table lacks a column, or a cell cannot be read.
+    ValueError: if a table lacks a column or a cell cannot be parsed.
   """
   folder = pathlib.Path(folder)
   return Dataset(
@@ -136,7 +137,7 @@ def read(folder: files.PathLike) -> Dataset:
 
 
 def write(folder: files.PathLike, dataset: Dataset) -> None:
-  """Writes both tables, each whole or not at all."""
+  """Writes both tables, each atomically."""
   folder = pathlib.Path(folder)
   for name, rows, header in (
     ('runs.csv', dataset.runs, Run._fields),
@@ -156,20 +157,20 @@ def _read(path: pathlib.Path, row_type: Type[Row]) -> Tuple[Row, ...]:
       lines = csv.DictReader(file)
       missing = set(types) - set(lines.fieldnames or ())
       if missing:
-        raise ValueError(f'it lacks the columns {", ".join(sorted(missing))}')
+        raise ValueError(f'missing columns {", ".join(sorted(missing))}')
       for line in lines:
         rows.append(
           row_type(**{k: _value(line[k], t) for k, t in types.items()})
         )
   except (TypeError, ValueError, csv.Error) as error:
     raise ValueError(
-      f'{path} is damaged after {len(rows)} whole rows: {error}. Remove the '
-      'file, and gather again.'
+      f'{path} is damaged after {len(rows)} complete rows: {error}. Delete the '
+      'file and gather again.'
     ) from error
   return tuple(rows)
 
 
 def _value(text: Optional[str], value_type: Any) -> Any:
   if text is None:
-    raise ValueError('the next one is torn')
+    raise ValueError('the next row is truncated')
   return NAN if value_type is float and not text else value_type(text)

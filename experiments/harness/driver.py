@@ -1,13 +1,13 @@
-"""Works through runs: any number of workers, on any number of machines.
+"""Executes runs with any number of workers on any number of machines.
 
-All workers share one folder. Each takes the first run that no other worker has
-and whose needs are there, has the process of a slot execute it, and acts on how
-it ends:
+All workers share one directory. Each worker takes the first run that no other
+worker holds and whose dependencies are done, executes it in the process of a
+slot, and then acts on its exit code:
 
-  0        done, once the run has left all that it should
-  128 + n  stopped by signal n, and saved: it is free to be resumed
-  2        wrong flags: this worker stops, because no other run would do better
-  others   it is started twice more; then it has failed
+  0        the run is done, provided that all its output files exist
+  128 + n  stopped by signal n and saved: any worker can resume it
+  2        invalid flags: the worker stops, because other runs would fail too
+  other    the run is started again, up to twice; then it has failed
 """
 
 import collections
@@ -33,24 +33,24 @@ from bt_acme.runtime import workdir_lock
 from experiments.harness import cluster, locks, pool, records
 from experiments.harness import slots as slots_lib
 
-# A worker that has found nothing to start looks again after so many polls.
+# Polls between two searches for runs that can be started.
 _SCAN_POLLS = 10
-# A run that does not save itself for as long after a signal is killed.
-_GRACE_SECONDS = 300.0
-# How a run is settled.
+# Shutdown timeout: a run that is still saving after this long is killed.
+_SHUTDOWN_SECONDS = 300.0
+# Final states of a run.
 _DONE, _FAILED, _BLOCKED = 'done', 'failed', 'blocked'
-_POLL_SECONDS = 0.2  # Some runs of functions take seconds.
+_POLL_SECONDS = 0.2  # Some small runs take only seconds.
 
 
 class Outcome(NamedTuple):
-  """How a worker ended.
+  """The outcome of a worker.
 
   Attributes:
-    done: the number of its runs that are done.
+    done: the number of runs that are done.
     failed: the runs that have failed.
-    blocked: the runs that need one that has failed.
-    left: the number of runs that are left to do.
-    wrong_flags: what a script said about its flags; empty if nothing.
+    blocked: the runs that depend on a failed run.
+    left: the number of remaining runs.
+    wrong_flags: the error of a script about its flags; empty if there was none.
     signum: the signal that stopped the worker; 0 if none did.
   """
 
@@ -63,13 +63,13 @@ class Outcome(NamedTuple):
 
   def __str__(self) -> str:
     return (
-      f'{self.done} runs are done, {self.left} are left, {len(self.failed)} '
-      f'have failed, and {len(self.blocked)} need one of these.'
+      f'Runs: {self.done} done, {self.left} left, {len(self.failed)} failed, '
+      f'{len(self.blocked)} blocked by a failed run.'
     )
 
   @property
   def exit_code(self) -> int:
-    """The exit code of a command that was to do all runs."""
+    """The exit code of a command that executes all runs."""
     if self.wrong_flags:
       return records.WRONG_FLAGS
     return 128 + self.signum if self.signum else int(bool(self.failed))
@@ -102,17 +102,19 @@ class Worker:
     on_news: Callable[[Any, Any], None] = lambda task, news: None,
     poll_seconds: float = 1.0,
   ):
-    """Prepares the work; `work` begins it.
+    """Initializes a worker; `work` starts it.
 
     Args:
-      folder: the folder of all runs.
-      todo: the runs, in their order. What they need may be other workers'.
-      processes: as many runs are executed at a time, one in each.
-      hours: after so long all are stopped, and saved.
-      say: is called with a line of news.
-      on_end: takes each run that has ended, and how; `say` if not given.
-      on_news: takes a run and what it reports.
-      poll_seconds: how often processes and files are looked at.
+      folder: the directory of all runs.
+      todo: the runs in order of execution. Other workers may execute the runs
+        that they depend on.
+      processes: the processes of the slots; each executes one run at a time.
+      hours: time limit, after which all runs are saved and stopped.
+      say: called with each line of status.
+      on_end: called with each run that has ended and its outcome in words; by
+        default, the outcome is passed to `say`.
+      on_news: called with a run and each value that the run reports.
+      poll_seconds: seconds between two checks of processes and files.
     """
     self._folder = folder.absolute()
     self._open = list(todo)
@@ -127,23 +129,23 @@ class Worker:
     self._settled: Dict[str, List[records.Runnable]] = collections.defaultdict(
       list
     )
-    self._done: Set[str] = set()  # What has been found done stays so.
+    self._done: Set[str] = set()  # Cache: a run that is done stays done.
     self._scan_again = 0.0
     self._wrong_flags = ''
     self._signum = 0
     self._stopped_at = float('inf')
 
   def work(self) -> Outcome:
-    """Works until all is done or has failed, or until it is stopped."""
+    """Executes runs until all are done or failed, or until stopped."""
     with self._signals(), contextlib.ExitStack() as stack:
       for process in self._free:
         stack.callback(process.close)
-      stack.callback(self._ask_to_end)  # First of all, if there is an error.
+      stack.callback(self._ask_to_end)  # Called first after an error.
       self._fill()
       while self._jobs or (self._open and not self._is_stopping):
         self._wait()
         self._collect()
-        self._stop_if_due()
+        self._stop_if_needed()
         self._touch()
         self._fill()
     for task in list(self._open):
@@ -162,7 +164,7 @@ class Worker:
     return self._stopped_at < float('inf')
 
   def _fill(self) -> None:
-    """Starts what can be started."""
+    """Starts runs in free slots."""
     if self._is_stopping or time.monotonic() < self._scan_again:
       return
     executed = {job.task.id for job in self._jobs.values()}
@@ -173,11 +175,11 @@ class Worker:
         continue
       if not self._settle(task) and task.is_ready(self._folder):
         self._take(task)
-    # What is left waits for other workers, or for the runs of this one.
+    # The remaining runs wait for other workers or for runs of this worker.
     self._scan_again = time.monotonic() + _SCAN_POLLS * self._poll_seconds
 
   def _settle(self, task: records.Runnable) -> bool:
-    """Returns whether there is nothing more to do for a run, and notes why."""
+    """Returns whether a run is done, failed or blocked, and records which."""
     state = self._state(task)
     if state:
       self._settled[state].append(task)
@@ -185,7 +187,7 @@ class Worker:
     return bool(state)
 
   def _state(self, task: records.Runnable) -> str:
-    """Returns how a run is settled; empty if it is not."""
+    """Returns the final state of a run; empty if the run is not settled."""
     if task.id in self._done or task.is_done(self._folder):
       self._done.add(task.id)
       return _DONE
@@ -195,7 +197,7 @@ class Worker:
     return _BLOCKED if needed & {_FAILED, _BLOCKED} else ''
 
   def _take(self, task: records.Runnable) -> None:
-    """Starts a run, unless there is no slot, or another worker has it."""
+    """Starts a run, unless no slot is free or another worker holds the run."""
     process = next((p for p in self._free if self._fits(task, p)), None)
     lock = self._lock(task) if process else None
     if process is None or lock is None:
@@ -206,43 +208,42 @@ class Worker:
     future = process.start(task.call(self._folder), log)
     self._jobs[future] = _Job(task, process, lock, time.monotonic())
     if process.slot.name:
-      self._say(f'{task.id}: begins on {process.slot.name}')
+      self._say(f'{task.id}: starting on {process.slot.name}')
 
   def _fits(self, task: records.Runnable, process: Process) -> bool:
-    """Returns whether a run belongs in a slot.
+    """Returns whether a run may use a slot.
 
-    With slots of both kinds, runs learn on GPUs, and evaluations leave these
-    free: they play on cores.
+    With slots of both kinds, training runs use GPUs and evaluations use cores.
     """
     return not self._is_mixed or process.slot.is_gpu != task.is_evaluation
 
   def _lock(self, task: records.Runnable) -> Optional[locks.Lock]:
-    """Takes the right to execute a run; None if it is not to be had now."""
+    """Locks a run for execution; returns None if it is not available."""
     try:
       lock = locks.Lock(records.path_of(self._folder, task, 'lock'))
     except BlockingIOError:
       return None
-    # No other host has the run, or its lock were not free. On this one, the
-    # script of a worker that was killed may still save itself.
+    # No other host executes the run, because its lock was free. On this host,
+    # the script of a killed worker may still be saving its state.
     workdir = self._folder / records.WORKDIRS / task.id
     workdir_lock.clear(workdir)
-    # Another worker may have done it since this one looked.
+    # Another worker may have finished the run in the meantime.
     if locks.is_held(workdir) or self._state(task):
       lock.release()
       return None
     return lock
 
   def _wait(self) -> None:
-    """Waits for the next end, at most for as long as between two polls."""
+    """Waits until a run ends, for at most `poll_seconds`."""
     if self._jobs:
       futures.wait(self._jobs, self._poll_seconds, futures.FIRST_COMPLETED)
     else:
       time.sleep(self._poll_seconds)
 
   def _collect(self) -> None:
-    """Takes what runs report, and how they end."""
+    """Collects the reports and exit codes of runs."""
     for future, job in list(self._jobs.items()):
-      has_ended = future.done()  # Asked before, so that all its news are there.
+      has_ended = future.done()  # Checked first, so that no report is missed.
       for news in job.process.news():
         self._on_news(job.task, news)
       if has_ended:
@@ -264,29 +265,29 @@ class Worker:
     if code == records.WRONG_FLAGS and not self._is_stopping:
       tail = records.tail_of_log(self._folder, job.task)
       self._wrong_flags = '\n'.join([str(job.task), *tail])
-      self._stop('a script refuses its flags')
+      self._stop('a script rejected its flags')
 
   def _touch(self) -> None:
-    """Shows other workers that this one lives."""
+    """Refreshes the locks, so that other workers see that this one is alive."""
     for future, job in list(self._jobs.items()):
       if not job.lock.touch():
-        # This machine had slept, and another one continues the run.
+        # This machine was suspended, and another one has resumed the run.
         job.process.kill()
         job.process.close()
         self._drop(future)
         self._say(f'{job.task.id}: another worker has taken it over')
 
-  def _stop_if_due(self) -> None:
+  def _stop_if_needed(self) -> None:
     now = time.monotonic()
     if self._signum:
       self._stop(signal.Signals(self._signum).name)
     elif now > self._deadline:
-      self._stop('the hours are over')
-    if now > self._stopped_at + _GRACE_SECONDS:
+      self._stop('the time limit of --hours was reached')
+    if now > self._stopped_at + _SHUTDOWN_SECONDS:
       self._kill()
 
   def _stop(self, why: str) -> None:
-    """Has all runs save themselves and end."""
+    """Asks all runs to save their state and exit."""
     if not self._is_stopping:
       self._stopped_at = time.monotonic()
       self._say(f'Stopping: {why}.')
@@ -302,7 +303,7 @@ class Worker:
 
   @contextlib.contextmanager
   def _signals(self) -> Iterator[None]:
-    """Within the block, a signal stops the work; a second one kills it."""
+    """Stops the runs at the first signal and kills them at the second."""
 
     def note(signum: int, frame: Any) -> None:
       del frame
@@ -321,7 +322,7 @@ class Worker:
 def stop_signals() -> List[signal.Signals]:
   """Returns the signals that stop this process.
 
-  What was started by nohup keeps running when its terminal is closed.
+  A process started with nohup ignores SIGHUP and survives its terminal.
   """
   hears = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
   return [s for s in records.STOPS if hears or s != signal.SIGHUP]
@@ -336,18 +337,18 @@ def complete(
   on_done: Callable[[Any], None],
   on_news: Callable[[Any, Any], None] = lambda task, news: None,
 ) -> int:
-  """Executes what is not done, next to other workers on the same folder.
+  """Executes the remaining runs; other workers may share the directory.
 
   Args:
-    folder: the folder of all runs.
-    todo: the runs, in their order.
-    processes: how many are executed at a time, with one thread each.
-    say: is called with a line of news.
-    on_done: takes each run that is done, which `say` is not told then.
-    on_news: takes a run and what it reports.
+    folder: the directory of all runs.
+    todo: the runs in order of execution.
+    processes: number of runs at a time, with one thread each.
+    say: called with each line of status.
+    on_done: called instead of `say` with each run that is done.
+    on_news: called with a run and each value that the run reports.
 
   Returns:
-    An exit code, after it is said what has gone wrong.
+    An exit code; failures have been passed to `say`.
   """
 
   def on_end(task: records.Runnable, news: str) -> None:
@@ -368,5 +369,5 @@ def complete(
   for task in ended.failed:
     say(records.failure(folder, task))
   if ended.exit_code:
-    say(f'{ended} The same command continues with what is left.')
+    say(f'{ended} Rerun the same command to continue.')
   return ended.exit_code

@@ -1,4 +1,4 @@
-"""From the workdirs of runs to the two tables of `dataset`."""
+"""Converts the workdirs of runs into the two tables of `dataset`."""
 
 import collections
 import datetime
@@ -18,19 +18,19 @@ from typing import (
 from bt_acme.runtime import provenance
 from experiments.harness import dataset, logs, records, runs
 
-# Parts of the budget over which training episodes are averaged.
+# Number of parts of the budget; training episodes are averaged in each part.
 _NUM_BINS = 200
-# A final score is the mean of as many episodes at least.
+# Minimum number of episodes behind a final score.
 FINAL_EPISODES = 50
 
 
 class Gathered(NamedTuple):
-  """The data, and what is wrong with it.
+  """A dataset and its problems.
 
   Attributes:
-    dataset: a row for each run that was asked for, whatever became of it.
-    diagnoses: a sentence for each thing that is missing or was left out, with
-      the names of the runs.
+    dataset: the dataset, with a row for each requested run, done or not.
+    diagnoses: a sentence for each kind of missing or omitted data, with the
+      names of the runs.
   """
 
   dataset: dataset.Dataset
@@ -44,13 +44,13 @@ def gather(
   scale: str,
   frames_per_step: Callable[[str], int],
 ) -> Gathered:
-  """Reads what runs have left.
+  """Collects the results of runs.
 
   Args:
-    folder: the folder of all runs.
-    specs: the runs that were asked for, final evaluations included.
-    scale: the scale's name.
-    frames_per_step: gives the frames of an actor step in an environment.
+    folder: the directory of all runs.
+    specs: the requested runs, including final evaluations.
+    scale: the name of the scale.
+    frames_per_step: maps an environment to its frames per actor step.
   """
   finals = {
     spec.needs[0].run.id: spec
@@ -149,14 +149,14 @@ def _run(
 
 
 def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> Dict[str, Any]:
-  """Returns what the last of a run's sessions tells, as far as it tells.
+  """Returns the recorded columns of a run's last session.
 
-  Its seconds include those of attempts whose worker was killed.
+  Its seconds include attempts whose worker was killed.
   """
   try:
     session = provenance.read(str(folder / spec.workdir))['sessions'][-1]
   except (ValueError, KeyError, IndexError):
-    return {}  # An evaluation has no record.
+    return {}  # Evaluations do not record their provenance.
   changed = ', changed' if session.get('dirty') else ''
   found = {
     'commit': f'{session.get("commit") or ""}{changed}',
@@ -172,7 +172,7 @@ def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> Dict[str, Any]:
 
 
 def _failures(folder: pathlib.Path, specs: Iterable[runs.RunSpec]) -> List[str]:
-  """Describes runs that have failed, final evaluations included."""
+  """Describes failed runs, including final evaluations."""
   return [
     records.failure(folder, spec)
     for spec in specs
@@ -181,7 +181,7 @@ def _failures(folder: pathlib.Path, specs: Iterable[runs.RunSpec]) -> List[str]:
 
 
 def _missing(rows: Iterable[dataset.Run]) -> List[str]:
-  """Names the runs that are not done, by their status."""
+  """Lists unfinished runs by status."""
   by_status: Dict[str, List[str]] = collections.defaultdict(list)
   for run in rows:
     by_status[run.status].append(run.run_id)
@@ -194,7 +194,7 @@ def _missing(rows: Iterable[dataset.Run]) -> List[str]:
 
 
 def _unmeasured(rows: Iterable[dataset.Run], final: Set[str]) -> List[str]:
-  """Names the runs that are done and have no final score."""
+  """Lists finished runs that lack a final score."""
   found = [
     run.run_id
     for run in rows
@@ -205,15 +205,15 @@ def _unmeasured(rows: Iterable[dataset.Run], final: Set[str]) -> List[str]:
   if not found:
     return []
   return [
-    f'{len(found)} runs are done and have no final evaluation of '
+    f'{len(found)} runs are done but lack a final evaluation of '
     f'{FINAL_EPISODES} episodes: {", ".join(found)}.'
   ]
 
 
 def _ragged(rows: Sequence[dataset.Run], final: Set[str]) -> List[str]:
-  """Names the seeds that lack a final score which other arms have.
+  """Lists seeds that lack a final score although other arms have one.
 
-  An artifact compares arms over the seeds that all of them have.
+  An artifact compares arms over the seeds that they have in common.
   """
   wanted: Dict[str, Set[int]] = collections.defaultdict(set)
   there: Dict[Tuple[str, str, str, int], Set[int]] = {}

@@ -1,9 +1,9 @@
-"""One worker at a time executes a run, on whatever machine it is.
+"""Locks that let only one worker at a time execute a run.
 
-A worker holds the lock of a folder of the queue (`runtime.workdir_lock`) while
-it executes the run. The kernel returns the lock when the worker ends. A worker
-on another host, whose end the kernel here does not see, touches the lock's file
-now and then.
+While a worker executes a run, the worker holds the lock of a directory in the
+queue (`runtime.workdir_lock`). The kernel releases the lock when the worker
+exits. The kernel cannot see the exit of a worker on another host, so each
+worker also updates the modification time of its lock file periodically.
 """
 
 import contextlib
@@ -15,24 +15,24 @@ import time
 
 from bt_acme.runtime import workdir_lock
 
-# A lock of another host that was not touched for longer was left by a worker
-# that is gone.
+# A lock file that was not touched for this long belongs to a worker that has
+# exited.
 _STALE_SECONDS = 600.0
 _TOUCH_SECONDS = 30.0
 
 
 class Lock:
-  """A lock that this process holds."""
+  """A lock held by this process."""
 
   def __init__(self, folder: pathlib.Path):
-    """Takes the lock.
+    """Acquires the lock.
 
     Args:
-      folder: holds the file of the lock.
+      folder: the directory of the lock file.
 
     Raises:
-      BlockingIOError: if another worker holds it.
-      ValueError: if the folder cannot be written.
+      BlockingIOError: if another worker holds the lock.
+      ValueError: if the directory is not writable.
     """
     _remove_stale(folder)
     self._file = folder / workdir_lock.FILE
@@ -46,9 +46,9 @@ class Lock:
       raise BlockingIOError(str(error)) from error
 
   def touch(self) -> bool:
-    """Shows other hosts that this process lives; False if the lock is lost.
+    """Refreshes the lock for other hosts; returns False if the lock is lost.
 
-    Another worker may have taken it, if this machine had stood still.
+    Another worker may have taken the lock while this machine was suspended.
     """
     if time.monotonic() < self._touched + _TOUCH_SECONDS:
       return True
@@ -61,12 +61,12 @@ class Lock:
     return False
 
   def release(self) -> None:
-    """Gives the lock back."""
+    """Releases the lock."""
     self._held.close()
 
 
 def is_held(folder: pathlib.Path) -> bool:
-  """Returns whether a process holds the lock of a folder."""
+  """Returns whether any process holds the lock of a directory."""
   _remove_stale(folder)
   if not (folder / workdir_lock.FILE).exists():
     return False

@@ -1,4 +1,4 @@
-"""Reads the logs of runs that may be going on, were killed, or were resumed."""
+"""Reads the logs of runs, which may be running, killed or resumed."""
 
 import csv
 import pathlib
@@ -11,7 +11,7 @@ from experiments.harness import dataset
 
 Row = Dict[str, float]
 _STEPS, _SESSION = 'actor_steps', 'session'
-# The columns that `dataset.Score` averages, by the names that logs have.
+# Maps the averages of `dataset.Score` to the columns of logs.
 _MEANS = {
   'length_mean': 'episode_length',
   **{name: name for name in ('greedy_extra_share', 'flight_share')},
@@ -20,11 +20,11 @@ _MEANS = {
 
 
 class Log(NamedTuple):
-  """What a log holds.
+  """The content of a log.
 
   Attributes:
-    rows: the episodes, by actor steps.
-    notes: what was left out, in words.
+    rows: the episodes, sorted by actor steps.
+    notes: descriptions of omitted rows.
   """
 
   rows: Tuple[Row, ...] = ()
@@ -32,12 +32,12 @@ class Log(NamedTuple):
 
 
 def read(path: pathlib.Path) -> Log:
-  """Reads a log of episodes; one that is not there is empty.
+  """Reads a log of episodes; a missing log is empty.
 
-  A row that was cut short is left out. Where the actor steps fall from one
-  session of the run to the next, it had resumed from a checkpoint, and the rows
-  above do not count. Within a session they may fall, because evaluators take
-  turns.
+  Truncated rows are omitted. If the actor steps decrease from one session of
+  the run to the next, the run resumed from a checkpoint, and earlier rows with
+  larger steps are omitted. Within a session the actor steps may decrease,
+  because several evaluators write to the log.
   """
   try:
     text = path.read_text(errors='replace')
@@ -46,32 +46,34 @@ def read(path: pathlib.Path) -> Log:
   notes: List[str] = []
   whole = text[: text.rfind('\n') + 1]
   if whole != text:
-    notes.append('its last row is torn, and left out')
+    notes.append('the last row is truncated and omitted')
   lines = csv.reader(whole.splitlines())
   header = [metrics.RENAMED_COLUMNS.get(name, name) for name in next(lines, [])]
   rows: List[Row] = []
-  num_torn = num_doubled = 0
+  num_damaged = num_repeated = 0
   for line in lines:
     row = _parsed(header, line)
     if row is None:
-      num_torn += 1
+      num_damaged += 1
       continue
     while rows and _is_repeated(rows[-1], row):
       rows.pop()
-      num_doubled += 1
+      num_repeated += 1
     rows.append(row)
-  if num_torn:
-    notes.append(f'{num_torn} rows are damaged, and left out')
-  if num_doubled:
-    notes.append(f'{num_doubled} rows from before it was resumed are left out')
+  if num_damaged:
+    notes.append(f'{num_damaged} damaged rows are omitted')
+  if num_repeated:
+    notes.append(
+      f'{num_repeated} rows that were repeated after resuming are omitted'
+    )
   rows.sort(key=lambda row: row[_STEPS])
   return Log(tuple(rows), tuple(notes))
 
 
 def evaluations(run_id: str, rows: Sequence[Row]) -> List[dataset.Score]:
-  """Returns a score for each point of a run's evaluations.
+  """Returns a score for each evaluation step of a run.
 
-  Of a point that was evaluated in two sessions the last one counts.
+  If two sessions evaluated the same step, the later session counts.
   """
   groups: Dict[float, List[Row]] = {}
   for row in rows:
@@ -86,10 +88,10 @@ def evaluations(run_id: str, rows: Sequence[Row]) -> List[dataset.Score]:
 def binned(
   run_id: str, rows: Sequence[Row], budget_steps: int, num_bins: int
 ) -> List[dataset.Score]:
-  """Returns the training episodes' scores over equal parts of the budget.
+  """Returns scores of the training episodes in equal parts of the budget.
 
-  The score of a part has the actor steps of its end. Episodes that end after
-  the budget, with the last turn of all environments, are in the last part.
+  The actor steps of a score are those at the end of its part. Episodes that end
+  after the budget, during the last vector step, belong to the last part.
   """
   groups: Dict[int, List[Row]] = {}
   for row in rows:
@@ -104,7 +106,7 @@ def binned(
 def score(
   run_id: str, rows: Sequence[Row], source: str, actor_steps: int
 ) -> dataset.Score:
-  """Returns the score over some episodes."""
+  """Returns the score over a group of episodes."""
   returns = np.array([row['episode_return'] for row in rows], np.float64)
   means: Dict[str, Any] = {}
   for name, column in _MEANS.items():
@@ -122,7 +124,7 @@ def score(
 
 
 def _is_repeated(before: Row, row: Row) -> bool:
-  """Returns whether a row's session resumed from before another row."""
+  """Returns whether the session of `row` repeated the steps of `before`."""
   falls = before[_STEPS] > row[_STEPS]
   if _SESSION in before and _SESSION in row:
     return falls and before[_SESSION] < row[_SESSION]
@@ -135,7 +137,7 @@ def _of_last_session(rows: Sequence[Row]) -> List[Row]:
 
 
 def _parsed(header: Sequence[str], line: Sequence[str]) -> Any:
-  """Returns a line's numbers by column; None for a damaged line."""
+  """Returns the numbers of a line by column; None for a damaged line."""
   if len(line) != len(header):
     return None
   row: Row = {}

@@ -1,10 +1,10 @@
-"""The processes of this machine that execute runs, one for each slot.
+"""Local processes that execute runs, one per slot.
 
-Such a process outlasts its runs: what it has imported and compiled serves all
-of them. This module imports nothing that learns, because the variables of the
-slot have to be there first. A process has a session of its own, so that Ctrl-C
-in a terminal reaches the driver alone, which passes it on. If the driver is
-killed, the process and the script that it executes are asked to stop.
+Each process executes several runs, which share its imports and compiled
+functions. This module does not import JAX, because the environment variables of
+the slot must be set first. Each process starts its own session, so that Ctrl-C
+in a terminal reaches only the driver, which forwards the signal. If the driver
+is killed, the process and its script are asked to stop.
 """
 
 import contextlib
@@ -30,13 +30,14 @@ from typing import (
   Sequence,
 )
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]  # Of the repository.
-DIED = os.EX_SOFTWARE  # The exit code of a run whose process has ended.
-# That of a machine of a cluster that does not have the folder of all runs.
+ROOT = pathlib.Path(__file__).resolve().parents[2]  # The repository's root.
+# The exit code of a run whose process was killed.
+PROCESS_LOST = os.EX_SOFTWARE
+# The exit code if the machine does not share the directory of all runs.
 NOT_SHARED = os.EX_NOINPUT
 
 Report = Callable[[Any], None]
-# Executes a run and returns its exit code, None for 0. It can be pickled.
+# A picklable function that executes a run; returns an exit code, None for 0.
 Call = Callable[[Report], Optional[int]]
 
 _PR_SET_PDEATHSIG = 1
@@ -47,10 +48,10 @@ class Slot(NamedTuple):
   """A share of this machine.
 
   Attributes:
-    name: says which, for readers; empty if all are alike.
-    variables: the environment variables of what is executed in it.
-    cores: the cores that it may use; empty for all.
-    gpu_share: its share of a GPU; 0 for none.
+    name: the name in messages; empty if all slots are alike.
+    variables: the environment variables of its process.
+    cores: the cores that its process may use; empty for all.
+    gpu_share: the share of a GPU; 0 for none.
   """
 
   name: str
@@ -60,15 +61,15 @@ class Slot(NamedTuple):
 
   @property
   def is_gpu(self) -> bool:
-    """Whether it has a GPU."""
+    """Whether the slot has a GPU."""
     return self.gpu_share > 0
 
 
 class Process:
-  """The process of a slot. It starts when it is needed.
+  """The process of a slot, which starts with its first run.
 
   Attributes:
-    slot: its share of the machine.
+    slot: the share of the machine that runs may use.
   """
 
   def __init__(self, slot: Slot):
@@ -76,41 +77,41 @@ class Process:
     self._pool: Optional[futures.ProcessPoolExecutor] = None
 
   def start(self, call: Call, log: pathlib.Path) -> 'futures.Future[int]':
-    """Executes a run, whose output replaces a log."""
+    """Starts a run and overwrites a log with its output."""
     while True:
       if self._pool is None:
         self._open()
       assert self._pool is not None
       try:
         return self._pool.submit(_execute, call, log)
-      except futures.BrokenExecutor:  # It was killed between two runs.
+      except futures.BrokenExecutor:  # The process was killed between two runs.
         self._pool = None
 
   def exit_code(self, future: 'futures.Future[int]') -> int:
-    """Returns the exit code of a run that has ended; negative for a signal."""
+    """Returns the exit code of a finished run; negative for a signal."""
     try:
       return future.result()
     except futures.BrokenExecutor:
       self._pool = None
-      return DIED
+      return PROCESS_LOST
 
   def news(self) -> Iterator[Any]:
-    """Yields what the run has reported since the last call."""
+    """Yields the values that the run has reported since the last call."""
     while not self._news.empty():
       yield self._news.get()
 
   def stop(self) -> None:
-    """Asks the run to save itself and to end."""
+    """Asks the run to save its state and exit."""
     with contextlib.suppress(ProcessLookupError, futures.BrokenExecutor):
       os.kill(self._pid.result(), signal.SIGINT)
 
   def kill(self) -> None:
-    """Ends the process and what it has started, at once."""
+    """Kills the process and its child processes."""
     with contextlib.suppress(ProcessLookupError, futures.BrokenExecutor):
       os.killpg(self._pid.result(), signal.SIGKILL)
 
   def close(self) -> None:
-    """Ends the process, if there is one, after its run."""
+    """Waits for the current run and shuts down the process."""
     if self._pool is not None:
       self._pool.shutdown()
       self._pool = None
@@ -126,7 +127,7 @@ class Process:
 def run_script(
   command: Sequence[str], folder: pathlib.Path, report: Report
 ) -> int:
-  """Executes a script in a folder; the `Call` of runs that are scripts."""
+  """Executes a script in a directory; the `Call` of runs that are scripts."""
   del report
   return wait_for(
     subprocess.Popen(
@@ -139,12 +140,12 @@ def run_script(
 def wait_for(
   process: 'subprocess.Popen[bytes]', passed_on: Sequence[signal.Signals]
 ) -> int:
-  """Waits for a process, and meanwhile passes signals on to it.
+  """Waits for a process and forwards signals to it.
 
   Ctrl-C does not interrupt the wait.
 
   Returns:
-    Its exit code.
+    The exit code of the process.
   """
 
   def handle(signum: int, frame: Any) -> None:
@@ -160,13 +161,13 @@ def wait_for(
       signal.signal(signum, handler)
 
 
-# What a process of a slot knows: the driver's process, and where news go.
+# State of a slot's process: the driver's PID and the queue for reports.
 _driver: List[int] = []
 _news: List[Any] = []
 
 
 def _enter(slot: Slot, driver: int, news: Any) -> None:
-  """Prepares this process, before it imports anything that learns."""
+  """Prepares this process before it imports JAX."""
   if os.getsid(0) != os.getpid():
     os.setsid()
   _driver.append(driver)
@@ -182,15 +183,15 @@ def _enter(slot: Slot, driver: int, news: Any) -> None:
 
 
 def execute(slot: Slot, call: Call, log: pathlib.Path) -> int:
-  """Executes one run in this process, which was started for it alone."""
-  lock = log.with_suffix('.lock')  # The driver holds it.
+  """Executes one run in this process, which was started for this run only."""
+  lock = log.with_suffix('.lock')  # The driver holds this lock.
   if not (lock.is_dir() and any(lock.iterdir())):
     return NOT_SHARED
   _enter(slot, os.getppid(), queue.SimpleQueue())
   code = _execute(call, log)
   if code in (-signal.SIGINT, -signal.SIGTERM):
     return 128 - code
-  return DIED if code < 0 else code
+  return PROCESS_LOST if code < 0 else code
 
 
 def _execute(call: Call, log: pathlib.Path) -> int:
@@ -206,12 +207,12 @@ def _execute(call: Call, log: pathlib.Path) -> int:
     return 1
   finally:
     sys.stdout.flush()
-    if os.getppid() != _driver[0]:  # No other run will ever come.
+    if os.getppid() != _driver[0]:  # The driver has exited.
       os._exit(1)
 
 
 def _stop_with_parent() -> None:
-  """Has this process receive SIGTERM when the one that started it ends."""
+  """Makes the kernel send SIGTERM to this process when its parent exits."""
   if hasattr(ctypes.CDLL(None), 'prctl'):
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 

@@ -2,14 +2,15 @@
 
   python ray_tasks.py ADDRESS
 
-It reads requests from its input and writes answers to its output, a JSON object
-in each line. The first answer is {"machines": [{"CPU", "GPU"}]} or {"refused":
-REASON}. Then {"id", "command", "folder", "options"} starts a command, with the
-options that Ray takes, {"id", "signum"} sends it a signal, and the answer
-{"id", "code"} tells of its end. The end of the input ends all commands.
+Requests are read from standard input and answers are written to standard
+output, one JSON object per line. The first answer is {"machines": [{"CPU",
+"GPU"}]} or {"refused": REASON}. The request {"id", "command", "folder",
+"options"} starts a command with options for Ray, and {"id", "signum"} sends a
+signal to a command. The answer {"id", "code"} reports that a command has
+exited. At the end of the input, all commands are killed.
 
-`harness.cluster` executes this by its path in an environment that has Ray, and
-nothing of ours.
+`harness.cluster` executes this file by path in a Python environment that has
+Ray but not this repository's packages.
 """
 
 import json
@@ -21,19 +22,18 @@ import sys
 import threading
 from typing import Any, Dict, List, Set
 
-_REACH_SECONDS = 5.0  # Within this time the cluster's head has to answer.
-_LOST = 128 + signal.SIGKILL  # The exit code where a machine was lost.
+_REACH_SECONDS = 5.0  # Time limit for connecting to the cluster's head.
+_LOST = 128 + signal.SIGKILL  # The exit code if a machine was lost.
 
 
 class Command:
-  """A command on one of the machines; a Ray actor."""
+  """Ray actor that runs a command on one of the machines."""
 
   def __init__(self) -> None:
-    """Has a machine."""
     self._is_running = threading.Event()
 
   def run(self, command: List[str], folder: str) -> int:
-    """Executes it, and returns its exit code."""
+    """Executes the command and returns its exit code."""
     self._process = subprocess.Popen(
       command, cwd=folder, start_new_session=True
     )
@@ -41,38 +41,37 @@ class Command:
     return self._process.wait()
 
   def signal(self, signum: int) -> None:
-    """Sends it a signal; the one that kills reaches all that it started."""
+    """Sends the command a signal; SIGKILL also reaches its child processes."""
     self._is_running.wait()
     send = os.killpg if signum == signal.SIGKILL else os.kill
     send(self._process.pid, signum)
 
 
 class Tasks:
-  """All commands that are executed."""
+  """The running commands."""
 
   def __init__(self, address: str):
-    """Joins a cluster.
+    """Connects to a cluster.
 
     Raises:
-      OSError: if nothing listens there; Ray would try for a minute.
+      OSError: if no head listens at the address. Ray alone would retry for a
+        minute.
     """
     host, _, port = address.rpartition(':')
     try:
-      if host:  # It is not `auto`.
+      if host:  # The address is not `auto`.
         socket.create_connection((host, int(port)), _REACH_SECONDS).close()
     except OSError as error:
-      raise OSError(
-        f'no head of a cluster answers at {address}: {error}'
-      ) from error
+      raise OSError(f'no cluster head answers at {address}: {error}') from error
     import ray
 
     ray.init(address=address, log_to_driver=False, logging_level='ERROR')
     self._ray = ray
     self._actors: Dict[int, Any] = {}
-    self._placed: Set[int] = set()  # Of these, those that have a machine.
+    self._placed: Set[int] = set()  # The actors that Ray has scheduled.
 
   def machines(self) -> List[Dict[str, Any]]:
-    """Returns what each machine offers."""
+    """Returns the numbers of cores and GPUs of each machine."""
     return [
       {kind: int(node['Resources'].get(kind, 0)) for kind in ('CPU', 'GPU')}
       for node in self._ray.nodes()
@@ -80,7 +79,7 @@ class Tasks:
     ]
 
   def take(self, request: Dict[str, Any]) -> None:
-    """Does what a request says."""
+    """Executes a request."""
     number = request.pop('id')
     if 'signum' not in request:
       options = {'max_concurrency': 2, **request.pop('options')}
@@ -94,12 +93,12 @@ class Tasks:
       self._ray.kill(self._actors[number])
 
   def _wait(self, number: int, placed: Any, code: Any) -> None:
-    """Waits for the end of a command."""
+    """Waits for a command and writes the answer with its exit code."""
     try:
       self._ray.get(placed)
       self._placed.add(number)
       answer = self._ray.get(code)
-    except self._ray.exceptions.RayError:  # Its machine was lost, for example.
+    except self._ray.exceptions.RayError:  # For example, a lost machine.
       answer = _LOST
     self._ray.kill(self._actors.pop(number))
     _answer(id=number, code=answer)
@@ -111,7 +110,7 @@ def _answer(**answer: Any) -> None:
 
 
 if __name__ == '__main__':
-  # Ray prints to standard output, which belongs to the answers.
+  # Ray prints to standard output, which is reserved for the answers.
   _output = os.fdopen(os.dup(1), 'w')
   os.dup2(2, 1)
   try:
@@ -122,4 +121,4 @@ if __name__ == '__main__':
   _answer(machines=tasks.machines())
   for line in sys.stdin:
     tasks.take(json.loads(line))
-  os._exit(0)  # Which ends all commands.
+  os._exit(0)  # Disconnects, and Ray then kills all commands.

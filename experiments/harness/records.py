@@ -1,8 +1,8 @@
-"""What became of each run, and who executes it.
+"""Records the outcome of each run.
 
-The folder `queue` has, for each run, `ID.json` with the outcome of its
-attempts, `ID.log` with what the last attempt printed, and `ID.lock/` with the
-lock of the worker that executes it.
+For each run, the directory `queue` contains `ID.json` with the outcome of its
+attempts, `ID.log` with the output of the last attempt, and `ID.lock/` with the
+lock of the worker that executes the run.
 """
 
 import datetime
@@ -15,54 +15,54 @@ from typing import NamedTuple, Protocol, Sequence, Tuple
 from bt_acme import files
 from experiments.harness import dataset, locks, pool
 
-# The signals that stop a run, and upon which it saves itself.
+# The signals that make a run save its state and exit.
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# The exit code of a script that refuses its flags.
+# The exit code of a script that rejects its flags.
 WRONG_FLAGS = 2
-# A run that fails this often is not started again.
+# A run that has failed this many times is not started again.
 MOST_FAILURES = 3
 _TAIL_LINES = 40
 _QUEUE = 'queue'
-WORKDIRS = 'runs'  # The folder of the workdirs, each by the id of its run.
+WORKDIRS = 'runs'  # The directory of the workdirs, each named by its run's id.
 
 
 class Runnable(Protocol):
-  """A run, as workers see it: something to do once in the folder they share."""
+  """The interface of a run for workers that share a directory."""
 
   @property
   def id(self) -> str:
-    """Names its files in the queue. Tasks of the same id are the same."""
+    """The unique name of the run, and of its files in the queue."""
 
   @property
   def is_evaluation(self) -> bool:
-    """Whether it learns nothing, and leaves GPUs to those that do."""
+    """Whether the run only evaluates, so that GPUs stay free for training."""
 
   @property
   def needed(self) -> Sequence['Runnable']:
-    """The tasks that must not fail if this one is to be ready."""
+    """The runs that this one depends on."""
 
   def is_done(self, folder: pathlib.Path) -> bool:
-    """Returns whether all that it should leave is there."""
+    """Returns whether all output of the run exists."""
 
   def is_ready(self, folder: pathlib.Path) -> bool:
-    """Returns whether what it needs is there."""
+    """Returns whether the output of the needed runs exists."""
 
   def call(self, folder: pathlib.Path) -> pool.Call:
-    """Returns what a process executes."""
+    """Returns the function that a process calls to execute the run."""
 
 
 class Attempts(NamedTuple):
   """The attempts at a run.
 
   Attributes:
-    attempts: how often it was started.
-    failures: how often it ended by an error.
-    exit_code: of the last attempt that ended; -1 if none did.
-    seconds: of all attempts.
-    host: the machine of the last one.
-    started: the time of the first one, ISO 8601.
-    ended: the time of the last one's end, ISO 8601.
-    tail: the last lines that a failed attempt printed.
+    attempts: how many times the run was started.
+    failures: how many attempts ended with an error.
+    exit_code: exit code of the last attempt that ended; -1 if none did.
+    seconds: duration of all attempts.
+    host: the machine of the last attempt.
+    started: start time of the first attempt, ISO 8601.
+    ended: end time of the last attempt, ISO 8601.
+    tail: the last output lines of a failed attempt.
   """
 
   attempts: int = 0
@@ -76,12 +76,12 @@ class Attempts(NamedTuple):
 
 
 def path_of(folder: pathlib.Path, task: Runnable, kind: str) -> pathlib.Path:
-  """Returns the path of a run's `json`, `log` or `lock`."""
+  """Returns the path of a run's record (`json`), `log` or `lock`."""
   return folder / _QUEUE / f'{task.id}.{kind}'
 
 
 def read(folder: pathlib.Path, task: Runnable) -> Attempts:
-  """Reads a record; one that is not there, or is damaged, is empty."""
+  """Reads the record of a run; a missing or damaged record is empty."""
   try:
     content = json.loads(path_of(folder, task, 'json').read_text())
     return Attempts(**{**content, 'tail': tuple(content['tail'])})
@@ -90,13 +90,13 @@ def read(folder: pathlib.Path, task: Runnable) -> Attempts:
 
 
 def write(folder: pathlib.Path, task: Runnable, record: Attempts) -> None:
-  """Writes a record."""
+  """Writes the record of a run."""
   text = json.dumps(record._asdict(), indent=2) + '\n'
   files.write_text(path_of(folder, task, 'json'), text)
 
 
 def begin(folder: pathlib.Path, task: Runnable) -> None:
-  """Records that a run is started here."""
+  """Records that this machine starts an attempt at a run."""
   record = read(folder, task)
   record = record._replace(
     attempts=record.attempts + 1,
@@ -114,17 +114,17 @@ def end(
   *,
   is_stopping: bool,
 ) -> str:
-  """Records how an attempt has ended.
+  """Records the outcome of an attempt.
 
   Args:
-    folder: the folder of all runs.
+    folder: the directory of all runs.
     task: the run.
-    code: its exit code; negative after a signal.
-    seconds: the time that it took.
-    is_stopping: whether the worker has asked it to stop.
+    code: exit code of the attempt; negative after a signal.
+    seconds: duration of the attempt.
+    is_stopping: whether the worker has asked the run to stop.
 
   Returns:
-    The news, in words.
+    The outcome in words.
   """
   record = read(folder, task)
   record = record._replace(
@@ -136,9 +136,9 @@ def end(
   if code == 0 and task.is_done(folder):
     news = f'done in {seconds:.0f} s'
   elif is_stopping or code > 128 or -code in STOPS:
-    news = 'stopped, and free to be resumed'
+    news = 'stopped; can be resumed'
   elif code == WRONG_FLAGS:
-    news = 'its flags are wrong'
+    news = 'invalid flags'
   else:
     tail = tail_of_log(folder, task)
     record = record._replace(failures=record.failures + 1, tail=tail)
@@ -148,7 +148,7 @@ def end(
 
 
 def tail_of_log(folder: pathlib.Path, task: Runnable) -> Tuple[str, ...]:
-  """Returns the last lines that the last attempt printed."""
+  """Returns the last output lines of the last attempt."""
   try:
     text = path_of(folder, task, 'log').read_text(errors='replace')
   except OSError:
@@ -157,12 +157,12 @@ def tail_of_log(folder: pathlib.Path, task: Runnable) -> Tuple[str, ...]:
 
 
 def has_failed(folder: pathlib.Path, task: Runnable) -> bool:
-  """Returns whether a run has failed for good."""
+  """Returns whether a run has failed permanently."""
   return read(folder, task).failures >= MOST_FAILURES
 
 
 def status_of(folder: pathlib.Path, task: Runnable) -> str:
-  """Returns a run's status, one of those of `dataset.Run`."""
+  """Returns the status of a run, a value of `dataset.Run.status`."""
   if task.is_done(folder):
     return dataset.DONE
   if locks.is_held(path_of(folder, task, 'lock')):
@@ -171,12 +171,12 @@ def status_of(folder: pathlib.Path, task: Runnable) -> str:
 
 
 def failure(folder: pathlib.Path, task: Runnable) -> str:
-  """Returns a sentence about a task that has failed."""
+  """Describes the failure of a run."""
   record = read(folder, task)
-  last = record.tail[-1].strip() if record.tail else 'it printed nothing'
+  last = record.tail[-1].strip() if record.tail else 'no output'
   return (
-    f'{task.id} has failed {record.failures} times, with exit code '
-    f'{record.exit_code}: {last} Remove {path_of(folder, task, "json")} to '
+    f'{task.id} has failed {record.failures} times; exit code '
+    f'{record.exit_code}: {last} Delete {path_of(folder, task, "json")} to '
     'try again.'
   )
 

@@ -1,7 +1,7 @@
-"""Runs of scripts, as data: what each one is, where it lies, how it starts.
+"""Declarations of runs of launch scripts.
 
-A run is identified by its settings, as its workdir's `config.json` holds them.
-A changed setting therefore is another run, and never overwrites one.
+A run is identified by the settings that `config.json` in its workdir stores.
+Changing a setting therefore creates a new run and never overwrites another one.
 """
 
 import dataclasses
@@ -29,8 +29,8 @@ from bt_acme.runtime import workdir as workdir_lib
 from experiments.harness import pool, records
 from launch import evaluate, run_bt, run_ngu, run_r2d2
 
-# What `RunSpec.stage` may be. The first three are those of `dataset.Run`; a
-# final evaluation plays the episodes that count for a run that has ended.
+# Values of `RunSpec.stage`. `dataset.Run` uses the first three; a final
+# evaluation plays the episodes behind the final score of a finished run.
 PRETRAINING, TRANSFER, ZERO_SHOT = 'pretraining', 'transfer', 'zero_shot'
 FINAL_EVALUATION = 'final_evaluation'
 
@@ -42,23 +42,24 @@ _SETTINGS = {
   'run_r2d2': run_r2d2.Settings,
 }
 _EPISODES = 'episodes.csv'
-# The settings that the attributes of a run decide.
-_DECIDED = (
+# Settings that are derived from the attributes of a run.
+_DERIVED = (
   *('env', 'seed', 'max_actor_steps', 'workdir', 'output', 'episodes'),
   *('behavior', 'init', 'init_from', 'snapshot_steps'),
 )
 
-Settings = Tuple[Tuple[str, Any], ...]  # Names of flags with their values.
+Settings = Tuple[Tuple[str, Any], ...]  # Pairs of flag name and value.
 
 
 class Need(NamedTuple):
-  """What another run has to leave behind before a run may start.
+  """A dependency of a run on the output of another run.
 
   Attributes:
-    flag: the flag that takes the folder: `behavior`, `init_from`, or `workdir`
-      for the whole run.
+    flag: the flag that receives the directory: `behavior`, `init_from`, or
+      `workdir` for the whole run.
     run: the other run.
-    actor_steps: the step of the snapshot that is needed; 0 for the run's end.
+    actor_steps: the actor steps of the required policy snapshot; 0 for the end
+      of the run.
   """
 
   flag: str
@@ -67,7 +68,7 @@ class Need(NamedTuple):
 
   @property
   def folder(self) -> str:
-    """The folder that is needed, relative to the folder of all runs."""
+    """The required directory, relative to the directory of all runs."""
     if self.flag == 'workdir':
       return self.run.workdir
     run = run_config.RunConfig(workdir=self.run.workdir)
@@ -76,7 +77,7 @@ class Need(NamedTuple):
     return run.behavior_folder
 
   def is_there(self, folder: pathlib.Path) -> bool:
-    """Returns whether the other run has left it."""
+    """Returns whether the required output exists."""
     if self.actor_steps:
       return exported_folder.is_complete(str(folder / self.folder))
     return self.run.is_done(folder)
@@ -84,17 +85,17 @@ class Need(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class RunSpec:
-  """A run that is asked for.
+  """A requested run.
 
   Attributes:
     stage: `PRETRAINING`, `TRANSFER`, `ZERO_SHOT` or `FINAL_EVALUATION`.
     arm: the algorithm.
-    env: the environment's whole name.
-    seed: of the run.
-    script: the script in `launch/` that executes it.
-    budget_steps: the actor steps that it takes; 0 for an evaluation.
-    settings: other flags, without those that the attributes here decide.
-    needs: what must be there before it starts.
+    env: the full name of the environment.
+    seed: the seed of the run.
+    script: the script in `launch/` that executes the run.
+    budget_steps: actor steps of the run; 0 for an evaluation.
+    settings: other flags, except those that these attributes determine.
+    needs: the dependencies of the run.
   """
 
   stage: str
@@ -108,15 +109,15 @@ class RunSpec:
 
   @property
   def is_evaluation(self) -> bool:
-    """Whether it only plays episodes, and learns nothing."""
+    """Whether the run only plays episodes and does not learn."""
     return self.script == 'evaluate'
 
   @functools.cached_property
   def id(self) -> str:
-    """`ARM/ENV/sSEED-HASH`; the hash is that of all lasting settings.
+    """`ARM/ENV/sSEED-HASH`, with a hash of all settings that `config.json` has.
 
     Raises:
-      ValueError: for a setting that the script does not have, or refuses.
+      ValueError: if a setting is unknown to the script or invalid.
     """
     values = {**dict(self.settings), **self._of_the_attributes()}
     text = json.dumps(_lasting(self.script, values), sort_keys=True)
@@ -125,17 +126,17 @@ class RunSpec:
 
   @property
   def workdir(self) -> str:
-    """The run's folder, relative to the folder of all runs."""
+    """The directory of the run, relative to the directory of all runs."""
     return f'{records.WORKDIRS}/{self.id}'
 
   @property
   def episodes_file(self) -> str:
-    """The file that an evaluation writes, relative like `workdir`."""
+    """The output file of an evaluation, relative to the same directory."""
     return f'{self.workdir}/{_EPISODES}'
 
   @property
   def flags(self) -> List[str]:
-    """The flags of the script, whose working folder is that of all runs."""
+    """The flags of the script, which runs in the directory of all runs."""
     place = (
       {'output': self.episodes_file}
       if self.is_evaluation
@@ -146,22 +147,23 @@ class RunSpec:
 
   @property
   def command(self) -> str:
-    """What to type in the folder of all runs, for readers."""
+    """The command to type in the directory of all runs."""
     return ' '.join(['python', f'launch/{self.script}.py', *self.flags])
 
   @property
   def needed(self) -> List['RunSpec']:
-    """The runs that leave what it needs."""
+    """The runs that this one depends on."""
     return [need.run for need in self.needs]
 
   def is_ready(self, folder: pathlib.Path) -> bool:
-    """Returns whether all that it needs is there."""
+    """Returns whether the output of the needed runs exists."""
     return all(need.is_there(folder) for need in self.needs)
 
   def is_done(self, folder: pathlib.Path) -> bool:
-    """Returns whether it has used up its budget, and left all that it should.
+    """Returns whether the run has finished and all its output exists.
 
-    Pre-training leaves its policy, and an evaluation its episodes.
+    Pre-training must have exported its policy, and an evaluation must have
+    written all its episodes.
     """
     if self.is_evaluation:
       wanted = dict(self.settings).get('episodes', 1)
@@ -175,7 +177,7 @@ class RunSpec:
     )
 
   def call(self, folder: pathlib.Path) -> pool.Call:
-    """Returns what executes its script."""
+    """Returns the function that executes the script."""
     return functools.partial(pool.run_script, command_of(self), folder)
 
   def __str__(self) -> str:
@@ -186,22 +188,22 @@ class RunSpec:
     if not self.is_evaluation:
       budget = {'max_actor_steps': self.budget_steps}
       return {'env': self.env, 'seed': self.seed, **budget, **needs}
-    if self.stage == FINAL_EVALUATION:  # The run knows its environment.
+    if self.stage == FINAL_EVALUATION:  # The workdir determines `env`.
       return {'seed': self.seed, **needs}
     return {'env': self.env, 'seed': self.seed, **needs}
 
 
 def command_of(spec: RunSpec) -> List[str]:
-  """Returns the command line that executes a run in the folder of all runs."""
+  """Returns the arguments that execute a run in the directory of all runs."""
   script = pool.ROOT / 'launch' / f'{spec.script}.py'
   return [sys.executable, str(script), *spec.flags]
 
 
 def ordered(specs: Iterable[RunSpec]) -> List[RunSpec]:
-  """Returns runs and all that they need, each once, in the order of work.
+  """Returns runs and their dependencies without duplicates, in execution order.
 
-  Pre-training comes first, then the first seed of all others, then the second,
-  so that what is done is balanced whenever the work is stopped.
+  Pre-training comes first, followed by the other runs seed by seed, so that the
+  finished runs are balanced at any time.
   """
   found: Dict[str, RunSpec] = {}
   for spec in specs:
@@ -212,32 +214,32 @@ def ordered(specs: Iterable[RunSpec]) -> List[RunSpec]:
 
 
 def has_setting(script: str, name: str) -> bool:
-  """Returns whether a script has a setting of this name."""
+  """Returns whether a script has a setting with this name."""
   return name in names.settings_of(_SETTINGS[script])
 
 
 def check_setting(name: str) -> None:
-  """Raises ValueError if no script has a setting of this name."""
+  """Raises ValueError if no script has a setting with this name."""
   known = {n for c in _SETTINGS.values() for n in names.settings_of(c)}
   if name not in known:
     nearest = difflib.get_close_matches(name, known, n=1)
     raise ValueError(
-      f'set={name!r} is no setting: '
-      + (f'did you mean {nearest[0]!r}? ' if nearest else '')
-      + '`python launch/run_bt.py --help` lists all.'
+      f'set={name!r} is not a setting. '
+      + (f'Did you mean {nearest[0]!r}? ' if nearest else '')
+      + 'Run `python launch/run_bt.py --help` to list all settings.'
     )
-  if name in _DECIDED:
+  if name in _DERIVED:
     raise ValueError(
-      f'set={name!r} is decided by the artifact and the scale: '
-      'use --games, --seeds, --scale or --folder.'
+      f'set={name!r} is determined by the artifact and the scale. '
+      'Use --games, --seeds, --scale or --folder instead.'
     )
 
 
 def parsed(name: str, text: str) -> Any:
-  """Reads the value of a setting, which is of its default's type.
+  """Parses the value of a setting, using the type of its default.
 
   Raises:
-    ValueError: for an unknown setting, or a text that is no such value.
+    ValueError: if the setting is unknown or the value has another type.
   """
   check_setting(name)
   defaults: Dict[str, Any] = {}
@@ -250,7 +252,7 @@ def parsed(name: str, text: str) -> Any:
     return kind(text)
   except (KeyError, ValueError) as error:
     raise ValueError(
-      f'set={name}={text} must be of the type {kind.__name__}, such as '
+      f'set={name}={text} is not of type {kind.__name__}. Pass a value such as '
       f'{name}={_written(defaults[name])}.'
     ) from error
 
@@ -267,7 +269,7 @@ def _add(spec: RunSpec, found: Dict[str, RunSpec]) -> None:
 
 
 def _lasting(script: str, values: Mapping[str, Any]) -> Dict[str, Any]:
-  """Returns all lasting settings of a run, by group, presets resolved."""
+  """Returns all settings that identify a run, by group, presets resolved."""
   settings_class = _SETTINGS[script]
   given = dict(values)
   if script == 'evaluate':
@@ -278,12 +280,12 @@ def _lasting(script: str, values: Mapping[str, Any]) -> Dict[str, Any]:
   groups = names.to_dict(resolved).items()
   return {
     'script': script,
-    # Runs with and without nodes do not go on with each other's checkpoints.
+    # Runs with and without nodes cannot share checkpoints.
     'has_nodes': resolved.run.has_nodes,
     **{group: workdir_lib.lasting(settings) for group, settings in groups},
   }
 
 
 def _written(value: Any) -> str:
-  """Returns a value as a flag takes it."""
+  """Formats a value for the command line."""
   return str(value).lower() if isinstance(value, bool) else str(value)

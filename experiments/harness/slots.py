@@ -1,8 +1,8 @@
-"""Slots: the shares of a machine in which runs are executed.
+"""Slots: shares of a machine, each of which executes one run at a time.
 
-`cpu:4` are four slots of one core each, and `cpu` has one for each core;
-`gpu:0` is one slot with that GPU, and `gpu:0/2` are two slots that share it.
-Several are separated by commas.
+`cpu:4` stands for four slots of one core each, and `cpu` for one slot per core.
+`gpu:0` is one slot with that GPU, and `gpu:0/2` stands for two slots that share
+the GPU. Commas separate several items.
 """
 
 import os
@@ -14,7 +14,7 @@ from typing import Dict, List, Optional, Sequence
 from bt_acme import compilation_cache
 from experiments.harness import pool
 
-# Processes read these when they start: each has one core for itself.
+# Environment variables that limit a process to one thread.
 _ONE_THREAD = {
   'JAX_PLATFORMS': 'cpu',
   'OMP_NUM_THREADS': '1',
@@ -22,8 +22,8 @@ _ONE_THREAD = {
   'intra_op_parallelism_threads=1',
 }
 _MOST_ON_A_GPU = 4
-# What JAX may take of a GPU's memory in all, and what the inference server of a
-# run takes of it (`bt_acme.runtime.process_environments`).
+# The share of a GPU's memory for JAX in total, and for the inference server of
+# each run (`bt_acme.runtime.process_environments`).
 _GPU_MEMORY, _SERVER_MEMORY = 0.95, 0.2
 
 _NO_MEMORY = {'XLA_PYTHON_CLIENT_PREALLOCATE': 'false'}
@@ -32,18 +32,17 @@ _NO_MEMORY = {'XLA_PYTHON_CLIENT_PREALLOCATE': 'false'}
 def parse(
   text: str, cores: Optional[Sequence[int]] = None, num_gpus: int = 0
 ) -> List[pool.Slot]:
-  """Reads a list of slots.
+  """Parses a list of slots.
 
   Args:
     text: the list.
-    cores: those of a machine of a cluster. If they are given, slots that the
-      machine does not have are left out. If not, they are those that this
-      process may use, so that two workers on one machine share its cores if
-      each is started by `taskset`.
-    num_gpus: that such a machine has.
+    cores: the cores of a machine in a cluster; slots that the machine does not
+      have are then omitted. By default, the cores that this process may use, so
+      that workers on one machine can divide its cores with `taskset`.
+    num_gpus: the number of GPUs of a machine in a cluster.
 
   Raises:
-    ValueError: if it is no such list, or asks for more cores than there are.
+    ValueError: if the text is malformed or requests more cores than exist.
   """
   slots: List[pool.Slot] = []
   left = list(_cores() if cores is None else cores)
@@ -56,8 +55,8 @@ def parse(
     number = len(left) if count is None else int(count)
     if cores is None and not 0 < number <= len(left):
       raise ValueError(
-        f'slots={text!r}: {part!r} asks for {number} cores, and {len(left)} '
-        f'are left here: choose from cpu:1 to cpu:{len(left)}.'
+        f'slots={text!r}: {part!r} requests {number} cores, but only '
+        f'{len(left)} are left. Choose from cpu:1 to cpu:{len(left)}.'
       )
     slots += [
       pool.Slot(f'core {core}', _one_thread(), frozenset([core]))
@@ -68,26 +67,26 @@ def parse(
 
 
 def _read(part: str, text: str) -> Sequence[Optional[str]]:
-  """Returns the number of cores, the GPU and its share, if they are said."""
+  """Returns the number of cores, the GPU and its share; None if not given."""
   found = re.fullmatch(r'cpu(?::([0-9]+))?|gpu:([0-9]+)(?:/([0-9]+))?', part)
   if found is None:
     raise ValueError(
-      f'slots={text!r}: {part!r} is no slot: write cpu for all cores, cpu:4 '
-      'for four, gpu:0 for a GPU, gpu:0/2 for two runs on it.'
+      f'slots={text!r}: {part!r} is not a slot. Use cpu for all cores, cpu:4 '
+      'for four cores, gpu:0 for a GPU, or gpu:0/2 for two runs on one GPU.'
     )
   return found.groups()
 
 
 def unpinned(number: int) -> List[pool.Slot]:
-  """Returns slots of one thread each, on whichever cores are free."""
+  """Returns slots of one thread each, which are not pinned to cores."""
   return [pool.Slot('', _one_thread())] * number
 
 
 def check(slots: Sequence[pool.Slot]) -> None:
-  """Raises ValueError for a slot whose GPU JAX does not find here.
+  """Raises ValueError for a slot whose GPU is not visible to JAX.
 
-  JAX would warn, and learn on the CPU. It is asked in a process of its own,
-  which shows it one GPU as a run's does.
+  Without this check, JAX would only warn and train on the CPU. The check runs
+  in a separate process that sees a single GPU, as the process of a run does.
   """
   asked = set()
   for slot in slots:
@@ -103,15 +102,15 @@ def check(slots: Sequence[pool.Slot]) -> None:
     )
     if found.returncode:
       raise ValueError(
-        f'slots=gpu:{device}: JAX finds no such GPU on this machine. Choose '
-        '--slots=cpu, or install JAX with CUDA where there is one.'
+        f'slots=gpu:{device}: JAX does not find this GPU. Choose --slots=cpu, '
+        'or install JAX with CUDA if the machine has a GPU.'
       )
 
 
 def _cores() -> List[int]:
   if hasattr(os, 'sched_getaffinity'):
     return sorted(os.sched_getaffinity(0))
-  return list(range(os.cpu_count() or 1))  # It is no Linux.
+  return list(range(os.cpu_count() or 1))  # Not on Linux.
 
 
 def _one_thread() -> Dict[str, str]:
@@ -121,8 +120,8 @@ def _one_thread() -> Dict[str, str]:
 def _gpu(device: str, share: int, text: str) -> List[pool.Slot]:
   if not 0 < share <= _MOST_ON_A_GPU:
     raise ValueError(
-      f'slots={text!r}: {share} runs cannot share a GPU: choose from 1 to '
-      f'{_MOST_ON_A_GPU}.'
+      f'slots={text!r}: {share} runs cannot share a GPU. Choose from 1 to '
+      f'{_MOST_ON_A_GPU} runs.'
     )
   variables = {
     **compilation_cache.variables(),

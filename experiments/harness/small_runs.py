@@ -1,7 +1,7 @@
-"""Runs of one process in small environments: trained, then evaluated.
+"""Single-process runs in small environments: training, then evaluation.
 
-The seed decides every number. A run leaves its result as JSON, and its policy
-as a behavior if it explores.
+The seed fully determines the results. Each run writes its result as JSON; a run
+that explores also exports its policy as a behavior.
 """
 
 import dataclasses
@@ -41,8 +41,8 @@ from bt_acme.runtime.engines import in_process
 from experiments.harness import pool
 
 PRESET = 'minigrid'
-NUM_EPISODES = 64  # Episodes of the evaluation behind each number.
-# What explores is also evaluated during training, at these shares of it.
+NUM_EPISODES = 64  # Episodes of each evaluation.
+# Explorers are also evaluated after these shares of their training.
 SHARES = (0.25, 0.5, 0.75)
 
 _NUM_ENVIRONMENTS = 16  # Environments that a run steps at once.
@@ -60,29 +60,30 @@ Result = Dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-  """One algorithm's run in one environment.
+  """A run of an algorithm in an environment.
 
   Attributes:
-    algorithm: its name in the tables.
-    kind: `r2d2`, `ngu` or `bt`; `random` acts at random and `behavior` as the
-      behavior does, both without learning; `program` acts as a run of
-      `launch/run_bt.py` has learned to.
-    world: the name of the environment.
-    actor_steps: the number of steps of training.
-    settings: settings by name, over those of the preset.
+    algorithm: name of the algorithm in tables.
+    kind: `r2d2`, `ngu` or `bt` train an agent; `random` and `behavior` evaluate
+      a random policy and the behavior without training; `program` evaluates the
+      agent of a run of `launch/run_bt.py`.
+    env: the name of the environment.
+    actor_steps: the actor steps of training.
+    settings: settings by name, which override the preset.
     behavior: the pre-training run whose policy is transferred, and whose
-      weights `init` loads. Without it, BT transfers an action repeat.
-    init: the weights that are loaded: `partial`, `full`, or none if empty.
-    episodes: of the evaluation; 0 for none.
-    film: whether it also plays with flights, and keeps the actions.
-    map_world: where the behavior and a random policy are also watched.
-    map_episodes: of each of these.
-    workdir: the launched run, relative to the folder.
+      weights `init` loads. Without one, BT transfers an action repeat.
+    init: the weights to load: `partial`, `full`, or empty for none.
+    episodes: the number of evaluation episodes; 0 for no evaluation.
+    record: whether to also play episodes with flights and store their actions.
+    map_env: the environment in which to count the visits of the behavior and of
+      a random policy; empty for none.
+    map_episodes: the number of episodes of each of these two policies.
+    workdir: the launched run, relative to the directory of all runs.
   """
 
   algorithm: str
   kind: str
-  world: str
+  env: str
   actor_steps: int = 0
   settings: Mapping[str, Any] = dataclasses.field(
     default_factory=dict, hash=False
@@ -90,69 +91,77 @@ class Run:
   behavior: Optional['Run'] = None
   init: str = ''
   episodes: int = NUM_EPISODES
-  film: bool = False
-  map_world: str = ''
+  record: bool = False
+  map_env: str = ''
   map_episodes: int = 0
   workdir: str = ''
 
   def name(self, seed: int) -> str:
-    """The name of the files that keep its result."""
-    words = re.sub(r'[^0-9A-Za-z.=-]+', '_', f'{self.world} {self.algorithm}')
+    """Returns the name of the files of a seed, without the hash."""
+    words = re.sub(r'[^0-9A-Za-z.=-]+', '_', f'{self.env} {self.algorithm}')
     return f'{words}-{seed}'
 
   @functools.cached_property
   def hash(self) -> str:
-    """Identifies its settings, with those of what it builds on."""
+    """A hash of the settings, including those of the pre-training run."""
     text = json.dumps(self._identity())
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
   def _identity(self) -> Dict[str, Any]:
-    """What a result depends on, next to the seed and the code."""
-    added = ('film', 'map_world', 'map_episodes', 'workdir')
+    """Returns all inputs of a result besides the seed and the code.
+
+    The keys must never change, because published results store the hash.
+    """
+    optional = {
+      'film': self.record,
+      'map_world': self.map_env,  # english: ok
+      'map_episodes': self.map_episodes,
+      'workdir': self.workdir,
+    }
     return {
       'kind': self.kind,
-      'world': self.world,
+      'world': self.env,  # english: ok
       'actor_steps': self.actor_steps,
       'init': self.init,
       'episodes': self.episodes,
       'configuration': _changes(self) if self.kind in _CONFIGS else {},
       'behavior': self.behavior._identity() if self.behavior else {},
-      **{name: getattr(self, name) for name in added if getattr(self, name)},
+      **{name: value for name, value in optional.items() if value},
     }
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-  """A run with its seed, which the harness executes."""
+  """A run with a seed, which the harness executes."""
 
   run: Run
   seed: int
 
-  is_evaluation: ClassVar[bool] = False  # Cores are good for all.
+  is_evaluation: ClassVar[bool] = False  # Small runs use only cores.
 
   def __str__(self) -> str:
-    return f'{self.run.algorithm} on {self.run.world}, seed {self.seed}'
+    return f'{self.run.algorithm} on {self.run.env}, seed {self.seed}'
 
   @property
   def id(self) -> str:
-    """Its name with the hash of its settings."""
+    """The name of the run with the hash of its settings."""
     return f'{self.run.name(self.seed)}-{self.run.hash}'
 
   @property
   def needed(self) -> List['Job']:
-    """The run that it builds on, if it does on one."""
+    """The pre-training run, if this job depends on one."""
     return [Job(self.run.behavior, self.seed)] if self.run.behavior else []
 
   def behavior(self, folder: pathlib.Path) -> pathlib.Path:
-    """Where it leaves its behavior, if it explores."""
+    """Returns the path of the behavior that an explorer exports."""
     return folder / 'behaviors' / self.run.name(self.seed)
 
   def is_ready(self, folder: pathlib.Path) -> bool:
-    """Returns whether the behavior is there that it needs."""
+    """Returns whether the required behavior exists."""
     return all(job.behavior(folder).exists() for job in self.needed)
 
   def is_done(self, folder: pathlib.Path) -> bool:
-    """Returns whether it has left its result here, and its behavior."""
+    """Returns whether the result exists and, for an explorer, the behavior."""
     result = self.result(folder)
     explores = self.run.kind == 'ngu'
     if result is None or (explores and not _checksum(self.behavior(folder))):
@@ -163,7 +172,7 @@ class Job:
     )
 
   def result(self, folder: pathlib.Path) -> Optional[Result]:
-    """Reads its result; None if there is none."""
+    """Reads the result; None if there is none."""
     try:
       result: Result = json.loads(self._path(folder).read_text())
     except (OSError, ValueError):
@@ -171,12 +180,12 @@ class Job:
     return result
 
   def row(self, folder: pathlib.Path) -> Row:
-    """Reads the numbers of its result, which is there."""
+    """Reads the metrics of an existing result."""
     row: Row = json.loads(self._path(folder).read_text())['row']
     return row
 
   def call(self, folder: pathlib.Path) -> pool.Call:
-    """Returns what executes it."""
+    """Returns the function that executes the job."""
     return functools.partial(_execute, self, folder)
 
   def _path(self, folder: pathlib.Path) -> pathlib.Path:
@@ -184,13 +193,13 @@ class Job:
 
 
 class _Policy(NamedTuple):
-  """What is evaluated.
+  """A policy to evaluate.
 
   Attributes:
-    agent: acts.
-    variables: its parameters.
-    statistics: those of its intrinsic reward; None without one.
-    epsilon: of its actions; None for the configuration's.
+    agent: the agent.
+    variables: the variables of the agent.
+    statistics: the statistics of its intrinsic reward; None without one.
+    epsilon: the rate of random actions; None for the configured rate.
   """
 
   agent: assembly.Agent
@@ -199,23 +208,23 @@ class _Policy(NamedTuple):
   epsilon: Optional[float] = None
 
 
-# States of one agent, the last one of the run's end, and the metrics of each
-# episode of training.
+# Policies of one agent, the final one last, and the metrics of each training
+# episode.
 _Learned = Tuple[List[_Policy], Sequence[Row]]
 
 
 def configuration(run: Run) -> Any:
-  """The configuration of a run that learns: the preset's, with its own."""
+  """Builds the agent's configuration from the preset and the run's settings."""
   config_class = _CONFIGS[run.kind]
   settings = {**presets.get(PRESET, config_class), **run.settings}
   return names.build(config_class, settings)
 
 
 def _changes(run: Run) -> Dict[str, Any]:
-  """The settings that are not the defaults.
+  """Returns the settings that differ from the defaults.
 
-  A setting that joins later, with what was done before as its default, leaves
-  the results valid.
+  Existing results therefore stay valid when the code gains a new setting whose
+  default preserves the previous behavior.
   """
   config = configuration(run)
   default = config_lib.to_dict(type(config)())
@@ -228,7 +237,7 @@ def _changes(run: Run) -> Dict[str, Any]:
 
 
 def _checksum(behavior: pathlib.Path) -> str:
-  """Returns that of a behavior's parameters; empty if there is none."""
+  """Returns the checksum of a behavior's parameters; empty if missing."""
   try:
     card = json.loads((behavior / 'behavior.json').read_text())
   except (OSError, ValueError):
@@ -237,7 +246,7 @@ def _checksum(behavior: pathlib.Path) -> str:
 
 
 def _execute(job: Job, folder: pathlib.Path, report: pool.Report) -> None:
-  """Trains and evaluates, and writes the result, whole or not at all."""
+  """Trains and evaluates, then writes the result atomically."""
   start = time.monotonic()
   run = job.run
   report((0, math.nan))
@@ -251,12 +260,12 @@ def _execute(job: Job, folder: pathlib.Path, report: pool.Report) -> None:
     },
   }
   final = policies[-1]
-  if run.film:
-    films = _play([final], run.episodes, job.seed, flights=True)[0]
+  if run.record:
+    recordings = _play([final], run.episodes, job.seed, flights=True)[0]
     result['films'] = [
-      [r.actions, r.sources, r.metrics['episode_return']] for r in films
+      [r.actions, r.sources, r.metrics['episode_return']] for r in recordings
     ]
-  if run.map_world:
+  if run.map_env:
     result['visits'] = {
       'random': _visits(final, run, job.seed),
       'pi_p': _visits(final._replace(epsilon=None), run, job.seed),
@@ -266,7 +275,7 @@ def _execute(job: Job, folder: pathlib.Path, report: pool.Report) -> None:
 
 
 def _learn(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
-  """Trains an agent, or loads one that is trained."""
+  """Trains an agent, or loads a trained one."""
   run = job.run
   if run.kind == 'program':
     workdir = str(folder / run.workdir)
@@ -284,7 +293,7 @@ def _learn(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
   if run.kind in _LEARNS:
     return _train(job, folder, behavior, report)
   policy = _Policy(
-    _agent_in(behavior.agent, run.world),
+    _agent_in(behavior.agent, run.env),
     behavior.variables,
     behavior.statistics,
     1.0 if run.kind == 'random' else None,
@@ -292,18 +301,18 @@ def _learn(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
   return [policy], ()
 
 
-def _agent_in(agent: assembly.Agent, world: str) -> assembly.Agent:
-  return dataclasses.replace(agent, spec=agent.spec._replace(name=world))
+def _agent_in(agent: assembly.Agent, env: str) -> assembly.Agent:
+  return dataclasses.replace(agent, spec=agent.spec._replace(name=env))
 
 
 def _train(
   job: Job, folder: pathlib.Path, behavior: Any, report: pool.Report
 ) -> _Learned:
-  """Trains an agent; what explores is exported for later runs."""
+  """Trains an agent; exports an explorer's policy for later runs."""
   run = job.run
   agent = assembly.Agent(
     configuration(run),
-    assembly.spec_by_name(run.world),
+    assembly.spec_by_name(run.env),
     (behavior,) if run.kind == 'bt' else (),
   )
   explores = run.kind == 'ngu'
@@ -357,7 +366,7 @@ def _train(
 def _initial_params(
   run: Run, agent: assembly.Agent, behavior: Any, seed: int
 ) -> Any:
-  """The weights of the behavior; None to begin with fresh ones."""
+  """Returns initial weights from the behavior; None for random ones."""
   if not run.init:
     return None
   return weight_transfer.transfer(
@@ -370,10 +379,10 @@ def _initial_params(
 def _evaluate(
   run: Run, policies: List[_Policy], training: Sequence[Row], seed: int
 ) -> Row:
-  """Returns means over episodes of the evaluation, and over those of training.
+  """Returns means over the evaluation episodes and the training episodes.
 
-  What explores was also evaluated during training: `cells_25` are the cells at
-  25 % of it.
+  Explorers were also evaluated during training: `cells_25` is the number of
+  cells after 25% of the training.
   """
   plays = _play(policies, run.episodes, seed)
   *earlier, row = [_summary(recordings) for recordings in plays]
@@ -389,7 +398,7 @@ def _evaluate(
 def _play(
   policies: Sequence[_Policy], episodes: int, seed: int, flights: bool = False
 ) -> List[List[recorder.Recording]]:
-  """Plays episodes by several states of one agent."""
+  """Plays episodes with several policies of one agent."""
   agent, _, _, epsilon = policies[-1]
   evaluator = evaluator_lib.Evaluator(
     agent,
@@ -421,11 +430,11 @@ def _summary(recordings: List[recorder.Recording]) -> Row:
 
 
 def _visits(policy: _Policy, run: Run, seed: int) -> Dict[str, Any]:
-  """How often a policy visits each cell of an environment."""
-  agent = _agent_in(policy.agent, run.map_world)
+  """Counts the visits of a policy to each cell of `run.map_env`."""
+  agent = _agent_in(policy.agent, run.map_env)
   policy = policy._replace(agent=agent)
   (recordings,) = _play([policy], run.map_episodes, seed)
-  columns, rows = environments.make(run.map_world, seed=0).grid_size()
+  columns, rows = environments.make(run.map_env, seed=0).grid_size()
   counts = np.zeros([rows, columns], np.int64)
   for recording in recordings:
     for x, y in recording.cells:

@@ -1,1 +1,1 @@
-"""Does each part learn what it is for? `python -m experiments.learning`."""
+"""Tests claims about learning: `python -m experiments.learning`."""

@@ -1,23 +1,23 @@
-"""Does behavior transfer do what it is for? Small worlds, ten seeds each.
+"""Tests claims about behavior transfer in small environments with ten seeds.
 
-Each claim is a table or several (`experiments/learning/claims.py`):
+Each claim has one or more tables (`experiments/learning/claims.py`):
 
-  exploration  NGU's policy visits more of a world than others do.
-  transfer     BT solves hard worlds in a budget in which others do not.
-  limits       Worlds that BT solves with some seeds only.
-  no_harm      BT loses nothing where the reward is easy to find.
+  exploration  NGU's policy visits more of an environment than others.
+  transfer     BT solves hard tasks within a budget in which others do not.
+  limits       Tasks that BT solves with some seeds only.
+  no_harm      BT does no harm if the reward is easy to find.
   deception    BT helps although the behavior itself loses reward.
-  ablation     Flights and extra action, apart and together.
+  ablation     Flights and extra action, separately and together.
   weights      Loading the behavior's weights, with and without BT.
-  settings     The preset, with one setting at a time as another one.
-  memory       The LSTM recalls what was seen before.
+  settings     The preset with one setting changed at a time.
+  memory       The LSTM recalls earlier observations.
 
-Each run is one process with one thread, and its seed reproduces it exactly. A
-result that is there, in `--folder` or published with the code, is not made
-again; after Ctrl-C the same command continues, and any number of machines may
-do so on one folder. A run that fails three times is named at the end. The order
-is by seed, so that all algorithms have equally many whenever it is stopped.
-`--publish` adds the results to the published ones and writes the tables into
+Each run is a process with one thread, and its seed reproduces it exactly.
+Results that exist in `--folder` or are published with the code are reused.
+Rerun the same command to continue after Ctrl-C; any number of machines may
+share one directory. Runs that fail three times are listed at the end. Runs are
+ordered by seed, so that all algorithms have equally many results at any time.
+`--publish` adds the results to the published ones and updates the tables in
 README.md.
 """
 
@@ -37,25 +37,27 @@ _FAILED = 1  # The exit code if some runs have failed.
 
 @dataclasses.dataclass(frozen=True)
 class LearningConfig:
-  """Claims about exploration and transfer, shown over seeds."""
+  """Settings of the command."""
 
   claims: str = checks.setting(
-    ','.join(claims.CLAIMS), 'The claims to show, separated by commas.'
+    ','.join(claims.CLAIMS), 'Claims to show, separated by commas.'
   )
   seeds: int = checks.setting(
-    10, 'The number of seeds of each algorithm, at most.', above=0
+    10, 'Maximum number of seeds per algorithm.', above=0
   )
   jobs: int = checks.setting(
-    os.cpu_count() or 1, 'The number of runs at a time.', above=0
+    os.cpu_count() or 1, 'Number of runs at a time.', above=0
   )
   folder: str = checks.setting(
-    'runs/learning', 'The folder for results and behaviors.'
+    'runs/learning', 'Directory for results and behaviors.'
   )
   run: bool = checks.setting(
-    True, 'Whether the runs without a result are executed.'
+    True, 'Whether to execute the runs that have no result.'
   )
   publish: bool = checks.setting(
-    False, 'Whether the results are kept with the code, and shown in README.md.'
+    False,
+    'Whether to store the results with the code and update the tables in '
+    'README.md.',
   )
 
   def __post_init__(self) -> None:
@@ -80,10 +82,10 @@ class Settings:
 
 
 def run(config: LearningConfig) -> int:
-  """Executes what has no result yet, and prints the tables.
+  """Executes the runs without a result and prints the tables.
 
   Args:
-    config: what to show, and where results are.
+    config: the settings.
 
   Returns:
     An exit code.
@@ -100,7 +102,7 @@ def run(config: LearningConfig) -> int:
   if config.run:
     code = complete(jobs, folder, processes=config.jobs)
     if code > _FAILED:
-      return code  # It was stopped.
+      return code  # Interrupted.
   found = results.of_folder(jobs, folder)
   print(report.report(tables, found))
   if config.publish:
@@ -112,15 +114,15 @@ def run(config: LearningConfig) -> int:
 def complete(
   jobs: Sequence[results.Job], folder: pathlib.Path, *, processes: int
 ) -> int:
-  """Executes the runs that have no result, and those that these build on.
+  """Executes the runs that have no result, and the runs that they depend on.
 
   Args:
-    jobs: the runs that are wanted.
-    folder: keeps results and behaviors, for any number of workers.
-    processes: runs at a time.
+    jobs: the requested runs.
+    folder: directory of results and behaviors, shared by all workers.
+    processes: number of runs at a time.
 
   Returns:
-    An exit code, after all that went wrong is printed.
+    An exit code; failures have been printed.
   """
   found = results.of_folder(jobs, folder)
   todo = [
@@ -137,7 +139,7 @@ def complete(
     done.add(job)
     row = job.row(folder)
     say(
-      f'{len(done)} of {len(missing)}: {job}: solves {row["solved"]:.0%}, '
+      f'{len(done)} of {len(missing)}: {job}: solved {row["solved"]:.0%}, '
       f'{row["cells"]:.1f} cells, {row["seconds"]:.0f} s'
     )
 

@@ -1,4 +1,4 @@
-"""Puts the tables of the published results into experiments/README.md."""
+"""Updates the tables of published results in experiments/README.md."""
 
 import pathlib
 
@@ -14,19 +14,19 @@ _END = '<!-- End of the tables. -->'
 
 
 def text() -> str:
-  """Makes the tables of all claims from the published results."""
+  """Returns the tables of all claims, made from the published results."""
   tables = claims.tables()
   found = results.read(results.jobs(tables), [results.PUBLISHED])
   return report.report(tables, found)
 
 
 def rendered(readme: str) -> str:
-  """Returns the README with the tables of now."""
+  """Returns the README with updated tables."""
   before, rest = readme.split(_BEGIN)
   _, after = rest.split(_END)
   return f'{before}{_BEGIN}\n\n{text()}\n\n{_END}{after}'
 
 
 def render() -> None:
-  """Writes the tables of now into the README."""
+  """Updates the tables in the README file."""
   files.write_text(PATH, rendered(PATH.read_text()))

@@ -1,4 +1,4 @@
-"""The claims' tables as Markdown."""
+"""Formats the tables of the claims as Markdown."""
 
 from typing import Any, List, Sequence
 
@@ -8,46 +8,45 @@ from bt_acme.evaluation import intervals
 from experiments.learning import claims, results
 
 _TITLES = {
-  'solved': 'solved, % (95 % interval)',
-  'seeds': 'seeds ≥ 95 %',
+  'solved': 'solved, % (95% interval)',
+  'seeds': 'seeds ≥ 95%',
   'each': 'each seed, %',
-  'return': 'return (95 % interval)',
-  'cells': 'cells (95 % interval)',
-  'cells_25': 'at 25 %',
-  'cells_50': 'at 50 %',
-  'cells_75': 'at 75 %',
+  'return': 'return (95% interval)',
+  'cells': 'cells (95% interval)',
+  'cells_25': 'at 25%',
+  'cells_50': 'at 50%',
+  'cells_75': 'at 75%',
   'training_solved': 'solved in training, %',
 }
-_SOLVED = 0.95  # The share of episodes from which a seed counts as solved.
+_SOLVED = 0.95  # A seed counts as solved from this share of solved episodes.
 
 
 def report(
   tables: Sequence[claims.Table],
   found: results.Results,
 ) -> str:
-  """Makes a Markdown table of each claim and world.
+  """Makes a Markdown table for each claim and environment.
 
   Args:
     tables: the tables to make.
-    found: the results that there are. The tables say how many; those without
-      any are listed at the end.
+    found: the existing results. Tables without results are listed at the end.
 
   Returns:
-    Interquartile means over seeds, with 95 % bootstrap intervals (Agarwal et
-    al. 2021, arXiv:2108.13264), and what each seed came to.
+    Markdown with interquartile means over seeds and their 95% bootstrap
+    intervals (Agarwal et al. 2021, arXiv:2108.13264), and individual seeds.
   """
   lines: List[str] = []
   claim = ''
   missing: List[str] = []
   for table in tables:
     if not any(job in found for job in results.jobs([table])):
-      missing.append(f'{table.claim} on {table.world}')
+      missing.append(f'{table.claim} on {table.env}')
       continue
     if table.claim != claim:
       claim = table.claim
       lines += ['', f'### {claim}', '', claims.CLAIMS[claim]]
     titles = [_TITLES[column] for column in table.columns]
-    lines += ['', f'**{table.world}**', '']
+    lines += ['', f'**{table.env}**', '']
     lines.append(_line(['algorithm', 'actor steps', 'seeds', *titles, 's']))
     lines.append('|---' * (len(titles) + 4) + '|')
     for run in table.runs:
@@ -55,7 +54,7 @@ def report(
       rows = [found[job] for job in jobs if job in found]
       lines.append(_line(_cells(run, rows, table.columns)))
   if missing:
-    lines += ['', f'Tables without any run yet: {"; ".join(missing)}.']
+    lines += ['', f'Tables without any results: {"; ".join(missing)}.']
   return '\n'.join(lines[1:])
 
 
@@ -68,7 +67,7 @@ def _cells(run: claims.Run, rows: Any, columns: Sequence[str]) -> List[str]:
 
 
 def _cell(rows: Any, column: str) -> str:
-  """One column of a run, over its seeds."""
+  """Summarizes one column of a run over seeds."""
   if column in ('seeds', 'each'):
     solved = [row['solved'] for row in rows]
     if column == 'each':

@@ -1,4 +1,4 @@
-"""Results of runs: a table with a row for each run and seed, as CSV."""
+"""Reads and writes results of runs: CSV tables with a row per run and seed."""
 
 import pathlib
 from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
@@ -8,10 +8,10 @@ from bt_acme.evaluation import tables as tables_lib
 from experiments.harness import small_runs
 from experiments.learning import claims
 
-# The results that are kept with the code.
+# The results that are published with the code.
 PUBLISHED = pathlib.Path(__file__).with_name('results.csv')
 
-_KEYS = ('world', 'algorithm', 'actor_steps', 'seed', 'settings')
+_KEYS = ('world', 'algorithm', 'actor_steps', 'seed', 'settings')  # english: ok
 _VALUES = (
   *('solved', 'return', 'length', 'cells', 'extra_action'),
   *('training_solved', 'training_return'),
@@ -21,11 +21,11 @@ _VALUES = (
 
 Job = small_runs.Job
 Results = Mapping[Job, small_runs.Row]
-_Lines = Dict[Tuple[str, ...], Dict[str, str]]  # Lines by their keys.
+_Lines = Dict[Tuple[str, ...], Dict[str, str]]  # Rows by their keys.
 
 
 def jobs(tables: Sequence[claims.Table]) -> List[Job]:
-  """Returns the runs of tables, each once; all first seeds come first."""
+  """Returns the runs of tables without duplicates, ordered by seed."""
   last = max((len(table.seeds) for table in tables), default=0)
   return list(
     dict.fromkeys(
@@ -39,10 +39,10 @@ def jobs(tables: Sequence[claims.Table]) -> List[Job]:
 
 
 def of_folder(jobs: Iterable[Job], folder: pathlib.Path) -> Results:
-  """Reads what there is of these runs, published or in a folder.
+  """Reads the existing results of runs, published or in a directory.
 
-  Files of `results/` win. Those that are tables, and `results.csv`, are of
-  earlier versions.
+  JSON files in `results/` take precedence. CSV files there and `results.csv`
+  were written by earlier versions.
   """
   tables = sorted((folder / 'results').glob('*.csv'))
   jobs = list(jobs)
@@ -54,14 +54,14 @@ def of_folder(jobs: Iterable[Job], folder: pathlib.Path) -> Results:
 
 
 def read(jobs: Iterable[Job], paths: Iterable[pathlib.Path]) -> Results:
-  """Reads what tables have of these runs; later files win.
+  """Reads the results of runs from tables; later files take precedence.
 
-  Results of other settings, and of a behavior with other settings, are left
-  out. The code may have changed nevertheless.
+  Results with other settings, including other settings of the behavior, are
+  omitted. Changes of the code are not detected.
 
   Args:
     jobs: the runs to look for.
-    paths: of tables; those that do not exist are empty.
+    paths: paths of the tables; missing files are ignored.
   """
   table: _Lines = {}
   for path in paths:
@@ -78,9 +78,9 @@ def read(jobs: Iterable[Job], paths: Iterable[pathlib.Path]) -> Results:
 
 
 def add(results: Results, path: pathlib.Path) -> None:
-  """Adds results to a table, which is never left half written.
+  """Adds results to a table and writes the table atomically.
 
-  A line of the same run and seed is replaced, whatever its settings.
+  Rows of the same run and seed are replaced even if their settings differ.
   """
   table = _read(path)
   for job, row in results.items():
@@ -105,6 +105,6 @@ def _read(path: pathlib.Path) -> _Lines:
 def _keys(job: Job) -> Tuple[str, ...]:
   run = job.run
   return (
-    *(run.world, run.algorithm, str(run.actor_steps), str(job.seed)),
+    *(run.env, run.algorithm, str(run.actor_steps), str(job.seed)),
     run.hash,
   )

@@ -1,19 +1,20 @@
-"""The paper's tables and figures, by one command, at four scales.
+"""Reproduces the paper's tables and figures at four scales.
 
   python -m experiments.paper table3 --scale=smoke
 
-plans the runs of table 3, works through them, gathers what they have left and
-renders the table. Started again, it goes on. Ctrl-C stops it; all is saved. Its
-parts are commands of their own:
+plans and executes the runs of table 3, gathers their results and renders the
+table. Ctrl-C stops the work and saves the state; rerun the same command to
+continue. Each part is also a command:
 
-  list                     what there is
-  plan table3 fig9         what would run: runs, steps, hours, disk
-  work --shard=3/16        only the runs; any number of machines on one folder
-  status                   how far they are, and which have failed
-  gather                   runs.csv and scores.csv from what is there
-  render table3 fig3       the artifacts from these
-  claims                   which of the paper's claims hold
-  publish                  into the repository: results and a report
+  list                     list artifacts and scales
+  plan table3 fig9         show runs, steps, hours and disk space; start nothing
+  work --shard=3/16        only execute runs; any number of machines may share
+                           a directory
+  status                   show the progress of the runs and their failures
+  gather                   write runs.csv and scores.csv from the results so far
+  render table3 fig3       make artifacts from these two files
+  claims                   show which of the paper's claims hold
+  publish                  store results and report in the repository
 """
 
 import contextlib
@@ -43,7 +44,7 @@ _SHOWN_DIAGNOSES = 20
 
 
 def main(arguments: Sequence[str]) -> int:
-  """Does what the command line says, and returns the exit code."""
+  """Executes a command line and returns the exit code."""
   try:
     options = options_lib.read(arguments, __doc__)
     if options.command == 'list':
@@ -55,13 +56,13 @@ def main(arguments: Sequence[str]) -> int:
     print(f'error: {" ".join(str(error).split())}', file=sys.stderr)
     return _USAGE_ERROR
   except BrokenPipeError:
-    # Who reads this, as `head` does, has seen enough.
+    # The reader of the output, such as `head`, has closed the pipe.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + signal.SIGPIPE
 
 
 class _Paper:
-  """A command on one folder."""
+  """Executes one command on one directory."""
 
   def __init__(self, options: options_lib.Options):
     self._options = options
@@ -69,7 +70,7 @@ class _Paper:
     self._artifacts = options.artifacts
 
   def do(self) -> int:
-    """Executes the command, or all of them if it is empty."""
+    """Executes the command; an empty command makes artifacts from scratch."""
     command = self._options.command
     if command == 'plan':
       print(self._plan(), flush=True)
@@ -78,9 +79,9 @@ class _Paper:
       return self._make(command)
     if not self._folder.exists:
       raise ValueError(
-        f'folder={str(self._folder.path)!r} holds nothing yet: begin with an '
-        'artifact or with `work`, or name the --folder and --scale that you '
-        'began with.'
+        f'folder={str(self._folder.path)!r} contains no runs. Start with an '
+        'artifact or with `work`, or pass the --folder and --scale that you '
+        'started with.'
       )
     if command == 'status':
       folder = self._folder
@@ -100,7 +101,7 @@ class _Paper:
     return 0
 
   def _make(self, command: str) -> int:
-    """Works through runs, and renders what was asked for unless told not to."""
+    """Executes runs and, unless the command is `work`, makes the report."""
     options = self._options
     artifacts = self._artifacts or tuple(artifacts_lib.ARTIFACTS)
     specs = self._specs(artifacts)
@@ -127,7 +128,7 @@ class _Paper:
 
   @contextlib.contextmanager
   def _processes(self) -> Iterator[Sequence[driver.Process]]:
-    """Within it, runs can be executed in the slots that were asked for."""
+    """Provides the processes of the requested slots."""
     options = self._options
     if options.ray_address:
       joined = cluster.Cluster(options.ray_address, options.ray_python)
@@ -170,7 +171,8 @@ class _Paper:
     for name in ('runs.csv', 'scores.csv'):
       if not (self._folder.path / name).exists():
         raise ValueError(
-          f'folder={str(self._folder.path)!r} has no {name}: `gather` makes it.'
+          f'folder={str(self._folder.path)!r} has no {name}. Run `gather` to '
+          'create the file.'
         )
     return dataset_lib.read(self._folder.path)
 
@@ -181,7 +183,7 @@ class _Paper:
     folder = self._folder
     if folder.scale != scales.get(folder.scale.name) or folder.settings:
       raise ValueError(
-        'publish: only a scale as it is can be published, without '
+        'publish: only unmodified scales can be published. Remove '
         '--pretraining and --set.'
       )
     self._gather()
@@ -191,10 +193,10 @@ class _Paper:
     return f'published: {path}'
 
   def _render(self, artifacts: Sequence[str]) -> Tuple[int, List[str]]:
-    """Writes what can be written, and says what cannot.
+    """Writes artifacts and prints an error for each one that cannot be made.
 
     Returns:
-      The exit code, and what a report shows of each artifact.
+      The exit code, and the section of each artifact in a report.
     """
     data, code = self._dataset(), 0
     sections = []
@@ -209,7 +211,7 @@ class _Paper:
         )
       except ValueError as error:
         print(f'{artifact}: {error}', file=sys.stderr)
-        sections.append(f'## {artifact}\n\nIt could not be made: {error}\n')
+        sections.append(f'## {artifact}\n\nNot available: {error}\n')
         code = _FAILED
       else:
         print(f'{artifact}: {", ".join(map(str, rendered.paths)) or "nothing"}')
@@ -217,7 +219,7 @@ class _Paper:
     return code, sections
 
   def _report(self) -> int:
-    """Renders all that was asked for, and joins it with the claims."""
+    """Renders all requested artifacts and writes the report."""
     code, sections = self._render(self._folder.artifacts())
     path = self._folder.path
     verdicts = self._verdicts()
@@ -238,7 +240,7 @@ class _Paper:
 
 
 def _list() -> str:
-  """Describes all artifacts and scales."""
+  """Lists all artifacts and scales."""
   lines = []
   for name, artifact in artifacts_lib.ARTIFACTS.items():
     lines.append(f'{name:<8} {artifact.title}')

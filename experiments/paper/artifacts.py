@@ -1,18 +1,18 @@
-"""Every table and figure of the paper, as `data/artifacts.csv` lists them.
+"""All tables and figures of the paper, listed in `data/artifacts.csv`.
 
-An artifact names arms and suites. A suite is a role that each scale fills with
-worlds of its own:
+An artifact names arms and suites. Each scale assigns its own environments to
+the suites:
 
-  full        all worlds; the paper's 57 games
-  hard        those that are hard to explore; 6 games
-  ablation    those on which parts of the algorithm are left out; 12 games
+  full        all environments; the paper's 57 games
+  hard        environments that are hard to explore; 6 games
+  ablation    environments for the ablation; 12 games
   atari_26    the 26 games of Atari 100k (Kaiser et al. 2019)
-  tasks       two worlds, each with its own reward, an easier and a harder one;
-              Ms Pacman and Hero
-  strategies  one world that is hard to explore and one that is not;
+  tasks       two environments, each with its original reward, an easier and a
+              harder one; Ms Pacman and Hero
+  strategies  one environment that is hard to explore and one that is not;
               Montezuma's Revenge and Defender
-  budgets     the same, for other budgets of pre-training; Montezuma's Revenge
-              and Pong
+  budgets     likewise, for several budgets of pre-training; Montezuma's
+              Revenge and Pong
 
 Source: Campos et al. 2021, arXiv:2102.13515.
 """
@@ -57,22 +57,22 @@ class Artifact(NamedTuple):
   """One table or figure.
 
   Attributes:
-    id: such as `table3`.
-    title: what it shows.
+    id: identifier such as `table3`.
+    title: title of the table or figure.
     kind: `settings`; `suites`, a table of summaries over a suite; `scores`, a
-      table with a row for each world; `curves`; `budgets`, curves over steps of
-      pre-training; or `drawing`.
-    arms: its arms; those of `ZERO_SHOT` are evaluated without transfer.
-    suites: the roles of its worlds.
-    metrics: what is computed: `score`, `greedy_extra_share`, or summaries over
-      a suite that `metrics.METRICS` names. A figure has one for each suite.
-    points: where a table looks, as shares of the budget of transfer; 0.2 stands
-      for the paper's 1B of 5B frames.
+      table with a row for each environment; `curves`; `budgets`, curves over
+      steps of pre-training; or `drawing`.
+    arms: the arms; arms of `ZERO_SHOT` are evaluated without transfer.
+    suites: the names of the suites.
+    metrics: `score`, `greedy_extra_share`, or summaries over a suite from
+      `metrics.METRICS`. A figure has one metric for each suite.
+    points: the shares of the transfer budget that a table shows; 0.2 is the
+      paper's 1B of 5B frames.
     window: the share of the budget that a figure shows.
-    columns: the panels of a figure in a row; by their number if 0.
+    columns: the number of panels in a row of a figure; 0 chooses automatically.
     has_bands: whether the lines of a figure have bands.
-    scores: the tables with the paper's scores of games behind it.
-    notes: what is irregular in the paper.
+    scores: the paper's tables with the underlying scores of games.
+    notes: irregularities in the paper.
   """
 
   id: str
@@ -116,7 +116,7 @@ def find(artifact_id: str) -> Artifact:
   """Returns an artifact.
 
   Raises:
-    ValueError: if there is none of that id.
+    ValueError: if the id is unknown.
   """
   if artifact_id not in ARTIFACTS:
     advice = names.suggest(artifact_id, ARTIFACTS)
@@ -125,7 +125,7 @@ def find(artifact_id: str) -> Artifact:
 
 
 def paper_frames(arm: str, share: float) -> float:
-  """The frames with reward of an arm at a share of the paper's budget."""
+  """Returns an arm's frames with reward at a share of the paper's budget."""
   if arm in ZERO_SHOT:
     return 0.0
   return float(np.rint(share * PAPER_TRANSFER_FRAMES))

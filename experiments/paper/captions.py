@@ -1,4 +1,4 @@
-"""What stands below a table or figure: how its numbers came to be."""
+"""Captions of tables and figures, which describe the underlying runs."""
 
 import collections
 from typing import Any, Dict, Iterable, List, Sequence, Set, Tuple
@@ -9,24 +9,24 @@ from experiments.paper import artifacts
 from experiments.paper.table_formats import TableRow
 
 _HOW_TO_READ = (
-  "The paper's number stands beside ours, and in parentheses where games, "
-  'budget or scale are not the same.'
+  "The paper's number follows ours, in parentheses if games, budget or scale "
+  'differ.'
 )
 
 
 def made_of(runs: Iterable[dataset_lib.Run], seeds: Iterable[int]) -> str:
-  """Scale, runs, seeds and budgets, in a sentence.
+  """Describes scale, runs, seeds and budgets in a sentence.
 
   Args:
-    runs: those behind a table or figure.
-    seeds: how many each of its numbers or lines has.
+    runs: the runs behind a table or figure.
+    seeds: the number of seeds behind each number or line.
   """
   different = set(runs)
   scales = ', '.join(sorted({run.scale for run in different}))
   parts = (
     f'Scale {scales}',
     f'{len(different)} run' + ('s' if len(different) > 1 else ''),
-    f'seeds of each world: {_range(seeds)}',
+    f'seeds per environment: {_range(seeds)}',
     *_budgets(different),
   )
   return f'{"; ".join(parts)}.'
@@ -38,49 +38,52 @@ def of_table(
   rows: Sequence[TableRow],
   suites: artifacts.Suites,
 ) -> str:
-  """Seeds, worlds, budget and scale of a table, in sentences."""
+  """Describes seeds, environments, budget and scale of a table."""
   seeds = {c.seeds for row in rows for c in row.cells if not c.is_missing}
   if not seeds:
-    return f'No run has come to a number yet. {_HOW_TO_READ}'
+    return f'No run has produced a number. {_HOW_TO_READ}'
   what, interval = _WHAT[artifact.kind]
   if {run.scale for run in runs} == {'published'}:
     interval = "These are the paper's own means of 3 seeds. "
   elif seeds == {1}:
-    interval = 'One seed has no interval. '
-  worlds = _worlds(artifact, suites)
+    interval = 'A single seed has no interval. '
   return (
-    f'{made_of(runs, seeds)} Worlds: {worlds}. {what}{interval}{_HOW_TO_READ}'
+    f'{made_of(runs, seeds)} Environments: {_environments(artifact, suites)}. '
+    f'{what}{interval}{_HOW_TO_READ}'
   )
 
 
-# What scores are in tables of each kind, and what their intervals are.
+# Explanations of scores and intervals by kind of table.
 _WHAT = {
   'scores': (
-    'Scores are mean returns of the task, ± their standard deviation over '
-    'seeds (ddof 0). ',
+    'Scores are mean returns of the task ± standard deviation over seeds '
+    '(ddof 0). ',
     '',
   ),
   'suites': (
-    'Scores are normalized, in percent: 0 is a uniform policy, 100 a human on '
-    'Atari and elsewhere the best that there is. ',
-    'Brackets hold 95 % bootstrap intervals over seeds, worlds kept. ',
+    'Scores are normalized, in percent: 0 is a uniform policy, and 100 is a '
+    'human on Atari or the best possible score elsewhere. ',
+    'Brackets show 95% bootstrap intervals over seeds, with fixed '
+    'environments. ',
   ),
 }
 
 
-def _worlds(artifact: artifacts.Artifact, suites: artifacts.Suites) -> str:
-  there = [suite for suite in artifact.suites if suites.get(suite)]
+def _environments(
+  artifact: artifacts.Artifact, suites: artifacts.Suites
+) -> str:
+  existing = [suite for suite in artifact.suites if suites.get(suite)]
   paper = artifacts.PAPER_SUITES
-  others = [s for s in there if set(suites[s]) != set(paper.get(s, ()))]
-  listed = ', '.join(f'{len(suites[suite])} ({suite})' for suite in there)
+  others = [s for s in existing if set(suites[s]) != set(paper.get(s, ()))]
+  listed = ', '.join(f'{len(suites[suite])} ({suite})' for suite in existing)
   if not others:
     return listed
-  where = '' if others == there else f' in {", ".join(others)}'
+  where = '' if others == existing else f' in {", ".join(others)}'
   return f"{listed}, not the paper's{where}"
 
 
 def _budgets(runs: Set[dataset_lib.Run]) -> List[str]:
-  """Frames of training and of pre-training, each from the least to the most."""
+  """Describes the ranges of frames of training and of pre-training."""
   learned, before = set(), set()
   for run in runs:
     is_transfer = run.stage == 'transfer'
@@ -90,7 +93,7 @@ def _budgets(runs: Set[dataset_lib.Run]) -> List[str]:
       learned.add(run.budget_steps * run.frames_per_step)
   parts = []
   if learned == {0}:
-    parts.append('trained for a budget that is not stated')
+    parts.append('trained for an unstated budget')
   elif learned:
     parts.append(f'trained {_range(learned)} frames{_share(max(learned))}')
   if before - {0}:
@@ -100,7 +103,7 @@ def _budgets(runs: Set[dataset_lib.Run]) -> List[str]:
 
 
 def _whose_policies(runs: Set[dataset_lib.Run]) -> str:
-  """Whether seeds share a policy, as far as several seeds tell."""
+  """Describes whether seeds share a policy, for runs with several seeds."""
   used: Dict[Tuple[Any, ...], Dict[int, str]] = collections.defaultdict(dict)
   for run in runs:
     if run.pretraining_run:
@@ -113,7 +116,7 @@ def _whose_policies(runs: Set[dataset_lib.Run]) -> str:
 
 
 def _share(frames: int) -> str:
-  """A budget of transfer as a share of the paper's, in parentheses."""
+  """Formats a transfer budget as a share of the paper's, in parentheses."""
   ratio = artifacts.PAPER_TRANSFER_FRAMES / frames
   if abs(ratio - 1) < 0.01:
     return " (the paper's)"

@@ -1,10 +1,11 @@
-"""The paper's 22 quantitative claims, and what a data set says about each.
+"""Evaluates the paper's 22 quantitative claims on a dataset.
 
-`data/claims.csv` states the claims; each has a few effects, which are positive
-if it holds. A claim is `supported` if the 95 % intervals of all its effects lie
-above 0, `contradicted` if one lies below, `open` if neither, and `not run` if
-nothing of it was measured. Intervals are of single effects: one below 0 among
-many may be chance. Effects that do not decide are only reported.
+`data/claims.csv` lists the claims. Each claim has several effects, which are
+positive if the claim holds. A claim is `supported` if the 95% intervals of all
+its effects are above 0, `contradicted` if any interval is below 0, `open` if
+neither, and `not run` if no effect was measured. Intervals refer to single
+effects, so one of many may be below 0 by chance. Effects that do not decide are
+only reported.
 """
 
 import functools
@@ -23,11 +24,11 @@ class Claim(NamedTuple):
   """One claim.
 
   Attributes:
-    id: such as `C3`.
-    artifact: the table or figure that shows it.
-    statement: what is claimed, with the paper's numbers.
-    note: what else a reader should know.
-    effects: the numbers that are positive if it holds.
+    id: identifier such as `C3`.
+    artifact: the table or figure that shows the claim.
+    statement: the claim, with the paper's numbers.
+    note: additional information for readers.
+    effects: the effects, which are positive if the claim holds.
   """
 
   id: str
@@ -50,13 +51,13 @@ CLAIMS = tuple(_claims())
 
 
 class Verdict(NamedTuple):
-  """What a data set says about a claim.
+  """The verdict of a dataset on a claim.
 
   Attributes:
     claim: the claim.
     verdict: `SUPPORTED`, `CONTRADICTED`, `OPEN` or `NOT_RUN`.
-    findings: of its effects, in their order.
-    paper: the paper's value of each effect; NaN if it has none.
+    findings: the finding for each effect.
+    paper: the paper's value of each effect; NaN if unknown.
   """
 
   claim: Claim
@@ -71,7 +72,7 @@ class Verdict(NamedTuple):
 
   @property
   def points_agree(self) -> bool:
-    """Whether all that was measured is positive, whatever its interval."""
+    """Whether all measured values are positive, regardless of intervals."""
     return all(f.estimate.value > 0 for f in self.deciding if f.is_measured)
 
 
@@ -79,11 +80,11 @@ def evaluate(
   dataset: dataset_lib.Dataset,
   suites: artifacts.Suites = artifacts.PAPER_SUITES,
 ) -> Tuple[Verdict, ...]:
-  """Says of each claim what the runs of a data set say.
+  """Evaluates all claims on a dataset.
 
   Args:
-    dataset: what runs came to.
-    suites: the worlds of each role, at the data set's scale.
+    dataset: the dataset.
+    suites: the environments of each suite at the dataset's scale.
   """
   indexed = results.Results(dataset)
   return tuple(verdict_on(claim, indexed, suites) for claim in CLAIMS)
@@ -92,13 +93,13 @@ def evaluate(
 def verdict_on(
   claim: Claim, indexed: results.Results, suites: artifacts.Suites
 ) -> Verdict:
-  """Says of one claim what runs say."""
+  """Evaluates one claim."""
   findings = tuple(effects.measure(e, indexed, suites) for e in claim.effects)
   return Verdict(claim, _judged(findings), findings, _paper(claim))
 
 
 def _judged(findings: Sequence[effects.Finding]) -> str:
-  """The verdict that the findings of a claim come to."""
+  """Returns the verdict that follows from the findings of a claim."""
   deciding = [finding for finding in findings if finding.effect.decides]
   if not any(finding.is_measured for finding in deciding):
     return NOT_RUN
@@ -115,24 +116,24 @@ def _paper(claim: Claim) -> Tuple[float, ...]:
 
 
 def counts(verdicts: Sequence[Verdict]) -> Dict[str, int]:
-  """How many claims have each verdict."""
+  """Counts the claims with each verdict."""
   found = [verdict.verdict for verdict in verdicts]
   kinds = (SUPPORTED, CONTRADICTED, OPEN, NOT_RUN)
   return {kind: found.count(kind) for kind in kinds}
 
 
 def markdown(verdicts: Sequence[Verdict]) -> str:
-  """The verdicts, the effects behind them, and what is missing."""
+  """Formats verdicts, effects and missing data as Markdown."""
   return f'{summary(verdicts)}\n{details(verdicts)}'
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-  """The verdicts, under a title."""
+  """Formats the table of verdicts with a title."""
   return f'## Claims\n\n{verdict_table(verdicts)}'
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> str:
-  """The verdicts, and how many there are of each kind."""
+  """Formats the verdicts and their counts as Markdown."""
   count = ', '.join(f'{n} {kind}' for kind, n in counts(verdicts).items())
   rows = [
     (v.claim.id, _shown(v), f'{v.claim.statement} {v.claim.note}'.strip())
@@ -140,14 +141,15 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
   ]
   header = ('claim', 'verdict', "statement, with the paper's numbers")
   return (
-    f'{count}. A claim is supported if the 95 % intervals of all its effects '
-    'lie above 0, contradicted if one lies below, and open otherwise.\n\n'
+    f'{count}. A claim is supported if the 95% intervals of all its effects '
+    'are above 0, contradicted if any interval is below 0, and open '
+    'otherwise.\n\n'
     f'{tables.markdown(header, rows, "lll")}\n'
   )
 
 
 def _shown(verdict: Verdict) -> str:
-  """The verdict; of an open one, why it is open."""
+  """Formats a verdict, with the reasons if the claim is open."""
   if verdict.verdict != OPEN:
     return verdict.verdict
   measured = [f for f in verdict.deciding if f.is_measured]
@@ -161,8 +163,10 @@ def _shown(verdict: Verdict) -> str:
 
 
 def details(verdicts: Sequence[Verdict]) -> str:
-  """The effects behind the verdicts, and what is missing."""
-  header = ('claim', 'effect', 'ours', 'paper', 'seeds', 'worlds', 'scale')
+  """Formats the effects behind the verdicts and the missing data."""
+  header = (
+    *('claim', 'effect', 'ours', 'paper', 'seeds', 'environments', 'scale'),
+  )
   rows = [
     _effect_row(verdict.claim.id, finding, paper)
     for verdict in verdicts
@@ -172,8 +176,9 @@ def details(verdicts: Sequence[Verdict]) -> str:
   lines = [
     '## Effects behind the claims',
     '',
-    'Each is positive if the claim holds. Effects in parentheses do not '
-    "decide. The paper's values come from its own games and budget.",
+    'Each effect is positive if the claim holds. Effects in parentheses do not '
+    "affect the verdict. The paper's values come from its own games and "
+    'budget.',
     '',
     tables.markdown(header, rows, 'llrrrrl'),
     '',
@@ -181,14 +186,14 @@ def details(verdicts: Sequence[Verdict]) -> str:
   problems = [p for v in verdicts for f in v.findings for p in f.problems]
   missing = [f'- {sentence}' for sentence in results.sentences(problems, 5)]
   if missing:
-    lines += ['What is missing:', '', *missing, '']
+    lines += ['Missing data:', '', *missing, '']
   return '\n'.join(lines)
 
 
 def _effect_row(
   claim: str, finding: effects.Finding, paper: float
 ) -> Tuple[str, ...]:
-  effect, worlds = finding.effect, finding.worlds
+  effect, envs = finding.effect, finding.envs
   value, low, high = map(_short, finding.estimate)
   return (
     claim,
@@ -196,20 +201,20 @@ def _effect_row(
     f'{value} [{low}, {high}]' if low else value,
     _short(paper),
     str(finding.seeds),
-    worlds[0] if len(worlds) == 1 else str(len(worlds)),
+    envs[0] if len(envs) == 1 else str(len(envs)),
     ', '.join(finding.scales),
   )
 
 
 def _short(value: float) -> str:
-  """For readers: two digits after the point, or three that count."""
+  """Formats a value with two decimals, or three significant digits below 1."""
   if math.isnan(value):
     return ''
   return f'{value:.2f}' if abs(value) >= 1 else f'{value:.3g}'
 
 
 def csv_text(verdicts: Sequence[Verdict]) -> str:
-  """One row for each effect, and one for a claim without any."""
+  """Formats a CSV row for each effect, and one for a claim without effects."""
   rows = [row for verdict in verdicts for row in _csv_rows(verdict)]
   return tables.csv_text(rows, digits=10)
 
@@ -226,7 +231,7 @@ def _csv_rows(verdict: Verdict) -> List[Dict[str, Any]]:
       **dict(zip(('ours', 'low', 'high'), finding.estimate, strict=True)),
       'paper': paper,
       'seeds': finding.seeds,
-      'worlds': len(finding.worlds),
+      'worlds': len(finding.envs),  # english: ok
       'scale': ' '.join(finding.scales),
       'missing': ' '.join(results.sentences(finding.problems)),
     }

@@ -1,8 +1,8 @@
-"""What the lines of figures are made of: several runs at the same frames.
+"""Combines runs into the lines of figures.
 
-Against frames of training, a line goes through the evaluations of runs, which
-take place at about the same steps; where steps differ, it interpolates. Against
-frames of pre-training, each point is what other runs have come to in the end.
+Over frames of training, a line follows the evaluations of several runs, which
+take place at roughly the same steps; differing steps are interpolated. Over
+frames of pre-training, each point shows the final results of different runs.
 """
 
 import collections
@@ -22,24 +22,31 @@ import numpy as np
 
 from bt_acme.evaluation import plots
 from experiments.harness import dataset as dataset_lib
-from experiments.paper.results import Problem, Results, at, column_of, failure
+from experiments.paper.results import (
+  Problem,
+  Results,
+  at,
+  column_of,
+  failure,
+  few_seeds,
+)
 
-# Maps a world and its returns to the scale of a figure.
+# Maps an environment and its returns to the scale of a figure.
 Scale = Callable[[str, Any], Any]
 
-# The first evaluations that a figure shows, however short its window is.
+# A figure shows at least this many evaluations, however short its window is.
 _FEWEST = 3
 
 
 class Curves(NamedTuple):
-  """One arm on some worlds, or on one.
+  """The curves of one arm in one or more environments.
 
   Attributes:
-    frames: of training or of pre-training, float64 [N], ascending.
-    values: float64 [seeds, worlds, N].
-    envs: the worlds; those without any evaluation are left out.
-    runs: those that were read.
-    problems: what is missing.
+    frames: frames of training or of pre-training, float64 [N], ascending.
+    values: float64 [seeds, envs, N].
+    envs: the environments that have evaluations.
+    runs: the runs behind the values.
+    problems: the missing data.
   """
 
   frames: np.ndarray
@@ -62,39 +69,40 @@ def read(
   column: str = 'return_mean',
   window: float = 1.0,
 ) -> Curves:
-  """Reads the evaluations of an arm's runs on some worlds.
+  """Reads the evaluations of an arm's runs in several environments.
 
-  Only runs that are done count; if there is none on any of the worlds, those
-  that are under way or have failed count as far as they have come. All worlds
-  count with as many seeds, and all runs up to the frames that each has reached.
+  Only finished runs count. If no run is finished in any of the environments,
+  the evaluations of running and failed runs count instead. The number of seeds
+  is the same in all environments, and curves end at the last frame that all
+  runs have reached.
 
   Args:
-    results: the runs.
+    results: the results.
     arm: the arm.
-    envs: the worlds.
-    scale: what is made of a value.
-    column: of scores, what is read of an evaluation; NaN is left out.
-    window: the share of the budget that is shown, or more where it has fewer
-      than three evaluations.
+    envs: the environments.
+    scale: maps an environment and its values to the scale of the figure.
+    column: the column of scores to read; NaN is ignored.
+    window: the share of the budget to show; extended if it contains fewer than
+      three evaluations.
   """
   points = {}
   for run in (run for env in envs for run in results.runs_of(arm, env)):
     steps, values = column_of(results, run, column)
     steps, values = plots.means_by_step((steps, scale(run.env, values)))
     points[run] = steps * run.frames_per_step, values
-  worlds, problems = _counted(arm, envs, points)
-  counted = [run for found in worlds.values() for run in found]
+  by_env, problems = _counted(arm, envs, points)
+  counted = [run for found in by_env.values() for run in found]
   frames, values = _aligned([points[run] for run in counted])
   if counted and not len(frames):
-    problems.append(Problem('Without common steps are the runs of', arm))
+    problems.append(Problem('No common steps in the runs of', arm))
   budget = max((r.budget_steps * r.frames_per_step for r in counted), default=0)
   shown = np.searchsorted(frames, window * budget, side='right')
   frames = frames[: max(shown, _FEWEST)]
-  shape = (len(worlds), len(counted) // max(len(worlds), 1), len(frames))
+  shape = (len(by_env), len(counted) // max(len(by_env), 1), len(frames))
   return Curves(
     frames,
     values[:, : len(frames)].reshape(shape).swapaxes(0, 1),
-    tuple(worlds),
+    tuple(by_env),
     tuple(counted),
     tuple(problems),
   )
@@ -103,26 +111,25 @@ def read(
 def _counted(
   arm: str, envs: Sequence[str], points: Mapping[dataset_lib.Run, plots.Curve]
 ) -> Tuple[Dict[str, List[dataset_lib.Run]], List[Problem]]:
-  """Selects as many runs of each world, and says what is missing."""
+  """Selects equally many runs per environment and lists missing data."""
   some = [run for run, (frames, _) in points.items() if len(frames)]
   used = [run for run in some if run.status == dataset_lib.DONE] or some
   missing = [env for env in envs if all(run.env != env for run in points)]
   problems = [Problem(f'{arm} was not run on', env) for env in missing]
   for run in points:
     problems += _incomplete(run, is_used=run in used)
-  worlds: Dict[str, List[dataset_lib.Run]] = collections.defaultdict(list)
+  by_env: Dict[str, List[dataset_lib.Run]] = collections.defaultdict(list)
   for run in used:
-    worlds[run.env].append(run)
-  seeds = min(map(len, worlds.values()), default=0)
-  what = f'{arm} counts with the first {seeds} seeds, which is all there is on'
-  if any(len(found) > seeds for found in worlds.values()):
-    fewest = [env for env, found in worlds.items() if len(found) == seeds]
-    problems += [Problem(what, env) for env in fewest]
-  return {env: found[:seeds] for env, found in worlds.items()}, problems
+    by_env[run.env].append(run)
+  seeds = min(map(len, by_env.values()), default=0)
+  if any(len(found) > seeds for found in by_env.values()):
+    fewest = [env for env, found in by_env.items() if len(found) == seeds]
+    problems += [few_seeds(arm, seeds, env) for env in fewest]
+  return {env: found[:seeds] for env, found in by_env.items()}, problems
 
 
 def _incomplete(run: dataset_lib.Run, *, is_used: bool) -> List[Problem]:
-  """Says if a run does not count, or not wholly."""
+  """Reports a run that is excluded or only partly included."""
   is_done = run.status == dataset_lib.DONE
   if is_used and is_done:
     return []
@@ -130,18 +137,18 @@ def _incomplete(run: dataset_lib.Run, *, is_used: bool) -> List[Problem]:
     return [failure(run)]
   what = f'Not done ({run.status})'
   if is_used:
-    what = f'Shown as far as it has come ({run.status})'
-  return [Problem('Without evaluations' if is_done else what, run.run_id)]
+    what = f'Shown up to the latest evaluation ({run.status})'
+  return [Problem('No evaluations' if is_done else what, run.run_id)]
 
 
 def _aligned(curves: Sequence[plots.Curve]) -> plots.Curve:
-  """Interpolates to the frames of that curve which has the fewest.
+  """Interpolates all curves at the frames of the curve with the fewest points.
 
   Args:
-    curves: each of at least one point.
+    curves: the curves, each with at least one point.
 
   Returns:
-    Frames [N] between which all curves exist, and values [curves, N].
+    Frames [N] within the range of all curves, and values [curves, N].
   """
   if not curves:
     return np.zeros(0), np.zeros((0, 0))
@@ -155,15 +162,15 @@ def _aligned(curves: Sequence[plots.Curve]) -> plots.Curve:
 def read_by_pretraining(
   results: Results, arm: str, envs: Sequence[str], *, scale: Scale
 ) -> Curves:
-  """Reads what an arm's runs have come to, by frames of pre-training.
+  """Reads the final results of an arm's runs by frames of pre-training.
 
-  Only those worlds count that have all budgets of which there is any run.
+  An environment counts only if it has runs with every budget that occurs.
 
   Args:
-    results: the runs.
+    results: the results.
     arm: the arm.
-    envs: the worlds.
-    scale: what is made of a return.
+    envs: the environments.
+    scale: maps an environment and its returns to the scale of the figure.
   """
 
   def reading(found: Results, run: dataset_lib.Run) -> Optional[float]:
@@ -191,27 +198,28 @@ def read_by_pretraining(
   )
 
 
-def on_shared_worlds(
+def in_shared_environments(
   read_arm: Callable[[str, Sequence[str]], Curves],
   arms: Sequence[str],
   envs: Sequence[str],
 ) -> Dict[str, Curves]:
-  """Reads several arms on the same worlds, as medians over them need.
+  """Reads several arms in the same environments, as required for medians.
 
-  These are the worlds that all arms have, apart from arms that have none.
+  An environment counts if all arms have it; arms without any environment are
+  ignored.
 
   Args:
-    read_arm: reads an arm on some worlds.
+    read_arm: reads an arm in the given environments.
     arms: the arms.
-    envs: the worlds.
+    envs: the environments.
 
   Returns:
-    The curves of each arm, by arm.
+    The curves by arm.
   """
   every = {arm: read_arm(arm, envs) for arm in arms}
   some = [curves.envs for curves in every.values() if curves.envs]
   shared = [env for env in envs if all(env in one for one in some)]
-  what = 'Not in medians, because another arm has nothing there'
+  what = 'Excluded from medians, because another arm has no runs on'
   for arm, curves in every.items():
     left_out = [Problem(what, env) for env in curves.envs if env not in shared]
     if left_out:

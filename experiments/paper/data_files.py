@@ -1,4 +1,4 @@
-"""Reads the tables in `data`: what the paper says, shows and claims."""
+"""Reads the tables in `data`, which describe the paper."""
 
 import pathlib
 from typing import Dict, List
@@ -9,5 +9,5 @@ FOLDER = pathlib.Path(__file__).with_name('data')
 
 
 def rows(name: str) -> List[Dict[str, str]]:
-  """The rows of a table, by column, without its comments."""
+  """Returns the rows of a table as dictionaries, without comments."""
   return tables.read_csv(FOLDER / name)

@@ -1,9 +1,9 @@
-"""Which runs each artifact needs.
+"""Declares the runs that each artifact needs.
 
-Several artifacts need the same runs, and a run is identified by its settings:
-each is executed once, whoever asks for it. `data/arms.csv` lists the arms, the
-paper's algorithms. What repeats an action (`ez`) has no state and no epsilon,
-whatever the preset says about those of an exported behavior.
+Artifacts share runs. A run is identified by its settings and is executed only
+once. `data/arms.csv` lists the arms, which are the paper's algorithms. An
+action repeat (`ez`) has no state and no epsilon, so its arm overrides the
+preset's settings for exported behaviors.
 """
 
 from typing import (
@@ -27,9 +27,10 @@ class Arm(NamedTuple):
   """An algorithm of the paper.
 
   Attributes:
-    script: what trains it.
-    settings: the flags that make it this algorithm.
-    needs: flags that take the policy of a pre-training, with its arm.
+    script: the script that trains the arm.
+    settings: the flags that define the algorithm.
+    needs: pairs of a flag that takes a pre-trained policy and the arm that
+      pre-trains the policy.
   """
 
   script: str
@@ -68,14 +69,14 @@ def _arm(name: str) -> Arm:
 
 
 class Part(NamedTuple):
-  """Some arms on a suite.
+  """Several arms on a suite.
 
   Attributes:
-    stage: `runs.TRANSFER`, or `runs.ZERO_SHOT` for policies that only act.
+    stage: `runs.TRANSFER`, or `runs.ZERO_SHOT` for policies that do not learn.
     arms: the ids of the arms.
     suite: the name of a suite of the scale.
-    by_budget: whether all snapshots of the pre-training are used, and not its
-      end alone.
+    by_budget: whether to use all policy snapshots of the pre-training instead
+      of only the final policy.
   """
 
   stage: str
@@ -85,7 +86,7 @@ class Part(NamedTuple):
 
 
 _ZERO_SHOT = artifacts_lib.ZERO_SHOT
-# The behavior at each budget of pre-training, by itself and transferred. Other
+# The behavior at each budget of pre-training, alone and after transfer. Other
 # artifacts show all their arms on all their suites.
 _FIG2 = (
   Part(runs.ZERO_SHOT, ('ngu', 'rnd', 'constant'), 'full', by_budget=True),
@@ -111,13 +112,13 @@ def _parts(artifact_id: str) -> Tuple[Part, ...]:
 
 
 class Choice(NamedTuple):
-  """A part of a scale, and settings over its own.
+  """A selection of a scale's runs, and settings that override the scale's.
 
   Attributes:
-    seeds: the seeds; empty for those of the scale.
+    seeds: the seeds; empty for the seeds of the scale.
     games: the environments; empty for all.
     arms: the ids of the arms; empty for all.
-    settings: flags of all runs that have them.
+    settings: flags for all runs whose script has them.
   """
 
   seeds: Tuple[int, ...] = ()
@@ -132,15 +133,15 @@ EVERYTHING = Choice()
 def declared(
   artifacts: Sequence[str], scale: scales.Scale, choice: Choice = EVERYTHING
 ) -> List[runs.RunSpec]:
-  """Returns the runs of artifacts and all that they need, each once, in order.
+  """Returns the runs of artifacts and their dependencies in execution order.
 
   Args:
-    artifacts: their ids, such as `table3` and `fig1`.
+    artifacts: ids of artifacts, such as `table3` and `fig1`.
     scale: the scale.
-    choice: what part of it.
+    choice: the selection of runs.
 
   Raises:
-    ValueError: for an unknown artifact, game, arm or setting.
+    ValueError: if an artifact, game, arm or setting is unknown.
   """
   parts = dict.fromkeys(part for a in artifacts for part in _parts(a))
   for arm in choice.arms:
@@ -154,7 +155,7 @@ def declared(
 
 
 class _Maker:
-  """Makes the runs of one scale."""
+  """Declares the runs of one scale."""
 
   def __init__(self, scale: scales.Scale, choice: Choice):
     self._scale = scale
@@ -162,7 +163,7 @@ class _Maker:
     self._policies: Dict[Tuple[str, str, int], runs.RunSpec] = {}
 
   def make(self, part: Part) -> List[runs.RunSpec]:
-    """Returns the runs of a part, without what they need."""
+    """Returns the runs of a part, without their dependencies."""
     chosen = self._choice
     # 0 stands for the end of pre-training.
     snapshots = (*self._scale.snapshots[:-1], 0) if part.by_budget else (0,)
@@ -199,7 +200,7 @@ class _Maker:
     return [spec, final]
 
   def _policy(self, arm: str, env: str, seed: int) -> runs.RunSpec:
-    """Returns the pre-training of an arm for an environment, made once."""
+    """Returns the cached pre-training run of an arm for an environment."""
     scale = self._scale
     env = scales.pretraining_env(env)
     key = (arm, env, seed if scale.pretraining == scales.PER_SEED else 0)
@@ -220,14 +221,14 @@ class _Maker:
     settings: Mapping[str, Any],
     needs: Tuple[runs.Need, ...] = (),
   ) -> runs.RunSpec:
-    """Returns a run that learns.
+    """Returns a training run.
 
     Args:
-      what: its stage, arm, environment and seed.
-      budget_steps: the actor steps that it takes.
-      settings: some settings. It has those that its script has; the arm's own
-        always win.
-      needs: what must be there before it starts.
+      what: stage, arm, environment and seed of the run.
+      budget_steps: the actor steps of the run.
+      settings: settings, of which those unknown to the script are ignored. The
+        settings of the arm take precedence.
+      needs: the dependencies of the run.
     """
     arm = _arm(what[1])
     known = {
@@ -241,7 +242,7 @@ class _Maker:
   def _evaluation(
     self, stage: str, arm: str, env: str, seed: int, need: runs.Need
   ) -> runs.RunSpec:
-    """Returns a run that plays the episodes of a final score."""
+    """Returns a run that plays the episodes behind a final score."""
     flags = (('episodes', self._scale.final_episodes),)
     return runs.RunSpec(
       stage, arm, env, seed, 'evaluate', settings=flags, needs=(need,)

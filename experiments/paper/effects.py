@@ -1,7 +1,7 @@
 """Effects: numbers that are positive if a claim holds.
 
-An effect compares arms on the same worlds. Its interval is bootstrapped over
-the seeds of each world and arm. `data/effects.csv` lists the effects.
+An effect compares arms in the same environments. Its interval is bootstrapped
+over the seeds of each environment and arm. See `data/effects.csv` for the list.
 """
 
 import functools
@@ -44,13 +44,13 @@ def _advantage(sample: Any, other: Any) -> np.ndarray:
 
 
 def _gain(*samples: Any) -> Any:
-  """Of the arm's gain with pre-training, minus another's if there is one."""
+  """Computes an arm's gain from pre-training, minus another arm's if given."""
   longest, shortest, *others = map(intervals.median, samples)
   return longest - shortest - (_gain(*samples[2:]) if others else 0)
 
 
 def _num_at_random(runs: np.ndarray) -> np.ndarray:
-  """The number of worlds in which an arm is no better than random."""
+  """Counts the environments in which an arm does not beat a random policy."""
   return runs.shape[-1] - intervals.num_above(runs, 0)
 
 
@@ -59,13 +59,13 @@ def _minus_mean(runs: np.ndarray) -> np.ndarray:
 
 
 class Statistic(NamedTuple):
-  """How an effect is computed.
+  """The computation of an effect.
 
   Attributes:
-    name: what is subtracted from what, with fields of the effect.
-    compute: maps samples [..., seeds, worlds], one for each arm, to [...].
-    is_normalized: whether it is of normalized returns.
-    reading: what it reads of a run; its return if None.
+    name: a template of the effect's name.
+    compute: maps samples [..., seeds, envs], one per arm, to [...].
+    is_normalized: whether the samples are normalized returns.
+    reading: reads a number of a run; None for the return.
   """
 
   name: str
@@ -79,11 +79,11 @@ STATISTICS: Mapping[str, Statistic] = {
     name: Statistic(
       f'{name} of {{where}}{{at}}: {{arm}} - {{others}}',
       functools.partial(_beyond, metric.statistic),
-      is_normalized=name != 'mean',  # It is of one task, on its own scale.
+      is_normalized=name != 'mean',  # Means are of one task, on its own scale.
     )
     for name, metric in metrics.METRICS.items()
   },
-  # What the largest budget of pre-training adds to the smallest.
+  # The gain from the smallest to the largest budget of pre-training.
   'gain': Statistic(
     'median of {where}, longest - shortest pre-training: {arms}', _gain
   ),
@@ -91,7 +91,7 @@ STATISTICS: Mapping[str, Statistic] = {
     'minus the mean of {where}: {arm}', _minus_mean, False
   ),
   'num_at_random': Statistic(
-    'worlds in which {arm} is no better than random', _num_at_random
+    'environments in which {arm} does not beat random', _num_at_random
   ),
   'peak_over_end': Statistic(
     'greedy share of a+: maximum of the first third - at the end',
@@ -105,7 +105,7 @@ STATISTICS: Mapping[str, Statistic] = {
     False,
     results.peak_over_rest,
   ),
-  # Rewards of different tasks have no common scale; a probability needs none.
+  # A probability, because rewards of different tasks have no common scale.
   'probability': Statistic(
     'probability that {arm} beats {others} on modified tasks, {then}, - 1/2',
     _advantage,
@@ -122,28 +122,30 @@ class Effect(NamedTuple):
 
   Attributes:
     statistic: one of `STATISTICS`.
-    share: of the budget, at which it is taken; NaN for the early part.
-    suite: the role of its worlds.
-    worlds: their places in the suite; all if empty.
-    arms: what the statistic is a function of.
-    decides: whether the claim's verdict depends on it.
+    share: the share of the budget at which the effect is measured; NaN for the
+      early part of training.
+    suite: the suite of the environments.
+    indices: the indices of the environments in the suite; empty for all.
+    arms: the arms that the statistic compares.
+    decides: whether the verdict on the claim depends on the effect.
   """
 
   statistic: str
   share: float
   suite: str
-  worlds: Tuple[int, ...]
+  indices: Tuple[int, ...]
   arms: Tuple[str, ...]
   decides: bool
 
   @property
   def name(self) -> str:
-    """What is subtracted from what."""
-    at = (
-      '' if self.share == 1 else f' at {100 * self.share:.0f} % of the budget'
-    )
+    """A description of the difference, for readers."""
+    where = self.suite
+    if self.indices:
+      where = f'{self.suite} {list(self.indices)}'
+    at = '' if self.share == 1 else f' at {100 * self.share:.0f}% of the budget'
     return STATISTICS[self.statistic].name.format(
-      where=f'{self.suite} {list(self.worlds)}' if self.worlds else self.suite,
+      where=where,
       at=' early in training' if self.is_early else at,
       then='early' if self.is_early else 'at the end',
       arm=self.arms[0],
@@ -157,29 +159,29 @@ class Effect(NamedTuple):
 
   @property
   def reading(self) -> results.Reading:
-    """Reads a run."""
+    """The function that reads the required number of a run."""
     statistic = STATISTICS[self.statistic]
     of_return = results.early_area if self.is_early else results.at(self.share)
     reading = statistic.reading or of_return
     return results.normalized(reading) if statistic.is_normalized else reading
 
   def envs(self, suites: artifacts.Suites) -> List[str]:
-    """Its worlds at a scale, as far as there are any."""
+    """Returns the existing environments of the effect at a scale."""
     envs = list(suites.get(self.suite, ()))
-    if not self.worlds:
+    if not self.indices:
       return envs
-    return [envs[i] for i in self.worlds if i < len(envs)]
+    return [envs[i] for i in self.indices if i < len(envs)]
 
 
 def read() -> Mapping[str, Tuple[Effect, ...]]:
-  """The effects of `data/effects.csv`, by claim."""
+  """Returns the effects of `data/effects.csv` by claim."""
   found: Dict[str, Tuple[Effect, ...]] = {}
   for row in data_files.rows('effects.csv'):
     effect = Effect(
       row['statistic'],
       _NAN if row['at'] == 'early' else float(row['at']),
       row['suite'],
-      tuple(map(int, row['worlds'].split())),
+      tuple(map(int, row['indices'].split())),
       tuple(row['arms'].split()),
       row['decides'] == '1',
     )
@@ -188,21 +190,21 @@ def read() -> Mapping[str, Tuple[Effect, ...]]:
 
 
 class Finding(NamedTuple):
-  """What an effect came to.
+  """A measured effect.
 
   Attributes:
     effect: the effect.
-    estimate: its value and 95 % interval; NaN where they cannot be computed.
-    seeds: the fewest of an arm.
-    worlds: those that all arms were run on.
-    scales: of the runs.
-    problems: what is missing.
+    estimate: value and 95% interval; NaN if they cannot be computed.
+    seeds: the number of seeds of the arm that has the fewest.
+    envs: the environments in which all arms were run.
+    scales: the scales of the runs.
+    problems: the missing data.
   """
 
   effect: Effect
   estimate: intervals.Estimate
   seeds: int
-  worlds: Tuple[str, ...]
+  envs: Tuple[str, ...]
   scales: Tuple[str, ...]
   problems: Tuple[results.Problem, ...]
 
@@ -214,19 +216,21 @@ class Finding(NamedTuple):
 def measure(
   effect: Effect, indexed: results.Results, suites: artifacts.Suites
 ) -> Finding:
-  """Computes an effect on the worlds that all its arms were run on.
+  """Measures an effect in the environments in which all its arms were run.
 
   Args:
     effect: the effect.
-    indexed: what runs came to.
-    suites: the worlds of each role, at the data set's scale.
+    indexed: the results.
+    suites: the environments of each suite at the dataset's scale.
   """
   envs = effect.envs(suites)
   samples = _samples(effect, envs, indexed)
   common = [e for e in envs if all(e in sample.envs for sample in samples)]
   problems = [p for sample in samples for p in sample.problems]
   if not envs:
-    problems.append(results.Problem('The scale lacks worlds for', effect.suite))
+    problems.append(
+      results.Problem('The scale has no environments for', effect.suite)
+    )
   estimate = intervals.Estimate(_NAN, _NAN, _NAN)
   if common:
     samples = _samples(effect, common, indexed)
@@ -247,14 +251,14 @@ def measure(
 def _samples(
   effect: Effect, envs: Sequence[str], indexed: results.Results
 ) -> List[results.Sample]:
-  """A sample for each arm; for a gain two, of the most pre-training first."""
+  """Reads a sample per arm, or two (most pre-training first) for a gain."""
   read = functools.partial(indexed.sample, envs=envs, reading=effect.reading)
   samples = []
   for arm in effect.arms:
     samples.append(read(arm))
     if effect.statistic == 'gain':
       budgets = {n for env in envs for n in indexed.budgets(arm, env)}
-      what = f'{arm} has no two budgets of pre-training on'
+      what = f'{arm} has fewer than two budgets of pre-training on'
       missing = tuple(results.Problem(what, env) for env in envs)
       samples.append(
         read(arm, pretraining_steps=min(budgets))
@@ -265,12 +269,12 @@ def _samples(
 
 
 def of_the_paper(effect: Effect, artifact: str) -> float:
-  """An effect in the paper's numbers; NaN if it has none.
+  """Computes an effect from the paper's numbers; NaN if there are none.
 
   Args:
     effect: the effect.
-    artifact: the table with the numbers. Summaries that it prints come first;
-      the scores of games behind it have the rest.
+    artifact: the table with the numbers. Printed summaries are preferred;
+      otherwise the effect is computed from the scores of games.
   """
   printed = {
     number.arm: float(number.value)

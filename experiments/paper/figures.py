@@ -1,7 +1,7 @@
-"""The figures of the paper, out of runs.
+"""Makes the paper's figures from a dataset.
 
-A figure is a function of the data set: it says what there is to draw, and what
-is missing. Figure 7, a drawing of the network, is a table of its parameters.
+A figure lists what to draw and what data are missing. Figure 7, a drawing of
+the network, is replaced by a table of the network's parameters.
 Source: Campos et al. 2021, arXiv:2102.13515.
 """
 
@@ -44,18 +44,18 @@ FIGURES = tuple(
 
 
 class _Metric(NamedTuple):
-  """What a panel shows.
+  """The metric of a panel.
 
   Attributes:
-    ylabel: what stands at its axis.
-    how: how its lines were computed, in a sentence.
-    bands: and how their bands were.
-    column: what is read of an evaluation.
+    ylabel: the label of the y-axis.
+    how: a sentence that explains the lines.
+    bands: a sentence that explains the bands.
+    column: the column of scores that is read.
   """
 
   ylabel: str
   how: str = 'Lines are means over seeds.'
-  bands: str = 'Bands reach from the lowest seed to the highest.'
+  bands: str = 'Bands span the range over seeds.'
   column: str = 'return_mean'
 
 
@@ -66,35 +66,35 @@ _METRICS: Mapping[str, _Metric] = {
   ),
   'median': _Metric(
     'median normalized score, %',
-    'Medians are taken over worlds, of the mean over seeds. Normalized scores '
-    'are 0 for a uniform policy, and 100 for a human on Atari or the best that '
-    'there is elsewhere.',
-    'Bands are 95 % bootstrap intervals over seeds.',
+    'Lines are medians over environments of the mean over seeds. Normalized '
+    'scores are 0 for a uniform policy, and 100 for a human on Atari or the '
+    'best possible score elsewhere.',
+    'Bands are 95% bootstrap intervals over seeds.',
   ),
 }
-_ONE_SEED = 'One seed has no band.'
+_ONE_SEED = 'A single seed has no band.'
 
-# Figure 2: policies by themselves, and then what transfer makes of one.
+# Figure 2: policies alone, and a policy before and after transfer.
 _BUDGET_ARMS = {
   'full': ('ngu', 'rnd', 'constant'),
   'budgets': ('ngu', 'bt_ngu'),
 }
-# Published algorithms with which it compares, after 100k interactions.
+# Published algorithms in figure 2, after 100k interactions.
 _PUBLISHED = ('VISR', 'APT')
 _PUBLISHED_FRAMES = 400_000
 
 
 class Figure(NamedTuple):
-  """What there is to draw.
+  """The content of a figure.
 
   Attributes:
-    id: such as `fig9`.
-    panels: row by row.
-    columns: the panels in a row.
-    caption: seeds, budget, scale and how lines were computed, in sentences.
-    problems: what is missing.
-    xlabel: what the frames are.
-    log_x: whether frames are on a logarithmic axis.
+    id: identifier such as `fig9`.
+    panels: the panels, row by row.
+    columns: the number of panels in a row.
+    caption: a description of seeds, budget, scale, lines and bands.
+    problems: the missing data.
+    xlabel: the label of the x-axis.
+    log_x: whether the x-axis is logarithmic.
   """
 
   id: str
@@ -112,37 +112,37 @@ def make(
   suites: artifacts.Suites,
   normalize: Callable[[str, Any], Any] = normalization.normalize,
 ) -> Figure:
-  """Makes a figure of the runs of one scale.
+  """Makes a figure from the runs of one scale.
 
   Args:
     figure_id: one of `FIGURES`.
     dataset: the runs and scores.
-    suites: the scale's worlds, by the roles that `artifacts` lists.
-    normalize: maps a world and its returns to percent.
+    suites: the scale's environments by suite.
+    normalize: maps an environment and its returns to percent.
 
   Raises:
-    ValueError: if there is no such figure, or if runs are of several scales.
+    ValueError: if the figure is unknown or the runs belong to several scales.
   """
   if figure_id not in FIGURES:
     raise ValueError(
-      f'figure_id={figure_id!r} is not a figure with curves: choose one of '
+      f'figure_id={figure_id!r} is not a figure with curves. Choose one of '
       f'{", ".join(FIGURES)}.'
     )
   scales = {run.scale for run in dataset.runs}
   if len(scales) > 1:
     raise ValueError(
-      f'dataset has runs of the scales {", ".join(sorted(scales))}, whose '
-      'numbers do not belong together: pass the runs of one of them.'
+      f'dataset has runs of the scales {", ".join(sorted(scales))}, which '
+      'cannot be combined. Pass the runs of one scale.'
     )
   artifact = artifacts.find(figure_id)
   parts = tuple(_Source(artifact, dataset, suites, normalize).parts())
   problems = [p for part in parts for c in part.curves for p in c.problems]
   problems += [
-    results.Problem('The scale has no worlds for', suite)
+    results.Problem('The scale has no environments for', suite)
     for suite in artifact.suites
     if not suites.get(suite)
   ]
-  # 57 panels stand in ten rows.
+  # For example, 57 panels fill ten rows.
   across = 6 if len(parts) > 12 else 4 if len(parts) > 9 else 3
   is_by_budget = artifact.kind == 'budgets'
   return Figure(
@@ -161,13 +161,13 @@ def draw(
   figure: Figure,
   formats: Sequence[str] = panels_lib.FORMATS,
 ) -> Optional[plots.Picture]:
-  """Draws a figure as PATH.png and PATH.pdf, and writes its points as PATH.csv.
+  """Draws a figure as PATH.png and PATH.pdf and writes its points to PATH.csv.
 
-  Nothing is drawn if there is nothing to show, as the caption then says.
+  Returns None and draws nothing if no panel has lines.
   """
   if not any(panel.lines for panel in figure.panels):
     return None
-  # Names of runs would take more room than the panels.
+  # Only counts, because names of runs would need more space than the panels.
   kinds = collections.Counter(problem.what for problem in figure.problems)
   counts = '; '.join(f'{what}: {count}' for what, count in kinds.items())
   return panels_lib.draw(
@@ -176,18 +176,18 @@ def draw(
     columns=figure.columns,
     xlabel=figure.xlabel,
     log_x=figure.log_x,
-    caption=figure.caption + (f' Not complete: {counts}.' if counts else ''),
+    caption=figure.caption + (f' Incomplete: {counts}.' if counts else ''),
     formats=formats,
   )
 
 
 class _Part(NamedTuple):
-  """A panel.
+  """A panel with its sources.
 
   Attributes:
-    panel: what is drawn.
-    curves: what its lines and levels were made of.
-    how: how they were computed, in sentences.
+    panel: the panel to draw.
+    curves: the curves behind its lines and levels.
+    how: sentences that explain the lines and bands.
   """
 
   panel: panels_lib.Panel
@@ -212,13 +212,13 @@ class _Source:
     self._normalize = normalize
 
   def parts(self) -> Iterator[_Part]:
-    """Yields a panel for a suite's median, or one for each of its worlds."""
+    """Yields a panel for a suite's median, or one for each environment."""
     artifact = self._artifact
     for suite, metric in zip(artifact.suites, artifact.metrics, strict=True):
       envs = self._suites.get(suite, ())
       if metric != 'median':
         if artifact.columns == 2:
-          # A column for each of the two worlds, which have three rewards.
+          # One column for each of the two environments with three rewards.
           envs = [env for i in range(3) for env in envs[i::3]]
         yield from (self._part(suite, [env], metric) for env in envs)
       elif envs:
@@ -249,7 +249,7 @@ class _Source:
     )
 
   def _line(self, label: str, one: Curves, metric: str) -> panels_lib.Line:
-    """The median with its interval, or the mean from seed to seed."""
+    """Makes a line of medians with intervals, or of means with ranges."""
     if metric == 'median':
       statistic = intervals.over_points(intervals.median)
       estimate = intervals.bootstrap(statistic, one.values)
@@ -263,8 +263,8 @@ class _Source:
   def _read(
     self, suite: str, envs: Sequence[str], metric: str
   ) -> Dict[str, Curves]:
-    """Reads the lines of a panel, by arm."""
-    scale = self._normalize if metric == 'median' else _as_it_is
+    """Reads the curves of a panel by arm."""
+    scale = self._normalize if metric == 'median' else _unchanged
     arms = [a for a in self._artifact.arms if a not in artifacts.ZERO_SHOT]
     read: Callable[[str, Sequence[str]], Curves] = functools.partial(
       curves.read,
@@ -277,17 +277,17 @@ class _Source:
       arms = list(_BUDGET_ARMS[suite])
       every = (self._results.budgets(arm, env) for arm in arms for env in envs)
       if metric == 'median' and len(set(itertools.chain(*every))) < 2:
-        # Then there is what pre-training itself has evaluated.
+        # With fewer than two budgets, use the evaluations of pre-training.
         found = results.Results(_pretraining_as_zero_shot(self._dataset))
         read = functools.partial(curves.read, found, scale=scale)
       else:
         read = functools.partial(
           curves.read_by_pretraining, self._results, scale=scale
         )
-    return curves.on_shared_worlds(read, arms, envs)
+    return curves.in_shared_environments(read, arms, envs)
 
   def _ends(self, envs: Sequence[str]) -> Dict[str, Curves]:
-    """What arms have come to that do not learn the task."""
+    """Reads the final results of arms that do not learn the task."""
     ends = {}
     for arm in self._artifact.arms:
       if arm in artifacts.ZERO_SHOT and self._artifact.kind == 'curves':
@@ -296,7 +296,7 @@ class _Source:
     return ends
 
   def _published(self) -> Tuple[panels_lib.Level, ...]:
-    """Medians of published algorithms, if the games are the same."""
+    """Returns medians of published algorithms if the games are the same."""
     if set(self._suites['full']) != set(artifacts.PAPER_SUITES['full']):
       return ()
     return tuple(
@@ -308,25 +308,25 @@ class _Source:
     )
 
 
-def _as_it_is(env: str, value: Any) -> Any:
+def _unchanged(env: str, value: Any) -> Any:
   del env
   return value
 
 
 def _title(suite: str, envs: Sequence[str], found: Dict[str, Curves]) -> str:
-  """A suite and how many worlds are shown, or the name of a world."""
+  """Returns the title of a panel for a suite or for a single environment."""
   if not suite:
-    # What all worlds of its kind have in common is left out.
+    # Omit the parts that all MiniGrid names have in common.
     return envs[0].replace('MiniGrid-', '').replace('-v0', '')
   shared = max(len(one.envs) for one in found.values())
   some = f'{shared} of {len(envs)}' if 0 < shared < len(envs) else len(envs)
-  return f'{suite}: {some} {"world" if len(envs) == 1 else "worlds"}'
+  return f'{suite}: {some} environment{"" if len(envs) == 1 else "s"}'
 
 
 def _pretraining_as_zero_shot(
   dataset: dataset_lib.Dataset,
 ) -> dataset_lib.Dataset:
-  """Takes runs of pre-training for what they also are: policies evaluated."""
+  """Converts pre-training runs to zero-shot runs, to use their evaluations."""
   return dataset._replace(
     runs=tuple(
       run._replace(stage='zero_shot')
@@ -337,11 +337,11 @@ def _pretraining_as_zero_shot(
 
 
 def _caption(artifact: artifacts.Artifact, parts: Sequence[_Part]) -> str:
-  """Says what is drawn, and of which runs."""
+  """Describes the figure and the underlying runs."""
   used = [c for part in parts for c in part.curves if c.runs]
   if not used:
     return (
-      f'{artifact.title}. Nothing is drawn, because no run of it has been '
+      f'{artifact.title}. Nothing is drawn, because none of its runs has been '
       'evaluated.'
     )
   runs = [run for one in used for run in one.runs]

@@ -1,8 +1,8 @@
-"""The folder of a scale: what it is for, and what was asked of it.
+"""The directory of a scale and the requests made in it.
 
-`folder.json` says which scale, version and settings a folder belongs to. Each
-distinct request, such as `table3 --seeds=0,1`, is kept in `requests/`, so that
-status and data are about all that was asked for.
+`folder.json` records the scale, version and settings of a directory. Each
+distinct request, such as `table3 --seeds=0,1`, is stored in `requests/`, so
+that status and data cover all requested runs.
 """
 
 import dataclasses
@@ -19,17 +19,17 @@ from experiments.paper import declarations, scales
 
 _FORMAT = 1
 _MARK, _REQUESTS = 'folder.json', 'requests'
-_WRITING_SECONDS = 5.0  # What another worker may take to write a few bytes.
+_WRITING_SECONDS = 5.0  # Time limit for another worker to write a small file.
 
 
 @dataclasses.dataclass(frozen=True)
 class Folder:
-  """A folder, with what is made in it.
+  """A directory for the runs of one scale.
 
   Attributes:
-    path: where it is.
-    scale: the scale of all its runs, with the pre-training that was chosen.
-    settings: flags over those of the scale.
+    path: the path of the directory.
+    scale: the scale of all runs, including the chosen kind of pre-training.
+    settings: flags that override those of the scale.
   """
 
   path: pathlib.Path
@@ -38,26 +38,29 @@ class Folder:
 
   @property
   def exists(self) -> bool:
-    """Whether anything was begun here."""
+    """Whether the directory has been claimed by a worker."""
     return (self.path / _MARK).exists()
 
   def check(self) -> None:
-    """Raises ValueError if the folder is of another scale, version, kind.
+    """Raises ValueError if the directory cannot be used; writes nothing.
 
-    Nothing is written.
+    The directory may belong to another scale, version or setting, or contain
+    other files.
     """
     if self.exists:
       self._check_same(self._read_mark())
     elif self.path.exists() and not self.path.is_dir():
-      raise ValueError(f'folder={str(self.path)!r} is a file: choose a folder.')
+      raise ValueError(
+        f'folder={str(self.path)!r} is a file. Choose a directory.'
+      )
     elif self.path.is_dir() and any(self.path.iterdir()):
       raise ValueError(
-        f'folder={str(self.path)!r} is not empty and has no {_MARK}: choose an '
-        'empty or new folder.'
+        f'folder={str(self.path)!r} is not empty and has no {_MARK}. Choose an '
+        'empty or new directory.'
       )
 
   def claim(self) -> None:
-    """Makes the folder this scale's, or recognizes it as such."""
+    """Claims the directory for this scale, or verifies an existing claim."""
     self.check()
     _write_once(self.path / _MARK, self._mark())
     self._check_same(self._read_mark())
@@ -65,7 +68,7 @@ class Folder:
   def ask(
     self, artifacts: Tuple[str, ...], choice: declarations.Choice
   ) -> None:
-    """Keeps a request."""
+    """Stores a request."""
     request = {
       'artifacts': list(artifacts),
       **{name: list(getattr(choice, name)) for name in _PARTS},
@@ -78,14 +81,14 @@ class Folder:
     """Returns the artifacts and choices of all requests."""
     found = []
     for path in sorted((self.path / _REQUESTS).glob('*.json')):
-      request = _read(path, 'remove it, and ask for its artifacts again')
+      request = _read(path, 'Delete the file and request its artifacts again')
       parts = {name: tuple(request[name]) for name in _PARTS}
       choice = declarations.Choice(settings=dict(self.settings), **parts)
       found.append((tuple(request['artifacts']), choice))
     return found
 
   def commands(self) -> List[str]:
-    """Returns what to type in order to make all that was asked for."""
+    """Returns the commands that reproduce all requests."""
     return [
       ' '.join(
         [
@@ -104,7 +107,7 @@ class Folder:
     ]
 
   def specs(self) -> List[runs.RunSpec]:
-    """Returns all runs that were asked for."""
+    """Returns all requested runs."""
     return runs.ordered(
       spec
       for artifacts, choice in self.requests()
@@ -112,18 +115,18 @@ class Folder:
     )
 
   def artifacts(self) -> Tuple[str, ...]:
-    """Returns the artifacts that were asked for, in the paper's order."""
+    """Returns all requested artifacts in the paper's order."""
     asked = {name for artifacts, _ in self.requests() for name in artifacts}
     return tuple(name for name in artifacts_lib.ARTIFACTS if name in asked)
 
   def _pretraining_flag(self) -> List[str]:
-    """Returns the flag, unless the scale is so by itself."""
+    """Returns the flag, unless the value is the scale's default."""
     if self.scale == scales.get(self.scale.name):
       return []
     return [f'--pretraining={self.scale.pretraining}']
 
   def _read_mark(self) -> Dict[str, Any]:
-    return _read(self.path / _MARK, 'choose another --folder')
+    return _read(self.path / _MARK, 'Choose another --folder')
 
   def _mark(self) -> Dict[str, Any]:
     return {
@@ -136,20 +139,20 @@ class Folder:
       'settings': [list(setting) for setting in self.settings],
     }
 
-  def _check_same(self, there: Dict[str, Any]) -> None:
-    here = self._mark()
-    # Folders that do not say so have what their scale has by itself.
-    own = scales.get(self.scale.name).pretraining
-    there = {'pretraining': own, **there}
+  def _check_same(self, found: Dict[str, Any]) -> None:
+    # Directories of earlier versions lack the kind of pre-training.
+    default = scales.get(self.scale.name).pretraining
+    found = {'pretraining': default, **found}
     differences = ', '.join(
-      f'{name}={there.get(name)!r} there and {value!r} here'
-      for name, value in here.items()
-      if there.get(name) != value
+      f'{name}={found.get(name)!r} instead of {value!r}'
+      for name, value in self._mark().items()
+      if found.get(name) != value
     )
     if differences:
       raise ValueError(
-        f'folder={str(self.path)!r} belongs to something else: {differences}. '
-        'Choose another --folder, or the same --scale, --pretraining and --set.'
+        f'folder={str(self.path)!r} was created with other settings: '
+        f'{differences}. Choose another --folder, or the same --scale, '
+        '--pretraining and --set.'
       )
 
 
@@ -157,7 +160,7 @@ _PARTS = ('seeds', 'games', 'arms')
 
 
 def _write_once(path: pathlib.Path, content: Dict[str, Any]) -> None:
-  """Writes a file unless it is there; any number of workers may try."""
+  """Writes a file unless it exists; any number of workers may try."""
   path.parent.mkdir(parents=True, exist_ok=True)
   try:
     with path.open('x') as file:
@@ -174,5 +177,5 @@ def _read(path: pathlib.Path, advice: str) -> Dict[str, Any]:
       return content
     except ValueError as error:
       if time.monotonic() > end:
-        raise ValueError(f'{path} is damaged: {advice}.') from error
+        raise ValueError(f'{path} is damaged. {advice}.') from error
       time.sleep(0.1)

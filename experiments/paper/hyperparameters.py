@@ -1,4 +1,4 @@
-"""Table 1: the paper's hyper-parameters beside our defaults."""
+"""Table 1: the paper's hyper-parameters compared with our defaults."""
 
 import inspect
 from typing import Any, List, Mapping
@@ -18,7 +18,7 @@ _AGENTS = {
 
 
 def table(artifact: artifacts.Artifact) -> PaperTable:
-  """Table 1; it needs no runs."""
+  """Makes table 1, which needs no runs."""
   rows = data_files.rows('hyperparameters.csv')
   return PaperTable(
     artifact.id,
@@ -26,8 +26,8 @@ def table(artifact: artifacts.Artifact) -> PaperTable:
     'hyper-parameter',
     ('paper', 'here', 'setting', 'agrees'),
     tuple(_row(row) for row in rows),
-    'The paper prints these in its appendix. Here are the defaults, with the '
-    'preset `paper`.',
+    "The paper's values come from its appendix. Our values are the defaults "
+    'with the preset `paper`.',
     tuple(f'{r["label"]}: {r["note"]}.' for r in rows if r['note']),
   )
 
@@ -47,7 +47,7 @@ def _equal(ours: Any, printed: str) -> bool:
 
 
 def _ours(row: Mapping[str, str]) -> List[Any]:
-  """The values of a setting here: one, or two if the agents differ."""
+  """Returns our value of a setting, or two values if the agents differ."""
   setting = row['setting']
   if row['of'] == 'optax':
     return [inspect.signature(optax.adam).parameters[setting].default]

@@ -1,8 +1,8 @@
-"""The statistics over seeds and worlds that artifacts and claims name.
+"""Statistics over seeds and environments for artifacts and claims.
 
-Each maps float64 [..., seeds, worlds] to float64 [...]. A world's score is its
-mean over seeds, as in the paper, but for the interquartile mean, which is taken
-over all runs (Agarwal et al. 2021, arXiv:2108.13264).
+Each statistic maps float64 [..., seeds, envs] to float64 [...]. The score of an
+environment is the mean over seeds, as in the paper. The interquartile mean is
+an exception and is taken over all runs (Agarwal et al. 2021, arXiv:2108.13264).
 """
 
 import functools
@@ -14,7 +14,7 @@ from bt_acme.evaluation import intervals
 
 
 class Metric(NamedTuple):
-  """A statistic, and its title in tables."""
+  """A statistic with its title in tables."""
 
   title: str
   statistic: intervals.Statistic
@@ -36,9 +36,9 @@ METRICS: Mapping[str, Metric] = {
     for percent in intervals.PERCENTILES
   },
   'num_above_random': Metric(
-    'worlds > 0', functools.partial(intervals.num_above, level=0)
+    'environments > 0', functools.partial(intervals.num_above, level=0)
   ),
   'num_above_human': Metric(
-    'worlds > 100', functools.partial(intervals.num_above, level=100)
+    'environments > 100', functools.partial(intervals.num_above, level=100)
   ),
 }

@@ -1,7 +1,7 @@
-"""Figure 7 as a table: the parameters of the Q-network, as Haiku makes them.
+"""Figure 7 as a table of the Q-network's parameters in Haiku.
 
-The paper draws the network, which is that of Agent57 (Badia et al. 2020,
-arXiv:2003.13350). Source: Campos et al. 2021, arXiv:2102.13515.
+The paper shows a drawing of the network, which is the network of Agent57 (Badia
+et al. 2020, arXiv:2003.13350). Source: Campos et al. 2021, arXiv:2102.13515.
 """
 
 import math
@@ -13,20 +13,20 @@ from bt_acme import config as config_lib
 from bt_acme.core import networks
 from bt_acme.evaluation import tables
 
-_ATARI = (84, 84, 4)  # Four frames of gray.
+_ATARI = (84, 84, 4)  # Four grayscale frames.
 _ATARI_ACTIONS = 18
 
 
 def parameters(
   num_extra_actions: int = 1,
 ) -> List[Tuple[str, str, Tuple[int, ...]]]:
-  """Lists the parameters of the paper's Q-network, without making any.
+  """Lists the parameters of the paper's Q-network without allocating them.
 
   Args:
-    num_extra_actions: the behaviors that may be chosen for a step.
+    num_extra_actions: the number of behaviors available as extra actions.
 
   Returns:
-    The module, the name and the shape of each array, as Haiku has them.
+    The Haiku module, name and shape of each array.
   """
   network = networks.make_q_network(
     config_lib.NetworkConfig(), _ATARI, _ATARI_ACTIONS, num_extra_actions
@@ -40,7 +40,7 @@ def parameters(
 
 
 def texts() -> Tuple[str, str]:
-  """Lists parameters as CSV and for readers, with their sum at the end."""
+  """Returns the parameters and their total as CSV and as a text table."""
   rows = [
     (module, name, ' x '.join(map(str, shape)), math.prod(shape))
     for module, name, shape in parameters()

@@ -1,7 +1,8 @@
-"""Returns of any world on one scale: 0 is a random policy's.
+"""Normalizes returns of all environments to a common scale.
 
-On Atari 100 is a human's (human-normalized scores); elsewhere it is the best
-that there is, as `small_scores` measures it (world-normalized scores).
+A random policy scores 0. A human scores 100 on Atari (human-normalized scores).
+In other environments, 100 is the best possible score as determined by
+`small_scores`.
 """
 
 import difflib
@@ -17,17 +18,17 @@ _small_scores = functools.lru_cache(small_scores.read)
 
 
 def normalize(env: str, returns: Any) -> np.ndarray:
-  """Maps a random policy's return to 0, and the human's or the best to 100.
+  """Maps a random policy's return to 0 and a human's or the best one to 100.
 
   Args:
-    env: the environment's whole name.
-    returns: undiscounted returns, a number or an array of them.
+    env: the full name of the environment.
+    returns: undiscounted returns, a number or an array.
 
   Returns:
     float64 of the shape of `returns`, percent.
 
   Raises:
-    ValueError: if nothing stands for 0 and 100 in that environment.
+    ValueError: if the reference scores of the environment are unknown.
   """
   if env in atari.FULL:
     return np.asarray(atari.human_normalized(env, returns))
@@ -35,9 +36,9 @@ def normalize(env: str, returns: Any) -> np.ndarray:
   if env not in known:
     near = difflib.get_close_matches(env, [*known, *atari.FULL], cutoff=0.5)
     raise ValueError(
-      f'env={env!r} has no scores that stand for 0 and 100'
-      + (f'; near are {", ".join(near)}' if near else '')
-      + '. For a MiniGrid world, write them by '
+      f'env={env!r} has no reference scores for 0 and 100'
+      + (f'; similar names are {", ".join(near)}' if near else '')
+      + '. For a MiniGrid environment, run '
       f'`python -m experiments.paper.small_scores {env}`.'
     )
   random, best = known[env].random, known[env].best

@@ -1,4 +1,4 @@
-"""The command line, read: what it asks for, or why it cannot be done."""
+"""Parses and validates the command line."""
 
 import argparse
 import pathlib
@@ -14,26 +14,26 @@ COMMANDS = (
   *('list', 'plan', 'work', 'status', 'gather', 'render', 'claims'),
   'publish',
 )
-_OF_ARTIFACTS = ('plan', 'work', 'render')  # The commands that take artifacts.
-_OF_WORK = ('', 'work')  # Those that execute runs.
-_OF_PARTS = (*_OF_WORK, 'plan')  # Those that take a part of the runs.
+_TAKE_ARTIFACTS = ('plan', 'work', 'render')  # Commands that take artifacts.
+_EXECUTE = ('', 'work')  # Commands that execute runs.
+_TAKE_PARTS = (*_EXECUTE, 'plan')  # Commands that take a part of the runs.
 
 
 class Options(NamedTuple):
-  """What is asked for.
+  """The options of a command line.
 
   Attributes:
-    command: one of `COMMANDS`, or empty for all that makes artifacts.
-    artifacts: the ids of those that are named.
-    folder: where everything goes, with its scale.
-    choice: the part of the runs.
-    slots: where runs take place; empty on a cluster.
-    slots_text: what `slots` was read from, or each machine of a cluster has.
+    command: one of `COMMANDS`, or empty to make artifacts from scratch.
+    artifacts: the ids of the given artifacts.
+    folder: the output directory with its scale.
+    choice: the selection of runs.
+    slots: the local slots; empty on a cluster.
+    slots_text: the text of `slots`, which on a cluster applies per machine.
     shard: this worker's part of the runs, such as (3, 16).
-    formats: of what is rendered.
-    hours: after so long all runs are stopped.
-    ray_address: of a cluster whose machines do the work; empty for this one.
-    ray_python: the Python of an environment with Ray.
+    formats: the output formats.
+    hours: the time limit after which all runs are stopped.
+    ray_address: the address of a Ray cluster; empty for the local machine.
+    ray_python: Python executable of an environment with Ray.
   """
 
   command: str
@@ -50,14 +50,14 @@ class Options(NamedTuple):
 
 
 def read(arguments: Sequence[str], description: str) -> Options:
-  """Reads a command line.
+  """Parses a command line; writes nothing.
 
   Args:
-    arguments: its words.
-    description: stands above the flags in `--help`.
+    arguments: the arguments.
+    description: the text above the flags in `--help`.
 
   Raises:
-    ValueError: if it cannot be done. Nothing is written.
+    ValueError: if the command line is invalid.
   """
   given = _parser(description).parse_args(arguments)
   command, artifacts = _read_names(given.names)
@@ -66,20 +66,20 @@ def read(arguments: Sequence[str], description: str) -> Options:
   path = pathlib.Path(given.folder or f'runs/paper/{scale.name}')
   seeds = seeds_lib.read(given.seeds) if given.seeds else ()
   choice = declarations.Choice(seeds, given.games, given.arms, settings)
-  if command not in _OF_PARTS and any((given.seeds, given.games, given.arms)):
+  if command not in _TAKE_PARTS and any((given.seeds, given.games, given.arms)):
     raise ValueError(
-      f'seeds, games, arms: `{command}` is about all runs that were asked for. '
-      'Leave --seeds, --games and --arms to `plan` and `work`.'
+      f'seeds, games, arms: `{command}` applies to all requested runs. Use '
+      '--seeds, --games and --arms only with `plan`, `work` and artifacts.'
     )
-  if given.ray_address and command not in _OF_WORK:
+  if given.ray_address and command not in _EXECUTE:
     raise ValueError(
-      f'ray_address: `{command}` starts nothing. Leave it to `work` and to '
-      'artifacts.'
+      f'ray_address: `{command}` does not execute runs. Use --ray_address only '
+      'with `work` and artifacts.'
     )
   formats = tuple(given.format.split(','))
   report.check_formats(formats)
   given_slots = given.slots or scale.slots
-  slots.parse(given_slots, [0])  # A mistake is told before anything starts.
+  slots.parse(given_slots, [0])  # Reports mistakes before anything starts.
   return Options(
     command,
     artifacts,
@@ -96,10 +96,10 @@ def read(arguments: Sequence[str], description: str) -> Options:
 
 
 class _Parser(argparse.ArgumentParser):
-  """Reports a mistake in one line."""
+  """An argument parser that raises ValueError for errors."""
 
   def error(self, message: str) -> NoReturn:
-    raise ValueError(f'{message} (--help lists all flags)')
+    raise ValueError(f'{message} (see --help for all flags)')
 
 
 def _parser(description: str) -> argparse.ArgumentParser:
@@ -109,43 +109,53 @@ def _parser(description: str) -> argparse.ArgumentParser:
     formatter_class=argparse.RawDescriptionHelpFormatter,
   )
   parser.add_argument(
-    'names', nargs='+', metavar='NAME', help='a command, or artifacts'
+    'names', nargs='+', metavar='NAME', help='a command or artifacts'
   )
   for flag, default, kind, text in (
-    ('scale', 'smoke', str, f'one of {", ".join(scales.SCALES)}'),
+    ('scale', 'smoke', str, f'scale, one of {", ".join(scales.SCALES)}'),
     (
       *('pretraining', '', str),
-      'shared: one policy for all seeds, or per_seed; by itself the scale has '
-      'per_seed if it is smoke or laptop, and shared like the paper if not',
+      'shared (one policy for all seeds) or per_seed; defaults to per_seed for '
+      'smoke and laptop, and to shared, like the paper, for gpu and paper',
     ),
     (
       *('folder', '', str),
-      'where everything goes; runs/paper/SCALE if not given',
+      'output directory; defaults to runs/paper/SCALE',
     ),
     (
       *('seeds', '', _words),
-      'the seeds, separated by commas, instead of the scale`s',
+      'seeds, separated by commas; defaults to the seeds of the scale',
     ),
-    ('games', '', _words, 'only these environments, separated by commas'),
-    ('arms', '', _words, 'only these arms, separated by commas'),
+    (
+      *('games', '', _words),
+      'environments, separated by commas; defaults to all',
+    ),
+    ('arms', '', _words, 'arms, separated by commas; defaults to all'),
     (
       *('slots', '', str),
-      'where runs take place, such as cpu:4 or gpu:0,gpu:1/2',
+      'slots that execute runs, such as cpu:4 or gpu:0,gpu:1/2; defaults to '
+      'the slots of the scale',
     ),
     (
       *('shard', '1/1', _shard),
-      'the part of the runs that this worker does, such as 3/16',
+      'part of the runs that this worker executes, such as 3/16',
     ),
-    ('format', ','.join(report.FORMATS), str, 'what to render'),
-    ('hours', 'inf', _hours, 'stop all after so many hours, and save'),
+    (
+      *('format', ','.join(report.FORMATS), str),
+      'output formats, separated by commas',
+    ),
+    (
+      *('hours', 'inf', _hours),
+      'time limit in hours, after which all runs are saved and stopped',
+    ),
     (
       *('ray_address', '', str),
-      'the head of a Ray cluster, as 10.0.0.1:6379: all of its machines work, '
-      'each in these --slots',
+      'head of a Ray cluster, such as 10.0.0.1:6379; every machine of the '
+      'cluster executes runs in these --slots',
     ),
     (
       *('ray_python', '.venv-ray/bin/python', str),
-      'the Python of an environment with Ray, which `make ray` makes',
+      'Python executable of an environment with Ray, as created by `make ray`',
     ),
   ):
     parser.add_argument(f'--{flag}', default=default, type=kind, help=text)
@@ -155,19 +165,19 @@ def _parser(description: str) -> argparse.ArgumentParser:
     default=[],
     type=_setting,
     metavar='NAME=VALUE',
-    help='a setting of all runs that have it; may be repeated',
+    help='setting of all runs whose script has it; may be repeated',
   )
   return parser
 
 
 def _read_names(given: Sequence[str]) -> Tuple[str, Tuple[str, ...]]:
-  """Returns the command, empty for all of them, and the artifacts."""
+  """Returns the command, which may be empty, and the artifacts."""
   command = given[0] if given[0] in COMMANDS else ''
   artifacts = tuple(given[1:] if command else given)
-  if artifacts and command and command not in _OF_ARTIFACTS:
+  if artifacts and command and command not in _TAKE_ARTIFACTS:
     raise ValueError(
-      f'artifact={artifacts[0]!r}: `{command}` is about all that was asked '
-      'for, and takes no artifact.'
+      f'artifact={artifacts[0]!r}: `{command}` applies to all requested runs. '
+      'Remove the artifact.'
     )
   for name in artifacts:
     if name in artifacts_lib.ARTIFACTS:
@@ -204,7 +214,7 @@ def _shard(text: str) -> Tuple[int, int]:
     parts
   ):
     raise argparse.ArgumentTypeError(
-      f'shard={text!r} must be like 3/16: the third of sixteen parts.'
+      f'shard={text!r} must have the form 3/16 (the third of sixteen parts).'
     )
   return int(part), int(parts)
 
@@ -213,6 +223,6 @@ def _setting(text: str) -> Tuple[str, str]:
   name, equals, value = text.partition('=')
   if not equals:
     raise argparse.ArgumentTypeError(
-      f'set={text!r} must be like learning_rate=1e-4.'
+      f'set={text!r} must have the form NAME=VALUE, such as learning_rate=1e-4.'
     )
   return name, value

@@ -1,4 +1,4 @@
-"""What would run, and what has run: for readers, before and during the work."""
+"""Describes planned and finished runs for readers."""
 
 import collections
 import pathlib
@@ -17,18 +17,18 @@ STAGES = {
 }
 _EVALUATIONS = (runs.ZERO_SHOT, runs.FINAL_EVALUATION)
 _STATUSES = (dataset.DONE, dataset.RUNNING, dataset.WAITING, dataset.FAILED)
-_SHOWN_LINES = 5  # Of what a failed run printed.
+_SHOWN_LINES = 5  # Number of output lines shown for a failed run.
 
 
 class StageEstimate(NamedTuple):
-  """What runs take, together.
+  """The total cost of the runs of a stage.
 
   Attributes:
-    runs: their number.
-    left: the number of those that are not done.
-    actor_steps: of those that are left.
-    hours: of those that are left, one after another.
-    is_measured: whether finished runs have told how long they take.
+    runs: the number of runs.
+    left: the number of remaining runs.
+    actor_steps: the actor steps of the remaining runs.
+    hours: the duration of the remaining runs, one after another.
+    is_measured: whether the duration is based on finished runs.
   """
 
   runs: int
@@ -41,7 +41,7 @@ class StageEstimate(NamedTuple):
 def estimates(
   folder: pathlib.Path, specs: Sequence[runs.RunSpec], scale: scales.Scale
 ) -> Dict[str, StageEstimate]:
-  """Returns what each stage takes, by stage."""
+  """Estimates the cost of each stage."""
   found: Dict[str, StageEstimate] = {}
   for stage in STAGES:
     group = [spec for spec in specs if spec.stage == stage]
@@ -75,7 +75,7 @@ def plan(
   scale: scales.Scale,
   slots: Sequence[pool.Slot],
 ) -> str:
-  """Returns what would run, as text; starts nothing."""
+  """Describes the planned runs as text; starts nothing."""
   by_stage = estimates(folder, specs, scale)
   total = _total(list(by_stage.values()))
   rows = [
@@ -87,31 +87,32 @@ def plan(
   ]
   header = ['', 'runs', 'left', 'actor steps', 'hours']
   source = (
-    'as long as the finished runs of this folder took'
+    'based on the finished runs in this directory'
     if total.is_measured
-    else f'estimated at {scale.steps_per_second:,g} actor steps a second for '
-    'what no finished run has told yet'
+    else f'estimated at {scale.steps_per_second:,g} actor steps per second for '
+    'stages without finished runs'
   )
   learning = sum(not spec.is_evaluation for spec in specs)
   return '\n'.join(
     [
       tables.table(header, rows),
       f'Hours of one slot, {source}.{_with_slots(by_stage, slots)}',
-      f'Disk: about {learning * scale.megabytes / 1000:,.2f} GB in {folder}.',
+      f'Disk space: {learning * scale.megabytes / 1000:,.2f} GB in {folder} '
+      '(estimate).',
       pretraining(scale),
     ]
   )
 
 
 def pretraining(scale: scales.Scale) -> str:
-  """Returns whose policy each seed uses, in a sentence."""
+  """Describes which policy each seed uses."""
   return f'Pre-training is {scales.PRETRAINING[scale.pretraining]}.'
 
 
 def status(
   folder: pathlib.Path, specs: Sequence[runs.RunSpec], scale: scales.Scale
 ) -> str:
-  """Returns how far the runs are, and why some have failed, as text."""
+  """Describes the progress of the runs and their failures as text."""
   counts: Dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
   failed: List[runs.RunSpec] = []
   for spec in specs:
@@ -129,9 +130,9 @@ def status(
     record = records.read(folder, spec)
     lines += [
       '',
-      f'{spec.id} has failed {record.failures} times, with exit code '
-      f'{record.exit_code}. Its last lines, of those in '
-      f'{records.path_of(folder, spec, "json")}, which to remove to try again:',
+      f'{spec.id} has failed {record.failures} times; exit code '
+      f'{record.exit_code}. Delete {records.path_of(folder, spec, "json")} to '
+      'try again. Last lines of its output:',
       *(f'  {line}' for line in record.tail[-_SHOWN_LINES:]),
     ]
   return '\n'.join(lines)
@@ -140,7 +141,7 @@ def status(
 def _with_slots(
   by_stage: Mapping[str, StageEstimate], slots: Sequence[pool.Slot]
 ) -> str:
-  """Says how long the slots take; nothing of those of other machines."""
+  """Describes the time with local slots; empty if there are none."""
   if not slots:
     return ''
   hours = _wall_hours(by_stage, slots)
@@ -150,7 +151,7 @@ def _with_slots(
 def _wall_hours(
   by_stage: Mapping[str, StageEstimate], slots: Sequence[pool.Slot]
 ) -> float:
-  """Returns the hours of all, shared by slots as a worker shares them."""
+  """Returns the hours of all runs if a worker distributes them over slots."""
   hours = {stage: one.hours for stage, one in by_stage.items()}
   num_gpus = sum(slot.is_gpu for slot in slots)
   if num_gpus in (0, len(slots)):

@@ -1,7 +1,7 @@
-"""The paper's own numbers.
+"""The paper's own numbers, read from `data/paper.csv`.
 
-`data/paper.csv` is their only home. The scores of single games also make a data
-set, from which artifacts and claims are computed as if the runs were ours.
+The scores of single games also form a dataset, from which artifacts and claims
+are computed in the same way as from our runs.
 """
 
 import functools
@@ -12,7 +12,7 @@ from experiments.paper import artifacts, data_files
 
 
 class Printed(NamedTuple):
-  """A number that the paper prints.
+  """A number printed in the paper.
 
   Attributes:
     artifact: the table.
@@ -20,11 +20,10 @@ class Printed(NamedTuple):
     env: the game; empty for a summary over a suite.
     suite: the suite; empty for a game.
     metric: `score`, or a summary of human-normalized scores in percent.
-    frames: frames with reward; 0 if there are none, or if the paper does not
-      say.
-    value: its digits.
-    spread: the digits of the standard deviation over seeds; empty without one.
-    bold: whether it is printed in bold.
+    frames: frames with reward; 0 if none or unknown.
+    value: the printed digits.
+    spread: the printed standard deviation over seeds; empty without one.
+    bold: whether the number is printed in bold.
   """
 
   artifact: str
@@ -39,13 +38,13 @@ class Printed(NamedTuple):
 
   @property
   def decimals(self) -> int:
-    """The number of digits after the point."""
+    """The number of decimals."""
     return len(self.value.partition('.')[2])
 
 
 @functools.lru_cache
 def numbers(artifact: str) -> Tuple[Printed, ...]:
-  """All numbers of an artifact, in the paper's order; of a figure, none."""
+  """Returns all numbers of a table in the paper's order; none for a figure."""
   found = []
   for row in data_files.rows('paper.csv'):
     if row['artifact'] == artifact:
@@ -55,10 +54,11 @@ def numbers(artifact: str) -> Tuple[Printed, ...]:
 
 
 def data(artifact: str) -> dataset.Dataset:
-  """The paper's runs behind an artifact: their mean, as one run a game.
+  """Returns the paper's runs behind an artifact, with one mean run per game.
 
   Args:
-    artifact: its id; without published scores of games the data set is empty.
+    artifact: the id of the artifact. The dataset is empty if the artifact has
+      no published scores of single games.
   """
   unique = {
     (number.arm, number.env): number

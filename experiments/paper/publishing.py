@@ -1,7 +1,7 @@
-"""Results that are kept in the repository, with the texts made of them.
+"""Stores results in the repository and updates the texts based on them.
 
-`experiments/paper/measured/SCALE` has the data of a scale, a report with the
-artifacts, and the report's pictures. `experiments/README.md` shows the claims.
+`experiments/paper/measured/SCALE` contains the data of a scale and a report
+with its figures. `experiments/README.md` shows the claims.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ from experiments.paper import claims, planning, report, scales
 
 FOLDER = pathlib.Path(__file__).with_name('measured')
 README = pathlib.Path(__file__).parents[1] / 'README.md'
-_SCALE = 'laptop'  # The one whose claims the README shows.
+_SCALE = 'laptop'  # The scale whose claims the README shows.
 _BEGIN = (
   f'<!-- Of paper/measured/{_SCALE}: python -m experiments.paper publish '
   f'--scale={_SCALE} -->'
@@ -33,19 +33,19 @@ def publish(
   commands: Sequence[str],
   artifacts: Sequence[str],
 ) -> pathlib.Path:
-  """Replaces what is published of a scale.
+  """Replaces the published results of a scale.
 
   Args:
     scale: the scale.
-    dataset: what its runs have come to.
-    commands: those that have asked for the runs.
-    artifacts: the ids of those that the report shows.
+    dataset: the results of the scale.
+    commands: the commands that requested the runs.
+    artifacts: the ids of the artifacts in the report.
 
   Returns:
-    The report's file.
+    The path of the report.
 
   Raises:
-    ValueError: if an artifact cannot be made of such data.
+    ValueError: if an artifact cannot be made from the dataset.
   """
   folder = FOLDER / scale.name
   kept = lasting(dataset)
@@ -61,7 +61,7 @@ def publish(
     shutil.rmtree(folder, ignore_errors=True)
     (folder / _PICTURES).mkdir(parents=True)
     for path in pictures.glob('*.png'):
-      # A few colors are enough for lines, and take a quarter of the bytes.
+      # Lines need only a few colors, which reduces the size to a quarter.
       picture = Image.open(path).convert('RGB').quantize(_NUM_COLORS)
       picture.save(folder / _PICTURES / path.name, optimize=True)
   dataset_lib.write(folder, kept)
@@ -72,10 +72,10 @@ def publish(
 
 
 def lasting(dataset: dataset_lib.Dataset) -> dataset_lib.Dataset:
-  """Returns the part of the data that artifacts are made of.
+  """Returns the part of a dataset that artifacts depend on.
 
-  It leaves out what training episodes brought, what only tells of a machine or
-  of a moment, and commands, which the code makes anew.
+  Training scores, host names and commands are removed, and running runs are
+  marked as waiting.
   """
   status = {dataset_lib.RUNNING: dataset_lib.WAITING}
   runs = [
@@ -87,7 +87,7 @@ def lasting(dataset: dataset_lib.Dataset) -> dataset_lib.Dataset:
 
 
 def rendered_readme(readme: str) -> str:
-  """Returns the README with the claims of the published results."""
+  """Returns the README with updated claims."""
   before, rest = readme.split(_BEGIN)
   _, after = rest.split(_END)
   return f'{before}{_BEGIN}\n\n{_claims()}\n{_END}{after}'

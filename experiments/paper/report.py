@@ -1,4 +1,4 @@
-"""From the data to files: tables, figures, and the report that joins them."""
+"""Writes tables, figures and the report that combines them."""
 
 import pathlib
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
@@ -21,15 +21,15 @@ from experiments.paper import (
 
 TABLE_FORMATS = tuple(table_formats.FORMATS)
 FORMATS = tuple(dict.fromkeys((*TABLE_FORMATS, *panels.FORMATS)))
-_MOST_NAMES = 100  # Of runs that have failed, or are missing in a figure.
+_MOST_NAMES = 100  # Maximum number of failed or missing runs to list.
 
 
 class Rendered(NamedTuple):
-  """An artifact that was written.
+  """A rendered artifact.
 
   Attributes:
-    paths: its files.
-    markdown: what a report in the folder above them shows of it.
+    paths: the files written.
+    markdown: the section of a report in the parent directory of the files.
   """
 
   paths: Tuple[pathlib.Path, ...]
@@ -37,10 +37,11 @@ class Rendered(NamedTuple):
 
 
 def check_formats(formats: Sequence[str]) -> None:
-  """Raises ValueError for an unknown format."""
+  """Raises ValueError if a format is unknown."""
   for one in formats:
     if one not in FORMATS:
-      raise ValueError(f'format={one!r}: {names.suggest(one, FORMATS)}')
+      advice = names.suggest(one, FORMATS)
+      raise ValueError(f'format={one!r} is unknown: {advice}')
 
 
 def render(
@@ -50,19 +51,19 @@ def render(
   folder: pathlib.Path,
   formats: Sequence[str] = FORMATS,
 ) -> Rendered:
-  """Writes an artifact in those of the formats that it has.
+  """Writes an artifact in all requested formats that apply to it.
 
-  A figure's caption is written as text, and alone if nothing can be shown.
+  The caption of a figure is always written as text, even if nothing is drawn.
 
   Args:
-    artifact_id: its id.
-    dataset: what the runs of one scale have come to.
-    suites: the scale's worlds, by the roles that `artifacts` lists.
-    folder: takes the files.
-    formats: some of `FORMATS`.
+    artifact_id: the id of the artifact.
+    dataset: the results of one scale.
+    suites: the scale's environments by suite.
+    folder: the output directory.
+    formats: the requested formats, a subset of `FORMATS`.
 
   Raises:
-    ValueError: if the artifact is unknown, or cannot be made of such data.
+    ValueError: if the artifact is unknown or cannot be made from the dataset.
   """
   path = folder / artifact_id
   title = artifacts.find(artifact_id).title
@@ -86,7 +87,7 @@ def render(
 def _written(
   path: pathlib.Path, texts: Mapping[str, str]
 ) -> Tuple[pathlib.Path, ...]:
-  """Writes texts by the suffix of their files, and returns these."""
+  """Writes texts, given by file suffix, and returns the paths."""
   for suffix, text in texts.items():
     files.write_text(path.with_suffix(f'.{suffix}'), text)
   return tuple(path.with_suffix(f'.{suffix}') for suffix in texts)
@@ -115,18 +116,17 @@ def joined(
   verdicts: Sequence[claims.Verdict],
   sections: Sequence[str],
 ) -> str:
-  """Returns the report of a scale, as Markdown.
+  """Returns the report of a scale as Markdown.
 
   Args:
     scale: the scale.
-    dataset: what its runs have come to.
-    commands: those that have asked for the runs.
-    verdicts: on the paper's claims.
+    dataset: the results of the scale.
+    commands: the commands that requested the runs.
+    verdicts: the verdicts on the paper's claims.
     sections: the Markdown of each artifact.
   """
   parts = [
-    f'# The tables and figures of Campos et al. 2021 at the scale '
-    f'`{scale.name}`\n',
+    f'# Tables and figures of Campos et al. 2021 at the scale `{scale.name}`\n',
     '\n'.join(['```', *commands, '```\n']),
     f'{planning.pretraining(scale)}\n',
     f'## Runs\n\n{runs_table(dataset.runs)}',
@@ -138,7 +138,7 @@ def joined(
 
 
 def runs_table(runs: Sequence[dataset_lib.Run]) -> str:
-  """How many there are, how long they took, which code they ran."""
+  """Formats counts, duration, commits and devices of runs as Markdown."""
   stages: Dict[str, List[dataset_lib.Run]] = {}
   for run in runs:
     stages.setdefault(planning.STAGES[run.stage], []).append(run)
@@ -154,12 +154,12 @@ def runs_table(runs: Sequence[dataset_lib.Run]) -> str:
   devices = '; '.join(sorted({run.device for run in runs} - {''}))
   return '\n'.join(
     [
-      '| | asked for | done | failed | hours |',
+      '| | requested | done | failed | hours |',
       '| --- | --: | --: | --: | --: |',
       *rows,
       '',
-      'Hours are those of one slot, without evaluations after training. '
-      f'Commit: {commits or "not known"}. Device: {devices or "not known"}.',
+      'Hours refer to one slot and exclude evaluations after training. '
+      f'Commit: {commits or "unknown"}. Device: {devices or "unknown"}.',
       '',
       *(f'- {one}' for one in failures),
     ]
@@ -171,6 +171,6 @@ def _count(runs: Sequence[dataset_lib.Run], status: str) -> int:
 
 
 def _short(commit: str) -> str:
-  """A commit by its first digits, and whether the code was changed since."""
+  """Abbreviates a commit hash; keeps the note about uncommitted changes."""
   digits, comma, changed = commit.partition(',')
   return f'{digits[:10]}{comma}{changed}'

@@ -1,4 +1,4 @@
-"""Looks up what arms came to on worlds, and says what is missing."""
+"""Looks up results by arm and environment and reports missing data."""
 
 import collections
 from typing import (
@@ -17,33 +17,33 @@ import numpy as np
 from experiments.harness import dataset as dataset_lib
 from experiments.paper import artifacts, normalization
 
-# An evaluation counts for a point of the budget if it is this near, as a share
-# of the budget.
+# Maximum distance between an evaluation and the requested step, as a share of
+# the budget.
 NEAR = 0.025
 # Shares of the budget that count as early. The first is the paper's 100M of 5B
-# frames. Where a run was evaluated fewer than three times in it, the second
-# counts.
+# frames. The second applies to runs with fewer than three evaluations in it.
 EARLY = (0.02, 0.1)
 
-# Reads a number of a run, or None where the run does not have it.
+# Reads a number of a run; None if the run does not have the number.
 Reading = Callable[['Results', dataset_lib.Run], Optional[float]]
 
 
 class Problem(NamedTuple):
-  """Something that is missing: what it is, and for which run or world."""
+  """Missing data: a description and the affected run or environment."""
 
   what: str
   name: str
 
 
 class Sample(NamedTuple):
-  """One arm on the worlds of a suite.
+  """The results of one arm in the environments of a suite.
 
   Attributes:
-    values: float64 [seeds, worlds], as many seeds as each world has.
-    envs: the worlds, those without a single value left out.
-    runs: the runs that were read.
-    problems: what is missing.
+    values: float64 [seeds, envs]; the number of seeds that all environments
+      have.
+    envs: the environments that have values.
+    runs: the runs behind the values.
+    problems: the missing data.
   """
 
   values: np.ndarray
@@ -57,7 +57,7 @@ class Sample(NamedTuple):
 
 
 class Results:
-  """A data set, indexed."""
+  """An index of a dataset."""
 
   def __init__(self, dataset: dataset_lib.Dataset):
     self.runs = dataset.runs
@@ -77,19 +77,19 @@ class Results:
   def scores(
     self, run: dataset_lib.Run, source: str
   ) -> List[dataset_lib.Score]:
-    """The scores of a run from one source, by actor steps."""
+    """Returns the scores of a run from one source, sorted by actor steps."""
     return self._scores.get((run.run_id, source), [])
 
   def runs_of(
     self, arm: str, env: str, pretraining_steps: Optional[int] = None
   ) -> List[dataset_lib.Run]:
-    """The run of each seed, by seed; the one of the largest budget.
+    """Returns one run per seed, sorted by seed, each with the largest budget.
 
     Args:
       arm: the arm.
-      env: the world.
-      pretraining_steps: of the behavior; the most that there are if not given.
-        Other budgets belong to the figure about them.
+      env: the environment.
+      pretraining_steps: actor steps of the behavior's pre-training. Defaults to
+        the maximum, because only one figure shows other budgets.
     """
     if pretraining_steps is None:
       pretraining_steps = max(self.budgets(arm, env), default=0)
@@ -101,7 +101,7 @@ class Results:
     return [by_seed[seed] for seed in sorted(by_seed)]
 
   def budgets(self, arm: str, env: str) -> List[int]:
-    """The steps of pre-training behind an arm's runs, ascending."""
+    """Returns the pre-training steps of an arm's runs in ascending order."""
     return sorted({run.pretraining_steps for run in self._found(arm, env)})
 
   def _found(self, arm: str, env: str) -> List[dataset_lib.Run]:
@@ -115,13 +115,13 @@ class Results:
     reading: Reading,
     pretraining_steps: Optional[int] = None,
   ) -> Sample:
-    """Reads an arm's runs on some worlds.
+    """Reads an arm's runs in several environments.
 
     Args:
       arm: the arm.
-      envs: the worlds.
-      reading: what is read of each run.
-      pretraining_steps: as `runs_of` takes it.
+      envs: the environments.
+      reading: reads the required number of a run.
+      pretraining_steps: as in `runs_of`.
     """
     columns: Dict[str, List[float]] = {}
     used: List[dataset_lib.Run] = []
@@ -140,11 +140,7 @@ class Results:
     seeds = min(counts.values(), default=0)
     if len(set(counts.values())) > 1:
       problems += [
-        Problem(
-          f'{arm} has uneven seeds, and only the first {seeds} of each world '
-          'count, which is all there is on',
-          env,
-        )
+        few_seeds(arm, seeds, env)
         for env, count in counts.items()
         if count == seeds
       ]
@@ -158,10 +154,11 @@ class Results:
 
 
 def at(share: float) -> Reading:
-  """Reads the return at a share of the budget.
+  """Returns a function that reads the return at a share of the budget.
 
-  At the whole budget this is the evaluation after training. Where that is not
-  there, and at other shares, it is the nearest evaluation during training.
+  For the full budget, the function reads the evaluation after training. If
+  there is none, and for other shares, the function reads the nearest evaluation
+  during training.
   """
 
   def read(results: Results, run: dataset_lib.Run) -> Optional[float]:
@@ -182,7 +179,7 @@ def at(share: float) -> Reading:
 
 
 def normalized(reading: Reading) -> Reading:
-  """The same return on the scale of all worlds, 0 to 100."""
+  """Returns a function that normalizes the result of another one."""
 
   def read(results: Results, run: dataset_lib.Run) -> Optional[float]:
     value = reading(results, run)
@@ -194,10 +191,11 @@ def normalized(reading: Reading) -> Reading:
 
 
 def early_area(results: Results, run: dataset_lib.Run) -> Optional[float]:
-  """The mean return over the early part of training, its area by its width.
+  """Returns the mean return over the early part of training.
 
-  The curve is linear between evaluations. None unless the first evaluation
-  comes in the first half of that part, and the last one not before its end.
+  The mean is the area under the curve, linearly interpolated between
+  evaluations, divided by the width. Returns None unless the first evaluation is
+  in the first half of that part and the last one is not before its end.
   """
   steps, returns = column_of(results, run, 'return_mean')
   fine, coarse = (share * run.budget_steps for share in EARLY)
@@ -210,17 +208,17 @@ def early_area(results: Results, run: dataset_lib.Run) -> Optional[float]:
 
 
 def peak_over_rest(results: Results, run: dataset_lib.Run) -> Optional[float]:
-  """How far use of the extra action peaks in the first third of a run.
+  """Returns how much the use of the extra action peaks in the first third.
 
-  The largest share of greedy choices in the rest is subtracted from the
-  largest within it.
+  This is the maximum greedy share of the extra action in the first third of a
+  run minus the maximum in the rest.
   """
   first, rest = _thirds(results, run)
   return float(first.max() - rest.max()) if len(first) and len(rest) else None
 
 
 def peak_over_end(results: Results, run: dataset_lib.Run) -> Optional[float]:
-  """As `peak_over_rest`; the share at the end of the run is subtracted."""
+  """Like `peak_over_rest`, but subtracts the share at the end of the run."""
   first, rest = _thirds(results, run)
   return float(first.max() - rest[-1]) if len(first) and len(rest) else None
 
@@ -228,7 +226,7 @@ def peak_over_end(results: Results, run: dataset_lib.Run) -> Optional[float]:
 def _thirds(
   results: Results, run: dataset_lib.Run
 ) -> Tuple[np.ndarray, np.ndarray]:
-  """The greedy shares of the extra action, in the first third and after it."""
+  """Returns greedy shares of the extra action in and after the first third."""
   steps, shares = column_of(results, run, 'greedy_extra_share')
   first = steps <= run.budget_steps / 3
   return shares[first], shares[~first]
@@ -237,19 +235,19 @@ def _thirds(
 def column_of(
   results: Results, run: dataset_lib.Run, name: str
 ) -> Tuple[np.ndarray, np.ndarray]:
-  """A column of a run's evaluations by actor steps, without NaN."""
+  """Returns actor steps and values of a column of evaluations, without NaN."""
   scores = results.scores(run, dataset_lib.EVALUATOR)
   steps = np.array([score.actor_steps for score in scores], np.float64)
   values = np.array([getattr(score, name) for score in scores], np.float64)
-  is_there = ~np.isnan(values)
-  return steps[is_there], values[is_there]
+  exists = ~np.isnan(values)
+  return steps[exists], values[exists]
 
 
 def _missing(run: dataset_lib.Run) -> Problem:
   if run.status == dataset_lib.FAILED:
     return failure(run)
   if run.status == dataset_lib.DONE:
-    return Problem('Without an evaluation at that point', run.run_id)
+    return Problem('No evaluation near the required step', run.run_id)
   return Problem(f'Not done ({run.status})', run.run_id)
 
 
@@ -258,8 +256,17 @@ def failure(run: dataset_lib.Run) -> Problem:
   return Problem(f'Failed with exit code {run.exit_code}', run.run_id)
 
 
+def few_seeds(arm: str, seeds: int, env: str) -> Problem:
+  """Reports that an environment has fewer seeds of an arm than others."""
+  return Problem(
+    f'{arm} uses only {seeds} seed{"" if seeds == 1 else "s"} of each '
+    'environment, because there are no more on',
+    env,
+  )
+
+
 def sentences(problems: Iterable[Problem], most: int = 10) -> Tuple[str, ...]:
-  """A sentence for each kind of problem; names beyond `most` are counted."""
+  """Returns a sentence per kind of problem, with at most `most` names each."""
   names: Dict[str, List[str]] = collections.defaultdict(list)
   for problem in dict.fromkeys(problems):
     names[problem.what].append(problem.name)

@@ -1,13 +1,14 @@
-"""Four scales at which the paper can be made, out of `data/scales.json`.
+"""The four scales of the reproduction, read from `data/scales.json`.
 
-`paper` is Campos et al. 2021 itself. The others replace its games and budgets:
-their numbers stand beside the paper's, and are never those.
+`paper` has the scale of Campos et al. 2021. The other scales use other games
+and budgets, so their numbers are shown next to the paper's but do not reproduce
+them.
 
-`smoke` and `laptop` have MiniGrid's worlds. R2D2 alone finds the goal of the
-hard ones with few seeds, or with none; in FourRooms:fixed=1 it is five actions
-away. Tasks are the original, the easier and the harder rewards: to visit cells
-does not matter, pays, or costs, as Ms Pacman's dots do; so does opening the
-door, as destroying Hero's walls does.
+`smoke` and `laptop` use MiniGrid environments. In the hard ones, R2D2 alone
+finds the goal with few seeds or none; in FourRooms:fixed=1 the goal is five
+actions away. The tasks have an original, an easier and a harder reward:
+visiting cells is neutral, rewarded or penalized, like the dots of Ms Pacman,
+and so is opening the door, like destroying walls in Hero.
 """
 
 import json
@@ -19,15 +20,15 @@ from experiments.paper import data_files
 from experiments.paper.artifacts import PAPER_SUITES, Suites
 
 SHARED, PER_SEED = 'shared', 'per_seed'
-# By choice: which policy a seed of transfer uses, and what its results tell of.
+# Explains which policy each seed of transfer uses.
 PRETRAINING: Mapping[str, str] = {
   SHARED: (
-    'shared: all seeds use the policy that seed 0 has pre-trained, as in the '
-    'paper, so that they tell how safe transfer is'
+    'shared: all seeds use the policy pre-trained with seed 0, as in the '
+    'paper, so the results show how reliable transfer is'
   ),
   PER_SEED: (
-    'per seed: each seed pre-trains a policy of its own, so that they tell how '
-    'safe pre-training and transfer are together'
+    'per seed: each seed pre-trains its own policy, so the results show how '
+    'reliable pre-training and transfer are together'
   ),
 }
 
@@ -36,27 +37,24 @@ class Scale(NamedTuple):
   """Games, budgets and settings of all artifacts.
 
   Attributes:
-    name: what `--scale` takes.
-    purpose: what it is for.
-    suites: environments by the name of the suite: `full`, its part `hard` of
-      hard exploration, `ablation`, `tasks` (three rewards of each of some
-      worlds), `strategies` (figure 1), `budgets` (figure 2, right) and, with
-      all games, its part `atari_26` (Kaiser et al. 2019). What the file leaves
-      out is the paper's.
-    seeds: the seeds, unless others are asked for.
+    name: the value of `--scale`.
+    purpose: the purpose of the scale.
+    suites: environments by suite (see `artifacts`). Suites that the file omits
+      are the paper's.
+    seeds: the default seeds.
     pretraining: one of `PRETRAINING`.
     pretraining_steps: actor steps of pre-training.
     transfer_steps: actor steps of a run that learns a task.
-    snapshots: the actor steps of pre-training after which its policy is kept;
-      the last one is the end.
-    final_episodes: how many episodes make a final score.
-    settings: the flags of all runs that have them.
-    pretraining_settings: more flags, of pre-training alone.
-    steps_per_second: actor steps of a run, an estimate until runs have told.
-    evaluation_seconds: of a final evaluation, an estimate likewise.
-    slots: where it is meant to run, as `harness.slots` reads them; `cpu` stands
-      for all cores that are there.
-    megabytes: what a run leaves on the disk, an estimate.
+    snapshots: the actor steps of pre-training after which the policy is
+      exported; the last one is the end.
+    final_episodes: the number of episodes behind a final score.
+    settings: flags for all runs whose script has them.
+    pretraining_settings: additional flags for pre-training.
+    steps_per_second: estimated actor steps per second of a run, used until runs
+      have finished.
+    evaluation_seconds: estimated duration of a final evaluation, likewise.
+    slots: the default slots, in the syntax of `harness.slots`.
+    megabytes: estimated disk space of a run.
   """
 
   name: str
@@ -77,7 +75,7 @@ class Scale(NamedTuple):
 
   @property
   def envs(self) -> Tuple[str, ...]:
-    """All environments of the suites, each once."""
+    """All environments of the suites, without duplicates."""
     suites = self.suites.values()
     return tuple(dict.fromkeys(env for envs in suites for env in envs))
 
@@ -88,11 +86,11 @@ def frames_per_step(env: str) -> int:
 
 
 def pretraining_env(env: str) -> str:
-  """Returns where a policy for an environment is pre-trained.
+  """Returns the environment in which to pre-train a policy for another one.
 
-  Pre-training ignores the task's reward, so that all tasks of a game or of a
-  kind of world share it. MiniGrid's worlds lose their goal, because it would
-  end the episode, and have another layout in each episode.
+  Pre-training ignores the task's reward, so all tasks of a game or of a kind of
+  environment share their pre-training. MiniGrid environments lose their goal,
+  which would end the episode, and have another layout in each episode.
   """
   base = env.partition(':')[0]
   return base if _is_atari(env) else f'{base}:no_goal'

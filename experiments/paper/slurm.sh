@@ -1,9 +1,10 @@
 #!/bin/bash
-# A worker of `python -m experiments.paper` for each task of a SLURM array.
+# Starts a worker of `python -m experiments.paper` in each SLURM array task.
 #
 #   sbatch --array=1-16 experiments/paper/slurm.sh --scale=gpu --folder=/shared/gpu
 #
-# Set what your cluster asks for: partition, account, memory, modules.
+# Add the options that your cluster requires: partition, account, memory,
+# modules.
 #SBATCH --job-name=bt-paper
 #SBATCH --time=24:00:00
 #SBATCH --gres=gpu:1
@@ -14,9 +15,9 @@
 
 cd "${SLURM_SUBMIT_DIR:?submit this script with sbatch}" || exit 1
 
-# SLURM has chosen the GPU, which is the first that this task sees. The signal
-# above comes ten minutes before the end, and `--hours` stops before that; either
-# saves all runs, and the next task that starts continues them.
+# SLURM selects the GPU, which is the first one visible to this task. The signal
+# above arrives ten minutes before the time limit, and `--hours` stops earlier.
+# Both save all runs, and the next task resumes them.
 .venv/bin/python -m experiments.paper work \
   --slots="gpu:${CUDA_VISIBLE_DEVICES:-0},cpu" --hours=23.5 "$@" &
 worker=$!

@@ -1,4 +1,4 @@
-"""A table of results, and its rendering as Markdown, CSV and LaTeX."""
+"""Renders tables of results as Markdown, CSV and LaTeX."""
 
 import math
 from typing import Callable, Iterator, List, Mapping, NamedTuple, Tuple
@@ -20,21 +20,21 @@ _LATEX_ESCAPES = {
 
 
 class Cell(NamedTuple):
-  """One number of ours, and the paper's.
+  """Our number and the paper's number.
 
   Attributes:
-    value: ours; NaN if it is missing.
-    low: the lower end of its 95 % interval; NaN without one.
-    high: the upper end.
-    spread: the standard deviation over seeds (ddof 0); NaN without one.
-    seeds: of each world.
-    games: the worlds behind it.
-    paper: the paper's digits; empty if it prints none.
-    paper_spread: the digits of its standard deviation.
-    comparable: whether games, budget and scale are the paper's.
-    decimals: how many digits of ours are shown after the point.
-    text: what is shown where the cell holds no number of ours.
-    note: what is missing.
+    value: our number; NaN if missing.
+    low: the lower end of its 95% interval; NaN without one.
+    high: the upper end of its 95% interval; NaN without one.
+    spread: our standard deviation over seeds (ddof 0); NaN without one.
+    seeds: the number of seeds per environment.
+    games: the number of environments.
+    paper: the number as printed in the paper; empty without one.
+    paper_spread: the standard deviation as printed in the paper.
+    comparable: whether games, budget and scale match the paper.
+    decimals: the number of decimals of our number.
+    text: the text to show instead of a number.
+    note: a description of missing data.
   """
 
   value: float = _NAN
@@ -56,23 +56,23 @@ class Cell(NamedTuple):
 
 
 class TableRow(NamedTuple):
-  """One row: its title, and a cell for each column."""
+  """A row: a title and one cell per column."""
 
   title: str
   cells: Tuple[Cell, ...]
 
 
 class PaperTable(NamedTuple):
-  """A table as it is rendered.
+  """A table to render.
 
   Attributes:
-    id: the artifact.
-    title: what it shows.
+    id: the id of the artifact.
+    title: the title of the table.
     corner: the title of the first column.
-    columns: the titles of the others.
+    columns: the titles of the other columns.
     rows: the rows.
-    caption: seeds, games, budget and scale, and how to read a cell.
-    notes: what is irregular in the paper, and what is missing.
+    caption: a description of seeds, games, budget, scale and cells.
+    notes: irregularities in the paper and missing data.
   """
 
   id: str
@@ -85,7 +85,7 @@ class PaperTable(NamedTuple):
 
   @property
   def lines(self) -> Iterator[List[str]]:
-    """What readers see, line by line: the header, then the rows."""
+    """The cells as shown to readers: the header, then the rows."""
     yield [self.corner, *self.columns]
     for row in self.rows:
       yield [row.title, *map(_shown, row.cells)]
@@ -99,17 +99,17 @@ def render(table: PaperTable, file_format: str) -> str:
     file_format: `md`, `csv` or `tex`.
 
   Raises:
-    ValueError: for another format.
+    ValueError: if the format is unknown.
   """
   if file_format not in FORMATS:
     raise ValueError(
-      f'format={file_format!r} is unknown: choose one of {", ".join(FORMATS)}.'
+      f'format={file_format!r} is unknown. Choose one of {", ".join(FORMATS)}.'
     )
   return FORMATS[file_format](table)
 
 
 def ours(cell: Cell) -> str:
-  """Our number with its spread or its interval; a dash if it is missing."""
+  """Formats our number with spread or interval; a dash if missing."""
   if cell.text or cell.is_missing:
     return cell.text or '–'
   value, low, high, spread = (f'{x:.{cell.decimals}f}' for x in cell[:4])
@@ -119,7 +119,7 @@ def ours(cell: Cell) -> str:
 
 
 def paper(cell: Cell) -> str:
-  """The paper's number, in parentheses where ours is not comparable."""
+  """Formats the paper's number, in parentheses if ours is not comparable."""
   if not cell.paper:
     return ''
   spread = f' {_PLUS_MINUS} {cell.paper_spread}' if cell.paper_spread else ''
@@ -128,7 +128,7 @@ def paper(cell: Cell) -> str:
 
 
 def _shown(cell: Cell) -> str:
-  """Both numbers: ours, then the paper's."""
+  """Formats both numbers: ours, then the paper's."""
   return f'{ours(cell)}; {paper(cell)}' if cell.paper else ours(cell)
 
 
@@ -142,7 +142,7 @@ def _markdown(table: PaperTable) -> str:
 
 
 def _csv(table: PaperTable) -> str:
-  """One row for each cell; what is missing is empty."""
+  """Formats a CSV row for each cell; missing values are empty."""
   return tables.csv_text(
     [
       {
@@ -162,7 +162,7 @@ def _csv(table: PaperTable) -> str:
 
 
 def _latex(table: PaperTable) -> str:
-  """A `tabular` in a `table`, with the caption and the notes below."""
+  """Formats a LaTeX `table` with the caption and notes below."""
   header, *rows = (
     ' & '.join(map(_escaped, line)) + r' \\' for line in table.lines
   )

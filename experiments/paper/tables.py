@@ -1,7 +1,7 @@
-"""The paper's tables as functions of a data set.
+"""Computes the paper's tables from a dataset.
 
-`make('table3', dataset, suites)` computes one. With the paper's own scores of
-games (`published.data`) its numbers are the paper's, to the digit.
+For example, `make('table3', dataset, suites)`. With the paper's own scores of
+games (`published.data`), the result matches the paper to the digit.
 """
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -20,15 +20,14 @@ from experiments.paper import (
 )
 from experiments.paper.table_formats import Cell, PaperTable, TableRow
 
-# Suites in titles of columns.
+# Titles of suites in column headers.
 _SUITE_TITLES: Mapping[str, str] = {
   'full': 'all',
   'hard': 'hard',
   'atari_26': '26',
   'atari_47': '47',
 }
-# Scales whose numbers the paper's can stand beside: the paper's runs made
-# again, and its own.
+# Scales that are comparable with the paper: its reproduction and its own runs.
 _PAPER_SCALES = ('paper', 'published')
 
 
@@ -37,28 +36,28 @@ def make(
   dataset: dataset_lib.Dataset,
   suites: artifacts.Suites = artifacts.PAPER_SUITES,
 ) -> PaperTable:
-  """Computes a table; what is missing in the data set is missing in it.
+  """Computes a table; cells without data are marked as missing.
 
   Args:
     artifact_id: `table1` to `table10`.
-    dataset: what runs came to.
-    suites: the worlds of each role, at the data set's scale.
+    dataset: the results.
+    suites: the environments of each suite at the dataset's scale.
 
   Raises:
-    ValueError: if there is no such table.
+    ValueError: if the table is unknown.
   """
   artifact = artifacts.find(artifact_id)
   if artifact.kind == 'settings':
     return hyperparameters.table(artifact)
   if artifact.kind not in ('suites', 'scores'):
     raise ValueError(
-      f'artifact={artifact_id!r} is a figure: choose a table, table1 to '
+      f'artifact={artifact_id!r} is a figure. Choose a table, table1 to '
       'table10.'
     )
   if artifact.kind == 'suites':
     corner, columns, numbers = _by_algorithm(artifact)
   else:
-    corner, columns, numbers = _by_world(artifact, suites)
+    corner, columns, numbers = _by_environment(artifact, suites)
   cells = _Cells(artifact, results.Results(dataset), suites)
   rows = tuple(
     TableRow(title, tuple(map(cells.make, row))) for title, row in numbers
@@ -71,13 +70,13 @@ def make(
 
 
 class _Number(NamedTuple):
-  """What a cell shows.
+  """The number that a cell shows.
 
   Attributes:
     arm: the algorithm, ours or a published one.
-    place: a suite, or a world for its score.
-    metric: `score`, or a summary.
-    share: of the paper's budget, at which it is taken.
+    place: a suite, or an environment for its score.
+    metric: `score` or a summary.
+    share: the share of the budget at which the number is measured.
   """
 
   arm: str
@@ -86,12 +85,12 @@ class _Number(NamedTuple):
   share: float = 1.0
 
 
-# The title of the first column, those of the others, and what is in each row.
+# The title of the first column, the other titles, and the numbers of each row.
 _Layout = Tuple[str, Tuple[str, ...], List[Tuple[str, List[_Number]]]]
 
 
 def _by_algorithm(artifact: artifacts.Artifact) -> _Layout:
-  """A row for each arm and point, a column for each suite and metric.
+  """Lays out a row per arm and share, and a column per suite and metric.
 
   Published algorithms, which only the paper's table has, come first.
   """
@@ -103,7 +102,7 @@ def _by_algorithm(artifact: artifacts.Artifact) -> _Layout:
       titles[number.arm, share] = number.arm + at
   for share in artifact.points:
     several = len(artifact.points) > 1
-    at = f', {100 * share:.0f} % of the budget' if several else ''
+    at = f', {100 * share:.0f}% of the budget' if several else ''
     titles.update({(a, share): artifacts.TITLES[a] + at for a in artifact.arms})
   columns = {
     (suite, metric): f'{_SUITE_TITLES[suite]}: {metrics.METRICS[metric].title}'
@@ -117,10 +116,10 @@ def _by_algorithm(artifact: artifacts.Artifact) -> _Layout:
   return 'algorithm', tuple(columns.values()), rows
 
 
-def _by_world(
+def _by_environment(
   artifact: artifacts.Artifact, suites: artifacts.Suites
 ) -> _Layout:
-  """A row for each world, a column for each arm; medians at the end."""
+  """Lays out a row per environment, with medians last, and a column per arm."""
   (suite,) = artifact.suites
   titles = {(env, 'score'): env for env in suites.get(suite, ())}
   for metric in artifact.metrics[1:]:
@@ -130,11 +129,11 @@ def _by_world(
     for row, title in titles.items()
   ]
   columns = tuple(artifacts.TITLES[arm] for arm in artifact.arms)
-  return 'world', columns, rows
+  return 'environment', columns, rows
 
 
 class _Cells:
-  """Computes the cells of one table, and keeps what they were made of."""
+  """Computes the cells of one table and collects the underlying samples."""
 
   def __init__(
     self,
@@ -153,19 +152,19 @@ class _Cells:
 
   @property
   def used(self) -> List[dataset_lib.Run]:
-    """The runs that were read."""
+    """The runs behind the cells."""
     return [run for sample in self._samples.values() for run in sample.runs]
 
   @property
   def problems(self) -> List[results.Problem]:
-    """What is missing; runs that failed late are named too."""
+    """The missing data, including runs that failed after their evaluation."""
     found = [p for sample in self._samples.values() for p in sample.problems]
     failed = (r for r in self.used if r.status == dataset_lib.FAILED)
     return [*found, *map(results.failure, failed)]
 
   def make(self, number: _Number) -> Cell:
-    """Our number, with the paper's; what is comparable has as many digits."""
-    # The paper's task for which a task of this scale stands.
+    """Makes a cell; comparable numbers get as many decimals as the paper's."""
+    # Tasks of this scale correspond to tasks of the paper.
     place = self._stands_for.get(number.place, number.place)
     frames = artifacts.paper_frames(number.arm, number.share)
     paper = self._of_paper(number._replace(place=place), frames)
@@ -186,7 +185,7 @@ class _Cells:
   ) -> Optional[published.Printed]:
     for paper in self._paper:
       key = (paper.arm, paper.env or paper.suite, paper.metric)
-      # A game has one score, whose budget is not always stated.
+      # Each game has one score, whose budget is not always stated.
       if key == number[:3] and (paper.env or paper.frames == frames):
         return paper
     return None
@@ -197,7 +196,7 @@ class _Cells:
     is_score = number.metric == 'score'
     envs = (number.place,) if is_score else self._suites.get(number.place, ())
     if not envs:
-      return Cell(note='the worlds are not known')
+      return Cell(note='unknown environments')
     sample = self._sample(number, envs)
     cell = Cell(note=' '.join(results.sentences(sample.problems)))
     if not sample.envs:
@@ -218,7 +217,7 @@ class _Cells:
     )
 
   def _sample(self, number: _Number, envs: Sequence[str]) -> results.Sample:
-    """Reads an arm on some worlds; all summaries of a suite share a sample."""
+    """Reads an arm's sample, which all summaries of a suite share."""
     reading = results.at(number.share)
     if number.metric != 'score':
       reading = results.normalized(reading)
@@ -229,8 +228,8 @@ class _Cells:
 
 
 def _is_comparable(run: dataset_lib.Run, share: float, frames: float) -> bool:
-  """Whether budget and scale of a run are the paper's."""
-  # The frames from which a run has learned the task.
+  """Returns whether budget and scale of a run match the paper."""
+  # The frames with reward.
   learned = share * run.budget_steps * run.frames_per_step
   return (
     run.scale in _PAPER_SCALES

@@ -1,4 +1,4 @@
-"""Atari's two commands without the runs that they launch."""
+"""Tests of both Atari commands, without launched runs."""
 
 import collections
 import csv
@@ -22,7 +22,7 @@ _LEFT, _RIGHT = 4, 3
 
 
 def _write_run(folder, game):
-  """Writes what a launched run leaves about itself."""
+  """Writes the configuration file of a launched run."""
   folder.mkdir(parents=True, exist_ok=True)
   identity = {'agent': 'R2D2Config', 'run': {'env': game}, 'config': {}}
   (folder / 'config.json').write_text(json.dumps(identity))
@@ -60,10 +60,10 @@ def test_scores_are_compared_with_a_random_agent_and_a_human(learned, capsys):
   output = capsys.readouterr().out
   assert 'boxing, 390 actor steps, 1,560 frames' in output
   rows = [' '.join(line.split()) for line in output.splitlines()]
-  assert 'random 0.1 0.0 %' in rows
-  assert 'human 12.1 100.0 %' in rows
-  assert 'last evaluation 300 5.0 40.8 %' in rows
-  assert 'best evaluation 200 12.1 100.0 %' in rows
+  assert 'random 0.1 0.0%' in rows
+  assert 'human 12.1 100.0%' in rows
+  assert 'last evaluation 300 5.0 40.8%' in rows
+  assert 'best evaluation 200 12.1 100.0%' in rows
   assert any(row.startswith('Wall time: 0:00:') for row in rows)
   assert (learned / 'curve.png').read_bytes().startswith(b'\x89PNG')
 
@@ -74,7 +74,7 @@ def test_the_training_score_is_a_moving_average(learned):
   assert (steps[-1], means[-1]) == (390, 20)
 
 
-def test_episodes_that_end_together_make_one_point(tmp_path):
+def test_simultaneous_episodes_become_one_point(tmp_path):
   _write_run(tmp_path, 'boxing')
   _write_log(tmp_path / 'logs' / 'evaluator', [(100, 1, 2.0)])
   _write_log(
@@ -86,7 +86,7 @@ def test_episodes_that_end_together_make_one_point(tmp_path):
   assert means[-1] == np.mean(range(110, 160))
 
 
-def test_a_run_is_drawn_before_its_first_episode_of_training(learned):
+def test_a_run_without_training_episodes_can_be_drawn(learned):
   (learned / 'logs' / 'actor' / 'logs.csv').unlink()
   assert learning.run(_learn(learned, draw_only=True)) == 0
 
@@ -111,7 +111,7 @@ def test_learning_launches_r2d2_and_returns_its_exit_code(learned):
   }
 
 
-def test_what_cannot_be_drawn_is_refused(tmp_path):
+def test_workdirs_that_cannot_be_drawn_are_rejected(tmp_path):
   with pytest.raises(ValueError, match='does not contain a run'):
     learning.run(_learn(tmp_path / 'none', draw_only=True))
   with pytest.raises(ValueError, match='does not contain a run'):
@@ -121,7 +121,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
   _write_run(tmp_path, 'pong')
   with pytest.raises(ValueError, match="a run on 'pong', not on game='boxing'"):
     learning.run(_learn(tmp_path, draw_only=True))
-  with pytest.raises(ValueError, match='has no evaluation yet'):
+  with pytest.raises(ValueError, match='contains no evaluation yet'):
     learning.run(_learn(tmp_path, game='pong', draw_only=True))
 
 
@@ -136,52 +136,52 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
     (exploring.ExploreConfig, {'episode_steps': 0}, 'must be positive'),
   ],
 )
-def test_bad_settings_are_refused(config_class, settings, message):
+def test_invalid_settings_are_rejected(config_class, settings, message):
   with pytest.raises(ValueError, match=message):
     config_class(**settings)
 
 
-def test_each_command_has_a_folder_for_each_game():
+def test_the_default_workdir_depends_on_command_and_game():
   folder = learning.LearnConfig(game='pong').folder
   assert folder.is_absolute() and folder.parts[-3:] == ('runs', 'atari', 'pong')
   other = learning.LearnConfig(game='montezuma_revenge').folder
   assert exploring.ExploreConfig().folder != other
 
 
-def _act(world, action, times):
+def _act(environment, action, times):
   """Takes an action several times; returns the player's x and y."""
   for _ in range(times):
-    world.step(action)
-  return tuple(map(int, world.ram()[[42, 43]]))
+    environment.step(action)
+  return tuple(map(int, environment.ram()[[42, 43]]))
 
 
 def _red_columns(screen):
-  """Columns of the screen that show the player's red clothes at the start."""
+  """Returns the columns of the screen that show the player's red clothes."""
   red = (screen[75:92] == (200, 72, 72)).all(axis=-1)
   return np.flatnonzero(red.any(axis=0))
 
 
-def test_the_player_is_where_the_memory_says():
-  world = atari.Atari('montezuma_revenge', seed=0)
-  world.reset()
-  start = montezuma.position(world.ram())
+def test_the_position_in_memory_matches_the_screen():
+  environment = atari.Atari('montezuma_revenge', seed=0)
+  environment.reset()
+  start = montezuma.position(environment.ram())
   assert start == (1, 4, 10)
-  x, y = _act(world, 0, 4)
+  x, y = _act(environment, 0, 4)
   for action, sign in ((_RIGHT, 1), (_LEFT, -1)):
     before = x
-    x, same_y = _act(world, action, 2)
+    x, same_y = _act(environment, action, 2)
     assert same_y == y and sign * (x - before) > 4
-    columns = _red_columns(world.screen_rgb())
+    columns = _red_columns(environment.screen_rgb())
     assert abs(columns.mean() - (x + 3)) < 2
   # The player steps off the platform and falls.
-  assert _act(world, _RIGHT, 12)[1] < y
+  assert _act(environment, _RIGHT, 12)[1] < y
 
 
-def test_every_room_of_level_1_has_its_place():
+def test_every_room_of_level_1_has_a_unique_place():
   places = montezuma.pyramid()
   assert sorted(places) == list(range(24))
   assert len(set(places.values())) == 24
-  # The rooms below each other in the middle.
+  # The middle room of each floor.
   assert [places[room] for room in (1, 5, 11, 19)] == [
     (floor, 4) for floor in range(4)
   ]
@@ -196,7 +196,7 @@ def test_positions_stay_in_their_room():
 
 
 class _CountingPlayer(visits_lib.RandomPlayer):
-  """Counts what its actions led to; a step that starts a game is no result."""
+  """Counts the outcomes of its actions; the first step of a game has none."""
 
   results = 0
 
@@ -209,18 +209,18 @@ def test_every_policy_takes_the_same_number_of_actions():
   visits = visits_lib.play(player, num_games=1, actor_steps=1_400, seed=0)
   assert visits.actor_steps == sum(visits.counts.values()) == 1_400
   assert player.results == 1_400
-  assert visits.games > 2  # A random player loses six lives before that.
+  assert visits.games > 2  # Long enough for a random player to lose twice.
   assert visits.rooms == 1 and visits.positions > 20
   assert visits.pictures[1].shape == (152, 160, 3)
 
 
-def test_the_map_puts_counts_over_the_pictures_of_their_rooms():
+def test_counts_are_drawn_over_the_images_of_their_rooms():
   visits = visits_lib.Visits(
     counts=collections.Counter(
       {
         montezuma.Position(1, 0, 0): 5,
         montezuma.Position(23, 18, 19): 7,
-        montezuma.Position(99, 0, 0): 1,  # It is no room of the level.
+        montezuma.Position(99, 0, 0): 1,  # Not a room of the level.
       }
     ),
     pictures={23: np.full((152, 160, 3), 250, np.uint8)},
@@ -231,10 +231,10 @@ def test_the_map_puts_counts_over_the_pictures_of_their_rooms():
   assert picture.shape == tuple(8 * n for n in grid.shape) + (3,)
   assert grid.sum() == 12 and grid[0, 4 * 20] == 5 and grid[-1, -1] == 7
   assert (picture[-12:-6, -12:-6] == 250).all()
-  assert (picture[10, 4 * 160 + 10] == 70).all()  # Room 1 has no picture.
+  assert (picture[10, 4 * 160 + 10] == 70).all()  # Room 1 has no image.
 
 
-def test_the_map_ends_below_the_lowest_room_that_was_visited():
+def test_the_map_ends_below_the_lowest_visited_room():
   assert room_map.floors_shown([1]) == 2
   assert room_map.floors_shown([1, 5]) == 3
   assert room_map.floors_shown([15]) == 4
@@ -245,7 +245,7 @@ def test_the_map_ends_below_the_lowest_room_that_was_visited():
 
 
 def _export_untrained(script, flags):
-  """Stands for the launched program."""
+  """Replaces the launched run: exports an untrained behavior."""
   assert script == 'run_ngu.py'
   assert '--num_evaluators=0' in flags and '--preset=atari_small' in flags
   (workdir,) = [
@@ -273,7 +273,7 @@ def _export_untrained(script, flags):
   return 0
 
 
-def test_exploring_plays_counts_and_draws(tmp_path, capsys):
+def test_exploring_prints_a_table_and_draws_the_rooms(tmp_path, capsys):
   _write_run(tmp_path, montezuma.GAME)
   config = exploring.ExploreConfig(
     workdir=str(tmp_path), episodes=2, episode_steps=30
@@ -287,7 +287,7 @@ def test_exploring_plays_counts_and_draws(tmp_path, capsys):
   assert width > 2 * height
 
 
-def test_the_preset_is_for_one_actor_beside_the_learner():
+def test_the_preset_uses_one_actor():
   assert presets.get('atari_small', config_lib.R2D2Config)['trace_decay'] == 0.8
   assert 'trace_decay' not in presets.get('atari_small', config_lib.NGUConfig)
   assert presets.PRESETS['atari_small'].settings['num_actors'] == 1

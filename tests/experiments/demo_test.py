@@ -1,4 +1,4 @@
-"""The demo with tiny budgets, and what it says of its runs."""
+"""Tests of the demo with tiny budgets."""
 
 import dataclasses
 import json
@@ -11,7 +11,7 @@ from bt_acme.core import types
 from bt_acme.evaluation import control_view
 from experiments import launching
 from experiments.demo import __main__ as demo
-from experiments.demo import film, progress, report
+from experiments.demo import episode_video, progress, report
 from experiments.demo import plan as plan_lib
 
 _PLAN = plan_lib.Plan(
@@ -28,7 +28,7 @@ _PLAN = plan_lib.Plan(
     'memory_capacity': 50,
     'samples_per_insert': 1.0,
     'min_replay_size': 4,
-    # Flights come often, and are short enough for the agent to act as well.
+    # Flights are frequent but short, so that the agent also acts.
     'min_flight_probability': 0.2,
     'max_flight_probability': 0.3,
     'flight_exponent': 3.0,
@@ -44,7 +44,7 @@ def run_demo(tmp_path_factory):
 
 
 def _launch_in_one_process(script, flags):
-  """Makes the run of the program in less time, by its script all the same."""
+  """Executes the launch script in a single process, which takes less time."""
   return launching.launch(
     script, [*flags, '--lp_launch_type=in_process', '--num_actors=1']
   )
@@ -54,15 +54,13 @@ def _times(folder):
   return {p: p.stat().st_mtime for p in folder.glob('results/*.json')}
 
 
-def test_a_demo_that_has_ended_is_shown_again_without_being_run(
-  finished, capsys
-):
+def test_a_finished_demo_is_shown_again_without_new_runs(finished, capsys):
   before = _times(finished)
   assert len(before) == len(_PLAN.jobs) + 1 == 6
   assert demo.run(_PLAN, finished, launch=_launch_in_one_process) == 0
   assert before == _times(finished)
   output = capsys.readouterr().out
-  assert '5 of 5 runs were there from before.' in output
+  assert 'Reused the results of 5 of 5 runs.' in output
   for label in (
     *('random', 'pi_p seed 3'),
     *('R2D2 seed 3', 'fine-tuning seed 3', 'R2D2 + BT seed 3'),
@@ -72,7 +70,7 @@ def test_a_demo_that_has_ended_is_shown_again_without_being_run(
   assert 'Wall time:' in output
 
 
-def test_the_pictures_are_there(finished):
+def test_the_figures_exist(finished):
   for name in ('curves.png', 'visits.png'):
     assert (finished / name).read_bytes().startswith(b'\x89PNG')
   path = finished / 'control.gif'
@@ -92,7 +90,7 @@ def test_the_pictures_are_there(finished):
   assert {'agent', 'flight'} <= seen
 
 
-def test_a_result_is_kept_for_the_same_run_only(finished):
+def test_a_result_is_reused_only_for_the_same_run(finished):
   job = _PLAN.job('R2D2', 3)
   assert len(job.result(finished)['episodes']['actor_steps']) >= 16
   for changes in ({'task_steps': 1_800}, {'settings': {'batch_size': 4}}):
@@ -108,7 +106,7 @@ def test_a_result_is_kept_for_the_same_run_only(finished):
   assert job.is_done(finished)
 
 
-def test_a_run_that_fails_is_named(finished, capsys):
+def test_a_failed_run_is_reported(finished, capsys):
   plan = dataclasses.replace(_PLAN, task_steps=100, episodes=-1)
   assert demo.complete([plan.job('R2D2', 3)], finished, processes=1) == 1
   lines = capsys.readouterr().out.splitlines()
@@ -116,7 +114,7 @@ def test_a_run_that_fails_is_named(finished, capsys):
   assert 'R2D2-3' in line and 'Error: ' in line
 
 
-def test_the_launched_program_gets_budget_settings_and_seed(tmp_path):
+def test_the_launched_run_gets_budget_settings_and_seed(tmp_path):
   plan = plan_lib.Plan(seeds=(7, 1), settings={'min_flight_probability': 0.1})
   flags = plan.flags(tmp_path)
   assert '--max_actor_steps=40000' in flags
@@ -127,7 +125,7 @@ def test_the_launched_program_gets_budget_settings_and_seed(tmp_path):
   assert not any('lp_launch_type' in flag for flag in flags)
 
 
-def test_every_seed_has_a_behavior_of_its_own():
+def test_every_seed_has_its_own_behavior():
   plan = plan_lib.Plan(seeds=(7, 1), finetuning=True)
   jobs = [*plan.jobs, plan.launched]
   assert len({job.id for job in jobs}) == len(jobs) == 2 * 5 + 1
@@ -139,7 +137,7 @@ def test_every_seed_has_a_behavior_of_its_own():
       assert job.needed[0] in plan.jobs[:2]
 
 
-def test_a_result_of_another_behavior_is_not_kept(finished):
+def test_a_result_of_another_behavior_is_not_reused(finished):
   job = _PLAN.job('fine-tuning', 3)
   card = job.needed[0].behavior(finished) / 'behavior.json'
   text = card.read_text()
@@ -154,7 +152,7 @@ def test_a_result_of_another_behavior_is_not_kept(finished):
     card.write_text(text)
 
 
-def test_the_table_has_a_line_for_each_seed_of_each_policy():
+def test_the_table_has_a_row_for_each_seed_of_each_policy():
   plan = plan_lib.Plan(seeds=(4, 7))
   jobs = [*plan.jobs, plan.launched]
   results = {
@@ -176,19 +174,19 @@ def test_the_table_has_a_line_for_each_seed_of_each_policy():
     )
   ]
   assert report.conclusion(plan, results) == (
-    'Of the episodes, pi_p solves at most 6%, R2D2 at most 4% and R2D2 + BT at '
+    'pi_p solves at most 6% of the episodes, R2D2 at most 4% and R2D2 + BT at '
     'least 2%, with each of 2 seeds.'
   )
 
 
-def test_the_line_tells_how_long_the_runs_will_take():
+def test_the_line_shows_the_remaining_time():
   plan = plan_lib.Plan(seeds=(0,), pretraining_steps=500, task_steps=1_000)
   pretraining, r2d2, behavior, maps = plan.jobs
   line = progress.ProgressLine(plan.jobs)
   line.update(pretraining, 0, 0.0)
   line.update(pretraining, 100, float('nan'))
   assert line.text(0.1) == '0 of 4 runs done | NGU seed 0 20%'
-  line.end(pretraining, 'has explored')
+  line.end(pretraining, 'explored')
   for job in (behavior, maps):
     line.update(job, 0, 0.0)
   line.update(r2d2, 400, 0.25)
@@ -198,12 +196,12 @@ def test_the_line_tells_how_long_the_runs_will_take():
   )
 
 
-def test_the_film_is_the_solved_episode_with_most_controllers():
+def test_the_video_shows_the_solved_episode_with_the_most_controllers():
   own, extra, flight = types.OWN, types.EXTRA, types.FLIGHT
-  films = [
-    film.Film([0] * 3, [own, extra, flight], 0.0),
-    film.Film([0] * 2, [own, own], 0.9),
-    film.Film([0] * 4, [own, own, own, extra], 0.5),
-    film.Film([0] * 3, [flight, own, own], 0.1),
+  episodes = [
+    episode_video.Episode([0] * 3, [own, extra, flight], 0.0),
+    episode_video.Episode([0] * 2, [own, own], 0.9),
+    episode_video.Episode([0] * 4, [own, own, own, extra], 0.5),
+    episode_video.Episode([0] * 3, [flight, own, own], 0.1),
   ]
-  assert film.best(films) == films[3]
+  assert episode_video.best(episodes) == episodes[3]

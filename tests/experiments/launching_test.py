@@ -1,4 +1,4 @@
-"""A launch script's exit code comes back, and signals reach only the script."""
+"""Tests of exit codes and signals of launch scripts."""
 
 import signal
 import textwrap
@@ -19,7 +19,7 @@ def _write(tmp_path, monkeypatch):
   return write
 
 
-def test_flags_go_in_and_the_exit_code_comes_out(write):
+def test_flags_and_exit_code_are_passed_on(write):
   write("""
     import sys
     sys.exit(len(sys.argv) + 4)
@@ -28,7 +28,7 @@ def test_flags_go_in_and_the_exit_code_comes_out(write):
 
 
 def test_an_interrupt_is_left_to_the_script(write):
-  # Ctrl-C reaches both processes; the script decides when to end.
+  # Ctrl-C reaches both processes; the script decides when to exit.
   before = signal.getsignal(signal.SIGINT)
   write("""
     import os, signal, sys, time

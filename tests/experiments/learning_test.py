@@ -1,4 +1,4 @@
-"""The claims' runs: their results, their tables, and the shortest of them."""
+"""Tests of the claims' runs, their results and their tables."""
 
 import dataclasses
 
@@ -16,25 +16,25 @@ TINY = {
   'samples_per_insert': 1.0,
   'min_replay_size': 4,
 }
-WORLD = 'MiniGrid-Empty-5x5-v0'
-EXPLORER = claims.Run('NGU', 'ngu', f'{WORLD}:no_goal', 800, settings=TINY)
+ENV = 'MiniGrid-Empty-5x5-v0'
+EXPLORER = claims.Run('NGU', 'ngu', f'{ENV}:no_goal', 800, settings=TINY)
 ARMS = (
-  claims.Run('random', 'random', WORLD, behavior=EXPLORER),
+  claims.Run('random', 'random', ENV, behavior=EXPLORER),
   claims.Run(
-    'BT', 'bt', WORLD, 400, settings=TINY, behavior=EXPLORER, init='partial'
+    'BT', 'bt', ENV, 400, settings=TINY, behavior=EXPLORER, init='partial'
   ),
 )
 TABLE = claims.Table(
-  'transfer', WORLD, ARMS, ('solved', 'seeds', 'each', 'return')
+  'transfer', ENV, ARMS, ('solved', 'seeds', 'each', 'return')
 )
 
 
-def _run(name, world):
+def _run(name, env):
   return next(
     run
     for table in claims.tables()
     for run in table.runs
-    if (run.algorithm, run.world) == (name, world)
+    if (run.algorithm, run.env) == (name, env)
   )
 
 
@@ -47,7 +47,7 @@ def execute_tiny_runs(tmp_path_factory):
   return folder
 
 
-def test_pre_training_is_executed_for_the_runs_that_need_it(folder):
+def test_required_pretraining_is_executed(folder):
   job = results.Job(EXPLORER, 3)
   explored = job.result(folder)['row']
   assert 1 <= explored['cells_25'] <= 9
@@ -55,7 +55,7 @@ def test_pre_training_is_executed_for_the_runs_that_need_it(folder):
   assert (job.behavior(folder) / 'behavior.json').exists()
 
 
-def test_a_result_is_not_made_again(folder, capsys):
+def test_an_existing_result_is_reused(folder, capsys):
   jobs = [results.Job(run, 3) for run in ARMS]
   (path,) = folder.glob(f'results/{jobs[-1].id}.json')
   before = path.stat().st_mtime_ns
@@ -66,7 +66,7 @@ def test_a_result_is_not_made_again(folder, capsys):
   assert all(0 <= row['solved'] <= 1 for row in found.values())
 
 
-def test_a_run_waits_for_a_behavior_that_is_not_there(folder, tmp_path):
+def test_a_run_waits_for_a_missing_behavior(folder, tmp_path):
   *_, bt = (results.Job(run, 3) for run in ARMS)
   (explored,) = bt.needed
   assert bt.is_ready(folder) and explored.is_done(folder)
@@ -75,15 +75,15 @@ def test_a_run_waits_for_a_behavior_that_is_not_there(folder, tmp_path):
   assert results.Job(other, 3).id != bt.id
 
 
-def test_a_result_of_other_settings_does_not_count(folder):
+def test_a_result_with_other_settings_is_ignored(folder):
   *_, bt = ARMS
   assert results.of_folder([results.Job(bt, 3)], folder)
   for changes in (
     {'actor_steps': 500},
     {'init': 'full'},
     {'settings': {**TINY, 'batch_size': 4}},
-    {'behavior': claims.Run('NGU', 'ngu', f'{WORLD}:no_goal', 900)},
-    {'behavior': dataclasses.replace(EXPLORER, world='Chain-9')},
+    {'behavior': claims.Run('NGU', 'ngu', f'{ENV}:no_goal', 900)},
+    {'behavior': dataclasses.replace(EXPLORER, env='Chain-9')},
   ):
     other = dataclasses.replace(bt, **changes)
     assert not results.of_folder([results.Job(other, 3)], folder)
@@ -97,7 +97,7 @@ def test_results_of_earlier_versions_are_read(tmp_path):
   assert results.of_folder([job], tmp_path) == {job: {'solved': 0.25}}
 
 
-def test_a_line_of_the_same_run_is_replaced(tmp_path):
+def test_a_row_of_the_same_run_is_replaced(tmp_path):
   path = tmp_path / 'results.csv'
   *_, run = ARMS
   longer = dataclasses.replace(run, actor_steps=500)
@@ -108,12 +108,12 @@ def test_a_line_of_the_same_run_is_replaced(tmp_path):
   assert row == {'solved': 0.5}
 
 
-def test_a_table_shows_every_seed_and_what_is_missing():
+def test_a_table_shows_every_seed_and_missing_results():
   def row(solved):
     return {'solved': solved, 'return': solved - 1, 'seconds': 2.0}
 
   random, bt = ARMS
-  r2d2 = claims.Run('R2D2', 'r2d2', WORLD, 400, settings=TINY)
+  r2d2 = claims.Run('R2D2', 'r2d2', ENV, 400, settings=TINY)
   found = {
     results.Job(r2d2, 0): row(0.0),
     results.Job(r2d2, 1): row(0.04),
@@ -123,9 +123,9 @@ def test_a_table_shows_every_seed_and_what_is_missing():
   table = dataclasses.replace(TABLE, runs=(random, r2d2, bt), seeds=(0, 1))
   other = dataclasses.replace(table, claim='no_harm', runs=(random,))
   *lines, _, last = report.report([table, other], found).splitlines()
-  assert last == f'Tables without any run yet: no_harm on {WORLD}.'
+  assert last == f'Tables without any results: no_harm on {ENV}.'
   assert lines[0] == '### transfer'
-  assert f'**{WORLD}**' in lines
+  assert f'**{ENV}**' in lines
   assert lines[-3].startswith('| random | 0 | 0 | not run | not run |')
   assert lines[-2].startswith('| R2D2 | 400 | 2 | 2 [0, 4] | 0 of 2 | 0 4 |')
   assert '| 98 [96, 100] | 2 of 2 | 96 100 | -0.02 [-0.04, 0.00] |' in lines[-1]
@@ -133,9 +133,9 @@ def test_a_table_shows_every_seed_and_what_is_missing():
 
 def test_the_readme_has_the_tables_of_the_published_results():
   text = readme.PATH.read_text()
-  # Pytest would take minutes to show how two long texts differ.
+  # An assertion would take minutes, because pytest compares both long texts.
   if readme.rendered(text) != text:
-    pytest.fail('render it: python -m experiments.learning --norun --publish')
+    pytest.fail('Run `python -m experiments.learning --norun --publish`.')
 
 
 @pytest.mark.parametrize(
@@ -149,12 +149,12 @@ def test_the_readme_has_the_tables_of_the_published_results():
     ({'jobs': -1}, 'jobs=-1 must be'),
   ],
 )
-def test_settings_that_make_no_sense_are_refused(changes, message):
+def test_invalid_settings_are_rejected(changes, message):
   with pytest.raises(ValueError, match=message):
     learning.LearningConfig(**changes)
 
 
-def test_results_that_are_there_are_shown_without_a_run(tmp_path, capsys):
+def test_existing_results_are_shown_without_new_runs(tmp_path, capsys):
   config = learning.LearningConfig(
     claims='memory', folder=str(tmp_path / 'new'), run=False
   )
@@ -162,21 +162,21 @@ def test_results_that_are_there_are_shown_without_a_run(tmp_path, capsys):
   assert 'memory' in capsys.readouterr().out
 
 
-def test_worlds_are_environments_and_runs_have_names_of_their_own():
+def test_environments_are_valid_and_names_of_runs_are_unique():
   tables = claims.tables()
   assert {table.claim for table in tables} == set(claims.CLAIMS)
   runs = {run for table in tables for run in table.runs}
   assert len({run.name(0) for run in runs}) == len(runs)
   for table in tables:
-    environments.validate(table.world)
+    environments.validate(table.env)
     for run in table.runs:
-      assert run.world == table.world
+      assert run.env == table.env
       if run.actor_steps:
         small_runs.configuration(run)
 
 
 def _execute(run, folder):
-  """Executes a run in this process; returns its row."""
+  """Executes a run in this process and returns its row."""
   job = results.Job(run, 0)
   job.call(folder)(lambda news: None)
   return job.result(folder)['row']
@@ -187,7 +187,7 @@ def _execute(run, folder):
   ('name', 'low', 'high'),
   [('Q(lambda)', 0.9, 1), ('Retrace', 0.9, 1), ('without LSTM', -0.5, 0.5)],
 )
-def test_r2d2_recalls_by_its_lstm(name, low, high, tmp_path):
+def test_r2d2_recalls_with_its_lstm(name, low, high, tmp_path):
   run = _run(name, 'Recall-6')
   assert low < _execute(run, tmp_path)['return'] <= high
 

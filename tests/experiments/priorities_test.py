@@ -1,4 +1,4 @@
-"""Only priorities of the actor sharpen what is sampled at the paper's rate."""
+"""Tests of the simulation of initial priorities."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from experiments import priorities
 _SHORT = {'num_inserts': 8000, 'max_replay_size': 2000, 'seed': 0}
 
 
-def test_at_the_papers_rate_only_actors_priorities_do_anything():
+def test_at_the_papers_rate_only_actor_priorities_have_an_effect():
   results = {
     kind: priorities.simulate(kind, samples_per_insert=0.4, **_SHORT)
     for kind in priorities.KINDS
@@ -19,7 +19,7 @@ def test_at_the_papers_rate_only_actors_priorities_do_anything():
   assert results['actor'].first_visit_share < 0.85
 
 
-def test_what_is_logged_is_what_is_so():
+def test_the_logged_estimate_is_accurate():
   for kind in priorities.KINDS:
     for rate in (0.4, 4.0):
       result = priorities.simulate(kind, samples_per_insert=rate, **_SHORT)

@@ -1,4 +1,4 @@
-"""The slots of a real Ray cluster of two machines, on this computer."""
+"""Tests with a real Ray cluster of two simulated machines."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from experiments.harness import cluster, driver, records, runs, slots
+from experiments.harness import cluster, driver, records, runs
 from tests.experiments.harness import fakes
 from tests.runtime.engines import two_machines
 
@@ -27,7 +27,7 @@ def start_machines():
 
 
 def _work(folder, machines, kind, *, text='cpu:1', meanwhile=lambda: None):
-  """Works through six fake runs; returns how, and what was said."""
+  """Executes six fake runs; returns the outcome and the printed lines."""
   lines = []
   joined = cluster.Cluster(machines.address, PYTHON)
   with pytest.MonkeyPatch.context() as patch:
@@ -53,15 +53,16 @@ def _wait_for_executions(folder, number):
     time.sleep(0.05)
 
 
-def test_runs_take_place_in_the_slots_of_all_machines(machines, tmp_path):
+def test_runs_are_executed_in_the_slots_of_all_machines(machines, tmp_path):
   outcome, lines = _work(tmp_path, machines, 'ok')
   assert (outcome.done, outcome.exit_code) == (6, 0)
-  assert sum(': begins on a core of the cluster' in line for line in lines) == 6
+  starts = [line for line in lines if 'starting on a core of the clust' in line]
+  assert len(starts) == 6
   record = records.read(tmp_path, fakes.specs(2)[0])
   assert (record.attempts, record.exit_code) == (1, 0)
 
 
-def test_a_failure_has_its_code_and_its_last_lines(machines, tmp_path):
+def test_the_record_of_a_failure_has_exit_code_and_output(machines, tmp_path):
   outcome, _ = _work(tmp_path, machines, 'fails')
   assert (len(outcome.failed), len(outcome.blocked)) == (4, 2)
   record = records.read(tmp_path, outcome.failed[0])
@@ -69,9 +70,7 @@ def test_a_failure_has_its_code_and_its_last_lines(machines, tmp_path):
   assert record.tail[-1] == 'line 99'
 
 
-def test_ctrl_c_stops_what_runs_and_what_waits_for_a_machine(
-  machines, tmp_path
-):
+def test_ctrl_c_stops_running_and_waiting_runs(machines, tmp_path):
   def interrupt():
     _wait_for_executions(tmp_path, 2)
     time.sleep(0.3)
@@ -79,24 +78,24 @@ def test_ctrl_c_stops_what_runs_and_what_waits_for_a_machine(
 
   outcome, _ = _work(tmp_path, machines, 'long', meanwhile=interrupt)
   assert (outcome.done, outcome.left, outcome.exit_code) == (0, 6, 130)
-  assert not list(tmp_path.rglob('lock'))  # Of fakes that still run.
+  assert not list(tmp_path.rglob('lock'))  # No fake run is left.
   codes = {records.read(tmp_path, s).exit_code for s in fakes.specs(2)}
   assert codes == {-1, 130}
 
 
-def test_a_folder_that_machines_do_not_share_is_told(machines, tmp_path):
+def test_a_directory_that_machines_do_not_share_is_reported(machines, tmp_path):
   joined = cluster.Cluster(machines.address, PYTHON)
   try:
     (process,) = joined.processes('cpu:1')[:1]
     call = fakes.specs(1)[0].call(tmp_path)
     future = process.start(call, tmp_path / 'nowhere' / 'log')
-    with pytest.raises(ValueError, match='have to share it'):
+    with pytest.raises(ValueError, match='that all machines share'):
       process.exit_code(future)
   finally:
     joined.close()
 
 
-def test_what_no_machine_offers_is_refused(machines):
+def test_slots_that_no_machine_offers_are_rejected(machines):
   joined = cluster.Cluster(machines.address, PYTHON)
   try:
     assert len(joined.processes('cpu,gpu:0')) == 4
@@ -106,17 +105,12 @@ def test_what_no_machine_offers_is_refused(machines):
     joined.close()
 
 
-def test_slots_of_a_machine():
-  found = slots.parse('cpu:3,gpu:0/2,gpu:1', range(2), 1)
-  assert [slot.gpu_share for slot in found] == [0, 0, 0.5, 0.5]
-
-
-def test_an_environment_without_ray_is_named():
-  with pytest.raises(ValueError, match="No module named 'ray'. docs/"):
+def test_an_environment_without_ray_is_reported():
+  with pytest.raises(ValueError, match="No module named 'ray'. See docs/"):
     cluster.Cluster('auto', sys.executable)
 
 
-def test_a_cluster_that_is_not_there_is_refused_before_anything(tmp_path):
+def test_a_missing_cluster_is_rejected_before_any_work(tmp_path):
   if not two_machines.PYTHON.exists():
     pytest.skip('needs the environment of `make ray`')
   folder = tmp_path / 'folder'
@@ -129,7 +123,7 @@ def test_a_cluster_that_is_not_there_is_refused_before_anything(tmp_path):
   assert ended.returncode == 2 and not ended.stdout
   assert ended.stderr.count('\n') == 1
   assert "error: ray_address='127.0.0.1:9', ray_python=" in ended.stderr
-  assert 'no head of a cluster answers at 127.0.0.1:9' in ended.stderr
+  assert 'no cluster head answers at 127.0.0.1:9' in ended.stderr
   assert not folder.exists()
 
 
@@ -143,14 +137,14 @@ def test_a_table_is_made_on_two_machines(machines, tmp_path):
   ]
   made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
   assert made.returncode == 0, made.stderr
-  assert made.stdout.count('begins on a core') == 3, made.stdout
+  assert made.stdout.count('starting on a core') == 3, made.stdout
   assert (tmp_path / 'results' / 'table9.md').exists()
   again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-  assert again.returncode == 0 and 'begins' not in again.stdout, again.stdout
+  assert again.returncode == 0 and 'starting' not in again.stdout, again.stdout
 
 
-# The last test: one of the machines is gone after it.
-def test_the_runs_of_a_lost_machine_are_continued_on_the_others(
+# This test must be the last, because it crashes one of the machines.
+def test_the_runs_of_a_lost_machine_are_resumed_on_the_others(
   machines, tmp_path
 ):
   def crash():
@@ -159,4 +153,4 @@ def test_the_runs_of_a_lost_machine_are_continued_on_the_others(
 
   outcome, lines = _work(tmp_path, machines, 'slow', meanwhile=crash)
   assert (outcome.done, outcome.failed) == (6, [])
-  assert any('stopped, and free to be resumed' in line for line in lines)
+  assert any('stopped; can be resumed' in line for line in lines)

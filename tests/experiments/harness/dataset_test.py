@@ -1,3 +1,5 @@
+"""Tests of the two tables of a dataset."""
+
 import math
 
 import pytest
@@ -22,7 +24,7 @@ _SCORES = (
 )
 
 
-def test_what_is_written_is_read_again(tmp_path):
+def test_a_dataset_survives_a_round_trip(tmp_path):
   dataset_lib.write(tmp_path, dataset_lib.Dataset((_RUN,), _SCORES))
   read = dataset_lib.read(tmp_path)
   assert read.runs == (_RUN,)
@@ -31,28 +33,28 @@ def test_what_is_written_is_read_again(tmp_path):
   assert math.isnan(score.cells)
 
 
-def test_a_folder_without_tables_is_empty(tmp_path):
+def test_a_directory_without_tables_is_empty(tmp_path):
   assert dataset_lib.read(tmp_path) == dataset_lib.Dataset((), ())
 
 
-def test_a_table_of_another_version_is_refused(tmp_path):
+def test_a_table_of_another_version_is_rejected(tmp_path):
   (tmp_path / 'runs.csv').write_text('run_id,seed\na,0\n')
   with pytest.raises(
-    ValueError, match=r'runs.csv is .*lacks the columns.*env.*gather again'
+    ValueError, match=r'runs.csv is .*missing columns.*env.*gather again'
   ):
     dataset_lib.read(tmp_path)
 
 
-def test_a_torn_row_is_refused(tmp_path):
+def test_a_truncated_row_is_rejected(tmp_path):
   dataset_lib.write(tmp_path, dataset_lib.Dataset((_RUN,), _SCORES))
   path = tmp_path / 'scores.csv'
   path.write_text(path.read_text()[:-30])
-  with pytest.raises(ValueError, match='scores.csv is damaged after 1 whole'):
+  with pytest.raises(ValueError, match='scores.csv is damaged after 1 compl'):
     dataset_lib.read(tmp_path)
 
 
 @pytest.mark.parametrize('content', [b'', b'\xff\xfe\x00', b'run_id\n"a'])
-def test_what_is_no_table_is_refused(tmp_path, content):
+def test_an_invalid_table_is_rejected(tmp_path, content):
   (tmp_path / 'scores.csv').write_bytes(content)
   with pytest.raises(ValueError, match='scores.csv is damaged.*gather again'):
     dataset_lib.read(tmp_path)

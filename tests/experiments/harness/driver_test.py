@@ -1,4 +1,4 @@
-"""Workers on one folder: what they start, and how they take each end."""
+"""Tests of workers: which runs they start, and how they handle exit codes."""
 
 import collections
 import functools
@@ -20,7 +20,7 @@ _ROOT = pathlib.Path(__file__).parents[3]
 
 @pytest.fixture(name='worker')
 def make_worker(tmp_path, monkeypatch):
-  """Makes a worker whose runs are fakes of one kind."""
+  """Returns a factory of workers that execute fake runs of one kind."""
 
   def worker(kind, *, num_seeds=1, num_slots=2, **settings):
     monkeypatch.setattr(runs, 'command_of', fakes.command_of(kind))
@@ -41,7 +41,7 @@ def _statuses(folder, num_seeds=1):
   }
 
 
-def test_needs_come_first_and_all_is_done_once(tmp_path, worker):
+def test_dependencies_come_first_and_runs_are_done_once(tmp_path, worker):
   outcome = worker('ok', num_seeds=2).work()
   assert (outcome.done, outcome.left, outcome.failed) == (6, 0, [])
   done = fakes.executions(tmp_path)
@@ -52,7 +52,7 @@ def test_needs_come_first_and_all_is_done_once(tmp_path, worker):
   record = records.read(tmp_path, fakes.specs(1)[0])
   assert (record.attempts, record.failures, record.exit_code) == (1, 0, 0)
   assert not list(tmp_path.rglob('run.lock'))
-  # Started again, nothing is left to do.
+  # A second worker has nothing left to do.
   assert worker('fails', num_seeds=2).work().done == 6
   assert len(fakes.executions(tmp_path)) == 6
 
@@ -72,7 +72,7 @@ def test_a_failing_run_is_started_three_times(tmp_path, worker):
     'r2d2 0': dataset.FAILED,
     'bt_ngu 0': dataset.WAITING,
   }
-  # Another worker does not try again, until the records are removed.
+  # Another worker does not try again until the records are deleted.
   assert len(worker('ok').work().failed) == 2
   for spec in outcome.failed:
     records.path_of(tmp_path, spec, 'json').unlink()
@@ -86,19 +86,19 @@ def test_a_run_may_fail_and_then_succeed(tmp_path, worker):
 
 
 def test_exit_code_0_without_a_completed_run_is_a_failure(worker):
-  assert len(worker('lies').work().failed) == 2
+  assert len(worker('incomplete').work().failed) == 2
 
 
-def test_wrong_flags_stop_everything(tmp_path, worker):
+def test_invalid_flags_stop_the_worker(tmp_path, worker):
   outcome = worker('wrong', num_slots=1).work()
-  assert 'nonsense=1 is no flag' in outcome.wrong_flags
+  assert 'nonsense=1 is not a flag' in outcome.wrong_flags
   assert 'launch/run_ngu.py' in outcome.wrong_flags
   assert outcome.exit_code == 2
   assert len(fakes.executions(tmp_path)) == 1
   assert set(_statuses(tmp_path).values()) == {dataset.WAITING}
 
 
-def test_the_end_of_the_hours_saves_and_frees(tmp_path, worker):
+def test_the_time_limit_stops_runs_that_can_be_resumed(tmp_path, worker):
   outcome = worker('long', hours=2 / 3600).work()
   assert (outcome.done, outcome.left, outcome.failed) == (0, 3, [])
   record = records.read(tmp_path, fakes.specs(1)[0])
@@ -108,7 +108,7 @@ def test_the_end_of_the_hours_saves_and_frees(tmp_path, worker):
 
 
 def _interrupt_later(folder, times=1):
-  """Presses Ctrl-C once a run takes place, and again."""
+  """Presses Ctrl-C one or more times after a run has started."""
 
   def press():
     _wait(lambda: fakes.executions(folder))
@@ -136,8 +136,8 @@ def test_a_second_ctrl_c_kills(tmp_path, worker):
   assert records.read(tmp_path, fakes.specs(1)[0]).failures == 0
 
 
-def test_what_nohup_has_started_outlives_its_terminal():
-  before = signal.getsignal(signal.SIGHUP)  # Ignored, if nohup runs the tests.
+def test_a_process_started_with_nohup_survives_its_terminal():
+  before = signal.getsignal(signal.SIGHUP)  # Ignored if nohup runs the tests.
   try:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     assert driver.stop_signals() == list(records.STOPS)
@@ -147,7 +147,7 @@ def test_what_nohup_has_started_outlives_its_terminal():
     signal.signal(signal.SIGHUP, before)
 
 
-def test_a_worker_that_lost_its_lock_lets_go(worker, monkeypatch):
+def test_a_worker_drops_a_run_whose_lock_is_lost(worker, monkeypatch):
   monkeypatch.setattr(locks.Lock, 'touch', lambda self: False)
   lines = []
   worker('long', num_slots=1, hours=0.8 / 3600, say=lines.append).work()
@@ -159,7 +159,7 @@ def _interrupt(task, news):
   os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_a_script_that_still_saves_is_left_alone(tmp_path, worker):
+def test_a_script_that_is_still_saving_is_not_started_again(tmp_path, worker):
   spec = fakes.specs(1)[0]
   with locks.workdir_lock.held(str(tmp_path / spec.workdir)):
     outcome = worker('ok', on_end=_interrupt).work()
@@ -167,7 +167,7 @@ def test_a_script_that_still_saves_is_left_alone(tmp_path, worker):
   assert worker('ok').work().done == 3
 
 
-def test_with_both_kinds_of_slots_runs_learn_on_gpus(tmp_path, monkeypatch):
+def test_with_both_kinds_of_slots_training_uses_gpus(tmp_path, monkeypatch):
   monkeypatch.setattr(runs, 'command_of', fakes.command_of('ok'))
   lines = []
   gpu = pool.Process(pool.Slot('GPU', {}, gpu_share=1.0))
@@ -181,11 +181,11 @@ def test_with_both_kinds_of_slots_runs_learn_on_gpus(tmp_path, monkeypatch):
   driver.Worker(
     tmp_path, [*specs, final], [cpu, gpu], poll_seconds=0.02, say=lines.append
   ).work()
-  begun = [line for line in lines if ': begins on' in line]
-  assert [line.endswith('core') for line in begun] == [
-    line.startswith(final.id) for line in begun
+  starts = [line for line in lines if ': starting on' in line]
+  assert [line.endswith('core') for line in starts] == [
+    line.startswith(final.id) for line in starts
   ]
-  assert len(begun) == 4
+  assert len(starts) == 4
 
 
 def _start(folder, *command):
@@ -205,7 +205,7 @@ def _wait(condition):
     time.sleep(0.02)
 
 
-def test_of_two_workers_one_is_killed(tmp_path):
+def test_a_second_worker_resumes_the_run_of_a_killed_worker(tmp_path):
   one, other = (_start(tmp_path, 'work', 'slow', '2') for _ in range(2))
   _wait(lambda: len(fakes.executions(tmp_path)) >= 2)
   time.sleep(0.3)
@@ -214,13 +214,13 @@ def test_of_two_workers_one_is_killed(tmp_path):
   one.communicate()
   assert 'Outcome(done=6, failed=[], blocked=[], left=0' in output
   counts = collections.Counter(fakes.executions(tmp_path))
-  # Only the run that the killed worker had is begun again.
+  # Only the run of the killed worker is started twice.
   assert sorted(counts.values()) == [1, 1, 1, 1, 1, 2]
   assert not (tmp_path / 'overlaps').exists()
   assert set(_statuses(tmp_path, 2).values()) == {dataset.DONE}
 
 
-# Runs that are functions.
+# Runs that are functions instead of scripts.
 
 
 def _complete(folder, *todo):
@@ -236,7 +236,7 @@ def _complete(folder, *todo):
   return code, lines, news
 
 
-def test_one_process_executes_what_is_ready_one_after_the_other(tmp_path):
+def test_one_process_executes_ready_runs_sequentially(tmp_path):
   first = fakes.Write('first')
   last = fakes.Write('last', (first,))
   code, lines, news = _complete(tmp_path, last, first)
@@ -244,13 +244,13 @@ def test_one_process_executes_what_is_ready_one_after_the_other(tmp_path):
   assert news == [('first', 'FIRST'), ('last', 'LAST')]
   lines = (tmp_path / 'executions').read_text().splitlines()
   assert len({line.split(' ', 1)[1] for line in lines}) == 1
-  assert lines[0].endswith(' 1')  # It has one thread.
+  assert lines[0].endswith(' 1')  # One thread.
   for task in (first, last):
-    assert records.tail_of_log(tmp_path, task) == (f'{task.id} is heard',)
+    assert records.tail_of_log(tmp_path, task) == (f'{task.id} is logged',)
     assert records.read(tmp_path, task).attempts == 1
 
 
-def test_a_failure_leaves_the_others_and_is_said_in_a_line(tmp_path):
+def test_a_failure_is_reported_and_other_runs_continue(tmp_path):
   fails = fakes.Write('fails')
   blocked, other = fakes.Write('blocked', (fails,)), fakes.Write('other')
   code, lines, _ = _complete(tmp_path, fails, blocked, other)
@@ -259,24 +259,24 @@ def test_a_failure_leaves_the_others_and_is_said_in_a_line(tmp_path):
     *(f'fails: exit code 1, failure {i} of 3' for i in (1, 2, 3)),
     'other: done',
   ]
-  assert 'with exit code 1: ValueError: It fails. Remove ' in lines[4]
-  assert '1 runs are done, 0 are left, 1 have failed, and 1 need' in lines[5]
+  assert '; exit code 1: ValueError: It fails. Delete ' in lines[4]
+  assert '1 done, 0 left, 1 failed, 1 blocked by a failed' in lines[5]
   assert len(lines) == 6
   assert records.status_of(tmp_path, fails) == dataset.FAILED
 
 
-def test_a_process_that_dies_is_replaced(tmp_path):
+def test_a_crashed_process_is_replaced(tmp_path):
   code, lines, _ = _complete(
-    tmp_path, fakes.Write('dies'), fakes.Write('other')
+    tmp_path, fakes.Write('crashes'), fakes.Write('other')
   )
   assert code == 0
   assert lines == [
-    f'dies: exit code {pool.DIED}, failure 1 of 3',
-    *('dies: done', 'other: done'),
+    f'crashes: exit code {pool.PROCESS_LOST}, failure 1 of 3',
+    *('crashes: done', 'other: done'),
   ]
 
 
-def test_of_two_workers_with_functions_one_is_killed(tmp_path):
+def test_a_second_worker_repeats_the_function_of_a_killed_worker(tmp_path):
   names = ['slow_1', 'slow_2', 'slow_3']
   one, other = (_start(tmp_path, 'complete', *names) for _ in range(2))
   _wait(lambda: sum(fakes.counts(tmp_path).values()) == 2)
@@ -285,7 +285,7 @@ def test_of_two_workers_with_functions_one_is_killed(tmp_path):
   (tmp_path / 'go').touch()
   other.communicate(timeout=60)
   assert other.returncode == 0
-  # Only the run that the killed worker had is begun again.
+  # Only the run of the killed worker is started twice.
   assert sorted(fakes.counts(tmp_path).values()) == [1, 1, 2]
   assert all((tmp_path / name).exists() for name in names)
   _wait(lambda: not any(map(_is_alive, fakes.processes(tmp_path))))
@@ -300,12 +300,12 @@ def _is_alive(process_id):
   return stat.rpartition(')')[2].split()[0] != 'Z'
 
 
-def test_a_signal_stops_and_frees(tmp_path):
+def test_a_run_stopped_by_a_signal_can_be_resumed(tmp_path):
   worker = _start(tmp_path, 'complete', 'slow')
   _wait(functools.partial(fakes.counts, tmp_path))
   worker.send_signal(signal.SIGINT)
   output, _ = worker.communicate(timeout=60)
   assert worker.returncode == 128 + signal.SIGINT
-  assert 'The same command continues with what is left.' in output
+  assert 'Rerun the same command to continue.' in output
   task = fakes.Write('slow')
   assert records.status_of(tmp_path, task) == dataset.WAITING

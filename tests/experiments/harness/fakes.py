@@ -1,8 +1,8 @@
-"""Runs that take no time, for tests of the driver.
+"""Fake runs that take no time, for tests of the driver.
 
-python fakes.py run KIND FLAG ...   what a fake run's process does
-python fakes.py work KIND NUM_SEEDS   a worker in a process of its own, here
-python fakes.py complete NAME ...   the same, with runs that are functions
+python fakes.py run KIND FLAG ...     executes a fake run
+python fakes.py work KIND NUM_SEEDS   starts a worker in this directory
+python fakes.py complete NAME ...     starts a worker for runs of functions
 """
 
 import collections
@@ -22,7 +22,7 @@ _SECONDS = {'slow': 1, 'long': 100, 'stubborn': 100}
 
 
 def specs(num_seeds, *, script_settings=()):
-  """A pre-training, and what builds on it, for each seed."""
+  """Returns a pre-training run and two transfer runs for each seed."""
   from experiments.harness import runs
 
   found = []
@@ -45,18 +45,18 @@ def specs(num_seeds, *, script_settings=()):
 
 
 def command_of(kind):
-  """Returns what makes the command of a fake run."""
+  """Returns a function that returns the command of a fake run."""
   return lambda spec: [sys.executable, __file__, 'run', kind, *spec.flags]
 
 
 def executions(folder):
-  """The workdirs of all executions, in their order."""
+  """Returns the workdirs of all executions in order."""
   return [words[0] for words in _lines(folder)]
 
 
 @dataclasses.dataclass(frozen=True)
 class Write:
-  """A function that writes who has executed it."""
+  """A run that records which process executed it."""
 
   id: str
   needed: tuple = ()
@@ -75,10 +75,10 @@ class Write:
     with (folder / 'executions').open('a') as file:
       file.write(f'{self.id} {os.getpid()} {os.environ["OMP_NUM_THREADS"]}\n')
     report(self.id.upper())
-    print(f'{self.id} is heard')
+    print(f'{self.id} is logged')
     if self.id == 'fails':
       raise ValueError('It fails.')
-    if self.id == 'dies' and counts(folder)[self.id] == 1:
+    if self.id == 'crashes' and counts(folder)[self.id] == 1:
       os._exit(9)
     while self.id.startswith('slow') and not (folder / 'go').exists():
       time.sleep(0.02)
@@ -86,12 +86,12 @@ class Write:
 
 
 def counts(folder):
-  """How often each function has been executed."""
+  """Counts the executions of each function."""
   return collections.Counter(executions(folder))
 
 
 def processes(folder):
-  """The numbers of the processes that have executed functions."""
+  """Returns the PIDs of the processes that executed functions."""
   return [int(words[1]) for words in _lines(folder)]
 
 
@@ -132,12 +132,12 @@ def _run(kind, *flags):
     time.sleep(0.1)
   lock.unlink()
   if kind == 'wrong':
-    print('error: nonsense=1 is no flag')
+    print('error: nonsense=1 is not a flag')
     return 2
   if kind == 'fails' or (kind == 'fails_once' and first):
     print('\n'.join(f'line {i}' for i in range(100)))
     return 1
-  if kind == 'lies':
+  if kind == 'incomplete':
     return 0
   if workdir.parts[1] == 'ngu':
     behavior = workdir / 'behavior'
@@ -174,7 +174,9 @@ def _work(kind, num_seeds):
 
 def _complete(*names):
   from experiments.harness import driver
-  from tests.experiments.harness import fakes  # Processes know it by this name.
+
+  # The processes of slots import this module by its full name.
+  from tests.experiments.harness import fakes
 
   return driver.complete(
     pathlib.Path.cwd(),
@@ -191,7 +193,7 @@ if __name__ == '__main__':
 
 
 def scores_of(dataset, run_id, source):
-  """The scores of a run from one source, by actor steps."""
+  """Returns the scores of a run from one source, sorted by actor steps."""
   found = [
     s for s in dataset.scores if (s.run_id, s.source) == (run_id, source)
   ]

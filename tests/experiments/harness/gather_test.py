@@ -1,4 +1,4 @@
-"""From logs to tables: torn, doubled and missing rows are said, not hidden."""
+"""Tests that truncated, repeated and missing rows of logs are reported."""
 
 import json
 import math
@@ -17,16 +17,16 @@ def _log(path, lines, *, end='\n'):
   path.write_text('\n'.join([_HEADER, *lines]) + end)
 
 
-def test_rows_before_a_resume_that_lie_above_it_are_dropped(tmp_path):
+def test_rows_that_a_resumed_run_repeats_are_dropped(tmp_path):
   path = tmp_path / 'logs.csv'
   _log(path, ['10,1,5,0', '20,2,5,0', '30,3,5,0', '15,4,5,0', '40,5,5,0'])
   log = logs.read(path)
   assert [row['actor_steps'] for row in log.rows] == [10, 15, 40]
   assert [row['episode_return'] for row in log.rows] == [1, 4, 5]
-  assert log.notes == ('2 rows from before it was resumed are left out',)
+  assert log.notes == ('2 rows that were repeated after resuming are omitted',)
 
 
-def test_equal_steps_are_no_resume(tmp_path):
+def test_equal_steps_do_not_count_as_resuming(tmp_path):
   _log(tmp_path / 'logs.csv', ['10,1,5,0', '10,2,5,0', '20,3,5,0'])
   log = logs.read(tmp_path / 'logs.csv')
   assert len(log.rows) == 3 and not log.notes
@@ -51,29 +51,29 @@ def test_evaluators_may_overtake_each_other(tmp_path):
 
 
 @pytest.mark.parametrize('column', ['session', 'life'])
-def test_sessions_tell_what_is_repeated(tmp_path, column):
+def test_sessions_determine_which_rows_are_repeated(tmp_path, column):
   rows = [(5, 0, 0, 1), (12, 10, 0, 2), (21, 20, 0, 3), (12, 10, 1, 4)]
   log = _with_sessions(tmp_path / 'logs.csv', rows, column)
-  assert log.notes == ('1 rows from before it was resumed are left out',)
+  assert log.notes == ('1 rows that were repeated after resuming are omitted',)
   scores = logs.evaluations('a', log.rows)
   assert [(s.actor_steps, s.return_mean) for s in scores] == [(0, 1), (10, 4)]
 
 
-@pytest.mark.parametrize('torn', ['3', '30,3.', '30,3.5,5', '30,3.5,5,0'])
-def test_a_torn_last_row_is_left_out_and_said(tmp_path, torn):
-  _log(tmp_path / 'logs.csv', ['10,1,5,0', torn], end='')
+@pytest.mark.parametrize('last', ['3', '30,3.', '30,3.5,5', '30,3.5,5,0'])
+def test_a_truncated_last_row_is_omitted_and_reported(tmp_path, last):
+  _log(tmp_path / 'logs.csv', ['10,1,5,0', last], end='')
   log = logs.read(tmp_path / 'logs.csv')
   assert [row['actor_steps'] for row in log.rows] == [10]
-  assert log.notes == ('its last row is torn, and left out',)
+  assert log.notes == ('the last row is truncated and omitted',)
 
 
-def test_damaged_rows_are_left_out_and_said(tmp_path):
+def test_damaged_rows_are_omitted_and_reported(tmp_path):
   lines = ['10,1,5,0', '20,2,5', '20,x,5,0', '30,3,,0', '40,4,5,0,9']
   _log(tmp_path / 'logs.csv', lines)
   log = logs.read(tmp_path / 'logs.csv')
   assert [row['actor_steps'] for row in log.rows] == [10, 30]
   assert 'episode_length' not in log.rows[1]
-  assert log.notes == ('3 rows are damaged, and left out',)
+  assert log.notes == ('3 damaged rows are omitted',)
 
 
 @pytest.mark.parametrize('text', ['', _HEADER, f'{_HEADER}\n'])
@@ -83,7 +83,7 @@ def test_a_log_without_rows(tmp_path, text):
   assert logs.read(tmp_path / 'none.csv') == logs.Log()
 
 
-def test_bins_have_their_ends_as_steps():
+def test_the_steps_of_a_bin_are_those_of_its_end():
   rows = [
     {'actor_steps': steps, 'episode_return': value}
     for steps, value in ((0, 1.0), (250, 3.0), (251, 5.0), (1_003, 7.0))
@@ -181,11 +181,11 @@ def test_the_last_evaluation_of_a_run_is_final_if_it_is_long(tmp_path):
   assert (score.return_mean, score.actor_steps) == (0.25, 101)
   assert not fakes.scores_of(data, short.id, dataset.FINAL)
   (line,) = diagnoses
-  assert line.startswith('1 runs are done and have no final evaluation of 50')
+  assert line.startswith('1 runs are done but lack a final evaluation of 50')
   assert line.endswith(f': {short.id}.')
 
 
-def test_what_is_missing_is_named(tmp_path):
+def test_missing_runs_are_reported(tmp_path):
   done, waiting, failed = (_spec(seed=i) for i in range(3))
   _finish(tmp_path, done, episodes=50)
   records.write(
@@ -203,7 +203,7 @@ def test_what_is_missing_is_named(tmp_path):
   assert f'1 runs are waiting: {waiting.id}.' in text
 
 
-def test_arms_with_other_seeds_are_named(tmp_path):
+def test_arms_that_lack_a_seed_are_reported(tmp_path):
   specs = [_spec('r2d2', 0), _spec('r2d2', 1), _spec('ez', 0), _spec('ez', 1)]
   for spec in specs[:3]:
     _finish(tmp_path, spec, episodes=50)
@@ -221,7 +221,8 @@ def test_notes_name_the_run_and_the_log(tmp_path):
   path.write_text(path.read_text() + '99')
   _, diagnoses = _gather(tmp_path, [spec])
   assert diagnoses == (
-    f'{spec.id}: in the log of the actor, its last row is torn, and left out.',
+    f'{spec.id}: in the log of the actor, the last row is truncated and '
+    'omitted.',
   )
 
 

@@ -1,4 +1,4 @@
-"""A lock has one owner, whoever tries and whoever dies."""
+"""Tests that a lock has one owner, even after crashes."""
 
 import concurrent.futures
 import json
@@ -17,7 +17,7 @@ _NUM = 16
 
 
 def _race(folder):
-  """Has many try at once; returns the locks that they got."""
+  """Returns the locks that simultaneous attempts acquired."""
   barrier = threading.Barrier(_NUM)
 
   def take(_):
@@ -43,7 +43,7 @@ def _folder(tmp_path):
   return tmp_path / 'lock'
 
 
-def test_one_of_many_takes_what_is_free(folder):
+def test_only_one_of_many_acquires_a_free_lock(folder):
   assert not locks.is_held(folder) and not folder.exists()
   (lock,) = _race(folder)
   assert locks.is_held(folder)
@@ -51,20 +51,20 @@ def test_one_of_many_takes_what_is_free(folder):
   assert not locks.is_held(folder)
 
 
-def test_one_of_many_takes_what_a_lost_host_has_left(folder):
+def test_only_one_of_many_acquires_the_lock_of_a_lost_host(folder):
   _write(folder, age=601)
   assert not locks.is_held(folder)
   assert len(_race(folder)) == 1
 
 
-def test_the_lock_of_another_host_is_kept_until_it_is_stale(folder):
+def test_the_lock_of_another_host_is_respected_until_it_is_stale(folder):
   _write(folder, age=500)
   assert locks.is_held(folder)
   with pytest.raises(BlockingIOError, match='elsewhere'):
     locks.Lock(folder)
 
 
-def test_an_owner_that_died_here_loses_it_at_once(folder):
+def test_a_crashed_local_owner_loses_its_lock_immediately(folder):
   code = (
     'import os, pathlib, sys; from experiments.harness import locks\n'
     'lock = locks.Lock(pathlib.Path(sys.argv[1])); os._exit(9)'
@@ -75,9 +75,7 @@ def test_an_owner_that_died_here_loses_it_at_once(folder):
   locks.Lock(folder).release()
 
 
-def test_an_owner_touches_it_and_notices_that_it_was_replaced(
-  folder, monkeypatch
-):
+def test_an_owner_notices_that_its_lock_was_replaced(folder, monkeypatch):
   monkeypatch.setattr(locks, '_TOUCH_SECONDS', 0.0)
   lock = locks.Lock(folder)
   path = folder / 'run.lock'
@@ -90,7 +88,7 @@ def test_an_owner_touches_it_and_notices_that_it_was_replaced(
   assert not lock.touch()
 
 
-def test_a_folder_that_cannot_be_written_is_told(folder):
+def test_a_directory_that_is_not_writable_is_reported(folder):
   folder.write_text('')
   with pytest.raises(ValueError, match='cannot be written'):
     locks.Lock(folder)

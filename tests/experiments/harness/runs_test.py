@@ -1,4 +1,4 @@
-"""A run is its settings: what changes them is another run."""
+"""Tests that a run is identified by its settings."""
 
 import dataclasses
 import re
@@ -21,7 +21,7 @@ def _changed(spec, **changes):
   return dataclasses.replace(spec, **changes)
 
 
-def test_an_id_is_readable_and_repeats():
+def test_an_id_is_readable_and_reproducible():
   assert re.fullmatch(r'ngu/pong/s3-[0-9a-f]{8}', _NGU.id)
   assert _changed(_NGU).id == _NGU.id
 
@@ -36,7 +36,7 @@ def test_an_id_is_readable_and_repeats():
     {'env': 'hero'},
   ],
 )
-def test_another_setting_is_another_run(change):
+def test_changing_a_setting_creates_another_run(change):
   assert _changed(_NGU, **change).id != _NGU.id
 
 
@@ -48,11 +48,11 @@ def test_another_setting_is_another_run(change):
     {'budget_steps': 5_000},
   ],
 )
-def test_what_a_resumed_run_may_change_is_no_other_run(change):
+def test_settings_that_may_change_on_resuming_keep_the_id(change):
   assert _changed(_NGU, **change).id == _NGU.id
 
 
-def test_a_run_is_also_what_it_builds_on():
+def test_the_id_depends_on_the_pretraining_run():
   other = _changed(_NGU, seed=4)
   need = runs.Need('behavior', other)
   assert _changed(_BT, needs=(need, _BT.needs[1])).id != _BT.id
@@ -82,19 +82,19 @@ def test_pretraining_comes_first_and_then_seed_by_seed():
 @pytest.mark.parametrize(
   ('text', 'message'),
   [
-    ('lstm_sise=3', "did you mean 'lstm_size'"),
-    ('env=pong', 'decided by'),
+    ('lstm_sise=3', "Did you mean 'lstm_size'"),
+    ('env=pong', 'determined by'),
     ('lstm_size=a', 'type int'),
     ('flights=perhaps', 'type bool'),
   ],
 )
-def test_settings_that_cannot_be(text, message):
+def test_invalid_settings_are_rejected(text, message):
   name, _, value = text.partition('=')
   with pytest.raises(ValueError, match=message):
     runs.parsed(name, value)
 
 
-def test_settings_have_their_types():
+def test_settings_are_parsed_by_type():
   assert runs.parsed('flights', 'False') is False
   assert runs.parsed('learning_rate', '1e-4') == 1e-4
   assert runs.parsed('lstm_size', '8') == 8

@@ -1,4 +1,4 @@
-"""Slots: what a list of them says, and what there is not."""
+"""Tests of parsing and checking slots."""
 
 import os
 
@@ -8,13 +8,13 @@ from experiments.harness import slots
 
 
 @pytest.mark.parametrize('text', ['cpu:0', 'cpu:999', 'gpu', 'gpu:0/9', 'x:1'])
-def test_slots_that_there_are_not(text):
+def test_invalid_slots_are_rejected(text):
   with pytest.raises(ValueError, match=f'slots={text!r}'):
     slots.parse(text)
 
 
 @pytest.mark.parametrize('text', ['gpu:0', 'cpu:1,gpu:7/2'])
-def test_a_gpu_that_is_not_there_is_refused(text, monkeypatch):
+def test_a_missing_gpu_is_rejected(text, monkeypatch):
   monkeypatch.setenv('JAX_PLATFORMS', 'cpu')  # On any machine.
   found = slots.parse(text)
   with pytest.raises(ValueError, match='slots=gpu:[07]: .*--slots=cpu'):
@@ -31,12 +31,12 @@ def test_slots():
   assert one.variables['CUDA_VISIBLE_DEVICES'] == '3'
   assert 'XLA_PYTHON_CLIENT_MEM_FRACTION' not in one.variables
   assert half == other and not half.cores
-  # With the inference servers' fifths, two runs fit on the GPU.
+  # Each inference server uses a fifth; two runs with their servers fit.
   fraction = float(half.variables['XLA_PYTHON_CLIENT_MEM_FRACTION'])
   assert 0 < 2 * (fraction + 0.2) < 1
   assert len(slots.parse('cpu')) == len(cores)
 
 
-def test_slots_of_a_machine_of_a_cluster():
+def test_slots_that_a_cluster_machine_lacks_are_omitted():
   found = slots.parse('cpu:3,gpu:0/2,gpu:1', range(2), 1)
   assert [slot.gpu_share for slot in found] == [0, 0, 0.5, 0.5]

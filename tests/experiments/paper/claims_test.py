@@ -1,4 +1,4 @@
-"""Claims of the paper's numbers, and of runs made by hand."""
+"""Tests of claims, with the paper's numbers and with artificial runs."""
 
 import csv
 import io
@@ -21,14 +21,14 @@ from tests.experiments.paper.fake_results import FAR, NEAR, STEPS, SUITES
 _NAN = float('nan')
 _BY_ID = {claim.id: claim for claim in claims.CLAIMS}
 
-# What the paper's scores of games give for each effect that they have, as the
-# differences of the numbers that it prints.
+# The effects that follow from the paper's scores of games, as differences of
+# printed numbers.
 _PRINTED = {
   'C3': (538.50 - 490.12, 490.12 - 418.41, 93.31 - 92.49, 92.49 - 90.37),
   'C5': (193.15 - 103.62,),
   'C6': (571.57 - 490.12, 144.78 - 103.62),
   'C7': (*(316.30 - 220.97, 163.20 - 132.77), *(104.41 - 92.31, 65.17 - 25.57)),
-  # Recomputed: two medians of the text do not follow from the scores.
+  # Recomputed, because two medians in the text do not follow from the scores.
   'C8': (
     *(360.4964 - 224.4011, 360.4964 - 223.2883),
     *(224.4011 - 196.1502, 223.2883 - 196.1502),
@@ -68,20 +68,20 @@ def test_there_are_22_claims():
 
 
 @pytest.mark.parametrize('claim_id', _PRINTED)
-def test_the_papers_scores_give_the_papers_effects(claim_id):
+def test_the_papers_scores_reproduce_the_papers_effects(claim_id):
   claim = _BY_ID[claim_id]
   verdict = _verdict(claim_id, published.data(claim.artifact))
   values = [f.estimate.value for f in verdict.findings if f.is_measured]
-  # Each printed number is rounded, by half a unit in its last digit.
+  # Printed numbers are rounded by up to half a unit in the last digit.
   tolerance = 1 if claim_id == 'C20' else 0.0101
   np.testing.assert_allclose(values, _PRINTED[claim_id], atol=tolerance)
   assert verdict.points_agree
-  # One run of each game has no interval.
+  # A single run per game has no interval.
   assert verdict.verdict == claims.OPEN
   assert all(math.isnan(f.estimate.low) for f in verdict.findings)
 
 
-def test_effects_that_only_the_papers_summaries_have():
+def test_some_effects_follow_only_from_the_papers_summaries():
   paper = {
     claim_id: _verdict(claim_id, fake.NOTHING).paper
     for claim_id in ('C1', 'C3', 'C5', 'C8')
@@ -98,7 +98,7 @@ def test_without_runs_no_claim_was_run():
 
 
 def _hard(bt, r2d2, ez):
-  """Final returns of the three arms in the far world."""
+  """Returns a dataset of final returns in the far environment."""
   return fake.finals(
     {('bt_ngu', FAR): bt, ('r2d2', FAR): r2d2, ('ez', FAR): ez}
   )
@@ -114,7 +114,7 @@ def _hard(bt, r2d2, ez):
   ],
 )
 def test_verdicts_follow_the_intervals(bt, r2d2, interval, expected):
-  """C5 looks at the end, and at 20 % of the budget, where nothing is known."""
+  """Tests C5, whose effect at 20% of the budget is not measured here."""
   ez = [0.2, 0.3, 0.3] if len(bt) > 1 else [0.0]
   verdict = _verdict('C5', _hard(bt, r2d2, ez), SUITES)
   estimate = verdict.findings[0].estimate
@@ -144,7 +144,7 @@ def test_a_claim_is_supported_once_all_its_effects_are_above_0():
 
 
 def _budgets(arm, env, stage, returns):
-  """Two seeds in a world, by steps of pre-training."""
+  """Returns a dataset with two seeds for each number of pre-training steps."""
   found = [
     (fake.run(arm, env, seed, stage=stage, pretraining_steps=steps), value)
     for steps, value in returns.items()
@@ -153,17 +153,17 @@ def _budgets(arm, env, stage, returns):
   return fake.data([r for r, _ in found], (fake.final(*one) for one in found))
 
 
-def test_what_does_not_decide_alone_is_not_a_claim_that_was_run():
+def test_a_claim_without_deciding_effects_counts_as_not_run():
   data = _budgets('bt_ngu', NEAR, 'transfer', {10: 0.1, 50: 0.5})
   verdict = _verdict('C17', data, SUITES)
   assert verdict.verdict == claims.NOT_RUN
   gain = verdict.findings[2]
-  assert gain.worlds == (NEAR,)
+  assert gain.envs == (NEAR,)
   expected = fake.distance(NEAR, 0.5, 0.1)
   assert gain.estimate.value == pytest.approx(expected)
 
 
-def test_longer_pretraining_is_compared_with_the_shortest():
+def test_the_longest_pretraining_is_compared_with_the_shortest():
   data = fake.joined(
     _budgets('bt_ngu', FAR, 'transfer', {10: 0.1, 20: 0.9, 50: 0.6}),
     _budgets('ngu', FAR, 'zero_shot', {10: 0.2, 50: 0.3}),
@@ -178,10 +178,10 @@ def test_longer_pretraining_is_compared_with_the_shortest():
   verdict = _verdict('C17', single, SUITES)
   assert verdict.verdict == claims.NOT_RUN
   problems = {p.what for p in verdict.findings[0].problems}
-  assert 'bt_ngu has no two budgets of pre-training on' in problems
+  assert 'bt_ngu has fewer than two budgets of pre-training on' in problems
 
 
-def test_worlds_that_an_arm_lacks_are_left_out_of_all_arms():
+def test_environments_that_one_arm_lacks_are_ignored_for_all_arms():
   data = fake.finals(
     {
       ('bt_rnd', NEAR): [0.9, 0.9],
@@ -192,7 +192,7 @@ def test_worlds_that_an_arm_lacks_are_left_out_of_all_arms():
     }
   )
   finding = _verdict('C6', data, SUITES).findings[0]
-  assert finding.worlds == (NEAR,)
+  assert finding.envs == (NEAR,)
   expected = fake.distance(NEAR, 0.9, 0.8)
   assert finding.estimate.value == pytest.approx(expected)
   assert results.Problem('r2d2 was not run on', FAR) in finding.problems
@@ -208,13 +208,13 @@ def _reading(reading, values, **columns):
 @pytest.mark.parametrize(
   'returns, expected',
   [
-    # Points at 0 and 125 of 1,000 steps: up to 100 the curve climbs to 0.8.
+    # Points at 0 and 125 of 1,000 steps: the curve rises to 0.8 at step 100.
     ([0.0, 1.0] + 7 * [5.0], 0.4),
-    # With evaluations every 10 steps the paper's 2 % count: 0, 10 and 20 steps.
+    # Evaluations every 10 steps; the paper's 2% contain 0, 10 and 20 steps.
     ([0.0, 1.0, 3.0] + 98 * [100.0], (0.5 + 2.0) / 2),
   ],
 )
-def test_early_area_is_that_of_a_hand_computed_curve(returns, expected):
+def test_early_area_matches_a_hand_computed_curve(returns, expected):
   assert _reading(results.early_area, returns) == pytest.approx(expected)
 
 
@@ -227,9 +227,7 @@ def test_early_area_is_that_of_a_hand_computed_curve(returns, expected):
     ((0, STEPS), 1),
   ],
 )
-def test_early_area_needs_an_early_evaluation_and_a_run_that_went_on(
-  steps, expected
-):
+def test_early_area_needs_an_early_and_a_later_evaluation(steps, expected):
   run = fake.run('bt_ngu', FAR, 0)
   scores = (
     dataset_lib.Score(run.run_id, dataset_lib.EVALUATOR, step, 5, 1.0)
@@ -249,7 +247,7 @@ _PEAK, _END = results.peak_over_rest, results.peak_over_end
     (_PEAK, [_NAN, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2], 0.5 - 0.4),
     (_END, [_NAN, 0.2, 0.5, 0.3, 0.4, 0.1, 0.2], 0.5 - 0.2),
     (_PEAK, 7 * [_NAN], None),
-    # A run that has only begun has no peak.
+    # A run that has just started has no peak.
     (_PEAK, 3 * [0.5] + 4 * [_NAN], None),
   ],
 )
@@ -258,21 +256,21 @@ def test_the_extra_action_peaks_in_the_first_third(reading, shares, expected):
   assert found == (expected and pytest.approx(expected))
 
 
-def test_a_share_of_worlds_counts_means_over_seeds():
+def test_a_share_of_environments_counts_means_over_seeds():
   share_won = effects.STATISTICS['share_won'].compute
   ours = np.array([[1.0, 0.0, 3.0], [1.0, 4.0, 3.0]])
   others = np.array([[2.0, 1.0, 3.0], [1.0, 1.0, 3.0]])
-  # Only the second world is won; the third is even.
+  # Only the second environment is won; the third is a tie.
   assert share_won(ours, others) == pytest.approx(1 / 3 - 1 / 2)
 
 
-def test_policies_no_better_than_random_are_counted():
+def test_environments_in_which_an_arm_does_not_beat_random_are_counted():
   (effect, _) = _BY_ID['C16'].effects
   runs = np.array([[-1.0, 5.0, 0.0], [0.5, 5.0, 0.0]])
   assert effects.STATISTICS[effect.statistic].compute(runs) == 2
 
 
-def test_the_report_has_verdicts_effects_and_what_is_missing():
+def test_the_report_has_verdicts_effects_and_missing_data():
   data = _hard([0.5, 0.6, 0.7], [0.0, 0.1, 0.0], [0.2, 0.3, 0.3])
   verdicts = claims.evaluate(data, SUITES)
   text = claims.markdown(verdicts)

@@ -1,4 +1,4 @@
-"""Which runs are read, on which worlds, and up to which frames."""
+"""Tests of the runs, environments and frames behind curves."""
 
 import numpy as np
 
@@ -7,23 +7,23 @@ from experiments.paper import results
 from tests.experiments.paper import fake_results as fake
 
 
-def test_medians_are_taken_over_worlds_that_all_arms_have():
+def test_medians_use_only_environments_that_all_arms_have():
   values = fake.random(('r2d2', 'ez'), [fake.NEAR, fake.FAR])
   del values['ez', fake.NEAR]
   figure = fake.figure('fig3', fake.curves(values))
   full, hard = figure.panels
-  assert full.title == 'full: 1 of 2 worlds'
+  assert full.title == 'full: 1 of 2 environments'
   np.testing.assert_array_equal(
     fake.line(full, 'r2d2').values, fake.line(hard, 'r2d2').values
   )
-  told = results.sentences(figure.problems)
-  assert f'ez was not run on: {fake.NEAR}.' in told
-  assert any('Not in medians' in x and fake.NEAR in x for x in told)
-  # Arms without any run at all leave the others alone.
-  assert f'bt_ngu was not run on: {fake.NEAR}, {fake.FAR}.' in told
+  problems = results.sentences(figure.problems)
+  assert f'ez was not run on: {fake.NEAR}.' in problems
+  assert any('Excluded from med' in x and fake.NEAR in x for x in problems)
+  # Arms without any run do not affect the others.
+  assert f'bt_ngu was not run on: {fake.NEAR}, {fake.FAR}.' in problems
 
 
-def test_uneven_seeds_are_cut_and_named():
+def test_excess_seeds_are_ignored_and_reported():
   values = fake.random(['r2d2'], [fake.NEAR, fake.FAR])
   values['r2d2', fake.FAR] = values['r2d2', fake.FAR][:2]
   figure = fake.figure('fig3', fake.curves(values))
@@ -35,12 +35,12 @@ def test_uneven_seeds_are_cut_and_named():
     axis=0,
   )
   np.testing.assert_allclose(figure.panels[0].lines[0].values, expected)
-  (told,) = [x for x in results.sentences(figure.problems) if 'seeds' in x]
-  assert 'first 2 seeds' in told and told.endswith(f': {fake.FAR}.')
-  assert 'seeds of each world: 2;' in figure.caption
+  (problem,) = [x for x in results.sentences(figure.problems) if 'seeds' in x]
+  assert 'only 2 seeds' in problem and problem.endswith(f': {fake.FAR}.')
+  assert 'seeds per environment: 2;' in figure.caption
 
 
-def test_runs_that_are_not_done_count_only_where_none_is():
+def test_unfinished_runs_count_only_if_no_run_is_done():
   far = fake.random_curves(['r2d2'], [fake.FAR], seeds=2)
   failed = far.runs[1]._replace(status=dataset_lib.FAILED, exit_code=1)
   near = fake.random_curves(['r2d2'], [fake.NEAR], seeds=1)
@@ -57,33 +57,33 @@ def test_runs_that_are_not_done_count_only_where_none_is():
   assert far_panel.lines[0].values.tolist() == [
     s.return_mean for s in far.scores if s.run_id == far.runs[0].run_id
   ]
-  told = ' '.join(results.sentences(figure.problems))
-  assert f'Failed with exit code 1: {failed.run_id}' in told
-  assert f'as it has come (running): {running.run_id}' in told
-  assert f'Not done (waiting): {waiting.run_id}' in told
+  problems = ' '.join(results.sentences(figure.problems))
+  assert f'Failed with exit code 1: {failed.run_id}' in problems
+  assert f'latest evaluation (running): {running.run_id}' in problems
+  assert f'Not done (waiting): {waiting.run_id}' in problems
 
 
-def test_medians_do_not_wait_for_a_run_that_has_just_begun():
+def test_medians_ignore_a_run_that_has_just_started():
   values = fake.random(['r2d2'], [fake.NEAR, fake.FAR], seeds=1)
   whole = fake.curves(values)
   near, far = whole.runs
-  begun = near._replace(status=dataset_lib.RUNNING)
+  started = near._replace(status=dataset_lib.RUNNING)
   first = tuple(
     s for s in whole.scores if s.run_id == far.run_id or s.actor_steps == 0
   )
-  data = dataset_lib.Dataset((begun, far), first)
+  data = dataset_lib.Dataset((started, far), first)
   figure = fake.figure('fig3', data)
   full, _ = figure.panels
-  assert full.title == 'full: 1 of 2 worlds'
+  assert full.title == 'full: 1 of 2 environments'
   np.testing.assert_allclose(
     full.lines[0].values, fake.tenth(fake.FAR, values['r2d2', fake.FAR][0])
   )
-  # Where no run is done, all count as far as all have come.
-  both = (begun, far._replace(status=dataset_lib.RUNNING))
+  # If no run is done, all runs count up to their last common evaluation.
+  both = (started, far._replace(status=dataset_lib.RUNNING))
   full, _ = fake.figure('fig3', data._replace(runs=both)).panels
-  assert full.title == 'full: 2 worlds'
+  assert full.title == 'full: 2 environments'
   np.testing.assert_array_equal(full.lines[0].frames, [0])
-  # Runs that were never at the same steps have no line.
+  # Runs without common steps have no line.
   apart = tuple(
     s
     for s in whole.scores
@@ -91,11 +91,11 @@ def test_medians_do_not_wait_for_a_run_that_has_just_begun():
   )
   figure = fake.figure('fig3', dataset_lib.Dataset(both, apart))
   assert figure.panels[0].lines == ()
-  told = results.sentences(figure.problems)
-  assert 'Without common steps are the runs of: r2d2.' in told
+  problems = results.sentences(figure.problems)
+  assert 'No common steps in the runs of: r2d2.' in problems
 
 
-def test_runs_meet_at_the_steps_of_the_one_with_the_fewest():
+def test_curves_are_interpolated_at_the_steps_of_the_shortest_one():
   few, many = fake.run('r2d2', fake.FAR, 0), fake.run('r2d2', fake.FAR, 1)
   data = dataset_lib.Dataset(
     (few, many),
@@ -105,7 +105,7 @@ def test_runs_meet_at_the_steps_of_the_one_with_the_fewest():
   np.testing.assert_array_equal(line.frames, [0, 500, 1_000])
   np.testing.assert_allclose(line.low, [0, 1, 2])
   np.testing.assert_allclose(line.high, [0, 5, 10])
-  # Frames that only one of them has are not drawn.
+  # Frames of only one run are not drawn.
   later = data._replace(
     scores=tuple(
       s for s in data.scores if s.run_id == few.run_id or s.actor_steps > 400

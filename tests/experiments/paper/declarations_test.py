@@ -1,4 +1,4 @@
-"""Every declared run is a command that its script accepts."""
+"""Tests that launch scripts accept the commands of all declared runs."""
 
 import collections
 import functools
@@ -27,7 +27,7 @@ def _names(scale):
 
 @pytest.fixture(name='parse', scope='module')
 def make_parse():
-  """Parses a script's flags as the script does, and starts nothing."""
+  """Returns a function that parses flags like a script but starts nothing."""
   parsers = {}
   with pytest.MonkeyPatch.context() as monkeypatch:
 
@@ -73,9 +73,7 @@ def test_scripts_accept_all_commands(parse, scale):
 
 
 @pytest.mark.parametrize('scale', _SCALES, ids=_names)
-def test_what_repeats_an_action_takes_no_setting_of_exported_behaviors(
-  parse, scale
-):
+def test_action_repeats_ignore_settings_of_exported_behaviors(parse, scale):
   default = config.TransferConfig()
   spec = next(spec for spec in _specs(scale.name) if spec.arm == 'ez')
   transfer = parse(spec).transfer
@@ -91,7 +89,7 @@ def test_all_environments_exist(scale):
 
 
 @pytest.mark.parametrize('scale', _SCALES, ids=_names)
-def test_ids_differ_and_needs_come_first(scale):
+def test_ids_are_unique_and_dependencies_come_first(scale):
   specs = _specs(scale.name)
   counts = collections.Counter(spec.id for spec in specs)
   assert max(counts.values()) == 1
@@ -104,11 +102,11 @@ def test_ids_differ_and_needs_come_first(scale):
 def test_the_papers_runs():
   specs = _specs('paper')
   counts = collections.Counter(spec.stage for spec in specs)
-  # Three policies for each of 57 games, which all seeds share.
+  # Three policies per game, shared by all seeds, on 57 games.
   assert counts[runs.PRETRAINING] == 171
-  # Nine arms on 57 games; flights only and the extra action only on 12; four
-  # tasks of six arms and ez; fig1 adds nothing, and fig2 five snapshots on two
-  # games.
+  # Eight arms on 57 games; flights only and extra action only on 12 games;
+  # seven arms on four modified tasks. fig1 adds nothing, and fig2 adds five
+  # snapshots on two games.
   assert counts[runs.TRANSFER] == 3 * (8 * 57 + 2 * 12 + 4 * 7 + 5 * 2)
   assert counts[runs.FINAL_EVALUATION] == counts[runs.TRANSFER]
   for artifact, count in (('table3', 684), ('table9', 144), ('fig7', 0)):
@@ -139,7 +137,7 @@ def test_each_arm_is_declared_by_an_artifact():
   assert {spec.arm for spec in specs} == set(declarations.ARMS)
 
 
-def test_snapshots_of_the_policy_are_exported_where_they_are_needed():
+def test_pretraining_exports_the_required_policy_snapshots():
   scale = scales.LAPTOP
   specs = declarations.declared(['fig2'], scale)
   needed = {
@@ -149,8 +147,8 @@ def test_snapshots_of_the_policy_are_exported_where_they_are_needed():
   for spec in specs:
     for need in spec.needs:
       if need.actor_steps:
-        kept = dict(need.run.settings)['snapshot_steps'].split(',')
-        assert str(need.actor_steps) in kept
+        exported = dict(need.run.settings)['snapshot_steps'].split(',')
+        assert str(need.actor_steps) in exported
 
 
 @pytest.mark.parametrize(
@@ -165,12 +163,12 @@ def test_snapshots_of_the_policy_are_exported_where_they_are_needed():
     ),
   ],
 )
-def test_where_policies_are_pretrained(env, frames, pretraining):
+def test_environments_of_pretraining(env, frames, pretraining):
   assert scales.frames_per_step(env) == frames
   assert scales.pretraining_env(env) == pretraining
 
 
-def test_a_choice_takes_a_part():
+def test_a_choice_selects_a_part_of_the_runs():
   choice = declarations.Choice(
     seeds=(7,),
     games=('MiniGrid-Empty-8x8-v0',),
@@ -183,7 +181,7 @@ def test_a_choice_takes_a_part():
   )
   assert {spec.seed for spec in (rnd, bt, final)} == {7}
   assert '--learning_rate=0.5' in bt.flags
-  # An arm stays what it is.
+  # The settings of the arm take precedence.
   assert '--intrinsic_reward=rnd' in rnd.flags
 
 
@@ -195,13 +193,13 @@ def test_a_choice_takes_a_part():
     ('table3', {'games': ('MiniGrid-Empty-8x9-v0',)}, 'did you mean'),
   ],
 )
-def test_unknown_names(artifact, choice, message):
+def test_unknown_names_are_rejected(artifact, choice, message):
   with pytest.raises(ValueError, match=message):
     declarations.declared(
       [artifact], scales.LAPTOP, declarations.Choice(**choice)
     )
 
 
-def test_unknown_scale():
+def test_an_unknown_scale_is_rejected():
   with pytest.raises(ValueError, match="did you mean 'laptop'"):
     scales.get('labtop')

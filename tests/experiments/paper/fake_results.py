@@ -1,4 +1,4 @@
-"""Data sets made by hand, for tests of what is computed from them."""
+"""Artificial datasets for tests of tables, figures and claims."""
 
 import numpy as np
 
@@ -18,9 +18,7 @@ ALL_SUITES = {
   **SUITES,
   'strategies': (FAR, NEAR),
   'tasks': tuple(
-    f'{world}{reward}'
-    for world in (NEAR, FAR)
-    for reward in ('', ':easy', ':hard')
+    f'{env}{reward}' for env in (NEAR, FAR) for reward in ('', ':easy', ':hard')
   ),
 }
 LEARNING = [arm for arm in artifacts.TITLES if arm not in artifacts.ZERO_SHOT]
@@ -28,19 +26,19 @@ NOTHING = dataset_lib.Dataset((), ())
 
 
 def data(runs, scores):
-  """A data set."""
+  """Returns a dataset."""
   return dataset_lib.Dataset(tuple(runs), tuple(scores))
 
 
 def distance(env, high, low):
-  """How far apart two returns are on the scale of all worlds."""
+  """Returns the difference between two returns after normalization."""
   return float(normalization.normalize(env, high)) - float(
     normalization.normalize(env, low)
   )
 
 
 def run(arm, env, seed, *, stage='transfer', pretraining_steps=0, **fields):
-  """A run that is done."""
+  """Returns a finished run."""
   return dataset_lib.Run(
     f'{arm}/{env}/s{seed}-{pretraining_steps}',
     'laptop',
@@ -59,12 +57,12 @@ def run(arm, env, seed, *, stage='transfer', pretraining_steps=0, **fields):
 
 
 def final(one, value):
-  """The evaluation after a run."""
+  """Returns the score of an evaluation after training."""
   return dataset_lib.Score(one.run_id, dataset_lib.FINAL, STEPS, 50, value)
 
 
 def curve(one, values, **columns):
-  """Evaluations at equal distances, the first before any step."""
+  """Returns evaluations at equal distances, the first one at step 0."""
   last = len(values) - 1
   return [
     dataset_lib.Score(
@@ -80,10 +78,10 @@ def curve(one, values, **columns):
 
 
 def finals(returns):
-  """A data set of final evaluations.
+  """Returns a dataset of final evaluations.
 
   Args:
-    returns: the returns of all seeds, by arm and world.
+    returns: the returns of all seeds by arm and environment.
   """
   runs, scores = [], []
   for (arm, env), values in returns.items():
@@ -94,7 +92,7 @@ def finals(returns):
 
 
 def joined(*datasets):
-  """All runs and scores of several data sets."""
+  """Combines several datasets."""
   return data(
     (r for d in datasets for r in d.runs),
     (s for d in datasets for s in d.scores),
@@ -102,12 +100,12 @@ def joined(*datasets):
 
 
 def tenth(env, returns):
-  """Normalizes so that worlds differ."""
+  """Normalizes returns differently for each environment."""
   return 10 * np.asarray(returns) + (env == FAR)
 
 
 def curves(values, **fields):
-  """A data set of runs; `values` are those of all seeds by arm and world."""
+  """Returns a dataset of curves, given by arm and environment for all seeds."""
   runs, scores = [], []
   for (arm, env), seeds in values.items():
     for seed, points in enumerate(seeds):
@@ -117,7 +115,7 @@ def curves(values, **fields):
 
 
 def random(arms, envs, seeds=3, points=5):
-  """Returns of normal distribution, by arm and world: [seeds, points]."""
+  """Draws normally distributed returns [seeds, points] by arm and env."""
   rng = np.random.default_rng(0)
   return {
     (arm, env): rng.normal(size=(seeds, points)) for arm in arms for env in envs
@@ -125,16 +123,16 @@ def random(arms, envs, seeds=3, points=5):
 
 
 def figure(figure_id, dataset, suites=ALL_SUITES):
-  """A figure of made-up runs."""
+  """Makes a figure with test suites and a simple normalization."""
   return figures.make(figure_id, dataset, suites, tenth)
 
 
 def random_curves(*arguments, **keywords):
-  """A data set of runs with such returns."""
+  """Returns a dataset of random curves; arguments as in `random`."""
   return curves(random(*arguments, **keywords))
 
 
 def line(panel, arm):
-  """The line of an arm."""
+  """Returns the line of an arm in a panel."""
   (found,) = [x for x in panel.lines if x.label == artifacts.TITLES[arm]]
   return found

@@ -1,4 +1,4 @@
-"""Figures of made-up runs: what is drawn, and what is said to be missing."""
+"""Tests of figures of artificial runs."""
 
 import csv
 import functools
@@ -14,7 +14,7 @@ from tests.experiments.paper import fake_results as fake
 
 @functools.lru_cache
 def _everything():
-  """Runs for all figures, of two seeds; policies after two budgets."""
+  """Returns runs for all figures: two seeds and two pre-training budgets."""
   envs = list(
     dict.fromkeys(e for suite in fake.ALL_SUITES.values() for e in suite)
   )
@@ -32,8 +32,8 @@ def _everything():
         for seed in range(2)
       ]
       scores = [fake.final(run, steps + run.seed) for run in runs]
-      is_there = (stage, steps) == ('transfer', 100)
-      parts.append(fake.data([] if is_there else runs, scores))
+      exists = (stage, steps) == ('transfer', 100)
+      parts.append(fake.data([] if exists else runs, scores))
   return fake.joined(*parts)
 
 
@@ -59,15 +59,16 @@ def test_a_single_seed_and_figure_10_have_no_bands():
   assert 'bands' not in many.caption
 
 
-def test_medians_are_those_of_normalized_means_with_intervals():
+def test_medians_are_computed_from_normalized_means():
   values = fake.random(('r2d2', 'ez'), [fake.NEAR, fake.FAR])
   figure = fake.figure('fig3', fake.curves(values))
   full, hard = figure.panels
-  assert (full.title, hard.title) == ('full: 2 worlds', 'hard: 1 world')
+  assert full.title == 'full: 2 environments'
+  assert hard.title == 'hard: 1 environment'
   runs = np.stack(
     [fake.tenth(env, values['ez', env]) for env in (fake.NEAR, fake.FAR)],
     axis=1,
-  )  # [seeds, worlds, points]
+  )  # [seeds, envs, points]
   line = fake.line(full, 'ez')
   np.testing.assert_allclose(
     line.values, np.median(np.mean(runs, axis=0), axis=0)
@@ -79,10 +80,10 @@ def test_medians_are_those_of_normalized_means_with_intervals():
   np.testing.assert_allclose(fake.line(hard, 'ez').values, expected)
 
 
-def test_figure_8_shows_the_beginning():
+def test_figure_8_shows_the_start_of_training():
   values = fake.random(['r2d2'], [fake.NEAR, fake.FAR], points=201)
   (line,) = fake.figure('fig8', fake.curves(values)).panels[0].lines
-  # 2 % of the budget: 80 of 4,000 frames.
+  # 2% of the budget: 80 of 4,000 frames.
   np.testing.assert_array_equal(line.frames, np.arange(5) * 20)
   values = fake.random(['r2d2'], [fake.NEAR, fake.FAR], points=11)
   (line,) = fake.figure('fig8', fake.curves(values)).panels[0].lines
@@ -101,7 +102,7 @@ def test_figure_4_shows_the_extra_action():
   assert near.lines == ()
 
 
-def test_figure_5_has_the_policy_as_a_level():
+def test_figure_5_shows_the_policy_as_a_level():
   end, early = (
     fake.run('ngu', fake.FAR, 0, stage='zero_shot', pretraining_steps=steps)
     for steps in (100, 10)
@@ -125,9 +126,9 @@ def test_figure_2_has_a_point_for_each_budget():
   assert figure.log_x and figure.xlabel == 'frames of pre-training'
   line = fake.line(left, 'ngu')
   np.testing.assert_array_equal(line.frames, [40, 400])
-  # Scores are the steps plus the seed, 10 times, in one of two worlds plus 1.
+  # Scores are 10 * (steps + seed), plus 1 in one of two environments.
   np.testing.assert_allclose(line.values, [105.5, 1_005.5])
-  assert left.levels == ()  # The published medians are those of other games.
+  assert left.levels == ()  # The published medians are for other games.
   after = fake.line(far, 'bt_ngu')
   np.testing.assert_allclose(after.frames, [40, 400])
   np.testing.assert_allclose(after.values, [10.5, 100.5])
@@ -163,7 +164,7 @@ def test_figure_2_falls_back_on_evaluations_during_pretraining():
 def test_figures_are_written_with_their_points(figure_id, tmp_path):
   figure = fake.figure(figure_id, _everything())
   assert all(panel.lines for panel in figure.panels)
-  for part in ('Scale laptop;', 'seeds of each world: 2;', 'frames.'):
+  for part in ('Scale laptop;', 'seeds per environment: 2;', 'frames.'):
     assert part in figure.caption
   path = tmp_path / figure_id
   picture = figures.draw(path, figure, ('png', 'csv'))
@@ -180,22 +181,20 @@ def test_figures_are_written_with_their_points(figure_id, tmp_path):
 
 @pytest.mark.parametrize('figure_id', figures.FIGURES)
 @pytest.mark.parametrize(
-  'suites', [fake.ALL_SUITES, {}], ids=['worlds', 'no worlds']
+  'suites', [fake.ALL_SUITES, {}], ids=['suites', 'no suites']
 )
-def test_a_figure_without_runs_says_so_and_draws_nothing(
-  figure_id, suites, tmp_path
-):
+def test_a_figure_without_runs_is_not_drawn(figure_id, suites, tmp_path):
   waiting = fake.run('bt_ngu', fake.FAR, 0, status=dataset_lib.WAITING)
   for data in (fake.NOTHING, dataset_lib.Dataset((waiting,), ())):
     (written,) = report.render(figure_id, data, suites, tmp_path).paths
     assert written == tmp_path / f'{figure_id}.txt'
     assert 'Nothing is drawn' in written.read_text()
     if not suites:
-      assert 'The scale has no worlds for' in written.read_text()
+      assert 'The scale has no environments for' in written.read_text()
   assert [x.suffix for x in tmp_path.iterdir()] == ['.txt']
 
 
-def test_a_rendered_figure_has_its_caption_beside_it(tmp_path):
+def test_a_rendered_figure_has_a_caption_file(tmp_path):
   data = fake.random_curves(['r2d2'], [fake.NEAR, fake.FAR])
   written = report.render(
     'fig3', data, fake.ALL_SUITES, tmp_path / 'new', ('png',)
@@ -212,7 +211,7 @@ def test_figure_7_lists_the_parameters(tmp_path):
   assert [path.name for path in written] == ['fig7.csv', 'fig7.txt']
   rows = list(csv.DictReader(written[0].read_text().splitlines()))
   *each, total = rows
-  # The paper's network on Atari: 18 actions and the extra one.
+  # The paper's network on Atari: 18 actions and the extra action.
   assert total['numbers'] == '4357812'
   assert sum(int(row['numbers']) for row in each) == 4_357_812
   assert {
@@ -225,7 +224,7 @@ def test_figure_7_lists_the_parameters(tmp_path):
   assert len(network_table.parameters(num_extra_actions=0)) == len(each)
 
 
-def test_below_a_picture_stands_how_many_are_missing():
+def test_the_text_below_a_figure_counts_missing_runs():
   waiting = [
     fake.run('ez', env, 0, status=dataset_lib.WAITING)
     for env in (fake.NEAR, fake.FAR)
@@ -238,12 +237,12 @@ def test_below_a_picture_stands_how_many_are_missing():
   (below,) = [x for x in picture.texts if 'Scale laptop' in x.get_text()]
   text = ' '.join(below.get_text().split())
   assert text.endswith(
-    'Not complete: Not done (waiting): 2; bt_ngu was not run on: 2; '
+    'Incomplete: Not done (waiting): 2; bt_ngu was not run on: 2; '
     'bt_rnd was not run on: 2.'
   )
 
 
-def test_57_worlds_stand_in_rows_of_6():
+def test_57_games_are_drawn_in_rows_of_6():
   games = artifacts.PAPER_SUITES['full']
   data = fake.curves({('r2d2', games[0]): np.ones((1, 2))})
   figure = fake.figure('fig9', data, artifacts.PAPER_SUITES)
@@ -252,7 +251,7 @@ def test_57_worlds_stand_in_rows_of_6():
   assert fake.figure('fig11', data, artifacts.PAPER_SUITES).columns == 4
 
 
-def test_what_cannot_be_drawn_is_refused():
+def test_invalid_figures_are_rejected():
   nothing = fake.NOTHING
   with pytest.raises(ValueError, match="figure_id='table3' is not a figure"):
     figures.make('table3', nothing, fake.ALL_SUITES)

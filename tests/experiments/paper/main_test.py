@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it refuses, what it leaves alone."""
+"""Tests of the command line `python -m experiments.paper`."""
 
 import functools
 import json
@@ -20,13 +20,13 @@ from experiments.paper import (
 )
 from tests.experiments.harness import fakes
 
-_WORLD = 'MiniGrid-FourRooms-v0:fixed'
+_ENV = 'MiniGrid-FourRooms-v0:fixed'
 _WORKER = driver.Worker
 
 
 @pytest.fixture(name='run')
 def make_run(tmp_path, capsys, monkeypatch):
-  """Types a command on a folder, whose runs are fakes of one kind."""
+  """Returns a function that executes a command whose runs are fakes."""
 
   def run(*arguments, kind='ok'):
     fake = functools.partial(_WORKER, poll_seconds=0.02)
@@ -53,26 +53,28 @@ def _contents(folder):
     (['tabel3'], "did you mean 'table3'"),
     (['stauts'], "did you mean 'status'"),
     (['table3', '--scale=labtop'], "did you mean 'laptop'"),
-    (['table3', f'--games={_WORLD}s'], f"did you mean '{_WORLD}'"),
+    (['table3', f'--games={_ENV}s'], f"did you mean '{_ENV}'"),
     (['table3', '--arms=bt_ngi'], "did you mean 'bt_ngu'"),
-    (['table3', '--seeds=1,1'], 'different whole numbers'),
-    (['table3', '--seeds=-1'], 'different whole numbers'),
+    (['table3', '--seeds=1,1'], 'distinct integers'),
+    (['table3', '--seeds=-1'], 'distinct integers'),
     (['table3', '--shard=3/2'], 'shard'),
     (['table3', '--format=mdd'], "did you mean 'md'"),
     (['table3', '--pretraining=share'], "did you mean 'shared'"),
-    (['table3', '--set=lstm_sise=3'], "did you mean 'lstm_size'"),
-    (['table3', '--set=lstm_size'], 'must be like'),
-    (['table3', '--nonsense'], '--help lists all'),
-    (['status'], 'holds nothing yet'),
-    (['status', 'table3'], 'takes no artifact'),
-    (['render', 'table3', '--arms=r2d2'], 'Leave --seeds, --games'),
-    (['table3', '--seeds=a'], 'different whole numbers'),
+    (['table3', '--set=lstm_sise=3'], "Did you mean 'lstm_size'"),
+    (['table3', '--set=lstm_size'], 'must have the form'),
+    (['table3', '--nonsense'], 'see --help for all'),
+    (['status'], 'contains no runs'),
+    (['status', 'table3'], 'Remove the artifact'),
+    (['render', 'table3', '--arms=r2d2'], 'Use --seeds, --games'),
+    (['table3', '--seeds=a'], 'distinct integers'),
     (['table3', '--hours=nan'], 'must be positive'),
-    (['status', '--ray_address=a:1'], '`status` starts nothing'),
+    (['status', '--ray_address=a:1'], '`status` does not execute runs'),
     (['table3', '--ray_address=a:1', '--ray_python=/no'], 'Run `make ray`'),
   ],
 )
-def test_mistakes_cost_one_line_and_write_nothing(run, arguments, message):
+def test_mistakes_are_reported_in_one_line_and_write_nothing(
+  run, arguments, message
+):
   code, out, err = run(*arguments)
   assert code == 2 and not out
   assert err.startswith('error: ') and err.count('\n') == 1
@@ -80,7 +82,7 @@ def test_mistakes_cost_one_line_and_write_nothing(run, arguments, message):
   assert not run.folder.exists()
 
 
-def test_little_has_to_be_installed_where_runs_take_place_elsewhere(tmp_path):
+def test_a_cluster_driver_needs_few_packages(tmp_path):
   folder = tmp_path / 'folder'
   code = (
     'import sys\n'
@@ -94,25 +96,25 @@ def test_little_has_to_be_installed_where_runs_take_place_elsewhere(tmp_path):
   command = [sys.executable, '-c', code, str(folder)]
   ended = subprocess.run(command, capture_output=True, text=True)
   assert ended.returncode == 2, ended.stderr
-  assert 'no head of a cluster answers at a:1' in ended.stderr
+  assert 'no cluster head answers at a:1' in ended.stderr
   assert not folder.exists()
 
 
-def test_slots_of_other_machines_are_not_looked_for_here():
+def test_slots_of_other_machines_are_not_checked_locally():
   flags = ['table3', '--ray_address=a:1']
   read = options.read([*flags, '--slots=gpu:7,cpu:1000'], '')
   assert (read.slots, read.slots_text) == ([], 'gpu:7,cpu:1000')
-  with pytest.raises(ValueError, match="'cpus:4' is no slot"):
+  with pytest.raises(ValueError, match="'cpus:4' is not a slot"):
     options.read([*flags, '--slots=cpus:4'], '')
 
 
-def test_a_reader_that_has_seen_enough_is_no_error():
+def test_a_closed_pipe_is_not_an_error():
   command = f'{sys.executable} -m experiments.paper list | true'
   ended = subprocess.run(command, shell=True, capture_output=True, text=True)
   assert not ended.stderr
 
 
-def test_list_names_everything(run):
+def test_list_shows_all_artifacts_and_scales(run):
   code, out, _ = run('list')
   assert code == 0
   first = {line.split()[0] for line in out.splitlines() if line}
@@ -130,30 +132,30 @@ def test_a_plan_starts_nothing(run, scale):
   assert rows['all'][3] == f'{steps:,}'
 
 
-def test_an_artifact_is_planned_worked_gathered_and_goes_on(run):
-  part = (f'--games={_WORLD}', '--seeds=0', '--arms=r2d2,bt_ngu')
+def test_an_artifact_is_planned_executed_gathered_and_extended(run):
+  part = (f'--games={_ENV}', '--seeds=0', '--arms=r2d2,bt_ngu')
   code, out, err = run('table3', *part, '--format=md')
   assert 'all              3     3' in out
-  assert '3 runs are done, 0 are left' in out
-  assert 'have no final evaluation of 50 episodes' in out  # They are fakes.
+  assert '3 done, 0 left' in out
+  assert 'lack a final evaluation of 50 episodes' in out  # The runs are fakes.
   data = dataset.read(run.folder)
   assert [run.status for run in data.runs] == [dataset.DONE] * 3
   assert {run.scale for run in data.runs} == {'smoke'}
   assert code == 0 and not err
   assert (run.folder / 'results' / 'table3.md').exists()
   first = (run.folder / 'report.md').read_text()
-  assert f'table3 --scale=smoke --seeds=0 --games={_WORLD}' in first
+  assert f'table3 --scale=smoke --seeds=0 --games={_ENV}' in first
   before = fakes.executions(run.folder)
-  # Another seed adds its runs; what is there stays.
+  # Another seed adds its runs; existing runs are not repeated.
   _, out, _ = run('work', 'table3', *part[:1], '--seeds=0,1', *part[2:])
-  assert '6 runs are done, 0 are left' in out
+  assert '6 done, 0 left' in out
   assert len(fakes.executions(run.folder)) == len(before) + 3
   _, out, _ = run('status')
   assert out.splitlines()[-1].split() == ['all', '6', '0', '0', '0']
-  # The data are about all that was asked for.
+  # The data cover all requests.
   run('gather')
   assert len(dataset.read(run.folder).runs) == 6
-  # One artifact leaves the report alone, and all of them make it again.
+  # Rendering one artifact does not change the report; rendering all does.
   run('render', 'table3')
   assert (run.folder / 'report.md').read_text() == first
   code, out, _ = run('render')
@@ -163,9 +165,7 @@ def test_an_artifact_is_planned_worked_gathered_and_goes_on(run):
   assert all(f'\nC{i},' in verdicts for i in range(1, 23))
 
 
-def test_work_on_a_gpu_that_is_not_there_writes_nothing(
-  tmp_path, capsys, monkeypatch
-):
+def test_work_on_a_missing_gpu_writes_nothing(tmp_path, capsys, monkeypatch):
   monkeypatch.setenv('JAX_PLATFORMS', 'cpu')  # On any machine.
   folder = tmp_path / 'folder'
   code = paper.main(['table3', f'--folder={folder}', '--slots=gpu:0'])
@@ -173,32 +173,32 @@ def test_work_on_a_gpu_that_is_not_there_writes_nothing(
   assert 'slots=gpu:0' in capsys.readouterr().err
 
 
-def test_shards_share_the_work(run):
-  part = (f'--games={_WORLD}', '--seeds=0', '--arms=r2d2,bt_ngu')
+def test_shards_divide_the_work(run):
+  part = (f'--games={_ENV}', '--seeds=0', '--arms=r2d2,bt_ngu')
   code, out, _ = run('work', 'table3', *part, '--shard=1/2')
-  # The first of three is pre-training, and the third waits for it.
-  assert code == 0 and '2 runs are done, 0 are left' in out
+  # The first of three runs is pre-training, and the third one depends on it.
+  assert code == 0 and '2 done, 0 left' in out
   _, out, _ = run('work', 'table3', *part, '--shard=2/2')
-  assert '1 runs are done, 0 are left' in out
+  assert '1 done, 0 left' in out
 
 
 def test_a_failed_run_is_shown_as_failed(run):
-  part = (f'--games={_WORLD}', '--seeds=0', '--arms=bt_ngu')
+  part = (f'--games={_ENV}', '--seeds=0', '--arms=bt_ngu')
   code, out, _ = run('work', 'table3', *part, kind='fails')
   assert code == 1
-  assert '1 have failed, and 1 need one of these' in out
+  assert '1 failed, 1 blocked by a failed run' in out
   _, out, _ = run('status')
-  assert 'has failed 3 times, with exit code 1' in out and 'line 99' in out
+  assert 'has failed 3 times; exit code 1' in out and 'line 99' in out
   _, out, _ = run('gather')
   statuses = [run.status for run in dataset.read(run.folder).runs]
   assert statuses == [dataset.FAILED, dataset.WAITING]
   assert 'has failed 3 times' in out and '1 runs are waiting' in out
 
 
-def test_wrong_flags_stop_with_their_message(run):
-  part = (f'--games={_WORLD}', '--seeds=0')
+def test_invalid_flags_stop_the_work_with_their_message(run):
+  part = (f'--games={_ENV}', '--seeds=0')
   code, _, err = run('table3', *part, kind='wrong')
-  assert code == 2 and 'nonsense=1 is no flag' in err
+  assert code == 2 and 'nonsense=1 is not a flag' in err
   assert not (run.folder / 'runs.csv').exists()
 
 
@@ -206,11 +206,11 @@ def test_wrong_flags_stop_with_their_message(run):
   'change',
   [['--scale=laptop'], ['--set=learning_rate=0.1'], ['--pretraining=shared']],
 )
-def test_a_folder_of_something_else_is_left_alone(run, change):
-  run('work', 'table3', f'--games={_WORLD}', '--seeds=0', '--arms=r2d2')
+def test_a_directory_with_other_settings_is_not_changed(run, change):
+  run('work', 'table3', f'--games={_ENV}', '--seeds=0', '--arms=r2d2')
   before = _contents(run.folder)
   code, _, err = run('work', 'table3', *change)
-  assert code == 2 and 'belongs to something else' in err
+  assert code == 2 and 'was created with other settings' in err
   assert change[0].rpartition('=')[2] in err
   assert _contents(run.folder) == before
 
@@ -221,7 +221,7 @@ def test_a_folder_of_something_else_is_left_alone(run, change):
 )
 def test_seeds_share_a_policy_or_have_their_own(run, kind, num_policies, words):
   flag = f'--pretraining={kind}'
-  part = (f'--games={_WORLD}', '--seeds=0,1', '--arms=bt_ngu', '--format=md')
+  part = (f'--games={_ENV}', '--seeds=0,1', '--arms=bt_ngu', '--format=md')
   code, out, _ = run('table3', *part, flag)
   title = f'Pre-training is {kind.replace("_", " ")}: '
   assert code == 0 and title in out
@@ -235,10 +235,10 @@ def test_seeds_share_a_policy_or_have_their_own(run, kind, num_policies, words):
   assert title in out
   report = (run.folder / 'report.md').read_text()
   assert title in report
-  assert (flag in report) == (kind == 'shared')  # The scale is not by itself.
+  assert (flag in report) == (kind == 'shared')  # The default is per_seed.
 
 
-def test_a_folder_that_does_not_tell_is_as_its_scale(run):
+def test_a_directory_without_pretraining_has_the_default_of_its_scale(run):
   run('work', 'fig7')
   mark = run.folder / 'folder.json'
   content = json.loads(mark.read_text())
@@ -246,44 +246,44 @@ def test_a_folder_that_does_not_tell_is_as_its_scale(run):
   mark.write_text(json.dumps(content))
   assert run('status')[0] == 0
   code, _, err = run('status', '--pretraining=shared')
-  assert code == 2 and "pretraining='per_seed' there and 'shared' here" in err
+  assert code == 2 and "pretraining='per_seed' instead of 'shared'" in err
 
 
-def test_a_folder_of_another_version_is_left_alone(run):
+def test_a_directory_of_another_version_is_not_changed(run):
   run('work', 'fig7')
   mark = run.folder / 'folder.json'
   mark.write_text(json.dumps({**json.loads(mark.read_text()), 'version': '0'}))
   before = _contents(run.folder)
   code, _, err = run('table3')
-  assert code == 2 and "version='0' there" in err
+  assert code == 2 and "version='0' instead of" in err
   assert _contents(run.folder) == before
 
 
-def test_what_was_not_gathered_is_not_rendered(run):
+def test_rendering_requires_gathering(run):
   run('work', 'fig7')
   for command in ('render', 'claims'):
     code, out, err = run(command)
-    assert code == 2 and not out and 'has no runs.csv: `gather`' in err
+    assert code == 2 and not out and 'has no runs.csv. Run `gather`' in err
   assert not (run.folder / 'report.md').exists()
 
 
 @pytest.mark.parametrize('damage', ['folder.json', 'requests/*.json'])
-def test_a_damaged_file_is_named_with_a_way_out(run, damage, monkeypatch):
+def test_a_damaged_file_is_reported_with_advice(run, damage, monkeypatch):
   monkeypatch.setattr(folders, '_WRITING_SECONDS', 0.0)
   run('work', 'fig7')
   (path,) = run.folder.glob(damage)
   path.write_text('{')
   code, _, err = run('status')
-  assert code == 2 and f'{path} is damaged: ' in err
+  assert code == 2 and f'{path} is damaged. ' in err
 
 
-def test_a_file_is_no_folder(run):
+def test_a_file_instead_of_a_directory_is_rejected(run):
   run.folder.write_text('')
   code, _, err = run('table3')
   assert code == 2 and 'is a file' in err
 
 
-def test_a_folder_with_other_things_is_left_alone(run):
+def test_a_directory_with_other_files_is_rejected(run):
   run.folder.mkdir()
   (run.folder / 'thesis.tex').write_text('')
   code, _, err = run('table3')
@@ -307,7 +307,7 @@ def test_a_real_run(tmp_path):
   assert [point.actor_steps for point in points] == [*range(0, 1_501, 300)]
   (final,) = fakes.scores_of(data, run.run_id, dataset.FINAL)
   assert final.episodes == 50
-  # The id is that of the settings which the run has recorded.
+  # The run has recorded the settings behind its id.
   spec = declarations.declared(
     ['table3'],
     scales.SMOKE,

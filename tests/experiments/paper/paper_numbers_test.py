@@ -1,4 +1,4 @@
-"""The paper's numbers, and the data set that they make."""
+"""Tests of the paper's numbers and of the dataset made from them."""
 
 import collections
 
@@ -10,7 +10,7 @@ from experiments.paper import artifacts, hyperparameters, metrics, published
 from tests.experiments.harness import fakes
 
 
-def test_every_number_of_the_paper_is_there():
+def test_all_numbers_of_the_paper_are_included():
   counts = {t: len(published.numbers(f'table{t}')) for t in range(1, 11)}
   assert counts == {
     1: 0,
@@ -27,7 +27,7 @@ def test_every_number_of_the_paper_is_there():
 
 
 @pytest.mark.parametrize('table', [f'table{i}' for i in range(2, 11)])
-def test_numbers_are_of_known_arms_games_and_metrics(table):
+def test_numbers_have_known_arms_games_and_metrics(table):
   artifact = artifacts.find(table)
   keys = collections.Counter()
   for number in published.numbers(table):
@@ -49,8 +49,7 @@ def test_numbers_are_of_known_arms_games_and_metrics(table):
   assert set(keys.values()) == {1}
 
 
-def test_numbers_as_printed():
-  """Read off the paper's tables by hand."""
+def test_numbers_match_values_copied_by_hand():
   found = {
     (n.artifact, n.arm, n.env or n.suite, n.metric, n.frames): n
     for table in ('table2', 'table3', 'table6', 'table10')
@@ -73,7 +72,7 @@ def test_numbers_as_printed():
     *(('table10', 30), ('table2', 0), ('fig7', 0)),
   ],
 )
-def test_published_runs_are_one_a_game(artifact, runs):
+def test_there_is_one_published_run_per_game(artifact, runs):
   data = published.data(artifact)
   assert len(data.runs) == runs
   assert len({run.run_id for run in data.runs}) == runs
@@ -86,7 +85,7 @@ def test_published_runs_are_one_a_game(artifact, runs):
       assert run.budget_steps == artifacts.PAPER_TRANSFER_STEPS
 
 
-def test_published_runs_of_the_ablation_are_its_own():
+def test_the_ablation_has_its_own_published_runs():
   def montezuma(artifact):
     data = published.data(artifact)
     (run,) = [
@@ -119,13 +118,13 @@ def test_all_games_and_tasks_exist():
       environments.validate(env)
 
 
-def test_an_unknown_artifact_is_told_what_is_near():
+def test_an_unknown_artifact_gets_a_suggestion():
   with pytest.raises(ValueError, match="'tabel3' is unknown.*table3"):
     artifacts.find('tabel3')
 
 
-def test_the_defaults_are_the_papers():
-  # The preset `paper` decides about the number of actors.
+def test_the_defaults_match_the_paper():
+  # The preset `paper` determines the number of actors.
   table = hyperparameters.table(artifacts.find('table1'))
   differ = {row.title for row in table.rows if row.cells[-1].text == 'no'}
   assert differ <= {'Number of actors'}
@@ -139,7 +138,7 @@ def test_the_defaults_are_the_papers():
     ('bt_ngu_partial', 'r2d2_partial', 22),
   ],
 )
-def test_notes_say_in_how_many_games_behavior_transfer_wins(
+def test_notes_state_in_how_many_games_behavior_transfer_wins(
   arm, other, expected
 ):
   data = published.data('table3')

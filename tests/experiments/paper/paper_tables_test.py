@@ -1,4 +1,4 @@
-"""Tables of the paper's own numbers, and of runs that are not all there."""
+"""Tests of tables, with the paper's numbers and with incomplete runs."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ from tests.experiments.paper.fake_results import FAR, NEAR, STEPS, SUITES
 
 
 def _published(artifact):
-  """A table of the paper's own scores of games."""
+  """Makes a table from the paper's scores of games."""
   return tables.make(artifact, published.data(artifact))
 
 
@@ -29,11 +29,11 @@ def _cells(table):
 
 
 def _both(table):
-  """Cells with a number of ours and of the paper."""
+  """Returns the cells with both our number and the paper's."""
   return [c for c in _cells(table) if c.paper and not c.is_missing]
 
 
-def test_all_95_numbers_that_can_be_recomputed_are_the_papers():
+def test_all_95_recomputed_numbers_match_the_paper():
   count = 0
   for artifact in ('table3', 'table4', 'table5'):
     for cell in _both(_published(artifact)):
@@ -46,7 +46,7 @@ def test_all_95_numbers_that_can_be_recomputed_are_the_papers():
   'artifact, numbers',
   [('table6', 228), ('table7', 171), ('table8', 171), ('table10', 30)],
 )
-def test_scores_of_games_are_the_papers(artifact, numbers):
+def test_scores_of_games_match_the_paper(artifact, numbers):
   both = _both(_published(artifact))
   assert len(both) == numbers
   for cell in both:
@@ -54,7 +54,7 @@ def test_scores_of_games_are_the_papers(artifact, numbers):
     assert cell.comparable
 
 
-def test_two_medians_of_the_ablation_are_not_the_papers():
+def test_two_medians_of_the_ablation_differ_from_the_paper():
   table = _published('table9')
   *games, medians = table.rows
   assert len(games) == 12
@@ -64,7 +64,7 @@ def test_two_medians_of_the_ablation_are_not_the_papers():
   assert any('368 does not follow' in note for note in table.notes)
 
 
-def test_interquartile_means_are_ours_alone():
+def test_only_ours_has_interquartile_means():
   table = _published('table4')
   column = table.columns.index('all: IQM')
   cells = {row.title: row.cells[column] for row in table.rows}
@@ -73,10 +73,10 @@ def test_interquartile_means_are_ours_alone():
   assert not any(cell.paper for cell in cells.values())
 
 
-def test_what_the_paper_has_no_games_for_shows_the_paper_alone():
+def test_numbers_without_scores_of_games_show_only_the_paper():
   table = _published('table3')
   early = table.rows[0]
-  assert early.title == 'R2D2, 20 % of the budget'
+  assert early.title == 'R2D2, 20% of the budget'
   assert table_formats.ours(early.cells[0]) == '–'
   assert table_formats.paper(early.cells[0]) == '(229.75)'
   table = _published('table2')
@@ -94,7 +94,7 @@ def test_table1_needs_no_runs():
   assert set(verdicts.values()) <= {'yes', 'no', ''}
 
 
-def test_a_figure_is_no_table():
+def test_a_figure_is_not_a_table():
   with pytest.raises(ValueError, match="'fig3' is a figure"):
     tables.make('fig3', fake.NOTHING)
 
@@ -108,7 +108,7 @@ _RETURNS = {
 
 
 def _mean(returns):
-  """The mean over worlds of normalized means over seeds."""
+  """Returns the mean over environments of normalized means over seeds."""
   means = ((env, np.mean(values)) for env, values in returns.items())
   return np.mean([normalization.normalize(*one) for one in means])
 
@@ -118,7 +118,7 @@ def _row(table, title):
   return row
 
 
-def test_small_worlds_are_normalized_and_not_comparable():
+def test_small_environments_are_normalized_and_not_comparable():
   table = tables.make('table4', fake.finals(_RETURNS), SUITES)
   cell = _row(table, 'R2D2').cells[1]
   expected = _mean({env: _RETURNS['r2d2', env] for env in (NEAR, FAR)})
@@ -132,19 +132,19 @@ def test_small_worlds_are_normalized_and_not_comparable():
   assert f'r2d2_partial was not run on: {NEAR}, {FAR}.' in table.notes
 
 
-def test_a_caption_says_scale_seeds_worlds_and_budget():
+def test_a_caption_states_scale_seeds_environments_and_budget():
   table = tables.make('table4', fake.finals(_RETURNS), SUITES)
   for part in (
     'Scale laptop',
-    'seeds of each world: 3',
+    'seeds per environment: 3',
     "2 (full), 1 (hard), not the paper's.",
     "trained 1k frames (1/5,000,000 of the paper's).",
-    '95 % bootstrap intervals',
+    '95% bootstrap intervals',
   ):
     assert part in table.caption
 
 
-def test_scores_of_worlds_have_their_spread():
+def test_scores_of_environments_have_a_spread():
   table = tables.make('table6', fake.finals(_RETURNS), SUITES)
   cell = _row(table, FAR).cells[0]
   assert cell.value == pytest.approx(0.1 / 3)
@@ -154,7 +154,7 @@ def test_scores_of_worlds_have_their_spread():
 
 
 def _changed(index, **fields):
-  """The data of `_RETURNS` with one run changed, and without its score."""
+  """Returns `_RETURNS` as data, with one run changed and without its score."""
   data = fake.finals(_RETURNS)
   runs = list(data.runs)
   runs[index] = runs[index]._replace(**fields)
@@ -171,24 +171,24 @@ def _changed(index, **fields):
       'Failed with exit code 1: ',
     ),
     ({'status': dataset_lib.RUNNING}, 'Not done (running): '),
-    ({}, 'Without an evaluation at that point: '),
+    ({}, 'No evaluation near the required step: '),
   ],
 )
-def test_a_run_without_a_score_is_named_and_the_rest_is_shown(fields, note):
-  name, data = _changed(4, **fields)  # A seed of R2D2 in the far world.
+def test_a_run_without_a_score_is_reported_and_the_rest_shown(fields, note):
+  name, data = _changed(4, **fields)  # A seed of R2D2 in the far environment.
   table = tables.make('table4', data, SUITES)
   assert f'{note}{name}.' in table.notes
   cell = _row(table, 'R2D2').cells[1]
   assert (cell.seeds, cell.games) == (2, 2)
-  # The near world shows its first two seeds, the other one those that it has.
+  # Only the first two seeds in the near environment count.
   expected = _mean({NEAR: [0.9, 0.8], FAR: [0.0, 0.1]})
   assert cell.value == pytest.approx(expected)
   assert name in cell.note
-  assert any('uneven seeds' in n and FAR in n for n in table.notes)
+  assert any('only 2 seeds' in n and FAR in n for n in table.notes)
   assert _row(table, 'R2D2 + BT(NGU)').cells[1].seeds == 3
 
 
-def test_a_run_that_failed_after_its_score_is_named():
+def test_a_run_that_failed_after_its_score_is_reported():
   data = fake.finals(_RETURNS)
   runs = (data.runs[0]._replace(status=dataset_lib.FAILED, exit_code=139),)
   data = dataset_lib.Dataset((*runs, *data.runs[1:]), data.scores)
@@ -196,26 +196,26 @@ def test_a_run_that_failed_after_its_score_is_named():
   assert f'Failed with exit code 139: {runs[0].run_id}.' in table.notes
 
 
-def test_points_come_from_the_nearest_evaluation():
+def test_the_nearest_evaluation_is_shown():
   runs = [fake.run('r2d2', FAR, seed) for seed in range(2)]
   scores = []
   for run in runs:
     scores += fake.curve(run, [0.0, 0.2, 0.4, 0.4, 0.4, 0.5])
-  # Seed 1 was last evaluated too early for the end of its budget.
+  # The last evaluation of seed 1 is too far from the end of its budget.
   scores[-1] = scores[-1]._replace(actor_steps=int(0.97 * STEPS))
   data = fake.data(runs, scores)
   table = tables.make('table3', data, SUITES)
   hard = table.columns.index('hard: mean')
-  early = _row(table, 'R2D2, 20 % of the budget').cells[hard]
+  early = _row(table, 'R2D2, 20% of the budget').cells[hard]
   assert early.value == pytest.approx(normalization.normalize(FAR, 0.2))
   assert early.seeds == 2
-  end = _row(table, 'R2D2, 100 % of the budget').cells[hard]
+  end = _row(table, 'R2D2, 100% of the budget').cells[hard]
   assert end.value == pytest.approx(normalization.normalize(FAR, 0.5))
   assert end.seeds == 1 and math.isnan(end.low)
 
 
 def _two_runs():
-  """Runs of a seed that differ in one budget, and which one counts."""
+  """Yields pairs of runs of a seed with a smaller and a larger budget."""
   few = fake.run('bt_ngu', FAR, 0, pretraining_steps=10)
   yield few, fake.run('bt_ngu', FAR, 0, pretraining_steps=20)
   short = fake.run('bt_ngu', FAR, 0)
@@ -223,10 +223,7 @@ def _two_runs():
 
 
 @pytest.mark.parametrize('less, more', list(_two_runs()))
-def test_of_two_runs_of_a_seed_the_one_with_the_larger_budget_counts(
-  less, more
-):
-  """Other budgets of pre-training are left to their figure."""
+def test_the_run_with_the_larger_budget_counts(less, more):
   scores = (fake.final(less, 0.1), fake.final(more, 0.4))
   for runs in ((less, more), (more, less)):
     table = tables.make('table6', fake.data(runs, scores), SUITES)
@@ -234,10 +231,10 @@ def test_of_two_runs_of_a_seed_the_one_with_the_larger_budget_counts(
     assert (cell.value, cell.seeds) == (0.4, 1)
 
 
-def test_tasks_stand_for_the_papers_by_their_order():
-  worlds = ('a', 'a:easy', 'a:hard', 'b', 'b:easy', 'b:hard')
+def test_tasks_correspond_to_the_papers_by_order():
+  tasks = ('a', 'a:easy', 'a:hard', 'b', 'b:easy', 'b:hard')
   data = fake.finals({('bt_ngu', 'b:hard'): [0.25, 0.5]})
-  table = tables.make('table10', data, {'tasks': worlds})
+  table = tables.make('table10', data, {'tasks': tasks})
   cell = _row(table, 'b:hard').cells[-1]
   assert table_formats.ours(cell).startswith('0.38')
   assert table_formats.paper(cell) == '(3547 ± 122)'
@@ -258,7 +255,7 @@ def test_another_budget_or_scale_is_not_comparable(fields):
     assert not any(cell.comparable for cell in _cells(table))
 
 
-def test_policies_are_comparable_after_the_papers_pretraining():
+def test_policies_are_comparable_only_after_the_papers_pretraining():
   games = artifacts.PAPER_SUITES['full']
 
   def comparable(**fields):
@@ -293,7 +290,7 @@ def test_a_median_over_fewer_games_is_not_comparable():
 
 @pytest.mark.parametrize('artifact', [f'table{i}' for i in range(1, 11)])
 @pytest.mark.parametrize('suites', [SUITES, {}, artifacts.PAPER_SUITES])
-def test_an_empty_data_set_gives_an_empty_table(artifact, suites):
+def test_an_empty_dataset_gives_an_empty_table(artifact, suites):
   table = tables.make(artifact, fake.NOTHING, suites)
   assert all(len(row.cells) == len(table.columns) for row in table.rows)
   assert not any(not cell.is_missing for cell in _cells(table))
@@ -325,7 +322,7 @@ def test_markdown_and_latex_have_all_rows_and_the_caption():
   assert '–' not in latex and '%' not in latex.replace(r'\%', '')
 
 
-def test_an_unknown_format_is_refused():
+def test_an_unknown_format_is_rejected():
   table = tables.make('table1', fake.NOTHING)
   with pytest.raises(ValueError, match="'html' is unknown.*md, csv, tex"):
     table_formats.render(table, 'html')

@@ -1,4 +1,4 @@
-"""Estimates come from what has run, and before that from the scale."""
+"""Tests of estimates, from finished runs or from the scale."""
 
 import json
 
@@ -33,7 +33,7 @@ def test_estimates_before_any_run(tmp_path):
   assert evaluation.hours == pytest.approx(seconds / 3600)
 
 
-def test_a_finished_run_tells_how_long_the_others_take(tmp_path):
+def test_a_finished_run_determines_the_estimate_for_the_others(tmp_path):
   first = next(spec for spec in _SPECS if spec.stage == runs.TRANSFER)
   _finish(tmp_path, first, seconds=720.0)
   transfer = planning.estimates(tmp_path, _SPECS, scales.LAPTOP)[runs.TRANSFER]
@@ -47,8 +47,8 @@ def test_a_finished_run_tells_how_long_the_others_take(tmp_path):
     ([_CPU], 6.0),
     ([_CPU, _CPU], 3.0),
     ([_GPU, _GPU], 3.0),
-    ([_GPU, _CPU], 4.0),  # Learning decides.
-    ([_GPU, _GPU, _GPU, _GPU, _CPU], 2.0),  # Evaluations do.
+    ([_GPU, _CPU], 4.0),  # Limited by training.
+    ([_GPU, _GPU, _GPU, _GPU, _CPU], 2.0),  # Limited by evaluations.
   ],
 )
 def test_hours_with_slots(kinds, hours):

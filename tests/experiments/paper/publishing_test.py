@@ -1,4 +1,4 @@
-"""Results in the repository: what is kept of them, and how it is shown."""
+"""Tests of published results."""
 
 import pytest
 
@@ -27,9 +27,9 @@ def _data():
   return dataset_lib.Dataset((*data.runs, running), (*data.scores, training))
 
 
-def test_what_is_published_can_be_read_and_shown_again(places):
+def test_published_results_can_be_read_and_shown_again(places):
   folder, readme = places
-  for _ in range(2):  # The second time replaces what is there.
+  for _ in range(2):  # The second call replaces the results of the first.
     path = publishing.publish(
       scales.LAPTOP, _data(), ['a command'], ['table9', 'fig9']
     )
@@ -52,9 +52,9 @@ def test_what_is_published_can_be_read_and_shown_again(places):
 
 def test_the_readme_has_the_claims_of_the_published_results():
   text = publishing.README.read_text()
-  # Pytest would take minutes to show how two long texts differ.
+  # An assertion would take minutes, because pytest compares both long texts.
   if publishing.rendered_readme(text) != text:
     pytest.fail(
-      'render it: python -m experiments.paper gather --scale=laptop, then '
-      'publish'
+      'Run `python -m experiments.paper publish --scale=laptop` to update the '
+      'claims.'
     )

@@ -1,4 +1,4 @@
-"""Artifacts as files, and the report that joins them."""
+"""Tests of rendered artifacts and the report."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_every_artifact_is_written_and_shown(artifact, tmp_path):
   assert rendered.markdown.endswith('\n')
 
 
-def test_a_report_shows_a_picture_where_it_lies(tmp_path):
+def test_a_report_links_to_a_picture(tmp_path):
   rendered = report.render(
     'fig9', _data(), fake.ALL_SUITES, tmp_path / 'results', ('png',)
   )
@@ -51,19 +51,19 @@ def test_a_report_shows_a_picture_where_it_lies(tmp_path):
   )
 
 
-def test_a_table_is_shown_whatever_the_formats_are(tmp_path):
+def test_a_report_shows_a_table_for_any_format(tmp_path):
   rendered = report.render(
     'table3', _data(), fake.ALL_SUITES, tmp_path, ('csv',)
   )
   assert [path.name for path in rendered.paths] == ['table3.csv']
-  assert '| R2D2 + BT(NGU), 100 % of the budget |' in rendered.markdown
+  assert '| R2D2 + BT(NGU), 100% of the budget |' in rendered.markdown
 
 
-def test_a_report_says_how_its_numbers_were_made():
+def test_a_report_describes_its_runs():
   text = _joined(_data(), ['## fig3: a figure\n'])
   assert 'python -m experiments.paper fig3 --scale=laptop\n' in text
-  assert 'Pre-training is per seed: each seed pre-trains a policy' in text
-  # Twelve runs of a quarter of an hour, and one that has failed.
+  assert 'Pre-training is per seed: each seed pre-trains its own' in text
+  # Twelve runs of a quarter of an hour and a failed one.
   assert '| all | 13 | 12 | 1 | 3.00 |' in text
   assert 'Commit: 0123abc012, changed; 4567def.' in text
   assert f'- Failed with exit code 3: {_data().runs[-1].run_id}.' in text

@@ -1,4 +1,4 @@
-"""Scores of small worlds: the search is right, and its file is up to date."""
+"""Tests of the search for best episodes and of the file of scores."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ _SCORES = small_scores.read()
 
 
 def _solved(env, seed=0):
-  world = environments.make(env, seed=seed)
-  world.reset()
+  environment = environments.make(env, seed=seed)
+  environment.reset()
   bonuses = naming.parse(env, minigrid.MODIFIERS)
-  return small_scores.solve(world, bonuses)
+  return small_scores.solve(environment, bonuses)
 
 
-def test_the_shortest_path_is_that_of_a_hand_computed_case():
+def test_the_shortest_path_matches_a_hand_computed_case():
   # Five cells east, a turn, five cells south; an episode has 256 steps.
   solution = _solved('MiniGrid-Empty-8x8-v0')
   assert len(solution.actions) == 11
@@ -37,13 +37,13 @@ def test_the_shortest_path_is_that_of_a_hand_computed_case():
   ],
 )
 @pytest.mark.parametrize('seed', [0, 7])
-def test_the_world_pays_what_the_search_promises(env, seed):
+def test_the_environment_returns_the_value_of_the_search(env, seed):
   solution = _solved(env, seed)
-  world = environments.make(env, seed=seed)
-  world.reset()
+  environment = environments.make(env, seed=seed)
+  environment.reset()
   total = 0.0
   for action in solution.actions:
-    step = world.step(action)
+    step = environment.step(action)
     total += float(step.reward)
   assert step.last()
   assert total == pytest.approx(solution.value, abs=1e-5)
@@ -51,30 +51,30 @@ def test_the_world_pays_what_the_search_promises(env, seed):
     assert solution.value == pytest.approx(_SCORES[env].best, abs=1e-6)
 
 
-def test_doing_nothing_is_best_where_every_cell_costs_too_much():
+def test_doing_nothing_is_best_if_cells_cost_too_much():
   solution = _solved('MiniGrid-FourRooms-v0:fixed:new_cell=-0.5')
   assert solution == small_scores.Solution(0.0, ())
 
 
-def test_no_random_walk_beats_the_best():
+def test_no_random_walk_exceeds_the_bound():
   env = 'MiniGrid-FourRooms-v0:fixed=1:new_cell=0.15'
   best = small_scores.measure(env, episodes=1).best
-  # Each of 100 steps enters a new cell, and the last one is the goal.
+  # Each of 100 steps enters a new cell, and the last one reaches the goal.
   assert best == pytest.approx(100 * 0.15 + 0.1)
   assert best == pytest.approx(_SCORES[env].best)
   scores = [small_scores.measure(env, episodes=3, seed=s) for s in range(3)]
   assert all(score.random < best for score in scores)
 
 
-def test_a_world_without_a_path_is_refused():
-  with pytest.raises(ValueError, match='leads to a goal: name a world'):
+def test_an_environment_without_a_path_is_rejected():
+  with pytest.raises(ValueError, match='leads to a goal. Choose an env'):
     _solved('MiniGrid-FourRooms-v0:no_goal')
 
 
 @pytest.mark.parametrize(
   'env', ['MiniGrid-DoorKey-6x6-v0', 'MiniGrid-Dynamic-Obstacles-6x6-v0']
 )
-def test_things_that_the_search_does_not_know_are_refused(env):
+def test_unsupported_objects_are_rejected(env):
   with pytest.raises(ValueError, match='by hand'):
     _solved(env)
 
@@ -90,7 +90,7 @@ def test_the_file_is_consistent():
     assert score.kind == ('bound' if is_bound else 'search')
 
 
-def test_what_is_written_is_read_again(tmp_path, monkeypatch, capsys):
+def test_scores_survive_a_round_trip(tmp_path, monkeypatch, capsys):
   monkeypatch.setattr(small_scores, 'PATH', tmp_path / 'scores.csv')
   monkeypatch.setattr(small_scores, 'EPISODES', 2)
   env = 'MiniGrid-Empty-8x8-v0'
@@ -114,9 +114,9 @@ def test_atari_is_normalized_by_human_scores():
   assert normalization.normalize('pong', -20.7) == 0
 
 
-def test_an_unknown_world_is_told_the_way_out():
-  message = 'near are .*MiniGrid-FourRooms-v0:fixed.*small_scores MiniGrid-Fou'
+def test_an_unknown_environment_gets_advice():
+  message = 'names are .*MiniGrid-FourRooms-v0:fixed.*small_scores MiniGrid-Fo'
   with pytest.raises(ValueError, match=message):
     normalization.normalize('MiniGrid-FourRooms-v0:fixed=2', 0.0)
-  with pytest.raises(ValueError, match="'hero:miners_easy' has no scores"):
+  with pytest.raises(ValueError, match="'hero:miners_easy' has no reference"):
     normalization.normalize('hero:miners_easy', 0.0)
