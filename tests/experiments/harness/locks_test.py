@@ -90,5 +90,5 @@ def test_an_owner_notices_that_its_lock_was_replaced(folder, monkeypatch):
 
 def test_a_directory_that_is_not_writable_is_reported(folder):
   folder.write_text('')
-  with pytest.raises(ValueError, match='cannot be written'):
+  with pytest.raises(ValueError, match='is not writable'):
     locks.Lock(folder)
