@@ -1,3 +1,3 @@
-"""Measures bt_acme against dm-acme, and against what no library can beat."""
+"""Compares the speed of bt_acme with dm-acme and with hardware limits."""
 
-import bt_acme  # noqa: F401  Its import hook lets every benchmark import Acme.
+import bt_acme  # noqa: F401  Installs the import hook that Acme needs.

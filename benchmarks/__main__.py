@@ -1,6 +1,6 @@
-"""Runs benchmarks, each in a process of its own, and prints one table.
+"""Runs benchmarks, each in its own process, and prints one table.
 
-python -m benchmarks                     # All of them.
+python -m benchmarks                     # All benchmarks.
 python -m benchmarks actor bt --rounds 9
 python -m benchmarks --list
 """
@@ -22,7 +22,7 @@ from benchmarks.catalog import BENCHMARKS
 _FOLDER = pathlib.Path(__file__).parent
 _RESULTS = _FOLDER / 'results.json'
 _README = _FOLDER / 'README.md'
-_MAX_OUTPUT = 4_000  # Characters that are shown of a benchmark that fails.
+_MAX_OUTPUT = 4_000  # Maximum number of characters shown for a failure.
 _MARK = '<!-- results -->\n'
 
 
@@ -43,7 +43,7 @@ def _run_here(name: str, options: argparse.Namespace) -> List[harness.Row]:
 def _run_apart(
   name: str, options: argparse.Namespace
 ) -> Optional[List[harness.Row]]:
-  """Runs a benchmark in a process of its own; returns None if it failed."""
+  """Runs a benchmark in its own process; returns None on failure."""
   print(f'{name} ...', end=' ', file=sys.stderr, flush=True)
   start = time.monotonic()
   with tempfile.TemporaryDirectory() as folder:
@@ -71,7 +71,7 @@ def _run_apart(
 
 
 def _table(results: Dict[str, Any]) -> str:
-  """All results, in the order of `BENCHMARKS`."""
+  """Formats all results in the order of `BENCHMARKS`."""
   return tables.format_rows(
     [
       row
@@ -83,7 +83,7 @@ def _table(results: Dict[str, Any]) -> str:
 
 
 def _save(results: Dict[str, Any]) -> None:
-  """Puts results into results.json, and into README.md after its mark."""
+  """Saves results to results.json and to README.md, below its mark."""
   results = {**tables.read(_RESULTS), **results}
   tables.write(results, _RESULTS)
   machines = {
@@ -100,37 +100,37 @@ def _benchmark(name: str) -> str:
   if name in BENCHMARKS:
     return name
   raise argparse.ArgumentTypeError(
-    f'no benchmark is called {name!r}: choose from {list(BENCHMARKS)}'
+    f'name={name!r} is not a benchmark. Choose from {list(BENCHMARKS)}'
   )
 
 
 def _parse() -> argparse.Namespace:
-  """Parses and checks the command line; `names` is never empty."""
+  """Parses the command line; `names` is never empty."""
   parser = argparse.ArgumentParser(
     prog='python -m benchmarks',
-    description='Measures bt_acme against dm-acme 0.4.0 and against limits.',
+    description='Compares bt_acme with dm-acme 0.4.0 and with hardware limits.',
   )
   add = parser.add_argument
   switch = functools.partial(add, action='store_true')
-  add('names', nargs='*', type=_benchmark, help='which ones; all by default')
-  add('--rounds', type=int, default=5, help='of both sides (default: 5)')
-  add('--json', type=pathlib.Path, help='file that results are written to')
-  switch('--list', help='lists the benchmarks and stops')
-  switch('--quick', help='small sizes; numbers that mean nothing')
-  switch('--cpu-time', help='processor time, if the machine is not quiet')
-  switch('--save', help="puts results into this folder's README.md and json")
-  switch('--here', help='runs one benchmark in this process, for profilers')
+  add('names', nargs='*', type=_benchmark, help='benchmarks (default: all)')
+  add('--rounds', type=int, default=5, help='number of rounds (default: 5)')
+  add('--json', type=pathlib.Path, help='output file for the results')
+  switch('--list', help='list the benchmarks and exit')
+  switch('--quick', help='use small sizes; the numbers are meaningless')
+  switch('--cpu-time', help='measure processor time, for busy machines')
+  switch('--save', help='save the results to benchmarks/README.md and .json')
+  switch('--here', help='run one benchmark in this process, for profilers')
   options = parser.parse_args()
   options.names = options.names or list(BENCHMARKS)
   if options.here and not options.list and len(options.names) != 1:
     parser.error(
-      '--here takes one benchmark, because each needs a process of its own'
+      '--here takes one benchmark, because each needs its own process'
     )
   return options
 
 
 def main() -> int:
-  """Returns an exit code, 1 if a benchmark failed."""
+  """Runs the command line; returns 1 if a benchmark failed, else 0."""
   options = _parse()
   if options.list:
     for name, benchmark in BENCHMARKS.items():
@@ -150,7 +150,7 @@ def main() -> int:
   if options.save:
     _save(results)
   if failed := [name for name in options.names if name not in results]:
-    print(f'failed: {", ".join(failed)}', file=sys.stderr)
+    print(f'Failed: {", ".join(failed)}', file=sys.stderr)
     return 1
   return 0
 

@@ -1,4 +1,4 @@
-"""Atari through dm-acme's own wrappers."""
+"""Atari environments with dm-acme's own wrappers."""
 
 from typing import Callable, List, Tuple
 
@@ -8,12 +8,12 @@ import numpy as np
 from acme import specs, wrappers
 from ale_py import roms
 
-# Untrained policies can stand still, and loops count whole episodes.
+# Untrained policies may stand still, and dm-acme's loop runs whole episodes.
 _MAX_FRAMES = 1_200
 
 
 class RawAtari(dm_env.Environment):
-  """A game frame by frame, as `wrappers.GymAtariAdapter` shows those of Gym."""
+  """A game without frame skipping, like `wrappers.GymAtariAdapter` for Gym."""
 
   def __init__(self, game: str, seed: int):
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
@@ -49,13 +49,13 @@ class RawAtari(dm_env.Environment):
 
 class _AtariWrapper(wrappers.AtariWrapper):
   def reward_spec(self) -> specs.Array:
-    return specs.Array((), np.float64)  # dm-acme's asks NumPy for `np.float`.
+    return specs.Array((), np.float64)  # dm-acme uses the removed `np.float`.
 
 
 def make(
   game: str, seed: int = 0, max_frames: int = _MAX_FRAMES
 ) -> dm_env.Environment:
-  """dm-acme's pre-processing: grayscale 84x84, 4 frames stacked."""
+  """Makes a game with dm-acme's pre-processing: 4 stacked 84x84 gray frames."""
   environment = _AtariWrapper(
     RawAtari(game, seed), max_episode_len=max_frames, num_stacked_frames=4
   )
@@ -65,7 +65,7 @@ def make(
 
 
 def random_turns(game: str) -> Callable[[], int]:
-  """Turns of the environment alone, under random actions."""
+  """Returns a function that takes random steps and returns their number."""
   environment = make(game)
   num_actions = environment.action_spec().num_values
   rng = np.random.default_rng(0)

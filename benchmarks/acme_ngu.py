@@ -1,8 +1,8 @@
-"""dm-acme's R2D2 actor with a reward of NGU's cost, which dm-acme lacks.
+"""Adds the cost of NGU's reward, which dm-acme lacks, to its R2D2 actor.
 
-The networks that make the reward run in the same jitted call as the policy. The
-query in the episodic memory is what one writes down first in NumPy: a
-difference, square, sum and partial sort over all memories.
+The networks of the reward run in the same jitted call as the policy. The query
+of the episodic memory is a straightforward NumPy implementation: difference,
+square, sum and partial sort over all memories.
 """
 
 from typing import Any, Optional, Tuple
@@ -20,9 +20,9 @@ _EMBEDDING_SIZE, _NEIGHBORS = 32, 10
 
 
 class _NGUActor(actors.GenericActor):
-  """Rewards each step by the novelty of the observation before it."""
+  """Rewards each step with the novelty of the preceding observation."""
 
-  memories: np.ndarray  # float32 [M, D], all in use.
+  memories: np.ndarray  # float32 [M, D]; all slots are in use.
   _inserted = 0
 
   def observe(self, action: Any, next_timestep: Any) -> None:
@@ -42,7 +42,7 @@ class _NGUActor(actors.GenericActor):
 
 
 def _with_novelty(core: Any, agent: assembly.Agent) -> Any:
-  """The core of R2D2's actor, which also computes the reward's features."""
+  """Extends the core of R2D2's actor to compute the reward's features."""
   assert agent.intrinsic is not None
   networks: Any = agent.intrinsic.networks
   params = networks.init(jax.random.key(0))
@@ -75,15 +75,15 @@ def make_actor(
   agent: assembly.Agent,
   num_memories: int,
 ) -> actors.GenericActor:
-  """R2D2's actor with the reward.
+  """Returns R2D2's actor with NGU's reward.
 
   Args:
-    networks: of dm-acme's R2D2.
-    policy: of dm-acme's R2D2.
-    source: where parameters come from.
-    adder: of dm-acme's builder.
-    agent: NGU, whose networks are computed too.
-    num_memories: M, all of them filled.
+    networks: the networks of dm-acme's R2D2.
+    policy: the policy of dm-acme's R2D2.
+    source: the source of parameters.
+    adder: the adder of dm-acme's builder.
+    agent: the NGU agent whose networks are also computed.
+    num_memories: M, the number of slots, all of which are filled.
   """
   key = jax.random.PRNGKey(0)
   initial = networks.initial_state.apply(

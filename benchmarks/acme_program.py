@@ -1,4 +1,4 @@
-"""dm-acme's distributed R2D2 as its own Launchpad layout builds it."""
+"""Runs dm-acme's distributed R2D2 with its own Launchpad layout."""
 
 import functools
 import pathlib
@@ -14,14 +14,14 @@ from bt_acme.runtime import launcher
 
 
 class _Probe:
-  """Watches the counts, in place of the node that limits the steps."""
+  """Logs the counts; replaces the node that limits the steps."""
 
   def __init__(self, counter: counting.Counter, workdir: str):
     self._counter = counter
     self._log = pathlib.Path(workdir) / 'logs' / 'learner' / 'logs.csv'
 
   def run(self) -> None:
-    """Writes a line every half second, where our learner writes its log."""
+    """Writes a row every half second to the path of our learner's log."""
     self._log.parent.mkdir(parents=True)
     with self._log.open('w', buffering=1) as file:
       file.write('actor_steps,learner_steps\n')
@@ -32,9 +32,9 @@ class _Probe:
 
 
 class _Layout(distributed_layout.DistributedLayout):
-  """Acme's layout, whose nodes are pickled as functions of this module.
+  """Acme's layout with methods that are pickled as functions of this module.
 
-  Whoever unpickles one imports this package first, and with it bt_acme.
+  Unpickling a node therefore imports this package and bt_acme first.
   """
 
   workdir = ''
@@ -68,14 +68,14 @@ def _no_logger(actor_id: int) -> loggers.Logger:
 
 
 def run(workdir: str, game: str, num_actors: int, **settings: Any) -> int:
-  """Runs until it is interrupted.
+  """Runs the program until interrupted.
 
   Args:
-    workdir: folder of checkpoints, of counts in a log, and of what the
-      processes print.
-    game: that is played.
-    num_actors: number of actor processes.
-    **settings: of R2D2's configuration.
+    workdir: directory of the checkpoints, the log of counts and the output of
+      the processes.
+    game: the name of the game.
+    num_actors: the number of actor processes.
+    **settings: settings of R2D2's configuration.
 
   Returns:
     An exit code.

@@ -1,9 +1,9 @@
-"""The other side: dm-acme 0.4.0's own R2D2, with our torso.
+"""The peer's side of benchmarks: dm-acme 0.4.0's R2D2 with our torso.
 
-Environment wrappers, actor, loop, adder, table, dataset and learner are those
-of dm-acme. Its network class gets our torso, because its own has more than
-twice the arithmetic; both sides thus compute the same. Observations stay uint8,
-which makes it faster than the floats of its examples.
+Environment wrappers, actor, loop, adder, table, dataset and learner are
+dm-acme's. Its network uses our torso, because its own torso has more than twice
+the arithmetic; both sides therefore compute the same. Observations stay uint8,
+which is faster than the floats of dm-acme's examples.
 """
 
 import functools
@@ -54,7 +54,7 @@ class _Network(hk.RNNCore):
 def make_networks(
   batch_size: int, spec: specs.EnvironmentSpec
 ) -> r2d2.R2D2Networks:
-  """As `r2d2.make_atari_networks`."""
+  """Makes networks like `r2d2.make_atari_networks`, with our torso."""
   num_actions = spec.actions.num_values
   return r2d2.make_networks(
     env_spec=spec,
@@ -66,7 +66,7 @@ def make_networks(
 
 
 def make_config(**changes: Any) -> r2d2.R2D2Config:
-  """The paper's lengths: 160 steps are stored, and the one after them."""
+  """Makes a configuration that stores 160 steps by default, as in the paper."""
   settings = {
     'burn_in_length': 0,
     'trace_length': 160,
@@ -80,18 +80,18 @@ def make_config(**changes: Any) -> r2d2.R2D2Config:
 def make_builder(
   spec: specs.EnvironmentSpec, config: r2d2.R2D2Config
 ) -> r2d2.R2D2Builder:
-  """dm-acme's builder; nothing is logged."""
+  """Makes dm-acme's builder without logging."""
   networks = make_networks(config.batch_size, spec)
   return r2d2.R2D2Builder(networks, config, loggers.NoOpLogger)
 
 
 def make_spec(game: str) -> specs.EnvironmentSpec:
-  """The spec of a game."""
+  """Returns the specification of a game."""
   return acme.make_environment_spec(acme_environment.make(game))
 
 
 def _fresh_params(networks: r2d2.R2D2Networks) -> Any:
-  """Parameters as the learner initializes them."""
+  """Returns initial parameters like the learner's."""
   key = jax.random.PRNGKey(0)
   state = networks.initial_state.apply(
     networks.initial_state.init(key, 1), key, 1
@@ -100,13 +100,13 @@ def _fresh_params(networks: r2d2.R2D2Networks) -> Any:
 
 
 class PeerActor:
-  """One actor: `EnvironmentLoop` over one game.
+  """An actor with `EnvironmentLoop` and one game.
 
   Attributes:
-    learner: where its parameters come from. Like `R2D2Learner.get_variables` in
-      the actor's process, it gives NumPy views of arrays on the device, which
-      jitted calls take without a copy. Parameters that come over Courier, as in
-      `e2e`, are copied at every step.
+    learner: the source of parameters. Like `R2D2Learner.get_variables` in the
+      actor's process, it returns NumPy views of arrays on the device, which
+      jitted calls use without copying. Parameters received through Courier, as
+      in `e2e`, are copied at every step.
   """
 
   def __init__(
@@ -117,13 +117,13 @@ class PeerActor:
     intrinsic: Optional[assembly.Agent] = None,
     num_memories: int = 0,
   ):
-    """Makes the actor, which the first round compiles.
+    """Initializes the actor; its functions are compiled in the first round.
 
     Args:
-      game: that is played.
-      records: whether it writes into a replay server, which it starts.
-      intrinsic: an NGU agent, whose networks and reward are computed too.
-      num_memories: slots of NGU's episodic memory, all of them filled.
+      game: the name of the game.
+      records: whether to start a replay server and write to it.
+      intrinsic: an NGU agent whose networks and reward are also computed.
+      num_memories: slots of NGU's episodic memory, all of which are filled.
     """
     self._environment = acme_environment.make(game)
     spec = acme.make_environment_spec(self._environment)
@@ -157,15 +157,15 @@ class PeerActor:
     )
 
   def turn(self) -> int:
-    """Plays a whole episode; returns agent steps."""
+    """Plays a whole episode and returns the number of agent steps."""
     return self._loop.run_episode()['episode_length']
 
   def select_action_on(self) -> Callable[[], Any]:
-    """The policy alone, on one observation."""
+    """Returns a function that runs only the policy, on one observation."""
     timestep = self._environment.reset()
     self._actor.observe_first(timestep)
     return lambda: self._actor.select_action(timestep.observation)
 
   def update_variables(self) -> None:
-    """What follows each step, except that here it waits for the parameters."""
+    """Updates the parameters as after each step, but waits for them."""
     self._actor.update(wait=True)

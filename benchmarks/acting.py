@@ -1,4 +1,4 @@
-"""Environments, policies, actor loops, and what these fetch."""
+"""Benchmarks of environments, policies, actor loops and parameter updates."""
 
 import functools
 import os
@@ -21,7 +21,7 @@ _steps = functools.partial(harness.timed, units=None)
 
 
 def env() -> Iterator[harness.Comparison]:
-  """Our 16 games against dm-acme's `AtariWrapper`, under random actions."""
+  """Compares our 16 games with dm-acme's `AtariWrapper`, acting randomly."""
   for game in ('breakout', 'montezuma_revenge'):
     yield harness.Comparison(
       f'env {game}',
@@ -30,8 +30,7 @@ def env() -> Iterator[harness.Comparison]:
       _steps(acme_environment.random_turns(game), share=0.5),
       floors.emulation_seconds(game),
     )
-  # A task attributes its rewards frame by frame, so that it steps one game at
-  # a time.
+  # A task computes its rewards frame by frame, so games are stepped one by one.
   yield harness.Comparison(
     f'env {_TASK}',
     'steps/s',
@@ -43,13 +42,13 @@ def env() -> Iterator[harness.Comparison]:
 
 
 def policy() -> Iterator[harness.Comparison]:
-  """Choosing an action for each game; dm-acme's actor knows only B = 1."""
+  """Compares action selection; dm-acme's actor supports only B = 1."""
   agent = our_side.make_agent(_GAME)
   theirs = acme_side.PeerActor(_GAME, records=False).select_action_on()
   limit = floors.POLICY_FLOP / floors.flops()
   for num in (1, 8, 32):
     ours = our_side.ActorProcess(agent, num=num, records=False)
-    _steps(ours.turn, share=0.1)()  # Episodes start with other costs.
+    _steps(ours.turn, share=0.1)()  # Skip the start of episodes.
     yield harness.Comparison(
       f'policy B={num}',
       'us/game',
@@ -60,7 +59,7 @@ def policy() -> Iterator[harness.Comparison]:
 
 
 def actor() -> Iterator[harness.Comparison]:
-  """From the emulator to the replay server, all on one core."""
+  """Compares actors from the emulator to the replay server, on one core."""
   yield harness.Comparison(
     'actor',
     'steps/s',
@@ -71,7 +70,7 @@ def actor() -> Iterator[harness.Comparison]:
 
 
 def actor_ngu() -> Iterator[harness.Comparison]:
-  """The same with NGU's networks, memories and reward."""
+  """Compares actors with NGU's networks, memories and reward."""
   agent = our_side.make_agent(_GAME, config_lib.NGUConfig())
   limit = floors.emulation_seconds(_GAME) + floors.NGU_FLOP / floors.flops()
   copied = floors.copy_bytes_per_second()
@@ -95,7 +94,7 @@ def _with_memories(ours: our_side.ActorProcess, size: int) -> float:
 
 
 def bt() -> Iterator[harness.Comparison]:
-  """What it costs the actor loop to bring a behavior along."""
+  """Measures the cost of a behavior in the actor loop."""
   flop = floors.POLICY_FLOP + floors.NGU_FLOP
   yield harness.Comparison(
     'bt',
@@ -118,7 +117,7 @@ def _steps_per_second(seconds: float, actor: our_side.ActorProcess) -> float:
 
 
 def actor_scale() -> Iterator[harness.Comparison]:
-  """One actor process on one core, against one on each of two."""
+  """Compares two actor processes on two cores with one on one core."""
   actors = [
     processes.OtherProcess(functools.partial(_make_pinned, core))
     for core in sorted(os.sched_getaffinity(0))[:2]
@@ -129,7 +128,7 @@ def actor_scale() -> Iterator[harness.Comparison]:
     rates = [actor.call(measure) for actor in actors]
     return 1 / sum(rate.result() for rate in rates)
 
-  run(actors)  # The first round compiles.
+  run(actors)  # Compiles in the first round.
   yield harness.Comparison(
     'actor-scale',
     'steps/s',
@@ -145,7 +144,7 @@ def actor_scale() -> Iterator[harness.Comparison]:
 def _fetched_megabytes(
   actor: Union[our_side.ActorProcess, acme_side.PeerActor], turns: int
 ) -> float:
-  """What an actor fetches in so many turns."""
+  """Returns the megabytes that an actor fetches in several vector steps."""
   before = actor.learner.fetched_bytes
   for _ in range(turns):
     actor.update_variables()
@@ -153,7 +152,7 @@ def _fetched_megabytes(
 
 
 def params() -> Iterator[harness.Comparison]:
-  """What 16 games fetch in 1000 agent steps; dm-acme has one client a game."""
+  """Compares fetched parameters; dm-acme has one client per game."""
   steps = 16_000 if harness.quick else 32_000
   agent = our_side.make_agent(_GAME)
   ours = our_side.ActorProcess(agent, records=False)

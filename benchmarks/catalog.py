@@ -1,4 +1,4 @@
-"""The benchmarks there are, and how each one runs."""
+"""The list of benchmarks and their execution settings."""
 
 from typing import Dict, NamedTuple
 
@@ -6,15 +6,15 @@ from benchmarks import harness
 
 
 class Benchmark(NamedTuple):
-  """Where a benchmark is and how it runs.
+  """The location and execution settings of a benchmark.
 
   Attributes:
-    module: of this package. Its function has the name of the benchmark, with
-      underscores.
-    about: one line for the list.
-    cores: that it is pinned to.
-    one_thread: whether XLA and BLAS get one thread in each process.
-    huge_pages: whether glibc asks for huge pages, as in our learner.
+    module: the module in this package with a function of the benchmark's name,
+      in which underscores replace hyphens.
+    about: a description in one line.
+    cores: the number of cores to pin the benchmark to.
+    one_thread: whether XLA and BLAS use one thread per process.
+    huge_pages: whether glibc requests huge pages, as in our learner.
   """
 
   module: str
@@ -24,7 +24,7 @@ class Benchmark(NamedTuple):
   huge_pages: bool = False
 
   def environment(self) -> Dict[str, str]:
-    """The environment variables of its process."""
+    """Returns the environment variables of the benchmark's process."""
     return {
       'JAX_PLATFORMS': 'cpu',
       **(harness.ONE_THREAD if self.one_thread else {}),
@@ -34,11 +34,11 @@ class Benchmark(NamedTuple):
 
 BENCHMARKS = {
   'env': Benchmark('acting', 'stepping Atari, two games and a task'),
-  'policy': Benchmark('acting', 'choosing an action'),
-  'actor': Benchmark('acting', 'actor loop into Reverb, one core'),
+  'policy': Benchmark('acting', 'selecting an action'),
+  'actor': Benchmark('acting', 'actor loop with Reverb, one core'),
   'actor-ngu': Benchmark('acting', 'the same with the NGU reward'),
   'actor-scale': Benchmark('acting', 'actor processes, 1 to 2 cores', cores=2),
-  'bt': Benchmark('acting', 'actor loop of BT against plain R2D2'),
+  'bt': Benchmark('acting', 'actor loop of BT compared with plain R2D2'),
   'adder': Benchmark('replay', 'writing a step to replay'),
   'replay-sample': Benchmark(
     'replay', 'sampling batches of 64 x 160', cores=2, one_thread=False
@@ -46,9 +46,9 @@ BENCHMARKS = {
   'replay-bytes': Benchmark(
     'replay', 'memory of the server, ten games', cores=2
   ),
-  'h2d': Benchmark('learning', 'bytes of a batch to the device, counted'),
-  'params': Benchmark('acting', 'bytes of parameters to actors, counted'),
-  'knn': Benchmark('knn', 'nearest neighbors against FAISS and NumPy'),
+  'h2d': Benchmark('learning', 'bytes of a batch for the device, counted'),
+  'params': Benchmark('acting', 'bytes of parameters for actors, counted'),
+  'knn': Benchmark('knn', 'nearest neighbors compared with FAISS and NumPy'),
   'lstm': Benchmark(
     'learning', 'LSTM forward and backward, T = 160', huge_pages=True
   ),

@@ -1,4 +1,4 @@
-"""Parts of the core alone, ready to be timed; needs neither Acme nor Reverb."""
+"""Single parts of the core for benchmarks; needs neither Acme nor Reverb."""
 
 from typing import Any, Callable
 
@@ -16,7 +16,7 @@ HIDDEN = 512
 
 
 def our_lstm(inputs: jax.Array) -> jax.Array:
-  """Unrolls our LSTM over [T, B, D]."""
+  """Unrolls our LSTM over inputs [T, B, D]."""
   zeros = jnp.zeros([inputs.shape[1], HIDDEN], jnp.float32)
   return lstm_lib.LSTM(HIDDEN)(inputs, types.LSTMState(zeros, zeros))[0]
 
@@ -27,13 +27,13 @@ def forward_backward(
   *,
   as_in_learner: bool = False,
 ) -> Callable[[], Any]:
-  """A jitted forward and backward pass of sum(outputs^2), ready to call.
+  """Returns a jitted forward and backward pass of sum(outputs^2).
 
   Args:
-    network: a function of Haiku's.
-    inputs: of the network.
-    as_in_learner: whether to run it forward with a target's parameters too, and
-      to leave out the gradient of the inputs.
+    network: a Haiku function.
+    inputs: the inputs of the network.
+    as_in_learner: whether to add a forward pass with target parameters and to
+      omit the gradient of the inputs, as in the learner.
   """
   transformed: Any = hk.without_apply_rng(hk.transform(network))
 
@@ -47,7 +47,7 @@ def forward_backward(
     return jax.grad(loss)(params, inputs), loss(target, inputs)
 
   params = transformed.init(jax.random.key(0), inputs)
-  # With equal parameters, XLA would compute the two forward passes as one.
+  # With equal parameters, XLA would merge the two forward passes.
   target = jax.tree.map(lambda x: x + 1e-3, params)
   return lambda: jax.block_until_ready(step(params, target, inputs))
 
@@ -55,12 +55,12 @@ def forward_backward(
 def random_batch(
   agent: assembly.Agent, frames: np.ndarray, seed: int = 0
 ) -> types.SequenceBatch:
-  """B sequences of T steps, on the host.
+  """Returns a batch of B random sequences of T steps on the host.
 
   Args:
-    agent: that learns from them.
-    frames: uint8 [N, 84, 84], of which each sequence has consecutive ones.
-    seed: of where they begin, and of the actions.
+    agent: the agent that learns from the batch.
+    frames: uint8 [N, 84, 84]; each sequence contains consecutive frames.
+    seed: the seed of the first frames of sequences and of the actions.
   """
   rng = np.random.default_rng(seed)
   batch_size = agent.config.learner.batch_size
@@ -82,7 +82,7 @@ def random_batch(
 
 
 def random_frames(num: int) -> np.ndarray:
-  """Noise, uint8 [num, 84, 84]."""
+  """Returns random frames, uint8 [num, 84, 84]."""
   return np.random.default_rng(0).integers(
     256, size=(num, 84, 84), dtype=np.uint8
   )

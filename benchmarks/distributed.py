@@ -1,6 +1,6 @@
-"""Whole programs on two cores: ours and dm-acme's distributed R2D2.
+"""Compares whole programs on two cores: ours and dm-acme's distributed R2D2.
 
-Both run as processes of the same machine, with the same network, lengths, batch
+Both run as processes on the same machine with the same network, lengths, batch
 and samples per insert. A sequence of T steps is inserted every T / 2 steps.
 """
 
@@ -29,7 +29,7 @@ _SETTINGS = {
   'min_replay_size': 100,
   'max_replay_size': 10_000,
 }
-_START_SECONDS = 240.0  # A program may take so long until its learner learns.
+_START_SECONDS = 240.0  # Time limit for the first learner steps.
 
 
 def _our_command(workdir: str) -> List[str]:
@@ -57,7 +57,7 @@ def _acme_command(workdir: str) -> List[str]:
 
 
 class _Counts(NamedTuple):
-  """What a program had done by a time, in seconds."""
+  """The step counts of a program at a time in seconds."""
 
   time: float
   actor_steps: float
@@ -65,14 +65,14 @@ class _Counts(NamedTuple):
 
 
 def _last_counts(workdir: str) -> _Counts:
-  """The counts of the log's last line; zeros before there is one."""
+  """Returns the counts in the last row of the log; zeros without rows."""
   last = (logs.read_rows(workdir, 'learner') or [{}])[-1]
   steps = (last.get(f'{who}_steps', 0.0) for who in ('actor', 'learner'))
   return _Counts(time.monotonic(), *steps)
 
 
 def _next_counts(workdir: str) -> _Counts:
-  """Waits until both counts have grown, which are written now and then."""
+  """Waits until both counts, which are logged periodically, have increased."""
   counts = first = _last_counts(workdir)
   while not (
     counts.actor_steps > first.actor_steps
@@ -86,14 +86,14 @@ def _next_counts(workdir: str) -> _Counts:
 def _seconds_per_step(
   make_command: Callable[[str], List[str]], seconds: float
 ) -> float:
-  """Runs a program; measures it after its learner began to learn.
+  """Runs a program and measures it once its learner has started to learn.
 
   Args:
-    make_command: returns what starts the program in a workdir.
-    seconds: that are measured.
+    make_command: returns the command that starts the program in a workdir.
+    seconds: the duration of the measurement.
 
   Raises:
-    RuntimeError: if the program ends, or does not learn in time.
+    RuntimeError: if the program exits or does not learn in time.
   """
   with (
     tempfile.TemporaryDirectory() as folder,
@@ -112,7 +112,7 @@ def _seconds_per_step(
       while _last_counts(workdir).learner_steps < 10:
         if process.poll() is not None or time.monotonic() > deadline:
           output.seek(0)
-          raise RuntimeError(f'It does not learn:\n{output.read()}')
+          raise RuntimeError(f'The program does not learn:\n{output.read()}')
         time.sleep(0.2)
       start = _next_counts(workdir)
       time.sleep(seconds)
@@ -123,7 +123,7 @@ def _seconds_per_step(
 
 
 def _stop(process: 'subprocess.Popen[bytes]') -> None:
-  """Interrupts a program as Ctrl-C does; kills it if that takes too long."""
+  """Interrupts a program like Ctrl-C; kills it after a timeout."""
   process.send_signal(signal.SIGINT)
   try:
     process.wait(20)
@@ -133,9 +133,9 @@ def _stop(process: 'subprocess.Popen[bytes]') -> None:
 
 
 def e2e() -> Iterator[harness.Comparison]:
-  """Agent steps a second while learning, at R2D2's samples per insert.
+  """Compares agent steps per second while learning at one sample per insert.
 
-  There is only one round, because it takes minutes.
+  There is only one round, because a round takes minutes.
   """
   seconds = 8.0 if harness.quick else 15.0
   steps_per_update = _PERIOD * _BATCH
@@ -147,7 +147,7 @@ def e2e() -> Iterator[harness.Comparison]:
     'steps/s',
     functools.partial(_seconds_per_step, _our_command, seconds),
     functools.partial(_seconds_per_step, _acme_command, seconds),
-    emulation + flop / floors.flops(),  # Of both cores.
+    emulation + flop / floors.flops(),  # With both cores.
     note=f'one round; a learner step every {steps_per_update} steps',
     once=True,
   )

@@ -1,14 +1,14 @@
-r"""Whole runs in one process, or on Ray, against those of local processes.
+r"""Compares single-process runs, or runs on Ray, with local multi-process runs.
 
   .venv/bin/python -m benchmarks.engines
   .venv/bin/python -m benchmarks.engines --ray_address=127.0.0.1:6379
 
-All are launched by `launch/run_ngu.py` with equal settings, which say how many
-learner steps an actor step brings. A run of few steps is taken off a run of
-more, so that neither imports nor compiling count; what is compiled is found by
-the runs after the first, which does not count. With a cluster of Ray the runs
-on it are measured instead of those in one process, and how long the shorter
-run takes from its start to its end.
+All runs use `launch/run_ngu.py` with the same settings, which fix the ratio of
+learner steps to actor steps. The time of a short run is subtracted from the
+time of a longer one, to exclude imports and compilation. The first round is not
+counted; later rounds find compiled functions in the cache. With a Ray cluster,
+runs on the cluster replace the single-process runs, and the total duration of
+the short run is measured as well.
 """
 
 import argparse
@@ -26,13 +26,13 @@ _SCRIPT = pathlib.Path(__file__).parents[1] / 'launch' / 'run_ngu.py'
 
 
 class _Case(NamedTuple):
-  """What is run.
+  """A pair of runs.
 
   Attributes:
     env: the environment.
-    preset: the settings.
-    few: actor steps that are taken off.
-    more: actor steps.
+    preset: the preset.
+    few: actor steps of the short run.
+    more: actor steps of the long run.
   """
 
   env: str
@@ -48,7 +48,7 @@ CASES = {
 
 
 def _seconds(case: _Case, flags: Sequence[str], steps: int) -> float:
-  """Runs to the end, and returns how long it took."""
+  """Executes a run and returns its duration in seconds."""
   with tempfile.TemporaryDirectory() as folder:
     command = [
       sys.executable,
@@ -76,7 +76,7 @@ def _seconds_per_step(case: _Case, flags: Sequence[str]) -> float:
 def _comparisons(
   name: str, ray_address: str, ray_python: str
 ) -> Iterator[harness.Comparison]:
-  """The comparisons of a case."""
+  """Yields the comparisons of a case."""
   case, peer = CASES[name], ['--lp_launch_type=local_mp']
   engine, flags = 'in one process', ['--lp_launch_type=in_process']
   if ray_address:
@@ -100,7 +100,7 @@ def _comparisons(
 
 
 def main() -> None:
-  """Measures the cases, and prints a table."""
+  """Measures the cases and prints a table."""
   parser = argparse.ArgumentParser(prog='python -m benchmarks.engines')
   parser.add_argument('cases', nargs='*', default=list(CASES))
   parser.add_argument('--rounds', type=int, default=1)
@@ -108,7 +108,7 @@ def main() -> None:
   parser.add_argument('--ray_python', default='.venv-ray/bin/python')
   options = parser.parse_args()
   if unknown := set(options.cases) - set(CASES):
-    parser.error(f'{", ".join(unknown)!r} is none of {list(CASES)}')
+    parser.error(f'unknown cases {sorted(unknown)}; choose from {list(CASES)}')
   rows = [
     harness.measure(comparison, options.rounds)
     for name in options.cases

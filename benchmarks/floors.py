@@ -1,8 +1,9 @@
-"""What cannot be beaten on this machine, measured in the same process.
+"""Hardware limits, measured in the process of the benchmark.
 
-Emulation is raw ALE: four calls of `act`, and no screen. Arithmetic is counted,
-with 2 for a multiply-add, and divided by the speed of XLA's largest products on
-the cores of the process. Bytes are divided by the speed of a copy.
+Emulation is raw ALE: four calls of `act` without reading the screen. Arithmetic
+is counted in FLOP (2 per multiply-add) and divided by the speed of large matrix
+products in XLA on the cores of the process. Bytes are divided by the speed of a
+copy.
 """
 
 import itertools
@@ -16,18 +17,18 @@ from ale_py import roms
 
 from benchmarks import harness
 
-# Of one frame forward: three convolutions on 84x84x4, a layer 3136-512, LSTM
-# 512, dueling head 512 + 512, A = 18.
+# Forward pass of one frame: three convolutions on 84x84x4, a layer 3136-512,
+# LSTM 512, dueling head 512 + 512, A = 18.
 POLICY_FLOP = 24.0e6
-# The same, with NGU's embedding of the stack and two RND networks on a frame.
+# The same plus NGU's embedding of the stack and two RND networks on a frame.
 NGU_FLOP = 72.3e6
-# Of one frame in a learner step: target forward, online forward and backward,
+# One frame in a learner step: target forward, online forward and backward,
 # without the gradient of the first convolution's input.
 LEARNER_FLOP = 89.3e6
 
 
 def emulation_seconds(game: str) -> float:
-  """Seconds of one agent step: four frames, and no screen is read."""
+  """Measures the seconds per agent step: four frames without the screen."""
   ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
   ale = ale_py.ALEInterface()
   ale.loadROM(str(roms.get_rom_path(game)))
@@ -46,14 +47,14 @@ def emulation_seconds(game: str) -> float:
 
 
 def _fastest_seconds(call: Callable[[], Any]) -> float:
-  """Seconds of the fastest of five calls, after one that is not counted."""
+  """Measures the fastest of five calls after a warm-up call, in seconds."""
   call()
   side = harness.timed(call, share=0.0)
   return min(side() for _ in range(5))
 
 
 def flops() -> float:
-  """FLOP/s of float32 products of 2048 x 2048."""
+  """Measures the FLOP/s of products of float32 matrices of 2048 x 2048."""
   size = 2048
   x = jnp.ones([size, size], jnp.float32)
   product = jax.jit(jnp.matmul)
@@ -62,7 +63,7 @@ def flops() -> float:
 
 
 def copy_bytes_per_second() -> float:
-  """Speed of copies of 256 MB by one thread."""
+  """Measures the speed of copying 256 MB with one thread."""
   source = np.ones(1 << 28, np.uint8)
   target = np.empty_like(source)
   return len(source) / _fastest_seconds(lambda: np.copyto(target, source))

@@ -1,20 +1,21 @@
-r"""The learner and batched inference on an accelerator: the core alone.
+r"""Measures the learner and batched inference on an accelerator.
 
-Needs no Acme and no Reverb, and runs on the newest JAX:
+Uses only the core, needs neither Acme nor Reverb, and supports the newest JAX:
 
   .venv-core/bin/python -m benchmarks.gpu
-  .venv-core/bin/python -m benchmarks.gpu --scale=tiny  # Does it run at all?
+  .venv-core/bin/python -m benchmarks.gpu --scale=tiny  # Only a smoke test.
 
 A learner step is the paper's, on 64 sequences of 160 steps: stacking, online
 and target unroll, Q(lambda), gradients, clipping, Adam, priorities. Shares are
-the times of its parts alone, at the same shapes, over the time of a step. A
-batch is transferred during the step before it, as in a learner.
+the times of single parts, at the same shapes, divided by the time of a step.
+Each batch is transferred during the previous step, as in a learner.
 
-An inference call is that of the `InferenceServer` which `--inference=server`
-runs. It takes the newest frames of 256 games from the host, in the groups in
-which actors send them. It returns the actions of NGU's policy, and either the
-features of its embedding (each game has its own parameters) and RND networks,
-or the rewards made of them, with all games' memories on the device.
+An inference call is a call of the `InferenceServer`, which `--inference=server`
+runs. Its inputs are the newest frames of 256 games on the host, in the groups
+in which actors send them. Its outputs are the actions of NGU's policy, and
+either the features of the embedding (each game has its own parameters) and of
+the RND networks, or the rewards computed from these features, with the memories
+of all games on the device.
 """
 
 import argparse
@@ -42,15 +43,15 @@ _SPEC = assembly.EnvironmentSpec('game', (84, 84, _STACKED), _STACKED, _ACTIONS)
 
 
 class SizeScale(NamedTuple):
-  """Sizes and lengths of a run.
+  """The sizes of a benchmark.
 
   Attributes:
-    length: T, steps of a sequence.
-    batch_size: B, sequences of a batch.
-    games: that the inference server acts in.
-    memories: M, slots of each game's episodic memory.
-    rounds: of every measurement.
-    seconds: of a round.
+    length: T, the steps of a sequence.
+    batch_size: B, the sequences of a batch.
+    games: the number of games on the inference server.
+    memories: M, the slots of each game's episodic memory.
+    rounds: the rounds of every measurement.
+    seconds: the duration of a round.
   """
 
   length: int
@@ -68,16 +69,19 @@ _SCALES = {
 
 
 def _game_frames(num: int) -> np.ndarray:
-  """Breakout under random actions, uint8 [num, 84, 84]; or noise."""
+  """Returns frames of Breakout with random actions, uint8 [num, 84, 84].
+
+  Returns random frames if ale-py is not installed.
+  """
   try:
     return recordings.record('breakout', num).frames()[:num]
   except ImportError:
-    print('ale-py is not installed: random frames instead of a game.')
+    print('ale-py is not installed. Using random frames instead of a game.')
     return core_parts.random_frames(num)
 
 
 class _Stepper:
-  """A learner core that takes steps on two batches of the host."""
+  """A learner core that alternates between two batches on the host."""
 
   def __init__(self, agent: assembly.Agent, frames: np.ndarray):
     core = learner_assembly.make_learner_core(agent)
@@ -95,22 +99,22 @@ class _Stepper:
     return priorities
 
   def resident(self) -> None:
-    """A step on a batch that is on the device."""
+    """Takes a step on a batch that is already on the device."""
     self._take_step(self.on_device).block_until_ready()
 
   def fed(self) -> None:
-    """A step during which the next batch is transferred."""
+    """Takes a step while the next batch is transferred."""
     priorities = self._take_step(self._waiting)
     self._waiting = jax.device_put(next(self._hosts))
     priorities.block_until_ready()
 
   def transfer(self) -> None:
-    """The transfer of a batch."""
+    """Transfers a batch."""
     jax.block_until_ready(jax.device_put(next(self._hosts)))
 
 
 def _torso_call(dtype: str, observations: jax.Array) -> Callable[[], Any]:
-  """The torso's part of a step."""
+  """Returns a function that runs the torso's part of a step."""
   return core_parts.forward_backward(
     functools.partial(
       networks_lib.torso,
@@ -124,7 +128,7 @@ def _torso_call(dtype: str, observations: jax.Array) -> Callable[[], Any]:
 
 
 def _lstm_call(scale: SizeScale) -> Callable[[], Any]:
-  """The LSTM's part of a step."""
+  """Returns a function that runs the LSTM's part of a step."""
   width = core_parts.HIDDEN + _ACTIONS + 1
   inputs = jnp.ones([scale.length + 1, scale.batch_size, width])
   return core_parts.forward_backward(
@@ -135,7 +139,7 @@ def _lstm_call(scale: SizeScale) -> Callable[[], Any]:
 def _learner_row(
   scale: SizeScale, frames: np.ndarray, torso_dtype: str
 ) -> harness.Row:
-  """Updates a second, and where the time of a step goes."""
+  """Measures updates per second and the shares of a step's parts."""
   config = config_lib.R2D2Config(
     network=config_lib.NetworkConfig(torso_dtype=torso_dtype),
     replay=config_lib.ReplayConfig(
@@ -159,7 +163,7 @@ def _learner_row(
       f'learner-gpu {scale.batch_size} x {scale.length}, {torso_dtype} torso',
       'updates/s',
       harness.timed(stepper.fed),
-      note=f'{1e3 * step:.3g} ms with the batch on the device; alone, '
+      note=f'{1e3 * step:.3g} ms with the batch on the device; single parts: '
       f'torso {torso:.0%}, LSTM {lstm:.0%}, transfer {transfer:.0%} of that',
     ),
     scale.rounds,
@@ -169,7 +173,7 @@ def _learner_row(
 def _inference_row(
   scale: SizeScale, frames: np.ndarray, *, rewards: bool
 ) -> harness.Row:
-  """The server's answers to all games, from frames on the host to actions."""
+  """Measures the server's answers, from frames on the host to actions."""
   size = run_config.RunConfig(inference='server').group_size
   config = config_lib.NGUConfig(
     intrinsic=config_lib.IntrinsicConfig(memory_capacity=scale.memories)
@@ -222,16 +226,16 @@ def _rows(scale: SizeScale) -> Iterator[harness.Row]:
 
 
 def main() -> None:
-  """Measures, and prints a table."""
+  """Measures all rows and prints a table."""
   parser = argparse.ArgumentParser(prog='python -m benchmarks.gpu')
   parser.add_argument(
     '--scale',
     choices=list(_SCALES),
     default='paper',
-    help="the paper's sizes, or tiny ones to see that it runs",
+    help="sizes: the paper's, or tiny ones for a smoke test",
   )
   parser.add_argument(
-    '--json', type=pathlib.Path, help='file that results are written to'
+    '--json', type=pathlib.Path, help='output file for the results'
   )
   options = parser.parse_args()
   scale = _SCALES[options.scale]

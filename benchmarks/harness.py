@@ -1,10 +1,10 @@
-"""Rounds and ratios: what all benchmarks share.
+"""Measures rounds and ratios for all benchmarks.
 
-A benchmark is a function that yields comparisons. Each has two sides, which
-return their cost: seconds of one unit of work, or a number of bytes. What
-counts is the ratio. Both sides run in turn (A, B, A, B, ...) in one process on
-the same pinned cores, each round gives one ratio, and the median of them is
-reported with the smallest and the largest. Absolute numbers are those of one
+A benchmark is a function that yields comparisons. Each comparison has two
+sides, which return their cost: seconds per unit of work, or a number of bytes.
+The ratio is what matters. Both sides run alternately (A, B, A, B, ...) in one
+process on the same pinned cores. Each round gives one ratio; the report shows
+the median, the minimum and the maximum. Absolute numbers apply only to one
 machine on one day.
 """
 
@@ -13,10 +13,10 @@ import statistics
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-Row = Dict[str, Any]  # One line of the table, as `measure` returns it.
-Side = Callable[[], float]  # Runs one round, and returns its cost.
+Row = Dict[str, Any]  # A row of the table, as returned by `measure`.
+Side = Callable[[], float]  # Runs one round and returns its cost.
 
-# XLA and BLAS get one thread, as in an actor.
+# Limits XLA and BLAS to one thread, as in an actor.
 ONE_THREAD = {
   'XLA_FLAGS': '--xla_cpu_multi_thread_eigen=false '
   'intra_op_parallelism_threads=1',
@@ -24,38 +24,37 @@ ONE_THREAD = {
   'OPENBLAS_NUM_THREADS': '1',
 }
 
-# glibc asks for huge pages, as in a learner of ours.
+# Makes glibc request huge pages, as in our learner.
 HUGE_PAGES = {'GLIBC_TUNABLES': 'glibc.malloc.hugetlb=1'}
 
-# How often a unit of time goes into a second; any other unit is a count.
+# Units of time per second; all other units are counts.
 _PER_SECOND = {'s': 1, 'ms': 1e3, 'us': 1e6}
 
-# Every benchmark measures with this clock. `time.process_time`, the processor
-# time of this process, takes its place on a machine that others keep busy;
-# waiting then costs nothing.
+# The clock of all benchmarks. On busy machines, `time.process_time`, the
+# processor time of this process, replaces it; waiting then costs nothing.
 clock: Callable[[], float] = time.perf_counter
 
-# Whether sizes are small, to see that a benchmark runs; numbers mean nothing.
+# Whether to use small sizes for a smoke test; the numbers are meaningless.
 quick = False
 
-# What one side of a round takes, if it can choose.
+# Target duration of one side of a round.
 round_seconds = 0.9
 
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-  """Two sides to be measured in turn.
+  """Two sides to measure alternately.
 
   Attributes:
-    name: of the benchmark, and of the case.
-    unit: that the table shows: a rate ('steps/s'), a time ('us/step') or a
+    name: the name of the benchmark and the case.
+    unit: the unit of the table: a rate ('steps/s'), a time ('us/step') or a
       count ('MB/batch').
-    ours: runs one round of our side, and returns its cost.
+    ours: runs one round of our side and returns its cost.
     theirs: runs one round of the peer's side; None without a peer.
-    limit: the cost that cannot be beaten; None if none is known.
-    peer: whose side `theirs` is.
-    note: what a reader must also know.
-    once: whether to run a single round, without one to warm up.
+    limit: the lowest possible cost; None if unknown.
+    peer: the name of the peer.
+    note: additional information for readers.
+    once: whether to run a single round without a warm-up round.
   """
 
   name: str
@@ -68,24 +67,24 @@ class Comparison:
   once: bool = False
 
   def shown(self, cost: float) -> float:
-    """A cost in the unit of the table."""
+    """Converts a cost to the unit of the table."""
     if self.unit.endswith('/s'):
       return 1 / cost
     return cost * _PER_SECOND.get(self.unit.split('/')[0], 1)
 
 
 def measure(comparison: Comparison, rounds: int) -> Row:
-  """Measures both sides in turn, after one round that is not counted.
+  """Measures both sides alternately after a warm-up round.
 
   Args:
-    comparison: what is measured.
-    rounds: that count.
+    comparison: the comparison to measure.
+    rounds: the number of rounds.
 
   Returns:
     Name, unit, peer and note of the comparison; in its unit, the medians `ours`
     and `theirs`, and `limit`; how many times better ours is, as `ratio`,
     `ratio_min` and `ratio_max`; the `fraction` of the limit that ours reaches;
-    and the number of `rounds`. What is not known is left out.
+    and the number of `rounds`. Unknown values are omitted.
   """
   sides = [side for side in (comparison.ours, comparison.theirs) if side]
   if not comparison.once:
@@ -119,13 +118,13 @@ def timed(
   share: float = 1.0,
   finish: Callable[[], Any] = lambda: None,
 ) -> Side:
-  """A side that makes calls for a round.
+  """Returns a side that repeats a call during a round.
 
   Args:
-    call: what is timed.
-    units: of work in one call; None if the call returns them.
-    share: of a round's time that it takes.
-    finish: does what the calls have left undone, and is timed with them.
+    call: the function to time.
+    units: units of work per call; None if the call returns them.
+    share: the share of the round's duration.
+    finish: completes pending work of the calls; timed together with them.
   """
 
   def run_round() -> float:
@@ -140,7 +139,7 @@ def timed(
       if elapsed >= share * round_seconds:
         finish()
         return (clock() - start) / done
-      # The clock is read about ten times in all, not once a call.
+      # Read the clock only about ten times instead of once per call.
       batch = max(1, int(calls * share * round_seconds / elapsed / 10))
 
   return run_round

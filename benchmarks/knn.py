@@ -1,4 +1,4 @@
-"""Nearest neighbors in an episodic memory: ten of M, in 32 dimensions."""
+"""Benchmark of nearest neighbors: ten of M memories in 32 dimensions."""
 
 import functools
 from typing import Callable, Dict, Iterator, List
@@ -15,7 +15,7 @@ Search = Callable[[np.ndarray], np.ndarray]
 
 
 def _our_search(embeddings: np.ndarray) -> Search:
-  """The search of the episodic memory."""
+  """Returns the search function of our episodic memory."""
   memory = episodic_memory.HostMemory(len(embeddings), _SIZE)
   for embedding in embeddings:
     memory.insert(embedding)
@@ -23,7 +23,7 @@ def _our_search(embeddings: np.ndarray) -> Search:
 
 
 def _peers(embeddings: np.ndarray) -> Dict[str, Search]:
-  """FAISS's search, if it is installed, and what one writes down first."""
+  """Returns the search functions of FAISS, if installed, and plain NumPy."""
 
   def plain(query: np.ndarray) -> np.ndarray:
     distances = np.sum((embeddings - query) ** 2, axis=-1)
@@ -49,13 +49,13 @@ def _timed(search: Search, queries: List[np.ndarray]) -> harness.Side:
 
 
 def knn() -> Iterator[harness.Comparison]:
-  """Queries that are not in the memory, as an episode's next frame is not."""
+  """Compares searches for queries that are not in the memory."""
   rng = np.random.default_rng(0)
   for size in (1_000,) if harness.quick else (1_000, 10_000, 30_000):
     embeddings = rng.normal(size=(size, _SIZE)).astype(np.float32)
     queries = list(rng.normal(size=(_QUERIES, _SIZE)).astype(np.float32))
     ours, peers = _our_search(embeddings), _peers(embeddings)
-    # Every exact search needs at least one product with all embeddings.
+    # An exact search needs at least one product with all embeddings.
     product = functools.partial(np.matmul, np.asfortranarray(embeddings))
     limit = _timed(product, queries)()
     for peer, theirs in peers.items():

@@ -1,4 +1,4 @@
-"""The learner: its LSTM, its batch, a step, and the time to the first one."""
+"""Benchmarks of the learner: LSTM, batch, step and time to the first step."""
 
 import functools
 import itertools
@@ -27,14 +27,14 @@ def _haiku_lstm(inputs: jax.Array) -> jax.Array:
 
 
 def lstm() -> Iterator[harness.Comparison]:
-  """Our LSTM against `hk.dynamic_unroll`, forward and backward."""
+  """Compares our LSTM with `hk.dynamic_unroll`, forward and backward."""
   length = 10 if harness.quick else 160
   flops = floors.flops()
   for batch_size in (8, 64):
     inputs = jax.random.normal(
       jax.random.key(1), (length, batch_size, _HIDDEN), np.float32
     )
-    # Forward it is [x, h] [1024] @ w [1024, 2048]; backward is twice that.
+    # Forward: [x, h] [1024] @ w [1024, 2048]. Backward: twice as much.
     flop = 3 * 2 * length * batch_size * 2 * _HIDDEN * 4 * _HIDDEN
     ours, theirs = (
       harness.timed(core_parts.forward_backward(unroll, inputs), share=0.3)
@@ -51,7 +51,7 @@ def lstm() -> Iterator[harness.Comparison]:
 
 
 def _our_learner(batch_size: int, length: int) -> learner_lib.Learner:
-  """Our learner, which gets the same random batch for ever."""
+  """Returns our learner, fed the same random batch at every step."""
   config = config_lib.R2D2Config(
     replay=config_lib.ReplayConfig(trace_length=length, sequence_period=length),
     learner=config_lib.LearnerConfig(batch_size=batch_size),
@@ -68,9 +68,9 @@ def _our_learner(batch_size: int, length: int) -> learner_lib.Learner:
 def _their_sample(
   batch_size: int, length: int, num_actions: int
 ) -> reverb.ReplaySample:
-  """A random batch, as `make_reverb_dataset` gives batches."""
+  """Returns a random batch in the format of `make_reverb_dataset`."""
   rng = np.random.default_rng(0)
-  shape = (batch_size, length + 1)  # With the observation after the last step.
+  shape = (batch_size, length + 1)  # Includes the final observation.
   actions = rng.integers(num_actions, size=shape, dtype=np.int32)
   ones = np.ones(shape, np.float32)
   state: Any = np.ones([*shape, _HIDDEN], np.float32)
@@ -94,7 +94,7 @@ def _their_sample(
 
 
 def _their_learner(batch_size: int, length: int) -> r2d2.R2D2Learner:
-  """dm-acme's learner, which gets the same random batch for ever."""
+  """Returns dm-acme's learner, fed the same random batch at every step."""
   config = acme_side.make_config(trace_length=length, batch_size=batch_size)
   spec = acme_side.make_spec(_GAME)
   sample = _their_sample(batch_size, length, spec.actions.num_values)
@@ -106,7 +106,7 @@ def _their_learner(batch_size: int, length: int) -> r2d2.R2D2Learner:
 
 
 def learner() -> Iterator[harness.Comparison]:
-  """`Learner.step` against `R2D2Learner.step`; neither waits for a batch."""
+  """Compares `Learner.step` with `R2D2Learner.step`, without data loading."""
   batch_size, length = (2, 4) if harness.quick else (8, 40)
   flop = floors.LEARNER_FLOP * batch_size * (length + 1)
   ours = _our_learner(batch_size, length)
@@ -129,9 +129,9 @@ def _first_update_seconds(make: Callable[..., Any], length: int) -> float:
 
 
 def compile() -> Iterator[harness.Comparison]:  # noqa: A001
-  """Seconds from making the learner to the end of its first step.
+  """Compares the seconds from making the learner to the end of its first step.
 
-  There is only one round, because it takes dm-acme minutes.
+  There is only one round, because dm-acme takes minutes.
   """
   length = 4 if harness.quick else 80
   yield harness.Comparison(
@@ -145,7 +145,7 @@ def compile() -> Iterator[harness.Comparison]:  # noqa: A001
 
 
 def h2d() -> Iterator[harness.Comparison]:
-  """The arrays of one batch for the device; counted, not measured."""
+  """Compares the size of one batch for the device; counted, not measured."""
   batch_size, length = 64, 160
   agent = our_side.make_agent(_GAME)
   ours = blocks.empty_batch(

@@ -1,7 +1,6 @@
-"""Our side: what an actor process of a run does, without Launchpad.
+"""Our side of benchmarks: an actor process of a run, without Launchpad.
 
-This is the only module of the benchmarks that knows how such a process is put
-together.
+No other module of the benchmarks depends on the structure of an actor process.
 """
 
 import tempfile
@@ -25,13 +24,13 @@ from bt_acme.agents import builders as builders_lib
 from bt_acme.core import epsilon, types
 from bt_acme.core.intrinsic import reward as reward_lib
 
-NUM_GAMES = 16  # In one actor process.
+NUM_GAMES = 16  # Games of an actor process.
 
 
 def make_agent(
   game: str, config: Optional[config_lib.R2D2Config] = None
 ) -> assembly.Agent:
-  """R2D2 or NGU, as the configuration says; without one, the paper's R2D2."""
+  """Makes an agent from a configuration; by default, the paper's R2D2."""
   environment = environments.make(game, seed=0)
   spec = agents.spec_of(environment, game)
   environment.close()
@@ -39,7 +38,7 @@ def make_agent(
 
 
 def fresh_variables(agent: assembly.Agent) -> assembly.Variables:
-  """Parameters as a learner publishes them before its first step."""
+  """Returns the parameters that a learner publishes before its first step."""
   state = learner_assembly.make_learner_core(agent).init(jax.random.key(0))
   return assembly.Variables(
     *jax.tree.map(np.array, (state.params, state.intrinsic_params))
@@ -47,14 +46,14 @@ def fresh_variables(agent: assembly.Agent) -> assembly.Variables:
 
 
 def make_bt_agent(game: str) -> assembly.Agent:
-  """BT whose behavior is what NGU would export, with fresh parameters."""
+  """Makes a BT agent whose behavior is an exported NGU agent, untrained."""
   explorer = make_agent(game, config_lib.NGUConfig())
   with tempfile.TemporaryDirectory() as folder:
     behaviors.export(
       f'{folder}/behavior',
       agent=explorer,
       variables=fresh_variables(explorer),
-      # Without statistics it would not compute its intrinsic reward.
+      # Required for computing the intrinsic reward.
       statistics=reward_lib.IntrinsicStatistics(1.0, 1.0, 1.0, 1.0, 1.0),
       actor_steps=0,
     )
@@ -63,33 +62,33 @@ def make_bt_agent(game: str) -> assembly.Agent:
 
 
 def start_replay(agent: assembly.Agent) -> reverb.Server:
-  """A replay server in this process."""
+  """Starts a replay server in this process."""
   return reverb.Server(
     builders_lib.AgentBuilder(agent).make_replay_tables(None)
   )
 
 
 class FrozenLearner:
-  """A learner that never learns, and counts what is fetched from it.
+  """A learner that never learns and counts the bytes fetched from it.
 
   Attributes:
-    fetched_bytes: of all variables together.
+    fetched_bytes: the total size of all fetched variables.
   """
 
   def __init__(self, variables: Callable[[Sequence[str]], List[types.Params]]):
-    """Takes what `get_variables` returns."""
+    """Initializes the learner with the function behind `get_variables`."""
     self._variables = variables
     self.fetched_bytes = 0
 
   def get_variables(self, names: Sequence[str]) -> List[types.Params]:
-    """As `Learner.get_variables`."""
+    """Returns variables like `Learner.get_variables`."""
     values = self._variables(names)
     self.fetched_bytes += sum(x.nbytes for x in jax.tree.leaves(values))
     return values
 
 
 def random_turns(game: str) -> Callable[[], int]:
-  """Turns of an actor's games alone, under random actions."""
+  """Returns a function that takes random steps and returns their number."""
   environment = environments.make_vector(game, NUM_GAMES, seed=0)
   num_actions = make_agent(game).spec.num_actions
   rng = np.random.default_rng(0)
@@ -106,21 +105,21 @@ def random_turns(game: str) -> Callable[[], int]:
 
 
 class ActorProcess:
-  """One actor process: N games, one jitted call a turn, into a replay.
+  """An actor process: N games, one jitted call per vector step, and a replay.
 
   Attributes:
-    learner: where its parameters come from.
+    learner: the source of parameters.
   """
 
   def __init__(
     self, agent: assembly.Agent, *, num: int = NUM_GAMES, records: bool = True
   ):
-    """Compiles, and requests the first actions.
+    """Initializes and compiles the actor and requests the first actions.
 
     Args:
-      agent: R2D2, NGU or BT.
-      num: number of games.
-      records: whether it writes into a replay server, which it starts.
+      agent: an R2D2, NGU or BT agent.
+      num: the number of games.
+      records: whether to start a replay server and write to it.
     """
     acting_config = agent.config.acting
     sinks = None
@@ -150,7 +149,7 @@ class ActorProcess:
     self._actor.request_actions(self._step)
 
   def turn(self) -> int:
-    """Acts once in each game; returns agent steps."""
+    """Takes a step in each game and returns the number of agent steps."""
     self._environment.send(self._actor.receive_actions())
     self._actor.update()
     steps = int(len(self._step.is_last) - self._step.is_last.sum())
@@ -161,11 +160,11 @@ class ActorProcess:
     return steps
 
   def select_actions(self) -> np.ndarray:
-    """The policy alone, on what the games show."""
+    """Runs only the policy, on the current observations."""
     return self._actor.select_actions(self._step)
 
   def fill_memories(self, size: int) -> None:
-    """Fills each game's episodic memory up to `size` embeddings."""
+    """Fills each game's episodic memory with up to `size` embeddings."""
     rng = np.random.default_rng(0)
     intrinsic = self._actor.intrinsic
     for memory in intrinsic.memories if intrinsic else ():

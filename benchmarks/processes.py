@@ -1,4 +1,4 @@
-"""Objects that live in a process of their own."""
+"""Objects in separate processes."""
 
 import multiprocessing
 from concurrent import futures
@@ -6,7 +6,7 @@ from typing import Any, Callable, List, TypeVar
 
 _Result = TypeVar('_Result')
 
-_made: List[Any] = []  # The object of such a process.
+_made: List[Any] = []  # The object of this process.
 
 
 def _make(make: Callable[[], Any]) -> None:
@@ -18,19 +18,19 @@ def _apply(function: Callable[[Any], _Result]) -> _Result:
 
 
 class OtherProcess:
-  """A process that makes an object, and calls functions with it."""
+  """A process that makes an object and calls functions with it."""
 
   def __init__(self, make: Callable[[], Any]):
-    # A fork of a process that has loaded Reverb hangs.
+    # Forking hangs once Reverb is loaded.
     spawn = multiprocessing.get_context('spawn')
     self._pool = futures.ProcessPoolExecutor(1, spawn, _make, (make,))
 
   def call(
     self, function: Callable[[Any], _Result]
   ) -> 'futures.Future[_Result]':
-    """Starts to call a function with the object."""
+    """Calls a function with the object, asynchronously."""
     return self._pool.submit(_apply, function)
 
   def close(self) -> None:
-    """Ends the process."""
+    """Shuts down the process."""
     self._pool.shutdown()

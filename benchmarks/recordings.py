@@ -1,4 +1,4 @@
-"""Steps of a random policy. Needs neither Acme nor Reverb."""
+"""Recordings of a random policy; needs neither Acme nor Reverb."""
 
 from typing import List, NamedTuple
 
@@ -9,13 +9,13 @@ from bt_acme import environments
 
 
 class RandomPlay(NamedTuple):
-  """Steps of a random policy; `timesteps` has one more than `actions`."""
+  """A recording; `timesteps` has one more element than `actions`."""
 
   timesteps: List[dm_env.TimeStep]
   actions: np.ndarray
 
   def cut(self, steps: int) -> 'RandomPlay':
-    """The first steps; the last episode ends there."""
+    """Returns the first steps and ends the last episode there."""
     timesteps = self.timesteps[: steps + 1]
     if timesteps[-1].first():
       timesteps.pop()
@@ -23,12 +23,12 @@ class RandomPlay(NamedTuple):
     return RandomPlay(timesteps, self.actions[: len(timesteps) - 1])
 
   def frames(self) -> np.ndarray:
-    """The newest frame of each time step, uint8 [N, 84, 84]."""
+    """Returns the newest frame of each time step, uint8 [N, 84, 84]."""
     return np.stack([step.observation[..., -1] for step in self.timesteps])
 
 
 def record(game: str, steps: int) -> RandomPlay:
-  """Plays a game at random."""
+  """Plays a game with random actions."""
   environment = environments.make(game, seed=0)
   num_actions = environment.action_spec().num_values
   actions = np.random.default_rng(0).integers(

@@ -1,4 +1,4 @@
-"""Writing, sampling and storing experience."""
+"""Benchmarks of writing, sampling and storing experience."""
 
 import functools
 from typing import Dict, Iterator, NamedTuple, Sequence, Union
@@ -30,13 +30,13 @@ _compress = zstandard.ZstdCompressor(level=1).compress
 
 
 def _compressed_bytes(frames: np.ndarray, length: int) -> int:
-  """Size of all frames, compressed so many at a time."""
+  """Returns the size of all frames, compressed in chunks of `length`."""
   starts = range(0, len(frames), length)
   return sum(len(_compress(frames[i : i + length].data)) for i in starts)
 
 
 def adder() -> Iterator[harness.Comparison]:
-  """Time of the actor's thread; the server has another core."""
+  """Compares the time in the actor's thread; the server has another core."""
   play = recordings.record(_GAME, 800 if harness.quick else 2_000)
   frames = play.frames()[:800]
   agent = our_side.make_agent(_GAME)
@@ -58,17 +58,17 @@ def _fill(
   num: int,
   play: recordings.RandomPlay,
 ) -> None:
-  """Writes a recording until there are so many sequences."""
+  """Writes a recording repeatedly until the replay has `num` sequences."""
   calls = side.calls(play)
   while side.num_items() < num:
     replay_sides.write(calls)
 
 
 def replay_sample() -> Iterator[harness.Comparison]:
-  """Batches of 64 sequences of 160 steps from a server on the same two cores.
+  """Compares sampling 64 sequences of 160 steps from a server on two cores.
 
-  dm-acme's dataset has one parallel call, which is its fastest here. Its
-  default of 16 would hold 15 GB of sequences in flight.
+  dm-acme's dataset uses one parallel call, which is fastest here. Its default
+  of 16 would hold 15 GB of sequences in flight.
   """
   num, batch_size, steps = (
     (10, 4, 400) if harness.quick else (100, _BATCH, 1_000)
@@ -102,12 +102,12 @@ def replay_sample() -> Iterator[harness.Comparison]:
 
 
 class _Stored(NamedTuple):
-  """Bytes a step, over all games."""
+  """Bytes per step over all games."""
 
   ours: float
   theirs: float
-  compressed: float  # Frames alone, 160 at a time.
-  per_game: Dict[str, float]  # Ours.
+  compressed: float  # Only frames, in chunks of 160.
+  per_game: Dict[str, float]  # Our side.
 
 
 def _store(
@@ -118,7 +118,7 @@ def _store(
   our_steps: int,
   their_steps: int,
 ) -> _Stored:
-  """Writes steps of each game, and sees how the servers grow."""
+  """Writes steps of each game and measures the growth of the servers."""
   compressed, per_game = 0, {}
   our_start, their_start = ours.resident_bytes(), theirs.resident_bytes()
   for game in games:
@@ -140,12 +140,12 @@ def _store(
 
 
 def replay_bytes() -> Iterator[harness.Comparison]:
-  """Growth of the server's resident memory for each step, over ten games."""
+  """Compares the growth of the server's memory per step, over ten games."""
   games = _GAMES[:1] if harness.quick else _GAMES
   our_steps, their_steps = (800, 800) if harness.quick else (3_200, 1_600)
   agent = our_side.make_agent(_GAME)
   with replay_sides.start(agent, acme_side.make_config()) as (ours, theirs):
-    # The memory that a server needs only once is not counted.
+    # Exclude the memory that a server needs only once.
     warm = recordings.record(_GAME, 800)
     for side in (ours, theirs):
       replay_sides.write(side.calls(warm))

@@ -1,4 +1,4 @@
-"""Both sides' replay: a server, and what writes and samples."""
+"""The replay of both sides: a server, a writer and a sampler."""
 
 import contextlib
 import functools
@@ -19,7 +19,7 @@ from bt_acme.acting import transition as transition_lib
 from bt_acme.agents import builders as builders_lib
 from bt_acme.core import types
 
-Calls = List[Callable[[], Any]]  # Each of them writes a step.
+Calls = List[Callable[[], Any]]  # Each call writes a step.
 
 
 def _port_and_pid(server: reverb.Server) -> Tuple[int, int]:
@@ -27,10 +27,10 @@ def _port_and_pid(server: reverb.Server) -> Tuple[int, int]:
 
 
 class ServedReplay:
-  """A replay server in a process of its own.
+  """A replay server in a separate process.
 
   Attributes:
-    client: of the server.
+    client: a client of the server.
   """
 
   def __init__(self, make: Callable[[], reverb.Server]):
@@ -39,34 +39,34 @@ class ServedReplay:
     self.client = reverb.Client(f'localhost:{port}')
 
   def resident_bytes(self) -> int:
-    """Memory that the process takes."""
+    """Returns the resident memory of the process."""
     statm = pathlib.Path(f'/proc/{self._pid}/statm').read_text()
     return int(statm.split()[1]) * os.sysconf('SC_PAGE_SIZE')
 
   def num_items(self) -> int:
-    """Sequences in its table."""
+    """Returns the number of sequences in the table."""
     (info,) = self.client.server_info().values()
     return int(info.current_size)
 
   def close(self) -> None:
-    """Ends the process."""
+    """Shuts down the process."""
     self._process.close()
 
 
 def _recurrent_states() -> np.ndarray:
-  """Recurrent states [100, 2, 512] that no compression makes smaller."""
+  """Returns incompressible recurrent states [100, 2, 512]."""
   return np.random.default_rng(0).uniform(-1, 1, (100, 2, 512)).astype('f4')
 
 
 def _sampling(take: Callable[[], Any], *, warm: int) -> float:
-  """Runs a round of sampling; some batches were prefetched before it."""
+  """Measures a round of sampling after taking prefetched batches."""
   for _ in range(warm):
     take()
   return harness.timed(take)()
 
 
 class OurReplay(ServedReplay):
-  """Ours: a sink as `VectorActor` has one for each game, and the sampler."""
+  """Our replay: a sink for one game, as in `VectorActor`, and the sampler."""
 
   def __init__(self, agent: assembly.Agent):
     super().__init__(functools.partial(our_side.start_replay, agent))
@@ -74,7 +74,7 @@ class OurReplay(ServedReplay):
     self._sink, self._writer = self._builder.make_sink(self.client)
 
   def calls(self, play: recordings.RandomPlay) -> Calls:
-    """What writes a recording, prepared before anything is timed."""
+    """Prepares the calls that write a recording."""
     calls: Calls = []
     states = itertools.cycle(_recurrent_states())
     q_values = np.zeros(18, np.float32)
@@ -83,7 +83,7 @@ class OurReplay(ServedReplay):
     ):
       if before.last():
         continue
-      # Frame by frame in memory, as the vector environment gives them.
+      # The frames are contiguous in memory, as in the vector environment.
       frames = np.moveaxis(before.observation, -1, 0).copy()
       transition = transition_lib.Transition(
         observation=np.moveaxis(frames, 0, -1),
@@ -105,13 +105,13 @@ class OurReplay(ServedReplay):
     return calls
 
   def flush(self) -> None:
-    """Waits until all that was written has arrived."""
+    """Waits until all written data have arrived."""
     self._writer.flush()
 
   def sampling(self) -> float:
-    """Samples for a round; returns seconds a batch."""
+    """Samples for a round and returns the seconds per batch."""
     dataset = self._builder.make_dataset_iterator(self.client)
-    # The learner hands each batch back too.
+    # Like the learner, release each batch.
     cost = _sampling(lambda: dataset.release(next(dataset)), warm=5)
     dataset.stop()
     return cost
@@ -124,7 +124,7 @@ def _start_acme_replay(game: str, config: r2d2.R2D2Config) -> reverb.Server:
 
 
 class AcmeReplay(ServedReplay):
-  """dm-acme's: its `SequenceAdder` and dataset."""
+  """dm-acme's replay: its `SequenceAdder` and dataset."""
 
   def __init__(self, game: str, config: r2d2.R2D2Config):
     super().__init__(functools.partial(_start_acme_replay, game, config))
@@ -132,7 +132,7 @@ class AcmeReplay(ServedReplay):
     self._builder, self._adder = builder, builder.make_adder(self.client)
 
   def calls(self, play: recordings.RandomPlay) -> Calls:
-    """What writes a recording, prepared before anything is timed."""
+    """Prepares the calls that write a recording."""
     calls: Calls = []
     states = itertools.cycle(_recurrent_states())
     actions = [np.int32(0), *play.actions]
@@ -151,7 +151,7 @@ class AcmeReplay(ServedReplay):
     return calls
 
   def sampling(self) -> float:
-    """Samples for a round; returns seconds a batch."""
+    """Samples for a round and returns the seconds per batch."""
     dataset = self._builder.make_dataset_iterator(self.client)
     return _sampling(lambda: next(dataset), warm=2)
 
@@ -160,7 +160,7 @@ class AcmeReplay(ServedReplay):
 def start(
   agent: assembly.Agent, config: r2d2.R2D2Config
 ) -> Iterator[Tuple[OurReplay, AcmeReplay]]:
-  """Starts the replay of an agent of ours, and that of dm-acme's R2D2."""
+  """Starts the replays of our agent and of dm-acme's R2D2."""
   sides = OurReplay(agent), AcmeReplay(agent.spec.name, config)
   try:
     yield sides
@@ -170,7 +170,7 @@ def start(
 
 
 def write(calls: Calls) -> float:
-  """Writes a recording; returns seconds a step."""
+  """Writes a recording and returns the seconds per step."""
 
   def write_all() -> None:
     for call in calls:

@@ -1,4 +1,4 @@
-"""The table of results, and the machine that they are of."""
+"""Formats the table of results and describes the machine."""
 
 import datetime
 import json
@@ -14,7 +14,7 @@ _RULE = ('---', '---', '---:', '---:', '---', '---:', '---:')
 
 
 def machine() -> Dict[str, Any]:
-  """Where and when this runs."""
+  """Describes the machine and the date."""
   model = platform.processor()
   for line in pathlib.Path('/proc/cpuinfo').read_text().splitlines():
     if line.startswith('model name'):
@@ -31,17 +31,17 @@ def machine() -> Dict[str, Any]:
 
 
 def read(path: pathlib.Path) -> Dict[str, Any]:
-  """The results that a file holds, by benchmark; empty if there is no file."""
+  """Reads the results in a file by benchmark; empty if the file is missing."""
   return json.loads(path.read_text()) if path.is_file() else {}
 
 
 def write(results: Mapping[str, Any], path: pathlib.Path) -> None:
-  """Writes results for `read`."""
+  """Writes results to a file."""
   path.write_text(json.dumps(results, indent=1) + '\n')
 
 
 def format_rows(rows: Sequence[harness.Row]) -> str:
-  """Rows as a Markdown table, with their notes below it."""
+  """Formats rows as a Markdown table with notes below."""
   lines = [_HEADER, _RULE, *map(_cells, rows)]
   widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
   table = [
