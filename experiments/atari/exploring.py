@@ -1,7 +1,7 @@
 """Explores a game with NGU, without rewards, and draws the visited rooms."""
 
 import dataclasses
-from typing import Dict, List
+from typing import Any, Dict, List
 
 from bt_acme import behaviors
 from bt_acme.cli import flags
@@ -81,7 +81,7 @@ def _show(config: ExploreConfig, behavior: behaviors.Exported) -> None:
     f'{config.episodes} x {config.episode_steps:,} actor steps each',
     flush=True,
   )
-  players: Dict[str, visits_lib.Player] = {
+  players: Dict[str, Any] = {
     'random': visits_lib.RandomPlayer(
       behavior.agent.spec.num_actions, config.seed
     ),

@@ -2,7 +2,7 @@
 
 import collections
 import dataclasses
-from typing import Any, Counter, Dict, Protocol
+from typing import Any, Counter, Dict
 
 import numpy as np
 
@@ -53,18 +53,8 @@ class Visits:
     )
 
 
-class Player(Protocol):
-  """Plays N games in parallel, like `vector_actor.VectorActor`."""
-
-  def select_actions(self, step: vector.VectorStep) -> np.ndarray:
-    """Selects an action for each environment, int [N]."""
-
-  def observe(self, step: vector.VectorStep) -> Any:
-    """Records the outcome of the last actions."""
-
-
 class RandomPlayer:
-  """Selects actions uniformly at random."""
+  """Selects actions uniformly at random, like a `vector_actor.VectorActor`."""
 
   def __init__(self, num_actions: int, seed: int):
     self._num_actions = num_actions
@@ -79,7 +69,7 @@ class RandomPlayer:
 
 def behavior_player(
   behavior: behaviors.Exported, num_games: int, seed: int
-) -> Player:
+) -> vector_actor.VectorActor:
   """Returns a player of a behavior, which includes its intrinsic reward."""
   actor = vector_actor.VectorActor(
     behavior.agent,
@@ -94,16 +84,14 @@ def behavior_player(
   return actor
 
 
-def play(
-  player: Player, *, num_games: int, actor_steps: int, seed: int
-) -> Visits:
+def play(player: Any, *, num_games: int, actor_steps: int, seed: int) -> Visits:
   """Plays games and counts the visits of the player.
 
   A game that ends is followed by another one, so that all policies take the
   same number of actions.
 
   Args:
-    player: selects the actions.
+    player: a `VectorActor` or `RandomPlayer` for N games.
     num_games: N, the number of games that are played in parallel.
     actor_steps: the number of actions taken in each of the N environments.
     seed: the seed of the games.

@@ -184,13 +184,12 @@ class RunSpec:
     return self.command
 
   def _of_the_attributes(self) -> Dict[str, Any]:
-    needs = {need.flag: need.folder for need in self.needs}
+    values: Dict[str, Any] = {'seed': self.seed}
+    if self.stage != FINAL_EVALUATION:  # There, the workdir determines `env`.
+      values = {'env': self.env, **values}
     if not self.is_evaluation:
-      budget = {'max_actor_steps': self.budget_steps}
-      return {'env': self.env, 'seed': self.seed, **budget, **needs}
-    if self.stage == FINAL_EVALUATION:  # The workdir determines `env`.
-      return {'seed': self.seed, **needs}
-    return {'env': self.env, 'seed': self.seed, **needs}
+      values['max_actor_steps'] = self.budget_steps
+    return {**values, **{need.flag: need.folder for need in self.needs}}
 
 
 def command_of(spec: RunSpec) -> List[str]:

@@ -17,6 +17,7 @@ continue. Each part is also a command:
   publish                  store results and report in the repository
 """
 
+import argparse
 import contextlib
 import os
 import signal
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
 class _Paper:
   """Executes one command on one directory."""
 
-  def __init__(self, options: options_lib.Options):
+  def __init__(self, options: argparse.Namespace):
     self._options = options
     self._folder = options.folder
     self._artifacts = options.artifacts

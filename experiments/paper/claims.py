@@ -124,12 +124,7 @@ def counts(verdicts: Sequence[Verdict]) -> Dict[str, int]:
 
 def markdown(verdicts: Sequence[Verdict]) -> str:
   """Formats verdicts, effects and missing data as Markdown."""
-  return f'{summary(verdicts)}\n{details(verdicts)}'
-
-
-def summary(verdicts: Sequence[Verdict]) -> str:
-  """Formats the table of verdicts with a title."""
-  return f'## Claims\n\n{verdict_table(verdicts)}'
+  return f'## Claims\n\n{verdict_table(verdicts)}\n{details(verdicts)}'
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> str:

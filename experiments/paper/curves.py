@@ -22,14 +22,7 @@ import numpy as np
 
 from bt_acme.evaluation import plots
 from experiments.harness import dataset as dataset_lib
-from experiments.paper.results import (
-  Problem,
-  Results,
-  at,
-  column_of,
-  failure,
-  few_seeds,
-)
+from experiments.paper import results as lookup
 
 # Maps an environment and its returns to the scale of a figure.
 Scale = Callable[[str, Any], Any]
@@ -53,7 +46,7 @@ class Curves(NamedTuple):
   values: np.ndarray
   envs: Tuple[str, ...]
   runs: Tuple[dataset_lib.Run, ...]
-  problems: Tuple[Problem, ...]
+  problems: Tuple[lookup.Problem, ...]
 
   @property
   def seeds(self) -> int:
@@ -61,7 +54,7 @@ class Curves(NamedTuple):
 
 
 def read(
-  results: Results,
+  results: lookup.Results,
   arm: str,
   envs: Sequence[str],
   *,
@@ -87,14 +80,14 @@ def read(
   """
   points = {}
   for run in (run for env in envs for run in results.runs_of(arm, env)):
-    steps, values = column_of(results, run, column)
+    steps, values = lookup.column_of(results, run, column)
     steps, values = plots.means_by_step((steps, scale(run.env, values)))
     points[run] = steps * run.frames_per_step, values
   by_env, problems = _counted(arm, envs, points)
   counted = [run for found in by_env.values() for run in found]
   frames, values = _aligned([points[run] for run in counted])
   if counted and not len(frames):
-    problems.append(Problem('No common steps in the runs of', arm))
+    problems.append(lookup.Problem('No common steps in the runs of', arm))
   budget = max((r.budget_steps * r.frames_per_step for r in counted), default=0)
   shown = np.searchsorted(frames, window * budget, side='right')
   frames = frames[: max(shown, _FEWEST)]
@@ -110,12 +103,12 @@ def read(
 
 def _counted(
   arm: str, envs: Sequence[str], points: Mapping[dataset_lib.Run, plots.Curve]
-) -> Tuple[Dict[str, List[dataset_lib.Run]], List[Problem]]:
+) -> Tuple[Dict[str, List[dataset_lib.Run]], List[lookup.Problem]]:
   """Selects equally many runs per environment and lists missing data."""
   some = [run for run, (frames, _) in points.items() if len(frames)]
   used = [run for run in some if run.status == dataset_lib.DONE] or some
   missing = [env for env in envs if all(run.env != env for run in points)]
-  problems = [Problem(f'{arm} was not run on', env) for env in missing]
+  problems = [lookup.Problem(f'{arm} was not run on', env) for env in missing]
   for run in points:
     problems += _incomplete(run, is_used=run in used)
   by_env: Dict[str, List[dataset_lib.Run]] = collections.defaultdict(list)
@@ -124,21 +117,21 @@ def _counted(
   seeds = min(map(len, by_env.values()), default=0)
   if any(len(found) > seeds for found in by_env.values()):
     fewest = [env for env, found in by_env.items() if len(found) == seeds]
-    problems += [few_seeds(arm, seeds, env) for env in fewest]
+    problems += [lookup.few_seeds(arm, seeds, env) for env in fewest]
   return {env: found[:seeds] for env, found in by_env.items()}, problems
 
 
-def _incomplete(run: dataset_lib.Run, *, is_used: bool) -> List[Problem]:
+def _incomplete(run: dataset_lib.Run, *, is_used: bool) -> List[lookup.Problem]:
   """Reports a run that is excluded or only partly included."""
   is_done = run.status == dataset_lib.DONE
   if is_used and is_done:
     return []
   if not is_used and run.status == dataset_lib.FAILED:
-    return [failure(run)]
+    return [lookup.failure(run)]
   what = f'Not done ({run.status})'
   if is_used:
     what = f'Shown up to the latest evaluation ({run.status})'
-  return [Problem('No evaluations' if is_done else what, run.run_id)]
+  return [lookup.Problem('No evaluations' if is_done else what, run.run_id)]
 
 
 def _aligned(curves: Sequence[plots.Curve]) -> plots.Curve:
@@ -160,7 +153,7 @@ def _aligned(curves: Sequence[plots.Curve]) -> plots.Curve:
 
 
 def read_by_pretraining(
-  results: Results, arm: str, envs: Sequence[str], *, scale: Scale
+  results: lookup.Results, arm: str, envs: Sequence[str], *, scale: Scale
 ) -> Curves:
   """Reads the final results of an arm's runs by frames of pre-training.
 
@@ -173,8 +166,8 @@ def read_by_pretraining(
     scale: maps an environment and its returns to the scale of the figure.
   """
 
-  def reading(found: Results, run: dataset_lib.Run) -> Optional[float]:
-    value = at(1.0)(found, run)
+  def reading(found: lookup.Results, run: dataset_lib.Run) -> Optional[float]:
+    value = lookup.at(1.0)(found, run)
     return None if value is None else float(scale(run.env, value))
 
   budgets = sorted({n for env in envs for n in results.budgets(arm, env)})
@@ -221,7 +214,9 @@ def in_shared_environments(
   shared = [env for env in envs if all(env in one for one in some)]
   what = 'Excluded from medians, because another arm has no runs on'
   for arm, curves in every.items():
-    left_out = [Problem(what, env) for env in curves.envs if env not in shared]
+    left_out = [
+      lookup.Problem(what, env) for env in curves.envs if env not in shared
+    ]
     if left_out:
       problems = (*curves.problems, *left_out)
       every[arm] = read_arm(arm, shared)._replace(problems=problems)

@@ -17,19 +17,14 @@ _ATARI = (84, 84, 4)  # Four grayscale frames.
 _ATARI_ACTIONS = 18
 
 
-def parameters(
-  num_extra_actions: int = 1,
-) -> List[Tuple[str, str, Tuple[int, ...]]]:
+def parameters() -> List[Tuple[str, str, Tuple[int, ...]]]:
   """Lists the parameters of the paper's Q-network without allocating them.
-
-  Args:
-    num_extra_actions: the number of behaviors available as extra actions.
 
   Returns:
     The Haiku module, name and shape of each array.
   """
   network = networks.make_q_network(
-    config_lib.NetworkConfig(), _ATARI, _ATARI_ACTIONS, num_extra_actions
+    config_lib.NetworkConfig(), _ATARI, _ATARI_ACTIONS, num_extra_actions=1
   )
   shapes = jax.eval_shape(network.init, jax.random.PRNGKey(0))
   return [

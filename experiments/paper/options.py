@@ -2,11 +2,11 @@
 
 import argparse
 import pathlib
-from typing import List, NamedTuple, NoReturn, Sequence, Tuple
+from typing import NoReturn, Sequence, Tuple
 
 from bt_acme.config import names
 from experiments import seeds as seeds_lib
-from experiments.harness import pool, runs, slots
+from experiments.harness import runs, slots
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import declarations, folders, report, scales
 
@@ -19,53 +19,31 @@ _EXECUTE = ('', 'work')  # Commands that execute runs.
 _TAKE_PARTS = (*_EXECUTE, 'plan')  # Commands that take a part of the runs.
 
 
-class Options(NamedTuple):
-  """The options of a command line.
-
-  Attributes:
-    command: one of `COMMANDS`, or empty to make artifacts from scratch.
-    artifacts: the ids of the given artifacts.
-    folder: the output directory with its scale.
-    choice: the selection of runs.
-    slots: the local slots; empty on a cluster.
-    slots_text: the text of `slots`, which on a cluster applies per machine.
-    shard: this worker's part of the runs, such as (3, 16).
-    formats: the output formats.
-    hours: the time limit after which all runs are stopped.
-    ray_address: the address of a Ray cluster; empty for the local machine.
-    ray_python: Python executable of an environment with Ray.
-  """
-
-  command: str
-  artifacts: Tuple[str, ...]
-  folder: folders.Folder
-  choice: declarations.Choice
-  slots: List[pool.Slot]
-  slots_text: str
-  shard: Tuple[int, int]
-  formats: Tuple[str, ...]
-  hours: float
-  ray_address: str
-  ray_python: str
-
-
-def read(arguments: Sequence[str], description: str) -> Options:
+def read(arguments: Sequence[str], description: str) -> argparse.Namespace:
   """Parses a command line; writes nothing.
 
   Args:
     arguments: the arguments.
     description: the text above the flags in `--help`.
 
+  Returns:
+    The flags by name. `command` is empty to make artifacts from scratch,
+    `folder` is a `folders.Folder`, `choice` is the selection of runs, and
+    `slots` are the local slots, none on a cluster. `slots_text` is the text of
+    the slots, which on a cluster applies to each machine.
+
   Raises:
     ValueError: if the command line is invalid.
   """
   given = _parser(description).parse_args(arguments)
-  command, artifacts = _read_names(given.names)
+  given.command, given.artifacts = _read_names(given.names)
+  command = given.command
   settings = {name: runs.parsed(name, value) for name, value in given.set}
   scale = _read_scale(given.scale, given.pretraining)
   path = pathlib.Path(given.folder or f'runs/paper/{scale.name}')
+  given.folder = folders.Folder(path, scale, tuple(settings.items()))
   seeds = seeds_lib.read(given.seeds) if given.seeds else ()
-  choice = declarations.Choice(seeds, given.games, given.arms, settings)
+  given.choice = declarations.Choice(seeds, given.games, given.arms, settings)
   if command not in _TAKE_PARTS and any((given.seeds, given.games, given.arms)):
     raise ValueError(
       f'seeds, games, arms: `{command}` applies to all requested runs. Use '
@@ -76,23 +54,12 @@ def read(arguments: Sequence[str], description: str) -> Options:
       f'ray_address: `{command}` does not execute runs. Use --ray_address only '
       'with `work` and artifacts.'
     )
-  formats = tuple(given.format.split(','))
-  report.check_formats(formats)
-  given_slots = given.slots or scale.slots
-  slots.parse(given_slots, [0])  # Reports mistakes before anything starts.
-  return Options(
-    command,
-    artifacts,
-    folders.Folder(path, scale, tuple(settings.items())),
-    choice,
-    [] if given.ray_address else slots.parse(given_slots),
-    given_slots,
-    given.shard,
-    formats,
-    given.hours,
-    given.ray_address,
-    given.ray_python,
-  )
+  given.formats = tuple(given.format.split(','))
+  report.check_formats(given.formats)
+  given.slots_text = given.slots or scale.slots
+  slots.parse(given.slots_text, [0])  # Reports mistakes before anything starts.
+  given.slots = [] if given.ray_address else slots.parse(given.slots_text)
+  return given
 
 
 class _Parser(argparse.ArgumentParser):
@@ -118,35 +85,22 @@ def _parser(description: str) -> argparse.ArgumentParser:
       'shared (one policy for all seeds) or per_seed; defaults to per_seed for '
       'smoke and laptop, and to shared, like the paper, for gpu and paper',
     ),
-    (
-      *('folder', '', str),
-      'output directory; defaults to runs/paper/SCALE',
-    ),
-    (
-      *('seeds', '', _words),
-      'seeds, separated by commas; defaults to the seeds of the scale',
-    ),
-    (
-      *('games', '', _words),
-      'environments, separated by commas; defaults to all',
-    ),
+    ('folder', '', str, 'output directory; defaults to runs/paper/SCALE'),
+    ('seeds', '', _words, 'seeds, separated by commas; defaults to the scale'),
+    ('games', '', _words, 'environments, separated by commas; defaults to all'),
     ('arms', '', _words, 'arms, separated by commas; defaults to all'),
     (
       *('slots', '', str),
       'slots that execute runs, such as cpu:4 or gpu:0,gpu:1/2; defaults to '
       'the slots of the scale',
     ),
+    ('shard', '1/1', _shard, 'part of the runs to execute, such as 3/16'),
+    ('format', ','.join(report.FORMATS), str, 'formats, separated by commas'),
     (
-      *('shard', '1/1', _shard),
-      'part of the runs that this worker executes, such as 3/16',
-    ),
-    (
-      *('format', ','.join(report.FORMATS), str),
-      'output formats, separated by commas',
-    ),
-    (
-      *('hours', 'inf', _hours),
-      'time limit in hours, after which all runs are saved and stopped',
+      'hours',
+      'inf',
+      _hours,
+      'hours after which all runs are saved and stopped',
     ),
     (
       *('ray_address', '', str),

@@ -130,7 +130,7 @@ def joined(
     '\n'.join(['```', *commands, '```\n']),
     f'{planning.pretraining(scale)}\n',
     f'## Runs\n\n{runs_table(dataset.runs)}',
-    claims.summary(verdicts),
+    f'## Claims\n\n{claims.verdict_table(verdicts)}',
     *sections,
     claims.details(verdicts),
   ]

@@ -60,7 +60,6 @@ class Results:
   """An index of a dataset."""
 
   def __init__(self, dataset: dataset_lib.Dataset):
-    self.runs = dataset.runs
     self._runs: Dict[Tuple[str, str, str], List[dataset_lib.Run]] = (
       collections.defaultdict(list)
     )

@@ -8,7 +8,7 @@ import pytest
 
 from bt_acme.evaluation import intervals, panels
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import artifacts, figures, network_table, report
+from experiments.paper import artifacts, figures, report
 from tests.experiments.paper import fake_results as fake
 
 
@@ -221,7 +221,6 @@ def test_figure_7_lists_the_parameters(tmp_path):
     'numbers': str(1_043 * 2_048),
   } in each
   assert '4,357,812' in written[1].read_text().splitlines()[-1]
-  assert len(network_table.parameters(num_extra_actions=0)) == len(each)
 
 
 def test_the_text_below_a_figure_counts_missing_runs():
