@@ -18,7 +18,8 @@ HIDDEN = 512
 def our_lstm(inputs: jax.Array) -> jax.Array:
   """Unrolls our LSTM over inputs [T, B, D]."""
   zeros = jnp.zeros([inputs.shape[1], HIDDEN], jnp.float32)
-  return lstm_lib.LSTM(HIDDEN)(inputs, types.LSTMState(zeros, zeros))[0]
+  state = types.LSTMState(zeros, zeros)
+  return lstm_lib.unroll(inputs, state, None, HIDDEN)[0]
 
 
 def forward_backward(

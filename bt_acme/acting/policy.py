@@ -85,19 +85,13 @@ class Policy(Protocol):
     """Restores a state returned by `state()`, after `update_variables`."""
 
 
-class _Compiled(NamedTuple):
-  """The actor core of a policy and its compiled functions."""
-
-  core: batched_core.BatchedCore
-  start: Callable[..., Any]
-  step: Callable[..., Any]
-
-
 @functools.lru_cache(maxsize=8)
-def _compiled(agent: assembly.Agent, evaluation: bool) -> _Compiled:
-  """Compiles the functions once for all equal agents."""
+def _compiled(
+  agent: assembly.Agent, evaluation: bool
+) -> Tuple[batched_core.BatchedCore, Callable[..., Any], Callable[..., Any]]:
+  """Returns an actor core with compiled functions, shared by equal agents."""
   core = batched_core.BatchedCore(agent, evaluation=evaluation)
-  return _Compiled(
+  return (
     core,
     jax.jit(core.start, donate_argnums=3),
     jax.jit(core.step, donate_argnums=3),
@@ -126,8 +120,7 @@ class VectorPolicy:
         index and `seed` determine the environment's random numbers.
       evaluation: whether to disable flights.
     """
-    compiled = _compiled(agent.nameless, evaluation)
-    self._core, self._start, self._step = compiled
+    self._core, self._start, self._step = _compiled(agent.nameless, evaluation)
     self._channels = agent.spec.frame_channels
     self._state = self._core.init(epsilons, seed, first_environment)
     self._variables: Any = None

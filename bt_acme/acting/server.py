@@ -5,6 +5,7 @@ actions from the `InferenceServer` through a `RemotePolicy` (Espeholt et al.
 2020, SEED RL).
 """
 
+import dataclasses
 import threading
 from typing import Any, List, Optional, Tuple
 
@@ -20,29 +21,23 @@ from bt_acme.environments import saving
 Statistics = policy_lib.Statistics
 
 
+@dataclasses.dataclass(eq=False)
 class InferenceRequest:
   """A request of one group for its actions.
 
   Attributes:
+    group, newest, inputs, stack: the arguments of `InferenceServer.act`.
     answer: actions and extras, as returned by `InferenceServer.act`; None until
       they are available.
     answered: set once the answer is available or the request has failed.
   """
 
-  def __init__(
-    self,
-    group: int,
-    newest: np.ndarray,
-    inputs: policy_lib.PolicyInput,
-    stack: Optional[np.ndarray],
-  ):
-    """Initializes a request with the arguments of `InferenceServer.act`."""
-    self.group = group
-    self.newest = newest
-    self.inputs = inputs
-    self.stack = stack
-    self.answered = threading.Event()
-    self.answer: Any = None
+  group: int
+  newest: np.ndarray
+  inputs: policy_lib.PolicyInput
+  stack: Optional[np.ndarray]
+  answer: Any = None
+  answered: threading.Event = dataclasses.field(default_factory=threading.Event)
 
 
 class InferenceServer:

@@ -212,47 +212,37 @@ def _holding_recurrence(
   return hiddens, last_hidden, last_cell
 
 
-class LSTM(hk.Module):
-  """An LSTM over sequences, with the parameters of `hk.LSTM`."""
+def unroll(
+  inputs: jax.Array,
+  state: types.LSTMState,
+  hold: Optional[jax.Array],
+  hidden_size: int,
+) -> Tuple[jax.Array, types.LSTMState]:
+  """Unrolls an LSTM with the parameters of `hk.LSTM`, for `hk.transform`.
 
-  def __init__(self, hidden_size: int, name: str = 'lstm'):
-    super().__init__(name=name)
-    self._hidden_size = hidden_size
+  Args:
+    inputs: float32 [T, B, I], the rows to unroll over.
+    state: the state before the first row, float32 [B, H] each.
+    hold: bool [T, B], rows that use the state but do not update it. None (no
+      such rows) is faster.
+    hidden_size: H, the size of the state.
 
-  def __call__(
-    self,
-    inputs: jax.Array,
-    state: types.LSTMState,
-    hold: Optional[jax.Array] = None,
-  ) -> Tuple[jax.Array, types.LSTMState]:
-    """Unrolls over the inputs.
-
-    Args:
-      inputs: float32 [T, B, I], the rows to unroll over.
-      state: the state before the first row, float32 [B, H] each.
-      hold: bool [T, B], rows that use the state but do not update it. None (no
-        such rows) is faster.
-
-    Returns:
-      Outputs, float32 [T, B, H], and the state after the last row.
-    """
-    input_size = inputs.shape[-1]
-    size = input_size + self._hidden_size
-    with hk.name_scope('linear'):
-      w = hk.get_parameter(
-        'w',
-        [size, 4 * self._hidden_size],
-        init=hk.initializers.TruncatedNormal(1.0 / size**0.5),
-      )
-      b = hk.get_parameter('b', [4 * self._hidden_size], init=jnp.zeros)
-    if hold is None and len(inputs) == 1:
-      # A single step needs one product and no copies of the split weights.
-      both = jnp.concatenate([inputs[0], state.hidden], axis=-1)
-      hidden, cell, _ = _cell(both @ w + b, state.cell)
-      return hidden[None], types.LSTMState(hidden, cell)
-    recurrence = (w, b, inputs, state.hidden, state.cell)
-    if hold is None:
-      hiddens, hidden, cell = _recurrence(*recurrence)
-    else:
-      hiddens, hidden, cell = _holding_recurrence(*recurrence, hold)
-    return hiddens, types.LSTMState(hidden, cell)
+  Returns:
+    Outputs, float32 [T, B, H], and the state after the last row.
+  """
+  size = inputs.shape[-1] + hidden_size
+  w_init = hk.initializers.TruncatedNormal(1.0 / size**0.5)
+  with hk.name_scope('lstm/linear'):
+    w = hk.get_parameter('w', [size, 4 * hidden_size], init=w_init)
+    b = hk.get_parameter('b', [4 * hidden_size], init=jnp.zeros)
+  if hold is None and len(inputs) == 1:
+    # A single step needs one product and no copies of the split weights.
+    both = jnp.concatenate([inputs[0], state.hidden], axis=-1)
+    hidden, cell, _ = _cell(both @ w + b, state.cell)
+    return hidden[None], types.LSTMState(hidden, cell)
+  recurrence = (w, b, inputs, state.hidden, state.cell)
+  if hold is None:
+    hiddens, hidden, cell = _recurrence(*recurrence)
+  else:
+    hiddens, hidden, cell = _holding_recurrence(*recurrence, hold)
+  return hiddens, types.LSTMState(hidden, cell)

@@ -56,32 +56,6 @@ def torso_kind(kind: str, observation_shape: Tuple[int, ...]) -> str:
   return kind
 
 
-class Torso(hk.Module):
-  """Convolutions followed by a fully connected layer; see `torso`."""
-
-  def __init__(
-    self, kind: str, output_size: int, activate: bool, dtype: Any, name: str
-  ):
-    super().__init__(name=name)
-    self._kind = kind
-    self._output_size = output_size
-    self._activate = activate
-    self._dtype = dtype
-
-  def __call__(self, x: jax.Array) -> jax.Array:
-    """Maps uint8 [B, H, W, C] to float32 [B, output_size]."""
-    x = x.astype(self._dtype) / jnp.asarray(_SCALES[self._kind], self._dtype)
-    for channels, kernel, stride in _CONVOLUTIONS[self._kind]:
-      convolve = (
-        small_convolutions.SmallConv2D(channels, kernel, stride)
-        if self._kind == 'small'
-        else hk.Conv2D(channels, kernel, stride, padding='VALID')
-      )
-      x = jax.nn.relu(convolve(x))
-    x = hk.Linear(self._output_size)(hk.Flatten()(x))
-    return (jax.nn.relu(x) if self._activate else x).astype(jnp.float32)
-
-
 def _create_in_float32(
   next_creator: Any, shape: Any, dtype: Any, init: Any, context: Any
 ) -> jax.Array:
@@ -103,9 +77,8 @@ def torso(
   output_size: int,
   activate: bool = True,
   dtype: Any = jnp.float32,
-  name: str = 'torso',
 ) -> jax.Array:
-  """Creates and applies a `Torso` inside a Haiku transform.
+  """Applies convolutions and a fully connected layer, for `hk.transform`.
 
   Args:
     observation: uint8 [B, H, W, C].
@@ -113,20 +86,25 @@ def torso(
     output_size: the number of units of the last layer.
     activate: whether a ReLU follows the last layer.
     dtype: the dtype of the computation; parameters and result stay float32.
-    name: the name of the Haiku module.
 
   Returns:
     float32 [B, output_size].
   """
-  call_torso = Torso(kind, output_size, activate, dtype, name=name)
-  if dtype == jnp.float32:
-    return call_torso(observation)
   # By default, Haiku layers create parameters in the dtype of their input.
   with (
+    hk.name_scope('torso'),
     hk.custom_creator(_create_in_float32),
     hk.custom_getter(functools.partial(_get_as, dtype)),
   ):
-    return call_torso(observation)
+    x = observation.astype(dtype) / jnp.asarray(_SCALES[kind], dtype)
+    for channels, kernel, stride in _CONVOLUTIONS[kind]:
+      if kind == 'small':
+        x = small_convolutions.conv2d(x, channels, kernel, stride)
+      else:
+        x = hk.Conv2D(channels, kernel, stride, padding='VALID')(x)
+      x = jax.nn.relu(x)
+    x = hk.Linear(output_size)(hk.Flatten()(x))
+  return (jax.nn.relu(x) if activate else x).astype(jnp.float32)
 
 
 def over_sequences(
@@ -151,21 +129,14 @@ def over_sequences(
   return jnp.swapaxes(result, 0, 1)
 
 
-class DuelingHead(hk.Module):
-  """Q(s, a) = V(s) + A(s, a) - mean_a A(s, a) (Wang et al. 2016)."""
-
-  def __init__(self, num_choices: int, hidden_size: int, name: str = 'head'):
-    super().__init__(name=name)
-    self._num_choices = num_choices
-    self._hidden_size = hidden_size
-
-  def __call__(self, x: jax.Array) -> jax.Array:
-    """Computes the Q-values [..., num_choices] of features [..., D]."""
-    value = hk.nets.MLP([self._hidden_size, 1], name='value')(x)
-    advantage = hk.nets.MLP(
-      [self._hidden_size, self._num_choices], name='advantage'
-    )(x)
-    return value + advantage - jnp.mean(advantage, axis=-1, keepdims=True)
+def _dueling_head(
+  x: jax.Array, num_choices: int, hidden_size: int
+) -> jax.Array:
+  """Computes Q(s, a) = V(s) + A(s, a) - mean_a A(s, a) (Wang et al. 2016)."""
+  with hk.name_scope('head'):
+    value = hk.nets.MLP([hidden_size, 1], name='value')(x)
+    advantage = hk.nets.MLP([hidden_size, num_choices], name='advantage')(x)
+  return value + advantage - jnp.mean(advantage, axis=-1, keepdims=True)
 
 
 class QNetwork(NamedTuple):
@@ -181,7 +152,6 @@ class QNetwork(NamedTuple):
       state.
     num_actions: A, the number of the environment's actions.
     num_choices: A' = A + K, the number of the network's outputs.
-    observation_shape: (H, W, C * S), the shape of an observation.
   """
 
   init: Callable[[types.PRNGKey], types.Params]
@@ -190,7 +160,6 @@ class QNetwork(NamedTuple):
   unroll: Callable[..., Tuple[jax.Array, types.LSTMState]]
   num_actions: int
   num_choices: int
-  observation_shape: Tuple[int, ...]
 
 
 def _forward(
@@ -227,8 +196,8 @@ def _forward(
     axis=-1,
   )
   if config.lstm_size:
-    inputs, state = lstm.LSTM(config.lstm_size)(inputs, state, hold)
-  return DuelingHead(num_choices, config.head_size)(inputs), state
+    inputs, state = lstm.unroll(inputs, state, hold, config.lstm_size)
+  return _dueling_head(inputs, num_choices, config.head_size), state
 
 
 def _scale_reward(reward: jax.Array, kind: str) -> jax.Array:
@@ -278,7 +247,6 @@ def make_q_network(
     unroll=transformed.apply,
     num_actions=num_actions,
     num_choices=num_choices,
-    observation_shape=tuple(observation_shape),
   )
 
 

@@ -14,27 +14,17 @@ import jax.numpy as jnp
 import numpy as np
 
 
-class SmallConv2D(hk.Module):
-  """Drop-in replacement for `hk.Conv2D` with VALID padding.
+def conv2d(x: jax.Array, channels: int, kernel: int, stride: int) -> jax.Array:
+  """Convolves [B, H, W, C] to [B, H', W', channels], for `hk.transform`.
 
-  Parameters and outputs are equal.
+  Parameters and outputs equal those of `hk.Conv2D` with VALID padding.
   """
-
-  def __init__(
-    self, channels: int, kernel: int, stride: int, name: str = 'conv2_d'
-  ):
-    super().__init__(name=name)
-    self._channels = channels
-    self._kernel = kernel
-    self._stride = stride
-
-  def __call__(self, x: jax.Array) -> jax.Array:
-    """Convolves [B, H, W, C] to [B, H', W', channels]."""
-    shape = (self._kernel, self._kernel, x.shape[-1], self._channels)
-    w_init = hk.initializers.TruncatedNormal(1 / np.sqrt(np.prod(shape[:-1])))
+  shape = (kernel, kernel, x.shape[-1], channels)
+  w_init = hk.initializers.TruncatedNormal(1 / np.sqrt(np.prod(shape[:-1])))
+  with hk.name_scope('conv2_d'):
     w = hk.get_parameter('w', shape, x.dtype, w_init)
     b = hk.get_parameter('b', shape[-1:], x.dtype, jnp.zeros)
-    return _convolve(self._stride, x, w) + b
+  return _convolve(stride, x, w) + b
 
 
 def _by_convolution(stride: int, x: jax.Array, w: jax.Array) -> jax.Array:

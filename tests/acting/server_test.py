@@ -18,6 +18,7 @@ from bt_acme.acting import server as server_lib
 from bt_acme.acting import vector_actor
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
+from tests.acting import runs
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
@@ -25,19 +26,6 @@ pytestmark = pytest.mark.usefixtures('shared_functions')
 GROUP, GROUPS, TURNS, REFRESH = 2, 3, 60, 17
 EPSILONS = np.linspace(0.5, 0.0, GROUP * GROUPS)
 STATISTICS = np.linspace([3.0, 1.0, 0.5, 20.0, 2.0], 4.0, GROUP * GROUPS).T
-
-
-class Recorder:
-  """A sink that records transitions and ends of episodes in order."""
-
-  def __init__(self):
-    self.taken = []
-
-  def add(self, transition):
-    self.taken.append(jax.tree.map(np.array, transition))
-
-  def end_episode(self, *final):
-    self.taken.append(jax.tree.map(np.array, final))
 
 
 class Client:
@@ -60,7 +48,7 @@ class Client:
 
 def play(agent, variables, where, policy=None):
   """Acts in some environments, with a local policy by default."""
-  recorders = [Recorder() for _ in where]
+  recorders = [runs.Recorder() for _ in where]
   actor = vector_actor.VectorActor(
     agent,
     epsilons=EPSILONS[where],
@@ -91,7 +79,7 @@ def play(agent, variables, where, policy=None):
       alphas.append(np.where(rewarded, actor.intrinsic.alpha, 0))
   memories = actor.intrinsic.memories if actor.intrinsic else ()
   held = [len(memory) for memory in memories]
-  recorded = [recorder.taken for recorder in recorders]
+  recorded = [(*recorder.transitions, *recorder.ends) for recorder in recorders]
   yield recorded, actor.statistics(), held, np.array(alphas)
 
 
@@ -220,11 +208,17 @@ def _request():
   )
 
 
-def test_stopping_the_server_fails_pending_requests():
+def _serve_r2d2():
   agent = fakes.make_agent('r2d2')
   server = server_lib.InferenceServer(
     agent, epsilons=EPSILONS, seed=5, group_size=GROUP
   )
+  server.update_variables(fakes.variables_of(agent))
+  return agent, server
+
+
+def test_stopping_the_server_fails_pending_requests():
+  agent, server = _serve_r2d2()
   newest = np.zeros((GROUP, *agent.replay_shapes.frame), np.uint8)
   with concurrent.futures.ThreadPoolExecutor(1) as threads:
     waiting = threads.submit(server.act, 0, newest, _request(), None)
@@ -239,11 +233,7 @@ def test_stopping_the_server_fails_pending_requests():
 
 def test_a_newer_request_of_a_group_replaces_the_older_one():
   """The group's actor has failed and restarted while the server was busy."""
-  agent = fakes.make_agent('r2d2')
-  server = server_lib.InferenceServer(
-    agent, epsilons=EPSILONS, seed=5, group_size=GROUP
-  )
-  server.update_variables(fakes.variables_of(agent))
+  agent, server = _serve_r2d2()
   newest = np.zeros((GROUP, *agent.replay_shapes.frame), np.uint8)
   stack = np.zeros((GROUP, *agent.spec.observation_shape), np.uint8)
   with concurrent.futures.ThreadPoolExecutor(2) as threads:
@@ -260,11 +250,7 @@ def test_a_newer_request_of_a_group_replaces_the_older_one():
 
 
 def test_an_error_of_the_server_fails_pending_requests():
-  agent = fakes.make_agent('r2d2')
-  server = server_lib.InferenceServer(
-    agent, epsilons=EPSILONS, seed=5, group_size=GROUP
-  )
-  server.update_variables(fakes.variables_of(agent))
+  _, server = _serve_r2d2()
   wrong = np.zeros((GROUP, 3, 3, 1), np.uint8)
   with concurrent.futures.ThreadPoolExecutor(1) as threads:
     waiting = threads.submit(server.act, 0, wrong, _request(), None)
@@ -276,10 +262,7 @@ def test_an_error_of_the_server_fails_pending_requests():
 
 
 def test_requests_to_a_stopped_server_fail():
-  agent = fakes.make_agent('r2d2')
-  server = server_lib.InferenceServer(
-    agent, epsilons=EPSILONS, seed=5, group_size=GROUP
-  )
+  agent, server = _serve_r2d2()
   server.stop()
   courier_server = courier.Server()
   courier_server.Bind('act', server.act)

@@ -32,18 +32,13 @@ def _loaded_by(module):
 @pytest.mark.parametrize(
   'module',
   [
-    'bt_acme.acting.vector_actor',
-    'bt_acme.acting.policy',
     'bt_acme.acting.variables',
     'bt_acme.behaviors',
+    'bt_acme.replay.sinks',
   ],
 )
 def test_acting_does_not_import_the_learners_packages(module):
   assert _loaded_by(module) == []
-
-
-def test_the_actors_side_of_the_replay_does_not_either():
-  assert _loaded_by('bt_acme.replay.sinks') == []
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 
 from bt_acme import config as config_lib
 from bt_acme.core import loss as loss_lib
-from bt_acme.core import networks, types
 from bt_acme.core import targets as targets_lib
+from bt_acme.core import types
 from tests.core import toys
 from tests.reference import losses as reference
 from tests.reference import returns
@@ -28,15 +28,7 @@ def _table(num_actions, num_choices):
     del observation, prev_action, prev_reward
     return params, state
 
-  return networks.QNetwork(
-    init=lambda key: jnp.zeros([1, 1, num_choices]),
-    initial_state=lambda: types.LSTMState(jnp.zeros([0]), jnp.zeros([0])),
-    step=lambda params, inputs, state: (params[0, 0], state),
-    unroll=unroll,
-    num_actions=num_actions,
-    num_choices=num_choices,
-    observation_shape=toys.SHAPE,
-  )
+  return toys.q_network(num_actions, num_choices)._replace(unroll=unroll)
 
 
 def _loss_fn(network, learner, replay):

@@ -14,7 +14,7 @@ _INPUT, _HIDDEN = 5, 4
 
 def _ours(inputs, hidden, cell, hold=None):
   state = types.LSTMState(hidden, cell)
-  outputs, state = lstm.LSTM(_HIDDEN)(inputs, state, hold)
+  outputs, state = lstm.unroll(inputs, state, hold, _HIDDEN)
   return outputs, state.hidden, state.cell
 
 

@@ -1,13 +1,10 @@
 """Tests R2D2 acting: exploration, probabilities, states and episodes."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bt_acme.core import epsilon as epsilon_lib
 from bt_acme.core import r2d2_actor, types
 from tests.core import toys
 from tests.reference import acting as reference
@@ -107,40 +104,6 @@ def test_epsilon_is_constant_throughout_the_run():
 def test_keys_are_never_used_twice():
   _, _, states, _ = _run(0.5, toys.episodes(50))
   assert len({key.tobytes() for key in states.key}) == 50
-
-
-@pytest.mark.parametrize('num_environments', [1, 16])
-def test_many_environments_act_as_each_alone(num_environments):
-  epsilons = epsilon_lib.ladder(16, base=0.9, alpha=1.0)
-  shown = [
-    toys.episodes(25, starts=(0, 5 + i), seed=i)
-    for i in range(num_environments)
-  ]
-  core = types.ActorCore(
-    init=None,
-    select_action=jax.vmap(_CORE.select_action, in_axes=(None, 0, 0)),
-    get_extras=jax.vmap(_CORE.get_extras),
-  )
-  keys = jax.vmap(functools.partial(jax.random.fold_in, jax.random.PRNGKey(0)))(
-    jnp.arange(num_environments)
-  )
-  state = jax.vmap(_CORE.init)(keys, jnp.asarray(epsilons[:num_environments]))
-  together = toys.rollout(
-    core,
-    _PARAMS,
-    state,
-    tuple(np.stack(x, axis=1) for x in zip(*shown, strict=True)),
-    batch_size=num_environments,
-  )
-  for i in range(num_environments):
-    alone = toys.rollout(
-      _CORE, _PARAMS, _CORE.init(keys[i], epsilons[i]), shown[i]
-    )
-    np.testing.assert_array_equal(together[0][:, i], alone[0])
-    for x, y in zip(
-      jax.tree.leaves(together[1]), jax.tree.leaves(alone[1]), strict=True
-    ):
-      np.testing.assert_allclose(x[:, i], y, rtol=1e-5, atol=1e-6)
 
 
 def test_no_tracer_leaks():

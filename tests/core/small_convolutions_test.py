@@ -9,8 +9,10 @@ import pytest
 from bt_acme.core import small_convolutions
 
 
-def _transform(make):
-  return hk.without_apply_rng(hk.transform(lambda x: make()(x)))
+def _ours(kernel, stride):
+  return hk.without_apply_rng(
+    hk.transform(lambda x: small_convolutions.conv2d(x, 4, kernel, stride))
+  )
 
 
 @pytest.mark.parametrize(
@@ -24,8 +26,10 @@ def _transform(make):
   ],
 )
 def test_equals_haikus_convolution(shape, kernel, stride):
-  ours = _transform(lambda: small_convolutions.SmallConv2D(4, kernel, stride))
-  haikus = _transform(lambda: hk.Conv2D(4, kernel, stride, padding='VALID'))
+  ours = _ours(kernel, stride)
+  haikus = hk.without_apply_rng(
+    hk.transform(lambda x: hk.Conv2D(4, kernel, stride, padding='VALID')(x))
+  )
   x = jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float32)
   params = ours.init(jax.random.key(1), x)
 
@@ -47,7 +51,7 @@ def test_equals_haikus_convolution(shape, kernel, stride):
 
 
 def test_gradient_in_bfloat16():
-  network = _transform(lambda: small_convolutions.SmallConv2D(4, 2, 1))
+  network = _ours(2, 1)
   x = jnp.ones((2, 7, 7, 3), jnp.bfloat16)
   params = network.init(jax.random.key(0), x)
 

@@ -158,43 +158,6 @@ def test_targets_match_reference(loss, trace_decay, epsilon, scale, by):
   )
 
 
-@_EVERY_LOSS
-@pytest.mark.parametrize('content', [1e30, np.inf, np.nan])
-def test_padding_changes_nothing(loss, content):
-  example, taken = _example()
-  settings = {'trace_decay': 0.7, 'epsilon': _EPSILON}
-  expected = np.asarray(_targets(loss, example, taken, **settings))
-  padded = example['valid'] == 0
-  for name in ('reward', 'discount_t'):
-    example[name] = np.where(padded, content, example[name])
-  taken['probability'] = np.where(padded, content, taken['probability'])
-  taken['action'] = np.where(padded, 1000, taken['action']).astype(np.int32)
-  # Row t + 1 is the last observation of a sequence whose last step is t.
-  for name in ('q_online', 'q_target'):
-    example[name][1:][padded] = content
-  actual = np.asarray(_targets(loss, example, taken, **settings))
-  np.testing.assert_array_equal(actual[~padded], expected[~padded])
-
-
-@_EVERY_LOSS
-def test_padded_sequence_has_the_targets_of_the_short_one(loss):
-  example, taken = _example()
-  settings = {'trace_decay': 0.7, 'epsilon': _EPSILON}
-  padded = np.asarray(_targets(loss, example, taken, **settings))
-  for b in range(5):
-    length = int(example['valid'][:, b].sum())
-    short = {
-      name: x[: length + name.startswith('q_'), b : b + 1]
-      for name, x in example.items()
-    }
-    short_taken = {name: x[:length, b : b + 1] for name, x in taken.items()}
-    actual = _targets(loss, short, short_taken, **settings)
-    assert actual.shape == (length, 1)
-    np.testing.assert_allclose(
-      actual[:, 0], padded[:length, b], rtol=1e-5, atol=1e-6
-    )
-
-
 @_BOTH
 @_EVERY_LOSS
 def test_nothing_crosses_a_terminal(loss, by):
@@ -214,16 +177,6 @@ def test_nothing_crosses_a_terminal(loss, by):
     value_rescaling.rescale(example['reward'][3], _EPSILON),
     rtol=1e-5,
   )
-
-
-def test_truncation_bootstraps_from_the_final_observation():
-  example, _ = _example()
-  example['discount_t'][:] = 0.99
-  actual = _targets('q_lambda', example, {}, trace_decay=0.7, epsilon=0.0)
-  # Sequence 1 has one step, which is not terminal.
-  best = np.argmax(example['q_online'][1, 1])
-  expected = example['reward'][0, 1] + 0.99 * example['q_target'][1, 1, best]
-  np.testing.assert_allclose(actual[0, 1], expected, rtol=1e-6)
 
 
 def test_q_lambda_at_zero_is_one_step_double_q_learning():

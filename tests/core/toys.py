@@ -61,7 +61,7 @@ def q_network(num_actions, num_choices):
     return q_values, state
 
   return networks.QNetwork(
-    init, initial_state, step, unroll, num_actions, num_choices, SHAPE
+    init, initial_state, step, unroll, num_actions, num_choices
   )
 
 
@@ -99,9 +99,7 @@ def _scan(core, wrap_input, params, carry, shown):
   return jax.lax.scan(body, carry, shown)[1]
 
 
-def rollout(
-  core, params, state, shown, *, wrap_input=_unchanged, batch_size=None
-):
+def rollout(core, params, state, shown, *, wrap_input=_unchanged):
   """Runs an actor core on all steps of `shown`, in one scan.
 
   Args:
@@ -110,16 +108,12 @@ def rollout(
     state: the initial state of the core.
     shown: the steps, in the format of `episodes`.
     wrap_input: a function from an AgentInput to the core's input.
-    batch_size: the number of environments of the core; None for a core of a
-      single environment.
 
   Returns:
     Executed actions [T], extras [T, ...], states after each step [T, ...] and
     the AgentInputs [T, ...].
   """
-
-  shape = [] if batch_size is None else [batch_size]
-  carry = (state, jnp.full(shape, types.NO_ACTION, jnp.int32))
+  carry = (state, jnp.full([], types.NO_ACTION, jnp.int32))
   result = _scan(core, wrap_input, params, carry, shown)
   return jax.tree.map(np.asarray, result)
 

@@ -2,8 +2,12 @@
 
 A predictor is trained to match a target network that is initialized randomly
 and never trained. The prediction error is large for frames that were rare over
-the whole of training. Sources: Burda et al. 2018 (arXiv:1810.12894); Campos et
-al. 2021 (arXiv:2102.13515), App.
+the whole of training:
+
+    err = ||g'(x) - g(x)||^2
+
+Sources: Burda et al. 2018 (arXiv:1810.12894); Campos et al. 2021
+(arXiv:2102.13515), App.
 """
 
 import functools
@@ -17,38 +21,6 @@ from bt_acme import config as config_lib
 from bt_acme.core import arrays, types
 from bt_acme.core import networks as networks_lib
 from bt_acme.core.intrinsic import features, windows
-
-
-def make_network(*, torso: str, output_size: int) -> Any:
-  """Builds a network for one frame, used for both predictor and target.
-
-  Args:
-    torso: `nature` or `small`.
-    output_size: the number of units of the last layer, which is linear.
-
-  Returns:
-    `init` and `apply` from uint8 [B, H, W, C] to float32 [B, output_size].
-  """
-
-  def forward(frame: jax.Array) -> jax.Array:
-    return networks_lib.torso(
-      frame, kind=torso, output_size=output_size, activate=False
-    )
-
-  return hk.without_apply_rng(hk.transform(forward))
-
-
-def prediction_error(prediction: jax.Array, target: jax.Array) -> jax.Array:
-  """Computes err = ||g'(x) - g(x)||^2, with a gradient only to the prediction.
-
-  Args:
-    prediction: float32 [..., D], the predictor's output.
-    target: float32 [..., D], the target network's output.
-
-  Returns:
-    float32 [...].
-  """
-  return jnp.sum((prediction - jax.lax.stop_gradient(target)) ** 2, axis=-1)
 
 
 def make_feature_network(
@@ -70,7 +42,13 @@ def make_feature_network(
     A network with the parts `rnd_predictor` and `rnd_target`, and a feature
     float32 [].
   """
-  network = make_network(torso=torso, output_size=config.rnd_size)
+
+  def forward(frame: jax.Array) -> jax.Array:
+    return networks_lib.torso(
+      frame, kind=torso, output_size=config.rnd_size, activate=False
+    )
+
+  network: Any = hk.without_apply_rng(hk.transform(forward))
 
   def init(keys: types.PRNGKey) -> types.Params:
     frame = jnp.zeros((1, *observation_shape[:-1], frame_channels), jnp.uint8)
@@ -81,10 +59,9 @@ def make_feature_network(
 
   def errors(params: types.Params, observations: jax.Array) -> jax.Array:
     frames = observations[..., -frame_channels:]
-    return prediction_error(
-      network.apply(params['rnd_predictor'], frames),
-      network.apply(params['rnd_target'], frames),
-    )
+    prediction = network.apply(params['rnd_predictor'], frames)
+    target = network.apply(params['rnd_target'], frames)
+    return jnp.sum((prediction - jax.lax.stop_gradient(target)) ** 2, axis=-1)
 
   def loss(params: types.Params, window: windows.Window) -> features.Loss:
     # The x_t of the transitions, not the x_{t+1}.

@@ -8,7 +8,6 @@ Sec. 2; Pathak et al. 2017.
 import functools
 from typing import Any, Callable, Tuple
 
-import chex
 import haiku as hk
 import jax
 import jax.numpy as jnp
@@ -19,66 +18,7 @@ from bt_acme.core import networks as networks_lib
 from bt_acme.core.intrinsic import features, windows
 
 
-def make_embedding(*, torso: str, embedding_size: int) -> Any:
-  """Builds the embedding network f.
-
-  Args:
-    torso: `nature` or `small`.
-    embedding_size: D, the units of the ReLU layer that follows the torso.
-
-  Returns:
-    `init` and `apply` from uint8 [B, H, W, C * S] to float32 [B, D].
-  """
-
-  def forward(observation: jax.Array) -> jax.Array:
-    return networks_lib.torso(
-      observation, kind=torso, output_size=embedding_size
-    )
-
-  return hk.without_apply_rng(hk.transform(forward))
-
-
-def make_inverse_dynamics(*, hidden_size: int, num_actions: int) -> Any:
-  """Builds the classifier h: one hidden layer on f(x_t) and f(x_{t+1}).
-
-  Args:
-    hidden_size: the number of units of the hidden layer.
-    num_actions: A, the number of actions.
-
-  Returns:
-    `init` and `apply` from two float32 [..., D] to logits float32 [..., A].
-  """
-
-  def forward(embedding_t: jax.Array, embedding_tp1: jax.Array) -> jax.Array:
-    both = jnp.concatenate([embedding_t, embedding_tp1], axis=-1)
-    return hk.nets.MLP([hidden_size, num_actions], name='classifier')(both)
-
-  return hk.without_apply_rng(hk.transform(forward))
-
-
-def inverse_dynamics_loss(
-  logits: jax.Array, actions: jax.Array, mask: jax.Array
-) -> jax.Array:
-  """Computes the mean cross-entropy of the executed actions.
-
-  Source: Badia et al. 2020, Sec. 2 and App. A.1.
-
-  Args:
-    logits: float32 [..., A].
-    actions: int32 [...], primitive actions; ignored where the mask is 0.
-    mask: float32 [...], 1 for a valid transition.
-
-  Returns:
-    float32 [], 0 if no transition is valid.
-  """
-  chex.assert_equal_shape([actions, mask])
-  log_probabilities = jnp.take_along_axis(
-    jax.nn.log_softmax(logits), actions[..., None], axis=-1
-  )[..., 0]
-  return arrays.masked_mean(-log_probabilities, mask)
-
-
-def l2_penalty(params: types.Params) -> jax.Array:
+def _l2_penalty(params: types.Params) -> jax.Array:
   """Sums the squares of all weights, excluding biases; float32 []."""
   total = jnp.zeros([], jnp.float32)
   for module in params.values():
@@ -93,7 +33,9 @@ def make_feature_network(
   observation_shape: Tuple[int, ...],
   num_actions: int,
 ) -> features.FeatureNetwork:
-  """Builds f and its classifier; the feature is the embedding.
+  """Builds f and a classifier with one hidden layer on f(x_t) and f(x_{t+1}).
+
+  The feature is the embedding f(x), the output of a torso with a ReLU.
 
   Args:
     config: the reward's settings.
@@ -106,10 +48,19 @@ def make_feature_network(
     float32 [D]. Its `apply` takes only the part `embedding`, because every
     environment has its own copy of that part.
   """
-  network = make_embedding(torso=torso, embedding_size=config.embedding_size)
-  classifier = make_inverse_dynamics(
-    hidden_size=config.inverse_dynamics_size, num_actions=num_actions
-  )
+
+  def embedding_forward(observation: jax.Array) -> jax.Array:
+    return networks_lib.torso(
+      observation, kind=torso, output_size=config.embedding_size
+    )
+
+  def classifier_forward(*embeddings: jax.Array) -> jax.Array:
+    sizes = [config.inverse_dynamics_size, num_actions]
+    both = jnp.concatenate(embeddings, axis=-1)
+    return hk.nets.MLP(sizes, name='classifier')(both)
+
+  network: Any = hk.without_apply_rng(hk.transform(embedding_forward))
+  classifier: Any = hk.without_apply_rng(hk.transform(classifier_forward))
 
   def init(keys: types.PRNGKey) -> types.Params:
     observation = jnp.zeros((1, *observation_shape), jnp.uint8)
@@ -137,7 +88,10 @@ def _loss(
   params: types.Params,
   window: windows.Window,
 ) -> features.Loss:
-  """Adds an L2 penalty to the classifier's loss; see `FeatureNetwork.loss`."""
+  """Computes the mean cross-entropy of the executed actions, with L2 penalty.
+
+  Source: Badia et al. 2020, Sec. 2 and App. A.1. See `FeatureNetwork.loss`.
+  """
   embeddings = networks_lib.over_sequences(
     functools.partial(embed, params['embedding']), window.observations
   )  # [M, B, D]
@@ -147,9 +101,12 @@ def _loss(
     embeddings[: len(action)],
     embeddings[-len(action) :],
   )
-  loss = inverse_dynamics_loss(logits, action, mask)
+  log_probabilities = jnp.take_along_axis(
+    jax.nn.log_softmax(logits), action[..., None], axis=-1
+  )[..., 0]
+  loss = arrays.masked_mean(-log_probabilities, mask)
   right = (jnp.argmax(logits, axis=-1) == action).astype(jnp.float32)
-  penalty = l2_penalty(params['embedding']) + l2_penalty(
+  penalty = _l2_penalty(params['embedding']) + _l2_penalty(
     params['inverse_dynamics']
   )
   return loss + config.inverse_dynamics_l2 * penalty, {

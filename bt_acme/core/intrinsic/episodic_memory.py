@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from bt_acme import config as config_lib
 from bt_acme.core import arrays
 from bt_acme.core.intrinsic import running_statistics
 
@@ -247,13 +248,7 @@ def episodic_novelty(
   squared_distances: arrays.Array,
   num_neighbors: arrays.Array,
   mean_distance: running_statistics.RunningMean,
-  *,
-  kernel_epsilon: float,
-  cluster_distance: float,
-  pseudo_count: float,
-  max_similarity: float,
-  min_neighbors: int = 1,
-  decay: float = 0.0,
+  config: config_lib.IntrinsicConfig,
 ) -> Tuple[arrays.Array, running_statistics.RunningMean]:
   """Computes r = 1 / s, where s is the similarity to the nearest neighbors.
 
@@ -272,12 +267,9 @@ def episodic_novelty(
       ignored.
     num_neighbors: int [...], the number of existing neighbors, at most k.
     mean_distance: d_m^2 before these distances, float [...].
-    kernel_epsilon: eps.
-    cluster_distance: xi.
-    pseudo_count: c.
-    max_similarity: s_m.
-    min_neighbors: the minimum number of neighbors for r > 0; at least 1.
-    decay: the step size of d_m^2; 0 for the mean of all distances so far.
+    config: the settings: eps is `kernel_epsilon`, xi `cluster_distance`, c
+      `pseudo_count`, s_m `max_similarity`. `distance_decay` is the step size of
+      d_m^2; 0 means the mean of all distances so far.
 
   Returns:
     The novelty, float [...], and d_m^2 after these distances.
@@ -291,14 +283,16 @@ def episodic_novelty(
     mean_distance,
     xp.sum(squared_distances, axis=-1) / xp.maximum(count, 1),
     count,
-    decay=decay,
+    decay=config.distance_decay,
   )
   scale = xp.maximum(mean_distance.mean, _MIN_DISTANCE)[..., None]
-  distances = xp.maximum(squared_distances / scale - cluster_distance, 0)
-  kernel = kernel_epsilon / (distances + kernel_epsilon)
+  distances = xp.maximum(squared_distances / scale - config.cluster_distance, 0)
+  kernel = config.kernel_epsilon / (distances + config.kernel_epsilon)
   similarity = xp.sqrt(xp.sum(xp.where(real, kernel, 0.0), axis=-1))
-  similarity = similarity + pseudo_count
-  known = (num_neighbors >= min_neighbors) & (similarity <= max_similarity)
+  similarity = similarity + config.pseudo_count
+  known = (num_neighbors >= config.min_neighbors) & (
+    similarity <= config.max_similarity
+  )
   return xp.where(
     known, 1 / xp.where(known, similarity, 1.0), 0.0
   ), mean_distance

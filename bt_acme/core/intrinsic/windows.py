@@ -52,30 +52,14 @@ def choose(
   """
   num_steps = min(config.intrinsic_steps, valid.shape[0])
   if config.intrinsic_window == 'last':
-    start = last_valid_window(valid, num_steps)
-    return Window(
-      cut_window(observations, start, num_steps + 1),
-      cut_window(action, start, num_steps),
-      cut_window(valid, start, num_steps),
-    )
-  step, mask = spread_steps(valid, num_steps, key)
-  before_and_after = jnp.concatenate([step, step + 1])
-  return Window(
-    _rows(observations, before_and_after), _rows(action, step), mask
-  )
-
-
-def last_valid_window(valid: jax.Array, num_steps: int) -> jax.Array:
-  """Finds the start of the last valid steps of each sequence.
-
-  Args:
-    valid: float32 [T, B], 1 for valid steps, which come first.
-    num_steps: the length of the window, at most T.
-
-  Returns:
-    int32 [B]; 0 for sequences with fewer steps.
-  """
-  return jnp.maximum(_lengths(valid) - num_steps, 0)
+    start = jnp.maximum(_lengths(valid) - num_steps, 0)  # [B]
+    rows = start + jnp.arange(num_steps + 1)[:, None]
+    step = rows[:-1]
+    mask = _rows(valid, step)
+  else:
+    step, mask = spread_steps(valid, num_steps, key)
+    rows = jnp.concatenate([step, step + 1])
+  return Window(_rows(observations, rows), _rows(action, step), mask)
 
 
 def spread_steps(
@@ -105,24 +89,6 @@ def spread_steps(
   spread = (part * lengths + offset) // num_steps
   step = jnp.where(lengths > num_steps, spread, part)
   return step, (part < lengths).astype(jnp.float32)
-
-
-def cut_window(sequence: jax.Array, start: jax.Array, length: int) -> jax.Array:
-  """Extracts a window from each sequence.
-
-  Args:
-    sequence: [T, B, ...].
-    start: int32 [B], at most T - length.
-    length: the length of the windows.
-
-  Returns:
-    [length, B, ...].
-  """
-
-  def cut(row: jax.Array, row_start: jax.Array) -> jax.Array:
-    return jax.lax.dynamic_slice_in_dim(row, row_start, length)
-
-  return jax.vmap(cut, in_axes=(1, 0), out_axes=1)(sequence, start)
 
 
 def _lengths(valid: jax.Array) -> jax.Array:

@@ -61,7 +61,7 @@ def _witness_proposals(actions, salt, begins=_IS_FIRST):
 
 
 @functools.lru_cache
-def _no_feeds(num_behaviors):
+def _no_host_inputs(num_behaviors):
   return lambda x: bt_actor.BTInput(x, ((),) * num_behaviors)
 
 
@@ -98,7 +98,7 @@ def _run(epsilon=0.5, seed=0, num_behaviors=1, **settings):
     params,
     state,
     _SHOWN,
-    wrap_input=_no_feeds(num_behaviors),
+    wrap_input=_no_host_inputs(num_behaviors),
   )
 
 
@@ -258,7 +258,7 @@ def test_a_flight_never_continues_in_the_next_episode():
       params,
       state,
       (*_SHOWN[:2], is_first),
-      wrap_input=_no_feeds(1),
+      wrap_input=_no_host_inputs(1),
     )
     return extras['source']
 
@@ -397,88 +397,13 @@ def test_action_repeat_holds_its_action_for_a_flight():
     params,
     core.init(jax.random.PRNGKey(3), 0.0),
     _SHOWN,
-    wrap_input=_no_feeds(1),
+    wrap_input=_no_host_inputs(1),
   )
   starts = np.flatnonzero(extras['flight_length'])
   for start, end in zip(starts, [*starts[1:], _LENGTH], strict=True):
     assert len(np.unique(actions[start:end])) == 1
   assert len(np.unique(actions[starts])) == _A
   assert np.any(np.diff(starts) > 2)
-
-
-def test_external_behavior_acts_through_its_host_inputs():
-  network = toys.q_network(_A, _A)
-  config = config_lib.TransferConfig(
-    extra_action=False, min_flight_probability=1.0, max_flight_probability=1.0
-  )
-  core = bt_actor.wrap(
-    r2d2_actor.make_r2d2(network),
-    [behavior_core.external()],
-    config,
-    num_actions=_A,
-  )
-  params = bt_actor.BTParams(network.init(jax.random.PRNGKey(0)), ({},))
-  actions, _, _, inputs = toys.rollout(
-    core,
-    params,
-    core.init(jax.random.PRNGKey(0), 0.0),
-    _SHOWN,
-    wrap_input=lambda x: bt_actor.BTInput(
-      x, (jnp.sum(x.observation.astype(jnp.int32)) % _A,)
-    ),
-  )
-  expected = inputs.observation.astype(np.int64).sum(axis=(1, 2, 3)) % _A
-  np.testing.assert_array_equal(actions, expected)
-
-
-@pytest.mark.parametrize('num_environments', [1, 16])
-def test_many_environments_act_as_each_alone(num_environments):
-  _, core, params = _wrapped(num_behaviors=2)
-  shown = [
-    toys.episodes(30, starts=(0, 4 + i), seed=i)
-    for i in range(num_environments)
-  ]
-  many = types.ActorCore(
-    init=None,
-    select_action=jax.vmap(core.select_action, in_axes=(None, 0, 0)),
-    get_extras=jax.vmap(core.get_extras),
-  )
-  keys = jax.random.split(jax.random.PRNGKey(0), 16)[:num_environments]
-  state = jax.vmap(lambda key: core.init(key, 0.3))(keys)
-
-  together = toys.rollout(
-    many,
-    params,
-    state,
-    tuple(np.stack(x, axis=1) for x in zip(*shown, strict=True)),
-    wrap_input=_no_feeds(2),
-    batch_size=num_environments,
-  )
-  for i in range(num_environments):
-    alone = toys.rollout(
-      core, params, core.init(keys[i], 0.3), shown[i], wrap_input=_no_feeds(2)
-    )
-    np.testing.assert_array_equal(together[0][:, i], alone[0])
-    for x, y in zip(
-      jax.tree.leaves(together[1]), jax.tree.leaves(alone[1]), strict=True
-    ):
-      np.testing.assert_allclose(x[:, i], y, rtol=1e-5, atol=1e-6)
-
-
-def test_state_keeps_its_shapes_and_dtypes():
-  _, core, params = _wrapped(num_behaviors=2)
-  state = core.init(jax.random.PRNGKey(0), 0.3)
-  observation, reward, is_first = (jnp.asarray(x[0]) for x in _SHOWN)
-  inputs = bt_actor.BTInput(
-    types.AgentInput(
-      observation, jnp.full([], types.NO_ACTION, jnp.int32), reward, is_first
-    ),
-    ((), ()),
-  )
-  with jax.checking_leaks():
-    _, after = jax.jit(core.select_action)(params, inputs, state)
-  shapes = jax.tree.map(lambda x: (x.shape, x.dtype), state)
-  assert jax.tree.map(lambda x: (x.shape, x.dtype), after) == shapes
 
 
 @pytest.mark.parametrize(

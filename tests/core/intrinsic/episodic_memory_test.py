@@ -8,12 +8,6 @@ from bt_acme.core.intrinsic import episodic_memory, running_statistics
 from tests.reference import intrinsic as reference
 
 D = 8
-_SETTINGS = {
-  'kernel_epsilon': 1e-4,
-  'cluster_distance': 8e-3,
-  'pseudo_count': 1e-3,
-  'max_similarity': 8.0,
-}
 
 
 def make_embeddings(kind, size):
@@ -121,9 +115,8 @@ def novelty(distances, count, mean=(0.0, 0.0), in_jax=False, **settings):
   )
   if in_jax:
     arrays = jax.tree.map(jnp.array, arrays)
-  result, average = episodic_memory.episodic_novelty(
-    *arrays, **{**_SETTINGS, **settings}
-  )
+  config = config_lib.IntrinsicConfig(**settings)
+  result, average = episodic_memory.episodic_novelty(*arrays, config)
   assert result.shape == (1,)
   return float(result[0]), float(average.mean[0]), float(average.count[0])
 
@@ -151,7 +144,7 @@ def test_novelty_matches_reference(in_jax, decay, count, scale, least):
     count,
     (20.0, scale * 0.5),
     in_jax,
-    decay=decay,
+    distance_decay=decay,
     min_neighbors=least,
   )
   np.testing.assert_allclose(mean, expected_mean, rtol=1e-5)

@@ -20,20 +20,6 @@ def make_valid(lengths=LENGTHS):
   return np.float32(np.arange(T)[:, None] < lengths)
 
 
-@pytest.mark.parametrize('num_steps', [1, 3, 9])
-def test_windows_end_with_the_last_valid_step(num_steps):
-  valid = make_valid()
-  start = windows.last_valid_window(jnp.array(valid), num_steps)
-  assert start.shape == (B,)
-  assert start.dtype == jnp.int32
-  rows = np.arange(T)[:, None, None] * np.ones((1, B, 2), np.int32)
-  cut = windows.cut_window(jnp.array(rows), start, num_steps)
-  assert cut.shape == (num_steps, B, 2)
-  for b, length in enumerate(LENGTHS):
-    wanted = list(range(T))[:length][-num_steps:]
-    np.testing.assert_array_equal(cut[: len(wanted), b, 0], wanted)
-
-
 @functools.lru_cache
 def spread(num_steps):
   draw = functools.partial(windows.spread_steps, num_steps=num_steps)

@@ -1,11 +1,13 @@
 """NGU's reward: episodic novelty, scaled by life-long novelty.
 
     r = r_episodic min(max(alpha, 1), L)
+    alpha = offset + (err - mu_e) / sigma_e
 
 Episodic novelty rewards observations unlike others in the same episode. The
 modulator alpha is large for observations that were rare in all of training.
-Sources: Badia et al. 2020 (NGU, arXiv:2002.06038), Sec. 2; Campos et al. 2021
-(arXiv:2102.13515), App.
+err is the prediction error of RND, and its moments include the current error.
+Sources: Badia et al. 2020 (NGU, arXiv:2002.06038), Sec. 2 (offset 1); Campos et
+al. 2021 (arXiv:2102.13515), App. (offset 0).
 """
 
 from bt_acme import config as config_lib
@@ -13,44 +15,6 @@ from bt_acme.core import arrays
 from bt_acme.core.intrinsic import episodic_memory, running_statistics
 from bt_acme.core.intrinsic import features as features_lib
 from bt_acme.core.intrinsic import reward as reward_lib
-
-
-def lifelong_modulator(
-  error: arrays.Array,
-  moments: running_statistics.Moments,
-  *,
-  alpha_offset: float,
-  error_deviation: str = 'one',
-) -> arrays.Array:
-  """Computes alpha = offset + (err - mu_e) / sigma_e.
-
-  Sources: Campos et al. 2021, App. (offset 0); Badia et al. 2020, Sec. 2
-  (offset 1).
-
-  Args:
-    error: float [...], the prediction error of RND.
-    moments: the moments of the errors, including this error.
-    alpha_offset: 0 or 1.
-    error_deviation: `one` or `floor`, see `IntrinsicConfig.error_deviation`.
-
-  Returns:
-    float [...].
-  """
-  sigma = running_statistics.standard_deviation(
-    moments, unvaried=error_deviation
-  )
-  return alpha_offset + (error - moments.mean) / sigma
-
-
-def ngu_reward(
-  episodic_novelty: arrays.Array,
-  alpha: arrays.Array,
-  *,
-  reward_scale_limit: float,
-) -> arrays.Array:
-  """Computes r = r_episodic min(max(alpha, 1), L); all are float [...]."""
-  xp = arrays.namespace(alpha)
-  return episodic_novelty * xp.clip(alpha, 1.0, reward_scale_limit)
 
 
 def evaluate(
@@ -67,22 +31,14 @@ def evaluate(
     neighbors.squared_distances,
     neighbors.count,
     statistics.mean_distance,
-    kernel_epsilon=config.kernel_epsilon,
-    cluster_distance=config.cluster_distance,
-    pseudo_count=config.pseudo_count,
-    max_similarity=config.max_similarity,
-    min_neighbors=config.min_neighbors,
-    decay=config.distance_decay,
+    config,
   )
-  alpha = lifelong_modulator(
-    features.error,
-    moments,
-    alpha_offset=config.alpha_offset,
-    error_deviation=config.error_deviation,
+  sigma = running_statistics.standard_deviation(
+    moments, unvaried=config.error_deviation
   )
-  reward = ngu_reward(
-    novelty, alpha, reward_scale_limit=config.reward_scale_limit
-  )
+  alpha = config.alpha_offset + (features.error - moments.mean) / sigma
+  xp = arrays.namespace(alpha)
+  reward = novelty * xp.clip(alpha, 1.0, config.reward_scale_limit)
   return reward_lib.Rewarded(
     reward, reward_lib.IntrinsicStatistics(*moments, *mean_distance), alpha
   )
