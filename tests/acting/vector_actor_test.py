@@ -149,14 +149,6 @@ def test_behaviors_do_not_change(tmp_path):
   ]
 
 
-def test_acting_without_parameters_is_an_error(agents):
-  agent, _ = agents('r2d2')
-  actor = vector_actor.VectorActor(agent, epsilons=[0.0], seed=0)
-  step = vector.VectorEnvironment([fakes.MarkedEnvironment()]).reset()
-  with pytest.raises(RuntimeError, match='Call update_variables before'):
-    actor.select_actions(step)
-
-
 def act_with(behavior):
   """Takes two steps with a behavior."""
   agent = assembly.Agent(

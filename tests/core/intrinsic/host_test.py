@@ -10,45 +10,6 @@ from tests.core.intrinsic import streams
 from tests.reference import intrinsic as reference
 
 
-@pytest.mark.parametrize('config', streams.CONFIGS)
-def test_an_environment_does_not_depend_on_its_neighbors(config):
-  stream = streams.make_stream(num_environments=16)
-  together, _ = streams.on_host(config, stream)
-  for i in range(16):
-    alone, _ = streams.on_host(config, tuple(x[:, i : i + 1] for x in stream))
-    np.testing.assert_array_equal(alone[:, 0], together[:, i])
-
-
-def test_an_episode_starts_with_an_empty_memory_and_old_statistics():
-  embeddings, errors, is_first = streams.make_stream()
-  is_first[:] = False
-  is_first[[0, 40]] = True
-  rewards, reward = streams.on_host(
-    streams.CONFIG, (embeddings, errors, is_first)
-  )
-  np.testing.assert_array_equal(rewards[[0, 40]], 0)
-  assert np.all(np.delete(rewards, [0, 40], axis=0) > 0)
-  np.testing.assert_array_equal(reward.statistics().error_count, streams.T)
-  fresh, _ = streams.on_host(
-    streams.CONFIG, (embeddings[40:], errors[40:], is_first[40:])
-  )
-  assert not np.allclose(fresh[1:], rewards[41:])
-
-
-@pytest.mark.parametrize('kind', ['ngu', 'rnd'])
-def test_statistics_of_one_episode_forget_the_previous_episode(kind):
-  config = streams.changed(statistics_scope='episode', intrinsic_reward=kind)
-  embeddings, errors, is_first = streams.make_stream()
-  is_first[:] = False
-  is_first[[0, 40]] = True
-  rewards, reward = streams.on_host(config, (embeddings, errors, is_first))
-  fresh, _ = streams.on_host(
-    config, (embeddings[40:], errors[40:], is_first[40:])
-  )
-  np.testing.assert_array_equal(rewards[40:], fresh)
-  np.testing.assert_array_equal(reward.statistics().error_count, streams.T - 40)
-
-
 def test_restored_statistics_continue_the_rewards():
   embeddings, errors, is_first = streams.make_stream()
   is_first[:] = False

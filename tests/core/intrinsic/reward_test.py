@@ -72,20 +72,6 @@ def test_vector_of_the_reference_document():
   )
 
 
-@pytest.mark.parametrize('alpha_offset', [0.0, 1.0])
-@pytest.mark.parametrize('kind', ['random', 'revisits', 'far'])
-def test_the_modulator_stays_within_its_limits(alpha_offset, kind):
-  config = streams.changed(alpha_offset=alpha_offset)
-  stream = streams.make_stream(kind)
-  made, _ = streams.on_host(config, stream)
-  calm, _ = streams.on_host(
-    config, (stream[0], np.ones_like(stream[1]), stream[2])
-  )
-  assert np.any(made != calm)
-  assert np.all(made >= calm)
-  assert np.all(made <= config.reward_scale_limit * calm * (1 + 1e-6))
-
-
 def test_merged_statistics_are_those_of_all_observations():
   stream = streams.make_stream()
   _, reward = streams.on_host(streams.CONFIG, stream)
