@@ -168,8 +168,8 @@ def wrap(
 
   Returns:
     An actor core over `BTParams` and `BTInput`. Its `init` passes all arguments
-    after the key to the agent's core; with `flight_probability='epsilon'`, this
-    argument is epsilon.
+    after the key to the agent's core. With `flight_probability='epsilon'`, the
+    only such argument is epsilon, which starts flights; the core receives 0.
 
   Raises:
     ValueError: if there is no behavior, if the weights do not match the

@@ -34,7 +34,7 @@ def make_feature_network(
 
   Args:
     config: the reward's settings.
-    torso: `nature` or `small`.
+    torso: `nature`, `workshop` or `small`.
     observation_shape: (H, W, C * S) of uint8 observations.
     frame_channels: C; the input of both networks is the newest frame.
 

@@ -39,7 +39,7 @@ def make_feature_network(
 
   Args:
     config: the reward's settings.
-    torso: `nature` or `small`.
+    torso: `nature`, `workshop` or `small`.
     observation_shape: (H, W, C * S) of uint8 observations.
     num_actions: A, the number of actions.
 
