@@ -237,37 +237,6 @@ def test_flights_last_as_long_as_drawn_unless_the_episode_ends():
   assert cut > 0  # The end of an episode truncated a flight.
 
 
-def test_a_flight_never_continues_in_the_next_episode():
-  _, extras, _, _ = _run(
-    min_flight_probability=1e-9,
-    max_flight_probability=1e-9,
-    extra_action=False,
-  )
-  assert not np.any(extras['flight_length'])
-  _, core, params = _wrapped(
-    min_flight_probability=1e-9, max_flight_probability=1e-9, extra_action=False
-  )
-  state = core.init(jax.random.PRNGKey(0), 0.5)
-  state = state._replace(
-    flight=state.flight._replace(steps_left=jnp.asarray(10_000, jnp.int32))
-  )
-
-  def sources(is_first):
-    _, extras, _, _ = toys.rollout(
-      core,
-      params,
-      state,
-      (*_SHOWN[:2], is_first),
-      wrap_input=_no_host_inputs(1),
-    )
-    return extras['source']
-
-  late = np.arange(_LENGTH) == 50
-  flying = sources(late)
-  np.testing.assert_array_equal(flying[:50], np.full(50, types.FLIGHT))
-  np.testing.assert_array_equal(flying[50:], np.full(110, types.OWN))
-
-
 def test_each_episode_draws_its_own_start_probability():
   _, _, states, _ = _run(
     min_flight_probability=1e-3, max_flight_probability=0.1
