@@ -16,9 +16,8 @@ HIDDEN = 512
 
 
 def our_lstm(inputs: jax.Array) -> jax.Array:
-  """Unrolls our LSTM over inputs [T, B, D]."""
-  zeros = jnp.zeros([inputs.shape[1], HIDDEN], jnp.float32)
-  state = types.LSTMState(zeros, zeros)
+  """Unrolls our LSTM over [T, B, D]."""
+  state = types.LSTMState(*jnp.zeros([2, inputs.shape[1], HIDDEN], jnp.float32))
   return lstm_lib.unroll(inputs, state, None, HIDDEN)[0]
 
 
