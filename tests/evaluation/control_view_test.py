@@ -28,7 +28,7 @@ def _color(source):
   return list(control_view.CONTROLLERS[source].color)
 
 
-def test_the_border_tells_who_acts_and_marks_tell_who_acted():
+def test_colors_of_border_and_marks():
   grid = _Grid()
   view = control_view.ControlView(grid, scale=2)
   first = view.frame(types.FLIGHT)
@@ -44,14 +44,14 @@ def test_the_border_tells_who_acts_and_marks_tell_who_acted():
   assert first.shape == second.shape == (60 + 16 + 28, 80 + 16, 3)
 
 
-def test_without_control_to_show_a_frame_is_what_the_environment_shows():
+def test_frames_without_control_equal_the_rendering():
   view = control_view.ControlView(_Grid(), shows_control=False)
   assert view.frame(types.OWN).shape == (30, 40, 3)
   assert view.last_frame('end').shape == (30, 40, 3)
 
 
 @pytest.mark.parametrize('ending', ['gif', 'webm'])
-def test_frames_make_a_video(tmp_path, ending):
+def test_video_writer(tmp_path, ending):
   path = tmp_path / f'v.{ending}'
   writer = video.VideoWriter(str(path), frames_per_second=5)
   grid = _Grid()
@@ -81,7 +81,7 @@ def test_frames_make_a_video(tmp_path, ending):
     ('v.avi', 'must end in .webm or .gif'),
   ],
 )
-def test_a_video_that_cannot_be_written_is_refused(tmp_path, name, message):
+def test_invalid_video_paths(tmp_path, name, message):
   (tmp_path / 'file').touch()
   with pytest.raises(ValueError, match=f'video=.*{name}.* {message}'):
     video.VideoWriter(str(tmp_path / name), frames_per_second=15)

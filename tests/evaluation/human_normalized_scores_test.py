@@ -48,7 +48,7 @@ def _value(summary, metric):
   return getattr(summary, metric)
 
 
-def test_the_paper_gives_99_numbers_to_reproduce():
+def test_there_are_99_numbers_in_the_paper():
   assert len(_SUMMARIES) == 24 + 36 + 35 + 4
 
 
@@ -57,7 +57,7 @@ def test_the_paper_gives_99_numbers_to_reproduce():
   _SUMMARIES,
   ids=lambda n: '-'.join((n.artifact, n.arm, n.suite, n.metric)),
 )
-def test_summaries_reproduce_the_paper_to_the_printed_digits(number):
+def test_summaries_match_the_paper(number):
   games = _SUITES[number.suite]
   paper = _paper_scores(_TABLES[number.artifact], number.arm)
   summary = scores.summarize(paper, games)
@@ -70,7 +70,7 @@ def test_summaries_reproduce_the_paper_to_the_printed_digits(number):
     assert f'{value:.{number.decimals}f}' == number.value
 
 
-def test_lists_hold_the_games_of_the_papers():
+def test_lists_of_games():
   assert scores.FULL == atari.ATARI_57
   assert set(scores.HARD_EXPLORATION) == {
     'gravitar',
@@ -103,7 +103,7 @@ def test_random_is_0_and_human_is_100(game, random, human):
   assert middle == pytest.approx(50)
 
 
-def test_arrays_are_normalized_element_by_element():
+def test_arrays_are_normalized_elementwise():
   runs = np.float32([[14.6, -20.7], [0.0, 21.0]])
   actual = scores.human_normalized('pong', runs)
   expected = [
@@ -115,7 +115,7 @@ def test_arrays_are_normalized_element_by_element():
 
 
 @pytest.mark.parametrize('games', [scores.FULL, scores.ATARI_26])
-def test_summary_matches_a_slow_loop(games):
+def test_summary_matches_a_loop(games):
   paper = _paper_scores(['table6'], 'r2d2')
   normalized = sorted(
     float(scores.human_normalized(game, paper[game])) for game in games
@@ -141,7 +141,7 @@ def test_summary_matches_a_slow_loop(games):
   assert 0 < summary.num_above_human < len(games)
 
 
-def test_counts_leave_out_games_at_random_and_at_human_level():
+def test_counts_exclude_games_at_random_and_human_level():
   at_levels = {'pong': -20.7, 'boxing': 12.1, 'freeway': 10.0, 'hero': 4e4}
   below = {'pitfall': -500.0}
   summary = scores.summarize({**at_levels, **below}, [*at_levels, *below])
@@ -150,7 +150,7 @@ def test_counts_leave_out_games_at_random_and_at_human_level():
   assert summary.num_games == 5
 
 
-def test_the_capped_mean_is_not_cut_off_at_0():
+def test_the_capped_mean_has_no_floor():
   summary = scores.summarize(
     {'video_pinball': 2 * 17667.9, 'pong': -20.7 - (14.6 + 20.7)},
     ['video_pinball', 'pong'],
@@ -160,7 +160,7 @@ def test_the_capped_mean_is_not_cut_off_at_0():
 
 
 @pytest.mark.parametrize('name', ['montezumas_revenge', 'MontezumaRevenge'])
-def test_an_unknown_game_is_told_what_is_near(name):
+def test_the_error_suggests_the_nearest_game(name):
   message = f"'{name}' has no human score: did you mean 'montezuma_revenge'"
   with pytest.raises(ValueError, match=message):
     scores.human_normalized(name, 0.0)
@@ -185,6 +185,6 @@ def test_missing_games_are_named():
 
 
 @pytest.mark.parametrize('score', [math.nan, math.inf])
-def test_a_score_that_is_no_number_is_named(score):
+def test_scores_that_are_not_finite(score):
   with pytest.raises(ValueError, match=r"scores\['pong'\]=(nan|inf) is not"):
     scores.summarize({'pong': score}, ['pong'])

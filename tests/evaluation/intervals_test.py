@@ -82,7 +82,7 @@ def _mean(runs):
 
 @pytest.mark.parametrize('statistic', _SLOW, ids=lambda f: f.__name__)
 @pytest.mark.parametrize('shape', [(1, 1), (1, 6), (5, 1), (3, 4), (2, 57)])
-def test_statistics_match_the_loops(statistic, shape):
+def test_statistics_match_loops(statistic, shape):
   runs = np.random.default_rng(0).normal(60, 100, size=(2, 3, *shape))
   runs[0, 0] = np.round(runs[0, 0], -2)  # Ties, and scores of exactly 100.
   actual = statistic(runs)
@@ -92,7 +92,7 @@ def test_statistics_match_the_loops(statistic, shape):
 
 
 @pytest.mark.parametrize('shape', [(1, 1), (3, 4)])
-def test_performance_profile_matches_the_loop(shape):
+def test_performance_profile_matches_a_loop(shape):
   runs = np.round(np.random.default_rng(0).normal(size=(2, *shape)), 1)
   taus = [-9.0, *runs[0].ravel(), 0.0, 9.0]  # A run at tau is not above it.
   actual = intervals.performance_profile(runs, taus)
@@ -121,7 +121,7 @@ def test_statistics_are_those_of_the_papers_tables():
   )
 
 
-def test_an_optimality_gap_and_a_cap_are_one_thing_with_one_seed():
+def test_optimality_gap_and_capped_mean_agree_for_one_seed():
   runs = _runs(1, 9)
   gap = intervals.optimality_gap(runs, target=7.0)
   assert gap == pytest.approx(7 - intervals.capped_mean(runs, cap=7.0))
@@ -129,7 +129,7 @@ def test_an_optimality_gap_and_a_cap_are_one_thing_with_one_seed():
 
 
 @pytest.mark.parametrize('statistic', _ALL, ids=lambda f: f.__name__)
-def test_a_statistic_of_curves_is_that_of_each_point(statistic):
+def test_over_points_applies_the_statistic_to_each_point(statistic):
   curves = np.random.default_rng(0).normal(60, 100, size=(2, 3, 4, 5))
   actual = intervals.over_points(statistic)(curves)
   expected = np.stack([statistic(curves[..., i]) for i in range(5)], axis=1)
@@ -140,7 +140,7 @@ def test_a_statistic_of_curves_is_that_of_each_point(statistic):
 @pytest.mark.parametrize(
   'shape', [*((1, n) for n in range(1, 26)), (2, 2), (5, 1), (5, 6)]
 )
-def test_interquartile_mean_matches_the_loop(shape):
+def test_interquartile_mean_matches_a_loop(shape):
   runs = _runs(7, *shape)
   actual = intervals.interquartile_mean(runs)
   assert actual.shape == (7,)
@@ -156,7 +156,7 @@ def test_interquartile_mean_ignores_a_quarter_at_each_end():
 
 
 @pytest.mark.parametrize('seeds', [(1, 1), (3, 3), (2, 5)])
-def test_probability_of_improvement_matches_the_loop(seeds):
+def test_probability_of_improvement_matches_a_loop(seeds):
   x_runs = _runs(7, seeds[0], 4, seed=1)
   y_runs = _runs(7, seeds[1], 4, seed=2)
   x_runs[:, 0, 0] = y_runs[:, 0, 0]  # A tie.
@@ -169,7 +169,7 @@ def test_probability_of_improvement_matches_the_loop(seeds):
   np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
-def test_probability_of_improvement_of_the_two_orders_sums_to_1():
+def test_probability_of_improvement_of_both_orders_sums_to_1():
   x_runs, y_runs = _runs(5, 3, seed=1), _runs(4, 3, seed=3)
   forth = intervals.probability_of_improvement(x_runs, y_runs)
   back = intervals.probability_of_improvement(y_runs, x_runs)
@@ -184,7 +184,7 @@ def test_probability_of_improvement_of_the_two_orders_sums_to_1():
   assert scaled == forth
 
 
-def test_probability_of_improvement_of_normal_runs_has_its_closed_form():
+def test_probability_of_improvement_of_normal_runs_matches_closed_form():
   rng = np.random.default_rng(0)
   x_runs = rng.normal(1.0, 1.0, size=(2_000, 1))
   y_runs = rng.normal(0.0, 1.0, size=(2_000, 1))
@@ -232,7 +232,7 @@ def test_tasks_are_drawn_with_all_their_seeds_and_alike_for_both():
     assert actual == pytest.approx((np.mean(x_runs) - 17 / 3, low, high))
 
 
-def test_one_seed_or_one_task_has_no_interval():
+def test_no_interval_for_one_seed_or_one_task():
   one, more = _runs(1, 4), _runs(3, 4)
   for samples in ((one,), (one, more), (more, one)):
     actual = intervals.bootstrap(
@@ -251,7 +251,7 @@ def test_one_seed_or_one_task_has_no_interval():
 
 
 @pytest.mark.parametrize('strata', [intervals.SEEDS, intervals.TASKS])
-def test_intervals_of_curves_are_those_of_their_points(strata, monkeypatch):
+def test_intervals_of_curves_equal_those_of_their_points(strata, monkeypatch):
   curves = np.random.default_rng(0).normal(60, 100, size=(3, 4, 5))
   settings = {'strata': strata, 'num_resamples': 101}
   statistic = intervals.over_points(intervals.interquartile_mean)
@@ -273,7 +273,7 @@ def test_tasks_are_not_drawn():
   assert intervals.bootstrap(_mean, runs) == (mean, mean, mean)
 
 
-def test_interval_of_a_mean_has_its_closed_form():
+def test_interval_of_a_mean_matches_closed_form():
   runs = np.random.default_rng(0).normal(3.0, 2.0, size=(400, 5))
   mean = np.mean(runs)
   standard_error = np.sqrt(np.mean(np.var(runs, axis=0)) / runs.size)
@@ -303,7 +303,7 @@ def test_two_samples_are_drawn_independently():
   assert actual == (0.5, low, high)
 
 
-def test_the_seed_decides_the_interval_and_nothing_else():
+def test_the_seed_affects_only_the_interval():
   runs = _runs(5, 4)
   first, again, other = (
     intervals.bootstrap(intervals.interquartile_mean, runs, seed=seed)
@@ -335,7 +335,7 @@ def test_a_larger_confidence_widens_the_interval():
     ([[1.0, -np.inf]], 'NaN or infinity'),
   ],
 )
-def test_runs_that_cannot_be_used_are_refused(runs, message):
+def test_invalid_runs(runs, message):
   for statistic in _ALL:
     with pytest.raises(ValueError, match=message):
       statistic(runs)
@@ -347,7 +347,7 @@ def test_runs_that_cannot_be_used_are_refused(runs, message):
     intervals.bootstrap(intervals.interquartile_mean, runs)
 
 
-def test_settings_that_cannot_be_used_are_refused():
+def test_invalid_arguments():
   runs = _runs(3, 2)
   with pytest.raises(ValueError, match='x_runs has 2 tasks, but y_runs has 1'):
     intervals.probability_of_improvement(runs, runs[:, :1])

@@ -24,7 +24,7 @@ def _grid(count):
   ]
 
 
-def test_every_point_is_listed():
+def test_points():
   text = panels.points(
     [panels.Panel('pong', 'score', (_line(),), (panels.Level('human', 14.6),))]
   )
@@ -53,7 +53,7 @@ def test_a_line_without_a_band_has_no_limits():
 
 
 @pytest.mark.parametrize('count, rows', [(1, 1), (2, 1), (5, 2), (14, 5)])
-def test_panels_stand_in_rows_under_one_legend(count, rows):
+def test_rows_of_panels_with_a_common_legend(count, rows):
   figure = panels.draw('', _grid(count), columns=3, caption='two seeds')
   shown = [axes for axes in figure.axes if axes.axison]
   assert [axes.get_title() for axes in shown] == [
@@ -69,7 +69,7 @@ def test_panels_stand_in_rows_under_one_legend(count, rows):
   assert 'two seeds' in [text.get_text() for text in figure.texts]
 
 
-def test_the_lowest_panel_of_each_column_has_numbers():
+def test_the_lowest_panel_of_each_column_has_tick_labels():
   figure = panels.draw('', _grid(5), columns=3)
   figure.draw_without_rendering()
   shown = [
@@ -80,7 +80,7 @@ def test_the_lowest_panel_of_each_column_has_numbers():
   assert '0' in labels and '500k' in labels
 
 
-def test_frames_on_a_logarithmic_axis_begin_at_0():
+def test_a_logarithmic_axis_starts_at_0():
   line = panels.Line('NGU', np.array([0, 1e5, 1.6e10]), np.arange(3.0))
   panel = panels.Panel('zero-shot', 'median', (line,))
   figure = panels.draw('', [panel], columns=1, log_x=True)
@@ -95,7 +95,7 @@ def test_frames_on_a_logarithmic_axis_begin_at_0():
   assert labels[0] == '0' and '100k' in labels
 
 
-def test_levels_are_dashed_and_panels_without_runs_say_so():
+def test_levels_are_dashed_and_empty_panels_have_a_text():
   level = panels.Level('VISR', 6.81)
   figure = panels.draw(
     '',
@@ -114,7 +114,7 @@ def test_levels_are_dashed_and_panels_without_runs_say_so():
   assert [text.get_text() for text in legend.get_texts()] == ['BT', 'VISR']
 
 
-def test_a_figure_is_written_thrice_and_always_alike(tmp_path):
+def test_files_are_written_in_three_formats_and_reproducible(tmp_path):
   written = []
   for folder in ('one', 'other'):
     path = tmp_path / folder / 'fig9'
@@ -130,6 +130,6 @@ def test_a_figure_is_written_thrice_and_always_alike(tmp_path):
 
 
 @pytest.mark.parametrize('count, columns', [(0, 2), (2, 0)])
-def test_nothing_to_draw_is_refused(count, columns):
+def test_no_panels_or_columns(count, columns):
   with pytest.raises(ValueError, match=f'{count} panels in columns={columns}'):
     panels.draw('', _grid(count), columns=columns)

@@ -5,7 +5,7 @@ import numpy as np
 from bt_acme.evaluation import logs, plots
 
 
-def test_a_curve_is_the_mean_of_the_last_episodes_from_a_fifth_of_them_on():
+def test_smoothed_curve_starts_after_a_fifth_of_the_window():
   returns = np.arange(30.0)
   returns[4] = np.nan  # A row without a return.
   steps, means = plots.smoothed_curve(
@@ -19,7 +19,7 @@ def test_a_curve_is_the_mean_of_the_last_episodes_from_a_fifth_of_them_on():
   np.testing.assert_allclose(means, expected)
 
 
-def test_few_episodes_are_one_point():
+def test_smoothed_curve_of_few_episodes_is_one_point():
   columns = {
     'actor_steps': np.array([10, 20, 30]),
     'episode_return': np.array([0.0, 1.0, 2.0]),
@@ -28,7 +28,7 @@ def test_few_episodes_are_one_point():
   assert steps.tolist() == [30] and means.tolist() == [1.0]
 
 
-def test_curves_of_seeds_meet_at_the_steps_that_all_have(tmp_path):
+def test_curves_of_seeds_are_interpolated_in_their_common_range(tmp_path):
   seeds = [
     (np.array([0, 10, 20]), np.array([0.0, 1.0, 2.0])),
     (np.array([5, 25]), np.array([1.0, 3.0])),
@@ -63,7 +63,7 @@ def test_scores_of_the_same_actor_step_are_averaged(tmp_path):
   assert path.read_bytes().startswith(b'\x89PNG')
 
 
-def test_heat_maps_show_what_was_visited(tmp_path):
+def test_heat_maps_are_cropped_to_visited_cells(tmp_path):
   counts = np.zeros((20, 30), int)
   counts[5, 7:12] = 3
   path = tmp_path / 'new' / 'map.png'
@@ -77,7 +77,7 @@ def test_heat_maps_show_what_was_visited(tmp_path):
   assert plots._limits(counts) == ((4.5, 13.5), (7.5, 2.5))
 
 
-def test_a_log_is_read_by_columns(tmp_path):
+def test_read_log(tmp_path):
   path = tmp_path / 'logs.csv'
   path.write_text('actor_steps,loss\n1,0.5\n2,\n')
   columns = logs.read_log(str(path))

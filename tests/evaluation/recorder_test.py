@@ -22,7 +22,7 @@ def make_agent():
   return assembly.Agent(config, spec, (behaviors.ActionRepeat(),))
 
 
-def test_a_recording_can_be_played_again(agent):
+def test_replaying_a_recording(agent):
   evaluator = Evaluator(agent, episodes=3, seed=5, epsilon=0.5, flights=True)
   variables = assembly.Variables(agent.network.init(jax.random.key(0)), {})
   recordings = recorder.record(evaluator, variables)
@@ -46,7 +46,7 @@ def test_a_recording_can_be_played_again(agent):
     assert 1 <= recording.num_cells <= 9
 
 
-def test_flights_are_left_out_unless_they_are_asked_for(agent):
+def test_flights_are_disabled_by_default(agent):
   evaluator = Evaluator(agent, episodes=2, seed=5, epsilon=0.5)
   variables = assembly.Variables(agent.network.init(jax.random.key(0)), {})
   ended = []

@@ -13,17 +13,17 @@ def test_columns_are_aligned():
   ]
 
 
-def test_csv_leaves_cells_empty_that_a_row_lacks():
+def test_csv_missing_cells_are_empty():
   rows = [{'a': 1, 'b': 'x, y'}, {'a': 2, 'c': 0.1}]
   assert tables.csv_text(rows) == 'a,b,c\n1,"x, y",\n2,,0.1\n'
 
 
-def test_csv_has_as_many_digits_as_asked_for_and_no_nan():
+def test_csv_digits_and_nan():
   rows = [{'a': 1 / 3, 'b': 7}, {'a': float('nan'), 'b': 'x'}]
   assert tables.csv_text(rows, digits=3) == 'a,b\n0.333,7\n,x\n'
 
 
-def test_markdown_aligns_columns_and_keeps_their_number():
+def test_markdown_alignment():
   assert tables.markdown(('a', 'b'), [('x|y', 1)]).split('\n') == [
     '| a | b |',
     '| --- | --: |',
