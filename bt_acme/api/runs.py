@@ -8,7 +8,6 @@ import tempfile
 import weakref
 from typing import (
   Any,
-  Callable,
   Dict,
   List,
   NamedTuple,
@@ -32,7 +31,7 @@ from bt_acme.runtime.engines import in_process
 Columns = Dict[str, np.ndarray]
 PathLike = Union[str, pathlib.Path]
 
-_DISPLAYS: Dict[str, Callable[[int], coordinator.Display]] = {
+_DISPLAYS: Dict[str, coordinator.MakeDisplay] = {
   'auto': progress.Progress,
   'off': progress.NoDisplay,
 }

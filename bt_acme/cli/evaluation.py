@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import film as film_lib
 from bt_acme.evaluation import recorder, tables
 from bt_acme.evaluation import video as video_lib
-from bt_acme.runtime import learned, memory_check
+from bt_acme.runtime import learned as learned_lib
+from bt_acme.runtime import memory_check
 from bt_acme.runtime import workdir as workdir_lib
 
 Row = Dict[str, float]  # The metrics of an episode.
@@ -113,25 +114,10 @@ def _check_writable(setting: str, path: str) -> None:
     ) from error
 
 
-class Loaded(NamedTuple):
-  """A trained agent.
-
-  Attributes:
-    agent: the agent.
-    variables: the parameters.
-    statistics: the statistics of the intrinsic reward; None for an agent
-      without one.
-    actor_steps: the number of actor steps of training.
-  """
-
-  agent: assembly.Agent
-  variables: assembly.Variables
-  statistics: Any
-  actor_steps: int
-
-
-def load(config: EvaluationConfig) -> Loaded:
-  """Loads the agent of a behavior or of a run.
+def load(
+  config: EvaluationConfig,
+) -> Tuple[assembly.Agent, learned_lib.Learned]:
+  """Loads the agent of a behavior or of a run, and its learned policy.
 
   Raises:
     ValueError: if not exactly one of them is given, or if it cannot be loaded.
@@ -143,58 +129,57 @@ def load(config: EvaluationConfig) -> Loaded:
   )
   if config.behavior:
     behavior = behaviors.Exported(config.behavior)
-    loaded = Loaded(
-      behavior.agent,
-      behavior.variables,
-      behavior.statistics,
-      behavior.actor_steps,
+    agent = behavior.agent
+    learned = learned_lib.Learned(
+      behavior.actor_steps, behavior.variables, behavior.statistics
     )
   else:
-    loaded = _load_run(config.workdir)
+    identity = workdir_lib.read_identity(config.workdir)
+    agent = recorded_agent.make(config.workdir, identity)
+    run = workdir_lib.run_of(config.workdir, identity)
+    learned = learned_lib.read(run, agent)
   if config.env:
-    loaded = loaded._replace(agent=assembly.moved(loaded.agent, config.env))
-  return loaded
+    agent = assembly.moved(agent, config.env)
+  return agent, learned
 
 
 def run(config: EvaluationConfig) -> None:
   """Plays the episodes, prints their metrics, and writes the output files."""
   compilation_cache.enable()
-  loaded = load(config)
-  memory_check.check(
-    memory_check.estimate_evaluation(loaded.agent, config.episodes)
-  )
+  agent, learned = load(config)
+  memory_check.check(memory_check.estimate_evaluation(agent, config.episodes))
   writer = None
   if config.video:
     writer = video_lib.VideoWriter(
       config.video, frames_per_second=film_lib.FRAMES_PER_SECOND
     )
-  rows = _play(config, loaded, writer)
-  print(f'{loaded.agent.spec.name}, {len(rows)} episodes')
+  rows = _play(config, agent, learned, writer)
+  print(f'{agent.spec.name}, {len(rows)} episodes')
   print(_table(rows))
   if writer is not None:
     writer.close()
     print(f'Video of episode 0: {config.video} ({writer.frames} frames)')
   if config.output:
-    files.write_text(config.output, _as_csv(config, loaded, rows))
+    played = {
+      'env': agent.spec.name,
+      'actor_steps': learned.actor_steps,
+      'params_sha256': exported_folder.checksum(learned.variables),
+      'seed': config.seed,
+    }
+    table = [{'episode': i, **played, **row} for i, row in enumerate(rows)]
+    files.write_text(config.output, tables.csv_text(table))
     print(f'Episodes: {config.output}')
-
-
-def _load_run(workdir: str) -> Loaded:
-  """Loads the newest checkpoint of a run."""
-  identity = workdir_lib.read_identity(workdir)
-  agent = recorded_agent.make(workdir, identity)
-  found = learned.read(workdir_lib.run_of(workdir, identity), agent)
-  return Loaded(agent, found.variables, found.statistics, found.actor_steps)
 
 
 def _play(
   config: EvaluationConfig,
-  loaded: Loaded,
+  agent: assembly.Agent,
+  learned: learned_lib.Learned,
   writer: Optional[video_lib.VideoWriter],
 ) -> List[Row]:
   """Plays the episodes and returns the metrics of each episode."""
   evaluator = evaluator_lib.Evaluator(
-    loaded.agent,
+    agent,
     episodes=config.episodes,
     seed=config.seed,
     first_environment=evaluator_lib.FIRST_ENVIRONMENT,
@@ -202,30 +187,17 @@ def _play(
     flights=config.flights,
   )
   film = film_lib.EpisodeFilm(
-    writer, evaluator, loaded.agent, max_frames=config.max_video_steps
+    writer, evaluator, agent, max_frames=config.max_video_steps
   )
   recordings = recorder.record(
     evaluator,
-    loaded.variables,
-    loaded.statistics,
+    learned.variables,
+    learned.statistics,
     watch=film.on_step,
     on_end=film.on_end,
   )
   evaluator.close()
   return [recording.row for recording in recordings]
-
-
-def _as_csv(config: EvaluationConfig, loaded: Loaded, rows: List[Row]) -> str:
-  """Returns a CSV table with one row per episode."""
-  played = {
-    'env': loaded.agent.spec.name,
-    'actor_steps': loaded.actor_steps,
-    'params_sha256': exported_folder.checksum(loaded.variables),
-    'seed': config.seed,
-  }
-  return tables.csv_text(
-    [{'episode': i, **played, **row} for i, row in enumerate(rows)]
-  )
 
 
 def _table(rows: List[Row]) -> str:

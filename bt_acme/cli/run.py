@@ -11,12 +11,12 @@ from typing import (
   Callable,
   Dict,
   Mapping,
-  NamedTuple,
   Optional,
   Sequence,
 )
 
 from bt_acme import assembly, compilation_cache, files
+from bt_acme import config as config_lib
 from bt_acme.config import placement
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
@@ -55,7 +55,7 @@ def launch(
   *,
   initial_params: Any = None,
   identity: Optional[Mapping[str, Any]] = None,
-  make_display: Optional[Callable[[int], coordinator.Display]] = None,
+  make_display: Optional[coordinator.MakeDisplay] = None,
   callbacks: Sequence[in_process.Callback] = (),
 ) -> int:
   """Starts or resumes a run and waits until it ends.
@@ -80,14 +80,27 @@ def launch(
       another run uses the workdir.
   """
   check(run, agent)
-  launched = _Launch(
-    run, agent, initial_params, identity or {}, make_display, callbacks
-  )
+  by_script = make_display is None
+
+  def prepare(resumed: bool) -> None:
+    if by_script:
+      _announce(run, agent, resumed)
+    if not run.has_nodes:
+      behavior_copies.keep(run, agent)
+
+  def start(begin_next: Callable[[], None]) -> int:
+    if run.has_nodes:
+      return _launch_nodes(run, agent, initial_params, begin_next)
+    return _run_in_process(run, agent, initial_params, make_display, callbacks)
+
+  engine = {} if run.has_nodes else ENGINE
   try:
     with workdir_lock.held(run.workdir):
-      return _launch(launched)
+      code = run_session(
+        run, agent.config, {**(identity or {}), **engine}, prepare, start
+      )
   except OSError as error:
-    if make_display is not None or not files.is_disk_full(error):
+    if not by_script or not files.is_disk_full(error):
       raise
     print(
       f'error: {error}. Free disk space, then rerun the same command to resume '
@@ -95,17 +108,12 @@ def launch(
       file=sys.stderr,
     )
     return 1
-
-
-class _Launch(NamedTuple):
-  """The arguments of `launch`."""
-
-  run: run_config.RunConfig
-  agent: assembly.Agent
-  initial_params: Any
-  identity: Mapping[str, Any]
-  make_display: Optional[Callable[[int], coordinator.Display]]
-  callbacks: Sequence[in_process.Callback]
+  if code is None and by_script:
+    print(
+      f'The run in {run.workdir} has completed its {run.max_actor_steps:,} '
+      'actor steps. Raise max_actor_steps to continue.'
+    )
+  return code or 0
 
 
 # Part of the identity of runs in one process, because the checkpoints of other
@@ -113,35 +121,43 @@ class _Launch(NamedTuple):
 ENGINE = {'engine': 'in_process'}
 
 
-def _launch(launched: _Launch) -> int:
-  """Starts or resumes the run, and returns the exit code."""
-  run, agent, identity = launched.run, launched.agent, launched.identity
-  by_script = launched.make_display is None
-  engine = {} if run.has_nodes else ENGINE
-  resumed = workdir.claim(run, agent.config, {**identity, **engine})
-  if workdir.is_completed(run):
-    if by_script:
-      print(
-        f'The run in {run.workdir} has completed its {run.max_actor_steps:,} '
-        'actor steps. Raise max_actor_steps to continue.'
-      )
-    return 0
-  if run.has_nodes and resumed:
-    replay_checkpoints.check(run, agent.config.replay)
-  if by_script:
-    _announce(run, agent, resumed)
+def run_session(
+  run: run_config.RunConfig,
+  config: config_lib.R2D2Config,
+  identity: Mapping[str, Any],
+  prepare: Callable[[bool], None],
+  start: Callable[[Callable[[], None]], int],
+) -> Optional[int]:
+  """Claims the workdir of a run and records a session of it.
 
-  def begin_session() -> None:
+  Args:
+    run: the run, whose workdir is locked.
+    config: the agent's configuration.
+    identity: see `workdir.claim`.
+    prepare: called before the session starts with whether the run is resumed.
+    start: executes the run and returns its exit code. Its argument records that
+      the run resumes from its checkpoint in a new session.
+
+  Returns:
+    The exit code; None if the run was already completed.
+  """
+  resumed = workdir.claim(run, config, identity)
+  if workdir.is_completed(run):
+    return None
+  if run.has_nodes and resumed:
+    replay_checkpoints.check(run, config.replay)
+  prepare(resumed)
+
+  def begin() -> None:
     provenance.begin(run.workdir, identity.get(workdir.PARAMS, {}))
 
-  if not run.has_nodes:
-    behavior_copies.keep(run, agent)
-  begin_session()
+  def begin_next() -> None:
+    provenance.end(run.workdir)
+    begin()
+
+  begin()
   try:
-    if run.has_nodes:
-      code = _launch_nodes(run, agent, launched.initial_params, begin_session)
-    else:
-      code = _run_in_process(launched)
+    code = start(begin_next)
   finally:
     provenance.end(run.workdir)
   if code == 0:
@@ -208,22 +224,28 @@ def _announce(
     print(f'Warning: {warning}')
 
 
-def _run_in_process(launched: _Launch) -> int:
+def _run_in_process(
+  run: run_config.RunConfig,
+  agent: assembly.Agent,
+  initial_params: Any,
+  make_display: Optional[coordinator.MakeDisplay],
+  callbacks: Sequence[in_process.Callback],
+) -> int:
   """Runs all nodes in this thread, and returns the exit code."""
   compilation_cache.enable()
   with interrupts.noted() as noted:
     engine = in_process.InProcess(
-      launched.run,
-      launched.agent,
-      make_display=launched.make_display or progress.Progress,
-      initial_params=launched.initial_params,
+      run,
+      agent,
+      make_display=make_display or progress.Progress,
+      initial_params=initial_params,
       should_stop=lambda: noted() is not None,
     )
-    finished = engine.run(launched.callbacks)
+    finished = engine.run(callbacks)
     interrupt = noted()
   if finished:
     return 0
-  if launched.make_display is None:
+  if make_display is None:
     steps = engine.coordinator.get_counts().get('actor_steps', 0)
     print(
       f'Stopped after {steps:,} actor steps; state saved. Rerun the same '
@@ -236,7 +258,7 @@ def _launch_nodes(
   run: run_config.RunConfig,
   agent: assembly.Agent,
   initial_params: Any,
-  begin_session: Callable[[], None],
+  begin_next: Callable[[], None],
 ) -> int:
   """Starts the nodes, waits until they end, and returns the exit code.
 
@@ -244,7 +266,7 @@ def _launch_nodes(
     run: the run.
     agent: the agent.
     initial_params: initial parameters of the Q-network, if any.
-    begin_session: records that the run resumes from its checkpoint.
+    begin_next: records that the run resumes in a new session.
   """
   # Imported here because runs in one process do not need Acme's stack.
   from bt_acme.agents import builders
@@ -256,9 +278,8 @@ def _launch_nodes(
       run, builders.AgentBuilder(agent), initial_params=initial_params
     )
 
-  def begin_next() -> Any:
-    provenance.end(run.workdir)
-    begin_session()
+  def next_program() -> Any:
+    begin_next()
     return make_program()
 
   program = make_program()
@@ -275,7 +296,7 @@ def _launch_nodes(
     policy=restarts.RestartPolicy(
       max_restarts_per_hour=run.max_restarts,
       labels={k: v for k, v in labels.items() if k in program.groups},
-      next_program=begin_next,
+      next_program=next_program,
       watchdog_seconds=run.watchdog_seconds,
     ),
   )

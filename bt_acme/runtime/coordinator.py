@@ -18,7 +18,6 @@ from typing import (
   List,
   Mapping,
   Optional,
-  Protocol,
   Set,
   Tuple,
 )
@@ -34,15 +33,8 @@ _POLL_SECONDS = 0.5
 _RECENT = 100  # Episodes in the mean return on the progress line.
 _LEARNER_ENDS_SECONDS = 8.0  # Time for the learner to save when told to stop.
 
-
-class Display(Protocol):
-  """Display of the progress of a run."""
-
-  def update(self, values: Mapping[str, Any]) -> None:
-    """Shows new values; see `progress.Progress.update`."""
-
-  def close(self) -> None:
-    """Leaves the last state on the screen."""
+# Makes a display, such as `progress.Progress`, given the budget of actor steps.
+MakeDisplay = Callable[[int], Any]
 
 
 @dataclasses.dataclass
@@ -70,20 +62,20 @@ class Coordinator(node.Node):
   def __init__(
     self,
     run: run_config.RunConfig,
-    make_display: Callable[[int], Display],
+    make_display: MakeDisplay,
     context: context_lib.Context,
   ) -> None:
     """Initializes the counts to zero.
 
     Args:
       run: the run.
-      make_display: makes the display, given the budget of actor steps.
+      make_display: makes the display of the progress.
       context: the context of the node; its clients are not used.
     """
     super().__init__(context)
     self._run = run
     self._make_display = make_display
-    self._display: Optional[Display] = None
+    self._display: Any = None
     self._learner_ended = threading.Event()
     # The lock guards all attributes below.
     self._lock = threading.Lock()

@@ -10,7 +10,6 @@ from typing import (
   Mapping,
   NamedTuple,
   Optional,
-  Protocol,
   Sequence,
   Tuple,
 )
@@ -41,65 +40,9 @@ _REPLAY_SECONDS = 4.0
 _LAST_POLL_SECONDS = 1.0
 
 
-class Learner(Protocol):
-  """Interface of a learner and its replay."""
-
-  @property
-  def learner_steps(self) -> int:
-    """The number of learner steps, including those before the checkpoint."""
-
-  @property
-  def replay_size(self) -> int:
-    """The number of sequences in the replay."""
-
-  @property
-  def max_priority(self) -> float:
-    """The largest priority of recent steps."""
-
-  @property
-  def variables(self) -> assembly.Variables:
-    """The parameters that actors may use, as NumPy arrays."""
-
-  @property
-  def template(self) -> Any:
-    """The structure, shapes and dtypes of the arrays that `save` returns."""
-
-  def advance(self, seconds: float) -> bool:
-    """Takes the learner steps that the replay allows, within a time limit.
-
-    Args:
-      seconds: the approximate time limit in seconds.
-
-    Returns:
-      Whether the learner has compiled its step.
-    """
-
-  def flush(self) -> None:
-    """Waits until all started steps have finished."""
-
-  def get_variables(self, names: Sequence[str]) -> List[Any]:
-    """Returns variables by name."""
-
-  def get_statistics(
-    self, first_environment: int, num_environments: int
-  ) -> Any:
-    """Returns the running statistics of a range of environments."""
-
-  def put_statistics(self, first_environment: int, statistics: Any) -> None:
-    """Stores the running statistics of consecutive environments."""
-
-  def merged_statistics(self) -> Any:
-    """Returns statistics merged over all environments; None without any."""
-
-  def save(self) -> Mapping[str, Any]:
-    """Returns the `arrays` and JSON `values` of a checkpoint."""
-
-  def restore(self, state: Mapping[str, Any]) -> None:
-    """Restores a state returned by `save`."""
-
-
 # Makes the learner and the saver of its checkpoints, in the process of the
-# node. The stack closes the resources that they use.
+# node. A learner has the methods of `engines.in_process_learner.Learner`. The
+# stack closes the resources that they use.
 MakeLearner = Callable[
   [
     run_config.RunConfig,
@@ -107,7 +50,7 @@ MakeLearner = Callable[
     metrics.MetricsLogger,
     contextlib.ExitStack,
   ],
-  Tuple[Learner, saver.Saver],
+  Tuple[Any, saver.Saver],
 ]
 
 
@@ -159,7 +102,7 @@ class LearnerNode(node.Node):
     self._next_poll = self._saved_at = context.clock()
     self._standing = _Standing({}, None)
     # Made by `start`.
-    self._learner: Learner
+    self._learner: Any
     self._logger: Optional[metrics.MetricsLogger] = None
     self._evaluations: evaluation_schedule.Queue
     self._snapshots: snapshots.Snapshots

@@ -6,7 +6,7 @@ thread writes them, which takes several seconds per gigabyte.
 
 import threading
 import time
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Protocol
+from typing import Any, Callable, Mapping, NamedTuple, Optional
 
 from absl import logging
 
@@ -26,17 +26,7 @@ class State(NamedTuple):
   values: Mapping[str, Any]
 
 
-class Task(Protocol):
-  """Background work that ends by itself, such as a `threading.Thread`."""
-
-  def is_alive(self) -> bool:
-    """Returns whether the work has not ended."""
-
-  def join(self, timeout: Optional[float] = None) -> None:
-    """Waits until the work has ended, or until a timeout in seconds."""
-
-
-def start_thread(work: Callable[[], None]) -> Task:
+def start_thread(work: Callable[[], None]) -> threading.Thread:
   """Starts work in a daemon thread, which ends with the process."""
   thread = threading.Thread(target=work, name='saver', daemon=True)
   thread.start()
@@ -55,7 +45,7 @@ class Saver:
     folder: str,
     take_replay: Optional[Callable[[], checkpoints.Replay]] = None,
     clear: Callable[[], None] = lambda: None,
-    start: Optional[Callable[[Callable[[], None]], Task]] = start_thread,
+    start: Optional[Callable[[Callable[[], None]], Any]] = start_thread,
     clock: Callable[[], float] = time.monotonic,
   ):
     """Initializes a saver that has written nothing.
@@ -65,9 +55,9 @@ class Saver:
       take_replay: writes the replay and returns the complete files, or raises
         OSError. None omits the replay.
       clear: removes the files that `take_replay` has written.
-      start: starts writing without waiting for it. With None, `begin` returns
-        once the checkpoint is written, and no checkpoint is written without its
-        own replay.
+      start: starts writing without waiting for it, and returns a thread or an
+        object like it. With None, `begin` returns once the checkpoint is
+        written, and no checkpoint is written without its own replay.
       clock: a function that returns seconds.
     """
     self._folder = folder
@@ -75,7 +65,7 @@ class Saver:
     self._clear = clear
     self._start = start
     self._clock = clock
-    self._task: Optional[Task] = None
+    self._task: Any = None
     # Guards the directory, which has one writer, and the attributes below.
     self._lock = threading.Lock()
     self._written: Optional[State] = None  # The newest state.

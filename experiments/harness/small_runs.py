@@ -279,10 +279,12 @@ def _learn(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
   run = job.run
   if run.kind == 'program':
     workdir = str(folder / run.workdir)
-    loaded = evaluation.load(evaluation.EvaluationConfig(workdir=workdir))
+    agent, learned = evaluation.load(
+      evaluation.EvaluationConfig(workdir=workdir)
+    )
     episodes = logs.read_rows(workdir, 'actor')
     episodes.sort(key=lambda row: row['actor_steps'])
-    return [_Policy(loaded.agent, loaded.variables)], episodes
+    return [_Policy(agent, learned.variables)], episodes
   behavior: Any = behaviors.ActionRepeat()
   if job.needed:
     epsilon = 0.0

@@ -33,7 +33,7 @@ def make_folder(tmp_path):
 
 
 def load(folder):
-  return evaluation.load(evaluation.EvaluationConfig(workdir=str(folder)))
+  return evaluation.load(evaluation.EvaluationConfig(workdir=str(folder)))[1]
 
 
 def test_a_valid_workdir_is_loaded(folder):

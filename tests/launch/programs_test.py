@@ -153,11 +153,11 @@ def test_a_run_is_evaluated_like_its_exported_behavior(ngu, server):
     'behavior': ngu['workdir'] / 'behavior',
   }
   loaded = [
-    evaluation.load(evaluation.EvaluationConfig(**{name: str(folder)}))[1:]
+    evaluation.load(evaluation.EvaluationConfig(**{name: str(folder)}))[1]
     for name, folder in folders.items()
   ]
   jax.tree.map(np.testing.assert_array_equal, *loaded)
-  assert loaded[0][1].error_count > 0
+  assert loaded[0].statistics.error_count > 0
   outputs = [
     server.run('evaluate', f'--{name}={folder}', '--episodes=2')
     for name, folder in folders.items()

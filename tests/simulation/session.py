@@ -8,19 +8,26 @@ import pathlib
 import random
 import signal
 import sys
-from typing import Any, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import (
+  Any,
+  Callable,
+  Iterator,
+  List,
+  NamedTuple,
+  Optional,
+  Set,
+  Tuple,
+)
 
 from absl import logging
 
 from bt_acme import files
+from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
 from bt_acme.runtime import (
   interrupts,
-  provenance,
-  replay_checkpoints,
   restarts,
   supervisor,
-  workdir,
   workdir_lock,
 )
 from bt_acme.runtime import program as program_lib
@@ -244,28 +251,22 @@ class Session:
 
   def _launch(self) -> int:
     """Works like `cli.run.launch`."""
-    run = self.run
-    with workdir_lock.held(run.workdir):
-      resumed = workdir.claim(run, nodes.AGENT.config)
-      if workdir.is_completed(run):
-        return 0
-      if resumed:
-        replay_checkpoints.check(run, nodes.AGENT.config.replay)
-      provenance.begin(run.workdir, {})
-      try:
-        code = self._supervise(run)
-      finally:
-        provenance.end(run.workdir)
-      if code == 0:
-        workdir.mark_completed(run)
-      return code
+    with workdir_lock.held(self.run.workdir):
+      code = run_cli.run_session(
+        self.run,
+        nodes.AGENT.config,
+        {},
+        lambda resumed: None,
+        self._supervise,
+      )
+    return code or 0
 
-  def _supervise(self, run: run_config.RunConfig) -> int:
+  def _supervise(self, begin_next: Callable[[], None]) -> int:
+    run = self.run
     self._queue = queue = engine_lib.Queue(self.clock, self.disk)
 
-    def begin_next() -> Any:
-      provenance.end(run.workdir)
-      provenance.begin(run.workdir, {})
+    def next_program() -> Any:
+      begin_next()
       self.ledger.program_restarts()
       return nodes.make_program(run, self)
 
@@ -283,7 +284,7 @@ class Session:
         policy=restarts.RestartPolicy(
           max_restarts_per_hour=run.max_restarts,
           labels=nodes.restarted_labels(program),
-          next_program=begin_next,
+          next_program=next_program,
           watchdog_seconds=run.watchdog_seconds,
         ),
         clock=self.clock.monotonic,

@@ -43,7 +43,7 @@ from bt_acme.runtime.engines import in_process_learner
 
 _FULL_DISK_SECONDS = 0.5  # Between two checks for disk space.
 
-# Called after each iteration with the values of a `coordinator.Display`.
+# Called after each iteration with the values of `progress.Progress.update`.
 # Returning True stops the run.
 Callback = Callable[[Mapping[str, Any]], Any]
 
@@ -56,7 +56,7 @@ class InProcess:
     run: run_config.RunConfig,
     agent: assembly.Agent,
     *,
-    make_display: Callable[[int], coordinator.Display],
+    make_display: coordinator.MakeDisplay,
     initial_params: Optional[types.Params] = None,
     should_stop: Callable[[], bool] = lambda: False,
   ):

@@ -24,8 +24,6 @@ _ROW_PERIOD = 10  # Learner steps between two rows of metrics.
 class Learner:
   """The learner of an in-process run, with its replay.
 
-  Implements `learner_node.Learner`.
-
   Attributes:
     replay: the replay that the actor fills.
     actor_statistics: returns the actor's statistics, keyed by the first
