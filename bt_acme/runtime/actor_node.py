@@ -57,7 +57,7 @@ class ActorNode(node.Node):
     self._clients: List[variables.VariableClient] = []
     self._writers: List[Any] = []
     self._sinks: List[Any] = []
-    self._pipeline: Optional[actor_groups.Pipeline] = None
+    self._pipeline = actor_groups.Pipeline([])
     self._is_primed = False
     self._vector_steps = 0
     self._leased = 0  # Actor steps granted but not yet taken.
@@ -70,9 +70,8 @@ class ActorNode(node.Node):
 
   def iterate(self) -> Optional[float]:
     """Steps all environments once, if the budget has steps left."""
-    assert self._pipeline is not None
     try:
-      return self._act(self._pipeline)
+      return self._act()
     except ConnectionError:
       # Either the inference server was told to stop before this process, or it
       # failed, and the supervisor is about to restart both.
@@ -84,12 +83,11 @@ class ActorNode(node.Node):
 
   def close(self) -> None:
     """Closes the environments."""
-    if self._pipeline is not None:
-      self._pipeline.close()
+    self._pipeline.close()
 
   def statistics(self) -> Dict[int, Any]:
     """Returns the reward statistics; see `actor_groups.Pipeline`."""
-    return {} if self._pipeline is None else self._pipeline.statistics()
+    return self._pipeline.statistics()
 
   def state(self) -> Dict[str, Any]:
     """Returns the state between two iterations, for an actor with one group.
@@ -98,7 +96,7 @@ class ActorNode(node.Node):
     (`bt_acme.environments.saving`) logs a warning, and starts new episodes when
     the state is restored.
     """
-    (group,) = self._groups()
+    (group,) = self._pipeline.groups
     try:
       environment = group.environments.state()
     except saving.SaveNotSupportedError as error:
@@ -120,7 +118,7 @@ class ActorNode(node.Node):
       state: the state.
       actor_steps: the number of actor steps taken by then.
     """
-    (group,) = self._groups()
+    (group,) = self._pipeline.groups
     # Environments come first because they may reject the state.
     if state['environment'] is not None:
       group.environments.restore(state['environment'])
@@ -149,10 +147,6 @@ class ActorNode(node.Node):
     group.actor.discard_episodes()
     for sink in self._sinks:
       sink.reset()
-
-  def _groups(self) -> List[actor_groups.Group]:
-    assert self._pipeline is not None
-    return self._pipeline.groups
 
   def _make_groups(self) -> List[actor_groups.Group]:
     """Makes all groups of environments, with their actors and sinks."""
@@ -231,11 +225,11 @@ class ActorNode(node.Node):
       num_stacked=self._run.num_stacked,
     )
 
-  def _act(self, pipeline: actor_groups.Pipeline) -> Optional[float]:
+  def _act(self) -> Optional[float]:
     """Steps all environments once; the result is that of `iterate`."""
     if not self._is_primed:
       self._is_primed = True
-      self._taken = pipeline.prime()
+      self._taken = self._pipeline.prime()
       self._leased = -self._taken
     while self._leased <= 0:
       granted = self._coordinator.lease(
@@ -246,11 +240,11 @@ class ActorNode(node.Node):
       if granted is None:
         return None  # A later attempt of this actor has started.
       if not granted:
-        self._episodes += pipeline.drain()
-        self._report(pipeline)
+        self._episodes += self._pipeline.drain()
+        self._report()
         return None
       self._leased += granted  # The last step may have overshot the lease.
-    actor_steps, episodes = pipeline.step()
+    actor_steps, episodes = self._pipeline.step()
     self._vector_steps += 1
     self._leased -= actor_steps
     self._taken += actor_steps
@@ -259,16 +253,16 @@ class ActorNode(node.Node):
       client.update()
     self.is_warm = True
     if self._vector_steps % self._report_period == 0:
-      self._report(pipeline)
+      self._report()
     return node.AT_ONCE
 
   @property
   def _report_period(self) -> int:
     return _REPORT_PERIOD if self._run.has_nodes else 1
 
-  def _report(self, pipeline: actor_groups.Pipeline) -> None:
+  def _report(self) -> None:
     """Reports statistics, then steps; the report of steps may end the run."""
-    for first_environment, statistics in pipeline.statistics().items():
+    for first_environment, statistics in self._pipeline.statistics().items():
       self._learner.put_statistics(first_environment, statistics)
     self._coordinator.report_acting(
       self._index, self._context.attempt, self._taken, self._episodes

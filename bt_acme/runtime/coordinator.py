@@ -311,7 +311,7 @@ class Coordinator(node.Node):
       subsampler = metrics.Subsampler(
         self._run.max_episode_rows, self._run.max_actor_steps
       )
-      self._logs[label] = metrics.make_logger(
+      self._logs[label] = metrics.MetricsLogger(
         self._run.workdir,
         label,
         subsampler=subsampler if label == 'actor' else None,

@@ -103,7 +103,7 @@ class LearnerNode(node.Node):
     self._standing = _Standing({}, None)
     # Made by `start`.
     self._learner: Any
-    self._logger: Optional[metrics.MetricsLogger] = None
+    self._logger: metrics.MetricsLogger
     self._evaluations: evaluation_schedule.Queue
     self._snapshots: snapshots.Snapshots
     self._saver: saver.Saver
@@ -146,7 +146,7 @@ class LearnerNode(node.Node):
     """Makes the learner, and restores the newest checkpoint."""
     run = self._run
     provenance.note_device(run.workdir)
-    self._logger = metrics.make_logger(
+    self._logger = metrics.MetricsLogger(
       run.workdir,
       'learner',
       time_delta=_REPORT_SECONDS if run.has_nodes else 0.0,
@@ -189,7 +189,7 @@ class LearnerNode(node.Node):
     """Saves, unless the final state of the run is already saved."""
     if self._has_ended:
       return
-    self._flush()
+    self._logger.flush()  # Before its rows are counted.
     # The coordinator may have exited already.
     answer = self._context.call_with_timeout(self._poll, _LAST_POLL_SECONDS)
     if answer is not None:
@@ -211,7 +211,6 @@ class LearnerNode(node.Node):
       finished: whether the run is complete, and its final state has been saved
         and exported.
     """
-    assert self._logger is not None
     self._has_ended = self.is_warm = True  # Nothing is left to compile.
     # The coordinator may have exited already.
     self._context.call_with_timeout(
@@ -244,7 +243,7 @@ class LearnerNode(node.Node):
     self._next_poll = now + (_POLL_SECONDS if self._run.has_nodes else 0.0)
     if phase >= Phase.LEARNER_FINISHES:
       self._learner.flush()
-      self._flush()
+      self._logger.flush()  # Before its rows are counted.
       self._standing = self._poll()[1]
       self._finish(None)
       if self._agent.intrinsic is not None:
@@ -263,14 +262,8 @@ class LearnerNode(node.Node):
     self._store_pending()
     self._saver.finish(self._state(), seconds)
 
-  def _flush(self) -> None:
-    """Writes the row that was held back, before the log's rows are counted."""
-    assert self._logger is not None
-    self._logger.flush()
-
   def _poll(self) -> Tuple[int, _Standing]:
     """Returns the phase and the progress of the run."""
-    assert self._logger is not None
     # Counted before the call, so that no counted row is newer than the answer.
     own_rows = self._logger.num_written
     phase, counts, actor_rows = self._coordinator.poll_to_save(

@@ -1,8 +1,8 @@
 """Logs the metrics of a run as CSV and for TensorBoard.
 
-`make_logger` gives every label its own directory under the run's `logs/`. A run
-that resumes appends to the existing files, after `cut` has dropped the rows
-written since its checkpoint and has marked them as superseded for TensorBoard.
+Each label has its own directory under the run's `logs/`. A run that resumes
+appends to the existing files, after `cut` has dropped the rows written since
+its checkpoint and has marked them as superseded for TensorBoard.
 Each row records its `session` and the `seconds` that the run has taken so far,
 over all sessions. While the disk is full, rows are buffered.
 """
@@ -46,37 +46,6 @@ _NO_SUMMARIES = (
 )
 
 
-def make_logger(
-  workdir: Union[str, pathlib.Path],
-  label: str,
-  *,
-  time_delta: float = 0.0,
-  subsampler: Optional['Subsampler'] = None,
-  clock: Callable[[], float] = time.monotonic,
-) -> 'MetricsLogger':
-  """Creates the logger of one label.
-
-  Args:
-    workdir: the run's directory; the files are in its `logs/LABEL`.
-    label: the label, which names the directory. Only one process may write to
-      it.
-    time_delta: the minimum number of seconds between two rows. Earlier rows are
-      dropped, except for the last one, which `close` writes.
-    subsampler: selects the rows of a log of limited length.
-    clock: a function that returns seconds.
-  """
-  folder = pathlib.Path(workdir) / 'logs' / label
-  files.make_folder(folder.parent)
-  files.make_folder(folder)
-  return MetricsLogger(
-    folder,
-    time_delta=time_delta,
-    subsampler=subsampler,
-    session=provenance.current(str(workdir)),
-    clock=clock,
-  )
-
-
 def sync(workdir: Union[str, pathlib.Path], labels: Iterable[str]) -> None:
   """Syncs logs to the disk, regardless of which process writes them."""
   for label in labels:
@@ -96,25 +65,28 @@ class MetricsLogger:
 
   def __init__(
     self,
-    folder: pathlib.Path,
+    workdir: Union[str, pathlib.Path],
+    label: str,
     *,
     time_delta: float = 0.0,
     subsampler: Optional['Subsampler'] = None,
-    session: Optional[provenance.Session] = None,
     clock: Callable[[], float] = time.monotonic,
   ):
     """Initializes the logger and opens its files.
 
     Args:
-      folder: an existing directory for the files.
-      time_delta: the minimum number of seconds between two rows; see
-        `make_logger`.
-      subsampler: see `make_logger`.
-      session: the session of the run, for the columns `seconds` and `session`;
-        None omits them.
+      workdir: the run's directory; the files are in its `logs/LABEL`.
+      label: the label, which names the directory. Only one process may write to
+        it.
+      time_delta: the minimum number of seconds between two rows. Earlier rows
+        are dropped, except for the last one, which `close` writes.
+      subsampler: selects the rows of a log of limited length.
       clock: a function that returns seconds.
     """
-    self._session = session
+    folder = pathlib.Path(workdir) / 'logs' / label
+    files.make_folder(folder.parent)
+    files.make_folder(folder)
+    self._session = provenance.current(str(workdir))
     self._table = CSVTable(folder / 'logs.csv')
     self._folder = folder
     self._summaries = summaries_lib.Summaries(folder)
@@ -213,8 +185,6 @@ class MetricsLogger:
 
   def _marks(self) -> Dict[str, Number]:
     """Returns the columns that record when a row is written."""
-    if self._session is None:
-      return {}
     seconds = round(self._session.seconds(time.time()), 3)
     return dict(zip(MARKS, (seconds, self._session.number), strict=True))
 

@@ -83,7 +83,7 @@ def make_run(tmp_path):
 
 
 def log(run, point):
-  logger = metrics.make_logger(run.workdir, 'evaluator')
+  logger = metrics.MetricsLogger(run.workdir, 'evaluator')
   logger.write({'actor_steps': point + 3, 'evaluation_point': point})
   logger.close()
 

@@ -27,6 +27,12 @@ class _Clock:
     return self.now
 
 
+@pytest.fixture(name='folder')
+def _folder(tmp_path):
+  """Returns the directory of the logger with the label `actor`."""
+  return tmp_path / 'logs' / 'actor'
+
+
 def _rows(path):
   with path.open(newline='') as file:
     return list(csv.DictReader(file))
@@ -55,7 +61,7 @@ def _summaries(folder):
 
 
 def test_rows_reach_csv_and_tensorboard(tmp_path):
-  logger = metrics_lib.make_logger(tmp_path, 'learner')
+  logger = metrics_lib.MetricsLogger(tmp_path, 'learner')
   logger.write({'learner_steps': 3, 'loss': jnp.float32(0.5)})
   logger.write({'learner_steps': np.int64(4), 'loss': jnp.bfloat16(1.5)})
   logger.close()
@@ -75,7 +81,7 @@ def test_a_non_finite_loss_is_written_with_one_warning(tmp_path):
   handler = logging.logging.StreamHandler(warnings)
   logging.get_absl_logger().addHandler(handler)
   try:
-    logger = metrics_lib.make_logger(tmp_path, 'learner')
+    logger = metrics_lib.MetricsLogger(tmp_path, 'learner')
     for step, loss in enumerate([1.0, math.nan, math.inf]):
       logger.write({'learner_steps': step, 'loss': jnp.float32(loss)})
     logger.close()
@@ -91,7 +97,7 @@ def test_a_non_finite_loss_is_written_with_one_warning(tmp_path):
 
 @pytest.mark.parametrize('value', ['text', np.zeros(2), None])
 def test_an_error_names_a_value_that_is_not_a_scalar(tmp_path, value):
-  logger = metrics_lib.make_logger(tmp_path, 'learner')
+  logger = metrics_lib.MetricsLogger(tmp_path, 'learner')
   with pytest.raises(ValueError, match='loss=.* cannot be logged'):
     logger.write({'loss': value})
   logger.close()
@@ -99,7 +105,7 @@ def test_an_error_names_a_value_that_is_not_a_scalar(tmp_path, value):
 
 def test_resuming_appends_to_the_same_file(tmp_path):
   for step in range(1, 12):  # File names with one and two digits.
-    logger = metrics_lib.make_logger(tmp_path, 'actor')
+    logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
     logger.write({'actor_steps': step})
     logger.close()
   rows = _rows(tmp_path / 'logs' / 'actor' / 'logs.csv')
@@ -108,20 +114,23 @@ def test_resuming_appends_to_the_same_file(tmp_path):
   assert [step for _, step, _ in curve] == list(range(1, 12))
 
 
-def test_each_row_records_the_session_and_the_seconds(tmp_path, monkeypatch):
+def test_each_row_records_the_session_and_the_seconds(
+  tmp_path, folder, monkeypatch
+):
   session = provenance.Session(number=2, started=1_000.0, seconds_before=50.0)
   monkeypatch.setattr(metrics_lib.time, 'time', lambda: 1_007.5)
-  logger = metrics_lib.MetricsLogger(tmp_path, session=session)
+  monkeypatch.setattr(provenance, 'current', lambda workdir: session)
+  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
   logger.write({'actor_steps': 1, 'environment': 3, 'epsilon': 0.5, 'x': 1})
   logger.close()
-  assert _rows(tmp_path / 'logs.csv') == [
+  assert _rows(folder / 'logs.csv') == [
     {
       **{'actor_steps': '1', 'environment': '3', 'epsilon': '0.5', 'x': '1'},
       **{'seconds': '57.5', 'session': '2'},
     }
   ]
   # The other columns are not plotted as curves.
-  assert {name for name, *_ in _summaries(tmp_path)} == {'actor_steps', 'x'}
+  assert {name for name, *_ in _summaries(folder)} == {'actor_steps', 'x'}
 
 
 def test_a_log_with_the_old_name_of_a_column_is_continued(tmp_path):
@@ -149,7 +158,7 @@ def test_appending_with_other_columns_keeps_the_cells_in_place(tmp_path):
   (folder / 'logs.csv').write_text(
     'lost,actor_steps,episode_return\n7,10,0.5\n8,20,1.5\n'
   )
-  logger = metrics_lib.make_logger(tmp_path, 'actor')
+  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
   logger.cut(1, last_step=10)
   logger.write({'episode_return': 2.5, 'actor_steps': 30, 'epsilon': 0.25})
   logger.close()
@@ -216,14 +225,16 @@ def test_a_cut_keeps_the_first_rows(tmp_path, num_rows):
   assert path.read_text().splitlines() == [*lines[: 1 + kept], ',3']
 
 
-def test_early_rows_are_dropped_except_for_the_last(tmp_path):
+def test_early_rows_are_dropped_except_for_the_last(tmp_path, folder):
   clock = _Clock()
-  logger = metrics_lib.MetricsLogger(tmp_path, time_delta=10.0, clock=clock)
+  logger = metrics_lib.MetricsLogger(
+    tmp_path, 'actor', time_delta=10.0, clock=clock
+  )
   for step in range(5):
     logger.write({'actor_steps': step})
     clock.now += 4
   logger.close()
-  steps = [row['actor_steps'] for row in _rows(tmp_path / 'logs.csv')]
+  steps = [row['actor_steps'] for row in _rows(folder / 'logs.csv')]
   assert steps == ['0', '3', '4']
 
 
@@ -285,43 +296,43 @@ def test_logging_does_not_import_tensorflow():
     ({'learner_steps': 7, 'x': 2}, 7),
   ],
 )
-def test_actor_steps_take_precedence_as_step(tmp_path, row, step):
-  logger = metrics_lib.MetricsLogger(tmp_path)
+def test_actor_steps_take_precedence_as_step(tmp_path, folder, row, step):
+  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
   logger.write(row)
   logger.close()
-  assert ('x', step, 2.0) in _summaries(tmp_path)
+  assert ('x', step, 2.0) in _summaries(folder)
 
 
-def test_a_log_is_cut_to_its_earlier_length(tmp_path):
-  logger = metrics_lib.MetricsLogger(tmp_path)
+def test_a_log_is_cut_to_its_earlier_length(tmp_path, folder):
+  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
   assert logger.num_rows == 0
   for steps in (0, 10, 20, 20, 30):
     logger.write({'actor_steps': steps, 'x': steps / 2})
   assert logger.num_rows == 5
   logger.close()
-  logger = metrics_lib.MetricsLogger(tmp_path)
+  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
   assert logger.num_rows == 5
   logger.cut(3, last_step=20)
   assert logger.num_rows == 3
   logger.write({'actor_steps': 25, 'x': 3.0, 'more': 1})
   assert logger.num_rows == 4
   logger.close()
-  rows = _rows(tmp_path / 'logs.csv')
+  rows = _rows(folder / 'logs.csv')
   assert [row['actor_steps'] for row in rows] == ['0', '10', '20', '25']
   # TensorBoard discards the rows of this and later steps.
-  purges = [e.step for e in _events(tmp_path) if e.session_log.status]
+  purges = [e.step for e in _events(folder) if e.session_log.status]
   assert purges == [21]
 
 
-def test_a_log_without_rows_can_be_cut(tmp_path):
-  logger = metrics_lib.MetricsLogger(tmp_path)
+def test_a_log_without_rows_can_be_cut(tmp_path, folder):
+  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
   logger.cut(0, last_step=0)
   logger.close()
-  assert not list(tmp_path.iterdir())
+  assert not list(folder.iterdir())
 
 
-def test_flush_writes_the_row_that_was_held_back(tmp_path):
-  logger = metrics_lib.MetricsLogger(tmp_path, time_delta=1e6)
+def test_flush_writes_the_row_that_was_held_back(tmp_path, folder):
+  logger = metrics_lib.MetricsLogger(tmp_path, 'actor', time_delta=1e6)
   for x in (1, 2):
     logger.write({'x': x})
   assert logger.num_rows == 1
@@ -329,23 +340,23 @@ def test_flush_writes_the_row_that_was_held_back(tmp_path):
     logger.flush()
     assert logger.num_rows == 2
   logger.close()
-  assert [row['x'] for row in _rows(tmp_path / 'logs.csv')] == ['1', '2']
+  assert [row['x'] for row in _rows(folder / 'logs.csv')] == ['1', '2']
 
 
 def test_rows_are_buffered_while_the_disk_is_full(
-  tmp_path, limit_file_size, caplog
+  tmp_path, folder, limit_file_size, caplog
 ):
   clock = _Clock()
-  logger = metrics_lib.MetricsLogger(tmp_path)
-  summaries = summaries_lib.Summaries(tmp_path, clock=clock)
+  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
+  summaries = summaries_lib.Summaries(folder, clock=clock)
   summaries.purge_step = 1
   for step in range(1, 31):
     clock.now += 11.0
     if step == 11:
       # Enough space for half a row.
-      limit_file_size((tmp_path / 'logs.csv').stat().st_size + 5)
+      limit_file_size((folder / 'logs.csv').stat().st_size + 5)
     if step == 21:
-      complete = (tmp_path / 'logs.csv').read_text()
+      complete = (folder / 'logs.csv').read_text()
       limit_file_size(None)
     logger.write({'actor_steps': step, 'x': 0.5})
     assert logger.num_rows == step
@@ -354,22 +365,22 @@ def test_rows_are_buffered_while_the_disk_is_full(
   assert caplog.text.count('Disk full; buffering rows of') == 1
   logger.close()
   summaries.close()
-  steps = [int(row['actor_steps']) for row in _rows(tmp_path / 'logs.csv')]
+  steps = [int(row['actor_steps']) for row in _rows(folder / 'logs.csv')]
   assert steps == list(range(1, 31))
   # TensorBoard lacks some of these rows, but has all later ones.
-  curve = {step for tag, step, _ in _summaries(tmp_path) if tag == 'y'}
+  curve = {step for tag, step, _ in _summaries(folder) if tag == 'y'}
   assert set(range(21, 31)) <= curve
 
 
 def test_rows_that_cannot_be_written_are_lost_at_the_end(
-  tmp_path, limit_file_size, caplog
+  tmp_path, folder, limit_file_size, caplog
 ):
-  logger = metrics_lib.MetricsLogger(tmp_path)
+  logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
   logger.write({'actor_steps': 1})
-  limit_file_size((tmp_path / 'logs.csv').stat().st_size)
+  limit_file_size((folder / 'logs.csv').stat().st_size)
   logger.write({'actor_steps': 2, 'another_column': 3})
   logger.write({'actor_steps': 3})
   logger.close()
   assert 'lost the last 2 rows of' in caplog.text
   limit_file_size(None)
-  assert _rows(tmp_path / 'logs.csv') == [{'actor_steps': '1'}]
+  assert [row['actor_steps'] for row in _rows(folder / 'logs.csv')] == ['1']

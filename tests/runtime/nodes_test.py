@@ -34,6 +34,7 @@ from bt_acme.runtime import (
   progress,
   reverb_learner,
 )
+from bt_acme.runtime import workdir as workdir_lib
 from tests.runtime import contexts
 
 _OLD_RUN = pathlib.Path(__file__).parents[1] / 'data' / 'run_of_0_1_0'
@@ -142,10 +143,10 @@ def resume(tmp_path_factory):
   """Resumes the run until its budget is used up; returns the workdir."""
   workdir = tmp_path_factory.mktemp('nodes') / 'run'
   shutil.copytree(_OLD_RUN, workdir)
-  nodes = Nodes(
-    make_run(workdir, snapshot_steps='650,700', evaluation_period=50),
-    make_builder(),
-  )
+  run = make_run(workdir, snapshot_steps='650,700', evaluation_period=50)
+  builder = make_builder()
+  assert workdir_lib.claim(run, builder.agent.config)
+  nodes = Nodes(run, builder)
   nodes.start()
   nodes.wait_for_coordinator()
   assert nodes.end() and not nodes.errors

@@ -78,7 +78,7 @@ def test_seconds_continue_over_sessions(tmp_path, clock):
   assert session.seconds(START + 1_015) == 15.0
   # This session is killed; only its last row shows how long it ran.
   for label, seconds in (('actor', 4), ('learner', 2)):
-    logger = metrics.make_logger(tmp_path, label)
+    logger = metrics.MetricsLogger(tmp_path, label)
     clock(seconds)
     logger.write({'actor_steps': 1})
     logger.close()
