@@ -237,8 +237,10 @@ class Coordinator(node.Node):
     self._display = self._make_display(self._run.max_actor_steps)
 
   def iterate(self) -> Optional[float]:
-    """Advances the phase if necessary, and shows the progress."""
-    self._write_waiting()
+    """Writes buffered rows, advances the phase, and shows the progress."""
+    with self._lock:
+      for logger in self._logs.values():
+        logger.write_waiting()
     phase, _ = self.poll()
     # The counts of a resumed run are unknown until the learner is ready.
     if phase != Phase.STARTING and self._display is not None:
@@ -261,12 +263,6 @@ class Coordinator(node.Node):
     with self._lock:
       for logger in self._logs.values():
         logger.close()
-
-  def _write_waiting(self) -> None:
-    """Writes the rows that were buffered while the disk was full."""
-    with self._lock:
-      for logger in self._logs.values():
-        logger.write_waiting()
 
   def progress(self) -> Dict[str, float]:
     """Returns the values to display; see `progress.Progress.update`."""

@@ -32,11 +32,11 @@ from bt_acme.runtime import summaries as summaries_lib
 
 Number = Union[int, float]
 
-# The first of these that a row has is its step in TensorBoard.
+# Columns with the step of a row in TensorBoard, in order of precedence.
 _STEP_KEYS = ('actor_steps', 'learner_steps')
 # Columns that record when a row was written; they differ between equal runs.
 MARKS = ('seconds', 'session')
-# Columns that had another name until 0.1: old name to new name.
+# Columns that had another name until 0.1, by their old name.
 RENAMED_COLUMNS = {'life': 'session'}
 _CHUNK = 1 << 20  # Bytes.
 # Columns that locate a row and are not plotted as curves.
@@ -203,7 +203,7 @@ class Subsampler:
   # The fraction of the rows that may be used ahead of schedule. All rows are
   # written until half of it is used.
   _AHEAD = 0.1
-  # Its multiples fill the unit interval evenly, at any stride.
+  # Multiples of it, modulo 1, fill the unit interval evenly at any stride.
   _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 
   def __init__(self, max_rows: int, max_steps: int):

@@ -147,7 +147,7 @@ def read(workdir: str) -> Dict[str, Any]:
   path = pathlib.Path(workdir) / _FILE
   try:
     record: Dict[str, Any] = untrusted.read_json(path, longest=_LONGEST)
-    if 'lives' in record:  # Its name until 0.1.
+    if 'lives' in record:  # The old name, used until 0.1.
       record['sessions'] = record.pop('lives')
     for session in record['sessions']:
       _time(session['started'])
@@ -213,7 +213,7 @@ def _code() -> Dict[str, Any]:
   Both values are None if the package is not in its own checkout.
   """
   folder = pathlib.Path(version.__file__).parent
-  # A package may be installed somewhere below another project.
+  # The package may be installed inside the checkout of another project.
   if _git(folder, 'ls-files', '--error-unmatch', 'version.py') is None:
     return {'commit': None, 'dirty': None}
   changes = _git(folder, 'status', '--porcelain', '--untracked-files=no')
