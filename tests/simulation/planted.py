@@ -189,6 +189,12 @@ def _(stack: contextlib.ExitStack) -> None:
 
 
 NAMES = tuple(_BUGS)
+# Bugs that need a rare sequence of failures, often more than 20,000 of them.
+RARE = (
+  'a restart is never forgotten',
+  'the backoff never resets',
+  'a failed final save is ignored',
+)
 
 
 @contextlib.contextmanager

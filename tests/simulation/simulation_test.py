@@ -20,7 +20,7 @@ pytestmark = [
   pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning'),
 ]
 _FAILURES, _START = 10_000, 5
-_PLANTED_FAILURES = 20_000  # Enough to find most planted bugs.
+_PLANTED_FAILURES = 20_000
 
 
 def test_ten_thousand_failures():
@@ -75,7 +75,7 @@ def test_a_command_repeats_a_history():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('name', planted.NAMES)
+@pytest.mark.parametrize('name', sorted({*planted.NAMES} - {*planted.RARE}))
 def test_a_planted_bug_is_found(name):
   found = planted.failures_until_found(name, _PLANTED_FAILURES)
   assert found is not None
