@@ -17,8 +17,8 @@ from typing import (
   Iterable,
   List,
   Mapping,
-  NamedTuple,
   Optional,
+  Tuple,
 )
 
 import numpy as np
@@ -26,7 +26,7 @@ import numpy as np
 from bt_acme import assembly, files
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs
-from bt_acme.runtime import checkpoints, metrics
+from bt_acme.runtime import checkpoints, learned, metrics
 
 POINT = 'evaluation_point'  # The column.
 _NAME = re.compile(r'evaluation-(\d+)$')
@@ -57,23 +57,6 @@ def last_point(rows: Iterable[Mapping[str, float]]) -> int:
   # Version 0.1.0 had no points, and some rows without a count.
   points = (row.get(POINT, row.get('actor_steps', 0)) for row in rows)
   return int(max(points, default=-1))
-
-
-class Evaluation(NamedTuple):
-  """A pending evaluation.
-
-  Attributes:
-    point: the evaluation point.
-    actor_steps: the number of actor steps when the evaluation became pending.
-    variables: the parameters at that moment.
-    statistics: the merged statistics of the intrinsic reward; None for an agent
-      without one.
-  """
-
-  point: int
-  actor_steps: int
-  variables: assembly.Variables
-  statistics: Any
 
 
 class Queue:
@@ -134,7 +117,7 @@ class Queue:
 
   def take(
     self, evaluator: int, get_template: Callable[[], assembly.Variables]
-  ) -> Optional[Evaluation]:
+  ) -> Optional[Tuple[int, learned.Learned]]:
     """Returns the earliest available evaluation, or None.
 
     Args:
@@ -143,6 +126,9 @@ class Queue:
         becomes available again.
       get_template: returns variables of the same structure, shapes and dtypes;
         called only if there is an evaluation.
+
+    Returns:
+      The evaluation point, and the policy when the evaluation became pending.
     """
     with self._lock:
       self._taken.pop(evaluator, None)
@@ -159,7 +145,7 @@ class Queue:
       statistics = self._agent.intrinsic.reward.statistics_class(
         **{name: np.float64(value) for name, value in statistics.items()}
       )
-    return Evaluation(point, values['actor_steps'], variables, statistics)
+    return point, learned.Learned(values['actor_steps'], variables, statistics)
 
   def remove(self, point: int) -> None:
     """Removes an evaluation that has been logged."""

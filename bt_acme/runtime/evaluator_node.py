@@ -1,11 +1,12 @@
 """The evaluator node, which runs the pending evaluations."""
 
-from typing import Dict, List, Optional
+from typing import Optional
 
 from bt_acme import assembly, evaluation
 from bt_acme.config import run as run_config
 from bt_acme.runtime import context as context_lib
 from bt_acme.runtime import evaluation_schedule, node, seeds
+from bt_acme.runtime import learned as learned_lib
 from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5
@@ -48,7 +49,7 @@ class EvaluatorNode(node.Node):
       return _POLL_SECONDS
     pending = self._learner.next_evaluation(self._index)
     if pending is not None:
-      self._evaluate(pending)
+      self._evaluate(*pending)
       return node.AT_ONCE
     # No evaluation becomes pending in the last phase.
     if phase >= Phase.EVALUATORS_FINISH:
@@ -61,14 +62,19 @@ class EvaluatorNode(node.Node):
     if self._evaluator is not None:
       self._evaluator.close()
 
-  def _evaluate(self, pending: evaluation_schedule.Evaluation) -> None:
+  def _evaluate(self, point: int, learned: learned_lib.Learned) -> None:
     """Runs an evaluation, which stays pending if it is interrupted."""
     if self._evaluator is None:
       self._evaluator = self._make_evaluator()
-    rows = self._play(self._evaluator, pending)
+    rows = self._evaluator.run(
+      learned.variables, learned.statistics, should_stop=self._should_stop
+    )
     if rows:
-      self._coordinator.report_evaluation(pending.actor_steps, rows)
-      self._confirm(pending.point)
+      self._coordinator.report_evaluation(
+        learned.actor_steps,
+        [{evaluation_schedule.POINT: point, **row} for row in rows],
+      )
+      self._confirm(point)
 
   def _make_evaluator(self) -> evaluation.Evaluator:
     """Makes the environments, with seeds that no actor uses."""
@@ -80,17 +86,6 @@ class EvaluatorNode(node.Node):
       seed=seeds.for_node(run.seed, self._context.attempt),
       first_environment=first,
     )
-
-  def _play(
-    self,
-    evaluator: evaluation.Evaluator,
-    pending: evaluation_schedule.Evaluation,
-  ) -> List[Dict[str, float]]:
-    """Returns the metrics of each episode; none if told to stop."""
-    rows = evaluator.run(
-      pending.variables, pending.statistics, should_stop=self._should_stop
-    )
-    return [{evaluation_schedule.POINT: pending.point, **row} for row in rows]
 
   def _confirm(self, point: int) -> bool:
     """Removes an evaluation if its rows are on the disk.

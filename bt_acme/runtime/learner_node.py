@@ -8,7 +8,6 @@ from typing import (
   Dict,
   List,
   Mapping,
-  NamedTuple,
   Optional,
   Sequence,
   Tuple,
@@ -21,6 +20,7 @@ from bt_acme.config import run as run_config
 from bt_acme.runtime import (
   checkpoints,
   evaluation_schedule,
+  learned,
   metrics,
   node,
   provenance,
@@ -52,19 +52,6 @@ MakeLearner = Callable[
   ],
   Tuple[Any, saver.Saver],
 ]
-
-
-class _Standing(NamedTuple):
-  """The progress of the run at one moment.
-
-  Attributes:
-    counts: all counts of the coordinator.
-    log_rows: the number of rows in the logs of the actors and the learner; None
-      in checkpoints of versions that did not save it.
-  """
-
-  counts: Mapping[str, int]
-  log_rows: Optional[Mapping[str, int]]
 
 
 class LearnerNode(node.Node):
@@ -100,7 +87,11 @@ class LearnerNode(node.Node):
     self._has_ended = False
     self._stack = contextlib.ExitStack()
     self._next_poll = self._saved_at = context.clock()
-    self._standing = _Standing({}, None)
+    # The counts of the coordinator, and the number of rows in the logs of the
+    # actors and the learner at the same moment. None in checkpoints of versions
+    # that did not save it.
+    self._counts: Mapping[str, int] = {}
+    self._log_rows: Optional[Mapping[str, int]] = None
     # Made by `start`.
     self._learner: Any
     self._logger: metrics.MetricsLogger
@@ -127,7 +118,7 @@ class LearnerNode(node.Node):
 
   def next_evaluation(
     self, evaluator: int
-  ) -> Optional[evaluation_schedule.Evaluation]:
+  ) -> Optional[Tuple[int, learned.Learned]]:
     """Returns the next pending evaluation; None if there is none."""
     self._ready.wait()
     # Deferred: copying the variables may wait for learner steps.
@@ -155,15 +146,15 @@ class LearnerNode(node.Node):
     self._learner, self._saver = self._make_learner(
       run, self._context, self._logger, self._stack
     )
-    self._standing = standing = self._restore()
-    actor_steps, rows = standing.counts.get('actor_steps', 0), standing.log_rows
+    self._restore()
+    actor_steps, rows = self._actor_steps, self._log_rows
     if rows is not None:
       self._logger.cut(rows['learner'], actor_steps)
     self._evaluations = evaluation_schedule.Queue(run, self._agent, actor_steps)
     self._snapshots = snapshots.Snapshots(run, actor_steps)
-    self._enqueue_evaluations(standing.counts)
+    self._enqueue_evaluations()
     self._coordinator.resume(
-      standing.counts, None if rows is None else rows['actor']
+      self._counts, None if rows is None else rows['actor']
     )
     self._ready.set()
 
@@ -174,7 +165,7 @@ class LearnerNode(node.Node):
       return _POLL_SECONDS
     try:
       # A run that resumes at its end does not learn any more.
-      if self._counted_steps < self._run.max_actor_steps:
+      if self._actor_steps < self._run.max_actor_steps:
         self.is_warm |= self._learner.advance(_POLL_SECONDS)
     except RuntimeError:
       # The replay may have been told to stop before the learner.
@@ -193,7 +184,7 @@ class LearnerNode(node.Node):
     # The coordinator may have exited already.
     answer = self._context.call_with_timeout(self._poll, _LAST_POLL_SECONDS)
     if answer is not None:
-      self._standing = answer[1]
+      _, self._counts, self._log_rows = answer
     self._finish(_REPLAY_SECONDS)
     self._context.saved()  # Before the next call, which may take too long.
     self._end(False)
@@ -219,32 +210,33 @@ class LearnerNode(node.Node):
     self._logger.close()
     self._stack.close()
 
-  def _restore(self) -> _Standing:
+  def _restore(self) -> None:
     """Restores the newest checkpoint, if any."""
     restored = checkpoints.restore(
       self._run.checkpoint_folder, self._learner.template
     )
     if restored is None:
       # Rows written before the first checkpoint will be written again.
-      return _Standing({}, {'actor': 0, 'learner': 0})
+      self._log_rows = {'actor': 0, 'learner': 0}
+      return
     arrays, values = restored
     self._learner.restore({'arrays': arrays, 'values': values['learner']})
-    return _Standing(values['counts'], values.get('log_rows'))
+    self._counts, self._log_rows = values['counts'], values.get('log_rows')
 
   @property
-  def _counted_steps(self) -> int:
+  def _actor_steps(self) -> int:
     """The number of actor steps at the last poll."""
-    return self._standing.counts.get('actor_steps', 0)
+    return self._counts.get('actor_steps', 0)
 
   def _poll_and_save(self) -> None:
     """Polls the coordinator, then finishes the run or saves a checkpoint."""
-    phase, self._standing = self._poll()
+    phase, self._counts, self._log_rows = self._poll()
     now = self._context.clock()
     self._next_poll = now + (_POLL_SECONDS if self._run.has_nodes else 0.0)
     if phase >= Phase.LEARNER_FINISHES:
       self._learner.flush()
       self._logger.flush()  # Before its rows are counted.
-      self._standing = self._poll()[1]
+      _, self._counts, self._log_rows = self._poll()
       self._finish(None)
       if self._agent.intrinsic is not None:
         self._export(self._run.behavior_folder)
@@ -262,29 +254,29 @@ class LearnerNode(node.Node):
     self._store_pending()
     self._saver.finish(self._state(), seconds)
 
-  def _poll(self) -> Tuple[int, _Standing]:
-    """Returns the phase and the progress of the run."""
+  def _poll(self) -> Tuple[int, Mapping[str, int], Mapping[str, int]]:
+    """Returns the phase, the counts and the lengths of the logs."""
     # Counted before the call, so that no counted row is newer than the answer.
     own_rows = self._logger.num_written
     phase, counts, actor_rows = self._coordinator.poll_to_save(
       {'replay_size': self._learner.replay_size}
     )
-    return phase, _Standing(counts, {'actor': actor_rows, 'learner': own_rows})
+    return phase, counts, {'actor': actor_rows, 'learner': own_rows}
 
   def _state(self) -> saver.State:
     """Returns the contents of a checkpoint, without the replay."""
     # The rows that a checkpoint counts must survive a power failure, too.
     metrics.sync(self._run.workdir, ('actor', 'learner'))
-    state, standing = self._learner.save(), self._standing
+    state = self._learner.save()
     values: Dict[str, Any] = {
       'learner': state['values'],
       'counts': {
-        **standing.counts,
+        **self._counts,
         'learner_steps': self._learner.learner_steps,
       },
     }
-    if standing.log_rows is not None:
-      values['log_rows'] = dict(standing.log_rows)
+    if self._log_rows is not None:
+      values['log_rows'] = dict(self._log_rows)
     return saver.State(state['arrays'], values)
 
   def _store_pending(self) -> None:
@@ -293,9 +285,8 @@ class LearnerNode(node.Node):
     Call this method before saving a checkpoint, because a run that resumes from
     the checkpoint skips them.
     """
-    counts = self._standing.counts
-    self._snapshots.export_due(counts.get('actor_steps', 0), self._export)
-    self._enqueue_evaluations(counts)
+    self._snapshots.export_due(self._actor_steps, self._export)
+    self._enqueue_evaluations()
 
   def _try_to_save(self, now: float) -> None:
     """Stores pending work, and starts a checkpoint if it is time to do so."""
@@ -318,9 +309,9 @@ class LearnerNode(node.Node):
     else:
       self._is_disk_full = False
 
-  def _enqueue_evaluations(self, counts: Mapping[str, int]) -> None:
+  def _enqueue_evaluations(self) -> None:
     self._evaluations.enqueue(
-      counts.get('actor_steps', 0),
+      self._actor_steps,
       lambda: self._learner.variables,
       self._learner.merged_statistics,
     )
@@ -332,5 +323,5 @@ class LearnerNode(node.Node):
       agent=self._agent,
       variables=self._learner.variables,
       statistics=self._learner.merged_statistics(),
-      actor_steps=self._standing.counts['actor_steps'],
+      actor_steps=self._actor_steps,
     )

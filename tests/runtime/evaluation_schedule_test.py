@@ -93,22 +93,25 @@ def test_evaluations_survive_a_restart(run, agent):
   queue = evaluation_schedule.Queue(run, agent, 0)
   queue.enqueue(0, lambda: first, lambda: None)
   queue.enqueue(0, lambda: later, lambda: STATISTICS)  # Already stored.
-  taken = queue.take(0, lambda: later)
-  assert taken[:2] == (0, 0) and taken.statistics is None
+  point, taken = queue.take(0, lambda: later)
+  assert (point, taken.actor_steps) == (0, 0) and taken.statistics is None
   jax.tree.map(np.testing.assert_array_equal, taken.variables, first)
   assert queue.take(1, pytest.fail) is None  # No template is needed.
   queue.enqueue(105, lambda: later, lambda: STATISTICS)
-  assert queue.take(1, lambda: first).point == 100
+  assert queue.take(1, lambda: first)[0] == 100
   # Stopped before the evaluation was removed, so rows may be missing.
   log(run, 0)
   # The run resumes from an older checkpoint.
   queue = evaluation_schedule.Queue(run, agent, 90)
   queue.enqueue(101, lambda: first, lambda: None)
   assert not logs.read_rows(run.workdir, 'evaluator')
-  assert queue.take(0, lambda: first).point == 0
+  assert queue.take(0, lambda: first)[0] == 0
   queue.remove(0)
-  taken = queue.take(0, lambda: first)
-  assert taken[:2] == (100, 105) and taken.statistics == STATISTICS
+  point, taken = queue.take(0, lambda: first)
+  assert (point, taken.actor_steps) == (
+    100,
+    105,
+  ) and taken.statistics == STATISTICS
   jax.tree.map(np.testing.assert_array_equal, taken.variables, later)
   assert queue.take(1, lambda: first) is None
   queue.remove(100)
@@ -117,20 +120,20 @@ def test_evaluations_survive_a_restart(run, agent):
   queue.enqueue(199, lambda: first, lambda: None)
   assert queue.take(0, lambda: first) is None
   queue.enqueue(252, lambda: first, lambda: None)
-  assert [queue.take(i, lambda: first).point for i in range(2)] == [200, 250]
+  assert [queue.take(i, lambda: first)[0] for i in range(2)] == [200, 250]
 
 
 def test_a_restarted_evaluator_repeats_its_evaluation(run, agent):
   variables = fakes.variables_of(agent)
   queue = evaluation_schedule.Queue(run, agent, 0)
   queue.enqueue(105, lambda: variables, lambda: None)
-  assert [queue.take(i, lambda: variables).point for i in range(2)] == [0, 100]
-  assert queue.take(0, lambda: variables).point == 0
+  assert [queue.take(i, lambda: variables)[0] for i in range(2)] == [0, 100]
+  assert queue.take(0, lambda: variables)[0] == 0
   log(run, 0)  # The evaluator failed again after logging some rows.
-  assert queue.take(0, lambda: variables).point == 0
+  assert queue.take(0, lambda: variables)[0] == 0
   queue.remove(0)
   queue.enqueue(200, lambda: variables, lambda: None)
-  assert queue.take(0, lambda: variables).point == 200
+  assert queue.take(0, lambda: variables)[0] == 200
   queue.remove(100)
   assert queue.take(1, lambda: variables) is None
 

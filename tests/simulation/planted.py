@@ -159,9 +159,9 @@ def _(stack: contextlib.ExitStack) -> None:
 def _(stack: contextlib.ExitStack) -> None:
   real = evaluator_node.EvaluatorNode._evaluate
 
-  def evaluate(self: Any, pending: Any) -> None:
-    self._learner.evaluation_done(pending.point)
-    real(self, pending)
+  def evaluate(self: Any, point: int, learned: Any) -> None:
+    self._learner.evaluation_done(point)
+    real(self, point, learned)
 
   _replace(stack, evaluator_node.EvaluatorNode, '_evaluate', evaluate)
 
