@@ -87,9 +87,9 @@ class LearnerNode(node.Node):
     self._has_ended = False
     self._stack = contextlib.ExitStack()
     self._next_poll = self._saved_at = context.clock()
-    # The counts of the coordinator, and the number of rows in the logs of the
-    # actors and the learner at the same moment. None in checkpoints of versions
-    # that did not save it.
+    # The counts of the coordinator at the last poll, and the number of rows in
+    # the logs of the actors and the learner by then. The latter is None after
+    # resuming from a version that did not save it.
     self._counts: Mapping[str, int] = {}
     self._log_rows: Optional[Mapping[str, int]] = None
     # Made by `start`.
