@@ -46,7 +46,6 @@ class Nodes:
 
   def __init__(self, run, builder):
     self.stop = contexts.Stop()
-    self.saved = threading.Event()  # The learner has nothing left to save.
     self._server = reverb.Server(builder.make_replay_tables(None))
     replay = reverb.Client(f'localhost:{self._server.port}')
 
@@ -61,7 +60,7 @@ class Nodes:
       run,
       builder.agent,
       functools.partial(reverb_learner.make, builder, None),
-      context(saved=self.saved.set, **clients),
+      context(**clients),
     )
     clients['learner'] = self.learner
     nodes = {
@@ -70,11 +69,10 @@ class Nodes:
       'actor': actor_node.ActorNode(
         run, builder.agent, 0, writer.ReverbWriter, context(**clients)
       ),
-    }
-    if run.num_evaluators:
-      nodes['evaluator'] = evaluator_node.EvaluatorNode(
+      'evaluator': evaluator_node.EvaluatorNode(
         run, builder.agent, 0, context(**clients)
-      )
+      ),
+    }
     self.errors = []
     self._threads = {
       name: threading.Thread(target=self._run, args=(node,), daemon=True)
@@ -273,27 +271,3 @@ def test_a_superseded_attempt_reports_nothing(tmp_path):
   assert node.iterate() is None  # The fake clients accept no reports.
   node.close()
   assert [args[:2] for args in asked] == [(0, 1)]
-
-
-def test_a_run_that_is_told_to_stop_saves_first(tmp_path):
-  workdir = tmp_path / 'run'
-  shutil.copytree(_OLD_RUN, workdir)
-  run = make_run(workdir, max_actor_steps=10**6, num_evaluators=0)
-  nodes = Nodes(run, make_builder())
-  nodes.start()
-  counts = {}
-  while not (
-    counts.get('learner_steps', 0) > 792 and counts['actor_steps'] > 600
-  ):
-    assert not nodes.stop.wait(0.1), nodes.errors
-    counts = nodes.coordinator.get_counts()
-  # Give the learner time to poll: it saves the counts of its last poll.
-  assert not nodes.stop.wait(2), nodes.errors
-  assert not nodes.saved.is_set()
-  assert nodes.end() and not nodes.errors
-  assert nodes.saved.is_set()
-  values, _ = checkpoint(workdir, 2)
-  assert values['counts']['learner_steps'] > 792
-  assert values['counts']['actor_steps'] > 600
-  # The behavior of the completed run has not been replaced.
-  assert behaviors.Exported(str(workdir / 'behavior')).actor_steps == 600
