@@ -93,25 +93,16 @@ class EvaluationConfig:
       'file.',
     )
     for name in ('output', 'video'):
-      _check_writable(name, getattr(self, name))
+      path = getattr(self, name)
+      try:
+        if path:
+          files.check_writable(path)
+      except OSError as error:
+        raise ValueError(
+          f'{name}={path!r} is not writable: {error}. Choose another file.'
+        ) from error
     if self.env:
       environments.validate(self.env)
-
-
-def _check_writable(setting: str, path: str) -> None:
-  """Raises ValueError if a file cannot be written.
-
-  Args:
-    setting: the setting that names the file.
-    path: the path of the file; empty for none.
-  """
-  try:
-    if path:
-      files.check_writable(path)
-  except OSError as error:
-    raise ValueError(
-      f'{setting}={path!r} is not writable: {error}. Choose another file.'
-    ) from error
 
 
 def load(

@@ -224,10 +224,14 @@ def _check_same(
 ) -> None:
   """Raises ValueError if two identities differ."""
   by_checksum = PARAMS in old and PARAMS in new
-  found = describe_differences(
+  differences = _differences(
     _comparable(old, by_checksum), _comparable(new, by_checksum)
   )
-  if found:
+  if differences:
+    found = ', '.join(
+      f'{name}={before!r} there and {now!r} here'
+      for name, (before, now) in differences.items()
+    )
     raise ValueError(
       f'workdir={workdir!r} was created with other settings: {found}. Use the '
       'same settings to resume, or choose another workdir.'
@@ -254,14 +258,6 @@ def _comparable(
     rest.pop(_FOLDERS[group], None)
     found[group] = rest
   return found
-
-
-def describe_differences(old: Any, new: Any) -> str:
-  """Lists the settings that differ; empty if two identities are equal."""
-  return ', '.join(
-    f'{name}={before!r} there and {now!r} here'
-    for name, (before, now) in _differences(old, new).items()
-  )
 
 
 def _differences(old: Any, new: Any, name: str = '') -> Dict[str, Any]:
