@@ -277,7 +277,7 @@ class LearnerNode(node.Node):
     }
     if self._log_rows is not None:
       values['log_rows'] = dict(self._log_rows)
-    return saver.State(state['arrays'], values)
+    return state['arrays'], values
 
   def _store_pending(self) -> None:
     """Stores pending snapshots and evaluations.

@@ -6,24 +6,15 @@ thread writes them, which takes several seconds per gigabyte.
 
 import threading
 import time
-from typing import Any, Callable, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Mapping, Optional, Tuple
 
 from absl import logging
 
 from bt_acme import untrusted
 from bt_acme.runtime import checkpoints
 
-
-class State(NamedTuple):
-  """The contents of a checkpoint, without the replay.
-
-  Attributes:
-    arrays: a tree of NumPy arrays.
-    values: values that JSON can represent.
-  """
-
-  arrays: Any
-  values: Mapping[str, Any]
+# The arrays and JSON values of a checkpoint, without the replay.
+State = Tuple[Any, Mapping[str, Any]]
 
 
 def start_thread(work: Callable[[], None]) -> threading.Thread:

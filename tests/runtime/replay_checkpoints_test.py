@@ -68,7 +68,7 @@ def save(run, replay):
     lambda: replay_checkpoints.take(run, replay.config, replay.client),
     lambda: replay_checkpoints.clear(run),
   )
-  writer.finish(saver.State({'n': np.zeros([2])}, {}))
+  writer.finish(({'n': np.zeros([2])}, {}))
 
 
 @pytest.fixture(name='saved', scope='module')
@@ -215,7 +215,7 @@ def serve_much(run):
 
 
 def save_number(writer, number):
-  state = saver.State({'n': _ARRAYS['n'] + number}, {'n': number})
+  state = ({'n': _ARRAYS['n'] + number}, {'n': number})
   writer.begin(state)
   writer._task.join()
 

@@ -13,12 +13,12 @@ _SECONDS = 10  # Timeout; nothing here takes as long.
 
 
 def state(number):
-  return saver.State({'n': np.full([2], number)}, {'n': number})
+  return ({'n': np.full([2], number)}, {'n': number})
 
 
 def newest(folder):
   """Returns the number in the newest checkpoint, and its replay."""
-  arrays, values = checkpoints.restore(folder, state(0).arrays)
+  arrays, values = checkpoints.restore(folder, state(0)[0])
   assert arrays['n'][0] == values['n']
   return values['n'], checkpoints.newest_replay(folder)
 
