@@ -279,9 +279,8 @@ def _learn(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
   run = job.run
   if run.kind == 'program':
     workdir = str(folder / run.workdir)
-    agent, learned = evaluation.load(
-      evaluation.EvaluationConfig(workdir=workdir)
-    )
+    config = evaluation.EvaluationConfig(workdir=workdir)
+    agent, learned = evaluation.load(config)
     episodes = logs.read_rows(workdir, 'actor')
     episodes.sort(key=lambda row: row['actor_steps'])
     return [_Policy(agent, learned.variables)], episodes
