@@ -1,7 +1,7 @@
 """Checks that prose avoids words and phrases that read badly.
 
-Totals may only fall. A line that needs a match, such as quoted output, ends
-with the comment `english: ok`.
+A line that needs a match, such as quoted output, ends with the comment
+`english: ok`.
 """
 
 import pathlib
@@ -13,48 +13,39 @@ import pytest
 _ROOT = pathlib.Path(__file__).parents[1]
 _EXEMPT = 'english: ok'
 
-# Pattern, what to write, and how many matches are allowed today.
+# Patterns and their replacements.
 _PATTERNS = {
-  r'\d %(?!\()': ('95%', 171),
-  r'\b(?:go|goes|going|went) on\b': ('continue, resume', 90),
-  r'\banew\b': ('again, restart', 59),
-  r'\b(?:deaths?|dies|died)\b': ('failure, exits', 45),
-  r'\bbeside\b': ('next to, besides', 40),
-  r'\b(?:whoever|nobody|somebody)\b': ('anyone who, no one', 39),
-  r'(?<!there )\b(?:is|are|was) no (?!longer|more|need)[a-z]+': (
-    'is not a',
-    36,
-  ),
-  r'\btorn\b|\bunder way\b|\bcut short\b': ('truncated, running', 26),
-  r'\bwhat (?:it|they|one|he) (?:has|have|had|is|are|was|were)\b': (
-    'a noun',
-    36,
-  ),
+  r'\d %(?!\()': '95%',
+  r'\b(?:go|goes|going|went) on\b': 'continue, resume',
+  r'\banew\b': 'again, restart',
+  r'\b(?:deaths?|dies|died)\b': 'failure, exits',  # english: ok
+  r'\bbeside\b': 'next to, besides',
+  r'\b(?:whoever|nobody|somebody)\b': 'anyone who, no one',  # english: ok
+  r'(?<!there )\b(?:is|are|was) no (?!longer|more|need)[a-z]+': 'is not a',
+  r'\btorn\b|\bunder way\b|\bcut short\b': 'truncated, running',
+  r'\bwhat (?:it|they|one|he) (?:has|have|had|is|are|was|were)\b': 'a noun',
   r'\b(?:latest|next|first|earlier|another|later) li(?:fe|ves)\b'
-  r'|\blives of\b|\blife before\b': ('session, attempt', 5),
-  r'\bGoes on from a state\b|\bSee the class\b': ('a real summary', 26),
-  r'\b(?:that|which|what|it|one) (?:is|are|was|were) there\b': ('existing', 15),
-  r'\blies\b': ('is in', 20),
-  r'\b(?:has|have|make|makes|no|lacks|find) room\b|\broom for\b': ('space', 15),
-  r'\bstrangers?\b': ('untrusted', 6),
-  r'\bThe paper has\b': ('The paper uses', 17),
+  r'|\blives of\b|\blife before\b': 'session, attempt',
+  r'\bGoes on from a state\b|\bSee the class\b': 'a full summary',
+  r'\b(?:that|which|what|it|one) (?:is|are|was|were) there\b': 'existing',
+  r'\blies\b': 'is in',
+  r'\b(?:has|have|make|makes|no|lacks|find) room\b|\broom for\b': 'space',
+  r'\bstrangers?\b': 'untrusted',
+  r'\bThe paper has\b': 'The paper uses',
   r'\bat most so\b|\bso often\b|\bfor so (?:many|long)\b'
-  r'|\bafter so (?:many|long)\b': ('this many, at most N', 14),
-  r'\bwhat (?:became|becomes|comes|came) of\b|\bha(?:s|ve) come to\b': (
-    'outcome, result',
-    16,
-  ),
-  r'\bsigns? of life\b': ('heartbeat', 4),
+  r'|\bafter so (?:many|long)\b': 'this many, at most N',
+  r'\bwhat (?:became|becomes|comes|came) of\b'
+  r'|\bha(?:s|ve) come to\b': 'outcome, result',
+  r'\bsigns? of life\b': 'heartbeat',
   r'\bthe (?:one|life|checkpoint|run|version|row|block) before\b': (
-    'the previous',
-    8,
+    'the previous'
   ),
-  r'\b(?:nothing|nobody) yet\b': ('a full sentence', 7),
-  r'\bfor ever\b': ('forever, indefinitely', 10),
-  r'\bone (?:sees|reads|writes|finds|looks|can)\b': ('you, or passive', 7),
+  r'\b(?:nothing|nobody) yet\b': 'a full sentence',  # english: ok
+  r'\bfor ever\b': 'forever, indefinitely',
+  r'\bone (?:sees|reads|writes|finds|looks|can)\b': 'you, or passive',
   r'\bupon which\b|\bin vain\b|\bby turns\b|\bat the least\b'
-  r'|\bcomes? upon\b': ('a modern word', 6),
-  r'\bworlds?\b': ('environment, task', 492),
+  r'|\bcomes? upon\b': 'a modern word',
+  r'\bworlds?\b': 'environment, task',
 }
 
 
@@ -82,11 +73,9 @@ def _files():
 
 @pytest.fixture(name='lines', scope='module')
 def read_lines():
-  this_file = pathlib.Path(__file__).resolve()
   return [
     (path.relative_to(_ROOT), number, line)
     for path in _files()
-    if path.resolve() != this_file
     for number, line in enumerate(path.read_text().splitlines(), 1)
     if _EXEMPT not in line
   ]
@@ -98,14 +87,10 @@ def test_every_file_is_read(lines):
 
 
 @pytest.mark.parametrize('pattern', _PATTERNS)
-def test_total(pattern, lines):
-  instead, allowed = _PATTERNS[pattern]
+def test_no_matches(pattern, lines):
   matches = [
     f'{path}:{number}: {match.group()!r} in: {line.strip()}'
     for path, number, line in lines
     for match in re.finditer(pattern, line, re.IGNORECASE)
   ]
-  assert len(matches) <= allowed, (
-    f'{len(matches)} matches, at most {allowed} allowed. Write: {instead}.\n'
-    + '\n'.join(matches)
-  )
+  assert not matches, f'Write: {_PATTERNS[pattern]}.\n' + '\n'.join(matches)

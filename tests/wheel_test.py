@@ -59,6 +59,7 @@ def test_wheel_has_every_module_and_data_file(wheel):
     for pattern in ('*.py', '*.json', '*.csv', 'py.typed')
     for path in package.rglob(pattern)
   }
+  assert 'bt_acme/py.typed' in expected
   assert expected <= names
   assert {name.partition('/')[0] for name in names} == {
     'bt_acme',

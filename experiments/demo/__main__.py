@@ -5,8 +5,8 @@
    without further training.
 2. R2D2 and R2D2 with Behavior Transfer learn to reach a distant goal, with
    three seeds each and the same budget. R2D2 + BT uses the pi_p of its seed.
-   Two runs are executed at a time, each in a single process, and the seed fully
-   determines the results.
+   Two runs are executed at a time, each in a single process. On one processor
+   type with one set of package versions, the seed fully determines the results.
 3. The R2D2 + BT run of the first seed is a launched run, with separate
    processes for the replay server, actors, learner and coordinator.
 

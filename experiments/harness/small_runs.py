@@ -1,7 +1,8 @@
 """Single-process runs in small environments: training, then evaluation.
 
-The seed fully determines the results. Each run writes its result as JSON; a run
-that explores also exports its policy as a behavior.
+On one processor type with one set of package versions, the seed fully
+determines the results. Each run writes its result as JSON; a run that explores
+also exports its policy as a behavior.
 """
 
 import dataclasses
