@@ -4,7 +4,7 @@ The three agents share `AgentBuilder`, because they only differ in their
 `assembly.Agent`. `bt.BTBuilder` creates the builder of BT.
 """
 
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 
 import acme
 import jax
@@ -90,25 +90,20 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     )
 
   def make_sink(
-    self,
-    replay_client: reverb.Client,
-    largest_priority: Optional[Callable[[], float]] = None,
+    self, replay_client: reverb.Client
   ) -> Tuple[sinks.SequenceSink, writer_lib.ReverbWriter]:
     """Returns a sink for one environment's transitions, and its writer.
 
     Args:
       replay_client: the client of the replay server.
-      largest_priority: a function that returns the largest priority of the
-        learner's recent steps; None if the learner cannot be queried.
     """
     config, shapes = self.agent.config, self.agent.replay_shapes
     writer = writer_lib.ReverbWriter(replay_client, config.replay, shapes)
     sink = sinks.make_sink(
       config,
       shapes,
-      writer,
+      writer.write,
       num_actions=self.agent.spec.num_actions,
-      largest_priority=largest_priority,
     )
     return sink, writer
 

@@ -76,7 +76,7 @@ class Learner(acme.Learner):
 
     Between the starts of two steps, the learner waits only for the next batch
     and for the results of the previous step. A batch moves to the devices while
-    these compute the previous step, and its own step is queued before they are
+    they compute the previous step, and its own step is queued before they are
     done. The devices never hold more than two batches.
     """
     sample = next(self._dataset)

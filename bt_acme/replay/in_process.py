@@ -1,6 +1,6 @@
 """A prioritized replay within one process, without Reverb.
 
-Runs in a single process use this replay, also where Reverb is not available. It
+Single-process runs use this replay and therefore do not need Reverb. The replay
 stores and returns the same data as a Reverb table.
 """
 
@@ -19,7 +19,11 @@ _Item = Tuple[Tuple[bytes, ...], np.ndarray]
 
 
 class InProcessReplay:
-  """Stores the newest `max_replay_size` sequences; not thread-safe."""
+  """Stores the newest `max_replay_size` sequences; not thread-safe.
+
+  Attributes:
+    num_inserts: the number of sequences inserted so far.
+  """
 
   def __init__(
     self,
@@ -35,16 +39,11 @@ class InProcessReplay:
     self._items: List[_Item] = []  # A ring buffer once full.
     # Priorities raised to `priority_exponent`; float64 [max_replay_size].
     self._weights = np.zeros(config.max_replay_size)
-    self._num_inserts = 0
+    self.num_inserts = 0
     self._num_samples = 0
 
   def __len__(self) -> int:
     return len(self._items)
-
-  @property
-  def num_inserts(self) -> int:
-    """The number of sequences inserted so far."""
-    return self._num_inserts
 
   def writer(self) -> 'InProcessWriter':
     """Returns a new writer for one environment."""
@@ -57,14 +56,14 @@ class InProcessReplay:
     priority: float,
   ) -> None:
     """Inserts a sequence of 1 to K blocks and evicts the oldest if full."""
-    slot = self._num_inserts % self._config.max_replay_size
+    slot = self.num_inserts % self._config.max_replay_size
     item = (tuple(payloads), recurrent_state)
     if slot == len(self._items):
       self._items.append(item)
     else:
       self._items[slot] = item
     self._weights[slot] = priority**self._config.priority_exponent
-    self._num_inserts += 1
+    self.num_inserts += 1
 
   def num_allowed(self, batch_size: int) -> int:
     """Returns how many batches may be sampled now.
@@ -74,7 +73,7 @@ class InProcessReplay:
     config = self._config
     if len(self) < config.min_replay_size:
       return 0
-    counted_inserts = self._num_inserts - config.min_replay_size
+    counted_inserts = self.num_inserts - config.min_replay_size
     left = config.samples_per_insert * counted_inserts - self._num_samples
     # The last batch may exceed the limit, as in Reverb.
     return max(0, 1 + math.floor(left / batch_size))
@@ -103,8 +102,8 @@ class InProcessReplay:
     slots, probabilities = self._draw_slots(batch_size)
     self._num_samples += batch_size
     # A key is the index of the insert that last filled the slot.
-    age = (self._num_inserts - 1 - slots) % self._config.max_replay_size
-    return (self._num_inserts - 1 - age).astype(np.uint64), probabilities
+    age = (self.num_inserts - 1 - slots) % self._config.max_replay_size
+    return (self.num_inserts - 1 - age).astype(np.uint64), probabilities
 
   def _slots(self, keys: np.ndarray) -> np.ndarray:
     """Returns the slots in which these keys are or were stored, int64."""
@@ -132,7 +131,7 @@ class InProcessReplay:
       priorities: float [B], the priorities before the exponent is applied.
     """
     keys = np.asarray(keys).astype(np.int64)
-    stored = keys >= self._num_inserts - len(self)
+    stored = keys >= self.num_inserts - len(self)
     stored_priorities = np.asarray(priorities, np.float64)[stored]
     self._weights[self._slots(keys[stored])] = (
       stored_priorities**self._config.priority_exponent
@@ -144,7 +143,7 @@ class InProcessReplay:
       'items': list(self._items),
       'weights': self._weights[: len(self)].copy(),
       'generator': self._rng.bit_generator.state,
-      'num_inserts': self._num_inserts,
+      'num_inserts': self.num_inserts,
       'num_samples': self._num_samples,
     }
 
@@ -153,7 +152,7 @@ class InProcessReplay:
     self._items = list(state['items'])
     self._weights[: len(self)] = state['weights']
     self._rng.bit_generator.state = state['generator']
-    self._num_inserts = state['num_inserts']
+    self.num_inserts = state['num_inserts']
     self._num_samples = state['num_samples']
 
 

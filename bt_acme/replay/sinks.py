@@ -6,7 +6,7 @@ and loops. Both write to a server (`writer.ReverbWriter`) or to a replay in this
 process (`in_process.InProcessWriter`).
 """
 
-from typing import Any, Callable, Dict, Mapping, Optional, Protocol
+from typing import Any, Callable, Dict, Mapping, Optional
 
 import numpy as np
 
@@ -23,16 +23,9 @@ _EXTRAS = tuple(
 )
 
 
-class BlockWriter(Protocol):
-  """The destination of one environment's blocks."""
-
-  def write(self, block: blocks.FinishedBlock, priority: float) -> None:
-    """Writes a block and the sequence that it completes, if any.
-
-    Args:
-      block: the environment's next block.
-      priority: the priority of the sequence; ignored if none is complete.
-    """
+# Writes a block and the sequence that it completes, if any, with its priority.
+# The priority is ignored if no sequence is complete.
+WriteBlock = Callable[[blocks.FinishedBlock, float], None]
 
 
 class SequenceSink:
@@ -41,7 +34,7 @@ class SequenceSink:
   def __init__(
     self,
     builder: builder_lib.SequenceBuilder,
-    writer: BlockWriter,
+    write: WriteBlock,
     *,
     initial_priority: initial_priority_lib.InitialPriority = (
       initial_priority_lib.unit
@@ -51,11 +44,11 @@ class SequenceSink:
 
     Args:
       builder: the builder of this environment.
-      writer: the writer of this environment.
+      write: the `write` method of this environment's writer.
       initial_priority: a function that returns the priority of a new sequence.
     """
     self._builder = builder
-    self._writer = writer
+    self._write_block = write
     self._initial_priority = initial_priority
 
   def add(self, transition: transition_lib.Transition) -> None:
@@ -83,18 +76,15 @@ class SequenceSink:
     self._builder.restore(state)
 
   def _write(self, block: Optional[blocks.FinishedBlock]) -> None:
-    if block is None:
-      return
-    priority = 0.0
-    if block.sequence:
-      priority = self._initial_priority(block)
-    self._writer.write(block, priority)
+    if block is not None:
+      priority = self._initial_priority(block) if block.sequence else 0.0
+      self._write_block(block, priority)
 
 
 def make_sink(
   config: config_lib.R2D2Config,
   shapes: fields.ReplayShapes,
-  writer: BlockWriter,
+  write: WriteBlock,
   *,
   num_actions: int,
   largest_priority: Optional[Callable[[], float]] = None,
@@ -104,13 +94,13 @@ def make_sink(
   Args:
     config: the settings of the agent.
     shapes: the shapes of the stored data.
-    writer: the writer of this environment.
+    write: the `write` method of this environment's writer.
     num_actions: A, the number of actions.
     largest_priority: see `initial_priority.make`.
   """
   return SequenceSink(
     builder_lib.SequenceBuilder(config.replay, shapes),
-    writer,
+    write,
     initial_priority=initial_priority_lib.make(
       config, num_actions=num_actions, largest_priority=largest_priority
     ),

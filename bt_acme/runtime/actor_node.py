@@ -164,7 +164,7 @@ class ActorNode(node.Node):
       sinks_lib.make_sink(
         agent.config,
         agent.replay_shapes,
-        writer,
+        writer.write,
         num_actions=agent.spec.num_actions,
         largest_priority=self._learner.get_max_priority,
       )

@@ -38,7 +38,7 @@ def through_local_replay(agent):
   sinks = [
     adder.SequenceSink(
       builder_lib.SequenceBuilder(agent.config.replay, agent.replay_shapes),
-      replay.writer(),
+      replay.writer().write,
     )
     for _ in range(runs.N)
   ]
@@ -164,7 +164,7 @@ def make_replay(request):
       writer.ReverbWriter(client, config, shapes) for _ in range(runs.N)
     ]
     sinks = [
-      adder.SequenceSink(builder_lib.SequenceBuilder(config, shapes), w)
+      adder.SequenceSink(builder_lib.SequenceBuilder(config, shapes), w.write)
       for w in writers
     ]
 

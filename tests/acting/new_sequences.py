@@ -35,7 +35,7 @@ def make_sink(agent, recorder):
   return sinks.make_sink(
     agent.config,
     agent.replay_shapes,
-    recorder,
+    recorder.write,
     num_actions=agent.spec.num_actions,
     largest_priority=lambda: UNKNOWN,
   )

@@ -24,10 +24,9 @@ from bt_acme import config as config_lib
 from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import learner as learner_lib
 from bt_acme.core.intrinsic import reward as reward_lib
-from bt_acme.replay import blocks, sinks, table
+from bt_acme.replay import blocks, sinks
 from tests.acting import new_sequences
 from tests.agents import fakes
-from tests.replay import episodes
 
 _ROOT = pathlib.Path(__file__).parents[2]
 KINDS = ('r2d2', 'ngu', 'bt')
@@ -153,29 +152,6 @@ def test_an_adder_records_the_same_as_a_sink(kind, bootstraps):
   np.testing.assert_array_equal(
     batch.discount[last, np.arange(len(last))], 1 - over
   )
-
-
-@pytest.mark.parametrize('initial_priority', ['actor', 'largest', 'one'])
-def test_the_largest_priority_is_queried_only_if_configured(initial_priority):
-  replay = dataclasses.replace(
-    fakes.make_config().replay, initial_priority=initial_priority
-  )
-  builder = agents.R2D2Builder(fakes.make_config(replay=replay), fakes.SPEC)
-  server = reverb.Server(builder.make_replay_tables(None), port=None)
-  asked = []
-  sink, writer = builder.make_sink(
-    reverb.Client(f'localhost:{server.port}'), lambda: asked.append(0) or 7.0
-  )
-  episode = episodes.make_episode(
-    np.random.default_rng(0), 30, builder.agent.replay_shapes
-  )
-  episodes.play(episode, sink)
-  writer.flush()
-  size = server.localhost_client().server_info()[table.TABLE].current_size
-  assert size >= 3
-  assert len(asked) >= size if initial_priority == 'largest' else not asked
-  writer.close()
-  server.stop()
 
 
 def test_a_restored_learner_continues_as_if_uninterrupted(run):

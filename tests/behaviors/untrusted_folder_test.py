@@ -7,8 +7,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
@@ -18,20 +16,6 @@ from bt_acme import behaviors
 from tests import untrusted_test as hostile
 
 _MB = 1 << 20
-# Prints the error and the increase in peak memory in MB.
-_LOAD = """
-import resource, sys
-from bt_acme import behaviors
-def peak():
-  return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-try:
-  behaviors.Exported(sys.argv[1])  # The memory of a valid behavior.
-  before = peak()
-  behaviors.Exported(sys.argv[2])
-except ValueError as error:
-  print(error)
-  print(peak() - before)
-"""
 
 
 @pytest.fixture(name='folder')
@@ -69,22 +53,13 @@ def refused(folder, message):
   assert peak.bytes < 64 * _MB
 
 
-def test_a_decompression_bomb(exported, folder):
-  size = 512 * _MB
+def test_a_decompression_bomb(folder):
+  size = 128 * _MB
   name = next(iter(arrays_of(folder)))
   member = hostile.header((size // 4,)) + bytes(size)
   hostile.write_zip(folder / 'params.npz', {name: member}, zipfile.ZIP_DEFLATED)
   sign(folder)
-  done = subprocess.run(
-    [sys.executable, '-c', _LOAD, str(exported), str(folder)],
-    capture_output=True,
-    text=True,
-    timeout=200,
-  )
-  error, grown = done.stdout.splitlines()
-  assert error.startswith('behavior=')
-  assert 'the expected arrays need at most' in error
-  assert int(grown) < 100
+  refused(folder, 'the expected arrays need at most')
 
 
 def test_a_small_decompression_bomb(folder):

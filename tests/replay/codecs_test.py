@@ -42,7 +42,7 @@ def test_every_sequence_arrives_as_from_a_replay_in_this_process(
     replay.sink(),
     sinks_lib.SequenceSink(
       builder_lib.SequenceBuilder(replay.config, replay.shapes),
-      in_process.writer(),
+      in_process.writer().write,
     ),
   ]
   rng = np.random.default_rng(num_stacked)

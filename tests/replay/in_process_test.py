@@ -41,7 +41,7 @@ def test_every_sequence_arrives():
   config, shapes = episodes.make_config(), episodes.make_shapes()
   replay = in_process_replay.InProcessReplay(config, shapes, seed=0)
   sink = sinks.SequenceSink(
-    builder_lib.SequenceBuilder(config, shapes), replay.writer()
+    builder_lib.SequenceBuilder(config, shapes), replay.writer().write
   )
   rng = np.random.default_rng(0)
   wanted = {}
@@ -151,7 +151,7 @@ def test_a_saved_replay_is_restored(capacity):
     replay = in_process_replay.InProcessReplay(config, shapes, seed=seed)
     writer = replay.writer()
     sink = sinks.SequenceSink(
-      builder_lib.SequenceBuilder(config, shapes), writer
+      builder_lib.SequenceBuilder(config, shapes), writer.write
     )
     return replay, writer, sink
 

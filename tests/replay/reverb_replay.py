@@ -33,7 +33,7 @@ class Replay:
     )
     return sinks.SequenceSink(
       builder.SequenceBuilder(self.config, self.shapes),
-      self.writers[-1],
+      self.writers[-1].write,
       **kwargs,
     )
 

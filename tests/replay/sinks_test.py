@@ -97,19 +97,9 @@ def test_reset_discards_unwritten_steps(make_replay):
     sequence_adder.add(0, dm_env.restart(None), {})
 
 
-class Recorder:
-  """A writer that records its arguments."""
-
-  def __init__(self):
-    self.written = []
-
-  def write(self, block, priority):
-    self.written.append((block, priority))
-
-
 def test_initial_priority_is_given_the_steps_of_the_sequence():
   config, shapes = episodes.make_config(), episodes.make_shapes()
-  asked, writer = [], Recorder()
+  asked, written = [], []
 
   def initial_priority(block):
     asked.append(block)
@@ -117,7 +107,7 @@ def test_initial_priority_is_given_the_steps_of_the_sequence():
 
   sink = sinks.SequenceSink(
     builder_lib.SequenceBuilder(config, shapes),
-    writer,
+    lambda *block_and_priority: written.append(block_and_priority),
     initial_priority=initial_priority,
   )
   rng = np.random.default_rng(0)
@@ -145,6 +135,6 @@ def test_initial_priority_is_given_the_steps_of_the_sequence():
     for block in asked
   ] == following
   # Blocks that do not complete a sequence are written too.
-  complete = [len(block.sequence) for block, _ in writer.written]
+  complete = [len(block.sequence) for block, _ in written]
   assert complete == [1, 0, 0, 3, 3, 3]
-  assert [p for block, p in writer.written if block.sequence] == [1, 2, 3, 4]
+  assert [p for block, p in written if block.sequence] == [1, 2, 3, 4]
