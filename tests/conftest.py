@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True, scope='session')
 def restore_signals():
-  """Restores signals that `nohup` and `&` ignore for programs of tests.
+  """Restores the signals that `nohup` and `&` ignore, for programs of tests.
 
   Programs inherit ignored signals from the process that starts them, but not
   signals with a handler. With this handler, the tests still outlive their

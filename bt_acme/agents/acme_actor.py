@@ -81,7 +81,7 @@ class Actor(acme.Actor):
     Args:
       agent: the agent that acts.
       random_key: the key that seeds the actor.
-      epsilon: the share of random actions, which never changes.
+      epsilon: the share of random actions, constant for each actor.
       evaluation: whether to disable flights.
       variable_source: the learner.
       adder: the result of the builder's `make_adder`; None to record nothing.

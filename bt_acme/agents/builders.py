@@ -28,7 +28,7 @@ class ActingMode(NamedTuple):
   """The mode of an actor, which Acme passes as the policy network.
 
   Attributes:
-    epsilon: the share of random actions, which never changes.
+    epsilon: the share of random actions, constant for each actor.
     evaluation: whether to disable flights.
   """
 

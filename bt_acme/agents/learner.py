@@ -155,7 +155,7 @@ class Learner(acme.Learner):
 
   @property
   def max_priority(self) -> float:
-    """The largest priority of recent steps, a possible initial priority."""
+    """The largest priority of recent steps for `initial_priority='largest'`."""
     return self._learner.largest_priority()
 
   @property

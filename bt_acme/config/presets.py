@@ -31,7 +31,7 @@ class Preset(NamedTuple):
 
   @property
   def all_settings(self) -> List[Tuple[str, Any, str]]:
-    """Every setting with its value and a text that restricts the agents."""
+    """Tuples of setting, value, and a text that names the agents if limited."""
     return [
       (setting, value, agents)
       for settings, agents in (

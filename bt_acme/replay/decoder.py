@@ -83,7 +83,7 @@ class SequenceDecoder:
 
 
 class BlockWindow:
-  """The last K blocks of one environment, which sequences consist of."""
+  """The last K blocks of one environment, from which sequences are built."""
 
   def __init__(self, config: config_lib.ReplayConfig):
     self._blocks: Deque[blocks.FinishedBlock] = collections.deque(
