@@ -54,16 +54,7 @@ def refused(folder, message):
 
 
 def test_a_decompression_bomb(folder):
-  size = 128 * _MB
-  name = next(iter(arrays_of(folder)))
-  member = hostile.header((size // 4,)) + bytes(size)
-  hostile.write_zip(folder / 'params.npz', {name: member}, zipfile.ZIP_DEFLATED)
-  sign(folder)
-  refused(folder, 'the expected arrays need at most')
-
-
-def test_a_small_decompression_bomb(folder):
-  member = hostile.header((_MB,)) + bytes(4 * _MB)
+  member = hostile.header((32 * _MB,)) + bytes(128 * _MB)
   hostile.write_zip(folder / 'params.npz', {'x': member}, zipfile.ZIP_DEFLATED)
   sign(folder)
   refused(
