@@ -16,7 +16,7 @@ HIDDEN = 512
 
 
 def our_lstm(inputs: jax.Array) -> jax.Array:
-  """Unrolls our LSTM over [T, B, D]."""
+  """Unrolls our LSTM over inputs [T, B, D]."""
   state = types.LSTMState(*jnp.zeros([2, inputs.shape[1], HIDDEN], jnp.float32))
   return lstm_lib.unroll(inputs, state, None, HIDDEN)[0]
 

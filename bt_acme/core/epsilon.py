@@ -5,7 +5,7 @@ run. Sources: Horgan et al. 2018 (Ape-X) for the ladder; Kapturowski et al. 2019
 (R2D2).
 """
 
-from typing import NamedTuple
+from typing import Tuple
 
 import jax
 import jax.numpy as jnp
@@ -30,27 +30,13 @@ def ladder(
   return (base ** (1 + alpha * steps)).astype(np.float32)
 
 
-class Choice(NamedTuple):
-  """An epsilon-greedy choice.
-
-  Attributes:
-    choice: int32 [], the selected choice.
-    greedy_choice: int32 [], the choice with the largest value.
-    probability: float32 [], the probability of selecting `choice`.
-  """
-
-  choice: jax.Array
-  greedy_choice: jax.Array
-  probability: jax.Array
-
-
 def choose(
   q_values: jax.Array,
   epsilon: jax.Array,
   *,
   explore_key: jax.Array,
   choice_key: jax.Array,
-) -> Choice:
+) -> Tuple[jax.Array, jax.Array, jax.Array]:
   """Selects a random choice with probability epsilon, else the greedy choice.
 
     π(a) = ε / A' + (1 - ε) 1[a = argmax q]
@@ -62,7 +48,8 @@ def choose(
     choice_key: the random key for drawing the random choice.
 
   Returns:
-    The choice and its probability.
+    The selected choice, int32 []; the choice with the largest value, int32 [];
+    and the probability of the selected choice, float32 [].
   """
   num_choices = q_values.shape[-1]
   greedy = jnp.argmax(q_values).astype(jnp.int32)
@@ -70,4 +57,4 @@ def choose(
   random = jax.random.randint(choice_key, [], 0, num_choices)
   choice = jnp.where(explore, random, greedy)
   by_greed = jnp.where(choice == greedy, 1 - epsilon, 0.0)
-  return Choice(choice, greedy, by_greed + epsilon / num_choices)
+  return choice, greedy, by_greed + epsilon / num_choices

@@ -237,53 +237,34 @@ def make_q_network(
     num_choices=num_choices,
   )
   transformed: Any = hk.without_apply_rng(hk.transform(forward))
-  initial_state = functools.partial(_zero_state, config.lstm_size)
-  return QNetwork(
-    init=functools.partial(
-      _init, transformed.init, tuple(observation_shape), initial_state
-    ),
-    initial_state=initial_state,
-    step=functools.partial(_step, transformed.apply),
-    unroll=transformed.apply,
-    num_actions=num_actions,
-    num_choices=num_choices,
-  )
+  unroll = transformed.apply
 
+  def initial_state() -> types.LSTMState:
+    zeros = jnp.zeros([config.lstm_size], jnp.float32)
+    return types.LSTMState(zeros, zeros)
 
-def _zero_state(lstm_size: int) -> types.LSTMState:
-  zeros = jnp.zeros([lstm_size], jnp.float32)
-  return types.LSTMState(zeros, zeros)
+  def init(key: types.PRNGKey) -> types.Params:
+    return transformed.init(
+      key,
+      jnp.zeros((1, 1, *observation_shape), jnp.uint8),
+      jnp.zeros([1, 1], jnp.int32),
+      jnp.zeros([1, 1], jnp.float32),
+      _batch_of_one(initial_state()),
+    )
 
+  def step(
+    params: types.Params, inputs: types.AgentInput, state: types.LSTMState
+  ) -> Tuple[jax.Array, types.LSTMState]:
+    q_values, state = unroll(
+      params,
+      inputs.observation[None, None],
+      inputs.prev_action[None, None],
+      inputs.prev_reward[None, None],
+      _batch_of_one(state),
+    )
+    return q_values[0, 0], jax.tree.map(lambda x: x[0], state)
 
-def _init(
-  init_unroll: Callable[..., types.Params],
-  observation_shape: Tuple[int, ...],
-  initial_state: Callable[[], types.LSTMState],
-  key: types.PRNGKey,
-) -> types.Params:
-  return init_unroll(
-    key,
-    jnp.zeros((1, 1, *observation_shape), jnp.uint8),
-    jnp.zeros([1, 1], jnp.int32),
-    jnp.zeros([1, 1], jnp.float32),
-    _batch_of_one(initial_state()),
-  )
-
-
-def _step(
-  unroll: Callable[..., Tuple[jax.Array, types.LSTMState]],
-  params: types.Params,
-  inputs: types.AgentInput,
-  state: types.LSTMState,
-) -> Tuple[jax.Array, types.LSTMState]:
-  q_values, state = unroll(
-    params,
-    inputs.observation[None, None],
-    inputs.prev_action[None, None],
-    inputs.prev_reward[None, None],
-    _batch_of_one(state),
-  )
-  return q_values[0, 0], jax.tree.map(lambda x: x[0], state)
+  return QNetwork(init, initial_state, step, unroll, num_actions, num_choices)
 
 
 def _batch_of_one(state: types.LSTMState) -> types.LSTMState:

@@ -85,7 +85,7 @@ def _select_action(
   chosen = epsilon_lib.choose(
     q_values, state.epsilon, explore_key=explore_key, choice_key=choice_key
   )
-  return chosen.choice, R2D2ActorState(
+  return chosen[0], R2D2ActorState(
     key, state.epsilon, after, before, *chosen, q_values
   )
 
