@@ -1,47 +1,36 @@
-"""The directive `drawing`: puts an SVG of `docs/drawings` into the page itself.
+"""Puts the SVG files of `docs/drawings` into the pages that show them as images.
 
-Text and lines then take the colors of the page, in light and dark mode.
+Text and lines then take the colors of the page, in light and dark mode, and the
+text can be searched. The description of the image becomes the caption.
 """
 
 import html
 import pathlib
 
 from docutils import nodes
-from docutils.parsers.rst import directives
-from sphinx.util.docutils import SphinxDirective
 
 DRAWINGS = pathlib.Path(__file__).resolve().parents[1] / 'drawings'
 
 
-class Drawing(SphinxDirective):
-  """Inserts a drawing; the text of the directive describes it in words."""
-
-  required_arguments = 1
-  has_content = True
-  option_spec = {'width': directives.nonnegative_int}
-
-  def run(self):
-    """Returns the drawing and its caption."""
-    path = DRAWINGS / f'{self.arguments[0]}.svg'
-    if not path.is_file():
-      raise self.error(f'{path} does not exist.')
-    self.env.note_dependency(str(path))
-    caption = ' '.join(self.content)
-    if not caption:
-      raise self.error('A drawing needs a caption.')
-    width = self.options.get('width', 640)
-    figure = nodes.raw(
+def _embed(app, doctree):
+  """Replaces the images of a page that are drawings."""
+  for image in list(doctree.findall(nodes.image)):
+    path = DRAWINGS / pathlib.PurePath(image['uri']).name
+    if not image['uri'].endswith('.svg') or not path.is_file():
+      continue
+    app.env.note_dependency(str(path))
+    caption = html.escape(image['alt'])
+    drawing = nodes.raw(
       '',
-      f'<figure class="drawing" style="max-width: {width}px">'
-      f'<div role="img" aria-label="{html.escape(caption)}">'
-      f'{path.read_text()}</div>'
-      f'<figcaption>{html.escape(caption)}</figcaption></figure>',
+      f'<figure class="drawing"><div role="img" aria-label="{caption}">'
+      f'{path.read_text()}</div><figcaption>{caption}</figcaption></figure>',
       format='html',
     )
-    return [figure]
+    # An image is alone in its paragraph, which cannot hold a figure.
+    image.parent.replace_self(drawing)
 
 
 def setup(app):
-  """Registers the directive."""
-  app.add_directive('drawing', Drawing)
+  """Connects the embedding to the end of reading a page."""
+  app.connect('doctree-read', _embed, priority=400)
   return {'parallel_read_safe': True, 'parallel_write_safe': True}
