@@ -1,4 +1,4 @@
-"""Puts the SVG files of `docs/drawings` into the pages that show them as images.
+"""Embeds the SVG files of `docs/drawings` into the pages that show them.
 
 Text and lines then take the colors of the page, in light and dark mode, and the
 text can be searched. The description of the image becomes the caption.
