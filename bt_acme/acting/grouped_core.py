@@ -142,7 +142,7 @@ class GroupedCore:
     states: RewardStates,
     rows: jax.Array,
   ) -> Tuple[policy_lib.Extras, RewardStates]:
-    """Replaces features by the rewards that are computed from them."""
+    """Replaces features with the rewards computed from them."""
     given, after = [], []
     for spec, features, state in zip(
       self._specs, extras['features'], states, strict=True

@@ -31,9 +31,9 @@ class Transitions(NamedTuple):
     source: uint8 [T, B], one of OWN, EXTRA, FLIGHT.
     probability: float [T, B], μ_t, the probability of the choice when acting.
     reward: float [T, B], r_t, the transition's reward.
-    discount: float [T, B], the environment's discount, which γ multiplies to
-      give γ_t.
-    valid: float [T, B], 1 for a real transition.
+    discount: float [T, B], the environment's discount; γ_t is γ times this
+      discount.
+    valid: float [T, B], 1 for a valid transition.
   """
 
   choice: arrays.Array

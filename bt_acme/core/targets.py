@@ -80,8 +80,8 @@ def retrace(
   Sources: Munos et al. 2016 (arXiv:1606.02647); Badia et al. 2020
   (arXiv:2002.06038), App. E, for the target policy.
 
-  The arguments and the result follow `TargetFunction`. π is greedy with respect
-  to the online network. In the settings, λ is `trace_decay`,
+  The arguments and the result follow `TargetFunction`. π is epsilon-greedy with
+  respect to the online network. In the settings, λ is `trace_decay`,
   `target_policy_epsilon` is the epsilon of π, and `value_rescaling_epsilon` is
   the epsilon of h.
   """

@@ -98,7 +98,7 @@ class SequenceBatch(NamedTuple):
     reward: float32 [T, B], the reward that the agent maximizes.
     discount: float32 [T, B], the environment's discount: 0 at termination, else
       1, including truncations.
-    valid: float32 [T, B], 1 for a real transition.
+    valid: float32 [T, B], 1 for a valid transition.
     recurrent_state: the LSTMState before row 0, float32 [B, hidden_size] each.
   """
 

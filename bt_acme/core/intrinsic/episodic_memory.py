@@ -39,8 +39,8 @@ def nearest_squared_distances_numpy(
   smallest of the minima of disjoint groups. Exact distances are computed for
   every row whose rank is within this bound plus rounding, so no neighbor is
   missed. If there are many such rows (because rows repeat, or because a common
-  offset hides their differences), gathering them would be slower than
-  computing all distances in place, which is done instead.
+  offset hides their differences), all distances are computed in place instead,
+  which is faster than gathering these rows.
 
   Args:
     table: float32 [M', D + 1], embeddings m followed by ||m||^2; fastest in
