@@ -34,6 +34,18 @@ def test_there_are_issue_forms():
   assert [path.stem for path in _TEMPLATES] == ['bug', 'feature', 'question']
 
 
+def test_tests_named_in_the_makefile_exist():
+  printed = subprocess.run(
+    ['make', '-pn', 'help'], cwd=_ROOT, capture_output=True, text=True
+  ).stdout
+  (named,) = [x for x in printed.splitlines() if x.startswith('CORE_TESTS :=')]
+  for name in named.split()[2:]:
+    path, _, function = name.partition('::')
+    assert (_ROOT / path).exists(), path
+    if function:
+      assert f'def {function}(' in (_ROOT / path).read_text(), name
+
+
 def test_make_owner(tmp_path):
   copy = tmp_path / 'copy'
   hidden = shutil.ignore_patterns('.[!g]*', '.git', 'runs', '__pycache__')
