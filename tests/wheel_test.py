@@ -56,7 +56,7 @@ def test_wheel_has_every_module_and_data_file(wheel):
   package = ROOT / 'bt_acme'
   expected = {
     str(path.relative_to(ROOT))
-    for pattern in ('*.py', '*.json', '*.csv', 'py.typed')
+    for pattern in ('*.py', '*.pyi', '*.json', '*.csv', 'py.typed')
     for path in package.rglob(pattern)
   }
   assert 'bt_acme/py.typed' in expected

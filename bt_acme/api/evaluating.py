@@ -5,6 +5,7 @@ import html
 from typing import Dict, List, Optional, Tuple, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from bt_acme import assembly, behaviors, evaluation
 from bt_acme.api import runs
@@ -47,10 +48,10 @@ class Evaluation:
   """
 
   env: str
-  returns: np.ndarray
-  lengths: np.ndarray
-  extra_shares: np.ndarray
-  cells: Optional[np.ndarray]
+  returns: npt.NDArray[np.float64]
+  lengths: npt.NDArray[np.float64]
+  extra_shares: npt.NDArray[np.float64]
+  cells: Optional[npt.NDArray[np.int64]]
   recordings: List[recorder.Recording]
 
   @property
@@ -161,7 +162,7 @@ def evaluate(
   finally:
     evaluator.close()
 
-  def column(name: str) -> np.ndarray:
+  def column(name: str) -> npt.NDArray[np.float64]:
     return np.array([recording.metrics[name] for recording in recordings])
 
   has_cells = any(recording.cells for recording in recordings)

@@ -17,6 +17,7 @@ from typing import (
 )
 
 import numpy as np
+import numpy.typing as npt
 
 from bt_acme import assembly, behaviors, environments, files
 from bt_acme.cli import recorded_agent
@@ -28,7 +29,7 @@ from bt_acme.runtime import learned as learned_lib
 from bt_acme.runtime import workdir as workdir_lib
 from bt_acme.runtime.engines import in_process
 
-Columns = Dict[str, np.ndarray]
+Columns = Dict[str, npt.NDArray[np.float64]]
 PathLike = Union[str, pathlib.Path]
 
 _DISPLAYS: Dict[str, coordinator.MakeDisplay] = {

@@ -79,10 +79,11 @@ class _Options:
           f'{name}={value!r} is not a setting: {names.suggest(name, known)}'
         )
     values = {**presets.get(preset, config_class), **self.settings}
-    return names.build(
+    config: config_lib.R2D2Config = names.build(
       config_class,
       {k: v for k, v in values.items() if k not in _RUN_SETTINGS},
     )
+    return config
 
 
 @dataclasses.dataclass(frozen=True)

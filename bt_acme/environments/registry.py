@@ -31,7 +31,7 @@ _MODULES = {
 _registered: Dict[str, Callable[..., dm_env.Environment]] = {}
 
 
-def register(name: str, constructor: Callable[..., dm_env.Environment]) -> None:
+def register(name: str, constructor: Callable[..., Any]) -> None:
   """Registers an environment of your own under a name, in this process.
 
   The Python API accepts the name wherever it takes an environment. The
