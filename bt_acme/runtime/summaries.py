@@ -10,7 +10,7 @@ import os
 import pathlib
 import socket
 import time
-from typing import Callable, Mapping, Optional, Union
+from typing import Mapping, Optional, Union
 
 import numpy as np
 from tensorboardX import record_writer, summary
@@ -33,23 +33,16 @@ class Summaries:
       and later steps; None discards none.
   """
 
-  def __init__(
-    self,
-    folder: pathlib.Path,
-    *,
-    clock: Callable[[], float] = time.monotonic,
-  ):
+  def __init__(self, folder: pathlib.Path):
     """Initializes a writer without creating a file.
 
     Args:
       folder: an existing directory.
-      clock: a function that returns seconds.
     """
     self.purge_step: Optional[int] = None
     self._folder = folder
-    self._clock = clock
     self._writer: Optional[record_writer.RecordWriter] = None
-    self._next_try = clock()
+    self._next_try = time.monotonic()
 
   def write(
     self, step: Optional[int], row: Mapping[str, Union[int, float]]
@@ -67,7 +60,7 @@ class Summaries:
       for name, scalar in row.items()
       for value in summary.scalar(name, np.asarray(scalar)).value
     ]
-    if self._clock() < self._next_try:
+    if time.monotonic() < self._next_try:
       return
     try:
       writer = self._writer or self._begin_file()
@@ -75,7 +68,7 @@ class Summaries:
     except OSError:
       # The record may be incomplete, and readers stop there.
       self.close()
-      self._next_try = self._clock() + _RETRY_SECONDS
+      self._next_try = time.monotonic() + _RETRY_SECONDS
 
   def close(self) -> None:
     """Closes the file; a later row would start a new one."""

@@ -17,16 +17,6 @@ from bt_acme.runtime import provenance
 from bt_acme.runtime import summaries as summaries_lib
 
 
-class _Clock:
-  """Clock that the test advances."""
-
-  def __init__(self):
-    self.now = 100.0
-
-  def __call__(self):
-    return self.now
-
-
 @pytest.fixture(name='folder')
 def _folder(tmp_path):
   """Returns the directory of the logger with the label `actor`."""
@@ -226,13 +216,12 @@ def test_a_cut_keeps_the_first_rows(tmp_path, num_rows):
 
 
 def test_early_rows_are_dropped_except_for_the_last(tmp_path, folder):
-  clock = _Clock()
+  times = iter(range(0, 100, 4))
   logger = metrics_lib.MetricsLogger(
-    tmp_path, 'actor', time_delta=10.0, clock=clock
+    tmp_path, 'actor', time_delta=10.0, clock=lambda: next(times)
   )
   for step in range(5):
     logger.write({'actor_steps': step})
-    clock.now += 4
   logger.close()
   steps = [row['actor_steps'] for row in _rows(folder / 'logs.csv')]
   assert steps == ['0', '3', '4']
@@ -344,14 +333,13 @@ def test_flush_writes_the_row_that_was_held_back(tmp_path, folder):
 
 
 def test_rows_are_buffered_while_the_disk_is_full(
-  tmp_path, folder, limit_file_size, caplog
+  tmp_path, folder, limit_file_size, caplog, monkeypatch
 ):
-  clock = _Clock()
+  monkeypatch.setattr(summaries_lib, '_RETRY_SECONDS', 0.0)
   logger = metrics_lib.MetricsLogger(tmp_path, 'actor')
-  summaries = summaries_lib.Summaries(folder, clock=clock)
+  summaries = summaries_lib.Summaries(folder)
   summaries.purge_step = 1
   for step in range(1, 31):
-    clock.now += 11.0
     if step == 11:
       # Enough space for half a row.
       limit_file_size((folder / 'logs.csv').stat().st_size + 5)
