@@ -1,4 +1,4 @@
-"""Settings of a launch script: flags override presets, presets defaults."""
+"""Settings of a launch script, from flags, a preset and the defaults."""
 
 import dataclasses
 import sys
