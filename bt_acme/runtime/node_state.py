@@ -11,8 +11,8 @@ from bt_acme.runtime import events, restarts, terminal
 _BACKOFFS = (1.0, 10.0, 60.0)
 
 
-class Node:
-  """One node of the program.
+class NodeState:
+  """The state of one node.
 
   Attributes:
     title: `LABEL/INDEX`.

@@ -63,7 +63,7 @@ class _End(NamedTuple):
   """
 
   code: int
-  culprit: Optional[node_state.Node] = None
+  culprit: Optional[node_state.NodeState] = None
   restart: bool = False
 
   @property
@@ -140,7 +140,9 @@ class Supervisor:
     self._engine = self._make_engine()
     labels = executables.titles(program)
     self._nodes = {
-      title: node_state.Node(title, label, self._budgets[title], self._clock)
+      title: node_state.NodeState(
+        title, label, self._budgets[title], self._clock
+      )
       for title, label in labels.items()
     }
     self._watchdog = heartbeats.Watchdog(
@@ -219,7 +221,7 @@ class Supervisor:
     for title in self._executables:
       self._start(self._nodes[title])
 
-  def _start(self, node: node_state.Node) -> None:
+  def _start(self, node: node_state.NodeState) -> None:
     """Starts or restarts a node where it is scheduled."""
     live = self._terminal.live
     variables = {
@@ -288,7 +290,7 @@ class Supervisor:
       if node.addresses
     )
 
-  def _handle_failure(self, node: node_state.Node) -> Optional[_End]:
+  def _handle_failure(self, node: node_state.NodeState) -> Optional[_End]:
     """Restarts a failed node; returns the end if the program has to end."""
     if node.follows:
       self._start(node)
@@ -386,7 +388,7 @@ class Supervisor:
         node.log.close()
     self._terminal.end_status()
 
-  def _running(self) -> List[node_state.Node]:
+  def _running(self) -> List[node_state.NodeState]:
     return [node for node in self._nodes.values() if node.runs]
 
   def _next(self, timeout: Optional[float] = None) -> Any:
@@ -423,7 +425,7 @@ class Supervisor:
         self._show(node, node.log.finish())
     return event
 
-  def _take_heartbeat(self, node: node_state.Node, marks: bytes) -> None:
+  def _take_heartbeat(self, node: node_state.NodeState, marks: bytes) -> None:
     """Records the marks that a node has sent through its heartbeat pipe."""
     if heartbeats.MARK in marks:
       node.record_heartbeat()
@@ -433,7 +435,7 @@ class Supervisor:
     if heartbeats.SAVED_MARK in marks:
       node.has_saved = True
 
-  def _show(self, node: node_state.Node, lines: List[str]) -> None:
+  def _show(self, node: node_state.NodeState, lines: List[str]) -> None:
     """Prints lines of a node on the terminal."""
     # During shutdown, nodes log harmless errors about servers that have already
     # stopped.

@@ -87,7 +87,7 @@ class InProcess:
       run, agent, self._make_learner, self._with(coordinator=self.coordinator)
     )
     # Created by `_start`.
-    self._learner: in_process_learner.Learner
+    self._learner: in_process_learner.InProcessLearner
     self._actor: actor_node.ActorNode
     self._evaluators: List[evaluator_node.EvaluatorNode] = []
 
@@ -178,7 +178,7 @@ class InProcess:
     """Makes the learner and its saver; see `learner_node.MakeLearner`."""
     del stack
     assert context.coordinator is not None
-    self._learner = in_process_learner.Learner(
+    self._learner = in_process_learner.InProcessLearner(
       self._agent,
       run.seed,
       self._initial_params,

@@ -21,7 +21,7 @@ from bt_acme.runtime import metrics
 _ROW_PERIOD = 10  # Learner steps between two rows of metrics.
 
 
-class Learner:
+class InProcessLearner:
   """The learner of an in-process run, with its replay.
 
   Attributes:

@@ -262,7 +262,7 @@ def test_a_larger_budget(whole, agent, tmp_path, monkeypatch):
   # resumes at its end without learning any more.
   (folder / 'completed.json').unlink()
   with monkeypatch.context() as patch:
-    patch.setattr(in_process_learner.Learner, 'advance', pytest.fail)
+    patch.setattr(in_process_learner.InProcessLearner, 'advance', pytest.fail)
     assert start(folder, agent, max_actor_steps=120)[0] == 0
   code, display = start(folder, agent)
   assert code == 0 and display.shown[0]['actor_steps'] >= 120
@@ -518,7 +518,9 @@ def test_the_learner_compiles_once(tmp_path, monkeypatch):
 @pytest.mark.parametrize('num_allowed', [1, 3, 8, 20, 24])
 def test_learner_steps_are_spread_over_the_iterations(monkeypatch, num_allowed):
   period, bursts = 20, 4
-  learner = in_process_learner.Learner(fakes.make_agent('r2d2'), 0, None)
+  learner = in_process_learner.InProcessLearner(
+    fakes.make_agent('r2d2'), 0, None
+  )
   learner._sequence_period = period
   left, started = 0, np.zeros([bursts, period], int)
 
