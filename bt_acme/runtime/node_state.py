@@ -119,7 +119,8 @@ class NodeState:
     lines = self.ended.traceback.splitlines()
     if self.log is not None and self.ended.code > 0:
       lines = self.log.report()
-    return f'{self.title} {how} {lines[-1]}' if lines else f'{self.title} {how}'
+    error = f' {lines[-1].rstrip(".")}.' if lines else ''
+    return f'{self.title} {how}{error}'
 
   def describe_end(self) -> str:
     """Describes the failure, with the path of the log and any traceback."""

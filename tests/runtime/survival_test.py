@@ -210,7 +210,7 @@ def test_an_error_leads_to_a_restart_once_the_node_has_worked(launch, capsys):
     actor_0=[after(work, fail), fail, finish_after(len(_TITLES) + 2)]
   )
   assert code == 0 and started == ['actor/0 1', 'actor/0 2']
-  line = 'actor/0 failed with exit code 1. OSError: no disk Restarting (restart'
+  line = 'actor/0 failed with exit code 1. OSError: no disk. Restarting ('
   assert line in capsys.readouterr().err
   # The first attempt of a node would only fail again.
   for title in ('actor_0', 'learner_0'):
@@ -423,7 +423,7 @@ def test_a_failure_before_the_first_heartbeat_is_retried_elsewhere_later(
   assert Scripted.placed.count('actor/0') == 3
   errors = capsys.readouterr().err
   assert 'Restarting (restart 1 of' in errors
-  assert 'no disk Restarting in 0.1 s (restart 2 of' in errors
+  assert 'no disk. Restarting in 0.1 s (restart 2 of' in errors
   line = 'could not be started: no file. Restarting in 0.2 s (restart 3'
   assert line in errors
 
