@@ -251,7 +251,7 @@ def _run_in_process(
       f'Stopped after {steps:,} actor steps; state saved. Rerun the same '
       'command to resume.'
     )
-  return STOPPED if interrupt is None else interrupt.exit_code
+  return STOPPED if interrupt is None else interrupts.exit_code(interrupt)
 
 
 def _launch_nodes(

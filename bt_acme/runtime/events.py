@@ -96,7 +96,7 @@ class NodeExited(NamedTuple):
   lost: bool = False
 
 
-# The supervisor handles these and `interrupts.Interrupt`.
+# The supervisor handles these and `signal.Signals`.
 Event = Union[NodeScheduled, NodePending, Output, Heartbeat, NodeExited]
 
 

@@ -10,38 +10,24 @@ import contextlib
 import functools
 import signal
 import threading
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Iterator, List, Optional
 
 from bt_acme.runtime import events
 
 # A shell reports the end of a program by a signal as this number plus the
 # number of the signal.
-EXIT_CODE_BASE = 128
+_EXIT_CODE_BASE = 128
 
 
-class Interrupt(NamedTuple):
-  """A request of the user or the system to stop the program."""
-
-  signum: signal.Signals
-
-  @property
-  def exit_code(self) -> int:
-    """The program's exit code: 130 after Ctrl-C."""
-    return EXIT_CODE_BASE + self.signum
-
-  @property
-  def message(self) -> str:
-    """The message to the user."""
-    return (
-      f'{self.signum.name}: stopping. Send it again to kill everything '
-      'immediately.'
-    )
+def exit_code(signum: signal.Signals) -> int:
+  """Returns the exit code of a stopped program: 130 after Ctrl-C."""
+  return _EXIT_CODE_BASE + signum
 
 
 def post_to(queue: events.EventQueue) -> None:
-  """Makes a queue receive an `Interrupt` for every signal to stop."""
+  """Makes a queue receive every signal to stop, as an event."""
   for signum in _stop_signals():
-    queue.on_signal(signum, functools.partial(queue.post, Interrupt(signum)))
+    queue.on_signal(signum, functools.partial(queue.post, signum))
 
 
 def _stop_signals() -> List[signal.Signals]:
@@ -53,7 +39,7 @@ def _stop_signals() -> List[signal.Signals]:
 
 
 @contextlib.contextmanager
-def noted() -> Iterator[Callable[[], Optional[Interrupt]]]:
+def noted() -> Iterator[Callable[[], Optional[signal.Signals]]]:
   """Records the first signal within the block instead of acting on it.
 
   The second one has its usual effect, which is KeyboardInterrupt for Ctrl-C.
@@ -63,7 +49,7 @@ def noted() -> Iterator[Callable[[], Optional[Interrupt]]]:
   Yields:
     A function that returns the first signal; None before it arrives.
   """
-  note: List[Interrupt] = []
+  note: List[signal.Signals] = []
   if threading.current_thread() is not threading.main_thread():
     yield lambda: None
     return
@@ -71,7 +57,7 @@ def noted() -> Iterator[Callable[[], Optional[Interrupt]]]:
 
   def take_note(signum: int, frame: Any) -> None:
     del frame
-    note.append(Interrupt(signal.Signals(signum)))
+    note.append(signal.Signals(signum))
     restore()
 
   def restore() -> None:

@@ -149,7 +149,7 @@ class Supervisor:
       self._policy.watchdog_seconds, labels, self._clock
     )
     self._executables: Dict[str, Any] = {}
-    self._interrupts: List[interrupts.Interrupt] = []
+    self._interrupts: List[signal.Signals] = []
     self._stopping = False
     self._hurried = False  # Whether the user has asked to kill all nodes.
     try:
@@ -192,7 +192,7 @@ class Supervisor:
       self._engine.place(title, number)
     while any(node.addresses is None for node in self._nodes.values()):
       event = self._next()
-      if isinstance(event, interrupts.Interrupt):
+      if isinstance(event, signal.Signals):
         return self._interrupted(event)
       if isinstance(event, events.NodeExited):
         node = self._nodes[event.title]
@@ -253,7 +253,7 @@ class Supervisor:
         self._nodes[title].hung_seconds = self._policy.watchdog_seconds
         self._engine.signal(title, signal.SIGKILL)
       self._start_pending()
-      if isinstance(event, interrupts.Interrupt):
+      if isinstance(event, signal.Signals):
         return self._interrupted(event)
       if isinstance(event, events.NodeExited):
         node = self._nodes[event.title]
@@ -327,9 +327,11 @@ class Supervisor:
       self._engine.place(node.title, 0)
     return None
 
-  def _interrupted(self, interrupt: interrupts.Interrupt) -> _End:
-    self._terminal.log(interrupt.message)
-    return _End(interrupt.exit_code)
+  def _interrupted(self, signum: signal.Signals) -> _End:
+    self._terminal.log(
+      f'{signum.name}: stopping. Send it again to kill everything immediately.'
+    )
+    return _End(interrupts.exit_code(signum))
 
   def _stop(self, end: _End) -> _End:
     """Stops all nodes; returns the end, which an interrupt may change."""
@@ -345,7 +347,7 @@ class Supervisor:
       if left <= 0:
         break
       event = self._next(left)
-      if isinstance(event, interrupts.Interrupt):
+      if isinstance(event, signal.Signals):
         self._hurried = len(self._interrupts) > 1
         stopped = self._interrupted(event)
         end = end if end.culprit is not None and not end.restart else stopped
@@ -401,9 +403,9 @@ class Supervisor:
       The event; None after a timeout.
     """
     event = self._queue.get(timeout)
-    if isinstance(event, interrupts.Interrupt):
+    if isinstance(event, signal.Signals):
       self._interrupts.append(event)
-    if event is None or isinstance(event, interrupts.Interrupt):
+    if event is None or isinstance(event, signal.Signals):
       return event
     node = self._nodes[event.title]
     if isinstance(event, events.NodeScheduled):

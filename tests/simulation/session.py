@@ -24,13 +24,12 @@ from absl import logging
 from bt_acme import files
 from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
+from bt_acme.runtime import program as program_lib
 from bt_acme.runtime import (
-  interrupts,
   restarts,
   supervisor,
   workdir_lock,
 )
-from bt_acme.runtime import program as program_lib
 from tests.simulation import clock as clock_lib
 from tests.simulation import disk as disk_lib
 from tests.simulation import engine as engine_lib
@@ -478,7 +477,7 @@ class Session:
     if self._queue is not None:
       self.is_hurried = self._interrupted
       self._interrupted = True
-      self._queue.post(interrupts.Interrupt(signal.SIGINT))
+      self._queue.post(signal.SIGINT)
 
   def _ctrl_c_twice(self, generator: random.Random) -> None:
     self._ctrl_c(generator)
