@@ -53,11 +53,7 @@ def check(address: str, python: str) -> None:
       f'{_ANSWER_SECONDS:.0f} s'
     ) from error
   if driver.returncode:
-    lines = driver.stdout.decode().splitlines()
-    if lines:
-      raise OSError(json.loads(lines[-1])['reason'])
-    errors = driver.stderr.decode(errors='replace').strip().splitlines()
-    raise OSError('\n'.join(errors[-1:]))
+    raise OSError(_last_line(driver.stderr))
 
 
 # Makes an event from each kind of message that the driver sends.
@@ -98,7 +94,6 @@ class RayCluster(base.Engine):
     self._kept: Set[str] = set()  # Paths of files that the driver stores.
     self._partial = b''  # The start of the driver's next message.
     self._errors = b''
-    self._refusal = ''
     self._driver = subprocess.Popen(
       [
         *processes.killed_with(str(os.getpid())),
@@ -111,12 +106,12 @@ class RayCluster(base.Engine):
       env=_environment(),
     )
     assert self._driver.stdout is not None and self._driver.stderr is not None
-    self._pipes = [
-      events.PipeReader(
-        queue, self._driver.stdout, self._take, at_end=self._lose_all
-      ),
-      events.PipeReader(queue, self._driver.stderr, self._remember),
-    ]
+    self._pipe = events.PipeReader(
+      queue, self._driver.stdout, self._take, at_end=self._lose_all
+    )
+    self._error_pipe = events.PipeReader(
+      queue, self._driver.stderr, self._remember
+    )
 
   def place(self, title: str, num_ports: int) -> None:
     """Asks Ray for a slot; see `base.Engine`."""
@@ -178,8 +173,8 @@ class RayCluster(base.Engine):
     except subprocess.TimeoutExpired:
       os.killpg(self._driver.pid, signal.SIGKILL)
       self._driver.wait()
-    for pipe in self._pipes:
-      pipe.close()
+    self._pipe.close()
+    self._error_pipe.close()
 
   def _tell(self, do: str, **arguments: Any) -> None:
     """Sends a command to the driver, unless the driver has exited."""
@@ -198,11 +193,7 @@ class RayCluster(base.Engine):
     *lines, self._partial = (self._partial + data).split(b'\n')
     for line in lines:
       message = json.loads(line)
-      kind = message.pop('event')
-      if kind == 'refused':
-        self._refusal = message['reason']
-      else:
-        self._post(_EVENTS[kind](**message))
+      self._post(_EVENTS[message.pop('event')](**message))
 
   def _post(self, event: events.Event) -> None:
     if isinstance(event, events.NodeScheduled):
@@ -215,12 +206,17 @@ class RayCluster(base.Engine):
 
   def _lose_all(self) -> None:
     """Posts the exit of all nodes, because the driver has exited."""
-    lines = self._errors.decode(errors='replace').strip().splitlines()
-    reason = self._refusal or (lines or ['the driver exited silently'])[-1]
-    text = f'lost the connection to Ray: {reason}'
+    self._error_pipe.close()
+    text = f'lost the connection to Ray: {_last_line(self._errors)}'
     for title in sorted(self._running):
       self._queue.post(events.NodeExited(title, -signal.SIGKILL, text))
     self._running.clear()
+
+
+def _last_line(errors: bytes) -> str:
+  """Returns the last line of standard error, which explains an exit."""
+  lines = errors.decode(errors='replace').strip().splitlines()
+  return lines[-1] if lines else 'the driver exited silently'
 
 
 def _environment() -> Dict[str, str]:

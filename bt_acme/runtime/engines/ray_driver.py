@@ -12,12 +12,14 @@ Commands: {"do": "place", "title", "num_ports", "options"}, {"do": "keep",
 A node that has exited may be started again, in its slot or, if that was lost,
 in another one. It may also be placed again.
 
-Events: {"event": "refused", "reason"} before this process ends, {"event":
-"placed", "title", "host", "addresses"}, {"event": "waiting", "title",
-"reason"}, {"event": "output", "title", "stream", "data"} with the stream
-"stdout", "stderr" or "heartbeats", {"event": "ended", "title", "code",
+Events: {"event": "placed", "title", "host", "addresses"}, {"event": "waiting",
+"title", "reason"}, {"event": "output", "title", "stream", "data"} with the
+stream "stdout", "stderr" or "heartbeats", {"event": "ended", "title", "code",
 "reason"}, with "lost" if the slot was lost as well. The bytes of "data" are
 encoded as Latin-1 characters.
+
+If the driver cannot join the cluster, it prints the reason to standard error
+and exits with code 1.
 
 Each node has a Ray actor on its machine, a `ray_node.NodeRunner`.
 """
@@ -231,7 +233,7 @@ def _check_reachable(address: str) -> None:
     ) from error
 
 
-def main(address: str) -> int:
+def main(address: str) -> None:
   """Connects to a cluster, and executes commands until the input ends.
 
   Args:
@@ -249,12 +251,10 @@ def main(address: str) -> int:
     ray.init(address=address, log_to_driver=False, logging_level='WARNING')
   except Exception as error:
     words = str(error).strip().splitlines() or [repr(error)]
-    _tell(event='refused', reason=words[0])
-    return 1
+    sys.exit(words[0])
   asyncio.run(_drive())
   ray.shutdown()
-  return 0
 
 
 if __name__ == '__main__':
-  sys.exit(main(*sys.argv[1:]))
+  main(*sys.argv[1:])
