@@ -71,7 +71,7 @@ class Progress:
       )
     self._next_time = -math.inf
     self._values: Mapping[str, float] = {}
-    # Time, actor steps and learner steps of the recent texts.
+    # Time, actor steps and learner steps of the recent updates.
     self._history: Deque[Tuple[float, float, float]] = collections.deque()
 
   def update(self, values: Mapping[str, float]) -> None:

@@ -1,4 +1,4 @@
-"""Engine that runs nodes as threads of this process (`local_mt`), to debug.
+"""Debugging engine that runs nodes as threads of this process (`local_mt`).
 
 A thread can be asked to stop but not killed, and shares the environment,
 devices and output of the process with all other threads.
