@@ -36,8 +36,8 @@ class InProcessLearner:
     seed: int,
     initial_params: Optional[types.Params],
     *,
-    logger: Optional[metrics.MetricsLogger] = None,
-    increment: Callable[..., Mapping[str, int]] = lambda **counts: counts,
+    logger: metrics.MetricsLogger,
+    increment: Callable[..., Mapping[str, int]],
   ):
     """Initializes the parameters and an empty replay.
 
@@ -157,7 +157,7 @@ class InProcessLearner:
       step = self._learner.finish()
       self.replay.update_priorities(step.keys, step.priorities)
       counts = self._increment(learner_steps=1)
-      if self._logger is not None and self.learner_steps % _ROW_PERIOD == 0:
+      if self.learner_steps % _ROW_PERIOD == 0:
         self._logger.write({**counts, **step.row()})
 
   def save(self) -> Mapping[str, Any]:

@@ -519,7 +519,7 @@ def test_the_learner_compiles_once(tmp_path, monkeypatch):
 def test_learner_steps_are_spread_over_the_iterations(monkeypatch, num_allowed):
   period, bursts = 20, 4
   learner = in_process_learner.InProcessLearner(
-    fakes.make_agent('r2d2'), 0, None
+    fakes.make_agent('r2d2'), 0, None, logger=None, increment=None
   )
   learner._sequence_period = period
   left, started = 0, np.zeros([bursts, period], int)
