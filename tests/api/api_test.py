@@ -195,7 +195,7 @@ def test_evaluate(bt, behavior):
     behavior, env='MiniGrid-Empty-6x6-v0', episodes=2
   )
   assert elsewhere.env == 'MiniGrid-Empty-6x6-v0'
-  with pytest.raises(ValueError, match='hoose an environment with the same'):
+  with pytest.raises(ValueError, match='hoose an environment with equal'):
     bt_acme.evaluate(behavior, env='Chain-5')
   with pytest.raises(ValueError, match='episodes=0'):
     bt_acme.evaluate(bt, episodes=0)
