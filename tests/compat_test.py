@@ -115,14 +115,6 @@ else:
   assert result.returncode == 0, result.stderr
 
 
-def test_importing_the_package_is_cheap():
-  heavy = ('jax', 'haiku', 'tensorflow', 'reverb', 'acme')
-  result = _run(
-    f'import bt_acme, sys; print([m for m in {heavy} if m in sys.modules])'
-  )
-  assert result.stdout == '[]\n', result.stderr
-
-
 @pytest.fixture
 def libraries(monkeypatch):
   """Sets the paths from which a shared library can be loaded."""
