@@ -99,13 +99,15 @@ def show(
       epsilon=epsilon,
       flights=flights,
     )
-    film = film_lib.EpisodeFilm(writer, evaluator, agent, max_frames=max_frames)
+    on_step, on_end = film_lib.first_episode(
+      writer, evaluator, agent, max_frames=max_frames
+    )
     try:
       evaluator.run(
         source.variables,
         source.statistics,
-        on_step=film.on_step,
-        on_end=film.on_end,
+        on_step=on_step,
+        on_end=on_end,
       )
     finally:
       evaluator.close()

@@ -177,15 +177,15 @@ def _play(
     epsilon=config.epsilon if config.epsilon >= 0 else None,
     flights=config.flights,
   )
-  film = film_lib.EpisodeFilm(
+  watch, on_end = film_lib.first_episode(
     writer, evaluator, agent, max_frames=config.max_video_steps
   )
   recordings = recorder.record(
     evaluator,
     learned.variables,
     learned.statistics,
-    watch=film.on_step,
-    on_end=film.on_end,
+    watch=watch,
+    on_end=on_end,
   )
   evaluator.close()
   return [recording.row for recording in recordings]
