@@ -15,12 +15,12 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_550,
-  'lines of code in bt_acme/runtime': 4_950,
+  'lines of code': 24_300,
+  'lines of code in bt_acme/runtime': 4_800,
   'lines of code in experiments': 5_700,
   'lines of code in benchmarks': 1_790,
-  'classes': 348,
-  'public class names that several classes have': 8,
+  'classes': 325,
+  'public class names that several classes have': 5,
   'lines of tests': 35_700,
 }
 
