@@ -2,7 +2,7 @@
 
 import pathlib
 import zlib
-from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol
+from typing import Any, Callable, Dict, Iterator, List, Optional, Union
 
 import cv2
 import dm_env
@@ -28,16 +28,6 @@ def screen(environment: dm_env.Environment) -> np.ndarray:
     f'{type(environment).__name__} cannot be rendered. Add a method '
     'render_rgb() that returns uint8 RGB [height, width, 3].'
   )
-
-
-class _File(Protocol):
-  """A video file, to which frames are added until it is closed."""
-
-  def add(self, frame: np.ndarray) -> None:
-    """Adds a frame, uint8 RGB [height, width, 3]."""
-
-  def close(self) -> None:
-    """Completes the file, which has at least one frame."""
 
 
 class _WebM:
@@ -98,7 +88,7 @@ class _Gif:
       yield image.quantize(_GIF_COLORS, dither=Image.Dither.NONE)
 
 
-_FORMATS: Dict[str, Callable[[pathlib.Path, float], _File]] = {
+_FORMATS: Dict[str, Callable[[pathlib.Path, float], Union[_WebM, _Gif]]] = {
   '.webm': _WebM,
   '.gif': _Gif,
 }
