@@ -26,19 +26,15 @@ from typing import (
   Tuple,
 )
 
-import jax
 import numpy as np
 
+import bt_acme
 from bt_acme import assembly, behaviors, environments, files
 from bt_acme import config as config_lib
 from bt_acme.cli import evaluation
 from bt_acme.config import names, presets
-from bt_acme.config import run as run_config
-from bt_acme.core import weight_transfer
 from bt_acme.evaluation import evaluator as evaluator_lib
 from bt_acme.evaluation import logs, recorder
-from bt_acme.runtime import learned, progress
-from bt_acme.runtime.engines import in_process
 from experiments.harness import pool
 
 PRESET = 'minigrid'
@@ -285,15 +281,9 @@ def _learn(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
     episodes = logs.read_rows(workdir, 'actor')
     episodes.sort(key=lambda row: row['actor_steps'])
     return [_Policy(agent, learned.variables)], episodes
-  behavior: Any = behaviors.ActionRepeat()
-  if job.needed:
-    epsilon = 0.0
-    if run.kind == 'bt':
-      epsilon = configuration(run).transfer.behavior_epsilon
-    path = job.needed[0].behavior(folder)
-    behavior = behaviors.Exported(str(path), epsilon=epsilon)
   if run.kind in _LEARNS:
-    return _train(job, folder, behavior, report)
+    return _train(job, folder, report)
+  behavior = behaviors.Exported(str(job.needed[0].behavior(folder)))
   policy = _Policy(
     _agent_in(behavior.agent, run.env),
     behavior.variables,
@@ -307,75 +297,53 @@ def _agent_in(agent: assembly.Agent, env: str) -> assembly.Agent:
   return dataclasses.replace(agent, spec=agent.spec._replace(name=env))
 
 
-def _train(
-  job: Job, folder: pathlib.Path, behavior: Any, report: pool.Report
-) -> _Learned:
+def _train(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
   """Trains an agent; exports an explorer's policy for later runs."""
   run = job.run
-  agent = assembly.Agent(
-    configuration(run),
-    assembly.spec_by_name(run.env),
-    (behavior,) if run.kind == 'bt' else (),
-  )
   explores = run.kind == 'ngu'
 
-  period = round(run.actor_steps * SHARES[0])
-  states: List[learned.Learned] = []
-
   def on_iteration(values: Mapping[str, Any]) -> None:
-    steps = int(values['actor_steps'])
     recent = math.nan if explores else values.get('episode_return', math.nan)
-    report((steps, float(recent)))
-    if explores and len(states) < len(SHARES):
-      if steps >= period * (len(states) + 1):
-        states.append(engine.learned())
+    report((int(values['actor_steps']), float(recent)))
 
   with tempfile.TemporaryDirectory(prefix='bt_acme-') as workdir:
-    engine = in_process.InProcess(
-      run_config.RunConfig(
-        env=agent.spec.name,
-        num_stacked=agent.spec.num_stacked,
-        lp_launch_type='in_process',
-        num_actors=1,
-        envs_per_actor=_NUM_ENVIRONMENTS,
-        max_actor_steps=run.actor_steps,
-        seed=job.seed,
-        num_evaluators=0,
-        workdir=workdir,
-      ),
-      agent,
-      make_display=progress.NoDisplay,
-      initial_params=_initial_params(run, agent, behavior, job.seed),
-    )
-    engine.run([on_iteration])
+    shared: Dict[str, Any] = {
+      **run.settings,
+      'max_actor_steps': run.actor_steps,
+      'seed': job.seed,
+      'preset': PRESET,
+      'num_environments': _NUM_ENVIRONMENTS,
+      'num_evaluators': 0,
+      'workdir': workdir,
+      'progress': 'off',
+      'callbacks': [on_iteration],
+    }
+    if explores:
+      snapshots = [round(share * run.actor_steps) for share in SHARES]
+      steps = ','.join(map(str, snapshots))
+      trained = bt_acme.pretrain(run.env, snapshot_steps=steps, **shared)
+      paths = [f'{workdir}/behavior-{step}' for step in snapshots]
+    else:
+      behavior = ''.join(str(needed.behavior(folder)) for needed in job.needed)
+      if run.init:
+        shared.update(init_from=behavior, init=run.init)
+      if run.kind == 'bt':
+        behavior = behavior or 'action_repeat'
+        trained = bt_acme.transfer(run.env, behavior, **shared)
+      else:
+        trained = bt_acme.train(run.env, **shared)
+      paths = []
+    if trained.actor_steps < run.actor_steps:
+      raise KeyboardInterrupt  # The run was saved and stopped early.
+    earlier = [behaviors.Exported(path) for path in paths]
     episodes = logs.read_rows(workdir, 'actor')
-  result = engine.learned()
   if explores:
-    behaviors.export(
-      str(job.behavior(folder)),
-      agent=agent,
-      variables=result.variables,
-      statistics=result.statistics,
-      actor_steps=result.actor_steps,
-    )
+    trained.export(job.behavior(folder))
   policies = [
-    _Policy(agent, state.variables, state.statistics)
-    for state in (*states, result)
+    _Policy(trained.agent, state.variables, state.statistics)
+    for state in (*earlier, trained)
   ]
   return policies, episodes
-
-
-def _initial_params(
-  run: Run, agent: assembly.Agent, behavior: Any, seed: int
-) -> Any:
-  """Returns initial weights from the behavior; None for random ones."""
-  if not run.init:
-    return None
-  return weight_transfer.transfer(
-    behavior.variables.agent,
-    agent.network.init(jax.random.key(seed)),
-    init=run.init,
-  )
 
 
 def _evaluate(
