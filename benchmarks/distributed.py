@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Callable, Iterator, List, NamedTuple
+from typing import Callable, Iterator, List, Tuple
 
 from benchmarks import floors, harness
 from bt_acme.evaluation import logs
@@ -56,31 +56,19 @@ def _acme_command(workdir: str) -> List[str]:
   return [sys.executable, '-c', program]
 
 
-class _Counts(NamedTuple):
-  """The step counts of a program at a time in seconds."""
-
-  time: float
-  actor_steps: float
-  learner_steps: float
-
-
-def _last_counts(workdir: str) -> _Counts:
-  """Returns the counts in the last row of the log; zeros without rows."""
+def _last_counts(workdir: str) -> Tuple[float, float]:
+  """Returns the last logged actor and learner steps; zeros without rows."""
   last = (logs.read_rows(workdir, 'learner') or [{}])[-1]
-  steps = (last.get(f'{who}_steps', 0.0) for who in ('actor', 'learner'))
-  return _Counts(time.monotonic(), *steps)
+  return last.get('actor_steps', 0.0), last.get('learner_steps', 0.0)
 
 
-def _next_counts(workdir: str) -> _Counts:
-  """Waits until both counts, which are logged periodically, have increased."""
-  counts = first = _last_counts(workdir)
-  while not (
-    counts.actor_steps > first.actor_steps
-    and counts.learner_steps > first.learner_steps
-  ):
+def _wait_for_step(workdir: str) -> Tuple[float, float]:
+  """Waits until both counts have increased; returns time and actor steps."""
+  first = counts = _last_counts(workdir)
+  while counts[0] <= first[0] or counts[1] <= first[1]:
     time.sleep(0.05)
     counts = _last_counts(workdir)
-  return counts
+  return time.monotonic(), counts[0]
 
 
 def _seconds_per_step(
@@ -109,17 +97,17 @@ def _seconds_per_step(
     )
     try:
       deadline = time.monotonic() + _START_SECONDS
-      while _last_counts(workdir).learner_steps < 10:
+      while _last_counts(workdir)[1] < 10:
         if process.poll() is not None or time.monotonic() > deadline:
           output.seek(0)
           raise RuntimeError(f'The program does not learn:\n{output.read()}')
         time.sleep(0.2)
-      start = _next_counts(workdir)
+      start, steps_before = _wait_for_step(workdir)
       time.sleep(seconds)
-      end = _next_counts(workdir)
+      end, steps_after = _wait_for_step(workdir)
     finally:
       _stop(process)
-  return (end.time - start.time) / (end.actor_steps - start.actor_steps)
+  return (end - start) / (steps_after - steps_before)
 
 
 def _stop(process: 'subprocess.Popen[bytes]') -> None:

@@ -1,7 +1,7 @@
 """Benchmarks of writing, sampling and storing experience."""
 
 import functools
-from typing import Dict, Iterator, NamedTuple, Sequence, Union
+from typing import Iterator, Union
 
 import jax
 import numpy as np
@@ -101,67 +101,39 @@ def replay_sample() -> Iterator[harness.Comparison]:
     )
 
 
-class _Stored(NamedTuple):
-  """Bytes per step over all games."""
-
-  ours: float
-  theirs: float
-  compressed: float  # Only frames, in chunks of 160.
-  per_game: Dict[str, float]  # Our side.
-
-
-def _store(
-  ours: replay_sides.OurReplay,
-  theirs: replay_sides.AcmeReplay,
-  games: Sequence[str],
-  *,
-  our_steps: int,
-  their_steps: int,
-) -> _Stored:
-  """Writes steps of each game and measures the growth of the servers."""
-  compressed, per_game = 0, {}
-  our_start, their_start = ours.resident_bytes(), theirs.resident_bytes()
-  for game in games:
-    play = recordings.record(game, our_steps)
-    before = ours.resident_bytes()
-    replay_sides.write(ours.calls(play))
-    ours.flush()
-    per_game[game] = (ours.resident_bytes() - before) / our_steps
-    replay_sides.write(theirs.calls(play.cut(their_steps)))
-    compressed += _compressed_bytes(play.frames()[1:], 160)
-  our_growth = ours.resident_bytes() - our_start
-  their_growth = theirs.resident_bytes() - their_start
-  return _Stored(
-    ours=our_growth / (len(games) * our_steps),
-    theirs=their_growth / (len(games) * their_steps),
-    compressed=compressed / (len(games) * our_steps),
-    per_game=per_game,
-  )
-
-
 def replay_bytes() -> Iterator[harness.Comparison]:
   """Compares the growth of the server's memory per step, over ten games."""
   games = _GAMES[:1] if harness.quick else _GAMES
   our_steps, their_steps = (800, 800) if harness.quick else (3_200, 1_600)
   agent = our_side.make_agent(_GAME)
+  compressed, per_game = 0, {}
   with replay_sides.start(agent, acme_side.make_config()) as (ours, theirs):
     # Exclude the memory that a server needs only once.
     warm = recordings.record(_GAME, 800)
     for side in (ours, theirs):
       replay_sides.write(side.calls(warm))
     ours.flush()
-    stored = _store(
-      ours, theirs, games, our_steps=our_steps, their_steps=their_steps
-    )
-  paper_gb = stored.ours * _PAPER_SEQUENCES * _PERIOD / 1e9
-  per_game = ', '.join(f'{g} {b:,.0f}' for g, b in stored.per_game.items())
+    our_start, their_start = ours.resident_bytes(), theirs.resident_bytes()
+    for game in games:
+      play = recordings.record(game, our_steps)
+      before = ours.resident_bytes()
+      replay_sides.write(ours.calls(play))
+      ours.flush()
+      per_game[game] = (ours.resident_bytes() - before) / our_steps
+      replay_sides.write(theirs.calls(play.cut(their_steps)))
+      compressed += _compressed_bytes(play.frames()[1:], 160)
+    our_growth = ours.resident_bytes() - our_start
+    their_growth = theirs.resident_bytes() - their_start
+  our_bytes = our_growth / (len(games) * our_steps)
+  paper_gb = our_bytes * _PAPER_SEQUENCES * _PERIOD / 1e9
+  listed = ', '.join(f'{g} {b:,.0f}' for g, b in per_game.items())
   yield harness.Comparison(
     f'replay-bytes, {len(games)} games',
     'bytes/step',
-    lambda: stored.ours,
-    lambda: stored.theirs,
+    lambda: our_bytes,
+    lambda: their_growth / (len(games) * their_steps),
     # Each block also stores one recurrent state.
-    stored.compressed + 2 * 4 * 512 / _PERIOD,
-    note=f'{_PAPER_SEQUENCES:,} sequences take {paper_gb:.1f} GB; {per_game}',
+    compressed / (len(games) * our_steps) + 2 * 4 * 512 / _PERIOD,
+    note=f'{_PAPER_SEQUENCES:,} sequences take {paper_gb:.1f} GB; {listed}',
     once=True,
   )

@@ -9,7 +9,6 @@ from typing import (
   Dict,
   Iterable,
   List,
-  NamedTuple,
   Sequence,
   Set,
   Tuple,
@@ -24,26 +23,13 @@ _NUM_BINS = 200
 FINAL_EPISODES = 50
 
 
-class Gathered(NamedTuple):
-  """A dataset and its problems.
-
-  Attributes:
-    dataset: the dataset, with a row for each requested run, done or not.
-    diagnoses: a sentence for each kind of missing or omitted data, with the
-      names of the runs.
-  """
-
-  dataset: dataset.Dataset
-  diagnoses: Tuple[str, ...]
-
-
 def gather(
   folder: pathlib.Path,
   specs: Sequence[runs.RunSpec],
   *,
   scale: str,
   frames_per_step: Callable[[str], int],
-) -> Gathered:
+) -> Tuple[dataset.Dataset, Tuple[str, ...]]:
   """Collects the results of runs.
 
   Args:
@@ -51,6 +37,10 @@ def gather(
     specs: the requested runs, including final evaluations.
     scale: the name of the scale.
     frames_per_step: maps an environment to its frames per actor step.
+
+  Returns:
+    The dataset, with a row for each requested run, done or not, and a sentence
+    for each kind of missing or omitted data, with the names of the runs.
   """
   finals = {
     spec.needs[0].run.id: spec
@@ -72,7 +62,7 @@ def gather(
   final_ids = {s.run_id for s in scores if s.source == dataset.FINAL}
   diagnoses += _unmeasured(rows, final_ids)
   diagnoses += _ragged(rows, final_ids)
-  return Gathered(dataset.Dataset(tuple(rows), tuple(scores)), tuple(diagnoses))
+  return dataset.Dataset(tuple(rows), tuple(scores)), tuple(diagnoses)
 
 
 def _scores(

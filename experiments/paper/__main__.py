@@ -150,19 +150,18 @@ class _Paper:
     return planning.plan(folder.path, specs, folder.scale, self._options.slots)
 
   def _gather(self) -> None:
-    gathered = gather_lib.gather(
+    data, diagnoses = gather_lib.gather(
       self._folder.path,
       self._folder.specs(),
       scale=self._folder.scale.name,
       frames_per_step=scales.frames_per_step,
     )
-    dataset_lib.write(self._folder.path, gathered.dataset)
-    for line in gathered.diagnoses[:_SHOWN_DIAGNOSES]:
+    dataset_lib.write(self._folder.path, data)
+    for line in diagnoses[:_SHOWN_DIAGNOSES]:
       print(line if len(line) < 600 else f'{line[:600]} ...')
-    more = len(gathered.diagnoses) - _SHOWN_DIAGNOSES
+    more = len(diagnoses) - _SHOWN_DIAGNOSES
     if more > 0:
       print(f'... and {more} more.')
-    data = gathered.dataset
     print(
       f'{len(data.runs)} runs and {len(data.scores)} scores are in '
       f'{self._folder.path}/runs.csv and scores.csv'

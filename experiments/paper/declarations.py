@@ -111,7 +111,7 @@ def _parts(artifact_id: str) -> Tuple[Part, ...]:
   )
 
 
-class Choice(NamedTuple):
+class Selection(NamedTuple):
   """A selection of a scale's runs, and settings that override the scale's.
 
   Attributes:
@@ -127,11 +127,11 @@ class Choice(NamedTuple):
   settings: Mapping[str, Any] = {}
 
 
-EVERYTHING = Choice()
+EVERYTHING = Selection()
 
 
 def declared(
-  artifacts: Sequence[str], scale: scales.Scale, choice: Choice = EVERYTHING
+  artifacts: Sequence[str], scale: scales.Scale, choice: Selection = EVERYTHING
 ) -> List[runs.RunSpec]:
   """Returns the runs of artifacts and their dependencies in execution order.
 
@@ -157,7 +157,7 @@ def declared(
 class _Maker:
   """Declares the runs of one scale."""
 
-  def __init__(self, scale: scales.Scale, choice: Choice):
+  def __init__(self, scale: scales.Scale, choice: Selection):
     self._scale = scale
     self._choice = choice
     self._policies: Dict[Tuple[str, str, int], runs.RunSpec] = {}

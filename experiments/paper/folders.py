@@ -66,7 +66,7 @@ class Folder:
     self._check_same(self._read_mark())
 
   def ask(
-    self, artifacts: Tuple[str, ...], choice: declarations.Choice
+    self, artifacts: Tuple[str, ...], choice: declarations.Selection
   ) -> None:
     """Stores a request."""
     request = {
@@ -77,13 +77,13 @@ class Folder:
     name = f'{hashlib.sha256(text.encode()).hexdigest()[:8]}.json'
     _write_once(self.path / _REQUESTS / name, request)
 
-  def requests(self) -> List[Tuple[Tuple[str, ...], declarations.Choice]]:
+  def requests(self) -> List[Tuple[Tuple[str, ...], declarations.Selection]]:
     """Returns the artifacts and choices of all requests."""
     found = []
     for path in sorted((self.path / _REQUESTS).glob('*.json')):
       request = _read(path, 'Delete the file and request its artifacts again')
       parts = {name: tuple(request[name]) for name in _PARTS}
-      choice = declarations.Choice(settings=dict(self.settings), **parts)
+      choice = declarations.Selection(settings=dict(self.settings), **parts)
       found.append((tuple(request['artifacts']), choice))
     return found
 

@@ -43,7 +43,9 @@ def read(arguments: Sequence[str], description: str) -> argparse.Namespace:
   path = pathlib.Path(given.folder or f'runs/paper/{scale.name}')
   given.folder = folders.Folder(path, scale, tuple(settings.items()))
   seeds = seeds_lib.read(given.seeds) if given.seeds else ()
-  given.choice = declarations.Choice(seeds, given.games, given.arms, settings)
+  given.choice = declarations.Selection(
+    seeds, given.games, given.arms, settings
+  )
   if command not in _TAKE_PARTS and any((given.seeds, given.games, given.arms)):
     raise ValueError(
       f'seeds, games, arms: `{command}` applies to all requested runs. Use '

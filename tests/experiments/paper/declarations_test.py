@@ -169,7 +169,7 @@ def test_environments_of_pretraining(env, frames, pretraining):
 
 
 def test_a_choice_selects_a_part_of_the_runs():
-  choice = declarations.Choice(
+  choice = declarations.Selection(
     seeds=(7,),
     games=('MiniGrid-Empty-8x8-v0',),
     arms=('bt_rnd',),
@@ -183,23 +183,3 @@ def test_a_choice_selects_a_part_of_the_runs():
   assert '--learning_rate=0.5' in bt.flags
   # The settings of the arm take precedence.
   assert '--intrinsic_reward=rnd' in rnd.flags
-
-
-@pytest.mark.parametrize(
-  ('artifact', 'choice', 'message'),
-  [
-    ('tabel3', {}, "did you mean 'table3'"),
-    ('table3', {'arms': ('bt_ngo',)}, "did you mean 'bt_ngu'"),
-    ('table3', {'games': ('MiniGrid-Empty-8x9-v0',)}, 'did you mean'),
-  ],
-)
-def test_unknown_names_are_rejected(artifact, choice, message):
-  with pytest.raises(ValueError, match=message):
-    declarations.declared(
-      [artifact], scales.LAPTOP, declarations.Choice(**choice)
-    )
-
-
-def test_an_unknown_scale_is_rejected():
-  with pytest.raises(ValueError, match="did you mean 'laptop'"):
-    scales.get('labtop')

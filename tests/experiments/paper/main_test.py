@@ -311,7 +311,7 @@ def test_a_real_run(tmp_path):
   spec = declarations.declared(
     ['table3'],
     scales.SMOKE,
-    declarations.Choice((0,), ('MiniGrid-Empty-Random-6x6-v0',), ('r2d2',)),
+    declarations.Selection((0,), ('MiniGrid-Empty-Random-6x6-v0',), ('r2d2',)),
   )[0]
   recorded = json.loads((folder / spec.workdir / 'config.json').read_text())
   assert recorded['run']['seed'] == spec.seed

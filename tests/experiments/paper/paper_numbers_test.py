@@ -118,11 +118,6 @@ def test_all_games_and_tasks_exist():
       environments.validate(env)
 
 
-def test_an_unknown_artifact_gets_a_suggestion():
-  with pytest.raises(ValueError, match="'tabel3' is unknown.*table3"):
-    artifacts.find('tabel3')
-
-
 def test_the_defaults_match_the_paper():
   # The preset `paper` determines the number of actors.
   table = hyperparameters.table(artifacts.find('table1'))

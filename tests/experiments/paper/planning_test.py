@@ -7,7 +7,7 @@ import pytest
 from experiments.harness import pool, records, runs
 from experiments.paper import declarations, planning, scales
 
-_CHOICE = declarations.Choice(
+_CHOICE = declarations.Selection(
   seeds=(0, 1), games=('MiniGrid-Empty-8x8-v0',), arms=('bt_ngu',)
 )
 _SPECS = declarations.declared(['table3'], scales.LAPTOP, _CHOICE)
