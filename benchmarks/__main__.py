@@ -27,7 +27,7 @@ _MARK = '<!-- results -->\n'
 
 
 def _run_here(name: str, options: argparse.Namespace) -> List[harness.Row]:
-  """Runs a benchmark, pinned, in this process, which must not have JAX yet."""
+  """Pins this process and runs a benchmark; JAX must not be imported yet."""
   benchmark = BENCHMARKS[name]
   os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: benchmark.cores])
   os.environ.update(benchmark.environment())

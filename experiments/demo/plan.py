@@ -66,7 +66,7 @@ class Plan:
 
   def job(self, algorithm: str, seed: int) -> Job:
     """Returns the job of an algorithm with a seed."""
-    ngu = small_runs.Run(
+    ngu = small_runs.SmallRun(
       'NGU',
       'ngu',
       PRETRAINING_ENV,
@@ -74,7 +74,7 @@ class Plan:
       self.own_settings(config_lib.NGUConfig),
       episodes=0,
     )
-    r2d2 = small_runs.Run(
+    r2d2 = small_runs.SmallRun(
       'R2D2',
       'r2d2',
       TASK,

@@ -23,14 +23,14 @@ from bt_acme.evaluation import tables
 
 NAN = float('nan')
 
-# Values of `Run.status`.
+# Values of `RunRow.status`.
 DONE, RUNNING, WAITING, FAILED = 'done', 'running', 'waiting', 'failed'
 # Values of `Score.source`: an evaluation during training, training episodes
 # averaged over a part of the budget, and the evaluation after training.
 EVALUATOR, ACTOR, FINAL = 'evaluator', 'actor', 'final'
 
 
-class Run(NamedTuple):
+class RunRow(NamedTuple):
   """One requested run.
 
   Attributes:
@@ -117,11 +117,11 @@ class Score(NamedTuple):
 class Dataset(NamedTuple):
   """All runs and scores, in file order."""
 
-  runs: Tuple[Run, ...]
+  runs: Tuple[RunRow, ...]
   scores: Tuple[Score, ...]
 
 
-Row = TypeVar('Row', Run, Score)
+Row = TypeVar('Row', RunRow, Score)
 
 
 def read(folder: files.PathLike) -> Dataset:
@@ -132,7 +132,7 @@ def read(folder: files.PathLike) -> Dataset:
   """
   folder = pathlib.Path(folder)
   return Dataset(
-    _read(folder / 'runs.csv', Run), _read(folder / 'scores.csv', Score)
+    _read(folder / 'runs.csv', RunRow), _read(folder / 'scores.csv', Score)
   )
 
 
@@ -140,7 +140,7 @@ def write(folder: files.PathLike, dataset: Dataset) -> None:
   """Writes both tables, each atomically."""
   folder = pathlib.Path(folder)
   for name, rows, header in (
-    ('runs.csv', dataset.runs, Run._fields),
+    ('runs.csv', dataset.runs, RunRow._fields),
     ('scores.csv', dataset.scores, Score._fields),
   ):
     text = tables.csv_text([row._asdict() for row in rows], 10, header)

@@ -48,7 +48,7 @@ def gather(
     if spec.stage == runs.FINAL_EVALUATION
   }
   found = [spec for spec in specs if spec.stage != runs.FINAL_EVALUATION]
-  rows: List[dataset.Run] = []
+  rows: List[dataset.RunRow] = []
   scores: List[dataset.Score] = []
   diagnoses: List[str] = []
   for spec in found:
@@ -108,12 +108,12 @@ def _run(
   scale: str,
   frames_per_step: int,
   scores: Sequence[dataset.Score],
-) -> dataset.Run:
+) -> dataset.RunRow:
   record = records.read(folder, spec)
   status = records.status_of(folder, spec)
   used = spec.needs[0] if spec.needs else None
   steps = max((score.actor_steps for score in scores), default=0)
-  return dataset.Run(
+  return dataset.RunRow(
     run_id=spec.id,
     scale=scale,
     stage=spec.stage,
@@ -170,7 +170,7 @@ def _failures(folder: pathlib.Path, specs: Iterable[runs.RunSpec]) -> List[str]:
   ]
 
 
-def _missing(rows: Iterable[dataset.Run]) -> List[str]:
+def _missing(rows: Iterable[dataset.RunRow]) -> List[str]:
   """Lists unfinished runs by status."""
   by_status: Dict[str, List[str]] = collections.defaultdict(list)
   for run in rows:
@@ -183,7 +183,7 @@ def _missing(rows: Iterable[dataset.Run]) -> List[str]:
   ]
 
 
-def _unmeasured(rows: Iterable[dataset.Run], final: Set[str]) -> List[str]:
+def _unmeasured(rows: Iterable[dataset.RunRow], final: Set[str]) -> List[str]:
   """Lists finished runs that lack a final score."""
   found = [
     run.run_id
@@ -200,7 +200,7 @@ def _unmeasured(rows: Iterable[dataset.Run], final: Set[str]) -> List[str]:
   ]
 
 
-def _ragged(rows: Sequence[dataset.Run], final: Set[str]) -> List[str]:
+def _ragged(rows: Sequence[dataset.RunRow], final: Set[str]) -> List[str]:
   """Lists seeds that lack a final score although other arms have one.
 
   An artifact compares arms over the seeds that they have in common.

@@ -162,7 +162,7 @@ def has_failed(folder: pathlib.Path, task: Runnable) -> bool:
 
 
 def status_of(folder: pathlib.Path, task: Runnable) -> str:
-  """Returns the status of a run, a value of `dataset.Run.status`."""
+  """Returns the status of a run, a value of `dataset.RunRow.status`."""
   if task.is_done(folder):
     return dataset.DONE
   if locks.is_held(path_of(folder, task, 'lock')):

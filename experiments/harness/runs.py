@@ -29,7 +29,7 @@ from bt_acme.runtime import workdir as workdir_lib
 from experiments.harness import pool, records
 from launch import evaluate, run_bt, run_ngu, run_r2d2
 
-# Values of `RunSpec.stage`. `dataset.Run` uses the first three; a final
+# Values of `RunSpec.stage`. `dataset.RunRow` uses the first three; a final
 # evaluation plays the episodes behind the final score of a finished run.
 PRETRAINING, TRANSFER, ZERO_SHOT = 'pretraining', 'transfer', 'zero_shot'
 FINAL_EVALUATION = 'final_evaluation'

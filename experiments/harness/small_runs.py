@@ -56,7 +56,7 @@ Result = Dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class SmallRun:
   """A run of an algorithm in an environment.
 
   Attributes:
@@ -85,7 +85,7 @@ class Run:
   settings: Mapping[str, Any] = dataclasses.field(
     default_factory=dict, hash=False
   )
-  behavior: Optional['Run'] = None
+  behavior: Optional['SmallRun'] = None
   init: str = ''
   episodes: int = NUM_EPISODES
   record: bool = False
@@ -131,7 +131,7 @@ class Run:
 class Job:
   """A run with a seed, which the harness executes."""
 
-  run: Run
+  run: SmallRun
   seed: int
 
   is_evaluation: ClassVar[bool] = False  # Small runs use only cores.
@@ -210,14 +210,14 @@ class _Policy(NamedTuple):
 _Learned = Tuple[List[_Policy], Sequence[Row]]
 
 
-def configuration(run: Run) -> Any:
+def configuration(run: SmallRun) -> Any:
   """Builds the agent's configuration from the preset and the run's settings."""
   config_class = _CONFIGS[run.kind]
   settings = {**presets.get(PRESET, config_class), **run.settings}
   return names.build(config_class, settings)
 
 
-def _changes(run: Run) -> Dict[str, Any]:
+def _changes(run: SmallRun) -> Dict[str, Any]:
   """Returns the settings that differ from the defaults.
 
   Existing results therefore stay valid when the code gains a new setting whose
@@ -347,7 +347,7 @@ def _train(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
 
 
 def _evaluate(
-  run: Run, policies: List[_Policy], training: Sequence[Row], seed: int
+  run: SmallRun, policies: List[_Policy], training: Sequence[Row], seed: int
 ) -> Row:
   """Returns means over the evaluation episodes and the training episodes.
 
@@ -399,7 +399,7 @@ def _summary(recordings: List[recorder.Recording]) -> Row:
   }
 
 
-def _visits(policy: _Policy, run: Run, seed: int) -> Dict[str, Any]:
+def _visits(policy: _Policy, run: SmallRun, seed: int) -> Dict[str, Any]:
   """Counts the visits of a policy to each cell of `run.map_env`."""
   agent = _agent_in(policy.agent, run.map_env)
   policy = policy._replace(agent=agent)

@@ -23,7 +23,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 from experiments.harness import small_runs
 
-Run = small_runs.Run
+Run = small_runs.SmallRun
 
 PRETRAINING_STEPS = 40_000
 _PATH = pathlib.Path(__file__).with_name('claims.json')

@@ -14,7 +14,7 @@ _HOW_TO_READ = (
 )
 
 
-def made_of(runs: Iterable[dataset_lib.Run], seeds: Iterable[int]) -> str:
+def made_of(runs: Iterable[dataset_lib.RunRow], seeds: Iterable[int]) -> str:
   """Describes scale, runs, seeds and budgets in a sentence.
 
   Args:
@@ -34,7 +34,7 @@ def made_of(runs: Iterable[dataset_lib.Run], seeds: Iterable[int]) -> str:
 
 def of_table(
   artifact: artifacts.Artifact,
-  runs: Sequence[dataset_lib.Run],
+  runs: Sequence[dataset_lib.RunRow],
   rows: Sequence[TableRow],
   suites: artifacts.Suites,
 ) -> str:
@@ -82,7 +82,7 @@ def _environments(
   return f"{listed}, not the paper's{where}"
 
 
-def _budgets(runs: Set[dataset_lib.Run]) -> List[str]:
+def _budgets(runs: Set[dataset_lib.RunRow]) -> List[str]:
   """Describes the ranges of frames of training and of pre-training."""
   learned, before = set(), set()
   for run in runs:
@@ -102,7 +102,7 @@ def _budgets(runs: Set[dataset_lib.Run]) -> List[str]:
   return parts
 
 
-def _whose_policies(runs: Set[dataset_lib.Run]) -> str:
+def _whose_policies(runs: Set[dataset_lib.RunRow]) -> str:
   """Describes whether seeds share a policy, for runs with several seeds."""
   used: Dict[Tuple[Any, ...], Dict[int, str]] = collections.defaultdict(dict)
   for run in runs:

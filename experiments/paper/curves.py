@@ -45,7 +45,7 @@ class Curves(NamedTuple):
   frames: np.ndarray
   values: np.ndarray
   envs: Tuple[str, ...]
-  runs: Tuple[dataset_lib.Run, ...]
+  runs: Tuple[dataset_lib.RunRow, ...]
   problems: Tuple[lookup.Problem, ...]
 
   @property
@@ -102,8 +102,10 @@ def read(
 
 
 def _counted(
-  arm: str, envs: Sequence[str], points: Mapping[dataset_lib.Run, plots.Curve]
-) -> Tuple[Dict[str, List[dataset_lib.Run]], List[lookup.Problem]]:
+  arm: str,
+  envs: Sequence[str],
+  points: Mapping[dataset_lib.RunRow, plots.Curve],
+) -> Tuple[Dict[str, List[dataset_lib.RunRow]], List[lookup.Problem]]:
   """Selects equally many runs per environment and lists missing data."""
   some = [run for run, (frames, _) in points.items() if len(frames)]
   used = [run for run in some if run.status == dataset_lib.DONE] or some
@@ -111,7 +113,7 @@ def _counted(
   problems = [lookup.Problem(f'{arm} was not run on', env) for env in missing]
   for run in points:
     problems += _incomplete(run, is_used=run in used)
-  by_env: Dict[str, List[dataset_lib.Run]] = collections.defaultdict(list)
+  by_env: Dict[str, List[dataset_lib.RunRow]] = collections.defaultdict(list)
   for run in used:
     by_env[run.env].append(run)
   seeds = min(map(len, by_env.values()), default=0)
@@ -121,7 +123,9 @@ def _counted(
   return {env: found[:seeds] for env, found in by_env.items()}, problems
 
 
-def _incomplete(run: dataset_lib.Run, *, is_used: bool) -> List[lookup.Problem]:
+def _incomplete(
+  run: dataset_lib.RunRow, *, is_used: bool
+) -> List[lookup.Problem]:
   """Reports a run that is excluded or only partly included."""
   is_done = run.status == dataset_lib.DONE
   if is_used and is_done:
@@ -166,7 +170,9 @@ def read_by_pretraining(
     scale: maps an environment and its returns to the scale of the figure.
   """
 
-  def reading(found: lookup.Results, run: dataset_lib.Run) -> Optional[float]:
+  def reading(
+    found: lookup.Results, run: dataset_lib.RunRow
+  ) -> Optional[float]:
     value = lookup.at(1.0)(found, run)
     return None if value is None else float(scale(run.env, value))
 

@@ -250,7 +250,7 @@ def measure(
 
 def _samples(
   effect: Effect, envs: Sequence[str], indexed: results.Results
-) -> List[results.Sample]:
+) -> List[results.ArmResults]:
   """Reads a sample per arm, or two (most pre-training first) for a gain."""
   read = functools.partial(indexed.sample, envs=envs, reading=effect.reading)
   samples = []
@@ -263,7 +263,7 @@ def _samples(
       samples.append(
         read(arm, pretraining_steps=min(budgets))
         if len(budgets) > 1
-        else results.Sample(np.empty((0, 0)), (), (), missing)
+        else results.ArmResults(np.empty((0, 0)), (), (), missing)
       )
   return samples
 

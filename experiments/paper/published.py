@@ -78,9 +78,9 @@ def data(artifact: str) -> dataset.Dataset:
   return dataset.Dataset(tuple(runs), tuple(scores))
 
 
-def _run(number: Printed) -> dataset.Run:
+def _run(number: Printed) -> dataset.RunRow:
   steps = number.frames // artifacts.PAPER_FRAMES_PER_STEP
-  return dataset.Run(
+  return dataset.RunRow(
     run_id=f'published/{number.artifact}/{number.arm}/{number.env}',
     scale='published',
     stage='zero_shot' if number.arm in artifacts.ZERO_SHOT else 'transfer',

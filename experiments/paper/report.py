@@ -137,9 +137,9 @@ def joined(
   return '\n'.join(parts)
 
 
-def runs_table(runs: Sequence[dataset_lib.Run]) -> str:
+def runs_table(runs: Sequence[dataset_lib.RunRow]) -> str:
   """Formats counts, duration, commits and devices of runs as Markdown."""
-  stages: Dict[str, List[dataset_lib.Run]] = {}
+  stages: Dict[str, List[dataset_lib.RunRow]] = {}
   for run in runs:
     stages.setdefault(planning.STAGES[run.stage], []).append(run)
   rows = [
@@ -166,7 +166,7 @@ def runs_table(runs: Sequence[dataset_lib.Run]) -> str:
   )
 
 
-def _count(runs: Sequence[dataset_lib.Run], status: str) -> int:
+def _count(runs: Sequence[dataset_lib.RunRow], status: str) -> int:
   return sum(run.status == status for run in runs)
 
 

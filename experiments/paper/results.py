@@ -25,7 +25,7 @@ NEAR = 0.025
 EARLY = (0.02, 0.1)
 
 # Reads a number of a run; None if the run does not have the number.
-Reading = Callable[['Results', dataset_lib.Run], Optional[float]]
+Reading = Callable[['Results', dataset_lib.RunRow], Optional[float]]
 
 
 class Problem(NamedTuple):
@@ -35,7 +35,7 @@ class Problem(NamedTuple):
   name: str
 
 
-class Sample(NamedTuple):
+class ArmResults(NamedTuple):
   """The results of one arm in the environments of a suite.
 
   Attributes:
@@ -48,7 +48,7 @@ class Sample(NamedTuple):
 
   values: np.ndarray
   envs: Tuple[str, ...]
-  runs: Tuple[dataset_lib.Run, ...]
+  runs: Tuple[dataset_lib.RunRow, ...]
   problems: Tuple[Problem, ...]
 
   @property
@@ -60,7 +60,7 @@ class Results:
   """An index of a dataset."""
 
   def __init__(self, dataset: dataset_lib.Dataset):
-    self._runs: Dict[Tuple[str, str, str], List[dataset_lib.Run]] = (
+    self._runs: Dict[Tuple[str, str, str], List[dataset_lib.RunRow]] = (
       collections.defaultdict(list)
     )
     for run in dataset.runs:
@@ -74,14 +74,14 @@ class Results:
       scores.sort(key=lambda score: score.actor_steps)
 
   def scores(
-    self, run: dataset_lib.Run, source: str
+    self, run: dataset_lib.RunRow, source: str
   ) -> List[dataset_lib.Score]:
     """Returns the scores of a run from one source, sorted by actor steps."""
     return self._scores.get((run.run_id, source), [])
 
   def runs_of(
     self, arm: str, env: str, pretraining_steps: Optional[int] = None
-  ) -> List[dataset_lib.Run]:
+  ) -> List[dataset_lib.RunRow]:
     """Returns one run per seed, sorted by seed, each with the largest budget.
 
     Args:
@@ -103,7 +103,7 @@ class Results:
     """Returns the pre-training steps of an arm's runs in ascending order."""
     return sorted({run.pretraining_steps for run in self._found(arm, env)})
 
-  def _found(self, arm: str, env: str) -> List[dataset_lib.Run]:
+  def _found(self, arm: str, env: str) -> List[dataset_lib.RunRow]:
     stage = 'zero_shot' if arm in artifacts.ZERO_SHOT else 'transfer'
     return self._runs.get((stage, arm, env), [])
 
@@ -113,7 +113,7 @@ class Results:
     envs: Sequence[str],
     reading: Reading,
     pretraining_steps: Optional[int] = None,
-  ) -> Sample:
+  ) -> ArmResults:
     """Reads an arm's runs in several environments.
 
     Args:
@@ -123,7 +123,7 @@ class Results:
       pretraining_steps: as in `runs_of`.
     """
     columns: Dict[str, List[float]] = {}
-    used: List[dataset_lib.Run] = []
+    used: List[dataset_lib.RunRow] = []
     problems: List[Problem] = []
     for env in envs:
       runs = self.runs_of(arm, env, pretraining_steps)
@@ -144,7 +144,7 @@ class Results:
         if count == seeds
       ]
     values = np.array([column[:seeds] for column in columns.values()])
-    return Sample(
+    return ArmResults(
       values.reshape(len(columns), seeds).T,
       tuple(columns),
       tuple(used),
@@ -160,7 +160,7 @@ def at(share: float) -> Reading:
   during training.
   """
 
-  def read(results: Results, run: dataset_lib.Run) -> Optional[float]:
+  def read(results: Results, run: dataset_lib.RunRow) -> Optional[float]:
     after = results.scores(run, dataset_lib.FINAL)
     if share == 1 and after:
       return after[-1].return_mean
@@ -178,9 +178,9 @@ def at(share: float) -> Reading:
 
 
 def normalized(reading: Reading) -> Reading:
-  """Returns a function that normalizes the result of another one."""
+  """Returns a reading whose result is normalized."""
 
-  def read(results: Results, run: dataset_lib.Run) -> Optional[float]:
+  def read(results: Results, run: dataset_lib.RunRow) -> Optional[float]:
     value = reading(results, run)
     if value is None:
       return None
@@ -189,7 +189,7 @@ def normalized(reading: Reading) -> Reading:
   return read
 
 
-def early_area(results: Results, run: dataset_lib.Run) -> Optional[float]:
+def early_area(results: Results, run: dataset_lib.RunRow) -> Optional[float]:
   """Returns the mean return over the early part of training.
 
   The mean is the area under the curve, linearly interpolated between
@@ -206,7 +206,9 @@ def early_area(results: Results, run: dataset_lib.Run) -> Optional[float]:
   return float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2) / end)
 
 
-def peak_over_rest(results: Results, run: dataset_lib.Run) -> Optional[float]:
+def peak_over_rest(
+  results: Results, run: dataset_lib.RunRow
+) -> Optional[float]:
   """Returns how much the use of the extra action peaks in the first third.
 
   This is the maximum greedy share of the extra action in the first third of a
@@ -216,14 +218,14 @@ def peak_over_rest(results: Results, run: dataset_lib.Run) -> Optional[float]:
   return float(first.max() - rest.max()) if len(first) and len(rest) else None
 
 
-def peak_over_end(results: Results, run: dataset_lib.Run) -> Optional[float]:
+def peak_over_end(results: Results, run: dataset_lib.RunRow) -> Optional[float]:
   """Like `peak_over_rest`, but subtracts the share at the end of the run."""
   first, rest = _thirds(results, run)
   return float(first.max() - rest[-1]) if len(first) and len(rest) else None
 
 
 def _thirds(
-  results: Results, run: dataset_lib.Run
+  results: Results, run: dataset_lib.RunRow
 ) -> Tuple[np.ndarray, np.ndarray]:
   """Returns greedy shares of the extra action in and after the first third."""
   steps, shares = column_of(results, run, 'greedy_extra_share')
@@ -232,7 +234,7 @@ def _thirds(
 
 
 def column_of(
-  results: Results, run: dataset_lib.Run, name: str
+  results: Results, run: dataset_lib.RunRow, name: str
 ) -> Tuple[np.ndarray, np.ndarray]:
   """Returns actor steps and values of a column of evaluations, without NaN."""
   scores = results.scores(run, dataset_lib.EVALUATOR)
@@ -242,7 +244,7 @@ def column_of(
   return steps[exists], values[exists]
 
 
-def _missing(run: dataset_lib.Run) -> Problem:
+def _missing(run: dataset_lib.RunRow) -> Problem:
   if run.status == dataset_lib.FAILED:
     return failure(run)
   if run.status == dataset_lib.DONE:
@@ -250,7 +252,7 @@ def _missing(run: dataset_lib.Run) -> Problem:
   return Problem(f'Not done ({run.status})', run.run_id)
 
 
-def failure(run: dataset_lib.Run) -> Problem:
+def failure(run: dataset_lib.RunRow) -> Problem:
   """Reports that a run has failed."""
   return Problem(f'Failed with exit code {run.exit_code}', run.run_id)
 

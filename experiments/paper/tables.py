@@ -143,7 +143,7 @@ class _Cells:
   ):
     self._results = indexed
     self._suites = suites
-    self._samples: Dict[_Number, results.Sample] = {}
+    self._samples: Dict[_Number, results.ArmResults] = {}
     self._paper = published.numbers(artifact.id)
     here, paper = suites.get('tasks', ()), artifacts.PAPER_SUITES['tasks']
     self._stands_for: Mapping[str, str] = {}
@@ -151,7 +151,7 @@ class _Cells:
       self._stands_for = dict(zip(here, paper, strict=True))
 
   @property
-  def used(self) -> List[dataset_lib.Run]:
+  def used(self) -> List[dataset_lib.RunRow]:
     """The runs behind the cells."""
     return [run for sample in self._samples.values() for run in sample.runs]
 
@@ -216,7 +216,7 @@ class _Cells:
       and all(_is_comparable(r, number.share, frames) for r in sample.runs),
     )
 
-  def _sample(self, number: _Number, envs: Sequence[str]) -> results.Sample:
+  def _sample(self, number: _Number, envs: Sequence[str]) -> results.ArmResults:
     """Reads an arm's sample, which all summaries of a suite share."""
     reading = results.at(number.share)
     if number.metric != 'score':
@@ -227,7 +227,9 @@ class _Cells:
     return self._samples[key]
 
 
-def _is_comparable(run: dataset_lib.Run, share: float, frames: float) -> bool:
+def _is_comparable(
+  run: dataset_lib.RunRow, share: float, frames: float
+) -> bool:
   """Returns whether budget and scale of a run match the paper."""
   # The frames with reward.
   learned = share * run.budget_steps * run.frames_per_step

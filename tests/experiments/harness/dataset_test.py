@@ -7,7 +7,7 @@ import pytest
 from experiments.harness import dataset as dataset_lib
 from tests.experiments.harness import fakes
 
-_RUN = dataset_lib.Run(
+_RUN = dataset_lib.RunRow(
   'bt_ngu/pong/s0-1a',
   'gpu',
   'transfer',

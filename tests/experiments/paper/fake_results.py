@@ -39,7 +39,7 @@ def distance(env, high, low):
 
 def run(arm, env, seed, *, stage='transfer', pretraining_steps=0, **fields):
   """Returns a finished run."""
-  return dataset_lib.Run(
+  return dataset_lib.RunRow(
     f'{arm}/{env}/s{seed}-{pretraining_steps}',
     'laptop',
     stage,
