@@ -3,9 +3,12 @@
 import signal
 import subprocess
 import sys
-from typing import Sequence
+from typing import Callable, Sequence
 
 from experiments.harness import pool
+
+# Runs a launch script with flags and returns its exit code.
+Launch = Callable[[str, Sequence[str]], int]
 
 
 def launch(script: str, flags: Sequence[str]) -> int:

@@ -55,7 +55,7 @@ class Settings:
 
 
 def run(
-  config: ExploreConfig, *, launch: runs.Launch = launching.launch
+  config: ExploreConfig, *, launch: launching.Launch = launching.launch
 ) -> int:
   """Pre-trains unless `draw_only` is set, then plays and draws the visits.
 

@@ -27,7 +27,9 @@ class Settings:
   learn: LearnConfig = LearnConfig()
 
 
-def run(config: LearnConfig, *, launch: runs.Launch = launching.launch) -> int:
+def run(
+  config: LearnConfig, *, launch: launching.Launch = launching.launch
+) -> int:
   """Trains unless `draw_only` is set, then draws and prints the scores.
 
   Args:

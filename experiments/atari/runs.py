@@ -2,17 +2,16 @@
 
 import dataclasses
 import pathlib
-from typing import Callable, ClassVar, Sequence
+from typing import ClassVar, Sequence
 
 from bt_acme import environments
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
 from bt_acme.runtime import workdir as workdir_lib
+from experiments import launching
 
 PRESET = 'atari_small'
 FRAMES_PER_ACTOR_STEP = 4
-
-Launch = Callable[[str, Sequence[str]], int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +56,7 @@ class TrainConfig:
     return pathlib.Path(self.workdir or own).absolute()
 
 
-def train(config: TrainConfig, launch: Launch) -> int:
+def train(config: TrainConfig, launch: launching.Launch) -> int:
   """Trains unless `draw_only` is set.
 
   Args:

@@ -20,7 +20,7 @@ Ctrl-C stops the demo. Rerun the same command to finish the remaining runs.
 import os
 import pathlib
 import time
-from typing import Callable, Dict, List, Sequence
+from typing import Dict, List, Sequence
 
 from absl import flags as absl_flags
 
@@ -48,14 +48,12 @@ absl_flags.DEFINE_string('workdir', 'runs/demo', 'Output directory.')
 
 _INTERRUPTED = 130  # The exit code after Ctrl-C.
 
-Launch = Callable[[str, Sequence[str]], int]
-
 
 def run(
   plan: plan_lib.Plan,
   folder: pathlib.Path,
   *,
-  launch: Launch = launching.launch,
+  launch: launching.Launch = launching.launch,
 ) -> int:
   """Runs the demo and reuses existing results.
 

@@ -46,7 +46,11 @@ class ProgressLine:
       self._start, self._first_steps = time.monotonic(), self._steps()
     if time.monotonic() >= self._next_time:
       self._next_time = time.monotonic() + _SECONDS[self._live]
-      self._write(self.text(time.monotonic() - self._start))
+      text = self.text(time.monotonic() - self._start)
+      if self._live:
+        print(terminal.render_live(text), end='', flush=True)
+      else:
+        print(text, flush=True)
 
   def end(self, job: plan_lib.Job, text: str) -> None:
     """Records the end of a run and prints a permanent line."""
@@ -85,10 +89,3 @@ class ProgressLine:
   def _steps(self) -> int:
     """Returns the actor steps of all runs so far."""
     return self._steps_done + sum(steps for steps, _ in self._running.values())
-
-  def _write(self, text: str) -> None:
-    print(
-      terminal.render_live(text) if self._live else text,
-      end='' if self._live else '\n',
-      flush=True,
-    )

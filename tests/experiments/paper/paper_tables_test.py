@@ -33,20 +33,14 @@ def _both(table):
   return [c for c in _cells(table) if c.paper and not c.is_missing]
 
 
-def test_all_95_recomputed_numbers_match_the_paper():
-  count = 0
-  for artifact in ('table3', 'table4', 'table5'):
-    for cell in _both(_published(artifact)):
-      assert table_formats.ours(cell) == cell.paper == table_formats.paper(cell)
-      count += 1
-  assert count == 24 + 36 + 35
-
-
 @pytest.mark.parametrize(
   'artifact, numbers',
-  [('table6', 228), ('table7', 171), ('table8', 171), ('table10', 30)],
+  [
+    *(('table3', 24), ('table4', 36), ('table5', 35)),
+    *(('table6', 228), ('table7', 171), ('table8', 171), ('table10', 30)),
+  ],
 )
-def test_scores_of_games_match_the_paper(artifact, numbers):
+def test_recomputed_numbers_match_the_paper(artifact, numbers):
   both = _both(_published(artifact))
   assert len(both) == numbers
   for cell in both:
