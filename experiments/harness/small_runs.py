@@ -335,13 +335,13 @@ def _train(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
       paths = []
     if trained.actor_steps < run.actor_steps:
       raise KeyboardInterrupt  # The run was saved and stopped early.
-    earlier = [behaviors.Exported(path) for path in paths]
+    states: List[Any] = [*map(behaviors.Exported, paths), trained]
     episodes = logs.read_rows(workdir, 'actor')
   if explores:
     trained.export(job.behavior(folder))
   policies = [
     _Policy(trained.agent, state.variables, state.statistics)
-    for state in (*earlier, trained)
+    for state in states
   ]
   return policies, episodes
 
