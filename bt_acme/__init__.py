@@ -20,6 +20,7 @@ _API = {
   **dict.fromkeys(('load_run', 'load_behavior'), 'bt_acme.api.loading'),
   'Run': 'bt_acme.api.runs',
   'register_environment': 'bt_acme.environments',
+  'describe': 'bt_acme.api.describing',
   'show_versions': 'bt_acme.api.versions',
 }
 _NAMES_THERE = {'register_environment': 'register'}  # Others have equal names.

@@ -14,8 +14,9 @@ def load_behavior(folder: Union[str, pathlib.Path]) -> behaviors.Exported:
   The files are treated as untrusted: nothing in them is executed.
 
   Args:
-    folder: the directory written by `Run.export`, or the workdir of a
-      pre-training run, which contains a behavior.
+    folder: the directory written by `Run.export`, the workdir of a
+      pre-training run, which contains a behavior, or the name of a behavior
+      that comes with the package (`bt_acme.behaviors.list`).
 
   Returns:
     The behavior.

@@ -4,6 +4,7 @@ from bt_acme.acting.behavior import Behavior, Host
 from bt_acme.behaviors.exported import Exported
 from bt_acme.behaviors.exported_folder import export
 from bt_acme.behaviors.from_callable import FromCallable
+from bt_acme.behaviors.pretrained import names as list
 from bt_acme.behaviors.simple import ActionRepeat, Uniform
 
 __all__ = (
@@ -14,4 +15,5 @@ __all__ = (
   'Host',
   'Uniform',
   'export',
+  'list',
 )

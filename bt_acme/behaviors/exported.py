@@ -7,7 +7,7 @@ from typing import Optional, Sequence
 import numpy as np
 
 from bt_acme.acting import behavior
-from bt_acme.behaviors import exported_folder
+from bt_acme.behaviors import exported_folder, pretrained
 from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import host as host_reward
@@ -40,7 +40,8 @@ class Exported(behavior.Behavior):
     """Loads and checks a behavior.
 
     Args:
-      folder: a directory written by `export`.
+      folder: a directory written by `export`, or the name of a behavior that
+        comes with the package (`bt_acme.behaviors.list`).
       epsilon: the epsilon of the epsilon-greedy policy.
       reward_input: `recompute` computes the intrinsic reward with frozen
         networks, as in training; `zero` supplies zeros, which is cheaper.
@@ -49,8 +50,8 @@ class Exported(behavior.Behavior):
     Raises:
       ValueError: if the directory is missing, incomplete or damaged.
     """
-    self.folder = str(folder)
-    self.name = pathlib.Path(folder).name
+    self.folder = pretrained.resolve(str(folder))
+    self.name = pathlib.Path(self.folder).name
     policy = exported_folder.read(self.folder, setting=setting)
     self.agent = policy.agent
     self.variables = policy.variables

@@ -18,6 +18,7 @@ import numpy as np
 
 from bt_acme import assembly, files, untrusted
 from bt_acme import config as config_lib
+from bt_acme.behaviors import pretrained
 from bt_acme.config import checks
 from bt_acme.core import weight_transfer
 
@@ -91,8 +92,8 @@ def export(
 
 def read_checksum(folder: str) -> str:
   """Returns the checksum of a behavior that `read` has already accepted."""
-  card = untrusted.read_json(pathlib.Path(folder) / _CARD)
-  return str(card['params_sha256'])
+  path = pathlib.Path(pretrained.resolve(folder))
+  return str(untrusted.read_json(path / _CARD)['params_sha256'])
 
 
 def checksum(variables: assembly.Variables) -> str:

@@ -6,6 +6,7 @@ from typing import List, Tuple
 
 from bt_acme import behaviors
 from bt_acme import config as config_lib
+from bt_acme.behaviors import pretrained
 from bt_acme.config import checks
 
 BUILT_IN = {
@@ -21,8 +22,9 @@ class BehaviorsConfig:
   behavior: str = checks.setting(
     '',
     'Comma-separated behaviors to transfer: directories that run_ngu.py '
-    'exported, `action_repeat` (repeats one random action for a whole flight) '
-    'or `uniform` (acts at random).',
+    'exported, names of behaviors that come with the package '
+    '(`minigrid-explorer`), `action_repeat` (repeats one random action for a '
+    'whole flight) or `uniform` (acts at random).',
   )
   behavior_weights: str = checks.setting(
     '',
@@ -63,7 +65,7 @@ def make(
   if not config.behavior:
     raise ValueError(
       "behavior='' names no behavior. Pass a directory that run_ngu.py "
-      f'exported, or one of {sorted(BUILT_IN)}.'
+      f'exported, or one of {_names()}.'
     )
   return [
     _make_one(name.strip(), config, transfer)
@@ -71,12 +73,16 @@ def make(
   ]
 
 
+def _names() -> List[str]:
+  return [*sorted(BUILT_IN), *pretrained.names()]
+
+
 def _make_one(
   name: str, config: BehaviorsConfig, transfer: config_lib.TransferConfig
 ) -> behaviors.Behavior:
   if name in BUILT_IN:
     return BUILT_IN[name]()
-  if os.path.isdir(name):
+  if os.path.isdir(pretrained.resolve(name)):
     return behaviors.Exported(
       name,
       epsilon=transfer.behavior_epsilon,
@@ -84,5 +90,5 @@ def _make_one(
     )
   raise ValueError(
     f'behavior={config.behavior!r}: {name!r} is neither a directory that '
-    f'run_ngu.py exported nor one of {sorted(BUILT_IN)}. Correct the name.'
+    f'run_ngu.py exported nor one of {_names()}. Correct the name.'
   )

@@ -1,0 +1,49 @@
+"""Tests the behaviors that come with the package."""
+
+import pathlib
+
+import pytest
+
+import bt_acme
+from bt_acme import behaviors
+from bt_acme import config as config_lib
+from bt_acme.behaviors import pretrained
+from bt_acme.cli import named_behaviors
+
+_NAME = 'minigrid-explorer'
+
+
+def test_a_name_stands_for_a_directory_unless_one_has_that_name(
+  tmp_path, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)
+  assert _NAME in behaviors.list()
+  assert pathlib.Path(pretrained.resolve(_NAME), 'behavior.json').is_file()
+  assert pretrained.resolve('other') == 'other'
+  (tmp_path / _NAME).mkdir()
+  assert pretrained.resolve(_NAME) == _NAME
+
+
+@pytest.mark.parametrize('name', behaviors.list())
+def test_each_loads_and_has_its_card(name):
+  loaded = bt_acme.load_behavior(name)
+  (made,) = named_behaviors.make(
+    named_behaviors.BehaviorsConfig(behavior=name), config_lib.TransferConfig()
+  )
+  assert loaded.name == made.name == name
+  card = pathlib.Path(loaded.folder, 'README.md').read_text()
+  assert card.startswith(bt_acme.describe(name).strip())
+
+
+def test_an_unknown_name_is_refused_with_those_that_exist():
+  with pytest.raises(ValueError, match=_NAME):
+    named_behaviors.make(
+      named_behaviors.BehaviorsConfig(behavior='minigrid-explore'),
+      config_lib.TransferConfig(),
+    )
+
+
+def test_a_description_has_the_scores_of_each_environment():
+  text = bt_acme.describe(_NAME, ['MiniGrid-Empty-5x5-v0'], episodes=2)
+  (row,) = [line for line in text.splitlines() if '`MiniGrid-Empty-5x5' in line]
+  assert row.count('[') == 3
