@@ -202,7 +202,8 @@ class Agent:
     Args:
       evaluation: whether to disable flights, as evaluators do.
     """
-    core = r2d2_actor.make_r2d2(self.network)
+    margin = self.transfer.extra_action_margin if self.transfer else 0.0
+    core = r2d2_actor.make_r2d2(self.network, extra_action_margin=margin)
     if self.intrinsic is not None:
       core = ngu_actor.wrap(core, self.intrinsic.networks)
     if self.transfer is not None:

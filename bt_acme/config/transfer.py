@@ -23,6 +23,14 @@ class TransferConfig:
     'Whether to give the agent an extra action that lets a behavior act for '
     'one step.',
   )
+  extra_action_margin: float = checks.setting(
+    0.0,
+    'How much a primitive action must exceed an extra action to be selected, '
+    'as a fraction of the largest absolute value. In long tasks, values differ '
+    'by less than the errors of the network, and 0.1 follows the behavior '
+    'where in doubt. The paper uses the largest value alone, which is 0.',
+    minimum=0,
+  )
   flight_probability: str = checks.setting(
     'log_uniform',
     'Probability that a step starts a flight: `log_uniform` draws it for each '
@@ -103,6 +111,11 @@ class TransferConfig:
       self.flights or self.extra_action,
       'flights=False and extra_action=False leave nothing to transfer. Enable '
       'one of them, or use the agent without behavior transfer (run_r2d2.py).',
+    )
+    checks.require(
+      self.extra_action or not self.extra_action_margin,
+      f'extra_action_margin={self.extra_action_margin} needs an extra action. '
+      'Set extra_action=True, or remove extra_action_margin.',
     )
     checks.require(
       self.min_flight_probability <= self.max_flight_probability,

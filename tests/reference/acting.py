@@ -19,3 +19,11 @@ def choice_probabilities(q_values, epsilon):
     by_greed = 1 - epsilon if choice == np.argmax(q_values) else 0.0
     probabilities.append(by_chance + by_greed)
   return np.array(probabilities)
+
+
+def preferences(q_values, margin, num_actions):
+  """Returns values in which extra actions lead by a share of the largest."""
+  lead = margin * max(abs(q) for q in q_values)
+  return np.array(
+    [q + (lead if a >= num_actions else 0.0) for a, q in enumerate(q_values)]
+  )

@@ -34,6 +34,11 @@ def check_actions(
       f'environment are {action_spec}. Set '
       'TransferConfig(extra_action=False) to use flights only.'
     )
+  if config.extra_action_margin:
+    raise ValueError(
+      f'extra_action_margin={config.extra_action_margin} needs the values of '
+      'agents.R2D2Builder. Remove it for an agent of dm-acme.'
+    )
 
 
 def check_behaviors(
