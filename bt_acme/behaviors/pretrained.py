@@ -1,7 +1,7 @@
 """The pre-trained behaviors that come with the package, by name.
 
 Each is a directory that `Run.export` wrote, in `pretrained/`, with a card
-`README.md` beside the parameters: its training, its scores and its limits.
+`README.md` next to the parameters: its training, its scores and its limits.
 """
 
 import pathlib
