@@ -72,7 +72,9 @@ setuptools.setup(
     'Typing :: Typed',
   ],
   packages=setuptools.find_packages(include=['bt_acme', 'bt_acme.*']),
-  package_data={'': ['*.json', 'data/*.csv', 'pretrained/*/*', '*.pyi', 'py.typed']},
+  package_data={
+    '': ['*.json', 'data/*.csv', 'pretrained/*/*', '*.pyi', 'py.typed']
+  },
   python_requires='>=3.10',
   install_requires=[f'{line} ; {_HAS_STACK}' for line in _FULL]
   + [f'{line} ; {_HAS_NO_STACK}' for line in _CORE],
