@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Optional
 from bt_acme import assembly, learner_assembly, untrusted
 from bt_acme.acting import statistics_store
 from bt_acme.config import run as run_config
-from bt_acme.runtime import checkpoints
+from bt_acme.runtime import checkpoints, old_checkpoints
 
 
 class Learned(NamedTuple):
@@ -30,7 +30,13 @@ def read(run: run_config.RunConfig, agent: assembly.Agent) -> Learned:
     ValueError: if there is no checkpoint, or if it does not fit the agent.
   """
   shapes = learner_assembly.state_shapes(agent, workdir=run.workdir)
-  restored = checkpoints.restore(run.checkpoint_folder, shapes)
+  # This must not write: the run may be active or belong to another user.
+  old = old_checkpoints.read(run, agent, shapes)
+  restored = (
+    checkpoints.restore(run.checkpoint_folder, shapes)
+    if old is None
+    else (old.arrays, old.values)
+  )
   if restored is None:
     raise ValueError(
       f'workdir={run.workdir!r} has no checkpoint yet. Let the run continue '

@@ -1,6 +1,7 @@
 """The states of an in-process run: restored exactly, or refused."""
 
 import json
+import lzma
 import pathlib
 import pickle
 import shutil
@@ -8,10 +9,12 @@ import shutil
 import numpy as np
 import pytest
 
+import bt_acme
 from bt_acme.config import run as run_config
 from bt_acme.runtime import checkpoints, node_states
 from tests.agents import fakes
 
+_DATA = pathlib.Path(__file__).parents[1] / 'data'
 STATES = {'actor': {'step': (1, None)}, 'learner': {'replay': [b'12', 3.5]}}
 
 
@@ -116,8 +119,46 @@ def test_states_that_cannot_be_written(saved):
   assert path.read_bytes() == before
 
 
-def test_states_of_other_versions_are_an_error(saved, monkeypatch):
-  run, agent, _ = saved
+@pytest.fixture(name='old_run')
+def copy_old_run(tmp_path, monkeypatch):
+  """Returns the directory of a stopped run that an earlier version saved."""
+  folder = tmp_path / 'old'
+  shutil.copytree(_DATA / 'in_process_run_of_0_1_0', folder)
+  packed = folder / 'checkpoints' / 'run.xz'
+  packed.with_suffix('').write_bytes(lzma.decompress(packed.read_bytes()))
+  packed.unlink()
+  with (folder / 'checkpoints' / 'run').open('rb') as file:
+    identity = json.loads(file.readline())['identity']
+  versions = {name: identity[name] for name in node_states._VERSIONS}
+  monkeypatch.setattr(node_states, '_VERSIONS', versions)
+  return folder
+
+
+def test_a_run_of_an_earlier_version_resumes(old_run):
+  before = sorted(old_run.rglob('*'))
+  run = bt_acme.load_run(old_run)
+  assert run.actor_steps == 120 and run.statistics.error_count == 120
+  assert sorted(old_run.rglob('*')) == before  # Loading only reads.
+  resumed = run.resume(200)
+  assert 200 <= resumed.actor_steps < 202
+  # The logs continue without duplicate rows.
+  steps = resumed.episodes['actor_steps']
+  assert (np.diff(steps) >= 0).all() and steps[0] < 120 < steps[-1]
+  points = resumed.evaluations['evaluation_point']
+  assert points.tolist() == [0, 0, 100, 100, 200, 200]
+  left = {path.name for path in (old_run / 'checkpoints').iterdir()}
+  assert left == {'checkpoint-1', 'checkpoint-2'}
+
+
+@pytest.mark.parametrize('place', [300, -33, -1])
+def test_a_damaged_file_of_an_earlier_version_is_refused(old_run, place):
+  path = old_run / 'checkpoints' / 'run'
+  path.write_bytes(flip(place)(path.read_bytes()))
+  with pytest.raises(ValueError, match='do not fit this run'):
+    bt_acme.load_run(old_run)
+
+
+def test_other_versions_do_not_resume(old_run, monkeypatch):
   monkeypatch.setitem(node_states._VERSIONS, 'jax', '0.0.1')
   with pytest.raises(ValueError, match='other versions: jax='):
-    node_states.read(run, agent)
+    bt_acme.load_run(old_run)

@@ -35,6 +35,7 @@ from bt_acme.runtime import (
   metrics,
   node,
   node_states,
+  old_checkpoints,
   saver,
 )
 from bt_acme.runtime import context as context_lib
@@ -185,6 +186,7 @@ class InProcess:
       logger=logger,
       increment=context.coordinator.increment,
     )
+    old_checkpoints.upgrade(run, self._agent, self._learner.template)
     return self._learner, saver.Saver(
       run.checkpoint_folder,
       lambda: node_states.write(run, self._agent, self._states()),

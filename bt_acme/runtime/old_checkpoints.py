@@ -1,0 +1,149 @@
+"""Reads and upgrades checkpoints that in-process runs wrote before 0.2.
+
+Such a checkpoint is one file, `checkpoints/run`. It contains two lines of JSON
+(the run's identity, and the sizes of the parts), the parts, and the SHA-256 of
+everything before.
+"""
+
+import hashlib
+import pathlib
+from typing import Any, BinaryIO, Dict, Mapping, NamedTuple, Optional
+
+from bt_acme import assembly, untrusted
+from bt_acme.acting import statistics_store
+from bt_acme.config import run as run_config
+from bt_acme.core import leaves
+from bt_acme.evaluation import logs
+from bt_acme.runtime import checkpoints, node_states, serialization
+
+_FILE, _FORMAT = 'run', 'bt_acme run 3'
+_LONGEST_LINE = 1 << 28  # Bytes.
+
+
+class OldCheckpoint(NamedTuple):
+  """The contents of an old checkpoint, as the current format divides them.
+
+  Attributes:
+    arrays: the arrays of the learner.
+    values: JSON values.
+    states: the states of the other nodes.
+  """
+
+  arrays: Any
+  values: Mapping[str, Any]
+  states: Mapping[str, Any]
+
+
+def upgrade(
+  run: run_config.RunConfig, agent: assembly.Agent, shapes: Any
+) -> None:
+  """Rewrites an old checkpoint, if any, in the current format.
+
+  Args:
+    run: the run, whose workdir this process has locked.
+    agent: the agent of the run.
+    shapes: the shapes and dtypes of the learner's state.
+
+  Raises:
+    ValueError: if the file is damaged, or was written by other versions.
+  """
+  old = read(run, agent, shapes)
+  if old is None:
+    return
+  replay = node_states.write(run, agent, old.states)
+  checkpoints.save(run.checkpoint_folder, old.arrays, old.values, replay)
+  node_states.clear(run)
+  _path(run).unlink()
+
+
+def read(
+  run: run_config.RunConfig, agent: assembly.Agent, shapes: Any
+) -> Optional[OldCheckpoint]:
+  """Reads an old checkpoint; returns None if there is none.
+
+  Args:
+    run: the run.
+    agent: the agent of the run.
+    shapes: the shapes and dtypes of the learner's state.
+
+  Raises:
+    ValueError: if the file is damaged, or was written by other versions.
+  """
+  path = _path(run)
+  if not path.is_file():
+    return None
+  with node_states.refusals(run):
+    state = _read(path)
+    arrays = leaves.restore_leaves(shapes, state['learner'].pop('core'))
+    values = {
+      'learner': _learner_values(agent, state),
+      'counts': {
+        'actor_steps': state['actor_steps'],
+        'learner_steps': state['learner']['num_steps'],
+      },
+      'log_rows': _log_rows(run, state['actor_steps']),
+    }
+  actor = ('environment', 'step', 'actor', 'sinks', 'writers', 'turns')
+  states = {
+    'actor': {name: state[name] for name in actor},
+    'learner': state['learner'],
+  }
+  return OldCheckpoint(arrays, values, states)
+
+
+def _path(run: run_config.RunConfig) -> pathlib.Path:
+  return pathlib.Path(run.checkpoint_folder) / _FILE
+
+
+def _learner_values(
+  agent: assembly.Agent, state: Mapping[str, Any]
+) -> Dict[str, Any]:
+  """Returns the JSON values of the learner."""
+  store = statistics_store.make_store(agent)
+  intrinsic = state['actor']['intrinsic']
+  if intrinsic is not None and agent.intrinsic is not None:
+    store.put(
+      0, agent.intrinsic.reward.statistics_class(*intrinsic['statistics'])
+    )
+  return {
+    'statistics': store.save(),
+    'max_priority': state['learner']['largest_priority'],
+    'learner_steps': state['learner']['num_steps'],
+  }
+
+
+def _log_rows(run: run_config.RunConfig, actor_steps: int) -> Dict[str, int]:
+  """Returns the number of rows in each log at this number of actor steps."""
+  return {
+    label: sum(
+      row.get('actor_steps', 0) <= actor_steps
+      for row in logs.read_rows(run.workdir, label)
+    )
+    for label in ('actor', 'learner')
+  }
+
+
+def _read(path: pathlib.Path) -> Dict[str, Any]:
+  """Reads the state of a run; raises InvalidFileError if it is damaged."""
+  with open(path, 'rb') as file:
+    header = untrusted.parse_json(file.readline(_LONGEST_LINE))
+    if header['format'] != _FORMAT:
+      raise untrusted.InvalidFileError(f'is not of the format {_FORMAT!r}')
+    node_states.check_versions(header['identity'])
+    body = untrusted.parse_json(file.readline(_LONGEST_LINE))
+    _check_sum(path, file, body['sizes'])
+    state: Dict[str, Any] = serialization.decode(
+      body['tree'], body['sizes'], file
+    )
+  return state
+
+
+def _check_sum(path: pathlib.Path, file: BinaryIO, sizes: Any) -> None:
+  """Raises InvalidFileError if the file is incomplete or damaged."""
+  content = path.read_bytes()
+  digest = hashlib.sha256().digest_size
+  is_complete = sum(sizes) + file.tell() + digest == len(content)
+  if not is_complete or min(sizes, default=0) < 0:
+    raise untrusted.InvalidFileError('is incomplete')
+  if hashlib.sha256(content[:-digest]).digest() != content[-digest:]:
+    raise untrusted.InvalidFileError('is damaged (its checksum differs)')
