@@ -48,7 +48,7 @@ setuptools.setup(
     'Behavior Transfer in JAX: pre-train an exploration policy without '
     'rewards, then reuse it to solve tasks with sparse rewards.'
   ),
-  long_description=(_ROOT / 'README.md').read_text(),
+  long_description=(_ROOT / 'README.md').read_text(encoding='utf-8'),
   long_description_content_type='text/markdown',
   author='The bt_acme authors',
   url=_URL,

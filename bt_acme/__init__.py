@@ -24,7 +24,11 @@ _API = {
   'show_versions': 'bt_acme.api.versions',
 }
 _NAMES_THERE = {'register_environment': 'register'}  # Others have equal names.
-_MODULES = {'plots': 'bt_acme.api.plots', 'video': 'bt_acme.api.video'}
+_MODULES = {
+  'behaviors': 'bt_acme.behaviors',
+  'plots': 'bt_acme.api.plots',
+  'video': 'bt_acme.api.video',
+}
 
 __all__ = ('__version__', *_API, *_MODULES)
 

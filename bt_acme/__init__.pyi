@@ -1,5 +1,6 @@
 """Types of the public names, which `__init__.py` imports on first use."""
 
+from bt_acme import behaviors as behaviors
 from bt_acme.api import plots as plots
 from bt_acme.api import video as video
 from bt_acme.api.describing import describe as describe

@@ -52,6 +52,21 @@ class Variables(NamedTuple):
   intrinsic: types.Params
 
 
+class Learned(NamedTuple):
+  """The policy that a run has learned so far.
+
+  Attributes:
+    actor_steps: the number of actor steps taken.
+    variables: the parameters, as NumPy arrays.
+    statistics: the statistics of the intrinsic reward, merged over the
+      environments; None for an agent without one.
+  """
+
+  actor_steps: int
+  variables: Variables
+  statistics: Optional[Any]
+
+
 class Intrinsic(NamedTuple):
   """The intrinsic reward of an agent in pre-training.
 

@@ -15,7 +15,7 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_200,
+  'lines of code': 24_240,
   'lines of code in bt_acme/runtime': 4_840,
   'lines of code in experiments': 5_690,
   'lines of code in benchmarks': 1_770,

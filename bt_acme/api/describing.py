@@ -1,9 +1,10 @@
 """Describes a behavior: the card that comes with it."""
 
+import pathlib
 from typing import List, Sequence, Union
 
 from bt_acme import behaviors, environments
-from bt_acme.api import evaluating
+from bt_acme.api import evaluating, loading
 from bt_acme.config import names
 from bt_acme.evaluation import tables
 
@@ -11,8 +12,8 @@ _RANDOM = 1.0  # The epsilon of a policy that acts at random.
 
 
 def describe(
-  behavior: Union[str, behaviors.Exported],
-  envs: Sequence[str] = (),
+  behavior: Union[str, pathlib.Path, behaviors.Exported],
+  envs: Union[str, Sequence[str]] = (),
   *,
   episodes: int = 100,
   epsilon: float = 0.05,
@@ -41,7 +42,9 @@ def describe(
     ```
   """
   if not isinstance(behavior, behaviors.Exported):
-    behavior = behaviors.Exported(str(behavior))
+    behavior = loading.load_behavior(behavior)
+  if isinstance(envs, str):
+    envs = environments.names_in(envs)
   spec = behavior.agent.spec
   config = behavior.agent.config
   defaults = names.defaults_of(type(config))

@@ -86,7 +86,7 @@ class Run:
       weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
       request = _in(request, temporary)
     self._request = request
-    self._learned: learned_lib.Learned
+    self._learned: assembly.Learned
     self._columns: Dict[str, Columns] = {}  # By the label of the log.
 
   @classmethod
@@ -223,6 +223,9 @@ class Run:
     Returns:
       The rows of each environment, by its name, in the order of the run.
 
+    Raises:
+      ValueError: for the columns of `learner`.
+
     Example:
       ```python
       run = bt_acme.train(
@@ -233,6 +236,12 @@ class Run:
       ```
     """
     names = environments.names_in(self.agent.spec.name)
+    if not columns:  # Nothing has been logged.
+      return {name: {} for name in names}
+    if 'environment' not in columns:
+      raise ValueError(
+        'The columns name no environments. Pass `episodes` or `evaluations`.'
+      )
     index = columns['environment'].astype(int) % len(names)
     return {
       name: {key: column[index == i] for key, column in columns.items()}

@@ -107,7 +107,7 @@ class EvaluationConfig:
 
 def load(
   config: EvaluationConfig,
-) -> Tuple[assembly.Agent, learned_lib.Learned]:
+) -> Tuple[assembly.Agent, assembly.Learned]:
   """Loads the agent of a behavior or of a run, and its learned policy.
 
   Raises:
@@ -121,7 +121,7 @@ def load(
   if config.behavior:
     behavior = behaviors.Exported(config.behavior)
     agent = behavior.agent
-    learned = learned_lib.Learned(
+    learned = assembly.Learned(
       behavior.actor_steps, behavior.variables, behavior.statistics
     )
   else:
@@ -165,7 +165,7 @@ def run(config: EvaluationConfig) -> None:
 def _play(
   config: EvaluationConfig,
   agent: assembly.Agent,
-  learned: learned_lib.Learned,
+  learned: assembly.Learned,
   writer: Optional[video_lib.VideoWriter],
 ) -> List[Row]:
   """Plays the episodes and returns the metrics of each episode."""

@@ -108,7 +108,7 @@ class MiniGrid(saving.Replayed):
 
     Raises:
       ValueError: if `no_goal` or `open_goal` is set and the environment has no
-        goal, or if `door` is set and it has no door.
+        goal, if both are set, or if `door` is set and it has no door.
     """
     self._name = name
     super().__init__(
@@ -121,6 +121,15 @@ class MiniGrid(saving.Replayed):
       self._bonuses.append(minigrid_bonuses.OpenedDoor(door))
     if new_cell is not None:
       self._bonuses.append(minigrid_bonuses.NewCell(new_cell))
+    if no_goal and open_goal:
+      raise ValueError(
+        f'{name}: no_goal and open_goal exclude each other. Remove one of them.'
+      )
+    if open_goal and 'Dynamic-Obstacles' in name:
+      raise ValueError(
+        f'{name} treats everything but a goal as an obstacle, so a goal cannot '
+        "be open. Use ':no_goal'."
+      )
     if no_goal:
       self._require(world_object.Goal, 'goal', 'no_goal')
     if open_goal:

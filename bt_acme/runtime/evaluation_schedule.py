@@ -26,7 +26,7 @@ import numpy as np
 from bt_acme import assembly, files
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs
-from bt_acme.runtime import checkpoints, learned, metrics
+from bt_acme.runtime import checkpoints, metrics
 
 POINT = 'evaluation_point'  # The column.
 _NAME = re.compile(r'evaluation-(\d+)$')
@@ -117,7 +117,7 @@ class Queue:
 
   def take(
     self, evaluator: int, get_template: Callable[[], assembly.Variables]
-  ) -> Optional[Tuple[int, learned.Learned]]:
+  ) -> Optional[Tuple[int, assembly.Learned]]:
     """Returns the earliest available evaluation, or None.
 
     Args:
@@ -145,7 +145,7 @@ class Queue:
       statistics = self._agent.intrinsic.reward.statistics_class(
         **{name: np.float64(value) for name, value in statistics.items()}
       )
-    return point, learned.Learned(values['actor_steps'], variables, statistics)
+    return point, assembly.Learned(values['actor_steps'], variables, statistics)
 
   def remove(self, point: int) -> None:
     """Removes an evaluation that has been logged."""

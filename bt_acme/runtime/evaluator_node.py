@@ -6,7 +6,6 @@ from bt_acme import assembly, evaluation
 from bt_acme.config import run as run_config
 from bt_acme.runtime import context as context_lib
 from bt_acme.runtime import evaluation_schedule, node, seeds
-from bt_acme.runtime import learned as learned_lib
 from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5
@@ -62,7 +61,7 @@ class EvaluatorNode(node.Node):
     if self._evaluator is not None:
       self._evaluator.close()
 
-  def _evaluate(self, point: int, learned: learned_lib.Learned) -> None:
+  def _evaluate(self, point: int, learned: assembly.Learned) -> None:
     """Runs an evaluation, which stays pending if it is interrupted."""
     if self._evaluator is None:
       self._evaluator = self._make_evaluator()

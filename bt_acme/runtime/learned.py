@@ -1,29 +1,12 @@
 """Reads the learned policy from the newest checkpoint of a run."""
 
-from typing import Any, NamedTuple, Optional
-
 from bt_acme import assembly, learner_assembly, untrusted
 from bt_acme.acting import statistics_store
 from bt_acme.config import run as run_config
 from bt_acme.runtime import checkpoints, old_checkpoints
 
 
-class Learned(NamedTuple):
-  """The policy that a run has learned so far.
-
-  Attributes:
-    actor_steps: the number of actor steps taken.
-    variables: the parameters, as NumPy arrays.
-    statistics: the statistics of the intrinsic reward, merged over the
-      environments; None for an agent without one.
-  """
-
-  actor_steps: int
-  variables: assembly.Variables
-  statistics: Optional[Any]
-
-
-def read(run: run_config.RunConfig, agent: assembly.Agent) -> Learned:
+def read(run: run_config.RunConfig, agent: assembly.Agent) -> assembly.Learned:
   """Reads the newest checkpoint of a run.
 
   Raises:
@@ -51,7 +34,7 @@ def read(run: run_config.RunConfig, agent: assembly.Agent) -> Learned:
       f'workdir={run.workdir!r}: the values of its checkpoint are damaged '
       f'({untrusted.one_line(error)}). Load another run.'
     ) from error
-  return Learned(
+  return assembly.Learned(
     actor_steps,
     assembly.Variables(state.params, state.intrinsic_params),
     statistics,

@@ -20,7 +20,6 @@ from bt_acme.config import run as run_config
 from bt_acme.runtime import (
   checkpoints,
   evaluation_schedule,
-  learned,
   metrics,
   node,
   provenance,
@@ -118,7 +117,7 @@ class LearnerNode(node.Node):
 
   def next_evaluation(
     self, evaluator: int
-  ) -> Optional[Tuple[int, learned.Learned]]:
+  ) -> Optional[Tuple[int, assembly.Learned]]:
     """Returns the next pending evaluation; None if there is none."""
     self._ready.wait()
     # Deferred: copying the variables may wait for learner steps.

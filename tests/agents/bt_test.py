@@ -21,7 +21,7 @@ def test_external_agents_are_found_under_their_old_name():
 def test_elements_that_are_not_behaviors_are_rejected():
   with pytest.raises(ValueError, match='FromCallable'):
     peers.build(given=[lambda observation: 0])
-  with pytest.raises(ValueError, match='nothing to transfer'):
+  with pytest.raises(ValueError, match='is empty'):
     peers.build(given=[])
 
 

@@ -1,6 +1,7 @@
 """Tests runs in several environments through the API."""
 
 import numpy as np
+import pytest
 
 import bt_acme
 
@@ -27,3 +28,6 @@ def test_rows_are_split_by_environment():
     for i, name in enumerate(names):
       assert (split[name]['environment'] % 2 == i).all()
     assert len(np.unique(columns['environment'])) == environments
+  assert run.by_environment({}) == {name: {} for name in names}
+  with pytest.raises(ValueError, match='name no environments'):
+    run.by_environment(run.learner)

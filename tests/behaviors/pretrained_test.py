@@ -17,7 +17,7 @@ def test_a_name_stands_for_a_directory_unless_one_has_that_name(
   tmp_path, monkeypatch
 ):
   monkeypatch.chdir(tmp_path)
-  assert _NAME in behaviors.list()
+  assert _NAME in bt_acme.behaviors.list()
   assert pathlib.Path(pretrained.resolve(_NAME), 'behavior.json').is_file()
   assert pretrained.resolve('other') == 'other'
   (tmp_path / _NAME).mkdir()
@@ -44,6 +44,6 @@ def test_an_unknown_name_is_refused_with_those_that_exist():
 
 
 def test_a_description_has_the_scores_of_each_environment():
-  text = bt_acme.describe(_NAME, ['MiniGrid-Empty-5x5-v0'], episodes=2)
+  text = bt_acme.describe(_NAME, 'MiniGrid-Empty-5x5-v0', episodes=2)
   (row,) = [line for line in text.splitlines() if '`MiniGrid-Empty-5x5' in line]
   assert row.count('[') == 3

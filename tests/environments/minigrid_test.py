@@ -229,5 +229,16 @@ def test_open_goals_look_like_goals_and_end_no_episode():
   assert ended.last() and ended.reward > 0
   assert step.mid() and step.reward == 0
   assert env.step(forward).mid()
-  with pytest.raises(ValueError, match="no goal.*'open_goal'"):
-    environments.make('MiniGrid-KeyCorridorS3R1-v0:open_goal', seed=0)
+
+
+@pytest.mark.parametrize(
+  'name, wrong',
+  [
+    ('KeyCorridorS3R1-v0:open_goal', "no goal.*'open_goal'"),
+    ('Empty-5x5-v0:no_goal:open_goal', 'exclude each other'),
+    ('Dynamic-Obstacles-5x5-v0:open_goal', 'obstacle'),
+  ],
+)
+def test_goals_that_cannot_be_open_are_refused(name, wrong):
+  with pytest.raises(ValueError, match=wrong):
+    environments.make(f'MiniGrid-{name}', seed=0)

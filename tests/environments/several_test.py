@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bt_acme import assembly, environments
+from bt_acme.config import run as run_config
 
 _A = 'MiniGrid-Empty-5x5-v0'
 _B = 'MiniGrid-DoorKey-5x5-v0'
@@ -47,3 +48,15 @@ def test_make_refuses_a_list():
 def test_register_refuses_a_list():
   with pytest.raises(ValueError, match='comma'):
     environments.register('mine,yours', lambda seed: None)
+
+
+@pytest.mark.parametrize(
+  'settings, wrong',
+  [
+    ({'num_actors': 1, 'envs_per_actor': 2}, 'envs_per_actor=2'),
+    ({'evaluation_episodes': 2}, 'evaluation_episodes=2'),
+  ],
+)
+def test_each_environment_is_played_and_evaluated(settings, wrong):
+  with pytest.raises(ValueError, match=f'lists 3 environments.*{wrong}'):
+    run_config.RunConfig(env=f'{_A},{_B},{_A}', **settings)

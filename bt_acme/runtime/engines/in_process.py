@@ -39,7 +39,6 @@ from bt_acme.runtime import (
   saver,
 )
 from bt_acme.runtime import context as context_lib
-from bt_acme.runtime import learned as learned_lib
 from bt_acme.runtime.engines import in_process_learner
 
 _FULL_DISK_SECONDS = 0.5  # Between two checks for disk space.
@@ -124,9 +123,9 @@ class InProcess:
           time.sleep(_FULL_DISK_SECONDS)
         self.learner.iterate()
 
-  def learned(self) -> learned_lib.Learned:
+  def learned(self) -> assembly.Learned:
     """Returns the policy learned so far."""
-    return learned_lib.Learned(
+    return assembly.Learned(
       self.coordinator.get_counts().get('actor_steps', 0),
       self._learner.variables,
       self._learner.merged_statistics(),
