@@ -83,7 +83,7 @@ def _table(results: Dict[str, Any]) -> str:
 
 
 def _save(results: Dict[str, Any]) -> None:
-  """Saves results to results.json and to README.md, below its mark."""
+  """Saves results to results.json and, below the marker line, to README.md."""
   results = {**tables.read(_RESULTS), **results}
   tables.write(results, _RESULTS)
   machines = {

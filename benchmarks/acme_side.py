@@ -100,7 +100,7 @@ def _fresh_params(networks: r2d2.R2D2Networks) -> Any:
 
 
 class PeerActor:
-  """An actor with `EnvironmentLoop` and one game.
+  """An actor that plays one game in an `EnvironmentLoop`.
 
   Attributes:
     learner: the source of parameters. Like `R2D2Learner.get_variables` in the

@@ -21,7 +21,7 @@ _steps = functools.partial(harness.timed, units=None)
 
 
 def env() -> Iterator[harness.Comparison]:
-  """Compares our 16 games with dm-acme's `AtariWrapper`, acting randomly."""
+  """Compares our 16 games with dm-acme's `AtariWrapper`; actions are random."""
   for game in ('breakout', 'montezuma_revenge'):
     yield harness.Comparison(
       f'env {game}',

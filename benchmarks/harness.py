@@ -81,10 +81,11 @@ def measure(comparison: Comparison, rounds: int) -> Row:
     rounds: the number of rounds.
 
   Returns:
-    Name, unit, peer and note of the comparison; in its unit, the medians `ours`
-    and `theirs`, and `limit`; how many times better ours is, as `ratio`,
-    `ratio_min` and `ratio_max`; the `fraction` of the limit that ours reaches;
-    and the number of `rounds`. Unknown values are omitted.
+    The `name`, `unit`, `peer` and `note` of the comparison; the number of
+    `rounds`; the medians `ours` and `theirs`, and the `limit`, in that unit;
+    `ratio`, `ratio_min` and `ratio_max`, which say how many times better our
+    side is; and the `fraction` of the limit that our side reaches. Unknown
+    values are omitted.
   """
   sides = [side for side in (comparison.ours, comparison.theirs) if side]
   if not comparison.once:

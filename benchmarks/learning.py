@@ -145,7 +145,7 @@ def compile() -> Iterator[harness.Comparison]:  # noqa: A001
 
 
 def h2d() -> Iterator[harness.Comparison]:
-  """Compares the size of one batch for the device; counted, not measured."""
+  """Compares the size of one batch sent to the device; nothing is timed."""
   batch_size, length = 64, 160
   agent = our_side.make_agent(_GAME)
   ours = blocks.empty_batch(

@@ -76,12 +76,12 @@ class FrozenLearner:
   """
 
   def __init__(self, variables: Callable[[Sequence[str]], List[types.Params]]):
-    """Initializes the learner with the function behind `get_variables`."""
+    """Initializes the learner; `variables` implements `get_variables`."""
     self._variables = variables
     self.fetched_bytes = 0
 
   def get_variables(self, names: Sequence[str]) -> List[types.Params]:
-    """Returns variables like `Learner.get_variables`."""
+    """Returns variables, as `Learner.get_variables` does."""
     values = self._variables(names)
     self.fetched_bytes += sum(x.nbytes for x in jax.tree.leaves(values))
     return values

@@ -23,7 +23,7 @@ _API = {
   'describe': 'bt_acme.api.describing',
   'show_versions': 'bt_acme.api.versions',
 }
-_NAMES_THERE = {'register_environment': 'register'}  # Others have equal names.
+_NAMES_THERE = {'register_environment': 'register'}  # Only names that differ.
 _MODULES = {
   'behaviors': 'bt_acme.behaviors',
   'plots': 'bt_acme.api.plots',

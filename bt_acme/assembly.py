@@ -152,7 +152,7 @@ class Agent:
 
   @property
   def num_extra_actions(self) -> int:
-    """The number of extra actions: K, or 0 without extra actions."""
+    """The number of extra actions: K (one per behavior) if enabled, else 0."""
     if self.transfer is None or not self.transfer.extra_action:
       return 0
     return len(self.behaviors)

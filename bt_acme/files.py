@@ -175,7 +175,7 @@ def is_leftover(path: PathLike) -> bool:
 
 
 def _prepare(path: PathLike) -> Tuple[pathlib.Path, pathlib.Path]:
-  """Cleans up after earlier attempts; returns the target and a new name."""
+  """Cleans up after earlier writes; returns the target and a temporary path."""
   target = pathlib.Path(path).resolve()  # Keeps symbolic links.
   make_folder(target.parent)
   for old in _named(target, 'old'):

@@ -14,7 +14,7 @@ _PACKAGES = {
 
 
 def require_full_stack() -> None:
-  """Checks that Acme, Launchpad and Reverb are installed, without importing.
+  """Checks, without imports, that Acme, Launchpad and Reverb are installed.
 
   Raises:
     ImportError: if a package is missing. The message names the supported Python

@@ -74,7 +74,7 @@ class FinishedStep(NamedTuple):
 def _compiled(
   agent: assembly.Agent,
 ) -> Tuple[learner_core.LearnerCore, data_parallel.Shardings, Step]:
-  """Creates the functions once for all equal agents, so JAX compiles once."""
+  """Creates the functions once for equal agents, so that JAX compiles once."""
   core = learner_assembly.make_learner_core(agent)
   shardings = data_parallel.make_shardings(agent.config.learner)
   return core, shardings, data_parallel.jit_step(core.step, shardings)

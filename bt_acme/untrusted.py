@@ -158,7 +158,7 @@ def read_arrays(
 def _header(
   archive: zipfile.ZipFile, info: zipfile.ZipInfo
 ) -> jax.ShapeDtypeStruct:
-  """Reads shape and dtype of an array, and compares them with its size."""
+  """Reads an array's shape and dtype, and compares them with its size."""
   name = pathlib.PurePosixPath(info.filename).name[:100]
   # A few compressed bytes can expand without limit, some even while the header
   # is read.

@@ -38,7 +38,7 @@ class ActingState(NamedTuple):
 
 
 class BatchedCore:
-  """Acting in any number of environments; the methods are pure functions."""
+  """Acts in any number of environments; all methods are pure functions."""
 
   def __init__(self, agent: assembly.Agent, *, evaluation: bool = False):
     """Initializes the actor core.

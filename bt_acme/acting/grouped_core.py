@@ -25,10 +25,7 @@ RewardStates = Tuple[Any, ...]
 
 
 class GroupedCore:
-  """Acting in groups of G environments each.
-
-  The methods are pure functions.
-  """
+  """Acts in groups of G environments each; all methods are pure functions."""
 
   def __init__(self, agent: assembly.Agent, *, group_size: int, rewards: bool):
     """Initializes the actor core.

@@ -304,7 +304,7 @@ class VectorActor:
   def _record(
     self, i: int, transition: transition_lib.Transition, final: Final
   ) -> None:
-    """Sends a transition, and an end of the episode, to the sink."""
+    """Sends a transition to the sink, and the end of the episode if reached."""
     assert self._sinks is not None
     self._sinks[i].add(transition)
     if final is not None:

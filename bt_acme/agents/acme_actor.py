@@ -32,7 +32,7 @@ class _AdderSink:
   """Passes transitions and their resulting time steps to an Acme adder.
 
   The two arrive at different times: the environment loop reports an action and
-  its time step at once, but the actor records the transition only when the
+  its time step together, but the actor records the transition only when the
   reward is known.
   """
 
@@ -127,6 +127,6 @@ class Actor(acme.Actor):
       self._actor.update()
 
   def update(self, wait: bool = False) -> None:
-    """Fetches new parameters when these are due."""
+    """Fetches new parameters when they are due."""
     del wait
     self._client.update()

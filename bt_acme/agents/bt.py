@@ -52,8 +52,8 @@ def BTBuilder(
       or a function that creates a builder of dm-acme for an environment spec,
       which has an additional action for each behavior if extra actions are
       enabled; or, for flights alone, a builder of dm-acme itself. The number of
-      outputs is checked at once only for Q-networks. For other networks, such
-      as PPO's, each choice is checked when the agent acts.
+      outputs is checked in advance only for Q-networks. For other networks,
+      such as PPO's, each choice is checked when the agent acts.
     behaviors: the behaviors to transfer; each has its own extra action.
     config: the settings of flights and extra actions.
     behavior_weights: the weights with which a flight draws its behavior;

@@ -97,7 +97,7 @@ class Learner(acme.Learner):
       seconds: the time after which no further step is started.
 
     Returns:
-      Whether any step has ever been started, so that the step is compiled.
+      Whether any step was ever started; if so, the step is compiled.
     """
     assert isinstance(self._dataset, sampler_lib.SequenceSampler)
     deadline = time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""Describes a behavior: the card that comes with it."""
+"""Describes a behavior in Markdown, as on the card that comes with it."""
 
 import pathlib
 from typing import List, Sequence, Union

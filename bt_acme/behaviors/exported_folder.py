@@ -140,7 +140,7 @@ def read(folder: str, *, setting: str) -> ExportedPolicy:
     file_format = card['format']
     if file_format == _FORMAT:
       policy = _read_card(card)
-      # The shapes of the agent's parameters, which are not computed.
+      # Only the shapes of the agent's parameters; no values are computed.
       expected = jax.eval_shape(lambda: _fresh_params(policy.agent))
   except Exception as error:  # A damaged card can raise any error.
     raise ValueError(

@@ -86,7 +86,8 @@ def returns_on_host(
   """Implements `Recursion` for one sequence in NumPy, [T]."""
   if taken_values is None:
     taken_values = np.concatenate([state_values[:1], state_values[:-1]])
-  following, returns = 0.0, []  # c_{t+1} (G_{t+1} - U_{t+1}); G backwards.
+  # `following` is c_{t+1} (G_{t+1} - U_{t+1}), and `returns` is G in reverse.
+  following, returns = 0.0, []
   # Python floats are faster than NumPy scalars in a loop.
   for r, discount, value, trace, taken in zip(
     reward[::-1].tolist(),

@@ -243,7 +243,7 @@ class Atari(base.Environment):
     return self._ale.getScreenRGB()
 
   def state(self) -> saving.State:
-    """Returns the state of console, random generator, frames and counters."""
+    """Returns console state, random generator state, frames and counters."""
     return {
       'console': self._ale.cloneState(include_rng=True).serialize(),
       'generator': self._rng.bit_generator.state,

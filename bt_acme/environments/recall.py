@@ -79,7 +79,10 @@ class Recall(base.Environment):
     )
 
   def observation_spec(self) -> specs.BoundedArray:
-    """Describes observations: the sign, uint8 [7, 7, 3], or zeros to ask."""
+    """Describes observations: uint8 [7, 7, 3].
+
+    An observation shows a sign. It is 0 at the question and after the answer.
+    """
     return specs.BoundedArray((_SIDE, _SIDE, 3), np.uint8, 0, 255)
 
   def action_spec(self) -> specs.DiscreteArray:

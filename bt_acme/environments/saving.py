@@ -68,7 +68,7 @@ class Replayed(base.Environment):
     return observation, reward, terminated, truncated
 
   def state(self) -> State:
-    """Returns seed and generator state before the episode, and the actions.
+    """Returns the seed and generator state before the episode, and the actions.
 
     The actions are None before the first episode.
     """

@@ -80,7 +80,7 @@ def last(workdir: str, label: str, column: str) -> float:
 
 
 def lines_from_end(path: pathlib.Path) -> Iterator[Tuple[int, bytes]]:
-  """Yields offset and text of each complete line, last line first."""
+  """Yields the offset and text of each complete line, last line first."""
   if not path.stat().st_size:
     return
   with (

@@ -25,7 +25,7 @@ from bt_acme import files
 from bt_acme.evaluation import plots, tables
 
 FORMATS = ('csv', 'png', 'pdf')
-COLUMNS = ('panel', 'line', 'frames', 'value', 'low', 'high')  # Of the CSV.
+COLUMNS = ('panel', 'line', 'frames', 'value', 'low', 'high')  # CSV header.
 
 _DPI = 130
 _LETTER = 0.0078  # Width of a letter in inches, per point of font size.
@@ -42,7 +42,7 @@ class Line(NamedTuple):
     values: the y coordinates, float [N].
     low: the lower end of the band, float [N], NaN where there is no band; None
       for a line without a band.
-    high: the upper end of the band, as `low`.
+    high: the upper end of the band, like `low`.
   """
 
   label: str

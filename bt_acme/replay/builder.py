@@ -12,7 +12,7 @@ from bt_acme.core import types
 from bt_acme.replay import blocks, fields
 
 # The fields of a transition that are buffered until its sequences are complete.
-# Observations and recurrent states are written to the block at once.
+# Observations and recurrent states are written to the block immediately.
 _BUFFERED = tuple(
   name
   for name in transition_lib.Transition._fields

@@ -55,7 +55,7 @@ class InProcessReplay:
     recurrent_state: np.ndarray,
     priority: float,
   ) -> None:
-    """Inserts a sequence of 1 to K blocks and evicts the oldest if full."""
+    """Inserts a sequence of 1 to K blocks; a full replay evicts its oldest."""
     slot = self.num_inserts % self._config.max_replay_size
     item = (tuple(payloads), recurrent_state)
     if slot == len(self._items):

@@ -22,9 +22,9 @@ from bt_acme.replay import blocks
 InitialPriority = Callable[[blocks.FinishedBlock], float]
 
 _UNIT = 1.0
-# The fraction by which `largest` approaches a smaller priority per step.
+# The fraction by which a learner step moves `largest` toward a lower priority.
 _DECAY = 0.01
-# The fields that are read, with float64 for all fields in the returns.
+# The fields to read. Those in the returns are converted to float64.
 _IN_RETURNS = ('probability', 'reward', 'discount', 'q_values')
 _READ = {
   **dict.fromkeys(('action', 'choice', 'source')),

@@ -116,7 +116,7 @@ class ActorNode(node.Node):
 
     Args:
       state: the state.
-      actor_steps: the number of actor steps taken by then.
+      actor_steps: the number of actor steps taken when it was saved.
     """
     (group,) = self._pipeline.groups
     # Environments come first because they may reject the state.
@@ -216,7 +216,7 @@ class ActorNode(node.Node):
     )
 
   def _make_environments(self, seed: int, first: int) -> vector.Environments:
-    """Makes the environments of a group; `first` is the index of its first."""
+    """Makes a group's environments, the first of which has index `first`."""
     return environments.make_vector(
       self._run.env,
       self._run.group_size,
@@ -226,7 +226,7 @@ class ActorNode(node.Node):
     )
 
   def _act(self) -> Optional[float]:
-    """Steps all environments once; the result is that of `iterate`."""
+    """Steps all environments once; returns the result of `iterate`."""
     if not self._is_primed:
       self._is_primed = True
       self._taken = self._pipeline.prime()

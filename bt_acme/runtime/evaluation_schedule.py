@@ -28,7 +28,7 @@ from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs
 from bt_acme.runtime import checkpoints, metrics
 
-POINT = 'evaluation_point'  # The column.
+POINT = 'evaluation_point'  # The name of the column.
 _NAME = re.compile(r'evaluation-(\d+)$')
 
 

@@ -65,7 +65,7 @@ def with_heartbeats(make_tables: Callable[[], Any]) -> Callable[[], Any]:
 def require_workdir(
   make: Callable[..., Any], workdir: str, session: provenance.Session
 ) -> Callable[..., Any]:
-  """Makes a process fail at once if it does not see the run's directory.
+  """Makes a process fail immediately if it does not see the run's directory.
 
   Args:
     make: the function that the process calls first.

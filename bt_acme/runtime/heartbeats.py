@@ -28,7 +28,8 @@ TITLE_VARIABLE = 'BT_ACME_NODE'
 MARK, STOP_MARK, SAVED_MARK = b'.', b't', b's'
 PERIOD = 1.0  # Seconds between two heartbeats, and between two checks.
 # When a server hangs, the nodes that wait for it hang as well. Each label's
-# limit exceeds that of the previous label by this much, to blame the server.
+# limit exceeds that of the previous label by this much, so that the hang is
+# attributed to the server.
 _SECONDS_AFTER_SERVERS = 4 * PERIOD
 
 

@@ -131,7 +131,7 @@ def _environments(
     agent: the agent that acts in the environments.
     number: the number of environments.
     settings: the settings that determine `number` and `num_bytes`.
-    num_bytes: the memory that each environment takes besides.
+    num_bytes: the other memory that each environment takes.
   """
   num_bytes += _ENVIRONMENT_BYTES
   for spec in agent.reward_specs:

@@ -34,7 +34,7 @@ Number = Union[int, float]
 
 # Columns with the step of a row in TensorBoard, in order of precedence.
 _STEP_KEYS = ('actor_steps', 'learner_steps')
-# Columns that record when a row was written; they differ between equal runs.
+# Columns that record when a row was written; even equal runs differ in them.
 MARKS = ('seconds', 'session')
 # Columns that had another name until 0.1, by their old name.
 RENAMED_COLUMNS = {'life': 'session'}

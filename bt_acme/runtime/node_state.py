@@ -107,7 +107,7 @@ class NodeState:
   def failed_at_its_start(self) -> bool:
     """Whether the node exited with an error before it ever sent a heartbeat.
 
-    Such an error would only happen again.
+    A restart would only repeat such an error.
     """
     assert self.ended is not None
     return self.ended.code > 0 and not self.budget.has_worked

@@ -67,7 +67,7 @@ def make_program(
   program = lp.Program('bt_acme')
 
   def here(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a node fail at once on a machine that does not see the workdir."""
+    """Makes a node fail immediately if its machine does not see the workdir."""
     if run.spans_machines:
       return executables.require_workdir(make, run.workdir, session)
     return make

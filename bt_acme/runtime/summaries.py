@@ -17,7 +17,7 @@ from tensorboardX import record_writer, summary
 from tensorboardX.proto import event_pb2, summary_pb2
 
 _RETRY_SECONDS = 10.0  # Between two attempts while the disk is full.
-_VERSION = 'brain.Event:2'  # Of the file format.
+_VERSION = 'brain.Event:2'  # The version of the file format.
 # Distinguishes the files that this process starts within one second.
 _numbers = itertools.count(1)
 

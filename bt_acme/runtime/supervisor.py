@@ -11,7 +11,7 @@ The supervisor behaves as follows on every engine:
 - Any other failure ends the program, and the node's traceback is printed last.
 - Ctrl-C gives every node `grace_seconds` to stop; a second Ctrl-C kills all
   nodes immediately. Nodes of `restarts.RestartPolicy.labels` that have not sent
-  a heartbeat yet are killed by the first one.
+  a heartbeat yet are killed by the first Ctrl-C.
 """
 
 import collections
@@ -46,7 +46,7 @@ from bt_acme.runtime import (
 from bt_acme.runtime.engines import base
 
 _LOOK_SECONDS = 1.0  # Between two checks for hung nodes.
-# Seconds for nodes that have nothing to save, before the program restarts.
+# Seconds to stop before the program restarts, for nodes with nothing to save.
 _FLUSH_SECONDS = 1.0
 # When a program completes, no user is waiting, and a busy machine is slow. So
 # nodes that have something to save get this many times the usual seconds.

@@ -154,7 +154,7 @@ class NodeLog:
     return decoded
 
   def _keep(self, text: str) -> None:
-    """Appends text to the file, as far as the disk has space."""
+    """Appends text to the file, as far as disk space allows."""
     with contextlib.suppress(OSError):
       if self._file is None:
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -54,7 +54,7 @@ class Visits:
 
 
 class RandomPlayer:
-  """Selects actions uniformly at random, like a `vector_actor.VectorActor`."""
+  """Selects uniform random actions, with the interface of `VectorActor`."""
 
   def __init__(self, num_actions: int, seed: int):
     self._num_actions = num_actions

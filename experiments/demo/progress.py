@@ -9,7 +9,8 @@ from typing import Any, Dict, Sequence, Tuple
 from bt_acme.runtime import terminal
 from experiments.demo import plan as plan_lib
 
-_SECONDS = {True: 1.0, False: 10.0}  # Between two lines, on a terminal or not.
+# Seconds between two lines, by whether the output is a terminal.
+_SECONDS = {True: 1.0, False: 10.0}
 
 
 class ProgressLine:

@@ -162,7 +162,7 @@ def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> Dict[str, Any]:
 
 
 def _failures(folder: pathlib.Path, specs: Iterable[runs.RunSpec]) -> List[str]:
-  """Describes failed runs, including final evaluations."""
+  """Describes the failed runs and the failed final evaluations."""
   return [
     records.failure(folder, spec)
     for spec in specs

@@ -81,7 +81,7 @@ def path_of(folder: pathlib.Path, task: Runnable, kind: str) -> pathlib.Path:
 
 
 def read(folder: pathlib.Path, task: Runnable) -> Attempts:
-  """Reads the record of a run; a missing or damaged record is empty."""
+  """Reads the record of a run; returns an empty one if missing or damaged."""
   try:
     content = json.loads(path_of(folder, task, 'json').read_text())
     return Attempts(**{**content, 'tail': tuple(content['tail'])})

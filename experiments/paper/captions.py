@@ -15,7 +15,7 @@ _HOW_TO_READ = (
 
 
 def made_of(runs: Iterable[dataset_lib.RunRow], seeds: Iterable[int]) -> str:
-  """Describes scale, runs, seeds and budgets in a sentence.
+  """Describes the scale, runs, seeds and budgets in a sentence.
 
   Args:
     runs: the runs behind a table or figure.
@@ -38,7 +38,7 @@ def of_table(
   rows: Sequence[TableRow],
   suites: artifacts.Suites,
 ) -> str:
-  """Describes seeds, environments, budget and scale of a table."""
+  """Describes the seeds, environments, budget and scale of a table."""
   seeds = {c.seeds for row in rows for c in row.cells if not c.is_missing}
   if not seeds:
     return f'No run has produced a number. {_HOW_TO_READ}'

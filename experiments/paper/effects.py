@@ -251,7 +251,11 @@ def measure(
 def _samples(
   effect: Effect, envs: Sequence[str], indexed: results.Results
 ) -> List[results.ArmResults]:
-  """Reads a sample per arm, or two (most pre-training first) for a gain."""
+  """Reads the samples that the statistic of an effect compares.
+
+  For a gain, each arm has two samples: the one with the most pre-training, then
+  the one with the least. For any other statistic, each arm has one sample.
+  """
   read = functools.partial(indexed.sample, envs=envs, reading=effect.reading)
   samples = []
   for arm in effect.arms:

@@ -27,7 +27,7 @@ class StageEstimate(NamedTuple):
     runs: the number of runs.
     left: the number of remaining runs.
     actor_steps: the actor steps of the remaining runs.
-    hours: the duration of the remaining runs, one after another.
+    hours: the duration of the remaining runs if executed one by one.
     is_measured: whether the duration is based on finished runs.
   """
 

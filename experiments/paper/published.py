@@ -54,7 +54,10 @@ def numbers(artifact: str) -> Tuple[Printed, ...]:
 
 
 def data(artifact: str) -> dataset.Dataset:
-  """Returns the paper's runs behind an artifact, with one mean run per game.
+  """Returns the paper's scores behind an artifact as a dataset.
+
+  Each pair of an arm and a game has one run, whose score is the printed mean
+  over seeds.
 
   Args:
     artifact: the id of the artifact. The dataset is empty if the artifact has

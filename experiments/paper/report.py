@@ -138,7 +138,7 @@ def joined(
 
 
 def runs_table(runs: Sequence[dataset_lib.RunRow]) -> str:
-  """Formats counts, duration, commits and devices of runs as Markdown."""
+  """Formats the counts, duration, commits and devices of runs as Markdown."""
   stages: Dict[str, List[dataset_lib.RunRow]] = {}
   for run in runs:
     stages.setdefault(planning.STAGES[run.stage], []).append(run)

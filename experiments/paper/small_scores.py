@@ -170,7 +170,10 @@ def solve(environment: Any, bonuses: Mapping[str, Any]) -> Solution:
 
 
 def _moves(grid: Any, state: _State) -> Iterator[Tuple[int, _State]]:
-  """Yields the actions that change the state without entering lava."""
+  """Yields the actions that change the state, each with the new state.
+
+  Actions that enter lava are omitted.
+  """
   for action, turn in ((_LEFT, -1), (_RIGHT, 1)):
     yield action, state._replace(direction=(state.direction + turn) % 4)
   dx, dy = _DIRECTIONS[state.direction]

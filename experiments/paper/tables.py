@@ -230,8 +230,8 @@ class _Cells:
 def _is_comparable(
   run: dataset_lib.RunRow, share: float, frames: float
 ) -> bool:
-  """Returns whether budget and scale of a run match the paper."""
-  # The frames with reward.
+  """Returns whether the budget and the scale of a run match the paper."""
+  # The frames of training with rewards.
   learned = share * run.budget_steps * run.frames_per_step
   return (
     run.scale in _PAPER_SCALES

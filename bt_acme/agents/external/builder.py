@@ -63,13 +63,13 @@ def _make_base(
   *,
   extra_action: bool,
 ) -> builders.GenericActorLearnerBuilder:
-  """Returns the wrapped builder.
+  """Returns the builder to wrap.
 
   If `base_builder` is a function, its result for `agent_spec` is returned.
 
   Raises:
-    ValueError: if there is no builder, or if an existing builder cannot support
-      the extra actions.
+    ValueError: if `base_builder` is not a builder and does not return one, or
+      if extra actions are enabled and the builder already exists.
   """
   if isinstance(base_builder, builders.GenericActorLearnerBuilder):
     if extra_action:

@@ -30,7 +30,7 @@ def make_feature_network(
   observation_shape: Tuple[int, ...],
   frame_channels: int,
 ) -> features.FeatureNetwork:
-  """Builds predictor and target; the feature is the prediction error.
+  """Builds the predictor and the target; the feature is the prediction error.
 
   Args:
     config: the reward's settings.

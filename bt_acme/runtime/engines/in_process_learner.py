@@ -113,7 +113,7 @@ class InProcessLearner:
     return self._store_statistics().merged()
 
   def flush(self) -> None:
-    """Does nothing: a longer run would not finish its pending steps here."""
+    """Does nothing: pending steps finish when they would in a longer run."""
 
   def advance(self, seconds: float = 0.0) -> bool:
     """Starts the learner steps that are due, after finishing pending ones.

@@ -1,7 +1,7 @@
 """Starts and signals the process of a node, on this or another machine.
 
 This module imports only the standard library, because `ray_driver` sends it to
-machines that have nothing else.
+machines where nothing else is installed.
 """
 
 import contextlib

@@ -58,7 +58,7 @@ def make() -> Tuple[int, ...]:
   Returns:
     The file descriptors of its namespaces, in the order in which processes have
     to enter them; none where the system forbids namespaces, as in many
-    containers. The network ends when all descriptors are closed and its last
+    containers. The network exists until all descriptors are closed and its last
     process has exited.
   """
   with subprocess.Popen(

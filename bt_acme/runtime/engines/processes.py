@@ -115,7 +115,7 @@ class Processes(base.Engine):
     """Posts the exit of every process that has exited."""
     for title, process in self._processes.items():
       if title in self._pipes and process.poll() is not None:
-        self.signal(title, signal.SIGKILL)  # To its child processes.
+        self.signal(title, signal.SIGKILL)  # Kills its child processes.
         self._close_pipes(title)
         self._queue.post(events.NodeExited(title, process.returncode))
 

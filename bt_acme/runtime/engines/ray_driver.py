@@ -66,7 +66,7 @@ class PlacedNode:
     self._title = title
     self._host = ''
     self._is_running = False
-    self._ended = False  # And the exit was posted.
+    self._ended = False  # True once the exit was posted.
     self._signals: List[int] = []  # Received before the process started.
     runner_class = ray.remote(ray_node.NodeRunner)
     self._runner = runner_class.options(
