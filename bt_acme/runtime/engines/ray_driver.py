@@ -49,6 +49,7 @@ class PlacedNode:
   """A node's slot on a machine, and its process there.
 
   Attributes:
+    num_ports: the number of ports that the node listens on.
     options: the resources that the node reserves.
     lost: whether the slot was lost.
   """
@@ -61,6 +62,7 @@ class PlacedNode:
       num_ports: the number of ports that the node listens on.
       options: the resources that the node reserves.
     """
+    self.num_ports = num_ports
     self.options = options
     self.lost = False
     self._title = title
@@ -191,7 +193,17 @@ async def _drive() -> None:
     elif node is None:
       continue
     elif do == 'start':
-      if node.lost:  # Nodes with ports never restart after losing their slot.
+      if node.lost and node.num_ports:
+        # Other nodes would still use the old address.
+        _tell(
+          event='ended',
+          title=title,
+          code=_LOST,
+          reason='lost its machine, and with it its address.',
+          lost=True,
+        )
+        continue
+      if node.lost:
         node = nodes[title] = PlacedNode(title, 0, node.options)
       node.start(**{**command, 'data': data[command['data']]})
     elif do == 'signal':

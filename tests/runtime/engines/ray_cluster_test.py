@@ -167,6 +167,26 @@ def test_a_node_restarts_without_its_file_and_may_be_scheduled_again(
     run.wait_for(events.NodeScheduled, 'actor/1')
 
 
+@pytest.mark.parametrize('num_ports', [0, 1])
+def test_only_nodes_without_an_address_move(machines, command, num_ports):
+  with driven(machines.address) as run:
+    run.engine.place('replay/0', num_ports)
+    run.engine.start('replay/0', command(), {})
+    process = psutil.Process(run.wait_for_line('replay/0')['pid'])
+    process.parent().kill()  # The Ray actor.
+    assert run.wait_for(events.NodeExited, 'replay/0').lost
+    run.posted.clear()
+    run.engine.start('replay/0', command(), {})
+    if num_ports:
+      ended = run.wait_for(events.NodeExited, 'replay/0')
+      assert ended.lost and ended.code
+      assert ended.reason == 'lost its machine, and with it its address.'
+      run.engine.place('replay/0', num_ports)
+      assert run.wait_for(events.NodeScheduled, 'replay/0').addresses
+    else:
+      assert run.wait_for_line('replay/0')['pid'] != process.pid
+
+
 def test_no_process_outlives_the_engine(machines, command):
   with driven(machines.address) as run:
     run.engine.place('actor/0', 0)
