@@ -20,14 +20,19 @@ _BYTES = 'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES'
 _DEFAULTS = {_SECONDS: '0.1', _BYTES: '-1'}
 
 
+def root() -> pathlib.Path:
+  """Returns the package's directory in the user's cache."""
+  cache = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
+  return pathlib.Path(cache) / 'bt_acme'
+
+
 def folder() -> pathlib.Path:
   """Returns the cache directory for this kind of CPU.
 
   Functions compiled for one CPU may not run on another, and machines with
   different CPUs may share a home directory.
   """
-  root = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
-  return pathlib.Path(root) / 'bt_acme' / 'compiled' / _cpu()
+  return root() / 'compiled' / _cpu()
 
 
 def _cpu() -> str:

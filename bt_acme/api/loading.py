@@ -5,24 +5,32 @@ from typing import Sequence, Union
 
 from bt_acme import behaviors
 from bt_acme.api import runs
+from bt_acme.behaviors import download
+from bt_acme.config import checks
 from bt_acme.config import run as run_config
 
 
-def load_behavior(folder: Union[str, pathlib.Path]) -> behaviors.Exported:
+def load_behavior(
+  folder: Union[str, pathlib.Path], *, sha256: str = ''
+) -> behaviors.Exported:
   """Loads an exported behavior.
 
   The files are treated as untrusted: nothing in them is executed.
 
   Args:
     folder: the directory written by `Run.export`, the workdir of a
-      pre-training run, which contains a behavior, or the name of a behavior
-      that comes with the package (`bt_acme.behaviors.list`).
+      pre-training run, which contains a behavior, the name of a behavior that
+      comes with the package (`bt_acme.behaviors.list`), or the https address of
+      a `.tar.gz` archive of the directory.
+    sha256: the SHA-256 of the archive at an address. It can also be appended to
+      the address, as in `https://example.org/explorer.tar.gz#sha256=...`.
 
   Returns:
     The behavior.
 
   Raises:
-    ValueError: if the directory is missing, incomplete or damaged.
+    ValueError: if the directory is missing, incomplete or damaged, or if the
+      archive cannot be downloaded or has another checksum.
 
   Example:
     ```python
@@ -30,8 +38,17 @@ def load_behavior(folder: Union[str, pathlib.Path]) -> behaviors.Exported:
     bt = bt_acme.transfer(task, behavior, max_actor_steps=40_000)
     ```
   """
-  exported = run_config.RunConfig(workdir=str(folder)).behavior_folder
-  chosen = exported if pathlib.Path(exported).is_dir() else str(folder)
+  chosen = str(folder)
+  if sha256:
+    checks.require(
+      download.is_address(chosen),
+      f'sha256={sha256!r} is the checksum of an archive to download, but '
+      f'folder={chosen!r} is not an address. Omit sha256.',
+    )
+    chosen = f'{chosen}#sha256={sha256}'
+  exported = run_config.RunConfig(workdir=chosen).behavior_folder
+  if pathlib.Path(exported).is_dir():
+    chosen = exported
   return behaviors.Exported(chosen, setting='folder')
 
 

@@ -1,10 +1,10 @@
 """Behaviors to transfer (π_p in the paper)."""
 
 from bt_acme.acting.behavior import Behavior, Host
+from bt_acme.behaviors import pretrained
 from bt_acme.behaviors.exported import Exported
 from bt_acme.behaviors.exported_folder import export
 from bt_acme.behaviors.from_callable import FromCallable
-from bt_acme.behaviors.pretrained import names as list
 from bt_acme.behaviors.simple import ActionRepeat, Uniform
 
 __all__ = (
@@ -15,5 +15,7 @@ __all__ = (
   'Host',
   'Uniform',
   'export',
-  'list',
 )
+
+# Not in `__all__`: `from bt_acme.behaviors import *` would shadow the builtin.
+list = pretrained.names

@@ -40,17 +40,19 @@ class Exported(behavior.Behavior):
     """Loads and checks a behavior.
 
     Args:
-      folder: a directory written by `export`, or the name of a behavior that
-        comes with the package (`bt_acme.behaviors.list`).
+      folder: a directory written by `export`, the name of a behavior that comes
+        with the package (`bt_acme.behaviors.list`), or the address of an
+        archive with its checksum (see `bt_acme.load_behavior`).
       epsilon: the epsilon of the epsilon-greedy policy.
       reward_input: `recompute` computes the intrinsic reward with frozen
         networks, as in training; `zero` supplies zeros, which is cheaper.
       setting: the name of the user's setting for the directory, for errors.
 
     Raises:
-      ValueError: if the directory is missing, incomplete or damaged.
+      ValueError: if the directory is missing, incomplete or damaged, or if the
+        archive cannot be downloaded or has another checksum.
     """
-    self.folder = pretrained.resolve(str(folder))
+    self.folder = pretrained.resolve(str(folder), setting=setting)
     self.name = pathlib.Path(self.folder).name
     policy = exported_folder.read(self.folder, setting=setting)
     self.agent = policy.agent

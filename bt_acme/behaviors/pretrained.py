@@ -7,6 +7,8 @@ Each is a directory that `Run.export` wrote, in `pretrained/`, with a card
 import pathlib
 from typing import Tuple
 
+from bt_acme.behaviors import download
+
 _DIRECTORY = pathlib.Path(__file__).with_suffix('')
 
 
@@ -24,13 +26,19 @@ def names() -> Tuple[str, ...]:
   )
 
 
-def resolve(behavior: str) -> str:
+def resolve(behavior: str, *, setting: str = 'behavior') -> str:
   """Returns the directory of a behavior.
 
   Args:
-    behavior: a directory, or one of `names()`. An existing directory takes
-      precedence over a name.
+    behavior: a directory, one of `names()`, or the address of an archive, which
+      is downloaded. An existing directory takes precedence over a name.
+    setting: the name of the user's setting for the behavior, for errors.
+
+  Raises:
+    ValueError: if the archive at an address cannot be used; see `download`.
   """
+  if download.is_address(behavior):
+    return download.fetch(behavior, setting=setting)
   if behavior in names() and not pathlib.Path(behavior).exists():
     return str(_DIRECTORY / behavior)
   return behavior

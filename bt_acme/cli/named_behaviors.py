@@ -23,8 +23,9 @@ class BehaviorsConfig:
     '',
     'Comma-separated behaviors to transfer: directories that run_ngu.py '
     'exported, names of behaviors that come with the package '
-    '(`minigrid-explorer`), `action_repeat` (repeats one random action for a '
-    'whole flight) or `uniform` (acts at random).',
+    '(`minigrid-explorer`), addresses of archives with their checksums '
+    '(`https://HOST/NAME.tar.gz#sha256=DIGEST`), `action_repeat` (repeats one '
+    'random action for a whole flight) or `uniform` (acts at random).',
   )
   behavior_weights: str = checks.setting(
     '',

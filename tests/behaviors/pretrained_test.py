@@ -24,6 +24,12 @@ def test_a_name_stands_for_a_directory_unless_one_has_that_name(
   assert pretrained.resolve(_NAME) == _NAME
 
 
+def test_a_star_import_keeps_the_builtin_list():
+  namespace = {}
+  exec('from bt_acme.behaviors import *', namespace)
+  assert 'Exported' in namespace and 'list' not in namespace
+
+
 @pytest.mark.parametrize('name', behaviors.list())
 def test_each_loads_and_has_its_card(name):
   loaded = bt_acme.load_behavior(name)

@@ -1,0 +1,243 @@
+"""Tests downloading behaviors from a local server with its own certificate."""
+
+import gzip
+import hashlib
+import http.server
+import io
+import shutil
+import ssl
+import subprocess
+import tarfile
+import threading
+
+import pytest
+
+import bt_acme
+from bt_acme import behaviors
+from bt_acme import config as config_lib
+from bt_acme.behaviors import download
+from bt_acme.cli import named_behaviors
+
+_CERTIFICATE = (
+  'openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost '
+  '-addext subjectAltName=DNS:localhost -keyout key.pem -out certificate.pem'
+)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+  """Answers with the files of the server, or redirects."""
+
+  def do_GET(self):  # The name that the base class expects.
+    self.server.requests.append(self.path)
+    target = self.server.files.get(self.path)
+    if target is None:
+      self.send_error(404)
+    elif isinstance(target, threading.Event):
+      target.wait()
+    elif isinstance(target, str):
+      self.send_response(302)
+      self.send_header('Location', target)
+      self.end_headers()
+    else:
+      self.send_response(200)
+      self.end_headers()
+      self.wfile.write(target)
+
+  def log_message(self, *unused):
+    pass
+
+
+@pytest.fixture(name='server', scope='module')
+def serve(tmp_path_factory):
+  if shutil.which('openssl') is None:
+    pytest.skip('openssl, which makes the certificate, is not installed')
+  folder = tmp_path_factory.mktemp('certificate')
+  subprocess.run(
+    _CERTIFICATE.split(), cwd=folder, check=True, capture_output=True
+  )
+  context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+  context.load_cert_chain(folder / 'certificate.pem', folder / 'key.pem')
+  with http.server.ThreadingHTTPServer(('localhost', 0), Handler) as server:
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.address = f'https://localhost:{server.server_port}'
+    server.certificate = str(folder / 'certificate.pem')
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+
+
+@pytest.fixture(autouse=True)
+def trust(server, tmp_path, monkeypatch):
+  monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+  monkeypatch.setenv('SSL_CERT_FILE', server.certificate)
+  for name in ('https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY'):
+    monkeypatch.delenv(name, raising=False)
+  server.requests, server.files = [], {}
+
+
+def pack(*members):
+  """Returns an archive of tuples of name, content and changed attributes."""
+  packed = io.BytesIO()
+  with tarfile.open(fileobj=packed, mode='w:gz') as archive:
+    for name, content, attributes in members:
+      info = tarfile.TarInfo(name)
+      info.size = len(content)
+      for attribute, value in attributes.items():
+        setattr(info, attribute, value)
+      archive.addfile(info, io.BytesIO(content))
+  return packed.getvalue()
+
+
+def pack_folder(folder, *more, top='explorer/'):
+  files = [(top + p.name, p.read_bytes(), {}) for p in folder.iterdir()]
+  return pack(*files, *more)
+
+
+def offer(server, data, path='/explorer.tar.gz'):
+  """Offers an archive; returns its address with its checksum."""
+  server.files[path] = data
+  return f'{server.address}{path}#sha256={hashlib.sha256(data).hexdigest()}'
+
+
+@pytest.mark.parametrize('top', ['explorer/', '', './', 'a/b/'])
+def test_an_archive_is_downloaded_once(server, exported, top):
+  address = offer(server, pack_folder(exported, top=top))
+  behavior = bt_acme.load_behavior(address)
+  assert behavior.name == 'explorer'
+  own = behaviors.Exported(str(exported))
+  assert behavior.params_sha256 == own.params_sha256
+  url, digest = address.split('#sha256=')
+  again = bt_acme.load_behavior(url, sha256=digest.upper())
+  (named,) = named_behaviors.make(
+    named_behaviors.BehaviorsConfig(behavior=address),
+    config_lib.TransferConfig(),
+  )
+  assert again.folder == named.folder == behavior.folder
+  assert server.requests == ['/explorer.tar.gz']
+
+
+def test_a_redirection_to_https_is_followed(server, exported):
+  address = offer(server, pack_folder(exported))
+  server.files['/latest.tgz?v=1'] = f'{server.address}/explorer.tar.gz'
+  moved = address.replace('explorer.tar.gz', 'latest.tgz?v=1')
+  assert bt_acme.load_behavior(moved).name == 'latest'
+
+
+def test_a_redirection_to_http_is_not_followed(server):
+  server.files['/x.tar.gz'] = 'http://localhost:1/x.tar.gz'
+  with pytest.raises(ValueError, match='cannot be downloaded .*type: http'):
+    bt_acme.load_behavior(f'{server.address}/x.tar.gz', sha256='0' * 64)
+
+
+@pytest.mark.parametrize(
+  'address, message',
+  [
+    ('http://localhost/x.tar.gz#sha256=' + '0' * 64, 'not an https address'),
+    ('file:///x.tar.gz#sha256=' + '0' * 64, 'not an https address. Use https'),
+    ('https://localhost/x.tar.gz', 'no valid checksum. Append #sha256='),
+    ('https://localhost/x.tar.gz#sha256=12', 'no valid checksum'),
+    ('https://localhost:1/x.tar.gz#sha256=' + '0' * 64, 'Check the address'),
+  ],
+)
+def test_a_bad_address(address, message):
+  with pytest.raises(ValueError, match=message) as info:
+    bt_acme.load_behavior(address)
+  assert str(info.value).startswith(f'folder={address!r}')
+
+
+def test_a_checksum_of_a_directory_is_refused():
+  with pytest.raises(ValueError, match='is not an address. Omit sha256'):
+    bt_acme.load_behavior('runs/explorer', sha256='0' * 64)
+
+
+def test_an_unknown_certificate_is_refused(server, exported, monkeypatch):
+  address = offer(server, pack_folder(exported))
+  monkeypatch.delenv('SSL_CERT_FILE')
+  with pytest.raises(ValueError, match='CERTIFICATE_VERIFY_FAILED'):
+    bt_acme.load_behavior(address)
+
+
+def test_a_missing_file(server):
+  with pytest.raises(ValueError, match='HTTPError: HTTP Error 404'):
+    bt_acme.load_behavior(f'{server.address}/x.tar.gz', sha256='0' * 64)
+
+
+def test_a_server_that_sends_nothing(server, monkeypatch):
+  monkeypatch.setattr(download, '_TIMEOUT', 0.3)
+  released = server.files['/x.tar.gz'] = threading.Event()
+  with pytest.raises(ValueError, match='cannot be downloaded .*timed out'):
+    bt_acme.load_behavior(f'{server.address}/x.tar.gz', sha256='0' * 64)
+  released.set()
+
+
+def refused(server, data, message, tmp_path):
+  address = offer(server, data)
+  with pytest.raises(ValueError, match=message) as info:
+    bt_acme.load_behavior(address)
+  assert '\n' not in str(info.value)
+  left = [path for path in tmp_path.rglob('*') if path.is_file()]
+  assert not left
+
+
+def test_a_wrong_checksum(server, exported, tmp_path):
+  offer(server, pack_folder(exported))
+  with pytest.raises(ValueError, match='has the SHA-256 [0-9a-f]{64}: the'):
+    bt_acme.load_behavior(f'{server.address}/explorer.tar.gz', sha256='0' * 64)
+  assert not list(tmp_path.rglob('behavior.json'))
+
+
+_LINK = {'type': tarfile.SYMTYPE, 'linkname': '/etc/passwd'}
+_HARD_LINK = {'type': tarfile.LNKTYPE, 'linkname': 'explorer/behavior.json'}
+
+
+@pytest.mark.parametrize(
+  'member, message',
+  [
+    (('explorer/x', b'', _LINK), "contains 'explorer/x', which is not a plain"),
+    (('explorer/x', b'', _HARD_LINK), 'which is not a plain file'),
+    (('explorer/x', b'', {'type': tarfile.FIFOTYPE}), 'not a plain file'),
+    (('explorer/x', b'', {'type': tarfile.CHRTYPE}), 'not a plain file'),
+    (('explorer/x', b'', {'type': tarfile.GNUTYPE_SPARSE}), 'plain file'),
+    (('../x', b'1', {}), "contains '../x', which .* leads out"),
+    (('/tmp/x', b'1', {}), "contains '/tmp/x', which .* leads out"),
+    (
+      ('explorer/../../x', b'1', {}),
+      'or leads out of the directory. Pack only',
+    ),
+    (('other/behavior.json', b'{}', {}), 'contains 2 files behavior.json'),
+  ],
+)
+def test_a_hostile_archive(server, exported, tmp_path, member, message):
+  refused(server, pack_folder(exported, member), message, tmp_path)
+
+
+@pytest.mark.parametrize(
+  'data, message',
+  [
+    (b'', 'not a valid .tar.gz archive'),
+    (b'text', 'not a valid .tar.gz archive .*. Pack the directory with'),
+    (gzip.compress(b'x' * 5000), 'not a valid .tar.gz archive'),
+    (pack(('x', b'1', {})), 'contains 0 files behavior.json instead of one'),
+  ],
+)
+def test_an_archive_without_a_behavior(server, tmp_path, data, message):
+  refused(server, data, message, tmp_path)
+
+
+@pytest.mark.parametrize('packed', [False, True])
+def test_a_large_archive(server, tmp_path, monkeypatch, packed):
+  monkeypatch.setattr(download, '_LARGEST', 1000)
+  data = bytes(2000)
+  if packed:
+    data = gzip.compress(data)
+    assert len(data) < 1000
+  refused(server, data, 'is larger than 1,000 bytes', tmp_path)
+
+
+def test_the_files_are_checked_like_any_others(server, exported, tmp_path):
+  folder = shutil.copytree(exported, tmp_path / 'b')
+  (folder / 'params.npz').write_bytes(b'x')
+  with pytest.raises(ValueError, match='params.npz is incomplete or damaged'):
+    bt_acme.load_behavior(offer(server, pack_folder(folder)))
