@@ -103,9 +103,9 @@ class Agent:
   def __post_init__(self) -> None:
     if (self.transfer is not None) != bool(self.behaviors):
       raise ValueError(
-        f'{len(self.behaviors)} behaviors were passed with '
-        f'{type(self.config).__name__}. Pass at least one with BTConfig, and '
-        'none with R2D2Config or NGUConfig.'
+        f'{type(self.config).__name__} got {len(self.behaviors)} as the number '
+        'of behaviors. Pass at least one behavior with BTConfig, and none with '
+        'R2D2Config or NGUConfig.'
       )
     networks_lib.torso_kind(
       self.config.network.torso, self.spec.observation_shape

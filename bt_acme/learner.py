@@ -108,7 +108,7 @@ class Learner:
     random_key: jax.Array,
     initial_params: Optional[types.Params] = None,
   ):
-    """Initializes the parameters.
+    """Initializes the state of the learner.
 
     Args:
       agent: the agent that learns.

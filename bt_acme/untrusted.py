@@ -140,7 +140,8 @@ def read_arrays(
 
   Raises:
     OSError: if the file cannot be read.
-    InvalidFileError: if the file is damaged or compressed, or by `check`.
+    InvalidFileError: if the file is damaged or compressed, or if `check`
+      raises it.
   """
   try:
     with zipfile.ZipFile(path) as archive:
@@ -164,8 +165,8 @@ def _header(
   # is read.
   if info.compress_type != zipfile.ZIP_STORED:
     raise InvalidFileError(
-      f'contains a compressed array {name!r}, but bt_acme writes no compressed '
-      'arrays'
+      f'contains the compressed array {name!r}, but bt_acme writes only '
+      'uncompressed arrays'
     )
   if info.file_size != info.compress_size:
     raise InvalidFileError(

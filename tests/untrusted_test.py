@@ -108,7 +108,7 @@ def test_zip_bomb(path, compression):
   size = 64 * _MB
   write_zip(path, {'x': header((size // 4,)) + bytes(size)}, compression)
   assert path.stat().st_size < _MB
-  refused(path, "contains a compressed array 'x.npy'")
+  refused(path, "contains the compressed array 'x.npy'")
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ class Policy(Protocol):
     """
 
   def state(self) -> saving.State:
-    """Returns the state on which future actions depend, as plain values."""
+    """Returns the serializable state on which future actions depend."""
 
   def restore(self, state: saving.State) -> None:
     """Restores a state returned by `state()`, after `update_variables`."""
@@ -159,7 +159,7 @@ class VectorPolicy:
     return np.array(action), jax.tree.map(np.asarray, extras)
 
   def state(self) -> saving.State:
-    """Returns the state on which future actions depend, as plain values."""
+    """Returns the serializable state on which future actions depend."""
     return {
       'variables': leaves.tree_leaves(self._variables),
       'acting': leaves.tree_leaves(self._state),

@@ -135,7 +135,7 @@ class VectorActor:
       self._policy.restore_statistics(self.intrinsic.statistics())
 
   def state(self) -> saving.State:
-    """Returns the state on which future steps depend, as plain values.
+    """Returns the serializable state on which future steps depend.
 
     Call this method between two vector steps, after `observe`. The state does
     not include the sinks.

@@ -30,7 +30,7 @@ def unroll(
   burn_in_length: int,
   hold_flights: bool = False,
 ) -> jax.Array:
-  """Computes the Q-values of all steps; blocks the gradient after burn-ins.
+  """Computes the Q-values of all steps; stops gradients at the end of burn-ins.
 
   Args:
     network: the Q-network.

@@ -35,7 +35,7 @@ class Shardings(NamedTuple):
 
 
 def make_shardings(learner: config_lib.LearnerConfig) -> Shardings:
-  """Distributes the learner over the first `num_devices` local devices.
+  """Creates shardings over the first `num_devices` local devices.
 
   Args:
     learner: the settings of the learner.

@@ -24,7 +24,7 @@ def ladder(
     alpha: exponent that sets how fast epsilon falls across environments.
 
   Returns:
-    Epsilon of every environment, float32 [N]; base alone for N = 1.
+    Epsilon of every environment, float32 [N]; only `base` if N = 1.
   """
   steps = np.arange(num_environments) / max(num_environments - 1, 1)
   return (base ** (1 + alpha * steps)).astype(np.float32)

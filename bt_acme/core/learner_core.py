@@ -43,7 +43,7 @@ class LearnerState(NamedTuple):
 
 
 class Training(NamedTuple):
-  """Networks that are trained with a loss of their own.
+  """Networks that are trained together, with their own loss.
 
   Attributes:
     init: key -> params.

@@ -193,7 +193,7 @@ def _holding_recurrence(
   cell: jax.Array,
   hold: jax.Array,
 ) -> Tuple[jax.Array, jax.Array, jax.Array]:
-  """Like `_recurrence`, but steps in hold [T, B] do not update the state."""
+  """Unrolls like `_recurrence`, but steps in hold [T, B] keep the state."""
   w_x, w_h = jnp.split(w, [inputs.shape[-1]])
 
   def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:

@@ -52,8 +52,8 @@ def make_r2d2(
 
   Args:
     network: the Q-network.
-    extra_action_margin: how far a primitive action must exceed an extra action
-      to be preferred (`prefer_extra_actions`).
+    extra_action_margin: how far the value of a primitive action must exceed the
+      value of an extra action to be preferred (`prefer_extra_actions`).
   """
   return types.ActorCore(
     init=functools.partial(_init, network),
@@ -89,8 +89,8 @@ def prefer_extra_actions(
     q'_a = q_a + margin max_b |q_b| 1[a >= A]
 
   Far from a reward, the values of all choices differ by less than the errors of
-  a network: one wasted step costs a fraction 1 - γ of the value. Delegating in
-  doubt then follows the behavior instead of noise.
+  a network: one wasted step costs a fraction 1 - γ of the value. With a margin,
+  the agent then delegates to the behavior instead of following noise.
 
   Args:
     q_values: float32 [A + K], the values of A actions and K extra actions.

@@ -103,7 +103,7 @@ def returns_on_host(
 
 
 def take(q_values: arrays.Array, index: arrays.Array) -> arrays.Array:
-  """Returns the values [T, B] of the choices `index` from [T, B, A']."""
+  """Returns the values of choices, [T, B], from all Q-values, [T, B, A']."""
   xp = arrays.namespace(q_values)
   return xp.take_along_axis(q_values, index[..., None], axis=-1)[..., 0]
 

@@ -1,8 +1,8 @@
 """Convolutions with small kernels over small images, optimized for the CPU.
 
 In the forward pass, a product of patches takes 40% of the time of XLA's
-convolution. In the backward pass it is slower, so the gradient uses XLA's
-convolution.
+convolution. In the backward pass, the product is slower, so the gradient uses
+XLA's convolution.
 """
 
 import functools

@@ -34,7 +34,7 @@ def q_lambda(
   settings: config_lib.LearnerConfig,
   recursion: returns.Recursion,
 ) -> arrays.Array:
-  """Peng's Q(lambda) with double Q-learning and value rescaling.
+  """Computes Peng's Q(lambda) with double Q-learning and value rescaling.
 
     v_t = h⁻¹(q_target_t[argmax_a q_online_t[a]])
     G_t = r_t + γ_t [(1 - λ) v_{t+1} + λ G_{t+1}],   y_t = h(G_t)
@@ -71,7 +71,7 @@ def retrace(
   settings: config_lib.LearnerConfig,
   recursion: returns.Recursion,
 ) -> arrays.Array:
-  """Retrace(lambda) for an epsilon-greedy target policy, with rescaled values.
+  """Computes Retrace(lambda) for an epsilon-greedy policy, on rescaled values.
 
     c_t = λ min(1, π_t(a_t) / μ_t),   V_t = Σ_a π_t(a) h⁻¹(q_target_t[a])
     G_t = r_t + γ_t [V_{t+1} + c_{t+1} (G_{t+1} - h⁻¹(q_target_{t+1}[a_{t+1}]))]

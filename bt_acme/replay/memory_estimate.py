@@ -23,7 +23,7 @@ _OWN_GROUPS = pathlib.Path('/proc/self/cgroup')
 
 
 def size_in_words(num_bytes: int) -> str:
-  """Returns a number of bytes in MB or GB."""
+  """Formats a number of bytes in MB or GB."""
   unit, name = (1e9, 'GB') if num_bytes >= 1e9 else (1e6, 'MB')
   return f'{num_bytes / unit:,.1f} {name}'
 

@@ -59,7 +59,7 @@ def test_a_decompression_bomb(folder):
   sign(folder)
   refused(
     folder,
-    "params.npz contains a compressed array 'x.npy', .*. Export the behavior "
+    "params.npz contains the compressed array 'x.npy', .*. Export the behavior "
     'again',
   )
 

@@ -97,7 +97,7 @@ def relative_weights(
       f'behavior_weights={weights} is invalid. Pass one weight of at least 0 '
       f'for each of the {num_behaviors} behaviors, not all 0.'
     )
-  # Python floats (float64) avoid the smaller range of float32.
+  # Weights may exceed the range of float32, so Python floats are divided.
   return tuple(weight / max(weights) for weight in weights)
 
 

@@ -1,8 +1,8 @@
 """Random network distillation (RND): the life-long novelty of a frame.
 
 A predictor is trained to match a target network that is initialized randomly
-and never trained. The prediction error is large for frames that were rare over
-the whole of training:
+and never trained. The prediction error is large for frames that were rare
+throughout training:
 
     err = ||g'(x) - g(x)||^2
 

@@ -22,7 +22,7 @@ _MIN_DISTANCE = 1e-8
 _INITIAL_SLOTS = 256
 _ROUNDING_UNIT = float(np.finfo(np.float32).eps) / 2
 _GROUP = 16  # Rows per group on the host.
-# Maximum number of rows gathered on the host, or an eighth of all if more.
+# Maximum number of rows gathered on the host; an eighth of all if larger.
 _GATHERED = 500
 _CHUNK = 128  # Rows per group on a device.
 

@@ -184,15 +184,15 @@ class HostReward:
         statistics.
 
     Raises:
-      ValueError: if the statistics are of another number of environments.
+      ValueError: if the statistics are for another number of environments.
     """
     fields = [np.asarray(x, np.float64) for x in statistics]
     for field in fields:
       if field.shape not in ((), (self._num,)):
         raise ValueError(
-          f'statistics are of {field.size} environments, but the actor has '
-          f'{self._num}. Resume with as many environments per actor as before, '
-          'or start in a new workdir.'
+          f'The actor has envs_per_actor={self._num}, but the saved statistics '
+          f'have envs_per_actor={field.size}. Resume with the same value, or '
+          'start in a new workdir.'
         )
     self._statistics = self._reward.statistics_class(
       *(np.broadcast_to(x, self._num).copy() for x in fields)

@@ -32,7 +32,7 @@ class Neighbors(NamedTuple):
 
 
 class IntrinsicStatistics(NamedTuple):
-  """Running statistics for scaling a reward; float [N], or [] for one.
+  """Running statistics that scale a reward, float [N] ([] for one environment).
 
   Statistics that a reward does not need stay 0.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from bt_acme.core import arrays
 
 # Values are treated as constant if their standard deviation divided by their
-# mean is at most this small.
+# mean is at most this ratio.
 _MIN_SPREAD = 1e-3
 _MIN_VARIANCE = 1e-8
 
@@ -46,7 +46,7 @@ class RunningMean(NamedTuple):
 def update_moments(
   moments: Moments, value: arrays.Array, *, decay: float = 0.0
 ) -> Moments:
-  """Adds one value.
+  """Updates moments with one value.
 
     b = max(1 / n, decay)
     mean' = mean + b (x - mean)
@@ -132,7 +132,7 @@ def update_mean(
   *,
   decay: float,
 ) -> RunningMean:
-  """Adds several values, given their mean.
+  """Updates a mean with several values, given the mean of these values.
 
   Args:
     average: float [...].

@@ -39,7 +39,7 @@ def test_restored_and_returned_statistics_are_copies():
 
 def test_statistics_of_other_environments_are_an_error():
   statistics = host.HostReward(streams.CONFIG, 4).statistics()
-  with pytest.raises(ValueError, match='of 4 environments, .* has 16'):
+  with pytest.raises(ValueError, match=r'actor=16, .* envs_per_actor=4\.'):
     host.HostReward(streams.CONFIG, 16).restore_statistics(statistics)
 
 
