@@ -10,6 +10,7 @@ import collections
 import functools
 import io
 import pathlib
+import subprocess
 import tokenize
 
 import pytest
@@ -112,3 +113,10 @@ def test_each_line_of_a_statement_is_code():
   assert (
     _lines_of_code('def f(\n  x,\n):\n  """A.\n\n  B.\n  """\n  pass\n') == 4
   )
+
+
+def test_no_ignored_file_is_tracked():
+  """A checkout would replace the ignored file or directory, such as .venv."""
+  git = ['git', 'ls-files', '--cached', '--ignored', '--exclude-standard']
+  listed = subprocess.run(git, cwd=_ROOT, capture_output=True, text=True)
+  assert not listed.stdout
