@@ -32,12 +32,3 @@ def test_stacks_on_the_device_are_the_observations():
     assert stack.dtype == jnp.uint8
     np.testing.assert_array_equal(stack, observation)
   assert 1 < starts < 20
-
-
-def test_an_observation_of_one_frame_is_that_frame():
-  observation = np.arange(12, dtype=np.uint8).reshape(1, 2, 2, 3)
-  stack = frame_stack.start(
-    jnp.zeros_like(observation), np.array([True]), observation, 3
-  )
-  stack = frame_stack.push(stack, frame_stack.newest_frame(observation, 3))
-  np.testing.assert_array_equal(stack, observation)

@@ -1,7 +1,5 @@
 """Tests every step of acting, through the replay to the learner's loss."""
 
-import dataclasses
-
 import jax
 import numpy as np
 import pytest
@@ -265,35 +263,3 @@ def test_the_replay_preserves_stacked_frames_of_a_game(num_stacked):
     stacks[t, i].tobytes() for t, i in np.argwhere(np.asarray(batch.valid) > 0)
   }
   assert found <= seen and len(found) > 10
-
-
-def test_held_states_equal_the_learners_unroll(tmp_path):
-  """Unrolls one step from every stored state."""
-  agent = fakes.make_agent('bt', tmp_path / 'behavior')
-  transfer = dataclasses.replace(
-    agent.config.transfer, flight_recurrent_state='hold'
-  )
-  agent = dataclasses.replace(
-    agent, config=dataclasses.replace(agent.config, transfer=transfer)
-  )
-  variables = fakes.variables_of(agent)
-  recorder = runs.Recorder()
-  runs.play(agent, [1], [variables] * 2, sinks=[recorder])
-  unroll = jax.jit(agent.network.unroll)
-  sources = []
-  for before, after in zip(
-    recorder.transitions, recorder.transitions[1:], strict=False
-  ):
-    sources.append(int(before.source))
-    if after.prev_action == types.NO_ACTION:
-      continue  # A new episode starts.
-    row = [np.asarray(x)[None, None] for x in before[:3]]
-    state = jax.tree.map(lambda x: x[None], before.recurrent_state)
-    held = np.full([1, 1], before.source == types.FLIGHT)
-    _, expected = unroll(variables.agent, *row, state, held)
-    jax.tree.map(
-      lambda x, y: np.testing.assert_allclose(x, y[0], rtol=1e-4, atol=1e-5),
-      after.recurrent_state,
-      expected,
-    )
-  assert set(sources) == {types.OWN, types.EXTRA, types.FLIGHT}

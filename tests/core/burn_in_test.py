@@ -47,15 +47,6 @@ def _batch(prev_action, **settings):
   return batch
 
 
-def _column(batch, b):
-  """Returns a batch of one sequence of a batch."""
-  *steps, state = batch
-  return types.SequenceBatch(
-    *(x[:, b : b + 1] for x in steps),
-    jax.tree.map(lambda x: x[b : b + 1], state),
-  )
-
-
 def _assert_same(result, expected):
   (loss, (priorities, _)), gradient = result
   (expected_loss, (expected_priorities, _)), expected_gradient = expected
@@ -87,32 +78,6 @@ def test_burn_in_warms_up_the_state_without_gradient():
 def test_a_sequence_that_starts_an_episode_needs_no_burn_in():
   batch = _batch([types.NO_ACTION] * 2, real=[6, 4])
   _assert_same(_result(batch, 2), _result(batch, 0))
-
-
-def test_an_episode_within_the_burn_in_is_trained():
-  batch = _batch([types.NO_ACTION, 1], real=[2, 2])
-  (_, (priorities, _)), _ = _result(batch, 3)
-  assert priorities[0] > 0 and priorities[1] == 0
-  _assert_same(_result(_column(batch, 0), 3), _result(_column(batch, 0), 0))
-
-
-def test_starts_of_episodes_and_others_share_a_batch():
-  batch = _batch([1, types.NO_ACTION, types.NO_ACTION, 0], real=[6, 6, 2, 5])
-  (loss, (priorities, _)), gradient = _result(batch, 3)
-  alone = [_result(_column(batch, b), 3) for b in range(4)]
-  np.testing.assert_allclose(
-    loss, np.mean([result[0][0] for result in alone]), rtol=1e-5
-  )
-  np.testing.assert_allclose(
-    priorities, [result[0][1][0][0] for result in alone], rtol=1e-5
-  )
-  for name in gradient:
-    np.testing.assert_allclose(
-      gradient[name],
-      np.mean([result[1][name] for result in alone], axis=0),
-      rtol=1e-4,
-      atol=1e-6,
-    )
 
 
 def test_loss_gradient_and_priorities_match_reference():
@@ -158,40 +123,17 @@ def test_loss_gradient_and_priorities_match_reference():
   np.testing.assert_allclose(priorities, expected[2], rtol=1e-5)
 
 
-def test_each_network_burns_in_with_its_own_parameters():
-  network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS)
-  seen = []
-
-  def unroll(params, observation, prev_action, prev_reward, state):
-    q_values, after = network.unroll(
-      params, observation, prev_action, prev_reward, state
-    )
-    seen.append((len(observation), state, after))
-    return q_values, after
-
-  batch = toys.batch(6, 2, num_actions=_NUM_ACTIONS)
-  loss_fn = _loss_fn(network._replace(unroll=unroll), toys.replay_config(6, 2))
-  online, target = (network.init(jax.random.PRNGKey(s)) for s in (0, 1))
-  _, (priorities, _) = loss_fn(
-    online, target, batch, batch.frames, jnp.ones([2])
-  )
-  assert [length for length, _, _ in seen] == [2, 5, 2, 5]
-  assert priorities.shape == (2,)
-  for burn_in, trace in ((seen[0], seen[1]), (seen[2], seen[3])):
-    np.testing.assert_array_equal(burn_in[1].cell, batch.recurrent_state.cell)
-    np.testing.assert_array_equal(burn_in[2].cell, trace[1].cell)
-  assert np.any(np.asarray(seen[1][1].cell) != np.asarray(seen[3][1].cell))
-
-
-def test_unroll_receives_the_steps_to_hold():
+def test_each_network_burns_in_with_its_own_parameters_and_held_steps():
   network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
-  seen = []
+  states, holds = [], []
 
   def unroll(params, observation, prev_action, prev_reward, state, hold):
-    seen.append(hold)
-    return network.unroll(
+    q_values, after = network.unroll(
       params, observation, prev_action, prev_reward, state, hold
     )
+    states.append((state.cell, after.cell))
+    holds.append(hold)
+    return q_values, after
 
   batch = toys.batch(6, 4, num_actions=_NUM_ACTIONS, num_extra=1)
   loss_fn = _loss_fn(
@@ -203,7 +145,11 @@ def test_unroll_receives_the_steps_to_hold():
   loss_fn(online, target, batch, batch.frames, jnp.ones([4]))
   flying = batch.source == types.FLIGHT
   assert 0 < np.mean(flying) < 1
-  assert len(seen) == 4
-  for hold in (np.concatenate(seen[:2]), np.concatenate(seen[2:])):
+  assert [len(hold) for hold in holds] == [2, 5, 2, 5]
+  for i in (0, 2):  # The burn-in of a network; its trace follows.
+    np.testing.assert_array_equal(states[i][0], batch.recurrent_state.cell)
+    np.testing.assert_array_equal(states[i][1], states[i + 1][0])
+    hold = np.concatenate(holds[i : i + 2])
     np.testing.assert_array_equal(hold[:-1], flying)
     assert hold.shape == (7, 4)
+  assert np.any(states[1][0] != states[3][0])

@@ -119,47 +119,6 @@ def test_held_steps_equal_float64():
     np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
 
 
-def test_held_steps_do_not_affect_values_and_gradients_of_others():
-  """Unrolling only the other rows, without a mask, gives the same results."""
-  held = [0, 3, 4, 8]  # The first step, two in a row, and the last step.
-  kept = np.delete(np.arange(9), held)
-  example = _example(9)
-  params = _params(example)
-  hold = jnp.zeros([9, 3], bool).at[jnp.asarray(held)].set(True)
-  rng = np.random.default_rng(1)
-  shapes = [(5, 3, _HIDDEN), (3, _HIDDEN), (3, _HIDDEN)]
-  cotangents = [jnp.asarray(rng.normal(size=s), jnp.float32) for s in shapes]
-
-  def values_and_gradients(rows, inputs, *state_and_hold):
-    def scalar(params, inputs, hidden, cell, *hold):
-      outputs, *last = _transformed(_ours).apply(
-        params, inputs, hidden, cell, *hold
-      )
-      values = (outputs[rows], *last)
-      return sum(
-        jnp.vdot(c, v) for c, v in zip(cotangents, values, strict=True)
-      ), values
-
-    return jax.jit(jax.grad(scalar, argnums=(0, 1, 2, 3), has_aux=True))(
-      params, inputs, *state_and_hold
-    )
-
-  gradients, values = values_and_gradients(kept, *example, hold)
-  inputs, *state = example
-  expected_gradients, expected_values = values_and_gradients(
-    np.arange(5), inputs[kept], *state
-  )
-  np.testing.assert_array_equal(gradients[1][jnp.asarray(held)], 0)
-  gradients = (gradients[0], gradients[1][kept], *gradients[2:])
-  for x, y in zip(
-    jax.tree.leaves((values, gradients)),
-    jax.tree.leaves((expected_values, expected_gradients)),
-    strict=True,
-  ):
-    assert np.any(np.asarray(y) != 0)
-    np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-6)
-
-
 def test_gradients_stay_finite_where_gates_saturate():
   example = _example(50, scale=1e4)
   params = _params(example)

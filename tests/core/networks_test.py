@@ -126,23 +126,6 @@ def test_steps_are_the_rows_of_an_unroll(lstm_size):
     np.testing.assert_allclose(state.cell, last.cell[b], atol=1e-6)
 
 
-def test_no_action_is_a_vector_of_zeros():
-  network, params, unroll = _built()
-  observation, prev_action, prev_reward = _inputs(1, 1)
-
-  def q_values(params, action):
-    prev = np.full_like(prev_action, action)
-    state = _zero_state(network, 1)
-    return unroll(params, observation, prev, prev_reward, state)[0]
-
-  none = q_values(params, types.NO_ACTION)
-  # Without its input weights, action 2 has the same effect as no action.
-  weights = params['lstm/linear']['w'].at[8 : 8 + 4].set(0.0)
-  cut = {**params, 'lstm/linear': {**params['lstm/linear'], 'w': weights}}
-  np.testing.assert_allclose(none, q_values(cut, 2), rtol=1e-6)
-  assert np.any(np.abs(none - q_values(params, 2)) > 1e-5)
-
-
 @pytest.mark.parametrize(
   'kind, scale',
   [
@@ -168,20 +151,6 @@ def test_previous_reward_enters_as_configured(kind, scale):
 
   np.testing.assert_allclose(
     q_values(kind, -3.0), q_values('raw', scale(-3.0)), rtol=1e-5
-  )
-
-
-def test_mean_over_choices_is_the_value_stream():
-  network, params, unroll = _built(num_extra=1)
-  output = 'head/advantage/~/linear_1'
-  flat = {**params, output: jax.tree.map(jnp.zeros_like, params[output])}
-  inputs, state = _inputs(2, 3), _zero_state(network, 3)
-  q_values, _ = unroll(params, *inputs, state)
-  values, _ = unroll(flat, *inputs, state)
-  assert np.std(q_values, axis=-1).min() > 1e-4
-  np.testing.assert_array_equal(np.ptp(values, axis=-1), np.zeros([2, 3]))
-  np.testing.assert_allclose(
-    np.mean(q_values, axis=-1), values[..., 0], rtol=1e-5, atol=1e-6
   )
 
 

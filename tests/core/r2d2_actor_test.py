@@ -81,28 +81,9 @@ def test_stored_state_is_from_before_the_step():
     )
 
 
-def test_second_episode_does_not_depend_on_the_first():
-  observations, rewards, is_first = toys.episodes(20, starts=(0, 10))
-  _, expected, _, _ = _run(0.0, (observations, rewards, is_first))
-  observations[:10] = 255 - observations[:10]
-  _, actual, _, _ = _run(0.0, (observations, rewards, is_first))
-  for name in ('greedy_choice', 'choice'):
-    np.testing.assert_array_equal(actual[name][10:], expected[name][10:])
-  np.testing.assert_array_equal(
-    actual['recurrent_state'].cell[10:], expected['recurrent_state'].cell[10:]
-  )
-  assert np.any(
-    actual['recurrent_state'].cell[:10] != expected['recurrent_state'].cell[:10]
-  )
-
-
-def test_epsilon_is_constant_throughout_the_run():
-  _, _, states, _ = _run(0.25, toys.episodes(30, starts=(0, 7, 19)))
-  np.testing.assert_array_equal(states.epsilon, np.full(30, 0.25, np.float32))
-
-
-def test_keys_are_never_used_twice():
-  _, _, states, _ = _run(0.5, toys.episodes(50))
+def test_epsilon_is_constant_and_keys_are_never_used_twice():
+  _, _, states, _ = _run(0.25, toys.episodes(50, starts=(0, 7, 19)))
+  np.testing.assert_array_equal(states.epsilon, np.full(50, 0.25, np.float32))
   assert len({key.tobytes() for key in states.key}) == 50
 
 

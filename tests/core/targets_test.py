@@ -179,53 +179,26 @@ def test_nothing_crosses_a_terminal(loss, by):
   )
 
 
-def test_q_lambda_at_zero_is_one_step_double_q_learning():
-  example, _ = _example()
-  actual = _targets('q_lambda', example, {}, trace_decay=0.0, epsilon=0.0)
-  best = np.argmax(example['q_online'][1:], axis=-1)[..., None]
-  values = np.take_along_axis(example['q_target'][1:], best, axis=-1)[..., 0]
-  expected = example['reward'] + example['discount_t'] * values
-  real = example['valid'] > 0
-  np.testing.assert_allclose(
-    np.asarray(actual)[real], expected[real], rtol=1e-5, atol=1e-6
-  )
-
-
-def test_q_lambda_at_one_is_the_discounted_return():
-  example, _ = _example()
-  example['valid'][:] = 1
-  example['discount_t'][:] = 0.9
-  example['discount_t'][-1] = 0.0
-  actual = _targets('q_lambda', example, {}, trace_decay=1.0, epsilon=0.0)
-  expected = sum(0.9**t * example['reward'][t] for t in range(7))
-  np.testing.assert_allclose(actual[0], expected, rtol=1e-5, atol=1e-6)
-
-
-def test_retrace_at_one_on_greedy_actions_is_the_discounted_return():
+@_EVERY_LOSS
+def test_at_one_greedy_actions_give_the_discounted_return(loss):
   example, taken = _example()
   example['valid'][:] = 1
   example['discount_t'][:] = 0.9
   example['discount_t'][-1] = 0.0
-  taken['action'] = np.argmax(example['q_online'][:-1], axis=-1).astype(
-    np.int32
-  )
-  actual = _targets(
-    'retrace',
-    example,
-    taken,
-    trace_decay=1.0,
-    epsilon=0.0,
-    target_policy_epsilon=0.0,
-  )
+  taken['action'] = np.argmax(example['q_online'][:-1], axis=-1).astype('i4')
+  settings = {'trace_decay': 1.0, 'epsilon': 0.0, 'target_policy_epsilon': 0.0}
+  actual = _targets(loss, example, taken, **settings)
   expected = sum(0.9**t * example['reward'][t] for t in range(7))
   np.testing.assert_allclose(actual[0], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_retrace_at_zero_is_expected_sarsa():
+@_EVERY_LOSS
+def test_at_zero_targets_bootstrap_after_one_step(loss):
+  """Double Q-learning, or expected SARSA for Retrace."""
   example, taken = _example()
-  actual = _targets('retrace', example, taken, trace_decay=0.0, epsilon=0.0)
+  actual = _targets(loss, example, taken, trace_decay=0.0, epsilon=0.0)
   greedy = np.eye(4)[np.argmax(example['q_online'][1:], axis=-1)]
-  policy = 0.99 * greedy + 0.01 / 4
+  policy = 0.99 * greedy + 0.01 / 4 if loss == 'retrace' else greedy
   values = np.sum(policy * example['q_target'][1:], axis=-1)
   expected = example['reward'] + example['discount_t'] * values
   real = example['valid'] > 0

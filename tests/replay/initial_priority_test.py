@@ -168,19 +168,6 @@ def test_without_extra_actions_there_are_no_duplicates():
   assert_as_expected(episode, config)
 
 
-def test_later_steps_affect_the_priority():
-  """The values after a sequence and in its last block affect its priority."""
-  config = make_config({'trace_decay': 1.0})
-  episode = make_episode(np.random.default_rng(6), T + P)
-  before = actual_of(episode, config)
-  for changed in (T, T - 1):
-    steps = list(episode.steps)
-    q_values = steps[changed].q_values + 10
-    steps[changed] = steps[changed]._replace(q_values=q_values)
-    after = actual_of(episode._replace(steps=steps), config)
-    assert after[0] != before[0]
-
-
 def test_every_loss_is_compared():
   losses = [learner.get('loss', 'q_lambda') for learner in SETTINGS]
   assert set(losses) == set(targets.TARGETS)
@@ -222,15 +209,11 @@ def test_the_actors_own_priority_is_the_default():
   assert make('actor', largest)(block) == actual_of(episode, make_config())[0]
 
 
-def test_the_largest_priority_starts_at_one():
+def test_the_largest_priority_is_smoothed_only_downward():
   largest = initial_priority.LargestPriority()
   assert largest() == 1
   largest.update(np.array([0.01, 0.02]))
   assert largest() == 0.02
-
-
-def test_the_largest_priority_is_smoothed_only_downward():
-  largest = initial_priority.LargestPriority()
   largest.update(np.array([5.0]))
   largest.update(np.array([2.0, 50.0]))
   assert largest() == 50

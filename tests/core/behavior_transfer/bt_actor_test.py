@@ -109,15 +109,21 @@ _VARIANTS = [
   for k in (1, 3)
   if flights or extra_action
 ]
+_ALWAYS = {'min_flight_probability': 1.0, 'max_flight_probability': 1.0}
 
 
 @pytest.mark.parametrize('variant', _VARIANTS)
 def test_every_step_follows_the_papers_algorithm(variant):
   num_behaviors = variant['num_behaviors']
   actions, extras, states, _ = _run(**variant)
-  proposals = np.array(
-    [_witness_proposals(actions, 100 * k)[0] for k in range(num_behaviors)]
-  ).T  # [T, K]
+  proposals = []
+  for k in range(num_behaviors):
+    # Behaviors advance with the executed actions, including those of others.
+    proposed, seen = _witness_proposals(actions, 100 * k)
+    np.testing.assert_array_equal(states.behaviors[k], seen)
+    np.testing.assert_array_equal(extras['features'][k], seen)
+    proposals.append(proposed)
+  proposals = np.array(proposals).T  # [T, K]
   length = extras['flight_length']
   expected = reference.act(
     choices=states.agent.choice,
@@ -135,21 +141,15 @@ def test_every_step_follows_the_papers_algorithm(variant):
   np.testing.assert_array_equal(extras['source'], expected[2])
   assert actions.dtype == np.int32 and extras['choice'].dtype == np.int32
   assert extras['source'].dtype == np.uint8
+  in_flight = extras['source'] == types.FLIGHT
+  np.testing.assert_array_equal(
+    extras['probability'], np.where(in_flight, 1, states.agent.probability)
+  )
   assert set(np.unique(extras['source'])) == {
     types.OWN,
     *([types.EXTRA] if variant['extra_action'] else []),
     *([types.FLIGHT] if variant['flights'] else []),
   }
-
-
-@pytest.mark.parametrize('variant', _VARIANTS)
-def test_behaviors_advance_on_every_step_with_the_executed_action(variant):
-  """Their states follow the executed actions, including those of others."""
-  actions, extras, states, _ = _run(**variant)
-  for k in range(variant['num_behaviors']):
-    _, expected = _witness_proposals(actions, 100 * k)
-    np.testing.assert_array_equal(states.behaviors[k], expected)
-    np.testing.assert_array_equal(extras['features'][k], expected)
 
 
 @pytest.mark.parametrize('num_behaviors', [1, 3])
@@ -203,38 +203,15 @@ def test_behaviors_do_not_affect_the_agents_random_numbers():
   np.testing.assert_array_equal(one.agent.choice, three.agent.choice)
 
 
-@pytest.mark.parametrize('extra_action', [True, False])
-def test_flights_that_always_start_cover_every_step(extra_action):
-  actions, extras, states, _ = _run(
-    extra_action=extra_action,
-    min_flight_probability=1.0,
-    max_flight_probability=1.0,
-  )
-  proposals, _ = _witness_proposals(actions, 0)
-  np.testing.assert_array_equal(
-    extras['source'], np.full(_LENGTH, types.FLIGHT)
-  )
-  np.testing.assert_array_equal(actions, proposals)
-  label = np.full(_LENGTH, _A) if extra_action else proposals
-  np.testing.assert_array_equal(extras['choice'], label)
-  np.testing.assert_array_equal(extras['probability'], np.ones(_LENGTH))
-  # The agent still makes choices, although none of them is executed.
-  assert len(np.unique(states.agent.choice)) > 1
-
-
-def test_flights_last_as_long_as_drawn_unless_the_episode_ends():
-  _, extras, _, _ = _run(min_flight_probability=1.0, max_flight_probability=1.0)
+def test_the_end_of_an_episode_ends_its_flight():
+  _, extras, _, _ = _run(**_ALWAYS)
+  assert set(extras['source']) == {types.FLIGHT}
   lengths = extras['flight_length']
-  ends = [*_STARTS[1:], _LENGTH]
-  cut = 0
-  for start, end in zip(_STARTS, ends, strict=True):
-    t = start
-    while t < end:  # Each flight starts right after the previous one.
-      assert lengths[t] > 0
-      assert not np.any(lengths[t + 1 : min(t + lengths[t], end)])
-      cut += t + lengths[t] > end
-      t += lengths[t]
-  assert cut > 0  # The end of an episode truncated a flight.
+  ends = np.array([*_STARTS[1:], _LENGTH])
+  starts = np.flatnonzero(lengths)
+  assert set(_STARTS) <= set(starts)
+  next_end = ends[np.searchsorted(ends, starts, 'right')]
+  assert np.any(starts + lengths[starts] > next_end)
 
 
 def test_each_episode_draws_its_own_start_probability():
@@ -290,30 +267,13 @@ def test_an_agent_that_cannot_hold_its_state_is_an_error():
     bt_actor.wrap(blind, [_witness()], config, num_actions=_A)
 
 
-def test_extra_action_is_explored_and_resolved_by_its_behavior():
-  actions, extras, states, _ = _run(epsilon=1.0, num_behaviors=3, flights=False)
-  shares = np.bincount(extras['choice'], minlength=_A + 3) / _LENGTH
-  np.testing.assert_allclose(shares, np.full(_A + 3, 1 / 7), atol=0.08)
-  delegated = extras['choice'] >= _A
-  np.testing.assert_array_equal(extras['source'] == types.EXTRA, delegated)
-  for k in range(3):
-    proposals, _ = _witness_proposals(actions, 100 * k)
-    mine = extras['choice'] == _A + k
-    np.testing.assert_array_equal(actions[mine], np.array(proposals)[mine])
-  np.testing.assert_array_equal(
-    actions[~delegated], extras['choice'][~delegated]
-  )
-  np.testing.assert_allclose(extras['probability'], 1 / 7, rtol=1e-6)
-
-
 # The largest and smallest weights are outside the range of float32.
 @pytest.mark.parametrize('scale', [1.0, 1e39, 1e-50])
 def test_weights_select_the_behavior_of_a_flight(scale):
   _, extras, _, _ = _run(
     num_behaviors=3,
     weights=(scale, 0.0, scale),
-    min_flight_probability=1.0,
-    max_flight_probability=1.0,
+    **_ALWAYS,
   )
   assert set(np.unique(extras['choice'])) == {_A, _A + 2}
 
@@ -341,8 +301,7 @@ def test_evaluation_has_no_flights_but_the_extra_action():
   _, extras, _, _ = _run(
     epsilon=1.0,
     evaluation=True,
-    min_flight_probability=1.0,
-    max_flight_probability=1.0,
+    **_ALWAYS,
   )
   assert set(np.unique(extras['source'])) == {types.OWN, types.EXTRA}
 
@@ -354,8 +313,7 @@ def test_action_repeat_holds_its_action_for_a_flight():
     [behavior_core.action_repeat(_A)],
     config_lib.TransferConfig(
       extra_action=False,
-      min_flight_probability=1.0,
-      max_flight_probability=1.0,
+      **_ALWAYS,
       flight_exponent=1.5,
     ),
     num_actions=_A,

@@ -58,9 +58,10 @@ def test_survival_is_accurate_beyond_a_million():
   np.testing.assert_allclose(survival[-1], 6 / np.pi**2 / 1.5e6, rtol=1e-3)
 
 
-@pytest.mark.parametrize('exponent', [1.5, 2.0, 3.0])
-def test_lengths_follow_the_zeta_law(exponent):
-  max_length = 30
+@pytest.mark.parametrize(
+  'exponent, max_length', [(1.5, 30), (2.0, 30), (3.0, 30), (1.5, 4), (2.0, 1)]
+)
+def test_lengths_follow_the_truncated_zeta_law(exponent, max_length):
   lengths = _samples(exponent, max_length).length
   assert lengths.shape == (_SAMPLES,)
   assert lengths.min() == 1
@@ -69,21 +70,6 @@ def test_lengths_follow_the_zeta_law(exponent):
   expected = _SAMPLES * reference.length_probabilities(exponent, max_length)
   # 29 degrees of freedom: 66 is exceeded once in ten thousand.
   assert np.sum((counts - expected) ** 2 / expected) < 66
-
-
-def test_longer_flights_are_truncated():
-  lengths = _samples(1.5, 4).length
-  share = np.mean(lengths == 4)
-  expected = reference.length_probabilities(1.5, 4)[-1]
-  assert expected > 0.3  # Mostly longer flights.
-  np.testing.assert_allclose(share, expected, atol=0.01)
-  np.testing.assert_array_equal(_samples(2.0, 1).length, np.ones(_SAMPLES))
-
-
-def test_lengths_reach_into_the_thousands():
-  lengths = _samples(2.0, 10_000).length
-  np.testing.assert_allclose(np.mean(lengths > 100), 0.006, atol=0.0015)
-  np.testing.assert_allclose(np.mean(lengths > 1000), 6e-4, atol=4e-4)
 
 
 @pytest.mark.parametrize('probability', [0.0, 0.05, 1.0])
@@ -139,13 +125,3 @@ def test_start_probability_is_log_uniform():
   uniform = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
   # Kolmogorov-Smirnov: 2.2 / sqrt(n) is exceeded once in ten thousand.
   assert np.abs(shares - uniform).max() < 2.2 / _SAMPLES**0.5
-
-
-@pytest.mark.parametrize('probability', [1e-4, 0.3, 1.0])
-def test_equal_limits_fix_the_start_probability(probability):
-  state = flights.new_episode(
-    jax.random.PRNGKey(0),
-    min_probability=probability,
-    max_probability=probability,
-  )
-  np.testing.assert_allclose(state.start_probability, probability, rtol=1e-6)

@@ -18,15 +18,6 @@ def row_of(stream, t, i):
   return features.Features(embedding, error), is_first
 
 
-def test_eager_matches_jit():
-  stream = streams.make_stream(num_environments=1)
-  _, expected = streams.on_device(streams.CONFIG)(*stream)
-  state = device.init(streams.CONFIG)
-  for t in range(30):
-    rewarded, state = device.step(streams.CONFIG, state, *row_of(stream, t, 0))
-    np.testing.assert_allclose(rewarded.reward, expected[t, 0], rtol=1e-4)
-
-
 @pytest.mark.parametrize('reward_observation', ['current', 'next'])
 def test_rows_equal_separate_steps(reward_observation):
   config = streams.changed(reward_observation=reward_observation)

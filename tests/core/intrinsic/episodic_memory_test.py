@@ -60,14 +60,6 @@ def test_nearest_match_reference(kind, size, k):
   assert np.all(np.isinf(device[len(expected) :]))
 
 
-def test_more_neighbors_than_slots():
-  memory = jnp.float32(np.eye(3))
-  distances = episodic_memory.nearest_squared_distances(
-    memory, jnp.int32(2), memory[0], 5
-  )
-  np.testing.assert_array_equal(distances, [0, 2, np.inf, np.inf, np.inf])
-
-
 @pytest.mark.parametrize('capacity', [1, 3, 300, 1000])
 def test_memories_forget_the_oldest(capacity):
   embeddings = make_embeddings('random', 1100)
@@ -87,22 +79,6 @@ def test_memories_forget_the_oldest(capacity):
         device.embeddings, device.size, jnp.array(query), 10
       )
       np.testing.assert_allclose(actual[: len(held)], expected, rtol=1e-5)
-
-
-def test_a_cleared_memory_is_empty():
-  embeddings = make_embeddings('random', 600)
-  memory = episodic_memory.HostMemory(1000, D)
-  for embedding in embeddings:
-    memory.insert(embedding)
-  memory.clear()
-  assert len(memory) == 0
-  assert memory.nearest(embeddings[0], 3).shape == (0,)
-  memory.insert(embeddings[1])
-  np.testing.assert_allclose(
-    memory.nearest(embeddings[0], 3),
-    reference.nearest_squared_distances(embeddings[1:2], embeddings[0], 3),
-    rtol=1e-6,
-  )
 
 
 def novelty(distances, count, mean=(0.0, 0.0), in_jax=False, **settings):
@@ -125,11 +101,13 @@ def novelty(distances, count, mean=(0.0, 0.0), in_jax=False, **settings):
 @pytest.mark.parametrize('decay', [0.0, 0.05])
 @pytest.mark.parametrize('count', [0, 1, 3, 10])
 @pytest.mark.parametrize('scale', [0.0, 1e-12, 1.0, 1e6, 1e12])
-@pytest.mark.parametrize('least', [1, 3])
-def test_novelty_matches_reference(in_jax, decay, count, scale, least):
+@pytest.mark.parametrize('least, kernel', [(1, 1e-4), (3, 1e-3)])
+def test_novelty_matches_reference(in_jax, decay, count, scale, least, kernel):
   rng = np.random.default_rng(count)
   distances = np.sort(scale * rng.exponential(size=10))
-  config = config_lib.IntrinsicConfig(min_neighbors=least)
+  config = config_lib.IntrinsicConfig(
+    min_neighbors=least, kernel_epsilon=kernel
+  )
   expected_mean = reference.mean_distance(
     [[scale * 0.5] * 20, distances[:count]], decay
   )
@@ -146,6 +124,7 @@ def test_novelty_matches_reference(in_jax, decay, count, scale, least):
     in_jax,
     distance_decay=decay,
     min_neighbors=least,
+    kernel_epsilon=kernel,
   )
   np.testing.assert_allclose(mean, expected_mean, rtol=1e-5)
   np.testing.assert_allclose(actual, expected, rtol=1e-4)
@@ -158,37 +137,10 @@ def test_an_empty_memory_gives_no_novelty(in_jax):
 
 
 @pytest.mark.parametrize('in_jax', [False, True])
-def test_identical_neighbors(in_jax):
-  result, mean, _ = novelty(np.zeros(10), 10, in_jax=in_jax)
-  assert mean == 0
-  np.testing.assert_allclose(result, 1 / (np.sqrt(10) + 1e-3), rtol=1e-6)
-
-
-@pytest.mark.parametrize('in_jax', [False, True])
 def test_too_many_similar_neighbors_give_no_novelty(in_jax):
   assert novelty(np.zeros(64), 64, in_jax=in_jax)[0] == 0
   kept, _, _ = novelty(np.zeros(64), 63, in_jax=in_jax)
   np.testing.assert_allclose(kept, 1 / (np.sqrt(63) + 1e-3), rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-  'distance,epsilon,expected',
-  [
-    (0.008, 1e-4, 0.316),
-    (0.01, 1e-4, 1.447),
-    (0.1, 1e-4, 9.506),
-    (1.0, 1e-4, 30.536),
-    (0.01, 1e-3, 0.547),
-    (0.1, 1e-3, 3.040),
-    (1.0, 1e-3, 9.867),
-  ],
-)
-def test_kernel_values(distance, epsilon, expected):
-  # d_m^2 is 1 and, after many values, stays 1.
-  result, _, _ = novelty(
-    np.full(10, distance), 10, (1e12, 1.0), kernel_epsilon=epsilon
-  )
-  np.testing.assert_allclose(result, expected, atol=5e-4)
 
 
 @pytest.mark.parametrize('kind', ['random', 'identical', 'crowd far off'])

@@ -118,10 +118,3 @@ def test_the_modulator_of_the_newest_observations(decay):
   )
   reward.take(made, np.zeros(2, bool), np.zeros(2, bool))
   np.testing.assert_array_equal(reward.alpha, [0.5, 2.0])
-
-
-def test_a_reward_without_a_modulator():
-  for name in ('rnd', 'constant'):
-    config = streams.changed(intrinsic_reward=name)
-    _, reward = streams.on_host(config, streams.make_stream())
-    assert reward.alpha is None

@@ -157,17 +157,6 @@ def test_rnd_uses_only_the_newest_frame():
   assert made.error(params, jnp.array(newest)) != error
 
 
-def test_target_and_predictor_start_different():
-  params = init(0)
-  for target, predictor in zip(
-    jax.tree.leaves(params['rnd_target']),
-    jax.tree.leaves(params['rnd_predictor']),
-    strict=True,
-  ):
-    assert target.shape == predictor.shape
-    assert target.ndim == 1 or not np.allclose(target, predictor)
-
-
 @pytest.mark.parametrize(
   'window, lengths',
   [
