@@ -19,7 +19,7 @@ from bt_acme.core import networks as networks_lib
 from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import behavior_core, bt_actor, flights
 from bt_acme.core.intrinsic import networks as intrinsic_lib
-from bt_acme.core.intrinsic import ngu_actor, rewards
+from bt_acme.core.intrinsic import ngu_actor
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.replay import fields
 
@@ -65,21 +65,6 @@ class Learned(NamedTuple):
   actor_steps: int
   variables: Variables
   statistics: Optional[Any]
-
-
-class Intrinsic(NamedTuple):
-  """The intrinsic reward of an agent in pre-training.
-
-  Attributes:
-    config: the settings of the reward.
-    reward: the definition of the reward: its networks, memory, statistics and
-      formula.
-    networks: the networks that compute the reward.
-  """
-
-  config: config_lib.IntrinsicConfig
-  reward: reward_lib.Reward
-  networks: intrinsic_lib.IntrinsicNetworks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,19 +161,17 @@ class Agent:
     )
 
   @functools.cached_property
-  def intrinsic(self) -> Optional[Intrinsic]:
-    """The intrinsic reward of NGU; None for other agents."""
+  def intrinsic(self) -> Optional[intrinsic_lib.IntrinsicNetworks]:
+    """The intrinsic reward of NGU and its networks; None for other agents."""
     if not isinstance(self.config, config_lib.NGUConfig):
       return None
-    config = self.config.intrinsic
-    networks = intrinsic_lib.make_networks(
-      config,
+    return intrinsic_lib.make_networks(
+      self.config.intrinsic,
       observation_shape=self.spec.observation_shape,
       frame_channels=self.spec.frame_channels,
       num_actions=self.spec.num_actions,
       torso=self.config.network.torso,
     )
-    return Intrinsic(config, rewards.for_config(config), networks)
 
   @property
   def reward_specs(self) -> Tuple[Optional[reward_lib.RewardSpec], ...]:
@@ -220,7 +203,7 @@ class Agent:
     margin = self.transfer.extra_action_margin if self.transfer else 0.0
     core = r2d2_actor.make_r2d2(self.network, extra_action_margin=margin)
     if self.intrinsic is not None:
-      core = ngu_actor.wrap(core, self.intrinsic.networks)
+      core = ngu_actor.wrap(core, self.intrinsic)
     if self.transfer is not None:
       core = bt_actor.wrap(
         core,

@@ -8,6 +8,7 @@ alternates with the environments of a run in one process.
 import collections
 import functools
 from typing import (
+  Any,
   Callable,
   Deque,
   Dict,
@@ -36,33 +37,20 @@ Step = Callable[
 ]
 
 
-class PendingStep(NamedTuple):
-  """A step whose results the devices may still be computing.
+class LearnerStep(NamedTuple):
+  """A step that was started or finished.
 
   Attributes:
     keys: the keys of the sequences, uint64 [B].
     probabilities: the sampling probabilities of the sequences, float64 [B].
-    priorities: the new priorities of the sequences, float32 [B].
-    metrics: the metrics of the step.
+    priorities: the new priorities of the sequences, float [B]; in a finished
+      step, a finite NumPy array.
+    metrics: the metrics of the step; in a finished step, of its sample too.
   """
 
   keys: np.ndarray
   probabilities: np.ndarray
-  priorities: jax.Array
-  metrics: types.Metrics
-
-
-class FinishedStep(NamedTuple):
-  """The results of a step.
-
-  Attributes:
-    keys: the keys of the sequences, uint64 [B].
-    priorities: the new priorities of the sequences, float64 [B], finite.
-    metrics: the metrics of the step and of its sample.
-  """
-
-  keys: np.ndarray
-  priorities: np.ndarray
+  priorities: Any
   metrics: Mapping[str, Union[jax.Array, float]]
 
   def row(self) -> Dict[str, float]:
@@ -86,7 +74,7 @@ def _copy(variables: assembly.Variables) -> assembly.Variables:
   return jax.tree.map(jnp.copy, variables)
 
 
-def _finite(priorities: jax.Array) -> np.ndarray:
+def _finite(priorities: Any) -> np.ndarray:
   """Waits for priorities; raises ValueError if the learner has diverged."""
   values = np.asarray(priorities, np.float64)
   priorities_lib.check_finite(values)
@@ -123,7 +111,7 @@ class Learner:
     self._state = jax.device_put(
       core.init(random_key, initial_params), self._shardings.state
     )
-    self._pending: Deque[PendingStep] = collections.deque()
+    self._pending: Deque[LearnerStep] = collections.deque()
     self.largest_priority = initial_priority.LargestPriority()
     self.sampling = sampling_metrics.SamplingMetrics(
       agent.config.replay.max_replay_size
@@ -131,7 +119,7 @@ class Learner:
     self.num_finished = 0
 
   @property
-  def pending(self) -> List[PendingStep]:
+  def pending(self) -> List[LearnerStep]:
     """The steps that were started but not finished, oldest first."""
     return list(self._pending)
 
@@ -150,10 +138,10 @@ class Learner:
       self._state, batch, probabilities
     )
     self._pending.append(
-      PendingStep(sample.keys, sample.probabilities, priorities, metrics)
+      LearnerStep(sample.keys, sample.probabilities, priorities, metrics)
     )
 
-  def finish(self) -> FinishedStep:
+  def finish(self) -> LearnerStep:
     """Waits for the oldest pending step.
 
     Raises:
@@ -165,7 +153,9 @@ class Learner:
     self.num_finished += 1
     self.largest_priority.update(priorities)
     sampling = self.sampling.compute(step.keys, step.probabilities, priorities)
-    return FinishedStep(step.keys, priorities, {**step.metrics, **sampling})
+    return step._replace(
+      priorities=priorities, metrics={**step.metrics, **sampling}
+    )
 
   def final_largest_priority(self) -> float:
     """Returns the largest priority after all pending steps.
@@ -230,6 +220,6 @@ class Learner:
     )
     self._pending.clear()
 
-  def resume_steps(self, pending: Iterable[PendingStep]) -> None:
+  def resume_steps(self, pending: Iterable[LearnerStep]) -> None:
     """Restores the steps that were pending when the state was saved."""
     self._pending = collections.deque(pending)

@@ -19,8 +19,8 @@ def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
   intrinsic = None
   if agent.intrinsic is not None:
     intrinsic = learner_core.Training(
-      init=agent.intrinsic.networks.init,
-      loss=agent.intrinsic.networks.sequence_loss,
+      init=agent.intrinsic.init,
+      loss=agent.intrinsic.sequence_loss,
       learning_rate=agent.intrinsic.config.intrinsic_learning_rate,
     )
   return learner_core.make_learner_core(

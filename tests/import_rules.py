@@ -129,14 +129,12 @@ def impure_imports(graph: import_graph.Graph) -> Iterator[str]:
 def imports_of_the_stack(graph: import_graph.Graph) -> Iterator[str]:
   """Yields imports of the stack by modules that must run without the stack."""
   edges = graph.edges()
-  for one in (
-    graph.imports
-  ):  # Permitted late imports run only when the stack is needed.
+  # Permitted late imports run only when the stack is needed.
+  for one in graph.imports:
     if one.is_late and one.importer in MAY_IMPORT_LATE:
       edges[one.importer].discard(one.imported)
-  for (
-    name
-  ) in graph.modules:  # Importing a module first imports its parent packages.
+  # Importing a module first imports its parent packages.
+  for name in graph.modules:
     edges[name] |= {
       parent
       for parent in graph.modules

@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy.typing as npt
 
 from bt_acme import assembly
-from bt_acme.acting import frame_stack
-from bt_acme.core import types
+from bt_acme.core import frame_stacking, types
 from bt_acme.core.intrinsic import ngu_actor
 
 Extras = Dict[str, Any]
@@ -111,7 +110,7 @@ class BatchedCore:
     embedding = state.embedding
     if self._agent.intrinsic is not None:
       embedding = ngu_actor.where_first(is_first, params.embedding, embedding)
-    stack = frame_stack.start(
+    stack = frame_stacking.start(
       state.stack, is_first, observation, self._agent.spec.frame_channels
     )
     return ActingState(state.core, stack, embedding)
@@ -135,7 +134,7 @@ class BatchedCore:
     Returns:
       Actions int32 [N], the actor core's extras [N, ...], and the new state.
     """
-    stack = frame_stack.push(state.stack, inputs.observation)
+    stack = frame_stacking.push(state.stack, inputs.observation)
     axes: Any = None
     if self._agent.intrinsic is not None:
       params = params._replace(embedding=state.embedding)

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bt_acme import assembly
-from bt_acme.acting import batched_core, frame_stack, statistics_store
-from bt_acme.core import leaves, types
+from bt_acme.acting import batched_core, statistics_store
+from bt_acme.core import frame_stacking, leaves, types
 from bt_acme.environments import saving
 
 Statistics = statistics_store.Statistics
@@ -148,7 +148,7 @@ class VectorPolicy:
       self._state = self._start(
         self._params, inputs.is_first, observation, self._state
       )
-    newest = frame_stack.newest_frame(observation, self._channels)
+    newest = frame_stacking.newest_frame(observation, self._channels)
     *self._pending, self._state = self._step(
       self._params, *inputs.core_inputs(newest), self._state
     )

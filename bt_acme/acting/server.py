@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bt_acme import assembly
-from bt_acme.acting import frame_stack, grouped_core
+from bt_acme.acting import grouped_core
 from bt_acme.acting import policy as policy_lib
+from bt_acme.core import frame_stacking
 from bt_acme.environments import saving
 
 Statistics = policy_lib.Statistics
@@ -269,7 +270,7 @@ class RemotePolicy:
     observation = inputs.observation
     self._future = self._server.futures.act(
       self._group,
-      frame_stack.newest_frame(observation, self._channels),
+      frame_stacking.newest_frame(observation, self._channels),
       inputs._replace(observation=()),
       np.ascontiguousarray(observation) if inputs.is_first.any() else None,
     )

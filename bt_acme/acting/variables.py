@@ -1,20 +1,13 @@
 """Fetches the parameters that the learner publishes."""
 
-from typing import Any, List, Optional, Protocol, Sequence
+from typing import Any, Optional
 
 from bt_acme import assembly
 from bt_acme.acting import vector_actor
 
 
-class VariableSource(Protocol):
-  """A learner in this or another process, with Acme's interface."""
-
-  def get_variables(self, names: Sequence[str]) -> List[Any]:
-    """Returns the values of the named fields of `assembly.Variables`."""
-
-
-def fetch(source: VariableSource) -> assembly.Variables:
-  """Fetches the parameters from a learner."""
+def fetch(source: Any) -> assembly.Variables:
+  """Fetches the parameters from a learner, an `acme.VariableSource`."""
   names = list(assembly.Variables._fields)
   return assembly.Variables(*source.get_variables(names))
 
@@ -28,14 +21,14 @@ class VariableClient:
 
   def __init__(
     self,
-    source: VariableSource,
+    source: Any,
     actor: vector_actor.VectorActor,
     period: int,
   ):
     """Initializes the client and fetches the first parameters.
 
     Args:
-      source: the learner.
+      source: the learner, an `acme.VariableSource`.
       actor: the actor that acts with the parameters.
       period: the number of vector steps between two fetches.
     """

@@ -265,7 +265,7 @@ def _fresh_params(agent: assembly.Agent) -> Dict[str, Any]:
   key, intrinsic = jax.random.key(0), agent.intrinsic
   return {
     'agent': agent.network.init(key),
-    'intrinsic': {} if intrinsic is None else intrinsic.networks.init(key),
+    'intrinsic': {} if intrinsic is None else intrinsic.init(key),
   }
 
 

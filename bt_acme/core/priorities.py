@@ -65,7 +65,7 @@ def td_errors(
   target = arrays.stop_gradient(
     compute(q_online, q_target, transitions, learner, recursion)
   )
-  labels = relabelling.labels(
+  label, duplicated = relabelling.labels(
     transitions.choice,
     transitions.action,
     transitions.source,
@@ -74,10 +74,10 @@ def td_errors(
     duplicate_flights=learner.duplicate_flights,
   )
   own, duplicate = (
-    target - returns.take(q_online[:-1], label)
-    for label in (labels.choice, labels.duplicate)
+    target - returns.take(q_online[:-1], choice)
+    for choice in (label, transitions.action)
   )
-  return TDErrors(target, own, duplicate, trained, trained * labels.duplicated)
+  return TDErrors(target, own, duplicate, trained, trained * duplicated)
 
 
 def sequence_priorities(errors: TDErrors, *, max_weight: float) -> arrays.Array:

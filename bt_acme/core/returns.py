@@ -10,7 +10,7 @@ rewards as r^e + β r^i, but here pre-training maximizes the intrinsic reward
 alone, because it has no task, and transfer maximizes the task's reward alone.
 """
 
-from typing import NamedTuple, Optional, Protocol
+from typing import Callable, NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ import numpy.typing as npt
 from bt_acme.core import arrays
 
 HostArray = npt.NDArray[np.float64]
+# `returns_on_host`, or a function with its arguments for arrays [T, B].
+Recursion = Callable[..., arrays.Array]
 
 
 class Transitions(NamedTuple):
@@ -45,37 +47,6 @@ class Transitions(NamedTuple):
   valid: arrays.Array
 
 
-class Recursion(Protocol):
-  """A function that computes returns from the last transition to the first.
-
-    G_t = r_t + γ_t [V_{t+1} + c_{t+1} (G_{t+1} - U_{t+1})]
-
-  The recursion bootstraps from V after the last transition. Devices use
-  `core.loss.returns_on_device`, and actors use `returns_on_host`.
-  """
-
-  def __call__(
-    self,
-    reward: arrays.Array,
-    discount_t: arrays.Array,
-    state_values: arrays.Array,
-    traces: arrays.Array,
-    taken_values: Optional[arrays.Array] = None,
-  ) -> arrays.Array:
-    """Computes the return G of every transition.
-
-    Args:
-      reward: float [T, B], r.
-      discount_t: float [T, B], γ.
-      state_values: float [T, B], V of the state that each transition leads to.
-      traces: float [T, B], c; row 0 is not used.
-      taken_values: float [T, B], U; row 0 is not used. None if U equals V.
-
-    Returns:
-      float [T, B].
-    """
-
-
 def returns_on_host(
   reward: HostArray,
   discount_t: HostArray,
@@ -83,7 +54,23 @@ def returns_on_host(
   traces: HostArray,
   taken_values: Optional[HostArray] = None,
 ) -> HostArray:
-  """Implements `Recursion` for one sequence in NumPy, [T]."""
+  """Computes the return G of every transition from the last to the first.
+
+    G_t = r_t + γ_t [V_{t+1} + c_{t+1} (G_{t+1} - U_{t+1})]
+
+  The recursion bootstraps from V after the last transition. This function is
+  for one sequence of an actor; `core.loss.returns_on_device` is for batches.
+
+  Args:
+    reward: float64 [T], r.
+    discount_t: float64 [T], γ.
+    state_values: float64 [T], V of the state that each transition leads to.
+    traces: float64 [T], c; row 0 is not used.
+    taken_values: float64 [T], U; row 0 is not used. None if U equals V.
+
+  Returns:
+    float64 [T].
+  """
   if taken_values is None:
     taken_values = np.concatenate([state_values[:1], state_values[:-1]])
   # `following` is c_{t+1} (G_{t+1} - U_{t+1}), and `returns` is G in reverse.

@@ -49,11 +49,6 @@ class FinishedBlock(NamedTuple):
   sequence: Tuple[StepValues, ...]
   next_q_values: Optional[np.ndarray] = None
 
-  @property
-  def item_blocks(self) -> int:
-    """The number of blocks in the completed sequence; 0 if there is none."""
-    return len(self.sequence)
-
 
 class Sample(NamedTuple):
   """A batch of B sequences from the replay.

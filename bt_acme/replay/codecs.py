@@ -76,12 +76,13 @@ def _encode_blocks(
   # An array with a dtype of bytes would drop trailing zeros.
   payload = np.array(block.payload, dtype=object)
   writer.append({'blocks': payload, 'recurrent_state': block.recurrent_state})
-  if not block.item_blocks:
+  num_blocks = len(block.sequence)
+  if not num_blocks:
     return None
   history = writer.history
   return {
-    'blocks': history['blocks'][-block.item_blocks :],
-    'recurrent_state': history['recurrent_state'][-block.item_blocks],
+    'blocks': history['blocks'][-num_blocks:],
+    'recurrent_state': history['recurrent_state'][-num_blocks],
   }
 
 

@@ -111,7 +111,7 @@ class BlockWindow:
       sequence is complete.
     """
     self._blocks.append(block)
-    if not block.item_blocks:
+    if not block.sequence:
       return None
-    members = list(self._blocks)[-block.item_blocks :]
+    members = list(self._blocks)[-len(block.sequence) :]
     return [member.payload for member in members], members[0].recurrent_state

@@ -156,23 +156,15 @@ class InProcessReplay:
     self._num_samples = state['num_samples']
 
 
-class InProcessWriter:
+class InProcessWriter(decoder_lib.BlockWindow):
   """Writes one environment's blocks to an `InProcessReplay`."""
 
   def __init__(self, replay: InProcessReplay, config: config_lib.ReplayConfig):
+    super().__init__(config)
     self._replay = replay
-    self._window = decoder_lib.BlockWindow(config)
 
   def write(self, block: blocks.FinishedBlock, priority: float) -> None:
     """Writes a block and the sequence that it completes, if any."""
-    sequence = self._window.add(block)
+    sequence = self.add(block)
     if sequence is not None:
       self._replay.insert(*sequence, priority)
-
-  def state(self) -> Any:
-    """Returns the last blocks, which later sequences may include."""
-    return self._window.state()
-
-  def restore(self, state: Any) -> None:
-    """Restores a state returned by `state`."""
-    self._window.restore(state)

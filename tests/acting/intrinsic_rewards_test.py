@@ -33,7 +33,7 @@ def assert_rewards_match_reference(agent, variables, recorder):
   rnd = {k: v for k, v in variables.intrinsic.items() if k.startswith('rnd')}
   embed, error = (
     jax.jit(jax.vmap(f, in_axes=(None, 0)))
-    for f in (agent.intrinsic.networks.embed, agent.intrinsic.networks.error)
+    for f in (agent.intrinsic.embed, agent.intrinsic.error)
   )
   together = np.concatenate(shown)
   novelties, _, _ = reference.rewards(
@@ -89,7 +89,7 @@ def test_metrics_of_an_episode_describe_the_modulator(observation, decay):
       shown[-1].append(final[0])
     start += length
   rnd = {k: v for k, v in variables.intrinsic.items() if k.startswith('rnd')}
-  errors = jax.jit(jax.vmap(agent.intrinsic.networks.error, in_axes=(None, 0)))(
+  errors = jax.jit(jax.vmap(agent.intrinsic.error, in_axes=(None, 0)))(
     rnd, np.concatenate(shown)
   )
   alphas = np.split(

@@ -126,7 +126,7 @@ def assert_learned_from(batch, agent, variables, log):
   np.testing.assert_allclose(metrics['loss'], loss, rtol=1e-3)
   np.testing.assert_allclose(priorities, expected, rtol=1e-3, atol=1e-5)
   if 'inverse_dynamics_loss' in metrics:
-    inverse, rnd, _ = reference.sequence_losses(
+    inverse, rnd, *_ = reference.sequence_losses(
       variables[1].intrinsic,
       observations,
       steps.action,

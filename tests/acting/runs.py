@@ -117,8 +117,8 @@ class Log:
     reward_of = embedding = None
     if agent.intrinsic is not None:
       reward_of = host_reward.HostReward(agent.config.intrinsic, 1)
-      embed = jax.jit(agent.intrinsic.networks.embed)
-      error = jax.jit(agent.intrinsic.networks.error)
+      embed = jax.jit(agent.intrinsic.embed)
+      error = jax.jit(agent.intrinsic.error)
     timestep = self._environment.reset()
     actions, held = iter(actions), iter(held)
     previous = None  # The previous step of this episode.

@@ -87,26 +87,6 @@ def test_values_equal_float64():
 
 
 @pytest.mark.parametrize('lstm_size', [0, 6])
-def test_held_rows_use_the_state_without_updating_it(lstm_size):
-  network, params, unroll = _built(lstm_size=lstm_size)
-  inputs = _inputs(5, 2)
-  hold = np.zeros([5, 2], bool)
-  hold[2] = True
-  state = _zero_state(network, 2)
-  actual, last = unroll(params, *inputs, state, hold)
-  kept = [0, 1, 3, 4]
-  expected, expected_last = unroll(params, *(x[kept] for x in inputs), state)
-  np.testing.assert_allclose(actual[np.array(kept)], expected, rtol=1e-5)
-  jax.tree.map(
-    lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5),
-    last,
-    expected_last,
-  )
-  until, _ = unroll(params, *(x[:3] for x in inputs), state)
-  np.testing.assert_allclose(actual[2], until[2], rtol=1e-5)
-
-
-@pytest.mark.parametrize('lstm_size', [0, 6])
 def test_steps_are_the_rows_of_an_unroll(lstm_size):
   network, params, unroll = _built(num_extra=1, lstm_size=lstm_size)
   inputs = _inputs(5, 3)

@@ -263,7 +263,7 @@ def _export_untrained(script, flags):
     workdir.behavior_folder,
     agent=agent,
     variables=assembly.Variables(
-      agent.network.init(key), agent.intrinsic.networks.init(key)
+      agent.network.init(key), agent.intrinsic.init(key)
     ),
     statistics=host_reward.HostReward(agent.intrinsic.config, 1)
     .statistics()

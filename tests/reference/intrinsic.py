@@ -237,7 +237,7 @@ def sequence_losses(
   steps=None,
   **scale,
 ):
-  """Computes inverse-dynamics loss, RND loss and L2 penalty by sequence.
+  """Computes inverse-dynamics loss, RND loss, L2 penalty and accuracy.
 
   Args:
     params: the parameters of all four parts.
@@ -250,9 +250,9 @@ def sequence_losses(
     **scale: strides of the convolutions and divisor of the observations.
 
   Returns:
-    The three values; the first two are means over the used transitions.
+    The four values; all but the penalty are means over the used transitions.
   """
-  cross_entropies, errors = [], []
+  cross_entropies, errors, right = [], [], []
   for b in range(valid.shape[1]):
     length = int(valid[:, b].sum())
     for t in steps[b] if steps else window_steps(length, num_steps):
@@ -262,10 +262,11 @@ def sequence_losses(
       ]
       logits = inverse_dynamics_logits(params['inverse_dynamics'], *embeddings)
       cross_entropies.append(cross_entropy(logits, action[t, b]))
+      right.append(np.argmax(logits) == action[t, b])
       frame = observations[t, b][..., -frame_channels:]
       errors.append(rnd_error(params, frame, **scale))
   penalty = 0.0
   for part in ('embedding', 'inverse_dynamics'):
     for module in params[part].values():
       penalty += math.fsum(np.float64(module['w']).ravel() ** 2)
-  return np.mean(cross_entropies), np.mean(errors), penalty
+  return np.mean(cross_entropies), np.mean(errors), penalty, np.mean(right)

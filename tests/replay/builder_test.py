@@ -58,6 +58,8 @@ def _build(num_steps, **settings):
     (11, 6, 4, [8, 7], 3),
     (14, 6, 4, [8, 8], 3),
     (15, 6, 4, [8, 8, 7], 4),
+    # A trace of a period always trains the end.
+    (9, 4, 4, [8, 5], 3),
   ],
 )
 def test_a_sequence_without_trained_steps_is_omitted(
@@ -66,15 +68,6 @@ def test_a_sequence_without_trained_steps_is_omitted(
   settings = {'burn_in_length': burn_in, 'trace_length': 8 - burn_in}
   built = _build(num_steps, sequence_period=period, **settings)
   assert built == (lengths, num_blocks)
-
-
-@pytest.mark.parametrize('num_steps', [9, 10, 12, 17])
-def test_a_trace_of_a_period_always_trains_the_end(num_steps):
-  lengths, num_blocks = _build(
-    num_steps, burn_in_length=4, trace_length=4, sequence_period=4
-  )
-  assert num_blocks == -(-num_steps // 4)
-  assert len(lengths) == num_blocks - 1 and lengths[-1] > 4
 
 
 def test_the_next_episode_is_complete_after_an_omitted_sequence():

@@ -28,17 +28,6 @@ def test_sequences_hold_their_steps(
   episodes.assert_is_built(episode, builder, config, shapes)
 
 
-def test_random_episodes_one_after_another():
-  config, shapes = episodes.make_config(), episodes.make_shapes()
-  builder = builder_lib.SequenceBuilder(config, shapes)
-  rng = np.random.default_rng(0)
-  for _ in range(60):
-    episode = episodes.make_episode(
-      rng, int(rng.integers(1, 4 * T)), shapes, truncated=rng.random() < 0.5
-    )
-    episodes.assert_is_built(episode, builder, config, shapes)
-
-
 def test_without_lstm():
   config, shapes = episodes.make_config(), episodes.make_shapes(lstm_size=0)
   episode = episodes.make_episode(np.random.default_rng(0), T + 1, shapes)

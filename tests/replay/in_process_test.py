@@ -37,28 +37,6 @@ def numbers(sample):
   return sample.batch.recurrent_state.hidden[:, 0].astype(int)
 
 
-def test_every_sequence_arrives():
-  config, shapes = episodes.make_config(), episodes.make_shapes()
-  replay = in_process_replay.InProcessReplay(config, shapes, seed=0)
-  sink = sinks.SequenceSink(
-    builder_lib.SequenceBuilder(config, shapes), replay.writer().write
-  )
-  rng = np.random.default_rng(0)
-  wanted = {}
-  for num_steps in (2, 2 * T + 3, P, T):
-    episode = episodes.make_episode(rng, num_steps, shapes)
-    episodes.play(episode, sink)
-    for start in episodes.starts(episode):
-      marker = float(episode.steps[start].recurrent_state.hidden[0])
-      wanted[marker] = episode, start
-  assert len(replay) == replay.num_inserts == len(wanted)
-  sample = replay.sample(200)
-  found = sample.batch.recurrent_state.hidden[:, 0].astype(float)
-  assert set(found) == set(wanted)
-  for index, marker in enumerate(found):
-    episodes.assert_is_sequence(sample.batch, index, *wanted[marker], shapes)
-
-
 def test_overlapping_sequences_share_blocks():
   config, shapes = episodes.make_config(), episodes.make_shapes()
   inserted = []

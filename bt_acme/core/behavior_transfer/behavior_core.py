@@ -60,13 +60,12 @@ class BehaviorCore(NamedTuple):
   features: Callable[[Any], Any] = lambda state: ()
 
 
-class _ActionState(NamedTuple):
-  key: jax.Array
-  action: jax.Array
+# The random key for future steps, and the last action.
+_ActionState = Tuple[jax.Array, jax.Array]
 
 
 def _init_action(key: types.PRNGKey) -> _ActionState:
-  return _ActionState(key, jnp.zeros([], jnp.int32))
+  return key, jnp.zeros([], jnp.int32)
 
 
 def uniform(num_actions: int) -> BehaviorCore:
@@ -76,9 +75,9 @@ def uniform(num_actions: int) -> BehaviorCore:
     params: types.Params, inputs: BehaviorInput, state: _ActionState
   ) -> Tuple[jax.Array, _ActionState]:
     del params, inputs
-    key, action_key = jax.random.split(state.key)
+    key, action_key = jax.random.split(state[0])
     action = jax.random.randint(action_key, [], 0, num_actions)
-    return action, _ActionState(key, action)
+    return action, (key, action)
 
   return BehaviorCore(_init_action, step)
 
@@ -94,12 +93,10 @@ def action_repeat(num_actions: int) -> BehaviorCore:
     params: types.Params, inputs: BehaviorInput, state: _ActionState
   ) -> Tuple[jax.Array, _ActionState]:
     del params
-    key, action_key = jax.random.split(state.key)
+    key, action_key = jax.random.split(state[0])
     drawn = jax.random.randint(action_key, [], 0, num_actions)
-    action = jnp.where(
-      inputs.starts_flight | inputs.is_first, drawn, state.action
-    )
-    return action, _ActionState(key, action)
+    action = jnp.where(inputs.starts_flight | inputs.is_first, drawn, state[1])
+    return action, (key, action)
 
   return BehaviorCore(_init_action, step)
 

@@ -10,23 +10,9 @@ The learner labels transitions on a device, with JAX arrays. Actors label them
 on the host, with NumPy arrays, to compute the priorities of new sequences.
 """
 
-from typing import NamedTuple
+from typing import Tuple
 
 from bt_acme.core import arrays, types
-
-
-class Labels(NamedTuple):
-  """The training labels of each transition.
-
-  Attributes:
-    choice: int32 [T, B], the label of the transition itself.
-    duplicate: int32 [T, B], the label of its duplicate: the executed action.
-    duplicated: float32 [T, B], 1 where a duplicate exists, else 0.
-  """
-
-  choice: arrays.Array
-  duplicate: arrays.Array
-  duplicated: arrays.Array
 
 
 def labels(
@@ -37,8 +23,10 @@ def labels(
   num_actions: int,
   behavior_labels: str = 'both',
   duplicate_flights: bool,
-) -> Labels:
-  """Labels transitions and their duplicates.
+) -> Tuple[arrays.Array, arrays.Array]:
+  """Labels transitions, and selects those that are duplicated.
+
+  The label of a duplicate is the executed action.
 
   Args:
     choice: int32 [T, B], one of A + K. All arrays may also be [T].
@@ -52,8 +40,9 @@ def labels(
       under their primitive action.
 
   Returns:
-    The labels. Without extra actions there are no duplicates, because a
-    flight's choice is then its primitive action.
+    The label of each transition itself, int32 [T, B], and float32 [T, B], 1
+    where a duplicate exists, else 0. Without extra actions there are no
+    duplicates, because a flight's choice is then its primitive action.
   """
   xp = arrays.namespace(choice)
   if behavior_labels == 'primitive':
@@ -63,4 +52,4 @@ def labels(
   delegated = (source != types.OWN) & (choice >= num_actions)
   if behavior_labels == 'extra':
     delegated = xp.zeros_like(delegated)
-  return Labels(choice, action, delegated.astype(xp.float32))
+  return choice, delegated.astype(xp.float32)

@@ -14,12 +14,16 @@ from bt_acme.core import networks as networks_lib
 from bt_acme.core import types
 from bt_acme.core.intrinsic import distillation, features, rewards, windows
 from bt_acme.core.intrinsic import embedding as embedding_lib
+from bt_acme.core.intrinsic import reward as reward_lib
 
 
 class IntrinsicNetworks(NamedTuple):
-  """The networks of one intrinsic reward, as pure functions.
+  """An intrinsic reward and its networks, as pure functions.
 
   Attributes:
+    config: the settings of the reward.
+    reward: the definition of the reward: its networks, memory, statistics and
+      formula.
     init: key -> params, a dict of parts.
     embed: (the part `embedding`, observation uint8 [H, W, C * S]) -> float32
       [D].
@@ -31,6 +35,8 @@ class IntrinsicNetworks(NamedTuple):
     embedding_size: D; 0 if the reward needs no embedding.
   """
 
+  config: config_lib.IntrinsicConfig
+  reward: reward_lib.Reward
   init: Callable[[types.PRNGKey], types.Params]
   embed: Callable[[types.Params, jax.Array], jax.Array]
   error: Callable[[types.Params, jax.Array], jax.Array]
@@ -60,16 +66,16 @@ def make_networks(
     The networks' functions.
   """
   kind = networks_lib.torso_kind(torso, observation_shape)
-  needed = rewards.for_config(config).networks
+  reward = rewards.for_config(config)
   embedding, rnd = features.absent(0), features.absent()
-  if 'embedding' in needed:
+  if 'embedding' in reward.networks:
     embedding = embedding_lib.make_feature_network(
       config,
       torso=kind,
       observation_shape=observation_shape,
       num_actions=num_actions,
     )
-  if 'rnd' in needed:
+  if 'rnd' in reward.networks:
     rnd = distillation.make_feature_network(
       config,
       torso=kind,
@@ -94,9 +100,13 @@ def make_networks(
     return embedding_loss + rnd_loss, {**embedding_metrics, **rnd_metrics}
 
   return IntrinsicNetworks(
+    config=config,
+    reward=reward,
     init=init,
     embed=embedding.apply,
     error=rnd.apply,
     sequence_loss=sequence_loss,
-    embedding_size=config.embedding_size if 'embedding' in needed else 0,
+    embedding_size=config.embedding_size
+    if 'embedding' in reward.networks
+    else 0,
   )

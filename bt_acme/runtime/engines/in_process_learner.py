@@ -194,7 +194,7 @@ class InProcessLearner:
   def restore_state(self, state: Mapping[str, Any]) -> None:
     """Restores a state returned by `state`; must be called after `restore`."""
     self._learner.resume_steps(
-      learner_lib.PendingStep(*step) for step in state['under_way']
+      learner_lib.LearnerStep(*step) for step in state['under_way']
     )
     self._allowed, self._spacing, self._idle_iterations = state['schedule']
     self.replay.restore(state['replay'])

@@ -25,7 +25,7 @@ def _labels(choice, duplicate_flights, behavior_labels='both'):
     behavior_labels=behavior_labels,
     duplicate_flights=duplicate_flights,
   )
-  assert result.duplicated.dtype == jnp.float32
+  assert result[1].dtype == jnp.float32
   return tuple(np.asarray(x)[:, 0].tolist() for x in result)
 
 
@@ -45,7 +45,7 @@ def test_labels(
   choice, duplicate_flights, expected_choice, expected_duplicated
 ):
   labels = _labels(choice, duplicate_flights)
-  assert labels == (expected_choice, _ACTION, expected_duplicated)
+  assert labels == (expected_choice, expected_duplicated)
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_one_label_alone_duplicates_nothing(
   behavior_labels, duplicate_flights, expected
 ):
   labels = _labels([1, _A, _A + 1], duplicate_flights, behavior_labels)
-  assert labels == (expected, _ACTION, [0, 0, 0])
+  assert labels == (expected, [0, 0, 0])

@@ -3,7 +3,6 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 
 from bt_acme import config as config_lib
@@ -177,7 +176,7 @@ def test_losses_match_reference(window, lengths):
     drawn = [[int(t) for t in step[mask[:, b] > 0, b]] for b in range(B)]
     steps = {'steps': drawn}
   (loss, metrics), _ = compiled_loss(made)(params, observations, action, valid)
-  cross_entropy, error, penalty = reference.sequence_losses(
+  cross_entropy, error, penalty, accuracy = reference.sequence_losses(
     params,
     observations,
     action,
@@ -189,6 +188,9 @@ def test_losses_match_reference(window, lengths):
   )
   np.testing.assert_allclose(
     metrics['inverse_dynamics_loss'], cross_entropy, rtol=1e-4
+  )
+  np.testing.assert_allclose(
+    metrics['inverse_dynamics_accuracy'], accuracy, rtol=1e-6
   )
   np.testing.assert_allclose(metrics['rnd_loss'], error, rtol=1e-4)
   np.testing.assert_allclose(
@@ -241,44 +243,6 @@ def test_each_loss_trains_its_own_networks():
       if any(np.any(x != 0) for x in jax.tree.leaves(leaves))
     }
     assert reached == parts
-
-
-@pytest.mark.parametrize('reward', ['ngu', 'rnd', 'constant'])
-def test_training_lowers_the_losses_without_changing_the_target(reward):
-  made = make(reward)
-  params = first = init(5, reward)
-  optimizer = optax.chain(optax.clip_by_global_norm(40.0), optax.adam(5e-3))
-  state = optimizer.init(params)
-  observations, _, valid = make_batch(np.full(B, T))
-  # The action can be predicted from the next observation.
-  action = np.argmax(observations[1:, :, 0, 0, :ACTIONS], axis=-1)
-  batch = (observations, action.astype(np.int32), valid)
-
-  @jax.jit
-  def update(params, state):
-    gradient, metrics = jax.grad(sequence_loss(made), has_aux=True)(
-      params, *batch
-    )
-    with jax.numpy_dtype_promotion('standard'):  # optax is not strict.
-      updates, state = optimizer.update(gradient, state, params)
-    return optax.apply_updates(params, updates), state, metrics
-
-  history = []
-  for _ in range(150):
-    params, state, metrics = update(params, state)
-    history.append(metrics)
-  for name in set(history[0]) - {'inverse_dynamics_accuracy'}:
-    assert history[-1][name] < 0.5 * history[0][name]
-  if reward == 'ngu':
-    assert history[-1]['inverse_dynamics_accuracy'] > 0.9
-  for part, trained in params.items():
-    same = [
-      np.array_equal(x, y)
-      for x, y in zip(
-        jax.tree.leaves(trained), jax.tree.leaves(first[part]), strict=True
-      )
-    ]
-    assert all(same) if part == 'rnd_target' else not any(same)
 
 
 def test_a_sequence_shorter_than_the_window_and_without_jit():
