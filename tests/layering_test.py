@@ -64,6 +64,11 @@ def test_acting_and_runs_in_process_do_without_the_stack(graph):
   _assert_none(import_rules.imports_of_the_stack(graph))
 
 
+def test_acting_does_without_the_learners_packages(graph):
+  assert set(import_rules.ONLY_ACTING) <= graph.modules
+  _assert_none(import_rules.imports_of_the_learners_own(graph))
+
+
 def test_exceptions_are_needed(graph):
   late = {one.importer for one in graph.imports if one.is_late}
   assert set(import_rules.MAY_IMPORT_LATE) <= late
@@ -87,6 +92,7 @@ _CHECKS = {
   'late': import_rules.late_imports,
   'impure': import_rules.impure_imports,
   'stack': import_rules.imports_of_the_stack,
+  'learner': import_rules.imports_of_the_learners_own,
   'cycle': lambda graph: map(str, import_graph.cycles(graph.edges())),
 }
 
@@ -174,6 +180,15 @@ _CHECKS = {
         'agents/c': 'import acme.jax',
       },
       ['bt_acme.replay:1 imports reverb'],
+    ),
+    (
+      'learner',
+      {
+        'acting/a': 'from bt_acme.core import b',
+        'core/b': 'import rlax',
+        'learner': 'import optax',
+      },
+      ['bt_acme.core.b:1 imports rlax'],
     ),
   ],
 )

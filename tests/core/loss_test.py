@@ -155,31 +155,6 @@ def test_loss_gradient_and_priorities_match_reference(num_extra, settings):
   np.testing.assert_allclose(metrics['mean_q'], best[real].mean(), rtol=1e-5)
 
 
-def test_duplicates_add_their_own_terms_without_changing_targets():
-  batch = toys.batch(6, 4, num_actions=_NUM_ACTIONS, num_extra=1)
-  q_online, q_target = _random_q_values(6, 4, _NUM_ACTIONS + 1)
-  relabelled = batch._replace(
-    choice=batch.action, source=np.full_like(batch.source, types.OWN)
-  )
-  with_own = _loss_and_gradient(batch, q_online, q_target)
-  primitive = _loss_and_gradient(relabelled, q_online, q_target)
-  np.testing.assert_array_equal(
-    with_own[2]['mean_target'], primitive[2]['mean_target']
-  )
-  # The choice of the behavior adds these terms to those of the primitives.
-  delegated = batch.source != types.OWN
-  assert 0 < delegated.sum() < delegated.size
-  added = with_own[3] - primitive[3]
-  assert np.all(added[:-1][delegated][:, _NUM_ACTIONS] != 0)
-  assert np.all(added[:-1][~delegated] == 0)
-  np.testing.assert_allclose(added[..., :_NUM_ACTIONS], 0, atol=1e-7)
-  np.testing.assert_allclose(
-    with_own[0] - primitive[0],
-    0.5 * np.sum((added * 4) ** 2) / 4,
-    rtol=1e-4,
-  )
-
-
 @pytest.mark.parametrize('content', [1e20, np.inf, np.nan])
 @pytest.mark.parametrize('loss', ['q_lambda', 'retrace'])
 def test_padding_changes_nothing(content, loss):
@@ -202,41 +177,6 @@ def test_padding_changes_nothing(content, loss):
     return _loss_and_gradient(batch, *q_values, loss=loss)
 
   jax.tree.map(np.testing.assert_array_equal, result(True), result(False))
-
-
-def test_padded_sequence_equals_the_short_one_through_the_network():
-  """Loss, priority and gradient do not depend on the rows after the end."""
-  network = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)
-  params, target_params = (
-    network.init(jax.random.PRNGKey(seed)) for seed in (0, 1)
-  )
-
-  def result(batch):
-    loss_fn = _loss_fn(
-      network, config_lib.LearnerConfig(), toys.replay_config(len(batch.reward))
-    )
-    (loss, (priorities, _)), gradient = jax.jit(
-      jax.value_and_grad(loss_fn, has_aux=True)
-    )(params, target_params, batch, batch.frames, jnp.ones([1]))
-    return loss, priorities, gradient
-
-  batch = toys.batch(6, 1, num_actions=_NUM_ACTIONS, num_extra=1, real=[2])
-  state = batch.recurrent_state
-  padded = batch._replace(recurrent_state=None)
-  short = jax.tree.map(lambda x: x[: len(x) - 4], padded)._replace(
-    recurrent_state=state
-  )
-  padded = padded._replace(recurrent_state=state)
-  padded.frames[3:] = 255
-  padded.prev_reward[3:] = 1e6
-  padded.reward[2:] = -1e6
-  actual, expected = result(padded), result(short)
-  assert expected[1].shape == (1,)
-  for x, y in zip(
-    jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
-  ):
-    assert np.any(np.asarray(y) != 0)
-    np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize('loss', list(targets_lib.TARGETS))

@@ -92,28 +92,17 @@ def test_values_and_all_gradients_equal_haikus(length, cpu_rows, monkeypatch):
       np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize('scale', [1.0, 1e4])
-def test_values_equal_float64(scale):
-  example = _example(6, scale=scale)
+@pytest.mark.parametrize('scale, held', [(1.0, 0), (1e4, 0), (1.0, 0.4)])
+def test_values_equal_float64(scale, held):
+  example = _example(12, scale=scale)
   params = _params(example)
-  actual = _transformed(_ours).apply(params, *example)
+  hold = np.random.default_rng(0).random((12, 3)) < held
+  holds = [jnp.asarray(hold)] if held else []
+  actual = _transformed(_ours).apply(params, *example, *holds)
   with np.errstate(over='ignore'):
     expected = reference.lstm_unroll(
-      params['lstm/linear']['w'], params['lstm/linear']['b'], *example
+      params['lstm/linear']['w'], params['lstm/linear']['b'], *example, hold
     )
-  for x, y in zip(actual, expected, strict=True):
-    assert x.shape == y.shape
-    np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
-
-
-def test_held_steps_equal_float64():
-  example = _example(12)
-  params = _params(example)
-  hold = np.random.default_rng(0).random((12, 3)) < 0.4
-  actual = _transformed(_ours).apply(params, *example, jnp.asarray(hold))
-  expected = reference.lstm_unroll(
-    params['lstm/linear']['w'], params['lstm/linear']['b'], *example, hold
-  )
   for x, y in zip(actual, expected, strict=True):
     assert x.shape == y.shape
     np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)

@@ -110,26 +110,21 @@ def test_an_error_lists_the_first_differences(num_different, end):
   assert listed.endswith(is_cut)
 
 
-def test_a_missing_lstm_is_an_error():
-  _, source = _network(seed=1)
-  _, fresh = _network(seed=2, lstm_size=0)
-  with pytest.raises(ValueError, match='lstm/linear/w is .*, expected None'):
+@pytest.mark.parametrize(
+  'num_extra, sizes, init, message',
+  [
+    (0, {'lstm_size': 0}, 'partial', 'lstm/linear/w is .*, expected None'),
+    (0, {'head_size': 5}, 'full', 'head/advantage'),
+    (1, {}, 'full', r'is \(5,\), expected \(4,\)'),  # Fewer choices.
+  ],
+)
+def test_loaded_parts_that_differ_are_errors(num_extra, sizes, init, message):
+  _, source = _network(num_extra, seed=1)
+  _, fresh = _network(seed=2, **sizes)
+  with pytest.raises(ValueError, match=message):
+    weight_transfer.transfer(source, fresh, init=init)
+  if init == 'full':  # The head is not loaded otherwise.
     weight_transfer.transfer(source, fresh, init='partial')
-
-
-def test_a_smaller_head_is_an_error_only_if_it_is_loaded():
-  _, source = _network(seed=1)
-  _, fresh = _network(seed=2, head_size=5)
-  weight_transfer.transfer(source, fresh, init='partial')
-  with pytest.raises(ValueError, match='head/advantage'):
-    weight_transfer.transfer(source, fresh, init='full')
-
-
-def test_fewer_choices_than_in_the_source_are_an_error():
-  _, source = _network(1, seed=1)
-  _, fresh = _network(seed=2)
-  with pytest.raises(ValueError, match=r'is \(5,\), expected \(4,\)'):
-    weight_transfer.transfer(source, fresh, init='full')
 
 
 @pytest.mark.parametrize(

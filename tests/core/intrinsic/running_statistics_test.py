@@ -64,39 +64,6 @@ def test_moments_match_reference(kind, unvaried, decay):
   np.testing.assert_array_equal(moments.count, min(len(values), window))
 
 
-@pytest.mark.parametrize('scale', [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize('in_jax', [False, True])
-def test_sigma_is_one_until_the_values_vary(scale, in_jax):
-  values = scale * np.array([0.3, 0.3, 0.3, 0.3, 0.4])
-  moments = running_statistics.Moments(
-    *(np.zeros(1, np.float32) for _ in range(3))
-  )
-  if in_jax:
-    moments = jax.tree.map(jnp.array, moments)
-  sigmas = []
-  for value in values:
-    moments = running_statistics.update_moments(moments, np.float32([value]))
-    sigmas.append(float(running_statistics.standard_deviation(moments)[0]))
-  assert sigmas[:4] == [1.0] * 4
-  np.testing.assert_allclose(sigmas[4], 0.04 * scale, rtol=1e-5)
-
-
-@pytest.mark.parametrize('kind', ['random', 'constant', 'two'])
-@pytest.mark.parametrize('decay', [0.0, 0.05, 1.0])
-def test_jax_matches_numpy(kind, decay):
-  values = make_values(kind).astype(np.float32)
-  expected = accumulate(values, decay=decay)
-  actual = scan(np.zeros([3, 3]), values, decay)
-  for field, other in zip(actual, expected, strict=True):
-    assert field.dtype == jnp.float32
-    np.testing.assert_allclose(field, other, rtol=1e-5, atol=1e-7)
-  np.testing.assert_allclose(
-    running_statistics.standard_deviation(actual),
-    running_statistics.standard_deviation(expected),
-    rtol=1e-5,
-  )
-
-
 def test_float32_moments_stay_accurate_when_the_count_stops():
   # 2^24 + 1 rounds to 2^24 in float32, so the count stops growing here.
   values = jnp.tile(jnp.float32([1.0, 5.0]), 500_000)
