@@ -175,7 +175,7 @@ class Agent:
 
   @property
   def reward_specs(self) -> Tuple[Optional[reward_lib.RewardSpec], ...]:
-    """The intrinsic rewards computed from the extras' `features`, one for each.
+    """The intrinsic reward of each entry of the extras' `features`.
 
     The features come from the agent in pre-training, and from its K behaviors
     in transfer. None stands for features without a reward.

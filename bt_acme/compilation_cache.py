@@ -14,7 +14,7 @@ from typing import Any, Dict
 import jax
 
 _FOLDER = 'JAX_COMPILATION_CACHE_DIR'
-# For shorter compilations, the file would take as much time.
+# Reading the cache takes about as long as shorter compilations.
 _SECONDS = 'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS'
 _BYTES = 'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES'
 _DEFAULTS = {_SECONDS: '0.1', _BYTES: '-1'}

@@ -78,13 +78,13 @@ class BatchedCore:
     )
 
   def arrange(self, variables: assembly.Variables) -> types.Params:
-    """Moves published variables to the device, as the actor core's params."""
+    """Moves published variables to the device, arranged for the actor core."""
     return self._agent.actor_params(jax.device_put(variables), self._behaviors)
 
   def with_embedding(
     self, params: types.Params, state: ActingState
   ) -> ActingState:
-    """Returns the state with the embedding of the first parameters."""
+    """Returns the state with the current embedding for all environments."""
     if self._agent.intrinsic is None:
       return state
     return state._replace(embedding=repeat(params.embedding, len(state.stack)))

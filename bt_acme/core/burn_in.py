@@ -84,7 +84,7 @@ def _starts_episode(batch: types.SequenceBatch) -> jax.Array:
 
 
 def _flight_rows(source: jax.Array) -> jax.Array:
-  """Marks the rows [T + 1, B] of an unroll whose step was part of a flight."""
+  """Marks the rows of an unroll, [T + 1, B], that belong to flights."""
   # No step follows the last row, so the state after it is never used.
   last = jnp.zeros_like(source[:1], bool)
   return jnp.concatenate([source == types.FLIGHT, last])

@@ -74,7 +74,7 @@ def make_shardings(learner: config_lib.LearnerConfig) -> Shardings:
 def jit_step(
   step: Callable[..., Any], shardings: Shardings
 ) -> Callable[..., Any]:
-  """Compiles `LearnerCore.step`, which then donates its state argument."""
+  """Compiles `LearnerCore.step`; each call donates the state argument."""
   return jax.jit(
     step,
     in_shardings=(shardings.state, shardings.batch, shardings.per_sequence),

@@ -56,5 +56,5 @@ def choose(
   explore = jax.random.uniform(explore_key) < epsilon
   random = jax.random.randint(choice_key, [], 0, num_choices)
   choice = jnp.where(explore, random, greedy)
-  by_greed = jnp.where(choice == greedy, 1 - epsilon, 0.0)
-  return choice, greedy, by_greed + epsilon / num_choices
+  greedy_probability = jnp.where(choice == greedy, 1 - epsilon, 0.0)
+  return choice, greedy, greedy_probability + epsilon / num_choices

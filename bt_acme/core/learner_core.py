@@ -51,8 +51,8 @@ class Training(NamedTuple):
       networks of an intrinsic reward: (params, observations uint8 [T + 1, B, H,
       W, C * S], action int32 [T, B], valid float32 [T, B], key) -> (loss,
       metrics).
-    learning_rate: the learning rate of Adam for these networks; its other
-      settings are the same for all networks.
+    learning_rate: the learning rate of Adam for these networks. All other
+      settings of Adam are shared by all networks.
   """
 
   init: Callable[[types.PRNGKey], types.Params]

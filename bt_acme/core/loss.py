@@ -94,7 +94,7 @@ def returns_on_device(
   traces: jax.Array,
   taken_values: Optional[jax.Array] = None,
 ) -> jax.Array:
-  """Computes `core.returns.returns_on_host` for a batch, [T, B], with rlax."""
+  """Computes the returns of `returns.returns_on_host`, for batches [T, B]."""
   if taken_values is None:
     # rlax expects each trace one row earlier.
     following = jnp.concatenate([traces[1:], jnp.zeros_like(traces[:1])])

@@ -24,7 +24,7 @@ _CONVOLUTIONS = {
   'workshop': ((16, 8, 4), (32, 4, 2)),
   'small': ((16, 2, 1), (32, 2, 2)),
 }
-# Divisors of the uint8 observations; the largest code of MiniGrid is 10.
+# Divisors of the uint8 observations, which are at most 10 in MiniGrid.
 _SCALES = {'nature': 255.0, 'workshop': 255.0, 'small': 10.0}
 # Minimum height and width in pixels for the convolutions.
 _SMALLEST = {'nature': 36, 'workshop': 20, 'small': 3}

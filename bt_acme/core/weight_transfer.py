@@ -17,17 +17,17 @@ _ADVANTAGE_OUTPUT = 'head/advantage/~/linear_1'
 _SHOWN = 4  # Maximum number of differences listed in an error.
 
 
-def mismatches(there: types.Params, here: types.Params) -> str:
+def mismatches(actual: types.Params, expected: types.Params) -> str:
   """Describes how two trees differ in structure, shapes and dtypes.
 
   Args:
-    there: arrays, or their shapes and dtypes.
-    here: the expected arrays, or their shapes and dtypes.
+    actual: arrays, or their shapes and dtypes.
+    expected: the expected arrays, or their shapes and dtypes.
 
   Returns:
     The first differences as text; empty if there are none.
   """
-  trees = [_by_path(tree) for tree in (there, here)]
+  trees = [_by_path(tree) for tree in (actual, expected)]
   found: List[str] = []
   for name in sorted(set(trees[0]) | set(trees[1])):
     for attribute in ('shape', 'dtype'):

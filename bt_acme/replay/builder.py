@@ -209,6 +209,7 @@ class SequenceBuilder:
     if observation.shape != expected or observation.dtype != np.uint8:
       raise ValueError(
         f'The observation is {observation.dtype} {observation.shape}, but the '
-        f'replay expects uint8 {expected}.'
+        f'replay expects uint8 {expected}. Pass the ReplayShapes of this '
+        'environment.'
       )
     return np.moveaxis(observation.reshape(shape), 2, 0)

@@ -65,11 +65,11 @@ class SequenceDecoder:
     batch.recurrent_state.cell[index] = recurrent_state[1]
 
   def _decompress(self, payload: bytes) -> None:
-    """Decompresses a block into the memory.
+    """Decompresses a block into the reused memory.
 
     Raises:
-      ValueError: if the block has the wrong size; part of the previous block
-        would then remain in the memory.
+      ValueError: if the block has the wrong size; otherwise, a part of the
+        previous block would remain in the memory.
     """
     size = zstandard.frame_content_size(payload)
     if size == self._data.size:

@@ -79,7 +79,7 @@ class _Parts(NamedTuple):
     behaviors: the K behaviors.
     config: the settings of flights and extra actions.
     num_actions: A, the number of actions.
-    weights: K weights for drawing the behavior of a flight; at most 1.
+    weights: K weights, each at most 1, for drawing the behavior of a flight.
     survival: float32 [max_flight_length - 1], the result of `flights.survival`.
     use_flights: whether flights can start.
   """
