@@ -15,6 +15,8 @@ from typing import (
   Tuple,
   Type,
   TypeVar,
+  get_args,
+  get_origin,
   get_type_hints,
 )
 
@@ -22,6 +24,7 @@ from bt_acme import files
 from bt_acme.evaluation import tables
 
 NAN = float('nan')
+_EMPTY = {int: 0, float: NAN}  # The numbers that empty cells stand for.
 
 # Values of `RunRow.status`.
 DONE, RUNNING, WAITING, FAILED = 'done', 'running', 'waiting', 'failed'
@@ -121,7 +124,7 @@ class Dataset(NamedTuple):
   scores: Tuple[Score, ...]
 
 
-Row = TypeVar('Row', RunRow, Score)
+Row = TypeVar('Row')
 
 
 def read(folder: files.PathLike) -> Dataset:
@@ -131,8 +134,10 @@ def read(folder: files.PathLike) -> Dataset:
     ValueError: if a table lacks a column or a cell cannot be parsed.
   """
   folder = pathlib.Path(folder)
+  runs, scores = folder / 'runs.csv', folder / 'scores.csv'
   return Dataset(
-    _read(folder / 'runs.csv', RunRow), _read(folder / 'scores.csv', Score)
+    read_rows(runs, RunRow) if runs.exists() else (),
+    read_rows(scores, Score) if scores.exists() else (),
   )
 
 
@@ -147,14 +152,24 @@ def write(folder: files.PathLike, dataset: Dataset) -> None:
     files.write_text(folder / name, text)
 
 
-def _read(path: pathlib.Path, row_type: Type[Row]) -> Tuple[Row, ...]:
-  if not path.exists():
-    return ()
+def read_rows(path: pathlib.Path, row_type: Type[Row]) -> Tuple[Row, ...]:
+  """Reads a CSV file, converting each cell to the type of its column.
+
+  Lines that start with `#` are comments. An empty cell is 0 or NaN if the type
+  is a number. `1` is True, and a tuple consists of words.
+
+  Args:
+    path: the path of the file.
+    row_type: a NamedTuple with a field for each required column.
+
+  Raises:
+    ValueError: if the file lacks a column or a cell cannot be parsed.
+  """
   types = get_type_hints(row_type)
   rows: List[Row] = []
   try:
     with path.open(newline='') as file:
-      lines = csv.DictReader(file)
+      lines = csv.DictReader(line for line in file if not line.startswith('#'))
       missing = set(types) - set(lines.fieldnames or ())
       if missing:
         raise ValueError(f'missing columns {", ".join(sorted(missing))}')
@@ -173,4 +188,8 @@ def _read(path: pathlib.Path, row_type: Type[Row]) -> Tuple[Row, ...]:
 def _value(text: Optional[str], value_type: Any) -> Any:
   if text is None:
     raise ValueError('the next row is truncated')
-  return NAN if value_type is float and not text else value_type(text)
+  if get_origin(value_type) is tuple:
+    return tuple(map(get_args(value_type)[0], text.split()))
+  if value_type is bool:
+    return text == '1'
+  return value_type(text or _EMPTY.get(value_type, ''))

@@ -1,6 +1,5 @@
 """Converts the workdirs of runs into the two tables of `dataset`."""
 
-import collections
 import datetime
 import pathlib
 from typing import (
@@ -8,6 +7,7 @@ from typing import (
   Callable,
   Dict,
   Iterable,
+  Iterator,
   List,
   Sequence,
   Set,
@@ -15,7 +15,7 @@ from typing import (
 )
 
 from bt_acme.runtime import provenance
-from experiments.harness import dataset, logs, records, runs
+from experiments.harness import dataset, diagnosis, logs, records, runs
 
 # Number of parts of the budget; training episodes are averaged in each part.
 _NUM_BINS = 200
@@ -40,7 +40,7 @@ def gather(
 
   Returns:
     The dataset, with a row for each requested run, done or not, and a sentence
-    for each kind of missing or omitted data, with the names of the runs.
+    for each failed run and each kind of missing or omitted data.
   """
   finals = {
     spec.needs[0].run.id: spec
@@ -50,19 +50,23 @@ def gather(
   found = [spec for spec in specs if spec.stage != runs.FINAL_EVALUATION]
   rows: List[dataset.RunRow] = []
   scores: List[dataset.Score] = []
-  diagnoses: List[str] = []
+  problems: List[diagnosis.Problem] = []
   for spec in found:
     measured, notes = _scores(folder, spec, finals.get(spec.id))
     run = _run(folder, spec, scale, frames_per_step(spec.env), measured)
     rows.append(run)
     scores += measured
-    diagnoses += [f'{spec.id}: {note}.' for note in notes]
-  diagnoses += _failures(folder, specs)
-  diagnoses += _missing(rows)
-  final_ids = {s.run_id for s in scores if s.source == dataset.FINAL}
-  diagnoses += _unmeasured(rows, final_ids)
-  diagnoses += _ragged(rows, final_ids)
-  return dataset.Dataset(tuple(rows), tuple(scores)), tuple(diagnoses)
+    problems += [diagnosis.Problem(note, spec.id) for note in notes]
+  problems += _missing(
+    rows, {s.run_id for s in scores if s.source == dataset.FINAL}
+  )
+  failures = [
+    records.failure(folder, spec)
+    for spec in specs
+    if records.status_of(folder, spec) == dataset.FAILED
+  ]
+  data = dataset.Dataset(tuple(rows), tuple(scores))
+  return data, (*failures, *diagnosis.sentences(problems))
 
 
 def _scores(
@@ -77,7 +81,7 @@ def _scores(
   for label in ('actor', 'evaluator'):
     log = logs.read(folder / spec.workdir / 'logs' / label / 'logs.csv')
     rows[label] = log.rows
-    notes += [f'in the log of the {label}, {note}' for note in log.notes]
+    notes += [f'{note} from the {label} log' for note in log.notes]
   evaluations = logs.evaluations(spec.id, rows['evaluator'])
   training = logs.binned(spec.id, rows['actor'], spec.budget_steps, _NUM_BINS)
   played: Tuple[logs.Row, ...] = ()
@@ -161,67 +165,15 @@ def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> Dict[str, Any]:
   return found
 
 
-def _failures(folder: pathlib.Path, specs: Iterable[runs.RunSpec]) -> List[str]:
-  """Describes the failed runs and the failed final evaluations."""
-  return [
-    records.failure(folder, spec)
-    for spec in specs
-    if records.status_of(folder, spec) == dataset.FAILED
-  ]
-
-
-def _missing(rows: Iterable[dataset.RunRow]) -> List[str]:
-  """Lists unfinished runs by status."""
-  by_status: Dict[str, List[str]] = collections.defaultdict(list)
+def _missing(
+  rows: Iterable[dataset.RunRow], final: Set[str]
+) -> Iterator[diagnosis.Problem]:
+  """Yields the runs that lack a final score, except failed runs."""
+  lacks_final = f'No final evaluation of {FINAL_EPISODES} episodes'
   for run in rows:
-    by_status[run.status].append(run.run_id)
-  return [
-    f'{len(by_status[status])} runs are {status}: '
-    f'{", ".join(by_status[status])}.'
-    for status in (dataset.RUNNING, dataset.WAITING)
-    if by_status[status]
-  ]
-
-
-def _unmeasured(rows: Iterable[dataset.RunRow], final: Set[str]) -> List[str]:
-  """Lists finished runs that lack a final score."""
-  found = [
-    run.run_id
-    for run in rows
-    if run.stage != runs.PRETRAINING
-    and run.status == dataset.DONE
-    and run.run_id not in final
-  ]
-  if not found:
-    return []
-  return [
-    f'{len(found)} runs are done but lack a final evaluation of '
-    f'{FINAL_EPISODES} episodes: {", ".join(found)}.'
-  ]
-
-
-def _ragged(rows: Sequence[dataset.RunRow], final: Set[str]) -> List[str]:
-  """Lists seeds that lack a final score although other arms have one.
-
-  An artifact compares arms over the seeds that they have in common.
-  """
-  wanted: Dict[str, Set[int]] = collections.defaultdict(set)
-  there: Dict[Tuple[str, str, str, int], Set[int]] = {}
-  for run in rows:
-    if run.stage == runs.PRETRAINING:
+    is_complete = run.stage == runs.PRETRAINING or run.run_id in final
+    if run.status == dataset.FAILED or (
+      run.status == dataset.DONE and is_complete
+    ):
       continue
-    key = (run.env, run.stage, run.arm, run.pretraining_steps)
-    seeds = there.setdefault(key, set())
-    if run.run_id in final:
-      seeds.add(run.seed)
-      wanted[run.env].add(run.seed)
-  found = []
-  for (env, _, arm, steps), seeds in there.items():
-    lacking = sorted(wanted[env] - seeds)
-    if lacking:
-      after = f' after {steps:,} steps of pre-training' if steps else ''
-      found.append(
-        f'{arm} on {env}{after} has no final score of seed '
-        f'{", ".join(map(str, lacking))}, which other arms have.'
-      )
-  return found
+    yield diagnosis.of_run(run, lacks_final)

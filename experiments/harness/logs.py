@@ -46,7 +46,7 @@ def read(path: pathlib.Path) -> Log:
   notes: List[str] = []
   whole = text[: text.rfind('\n') + 1]
   if whole != text:
-    notes.append('the last row is truncated and omitted')
+    notes.append('The truncated last row was omitted')
   lines = csv.reader(whole.splitlines())
   header = [metrics.RENAMED_COLUMNS.get(name, name) for name in next(lines, [])]
   rows: List[Row] = []
@@ -61,11 +61,9 @@ def read(path: pathlib.Path) -> Log:
       num_repeated += 1
     rows.append(row)
   if num_damaged:
-    notes.append(f'{num_damaged} damaged rows are omitted')
+    notes.append(f'{_rows(num_damaged, "damaged")} omitted')
   if num_repeated:
-    notes.append(
-      f'{num_repeated} rows that were repeated after resuming are omitted'
-    )
+    notes.append(f'{_rows(num_repeated, "repeated")} omitted')
   rows.sort(key=lambda row: row[_STEPS])
   return Log(tuple(rows), tuple(notes))
 
@@ -121,6 +119,10 @@ def score(
     float(np.std(returns)),
     **means,
   )
+
+
+def _rows(number: int, kind: str) -> str:
+  return f'1 {kind} row was' if number == 1 else f'{number} {kind} rows were'
 
 
 def _is_repeated(before: Row, row: Row) -> bool:

@@ -17,7 +17,7 @@ the suites:
 Source: Campos et al. 2021, arXiv:2102.13515.
 """
 
-from typing import Dict, Iterator, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -72,7 +72,6 @@ class Artifact(NamedTuple):
     columns: the number of panels in a row of a figure; 0 chooses automatically.
     has_bands: whether the lines of a figure have bands.
     scores: the paper's tables with the underlying scores of games.
-    notes: irregularities in the paper.
   """
 
   id: str
@@ -86,30 +85,18 @@ class Artifact(NamedTuple):
   columns: int
   has_bands: bool
   scores: Tuple[str, ...]
-  notes: Tuple[str, ...]
+
+  @property
+  def notes(self) -> Tuple[str, ...]:
+    """Irregularities in the paper."""
+    rows = data_files.rows('notes.csv')
+    return tuple(r['note'] for r in rows if self.id in r['artifacts'].split())
 
 
-def _read() -> Iterator[Artifact]:
-  notes = data_files.rows('notes.csv')
-  for row in data_files.rows('artifacts.csv'):
-    name = row['id']
-    yield Artifact(
-      id=name,
-      title=row['title'],
-      kind=row['kind'],
-      arms=tuple(row['arms'].split()),
-      suites=tuple(row['suites'].split()),
-      metrics=tuple(row['metrics'].split()),
-      points=tuple(map(float, row['points'].split())),
-      window=float(row['window']),
-      columns=int(row['columns'] or 0),
-      has_bands=row['bands'] == '1',
-      scores=tuple(row['scores'].split()),
-      notes=tuple(n['note'] for n in notes if name in n['artifacts'].split()),
-    )
-
-
-ARTIFACTS: Dict[str, Artifact] = {artifact.id: artifact for artifact in _read()}
+ARTIFACTS: Dict[str, Artifact] = {
+  artifact.id: artifact
+  for artifact in data_files.typed_rows('artifacts.csv', Artifact)
+}
 
 
 def find(artifact_id: str) -> Artifact:

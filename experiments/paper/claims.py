@@ -10,10 +10,11 @@ only reported.
 
 import functools
 import math
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from bt_acme.evaluation import tables
 from experiments.harness import dataset as dataset_lib
+from experiments.harness import diagnosis
 from experiments.paper import artifacts, data_files, effects, results
 
 SUPPORTED, CONTRADICTED = 'supported', 'contradicted'
@@ -28,26 +29,20 @@ class Claim(NamedTuple):
     artifact: the table or figure that shows the claim.
     statement: the claim, with the paper's numbers.
     note: additional information for readers.
-    effects: the effects, which are positive if the claim holds.
   """
 
   id: str
   artifact: str
   statement: str
   note: str
-  effects: Tuple[effects.Effect, ...]
+
+  @property
+  def effects(self) -> Tuple[effects.Effect, ...]:
+    """The effects, which are positive if the claim holds."""
+    return effects.of_claim(self.id)
 
 
-def _claims() -> Iterator[Claim]:
-  by_claim = effects.read()
-  for row in data_files.rows('claims.csv'):
-    yield Claim(
-      *(row['claim'], row['artifact'], row['statement'], row['note']),
-      by_claim.get(row['claim'], ()),
-    )
-
-
-CLAIMS = tuple(_claims())
+CLAIMS = data_files.typed_rows('claims.csv', Claim)
 
 
 class Verdict(NamedTuple):
@@ -179,7 +174,7 @@ def details(verdicts: Sequence[Verdict]) -> str:
     '',
   ]
   problems = [p for v in verdicts for f in v.findings for p in f.problems]
-  missing = [f'- {sentence}' for sentence in results.sentences(problems, 5)]
+  missing = [f'- {sentence}' for sentence in diagnosis.sentences(problems, 5)]
   if missing:
     lines += ['Missing data:', '', *missing, '']
   return '\n'.join(lines)
@@ -228,7 +223,7 @@ def _csv_rows(verdict: Verdict) -> List[Dict[str, Any]]:
       'seeds': finding.seeds,
       'worlds': len(finding.envs),  # english: ok
       'scale': ' '.join(finding.scales),
-      'missing': ' '.join(results.sentences(finding.problems)),
+      'missing': ' '.join(diagnosis.sentences(finding.problems)),
     }
     for finding, paper in zip(verdict.findings, verdict.paper, strict=True)
   ]

@@ -22,6 +22,7 @@ import numpy as np
 
 from bt_acme.evaluation import plots
 from experiments.harness import dataset as dataset_lib
+from experiments.harness import diagnosis
 from experiments.paper import results as lookup
 
 # Maps an environment and its returns to the scale of a figure.
@@ -46,7 +47,7 @@ class Curves(NamedTuple):
   values: np.ndarray
   envs: Tuple[str, ...]
   runs: Tuple[dataset_lib.RunRow, ...]
-  problems: Tuple[lookup.Problem, ...]
+  problems: Tuple[diagnosis.Problem, ...]
 
   @property
   def seeds(self) -> int:
@@ -87,7 +88,7 @@ def read(
   counted = [run for found in by_env.values() for run in found]
   frames, values = _aligned([points[run] for run in counted])
   if counted and not len(frames):
-    problems.append(lookup.Problem('No common steps in the runs of', arm))
+    problems.append(diagnosis.Problem('No common steps in the runs of', arm))
   budget = max((r.budget_steps * r.frames_per_step for r in counted), default=0)
   shown = np.searchsorted(frames, window * budget, side='right')
   frames = frames[: max(shown, _FEWEST)]
@@ -105,12 +106,14 @@ def _counted(
   arm: str,
   envs: Sequence[str],
   points: Mapping[dataset_lib.RunRow, plots.Curve],
-) -> Tuple[Dict[str, List[dataset_lib.RunRow]], List[lookup.Problem]]:
+) -> Tuple[Dict[str, List[dataset_lib.RunRow]], List[diagnosis.Problem]]:
   """Selects equally many runs per environment and lists missing data."""
   some = [run for run, (frames, _) in points.items() if len(frames)]
   used = [run for run in some if run.status == dataset_lib.DONE] or some
   missing = [env for env in envs if all(run.env != env for run in points)]
-  problems = [lookup.Problem(f'{arm} was not run on', env) for env in missing]
+  problems = [
+    diagnosis.Problem(f'{arm} was not run on', env) for env in missing
+  ]
   for run in points:
     problems += _incomplete(run, is_used=run in used)
   by_env: Dict[str, List[dataset_lib.RunRow]] = collections.defaultdict(list)
@@ -125,17 +128,14 @@ def _counted(
 
 def _incomplete(
   run: dataset_lib.RunRow, *, is_used: bool
-) -> List[lookup.Problem]:
+) -> List[diagnosis.Problem]:
   """Reports a run that is excluded or only partly included."""
-  is_done = run.status == dataset_lib.DONE
-  if is_used and is_done:
+  if not is_used:
+    return [diagnosis.of_run(run, 'No evaluations')]
+  if run.status == dataset_lib.DONE:
     return []
-  if not is_used and run.status == dataset_lib.FAILED:
-    return [lookup.failure(run)]
-  what = f'Not done ({run.status})'
-  if is_used:
-    what = f'Shown up to the latest evaluation ({run.status})'
-  return [lookup.Problem('No evaluations' if is_done else what, run.run_id)]
+  what = f'Shown up to the latest evaluation ({run.status})'
+  return [diagnosis.Problem(what, run.run_id)]
 
 
 def _aligned(curves: Sequence[plots.Curve]) -> plots.Curve:
@@ -221,7 +221,7 @@ def in_shared_environments(
   what = 'Excluded from medians, because another arm has no runs on'
   for arm, curves in every.items():
     left_out = [
-      lookup.Problem(what, env) for env in curves.envs if env not in shared
+      diagnosis.Problem(what, env) for env in curves.envs if env not in shared
     ]
     if left_out:
       problems = (*curves.problems, *left_out)

@@ -8,7 +8,6 @@ import functools
 from typing import (
   Any,
   Callable,
-  Dict,
   List,
   Mapping,
   NamedTuple,
@@ -19,6 +18,7 @@ from typing import (
 import numpy as np
 
 from bt_acme.evaluation import intervals
+from experiments.harness import diagnosis
 from experiments.paper import (
   artifacts,
   data_files,
@@ -121,6 +121,7 @@ class Effect(NamedTuple):
   """A number that is positive if a claim holds.
 
   Attributes:
+    claim: the id of the claim.
     statistic: one of `STATISTICS`.
     share: the share of the budget at which the effect is measured; NaN for the
       early part of training.
@@ -130,6 +131,7 @@ class Effect(NamedTuple):
     decides: whether the verdict on the claim depends on the effect.
   """
 
+  claim: str
   statistic: str
   share: float
   suite: str
@@ -173,20 +175,14 @@ class Effect(NamedTuple):
     return [envs[i] for i in self.indices if i < len(envs)]
 
 
-def read() -> Mapping[str, Tuple[Effect, ...]]:
-  """Returns the effects of `data/effects.csv` by claim."""
-  found: Dict[str, Tuple[Effect, ...]] = {}
-  for row in data_files.rows('effects.csv'):
-    effect = Effect(
-      row['statistic'],
-      _NAN if row['at'] == 'early' else float(row['at']),
-      row['suite'],
-      tuple(map(int, row['indices'].split())),
-      tuple(row['arms'].split()),
-      row['decides'] == '1',
-    )
-    found[row['claim']] = (*found.get(row['claim'], ()), effect)
-  return found
+def of_claim(claim: str) -> Tuple[Effect, ...]:
+  """Returns the effects of a claim, such as `C3`."""
+  return tuple(effect for effect in _effects() if effect.claim == claim)
+
+
+@functools.lru_cache
+def _effects() -> Tuple[Effect, ...]:
+  return data_files.typed_rows('effects.csv', Effect)
 
 
 class Finding(NamedTuple):
@@ -206,7 +202,7 @@ class Finding(NamedTuple):
   seeds: int
   envs: Tuple[str, ...]
   scales: Tuple[str, ...]
-  problems: Tuple[results.Problem, ...]
+  problems: Tuple[diagnosis.Problem, ...]
 
   @property
   def is_measured(self) -> bool:
@@ -229,7 +225,7 @@ def measure(
   problems = [p for sample in samples for p in sample.problems]
   if not envs:
     problems.append(
-      results.Problem('The scale has no environments for', effect.suite)
+      diagnosis.Problem('The scale has no environments for', effect.suite)
     )
   estimate = intervals.Estimate(_NAN, _NAN, _NAN)
   if common:
@@ -263,7 +259,7 @@ def _samples(
     if effect.statistic == 'gain':
       budgets = {n for env in envs for n in indexed.budgets(arm, env)}
       what = f'{arm} has fewer than two budgets of pre-training on'
-      missing = tuple(results.Problem(what, env) for env in envs)
+      missing = tuple(diagnosis.Problem(what, env) for env in envs)
       samples.append(
         read(arm, pretraining_steps=min(budgets))
         if len(budgets) > 1

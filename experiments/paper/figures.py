@@ -26,6 +26,7 @@ from bt_acme import files
 from bt_acme.evaluation import intervals, plots
 from bt_acme.evaluation import panels as panels_lib
 from experiments.harness import dataset as dataset_lib
+from experiments.harness import diagnosis
 from experiments.paper import (
   artifacts,
   captions,
@@ -101,7 +102,7 @@ class Figure(NamedTuple):
   panels: Tuple[panels_lib.Panel, ...]
   columns: int
   caption: str
-  problems: Tuple[results.Problem, ...]
+  problems: Tuple[diagnosis.Problem, ...]
   xlabel: str
   log_x: bool
 
@@ -138,7 +139,7 @@ def make(
   parts = tuple(_Source(artifact, dataset, suites, normalize).parts())
   problems = [p for part in parts for c in part.curves for p in c.problems]
   problems += [
-    results.Problem('The scale has no environments for', suite)
+    diagnosis.Problem('The scale has no environments for', suite)
     for suite in artifact.suites
     if not suites.get(suite)
   ]

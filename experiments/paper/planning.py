@@ -92,11 +92,16 @@ def plan(
     else f'estimated at {scale.steps_per_second:,g} actor steps per second for '
     'stages without finished runs'
   )
+  time = f'Hours of one slot, {source}.'
+  if slots:  # None on a cluster.
+    plural = '' if len(slots) == 1 else 's'
+    hours = _wall_hours(by_stage, slots)
+    time += f' With {len(slots)} slot{plural}: {hours:,.2f} h.'
   learning = sum(not spec.is_evaluation for spec in specs)
   return '\n'.join(
     [
       tables.table(header, rows),
-      f'Hours of one slot, {source}.{_with_slots(by_stage, slots)}',
+      time,
       f'Disk space: {learning * scale.megabytes / 1000:,.2f} GB in {folder} '
       '(estimate).',
       pretraining(scale),
@@ -127,25 +132,9 @@ def status(
   ]
   lines = [pretraining(scale), tables.table(['', *_STATUSES], rows)]
   for spec in failed:
-    record = records.read(folder, spec)
-    lines += [
-      '',
-      f'{spec.id} has failed {record.failures} times; exit code '
-      f'{record.exit_code}. Delete {records.path_of(folder, spec, "json")} to '
-      'try again. Last lines of its output:',
-      *(f'  {line}' for line in record.tail[-_SHOWN_LINES:]),
-    ]
+    tail = records.read(folder, spec).tail[-_SHOWN_LINES:]
+    lines += ['', records.failure(folder, spec), *(f'  {x}' for x in tail)]
   return '\n'.join(lines)
-
-
-def _with_slots(
-  by_stage: Mapping[str, StageEstimate], slots: Sequence[pool.Slot]
-) -> str:
-  """Describes the time with local slots; empty if there are none."""
-  if not slots:
-    return ''
-  hours = _wall_hours(by_stage, slots)
-  return f' With {len(slots)} slots: {hours:,.2f} h.'
 
 
 def _wall_hours(

@@ -5,7 +5,7 @@ are computed in the same way as from our runs.
 """
 
 import functools
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import NamedTuple, Tuple
 
 from experiments.harness import dataset
 from experiments.paper import artifacts, data_files
@@ -45,12 +45,8 @@ class Printed(NamedTuple):
 @functools.lru_cache
 def numbers(artifact: str) -> Tuple[Printed, ...]:
   """Returns all numbers of a table in the paper's order; none for a figure."""
-  found = []
-  for row in data_files.rows('paper.csv'):
-    if row['artifact'] == artifact:
-      fields: Dict[str, Any] = {**row, 'bold': row['bold'] == '1'}
-      found.append(Printed(**{**fields, 'frames': int(row['frames'] or 0)}))
-  return tuple(found)
+  printed = data_files.typed_rows('paper.csv', Printed)
+  return tuple(number for number in printed if number.artifact == artifact)
 
 
 def data(artifact: str) -> dataset.Dataset:

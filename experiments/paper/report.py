@@ -7,13 +7,13 @@ from bt_acme import files
 from bt_acme.config import names
 from bt_acme.evaluation import panels
 from experiments.harness import dataset as dataset_lib
+from experiments.harness import diagnosis
 from experiments.paper import (
   artifacts,
   claims,
   figures,
   network_table,
   planning,
-  results,
   scales,
   table_formats,
   tables,
@@ -96,7 +96,7 @@ def _written(
 def _figure(
   path: pathlib.Path, title: str, figure: figures.Figure, formats: Sequence[str]
 ) -> Rendered:
-  missing = results.sentences(figure.problems, _MOST_NAMES)
+  missing = diagnosis.sentences(figure.problems, _MOST_NAMES)
   caption = '\n'.join([figure.caption, *missing, ''])
   paths = _written(path, {'txt': caption})
   picture = ''
@@ -149,7 +149,9 @@ def runs_table(runs: Sequence[dataset_lib.RunRow]) -> str:
     for title, found in (*stages.items(), ('all', runs))
   ]
   failed = [run for run in runs if run.status == dataset_lib.FAILED]
-  failures = results.sentences(map(results.failure, failed), _MOST_NAMES)
+  failures = diagnosis.sentences(
+    (diagnosis.of_run(run, '') for run in failed), _MOST_NAMES
+  )
   commits = '; '.join(sorted({_short(run.commit) for run in runs} - {''}))
   devices = '; '.join(sorted({run.device for run in runs} - {''}))
   return '\n'.join(

@@ -4,7 +4,6 @@ import collections
 from typing import (
   Callable,
   Dict,
-  Iterable,
   List,
   NamedTuple,
   Optional,
@@ -15,6 +14,7 @@ from typing import (
 import numpy as np
 
 from experiments.harness import dataset as dataset_lib
+from experiments.harness import diagnosis
 from experiments.paper import artifacts, normalization
 
 # Maximum distance between an evaluation and the requested step, as a share of
@@ -26,13 +26,6 @@ EARLY = (0.02, 0.1)
 
 # Reads a number of a run; None if the run does not have the number.
 Reading = Callable[['Results', dataset_lib.RunRow], Optional[float]]
-
-
-class Problem(NamedTuple):
-  """Missing data: a description and the affected run or environment."""
-
-  what: str
-  name: str
 
 
 class ArmResults(NamedTuple):
@@ -49,7 +42,7 @@ class ArmResults(NamedTuple):
   values: np.ndarray
   envs: Tuple[str, ...]
   runs: Tuple[dataset_lib.RunRow, ...]
-  problems: Tuple[Problem, ...]
+  problems: Tuple[diagnosis.Problem, ...]
 
   @property
   def seeds(self) -> int:
@@ -124,13 +117,17 @@ class Results:
     """
     columns: Dict[str, List[float]] = {}
     used: List[dataset_lib.RunRow] = []
-    problems: List[Problem] = []
+    problems: List[diagnosis.Problem] = []
     for env in envs:
       runs = self.runs_of(arm, env, pretraining_steps)
       if not runs:
-        problems.append(Problem(f'{arm} was not run on', env))
+        problems.append(diagnosis.Problem(f'{arm} was not run on', env))
       read = [(run, reading(self, run)) for run in runs]
-      problems += [_missing(run) for run, value in read if value is None]
+      problems += [
+        diagnosis.of_run(run, 'No evaluation near the required step')
+        for run, value in read
+        if value is None
+      ]
       finite = [value for _, value in read if value is not None]
       if finite:
         columns[env] = finite
@@ -244,35 +241,10 @@ def column_of(
   return steps[exists], values[exists]
 
 
-def _missing(run: dataset_lib.RunRow) -> Problem:
-  if run.status == dataset_lib.FAILED:
-    return failure(run)
-  if run.status == dataset_lib.DONE:
-    return Problem('No evaluation near the required step', run.run_id)
-  return Problem(f'Not done ({run.status})', run.run_id)
-
-
-def failure(run: dataset_lib.RunRow) -> Problem:
-  """Reports that a run has failed."""
-  return Problem(f'Failed with exit code {run.exit_code}', run.run_id)
-
-
-def few_seeds(arm: str, seeds: int, env: str) -> Problem:
+def few_seeds(arm: str, seeds: int, env: str) -> diagnosis.Problem:
   """Reports that an environment has fewer seeds of an arm than others."""
-  return Problem(
+  return diagnosis.Problem(
     f'{arm} uses only {seeds} seed{"" if seeds == 1 else "s"} of each '
     'environment, because there are no more on',
     env,
-  )
-
-
-def sentences(problems: Iterable[Problem], most: int = 10) -> Tuple[str, ...]:
-  """Returns a sentence per kind of problem, with at most `most` names each."""
-  names: Dict[str, List[str]] = collections.defaultdict(list)
-  for problem in dict.fromkeys(problems):
-    names[problem.what].append(problem.name)
-  return tuple(
-    f'{what}: {", ".join(found[:most])}'
-    + (f' and {len(found) - most} more.' if len(found) > most else '.')
-    for what, found in names.items()
   )

@@ -31,6 +31,7 @@ from minigrid.core import world_object
 from bt_acme import environments, files
 from bt_acme.environments import minigrid, naming
 from bt_acme.evaluation import tables
+from experiments.harness import dataset
 from experiments.paper import data_files
 
 PATH = data_files.FOLDER / 'small_scores.csv'
@@ -215,16 +216,7 @@ def read() -> Dict[str, SmallScore]:
   """Reads the scores of `data/small_scores.csv` by environment."""
   if not PATH.exists():
     return {}
-  return {
-    row['env']: SmallScore(
-      row['env'],
-      float(row['random']),
-      float(row['best']),
-      row['kind'],
-      int(row['episodes']),
-    )
-    for row in tables.read_csv(PATH)
-  }
+  return {row.env: row for row in dataset.read_rows(PATH, SmallScore)}
 
 
 def write(scores: Mapping[str, SmallScore]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from bt_acme.evaluation import intervals
 from experiments.harness import dataset as dataset_lib
+from experiments.harness import diagnosis
 from experiments.paper import (
   artifacts,
   captions,
@@ -65,7 +66,7 @@ def make(
   return PaperTable(
     *(artifact.id, artifact.title, corner, columns, rows),
     captions.of_table(artifact, cells.used, rows, suites),
-    (*artifact.notes, *results.sentences(cells.problems)),
+    (*artifact.notes, *diagnosis.sentences(cells.problems)),
   )
 
 
@@ -156,11 +157,11 @@ class _Cells:
     return [run for sample in self._samples.values() for run in sample.runs]
 
   @property
-  def problems(self) -> List[results.Problem]:
+  def problems(self) -> List[diagnosis.Problem]:
     """The missing data, including runs that failed after their evaluation."""
     found = [p for sample in self._samples.values() for p in sample.problems]
     failed = (r for r in self.used if r.status == dataset_lib.FAILED)
-    return [*found, *map(results.failure, failed)]
+    return [*found, *(diagnosis.of_run(run, '') for run in failed)]
 
   def make(self, number: _Number) -> Cell:
     """Makes a cell; comparable numbers get as many decimals as the paper's."""
@@ -198,7 +199,7 @@ class _Cells:
     if not envs:
       return Cell(note='unknown environments')
     sample = self._sample(number, envs)
-    cell = Cell(note=' '.join(results.sentences(sample.problems)))
+    cell = Cell(note=' '.join(diagnosis.sentences(sample.problems)))
     if not sample.envs:
       return cell
     statistic = metrics.METRICS['mean' if is_score else number.metric].statistic

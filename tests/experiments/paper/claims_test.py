@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.harness import dataset as dataset_lib
+from experiments.harness import diagnosis
 from experiments.paper import (
   artifacts,
   claims,
@@ -195,7 +196,7 @@ def test_environments_that_one_arm_lacks_are_ignored_for_all_arms():
   assert finding.envs == (NEAR,)
   expected = fake.distance(NEAR, 0.9, 0.8)
   assert finding.estimate.value == pytest.approx(expected)
-  assert results.Problem('r2d2 was not run on', FAR) in finding.problems
+  assert diagnosis.Problem('r2d2 was not run on', FAR) in finding.problems
 
 
 def _reading(reading, values, **columns):

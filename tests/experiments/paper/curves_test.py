@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import results
+from experiments.harness import diagnosis
 from tests.experiments.paper import fake_results as fake
 
 
@@ -16,7 +16,7 @@ def test_medians_use_only_environments_that_all_arms_have():
   np.testing.assert_array_equal(
     fake.line(full, 'r2d2').values, fake.line(hard, 'r2d2').values
   )
-  problems = results.sentences(figure.problems)
+  problems = diagnosis.sentences(figure.problems)
   assert f'ez was not run on: {fake.NEAR}.' in problems
   assert any('Excluded from med' in x and fake.NEAR in x for x in problems)
   # Arms without any run do not affect the others.
@@ -35,7 +35,7 @@ def test_excess_seeds_are_ignored_and_reported():
     axis=0,
   )
   np.testing.assert_allclose(figure.panels[0].lines[0].values, expected)
-  (problem,) = [x for x in results.sentences(figure.problems) if 'seeds' in x]
+  (problem,) = [x for x in diagnosis.sentences(figure.problems) if 'seeds' in x]
   assert 'only 2 seeds' in problem and problem.endswith(f': {fake.FAR}.')
   assert 'seeds per environment: 2;' in figure.caption
 
@@ -57,7 +57,7 @@ def test_unfinished_runs_count_only_if_no_run_is_done():
   assert far_panel.lines[0].values.tolist() == [
     s.return_mean for s in far.scores if s.run_id == far.runs[0].run_id
   ]
-  problems = ' '.join(results.sentences(figure.problems))
+  problems = ' '.join(diagnosis.sentences(figure.problems))
   assert f'Failed with exit code 1: {failed.run_id}' in problems
   assert f'latest evaluation (running): {running.run_id}' in problems
   assert f'Not done (waiting): {waiting.run_id}' in problems
@@ -91,7 +91,7 @@ def test_medians_ignore_a_run_that_has_just_started():
   )
   figure = fake.figure('fig3', dataset_lib.Dataset(both, apart))
   assert figure.panels[0].lines == ()
-  problems = results.sentences(figure.problems)
+  problems = diagnosis.sentences(figure.problems)
   assert 'No common steps in the runs of: r2d2.' in problems
 
 

@@ -137,7 +137,7 @@ def test_an_artifact_is_planned_executed_gathered_and_extended(run):
   code, out, err = run('table3', *part, '--format=md')
   assert 'all              3     3' in out
   assert '3 done, 0 left' in out
-  assert 'lack a final evaluation of 50 episodes' in out  # The runs are fakes.
+  assert 'No final evaluation of 50 episodes: ' in out  # The runs are fakes.
   data = dataset.read(run.folder)
   assert [run.status for run in data.runs] == [dataset.DONE] * 3
   assert {run.scale for run in data.runs} == {'smoke'}
@@ -192,7 +192,7 @@ def test_a_failed_run_is_shown_as_failed(run):
   _, out, _ = run('gather')
   statuses = [run.status for run in dataset.read(run.folder).runs]
   assert statuses == [dataset.FAILED, dataset.WAITING]
-  assert 'has failed 3 times' in out and '1 runs are waiting' in out
+  assert 'has failed 3 times' in out and 'Not done (waiting): ' in out
 
 
 def test_invalid_flags_stop_the_work_with_their_message(run):

@@ -61,4 +61,4 @@ def test_hours_with_slots(kinds, hours):
 
 def test_nothing_to_run_takes_no_time(tmp_path):
   text = planning.plan(tmp_path, [], scales.SMOKE, [_CPU])
-  assert '1 slots: 0.00 h' in text
+  assert 'With 1 slot: 0.00 h' in text
