@@ -23,7 +23,8 @@ _API = {
   'describe': 'bt_acme.api.describing',
   'show_versions': 'bt_acme.api.versions',
 }
-_NAMES_THERE = {'register_environment': 'register'}  # Only names that differ.
+# Public names that differ from the name in their module.
+_NAMES_THERE = {'register_environment': 'register'}
 _MODULES = {
   'behaviors': 'bt_acme.behaviors',
   'plots': 'bt_acme.api.plots',

@@ -21,6 +21,7 @@ from bt_acme.core.behavior_transfer import behavior_core, bt_actor, flights
 from bt_acme.core.intrinsic import networks as intrinsic_lib
 from bt_acme.core.intrinsic import ngu_actor
 from bt_acme.core.intrinsic import reward as reward_lib
+from bt_acme.environments import vector
 from bt_acme.replay import fields
 
 
@@ -296,9 +297,4 @@ def moved(agent: Agent, env: str) -> Agent:
 
 def spec_of(environment: Any, name: str) -> EnvironmentSpec:
   """Returns the spec of an environment of `bt_acme.environments`."""
-  return EnvironmentSpec(
-    name=name,
-    observation_shape=tuple(environment.observation_spec().shape),
-    num_stacked=getattr(environment, 'num_stacked', 1),
-    num_actions=int(environment.action_spec().num_values),
-  )
+  return EnvironmentSpec(name, *vector.space_of(environment))

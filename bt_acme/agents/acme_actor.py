@@ -1,4 +1,4 @@
-"""Acme actor that wraps the vectorized actor with a single environment."""
+"""Adapts the vectorized actor to Acme's interface, for one environment."""
 
 import collections
 from typing import Any, Deque, Dict, Optional, Tuple
@@ -32,13 +32,13 @@ class _AdderSink:
   """Passes transitions and their resulting time steps to an Acme adder.
 
   The two arrive at different times: the environment loop reports an action and
-  its time step together, but the actor records the transition only when the
+  its time step together, but the actor records the transition only once its
   reward is known.
   """
 
   def __init__(self, adder: adders.Adder):
     self._adder = adder
-    # Actions and time steps whose transition has not been recorded.
+    # Actions and time steps whose transition has not been recorded yet.
     self._pending: Deque[Tuple[np.ndarray, dm_env.TimeStep]]
     self._pending = collections.deque()
     self._extras: Dict[str, Any] = {}
@@ -64,7 +64,7 @@ class _AdderSink:
 
 
 class Actor(acme.Actor):
-  """Acts in one environment of an Acme environment loop."""
+  """Acts in the single environment of an Acme environment loop."""
 
   def __init__(
     self,
@@ -81,12 +81,12 @@ class Actor(acme.Actor):
     Args:
       agent: the agent that acts.
       random_key: the key that seeds the actor.
-      epsilon: the share of random actions, constant for each actor.
+      epsilon: the probability of a random action; constant for this actor.
       evaluation: whether to disable flights.
       variable_source: the learner.
       adder: the result of the builder's `make_adder`; None to record nothing.
-        Its extras are the fields of `Transition` and the optional extras of
-        `replay.sinks.SequenceAdder`.
+        The actor adds the fields of `Transition` and the optional extras of
+        `replay.sinks.SequenceAdder` to each step.
     """
     self._adder = adder
     self._sink = None if adder is None else _AdderSink(adder)
@@ -121,12 +121,13 @@ class Actor(acme.Actor):
       self._sink.expect(action, next_timestep)
     self._actor.observe(self._step)
     if next_timestep.last() and self._actor.awaits_reward:
-      # The last transition still lacks the reward of this observation, for
-      # which Acme's loop requests no action.
+      # The last transition lacks the reward for this observation, which is
+      # computed when an action is selected. Acme's loop requests no action
+      # after the last step.
       self._actor.select_actions(self._step)
       self._actor.update()
 
   def update(self, wait: bool = False) -> None:
-    """Fetches new parameters when they are due."""
+    """Fetches new parameters if `variable_update_period` steps have passed."""
     del wait
     self._client.update()

@@ -34,7 +34,8 @@ def BTBuilder(
 ) -> external.WrappedBuilder: ...
 
 
-# The function creates two kinds of builders, and has a name in Acme's style.
+# Acme's builders are classes; this function is named like one, but returns one
+# of two classes.
 def BTBuilder(
   base_builder: Union[builders_lib.R2D2Builder, external.BaseBuilder],
   behaviors: Sequence[behavior_lib.Behavior],
@@ -48,12 +49,12 @@ def BTBuilder(
   The method is from Campos et al. 2021, arXiv:2102.13515.
 
   Args:
-    base_builder: the builder of the agent that learns: an `agents.R2D2Builder`;
-      or a function that creates a builder of dm-acme for an environment spec,
-      which has an additional action for each behavior if extra actions are
-      enabled; or, for flights alone, a builder of dm-acme itself. The number of
-      outputs is checked in advance only for Q-networks. For other networks,
-      such as PPO's, each choice is checked when the agent acts.
+    base_builder: the builder of the agent that learns. Pass an
+      `agents.R2D2Builder`, or a function from an environment spec to a builder
+      of dm-acme. With extra actions, this spec has an additional action for
+      each behavior; without, the builder of dm-acme itself can be passed too.
+      For Q-networks, the number of outputs is checked in advance; for other
+      networks, such as PPO's, each choice is checked when the agent acts.
     behaviors: the behaviors to transfer; each has its own extra action.
     config: the settings of flights and extra actions.
     behavior_weights: the weights with which a flight draws its behavior;
@@ -63,8 +64,8 @@ def BTBuilder(
 
   Returns:
     A builder of the agent with behavior transfer. The learner of this package
-    duplicates transitions collected with a behavior; learners of dm-acme do not
-    change.
+    duplicates the transitions that a behavior collected; learners of dm-acme
+    remain unchanged.
 
   Raises:
     ValueError: if an argument is invalid.
@@ -73,8 +74,8 @@ def BTBuilder(
   if not isinstance(config, config_lib.TransferConfig):
     raise ValueError(
       f'config is a {type(config).__name__} instead of a TransferConfig. Pass '
-      'only BTConfig().transfer, because base_builder has all other settings '
-      'of the agent.'
+      'only the group BTConfig().transfer; base_builder already has all other '
+      'settings of the agent.'
     )
   if isinstance(base_builder, builders_lib.R2D2Builder):
     return _around_ours(base_builder.agent, behaviors, config, behavior_weights)
@@ -83,7 +84,8 @@ def BTBuilder(
   ):
     raise ValueError(
       f'base_builder={type(base_builder).__name__} cannot be wrapped. Pass an '
-      'agents.R2D2Builder or a builder of dm-acme, and all behaviors at once.'
+      'agents.R2D2Builder or a builder of dm-acme, and pass all behaviors in a '
+      'single call.'
     )
   if environment_spec is None:
     raise ValueError(

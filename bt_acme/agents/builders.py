@@ -1,6 +1,6 @@
 """Builders of R2D2, NGU and BT with the interface of dm-acme.
 
-The three agents share `AgentBuilder`, because they only differ in their
+The three agents share `AgentBuilder`, because they differ only in their
 `assembly.Agent`. `bt.BTBuilder` creates the builder of BT.
 """
 
@@ -28,7 +28,7 @@ class ActingMode(NamedTuple):
   """The mode of an actor, which Acme passes as the policy network.
 
   Attributes:
-    epsilon: the share of random actions, constant for each actor.
+    epsilon: the probability of a random action; constant for this actor.
     evaluation: whether to disable flights.
   """
 
@@ -48,7 +48,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
 
   @property
   def networks(self) -> networks_lib.QNetwork:
-    """The Q-network, called networks in Acme's layouts."""
+    """The Q-network, which Acme's layouts call networks."""
     return self.agent.network
 
   def make_policy(
@@ -57,8 +57,8 @@ class AgentBuilder(builders.ActorLearnerBuilder):
     """Returns the policy for `make_actor`.
 
     Args:
-      epsilon: the share of random actions; None uses `evaluation_epsilon` of
-        the configuration.
+      epsilon: the probability of a random action; None for the configured
+        `evaluation_epsilon`.
       evaluation: whether to disable flights.
     """
     if epsilon is None:
@@ -81,7 +81,7 @@ class AgentBuilder(builders.ActorLearnerBuilder):
   def make_dataset_iterator(
     self, replay_client: reverb.Client
   ) -> sampler_lib.SequenceSampler:
-    """Returns an iterator of batches, which threads prefetch until `stop`."""
+    """Returns an iterator of batches; threads prefetch them until `stop()`."""
     return sampler_lib.SequenceSampler(
       replay_client,
       self.agent.config.replay,
@@ -202,7 +202,7 @@ class R2D2Builder(AgentBuilder):
 
 
 class NGUBuilder(AgentBuilder):
-  """Builds the exploring agent of NGU (Badia et al. 2020, arXiv:2002.06038).
+  """Builds NGU, the exploring agent of Badia et al. 2020 (arXiv:2002.06038).
 
   Neither the learner nor the network uses the reward of the task.
 

@@ -1,4 +1,4 @@
-"""Acme learner that adds counts, logs, priorities and published variables."""
+"""Adapts `bt_acme.learner` to Acme: counts, logs, priorities and variables."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ _Started = Tuple[blocks.Sample, Optional[assembly.Variables]]
 
 
 class Learner(acme.Learner):
-  """Learns from sampled sequences, for R2D2, NGU and BT.
+  """Trains R2D2, NGU or BT on sampled sequences.
 
   The learner also stores the running statistics of the intrinsic reward that
   actors report (`statistics_store`).
@@ -97,7 +97,7 @@ class Learner(acme.Learner):
       seconds: the time after which no further step is started.
 
     Returns:
-      Whether any step was ever started; if so, the step is compiled.
+      Whether a step has been started, so that the step is compiled.
     """
     assert isinstance(self._dataset, sampler_lib.SequenceSampler)
     deadline = time.monotonic() + seconds
@@ -155,7 +155,7 @@ class Learner(acme.Learner):
 
   @property
   def max_priority(self) -> float:
-    """The largest priority of recent steps for `initial_priority='largest'`."""
+    """The largest recent priority, for `initial_priority='largest'`."""
     return self._learner.largest_priority()
 
   @property
@@ -188,9 +188,9 @@ class Learner(acme.Learner):
     return self._statistics.merged()
 
   def save(self) -> Mapping[str, Any]:
-    """Returns the state for a checkpoint; call it from the learner's thread.
+    """Returns the state for a checkpoint; call this in the learner's thread.
 
-    The method does not need other processes, because they may have exited.
+    No other process is involved, because they may already have exited.
 
     Raises:
       ValueError: if the learner has diverged.

@@ -37,7 +37,7 @@ class Evaluation:
       action, float64 [episodes]; 0 for an agent without extra action.
     cells: number of distinct cells visited, int64 [episodes]; None if the
       environment has no cells.
-    recordings: every step of each episode.
+    recordings: the record of each episode, with every step.
 
   Example:
     ```python
@@ -94,7 +94,8 @@ class Evaluation:
     return f'<p>{html.escape(self._title())}</p><table>{body}</table>'
 
   def _title(self) -> str:
-    return f'{self.env}: {len(self.returns)} episodes, solved {self.solved:.0%}'
+    episodes = tables.counted(len(self.returns), 'episode')
+    return f'{self.env}: {episodes}, solved {self.solved:.0%}'
 
   def _table(self) -> Tuple[List[str], List[List[str]]]:
     shown = [
@@ -118,13 +119,13 @@ def evaluate(
   epsilon: Optional[float] = None,
   flights: bool = False,
 ) -> Evaluation:
-  """Plays evaluation episodes, all of them in parallel environments.
+  """Plays evaluation episodes in parallel, one per environment.
 
   Args:
     source: a run, or an exported behavior.
     env: the name of the environment; empty for the one used in training. The
       shapes of observations and actions must equal those of training.
-    episodes: the number of episodes; each has its own environment.
+    episodes: the number of episodes, and of environments.
     seed: the random seed of the episodes.
     epsilon: the probability of a random action; None for the agent's
       `evaluation_epsilon`.
@@ -146,7 +147,7 @@ def evaluate(
     ```
   """
   if episodes < 1:
-    raise ValueError(f'episodes={episodes} is not positive.')
+    raise ValueError(f'episodes={episodes} must be positive.')
   agent = assembly.moved(source.agent, env) if env else source.agent
   memory_check.check(memory_check.estimate_evaluation(agent, episodes))
   evaluator = evaluation.Evaluator(

@@ -56,13 +56,13 @@ def load_run(
   folder: Union[str, pathlib.Path],
   behavior: Union[behaviors.Behavior, Sequence[behaviors.Behavior]] = (),
 ) -> runs.Run:
-  """Loads a run without continuing it; `Run.resume` does.
+  """Loads a run without resuming it; call `Run.resume` to do so.
 
   Args:
     folder: the workdir of a run in one process, or a directory written by
       `Run.save`. It becomes the workdir of the loaded run.
     behavior: the behaviors that were passed to `transfer`. Only needed for
-      behaviors of your own: a run stores copies of exported behaviors.
+      behaviors of your own, because a run stores copies of exported ones.
 
   Returns:
     The run.

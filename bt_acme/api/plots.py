@@ -20,7 +20,7 @@ def learning_curves(
 
   Args:
     curves: a run, or several runs with different seeds, by label. For several
-      runs the plot shows the mean and a band from the lowest to the highest.
+      runs, the plot shows the mean and a band from the lowest to the highest.
     value: the metric: a key of `Run.episodes`.
     window: the number of episodes in each moving average.
     path: the PNG file to write; empty to write none.
@@ -72,7 +72,7 @@ def visits(
   seed: int = 0,
   path: str = '',
 ) -> plots.Picture:
-  """Plots heat maps of the cells that were visited in evaluations.
+  """Plots a heat map of the visited cells for each evaluation.
 
   Args:
     evaluations: results of `evaluate`, by label. For a fair comparison, all

@@ -23,7 +23,7 @@ from bt_acme import assembly, behaviors, environments, files
 from bt_acme.cli import recorded_agent
 from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
-from bt_acme.evaluation import logs
+from bt_acme.evaluation import logs, tables
 from bt_acme.runtime import coordinator, metrics, progress
 from bt_acme.runtime import learned as learned_lib
 from bt_acme.runtime import workdir as workdir_lib
@@ -97,7 +97,7 @@ class Run:
       request: the specification of the run.
 
     Returns:
-      The run, once it has finished or was stopped.
+      The finished or stopped run.
     """
     run = cls(request)
     run._execute()
@@ -125,7 +125,8 @@ class Run:
     if identity.get('engine') != run_cli.ENGINE['engine']:
       raise ValueError(
         f'folder={workdir!r} contains a run of several processes. Evaluate it '
-        'with launch/evaluate.py, or load the behavior that it exported.'
+        'with launch/evaluate.py, or pass its exported behavior to '
+        'bt_acme.load_behavior.'
       )
     agent = recorded_agent.make(workdir, identity, given)
     config = dataclasses.replace(
@@ -150,7 +151,7 @@ class Run:
     self._read()
 
   def _read(self) -> None:
-    """Reads the learned parameters; logs are read when first accessed."""
+    """Reads the learned parameters; logs are read on first access."""
     self._learned = learned_lib.read(self._request.config, self.agent)
     self._columns = {}
 
@@ -169,7 +170,7 @@ class Run:
   def workdir(self) -> pathlib.Path:
     """Directory of the run's configuration, logs and checkpoint.
 
-    A temporary workdir is deleted together with this object.
+    A temporary workdir is deleted when this object is no longer in use.
     """
     return pathlib.Path(self._request.config.workdir)
 
@@ -240,7 +241,8 @@ class Run:
       return {name: {} for name in names}
     if 'environment' not in columns:
       raise ValueError(
-        'The columns name no environments. Pass `episodes` or `evaluations`.'
+        "columns lacks the column 'environment'. Pass `episodes` or "
+        '`evaluations` of this run.'
       )
     index = columns['environment'].astype(int) % len(names)
     return {
@@ -330,7 +332,7 @@ class Run:
     return behaviors.Exported(str(folder), setting='folder')
 
   def save(self, folder: PathLike) -> None:
-    """Copies the workdir, for `load_run`.
+    """Saves a copy of the workdir, which `load_run` can load.
 
     Args:
       folder: the directory to create.
@@ -363,7 +365,7 @@ class Run:
     return f'<table>{rows}</table>'
 
   def _summary(self) -> List[Any]:
-    """Returns the most important facts as pairs of name and text."""
+    """Returns the most important facts, as pairs of a title and a text."""
     steps, budget = self.actor_steps, self.max_actor_steps
     agent = type(self.agent.config).__name__.removesuffix('Config')
     stopped = ', stopped' if steps < budget else ''
@@ -381,11 +383,12 @@ class Run:
         returns = returns[columns['actor_steps'] == columns['actor_steps'][-1]]
       if returns.size:
         last = returns[-_SHOWN_EPISODES:]
-        summary.append((title, f'{last.mean():.3f} ({last.size} episodes)'))
+        episodes = tables.counted(last.size, 'episode')
+        summary.append((title, f'{last.mean():.3f} ({episodes})'))
     return [*summary, ('workdir', str(self.workdir))]
 
 
-_SHOWN_EPISODES = 100  # The summary shows the mean return of the last ones.
+_SHOWN_EPISODES = 100  # Number of last episodes whose returns are averaged.
 
 
 def _in(request: RunRequest, workdir: str) -> RunRequest:

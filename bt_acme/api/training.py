@@ -16,8 +16,8 @@ from bt_acme.runtime.engines.in_process import Callback
 PathLike = Union[str, pathlib.Path]
 BehaviorLike = Union[PathLike, behaviors.Behavior]
 
-# The settings of the run that `**settings` may contain. The others are separate
-# arguments, or concern runs of several processes.
+# The settings of the run that `**settings` may contain. All others are separate
+# arguments or apply only to runs of several processes.
 _RUN_SETTINGS = (
   *('num_stacked', 'evaluation_period', 'evaluation_episodes'),
   *('checkpoint_period', 'num_evaluators', 'snapshot_steps'),
@@ -26,7 +26,7 @@ _RUN_SETTINGS = (
 
 @dataclasses.dataclass(frozen=True)
 class _Options:
-  """The arguments that all functions share; see `pretrain`."""
+  """The arguments common to all functions of this module; see `pretrain`."""
 
   env: str
   max_actor_steps: int
@@ -51,11 +51,11 @@ class _Options:
         )
     if self.num_environments < 1:
       raise ValueError(
-        f'num_environments={self.num_environments} is not positive.'
+        f'num_environments={self.num_environments} must be positive.'
       )
 
   def run_config(self, preset: str) -> run_config.RunConfig:
-    """Returns the settings of the run: those given, then the preset's."""
+    """Returns the settings of the run: given ones override the preset's."""
     values = {**presets.get(preset, _RunSettings), **self.settings}
     return run_config.RunConfig(
       env=self.env,
@@ -71,7 +71,7 @@ class _Options:
   def agent_config(
     self, config_class: Type[config_lib.R2D2Config], preset: str
   ) -> config_lib.R2D2Config:
-    """Returns the settings of the agent: those given, then the preset's."""
+    """Returns the settings of the agent: given ones override the preset's."""
     known = (*names.settings_of(config_class), *_RUN_SETTINGS)
     for name, value in self.settings.items():
       if name not in known:
@@ -114,7 +114,8 @@ def pretrain(
   Args:
     env: the name of an environment: an Atari game, a MiniGrid ID, or a name
       passed to `register_environment`. Several names, separated by commas, are
-      played in rotation; their observations and actions must have equal shapes.
+      assigned to the environments in rotation; their observations and actions
+      must have equal shapes.
     max_actor_steps: the budget, summed over all environments. On Atari, an
       actor step is 4 frames.
     seed: the random seed; it fully determines the run on one processor type
@@ -125,16 +126,16 @@ def pretrain(
     num_environments: the number of environments that are stepped in parallel.
     workdir: the directory for logs, checkpoints and the behavior. The same call
       with the same directory resumes the run. Empty for a temporary directory,
-      which is deleted together with the returned run.
+      which is deleted when the returned run is no longer in use.
     progress: `auto` to show a progress bar, `off` to show nothing.
     callbacks: functions that are called after each iteration with a dictionary
       of `actor_steps`, `learner_steps`, `replay_size` and, once available,
       `episode_return` (the mean of the last 100 episodes) and
       `evaluator_return`. If a callback returns True, the run stops.
-    **settings: any other setting, by the name of its flag.
+    **settings: any other settings, by the names of their flags.
 
   Returns:
-    The run.
+    The finished or stopped run.
 
   Raises:
     ValueError: before any computation, if an argument is unknown or invalid, or
@@ -188,7 +189,8 @@ def train(
     max_actor_steps: see `pretrain`.
     init_from: a behavior whose weights initialize the Q-network (fine-tuning),
       or its directory; empty for random weights.
-    init: the weights to copy: `full` for all, `partial` for torso and LSTM.
+    init: the weights to copy: `full` for all; `partial` for the torso and the
+      LSTM only.
     seed: see `pretrain`.
     preset: see `pretrain`.
     num_environments: see `pretrain`.

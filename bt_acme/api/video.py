@@ -35,7 +35,7 @@ class Video:
     """Writes the video to a file.
 
     Args:
-      path: the file to write; its name should end in `.webm`.
+      path: the file to write; the name should end in `.webm`.
     """
     pathlib.Path(path).write_bytes(self.data)
 
@@ -74,7 +74,7 @@ def show(
     max_frames: the maximum length of the video in frames.
 
   Returns:
-    The video. A notebook plays it if it is the last value of a cell.
+    The video, which a notebook plays if it is the result of a cell.
 
   Raises:
     ValueError: if the environment does not exist, has other shapes, or cannot

@@ -1,4 +1,4 @@
-"""Checksums of the parameters that a run was given."""
+"""Checksums of the parameters that are passed to a run."""
 
 from typing import Any, Dict, Optional, Sequence
 
@@ -15,8 +15,8 @@ def compute(
   """Returns the checksums that `workdir.claim` compares instead of directories.
 
   Args:
-    transferred: the behaviors. A behavior that was not exported is identified
-      by its name.
+    transferred: the behaviors. Behaviors that were not exported are identified
+      by their names.
     weights: the initial weights of the run, if any; already loaded.
   """
   return {

@@ -111,7 +111,8 @@ def load(
   """Loads the agent of a behavior or of a run, and its learned policy.
 
   Raises:
-    ValueError: if not exactly one of them is given, or if it cannot be loaded.
+    ValueError: unless exactly one of `behavior` and `workdir` is set, or if it
+      cannot be loaded.
   """
   checks.require(
     bool(config.behavior) != bool(config.workdir),
@@ -145,11 +146,12 @@ def run(config: EvaluationConfig) -> None:
       config.video, frames_per_second=film_lib.FRAMES_PER_SECOND
     )
   rows = _play(config, agent, learned, writer)
-  print(f'{agent.spec.name}, {len(rows)} episodes')
+  print(f'{agent.spec.name}, {tables.counted(len(rows), "episode")}')
   print(_table(rows))
   if writer is not None:
     writer.close()
-    print(f'Video of episode 0: {config.video} ({writer.frames} frames)')
+    frames = tables.counted(writer.frames, 'frame')
+    print(f'Video of episode 0: {config.video} ({frames})')
   if config.output:
     played = {
       'env': agent.spec.name,

@@ -29,8 +29,8 @@ FLAGS = flags.FLAGS
 Main = Callable[[List[str]], Optional[int]]
 
 _USAGE_ERROR = 2
-# Launchpad defines this flag too, but with fewer values. Without an override,
-# the second definition would raise an error.
+# Launchpad also defines this flag, but with fewer values. Unless overriding is
+# allowed, the second definition raises an error.
 _ALSO_LAUNCHPADS = 'lp_launch_type'
 _DEFINE: Dict[type, Callable[..., Any]] = {
   bool: flags.DEFINE_bool,
@@ -124,8 +124,8 @@ def _parse(config_class: Optional[type], argv: List[str]) -> List[str]:
   if len(rest) > 1:
     sys.exit(
       _usage_error(
-        f'{rest[1]!r} is not a flag. Write --NAME=VALUE; --help lists all '
-        'flags.'
+        f'{rest[1]!r} is not a flag. Write flags as --NAME=VALUE; --help lists '
+        'all flags.'
       )
     )
   return rest

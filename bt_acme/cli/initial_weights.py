@@ -25,7 +25,7 @@ class WeightsConfig:
   init: str = checks.setting(
     'full',
     'Weights to load: `partial` loads the torso and the LSTM; `full` also '
-    'loads the head, which without behavior transfer is fine-tuning.',
+    'loads the head. Without behavior transfer, `full` is fine-tuning.',
     choices=('full', 'partial'),
   )
   extra_init: str = checks.setting(

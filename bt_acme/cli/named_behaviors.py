@@ -54,10 +54,10 @@ class BehaviorsConfig:
 def make(
   config: BehaviorsConfig, transfer: config_lib.TransferConfig
 ) -> List[behaviors.Behavior]:
-  """Makes the behaviors that `config.behavior` lists.
+  """Creates the behaviors listed in `config.behavior`.
 
   Args:
-    config: the behaviors to make.
+    config: the behaviors to create.
     transfer: the settings of exported behaviors.
 
   Raises:

@@ -1,4 +1,4 @@
-"""Makes the agent of an existing run from its record."""
+"""Recreates the agent of an existing run from its `config.json`."""
 
 from typing import Any, List, Sequence
 
@@ -15,7 +15,7 @@ def make(
   identity: names.Values,
   given: Sequence[behaviors.Behavior] = (),
 ) -> assembly.Agent:
-  """Makes the agent of a run.
+  """Recreates the agent of a run.
 
   Args:
     workdir: the directory of the run.
@@ -77,8 +77,8 @@ def _load(
     workdir: the directory of the run.
     recorded: the directory or name of each behavior.
     config: the agent's configuration.
-    only_copies: whether to omit behaviors that are neither copied nor built in,
-      because `recorded` contains names that are not directories.
+    only_copies: whether to skip behaviors that are neither copied nor built in;
+      for records that contain names instead of directories.
   """
   copies = behavior_copies.folders(workdir)
   return [

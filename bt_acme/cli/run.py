@@ -20,6 +20,7 @@ from bt_acme import config as config_lib
 from bt_acme.config import placement
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
+from bt_acme.evaluation import tables
 from bt_acme.replay import memory_estimate
 from bt_acme.runtime import (
   behavior_copies,
@@ -65,15 +66,15 @@ def launch(
     agent: the agent: R2D2, NGU or BT.
     initial_params: initial parameters of the Q-network, if any.
     identity: additional identity of the run; see `workdir.claim`.
-    make_display: makes the display of a run in one process, given the budget of
-      actor steps. With a display, the messages of the launch scripts are not
+    make_display: creates the display of a run in one process, given the budget
+      of actor steps. With a display, the messages of the launch scripts are not
       printed; None prints them and shows a progress bar.
     callbacks: functions that a run in one process calls after each iteration.
       If any of them returns True, the run saves its state and stops.
 
   Returns:
-    The exit code of the process: 1, after printing an error, if the disk is too
-    full to continue.
+    The exit code of the process. If the disk is full, an error is printed and
+    the code is 1.
 
   Raises:
     ValueError: before anything starts, if the settings are invalid or if
@@ -109,9 +110,10 @@ def launch(
     )
     return 1
   if code is None and by_script:
+    steps = tables.counted(run.max_actor_steps, 'actor step')
     print(
-      f'The run in {run.workdir} has completed its {run.max_actor_steps:,} '
-      'actor steps. Raise max_actor_steps to continue.'
+      f'The run in {run.workdir} has completed its {steps}. Raise '
+      'max_actor_steps to continue.'
     )
   return code or 0
 
@@ -128,15 +130,17 @@ def run_session(
   prepare: Callable[[bool], None],
   start: Callable[[Callable[[], None]], int],
 ) -> Optional[int]:
-  """Claims the workdir of a run and records a session of it.
+  """Claims the workdir of a run, and runs and records one session.
 
   Args:
     run: the run, whose workdir is locked.
     config: the agent's configuration.
     identity: see `workdir.claim`.
-    prepare: called before the session starts with whether the run is resumed.
-    start: executes the run and returns its exit code. Its argument records that
-      the run resumes from its checkpoint in a new session.
+    prepare: a function that is called before the session starts, with whether
+      the run is resumed.
+    start: a function that executes the run and returns its exit code. Its
+      argument is a function to call when the run restarts from its checkpoint,
+      which records a new session.
 
   Returns:
     The exit code; None if the run was already completed.
@@ -167,13 +171,14 @@ def run_session(
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   """Raises ValueError if the settings of a run are invalid on this machine."""
-  # In other cases, only the learner's process sees the learner's devices.
+  # Otherwise, only the learner's process can see the learner's devices.
   if run.is_in_this_process or os.environ.get('JAX_PLATFORMS') == 'cpu':
     data_parallel.make_shardings(agent.config.learner)
   if run.spans_machines and not shutil.which(run.ray_python):
     raise ValueError(
       f'ray_python={run.ray_python!r} is not an executable. Run `make ray` to '
-      'create an environment with Ray, or pass the path of your own Python.'
+      'create an environment with Ray, or set ray_python to a Python in which '
+      'Ray is installed.'
     )
   if run.spans_machines:
     _check_cluster(run)
@@ -198,12 +203,12 @@ def _announce(
   run: run_config.RunConfig, agent: assembly.Agent, resumed: bool
 ) -> None:
   """Prints a summary of the run, its memory estimate, and warnings."""
-  actors = f'{run.num_actors} actors of {run.envs_per_actor} environments'
+  actors = f'{tables.counted(run.num_actors, "actor")}, '
   print(
     f'{"Resuming" if resumed else "Starting"} {type(agent.config).__name__} '
-    f'on {run.env} in {run.workdir}: '
-    f'{actors if run.has_nodes else f"{run.num_environments} environments"}, '
-    f'{run.max_actor_steps:,} actor steps.'
+    f'on {run.env} in {run.workdir}: {actors if run.has_nodes else ""}'
+    f'{tables.counted(run.num_environments, "environment")}, '
+    f'{tables.counted(run.max_actor_steps, "actor step")}.'
   )
   if run.has_nodes:
     estimate = memory_estimate.estimate(
@@ -248,8 +253,8 @@ def _run_in_process(
   if make_display is None:
     steps = engine.coordinator.get_counts().get('actor_steps', 0)
     print(
-      f'Stopped after {steps:,} actor steps; state saved. Rerun the same '
-      'command to resume.'
+      f'Stopped after {tables.counted(steps, "actor step")}; state saved. '
+      'Rerun the same command to resume.'
     )
   return STOPPED if interrupt is None else interrupts.exit_code(interrupt)
 
@@ -266,7 +271,7 @@ def _launch_nodes(
     run: the run.
     agent: the agent.
     initial_params: initial parameters of the Q-network, if any.
-    begin_next: records that the run resumes in a new session.
+    begin_next: a function that records a new session, for restarts of the run.
   """
   # Imported here because runs in one process do not need Acme's stack.
   from bt_acme.agents import builders

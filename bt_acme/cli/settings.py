@@ -36,7 +36,7 @@ def read(settings_class: Type[Config]) -> Config:
   """Returns the settings of a script: flags, then the preset, then defaults.
 
   If the nodes of the run are separate processes, JAX is restricted to the CPU
-  in this process. Otherwise it would reserve all memory of a GPU just for the
+  in this process. Otherwise, JAX would reserve all memory of a GPU just for the
   initial weights.
   """
   preset = presets.get(FLAGS.preset, settings_class)

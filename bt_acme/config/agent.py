@@ -1,8 +1,8 @@
 """Configurations of the three agents: groups of settings and their defaults.
 
 The defaults follow the paper (Campos et al. 2021, arXiv:2102.13515, App. A) and
-the papers on which it builds (R2D2, NGU, Agent57). The help of a setting says
-so if the paper does not specify its value.
+the papers on which it builds (R2D2, NGU, Agent57). If the paper does not
+specify a value, the help of the setting says so.
 """
 
 import dataclasses

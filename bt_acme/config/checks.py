@@ -3,7 +3,8 @@
 A setting is a field of a frozen dataclass that is declared with `setting`. The
 flags of the launch scripts take their help from the declaration, and `check`
 rejects every value that the declaration does not allow, so that each fact about
-a setting is written once. A `__post_init__` only checks how fields relate.
+a setting is written once. A `__post_init__` method adds only checks of several
+fields together.
 """
 
 import dataclasses
@@ -129,7 +130,7 @@ def _problem(value: Any, kind: type, declaration: Declaration) -> str:
 def _problem_of_number(
   value: float, kind: type, declaration: Declaration
 ) -> str:
-  """Returns `_problem` for a number; an int may be too large for a float."""
+  """Checks a number; an int may be too large to convert to a float."""
   if value != value or abs(value) == math.inf:
     return 'must be finite.'
   if not _in_range(value, declaration):

@@ -65,8 +65,8 @@ class LearnerConfig:
   )
   target_update_period: int = checks.setting(
     1500,
-    'Number of learner steps between updates of the target network, which copy '
-    'the online network. The paper uses 1500.',
+    'Number of learner steps after which the online network is copied to the '
+    'target network again. The paper uses 1500.',
     above=0,
   )
   importance_sampling_exponent: float = checks.setting(
@@ -90,9 +90,9 @@ class LearnerConfig:
   )
   double_q: bool = checks.setting(
     True,
-    'Whether to select with the online network the action whose value '
-    'Q(lambda) takes from the target network, as in R2D2. The paper only '
-    'mentions Q(lambda).',
+    'Whether to let the online network select the action that the target '
+    'network evaluates in Q(lambda), as in R2D2. The paper only mentions '
+    'Q(lambda).',
   )
   behavior_labels: str = checks.setting(
     'both',
@@ -107,9 +107,9 @@ class LearnerConfig:
   )
   duplicate_flights: bool = checks.setting(
     True,
-    'Whether to count the steps of a flight as "transitions collected with '
-    'pi_p" too, if there is an extra action; otherwise they only train their '
-    "primitive action. The paper's wording is ambiguous; read literally, they "
+    'Whether to count the steps of a flight, too, as "transitions collected '
+    'with pi_p" if there is an extra action; otherwise they train only their '
+    "primitive action. The paper's wording is ambiguous; taken literally, they "
     'count.',
   )
 

@@ -32,7 +32,9 @@ def settings_of(config_class: type) -> Dict[str, 'dataclasses.Field[Any]']:
   for group in groups(config_class).values():
     for field in dataclasses.fields(group):
       if field.name in found:
-        raise ValueError(f'Two settings are named {field.name}.')
+        raise ValueError(
+          f'Two settings are named {field.name}. Rename one of them.'
+        )
       found[field.name] = field
   return found
 
@@ -100,7 +102,7 @@ def from_dict(config_class: type, values: Values) -> Any:
 
 
 def suggest(given: object, known: Iterable[object]) -> str:
-  """Returns a text that suggests valid choices instead of an invalid one.
+  """Returns the end of an error message, which suggests valid choices.
 
   Args:
     given: the invalid choice of the user.

@@ -1,8 +1,9 @@
 """Presets: named settings for scales other than the paper's.
 
 A preset replaces defaults; settings of the user override a preset. Every preset
-works for both pre-training and transfer: an agent uses the settings that it
-has, and some settings apply only to pre-training or only to learning a task.
+works for both pre-training and transfer: an agent ignores settings that it does
+not have, and some settings apply only to pre-training or only to learning a
+task.
 This command prints the changes of all presets:
 
   python -m bt_acme.config.presets

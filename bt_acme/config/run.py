@@ -24,9 +24,9 @@ class RunConfig:
   env: str = checks.setting(
     'montezuma_revenge',
     'Environment: an Atari game (`montezuma_revenge`), a game with a modified '
-    'reward (`hero:miners_easy`) or a MiniGrid id. A comma-separated list of '
-    'environments with equal spaces spreads the environments of the run over '
-    'them, in rotation.',
+    'reward (`hero:miners_easy`) or a MiniGrid ID. A comma-separated list of '
+    'names with equal observation and action shapes is assigned to the '
+    'environments of the run in rotation.',
   )
   num_stacked: int = checks.setting(
     0,
@@ -282,7 +282,7 @@ class RunConfig:
 
   @property
   def groups_per_actor(self) -> int:
-    """The number of groups of an actor's environments; each acts as a batch."""
+    """The number of groups of an actor's environments; a group is one batch."""
     return 2 if self.inference == 'server' else 1
 
   @property

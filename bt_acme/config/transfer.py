@@ -25,10 +25,11 @@ class TransferConfig:
   )
   extra_action_margin: float = checks.setting(
     0.0,
-    'How much a primitive action must exceed an extra action to be selected, '
-    'as a fraction of the largest absolute value. In long tasks, values differ '
-    'by less than the errors of the network, and 0.1 follows the behavior '
-    'where in doubt. The paper uses the largest value alone, which is 0.',
+    'Margin by which the value of a primitive action must exceed that of an '
+    'extra action for the primitive action to be selected, as a fraction of '
+    'the largest absolute value. In long tasks, values differ by less than the '
+    'errors of the network; with 0.1, the agent follows the behavior when in '
+    'doubt. The paper selects the largest value, which is a margin of 0.',
     minimum=0,
   )
   flight_probability: str = checks.setting(

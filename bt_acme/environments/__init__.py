@@ -12,8 +12,8 @@ The supported names are:
 `registry` finds the module that creates an environment.
 
 A run may play several environments whose observations and actions have equal
-shapes: in a comma-separated list of names, the names apply to environments 0,
-1, ... of the run, in rotation (`name_of`).
+shapes. The names in a comma-separated list are assigned to environments 0, 1,
+... of the run in rotation (`name_of`).
 """
 
 from typing import Any, Tuple
@@ -38,7 +38,7 @@ _ATARI_STACK = 4  # The default number of frames in an observation of Atari.
 
 
 def seed_of(seed: int, index: int) -> int:
-  """Derives the seed of environment `index`; random streams do not overlap."""
+  """Derives the seed of environment `index`, for independent random streams."""
   return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
 
 
@@ -53,17 +53,17 @@ def name_of(names: str, index: int) -> str:
   return separate[index % len(separate)]
 
 
-def validate(names: str) -> None:
-  """Checks that environments of these names exist, without creating any.
+def validate(name: str) -> None:
+  """Checks that an environment exists, without creating it.
 
   Args:
-    names: one name or a comma-separated list.
+    name: one name or a comma-separated list, all of whose names are checked.
 
   Raises:
     ValueError: if a name is unknown.
   """
-  for name in names_in(names):
-    registry.find(name)
+  for each in names_in(name):
+    registry.find(each)
 
 
 def make(
@@ -102,7 +102,7 @@ def make(
 
 
 def make_vector(
-  names: str,
+  name: str,
   num_environments: int,
   *,
   seed: int,
@@ -112,11 +112,11 @@ def make_vector(
   """Creates the environments of one process, which are stepped together.
 
   Atari games run in ale-py's C++ vector environment, in a separate thread. All
-  other environments are stepped sequentially, including Atari games with a
-  modified reward, because the reward of each frame is attributed to events.
+  other environments are stepped sequentially. They include Atari games with a
+  modified reward, whose reward is computed frame by frame.
 
   Args:
-    names: one name or a comma-separated list, as described in this module.
+    name: one name or a comma-separated list, as described in this module.
     num_environments: N, the number of environments.
     seed: the run's seed.
     first_environment: the index of the first environment within the run. An
@@ -132,13 +132,13 @@ def make_vector(
   """
   indices = range(first_environment, first_environment + num_environments)
   seeds = [seed_of(seed, i) for i in indices]
-  if len(names_in(names)) == 1:
-    maker = registry.find(names)
+  if len(names_in(name)) == 1:
+    maker = registry.find(name)
     if maker.make_vector is not None:
       return maker.make_vector(seeds, stack=num_stacked or _ATARI_STACK)
   return vector.VectorEnvironment(
     [
-      make(name_of(names, i), seed=s, num_stacked=num_stacked)
+      make(name_of(name, i), seed=s, num_stacked=num_stacked)
       for i, s in zip(indices, seeds, strict=True)
     ]
   )

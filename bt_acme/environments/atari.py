@@ -2,14 +2,14 @@
 
 The settings are those of Agent57: all 18 actions, each repeated for 4 frames;
 grayscale frames of 84x84 pixels, the maximum of the last two, 4 of them
-stacked; 1 to 30 no-op frames at the start; no sticky actions, raw rewards, and
-no end of the episode when a life is lost. Sources: Kapturowski et al. 2019
+stacked; 1 to 30 no-op frames at the start; no sticky actions; raw rewards; and
+episodes that continue when a life is lost. Sources: Kapturowski et al. 2019
 (R2D2); Badia et al. 2020 (NGU), Table 8.
 
-The only difference is downscaling: Agent57 uses bilinear interpolation, this
-module area averaging. ale-py's `AtariVectorEnv` also averages areas, so both
-return the same observations, except for the last observation of an episode:
-there the maximum of `AtariVectorEnv` still includes frames of the previous
+The only difference is downscaling: Agent57 interpolates bilinearly, and this
+module averages areas. ale-py's `AtariVectorEnv` also averages areas, so both
+return the same observations, except for the last observation of an episode, in
+which the maximum of `AtariVectorEnv` still includes frames of the previous
 step.
 """
 
@@ -26,66 +26,17 @@ from dm_env import specs
 
 from bt_acme.environments import atari_vector, base, naming, saving, tasks
 
-ATARI_57 = (
-  'alien',
-  'amidar',
-  'assault',
-  'asterix',
-  'asteroids',
-  'atlantis',
-  'bank_heist',
-  'battle_zone',
-  'beam_rider',
-  'berzerk',
-  'bowling',
-  'boxing',
-  'breakout',
-  'centipede',
-  'chopper_command',
-  'crazy_climber',
-  'defender',
-  'demon_attack',
-  'double_dunk',
-  'enduro',
-  'fishing_derby',
-  'freeway',
-  'frostbite',
-  'gopher',
-  'gravitar',
-  'hero',
-  'ice_hockey',
-  'jamesbond',
-  'kangaroo',
-  'krull',
-  'kung_fu_master',
-  'montezuma_revenge',
-  'ms_pacman',
-  'name_this_game',
-  'phoenix',
-  'pitfall',
-  'pong',
-  'private_eye',
-  'qbert',
-  'riverraid',
-  'road_runner',
-  'robotank',
-  'seaquest',
-  'skiing',
-  'solaris',
-  'space_invaders',
-  'star_gunner',
-  'surround',
-  'tennis',
-  'time_pilot',
-  'tutankham',
-  'up_n_down',
-  'venture',
-  'video_pinball',
-  'wizard_of_wor',
-  'yars_revenge',
-  'zaxxon',
-)
-
+_GAMES = """
+  alien amidar assault asterix asteroids atlantis bank_heist battle_zone
+  beam_rider berzerk bowling boxing breakout centipede chopper_command
+  crazy_climber defender demon_attack double_dunk enduro fishing_derby freeway
+  frostbite gopher gravitar hero ice_hockey jamesbond kangaroo krull
+  kung_fu_master montezuma_revenge ms_pacman name_this_game phoenix pitfall
+  pong private_eye qbert riverraid road_runner robotank seaquest skiing
+  solaris space_invaders star_gunner surround tennis time_pilot tutankham
+  up_n_down venture video_pinball wizard_of_wor yars_revenge zaxxon
+"""
+ATARI_57 = tuple(_GAMES.split())
 _SIDE = 84  # Height and width of an observation in pixels.
 
 
@@ -172,7 +123,7 @@ class Atari(base.Environment):
 
   @property
   def num_stacked(self) -> int:
-    """Number of frames in an observation; the replay stores each only once."""
+    """Number of frames in an observation; the replay stores each frame once."""
     return self._stack_size
 
   def reset(self) -> dm_env.TimeStep:
@@ -243,7 +194,7 @@ class Atari(base.Environment):
     return self._ale.getScreenRGB()
 
   def state(self) -> saving.State:
-    """Returns console state, random generator state, frames and counters."""
+    """Returns the states of console and generator, the frames and counters."""
     return {
       'console': self._ale.cloneState(include_rng=True).serialize(),
       'generator': self._rng.bit_generator.state,

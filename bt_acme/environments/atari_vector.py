@@ -15,10 +15,10 @@ from bt_acme.environments import vector
 
 _NUM_ACTIONS = 18
 _SIDE = 84  # Height and width of an observation in pixels.
-# Markers among the recorded actions: a reset, a step before the first reset.
+# Markers in the records: a reset, and a step before the first recorded reset.
 _RESET, _BEFORE = 255, 254
 # A game with this many recorded steps gets a new seed at its next episode, and
-# its record restarts there. Seeding takes as long as about 200 steps.
+# its record restarts. Seeding takes as long as about 200 steps.
 _STEPS_BETWEEN_SEEDS = 20_000
 
 
@@ -52,13 +52,13 @@ class AtariVector:
       len(seeds),
       num_threads=num_threads,
       stack_num=stack,
-      # ale-py draws numbers below this one.
+      # ale-py draws a number below `noop_max`.
       noop_max=max_noops + 1 if max_noops else 0,
       max_num_frames_per_episode=max_frames,
       full_action_space=True,
       reward_clipping=False,
       use_fire_reset=False,
-      # Currently the defaults of ale-py. `atari.Atari` does the same.
+      # These are the current defaults of ale-py, and match `atari.Atari`.
       repeat_action_probability=0.0,
       frameskip=4,
       maxpool=True,
@@ -151,8 +151,8 @@ class AtariVector:
   def restore(self, state: Dict[str, np.ndarray]) -> None:
     """Restores a state by replaying the actions since the latest seeds.
 
-    There are at most 20,000 steps plus one episode per game, except in a state
-    of version 0.1.0, which contains all actions since the first reset.
+    At most 20,000 steps plus one episode are replayed per game, except for a
+    state of version 0.1.0, which contains all actions since the first reset.
 
     Args:
       state: the state of the same number of instances of the same game.
@@ -161,7 +161,9 @@ class AtariVector:
       RuntimeError: if an episode has already been started.
     """
     if self._has_started:
-      raise RuntimeError('restore() was called after the first reset.')
+      raise RuntimeError(
+        'restore() was called after the first reset. Create new environments.'
+      )
     self._seeds = state['seeds'].copy()
     # The actions of a game before its own first reset are arbitrary.
     self._games.reset(seed=self._seeds)

@@ -28,7 +28,7 @@ def time_step(
   terminated: bool,
   truncated: bool,
 ) -> dm_env.TimeStep:
-  """Creates a time step other than the first of an episode.
+  """Creates any time step of an episode except the first.
 
   Args:
     observation: the observation after the step.

@@ -43,7 +43,7 @@ class Gymnasium(saving.Replayed):
         'MountainCarContinuous-v0'.
       seed: the seed of the episodes.
     """
-    # Gymnasium's checks take time in every step.
+    # The checker would slow down every step.
     if isinstance(env, str):
       env = gymnasium.make(env, disable_env_checker=True)
     super().__init__(env, seed)
@@ -104,7 +104,8 @@ class Gymnasium(saving.Replayed):
     ):
       raise ValueError(
         f'{self._env} cannot be restored, because replaying the actions of the '
-        'episode leads to another observation. Resume with new episodes.'
+        'episode leads to another observation. Draw all random numbers from '
+        'its np_random, and clear everything else in reset().'
       )
 
   def render_rgb(self) -> np.ndarray:

@@ -8,7 +8,7 @@ A name is a MiniGrid ID, optionally followed by these modifiers in this order:
 
   :fixed, :fixed=3   every episode has layout 0, or layout 3
   :no_goal           goals are removed: exploration without a task
-  :open_goal         goals are seen and entered, but do not end the episode
+  :open_goal         goals can be seen and entered, but do not end the episode
   :door=0.3          reward 0.3 for the first opening of each door per episode
   :new_cell=-0.1     reward -0.1 for each cell that is new in the episode
 """
@@ -100,15 +100,15 @@ class MiniGrid(saving.Replayed):
       no_goal: whether to remove goals, so that no episode ends at one. An
         exploring agent that encounters goals learns to avoid them, because
         reaching a goal ends the episode and with it the exploration.
-      open_goal: whether goals are seen and can be entered without a reward and
-        without ending the episode. An agent that has never seen a goal walks
-        around it like around any unknown object.
+      open_goal: whether goals can be seen and entered without a reward and
+        without ending the episode. An agent that has never seen a goal would
+        walk around it, as around any unknown object.
       door: the reward for the first opening of each door in an episode.
       new_cell: the reward for each cell that is new in an episode.
 
     Raises:
       ValueError: if `no_goal` or `open_goal` is set and the environment has no
-        goal, if both are set, or if `door` is set and it has no door.
+        goal, if both are set, or if `door` is set and there is no door.
     """
     self._name = name
     super().__init__(

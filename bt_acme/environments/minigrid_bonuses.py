@@ -1,4 +1,4 @@
-"""Bonus rewards for MiniGrid, for tasks that mislead an exploring agent."""
+"""Bonus rewards of MiniGrid tasks, which can mislead an exploring agent."""
 
 from typing import Protocol, Set, Tuple, Union
 
@@ -58,7 +58,7 @@ class OpenedDoor:
     }
 
   def reward(self, env: minigrid_env.MiniGridEnv) -> np.float32:
-    """Returns the bonus if the agent just opened a new door, else 0."""
+    """Returns the bonus if a door was opened for the first time, else 0."""
     # Only the door in front of the agent can have been opened.
     cell = _cell(env.front_pos)
     door = env.grid.get(*cell)

@@ -69,7 +69,7 @@ def number(text: str) -> Optional[int]:
 
 
 def reward(text: str) -> Optional[float]:
-  """Parses a finite number."""
+  """Parses a finite number, such as a reward; returns None for other texts."""
   try:
     value = float(text)
   except ValueError:
@@ -78,7 +78,7 @@ def reward(text: str) -> Optional[float]:
 
 
 def no_value(text: str) -> None:
-  """Rejects the text after a modifier that takes no value: returns None."""
+  """Returns None, because the modifier takes no value and any is invalid."""
   del text
 
 
@@ -119,7 +119,7 @@ def parse(name: str, modifiers: Sequence[Modifier]) -> Dict[str, Any]:
 
 
 def _repaired(name: str, known: Dict[str, Modifier]) -> str:
-  """Replaces the modifiers of a name by the nearest valid ones, in order."""
+  """Replaces each modifier of a name by the nearest valid one, in order."""
   base, *written = name.split(':')
   kept: Dict[str, str] = {}
   for w in written:

@@ -1,4 +1,4 @@
-"""A memory test: shows a sign, and asks for it some steps later."""
+"""A memory test that shows a sign and asks for it some steps later."""
 
 import functools
 import re

@@ -34,8 +34,8 @@ _registered: Dict[str, Callable[..., dm_env.Environment]] = {}
 def register(name: str, constructor: Callable[..., Any]) -> None:
   """Registers an environment of your own under a name, in this process.
 
-  The Python API accepts the name wherever it takes an environment. The
-  processes of a Launchpad program do not know the name.
+  The Python API accepts the name wherever it takes an environment. Runs with
+  several processes cannot use the name.
 
   Args:
     name: the new name.
@@ -66,10 +66,6 @@ def register(name: str, constructor: Callable[..., Any]) -> None:
       f'name={name!r} contains a comma, which separates environments. Choose '
       'another name.'
     )
-  if name in _registered:
-    raise ValueError(
-      f'name={name!r} is already registered. Choose another name.'
-    )
   try:
     find(name)
   except ValueError:
@@ -91,7 +87,7 @@ def _construct(
   if not isinstance(environment, dm_env.Environment):
     raise ValueError(
       f'env={name!r}: its constructor returned a {type(environment).__name__}. '
-      'Return a dm_env.Environment or a gymnasium.Env.'
+      'It must return a dm_env.Environment or a gymnasium.Env.'
     )
   observation, action = (
     environment.observation_spec(),
@@ -118,7 +114,7 @@ def find(name: str) -> naming.Maker:
     name: a single name.
 
   Raises:
-    ValueError: if the name is unknown; suggests the nearest names.
+    ValueError: if the name is unknown; the message suggests similar names.
     ImportError: if a package that the environment needs is not installed.
   """
   if name in _registered:

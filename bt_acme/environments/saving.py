@@ -22,11 +22,11 @@ class SaveNotSupportedError(ValueError):
 
 
 class Replayed(base.Environment):
-  """A gymnasium environment that is saved as the actions of its episode.
+  """A gymnasium environment whose state is saved as the actions of its episode.
 
-  All random numbers come from the environment's own generator. Therefore the
-  state of the generator before the episode and the actions since then determine
-  the state of the environment, and they are much smaller.
+  All random numbers come from the environment's own generator. Therefore, the
+  generator's state before the episode and the actions since then determine the
+  environment's state, and they need much less space.
   """
 
   def __init__(self, env: Any, seed: int):

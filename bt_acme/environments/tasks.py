@@ -5,8 +5,8 @@ its amount and by the console's memory. The task then defines the reward of each
 event. Source: Campos et al. 2021, App. C.
 
 The memory address of each signal was measured frame by frame on ale-py's ROMs,
-starting from AtariARI (Anand et al. 2019). A wall destroyed by the laser gives
-no reward in the game, nor here. The paper does not specify whether energy pills
+starting from AtariARI (Anand et al. 2019). A wall destroyed by the laser earns
+no reward, as in the game. The paper does not specify whether energy pills
 count as pac-dots; here they do only in the task whose name contains `pills`.
 """
 
@@ -131,7 +131,7 @@ _FRUITS = {
 
 
 def _ms_pacman_candidates(frame: Frame) -> List[Points]:
-  """Combines an optional dot or pill, an optional ghost and optional fruit.
+  """Combines at most one dot or pill, one ghost and one fruit.
 
   The extra life at 10,000 points also adds one point to the score.
   """
@@ -200,7 +200,7 @@ def _hero_candidates(frame: Frame) -> List[Points]:
   after = _signals(_HERO_MEMORY, frame.ram_after)
   if before['bonus'] == 255:
     return [{'bonus': frame.reward}]
-  # The amount alone is ambiguous, because the bonus also pays 1000 and 50.
+  # The amount alone is ambiguous, because bonuses, too, can be 1000 or 50.
   rescue = {'rescue': 1000} if after['bonus'] == 255 else {}
   walls: List[Points] = [{}]
   if after['dynamite'] == before['dynamite'] - 1:
@@ -213,7 +213,7 @@ def _hero_candidates(frame: Frame) -> List[Points]:
 
 
 def _hero_is_as_expected(ale: ale_py.ALEInterface) -> bool:
-  """Checks the full power at the start, then lays one stick of dynamite."""
+  """Lays one stick of dynamite and checks that all signals are as expected."""
   for number in range(250):
     ale.act(ale_py.Action.DOWN if number >= 150 else ale_py.Action.NOOP)
   return _signals(_HERO_MEMORY, ale.getRAM()) == {

@@ -1,6 +1,15 @@
 """Vectors of environments that are stepped together in one process."""
 
-from typing import Any, Iterable, List, NamedTuple, Optional, Protocol, Sequence
+from typing import (
+  Any,
+  Iterable,
+  List,
+  NamedTuple,
+  Optional,
+  Protocol,
+  Sequence,
+  Tuple,
+)
 
 import dm_env
 import numpy as np
@@ -54,17 +63,31 @@ class Environments(Protocol):
   def state(self) -> States:
     """Returns the states of all environments as serializable values.
 
-    Called between two steps.
+    Call this between two steps, not between `send` and `recv`.
 
     Raises:
       saving.SaveNotSupportedError: if an environment cannot be saved.
     """
 
   def restore(self, state: States) -> None:
-    """Restores a state; called instead of the first `reset`."""
+    """Restores a state; call this instead of the first `reset`."""
 
   def close(self) -> None:
     """Closes all environments."""
+
+
+def space_of(environment: Any) -> Tuple[Any, int, int]:
+  """Returns the properties that must be equal in all environments of a run.
+
+  Returns:
+    The shape of observations, the number of frames stacked in an observation,
+    and the number of actions.
+  """
+  return (
+    tuple(environment.observation_spec().shape),
+    getattr(environment, 'num_stacked', 1),
+    int(environment.action_spec().num_values),
+  )
 
 
 class VectorEnvironment:
@@ -78,21 +101,20 @@ class VectorEnvironment:
     """Initializes the vector.
 
     Args:
-      environments: one or more environments with equal observation and action
-        specs.
+      environments: one or more environments with equal `space_of`.
 
     Raises:
-      ValueError: if the specs differ.
+      ValueError: if they differ.
     """
     self.environments = tuple(environments)
-    for spec in ('observation_spec', 'action_spec'):
-      first, *others = (getattr(e, spec)() for e in self.environments)
-      for other in others:
-        if other != first:
-          raise ValueError(
-            f'The environments differ in {spec}: {first} and {other}. Choose '
-            'environments with equal specs.'
-          )
+    first, *others = map(space_of, self.environments)
+    for other in others:
+      if other != first:
+        raise ValueError(
+          'The environments differ in (observation shape, stacked frames, '
+          f'actions): {first} and {other}. Choose environments in which these '
+          'are equal.'
+        )
     self._received: Optional[VectorStep] = None
 
   def __len__(self) -> int:
@@ -118,17 +140,9 @@ class VectorEnvironment:
   def recv(self) -> VectorStep:
     """Returns the results of the step taken by `send`."""
     if self._received is None:
-      raise RuntimeError('recv() was called without a preceding send().')
+      raise RuntimeError('recv() was called without send(). Call send() first.')
     step, self._received = self._received, None
     return step
-
-  def observation_spec(self) -> dm_env.specs.Array:
-    """Describes the observations of one environment."""
-    return self.environments[0].observation_spec()
-
-  def action_spec(self) -> dm_env.specs.Array:
-    """Describes the actions of one environment."""
-    return self.environments[0].action_spec()
 
   def state(self) -> List[saving.State]:
     """Returns the states of all environments; see `saving`."""

@@ -32,7 +32,7 @@ class Controller(NamedTuple):
   color: Color
 
 
-# The palette of Okabe and Ito, which color-blind people can distinguish.
+# From the palette of Okabe and Ito, which color-blind people can distinguish.
 CONTROLLERS = {
   types.OWN: Controller('agent', (86, 180, 233)),
   types.EXTRA: Controller('extra action', (230, 159, 0)),

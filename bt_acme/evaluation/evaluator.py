@@ -49,7 +49,7 @@ class Evaluator:
       first_environment: the index that seeds the first environment.
       epsilon: the epsilon of the policy; None for the configured
         `evaluation_epsilon`.
-      flights: whether flights start as in training.
+      flights: whether the agent starts flights, as in training.
     """
     if epsilon is None:
       epsilon = agent.config.acting.evaluation_epsilon

@@ -29,7 +29,7 @@ class Summary(NamedTuple):
 
 
 class ReferenceScores(NamedTuple):
-  """The undiscounted scores of a game that correspond to 0% and 100%."""
+  """The undiscounted scores of a game that are normalized to 0% and 100%."""
 
   random: float
   human: float

@@ -236,7 +236,7 @@ def bootstrap(
 
   Returns:
     The statistic of `samples` and its interval, which is NaN if a sample has
-    only one seed (one task, with `TASKS`).
+    only one seed (with `TASKS`, only one task).
 
   Raises:
     ValueError: if a setting or a sample is out of range.
@@ -278,12 +278,13 @@ def _draw_seeds(
 def _draw_tasks(
   rng: np.random.Generator, runs: Sequence[np.ndarray], num_resamples: int
 ) -> Sequence[Draws]:
-  """Draws tasks, the same ones for all samples."""
+  """Draws tasks once, for all samples."""
   counts = {sample.shape[1] for sample in runs}
   if len(counts) > 1:
     raise ValueError(
-      f'The samples have {sorted(counts)} tasks. To draw tasks, pass [seeds, '
-      'tasks] of the same tasks in the same order.'
+      f'The samples have different numbers of tasks, {sorted(counts)}. With '
+      f'strata={TASKS!r}, pass [seeds, tasks] of the same tasks in the same '
+      'order.'
     )
   (num_tasks,) = counts
   drawn = rng.integers(num_tasks, size=(num_resamples, 1, num_tasks))
@@ -342,6 +343,6 @@ def _checked(runs: Any) -> np.ndarray:
     )
   if not np.all(np.isfinite(runs)):
     raise ValueError(
-      'runs contain NaN or infinity. Exclude unfinished runs from all tasks.'
+      'runs contains NaN or infinity. Exclude unfinished runs from all tasks.'
     )
   return runs

@@ -27,7 +27,7 @@ def read_log(path: str) -> Dict[str, np.ndarray]:
 
 
 def read_rows(workdir: str, label: str) -> List[Dict[str, float]]:
-  """Reads the rows of a log of a run; an empty list if it does not exist.
+  """Reads the rows of a run's log; returns no rows if there is no log.
 
   Args:
     workdir: the directory of the run.
@@ -44,7 +44,7 @@ def read_rows(workdir: str, label: str) -> List[Dict[str, float]]:
 
 
 def read_columns(workdir: str, label: str) -> Dict[str, np.ndarray]:
-  """Reads the columns of a log of a run; empty if it does not exist.
+  """Reads the columns of a run's log; returns no columns if there is no log.
 
   Args:
     workdir: the directory of the run.

@@ -1,7 +1,7 @@
 """Small multiples: panels of curves with bands and a common legend.
 
-A figure is written as PNG and PDF, and all its points as CSV, so that others
-can redraw it. pyplot is not used, because its backend belongs to the user.
+A figure is written as PNG and PDF, and all its points as CSV, from which it can
+be redrawn. pyplot is not used, because users choose its backend.
 """
 
 import itertools
@@ -40,8 +40,8 @@ class Line(NamedTuple):
     label: the label in the legend; lines with the same label share a color.
     frames: the x coordinates, float [N], increasing.
     values: the y coordinates, float [N].
-    low: the lower end of the band, float [N], NaN where there is no band; None
-      for a line without a band.
+    low: the lower end of the band, float [N], NaN at points without a band;
+      None for a line without a band.
     high: the upper end of the band, like `low`.
   """
 
@@ -60,7 +60,7 @@ class Level(NamedTuple):
 
 
 class Panel(NamedTuple):
-  """A pair of axes; without lines, it shows the text 'not run'."""
+  """A pair of axes, which show the text 'not run' if there are no lines."""
 
   title: str
   ylabel: str
@@ -113,8 +113,7 @@ def draw(
   """
   if not panels or columns < 1:
     raise ValueError(
-      f'{len(panels)} panels in columns={columns} cannot be drawn. Pass at '
-      'least one of each.'
+      f'len(panels)={len(panels)} and columns={columns} must be positive.'
     )
   columns = min(columns, len(panels))
   rows = -(-len(panels) // columns)
@@ -261,7 +260,7 @@ def _label(figure: plots.Picture, caption: str, style: _Style) -> None:
       fontsize=style.font + 0.5,
     )
   if caption:
-    # Below the figure: the saved file includes texts outside the figure.
+    # Saved files include texts below the figure.
     letters = int(width / (style.font * _LETTER))
     figure.text(
       0.5,

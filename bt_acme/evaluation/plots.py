@@ -1,7 +1,7 @@
 """Learning curves and heat maps of visited cells, as figures and PNG files.
 
-pyplot is not used, because its backend belongs to the user. A notebook displays
-a figure that is the result of a cell.
+pyplot is not used, because users choose its backend. A notebook displays a
+figure that is the result of a cell.
 """
 
 import io

@@ -60,7 +60,7 @@ def record(
   Args:
     evaluator: the evaluator that plays.
     variables: the parameters of the agent.
-    statistics: the statistics of its intrinsic reward, if any.
+    statistics: the statistics of the intrinsic reward, if the agent has one.
     watch: the `on_step` of `Evaluator.run`.
     on_end: the `on_end` of `Evaluator.run`.
 

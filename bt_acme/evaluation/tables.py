@@ -37,7 +37,8 @@ def markdown(
   Args:
     header: the title of each column.
     rows: the rows, with one cell per column.
-    alignment: `l` or `r` per column; by default, `l` for the first column.
+    alignment: `l` or `r` per column; by default, `l` for the first column and
+      `r` for all others.
 
   Returns:
     The lines of the table.
@@ -50,6 +51,11 @@ def markdown(
   )
 
 
+def counted(number: int, noun: str) -> str:
+  """Formats a number with its noun, such as '1 episode' or '2,000 episodes'."""
+  return f'{number:,} {noun}{"" if number == 1 else "s"}'
+
+
 def csv_text(
   rows: Sequence[Mapping[str, Any]],
   digits: int = 0,
@@ -59,8 +65,8 @@ def csv_text(
 
   Args:
     rows: the cells of each row by column; missing cells are empty.
-    digits: the number of significant digits of floats, with NaN as an empty
-      cell; 0 for all digits.
+    digits: the number of significant digits of floats, 0 for all digits; unless
+      0, NaN gives an empty cell.
     header: the first columns, even if no row contains them.
   """
   columns = dict.fromkeys((*header, *(name for row in rows for name in row)))

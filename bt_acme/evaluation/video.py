@@ -119,7 +119,9 @@ class VideoWriter:
     try:
       self._path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-      raise ValueError(f'video={path!r} cannot be written: {error}.') from error
+      raise ValueError(
+        f'video={path!r} cannot be written: {error}. Choose another file.'
+      ) from error
     self._partial = self._path.with_name('.' + self._path.name)
     self._file = _FORMATS[self._path.suffix](self._partial, frames_per_second)
     self.frames = 0

@@ -50,7 +50,8 @@ class Cluster:
     if not shutil.which(python):
       raise ValueError(
         f'ray_python={python!r} is not an executable. Run `make ray` to create '
-        'an environment with Ray, or pass the path of your own Python.'
+        'an environment with Ray, or set ray_python to a Python in which Ray '
+        'is installed.'
       )
     # Without authentication, anyone who can reach a port of Ray can run code.
     variables = {'RAY_AUTH_MODE': 'token', **os.environ}

@@ -46,5 +46,5 @@ def test_environment_spec_is_needed():
 
 
 def test_wrapping_twice_is_rejected():
-  with pytest.raises(ValueError, match='all behaviors at once'):
+  with pytest.raises(ValueError, match='all behaviors in a single call'):
     peers.build(peers.build())

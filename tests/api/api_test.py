@@ -144,7 +144,7 @@ def test_save_and_load(bt, behavior, tmp_path):
     assert loaded.actor_steps == bt.actor_steps
     for name, values in bt.episodes.items():
       np.testing.assert_array_equal(loaded.episodes[name], values)
-  # The copy includes the behavior; a behavior passed explicitly is used as is.
+  # The copy includes the behavior; a behavior that is passed replaces it.
   (behavior,) = loaded.agent.behaviors
   assert behavior.folder != bt.agent.behaviors[0].folder or given
   with pytest.raises(ValueError, match="transfers \\['explorer'\\]"):

@@ -29,5 +29,5 @@ def test_rows_are_split_by_environment():
       assert (split[name]['environment'] % 2 == i).all()
     assert len(np.unique(columns['environment'])) == environments
   assert run.by_environment({}) == {name: {} for name in names}
-  with pytest.raises(ValueError, match='name no environments'):
+  with pytest.raises(ValueError, match="lacks the column 'environment'"):
     run.by_environment(run.learner)

@@ -1,4 +1,4 @@
-"""Tests of `launch/evaluate.py`."""
+"""Tests `launch/evaluate.py`."""
 
 import csv
 import json

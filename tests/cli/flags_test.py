@@ -1,4 +1,4 @@
-"""Flags match the configuration, and user errors print one line."""
+"""Tests that flags match the configuration, and one-line user errors."""
 
 import dataclasses
 import os
@@ -57,7 +57,7 @@ def _run(tmp_path_factory):
 
 @pytest.fixture(name='values')
 def _values(monkeypatch):
-  """Replaces the global flags by an empty set."""
+  """Replaces the global flags with an empty set."""
   values = absl_flags.FlagValues()
   monkeypatch.setattr(flags, 'FLAGS', values)
   return values

@@ -1,4 +1,4 @@
-"""Tests of the initial weights of a run."""
+"""Tests the initial weights of a run."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Behaviors given by name."""
+"""Tests behaviors that are selected by name."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Errors of the launch scripts before anything starts."""
+"""Tests that launch scripts reject invalid settings before anything starts."""
 
 import inspect
 

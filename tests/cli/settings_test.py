@@ -1,4 +1,4 @@
-"""Flags override a preset, which overrides the defaults."""
+"""Tests that flags override a preset, which overrides the defaults."""
 
 import os
 import pathlib
@@ -29,7 +29,7 @@ for launch_type in ('local_mt', 'local_mp'):
 
 @pytest.fixture(name='lines', scope='module')
 def run_program():
-  """Runs the program without JAX_PLATFORMS; a line for each launch type."""
+  """Runs the program without JAX_PLATFORMS; returns a line per launch type."""
   environment = {k: v for k, v in os.environ.items() if k != 'JAX_PLATFORMS'}
   done = subprocess.run(
     [sys.executable, '-c', _PROGRAM],

@@ -1,4 +1,4 @@
-"""An invalid untrusted workdir fails with one line and little memory."""
+"""Tests that an invalid workdir fails with one line, using little memory."""
 
 import json
 import pathlib

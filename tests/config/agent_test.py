@@ -8,6 +8,8 @@ import pytest
 from bt_acme import config
 from bt_acme.config import checks, names
 from bt_acme.config import run as run_config
+from bt_acme.core import targets
+from bt_acme.core.intrinsic import rewards
 
 _GROUPS = {
   type(group)
@@ -125,3 +127,12 @@ def test_more_neighbors_than_the_memory_holds():
   message = 'num_neighbors=11 exceeds memory_capacity=10. Lower'
   with pytest.raises(ValueError, match=message):
     config.NGUConfig(intrinsic=dataclasses.replace(intrinsic, num_neighbors=11))
+
+
+@pytest.mark.parametrize(
+  'setting, known',
+  [('loss', targets.TARGETS), ('intrinsic_reward', rewards.BY_NAME)],
+)
+def test_choices_match_the_code_that_reads_them(setting, known):
+  field = names.settings_of(config.NGUConfig)[setting]
+  assert set(checks.declaration_of(field).choices) == set(known)

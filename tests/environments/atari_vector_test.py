@@ -1,4 +1,4 @@
-"""Tests that `AtariVector` equals `Atari`, and its games are independent."""
+"""Tests that `AtariVector` equals `Atari`, with independent games."""
 
 import numpy as np
 import pytest

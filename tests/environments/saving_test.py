@@ -38,7 +38,7 @@ def play(environment, actions):
 
 
 def check_continues(make, before, after):
-  """Compares an environment with one of another seed that takes its state."""
+  """Checks that an environment of another seed continues from its state."""
   environment, other = make(0), make(1)
   environment.reset()
   play(environment, before)

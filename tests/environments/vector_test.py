@@ -1,4 +1,4 @@
-"""Tests that environments of a vector step as each would alone."""
+"""Tests that each environment of a vector steps as it would alone."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_one_action_for_each_environment():
 
 def test_send_and_recv_equal_step():
   one, other = (vector.VectorEnvironment(_make(2)) for _ in range(2))
-  with pytest.raises(RuntimeError, match='without a preceding send'):
+  with pytest.raises(RuntimeError, match=r'called without send\(\)'):
     one.recv()
   one.reset(), other.reset()
   one.send([2, 1])
@@ -74,7 +74,10 @@ def test_send_and_recv_equal_step():
     np.testing.assert_array_equal(array, expected)
 
 
-def test_environments_must_have_equal_specs():
-  others = environments.make('MiniGrid-Dynamic-Obstacles-5x5-v0', seed=0)
-  with pytest.raises(ValueError, match='differ in action_spec'):
-    vector.VectorEnvironment([*_make(1), others])
+def test_environments_must_have_equal_spaces():
+  obstacles = environments.make('MiniGrid-Dynamic-Obstacles-5x5-v0', seed=0)
+  one, stacked = _make(2)
+  stacked.num_stacked = 3
+  for other, end in ((obstacles, '1, 3'), (stacked, '3, 7')):
+    with pytest.raises(ValueError, match=rf'1, 7\) and \(\(7, 7, 3\), {end}\)'):
+      vector.VectorEnvironment([one, other])

@@ -355,7 +355,7 @@ def test_invalid_arguments():
     intervals.bootstrap(_mean, runs[None, None])
   with pytest.raises(ValueError, match="strata='games' must be 'seeds' or"):
     intervals.bootstrap(_mean, runs, strata='games')
-  with pytest.raises(ValueError, match=r'The samples have \[2, 3\] tasks'):
+  with pytest.raises(ValueError, match=r'numbers of tasks, \[2, 3\]'):
     intervals.bootstrap(
       lambda x, y: _mean(x) - _mean(y), runs, _runs(3, 3), strata='tasks'
     )

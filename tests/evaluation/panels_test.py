@@ -131,5 +131,5 @@ def test_files_are_written_in_three_formats_and_reproducible(tmp_path):
 
 @pytest.mark.parametrize('count, columns', [(0, 2), (2, 0)])
 def test_no_panels_or_columns(count, columns):
-  with pytest.raises(ValueError, match=f'{count} panels in columns={columns}'):
+  with pytest.raises(ValueError, match=f'={count} and columns={columns}'):
     panels.draw('', _grid(count), columns=columns)

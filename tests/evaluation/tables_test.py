@@ -30,3 +30,8 @@ def test_markdown_alignment():
     '| x/y | 1 |',
   ]
   assert tables.markdown(('a', 'b'), [], 'rl').endswith('| --: | --- |')
+
+
+def test_nouns_agree_with_their_numbers():
+  assert tables.counted(1, 'episode') == '1 episode'
+  assert tables.counted(2_000, 'episode') == '2,000 episodes'

@@ -172,6 +172,6 @@ class BTActor(acme.Actor):
       raise ValueError(
         f'The agent selected {choice}, but there are only {self._num_choices} '
         f'choices ({self._spec.num_values} actions, the rest behaviors). '
-        'Create its network with BTBuilder.make_networks, so that the number '
-        'of outputs is correct.'
+        'Create its networks with make_networks of the builder, which sets the '
+        'number of outputs.'
       )

@@ -65,7 +65,7 @@ def _make_base(
 ) -> builders.GenericActorLearnerBuilder:
   """Returns the builder to wrap.
 
-  If `base_builder` is a function, its result for `agent_spec` is returned.
+  A function is called with `agent_spec`; a builder is returned unchanged.
 
   Raises:
     ValueError: if `base_builder` is not a builder and does not return one, or
@@ -75,9 +75,10 @@ def _make_base(
     if extra_action:
       raise ValueError(
         'extra_action=True needs an agent with an additional action for each '
-        f'behavior, but {type(base_builder).__name__} already exists. Pass a '
-        'function that creates the builder, lambda environment_spec: ..., or '
-        'set TransferConfig(extra_action=False).'
+        f'behavior, but base_builder={type(base_builder).__name__} already '
+        'exists without them. Pass a function that creates the builder, '
+        'lambda environment_spec: ..., or set '
+        'TransferConfig(extra_action=False).'
       )
     return base_builder
   made = base_builder(agent_spec) if callable(base_builder) else None
@@ -85,7 +86,7 @@ def _make_base(
     raise ValueError(
       f'base_builder={base_builder!r} is neither a builder of dm-acme nor a '
       'function that returns such a builder for an environment spec. Pass '
-      'either.'
+      'one of the two.'
     )
   return made
 
@@ -111,7 +112,8 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
 
     Args:
       base_builder: a function that returns the agent's builder for
-        `agent_spec`; without extra actions, the builder itself is allowed too.
+        `agent_spec`; without extra actions, the builder itself can be passed
+        too.
       behaviors: the behaviors to transfer.
       config: the settings of flights and extra actions.
       environment_spec: the result of `acme.make_environment_spec`.
@@ -123,7 +125,7 @@ class WrappedBuilder(builders.ActorLearnerBuilder):
     )
     checks.check_actions(environment_spec, config)
     checks.check_behaviors(self._transfer.behaviors, environment_spec)
-    # This core is only created to check the settings.
+    # Creating a core checks the settings; the core itself is not needed.
     outer_core.make_core(self._transfer)
     self.agent_spec = environment_spec
     if config.extra_action:

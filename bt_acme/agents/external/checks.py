@@ -97,8 +97,8 @@ def check_outputs(
     raise ValueError(
       f'The network has outputs of shape {shapes[0]}, but the agent needs '
       f'{(num_choices,)}: {num_actions} actions and '
-      f'{num_choices - num_actions} behaviors. Create the network with '
-      'BTBuilder.make_networks.'
+      f'{num_choices - num_actions} behaviors. Create the networks '
+      'with make_networks of the builder.'
     )
 
 

@@ -52,7 +52,7 @@ def _as_floats(spec: specs.Array) -> specs.Array:
 
 
 def scale_images(network_factory: NetworkFactory) -> NetworkFactory:
-  """Lets networks for floats in [0, 1] accept uint8 images as well.
+  """Makes networks that take floats in [0, 1] accept uint8 images too.
 
   Args:
     network_factory: a function from an environment spec to a

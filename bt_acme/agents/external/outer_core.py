@@ -115,7 +115,7 @@ def make_core(
     behavior_weights=transfer.behavior_weights,
     evaluation=evaluation,
   )
-  # This reports invalid settings before an actor starts.
+  # Tracing `init` reports invalid settings before an actor starts.
   jax.eval_shape(core.init, jax.random.key(0))
   return core
 

@@ -1,4 +1,4 @@
-"""Deprecated name of `agents.external`, until the next release."""
+"""Deprecated alias of `agents.external`; the next release removes it."""
 
 import sys
 import warnings

@@ -107,7 +107,9 @@ def test_each_episode_resets_the_state():
   assert policy.seen[3][1] == types.NO_ACTION
   starts = [label is None for label in inner.observed]
   assert starts == [True, False, False, False, True, False]
-  assert actor.metrics()['behavior_share'] == 1  # Of the second episode.
+  assert (
+    actor.metrics()['behavior_share'] == 1
+  )  # The episode is the second one.
 
 
 def test_a_flight_of_vectors():

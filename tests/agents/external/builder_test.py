@@ -22,7 +22,7 @@ def play_episode(environment, actor):
 
 
 def run(builder, networks, policy, environment, num_steps):
-  """Runs a local agent of Acme for an episode; its parameters must change."""
+  """Runs a local Acme agent for an episode; its parameters must change."""
   agent = local_layout.LocalLayout(
     0,
     builder.agent_spec,
