@@ -1,6 +1,8 @@
 # CPU image with the full stack. Build: docker build -t bt_acme .
-# Run:   docker run --rm -it -v "$PWD/runs:/bt_acme/runs" bt_acme \
+# Run:   docker run --rm -it -v bt_acme_runs:/bt_acme/runs bt_acme \
 #          python launch/run_r2d2.py --env=pong --preset=laptop --workdir=runs/pong
+# The named volume bt_acme_runs belongs to the image's user and outlives the container. A
+# directory that Docker creates for a bind mount would belong to root.
 FROM python:3.10-slim-bookworm
 
 WORKDIR /bt_acme

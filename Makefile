@@ -20,6 +20,16 @@ CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
 # Tests with the packages of Colab: only the notebooks.
 COLAB_TESTS := tests/notebooks_test.py
 
+# Sets up an environment and runs a command that needs it: environment, subject, command.
+# scripts/setup.sh exits with 3 if the required Python is missing, which only skips the
+# command. Any other failure is a failure of the target.
+if_set_up = scripts/setup.sh $(1) && status=0 || status=$$?; \
+	case $$status in \
+	  0) $(3) ;; \
+	  3) echo 'skipped: $(2), because Python 3.12 is missing' ;; \
+	  *) exit $$status ;; \
+	esac
+
 .PHONY: help setup environments demo paper docs docs-serve ray test test-full test-core \
   test-colab test-slow notebooks simulate chaos soak mutants bench lint format owner \
   clean
@@ -53,8 +63,8 @@ test: environments  ## Run all tests except the slow ones, in three environments
 	@$(MAKE) --no-print-directory --keep-going test-full test-core test-colab
 
 test-full: setup  ## Run the tests in .venv only; tests of Ray use .venv-ray.
-	@scripts/setup.sh ray || echo 'skipped: tests of Ray, because Python 3.12 is missing'
-	@scripts/setup.sh docs || echo 'skipped: tests of the documentation, because Python 3.12 is missing'
+	@$(call if_set_up,ray,tests of Ray,:)
+	@$(call if_set_up,docs,tests of the documentation,:)
 	@$(PYTHON_FULL) $(PYTEST) -m 'not slow' tests
 
 docs:  ## Build the documentation: docs/_build/html/index.html.
@@ -69,20 +79,12 @@ ray:  ## Create .venv-ray, for runs on several machines (--lp_launch_type=ray).
 	@scripts/setup.sh ray
 
 test-core:  ## Run the tests of the core on Python >= 3.12 with the newest JAX.
-	@scripts/setup.sh core && status=0 || status=$$?; \
-	case $$status in \
-	  0) $(PYTHON_CORE) $(PYTEST) -m 'not slow' $(CORE_TESTS) ;; \
-	  3) echo 'skipped: tests of the core, because Python 3.12 is missing' ;; \
-	  *) exit $$status ;; \
-	esac
+	@$(call if_set_up,core,tests of the core,\
+	  $(PYTHON_CORE) $(PYTEST) -m 'not slow' $(CORE_TESTS))
 
 test-colab:  ## Run the notebooks with the packages of Colab.
-	@scripts/setup.sh colab && status=0 || status=$$?; \
-	case $$status in \
-	  0) $(PYTHON_COLAB) $(PYTEST) --dist load -m 'not slow' $(COLAB_TESTS) ;; \
-	  3) echo 'skipped: notebooks on Colab, because Python 3.12 is missing' ;; \
-	  *) exit $$status ;; \
-	esac
+	@$(call if_set_up,colab,notebooks on Colab,\
+	  $(PYTHON_COLAB) $(PYTEST) --dist load -m 'not slow' $(COLAB_TESTS))
 
 test-slow: setup  ## Run the tests of learning and of whole programs: many minutes.
 	@$(PYTHON_FULL) -m pytest -m slow tests
@@ -116,6 +118,7 @@ format: setup  ## Format the code and apply fixes of ruff.
 	@$(PYTHON_FULL) -m ruff check --fix .
 
 notebooks: setup  ## Generate the notebooks from their sources.
+	$(if $(filter command,$(origin OWNER)),$(error use make owner OWNER=$(OWNER)))
 	@$(PYTHON_FULL) scripts/make_notebooks.py
 
 owner:  ## Set the GitHub account in all links: OWNER=name.

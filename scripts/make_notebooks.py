@@ -1,7 +1,7 @@
 """Generates notebooks/*.ipynb from notebooks/*.py: `make notebooks`.
 
-A cell keeps its outputs as long as its code does not change. To produce new
-outputs, execute notebooks in the environment that they are for:
+A cell keeps its outputs as long as neither its code nor that of an earlier cell
+changes. To produce new outputs, execute a notebook in its environment:
 
   .venv-core/bin/python scripts/make_notebooks.py --execute quickstart
 """
@@ -11,7 +11,7 @@ import os
 import pathlib
 import sys
 import tempfile
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import jupytext
 import nbclient
@@ -32,7 +32,7 @@ def make(source: pathlib.Path) -> str:
   notebook.nbformat_minor = 5
   for index, cell in enumerate(notebook.cells):
     cell['id'] = f'{source.stem}-{index}'
-  _set_outputs(notebook, _outputs(source.with_suffix('.ipynb')))
+  _copy_outputs(notebook, source.with_suffix('.ipynb'))
   return nbformat.writes(notebook) + '\n'
 
 
@@ -71,12 +71,8 @@ def _tidy(outputs: List[Any]) -> List[Any]:
   return tidy
 
 
-def _code_cells(notebook: Any) -> List[Any]:
-  return [cell for cell in notebook.cells if cell.cell_type == 'code']
-
-
 def _meaning(code: str) -> str:
-  """Returns what decides the outputs of a cell: no comments, no docstrings."""
+  """Returns the code without what affects no output: comments, docstrings."""
   tree = ast.parse(code)
   for node in ast.walk(tree):
     if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
@@ -85,19 +81,24 @@ def _meaning(code: str) -> str:
   return ast.dump(tree)
 
 
-def _outputs(path: pathlib.Path) -> Dict[str, Any]:
-  """Returns the stored outputs and counts, by the meaning of the code."""
+def _cells_by_code(notebook: Any) -> Dict[Tuple[str, ...], Any]:
+  """Returns each code cell by all code up to and including the cell.
+
+  Earlier cells belong to the key because the outputs depend on them too.
+  """
+  cells = [cell for cell in notebook.cells if cell.cell_type == 'code']
+  code = [_meaning(cell.source) for cell in cells]
+  return {tuple(code[: i + 1]): cell for i, cell in enumerate(cells)}
+
+
+def _copy_outputs(notebook: Any, path: pathlib.Path) -> None:
+  """Copies the outputs of unchanged code from the notebook in `path`."""
   if not path.exists():
-    return {}
-  cells = _code_cells(nbformat.read(path, as_version=4))
-  return {_meaning(cell.source): cell for cell in cells if cell.outputs}
-
-
-def _set_outputs(notebook: Any, stored: Dict[str, Any]) -> None:
-  for cell in _code_cells(notebook):
-    old = stored.get(_meaning(cell.source))
-    if old is not None:
-      cell.outputs = _tidy(old.outputs)
+    return
+  stored = _cells_by_code(nbformat.read(path, as_version=4))
+  for code, cell in _cells_by_code(notebook).items():
+    if code in stored:
+      cell.outputs = _tidy(stored[code].outputs)
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ The current account is read from the URL in setup.py, initially the placeholder
 OWNER. The command can therefore be repeated with another account.
 """
 
+import fnmatch
 import os
 import pathlib
 import re
@@ -11,19 +12,29 @@ import sys
 from typing import Iterator, List
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
-_SKIPPED = {'build', 'dist', 'runs', 'scripts', 'tests', '__pycache__'}
+_SETUP = _ROOT / 'setup.py'
+_SKIPPED = '_build build dist runs scripts tests __pycache__ *.egg-info'.split()
 # Rules of GitHub: letters, digits and single hyphens.
 _ACCOUNT = r'[A-Za-z\d]+(?:-[A-Za-z\d]+)*'
 
 
 def _files() -> Iterator[pathlib.Path]:
+  """Yields the files of the repository; setup.py comes last.
+
+  An interrupted command can then be repeated, because setup.py still states the
+  previous account.
+  """
   for directory, subdirectories, names in os.walk(_ROOT):
     subdirectories[:] = [
       name
       for name in subdirectories
-      if name not in _SKIPPED and (name == '.github' or name[0] != '.')
+      if (name == '.github' or name[0] != '.')
+      and not any(fnmatch.fnmatch(name, pattern) for pattern in _SKIPPED)
     ]
-    yield from (pathlib.Path(directory, name) for name in sorted(names))
+    paths = (pathlib.Path(directory, name) for name in sorted(names))
+    # A link may lead nowhere, and reading a pipe would block.
+    yield from (path for path in paths if path.is_file() and path != _SETUP)
+  yield _SETUP
 
 
 def main(arguments: List[str]) -> None:
@@ -32,7 +43,7 @@ def main(arguments: List[str]) -> None:
     sys.exit(
       f'OWNER={" ".join(arguments)} is not the name of a GitHub account.'
     )
-  setup = (_ROOT / 'setup.py').read_text()
+  setup = _SETUP.read_text()
   (current,) = re.findall(rf'github\.com/({_ACCOUNT})/bt_acme', setup)
   link = re.compile(
     rf'(github(?:\.com)?/){current}(?=/bt_acme)|\b{current}(?=\.github\.io/bt_acme)'

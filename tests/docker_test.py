@@ -68,3 +68,11 @@ def test_install_commands_are_those_of_the_project(dockerfile):
   extra = {'Dockerfile': '.', 'Dockerfile.cuda': '.[cuda12]'}[dockerfile]
   assert packages == [['-r', 'requirements/full.txt'], [extra]]
   assert "'cuda12':" in (_ROOT / 'setup.py').read_text()
+
+
+def test_the_documented_volume_is_writable(dockerfile):
+  """A named volume has the owner in the image; a bind mount may not."""
+  text = (_ROOT / dockerfile).read_text()
+  (volume,) = re.findall(r'-v (\S+):/bt_acme/runs ', text)
+  assert re.fullmatch(r'\w+', volume)
+  assert 'mkdir runs && chown -R user: .' in text

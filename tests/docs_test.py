@@ -6,16 +6,23 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
-PYTHON = ROOT / '.venv-docs' / 'bin' / 'python'
+VENV = ROOT / '.venv-docs'
 
 
 @pytest.fixture(name='site', scope='module')
 def build_site(tmp_path_factory):
   """Builds the site as `make docs` does, and returns its directory."""
-  if not PYTHON.exists():
+  if not (VENV / '.made_from').exists():  # The set-up finished.
     pytest.skip('needs .venv-docs (scripts/setup.sh docs)')
   site = tmp_path_factory.mktemp('site')
-  command = [PYTHON, '-m', 'sphinx', '-q', '-W', '--keep-going']
+  command = [
+    VENV / 'bin' / 'python',
+    '-m',
+    'sphinx',
+    '-q',
+    '-W',
+    '--keep-going',
+  ]
   built = subprocess.run(
     [*command, '-d', site / 'doctrees', ROOT / 'docs', site / 'html'],
     capture_output=True,

@@ -1,5 +1,6 @@
 """Checks the files that describe the project to GitHub and package indexes."""
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -34,22 +35,22 @@ def test_there_are_issue_forms():
   assert [path.stem for path in _TEMPLATES] == ['bug', 'feature', 'question']
 
 
-def test_tests_named_in_the_makefile_exist():
-  printed = subprocess.run(
-    ['make', '-pn', 'help'], cwd=_ROOT, capture_output=True, text=True
-  ).stdout
-  (named,) = [x for x in printed.splitlines() if x.startswith('CORE_TESTS :=')]
-  for name in named.split()[2:]:
-    path, _, function = name.partition('::')
-    assert (_ROOT / path).exists(), path
-    if function:
-      assert f'def {function}(' in (_ROOT / path).read_text(), name
-
-
 def test_make_owner(tmp_path):
   copy = tmp_path / 'copy'
-  hidden = shutil.ignore_patterns('.[!g]*', '.git', 'runs', '__pycache__')
-  shutil.copytree(_ROOT, copy, ignore=hidden)
+  skipped = '.[!g]* .git _build build dist runs __pycache__ *.egg-info'.split()
+  shutil.copytree(
+    _ROOT,
+    copy,
+    ignore=shutil.ignore_patterns(*skipped),
+    ignore_dangling_symlinks=True,
+  )
+  (copy / 'docs' / 'link').symlink_to('missing')
+  os.mkfifo(copy / 'docs' / 'pipe')
+  built = copy / 'docs' / '_build' / 'page.md'
+  installed = copy / 'bt_acme.egg-info' / 'PKG-INFO'
+  for path in (built, installed):
+    path.parent.mkdir()
+    path.write_text('https://github.com/OWNER/bt_acme')
 
   def run(owner):
     return subprocess.run(
@@ -63,6 +64,9 @@ def test_make_owner(tmp_path):
   # The first name replaces the placeholder, the second one the first.
   for owner in ('first-owner', 'second'):
     changed = run(owner).stdout.splitlines()
+    assert changed[-1] == 'setup.py'  # It states the account to replace.
+  assert 'OWNER' in built.read_text() and 'OWNER' in installed.read_text()
+  shutil.rmtree(built.parent)
   assert {
     'CITATION.cff',
     'CONTRIBUTING.md',

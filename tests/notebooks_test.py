@@ -13,6 +13,7 @@ pytest.importorskip('jupytext', reason='needs requirements/dev.txt')
 # isort: split
 import jupytext
 import nbclient
+import nbformat
 import traitlets.config
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -24,18 +25,38 @@ NEEDS_STACK = {'bring_your_own_agent'}
 HERE = sorted(NEEDS_STACK if HAS_STACK else set(NOTEBOOKS) - NEEDS_STACK)
 
 
-def _make(name):
+def _make_notebooks():
   path = ROOT / 'scripts' / 'make_notebooks.py'
   spec = importlib.util.spec_from_file_location('make_notebooks', path)
   module = importlib.util.module_from_spec(spec)
   spec.loader.exec_module(module)
-  return module.make(NOTEBOOKS[name])
+  return module
+
+
+def _make(name):
+  return _make_notebooks().make(NOTEBOOKS[name])
 
 
 @pytest.mark.parametrize('name', sorted(NOTEBOOKS))
 def test_it_is_made_from_its_source(name):
   made = NOTEBOOKS[name].with_suffix('.ipynb').read_text()
   assert made == _make(name), 'Run `make notebooks`.'
+
+
+def test_outputs_depend_on_earlier_cells(tmp_path):
+  source = tmp_path / 'name.py'
+  text = NOTEBOOKS['paper_figures'].read_text().partition('# %%')[0]
+  source.write_text(text + '# %%\nx = 1  # One.\n\n# %%\nx\n')
+  made = _make_notebooks().make
+  notebook = jupytext.reads(made(source), fmt='ipynb')
+  for cell in notebook.cells:
+    cell.outputs = [nbformat.v4.new_output('stream', text='1')]
+  nbformat.write(notebook, source.with_suffix('.ipynb'))
+  assert made(source).count('output_type') == 2
+  source.write_text(source.read_text().replace('One', 'A comment'))
+  assert made(source).count('output_type') == 2
+  source.write_text(source.read_text().replace('x = 1', 'x = 2'))
+  assert made(source).count('output_type') == 0
 
 
 @pytest.mark.parametrize('name', sorted(NOTEBOOKS))
