@@ -1,36 +1,49 @@
-"""Describes a behavior in Markdown, as on the card that comes with it."""
+"""Describes a behavior on a card, in Markdown and HTML."""
 
 import pathlib
-from typing import List, Sequence, Union
+import re
+import tempfile
+from typing import Any, Callable, Dict, List, Sequence, Union
 
-from bt_acme import behaviors, environments
+from bt_acme import assembly, behaviors, environments
 from bt_acme.api import evaluating, loading
+from bt_acme.behaviors import cards
 from bt_acme.config import names
-from bt_acme.evaluation import tables
+from bt_acme.evaluation import film, logs, plots, tables
 
 _RANDOM = 1.0  # The epsilon of a policy that acts at random.
+_WINDOW = 100  # Episodes in each mean of a learning curve.
+_FILM_FRAMES = 300
+
+Names = Union[str, Sequence[str]]
 
 
 def describe(
   behavior: Union[str, pathlib.Path, behaviors.Exported],
-  envs: Union[str, Sequence[str]] = (),
+  envs: Names = (),
   *,
+  films: Names = (),
   episodes: int = 100,
   epsilon: float = 0.05,
   seed: int = 0,
-) -> str:
-  """Describes a behavior in Markdown: its training, and its zero-shot scores.
+  notes: str = '',
+) -> cards.Card:
+  """Describes a behavior: its training, its scores, and films of it.
+
+  The card shows a learning curve if the behavior is in the workdir of its run.
 
   Args:
     behavior: a behavior, or anything that `load_behavior` accepts.
     envs: the environments to play, without any learning; none by default.
+    films: the environments of which a film shows one episode each.
     episodes: the number of episodes in each environment, for the behavior and
       for a random policy.
     epsilon: the epsilon of the behavior.
     seed: the random seed of the episodes.
+    notes: Markdown at the end of the card, such as known limits.
 
   Returns:
-    The text.
+    The card.
 
   Raises:
     ValueError: if the behavior cannot be loaded, or if an environment is
@@ -38,42 +51,134 @@ def describe(
 
   Example:
     ```python
-    print(bt_acme.describe('minigrid-explorer', ['MiniGrid-FourRooms-v0']))
+    card = bt_acme.describe('minigrid-explorer', ['MiniGrid-FourRooms-v0'])
+    print(card)
+    card.save('runs/explorer')
     ```
   """
   if not isinstance(behavior, behaviors.Exported):
     behavior = loading.load_behavior(behavior)
-  if isinstance(envs, str):
-    envs = environments.names_in(envs)
-  spec = behavior.agent.spec
-  config = behavior.agent.config
-  defaults = names.defaults_of(type(config))
-  changed = {
-    name: value
-    for group in names.to_dict(config).values()
-    for name, value in group.items()
-    if value != defaults[name]
-  }
-  lines = [
-    f'# {behavior.name}',
-    '',
-    f'- Agent: {type(config).__name__.replace("Config", "")}',
-    f'- Trained for {behavior.actor_steps:,} actor steps in:',
-    *(f'  - `{name}`' for name in environments.names_in(spec.name)),
-    f'- Observations {spec.observation_shape}, {spec.num_actions} actions',
-    f'- SHA-256 of `params.npz`: `{behavior.params_sha256}`',
-    '- Settings other than the defaults: '
-    + ', '.join(f'`{name}={value}`' for name, value in changed.items()),
-  ]
+  envs, films = (
+    environments.names_in(given) if isinstance(given, str) else list(given)
+    for given in (envs, films)
+  )
+  pictures: Dict[str, bytes] = {}
+  parts = [f'# {behavior.name}', _facts(behavior)]
+  for env in films:
+    name = f'{re.sub("[^0-9a-z]+", "-", env.lower()).strip("-")}.gif'
+    pictures[name] = _film(behavior, env, epsilon=epsilon, seed=seed)
+    parts += [f'An episode in `{env}`:', f'![An episode in {env}]({name})']
   if envs:
-    lines += [
-      '',
-      f'Zero-shot scores: {episodes} episodes each with epsilon {epsilon:g}, '
-      f'seed {seed}, without learning. Random policy in brackets.',
-      '',
-      *_scores(behavior, envs, episodes=episodes, epsilon=epsilon, seed=seed),
+    parts += [
+      '## Scores',
+      f'{episodes} episodes in each environment with epsilon {epsilon:g} and '
+      f'seed {seed}, without learning. In brackets: a random policy.',
+      _scores(behavior, envs, episodes=episodes, epsilon=epsilon, seed=seed),
     ]
-  return '\n'.join(lines) + '\n'
+  curve = _curve(behavior)
+  if curve:
+    pictures['curve.png'] = curve
+    parts += ['## Training', '![Learning curve](curve.png)']
+  parts += ['## How to make it again', _command(behavior)]
+  if notes:
+    parts.append(notes.strip())
+  return cards.Card('\n\n'.join(parts) + '\n', pictures)
+
+
+def _facts(behavior: behaviors.Exported) -> str:
+  spec = behavior.agent.spec
+  envs = ', '.join(f'`{name}`' for name in environments.names_in(spec.name))
+  return '\n'.join(
+    [
+      f'- Agent: {_agent(behavior)}',
+      f'- Trained for {behavior.actor_steps:,} actor steps in {envs}',
+      f'- Observations {spec.observation_shape}, {spec.num_actions} actions',
+      f'- SHA-256 of `params.npz`: `{behavior.params_sha256}`',
+    ]
+  )
+
+
+def _agent(behavior: behaviors.Exported) -> str:
+  return type(behavior.agent.config).__name__.removesuffix('Config')
+
+
+def _command(behavior: behaviors.Exported) -> str:
+  """Returns Python code that trains such a behavior.
+
+  All settings that differ from the defaults are given, so that presets, which
+  may change, do not matter.
+  """
+  config, spec = behavior.agent.config, behavior.agent.spec
+  defaults = names.defaults_of(type(config))
+  settings = {
+    'max_actor_steps': behavior.actor_steps,
+    'preset': 'paper',
+    'num_stacked': spec.num_stacked,
+    **{
+      name: value
+      for group in names.to_dict(config).values()
+      for name, value in group.items()
+      if value != defaults[name]
+    },
+  }
+  function = 'pretrain' if behavior.agent.intrinsic else 'train'
+  lines = [
+    '```python',
+    f'run = bt_acme.{function}(',
+    f'  {spec.name!r},',
+    *(f'  {name}={value!r},' for name, value in settings.items()),
+    ')',
+    f'run.export({behavior.name!r})',
+    '```',
+  ]
+  return '\n'.join(lines)
+
+
+def _picture(suffix: str, write: Callable[[str], Any]) -> bytes:
+  """Returns the contents of a file that a function writes."""
+  with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder) / f'picture{suffix}'
+    write(str(path))
+    return path.read_bytes()
+
+
+def _film(
+  behavior: behaviors.Exported, env: str, *, epsilon: float, seed: int
+) -> bytes:
+  """Returns a GIF of one episode."""
+  return _picture(
+    '.gif',
+    lambda path: film.record(
+      path,
+      assembly.moved(behavior.agent, env),
+      behavior.variables,
+      behavior.statistics,
+      seed=seed,
+      epsilon=epsilon,
+      max_frames=_FILM_FRAMES,
+      scale=1,
+    ),
+  )
+
+
+def _curve(behavior: behaviors.Exported) -> bytes:
+  """Returns a PNG of the returns in training; empty without the run's log."""
+  workdir = pathlib.Path(behavior.folder).parent
+  columns = logs.read_columns(str(workdir), 'actor')
+  if not columns:
+    return b''
+  value = 'intrinsic_return' if behavior.agent.intrinsic else 'episode_return'
+  return _picture(
+    '.png',
+    lambda path: plots.learning_curves(
+      path,
+      {
+        behavior.name: [plots.smoothed_curve(columns, value, window=_WINDOW)],
+      },
+      title='Training',
+      ylabel=f'{value.replace("_", " ")}, mean of {_WINDOW} episodes',
+    ),
+  )
 
 
 def _scores(
@@ -83,9 +188,9 @@ def _scores(
   episodes: int,
   epsilon: float,
   seed: int,
-) -> List[str]:
-  """Plays the environments; returns the lines of a table."""
-  rows = []
+) -> str:
+  """Plays the environments; returns a table."""
+  rows: List[List[str]] = []
   for env in envs:
     own, random = (
       evaluating.evaluate(
@@ -102,4 +207,4 @@ def _scores(
       ]
     )
   header = ['environment', 'solved', 'cells per episode', 'return']
-  return tables.markdown(header, rows).splitlines()
+  return tables.markdown(header, rows)

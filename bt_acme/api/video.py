@@ -5,10 +5,9 @@ import pathlib
 import tempfile
 from typing import Optional, Union
 
-from bt_acme import assembly, evaluation
+from bt_acme import assembly
 from bt_acme.api import evaluating
 from bt_acme.evaluation import film as film_lib
-from bt_acme.evaluation import video as video_lib
 
 
 class Video:
@@ -85,31 +84,17 @@ def show(
     bt_acme.video.show(bt, flights=True, epsilon=0.1)
     ```
   """
-  agent = assembly.moved(source.agent, env) if env else source.agent
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / 'episode.webm'
-    writer = video_lib.VideoWriter(
-      str(path), frames_per_second=frames_per_second
-    )
-    evaluator = evaluation.Evaluator(
-      agent,
-      episodes=1,
+    film_lib.record(
+      str(path),
+      assembly.moved(source.agent, env) if env else source.agent,
+      source.variables,
+      source.statistics,
       seed=seed,
-      first_environment=evaluation.FIRST_ENVIRONMENT,
       epsilon=epsilon,
       flights=flights,
+      frames_per_second=frames_per_second,
+      max_frames=max_frames,
     )
-    on_step, on_end = film_lib.first_episode(
-      writer, evaluator, agent, max_frames=max_frames
-    )
-    try:
-      evaluator.run(
-        source.variables,
-        source.statistics,
-        on_step=on_step,
-        on_end=on_end,
-      )
-    finally:
-      evaluator.close()
-    writer.close()
     return Video(path.read_bytes())

@@ -2,6 +2,7 @@
 
 from bt_acme.acting.behavior import Behavior, Host
 from bt_acme.behaviors import pretrained
+from bt_acme.behaviors.cards import Card
 from bt_acme.behaviors.exported import Exported
 from bt_acme.behaviors.exported_folder import export
 from bt_acme.behaviors.from_callable import FromCallable
@@ -10,6 +11,7 @@ from bt_acme.behaviors.simple import ActionRepeat, Uniform
 __all__ = (
   'ActionRepeat',
   'Behavior',
+  'Card',
   'Exported',
   'FromCallable',
   'Host',

@@ -1,6 +1,6 @@
-"""Records a video of the first episode of an evaluation."""
+"""Records videos of evaluation episodes."""
 
-from typing import Callable, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ def first_episode(
   agent: assembly.Agent,
   *,
   max_frames: int,
+  scale: int = _SCALE,
 ) -> Tuple[OnStep, OnEnd]:
   """Returns functions that record the evaluator's first episode.
 
@@ -33,13 +34,14 @@ def first_episode(
     evaluator: the evaluator that plays the episodes.
     agent: the agent that acts.
     max_frames: the maximum number of frames.
+    scale: the factor by which frames are enlarged.
 
   Returns:
     `on_step` and `on_end` for `evaluator.run`.
   """
   view = control_view.ControlView(
     evaluator.environment.environments[0],
-    scale=_SCALE,
+    scale=scale,
     shows_control=agent.transfer is not None,
   )
 
@@ -53,3 +55,50 @@ def first_episode(
       writer.write(view.last_frame('end'))
 
   return on_step, on_end
+
+
+def record(
+  path: str,
+  agent: assembly.Agent,
+  variables: assembly.Variables,
+  statistics: Optional[Any],
+  *,
+  seed: int,
+  epsilon: Optional[float],
+  flights: bool = False,
+  frames_per_second: float = FRAMES_PER_SECOND,
+  max_frames: int,
+  scale: int = _SCALE,
+) -> None:
+  """Records a video of one episode.
+
+  Args:
+    path: the file to write, ending in `.webm` or `.gif`.
+    agent: the agent that acts, with the name of the environment.
+    variables: the parameters of the agent.
+    statistics: the statistics of the agent's intrinsic reward, if any.
+    seed: the random seed of the episode.
+    epsilon: the probability of a random action; None for the agent's
+      `evaluation_epsilon`.
+    flights: whether the agent starts flights, as in training.
+    frames_per_second: the speed; each actor step is one frame.
+    max_frames: the maximum number of frames.
+    scale: the factor by which frames are enlarged.
+  """
+  writer = video_lib.VideoWriter(path, frames_per_second=frames_per_second)
+  evaluator = evaluator_lib.Evaluator(
+    agent,
+    episodes=1,
+    seed=seed,
+    first_environment=evaluator_lib.FIRST_ENVIRONMENT,
+    epsilon=epsilon,
+    flights=flights,
+  )
+  on_step, on_end = first_episode(
+    writer, evaluator, agent, max_frames=max_frames, scale=scale
+  )
+  try:
+    evaluator.run(variables, statistics, on_step=on_step, on_end=on_end)
+  finally:
+    evaluator.close()
+  writer.close()

@@ -7,7 +7,7 @@ import pytest
 import bt_acme
 from bt_acme import behaviors
 from bt_acme import config as config_lib
-from bt_acme.behaviors import pretrained
+from bt_acme.behaviors import cards, pretrained
 from bt_acme.cli import named_behaviors
 
 _NAME = 'minigrid-explorer'
@@ -37,8 +37,12 @@ def test_each_loads_and_has_its_card(name):
     named_behaviors.BehaviorsConfig(behavior=name), config_lib.TransferConfig()
   )
   assert loaded.name == made.name == name
-  card = pathlib.Path(loaded.folder, 'README.md').read_text()
-  assert card.startswith(bt_acme.describe(name).strip())
+  card = cards.read(pathlib.Path(loaded.folder))
+  for block in bt_acme.describe(name).markdown.strip().split('\n\n'):
+    assert block in card.markdown
+  assert card.pictures and all(map(len, card.pictures.values()))
+  page = pathlib.Path(loaded.folder, 'card.html').read_text()
+  assert cards.Card(card.markdown)._repr_html_() in page
 
 
 def test_an_unknown_name_is_refused_with_those_that_exist():
@@ -47,9 +51,3 @@ def test_an_unknown_name_is_refused_with_those_that_exist():
       named_behaviors.BehaviorsConfig(behavior='minigrid-explore'),
       config_lib.TransferConfig(),
     )
-
-
-def test_a_description_has_the_scores_of_each_environment():
-  text = bt_acme.describe(_NAME, 'MiniGrid-Empty-5x5-v0', episodes=2)
-  (row,) = [line for line in text.splitlines() if '`MiniGrid-Empty-5x5' in line]
-  assert row.count('[') == 3

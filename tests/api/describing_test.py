@@ -1,0 +1,86 @@
+"""Tests the cards of behaviors."""
+
+import io
+import types
+
+import pytest
+from PIL import Image
+
+import bt_acme
+from bt_acme import config as config_lib
+from bt_acme.config import names
+
+_ENV = 'MiniGrid-Empty-5x5-v0'
+_SMALL = {
+  **dict.fromkeys(('torso_size', 'lstm_size', 'head_size'), 8),
+  **{'trace_length': 8, 'sequence_period': 4, 'batch_size': 4},
+  **{'min_replay_size': 10, 'evaluation_episodes': 1},
+}
+
+
+@pytest.fixture(name='workdir', scope='module')
+def pretrain(tmp_path_factory):
+  workdir = tmp_path_factory.mktemp('runs') / 'explorer'
+  bt_acme.pretrain(
+    _ENV,
+    max_actor_steps=400,
+    num_environments=4,
+    workdir=workdir,
+    progress='off',
+    **_SMALL,
+  )
+  return workdir
+
+
+def test_a_card_has_facts_film_scores_curve_command_and_notes(workdir):
+  card = bt_acme.describe(
+    workdir, _ENV, films=_ENV, episodes=2, notes='## Limits\n\nNone known.'
+  )
+  behavior = bt_acme.load_behavior(workdir)
+  for part in (
+    '- Agent: NGU',
+    f'- Trained for 400 actor steps in `{_ENV}`',
+    f'`{behavior.params_sha256}`',
+    f'![An episode in {_ENV}](minigrid-empty-5x5-v0.gif)',
+    '2 episodes in each environment with epsilon 0.05 and seed 0',
+    '![Learning curve](curve.png)',
+    'run = bt_acme.pretrain(',
+    "run.export('behavior')",
+  ):
+    assert part in card.markdown
+  (row,) = [
+    line for line in card.markdown.splitlines() if line.startswith(f'| `{_ENV}')
+  ]
+  assert row.count('[') == 3
+  assert card.markdown.endswith('## Limits\n\nNone known.\n')
+  film, curve = (
+    Image.open(io.BytesIO(card.pictures[name]))
+    for name in ('minigrid-empty-5x5-v0.gif', 'curve.png')
+  )
+  assert film.n_frames > 1 and film.size == (80, 80)
+  assert curve.format == 'PNG'
+
+
+def test_the_command_has_all_settings(workdir):
+  card = bt_acme.describe(workdir)
+  assert "preset='paper'" in card.markdown
+  code = card.markdown.partition('```python\n')[2].partition('```')[0]
+  calls = []
+
+  def record(env, *, max_actor_steps, preset, num_stacked, **settings):
+    calls.append((env, max_actor_steps, num_stacked, settings))
+    return types.SimpleNamespace(export=calls.append)
+
+  exec(code, {'bt_acme': types.SimpleNamespace(pretrain=record)})
+  behavior = bt_acme.load_behavior(workdir)
+  (env, actor_steps, num_stacked, settings), name = calls
+  assert (env, actor_steps, name) == (_ENV, behavior.actor_steps, 'behavior')
+  assert num_stacked == behavior.agent.spec.num_stacked
+  assert names.build(config_lib.NGUConfig, settings) == behavior.agent.config
+
+
+def test_a_behavior_without_logs_has_no_curve(workdir, tmp_path):
+  behavior = bt_acme.load_run(workdir).export(tmp_path / 'b')
+  card = bt_acme.describe(behavior)
+  assert 'curve' not in card.markdown and not card.pictures
+  assert card._repr_html_().startswith('<h1>b</h1>')

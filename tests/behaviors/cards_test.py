@@ -1,0 +1,117 @@
+"""Tests the HTML of cards, and the gallery of a directory of behaviors."""
+
+import re
+import runpy
+import sys
+
+import pytest
+
+from bt_acme.behaviors import cards, gallery
+
+_GIF = b'GIF89a'
+_TEXT = """# name & co
+
+- First: `a<b`
+- Second, over
+  two lines
+
+![A film](film.gif)
+
+| environment | solved |
+| --- | --: |
+| `A` | **5%** |
+
+```python
+x = 1
+
+y = '<b>'
+```
+See [the site](https://example.org/?a=1&b=2).
+"""
+
+
+def html_of(text, pictures=None):
+  return cards.Card(text, pictures or {})._repr_html_()
+
+
+def test_every_kind_of_block():
+  html = html_of(_TEXT, {'film.gif': _GIF})
+  assert re.findall(r'<(h1|p|ul|table|pre)>', html) == [
+    *('h1', 'ul', 'p', 'table', 'pre', 'p')
+  ]
+  for part in (
+    '<h1>name &amp; co</h1>',
+    '<li>First: <code>a&lt;b</code>\n</li><li>Second, over\n  two lines</li>',
+    'src="data:image/gif;base64,R0lGODlh"',
+    '<th class="l">environment</th><th class="r">solved</th>',
+    '<td class="l"><code>A</code></td><td class="r"><b>5%</b></td>',
+    '<code>x = 1\n\ny = &#x27;&lt;b&gt;&#x27;</code>',
+    '<a href="https://example.org/?a=1&amp;b=2">the site</a>',
+  ):
+    assert part in html
+
+
+@pytest.mark.parametrize(
+  'text',
+  [
+    '<script>alert(1)</script>',
+    '[x](javascript:alert(1))',
+    '![x](https://example.org/x.gif)',
+    '![x](../x.gif)',
+    '![" onerror="alert(1)](x.gif)',
+    '[x](https://example.org/" onclick="alert(1))',
+    '# <img src=x>',
+    '| <b onclick=x> |\n| --- |\n| <script> |',
+  ],
+)
+def test_untrusted_text_is_only_text(text):
+  html = html_of(text)
+  assert set(re.findall(r'<(\w+)', html)) <= {
+    *('p', 'h1', 'img', 'a', 'div', 'table', 'tr', 'th', 'td')
+  }
+  for _, tag in re.findall(r'<(\w+)([^>]*)>', html):
+    unquoted = re.sub('"[^"]*"', '', tag)
+    assert 'on' not in unquoted and 'javascript' not in tag
+    assert 'src' not in tag or 'src="x.gif"' in tag
+
+
+def test_a_saved_card_is_read_with_its_pictures(tmp_path):
+  card = cards.Card(_TEXT, {'film.gif': _GIF})
+  card.save(tmp_path)
+  assert cards.read(tmp_path) == card and str(card) == _TEXT
+  page = (tmp_path / 'card.html').read_text()
+  assert page.startswith('<!doctype html>') and 'src="film.gif"' in page
+
+
+def test_pictures_elsewhere_or_too_large_are_not_read(tmp_path, monkeypatch):
+  folder = tmp_path / 'a'
+  folder.mkdir()
+  (tmp_path / 'secret.png').write_bytes(b'secret')
+  (folder / 'large.png').write_bytes(b'12345')
+  (folder / 'README.md').write_text('![x](../secret.png)\n![x](large.png)')
+  assert list(cards.read(folder).pictures) == ['large.png']
+  monkeypatch.setattr(cards, '_LARGEST_PICTURE', 4)
+  assert cards.read(folder).pictures == {}
+
+
+def test_a_gallery_has_every_card_and_works_offline(
+  tmp_path, monkeypatch, capsys
+):
+  for name in ('one', 'two & three'):
+    (tmp_path / name).mkdir()
+    cards.Card(_TEXT, {'film.gif': _GIF}).save(tmp_path / name)
+  (tmp_path / 'without').mkdir()
+  monkeypatch.setattr(sys, 'argv', ['gallery', str(tmp_path)])
+  runpy.run_path(gallery.__file__, run_name='__main__')
+  path = tmp_path / 'index.html'
+  assert capsys.readouterr().out == f'{path}\n'
+  page = path.read_text()
+  assert page.count('<h1>name') == 2 and page.count('data:image/gif') == 4
+  assert '<a href="#two &amp; three">' in page
+  assert '<section id="two &amp; three">' in page
+  assert 'src="http' not in page and '<link' not in page
+
+
+def test_a_directory_without_cards(tmp_path):
+  with pytest.raises(ValueError, match=r'no directory with .*describe\(...\)'):
+    gallery.write(tmp_path)
