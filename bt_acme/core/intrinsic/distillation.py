@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from bt_acme import config as config_lib
 from bt_acme.core import arrays, types
 from bt_acme.core import networks as networks_lib
-from bt_acme.core.intrinsic import features, windows
+from bt_acme.core.intrinsic import features
 
 
 def make_feature_network(
@@ -63,13 +63,17 @@ def make_feature_network(
     target = network.apply(params['rnd_target'], frames)
     return jnp.sum((prediction - jax.lax.stop_gradient(target)) ** 2, axis=-1)
 
-  def loss(params: types.Params, window: windows.Window) -> features.Loss:
+  def loss(
+    params: types.Params,
+    observations: jax.Array,
+    action: jax.Array,
+    mask: jax.Array,
+  ) -> features.Loss:
     # The x_t of the transitions, not the x_{t+1}.
     rnd_errors = networks_lib.over_sequences(
-      functools.partial(errors, params),
-      window.observations[: len(window.action)],
+      functools.partial(errors, params), observations[: len(action)]
     )  # [L, B]
-    rnd_loss = arrays.masked_mean(rnd_errors, window.mask)
+    rnd_loss = arrays.masked_mean(rnd_errors, mask)
     return rnd_loss, {'rnd_loss': rnd_loss}
 
   return features.FeatureNetwork(

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from bt_acme import config as config_lib
 from bt_acme.core import arrays, types
 from bt_acme.core import networks as networks_lib
-from bt_acme.core.intrinsic import features, windows
+from bt_acme.core.intrinsic import features
 
 
 def _l2_penalty(params: types.Params) -> jax.Array:
@@ -86,16 +86,17 @@ def _loss(
   embed: Callable[..., jax.Array],
   classify: Callable[..., jax.Array],
   params: types.Params,
-  window: windows.Window,
+  observations: jax.Array,
+  action: jax.Array,
+  mask: jax.Array,
 ) -> features.Loss:
   """Computes the mean cross-entropy of the executed actions, with L2 penalty.
 
   Source: Badia et al. 2020, Sec. 2 and App. A.1. See `FeatureNetwork.loss`.
   """
   embeddings = networks_lib.over_sequences(
-    functools.partial(embed, params['embedding']), window.observations
+    functools.partial(embed, params['embedding']), observations
   )  # [M, B, D]
-  _, action, mask = window
   logits = classify(
     params['inverse_dynamics'],
     embeddings[: len(action)],

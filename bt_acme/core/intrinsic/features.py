@@ -34,7 +34,8 @@ class FeatureNetwork(NamedTuple):
   Attributes:
     init: keys [2] -> params, a dict of named parts.
     apply: (params, observation uint8 [H, W, C * S]) -> the feature, float32.
-    loss: (params, windows.Window) -> (loss float32 [], metrics).
+    loss: (params, the results of `windows.choose`) -> (loss float32 [],
+      metrics).
   """
 
   init: Callable[[types.PRNGKey], types.Params]

@@ -95,8 +95,8 @@ def make_networks(
     key: types.PRNGKey,
   ) -> features.Loss:
     window = windows.choose(config, observations, action, valid, key)
-    embedding_loss, embedding_metrics = embedding.loss(params, window)
-    rnd_loss, rnd_metrics = rnd.loss(params, window)
+    embedding_loss, embedding_metrics = embedding.loss(params, *window)
+    rnd_loss, rnd_metrics = rnd.loss(params, *window)
     return embedding_loss + rnd_loss, {**embedding_metrics, **rnd_metrics}
 
   return IntrinsicNetworks(

@@ -5,7 +5,7 @@ transitions each: `last` (Badia et al. 2020 and Campos et al. 2021, App.) and
 `spread`.
 """
 
-from typing import NamedTuple, Tuple
+from typing import Tuple
 
 import jax
 import jax.numpy as jnp
@@ -14,29 +14,13 @@ from bt_acme import config as config_lib
 from bt_acme.core import types
 
 
-class Window(NamedTuple):
-  """L transitions of each of B sequences.
-
-  Attributes:
-    observations: uint8 [M, B, H, W, C * S]. The first L rows are the x_t of the
-      transitions, and the last L rows are the x_{t+1}. M is L + 1 for
-      consecutive transitions and 2 L for others.
-    action: int32 [L, B], the executed actions.
-    mask: float32 [L, B], 1 for a valid transition.
-  """
-
-  observations: jax.Array
-  action: jax.Array
-  mask: jax.Array
-
-
 def choose(
   config: config_lib.IntrinsicConfig,
   observations: jax.Array,
   action: jax.Array,
   valid: jax.Array,
   key: types.PRNGKey,
-) -> Window:
+) -> Tuple[jax.Array, jax.Array, jax.Array]:
   """Selects transitions with the configured strategy.
 
   Args:
@@ -48,7 +32,10 @@ def choose(
     key: the random key for `spread`.
 
   Returns:
-    The selected transitions.
+    The observations, uint8 [M, B, H, W, C * S]; the executed actions, int32
+    [L, B]; and a mask, float32 [L, B], 1 for a valid transition. The first L
+    rows of the observations are the x_t of the transitions, and the last L rows
+    are the x_{t+1}. M is L + 1 for consecutive transitions and 2 L for others.
   """
   num_steps = min(config.intrinsic_steps, valid.shape[0])
   if config.intrinsic_window == 'last':
@@ -59,7 +46,7 @@ def choose(
   else:
     step, mask = spread_steps(valid, num_steps, key)
     rows = jnp.concatenate([step, step + 1])
-  return Window(_rows(observations, rows), _rows(action, step), mask)
+  return _rows(observations, rows), _rows(action, step), mask
 
 
 def spread_steps(

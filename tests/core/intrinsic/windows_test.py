@@ -72,7 +72,7 @@ def test_a_window_contains_whole_transitions(window, num_steps):
     intrinsic_steps=num_steps, intrinsic_window=window
   )
   rows = 10 * np.arange(T + 1)[:, None] + np.arange(B)
-  made = windows.choose(
+  observations, action, mask = windows.choose(
     config,
     jnp.array(rows[..., None]),
     jnp.array(100 + rows[:-1]),
@@ -80,13 +80,13 @@ def test_a_window_contains_whole_transitions(window, num_steps):
     jax.random.key(0),
   )
   expected = np.minimum(LENGTHS, num_steps)
-  np.testing.assert_array_equal(made.mask.sum(axis=0), expected)
+  np.testing.assert_array_equal(mask.sum(axis=0), expected)
   length = min(num_steps, T)
-  assert made.action.shape == made.mask.shape == (length, B)
-  before = made.observations[:length, :, 0]
-  after = made.observations[-length:, :, 0]
-  real = np.asarray(made.mask > 0)
-  np.testing.assert_array_equal(made.action[real], 100 + before[real])
+  assert action.shape == mask.shape == (length, B)
+  before = observations[:length, :, 0]
+  after = observations[-length:, :, 0]
+  real = np.asarray(mask > 0)
+  np.testing.assert_array_equal(action[real], 100 + before[real])
   np.testing.assert_array_equal(after[real], before[real] + 10)
   columns = np.broadcast_to(np.arange(B), real.shape)
   np.testing.assert_array_equal(before[real] % 10, columns[real])
