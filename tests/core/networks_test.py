@@ -188,10 +188,16 @@ def test_unsupported_shapes_are_errors(kind, shape):
 
 
 @pytest.mark.parametrize(
-  'kind, side', [('nature', 36), ('workshop', 20), ('small', 3)]
+  'kind, side, weights, features',
+  [
+    ('nature', 36, 71_840, 64),
+    ('workshop', 20, 9_264, 32),
+    ('small', 3, 2_160, 32),
+  ],
 )
-def test_smallest_observations_give_nonempty_features(kind, side):
+def test_smallest_observations_give_one_pixel(kind, side, weights, features):
   config = config_lib.NetworkConfig(torso=kind)
   network = networks.make_q_network(config, (side, side, 1), 3)
   params = jax.eval_shape(network.init, jax.random.PRNGKey(0))
-  assert params['torso/linear']['w'].shape[0] > 0
+  assert params['torso/linear']['w'].shape[0] == features
+  assert _count(params, 'torso/conv') == weights
