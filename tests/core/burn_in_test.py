@@ -10,8 +10,6 @@ from bt_acme import config as config_lib
 from bt_acme.core import loss as loss_lib
 from bt_acme.core import types
 from tests.core import toys
-from tests.reference import losses as reference
-from tests.reference import returns
 
 _NUM_ACTIONS = 3
 
@@ -78,49 +76,6 @@ def test_burn_in_warms_up_the_state_without_gradient():
 def test_a_sequence_that_starts_an_episode_needs_no_burn_in():
   batch = _batch([types.NO_ACTION] * 2, real=[6, 4])
   _assert_same(_result(batch, 2), _result(batch, 0))
-
-
-def test_loss_gradient_and_priorities_match_reference():
-  batch = _batch([1, types.NO_ACTION, types.NO_ACTION, 0], real=[6, 6, 2, 3])
-  rng = np.random.default_rng(0)
-  q_online, q_target = np.float32(rng.normal(size=(2, 7, 4, _NUM_ACTIONS + 1)))
-  table = toys.q_network(_NUM_ACTIONS, _NUM_ACTIONS + 1)._replace(
-    # The parameters are the Q-values [T + 1, B, A'] of the unrolled steps.
-    unroll=lambda params, observation, prev_action, prev_reward, state: (
-      params[observation[:, 0, 0, 0, 0]],
-      state,
-    )
-  )
-  rows = np.broadcast_to(
-    np.arange(7, dtype=np.uint8)[:, None, None, None, None], (7, 4, 1, 1, 1)
-  )
-  (loss, (priorities, _)), gradient = jax.jit(
-    jax.value_and_grad(_loss_fn(table, toys.replay_config(6, 3)), has_aux=True)
-  )(q_online, q_target, batch, rows, jnp.ones([4]))
-  targets = returns.q_lambda_targets(
-    q_online,
-    q_target,
-    batch.reward,
-    0.99 * batch.discount,
-    batch.valid,
-    trace_decay=0.7,
-    epsilon=1e-3,
-  )
-  expected = reference.loss_gradient_priorities(
-    q_online,
-    targets,
-    batch.choice,
-    batch.action,
-    batch.source,
-    reference.trained(batch.prev_action, batch.valid, 3),
-    num_actions=_NUM_ACTIONS,
-    duplicate_flights=True,
-    max_weight=0.9,
-  )
-  assert expected[2][3] == 0 < expected[2][2]
-  np.testing.assert_allclose(loss, expected[0], rtol=1e-5)
-  np.testing.assert_allclose(gradient, expected[1], rtol=1e-4, atol=1e-6)
-  np.testing.assert_allclose(priorities, expected[2], rtol=1e-5)
 
 
 def test_each_network_burns_in_with_its_own_parameters_and_held_steps():

@@ -22,11 +22,14 @@ _Q_TARGET = [[0.4, 0.2, 0.1], [0.2, 0.7, 0.5], [0.6, 0.3, 0.9], [0.5, 0.6, 0.2]]
 
 
 def _table(num_actions, num_choices):
-  """Creates a network whose parameters are its Q-values, [T + 1, B, A']."""
+  """Creates a network whose parameters are its Q-values, [T + 1, B, A'].
+
+  Its observations are the indices of the rows.
+  """
 
   def unroll(params, observation, prev_action, prev_reward, state):
-    del observation, prev_action, prev_reward
-    return params, state
+    del prev_action, prev_reward
+    return params[observation], state
 
   return toys.q_network(num_actions, num_choices)._replace(unroll=unroll)
 
@@ -39,14 +42,14 @@ def _loss_fn(network, learner, replay):
 
 
 def _loss_and_gradient(
-  batch, q_online, q_target, *, num_actions=_NUM_ACTIONS, **settings
+  batch, q_online, q_target, *, num_actions=_NUM_ACTIONS, burn_in=0, **settings
 ):
   """Returns (loss, priorities, metrics, gradient with respect to q_online)."""
   network = _table(num_actions, np.shape(q_online)[-1])
   loss_fn = _loss_fn(
     network,
     config_lib.LearnerConfig(**settings),
-    toys.replay_config(len(batch.reward)),
+    toys.replay_config(len(batch.reward), burn_in),
   )
   (loss, (priorities, metrics)), gradient = jax.jit(
     jax.value_and_grad(loss_fn, has_aux=True)
@@ -54,7 +57,7 @@ def _loss_and_gradient(
     jnp.asarray(q_online, jnp.float32),
     jnp.asarray(q_target, jnp.float32),
     jax.tree.map(jnp.asarray, batch),
-    jnp.zeros([1]),
+    jnp.arange(len(q_online)),
     jnp.ones(batch.reward.shape[1]),
   )
   return loss, priorities, metrics, np.asarray(gradient)
@@ -112,11 +115,16 @@ def _expected_targets(batch, q_online, q_target, loss, double_q):
     {'duplicate_flights': False},
     {'double_q': False},
     {'loss': 'retrace'},
+    {'burn_in': 3},
   ],
 )
 def test_loss_gradient_and_priorities_match_reference(num_extra, settings):
   batch = toys.batch(
-    6, 5, num_actions=_NUM_ACTIONS, num_extra=num_extra, real=[6, 1, 2, 5, 0]
+    6, 5, num_actions=_NUM_ACTIONS, num_extra=num_extra, real=[6, 1, 3, 5, 0]
+  )
+  batch.prev_action[0] = [1, types.NO_ACTION, 2, types.NO_ACTION, 0]
+  trained = reference.trained(
+    batch.prev_action, batch.valid, settings.get('burn_in', 0)
   )
   q_online, q_target = _random_q_values(6, 5, _NUM_ACTIONS + num_extra)
   loss, priorities, metrics, gradient = _loss_and_gradient(
@@ -135,7 +143,7 @@ def test_loss_gradient_and_priorities_match_reference(num_extra, settings):
     batch.choice,
     batch.action,
     batch.source,
-    batch.valid,
+    trained,
     num_actions=_NUM_ACTIONS,
     duplicate_flights=settings.get('duplicate_flights', True),
     max_weight=0.9,
@@ -144,7 +152,7 @@ def test_loss_gradient_and_priorities_match_reference(num_extra, settings):
   np.testing.assert_allclose(loss, expected[0], rtol=1e-5)
   np.testing.assert_allclose(gradient, expected[1], rtol=1e-4, atol=1e-6)
   np.testing.assert_allclose(priorities, expected[2], rtol=1e-5)
-  real = batch.valid > 0
+  real = trained > 0
   np.testing.assert_allclose(
     metrics['mean_target'], targets[real].mean(), rtol=1e-4
   )
@@ -189,7 +197,7 @@ def test_targets_have_no_gradient(loss):
   )
   q_values = map(jnp.asarray, _random_q_values(6, 3, _NUM_ACTIONS))
   gradient, _ = jax.grad(loss_fn, argnums=1, has_aux=True)(
-    *q_values, jax.tree.map(jnp.asarray, batch), jnp.zeros([1]), jnp.ones([3])
+    *q_values, jax.tree.map(jnp.asarray, batch), jnp.arange(7), jnp.ones([3])
   )
   np.testing.assert_array_equal(gradient, np.zeros(gradient.shape))
 
@@ -208,7 +216,7 @@ def test_importance_weights_only_with_an_exponent():
       jax.jit(jax.grad(loss_fn, has_aux=True))(
         *map(jnp.asarray, q_values),
         jax.tree.map(jnp.asarray, batch),
-        jnp.zeros([1]),
+        jnp.arange(7),
         jnp.asarray(probabilities, jnp.float32),
       )[0]
     )

@@ -92,11 +92,14 @@ def test_values_and_all_gradients_equal_haikus(length, cpu_rows, monkeypatch):
       np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize('scale, held', [(1.0, 0), (1e4, 0), (1.0, 0.4)])
-def test_values_equal_float64(scale, held):
-  example = _example(12, scale=scale)
+@pytest.mark.parametrize(
+  'length, scale, held',
+  [(12, 1.0, 0), (12, 1e4, 0), (12, 1.0, 0.4), (1, 1.0, 0.4)],
+)
+def test_values_equal_float64(length, scale, held):
+  example = _example(length, scale=scale)
   params = _params(example)
-  hold = np.random.default_rng(0).random((12, 3)) < held
+  hold = np.random.default_rng(0).random((length, 3)) < held
   holds = [jnp.asarray(hold)] if held else []
   actual = _transformed(_ours).apply(params, *example, *holds)
   with np.errstate(over='ignore'):

@@ -138,14 +138,6 @@ def test_extreme_values_stay_finite(learner, scale):
     assert np.isfinite(actual) and (actual == 0) == (scale == 0)
 
 
-def test_a_choice_that_was_almost_impossible():
-  rng = np.random.default_rng(3)
-  config = make_config({'loss': 'retrace', 'trace_decay': 0.95})
-  episode = make_episode(rng, T)
-  steps = [step._replace(probability=np.float32(1e-38)) for step in episode[0]]
-  assert_as_expected(episode._replace(steps=steps), config)
-
-
 @pytest.mark.parametrize('field', ['reward', 'q_values'])
 @pytest.mark.parametrize('value', [np.nan, np.inf])
 def test_values_that_are_not_finite_are_rejected(field, value):

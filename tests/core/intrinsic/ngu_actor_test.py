@@ -119,16 +119,13 @@ def test_a_behavior_receives_its_intrinsic_reward(parts):
     )
 
 
-def test_parameters_without_intrinsic_parts():
-  params = ngu_actor.arrange_params({'w': 1}, {})
-  assert params == ngu_actor.NGUParams({'w': 1}, {}, {})
-
-
 def test_parameters_are_arranged_by_their_parts():
   parts = ('embedding', 'inverse_dynamics', 'rnd_predictor', 'rnd_target')
   params = ngu_actor.arrange_params({'w': 1}, {part: part for part in parts})
   assert params.embedding == 'embedding'
   assert set(params.rnd) == {'rnd_predictor', 'rnd_target'}
+  without = ngu_actor.arrange_params({'w': 1}, {})
+  assert without == ngu_actor.NGUParams({'w': 1}, {}, {})
 
 
 def test_an_r2d2_policy_as_a_behavior_has_no_features(parts):
