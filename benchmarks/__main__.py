@@ -100,7 +100,7 @@ def _benchmark(name: str) -> str:
   if name in BENCHMARKS:
     return name
   raise argparse.ArgumentTypeError(
-    f'name={name!r} is not a benchmark. Choose from {list(BENCHMARKS)}'
+    f'name={name!r} is not a benchmark. Choose from {list(BENCHMARKS)}.'
   )
 
 

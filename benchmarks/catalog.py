@@ -36,7 +36,7 @@ BENCHMARKS = {
   'env': Benchmark('acting', 'stepping Atari, two games and a task'),
   'policy': Benchmark('acting', 'selecting an action'),
   'actor': Benchmark('acting', 'actor loop with Reverb, one core'),
-  'actor-ngu': Benchmark('acting', 'the same with the NGU reward'),
+  'actor-ngu': Benchmark('acting', 'actor loop with Reverb and the NGU reward'),
   'actor-scale': Benchmark('acting', 'actor processes, 1 to 2 cores', cores=2),
   'bt': Benchmark('acting', 'actor loop of BT compared with plain R2D2'),
   'adder': Benchmark('replay', 'writing a step to replay'),
@@ -46,8 +46,8 @@ BENCHMARKS = {
   'replay-bytes': Benchmark(
     'replay', 'memory of the server, ten games', cores=2
   ),
-  'h2d': Benchmark('learning', 'bytes of a batch for the device, counted'),
-  'params': Benchmark('acting', 'bytes of parameters for actors, counted'),
+  'h2d': Benchmark('learning', 'bytes of a batch sent to the device (counted)'),
+  'params': Benchmark('acting', 'bytes of parameters sent to actors (counted)'),
   'knn': Benchmark('knn', 'nearest neighbors compared with FAISS and NumPy'),
   'lstm': Benchmark(
     'learning', 'LSTM forward and backward, T = 160', huge_pages=True

@@ -63,7 +63,7 @@ def _last_counts(workdir: str) -> Tuple[float, float]:
 
 
 def _wait_for_step(workdir: str) -> Tuple[float, float]:
-  """Waits until both counts have increased; returns time and actor steps."""
+  """Waits until both counts increase; returns the time and the actor steps."""
   first = counts = _last_counts(workdir)
   while counts[0] <= first[0] or counts[1] <= first[1]:
     time.sleep(0.05)
@@ -74,14 +74,14 @@ def _wait_for_step(workdir: str) -> Tuple[float, float]:
 def _seconds_per_step(
   make_command: Callable[[str], List[str]], seconds: float
 ) -> float:
-  """Runs a program and measures it once its learner has started to learn.
+  """Runs a program and measures its speed once its learner takes steps.
 
   Args:
     make_command: returns the command that starts the program in a workdir.
     seconds: the duration of the measurement.
 
   Raises:
-    RuntimeError: if the program exits or does not learn in time.
+    RuntimeError: if the program exits, or its learner does not start in time.
   """
   with (
     tempfile.TemporaryDirectory() as folder,
@@ -98,9 +98,13 @@ def _seconds_per_step(
     try:
       deadline = time.monotonic() + _START_SECONDS
       while _last_counts(workdir)[1] < 10:
-        if process.poll() is not None or time.monotonic() > deadline:
+        code = process.poll()
+        if code is not None or time.monotonic() > deadline:
+          what = f'ended with exit code {code}'
+          if code is None:
+            what = f'took fewer than 10 learner steps in {_START_SECONDS:.0f} s'
           output.seek(0)
-          raise RuntimeError(f'The program does not learn:\n{output.read()}')
+          raise RuntimeError(f'The program {what}. Output:\n{output.read()}')
         time.sleep(0.2)
       start, steps_before = _wait_for_step(workdir)
       time.sleep(seconds)

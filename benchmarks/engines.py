@@ -64,7 +64,9 @@ def _seconds(case: _Case, flags: Sequence[str], steps: int) -> float:
     start = time.monotonic()
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
-      raise RuntimeError(f'The run failed: {done.stderr.strip()}')
+      raise RuntimeError(
+        f'The run ended with exit code {done.returncode}: {done.stderr.strip()}'
+      )
     return time.monotonic() - start
 
 

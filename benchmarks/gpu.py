@@ -5,10 +5,11 @@ Uses only the core, needs neither Acme nor Reverb, and supports the newest JAX:
   .venv-core/bin/python -m benchmarks.gpu
   .venv-core/bin/python -m benchmarks.gpu --scale=tiny  # Only a smoke test.
 
-A learner step is the paper's, on 64 sequences of 160 steps: stacking, online
-and target unroll, Q(lambda), gradients, clipping, Adam, priorities. Shares are
-the times of single parts, at the same shapes, divided by the time of a step.
-Each batch is transferred during the previous step, as in a learner.
+A learner step is that of the paper, on 64 sequences of 160 steps: frame
+stacking, online and target unroll, Q(lambda), gradients, clipping, Adam,
+priorities. Shares are the times of single parts, at the same shapes, divided by
+the time of a step. Each batch is transferred during the previous step, as in a
+learner.
 
 An inference call is a call of the `InferenceServer`, which `--inference=server`
 runs. Its inputs are the newest frames of 256 games on the host, in the groups

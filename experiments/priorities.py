@@ -1,4 +1,4 @@
-"""Compares initial priorities: how strongly does the replay prioritize?
+"""Compares how strongly initial priorities make the replay prioritize.
 
 The simulation uses the in-process replay without a network. The priority of a
 sequence is lognormal, and 100 times larger at the start of training than late

@@ -54,7 +54,7 @@ class Visits:
 
 
 class RandomPlayer:
-  """Selects uniform random actions, with the interface of `VectorActor`."""
+  """Selects uniformly random actions, with the interface of `VectorActor`."""
 
   def __init__(self, num_actions: int, seed: int):
     self._num_actions = num_actions

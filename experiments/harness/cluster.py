@@ -191,8 +191,8 @@ class ClusterProcess:
     code = future.result()
     if code == pool.NOT_SHARED:
       raise ValueError(
-        'folder: not found on a machine of the cluster. Choose a directory '
-        'that all machines share (see docs/clusters.md).'
+        'folder: a machine of the cluster does not have this directory. Choose '
+        'a directory that all machines share (see docs/clusters.md).'
       )
     return code
 

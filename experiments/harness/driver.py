@@ -33,7 +33,7 @@ from bt_acme.runtime import workdir_lock
 from experiments.harness import cluster, locks, pool, records
 from experiments.harness import slots as slots_lib
 
-# Polls between two searches for runs that can be started.
+# Number of polls between two searches for runs that can be started.
 _SCAN_POLLS = 10
 # Shutdown timeout: a run that is still saving after this long is killed.
 _SHUTDOWN_SECONDS = 300.0
@@ -79,7 +79,7 @@ Process = Union[pool.Process, cluster.ClusterProcess]
 
 
 class _Job(NamedTuple):
-  """A run in the process of a slot."""
+  """A run that is being executed in a slot."""
 
   task: records.Runnable
   process: Process
@@ -140,7 +140,7 @@ class Worker:
     with self._signals(), contextlib.ExitStack() as stack:
       for process in self._free:
         stack.callback(process.close)
-      stack.callback(self._ask_to_end)  # Called first after an error.
+      stack.callback(self._ask_to_end)  # Called before the others.
       self._fill()
       while self._jobs or (self._open and not self._is_stopping):
         self._wait()
@@ -179,7 +179,7 @@ class Worker:
     self._scan_again = time.monotonic() + _SCAN_POLLS * self._poll_seconds
 
   def _settle(self, task: records.Runnable) -> bool:
-    """Returns whether a run is done, failed or blocked, and records which."""
+    """Records whether a run is done, failed or blocked; False if it is open."""
     state = self._state(task)
     if state:
       self._settled[state].append(task)

@@ -143,7 +143,7 @@ def _run(
 
 
 def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> Dict[str, Any]:
-  """Returns the recorded columns of a run's last session.
+  """Returns the columns of a run that its provenance file provides.
 
   Its seconds include attempts whose worker was killed.
   """

@@ -15,8 +15,7 @@ import time
 
 from bt_acme.runtime import workdir_lock
 
-# A lock file that was not touched for this long belongs to a worker that has
-# exited.
+# After this long without a touch, the owner of a lock file counts as lost.
 _STALE_SECONDS = 600.0
 _TOUCH_SECONDS = 30.0
 

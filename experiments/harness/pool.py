@@ -66,7 +66,7 @@ class Slot(NamedTuple):
 
 
 class Process:
-  """The process of a slot, which starts with its first run.
+  """The process of a slot, which is started for the first run.
 
   Attributes:
     slot: the share of the machine that runs may use.
@@ -184,7 +184,7 @@ def _enter(slot: Slot, driver: int, news: Any) -> None:
 
 def execute(slot: Slot, call: Call, log: pathlib.Path) -> int:
   """Executes one run in this process, which was started for this run only."""
-  lock = log.with_suffix('.lock')  # The driver holds this lock.
+  lock = log.with_suffix('.lock')  # Visible if the directory is shared.
   if not (lock.is_dir() and any(lock.iterdir())):
     return NOT_SHARED
   _enter(slot, os.getppid(), queue.SimpleQueue())

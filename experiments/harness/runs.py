@@ -1,4 +1,4 @@
-"""Declarations of runs of launch scripts.
+"""Declares runs of launch scripts.
 
 A run is identified by the settings that `config.json` in its workdir stores.
 Changing a setting therefore creates a new run and never overwrites another one.
@@ -114,7 +114,7 @@ class RunSpec:
 
   @functools.cached_property
   def id(self) -> str:
-    """`ARM/ENV/sSEED-HASH`, with a hash of all settings that `config.json` has.
+    """The id `ARM/ENV/sSEED-HASH`; HASH covers all settings in `config.json`.
 
     Raises:
       ValueError: if a setting is unknown to the script or invalid.
@@ -147,7 +147,7 @@ class RunSpec:
 
   @property
   def command(self) -> str:
-    """The command to type in the directory of all runs."""
+    """The shell command, to be executed in the directory of all runs."""
     return ' '.join(['python', f'launch/{self.script}.py', *self.flags])
 
   @property
@@ -185,7 +185,7 @@ class RunSpec:
 
   def _of_the_attributes(self) -> Dict[str, Any]:
     values: Dict[str, Any] = {'seed': self.seed}
-    if self.stage != FINAL_EVALUATION:  # There, the workdir determines `env`.
+    if self.stage != FINAL_EVALUATION:  # Otherwise the workdir sets `env`.
       values = {'env': self.env, **values}
     if not self.is_evaluation:
       values['max_actor_steps'] = self.budget_steps
@@ -268,7 +268,7 @@ def _add(spec: RunSpec, found: Dict[str, RunSpec]) -> None:
 
 
 def _lasting(script: str, values: Mapping[str, Any]) -> Dict[str, Any]:
-  """Returns all settings that identify a run, by group, presets resolved."""
+  """Returns the settings that identify a run by group, with the preset."""
   settings_class = _SETTINGS[script]
   given = dict(values)
   if script == 'evaluate':

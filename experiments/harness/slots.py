@@ -1,4 +1,4 @@
-"""Slots: shares of a machine, each of which executes one run at a time.
+"""Parses slots, shares of a machine that each execute one run at a time.
 
 `cpu:4` stands for four slots of one core each, and `cpu` for one slot per core.
 `gpu:0` is one slot with that GPU, and `gpu:0/2` stands for two slots that share
@@ -110,7 +110,7 @@ def check(slots: Sequence[pool.Slot]) -> None:
 def _cores() -> List[int]:
   if hasattr(os, 'sched_getaffinity'):
     return sorted(os.sched_getaffinity(0))
-  return list(range(os.cpu_count() or 1))  # Not on Linux.
+  return list(range(os.cpu_count() or 1))  # Other systems than Linux.
 
 
 def _one_thread() -> Dict[str, str]:

@@ -4,7 +4,7 @@ Each claim has one or more tables (`experiments/learning/claims.py`):
 
   exploration  NGU's policy visits more of an environment than others.
   transfer     BT solves hard tasks within a budget in which others do not.
-  limits       Tasks that BT solves with some seeds only.
+  limits       Tasks that BT solves with only some of the seeds.
   no_harm      BT does no harm if the reward is easy to find.
   deception    BT helps although the behavior itself loses reward.
   ablation     Flights and extra action, separately and together.

@@ -5,6 +5,7 @@ from typing import Any, List, Sequence
 import numpy as np
 
 from bt_acme.evaluation import intervals
+from bt_acme.evaluation import tables as tables_lib
 from experiments.learning import claims, results
 
 _TITLES = {
@@ -47,23 +48,24 @@ def report(
       lines += ['', f'### {claim}', '', claims.CLAIMS[claim]]
     titles = [_TITLES[column] for column in table.columns]
     lines += ['', f'**{table.env}**', '']
-    lines.append(_line(['algorithm', 'actor steps', 'seeds', *titles, 's']))
-    lines.append('|---' * (len(titles) + 4) + '|')
-    for run in table.runs:
-      jobs = [results.Job(run, seed) for seed in table.seeds]
-      rows = [found[job] for job in jobs if job in found]
-      lines.append(_line(_cells(run, rows, table.columns)))
+    header = ['algorithm', 'actor steps', 'seeds', *titles, 's']
+    rows = [_row(run, table, found) for run in table.runs]
+    lines.append(tables_lib.markdown(header, rows, 'l' * len(header)))
   if missing:
     lines += ['', f'Tables without any results: {"; ".join(missing)}.']
   return '\n'.join(lines[1:])
 
 
-def _cells(run: claims.Run, rows: Any, columns: Sequence[str]) -> List[str]:
+def _row(
+  run: claims.Run, table: claims.Table, found: results.Results
+) -> List[str]:
+  jobs = [results.Job(run, seed) for seed in table.seeds]
+  rows = [found[job] for job in jobs if job in found]
   first = [run.algorithm, f'{run.actor_steps:,}', str(len(rows))]
   if not rows:
-    return [*first, *('not run' for _ in columns), '']
+    return [*first, *('not run' for _ in table.columns), '']
   seconds = f'{np.mean([row["seconds"] for row in rows]):.0f}'
-  return [*first, *(_cell(rows, column) for column in columns), seconds]
+  return [*first, *(_cell(rows, column) for column in table.columns), seconds]
 
 
 def _cell(rows: Any, column: str) -> str:
@@ -89,7 +91,3 @@ def _cell(rows: Any, column: str) -> str:
     f'{estimate.value:.{digits}f} '
     f'[{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]'
   )
-
-
-def _line(cells: Sequence[str]) -> str:
-  return '| ' + ' | '.join(cells) + ' |'

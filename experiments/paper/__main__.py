@@ -163,8 +163,8 @@ class _Paper:
     if more > 0:
       print(f'... and {more} more.')
     print(
-      f'{len(data.runs)} runs and {len(data.scores)} scores are in '
-      f'{self._folder.path}/runs.csv and scores.csv'
+      f'Wrote {self._folder.path}/runs.csv (rows: {len(data.runs)}) and '
+      f'scores.csv (rows: {len(data.scores)})'
     )
 
   def _dataset(self) -> dataset_lib.Dataset:

@@ -6,6 +6,7 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 from bt_acme import files
 from bt_acme.config import names
 from bt_acme.evaluation import panels
+from bt_acme.evaluation import tables as table_text
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import diagnosis
 from experiments.paper import (
@@ -142,10 +143,13 @@ def runs_table(runs: Sequence[dataset_lib.RunRow]) -> str:
   stages: Dict[str, List[dataset_lib.RunRow]] = {}
   for run in runs:
     stages.setdefault(planning.STAGES[run.stage], []).append(run)
+  statuses = (dataset_lib.DONE, dataset_lib.FAILED)
   rows = [
-    f'| {title} | {len(found)} | {_count(found, dataset_lib.DONE)} '
-    f'| {_count(found, dataset_lib.FAILED)} '
-    f'| {sum(run.seconds for run in found) / 3600:.2f} |'
+    [
+      *(title, len(found)),
+      *(sum(run.status == status for run in found) for status in statuses),
+      f'{sum(run.seconds for run in found) / 3600:.2f}',
+    ]
     for title, found in (*stages.items(), ('all', runs))
   ]
   failed = [run for run in runs if run.status == dataset_lib.FAILED]
@@ -156,9 +160,7 @@ def runs_table(runs: Sequence[dataset_lib.RunRow]) -> str:
   devices = '; '.join(sorted({run.device for run in runs} - {''}))
   return '\n'.join(
     [
-      '| | requested | done | failed | hours |',
-      '| --- | --: | --: | --: | --: |',
-      *rows,
+      table_text.markdown(['', 'requested', *statuses, 'hours'], rows),
       '',
       'Hours refer to one slot and exclude evaluations after training. '
       f'Commit: {commits or "unknown"}. Device: {devices or "unknown"}.',
@@ -166,10 +168,6 @@ def runs_table(runs: Sequence[dataset_lib.RunRow]) -> str:
       *(f'- {one}' for one in failures),
     ]
   )
-
-
-def _count(runs: Sequence[dataset_lib.RunRow], status: str) -> int:
-  return sum(run.status == status for run in runs)
 
 
 def _short(commit: str) -> str:

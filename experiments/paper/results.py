@@ -216,7 +216,7 @@ def peak_over_rest(
 
 
 def peak_over_end(results: Results, run: dataset_lib.RunRow) -> Optional[float]:
-  """Like `peak_over_rest`, but subtracts the share at the end of the run."""
+  """Returns the peak in the first third minus the share at the end of a run."""
   first, rest = _thirds(results, run)
   return float(first.max() - rest[-1]) if len(first) and len(rest) else None
 

@@ -52,7 +52,8 @@ class Scale(NamedTuple):
     pretraining_settings: additional flags for pre-training.
     steps_per_second: estimated actor steps per second of a run, used until runs
       have finished.
-    evaluation_seconds: estimated duration of a final evaluation, likewise.
+    evaluation_seconds: estimated duration of a final evaluation, used until
+      evaluations have finished.
     slots: the default slots, in the syntax of `harness.slots`.
     megabytes: estimated disk space of a run.
   """

@@ -206,12 +206,13 @@ def _wait(condition):
 
 
 def test_a_second_worker_resumes_the_run_of_a_killed_worker(tmp_path):
-  one, other = (_start(tmp_path, 'work', 'slow', '2') for _ in range(2))
-  _wait(lambda: len(fakes.executions(tmp_path)) >= 2)
-  time.sleep(0.3)
+  one, other = (_start(tmp_path, 'work', 'waits', '2') for _ in range(2))
+  _wait(lambda: len(list(tmp_path.rglob('lock'))) == 2)
   one.send_signal(signal.SIGKILL)
-  output, _ = other.communicate(timeout=100)
   one.communicate()
+  _wait(lambda: len(list(tmp_path.rglob('lock'))) == 1)
+  (tmp_path / 'go').touch()
+  output, _ = other.communicate(timeout=100)
   assert 'Outcome(done=6, failed=[], blocked=[], left=0' in output
   counts = collections.Counter(fakes.executions(tmp_path))
   # Only the run of the killed worker is started twice.

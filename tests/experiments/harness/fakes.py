@@ -130,6 +130,8 @@ def _run(kind, *flags):
   end = time.monotonic() + _SECONDS.get(kind, 0)
   while time.monotonic() < end:
     time.sleep(0.1)
+  while kind == 'waits' and not pathlib.Path('go').exists():
+    time.sleep(0.02)
   lock.unlink()
   if kind == 'wrong':
     print('error: nonsense=1 is not a flag')
