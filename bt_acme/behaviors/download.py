@@ -21,9 +21,9 @@ from bt_acme import compilation_cache, untrusted
 from bt_acme.config import checks
 
 _LARGEST = 1 << 28  # Bytes of an archive, packed or unpacked.
-_TIMEOUT = 60.0  # Seconds in which the server must send something.
+_TIMEOUT = 60.0  # Seconds without any data from the server.
 _CARD = 'behavior.json'
-# Without the handler of http, a redirection to it fails.
+# Redirections to http fail, because it has no handler here.
 _HANDLERS = (
   urllib.request.HTTPDefaultErrorHandler,
   urllib.request.HTTPErrorProcessor,

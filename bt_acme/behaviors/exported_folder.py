@@ -195,14 +195,14 @@ def _read_spec(values: Mapping[str, Any]) -> assembly.EnvironmentSpec:
   """Returns the environment spec after checking its sizes."""
   shape = tuple(int(size) for size in values['observation_shape'])
   spec = assembly.EnvironmentSpec(**{**values, 'observation_shape': shape})
-  for name, value, most in (
-    ('observation_shape', math.prod(shape), _LARGEST_OBSERVATION),
-    ('num_stacked', spec.num_stacked, shape[-1]),
-    ('num_actions', spec.num_actions, _MAX_ACTIONS),
+  for name, value, most, unit in (
+    ('observation_shape', math.prod(shape), _LARGEST_OBSERVATION, ' values'),
+    ('num_stacked', spec.num_stacked, shape[-1], ''),
+    ('num_actions', spec.num_actions, _MAX_ACTIONS, ''),
   ):
     checks.require(
       type(value) is int and min(*shape, value) > 0 and value <= most,
-      f'{name}={getattr(spec, name)} is not between 1 and {most:,}',
+      f'{name}={getattr(spec, name)} must be positive, at most {most:,}{unit}',
     )
   return spec
 
@@ -213,7 +213,9 @@ def _read_statistics(
   if values is None:
     return None
   if agent.intrinsic is None:
-    raise ValueError('statistics of an agent without intrinsic reward')
+    raise ValueError(
+      'statistics must be null, because the agent has no intrinsic reward'
+    )
   statistics = agent.intrinsic.reward.statistics_class(
     **{name: np.float64(value) for name, value in values.items()}
   )
@@ -222,7 +224,7 @@ def _read_statistics(
       raise ValueError(f'{name}={value} must be a finite number')
     if not 0 <= value <= _LARGEST_STATISTIC:
       raise ValueError(
-        f'{name}={value} must lie in [0, {_LARGEST_STATISTIC:g}]'
+        f'{name}={value} must be between 0 and {_LARGEST_STATISTIC:g}'
       )
   return statistics
 

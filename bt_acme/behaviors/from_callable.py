@@ -69,7 +69,7 @@ class FromCallable(behavior.Behavior):
   def validate(
     self, observation_shape: Sequence[int], action_spec: behavior.ActionSpec
   ) -> None:
-    """Raises ValueError unless actions are numbers, which are checked later."""
+    """Raises ValueError unless the environment's actions are numbers."""
     if not isinstance(action_spec, int) and action_spec.dtype.kind not in 'fiu':
       raise ValueError(
         f'behavior {self.name!r} returns numbers, but this environment needs '

@@ -105,7 +105,10 @@ def without(part):
       r'error_mean=\[1. 2.\] must be a finite number',
     ),
     (drop_checksum, "behavior.json is damaged .*'params_sha256'"),
-    (become_r2d2, 'statistics of an agent without intrinsic reward'),
+    (
+      become_r2d2,
+      'statistics must be null, because the agent has no intrinsic',
+    ),
     (
       lambda f: edit_config(f, 'network', lstm_size=8),
       r'params.npz does not fit behavior.json: .*lstm/linear/w is \(36, 64\)'
