@@ -43,6 +43,11 @@ def test_every_page_is_built(site):
   assert [page for page in pages if not (site / page).is_file()] == []
 
 
+def test_signatures_of_configurations_are_short(site):
+  page = (site / 'reference' / 'config.html').read_text()
+  assert 'flight_exponent' in page and 'setting(' not in page
+
+
 def test_the_site_works_offline(site):
   """No page loads a script, a style or a font from another server."""
   loaded = []

@@ -115,10 +115,18 @@ def _signature(function, *, is_method):
     if parameter.annotation is not None:
       text += f': {parameter.annotation}'
     if parameter.default is not None and not stars:
-      text += f' = {parameter.default}'
+      text += f' = {_default(str(parameter.default))}'
     parts.append(text)
   returns = f' -> {function.returns}' if function.returns else ''
   return f'({", ".join(parts)}){returns}'
+
+
+def _default(code):
+  """Returns the code of a default; of a setting, without help and limits."""
+  tree = ast.parse(code, mode='eval').body
+  if isinstance(tree, ast.Call) and ast.unparse(tree.func) == 'checks.setting':
+    return ast.unparse(tree.args[0])
+  return code
 
 
 def _class_signature(found):
