@@ -30,9 +30,9 @@ if_set_up = scripts/setup.sh $(1) && status=0 || status=$$?; \
 	  *) exit $$status ;; \
 	esac
 
-.PHONY: help setup environments demo paper docs docs-serve ray test test-full test-core \
-  test-colab test-slow notebooks simulate chaos soak mutants bench lint format owner \
-  clean
+.PHONY: help setup environments demo demo-full paper docs docs-serve ray test \
+  test-full test-core test-colab test-slow notebooks simulate chaos soak mutants bench \
+  lint format owner clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list.
@@ -42,8 +42,11 @@ help:  ## Show this list.
 setup:  ## Create .venv: Python 3.10 with the full stack.
 	@scripts/setup.sh full
 
-demo: setup  ## Pre-train without rewards, then transfer: at most 5 minutes.
+demo: setup  ## Transfer the behavior that comes with the package: about 5 minutes.
 	@$(PYTHON_FULL) -m experiments.demo
+
+demo-full: setup  ## Pre-train without rewards, then transfer: at most 6 minutes.
+	@$(PYTHON_FULL) -m experiments.demo --full --workdir=runs/demo_full
 
 paper: setup  ## Reproduce a table or figure of the paper: ARTIFACT=table3 SCALE=smoke.
 	@$(PYTHON_FULL) -m experiments.paper $(or $(ARTIFACT),list) \

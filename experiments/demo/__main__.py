@@ -1,22 +1,24 @@
-"""Demonstrates behavior transfer, from pre-training to a solved task.
+"""Demonstrates behavior transfer with a behavior that comes with the package.
 
-1. NGU explores environments with four rooms without any reward, with three
-   seeds. Each resulting policy, pi_p, is exported and evaluated on the task
-   without further training.
-2. R2D2 and R2D2 with Behavior Transfer learn to reach a distant goal, with
-   three seeds each and the same budget. R2D2 + BT uses the pi_p of its seed.
-   Two runs are executed at a time, each in a single process. On one processor
-   type with one set of package versions, the seed fully determines the results.
-3. The R2D2 + BT run of the first seed is a launched run, with separate
-   processes for the replay server, actors, learner and coordinator.
+1. The behavior `minigrid-explorer`, pre-trained without rewards, plays three
+   tasks without any learning. A video shows one of its episodes.
+2. R2D2 and R2D2 with Behavior Transfer learn each task with three seeds and the
+   same budget. Two runs are executed at a time, each in a single process. On
+   one processor type with one set of package versions, the seed fully
+   determines the results.
 
-At the end, the demo prints a table with one row per seed and draws learning
-curves, visited cells, and a video that shows whether the agent or the behavior
-is in control.
+At the end, the demo prints a table with one row per task and draws learning
+curves and a video that shows whether the agent or the behavior is in control.
+
+`--full` starts from nothing: NGU explores environments with four rooms without
+any reward, with three seeds. R2D2 + BT then learns to reach a distant goal with
+the policy of its seed. Its first run is a launched run, with separate processes
+for the replay server, actors, learner and coordinator.
 
 Ctrl-C stops the demo. Rerun the same command to finish the remaining runs.
 """
 
+import dataclasses
 import os
 import pathlib
 import time
@@ -35,13 +37,18 @@ FLAGS = absl_flags.FLAGS
 absl_flags.DEFINE_list(
   'seeds',
   ['0', '1', '2'],
-  'Seeds, separated by commas. Each seed pre-trains its own behavior and then '
-  'learns the task.',
+  'Seeds, separated by commas.',
+)
+absl_flags.DEFINE_bool(
+  'full',
+  False,
+  'Whether to pre-train a behavior for each seed instead of using the one that '
+  'comes with the package, which takes additional time.',
 )
 absl_flags.DEFINE_bool(
   'finetuning',
   False,
-  'Whether R2D2 also learns the task from the weights of pi_p, which takes '
+  'Whether R2D2 also learns the tasks from the weights of pi_p, which takes '
   'additional time.',
 )
 absl_flags.DEFINE_string('workdir', 'runs/demo', 'Output directory.')
@@ -65,41 +72,61 @@ def run(
   Returns:
     An exit code.
   """
-  environments.validate(plan_lib.TASK)
-  seconds: Dict[str, float] = {}
+  for task in plan.tasks:
+    environments.validate(task)
   start = time.monotonic()
-  print(
-    f'== 1 of 3: NGU explores {plan_lib.PRETRAINING_ENV} without rewards, for '
-    f'{plan.pretraining_steps:,} actor steps; {", ".join(plan.learners)} learn '
-    f'{plan_lib.TASK}, for {plan.task_steps:,} actor steps; '
-    f'seeds {", ".join(map(str, plan.seeds))}',
-    flush=True,
-  )
-  missing = [job for job in plan.jobs if not job.is_done(folder)]
-  code = complete(missing, folder)
+  names = ', '.join(task.replace('MiniGrid-', '') for task in plan.tasks)
+  if plan.behavior:
+    print(
+      f'== 1 of 3: {plan.behavior} plays {names} without learning', flush=True
+    )
+  else:
+    print(
+      f'== 1 of 3: NGU explores {plan.pretraining_env} without rewards, for '
+      f'{plan.pretraining_steps:,} actor steps',
+      flush=True,
+    )
+  code = _complete_missing([*plan.pretraining, *plan.evaluations], folder)
   if code:
     return code
-  reused = len(plan.jobs) - len(missing)
-  if reused:
-    print(f'Reused the results of {reused} of {len(plan.jobs)} runs.')
-  seconds['single-process runs'] = time.monotonic() - start
+  for title, path in report.draw_behavior(plan, folder).items():
+    print(f'{title}: {_relative(path)}', flush=True)
+  seconds = {'behavior': time.monotonic() - start}
 
   start = time.monotonic()
-  launched = plan.launched
   print(
-    f'\n== 2 of 3: {plan_lib.label(launched)}, as a launched run with several '
-    'processes',
+    f'\n== 2 of 3: {" and ".join(plan.learners)} learn {names}, for '
+    f'{plan.task_steps:,} actor steps; seeds {", ".join(map(str, plan.seeds))}',
     flush=True,
   )
-  code = launch('run_bt.py', plan.flags(folder)) or complete(
-    [] if launched.is_done(folder) else [launched], folder
-  )
+  code = _complete_missing(plan.learning, folder)
   if code:
     return code
-  seconds['launched run'] = time.monotonic() - start
+  seconds['learning'] = time.monotonic() - start
+
+  if plan.launched:
+    start = time.monotonic()
+    print(f'{plan_lib.label(plan.launched)}, as a launched run', flush=True)
+    code = launch(
+      'run_bt.py', plan.flags(plan.launched, folder)
+    ) or _complete_missing([plan.launched], folder)
+    if code:
+      return code
+    seconds['launched run'] = time.monotonic() - start
 
   _show(plan, folder, seconds)
   return 0
+
+
+def _complete_missing(
+  jobs: Sequence[plan_lib.Job], folder: pathlib.Path
+) -> int:
+  """Executes the runs that have no result."""
+  missing = [job for job in jobs if not job.is_done(folder)]
+  if len(missing) < len(jobs):
+    reused = len(jobs) - len(missing)
+    print(f'Reused the results of {reused} of {len(jobs)} runs.')
+  return complete(missing, folder)
 
 
 def complete(
@@ -132,8 +159,6 @@ def _outcome(job: plan_lib.Job, folder: pathlib.Path) -> str:
   seconds = f'{row["seconds"]:.0f} s'
   if job.run.kind == 'ngu':
     return f'explored in {seconds}'
-  if job.run.map_env:
-    return f'evaluated in {seconds}'
   return f'solves {row["solved"]:.0%} of the episodes, in {seconds}'
 
 
@@ -145,20 +170,29 @@ def _show(
   print('\n== 3 of 3: the table and the figures', flush=True)
   results = report.read(plan, folder)
   pictures = report.draw(plan, results, folder)
-  print(f'\n{plan_lib.TASK}, {plan.task_steps:,} actor steps of the task\n')
+  print(
+    f'\nEpisodes solved after {plan.task_steps:,} actor steps of each task, in '
+    f'percent, for seeds {" ".join(map(str, plan.seeds))}\n'
+  )
   print(report.table(plan, results))
   print(f'\n{report.conclusion(plan, results)}\n')
   for title, path in pictures.items():
-    print(f'{title + ":":<19}{min(os.path.relpath(path), str(path), key=len)}')
+    print(f'{title + ":":<19}{_relative(path)}')
   seconds = {**seconds, 'figures': time.monotonic() - start}
   parts = ', '.join(f'{name} {value:.0f} s' for name, value in seconds.items())
   print(f'{"Wall time:":<19}{sum(seconds.values()):.0f} s ({parts})')
 
 
+def _relative(path: pathlib.Path) -> str:
+  return min(os.path.relpath(path), str(path), key=len)
+
+
 def main(argv: List[str]) -> int:
   del argv
-  plan = plan_lib.Plan(
-    seeds=seeds.read(FLAGS.seeds), finetuning=FLAGS.finetuning
+  plan = dataclasses.replace(
+    plan_lib.FULL if FLAGS.full else plan_lib.Plan(),
+    seeds=seeds.read(FLAGS.seeds),
+    finetuning=FLAGS.finetuning,
   )
   folder = pathlib.Path(FLAGS.workdir).absolute()
   try:

@@ -5,7 +5,6 @@ from typing import Any, Iterable, List, NamedTuple
 from bt_acme import environments
 from bt_acme.evaluation import control_view
 from bt_acme.evaluation import video as video_lib
-from experiments.demo import plan as plan_lib
 
 _FRAMES_PER_SECOND = 4.0
 _LAST_FRAMES = 8  # The last image is repeated for this many frames.
@@ -39,9 +38,15 @@ def best(episodes: Iterable[Episode]) -> Episode:
   return max(episodes, key=lambda episode: episode.rank)
 
 
-def draw(episode: Episode, path: str) -> None:
-  """Replays the actions of an episode and writes a video of all steps."""
-  environment: Any = environments.make(plan_lib.TASK, seed=0)
+def draw(env: str, episode: Episode, path: str) -> None:
+  """Replays the actions of an episode and writes a video of all steps.
+
+  Args:
+    env: the environment, which must have a single layout.
+    episode: the episode.
+    path: the path of the GIF.
+  """
+  environment: Any = environments.make(env, seed=0)
   view = control_view.ControlView(environment)
   writer = video_lib.VideoWriter(path, frames_per_second=_FRAMES_PER_SECOND)
   environment.reset()

@@ -2,19 +2,11 @@
 
 import dataclasses
 import pathlib
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from bt_acme import config as config_lib
 from bt_acme.config import names
 from experiments.harness import small_runs
-
-# Every episode has the same layout, and the goal is 15 actions away: one in
-# 3,700 random episodes reaches the goal.
-TASK = 'MiniGrid-FourRooms-v0:fixed'
-# During pre-training, every episode has another layout. Goals are removed,
-# because an explorer would learn to avoid a goal, which ends the episode.
-PRETRAINING_ENV = 'MiniGrid-FourRooms-v0:no_goal'
-MAP_ENV = 'MiniGrid-FourRooms-v0:fixed:no_goal'
 
 Job = small_runs.Job
 
@@ -23,113 +15,171 @@ Job = small_runs.Job
 class Plan:
   """The runs of a demo.
 
+  The defaults are the tasks of the behavior that comes with the package. Each
+  has a single layout; in other layouts, the behavior is better or worse.
+
   Attributes:
-    seeds: the seeds; each has one pre-training run and several task runs.
-    finetuning: whether R2D2 also learns the task from the weights of pi_p.
+    seeds: the seeds; each has one run of each algorithm on each task.
+    tasks: the environments to learn.
+    behavior: the name of a behavior that comes with the package; empty to
+      pre-train one behavior per seed, and to launch the run of R2D2 + BT of the
+      first seed with several processes.
+    finetuning: whether R2D2 also learns the tasks from the weights of pi_p.
+    pretraining_env: the environment of pre-training.
     pretraining_steps: actor steps of pre-training.
-    task_steps: actor steps of each run that learns the task.
-    episodes: evaluation episodes of each run and each row of the table.
+    task_steps: actor steps of each run that learns a task.
+    episodes: evaluation episodes of each run.
+    map_env: the environment of the heat maps of visited cells; empty for none.
     map_episodes: episodes of each heat map.
     settings: settings by name, which override the preset.
   """
 
   seeds: Tuple[int, ...] = (0, 1, 2)
+  tasks: Tuple[str, ...] = (
+    'MiniGrid-DoorKey-8x8-v0:fixed=1',
+    'MiniGrid-UnlockPickup-v0:fixed=4',
+    'MiniGrid-FourRooms-v0:fixed=1',
+  )
+  behavior: str = 'minigrid-explorer'
   finetuning: bool = False
-  pretraining_steps: int = 40_000
-  task_steps: int = 40_000
-  episodes: int = 100
+  pretraining_env: str = ''
+  pretraining_steps: int = 0
+  task_steps: int = 12_000
+  episodes: int = 50
+  map_env: str = ''
   map_episodes: int = 32
   settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
   @property
   def learners(self) -> List[str]:
-    """The algorithms that learn the task."""
+    """The algorithms that learn the tasks."""
     return ['R2D2', *(['fine-tuning'] if self.finetuning else []), 'R2D2 + BT']
 
   @property
-  def launched(self) -> Job:
-    """The run that is launched with several processes."""
-    return self.job('R2D2 + BT', self.seeds[0])
+  def behavior_seeds(self) -> Tuple[int, ...]:
+    """The seeds of pi_p: all, or a single one for a shipped behavior."""
+    return self.seeds[:1] if self.behavior else self.seeds
+
+  @property
+  def launched(self) -> Optional[Job]:
+    """The run that is launched with several processes; None for no such run."""
+    if self.behavior:
+      return None
+    return self.job('R2D2 + BT', self.tasks[0], self.seeds[0])
+
+  @property
+  def pretraining(self) -> List[Job]:
+    """The runs of pre-training."""
+    runs = [] if self.behavior else [self._ngu()]
+    return [Job(run, seed) for run in runs for seed in self.seeds]
+
+  @property
+  def evaluations(self) -> List[Job]:
+    """The evaluations of a random policy and of pi_p without learning."""
+    return [
+      self.job(policy, task, seed)
+      for task in self.tasks
+      for policy, seeds in (
+        ('pi_p', self.behavior_seeds),
+        ('random', self.seeds[:1]),
+      )
+      for seed in seeds
+    ]
+
+  @property
+  def learning(self) -> List[Job]:
+    """The runs that learn a task, except for the launched run."""
+    jobs = [
+      self.job(name, task, seed)
+      for name in reversed(self.learners)
+      for seed in self.seeds
+      for task in self.tasks
+    ]
+    return [job for job in jobs if job != self.launched]
 
   @property
   def maps(self) -> Job:
     """The job that evaluates a random policy and counts visits for the maps."""
-    return self.job('random', self.seeds[0])
+    return self.job('random', self.tasks[0], self.seeds[0])
 
-  @property
-  def jobs(self) -> List[Job]:
-    """The other runs; each run comes after the runs that it depends on."""
-    algorithms = ['NGU', *reversed(self.learners), 'pi_p']
-    jobs = [self.job(name, seed) for name in algorithms for seed in self.seeds]
-    jobs.remove(self.launched)
-    return [*jobs, self.maps]
-
-  def job(self, algorithm: str, seed: int) -> Job:
-    """Returns the job of an algorithm with a seed."""
-    ngu = small_runs.SmallRun(
-      'NGU',
-      'ngu',
-      PRETRAINING_ENV,
-      self.pretraining_steps,
-      self.own_settings(config_lib.NGUConfig),
-      episodes=0,
-    )
-    r2d2 = small_runs.SmallRun(
-      'R2D2',
-      'r2d2',
-      TASK,
-      self.task_steps,
-      self.own_settings(config_lib.R2D2Config),
-      episodes=self.episodes,
-    )
-    transferred: Dict[str, Any] = {'algorithm': algorithm, 'behavior': ngu}
+  def job(self, algorithm: str, task: str, seed: int) -> Job:
+    """Returns the job of an algorithm, or of `random` or `pi_p`, on a task."""
+    transferred: Dict[str, Any] = {
+      'algorithm': algorithm,
+      'behavior': self.behavior or self._ngu(),
+    }
+    alone = {**transferred, 'actor_steps': 0}
+    maps = {'map_env': self.map_env, 'map_episodes': self.map_episodes}
     changes: Dict[str, Any] = {
       'R2D2': {},
       'fine-tuning': {'init': 'full', **transferred},
       'R2D2 + BT': {
+        **transferred,
         'kind': 'bt',
-        'settings': self.own_settings(config_lib.BTConfig),
+        'settings': self._own_settings(config_lib.BTConfig),
         'record': True,
-        **transferred,
       },
-      'pi_p': {'kind': 'behavior', 'actor_steps': 0, **transferred},
-      'random': {
-        'kind': 'random',
-        'actor_steps': 0,
-        'map_env': MAP_ENV,
-        'map_episodes': self.map_episodes,
-        **transferred,
-      },
+      'pi_p': {**alone, 'kind': 'behavior', 'record': bool(self.behavior)},
+      'random': {**alone, 'kind': 'random', **(maps if self.map_env else {})},
     }
-    if algorithm == 'NGU':
-      return Job(ngu, seed)
-    if algorithm == 'R2D2 + BT' and seed == self.seeds[0]:
+    if algorithm == 'R2D2 + BT' and not self.behavior and seed == self.seeds[0]:
       changes[algorithm].update(kind='program', workdir=f'program_{seed}')
+    r2d2 = small_runs.SmallRun(
+      'R2D2',
+      'r2d2',
+      task,
+      self.task_steps,
+      self._own_settings(config_lib.R2D2Config),
+      episodes=self.episodes,
+    )
     return Job(dataclasses.replace(r2d2, **changes[algorithm]), seed)
 
-  def flags(self, folder: pathlib.Path) -> List[str]:
+  def flags(self, job: Job, folder: pathlib.Path) -> List[str]:
     """Returns the flags of `run_bt.py` for the launched run."""
-    job = self.launched
-    (pretraining,) = job.needed
     return [
       f'--preset={small_runs.PRESET}',
       *(f'--{name}={value}' for name, value in job.run.settings.items()),
-      f'--env={TASK}',
-      f'--behavior={pretraining.behavior(folder)}',
+      f'--env={job.run.env}',
+      f'--behavior={job.transferred(folder)}',
       f'--max_actor_steps={self.task_steps}',
       '--num_evaluators=0',  # The demo evaluates the agent after the run.
       f'--seed={job.seed}',
       f'--workdir={folder / job.run.workdir}',
     ]
 
-  def own_settings(self, config_class: type) -> Dict[str, Any]:
+  def _ngu(self) -> small_runs.SmallRun:
+    return small_runs.SmallRun(
+      'NGU',
+      'ngu',
+      self.pretraining_env,
+      self.pretraining_steps,
+      self._own_settings(config_lib.NGUConfig),
+      episodes=0,
+    )
+
+  def _own_settings(self, config_class: type) -> Dict[str, Any]:
     """Selects the overridden settings that exist in a configuration."""
     known = names.settings_of(config_class)
     return {k: v for k, v in self.settings.items() if k in known}
 
 
+# Starts from nothing. Every episode of the task has the same layout, and the
+# goal is 15 actions away: one in 3,700 random episodes reaches the goal.
+FULL = Plan(
+  tasks=('MiniGrid-FourRooms-v0:fixed',),
+  behavior='',
+  # Every episode has another layout. Goals are removed, because an explorer
+  # would learn to avoid a goal, which ends the episode.
+  pretraining_env='MiniGrid-FourRooms-v0:no_goal',
+  pretraining_steps=40_000,
+  task_steps=40_000,
+  episodes=100,
+  map_env='MiniGrid-FourRooms-v0:fixed:no_goal',
+)
+
+
 def label(job: Job) -> str:
   """Returns the label of a job for the terminal."""
-  if job.run.map_env:
-    return 'random and heat maps'
-  return f'{job.run.algorithm} seed {job.seed}'
+  name = job.run.env.split(':')[0]
+  name = name.replace('MiniGrid-', '').replace('-v0', '')
+  return f'{job.run.algorithm}, {name}, seed {job.seed}'

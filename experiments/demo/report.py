@@ -1,11 +1,12 @@
 """Makes the table and the figures of the demo."""
 
 import pathlib
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, Mapping
 
 import numpy as np
 
 from bt_acme import environments
+from bt_acme.core import types
 from bt_acme.evaluation import plots, tables
 from experiments.demo import episode_video
 from experiments.demo import plan as plan_lib
@@ -18,8 +19,11 @@ Results = Mapping[plan_lib.Job, small_runs.Result]
 
 def read(plan: plan_lib.Plan, folder: pathlib.Path) -> Results:
   """Reads the results of all jobs, which must have finished."""
+  jobs = [*plan.evaluations, *plan.learning]
+  if plan.launched:
+    jobs.append(plan.launched)
   results: Dict[plan_lib.Job, small_runs.Result] = {}
-  for job in (*plan.jobs, plan.launched):
+  for job in jobs:
     result = job.result(folder)
     assert result is not None, job
     results[job] = result
@@ -27,77 +31,103 @@ def read(plan: plan_lib.Plan, folder: pathlib.Path) -> Results:
 
 
 def table(plan: plan_lib.Plan, results: Results) -> str:
-  """Compares the policies on the task, seed by seed."""
-  rows = [_row('random', plan, results[plan.maps])]
-  for algorithm in ('pi_p', *plan.learners):
-    for seed in plan.seeds:
-      job = plan.job(algorithm, seed)
-      rows.append(_row(plan_lib.label(job), plan, results[job]))
-  header = ('policy', 'solved', 'return', 'episodes', 'cells per episode')
-  return tables.table(header, rows)
-
-
-def _row(
-  label: str, plan: plan_lib.Plan, result: small_runs.Result
-) -> List[str]:
-  row = result['row']
-  return [
-    label,
-    f'{row["solved"]:.0%}',
-    f'{row["return"]:.3f}',
-    str(plan.episodes),
-    f'{row["cells"]:.1f}',
+  """Compares the policies: a row per task, with the percentage of each seed."""
+  columns = {
+    'random': plan.seeds[:1],
+    'pi_p': plan.behavior_seeds,
+    **dict.fromkeys(plan.learners, plan.seeds),
+  }
+  rows = [
+    [
+      task,
+      *(
+        ' '.join(
+          f'{100 * results[plan.job(name, task, seed)]["row"]["solved"]:.0f}'
+          for seed in seeds
+        )
+        for name, seeds in columns.items()
+      ),
+    ]
+    for task in plan.tasks
   ]
+  return tables.table(['task', *columns], rows)
 
 
 def conclusion(plan: plan_lib.Plan, results: Results) -> str:
-  """Compares the worst and the best seeds in one sentence."""
+  """Compares the worst and the best runs in one sentence."""
   solved = {
     algorithm: [
-      results[plan.job(algorithm, seed)]['row']['solved'] for seed in plan.seeds
+      results[plan.job(algorithm, task, seed)]['row']['solved']
+      for task in plan.tasks
+      for seed in plan.seeds
     ]
-    for algorithm in ('pi_p', 'R2D2', 'R2D2 + BT')
+    for algorithm in ('R2D2', 'R2D2 + BT')
   }
-  seeds = 'with one seed'
-  if len(plan.seeds) > 1:
-    seeds = f'with each of {len(plan.seeds)} seeds'
+  runs = len(plan.tasks) * len(plan.seeds)
   return (
-    f'pi_p solves at most {max(solved["pi_p"]):.0%} of the episodes, '
-    f'R2D2 at most {max(solved["R2D2"]):.0%} and '
-    f'R2D2 + BT at least {min(solved["R2D2 + BT"]):.0%}, {seeds}.'
+    f'R2D2 solves at most {max(solved["R2D2"]):.0%} of the episodes and '
+    f'R2D2 + BT at least {min(solved["R2D2 + BT"]):.0%}, in '
+    f'{runs} {"run" if runs == 1 else "runs"} each.'
   )
+
+
+def draw_behavior(
+  plan: plan_lib.Plan, folder: pathlib.Path
+) -> Dict[str, pathlib.Path]:
+  """Draws an episode of a shipped behavior; returns its path by title."""
+  if not plan.behavior:
+    return {}
+  task, seed = plan.tasks[0], plan.seeds[0]
+  result = plan.job('pi_p', task, seed).result(folder)
+  assert result is not None
+  episodes = [
+    episode_video.Episode(actions, [types.FLIGHT] * len(actions), total)
+    for actions, _, total in result['films']
+  ]
+  path = folder / 'behavior.gif'
+  episode_video.draw(task, episode_video.best(episodes), str(path))
+  return {f'{plan.behavior} in {task}': path}
 
 
 def draw(
   plan: plan_lib.Plan, results: Results, folder: pathlib.Path
 ) -> Dict[str, pathlib.Path]:
-  """Draws all figures; returns their paths by title."""
-  paths = {
-    'Learning curves': folder / 'curves.png',
-    'Cells visited': folder / 'visits.png',
-    'Who is in control': folder / 'control.gif',
-  }
-  curves, visits, control = map(str, paths.values())
-  _draw_curves(plan, results, curves)
-  _draw_visits(plan, results, visits)
+  """Draws all other figures; returns their paths by title."""
+  paths: Dict[str, pathlib.Path] = {}
+  for task in plan.tasks:
+    name = task.replace('MiniGrid-', '').split('-v')[0]
+    paths[f'Curves, {name}'] = path = folder / f'curves_{name}.png'
+    _draw_curves(plan, results, task, str(path))
+  if plan.map_env:
+    paths['Cells visited'] = path = folder / 'visits.png'
+    _draw_visits(plan, results, str(path))
+  paths['Who is in control'] = path = folder / 'control.gif'
+  task = plan.tasks[0]
   episodes = [
     episode_video.Episode(*one)
     for seed in plan.seeds
-    for one in results[plan.job('R2D2 + BT', seed)]['films']
+    for one in results[plan.job('R2D2 + BT', task, seed)]['films']
   ]
-  episode_video.draw(episode_video.best(episodes), control)
+  episode_video.draw(task, episode_video.best(episodes), str(path))
   return paths
 
 
-def _draw_curves(plan: plan_lib.Plan, results: Results, path: str) -> None:
+def _draw_curves(
+  plan: plan_lib.Plan, results: Results, task: str, path: str
+) -> None:
   curves = {
-    name: [_curve(results[plan.job(name, seed)]) for seed in plan.seeds]
+    name: [
+      curve
+      for seed in plan.seeds
+      # A run of few steps may have finished no episode.
+      if len((curve := _curve(results[plan.job(name, task, seed)]))[0])
+    ]
     for name in plan.learners
   }
   plots.learning_curves(
     path,
-    curves,
-    title=f'{plan_lib.TASK}, {len(plan.seeds)} seeds',
+    {name: seeds for name, seeds in curves.items() if seeds},
+    title=f'{task}, {len(plan.seeds)} seeds',
     ylabel=f'solved, % of {_WINDOW} training episodes',
   )
 
@@ -112,7 +142,7 @@ def _curve(result: small_runs.Result) -> plots.Curve:
 def _draw_visits(plan: plan_lib.Plan, results: Results, path: str) -> None:
   """Draws the visits of a random policy and of pi_p in the task's rooms."""
   visits = results[plan.maps]['visits']
-  environment: Any = environments.make(plan_lib.MAP_ENV, seed=0)
+  environment: Any = environments.make(plan.map_env, seed=0)
   environment.reset()
   plots.heat_maps(
     path,

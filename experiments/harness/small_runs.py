@@ -24,6 +24,7 @@ from typing import (
   Optional,
   Sequence,
   Tuple,
+  Union,
 )
 
 import numpy as np
@@ -31,6 +32,7 @@ import numpy as np
 import bt_acme
 from bt_acme import assembly, behaviors, environments, files
 from bt_acme import config as config_lib
+from bt_acme.behaviors import pretrained
 from bt_acme.cli import evaluation
 from bt_acme.config import names, presets
 from bt_acme.evaluation import evaluator as evaluator_lib
@@ -68,7 +70,8 @@ class SmallRun:
     actor_steps: the actor steps of training.
     settings: settings by name, which override the preset.
     behavior: the pre-training run whose policy is transferred, and whose
-      weights `init` loads. Without one, BT transfers an action repeat.
+      weights `init` loads, or the name of a behavior that comes with the
+      package. Without one, BT transfers an action repeat.
     init: the weights to load: `partial`, `full`, or empty for none.
     episodes: the number of evaluation episodes; 0 for no evaluation.
     record: whether to also play episodes with flights and store their actions.
@@ -85,7 +88,7 @@ class SmallRun:
   settings: Mapping[str, Any] = dataclasses.field(
     default_factory=dict, hash=False
   )
-  behavior: Optional['SmallRun'] = None
+  behavior: Union['SmallRun', str, None] = None
   init: str = ''
   episodes: int = NUM_EPISODES
   record: bool = False
@@ -122,9 +125,17 @@ class SmallRun:
       'init': self.init,
       'episodes': self.episodes,
       'configuration': _changes(self) if self.kind in _CONFIGS else {},
-      'behavior': self.behavior._identity() if self.behavior else {},
+      'behavior': self._behavior_identity(),
       **{name: value for name, value in optional.items() if value},
     }
+
+  def _behavior_identity(self) -> Dict[str, Any]:
+    if isinstance(self.behavior, SmallRun):
+      return self.behavior._identity()
+    if self.behavior:
+      folder = pathlib.Path(pretrained.resolve(self.behavior))
+      return {'name': self.behavior, 'params_sha256': _checksum(folder)}
+    return {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,7 +158,16 @@ class Job:
   @property
   def needed(self) -> List['Job']:
     """The pre-training run, if this job depends on one."""
-    return [Job(self.run.behavior, self.seed)] if self.run.behavior else []
+    pretraining = self.run.behavior
+    if isinstance(pretraining, SmallRun):
+      return [Job(pretraining, self.seed)]
+    return []
+
+  def transferred(self, folder: pathlib.Path) -> str:
+    """Returns the path or name of the behavior to transfer; empty for none."""
+    if isinstance(self.run.behavior, str):
+      return self.run.behavior
+    return ''.join(str(job.behavior(folder)) for job in self.needed)
 
   def behavior(self, folder: pathlib.Path) -> pathlib.Path:
     """Returns the path of the behavior that an explorer exports."""
@@ -283,7 +303,7 @@ def _learn(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
     return [_Policy(agent, learned.variables)], episodes
   if run.kind in _LEARNS:
     return _train(job, folder, report)
-  behavior = behaviors.Exported(str(job.needed[0].behavior(folder)))
+  behavior = bt_acme.load_behavior(job.transferred(folder))
   policy = _Policy(
     _agent_in(behavior.agent, run.env),
     behavior.variables,
@@ -324,7 +344,7 @@ def _train(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
       trained = bt_acme.pretrain(run.env, snapshot_steps=steps, **shared)
       paths = [f'{workdir}/behavior-{step}' for step in snapshots]
     else:
-      behavior = ''.join(str(needed.behavior(folder)) for needed in job.needed)
+      behavior = job.transferred(folder)
       if run.init:
         shared.update(init_from=behavior, init=run.init)
       if run.kind == 'bt':

@@ -14,7 +14,8 @@ from experiments.demo import __main__ as demo
 from experiments.demo import episode_video, progress, report
 from experiments.demo import plan as plan_lib
 
-_PLAN = plan_lib.Plan(
+_PLAN = dataclasses.replace(
+  plan_lib.FULL,
   seeds=(3,),
   finetuning=True,
   pretraining_steps=400,
@@ -35,12 +36,34 @@ _PLAN = plan_lib.Plan(
   },
 )
 
+(_TASK,) = _PLAN.tasks
+
+# Its episodes are short, and random actions hardly ever solve it.
+_SHIPPED = plan_lib.Plan(
+  seeds=(3,),
+  tasks=('MiniGrid-MultiRoom-N2-S4-v0:fixed=1',),
+  task_steps=1_700,
+  episodes=8,
+  settings=_PLAN.settings,
+)
+
 
 @pytest.fixture(name='finished', scope='module')
 def run_demo(tmp_path_factory):
   folder = tmp_path_factory.mktemp('demo')
   assert demo.run(_PLAN, folder, launch=_launch_in_one_process) == 0
   return folder
+
+
+@pytest.fixture(name='shipped', scope='module')
+def run_demo_of_the_shipped_behavior(tmp_path_factory):
+  folder = tmp_path_factory.mktemp('shipped')
+  assert demo.run(_SHIPPED, folder, launch=_never) == 0
+  return folder
+
+
+def _never(script, flags):
+  raise AssertionError((script, flags))
 
 
 def _launch_in_one_process(script, flags):
@@ -54,24 +77,62 @@ def _times(folder):
   return {p: p.stat().st_mtime for p in folder.glob('results/*.json')}
 
 
+def _jobs(plan):
+  launched = [plan.launched] if plan.launched else []
+  return [*plan.pretraining, *plan.evaluations, *plan.learning, *launched]
+
+
 def test_a_finished_demo_is_shown_again_without_new_runs(finished, capsys):
   before = _times(finished)
-  assert len(before) == len(_PLAN.jobs) + 1 == 6
+  assert len(before) == len(_jobs(_PLAN)) == 6
   assert demo.run(_PLAN, finished, launch=_launch_in_one_process) == 0
   assert before == _times(finished)
   output = capsys.readouterr().out
-  assert 'Reused the results of 5 of 5 runs.' in output
-  for label in (
-    *('random', 'pi_p seed 3'),
-    *('R2D2 seed 3', 'fine-tuning seed 3', 'R2D2 + BT seed 3'),
-  ):
-    assert f'\n{label} ' in output
+  assert 'Reused the results of 3 of 3 runs.' in output
+  assert 'Reused the results of 2 of 2 runs.' in output
+  columns = 'task random pi_p R2D2 fine-tuning R2D2 + BT'.split()
+  assert columns in [line.split() for line in output.splitlines()]
+  assert f'\n{_PLAN.tasks[0]} ' in output
   assert 'R2D2 + BT at least' in output
   assert 'Wall time:' in output
 
 
+def test_the_shipped_behavior_is_shown_before_anything_is_learned(
+  shipped, capsys
+):
+  with Image.open(shipped / 'behavior.gif') as image:
+    assert image.n_frames > 8
+  assert demo.run(_SHIPPED, shipped, launch=_never) == 0
+  output = capsys.readouterr().out
+  shown = output.index('behavior.gif')
+  assert shown < output.index('== 2 of 3') < output.index('control.gif')
+  assert 'NGU' not in output
+  assert (shipped / 'curves_MultiRoom-N2-S4.png').exists()
+
+
+def test_the_shipped_behavior_solves_a_task_that_random_actions_do_not(shipped):
+  solved, random = (
+    _SHIPPED.job(name, _SHIPPED.tasks[0], 3).row(shipped)['solved']
+    for name in ('pi_p', 'random')
+  )
+  assert random < 0.5 < solved
+
+
+def test_another_shipped_behavior_makes_another_run():
+  job = _SHIPPED.job('R2D2 + BT', _SHIPPED.tasks[0], 3)
+  ids = {job.id}
+  for behavior in ('', 'action_repeat'):
+    ids.add(dataclasses.replace(job, run=_with(job.run, behavior)).id)
+  assert len(ids) == 3
+  assert not job.needed
+
+
+def _with(run, behavior):
+  return dataclasses.replace(run, behavior=behavior)
+
+
 def test_the_figures_exist(finished):
-  for name in ('curves.png', 'visits.png'):
+  for name in ('curves_FourRooms.png', 'visits.png'):
     assert (finished / name).read_bytes().startswith(b'\x89PNG')
   path = finished / 'control.gif'
   assert path.stat().st_size < 1_000_000
@@ -91,10 +152,10 @@ def test_the_figures_exist(finished):
 
 
 def test_a_result_is_reused_only_for_the_same_run(finished):
-  job = _PLAN.job('R2D2', 3)
+  job = _PLAN.job('R2D2', _TASK, 3)
   assert len(job.result(finished)['episodes']['actor_steps']) >= 16
   for changes in ({'task_steps': 1_800}, {'settings': {'batch_size': 4}}):
-    other = dataclasses.replace(_PLAN, **changes).job('R2D2', 3)
+    other = dataclasses.replace(_PLAN, **changes).job('R2D2', _TASK, 3)
     assert not other.is_done(finished)
   (path,) = finished.glob(f'results/{job.id}.json')
   text = path.read_text()
@@ -108,37 +169,40 @@ def test_a_result_is_reused_only_for_the_same_run(finished):
 
 def test_a_failed_run_is_reported(finished, capsys):
   plan = dataclasses.replace(_PLAN, task_steps=100, episodes=-1)
-  assert demo.complete([plan.job('R2D2', 3)], finished, processes=1) == 1
+  assert demo.complete([plan.job('R2D2', _TASK, 3)], finished, processes=1) == 1
   lines = capsys.readouterr().out.splitlines()
   (line,) = [line for line in lines if 'has failed 3 times' in line]
   assert 'R2D2-3' in line and 'Error: ' in line
 
 
 def test_the_launched_run_gets_budget_settings_and_seed(tmp_path):
-  plan = plan_lib.Plan(seeds=(7, 1), settings={'min_flight_probability': 0.1})
-  flags = plan.flags(tmp_path)
+  plan = dataclasses.replace(
+    plan_lib.FULL, seeds=(7, 1), settings={'min_flight_probability': 0.1}
+  )
+  flags = plan.flags(plan.launched, tmp_path)
   assert '--max_actor_steps=40000' in flags
   assert '--seed=7' in flags
-  behavior = plan.job('NGU', 7).behavior(tmp_path)
-  assert f'--behavior={behavior}' in flags
+  (pretraining, _) = plan.pretraining
+  assert f'--behavior={pretraining.behavior(tmp_path)}' in flags
   assert '--min_flight_probability=0.1' in flags
   assert not any('lp_launch_type' in flag for flag in flags)
 
 
-def test_every_seed_has_its_own_behavior():
-  plan = plan_lib.Plan(seeds=(7, 1), finetuning=True)
-  jobs = [*plan.jobs, plan.launched]
+def test_every_seed_of_the_full_demo_has_its_own_behavior():
+  plan = dataclasses.replace(plan_lib.FULL, seeds=(7, 1), finetuning=True)
+  jobs = _jobs(plan)
   assert len({job.id for job in jobs}) == len(jobs) == 2 * 5 + 1
   for job in jobs:
     if job.run.algorithm in ('R2D2', 'NGU'):
       assert not job.needed
     else:
-      assert job.needed == [plan.job('NGU', job.seed)]
-      assert job.needed[0] in plan.jobs[:2]
+      (pretraining,) = job.needed
+      assert pretraining in plan.pretraining
+      assert pretraining.seed == job.seed
 
 
 def test_a_result_of_another_behavior_is_not_reused(finished):
-  job = _PLAN.job('fine-tuning', 3)
+  job = _PLAN.job('fine-tuning', _TASK, 3)
   card = job.needed[0].behavior(finished) / 'behavior.json'
   text = card.read_text()
   checksum = json.loads(text)['params_sha256']
@@ -147,52 +211,56 @@ def test_a_result_of_another_behavior_is_not_reused(finished):
     card.write_text(text.replace(checksum, '0' * len(checksum)))
     assert not job.is_done(finished)
     card.unlink()
-    assert not _PLAN.job('NGU', 3).is_done(finished)
+    assert not _PLAN.pretraining[0].is_done(finished)
   finally:
     card.write_text(text)
 
 
-def test_the_table_has_a_row_for_each_seed_of_each_policy():
-  plan = plan_lib.Plan(seeds=(4, 7))
-  jobs = [*plan.jobs, plan.launched]
+def test_the_table_has_a_row_for_each_task_and_a_number_for_each_seed():
+  plan = plan_lib.Plan(seeds=(4, 7), tasks=('a', 'b'))
+  jobs = _jobs(plan)
   results = {
-    job: {'row': {'solved': number / 100, 'return': 0.0, 'cells': 3.0}}
-    for number, job in enumerate(jobs)
+    job: {'row': {'solved': number / 100}} for number, job in enumerate(jobs)
   }
-  _, _, *lines = report.table(plan, results).splitlines()
-  assert [line.split('%')[0].split() for line in lines] == [
-    [*plan_lib.label(job).split(), str(jobs.index(job))]
-    if job != plan.maps
-    else ['random', str(jobs.index(job))]
-    for job in (
-      plan.maps,
+  header, _, *lines = report.table(plan, results).splitlines()
+  assert header.split() == 'task random pi_p R2D2 R2D2 + BT'.split()
+  assert [line.split() for line in lines] == [
+    [
+      task,
       *(
-        plan.job(algorithm, seed)
-        for algorithm in ('pi_p', 'R2D2', 'R2D2 + BT')
-        for seed in (4, 7)
+        str(jobs.index(plan.job(name, task, seed)))
+        for name, seeds in (
+          *(('random', (4,)), ('pi_p', (4,))),
+          *(('R2D2', (4, 7)), ('R2D2 + BT', (4, 7))),
+        )
+        for seed in seeds
       ),
-    )
+    ]
+    for task in ('a', 'b')
   ]
   assert report.conclusion(plan, results) == (
-    'pi_p solves at most 6% of the episodes, R2D2 at most 4% and R2D2 + BT at '
-    'least 2%, with each of 2 seeds.'
+    'R2D2 solves at most 11% of the episodes and R2D2 + BT at least 4%, in 4 '
+    'runs each.'
   )
 
 
 def test_the_line_shows_the_remaining_time():
-  plan = plan_lib.Plan(seeds=(0,), pretraining_steps=500, task_steps=1_000)
-  pretraining, r2d2, behavior, maps = plan.jobs
-  line = progress.ProgressLine(plan.jobs)
+  plan = dataclasses.replace(
+    plan_lib.FULL, seeds=(0,), pretraining_steps=500, task_steps=1_000
+  )
+  (pretraining,), (behavior, random) = plan.pretraining, plan.evaluations
+  (r2d2,) = plan.learning
+  line = progress.ProgressLine([pretraining, behavior, random, r2d2])
   line.update(pretraining, 0, 0.0)
   line.update(pretraining, 100, float('nan'))
-  assert line.text(0.1) == '0 of 4 runs done | NGU seed 0 20%'
+  assert line.text(0.1) == '0 of 4 runs done | NGU, FourRooms, seed 0 20%'
   line.end(pretraining, 'explored')
-  for job in (behavior, maps):
+  for job in (behavior, random):
     line.update(job, 0, 0.0)
   line.update(r2d2, 400, 0.25)
   assert line.text(8.0) == (
-    '1 of 4 runs done, 0:00:06 left | pi_p seed 0 | random and heat maps | '
-    'R2D2 seed 0 40%, return 0.25'
+    '1 of 4 runs done, 0:00:06 left | pi_p, FourRooms, seed 0 | random, '
+    'FourRooms, seed 0 | R2D2, FourRooms, seed 0 40%, return 0.25'
   )
 
 
