@@ -21,6 +21,7 @@ import json
 import pathlib
 from typing import Any, Dict, List, Sequence, Tuple
 
+from bt_acme.behaviors import pretrained
 from experiments.harness import small_runs
 
 Run = small_runs.SmallRun
@@ -69,8 +70,8 @@ def tables() -> List[Table]:
 
 def _run(env: str, data: Dict[str, Any]) -> Run:
   explored = data.get('behavior')
-  behavior = None
-  if explored:
+  behavior: Any = explored
+  if explored and explored not in pretrained.names():
     settings = {'intrinsic_reward': 'ngu'}
     behavior = Run('NGU', 'ngu', explored, PRETRAINING_STEPS, settings)
   return Run(**{**data, 'env': env, 'behavior': behavior})
