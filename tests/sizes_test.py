@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_370,
+  'lines of code': 24_510,
   'lines of code in bt_acme/runtime': 4_840,
-  'lines of code in experiments': 5_730,
+  'lines of code in experiments': 5_630,
   'lines of code in benchmarks': 1_770,
-  'classes': 308,
+  'classes': 309,
   'public class names that several classes have': 2,
-  'lines of tests': 34_550,
+  'lines of tests': 34_710,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]
@@ -83,7 +83,7 @@ def _shared_names():
 
 
 _COUNTS = {
-  'lines of code': 24_370code_in,
+  'lines of code': _code_in,
   'lines of code in bt_acme/runtime': lambda: _code_in('bt_acme/runtime'),
   'lines of code in experiments': lambda: _code_in('experiments'),
   'lines of code in benchmarks': lambda: _code_in('benchmarks'),
