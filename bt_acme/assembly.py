@@ -33,6 +33,16 @@ class EnvironmentSpec(NamedTuple):
     observation_shape: (H, W, C * S), the shape of a uint8 observation.
     num_stacked: S, the number of frames in an observation.
     num_actions: A, the number of actions.
+
+  Example:
+    ```python
+    from bt_acme import agents
+
+    pong = agents.EnvironmentSpec(
+      'pong', (84, 84, 4), num_stacked=4, num_actions=18
+    )
+    assert pong.frame_channels == 1
+    ```
   """
 
   name: str
@@ -296,5 +306,14 @@ def moved(agent: Agent, env: str) -> Agent:
 
 
 def spec_of(environment: Any, name: str) -> EnvironmentSpec:
-  """Returns the spec of an environment of `bt_acme.environments`."""
+  """Returns the spec of an environment of `bt_acme.environments`.
+
+  Example:
+    ```python
+    from bt_acme import agents, environments
+
+    environment = environments.make('Chain-49', seed=0)
+    spec = agents.spec_of(environment, 'Chain-49')
+    ```
+  """
   return EnvironmentSpec(name, *vector.space_of(environment))

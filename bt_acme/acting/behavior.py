@@ -44,6 +44,18 @@ class Host:
 
   Until version 0.1, `inputs` was called `feed`, and `update` was called
   `digest`. Both old names still work, with a warning.
+
+  Example:
+    ```python
+    from bt_acme import behaviors
+
+
+    class CountingHost(behaviors.Host):
+      num_steps = 0
+
+      def update(self, features):
+        self.num_steps += 1
+    ```
   """
 
   def __init_subclass__(cls, **kwargs: object):
@@ -105,7 +117,23 @@ class Host:
 
 
 class Behavior(abc.ABC):
-  """A frozen policy: a black box from observations to actions."""
+  """A frozen policy: a black box from observations to actions.
+
+  Example:
+    ```python
+    from bt_acme import behaviors
+
+
+    class Renamed(behaviors.Behavior):
+      name = 'renamed'
+
+      def make_core(self, num_actions):
+        return behaviors.Uniform().make_core(num_actions)
+
+
+    behavior = Renamed()
+    ```
+  """
 
   name: str = 'behavior'
 

@@ -69,6 +69,16 @@ def BTBuilder(
 
   Raises:
     ValueError: if an argument is invalid.
+
+  Example:
+    ```python
+    from bt_acme import agents, behaviors, config, environments
+
+    environment = environments.make('Chain-49', seed=0)
+    spec = agents.spec_of(environment, 'Chain-49')
+    base_builder = agents.R2D2Builder(config.R2D2Config(), spec)
+    builder = agents.BTBuilder(base_builder, [behaviors.ActionRepeat()])
+    ```
   """
   behaviors = _checked(behaviors)
   if not isinstance(config, config_lib.TransferConfig):

@@ -187,6 +187,15 @@ class R2D2Builder(AgentBuilder):
 
   Attributes:
     agent: the agent.
+
+  Example:
+    ```python
+    from bt_acme import agents, config, environments
+
+    environment = environments.make('Chain-49', seed=0)
+    spec = agents.spec_of(environment, 'Chain-49')
+    builder = agents.R2D2Builder(config.R2D2Config(), spec)
+    ```
   """
 
   def __init__(
@@ -208,6 +217,15 @@ class NGUBuilder(AgentBuilder):
 
   Attributes:
     agent: the agent.
+
+  Example:
+    ```python
+    from bt_acme import agents, config, environments
+
+    environment = environments.make('Chain-49', seed=0)
+    spec = agents.spec_of(environment, 'Chain-49')
+    builder = agents.NGUBuilder(config.NGUConfig(), spec)
+    ```
   """
 
   def __init__(

@@ -6,6 +6,7 @@ scripts run the same agents in many processes.
 
 Example:
   ```python
+  # Takes about five minutes on two cores.
   import bt_acme
 
   ngu = bt_acme.pretrain(

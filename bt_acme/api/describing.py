@@ -51,9 +51,10 @@ def describe(
 
   Example:
     ```python
-    card = bt_acme.describe('minigrid-explorer', ['MiniGrid-FourRooms-v0'])
+    env = 'MiniGrid-DoorKey-5x5-v0'
+    card = bt_acme.describe('minigrid-explorer', env, episodes=10)
     print(card)
-    card.save('runs/explorer')
+    card.save('runs/card')
     ```
   """
   if not isinstance(behavior, behaviors.Exported):

@@ -41,7 +41,10 @@ class Evaluation:
 
   Example:
     ```python
-    evaluation = bt_acme.evaluate(run, episodes=100)
+    behavior = bt_acme.load_behavior('minigrid-explorer')
+    evaluation = bt_acme.evaluate(
+      behavior, env='MiniGrid-DoorKey-5x5-v0', episodes=10
+    )
     print(f'solved {evaluation.solved:.0%}')
     print('mean length', evaluation.lengths.mean())
     ```
@@ -68,7 +71,7 @@ class Evaluation:
 
     Example:
       ```python
-      bt_acme.evaluate(run).summary()['returns']
+      print(evaluation.summary()['returns'])
       ```
     """
     means = {
@@ -141,9 +144,10 @@ def evaluate(
 
   Example:
     ```python
-    behavior = bt_acme.load_behavior('runs/explorer')
-    print(bt_acme.evaluate(behavior, episodes=20))
-    print(bt_acme.evaluate(behavior, epsilon=1.0))  # A random policy.
+    behavior = bt_acme.load_behavior('minigrid-explorer')
+    env = 'MiniGrid-DoorKey-5x5-v0'
+    print(bt_acme.evaluate(behavior, env=env, episodes=10))
+    random = bt_acme.evaluate(behavior, env=env, episodes=10, epsilon=1.0)
     ```
   """
   if episodes < 1:

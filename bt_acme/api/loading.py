@@ -34,8 +34,8 @@ def load_behavior(
 
   Example:
     ```python
-    behavior = bt_acme.load_behavior('runs/explorer')
-    bt = bt_acme.transfer(task, behavior, max_actor_steps=40_000)
+    behavior = bt_acme.load_behavior('minigrid-explorer')
+    print(behavior.actor_steps)
     ```
   """
   chosen = str(folder)
@@ -73,8 +73,10 @@ def load_run(
 
   Example:
     ```python
-    run = bt_acme.load_run('runs/bt')
-    run.resume(run.actor_steps + 10_000)
+    # Takes about a minute on two cores.
+    bt_acme.train('Chain-5', max_actor_steps=2_000, workdir='runs/chain')
+    run = bt_acme.load_run('runs/chain')
+    run.resume(run.actor_steps + 2_000)
     ```
   """
   given = behavior if isinstance(behavior, (list, tuple)) else (behavior,)

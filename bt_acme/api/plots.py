@@ -33,9 +33,13 @@ def learning_curves(
 
   Example:
     ```python
-    bt_acme.plots.learning_curves(
-      {'R2D2': [r2d2_seed0, r2d2_seed1], 'BT': bt}, path='curves.png'
-    )
+    # Takes about six minutes on two cores.
+    task = 'MiniGrid-FourRooms-v0:fixed'
+    r2d2 = [
+      bt_acme.train(task, max_actor_steps=40_000, seed=seed) for seed in (0, 1)
+    ]
+    bt = bt_acme.transfer(task, 'minigrid-explorer', max_actor_steps=40_000)
+    bt_acme.plots.learning_curves({'R2D2': r2d2, 'BT': bt}, path='curves.png')
     ```
   """
   by_label: Any = {
@@ -89,12 +93,13 @@ def visits(
 
   Example:
     ```python
-    bt_acme.plots.visits(
-      {
-        'random': bt_acme.evaluate(behavior, epsilon=1.0),
-        'behavior': bt_acme.evaluate(behavior),
-      }
-    )
+    behavior = bt_acme.load_behavior('minigrid-explorer')
+    env = 'MiniGrid-DoorKey-5x5-v0'
+    evaluations = {
+      'behavior': bt_acme.evaluate(behavior, env=env, episodes=10),
+      'random': bt_acme.evaluate(behavior, env=env, episodes=10, epsilon=1.0),
+    }
+    bt_acme.plots.visits(evaluations, path='visits.png')
     ```
   """
   for label, played in evaluations.items():

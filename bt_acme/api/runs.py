@@ -68,10 +68,8 @@ class Run:
 
   Example:
     ```python
-    run = bt_acme.train('Chain-5', max_actor_steps=1_000)
+    run = bt_acme.train('Chain-5', max_actor_steps=2_000)
     print(run.actor_steps, run.episodes['episode_return'].mean())
-    run.resume(2_000)
-    run.save('runs/chain')
     ```
   """
 
@@ -229,9 +227,6 @@ class Run:
 
     Example:
       ```python
-      run = bt_acme.train(
-        'Chain-5,Chain-5:random_actions', max_actor_steps=4_000
-      )
       for name, episodes in run.by_environment(run.episodes).items():
         print(name, episodes['episode_return'].mean())
       ```
@@ -282,8 +277,8 @@ class Run:
 
     Example:
       ```python
-      run = bt_acme.train('Chain-5', max_actor_steps=1_000)
-      run.resume(2_000)  # Takes 1,000 more steps.
+      # Takes about half a minute on two cores.
+      run.resume(3_000)  # Takes 1,000 more steps.
       ```
     """
     steps = self.max_actor_steps if max_actor_steps is None else max_actor_steps
@@ -313,8 +308,7 @@ class Run:
 
     Example:
       ```python
-      behavior = ngu.export('runs/explorer')
-      bt = bt_acme.transfer(task, behavior, max_actor_steps=40_000)
+      behavior = run.export('runs/explorer')
       ```
     """
     if self.agent.transfer is not None:
@@ -342,8 +336,8 @@ class Run:
 
     Example:
       ```python
-      run.save('runs/bt')
-      same_run = bt_acme.load_run('runs/bt')
+      run.save('runs/chain')
+      same_run = bt_acme.load_run('runs/chain')
       ```
     """
     if pathlib.Path(folder).exists():

@@ -143,6 +143,7 @@ def pretrain(
 
   Example:
     ```python
+    # Takes about two minutes on two cores.
     ngu = bt_acme.pretrain(
       'MiniGrid-FourRooms-v0:no_goal',
       max_actor_steps=40_000,
@@ -207,10 +208,13 @@ def train(
 
   Example:
     ```python
+    # Takes about four minutes on two cores.
     task = 'MiniGrid-FourRooms-v0:fixed'
     r2d2 = bt_acme.train(task, max_actor_steps=40_000)
     fine_tuned = bt_acme.train(
-      task, max_actor_steps=40_000, init_from='runs/explorer'
+      task,
+      max_actor_steps=40_000,
+      init_from=bt_acme.load_behavior('minigrid-explorer'),
     )
     ```
   """
@@ -276,9 +280,10 @@ def transfer(
 
   Example:
     ```python
+    # Takes about two minutes on two cores.
     bt = bt_acme.transfer(
       'MiniGrid-FourRooms-v0:fixed',
-      ['runs/explorer', 'uniform'],
+      ['minigrid-explorer', 'uniform'],
       max_actor_steps=40_000,
       behavior_weights=(0.8, 0.2),
     )

@@ -18,7 +18,8 @@ class Video:
 
   Example:
     ```python
-    bt_acme.video.show(run).save('episode.webm')
+    behavior = bt_acme.load_behavior('minigrid-explorer')
+    video = bt_acme.video.show(behavior, env='MiniGrid-DoorKey-5x5-v0')
     ```
   """
 
@@ -35,6 +36,11 @@ class Video:
 
     Args:
       path: the file to write; the name should end in `.webm`.
+
+    Example:
+      ```python
+      video.save('episode.webm')
+      ```
     """
     pathlib.Path(path).write_bytes(self.data)
 
@@ -81,7 +87,8 @@ def show(
 
   Example:
     ```python
-    bt_acme.video.show(bt, flights=True, epsilon=0.1)
+    behavior = bt_acme.load_behavior('minigrid-explorer')
+    bt_acme.video.show(behavior, env='MiniGrid-DoorKey-5x5-v0', epsilon=0.1)
     ```
   """
   with tempfile.TemporaryDirectory() as folder:

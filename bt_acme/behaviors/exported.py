@@ -27,6 +27,12 @@ class Exported(behavior.Behavior):
       agent has no intrinsic reward.
     actor_steps: the number of actor steps of training.
     params_sha256: the checksum of the parameter file.
+
+  Example:
+    ```python
+    behavior = bt_acme.behaviors.Exported('minigrid-explorer', epsilon=0.1)
+    print(behavior.actor_steps)
+    ```
   """
 
   def __init__(

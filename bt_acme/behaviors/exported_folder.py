@@ -72,6 +72,18 @@ def export(
     statistics: the statistics of the agent's intrinsic reward, merged over its
       environments; None if the agent has no intrinsic reward.
     actor_steps: the number of actor steps of training.
+
+  Example:
+    ```python
+    pretrained = bt_acme.load_behavior('minigrid-explorer')
+    bt_acme.behaviors.export(
+      'runs/copy',
+      agent=pretrained.agent,
+      variables=pretrained.variables,
+      statistics=pretrained.statistics,
+      actor_steps=pretrained.actor_steps,
+    )
+    ```
   """
   params = _as_file(variables)
   with files.new_folder(folder) as temporary:

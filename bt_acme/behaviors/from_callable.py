@@ -21,6 +21,19 @@ class FromCallable(behavior.Behavior):
 
   Attributes:
     name: the name in logs and errors.
+
+  Example:
+    ```python
+    import numpy as np
+
+
+    def make_policy(seed):
+      rng = np.random.default_rng(seed)
+      return lambda observation, prev_action, is_first: rng.integers(7)
+
+
+    behavior = bt_acme.behaviors.FromCallable(make_policy, name='random')
+    ```
   """
 
   def __init__(

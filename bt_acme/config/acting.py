@@ -7,7 +7,15 @@ from bt_acme.config import checks
 
 @dataclasses.dataclass(frozen=True)
 class ActingConfig:
-  """Acting and evaluation."""
+  """Acting and evaluation.
+
+  Example:
+    ```python
+    from bt_acme import config
+
+    config.R2D2Config(acting=config.ActingConfig(epsilon_base=0.3))
+    ```
+  """
 
   epsilon_base: float = checks.setting(
     0.4,

@@ -19,7 +19,15 @@ from bt_acme.config.transfer import TransferConfig
 
 @dataclasses.dataclass(frozen=True)
 class R2D2Config:
-  """R2D2, which learns a task with Peng's Q(lambda)."""
+  """R2D2, which learns a task with Peng's Q(lambda).
+
+  Example:
+    ```python
+    from bt_acme import config
+
+    config.R2D2Config(learner=config.LearnerConfig(discount=0.997))
+    ```
+  """
 
   network: NetworkConfig = NetworkConfig()
   replay: ReplayConfig = ReplayConfig()
@@ -39,7 +47,15 @@ class R2D2Config:
 
 @dataclasses.dataclass(frozen=True)
 class NGUConfig(R2D2Config):
-  """NGU, for pre-training: R2D2 with Retrace and an intrinsic reward."""
+  """NGU, for pre-training: R2D2 with Retrace and an intrinsic reward.
+
+  Example:
+    ```python
+    from bt_acme import config
+
+    config.NGUConfig(intrinsic=config.IntrinsicConfig(intrinsic_reward='rnd'))
+    ```
+  """
 
   learner: LearnerConfig = LearnerConfig(loss='retrace', trace_decay=0.95)
   intrinsic: IntrinsicConfig = IntrinsicConfig()
@@ -57,7 +73,15 @@ class NGUConfig(R2D2Config):
 
 @dataclasses.dataclass(frozen=True)
 class BTConfig(R2D2Config):
-  """R2D2 with behavior transfer."""
+  """R2D2 with behavior transfer.
+
+  Example:
+    ```python
+    from bt_acme import config
+
+    config.BTConfig(transfer=config.TransferConfig(flight_exponent=1.5))
+    ```
+  """
 
   transfer: TransferConfig = TransferConfig()
 

@@ -10,7 +10,15 @@ _LARGEST_MEMORY = 10_000_000
 
 @dataclasses.dataclass(frozen=True)
 class IntrinsicConfig:
-  """The intrinsic reward and its networks (NGU, RND)."""
+  """The intrinsic reward and its networks (NGU, RND).
+
+  Example:
+    ```python
+    from bt_acme import config
+
+    config.NGUConfig(intrinsic=config.IntrinsicConfig(num_neighbors=5))
+    ```
+  """
 
   intrinsic_reward: str = checks.setting(
     'ngu',

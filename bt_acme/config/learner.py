@@ -7,7 +7,15 @@ from bt_acme.config import checks
 
 @dataclasses.dataclass(frozen=True)
 class LearnerConfig:
-  """The learner: loss, optimizer, devices, and labels of behaviors' actions."""
+  """The learner: loss, optimizer, devices, and labels of behaviors' actions.
+
+  Example:
+    ```python
+    from bt_acme import config
+
+    config.R2D2Config(learner=config.LearnerConfig(batch_size=32))
+    ```
+  """
 
   loss: str = checks.setting(
     'q_lambda',

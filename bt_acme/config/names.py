@@ -75,7 +75,16 @@ def build(config_class: type, values: Values) -> Any:
 
 
 def to_dict(config: Any) -> Dict[str, Any]:
-  """Returns a configuration as nested dictionaries of JSON values."""
+  """Returns a configuration as nested dictionaries of JSON values.
+
+  Example:
+    ```python
+    from bt_acme import config
+
+    values = config.to_dict(config.R2D2Config())
+    assert values['learner']['batch_size'] == 64
+    ```
+  """
   return dataclasses.asdict(config)
 
 
@@ -88,6 +97,14 @@ def from_dict(config_class: type, values: Values) -> Any:
 
   Raises:
     ValueError: if a name is unknown or a value is invalid.
+
+  Example:
+    ```python
+    from bt_acme import config
+
+    values = {'learner': {'batch_size': 32}}
+    agent = config.from_dict(config.R2D2Config, values)
+    ```
   """
   fields = {field.name: field for field in dataclasses.fields(config_class)}
   _check_known(values, fields, config_class)

@@ -11,7 +11,15 @@ LARGEST_LAYER = 16_384
 
 @dataclasses.dataclass(frozen=True)
 class NetworkConfig:
-  """The Q-network: a convolutional torso, an LSTM and a dueling head."""
+  """The Q-network: a convolutional torso, an LSTM and a dueling head.
+
+  Example:
+    ```python
+    from bt_acme import config
+
+    config.R2D2Config(network=config.NetworkConfig(lstm_size=128))
+    ```
+  """
 
   torso: str = checks.setting(
     'auto',

@@ -7,7 +7,15 @@ from bt_acme.config import checks
 
 @dataclasses.dataclass(frozen=True)
 class ReplayConfig:
-  """The replay: its sequences, capacity, priorities and storage."""
+  """The replay: its sequences, capacity, priorities and storage.
+
+  Example:
+    ```python
+    from bt_acme import config
+
+    config.R2D2Config(replay=config.ReplayConfig(max_replay_size=50_000))
+    ```
+  """
 
   trace_length: int = checks.setting(
     160,

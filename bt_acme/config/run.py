@@ -19,7 +19,16 @@ _LARGEST_BUDGET = 1_000_000_000_000
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
-  """A run of an agent: its environment, processes, budget and directory."""
+  """A run of an agent: its environment, processes, budget and directory.
+
+  Example:
+    ```python
+    from bt_acme import config
+
+    run = config.RunConfig(env='pong', num_actors=4, workdir='runs/pong')
+    print(run.num_environments)
+    ```
+  """
 
   env: str = checks.setting(
     'montezuma_revenge',

@@ -11,7 +11,15 @@ _NO_FLIGHTS = 'Use flights=False to disable flights.'
 
 @dataclasses.dataclass(frozen=True)
 class TransferConfig:
-  """Behavior transfer: flights and the extra action."""
+  """Behavior transfer: flights and the extra action.
+
+  Example:
+    ```python
+    from bt_acme import config
+
+    config.BTConfig(transfer=config.TransferConfig(extra_action=False))
+    ```
+  """
 
   flights: bool = checks.setting(
     True,

@@ -38,17 +38,41 @@ _ATARI_STACK = 4  # The default number of frames in an observation of Atari.
 
 
 def seed_of(seed: int, index: int) -> int:
-  """Derives the seed of environment `index`, for independent random streams."""
+  """Derives the seed of environment `index`, for independent random streams.
+
+  Example:
+    ```python
+    from bt_acme import environments
+
+    seeds = [environments.seed_of(0, index) for index in range(16)]
+    ```
+  """
   return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
 
 
 def names_in(names: str) -> Tuple[str, ...]:
-  """Returns the names in a comma-separated list; usually a single name."""
+  """Returns the names in a comma-separated list; usually a single name.
+
+  Example:
+    ```python
+    from bt_acme import environments
+
+    assert environments.names_in('pong,breakout') == ('pong', 'breakout')
+    ```
+  """
   return tuple(names.split(','))
 
 
 def name_of(names: str, index: int) -> str:
-  """Returns the name of environment `index` in a run that plays `names`."""
+  """Returns the name of environment `index` in a run that plays `names`.
+
+  Example:
+    ```python
+    from bt_acme import environments
+
+    assert environments.name_of('pong,breakout', index=3) == 'breakout'
+    ```
+  """
   separate = names_in(names)
   return separate[index % len(separate)]
 
@@ -61,6 +85,13 @@ def validate(name: str) -> None:
 
   Raises:
     ValueError: if a name is unknown.
+
+  Example:
+    ```python
+    from bt_acme import environments
+
+    environments.validate('MiniGrid-DoorKey-5x5-v0')
+    ```
   """
   for each in names_in(name):
     registry.find(each)
@@ -84,6 +115,14 @@ def make(
   Raises:
     ValueError: if the name is unknown or a list, or if `num_stacked` exceeds 1
       for an environment that cannot stack frames.
+
+  Example:
+    ```python
+    from bt_acme import environments
+
+    environment = environments.make('MiniGrid-DoorKey-5x5-v0', seed=0)
+    print(environment.reset().observation.shape)
+    ```
   """
   if len(names_in(name)) > 1:
     raise ValueError(
@@ -129,6 +168,16 @@ def make_vector(
 
   Raises:
     ValueError: see `make`.
+
+  Example:
+    ```python
+    from bt_acme import environments
+
+    sixteen = environments.make_vector('Chain-49', 16, seed=0)
+    sixteen.reset()
+    step = sixteen.step([1] * 16)
+    sixteen.close()
+    ```
   """
   indices = range(first_environment, first_environment + num_environments)
   seeds = [seed_of(seed, i) for i in indices]

@@ -51,14 +51,16 @@ def register(name: str, constructor: Callable[..., Any]) -> None:
   Example:
     ```python
     import gymnasium
+    from minigrid import wrappers
 
 
     def make_game(seed: int) -> gymnasium.Env:
-      return gymnasium.make('MyGame-v0')
+      return wrappers.ImgObsWrapper(gymnasium.make('MiniGrid-Empty-5x5-v0'))
 
 
     bt_acme.register_environment('my_game', make_game)
-    run = bt_acme.train('my_game', max_actor_steps=10_000)
+    behavior = bt_acme.load_behavior('minigrid-explorer')
+    print(bt_acme.evaluate(behavior, env='my_game', episodes=10))
     ```
   """
   if ',' in name:

@@ -28,6 +28,14 @@ class Evaluator:
     actions: the most recent actions, int32 [N].
     sources: who selected them, uint8 [N]: OWN, EXTRA or FLIGHT of
       `core/types.py`.
+
+  Example:
+    ```python
+    from bt_acme import evaluation
+
+    behavior = bt_acme.load_behavior('minigrid-explorer')
+    evaluator = evaluation.Evaluator(behavior.agent, episodes=2, seed=0)
+    ```
   """
 
   def __init__(
@@ -101,6 +109,12 @@ class Evaluator:
 
     Returns:
       The metrics of each episode; an empty list if the evaluation was stopped.
+
+    Example:
+      ```python
+      for row in evaluator.run(behavior.variables, behavior.statistics):
+        print(row['episode_return'])
+      ```
     """
     self._actor.update_variables(variables)
     if statistics is not None:

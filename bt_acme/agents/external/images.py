@@ -61,6 +61,14 @@ def scale_images(network_factory: NetworkFactory) -> NetworkFactory:
 
   Returns:
     A function from an environment spec to networks that scale their inputs.
+
+  Example:
+    ```python
+    from bt_acme import agents
+    from acme.agents.jax import r2d2
+
+    make_networks = agents.scale_images(r2d2.make_atari_networks)
+    ```
   """
 
   def make_networks(environment_spec: specs.EnvironmentSpec) -> Any:
