@@ -23,7 +23,7 @@ AT_MOST = {
   'lines of code in benchmarks': 1_770,
   'classes': 308,
   'public class names that several classes have': 2,
-  'lines of tests': 34_700,
+  'lines of tests': 34_760,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]
