@@ -10,7 +10,7 @@ WORKERS ?= 3
 PYTEST := -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder </dev/null
 # Tests that run without Acme, on a newer Python: the core, and code that depends on
 # the newest versions of other packages.
-CORE_TESTS := tests/core tests/layering_test.py tests/installation_test.py \
+CORE_TESTS := tests/core tests/accelerators_test.py tests/layering_test.py tests/installation_test.py \
   $(addprefix tests/environments/,chain_test.py minigrid_test.py recall_test.py) \
   tests/evaluation/intervals_test.py \
   tests/runtime/engines/in_process_test.py::test_the_files_of_a_run \

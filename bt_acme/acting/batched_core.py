@@ -5,7 +5,7 @@ the state of behaviors, the stack of frames) is stored per environment and
 seeded only by the environment's index.
 """
 
-from typing import Any, Dict, NamedTuple, Tuple, TypeVar
+from typing import Any, Callable, Dict, NamedTuple, Tuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -146,6 +146,16 @@ class BatchedCore:
     )
     extras = jax.vmap(self._core.get_extras)(core)
     return action, extras, ActingState(core, stack, state.embedding)
+
+
+def jit_functions(
+  core: BatchedCore,
+) -> Tuple[Callable[..., Any], Callable[..., Any]]:
+  """Compiles `start` and `step`, which then donate their state argument."""
+  return (
+    jax.jit(core.start, donate_argnums=3),
+    jax.jit(core.step, donate_argnums=3),
+  )
 
 
 def repeat(tree: Tree, num: int) -> Tree:

@@ -5,7 +5,7 @@ in the groups with pending requests, and can also compute their intrinsic
 rewards.
 """
 
-from typing import Any, List, Tuple
+from typing import Any, Callable, List, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -156,3 +156,13 @@ class GroupedCore:
       given.append(features)
       after.append(state)
     return {**extras, 'features': tuple(given)}, tuple(after)
+
+
+def jit_functions(
+  core: GroupedCore,
+) -> Tuple[Callable[..., Any], Callable[..., Any]]:
+  """Compiles `start` and `step`, which then donate all their states."""
+  return (
+    jax.jit(core.start, donate_argnums=4),
+    jax.jit(core.step, donate_argnums=(4, 5)),
+  )

@@ -91,11 +91,7 @@ def _compiled(
 ) -> Tuple[batched_core.BatchedCore, Callable[..., Any], Callable[..., Any]]:
   """Returns an actor core with compiled functions, shared by equal agents."""
   core = batched_core.BatchedCore(agent, evaluation=evaluation)
-  return (
-    core,
-    jax.jit(core.start, donate_argnums=3),
-    jax.jit(core.step, donate_argnums=3),
-  )
+  return (core, *batched_core.jit_functions(core))
 
 
 class VectorPolicy:

@@ -90,8 +90,7 @@ class InferenceServer:
     self._state, self._rewards = self._core.init(
       np.append(epsilons, np.zeros(group_size)), seed
     )
-    self._start = jax.jit(self._core.start, donate_argnums=4)
-    self._step = jax.jit(self._core.step, donate_argnums=(4, 5))
+    self._start, self._step = grouped_core.jit_functions(self._core)
     self._params: Any = None
     self._changed = threading.Condition()
     self._requests: List[InferenceRequest] = []

@@ -7,7 +7,7 @@ device, except for the order in which floats are summed.
 """
 
 import dataclasses
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import jax
 import numpy as np
@@ -34,11 +34,15 @@ class Shardings(NamedTuple):
   per_sequence: jax.sharding.NamedSharding
 
 
-def make_shardings(learner: config_lib.LearnerConfig) -> Shardings:
-  """Creates shardings over the first `num_devices` local devices.
+def make_shardings(
+  learner: config_lib.LearnerConfig,
+  devices: Optional[Sequence[jax.Device]] = None,
+) -> Shardings:
+  """Creates shardings over the first `num_devices` devices.
 
   Args:
     learner: the settings of the learner.
+    devices: the available devices; None for the local devices of this process.
 
   Returns:
     The shardings of the learner's arrays.
@@ -47,7 +51,7 @@ def make_shardings(learner: config_lib.LearnerConfig) -> Shardings:
     ValueError: if this process has fewer devices, or if a batch cannot be split
       evenly across them.
   """
-  devices = jax.local_devices()
+  devices = jax.local_devices() if devices is None else devices
   num_devices = learner.num_devices or len(devices)
   if num_devices > len(devices):
     raise ValueError(

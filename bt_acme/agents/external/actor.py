@@ -1,6 +1,5 @@
 """Adds flights and the extra action to any Acme actor."""
 
-import functools
 from typing import Any, Dict, Tuple, cast
 
 import acme
@@ -65,7 +64,7 @@ class BTActor(acme.Actor):
     )
     core = outer_core.make_core(transfer, evaluation=evaluation)
     self._params = bt_actor.BTParams((), params)
-    self._step = jax.jit(functools.partial(outer_core.step, core))
+    self._step = outer_core.jit_step(core)
     self._state = jax.vmap(core.init)(core_key[None])
     self._actor_steps = 0
     self._action: Any = None  # None before the first action of an episode.

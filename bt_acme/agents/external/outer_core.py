@@ -5,7 +5,8 @@ decides who acts. The agent's choice is an input of the core, because an
 external agent has its own actor.
 """
 
-from typing import Any, NamedTuple, Tuple
+import functools
+from typing import Any, Callable, NamedTuple, Tuple
 
 import jax
 import numpy as np
@@ -136,3 +137,8 @@ def step(
     extras['features'],
   )
   return made, state
+
+
+def jit_step(core: types.ActorCore) -> Callable[..., Tuple[CoreStep, Any]]:
+  """Compiles `step` for a core."""
+  return jax.jit(functools.partial(step, core))

@@ -1,0 +1,73 @@
+"""What a traced function computes: its equations, with loops counted right.
+
+Compilers count the body of a loop once. The trace states how often it runs.
+"""
+
+import math
+from typing import Any, Iterator, List, Tuple
+
+import jax
+
+
+def equations(jaxpr: Any, times: int = 1) -> Iterator[Tuple[Any, int]]:
+  """Yields all equations of a trace and how often each one is evaluated.
+
+  The body of a loop without a known number of iterations counts once, and all
+  branches of a conditional count.
+
+  Args:
+    jaxpr: the trace, `jax.jit(f).trace(...).jaxpr.jaxpr` or a part of it.
+    times: how often this part is evaluated.
+  """
+  for equation in jaxpr.eqns:
+    yield equation, times
+    inner = times * equation.params.get('length', 1)
+    leaves = jax.tree.leaves(
+      list(equation.params.values()),
+      is_leaf=lambda x: hasattr(x, 'eqns') or hasattr(x, 'jaxpr'),
+    )
+    for leaf in leaves:
+      part = getattr(leaf, 'jaxpr', leaf)
+      if hasattr(part, 'eqns'):
+        yield from equations(part, inner)
+
+
+def flops(jaxpr: Any) -> int:
+  """Returns the flops of all products and convolutions; an addition counts."""
+  return sum(times * _flops(eqn) for eqn, times in equations(jaxpr))
+
+
+def _flops(equation: Any) -> int:
+  name, params = equation.primitive.name, equation.params
+  if name == 'dot_general':
+    ((contracted, _), _) = params['dimension_numbers']
+    left = equation.invars[0].aval.shape
+    size = math.prod(left[i] for i in contracted)
+  elif name == 'conv_general_dilated':
+    kernel = equation.invars[1].aval.shape
+    spec = params['dimension_numbers'].rhs_spec
+    size = math.prod(kernel[i] for i in spec[1:])
+    # A dilated input consists mostly of zeros, which are not multiplied.
+    size /= math.prod(params['lhs_dilation'])
+  else:
+    return 0
+  return int(2 * size * math.prod(equation.outvars[0].aval.shape))
+
+
+def float64_names(jaxpr: Any) -> List[str]:
+  """Returns the primitives that have a result in double precision."""
+  return sorted(
+    {
+      equation.primitive.name
+      for equation, _ in equations(jaxpr)
+      for var in equation.outvars
+      if str(getattr(var.aval, 'dtype', '')) in ('float64', 'complex128')
+    }
+  )
+
+
+def host_names(jaxpr: Any) -> List[str]:
+  """Returns the primitives that wait for the host."""
+  words = ('callback', 'infeed', 'outfeed', 'debug_print')
+  names = {equation.primitive.name for equation, _ in equations(jaxpr)}
+  return sorted(n for n in names if any(word in n for word in words))
