@@ -14,13 +14,18 @@ Run `python -m experiments.atari learn --help` to list the flags of a command.
 
 import functools
 import sys
-from typing import List, NoReturn
+from typing import Any, Callable, Dict, List, NoReturn, Tuple
 
 from bt_acme.cli import flags
 from bt_acme.config import names
+from experiments import command_line
 from experiments.atari import exploring, learning
 
-_COMMANDS = {'learn': learning, 'explore': exploring}
+# The settings and the main function of each command.
+_COMMANDS: Dict[str, Tuple[type, Callable[[Any], int]]] = {
+  'learn': (learning.LearnConfig, learning.run),
+  'explore': (exploring.ExploreConfig, exploring.run),
+}
 
 
 def run() -> None:
@@ -28,10 +33,8 @@ def run() -> None:
   script, *arguments = sys.argv
   command = arguments[0] if arguments else ''
   if command in _COMMANDS:
-    module = _COMMANDS[command]
     sys.argv = [script, *arguments[1:]]
-    flags.define(module.Settings)
-    flags.run_main(module.main, module.Settings)
+    command_line.run(command, *_COMMANDS[command])
   # Flags are only defined together with their command.
   sys.argv = [script, *({'--help', '-h'} & set(arguments))]
   flags.run_main(functools.partial(_refuse, command))

@@ -1,10 +1,9 @@
 """Explores a game with NGU, without rewards, and draws the visited rooms."""
 
 import dataclasses
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 from bt_acme import behaviors
-from bt_acme.cli import flags
 from bt_acme.config import checks
 from bt_acme.evaluation import tables
 from experiments import launching
@@ -45,13 +44,6 @@ class ExploreConfig(runs.TrainConfig):
       self.game == montezuma.GAME,
       f'game={self.game!r} has no map of its rooms. Use {montezuma.GAME!r}.',
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-  """All settings of the command."""
-
-  explore: ExploreConfig = ExploreConfig()
 
 
 def run(
@@ -112,8 +104,3 @@ def table(visits: Dict[str, visits_lib.Visits]) -> str:
       for label, v in visits.items()
     ],
   )
-
-
-def main(argv: List[str]) -> int:
-  del argv
-  return run(flags.from_flags(Settings).explore)

@@ -1,9 +1,7 @@
 """Trains R2D2 on a game and draws its scores."""
 
 import dataclasses
-from typing import List
 
-from bt_acme.cli import flags
 from bt_acme.evaluation import human_normalized_scores
 from experiments import launching
 from experiments.atari import runs, scores
@@ -18,13 +16,6 @@ class LearnConfig(runs.TrainConfig):
   def __post_init__(self) -> None:
     super().__post_init__()
     human_normalized_scores.reference_scores(self.game)
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-  """All settings of the command."""
-
-  learn: LearnConfig = LearnConfig()
 
 
 def run(
@@ -43,8 +34,3 @@ def run(
   if code == 0:
     scores.show(scores.read(config.folder, config.game))
   return code
-
-
-def main(argv: List[str]) -> int:
-  del argv
-  return run(flags.from_flags(Settings).learn)

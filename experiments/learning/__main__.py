@@ -27,8 +27,8 @@ import os
 import pathlib
 from typing import List, Sequence, Set
 
-from bt_acme.cli import flags
 from bt_acme.config import checks, names
+from experiments import command_line
 from experiments.harness import driver
 from experiments.learning import claims, readme, report, results
 
@@ -72,13 +72,6 @@ class LearningConfig:
   def chosen(self) -> List[str]:
     """The claims to show."""
     return [claim.strip() for claim in self.claims.split(',')]
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-  """All settings of the command."""
-
-  learning: LearningConfig = LearningConfig()
 
 
 def run(config: LearningConfig) -> int:
@@ -148,11 +141,5 @@ def complete(
   )
 
 
-def main(argv: List[str]) -> int:
-  del argv
-  return run(flags.from_flags(Settings).learning)
-
-
 if __name__ == '__main__':
-  flags.define(Settings)
-  flags.run_main(main, Settings)
+  command_line.run('learning', LearningConfig, run)
