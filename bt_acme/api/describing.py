@@ -51,7 +51,7 @@ def describe(
 
   Example:
     ```python
-    env = 'MiniGrid-DoorKey-5x5-v0'
+    env = 'MiniGrid-Empty-5x5-v0'
     card = bt_acme.describe('minigrid-explorer', env, episodes=10)
     print(card)
     card.save('runs/card')

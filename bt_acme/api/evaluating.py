@@ -43,7 +43,7 @@ class Evaluation:
     ```python
     behavior = bt_acme.load_behavior('minigrid-explorer')
     evaluation = bt_acme.evaluate(
-      behavior, env='MiniGrid-DoorKey-5x5-v0', episodes=10
+      behavior, env='MiniGrid-Empty-5x5-v0', episodes=10
     )
     print(f'solved {evaluation.solved:.0%}')
     print('mean length', evaluation.lengths.mean())
@@ -145,7 +145,7 @@ def evaluate(
   Example:
     ```python
     behavior = bt_acme.load_behavior('minigrid-explorer')
-    env = 'MiniGrid-DoorKey-5x5-v0'
+    env = 'MiniGrid-Empty-5x5-v0'
     print(bt_acme.evaluate(behavior, env=env, episodes=10))
     random = bt_acme.evaluate(behavior, env=env, episodes=10, epsilon=1.0)
     ```

@@ -94,7 +94,7 @@ def visits(
   Example:
     ```python
     behavior = bt_acme.load_behavior('minigrid-explorer')
-    env = 'MiniGrid-DoorKey-5x5-v0'
+    env = 'MiniGrid-Empty-5x5-v0'
     evaluations = {
       'behavior': bt_acme.evaluate(behavior, env=env, episodes=10),
       'random': bt_acme.evaluate(behavior, env=env, episodes=10, epsilon=1.0),

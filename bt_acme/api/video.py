@@ -19,7 +19,7 @@ class Video:
   Example:
     ```python
     behavior = bt_acme.load_behavior('minigrid-explorer')
-    video = bt_acme.video.show(behavior, env='MiniGrid-DoorKey-5x5-v0')
+    video = bt_acme.video.show(behavior, env='MiniGrid-Empty-5x5-v0')
     ```
   """
 
@@ -88,7 +88,7 @@ def show(
   Example:
     ```python
     behavior = bt_acme.load_behavior('minigrid-explorer')
-    bt_acme.video.show(behavior, env='MiniGrid-DoorKey-5x5-v0', epsilon=0.1)
+    bt_acme.video.show(behavior, env='MiniGrid-Empty-5x5-v0', epsilon=0.1)
     ```
   """
   with tempfile.TemporaryDirectory() as folder:
