@@ -1,16 +1,16 @@
 """Handles Ctrl-C and the other signals that stop a program.
 
-For a program of many processes, `post_to` turns the signals into events, and
+For a program of many processes, `put_into` turns the signals into events, and
 `supervisor.Supervisor` acts on them: the first signal asks all nodes to stop
 within the shutdown timeout, and the second one kills them immediately. `noted`
 is for a run in one process.
 """
 
 import contextlib
-import functools
+import os
 import signal
 import threading
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any, Callable, Iterator, List, Mapping, Optional
 
 from bt_acme.runtime import events
 
@@ -24,10 +24,39 @@ def exit_code(signum: signal.Signals) -> int:
   return _EXIT_CODE_BASE + signum
 
 
-def post_to(queue: events.EventQueue) -> None:
-  """Makes a queue receive every signal to stop, as an event."""
-  for signum in _stop_signals():
-    queue.on_signal(signum, functools.partial(queue.post, signum))
+@contextlib.contextmanager
+def put_into(queue: events.EventQueue) -> Iterator[None]:
+  """Puts every signal to stop into a queue within the block, as an event."""
+  signals = _stop_signals()
+  reader, writer = os.pipe2(os.O_CLOEXEC)
+  os.set_blocking(writer, False)
+
+  def forward() -> None:
+    with os.fdopen(reader, 'rb', 0) as file:
+      for number in iter(lambda: file.read(1), b''):
+        if number[0] in signals:
+          queue.put(signal.Signals(number[0]))
+
+  thread = threading.Thread(target=forward, daemon=True)
+  thread.start()
+  # The kernel may deliver a signal to any thread. The interpreter then writes
+  # its number into the pipe immediately, while a Python handler would have to
+  # wait until the main thread runs again.
+  previous_writer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+  previous = {s: signal.signal(s, lambda *_: None) for s in signals}
+  try:
+    yield
+  finally:
+    _restore(previous)
+    signal.set_wakeup_fd(previous_writer)
+    os.close(writer)
+    thread.join()
+
+
+def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
+  for signum, handler in handlers.items():
+    # A handler that was not installed by Python is None.
+    signal.signal(signum, signal.SIG_DFL if handler is None else handler)
 
 
 def _stop_signals() -> List[signal.Signals]:
@@ -58,15 +87,11 @@ def noted() -> Iterator[Callable[[], Optional[signal.Signals]]]:
   def take_note(signum: int, frame: Any) -> None:
     del frame
     note.append(signal.Signals(signum))
-    restore()
-
-  def restore() -> None:
-    for number, handler in before.items():
-      signal.signal(number, handler or signal.SIG_DFL)
+    _restore(before)
 
   for signum in before:
     signal.signal(signum, take_note)
   try:
     yield lambda: note[0] if note else None
   finally:
-    restore()
+    _restore(before)

@@ -4,6 +4,7 @@ To add an engine, write a module in `engines/` and add a line to `ENGINES`.
 """
 
 import pathlib
+import queue as queue_lib
 from typing import (
   Any,
   Collection,
@@ -94,8 +95,8 @@ def launch(
       )
   for label, port in ports.items():
     ports_lib.check_free(port, setting=f'{label}_port')
-  with events.EventQueue() as queue:
-    interrupts.post_to(queue)
+  queue: events.EventQueue = queue_lib.SimpleQueue()
+  with interrupts.put_into(queue):
     return supervisor.Supervisor(
       lambda: chosen_class(queue, **(engine_options or {})),
       queue,

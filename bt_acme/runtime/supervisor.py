@@ -17,6 +17,7 @@ The supervisor behaves as follows on every engine:
 import collections
 import os
 import pathlib
+import queue as queue_lib
 import signal
 import time
 from typing import (
@@ -93,7 +94,7 @@ class Supervisor:
 
     Args:
       make_engine: makes the engine of a program.
-      queue: the queue to which the engine and the signal handlers post events.
+      queue: the queue into which the engine and `interrupts` put events.
       workdir: see `launcher.launch`.
       environments: see `launcher.launch`.
       ports: see `launcher.launch`.
@@ -238,7 +239,7 @@ class Supervisor:
       )
     except OSError as error:
       reason = f'could not be started: {error}.'
-      self._queue.post(events.NodeExited(node.title, 1, reason))
+      self._queue.put(events.NodeExited(node.title, 1, reason))
     if process is not None:
       path = self._log_folder / f'{node.title.replace("/", "-")}.log'
       log = terminal.NodeLog(path, process, live=live)
@@ -402,10 +403,12 @@ class Supervisor:
     Returns:
       The event; None after a timeout.
     """
-    event = self._queue.get(timeout)
+    try:
+      event = self._queue.get(timeout=timeout)
+    except queue_lib.Empty:
+      return None
     if isinstance(event, signal.Signals):
       self._interrupts.append(event)
-    if event is None or isinstance(event, signal.Signals):
       return event
     node = self._nodes[event.title]
     if isinstance(event, events.NodeScheduled):

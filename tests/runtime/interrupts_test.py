@@ -1,12 +1,26 @@
 """Events for the signals that stop a program."""
 
 import contextlib
+import ctypes
 import os
+import platform
+import queue as queue_lib
 import signal
+import threading
 
 import pytest
 
 from bt_acme.runtime import events, interrupts
+
+_TGKILL = {'x86_64': 234, 'aarch64': 131}[platform.machine()]  # System call.
+
+
+@contextlib.contextmanager
+def signals():
+  """Yields a queue that receives the signals."""
+  queue = events.EventQueue()
+  with interrupts.put_into(queue):
+    yield queue
 
 
 @contextlib.contextmanager
@@ -24,19 +38,41 @@ def handler(signum, action):
 )
 def test_each_signal_is_an_event(signum, code):
   # The tests themselves may run under nohup.
-  with handler(signum, signal.SIG_DFL), events.EventQueue() as queue:
-    interrupts.post_to(queue)
+  with handler(signum, signal.SIG_DFL), signals() as queue:
     for _ in range(2):
       os.kill(os.getpid(), signum)
-      assert queue.get(20) is signum
+      assert queue.get(timeout=20) is signum
       assert interrupts.exit_code(signum) == code
 
 
 def test_a_program_under_nohup_outlives_its_terminal():
-  with (
-    handler(signal.SIGHUP, signal.SIG_IGN),
-    events.EventQueue() as queue,
-  ):
-    interrupts.post_to(queue)
+  with handler(signal.SIGHUP, signal.SIG_IGN), signals() as queue:
     os.kill(os.getpid(), signal.SIGHUP)
-    assert queue.get(0.05) is None
+    with pytest.raises(queue_lib.Empty):
+      queue.get(timeout=0.05)
+
+
+def test_previous_handlers_are_restored():
+  handled = []
+  with handler(signal.SIGTERM, lambda *_: handled.append('own')):
+    with signals() as queue:
+      timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGTERM))
+      timer.start()
+      assert queue.get(timeout=20) is signal.SIGTERM and queue.empty()
+      timer.join()
+    assert not handled
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert handled == ['own']
+
+
+def test_a_signal_that_another_thread_receives_is_an_event():
+  ended = threading.Event()
+  thread = threading.Thread(target=ended.wait)
+  with signals() as queue:
+    thread.start()
+    arguments = _TGKILL, os.getpid(), thread.native_id, int(signal.SIGTERM)
+    timer = threading.Timer(0.2, ctypes.CDLL(None).syscall, arguments)
+    timer.start()
+    assert queue.get(timeout=20) is signal.SIGTERM
+    ended.set()
+    thread.join()

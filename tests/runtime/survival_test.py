@@ -49,10 +49,10 @@ class Scripted(base.Engine):
     self.placed.append(title)
     if self.unlucky.get(title) == self.placed.count(title):
       reason = 'could not be scheduled: its machine was lost.'
-      self._queue.post(events.NodeExited(title, _KILLED, reason, lost=True))
+      self._queue.put(events.NodeExited(title, _KILLED, reason, lost=True))
       return
     addresses = ['here:1'] if title in self.servers else []
-    self._queue.post(events.NodeScheduled(title, addresses))
+    self._queue.put(events.NodeScheduled(title, addresses))
 
   def start(self, title, executable, environment):
     attempt = environment[heartbeats.ATTEMPT_VARIABLE]
@@ -73,13 +73,13 @@ class Scripted(base.Engine):
     self.released.append(title)
 
   def end(self, title, code, lost=False):
-    self._queue.post(events.NodeExited(title, code, lost=lost))
+    self._queue.put(events.NodeExited(title, code, lost=lost))
 
   def print(self, title, text, is_error=False):
-    self._queue.post(events.Output(title, text, is_error))
+    self._queue.put(events.Output(title, text, is_error))
 
   def send(self, title, marks):
-    self._queue.post(events.Heartbeat(title, marks))
+    self._queue.put(events.Heartbeat(title, marks))
 
 
 def send(mark):

@@ -8,6 +8,7 @@ later.
 
 import contextlib
 import functools
+import queue as queue_lib
 import random
 import signal
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Set
@@ -51,7 +52,7 @@ class Queue:
     self._disk = disk
     self._events: List[Any] = []
 
-  def post(self, event: Any) -> None:
+  def put(self, event: Any) -> None:
     """Adds an event."""
     self._events.append(event)
 
@@ -63,7 +64,7 @@ class Queue:
     with self._disk.used_by(None):
       while not self._events:
         if not self._clock.step(deadline):
-          return None
+          raise queue_lib.Empty
     return self._events.pop(0)
 
 
@@ -208,10 +209,10 @@ class Simulated(base.Engine):
       self._hosts[title] = self._random.choice(left)
       addresses = [f'host{self._hosts[title]}:1'] * num_ports
       host = f'host{self._hosts[title]}' if self._machines.number > 1 else ''
-      self._queue.post(events.NodeScheduled(title, addresses, host))
+      self._queue.put(events.NodeScheduled(title, addresses, host))
 
     if not free:
-      self._queue.post(events.NodePending(title, 'no machine is left'))
+      self._queue.put(events.NodePending(title, 'no machine is left'))
     self._clock.after(0.0, schedule)
 
   def start(
@@ -297,7 +298,7 @@ class Simulated(base.Engine):
         if lost:
           self._hosts.pop(process.title, None)
         self._machines.observer.exited(process, code, lost)
-        self._queue.post(
+        self._queue.put(
           events.NodeExited(process.title, code, reason, lost=lost)
         )
 
@@ -478,11 +479,11 @@ class Simulated(base.Engine):
     self, process: Process, data: bytes, is_error: bool = False
   ) -> None:
     if not process.is_cut_off and not self._is_closed:
-      self._queue.post(events.Output(process.title, data, is_error))
+      self._queue.put(events.Output(process.title, data, is_error))
 
   def _beat(self, process: Process, mark: bytes) -> None:
     if not process.is_cut_off and not self._is_closed:
-      self._queue.post(events.Heartbeat(process.title, mark))
+      self._queue.put(events.Heartbeat(process.title, mark))
 
   def report_saved(self, process: Process) -> None:
     """Reports that a process has nothing left to save."""

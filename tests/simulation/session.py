@@ -477,7 +477,7 @@ class Session:
     if self._queue is not None:
       self.is_hurried = self._interrupted
       self._interrupted = True
-      self._queue.post(signal.SIGINT)
+      self._queue.put(signal.SIGINT)
 
   def _ctrl_c_twice(self, generator: random.Random) -> None:
     self._ctrl_c(generator)

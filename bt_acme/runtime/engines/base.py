@@ -51,7 +51,7 @@ class Engine(abc.ABC):
     addresses = [
       f'localhost:{portpicker.pick_unused_port()}' for _ in range(num_ports)
     ]
-    self._queue.post(events.NodeScheduled(title, addresses))
+    self._queue.put(events.NodeScheduled(title, addresses))
 
   @abc.abstractmethod
   def start(

@@ -1,4 +1,4 @@
-"""Starts and signals the process of a node, on this or another machine.
+"""Starts, follows and signals a node's process, on this or another machine.
 
 This module imports only the standard library, because `ray_driver` sends it to
 machines where nothing else is installed.
@@ -6,12 +6,16 @@ machines where nothing else is installed.
 
 import contextlib
 import os
+import selectors
 import signal
 import subprocess
-from typing import IO, Any, Dict, List, Mapping, Sequence, Tuple
+from typing import IO, Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 # Environment variable with the file descriptor of the process's heartbeat pipe.
 PIPE_VARIABLE = 'BT_ACME_HEARTBEATS'
+_READ_SIZE = 1 << 16
+# Between two checks whether the process has exited although its pipes are open.
+_LOOK_SECONDS = 0.5
 
 
 def start(
@@ -64,6 +68,41 @@ def start(
     'heartbeats': os.fdopen(reader, 'rb', 0),
   }
   return process, pipes
+
+
+def follow(
+  process: subprocess.Popen, pipes: Mapping[str, IO[bytes]]
+) -> Iterator[Tuple[str, bytes]]:
+  """Yields what a process writes until it exits, then ends its session.
+
+  Args:
+    process: the process, which leads a session of its own.
+    pipes: the pipes from the process by name; they are closed at the end.
+
+  Yields:
+    The name of a pipe, and the bytes read from it.
+  """
+  with contextlib.ExitStack() as stack:
+    selector = stack.enter_context(selectors.DefaultSelector())
+    for name, pipe in pipes.items():
+      stack.enter_context(pipe)
+      selector.register(pipe, selectors.EVENT_READ, name)
+    has_exited = False
+    while selector.get_map():
+      ready = selector.select(0 if has_exited else _LOOK_SECONDS)
+      for key, _ in ready:
+        data = os.read(key.fd, _READ_SIZE)
+        if data:
+          yield key.data, data
+        else:
+          selector.unregister(key.fileobj)
+      if has_exited and not ready:
+        break  # A child process in a session of its own keeps a pipe open.
+      has_exited = process.poll() is not None
+      if has_exited:
+        send(process, signal.SIGKILL)
+  process.wait()
+  send(process, signal.SIGKILL)  # Kills the child processes.
 
 
 def send(process: subprocess.Popen, signum: int) -> None:

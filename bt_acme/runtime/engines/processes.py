@@ -6,12 +6,12 @@ program share a private network that nothing else can reach, unless the user
 opens the ports or the system forbids network namespaces.
 """
 
-import functools
 import os
 import signal
 import subprocess
 import sys
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+import threading
+from typing import IO, Any, Dict, Mapping, Sequence, Tuple
 
 from bt_acme.runtime import events
 from bt_acme.runtime.engines import base, node_process, private_network
@@ -64,10 +64,8 @@ class Processes(base.Engine):
         'private network (see SECURITY.md).',
         flush=True,
       )
-    self._processes: Dict[str, subprocess.Popen] = {}
-    # By title, the pipes of the processes whose exit has not been posted.
-    self._pipes: Dict[str, List[events.PipeReader]] = {}
-    queue.on_signal(signal.SIGCHLD, self._reap)
+    # By title, each process and the thread that follows it.
+    self._processes: Dict[str, Tuple[subprocess.Popen, threading.Thread]] = {}
 
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
@@ -83,46 +81,40 @@ class Processes(base.Engine):
       {**os.environ, **environment},
       inherited=self._namespaces,
     )
-    self._processes[title] = process
-    self._pipes[title] = [
-      events.PipeReader(
-        self._queue, pipe, functools.partial(self._post, title, stream)
-      )
-      for stream, pipe in pipes.items()
-    ]
+    thread = threading.Thread(
+      target=self._follow, args=(title, process, pipes), daemon=True
+    )
+    self._processes[title] = process, thread
+    thread.start()
     return f'process {process.pid}'
 
   def signal(self, title: str, signum: int) -> None:
     """Sends a signal; see `base.Engine`."""
-    # The PID of an exited process may have been reused.
-    if title in self._pipes:
-      node_process.send(self._processes[title], signum)
+    if title in self._processes:
+      process, _ = self._processes[title]
+      # The PID of an exited process may have been reused.
+      if process.returncode is None:
+        node_process.send(process, signum)
 
   def release(self, title: str) -> None:
     """Ends a process; see `base.Engine`."""
     self.signal(title, signal.SIGKILL)
-    process = self._processes.pop(title, None)
-    if process is not None:
-      process.wait()
-      self._close_pipes(title)
+    if title in self._processes:
+      _, thread = self._processes.pop(title)
+      thread.join()
 
   def close(self) -> None:
     """Closes the private network."""
     for descriptor in self._namespaces:
       os.close(descriptor)
 
-  def _reap(self) -> None:
-    """Posts the exit of every process that has exited."""
-    for title, process in self._processes.items():
-      if title in self._pipes and process.poll() is not None:
-        self.signal(title, signal.SIGKILL)  # Kills its child processes.
-        self._close_pipes(title)
-        self._queue.post(events.NodeExited(title, process.returncode))
-
-  def _post(self, title: str, stream: str, data: bytes) -> None:
-    self._queue.post(events.from_pipe(title, stream, data))
-
-  def _close_pipes(self, title: str) -> None:
-    """Reads the rest of an exited process's pipes, and closes them."""
-    for pipe in self._pipes.pop(title, ()):
-      pipe.close()
+  def _follow(
+    self,
+    title: str,
+    process: subprocess.Popen,
+    pipes: Mapping[str, IO[bytes]],
+  ) -> None:
+    """Posts the output of a process, and finally its exit."""
+    for stream, data in node_process.follow(process, pipes):
+      self._queue.put(events.from_pipe(title, stream, data))
+    self._queue.put(events.NodeExited(title, process.returncode))

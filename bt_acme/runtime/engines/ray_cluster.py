@@ -13,10 +13,11 @@ import os
 import pathlib
 import signal
 import subprocess
+import threading
 from typing import Any, Callable, Dict, Mapping, Set
 
 from bt_acme.runtime import events
-from bt_acme.runtime.engines import base, processes
+from bt_acme.runtime.engines import base, node_process, processes
 
 _DRIVER = pathlib.Path(__file__).with_name('ray_driver.py')
 _ANSWER_SECONDS = 60.0  # For a cluster to answer.
@@ -105,21 +106,13 @@ class RayCluster(base.Engine):
       start_new_session=True,
       env=_environment(),
     )
-    assert self._driver.stdout is not None and self._driver.stderr is not None
-    self._pipe = events.PipeReader(
-      queue, self._driver.stdout, self._take, at_end=self._lose_all
-    )
-    self._error_pipe = events.PipeReader(
-      queue, self._driver.stderr, self._remember
-    )
+    self._thread = threading.Thread(target=self._follow, daemon=True)
+    self._thread.start()
 
   def place(self, title: str, num_ports: int) -> None:
     """Asks Ray for a slot; see `base.Engine`."""
     self._running.add(title)
     self._hosts.pop(title, None)
-    if self._driver.poll() is not None:
-      self._lose_all()
-      return
     label = title.partition('/')[0]
     options = self._places.get(label, {'here': True})
     self._tell('place', title=title, num_ports=num_ports, options=options)
@@ -173,8 +166,7 @@ class RayCluster(base.Engine):
     except subprocess.TimeoutExpired:
       os.killpg(self._driver.pid, signal.SIGKILL)
       self._driver.wait()
-    self._pipe.close()
-    self._error_pipe.close()
+    self._thread.join()
 
   def _tell(self, do: str, **arguments: Any) -> None:
     """Sends a command to the driver, unless the driver has exited."""
@@ -184,10 +176,19 @@ class RayCluster(base.Engine):
       self._driver.stdin.write(line.encode())
       self._driver.stdin.flush()
     except BrokenPipeError:
+      self._thread.join()
       self._lose_all()
 
-  def _remember(self, data: bytes) -> None:
-    self._errors = (self._errors + data)[-_LAST_BYTES:]
+  def _follow(self) -> None:
+    """Posts the events that the driver sends until it exits."""
+    assert self._driver.stdout is not None and self._driver.stderr is not None
+    pipes = {'stdout': self._driver.stdout, 'stderr': self._driver.stderr}
+    for stream, data in node_process.follow(self._driver, pipes):
+      if stream == 'stdout':
+        self._take(data)
+      else:
+        self._errors = (self._errors + data)[-_LAST_BYTES:]
+    self._lose_all()
 
   def _take(self, data: bytes) -> None:
     *lines, self._partial = (self._partial + data).split(b'\n')
@@ -202,15 +203,14 @@ class RayCluster(base.Engine):
       self._running.discard(event.title)
       if event.lost:  # Ray will select its next machine.
         self._hosts.pop(event.title, None)
-    self._queue.post(event)
+    self._queue.put(event)
 
   def _lose_all(self) -> None:
     """Posts the exit of all nodes, because the driver has exited."""
-    self._error_pipe.close()
     text = f'lost the connection to Ray: {_last_line(self._errors)}'
-    for title in sorted(self._running):
-      self._queue.post(events.NodeExited(title, -signal.SIGKILL, text))
-    self._running.clear()
+    while self._running:
+      title = self._running.pop()
+      self._queue.put(events.NodeExited(title, -signal.SIGKILL, text))
 
 
 def _last_line(errors: bytes) -> str:

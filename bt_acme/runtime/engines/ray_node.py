@@ -6,18 +6,14 @@ both import only the standard library and Ray.
 
 import contextlib
 import os
-import selectors
-import signal
 import socket
 import subprocess
 import tempfile
-import threading
-from typing import IO, Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import node_process  # In the directory of this script.
 import ray
 
-_READ_SIZE = 1 << 16
 # Variables that Ray sets in its workers, or that belong to Ray's own Python.
 _OF_RAY = ('RAY_', 'OMP_NUM_THREADS', 'PYTHONPATH', 'VIRTUAL_ENV')
 # Placeholders in a command for values that only this process knows.
@@ -80,34 +76,12 @@ class NodeRunner:
         return
       self._process = process
       yield {'event': 'started'}
-      threading.Thread(target=_end_session, args=[process], daemon=True).start()
-      yield from _read(pipes)
-      yield {'event': 'ended', 'code': process.wait(), 'reason': ''}
+      for stream, data in node_process.follow(process, pipes):
+        text = data.decode('latin-1')
+        yield {'event': 'output', 'stream': stream, 'data': text}
+      yield {'event': 'ended', 'code': process.returncode, 'reason': ''}
 
   def signal(self, signum: int) -> None:
     """Sends a signal to the process; SIGKILL goes to its whole session."""
     assert self._process is not None
     node_process.send(self._process, signum)
-
-
-def _end_session(process: subprocess.Popen) -> None:
-  """Kills the child processes of a process once it has exited."""
-  process.wait()
-  node_process.send(process, signal.SIGKILL)
-
-
-def _read(pipes: Mapping[str, IO[bytes]]) -> Iterator[Dict[str, Any]]:
-  """Yields the output from pipes until all of them have ended."""
-  with contextlib.ExitStack() as stack:
-    selector = stack.enter_context(selectors.DefaultSelector())
-    for stream, pipe in pipes.items():
-      stack.enter_context(pipe)
-      selector.register(pipe, selectors.EVENT_READ, stream)
-    while selector.get_map():
-      for key, _ in selector.select():
-        data = os.read(key.fd, _READ_SIZE)
-        if data:
-          text = data.decode('latin-1')
-          yield {'event': 'output', 'stream': key.data, 'data': text}
-        else:
-          selector.unregister(key.fileobj)

@@ -73,4 +73,4 @@ class Threads(base.Engine):
       if not isinstance(error, SystemExit) or error.code:
         trace = ''.join(traceback.format_exception(error)).rstrip()
         ended = events.NodeExited(title, 1, 'failed.', trace)
-    self._queue.post(ended)
+    self._queue.put(ended)

@@ -63,11 +63,11 @@ class Recorder(base.Engine):
 
 
 def place(engine, title, addresses):
-  engine.queue.post(events.NodeScheduled(title, addresses))
+  engine.queue.put(events.NodeScheduled(title, addresses))
 
 
 def end(code, *reason):
-  return lambda engine, title: engine.queue.post(
+  return lambda engine, title: engine.queue.put(
     events.NodeExited(title, code, *reason)
   )
 
@@ -101,7 +101,7 @@ def test_nodes_are_scheduled_started_stopped_and_released(
   launch, tmp_path, capsys
 ):
   def start(engine, title):
-    engine.queue.post(events.Output(title, b'hello\n', False))
+    engine.queue.put(events.Output(title, b'hello\n', False))
     if title == 'coordinator/0':
       end(0)(engine, title)
 
@@ -128,7 +128,7 @@ def test_nothing_starts_before_every_node_is_scheduled(launch, capsys):
   def place_late(engine, title, addresses):
     if title == 'server/0':
       engine.server_addresses = addresses
-      engine.queue.post(events.NodePending(title, 'no machine has a GPU'))
+      engine.queue.put(events.NodePending(title, 'no machine has a GPU'))
       return
     place(engine, title, addresses)
     place(engine, 'server/0', engine.server_addresses)

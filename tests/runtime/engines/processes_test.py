@@ -41,9 +41,9 @@ def run_code(engine, queue, code, **environment):
   words = [sys.executable, '-c', code]
   command = types.SimpleNamespace(command_as_list=words)
   engine.start('worker/0', command, environment)
-  posted = [queue.get(30)]
+  posted = [queue.get(timeout=30)]
   while not isinstance(posted[-1], events.NodeExited):
-    posted.append(queue.get(30))
+    posted.append(queue.get(timeout=30))
   engine.release('worker/0')
   engine.close()
   return posted
@@ -52,12 +52,12 @@ def run_code(engine, queue, code, **environment):
 def test_a_system_without_namespaces_works_after_a_warning(monkeypatch, capsys):
   monkeypatch.setattr(private_network, '_MAKE', 'raise SystemExit(1)')
   code = 'import os; os.write(1, os.environ["GREETING"].encode())'
-  with events.EventQueue() as queue:
-    engine = processes.Processes(queue)
-    assert 'Warning: this system forbids network namespaces' in (
-      capsys.readouterr().out
-    )
-    posted = run_code(engine, queue, code, GREETING='hello')
+  queue = events.EventQueue()
+  engine = processes.Processes(queue)
+  assert 'Warning: this system forbids network namespaces' in (
+    capsys.readouterr().out
+  )
+  posted = run_code(engine, queue, code, GREETING='hello')
   assert posted == [
     events.Output('worker/0', b'hello', False),
     events.NodeExited('worker/0', 0),
@@ -79,9 +79,9 @@ heartbeats.report_stopping()
 heartbeats.report_saved()
 os.write(1, b'!')
 """
-  with events.EventQueue() as queue:
-    engine = processes.Processes(queue, open_ports=open_ports)
-    *posted, end = run_code(engine, queue, code)
+  queue = events.EventQueue()
+  engine = processes.Processes(queue, open_ports=open_ports)
+  *posted, end = run_code(engine, queue, code)
   assert end == events.NodeExited('worker/0', 0)
   streams = {False: b'', True: b''}
   sent = b''
@@ -95,15 +95,34 @@ os.write(1, b'!')
 
 
 def test_a_node_that_could_not_be_started_takes_signals_and_is_released():
-  with events.EventQueue() as queue:
-    engine = processes.Processes(queue, open_ports=True)
-    command = types.SimpleNamespace(command_as_list=[sys.executable])
-    with pytest.raises(OSError, match='Argument list too long'):
-      engine.start('worker/0', command, {'LONG': 'x' * 1_000_000})
-    for signum in (signal.SIGTERM, signal.SIGKILL):
-      engine.signal('worker/0', signum)
-    engine.release('worker/0')
-    engine.close()
+  engine = processes.Processes(events.EventQueue(), open_ports=True)
+  command = types.SimpleNamespace(command_as_list=[sys.executable])
+  with pytest.raises(OSError, match='Argument list too long'):
+    engine.start('worker/0', command, {'LONG': 'x' * 1_000_000})
+  for signum in (signal.SIGTERM, signal.SIGKILL):
+    engine.signal('worker/0', signum)
+  engine.release('worker/0')
+  engine.close()
+
+
+@pytest.mark.parametrize('start_new_session', [False, True])
+def test_a_child_that_holds_the_pipes_does_not_delay_the_exit(
+  start_new_session,
+):
+  child = 'import time; print("child", flush=True); time.sleep(30)'
+  code = f"""
+import subprocess, sys, time
+subprocess.Popen([sys.executable, '-c', {child!r}],
+  start_new_session={start_new_session})
+time.sleep(2)
+"""
+  queue = events.EventQueue()
+  engine = processes.Processes(queue, open_ports=True)
+  start = time.monotonic()
+  *posted, end = run_code(engine, queue, code)
+  assert end == events.NodeExited('worker/0', 0)
+  assert posted == [events.Output('worker/0', b'child\n', False)]
+  assert time.monotonic() - start < 20
 
 
 def test_no_process_outlives_a_killed_launcher(tmp_path):

@@ -48,21 +48,21 @@ def start_machines():
 class Driven:
   """An engine under test, with all events that it has posted."""
 
-  def __init__(self, queue, address, places=''):
-    self._queue = queue
+  def __init__(self, address, places=''):
+    self._queue = events.EventQueue()
     self.engine = ray_cluster.RayCluster(
-      queue,
+      self._queue,
       address=address,
       python=str(PYTHON),
       places=placement.parse(places),
     )
     self.posted = []
+    self.close = self.engine.close
 
   def wait_for(self, kind, title, seconds=60):
     """Returns the next event of this kind from a node."""
     while True:
-      event = self._queue.get(seconds)
-      assert event is not None, self.posted
+      event = self._queue.get(timeout=seconds)
       self.posted.append(event)
       if isinstance(event, kind) and event.title == title:
         return event
@@ -89,14 +89,8 @@ class Driven:
     return json.loads(self.output(title, False))
 
 
-@contextlib.contextmanager
 def driven(address, places=''):
-  with events.EventQueue() as queue:
-    whole = Driven(queue, address, places)
-    try:
-      yield whole
-    finally:
-      whole.engine.close()
+  return contextlib.closing(Driven(address, places))
 
 
 @pytest.fixture(name='command')
@@ -222,13 +216,13 @@ def test_a_server_that_is_not_a_cluster_is_reported(monkeypatch):
 
 
 def test_an_environment_without_ray_is_reported(machines, command):
-  with events.EventQueue() as queue:
-    engine = ray_cluster.RayCluster(
-      queue, address=machines.address, python=sys.executable, places={}
-    )
-    engine.place('actor/0', 0)
-    ended = queue.get(30)
-    engine.close()
+  queue = events.EventQueue()
+  engine = ray_cluster.RayCluster(
+    queue, address=machines.address, python=sys.executable, places={}
+  )
+  engine.place('actor/0', 0)
+  ended = queue.get(timeout=30)
+  engine.close()
   assert "No module named 'ray'" in ended.reason
 
 
