@@ -34,7 +34,7 @@ PathLike = Union[str, pathlib.Path]
 
 _DISPLAYS: Dict[str, coordinator.MakeDisplay] = {
   'auto': progress.Progress,
-  'off': progress.NoDisplay,
+  'off': lambda max_actor_steps: None,
 }
 
 

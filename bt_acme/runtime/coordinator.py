@@ -33,8 +33,9 @@ _POLL_SECONDS = 0.5
 _RECENT = 100  # Episodes in the mean return on the progress line.
 _LEARNER_ENDS_SECONDS = 8.0  # Time for the learner to save when told to stop.
 
-# Makes a display, such as `progress.Progress`, given the budget of actor steps.
-MakeDisplay = Callable[[int], Any]
+# Makes a display, such as `progress.Progress`, given the budget of actor steps;
+# returns None to show nothing.
+MakeDisplay = Callable[[int], Optional[Any]]
 
 
 @dataclasses.dataclass
@@ -233,7 +234,7 @@ class Coordinator(node.Node):
       self._evaluators_done.add(evaluator)
 
   def start(self) -> None:
-    """Creates the display."""
+    """Creates the display, if any."""
     self._display = self._make_display(self._run.max_actor_steps)
 
   def iterate(self) -> Optional[float]:

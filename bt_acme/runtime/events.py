@@ -36,29 +36,18 @@ class NodePending(NamedTuple):
 
 
 class Output(NamedTuple):
-  """A node has printed something.
+  """A node has written to one of its pipes.
 
   Attributes:
     title: the node's title, `LABEL/INDEX`.
-    data: the printed bytes; they may start or end within a line.
-    is_error: whether the node printed them to standard error.
+    stream: `stdout`, `stderr` or `heartbeats`.
+    data: the bytes. They may start or end within a line; heartbeats are marks
+      of `runtime.heartbeats`.
   """
 
   title: str
+  stream: str
   data: bytes
-  is_error: bool
-
-
-class Heartbeat(NamedTuple):
-  """A node has sent bytes through its heartbeat pipe.
-
-  Attributes:
-    title: the node's title, `LABEL/INDEX`.
-    marks: at least one of the marks that `runtime.heartbeats` defines.
-  """
-
-  title: str
-  marks: bytes
 
 
 class NodeExited(NamedTuple):
@@ -80,19 +69,6 @@ class NodeExited(NamedTuple):
   lost: bool = False
 
 
-Event = Union[NodeScheduled, NodePending, Output, Heartbeat, NodeExited]
+Event = Union[NodeScheduled, NodePending, Output, NodeExited]
 # A signal asks the program to stop; see `interrupts.put_into`.
 EventQueue = queue.SimpleQueue[Union[Event, signal.Signals]]
-
-
-def from_pipe(title: str, stream: str, data: bytes) -> Event:
-  """Returns the event for data from a pipe of a node's process.
-
-  Args:
-    title: the node's title, `LABEL/INDEX`.
-    stream: the name of the pipe, as in `engines.node_process.follow`.
-    data: the bytes read from the pipe.
-  """
-  if stream == 'heartbeats':
-    return Heartbeat(title, data)
-  return Output(title, data, stream == 'stderr')

@@ -1,5 +1,6 @@
 """The supervisor's view of one node, across all of its attempts."""
 
+import dataclasses
 import signal
 import time
 from typing import Callable, List, Optional
@@ -11,13 +12,15 @@ from bt_acme.runtime import events, restarts, terminal
 _BACKOFFS = (1.0, 10.0, 60.0)
 
 
+@dataclasses.dataclass(eq=False)
 class NodeState:
-  """The state of one node.
+  """The state of one node; by default one that has not been started.
 
   Attributes:
     title: `LABEL/INDEX`.
     label: the label, which several nodes may share.
-    budget: the node's restart budget.
+    budget: the node's restart budget, across all programs of the run.
+    clock: a function that returns seconds.
     addresses: `host:port` of each of its ports; None until it is scheduled.
     host: the machine that it is scheduled on; empty if there is only one.
     num_starts: the number of attempts so far.
@@ -36,39 +39,24 @@ class NodeState:
     follows: whether its latest attempt was killed to restart with another node.
   """
 
-  def __init__(
-    self,
-    title: str,
-    label: str,
-    budget: restarts.RestartBudget,
-    clock: Callable[[], float] = time.monotonic,
-  ):
-    """Initializes the state of a node that has not been started.
-
-    Args:
-      title: `LABEL/INDEX`.
-      label: the label, which several nodes may share.
-      budget: the node's restart budget, across all programs of the run.
-      clock: a function that returns seconds.
-    """
-    self._clock = clock
-    self.title = title
-    self.label = label
-    self.budget = budget
-    self._false_starts = 0
-    self.addresses: Optional[List[str]] = None
-    self.host = ''
-    self.num_starts = 0
-    self.log: Optional[terminal.NodeLog] = None
-    self.ended: Optional[events.NodeExited] = None
-    self.has_begun = False
-    self.started = 0.0
-    self.is_late = False
-    self.due: Optional[float] = None
-    self.hung_seconds: Optional[float] = None
-    self.received_sigterm = False
-    self.has_saved = False
-    self.follows = False
+  title: str
+  label: str
+  budget: restarts.RestartBudget
+  clock: Callable[[], float] = time.monotonic
+  addresses: Optional[List[str]] = None
+  host: str = ''
+  num_starts: int = 0
+  log: Optional[terminal.NodeLog] = None
+  ended: Optional[events.NodeExited] = None
+  has_begun: bool = False
+  started: float = 0.0
+  is_late: bool = False
+  due: Optional[float] = None
+  hung_seconds: Optional[float] = None
+  received_sigterm: bool = False
+  has_saved: bool = False
+  follows: bool = False
+  _false_starts: int = 0
 
   @property
   def runs(self) -> bool:
@@ -81,7 +69,7 @@ class NodeState:
       self.log.close()
     self.num_starts += 1
     self.log = log
-    self.started = self._clock()
+    self.started = self.clock()
     self.ended, self.hung_seconds, self.due = None, None, None
     self.has_begun = self.received_sigterm = False
     self.has_saved = self.follows = self.is_late = False

@@ -66,13 +66,13 @@ def write(
     OSError: if the states cannot be written.
     ValueError: if the states contain values of any other type.
   """
-  encoded = serialization.encode(dict(states))
-  body = {'sizes': encoded.sizes, 'tree': encoded.tree}
+  tree, parts = serialization.encode(dict(states))
+  body = {'sizes': [memoryview(part).nbytes for part in parts], 'tree': tree}
   folder = _scratch(run)
   folder.mkdir(parents=True, exist_ok=True)
   with files.new_file(folder / _FILE) as file:
     file.write(json.dumps(body).encode() + b'\n')
-    for part in encoded.parts:
+    for part in parts:
       file.write(part)
   sums = {_FILE: untrusted.sha256(folder / _FILE)}
   return checkpoints.Replay(folder, sums, layout(agent))

@@ -124,19 +124,6 @@ class Progress:
     )
 
 
-class NoDisplay:
-  """A display that shows nothing."""
-
-  def __init__(self, max_actor_steps: int):
-    del max_actor_steps
-
-  def update(self, values: Mapping[str, float]) -> None:
-    """Does nothing."""
-
-  def close(self) -> None:
-    """Does nothing."""
-
-
 def progress_line(
   values: Mapping[str, float],
   max_actor_steps: int,

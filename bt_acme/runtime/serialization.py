@@ -16,7 +16,7 @@ from typing import (
   List,
   Literal,
   Mapping,
-  NamedTuple,
+  Tuple,
 )
 
 import numpy as np
@@ -34,35 +34,22 @@ _DTYPES: Mapping[str, np.dtype] = {
 _PLAIN = (type(None), bool, int, float, str)
 
 
-class Encoded(NamedTuple):
-  """A value that is ready to be written.
-
-  Attributes:
-    tree: the structure of the value, which can be stored as JSON.
-    parts: the contents of bytes and arrays, as bytes or C-contiguous arrays.
-  """
-
-  tree: Any
-  parts: List[Any]
-
-  @property
-  def sizes(self) -> List[int]:
-    """The number of bytes of each part."""
-    return [memoryview(part).nbytes for part in self.parts]
-
-
-def encode(value: Any) -> Encoded:
+def encode(value: Any) -> Tuple[Any, List[Any]]:
   """Encodes a value as a JSON tree and binary parts.
 
   Args:
     value: None, bool, int, float, str, bytes, NumPy arrays and scalars, in
       lists, tuples and dicts.
 
+  Returns:
+    The structure of the value, which can be stored as JSON, and the contents of
+    bytes and arrays, as bytes or C-contiguous arrays.
+
   Raises:
     ValueError: if it contains a value of any other type.
   """
   encoder = _Encoder()
-  return Encoded(encoder.encode(value), encoder.parts)
+  return encoder.encode(value), encoder.parts
 
 
 class _Encoder:

@@ -419,10 +419,10 @@ class Supervisor:
       self._terminal.note(
         f'[{node.title}] waiting to be scheduled: {event.reason}'
       )
+    elif isinstance(event, events.Output) and event.stream == 'heartbeats':
+      self._take_heartbeat(node, event.data)
     elif isinstance(event, events.Output) and node.log is not None:
-      self._show(node, node.log.add(event.data, event.is_error))
-    elif isinstance(event, events.Heartbeat):
-      self._take_heartbeat(node, event.marks)
+      self._show(node, node.log.add(event.data, event.stream == 'stderr'))
     elif isinstance(event, events.NodeExited):
       node.ended, node.due = event, None
       self._watchdog.clear(node.title)

@@ -8,8 +8,8 @@ from bt_acme.runtime import serialization
 
 def round_trip(value):
   """Encodes and decodes a value."""
-  encoded = serialization.encode(value)
-  tree = json.loads(json.dumps(encoded.tree))
+  tree, parts = serialization.encode(value)
+  sizes = [memoryview(part).nbytes for part in parts]
   return serialization.decode(
-    tree, encoded.sizes, io.BytesIO(b''.join(encoded.parts))
+    json.loads(json.dumps(tree)), sizes, io.BytesIO(b''.join(parts))
   )

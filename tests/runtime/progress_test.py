@@ -127,10 +127,3 @@ def test_a_notebook_shows_a_bar(monkeypatch, kernel):
   stream = io.StringIO()
   progress_lib.Progress(20_000, stream=stream).close()
   assert bool(stream.getvalue()) == kernel
-
-
-def test_no_display_shows_nothing(capsys):
-  display = progress_lib.NoDisplay(20_000)
-  display.update(_VALUES)
-  display.close()
-  assert capsys.readouterr() == ('', '')

@@ -75,11 +75,11 @@ class Scripted(base.Engine):
   def end(self, title, code, lost=False):
     self._queue.put(events.NodeExited(title, code, lost=lost))
 
-  def print(self, title, text, is_error=False):
-    self._queue.put(events.Output(title, text, is_error))
+  def print(self, title, text, stream='stdout'):
+    self._queue.put(events.Output(title, stream, text))
 
   def send(self, title, marks):
-    self._queue.put(events.Heartbeat(title, marks))
+    self._queue.put(events.Output(title, 'heartbeats', marks))
 
 
 def send(mark):
@@ -108,7 +108,7 @@ def refuse(engine, title):
 
 
 def fail(engine, title):
-  engine.print(title, b'Traceback ...\nOSError: no disk\n', is_error=True)
+  engine.print(title, b'Traceback ...\nOSError: no disk\n', stream='stderr')
   engine.end(title, 1)
 
 

@@ -465,7 +465,9 @@ class Simulated(base.Engine):
         process.node.close()
     if self._machines.launcher.is_dead:
       raise disk_lib.Crash('launcher')
-    self._output(process, f'{type(error).__name__}: {error}\n'.encode(), True)
+    self._output(
+      process, f'{type(error).__name__}: {error}\n'.encode(), 'stderr'
+    )
     self.exit(process, 1)
 
   def heartbeat(self, process: Process) -> None:
@@ -476,14 +478,14 @@ class Simulated(base.Engine):
       self._beat(process, heartbeats.MARK)
 
   def _output(
-    self, process: Process, data: bytes, is_error: bool = False
+    self, process: Process, data: bytes, stream: str = 'stdout'
   ) -> None:
     if not process.is_cut_off and not self._is_closed:
-      self._queue.put(events.Output(process.title, data, is_error))
+      self._queue.put(events.Output(process.title, stream, data))
 
   def _beat(self, process: Process, mark: bytes) -> None:
     if not process.is_cut_off and not self._is_closed:
-      self._queue.put(events.Heartbeat(process.title, mark))
+      self._queue.put(events.Output(process.title, 'heartbeats', mark))
 
   def report_saved(self, process: Process) -> None:
     """Reports that a process has nothing left to save."""

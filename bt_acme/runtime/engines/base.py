@@ -32,7 +32,7 @@ class Engine(abc.ABC):
 
     Args:
       queue: the queue for the events of the nodes: `NodeScheduled`,
-        `NodePending`, `Output`, `Heartbeat` and `NodeExited`.
+        `NodePending`, `Output` and `NodeExited`.
     """
     self._queue = queue
 

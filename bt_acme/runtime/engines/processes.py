@@ -116,5 +116,5 @@ class Processes(base.Engine):
   ) -> None:
     """Posts the output of a process, and finally its exit."""
     for stream, data in node_process.follow(process, pipes):
-      self._queue.put(events.from_pipe(title, stream, data))
+      self._queue.put(events.Output(title, stream, data))
     self._queue.put(events.NodeExited(title, process.returncode))

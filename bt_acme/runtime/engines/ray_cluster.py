@@ -6,7 +6,6 @@ installed in the environment of the driver (`engines.ray_driver`), a process
 that this engine starts and sends commands to.
 """
 
-import base64
 import contextlib
 import json
 import os
@@ -61,7 +60,7 @@ def check(address: str, python: str) -> None:
 _EVENTS: Mapping[str, Callable[..., events.Event]] = {
   'placed': events.NodeScheduled,
   'waiting': events.NodePending,
-  'output': lambda title, stream, data: events.from_pipe(
+  'output': lambda title, stream, data: events.Output(
     title, stream, data.encode('latin-1')
   ),
   'ended': events.NodeExited,
@@ -92,7 +91,6 @@ class RayCluster(base.Engine):
     self._places = places
     self._running: Set[str] = set()  # Titles, from scheduling to exit.
     self._hosts: Dict[str, str] = {}
-    self._kept: Set[str] = set()  # Paths of files that the driver stores.
     self._partial = b''  # The start of the driver's next message.
     self._errors = b''
     self._driver = subprocess.Popen(
@@ -121,16 +119,12 @@ class RayCluster(base.Engine):
     self, title: str, executable: Any, environment: Mapping[str, str]
   ) -> str:
     """Starts a process in the cluster; see `base.Engine`."""
-    command, data = list(executable.command_as_list), ''
+    command, data_file = list(executable.command_as_list), ''
     self._running.add(title)
     if _DATA_FLAG in command:
       # Launchpad's file with the functions of all nodes of the label.
       index = command.index(_DATA_FLAG) + 1
-      data, command[index] = command[index], '{data_file}'
-      if data not in self._kept:
-        content = base64.b64encode(pathlib.Path(data).read_bytes()).decode()
-        self._tell('keep', name=data, data=content)
-        self._kept.add(data)
+      data_file, command[index] = command[index], '{data_file}'
       command += processes.NO_NOTICE
     shared = {
       name: value
@@ -142,7 +136,7 @@ class RayCluster(base.Engine):
       title=title,
       command=[*processes.killed_with('{parent}'), *command],
       environment={**shared, **environment},
-      data=data,
+      data_file=data_file,
       folder=os.getcwd(),
     )
     return f'a process on {self._hosts.get(title, "another machine")}'

@@ -5,10 +5,10 @@ Ray's protobuf therefore never meets TensorFlow's, and the program's environment
 does not need Ray. The driver reads commands from standard input and writes
 events to standard output, one JSON object per line.
 
-Commands: {"do": "place", "title", "num_ports", "options"}, {"do": "keep",
-"name", "data"}, {"do": "start", "title", "command", "environment", "data",
-"folder"} with the name of data sent by "keep", {"do": "signal", "title",
-"signum"}, {"do": "release", "title"}. The end of the input releases everything.
+Commands: {"do": "place", "title", "num_ports", "options"}, {"do": "start",
+"title", "command", "environment", "data_file", "folder"}, {"do": "signal",
+"title", "signum"}, {"do": "release", "title"}. The data file is a path on this
+machine, or "" for none. The end of the input releases everything.
 A node that has exited may be started again, in its slot or, if that was lost,
 in another one. It may also be placed again.
 
@@ -25,9 +25,9 @@ Each node has a Ray actor on its machine, a `ray_node.NodeRunner`.
 """
 
 import asyncio
-import base64
 import json
 import os
+import pathlib
 import signal
 import socket
 import sys
@@ -40,7 +40,7 @@ from ray.util import scheduling_strategies
 
 _WAITING_SECONDS = 5.0  # Without a slot, before the user is informed.
 _RELEASE_SECONDS = 5.0  # For a killed process to post its last output.
-_LONGEST_COMMAND = 1 << 32  # Bytes; the data of a node may be large.
+_LONGEST_COMMAND = 1 << 24  # Bytes.
 _REACH_SECONDS = 5.0  # For the cluster's head to answer.
 _LOST = -signal.SIGKILL  # The exit code of a node whose slot was lost.
 
@@ -175,7 +175,7 @@ def _strategy(options: Dict[str, Any]) -> Dict[str, Any]:
 async def _drive() -> None:
   """Executes the commands from standard input until it ends."""
   nodes: Dict[str, PlacedNode] = {}
-  data: Dict[str, Any] = {'': b''}
+  data: Dict[str, Any] = {'': b''}  # By path.
   reader = asyncio.StreamReader(limit=_LONGEST_COMMAND)
   await asyncio.get_running_loop().connect_read_pipe(
     lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
@@ -188,8 +188,6 @@ async def _drive() -> None:
       if node is not None:
         node.drop()
       nodes[title] = PlacedNode(title, **command)
-    elif do == 'keep':  # Each machine fetches the data once.
-      data[command['name']] = ray.put(base64.b64decode(command['data']))
     elif node is None:
       continue
     elif do == 'start':
@@ -205,7 +203,10 @@ async def _drive() -> None:
         continue
       if node.lost:
         node = nodes[title] = PlacedNode(title, 0, node.options)
-      node.start(**{**command, 'data': data[command['data']]})
+      path = command.pop('data_file')
+      if path not in data:  # Each machine fetches the data once.
+        data[path] = ray.put(pathlib.Path(path).read_bytes())
+      node.start(**command, data=data[path])
     elif do == 'signal':
       node.signal(command['signum'])
     elif do == 'release':

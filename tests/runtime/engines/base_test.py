@@ -101,7 +101,7 @@ def test_nodes_are_scheduled_started_stopped_and_released(
   launch, tmp_path, capsys
 ):
   def start(engine, title):
-    engine.queue.put(events.Output(title, b'hello\n', False))
+    engine.queue.put(events.Output(title, 'stdout', b'hello\n'))
     if title == 'coordinator/0':
       end(0)(engine, title)
 

@@ -1,5 +1,6 @@
 """Nodes as processes: none of them is left behind, in any way of ending."""
 
+import collections
 import os
 import signal
 import socket
@@ -59,7 +60,7 @@ def test_a_system_without_namespaces_works_after_a_warning(monkeypatch, capsys):
   )
   posted = run_code(engine, queue, code, GREETING='hello')
   assert posted == [
-    events.Output('worker/0', b'hello', False),
+    events.Output('worker/0', 'stdout', b'hello'),
     events.NodeExited('worker/0', 0),
   ]
 
@@ -83,15 +84,14 @@ os.write(1, b'!')
   engine = processes.Processes(queue, open_ports=open_ports)
   *posted, end = run_code(engine, queue, code)
   assert end == events.NodeExited('worker/0', 0)
-  streams = {False: b'', True: b''}
-  sent = b''
+  streams = collections.defaultdict(bytes)
   for event in posted:
-    if isinstance(event, events.Heartbeat):
-      sent += event.marks
-    else:
-      streams[event.is_error] += event.data
-  assert streams == {False: printed + b'!', True: printed}
-  assert sent == b''.join(marks)
+    streams[event.stream] += event.data
+  assert streams == {
+    'stdout': printed + b'!',
+    'stderr': printed,
+    'heartbeats': b''.join(marks),
+  }
 
 
 def test_a_node_that_could_not_be_started_takes_signals_and_is_released():
@@ -121,7 +121,7 @@ time.sleep(2)
   start = time.monotonic()
   *posted, end = run_code(engine, queue, code)
   assert end == events.NodeExited('worker/0', 0)
-  assert posted == [events.Output('worker/0', b'child\n', False)]
+  assert posted == [events.Output('worker/0', 'stdout', b'child\n')]
   assert time.monotonic() - start < 20
 
 

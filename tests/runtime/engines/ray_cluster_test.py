@@ -67,26 +67,19 @@ class Driven:
       if isinstance(event, kind) and event.title == title:
         return event
 
-  def output(self, title, is_error):
+  def output(self, title, stream='stdout'):
     return b''.join(
       event.data
       for event in self.posted
       if isinstance(event, events.Output)
-      and (event.title, event.is_error) == (title, is_error)
-    )
-
-  def heartbeats(self, title):
-    return b''.join(
-      event.marks
-      for event in self.posted
-      if isinstance(event, events.Heartbeat) and event.title == title
+      and (event.title, event.stream) == (title, stream)
     )
 
   def wait_for_line(self, title):
     """Waits for a complete line of a node's output, and parses it as JSON."""
-    while b'\n' not in self.output(title, False):
+    while b'\n' not in self.output(title):
       self.wait_for(events.Output, title)
-    return json.loads(self.output(title, False))
+    return json.loads(self.output(title))
 
 
 def driven(address, places=''):
@@ -117,14 +110,14 @@ def test_a_node_prints_exits_and_restarts(machines, command):
     assert said['data'] == 'a function'  # Sent to the machine with the command.
     assert said['greeting'] == 'hello'
     assert not said['of_ray']
-    while not run.heartbeats('replay/0'):
-      run.wait_for(events.Heartbeat, 'replay/0')
+    while not run.output('replay/0', 'heartbeats'):
+      run.wait_for(events.Output, 'replay/0')
     marks = heartbeats.MARK + heartbeats.SAVED_MARK
-    assert run.heartbeats('replay/0') == marks
+    assert run.output('replay/0', 'heartbeats') == marks
     run.engine.signal('replay/0', signal.SIGTERM)
     assert run.wait_for(events.NodeExited, 'replay/0').code == -signal.SIGTERM
-    assert b'an error.ts\4\5\6\n' in run.output('replay/0', True)
-    assert run.heartbeats('replay/0') == marks
+    assert b'an error.ts\4\5\6\n' in run.output('replay/0', 'stderr')
+    assert run.output('replay/0', 'heartbeats') == marks
     run.engine.start('replay/0', command('raise SystemExit(3)'), {})
     assert run.wait_for(events.NodeExited, 'replay/0').code == 3
     # A missing program is a failure of the node, not of the cluster.
