@@ -18,7 +18,7 @@ def read(run: run_config.RunConfig, agent: assembly.Agent) -> assembly.Learned:
   restored = (
     checkpoints.restore(run.checkpoint_folder, shapes)
     if old is None
-    else (old.arrays, old.values)
+    else old[:2]
   )
   if restored is None:
     raise ValueError(

@@ -95,7 +95,7 @@ class LearnerNode(node.Node):
     self._learner: Any
     self._logger: metrics.MetricsLogger
     self._evaluations: evaluation_schedule.Queue
-    self._snapshots: snapshots.Snapshots
+    self._snapshots: List[int]  # Steps of pending snapshots.
     self._saver: saver.Saver
 
   def get_variables(self, names: Sequence[str]) -> List[Any]:
@@ -150,7 +150,7 @@ class LearnerNode(node.Node):
     if rows is not None:
       self._logger.cut(rows['learner'], actor_steps)
     self._evaluations = evaluation_schedule.Queue(run, self._agent, actor_steps)
-    self._snapshots = snapshots.Snapshots(run, actor_steps)
+    self._snapshots = snapshots.pending(run, actor_steps)
     self._enqueue_evaluations()
     self._coordinator.resume(
       self._counts, None if rows is None else rows['actor']
@@ -284,7 +284,9 @@ class LearnerNode(node.Node):
     Call this method before saving a checkpoint, because a run that resumes from
     the checkpoint skips them.
     """
-    self._snapshots.export_due(self._actor_steps, self._export)
+    snapshots.export_due(
+      self._run, self._snapshots, self._actor_steps, self._export
+    )
     self._enqueue_evaluations()
 
   def _try_to_save(self, now: float) -> None:

@@ -7,7 +7,7 @@ everything before.
 
 import hashlib
 import pathlib
-from typing import Any, BinaryIO, Dict, Mapping, NamedTuple, Optional
+from typing import Any, BinaryIO, Dict, Mapping, Optional, Tuple
 
 from bt_acme import assembly, untrusted
 from bt_acme.acting import statistics_store
@@ -18,20 +18,6 @@ from bt_acme.runtime import checkpoints, node_states, serialization
 
 _FILE, _FORMAT = 'run', 'bt_acme run 3'
 _LONGEST_LINE = 1 << 28  # Bytes.
-
-
-class OldCheckpoint(NamedTuple):
-  """The contents of an old checkpoint, as the current format divides them.
-
-  Attributes:
-    arrays: the arrays of the learner.
-    values: JSON values.
-    states: the states of the other nodes.
-  """
-
-  arrays: Any
-  values: Mapping[str, Any]
-  states: Mapping[str, Any]
 
 
 def upgrade(
@@ -50,21 +36,27 @@ def upgrade(
   old = read(run, agent, shapes)
   if old is None:
     return
-  replay = node_states.write(run, agent, old.states)
-  checkpoints.save(run.checkpoint_folder, old.arrays, old.values, replay)
+  arrays, values, states = old
+  replay = node_states.write(run, agent, states)
+  checkpoints.save(run.checkpoint_folder, arrays, values, replay)
   node_states.clear(run)
   _path(run).unlink()
 
 
 def read(
   run: run_config.RunConfig, agent: assembly.Agent, shapes: Any
-) -> Optional[OldCheckpoint]:
-  """Reads an old checkpoint; returns None if there is none.
+) -> Optional[Tuple[Any, Mapping[str, Any], Mapping[str, Any]]]:
+  """Reads an old checkpoint, if any.
 
   Args:
     run: the run.
     agent: the agent of the run.
     shapes: the shapes and dtypes of the learner's state.
+
+  Returns:
+    The parts of a checkpoint of the current format: the arrays of the learner,
+    the JSON values, and the states of the other nodes. None without an old
+    checkpoint.
 
   Raises:
     ValueError: if the file is damaged, or was written by other versions.
@@ -88,7 +80,7 @@ def read(
     'actor': {name: state[name] for name in actor},
     'learner': state['learner'],
   }
-  return OldCheckpoint(arrays, values, states)
+  return arrays, values, states
 
 
 def _path(run: run_config.RunConfig) -> pathlib.Path:

@@ -8,8 +8,11 @@ from bt_acme.runtime import snapshots
 
 def test_a_snapshot_that_cannot_be_written_stays_pending(tmp_path):
   run = run_config.RunConfig(workdir=str(tmp_path), snapshot_steps='10,20,30')
-  ahead = snapshots.Snapshots(run, 0)
+  steps = snapshots.pending(run, 0)
   exported = []
+
+  def export_due(actor_steps):
+    snapshots.export_due(run, steps, actor_steps, export)
 
   def export(folder):
     if len(exported) == 1 and is_disk_full:
@@ -17,12 +20,12 @@ def test_a_snapshot_that_cannot_be_written_stays_pending(tmp_path):
     exported.append(folder)
 
   is_disk_full = True
-  ahead.export_due(9, export)
+  export_due(9)
   assert not exported
   with pytest.raises(OSError, match='No space left'):
-    ahead.export_due(25, export)
+    export_due(25)
   assert exported == [run.snapshot_folder(10)]
   is_disk_full = False
-  ahead.export_due(25, export)
-  ahead.export_due(25, export)
+  export_due(25)
+  export_due(25)
   assert exported == [run.snapshot_folder(10), run.snapshot_folder(20)]
