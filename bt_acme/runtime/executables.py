@@ -102,12 +102,15 @@ def _by_title(by_label: Mapping[str, Sequence[_T]]) -> Dict[str, _T]:
   }
 
 
-def prepare(program: lp.Program, *, in_this_process: bool) -> None:
+def prepare(program: lp.Program, *, in_this_process: bool) -> Dict[str, int]:
   """Connects the nodes, as Launchpad's own launchers do first.
 
   Args:
     program: the program.
     in_this_process: whether the nodes will be threads of this process.
+
+  Returns:
+    The number of ports that each node listens on, by title.
   """
   launch_type = (
     lp_context.LaunchType.LOCAL_MULTI_THREADING
@@ -120,14 +123,7 @@ def prepare(program: lp.Program, *, in_this_process: bool) -> None:
   for title, label in titles(program).items():
     for handle in nodes[title].input_handles:
       handle.connect(nodes[title], label)
-
-
-def num_ports(program: lp.Program) -> Dict[str, int]:
-  """Returns the number of ports that each node listens on, by title."""
-  return {
-    title: len(node.addresses)
-    for title, node in _by_title(program.groups).items()
-  }
+  return {title: len(node.addresses) for title, node in nodes.items()}
 
 
 def make(

@@ -15,6 +15,7 @@ The supervisor behaves as follows on every engine:
 """
 
 import collections
+import dataclasses
 import os
 import pathlib
 import queue as queue_lib
@@ -73,51 +74,42 @@ class _End(NamedTuple):
     return not self.code and not self.restart
 
 
+@dataclasses.dataclass(eq=False)
 class Supervisor:
-  """Runs a program, watches its nodes, and restarts them after failures."""
+  """Runs a program, watches its nodes, and restarts them after failures.
 
-  def __init__(
-    self,
-    make_engine: Callable[[], base.Engine],
-    queue: events.EventQueue,
-    *,
-    workdir: Union[str, pathlib.Path],
-    environments: Mapping[str, Mapping[str, str]],
-    ports: Mapping[str, int],
-    main_label: str,
-    checked_labels: Collection[str],
-    grace_seconds: float,
-    policy: restarts.RestartPolicy,
-    clock: Callable[[], float] = time.monotonic,
-  ):
-    """Initializes the supervisor without starting any node.
+  Attributes:
+    make_engine: makes the engine of a program.
+    queue: the queue into which the engine and `interrupts` put events.
+    workdir: see `launcher.launch`, like the following attributes.
+    environments: environment variables by label.
+    ports: ports of first nodes by label.
+    main_label: the label whose node ends the program.
+    checked_labels: labels whose failures during shutdown count.
+    grace_seconds: the shutdown timeout in seconds.
+    policy: the node failures from which the program recovers.
+    clock: a function that returns seconds.
+  """
 
-    Args:
-      make_engine: makes the engine of a program.
-      queue: the queue into which the engine and `interrupts` put events.
-      workdir: see `launcher.launch`.
-      environments: see `launcher.launch`.
-      ports: see `launcher.launch`.
-      main_label: see `launcher.launch`.
-      checked_labels: see `launcher.launch`.
-      grace_seconds: see `launcher.launch`.
-      policy: the node failures from which the program recovers.
-      clock: a function that returns seconds.
-    """
-    self._make_engine = make_engine
-    self._queue = queue
-    self._log_folder = pathlib.Path(workdir) / 'processes'
-    self._environments = environments
-    self._ports = ports
-    self._main_label = main_label
-    self._checked_labels = frozenset(checked_labels)
-    self._grace_seconds = grace_seconds
-    self._policy = policy
-    self._clock = clock
+  make_engine: Callable[[], base.Engine]
+  queue: events.EventQueue
+  workdir: Union[str, pathlib.Path]
+  environments: Mapping[str, Mapping[str, str]]
+  ports: Mapping[str, int]
+  main_label: str
+  checked_labels: Collection[str]
+  grace_seconds: float
+  policy: restarts.RestartPolicy
+  clock: Callable[[], float] = time.monotonic
+
+  def __post_init__(self) -> None:
+    self._log_folder = pathlib.Path(self.workdir) / 'processes'
     self._terminal = terminal.Terminal(self._log_folder / 'launcher.log')
     # By title, across all programs of the run; '' is the program as a whole.
     self._budgets: Dict[str, restarts.RestartBudget] = collections.defaultdict(
-      lambda: restarts.RestartBudget(policy.max_restarts_per_hour, clock)
+      lambda: restarts.RestartBudget(
+        self.policy.max_restarts_per_hour, self.clock
+      )
     )
     self._budget = self._budgets['']
 
@@ -131,23 +123,23 @@ class Supervisor:
       The exit code, see `launcher.launch`.
     """
     while (code := self._run_once(program)) is None:
-      assert self._policy.next_program is not None
-      program = self._policy.next_program()
+      assert self.policy.next_program is not None
+      program = self.policy.next_program()
     return code
 
   def _run_once(self, program: lp.Program) -> Optional[int]:
     """Runs a program until it ends; returns None if it has to restart."""
     self._program = program
-    self._engine = self._make_engine()
+    self._engine = self.make_engine()
     labels = executables.titles(program)
     self._nodes = {
       title: node_state.NodeState(
-        title, label, self._budgets[title], self._clock
+        title, label, self._budgets[title], self.clock
       )
       for title, label in labels.items()
     }
     self._watchdog = heartbeats.Watchdog(
-      self._policy.watchdog_seconds, labels, self._clock
+      self.policy.watchdog_seconds, labels, self.clock
     )
     self._executables: Dict[str, Any] = {}
     self._interrupts: List[signal.Signals] = []
@@ -185,10 +177,9 @@ class Supervisor:
       The end of the program if it ends before every node is scheduled, else
       None.
     """
-    executables.prepare(
+    num_ports = executables.prepare(
       self._program, in_this_process=self._engine.in_this_process
     )
-    num_ports = executables.num_ports(self._program)
     for title, number in num_ports.items():
       self._engine.place(title, number)
     while any(node.addresses is None for node in self._nodes.values()):
@@ -211,7 +202,7 @@ class Supervisor:
     addresses = {
       title: node.addresses or [] for title, node in self._nodes.items()
     }
-    for label, port in self._ports.items():
+    for label, port in self.ports.items():
       first = addresses[f'{label}/0']
       host, _, _ = first[0].rpartition(':')
       first[0] = f'{host}:{port}'
@@ -230,7 +221,7 @@ class Supervisor:
       heartbeats.ATTEMPT_VARIABLE: str(node.num_starts),
       heartbeats.OLD_ATTEMPT_VARIABLE: str(node.num_starts),
       heartbeats.TITLE_VARIABLE: node.title,
-      **self._environments.get(node.label, {}),
+      **self.environments.get(node.label, {}),
     }
     log, process = None, None
     try:
@@ -239,7 +230,7 @@ class Supervisor:
       )
     except OSError as error:
       reason = f'could not be started: {error}.'
-      self._queue.put(events.NodeExited(node.title, 1, reason))
+      self.queue.put(events.NodeExited(node.title, 1, reason))
     if process is not None:
       path = self._log_folder / f'{node.title.replace("/", "-")}.log'
       log = terminal.NodeLog(path, process, live=live)
@@ -251,7 +242,7 @@ class Supervisor:
       event = self._next(_LOOK_SECONDS)
       for title in self._watchdog.expired():
         self._watchdog.clear(title)
-        self._nodes[title].hung_seconds = self._policy.watchdog_seconds
+        self._nodes[title].hung_seconds = self.policy.watchdog_seconds
         self._engine.signal(title, signal.SIGKILL)
       self._start_pending()
       if isinstance(event, signal.Signals):
@@ -262,23 +253,23 @@ class Supervisor:
           end = self._handle_failure(node)
           if end is not None:
             return end
-        elif node.label == self._main_label:
+        elif node.label == self.main_label:
           return _End(0)
         else:  # Another node may be waiting for this slot.
           self._engine.release(node.title)
 
   def _start_pending(self) -> None:
     """Restarts nodes whose backoff is over; reports each late node once."""
-    now = self._clock()
+    now = self.clock()
     for node in self._nodes.values():
       if node.due is not None and node.due <= now:
         self._start(node)
-      late = now - node.started > self._policy.watchdog_seconds
+      late = now - node.started > self.policy.watchdog_seconds
       if node.runs and late and not (node.has_begun or node.is_late):
         node.is_late = True
         self._terminal.note(
           f'[{node.title}] no heartbeat after '
-          f'{self._policy.watchdog_seconds:g} s. The node may be compiling, '
+          f'{self.policy.watchdog_seconds:g} s. The node may be compiling, '
           'waiting for a slot, or unable to reach other nodes '
           f'({self._servers()}).'
         )
@@ -299,11 +290,11 @@ class Supervisor:
     assert node.ended is not None
     # Other nodes would still use the old address of a node that listens.
     has_lost_address = node.ended.lost and bool(node.addresses)
-    alone = node.label in self._policy.labels and not has_lost_address
+    alone = node.label in self.policy.labels and not has_lost_address
     budget = node.budget if alone else self._budget
     if (
       node.failed_at_its_start
-      or not (alone or self._policy.next_program)
+      or not (alone or self.policy.next_program)
       or not budget.acquire()
     ):
       return _End(1, node)
@@ -317,13 +308,13 @@ class Supervisor:
     when = f' in {pause:g} s' if pause else ''
     self._terminal.note(f'{failure} Restarting{when} ({budget}).')
     for other in self._running():
-      if other.label in self._policy.labels[node.label]:
+      if other.label in self.policy.labels[node.label]:
         other.follows = True
         self._engine.signal(other.title, signal.SIGKILL)
     if not pause:
       self._start(node)
       return None
-    node.due = self._clock() + pause
+    node.due = self.clock() + pause
     if not node.addresses:  # The node may succeed on another machine.
       self._engine.place(node.title, 0)
     return None
@@ -338,13 +329,13 @@ class Supervisor:
     """Stops all nodes; returns the end, which an interrupt may change."""
     self._stopping = True
     for node in self._running():
-      loses_nothing = node.label in self._policy.labels and not node.has_begun
+      loses_nothing = node.label in self.policy.labels and not node.has_begun
       self._engine.signal(
         node.title, signal.SIGKILL if loses_nothing else signal.SIGTERM
       )
-    start = self._clock()
+    start = self.clock()
     while not self._hurried:
-      left = start - self._clock() + self._timeout(end)
+      left = start - self.clock() + self._timeout(end)
       if left <= 0:
         break
       event = self._next(left)
@@ -359,13 +350,13 @@ class Supervisor:
     labels = {node.label for node in self._running()}
     if not labels:
       return 0.0
-    if labels & self._checked_labels:
+    if labels.intersection(self.checked_labels):
       return self._checked_timeout(end)
-    return _FLUSH_SECONDS if end.restart else self._grace_seconds
+    return _FLUSH_SECONDS if end.restart else self.grace_seconds
 
   def _checked_timeout(self, end: _End) -> float:
     """Returns the seconds that nodes with something to save have to stop."""
-    return self._grace_seconds * (_FINAL_SAVE_FACTOR if end.finished else 1)
+    return self.grace_seconds * (_FINAL_SAVE_FACTOR if end.finished else 1)
 
   def _failures_to_stop(self, end: _End) -> List[str]:
     """Returns the errors of checked nodes during the shutdown."""
@@ -373,7 +364,7 @@ class Supervisor:
     failures = [
       node.describe_stop(None if self._hurried else seconds)
       for node in self._nodes.values()
-      if node.label in self._checked_labels and node is not end.culprit
+      if node.label in self.checked_labels and node is not end.culprit
     ]
     return list(filter(None, failures))
 
@@ -404,7 +395,7 @@ class Supervisor:
       The event; None after a timeout.
     """
     try:
-      event = self._queue.get(timeout=timeout)
+      event = self.queue.get(timeout=timeout)
     except queue_lib.Empty:
       return None
     if isinstance(event, signal.Signals):
@@ -444,7 +435,7 @@ class Supervisor:
     """Prints lines of a node on the terminal."""
     # During shutdown, nodes log harmless errors about servers that have already
     # stopped.
-    is_checked = node.label in self._checked_labels
+    is_checked = node.label in self.checked_labels
     is_shown = is_checked or not self._stopping
     for line in lines:
       if is_shown or line.startswith(progress.STATUS_MARK):

@@ -41,8 +41,7 @@ def test_nodes_of_a_run():
   labels = {program_lib.MAIN_LABEL, *program_lib.CHECKED_LABELS}
   assert labels <= set(program.groups)
   # Nodes that other nodes call listen on a port.
-  executables.prepare(program, in_this_process=False)
-  ports = executables.num_ports(program)
+  ports = executables.prepare(program, in_this_process=False)
   assert [title for title, num in ports.items() if num] == [
     'replay/0',
     'coordinator/0',
@@ -96,10 +95,10 @@ print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))
 
 def test_processes_that_only_act_do_not_load_the_learner():
   program = make_program(inference='server', num_actors=1, num_evaluators=1)
-  executables.prepare(program, in_this_process=False)
+  ports = executables.prepare(program, in_this_process=False)
   addresses = {
     title: [f'localhost:{1024 + i}' for i in range(num)]
-    for title, num in executables.num_ports(program).items()
+    for title, num in ports.items()
   }
   commands = executables.make(program, addresses)
   for label, learns in (
