@@ -202,7 +202,7 @@ def _newest(
       errors.append(f'{path.name}: {untrusted.one_line(error)}')
     else:
       for passed_over in errors:
-        logging.warning('Resuming from %s, because %s', path, passed_over)
+        logging.warning('Checkpoint skipped (%s); resuming from %s', passed_over, path)
       return path, loaded
   if errors:
     raise ValueError(

@@ -40,7 +40,7 @@ _LAST_POLL_SECONDS = 1.0
 
 
 # Makes the learner and the saver of its checkpoints, in the process of the
-# node. A learner has the methods of `engines.in_process_learner.Learner`. The
+# node. A learner has the methods of `engines.in_process_learner.InProcessLearner`. The
 # stack closes the resources that they use.
 MakeLearner = Callable[
   [

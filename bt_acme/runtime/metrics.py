@@ -59,8 +59,8 @@ def sync(workdir: Union[str, pathlib.Path], labels: Iterable[str]) -> None:
 class MetricsLogger:
   """Writes rows of scalars to `logs.csv` and to TensorBoard.
 
-  Non-finite values are written unchanged. The first non-finite value in each
-  column logs a warning.
+  Non-finite values are written unchanged, after a warning for the first one in
+  each column.
   """
 
   def __init__(
@@ -148,8 +148,8 @@ class MetricsLogger:
     self.flush()
     if not self.write_waiting():
       logging.warning(
-        'Disk full; lost the last %d rows of %s/logs.csv.',
-        *(len(self._waiting), self._folder),
+        'Disk full; rows lost at the end of %s/logs.csv: %d',
+        *(self._folder, len(self._waiting)),
       )
     self._summaries.close()
 
@@ -162,7 +162,7 @@ class MetricsLogger:
     for key, value in curves.items():
       if not math.isfinite(value) and key not in self._warned:
         self._warned.add(key)
-        logging.warning('%s is %s in %s', key, value, row)
+        logging.warning('Non-finite metric %s=%s in row %s', key, value, row)
 
   def write_waiting(self) -> bool:
     """Writes the buffered rows; returns whether all of them were written."""

@@ -104,7 +104,7 @@ def read(
   with refusals(run):
     check_versions(found.layout['versions'])
     if found.layout['behaviors'] != layout(agent)['behaviors']:
-      raise ValueError('made with other behaviors')
+      raise ValueError('they were saved with other behaviors')
     checkpoints.check_sha256(path, found.sha256.get(_FILE))
     return _read_file(path)
 
@@ -112,12 +112,14 @@ def read(
 def check_versions(found: Mapping[str, Any]) -> None:
   """Raises ValueError if other versions wrote the states."""
   differences = [
-    f'{name}={found.get(name)!r} there and {version!r} here'
+    f'{name}={found.get(name)!r} then, {version!r} now'
     for name, version in _VERSIONS.items()
     if found.get(name) != version
   ]
   if differences:
-    raise ValueError(f'written by other versions: {", ".join(differences)}')
+    raise ValueError(
+      f'they were saved by other versions: {", ".join(differences)}'
+    )
 
 
 @contextlib.contextmanager

@@ -229,7 +229,7 @@ def _check_same(
   )
   if differences:
     found = ', '.join(
-      f'{name}={before!r} there and {now!r} here'
+      f'{name}={before!r} then, {now!r} now'
       for name, (before, now) in differences.items()
     )
     raise ValueError(

@@ -156,7 +156,7 @@ def test_a_run_of_another_engine_is_refused(ngu):
     '--lp_launch_type=local_mt',
   )
   assert code == 2
-  assert "engine='in_process' there and None here" in errors
+  assert "engine='in_process' then, None now" in errors
   assert scripts.contents(workdir) == before
 
 

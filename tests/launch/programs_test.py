@@ -363,10 +363,10 @@ def test_workdir_of_another_run(refuse, ngu):
     '--batch_size=5',
     workdir=ngu['workdir'],
   )
-  assert 'batch_size=4 there and 5 here' in errors
-  assert 'seed=0 there and 3 here' in errors
+  assert 'batch_size=4 then, 5 now' in errors
+  assert 'seed=0 then, 3 now' in errors
   errors = refuse('run_r2d2', workdir=ngu['workdir'])
-  assert "agent='NGUConfig' there and 'R2D2Config' here" in errors
+  assert "agent='NGUConfig' then, 'R2D2Config' now" in errors
 
 
 def test_behavior_of_another_environment(refuse, ngu):

@@ -113,7 +113,7 @@ def test_a_damaged_checkpoint_is_skipped_with_a_warning(
 ):
   damage(pathlib.Path(folder) / 'checkpoint-3' / file)
   assert_restored(folder, 2)
-  assert 'checkpoint-2, because checkpoint-3: ' in caplog.text
+  assert 'Checkpoint skipped (checkpoint-3: ' in caplog.text
   damage(pathlib.Path(folder) / 'checkpoint-2' / file)
   with pytest.raises(ValueError, match='checkpoint-3: .*; checkpoint-2: '):
     checkpoints.restore(folder, tree(0))

@@ -79,7 +79,7 @@ def test_a_non_finite_loss_is_written_with_one_warning(tmp_path):
     logging.get_absl_logger().removeHandler(handler)
   rows = _rows(tmp_path / 'logs' / 'learner' / 'logs.csv')
   assert [row['loss'] for row in rows] == ['1.0', 'nan', 'inf']
-  assert warnings.getvalue().count('loss is nan') == 1
+  assert warnings.getvalue().count('metric loss=nan') == 1
   assert 'loss is inf' not in warnings.getvalue()
   (*_, last) = _summaries(tmp_path / 'logs' / 'learner')
   assert last == ('loss', 2, math.inf)
@@ -369,6 +369,6 @@ def test_rows_that_cannot_be_written_are_lost_at_the_end(
   logger.write({'actor_steps': 2, 'another_column': 3})
   logger.write({'actor_steps': 3})
   logger.close()
-  assert 'lost the last 2 rows of' in caplog.text
+  assert 'logs.csv: 2' in caplog.text
   limit_file_size(None)
   assert [row['actor_steps'] for row in _rows(folder / 'logs.csv')] == ['1']

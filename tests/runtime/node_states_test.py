@@ -107,7 +107,7 @@ def test_a_damaged_or_foreign_file_is_refused_in_one_line(
 def test_other_behaviors_are_refused(saved, tmp_path):
   run, _, _ = saved
   other = fakes.make_agent('bt', tmp_path / 'behavior')
-  with pytest.raises(ValueError, match='made with other behaviors'):
+  with pytest.raises(ValueError, match='saved with other behaviors'):
     node_states.read(run, other)
 
 

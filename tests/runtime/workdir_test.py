@@ -66,7 +66,7 @@ def test_the_same_run_is_resumed(tmp_path):
         CONFIG, learner=config_lib.LearnerConfig(batch_size=3)
       ),
       {},
-      ['batch_size=64 there and 3 here'],
+      ['batch_size=64 then, 3 now'],
     ),
     ({}, config_lib.BTConfig(), {}, ['agent', 'transfer']),
     ({}, CONFIG, {'weights': {'init_from': 'x'}}, ['weights']),
@@ -102,11 +102,11 @@ def test_behaviors_may_move(tmp_path):
     'there', 'ab'
   )
   before = contents(tmp_path)
-  with pytest.raises(ValueError, match="'ab' there and 'cd' here"):
+  with pytest.raises(ValueError, match="'ab' then, 'cd' now"):
     workdir.claim(run, CONFIG, given('there', 'cd'))
   other = given('there', 'ab')
   other['weights']['init'] = 'partial'
-  with pytest.raises(ValueError, match="init='full' there and 'partial' here"):
+  with pytest.raises(ValueError, match="init='full' then, 'partial' now"):
     workdir.claim(run, CONFIG, other)
   assert contents(tmp_path) == before
 
@@ -127,7 +127,7 @@ def test_a_run_without_checksums_is_identified_by_its_directories(tmp_path):
   workdir.claim(run, CONFIG, old)
   before = contents(tmp_path)
   assert workdir.claim(run, CONFIG, given('here', 'cd'))
-  with pytest.raises(ValueError, match="behavior='here' there and 'there' her"):
+  with pytest.raises(ValueError, match="behavior='here' then, 'there' now"):
     workdir.claim(run, CONFIG, given('there', 'ab'))
   assert contents(tmp_path) == before
 
@@ -142,7 +142,7 @@ def test_a_run_that_lacks_a_setting_has_its_default(tmp_path):
   assert workdir.claim(run, config)
   assert json.loads(path.read_text()) == identity
   forgetting = config_lib.IntrinsicConfig(error_decay=0.01)
-  with pytest.raises(ValueError, match='error_decay=0.0 there and 0.01 here'):
+  with pytest.raises(ValueError, match='error_decay=0.0 then, 0.01 now'):
     workdir.claim(run, dataclasses.replace(config, intrinsic=forgetting))
 
 

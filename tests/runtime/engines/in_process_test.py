@@ -352,13 +352,13 @@ def test_a_refused_run_writes_nothing(whole, agent, tmp_path):
     start(tmp_path / 'run', agent, max_actor_steps=3)
   assert not (tmp_path / 'run').exists()
   folder = whole[0]
-  with pytest.raises(ValueError, match='seed=0 there and 1 here'):
+  with pytest.raises(ValueError, match='seed=0 then, 1 now'):
     start(folder, agent, seed=1)
   (tmp_path / 'many').mkdir()
   identity = json.loads((folder / 'config.json').read_text())
   del identity['engine']
   (tmp_path / 'many' / 'config.json').write_text(json.dumps(identity))
-  with pytest.raises(ValueError, match="engine=None there and 'in_process'"):
+  with pytest.raises(ValueError, match="engine=None then, 'in_process'"):
     start(tmp_path / 'many', agent)
   assert 'config.json' in [
     path.name for path in pathlib.Path(tmp_path / 'many').iterdir()
