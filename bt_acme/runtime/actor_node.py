@@ -13,7 +13,6 @@ from bt_acme.core import epsilon
 from bt_acme.environments import saving, vector
 from bt_acme.replay import sinks as sinks_lib
 from bt_acme.runtime import actor_groups, node, seeds
-from bt_acme.runtime import context as context_lib
 
 _REPORT_PERIOD = 32  # Vector steps between two reports to the coordinator.
 # Seconds that an actor without its inference server waits to be stopped.
@@ -33,7 +32,7 @@ class ActorNode(node.Node):
     agent: assembly.Agent,
     index: int,
     make_writer: MakeWriter,
-    context: context_lib.Context,
+    context: node.Context,
   ):
     """Initializes an actor that has not started.
 

@@ -202,7 +202,9 @@ def _newest(
       errors.append(f'{path.name}: {untrusted.one_line(error)}')
     else:
       for passed_over in errors:
-        logging.warning('Checkpoint skipped (%s); resuming from %s', passed_over, path)
+        logging.warning(
+          'Checkpoint skipped (%s); resuming from %s', passed_over, path
+        )
       return path, loaded
   if errors:
     raise ValueError(

@@ -25,9 +25,7 @@ from typing import (
 import numpy as np
 
 from bt_acme.config import run as run_config
-from bt_acme.runtime import context as context_lib
 from bt_acme.runtime import evaluation_schedule, metrics, node
-from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5
 _RECENT = 100  # Episodes in the mean return on the progress line.
@@ -64,7 +62,7 @@ class Coordinator(node.Node):
     self,
     run: run_config.RunConfig,
     make_display: MakeDisplay,
-    context: context_lib.Context,
+    context: node.Context,
   ) -> None:
     """Initializes the counts to zero.
 
@@ -80,7 +78,7 @@ class Coordinator(node.Node):
     self._learner_ended = threading.Event()
     # The lock guards all attributes below.
     self._lock = threading.Lock()
-    self._phase = Phase.STARTING
+    self._phase = node.Phase.STARTING
     self._counts: Dict[str, int] = {}
     self._leased = 0
     self._leases: Dict[int, _Lease] = {}  # By the actor's index.
@@ -136,7 +134,7 @@ class Coordinator(node.Node):
       self._leased = counts.get('actor_steps', 0)
       if actor_rows is not None:
         self._logger('actor').cut(actor_rows, self._leased)
-      self._advance_to(Phase.RUNNING)
+      self._advance_to(node.Phase.RUNNING)
 
   def lease(self, actor: int, attempt: int, actor_steps: int) -> Optional[int]:
     """Grants steps of the budget to an actor.
@@ -225,7 +223,7 @@ class Coordinator(node.Node):
     """
     if finished:
       with self._lock:
-        self._advance_to(Phase.EVALUATORS_FINISH)
+        self._advance_to(node.Phase.EVALUATORS_FINISH)
     self._learner_ended.set()
 
   def evaluator_done(self, evaluator: int) -> None:
@@ -244,9 +242,9 @@ class Coordinator(node.Node):
         logger.write_waiting()
     phase, _ = self.poll()
     # The counts of a resumed run are unknown until the learner is ready.
-    if phase != Phase.STARTING and self._display is not None:
+    if phase != node.Phase.STARTING and self._display is not None:
       self._display.update(self.progress())
-    return None if phase == Phase.DONE else _POLL_SECONDS
+    return None if phase == node.Phase.DONE else _POLL_SECONDS
 
   def stop(self) -> None:
     """Waits for the learner, which was also told to stop.
@@ -284,23 +282,23 @@ class Coordinator(node.Node):
       lease = self._leases[actor] = _Lease(attempt)
     return lease if lease.attempt == attempt else None
 
-  def _advance(self) -> Phase:
+  def _advance(self) -> node.Phase:
     """Advances the phase if necessary, and returns the phase."""
     steps = self._counts.get('actor_steps', 0)
-    if self._phase == Phase.RUNNING and steps >= self._run.max_actor_steps:
-      self._advance_to(Phase.LEARNER_FINISHES)
+    if self._phase == node.Phase.RUNNING and steps >= self._run.max_actor_steps:
+      self._advance_to(node.Phase.LEARNER_FINISHES)
     if (
-      self._phase == Phase.EVALUATORS_FINISH
+      self._phase == node.Phase.EVALUATORS_FINISH
       and len(self._evaluators_done) >= self._run.num_evaluators
     ):
-      self._advance_to(Phase.DONE)
+      self._advance_to(node.Phase.DONE)
     return self._phase
 
   def _add(self, counts: Mapping[str, int]) -> None:
     for name, count in counts.items():
       self._counts[name] = self._counts.get(name, 0) + count
 
-  def _advance_to(self, phase: Phase) -> None:
+  def _advance_to(self, phase: node.Phase) -> None:
     self._phase = max(self._phase, phase)
 
   def _logger(self, label: str) -> metrics.MetricsLogger:

@@ -4,9 +4,7 @@ from typing import Optional
 
 from bt_acme import assembly, evaluation
 from bt_acme.config import run as run_config
-from bt_acme.runtime import context as context_lib
 from bt_acme.runtime import evaluation_schedule, node, seeds
-from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5
 
@@ -19,7 +17,7 @@ class EvaluatorNode(node.Node):
     run: run_config.RunConfig,
     agent: assembly.Agent,
     index: int,
-    context: context_lib.Context,
+    context: node.Context,
   ):
     """Initializes an evaluator that has not started.
 
@@ -44,14 +42,14 @@ class EvaluatorNode(node.Node):
     if self._unlogged is not None and not self._confirm(self._unlogged):
       return _POLL_SECONDS
     phase, _ = self._coordinator.poll()
-    if phase == Phase.STARTING:
+    if phase == node.Phase.STARTING:
       return _POLL_SECONDS
     pending = self._learner.next_evaluation(self._index)
     if pending is not None:
       self._evaluate(*pending)
       return node.AT_ONCE
     # No evaluation becomes pending in the last phase.
-    if phase >= Phase.EVALUATORS_FINISH:
+    if phase >= node.Phase.EVALUATORS_FINISH:
       self._coordinator.evaluator_done(self._index)
       return None
     return _POLL_SECONDS

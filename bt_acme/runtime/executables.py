@@ -15,8 +15,8 @@ import launchpad as lp
 from launchpad import address as lp_address
 from launchpad import context as lp_context
 
-from bt_acme.runtime import context as context_lib
 from bt_acme.runtime import heartbeats, provenance
+from bt_acme.runtime import node as node_lib
 
 _T = TypeVar('_T')
 
@@ -26,14 +26,14 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
 
   Args:
     node_class: the node's class, called with the arguments and, last, the
-      node's `context.Context`.
+      node's `node.Context`.
     *arguments: the arguments of the node.
     **clients: handles of other nodes, by the name of the context's field.
   """
   lp.register_stop_handler(heartbeats.report_stopping)
   return node_class(
     *arguments,
-    context_lib.Context(
+    node_lib.Context(
       lp.wait_for_stop,
       lp.register_stop_handler,
       attempt=heartbeats.attempt(),

@@ -10,7 +10,6 @@ from bt_acme.acting import server as server_lib
 from bt_acme.acting import variables
 from bt_acme.config import run as run_config
 from bt_acme.core import epsilon
-from bt_acme.runtime import context as context_lib
 from bt_acme.runtime import node, seeds
 
 _SERVE_SECONDS = 0.5  # Between two checks whether to stop.
@@ -27,7 +26,7 @@ class InferenceNode(node.Node):
     self,
     run: run_config.RunConfig,
     agent: assembly.Agent,
-    context: context_lib.Context,
+    context: node.Context,
   ):
     """Initializes a server that has not started.
 

@@ -26,8 +26,6 @@ from bt_acme.runtime import (
   saver,
   snapshots,
 )
-from bt_acme.runtime import context as context_lib
-from bt_acme.runtime.phases import Phase
 
 _POLL_SECONDS = 0.5  # Between two checks whether the run is over.
 # Seconds between two rows of metrics.
@@ -40,12 +38,12 @@ _LAST_POLL_SECONDS = 1.0
 
 
 # Makes the learner and the saver of its checkpoints, in the process of the
-# node. A learner has the methods of `engines.in_process_learner.InProcessLearner`. The
+# node. A learner has the methods of `in_process_learner.InProcessLearner`. The
 # stack closes the resources that they use.
 MakeLearner = Callable[
   [
     run_config.RunConfig,
-    context_lib.Context,
+    node.Context,
     metrics.MetricsLogger,
     contextlib.ExitStack,
   ],
@@ -66,7 +64,7 @@ class LearnerNode(node.Node):
     run: run_config.RunConfig,
     agent: assembly.Agent,
     make_learner: MakeLearner,
-    context: context_lib.Context,
+    context: node.Context,
   ):
     """Initializes a node that has not started.
 
@@ -232,7 +230,7 @@ class LearnerNode(node.Node):
     phase, self._counts, self._log_rows = self._poll()
     now = self._context.clock()
     self._next_poll = now + (_POLL_SECONDS if self._run.has_nodes else 0.0)
-    if phase >= Phase.LEARNER_FINISHES:
+    if phase >= node.Phase.LEARNER_FINISHES:
       self._learner.flush()
       self._logger.flush()  # Before its rows are counted.
       _, self._counts, self._log_rows = self._poll()

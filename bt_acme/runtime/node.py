@@ -1,17 +1,102 @@
-"""Base class of the nodes of a run, which work in iterations.
+"""What all nodes of a run share: base class, context and phases.
 
-A node depends neither on its engine nor on whether its clients are other
-processes or the other nodes themselves. In its own process or thread, `run`
-iterates until the node has finished or is told to stop. An engine that runs all
-nodes in one thread calls `start`, `iterate`, `stop` and `close` itself.
+A node depends neither on Launchpad nor on any other engine, and its clients may
+be other processes or the other nodes themselves. In its own process or thread,
+`run` iterates until the node has finished or is told to stop. An engine that
+runs all nodes in one thread calls `start`, `iterate`, `stop` and `close`
+itself.
 """
 
 import abc
-from typing import Optional
-
-from bt_acme.runtime import context as context_lib
+import contextlib
+import dataclasses
+import enum
+import threading
+import time
+from typing import Any, Callable, List, Optional, TypeVar
 
 AT_ONCE = 0.0  # Seconds until the next iteration of a node with more to do.
+
+_T = TypeVar('_T')
+
+
+class Phase(enum.IntEnum):
+  """The phases of a run in order, set by the coordinator and polled by others.
+
+  A run never returns to an earlier phase. Courier sends a phase as a plain
+  integer, which compares equal to the phase.
+  """
+
+  STARTING = 0  # The learner restores its checkpoint and compiles.
+  RUNNING = 1  # Actors act and the learner learns.
+  LEARNER_FINISHES = 2  # The budget is used up; the learner saves and exports.
+  EVALUATORS_FINISH = 3  # Evaluators evaluate the final parameters.
+  DONE = 4  # All nodes have finished, which ends the program.
+
+
+def call_with_timeout(
+  function: Callable[[], _T], seconds: float
+) -> Optional[_T]:
+  """Calls a function that may block forever, such as a call to a failed node.
+
+  Returns:
+    The result; None after a timeout or an error.
+  """
+  results: List[_T] = []
+
+  def call() -> None:
+    with contextlib.suppress(Exception):
+      results.append(function())
+
+  thread = threading.Thread(target=call, daemon=True)
+  thread.start()
+  thread.join(seconds)
+  return results[0] if results else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+  """The context of one node, independent of the engine that runs it.
+
+  It tells the node when to stop and provides clients of the nodes that it
+  calls. A client has the public methods of its node. Between processes it is a
+  Courier client; in one process it is the node itself.
+
+  Attributes:
+    wait_for_stop: waits until the program is told to stop, or until a timeout
+      in seconds (None waits indefinitely); returns whether it was told to stop.
+      Only the node's own thread may call it.
+    register_stop_handler: registers a function that is called once, from
+      another thread or a signal handler, when the program is told to stop.
+    coordinator: a client of the coordinator (`coordinator.Coordinator`).
+    learner: a client of the learner (`learner_node.LearnerNode`).
+    replay: a `reverb.Client` of the replay server.
+    inference: a client of the inference server
+      (`inference_node.InferenceNode`); None if every actor selects its own
+      actions.
+    attempt: the number of times that the node has been started before.
+    alive: sends a heartbeat. A node calls it whenever it makes progress, for
+      the first time once slow compilation is done.
+    saved: reports that the node has nothing left to save. If it is slow to
+      exit, it may then be killed.
+    clock: returns seconds, like `time.monotonic`.
+    call_with_timeout: calls a function with a timeout in seconds; see the
+      function of that name.
+  """
+
+  wait_for_stop: Callable[[Optional[float]], bool]
+  register_stop_handler: Callable[[Callable[[], None]], None]
+  coordinator: Any = None
+  learner: Any = None
+  replay: Any = None
+  inference: Any = None
+  attempt: int = 0
+  alive: Callable[[], None] = lambda: None
+  saved: Callable[[], None] = lambda: None
+  clock: Callable[[], float] = time.monotonic
+  call_with_timeout: Callable[[Callable[[], Any], float], Any] = (
+    call_with_timeout
+  )
 
 
 class Node(abc.ABC):
@@ -24,7 +109,7 @@ class Node(abc.ABC):
 
   is_warm = False
 
-  def __init__(self, context: context_lib.Context):
+  def __init__(self, context: Context):
     """Initializes a node that has not started.
 
     Args:

@@ -10,8 +10,7 @@ from acme.utils import counting
 from bt_acme.agents import builders as builders_lib
 from bt_acme.agents import learner as learner_lib
 from bt_acme.config import run as run_config
-from bt_acme.runtime import context as context_lib
-from bt_acme.runtime import metrics, replay_checkpoints, saver
+from bt_acme.runtime import metrics, node, replay_checkpoints, saver
 
 _REPORT_SECONDS = 1.0  # Between two reports of counts to the coordinator.
 
@@ -20,7 +19,7 @@ def make(
   builder: builders_lib.AgentBuilder,
   initial_params: Any,
   run: run_config.RunConfig,
-  context: context_lib.Context,
+  context: node.Context,
   logger: metrics.MetricsLogger,
   stack: contextlib.ExitStack,
 ) -> Tuple[learner_lib.Learner, saver.Saver]:

@@ -2,7 +2,7 @@
 
 import threading
 
-from bt_acme.runtime import context as context_lib
+from bt_acme.runtime import node
 
 
 class Stop(threading.Event):
@@ -24,4 +24,4 @@ class Stop(threading.Event):
 def make(stop=None, **clients):
   """Returns a context whose clients are the nodes themselves."""
   stop = stop or Stop()
-  return context_lib.Context(stop.wait, stop.register, **clients)
+  return node.Context(stop.wait, stop.register, **clients)

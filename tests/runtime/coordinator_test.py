@@ -9,8 +9,7 @@ pytest.importorskip('acme', reason='needs the full environment')
 
 from bt_acme.config import run as run_config
 from bt_acme.runtime import coordinator as coordinator_lib
-from bt_acme.runtime import progress
-from bt_acme.runtime.phases import Phase
+from bt_acme.runtime import node, progress
 from tests.runtime import contexts
 
 
@@ -116,27 +115,27 @@ def assert_stays(coordinator, thread, phase):
 def test_a_run_goes_through_its_phases(make, run):
   coordinator = make()
   thread = run(coordinator)
-  assert_stays(coordinator, thread, Phase.STARTING)
+  assert_stays(coordinator, thread, node.Phase.STARTING)
   coordinator.resume({})
   coordinator.increment(actor_steps=99)
-  assert_stays(coordinator, thread, Phase.RUNNING)
+  assert_stays(coordinator, thread, node.Phase.RUNNING)
   coordinator.increment(actor_steps=2)
-  assert_stays(coordinator, thread, Phase.LEARNER_FINISHES)
+  assert_stays(coordinator, thread, node.Phase.LEARNER_FINISHES)
   coordinator.learner_ended(True)
   coordinator.evaluator_done(1)
   coordinator.evaluator_done(1)  # This evaluator was restarted.
-  assert_stays(coordinator, thread, Phase.EVALUATORS_FINISH)
+  assert_stays(coordinator, thread, node.Phase.EVALUATORS_FINISH)
   coordinator.evaluator_done(0)
   thread.join(5)
   assert not thread.is_alive()
-  assert coordinator.poll()[0] == Phase.DONE
+  assert coordinator.poll()[0] == node.Phase.DONE
 
 
 def test_a_run_without_evaluators_ends_with_its_learner(make, run):
   coordinator = make(num_evaluators=0)
   thread = run(coordinator)
   coordinator.resume({'actor_steps': 100})
-  assert_stays(coordinator, thread, Phase.LEARNER_FINISHES)
+  assert_stays(coordinator, thread, node.Phase.LEARNER_FINISHES)
   coordinator.learner_ended(True)
   thread.join(5)
   assert not thread.is_alive()
@@ -146,7 +145,7 @@ def test_a_learner_that_was_stopped_does_not_end_the_run(make):
   coordinator = make()
   coordinator.resume({})
   coordinator.learner_ended(False)
-  assert coordinator.poll()[0] == Phase.RUNNING
+  assert coordinator.poll()[0] == node.Phase.RUNNING
 
 
 def test_a_stopping_coordinator_waits_for_the_learner(make, run):
@@ -242,8 +241,8 @@ def test_a_run_never_returns_to_an_earlier_phase(make):
   coordinator = make()
   coordinator.learner_ended(True)
   coordinator.resume({})
-  assert coordinator.poll()[0] == Phase.EVALUATORS_FINISH
-  assert list(Phase) == sorted(Phase) and Phase.RUNNING == 1
+  assert coordinator.poll()[0] == node.Phase.EVALUATORS_FINISH
+  assert list(node.Phase) == sorted(node.Phase) and node.Phase.RUNNING == 1
 
 
 def test_evaluations_wait_until_the_disk_has_space(

@@ -34,7 +34,7 @@ from bt_acme.runtime import (
   saver,
   supervisor,
 )
-from bt_acme.runtime import context as context_lib
+from bt_acme.runtime import node as node_lib
 from bt_acme.runtime import program as program_lib
 from tests.simulation import engine as engine_lib
 
@@ -97,7 +97,7 @@ class Learner:
 
   def __init__(
     self,
-    context: context_lib.Context,
+    context: node_lib.Context,
     logger: metrics.MetricsLogger,
     on_step: Any,
   ):
@@ -212,7 +212,7 @@ class Inference:
 
   is_warm = False
 
-  def __init__(self, context: context_lib.Context):
+  def __init__(self, context: node_lib.Context):
     self._context = context
 
   def start(self) -> None:
@@ -401,7 +401,7 @@ def _context(
       return None
 
   process.servers = [f'{name}/0' for name in clients]
-  return context_lib.Context(
+  return node_lib.Context(
     wait_for_stop,
     lambda handler: None,
     attempt=process.attempt,
@@ -416,7 +416,7 @@ def _context(
 def _make_learner(
   simulation: Any,
   run: run_config.RunConfig,
-  context: context_lib.Context,
+  context: node_lib.Context,
   logger: metrics.MetricsLogger,
   stack: contextlib.ExitStack,
 ) -> Any:

@@ -38,7 +38,6 @@ from bt_acme.runtime import (
   old_checkpoints,
   saver,
 )
-from bt_acme.runtime import context as context_lib
 from bt_acme.runtime.engines import in_process_learner
 
 _FULL_DISK_SECONDS = 0.5  # Between two checks for disk space.
@@ -77,7 +76,7 @@ class InProcess:
     self._agent = agent
     self._initial_params = initial_params
     self._should_stop = should_stop
-    self._context = context_lib.Context(
+    self._context = node.Context(
       lambda seconds: should_stop(),
       lambda handler: None,
       call_with_timeout=lambda function, seconds: function(),
@@ -165,13 +164,13 @@ class InProcess:
     for evaluator in self._evaluators:
       start(evaluator)
 
-  def _with(self, **clients: Any) -> context_lib.Context:
+  def _with(self, **clients: Any) -> node.Context:
     return dataclasses.replace(self._context, **clients)
 
   def _make_learner(
     self,
     run: run_config.RunConfig,
-    context: context_lib.Context,
+    context: node.Context,
     logger: metrics.MetricsLogger,
     stack: contextlib.ExitStack,
   ) -> Any:
