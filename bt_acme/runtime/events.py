@@ -4,9 +4,18 @@ Engines and signals put events into a queue; the supervisor takes them one by
 one.
 """
 
+import collections
+import contextlib
+import math
+import os
 import queue
+import select
 import signal
-from typing import List, NamedTuple, Union
+import time
+import weakref
+from typing import Deque, List, NamedTuple, Optional, Union
+
+_READ_SIZE = 1 << 16
 
 
 class NodeScheduled(NamedTuple):
@@ -70,5 +79,51 @@ class NodeExited(NamedTuple):
 
 
 Event = Union[NodeScheduled, NodePending, Output, NodeExited]
-# A signal asks the program to stop; see `interrupts.put_into`.
-EventQueue = queue.SimpleQueue[Union[Event, signal.Signals]]
+
+
+class EventQueue:
+  """A queue of events and signals for the main thread.
+
+  Unlike with the queues of the standard library, a signal handler may call
+  `put`, and a signal that another thread receives wakes up `get`.
+
+  Attributes:
+    wake_up_descriptor: a file descriptor for `signal.set_wakeup_fd`.
+  """
+
+  def __init__(self) -> None:
+    """Initializes an empty queue, and opens the pipe that wakes up `get`."""
+    self._events: Deque[Union[Event, signal.Signals]] = collections.deque()
+    descriptors = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    self._reader, self.wake_up_descriptor = descriptors
+    for descriptor in descriptors:
+      weakref.finalize(self, os.close, descriptor)
+    self._poll = select.poll()
+    self._poll.register(self._reader, select.POLLIN)
+
+  def put(self, event: Union[Event, signal.Signals]) -> None:
+    """Adds an event, from any thread or signal handler."""
+    self._events.append(event)
+    with contextlib.suppress(BlockingIOError):  # A full pipe wakes up `get`.
+      os.write(self.wake_up_descriptor, b'.')
+
+  def get(
+    self, timeout: Optional[float] = None
+  ) -> Union[Event, signal.Signals]:
+    """Removes and returns the next event.
+
+    Args:
+      timeout: maximum wait in seconds; None waits indefinitely.
+
+    Raises:
+      queue.Empty: after the timeout.
+    """
+    deadline = math.inf if timeout is None else time.monotonic() + timeout
+    while not self._events:
+      left = max(deadline - time.monotonic(), 0.0)
+      ready = self._poll.poll(None if left == math.inf else 1000 * left)
+      if ready:
+        os.read(self._reader, _READ_SIZE)
+      elif not left:
+        raise queue.Empty
+    return self._events.popleft()

@@ -7,7 +7,6 @@ is for a run in one process.
 """
 
 import contextlib
-import os
 import signal
 import threading
 from typing import Any, Callable, Iterator, List, Mapping, Optional
@@ -27,30 +26,20 @@ def exit_code(signum: signal.Signals) -> int:
 @contextlib.contextmanager
 def put_into(queue: events.EventQueue) -> Iterator[None]:
   """Puts every signal to stop into a queue within the block, as an event."""
-  signals = _stop_signals()
-  reader, writer = os.pipe2(os.O_CLOEXEC)
-  os.set_blocking(writer, False)
 
-  def forward() -> None:
-    with os.fdopen(reader, 'rb', 0) as file:
-      for number in iter(lambda: file.read(1), b''):
-        if number[0] in signals:
-          queue.put(signal.Signals(number[0]))
+  def put(signum: int, frame: Any) -> None:
+    del frame
+    queue.put(signal.Signals(signum))
 
-  thread = threading.Thread(target=forward, daemon=True)
-  thread.start()
-  # The kernel may deliver a signal to any thread. The interpreter then writes
-  # its number into the pipe immediately, while a Python handler would have to
-  # wait until the main thread runs again.
-  previous_writer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-  previous = {s: signal.signal(s, lambda *_: None) for s in signals}
+  writer = signal.set_wakeup_fd(
+    queue.wake_up_descriptor, warn_on_full_buffer=False
+  )
+  previous = {s: signal.signal(s, put) for s in _stop_signals()}
   try:
     yield
   finally:
     _restore(previous)
-    signal.set_wakeup_fd(previous_writer)
-    os.close(writer)
-    thread.join()
+    signal.set_wakeup_fd(writer)
 
 
 def _restore(handlers: Mapping[signal.Signals, Any]) -> None:

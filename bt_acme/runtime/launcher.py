@@ -4,7 +4,6 @@ To add an engine, write a module in `engines/` and add a line to `ENGINES`.
 """
 
 import pathlib
-import queue as queue_lib
 from typing import (
   Any,
   Collection,
@@ -95,7 +94,7 @@ def launch(
       )
   for label, port in ports.items():
     ports_lib.check_free(port, setting=f'{label}_port')
-  queue: events.EventQueue = queue_lib.SimpleQueue()
+  queue = events.EventQueue()
   with interrupts.put_into(queue):
     return supervisor.Supervisor(
       lambda: chosen_class(queue, **(engine_options or {})),
