@@ -27,7 +27,7 @@ import numpy as np
 from bt_acme.config import run as run_config
 from bt_acme.runtime import evaluation_schedule, metrics, node
 
-_POLL_SECONDS = 0.5
+_POLL_SECONDS = 0.5  # Between two updates of the phase and the display.
 _RECENT = 100  # Episodes in the mean return on the progress line.
 _LEARNER_ENDS_SECONDS = 8.0  # Time for the learner to save when told to stop.
 

@@ -6,7 +6,7 @@ from bt_acme import assembly, evaluation
 from bt_acme.config import run as run_config
 from bt_acme.runtime import evaluation_schedule, node, seeds
 
-_POLL_SECONDS = 0.5
+_POLL_SECONDS = 0.5  # Between two checks for pending evaluations.
 
 
 class EvaluatorNode(node.Node):

@@ -7,8 +7,6 @@ parses only Launchpad's flags. The process imports the module of the function,
 so `make_node` is not in `program`, which imports every node.
 """
 
-import threading
-import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence, TypeVar
 
 import launchpad as lp
@@ -44,28 +42,10 @@ def make_node(node_class: Any, *arguments: Any, **clients: Any) -> Any:
   )
 
 
-def with_heartbeats(make_tables: Callable[[], Any]) -> Callable[[], Any]:
-  """Makes a process without a loop of its own send heartbeats.
-
-  These heartbeats only show that the process runs at all.
-
-  Args:
-    make_tables: the function that the process calls first.
-  """
-
-  def make() -> Any:
-    lp.register_stop_handler(heartbeats.report_stopping)
-    if heartbeats.is_supervised():
-      threading.Thread(target=_send_heartbeats, daemon=True).start()
-    return make_tables()
-
-  return make
-
-
 def require_workdir(
   make: Callable[..., Any], workdir: str, session: provenance.Session
 ) -> Callable[..., Any]:
-  """Makes a process fail immediately if it does not see the run's directory.
+  """Wraps a function to fail immediately without the run's directory.
 
   Args:
     make: the function that the process calls first.
@@ -78,13 +58,6 @@ def require_workdir(
     return make(*arguments, **clients)
 
   return check_and_make
-
-
-def _send_heartbeats() -> None:
-  send = heartbeats.make_heartbeat()
-  while True:
-    send()
-    time.sleep(heartbeats.PERIOD)
 
 
 def titles(program: lp.Program) -> Dict[str, str]:

@@ -19,7 +19,7 @@ from bt_acme.replay import blocks, fields, memory_estimate
 # The private memory of an actor or evaluator, with JAX and compiled functions;
 # 310 MB were measured on MiniGrid. The few other processes are ignored.
 _PROCESS_BYTES = 250 * 10**6
-# The smallest environments are those of MiniGrid.
+# The memory of the smallest environments, those of MiniGrid.
 _ENVIRONMENT_BYTES = 10**5
 # One batch is filled while the learner reads another.
 _BATCHES = 2

@@ -31,8 +31,8 @@ from bt_acme.runtime import (
   reverb_learner,
 )
 
-# Labels for the launcher: the run ends when the coordinator exits, and has
-# failed if the learner could not save.
+# The run ends when the node with the main label exits. It has failed if a node
+# with a checked label fails during shutdown: the learner then has not saved.
 MAIN_LABEL = 'coordinator'
 CHECKED_LABELS = ('learner',)
 # Labels of nodes that restart while the others keep running, each with the
@@ -67,7 +67,7 @@ def make_program(
   program = lp.Program('bt_acme')
 
   def here(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a node fail immediately if its machine does not see the workdir."""
+    """Wraps `make` to fail immediately on a machine without the workdir."""
     if run.spans_machines:
       return executables.require_workdir(make, run.workdir, session)
     return make
@@ -76,11 +76,7 @@ def make_program(
     replay = program.add_node(
       replay_server.ReplayServer(
         run,
-        here(
-          executables.with_heartbeats(
-            functools.partial(builder.make_replay_tables, None)
-          )
-        ),
+        here(functools.partial(builder.make_replay_tables, None)),
       )
     )
   with program.group('coordinator'):

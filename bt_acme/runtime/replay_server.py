@@ -4,13 +4,15 @@ The server starts with the replay of the newest checkpoint, and exits after the
 learner.
 """
 
+import threading
+import time
 from typing import Any, Optional
 
 import launchpad as lp
 import reverb
 
 from bt_acme.config import run as run_config
-from bt_acme.runtime import checkpoints, replay_checkpoints
+from bt_acme.runtime import checkpoints, heartbeats, replay_checkpoints
 
 # Seconds for the learner to save; less than a launcher's shutdown timeout.
 _LEARNER_ENDS_SECONDS = 9.0
@@ -31,8 +33,18 @@ class ReplayServer(lp.ReverbNode):
 
   def run(self) -> None:
     """Serves until the program stops and the learner has ended."""
+    lp.register_stop_handler(heartbeats.report_stopping)
+    # Without a loop of its own, this process can only show that it runs.
+    threading.Thread(target=_send_heartbeats, daemon=True).start()
     super().run()
     replay_checkpoints.wait_until_unused(self._own_run, _LEARNER_ENDS_SECONDS)
+
+
+def _send_heartbeats() -> None:
+  send = heartbeats.make_heartbeat()
+  while True:
+    send()
+    time.sleep(heartbeats.PERIOD)
 
 
 def make_checkpointer(

@@ -47,11 +47,12 @@ from bt_acme.runtime import (
 )
 from bt_acme.runtime.engines import base
 
-_LOOK_SECONDS = 1.0  # Between two checks for hung nodes.
-# Seconds to stop before the program restarts, for nodes with nothing to save.
+_LOOK_SECONDS = 1.0  # Maximum time between two checks for hung nodes.
+# Shutdown timeout in seconds, before the program restarts, of nodes that have
+# nothing to save.
 _FLUSH_SECONDS = 1.0
-# When a program completes, no user is waiting, and a busy machine is slow. So
-# nodes that have something to save get this many times the usual seconds.
+# After a program has completed, no user is waiting, and a busy machine is slow.
+# This factor then extends the shutdown timeout of nodes with something to save.
 _FINAL_SAVE_FACTOR = 6
 
 
@@ -83,9 +84,9 @@ class Supervisor:
     queue: the queue into which the engine and `interrupts` put events.
     workdir: see `launcher.launch`, like the following attributes.
     environments: environment variables by label.
-    ports: ports of first nodes by label.
-    main_label: the label whose node ends the program.
-    checked_labels: labels whose failures during shutdown count.
+    ports: the port of each label's first node, by label.
+    main_label: the label of the node whose exit ends the program.
+    checked_labels: labels of nodes whose failures during shutdown count.
     grace_seconds: the shutdown timeout in seconds.
     policy: the node failures from which the program recovers.
     clock: a function that returns seconds.
@@ -237,7 +238,7 @@ class Supervisor:
     node.mark_started(log)
 
   def _wait_for_end(self) -> _End:
-    """Waits for the main node, a final failure, or an interrupt."""
+    """Waits for the exit of the main node, a final failure, or a signal."""
     while True:
       event = self._next(_LOOK_SECONDS)
       for title in self._watchdog.expired():
@@ -259,7 +260,7 @@ class Supervisor:
           self._engine.release(node.title)
 
   def _start_pending(self) -> None:
-    """Restarts nodes whose backoff is over; reports each late node once."""
+    """Restarts nodes after their backoff, and reports each late node once."""
     now = self.clock()
     for node in self._nodes.values():
       if node.due is not None and node.due <= now:

@@ -7,8 +7,8 @@ The nodes are the same as on every other engine, but here they take turns and
 call each other directly. While the environments step, JAX computes the learner
 steps that `samples_per_insert` allows. This engine runs wherever the core does.
 
-All nodes can be saved between two iterations. A run resumed there continues
-exactly as it would have without the interruption.
+All nodes can be saved between two iterations. A run that resumes from such a
+checkpoint continues exactly as it would have without the interruption.
 """
 
 import contextlib

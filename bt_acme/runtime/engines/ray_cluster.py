@@ -19,8 +19,8 @@ from bt_acme.runtime import events
 from bt_acme.runtime.engines import base, node_process, processes
 
 _DRIVER = pathlib.Path(__file__).with_name('ray_driver.py')
-_ANSWER_SECONDS = 60.0  # For a cluster to answer.
-_CLOSE_SECONDS = 15.0  # For the driver to release everything and exit.
+_ANSWER_SECONDS = 60.0  # Timeout for the answer of a cluster.
+_CLOSE_SECONDS = 15.0  # Timeout for the driver to end all nodes and exit.
 # The last bytes of the driver's standard error explain why it exited.
 _LAST_BYTES = 2_000
 # Environment variables that mean the same on every machine.

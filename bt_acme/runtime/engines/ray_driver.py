@@ -38,10 +38,10 @@ import ray
 import ray_node
 from ray.util import scheduling_strategies
 
-_WAITING_SECONDS = 5.0  # Without a slot, before the user is informed.
-_RELEASE_SECONDS = 5.0  # For a killed process to post its last output.
+_WAITING_SECONDS = 5.0  # The user is informed of longer waits for a slot.
+_RELEASE_SECONDS = 5.0  # Timeout for the last output of a killed process.
 _LONGEST_COMMAND = 1 << 24  # Bytes.
-_REACH_SECONDS = 5.0  # For the cluster's head to answer.
+_REACH_SECONDS = 5.0  # Timeout for the answer of the cluster's head.
 _LOST = -signal.SIGKILL  # The exit code of a node whose slot was lost.
 
 
