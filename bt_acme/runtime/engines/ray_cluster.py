@@ -170,7 +170,7 @@ class RayCluster(base.Engine):
       self._driver.stdin.write(line.encode())
       self._driver.stdin.flush()
     except BrokenPipeError:
-      self._thread.join()
+      self._thread.join(_CLOSE_SECONDS)  # Reads why the driver has exited.
       self._lose_all()
 
   def _follow(self) -> None:
@@ -202,9 +202,10 @@ class RayCluster(base.Engine):
   def _lose_all(self) -> None:
     """Posts the exit of all nodes, because the driver has exited."""
     text = f'lost the connection to Ray: {_last_line(self._errors)}'
-    while self._running:
-      title = self._running.pop()
-      self._queue.put(events.NodeExited(title, -signal.SIGKILL, text))
+    with contextlib.suppress(KeyError):
+      while True:
+        title = self._running.pop()
+        self._queue.put(events.NodeExited(title, -signal.SIGKILL, text))
 
 
 def _last_line(errors: bytes) -> str:
