@@ -89,6 +89,14 @@ test-colab:  ## Run the notebooks with the packages of Colab.
 	@$(call if_set_up,colab,notebooks on Colab,\
 	  $(PYTHON_COLAB) $(PYTEST) --dist load -m 'not slow' $(COLAB_TESTS))
 
+test-accelerators:  ## Compile for TPUs, with packages of 600 MB and no device.
+	@scripts/setup.sh accelerators && status=0 || status=$$?; \
+	case $$status in \
+	  0) .venv-accel/bin/python -m pytest tests/accelerators_test.py </dev/null ;; \
+	  3) echo 'skipped: compilation for accelerators, because Python 3.12 is missing' ;; \
+	  *) exit $$status ;; \
+	esac
+
 test-slow: setup  ## Run the tests of learning and of whole programs: many minutes.
 	@$(PYTHON_FULL) -m pytest -m slow tests
 
@@ -128,4 +136,4 @@ owner:  ## Set the GitHub account in all links: OWNER=name.
 	@python3 scripts/set_owner.py $(OWNER)
 
 clean:  ## Remove the environments and all caches.
-	rm -rf .venv .venv-core .venv-colab .venv-ray .venv-docs docs/_build .tools .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-core .venv-colab .venv-ray .venv-docs .venv-accel docs/_build .tools .pytest_cache .ruff_cache .mypy_cache

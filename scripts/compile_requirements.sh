@@ -13,3 +13,4 @@ compile "$@" --python-version 3.13 core.in -c colab.in -c dev.txt -o colab.txt
 compile "$@" --python-version 3.10 bench.in -c full.txt -o bench.txt
 compile "$@" --python-version 3.12 ray.in -o ray.txt
 compile "$@" --python-version 3.12 docs.in -o docs.txt
+compile "$@" --python-version 3.12 accelerators.in -c core.txt -c dev.txt -o accelerators.txt

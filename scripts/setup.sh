@@ -6,6 +6,7 @@
 #   scripts/setup.sh colab  .venv-colab: Python 3.13 or 3.12 with Colab's JAX
 #   scripts/setup.sh ray    .venv-ray: Python 3.12 with Ray and nothing else
 #   scripts/setup.sh docs   .venv-docs: Python 3.12 or 3.13 with Sphinx
+#   scripts/setup.sh accelerators  .venv-accel: Python 3.12 with compilers for GPUs, TPUs
 #
 # Exits with 3 if the required Python is missing and cannot be downloaded, and with 1
 # on any other failure. BT_ACME_PYTHON=/path/to/python is tried before all other
@@ -22,7 +23,8 @@ case $environment in
   colab) versions='3.13 3.12' venv=.venv-colab ;;
   ray) versions='3.12' venv=.venv-ray ;;
   docs) versions='3.12 3.13' venv=.venv-docs ;;
-  *) echo "usage: $0 full|core|colab|ray|docs" >&2; exit 2 ;;
+  accelerators) versions=3.12 venv=.venv-accel ;;
+  *) echo "usage: $0 full|core|colab|ray|docs|accelerators" >&2; exit 2 ;;
 esac
 uv_version=0.13.8  # uv downloads an interpreter if none is found.
 tools=$PWD/.tools

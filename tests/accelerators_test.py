@@ -1,5 +1,11 @@
-"""Tests that the accelerators' functions lower, on a machine that has none."""
+"""Tests that functions for accelerators compile, without an accelerator.
 
+Lowering for GPUs and TPUs needs no additional package. Compilation for TPUs
+needs libtpu and runs with `make test-accelerators`.
+"""
+
+import importlib.util
+import os
 import re
 
 import jax
@@ -7,6 +13,7 @@ import jax.experimental
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import topologies
 
 from benchmarks import accelerated, operations
 from bt_acme import assembly, behaviors, learner_assembly
@@ -138,3 +145,67 @@ def test_flops_count_each_iteration_and_no_zeros():
     jax.grad(lambda x, k: convolve(x, k).sum(), argnums=(0, 1))
   ).trace(image, kernel)
   assert operations.flops(gradient.jaxpr.jaxpr) == 3 * forward
+
+
+def tpu_devices():
+  """Returns four TPUs that exist only for the compiler."""
+  if importlib.util.find_spec('libtpu') is None:
+    pytest.skip('needs libtpu: make test-accelerators')
+  os.environ.update(
+    TPU_SKIP_MDS_QUERY='1',
+    TPU_ACCELERATOR_TYPE='v5litepod-4',
+    TPU_WORKER_HOSTNAMES='localhost',
+    ALLOW_MULTIPLE_LIBTPU_LOAD='1',
+  )
+  return topologies.get_topology_desc('v5e:2x2', platform='tpu').devices
+
+
+def aliases(compiled):
+  """Returns the number of results that reuse the memory of an argument."""
+  return len(
+    re.findall(r'\(\d+, \{\}, (?:may|must)-alias\)', compiled.as_text())
+  )
+
+
+def collectives(compiled):
+  """Returns the names of operations that exchange data between devices."""
+  return re.findall(
+    r' (all-\w+|reduce-scatter|collective-\w+?)(?:-start)?\(',
+    compiled.as_text(),
+  )
+
+
+@pytest.mark.parametrize('num_devices', (1, 4))
+def test_learner_compiles_for_tpus(num_devices):
+  devices = tpu_devices()
+  agent = make_agent(
+    'r2d2',
+    None,
+    spec=assembly.EnvironmentSpec('small', (36, 36, 1), 1, 4),
+    network=config_lib.NetworkConfig(torso_size=16, lstm_size=8, head_size=16),
+    replay=config_lib.ReplayConfig(trace_length=4, sequence_period=4),
+    learner=config_lib.LearnerConfig(batch_size=4, num_devices=num_devices),
+  )
+  _, step = accelerated.learner(agent, devices)
+  compiled = step.jitted.lower(*step.arguments).compile()
+  assert aliases(compiled) == step.donated_leaves()
+  expected = ['all-reduce'] if num_devices > 1 else []
+  assert collectives(compiled) == expected
+  memory = compiled.memory_analysis()
+  assert memory.temp_size_in_bytes < 10_000_000
+
+
+def test_missing_donation_and_second_collective_are_found():
+  devices = tpu_devices()
+  mesh = jax.sharding.Mesh(np.array(devices), ('batch',))
+  spec = jax.sharding.PartitionSpec
+  split = jax.sharding.NamedSharding(mesh, spec('batch'))
+  whole = jax.sharding.NamedSharding(mesh, spec())
+  x = jax.ShapeDtypeStruct([8, 128], np.float32)
+  kept = jax.jit(lambda x: x + 1, in_shardings=whole, out_shardings=whole)
+  assert aliases(kept.lower(x).compile()) == 0
+  gathered = jax.jit(
+    lambda x: (x, x.sum()), in_shardings=split, out_shardings=whole
+  )
+  found = collectives(gathered.lower(x).compile())
+  assert 'all-gather' in found and 'all-reduce' in found
