@@ -42,7 +42,7 @@ class _NGUActor(actors.GenericActor):
 
 
 def _with_novelty(core: Any, agent: assembly.Agent) -> Any:
-  """Extends the core of R2D2's actor to compute the reward's features."""
+  """Extends R2D2's actor core by the features of the intrinsic reward."""
   assert agent.intrinsic is not None
   networks: Any = agent.intrinsic
   params = networks.init(jax.random.key(0))

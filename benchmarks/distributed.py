@@ -63,7 +63,7 @@ def _last_counts(workdir: str) -> Tuple[float, float]:
 
 
 def _wait_for_step(workdir: str) -> Tuple[float, float]:
-  """Waits until both counts increase; returns the time and the actor steps."""
+  """Waits until actor and learner advance; returns time and actor steps."""
   first = counts = _last_counts(workdir)
   while counts[0] <= first[0] or counts[1] <= first[1]:
     time.sleep(0.05)

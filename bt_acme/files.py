@@ -111,7 +111,7 @@ def make_folder(path: PathLike) -> None:
   folder.mkdir(parents=True, exist_ok=True)
   # The creator of an existing directory may have been killed before its sync.
   for made in reversed(missing or [folder]):
-    with contextlib.suppress(PermissionError):  # It may not be readable.
+    with contextlib.suppress(PermissionError):  # The parent may be unreadable.
       sync_folder(made.parent)
 
 

@@ -72,7 +72,7 @@ class Card(NamedTuple):
     return self._inline(found[0]) if found else ''
 
   def save(self, folder: Union[str, pathlib.Path]) -> None:
-    """Writes `README.md`, the same as a page `card.html`, and the pictures.
+    """Writes the card as `README.md` and `card.html`, and its pictures.
 
     Args:
       folder: an existing directory, usually that of the behavior.

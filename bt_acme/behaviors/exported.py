@@ -115,7 +115,7 @@ class Exported(behavior.Behavior):
     return self.variables.agent
 
   def intrinsic(self) -> Optional[reward_lib.RewardSpec]:
-    """Returns the recomputed intrinsic reward, or None."""
+    """Returns the spec of the intrinsic reward; None if not recomputed."""
     if self.agent.intrinsic is None or not self._recompute:
       return None
     return reward_lib.RewardSpec(self.agent.intrinsic.config, self.statistics)

@@ -65,7 +65,7 @@ def make(
   """
   if not config.behavior:
     raise ValueError(
-      "behavior='' names no behavior. Pass a directory that run_ngu.py "
+      "behavior='' is empty. Pass a directory that run_ngu.py "
       f'exported, or one of {_names()}.'
     )
   return [

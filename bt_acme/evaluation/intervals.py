@@ -338,8 +338,8 @@ def _checked(runs: Any) -> np.ndarray:
   runs = np.asarray(runs, np.float64)
   if runs.ndim < 2 or 0 in runs.shape:
     raise ValueError(
-      f'runs of shape {runs.shape} must be [seeds, tasks] with at least one of '
-      'each. For a single task, pass runs[:, None].'
+      f'runs has shape {runs.shape}. Pass [seeds, tasks] with at least one of '
+      'each; for a single task, pass runs[:, None].'
     )
   if not np.all(np.isfinite(runs)):
     raise ValueError(

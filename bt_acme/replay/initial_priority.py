@@ -24,7 +24,7 @@ InitialPriority = Callable[[blocks.FinishedBlock], float]
 _UNIT = 1.0
 # The fraction by which a learner step moves `largest` toward a lower priority.
 _DECAY = 0.01
-# The fields to read. Those in the returns are converted to float64.
+# The fields to read. Fields that returns depend on are converted to float64.
 _IN_RETURNS = ('probability', 'reward', 'discount', 'q_values')
 _READ = {
   **dict.fromkeys(('action', 'choice', 'source')),

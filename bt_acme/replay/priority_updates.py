@@ -41,7 +41,9 @@ class PriorityUpdater:
     """
     with self._changed:
       if self._error:
-        raise RuntimeError('Updating priorities failed.') from self._error
+        raise RuntimeError(
+          'Updating priorities failed. Check that the replay server is running.'
+        ) from self._error
       self._pending.update(zip(keys.tolist(), priorities.tolist(), strict=True))
       self._changed.notify_all()
 

@@ -74,7 +74,7 @@ class EvaluatorNode(node.Node):
       self._confirm(point)
 
   def _make_evaluator(self) -> evaluation.Evaluator:
-    """Makes the environments, with seeds that no actor uses."""
+    """Makes the evaluator, with environment seeds that no actor uses."""
     run = self._run
     first = evaluation.FIRST_ENVIRONMENT + self._index * run.evaluation_episodes
     return evaluation.Evaluator(

@@ -157,7 +157,7 @@ class LearnerNode(node.Node):
 
   def iterate(self) -> Optional[float]:
     """Learns, then saves or finishes if it is time to do so."""
-    # Until the program stops, evaluators request the remaining evaluations.
+    # After training, evaluators still request the remaining evaluations.
     if self._has_ended:
       return _POLL_SECONDS
     try:

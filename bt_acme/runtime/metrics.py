@@ -32,7 +32,7 @@ from bt_acme.runtime import summaries as summaries_lib
 
 Number = Union[int, float]
 
-# Columns with the step of a row in TensorBoard, in order of precedence.
+# Columns that give a row's step in TensorBoard, in order of precedence.
 _STEP_KEYS = ('actor_steps', 'learner_steps')
 # Columns that record when a row was written; even equal runs differ in them.
 MARKS = ('seconds', 'session')

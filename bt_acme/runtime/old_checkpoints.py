@@ -2,7 +2,7 @@
 
 Such a checkpoint is one file, `checkpoints/run`. It contains two lines of JSON
 (the run's identity, and the sizes of the parts), the parts, and the SHA-256 of
-everything before.
+everything before it.
 """
 
 import hashlib

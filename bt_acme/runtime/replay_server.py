@@ -34,7 +34,7 @@ class ReplayServer(lp.ReverbNode):
   def run(self) -> None:
     """Serves until the program stops and the learner has ended."""
     lp.register_stop_handler(heartbeats.report_stopping)
-    # Without a loop of its own, this process can only show that it runs.
+    # run() blocks, so the heartbeats only show that this process is running.
     threading.Thread(target=_send_heartbeats, daemon=True).start()
     super().run()
     replay_checkpoints.wait_until_unused(self._own_run, _LEARNER_ENDS_SECONDS)

@@ -199,7 +199,7 @@ class Supervisor:
     return None
 
   def _start_all(self) -> None:
-    """Starts every node where it is scheduled."""
+    """Starts every node on the machine where it is scheduled."""
     addresses = {
       title: node.addresses or [] for title, node in self._nodes.items()
     }
@@ -215,7 +215,7 @@ class Supervisor:
       self._start(self._nodes[title])
 
   def _start(self, node: node_state.NodeState) -> None:
-    """Starts or restarts a node where it is scheduled."""
+    """Starts or restarts a node on the machine where it is scheduled."""
     live = self._terminal.live
     variables = {
       progress.STATUS_VARIABLE: 'live' if live else 'plain',

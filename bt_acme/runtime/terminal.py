@@ -59,7 +59,7 @@ class Terminal:
         file.write(f'{_now()} {text}\n')
 
   def status(self, text: str) -> None:
-    """Replaces the progress line, or adds one where there is no terminal."""
+    """Replaces the progress line; prints a new line if not on a terminal."""
     if self.live:
       self._status = render_live(text)
       self._write(sys.stdout, self._status)

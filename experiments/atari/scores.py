@@ -92,7 +92,7 @@ def show(scores: Scores) -> None:
   print(f'\n{scores.game}, {actor_steps:,} actor steps, {frames:,} frames\n')
   print(table(scores))
   seconds = datetime.timedelta(seconds=round(scores.seconds))
-  print(f'\nWall time:       {seconds}, interruptions included')
+  print(f'\nWall time:       {seconds}, including interruptions')
   print(f'Learning curve:  {path}')
 
 

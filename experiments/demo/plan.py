@@ -69,7 +69,7 @@ class Plan:
 
   @property
   def pretraining(self) -> List[Job]:
-    """The runs of pre-training."""
+    """The pre-training runs."""
     runs = [] if self.behavior else [self._ngu()]
     return [Job(run, seed) for run in runs for seed in self.seeds]
 

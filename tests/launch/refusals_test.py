@@ -79,7 +79,7 @@ from tests.launch import scripts
     ('run_ngu', ['--torso_size=' + '9' * 30], '9 must not exceed 16,384.'),
     ('run_ngu', ['--learning_rate=1e308'], '=1e+308 must not exceed 1.'),
     ('run_ngu', ['--workdir=' + 'x' * 5000], 'is not writable: '),
-    ('run_bt', [], "behavior='' names no behavior"),
+    ('run_bt', [], "behavior='' is empty"),
     ('run_bt', ['--behavior=nowhere'], "'nowhere' is neither a directory"),
     (
       'run_bt',

@@ -89,7 +89,7 @@ class RayCluster(base.Engine):
     """
     super().__init__(queue)
     self._places = places
-    self._running: Set[str] = set()  # Titles, from scheduling to exit.
+    self._running: Set[str] = set()  # Nodes scheduled but not yet exited.
     self._hosts: Dict[str, str] = {}
     self._partial = b''  # The start of the driver's next message.
     self._errors = b''
