@@ -35,6 +35,9 @@ def put_into(queue: events.EventQueue) -> Iterator[None]:
     queue.wake_up_descriptor, warn_on_full_buffer=False
   )
   previous = {s: signal.signal(s, put) for s in _stop_signals()}
+  if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+    # The kernel would discard the exit codes of nodes.
+    previous[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
   try:
     yield
   finally:

@@ -6,7 +6,7 @@ learner.
 
 import threading
 import time
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import launchpad as lp
 import reverb
@@ -28,16 +28,25 @@ class ReplayServer(lp.ReverbNode):
       run: the run.
       make_tables: makes the tables; called in the process of the server.
     """
-    super().__init__(make_tables, lambda: make_checkpointer(run))
+    super().__init__(
+      lambda: _with_heartbeats(make_tables), lambda: make_checkpointer(run)
+    )
     self._own_run = run
 
   def run(self) -> None:
     """Serves until the program stops and the learner has ended."""
     lp.register_stop_handler(heartbeats.report_stopping)
-    # run() blocks, so the heartbeats only show that this process is running.
-    threading.Thread(target=_send_heartbeats, daemon=True).start()
     super().run()
     replay_checkpoints.wait_until_unused(self._own_run, _LEARNER_ENDS_SECONDS)
+
+
+def _with_heartbeats(make_tables: Callable[[], Any]) -> Any:
+  """Makes the tables, and then starts to send heartbeats."""
+  tables = make_tables()  # A node that fails before a heartbeat is not retried.
+  # `run` blocks, so the heartbeats only show that this process is running.
+  if heartbeats.is_supervised():
+    threading.Thread(target=_send_heartbeats, daemon=True).start()
+  return tables
 
 
 def _send_heartbeats() -> None:

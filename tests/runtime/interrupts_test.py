@@ -6,6 +6,7 @@ import os
 import platform
 import queue as queue_lib
 import signal
+import subprocess
 import threading
 
 import pytest
@@ -50,6 +51,13 @@ def test_a_program_under_nohup_outlives_its_terminal():
     os.kill(os.getpid(), signal.SIGHUP)
     with pytest.raises(queue_lib.Empty):
       queue.get(timeout=0.05)
+
+
+def test_exit_codes_are_kept_although_the_caller_ignores_them():
+  with handler(signal.SIGCHLD, signal.SIG_IGN):
+    with signals():
+      assert subprocess.run(['false'], check=False).returncode == 1
+    assert signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN
 
 
 def test_previous_handlers_are_restored():

@@ -158,7 +158,7 @@ class RayCluster(base.Engine):
         self._driver.stdin.close()  # The driver then releases everything.
       self._driver.wait(_CLOSE_SECONDS)
     except subprocess.TimeoutExpired:
-      os.killpg(self._driver.pid, signal.SIGKILL)
+      node_process.send(self._driver, signal.SIGKILL)
       self._driver.wait()
     self._thread.join()
 
