@@ -36,19 +36,21 @@ class Plan:
 
   seeds: Tuple[int, ...] = (0, 1, 2)
   tasks: Tuple[str, ...] = (
-    'MiniGrid-DoorKey-8x8-v0:fixed=1',
-    'MiniGrid-UnlockPickup-v0:fixed=4',
-    'MiniGrid-FourRooms-v0:fixed=1',
+    'MiniGrid-DoorKey-8x8-v0:fixed=6',
+    'MiniGrid-SimpleCrossingS9N2-v0:fixed=5',
+    'MiniGrid-Unlock-v0:fixed=6',
   )
   behavior: str = 'minigrid-explorer'
   finetuning: bool = False
   pretraining_env: str = ''
   pretraining_steps: int = 0
-  task_steps: int = 12_000
+  task_steps: int = 20_000
   episodes: int = 50
   map_env: str = ''
   map_episodes: int = 32
-  settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+  settings: Mapping[str, Any] = dataclasses.field(
+    default_factory=lambda: {'extra_action_margin': 0.1}
+  )
 
   @property
   def learners(self) -> List[str]:
@@ -175,6 +177,7 @@ FULL = Plan(
   task_steps=40_000,
   episodes=100,
   map_env='MiniGrid-FourRooms-v0:fixed:no_goal',
+  settings={},
 )
 
 
