@@ -7,6 +7,8 @@ from bt_acme.evaluation import control_view
 from bt_acme.evaluation import video as video_lib
 
 _FRAMES_PER_SECOND = 4.0
+# Grids of at most half as many columns are enlarged.
+_CELLS = 20
 _LAST_FRAMES = 8  # The last image is repeated for this many frames.
 
 
@@ -47,7 +49,8 @@ def draw(env: str, episode: Episode, path: str) -> None:
     path: the path of the GIF.
   """
   environment: Any = environments.make(env, seed=0)
-  view = control_view.ControlView(environment)
+  columns, _ = environment.grid_size()
+  view = control_view.ControlView(environment, scale=max(1, _CELLS // columns))
   writer = video_lib.VideoWriter(path, frames_per_second=_FRAMES_PER_SECOND)
   environment.reset()
   for action, source in zip(episode.actions, episode.sources, strict=True):
