@@ -177,12 +177,14 @@ class RayCluster(base.Engine):
     """Posts the events that the driver sends until it exits."""
     assert self._driver.stdout is not None and self._driver.stderr is not None
     pipes = {'stdout': self._driver.stdout, 'stderr': self._driver.stderr}
-    for stream, data in node_process.follow(self._driver, pipes):
-      if stream == 'stdout':
-        self._take(data)
-      else:
-        self._errors = (self._errors + data)[-_LAST_BYTES:]
-    self._lose_all()
+    try:
+      for stream, data in node_process.follow(self._driver, pipes):
+        if stream == 'stdout':
+          self._take(data)
+        else:
+          self._errors = (self._errors + data)[-_LAST_BYTES:]
+    finally:  # Otherwise, the launcher would wait forever after a failure.
+      self._lose_all()
 
   def _take(self, data: bytes) -> None:
     *lines, self._partial = (self._partial + data).split(b'\n')

@@ -205,7 +205,12 @@ async def _drive() -> None:
         node = nodes[title] = PlacedNode(title, 0, node.options)
       path = command.pop('data_file')
       if path not in data:  # Each machine fetches the data once.
-        data[path] = ray.put(pathlib.Path(path).read_bytes())
+        try:
+          data[path] = ray.put(pathlib.Path(path).read_bytes())
+        except OSError as error:
+          reason = f'could not be started: {error}.'
+          _tell(event='ended', title=title, code=1, reason=reason)
+          continue
       node.start(**command, data=data[path])
     elif do == 'signal':
       node.signal(command['signum'])
