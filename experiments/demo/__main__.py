@@ -177,10 +177,10 @@ def _show(
   print(report.table(plan, results))
   print(f'\n{report.conclusion(plan, results)}\n')
   for title, path in pictures.items():
-    print(f'{title + ":":<19}{_relative(path)}')
+    print(f'{title + ":":<27}{_relative(path)}')
   seconds = {**seconds, 'figures': time.monotonic() - start}
   parts = ', '.join(f'{name} {value:.0f} s' for name, value in seconds.items())
-  print(f'{"Wall time:":<19}{sum(seconds.values()):.0f} s ({parts})')
+  print(f'{"Wall time:":<27}{sum(seconds.values()):.0f} s ({parts})')
 
 
 def _relative(path: pathlib.Path) -> str:
