@@ -17,9 +17,9 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_690,
+  'lines of code': 24_700,
   'lines of code in bt_acme/runtime': 4_740,
-  'lines of code in experiments': 5_720,
+  'lines of code in experiments': 5_730,
   'lines of code in benchmarks': 1_950,
   'classes': 301,
   'public class names that several classes have': 2,
