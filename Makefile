@@ -45,7 +45,7 @@ setup:  ## Create .venv: Python 3.10 with the full stack.
 demo: setup  ## Transfer the behavior that comes with the package: about 9 minutes.
 	@$(PYTHON_FULL) -m experiments.demo
 
-demo-full: setup  ## Pre-train without rewards, then transfer: at most 6 minutes.
+demo-full: setup  ## Pre-train without rewards, then transfer.
 	@$(PYTHON_FULL) -m experiments.demo --full --workdir=runs/demo_full
 
 paper: setup  ## Reproduce a table or figure of the paper: ARTIFACT=table3 SCALE=smoke.

@@ -5,10 +5,12 @@ machines where nothing else is installed.
 """
 
 import contextlib
+import math
 import os
 import selectors
 import signal
 import subprocess
+import time
 from typing import IO, Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 # Environment variable with the file descriptor of the process's heartbeat pipe.
@@ -16,6 +18,7 @@ PIPE_VARIABLE = 'BT_ACME_HEARTBEATS'
 _READ_SIZE = 1 << 16
 # Between two checks whether the process has exited although its pipes are open.
 _LOOK_SECONDS = 0.5
+_DRAIN_SECONDS = 5.0  # Time to read the rest after the process has exited.
 
 
 def start(
@@ -87,8 +90,8 @@ def follow(
     for name, pipe in pipes.items():
       stack.enter_context(pipe)
       selector.register(pipe, selectors.EVENT_READ, name)
-    has_exited = False
-    while selector.get_map():
+    has_exited, deadline = False, math.inf
+    while selector.get_map() and time.monotonic() < deadline:
       ready = selector.select(0 if has_exited else _LOOK_SECONDS)
       for key, _ in ready:
         data = os.read(key.fd, _READ_SIZE)
@@ -98,8 +101,9 @@ def follow(
           selector.unregister(key.fileobj)
       if has_exited and not ready:
         break  # A child process in a session of its own keeps a pipe open.
-      has_exited = process.poll() is not None
-      if has_exited:
+      if not has_exited and process.poll() is not None:
+        # Such a child process may also write without a pause.
+        has_exited, deadline = True, time.monotonic() + _DRAIN_SECONDS
         send(process, signal.SIGKILL)
   process.wait()
   send(process, signal.SIGKILL)  # Kills the child processes.
