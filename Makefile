@@ -5,9 +5,13 @@ PYTHON_COLAB := .venv-colab/bin/python
 # Number of test processes: one more than the two cores of the reference machine,
 # because tests of programs wait for other processes. Each uses several GB. The order of
 # files is defined in tests/conftest.py. Standard input is redirected, because it cannot
-# be read under nohup and may be closed elsewhere.
+# be read under nohup and may be closed elsewhere. A test process that has ended is not
+# replaced, because the test that ended it would run again.
 WORKERS ?= 3
-PYTEST := -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder </dev/null
+PYTEST := -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+  --max-worker-restart=0 </dev/null
+# Ends tests that do not end by themselves, in spite of the limit in pyproject.toml.
+LIMITED := timeout --foreground --signal=INT --kill-after=60
 # Tests that run without Acme, on a newer Python: the core, and code that depends on
 # the newest versions of other packages.
 CORE_TESTS := tests/core tests/accelerators_test.py tests/layering_test.py tests/installation_test.py \
@@ -68,7 +72,7 @@ test: environments  ## Run all tests except the slow ones, in three environments
 test-full: setup  ## Run the tests in .venv only; tests of Ray use .venv-ray.
 	@$(call if_set_up,ray,tests of Ray,:)
 	@$(call if_set_up,docs,tests of the documentation,:)
-	@$(PYTHON_FULL) $(PYTEST) -m 'not slow' tests
+	@$(LIMITED) 2400 $(PYTHON_FULL) $(PYTEST) -m 'not slow' tests
 
 docs:  ## Build the documentation: docs/_build/html/index.html.
 	@scripts/setup.sh docs
@@ -83,11 +87,11 @@ ray:  ## Create .venv-ray, for runs on several machines (--lp_launch_type=ray).
 
 test-core:  ## Run the tests of the core on Python >= 3.12 with the newest JAX.
 	@$(call if_set_up,core,tests of the core,\
-	  $(PYTHON_CORE) $(PYTEST) -m 'not slow' $(CORE_TESTS))
+	  $(LIMITED) 900 $(PYTHON_CORE) $(PYTEST) -m 'not slow' $(CORE_TESTS))
 
 test-colab:  ## Run the notebooks with the packages of Colab.
 	@$(call if_set_up,colab,notebooks on Colab,\
-	  $(PYTHON_COLAB) $(PYTEST) --dist load -m 'not slow' $(COLAB_TESTS))
+	  $(LIMITED) 900 $(PYTHON_COLAB) $(PYTEST) --dist load -m 'not slow' $(COLAB_TESTS))
 
 test-accelerators:  ## Compile for TPUs, with packages of 600 MB and no device.
 	@scripts/setup.sh accelerators && status=0 || status=$$?; \
@@ -98,7 +102,7 @@ test-accelerators:  ## Compile for TPUs, with packages of 600 MB and no device.
 	esac
 
 test-slow: setup  ## Run the tests of learning and of whole programs: many minutes.
-	@$(PYTHON_FULL) -m pytest -m slow tests
+	@$(PYTHON_FULL) -m pytest -m slow -o faulthandler_timeout=10800 tests
 
 simulate: setup  ## Simulate runs under FAILURES=1000000 failures.
 	@$(PYTHON_FULL) -m tests.simulation --failures=$(or $(FAILURES),1000000)

@@ -1,6 +1,7 @@
 """Settings for every test and for the processes that tests start."""
 
 import ctypes
+import faulthandler
 import gc
 import importlib.util
 import os
@@ -40,6 +41,35 @@ def pytest_collection_modifyitems(items):
   items.sort(
     key=lambda item: item.path.relative_to(root).parts[0] not in _FIRST
   )
+
+
+def _limit_time(item):
+  """Fails a phase of a test that takes too long, and prints all stacks.
+
+  The limit is a third of `faulthandler_timeout`. After all of it, pytest ends a
+  process that has not returned to Python.
+  """
+  limit = float(item.config.getini('faulthandler_timeout')) / 3
+  if not limit:
+    return (yield)
+
+  def fail(signum, frame):
+    del signum, frame
+    faulthandler.dump_traceback(sys.__stderr__)
+    pytest.fail(f'{item.nodeid} took more than {limit:.0f} s')
+
+  previous = signal.signal(signal.SIGALRM, fail)
+  signal.setitimer(signal.ITIMER_REAL, limit)
+  try:
+    return (yield)
+  finally:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, previous)
+
+
+pytest_runtest_setup = pytest.hookimpl(wrapper=True)(_limit_time)
+pytest_runtest_call = pytest.hookimpl(wrapper=True)(_limit_time)
+pytest_runtest_teardown = pytest.hookimpl(wrapper=True)(_limit_time)
 
 
 @pytest.fixture(autouse=True, scope='session')

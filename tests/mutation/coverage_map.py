@@ -296,6 +296,7 @@ def run_pytest(test_files: Sequence[str], plugin: Any, *options: str) -> None:
 
   pytest.main(
     ['-q', '-p', 'no:cacheprovider', '-p', 'no:xdist']
+    + ['-ofaulthandler_timeout=0']  # Tests have other limits here.
     + ['--rootdir=.', '--basetemp=../temporary', *options, *test_files],
     plugins=[plugin],
   )
