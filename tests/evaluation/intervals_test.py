@@ -329,8 +329,8 @@ def test_a_larger_confidence_widens_the_interval():
 @pytest.mark.parametrize(
   'runs, message',
   [
-    ([1.0, 2.0], r'shape \(2,\) must be \[seeds, tasks\]'),
-    (np.zeros((0, 3)), r'shape \(0, 3\) must be'),
+    ([1.0, 2.0], r'shape \(2,\)\. Pass \[seeds, tasks\]'),
+    (np.zeros((0, 3)), r'shape \(0, 3\)\. Pass'),
     ([[1.0, np.nan]], 'NaN or infinity'),
     ([[1.0, -np.inf]], 'NaN or infinity'),
   ],

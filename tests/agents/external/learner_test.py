@@ -1,6 +1,6 @@
 """Tests that dm-acme's R2D2 learns from sequences of this package's actors."""
 
-import time
+import threading
 
 import acme
 import jax
@@ -63,7 +63,7 @@ def make_client():
   server.stop()
 
 
-def test_dm_acmes_r2d2_learns_from_our_actors(client):
+def test_dm_acmes_r2d2_learns_from_our_actors(client, monkeypatch):
   batch_size = peers.R2D2_CONFIG.batch_size
   config = r2d2.R2D2Config(
     burn_in_length=2,
@@ -105,10 +105,18 @@ def test_dm_acmes_r2d2_learns_from_our_actors(client):
       )
   assert extras['core_state'].hidden.shape == (batch_size, 1, LSTM)
 
+  write, written = client.mutate_priorities, threading.Event()
+
+  def write_larger(table, updates):
+    # The replay then hardly samples any other sequence.
+    write(table, {key: 1e6 + value for key, value in updates.items()})
+    written.set()
+
   def priorities():
-    samples = client.sample(table.TABLE, 64, emit_timesteps=False)
+    samples = client.sample(table.TABLE, 32, emit_timesteps=False)
     return {float(sample.info.priority) for sample in samples}
 
+  monkeypatch.setattr(client, 'mutate_priorities', write_larger)
   learner = builder.make_learner(jax.random.key(0), networks, dataset, client)
   before = learner.get_variables([''])[0]
   assert priorities() == {1.0}
@@ -118,7 +126,5 @@ def test_dm_acmes_r2d2_learns_from_our_actors(client):
   assert all(jax.tree.leaves(changed))
   assert all(np.isfinite(x).all() for x in jax.tree.leaves(after))
   # A thread writes priorities to a table with the expected name.
-  deadline = time.monotonic() + 60
-  while priorities() == {1.0}:
-    assert time.monotonic() < deadline
-    time.sleep(0.1)
+  assert written.wait(timeout=60)
+  assert max(priorities()) >= 1e6
