@@ -108,8 +108,10 @@ def policy(
   start, step = batched_core.jit_functions(core)
   arguments = (params, inputs.is_first, stack, state)
   yield Function('policy start', start, _on(devices, arguments), donated=(3,))
-  arguments = (params, *inputs.core_inputs(newest), state)
-  yield Function('policy step', step, _on(devices, arguments), donated=(3,))
+  step_arguments = (params, *inputs.core_inputs(newest), state)
+  yield Function(
+    'policy step', step, _on(devices, step_arguments), donated=(4,)
+  )
 
 
 def server(

@@ -147,6 +147,11 @@ class Agent:
     return None
 
   @property
+  def learns_priorities(self) -> bool:
+    """Whether flights draw behaviors with learned priorities."""
+    return self.transfer is not None and self.transfer.learns_priorities
+
+  @property
   def num_extra_actions(self) -> int:
     """The number of extra actions: K (one per behavior) if enabled, else 0."""
     if self.transfer is None or not self.transfer.extra_action:
@@ -243,17 +248,22 @@ class Agent:
     return params
 
   def actor_input(
-    self, inputs: types.AgentInput, host_inputs: Tuple[Any, ...]
+    self,
+    inputs: types.AgentInput,
+    host_inputs: Tuple[Any, ...],
+    flight_weights: Any = (),
   ) -> Any:
     """Combines inputs for the actor core.
 
     Args:
       inputs: the inputs of the agent.
       host_inputs: the inputs from the host sides of the K behaviors.
+      flight_weights: float32 [K], the learned priorities of the behaviors; ()
+        if they are constant.
     """
-    return (
-      inputs if self.transfer is None else bt_actor.BTInput(inputs, host_inputs)
-    )
+    if self.transfer is None:
+      return inputs
+    return bt_actor.BTInput(inputs, host_inputs, flight_weights)
 
 
 def spec_by_name(names: str, *, num_stacked: int = 0) -> EnvironmentSpec:

@@ -120,6 +120,7 @@ class BatchedCore:
     params: types.Params,
     inputs: types.AgentInput,
     host_inputs: HostInputs,
+    flight_weights: Any,
     state: ActingState,
   ) -> Tuple[jax.Array, Extras, ActingState]:
     """Selects an action in each environment.
@@ -129,6 +130,8 @@ class BatchedCore:
       inputs: the agent's inputs, [N, ...]; the observation is the newest frame,
         uint8 [N, H, W, C].
       host_inputs: the inputs from each behavior's host side, trees [N, ...].
+      flight_weights: float32 [N, K], the learned priorities of the behaviors;
+        () if they are constant.
       state: the state before the step.
 
     Returns:
@@ -141,7 +144,9 @@ class BatchedCore:
       axes = ngu_actor.NGUParams(agent=None, embedding=0, rnd=None)
     action, core = jax.vmap(self._core.select_action, in_axes=(axes, 0, 0))(
       params,
-      self._agent.actor_input(inputs._replace(observation=stack), host_inputs),
+      self._agent.actor_input(
+        inputs._replace(observation=stack), host_inputs, flight_weights
+      ),
       state.core,
     )
     extras = jax.vmap(self._core.get_extras)(core)
@@ -154,7 +159,7 @@ def jit_functions(
   """Compiles `start` and `step`, which then donate their state argument."""
   return (
     jax.jit(core.start, donate_argnums=3),
-    jax.jit(core.step, donate_argnums=3),
+    jax.jit(core.step, donate_argnums=4),
   )
 
 

@@ -33,6 +33,8 @@ class PolicyInput(NamedTuple):
     is_first: bool [N], whether an episode starts.
     is_last: bool [N], whether an episode ends.
     host_inputs: the inputs from each behavior's host side, trees [N, ...].
+    flight_weights: float32 [N, K], the learned priorities of the behaviors; ()
+      if they are constant.
   """
 
   observation: Any
@@ -41,18 +43,20 @@ class PolicyInput(NamedTuple):
   is_first: Array
   is_last: Array
   host_inputs: batched_core.HostInputs
+  flight_weights: Any = ()
 
   def core_inputs(
     self, newest: Array
-  ) -> Tuple[types.AgentInput, batched_core.HostInputs]:
+  ) -> Tuple[types.AgentInput, batched_core.HostInputs, Any]:
     """Returns the inputs of `BatchedCore.step`.
 
     Args:
       newest: uint8 [N, H, W, C], the newest frame of each observation.
     """
-    return types.AgentInput(
+    agent = types.AgentInput(
       newest, self.prev_action, self.prev_reward, self.is_first
-    ), self.host_inputs
+    )
+    return agent, self.host_inputs, self.flight_weights
 
 
 class Policy(Protocol):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from bt_acme import assembly
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.acting import episode as episode_lib
+from bt_acme.acting import flight_priorities
 from bt_acme.acting import policy as policy_lib
 from bt_acme.acting import transition as transition_lib
 from bt_acme.core import types
@@ -38,6 +39,8 @@ class VectorActor:
 
   Attributes:
     intrinsic: the environments' intrinsic rewards; None without pre-training.
+    priorities: the learned priorities of the behaviors; None if their weights
+      are constant, as in evaluations.
   """
 
   def __init__(
@@ -51,6 +54,7 @@ class VectorActor:
     sinks: Optional[Sequence[transition_lib.TransitionSink]] = None,
     statistics: Optional[Statistics] = None,
     policy: Optional[policy_lib.Policy] = None,
+    scores: Optional[flight_priorities.Scores] = None,
   ):
     """Initializes the actor.
 
@@ -66,6 +70,8 @@ class VectorActor:
         each environment, or one for all.
       policy: selects the actions, with its own epsilons, seed and flights; None
         to select actions in this process.
+      scores: with `flight_priorities='learned'`, the scores from which to learn
+        on; None for constant weights.
     """
     self._agent = agent
     self._num = np.size(epsilons)
@@ -94,6 +100,9 @@ class VectorActor:
       self._rewards_next = config.reward_observation == 'next'
     if statistics is not None:
       self.restore_statistics(statistics)
+    self.priorities: Optional[flight_priorities.FlightPriorities] = None
+    if scores is not None:
+      self.priorities = flight_priorities.FlightPriorities(agent, scores)
 
     self._action = np.zeros(self._num, np.int32)
     self._reward = np.zeros(self._num, np.float32)
@@ -145,6 +154,7 @@ class VectorActor:
       'hosts': [host.state() for host in self._hosts],
       'intrinsic': None if self.intrinsic is None else self.intrinsic.state(),
       'episodes': [episode.state() for episode in self._episodes],
+      'priorities': self.priorities and self.priorities.state(),
       'action': self._action.copy(),
       'reward': self._reward.copy(),
       'turns': self._turns,
@@ -165,6 +175,8 @@ class VectorActor:
       self.intrinsic.restore(state['intrinsic'])
     for episode, sums in zip(self._episodes, state['episodes'], strict=True):
       episode.restore(sums)
+    if self.priorities is not None:
+      self.priorities.restore(state['priorities'])
     self._action, self._reward = state['action'], state['reward']
     self._turns = state['turns']
     self._waiting = {
@@ -198,6 +210,10 @@ class VectorActor:
     shown = (step.observation, prev_action, is_first, step.is_last)
     shown = behavior_lib.read_only(shown)
     host_inputs = tuple(host.inputs(*shown) for host in self._hosts)
+    weights: Any = ()
+    if self.priorities is not None:
+      probabilities = self.priorities.probabilities().astype(np.float32)
+      weights = np.tile(probabilities, (self._num, 1))
     self._step = step
     self._inputs = policy_lib.PolicyInput(
       step.observation,
@@ -206,6 +222,7 @@ class VectorActor:
       is_first,
       step.is_last,
       host_inputs,
+      weights,
     )
     self._policy.request(self._inputs)
 
@@ -253,7 +270,7 @@ class VectorActor:
     Returns:
       Metrics of the episodes that end with this step, including the index
       `environment`, its epsilon and, with behavior transfer, the drawn
-      `flight_probability`.
+      `flight_probability`, the behavior that flew, and its priorities.
     """
     self.update()
     if self.intrinsic is None:
@@ -265,17 +282,25 @@ class VectorActor:
       if self._sinks is not None:
         self._take_transition(i, step)
       if step.is_last[i]:
-        row = {
-          **self._episodes[i].metrics(),
-          'environment': self._first_environment + int(i),
-          'epsilon': float(self._epsilons[i]),
-        }
-        if 'flight_probability' in self._extras:
-          probability = self._extras['flight_probability'][i]
-          row['flight_probability'] = float(probability)
-        finished.append(row)
-        self._episodes[i] = episode_lib.EpisodeMetrics()
+        finished.append(self._end_episode(i))
     return finished
+
+  def _end_episode(self, i: int) -> Dict[str, float]:
+    """Returns the metrics of an environment's episode, which has ended."""
+    episode, self._episodes[i] = self._episodes[i], episode_lib.EpisodeMetrics()
+    row = {
+      **episode.metrics(),
+      'environment': self._first_environment + int(i),
+      'epsilon': float(self._epsilons[i]),
+    }
+    if self._agent.behaviors:
+      probability = self._extras['flight_probability'][i]
+      row['flight_probability'] = float(probability)
+      row.update(episode.flight_metrics())
+    if self.priorities is not None:
+      row.update(self.priorities.row())
+      self.priorities.add(episode)
+    return row
 
   def _take_transition(self, i: int, step: vector.VectorStep) -> None:
     """Records an environment's transition, now or once its reward is known."""
@@ -328,6 +353,9 @@ class VectorActor:
       source=extras['source'][i],
       flight_length=extras['flight_length'][i]
       if 'flight_length' in extras
+      else 0,
+      flight_behavior=extras['flight_behavior'][i]
+      if 'flight_behavior' in extras
       else 0,
       task_reward=task_reward,
       intrinsic_reward=intrinsic_reward,

@@ -87,6 +87,11 @@ def BTBuilder(
       'only the group BTConfig().transfer; base_builder already has all other '
       'settings of the agent.'
     )
+  if config.learns_priorities:
+    raise ValueError(
+      "flight_priorities='learned' needs a run of bt_acme, whose actors share "
+      "their scores. Use bt_acme.transfer or run_bt.py, or choose 'fixed'."
+    )
   if isinstance(base_builder, builders_lib.R2D2Builder):
     return _around_ours(base_builder.agent, behaviors, config, behavior_weights)
   if isinstance(

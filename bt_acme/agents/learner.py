@@ -11,7 +11,7 @@ from acme.utils import counting, loggers
 
 from bt_acme import assembly
 from bt_acme import learner as learner_lib
-from bt_acme.acting import statistics_store
+from bt_acme.acting import flight_priorities, statistics_store
 from bt_acme.core import learner_core, types
 from bt_acme.replay import blocks, priority_updates
 from bt_acme.replay import sampler as sampler_lib
@@ -25,8 +25,9 @@ _Started = Tuple[blocks.Sample, Optional[assembly.Variables]]
 class Learner(acme.Learner):
   """Trains R2D2, NGU or BT on sampled sequences.
 
-  The learner also stores the running statistics of the intrinsic reward that
-  actors report (`statistics_store`).
+  The learner also stores what actors report: the running statistics of the
+  intrinsic reward (`statistics_store`) and the scores of flights
+  (`flight_priorities`).
   """
 
   def __init__(
@@ -66,6 +67,7 @@ class Learner(acme.Learner):
     self._started: Optional[_Started] = None
     self._lock = threading.Lock()
     self._statistics = statistics_store.make_store(agent)
+    self._scores = flight_priorities.ScoreStore(agent)
     self._learner_steps = 0
     self._replay_size = 0
     self._last_step = time.monotonic()
@@ -183,6 +185,10 @@ class Learner(acme.Learner):
     """Returns running statistics; see `StatisticsStore.get`."""
     return self._statistics.get(first_environment, num_environments)
 
+  def exchange_scores(self, episodes: Sequence[Any]) -> Any:
+    """Adds scored episodes and returns all scores; see `ScoreStore`."""
+    return self._scores.exchange(episodes)
+
   def merged_statistics(self) -> Optional[Any]:
     """Returns the merged statistics of all environments, or None."""
     return self._statistics.merged()
@@ -200,6 +206,7 @@ class Learner(acme.Learner):
       'arrays': self._learner.arrays(),
       'values': {
         'statistics': self._statistics.save(),
+        'flight_scores': self._scores.save(),
         'max_priority': self._learner.final_largest_priority(),
         'learner_steps': self._learner_steps,
         'key': self._learner.key(),
@@ -219,4 +226,5 @@ class Learner(acme.Learner):
     self._learner.largest_priority.restore(values['max_priority'])
     self._learner_steps = values['learner_steps']
     self._statistics.restore(values['statistics'])
+    self._scores.restore(values.get('flight_scores'))
     self._publish(self._learner.copy_variables())

@@ -70,6 +70,54 @@ def learning_curves(
   )
 
 
+def priorities(
+  run: runs.Run, *, window: int = 20, path: str = ''
+) -> plots.Picture:
+  """Plots the learned priorities of the behaviors over actor steps, stacked.
+
+  Args:
+    run: a run of `transfer` with `flight_priorities='learned'`.
+    window: the number of episodes in each moving average.
+    path: the PNG file to write; empty to write none.
+
+  Returns:
+    The figure.
+
+  Raises:
+    ValueError: if the run has no learned priorities, or no finished episode.
+
+  Example:
+    ```python
+    run = bt_acme.transfer(
+      'Chain-5',
+      ['action_repeat', 'uniform'],
+      max_actor_steps=2_000,
+      flight_priorities='learned',
+    )
+    bt_acme.plots.priorities(run, path='priorities.png')
+    ```
+  """
+  behaviors = run.agent.behaviors
+  columns = [f'flight_priority_{k}' for k in range(len(behaviors))]
+  if not columns or columns[0] not in run.episodes:
+    raise ValueError(
+      'run has no learned priorities. Pass a run of bt_acme.transfer with '
+      "flight_priorities='learned' and at least one finished episode."
+    )
+  labels = [behavior.name for behavior in behaviors]
+  return plots.stacked_shares(
+    path,
+    {
+      label if labels.count(label) == 1 else f'{label} ({k})': (
+        plots.smoothed_curve(run.episodes, column, window=window)
+      )
+      for k, (label, column) in enumerate(zip(labels, columns, strict=True))
+    },
+    title=run.agent.spec.name,
+    ylabel='share of flights',
+  )
+
+
 def visits(
   evaluations: Mapping[str, evaluating.Evaluation],
   *,

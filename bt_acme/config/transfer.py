@@ -79,6 +79,51 @@ class TransferConfig:
     minimum=1,
     maximum=_LONGEST_FLIGHT,
   )
+  flight_priorities: str = checks.setting(
+    'fixed',
+    'Probabilities of several behaviors to be drawn for a flight: `fixed` uses '
+    'the weights of the behaviors for the whole run; `learned` also prefers '
+    'behaviors whose recent episodes had high scores (priority_signal). The '
+    'paper has a single behavior and suggests priorities as future work.',
+    choices=('fixed', 'learned'),
+  )
+  priority_signal: str = checks.setting(
+    'discovery',
+    'Score of an episode, which counts for each behavior that flew in it: '
+    '`discovery` is the sum of the positive rewards of the task, so that '
+    'behaviors are preferred that find rewards, at any cost; `return` is the '
+    'sum of all rewards of the task.',
+    choices=('discovery', 'return'),
+  )
+  priority_window: int = checks.setting(
+    64,
+    'Number of recent episodes of each behavior whose mean score determines '
+    'its priority.',
+    minimum=1,
+    maximum=100_000,
+  )
+  priority_temperature: float = checks.setting(
+    0.2,
+    'Temperature of the softmax over the mean scores, which are divided by '
+    'their largest magnitude. At 0.2, a behavior that never finds a reward is '
+    'drawn 150 times less often than the best one, apart from priority_floor.',
+    above=0,
+  )
+  priority_floor: float = checks.setting(
+    0.1,
+    'Share of the draws that ignore the scores, so that each behavior is '
+    'tried again from time to time.',
+    minimum=0,
+    maximum=1,
+  )
+  behavior_draws: str = checks.setting(
+    'auto',
+    'How often one of several behaviors is drawn: `flight` draws one for each '
+    'flight, `episode` one for all flights of an episode, so that its score '
+    'depends on one behavior; `auto` is `episode` with learned priorities, '
+    'else `flight`.',
+    choices=('auto', 'flight', 'episode'),
+  )
   flight_recurrent_state: str = checks.setting(
     'advance',
     "Treatment of the Q-network's recurrent state during a flight, in both "
@@ -114,6 +159,18 @@ class TransferConfig:
     choices=('recompute', 'zero'),
   )
 
+  @property
+  def learns_priorities(self) -> bool:
+    """Whether flights draw behaviors with learned priorities."""
+    return self.flights and self.flight_priorities == 'learned'
+
+  @property
+  def draws_by_episode(self) -> bool:
+    """Whether all flights of an episode belong to one behavior."""
+    if self.behavior_draws == 'auto':
+      return self.learns_priorities
+    return self.behavior_draws == 'episode'
+
   def __post_init__(self) -> None:
     checks.check(self)
     checks.require(
@@ -125,6 +182,11 @@ class TransferConfig:
       self.extra_action or not self.extra_action_margin,
       f'extra_action_margin={self.extra_action_margin} needs an extra action. '
       'Set extra_action=True, or remove extra_action_margin.',
+    )
+    checks.require(
+      self.flights or self.flight_priorities == 'fixed',
+      "flight_priorities='learned' needs flights. Set flights=True or "
+      "flight_priorities='fixed'.",
     )
     checks.require(
       self.min_flight_probability <= self.max_flight_probability,

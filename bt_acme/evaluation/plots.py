@@ -1,4 +1,4 @@
-"""Learning curves and heat maps of visited cells, as figures and PNG files.
+"""Learning curves, shares and heat maps, as figures and PNG files.
 
 pyplot is not used, because users choose its backend. A notebook displays a
 figure that is the result of a cell.
@@ -88,6 +88,46 @@ def learning_curves(
   axes.set_title(title)
   axes.grid(alpha=0.3)
   axes.legend(frameon=False)
+  axes.spines[['top', 'right']].set_visible(False)
+  return _save(figure, path)
+
+
+def stacked_shares(
+  path: str,
+  shares: Mapping[str, Curve],
+  *,
+  title: str,
+  ylabel: str,
+) -> Picture:
+  """Draws shares that sum to 1 over actor steps, stacked.
+
+  Args:
+    path: the path of the PNG; empty to write none.
+    shares: the curve of each share, by label; all have the same actor steps.
+    title: the title of the plot.
+    ylabel: the label of the vertical axis.
+
+  Returns:
+    The figure.
+  """
+  figure = Picture(figsize=(7, 4.2))
+  axes = figure.subplots()
+  curves = list(shares.values())
+  axes.stackplot(
+    curves[0][0],
+    [values for _, values in curves],
+    labels=list(shares),
+    colors=[f'C{i}' for i in range(len(curves))],
+    alpha=0.85,
+  )
+  axes.set_ylim(0, 1)
+  axes.margins(x=0)
+  axes.set_xlabel('actor steps')
+  axes.set_ylabel(ylabel)
+  axes.set_title(title)
+  axes.legend(
+    frameon=False, loc='upper left', bbox_to_anchor=(1.0, 1.0), reverse=True
+  )
   axes.spines[['top', 'right']].set_visible(False)
   return _save(figure, path)
 

@@ -6,9 +6,9 @@ idle. Without a server there is a single group, and the same calls step it in
 order: select actions, act, observe.
 """
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from bt_acme.acting import vector_actor
+from bt_acme.acting import flight_priorities, vector_actor
 from bt_acme.environments import vector
 
 Row = Dict[str, float]
@@ -132,6 +132,22 @@ class Pipeline:
       for first, statistics in by_group.items()
       if statistics is not None
     }
+
+  def share_scores(
+    self,
+    exchange: Callable[
+      [List[flight_priorities.Scored]], flight_priorities.Scores
+    ],
+  ) -> None:
+    """Exchanges the scores of flights, whose priorities are learned.
+
+    Args:
+      exchange: the method of `flight_priorities.ScoreStore`.
+    """
+    learning = [g.actor.priorities for g in self.groups if g.actor.priorities]
+    scores = exchange([scored for one in learning for scored in one.take()])
+    for one in learning:
+      one.replace(scores)
 
   def close(self) -> None:
     """Closes all environments."""

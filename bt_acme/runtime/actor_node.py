@@ -203,6 +203,9 @@ class ActorNode(node.Node):
       sinks=sinks,
       statistics=self._learner.get_statistics(first, run.group_size),
       policy=policy,
+      scores=(
+        self._learner.exchange_scores([]) if agent.learns_priorities else None
+      ),
     )
     if policy is None:
       self._clients.append(
@@ -263,6 +266,8 @@ class ActorNode(node.Node):
     """Reports statistics, then steps; the report of steps may end the run."""
     for first_environment, statistics in self._pipeline.statistics().items():
       self._learner.put_statistics(first_environment, statistics)
+    if self._agent.learns_priorities:
+      self._pipeline.share_scores(self._learner.exchange_scores)
     self._coordinator.report_acting(
       self._index, self._context.attempt, self._taken, self._episodes
     )

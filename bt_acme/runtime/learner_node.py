@@ -113,6 +113,11 @@ class LearnerNode(node.Node):
     self._ready.wait()
     self._learner.put_statistics(first_environment, statistics)
 
+  def exchange_scores(self, episodes: Sequence[Any]) -> Any:
+    """Adds scored episodes and returns all scores; see `ScoreStore`."""
+    self._ready.wait()
+    return self._learner.exchange_scores(episodes)
+
   def next_evaluation(
     self, evaluator: int
   ) -> Optional[Tuple[int, assembly.Learned]]:

@@ -42,6 +42,7 @@ _CHUNK = 1 << 20  # Bytes.
 # Columns that locate a row and are not plotted as curves.
 _NO_SUMMARIES = (
   *(*MARKS, 'environment', 'epsilon', 'flight_probability'),
+  'flight_behavior',
   'evaluation_point',
 )
 

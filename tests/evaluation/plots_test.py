@@ -45,6 +45,26 @@ def test_curves_of_seeds_are_interpolated_in_their_common_range(tmp_path):
   assert path.read_bytes().startswith(b'\x89PNG')
 
 
+def test_stacked_shares(tmp_path):
+  steps = np.array([0, 10, 20])
+  path = tmp_path / 'shares.png'
+  figure = plots.stacked_shares(
+    str(path),
+    {
+      'one': (steps, np.array([0.5, 0.2, 0.1])),
+      'other': (steps, np.array([0.5, 0.8, 0.9])),
+    },
+    title='',
+    ylabel='share',
+  )
+  assert path.read_bytes().startswith(b'\x89PNG')
+  (axes,) = figure.axes
+  tops = [x.get_paths()[0].vertices[:, 1].max() for x in axes.collections]
+  np.testing.assert_allclose(tops, [0.5, 1.0])
+  labels = [text.get_text() for text in axes.get_legend().get_texts()]
+  assert sorted(labels) == ['one', 'other']
+
+
 def test_scores_of_the_same_actor_step_are_averaged(tmp_path):
   evaluation = np.array([20, 10, 20, 30]), np.array([1.0, 5.0, 4.0, 6.0])
   steps, means = plots.means_by_step(evaluation)

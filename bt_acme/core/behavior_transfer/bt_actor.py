@@ -26,10 +26,18 @@ class BTParams(NamedTuple):
 
 
 class BTInput(NamedTuple):
-  """The agent's input and the host inputs of the K behaviors."""
+  """The inputs of the agent, its behaviors and its flights.
+
+  Attributes:
+    agent: the agent's input.
+    host_inputs: the host inputs of the K behaviors.
+    flight_weights: float32 [K], the current weights for drawing the behavior of
+      a flight; () for the constant weights.
+  """
 
   agent: types.AgentInput
   host_inputs: Tuple[Any, ...]
+  flight_weights: Any = ()
 
 
 class Resolution(NamedTuple):
@@ -79,7 +87,8 @@ class _Parts(NamedTuple):
     behaviors: the K behaviors.
     config: the settings of flights and extra actions.
     num_actions: A, the number of actions.
-    weights: K weights, each at most 1, for drawing the behavior of a flight.
+    weights: K weights, each at most 1, for drawing the behavior of a flight,
+      unless the input has others.
     survival: float32 [max_flight_length - 1], the result of `flights.survival`.
     use_flights: whether flights can start.
   """
@@ -252,7 +261,7 @@ def _select_action(
 ) -> Tuple[jax.Array, BTActorState]:
   key, episode_key, flight_key = jax.random.split(state.key, 3)
   flight_step, flight = _step_flight(
-    parts, inputs.agent.is_first, state.flight, episode_key, flight_key
+    parts, inputs, state.flight, episode_key, flight_key
   )
   choice, agent = parts.agent.select_action(
     params.agent, inputs.agent, state.agent
@@ -283,7 +292,7 @@ def _select_action(
 
 def _step_flight(
   parts: _Parts,
-  is_first: jax.Array,
+  inputs: BTInput,
   flight: flights.FlightState,
   episode_key: types.PRNGKey,
   flight_key: types.PRNGKey,
@@ -292,11 +301,17 @@ def _step_flight(
   fresh = _new_flight(parts, episode_key)
   if parts.by_epsilon:  # Epsilon is the same for all episodes.
     fresh = fresh._replace(start_probability=flight.start_probability)
+  is_first = inputs.agent.is_first
   flight = r2d2_actor.where_first(is_first, fresh, flight)
   if not parts.use_flights:
     return flights.no_flight(flight), flight
+  is_fixed = isinstance(inputs.flight_weights, tuple)
   return flights.step(
-    flight, flight_key, jnp.asarray(parts.survival), parts.weights
+    flight,
+    flight_key,
+    jnp.asarray(parts.survival),
+    parts.weights if is_fixed else inputs.flight_weights,
+    is_first if parts.config.draws_by_episode else None,
   )
 
 
@@ -348,6 +363,7 @@ def _get_extras(parts: _Parts, state: BTActorState) -> Dict[str, Any]:
     'choice': state.resolution.choice,
     'source': state.resolution.source,
     'flight_length': state.flight_step.length,
+    'flight_behavior': state.flight_step.behavior,
     'flight_probability': (
       probability if parts.use_flights else jnp.zeros_like(probability)
     ),

@@ -9,7 +9,7 @@ Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 4 and Alg. 1, after the
 temporally extended exploration of Dabney et al. 2021 (arXiv:2006.01782).
 """
 
-from typing import NamedTuple, Sequence, Tuple
+from typing import NamedTuple, Optional, Sequence, Tuple, Union
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,8 @@ class FlightState(NamedTuple):
   Attributes:
     steps_left: int32 [], the number of remaining steps of the flight; 0 means
       that the agent is in control.
-    behavior: int32 [], the behavior of the flight, one of K.
+    behavior: int32 [], the behavior of the flight, one of K. If one behavior is
+      drawn for each episode, the behavior of this episode.
     start_probability: float32 [], epsilon_levy of this episode.
   """
 
@@ -126,7 +127,8 @@ def step(
   state: FlightState,
   key: types.PRNGKey,
   survival_probabilities: jax.Array,
-  behavior_weights: Sequence[float],
+  behavior_weights: Union[Sequence[float], jax.Array],
+  draws_behavior: Optional[jax.Array] = None,
 ) -> Tuple[FlightStep, FlightState]:
   """Advances one environment by a step, and may start a flight.
 
@@ -138,6 +140,8 @@ def step(
     key: the random key for this step.
     survival_probabilities: float32 [max_length - 1], the result of `survival`.
     behavior_weights: K weights for drawing the behavior of a flight.
+    draws_behavior: bool [], whether this step draws the behavior of the flights
+      from now on; None if each flight draws its behavior.
 
   Returns:
     The role of this step in a flight, and the state after the step.
@@ -149,7 +153,8 @@ def step(
   drawn = jax.random.categorical(
     behavior_key, jnp.log(jnp.asarray(behavior_weights, jnp.float32))
   ).astype(jnp.int32)
-  behavior = jnp.where(starts, drawn, state.behavior)
+  draws = starts if draws_behavior is None else draws_behavior
+  behavior = jnp.where(draws, drawn, state.behavior)
   steps_left = jnp.where(starts, length, state.steps_left)
   return (
     FlightStep(

@@ -13,7 +13,7 @@ import numpy as np
 
 from bt_acme import assembly
 from bt_acme import learner as learner_lib
-from bt_acme.acting import statistics_store
+from bt_acme.acting import flight_priorities, statistics_store
 from bt_acme.core import learner_core, types
 from bt_acme.replay import in_process as in_process_replay
 from bt_acme.runtime import metrics
@@ -61,6 +61,7 @@ class InProcessLearner:
     self._logger = logger
     self._increment = increment
     self._statistics = statistics_store.make_store(agent)
+    self._scores = flight_priorities.ScoreStore(agent)
     self.actor_statistics: Callable[[], Mapping[int, Any]] = dict
     self.replay = in_process_replay.InProcessReplay(
       config.replay, agent.replay_shapes, seed=seed
@@ -107,6 +108,10 @@ class InProcessLearner:
 
   def put_statistics(self, first_environment: int, statistics: Any) -> None:
     """Does nothing, because `actor_statistics` returns the statistics."""
+
+  def exchange_scores(self, episodes: Sequence[Any]) -> Any:
+    """Adds scored episodes and returns all scores; see `ScoreStore`."""
+    return self._scores.exchange(episodes)
 
   def merged_statistics(self) -> Optional[Any]:
     """Returns the merged statistics of all environments; None without any."""
@@ -166,6 +171,7 @@ class InProcessLearner:
       'arrays': self._learner.arrays(),
       'values': {
         'statistics': self._store_statistics().save(),
+        'flight_scores': self._scores.save(),
         'max_priority': self._learner.final_largest_priority(),
         'learner_steps': self.learner_steps,
         'key': self._learner.key(),
@@ -178,6 +184,7 @@ class InProcessLearner:
     self._learner.restore(state['arrays'], values.get('key'))
     self._learner.num_finished = values['learner_steps']
     self._statistics.restore(values['statistics'])
+    self._scores.restore(values.get('flight_scores'))
 
   def state(self) -> Dict[str, Any]:
     """Returns the state that `save` omits but the next steps depend on."""

@@ -72,6 +72,41 @@ def test_lengths_follow_the_truncated_zeta_law(exponent, max_length):
   assert np.sum((counts - expected) ** 2 / expected) < 66
 
 
+def test_the_default_draws_are_those_of_the_first_version():
+  step = _samples(2.0, 50, weights=(1.0, 0.5, 0.25), start_probability=0.5)
+  np.testing.assert_array_equal(
+    step.behavior[:24],
+    [1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 0, 2, 1, 0, 0, 0, 0, 0, 2, 0, 0],
+  )
+  np.testing.assert_array_equal(
+    step.length[:24],
+    [1, 0, 2, 0, 0, 0, 1, 1, 0, 1, 0, 0, 1, 3, 2, 1, 3, 1, 0, 0, 0, 1, 0, 2],
+  )
+
+
+def test_a_behavior_can_be_drawn_for_a_whole_episode():
+  survival = jnp.asarray(flights.survival(2.0, 3))
+  weights = jnp.asarray([0.5, 0.0, 0.5])
+
+  def episode(key):
+    state = flights.new_episode(key, min_probability=0.5, max_probability=0.5)
+    seen = []
+    for t, step_key in enumerate(jax.random.split(key, 20)):
+      step, state = flights.step(
+        state, step_key, survival, weights, jnp.asarray(t == 0)
+      )
+      seen.append(step)
+    return jax.tree.map(lambda *x: jnp.stack(x), *seen)
+
+  steps = jax.vmap(episode)(jax.random.split(jax.random.key(0), 300))
+  behavior = np.asarray(steps.behavior)
+  assert behavior.shape == (300, 20)
+  np.testing.assert_array_equal(behavior, behavior[:, :1].repeat(20, axis=1))
+  counts = np.bincount(behavior[:, 0], minlength=3)
+  assert counts[1] == 0 and counts.min(initial=300, where=counts > 0) > 110
+  assert np.asarray(steps.starts).sum(axis=1).max() > 5
+
+
 @pytest.mark.parametrize('probability', [0.0, 0.05, 1.0])
 def test_flights_start_with_their_probability(probability):
   step = _samples(2.0, 10, start_probability=probability)

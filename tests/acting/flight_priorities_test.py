@@ -1,0 +1,194 @@
+"""Tests learned priorities of flights in the vectorized actor."""
+
+import dataclasses
+import json
+
+import jax
+import numpy as np
+import pytest
+
+from bt_acme.acting import flight_priorities, vector_actor
+from bt_acme.core import types
+from bt_acme.environments import vector
+from tests.acting import runs, saving_test
+from tests.agents import fakes
+from tests.reference import flight_priorities as reference
+
+pytestmark = pytest.mark.usefixtures('shared_functions')
+
+_K = 4  # Behaviors of the agents of `fakes`.
+
+
+@pytest.fixture(name='agent', scope='module')
+def make_agent():
+  return fakes.make_agent('bt:flight_priorities=learned')
+
+
+def _changed(agent, **settings):
+  transfer = dataclasses.replace(agent.config.transfer, **settings)
+  return dataclasses.replace(
+    agent, config=dataclasses.replace(agent.config, transfer=transfer)
+  )
+
+
+def _play(agent, scores, *, turns=150, evaluation=False, learns=True):
+  """Returns the actor, its rows, and the sinks of its transitions."""
+  environment = vector.VectorEnvironment(
+    [fakes.MarkedEnvironment(i) for i in range(runs.N)]
+  )
+  sinks = [runs.Recorder() for _ in range(runs.N)]
+  actor = vector_actor.VectorActor(
+    agent,
+    epsilons=[0.3] * runs.N,
+    seed=2,
+    sinks=sinks,
+    evaluation=evaluation,
+    scores=scores,
+  )
+  actor.update_variables(fakes.variables_of(agent))
+  if not learns:
+    actor.priorities.add = lambda episode: None
+  step, rows = environment.reset(), []
+  for _ in range(turns):
+    step = environment.step(actor.select_actions(step))
+    rows += actor.observe(step)
+  return actor, rows, sinks
+
+
+def _episodes(sink):
+  """Splits the transitions of an environment into finished episodes."""
+  episodes, current = [], []
+  for transition in sink.transitions:
+    if transition.prev_action == types.NO_ACTION and current:
+      episodes.append(current)
+      current = []
+    current.append(transition)
+  return [*episodes, current][: len(sink.ends)]
+
+
+def _flown(episode):
+  """Returns the behavior of each flight step of an episode."""
+  return [
+    int(x.choice) - fakes.ACTIONS for x in episode if x.source == types.FLIGHT
+  ]
+
+
+@pytest.mark.parametrize('signal', ['discovery', 'return'])
+@pytest.mark.parametrize('draws', ['auto', 'flight'])
+def test_scores_and_rows_follow_the_flights(agent, signal, draws):
+  agent = _changed(agent, priority_signal=signal, behavior_draws=draws)
+  actor, rows, sinks = _play(agent, flight_priorities.new_scores(agent))
+  scored, seen, several = [], [0] * runs.N, 0
+  by_environment = [_episodes(sink) for sink in sinks]
+  for row in rows:
+    i = row['environment']
+    episode = by_environment[i][seen[i]]
+    seen[i] += 1
+    rewards = [float(x.reward) for x in episode]
+    discovery = sum(max(reward, 0.0) for reward in rewards)
+    assert row['discovery'] == pytest.approx(discovery, rel=1e-5)
+    means = reference.mean_scores(scored, _K, 64)
+    expected = reference.probabilities(
+      means, [1] * _K, temperature=0.2, floor=0.1
+    )
+    actual = [row[f'flight_priority_{k}'] for k in range(_K)]
+    np.testing.assert_allclose(actual, expected, rtol=1e-4)
+    flown = _flown(episode)
+    behaviors = sorted(set(flown), key=lambda k: (-flown.count(k), k))
+    several += len(behaviors) > 1
+    assert row['flight_behavior'] == (behaviors[0] if behaviors else -1)
+    scored += [
+      (k, discovery if signal == 'discovery' else sum(rewards))
+      for k in behaviors
+    ]
+  assert len(scored) > 30
+  assert bool(several) == (draws == 'flight')
+  assert actor.priorities.take() == [
+    (k, pytest.approx(score, rel=1e-5)) for k, score in scored
+  ]
+  assert not actor.priorities.take()
+
+
+@pytest.mark.parametrize('draws', ['episode', 'flight'])
+def test_flights_draw_behaviors_with_their_priorities(agent, draws):
+  agent = _changed(agent, behavior_draws=draws, priority_floor=0.0)
+  store = flight_priorities.ScoreStore(agent)
+  scores = store.exchange([(0, 1.0), (1, -9.0), (2, 1.0), (3, -8.0)])
+  actor, _, sinks = _play(agent, scores, turns=400, learns=False)
+  # exp(-10 / 9 / 0.2) is 0.0039, so the other two hardly ever fly.
+  np.testing.assert_allclose(
+    actor.priorities.probabilities(), [0.5, 0, 0.5, 0], atol=0.005
+  )
+  episodes = [_flown(x) for sink in sinks for x in _episodes(sink)]
+  steps = np.bincount(sum(episodes, []), minlength=_K)
+  assert steps[[0, 2]].min() > 5 * steps[[1, 3]].sum()
+  together = any(len(set(flown)) > 1 for flown in episodes)
+  assert together == (draws == 'flight')
+
+
+def test_a_floor_of_one_is_uniform(agent):
+  agent = _changed(agent, priority_floor=1.0)
+  _, rows, _ = _play(agent, flight_priorities.new_scores(agent), turns=400)
+  flown = [row['flight_behavior'] for row in rows if row['flights']]
+  assert len(flown) > 100
+  counts = np.bincount(flown, minlength=_K)
+  # Three degrees of freedom: 21 is exceeded once in ten thousand.
+  assert np.sum((counts - counts.mean()) ** 2 / counts.mean()) < 21
+
+
+def test_evaluations_and_actors_without_scores_do_not_learn(agent):
+  fixed = _changed(agent, flight_priorities='fixed', behavior_draws='episode')
+  for evaluation in (False, True):
+    actor, rows, _ = _play(agent, None, turns=40, evaluation=evaluation)
+    assert actor.priorities is None
+    assert not any('flight_priority_0' in row for row in rows)
+    assert rows == _play(fixed, None, turns=40, evaluation=evaluation)[1]
+
+
+def test_a_restored_actor_continues(agent):
+  def player(seed):
+    made = saving_test.Player(agent, fakes.variables_of(agent), seed=seed)
+    made.actor.priorities = flight_priorities.FlightPriorities(
+      agent, flight_priorities.new_scores(agent)
+    )
+    return made
+
+  one, other = player(0), player(9)
+  one.play(37)
+  state = one.state()
+  one.seen.clear()
+  one.play(40)
+  other.play(13)
+  other.restore(state)
+  other.seen.clear()
+  other.play(40)
+  saving_test.assert_same(one.seen, other.seen)
+  assert any(rows for _, rows in one.seen)
+  assert one.actor.priorities.take() == other.actor.priorities.take()
+
+
+def test_a_store_adds_the_episodes_of_all_groups(agent):
+  store = flight_priorities.ScoreStore(agent)
+  assert store.save() is None
+  one, other = (
+    flight_priorities.FlightPriorities(agent, store.exchange([]))
+    for _ in range(2)
+  )
+  one.replace(store.exchange([(0, 1.0), (2, 0.5)]))
+  other.replace(store.exchange([(0, 3.0)]))
+  expected = reference.mean_scores([(0, 1.0), (2, 0.5), (0, 3.0)], _K, 64)
+  expected = reference.probabilities(
+    expected, [1] * _K, temperature=0.2, floor=0.1
+  )
+  np.testing.assert_allclose(other.probabilities(), expected)
+  assert not np.allclose(one.probabilities(), expected)
+  saved = json.loads(json.dumps(store.save()))
+  again = flight_priorities.ScoreStore(agent)
+  again.restore(None)
+  again.restore(saved)
+  jax.tree.map(
+    np.testing.assert_array_equal, again.exchange([]), store.exchange([])
+  )
+  with pytest.raises(ValueError, match='shapes'):
+    smaller = _changed(agent, priority_window=3)
+    flight_priorities.ScoreStore(smaller).restore(saved)
