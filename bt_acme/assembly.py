@@ -109,7 +109,7 @@ class Agent:
     for behavior in self.behaviors:
       behavior.validate(self.spec.observation_shape, self.spec.num_actions)
     if self.behaviors:
-      flights.relative_weights(self.behavior_weights, len(self.behaviors))
+      _ = self.flight_weights
     _ = self._behavior_cores  # Checks the actions of the behaviors.
 
   def __getstate__(self) -> Dict[str, Any]:
@@ -152,11 +152,19 @@ class Agent:
     return self.transfer is not None and self.transfer.learns_priorities
 
   @property
+  def flight_weights(self) -> Tuple[float, ...]:
+    """The weight, at most 1, with which flights draw each of K behaviors."""
+    assert self.transfer is not None
+    num = len(self.behaviors)
+    roles = self.transfer.roles(num) if self.transfer.flights else ()
+    return flights.relative_weights(self.behavior_weights, num, roles)
+
+  @property
   def num_extra_actions(self) -> int:
-    """The number of extra actions: K (one per behavior) if enabled, else 0."""
-    if self.transfer is None or not self.transfer.extra_action:
+    """The number of extra actions: one per behavior that has this role."""
+    if self.transfer is None:
       return 0
-    return len(self.behaviors)
+    return len(self.transfer.extra_behaviors(len(self.behaviors)))
 
   @functools.cached_property
   def _behavior_cores(self) -> Tuple[behavior_core.BehaviorCore, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from bt_acme import assembly
 from bt_acme.acting import episode as episode_lib
-from bt_acme.core.behavior_transfer import flights, priorities
+from bt_acme.core.behavior_transfer import priorities
 from bt_acme.environments import saving
 
 # A behavior that flew in an episode, and the score of the episode.
@@ -50,9 +50,7 @@ class FlightPriorities:
     """
     assert agent.transfer is not None
     self._config = agent.transfer
-    self._weights = np.array(
-      flights.relative_weights(agent.behavior_weights, len(agent.behaviors))
-    )
+    self._weights = np.array(agent.flight_weights)
     self._scores = scores
     self._new: List[Scored] = []  # Since the last `take`.
 

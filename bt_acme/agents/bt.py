@@ -102,6 +102,11 @@ def BTBuilder(
       'agents.R2D2Builder or a builder of dm-acme, and pass all behaviors in a '
       'single call.'
     )
+  if config.behavior_roles:
+    raise ValueError(
+      f'behavior_roles={config.behavior_roles!r} needs an agents.R2D2Builder. '
+      'Remove behavior_roles.'
+    )
   if environment_spec is None:
     raise ValueError(
       'environment_spec=None, but a builder of dm-acme needs a spec. Pass '

@@ -1,12 +1,14 @@
 """Settings of behavior transfer (Campos et al. 2021, Sec. 3)."""
 
 import dataclasses
+from typing import Tuple
 
 from bt_acme.config import checks
 
 # Longer than any episode. A run builds a table of all lengths when it starts.
 _LONGEST_FLIGHT = 10_000_000
 _NO_FLIGHTS = 'Use flights=False to disable flights.'
+_ROLES = ('both', 'fly', 'choose')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +80,12 @@ class TransferConfig:
     'length is infinite; 10,000 follows ez-greedy.',
     minimum=1,
     maximum=_LONGEST_FLIGHT,
+  )
+  behavior_roles: str = checks.setting(
+    '',
+    'Comma-separated roles, one per behavior: `both`, `fly` (flights only, '
+    'without an extra action) or `choose` (an extra action only). Empty gives '
+    'all behaviors both roles, as in the paper.',
   )
   flight_priorities: str = checks.setting(
     'fixed',
@@ -171,8 +179,37 @@ class TransferConfig:
       return self.learns_priorities
     return self.behavior_draws == 'episode'
 
+  def roles(self, num_behaviors: int) -> Tuple[str, ...]:
+    """Returns the role of each behavior: `both`, `fly` or `choose`.
+
+    Raises:
+      ValueError: if the number of roles differs from the number of behaviors.
+    """
+    if not self.behavior_roles:
+      return (_ROLES[0],) * num_behaviors
+    roles = tuple(role.strip() for role in self.behavior_roles.split(','))
+    checks.require(
+      len(roles) == num_behaviors,
+      f'behavior_roles={self.behavior_roles!r} is invalid. Pass one role for '
+      f'each of the {num_behaviors} behaviors.',
+    )
+    return roles
+
+  def extra_behaviors(self, num_behaviors: int) -> Tuple[int, ...]:
+    """Returns the behavior of each extra action."""
+    if not self.extra_action:
+      return ()
+    roles = self.roles(num_behaviors)
+    return tuple(k for k, role in enumerate(roles) if role != 'fly')
+
   def __post_init__(self) -> None:
     checks.check(self)
+    for role in self.behavior_roles.split(',') if self.behavior_roles else ():
+      checks.require(
+        role.strip() in _ROLES,
+        f'behavior_roles={self.behavior_roles!r}: the role {role.strip()!r} is '
+        f'unknown. Choose from {", ".join(_ROLES)}.',
+      )
     checks.require(
       self.flights or self.extra_action,
       'flights=False and extra_action=False leave nothing to transfer. Enable '

@@ -98,6 +98,12 @@ def test_help_is_complete_and_names_every_choice(group, field):
       {'min_flight_probability': 0.2},
       'min_flight_probability=0.2 exceeds max_flight_probability=0.1',
     ),
+    (
+      config.TransferConfig,
+      {'flights': False, 'flight_priorities': 'learned'},
+      "flight_priorities='learned' needs flights",
+    ),
+    (config.TransferConfig, {'behavior_roles': 'fly,x'}, "role 'x' is unknown"),
     (config.TransferConfig, {'max_flight_length': 0}, '=0 must lie in'),
     (config.TransferConfig, {'max_flight_length': 10**7 + 1}, 'must lie in'),
     (

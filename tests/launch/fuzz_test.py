@@ -49,6 +49,7 @@ _TEXTS = {
   ),
   'behavior': ('uniform', 'action_repeat,uniform', 'b', 'uniform,b', 'b,'),
   'behavior_weights': ('1', '1,2', '0', '-1', 'nan', 'inf,1', '1e308,1e308'),
+  'behavior_roles': ('both', 'fly', 'choose', 'both,fly', 'fly,', 'x'),
   'init_from': ('b', 'uniform'),
   'snapshot_steps': ('10', '10,20', '20,10', '0', '1e3', '1' * 40),
   'ray_address': ('auto', '10.0.0.1:6379', '10.0.0.1', ':1', 'a:b'),

@@ -6,7 +6,7 @@ behavior, the agent equals the paper's.
 """
 
 import functools
-from typing import Any, Dict, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -89,6 +89,7 @@ class _Parts(NamedTuple):
     num_actions: A, the number of actions.
     weights: K weights, each at most 1, for drawing the behavior of a flight,
       unless the input has others.
+    extra_behaviors: the behavior of each extra action.
     survival: float32 [max_flight_length - 1], the result of `flights.survival`.
     use_flights: whether flights can start.
   """
@@ -98,6 +99,7 @@ class _Parts(NamedTuple):
   config: config_lib.TransferConfig
   num_actions: int
   weights: Tuple[float, ...]
+  extra_behaviors: Tuple[int, ...]
   survival: npt.NDArray[np.float32]
   use_flights: bool
 
@@ -114,6 +116,7 @@ def resolve(
   *,
   num_actions: int,
   extra_action: bool,
+  extra_behaviors: Optional[Sequence[int]] = None,
 ) -> Resolution:
   """Resolves the agent's choice to the action that the environment receives.
 
@@ -125,17 +128,31 @@ def resolve(
     extra_action: whether choices of A and above select behaviors. If so, the
       steps of a flight are labeled with the extra action of its behavior,
       because that choice would have had the same outcome.
+    extra_behaviors: the behavior of each extra action; None if each behavior
+      has one. The flights of other behaviors are labeled with their actions.
 
   Returns:
     The action, its label, and the component that selected the action.
   """
   delegates = choice >= num_actions
+  num_behaviors = proposals.shape[0]
+  if extra_behaviors is None:
+    extra_behaviors = range(num_behaviors) if extra_action else ()
+  chosen = jnp.asarray([*extra_behaviors, 0], jnp.int32)
   behavior = jnp.where(
-    flight.in_flight, flight.behavior, jnp.maximum(choice - num_actions, 0)
+    flight.in_flight,
+    flight.behavior,
+    chosen[jnp.maximum(choice - num_actions, 0)],
   )
   proposal = proposals[behavior]
   action = jnp.where(flight.in_flight | delegates, proposal, choice)
-  flight_label = num_actions + flight.behavior if extra_action else proposal
+  # For each behavior, the number of its extra action, or -1.
+  extra = [
+    extra_behaviors.index(k) if k in extra_behaviors else -1
+    for k in range(num_behaviors)
+  ]
+  number = jnp.asarray(extra, jnp.int32)[flight.behavior]
+  flight_label = jnp.where(number >= 0, num_actions + number, proposal)
   return Resolution(
     action=action.astype(jnp.int32),
     choice=jnp.where(flight.in_flight, flight_label, choice).astype(jnp.int32),
@@ -166,8 +183,8 @@ def wrap(
   since its last flight started.
 
   Args:
-    actor_core: the agent's actor core. Its choices are A + K with extra
-      actions, where K is the number of behaviors, else A.
+    actor_core: the agent's actor core. Its choices are the A actions and one
+      for each behavior with an extra action.
     behaviors: the K behaviors.
     config: the settings of flights and extra actions.
     num_actions: A, the number of actions.
@@ -185,12 +202,14 @@ def wrap(
       behaviors, or if the agent must hold its recurrent state but cannot.
   """
   _check(actor_core, behaviors, config)
+  roles = config.roles(len(behaviors)) if config.flights else ()
   parts = _Parts(
     agent=actor_core,
     behaviors=tuple(behaviors),
     config=config,
     num_actions=num_actions,
-    weights=flights.relative_weights(behavior_weights, len(behaviors)),
+    weights=flights.relative_weights(behavior_weights, len(behaviors), roles),
+    extra_behaviors=config.extra_behaviors(len(behaviors)),
     survival=flights.survival(config.flight_exponent, config.max_flight_length),
     use_flights=config.flights and not evaluation,
   )
@@ -278,6 +297,7 @@ def _select_action(
     flight_step,
     num_actions=parts.num_actions,
     extra_action=parts.config.extra_action,
+    extra_behaviors=parts.extra_behaviors,
   )
   return resolution.action, BTActorState(
     key=key,

@@ -73,13 +73,15 @@ def survival(exponent: float, max_length: int) -> npt.NDArray[np.float32]:
 
 
 def relative_weights(
-  weights: Sequence[float], num_behaviors: int
+  weights: Sequence[float], num_behaviors: int, roles: Sequence[str] = ()
 ) -> Tuple[float, ...]:
   """Divides the weights for drawing the behavior of a flight by their maximum.
 
   Args:
     weights: one weight for each behavior; uniform if empty.
     num_behaviors: K, the number of behaviors.
+    roles: the role of each behavior; one that can only be chosen gets 0. Empty
+      if all behaviors fly.
 
   Returns:
     K weights in [0, 1].
@@ -98,6 +100,18 @@ def relative_weights(
       f'behavior_weights={weights} is invalid. Pass one weight of at least 0 '
       f'for each of the {num_behaviors} behaviors, not all 0.'
     )
+  if roles:
+    flying = tuple(
+      0.0 if role == 'choose' else weight
+      for weight, role in zip(weights, roles, strict=True)
+    )
+    if sum(flying) == 0:
+      raise ValueError(
+        f'behavior_roles={",".join(roles)!r} and behavior_weights={weights} '
+        'leave no behavior for flights. Use flights=False, or let a behavior '
+        'fly.'
+      )
+    weights = flying
   # Weights may exceed the range of float32, so Python floats are divided.
   return tuple(weight / max(weights) for weight in weights)
 

@@ -70,7 +70,7 @@ def _wrapped(num_behaviors=1, evaluation=False, weights=(), **settings):
   """Returns (network, core, params) of an agent with these settings."""
   fields = {'min_flight_probability': 0.2, 'max_flight_probability': 0.2}
   config = config_lib.TransferConfig(**{**fields, **settings})
-  num_extra = num_behaviors if config.extra_action else 0
+  num_extra = len(config.extra_behaviors(num_behaviors))
   network = toys.q_network(_A, _A + num_extra)
   core = bt_actor.wrap(
     r2d2_actor.make_r2d2(network),
@@ -150,6 +150,62 @@ def test_every_step_follows_the_papers_algorithm(variant):
     *([types.EXTRA] if variant['extra_action'] else []),
     *([types.FLIGHT] if variant['flights'] else []),
   }
+
+
+def test_behaviors_have_roles():
+  actions, extras, states, _ = _run(
+    num_behaviors=3, behavior_roles='choose, fly,both'
+  )
+  proposals = np.array(
+    [_witness_proposals(actions, 100 * k)[0] for k in range(3)]
+  )
+  source, choice = extras['source'], extras['choice']
+  flies = extras['flight_behavior']
+  in_flight = source == types.FLIGHT
+  assert set(flies[in_flight]) == {1, 2}
+  steps = np.arange(_LENGTH)
+  np.testing.assert_array_equal(
+    actions[in_flight], proposals[flies, steps][in_flight]
+  )
+  # A flight without an extra action is labeled with its primitive action.
+  expected = np.where(flies == 1, actions, _A + 1)
+  np.testing.assert_array_equal(choice[in_flight], expected[in_flight])
+  for extra, behavior in ((0, 0), (1, 2)):
+    chosen = (source == types.EXTRA) & (choice == _A + extra)
+    assert chosen.any()
+    np.testing.assert_array_equal(
+      actions[chosen], proposals[behavior, chosen.nonzero()[0]]
+    )
+  assert states.agent.choice.max() == _A + 1
+
+
+def test_roles_of_which_none_flies():
+  settings = {'num_behaviors': 2, 'behavior_roles': 'choose,choose'}
+  with pytest.raises(ValueError, match='leave no behavior for flights'):
+    _wrapped(**settings)
+  _, extras, _, _ = _run(flights=False, **settings)
+  _, expected, _, _ = _run(flights=False, num_behaviors=2)
+  np.testing.assert_array_equal(extras['choice'], expected['choice'])
+  with pytest.raises(ValueError, match='each of the 3 behaviors'):
+    _wrapped(num_behaviors=3, behavior_roles='fly,both')
+
+
+def test_the_input_may_have_the_weights_of_a_flight():
+  _, core, params = _wrapped(num_behaviors=3, **_ALWAYS)
+
+  def run(flight_weights):
+    state = core.init(jax.random.PRNGKey(0), 0.5)
+    return toys.rollout(
+      core,
+      params,
+      state,
+      _SHOWN,
+      wrap_input=lambda x: bt_actor.BTInput(x, ((),) * 3, flight_weights),
+    )
+
+  _, extras, _, _ = run(jnp.asarray([0.0, 1.0, 0.0]))
+  assert set(extras['flight_behavior']) == {1}
+  jax.tree.map(np.testing.assert_array_equal, run(jnp.ones(3))[1], run(())[1])
 
 
 @pytest.mark.parametrize('num_behaviors', [1, 3])
