@@ -1,7 +1,7 @@
 """Metrics of episodes for the logs of actors and evaluators."""
 
 import array
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Set
 
 import numpy as np
 
@@ -19,6 +19,7 @@ class EpisodeMetrics:
     self._length = 0
     self._flights = 0
     self._flight_steps: Dict[int, int] = {}  # By behavior.
+    self._seen: Set[int] = set()  # Checksums of observations.
     self._steps_by_source = np.zeros(3, np.int64)
     self._greedy_extra_steps = 0
     self._alphas = array.array('f')
@@ -31,8 +32,12 @@ class EpisodeMetrics:
 
   @property
   def scores(self) -> Dict[str, float]:
-    """The score of the episode for each `priority_signal`."""
-    return {'discovery': self._discovery, 'return': self._task_return}
+    """The score of the episode for each signal of `priority_signal`."""
+    return {
+      'discovery': self._discovery,
+      'return': self._task_return,
+      'novelty': len(self._seen),
+    }
 
   def count(
     self,
@@ -44,6 +49,7 @@ class EpisodeMetrics:
     intrinsic_reward: float = 0.0,
     alpha: Optional[float] = None,
     greedy_extra: bool = False,
+    observation: Optional[int] = None,
   ) -> None:
     """Adds one step.
 
@@ -59,6 +65,8 @@ class EpisodeMetrics:
       alpha: the life-long modulator of that reward; None if the reward has no
         modulator.
       greedy_extra: whether the agent's greedy choice was an extra action.
+      observation: a checksum of the observation before the step, to count the
+        distinct observations; None if they are not counted.
     """
     self._length += 1
     self._task_return += task_reward
@@ -70,6 +78,8 @@ class EpisodeMetrics:
     if source == types.FLIGHT:
       behavior = int(flight_behavior)
       self._flight_steps[behavior] = self._flight_steps.get(behavior, 0) + 1
+    if observation is not None:
+      self._seen.add(observation)
     if alpha is not None:
       self._alphas.append(alpha)
 
@@ -82,6 +92,7 @@ class EpisodeMetrics:
       'length': self._length,
       'flights': self._flights,
       'flight_steps': list(self._flight_steps.items()),
+      'seen': sorted(self._seen),
       'steps_by_source': self._steps_by_source.copy(),
       'greedy_extra_steps': self._greedy_extra_steps,
       'alphas': np.array(self._alphas),
@@ -95,6 +106,7 @@ class EpisodeMetrics:
     self._length = state['length']
     self._flights = state['flights']
     self._flight_steps = dict(state.get('flight_steps', ()))
+    self._seen = set(state.get('seen', ()))
     self._steps_by_source = state['steps_by_source'].copy()
     self._greedy_extra_steps = state['greedy_extra_steps']
     self._alphas = array.array('f', state['alphas'].tobytes())

@@ -8,7 +8,7 @@ of every checkpoint. The formulas are in `core/behavior_transfer/priorities.py`.
 
 import math
 import threading
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
@@ -17,20 +17,28 @@ from bt_acme.acting import episode as episode_lib
 from bt_acme.core.behavior_transfer import priorities
 from bt_acme.environments import saving
 
-# A behavior that flew in an episode, and the score of the episode.
-Scored = Tuple[int, float]
-Scores = priorities.Scores
+# A behavior that flew in an episode, and the scores of the episode by signal.
+Scored = Tuple[int, Tuple[float, ...]]
+# For each signal of `TransferConfig.priority_signals`, the scores by behavior.
+Scores = Tuple[priorities.Scores, ...]
 
 
 def new_scores(agent: assembly.Agent) -> Scores:
   """Returns scores without episodes for the behaviors of an agent."""
-  window = agent.transfer.priority_window if agent.transfer else 1
-  return priorities.new_scores(len(agent.behaviors), window)
+  if agent.transfer is None:
+    return ()
+  return tuple(
+    priorities.new_scores(len(agent.behaviors), agent.transfer.priority_window)
+    for _ in agent.transfer.priority_signals
+  )
 
 
 def _add(scores: Scores, episodes: Sequence[Scored]) -> Scores:
-  for behavior, score in episodes:
-    scores = priorities.update(scores, behavior, score)
+  for behavior, by_signal in episodes:
+    scores = tuple(
+      priorities.update(one, behavior, score)
+      for one, score in zip(scores, by_signal, strict=True)
+    )
   return scores
 
 
@@ -54,10 +62,20 @@ class FlightPriorities:
     self._scores = scores
     self._new: List[Scored] = []  # Since the last `take`.
 
+  @property
+  def counts_observations(self) -> bool:
+    """Whether a score is the number of distinct observations."""
+    return 'novelty' in self._config.priority_signals
+
   def probabilities(self) -> np.ndarray:
     """Returns the current probability of each behavior, float64 [K]."""
+    # The first signal that is not 0 for all behaviors, else the last one.
+    scores = self._scores[-1]
+    for one in reversed(self._scores):
+      if one.values.any():
+        scores = one
     result: np.ndarray = priorities.probabilities(
-      self._scores,
+      scores,
       self._weights,
       temperature=self._config.priority_temperature,
       floor=self._config.priority_floor,
@@ -72,10 +90,12 @@ class FlightPriorities:
     }
 
   def add(self, episode: episode_lib.EpisodeMetrics) -> None:
-    """Counts a finished episode, unless its score is not finite."""
-    score = float(episode.scores[self._config.priority_signal])
-    if math.isfinite(score):
-      episodes = [(behavior, score) for behavior in episode.flown]
+    """Counts a finished episode, unless a score is not finite."""
+    scores = tuple(
+      float(episode.scores[signal]) for signal in self._config.priority_signals
+    )
+    if all(map(math.isfinite, scores)):
+      episodes = [(behavior, scores) for behavior in episode.flown]
       self._scores = _add(self._scores, episodes)
       self._new += episodes
 
@@ -86,20 +106,18 @@ class FlightPriorities:
 
   def replace(self, scores: Scores) -> None:
     """Replaces the scores by those of all groups of environments."""
-    self._scores = Scores(*scores)
+    self._scores = tuple(priorities.Scores(*one) for one in scores)
 
   def state(self) -> saving.State:
     """Returns the serializable state on which future draws depend."""
-    values, counts = self._scores
     return {
-      'values': values.copy(),
-      'counts': counts.copy(),
+      'scores': [tuple(x.copy() for x in one) for one in self._scores],
       'new': list(self._new),
     }
 
   def restore(self, state: saving.State) -> None:
     """Restores a state returned by `state()`."""
-    self._scores = Scores(state['values'].copy(), state['counts'].copy())
+    self.replace(state['scores'])
     self._new = list(state['new'])
 
 
@@ -121,29 +139,36 @@ class ScoreStore:
       self._scores = _add(self._scores, episodes)
       return self._scores
 
-  def save(self) -> Optional[Mapping[str, Any]]:
-    """Returns JSON-serializable values for a checkpoint; None if empty."""
-    values, counts = self._scores
-    if not counts.any():
-      return None
-    return {'values': values.tolist(), 'counts': counts.tolist()}
+  def save(self) -> List[Mapping[str, Any]]:
+    """Returns JSON-serializable values for a checkpoint."""
+    return [
+      {'values': one.values.tolist(), 'counts': one.counts.tolist()}
+      for one in self._scores
+      if one.counts.any()
+    ]
 
-  def restore(self, saved: Optional[Mapping[str, Any]]) -> None:
-    """Restores the values returned by `save`; None leaves the store unchanged.
+  def restore(self, saved: Sequence[Mapping[str, Any]]) -> None:
+    """Restores the values returned by `save`; an empty list changes nothing.
 
     Raises:
       ValueError: if the shapes differ from those of this run.
     """
-    if saved is None:
+    if not saved:
       return
-    restored = Scores(
-      np.array(saved['values'], np.float64), np.array(saved['counts'], np.int32)
+    restored = tuple(
+      priorities.Scores(
+        np.array(one['values'], np.float64), np.array(one['counts'], np.int32)
+      )
+      for one in saved
     )
-    shapes = [x.shape for x in self._scores]
-    if [x.shape for x in restored] != shapes:
+    found, expected = (
+      [x.shape for one in scores for x in one]
+      for scores in (restored, self._scores)
+    )
+    if found != expected:
       raise ValueError(
-        f'The saved scores of flights have shapes {[x.shape for x in restored]}'
-        f' instead of {shapes}.'
+        f'The saved scores of flights have shapes {found} instead of '
+        f'{expected}.'
       )
     with self._lock:
       self._scores = restored

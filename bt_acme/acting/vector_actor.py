@@ -7,6 +7,7 @@ seeded only by its index. An actor with one environment and an actor with
 sixteen therefore play the same episodes.
 """
 
+import zlib
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import jax
@@ -361,4 +362,11 @@ class VectorActor:
       intrinsic_reward=intrinsic_reward,
       alpha=alpha,
       greedy_extra=extras['greedy_choice'][i] >= self._agent.spec.num_actions,
+      observation=self._checksum(i),
     )
+
+  def _checksum(self, i: int) -> Optional[int]:
+    """Returns a checksum of an observation, if the priorities need it."""
+    if self.priorities is None or not self.priorities.counts_observations:
+      return None
+    return zlib.crc32(self._step.observation[i].tobytes())

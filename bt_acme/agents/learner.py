@@ -226,5 +226,5 @@ class Learner(acme.Learner):
     self._learner.largest_priority.restore(values['max_priority'])
     self._learner_steps = values['learner_steps']
     self._statistics.restore(values['statistics'])
-    self._scores.restore(values.get('flight_scores'))
+    self._scores.restore(values.get('flight_scores', []))
     self._publish(self._learner.copy_variables())

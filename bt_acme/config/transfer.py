@@ -100,8 +100,11 @@ class TransferConfig:
     'Score of an episode, which counts for each behavior that flew in it: '
     '`discovery` is the sum of the positive rewards of the task, so that '
     'behaviors are preferred that find rewards, at any cost; `return` is the '
-    'sum of all rewards of the task.',
-    choices=('discovery', 'return'),
+    'sum of all rewards of the task; `novelty` is the number of distinct '
+    'observations, which suits small images without noise; '
+    '`discovery_then_novelty` is the discovery as soon as the recent episodes '
+    'of any behavior have one, and the novelty until then.',
+    choices=('discovery', 'return', 'novelty', 'discovery_then_novelty'),
   )
   priority_window: int = checks.setting(
     64,
@@ -171,6 +174,11 @@ class TransferConfig:
   def learns_priorities(self) -> bool:
     """Whether flights draw behaviors with learned priorities."""
     return self.flights and self.flight_priorities == 'learned'
+
+  @property
+  def priority_signals(self) -> Tuple[str, ...]:
+    """The scores that determine the priorities, most important first."""
+    return tuple(self.priority_signal.split('_then_'))
 
   @property
   def draws_by_episode(self) -> bool:

@@ -73,7 +73,7 @@ def _flown(episode):
   ]
 
 
-@pytest.mark.parametrize('signal', ['discovery', 'return'])
+@pytest.mark.parametrize('signal', ['discovery', 'return', 'novelty'])
 @pytest.mark.parametrize('draws', ['auto', 'flight'])
 def test_scores_and_rows_follow_the_flights(agent, signal, draws):
   agent = _changed(agent, priority_signal=signal, behavior_draws=draws)
@@ -97,14 +97,16 @@ def test_scores_and_rows_follow_the_flights(agent, signal, draws):
     behaviors = sorted(set(flown), key=lambda k: (-flown.count(k), k))
     several += len(behaviors) > 1
     assert row['flight_behavior'] == (behaviors[0] if behaviors else -1)
-    scored += [
-      (k, discovery if signal == 'discovery' else sum(rewards))
-      for k in behaviors
-    ]
+    scores = {
+      'discovery': discovery,
+      'return': sum(rewards),
+      'novelty': len({x.observation.tobytes() for x in episode}),
+    }
+    scored += [(k, scores[signal]) for k in behaviors]
   assert len(scored) > 30
   assert bool(several) == (draws == 'flight')
   assert actor.priorities.take() == [
-    (k, pytest.approx(score, rel=1e-5)) for k, score in scored
+    (k, (pytest.approx(score, rel=1e-5),)) for k, score in scored
   ]
   assert not actor.priorities.take()
 
@@ -113,7 +115,9 @@ def test_scores_and_rows_follow_the_flights(agent, signal, draws):
 def test_flights_draw_behaviors_with_their_priorities(agent, draws):
   agent = _changed(agent, behavior_draws=draws, priority_floor=0.0)
   store = flight_priorities.ScoreStore(agent)
-  scores = store.exchange([(0, 1.0), (1, -9.0), (2, 1.0), (3, -8.0)])
+  scores = store.exchange(
+    [(0, (1.0,)), (1, (-9.0,)), (2, (1.0,)), (3, (-8.0,))]
+  )
   actor, _, sinks = _play(agent, scores, turns=400, learns=False)
   # exp(-10 / 9 / 0.2) is 0.0039, so the other two hardly ever fly.
   np.testing.assert_allclose(
@@ -124,6 +128,24 @@ def test_flights_draw_behaviors_with_their_priorities(agent, draws):
   assert steps[[0, 2]].min() > 5 * steps[[1, 3]].sum()
   together = any(len(set(flown)) > 1 for flown in episodes)
   assert together == (draws == 'flight')
+
+
+def test_novelty_counts_until_there_is_a_discovery(agent):
+  agent = _changed(
+    agent, priority_signal='discovery_then_novelty', priority_floor=0.0
+  )
+  store = flight_priorities.ScoreStore(agent)
+  learned = flight_priorities.FlightPriorities(agent, store.exchange([]))
+  np.testing.assert_allclose(learned.probabilities(), np.full(_K, 1 / _K))
+  learned.replace(store.exchange([(k, (0.0, k + 1.0)) for k in range(_K)]))
+  assert learned.probabilities().argmax() == 3
+  learned.replace(store.exchange([(1, (0.1, 0.0))]))
+  assert learned.probabilities().argmax() == 1
+  scores = flight_priorities.new_scores(agent)
+  actor, rows, _ = _play(agent, scores, turns=30)
+  assert rows
+  for _, (discovery, novelty) in actor.priorities.take():
+    assert discovery >= 0 and novelty >= 1
 
 
 def test_a_floor_of_one_is_uniform(agent):
@@ -169,13 +191,13 @@ def test_a_restored_actor_continues(agent):
 
 def test_a_store_adds_the_episodes_of_all_groups(agent):
   store = flight_priorities.ScoreStore(agent)
-  assert store.save() is None
+  assert store.save() == []
   one, other = (
     flight_priorities.FlightPriorities(agent, store.exchange([]))
     for _ in range(2)
   )
-  one.replace(store.exchange([(0, 1.0), (2, 0.5)]))
-  other.replace(store.exchange([(0, 3.0)]))
+  one.replace(store.exchange([(0, (1.0,)), (2, (0.5,))]))
+  other.replace(store.exchange([(0, (3.0,))]))
   expected = reference.mean_scores([(0, 1.0), (2, 0.5), (0, 3.0)], _K, 64)
   expected = reference.probabilities(
     expected, [1] * _K, temperature=0.2, floor=0.1
@@ -184,7 +206,7 @@ def test_a_store_adds_the_episodes_of_all_groups(agent):
   assert not np.allclose(one.probabilities(), expected)
   saved = json.loads(json.dumps(store.save()))
   again = flight_priorities.ScoreStore(agent)
-  again.restore(None)
+  again.restore([])
   again.restore(saved)
   jax.tree.map(
     np.testing.assert_array_equal, again.exchange([]), store.exchange([])

@@ -184,7 +184,7 @@ class InProcessLearner:
     self._learner.restore(state['arrays'], values.get('key'))
     self._learner.num_finished = values['learner_steps']
     self._statistics.restore(values['statistics'])
-    self._scores.restore(values.get('flight_scores'))
+    self._scores.restore(values.get('flight_scores', []))
 
   def state(self) -> Dict[str, Any]:
     """Returns the state that `save` omits but the next steps depend on."""
