@@ -55,7 +55,7 @@ def update(scores: Scores, behavior: Any, score: Any) -> Scores:
   is_behavior = xp.arange(num_behaviors) == behavior  # [K]
   is_slot = xp.arange(window) == (scores.counts % window)[:, None]  # [K, W]
   values = xp.where(is_behavior[:, None] & is_slot, score, scores.values)
-  counts = scores.counts + is_behavior
+  counts = xp.where(is_behavior, scores.counts + 1, scores.counts)
   return Scores(
     values.astype(scores.values.dtype), counts.astype(scores.counts.dtype)
   )
