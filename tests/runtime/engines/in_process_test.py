@@ -421,7 +421,9 @@ def test_a_run_that_is_stopped_ends_like_a_run_that_is_not(
   assert read_all(tmp_path / 'run', agent)[1:] == expected[1:]
   policy, episodes, learner = expected
   assert len(learner) > 3 and len(episodes) > 20
-  assert any(float(row['flights']) for row in episodes) == (kind.startswith('bt'))
+  assert any(float(row['flights']) for row in episodes) == (
+    kind.startswith('bt')
+  )
   for row in learner:
     assert all(np.isfinite(float(value)) for value in row.values())
     assert 0 <= float(row['first_visit_share']) <= 1
