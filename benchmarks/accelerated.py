@@ -125,7 +125,7 @@ def server(
   core = grouped_core.GroupedCore(
     agent, group_size=sizes.group, rewards=rewards
   )
-  total = sizes.environments + sizes.group  # With the group of the padding.
+  total = sizes.environments + sizes.group  # Padding is one more group.
   params, state = jax.eval_shape(
     functools.partial(_acting, core.batched, total), _variables(agent)
   )
@@ -192,7 +192,7 @@ def _newest(agent: assembly.Agent, number: int) -> jax.ShapeDtypeStruct:
 
 
 def _on(devices: Optional[Sequence[jax.Device]], tree: Any) -> Any:
-  """Places arguments on the first device, or leaves them without a place."""
+  """Places arguments on the first device, or leaves their place open."""
   if devices is None:
     return tree
   place = jax.sharding.SingleDeviceSharding(devices[0])

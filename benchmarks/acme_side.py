@@ -1,4 +1,4 @@
-"""The peer's side of benchmarks: dm-acme 0.4.0's R2D2 with our torso.
+"""The peer's side of the benchmarks: dm-acme 0.4.0's R2D2 with our torso.
 
 Environment wrappers, actor, loop, adder, table, dataset and learner are
 dm-acme's. Its network uses our torso, because its own torso has more than twice

@@ -139,7 +139,7 @@ def e2e() -> Iterator[harness.Comparison]:
     'steps/s',
     functools.partial(_seconds_per_step, _our_command, seconds),
     functools.partial(_seconds_per_step, _acme_command, seconds),
-    emulation + flop / floors.flops(),  # With both cores.
+    emulation + flop / floors.flops(),  # Both cores compute.
     note=f'one round; a learner step every {steps_per_update} steps',
     once=True,
   )

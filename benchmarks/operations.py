@@ -1,4 +1,4 @@
-"""What a traced function computes: its equations, with loops counted right.
+"""Counts the operations of a traced function, including repeated loops.
 
 Compilers count the body of a loop once. The trace states how often it runs.
 """
@@ -33,7 +33,7 @@ def equations(jaxpr: Any, times: int = 1) -> Iterator[Tuple[Any, int]]:
 
 
 def flops(jaxpr: Any) -> int:
-  """Returns the flops of all products and convolutions; an addition counts."""
+  """Returns the flops of products and convolutions, including additions."""
   return sum(times * _flops(eqn) for eqn, times in equations(jaxpr))
 
 

@@ -1,4 +1,4 @@
-"""Our side of benchmarks: an actor process of a run, without Launchpad.
+"""bt_acme's side of the benchmarks: an actor process, without Launchpad.
 
 No other module of the benchmarks depends on the structure of an actor process.
 """

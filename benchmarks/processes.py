@@ -6,7 +6,7 @@ from typing import Any, Callable, List, TypeVar
 
 _Result = TypeVar('_Result')
 
-_made: List[Any] = []  # The object of this process.
+_made: List[Any] = []  # The object that this process made.
 
 
 def _make(make: Callable[[], Any]) -> None:

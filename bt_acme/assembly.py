@@ -99,9 +99,9 @@ class Agent:
   def __post_init__(self) -> None:
     if (self.transfer is not None) != bool(self.behaviors):
       raise ValueError(
-        f'{type(self.config).__name__} got {len(self.behaviors)} as the number '
-        'of behaviors. Pass at least one behavior with BTConfig, and none with '
-        'R2D2Config or NGUConfig.'
+        f'{type(self.config).__name__} does not fit the number of behaviors, '
+        f'{len(self.behaviors)}. Pass at least one behavior with BTConfig, and '
+        'none with R2D2Config or NGUConfig.'
       )
     networks_lib.torso_kind(
       self.config.network.torso, self.spec.observation_shape

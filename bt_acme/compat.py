@@ -138,5 +138,5 @@ def install() -> None:
   if any(isinstance(finder, _Hook) for finder in sys.meta_path):
     return
   sys.meta_path.insert(0, _Hook())
-  if _acme_reads_jax():  # There may be no further import of dm-acme.
+  if _acme_reads_jax():  # No later import may trigger it.
     restore_jax_names()

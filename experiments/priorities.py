@@ -36,7 +36,7 @@ _MEDIAN, _SPREAD = 0.01, 1.2  # Lognormal priorities late in training.
 _FALL = 100.0  # Factor by which priorities are larger at the start.
 _DRIFT = 0.1  # Std of the change in log priority between learner steps.
 _NOISE = 0.3  # Std of the actor's log priority around the learner's.
-_SHAPES = fields.ReplayShapes((1, 1, 1), 1, 1)  # Unused: nothing is decoded.
+_SHAPES = fields.ReplayShapes((1, 1, 1), 1, 1)  # Not used.
 
 
 class Result(NamedTuple):

@@ -15,7 +15,9 @@ from tests.agents import fakes
 
 
 def test_behaviors_require_bt_config():
-  with pytest.raises(ValueError, match='R2D2Config got 1 as the number of'):
+  with pytest.raises(
+    ValueError, match='R2D2Config does not fit the number of behaviors, 1'
+  ):
     assembly.Agent(fakes.make_config(), fakes.SPEC, (behaviors.Uniform(),))
 
 

@@ -22,7 +22,7 @@ from bt_acme.core import types
 from bt_acme.core.behavior_transfer import behavior_core
 from bt_acme.core.intrinsic import reward as reward_lib
 
-# A for discrete actions, or the spec of a vector of continuous actions.
+# The number of discrete actions, or the spec of a continuous action vector.
 ActionSpec = Union[int, specs.Array]
 # Trees of arrays that the two sides of a behavior exchange or store.
 Inputs = Any

@@ -258,7 +258,9 @@ class RemotePolicy:
 
   def update_variables(self, variables: assembly.Variables) -> None:
     """Raises RuntimeError, because only the server has parameters."""
-    raise RuntimeError('The inference server fetches its own parameters.')
+    raise RuntimeError(
+      'Actors get no parameters: the inference server has its own.'
+    )
 
   def restore_statistics(self, statistics: Statistics) -> None:
     """Restores the statistics of the group on the server."""
@@ -293,8 +295,8 @@ class RemotePolicy:
 
   def state(self) -> saving.State:
     """Raises RuntimeError, because the server has the state."""
-    raise RuntimeError('The inference server has the state of the policy.')
+    raise RuntimeError('The policy state is on the inference server.')
 
   def restore(self, state: saving.State) -> None:
     """Raises RuntimeError, because the server has the state."""
-    raise RuntimeError('The inference server has the state of the policy.')
+    raise RuntimeError('The policy state is on the inference server.')

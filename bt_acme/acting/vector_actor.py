@@ -258,7 +258,7 @@ class VectorActor:
       for host, host_features in zip(self._hosts, features, strict=True):
         host.update(host_features)
     for i, (transition, final) in self._waiting.items():
-      if not self._step.is_first[i]:  # Otherwise the episode was discarded.
+      if not self._step.is_first[i]:  # Else it was discarded.
         self._record(i, transition._replace(reward=self._reward[i]), final)
     self._waiting = {}
 

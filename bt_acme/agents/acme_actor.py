@@ -111,7 +111,7 @@ class Actor(acme.Actor):
 
   def select_action(self, observation: np.ndarray) -> np.ndarray:
     """Returns the action for the last observed time step."""
-    del observation  # The observed time step contains it.
+    del observation  # The actor has already observed it.
     return self._actor.select_actions(self._step)[0]
 
   def observe(self, action: np.ndarray, next_timestep: dm_env.TimeStep) -> None:

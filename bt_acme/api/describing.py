@@ -11,7 +11,7 @@ from bt_acme.behaviors import cards
 from bt_acme.config import names
 from bt_acme.evaluation import film, logs, plots, tables
 
-_RANDOM = 1.0  # The epsilon of a policy that acts at random.
+_RANDOM = 1.0  # The epsilon of a random policy.
 _WINDOW = 100  # Episodes in each mean of a learning curve.
 _FILM_FRAMES = 300
 
@@ -28,14 +28,14 @@ def describe(
   seed: int = 0,
   notes: str = '',
 ) -> cards.Card:
-  """Describes a behavior: its training, its scores, and films of it.
+  """Describes a behavior: its training, its scores, and videos.
 
   The card shows a learning curve if the behavior is in the workdir of its run.
 
   Args:
     behavior: a behavior, or anything that `load_behavior` accepts.
     envs: the environments to play, without any learning; none by default.
-    films: the environments of which a film shows one episode each.
+    films: the environments in which to record a video of one episode.
     episodes: the number of episodes in each environment, for the behavior and
       for a random policy.
     epsilon: the epsilon of the behavior.

@@ -85,7 +85,7 @@ class Run:
       request = _in(request, temporary)
     self._request = request
     self._learned: assembly.Learned
-    self._columns: Dict[str, Columns] = {}  # By the label of the log.
+    self._columns: Dict[str, Columns] = {}  # By label of the log.
 
   @classmethod
   def start(cls, request: RunRequest) -> 'Run':

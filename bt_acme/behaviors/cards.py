@@ -20,7 +20,7 @@ _BLOCKS = re.compile(
   r'```\w*\n(.*?)\n```|^(#{1,6}) ([^\n]*)|(\S.*?)(?=\n\s*\n|\n```|\Z)',
   re.DOTALL | re.MULTILINE,
 )
-_LARGEST_PICTURE = 1 << 22  # Bytes; a film of a card has about 50,000.
+_LARGEST_PICTURE = 1 << 22  # Bytes; the video of a card has about 50,000.
 _LONGEST_TEXT = 1 << 20
 _STYLE = """
 :root { color-scheme: light dark }

@@ -72,7 +72,7 @@ class Chain(base.Environment):
       self._ahead = rng.integers(2, size=num_cells)
     self._num_steps = round(_STEPS_OF_49 * num_cells / 49)
     self._cell = 0
-    self._step = self._num_steps  # The first step resets.
+    self._step = self._num_steps  # The first `step` calls `reset`.
 
   def reset(self) -> dm_env.TimeStep:
     """Starts an episode in the first cell."""

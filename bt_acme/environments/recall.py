@@ -53,7 +53,7 @@ class Recall(base.Environment):
     self._length = length
     self._rng = np.random.default_rng(seed)
     self._wanted: Sequence[int] = ()
-    self._step = length + 2  # The first step resets.
+    self._step = length + 2  # The first `step` calls `reset`.
 
   def reset(self) -> dm_env.TimeStep:
     """Starts an episode with a random sign."""
@@ -105,7 +105,7 @@ class Recall(base.Environment):
   def _observation(self) -> np.ndarray:
     observation = _blank()
     if self._step > self._length:
-      return observation  # At the question, and after the answer.
+      return observation  # The question, or the end.
     observation[:, :, self._wanted[self._step]] = 10
     if self._step == 0:
       observation[:, :, _BLUE] = 10

@@ -22,7 +22,7 @@ from bt_acme.runtime.engines import node_process
 # Environment variable of a supervised process: the number of previous attempts
 # of its node.
 ATTEMPT_VARIABLE = 'BT_ACME_ATTEMPT'
-OLD_ATTEMPT_VARIABLE = 'BT_ACME_LIFE'  # Also set, until the next release.
+OLD_ATTEMPT_VARIABLE = 'BT_ACME_LIFE'  # Set until the next release.
 # Environment variable with the node's title, for anyone who lists processes.
 TITLE_VARIABLE = 'BT_ACME_NODE'
 MARK, STOP_MARK, SAVED_MARK = b'.', b't', b's'

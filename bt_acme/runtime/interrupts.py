@@ -13,8 +13,8 @@ from typing import Any, Callable, Iterator, List, Mapping, Optional
 
 from bt_acme.runtime import events
 
-# A shell reports the end of a program by a signal as this number plus the
-# number of the signal.
+# If a signal ends a program, shells report this number plus the number of the
+# signal as its exit code.
 _EXIT_CODE_BASE = 128
 
 
@@ -25,7 +25,7 @@ def exit_code(signum: signal.Signals) -> int:
 
 @contextlib.contextmanager
 def put_into(queue: events.EventQueue) -> Iterator[None]:
-  """Puts every signal to stop into a queue within the block, as an event."""
+  """Within the block, turns signals to stop into events of a queue."""
 
   def put(signum: int, frame: Any) -> None:
     del frame
@@ -36,7 +36,7 @@ def put_into(queue: events.EventQueue) -> Iterator[None]:
   )
   previous = {s: signal.signal(s, put) for s in _stop_signals()}
   if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
-    # The kernel would discard the exit codes of nodes.
+    # While SIGCHLD is ignored, the kernel discards the exit codes of nodes.
     previous[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
   try:
     yield

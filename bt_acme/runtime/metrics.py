@@ -34,7 +34,8 @@ Number = Union[int, float]
 
 # Columns that give a row's step in TensorBoard, in order of precedence.
 _STEP_KEYS = ('actor_steps', 'learner_steps')
-# Columns that record when a row was written; even equal runs differ in them.
+# Columns that record when a row was written. They differ even between runs with
+# equal results.
 MARKS = ('seconds', 'session')
 # Columns that had another name until 0.1, by their old name.
 RENAMED_COLUMNS = {'life': 'session'}
@@ -204,7 +205,8 @@ class Subsampler:
   # The fraction of the rows that may be used ahead of schedule. All rows are
   # written until half of it is used.
   _AHEAD = 0.1
-  # Multiples of it, modulo 1, fill the unit interval evenly at any stride.
+  # Multiples of this number, modulo 1, fill the unit interval evenly, even if
+  # only every nth multiple is used.
   _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 
   def __init__(self, max_rows: int, max_steps: int):

@@ -60,7 +60,7 @@ class NodeState:
 
   @property
   def runs(self) -> bool:
-    """Whether the node was started and has not exited."""
+    """Whether the node has been started and has not yet exited."""
     return self.num_starts > 0 and self.ended is None
 
   def mark_started(self, log: Optional[terminal.NodeLog]) -> None:

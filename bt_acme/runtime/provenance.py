@@ -121,7 +121,7 @@ def current(workdir: str) -> Session:
 
 
 def check_is_here(workdir: str, session: Session) -> None:
-  """Checks that this process of a session sees the directory of the run.
+  """Checks that this process can see the directory of the run.
 
   Raises:
     RuntimeError: if the path refers to a different directory, as on a machine

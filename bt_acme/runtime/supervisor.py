@@ -51,13 +51,13 @@ _LOOK_SECONDS = 1.0  # Maximum time between two checks for hung nodes.
 # Shutdown timeout in seconds, before the program restarts, of nodes that have
 # nothing to save.
 _FLUSH_SECONDS = 1.0
-# After a program has completed, no user is waiting, and a busy machine is slow.
-# This factor then extends the shutdown timeout of nodes with something to save.
+# Extends the shutdown timeout of nodes with something to save after a program
+# has completed: no user is waiting then, and a busy machine is slow.
 _FINAL_SAVE_FACTOR = 6
 
 
 class _End(NamedTuple):
-  """Why the program ends.
+  """The reason why a program ends.
 
   Attributes:
     code: its exit code.

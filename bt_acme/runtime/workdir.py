@@ -18,8 +18,8 @@ from bt_acme.runtime import workdir_lock
 
 _FILE = 'config.json'
 _COMPLETED_FILE = 'completed.json'
-# Key of the checksums of the parameters that a run was given. They are compared
-# instead of the directories of the parameters.
+# The key for the checksums of the parameters that were passed to a run. The
+# checksums are compared instead of the directories of these parameters.
 PARAMS = 'params_sha256'
 # The settings that name these directories, by group.
 _FOLDERS = {'behaviors': 'behavior', 'weights': 'init_from'}

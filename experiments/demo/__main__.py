@@ -106,7 +106,9 @@ def run(
 
   if plan.launched:
     start = time.monotonic()
-    print(f'{plan_lib.label(plan.launched)}, as a launched run', flush=True)
+    print(
+      f'{plan_lib.label(plan.launched)}, with several processes', flush=True
+    )
     code = launch(
       'run_bt.py', plan.flags(plan.launched, folder)
     ) or _complete_missing([plan.launched], folder)

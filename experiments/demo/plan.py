@@ -64,7 +64,7 @@ class Plan:
 
   @property
   def launched(self) -> Optional[Job]:
-    """The run that is launched with several processes; None for no such run."""
+    """The run with several processes; None if there is no such run."""
     if self.behavior:
       return None
     return self.job('R2D2 + BT', self.tasks[0], self.seeds[0])
@@ -165,8 +165,8 @@ class Plan:
     return {k: v for k, v in self.settings.items() if k in known}
 
 
-# Starts from nothing. Every episode of the task has the same layout, and the
-# goal is 15 actions away: one in 3,700 random episodes reaches the goal.
+# Uses no shipped behavior. Every episode of the task has the same layout. Its
+# goal is 15 actions away, and one in 3,700 random episodes reaches it.
 FULL = Plan(
   tasks=('MiniGrid-FourRooms-v0:fixed',),
   behavior='',

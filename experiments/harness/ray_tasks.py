@@ -98,7 +98,7 @@ class Tasks:
       self._ray.get(placed)
       self._placed.add(number)
       answer = self._ray.get(code)
-    except self._ray.exceptions.RayError:  # For example, a lost machine.
+    except self._ray.exceptions.RayError:  # Such as a lost machine.
       answer = _LOST
     self._ray.kill(self._actors.pop(number))
     _answer(id=number, code=answer)
@@ -121,4 +121,4 @@ if __name__ == '__main__':
   _answer(machines=tasks.machines())
   for line in sys.stdin:
     tasks.take(json.loads(line))
-  os._exit(0)  # Disconnects, and Ray then kills all commands.
+  os._exit(0)  # Ray kills all commands when this process ends.

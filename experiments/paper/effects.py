@@ -65,7 +65,7 @@ class Statistic(NamedTuple):
     name: a template of the effect's name.
     compute: maps samples [..., seeds, envs], one per arm, to [...].
     is_normalized: whether the samples are normalized returns.
-    reading: reads a number of a run; None for the return.
+    reading: returns a number for a run; None for the return.
   """
 
   name: str
@@ -161,7 +161,7 @@ class Effect(NamedTuple):
 
   @property
   def reading(self) -> results.Reading:
-    """The function that reads the required number of a run."""
+    """The function that returns the number that the effect needs of a run."""
     statistic = STATISTICS[self.statistic]
     of_return = results.early_area if self.is_early else results.at(self.share)
     reading = statistic.reading or of_return

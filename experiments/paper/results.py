@@ -24,7 +24,7 @@ NEAR = 0.025
 # frames. The second applies to runs with fewer than three evaluations in it.
 EARLY = (0.02, 0.1)
 
-# Reads a number of a run; None if the run does not have the number.
+# Returns a number for a run, such as its final return; None if it is missing.
 Reading = Callable[['Results', dataset_lib.RunRow], Optional[float]]
 
 
@@ -112,7 +112,7 @@ class Results:
     Args:
       arm: the arm.
       envs: the environments.
-      reading: reads the required number of a run.
+      reading: returns the number that is needed of each run.
       pretraining_steps: as in `runs_of`.
     """
     columns: Dict[str, List[float]] = {}

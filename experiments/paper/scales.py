@@ -20,7 +20,7 @@ from experiments.paper import data_files
 from experiments.paper.artifacts import PAPER_SUITES, Suites
 
 SHARED, PER_SEED = 'shared', 'per_seed'
-# Explains which policy each seed of transfer uses.
+# Explains which pre-trained policy each seed transfers.
 PRETRAINING: Mapping[str, str] = {
   SHARED: (
     'shared: all seeds use the policy pre-trained with seed 0, as in the '

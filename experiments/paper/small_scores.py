@@ -163,7 +163,7 @@ def solve(environment: Any, bonuses: Mapping[str, Any]) -> Solution:
       )
   if not solutions:
     raise ValueError(
-      f'no path of at most {inner.max_steps} steps leads to a goal. Choose an '
+      f'No path of at most {inner.max_steps} steps leads to a goal. Choose an '
       'environment with a goal.'
     )
   best = max(solutions, key=lambda solution: solution.value)

@@ -149,7 +149,7 @@ class BTActor(acme.Actor):
   ) -> Tuple[outer_core.CoreStep, np.ndarray, np.ndarray]:
     """Returns the core's step, the vector, and the vector to observe."""
     nothing = np.zeros([1], np.int32)
-    # The core only decides who acts and does not process vectors.
+    # The core only decides who acts; the vectors bypass it.
     step = self._advance(
       outer_core.CoreInput((), nothing, inputs.is_first, nothing),
       (nothing,) * len(host_inputs),

@@ -36,8 +36,8 @@ def check_actions(
     )
   if config.extra_action_margin:
     raise ValueError(
-      f'extra_action_margin={config.extra_action_margin} needs the values of '
-      'agents.R2D2Builder. Remove it for an agent of dm-acme.'
+      f'extra_action_margin={config.extra_action_margin} needs Q-values, which '
+      'only agents.R2D2Builder provides. Remove it for an agent of dm-acme.'
     )
 
 

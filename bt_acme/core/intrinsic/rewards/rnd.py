@@ -3,8 +3,8 @@
     r = err / sigma
 
 err is the prediction error, and sigma the standard deviation of all errors,
-including the current error. The mean is not subtracted. Unlike here, Burda et
-al. 2018 (arXiv:1810.12894) divide by the standard deviation of the discounted
+including the current error. The mean is not subtracted. Burda et al. 2018
+(arXiv:1810.12894) instead divide by the standard deviation of the discounted
 return. Source: Campos et al. 2021 (arXiv:2102.13515), App. "Random Network
 Distillation". The networks are in `distillation`.
 """
