@@ -229,6 +229,24 @@ def test_paths_exist(path):
   assert {name for name in missing if 'YOURS' not in name} == set()
 
 
+def _anchors(path):
+  """Returns the anchors that GitHub gives to the headings of a page."""
+  lines = path.read_text().splitlines()
+  titles = [line.lstrip('# ').lower() for line in lines if line[:1] == '#']
+  return {re.sub(r'[^\w -]', '', title).replace(' ', '-') for title in titles}
+
+
+@pytest.mark.parametrize('path', sorted(ROOT.glob('[A-Z]*.md')), ids=name_of)
+def test_anchors_exist_on_github(path):
+  links = re.findall(r'\]\(([\w./]*)#([^)]+)\)', path.read_text())
+  missing = [
+    f'{target}#{anchor}'
+    for target, anchor in links
+    if anchor not in _anchors(path.parent / target if target else path)
+  ]
+  assert missing == []
+
+
 @pytest.mark.parametrize(
   'module',
   ('', '.agents', '.behaviors', '.config', '.environments', '.evaluation'),
@@ -241,5 +259,8 @@ def test_every_public_name_has_an_example(module):
     if block.language == 'python' and not block.mark
   )
   exported = importlib.import_module(f'bt_acme{module}').__all__
-  words = set(re.findall(r'\w+', code))
-  assert set(exported) - words - {'__version__'} == set()
+  package = f'bt_acme{module}'.split('.')[-1]
+  used = set(re.findall(rf'\b{package}\.(\w+)', code))
+  for imported in re.findall(rf'from bt_acme{module} import (.+)', code):
+    used.update(re.findall(r'\w+', imported))
+  assert set(exported) - used - {'__version__'} == set()

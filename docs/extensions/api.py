@@ -269,14 +269,16 @@ class Api(SphinxDirective):
     return container.children
 
   def _check(self, found):
-    """Warns of every name without a docstring."""
-    for each in (found, *(public_members(found) if found.is_class else ())):
-      if not _docstring(each):
-        logger.warning(
-          '%s has no docstring',
-          each.canonical_path,
-          location=self.get_location(),
-        )
+    """Warns of a name, or a member of it, without a docstring."""
+    if not _docstring(found):
+      logger.warning(
+        '%s has no docstring',
+        found.canonical_path,
+        location=self.get_location(),
+      )
+    if found.is_class or found.is_module:
+      for member in public_members(found):
+        self._check(member)
 
 
 def _documented(env):
