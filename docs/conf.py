@@ -17,6 +17,8 @@ html_show_sphinx = False
 html_theme = 'furo'
 html_static_path = ['static']
 html_css_files = ['site.css']
+html_js_files = ['site.js']
+html_favicon = 'static/icon.svg'
 html_theme_options = {'navigation_with_keys': True}
 
 extensions = [
@@ -41,5 +43,6 @@ nb_merge_streams = True
 copybutton_exclude = '.linenos, .gp, .go'
 # Docstrings are Markdown, and Python's types are not cross-referenced.
 add_module_names = False
+maximum_signature_line_length = 80  # Longer ones have a line per parameter.
 toc_object_entries_show_parents = 'hide'
 python_use_unqualified_type_names = True

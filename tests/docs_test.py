@@ -58,7 +58,6 @@ def test_the_site_works_offline(site):
       for part in text.split('<')
       if part.startswith(('script', 'link', 'img'))
       and ('src="http' in part or 'href="http' in part)
-      and 'colab-badge' not in part
     ]
   assert loaded == []
   assert (site / 'searchindex.js').is_file()

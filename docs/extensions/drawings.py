@@ -1,7 +1,8 @@
 """Embeds the SVG files of `docs/drawings` into the pages that show them.
 
 Text and lines then take the colors of the page, in light and dark mode, and the
-text can be searched. The description of the image becomes the caption.
+text can be searched. The description of the image becomes the caption. An image
+on another server, such as a badge, becomes its description: pages work offline.
 """
 
 import html
@@ -13,8 +14,11 @@ DRAWINGS = pathlib.Path(__file__).resolve().parents[1] / 'drawings'
 
 
 def _embed(app, doctree):
-  """Replaces the images of a page that are drawings."""
+  """Replaces the images of a page that are drawings or on another server."""
   for image in list(doctree.findall(nodes.image)):
+    if image['uri'].startswith('https://'):
+      image.replace_self(nodes.Text(image['alt']))
+      continue
     path = DRAWINGS / pathlib.PurePath(image['uri']).name
     if not image['uri'].endswith('.svg') or not path.is_file():
       continue

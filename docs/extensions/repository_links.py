@@ -1,13 +1,17 @@
 """Resolves links of Markdown files of the repository that a page includes.
 
 Such a file links to others as GitHub shows them. Where another page includes
-the file that a link names, the link leads to that page. A link to any other
-file of the repository becomes plain text, because the site does not contain it.
+the file that a link names, the link leads to that page, and a file name as its
+text becomes the title of the page. A link to the page itself, or to a file that
+the site does not contain, becomes plain text.
 """
 
 import pathlib
 import re
 
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Each included file, and the page that includes it.
 PAGES = {
@@ -47,10 +51,7 @@ def resolve(text, source, page):
     page: the name of the page that includes the file.
 
   Returns:
-    The Markdown for the page.
-
-  Raises:
-    ValueError: if a link leads to a file that does not exist.
+    The Markdown for the page. Links to missing files are reported as warnings.
   """
   folder = (ROOT / source).parent
 
@@ -62,17 +63,19 @@ def resolve(text, source, page):
     if path.is_relative_to(ROOT / 'docs') and source.startswith('docs/'):
       return match[0]
     if not path.exists():
-      raise ValueError(f'{source} links to {target}, which does not exist.')
+      logger.warning('%s links to %s, which does not exist', source, target)
+      return match['text']
     depth = '../' * page.count('/')
     relative = path.relative_to(ROOT)
     if match['image']:
       return f'![{match["text"]}]({depth}../{relative})'
     found = _page_of(str(relative))
-    if found is None:
+    if found is None or (found == page and not anchor):
       return match['text']
     if (ROOT / 'docs' / f'{found}.ipynb').exists():  # A link, not a file.
       return f'{{doc}}`{match["text"]} </{found}>`'
-    return f'[{match["text"]}](/{found}.md{anchor})'
+    text = '' if match['text'].endswith('.md') else match['text']
+    return f'[{text}](/{found}.md{anchor})'
 
   return _LINK.sub(replace, text)
 
