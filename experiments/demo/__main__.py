@@ -10,8 +10,8 @@
 At the end, the demo prints a table with one row per task and draws learning
 curves and a video that shows whether the agent or the behavior is in control.
 
-`--full` starts from nothing: NGU explores environments with four rooms without
-any reward, with three seeds. R2D2 + BT then learns to reach a distant goal with
+`--full` also pre-trains: NGU explores environments with four rooms without any
+reward, with three seeds. R2D2 + BT then learns to reach a distant goal with
 the policy of its seed. Its first run is a launched run, with separate processes
 for the replay server, actors, learner and coordinator.
 
