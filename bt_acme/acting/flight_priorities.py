@@ -54,7 +54,7 @@ class FlightPriorities:
 
     Args:
       agent: an agent with `flight_priorities='learned'`.
-      scores: the scores of earlier episodes, as of `ScoreStore.exchange`.
+      scores: the scores of earlier episodes, from `ScoreStore.exchange`.
     """
     assert agent.transfer is not None
     self._config = agent.transfer
@@ -105,7 +105,7 @@ class FlightPriorities:
     return taken
 
   def replace(self, scores: Scores) -> None:
-    """Replaces the scores by those of all groups of environments."""
+    """Replaces the scores with those of all groups of environments."""
     self._scores = tuple(priorities.Scores(*one) for one in scores)
 
   def state(self) -> saving.State:

@@ -89,8 +89,8 @@ class TransferConfig:
   )
   flight_priorities: str = checks.setting(
     'fixed',
-    'Probabilities of several behaviors to be drawn for a flight: `fixed` uses '
-    'the weights of the behaviors for the whole run; `learned` also prefers '
+    'Probabilities with which a flight draws each behavior: `fixed` uses the '
+    'weights of the behaviors for the whole run; `learned` also prefers '
     'behaviors whose recent episodes had high scores (priority_signal). The '
     'paper has a single behavior and suggests priorities as future work.',
     choices=('fixed', 'learned'),
@@ -98,9 +98,9 @@ class TransferConfig:
   priority_signal: str = checks.setting(
     'discovery',
     'Score of an episode, which counts for each behavior that flew in it: '
-    '`discovery` is the sum of the positive rewards of the task, so that '
-    'behaviors are preferred that find rewards, at any cost; `return` is the '
-    'sum of all rewards of the task; `novelty` is the number of distinct '
+    '`discovery` is the sum of the positive rewards of the task, which favors '
+    'behaviors that find rewards at any cost; `return` is the sum of all '
+    'rewards of the task; `novelty` is the number of distinct '
     'observations, which suits small images without noise; '
     '`discovery_then_novelty` is the discovery as soon as the recent episodes '
     'of any behavior have one, and the novelty until then.',
@@ -129,7 +129,7 @@ class TransferConfig:
   )
   behavior_draws: str = checks.setting(
     'auto',
-    'How often one of several behaviors is drawn: `flight` draws one for each '
+    'Unit for which a behavior is drawn: `flight` draws one for each '
     'flight, `episode` one for all flights of an episode, so that its score '
     'depends on one behavior; `auto` is `episode` with learned priorities, '
     'else `flight`.',

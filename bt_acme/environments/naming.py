@@ -119,7 +119,7 @@ def parse(name: str, modifiers: Sequence[Modifier]) -> Dict[str, Any]:
 
 
 def _repaired(name: str, known: Dict[str, Modifier]) -> str:
-  """Replaces each modifier of a name by the nearest valid one, in order."""
+  """Replaces each modifier of a name with the nearest valid one, in order."""
   base, *written = name.split(':')
   kept: Dict[str, str] = {}
   for w in written:
