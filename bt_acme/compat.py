@@ -96,7 +96,7 @@ def _tensorflow_hidden() -> Iterator[None]:
   """Makes `import tensorflow` fail in the block, even if already loaded."""
   modules: dict[str, Any] = sys.modules
   loaded = modules.pop('tensorflow', None)
-  modules['tensorflow'] = None  # Python then refuses to import it.
+  modules['tensorflow'] = None  # Importing it then fails.
   try:
     yield
   finally:

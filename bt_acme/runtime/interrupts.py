@@ -25,7 +25,7 @@ def exit_code(signum: signal.Signals) -> int:
 
 @contextlib.contextmanager
 def put_into(queue: events.EventQueue) -> Iterator[None]:
-  """Within the block, turns signals to stop into events of a queue."""
+  """Puts signals that stop a program into a queue while the block runs."""
 
   def put(signum: int, frame: Any) -> None:
     del frame

@@ -182,13 +182,13 @@ class LearnerNode(node.Node):
     """Saves, unless the final state of the run is already saved."""
     if self._has_ended:
       return
-    self._logger.flush()  # Before its rows are counted.
+    self._logger.flush()  # Only written rows are counted.
     # The coordinator may have exited already.
     answer = self._context.call_with_timeout(self._poll, _LAST_POLL_SECONDS)
     if answer is not None:
       _, self._counts, self._log_rows = answer
     self._finish(_REPLAY_SECONDS)
-    self._context.saved()  # Before the next call, which may take too long.
+    self._context.saved()  # Not later: the next call may block.
     self._end(False)
 
   def close(self) -> None:
@@ -237,7 +237,7 @@ class LearnerNode(node.Node):
     self._next_poll = now + (_POLL_SECONDS if self._run.has_nodes else 0.0)
     if phase >= node.Phase.LEARNER_FINISHES:
       self._learner.flush()
-      self._logger.flush()  # Before its rows are counted.
+      self._logger.flush()  # Only written rows are counted.
       _, self._counts, self._log_rows = self._poll()
       self._finish(None)
       if self._agent.intrinsic is not None:
