@@ -10,8 +10,8 @@ import subprocess
 import sys
 from typing import Tuple
 
-# A child process makes the namespaces, prints their kinds, and stays until its
-# input ends. Root needs no user namespace; other users do.
+# A child process makes the namespaces, prints their kinds, and stays until
+# it is killed. Root needs no user namespace; other users do.
 _MAKE = """
 import ctypes, fcntl, os, socket, struct, sys
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
@@ -67,8 +67,12 @@ def make() -> Tuple[int, ...]:
     stdout=subprocess.PIPE,
     stderr=subprocess.DEVNULL,
     start_new_session=True,
-  ) as process:  # The end of this block closes its input, so the child exits.
+  ) as process:
     assert process.stdout is not None
     kinds = process.stdout.readline().decode().split()
     folder = f'/proc/{process.pid}/ns'
-    return tuple(os.open(f'{folder}/{kind}', os.O_RDONLY) for kind in kinds)
+    made = tuple(os.open(f'{folder}/{kind}', os.O_RDONLY) for kind in kinds)
+    # The end of its input would not end it while another process, forked by
+    # a thread of this one, holds that pipe.
+    process.kill()
+  return made

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import pathlib
+import queue as queue_lib
 import signal
 import subprocess
 import threading
@@ -104,8 +105,14 @@ class RayCluster(base.Engine):
       start_new_session=True,
       env=_environment(),
     )
-    self._thread = threading.Thread(target=self._follow, daemon=True)
-    self._thread.start()
+    # A driver that hangs may not read, so this thread never writes to it.
+    self._commands: queue_lib.Queue = queue_lib.Queue()
+    self._threads = [
+      threading.Thread(target=target, daemon=True)
+      for target in (self._follow, self._write)
+    ]
+    for thread in self._threads:
+      thread.start()
 
   def place(self, title: str, num_ports: int) -> None:
     """Asks Ray for a slot; see `base.Engine`."""
@@ -152,26 +159,33 @@ class RayCluster(base.Engine):
 
   def close(self) -> None:
     """Waits until the driver has ended all nodes and exited."""
-    assert self._driver.stdin is not None
+    self._commands.put(None)  # The driver then releases everything.
     try:
-      with contextlib.suppress(BrokenPipeError):
-        self._driver.stdin.close()  # The driver then releases everything.
       self._driver.wait(_CLOSE_SECONDS)
     except subprocess.TimeoutExpired:
       node_process.send(self._driver, signal.SIGKILL)
       self._driver.wait()
-    self._thread.join()
+    for thread in self._threads:
+      thread.join()
 
   def _tell(self, do: str, **arguments: Any) -> None:
     """Sends a command to the driver, unless the driver has exited."""
-    assert self._driver.stdin is not None
     line = json.dumps({'do': do, **arguments}) + '\n'
-    try:
-      self._driver.stdin.write(line.encode())
-      self._driver.stdin.flush()
-    except BrokenPipeError:
-      self._thread.join(_CLOSE_SECONDS)  # Reads why the driver has exited.
-      self._lose_all()
+    self._commands.put(line.encode())
+
+  def _write(self) -> None:
+    """Writes the commands until the engine is closed."""
+    assert self._driver.stdin is not None
+    for line in iter(self._commands.get, None):
+      try:
+        self._driver.stdin.write(line)
+        self._driver.stdin.flush()
+      except BrokenPipeError:
+        # The other thread reads why the driver has exited.
+        self._threads[0].join(_CLOSE_SECONDS)
+        self._lose_all()
+    with contextlib.suppress(BrokenPipeError):
+      self._driver.stdin.close()
 
   def _follow(self) -> None:
     """Posts the events that the driver sends until it exits."""
