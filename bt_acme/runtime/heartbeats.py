@@ -5,9 +5,6 @@ that its engine has opened. A second kind of byte reports that the node was told
 to stop; unless the launcher told it, the node has failed, even with exit code
 0. A third kind reports that the node has saved everything, so that nothing is
 lost if it is slow to exit.
-
-The watchdog of a node starts with its first heartbeat, so that a node may take
-as long as it needs to compile.
 """
 
 import contextlib
@@ -15,7 +12,7 @@ import functools
 import math
 import os
 import time
-from typing import Callable, Dict, List, Mapping
+from typing import Callable
 
 from bt_acme.runtime.engines import node_process
 
@@ -27,10 +24,6 @@ OLD_ATTEMPT_VARIABLE = 'BT_ACME_LIFE'  # Set until the next release.
 TITLE_VARIABLE = 'BT_ACME_NODE'
 MARK, STOP_MARK, SAVED_MARK = b'.', b't', b's'
 PERIOD = 1.0  # Seconds between two heartbeats, and between two checks.
-# When a server hangs, the nodes that wait for it hang as well. Each label's
-# limit exceeds that of the previous label by this much, so that the hang is
-# attributed to the server.
-_SECONDS_AFTER_SERVERS = 4 * PERIOD
 
 
 def attempt() -> int:
@@ -90,54 +83,3 @@ def _send(mark: bytes) -> None:
   with contextlib.suppress(OSError):
     if is_supervised():
       os.write(_descriptor(), mark)
-
-
-class Watchdog:
-  """Detects nodes that have sent no heartbeat for too long."""
-
-  def __init__(
-    self,
-    seconds: float,
-    labels: Mapping[str, str],
-    clock: Callable[[], float] = time.monotonic,
-  ):
-    """Initializes the watchdog; each node's first heartbeat starts its timeout.
-
-    Args:
-      seconds: the heartbeat timeout of the nodes of the first label.
-      labels: the label of each node by title, servers first: a node may wait
-        for nodes of earlier labels.
-      clock: a function that returns seconds.
-    """
-    in_order = list(dict.fromkeys(labels.values()))
-    self._limits = {
-      title: seconds + in_order.index(label) * _SECONDS_AFTER_SERVERS
-      for title, label in labels.items()
-    }
-    self._clock = clock
-    self._looked = clock()
-    self._heard: Dict[str, float] = {}
-
-  def record(self, title: str) -> None:
-    """Records a heartbeat of a node."""
-    self._heard[title] = self._clock()
-
-  def clear(self, title: str) -> None:
-    """Stops watching a node until its next heartbeat."""
-    self._heard.pop(title, None)
-
-  def expired(self) -> List[str]:
-    """Returns the titles of the hung nodes; checks once a second."""
-    now = self._clock()
-    gap = now - self._looked
-    if gap < PERIOD:
-      return []
-    self._looked = now
-    if gap > _SECONDS_AFTER_SERVERS:
-      # This process itself was suspended, and has yet to read the heartbeats.
-      self._heard = {title: t + gap for title, t in self._heard.items()}
-    return [
-      title
-      for title, heard in self._heard.items()
-      if now - heard > self._limits[title]
-    ]

@@ -1,6 +1,7 @@
 """The supervisor's view of one node, across all of its attempts."""
 
 import dataclasses
+import math
 import signal
 import time
 from typing import Callable, List, Optional
@@ -20,6 +21,7 @@ class NodeState:
     title: `LABEL/INDEX`.
     label: the label, which several nodes may share.
     budget: the node's restart budget, across all programs of the run.
+    timeout: its heartbeat timeout in seconds.
     clock: a function that returns seconds.
     addresses: `host:port` of each of its ports; None until it is scheduled.
     host: the machine that it is scheduled on; empty if there is only one.
@@ -27,10 +29,14 @@ class NodeState:
     log: its log file; None if it prints to this process's output.
     ended: the exit of its latest attempt; None if that has not exited.
     has_begun: whether its latest attempt has sent a heartbeat.
+    heard: the time of its latest heartbeat, by the clock; None while it is not
+      watched, as before its first heartbeat.
     started: the start of its latest attempt, by the clock.
     is_late: whether the user was told that the latest attempt has not sent a
       heartbeat yet.
     due: the time of its next restart, by the clock; None if none is planned.
+    killed: the time when its latest attempt was killed, by the clock; None if
+      it was not, or if its exit was posted.
     hung_seconds: the heartbeat timeout for which its latest attempt was killed;
       None if it was not.
     received_sigterm: whether its latest attempt was told to stop, but not by
@@ -42,6 +48,7 @@ class NodeState:
   title: str
   label: str
   budget: restarts.RestartBudget
+  timeout: float = math.inf
   clock: Callable[[], float] = time.monotonic
   addresses: Optional[List[str]] = None
   host: str = ''
@@ -49,9 +56,11 @@ class NodeState:
   log: Optional[terminal.NodeLog] = None
   ended: Optional[events.NodeExited] = None
   has_begun: bool = False
+  heard: Optional[float] = None
   started: float = 0.0
   is_late: bool = False
   due: Optional[float] = None
+  killed: Optional[float] = None
   hung_seconds: Optional[float] = None
   received_sigterm: bool = False
   has_saved: bool = False
@@ -71,12 +80,14 @@ class NodeState:
     self.log = log
     self.started = self.clock()
     self.ended, self.hung_seconds, self.due = None, None, None
+    self.heard = self.killed = None
     self.has_begun = self.received_sigterm = False
     self.has_saved = self.follows = self.is_late = False
 
   def record_heartbeat(self) -> None:
     """Records a heartbeat of the latest attempt."""
     self.has_begun = True
+    self.heard = self.clock()
     self._false_starts = 0
     self.budget.has_worked = True
 

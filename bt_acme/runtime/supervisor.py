@@ -7,7 +7,8 @@ The supervisor behaves as follows on every engine:
 - The program succeeds when its main node (labeled `main_label`) does.
 - When a node fails, the node or the whole program restarts, as often as
   `restarts.RestartPolicy` allows. A node that sends no heartbeat for too long
-  is killed, which counts as a failure.
+  is killed, which counts as a failure. The timeout starts with the node's first
+  heartbeat, so that it may take as long as it needs to compile.
 - Any other failure ends the program, and the node's traceback is printed last.
 - Ctrl-C gives every node `grace_seconds` to stop; a second Ctrl-C kills all
   nodes immediately. Nodes of `restarts.RestartPolicy.labels` that have not sent
@@ -48,6 +49,12 @@ from bt_acme.runtime import (
 from bt_acme.runtime.engines import base
 
 _LOOK_SECONDS = 1.0  # Maximum time between two checks for hung nodes.
+# When a server hangs, the nodes that wait for it hang as well. Each label's
+# timeout exceeds that of the previous label by this much, so that the hang is
+# attributed to the server.
+_SECONDS_AFTER_SERVERS = 4 * heartbeats.PERIOD
+# A killed node is lost if its engine has not posted its exit by then.
+_KILL_SECONDS = 60.0
 # Shutdown timeout in seconds, before the program restarts, of nodes that have
 # nothing to save.
 _FLUSH_SECONDS = 1.0
@@ -133,15 +140,20 @@ class Supervisor:
     self._program = program
     self._engine = self.make_engine()
     labels = executables.titles(program)
+    # Servers come first: a node may wait for nodes of earlier labels.
+    in_order = list(dict.fromkeys(labels.values()))
     self._nodes = {
       title: node_state.NodeState(
-        title, label, self._budgets[title], self.clock
+        title,
+        label,
+        self._budgets[title],
+        self.policy.watchdog_seconds
+        + in_order.index(label) * _SECONDS_AFTER_SERVERS,
+        self.clock,
       )
       for title, label in labels.items()
     }
-    self._watchdog = heartbeats.Watchdog(
-      self.policy.watchdog_seconds, labels, self.clock
-    )
+    self._looked = self.clock()
     self._executables: Dict[str, Any] = {}
     self._interrupts: List[signal.Signals] = []
     self._stopping = False
@@ -241,10 +253,8 @@ class Supervisor:
     """Waits for the exit of the main node, a final failure, or a signal."""
     while True:
       event = self._next(_LOOK_SECONDS)
-      for title in self._watchdog.expired():
-        self._watchdog.clear(title)
-        self._nodes[title].hung_seconds = self.policy.watchdog_seconds
-        self._engine.signal(title, signal.SIGKILL)
+      self._kill_hung()
+      event = event or self._lost()
       self._start_pending()
       if isinstance(event, signal.Signals):
         return self._interrupted(event)
@@ -258,6 +268,40 @@ class Supervisor:
           return _End(0)
         else:  # Another node may be waiting for this slot.
           self._engine.release(node.title)
+
+  def _kill_hung(self) -> None:
+    """Kills the nodes that have sent no heartbeat for too long."""
+    now = self.clock()
+    gap = now - self._looked
+    if gap < heartbeats.PERIOD:
+      return
+    self._looked = now
+    # If this process was suspended, it has yet to read events of that time.
+    missed = gap if gap > _SECONDS_AFTER_SERVERS else 0.0
+    for node in self._running():
+      if node.killed is not None:
+        node.killed += missed
+      if node.heard is not None:
+        node.heard += missed
+        if now - node.heard > node.timeout:
+          node.heard, node.hung_seconds = None, self.policy.watchdog_seconds
+          self._kill(node)
+
+  def _kill(self, node: node_state.NodeState) -> None:
+    node.killed = self.clock()
+    self._engine.signal(node.title, signal.SIGKILL)
+
+  def _lost(self) -> Optional[events.NodeExited]:
+    """Returns the exit of a killed node of which the engine knows nothing."""
+    now = self.clock()
+    for node in self._running():
+      if node.killed is not None and now - node.killed > _KILL_SECONDS:
+        event = events.NodeExited(node.title, -signal.SIGKILL, lost=True)
+        self._update(event)
+        if not node.addresses:  # The engine may select another machine.
+          self._engine.place(node.title, 0)
+        return event
+    return None
 
   def _start_pending(self) -> None:
     """Restarts nodes after their backoff, and reports each late node once."""
@@ -311,7 +355,7 @@ class Supervisor:
     for other in self._running():
       if other.label in self.policy.labels[node.label]:
         other.follows = True
-        self._engine.signal(other.title, signal.SIGKILL)
+        self._kill(other)
     if not pause:
       self._start(node)
       return None
@@ -401,7 +445,12 @@ class Supervisor:
       return None
     if isinstance(event, signal.Signals):
       self._interrupts.append(event)
-      return event
+    else:
+      self._update(event)
+    return event
+
+  def _update(self, event: events.Event) -> None:
+    """Updates the node of an event, and the terminal."""
     node = self._nodes[event.title]
     if isinstance(event, events.NodeScheduled):
       if node.log is not None and event.host != node.host:
@@ -417,16 +466,13 @@ class Supervisor:
       self._show(node, node.log.add(event.data, event.stream == 'stderr'))
     elif isinstance(event, events.NodeExited):
       node.ended, node.due = event, None
-      self._watchdog.clear(node.title)
       if node.log is not None:
         self._show(node, node.log.finish())
-    return event
 
   def _take_heartbeat(self, node: node_state.NodeState, marks: bytes) -> None:
     """Records the marks that a node has sent through its heartbeat pipe."""
     if heartbeats.MARK in marks:
       node.record_heartbeat()
-      self._watchdog.record(node.title)
     if heartbeats.STOP_MARK in marks and not self._stopping:
       node.received_sigterm = True
     if heartbeats.SAVED_MARK in marks:

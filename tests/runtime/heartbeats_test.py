@@ -1,4 +1,4 @@
-"""Heartbeats, and the nodes that are considered hung without them."""
+"""Heartbeats, as a node sends them."""
 
 import os
 
@@ -7,8 +7,6 @@ import pytest
 from bt_acme.runtime import heartbeats
 from bt_acme.runtime.engines import node_process
 
-_LABELS = {'learner/0': 'learner', 'actor/0': 'actor', 'actor/1': 'actor'}
-
 
 class Clock:
   def __init__(self):
@@ -16,41 +14,6 @@ class Clock:
 
   def __call__(self):
     return self.now
-
-
-def watch_for(clock, watch, seconds):
-  """Checks every second; returns the hung nodes, and the second of each."""
-  found = {}
-  for second in range(1, seconds + 1):
-    clock.now += 1
-    found.update(dict.fromkeys(watch.expired(), second))
-  return found
-
-
-def test_servers_expire_before_the_nodes_that_wait_for_them():
-  clock = Clock()
-  watch = heartbeats.Watchdog(10, _LABELS, clock)
-  watch.record('learner/0')
-  watch.record('actor/0')
-  # A node that has never sent a heartbeat may be compiling.
-  assert watch_for(clock, watch, 10) == {}
-  first = watch_for(clock, watch, 1)
-  assert first == {'learner/0': 1}
-  watch.clear('learner/0')
-  watch.record('actor/1')
-  assert watch_for(clock, watch, 5) == {'actor/0': 5}
-  watch.record('actor/0')
-  assert not watch.expired()
-
-
-def test_time_in_which_the_launcher_was_suspended_does_not_count():
-  clock = Clock()
-  watch = heartbeats.Watchdog(10, _LABELS, clock)
-  watch.record('learner/0')
-  assert watch_for(clock, watch, 5) == {}
-  clock.now += 1000
-  assert watch_for(clock, watch, 5) == {}
-  assert watch_for(clock, watch, 3) != {}
 
 
 @pytest.fixture(name='forget')

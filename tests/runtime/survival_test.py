@@ -363,7 +363,7 @@ def test_ctrl_c_during_the_shutdown_lets_nodes_save(
 
 def test_a_hung_node_is_killed_and_restarted(launch, capsys, monkeypatch):
   monkeypatch.setattr(heartbeats, 'PERIOD', 0.01)
-  monkeypatch.setattr(heartbeats, '_SECONDS_AFTER_SERVERS', 0.1)
+  monkeypatch.setattr(supervisor, '_SECONDS_AFTER_SERVERS', 0.1)
   code, started = launch(
     watchdog_seconds=0.5,
     # The other actor has never sent a heartbeat, so it may be compiling.

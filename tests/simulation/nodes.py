@@ -484,7 +484,7 @@ def installed(simulation: Any) -> Iterator[None]:
       (restarts, '_HOUR', HOUR),
       (supervisor, '_LOOK_SECONDS', HEARTBEAT_SECONDS),
       (heartbeats, 'PERIOD', HEARTBEAT_SECONDS),
-      (heartbeats, '_SECONDS_AFTER_SERVERS', 4 * HEARTBEAT_SECONDS),
+      (supervisor, '_SECONDS_AFTER_SERVERS', 4 * HEARTBEAT_SECONDS),
       (provenance, '_versions', dict),
       (provenance, '_code', dict),
       (learner_node, '_REPORT_SECONDS', _REPORT_SECONDS),
