@@ -11,7 +11,7 @@ the actions of all actors.
 
 import dataclasses
 import functools
-from typing import Any, Callable
+from typing import Any, Callable, Dict, Sequence
 
 import launchpad as lp
 
@@ -65,6 +65,7 @@ def make_program(
   session = provenance.current(run.workdir)
   acting_run = dataclasses.replace(run, seed=session.seed(run.seed))
   program = lp.Program('bt_acme')
+  handles: Dict[str, Any] = {}
 
   def here(make: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps `make` to fail immediately on a machine without the workdir."""
@@ -72,73 +73,59 @@ def make_program(
       return executables.require_workdir(make, run.workdir, session)
     return make
 
-  with program.group('replay'):
-    replay = program.add_node(
-      replay_server.ReplayServer(
-        run,
-        here(functools.partial(builder.make_replay_tables, None)),
-      )
-    )
-  with program.group('coordinator'):
-    coordinator_client = program.add_node(
-      lp.CourierNode(
-        here(executables.make_node),
-        coordinator.Coordinator,
-        run,
-        progress.Progress,
-      )
-    )
-  clients = {'replay': replay, 'coordinator': coordinator_client}
-  with program.group('learner'):
-    learner = program.add_node(
-      lp.CourierNode(
-        here(executables.make_node),
-        learner_node.LearnerNode,
-        run,
-        builder.agent,
-        functools.partial(reverb_learner.make, builder, initial_params),
-        **clients,
-      )
-    )
-  clients['learner'] = learner
+  def add(
+    label: str,
+    node_class: Any,
+    *arguments: Any,
+    clients: Sequence[str] = (),
+    kind: Any = lp.CourierNode,
+    make: Callable[..., Any] = executables.make_node,
+    **options: Any,
+  ) -> None:
+    """Adds a node that has clients of nodes that were added before."""
+    node_clients = {client: handles[client] for client in clients}
+    node = kind(make, node_class, *arguments, **node_clients, **options)
+    handles[label] = program.add_node(node, label)
+
+  make_tables = functools.partial(builder.make_replay_tables, None)
+  handles['replay'] = program.add_node(
+    replay_server.ReplayServer(run, here(make_tables)), 'replay'
+  )
+  add(
+    'coordinator',
+    *(coordinator.Coordinator, run, progress.Progress),
+    make=here(executables.make_node),
+  )
+  add(
+    'learner',
+    *(learner_node.LearnerNode, run, builder.agent),
+    functools.partial(reverb_learner.make, builder, initial_params),
+    clients=('coordinator', 'replay'),
+    make=here(executables.make_node),
+  )
   if run.inference == 'server':
     # Each request blocks a thread of its own.
     threads = run.num_groups + _SPARE_THREADS
-    with program.group('inference'):
-      clients['inference'] = program.add_node(
-        lp.CourierNode(
-          executables.make_node,
-          inference_node.InferenceNode,
-          acting_run,
-          builder.agent,
-          learner=learner,
-          courier_kwargs={'thread_pool_size': threads},
-        )
-      )
-  with program.group('actor'):
-    for index in range(run.num_actors):
-      program.add_node(
-        lp.PyClassNode(
-          executables.make_node,
-          actor_node.ActorNode,
-          acting_run,
-          builder.agent,
-          index,
-          writer.ReverbWriter,
-          **clients,
-        )
-      )
-  with program.group('evaluator'):
-    for index in range(run.num_evaluators):
-      program.add_node(
-        lp.PyClassNode(
-          executables.make_node,
-          evaluator_node.EvaluatorNode,
-          run,
-          builder.agent,
-          index,
-          coordinator=coordinator_client,
-          learner=learner,
-        )
-      )
+    add(
+      'inference',
+      *(inference_node.InferenceNode, acting_run, builder.agent),
+      clients=('learner',),
+      courier_kwargs={'thread_pool_size': threads},
+    )
+  clients = tuple(handles)
+  for index in range(run.num_actors):
+    add(
+      'actor',
+      *(actor_node.ActorNode, acting_run, builder.agent, index),
+      writer.ReverbWriter,
+      clients=clients,
+      kind=lp.PyClassNode,
+    )
+  for index in range(run.num_evaluators):
+    add(
+      'evaluator',
+      *(evaluator_node.EvaluatorNode, run, builder.agent, index),
+      clients=('coordinator', 'learner'),
+      kind=lp.PyClassNode,
+    )
   return program
