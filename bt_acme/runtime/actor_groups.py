@@ -6,12 +6,13 @@ idle. Without a server there is a single group, and the same calls step it in
 order: select actions, act, observe.
 """
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from collections.abc import Callable
+from typing import Any
 
 from bt_acme.acting import flight_priorities, vector_actor
 from bt_acme.environments import vector
 
-Row = Dict[str, float]
+Row = dict[str, float]
 
 
 class Group:
@@ -43,7 +44,7 @@ class Group:
     self.first_environment = first_environment
     self.environments = environments
     self.actor = actor
-    self.shown: Optional[vector.VectorStep] = None
+    self.shown: vector.VectorStep | None = None
 
   def request(self) -> None:
     """Requests the next actions, after resetting environments on first use."""
@@ -64,7 +65,7 @@ class Group:
     is_last = self.shown.is_last
     return int(len(is_last) - is_last.sum())
 
-  def observe(self) -> List[Row]:
+  def observe(self) -> list[Row]:
     """Completes the step; returns metrics of the episodes that it ended."""
     self.shown = self.environments.recv()
     return self.actor.observe(self.shown)
@@ -76,7 +77,7 @@ class Pipeline:
   Call `prime` once, then `step` repeatedly, and `drain` at the end.
   """
 
-  def __init__(self, groups: List[Group]):
+  def __init__(self, groups: list[Group]):
     """Initializes the pipeline without acting.
 
     Args:
@@ -94,7 +95,7 @@ class Pipeline:
       group.request()
     return sum(group.act() for group in self.groups[1:])
 
-  def step(self) -> Tuple[int, List[Row]]:
+  def step(self) -> tuple[int, list[Row]]:
     """Starts one step of every group.
 
     While a group acts, the next group observes its previous step and requests
@@ -112,7 +113,7 @@ class Pipeline:
       actor_steps += group.act()
     return actor_steps, episodes + first.observe()
 
-  def drain(self) -> List[Row]:
+  def drain(self) -> list[Row]:
     """Completes the steps that were counted but not yet observed.
 
     Returns:
@@ -120,7 +121,7 @@ class Pipeline:
     """
     return [row for group in self.groups[1:] for row in group.observe()]
 
-  def statistics(self) -> Dict[int, Any]:
+  def statistics(self) -> dict[int, Any]:
     """Returns the statistics of the intrinsic reward of each group.
 
     The keys are the indices of the groups' first environments. The result is
@@ -136,7 +137,7 @@ class Pipeline:
   def share_scores(
     self,
     exchange: Callable[
-      [List[flight_priorities.Scored]], flight_priorities.Scores
+      [list[flight_priorities.Scored]], flight_priorities.Scores
     ],
   ) -> None:
     """Exchanges the scores of flights, whose priorities are learned.

@@ -1,7 +1,8 @@
 """The actor node, which steps environments and fills the replay."""
 
 import functools
-from typing import Any, Callable, Dict, List, Optional
+from collections.abc import Callable
+from typing import Any
 
 from absl import logging
 
@@ -53,21 +54,21 @@ class ActorNode(node.Node):
     self._learner = context.learner
     # A restarted actor must not repeat its episodes.
     self._seed = seeds.for_node(run.seed, context.attempt)
-    self._clients: List[variables.VariableClient] = []
-    self._writers: List[Any] = []
-    self._sinks: List[Any] = []
+    self._clients: list[variables.VariableClient] = []
+    self._writers: list[Any] = []
+    self._sinks: list[Any] = []
     self._pipeline = actor_groups.Pipeline([])
     self._is_primed = False
     self._vector_steps = 0
     self._leased = 0  # Actor steps granted but not yet taken.
     self._taken = 0  # Actor steps since the last report.
-    self._episodes: List[Dict[str, float]] = []  # Since the last report.
+    self._episodes: list[dict[str, float]] = []  # Since the last report.
 
   def start(self) -> None:
     """Makes the environments and their actors."""
     self._pipeline = actor_groups.Pipeline(self._make_groups())
 
-  def iterate(self) -> Optional[float]:
+  def iterate(self) -> float | None:
     """Steps all environments once, if the budget has steps left."""
     try:
       return self._act()
@@ -84,11 +85,11 @@ class ActorNode(node.Node):
     """Closes the environments."""
     self._pipeline.close()
 
-  def statistics(self) -> Dict[int, Any]:
+  def statistics(self) -> dict[int, Any]:
     """Returns the reward statistics; see `actor_groups.Pipeline`."""
     return self._pipeline.statistics()
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> dict[str, Any]:
     """Returns the state between two iterations, for an actor with one group.
 
     An environment that cannot be saved in the middle of an episode
@@ -110,7 +111,7 @@ class ActorNode(node.Node):
       'turns': self._vector_steps,
     }
 
-  def restore(self, state: Dict[str, Any], actor_steps: int) -> None:
+  def restore(self, state: dict[str, Any], actor_steps: int) -> None:
     """Restores a state returned by `state()`.
 
     Args:
@@ -147,7 +148,7 @@ class ActorNode(node.Node):
     for sink in self._sinks:
       sink.reset()
 
-  def _make_groups(self) -> List[actor_groups.Group]:
+  def _make_groups(self) -> list[actor_groups.Group]:
     """Makes all groups of environments, with their actors and sinks."""
     run, agent = self._run, self._agent
     self._writers = [
@@ -180,7 +181,7 @@ class ActorNode(node.Node):
       for i in range(run.groups_per_actor)
     ]
 
-  def _make_group(self, index: int, sinks: List[Any]) -> actor_groups.Group:
+  def _make_group(self, index: int, sinks: list[Any]) -> actor_groups.Group:
     """Makes the group with this index among all groups of the run."""
     run, agent = self._run, self._agent
     acting = agent.config.acting
@@ -227,7 +228,7 @@ class ActorNode(node.Node):
       num_stacked=self._run.num_stacked,
     )
 
-  def _act(self) -> Optional[float]:
+  def _act(self) -> float | None:
     """Steps all environments once; returns the result of `iterate`."""
     if not self._is_primed:
       self._is_primed = True
@@ -274,6 +275,6 @@ class ActorNode(node.Node):
     self._taken, self._episodes = 0, []
 
 
-def _stop(writers: List[Any]) -> None:
+def _stop(writers: list[Any]) -> None:
   for writer in writers:
     writer.stop()

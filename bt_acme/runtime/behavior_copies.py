@@ -2,7 +2,6 @@
 
 import pathlib
 import shutil
-from typing import Dict
 
 from bt_acme import assembly, behaviors, files
 from bt_acme.config import run as run_config
@@ -10,7 +9,7 @@ from bt_acme.config import run as run_config
 _FOLDER = 'behaviors'
 
 
-def folders(workdir: str) -> Dict[int, pathlib.Path]:
+def folders(workdir: str) -> dict[int, pathlib.Path]:
   """Returns the directories of the copied behaviors, by behavior index.
 
   Only exported behaviors are copied.

@@ -17,17 +17,8 @@ import pathlib
 import re
 import shutil
 import zipfile
-from typing import (
-  Any,
-  Callable,
-  Dict,
-  List,
-  Mapping,
-  NamedTuple,
-  Optional,
-  Tuple,
-  TypeVar,
-)
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
@@ -62,7 +53,7 @@ def save(
   folder: str,
   arrays: Any,
   values: Mapping[str, Any],
-  replay: Optional[Replay] = None,
+  replay: Replay | None = None,
 ) -> None:
   """Writes a checkpoint, then removes all but the last two.
 
@@ -86,7 +77,7 @@ def write(
   path: pathlib.Path,
   arrays: Any,
   values: Mapping[str, Any],
-  replay: Optional[Replay] = None,
+  replay: Replay | None = None,
 ) -> None:
   """Writes one directory of arrays and JSON values; see `save`."""
   with files.new_folder(path) as folder:
@@ -103,7 +94,7 @@ def write(
     (folder / _VALUES).write_text(json.dumps(record))
 
 
-def _write_arrays(arrays: List[Any], path: pathlib.Path) -> None:
+def _write_arrays(arrays: list[Any], path: pathlib.Path) -> None:
   """Works like `np.savez`, but closes the file even if the disk is full."""
   with zipfile.ZipFile(path, 'w') as archive:
     for i, array in enumerate(arrays):
@@ -138,7 +129,7 @@ def _remove_partial(root: pathlib.Path) -> None:
     shutil.rmtree(path)
 
 
-def newest_replay(folder: str) -> Optional[Replay]:
+def newest_replay(folder: str) -> Replay | None:
   """Finds the replay of the newest checkpoint that is complete.
 
   Args:
@@ -161,9 +152,7 @@ def newest_replay(folder: str) -> Optional[Replay]:
   return Replay(replay, record['replay']['sha256'], record['replay']['layout'])
 
 
-def restore(
-  folder: str, template: Any
-) -> Optional[Tuple[Any, Mapping[str, Any]]]:
+def restore(folder: str, template: Any) -> tuple[Any, Mapping[str, Any]] | None:
   """Reads the newest checkpoint that is complete.
 
   Args:
@@ -191,7 +180,7 @@ def restore(
 
 def _newest(
   folder: pathlib.Path, reads: Callable[[pathlib.Path], _T]
-) -> Optional[Tuple[pathlib.Path, _T]]:
+) -> tuple[pathlib.Path, _T] | None:
   """Returns the newest readable checkpoint and the result of reading it."""
   errors = []
   for number in _numbers(folder):
@@ -213,7 +202,7 @@ def _newest(
   return None
 
 
-def read(path: pathlib.Path, template: Any) -> Tuple[Any, Mapping[str, Any]]:
+def read(path: pathlib.Path, template: Any) -> tuple[Any, Mapping[str, Any]]:
   """Reads a checkpoint written by `write`; treats its contents as untrusted.
 
   Args:
@@ -254,7 +243,7 @@ def check_sha256(file: pathlib.Path, expected: Any) -> None:
     raise untrusted.InvalidFileError('is damaged: its checksum differs')
 
 
-def _read_record(path: pathlib.Path) -> Dict[str, Any]:
+def _read_record(path: pathlib.Path) -> dict[str, Any]:
   """Reads the record of a checkpoint and verifies the arrays' checksum."""
   record = _read_values(path)
   try:
@@ -272,7 +261,7 @@ def _read_record(path: pathlib.Path) -> Dict[str, Any]:
   return record
 
 
-def _read_values(path: pathlib.Path) -> Dict[str, Any]:
+def _read_values(path: pathlib.Path) -> dict[str, Any]:
   """Reads the JSON values of a checkpoint."""
   record = untrusted.read_json(path / _VALUES, longest=_LONGEST_VALUES)
   if not isinstance(record, dict) or not isinstance(record.get('values'), dict):
@@ -280,7 +269,7 @@ def _read_values(path: pathlib.Path) -> Dict[str, Any]:
   return record
 
 
-def _numbers(folder: pathlib.Path) -> List[int]:
+def _numbers(folder: pathlib.Path) -> list[int]:
   """Returns the numbers of the checkpoints in a directory, newest first."""
   if not folder.is_dir():
     return []

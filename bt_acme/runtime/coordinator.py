@@ -11,16 +11,8 @@ that they are done.
 
 import dataclasses
 import threading
-from typing import (
-  Any,
-  Callable,
-  Dict,
-  List,
-  Mapping,
-  Optional,
-  Set,
-  Tuple,
-)
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +25,7 @@ _LEARNER_ENDS_SECONDS = 8.0  # Time for the learner to save when told to stop.
 
 # Makes a display, such as `progress.Progress`, given the budget of actor steps;
 # returns None to show nothing.
-MakeDisplay = Callable[[int], Optional[Any]]
+MakeDisplay = Callable[[int], Any | None]
 
 
 @dataclasses.dataclass
@@ -79,34 +71,34 @@ class Coordinator(node.Node):
     # The lock guards all attributes below.
     self._lock = threading.Lock()
     self._phase = node.Phase.STARTING
-    self._counts: Dict[str, int] = {}
+    self._counts: dict[str, int] = {}
     self._leased = 0
-    self._leases: Dict[int, _Lease] = {}  # By the actor's index.
-    self._evaluators_done: Set[int] = set()  # Indices.
-    self._evaluated: Set[Optional[float]] = set()  # Evaluation points.
-    self._status: Dict[str, float] = {}
-    self._returns: List[float] = []
-    self._logs: Dict[str, metrics.MetricsLogger] = {}
+    self._leases: dict[int, _Lease] = {}  # By the actor's index.
+    self._evaluators_done: set[int] = set()  # Indices.
+    self._evaluated: set[float | None] = set()  # Evaluation points.
+    self._status: dict[str, float] = {}
+    self._returns: list[float] = []
+    self._logs: dict[str, metrics.MetricsLogger] = {}
 
-  def increment(self, **counts: int) -> Dict[str, int]:
+  def increment(self, **counts: int) -> dict[str, int]:
     """Adds to counts and returns all; see `acme.utils.counting.Counter`."""
     with self._lock:
       self._add(counts)
       return dict(self._counts)
 
-  def get_counts(self) -> Dict[str, int]:
+  def get_counts(self) -> dict[str, int]:
     """Returns all counts."""
     with self._lock:
       return dict(self._counts)
 
-  def poll(self) -> Tuple[int, Dict[str, int]]:
+  def poll(self) -> tuple[int, dict[str, int]]:
     """Returns the phase of the run and all counts."""
     with self._lock:
       return self._advance(), dict(self._counts)
 
   def poll_to_save(
     self, status: Mapping[str, float]
-  ) -> Tuple[int, Dict[str, int], int]:
+  ) -> tuple[int, dict[str, int], int]:
     """Returns the phase, all counts, and the length of the actors' log in rows.
 
     Args:
@@ -118,7 +110,7 @@ class Coordinator(node.Node):
       return self._advance(), dict(self._counts), rows
 
   def resume(
-    self, counts: Mapping[str, int], actor_rows: Optional[int] = None
+    self, counts: Mapping[str, int], actor_rows: int | None = None
   ) -> None:
     """Starts the run, from the state in a checkpoint if there is one.
 
@@ -136,7 +128,7 @@ class Coordinator(node.Node):
         self._logger('actor').cut(actor_rows, self._leased)
       self._advance_to(node.Phase.RUNNING)
 
-  def lease(self, actor: int, attempt: int, actor_steps: int) -> Optional[int]:
+  def lease(self, actor: int, attempt: int, actor_steps: int) -> int | None:
     """Grants steps of the budget to an actor.
 
     Args:
@@ -163,7 +155,7 @@ class Coordinator(node.Node):
     actor: int,
     attempt: int,
     actor_steps: int,
-    rows: List[Dict[str, float]],
+    rows: list[dict[str, float]],
   ) -> None:
     """Logs the episodes that an actor has finished, and counts its steps.
 
@@ -186,7 +178,7 @@ class Coordinator(node.Node):
       self._returns = (self._returns + returns)[-_RECENT:]
 
   def report_evaluation(
-    self, actor_steps: int, rows: List[Dict[str, float]]
+    self, actor_steps: int, rows: list[dict[str, float]]
   ) -> None:
     """Logs the episodes of an evaluation.
 
@@ -235,7 +227,7 @@ class Coordinator(node.Node):
     """Creates the display, if any."""
     self._display = self._make_display(self._run.max_actor_steps)
 
-  def iterate(self) -> Optional[float]:
+  def iterate(self) -> float | None:
     """Writes buffered rows, advances the phase, and shows the progress."""
     with self._lock:
       for logger in self._logs.values():
@@ -263,7 +255,7 @@ class Coordinator(node.Node):
       for logger in self._logs.values():
         logger.close()
 
-  def progress(self) -> Dict[str, float]:
+  def progress(self) -> dict[str, float]:
     """Returns the values to display; see `progress.Progress.update`."""
     with self._lock:
       progress = {'actor_steps': 0, **self._counts, **self._status}
@@ -273,7 +265,7 @@ class Coordinator(node.Node):
 
   # Callers of the methods below must hold the lock.
 
-  def _lease_of(self, actor: int, attempt: int) -> Optional[_Lease]:
+  def _lease_of(self, actor: int, attempt: int) -> _Lease | None:
     """Returns an actor's lease; None if a later attempt has started."""
     lease = self._leases.setdefault(actor, _Lease(attempt))
     if attempt > lease.attempt:

@@ -10,16 +10,8 @@ count as `actor_steps`.
 import pathlib
 import re
 import threading
-from typing import (
-  Any,
-  Callable,
-  Dict,
-  Iterable,
-  List,
-  Mapping,
-  Optional,
-  Tuple,
-)
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +26,7 @@ _NAME = re.compile(r'evaluation-(\d+)$')
 
 def pending(
   run: run_config.RunConfig, *, last: int, begin: int, actor_steps: int
-) -> List[int]:
+) -> list[int]:
   """Returns the evaluation points that a run has reached but not yet evaluated.
 
   Args:
@@ -81,7 +73,7 @@ class Queue:
     self._folder = pathlib.Path(run.checkpoint_folder)
     self._begin = actor_steps or -1
     self._lock = threading.Lock()
-    self._taken: Dict[int, int] = {}  # Point by evaluator.
+    self._taken: dict[int, int] = {}  # Point by evaluator.
     self._drop_unconfirmed()
     rows = logs.read_rows(run.workdir, 'evaluator')
     self._last = max([last_point(rows), *self._waiting()])
@@ -117,7 +109,7 @@ class Queue:
 
   def take(
     self, evaluator: int, get_template: Callable[[], assembly.Variables]
-  ) -> Optional[Tuple[int, assembly.Learned]]:
+  ) -> tuple[int, assembly.Learned] | None:
     """Returns the earliest available evaluation, or None.
 
     Args:
@@ -169,7 +161,7 @@ class Queue:
   def _path(self, point: int) -> pathlib.Path:
     return self._folder / f'evaluation-{point}'
 
-  def _waiting(self) -> List[int]:
+  def _waiting(self) -> list[int]:
     """Returns the points of all pending evaluations."""
     if not self._folder.is_dir():
       return []

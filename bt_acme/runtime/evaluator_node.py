@@ -1,7 +1,5 @@
 """The evaluator node, which runs the pending evaluations."""
 
-from typing import Optional
-
 from bt_acme import assembly, evaluation
 from bt_acme.config import run as run_config
 from bt_acme.runtime import evaluation_schedule, node, seeds
@@ -33,11 +31,11 @@ class EvaluatorNode(node.Node):
     self._index = index
     self._coordinator = context.coordinator
     self._learner = context.learner
-    self._evaluator: Optional[evaluation.Evaluator] = None
+    self._evaluator: evaluation.Evaluator | None = None
     # The evaluation whose rows are buffered while the disk is full.
-    self._unlogged: Optional[int] = None
+    self._unlogged: int | None = None
 
-  def iterate(self) -> Optional[float]:
+  def iterate(self) -> float | None:
     """Runs the next evaluation, if one is pending."""
     if self._unlogged is not None and not self._confirm(self._unlogged):
       return _POLL_SECONDS

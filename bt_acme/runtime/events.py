@@ -13,7 +13,7 @@ import select
 import signal
 import time
 import weakref
-from typing import Deque, List, NamedTuple, Optional, Union
+from typing import NamedTuple
 
 _READ_SIZE = 1 << 16
 
@@ -28,7 +28,7 @@ class NodeScheduled(NamedTuple):
   """
 
   title: str
-  addresses: List[str]
+  addresses: list[str]
   host: str = ''
 
 
@@ -78,7 +78,7 @@ class NodeExited(NamedTuple):
   lost: bool = False
 
 
-Event = Union[NodeScheduled, NodePending, Output, NodeExited]
+Event = NodeScheduled | NodePending | Output | NodeExited
 
 
 class EventQueue:
@@ -93,7 +93,9 @@ class EventQueue:
 
   def __init__(self) -> None:
     """Initializes an empty queue, and opens the pipe that wakes up `get`."""
-    self._events: Deque[Union[Event, signal.Signals]] = collections.deque()
+    self._events: collections.deque[Event | signal.Signals] = (
+      collections.deque()
+    )
     descriptors = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     self._reader, self.wake_up_descriptor = descriptors
     for descriptor in descriptors:
@@ -101,15 +103,13 @@ class EventQueue:
     self._poll = select.poll()
     self._poll.register(self._reader, select.POLLIN)
 
-  def put(self, event: Union[Event, signal.Signals]) -> None:
+  def put(self, event: Event | signal.Signals) -> None:
     """Adds an event, from any thread or signal handler."""
     self._events.append(event)
     with contextlib.suppress(BlockingIOError):  # A full pipe wakes up `get`.
       os.write(self.wake_up_descriptor, b'.')
 
-  def get(
-    self, timeout: Optional[float] = None
-  ) -> Union[Event, signal.Signals]:
+  def get(self, timeout: float | None = None) -> Event | signal.Signals:
     """Removes and returns the next event.
 
     Args:

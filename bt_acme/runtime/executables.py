@@ -7,7 +7,8 @@ parses only Launchpad's flags. The process imports the module of the function,
 so `make_node` is not in `program`, which imports every node.
 """
 
-from typing import Any, Callable, Dict, List, Mapping, Sequence, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import launchpad as lp
 from launchpad import address as lp_address
@@ -60,14 +61,14 @@ def require_workdir(
   return check_and_make
 
 
-def titles(program: lp.Program) -> Dict[str, str]:
+def titles(program: lp.Program) -> dict[str, str]:
   """Returns the label of each node, by title (`LABEL/INDEX`)."""
   return {
     title: title.rpartition('/')[0] for title in _by_title(program.groups)
   }
 
 
-def _by_title(by_label: Mapping[str, Sequence[_T]]) -> Dict[str, _T]:
+def _by_title(by_label: Mapping[str, Sequence[_T]]) -> dict[str, _T]:
   return {
     f'{label}/{index}': value
     for label, values in by_label.items()
@@ -75,7 +76,7 @@ def _by_title(by_label: Mapping[str, Sequence[_T]]) -> Dict[str, _T]:
   }
 
 
-def prepare(program: lp.Program, *, in_this_process: bool) -> Dict[str, int]:
+def prepare(program: lp.Program, *, in_this_process: bool) -> dict[str, int]:
   """Connects the nodes, as Launchpad's own launchers do first.
 
   Args:
@@ -100,8 +101,8 @@ def prepare(program: lp.Program, *, in_this_process: bool) -> Dict[str, int]:
 
 
 def make(
-  program: lp.Program, addresses: Mapping[str, List[str]]
-) -> Dict[str, Any]:
+  program: lp.Program, addresses: Mapping[str, list[str]]
+) -> dict[str, Any]:
   """Makes the executables of a program that `prepare` has connected.
 
   Args:

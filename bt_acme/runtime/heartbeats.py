@@ -12,7 +12,7 @@ import functools
 import math
 import os
 import time
-from typing import Callable
+from collections.abc import Callable
 
 from bt_acme.runtime.engines import node_process
 

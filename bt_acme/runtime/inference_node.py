@@ -1,7 +1,7 @@
 """The inference node, which selects the actions of all actors."""
 
 import threading
-from typing import Any, Optional
+from typing import Any
 
 import jax
 
@@ -40,7 +40,7 @@ class InferenceNode(node.Node):
     self._agent = agent
     self._learner = context.learner
     self._ready = threading.Event()
-    self._server: Optional[server_lib.InferenceServer] = None
+    self._server: server_lib.InferenceServer | None = None
     self._answered = 0  # Requests since the last parameters were fetched.
 
   def act(self, *request: Any) -> Any:

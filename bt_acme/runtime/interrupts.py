@@ -9,7 +9,8 @@ is for a run in one process.
 import contextlib
 import signal
 import threading
-from typing import Any, Callable, Iterator, List, Mapping, Optional
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from bt_acme.runtime import events
 
@@ -51,7 +52,7 @@ def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
     signal.signal(signum, signal.SIG_DFL if handler is None else handler)
 
 
-def _stop_signals() -> List[signal.Signals]:
+def _stop_signals() -> list[signal.Signals]:
   signals = [signal.SIGINT, signal.SIGTERM]
   # A program started by nohup keeps running when its terminal is closed.
   if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
@@ -60,7 +61,7 @@ def _stop_signals() -> List[signal.Signals]:
 
 
 @contextlib.contextmanager
-def noted() -> Iterator[Callable[[], Optional[signal.Signals]]]:
+def noted() -> Iterator[Callable[[], signal.Signals | None]]:
   """Records the first signal within the block instead of acting on it.
 
   The second one has its usual effect, which is KeyboardInterrupt for Ctrl-C.
@@ -70,7 +71,7 @@ def noted() -> Iterator[Callable[[], Optional[signal.Signals]]]:
   Yields:
     A function that returns the first signal; None before it arrives.
   """
-  note: List[signal.Signals] = []
+  note: list[signal.Signals] = []
   if threading.current_thread() is not threading.main_thread():
     yield lambda: None
     return

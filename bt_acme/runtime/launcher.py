@@ -4,15 +4,8 @@ To add an engine, write a module in `engines/` and add a line to `ENGINES`.
 """
 
 import pathlib
-from typing import (
-  Any,
-  Collection,
-  Dict,
-  Mapping,
-  Optional,
-  Type,
-  Union,
-)
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import launchpad as lp
 
@@ -21,7 +14,7 @@ from bt_acme.runtime import ports as ports_lib
 from bt_acme.runtime.engines import base, processes, ray_cluster, threads
 
 # Engine classes by `lp_launch_type`; `config.run` lists the allowed values.
-ENGINES: Dict[str, Type[base.Engine]] = {
+ENGINES: dict[str, type[base.Engine]] = {
   'local_mp': processes.Processes,
   'local_mt': threads.Threads,
   'ray': ray_cluster.RayCluster,
@@ -31,15 +24,15 @@ ENGINES: Dict[str, Type[base.Engine]] = {
 def launch(
   program: lp.Program,
   *,
-  workdir: Union[str, pathlib.Path],
+  workdir: str | pathlib.Path,
   launch_type: str = 'local_mp',
-  engine_options: Optional[Mapping[str, Any]] = None,
-  environments: Optional[Mapping[str, Mapping[str, str]]] = None,
-  ports: Optional[Mapping[str, int]] = None,
+  engine_options: Mapping[str, Any] | None = None,
+  environments: Mapping[str, Mapping[str, str]] | None = None,
+  ports: Mapping[str, int] | None = None,
   main_label: str = 'coordinator',
   checked_labels: Collection[str] = (),
   grace_seconds: float = 10.0,
-  policy: Optional[restarts.RestartPolicy] = None,
+  policy: restarts.RestartPolicy | None = None,
 ) -> int:
   """Runs a program until its main node ends, a node fails, or the user stops.
 

@@ -2,16 +2,8 @@
 
 import contextlib
 import threading
-from typing import (
-  Any,
-  Callable,
-  Dict,
-  List,
-  Mapping,
-  Optional,
-  Sequence,
-  Tuple,
-)
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from absl import logging
 
@@ -47,7 +39,7 @@ MakeLearner = Callable[
     metrics.MetricsLogger,
     contextlib.ExitStack,
   ],
-  Tuple[Any, saver.Saver],
+  tuple[Any, saver.Saver],
 ]
 
 
@@ -88,15 +80,15 @@ class LearnerNode(node.Node):
     # the logs of the actors and the learner by then. The latter is None after
     # resuming from a version that did not save it.
     self._counts: Mapping[str, int] = {}
-    self._log_rows: Optional[Mapping[str, int]] = None
+    self._log_rows: Mapping[str, int] | None = None
     # Made by `start`.
     self._learner: Any
     self._logger: metrics.MetricsLogger
     self._evaluations: evaluation_schedule.Queue
-    self._snapshots: List[int]  # Steps of pending snapshots.
+    self._snapshots: list[int]  # Steps of pending snapshots.
     self._saver: saver.Saver
 
-  def get_variables(self, names: Sequence[str]) -> List[Any]:
+  def get_variables(self, names: Sequence[str]) -> list[Any]:
     """Returns the learner's variables by name."""
     self._ready.wait()
     return self._learner.get_variables(names)
@@ -120,7 +112,7 @@ class LearnerNode(node.Node):
 
   def next_evaluation(
     self, evaluator: int
-  ) -> Optional[Tuple[int, assembly.Learned]]:
+  ) -> tuple[int, assembly.Learned] | None:
     """Returns the next pending evaluation; None if there is none."""
     self._ready.wait()
     # Deferred: copying the variables may wait for learner steps.
@@ -160,7 +152,7 @@ class LearnerNode(node.Node):
     )
     self._ready.set()
 
-  def iterate(self) -> Optional[float]:
+  def iterate(self) -> float | None:
     """Learns, then saves or finishes if it is time to do so."""
     # After training, evaluators still request the remaining evaluations.
     if self._has_ended:
@@ -247,7 +239,7 @@ class LearnerNode(node.Node):
       return
     self._try_to_save(now)
 
-  def _finish(self, seconds: Optional[float]) -> None:
+  def _finish(self, seconds: float | None) -> None:
     """Writes the last checkpoint.
 
     Args:
@@ -256,7 +248,7 @@ class LearnerNode(node.Node):
     self._store_pending()
     self._saver.finish(self._state(), seconds)
 
-  def _poll(self) -> Tuple[int, Mapping[str, int], Mapping[str, int]]:
+  def _poll(self) -> tuple[int, Mapping[str, int], Mapping[str, int]]:
     """Returns the phase, the counts and the lengths of the logs."""
     # Counted before the call, so that no counted row is newer than the answer.
     own_rows = self._logger.num_written
@@ -270,7 +262,7 @@ class LearnerNode(node.Node):
     # The rows that a checkpoint counts must survive a power failure, too.
     metrics.sync(self._run.workdir, ('actor', 'learner'))
     state = self._learner.save()
-    values: Dict[str, Any] = {
+    values: dict[str, Any] = {
       'learner': state['values'],
       'counts': {
         **self._counts,

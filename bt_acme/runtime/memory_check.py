@@ -5,7 +5,7 @@ run that does not fit by these numbers cannot run on the machine.
 """
 
 import math
-from typing import List, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -43,7 +43,7 @@ class MemoryRequirement(NamedTuple):
 
 def estimate(
   run: run_config.RunConfig, agent: assembly.Agent
-) -> List[MemoryRequirement]:
+) -> list[MemoryRequirement]:
   """Lists the memory requirements of a run on this machine.
 
   For a run that spans machines, these are only the nodes that do not act, which
@@ -79,7 +79,7 @@ def estimate(
 
 def estimate_evaluation(
   agent: assembly.Agent, episodes: int
-) -> List[MemoryRequirement]:
+) -> list[MemoryRequirement]:
   """Lists the memory requirements of playing all episodes at once.
 
   Args:
@@ -89,7 +89,7 @@ def estimate_evaluation(
   return [_environments(agent, episodes, f'episodes={episodes}')]
 
 
-def check(needs: List[MemoryRequirement]) -> None:
+def check(needs: list[MemoryRequirement]) -> None:
   """Checks that all requirements together fit into this machine's memory.
 
   Args:

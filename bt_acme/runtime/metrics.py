@@ -11,16 +11,8 @@ import math
 import os
 import pathlib
 import time
-from typing import (
-  Any,
-  Callable,
-  Dict,
-  Iterable,
-  List,
-  Mapping,
-  Optional,
-  Union,
-)
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from absl import logging
@@ -30,7 +22,7 @@ from bt_acme.evaluation import logs
 from bt_acme.runtime import provenance
 from bt_acme.runtime import summaries as summaries_lib
 
-Number = Union[int, float]
+Number = int | float
 
 # Columns that give a row's step in TensorBoard, in order of precedence.
 _STEP_KEYS = ('actor_steps', 'learner_steps')
@@ -48,7 +40,7 @@ _NO_SUMMARIES = (
 )
 
 
-def sync(workdir: Union[str, pathlib.Path], labels: Iterable[str]) -> None:
+def sync(workdir: str | pathlib.Path, labels: Iterable[str]) -> None:
   """Syncs logs to the disk, regardless of which process writes them."""
   for label in labels:
     path = pathlib.Path(workdir) / 'logs' / label / 'logs.csv'
@@ -67,11 +59,11 @@ class MetricsLogger:
 
   def __init__(
     self,
-    workdir: Union[str, pathlib.Path],
+    workdir: str | pathlib.Path,
     label: str,
     *,
     time_delta: float = 0.0,
-    subsampler: Optional['Subsampler'] = None,
+    subsampler: 'Subsampler | None' = None,
     clock: Callable[[], float] = time.monotonic,
   ):
     """Initializes the logger and opens its files.
@@ -95,9 +87,9 @@ class MetricsLogger:
     self._time_delta, self._subsampler = time_delta, subsampler
     self._clock = clock
     self._next_time = -math.inf
-    self._held_back: Optional[Mapping[str, Any]] = None
+    self._held_back: Mapping[str, Any] | None = None
     # Rows that are buffered while the disk is full.
-    self._waiting: List[Dict[str, Number]] = []
+    self._waiting: list[dict[str, Number]] = []
     self._warned: set = set()  # Columns that had a non-finite value.
     self._has_warned_of_the_disk = False
 
@@ -185,7 +177,7 @@ class MetricsLogger:
     self._has_warned_of_the_disk = False
     return True
 
-  def _marks(self) -> Dict[str, Number]:
+  def _marks(self) -> dict[str, Number]:
     """Returns the columns that record when a row is written."""
     seconds = round(self._session.seconds(time.time()), 3)
     return dict(zip(MARKS, (seconds, self._session.number), strict=True))
@@ -219,7 +211,7 @@ class Subsampler:
     self._max_rows = max_rows
     self._max_steps = max_steps
     self._num_seen = 0
-    self._num_extra: Optional[float] = None  # Set by the first row.
+    self._num_extra: float | None = None  # Set by the first row.
 
   def keeps(self, step: int, num_rows: int) -> bool:
     """Returns whether to write the next row.
@@ -237,7 +229,7 @@ class Subsampler:
     return self._num_seen * self._GOLDEN_RATIO % 1 < probability
 
 
-def _step_of(row: Mapping[str, Any]) -> Optional[int]:
+def _step_of(row: Mapping[str, Any]) -> int | None:
   """Returns the step that a row belongs to; None if it has none."""
   steps = (row.get(key) for key in _STEP_KEYS)
   return next((int(step) for step in steps if step is not None), None)
@@ -270,7 +262,7 @@ class CSVTable:
   def __init__(self, path: pathlib.Path):
     """Initializes the table from an existing file, if any."""
     self._path = path
-    self._columns: List[str] = []
+    self._columns: list[str] = []
     num_lines = 0
     if path.exists():
       start, line = next(logs.lines_from_end(path), (0, b''))
@@ -325,7 +317,7 @@ class CSVTable:
     if self._path.stat().st_size > size:
       os.truncate(self._path, size)
 
-  def _add_columns(self, new: List[str]) -> None:
+  def _add_columns(self, new: list[str]) -> None:
     columns = [*self._columns, *new]
     rows = self._path.read_text().splitlines()[1:] if self._columns else []
     lines = [','.join(columns), *(row + ',' * len(new) for row in rows)]
@@ -333,6 +325,6 @@ class CSVTable:
     self._columns = columns
 
 
-def _cells(line: bytes) -> List[str]:
+def _cells(line: bytes) -> list[str]:
   """Returns the cells of a line; cells contain no commas or line breaks."""
   return line.decode().rstrip().split(',') if line else []

@@ -13,7 +13,8 @@ import dataclasses
 import enum
 import threading
 import time
-from typing import Any, Callable, List, Optional, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 AT_ONCE = 0.0  # Seconds until the next iteration of a node with more to do.
 
@@ -34,15 +35,13 @@ class Phase(enum.IntEnum):
   DONE = 4  # All nodes have finished, which ends the program.
 
 
-def call_with_timeout(
-  function: Callable[[], _T], seconds: float
-) -> Optional[_T]:
+def call_with_timeout(function: Callable[[], _T], seconds: float) -> _T | None:
   """Calls a function that may block forever, such as a call to a failed node.
 
   Returns:
     The result; None after a timeout or an error.
   """
-  results: List[_T] = []
+  results: list[_T] = []
 
   def call() -> None:
     with contextlib.suppress(Exception):
@@ -84,7 +83,7 @@ class Context:
       function of that name.
   """
 
-  wait_for_stop: Callable[[Optional[float]], bool]
+  wait_for_stop: Callable[[float | None], bool]
   register_stop_handler: Callable[[Callable[[], None]], None]
   coordinator: Any = None
   learner: Any = None
@@ -121,7 +120,7 @@ class Node(abc.ABC):
     """Prepares the iterations; called once, in the process of the node."""
 
   @abc.abstractmethod
-  def iterate(self) -> Optional[float]:
+  def iterate(self) -> float | None:
     """Does a bounded piece of work.
 
     Returns:
@@ -138,7 +137,7 @@ class Node(abc.ABC):
     """Iterates until the node has finished or is told to stop."""
     try:
       self.start()
-      pause: Optional[float] = AT_ONCE
+      pause: float | None = AT_ONCE
       while pause is not None:
         if self._context.wait_for_stop(pause):
           self.stop()

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import signal
 import time
-from typing import Callable, List, Optional
+from collections.abc import Callable
 
 from bt_acme.runtime import events, restarts, terminal
 
@@ -50,18 +50,18 @@ class NodeState:
   budget: restarts.RestartBudget
   timeout: float = math.inf
   clock: Callable[[], float] = time.monotonic
-  addresses: Optional[List[str]] = None
+  addresses: list[str] | None = None
   host: str = ''
   num_starts: int = 0
-  log: Optional[terminal.NodeLog] = None
-  ended: Optional[events.NodeExited] = None
+  log: terminal.NodeLog | None = None
+  ended: events.NodeExited | None = None
   has_begun: bool = False
-  heard: Optional[float] = None
+  heard: float | None = None
   started: float = 0.0
   is_late: bool = False
-  due: Optional[float] = None
-  killed: Optional[float] = None
-  hung_seconds: Optional[float] = None
+  due: float | None = None
+  killed: float | None = None
+  hung_seconds: float | None = None
   received_sigterm: bool = False
   has_saved: bool = False
   follows: bool = False
@@ -72,7 +72,7 @@ class NodeState:
     """Whether the node has been started and has not yet exited."""
     return self.num_starts > 0 and self.ended is None
 
-  def mark_started(self, log: Optional[terminal.NodeLog]) -> None:
+  def mark_started(self, log: terminal.NodeLog | None) -> None:
     """Records that the node was started, and its log file."""
     if self.log is not None:
       self.log.close()
@@ -131,7 +131,7 @@ class NodeState:
       lines += self.log.report()
     return '\n'.join([f'error: {self.title} {how}', *lines])
 
-  def describe_stop(self, grace_seconds: Optional[float]) -> str:
+  def describe_stop(self, grace_seconds: float | None) -> str:
     """Describes a failure during shutdown; empty if there was none.
 
     Args:

@@ -9,7 +9,8 @@ import hashlib
 import json
 import pathlib
 import shutil
-from typing import Any, Dict, Iterator, Mapping, Optional
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import jax
 import jaxlib
@@ -29,7 +30,7 @@ _VERSIONS = {
 }
 
 
-def layout(agent: assembly.Agent) -> Dict[str, Any]:
+def layout(agent: assembly.Agent) -> dict[str, Any]:
   """Returns the versions and behaviors that the states depend on."""
   return {
     'versions': _VERSIONS,
@@ -85,7 +86,7 @@ def clear(run: run_config.RunConfig) -> None:
 
 def read(
   run: run_config.RunConfig, agent: assembly.Agent
-) -> Optional[Mapping[str, Any]]:
+) -> Mapping[str, Any] | None:
   """Returns the states in the newest checkpoint; None without a checkpoint.
 
   Raises:

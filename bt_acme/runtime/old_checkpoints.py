@@ -7,7 +7,8 @@ everything before it.
 
 import hashlib
 import pathlib
-from typing import Any, BinaryIO, Dict, Mapping, Optional, Tuple
+from collections.abc import Mapping
+from typing import Any, BinaryIO
 
 from bt_acme import assembly, untrusted
 from bt_acme.acting import statistics_store
@@ -45,7 +46,7 @@ def upgrade(
 
 def read(
   run: run_config.RunConfig, agent: assembly.Agent, shapes: Any
-) -> Optional[Tuple[Any, Mapping[str, Any], Mapping[str, Any]]]:
+) -> tuple[Any, Mapping[str, Any], Mapping[str, Any]] | None:
   """Reads an old checkpoint, if any.
 
   Args:
@@ -89,7 +90,7 @@ def _path(run: run_config.RunConfig) -> pathlib.Path:
 
 def _learner_values(
   agent: assembly.Agent, state: Mapping[str, Any]
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
   """Returns the JSON values of the learner."""
   store = statistics_store.make_store(agent)
   intrinsic = state['actor']['intrinsic']
@@ -104,7 +105,7 @@ def _learner_values(
   }
 
 
-def _log_rows(run: run_config.RunConfig, actor_steps: int) -> Dict[str, int]:
+def _log_rows(run: run_config.RunConfig, actor_steps: int) -> dict[str, int]:
   """Returns the number of rows in each log at this number of actor steps."""
   return {
     label: sum(
@@ -115,7 +116,7 @@ def _log_rows(run: run_config.RunConfig, actor_steps: int) -> Dict[str, int]:
   }
 
 
-def _read(path: pathlib.Path) -> Dict[str, Any]:
+def _read(path: pathlib.Path) -> dict[str, Any]:
   """Reads the state of a run; raises InvalidFileError if it is damaged."""
   with open(path, 'rb') as file:
     header = untrusted.parse_json(file.readline(_LONGEST_LINE))
@@ -124,7 +125,7 @@ def _read(path: pathlib.Path) -> Dict[str, Any]:
     node_states.check_versions(header['identity'])
     body = untrusted.parse_json(file.readline(_LONGEST_LINE))
     _check_sum(path, file, body['sizes'])
-    state: Dict[str, Any] = serialization.decode(
+    state: dict[str, Any] = serialization.decode(
       body['tree'], body['sizes'], file
     )
   return state

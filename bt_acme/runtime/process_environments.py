@@ -5,7 +5,7 @@ once. Only the learner and the inference server see the accelerator.
 """
 
 import os
-from typing import Collection, Dict
+from collections.abc import Collection
 
 from bt_acme import compilation_cache
 
@@ -50,7 +50,7 @@ _BY_LABEL = {
 }
 
 
-def for_labels(labels: Collection[str]) -> Dict[str, Dict[str, str]]:
+def for_labels(labels: Collection[str]) -> dict[str, dict[str, str]]:
   """Returns the environment variables by label, for labels that have any."""
   cache = compilation_cache.variables()
   return {

@@ -11,7 +11,8 @@ the actions of all actors.
 
 import dataclasses
 import functools
-from typing import Any, Callable, Dict, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import launchpad as lp
 
@@ -65,7 +66,7 @@ def make_program(
   session = provenance.current(run.workdir)
   acting_run = dataclasses.replace(run, seed=session.seed(run.seed))
   program = lp.Program('bt_acme')
-  handles: Dict[str, Any] = {}
+  handles: dict[str, Any] = {}
 
   def here(make: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps `make` to fail immediately on a machine without the workdir."""

@@ -12,7 +12,8 @@ import math
 import os
 import sys
 import time
-from typing import Callable, Deque, Mapping, Optional, TextIO, Tuple
+from collections.abc import Callable, Mapping
+from typing import TextIO
 
 # Without ipywidgets, tqdm.auto would print a warning and then use plain tqdm.
 if importlib.util.find_spec('ipywidgets') is None:
@@ -43,7 +44,7 @@ class Progress:
     self,
     max_actor_steps: int,
     *,
-    stream: Optional[TextIO] = None,
+    stream: TextIO | None = None,
     clock: Callable[[], float] = time.monotonic,
   ):
     """Initializes the display, and draws the bar before the first step.
@@ -60,7 +61,7 @@ class Progress:
     self._clock = clock
     self._mark = '' if mode is None else STATUS_MARK
     self._seconds = _STATUS_SECONDS[mode or 'plain']
-    self._bar: Optional[tqdm] = None
+    self._bar: tqdm | None = None
     if mode is None and (self._stream.isatty() or _in_notebook()):
       self._seconds = _BAR_SECONDS
       self._bar = tqdm(
@@ -72,7 +73,9 @@ class Progress:
     self._next_time = -math.inf
     self._values: Mapping[str, float] = {}
     # Time, actor steps and learner steps of the recent updates.
-    self._history: Deque[Tuple[float, float, float]] = collections.deque()
+    self._history: collections.deque[tuple[float, float, float]] = (
+      collections.deque()
+    )
 
   def update(self, values: Mapping[str, float]) -> None:
     """Shows the progress of the run, if the next update is due.
@@ -107,7 +110,7 @@ class Progress:
       self._bar.n = min(steps, self._max_actor_steps)
       self._bar.set_description_str(text)
 
-  def _speeds(self, now: float) -> Tuple[Optional[float], Optional[float]]:
+  def _speeds(self, now: float) -> tuple[float | None, float | None]:
     """Returns actor steps and learner steps per second; None if unknown."""
     actor_steps = self._values.get('actor_steps', 0)
     learner_steps = self._values.get('learner_steps', 0)
@@ -127,8 +130,8 @@ class Progress:
 def progress_line(
   values: Mapping[str, float],
   max_actor_steps: int,
-  actor_steps_per_second: Optional[float],
-  learner_steps_per_second: Optional[float],
+  actor_steps_per_second: float | None,
+  learner_steps_per_second: float | None,
 ) -> str:
   """Returns the text of the progress line.
 

@@ -18,7 +18,8 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import jax
 
@@ -135,7 +136,7 @@ def check_is_here(workdir: str, session: Session) -> None:
     )
 
 
-def read(workdir: str) -> Dict[str, Any]:
+def read(workdir: str) -> dict[str, Any]:
   """Reads the record; returns an empty one if the run has none.
 
   `sessions` contains the first and the most recent sessions; `dropped` is the
@@ -146,7 +147,7 @@ def read(workdir: str) -> Dict[str, Any]:
   """
   path = pathlib.Path(workdir) / _FILE
   try:
-    record: Dict[str, Any] = untrusted.read_json(path, longest=_LONGEST)
+    record: dict[str, Any] = untrusted.read_json(path, longest=_LONGEST)
     if 'lives' in record:  # The old name, used until 0.1.
       record['sessions'] = record.pop('lives')
     for session in record['sessions']:
@@ -175,7 +176,7 @@ def _write(workdir: str, record: Mapping[str, Any]) -> None:
   files.write_text(path, json.dumps(record, indent=2) + '\n')
 
 
-def _seconds_so_far(workdir: str, sessions: List[Dict[str, Any]]) -> float:
+def _seconds_so_far(workdir: str, sessions: list[dict[str, Any]]) -> float:
   """Returns the total duration of all sessions, as far as known."""
   if not sessions:
     return 0.0
@@ -197,8 +198,8 @@ def _time(text: str) -> float:
 
 
 @functools.lru_cache(maxsize=1)
-def _versions() -> Dict[str, Optional[str]]:
-  found: Dict[str, Optional[str]] = dict.fromkeys(_PACKAGES)
+def _versions() -> dict[str, str | None]:
+  found: dict[str, str | None] = dict.fromkeys(_PACKAGES)
   for name in _PACKAGES:
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
       found[name] = importlib.metadata.version(name)
@@ -207,7 +208,7 @@ def _versions() -> Dict[str, Optional[str]]:
 
 
 @functools.lru_cache(maxsize=1)
-def _code() -> Dict[str, Any]:
+def _code() -> dict[str, Any]:
   """Returns the commit of the code and whether there are uncommitted changes.
 
   Both values are None if the package is not in its own checkout.
@@ -223,7 +224,7 @@ def _code() -> Dict[str, Any]:
   }
 
 
-def _git(folder: pathlib.Path, *arguments: str) -> Optional[str]:
+def _git(folder: pathlib.Path, *arguments: str) -> str | None:
   """Returns the output of git; None if it fails or is not installed."""
   # If the run is killed, no lock file of Git must be left behind.
   command = ['git', '--no-optional-locks', '-C', str(folder), *arguments]

@@ -16,7 +16,8 @@ import fcntl
 import pathlib
 import shutil
 import time
-from typing import Any, Dict, Iterator, Optional
+from collections.abc import Iterator
+from typing import Any
 
 from bt_acme import config as config_lib
 from bt_acme import files, untrusted
@@ -29,7 +30,7 @@ _POLL_SECONDS = 0.05
 _MOST_ON_DISK = 2
 
 
-def layout(config: config_lib.ReplayConfig) -> Dict[str, Any]:
+def layout(config: config_lib.ReplayConfig) -> dict[str, Any]:
   """Returns the layout, which determines whether a run can read a saved replay.
 
   All other settings of a replay are fixed for the whole run.
@@ -42,7 +43,7 @@ def layout(config: config_lib.ReplayConfig) -> Dict[str, Any]:
 
 def check(
   run: run_config.RunConfig, config: config_lib.ReplayConfig
-) -> Optional[checkpoints.Replay]:
+) -> checkpoints.Replay | None:
   """Checks the replay from which a run is about to resume.
 
   Args:
@@ -91,8 +92,8 @@ def shortage(run: run_config.RunConfig, num_bytes: int) -> str:
 
 
 def _problem(
-  replay: checkpoints.Replay, expected: Dict[str, Any]
-) -> Optional[str]:
+  replay: checkpoints.Replay, expected: dict[str, Any]
+) -> str | None:
   """Returns the reason why a run cannot use a replay; None if it can."""
   if replay.layout != expected:
     found = untrusted.shortened(str(dict(replay.layout)))

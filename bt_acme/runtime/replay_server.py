@@ -6,7 +6,8 @@ learner.
 
 import threading
 import time
-from typing import Any, Callable, Optional
+from collections.abc import Callable
+from typing import Any
 
 import launchpad as lp
 import reverb
@@ -58,7 +59,7 @@ def _send_heartbeats() -> None:
 
 def make_checkpointer(
   run: run_config.RunConfig,
-) -> Optional[reverb.checkpointers.CheckpointerBase]:
+) -> reverb.checkpointers.CheckpointerBase | None:
   """Makes a checkpointer that loads the newest replay and writes new ones.
 
   Also removes the leftovers of interrupted saves.

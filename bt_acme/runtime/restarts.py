@@ -2,14 +2,8 @@
 
 import collections
 import time
-from typing import (
-  Callable,
-  Deque,
-  Mapping,
-  NamedTuple,
-  Optional,
-  Sequence,
-)
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import launchpad as lp
 
@@ -33,7 +27,7 @@ class RestartPolicy(NamedTuple):
 
   max_restarts_per_hour: int = 0
   labels: Mapping[str, Sequence[str]] = {}
-  next_program: Optional[Callable[[], lp.Program]] = None
+  next_program: Callable[[], lp.Program] | None = None
   watchdog_seconds: float = float('inf')
 
 
@@ -58,7 +52,7 @@ class RestartBudget:
     self._max_per_hour = max_restarts_per_hour
     self._clock = clock
     self.has_worked = False
-    self._granted: Deque[float] = collections.deque()
+    self._granted: collections.deque[float] = collections.deque()
 
   def acquire(self) -> bool:
     """Uses one restart; returns whether the limit allows it."""

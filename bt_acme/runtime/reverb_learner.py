@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from typing import Any, Tuple
+from typing import Any
 
 import jax
 from acme.utils import counting
@@ -22,7 +22,7 @@ def make(
   context: node.Context,
   logger: metrics.MetricsLogger,
   stack: contextlib.ExitStack,
-) -> Tuple[learner_lib.Learner, saver.Saver]:
+) -> tuple[learner_lib.Learner, saver.Saver]:
   """Makes a learner that samples from the replay server, and its saver.
 
   Args:

@@ -6,7 +6,8 @@ thread writes them, which takes several seconds per gigabyte.
 
 import threading
 import time
-from typing import Any, Callable, Mapping, Optional, Tuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from absl import logging
 
@@ -14,7 +15,7 @@ from bt_acme import untrusted
 from bt_acme.runtime import checkpoints
 
 # The arrays and JSON values of a checkpoint, without the replay.
-State = Tuple[Any, Mapping[str, Any]]
+State = tuple[Any, Mapping[str, Any]]
 
 
 def start_thread(work: Callable[[], None]) -> threading.Thread:
@@ -34,9 +35,9 @@ class Saver:
   def __init__(
     self,
     folder: str,
-    take_replay: Optional[Callable[[], checkpoints.Replay]] = None,
+    take_replay: Callable[[], checkpoints.Replay] | None = None,
     clear: Callable[[], None] = lambda: None,
-    start: Optional[Callable[[Callable[[], None]], Any]] = start_thread,
+    start: Callable[[Callable[[], None]], Any] | None = start_thread,
     clock: Callable[[], float] = time.monotonic,
   ):
     """Initializes a saver that has written nothing.
@@ -59,7 +60,7 @@ class Saver:
     self._task: Any = None
     # Guards the directory, which has one writer, and the attributes below.
     self._lock = threading.Lock()
-    self._written: Optional[State] = None  # The newest state.
+    self._written: State | None = None  # The newest state.
     self._is_closed = False
 
   @property
@@ -78,7 +79,7 @@ class Saver:
     else:
       self._task = self._start(lambda: self._run(state))
 
-  def finish(self, state: State, seconds: Optional[float] = None) -> None:
+  def finish(self, state: State, seconds: float | None = None) -> None:
     """Writes the last checkpoint.
 
     Args:
@@ -101,7 +102,7 @@ class Saver:
       if seconds is None:
         checkpoints.prune_replays(self._folder)
 
-  def _join(self, deadline: Optional[float]) -> None:
+  def _join(self, deadline: float | None) -> None:
     if self._task is not None:
       left = None if deadline is None else max(0, deadline - self._clock())
       self._task.join(left)
@@ -125,7 +126,7 @@ class Saver:
         untrusted.one_line(error),
       )
 
-  def _fresh_or_newest(self) -> Optional[checkpoints.Replay]:
+  def _fresh_or_newest(self) -> checkpoints.Replay | None:
     """Saves the replay; if that fails, returns the newest saved one."""
     if self._take_replay is None:
       return None
@@ -142,11 +143,11 @@ class Saver:
       )
     return checkpoints.newest_replay(self._folder)
 
-  def _write(self, state: State, replay: Optional[checkpoints.Replay]) -> None:
+  def _write(self, state: State, replay: checkpoints.Replay | None) -> None:
     checkpoints.save(self._folder, *state, replay)
     self._written = state
 
-  def _last_replay(self) -> Optional[checkpoints.Replay]:
+  def _last_replay(self) -> checkpoints.Replay | None:
     """Returns the replay to use for the final checkpoint."""
     if self._start is not None or self._take_replay is None:
       return checkpoints.newest_replay(self._folder)

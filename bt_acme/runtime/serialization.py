@@ -8,16 +8,8 @@ several times is stored as one part.
 """
 
 import math
-from typing import (
-  Any,
-  BinaryIO,
-  Callable,
-  Dict,
-  List,
-  Literal,
-  Mapping,
-  Tuple,
-)
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
@@ -34,7 +26,7 @@ _DTYPES: Mapping[str, np.dtype] = {
 _PLAIN = (type(None), bool, int, float, str)
 
 
-def encode(value: Any) -> Tuple[Any, List[Any]]:
+def encode(value: Any) -> tuple[Any, list[Any]]:
   """Encodes a value as a JSON tree and binary parts.
 
   Args:
@@ -56,8 +48,8 @@ class _Encoder:
   """Collects the parts of one value."""
 
   def __init__(self) -> None:
-    self.parts: List[Any] = []
-    self._numbers: Dict[int, int] = {}  # Part number of bytes, by id().
+    self.parts: list[Any] = []
+    self._numbers: dict[int, int] = {}  # Part number of bytes, by id().
 
   def encode(self, value: Any) -> Any:
     kind = type(value)
@@ -89,7 +81,7 @@ class _Encoder:
       self.parts.append(value)
     return number
 
-  def _array(self, array: np.ndarray) -> List[Any]:
+  def _array(self, array: np.ndarray) -> list[Any]:
     is_fortran = array.flags.f_contiguous and not array.flags.c_contiguous
     order: Literal['C', 'F'] = 'F' if is_fortran else 'C'
     flat = array.reshape(-1, order=order)
@@ -97,7 +89,7 @@ class _Encoder:
     return [array.dtype.str, list(array.shape), order, len(self.parts) - 1]
 
 
-def decode(tree: Any, sizes: List[int], file: BinaryIO) -> Any:
+def decode(tree: Any, sizes: list[int], file: BinaryIO) -> Any:
   """Decodes a value that `encode` returned; treats the input as untrusted.
 
   Each part becomes at most one array, so memory use is limited by the size of
@@ -123,12 +115,12 @@ def decode(tree: Any, sizes: List[int], file: BinaryIO) -> Any:
 class _Decoder:
   """Reads the parts of one value in order."""
 
-  def __init__(self, sizes: List[int], file: BinaryIO):
+  def __init__(self, sizes: list[int], file: BinaryIO):
     self._sizes = sizes
     self._file = file
     self._next = 0
-    self._bytes: Dict[int, bytes] = {}
-    self._decoders: Dict[str, Callable[[Any], Any]] = {
+    self._bytes: dict[int, bytes] = {}
+    self._decoders: dict[str, Callable[[Any], Any]] = {
       'tuple': lambda items: tuple(self.decode(item) for item in items),
       'dict': lambda pairs: {self.decode(k): self.decode(v) for k, v in pairs},
       'bytes': self._shared_bytes,
@@ -157,7 +149,7 @@ class _Decoder:
     return self._bytes[number]
 
   def _array(
-    self, dtype: str, shape: List[int], order: Any, number: int
+    self, dtype: str, shape: list[int], order: Any, number: int
   ) -> np.ndarray:
     kind = _DTYPES[dtype]
     size = self._take(number)

@@ -6,14 +6,14 @@ retains those that an earlier session exported after that checkpoint.
 """
 
 import os
-from typing import Callable, List
+from collections.abc import Callable
 
 from absl import logging
 
 from bt_acme.config import run as run_config
 
 
-def pending(run: run_config.RunConfig, actor_steps: int) -> List[int]:
+def pending(run: run_config.RunConfig, actor_steps: int) -> list[int]:
   """Returns the steps of the snapshots that still have to be exported.
 
   Args:
@@ -35,7 +35,7 @@ def pending(run: run_config.RunConfig, actor_steps: int) -> List[int]:
 
 def export_due(
   run: run_config.RunConfig,
-  steps: List[int],
+  steps: list[int],
   actor_steps: int,
   export: Callable[[str], None],
 ) -> None:

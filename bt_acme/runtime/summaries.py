@@ -10,7 +10,7 @@ import os
 import pathlib
 import socket
 import time
-from typing import Mapping, Optional, Union
+from collections.abc import Mapping
 
 import numpy as np
 from tensorboardX import record_writer, summary
@@ -39,14 +39,12 @@ class Summaries:
     Args:
       folder: an existing directory.
     """
-    self.purge_step: Optional[int] = None
+    self.purge_step: int | None = None
     self._folder = folder
-    self._writer: Optional[record_writer.RecordWriter] = None
+    self._writer: record_writer.RecordWriter | None = None
     self._next_try = time.monotonic()
 
-  def write(
-    self, step: Optional[int], row: Mapping[str, Union[int, float]]
-  ) -> None:
+  def write(self, step: int | None, row: Mapping[str, int | float]) -> None:
     """Writes a row.
 
     Args:

@@ -22,17 +22,8 @@ import pathlib
 import queue as queue_lib
 import signal
 import time
-from typing import (
-  Any,
-  Callable,
-  Collection,
-  Dict,
-  List,
-  Mapping,
-  NamedTuple,
-  Optional,
-  Union,
-)
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
 
 import launchpad as lp
 
@@ -73,7 +64,7 @@ class _End(NamedTuple):
   """
 
   code: int
-  culprit: Optional[node_state.NodeState] = None
+  culprit: node_state.NodeState | None = None
   restart: bool = False
 
   @property
@@ -101,7 +92,7 @@ class Supervisor:
 
   make_engine: Callable[[], base.Engine]
   queue: events.EventQueue
-  workdir: Union[str, pathlib.Path]
+  workdir: str | pathlib.Path
   environments: Mapping[str, Mapping[str, str]]
   ports: Mapping[str, int]
   main_label: str
@@ -114,7 +105,7 @@ class Supervisor:
     self._log_folder = pathlib.Path(self.workdir) / 'processes'
     self._terminal = terminal.Terminal(self._log_folder / 'launcher.log')
     # By title, across all programs of the run; '' is the program as a whole.
-    self._budgets: Dict[str, restarts.RestartBudget] = collections.defaultdict(
+    self._budgets: dict[str, restarts.RestartBudget] = collections.defaultdict(
       lambda: restarts.RestartBudget(
         self.policy.max_restarts_per_hour, self.clock
       )
@@ -135,7 +126,7 @@ class Supervisor:
       program = self.policy.next_program()
     return code
 
-  def _run_once(self, program: lp.Program) -> Optional[int]:
+  def _run_once(self, program: lp.Program) -> int | None:
     """Runs a program until it ends; returns None if it has to restart."""
     self._program = program
     self._engine = self.make_engine()
@@ -154,8 +145,8 @@ class Supervisor:
       for title, label in labels.items()
     }
     self._looked = self.clock()
-    self._executables: Dict[str, Any] = {}
-    self._interrupts: List[signal.Signals] = []
+    self._executables: dict[str, Any] = {}
+    self._interrupts: list[signal.Signals] = []
     self._stopping = False
     self._hurried = False  # Whether the user has asked to kill all nodes.
     try:
@@ -183,7 +174,7 @@ class Supervisor:
       os._exit(code)
     return code
 
-  def _place(self) -> Optional[_End]:
+  def _place(self) -> _End | None:
     """Schedules every node on a machine.
 
     Returns:
@@ -291,7 +282,7 @@ class Supervisor:
     node.killed = self.clock()
     self._engine.signal(node.title, signal.SIGKILL)
 
-  def _lost(self) -> Optional[events.NodeExited]:
+  def _lost(self) -> events.NodeExited | None:
     """Returns the exit of a killed node of which the engine knows nothing."""
     now = self.clock()
     for node in self._running():
@@ -327,7 +318,7 @@ class Supervisor:
       if node.addresses
     )
 
-  def _handle_failure(self, node: node_state.NodeState) -> Optional[_End]:
+  def _handle_failure(self, node: node_state.NodeState) -> _End | None:
     """Restarts a failed node; returns the end if the program has to end."""
     if node.follows:
       self._start(node)
@@ -403,7 +394,7 @@ class Supervisor:
     """Returns the seconds that nodes with something to save have to stop."""
     return self.grace_seconds * (_FINAL_SAVE_FACTOR if end.finished else 1)
 
-  def _failures_to_stop(self, end: _End) -> List[str]:
+  def _failures_to_stop(self, end: _End) -> list[str]:
     """Returns the errors of checked nodes during the shutdown."""
     seconds = self._checked_timeout(end)
     failures = [
@@ -427,10 +418,10 @@ class Supervisor:
         node.log.close()
     self._terminal.end_status()
 
-  def _running(self) -> List[node_state.NodeState]:
+  def _running(self) -> list[node_state.NodeState]:
     return [node for node in self._nodes.values() if node.runs]
 
-  def _next(self, timeout: Optional[float] = None) -> Any:
+  def _next(self, timeout: float | None = None) -> Any:
     """Returns the next event, after it has updated the node and the terminal.
 
     Args:
@@ -478,7 +469,7 @@ class Supervisor:
     if heartbeats.SAVED_MARK in marks:
       node.has_saved = True
 
-  def _show(self, node: node_state.NodeState, lines: List[str]) -> None:
+  def _show(self, node: node_state.NodeState, lines: list[str]) -> None:
     """Prints lines of a node on the terminal."""
     # During shutdown, nodes log harmless errors about servers that have already
     # stopped.

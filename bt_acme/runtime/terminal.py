@@ -12,7 +12,7 @@ import pathlib
 import re
 import shutil
 import sys
-from typing import Any, BinaryIO, Dict, List, Optional
+from typing import Any, BinaryIO
 
 from bt_acme.runtime import progress
 
@@ -104,14 +104,14 @@ class NodeLog:
         terminal is live.
     """
     self.path = path
-    self._file: Optional[BinaryIO] = None
+    self._file: BinaryIO | None = None
     self._live = live
     self._tail: collections.deque = collections.deque(maxlen=_TAIL_LINES)
     # The output since the last newline, by whether it went to standard error.
-    self._unfinished: Dict[bool, bytes] = {False: b'', True: b''}
+    self._unfinished: dict[bool, bytes] = {False: b'', True: b''}
     self._keep(f'--- {_now()}, {process}\n')
 
-  def add(self, data: bytes, is_error: bool) -> List[str]:
+  def add(self, data: bytes, is_error: bool) -> list[str]:
     """Adds output of the node; returns the lines that it completes."""
     text = self._unfinished[is_error] + data
     *lines, rest = re.split(rb'\r?\n|\r', text)
@@ -120,7 +120,7 @@ class NodeLog:
     self._unfinished[is_error] = rest
     return self._write(lines, is_error)
 
-  def finish(self) -> List[str]:
+  def finish(self) -> list[str]:
     """Returns the lines that the node left unfinished when it exited."""
     lines = []
     for is_error, rest in self._unfinished.items():
@@ -128,7 +128,7 @@ class NodeLog:
       lines += self._write([rest] if rest else [], is_error)
     return lines
 
-  def report(self) -> List[str]:
+  def report(self) -> list[str]:
     """Returns the traceback in standard error, or else the last lines."""
     lines = list(self._tail)
     for i, line in enumerate(lines):
@@ -141,7 +141,7 @@ class NodeLog:
     if self._file is not None:
       self._file.close()
 
-  def _write(self, lines: List[bytes], is_error: bool) -> List[str]:
+  def _write(self, lines: list[bytes], is_error: bool) -> list[str]:
     decoded = [line.decode('utf-8', 'replace') for line in lines]
     kept = []
     for line in decoded:

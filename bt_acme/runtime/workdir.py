@@ -9,7 +9,8 @@ import dataclasses
 import json
 import os
 import pathlib
-from typing import Any, Dict, Mapping, Optional, Type
+from collections.abc import Mapping
+from typing import Any
 
 from bt_acme import config as config_lib
 from bt_acme import files, untrusted
@@ -50,7 +51,7 @@ _MAY_CHANGE = (
 def claim(
   run: run_config.RunConfig,
   config: config_lib.R2D2Config,
-  extra: Optional[Mapping[str, Any]] = None,
+  extra: Mapping[str, Any] | None = None,
 ) -> bool:
   """Claims the workdir for a run, or recognizes it as the run's own.
 
@@ -106,7 +107,7 @@ def claim(
   return False
 
 
-def read_identity(workdir: str) -> Dict[str, Any]:
+def read_identity(workdir: str) -> dict[str, Any]:
   """Reads the settings that `claim` wrote.
 
   Raises:
@@ -114,7 +115,7 @@ def read_identity(workdir: str) -> Dict[str, Any]:
   """
   path = pathlib.Path(workdir) / _FILE
   try:
-    identity: Dict[str, Any] = untrusted.read_json(path)
+    identity: dict[str, Any] = untrusted.read_json(path)
     parts = [identity[name] for name in ('run', 'config')]
     if 'agent' not in identity or not all(isinstance(x, dict) for x in parts):
       raise ValueError('it is incomplete')
@@ -148,7 +149,7 @@ def run_of(workdir: str, identity: Mapping[str, Any]) -> run_config.RunConfig:
   )
 
 
-def extra(identity: Mapping[str, Any]) -> Dict[str, Any]:
+def extra(identity: Mapping[str, Any]) -> dict[str, Any]:
   """Returns the additional identity that was passed to `claim`."""
   own = ('agent', 'run', 'config', 'began_with')
   return {name: value for name, value in identity.items() if name not in own}
@@ -178,7 +179,7 @@ def _identity(
   run: run_config.RunConfig,
   config: config_lib.R2D2Config,
   extra: Mapping[str, Any],
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
   """Returns the settings that identify this run, as JSON restores them."""
   identity = {
     'agent': type(config).__name__,
@@ -189,11 +190,11 @@ def _identity(
     },
     **extra,
   }
-  plain: Dict[str, Any] = json.loads(json.dumps(identity))
+  plain: dict[str, Any] = json.loads(json.dumps(identity))
   return plain
 
 
-def lasting(settings: Mapping[str, Any]) -> Dict[str, Any]:
+def lasting(settings: Mapping[str, Any]) -> dict[str, Any]:
   """Returns the settings of a group that are fixed for the whole run.
 
   Excludes settings that may change on resume, and the paths of the run.
@@ -206,8 +207,8 @@ def lasting(settings: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _with_defaults(
-  identity: Mapping[str, Any], config_class: Type[config_lib.R2D2Config]
-) -> Dict[str, Any]:
+  identity: Mapping[str, Any], config_class: type[config_lib.R2D2Config]
+) -> dict[str, Any]:
   """Adds the settings that did not exist yet when the run was started.
 
   The default of such a setting is always the behavior of earlier versions.
@@ -240,7 +241,7 @@ def _check_same(
 
 def _comparable(
   identity: Mapping[str, Any], by_checksum: bool
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
   """Returns an identity without the directories of parameters or checksums.
 
   Args:
@@ -260,10 +261,10 @@ def _comparable(
   return found
 
 
-def _differences(old: Any, new: Any, name: str = '') -> Dict[str, Any]:
+def _differences(old: Any, new: Any, name: str = '') -> dict[str, Any]:
   """Returns both values of each setting that differs, by name."""
   if isinstance(old, dict) and isinstance(new, dict):
-    found: Dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for key in sorted(set(old) | set(new)):
       found.update(_differences(old.get(key), new.get(key), key))
     return found

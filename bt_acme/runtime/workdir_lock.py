@@ -17,7 +17,8 @@ import json
 import os
 import pathlib
 import socket
-from typing import Any, Dict, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from bt_acme import files, untrusted
 
@@ -142,7 +143,7 @@ def _write(descriptor: int) -> None:
   os.fsync(descriptor)
 
 
-def _read(descriptor: int) -> Dict[str, Any]:
+def _read(descriptor: int) -> dict[str, Any]:
   """Returns the recorded owner; empty if it has not been written."""
   with contextlib.suppress(ValueError):
     owner = untrusted.parse_json(os.pread(descriptor, 1 << 12, 0))
@@ -151,11 +152,11 @@ def _read(descriptor: int) -> Dict[str, Any]:
   return {}
 
 
-def _is_elsewhere(owner: Dict[str, Any]) -> bool:
+def _is_elsewhere(owner: dict[str, Any]) -> bool:
   return owner.get('host', socket.gethostname()) != socket.gethostname()
 
 
-def _refusal(path: pathlib.Path, workdir: str, owner: Dict[str, Any]) -> str:
+def _refusal(path: pathlib.Path, workdir: str, owner: dict[str, Any]) -> str:
   """Returns an error message that names the owner and the possible fixes."""
   who = 'a process that is just starting'
   if owner:

@@ -10,7 +10,8 @@ in `launcher.ENGINES`.
 """
 
 import abc
-from typing import Any, Mapping, Optional
+from collections.abc import Mapping
+from typing import Any
 
 import portpicker
 
@@ -56,7 +57,7 @@ class Engine(abc.ABC):
   @abc.abstractmethod
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
-  ) -> Optional[str]:
+  ) -> str | None:
     """Starts a node where it is scheduled; posts `NodeExited` when it exits.
 
     After that the node may be restarted, with the same executable and therefore

@@ -15,14 +15,8 @@ import contextlib
 import dataclasses
 import functools
 import time
-from typing import (
-  Any,
-  Callable,
-  List,
-  Mapping,
-  Optional,
-  Sequence,
-)
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from bt_acme import assembly
 from bt_acme.config import run as run_config
@@ -56,7 +50,7 @@ class InProcess:
     agent: assembly.Agent,
     *,
     make_display: coordinator.MakeDisplay,
-    initial_params: Optional[types.Params] = None,
+    initial_params: types.Params | None = None,
     should_stop: Callable[[], bool] = lambda: False,
   ):
     """Initializes the nodes without starting them.
@@ -88,7 +82,7 @@ class InProcess:
     # Created by `_start`.
     self._learner: in_process_learner.InProcessLearner
     self._actor: actor_node.ActorNode
-    self._evaluators: List[evaluator_node.EvaluatorNode] = []
+    self._evaluators: list[evaluator_node.EvaluatorNode] = []
 
   def run(self, callbacks: Sequence[Callback] = ()) -> bool:
     """Runs all nodes, from the last checkpoint if there is one.

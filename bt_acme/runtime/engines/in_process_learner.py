@@ -6,7 +6,8 @@ processor type with one set of package versions).
 """
 
 import math
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -34,7 +35,7 @@ class InProcessLearner:
     self,
     agent: assembly.Agent,
     seed: int,
-    initial_params: Optional[types.Params],
+    initial_params: types.Params | None,
     *,
     logger: metrics.MetricsLogger,
     increment: Callable[..., Mapping[str, int]],
@@ -95,14 +96,14 @@ class InProcessLearner:
     )
     return variables
 
-  def get_variables(self, names: Sequence[str]) -> List[types.Params]:
+  def get_variables(self, names: Sequence[str]) -> list[types.Params]:
     """Returns variables by name: `agent` or `intrinsic`."""
     variables = self.variables
     return [getattr(variables, name) for name in names]
 
   def get_statistics(
     self, first_environment: int, num_environments: int
-  ) -> Optional[Any]:
+  ) -> Any | None:
     """Returns None, because the actor restores its own state."""
     return None
 
@@ -113,7 +114,7 @@ class InProcessLearner:
     """Adds scored episodes and returns all scores; see `ScoreStore`."""
     return self._scores.exchange(episodes)
 
-  def merged_statistics(self) -> Optional[Any]:
+  def merged_statistics(self) -> Any | None:
     """Returns the merged statistics of all environments; None without any."""
     return self._store_statistics().merged()
 
@@ -186,7 +187,7 @@ class InProcessLearner:
     self._statistics.restore(values['statistics'])
     self._scores.restore(values.get('flight_scores', []))
 
-  def state(self) -> Dict[str, Any]:
+  def state(self) -> dict[str, Any]:
     """Returns the state that `save` omits but the next steps depend on."""
     return {
       'under_way': [

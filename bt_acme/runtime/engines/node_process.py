@@ -11,7 +11,8 @@ import selectors
 import signal
 import subprocess
 import time
-from typing import IO, Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any
 
 # Environment variable with the file descriptor of the process's heartbeat pipe.
 PIPE_VARIABLE = 'BT_ACME_HEARTBEATS'
@@ -22,12 +23,12 @@ _DRAIN_SECONDS = 5.0  # Time to read the rest after the process has exited.
 
 
 def start(
-  command: List[str],
+  command: list[str],
   environment: Mapping[str, str],
   *,
   inherited: Sequence[int] = (),
   **options: Any,
-) -> Tuple[subprocess.Popen, Dict[str, IO[bytes]]]:
+) -> tuple[subprocess.Popen, dict[str, IO[bytes]]]:
   """Starts a process in its own session.
 
   Args:
@@ -75,7 +76,7 @@ def start(
 
 def follow(
   process: subprocess.Popen, pipes: Mapping[str, IO[bytes]]
-) -> Iterator[Tuple[str, bytes]]:
+) -> Iterator[tuple[str, bytes]]:
   """Yields what a process writes until it exits, then ends its session.
 
   Args:

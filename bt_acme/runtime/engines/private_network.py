@@ -8,7 +8,6 @@ which neither other machines nor other users of this machine can reach.
 import os
 import subprocess
 import sys
-from typing import Tuple
 
 # A child process makes the namespaces, prints their kinds, and stays until
 # it is killed. Root needs no user namespace; other users do.
@@ -52,7 +51,7 @@ for descriptor in sys.argv.pop(1).split(','):
 """
 
 
-def make() -> Tuple[int, ...]:
+def make() -> tuple[int, ...]:
   """Makes a network that only has a loopback interface.
 
   Returns:

@@ -11,7 +11,8 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import IO, Any, Dict, Mapping, Sequence, Tuple
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
 
 from bt_acme.runtime import events
 from bt_acme.runtime.engines import base, node_process, private_network
@@ -30,7 +31,7 @@ if os.getppid() == int(sys.argv[1]):
 NO_NOTICE = ('--lp_termination_notice_secs=-1',)
 
 
-def killed_with(parent: str, namespaces: Sequence[int] = ()) -> Tuple[str, ...]:
+def killed_with(parent: str, namespaces: Sequence[int] = ()) -> tuple[str, ...]:
   """Returns the prefix of a command that is killed when its parent exits.
 
   Args:
@@ -65,7 +66,7 @@ class Processes(base.Engine):
         flush=True,
       )
     # By title, each process and the thread that follows it.
-    self._processes: Dict[str, Tuple[subprocess.Popen, threading.Thread]] = {}
+    self._processes: dict[str, tuple[subprocess.Popen, threading.Thread]] = {}
 
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]

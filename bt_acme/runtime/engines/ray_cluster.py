@@ -14,7 +14,8 @@ import queue as queue_lib
 import signal
 import subprocess
 import threading
-from typing import Any, Callable, Dict, Mapping, Set
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from bt_acme.runtime import events
 from bt_acme.runtime.engines import base, node_process, processes
@@ -90,8 +91,8 @@ class RayCluster(base.Engine):
     """
     super().__init__(queue)
     self._places = places
-    self._running: Set[str] = set()  # Nodes scheduled but not yet exited.
-    self._hosts: Dict[str, str] = {}
+    self._running: set[str] = set()  # Nodes scheduled but not yet exited.
+    self._hosts: dict[str, str] = {}
     self._partial = b''  # The start of the driver's next message.
     self._errors = b''
     self._driver = subprocess.Popen(
@@ -230,7 +231,7 @@ def _last_line(errors: bytes) -> str:
   return lines[-1] if lines else 'the driver exited silently'
 
 
-def _environment() -> Dict[str, str]:
+def _environment() -> dict[str, str]:
   """Returns the environment variables of the driver."""
   # Without authentication, anyone who reaches a port of Ray can run code.
   defaults = {'RAY_AUTH_MODE': 'token'}

@@ -31,7 +31,7 @@ import pathlib
 import signal
 import socket
 import sys
-from typing import Any, Dict, List
+from typing import Any
 
 import node_process  # In the directory of this script, as `ray_node`.
 import ray
@@ -54,7 +54,7 @@ class PlacedNode:
     lost: whether the slot was lost.
   """
 
-  def __init__(self, title: str, num_ports: int, options: Dict[str, Any]):
+  def __init__(self, title: str, num_ports: int, options: dict[str, Any]):
     """Initializes the node and asks Ray for a slot.
 
     Args:
@@ -69,7 +69,7 @@ class PlacedNode:
     self._host = ''
     self._is_running = False
     self._ended = False  # True once the exit was posted.
-    self._signals: List[int] = []  # Received before the process started.
+    self._signals: list[int] = []  # Received before the process started.
     runner_class = ray.remote(ray_node.NodeRunner)
     self._runner = runner_class.options(
       max_concurrency=4, max_restarts=0, **_strategy(options)
@@ -129,7 +129,7 @@ class PlacedNode:
     }
     return f'it requests {wanted}, and the cluster has {free} free.'
 
-  async def _run(self, what: Dict[str, Any]) -> None:
+  async def _run(self, what: dict[str, Any]) -> None:
     """Runs the process until it exits, and forwards its events."""
     run = self._runner.run.options(num_returns='streaming')
     try:
@@ -161,7 +161,7 @@ class PlacedNode:
     )
 
 
-def _strategy(options: Dict[str, Any]) -> Dict[str, Any]:
+def _strategy(options: dict[str, Any]) -> dict[str, Any]:
   """Converts a node's options into those of `ray.remote`."""
   options = {'num_cpus': 0, **options}
   strategy: Any = 'SPREAD'
@@ -174,8 +174,8 @@ def _strategy(options: Dict[str, Any]) -> Dict[str, Any]:
 
 async def _drive() -> None:
   """Executes the commands from standard input until it ends."""
-  nodes: Dict[str, PlacedNode] = {}
-  data: Dict[str, Any] = {'': b''}  # By path.
+  nodes: dict[str, PlacedNode] = {}
+  data: dict[str, Any] = {'': b''}  # By path.
   reader = asyncio.StreamReader(limit=_LONGEST_COMMAND)
   await asyncio.get_running_loop().connect_read_pipe(
     lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer

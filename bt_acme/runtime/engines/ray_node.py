@@ -9,7 +9,8 @@ import os
 import socket
 import subprocess
 import tempfile
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import node_process  # In the directory of this script.
 import ray
@@ -25,9 +26,9 @@ class NodeRunner:
   """Ray actor that reserves a node's slot and runs the node's process there."""
 
   def __init__(self) -> None:
-    self._process: Optional[subprocess.Popen] = None
+    self._process: subprocess.Popen | None = None
 
-  def find_ports(self, number: int) -> Tuple[str, List[int]]:
+  def find_ports(self, number: int) -> tuple[str, list[int]]:
     """Returns this machine's address, and some of its free ports."""
     with contextlib.ExitStack() as stack:
       probes = [stack.enter_context(socket.socket()) for _ in range(number)]
@@ -38,11 +39,11 @@ class NodeRunner:
 
   def run(
     self,
-    command: List[str],
+    command: list[str],
     environment: Mapping[str, str],
     data: bytes,
     folder: str,
-  ) -> Iterator[Dict[str, Any]]:
+  ) -> Iterator[dict[str, Any]]:
     """Runs the process until it exits.
 
     The kernel kills the process when the thread that started it ends, which is

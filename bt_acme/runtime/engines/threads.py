@@ -7,7 +7,8 @@ devices and output of the process with all other threads.
 import signal
 import threading
 import traceback
-from typing import Any, Callable, Mapping, Optional
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from absl import flags
 from launchpad.launch import worker_manager
@@ -48,7 +49,7 @@ class Threads(base.Engine):
 
   def start(
     self, title: str, executable: Any, environment: Mapping[str, str]
-  ) -> Optional[str]:
+  ) -> str | None:
     """Starts a thread; see `base.Engine`."""
     del environment  # Threads share the environment of this process.
     self._manager.thread_worker(title, lambda: self._run(title, executable))
