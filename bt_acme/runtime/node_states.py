@@ -6,7 +6,6 @@ Nothing is pickled, because the file may come from an untrusted source.
 
 import contextlib
 import hashlib
-import json
 import pathlib
 import shutil
 from collections.abc import Iterator, Mapping
@@ -67,14 +66,10 @@ def write(
     OSError: if the states cannot be written.
     ValueError: if the states contain values of any other type.
   """
-  tree, parts = serialization.encode(dict(states))
-  body = {'sizes': [memoryview(part).nbytes for part in parts], 'tree': tree}
   folder = _scratch(run)
   folder.mkdir(parents=True, exist_ok=True)
   with files.new_file(folder / _FILE) as file:
-    file.write(json.dumps(body).encode() + b'\n')
-    for part in parts:
-      file.write(part)
+    serialization.dump(dict(states), file)
   sums = {_FILE: untrusted.sha256(folder / _FILE)}
   return checkpoints.Replay(folder, sums, layout(agent))
 
@@ -107,7 +102,9 @@ def read(
     if found.layout['behaviors'] != layout(agent)['behaviors']:
       raise ValueError('they were saved with other behaviors')
     checkpoints.check_sha256(path, found.sha256.get(_FILE))
-    return _read_file(path)
+    with path.open('rb') as file:
+      states: Mapping[str, Any] = serialization.load(file, path.stat().st_size)
+    return states
 
 
 def check_versions(found: Mapping[str, Any]) -> None:
@@ -134,19 +131,6 @@ def refusals(run: run_config.RunConfig) -> Iterator[None]:
       f'fit this run ({untrusted.one_line(error)}). Delete that checkpoint to '
       'resume from the previous one, or choose another workdir.'
     ) from error
-
-
-def _read_file(path: pathlib.Path) -> Mapping[str, Any]:
-  with open(path, 'rb') as file:
-    body = untrusted.parse_json(file.readline())
-    sizes, tree = body['sizes'], body['tree']
-    left = path.stat().st_size - file.tell()
-    if sum(sizes) != left or min(sizes, default=0) < 0:
-      raise untrusted.InvalidFileError(
-        f'the {left:,} bytes of data do not match the listed sizes'
-      )
-    states: Mapping[str, Any] = serialization.decode(tree, sizes, file)
-    return states
 
 
 def _scratch(run: run_config.RunConfig) -> pathlib.Path:

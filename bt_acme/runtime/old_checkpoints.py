@@ -6,9 +6,10 @@ everything before it.
 """
 
 import hashlib
+import io
 import pathlib
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import Any
 
 from bt_acme import assembly, untrusted
 from bt_acme.acting import statistics_store
@@ -18,7 +19,6 @@ from bt_acme.evaluation import logs
 from bt_acme.runtime import checkpoints, node_states, serialization
 
 _FILE, _FORMAT = 'run', 'bt_acme run 3'
-_LONGEST_LINE = 1 << 28  # Bytes.
 
 
 def upgrade(
@@ -118,25 +118,14 @@ def _log_rows(run: run_config.RunConfig, actor_steps: int) -> dict[str, int]:
 
 def _read(path: pathlib.Path) -> dict[str, Any]:
   """Reads the state of a run; raises InvalidFileError if it is damaged."""
-  with open(path, 'rb') as file:
-    header = untrusted.parse_json(file.readline(_LONGEST_LINE))
-    if header['format'] != _FORMAT:
-      raise untrusted.InvalidFileError(f'is not of the format {_FORMAT!r}')
-    node_states.check_versions(header['identity'])
-    body = untrusted.parse_json(file.readline(_LONGEST_LINE))
-    _check_sum(path, file, body['sizes'])
-    state: dict[str, Any] = serialization.decode(
-      body['tree'], body['sizes'], file
-    )
-  return state
-
-
-def _check_sum(path: pathlib.Path, file: BinaryIO, sizes: Any) -> None:
-  """Raises InvalidFileError if the file is incomplete or damaged."""
   content = path.read_bytes()
-  digest = hashlib.sha256().digest_size
-  is_complete = sum(sizes) + file.tell() + digest == len(content)
-  if not is_complete or min(sizes, default=0) < 0:
-    raise untrusted.InvalidFileError('is incomplete')
-  if hashlib.sha256(content[:-digest]).digest() != content[-digest:]:
+  end = len(content) - hashlib.sha256().digest_size
+  if hashlib.sha256(content[:end]).digest() != content[end:]:
     raise untrusted.InvalidFileError('is damaged (its checksum differs)')
+  file = io.BytesIO(content)
+  header = untrusted.parse_json(file.readline())
+  if header['format'] != _FORMAT:
+    raise untrusted.InvalidFileError(f'is not of the format {_FORMAT!r}')
+  node_states.check_versions(header['identity'])
+  state: dict[str, Any] = serialization.load(file, end)
+  return state

@@ -7,6 +7,7 @@ in parts that are numbered in order of occurrence. A bytes object that occurs
 several times is stored as one part.
 """
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Literal
@@ -24,6 +25,42 @@ _DTYPES: Mapping[str, np.dtype] = {
   )
 }
 _PLAIN = (type(None), bool, int, float, str)
+
+
+def dump(value: Any, file: BinaryIO) -> None:
+  """Writes a value to a file: a line of JSON, then its parts.
+
+  Args:
+    value: see `encode`.
+    file: a file open for writing.
+
+  Raises:
+    ValueError: see `encode`; nothing is written then.
+  """
+  tree, parts = encode(value)
+  body = {'sizes': [memoryview(part).nbytes for part in parts], 'tree': tree}
+  file.write(json.dumps(body).encode() + b'\n')
+  for part in parts:
+    file.write(part)
+
+
+def load(file: BinaryIO, end: int) -> Any:
+  """Reads a value that `dump` wrote; treats the file as untrusted.
+
+  Args:
+    file: a file open at the start of the value.
+    end: the offset of the end of the value, at most that of the file.
+
+  Raises:
+    ValueError: if `dump` cannot have written this value.
+  """
+  body = untrusted.parse_json(file.readline())
+  sizes, left = body['sizes'], end - file.tell()
+  if sum(sizes) != left or min(sizes, default=0) < 0:
+    raise untrusted.InvalidFileError(
+      f'the {left:,} bytes of data do not match the listed sizes'
+    )
+  return decode(body['tree'], sizes, file)
 
 
 def encode(value: Any) -> tuple[Any, list[Any]]:
