@@ -37,7 +37,7 @@ _MARK = 'BT_ACME_TEST_MARK'
 # Reads requests, and runs the script of each in a fork with all imports done.
 # Answers with the exit code, standard output and standard error.
 _SERVER = """
-import json, os, runpy, signal, sys, tempfile, traceback
+import json, os, runpy, signal, sys, tempfile, time, traceback
 import bt_acme
 import launchpad, rlax
 from bt_acme import agents
@@ -51,7 +51,6 @@ for line in sys.stdin:
     for number, file in zip((1, 2), files):
       os.dup2(file.fileno(), number)
     code = 99
-    signal.alarm(seconds)
     os.environ.update(environment)
     try:
       sys.argv = arguments
@@ -64,7 +63,14 @@ for line in sys.stdin:
       sys.stdout.flush()
       sys.stderr.flush()
       os._exit(code)
-  _, status = os.waitpid(child, 0)
+  # Not by an alarm of the child, which Launchpad would cancel.
+  deadline = time.monotonic() + seconds
+  ended, status = 0, 0
+  while not ended:
+    if time.monotonic() > deadline:
+      os.kill(child, signal.SIGKILL)
+    time.sleep(0.02)
+    ended, status = os.waitpid(child, os.WNOHANG)
   for file in files:
     file.seek(0)
   print(json.dumps([os.waitstatus_to_exitcode(status),
