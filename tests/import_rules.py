@@ -24,7 +24,7 @@ LAYERS = (
   ('bt_acme.replay',),
   ('bt_acme.assembly',),
   ('bt_acme.learner_assembly',),
-  ('bt_acme.learner',),
+  ('bt_acme.learner', 'bt_acme.memory_check'),
   ('bt_acme.acting', 'bt_acme.behaviors'),
   ('bt_acme.agents', 'bt_acme.evaluation'),
   ('bt_acme.runtime',),

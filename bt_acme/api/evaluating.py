@@ -7,10 +7,9 @@ from typing import Dict, List, Optional, Tuple, Union
 import numpy as np
 import numpy.typing as npt
 
-from bt_acme import assembly, behaviors, evaluation
+from bt_acme import assembly, behaviors, evaluation, memory_check
 from bt_acme.api import runs
 from bt_acme.evaluation import recorder, tables
-from bt_acme.runtime import memory_check
 
 # The rows of the table of an evaluation: attribute and title.
 _SHOWN = (

@@ -12,6 +12,7 @@ from bt_acme import (
   compilation_cache,
   environments,
   files,
+  memory_check,
 )
 from bt_acme.behaviors import exported_folder
 from bt_acme.cli import recorded_agent
@@ -22,7 +23,6 @@ from bt_acme.evaluation import film as film_lib
 from bt_acme.evaluation import recorder, tables
 from bt_acme.evaluation import video as video_lib
 from bt_acme.runtime import learned as learned_lib
-from bt_acme.runtime import memory_check
 from bt_acme.runtime import workdir as workdir_lib
 
 Row = Dict[str, float]  # The metrics of an episode.

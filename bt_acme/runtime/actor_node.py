@@ -7,13 +7,13 @@ from typing import Any
 from absl import logging
 
 from bt_acme import assembly, environments
+from bt_acme.acting import actor_groups, variables, vector_actor
 from bt_acme.acting import server as server_lib
-from bt_acme.acting import variables, vector_actor
 from bt_acme.config import run as run_config
 from bt_acme.core import epsilon
 from bt_acme.environments import saving, vector
 from bt_acme.replay import sinks as sinks_lib
-from bt_acme.runtime import actor_groups, node, seeds
+from bt_acme.runtime import node, seeds
 
 _REPORT_PERIOD = 32  # Vector steps between two reports to the coordinator.
 # Seconds that an actor without its inference server waits to be stopped.

@@ -5,9 +5,8 @@
 
 import os
 
-from bt_acme import assembly
+from bt_acme import assembly, memory_check
 from bt_acme.config import run as run_config
-from bt_acme.runtime import memory_check
 
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:

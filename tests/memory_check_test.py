@@ -5,12 +5,12 @@ import dataclasses
 import jax
 import pytest
 
-from bt_acme import assembly, behaviors
+from bt_acme import assembly, behaviors, memory_check
 from bt_acme import config as config_lib
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.replay import blocks
-from bt_acme.runtime import memory_check, requirements
+from bt_acme.runtime import requirements
 from tests.agents import fakes
 
 RUN = run_config.RunConfig(

@@ -5,10 +5,10 @@ import pytest
 
 pytest.importorskip('acme', reason='needs the full environment')
 
-from bt_acme.acting import vector_actor
+from bt_acme.acting import actor_groups, vector_actor
 from bt_acme.config import run as run_config
 from bt_acme.environments import vector
-from bt_acme.runtime import actor_groups, actor_node, progress
+from bt_acme.runtime import actor_node, progress
 from bt_acme.runtime import coordinator as coordinator_lib
 from tests.agents import fakes
 from tests.runtime import contexts
