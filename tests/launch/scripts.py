@@ -33,7 +33,7 @@ TINY = (
 )
 NGU = ('--memory_capacity=100', '--embedding_size=8', '--rnd_size=8')
 
-_MARK = 'BT_ACME_TEST_MARK'
+MARK = 'BT_ACME_TEST_MARK'
 # Reads requests, and runs the script of each in a fork with all imports done.
 # Answers with the exit code, standard output and standard error.
 _SERVER = """
@@ -107,7 +107,7 @@ class Script:
         f'--workdir={workdir}',
         *arguments,
       ],
-      env={**ENVIRONMENT, **(environment or {}), _MARK: self.mark},
+      env={**ENVIRONMENT, **(environment or {}), MARK: self.mark},
       stdout=pipe,
       stderr=pipe,
       text=True,
@@ -130,7 +130,7 @@ class Script:
 
   def survivors(self):
     """Returns the processes of the script that still run."""
-    return _processes_of(self.mark)
+    return processes_of(self.mark)
 
 
 class Server:
@@ -162,11 +162,11 @@ class Server:
       seconds: the timeout, after which the script is killed.
     """
     mark = uuid.uuid4().hex
-    request = [[str(path), *map(str, arguments)], {_MARK: mark}, seconds]
+    request = [[str(path), *map(str, arguments)], {MARK: mark}, seconds]
     self.process.stdin.write(json.dumps(request) + '\n')
     self.process.stdin.flush()
     answer = json.loads(self.process.stdout.readline())
-    assert not _processes_of(mark)
+    assert not processes_of(mark)
     return answer
 
   def close(self):
@@ -176,12 +176,12 @@ class Server:
     self.process.stdout.close()
 
 
-def _processes_of(mark):
+def processes_of(mark):
   """Returns the processes with a mark in their environment."""
   found = []
   for process in psutil.process_iter():
     try:
-      if process.environ().get(_MARK) == mark:
+      if process.environ().get(MARK) == mark:
         found.append(process)
     except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
       continue

@@ -4,19 +4,12 @@ All descendants of the process inherit a mark in its environment, so a test can
 check that none of them outlives it.
 """
 
-import os
-import pathlib
 import socket
 import subprocess
 import sys
-import time
 import uuid
 
-import psutil
-
-_MARK = 'BT_ACME_TEST_MARK'
-_ROOT = str(pathlib.Path(__file__).parents[2])
-_ENVIRONMENT = {**os.environ, 'PYTHONPATH': _ROOT}
+from tests.launch import scripts
 
 # Its arguments name the nodes besides a coordinator and a counter.
 _SCRIPT = """
@@ -121,7 +114,7 @@ class Run:
     command = [sys.executable, script, launch_type, tmp_path, 'worker']
     self.process = subprocess.Popen(
       [*command, grace, checked, str(self.port), *nodes],
-      env={**_ENVIRONMENT, _MARK: self.mark},
+      env={**scripts.ENVIRONMENT, scripts.MARK: self.mark},
       stdout=subprocess.PIPE,
       stderr=subprocess.PIPE,
       text=True,
@@ -138,11 +131,11 @@ class Run:
 
   def wait_for(self, *names):
     """Waits until these nodes have started."""
-    deadline = time.monotonic() + 60
-    while not all((self.workdir / name).exists() for name in names):
-      assert self.process.poll() is None, self.process.communicate()
-      assert time.monotonic() < deadline, f'{names} did not start.'
-      time.sleep(0.05)
+    scripts.wait_until(
+      lambda: all((self.workdir / name).exists() for name in names),
+      self.process,
+      seconds=60,
+    )
 
   def end(self, seconds=60):
     """Waits for the end; returns code, standard output, standard error."""
@@ -151,11 +144,4 @@ class Run:
 
   def survivors(self):
     """Returns all descendants of this run that still run."""
-    found = []
-    for process in psutil.process_iter():
-      try:
-        if process.environ().get(_MARK) == self.mark:
-          found.append(process)
-      except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
-        continue
-    return found
+    return scripts.processes_of(self.mark)
