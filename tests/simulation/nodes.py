@@ -81,6 +81,7 @@ class Agent:
   """Fake of the parts of an agent that nodes use."""
 
   intrinsic = object()
+  learns_priorities = False
 
   def __init__(self) -> None:
     self.config = config_lib.R2D2Config()
