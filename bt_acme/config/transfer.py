@@ -114,10 +114,11 @@ class TransferConfig:
     maximum=100_000,
   )
   priority_temperature: float = checks.setting(
-    0.2,
+    0.1,
     'Temperature of the softmax over the mean scores, which are divided by '
-    'their largest magnitude. At 0.2, a behavior that never finds a reward is '
-    'drawn 150 times less often than the best one, apart from priority_floor.',
+    'their standard deviation over episodes. At 0.1, a mean that is half a '
+    'standard deviation higher makes a behavior 150 times as likely, apart '
+    'from priority_floor.',
     above=0,
   )
   priority_floor: float = checks.setting(

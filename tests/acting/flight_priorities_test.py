@@ -87,9 +87,9 @@ def test_scores_and_rows_follow_the_flights(agent, signal, draws):
     rewards = [float(x.reward) for x in episode]
     discovery = sum(max(reward, 0.0) for reward in rewards)
     assert row['discovery'] == pytest.approx(discovery, rel=1e-5)
-    means = reference.mean_scores(scored, _K, 64)
+    normalized = reference.normalized_scores(scored, _K, 64)
     expected = reference.probabilities(
-      means, [1] * _K, temperature=0.2, floor=0.1
+      normalized, [1] * _K, temperature=0.1, floor=0.1
     )
     actual = [row[f'flight_priority_{k}'] for k in range(_K)]
     np.testing.assert_allclose(actual, expected, rtol=1e-4)
@@ -119,7 +119,7 @@ def test_flights_draw_behaviors_with_their_priorities(agent, draws):
     [(0, (1.0,)), (1, (-9.0,)), (2, (1.0,)), (3, (-8.0,))]
   )
   actor, _, sinks = _play(agent, scores, turns=400, learns=False)
-  # exp(-10 / 9 / 0.2) is 0.0039, so the other two hardly ever fly.
+  # The other two are almost two standard deviations below.
   np.testing.assert_allclose(
     actor.priorities.probabilities(), [0.5, 0, 0.5, 0], atol=0.005
   )
@@ -198,9 +198,9 @@ def test_a_store_adds_the_episodes_of_all_groups(agent):
   )
   one.replace(store.exchange([(0, (1.0,)), (2, (0.5,))]))
   other.replace(store.exchange([(0, (3.0,))]))
-  expected = reference.mean_scores([(0, 1.0), (2, 0.5), (0, 3.0)], _K, 64)
+  expected = reference.normalized_scores([(0, 1.0), (2, 0.5), (0, 3.0)], _K, 64)
   expected = reference.probabilities(
-    expected, [1] * _K, temperature=0.2, floor=0.1
+    expected, [1] * _K, temperature=0.1, floor=0.1
   )
   np.testing.assert_allclose(other.probabilities(), expected)
   assert not np.allclose(one.probabilities(), expected)

@@ -5,36 +5,45 @@ import math
 import numpy as np
 
 
-def mean_scores(episodes, num_behaviors, window):
-  """Returns the mean score of each behavior's last episodes.
+def normalized_scores(episodes, num_behaviors, window):
+  """Returns the optimistic mean of each behavior, in standard deviations.
 
   Args:
     episodes: pairs of a behavior and its score, oldest first.
     num_behaviors: K.
     window: the number of episodes of each behavior that count.
   """
-  means = []
-  for k in range(num_behaviors):
-    scores = [score for behavior, score in episodes if behavior == k][-window:]
-    means.append(math.fsum(scores) / len(scores) if scores else None)
-  known = [mean for mean in means if mean is not None]
-  best = max(known) if known else 0.0
-  return np.array([best if mean is None else mean for mean in means])
+  scores = [
+    [score for behavior, score in episodes if behavior == k][-window:]
+    for k in range(num_behaviors)
+  ]
+  everything = [score for own in scores for score in own]
+  if len(set(everything)) < 2:
+    return np.zeros(num_behaviors)
+  center = math.fsum(everything) / len(everything)
+  squares = math.fsum((score - center) ** 2 for score in everything)
+  deviation = math.sqrt(squares / len(everything))
+  best = max(math.fsum(own) / len(own) for own in scores if own)
+  normalized = []
+  for own in scores:
+    mean = math.fsum(own) / len(own) if own else best
+    normalized.append(mean / deviation + 1 / math.sqrt(max(len(own), 1)))
+  return np.array(normalized)
 
 
-def probabilities(means, weights, *, temperature, floor):
-  """Returns the probability of each behavior, from its mean score."""
-  flying = [k for k, weight in enumerate(weights) if weight > 0]
-  scale = max(abs(means[k]) for k in flying)
-  odds = {}
-  for k in flying:
-    z = means[k] / scale / temperature if scale else 0.0
-    odds[k] = weights[k] * math.exp(z)
-  total = math.fsum(odds.values())
-  share = math.fsum(weights)
+def probabilities(normalized, weights, *, temperature, floor):
+  """Returns the probability of each behavior, from its normalized score."""
+  best = max(
+    u for u, weight in zip(normalized, weights, strict=True) if weight > 0
+  )
+  odds = [
+    weight * math.exp((u - best) / temperature) if weight > 0 else 0.0
+    for u, weight in zip(normalized, weights, strict=True)
+  ]
+  total, share = math.fsum(odds), math.fsum(weights)
   return np.array(
     [
-      floor * weight / share + (1 - floor) * odds.get(k, 0.0) / total
-      for k, weight in enumerate(weights)
+      floor * weight / share + (1 - floor) * own / total
+      for weight, own in zip(weights, odds, strict=True)
     ]
   )

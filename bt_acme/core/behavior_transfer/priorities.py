@@ -2,8 +2,9 @@
 
 Each behavior has the scores of its last W episodes. A softmax over the mean
 scores prefers the behaviors that did best, and a floor keeps trying the others.
-The softmax divides the means by the largest magnitude among them, so that the
-same temperature fits rewards of any size.
+The means are divided by the standard deviation of all scores, so that the same
+temperature fits rewards of any size, and a difference counts only if it is
+large compared with the luck of single episodes.
 
 All functions take and return either NumPy or JAX arrays.
 """
@@ -13,6 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bt_acme.core import arrays
+
+# The smallest standard deviation, relative to the largest score.
+_MIN_DEVIATION = 1e-5
 
 
 class Scores(NamedTuple):
@@ -61,21 +65,42 @@ def update(scores: Scores, behavior: Any, score: Any) -> Scores:
   )
 
 
-def mean_scores(scores: Scores) -> arrays.Array:
-  """Returns the mean score of each behavior, float [K].
+def normalized_scores(scores: Scores) -> arrays.Array:
+  """Returns an optimistic mean score of each behavior, in standard deviations.
 
-  A behavior without an episode gets the largest mean of the others, so that it
-  is tried; if no behavior has an episode, all means are 0.
+    u_k = m_k / σ + 1 / sqrt(n_k)
+
+  m_k is the mean of the n_k stored scores of behavior k, and σ the standard
+  deviation of all stored scores. The second term is the standard error of the
+  mean: behaviors are tried whose few episodes may have been unlucky. Adding a
+  constant to all scores or scaling them does not change any difference.
+
+  Args:
+    scores: the scores of the behaviors.
+
+  Returns:
+    float [K]; all 0 if the stored scores are equal. For a behavior without
+    episodes, m_k is the largest mean of the others and n_k is 1.
   """
   xp = arrays.namespace(scores.values)
-  window = scores.values.shape[1]
-  num = xp.clip(scores.counts, 1, window).astype(scores.values.dtype)  # [K]
-  # Dividing first keeps the sum of huge scores finite.
-  means = xp.sum(scores.values / num[:, None], axis=1)
+  dtype, window = scores.values.dtype, scores.values.shape[1]
+  is_stored = (xp.arange(window) < scores.counts[:, None]).astype(dtype)
+  # Squares of huge scores would overflow.
+  largest = xp.max(xp.abs(scores.values))
+  values = scores.values / xp.where(largest > 0, largest, 1)  # In [-1, 1].
+  num = xp.maximum(xp.sum(is_stored, axis=1), 1)  # [K]
+  means = xp.sum(values, axis=1) / num
   is_known = scores.counts > 0
-  largest = xp.max(xp.where(is_known, means, -xp.inf))
-  largest = xp.where(xp.any(is_known), largest, 0)
-  return xp.where(is_known, means, largest).astype(scores.values.dtype)
+  best = xp.max(xp.where(is_known, means, -xp.inf))
+  means = xp.where(is_known, means, best)
+  total = xp.maximum(xp.sum(is_stored), 1)
+  center = xp.sum(values) / total
+  variance = xp.sum(is_stored * (values - center) ** 2) / total
+  # Smaller deviations are rounding errors.
+  varies = variance > _MIN_DEVIATION**2
+  deviation = xp.sqrt(xp.where(varies, variance, 1))
+  normalized = means / deviation + 1 / xp.sqrt(num)
+  return xp.where(varies, normalized, 0).astype(dtype)
 
 
 def probabilities(
@@ -87,12 +112,9 @@ def probabilities(
 ) -> arrays.Array:
   """Returns the probability that each behavior is drawn for a flight.
 
-    p_k = φ w_k / Σ_j w_j + (1 - φ) w_k e^(z_k) / Σ_j w_j e^(z_j)
-    z_k = m_k / (τ max_j |m_j|)
+    p_k = φ w_k / Σ_j w_j + (1 - φ) w_k e^(u_k / τ) / Σ_j w_j e^(u_j / τ)
 
-  m_k is the mean score of behavior k. The largest magnitude is taken over the
-  behaviors with a positive weight. If it is 0, all z_k are 0 and the
-  probabilities follow the weights alone.
+  u_k is the result of `normalized_scores`.
 
   Args:
     scores: the scores of the behaviors.
@@ -106,12 +128,10 @@ def probabilities(
   """
   xp = arrays.namespace(scores.values)
   can_fly = weights > 0
-  means = xp.where(can_fly, mean_scores(scores), 0)
-  scale = xp.max(xp.abs(means))
-  relative = means / xp.where(scale > 0, scale, 1)  # In [-1, 1].
-  best = xp.max(xp.where(can_fly, relative, -xp.inf))
+  normalized = normalized_scores(scores)
+  best = xp.max(xp.where(can_fly, normalized, -xp.inf))
   # At most 0, so that no temperature overflows.
-  below = xp.where(can_fly, relative - best, 0)
+  below = xp.where(can_fly, normalized - best, 0)
   odds = weights * xp.exp(below / temperature)
   learned = odds / xp.sum(odds)
   return floor * weights / xp.sum(weights) + (1 - floor) * learned

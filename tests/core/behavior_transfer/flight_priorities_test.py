@@ -10,7 +10,7 @@ import pytest
 from bt_acme.core.behavior_transfer import priorities
 from tests.reference import flight_priorities as reference
 
-_SETTINGS = {'temperature': 0.2, 'floor': 0.1}
+_SETTINGS = {'temperature': 0.1, 'floor': 0.1}
 
 
 def _scores(episodes, num_behaviors, window):
@@ -41,14 +41,14 @@ def test_probabilities_match_the_reference(num, window, weights):
   assert scores.values.shape == (4, window)
   assert scores.values.dtype == np.float64
   assert scores.counts.sum() == num
-  means = reference.mean_scores(episodes, 4, window)
-  actual = priorities.mean_scores(scores)
+  normalized = reference.normalized_scores(episodes, 4, window)
+  actual = priorities.normalized_scores(scores)
   assert actual.shape == (4,)
-  np.testing.assert_allclose(actual, means, rtol=1e-12, atol=1e-12)
+  np.testing.assert_allclose(actual, normalized, rtol=1e-10, atol=1e-10)
   actual = priorities.probabilities(scores, np.float64(weights), **_SETTINGS)
-  expected = reference.probabilities(means, weights, **_SETTINGS)
+  expected = reference.probabilities(normalized, weights, **_SETTINGS)
   assert actual.shape == (4,) and actual.dtype == np.float64
-  np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-15)
+  np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-15)
   np.testing.assert_allclose(actual.sum(), 1, rtol=1e-12)
 
 
@@ -70,7 +70,7 @@ def test_jax_and_numpy_agree(num):
   for function in (draw, jax.jit(draw)):
     actual = function(in_jax, jnp.float32(weights))
     assert actual.dtype == jnp.float32
-    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize('scale', [1e-300, 1e-3, 1.0, 1e300])
@@ -88,18 +88,18 @@ def test_extremes_give_probabilities(scale, temperature, floor):
   np.testing.assert_allclose(actual.sum(), 1, rtol=1e-9)
   assert actual[3] == 0
   if temperature < 1 and floor < 1:
-    assert actual[1] == actual.max()
+    assert actual[1] == actual.max()  # The best one that can fly.
   if floor == 1:
     np.testing.assert_allclose(actual, [0, 0.5, 0.5, 0], atol=1e-12)
 
 
-def test_the_size_of_the_scores_does_not_matter():
+def test_scale_and_offset_of_the_scores_do_not_matter():
   episodes = _episodes(0, 50)
   small = priorities.probabilities(
     _scores(episodes, 4, 16), np.ones(4), **_SETTINGS
   )
   large = priorities.probabilities(
-    _scores([(k, 1000 * x) for k, x in episodes], 4, 16),
+    _scores([(k, 1000 * x - 700) for k, x in episodes], 4, 16),
     np.ones(4),
     **_SETTINGS,
   )
@@ -108,7 +108,7 @@ def test_the_size_of_the_scores_does_not_matter():
 
 def test_equal_scores_leave_the_weights():
   weights = np.array([1.0, 2.0, 5.0])
-  for episodes in ([], [(0, 0.0)], [(0, 2.0), (1, 2.0), (2, 2.0)]):
+  for episodes in ([], [(0, 0.0)], [(0, 0.1), (1, 0.1), (1, 0.1)]):
     actual = priorities.probabilities(
       _scores(episodes, 3, 8), weights, **_SETTINGS
     )
@@ -120,6 +120,15 @@ def test_a_behavior_without_episodes_is_tried():
     _scores([(0, 1.0), (1, 0.0)], 3, 8), np.ones(3), **_SETTINGS
   )
   assert actual[2] == actual[0] > 10 * actual[1]
+
+
+def test_few_episodes_without_a_reward_prove_little():
+  # One reward in 30 episodes, none in 6, and none in 200.
+  episodes = [(0, 1.0), *[(0, 0.0)] * 29, *[(1, 0.0)] * 6, *[(2, 0.0)] * 200]
+  actual = priorities.probabilities(
+    _scores(episodes, 3, 200), np.ones(3), temperature=0.1, floor=0.0
+  )
+  assert actual[0] > actual[1] > 10 * actual[2]
 
 
 def test_old_episodes_are_forgotten():
