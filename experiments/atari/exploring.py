@@ -1,7 +1,7 @@
 """Explores a game with NGU, without rewards, and draws the visited rooms."""
 
 import dataclasses
-from typing import Any, Dict
+from typing import Dict
 
 from bt_acme import behaviors
 from bt_acme.config import checks
@@ -73,22 +73,14 @@ def _show(config: ExploreConfig, behavior: behaviors.Exported) -> None:
     f'{config.episodes} x {config.episode_steps:,} actor steps each',
     flush=True,
   )
-  players: Dict[str, Any] = {
-    'random': visits_lib.RandomPlayer(
-      behavior.agent.spec.num_actions, config.seed
-    ),
-    'behavior': visits_lib.behavior_player(
-      behavior, config.episodes, config.seed
-    ),
-  }
   visits = {
     label: visits_lib.play(
-      player,
+      visits_lib.player(behavior, config.episodes, config.seed, **epsilon),
       num_games=config.episodes,
       actor_steps=config.episode_steps,
       seed=config.seed,
     )
-    for label, player in players.items()
+    for label, epsilon in (('random', {'epsilon': 1.0}), ('behavior', {}))
   }
   path = config.folder / 'rooms.png'
   room_map.draw(str(path), visits)

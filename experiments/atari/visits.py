@@ -53,27 +53,23 @@ class Visits:
     )
 
 
-class RandomPlayer:
-  """Selects uniformly random actions, with the interface of `VectorActor`."""
-
-  def __init__(self, num_actions: int, seed: int):
-    self._num_actions = num_actions
-    self._rng = np.random.default_rng(seed)
-
-  def select_actions(self, step: vector.VectorStep) -> np.ndarray:
-    return self._rng.integers(self._num_actions, size=len(step.is_first))
-
-  def observe(self, step: vector.VectorStep) -> None:
-    del step
-
-
-def behavior_player(
-  behavior: behaviors.Exported, num_games: int, seed: int
+def player(
+  behavior: behaviors.Exported,
+  num_games: int,
+  seed: int,
+  epsilon: float = _EPSILON,
 ) -> vector_actor.VectorActor:
-  """Returns a player of a behavior, which includes its intrinsic reward."""
+  """Returns a player of a behavior, which includes its intrinsic reward.
+
+  Args:
+    behavior: the behavior.
+    num_games: the number of games that are played in parallel.
+    seed: the seed of the player.
+    epsilon: the rate of random actions; 1 for a random policy.
+  """
   actor = vector_actor.VectorActor(
     behavior.agent,
-    epsilons=[_EPSILON] * num_games,
+    epsilons=[epsilon] * num_games,
     seed=seed,
     first_environment=_FIRST_ENVIRONMENT,
     evaluation=True,
@@ -91,7 +87,7 @@ def play(player: Any, *, num_games: int, actor_steps: int, seed: int) -> Visits:
   same number of actions.
 
   Args:
-    player: a `VectorActor` or `RandomPlayer` for N games.
+    player: a `VectorActor` for N games.
     num_games: N, the number of games that are played in parallel.
     actor_steps: the number of actions taken in each of the N environments.
     seed: the seed of the games.

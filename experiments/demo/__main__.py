@@ -22,23 +22,19 @@ import dataclasses
 import os
 import pathlib
 import time
-from typing import Dict, List, Sequence
+from typing import Dict, List
 
 from absl import flags as absl_flags
 
 from bt_acme import environments
 from bt_acme.cli import flags
-from experiments import launching, seeds
+from experiments import arguments, launching
 from experiments.demo import plan as plan_lib
-from experiments.demo import progress, report
-from experiments.harness import driver
+from experiments.demo import report
+from experiments.harness import progress
 
 FLAGS = absl_flags.FLAGS
-absl_flags.DEFINE_list(
-  'seeds',
-  ['0', '1', '2'],
-  'Seeds, separated by commas.',
-)
+absl_flags.DEFINE_list('seeds', ['0', '1', '2'], 'Seeds, separated by commas.')
 absl_flags.DEFINE_bool(
   'full',
   False,
@@ -54,6 +50,7 @@ absl_flags.DEFINE_bool(
 absl_flags.DEFINE_string('workdir', 'runs/demo', 'Output directory.')
 
 _INTERRUPTED = 130  # The exit code after Ctrl-C.
+_PROCESSES = 2
 
 
 def run(
@@ -74,94 +71,55 @@ def run(
   """
   for task in plan.tasks:
     environments.validate(task)
-  start = time.monotonic()
   names = ', '.join(task.replace('MiniGrid-', '') for task in plan.tasks)
-  if plan.behavior:
-    print(
-      f'== 1 of 3: {plan.behavior} plays {names} without learning', flush=True
-    )
-  else:
-    print(
-      f'== 1 of 3: NGU explores {plan.pretraining_env} without rewards, for '
-      f'{plan.pretraining_steps:,} actor steps',
-      flush=True,
-    )
-  code = _complete_missing([*plan.pretraining, *plan.evaluations], folder)
-  if code:
-    return code
-  for title, path in report.draw_behavior(plan, folder).items():
-    print(f'{title}: {_relative(path)}', flush=True)
-  seconds = {'behavior': time.monotonic() - start}
-
-  start = time.monotonic()
-  print(
-    f'\n== 2 of 3: {" and ".join(plan.learners)} learn {names}, for '
-    f'{plan.task_steps:,} actor steps; seeds {", ".join(map(str, plan.seeds))}',
-    flush=True,
+  explored = (
+    f'{plan.behavior} plays {names} without learning'
+    if plan.behavior
+    else f'NGU explores {plan.pretraining_env} without rewards, for '
+    f'{plan.pretraining_steps:,} actor steps'
   )
-  code = _complete_missing(plan.learning, folder)
-  if code:
-    return code
-  seconds['learning'] = time.monotonic() - start
-
-  if plan.launched:
+  learned = (
+    f'{" and ".join(plan.learners)} learn {names}, for {plan.task_steps:,} '
+    f'actor steps; seeds {", ".join(map(str, plan.seeds))}'
+  )
+  seconds: Dict[str, float] = {}
+  for name, title, jobs in (
+    (
+      'behavior',
+      f'== 1 of 3: {explored}',
+      [*plan.pretraining, *plan.evaluations],
+    ),
+    ('learning', f'\n== 2 of 3: {learned}', plan.learning),
+    (
+      'launched run',
+      f'{"".join(map(str, plan.launched))}, with several processes',
+      plan.launched,
+    ),
+  ):
     start = time.monotonic()
-    print(
-      f'{plan_lib.label(plan.launched)}, with several processes', flush=True
-    )
-    code = launch(
-      'run_bt.py', plan.flags(plan.launched, folder)
-    ) or _complete_missing([plan.launched], folder)
+    if not jobs:
+      continue
+    print(title, flush=True)
+    code = 0
+    if jobs == plan.launched:
+      code = launch('run_bt.py', plan.flags(jobs[0], folder))
+    code = code or _complete_missing(jobs, folder)
     if code:
       return code
-    seconds['launched run'] = time.monotonic() - start
-
+    seconds[name] = time.monotonic() - start
+    if name == 'behavior':
+      _print_paths(report.draw_behavior(plan, folder))
   _show(plan, folder, seconds)
   return 0
 
 
-def _complete_missing(
-  jobs: Sequence[plan_lib.Job], folder: pathlib.Path
-) -> int:
+def _complete_missing(jobs: List[plan_lib.Job], folder: pathlib.Path) -> int:
   """Executes the runs that have no result."""
   missing = [job for job in jobs if not job.is_done(folder)]
   if len(missing) < len(jobs):
     reused = len(jobs) - len(missing)
     print(f'Reused the results of {reused} of {len(jobs)} runs.')
-  return complete(missing, folder)
-
-
-def complete(
-  jobs: Sequence[plan_lib.Job], folder: pathlib.Path, *, processes: int = 2
-) -> int:
-  """Executes runs and shows their progress.
-
-  Args:
-    jobs: the runs.
-    folder: the output directory of the demo.
-    processes: number of runs at a time.
-
-  Returns:
-    An exit code; failures have been printed.
-  """
-  line = progress.ProgressLine(jobs)
-  return driver.complete(
-    folder,
-    jobs,
-    processes=processes,
-    say=line.say,
-    on_done=lambda job: line.end(job, _outcome(job, folder)),
-    on_news=lambda job, news: line.update(job, *news),
-  )
-
-
-def _outcome(job: plan_lib.Job, folder: pathlib.Path) -> str:
-  """Describes the outcome of a finished run."""
-  row = job.row(folder)
-  seconds = f'{row["seconds"]:.0f} s'
-  if job.run.kind == 'ngu':
-    return f'explored in {seconds}'
-  return f'solves {row["solved"]:.0%} of the episodes, in {seconds}'
+  return progress.complete(missing, folder, processes=_PROCESSES)
 
 
 def _show(
@@ -174,31 +132,30 @@ def _show(
   pictures = report.draw(plan, results, folder)
   print(
     f'\nEpisodes solved after {plan.task_steps:,} actor steps of each task, in '
-    f'percent, for seeds {" ".join(map(str, plan.seeds))}\n'
+    f'percent, for seeds {" ".join(map(str, plan.seeds))}\n\n'
+    f'{report.table(plan, results)}\n\n{report.conclusion(plan, results)}\n'
   )
-  print(report.table(plan, results))
-  print(f'\n{report.conclusion(plan, results)}\n')
-  for title, path in pictures.items():
-    print(f'{title + ":":<27}{_relative(path)}')
+  _print_paths(pictures)
   seconds = {**seconds, 'figures': time.monotonic() - start}
   parts = ', '.join(f'{name} {value:.0f} s' for name, value in seconds.items())
   print(f'{"Wall time:":<27}{sum(seconds.values()):.0f} s ({parts})')
 
 
-def _relative(path: pathlib.Path) -> str:
-  return min(os.path.relpath(path), str(path), key=len)
+def _print_paths(paths: Dict[str, pathlib.Path]) -> None:
+  for title, path in paths.items():
+    shortest = min(os.path.relpath(path), str(path), key=len)
+    print(f'{title + ":":<27}{shortest}', flush=True)
 
 
 def main(argv: List[str]) -> int:
   del argv
   plan = dataclasses.replace(
     plan_lib.FULL if FLAGS.full else plan_lib.Plan(),
-    seeds=seeds.read(FLAGS.seeds),
+    seeds=arguments.seeds(FLAGS.seeds),
     finetuning=FLAGS.finetuning,
   )
-  folder = pathlib.Path(FLAGS.workdir).absolute()
   try:
-    return run(plan, folder)
+    return run(plan, pathlib.Path(FLAGS.workdir).absolute())
   except KeyboardInterrupt:
     print('\nInterrupted. Rerun the same command to finish the remaining runs.')
     return _INTERRUPTED

@@ -2,7 +2,7 @@
 
 import dataclasses
 import pathlib
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
 
 from bt_acme import config as config_lib
 from bt_acme.config import names
@@ -63,17 +63,15 @@ class Plan:
     return self.seeds[:1] if self.behavior else self.seeds
 
   @property
-  def launched(self) -> Optional[Job]:
-    """The run with several processes; None if there is no such run."""
-    if self.behavior:
-      return None
-    return self.job('R2D2 + BT', self.tasks[0], self.seeds[0])
+  def launched(self) -> List[Job]:
+    """The run with several processes, if there is one."""
+    job = self.job('R2D2 + BT', self.tasks[0], self.seeds[0])
+    return [] if self.behavior else [job]
 
   @property
   def pretraining(self) -> List[Job]:
     """The pre-training runs."""
-    runs = [] if self.behavior else [self._ngu()]
-    return [Job(run, seed) for run in runs for seed in self.seeds]
+    return [Job(self._ngu(), seed) for seed in self.seeds if not self.behavior]
 
   @property
   def evaluations(self) -> List[Job]:
@@ -91,13 +89,13 @@ class Plan:
   @property
   def learning(self) -> List[Job]:
     """The runs that learn a task, except for the launched run."""
-    jobs = [
+    jobs = (
       self.job(name, task, seed)
       for name in reversed(self.learners)
       for seed in self.seeds
       for task in self.tasks
-    ]
-    return [job for job in jobs if job != self.launched]
+    )
+    return [job for job in jobs if job not in self.launched]
 
   @property
   def maps(self) -> Job:
@@ -179,10 +177,3 @@ FULL = Plan(
   map_env='MiniGrid-FourRooms-v0:fixed:no_goal',
   settings={},
 )
-
-
-def label(job: Job) -> str:
-  """Returns the label of a job for the terminal."""
-  name = job.run.env.split(':')[0]
-  name = name.replace('MiniGrid-', '').replace('-v0', '')
-  return f'{job.run.algorithm}, {name}, seed {job.seed}'

@@ -1,7 +1,7 @@
 """Makes the table and the figures of the demo."""
 
 import pathlib
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Iterable, List, Mapping
 
 import numpy as np
 
@@ -19,15 +19,8 @@ Results = Mapping[plan_lib.Job, small_runs.Result]
 
 def read(plan: plan_lib.Plan, folder: pathlib.Path) -> Results:
   """Reads the results of all jobs, which must have finished."""
-  jobs = [*plan.evaluations, *plan.learning]
-  if plan.launched:
-    jobs.append(plan.launched)
-  results: Dict[plan_lib.Job, small_runs.Result] = {}
-  for job in jobs:
-    result = job.result(folder)
-    assert result is not None, job
-    results[job] = result
-  return results
+  jobs = [*plan.evaluations, *plan.learning, *plan.launched]
+  return {job: job.result(folder) or {} for job in jobs}
 
 
 def table(plan: plan_lib.Plan, results: Results) -> str:
@@ -38,15 +31,13 @@ def table(plan: plan_lib.Plan, results: Results) -> str:
     **dict.fromkeys(plan.learners, plan.seeds),
   }
   rows = [
-    [
-      task,
-      *(
-        ' '.join(
-          f'{100 * results[plan.job(name, task, seed)]["row"]["solved"]:.0f}'
-          for seed in seeds
-        )
-        for name, seeds in columns.items()
-      ),
+    [task]
+    + [
+      ' '.join(
+        f'{100 * solved:.0f}'
+        for solved in _solved(plan, results, name, [task], seeds)
+      )
+      for name, seeds in columns.items()
     ]
     for task in plan.tasks
   ]
@@ -55,20 +46,26 @@ def table(plan: plan_lib.Plan, results: Results) -> str:
 
 def conclusion(plan: plan_lib.Plan, results: Results) -> str:
   """Compares the worst and the best runs in one sentence."""
-  solved = {
-    algorithm: [
-      results[plan.job(algorithm, task, seed)]['row']['solved']
-      for task in plan.tasks
-      for seed in plan.seeds
-    ]
-    for algorithm in ('R2D2', 'R2D2 + BT')
-  }
-  runs = len(plan.tasks) * len(plan.seeds)
-  return (
-    f'R2D2 solves at most {max(solved["R2D2"]):.0%} of the episodes and '
-    f'R2D2 + BT at least {min(solved["R2D2 + BT"]):.0%}, in '
-    f'{runs} {"run" if runs == 1 else "runs"} each.'
+  r2d2, bt = (
+    _solved(plan, results, name, plan.tasks, plan.seeds)
+    for name in ('R2D2', 'R2D2 + BT')
   )
+  return (
+    f'R2D2 solves at most {max(r2d2):.0%} of the episodes and R2D2 + BT at '
+    f'least {min(bt):.0%}, in {tables.counted(len(bt), "run")} each.'
+  )
+
+
+def _solved(
+  plan: plan_lib.Plan,
+  results: Results,
+  name: str,
+  tasks: Iterable[str],
+  seeds: Iterable[int],
+) -> List[float]:
+  """Returns the shares of solved episodes of an algorithm."""
+  jobs = (plan.job(name, task, seed) for task in tasks for seed in seeds)
+  return [results[job]['row']['solved'] for job in jobs]
 
 
 def draw_behavior(
@@ -77,9 +74,8 @@ def draw_behavior(
   """Draws an episode of a shipped behavior; returns its path by title."""
   if not plan.behavior:
     return {}
-  task, seed = plan.tasks[0], plan.seeds[0]
-  result = plan.job('pi_p', task, seed).result(folder)
-  assert result is not None
+  task = plan.tasks[0]
+  result = plan.job('pi_p', task, plan.seeds[0]).result(folder) or {}
   episodes = [
     episode_video.Episode(actions, [types.FLIGHT] * len(actions), total)
     for actions, _, total in result['films']

@@ -20,7 +20,6 @@ from typing import (
   Any,
   Callable,
   Dict,
-  Iterator,
   List,
   NamedTuple,
   Optional,
@@ -137,7 +136,10 @@ class Worker:
 
   def work(self) -> Outcome:
     """Executes runs until all are done or failed, or until stopped."""
-    with self._signals(), contextlib.ExitStack() as stack:
+    with (
+      pool.handled(stop_signals(), self._note_signal),
+      contextlib.ExitStack() as stack,
+    ):
       for process in self._free:
         stack.callback(process.close)
       stack.callback(self._ask_to_end)  # Called before the others.
@@ -301,22 +303,11 @@ class Worker:
     for job in self._jobs.values():
       job.process.kill()
 
-  @contextlib.contextmanager
-  def _signals(self) -> Iterator[None]:
+  def _note_signal(self, signum: int) -> None:
     """Stops the runs at the first signal and kills them at the second."""
-
-    def note(signum: int, frame: Any) -> None:
-      del frame
-      if self._signum:
-        self._kill()
-      self._signum = signum
-
-    before = {signum: signal.signal(signum, note) for signum in stop_signals()}
-    try:
-      yield
-    finally:
-      for signum, handler in before.items():
-        signal.signal(signum, handler)
+    if self._signum:
+      self._kill()
+    self._signum = signum
 
 
 def stop_signals() -> List[signal.Signals]:

@@ -23,6 +23,7 @@ from typing import (
   Callable,
   Dict,
   FrozenSet,
+  Iterable,
   Iterator,
   List,
   NamedTuple,
@@ -148,17 +149,28 @@ def wait_for(
     The exit code of the process.
   """
 
-  def handle(signum: int, frame: Any) -> None:
-    del frame
+  def pass_on(signum: int) -> None:
     if signum in passed_on:
       process.send_signal(signum)
 
-  before = {s: signal.signal(s, handle) for s in (signal.SIGINT, *passed_on)}
-  try:
+  with handled({signal.SIGINT, *passed_on}, pass_on):
     return process.wait()
+
+
+@contextlib.contextmanager
+def handled(
+  signals: Iterable[signal.Signals], handler: Callable[[int], None]
+) -> Iterator[None]:
+  """Calls a function with each signal, instead of the existing handlers."""
+  before = {
+    signum: signal.signal(signum, lambda number, frame: handler(number))
+    for signum in signals
+  }
+  try:
+    yield
   finally:
-    for signum, handler in before.items():
-      signal.signal(signum, handler)
+    for signum, old in before.items():
+      signal.signal(signum, old)
 
 
 # State of a slot's process: the driver's PID and the queue for reports.

@@ -11,15 +11,7 @@ import hashlib
 import json
 import pathlib
 import sys
-from typing import (
-  Any,
-  Dict,
-  Iterable,
-  List,
-  Mapping,
-  NamedTuple,
-  Tuple,
-)
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Tuple
 
 from bt_acme.behaviors import exported_folder
 from bt_acme.config import names, presets

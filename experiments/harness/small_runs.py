@@ -148,7 +148,8 @@ class Job:
   is_evaluation: ClassVar[bool] = False  # Small runs use only cores.
 
   def __str__(self) -> str:
-    return f'{self.run.algorithm} on {self.run.env}, seed {self.seed}'
+    env = self.run.env.replace('MiniGrid-', '').replace('-v0', '')
+    return f'{self.run.algorithm}, {env}, seed {self.seed}'
 
   @property
   def id(self) -> str:

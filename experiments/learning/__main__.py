@@ -22,15 +22,14 @@ README.md.
 """
 
 import dataclasses
-import functools
 import os
 import pathlib
-from typing import List, Sequence, Set
+from typing import List, Sequence
 
-from bt_acme.config import checks, names
-from experiments import command_line
-from experiments.harness import driver
-from experiments.learning import claims, readme, report, results
+from bt_acme.config import checks
+from experiments import arguments, command_line
+from experiments.harness import progress
+from experiments.learning import claims, report, results
 
 _FAILED = 1  # The exit code if some runs have failed.
 
@@ -63,10 +62,7 @@ class LearningConfig:
   def __post_init__(self) -> None:
     checks.check(self)
     for claim in self.chosen:
-      if claim not in claims.CLAIMS:
-        raise ValueError(
-          f'claims={claim!r} is unknown: {names.suggest(claim, claims.CLAIMS)}'
-        )
+      arguments.known('claims', claim, claims.CLAIMS)
 
   @property
   def chosen(self) -> List[str]:
@@ -100,7 +96,7 @@ def run(config: LearningConfig) -> int:
   print(report.report(tables, found))
   if config.publish:
     results.add(found, results.PUBLISHED)
-    readme.render()
+    report.publish()
   return code
 
 
@@ -124,20 +120,8 @@ def complete(
     if job not in found
     for each in (*(() if job.is_ready(folder) else job.needed), job)
   ]
-  missing = list(dict.fromkeys(todo))
-  say = functools.partial(print, flush=True)
-  done: Set[results.Job] = set()
-
-  def on_done(job: results.Job) -> None:
-    done.add(job)
-    row = job.row(folder)
-    say(
-      f'{len(done)} of {len(missing)}: {job}: solved {row["solved"]:.0%}, '
-      f'{row["cells"]:.1f} cells, {row["seconds"]:.0f} s'
-    )
-
-  return driver.complete(
-    folder, missing, processes=processes, say=say, on_done=on_done
+  return progress.complete(
+    list(dict.fromkeys(todo)), folder, processes=processes
   )
 
 

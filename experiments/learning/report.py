@@ -1,11 +1,14 @@
 """Formats the tables of the claims as Markdown."""
 
+import pathlib
 from typing import Any, List, Sequence
 
 import numpy as np
 
+from bt_acme import files
 from bt_acme.evaluation import intervals
 from bt_acme.evaluation import tables as tables_lib
+from experiments.harness import sections
 from experiments.learning import claims, results
 
 _TITLES = {
@@ -19,6 +22,11 @@ _TITLES = {
   'cells_75': 'at 75%',
   'training_solved': 'solved in training, %',
 }
+README = pathlib.Path(__file__).parents[1] / 'README.md'
+_BEGIN = (
+  '<!-- The tables of results.csv: python -m experiments.learning --publish -->'
+)
+_END = '<!-- End of the tables. -->'
 _SOLVED = 0.95  # A seed counts as solved from this share of solved episodes.
 
 
@@ -91,3 +99,15 @@ def _cell(rows: Any, column: str) -> str:
     f'{estimate.value:.{digits}f} '
     f'[{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]'
   )
+
+
+def rendered_readme(readme: str) -> str:
+  """Returns the README with the tables of the published results."""
+  tables = claims.tables()
+  found = results.read(results.jobs(tables), [results.PUBLISHED])
+  return sections.replaced(readme, _BEGIN, report(tables, found), _END)
+
+
+def publish() -> None:
+  """Updates the tables of published results in experiments/README.md."""
+  files.write_text(README, rendered_readme(README.read_text()))

@@ -33,6 +33,7 @@ from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import (
   claims,
   declarations,
+  folders,
   planning,
   publishing,
   report,
@@ -44,15 +45,15 @@ _USAGE_ERROR, _FAILED = 2, 1
 _SHOWN_DIAGNOSES = 20
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(words: Sequence[str]) -> int:
   """Executes a command line and returns the exit code."""
   try:
-    options = options_lib.read(arguments, __doc__)
+    options = options_lib.read(words, __doc__)
     if options.command == 'list':
       print(_list(), flush=True)
       return 0
     options.folder.check()
-    return _Paper(options).do()
+    return _execute(options)
   except ValueError as error:
     print(f'error: {" ".join(str(error).split())}', file=sys.stderr)
     return _USAGE_ERROR
@@ -62,181 +63,177 @@ def main(arguments: Sequence[str]) -> int:
     return 128 + signal.SIGPIPE
 
 
-class _Paper:
-  """Executes one command on one directory."""
-
-  def __init__(self, options: argparse.Namespace):
-    self._options = options
-    self._folder = options.folder
-    self._artifacts = options.artifacts
-
-  def do(self) -> int:
-    """Executes the command; an empty command makes artifacts from scratch."""
-    command = self._options.command
-    if command == 'plan':
-      print(self._plan(), flush=True)
-      return 0
-    if command in ('', 'work'):
-      return self._make(command)
-    if not self._folder.exists:
-      raise ValueError(
-        f'folder={str(self._folder.path)!r} contains no runs. Start with an '
-        'artifact or with `work`, or pass the --folder and --scale that you '
-        'started with.'
-      )
-    if command == 'status':
-      folder = self._folder
-      print(planning.status(folder.path, folder.specs(), folder.scale))
-      return 0
-    if command == 'gather':
-      self._gather()
-      return 0
-    if command == 'render':
-      if self._artifacts:
-        return self._render(self._artifacts)[0]
-      return self._report()
-    if command == 'publish':
-      print(self._publish())
-      return 0
-    print(claims.markdown(self._verdicts()))
+def _execute(options: argparse.Namespace) -> int:
+  """Executes a command; an empty command makes artifacts from scratch."""
+  command, folder = options.command, options.folder
+  if command == 'plan':
+    print(_plan(options), flush=True)
     return 0
-
-  def _make(self, command: str) -> int:
-    """Executes runs and, unless the command is `work`, makes the report."""
-    options = self._options
-    artifacts = self._artifacts or tuple(artifacts_lib.ARTIFACTS)
-    specs = self._specs(artifacts)
-    with self._processes() as processes:
-      self._folder.claim()
-      self._folder.ask(artifacts, options.choice)
-      if not command:
-        print(self._plan(), flush=True)
-      part, parts = options.shard
-      ended = driver.Worker(
-        self._folder.path,
-        specs[part - 1 :: parts],
-        processes,
-        hours=options.hours,
-        say=lambda line: print(line, flush=True),
-      ).work()
-    print(ended)
-    if ended.wrong_flags:
-      print(ended.wrong_flags, file=sys.stderr)
-    if command or ended.exit_code not in (0, _FAILED):
-      return ended.exit_code
-    self._gather()
-    return self._report() or ended.exit_code
-
-  @contextlib.contextmanager
-  def _processes(self) -> Iterator[Sequence[driver.Process]]:
-    """Provides the processes of the requested slots."""
-    options = self._options
-    if options.ray_address:
-      joined = cluster.Cluster(options.ray_address, options.ray_python)
-      with contextlib.closing(joined):
-        yield joined.processes(options.slots_text)
-    else:
-      slots_lib.check(options.slots)
-      yield [pool.Process(slot) for slot in options.slots]
-
-  def _specs(self, artifacts: Sequence[str]) -> List[runs.RunSpec]:
-    return declarations.declared(
-      artifacts, self._folder.scale, self._options.choice
+  if command in ('', 'work'):
+    return _make(options)
+  if not folder.exists:
+    raise ValueError(
+      f'folder={str(folder.path)!r} contains no runs. Start with an artifact '
+      'or with `work`, or pass the --folder and --scale that you started with.'
     )
+  if command == 'render':
+    if options.artifacts:
+      return _render(options, options.artifacts)[0]
+    return _report(options)
+  if command == 'gather':
+    _gather(folder)
+  elif command == 'status':
+    print(planning.status(folder.path, folder.specs(), folder.scale))
+  elif command == 'publish':
+    print(_publish(folder))
+  else:
+    print(claims.markdown(_verdicts(folder)))
+  return 0
 
-  def _plan(self) -> str:
-    specs = self._specs(self._artifacts or tuple(artifacts_lib.ARTIFACTS))
-    folder = self._folder
-    return planning.plan(folder.path, specs, folder.scale, self._options.slots)
 
-  def _gather(self) -> None:
-    data, diagnoses = gather_lib.gather(
-      self._folder.path,
-      self._folder.specs(),
-      scale=self._folder.scale.name,
-      frames_per_step=scales.frames_per_step,
-    )
-    dataset_lib.write(self._folder.path, data)
-    for line in diagnoses[:_SHOWN_DIAGNOSES]:
-      print(line if len(line) < 600 else f'{line[:600]} ...')
-    more = len(diagnoses) - _SHOWN_DIAGNOSES
-    if more > 0:
-      print(f'... and {more} more.')
-    print(
-      f'Wrote {self._folder.path}/runs.csv (rows: {len(data.runs)}) and '
-      f'scores.csv (rows: {len(data.scores)})'
-    )
+def _specs(options: argparse.Namespace) -> List[runs.RunSpec]:
+  return declarations.declared(
+    options.artifacts, options.folder.scale, options.choice
+  )
 
-  def _dataset(self) -> dataset_lib.Dataset:
-    for name in ('runs.csv', 'scores.csv'):
-      if not (self._folder.path / name).exists():
-        raise ValueError(
-          f'folder={str(self._folder.path)!r} has no {name}. Run `gather` to '
-          'create the file.'
-        )
-    return dataset_lib.read(self._folder.path)
 
-  def _verdicts(self) -> Tuple[claims.Verdict, ...]:
-    return claims.evaluate(self._dataset(), self._folder.scale.suites)
+def _plan(options: argparse.Namespace) -> str:
+  folder = options.folder
+  specs = _specs(options)
+  return planning.plan(folder.path, specs, folder.scale, options.slots)
 
-  def _publish(self) -> str:
-    folder = self._folder
-    if folder.scale != scales.get(folder.scale.name) or folder.settings:
+
+def _make(options: argparse.Namespace) -> int:
+  """Executes runs and, unless the command is `work`, makes the report."""
+  folder, specs = options.folder, _specs(options)
+  part, parts = options.shard
+  with _processes(options) as processes:
+    folder.claim()
+    folder.ask(options.artifacts, options.choice)
+    if not options.command:
+      print(_plan(options), flush=True)
+    ended = driver.Worker(
+      folder.path,
+      specs[part - 1 :: parts],
+      processes,
+      hours=options.hours,
+      say=lambda line: print(line, flush=True),
+    ).work()
+  print(ended)
+  if ended.wrong_flags:
+    print(ended.wrong_flags, file=sys.stderr)
+  if options.command or ended.exit_code not in (0, _FAILED):
+    return ended.exit_code
+  _gather(folder)
+  return _report(options) or ended.exit_code
+
+
+@contextlib.contextmanager
+def _processes(
+  options: argparse.Namespace,
+) -> Iterator[Sequence[driver.Process]]:
+  """Provides the processes of the requested slots."""
+  if options.ray_address:
+    joined = cluster.Cluster(options.ray_address, options.ray_python)
+    with contextlib.closing(joined):
+      yield joined.processes(options.slots_text)
+  else:
+    slots_lib.check(options.slots)
+    yield [pool.Process(slot) for slot in options.slots]
+
+
+def _gather(folder: folders.Folder) -> None:
+  data, diagnoses = gather_lib.gather(
+    folder.path,
+    folder.specs(),
+    scale=folder.scale.name,
+    frames_per_step=scales.frames_per_step,
+  )
+  dataset_lib.write(folder.path, data)
+  for line in diagnoses[:_SHOWN_DIAGNOSES]:
+    print(line if len(line) < 600 else f'{line[:600]} ...')
+  more = len(diagnoses) - _SHOWN_DIAGNOSES
+  if more > 0:
+    print(f'... and {more} more.')
+  print(
+    f'Wrote {folder.path}/runs.csv (rows: {len(data.runs)}) and scores.csv '
+    f'(rows: {len(data.scores)})'
+  )
+
+
+def _dataset(folder: folders.Folder) -> dataset_lib.Dataset:
+  for name in ('runs.csv', 'scores.csv'):
+    if not (folder.path / name).exists():
       raise ValueError(
-        'publish: only unmodified scales can be published. Remove '
-        '--pretraining and --set.'
+        f'folder={str(folder.path)!r} has no {name}. Run `gather` to create '
+        'the file.'
       )
-    self._gather()
-    path = publishing.publish(
-      folder.scale, self._dataset(), folder.commands(), folder.artifacts()
+  return dataset_lib.read(folder.path)
+
+
+def _verdicts(folder: folders.Folder) -> Tuple[claims.Verdict, ...]:
+  return claims.evaluate(_dataset(folder), folder.scale.suites)
+
+
+def _publish(folder: folders.Folder) -> str:
+  if folder.scale != scales.get(folder.scale.name) or folder.settings:
+    raise ValueError(
+      'publish: only unmodified scales can be published. Remove --pretraining '
+      'and --set.'
     )
-    return f'published: {path}'
+  _gather(folder)
+  path = publishing.publish(
+    folder.scale, _dataset(folder), folder.commands(), folder.artifacts()
+  )
+  return f'published: {path}'
 
-  def _render(self, artifacts: Sequence[str]) -> Tuple[int, List[str]]:
-    """Writes artifacts and prints an error for each one that cannot be made.
 
-    Returns:
-      The exit code, and the section of each artifact in a report.
-    """
-    data, code = self._dataset(), 0
-    sections = []
-    for artifact in artifacts:
-      try:
-        rendered = report.render(
-          artifact,
-          data,
-          self._folder.scale.suites,
-          self._folder.path / 'results',
-          self._options.formats,
-        )
-      except ValueError as error:
-        print(f'{artifact}: {error}', file=sys.stderr)
-        sections.append(f'## {artifact}\n\nNot available: {error}\n')
-        code = _FAILED
-      else:
-        print(f'{artifact}: {", ".join(map(str, rendered.paths)) or "nothing"}')
-        sections.append(rendered.markdown)
-    return code, sections
+def _render(
+  options: argparse.Namespace, artifacts: Sequence[str]
+) -> Tuple[int, List[str]]:
+  """Writes artifacts and prints an error for each one that cannot be made.
 
-  def _report(self) -> int:
-    """Renders all requested artifacts and writes the report."""
-    code, sections = self._render(self._folder.artifacts())
-    path = self._folder.path
-    verdicts = self._verdicts()
-    text = report.joined(
-      self._folder.scale,
-      self._dataset(),
-      self._folder.commands(),
-      verdicts,
-      sections,
-    )
-    if 'csv' in self._options.formats:
-      files.write_text(
-        path / 'results' / 'claims.csv', claims.csv_text(verdicts)
+  Returns:
+    The exit code, and the section of each artifact in a report.
+  """
+  folder, code = options.folder, 0
+  data = _dataset(folder)
+  sections = []
+  for artifact in artifacts:
+    try:
+      rendered = report.render(
+        artifact,
+        data,
+        folder.scale.suites,
+        folder.path / report.RESULTS,
+        options.format,
       )
-    files.write_text(path / 'report.md', text)
-    print(f'report: {path / "report.md"}')
-    return code
+    except ValueError as error:
+      print(f'{artifact}: {error}', file=sys.stderr)
+      sections.append(f'## {artifact}\n\nNot available: {error}\n')
+      code = _FAILED
+    else:
+      print(f'{artifact}: {", ".join(map(str, rendered.paths)) or "nothing"}')
+      sections.append(rendered.markdown)
+  return code, sections
+
+
+def _report(options: argparse.Namespace) -> int:
+  """Renders all requested artifacts and writes the report."""
+  folder = options.folder
+  code, sections = _render(options, folder.artifacts())
+  verdicts = _verdicts(folder)
+  if 'csv' in options.format:
+    path = folder.path / report.RESULTS / 'claims.csv'
+    files.write_text(path, claims.csv_text(verdicts))
+  path = folder.path / 'report.md'
+  commands = folder.commands()
+  files.write_text(
+    path,
+    report.joined(folder.scale, _dataset(folder), commands, verdicts, sections),
+  )
+  print(f'report: {path}')
+  return code
 
 
 def _list() -> str:

@@ -21,8 +21,8 @@ from typing import Dict, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from bt_acme.config import names
 from bt_acme.evaluation import human_normalized_scores as atari
+from experiments import arguments
 from experiments.paper import data_files
 
 Suites = Mapping[str, Sequence[str]]
@@ -105,10 +105,7 @@ def find(artifact_id: str) -> Artifact:
   Raises:
     ValueError: if the id is unknown.
   """
-  if artifact_id not in ARTIFACTS:
-    advice = names.suggest(artifact_id, ARTIFACTS)
-    raise ValueError(f'artifact={artifact_id!r} is unknown: {advice}')
-  return ARTIFACTS[artifact_id]
+  return ARTIFACTS[arguments.known('artifact', artifact_id, ARTIFACTS)]
 
 
 def paper_frames(arm: str, share: float) -> float:

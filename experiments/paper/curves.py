@@ -5,18 +5,7 @@ take place at roughly the same steps; differing steps are interpolated. Over
 frames of pre-training, each point shows the final results of different runs.
 """
 
-import collections
-from typing import (
-  Any,
-  Callable,
-  Dict,
-  List,
-  Mapping,
-  NamedTuple,
-  Optional,
-  Sequence,
-  Tuple,
-)
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 
@@ -32,28 +21,6 @@ Scale = Callable[[str, Any], Any]
 _FEWEST = 3
 
 
-class Curves(NamedTuple):
-  """The curves of one arm in one or more environments.
-
-  Attributes:
-    frames: frames of training or of pre-training, float64 [N], ascending.
-    values: float64 [seeds, envs, N].
-    envs: the environments that have evaluations.
-    runs: the runs behind the values.
-    problems: the missing data.
-  """
-
-  frames: np.ndarray
-  values: np.ndarray
-  envs: Tuple[str, ...]
-  runs: Tuple[dataset_lib.RunRow, ...]
-  problems: Tuple[diagnosis.Problem, ...]
-
-  @property
-  def seeds(self) -> int:
-    return self.values.shape[0]
-
-
 def read(
   results: lookup.Results,
   arm: str,
@@ -62,7 +29,7 @@ def read(
   scale: Scale,
   column: str = 'return_mean',
   window: float = 1.0,
-) -> Curves:
+) -> lookup.Sample:
   """Reads the evaluations of an arm's runs in several environments.
 
   Only finished runs count. If no run is finished in any of the environments,
@@ -84,7 +51,13 @@ def read(
     steps, values = lookup.column_of(results, run, column)
     steps, values = plots.means_by_step((steps, scale(run.env, values)))
     points[run] = steps * run.frames_per_step, values
-  by_env, problems = _counted(arm, envs, points)
+  some = [run for run, (frames, _) in points.items() if len(frames)]
+  used = [run for run in some if run.status == dataset_lib.DONE] or some
+  by_env, few = lookup.balanced(arm, used)
+  problems = lookup.not_run(arm, envs, points)
+  for run in points:
+    problems += _incomplete(run, is_used=run in used)
+  problems += few
   counted = [run for found in by_env.values() for run in found]
   frames, values = _aligned([points[run] for run in counted])
   if counted and not len(frames):
@@ -93,37 +66,13 @@ def read(
   shown = np.searchsorted(frames, window * budget, side='right')
   frames = frames[: max(shown, _FEWEST)]
   shape = (len(by_env), len(counted) // max(len(by_env), 1), len(frames))
-  return Curves(
-    frames,
+  return lookup.Sample(
     values[:, : len(frames)].reshape(shape).swapaxes(0, 1),
     tuple(by_env),
     tuple(counted),
     tuple(problems),
+    frames,
   )
-
-
-def _counted(
-  arm: str,
-  envs: Sequence[str],
-  points: Mapping[dataset_lib.RunRow, plots.Curve],
-) -> Tuple[Dict[str, List[dataset_lib.RunRow]], List[diagnosis.Problem]]:
-  """Selects equally many runs per environment and lists missing data."""
-  some = [run for run, (frames, _) in points.items() if len(frames)]
-  used = [run for run in some if run.status == dataset_lib.DONE] or some
-  missing = [env for env in envs if all(run.env != env for run in points)]
-  problems = [
-    diagnosis.Problem(f'{arm} was not run on', env) for env in missing
-  ]
-  for run in points:
-    problems += _incomplete(run, is_used=run in used)
-  by_env: Dict[str, List[dataset_lib.RunRow]] = collections.defaultdict(list)
-  for run in used:
-    by_env[run.env].append(run)
-  seeds = min(map(len, by_env.values()), default=0)
-  if any(len(found) > seeds for found in by_env.values()):
-    fewest = [env for env, found in by_env.items() if len(found) == seeds]
-    problems += [lookup.few_seeds(arm, seeds, env) for env in fewest]
-  return {env: found[:seeds] for env, found in by_env.items()}, problems
 
 
 def _incomplete(
@@ -158,7 +107,7 @@ def _aligned(curves: Sequence[plots.Curve]) -> plots.Curve:
 
 def read_by_pretraining(
   results: lookup.Results, arm: str, envs: Sequence[str], *, scale: Scale
-) -> Curves:
+) -> lookup.Sample:
   """Reads the final results of an arm's runs by frames of pre-training.
 
   An environment counts only if it has runs with every budget that occurs.
@@ -185,23 +134,23 @@ def read_by_pretraining(
   shared = [e for e in envs if all(e in one.envs for one in some.values())]
   samples = {n: results.sample(arm, shared, reading, n) for n in some}
   if not shared or not samples:
-    return Curves(np.zeros(0), np.zeros((0, 0, 0)), (), (), problems)
+    return lookup.Sample(np.zeros((0, 0, 0)), (), (), problems)
   seeds = min(one.seeds for one in samples.values())
   runs = tuple(run for one in samples.values() for run in one.runs)
-  return Curves(
-    np.array([n * runs[0].frames_per_step for n in samples], np.float64),
+  return lookup.Sample(
     np.stack([one.values[:seeds] for one in samples.values()], axis=-1),
     tuple(shared),
     runs,
     problems,
+    np.array([n * runs[0].frames_per_step for n in samples], np.float64),
   )
 
 
 def in_shared_environments(
-  read_arm: Callable[[str, Sequence[str]], Curves],
+  read_arm: Callable[[str, Sequence[str]], lookup.Sample],
   arms: Sequence[str],
   envs: Sequence[str],
-) -> Dict[str, Curves]:
+) -> Dict[str, lookup.Sample]:
   """Reads several arms in the same environments, as required for medians.
 
   An environment counts if all arms have it; arms without any environment are

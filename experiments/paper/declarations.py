@@ -17,7 +17,7 @@ from typing import (
   Tuple,
 )
 
-from bt_acme.config import names
+from experiments import arguments
 from experiments.harness import runs
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import data_files, scales
@@ -59,13 +59,6 @@ def _arms() -> Iterator[Tuple[str, Arm]]:
 
 
 ARMS: Mapping[str, Arm] = dict(_arms())
-
-
-def _arm(name: str) -> Arm:
-  """Returns an arm; raises ValueError for an unknown one."""
-  if name not in ARMS:
-    raise ValueError(f'arms={name!r} is unknown: {names.suggest(name, ARMS)}')
-  return ARMS[name]
 
 
 class Part(NamedTuple):
@@ -145,11 +138,9 @@ def declared(
   """
   parts = dict.fromkeys(part for a in artifacts for part in _parts(a))
   for arm in choice.arms:
-    _arm(arm)
+    arguments.known('arms', arm, ARMS)
   for game in choice.games:
-    if game not in scale.envs:
-      advice = names.suggest(game, scale.envs)
-      raise ValueError(f'games={game!r} is not in scale={scale.name}: {advice}')
+    arguments.known('games', game, scale.envs)
   maker = _Maker(scale, choice)
   return runs.ordered(spec for part in parts for spec in maker.make(part))
 
@@ -186,7 +177,7 @@ class _Maker:
       return [self._evaluation(stage, arm, env, seed, need)]
     needs = tuple(
       runs.Need(flag, self._policy(of, env, seed), steps)
-      for flag, of in _arm(arm).needs
+      for flag, of in ARMS[arm].needs
     )
     scale = self._scale
     spec = self._learning(
@@ -230,7 +221,7 @@ class _Maker:
         settings of the arm take precedence.
       needs: the dependencies of the run.
     """
-    arm = _arm(what[1])
+    arm = ARMS[what[1]]
     known = {
       name: value
       for name, value in {**settings, **self._choice.settings}.items()

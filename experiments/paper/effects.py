@@ -5,29 +5,52 @@ over the seeds of each environment and arm. See `data/effects.csv` for the list.
 """
 
 import functools
-from typing import (
-  Any,
-  Callable,
-  List,
-  Mapping,
-  NamedTuple,
-  Sequence,
-  Tuple,
-)
+from typing import Any, Callable, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
 from bt_acme.evaluation import intervals
 from experiments.harness import diagnosis
-from experiments.paper import (
-  artifacts,
-  data_files,
-  metrics,
-  published,
-  results,
-)
+from experiments.paper import artifacts, data_files, published, results
 
 _NAN = float('nan')
+
+
+class Metric(NamedTuple):
+  """A statistic over seeds and environments, with its title in tables.
+
+  The statistic maps float64 [..., seeds, envs] to float64 [...]. The score of
+  an environment is the mean over seeds, as in the paper. The interquartile mean
+  is an exception and is taken over all runs (Agarwal et al. 2021,
+  arXiv:2108.13264).
+  """
+
+  title: str
+  statistic: intervals.Statistic
+
+
+def _percentile(percent: float, runs: Any) -> np.ndarray:
+  return intervals.percentiles(runs, [percent])[..., 0]
+
+
+METRICS: Mapping[str, Metric] = {
+  'median': Metric('median', intervals.median),
+  'mean': Metric('mean', intervals.mean),
+  'capped_mean': Metric('capped mean', intervals.capped_mean),
+  'iqm': Metric('IQM', intervals.interquartile_mean),
+  **{
+    f'p{percent}': Metric(
+      f'{percent}th percentile', functools.partial(_percentile, percent)
+    )
+    for percent in intervals.PERCENTILES
+  },
+  'num_above_random': Metric(
+    'environments > 0', functools.partial(intervals.num_above, level=0)
+  ),
+  'num_above_human': Metric(
+    'environments > 100', functools.partial(intervals.num_above, level=100)
+  ),
+}
 
 
 def _beyond(metric: intervals.Statistic, first: Any, *others: Any) -> Any:
@@ -81,7 +104,7 @@ STATISTICS: Mapping[str, Statistic] = {
       functools.partial(_beyond, metric.statistic),
       is_normalized=name != 'mean',  # Means are of one task, on its own scale.
     )
-    for name, metric in metrics.METRICS.items()
+    for name, metric in METRICS.items()
   },
   # The gain from the smallest to the largest budget of pre-training.
   'gain': Statistic(
@@ -246,7 +269,7 @@ def measure(
 
 def _samples(
   effect: Effect, envs: Sequence[str], indexed: results.Results
-) -> List[results.ArmResults]:
+) -> List[results.Sample]:
   """Reads the samples that the statistic of an effect compares.
 
   For a gain, each arm has two samples: the one with the most pre-training, then
@@ -263,7 +286,7 @@ def _samples(
       samples.append(
         read(arm, pretraining_steps=min(budgets))
         if len(budgets) > 1
-        else results.ArmResults(np.empty((0, 0)), (), (), missing)
+        else results.Sample(np.empty((0, 0)), (), (), missing)
       )
   return samples
 

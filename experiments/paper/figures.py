@@ -13,6 +13,7 @@ from typing import (
   Callable,
   Dict,
   Iterator,
+  List,
   Mapping,
   NamedTuple,
   Optional,
@@ -31,11 +32,11 @@ from experiments.paper import (
   artifacts,
   captions,
   curves,
-  normalization,
   published,
   results,
+  small_scores,
 )
-from experiments.paper.curves import Curves
+from experiments.paper.results import Sample
 
 FIGURES = tuple(
   artifact.id
@@ -111,7 +112,7 @@ def make(
   figure_id: str,
   dataset: dataset_lib.Dataset,
   suites: artifacts.Suites,
-  normalize: Callable[[str, Any], Any] = normalization.normalize,
+  normalize: Callable[[str, Any], Any] = small_scores.normalize,
 ) -> Figure:
   """Makes a figure from the runs of one scale.
 
@@ -136,21 +137,22 @@ def make(
       'cannot be combined. Pass the runs of one scale.'
     )
   artifact = artifacts.find(figure_id)
-  parts = tuple(_Source(artifact, dataset, suites, normalize).parts())
-  problems = [p for part in parts for c in part.curves for p in c.problems]
+  source = _Panels(artifact, dataset, suites, normalize)
+  panels = tuple(source.make())
+  problems = [problem for one in source.used for problem in one.problems]
   problems += [
     diagnosis.Problem('The scale has no environments for', suite)
     for suite in artifact.suites
     if not suites.get(suite)
   ]
   # For example, 57 panels fill ten rows.
-  across = 6 if len(parts) > 12 else 4 if len(parts) > 9 else 3
+  across = 6 if len(panels) > 12 else 4 if len(panels) > 9 else 3
   is_by_budget = artifact.kind == 'budgets'
   return Figure(
     figure_id,
-    tuple(part.panel for part in parts),
+    panels,
     artifact.columns or across,
-    _caption(artifact, parts),
+    _caption(artifact, source),
     tuple(dict.fromkeys(problems)),
     'frames of pre-training' if is_by_budget else 'frames',
     log_x=is_by_budget,
@@ -182,22 +184,14 @@ def draw(
   )
 
 
-class _Part(NamedTuple):
-  """A panel with its sources.
+class _Panels:
+  """Makes the panels of one figure.
 
   Attributes:
-    panel: the panel to draw.
-    curves: the curves behind its lines and levels.
-    how: sentences that explain the lines and bands.
+    used: the samples behind all lines and levels.
+    how: the sentences that explain lines and bands; a dictionary without
+      values, which keeps their order.
   """
-
-  panel: panels_lib.Panel
-  curves: Tuple[Curves, ...]
-  how: Tuple[str, ...]
-
-
-class _Source:
-  """Makes the panels of one figure."""
 
   def __init__(
     self,
@@ -206,13 +200,15 @@ class _Source:
     suites: artifacts.Suites,
     normalize: Callable[[str, Any], Any],
   ):
+    self.used: List[Sample] = []
+    self.how: Dict[str, None] = {}
     self._artifact = artifact
     self._dataset = dataset
     self._results = results.Results(dataset)
     self._suites = suites
     self._normalize = normalize
 
-  def parts(self) -> Iterator[_Part]:
+  def make(self) -> Iterator[panels_lib.Panel]:
     """Yields a panel for a suite's median, or one for each environment."""
     artifact = self._artifact
     for suite, metric in zip(artifact.suites, artifact.metrics, strict=True):
@@ -221,12 +217,15 @@ class _Source:
         if artifact.columns == 2:
           # One column for each of the two environments with three rewards.
           envs = [env for i in range(3) for env in envs[i::3]]
-        yield from (self._part(suite, [env], metric) for env in envs)
+        yield from (self._panel(suite, [env], metric) for env in envs)
       elif envs:
-        yield self._part(suite, envs, metric)
+        yield self._panel(suite, envs, metric)
 
-  def _part(self, suite: str, envs: Sequence[str], metric: str) -> _Part:
+  def _panel(
+    self, suite: str, envs: Sequence[str], metric: str
+  ) -> panels_lib.Panel:
     found, ends = self._read(suite, envs, metric), self._ends(envs)
+    self.used += (*found.values(), *ends.values())
     lines = tuple(
       self._line(artifacts.TITLES[arm], one, metric)
       for arm, one in found.items()
@@ -241,15 +240,14 @@ class _Source:
     if metric == 'median' and self._artifact.kind == 'budgets':
       levels += self._published()
     shown = _METRICS[metric]
-    has_bands = any(one.seeds > 1 for one in found.values())
-    bands = shown.bands if has_bands else _ONE_SEED
-    return _Part(
-      panels_lib.Panel(title, shown.ylabel, lines, tuple(levels)),
-      (*found.values(), *ends.values()),
-      (shown.how, bands) if self._artifact.has_bands else (shown.how,),
-    )
+    if lines:
+      has_bands = any(one.seeds > 1 for one in found.values())
+      self.how[shown.how] = None
+      if self._artifact.has_bands:
+        self.how[shown.bands if has_bands else _ONE_SEED] = None
+    return panels_lib.Panel(title, shown.ylabel, lines, tuple(levels))
 
-  def _line(self, label: str, one: Curves, metric: str) -> panels_lib.Line:
+  def _line(self, label: str, one: Sample, metric: str) -> panels_lib.Line:
     """Makes a line of medians with intervals, or of means with ranges."""
     if metric == 'median':
       statistic = intervals.over_points(intervals.median)
@@ -263,11 +261,11 @@ class _Source:
 
   def _read(
     self, suite: str, envs: Sequence[str], metric: str
-  ) -> Dict[str, Curves]:
+  ) -> Dict[str, Sample]:
     """Reads the curves of a panel by arm."""
     scale = self._normalize if metric == 'median' else _unchanged
     arms = [a for a in self._artifact.arms if a not in artifacts.ZERO_SHOT]
-    read: Callable[[str, Sequence[str]], Curves] = functools.partial(
+    read: Callable[[str, Sequence[str]], Sample] = functools.partial(
       curves.read,
       self._results,
       column=_METRICS[metric].column,
@@ -287,13 +285,12 @@ class _Source:
         )
     return curves.in_shared_environments(read, arms, envs)
 
-  def _ends(self, envs: Sequence[str]) -> Dict[str, Curves]:
+  def _ends(self, envs: Sequence[str]) -> Dict[str, Sample]:
     """Reads the final results of arms that do not learn the task."""
     ends = {}
     for arm in self._artifact.arms:
       if arm in artifacts.ZERO_SHOT and self._artifact.kind == 'curves':
-        end = self._results.sample(arm, envs, results.at(1.0))
-        ends[arm] = Curves(np.zeros(1), end.values[..., None], *end[1:])
+        ends[arm] = self._results.sample(arm, envs, results.at(1.0))
     return ends
 
   def _published(self) -> Tuple[panels_lib.Level, ...]:
@@ -314,7 +311,7 @@ def _unchanged(env: str, value: Any) -> Any:
   return value
 
 
-def _title(suite: str, envs: Sequence[str], found: Dict[str, Curves]) -> str:
+def _title(suite: str, envs: Sequence[str], found: Dict[str, Sample]) -> str:
   """Returns the title of a panel for a suite or for a single environment."""
   if not suite:
     # Omit the parts that all MiniGrid names have in common.
@@ -337,20 +334,20 @@ def _pretraining_as_zero_shot(
   )
 
 
-def _caption(artifact: artifacts.Artifact, parts: Sequence[_Part]) -> str:
+def _caption(artifact: artifacts.Artifact, source: _Panels) -> str:
   """Describes the figure and the underlying runs."""
-  used = [c for part in parts for c in part.curves if c.runs]
+  used = [sample for sample in source.used if sample.runs]
   if not used:
     return (
       f'{artifact.title}. Nothing is drawn, because none of its runs has been '
       'evaluated.'
     )
   runs = [run for one in used for run in one.runs]
-  how = (one for part in parts if part.panel.lines for one in part.how)
-  sentences = [
-    f'{artifact.title}.',
-    captions.made_of(runs, (one.seeds for one in used)),
-    *dict.fromkeys(how),
-    *artifact.notes,
-  ]
-  return ' '.join(sentences)
+  return ' '.join(
+    [
+      f'{artifact.title}.',
+      captions.made_of(runs, (one.seeds for one in used)),
+      *source.how,
+      *artifact.notes,
+    ]
+  )

@@ -89,12 +89,15 @@ class Folder:
 
   def commands(self) -> List[str]:
     """Returns the commands that reproduce all requests."""
+    scale = self.scale
+    is_default = scale == scales.get(scale.name)
+    pretraining = [] if is_default else [f'--pretraining={scale.pretraining}']
     return [
       ' '.join(
         [
           *('python -m experiments.paper', *artifacts),
-          f'--scale={self.scale.name}',
-          *self._pretraining_flag(),
+          f'--scale={scale.name}',
+          *pretraining,
           *(
             f'--{name}={",".join(map(str, getattr(choice, name)))}'
             for name in _PARTS
@@ -118,12 +121,6 @@ class Folder:
     """Returns all requested artifacts in the paper's order."""
     asked = {name for artifacts, _ in self.requests() for name in artifacts}
     return tuple(name for name in artifacts_lib.ARTIFACTS if name in asked)
-
-  def _pretraining_flag(self) -> List[str]:
-    """Returns the flag, unless the value is the scale's default."""
-    if self.scale == scales.get(self.scale.name):
-      return []
-    return [f'--pretraining={self.scale.pretraining}']
 
   def _read_mark(self) -> Dict[str, Any]:
     return _read(self.path / _MARK, 'Choose another --folder')

@@ -1,12 +1,23 @@
-"""Table 1: the paper's hyper-parameters compared with our defaults."""
+"""Table 1 and figure 7: hyper-parameters and network, which need no runs.
+
+Table 1 compares the paper's hyper-parameters with our defaults. Figure 7 in the
+paper is a drawing of the network, which is the network of Agent57 (Badia et al.
+2020, arXiv:2003.13350); here it is a table of the Q-network's parameters in
+Haiku. Source: Campos et al. 2021, arXiv:2102.13515.
+"""
 
 import inspect
-from typing import Any, List, Mapping
+import math
+from typing import Any, List, Mapping, Tuple
 
+import jax
 import optax
 
+from bt_acme import config as config_lib
 from bt_acme.config import agent, names, presets
 from bt_acme.config import run as run_config
+from bt_acme.core import networks
+from bt_acme.evaluation import tables
 from experiments.paper import artifacts, data_files
 from experiments.paper.table_formats import Cell, PaperTable, TableRow
 
@@ -61,3 +72,38 @@ def _ours(row: Mapping[str, str]) -> List[Any]:
     for c in _AGENTS[row['of']]
   ]
   return list(dict.fromkeys(values))
+
+
+_ATARI = (84, 84, 4)  # Four grayscale frames.
+_ATARI_ACTIONS = 18
+
+
+def _parameters() -> List[Tuple[str, str, Tuple[int, ...]]]:
+  """Lists the parameters of the paper's Q-network without allocating them.
+
+  Returns:
+    The Haiku module, name and shape of each array.
+  """
+  network = networks.make_q_network(
+    config_lib.NetworkConfig(), _ATARI, _ATARI_ACTIONS, num_extra_actions=1
+  )
+  shapes = jax.eval_shape(network.init, jax.random.PRNGKey(0))
+  return [
+    (module, name, tuple(leaf.shape))
+    for module, leaves in shapes.items()
+    for name, leaf in leaves.items()
+  ]
+
+
+def network_texts() -> Tuple[str, str]:
+  """Returns the parameters and their total as CSV and as a text table."""
+  rows = [
+    (module, name, ' x '.join(map(str, shape)), math.prod(shape))
+    for module, name, shape in _parameters()
+  ]
+  rows.append(('all', '', '', sum(row[-1] for row in rows)))
+  header = ('module', 'parameter', 'shape', 'numbers')
+  return (
+    tables.csv_text([dict(zip(header, row, strict=True)) for row in rows]),
+    tables.table(header, [[*row[:3], f'{row[3]:,}'] for row in rows]),
+  )

@@ -4,8 +4,7 @@ import argparse
 import pathlib
 from typing import NoReturn, Sequence, Tuple
 
-from bt_acme.config import names
-from experiments import seeds as seeds_lib
+from experiments import arguments
 from experiments.harness import runs, slots
 from experiments.paper import artifacts as artifacts_lib
 from experiments.paper import declarations, folders, report, scales
@@ -19,11 +18,11 @@ _EXECUTE = ('', 'work')  # Commands that execute runs.
 _TAKE_PARTS = (*_EXECUTE, 'plan')  # Commands that take a part of the runs.
 
 
-def read(arguments: Sequence[str], description: str) -> argparse.Namespace:
+def read(words: Sequence[str], description: str) -> argparse.Namespace:
   """Parses a command line; writes nothing.
 
   Args:
-    arguments: the arguments.
+    words: the command line.
     description: the text above the flags in `--help`.
 
   Returns:
@@ -35,14 +34,19 @@ def read(arguments: Sequence[str], description: str) -> argparse.Namespace:
   Raises:
     ValueError: if the command line is invalid.
   """
-  given = _parser(description).parse_args(arguments)
+  given = _parser(description).parse_args(words)
   given.command, given.artifacts = _read_names(given.names)
   command = given.command
   settings = {name: runs.parsed(name, value) for name, value in given.set}
-  scale = _read_scale(given.scale, given.pretraining)
+  scale = scales.get(given.scale)
+  scale = scale._replace(
+    pretraining=arguments.known(
+      'pretraining', given.pretraining or scale.pretraining, scales.PRETRAINING
+    )
+  )
   path = pathlib.Path(given.folder or f'runs/paper/{scale.name}')
   given.folder = folders.Folder(path, scale, tuple(settings.items()))
-  seeds = seeds_lib.read(given.seeds) if given.seeds else ()
+  seeds = arguments.seeds(given.seeds) if given.seeds else ()
   given.choice = declarations.Selection(
     seeds, given.games, given.arms, settings
   )
@@ -56,8 +60,8 @@ def read(arguments: Sequence[str], description: str) -> argparse.Namespace:
       f'ray_address: `{command}` does not execute runs. Use --ray_address only '
       'with `work` and artifacts.'
     )
-  given.formats = tuple(given.format.split(','))
-  report.check_formats(given.formats)
+  for one in given.format:
+    arguments.known('format', one, report.FORMATS)
   given.slots_text = given.slots or scale.slots
   slots.parse(given.slots_text, [0])  # Reports mistakes before anything starts.
   given.slots = [] if given.ray_address else slots.parse(given.slots_text)
@@ -97,7 +101,12 @@ def _parser(description: str) -> argparse.ArgumentParser:
       'the slots of the scale',
     ),
     ('shard', '1/1', _shard, 'part of the runs to execute, such as 3/16'),
-    ('format', ','.join(report.FORMATS), str, 'formats, separated by commas'),
+    (
+      'format',
+      ','.join(report.FORMATS),
+      _words,
+      'formats, separated by commas',
+    ),
     (
       'hours',
       'inf',
@@ -127,7 +136,10 @@ def _parser(description: str) -> argparse.ArgumentParser:
 
 
 def _read_names(given: Sequence[str]) -> Tuple[str, Tuple[str, ...]]:
-  """Returns the command, which may be empty, and the artifacts."""
+  """Returns the command, which may be empty, and the artifacts.
+
+  Without artifacts, `render` makes a report, and other commands take all.
+  """
   command = given[0] if given[0] in COMMANDS else ''
   artifacts = tuple(given[1:] if command else given)
   if artifacts and command and command not in _TAKE_ARTIFACTS:
@@ -136,21 +148,12 @@ def _read_names(given: Sequence[str]) -> Tuple[str, Tuple[str, ...]]:
       'Remove the artifact.'
     )
   for name in artifacts:
-    if name in artifacts_lib.ARTIFACTS:
-      continue
-    known = (*artifacts_lib.ARTIFACTS, *(() if command else COMMANDS))
-    advice = names.suggest(name, known)
-    raise ValueError(f'artifact={name!r} is unknown: {advice}')
-  return command, artifacts
-
-
-def _read_scale(name: str, pretraining: str) -> scales.Scale:
-  scale = scales.get(name)
-  pretraining = pretraining or scale.pretraining
-  if pretraining not in scales.PRETRAINING:
-    advice = names.suggest(pretraining, scales.PRETRAINING)
-    raise ValueError(f'pretraining={pretraining!r} is unknown: {advice}')
-  return scale._replace(pretraining=pretraining)
+    if name not in artifacts_lib.ARTIFACTS:
+      others = () if command else COMMANDS
+      known = (*artifacts_lib.ARTIFACTS, *others)
+      arguments.known('artifact', name, known)
+  default = () if command == 'render' else tuple(artifacts_lib.ARTIFACTS)
+  return command, artifacts or default
 
 
 def _words(text: str) -> Tuple[str, ...]:

@@ -45,27 +45,23 @@ def estimates(
   found: Dict[str, StageEstimate] = {}
   for stage in STAGES:
     group = [spec for spec in specs if spec.stage == stage]
-    if not group:
-      continue
-    done = {spec.id for spec in group if spec.is_done(folder)}
-    left = [spec for spec in group if spec.id not in done]
-    measured = [
-      record.seconds
-      for spec in group
-      if spec.id in done
-      for record in [records.read(folder, spec)]
-      if record.seconds
-    ]
+    done: List[runs.RunSpec] = []
+    left: List[runs.RunSpec] = []
+    for spec in group:
+      (done if spec.is_done(folder) else left).append(spec)
+    seconds = (records.read(folder, spec).seconds for spec in done)
+    measured = [each for each in seconds if each]
     each = [_seconds(spec, scale) for spec in left]
     if measured:
       each = [statistics.median(measured)] * len(left)
-    found[stage] = StageEstimate(
-      len(group),
-      len(left),
-      sum(spec.budget_steps for spec in left),
-      sum(each) / 3600,
-      bool(measured),
-    )
+    if group:
+      found[stage] = StageEstimate(
+        len(group),
+        len(left),
+        sum(spec.budget_steps for spec in left),
+        sum(each) / 3600,
+        bool(measured),
+      )
   return found
 
 
@@ -77,26 +73,26 @@ def plan(
 ) -> str:
   """Describes the planned runs as text; starts nothing."""
   by_stage = estimates(folder, specs, scale)
-  total = _total(list(by_stage.values()))
+  found = list(by_stage.values())
+  total = [sum(one[i] for one in found) for i in range(4)]
   rows = [
-    [title, one.runs, one.left, f'{one.actor_steps:,}', f'{one.hours:,.2f}']
-    for title, one in (
-      *((STAGES[stage], one) for stage, one in by_stage.items()),
+    [title, num_runs, left, f'{actor_steps:,}', f'{hours:,.2f}']
+    for title, (num_runs, left, actor_steps, hours) in (
+      *((STAGES[stage], one[:4]) for stage, one in by_stage.items()),
       ('all', total),
     )
   ]
   header = ['', 'runs', 'left', 'actor steps', 'hours']
   source = (
     'based on the finished runs in this directory'
-    if total.is_measured
+    if all(one.is_measured for one in found)
     else f'estimated at {scale.steps_per_second:,g} actor steps per second for '
     'stages without finished runs'
   )
   time = f'Hours of one slot, {source}.'
   if slots:  # None on a cluster.
-    plural = '' if len(slots) == 1 else 's'
     hours = _wall_hours(by_stage, slots)
-    time += f' With {len(slots)} slot{plural}: {hours:,.2f} h.'
+    time += f' With {tables.counted(len(slots), "slot")}: {hours:,.2f} h.'
   learning = sum(not spec.is_evaluation for spec in specs)
   return '\n'.join(
     [
@@ -148,16 +144,6 @@ def _wall_hours(
   evaluations = sum(hours.get(stage, 0) for stage in _EVALUATIONS)
   learning = sum(hours.values()) - evaluations
   return max(learning / num_gpus, evaluations / (len(slots) - num_gpus))
-
-
-def _total(parts: Sequence[StageEstimate]) -> StageEstimate:
-  return StageEstimate(
-    sum(part.runs for part in parts),
-    sum(part.left for part in parts),
-    sum(part.actor_steps for part in parts),
-    sum(part.hours for part in parts),
-    all(part.is_measured for part in parts),
-  )
 
 
 def _seconds(spec: runs.RunSpec, scale: scales.Scale) -> float:

@@ -5,14 +5,13 @@ with its figures. `experiments/README.md` shows the claims.
 """
 
 import pathlib
-import shutil
-import tempfile
 from typing import Sequence
 
 from PIL import Image
 
 from bt_acme import files
 from experiments.harness import dataset as dataset_lib
+from experiments.harness import sections
 from experiments.paper import claims, planning, report, scales
 
 FOLDER = pathlib.Path(__file__).with_name('measured')
@@ -23,7 +22,6 @@ _BEGIN = (
   f'--scale={_SCALE} -->'
 )
 _END = '<!-- End of the claims. -->'
-_PICTURES = 'results'
 _NUM_COLORS = 128
 
 
@@ -47,28 +45,27 @@ def publish(
   Raises:
     ValueError: if an artifact cannot be made from the dataset.
   """
-  folder = FOLDER / scale.name
   kept = lasting(dataset)
-  with tempfile.TemporaryDirectory() as temporary:
-    pictures = pathlib.Path(temporary) / _PICTURES
-    rendered = (
-      report.render(artifact, kept, scale.suites, pictures, ('md', 'png'))
+  with files.new_folder(FOLDER / scale.name) as folder:
+    dataset_lib.write(folder, kept)
+    results = folder / report.RESULTS
+    rendered = [
+      report.render(artifact, kept, scale.suites, results, ('png',)).markdown
       for artifact in artifacts
-    )
-    sections = [one.markdown for one in rendered]
+    ]
     verdicts = claims.evaluate(kept, scale.suites)
-    text = report.joined(scale, kept, commands, verdicts, sections)
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / _PICTURES).mkdir(parents=True)
-    for path in pictures.glob('*.png'):
-      # Lines need only a few colors, which reduces the size to a quarter.
-      picture = Image.open(path).convert('RGB').quantize(_NUM_COLORS)
-      picture.save(folder / _PICTURES / path.name, optimize=True)
-  dataset_lib.write(folder, kept)
-  files.write_text(folder / 'README.md', text)
+    text = report.joined(scale, kept, commands, verdicts, rendered)
+    files.write_text(folder / 'README.md', text)
+    for path in results.glob('*'):
+      if path.suffix == '.png':
+        # Lines need only a few colors, which reduces the size to a quarter.
+        picture = Image.open(path).convert('RGB').quantize(_NUM_COLORS)
+        picture.save(path, optimize=True)
+      else:
+        path.unlink()
   if scale.name == _SCALE:
     files.write_text(README, rendered_readme(README.read_text()))
-  return folder / 'README.md'
+  return FOLDER / scale.name / 'README.md'
 
 
 def lasting(dataset: dataset_lib.Dataset) -> dataset_lib.Dataset:
@@ -88,14 +85,9 @@ def lasting(dataset: dataset_lib.Dataset) -> dataset_lib.Dataset:
 
 def rendered_readme(readme: str) -> str:
   """Returns the README with updated claims."""
-  before, rest = readme.split(_BEGIN)
-  _, after = rest.split(_END)
-  return f'{before}{_BEGIN}\n\n{_claims()}\n{_END}{after}'
-
-
-def _claims() -> str:
   scale, dataset = scales.get(_SCALE), dataset_lib.read(FOLDER / _SCALE)
   verdicts = claims.evaluate(dataset, scale.suites)
   runs = report.runs_table(dataset.runs)
   about = planning.pretraining(scale)
-  return f'{runs}\n{about}\n\n{claims.verdict_table(verdicts)}'
+  text = f'{runs}\n{about}\n\n{claims.verdict_table(verdicts)}'
+  return sections.replaced(readme, _BEGIN, text, _END)

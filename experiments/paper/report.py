@@ -4,7 +4,6 @@ import pathlib
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from bt_acme import files
-from bt_acme.config import names
 from bt_acme.evaluation import panels
 from bt_acme.evaluation import tables as table_text
 from experiments.harness import dataset as dataset_lib
@@ -13,15 +12,15 @@ from experiments.paper import (
   artifacts,
   claims,
   figures,
-  network_table,
+  hyperparameters,
   planning,
   scales,
   table_formats,
   tables,
 )
 
-TABLE_FORMATS = tuple(table_formats.FORMATS)
-FORMATS = tuple(dict.fromkeys((*TABLE_FORMATS, *panels.FORMATS)))
+FORMATS = tuple(dict.fromkeys((*table_formats.FORMATS, *panels.FORMATS)))
+RESULTS = 'results'  # The directory of artifacts, next to the report.
 _MOST_NAMES = 100  # Maximum number of failed or missing runs to list.
 
 
@@ -35,14 +34,6 @@ class Rendered(NamedTuple):
 
   paths: Tuple[pathlib.Path, ...]
   markdown: str
-
-
-def check_formats(formats: Sequence[str]) -> None:
-  """Raises ValueError if a format is unknown."""
-  for one in formats:
-    if one not in FORMATS:
-      advice = names.suggest(one, FORMATS)
-      raise ValueError(f'format={one!r} is unknown: {advice}')
 
 
 def render(
@@ -69,7 +60,7 @@ def render(
   path = folder / artifact_id
   title = artifacts.find(artifact_id).title
   if artifact_id == 'fig7':
-    csv_text, text = network_table.texts()
+    csv_text, text = hyperparameters.network_texts()
     paths = _written(path, {'csv': csv_text, 'txt': f'{text}\n'})
     return Rendered(paths, f'## {artifact_id}: {title}\n\n```\n{text}\n```\n')
   if artifact_id in figures.FIGURES:
@@ -80,7 +71,7 @@ def render(
   texts = {
     one: table_formats.render(table, one)
     for one in formats
-    if one in TABLE_FORMATS
+    if one in table_formats.FORMATS
   }
   return Rendered(_written(path, texts), table_formats.render(table, 'md'))
 

@@ -4,6 +4,7 @@ import collections
 from typing import (
   Callable,
   Dict,
+  Iterable,
   List,
   NamedTuple,
   Optional,
@@ -13,9 +14,10 @@ from typing import (
 
 import numpy as np
 
+from bt_acme.evaluation import tables
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import diagnosis
-from experiments.paper import artifacts, normalization
+from experiments.paper import artifacts, small_scores
 
 # Maximum distance between an evaluation and the requested step, as a share of
 # the budget.
@@ -28,21 +30,24 @@ EARLY = (0.02, 0.1)
 Reading = Callable[['Results', dataset_lib.RunRow], Optional[float]]
 
 
-class ArmResults(NamedTuple):
+class Sample(NamedTuple):
   """The results of one arm in the environments of a suite.
 
   Attributes:
-    values: float64 [seeds, envs]; the number of seeds that all environments
-      have.
+    values: float64 [seeds, envs], or [seeds, envs, N] for curves; the number of
+      seeds that all environments have.
     envs: the environments that have values.
     runs: the runs behind the values.
     problems: the missing data.
+    frames: for curves, frames of training or of pre-training, float64 [N],
+      ascending.
   """
 
   values: np.ndarray
   envs: Tuple[str, ...]
   runs: Tuple[dataset_lib.RunRow, ...]
   problems: Tuple[diagnosis.Problem, ...]
+  frames: np.ndarray = np.zeros(0)
 
   @property
   def seeds(self) -> int:
@@ -106,7 +111,7 @@ class Results:
     envs: Sequence[str],
     reading: Reading,
     pretraining_steps: Optional[int] = None,
-  ) -> ArmResults:
+  ) -> Sample:
     """Reads an arm's runs in several environments.
 
     Args:
@@ -115,38 +120,62 @@ class Results:
       reading: returns the number that is needed of each run.
       pretraining_steps: as in `runs_of`.
     """
-    columns: Dict[str, List[float]] = {}
-    used: List[dataset_lib.RunRow] = []
-    problems: List[diagnosis.Problem] = []
-    for env in envs:
-      runs = self.runs_of(arm, env, pretraining_steps)
-      if not runs:
-        problems.append(diagnosis.Problem(f'{arm} was not run on', env))
-      read = [(run, reading(self, run)) for run in runs]
-      problems += [
+    read = {
+      run: reading(self, run)
+      for env in envs
+      for run in self.runs_of(arm, env, pretraining_steps)
+    }
+    found = {run: value for run, value in read.items() if value is not None}
+    by_env, few = balanced(arm, found)
+    problems = (
+      *not_run(arm, envs, read),
+      *(
         diagnosis.of_run(run, 'No evaluation near the required step')
-        for run, value in read
-        if value is None
-      ]
-      finite = [value for _, value in read if value is not None]
-      if finite:
-        columns[env] = finite
-        used += [run for run, value in read if value is not None]
-    counts = {env: len(values) for env, values in columns.items()}
-    seeds = min(counts.values(), default=0)
-    if len(set(counts.values())) > 1:
-      problems += [
-        few_seeds(arm, seeds, env)
-        for env, count in counts.items()
-        if count == seeds
-      ]
-    values = np.array([column[:seeds] for column in columns.values()])
-    return ArmResults(
-      values.reshape(len(columns), seeds).T,
-      tuple(columns),
-      tuple(used),
-      tuple(problems),
+        for run in read
+        if run not in found
+      ),
     )
+    values = np.array([[found[run] for run in by_env[env]] for env in by_env])
+    return Sample(
+      values.reshape(len(by_env), -1).T if by_env else np.zeros((0, 0)),
+      tuple(by_env),
+      tuple(run for runs in by_env.values() for run in runs),
+      (*problems, *few),
+    )
+
+
+def balanced(
+  arm: str, runs: Iterable[dataset_lib.RunRow]
+) -> Tuple[Dict[str, List[dataset_lib.RunRow]], List[diagnosis.Problem]]:
+  """Selects equally many runs of an arm for each environment.
+
+  Returns:
+    The runs by environment, and the environments that limit their number.
+  """
+  by_env: Dict[str, List[dataset_lib.RunRow]] = collections.defaultdict(list)
+  for run in runs:
+    by_env[run.env].append(run)
+  counts = {env: len(found) for env, found in by_env.items()}
+  seeds = min(counts.values(), default=0)
+  what = (
+    f'{arm} uses only {tables.counted(seeds, "seed")} of each environment, '
+    'because there are no more on'
+  )
+  problems = [
+    diagnosis.Problem(what, env)
+    for env, count in counts.items()
+    if count == seeds < max(counts.values())
+  ]
+  return {env: found[:seeds] for env, found in by_env.items()}, problems
+
+
+def not_run(
+  arm: str, envs: Iterable[str], runs: Iterable[dataset_lib.RunRow]
+) -> List[diagnosis.Problem]:
+  """Reports the environments in which an arm has no runs."""
+  some = {run.env for run in runs}
+  what = f'{arm} was not run on'
+  return [diagnosis.Problem(what, env) for env in envs if env not in some]
 
 
 def at(share: float) -> Reading:
@@ -181,7 +210,7 @@ def normalized(reading: Reading) -> Reading:
     value = reading(results, run)
     if value is None:
       return None
-    return float(normalization.normalize(run.env, value))
+    return float(small_scores.normalize(run.env, value))
 
   return read
 
@@ -239,12 +268,3 @@ def column_of(
   values = np.array([getattr(score, name) for score in scores], np.float64)
   exists = ~np.isnan(values)
   return steps[exists], values[exists]
-
-
-def few_seeds(arm: str, seeds: int, env: str) -> diagnosis.Problem:
-  """Reports that an environment has fewer seeds of an arm than others."""
-  return diagnosis.Problem(
-    f'{arm} uses only {seeds} seed{"" if seeds == 1 else "s"} of each '
-    'environment, because there are no more on',
-    env,
-  )

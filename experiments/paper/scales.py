@@ -15,7 +15,7 @@ import json
 import re
 from typing import Any, Iterator, Mapping, NamedTuple, Tuple
 
-from bt_acme.config import names
+from experiments import arguments
 from experiments.paper import data_files
 from experiments.paper.artifacts import PAPER_SUITES, Suites
 
@@ -99,10 +99,7 @@ def pretraining_env(env: str) -> str:
 
 def get(name: str) -> Scale:
   """Returns a scale; raises ValueError for an unknown one."""
-  if name not in SCALES:
-    advice = names.suggest(name, SCALES)
-    raise ValueError(f'scale={name!r} is unknown: {advice}')
-  return SCALES[name]
+  return SCALES[arguments.known('scale', name, SCALES)]
 
 
 def _is_atari(env: str) -> bool:

@@ -1,4 +1,8 @@
-"""Reference scores of MiniGrid environments, which have no human scores.
+"""Normalizes returns of all environments to a common scale.
+
+A random policy scores 0, and a human scores 100 on Atari (human-normalized
+scores). This module also measures the reference scores of MiniGrid
+environments, which have no human scores.
 
 A score of 0 is the mean return of a uniform policy over 1,000 episodes. A score
 of 100 is the mean return of the best episode in each of these layouts, found by
@@ -11,6 +15,8 @@ writes the scores of the given environments to `data/small_scores.csv`. Without
 arguments, the command updates all environments in the file.
 """
 
+import difflib
+import functools
 import heapq
 import itertools
 import sys
@@ -30,6 +36,7 @@ from minigrid.core import world_object
 
 from bt_acme import environments, files
 from bt_acme.environments import minigrid, naming
+from bt_acme.evaluation import human_normalized_scores as atari
 from bt_acme.evaluation import tables
 from experiments.harness import dataset
 from experiments.paper import data_files
@@ -217,6 +224,37 @@ def read() -> Dict[str, SmallScore]:
   if not PATH.exists():
     return {}
   return {row.env: row for row in dataset.read_rows(PATH, SmallScore)}
+
+
+_cached_scores = functools.lru_cache(read)
+
+
+def normalize(env: str, returns: Any) -> np.ndarray:
+  """Maps a random policy's return to 0 and a human's or the best one to 100.
+
+  Args:
+    env: the full name of the environment.
+    returns: undiscounted returns, a number or an array.
+
+  Returns:
+    float64 of the shape of `returns`, percent.
+
+  Raises:
+    ValueError: if the reference scores of the environment are unknown.
+  """
+  if env in atari.FULL:
+    return np.asarray(atari.human_normalized(env, returns))
+  known = _cached_scores()
+  if env not in known:
+    near = difflib.get_close_matches(env, [*known, *atari.FULL], cutoff=0.5)
+    raise ValueError(
+      f'env={env!r} has no reference scores for 0 and 100'
+      + (f'; similar names are {", ".join(near)}' if near else '')
+      + '. For a MiniGrid environment, run '
+      f'`python -m experiments.paper.small_scores {env}`.'
+    )
+  random, best = known[env].random, known[env].best
+  return 100 * ((np.asarray(returns, np.float64) - random) / (best - random))
 
 
 def write(scores: Mapping[str, SmallScore]) -> None:

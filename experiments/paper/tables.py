@@ -14,8 +14,8 @@ from experiments.harness import diagnosis
 from experiments.paper import (
   artifacts,
   captions,
+  effects,
   hyperparameters,
-  metrics,
   published,
   results,
 )
@@ -106,7 +106,7 @@ def _by_algorithm(artifact: artifacts.Artifact) -> _Layout:
     at = f', {100 * share:.0f}% of the budget' if several else ''
     titles.update({(a, share): artifacts.TITLES[a] + at for a in artifact.arms})
   columns = {
-    (suite, metric): f'{_SUITE_TITLES[suite]}: {metrics.METRICS[metric].title}'
+    (suite, metric): f'{_SUITE_TITLES[suite]}: {effects.METRICS[metric].title}'
     for suite in artifact.suites
     for metric in artifact.metrics
   }
@@ -124,7 +124,7 @@ def _by_environment(
   (suite,) = artifact.suites
   titles = {(env, 'score'): env for env in suites.get(suite, ())}
   for metric in artifact.metrics[1:]:
-    titles[suite, metric] = f'{metrics.METRICS[metric].title}, normalized'
+    titles[suite, metric] = f'{effects.METRICS[metric].title}, normalized'
   rows = [
     (title, [_Number(arm, *row) for arm in artifact.arms])
     for row, title in titles.items()
@@ -144,7 +144,7 @@ class _Cells:
   ):
     self._results = indexed
     self._suites = suites
-    self._samples: Dict[_Number, results.ArmResults] = {}
+    self._samples: Dict[_Number, results.Sample] = {}
     self._paper = published.numbers(artifact.id)
     here, paper = suites.get('tasks', ()), artifacts.PAPER_SUITES['tasks']
     self._stands_for: Mapping[str, str] = {}
@@ -202,7 +202,7 @@ class _Cells:
     cell = Cell(note=' '.join(diagnosis.sentences(sample.problems)))
     if not sample.envs:
       return cell
-    statistic = metrics.METRICS['mean' if is_score else number.metric].statistic
+    statistic = effects.METRICS['mean' if is_score else number.metric].statistic
     value, low, high = intervals.bootstrap(statistic, sample.values)
     if is_score and sample.seeds > 1:
       cell = cell._replace(spread=float(np.std(sample.values)))
@@ -217,7 +217,7 @@ class _Cells:
       and all(_is_comparable(r, number.share, frames) for r in sample.runs),
     )
 
-  def _sample(self, number: _Number, envs: Sequence[str]) -> results.ArmResults:
+  def _sample(self, number: _Number, envs: Sequence[str]) -> results.Sample:
     """Reads an arm's sample, which all summaries of a suite share."""
     reading = results.at(number.share)
     if number.metric != 'score':

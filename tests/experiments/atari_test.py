@@ -15,7 +15,7 @@ from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 from bt_acme.core.intrinsic import host as host_reward
 from bt_acme.environments import atari
-from experiments.atari import exploring, learning, montezuma, room_map, scores
+from experiments.atari import exploring, learning, montezuma, room_map
 from experiments.atari import visits as visits_lib
 
 _LEFT, _RIGHT = 4, 3
@@ -69,26 +69,20 @@ def test_scores_are_compared_with_a_random_agent_and_a_human(learned, capsys):
 
 
 def test_the_training_score_is_a_moving_average(learned):
-  steps, means = scores.read(learned, 'boxing').training
+  steps, means = learning.training_curve(learned)
   assert (steps[0], means[0]) == (100, 5.5)
   assert (steps[-1], means[-1]) == (390, 20)
+  # A run without training episodes can be drawn.
+  (learned / 'logs' / 'actor' / 'logs.csv').unlink()
+  assert learning.run(_learn(learned, draw_only=True)) == 0
 
 
 def test_simultaneous_episodes_become_one_point(tmp_path):
-  _write_run(tmp_path, 'boxing')
-  _write_log(tmp_path / 'logs' / 'evaluator', [(100, 1, 2.0)])
-  _write_log(
-    tmp_path / 'logs' / 'actor',
-    [(1_000 * (i // 16) + i % 16, i, i) for i in range(16, 160)],
-  )
-  steps, means = scores.read(tmp_path, 'boxing').training
+  rows = [(1_000 * (i // 16) + i % 16, i, i) for i in range(16, 160)]
+  _write_log(tmp_path / 'logs' / 'actor', rows)
+  steps, means = learning.training_curve(tmp_path)
   np.testing.assert_array_equal(steps, np.arange(1_015, 10_000, 1_000))
   assert means[-1] == np.mean(range(110, 160))
-
-
-def test_a_run_without_training_episodes_can_be_drawn(learned):
-  (learned / 'logs' / 'actor' / 'logs.csv').unlink()
-  assert learning.run(_learn(learned, draw_only=True)) == 0
 
 
 def test_learning_launches_r2d2_and_returns_its_exit_code(learned):
@@ -195,17 +189,22 @@ def test_positions_stay_in_their_room():
     assert 0 <= row < montezuma.ROWS and 0 <= column < montezuma.COLUMNS
 
 
-class _CountingPlayer(visits_lib.RandomPlayer):
-  """Counts the outcomes of its actions; the first step of a game has none."""
+class _CountingPlayer:
+  """Acts randomly and counts the outcomes; a game's first step has none."""
 
-  results = 0
+  def __init__(self):
+    self.results = 0
+    self._rng = np.random.default_rng(0)
+
+  def select_actions(self, step):
+    return self._rng.integers(18, size=len(step.is_first))
 
   def observe(self, step):
     self.results += int(np.sum(~step.is_first))
 
 
 def test_every_policy_takes_the_same_number_of_actions():
-  player = _CountingPlayer(18, seed=0)
+  player = _CountingPlayer()
   visits = visits_lib.play(player, num_games=1, actor_steps=1_400, seed=0)
   assert visits.actor_steps == sum(visits.counts.values()) == 1_400
   assert player.results == 1_400

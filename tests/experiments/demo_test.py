@@ -11,8 +11,9 @@ from bt_acme.core import types
 from bt_acme.evaluation import control_view
 from experiments import launching
 from experiments.demo import __main__ as demo
-from experiments.demo import episode_video, progress, report
+from experiments.demo import episode_video, report
 from experiments.demo import plan as plan_lib
+from experiments.harness import progress
 
 _PLAN = dataclasses.replace(
   plan_lib.FULL,
@@ -78,8 +79,8 @@ def _times(folder):
 
 
 def _jobs(plan):
-  launched = [plan.launched] if plan.launched else []
-  return [*plan.pretraining, *plan.evaluations, *plan.learning, *launched]
+  learning = [*plan.learning, *plan.launched]
+  return [*plan.pretraining, *plan.evaluations, *learning]
 
 
 def test_a_finished_demo_is_shown_again_without_new_runs(finished, capsys):
@@ -169,7 +170,9 @@ def test_a_result_is_reused_only_for_the_same_run(finished):
 
 def test_a_failed_run_is_reported(finished, capsys):
   plan = dataclasses.replace(_PLAN, task_steps=100, episodes=-1)
-  assert demo.complete([plan.job('R2D2', _TASK, 3)], finished, processes=1) == 1
+  assert (
+    progress.complete([plan.job('R2D2', _TASK, 3)], finished, processes=1) == 1
+  )
   lines = capsys.readouterr().out.splitlines()
   (line,) = [line for line in lines if 'has failed 3 times' in line]
   assert 'R2D2-3' in line and 'Error: ' in line
@@ -179,7 +182,7 @@ def test_the_launched_run_gets_budget_settings_and_seed(tmp_path):
   plan = dataclasses.replace(
     plan_lib.FULL, seeds=(7, 1), settings={'min_flight_probability': 0.1}
   )
-  flags = plan.flags(plan.launched, tmp_path)
+  flags = plan.flags(*plan.launched, tmp_path)
   assert '--max_actor_steps=40000' in flags
   assert '--seed=7' in flags
   (pretraining, _) = plan.pretraining
@@ -253,14 +256,16 @@ def test_the_line_shows_the_remaining_time():
   line = progress.ProgressLine([pretraining, behavior, random, r2d2])
   line.update(pretraining, 0, 0.0)
   line.update(pretraining, 100, float('nan'))
-  assert line.text(0.1) == '0 of 4 runs done | NGU, FourRooms, seed 0 20%'
+  assert line.text(0.0) == (
+    '0 of 4 runs done | NGU, FourRooms:no_goal, seed 0 20%'
+  )
   line.end(pretraining, 'explored')
   for job in (behavior, random):
     line.update(job, 0, 0.0)
   line.update(r2d2, 400, 0.25)
   assert line.text(8.0) == (
-    '1 of 4 runs done, 0:00:06 left | pi_p, FourRooms, seed 0 | random, '
-    'FourRooms, seed 0 | R2D2, FourRooms, seed 0 40%, return 0.25'
+    '1 of 4 runs done, 0:00:05 left | pi_p, FourRooms:fixed, seed 0 | random, '
+    'FourRooms:fixed, seed 0 | R2D2, FourRooms:fixed, seed 0 40%, return 0.25'
   )
 
 

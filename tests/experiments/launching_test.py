@@ -20,31 +20,23 @@ def _write(tmp_path, monkeypatch):
 
 
 def test_flags_and_exit_code_are_passed_on(write):
-  write("""
-    import sys
-    sys.exit(len(sys.argv) + 4)
-  """)
+  write('import sys; sys.exit(len(sys.argv) + 4)')
   assert launching.launch('script.py', ['--a=1', '--b=2']) == 7
 
 
-def test_an_interrupt_is_left_to_the_script(write):
+@pytest.mark.parametrize('signum', [signal.SIGINT, signal.SIGTERM])
+def test_sigterm_is_passed_on_and_an_interrupt_is_left_to_the_script(
+  write, signum
+):
   # Ctrl-C reaches both processes; the script decides when to exit.
-  before = signal.getsignal(signal.SIGINT)
-  write("""
-    import os, signal, sys, time
-    os.kill(os.getppid(), signal.SIGINT)
-    time.sleep(0.2)
-    sys.exit(130)
-  """)
-  assert launching.launch('script.py', []) == 130
-  assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_sigterm_is_passed_on(write):
-  write("""
+  before = signal.getsignal(signum)
+  write(f"""
     import os, signal, sys, time
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))
-    os.kill(os.getppid(), signal.SIGTERM)
-    time.sleep(20)
+    os.kill(os.getppid(), {int(signum)})
+    time.sleep({20 if signum == signal.SIGTERM else 0.2})
+    sys.exit(130)
   """)
-  assert launching.launch('script.py', []) == 9
+  code = launching.launch('script.py', [])
+  assert code == (9 if signum == signal.SIGTERM else 130)
+  assert signal.getsignal(signum) is before

@@ -7,7 +7,7 @@ import pytest
 from bt_acme import environments
 from experiments.harness import small_runs
 from experiments.learning import __main__ as learning
-from experiments.learning import claims, readme, report, results
+from experiments.learning import claims, report, results
 
 TINY = {
   'torso_size': 8,
@@ -132,9 +132,9 @@ def test_a_table_shows_every_seed_and_missing_results():
 
 
 def test_the_readme_has_the_tables_of_the_published_results():
-  text = readme.PATH.read_text()
+  text = report.README.read_text()
   # An assertion would take minutes, because pytest compares both long texts.
-  if readme.rendered(text) != text:
+  if report.rendered_readme(text) != text:
     pytest.fail('Run `python -m experiments.learning --norun --publish`.')
 
 

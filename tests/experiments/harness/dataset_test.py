@@ -37,10 +37,18 @@ def test_a_directory_without_tables_is_empty(tmp_path):
   assert dataset_lib.read(tmp_path) == dataset_lib.Dataset((), ())
 
 
-def test_a_table_of_another_version_is_rejected(tmp_path):
-  (tmp_path / 'runs.csv').write_text('run_id,seed\na,0\n')
+@pytest.mark.parametrize(
+  ('name', 'content', 'message'),
+  [
+    ('runs.csv', b'run_id,seed\na,0\n', 'missing columns.*env.*'),
+    *(('scores.csv', x, '') for x in (b'', b'\xff\xfe\x00', b'run_id\n"a')),
+  ],
+)
+def test_an_invalid_table_is_rejected(tmp_path, name, content, message):
+  """A table of another version lacks columns."""
+  (tmp_path / name).write_bytes(content)
   with pytest.raises(
-    ValueError, match=r'runs.csv is .*missing columns.*env.*gather again'
+    ValueError, match=f'{name} is damaged.*{message}gather again'
   ):
     dataset_lib.read(tmp_path)
 
@@ -50,11 +58,4 @@ def test_a_truncated_row_is_rejected(tmp_path):
   path = tmp_path / 'scores.csv'
   path.write_text(path.read_text()[:-30])
   with pytest.raises(ValueError, match='scores.csv is damaged after 1 compl'):
-    dataset_lib.read(tmp_path)
-
-
-@pytest.mark.parametrize('content', [b'', b'\xff\xfe\x00', b'run_id\n"a'])
-def test_an_invalid_table_is_rejected(tmp_path, content):
-  (tmp_path / 'scores.csv').write_bytes(content)
-  with pytest.raises(ValueError, match='scores.csv is damaged.*gather again'):
     dataset_lib.read(tmp_path)

@@ -12,68 +12,68 @@ from tests.experiments.harness import fakes
 _HEADER = 'actor_steps,episode_return,episode_length,flight_share'
 
 
-def _log(path, lines, *, end='\n'):
+def _log(path, lines, *, header=_HEADER, end='\n'):
   path.parent.mkdir(parents=True, exist_ok=True)
-  path.write_text('\n'.join([_HEADER, *lines]) + end)
+  path.write_text('\n'.join([header, *lines]) + end)
+  return logs.read(path)
 
 
-def test_rows_that_a_resumed_run_repeats_are_dropped(tmp_path):
-  path = tmp_path / 'logs.csv'
-  _log(path, ['10,1,5,0', '20,2,5,0', '30,3,5,0', '15,4,5,0', '40,5,5,0'])
-  log = logs.read(path)
-  assert [row['actor_steps'] for row in log.rows] == [10, 15, 40]
-  assert [row['episode_return'] for row in log.rows] == [1, 4, 5]
-  assert log.notes == ('2 repeated rows were omitted',)
+@pytest.mark.parametrize(
+  ('lines', 'steps', 'notes'),
+  [
+    # Rows that a resumed run repeats are dropped.
+    (
+      ['10,1,5,0', '20,2,5,0', '30,3,5,0', '15,4,5,0', '40,5,5,0'],
+      [10, 15, 40],
+      ('2 repeated rows were omitted',),
+    ),
+    # Equal steps do not count as resuming.
+    (['10,1,5,0', '10,2,5,0', '20,3,5,0'], [10, 10, 20], ()),
+    # Damaged rows are omitted.
+    (
+      ['10,1,5,0', '20,2,5', '20,x,5,0', '30,3,,0', '40,4,5,0,9'],
+      [10, 30],
+      ('3 damaged rows were omitted',),
+    ),
+  ],
+)
+def test_repeated_and_damaged_rows_are_omitted(tmp_path, lines, steps, notes):
+  log = _log(tmp_path / 'logs.csv', lines)
+  assert [row['actor_steps'] for row in log.rows] == steps
+  assert log.notes == notes
 
 
-def test_equal_steps_do_not_count_as_resuming(tmp_path):
-  _log(tmp_path / 'logs.csv', ['10,1,5,0', '10,2,5,0', '20,3,5,0'])
-  log = logs.read(tmp_path / 'logs.csv')
-  assert len(log.rows) == 3 and not log.notes
+def test_an_empty_cell_has_no_value(tmp_path):
+  log = _log(tmp_path / 'logs.csv', ['10,1,5,0', '30,3,,0'])
+  assert ['episode_length' in row for row in log.rows] == [True, False]
 
 
 def _with_sessions(path, rows, column='session'):
-  path.write_text(
-    f'actor_steps,evaluation_point,{column},episode_return\n'
-    + ''.join(f'{",".join(map(str, row))}\n' for row in rows)
-  )
-  return logs.read(path)
+  header = f'actor_steps,evaluation_point,{column},episode_return'
+  log = _log(path, [','.join(map(str, row)) for row in rows], header=header)
+  scores = logs.evaluations('a', log.rows)
+  return log.notes, [(s.actor_steps, s.return_mean) for s in scores]
 
 
 def test_evaluators_may_overtake_each_other(tmp_path):
   rows = [(0, 0, 0, 1), (21, 20, 0, 2), (10, 10, 0, 3)]
-  log = _with_sessions(tmp_path / 'logs.csv', rows)
-  assert not log.notes
-  scores = logs.evaluations('a', log.rows)
-  assert [(s.actor_steps, s.return_mean) for s in scores] == [
-    *((0, 1), (10, 3), (20, 2))
-  ]
+  notes, scores = _with_sessions(tmp_path / 'logs.csv', rows)
+  assert (notes, scores) == ((), [(0, 1), (10, 3), (20, 2)])
 
 
 @pytest.mark.parametrize('column', ['session', 'life'])
 def test_sessions_determine_which_rows_are_repeated(tmp_path, column):
   rows = [(5, 0, 0, 1), (12, 10, 0, 2), (21, 20, 0, 3), (12, 10, 1, 4)]
-  log = _with_sessions(tmp_path / 'logs.csv', rows, column)
-  assert log.notes == ('1 repeated row was omitted',)
-  scores = logs.evaluations('a', log.rows)
-  assert [(s.actor_steps, s.return_mean) for s in scores] == [(0, 1), (10, 4)]
+  notes, scores = _with_sessions(tmp_path / 'logs.csv', rows, column)
+  assert notes == ('1 repeated row was omitted',)
+  assert scores == [(0, 1), (10, 4)]
 
 
 @pytest.mark.parametrize('last', ['3', '30,3.', '30,3.5,5', '30,3.5,5,0'])
 def test_a_truncated_last_row_is_omitted_and_reported(tmp_path, last):
-  _log(tmp_path / 'logs.csv', ['10,1,5,0', last], end='')
-  log = logs.read(tmp_path / 'logs.csv')
+  log = _log(tmp_path / 'logs.csv', ['10,1,5,0', last], end='')
   assert [row['actor_steps'] for row in log.rows] == [10]
   assert log.notes == ('The truncated last row was omitted',)
-
-
-def test_damaged_rows_are_omitted_and_reported(tmp_path):
-  lines = ['10,1,5,0', '20,2,5', '20,x,5,0', '30,3,,0', '40,4,5,0,9']
-  _log(tmp_path / 'logs.csv', lines)
-  log = logs.read(tmp_path / 'logs.csv')
-  assert [row['actor_steps'] for row in log.rows] == [10, 30]
-  assert 'episode_length' not in log.rows[1]
-  assert log.notes == ('3 damaged rows were omitted',)
 
 
 @pytest.mark.parametrize('text', ['', _HEADER, f'{_HEADER}\n'])
@@ -89,9 +89,8 @@ def test_the_steps_of_a_bin_are_those_of_its_end():
     for steps, value in ((0, 1.0), (250, 3.0), (251, 5.0), (1_003, 7.0))
   ]
   scores = logs.binned('a', rows, 1_000, 4)
-  assert [(s.actor_steps, s.episodes) for s in scores] == [
-    *((250, 2), (500, 1), (1_000, 1))
-  ]
+  found = [(s.actor_steps, s.episodes) for s in scores]
+  assert found == [(250, 2), (500, 1), (1_000, 1)]
   assert scores[0].return_mean == 2 and scores[0].return_std == 1
   assert math.isnan(scores[0].length_mean)
 
@@ -102,10 +101,8 @@ def test_a_score_averages_the_episodes_that_have_a_value():
     {'actor_steps': 1, 'episode_return': 2.0, 'flight_share': 0.5},
   ]
   score = logs.evaluations('a', rows)[0]
-  np.testing.assert_allclose(
-    (score.return_mean, score.return_std, score.length_mean),
-    (1.5, 0.5, 10.0),
-  )
+  found = (score.return_mean, score.return_std, score.length_mean)
+  np.testing.assert_allclose(found, (1.5, 0.5, 10.0))
   assert score.flight_share == 0.5 and math.isnan(score.cells)
 
 
@@ -144,13 +141,11 @@ def test_a_finished_run_with_its_final_evaluation(tmp_path, key):
   final = _final(spec)
   _finish(tmp_path, spec)
   session = {'commit': 'abc', 'dirty': True, 'device': 'cpu'}
-  session['seconds_before'] = 0
-  session['started'] = '2026-01-01T00:00:00+00:00'
+  session.update(seconds_before=0, started='2026-01-01T00:00:00+00:00')
   last = {**session, 'ended': '2026-01-01T00:01:00+00:00', 'seconds_before': 5}
   record = {key: [{**session, 'commit': 'older'}, last]}
   (tmp_path / spec.workdir / 'provenance.json').write_text(json.dumps(record))
-  path = tmp_path / final.episodes_file
-  _log(path, [f'100,{i},7,0' for i in range(50)])
+  _log(tmp_path / final.episodes_file, [f'100,{i},7,0' for i in range(50)])
   data, diagnoses = _gather(tmp_path, [spec, final])
   assert not diagnoses
   (run,) = data.runs

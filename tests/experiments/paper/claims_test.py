@@ -9,13 +9,7 @@ import pytest
 
 from experiments.harness import dataset as dataset_lib
 from experiments.harness import diagnosis
-from experiments.paper import (
-  artifacts,
-  claims,
-  effects,
-  published,
-  results,
-)
+from experiments.paper import artifacts, claims, effects, published, results
 from tests.experiments.paper import fake_results as fake
 from tests.experiments.paper.fake_results import FAR, NEAR, STEPS, SUITES
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.harness import dataset as dataset_lib
-from experiments.paper import artifacts, figures, normalization
+from experiments.paper import artifacts, figures, small_scores
 
 STEPS = 1_000
 FAR = 'MiniGrid-FourRooms-v0:fixed'
@@ -32,8 +32,8 @@ def data(runs, scores):
 
 def distance(env, high, low):
   """Returns the difference between two returns after normalization."""
-  return float(normalization.normalize(env, high)) - float(
-    normalization.normalize(env, low)
+  return float(small_scores.normalize(env, high)) - float(
+    small_scores.normalize(env, low)
   )
 
 

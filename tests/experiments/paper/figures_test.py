@@ -173,10 +173,7 @@ def test_figures_are_written_with_their_points(figure_id, tmp_path):
     rows = list(csv.DictReader(file))
   points = sum(len(line.frames) for p in figure.panels for line in p.lines)
   assert len([row for row in rows if row['frames']]) == points > 0
-  assert sorted(x.name for x in tmp_path.iterdir()) == [
-    f'{figure_id}.csv',
-    f'{figure_id}.png',
-  ]
+  assert {x.suffix for x in tmp_path.iterdir()} == {'.csv', '.png'}
 
 
 @pytest.mark.parametrize('figure_id', figures.FIGURES)
@@ -192,17 +189,6 @@ def test_a_figure_without_runs_is_not_drawn(figure_id, suites, tmp_path):
     if not suites:
       assert 'The scale has no environments for' in written.read_text()
   assert [x.suffix for x in tmp_path.iterdir()] == ['.txt']
-
-
-def test_a_rendered_figure_has_a_caption_file(tmp_path):
-  data = fake.random_curves(['r2d2'], [fake.NEAR, fake.FAR])
-  written = report.render(
-    'fig3', data, fake.ALL_SUITES, tmp_path / 'new', ('png',)
-  ).paths
-  assert [path.name for path in written] == ['fig3.png', 'fig3.txt']
-  assert written[0].read_bytes().startswith(b'\x89PNG')
-  assert 'bt_rnd was not run on' in written[1].read_text()
-  assert len(list((tmp_path / 'new').iterdir())) == 2
 
 
 def test_figure_7_lists_the_parameters(tmp_path):

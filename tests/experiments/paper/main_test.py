@@ -238,21 +238,17 @@ def test_seeds_share_a_policy_or_have_their_own(run, kind, num_policies, words):
   assert (flag in report) == (kind == 'shared')  # The default is per_seed.
 
 
-def test_a_directory_without_pretraining_has_the_default_of_its_scale(run):
+def test_a_directory_of_another_version_is_not_changed(run):
   run('work', 'fig7')
   mark = run.folder / 'folder.json'
   content = json.loads(mark.read_text())
+  # Directories of early versions have the default pre-training of their scale.
   assert content.pop('pretraining') == 'per_seed'
   mark.write_text(json.dumps(content))
   assert run('status')[0] == 0
   code, _, err = run('status', '--pretraining=shared')
   assert code == 2 and "pretraining='per_seed' instead of 'shared'" in err
-
-
-def test_a_directory_of_another_version_is_not_changed(run):
-  run('work', 'fig7')
-  mark = run.folder / 'folder.json'
-  mark.write_text(json.dumps({**json.loads(mark.read_text()), 'version': '0'}))
+  mark.write_text(json.dumps({**content, 'version': '0'}))
   before = _contents(run.folder)
   code, _, err = run('table3')
   assert code == 2 and "version='0' instead of" in err
@@ -277,17 +273,15 @@ def test_a_damaged_file_is_reported_with_advice(run, damage, monkeypatch):
   assert code == 2 and f'{path} is damaged. ' in err
 
 
-def test_a_file_instead_of_a_directory_is_rejected(run):
-  run.folder.write_text('')
+@pytest.mark.parametrize(
+  ('name', 'message'), [('', 'is a file'), ('thesis.tex', 'is not empty')]
+)
+def test_a_folder_that_is_in_use_is_rejected(run, name, message):
+  path = run.folder / name
+  path.parent.mkdir(exist_ok=True)
+  path.write_text('')
   code, _, err = run('table3')
-  assert code == 2 and 'is a file' in err
-
-
-def test_a_directory_with_other_files_is_rejected(run):
-  run.folder.mkdir()
-  (run.folder / 'thesis.tex').write_text('')
-  code, _, err = run('table3')
-  assert code == 2 and 'is not empty' in err
+  assert code == 2 and message in err
 
 
 @pytest.mark.slow

@@ -40,15 +40,18 @@ def test_every_artifact_is_written_and_shown(artifact, tmp_path):
   assert rendered.markdown.endswith('\n')
 
 
-def test_a_report_links_to_a_picture(tmp_path):
+def test_a_report_links_to_a_picture_with_a_caption_file(tmp_path):
   rendered = report.render(
     'fig9', _data(), fake.ALL_SUITES, tmp_path / 'results', ('png',)
   )
   assert '](results/fig9.png)' in rendered.markdown
-  assert (tmp_path / 'results/fig9.png').exists()
-  assert f'- Failed with exit code 3: {_data().runs[-1].run_id}.' in (
-    rendered.markdown
-  )
+  failed = f'Failed with exit code 3: {_data().runs[-1].run_id}.'
+  assert f'- {failed}' in rendered.markdown
+  assert [path.name for path in rendered.paths] == ['fig9.png', 'fig9.txt']
+  assert set(rendered.paths) == set((tmp_path / 'results').iterdir())
+  assert rendered.paths[0].read_bytes().startswith(b'\x89PNG')
+  caption = rendered.paths[1].read_text()
+  assert failed in caption and 'bt_rnd was not run on' in caption
 
 
 def test_a_report_shows_a_table_for_any_format(tmp_path):
@@ -72,17 +75,16 @@ def test_a_report_describes_its_runs():
 
 @pytest.mark.parametrize('data', [_data(), fake.NOTHING])
 def test_a_report_has_a_verdict_on_each_claim(data):
-  text = _joined(data)
-  for i in range(1, 23):
-    (row,) = [
-      line
-      for line in text.splitlines()
-      if line.startswith(f'| C{i} | ')
-      and line.split(' | ')[1].split(' (')[0] in _VERDICTS
-    ]
-    assert row
-
-
-_VERDICTS = (
-  *(claims.SUPPORTED, claims.CONTRADICTED, claims.OPEN, claims.NOT_RUN),
-)
+  verdicts = (
+    claims.SUPPORTED,
+    claims.CONTRADICTED,
+    claims.OPEN,
+    claims.NOT_RUN,
+  )
+  rows = [line.split(' | ') for line in _joined(data).splitlines()]
+  shown = [
+    row[0]
+    for row in rows
+    if row[0].startswith('| C') and row[1].split(' (')[0] in verdicts
+  ]
+  assert shown == [f'| C{i}' for i in range(1, 23)]

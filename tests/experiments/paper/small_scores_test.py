@@ -5,7 +5,7 @@ import pytest
 
 from bt_acme import environments
 from bt_acme.environments import minigrid, naming
-from experiments.paper import normalization, small_scores
+from experiments.paper import small_scores
 
 _SCORES = small_scores.read()
 
@@ -104,19 +104,19 @@ def test_random_is_0_and_the_best_is_100():
   env = 'MiniGrid-FourRooms-v0:fixed=1'
   score = _SCORES[env]
   values = [score.random, score.best, (score.random + score.best) / 2]
-  normalized = normalization.normalize(env, np.float32(values))
+  normalized = small_scores.normalize(env, np.float32(values))
   assert normalized.dtype == np.float64
   np.testing.assert_allclose(normalized, [0, 100, 50], atol=1e-4)
 
 
 def test_atari_is_normalized_by_human_scores():
-  assert normalization.normalize('pong', 14.6) == 100
-  assert normalization.normalize('pong', -20.7) == 0
+  assert small_scores.normalize('pong', 14.6) == 100
+  assert small_scores.normalize('pong', -20.7) == 0
 
 
 def test_an_unknown_environment_gets_advice():
   message = 'names are .*MiniGrid-FourRooms-v0:fixed.*small_scores MiniGrid-Fo'
   with pytest.raises(ValueError, match=message):
-    normalization.normalize('MiniGrid-FourRooms-v0:fixed=2', 0.0)
+    small_scores.normalize('MiniGrid-FourRooms-v0:fixed=2', 0.0)
   with pytest.raises(ValueError, match="'hero:miners_easy' has no reference"):
-    normalization.normalize('hero:miners_easy', 0.0)
+    small_scores.normalize('hero:miners_easy', 0.0)
