@@ -16,7 +16,7 @@ from bt_acme import config as config_lib
 from bt_acme import environments
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.core import networks as networks_lib
-from bt_acme.core import r2d2_actor, types
+from bt_acme.core import r2d2_actor, types, weight_transfer
 from bt_acme.core.behavior_transfer import behavior_core, bt_actor, flights
 from bt_acme.core.intrinsic import networks as intrinsic_lib
 from bt_acme.core.intrinsic import ngu_actor
@@ -321,6 +321,28 @@ def moved(agent: Agent, env: str) -> Agent:
       'shape and number of actions.'
     )
   return agent.named(env)
+
+
+def without_behaviors(
+  agent: Agent, variables: Variables
+) -> Tuple[Agent, Variables]:
+  """Returns the R2D2 agent that takes the primitive actions of a BT agent.
+
+  Args:
+    agent: an agent with behaviors.
+    variables: its parameters.
+  """
+  groups = {
+    field.name: getattr(agent.config, field.name)
+    for field in dataclasses.fields(config_lib.R2D2Config)
+  }
+  params = weight_transfer.without_extra_actions(
+    variables.agent, agent.spec.num_actions
+  )
+  return (
+    Agent(config_lib.R2D2Config(**groups), agent.spec),
+    variables._replace(agent=params),
+  )
 
 
 def spec_of(environment: Any, name: str) -> EnvironmentSpec:

@@ -297,29 +297,27 @@ class Run:
   def export(self, folder: PathLike) -> behaviors.Exported:
     """Exports the policy as a behavior for `transfer` and `evaluate`.
 
+    The behavior of a run of `transfer` takes the primitive action with the
+    highest value, and no extra actions. It needs no other behavior.
+
     Args:
       folder: the directory to write. An existing behavior is replaced.
 
     Returns:
       The behavior.
 
-    Raises:
-      ValueError: if the agent itself transfers behaviors.
-
     Example:
       ```python
       behavior = run.export('runs/explorer')
       ```
     """
-    if self.agent.transfer is not None:
-      raise ValueError(
-        'A run of `transfer` cannot be exported, because its policy calls '
-        'other behaviors. Export a run of `pretrain` or `train`.'
-      )
+    agent, variables = self.agent, self.variables
+    if agent.transfer is not None:
+      agent, variables = assembly.without_behaviors(agent, variables)
     behaviors.export(
       str(folder),
-      agent=self.agent,
-      variables=self.variables,
+      agent=agent,
+      variables=variables,
       statistics=self.statistics,
       actor_steps=self.actor_steps,
     )

@@ -103,6 +103,29 @@ def transfer(
   return {module: dict(result[module]) for module in fresh}
 
 
+def without_extra_actions(
+  params: types.Params, num_actions: int
+) -> types.Params:
+  """Removes the outputs of extra actions from a Q-network.
+
+  The dueling head subtracts the mean advantage over all outputs. Without the
+  extra actions, the values of all primitive actions change by the same amount,
+  so that their order stays the same.
+
+  Args:
+    params: parameters of a Q-network with A or more outputs.
+    num_actions: A, the number of actions.
+
+  Returns:
+    Parameters of the Q-network with A outputs.
+  """
+  output = {
+    name: value[..., :num_actions]
+    for name, value in params[_ADVANTAGE_OUTPUT].items()
+  }
+  return {**params, _ADVANTAGE_OUTPUT: output}
+
+
 def _is_head(module: str) -> bool:
   return module.split('/')[0] == _HEAD
 

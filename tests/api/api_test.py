@@ -161,9 +161,17 @@ def test_load_behavior(ngu, behavior):
     bt_acme.load_behavior('nowhere')
 
 
-def test_a_transfer_run_cannot_be_exported(bt, tmp_path):
-  with pytest.raises(ValueError, match='Export a run of `pretrain`'):
-    bt.export(tmp_path / 'no')
+def test_a_transfer_run_is_exported_without_its_behaviors(bt, tmp_path):
+  exported = bt.export(tmp_path / 'exported')
+  assert exported.agent.transfer is None
+  assert exported.actor_steps == bt.actor_steps
+  output = 'head/advantage/~/linear_1'
+  num_actions = bt.agent.spec.num_actions
+  for name, value in exported.variables.agent[output].items():
+    whole = bt.variables.agent[output][name]
+    assert whole.shape[-1] == num_actions + 1
+    np.testing.assert_array_equal(value, whole[..., :num_actions])
+  assert bt_acme.evaluate(exported, episodes=2).returns.shape == (2,)
 
 
 def test_several_kinds_of_behaviors(behavior):

@@ -44,6 +44,20 @@ def _q_values(network, params):
   )[0]
 
 
+@pytest.mark.parametrize('num_extra', [0, 1, 3])
+def test_without_extra_actions_all_values_shift_equally(num_extra):
+  network, params = _network(num_extra)
+  narrowed = weight_transfer.without_extra_actions(params, _A)
+  plain, fresh = _network()
+  assert not weight_transfer.mismatches(narrowed, fresh)
+  values = np.asarray(_q_values(network, params))[..., :_A]
+  shift = np.asarray(_q_values(plain, narrowed)) - values
+  np.testing.assert_allclose(
+    shift, np.broadcast_to(shift[..., :1], shift.shape), atol=1e-5
+  )
+  assert (np.abs(shift).max() > 1e-3) == (num_extra > 0)
+
+
 @pytest.mark.parametrize('init', ['partial', 'full'])
 @pytest.mark.parametrize('extra_init', ['fresh', 'mean'])
 @pytest.mark.parametrize('num_extra', [0, 1, 3])
