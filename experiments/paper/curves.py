@@ -29,7 +29,7 @@ def read(
   scale: Scale,
   column: str = 'return_mean',
   window: float = 1.0,
-) -> lookup.Sample:
+) -> lookup.ArmResults:
   """Reads the evaluations of an arm's runs in several environments.
 
   Only finished runs count. If no run is finished in any of the environments,
@@ -66,7 +66,7 @@ def read(
   shown = np.searchsorted(frames, window * budget, side='right')
   frames = frames[: max(shown, _FEWEST)]
   shape = (len(by_env), len(counted) // max(len(by_env), 1), len(frames))
-  return lookup.Sample(
+  return lookup.ArmResults(
     values[:, : len(frames)].reshape(shape).swapaxes(0, 1),
     tuple(by_env),
     tuple(counted),
@@ -107,7 +107,7 @@ def _aligned(curves: Sequence[plots.Curve]) -> plots.Curve:
 
 def read_by_pretraining(
   results: lookup.Results, arm: str, envs: Sequence[str], *, scale: Scale
-) -> lookup.Sample:
+) -> lookup.ArmResults:
   """Reads the final results of an arm's runs by frames of pre-training.
 
   An environment counts only if it has runs with every budget that occurs.
@@ -134,10 +134,10 @@ def read_by_pretraining(
   shared = [e for e in envs if all(e in one.envs for one in some.values())]
   samples = {n: results.sample(arm, shared, reading, n) for n in some}
   if not shared or not samples:
-    return lookup.Sample(np.zeros((0, 0, 0)), (), (), problems)
+    return lookup.ArmResults(np.zeros((0, 0, 0)), (), (), problems)
   seeds = min(one.seeds for one in samples.values())
   runs = tuple(run for one in samples.values() for run in one.runs)
-  return lookup.Sample(
+  return lookup.ArmResults(
     np.stack([one.values[:seeds] for one in samples.values()], axis=-1),
     tuple(shared),
     runs,
@@ -147,10 +147,10 @@ def read_by_pretraining(
 
 
 def in_shared_environments(
-  read_arm: Callable[[str, Sequence[str]], lookup.Sample],
+  read_arm: Callable[[str, Sequence[str]], lookup.ArmResults],
   arms: Sequence[str],
   envs: Sequence[str],
-) -> Dict[str, lookup.Sample]:
+) -> Dict[str, lookup.ArmResults]:
   """Reads several arms in the same environments, as required for medians.
 
   An environment counts if all arms have it; arms without any environment are

@@ -269,7 +269,7 @@ def measure(
 
 def _samples(
   effect: Effect, envs: Sequence[str], indexed: results.Results
-) -> List[results.Sample]:
+) -> List[results.ArmResults]:
   """Reads the samples that the statistic of an effect compares.
 
   For a gain, each arm has two samples: the one with the most pre-training, then
@@ -286,7 +286,7 @@ def _samples(
       samples.append(
         read(arm, pretraining_steps=min(budgets))
         if len(budgets) > 1
-        else results.Sample(np.empty((0, 0)), (), (), missing)
+        else results.ArmResults(np.empty((0, 0)), (), (), missing)
       )
   return samples
 

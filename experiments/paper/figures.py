@@ -36,7 +36,7 @@ from experiments.paper import (
   results,
   small_scores,
 )
-from experiments.paper.results import Sample
+from experiments.paper.results import ArmResults
 
 FIGURES = tuple(
   artifact.id
@@ -200,7 +200,7 @@ class _Panels:
     suites: artifacts.Suites,
     normalize: Callable[[str, Any], Any],
   ):
-    self.used: List[Sample] = []
+    self.used: List[ArmResults] = []
     self.how: Dict[str, None] = {}
     self._artifact = artifact
     self._dataset = dataset
@@ -247,7 +247,7 @@ class _Panels:
         self.how[shown.bands if has_bands else _ONE_SEED] = None
     return panels_lib.Panel(title, shown.ylabel, lines, tuple(levels))
 
-  def _line(self, label: str, one: Sample, metric: str) -> panels_lib.Line:
+  def _line(self, label: str, one: ArmResults, metric: str) -> panels_lib.Line:
     """Makes a line of medians with intervals, or of means with ranges."""
     if metric == 'median':
       statistic = intervals.over_points(intervals.median)
@@ -261,11 +261,11 @@ class _Panels:
 
   def _read(
     self, suite: str, envs: Sequence[str], metric: str
-  ) -> Dict[str, Sample]:
+  ) -> Dict[str, ArmResults]:
     """Reads the curves of a panel by arm."""
     scale = self._normalize if metric == 'median' else _unchanged
     arms = [a for a in self._artifact.arms if a not in artifacts.ZERO_SHOT]
-    read: Callable[[str, Sequence[str]], Sample] = functools.partial(
+    read: Callable[[str, Sequence[str]], ArmResults] = functools.partial(
       curves.read,
       self._results,
       column=_METRICS[metric].column,
@@ -285,7 +285,7 @@ class _Panels:
         )
     return curves.in_shared_environments(read, arms, envs)
 
-  def _ends(self, envs: Sequence[str]) -> Dict[str, Sample]:
+  def _ends(self, envs: Sequence[str]) -> Dict[str, ArmResults]:
     """Reads the final results of arms that do not learn the task."""
     ends = {}
     for arm in self._artifact.arms:
@@ -311,7 +311,9 @@ def _unchanged(env: str, value: Any) -> Any:
   return value
 
 
-def _title(suite: str, envs: Sequence[str], found: Dict[str, Sample]) -> str:
+def _title(
+  suite: str, envs: Sequence[str], found: Dict[str, ArmResults]
+) -> str:
   """Returns the title of a panel for a suite or for a single environment."""
   if not suite:
     # Omit the parts that all MiniGrid names have in common.

@@ -30,7 +30,7 @@ EARLY = (0.02, 0.1)
 Reading = Callable[['Results', dataset_lib.RunRow], Optional[float]]
 
 
-class Sample(NamedTuple):
+class ArmResults(NamedTuple):
   """The results of one arm in the environments of a suite.
 
   Attributes:
@@ -111,7 +111,7 @@ class Results:
     envs: Sequence[str],
     reading: Reading,
     pretraining_steps: Optional[int] = None,
-  ) -> Sample:
+  ) -> ArmResults:
     """Reads an arm's runs in several environments.
 
     Args:
@@ -136,7 +136,7 @@ class Results:
       ),
     )
     values = np.array([[found[run] for run in by_env[env]] for env in by_env])
-    return Sample(
+    return ArmResults(
       values.reshape(len(by_env), -1).T if by_env else np.zeros((0, 0)),
       tuple(by_env),
       tuple(run for runs in by_env.values() for run in runs),

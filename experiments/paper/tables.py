@@ -144,7 +144,7 @@ class _Cells:
   ):
     self._results = indexed
     self._suites = suites
-    self._samples: Dict[_Number, results.Sample] = {}
+    self._samples: Dict[_Number, results.ArmResults] = {}
     self._paper = published.numbers(artifact.id)
     here, paper = suites.get('tasks', ()), artifacts.PAPER_SUITES['tasks']
     self._stands_for: Mapping[str, str] = {}
@@ -217,7 +217,7 @@ class _Cells:
       and all(_is_comparable(r, number.share, frames) for r in sample.runs),
     )
 
-  def _sample(self, number: _Number, envs: Sequence[str]) -> results.Sample:
+  def _sample(self, number: _Number, envs: Sequence[str]) -> results.ArmResults:
     """Reads an arm's sample, which all summaries of a suite share."""
     reading = results.at(number.share)
     if number.metric != 'score':
