@@ -11,7 +11,7 @@ def run(name: str, config_class: type, main: Callable[[Any], int]) -> None:
 
   Args:
     name: the name of the command.
-    config_class: a dataclass whose fields are declared with `checks.setting`.
+    config_class: a dataclass of settings; see `bt_acme.config.checks`.
     main: called with an instance of `config_class`; returns an exit code.
   """
   settings = dataclasses.make_dataclass(

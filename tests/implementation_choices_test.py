@@ -34,9 +34,9 @@ NAMES = [name for row in ROWS for name in re.findall(r'`(.+?)`', row[-1])]
 def described():
   """Each setting's help, by name."""
   return {
-    field.name: checks.declaration_of(field).help
+    name: text
     for group in GROUPS
-    for field in dataclasses.fields(group)
+    for name, text in checks.help_of(group).items()
   }
 
 

@@ -36,54 +36,39 @@ _SHOWN = (
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationConfig:
-  """Settings of an evaluation."""
+  """Settings of an evaluation.
 
-  behavior: str = checks.setting(
-    '', 'Directory of an exported behavior to evaluate.'
-  )
-  workdir: str = checks.setting(
-    '',
-    'Workdir of a run to evaluate instead of a behavior; its newest '
-    'checkpoint is loaded.',
-  )
-  env: str = checks.setting(
-    '',
-    'Environment to play; must have the same observations and actions as the '
-    'environment that the agent was trained in, which is the default.',
-  )
-  episodes: int = checks.setting(10, 'Number of episodes.', above=0)
-  epsilon: float = checks.setting(
-    -1.0,
-    'Probability of a random action; if negative, the evaluation_epsilon that '
-    'the agent was trained with.',
-    maximum=1,
-  )
-  seed: int = checks.setting(
-    0,
-    'Random seed of the episodes, which differ from all training episodes.',
-    minimum=0,
-    maximum=run_config.LARGEST_SEED,
-  )
-  flights: bool = checks.setting(
-    False,
-    'Whether to start flights, as in training; otherwise only the extra action '
-    'hands control to a behavior.',
-  )
-  video: str = checks.setting(
-    '',
-    'Video file of the first episode: .webm, or .gif for short episodes. With '
-    'behavior transfer, the border color and the caption show who is in '
-    'control. Empty records no video.',
-  )
-  max_video_steps: int = checks.setting(
-    4_500, 'Maximum length of the video in actor steps.', above=0
-  )
+  Attributes:
+    behavior: Directory of an exported behavior to evaluate.
+    workdir: Workdir of a run to evaluate instead of a behavior; its newest
+      checkpoint is loaded.
+    env: Environment to play; must have the same observations and actions as the
+      environment that the agent was trained in, which is the default.
+    episodes: Number of episodes.
+    epsilon: Probability of a random action; if negative, the evaluation_epsilon
+      that the agent was trained with.
+    seed: Random seed of the episodes, which differ from all training episodes.
+    flights: Whether to start flights, as in training; otherwise only the extra
+      action hands control to a behavior.
+    video: Video file of the first episode: .webm, or .gif for short episodes.
+      With behavior transfer, the border color and the caption show who is in
+      control. Empty records no video.
+    max_video_steps: Maximum length of the video in actor steps.
+    output: CSV file with one row per episode, written after the last episode;
+      must not exist yet. Empty writes no file.
+  """
 
-  output: str = checks.setting(
-    '',
-    'CSV file with one row per episode, written after the last episode; must '
-    'not exist yet. Empty writes no file.',
-  )
+  behavior: str = ''
+  workdir: str = ''
+  env: str = ''
+  episodes: int = checks.setting(10, above=0)
+  epsilon: float = checks.setting(-1.0, maximum=1)
+  seed: int = checks.setting(0, minimum=0, maximum=run_config.LARGEST_SEED)
+  flights: bool = False
+  video: str = ''
+  max_video_steps: int = checks.setting(4_500, above=0)
+
+  output: str = ''
 
   def __post_init__(self) -> None:
     checks.check(self)

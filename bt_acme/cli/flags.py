@@ -1,7 +1,7 @@
 """Defines the settings of `bt_acme.config` as flags of a script.
 
-The declaration of a setting provides the name, default, type and help of its
-flag. A typical script:
+The field of a setting provides the name, default and type of its flag, and the
+docstring of its class provides the help. A typical script:
 
   flags.define(config.BTConfig)
 
@@ -47,19 +47,19 @@ def define(config_class: type) -> None:
     config_class: a dataclass whose fields are groups of settings.
 
   Raises:
-    ValueError: if two settings have the same name, or a setting is not declared
-      with `checks.setting`.
+    ValueError: if two settings have the same name, or a setting has no help.
   """
-  defaults = names.defaults_of(config_class)
-  for name, field in names.settings_of(config_class).items():
-    default = defaults[name]
-    _DEFINE[type(default)](
-      name,
-      default,
-      checks.declaration_of(field).help,
-      flag_values=FLAGS,
-      allow_override=name == _ALSO_LAUNCHPADS,
-    )
+  names.settings_of(config_class)  # Checks the names.
+  for group in names.groups(config_class).values():
+    for name, text in checks.help_of(type(group)).items():
+      default = getattr(group, name)
+      _DEFINE[type(default)](
+        name,
+        default,
+        text,
+        flag_values=FLAGS,
+        allow_override=name == _ALSO_LAUNCHPADS,
+      )
 
 
 def from_flags(

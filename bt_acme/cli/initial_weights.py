@@ -15,26 +15,21 @@ from bt_acme.core import types, weight_transfer
 
 @dataclasses.dataclass(frozen=True)
 class WeightsConfig:
-  """Settings of the initial weights."""
+  """Settings of the initial weights.
 
-  init_from: str = checks.setting(
-    '',
-    'Directory of an exported behavior whose Q-network provides the initial '
-    'weights. Empty starts from random weights.',
-  )
-  init: str = checks.setting(
-    'full',
-    'Weights to load: `partial` loads the torso and the LSTM; `full` also '
-    'loads the head. Without behavior transfer, `full` is fine-tuning.',
-    choices=('full', 'partial'),
-  )
-  extra_init: str = checks.setting(
-    'fresh',
-    'Initial weights of the extra action if init=full: `fresh` for random '
-    'weights, or the `mean` over the other actions. The paper does not '
-    'specify it.',
-    choices=('fresh', 'mean'),
-  )
+  Attributes:
+    init_from: Directory of an exported behavior whose Q-network provides the
+      initial weights. Empty starts from random weights.
+    init: Weights to load: `partial` loads the torso and the LSTM; `full` also
+      loads the head. Without behavior transfer, `full` is fine-tuning.
+    extra_init: Initial weights of the extra action if init=full: `fresh` for
+      random weights, or the `mean` over the other actions. The paper does not
+      specify it.
+  """
+
+  init_from: str = ''
+  init: str = checks.setting('full', choices=('full', 'partial'))
+  extra_init: str = checks.setting('fresh', choices=('fresh', 'mean'))
 
   def __post_init__(self) -> None:
     checks.check(self)

@@ -17,22 +17,21 @@ BUILT_IN = {
 
 @dataclasses.dataclass(frozen=True)
 class BehaviorsConfig:
-  """Settings of the behaviors to transfer."""
+  """Settings of the behaviors to transfer.
 
-  behavior: str = checks.setting(
-    '',
-    'Comma-separated behaviors to transfer: directories that run_ngu.py '
-    'exported, names of behaviors that come with the package '
-    '(`minigrid-explorer`), addresses of archives with their checksums '
-    '(`https://HOST/NAME.tar.gz#sha256=DIGEST`), `action_repeat` (repeats one '
-    'random action for a whole flight) or `uniform` (acts at random).',
-  )
-  behavior_weights: str = checks.setting(
-    '',
-    'Comma-separated weights, one per behavior; a flight draws its behavior '
-    'with a probability proportional to its weight. Empty makes all behaviors '
-    'equally likely.',
-  )
+  Attributes:
+    behavior: Comma-separated behaviors to transfer: directories that run_ngu.py
+      exported, names of behaviors that come with the package
+      (`minigrid-explorer`), addresses of archives with their checksums
+      (`https://HOST/NAME.tar.gz#sha256=DIGEST`), `action_repeat` (repeats one
+      random action for a whole flight) or `uniform` (acts at random).
+    behavior_weights: Comma-separated weights, one per behavior; a flight draws
+      its behavior with a probability proportional to its weight. Empty makes
+      all behaviors equally likely.
+  """
+
+  behavior: str = ''
+  behavior_weights: str = ''
 
   def __post_init__(self) -> None:
     checks.check(self)

@@ -1,25 +1,27 @@
-"""Declares settings with their help, range and choices.
+"""Declares settings: their help, range and choices.
 
-A setting is a field of a frozen dataclass that is declared with `setting`. The
-flags of the launch scripts take their help from the declaration, and `check`
-rejects every value that the declaration does not allow, so that each fact about
-a setting is written once. A `__post_init__` method adds only checks of several
-fields together.
+A setting is a field of a frozen dataclass, and the docstring of the class
+describes it under `Attributes`; the flags of the launch scripts take their help
+from there. `setting` limits the values of a field, and `check` rejects all
+others, so that each fact about a setting is written once. A `__post_init__`
+method adds only checks of several fields together.
 """
 
 import dataclasses
+import inspect
 import math
 import numbers
-from typing import Any, Mapping, NamedTuple, Optional, Tuple
+import re
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from bt_acme.config import names
 
-_KEY = 'declaration'
 # The default limit of numbers. Both int32 and float32, in which runs compute,
 # represent it exactly.
 _LARGEST = 1_000_000_000
 # Smaller numbers may become 0 in float32.
 _SMALLEST_FLOAT = 1.2e-38
+_RANGE = ('minimum', 'above', 'maximum')
 # For each type of default: the allowed types of values, and their description.
 _TYPES: Mapping[type, Tuple[Any, str]] = {
   bool: (bool, 'True or False'),
@@ -28,22 +30,11 @@ _TYPES: Mapping[type, Tuple[Any, str]] = {
   str: (str, 'a string'),
 }
 
-
-class Declaration(NamedTuple):
-  """The declaration of a setting; see `setting` for the fields."""
-
-  help: str
-  minimum: Optional[float]
-  above: Optional[float]
-  maximum: Optional[float]
-  choices: Tuple[object, ...]
-  hint: str
-  largest: float
+Limits = Mapping[str, Any]
 
 
 def setting(
   default: Any,
-  help: str,
   *,
   minimum: Optional[float] = None,
   above: Optional[float] = None,
@@ -52,11 +43,10 @@ def setting(
   hint: str = '',
   largest: float = _LARGEST,
 ) -> Any:
-  """Declares a setting: a field with its help, range and choices.
+  """Declares a setting whose range or choices are limited.
 
   Args:
     default: a bool, int, float or str; values must have the same type.
-    help: a description that names the unit and the value in the paper, if any.
     minimum: the smallest allowed value.
     above: an exclusive lower bound, used instead of `minimum`.
     maximum: the largest allowed value.
@@ -66,33 +56,50 @@ def setting(
       A `maximum`, which follows from the meaning of the setting, replaces it.
 
   Returns:
-    A `dataclasses.field`.
+    A `dataclasses.field`, which has the limits as its metadata.
   """
-  declaration = Declaration(
-    help, minimum, above, maximum, choices, hint, largest
-  )
-  return dataclasses.field(default=default, metadata={_KEY: declaration})
+  limits = {
+    **{'minimum': minimum, 'above': above, 'maximum': maximum},
+    **{'choices': choices, 'hint': hint, 'largest': largest},
+  }
+  return dataclasses.field(default=default, metadata=limits)
 
 
-def declaration_of(field: 'dataclasses.Field[Any]') -> Declaration:
-  """Returns the declaration of a field.
+def limits_of(field: 'dataclasses.Field[Any]') -> Limits:
+  """Returns the limits of a setting, by the names of `setting`'s arguments."""
+  return field.metadata or setting(field.default).metadata
+
+
+def help_of(group: type) -> Dict[str, str]:
+  """Returns the help of each setting of a group, from its docstring.
+
+  Args:
+    group: a dataclass; the docstrings of its base classes are read too.
 
   Raises:
-    ValueError: if the field was not created by `setting`.
+    ValueError: if the docstring does not describe a setting.
   """
-  if _KEY not in field.metadata:
-    raise ValueError(
-      f'The field {field.name} has no help. Declare it with checks.setting.'
+  found: Dict[str, str] = {}
+  for one in reversed(group.__mro__[:-1]):
+    text = inspect.cleandoc(one.__doc__ or '')
+    attributes = text.partition('\nAttributes:\n')[2].partition('\n\n')[0]
+    _, *entries = re.split(r'^  (\w+): ', attributes, flags=re.MULTILINE)
+    for name, entry in zip(entries[::2], entries[1::2], strict=True):
+      found[name] = ' '.join(entry.split())
+  for field in dataclasses.fields(group):
+    require(
+      field.name in found,
+      f'The field {field.name} has no help. Describe it under Attributes in '
+      f'the docstring of {group.__name__}.',
     )
-  declaration: Declaration = field.metadata[_KEY]
-  return declaration
+  return {field.name: found[field.name] for field in dataclasses.fields(group)}
 
 
 def check(settings: Any) -> None:
   """Checks every field of a dataclass against its declaration.
 
   Args:
-    settings: a dataclass whose fields were created by `setting`.
+    settings: a dataclass of settings.
 
   Raises:
     ValueError: if a value has the wrong type or is outside its range or
@@ -100,7 +107,7 @@ def check(settings: Any) -> None:
   """
   for field in dataclasses.fields(settings):
     value = getattr(settings, field.name)
-    problem = _problem(value, type(field.default), declaration_of(field))
+    problem = _problem(value, type(field.default), limits_of(field))
     if problem:
       raise ValueError(f'{field.name}={value!r} {problem}')
 
@@ -111,31 +118,29 @@ def require(condition: bool, message: str) -> None:
     raise ValueError(message)
 
 
-def _problem(value: Any, kind: type, declaration: Declaration) -> str:
+def _problem(value: Any, kind: type, limits: Limits) -> str:
   """Returns the error message for a value; empty if the value is valid."""
   allowed, in_words = _TYPES[kind]
   if not isinstance(value, allowed) or (
     isinstance(value, bool) and kind is not bool
   ):
     return f'must be {in_words}.'
-  if declaration.choices:
-    if value in declaration.choices:
+  if limits['choices']:
+    if value in limits['choices']:
       return ''
-    return 'is unknown: ' + names.suggest(value, declaration.choices)
+    return 'is unknown: ' + names.suggest(value, limits['choices'])
   if kind in (int, float):
-    return _problem_of_number(value, kind, declaration)
+    return _problem_of_number(value, kind, limits)
   return ''
 
 
-def _problem_of_number(
-  value: float, kind: type, declaration: Declaration
-) -> str:
+def _problem_of_number(value: float, kind: type, limits: Limits) -> str:
   """Checks a number; an int may be too large to convert to a float."""
   if value != value or abs(value) == math.inf:
     return 'must be finite.'
-  if not _in_range(value, declaration):
-    return f'{_range_in_words(declaration)}. {declaration.hint}'.rstrip()
-  largest = max(declaration.largest, declaration.maximum or 0)
+  if not _in_range(value, limits):
+    return f'{_range_in_words(limits)}. {limits["hint"]}'.rstrip()
+  largest = max(limits['largest'], limits['maximum'] or 0)
   if abs(value) > largest:
     magnitude = ' in magnitude' if value < 0 else ''
     return f'must not exceed {largest:,}{magnitude}.'
@@ -144,8 +149,8 @@ def _problem_of_number(
   return ''
 
 
-def _in_range(value: float, declaration: Declaration) -> bool:
-  _, minimum, above, maximum, *_ = declaration
+def _in_range(value: float, limits: Limits) -> bool:
+  minimum, above, maximum = map(limits.get, _RANGE)
   return (
     (minimum is None or value >= minimum)
     and (above is None or value > above)
@@ -153,8 +158,8 @@ def _in_range(value: float, declaration: Declaration) -> bool:
   )
 
 
-def _range_in_words(declaration: Declaration) -> str:
-  _, minimum, above, maximum, *_ = declaration
+def _range_in_words(limits: Limits) -> str:
+  minimum, above, maximum = map(limits.get, _RANGE)
   if maximum is not None and above is not None:
     return f'must lie in ({above}, {maximum}]'
   if maximum is not None and minimum is not None:

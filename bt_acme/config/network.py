@@ -13,6 +13,25 @@ LARGEST_LAYER = 16_384
 class NetworkConfig:
   """The Q-network: a convolutional torso, an LSTM and a dueling head.
 
+  Attributes:
+    torso: Convolutions of the torso: `nature` uses the three layers of DQN,
+      without padding, for frames of 84x84 pixels; `workshop` uses the two
+      layers of the first DQN, with a third of the multiplications; `small` is
+      for observations below 36 pixels a side; `auto` selects `nature` or
+      `small` by the size of the observation.
+    torso_size: Number of units of the fully connected layer after the
+      convolutions.
+    lstm_size: Number of units of the LSTM; 0 removes the LSTM.
+    head_size: Number of hidden units of each of the two streams of the dueling
+      head.
+    reward_input: Transformation of the previous reward that the network takes
+      as an input: `tanh`, `signed_hyperbolic` (the function h of value
+      rescaling), or none (`raw`). It must be the same in pre-training and
+      transfer. The papers do not specify it.
+    torso_dtype: Data type in which the convolutions and the next layer compute,
+      `float32` or `bfloat16`; the rest of the network always computes in
+      float32.
+
   Example:
     ```python
     from bt_acme import config
@@ -22,47 +41,17 @@ class NetworkConfig:
   """
 
   torso: str = checks.setting(
-    'auto',
-    'Convolutions of the torso: `nature` uses the three layers of DQN, without '
-    'padding, for frames of 84x84 pixels; `workshop` uses the two layers of '
-    'the first DQN, with a third of the multiplications; `small` is for '
-    'observations below 36 pixels a side; `auto` selects `nature` or `small` '
-    'by the size of the observation.',
-    choices=('auto', 'nature', 'workshop', 'small'),
+    'auto', choices=('auto', 'nature', 'workshop', 'small')
   )
-  torso_size: int = checks.setting(
-    512,
-    'Number of units of the fully connected layer after the convolutions.',
-    above=0,
-    largest=LARGEST_LAYER,
-  )
+  torso_size: int = checks.setting(512, above=0, largest=LARGEST_LAYER)
   lstm_size: int = checks.setting(
-    512,
-    'Number of units of the LSTM; 0 removes the LSTM.',
-    minimum=0,
-    hint='0 removes the LSTM.',
-    largest=LARGEST_LAYER,
+    512, minimum=0, hint='0 removes the LSTM.', largest=LARGEST_LAYER
   )
-  head_size: int = checks.setting(
-    512,
-    'Number of hidden units of each of the two streams of the dueling head.',
-    above=0,
-    largest=LARGEST_LAYER,
-  )
+  head_size: int = checks.setting(512, above=0, largest=LARGEST_LAYER)
   reward_input: str = checks.setting(
-    'tanh',
-    'Transformation of the previous reward that the network takes as an input: '
-    '`tanh`, `signed_hyperbolic` (the function h of value rescaling), or none '
-    '(`raw`). It must be the same in pre-training and transfer. The papers do '
-    'not specify it.',
-    choices=('tanh', 'signed_hyperbolic', 'raw'),
+    'tanh', choices=('tanh', 'signed_hyperbolic', 'raw')
   )
-  torso_dtype: str = checks.setting(
-    'float32',
-    'Data type in which the convolutions and the next layer compute, `float32` '
-    'or `bfloat16`; the rest of the network always computes in float32.',
-    choices=('float32', 'bfloat16'),
-  )
+  torso_dtype: str = checks.setting('float32', choices=('float32', 'bfloat16'))
 
   def __post_init__(self) -> None:
     checks.check(self)

@@ -15,6 +15,80 @@ _ROLES = ('both', 'fly', 'choose')
 class TransferConfig:
   """Behavior transfer: flights and the extra action.
 
+  Attributes:
+    flights: Whether to let a behavior control whole stretches of an episode,
+      called flights.
+    extra_action: Whether to give the agent an extra action that lets a behavior
+      act for one step.
+    extra_action_margin: Margin by which the value of a primitive action must
+      exceed that of an extra action for the primitive action to be selected, as
+      a fraction of the largest absolute value. In long tasks, values differ by
+      less than the errors of the network; with 0.1, the agent follows the
+      behavior when in doubt. The paper selects the largest value, which is a
+      margin of 0.
+    flight_probability: Probability that a step starts a flight: `log_uniform`
+      draws it for each episode, independently of the environment's epsilon, as
+      in the paper's agent; `epsilon` uses the environment's epsilon and
+      replaces random actions with flights, as in the ez-greedy agent of Dabney
+      et al. The paper does not say which of the two its own ez-greedy baseline
+      uses.
+    min_flight_probability: Lower bound of the log-uniform distribution of the
+      probability that a step starts a flight. The paper lists 0, which has no
+      logarithm.
+    max_flight_probability: Upper bound of the log-uniform distribution of the
+      probability that a step starts a flight. The paper uses 0.1.
+    flight_exponent: Exponent mu of the zeta distribution of flight lengths:
+      length n has a probability proportional to n^-mu. The paper uses 2.
+    max_flight_length: Maximum length of a flight in actor steps; longer flights
+      are clipped. The paper does not say whether there is a limit, without
+      which the mean length is infinite; 10,000 follows ez-greedy.
+    behavior_roles: Comma-separated roles, one per behavior: `both`, `fly`
+      (flights only, without an extra action) or `choose` (an extra action
+      only). Empty gives all behaviors both roles, as in the paper.
+    flight_priorities: Probabilities with which a flight draws each behavior:
+      `fixed` uses the weights of the behaviors for the whole run; `learned`
+      also prefers behaviors whose recent episodes had high scores
+      (priority_signal). The paper has a single behavior and suggests priorities
+      as future work.
+    priority_signal: Score of an episode, which counts for each behavior that
+      flew in it: `discovery` is the sum of the positive rewards of the task,
+      which favors behaviors that find rewards at any cost; `return` is the sum
+      of all rewards of the task; `novelty` is the number of distinct
+      observations, which suits small images without noise;
+      `discovery_then_novelty` is the discovery as soon as the recent episodes
+      of any behavior have one, and the novelty until then.
+    priority_window: Number of recent episodes of each behavior whose mean score
+      determines its priority.
+    priority_temperature: Temperature of the softmax over the mean scores, which
+      are divided by their standard deviation over episodes. At 0.1, a mean that
+      is half a standard deviation higher makes a behavior 150 times as likely,
+      apart from priority_floor.
+    priority_floor: Share of the draws that ignore the scores, so that each
+      behavior is tried again from time to time.
+    behavior_draws: Unit for which a behavior is drawn: `flight` draws one for
+      each flight, `episode` one for all flights of an episode, so that its
+      score depends on one behavior; `auto` is `episode` with learned
+      priorities, else `flight`.
+    flight_recurrent_state: Treatment of the Q-network's recurrent state during
+      a flight, in both actors and the learner: `advance` processes the steps of
+      the flight; `hold` keeps the state from before the flight, which makes
+      training slower. The paper does not specify this: its actor runs either
+      the behavior or R2D2, and its learner unrolls whole sequences.
+    flight_behavior_state: Recurrent state of a behavior at the start of a
+      flight: `advance` continues from its current state, which has processed
+      all steps of the episode, no matter who selected the actions; `restart`
+      starts from the initial state of an episode, so that the behavior does not
+      depend on a past that it would never have produced. The paper does not
+      specify this.
+    behavior_epsilon: Epsilon of an exported behavior, which otherwise takes the
+      action with the highest value. The paper draws actions from "the policy"
+      and does not say how greedily; 0.01 is the epsilon of the evaluators.
+    behavior_reward_input: Intrinsic reward that the network of an exported
+      behavior takes as an input: `recompute` computes the reward with frozen
+      networks, as in pre-training; `zero` uses zeros, which is cheaper. The
+      paper trains the policy with this input, but transfers a function of
+      observations alone.
+
   Example:
     ```python
     from bt_acme import config
@@ -23,152 +97,43 @@ class TransferConfig:
     ```
   """
 
-  flights: bool = checks.setting(
-    True,
-    'Whether to let a behavior control whole stretches of an episode, called '
-    'flights.',
-  )
-  extra_action: bool = checks.setting(
-    True,
-    'Whether to give the agent an extra action that lets a behavior act for '
-    'one step.',
-  )
-  extra_action_margin: float = checks.setting(
-    0.0,
-    'Margin by which the value of a primitive action must exceed that of an '
-    'extra action for the primitive action to be selected, as a fraction of '
-    'the largest absolute value. In long tasks, values differ by less than the '
-    'errors of the network; with 0.1, the agent follows the behavior when in '
-    'doubt. The paper selects the largest value, which is a margin of 0.',
-    minimum=0,
-  )
+  flights: bool = True
+  extra_action: bool = True
+  extra_action_margin: float = checks.setting(0.0, minimum=0)
   flight_probability: str = checks.setting(
-    'log_uniform',
-    'Probability that a step starts a flight: `log_uniform` draws it for each '
-    "episode, independently of the environment's epsilon, as in the paper's "
-    "agent; `epsilon` uses the environment's epsilon and replaces random "
-    'actions with flights, as in the ez-greedy agent of Dabney et al. The '
-    'paper does not say which of the two its own ez-greedy baseline uses.',
-    choices=('log_uniform', 'epsilon'),
+    'log_uniform', choices=('log_uniform', 'epsilon')
   )
   min_flight_probability: float = checks.setting(
-    1e-4,
-    'Lower bound of the log-uniform distribution of the probability that a '
-    'step starts a flight. The paper lists 0, which has no logarithm.',
-    above=0,
-    maximum=1,
-    hint=_NO_FLIGHTS,
+    1e-4, above=0, maximum=1, hint=_NO_FLIGHTS
   )
   max_flight_probability: float = checks.setting(
-    0.1,
-    'Upper bound of the log-uniform distribution of the probability that a '
-    'step starts a flight. The paper uses 0.1.',
-    above=0,
-    maximum=1,
-    hint=_NO_FLIGHTS,
+    0.1, above=0, maximum=1, hint=_NO_FLIGHTS
   )
-  flight_exponent: float = checks.setting(
-    2.0,
-    'Exponent mu of the zeta distribution of flight lengths: length n has a '
-    'probability proportional to n^-mu. The paper uses 2.',
-    above=1,
-  )
+  flight_exponent: float = checks.setting(2.0, above=1)
   max_flight_length: int = checks.setting(
-    10_000,
-    'Maximum length of a flight in actor steps; longer flights are clipped. '
-    'The paper does not say whether there is a limit, without which the mean '
-    'length is infinite; 10,000 follows ez-greedy.',
-    minimum=1,
-    maximum=_LONGEST_FLIGHT,
+    10_000, minimum=1, maximum=_LONGEST_FLIGHT
   )
-  behavior_roles: str = checks.setting(
-    '',
-    'Comma-separated roles, one per behavior: `both`, `fly` (flights only, '
-    'without an extra action) or `choose` (an extra action only). Empty gives '
-    'all behaviors both roles, as in the paper.',
-  )
-  flight_priorities: str = checks.setting(
-    'fixed',
-    'Probabilities with which a flight draws each behavior: `fixed` uses the '
-    'weights of the behaviors for the whole run; `learned` also prefers '
-    'behaviors whose recent episodes had high scores (priority_signal). The '
-    'paper has a single behavior and suggests priorities as future work.',
-    choices=('fixed', 'learned'),
-  )
+  behavior_roles: str = ''
+  flight_priorities: str = checks.setting('fixed', choices=('fixed', 'learned'))
   priority_signal: str = checks.setting(
     'discovery',
-    'Score of an episode, which counts for each behavior that flew in it: '
-    '`discovery` is the sum of the positive rewards of the task, which favors '
-    'behaviors that find rewards at any cost; `return` is the sum of all '
-    'rewards of the task; `novelty` is the number of distinct '
-    'observations, which suits small images without noise; '
-    '`discovery_then_novelty` is the discovery as soon as the recent episodes '
-    'of any behavior have one, and the novelty until then.',
     choices=('discovery', 'return', 'novelty', 'discovery_then_novelty'),
   )
-  priority_window: int = checks.setting(
-    64,
-    'Number of recent episodes of each behavior whose mean score determines '
-    'its priority.',
-    minimum=1,
-    maximum=100_000,
-  )
-  priority_temperature: float = checks.setting(
-    0.1,
-    'Temperature of the softmax over the mean scores, which are divided by '
-    'their standard deviation over episodes. At 0.1, a mean that is half a '
-    'standard deviation higher makes a behavior 150 times as likely, apart '
-    'from priority_floor.',
-    above=0,
-  )
-  priority_floor: float = checks.setting(
-    0.1,
-    'Share of the draws that ignore the scores, so that each behavior is '
-    'tried again from time to time.',
-    minimum=0,
-    maximum=1,
-  )
+  priority_window: int = checks.setting(64, minimum=1, maximum=100_000)
+  priority_temperature: float = checks.setting(0.1, above=0)
+  priority_floor: float = checks.setting(0.1, minimum=0, maximum=1)
   behavior_draws: str = checks.setting(
-    'auto',
-    'Unit for which a behavior is drawn: `flight` draws one for each '
-    'flight, `episode` one for all flights of an episode, so that its score '
-    'depends on one behavior; `auto` is `episode` with learned priorities, '
-    'else `flight`.',
-    choices=('auto', 'flight', 'episode'),
+    'auto', choices=('auto', 'flight', 'episode')
   )
   flight_recurrent_state: str = checks.setting(
-    'advance',
-    "Treatment of the Q-network's recurrent state during a flight, in both "
-    'actors and the learner: `advance` processes the steps of the flight; '
-    '`hold` keeps the state from before the flight, which makes training '
-    'slower. The paper does not specify this: its actor runs either the '
-    'behavior or R2D2, and its learner unrolls whole sequences.',
-    choices=('advance', 'hold'),
+    'advance', choices=('advance', 'hold')
   )
   flight_behavior_state: str = checks.setting(
-    'advance',
-    'Recurrent state of a behavior at the start of a flight: `advance` '
-    'continues from its current state, which has processed all steps of the '
-    'episode, no matter who selected the actions; `restart` starts from the '
-    'initial state of an episode, so that the behavior does not depend on a '
-    'past that it would never have produced. The paper does not specify this.',
-    choices=('advance', 'restart'),
+    'advance', choices=('advance', 'restart')
   )
-  behavior_epsilon: float = checks.setting(
-    0.01,
-    'Epsilon of an exported behavior, which otherwise takes the action with '
-    'the highest value. The paper draws actions from "the policy" and does not '
-    'say how greedily; 0.01 is the epsilon of the evaluators.',
-    minimum=0,
-    maximum=1,
-  )
+  behavior_epsilon: float = checks.setting(0.01, minimum=0, maximum=1)
   behavior_reward_input: str = checks.setting(
-    'recompute',
-    'Intrinsic reward that the network of an exported behavior takes as an '
-    'input: `recompute` computes the reward with frozen networks, as in '
-    'pre-training; `zero` uses zeros, which is cheaper. The paper trains the '
-    'policy with this input, but transfers a function of observations alone.',
-    choices=('recompute', 'zero'),
+    'recompute', choices=('recompute', 'zero')
   )
 
   @property

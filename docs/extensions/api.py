@@ -122,7 +122,7 @@ def _signature(function, *, is_method):
 
 
 def _default(code):
-  """Returns the code of a default; of a setting, without help and limits."""
+  """Returns the code of a default; of a setting, without its limits."""
   tree = ast.parse(code, mode='eval').body
   if isinstance(tree, ast.Call) and ast.unparse(tree.func) == 'checks.setting':
     return ast.unparse(tree.args[0])

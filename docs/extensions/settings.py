@@ -24,33 +24,32 @@ def group(module, class_name):
     class_name: the name of the dataclass.
 
   Returns:
-    A summary line, and the dataclass fields with their declarations.
+    A dataclass with the same settings and docstring.
   """
   if module.startswith('bt_acme.config.'):
-    found = getattr(importlib.import_module(module), class_name)
-    return found.__doc__, dataclasses.fields(found)
+    return getattr(importlib.import_module(module), class_name)
   path = ROOT / (module.replace('.', '/') + '.py')
   for node in ast.parse(path.read_text()).body:
     if isinstance(node, ast.ClassDef) and node.name == class_name:
-      return ast.get_docstring(node), _fields(node)
+      made = dataclasses.make_dataclass(class_name, _fields(node))
+      made.__doc__ = ast.get_docstring(node)
+      return made
   raise ValueError(f'{path} has no class {class_name}.')
 
 
 def _fields(class_node):
-  """Evaluates the declarations in a class, which only need other settings."""
+  """Evaluates the fields of a class, which only need other settings."""
   known = {'checks': checks, 'run_config': run_config}
-  fields = []
   for node in class_node.body:
     if isinstance(node, ast.AnnAssign):
-      field = eval(compile(ast.Expression(node.value), '', 'eval'), known)
-      field.name = node.target.id
-      fields.append(field)
-  return fields
+      code = compile(ast.Expression(node.value), '', 'eval')
+      yield node.target.id, ast.unparse(node.annotation), eval(code, known)
 
 
-def _range(declaration):
+def _range(limits):
   """Returns what values a setting may have, in words; empty for any."""
-  _, minimum, above, maximum, choices, *_ = declaration
+  names = ('minimum', 'above', 'maximum', 'choices')
+  minimum, above, maximum, choices = map(limits.get, names)
   if choices:
     return 'one of ' + ', '.join(f'`{choice}`' for choice in choices)
   parts = []
@@ -63,17 +62,20 @@ def _range(declaration):
   return ', '.join(parts)
 
 
-def _entry(field, prefix):
+def _entry(field, text, prefix):
   """Returns the Markdown of one setting: its name, default, range and help."""
-  declaration = checks.declaration_of(field)
   kind = type(field.default).__name__
-  facts = [kind, f'default `{field.default!r}`', _range(declaration)]
+  facts = [
+    kind,
+    f'default `{field.default!r}`',
+    _range(checks.limits_of(field)),
+  ]
   return [
     f'({prefix}-{field.name})=',
     f'`--{field.name}`',
     f': *{"; ".join(fact for fact in facts if fact)}*',
     '',
-    f'  {declaration.help}',
+    f'  {text}',
     '',
   ]
 
@@ -87,9 +89,14 @@ class Settings(SphinxDirective):
     """Returns a definition list of the settings."""
     module, class_name = self.arguments
     self.env.note_dependency(str(ROOT / (module.replace('.', '/') + '.py')))
-    _, fields = group(module, class_name)
+    found = group(module, class_name)
+    texts = checks.help_of(found)
     prefix = 'evaluate' if class_name == 'EvaluationConfig' else 'setting'
-    lines = [line for field in fields for line in _entry(field, prefix)]
+    lines = [
+      line
+      for field in dataclasses.fields(found)
+      for line in _entry(field, texts[field.name], prefix)
+    ]
     return _parse(self, lines)
 
 

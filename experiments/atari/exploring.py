@@ -13,25 +13,20 @@ from experiments.atari import visits as visits_lib
 
 @dataclasses.dataclass(frozen=True)
 class ExploreConfig(runs.TrainConfig):
-  """Settings of exploration with NGU."""
+  """Settings of exploration with NGU.
 
-  game: str = checks.setting(
-    montezuma.GAME, f'Name of the game. Must be {montezuma.GAME}.'
-  )
-  max_actor_steps: int = checks.setting(
-    300_000,
-    'Budget of pre-training in actor steps of 4 frames each.',
-    above=0,
-  )
-  episodes: int = checks.setting(
-    8, 'Number of games that each policy plays in parallel.', above=0
-  )
-  episode_steps: int = checks.setting(
-    1_500,
-    'Number of actor steps that each policy plays in each of these parallel '
-    'games. A game that ends is followed by another one.',
-    above=0,
-  )
+  Attributes:
+    game: Name of the game. Must be montezuma_revenge.
+    max_actor_steps: Budget of pre-training in actor steps of 4 frames each.
+    episodes: Number of games that each policy plays in parallel.
+    episode_steps: Number of actor steps that each policy plays in each of these
+      parallel games. A game that ends is followed by another one.
+  """
+
+  game: str = montezuma.GAME
+  max_actor_steps: int = checks.setting(300_000, above=0)
+  episodes: int = checks.setting(8, above=0)
+  episode_steps: int = checks.setting(1_500, above=0)
 
   script = 'run_ngu.py'
   # Evaluators measure task rewards, which pre-training does not use.

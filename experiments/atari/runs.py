@@ -16,30 +16,23 @@ FRAMES_PER_ACTOR_STEP = 4
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
-  """Settings of a launched run on a game."""
+  """Settings of a launched run on a game.
 
-  game: str = checks.setting(
-    'road_runner', 'Name of the game, one of the 57 Atari games.'
-  )
-  max_actor_steps: int = checks.setting(
-    250_000,
-    'Budget of training in actor steps of 4 frames each.',
-    above=0,
-  )
-  workdir: str = checks.setting(
-    '',
-    'Directory of the run. Defaults to runs/atari/GAME for `learn` and to '
-    'runs/atari/GAME_ngu for `explore`.',
-  )
-  seed: int = checks.setting(
-    0,
-    'Random seed of the run and of the games played after training.',
-    minimum=0,
-    maximum=run_config.LARGEST_SEED,
-  )
-  draw_only: bool = checks.setting(
-    False, 'Whether to skip training and draw the existing run in the workdir.'
-  )
+  Attributes:
+    game: Name of the game, one of the 57 Atari games.
+    max_actor_steps: Budget of training in actor steps of 4 frames each.
+    workdir: Directory of the run. Defaults to runs/atari/GAME for `learn` and
+      to runs/atari/GAME_ngu for `explore`.
+    seed: Random seed of the run and of the games played after training.
+    draw_only: Whether to skip training and draw the existing run in the
+      workdir.
+  """
+
+  game: str = 'road_runner'
+  max_actor_steps: int = checks.setting(250_000, above=0)
+  workdir: str = ''
+  seed: int = checks.setting(0, minimum=0, maximum=run_config.LARGEST_SEED)
+  draw_only: bool = False
 
   script: ClassVar[str]  # The launch script.
   more_flags: ClassVar[Sequence[str]] = ()  # Additional flags of the script.

@@ -36,28 +36,24 @@ _FAILED = 1  # The exit code if some runs have failed.
 
 @dataclasses.dataclass(frozen=True)
 class LearningConfig:
-  """Settings of the command."""
+  """Settings of the command.
 
-  claims: str = checks.setting(
-    ','.join(claims.CLAIMS), 'Claims to show, separated by commas.'
-  )
-  seeds: int = checks.setting(
-    10, 'Maximum number of seeds per algorithm.', above=0
-  )
-  jobs: int = checks.setting(
-    os.cpu_count() or 1, 'Number of runs at a time.', above=0
-  )
-  folder: str = checks.setting(
-    'runs/learning', 'Directory for results and behaviors.'
-  )
-  run: bool = checks.setting(
-    True, 'Whether to execute the runs that have no result.'
-  )
-  publish: bool = checks.setting(
-    False,
-    'Whether to store the results with the code and update the tables in '
-    'README.md.',
-  )
+  Attributes:
+    claims: Claims to show, separated by commas.
+    seeds: Maximum number of seeds per algorithm.
+    jobs: Number of runs at a time.
+    folder: Directory for results and behaviors.
+    run: Whether to execute the runs that have no result.
+    publish: Whether to store the results with the code and update the tables in
+      README.md.
+  """
+
+  claims: str = checks.setting(','.join(claims.CLAIMS))
+  seeds: int = checks.setting(10, above=0)
+  jobs: int = checks.setting(os.cpu_count() or 1, above=0)
+  folder: str = 'runs/learning'
+  run: bool = True
+  publish: bool = False
 
   def __post_init__(self) -> None:
     checks.check(self)

@@ -11,7 +11,6 @@ from absl import flags as absl_flags
 
 from bt_acme import config
 from bt_acme.cli import flags
-from bt_acme.config import checks, names
 
 _ROOT = str(pathlib.Path(__file__).parents[2])
 _SCRIPT = """'''Trains something.'''
@@ -86,10 +85,8 @@ def test_every_setting_is_a_flag_of_its_type(values, config_class):
   assert count == len(list(values)) > 30
 
 
-def test_help_is_taken_from_the_declaration(values):
+def test_help_is_taken_from_the_docstring(values):
   flags.define(config.BTConfig)
-  for name, field in names.settings_of(config.BTConfig).items():
-    assert values[name].help == checks.declaration_of(field).help
   assert values['torso_size'].help == (
     'Number of units of the fully connected layer after the convolutions.'
   )
@@ -130,9 +127,13 @@ def test_an_unknown_override_is_an_error(values):
 
 @dataclasses.dataclass(frozen=True)
 class _Declared:
-  """A group."""
+  """A group.
 
-  speed: float = checks.setting(1.0, 'The speed in actor steps per second.')
+  Attributes:
+    speed: The speed in actor steps per second.
+  """
+
+  speed: float = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,7 +156,7 @@ def test_two_settings_with_the_same_name_are_an_error(values):
 
 def test_a_setting_without_help_is_an_error(values):
   del values
-  with pytest.raises(ValueError, match='field height has no help. Declare it'):
+  with pytest.raises(ValueError, match='field height has no help. Describe it'):
     flags.define(_config_of(_Declared(), _Undeclared()))
 
 

@@ -27,7 +27,7 @@ def test_more_devices_than_available(launch_type):
 
 def test_the_setting_lists_all_engines():
   field = run_config.RunConfig.__dataclass_fields__['lp_launch_type']
-  choices = set(checks.declaration_of(field).choices)
+  choices = set(checks.limits_of(field)['choices'])
   assert choices == {'in_process', *launcher.ENGINES}
   for name, engine in launcher.ENGINES.items():
     address = 'auto' if name == 'ray' else ''

@@ -64,13 +64,12 @@ def test_every_setting_has_a_type(group, field):
 
 @pytest.mark.parametrize('group, field', _FIELDS, ids=_IDS)
 def test_help_is_complete_and_names_every_choice(group, field):
-  del group
-  declaration = checks.declaration_of(field)
-  assert re.fullmatch(r'[A-Z].*\.', declaration.help)
-  assert len(declaration.help.split()) > 4
-  for choice in declaration.choices:
+  text = checks.help_of(group)[field.name]
+  assert re.fullmatch(r'[A-Z].*\.', text)
+  assert len(text.split()) > 4
+  for choice in checks.limits_of(field)['choices']:
     shown = f'`{choice}`' if isinstance(choice, str) else f'{choice:g}'
-    assert shown in declaration.help
+    assert shown in text
 
 
 @pytest.mark.parametrize(
@@ -141,4 +140,4 @@ def test_more_neighbors_than_the_memory_holds():
 )
 def test_choices_match_the_code_that_reads_them(setting, known):
   field = names.settings_of(config.NGUConfig)[setting]
-  assert set(checks.declaration_of(field).choices) == set(known)
+  assert set(checks.limits_of(field)['choices']) == set(known)

@@ -10,21 +10,21 @@ from bt_acme.config import checks
 
 @dataclasses.dataclass(frozen=True)
 class _Group:
-  count: int = checks.setting(3, 'A number of things.', above=0)
-  rate: float = checks.setting(0.5, 'A rate.', minimum=0, maximum=1)
+  count: int = checks.setting(3, above=0)
+  rate: float = checks.setting(0.5, minimum=0, maximum=1)
   share: float = checks.setting(
-    0.5, 'A share.', above=0, maximum=1, hint='Leave it out with 1.'
+    0.5, above=0, maximum=1, hint='Leave it out with 1.'
   )
-  slope: float = checks.setting(2.0, 'A slope.', above=1)
-  weight: float = checks.setting(0.0, 'A weight.', minimum=0)
-  factor: float = checks.setting(2.0, 'A factor.', minimum=1)
-  bound: float = checks.setting(0.0, 'A bound.', maximum=1)
-  free: float = checks.setting(0.0, 'Any number.')
-  kind: str = checks.setting('sum', 'A kind.', choices=('sum', 'mean'))
-  offset: float = checks.setting(0.0, 'An offset.', choices=(0.0, 1.0))
-  size: int = checks.setting(1, 'A size.', above=0, largest=100)
-  flag: bool = checks.setting(True, 'A flag.')
-  name: str = checks.setting('', 'A name.')
+  slope: float = checks.setting(2.0, above=1)
+  weight: float = checks.setting(0.0, minimum=0)
+  factor: float = checks.setting(2.0, minimum=1)
+  bound: float = checks.setting(0.0, maximum=1)
+  free: float = checks.setting(0.0)
+  kind: str = checks.setting('sum', choices=('sum', 'mean'))
+  offset: float = checks.setting(0.0, choices=(0.0, 1.0))
+  size: int = checks.setting(1, above=0, largest=100)
+  flag: bool = checks.setting(True)
+  name: str = checks.setting('')
 
   def __post_init__(self):
     checks.check(self)
@@ -102,7 +102,39 @@ def test_valid_values(values):
   assert all(getattr(group, name) == value for name, value in values.items())
 
 
-def test_a_field_without_a_declaration_is_an_error():
+@dataclasses.dataclass(frozen=True)
+class _Base:
+  """A group.
+
+  Attributes:
+    speed: The speed in actor steps per second, which is
+      a number.
+    depth: The depth.
+
+  Other text.
+  """
+
+  depth: float = 1.0
+  speed: float = 1.0
+
+
+def test_help_is_read_from_the_docstrings_of_a_class_and_its_bases():
+  @dataclasses.dataclass(frozen=True)
+  class Derived(_Base):
+    """Another group.
+
+    Attributes:
+      depth: Another depth: in meters."""
+
+    depth: float = 2.0
+
+  assert list(checks.help_of(Derived).items()) == [
+    ('depth', 'Another depth: in meters.'),
+    ('speed', 'The speed in actor steps per second, which is a number.'),
+  ]
+
+
+def test_a_field_without_help_is_an_error():
   group = dataclasses.make_dataclass('Group', [('height', float, 1.0)])
   with pytest.raises(ValueError, match='The field height has no help'):
-    checks.check(group())
+    checks.help_of(group)

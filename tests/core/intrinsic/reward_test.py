@@ -97,7 +97,7 @@ def test_every_configurable_reward_exists():
     for field in dataclasses.fields(config_lib.IntrinsicConfig)
     if field.name == 'intrinsic_reward'
   ]
-  assert tuple(rewards.BY_NAME) == checks.declaration_of(field).choices
+  assert tuple(rewards.BY_NAME) == checks.limits_of(field)['choices']
   for name, reward in rewards.BY_NAME.items():
     assert rewards.for_config(streams.changed(intrinsic_reward=name)) is reward
 
