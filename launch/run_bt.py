@@ -10,11 +10,8 @@ Ctrl-C stops a run, and the same command resumes it.
 
 import dataclasses
 
-from bt_acme import assembly
 from bt_acme import config as config_lib
-from bt_acme.cli import checksums, flags, initial_weights, named_behaviors
-from bt_acme.cli import run as run_cli
-from bt_acme.cli import settings as settings_cli
+from bt_acme.cli import initial_weights, named_behaviors, training
 from bt_acme.config import run as run_config
 
 
@@ -27,30 +24,5 @@ class Settings(config_lib.BTConfig):
   weights: initial_weights.WeightsConfig = initial_weights.WeightsConfig()
 
 
-def main(argv):
-  """Trains the agent."""
-  del argv
-  settings = settings_cli.read(Settings)
-  run = settings.run
-  transferred = named_behaviors.make(settings.behaviors, settings.transfer)
-  agent = assembly.Agent(
-    settings_cli.agent_config(config_lib.BTConfig, settings),
-    run_cli.environment_spec(run),
-    tuple(transferred),
-    settings.behaviors.weights,
-  )
-  return run_cli.launch(
-    run,
-    agent,
-    initial_params=initial_weights.load(settings.weights, agent, run.seed),
-    identity={
-      'behaviors': dataclasses.asdict(settings.behaviors),
-      'weights': dataclasses.asdict(settings.weights),
-      **checksums.compute(transferred, settings.weights),
-    },
-  )
-
-
 if __name__ == '__main__':
-  settings_cli.define(Settings)
-  flags.run_main(main, Settings)
+  training.run_main(Settings)

@@ -9,11 +9,8 @@ Ctrl-C stops a run, and the same command resumes it.
 
 import dataclasses
 
-from bt_acme import assembly
 from bt_acme import config as config_lib
-from bt_acme.cli import checksums, flags, initial_weights
-from bt_acme.cli import run as run_cli
-from bt_acme.cli import settings as settings_cli
+from bt_acme.cli import initial_weights, training
 from bt_acme.config import run as run_config
 
 
@@ -25,24 +22,5 @@ class Settings(config_lib.R2D2Config):
   weights: initial_weights.WeightsConfig = initial_weights.WeightsConfig()
 
 
-def main(argv):
-  """Trains the agent."""
-  del argv
-  settings = settings_cli.read(Settings)
-  run = settings.run
-  config = settings_cli.agent_config(config_lib.R2D2Config, settings)
-  agent = assembly.Agent(config, run_cli.environment_spec(run))
-  return run_cli.launch(
-    run,
-    agent,
-    initial_params=initial_weights.load(settings.weights, agent, run.seed),
-    identity={
-      'weights': dataclasses.asdict(settings.weights),
-      **checksums.compute(weights=settings.weights),
-    },
-  )
-
-
 if __name__ == '__main__':
-  settings_cli.define(Settings)
-  flags.run_main(main, Settings)
+  training.run_main(Settings)

@@ -1,6 +1,5 @@
 """`BTBuilder`: behavior transfer for an agent of this package or of dm-acme."""
 
-import dataclasses
 from typing import Optional, Sequence, Tuple, Union, overload
 
 from acme import specs
@@ -10,6 +9,7 @@ from bt_acme import config as config_lib
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.agents import builders as builders_lib
 from bt_acme.agents.external import builder as external
+from bt_acme.config import names
 
 
 @overload
@@ -151,10 +151,7 @@ def _around_ours(
   behavior_weights: Sequence[float],
 ) -> builders_lib.AgentBuilder:
   """Returns a builder of the R2D2 agent with behavior transfer."""
-  groups = {
-    field.name: getattr(base.config, field.name)
-    for field in dataclasses.fields(config_lib.R2D2Config)
-  }
+  groups = vars(names.part(base.config, config_lib.R2D2Config))
   return builders_lib.AgentBuilder(
     assembly.Agent(
       config_lib.BTConfig(**groups, transfer=config),

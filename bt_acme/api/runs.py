@@ -6,15 +6,7 @@ import pathlib
 import shutil
 import tempfile
 import weakref
-from typing import (
-  Any,
-  Dict,
-  List,
-  NamedTuple,
-  Optional,
-  Sequence,
-  Union,
-)
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -24,40 +16,14 @@ from bt_acme.cli import recorded_agent
 from bt_acme.cli import run as run_cli
 from bt_acme.config import run as run_config
 from bt_acme.evaluation import logs, tables
-from bt_acme.runtime import coordinator, metrics, progress
 from bt_acme.runtime import learned as learned_lib
+from bt_acme.runtime import metrics, progress
 from bt_acme.runtime import workdir as workdir_lib
 from bt_acme.runtime.engines import in_process
 
 Columns = Dict[str, npt.NDArray[np.float64]]
 PathLike = Union[str, pathlib.Path]
-
-_DISPLAYS: Dict[str, coordinator.MakeDisplay] = {
-  'auto': progress.Progress,
-  'off': lambda max_actor_steps: None,
-}
-
-
-class RunRequest(NamedTuple):
-  """The specification of a run.
-
-  Attributes:
-    agent: R2D2, NGU or BT.
-    config: the settings of the run; an empty workdir stands for a temporary
-      directory.
-    initial_params: initial parameters of the Q-network, or None.
-    identity: further values that distinguish the run from others, for its
-      `config.json`.
-    progress: `auto` or `off`.
-    callbacks: functions that are called after each iteration.
-  """
-
-  agent: assembly.Agent
-  config: run_config.RunConfig
-  initial_params: Any
-  identity: Dict[str, Any]
-  progress: str
-  callbacks: Sequence[in_process.Callback] = ()
+_SHOWN_EPISODES = 100  # Number of last episodes whose returns are averaged.
 
 
 class Run:
@@ -73,31 +39,43 @@ class Run:
     ```
   """
 
-  def __init__(self, request: RunRequest):
+  def __init__(
+    self, agent: assembly.Agent, config: run_config.RunConfig, **options: Any
+  ):
     """Initializes a run that has been neither started nor loaded.
 
     Args:
-      request: the specification of the run.
+      agent: R2D2, NGU or BT.
+      config: the settings of the run; an empty workdir stands for a temporary
+        directory.
+      **options: the other arguments of `cli.run.launch`.
     """
-    if not request.config.workdir:
+    if not config.workdir:
       temporary = tempfile.mkdtemp(prefix='bt_acme-')
       weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
-      request = _in(request, temporary)
-    self._request = request
+      config = dataclasses.replace(config, workdir=temporary)
+    self._agent = agent
+    self._config = config
+    self._options = options
     self._learned: assembly.Learned
     self._columns: Dict[str, Columns] = {}  # By label of the log.
 
   @classmethod
-  def start(cls, request: RunRequest) -> 'Run':
+  def start(
+    cls, agent: assembly.Agent, config: run_config.RunConfig, **options: Any
+  ) -> 'Run':
     """Starts a run, or resumes the run in its workdir.
 
     Args:
-      request: the specification of the run.
+      agent: R2D2, NGU or BT.
+      config: the settings of the run; an empty workdir stands for a temporary
+        directory.
+      **options: the other arguments of `cli.run.launch`.
 
     Returns:
       The finished or stopped run.
     """
-    run = cls(request)
+    run = cls(agent, config, **options)
     run._execute()
     return run
 
@@ -130,39 +108,34 @@ class Run:
     config = dataclasses.replace(
       workdir_lib.run_of(workdir, identity), lp_launch_type='in_process'
     )
-    extra = workdir_lib.extra(identity)
-    run = cls(RunRequest(agent, config, None, extra, 'auto'))
+    run = cls(
+      agent,
+      config,
+      identity=workdir_lib.extra(identity),
+      make_display=progress.Progress,
+    )
     run._read()
     run._set_budget(run.actor_steps)
     return run
 
   def _execute(self) -> None:
-    request = self._request
-    run_cli.launch(
-      request.config,
-      request.agent,
-      initial_params=request.initial_params,
-      identity=request.identity,
-      make_display=_DISPLAYS[request.progress],
-      callbacks=request.callbacks,
-    )
+    run_cli.launch(self._config, self._agent, **self._options)
     self._read()
 
   def _read(self) -> None:
     """Reads the learned parameters; logs are read on first access."""
-    self._learned = learned_lib.read(self._request.config, self.agent)
+    self._learned = learned_lib.read(self._config, self._agent)
     self._columns = {}
 
   def _set_budget(self, max_actor_steps: int) -> None:
-    config = dataclasses.replace(
-      self._request.config, max_actor_steps=max_actor_steps
+    self._config = dataclasses.replace(
+      self._config, max_actor_steps=max_actor_steps
     )
-    self._request = self._request._replace(config=config)
 
   @property
   def agent(self) -> assembly.Agent:
     """The agent: R2D2, NGU or BT with its configuration."""
-    return self._request.agent
+    return self._agent
 
   @property
   def workdir(self) -> pathlib.Path:
@@ -170,12 +143,12 @@ class Run:
 
     A temporary workdir is deleted when this object is no longer in use.
     """
-    return pathlib.Path(self._request.config.workdir)
+    return pathlib.Path(self._config.workdir)
 
   @property
   def max_actor_steps(self) -> int:
     """Budget in actor steps."""
-    return self._request.config.max_actor_steps
+    return self._config.max_actor_steps
 
   @property
   def actor_steps(self) -> int:
@@ -290,7 +263,7 @@ class Run:
       )
     self._set_budget(steps)
     if callbacks is not None:
-      self._request = self._request._replace(callbacks=callbacks)
+      self._options['callbacks'] = tuple(callbacks)
     self._execute()
     return self
 
@@ -378,12 +351,3 @@ class Run:
         episodes = tables.counted(last.size, 'episode')
         summary.append((title, f'{last.mean():.3f} ({episodes})'))
     return [*summary, ('workdir', str(self.workdir))]
-
-
-_SHOWN_EPISODES = 100  # Number of last episodes whose returns are averaged.
-
-
-def _in(request: RunRequest, workdir: str) -> RunRequest:
-  return request._replace(
-    config=dataclasses.replace(request.config, workdir=workdir)
-  )

@@ -1,16 +1,17 @@
 """Training in one process: `pretrain`, `train` and `transfer`."""
 
-import dataclasses
 import pathlib
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Dict, Optional, Sequence, Tuple, Type, Union
 
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
 from bt_acme.api import runs
-from bt_acme.cli import checksums, initial_weights, named_behaviors
-from bt_acme.config import names, presets
+from bt_acme.cli import initial_weights, named_behaviors
+from bt_acme.config import checks, names, presets
 from bt_acme.config import run as run_config
 from bt_acme.core import networks
+from bt_acme.runtime import coordinator
+from bt_acme.runtime import progress as progress_lib
 from bt_acme.runtime.engines.in_process import Callback
 
 PathLike = Union[str, pathlib.Path]
@@ -23,76 +24,13 @@ _RUN_SETTINGS = (
   *('checkpoint_period', 'num_evaluators', 'snapshot_steps'),
 )
 
-
-@dataclasses.dataclass(frozen=True)
-class _Options:
-  """The arguments common to all functions of this module; see `pretrain`."""
-
-  env: str
-  max_actor_steps: int
-  seed: int
-  preset: str
-  num_environments: int
-  workdir: PathLike
-  progress: str
-  callbacks: Sequence[Callback]
-  settings: Dict[str, Any]
-
-  def __post_init__(self) -> None:
-    if self.progress not in ('auto', 'off'):
-      raise ValueError(
-        f"progress={self.progress!r} is not valid. Choose 'auto' or 'off'."
-      )
-    for callback in self.callbacks:
-      if not callable(callback):
-        raise ValueError(
-          f'callbacks={self.callbacks!r} contains {callback!r}, which is not '
-          'callable. Pass functions.'
-        )
-    if self.num_environments < 1:
-      raise ValueError(
-        f'num_environments={self.num_environments} must be positive.'
-      )
-
-  def run_config(self, preset: str) -> run_config.RunConfig:
-    """Returns the settings of the run: given ones override the preset's."""
-    values = {**presets.get(preset, _RunSettings), **self.settings}
-    return run_config.RunConfig(
-      env=self.env,
-      lp_launch_type='in_process',
-      num_actors=1,
-      envs_per_actor=self.num_environments,
-      max_actor_steps=self.max_actor_steps,
-      workdir=str(self.workdir),
-      seed=self.seed,
-      **{name: values[name] for name in _RUN_SETTINGS if name in values},
-    )
-
-  def agent_config(
-    self, config_class: Type[config_lib.R2D2Config], preset: str
-  ) -> config_lib.R2D2Config:
-    """Returns the settings of the agent: given ones override the preset's."""
-    known = (*names.settings_of(config_class), *_RUN_SETTINGS)
-    for name, value in self.settings.items():
-      if name not in known:
-        raise ValueError(
-          f'{name}={value!r} is not a setting: {names.suggest(name, known)}'
-        )
-    values = {**presets.get(preset, config_class), **self.settings}
-    config: config_lib.R2D2Config = names.build(
-      config_class,
-      {k: v for k, v in values.items() if k not in _RUN_SETTINGS},
-    )
-    return config
+_DISPLAYS: Dict[str, coordinator.MakeDisplay] = {
+  'auto': progress_lib.Progress,
+  'off': lambda max_actor_steps: None,
+}
 
 
-@dataclasses.dataclass(frozen=True)
-class _RunSettings:
-  """The settings of a run, in the form that `presets.get` takes."""
-
-  run: run_config.RunConfig = run_config.RunConfig()
-
-
+# The public functions pass all their arguments on by name, as `locals()`.
 def pretrain(
   env: str,
   *,
@@ -153,20 +91,7 @@ def pretrain(
     behavior = ngu.export('runs/explorer')
     ```
   """
-  return _start(
-    config_lib.NGUConfig,
-    _Options(
-      env,
-      max_actor_steps,
-      seed,
-      preset,
-      num_environments,
-      workdir,
-      progress,
-      callbacks,
-      settings,
-    ),
-  )
+  return _start(config_lib.NGUConfig, **locals())
 
 
 def train(
@@ -218,22 +143,7 @@ def train(
     )
     ```
   """
-  return _start(
-    config_lib.R2D2Config,
-    _Options(
-      env,
-      max_actor_steps,
-      seed,
-      preset,
-      num_environments,
-      workdir,
-      progress,
-      callbacks,
-      settings,
-    ),
-    init_from=init_from,
-    init=init,
-  )
+  return _start(config_lib.R2D2Config, **locals())
 
 
 def transfer(
@@ -289,96 +199,113 @@ def transfer(
     )
     ```
   """
-  given: Sequence[Any] = (
-    behavior if isinstance(behavior, (list, tuple)) else [behavior]
-  )
-  return _start(
-    config_lib.BTConfig,
-    _Options(
-      env,
-      max_actor_steps,
-      seed,
-      preset,
-      num_environments,
-      workdir,
-      progress,
-      callbacks,
-      settings,
-    ),
-    transferred=given,
-    behavior_weights=behavior_weights,
-    init_from=init_from,
-    init=init,
-  )
+  return _start(config_lib.BTConfig, **locals())
 
 
 def _start(
   config_class: Type[config_lib.R2D2Config],
-  options: _Options,
   *,
-  transferred: Sequence[BehaviorLike] = (),
+  env: str,
+  max_actor_steps: int,
+  seed: int,
+  preset: str,
+  num_environments: int,
+  workdir: PathLike,
+  progress: str,
+  callbacks: Sequence[Callback],
+  settings: Dict[str, Any],
+  behavior: Union[BehaviorLike, Sequence[BehaviorLike]] = (),
   behavior_weights: Sequence[float] = (),
   init_from: Union[PathLike, behaviors.Exported] = '',
   init: str = 'full',
 ) -> runs.Run:
-  """Creates an agent and runs it."""
-  spec = assembly.spec_by_name(
-    options.env, num_stacked=options.settings.get('num_stacked', 0)
+  """Creates an agent and runs it; see `pretrain`, `train` and `transfer`."""
+  checks.require(
+    progress in _DISPLAYS,
+    f"progress={progress!r} is not valid. Choose 'auto' or 'off'.",
   )
-  preset = options.preset
+  for callback in callbacks:
+    checks.require(
+      callable(callback),
+      f'callbacks={callbacks!r} contains {callback!r}, which is not callable. '
+      'Pass functions.',
+    )
+  checks.require(
+    num_environments > 0,
+    f'num_environments={num_environments} must be positive.',
+  )
+  spec = assembly.spec_by_name(env, num_stacked=settings.get('num_stacked', 0))
   if preset == 'auto':
     kind = networks.torso_kind('auto', spec.observation_shape)
     preset = 'atari_small' if kind == 'nature' else 'minigrid'
-  run = options.run_config(preset)
-  config = options.agent_config(config_class, preset)
-  agent = assembly.Agent(
-    config, spec, _behaviors(transferred, config), tuple(behavior_weights)
+  config, of_run = _configure(config_class, preset, settings)
+  run = run_config.RunConfig(
+    env=env,
+    lp_launch_type='in_process',
+    num_actors=1,
+    envs_per_actor=num_environments,
+    max_actor_steps=max_actor_steps,
+    workdir=str(workdir),
+    seed=seed,
+    **of_run,
   )
-  identity: Dict[str, Any] = {}
-  if agent.behaviors:
-    identity['behaviors'] = [behavior.name for behavior in agent.behaviors]
-    identity['behavior_weights'] = list(behavior_weights)
-  weights: Optional[initial_weights.WeightsConfig] = None
-  initial_params = None
+  transferred: Tuple[behaviors.Behavior, ...] = ()
+  if isinstance(config, config_lib.BTConfig):
+    given: Any = behavior if isinstance(behavior, (list, tuple)) else [behavior]
+    transferred = tuple(_make_behavior(x, config.transfer) for x in given)
+  agent = assembly.Agent(config, spec, transferred, tuple(behavior_weights))
   source = init_from if isinstance(init_from, behaviors.Exported) else None
   folder = source.folder if source else str(init_from)
+  weights: Optional[initial_weights.WeightsConfig] = None
   if folder or init != 'full':
     weights = initial_weights.WeightsConfig(init_from=folder, init=init)
-    initial_params = initial_weights.load(weights, agent, run.seed, source)
-    identity['weights'] = dataclasses.asdict(weights)
-  if agent.behaviors or weights:
-    identity.update(checksums.compute(agent.behaviors, weights))
+  recorded: Dict[str, Any] = {}
+  if transferred:
+    recorded['behaviors'] = [each.name for each in transferred]
+    recorded['behavior_weights'] = list(behavior_weights)
   return runs.Run.start(
-    runs.RunRequest(
-      agent,
-      run,
-      initial_params,
-      identity,
-      options.progress,
-      tuple(options.callbacks),
-    )
+    agent,
+    run,
+    make_display=_DISPLAYS[progress],
+    callbacks=tuple(callbacks),
+    **initial_weights.launch_options(
+      agent, seed, weights, source, recorded=recorded
+    ),
   )
 
 
-def _behaviors(
-  given: Sequence[BehaviorLike], config: config_lib.R2D2Config
-) -> Tuple[behaviors.Behavior, ...]:
-  """Loads behaviors, and applies the transfer settings to exported ones."""
-  if not isinstance(config, config_lib.BTConfig):
-    return ()
-  made: List[behaviors.Behavior] = []
-  for each in given:
-    if isinstance(each, behaviors.Exported):
-      settings = config.transfer
-      made.append(
-        each.acting(
-          epsilon=settings.behavior_epsilon,
-          reward_input=settings.behavior_reward_input,
-        )
-      )
-    elif isinstance(each, behaviors.Behavior):
-      made.append(each)
-    else:
-      named = named_behaviors.BehaviorsConfig(behavior=str(each))
-      made.append(named_behaviors.make(named, config.transfer)[0])
-  return tuple(made)
+def _configure(
+  config_class: Type[config_lib.R2D2Config],
+  preset: str,
+  settings: Dict[str, Any],
+) -> Tuple[config_lib.R2D2Config, Dict[str, Any]]:
+  """Returns the agent's configuration, and the given settings of the run.
+
+  Settings of the user override those of the preset.
+  """
+  known = (*names.settings_of(config_class), *_RUN_SETTINGS)
+  for name, value in settings.items():
+    checks.require(
+      name in known,
+      f'{name}={value!r} is not a setting: {names.suggest(name, known)}',
+    )
+  values = {**presets.get(preset, config_class), **settings}
+  values_of_run = {**presets.PRESETS[preset].settings, **settings}
+  config: config_lib.R2D2Config = names.build(
+    config_class, {k: v for k, v in values.items() if k not in _RUN_SETTINGS}
+  )
+  return config, {k: v for k, v in values_of_run.items() if k in _RUN_SETTINGS}
+
+
+def _make_behavior(
+  given: BehaviorLike, transfer: config_lib.TransferConfig
+) -> behaviors.Behavior:
+  """Loads a behavior, or applies the transfer settings to an exported one."""
+  if isinstance(given, behaviors.Exported):
+    return given.acting(
+      epsilon=transfer.behavior_epsilon,
+      reward_input=transfer.behavior_reward_input,
+    )
+  if isinstance(given, behaviors.Behavior):
+    return given
+  return named_behaviors.make(str(given), transfer)[0]

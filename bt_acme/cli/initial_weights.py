@@ -1,16 +1,18 @@
-"""Initial weights of a run: `--init_from`, `--init` and `--extra_init`.
+"""Parameters that a run is given: `--init_from`, `--init`, `--extra_init`.
 
 `core.weight_transfer` defines which weights `partial` and `full` copy.
 """
 
 import dataclasses
-from typing import Optional
+from typing import Any, Dict, Mapping, Optional
 
 import jax
 
 from bt_acme import assembly, behaviors
+from bt_acme.behaviors import exported_folder
 from bt_acme.config import checks
 from bt_acme.core import types, weight_transfer
+from bt_acme.runtime import workdir
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,3 +85,47 @@ def load(
       f'init_from={weights.init_from!r}: {error} Use the same network sizes, '
       'or --init=partial to load the network without its head.'
     ) from error
+
+
+def launch_options(
+  agent: assembly.Agent,
+  seed: int,
+  weights: Optional[WeightsConfig],
+  source: Optional[behaviors.Exported] = None,
+  *,
+  recorded: Optional[Mapping[str, Any]] = None,
+) -> Dict[str, Any]:
+  """Returns the arguments of `run.launch` that depend on given parameters.
+
+  The checksums of parameters are part of a run's identity, and
+  `workdir.claim` compares them instead of directories.
+
+  Args:
+    agent: the agent. Its behaviors that were not exported are identified by
+      their names.
+    seed: see `load`.
+    weights: the initial weights; None for a run without these settings.
+    source: see `load`.
+    recorded: the record of the behaviors in the run's identity.
+
+  Raises:
+    ValueError: see `load`.
+  """
+  identity = dict(recorded or {})
+  params: Optional[types.Params] = None
+  if weights is not None:
+    params = load(weights, agent, seed, source)
+    identity['weights'] = dataclasses.asdict(weights)
+  if agent.behaviors or weights is not None:
+    identity[workdir.PARAMS] = {
+      'behaviors': [
+        behavior.params_sha256
+        if isinstance(behavior, behaviors.Exported)
+        else behavior.name
+        for behavior in agent.behaviors
+      ],
+      'init_from': exported_folder.read_checksum(weights.init_from)
+      if weights and weights.init_from
+      else None,
+    }
+  return {'initial_params': params, 'identity': identity}

@@ -51,44 +51,38 @@ class BehaviorsConfig:
 
 
 def make(
-  config: BehaviorsConfig, transfer: config_lib.TransferConfig
-) -> List[behaviors.Behavior]:
-  """Creates the behaviors listed in `config.behavior`.
+  names: str, transfer: config_lib.TransferConfig
+) -> Tuple[behaviors.Behavior, ...]:
+  """Creates behaviors.
 
   Args:
-    config: the behaviors to create.
+    names: the value of the setting `behavior`.
     transfer: the settings of exported behaviors.
 
   Raises:
-    ValueError: if `behavior` is empty, or a behavior cannot be loaded.
+    ValueError: if `names` is empty, or a behavior cannot be loaded.
   """
-  if not config.behavior:
-    raise ValueError(
-      "behavior='' is empty. Pass a directory that run_ngu.py "
-      f'exported, or one of {_names()}.'
-    )
-  return [
-    _make_one(name.strip(), config, transfer)
-    for name in config.behavior.split(',')
-  ]
-
-
-def _names() -> List[str]:
-  return [*sorted(BUILT_IN), *pretrained.names()]
-
-
-def _make_one(
-  name: str, config: BehaviorsConfig, transfer: config_lib.TransferConfig
-) -> behaviors.Behavior:
-  if name in BUILT_IN:
-    return BUILT_IN[name]()
-  if os.path.isdir(pretrained.resolve(name)):
-    return behaviors.Exported(
-      name,
-      epsilon=transfer.behavior_epsilon,
-      reward_input=transfer.behavior_reward_input,
-    )
-  raise ValueError(
-    f'behavior={config.behavior!r}: {name!r} is neither a directory that '
-    f'run_ngu.py exported nor one of {_names()}. Correct the name.'
+  known = [*sorted(BUILT_IN), *pretrained.names()]
+  checks.require(
+    bool(names),
+    "behavior='' is empty. Pass a directory that run_ngu.py "
+    f'exported, or one of {known}.',
   )
+  made: List[behaviors.Behavior] = []
+  for name in map(str.strip, names.split(',')):
+    if name in BUILT_IN:
+      made.append(BUILT_IN[name]())
+      continue
+    checks.require(
+      os.path.isdir(pretrained.resolve(name)),
+      f'behavior={names!r}: {name!r} is neither a directory that run_ngu.py '
+      f'exported nor one of {known}. Correct the name.',
+    )
+    made.append(
+      behaviors.Exported(
+        name,
+        epsilon=transfer.behavior_epsilon,
+        reward_input=transfer.behavior_reward_input,
+      )
+    )
+  return tuple(made)

@@ -86,7 +86,6 @@ def _load(
     for index, name in enumerate(recorded)
     if not only_copies or index in copies or name in named_behaviors.BUILT_IN
     for behavior in named_behaviors.make(
-      named_behaviors.BehaviorsConfig(behavior=str(copies.get(index, name))),
-      config.transfer,
+      str(copies.get(index, name)), config.transfer
     )
   ]

@@ -74,6 +74,18 @@ def build(config_class: type, values: Values) -> Any:
   )
 
 
+def part(settings: Any, config_class: type) -> Any:
+  """Returns those groups of settings that a configuration has.
+
+  Args:
+    settings: a configuration with all groups of `config_class`.
+    config_class: the configuration to build.
+  """
+  return config_class(
+    **{name: getattr(settings, name) for name in groups(config_class)}
+  )
+
+
 def to_dict(config: Any) -> Dict[str, Any]:
   """Returns a configuration as nested dictionaries of JSON values.
 

@@ -110,10 +110,7 @@ def test_an_archive_is_downloaded_once(server, exported, top):
   assert behavior.params_sha256 == own.params_sha256
   url, digest = address.split('#sha256=')
   again = bt_acme.load_behavior(url, sha256=digest.upper())
-  (named,) = named_behaviors.make(
-    named_behaviors.BehaviorsConfig(behavior=address),
-    config_lib.TransferConfig(),
-  )
+  (named,) = named_behaviors.make(address, config_lib.TransferConfig())
   assert again.folder == named.folder == behavior.folder
   assert server.requests == ['/explorer.tar.gz']
 

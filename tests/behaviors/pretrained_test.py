@@ -33,9 +33,7 @@ def test_a_star_import_keeps_the_builtin_list():
 @pytest.mark.parametrize('name', behaviors.list())
 def test_each_loads_and_has_its_card(name):
   loaded = bt_acme.load_behavior(name)
-  (made,) = named_behaviors.make(
-    named_behaviors.BehaviorsConfig(behavior=name), config_lib.TransferConfig()
-  )
+  (made,) = named_behaviors.make(name, config_lib.TransferConfig())
   assert loaded.name == made.name == name
   card = cards.read(pathlib.Path(loaded.folder))
   for block in bt_acme.describe(name).markdown.strip().split('\n\n'):
@@ -47,7 +45,4 @@ def test_each_loads_and_has_its_card(name):
 
 def test_an_unknown_name_is_refused_with_those_that_exist():
   with pytest.raises(ValueError, match=_NAME):
-    named_behaviors.make(
-      named_behaviors.BehaviorsConfig(behavior='minigrid-explore'),
-      config_lib.TransferConfig(),
-    )
+    named_behaviors.make('minigrid-explore', config_lib.TransferConfig())

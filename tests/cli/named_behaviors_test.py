@@ -13,7 +13,7 @@ TRANSFER = config_lib.TransferConfig()
 
 def test_behaviors_by_name(folder):
   config = named_behaviors.BehaviorsConfig(f' uniform, {folder} ', ' 1, 2')
-  made = named_behaviors.make(config, TRANSFER)
+  made = named_behaviors.make(config.behavior, TRANSFER)
   assert [behavior.name for behavior in made] == ['uniform', 'b']
   assert config.weights == (1, 2)
   assert named_behaviors.BehaviorsConfig('uniform').weights == ()
@@ -25,7 +25,7 @@ def test_behaviors_by_name(folder):
 def test_an_unknown_name(names, wrong):
   message = f"behavior={names!r}: {wrong!r} is neither .*'action_repeat', 'uni"
   with pytest.raises(ValueError, match=message):
-    named_behaviors.make(named_behaviors.BehaviorsConfig(names), TRANSFER)
+    named_behaviors.make(names, TRANSFER)
 
 
 @pytest.mark.parametrize('weights', ['1,,2', '1,', ',', 'x'])

@@ -83,7 +83,7 @@ def _odd_number(rng):
 def _value(rng, name, field):
   """Draws a value of a setting, mostly of its type."""
   kind = type(field.default)
-  choices = checks.declaration_of(field).choices
+  choices = checks.limits_of(field)['choices']
   if choices:
     return rng.choice([*choices, *choices, *_ODD_TEXTS])
   if kind is bool:

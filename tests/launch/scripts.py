@@ -41,7 +41,7 @@ import json, os, runpy, signal, sys, tempfile, time, traceback
 import bt_acme
 import launchpad, rlax
 from bt_acme import agents
-from bt_acme.cli import evaluation, settings
+from bt_acme.cli import evaluation, training
 
 for line in sys.stdin:
   arguments, environment, seconds = json.loads(line)

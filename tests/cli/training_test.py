@@ -14,14 +14,14 @@ _PROGRAM = """
 import runpy
 import jax
 from absl import flags
-from bt_acme.cli import settings as settings_cli
+from bt_acme.cli import training
 
 script = runpy.run_path('launch/run_r2d2.py')
-settings_cli.define(script['Settings'])
+training.define(script['Settings'])
 for launch_type in ('local_mt', 'local_mp'):
   flags.FLAGS(['run', f'--lp_launch_type={launch_type}', '--preset=minigrid',
     '--lstm_size=512'])
-  settings = settings_cli.read(script['Settings'])
+  settings = training.read(script['Settings'])
   print(jax.config.jax_platforms, settings.network.lstm_size,
     settings.network.head_size, settings.acting.epsilon_base)
 """
