@@ -306,11 +306,13 @@ def moved(agent: Agent, env: str) -> Agent:
 
   Args:
     agent: the agent.
-    env: the name of the other environment.
+    env: the name of the other environment; empty for the agent's own.
 
   Raises:
     ValueError: if the name is unknown, or if the specs differ.
   """
+  if not env:
+    return agent
   had = agent.spec
   spec = spec_by_name(env, num_stacked=had.num_stacked)
   if spec._replace(name='') != had._replace(name=''):

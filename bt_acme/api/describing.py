@@ -9,7 +9,7 @@ from bt_acme import assembly, behaviors, environments
 from bt_acme.api import evaluating, loading
 from bt_acme.behaviors import cards
 from bt_acme.config import names
-from bt_acme.evaluation import film, logs, plots, tables
+from bt_acme.evaluation import logs, plots, recorder, tables
 
 _RANDOM = 1.0  # The epsilon of a random policy.
 _WINDOW = 100  # Episodes in each mean of a learning curve.
@@ -149,13 +149,13 @@ def _film(
   """Returns a GIF of one episode."""
   return _picture(
     '.gif',
-    lambda path: film.record(
-      path,
+    lambda path: recorder.play(
       assembly.moved(behavior.agent, env),
       behavior.variables,
       behavior.statistics,
       seed=seed,
       epsilon=epsilon,
+      video=path,
       max_frames=_FILM_FRAMES,
       scale=1,
     ),

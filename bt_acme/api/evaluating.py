@@ -1,13 +1,14 @@
 """Evaluates runs and behaviors."""
 
 import dataclasses
+import functools
 import html
 from typing import Dict, List, Optional, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from bt_acme import assembly, behaviors, evaluation, memory_check
+from bt_acme import assembly, behaviors, memory_check
 from bt_acme.api import runs
 from bt_acme.evaluation import recorder, tables
 
@@ -30,12 +31,6 @@ class Evaluation:
 
   Attributes:
     env: the name of the environment.
-    returns: undiscounted return of the task's reward, float64 [episodes].
-    lengths: length in actor steps, float64 [episodes].
-    extra_shares: fraction of the agent's greedy actions that were the extra
-      action, float64 [episodes]; 0 for an agent without extra action.
-    cells: number of distinct cells visited, int64 [episodes]; None if the
-      environment has no cells.
     recordings: the record of each episode, with every step.
 
   Example:
@@ -50,11 +45,38 @@ class Evaluation:
   """
 
   env: str
-  returns: npt.NDArray[np.float64]
-  lengths: npt.NDArray[np.float64]
-  extra_shares: npt.NDArray[np.float64]
-  cells: Optional[npt.NDArray[np.int64]]
   recordings: List[recorder.Recording]
+
+  @functools.cached_property
+  def returns(self) -> npt.NDArray[np.float64]:
+    """Undiscounted return of the task's reward, float64 [episodes]."""
+    return self._column('episode_return')
+
+  @functools.cached_property
+  def lengths(self) -> npt.NDArray[np.float64]:
+    """Length in actor steps, float64 [episodes]."""
+    return self._column('episode_length')
+
+  @functools.cached_property
+  def extra_shares(self) -> npt.NDArray[np.float64]:
+    """Fraction of the agent's greedy actions that were the extra action.
+
+    It is 0 for an agent without extra action; float64 [episodes].
+    """
+    return self._column('greedy_extra_share')
+
+  @functools.cached_property
+  def cells(self) -> Optional[npt.NDArray[np.int64]]:
+    """Number of distinct cells visited, int64 [episodes].
+
+    It is None if the environment has no cells.
+    """
+    if not any(recording.cells for recording in self.recordings):
+      return None
+    return np.array([recording.num_cells for recording in self.recordings])
+
+  def _column(self, name: str) -> npt.NDArray[np.float64]:
+    return np.array([recording.metrics[name] for recording in self.recordings])
 
   @property
   def solved(self) -> float:
@@ -84,16 +106,7 @@ class Evaluation:
     return f'{self._title()}\n{tables.table(*self._table())}'
 
   def _repr_html_(self) -> str:
-    header, rows = self._table()
-    lines = [
-      ''.join(f'<th>{html.escape(name)}</th>' for name in header),
-      *(
-        ''.join(f'<td>{html.escape(str(cell))}</td>' for cell in row)
-        for row in rows
-      ),
-    ]
-    body = ''.join(f'<tr>{line}</tr>' for line in lines)
-    return f'<p>{html.escape(self._title())}</p><table>{body}</table>'
+    return f'<p>{html.escape(self._title())}</p>{tables.html(*self._table())}'
 
   def _title(self) -> str:
     episodes = tables.counted(len(self.returns), 'episode')
@@ -151,32 +164,15 @@ def evaluate(
   """
   if episodes < 1:
     raise ValueError(f'episodes={episodes} must be positive.')
-  agent = assembly.moved(source.agent, env) if env else source.agent
+  agent = assembly.moved(source.agent, env)
   memory_check.check(memory_check.estimate_evaluation(agent, episodes))
-  evaluator = evaluation.Evaluator(
+  recordings = recorder.play(
     agent,
+    source.variables,
+    source.statistics,
     episodes=episodes,
     seed=seed,
-    first_environment=evaluation.FIRST_ENVIRONMENT,
     epsilon=epsilon,
     flights=flights,
   )
-  try:
-    recordings = recorder.record(evaluator, source.variables, source.statistics)
-  finally:
-    evaluator.close()
-
-  def column(name: str) -> npt.NDArray[np.float64]:
-    return np.array([recording.metrics[name] for recording in recordings])
-
-  has_cells = any(recording.cells for recording in recordings)
-  return Evaluation(
-    env=agent.spec.name,
-    returns=column('episode_return'),
-    lengths=column('episode_length'),
-    extra_shares=column('greedy_extra_share'),
-    cells=np.array([recording.num_cells for recording in recordings])
-    if has_cells
-    else None,
-    recordings=recordings,
-  )
+  return Evaluation(agent.spec.name, recordings)

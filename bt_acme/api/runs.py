@@ -1,7 +1,6 @@
 """Runs in one process: results, resuming, saving and exporting."""
 
 import dataclasses
-import html
 import pathlib
 import shutil
 import tempfile
@@ -322,12 +321,7 @@ class Run:
     return f'<Run of {", ".join(": ".join(pair) for pair in self._summary())}>'
 
   def _repr_html_(self) -> str:
-    rows = ''.join(
-      f'<tr><th style="text-align: left">{html.escape(name)}</th>'
-      f'<td style="text-align: left">{html.escape(value)}</td></tr>'
-      for name, value in self._summary()
-    )
-    return f'<table>{rows}</table>'
+    return tables.html((), self._summary())
 
   def _summary(self) -> List[Any]:
     """Returns the most important facts, as pairs of a title and a text."""

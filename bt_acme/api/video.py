@@ -7,7 +7,7 @@ from typing import Optional, Union
 
 from bt_acme import assembly
 from bt_acme.api import evaluating
-from bt_acme.evaluation import film as film_lib
+from bt_acme.evaluation import recorder
 
 
 class Video:
@@ -59,7 +59,7 @@ def show(
   seed: int = 0,
   epsilon: Optional[float] = None,
   flights: bool = False,
-  frames_per_second: float = film_lib.FRAMES_PER_SECOND,
+  frames_per_second: float = recorder.FRAMES_PER_SECOND,
   max_frames: int = 1_000,
 ) -> Video:
   """Records a video of one episode.
@@ -93,14 +93,14 @@ def show(
   """
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / 'episode.webm'
-    film_lib.record(
-      str(path),
-      assembly.moved(source.agent, env) if env else source.agent,
+    recorder.play(
+      assembly.moved(source.agent, env),
       source.variables,
       source.statistics,
       seed=seed,
       epsilon=epsilon,
       flights=flights,
+      video=str(path),
       frames_per_second=frames_per_second,
       max_frames=max_frames,
     )

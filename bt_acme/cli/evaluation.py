@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
@@ -18,10 +18,7 @@ from bt_acme.behaviors import exported_folder
 from bt_acme.cli import recorded_agent
 from bt_acme.config import checks
 from bt_acme.config import run as run_config
-from bt_acme.evaluation import evaluator as evaluator_lib
-from bt_acme.evaluation import film as film_lib
 from bt_acme.evaluation import recorder, tables
-from bt_acme.evaluation import video as video_lib
 from bt_acme.runtime import learned as learned_lib
 from bt_acme.runtime import workdir as workdir_lib
 
@@ -115,9 +112,7 @@ def load(
     agent = recorded_agent.make(config.workdir, identity)
     run = workdir_lib.run_of(config.workdir, identity)
     learned = learned_lib.read(run, agent)
-  if config.env:
-    agent = assembly.moved(agent, config.env)
-  return agent, learned
+  return assembly.moved(agent, config.env), learned
 
 
 def run(config: EvaluationConfig) -> None:
@@ -125,17 +120,23 @@ def run(config: EvaluationConfig) -> None:
   compilation_cache.enable()
   agent, learned = load(config)
   memory_check.check(memory_check.estimate_evaluation(agent, config.episodes))
-  writer = None
-  if config.video:
-    writer = video_lib.VideoWriter(
-      config.video, frames_per_second=film_lib.FRAMES_PER_SECOND
-    )
-  rows = _play(config, agent, learned, writer)
+  recordings = recorder.play(
+    agent,
+    learned.variables,
+    learned.statistics,
+    episodes=config.episodes,
+    seed=config.seed,
+    epsilon=config.epsilon if config.epsilon >= 0 else None,
+    flights=config.flights,
+    video=config.video,
+    max_frames=config.max_video_steps,
+  )
+  rows = [recording.row for recording in recordings]
   print(f'{agent.spec.name}, {tables.counted(len(rows), "episode")}')
   print(_table(rows))
-  if writer is not None:
-    writer.close()
-    frames = tables.counted(writer.frames, 'frame')
+  if config.video:
+    num_frames = min(len(recordings[0].actions) + 1, config.max_video_steps)
+    frames = tables.counted(num_frames, 'frame')
     print(f'Video of episode 0: {config.video} ({frames})')
   if config.output:
     played = {
@@ -147,35 +148,6 @@ def run(config: EvaluationConfig) -> None:
     table = [{'episode': i, **played, **row} for i, row in enumerate(rows)]
     files.write_text(config.output, tables.csv_text(table))
     print(f'Episodes: {config.output}')
-
-
-def _play(
-  config: EvaluationConfig,
-  agent: assembly.Agent,
-  learned: assembly.Learned,
-  writer: Optional[video_lib.VideoWriter],
-) -> List[Row]:
-  """Plays the episodes and returns the metrics of each episode."""
-  evaluator = evaluator_lib.Evaluator(
-    agent,
-    episodes=config.episodes,
-    seed=config.seed,
-    first_environment=evaluator_lib.FIRST_ENVIRONMENT,
-    epsilon=config.epsilon if config.epsilon >= 0 else None,
-    flights=config.flights,
-  )
-  watch, on_end = film_lib.first_episode(
-    writer, evaluator, agent, max_frames=config.max_video_steps
-  )
-  recordings = recorder.record(
-    evaluator,
-    learned.variables,
-    learned.statistics,
-    watch=watch,
-    on_end=on_end,
-  )
-  evaluator.close()
-  return [recording.row for recording in recordings]
 
 
 def _table(rows: List[Row]) -> str:

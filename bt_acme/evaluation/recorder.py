@@ -1,4 +1,4 @@
-"""Plays episodes and records each step."""
+"""Plays evaluation episodes and records each step, also as a video."""
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
@@ -7,7 +7,12 @@ import numpy as np
 from bt_acme import assembly
 from bt_acme.core.intrinsic import reward as reward_lib
 from bt_acme.environments import vector
+from bt_acme.evaluation import control_view
 from bt_acme.evaluation import evaluator as evaluator_lib
+from bt_acme.evaluation import video as video_lib
+
+FRAMES_PER_SECOND = 15.0
+_MAX_FRAMES = 1_000
 
 
 class Recording(NamedTuple):
@@ -45,14 +50,83 @@ class Recording(NamedTuple):
     return self.metrics['episode_return'] > 0
 
 
+def play(
+  agent: assembly.Agent,
+  variables: assembly.Variables,
+  statistics: Optional[reward_lib.IntrinsicStatistics],
+  *,
+  episodes: int = 1,
+  seed: int,
+  epsilon: Optional[float] = None,
+  flights: bool = False,
+  video: str = '',
+  frames_per_second: float = FRAMES_PER_SECOND,
+  max_frames: int = _MAX_FRAMES,
+  scale: int = 2,
+) -> List[Recording]:
+  """Plays evaluation episodes in parallel; makes a video of the first.
+
+  With behavior transfer, the video shows who is in control.
+
+  Args:
+    agent: the agent that acts, with the name of the environment.
+    variables: the parameters of the agent.
+    statistics: the statistics of the agent's intrinsic reward, if any.
+    episodes: the number of episodes, and of environments.
+    seed: the random seed of the episodes.
+    epsilon: the probability of a random action; None for the agent's
+      `evaluation_epsilon`.
+    flights: whether the agent starts flights, as in training.
+    video: the file to write, ending in `.webm` or `.gif`; empty for no video.
+    frames_per_second: the speed; each actor step is one frame.
+    max_frames: the maximum number of frames.
+    scale: the factor by which frames are enlarged.
+
+  Returns:
+    The episodes, in the order of the environments.
+  """
+  writer = None
+  if video:
+    writer = video_lib.VideoWriter(video, frames_per_second=frames_per_second)
+  evaluator = evaluator_lib.Evaluator(
+    agent,
+    episodes=episodes,
+    seed=seed,
+    first_environment=evaluator_lib.FIRST_ENVIRONMENT,
+    epsilon=epsilon,
+    flights=flights,
+  )
+  view = control_view.ControlView(
+    evaluator.environment.environments[0],
+    scale=scale,
+    shows_control=agent.transfer is not None,
+  )
+
+  def on_step(going: np.ndarray) -> None:
+    if writer and going[0] and writer.frames < max_frames:
+      writer.write(view.frame(evaluator.sources[0]))
+
+  def on_end(i: int) -> None:
+    if writer and i == 0 and writer.frames < max_frames:
+      writer.write(view.last_frame('end'))
+
+  try:
+    recordings = record(
+      evaluator, variables, statistics, on_step=on_step, on_end=on_end
+    )
+  finally:
+    evaluator.close()
+  if writer:
+    writer.close()
+  return recordings
+
+
 def record(
   evaluator: evaluator_lib.Evaluator,
   variables: assembly.Variables,
   statistics: Optional[reward_lib.IntrinsicStatistics] = None,
   *,
-  watch: Callable[[vector.VectorStep, np.ndarray], None] = lambda step, going: (
-    None
-  ),
+  on_step: Callable[[np.ndarray], None] = lambda going: None,
   on_end: Callable[[int], None] = lambda i: None,
 ) -> List[Recording]:
   """Plays one episode in each environment of an evaluator.
@@ -61,7 +135,8 @@ def record(
     evaluator: the evaluator that plays.
     variables: the parameters of the agent.
     statistics: the statistics of the intrinsic reward, if the agent has one.
-    watch: the `on_step` of `Evaluator.run`.
+    on_step: a function that is called before each step with a mask bool [N] of
+      unfinished episodes.
     on_end: the `on_end` of `Evaluator.run`.
 
   Returns:
@@ -70,15 +145,18 @@ def record(
   environments: Any = evaluator.environment.environments
   recordings = [Recording({}, [], [], []) for _ in environments]
 
-  def on_step(step: vector.VectorStep, going: np.ndarray) -> None:
-    watch(step, going)
+  def record_step(step: vector.VectorStep, going: np.ndarray) -> None:
+    del step
+    on_step(going)
     for i in np.flatnonzero(going):
       recordings[i].actions.append(int(evaluator.actions[i]))
       recordings[i].sources.append(int(evaluator.sources[i]))
       if hasattr(environments[i], 'agent_cell'):
         recordings[i].cells.append(environments[i].agent_cell())
 
-  rows = evaluator.run(variables, statistics, on_step=on_step, on_end=on_end)
+  rows = evaluator.run(
+    variables, statistics, on_step=record_step, on_end=on_end
+  )
   return [
     recording._replace(metrics=row)
     for recording, row in zip(recordings, rows, strict=True)

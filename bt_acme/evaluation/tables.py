@@ -1,6 +1,7 @@
-"""Tables as plain text, Markdown and CSV."""
+"""Tables as plain text, Markdown, HTML and CSV."""
 
 import csv
+import html as html_lib
 import io
 import math
 import pathlib
@@ -49,6 +50,28 @@ def markdown(
     f'| {" | ".join(str(cell).replace("|", "/") for cell in row)} |'
     for row in (header, rule, *rows)
   )
+
+
+def html(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+  """Formats a table as HTML.
+
+  Args:
+    header: the title of each column; empty for a table without a header, whose
+      first column contains the titles.
+    rows: the rows, with one cell per column.
+  """
+
+  def line(cells: Sequence[Any], titles: int) -> str:
+    tags = ['th' if i < titles else 'td' for i in range(len(cells))]
+    inner = ''.join(
+      f'<{tag} style="text-align: left">{html_lib.escape(str(cell))}</{tag}>'
+      for tag, cell in zip(tags, cells, strict=True)
+    )
+    return f'<tr>{inner}</tr>'
+
+  head = line(header, len(header)) if header else ''
+  body = ''.join(line(row, 0 if header else 1) for row in rows)
+  return f'<table>{head}{body}</table>'
 
 
 def counted(number: int, noun: str) -> str:

@@ -2,7 +2,7 @@
 
 import pathlib
 import zlib
-from typing import Any, Callable, Dict, Iterator, List, Optional, Union
+from typing import Any, List, Optional
 
 import cv2
 import dm_env
@@ -30,70 +30,6 @@ def screen(environment: dm_env.Environment) -> np.ndarray:
   )
 
 
-class _WebM:
-  """A WebM file, encoded as VP8."""
-
-  def __init__(self, path: pathlib.Path, frames_per_second: float):
-    self._path = path
-    self._fps = frames_per_second
-    self._writer: Optional[Any] = None
-
-  def add(self, frame: np.ndarray) -> None:
-    if self._writer is None:
-      height, width = frame.shape[:2]
-      codec = cv2.VideoWriter.fourcc(*'VP80')
-      size = (width, height)
-      self._writer = cv2.VideoWriter(str(self._path), codec, self._fps, size)
-      if not self._writer.isOpened():
-        raise RuntimeError(f'OpenCV cannot write the video {self._path}.')
-    self._writer.write(np.ascontiguousarray(frame[..., ::-1]))
-
-  def close(self) -> None:
-    if self._writer is not None:
-      self._writer.release()
-
-
-class _Gif:
-  """A GIF that loops.
-
-  Frames are compressed and buffered, because Pillow writes all of them at once.
-  """
-
-  def __init__(self, path: pathlib.Path, frames_per_second: float):
-    self._path = path
-    self._milliseconds = round(1000 / frames_per_second)
-    self._frames: List[bytes] = []
-    self._size = (0, 0)
-
-  def add(self, frame: np.ndarray) -> None:
-    image = Image.fromarray(frame)
-    self._size = image.size
-    self._frames.append(zlib.compress(image.tobytes()))
-
-  def close(self) -> None:
-    first, *others = self._images()
-    first.save(
-      self._path,
-      format='GIF',
-      save_all=True,
-      append_images=others,
-      duration=self._milliseconds,
-      loop=0,
-    )
-
-  def _images(self) -> Iterator[Image.Image]:
-    """Yields the frames with a reduced palette, for a small file."""
-    for frame in self._frames:
-      image = Image.frombytes('RGB', self._size, zlib.decompress(frame))
-      yield image.quantize(_GIF_COLORS, dither=Image.Dither.NONE)
-
-
-_FORMATS: Dict[str, Callable[[pathlib.Path, float], Union[_WebM, _Gif]]] = {
-  '.webm': _WebM,
-  '.gif': _Gif,
-}
-
-
 class VideoWriter:
   """Writes a video frame by frame; the file appears when `close` completes it.
 
@@ -114,7 +50,7 @@ class VideoWriter:
         created.
     """
     self._path = pathlib.Path(path)
-    if self._path.suffix not in _FORMATS:
+    if self._path.suffix not in ('.webm', '.gif'):
       raise ValueError(f'video={path!r} must end in .webm or .gif.')
     try:
       self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,16 +59,57 @@ class VideoWriter:
         f'video={path!r} cannot be written: {error}. Choose another file.'
       ) from error
     self._partial = self._path.with_name('.' + self._path.name)
-    self._file = _FORMATS[self._path.suffix](self._partial, frames_per_second)
+    self._frames_per_second = frames_per_second
+    self._webm: Optional[Any] = None
+    # The compressed frames of a GIF, which Pillow writes all at once.
+    self._gif: List[bytes] = []
+    self._size = (0, 0)
     self.frames = 0
 
   def write(self, frame: np.ndarray) -> None:
     """Adds a frame, uint8 RGB [height, width, 3]; all sizes must be equal."""
-    self._file.add(frame)
+    height, width = frame.shape[:2]
+    self._size = (width, height)
+    if self._path.suffix == '.gif':
+      self._gif.append(zlib.compress(frame.tobytes()))
+    else:
+      self._webm = self._webm or self._open_webm()
+      self._webm.write(np.ascontiguousarray(frame[..., ::-1]))
     self.frames += 1
 
   def close(self) -> None:
     """Completes the file; without frames, no file is written."""
-    if self.frames:
-      self._file.close()
-      self._partial.replace(self._path)
+    if not self.frames:
+      return
+    if self._webm is not None:
+      self._webm.release()
+    else:
+      self._write_gif()
+    self._partial.replace(self._path)
+
+  def _open_webm(self) -> Any:
+    """Opens a WebM file, encoded as VP8."""
+    codec = cv2.VideoWriter.fourcc(*'VP80')
+    writer = cv2.VideoWriter(
+      str(self._partial), codec, self._frames_per_second, self._size
+    )
+    if not writer.isOpened():
+      raise RuntimeError(f'OpenCV cannot write the video {self._path}.')
+    return writer
+
+  def _write_gif(self) -> None:
+    """Writes a GIF that loops, with a reduced palette, for a small file."""
+    first, *others = (
+      Image.frombytes('RGB', self._size, zlib.decompress(frame)).quantize(
+        _GIF_COLORS, dither=Image.Dither.NONE
+      )
+      for frame in self._gif
+    )
+    first.save(
+      self._partial,
+      format='GIF',
+      save_all=True,
+      append_images=others,
+      duration=round(1000 / self._frames_per_second),
+      loop=0,
+    )

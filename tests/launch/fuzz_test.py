@@ -23,10 +23,10 @@ from absl import flags as absl_flags
 from absl.testing import flagsaver
 
 from bt_acme import assembly
-from bt_acme.cli import evaluation as evaluation_cli
 from bt_acme.cli import flags
 from bt_acme.cli import run as run_cli
 from bt_acme.config import checks, names, presets
+from bt_acme.evaluation import recorder
 from bt_acme.runtime import provenance
 from tests.agents import fakes
 from tests.launch import scripts
@@ -151,9 +151,11 @@ def stop_before_acting(monkeypatch, tmp_path):
     (run_cli, '_run_in_process', 0),
     (provenance, 'begin', None),
     (provenance, 'end', None),
-    (evaluation_cli, '_play', [_ROW]),
+    (recorder, 'play', [recorder.Recording(_ROW, [0] * 9, [0] * 9, [])]),
   ):
-    monkeypatch.setattr(module, name, lambda *args, result=result: result)
+    monkeypatch.setattr(
+      module, name, lambda *args, result=result, **kwargs: result
+    )
   # The specification of an environment is always the same.
   spec_by_name = functools.lru_cache(assembly.spec_by_name)
   monkeypatch.setattr(assembly, 'spec_by_name', spec_by_name)
