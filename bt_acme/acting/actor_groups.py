@@ -30,7 +30,7 @@ class Group:
 
   def __init__(
     self,
-    environments: vector.Environments,
+    environments: vector.VectorEnvironment,
     actor: vector_actor.VectorActor,
     first_environment: int = 0,
   ):

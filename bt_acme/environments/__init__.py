@@ -147,7 +147,7 @@ def make_vector(
   seed: int,
   first_environment: int = 0,
   num_stacked: int = 0,
-) -> vector.Environments:
+) -> vector.VectorEnvironment:
   """Creates the environments of one process, which are stepped together.
 
   Atari games run in ale-py's C++ vector environment, in a separate thread. All

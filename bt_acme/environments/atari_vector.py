@@ -5,7 +5,7 @@ starts with 0 to 30 no-op frames instead of 1 to 30. If an episode ends within a
 step, the maximum in its last observation includes frames of the previous step.
 """
 
-from typing import Dict, Sequence
+from typing import Any, Dict, Sequence
 
 import numpy as np
 from ale_py import vector_env
@@ -22,7 +22,7 @@ _RESET, _BEFORE = 255, 254
 _STEPS_BETWEEN_SEEDS = 20_000
 
 
-class AtariVector:
+class AtariVector(vector.VectorEnvironment):
   """N instances of one game, emulated in separate threads."""
 
   def __init__(
@@ -92,12 +92,7 @@ class AtariVector:
       is_last=np.zeros(num, bool),
     )
 
-  def step(self, actions: np.ndarray) -> vector.VectorStep:
-    """Takes one action, int [N], in each game."""
-    self.send(actions)
-    return self.recv()
-
-  def send(self, actions: np.ndarray) -> None:
+  def send(self, actions: Any) -> None:
     """Starts a step.
 
     Raises:

@@ -4,7 +4,7 @@ The agents of bt_acme require uint8 image observations. Agents of other
 libraries, such as dm-acme's inside an `agents.BTBuilder`, have no such limit.
 """
 
-from typing import Union
+from typing import Any, List, Optional, SupportsFloat, Tuple
 
 import dm_env
 import gymnasium
@@ -28,14 +28,19 @@ def _to_spec(space: gymnasium.Space, name: str) -> specs.Array:
   )
 
 
-class Gymnasium(saving.Replayed):
+class Gymnasium(base.Environment):
   """One gymnasium environment.
 
   The discount is 0 in a terminal state. It stays 1 at a time limit, so the
   learner bootstraps from the last observation.
+
+  The state of the environment is saved as the actions of its episode. All
+  random numbers come from the environment's own generator. Therefore, the
+  generator's state before the episode and the actions since then determine the
+  environment's state, and they need much less space.
   """
 
-  def __init__(self, env: Union[str, gymnasium.Env], *, seed: int) -> None:
+  def __init__(self, env: Any, *, seed: int) -> None:
     """Initializes the environment.
 
     Args:
@@ -46,24 +51,36 @@ class Gymnasium(saving.Replayed):
     # The checker would slow down every step.
     if isinstance(env, str):
       env = gymnasium.make(env, disable_env_checker=True)
-    super().__init__(env, seed)
-    self._observation_spec = _to_spec(
-      self._env.observation_space, 'observation'
-    )
-    self._action_spec = _to_spec(self._env.action_space, 'action')
+    self._env = env
+    self._observation_spec = _to_spec(env.observation_space, 'observation')
+    self._action_spec = _to_spec(env.action_space, 'action')
     self._observation: np.ndarray = np.array(())
+    # Seed of the next episode, and of later ones. None continues the
+    # environment's random stream.
+    self._seed: Optional[int] = seed
+    self._later_seed: Optional[int] = None
+    self._reset_next = True
+    self._start: saving.State = {'seed': seed, 'generator': None}
+    self._actions: Optional[List[Any]] = None
 
   def reset(self) -> dm_env.TimeStep:
     """Starts an episode."""
-    self._observation = self._as_array(self._start_episode())
-    self._seed = None  # Continue the environment's own random stream.
+    generator = None
+    if self._seed is None:
+      generator = self._env.unwrapped.np_random.bit_generator.state
+    self._start = {'seed': self._seed, 'generator': generator}
+    self._actions = []
+    self._reset_next = False
+    self._observation = self._as_array(self._reset(self._seed))
+    self._seed = self._later_seed
     return dm_env.restart(self._observation)
 
-  def step(self, action: np.ndarray) -> dm_env.TimeStep:
+  def step(self, action: Any) -> dm_env.TimeStep:
     """Takes an action; the step after the end of an episode starts the next."""
     if self._reset_next:
       return self.reset()
-    observation, reward, terminated, truncated = self._take(np.array(action))
+    observation, reward, terminated, truncated = self._take(action)
+    self._reset_next = terminated or truncated
     self._observation = self._as_array(observation)
     return base.time_step(
       self._observation,
@@ -71,6 +88,22 @@ class Gymnasium(saving.Replayed):
       terminated=terminated,
       truncated=truncated,
     )
+
+  def _reset(self, seed: Optional[int]) -> Any:
+    """Resets the gymnasium environment and returns the observation."""
+    return self._env.reset(seed=seed)[0]
+
+  def _take(self, action: Any) -> Tuple[Any, SupportsFloat, bool, bool]:
+    """Takes and records an action.
+
+    Returns:
+      The observation, the reward, and whether the episode terminated or was
+      truncated.
+    """
+    assert self._actions is not None
+    action = np.array(action)  # The caller may modify its own array later.
+    self._actions.append(action)
+    return self._env.step(action)[:4]
 
   def _as_array(self, observation: np.ndarray) -> np.ndarray:
     return np.array(observation, self._observation_spec.dtype)
@@ -84,8 +117,16 @@ class Gymnasium(saving.Replayed):
     return self._action_spec
 
   def state(self) -> saving.State:
-    """Returns the actions of the episode and the current observation."""
-    return {**super().state(), 'observation': self._observation}
+    """Returns the start of the episode, its actions and the observation.
+
+    The actions are None before the first episode.
+    """
+    actions = None if self._actions is None else np.array(self._actions)
+    return {
+      **self._start,
+      'actions': actions,
+      'observation': self._observation,
+    }
 
   def restore(self, state: saving.State) -> None:
     """Restores a state by replaying the actions of its episode.
@@ -98,10 +139,19 @@ class Gymnasium(saving.Replayed):
         environment uses a random generator other than its own, or keeps
         information between episodes.
     """
-    super().restore(state)
-    if state['actions'] is not None and not np.array_equal(
-      self._observation, state['observation']
-    ):
+    if state['generator'] is not None:
+      generator = self._env.unwrapped.np_random.bit_generator
+      generator.state = state['generator']
+    self._seed = state['seed']
+    self._reset_next = True
+    if state['actions'] is None:
+      return
+    self.reset()
+    for action in state['actions']:
+      self.step(action)
+    # States of MiniGrid that version 0.1.0 saved have no observation.
+    expected = state.get('observation', self._observation)
+    if not np.array_equal(self._observation, expected):
       raise ValueError(
         f'{self._env} cannot be restored, because replaying the actions of the '
         'episode leads to another observation. Draw all random numbers from '
@@ -120,3 +170,7 @@ class Gymnasium(saving.Replayed):
         "render_mode='rgb_array'."
       )
     return np.asarray(self._env.render())
+
+  def close(self) -> None:
+    """Closes the environment."""
+    self._env.close()

@@ -14,21 +14,15 @@ A name is a MiniGrid ID, optionally followed by these modifiers in this order:
 """
 
 import functools
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional, Set, SupportsFloat, Tuple
 
-import dm_env
 import numpy as np
-from dm_env import specs
 from gymnasium.envs import registration
 from minigrid.core import world_object
 
-from bt_acme.environments import (
-  base,
-  minigrid_bonuses,
-  minigrid_view,
-  naming,
-  saving,
-)
+from bt_acme.environments import gymnasium, minigrid_view, naming
+
+Cell = Tuple[int, int]  # Column and row.
 
 MODIFIERS = (
   naming.Modifier('fixed', 'fixed=3', naming.number, 0),
@@ -71,7 +65,7 @@ def find(name: str) -> Optional[naming.Maker]:
   )
 
 
-class MiniGrid(saving.Replayed):
+class MiniGrid(gymnasium.Gymnasium):
   """One MiniGrid environment, with a new layout in each episode.
 
   The discount is 0 at the end of the task. It stays 1 at the time limit, so the
@@ -112,15 +106,15 @@ class MiniGrid(saving.Replayed):
     """
     self._name = name
     super().__init__(
-      _create(name), seed if layout_seed is None else layout_seed
+      _create(name), seed=seed if layout_seed is None else layout_seed
     )
-    self._fixed_layout = layout_seed is not None
+    self._later_seed = layout_seed
     self._no_goal, self._open_goal = no_goal, open_goal
-    self._bonuses: List[minigrid_bonuses.Bonus] = []
-    if door is not None:
-      self._bonuses.append(minigrid_bonuses.OpenedDoor(door))
-    if new_cell is not None:
-      self._bonuses.append(minigrid_bonuses.NewCell(new_cell))
+    self._door_bonus = np.float32(door or 0)
+    self._cell_bonus = np.float32(new_cell or 0)
+    # The doors that were opened and the cells that were visited in the episode.
+    self._opened: Set[Cell] = set()
+    self._visited: Set[Cell] = set()
     if no_goal and open_goal:
       raise ValueError(
         f'{name}: no_goal and open_goal exclude each other. Remove one of them.'
@@ -150,45 +144,51 @@ class MiniGrid(saving.Replayed):
     cells = enumerate(self._env.grid.grid)
     return [i for i, cell in cells if isinstance(cell, kind)]
 
-  def reset(self) -> dm_env.TimeStep:
-    """Starts an episode."""
-    observation = self._start_episode()
+  def _reset(self, seed: Optional[int]) -> np.ndarray:
+    """Starts an episode, without its goals if so configured."""
+    observation = super()._reset(seed)
     if self._no_goal or self._open_goal:
       for i in self._cells_with(world_object.Goal):
         self._env.grid.grid[i] = None if self._no_goal else _OpenGoal()
       observation = self._env.gen_obs()
-    if not self._fixed_layout:
-      self._seed = None  # Continue the environment's own random stream.
-    for bonus in self._bonuses:
-      bonus.reset(self._env)
-    return dm_env.restart(observation['image'])
+    self._visited = {self.agent_cell()}
+    grid = self._env.grid
+    self._opened = {
+      (i % grid.width, i // grid.width)
+      for i in self._cells_with(world_object.Door)
+      if grid.grid[i].is_open
+    }
+    return observation
 
-  def step(self, action: int) -> dm_env.TimeStep:
-    """Takes an action; the step after the end of an episode starts the next."""
-    if self._reset_next:
-      return self.reset()
-    observation, own, terminated, truncated = self._take(int(action))
+  def _take(self, action: Any) -> Tuple[Any, SupportsFloat, bool, bool]:
+    """Takes an action; adds the bonuses to the reward."""
+    action = int(action)
+    assert self._actions is not None
+    self._actions.append(action)
+    observation, own, terminated, truncated, _ = self._env.step(action)
     reward = np.float32(own)
-    for bonus in self._bonuses:
-      reward += bonus.reward(self._env)
-    return base.time_step(
-      observation['image'], reward, terminated=terminated, truncated=truncated
-    )
+    if self._door_bonus and self._has_opened_a_door():
+      reward += self._door_bonus
+    if self._cell_bonus and self.agent_cell() not in self._visited:
+      self._visited.add(self.agent_cell())
+      reward += self._cell_bonus
+    return observation, reward, terminated, truncated
 
-  def observation_spec(self) -> specs.BoundedArray:
-    """Describes observations: uint8 [x, y, (object, color, state)]."""
-    size = self._env.agent_view_size
-    return specs.BoundedArray(
-      (size, size, 3), np.uint8, minimum=0, maximum=255, name='observation'
-    )
+  def _has_opened_a_door(self) -> bool:
+    """Returns whether the last step was the first to open some door.
 
-  def action_spec(self) -> specs.DiscreteArray:
-    """Describes MiniGrid's actions."""
-    return specs.DiscreteArray(
-      int(self._env.action_space.n), dtype=np.int32, name='action'
-    )
+    Only the door in front of the agent can have been opened.
+    """
+    x, y = self._env.front_pos
+    cell = (int(x), int(y))
+    door = self._env.grid.get(*cell)
+    is_open = isinstance(door, world_object.Door) and door.is_open
+    if not is_open or cell in self._opened:
+      return False
+    self._opened.add(cell)
+    return True
 
-  def agent_cell(self) -> Tuple[int, int]:
+  def agent_cell(self) -> Cell:
     """Returns the agent's column and row; for evaluation only."""
     x, y = self._env.agent_pos
     return int(x), int(y)
@@ -213,9 +213,13 @@ class _OpenGoal(world_object.Floor):
 
 
 def _create(name: str) -> Any:
-  """Creates a MiniGrid environment without gymnasium's slow checks."""
+  """Creates a MiniGrid environment that only observes the image.
+
+  gymnasium's own function would add slow checks.
+  """
   spec: Any = registration.registry[name]
   create: Any = registration.load_env_creator(spec.entry_point)
   env = create(**spec.kwargs)
-  env.gen_obs = lambda: {'image': minigrid_view.view(env)}
+  env.observation_space = env.observation_space['image']
+  env.gen_obs = lambda: minigrid_view.view(env)
   return env

@@ -37,7 +37,7 @@ class Maker(NamedTuple):
   """
 
   make: Callable[..., dm_env.Environment]
-  make_vector: Optional[Callable[..., vector.Environments]] = None
+  make_vector: Optional[Callable[..., vector.VectorEnvironment]] = None
   can_stack: bool = False
 
 

@@ -1,24 +1,14 @@
 """Vectors of environments that are stepped together in one process."""
 
-from typing import (
-  Any,
-  Iterable,
-  List,
-  NamedTuple,
-  Optional,
-  Protocol,
-  Sequence,
-  Tuple,
-)
+from typing import Any, NamedTuple, Optional, Sequence, Tuple
 
 import dm_env
 import numpy as np
 
 from bt_acme.environments import saving
 
-States = (
-  Any  # The result of `Environments.state`; its type depends on the class.
-)
+# The result of `VectorEnvironment.state`; its type depends on the class.
+States = Any
 
 
 class VectorStep(NamedTuple):
@@ -42,40 +32,6 @@ class VectorStep(NamedTuple):
   is_last: np.ndarray
 
 
-class Environments(Protocol):
-  """N environments stepped together."""
-
-  def __len__(self) -> int:
-    """Returns N."""
-
-  def reset(self) -> VectorStep:
-    """Starts an episode in every environment."""
-
-  def step(self, actions: np.ndarray) -> VectorStep:
-    """Takes one action, int [N], in each environment."""
-
-  def send(self, actions: np.ndarray) -> None:
-    """Starts a step, without waiting for it if emulation uses threads."""
-
-  def recv(self) -> VectorStep:
-    """Waits for the step started by `send`, and returns its results."""
-
-  def state(self) -> States:
-    """Returns the states of all environments as serializable values.
-
-    Call this between two steps, not between `send` and `recv`.
-
-    Raises:
-      saving.SaveNotSupportedError: if an environment cannot be saved.
-    """
-
-  def restore(self, state: States) -> None:
-    """Restores a state; call this instead of the first `reset`."""
-
-  def close(self) -> None:
-    """Closes all environments."""
-
-
 def space_of(environment: Any) -> Tuple[Any, int, int]:
   """Returns the properties that must be equal in all environments of a run.
 
@@ -91,7 +47,7 @@ def space_of(environment: Any) -> Tuple[Any, int, int]:
 
 
 class VectorEnvironment:
-  """Steps N environments sequentially.
+  """N environments stepped together, here one after the other.
 
   Attributes:
     environments: the N environments.
@@ -124,32 +80,39 @@ class VectorEnvironment:
     """Starts an episode in every environment."""
     return _batch([environment.reset() for environment in self.environments])
 
-  def step(self, actions: Iterable[int]) -> VectorStep:
+  def step(self, actions: Any) -> VectorStep:
     """Takes one action, [N], in each environment."""
-    return _batch(
+    self.send(actions)
+    return self.recv()
+
+  def send(self, actions: Any) -> None:
+    """Starts a step, or takes it if no thread emulates the environments."""
+    self._received = _batch(
       [
         environment.step(action)
         for environment, action in zip(self.environments, actions, strict=True)
       ]
     )
 
-  def send(self, actions: Iterable[int]) -> None:
-    """Takes the step immediately, because there is no emulation thread."""
-    self._received = self.step(actions)
-
   def recv(self) -> VectorStep:
-    """Returns the results of the step taken by `send`."""
+    """Returns the results of the step that `send` started."""
     if self._received is None:
       raise RuntimeError('recv() was called without send(). Call send() first.')
     step, self._received = self._received, None
     return step
 
-  def state(self) -> List[saving.State]:
-    """Returns the states of all environments; see `saving`."""
+  def state(self) -> States:
+    """Returns the states of all environments as serializable values.
+
+    Call this between two steps, not between `send` and `recv`.
+
+    Raises:
+      saving.SaveNotSupportedError: if an environment cannot be saved.
+    """
     return [saving.state_of(environment) for environment in self.environments]
 
-  def restore(self, state: List[saving.State]) -> None:
-    """Restores states returned by `state()`."""
+  def restore(self, state: States) -> None:
+    """Restores a state; call this instead of the first `reset`."""
     for environment, own in zip(self.environments, state, strict=True):
       environment.restore(own)
 

@@ -218,7 +218,9 @@ class ActorNode(node.Node):
       self._make_environments(self._seed, first), actor, first
     )
 
-  def _make_environments(self, seed: int, first: int) -> vector.Environments:
+  def _make_environments(
+    self, seed: int, first: int
+  ) -> vector.VectorEnvironment:
     """Makes a group's environments, the first of which has index `first`."""
     return environments.make_vector(
       self._run.env,
