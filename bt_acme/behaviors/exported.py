@@ -22,6 +22,7 @@ class Exported(behavior.Behavior):
     folder: the directory of the behavior.
     name: the name of the directory.
     agent: the agent that was trained.
+    learned: its policy, which consists of the next three attributes.
     variables: the parameters of the agent, NumPy arrays.
     statistics: the statistics of the agent's intrinsic reward; None if the
       agent has no intrinsic reward.
@@ -60,12 +61,10 @@ class Exported(behavior.Behavior):
     """
     self.folder = pretrained.resolve(str(folder), setting=setting)
     self.name = pathlib.Path(self.folder).name
-    policy = exported_folder.read(self.folder, setting=setting)
-    self.agent = policy.agent
-    self.variables = policy.variables
-    self.statistics = policy.statistics
-    self.actor_steps = policy.actor_steps
-    self.params_sha256 = policy.params_sha256
+    self.agent, self.learned, self.params_sha256 = exported_folder.read(
+      self.folder, setting=setting
+    )
+    self.actor_steps, self.variables, self.statistics = self.learned
     self._setting = setting
     self._act_as(epsilon, reward_input)
 

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import pathlib
-from typing import Any, Dict, Mapping, NamedTuple, Optional
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 import jax
 import numpy as np
@@ -36,23 +36,8 @@ _CONFIGS = {
 }
 
 
-class ExportedPolicy(NamedTuple):
-  """The contents of an exported directory.
-
-  Attributes:
-    agent: the agent that was trained.
-    variables: the parameters of the agent, NumPy arrays.
-    statistics: the statistics of the agent's intrinsic reward, float64 []; None
-      if the agent has no intrinsic reward.
-    actor_steps: the number of actor steps of training.
-    params_sha256: the checksum of the parameter file.
-  """
-
-  agent: assembly.Agent
-  variables: assembly.Variables
-  statistics: Optional[Any]
-  actor_steps: int
-  params_sha256: str
+# The agent that was trained, its policy, and the checksum of its parameters.
+ExportedPolicy = Tuple[assembly.Agent, assembly.Learned, str]
 
 
 def export(
@@ -120,8 +105,7 @@ def checksum(variables: assembly.Variables) -> str:
 def _as_file(variables: assembly.Variables) -> bytes:
   """Returns the contents of the parameter file."""
   buffer = io.BytesIO()
-  params = {'agent': variables.agent, 'intrinsic': variables.intrinsic}
-  np.savez(buffer, **_flatten(params))
+  np.savez(buffer, **_flatten(variables._asdict()))
   return buffer.getvalue()
 
 
@@ -151,9 +135,9 @@ def read(folder: str, *, setting: str) -> ExportedPolicy:
     card = untrusted.read_json(path / _CARD)
     file_format = card['format']
     if file_format == _FORMAT:
-      policy = _read_card(card)
+      agent, learned, digest = _read_card(card)
       # Only the shapes of the agent's parameters; no values are computed.
-      expected = jax.eval_shape(lambda: _fresh_params(policy.agent))
+      expected = jax.eval_shape(lambda: _fresh_params(agent))
   except Exception as error:  # A damaged card can raise any error.
     raise ValueError(
       f'{subject}: {_CARD} is damaged ({untrusted.one_line(error)}). Export '
@@ -164,10 +148,8 @@ def read(folder: str, *, setting: str) -> ExportedPolicy:
       f'{subject} has format {untrusted.shortened(repr(file_format))}, but '
       f'this version reads format {_FORMAT}. Export the behavior again.'
     )
-  params = _read_params(path / _PARAMS, expected, policy.params_sha256, subject)
-  return policy._replace(
-    variables=assembly.Variables(params['agent'], params['intrinsic'])
-  )
+  params = _read_params(path / _PARAMS, expected, digest, subject)
+  return agent, learned._replace(variables=assembly.Variables(**params)), digest
 
 
 def is_complete(folder: str) -> bool:
@@ -194,13 +176,11 @@ def _read_card(card: Mapping[str, Any]) -> ExportedPolicy:
   )
   actor_steps = int(card['actor_steps'])
   checks.require(actor_steps >= 0, f'actor_steps={actor_steps} is negative')
-  return ExportedPolicy(
-    agent=agent,
-    variables=assembly.Variables({}, {}),
-    statistics=_read_statistics(agent, card['statistics']),
-    actor_steps=actor_steps,
-    params_sha256=str(card['params_sha256']),
+  statistics = _read_statistics(agent, card['statistics'])
+  learned = assembly.Learned(
+    actor_steps, assembly.Variables({}, {}), statistics
   )
+  return agent, learned, str(card['params_sha256'])
 
 
 def _read_spec(values: Mapping[str, Any]) -> assembly.EnvironmentSpec:

@@ -103,10 +103,7 @@ def load(
   )
   if config.behavior:
     behavior = behaviors.Exported(config.behavior)
-    agent = behavior.agent
-    learned = assembly.Learned(
-      behavior.actor_steps, behavior.variables, behavior.statistics
-    )
+    agent, learned = behavior.agent, behavior.learned
   else:
     identity = workdir_lib.read_identity(config.workdir)
     agent = recorded_agent.make(config.workdir, identity)

@@ -17,7 +17,7 @@ from typing import (
 
 from bt_acme import assembly, compilation_cache, files
 from bt_acme import config as config_lib
-from bt_acme.config import placement
+from bt_acme.config import checks, placement
 from bt_acme.config import run as run_config
 from bt_acme.core import data_parallel
 from bt_acme.evaluation import tables
@@ -174,29 +174,25 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   # Otherwise, only the learner's process can see the learner's devices.
   if run.is_in_this_process or os.environ.get('JAX_PLATFORMS') == 'cpu':
     data_parallel.make_shardings(agent.config.learner)
-  if run.spans_machines and not shutil.which(run.ray_python):
-    raise ValueError(
+  if run.spans_machines:
+    from bt_acme.runtime.engines import ray_cluster
+
+    checks.require(
+      bool(shutil.which(run.ray_python)),
       f'ray_python={run.ray_python!r} is not an executable. Run `make ray` to '
       'create an environment with Ray, or set ray_python to a Python in which '
-      'Ray is installed.'
+      'Ray is installed.',
     )
-  if run.spans_machines:
-    _check_cluster(run)
+    try:
+      ray_cluster.check(run.ray_address, run.ray_python)
+    except OSError as error:
+      raise ValueError(
+        f'ray_address={run.ray_address!r}, ray_python={run.ray_python!r}: '
+        f'{error}'
+      ) from error
   if run.replay_port:
     ports.check_free(run.replay_port, setting='replay_port')
   requirements.check(run, agent)
-
-
-def _check_cluster(run: run_config.RunConfig) -> None:
-  """Raises ValueError if the Ray cluster cannot be reached."""
-  from bt_acme.runtime.engines import ray_cluster
-
-  try:
-    ray_cluster.check(run.ray_address, run.ray_python)
-  except OSError as error:
-    raise ValueError(
-      f'ray_address={run.ray_address!r}, ray_python={run.ray_python!r}: {error}'
-    ) from error
 
 
 def _announce(

@@ -1,8 +1,11 @@
-"""Tests writing, checking and reading exported behaviors."""
+"""Tests exported behaviors: writing, checking, and reading untrusted ones."""
 
+import functools
 import hashlib
 import json
+import os
 import shutil
+import zipfile
 
 import jax
 import numpy as np
@@ -10,7 +13,26 @@ import pytest
 
 from bt_acme import behaviors
 from bt_acme.behaviors import exported_folder
+from tests import untrusted_test as hostile
 from tests.agents import fakes
+
+_MB = 1 << 20
+
+
+@pytest.fixture(name='folder')
+def copy(exported, tmp_path):
+  return shutil.copytree(exported, tmp_path / 'b')
+
+
+def refused(folder, message):
+  """Checks that reading fails with one line and little memory."""
+  with hostile.Peak() as peak:
+    with pytest.raises(ValueError, match=message) as info:
+      behaviors.Exported(str(folder), setting='init_from')
+  text = str(info.value)
+  assert text.startswith(f'init_from={str(folder)!r}')
+  assert '\n' not in text and len(text) < 900
+  assert peak.bytes < 64 * _MB
 
 
 def test_export_replaces_an_existing_behavior(tmp_path):
@@ -24,9 +46,34 @@ def test_export_replaces_an_existing_behavior(tmp_path):
   assert [path.name for path in tmp_path.iterdir()] == ['b']
 
 
-def edit_card(folder, **changes):
+def edit(folder, change):
+  """Applies a change to the card."""
   path = folder / 'behavior.json'
-  path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+  card = json.loads(path.read_text())
+  change(card)
+  path.write_text(json.dumps(card))
+
+
+def edit_card(folder, **changes):
+  edit(folder, lambda card: card.update(changes))
+
+
+def edit_part(folder, *keys, **changes):
+  """Changes a nested part of the card."""
+
+  def change(card):
+    functools.reduce(dict.__getitem__, keys, card).update(changes)
+
+  edit(folder, change)
+
+
+def become_r2d2(folder):
+  edit(folder, lambda card: card['config'].pop('intrinsic'))
+  edit_card(folder, agent='R2D2Config')
+
+
+def drop_checksum(folder):
+  edit(folder, lambda card: card.pop('params_sha256'))
 
 
 def damage_card(folder):
@@ -41,48 +88,62 @@ def damage_params(folder):
   path.write_bytes(data)
 
 
-def cut_params(folder):
-  path = folder / 'params.npz'
-  path.write_bytes(path.read_bytes()[:1000])
+def cut_params(folder, size=1000):
+  os.truncate(folder / 'params.npz', size)
 
 
-def edit_config(folder, group, **changes):
-  config = json.loads((folder / 'behavior.json').read_text())['config']
-  config[group].update(changes)
-  edit_card(folder, config=config)
+def sign(folder):
+  """Writes the checksum of the parameters into the card."""
+  data = (folder / 'params.npz').read_bytes()
+  edit_card(folder, params_sha256=hashlib.sha256(data).hexdigest())
 
 
-def edit_statistics(folder, **changes):
-  path = folder / 'behavior.json'
-  statistics = json.loads(path.read_text())['statistics']
-  edit_card(folder, statistics={**statistics, **changes})
+def signed(*edits):
+  """Returns a function that changes the parameters and their checksum."""
+
+  def change(folder):
+    for one in edits:
+      one(folder)
+    sign(folder)
+
+  return change
 
 
-def become_r2d2(folder):
-  config = json.loads((folder / 'behavior.json').read_text())['config']
-  del config['intrinsic']
-  edit_card(folder, agent='R2D2Config', config=config)
+def edit_params(edit_one, **more):
+  """Replaces each array with `edit_one(name, array)`; None removes it."""
 
+  def change(folder):
+    path = folder / 'params.npz'
+    with np.load(path) as params:
+      edited = {k: edit_one(k, v) for k, v in params.items()}
+    np.savez(path, **{k: v for k, v in edited.items() if v is not None}, **more)
 
-def drop_checksum(folder):
-  path = folder / 'behavior.json'
-  card = json.loads(path.read_text())
-  del card['params_sha256']
-  path.write_text(json.dumps(card))
-
-
-def edit_params(folder, edit):
-  """Replaces each array with `edit(name, array)`; None removes an array."""
-  path = folder / 'params.npz'
-  with np.load(path) as params:
-    edited = {k: edit(k, v) for k, v in params.items()}
-  np.savez(path, **{k: v for k, v in edited.items() if v is not None})
-  checksum = hashlib.sha256(path.read_bytes()).hexdigest()
-  edit_card(folder, params_sha256=checksum)
+  return signed(change)
 
 
 def without(part):
-  return lambda f: edit_params(f, lambda k, v: None if part in k else v)
+  return edit_params(lambda k, v: None if part in k else v)
+
+
+def with_value(value):
+  return edit_params(lambda k, v: np.full_like(v, value))
+
+
+def with_array(name):
+  return edit_params(lambda k, v: v, **{name: np.zeros(1)})
+
+
+def with_bomb(folder):
+  member = hostile.header((32 * _MB,)) + bytes(128 * _MB)
+  hostile.write_zip(folder / 'params.npz', {'x': member}, zipfile.ZIP_DEFLATED)
+
+
+def with_objects(folder):
+  evil = np.array([hostile.Evil(folder.parent / 'executed')], object)
+  np.savez(folder / 'params.npz', x=evil)
+
+
+_DAMAGED = 'behavior.json is damaged .*. Export the behavior again'
 
 
 @pytest.mark.parametrize(
@@ -90,18 +151,18 @@ def without(part):
   [
     (lambda f: (f / 'params.npz').unlink(), 'has no params.npz'),
     (lambda f: (f / 'behavior.json').unlink(), 'has no behavior.json'),
-    (damage_card, 'behavior.json is damaged'),
+    (damage_card, _DAMAGED),
     (damage_params, 'params.npz is incomplete or damaged'),
     (cut_params, 'params.npz is incomplete or damaged'),
     (lambda f: edit_card(f, format=2), 'has format 2, but this version'),
-    (lambda f: edit_card(f, agent='DQN'), 'behavior.json is damaged'),
+    (lambda f: edit_card(f, agent='DQN'), _DAMAGED),
     (lambda f: edit_card(f, config={'x': 1}), 'no setting named'),
-    (lambda f: edit_card(f, environment={}), 'behavior.json is damaged'),
-    (lambda f: edit_card(f, environment=None), 'behavior.json is damaged'),
-    (lambda f: edit_card(f, statistics=[3]), 'behavior.json is damaged'),
-    (lambda f: edit_card(f, statistics={}), 'behavior.json is damaged'),
+    (lambda f: edit_card(f, environment={}), _DAMAGED),
+    (lambda f: edit_card(f, environment=None), _DAMAGED),
+    (lambda f: edit_card(f, statistics=[3]), _DAMAGED),
+    (lambda f: edit_card(f, statistics={}), _DAMAGED),
     (
-      lambda f: edit_statistics(f, error_mean=[1, 2]),
+      lambda f: edit_part(f, 'statistics', error_mean=[1, 2]),
       r'error_mean=\[1. 2.\] must be a finite number',
     ),
     (drop_checksum, "behavior.json is damaged .*'params_sha256'"),
@@ -110,31 +171,82 @@ def without(part):
       'statistics must be null, because the agent has no intrinsic',
     ),
     (
-      lambda f: edit_config(f, 'network', lstm_size=8),
+      lambda f: edit_part(f, 'config', 'network', lstm_size=8),
       r'params.npz does not fit behavior.json: .*lstm/linear/w is \(36, 64\)'
       r', expected \(28, 32\).*. Export the behavior again',
     ),
     (
-      lambda f: edit_config(f, 'intrinsic', embedding_size=4),
+      lambda f: edit_part(f, 'config', 'intrinsic', embedding_size=4),
       r'intrinsic/embedding/.* is \(8,\), expected \(4,\)',
     ),
     (without('lstm'), r'agent/lstm/linear/b is None, expected \(64,\)'),
     (without('intrinsic'), r'intrinsic/.* is None, expected .*; and \d+ more'),
     (without('agent'), 'agent/head/.* is None, expected'),
     (
-      lambda f: edit_params(f, lambda k, v: v.astype(np.float64)),
+      edit_params(lambda k, v: v.astype(np.float64)),
       'is float64, expected float32',
+    ),
+    # Untrusted parameters with a valid checksum; `untrusted_test` has more.
+    (signed(with_bomb), "params.npz contains the compressed array 'x.npy', .*"),
+    (signed(with_objects), "contains object in 'x.npy', not numbers"),
+    (
+      lambda f: cut_params(f, 10**12),
+      'params.npz is 1,000,000,000,000 bytes; the',
+    ),
+    (signed(cut_params), 'params.npz is damaged .*. Export the behavior again'),
+    (signed(damage_params), 'params.npz is damaged .*. Export the behavior'),
+    *(
+      (with_array(name), 'does not fit|params.npz has .* bytes')
+      for name in ('agent', 'agent::head', '::' * 5_000, 'x::y')
+    ),
+    *(
+      (with_value(value), 'not finite or exceed 1e.06 in magnitude. Train')
+      for value in (np.nan, np.inf, -np.inf, 3e38, -2e6)
     ),
   ],
 )
-def test_a_damaged_directory_is_one_clear_error(
-  exported, tmp_path, damage, message
-):
-  folder = shutil.copytree(exported, tmp_path / 'b')
+def test_a_damaged_directory_is_one_clear_error(folder, damage, message):
   damage(folder)
-  with pytest.raises(ValueError, match=message) as info:
-    behaviors.Exported(str(folder), setting='init_from')
-  assert f'init_from={str(folder)!r}' in str(info.value)
+  refused(folder, message)
+  assert not (folder.parent / 'executed').exists()
+
+
+@pytest.mark.parametrize(
+  'keys, name, values',
+  [
+    (('statistics',), 'error_count', (3e38, -1.0, np.nan, 1e400, '1e400')),
+    (('statistics',), 'distance_mean', (3e38, -1.0, np.nan, 1e400, '1e400')),
+    (
+      ('config', 'network'),
+      'lstm_size',
+      (10**30, 10**9, -1, float('nan')),
+    ),
+    (('config', 'network'), 'torso_size', ('9' * 30,)),
+    (('config', 'learner'), 'learning_rate', (np.nan, np.inf)),
+    (('config', 'learner'), 'y' * 100_000, (1,)),
+    (
+      ('environment',),
+      'observation_shape',
+      ([10**9, 10**9, 2], [5, 5, -2], [0, 5, 2], [], [1e400]),
+    ),
+    (('environment',), 'num_actions', (10**12, 0, 3.5, True)),
+    (('environment',), 'num_stacked', (0, 10**9, '2')),
+    ((), 'actor_steps', (-1, 1e400, 'x', None, [1])),
+  ],
+  ids=lambda x: x if isinstance(x, str) and len(x) < 20 else '',
+)
+def test_absurd_values_in_the_card(folder, keys, name, values):
+  for value in values:
+    edit_part(folder, *keys, **{name: value})
+    refused(folder, f'{name}=' if keys == ('statistics',) else 'behavior.json')
+
+
+@pytest.mark.parametrize(
+  'text', ['[' * 100_000, '{"format": 1, "x": "' + 'y' * 2 * _MB + '"}', '3']
+)
+def test_absurd_cards(folder, text):
+  (folder / 'behavior.json').write_text(text)
+  refused(folder, _DAMAGED)
 
 
 def test_a_missing_folder(tmp_path):

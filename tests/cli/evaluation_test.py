@@ -75,9 +75,10 @@ def test_an_interrupted_evaluation_leaves_no_file(
 
 def test_the_checksum_equals_the_checksum_of_the_file(behavior):
   policy = exported_folder.read(str(behavior), setting='behavior')
-  assert exported_folder.checksum(policy.variables) == policy.params_sha256
-  other = policy.variables._replace(intrinsic={})
-  assert exported_folder.checksum(other) != policy.params_sha256
+  _, learned, params_sha256 = policy
+  assert exported_folder.checksum(learned.variables) == params_sha256
+  other = learned.variables._replace(intrinsic={})
+  assert exported_folder.checksum(other) != params_sha256
 
 
 @pytest.mark.parametrize('setting', ['output', 'video'])

@@ -5,7 +5,6 @@ decides who acts. The agent's choice is an input of the core, because an
 external agent has its own actor.
 """
 
-import functools
 from typing import Any, Callable, NamedTuple, Tuple
 
 import jax
@@ -121,24 +120,30 @@ def make_core(
   return core
 
 
-def step(
-  core: types.ActorCore, params: bt_actor.BTParams, inputs: Any, state: Any
-) -> Tuple[CoreStep, Any]:
-  """Advances the core by one step, with a leading dimension of 1."""
-  _, state = jax.vmap(core.select_action, in_axes=(None, 0, 0))(
-    params, inputs, state
-  )
-  extras = jax.vmap(core.get_extras)(state)
-  made = CoreStep(
-    state.resolution,
-    state.flight_step.behavior,
-    extras['flight_length'],
-    extras['proposals'],
-    extras['features'],
-  )
-  return made, state
-
-
 def jit_step(core: types.ActorCore) -> Callable[..., Tuple[CoreStep, Any]]:
-  """Compiles `step` for a core."""
-  return jax.jit(functools.partial(step, core))
+  """Compiles one step of a core, with a leading dimension of 1.
+
+  Args:
+    core: the result of `make_core`.
+
+  Returns:
+    A function from parameters, inputs and a state to a `CoreStep` and the next
+    state.
+  """
+
+  def step(
+    params: bt_actor.BTParams, inputs: Any, state: Any
+  ) -> Tuple[CoreStep, Any]:
+    _, state = jax.vmap(core.select_action, in_axes=(None, 0, 0))(
+      params, inputs, state
+    )
+    extras = jax.vmap(core.get_extras)(state)
+    return CoreStep(
+      state.resolution,
+      state.flight_step.behavior,
+      extras['flight_length'],
+      extras['proposals'],
+      extras['features'],
+    ), state
+
+  return jax.jit(step)
