@@ -2,8 +2,7 @@
 
 import pathlib
 import re
-import tempfile
-from typing import Any, Callable, Dict, List, Sequence, Union
+from typing import Dict, List, Sequence, Union
 
 from bt_acme import assembly, behaviors, environments
 from bt_acme.api import evaluating, loading
@@ -67,7 +66,16 @@ def describe(
   parts = [f'# {behavior.name}', _facts(behavior)]
   for env in films:
     name = f'{re.sub("[^0-9a-z]+", "-", env.lower()).strip("-")}.gif'
-    pictures[name] = _film(behavior, env, epsilon=epsilon, seed=seed)
+    pictures[name] = recorder.film(
+      assembly.moved(behavior.agent, env),
+      behavior.variables,
+      behavior.statistics,
+      suffix='.gif',
+      epsilon=epsilon,
+      seed=seed,
+      max_frames=_FILM_FRAMES,
+      scale=1,
+    )
     parts += [f'An episode in `{env}`:', f'![An episode in {env}]({name})']
   if envs:
     parts += [
@@ -91,16 +99,12 @@ def _facts(behavior: behaviors.Exported) -> str:
   envs = ', '.join(f'`{name}`' for name in environments.names_in(spec.name))
   return '\n'.join(
     [
-      f'- Agent: {_agent(behavior)}',
+      f'- Agent: {type(behavior.agent.config).__name__.removesuffix("Config")}',
       f'- Trained for {behavior.actor_steps:,} actor steps in {envs}',
       f'- Observations {spec.observation_shape}, {spec.num_actions} actions',
       f'- SHA-256 of `params.npz`: `{behavior.params_sha256}`',
     ]
   )
-
-
-def _agent(behavior: behaviors.Exported) -> str:
-  return type(behavior.agent.config).__name__.removesuffix('Config')
 
 
 def _command(behavior: behaviors.Exported) -> str:
@@ -135,33 +139,6 @@ def _command(behavior: behaviors.Exported) -> str:
   return '\n'.join(lines)
 
 
-def _picture(suffix: str, write: Callable[[str], Any]) -> bytes:
-  """Returns the contents of a file that a function writes."""
-  with tempfile.TemporaryDirectory() as folder:
-    path = pathlib.Path(folder) / f'picture{suffix}'
-    write(str(path))
-    return path.read_bytes()
-
-
-def _film(
-  behavior: behaviors.Exported, env: str, *, epsilon: float, seed: int
-) -> bytes:
-  """Returns a GIF of one episode."""
-  return _picture(
-    '.gif',
-    lambda path: recorder.play(
-      assembly.moved(behavior.agent, env),
-      behavior.variables,
-      behavior.statistics,
-      seed=seed,
-      epsilon=epsilon,
-      video=path,
-      max_frames=_FILM_FRAMES,
-      scale=1,
-    ),
-  )
-
-
 def _curve(behavior: behaviors.Exported) -> bytes:
   """Returns a PNG of the returns in training; empty without the run's log."""
   workdir = pathlib.Path(behavior.folder).parent
@@ -169,17 +146,12 @@ def _curve(behavior: behaviors.Exported) -> bytes:
   if not columns:
     return b''
   value = 'intrinsic_return' if behavior.agent.intrinsic else 'episode_return'
-  return _picture(
-    '.png',
-    lambda path: plots.learning_curves(
-      path,
-      {
-        behavior.name: [plots.smoothed_curve(columns, value, window=_WINDOW)],
-      },
-      title='Training',
-      ylabel=f'{value.replace("_", " ")}, mean of {_WINDOW} episodes',
-    ),
-  )
+  return plots.learning_curves(
+    '',
+    {behavior.name: [plots.smoothed_curve(columns, value, window=_WINDOW)]},
+    title='Training',
+    ylabel=f'{value.replace("_", " ")}, mean of {_WINDOW} episodes',
+  )._repr_png_()
 
 
 def _scores(

@@ -2,7 +2,6 @@
 
 import base64
 import pathlib
-import tempfile
 from typing import Optional, Union
 
 from bt_acme import assembly
@@ -91,17 +90,16 @@ def show(
     bt_acme.video.show(behavior, env='MiniGrid-Empty-5x5-v0', epsilon=0.1)
     ```
   """
-  with tempfile.TemporaryDirectory() as folder:
-    path = pathlib.Path(folder) / 'episode.webm'
-    recorder.play(
+  return Video(
+    recorder.film(
       assembly.moved(source.agent, env),
       source.variables,
       source.statistics,
+      suffix='.webm',
       seed=seed,
       epsilon=epsilon,
       flights=flights,
-      video=str(path),
       frames_per_second=frames_per_second,
       max_frames=max_frames,
     )
-    return Video(path.read_bytes())
+  )

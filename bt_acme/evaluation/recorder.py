@@ -1,5 +1,7 @@
 """Plays evaluation episodes and records each step, also as a video."""
 
+import pathlib
+import tempfile
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -119,6 +121,29 @@ def play(
   if writer:
     writer.close()
   return recordings
+
+
+def film(
+  agent: assembly.Agent,
+  variables: assembly.Variables,
+  statistics: Optional[reward_lib.IntrinsicStatistics],
+  *,
+  suffix: str,
+  **options: Any,
+) -> bytes:
+  """Returns the contents of a video of one episode.
+
+  Args:
+    agent: see `play`.
+    variables: see `play`.
+    statistics: see `play`.
+    suffix: `.webm` or `.gif`.
+    **options: the other arguments of `play`.
+  """
+  with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder) / f'episode{suffix}'
+    play(agent, variables, statistics, video=str(path), **options)
+    return path.read_bytes()
 
 
 def record(
