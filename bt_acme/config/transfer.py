@@ -48,8 +48,8 @@ class TransferConfig:
     flight_priorities: Probabilities with which a flight draws each behavior:
       `fixed` uses the weights of the behaviors for the whole run; `learned`
       also prefers behaviors whose recent episodes had high scores
-      (priority_signal). The paper has a single behavior and suggests priorities
-      as future work.
+      (priority_signal). The paper uses a single behavior and suggests
+      priorities as future work.
     priority_signal: Score of an episode, which counts for each behavior that
       flew in it: `discovery` is the sum of the positive rewards of the task,
       which favors behaviors that find rewards at any cost; `return` is the sum
