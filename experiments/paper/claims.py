@@ -50,13 +50,11 @@ class Verdict(NamedTuple):
 
   Attributes:
     claim: the claim.
-    verdict: `SUPPORTED`, `CONTRADICTED`, `OPEN` or `NOT_RUN`.
     findings: the finding for each effect.
     paper: the paper's value of each effect; NaN if unknown.
   """
 
   claim: Claim
-  verdict: str
   findings: Tuple[effects.Finding, ...]
   paper: Tuple[float, ...]
 
@@ -64,6 +62,16 @@ class Verdict(NamedTuple):
   def deciding(self) -> Tuple[effects.Finding, ...]:
     """The findings that the verdict depends on."""
     return tuple(f for f in self.findings if f.effect.decides)
+
+  @property
+  def verdict(self) -> str:
+    """The verdict: `SUPPORTED`, `CONTRADICTED`, `OPEN` or `NOT_RUN`."""
+    if not any(finding.is_measured for finding in self.deciding):
+      return NOT_RUN
+    if any(finding.estimate.high < 0 for finding in self.deciding):
+      return CONTRADICTED
+    is_clear = all(finding.estimate.low > 0 for finding in self.deciding)
+    return SUPPORTED if is_clear else OPEN
 
   @property
   def points_agree(self) -> bool:
@@ -90,19 +98,7 @@ def verdict_on(
 ) -> Verdict:
   """Evaluates one claim."""
   findings = tuple(effects.measure(e, indexed, suites) for e in claim.effects)
-  return Verdict(claim, _judged(findings), findings, _paper(claim))
-
-
-def _judged(findings: Sequence[effects.Finding]) -> str:
-  """Returns the verdict that follows from the findings of a claim."""
-  deciding = [finding for finding in findings if finding.effect.decides]
-  if not any(finding.is_measured for finding in deciding):
-    return NOT_RUN
-  if any(finding.estimate.high < 0 for finding in deciding):
-    return CONTRADICTED
-  if all(finding.estimate.low > 0 for finding in deciding):
-    return SUPPORTED
-  return OPEN
+  return Verdict(claim, findings, _paper(claim))
 
 
 @functools.lru_cache
