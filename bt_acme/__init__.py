@@ -18,6 +18,7 @@ _API = {
   **dict.fromkeys(('pretrain', 'train', 'transfer'), 'bt_acme.api.training'),
   **dict.fromkeys(('evaluate', 'Evaluation'), 'bt_acme.api.evaluating'),
   **dict.fromkeys(('load_run', 'load_behavior'), 'bt_acme.api.loading'),
+  'Bank': 'bt_acme.api.banks',
   'Run': 'bt_acme.api.runs',
   'register_environment': 'bt_acme.environments',
   'describe': 'bt_acme.api.describing',

@@ -5,7 +5,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple, Type, Union
 
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
-from bt_acme.api import runs
+from bt_acme.api import banks, runs
 from bt_acme.cli import initial_weights, named_behaviors
 from bt_acme.config import checks, names, presets
 from bt_acme.config import run as run_config
@@ -148,7 +148,7 @@ def train(
 
 def transfer(
   env: str,
-  behavior: Union[BehaviorLike, Sequence[BehaviorLike]],
+  behavior: Union[BehaviorLike, Sequence[BehaviorLike], banks.Bank],
   *,
   max_actor_steps: int,
   behavior_weights: Sequence[float] = (),
@@ -166,9 +166,9 @@ def transfer(
 
   Args:
     env: see `pretrain`.
-    behavior: one behavior or several. A behavior is the result of `Run.export`
-      or `load_behavior`, its directory, the name `action_repeat` or `uniform`,
-      or your own `bt_acme.behaviors.Behavior`.
+    behavior: one behavior, several, or a `Bank`. A behavior is the result of
+      `Run.export` or `load_behavior`, its directory, the name `action_repeat`
+      or `uniform`, or your own `bt_acme.behaviors.Behavior`.
     max_actor_steps: see `pretrain`.
     behavior_weights: the relative probability that a flight uses each behavior;
       empty for equal probabilities.
@@ -199,6 +199,8 @@ def transfer(
     )
     ```
   """
+  if isinstance(behavior, banks.Bank):
+    behavior = behavior.behaviors()
   return _start(config_lib.BTConfig, **locals())
 
 

@@ -174,6 +174,30 @@ def test_a_transfer_run_is_exported_without_its_behaviors(bt, tmp_path):
   assert bt_acme.evaluate(exported, episodes=2).returns.shape == (2,)
 
 
+def test_a_bank_grows(bt, behavior, tmp_path):
+  bank = bt_acme.Bank(tmp_path / 'new' / 'bank')
+  assert bank.names() == [] == bank.behaviors()
+  with pytest.raises(ValueError, match='at least one behavior'):
+    bt_acme.transfer(ENVIRONMENT, bank, **TINY)
+  assert bank.add(bt, 'two').name == 'two'
+  bank.add(behavior.folder, 'one')
+  assert bank.names() == ['one', 'two']
+  assert [x.actor_steps for x in bank.behaviors()] == [
+    behavior.actor_steps,
+    bt.actor_steps,
+  ]
+  assert [card.markdown.split()[1] for card in bank.list()] == ['one', 'two']
+  assert (bank.folder / 'two' / 'README.md').is_file()
+  run = bt_acme.transfer(ENVIRONMENT, bank, **TINY)
+  assert [x.name for x in run.agent.behaviors] == ['one', 'two']
+  for name in ('one', '', '..', 'a/b'):
+    with pytest.raises(ValueError, match='Choose a'):
+      bank.add(behavior, name)
+  with pytest.raises(ValueError, match='expects actions 7'):
+    bank.add(bt_acme.train('Chain-5', **TINY), 'three')
+  assert bank.names() == ['one', 'two']
+
+
 def test_several_kinds_of_behaviors(behavior):
   run = bt_acme.transfer(
     ENVIRONMENT,

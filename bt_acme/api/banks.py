@@ -1,0 +1,124 @@
+"""Banks: directories of behaviors that grow from run to run."""
+
+import pathlib
+from typing import List, Union
+
+from bt_acme import behaviors
+from bt_acme.api import describing, loading, runs
+from bt_acme.behaviors import cards
+from bt_acme.config import checks
+
+PathLike = Union[str, pathlib.Path]
+
+
+class Bank:
+  """A directory of exported behaviors, each in a directory of its name.
+
+  `transfer` accepts a bank in place of a list of behaviors.
+
+  Example:
+    ```python
+    bank = bt_acme.Bank('runs/bank')
+    bank.add('minigrid-explorer', 'explorer')
+    ```
+  """
+
+  def __init__(self, folder: PathLike):
+    """Initializes a bank.
+
+    Args:
+      folder: its directory, which `add` creates if needed.
+    """
+    self.folder = pathlib.Path(folder)
+
+  def add(
+    self, source: Union[runs.Run, behaviors.Exported, PathLike], name: str
+  ) -> behaviors.Exported:
+    """Adds the policy of a run, or a behavior, with its card.
+
+    Args:
+      source: a run, a behavior, or anything that `load_behavior` accepts.
+      name: the name of the behavior in the bank, not used before.
+
+    Returns:
+      The behavior.
+
+    Raises:
+      ValueError: if the name is used or is not a name of a directory, or if the
+        behavior cannot be loaded, or has other observations or actions than the
+        bank.
+
+    Example:
+      ```python
+      # Takes about a minute on two cores.
+      run = bt_acme.transfer(
+        'MiniGrid-Empty-5x5-v0', bank, max_actor_steps=3_000
+      )
+      bank.add(run, 'corner')
+      ```
+    """
+    checks.require(
+      name not in ('', '.', '..') and pathlib.Path(name).name == name,
+      f'name={name!r} is not the name of a directory. Choose a word.',
+    )
+    folder = self.folder / name
+    checks.require(
+      not folder.exists(),
+      f'name={name!r} is already used in {str(self.folder)!r}. Choose another '
+      'name.',
+    )
+    if not isinstance(source, (runs.Run, behaviors.Exported)):
+      source = loading.load_behavior(source)
+    for behavior in self.behaviors()[:1]:
+      spec = source.agent.spec
+      behavior.validate(spec.observation_shape, spec.num_actions)
+    self.folder.mkdir(parents=True, exist_ok=True)
+    if isinstance(source, runs.Run):
+      added = source.export(folder)
+    else:
+      behaviors.export(
+        str(folder),
+        agent=source.agent,
+        variables=source.variables,
+        statistics=source.statistics,
+        actor_steps=source.actor_steps,
+      )
+      added = behaviors.Exported(str(folder), setting='folder')
+    describing.describe(added).save(folder)
+    return added
+
+  def names(self) -> List[str]:
+    """Returns the names of all behaviors, in alphabetical order.
+
+    Example:
+      ```python
+      assert 'explorer' in bank.names()
+      ```
+    """
+    found = self.folder.glob('*/behavior.json')
+    return sorted(path.parent.name for path in found)
+
+  def list(self) -> List[cards.Card]:
+    """Returns the card of each behavior, in the order of `names`.
+
+    Example:
+      ```python
+      for card in bank.list():
+        print(card)
+      ```
+    """
+    return [describing.describe(behavior) for behavior in self.behaviors()]
+
+  def behaviors(self) -> List[behaviors.Exported]:
+    """Loads all behaviors, in the order of `names`.
+
+    Example:
+      ```python
+      for behavior in bank.behaviors():
+        print(behavior.name, behavior.actor_steps)
+      ```
+    """
+    return [
+      behaviors.Exported(str(self.folder / name), setting='bank')
+      for name in self.names()
+    ]
