@@ -3,34 +3,52 @@
     python -m tests.mutants --seed=0 --mutants=300
 
 A mutant is one changed token of `bt_acme/core`, `acting`, `replay` or `runtime`
-(`tests/mutation/sites.py` says which tokens). The tests that reach its line run
+(`tests/mutated_tokens.py` says which tokens). The tests that reach its line run
 in a copy of the tree until one of them fails. A mutant that makes the tests far
 slower counts as killed.
 """
 
 import argparse
 import collections
+import concurrent.futures
 import contextlib
 import dataclasses
 import difflib
-import functools
-import multiprocessing
+import hashlib
+import json
 import os
 import pathlib
+import queue
+import re
+import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import time
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from xml.etree import ElementTree
 
-from tests.mutation import coverage_map, forks, sites
+from tests import mutated_tokens
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _PACKAGES = 'core,acting,replay,runtime'
-# A test may take this many seconds more than three times its usual time. Code
-# changed by a mutant must be compiled, while unchanged code is in a cache.
+# Whole runs, for lines that no test reaches within its own process.
+_PROGRAMS = ('tests/launch/programs_test.py',)
+_PROGRAM_SECONDS = 120
+# The tests of a mutant may take this many seconds more than three times their
+# usual time. Changed code must be compiled; unchanged code is in a cache.
 _PATIENCE = 60
-_LONGEST_PROGRAM = 30  # Seconds, for a test that starts a process.
-_TOO_LONG = 'a test took too long'
+_LONGEST_FILE = 900  # Seconds.
+_START_SECONDS = 3  # The time that pytest and the imports take.
+_MOST_MEMORY = 8 << 30  # Bytes. A mutant may request any amount.
+# Attributes lines to tests; a plugin of pytest, under `coverage run`.
+_PLUGIN = """
+import coverage
+
+def pytest_runtest_logstart(nodeid):
+  coverage.Coverage.current().switch_context(nodeid.partition('[')[0])
+"""
+_FAILED = re.compile(r'^(?:FAILED|ERROR) ([^\s\[]+)', re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,279 +59,328 @@ class Outcome:
     mutant: the mutant.
     verdict: killed, timeout, survived, or unclear if the tests also fail or
       time out without the mutant.
-    reason: the failure, or the number of tests that passed.
-    seconds: the duration of the tests.
+    reason: the test that failed, or the number of tests that passed.
   """
 
-  mutant: sites.Mutant
+  mutant: mutated_tokens.Mutant
   verdict: str
   reason: str
-  seconds: float
 
-  def __str__(self) -> str:
-    return f'{self.mutant}  {self.verdict} {self.reason} ({self.seconds:.1f} s)'
+  def __str__(self):
+    return f'{self.mutant}  {self.verdict} {self.reason}'
 
 
-class _Runner:
-  """Runs selected tests of one file and records failures.
+@dataclasses.dataclass
+class CoverageMap:
+  """The lines that each test function reaches within its own process.
 
-  A test that takes far longer than usual is interrupted and fails.
-
-  Args:
-    seconds: the usual duration of each test, if known.
+  Attributes:
+    seconds: the duration of each test function that passes, by its ID.
+    reached: the tests that reach a line, by file and line; '' is the import.
   """
 
-  def __init__(self, seconds: Mapping[str, float]):
-    self.failed: List[str] = []
-    self._seconds = seconds
-    self._order: Dict[str, int] = {}
+  seconds: dict
+  reached: dict
 
-  def run(self, tests: Sequence[str], *options: str) -> None:
-    """Runs tests in the given order."""
-    self._order = {test: place for place, test in enumerate(tests)}
-    file = tests[0].split('::')[0]
-    coverage_map.run_pytest([file], self, *options)
+  def select(self, mutant, most_seconds):
+    """Returns tests that may detect a mutant, the most promising ones first.
 
-  def pytest_collection_modifyitems(self, items):
-    """Selects and sorts the tests; a hook that pytest calls by its name."""
-    items[:] = [item for item in items if item.nodeid in self._order]
-    items.sort(key=lambda item: self._order[item.nodeid])
+    The tests of the module's own test file come first, then other tests that
+    reach the statement, then the other tests of these files: compiled functions
+    are shared within a file, so only its first test appears to reach them. A
+    line that runs during import is reached by all tests that reach the file.
 
-  def pytest_collectreport(self, report):
-    if report.failed:
-      self.failed.append(f'import of {report.nodeid}')
-
-  def pytest_runtest_logstart(self, nodeid, location):
-    del location
-    usual = self._seconds.get(nodeid, _LONGEST_PROGRAM)
-    signal.signal(signal.SIGALRM, self._interrupt)
-    signal.alarm(int(_PATIENCE + 3 * usual))
-
-  def pytest_runtest_logfinish(self, nodeid, location):
-    del nodeid, location
-    signal.alarm(0)
-
-  def pytest_runtest_logreport(self, report):
-    if report.failed:
-      self.failed.append(report.nodeid)
-
-  def _interrupt(self, *_):
-    self.failed.append(_TOO_LONG)
-    raise TimeoutError('this test takes too long')
-
-
-def first_failure(tests: Sequence[str], seconds: Mapping[str, float]) -> str:
-  """Runs tests file by file and returns the ID of the first failure, or ''."""
-  runner = _Runner(seconds)
-  for batch in _batches(tests):
-    runner.run(batch, '-x')
-    if runner.failed:
-      return runner.failed[0]
-  return ''
+    Args:
+      mutant: the mutant.
+      most_seconds: the maximum total duration of the tests, without the mutant.
+    """
+    lines = self.reached.get(mutant.path, {})
+    first, last = mutant.lines
+    direct = {
+      test
+      for line in range(first, last + 1)
+      for test in lines.get(str(line), ())
+    }
+    if direct == {''}:
+      direct = {test for tests in lines.values() for test in tests}
+    direct &= self.seconds.keys()
+    own = mutant.path.replace('bt_acme/', 'tests/').replace('.py', '_test.py')
+    cost = collections.Counter()
+    for test in direct:
+      cost[_file_of(test)] += self.seconds[test]
+    found = [test for test in self.seconds if _file_of(test) in cost]
+    found.sort(
+      key=lambda test: (
+        test not in direct,
+        _file_of(test) != own,
+        cost[_file_of(test)],
+        self.seconds[test],
+      )
+    )
+    taken, left = [], most_seconds
+    for test in found:
+      if self.seconds[test] <= left or not taken:
+        taken.append(test)
+        left -= self.seconds[test]
+    return taken or list(_PROGRAMS)
 
 
-def _failures(tests: Sequence[str]) -> List[str]:
-  runner = _Runner({})
-  for batch in _batches(sorted(tests)):
-    runner.run(batch)
-  return runner.failed
+def _file_of(test):
+  return test.partition('::')[0]
 
 
-def _batches(tests: Sequence[str]) -> Iterator[List[str]]:
-  """Splits tests wherever the file changes."""
-  batch: List[str] = []
-  for test in tests:
-    if batch and batch[0].split('::')[0] != test.split('::')[0]:
-      yield batch
-      batch = []
-    batch.append(test)
-  if batch:
-    yield batch
+@contextlib.contextmanager
+def _copied(tree):
+  """Copies the files of a tree that Git lists; deletes the copy at the end.
+
+  The environments are linked, because tests of Ray need theirs.
+  """
+  command = ['git', 'ls-files', '-z', '-co', '--exclude-standard']
+  listed = subprocess.check_output(command, cwd=tree, text=True)
+  with tempfile.TemporaryDirectory(prefix='mutants-') as folder:
+    copy = pathlib.Path(folder, 'tree')
+    for name in filter(None, listed.split('\0')):
+      if (tree / name).is_file():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(tree / name, copy / name)
+    for environment in tree.glob('.venv*'):
+      (copy / environment.name).symlink_to(environment.resolve())
+    yield copy
 
 
-_my_copy = []  # The copy of the tree that this process mutates.
+def _pytest(copy, seconds, *arguments, prefix=()):
+  """Runs pytest in a copy; returns its exit code and output, or None if slow.
 
-
-def _take_copy(copies: Any) -> None:
-  """Initializes a process of the pool."""
-  signal.signal(signal.SIGTERM, signal.SIG_DFL)
-  _my_copy.append(copies.get())
-
-
-def _judge(
-  tests_of: coverage_map.CoverageMap,
-  most_seconds: float,
-  numbered: Any,
-) -> Outcome:
-  """Runs the tests of a mutant in the copy of the tree of this process."""
-  number, mutant = numbered
-  (copy,) = _my_copy
-  tests = tests_of.select(mutant, most_seconds)
-  # A limit for tests that are stuck in code that ignores signals.
-  limit = 2 * _PATIENCE + sum(
-    3 * tests_of.seconds.get(test, _LONGEST_PROGRAM) for test in tests
+  Args:
+    copy: the working directory.
+    seconds: the time limit, after which pytest and its processes are killed.
+    *arguments: the arguments of pytest.
+    prefix: arguments of Python before `-m pytest`.
+  """
+  command = ['prlimit', f'--data={_MOST_MEMORY}', sys.executable, *prefix]
+  command += ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', *arguments]
+  environment = {**os.environ, 'PYTHONPATH': str(copy)}
+  cache = _ROOT / '.pytest_cache' / 'jax'
+  environment.setdefault('JAX_COMPILATION_CACHE_DIR', str(cache))
+  process = subprocess.Popen(
+    command,
+    cwd=copy,
+    env=environment,
+    stdin=subprocess.DEVNULL,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+    errors='replace',
+    start_new_session=True,
   )
+  try:
+    output = process.communicate(timeout=seconds)[0]
+    return process.returncode, output
+  except subprocess.TimeoutExpired:
+    return None
+  finally:
+    with contextlib.suppress(ProcessLookupError):
+      os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def _observe(copy, packages, test_file):
+  """Runs a test file; returns seconds and lines of its tests."""
+  data, report = copy.parent / 'coverage', copy.parent / 'report.xml'
+  (copy / 'switch_contexts.py').write_text(_PLUGIN)
+  folders = ','.join(f'bt_acme/{package}' for package in packages)
+  prefix = ['-m', 'coverage', 'run', f'--data-file={data}']
+  options = ['-m', 'not slow', '-p', 'switch_contexts', f'--junitxml={report}']
+  report.unlink(missing_ok=True)
+  done = _pytest(
+    copy,
+    _LONGEST_FILE,
+    *options,
+    test_file,
+    prefix=[*prefix, f'--source={folders}'],
+  )
+  if done is None or not report.exists():
+    print(f'excluded: {test_file}\n{done[1][-2000:] if done else "too slow"}')
+    return {'seconds': {}, 'reached': {}}
+  seconds, failed = collections.Counter(), set()
+  for case in ElementTree.parse(report).iter('testcase'):
+    test = f'{test_file}::{case.get("name").partition("[")[0]}'
+    seconds[test] += float(case.get('time'))
+    if case.find('failure') is not None or case.find('error') is not None:
+      failed.add(test)
+  print(f'{test_file}: {sum(seconds.values()):.1f} s, failed: {failed or "no"}')
+  import coverage  # Only a development environment contains it.
+
+  measured = coverage.CoverageData(str(data))
+  measured.read()
+  return {
+    'seconds': {k: v for k, v in seconds.items() if k not in failed},
+    'reached': {
+      os.path.relpath(file, copy): measured.contexts_by_lineno(file)
+      for file in measured.measured_files()
+    },
+  }
+
+
+def _load_map(copies, packages, test_folders, jobs):
+  """Returns the map of a tree; results of the same code are reused."""
+  copy = copies.queue[0]
+  digest = hashlib.sha256(' '.join(packages).encode())
+  for pattern in ('bt_acme/**/*.py', 'tests/**/*.py'):
+    for file in sorted(copy.glob(pattern)):
+      digest.update(str(file.relative_to(copy)).encode() + file.read_bytes())
+  cache = _ROOT / '.pytest_cache' / 'mutants' / digest.hexdigest()[:16]
+  cache.mkdir(parents=True, exist_ok=True)
+
+  def observe(test_file):
+    result = cache / f'{test_file.replace("/", "-")}.json'
+    if not result.exists():
+      with _taken(copies) as copy:
+        found = _observe(copy, packages, test_file)
+      result.with_suffix('.partial').write_text(json.dumps(found))
+      result.with_suffix('.partial').rename(result)
+    return json.loads(result.read_text())
+
+  test_files = sorted(
+    str(file.relative_to(copy))
+    for folder in test_folders
+    for file in (copy / 'tests' / folder).rglob('*_test.py')
+  )
+  made = CoverageMap({}, {})
+  with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+    for found in pool.map(observe, test_files):
+      made.seconds.update(found['seconds'])
+      for path, lines in found['reached'].items():
+        mine = made.reached.setdefault(path, {})
+        for line, tests in lines.items():
+          mine.setdefault(line, []).extend(tests)
+  return made
+
+
+@contextlib.contextmanager
+def _taken(copies):
+  copy = copies.get()
+  try:
+    yield copy
+  finally:
+    copies.put(copy)
+
+
+def _judge(copy, mutant, tests, usual):
+  """Runs tests on a mutant in a copy of the tree."""
+  limit = _PATIENCE + _START_SECONDS + 3 * usual
   file = copy / mutant.path
-  source, started = file.read_bytes(), time.monotonic()
+  source = file.read_bytes()
   file.write_bytes(mutant.apply(source))
   # Python reuses bytecode if time and size of the source are unchanged.
-  os.utime(file, (number + 1, number + 1))
-  run = functools.partial(first_failure, tests, tests_of.seconds)
+  os.utime(file, (hash(mutant) % 2**31,) * 2)
   try:
-    failed = forks.call(run, copy, limit)
+    done = _pytest(copy, limit, '-x', *tests)
   finally:
     file.write_bytes(source)
-  is_slow = failed in (None, _TOO_LONG)
-  if is_slow and forks.call(run, copy, limit) != '':
-    return Outcome(mutant, 'unclear', 'tests are slow or fail anyway', 0.0)
-  seconds = time.monotonic() - started
-  if is_slow:
-    return Outcome(mutant, 'timeout', f'after {len(tests)} tests', seconds)
-  if failed:
-    reason = failed if isinstance(failed, str) else failed['crash']
-    return Outcome(mutant, 'killed', reason, seconds)
-  return Outcome(mutant, 'survived', f'{len(tests)} tests', seconds)
+  if done is None:
+    if _pytest(copy, limit, '-x', *tests) is None:
+      return Outcome(mutant, 'unclear', 'tests are slow anyway')
+    return Outcome(mutant, 'timeout', f'after {len(tests)} tests')
+  code, output = done
+  if code == 0:
+    return Outcome(mutant, 'survived', f'{len(tests)} tests')
+  failed = _FAILED.search(output)
+  return Outcome(mutant, 'killed', failed[1] if failed else f'status {code}')
 
 
-def _without_unreliable(
-  outcomes: Sequence[Outcome], copy: pathlib.Path
-) -> List[Outcome]:
+def _without_unreliable(outcomes, copy):
   """Runs the tests that killed mutants again, on the original code."""
-  killers = {one.reason for one in outcomes if one.verdict == 'killed'}
-  tests = [killer for killer in killers if '::' in killer]
-  run = functools.partial(_failures, tests)
-  failed = forks.call(
-    run, copy, (_PATIENCE + _LONGEST_PROGRAM) * (1 + len(tests))
-  )
-  if not isinstance(failed, list):
-    raise RuntimeError(f'The tests do not finish without a mutant: {failed}')
+  tests = sorted({one.reason for one in outcomes if '::' in one.reason})
+  failed = set()
+  for test in tests:
+    done = _pytest(copy, _PATIENCE + _PROGRAM_SECONDS, test)
+    if done is None or done[0]:
+      failed.add(test)
   return [
     dataclasses.replace(one, verdict='unclear') if one.reason in failed else one
     for one in outcomes
   ]
 
 
-def _sources(
-  tree: pathlib.Path, packages: Sequence[str]
-) -> Dict[str, Dict[str, bytes]]:
-  return {
+def shares(outcomes):
+  """Formats how many mutants of each package were killed."""
+  of_package = collections.defaultdict(list)
+  clear = [one for one in outcomes if one.verdict != 'unclear']
+  for outcome in clear:
+    of_package[outcome.mutant.path.split('/')[1]].append(outcome.verdict)
+  of_package['all'] = [one.verdict for one in clear]
+  for package, verdicts in of_package.items():
+    killed = len(verdicts) - verdicts.count('survived')
+    yield (
+      f'{package}: {killed} of {len(verdicts)} killed '
+      f'({killed / max(len(verdicts), 1):.1%}), of these '
+      f'{verdicts.count("timeout")} by timeout'
+    )
+
+
+def _diff(mutant, source):
+  before, after = (
+    text.decode().splitlines() for text in (source, mutant.apply(source))
+  )
+  path = mutant.path
+  return '\n'.join(difflib.unified_diff(before, after, path, path, '', '', 2))
+
+
+def main(arguments):
+  """Draws mutants, judges them, and prints a report."""
+  parser = argparse.ArgumentParser(prog='python -m tests.mutants')
+  parser.add_argument('--seed', type=int, default=0)
+  parser.add_argument('--mutants', type=int, default=300)
+  parser.add_argument('--packages', default=_PACKAGES)
+  parser.add_argument('--tests', default=_PACKAGES, help='directories of tests')
+  parser.add_argument('--jobs', type=int, default=1)
+  parser.add_argument('--tree', type=pathlib.Path, default=_ROOT)
+  parser.add_argument('--minutes', type=float, default=float('inf'))
+  parser.add_argument(
+    '--test_seconds', type=float, default=40, help='seconds of tests per mutant'
+  )
+  options = parser.parse_args(arguments)
+  tree, packages = options.tree.resolve(), options.packages.split(',')
+  sources = {
     package: {
       str(file.relative_to(tree)): file.read_bytes()
       for file in sorted((tree / 'bt_acme' / package).rglob('*.py'))
     }
     for package in packages
   }
-
-
-def shares(outcomes: Sequence[Outcome]) -> Iterator[str]:
-  """Formats how many mutants of each package were killed."""
-  of_package = collections.defaultdict(list)
-  clear = [one for one in outcomes if one.verdict != 'unclear']
-  for outcome in clear:
-    of_package[outcome.mutant.path.split('/')[1]].append(outcome)
-  of_package['all'] = clear
-  for package, mine in of_package.items():
-    survived = sum(one.verdict == 'survived' for one in mine)
-    timeouts = sum(one.verdict == 'timeout' for one in mine)
-    killed = len(mine) - survived
-    yield (
-      f'{package}: {killed} of {len(mine)} killed '
-      f'({killed / max(len(mine), 1):.1%}), of these {timeouts} by timeout'
+  end = time.monotonic() + 60 * options.minutes
+  with contextlib.ExitStack() as stack:
+    copies = queue.Queue()
+    for _ in range(options.jobs):
+      copies.put(stack.enter_context(_copied(tree)))
+    tests_of = _load_map(
+      copies, packages, options.tests.split(','), options.jobs
     )
 
-
-def _diff(mutant: sites.Mutant, source: bytes) -> str:
-  lines = difflib.unified_diff(
-    source.decode().splitlines(),
-    mutant.apply(source).decode().splitlines(),
-    mutant.path,
-    mutant.path,
-    n=2,
-    lineterm='',
-  )
-  return '\n'.join(lines)
-
-
-def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-  parser = argparse.ArgumentParser(prog='python -m tests.mutants')
-  parser.add_argument('--seed', type=int, default=0)
-  parser.add_argument('--mutants', type=int, default=300)
-  parser.add_argument('--packages', default=_PACKAGES)
-  parser.add_argument(
-    '--tests', default=_PACKAGES, help='directories of the tests to run'
-  )
-  parser.add_argument('--jobs', type=int, default=1)
-  parser.add_argument(
-    '--report', type=pathlib.Path, help='file for a copy of the output'
-  )
-  parser.add_argument('--tree', type=pathlib.Path, default=_ROOT)
-  parser.add_argument('--minutes', type=float, default=float('inf'))
-  parser.add_argument(
-    '--test_seconds', type=float, default=40, help='seconds of tests per mutant'
-  )
-  return parser.parse_args(arguments)
-
-
-def main(arguments: Sequence[str]) -> None:
-  """Draws mutants, judges them, and prints a report."""
-  options = _parse(arguments)
-  signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-  tree, packages = options.tree.resolve(), options.packages.split(',')
-  report = _Report(options.report)
-  sources = _sources(tree, packages)
-  mutants = sites.draw(sources, options.mutants, options.seed)
-  forks.import_once()
-  cache = _ROOT / '.pytest_cache' / 'mutants'
-  tests_of = coverage_map.load(
-    tree, packages, options.tests.split(','), cache, options.jobs
-  )
-  judge = functools.partial(_judge, tests_of, options.test_seconds)
-  end = time.monotonic() + 60 * options.minutes
-  outcomes = []
-  with _copying_pool(tree, options.jobs) as pool:
-    for outcome in pool.imap_unordered(judge, enumerate(mutants)):
-      report.add(str(outcome))
-      outcomes.append(outcome)
+    def judge(mutant):
       if time.monotonic() > end:
-        break
-  with forks.copied_tree(tree) as copy:
-    outcomes = _without_unreliable(outcomes, copy)
-  report.add('')
+        return None
+      tests = tests_of.select(mutant, options.test_seconds)
+      usual = sum(tests_of.seconds.get(t, _PROGRAM_SECONDS) for t in tests)
+      with _taken(copies) as copy:
+        outcome = _judge(copy, mutant, tests, usual)
+      print(outcome, flush=True)
+      return outcome
+
+    drawn = mutated_tokens.draw(sources, options.mutants, options.seed)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+      outcomes = [one for one in pool.map(judge, drawn) if one is not None]
+    outcomes = _without_unreliable(outcomes, copies.get())
+  print()
   for outcome in outcomes:
     if outcome.verdict == 'unclear':
-      report.add(str(outcome))
-  for line in shares(outcomes):
-    report.add(line)
+      print(outcome)
+  print('\n'.join(shares(outcomes)))
   for outcome in outcomes:
     if outcome.verdict == 'survived':
-      path = outcome.mutant.path
-      report.add(_diff(outcome.mutant, sources[path.split('/')[1]][path]))
-
-
-@contextlib.contextmanager
-def _copying_pool(tree: pathlib.Path, jobs: int) -> Iterator[Any]:
-  """Creates processes, each with a copy of the tree."""
-  context = multiprocessing.get_context('fork')
-  copies = context.SimpleQueue()
-  with contextlib.ExitStack() as stack:
-    for _ in range(jobs):
-      copies.put(stack.enter_context(forks.copied_tree(tree)))
-    yield stack.enter_context(context.Pool(jobs, _take_copy, (copies,)))
-
-
-class _Report:
-  """Prints lines, and also appends them to a file if given."""
-
-  def __init__(self, path: pathlib.Path | None):
-    self._path = path
-    if path is not None:
-      path.write_text('')
-
-  def add(self, text: str) -> None:
-    print(text, flush=True)
-    if self._path is not None:
-      with self._path.open('a') as file:
-        file.write(f'{text}\n')
+      source = (tree / outcome.mutant.path).read_bytes()
+      print(_diff(outcome.mutant, source))
 
 
 if __name__ == '__main__':

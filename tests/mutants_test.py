@@ -1,16 +1,13 @@
 """Tests mutants: single tokens of code change, and nothing else."""
 
 import ast
-import json
 import pathlib
 import subprocess
-import sys
 import tokenize
 
 import pytest
 
-from tests import mutants
-from tests.mutation import coverage_map, sites
+from tests import mutants, mutated_tokens
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _LEFT_OUT = '''
@@ -45,7 +42,7 @@ def _found(source):
   """Returns all replacements, as pairs of old and new tokens."""
   return {
     (mutant.before, mutant.after)
-    for place in sites.find('some.py', source.encode())
+    for place in mutated_tokens.find('some.py', source.encode())
     for mutant in place
   }
 
@@ -56,10 +53,11 @@ def _found(source):
     ('a < b <= c', {('<', '<='), ('<', '>='), ('<=', '<'), ('<=', '>')}),
     ('a is not None', {('is not', 'is')}),
     ('a not  in b', {('not  in', 'in')}),
-    ('(a) + (\n  b\n)', {('+', '-')}),
-    ('a += b', {('+=', '-=')}),
+    ('(a) + (  # -\n  b\n)', {('+', '-')}),
+    ('a += b', {('+', '-')}),
     ("'a' + b", set()),
     ("'a' % b", set()),
+    ('a @ b', set()),
     ('a and b or c', {('and', 'or'), ('or', 'and')}),
     ('not a', {('not', '')}),
     ('-a', {('-', '+')}),
@@ -85,7 +83,7 @@ def _tokens(source):
 def test_a_mutant_changes_one_token():
   path = 'bt_acme/core/targets.py'
   source = (_ROOT / path).read_bytes()
-  places = sites.find(path, source)
+  places = mutated_tokens.find(path, source)
   assert len(places) > 20
   for mutant in (mutant for place in places for mutant in place):
     mutated = mutant.apply(source)
@@ -108,105 +106,73 @@ def test_a_mutant_changes_one_token():
 def test_draws_follow_the_seed_and_the_sizes_of_packages():
   small, large = b'a < 1\n', b'a < 1\nb > 2\nc = 3\n' * 20
   packages = {'small': {'s.py': small * 20}, 'large': {'l.py': large}}
-  drawn = sites.draw(packages, 40, seed=3)
-  assert drawn == sites.draw(packages, 40, seed=3)
-  assert drawn != sites.draw(packages, 40, seed=4)
+  drawn = mutated_tokens.draw(packages, 40, seed=3)
+  assert drawn == mutated_tokens.draw(packages, 40, seed=3)
+  assert drawn != mutated_tokens.draw(packages, 40, seed=4)
   assert len({(mutant.path, mutant.start) for mutant in drawn}) == 40
   assert [mutant.path for mutant in drawn].count('s.py') == 10
 
 
-def _map():
-  return coverage_map.CoverageMap(
-    seconds={
-      'tests/core/one_test.py::slow': 5.0,
-      'tests/core/one_test.py::quick': 0.1,
-      'tests/core/one_test.py::unrelated': 0.0,
-      'tests/acting/other_test.py::first': 0.2,
-    },
-    programs=['tests/core/one_test.py::starts', 'tests/core/two_test.py::also'],
-    reached={
-      'bt_acme/core/one.py': {
-        '1': [''],
-        '2': [
-          'tests/core/one_test.py::slow',
-          'tests/core/one_test.py::quick',
-          'tests/acting/other_test.py::first',
-        ],
-        '4': ['tests/core/two_test.py::also'],
-      },
-    },
-  )
-
-
 def _mutant(line, path='bt_acme/core/one.py'):
-  return sites.Mutant(path, (line, line), line, 0, 1, '<', '<=')
+  return mutated_tokens.Mutant(path, (line, line), line, 0, '<', '<=')
 
 
 def test_the_quickest_tests_of_a_line_come_first():
-  reaching = [
-    'tests/core/one_test.py::quick',
-    'tests/core/one_test.py::slow',
-    'tests/acting/other_test.py::first',
-  ]
-  everything = [*reaching, 'tests/core/one_test.py::unrelated']
-  assert _map().select(_mutant(2), 100) == everything
-  # A line that runs at import affects all tests that use the file.
-  assert _map().select(_mutant(1), 100) == everything
-  assert _map().select(_mutant(2), 2) == [
-    *(reaching[0], reaching[2], everything[-1])
-  ]
-  # Programs are started only for lines that no other test reaches.
-  programs = _map().programs
-  assert _map().select(_mutant(3), 100) == programs
-  assert _map().select(_mutant(4), 100) == programs[::-1]
-  whole = _map().select(_mutant(3, 'bt_acme/core/new.py'), 100)
-  for test in whole:
-    file, function = test.split('::')
-    assert f'def {function}(' in (_ROOT / file).read_text()
-  assert whole
-
-
-_RUN = """
-import json, pathlib, sys
-from tests import mutants
-from tests.mutation import forks
-def run(seconds, usual, *names):
-  tests = [f'tests/some_test.py::test_{name}' for name in names]
-  copy = pathlib.Path(sys.argv[1])
-  known = dict.fromkeys(tests, usual)
-  run_them = lambda: mutants.first_failure(tests, known)
-  return forks.call(run_them, copy, seconds)
-print(json.dumps([
-  run(60, 0, 'good'),
-  run(60, 0, 'good', 'bad', 'endless'),
-  run(60, -19, 'endless'),  # The time limit is three seconds.
-  run(3, 0, 'endless'),
-]))
-"""
-_SOME_TEST = """
-import time
-def test_good(): pass
-def test_bad(): assert False
-def test_endless(): time.sleep(1000)
-"""
-
-
-def test_a_child_runs_the_tests_of_a_tree(tmp_path):
-  (tmp_path / 'tree' / 'tests').mkdir(parents=True)
-  (tmp_path / 'tree' / 'pyproject.toml').write_text('[tool.pytest.ini_options]')
-  (tmp_path / 'tree' / 'tests' / 'some_test.py').write_text(_SOME_TEST)
-  # A new process, because threads of this one would not survive a fork.
-  printed = subprocess.check_output(
-    [sys.executable, '-c', _RUN, tmp_path / 'tree'], cwd=_ROOT, text=True
+  slow, quick, unrelated = (
+    f'tests/core/one_test.py::{name}' for name in ('slow', 'quick', 'unrelated')
   )
-  bad, endless = 'tests/some_test.py::test_bad', 'a test took too long'
-  assert json.loads(printed) == ['', bad, endless, None]
+  other = 'tests/acting/other_test.py::first'
+  seconds = {slow: 5.0, quick: 0.1, unrelated: 0.0, other: 0.2}
+  tests_of = mutants.CoverageMap(
+    seconds, {'bt_acme/core/one.py': {'1': [''], '2': [slow, quick, other]}}
+  )
+  everything = [quick, slow, other, unrelated]
+  assert tests_of.select(_mutant(2), 100) == everything
+  # A line that runs at import affects all tests that use the file.
+  assert tests_of.select(_mutant(1), 100) == everything
+  assert tests_of.select(_mutant(2), 2) == [quick, other, unrelated]
+  # Whole programs are started for lines that no other test reaches.
+  whole = tests_of.select(_mutant(3), 100)
+  assert whole and all((_ROOT / test).exists() for test in whole)
+
+
+_FILES = {
+  'pyproject.toml': '[tool.pytest.ini_options]\nmarkers = ["slow"]',
+  'bt_acme/__init__.py': '',
+  'bt_acme/core/__init__.py': '',
+  'bt_acme/core/one.py': 'def is_large(x):\n  return x > 5\n',
+  'tests/core/one_test.py': (
+    'from bt_acme.core import one\n'
+    'def test_large():\n  assert one.is_large(7)\n'
+    'def test_bad():\n  assert not one.is_large(7)\n'
+  ),
+}
+
+
+def test_judges_the_mutants_of_a_tree(tmp_path, monkeypatch, capsys):
+  for name, text in _FILES.items():
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(text)
+  subprocess.run(['git', 'init', '-q'], cwd=tmp_path, check=True)
+  monkeypatch.setattr(mutants, '_ROOT', tmp_path)
+  options = ['--packages=core', '--tests=core', '--mutants=2']
+  for seed in range(3):
+    mutants.main([*options, f'--tree={tmp_path}', f'--seed={seed}'])
+  printed = capsys.readouterr().out
+  # The test that also fails without a mutant is not used.
+  where, test = 'bt_acme/core/one.py:2', 'tests/core/one_test.py::test_large'
+  assert f'{where} `>` -> `<=`  killed {test}\n' in printed
+  assert f'{where} `5` -> `6`  survived 1 tests\n' in printed
+  assert 'core: 1 of 2 killed (50.0%), of these 0 by timeout\n' in printed
+  assert '-  return x > 5\n+  return x > 6\n' in printed
+  source = _FILES['bt_acme/core/one.py']
+  assert (tmp_path / 'bt_acme/core/one.py').read_text() == source
 
 
 def test_shares_count_timeouts_as_killed():
   verdicts = ('killed', 'survived', 'timeout', 'killed', 'unclear')
   outcomes = [
-    mutants.Outcome(_mutant(line), verdict, '', 1.0)
+    mutants.Outcome(_mutant(line), verdict, '')
     for line, verdict in enumerate(verdicts)
   ]
   share = '3 of 4 killed (75.0%), of these 1 by timeout'

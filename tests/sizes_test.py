@@ -50,7 +50,7 @@ def _docstring_lines(tree):
   return lines
 
 
-def _lines_of_code(source):
+def lines_of_code(source):
   lines = set()
   for token in tokenize.generate_tokens(io.StringIO(source).readline):
     if tokenize.tok_name[token.type] not in _LAYOUT:
@@ -60,7 +60,7 @@ def _lines_of_code(source):
 
 @functools.cache
 def _code_of(path):
-  return _lines_of_code(path.read_text())
+  return lines_of_code(path.read_text())
 
 
 def _code_in(*tops):
@@ -107,12 +107,12 @@ def test_every_folder_is_counted():
 
 
 def test_docstrings_comments_and_blank_lines_are_no_code():
-  assert _lines_of_code('"""A."""\n\n# B.\nx = """C\n\nD"""  # E.\n') == 3
+  assert lines_of_code('"""A."""\n\n# B.\nx = """C\n\nD"""  # E.\n') == 3
 
 
 def test_each_line_of_a_statement_is_code():
   assert (
-    _lines_of_code('def f(\n  x,\n):\n  """A.\n\n  B.\n  """\n  pass\n') == 4
+    lines_of_code('def f(\n  x,\n):\n  """A.\n\n  B.\n  """\n  pass\n') == 4
   )
 
 
