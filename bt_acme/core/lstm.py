@@ -17,6 +17,7 @@ from bt_acme.core import types
 
 _FORGET_BIAS = 1.0  # Added to the forget gate, as hk.LSTM does.
 _CPU_ROWS = 1024  # Rows per product for the weight gradient on a CPU.
+_UNROLL = 8  # Steps per iteration of a loop on an accelerator.
 
 
 def _cell(
@@ -42,6 +43,43 @@ def _cell(
   )
   new_cell = f * cell + i * g
   return o * jnp.tanh(new_cell), new_cell, (i, g, f, o)
+
+
+def _cell_gradient(
+  d_hidden: jax.Array,
+  d_cell: jax.Array,
+  activated: Tuple[jax.Array, ...],
+  cell: jax.Array,
+  cell_tm1: jax.Array,
+  axis: int = -1,
+) -> Tuple[jax.Array, jax.Array]:
+  """Differentiates `_cell`.
+
+  Args:
+    d_hidden: float32 [B, H], or [H, B] with axis 0, like all other arguments;
+      the gradient of the step's output and of the next step's state together.
+    d_cell: the gradient of the cell in the next step.
+    activated: the four activated gates.
+    cell: the cell after this step.
+    cell_tm1: the cell before this step.
+    axis: the axis of the gates.
+
+  Returns:
+    The gradients of the gates, [B, 4H] or [4H, B], and of `cell_tm1`.
+  """
+  i, g, f, o = activated
+  tanh_cell = jnp.tanh(cell)
+  d_cell = d_cell + d_hidden * o * (1 - tanh_cell**2)
+  d_gates = jnp.concatenate(
+    [
+      d_cell * g * i * (1 - i),
+      d_cell * i * (1 - g**2),
+      d_cell * cell_tm1 * f * (1 - f),
+      d_hidden * tanh_cell * o * (1 - o),
+    ],
+    axis=axis,
+  )
+  return d_gates, d_cell * f
 
 
 def _weights_gradient(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
@@ -98,6 +136,26 @@ def _forward(
   hidden: jax.Array,
   cell: jax.Array,
 ) -> Tuple[Tuple[jax.Array, jax.Array, jax.Array], Any]:
+  by_platform: Any = jax.lax.platform_dependent
+  hiddens, cells, gates, *last = by_platform(
+    w, b, inputs, hidden, cell, cpu=_scan_on_cpu, default=_scan_on_accelerator
+  )
+  saved = (w, b, inputs, hidden, cell, hiddens, cells, gates)
+  return (hiddens, *last), saved
+
+
+def _scan_on_cpu(
+  w: jax.Array,
+  b: jax.Array,
+  inputs: jax.Array,
+  hidden: jax.Array,
+  cell: jax.Array,
+) -> Tuple[Any, ...]:
+  """Returns hiddens [T, B, H], cells and gates [T, H, B], and the last state.
+
+  The state is transposed, [H, B], because on a CPU its product with the weights
+  takes only three quarters of the time of [B, H].
+  """
   w_x, w_h = jnp.split(w, [inputs.shape[-1]])
   gates_x = inputs @ w_x  # [T, B, 4H]
   # The weights are transposed once. Without the barrier, XLA would transpose
@@ -115,8 +173,32 @@ def _forward(
     body, (hidden.T, cell.T), gates_x
   )
   hiddens = jnp.swapaxes(hiddens, 1, 2)  # [T, B, H]
-  saved = (w, inputs, hidden, cell, hiddens, cells, gates)
-  return (hiddens, last_hidden.T, last_cell.T), saved
+  return hiddens, cells, gates, last_hidden.T, last_cell.T
+
+
+def _scan_on_accelerator(
+  w: jax.Array,
+  b: jax.Array,
+  inputs: jax.Array,
+  hidden: jax.Array,
+  cell: jax.Array,
+) -> Tuple[Any, ...]:
+  """Computes `_scan_on_cpu` with few kernels, and with zeros for the gates.
+
+  A kernel of one step computes for less time than it takes to start.
+  """
+  w_x, w_h = jnp.split(w, [inputs.shape[-1]])
+
+  def body(carry: Any, gates_x_t: jax.Array) -> Tuple[Any, jax.Array]:
+    hidden, cell, _ = _cell(gates_x_t + carry[0] @ w_h, carry[1])
+    return (hidden, cell), jnp.stack([hidden, cell])
+
+  last, states = jax.lax.scan(
+    body, (hidden, cell), inputs @ w_x + b, unroll=_UNROLL
+  )
+  hiddens, cells = states[:, 0], jnp.swapaxes(states[:, 1], 1, 2)
+  # The backward pass computes the gates again. XLA removes unused zeros.
+  return hiddens, cells, (jnp.zeros_like(cells),) * 4, *last
 
 
 @jax.custom_vjp
@@ -128,9 +210,6 @@ def _recurrence(
   cell: jax.Array,
 ) -> Tuple[jax.Array, jax.Array, jax.Array]:
   """Unrolls the LSTM: returns hiddens [T, B, H] and the last state.
-
-  The scan uses a transposed state, [H, B], because on a CPU its product with
-  the weights takes only three quarters of the time of [B, H].
 
   Args:
     w: float32 [I + H, 4H], the weights.
@@ -146,27 +225,40 @@ def _recurrence(
 
 
 def _backward(saved: Any, cotangents: Any) -> Any:
-  w, inputs, hidden, cell, hiddens, cells, gates = saved
+  w, _, inputs, hidden, _, hiddens, _, _ = saved
+  hiddens_tm1 = jnp.concatenate([hidden[None], hiddens[:-1]])  # [T, B, H]
+  by_platform: Any = jax.lax.platform_dependent
+  d_gates, d_hidden, d_cell = by_platform(
+    saved,
+    hiddens_tm1,
+    cotangents,
+    cpu=_backward_on_cpu,
+    default=_backward_on_accelerator,
+  )
+  d_w = jnp.concatenate(
+    [_weights_gradient(x, d_gates) for x in (inputs, hiddens_tm1)]
+  )
+  d_b = jnp.sum(d_gates, axis=(0, 1))
+  w_x = w[: inputs.shape[-1]]
+  return d_w, d_b, d_gates @ w_x.T, d_hidden, d_cell
+
+
+def _backward_on_cpu(
+  saved: Any, hiddens_tm1: jax.Array, cotangents: Any
+) -> Tuple[jax.Array, jax.Array, jax.Array]:
+  """Returns the gradients of gates [T, B, 4H], hidden state and cell [B, H]."""
+  del hiddens_tm1
+  w, _, inputs, _, cell, _, cells, gates = saved
   d_hiddens, d_last_hidden, d_last_cell = cotangents
-  w_x, w_h = jnp.split(w, [inputs.shape[-1]])
+  w_h = w[inputs.shape[-1] :]
   cells_tm1 = jnp.concatenate([cell.T[None], cells[:-1]])  # [T, H, B]
 
   def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
-    d_hidden, d_cell = carry
-    d_output, (i, g, f, o), cell_t, cell_tm1 = inputs
-    d_hidden = d_hidden + d_output.T
-    tanh_cell = jnp.tanh(cell_t)
-    d_cell = d_cell + d_hidden * o * (1 - tanh_cell**2)
-    d_gates = jnp.concatenate(
-      [
-        d_cell * g * i * (1 - i),
-        d_cell * i * (1 - g**2),
-        d_cell * cell_tm1 * f * (1 - f),
-        d_hidden * tanh_cell * o * (1 - o),
-      ],
-      axis=0,
-    )  # [4H, B]
-    return (w_h @ d_gates, d_cell * f), d_gates.T
+    d_output, activated, cell_t, cell_tm1 = inputs
+    d_gates, d_cell = _cell_gradient(
+      carry[0] + d_output.T, carry[1], activated, cell_t, cell_tm1, axis=0
+    )
+    return (w_h @ d_gates, d_cell), d_gates.T
 
   (d_hidden, d_cell), d_gates = jax.lax.scan(
     body,
@@ -174,12 +266,36 @@ def _backward(saved: Any, cotangents: Any) -> Any:
     (d_hiddens, gates, cells, cells_tm1),
     reverse=True,
   )
-  hiddens_tm1 = jnp.concatenate([hidden[None], hiddens[:-1]])  # [T, B, H]
-  d_w = jnp.concatenate(
-    [_weights_gradient(x, d_gates) for x in (inputs, hiddens_tm1)]
+  return d_gates, d_hidden.T, d_cell.T
+
+
+def _backward_on_accelerator(
+  saved: Any, hiddens_tm1: jax.Array, cotangents: Any
+) -> Tuple[jax.Array, jax.Array, jax.Array]:
+  """Computes `_backward_on_cpu` with few kernels, without saved gates."""
+  w, b, inputs, _, cell, _, cells, _ = saved
+  d_hiddens, d_last_hidden, d_last_cell = cotangents
+  w_h = w[inputs.shape[-1] :]
+  cells = jnp.swapaxes(cells, 1, 2)
+  cells_tm1 = jnp.concatenate([cell[None], cells[:-1]])  # [T, B, H]
+  gates = jnp.concatenate([inputs, hiddens_tm1], axis=-1) @ w + b
+
+  def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
+    d_output, gates_t, cell_t, cell_tm1 = inputs
+    _, _, activated = _cell(gates_t, cell_tm1)
+    d_gates, d_cell = _cell_gradient(
+      carry[0] + d_output, carry[1], activated, cell_t, cell_tm1
+    )
+    return (d_gates @ w_h.T, d_cell), d_gates
+
+  (d_hidden, d_cell), d_gates = jax.lax.scan(
+    body,
+    (d_last_hidden, d_last_cell),
+    (d_hiddens, gates, cells, cells_tm1),
+    reverse=True,
+    unroll=_UNROLL,
   )
-  d_b = jnp.sum(d_gates, axis=(0, 1))
-  return d_w, d_b, d_gates @ w_x.T, d_hidden.T, d_cell.T
+  return d_gates, d_hidden, d_cell
 
 
 _recurrence.defvjp(_forward, _backward)

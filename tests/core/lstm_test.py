@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bt_acme.core import lstm, types
+from tests.core import toys
 from tests.reference import network as reference
 
 _INPUT, _HIDDEN = 5, 4
@@ -56,9 +57,15 @@ def test_parameters_equal_haikus():
 
 
 @pytest.mark.parametrize(
-  'length, cpu_rows', [(1, 1024), (2, 1024), (11, 1024), (11, 6), (8, 1)]
+  'length, cpu_rows, platform',
+  [
+    *[(1, 1024, 'cpu'), (2, 1024, 'cpu'), (11, 1024, 'cpu'), (11, 6, 'cpu')],
+    *[(8, 1, 'cpu'), (2, 1024, 'gpu'), (8, 1024, 'gpu'), (19, 1024, 'gpu')],
+  ],
 )
-def test_values_and_all_gradients_equal_haikus(length, cpu_rows, monkeypatch):
+def test_values_and_all_gradients_equal_haikus(
+  length, cpu_rows, platform, monkeypatch
+):
   monkeypatch.setattr(lstm, '_CPU_ROWS', cpu_rows)
   example = _example(length)
   params = _params(example)
@@ -77,7 +84,8 @@ def test_values_and_all_gradients_equal_haikus(length, cpu_rows, monkeypatch):
       params, *example
     )
 
-  gradients, values = values_and_gradients(_ours)
+  with toys.as_on(platform):
+    gradients, values = values_and_gradients(_ours)
   expected_gradients, expected_values = values_and_gradients(_haikus)
   assert [v.shape for v in values] == shapes
   for actual, expected in (

@@ -9,6 +9,7 @@ import rlax
 from bt_acme import config as config_lib
 from bt_acme.core import loss as loss_lib
 from bt_acme.core import returns, targets
+from tests.core import toys
 from tests.reference import returns as reference
 from tests.reference import value_rescaling
 
@@ -62,9 +63,9 @@ def _targets(
   trace_decay,
   epsilon,
   target_policy_epsilon=0.01,
-  by='device',
+  by='cpu',
 ):
-  """Computes targets on a `device`, on the `host` or with the `reference`."""
+  """Computes targets as on a `cpu` or `gpu`, on a `host`, or by `reference`."""
   settings = {'trace_decay': trace_decay}
   if loss == 'retrace':
     settings['target_policy_epsilon'] = target_policy_epsilon
@@ -88,9 +89,10 @@ def _targets(
   )
   inputs = example['q_online'], example['q_target'], transitions
   compute = targets.TARGETS[loss]
-  if by == 'device':
+  if by in ('cpu', 'gpu'):
     arrays = jax.tree.map(jnp.asarray, inputs)
-    return compute(*arrays, config, loss_lib.returns_on_device)
+    with toys.as_on(by):
+      return compute(*arrays, config, loss_lib.returns_on_device)
 
   def compute_one(b):
     column = jax.tree.map(lambda x: x[:, b], inputs)
@@ -99,11 +101,11 @@ def _targets(
   return np.stack([compute_one(b) for b in range(steps[1])], axis=1)
 
 
-_BOTH = pytest.mark.parametrize('by', ['device', 'host'])
+_BOTH = pytest.mark.parametrize('by', ['cpu', 'gpu', 'host'])
 _EVERY_LOSS = pytest.mark.parametrize('loss', list(targets.TARGETS))
 
 
-@pytest.mark.parametrize('by', ['device', 'host', 'reference'])
+@pytest.mark.parametrize('by', ['cpu', 'gpu', 'host', 'reference'])
 @pytest.mark.parametrize(
   'last_discount, expected',
   [
@@ -120,7 +122,7 @@ def test_q_lambda_vector(by, last_discount, expected):
   np.testing.assert_allclose(actual[:, 0], expected, atol=1.5e-6)
 
 
-@pytest.mark.parametrize('by', ['device', 'host', 'reference'])
+@pytest.mark.parametrize('by', ['cpu', 'gpu', 'host', 'reference'])
 def test_retrace_vector(by):
   example = _column_example(discount_t=[0.99, 0.99, 0.99])
   taken = {
@@ -150,7 +152,7 @@ def test_targets_match_reference(loss, trace_decay, epsilon, scale, by):
   actual = _targets(loss, example, taken, by=by, **settings)
   expected = _targets(loss, example, taken, by='reference', **settings)
   assert actual.shape == (7, 5)
-  assert actual.dtype == (np.float32 if by == 'device' else np.float64)
+  assert actual.dtype == (np.float64 if by == 'host' else np.float32)
   real = example['valid'] > 0
   assert 7 < real.sum() < 35
   np.testing.assert_allclose(

@@ -1,6 +1,7 @@
 """Small test fixtures: a network that compiles fast, episodes and batches."""
 
 import functools
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,15 @@ from bt_acme.core import networks, types
 
 HIDDEN = 3
 SHAPE = (4, 4, 1)  # The shape of an observation.
+
+
+def as_on(platform):
+  """Returns a context that computes on the CPU as on another platform."""
+
+  def choose(*args, default, **branches):
+    return branches.get(platform, default)(*args)
+
+  return mock.patch.object(jax.lax, 'platform_dependent', choose)
 
 
 def q_network(num_actions, num_choices):
