@@ -33,6 +33,7 @@ def make_learner_core(agent: assembly.Agent) -> learner_core.LearnerCore:
       and agent.transfer.flight_recurrent_state == 'hold'
     ),
     intrinsic=intrinsic,
+    matmul_precision=agent.config.network.matmul_precision,
   )
 
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy.typing as npt
 
 from bt_acme import assembly
-from bt_acme.core import frame_stacking, types
+from bt_acme.core import frame_stacking, networks, types
 from bt_acme.core.intrinsic import ngu_actor
 
 Extras = Dict[str, Any]
@@ -37,7 +37,11 @@ class ActingState(NamedTuple):
 
 
 class BatchedCore:
-  """Acts in any number of environments; all methods are pure functions."""
+  """Acts in any number of environments; all methods are pure functions.
+
+  Attributes:
+    matmul_precision: the precision of the products in `step`.
+  """
 
   def __init__(self, agent: assembly.Agent, *, evaluation: bool = False):
     """Initializes the actor core.
@@ -47,6 +51,7 @@ class BatchedCore:
       evaluation: whether to disable flights.
     """
     self._agent = agent
+    self.matmul_precision = agent.config.network.matmul_precision
     self._core = agent.actor_core(evaluation=evaluation)
     self._behaviors = tuple(
       jax.device_put(behavior.params()) for behavior in agent.behaviors
@@ -157,9 +162,10 @@ def jit_functions(
   core: BatchedCore,
 ) -> Tuple[Callable[..., Any], Callable[..., Any]]:
   """Compiles `start` and `step`, which then donate their state argument."""
+  step = networks.at_precision(core.step, core.matmul_precision)
   return (
     jax.jit(core.start, donate_argnums=3),
-    jax.jit(core.step, donate_argnums=4),
+    jax.jit(step, donate_argnums=4),
   )
 
 

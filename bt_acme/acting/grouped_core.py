@@ -15,7 +15,7 @@ import numpy.typing as npt
 from bt_acme import assembly
 from bt_acme.acting import batched_core
 from bt_acme.acting import policy as policy_lib
-from bt_acme.core import types
+from bt_acme.core import networks, types
 from bt_acme.core.intrinsic import device as device_reward
 
 # For each entry of the extras' features, the reward state of all environments,
@@ -162,7 +162,8 @@ def jit_functions(
   core: GroupedCore,
 ) -> Tuple[Callable[..., Any], Callable[..., Any]]:
   """Compiles `start` and `step`, which then donate all their states."""
+  step = networks.at_precision(core.step, core.batched.matmul_precision)
   return (
     jax.jit(core.start, donate_argnums=4),
-    jax.jit(core.step, donate_argnums=(4, 5)),
+    jax.jit(step, donate_argnums=(4, 5)),
   )

@@ -29,8 +29,13 @@ class NetworkConfig:
       rescaling), or none (`raw`). It must be the same in pre-training and
       transfer. The papers do not specify it.
     torso_dtype: Data type in which the convolutions and the next layer compute,
-      `float32` or `bfloat16`; the rest of the network always computes in
-      float32.
+      `float32` or `bfloat16`. The rest of the network uses float32, with
+      products in `matmul_precision`.
+    matmul_precision: Precision of all products and convolutions, in the learner
+      and in everything that acts. `default` is the fastest of the device:
+      bfloat16 on a TPU, TensorFloat-32 on an NVIDIA GPU, float32 on a CPU.
+      `tensorfloat32` is more precise than `default` on a TPU; `float32` makes
+      all devices compute the same.
 
   Example:
     ```python
@@ -52,6 +57,9 @@ class NetworkConfig:
     'tanh', choices=('tanh', 'signed_hyperbolic', 'raw')
   )
   torso_dtype: str = checks.setting('float32', choices=('float32', 'bfloat16'))
+  matmul_precision: str = checks.setting(
+    'default', choices=('default', 'tensorfloat32', 'float32')
+  )
 
   def __post_init__(self) -> None:
     checks.check(self)

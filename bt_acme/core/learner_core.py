@@ -87,6 +87,7 @@ def make_learner_core(
   num_stacked: int,
   hold_flights: bool = False,
   intrinsic: Optional[Training] = None,
+  matmul_precision: str = 'default',
 ) -> LearnerCore:
   """Builds the learner of R2D2, NGU or BT.
 
@@ -99,6 +100,7 @@ def make_learner_core(
     hold_flights: whether the recurrent state stays unchanged during a flight.
     intrinsic: the training of the intrinsic reward's networks; None without an
       intrinsic reward.
+    matmul_precision: `NetworkConfig.matmul_precision`.
 
   Returns:
     The learner's functions.
@@ -118,7 +120,10 @@ def make_learner_core(
   step = functools.partial(_step, agent, intrinsic, learner, num_stacked)
   # Initialization runs only once: optimizing it costs more time than it saves.
   options = {'xla_backend_optimization_level': 0}
-  return LearnerCore(jax.jit(init, compiler_options=options), step)
+  return LearnerCore(
+    jax.jit(init, compiler_options=options),
+    networks.at_precision(step, matmul_precision),
+  )
 
 
 def without_key(state: LearnerState) -> LearnerState:

@@ -107,6 +107,26 @@ def torso(
   return (jax.nn.relu(x) if activate else x).astype(jnp.float32)
 
 
+def at_precision(
+  function: Callable[..., Any], precision: str
+) -> Callable[..., Any]:
+  """Returns a function whose products have a precision.
+
+  Args:
+    function: the function to trace.
+    precision: `NetworkConfig.matmul_precision`.
+  """
+  if precision == 'default':
+    return function
+
+  @functools.wraps(function)
+  def at_this_precision(*args: Any) -> Any:
+    with jax.default_matmul_precision(precision):
+      return function(*args)
+
+  return at_this_precision
+
+
 def over_sequences(
   function: Callable[[jax.Array], jax.Array], x: jax.Array
 ) -> jax.Array:
