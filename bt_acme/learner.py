@@ -147,7 +147,8 @@ class Learner:
     Raises:
       ValueError: if the learner has diverged.
     """
-    step = self._pending[0]
+    # All transfers start before the first one is awaited.
+    step = jax.device_get(self._pending[0])
     priorities = _finite(step.priorities)
     self._pending.popleft()
     self.num_finished += 1
@@ -189,7 +190,7 @@ class Learner:
   def arrays(self) -> learner_core.LearnerState:
     """Copies the state after all started steps to the host, without the key."""
     # A view would change when the next step donates its buffer.
-    return jax.tree.map(np.array, self.template)
+    return jax.tree.map(np.array, jax.device_get(self.template))
 
   def key(self) -> List[int]:
     """Returns the random key of the state as a list of integers."""

@@ -155,8 +155,9 @@ class VectorPolicy:
 
   def receive(self) -> Tuple[np.ndarray, Extras]:
     """Waits for actions, int32 [N], and extras [N, ...]."""
-    action, extras = self._pending
-    return np.array(action), jax.tree.map(np.asarray, extras)
+    # All transfers start before the first one is awaited.
+    action, extras = jax.device_get(self._pending)
+    return np.array(action), extras
 
   def state(self) -> saving.State:
     """Returns the serializable state on which future actions depend."""

@@ -218,7 +218,8 @@ class InferenceServer:
       self._state,
       self._rewards,
     )
-    action, extras = jax.tree.map(np.asarray, (action, extras))
+    # All transfers start before the first one is awaited.
+    action, extras = jax.device_get((action, extras))
     for i, request in enumerate(requests):
       part = slice(i * self._group_size, (i + 1) * self._group_size)
       request.answer = jax.tree.map(
