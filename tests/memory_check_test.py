@@ -169,6 +169,36 @@ def test_too_many_episodes_for_the_memory_are_refused():
 
 
 @pytest.mark.parametrize(
+  'chips, platforms, refused',
+  [
+    (['/dev/accel0'], None, True),
+    (['/dev/accel0'], 'tpu,cpu', True),
+    (['/dev/accel0'], 'cpu', False),
+    ([], None, False),
+  ],
+)
+def test_two_processes_with_one_tpu_are_refused(
+  monkeypatch, chips, platforms, refused
+):
+  monkeypatch.setattr(requirements.glob, 'glob', lambda path: chips)
+  monkeypatch.setattr(
+    requirements.importlib.util, 'find_spec', lambda name: name == 'libtpu'
+  )
+  monkeypatch.delenv('JAX_PLATFORMS')
+  if platforms is not None:
+    monkeypatch.setenv('JAX_PLATFORMS', platforms)
+  agent = fakes.make_agent('r2d2')
+  run = run_config.RunConfig(max_actor_steps=10**6)
+  requirements.check(run, agent)
+  run = dataclasses.replace(run, inference='server')
+  if refused:
+    with pytest.raises(ValueError, match="inference='server'.*one process"):
+      requirements.check(run, agent)
+  else:
+    requirements.check(run, agent)
+
+
+@pytest.mark.parametrize(
   'changes, cores, slow',
   [
     ({'num_actors': 2}, 2, False),

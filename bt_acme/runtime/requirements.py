@@ -3,6 +3,8 @@
 `bt_acme.config` rejects settings that are wrong on every machine.
 """
 
+import glob
+import importlib.util
 import os
 
 from bt_acme import assembly, memory_check
@@ -13,8 +15,8 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
   """Checks that the settings can take effect, and that the memory suffices.
 
   Raises:
-    ValueError: if a setting has no effect, the learner would never start, or
-      the memory is too small.
+    ValueError: if a setting has no effect, the learner would never start, two
+      processes would need the same TPU, or the memory is too small.
   """
   replay = agent.config.replay
   if run.snapshots and agent.intrinsic is None:
@@ -31,7 +33,21 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
       'learner would never start. Raise max_actor_steps, lower '
       'min_replay_size, or choose a smaller preset.'
     )
+  if run.inference == 'server' and not run.is_in_this_process and _uses_tpu():
+    raise ValueError(
+      "inference='server' selects actions in a second process on the learner's "
+      'accelerator, but only one process can use a TPU. Choose '
+      "inference='local', or set JAX_PLATFORMS=cpu to leave the TPU unused."
+    )
   memory_check.check(memory_check.estimate(run, agent))
+
+
+def _uses_tpu() -> bool:
+  """Returns whether JAX uses a TPU of this machine, without starting JAX."""
+  chips = glob.glob('/dev/accel*') + glob.glob('/dev/vfio/[0-9]*')
+  platforms = os.environ.get('JAX_PLATFORMS') or 'tpu'
+  has_compiler = importlib.util.find_spec('libtpu') is not None
+  return bool(chips) and has_compiler and 'tpu' in platforms.split(',')
 
 
 def num_cores() -> int:
