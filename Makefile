@@ -36,7 +36,7 @@ if_set_up = scripts/setup.sh $(1) && status=0 || status=$$?; \
 
 .PHONY: help setup environments demo demo-full paper docs docs-serve ray test \
   test-full test-core test-colab test-slow notebooks simulate chaos soak mutants bench \
-  lint format owner clean
+  gpu-check lint format owner clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list.
@@ -120,6 +120,9 @@ bench: setup  ## Compare speed with dm-acme: 15 minutes on an idle machine.
 	@$(PYTHON_FULL) -m pip install --quiet --no-deps -r requirements/bench.txt || \
 	  echo 'FAISS could not be installed; its rows are omitted.'
 	@$(PYTHON_FULL) -m benchmarks --save
+
+gpu-check: setup  ## Measure an NVIDIA GPU in ten minutes: gpu_check.md.
+	@$(PYTHON_FULL) -m benchmarks.gpu_check $(ARGS)
 
 lint: setup  ## Check format, lint and types.
 	@status=0; \

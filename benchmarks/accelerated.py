@@ -10,7 +10,8 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence, Tuple
 import jax
 import numpy as np
 
-from bt_acme import assembly, learner_assembly
+from bt_acme import assembly, behaviors, learner_assembly
+from bt_acme import config as config_lib
 from bt_acme.acting import batched_core, grouped_core
 from bt_acme.acting import behavior as behavior_lib
 from bt_acme.acting import policy as policy_lib
@@ -18,6 +19,11 @@ from bt_acme.core import data_parallel
 from bt_acme.replay import blocks
 
 ATARI = assembly.EnvironmentSpec('game', (84, 84, 4), 4, 18)
+CONFIGS = {
+  'r2d2': config_lib.R2D2Config,
+  'ngu': config_lib.NGUConfig,
+  'bt': config_lib.BTConfig,
+}
 
 
 class Function(NamedTuple):
@@ -50,6 +56,14 @@ class Sizes(NamedTuple):
 
   environments: int = 256
   group: int = 16
+
+
+def make_agent(config: config_lib.R2D2Config) -> assembly.Agent:
+  """Makes an agent for Atari; BT transfers a behavior without a network."""
+  transfers = isinstance(config, config_lib.BTConfig)
+  return assembly.Agent(
+    config, ATARI, (behaviors.Uniform(),) if transfers else ()
+  )
 
 
 def functions(

@@ -30,7 +30,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import core_parts, harness, recordings, tables
+from benchmarks import accelerated, core_parts, harness, recordings, tables
 from bt_acme import assembly, learner_assembly
 from bt_acme import config as config_lib
 from bt_acme.acting import policy as policy_lib
@@ -39,8 +39,7 @@ from bt_acme.config import run as run_config
 from bt_acme.core import frame_stacking, types
 from bt_acme.core import networks as networks_lib
 
-_STACKED, _ACTIONS = 4, 18
-_SPEC = assembly.EnvironmentSpec('game', (84, 84, _STACKED), _STACKED, _ACTIONS)
+_SPEC = accelerated.ATARI
 
 
 class SizeScale(NamedTuple):
@@ -63,7 +62,7 @@ class SizeScale(NamedTuple):
   seconds: float
 
 
-_SCALES = {
+SCALES = {
   'paper': SizeScale(160, 64, 256, 30_000, 5, 2.0),
   'tiny': SizeScale(4, 2, 16, 100, 2, 0.1),
 }
@@ -81,7 +80,7 @@ def _game_frames(num: int) -> np.ndarray:
     return core_parts.random_frames(num)
 
 
-class _Stepper:
+class Stepper:
   """A learner core that alternates between two batches on the host."""
 
   def __init__(self, agent: assembly.Agent, frames: np.ndarray):
@@ -130,17 +129,15 @@ def _torso_call(dtype: str, observations: jax.Array) -> Callable[[], Any]:
 
 def _lstm_call(scale: SizeScale) -> Callable[[], Any]:
   """Returns a function that runs the LSTM's part of a step."""
-  width = core_parts.HIDDEN + _ACTIONS + 1
+  width = core_parts.HIDDEN + _SPEC.num_actions + 1
   inputs = jnp.ones([scale.length + 1, scale.batch_size, width])
   return core_parts.forward_backward(
     core_parts.our_lstm, inputs, as_in_learner=True
   )
 
 
-def _learner_row(
-  scale: SizeScale, frames: np.ndarray, torso_dtype: str
-) -> harness.Row:
-  """Measures updates per second and the shares of a step's parts."""
+def learner_agent(scale: SizeScale, torso_dtype: str) -> assembly.Agent:
+  """Returns R2D2 with sequences and batches of a scale."""
   config = config_lib.R2D2Config(
     network=config_lib.NetworkConfig(torso_dtype=torso_dtype),
     replay=config_lib.ReplayConfig(
@@ -148,8 +145,17 @@ def _learner_row(
     ),
     learner=config_lib.LearnerConfig(batch_size=scale.batch_size),
   )
-  stepper = _Stepper(assembly.Agent(config, _SPEC), frames)
-  observations = frame_stacking.stack_frames(stepper.on_device.frames, _STACKED)
+  return assembly.Agent(config, _SPEC)
+
+
+def _learner_row(
+  scale: SizeScale, frames: np.ndarray, torso_dtype: str
+) -> harness.Row:
+  """Measures updates per second and the shares of a step's parts."""
+  stepper = Stepper(learner_agent(scale, torso_dtype), frames)
+  observations = frame_stacking.stack_frames(
+    stepper.on_device.frames, _SPEC.num_stacked
+  )
 
   def seconds(call: Callable[[], Any]) -> float:
     alone = harness.Comparison('', 's', harness.timed(call))
@@ -218,7 +224,8 @@ def _inference_row(
   return {**row, 'note': f'{scale.games * row["ours"]:,.0f} games/s'}
 
 
-def _rows(scale: SizeScale) -> Iterator[harness.Row]:
+def rows(scale: SizeScale) -> Iterator[harness.Row]:
+  """Measures the learner and the inference server."""
   frames = _game_frames(2 * (scale.length + scale.games))
   for torso_dtype in ('float32', 'bfloat16'):
     yield _learner_row(scale, frames, torso_dtype)
@@ -231,7 +238,7 @@ def main() -> None:
   parser = argparse.ArgumentParser(prog='python -m benchmarks.gpu')
   parser.add_argument(
     '--scale',
-    choices=list(_SCALES),
+    choices=list(SCALES),
     default='paper',
     help="sizes: the paper's, or tiny ones for a smoke test",
   )
@@ -239,17 +246,17 @@ def main() -> None:
     '--json', type=pathlib.Path, help='output file for the results'
   )
   options = parser.parse_args()
-  scale = _SCALES[options.scale]
+  scale = SCALES[options.scale]
   harness.round_seconds = scale.seconds
   start = time.monotonic()
-  rows = list(_rows(scale))
+  measured = list(rows(scale))
   device = jax.devices()[0].device_kind
   print(f'{device}, JAX {jax.__version__}, scale {options.scale}')
-  print(tables.format_rows(rows))
+  print(tables.format_rows(measured))
   print(f'{time.monotonic() - start:.0f} s')
   if options.json:
     machine = {**tables.machine(), 'device': device, 'jax': jax.__version__}
-    tables.write({'machine': machine, 'rows': rows}, options.json)
+    tables.write({'machine': machine, 'rows': measured}, options.json)
 
 
 if __name__ == '__main__':

@@ -42,14 +42,18 @@ def write(results: Mapping[str, Any], path: pathlib.Path) -> None:
 
 def format_rows(rows: Sequence[harness.Row]) -> str:
   """Formats rows as a Markdown table with notes below."""
-  lines = [_HEADER, _RULE, *map(_cells, rows)]
+  table = format_cells([_HEADER, _RULE, *map(_cells, rows)])
+  notes = [f'* {row["name"]}: {row["note"]}' for row in rows if row['note']]
+  return '\n'.join([table, '', *notes])
+
+
+def format_cells(lines: Sequence[Sequence[str]]) -> str:
+  """Formats the header, the rule and the rows of a Markdown table."""
   widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-  table = [
+  return '\n'.join(
     ' | '.join(map(str.ljust, line, widths)).join(('| ', ' |'))
     for line in lines
-  ]
-  notes = [f'* {row["name"]}: {row["note"]}' for row in rows if row['note']]
-  return '\n'.join([*table, '', *notes])
+  )
 
 
 def _cells(row: harness.Row) -> Sequence[str]:

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from benchmarks import __main__ as main
-from benchmarks import catalog, harness, tables
+from benchmarks import catalog, gpu_check, harness, hlo, tables
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -161,9 +161,90 @@ def test_every_other_benchmark_returns_rows(name, tmp_path):
   check_rows(name, tmp_path)
 
 
+PROGRAM = """HloModule jit_f, input_output_alias={ {0}: (0, {}, may-alias) }
+
+%fused (p0: f32[100,8], p1: s32[], p2: f32[8]) -> f32[100,8] {
+  %p0 = f32[100,8]{1,0:T(8,128)} parameter(0)
+  %p1 = s32[] parameter(1)
+  %p2 = f32[8]{0} parameter(2)
+  %zero = s32[] constant(0)
+  %row = f32[1,8]{1,0} dynamic-slice(%p0, %p1, %zero), dynamic_slice_sizes={1,8}
+  %flat = f32[8]{0} bitcast(%row)
+  %sum = f32[8]{0} add(%flat, %p2)
+  %new = f32[1,8]{1,0} bitcast(%sum)
+  ROOT %updated = f32[100,8]{1,0} dynamic-update-slice(%p0, %new, %p1, %zero)
+}
+
+%body (t: (s32[], f32[100,8], f32[8])) -> (s32[], f32[100,8], f32[8]) {
+  %t = (s32[], f32[100,8], f32[8]) parameter(0)
+  %i = s32[] get-tuple-element(%t), index=0
+  %x = f32[100,8]{1,0} get-tuple-element(%t), index=1
+  %y = f32[8]{0} get-tuple-element(%t), index=2
+  %next = s32[] add(%i, %i), backend_config={"estimated_cycles":"7"}
+  %f = f32[100,8]{1,0} fusion(%x, %i, %y), kind=kLoop, calls=%fused
+  ROOT %r = (s32[], f32[100,8], /*index=2*/f32[8]) tuple(%next, %f, %y)
+}
+
+ENTRY %main (a: (s32[], f32[100,8], f32[8])) -> (s32[], f32[100,8], f32[8]) {
+  %a = (s32[], f32[100,8], f32[8]) parameter(0)
+  %z = bf16[4]{0} custom-call(), custom_call_target="start"
+  ROOT %w = (s32[], f32[100,8], f32[8]) while(%a), condition=%cond, \
+body=%body, backend_config={"known_trip_count":{"n":"50"}}
+}
+"""
+
+
+def test_kernels_and_bytes_of_a_compiled_program():
+  found = {x.operation.name: x for x in hlo.kernels(PROGRAM)}
+  assert {name: x.times for name, x in found.items()} == (
+    {'z': 1, 'next': 50, 'f': 50}
+  )
+  # A row is read and written in place, with an index and another row.
+  assert found['f'].bytes == 4 * (8 + 8 + 1 + 8)
+  assert found['next'].bytes == 3 * 4 and found['next'].operation.cycles == 7
+  assert hlo.size('(f32[2,3]{1,0}, pred[], bf16[5], token[])') == 24 + 1 + 10
+
+
+def test_kernel_times_of_a_profile():
+  names = [
+    {'ph': 'M', 'pid': 1, 'args': {'name': '/device:GPU:0'}},
+    {'ph': 'M', 'pid': 2, 'args': {'name': '/host:CPU'}},
+    {'ph': 'M', 'pid': 2, 'tid': 5, 'args': {'name': 'tf_XLAEigen'}},
+  ]
+  events = [
+    {'ph': 'X', 'pid': pid, 'tid': tid, 'name': name, 'dur': dur}
+    for pid, tid, name, dur in (
+      *((1, 1, 'gemm', 3), (1, 2, 'gemm', 4), (2, 5, 'dot', 2)),
+      *((1, 1, 'add', 1), (2, 9, 'python', 100)),
+    )
+  ]
+  assert gpu_check.kernel_times(names + events) == {'gemm': 7, 'add': 1}
+  assert gpu_check.kernel_times(names[1:] + events[2:3]) == {'dot': 2}
+
+
+def test_check_without_a_gpu_says_what_is_missing(tmp_path):
+  report = tmp_path / 'report.md'
+  result = run_module('benchmarks.gpu_check', f'--output={report}')
+  assert result.returncode == 2
+  assert "error: platform='gpu'" in result.stderr
+  assert 'cuda12' in result.stderr and 'Traceback' not in result.stderr
+  assert not report.exists()
+
+
 @pytest.mark.slow
-def test_the_accelerator_benchmark_runs_on_a_cpu():
-  result = run_module('benchmarks.gpu', '--scale=tiny')
-  assert result.returncode == 0, result.stderr
-  for row in ('learner-gpu', 'inference-gpu'):
-    assert row in result.stdout
+def test_the_accelerator_check_runs_on_a_cpu(tmp_path):
+  report = tmp_path / 'report.md'
+  arguments = ('--platform=cpu', '--scale=tiny', f'--output={report}')
+  result = run_module('benchmarks.gpu_check', *arguments)
+  assert result.returncode == 0, result.stdout + result.stderr
+  text = report.read_text()
+  assert 'FAILED' not in text
+  for part in (
+    'jaxlib',
+    'NGU',
+    'learner-gpu',
+    'inference-gpu',
+    'kernel',
+    'run',
+  ):
+    assert part in text

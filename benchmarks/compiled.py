@@ -1,0 +1,196 @@
+r"""Compiles agents for accelerators and estimates their speed.
+
+  .venv-accel/bin/python -m benchmarks.compiled --target=v5e --target=h200
+  .venv-accel/bin/python -m benchmarks.compiled --agent=ngu --batch_size=256
+  .venv-accel/bin/python -m benchmarks.compiled --function=server --preset=gpu
+
+`scripts/setup.sh accelerators` creates the environment, which needs no
+accelerator. All settings of the launch scripts are flags. Nothing is executed,
+so all times are estimates:
+
+- On a TPU, the compiler estimates the clock cycles of each operation.
+- On a GPU, a kernel takes as long as its memory traffic, but at least 2 us, the
+  time to launch it. The products of all kernels together take at least their
+  FLOP at the peak rate. Kernels are not tuned.
+"""
+
+import dataclasses
+import itertools
+import time
+from typing import Any, List, NamedTuple, Sequence, Tuple
+
+import jax
+from absl import flags as absl_flags
+
+from benchmarks import accelerated, hlo, operations, tables, targets
+from bt_acme import config as config_lib
+from bt_acme.cli import flags
+from bt_acme.cli import settings as settings_cli
+from bt_acme.config import names, presets
+from bt_acme.config import run as run_config
+
+LAUNCH_SECONDS = 2e-6  # The shortest time between two kernels on a GPU.
+
+_HEADER = (
+  *('device', 'agent', 'function', 'memory, GB', 'TFLOP', 'GB moved'),
+  *('kernels', 'ms', 'limited by', 's to compile'),
+)
+_RULE = ('---', '---', '---', *['---:'] * 5, '---', '---:')
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(config_lib.BTConfig):
+  """The settings of all agents and of a run."""
+
+  intrinsic: config_lib.IntrinsicConfig = config_lib.IntrinsicConfig()
+  run: run_config.RunConfig = run_config.RunConfig()
+
+
+class Estimate(NamedTuple):
+  """What a compiled function needs.
+
+  Attributes:
+    memory: the peak memory of a device, in bytes.
+    flops: the FLOP of all products and convolutions, on all devices together.
+    bytes: the bytes that one device reads and writes.
+    kernels: the kernels that one device starts.
+    seconds: the estimated duration.
+    limit: what the duration consists of, for readers.
+  """
+
+  memory: float
+  flops: float
+  bytes: float
+  kernels: int
+  seconds: float
+  limit: str
+
+
+def estimate(
+  function: accelerated.Function, target: str, num_devices: int = 1
+) -> Estimate:
+  """Compiles a function and estimates what it needs.
+
+  Args:
+    function: the function, with its arguments on devices of the target.
+    target: one of `targets.TARGETS`.
+    num_devices: the number of devices that share the products.
+  """
+  traced = function.jitted.trace(*function.arguments)
+  flops = operations.flops(traced.jaxpr.jaxpr)
+  compiled = traced.lower().compile(targets.compiler_options(target))
+  kernels = hlo.kernels(compiled.as_text())
+  seconds, limit = _duration(
+    kernels, targets.TARGETS[target], flops / num_devices
+  )
+  return Estimate(
+    memory=peak_memory(compiled),
+    flops=flops,
+    bytes=sum(x.times * x.bytes for x in kernels),
+    kernels=sum(x.times for x in kernels),
+    seconds=seconds,
+    limit=limit,
+  )
+
+
+def peak_memory(compiled: Any) -> float:
+  """Returns the memory of arguments, results and temporaries, in bytes."""
+  memory = compiled.memory_analysis()
+  return float(
+    memory.argument_size_in_bytes
+    + memory.output_size_in_bytes
+    - memory.alias_size_in_bytes
+    + memory.temp_size_in_bytes
+  )
+
+
+def _duration(
+  kernels: List[hlo.Kernel], target: targets.Target, flops: float
+) -> Tuple[float, str]:
+  """Returns the estimated seconds, and what most of them are spent on."""
+  memory = sum(x.times * x.bytes for x in kernels) / target.bandwidth
+  products = flops / target.flops
+  if target.gpu is None:
+    seconds = sum(x.times * x.operation.cycles for x in kernels) / target.clock
+    return (
+      seconds,
+      f'bytes {memory / seconds:.0%}, FLOP {products / seconds:.0%}',
+    )
+  busy = sum(
+    x.times * max(LAUNCH_SECONDS, x.bytes / target.bandwidth) for x in kernels
+  )
+  seconds = max(busy, products)
+  launches = sum(
+    x.times * LAUNCH_SECONDS
+    for x in kernels
+    if x.bytes < LAUNCH_SECONDS * target.bandwidth
+  )
+  return seconds, (
+    f'launches {launches / seconds:.0%}, bytes {memory / seconds:.0%}, '
+    f'FLOP {products / seconds:.0%}'
+  )
+
+
+def _row(
+  kind: str, function: accelerated.Function, target: str, num_devices: int
+) -> List[str]:
+  """Compiles a function and returns a row of the table."""
+  start = time.process_time()
+  found = estimate(function, target, num_devices)
+  title, memory = targets.TARGETS[target].title, targets.TARGETS[target].memory
+  devices = f'{num_devices} x {title}' if num_devices > 1 else title
+  fits = '' if found.memory < memory else ', does not fit'
+  return [
+    *(devices, kind.upper(), function.name),
+    f'{found.memory / 1e9:.2f}{fits}',
+    f'{found.flops / 1e12:.3f}',
+    f'{found.bytes / 1e9:.1f}',
+    f'{found.kernels:,}',
+    f'{1e3 * found.seconds:.1f}',
+    found.limit,
+    f'{time.process_time() - start:.0f}',
+  ]
+
+
+def _define_flags() -> None:
+  define = absl_flags.DEFINE_multi_enum
+  define('target', ['v5e', 'h200'], list(targets.TARGETS), 'Accelerators.')
+  define('agent', ['r2d2'], list(accelerated.CONFIGS), 'Agents.')
+  absl_flags.DEFINE_multi_string(
+    'function', ['learner step'], 'Functions, by a part of their name.'
+  )
+
+
+def main(argv: List[str]) -> None:
+  """Compiles all selected functions and prints a table."""
+  del argv
+  jax.config.update('jax_platforms', 'cpu')
+  values = absl_flags.FLAGS
+  rows: List[Sequence[str]] = [_HEADER, _RULE]
+  for target, kind in itertools.product(values.target, values.agent):
+    config = accelerated.CONFIGS[kind]
+    defaults = names.defaults_of(config)
+    preset = presets.get(values.preset, config)
+    settings = flags.from_flags(Settings, {**defaults, **preset})
+    sizes = accelerated.Sizes(
+      settings.run.num_environments, settings.run.group_size
+    )
+    devices = targets.devices(target)
+    for function in accelerated.functions(
+      accelerated.make_agent(settings_cli.agent_config(config, settings)),
+      sizes,
+      devices,
+    ):
+      if any(name in function.name for name in values.function):
+        shared = settings.learner.num_devices or len(devices)
+        used = shared if function.name.startswith('learner') else 1
+        rows.append(_row(kind, function, target, used))
+        print(tables.format_cells(rows[-1:]), flush=True)
+  print()
+  print(tables.format_cells(rows))
+
+
+if __name__ == '__main__':
+  _define_flags()
+  settings_cli.define(Settings)
+  flags.run_main(main, Settings)

@@ -1,0 +1,296 @@
+r"""Checks an accelerator from driver to whole run, and writes a report.
+
+  make gpu-check
+  .venv/bin/python -m benchmarks.gpu_check --platform=cpu --scale=tiny
+
+The file has the versions of driver and packages, the numbers of a learner step
+against those of a CPU, the rows of `benchmarks.gpu`, the kernels that take most
+of a learner step, and a whole run with actors. It takes about ten minutes. The
+exit code is 1 if a part has failed.
+"""
+
+import argparse
+import collections
+import dataclasses
+import gzip
+import importlib.metadata
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from typing import Any, Callable, Dict, List, Sequence, Tuple
+
+import jax
+import numpy as np
+
+from benchmarks import accelerated, core_parts, gpu, harness, tables
+from bt_acme import assembly, learner_assembly
+from bt_acme import config as config_lib
+
+# The largest relative difference from a CPU that rounding explains.
+_TOLERANCE = {'float32': 1e-3, 'default': 0.2}
+_PACKAGES = ('jax', 'jaxlib', 'jax-cuda12-plugin', 'libtpu', 'dm-acme')
+_STEPS = 3  # Learner steps in the profile.
+_RUN_SECONDS = 400
+_LAST_LINES = 12  # Lines of a run's output in the report.
+_RUNS = {
+  'paper': [
+    *('--preset=gpu', '--env=montezuma_revenge', '--max_actor_steps=150000'),
+    *('--min_replay_size=200', '--max_replay_size=2000'),
+  ],
+  'tiny': [
+    *('--preset=minigrid', '--env=MiniGrid-Empty-5x5-v0', '--inference=server'),
+    *('--max_actor_steps=4000', '--evaluation_episodes=2'),
+  ],
+}
+
+
+class CheckError(Exception):
+  """A part of the check that has failed; the message is for the report."""
+
+
+def _devices(platform: str) -> List[jax.Device]:
+  """Returns the devices of a platform.
+
+  Raises:
+    CheckError: if there are none.
+  """
+  try:
+    return list(jax.devices(platform))
+  except RuntimeError as error:
+    raise CheckError(
+      f'platform={platform!r}: JAX finds no such device on this machine. '
+      "Install the driver and `pip install --editable '.[cuda12]'` (or "
+      "'.[tpu]'), or choose --platform=cpu --scale=tiny, which only tests this "
+      'command.'
+    ) from error
+
+
+def _versions(devices: Sequence[jax.Device]) -> str:
+  """Lists devices, driver, packages and the machine."""
+  lines = [f'{len(devices)} x {devices[0].device_kind}']
+  if shutil.which('nvidia-smi'):
+    fields = 'name,driver_version,memory.total,clocks.max.sm'
+    command = ['nvidia-smi', f'--query-gpu={fields}', '--format=csv,noheader']
+    lines += subprocess.run(
+      command, capture_output=True, text=True, check=False
+    ).stdout.splitlines()
+  lines += [f'{name} {_version(name) or "(missing)"}' for name in _PACKAGES]
+  lines += [f'{name}: {value}' for name, value in tables.machine().items()]
+  return '\n'.join(f'* {line}' for line in lines)
+
+
+def _small_agent(kind: str, precision: str) -> assembly.Agent:
+  """Returns an agent with the torso of Atari and short sequences."""
+  config = accelerated.CONFIGS[kind]
+  small = config(
+    network=config_lib.NetworkConfig(
+      torso_size=64, lstm_size=64, head_size=64, matmul_precision=precision
+    ),
+    replay=config_lib.ReplayConfig(trace_length=16, sequence_period=8),
+    learner=dataclasses.replace(config().learner, batch_size=8),
+  )
+  return accelerated.make_agent(small)
+
+
+def _step_on(agent: assembly.Agent, device: jax.Device) -> Dict[str, Any]:
+  """Takes a learner step on a device and returns the results by name."""
+  core = learner_assembly.make_learner_core(agent)
+  batch = core_parts.random_batch(agent, core_parts.random_frames(64))
+  inputs = (batch, np.ones(agent.config.learner.batch_size, np.float32))
+  with jax.default_device(jax.devices('cpu')[0]):
+    state = core.init(jax.random.key(0))
+  state, priorities, metrics = jax.jit(core.step)(
+    *jax.device_put((state, *inputs), device)
+  )
+  found: Dict[str, Any] = jax.device_get(
+    {'priorities': priorities, 'parameters': state.params, **metrics}
+  )
+  return found
+
+
+def _difference(x: Any, y: Any) -> float:
+  """Returns the largest difference, relative to the largest value."""
+  worst = 0.0
+  for a, b in zip(jax.tree.leaves(x), jax.tree.leaves(y), strict=True):
+    scale = float(np.max(np.abs(b)))
+    worst = max(worst, float(np.max(np.abs(a - b))) / scale if scale else 0.0)
+  return worst
+
+
+def _numbers(device: jax.Device) -> str:
+  """Compares a learner step with that of a CPU.
+
+  Raises:
+    CheckError: if rounding does not explain a difference.
+  """
+  host = jax.devices('cpu')[0]
+  what = ('priorities', 'loss', 'gradient_norm', 'parameters')
+  lines = [('agent', 'precision', *what), ('---', '---', *['---:'] * len(what))]
+  passed = True
+  for kind in accelerated.CONFIGS:
+    for precision in ('float32', 'default'):
+      agent = _small_agent(kind, precision)
+      ours, theirs = _step_on(agent, device), _step_on(agent, host)
+      differences = [_difference(ours[name], theirs[name]) for name in what]
+      passed &= max(differences) < _TOLERANCE[precision]
+      lines.append(
+        (kind.upper(), precision, *(f'{x:.1e}' for x in differences))
+      )
+  table = tables.format_cells(lines)
+  if not passed:
+    raise CheckError(f'Differences above {_TOLERANCE}:\n\n{table}')
+  return f'Relative differences from a CPU after one step:\n\n{table}'
+
+
+def _speed(scale: str) -> str:
+  """Measures the learner and the inference server."""
+  return tables.format_rows(list(gpu.rows(gpu.SCALES[scale])))
+
+
+def _profile(scale: str) -> str:
+  """Lists the kernels that take most of a learner step."""
+  sizes = gpu.SCALES[scale]
+  stepper = gpu.Stepper(
+    gpu.learner_agent(sizes, 'float32'),
+    core_parts.random_frames(2 * sizes.length + 2),
+  )
+  stepper.resident()
+  with tempfile.TemporaryDirectory() as folder:
+    with jax.profiler.trace(folder):
+      for _ in range(_STEPS):
+        stepper.resident()
+    paths = sorted(pathlib.Path(folder).rglob('*.trace.json.gz'))
+    if not paths:
+      raise CheckError('JAX wrote no profile.')
+    with gzip.open(paths[-1]) as file:
+      durations = kernel_times(json.load(file)['traceEvents'])
+  total = sum(durations.values())
+  lines = [('kernel', 'ms a step', 'share'), ('---', '---:', '---:')]
+  for name, duration in durations.most_common(10):
+    milliseconds = duration / _STEPS / 1e3
+    lines.append((name[:60], f'{milliseconds:.3f}', f'{duration / total:.0%}'))
+  return tables.format_cells(lines)
+
+
+def kernel_times(
+  events: Sequence[Dict[str, Any]],
+) -> 'collections.Counter[str]':
+  """Sums the microseconds of each kernel in a profile of JAX.
+
+  Args:
+    events: the events of a `trace.json`.
+  """
+  names = {
+    (event['pid'], event.get('tid')): event['args']['name']
+    for event in events
+    if event.get('ph') == 'M' and 'name' in event.get('args', {})
+  }
+  devices = {
+    pid for (pid, _), name in names.items() if name.startswith('/device:')
+  }
+
+  def is_kernel(event: Dict[str, Any]) -> bool:
+    if devices:
+      return event['pid'] in devices
+    thread = names.get((event['pid'], event.get('tid')), '')
+    return thread.startswith('tf_XLA')  # The threads of XLA on a CPU.
+
+  durations: 'collections.Counter[str]' = collections.Counter()
+  for event in events:
+    if event.get('ph') == 'X' and is_kernel(event):
+      durations[event['name']] += event['dur']
+  return durations
+
+
+def _run(scale: str) -> str:
+  """Pre-trains with actors, a learner and an inference server.
+
+  Raises:
+    CheckError: if the run fails.
+  """
+  if not _version('dm-launchpad'):
+    return 'Skipped: runs of several processes need `.venv` (`make setup`).'
+  start = time.monotonic()
+  with tempfile.TemporaryDirectory() as folder:
+    done = subprocess.run(
+      [sys.executable, 'launch/run_ngu.py', *_RUNS[scale]]
+      + [f'--workdir={folder}/run'],
+      capture_output=True,
+      text=True,
+      check=False,
+      timeout=_RUN_SECONDS,
+    )
+  lines = (done.stdout + done.stderr).splitlines()[-_LAST_LINES:]
+  text = '\n'.join(['```', *lines, '```'])
+  if done.returncode:
+    raise CheckError(f'Exit code {done.returncode}:\n\n{text}')
+  return f'{time.monotonic() - start:.0f} s:\n\n{text}'
+
+
+def _version(package: str) -> str:
+  """Returns the version of a package; empty if it is not installed."""
+  try:
+    return importlib.metadata.version(package)
+  except importlib.metadata.PackageNotFoundError:
+    return ''
+
+
+def _section(title: str, text: Callable[[], str]) -> Tuple[str, bool]:
+  """Returns a section of the report, and whether the part has passed."""
+  print(f'{title} ...', file=sys.stderr, flush=True)
+  try:
+    return f'## {title}\n\n{text()}', True
+  except Exception as error:  # The other parts are worth measuring.
+    if not isinstance(error, CheckError):
+      traceback.print_exc()
+    return f'## {title}: FAILED\n\n{error}', False
+
+
+def _parse() -> argparse.Namespace:
+  parser = argparse.ArgumentParser(prog='python -m benchmarks.gpu_check')
+  add = parser.add_argument
+  add('--platform', default='gpu', choices=('gpu', 'tpu', 'cpu'))
+  add('--scale', default='paper', choices=list(gpu.SCALES), help='sizes')
+  add(
+    '--output',
+    type=pathlib.Path,
+    default=pathlib.Path('gpu_check.md'),
+    help='the Markdown file to write (default: gpu_check.md)',
+  )
+  return parser.parse_args()
+
+
+def main() -> int:
+  """Runs all parts; returns 1 if one has failed, and 2 without a device."""
+  options = _parse()
+  scale = options.scale
+  harness.round_seconds = gpu.SCALES[scale].seconds
+  try:
+    devices = _devices(options.platform)
+  except CheckError as error:
+    print(f'error: {error}', file=sys.stderr)
+    return 2
+  start = time.monotonic()
+  with jax.default_device(devices[0]):
+    sections = [
+      _section('Versions', lambda: _versions(devices)),
+      _section('Numbers', lambda: _numbers(devices[0])),
+      _section('Speed', lambda: _speed(scale)),
+      _section('Kernels of a learner step', lambda: _profile(scale)),
+      _section('A run with actors', lambda: _run(scale)),
+    ]
+  minutes = (time.monotonic() - start) / 60
+  title = f'# {devices[0].device_kind}, scale {scale}, {minutes:.1f} minutes'
+  report = '\n\n'.join([title, *(text for text, _ in sections)])
+  options.output.write_text(report + '\n')
+  print(f'{report}\n\nWritten to {options.output}.')
+  return 0 if all(passed for _, passed in sections) else 1
+
+
+if __name__ == '__main__':
+  sys.exit(main())
