@@ -24,8 +24,7 @@ from absl import flags as absl_flags
 
 from benchmarks import accelerated, hlo, operations, tables, targets
 from bt_acme import config as config_lib
-from bt_acme.cli import flags
-from bt_acme.cli import settings as settings_cli
+from bt_acme.cli import flags, training
 from bt_acme.config import names, presets
 from bt_acme.config import run as run_config
 
@@ -175,9 +174,12 @@ def main(argv: List[str]) -> None:
     sizes = accelerated.Sizes(
       settings.run.num_environments, settings.run.group_size
     )
-    devices = targets.devices(target)
+    try:
+      devices = targets.devices(target)
+    except ImportError as error:
+      raise ValueError(str(error)) from error
     for function in accelerated.functions(
-      accelerated.make_agent(settings_cli.agent_config(config, settings)),
+      accelerated.make_agent(names.part(settings, config)),
       sizes,
       devices,
     ):
@@ -192,5 +194,5 @@ def main(argv: List[str]) -> None:
 
 if __name__ == '__main__':
   _define_flags()
-  settings_cli.define(Settings)
+  training.define(Settings)
   flags.run_main(main, Settings)

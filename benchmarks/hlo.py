@@ -15,8 +15,6 @@ _FREE = frozenset(
 )
 _SLICES = ('dynamic-slice', 'slice', 'gather')
 _SHAPE = re.compile(r'([a-z]+\d*\w*)\[([\d,]*)\](\{[^}]*\})?')
-# The scratch memory that a library function asks for, at the end of its result.
-_SCRATCH = re.compile(r', s8\[\d+\](\{[^}]*\})?\)$')
 _CALLED = re.compile(
   r'(?:body|to_apply|calls|true_computation|false_computation)=%?([\w.\-]+)'
 )
@@ -86,11 +84,12 @@ def kernels(text: str) -> List[Kernel]:
 def size(shape: str) -> float:
   """Returns the bytes of a type such as `(f32[64,512]{1,0}, s32[])`.
 
-  Arrays in the fast memory of a TPU's core, in space `S(1)`, do not count.
+  Arrays in the fast memory of a TPU's core, in space `S(1)`, do not count, nor
+  does int8, the scratch memory of libraries.
   """
   total = 0.0
   for dtype, dimensions, layout in _SHAPE.findall(shape):
-    if 'S(' in layout:
+    if 'S(' in layout or dtype == 's8':
       continue
     bits = re.search(r'\d+', dtype)
     width = int(bits[0]) / 8 if bits else float(dtype == 'pred')
@@ -192,7 +191,7 @@ def _bytes(
   read = sum(size(operations[x].result) for x in operation.operands)
   if operation.code.endswith('-start'):  # The result repeats the operand.
     return 2 * read
-  return read + size(_SCRATCH.sub(')', operation.result))
+  return read + size(operation.result)
 
 
 def _fusion_bytes(
