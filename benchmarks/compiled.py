@@ -45,7 +45,7 @@ class Settings(config_lib.BTConfig):
   run: run_config.RunConfig = run_config.RunConfig()
 
 
-class Estimate(NamedTuple):
+class CompiledStep(NamedTuple):
   """What a compiled function needs.
 
   Attributes:
@@ -67,7 +67,7 @@ class Estimate(NamedTuple):
 
 def estimate(
   function: accelerated.Function, target: str, num_devices: int = 1
-) -> Estimate:
+) -> CompiledStep:
   """Compiles a function and estimates what it needs.
 
   Args:
@@ -82,7 +82,7 @@ def estimate(
   seconds, limit = _duration(
     kernels, targets.TARGETS[target], flops / num_devices
   )
-  return Estimate(
+  return CompiledStep(
     memory=peak_memory(compiled),
     flops=flops,
     bytes=sum(x.times * x.bytes for x in kernels),

@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_700,
-  'lines of code in bt_acme/runtime': 4_740,
-  'lines of code in experiments': 5_730,
-  'lines of code in benchmarks': 1_950,
-  'classes': 301,
+  'lines of code': 24_870,
+  'lines of code in bt_acme/runtime': 4_530,
+  'lines of code in experiments': 5_530,
+  'lines of code in benchmarks': 2_600,
+  'classes': 293,
   'public class names that several classes have': 2,
-  'lines of tests': 34_920,
+  'lines of tests': 35_330,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]
