@@ -35,8 +35,8 @@ if_set_up = scripts/setup.sh $(1) && status=0 || status=$$?; \
 	esac
 
 .PHONY: help setup environments demo demo-full paper docs docs-serve ray test \
-  test-full test-core test-colab test-slow notebooks simulate chaos soak mutants bench \
-  gpu-check lint format owner clean
+  test-full test-core test-colab test-accelerators test-slow notebooks simulate chaos \
+  soak mutants bench gpu-check lint format owner clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list.
