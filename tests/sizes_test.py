@@ -23,7 +23,7 @@ AT_MOST = {
   'lines of code in benchmarks': 2_600,
   'classes': 293,
   'public class names that several classes have': 2,
-  'lines of tests': 35_330,
+  'lines of tests': 35_340,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]

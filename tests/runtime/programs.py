@@ -26,9 +26,19 @@ def table():
   return [reverb.Table('replay', reverb.selectors.Fifo(),
     reverb.selectors.Fifo(), 10, reverb.rate_limiters.MinSize(1))]
 
+def wait_for_stop(seconds=600.0):
+  # Polls, as nodes must: Python handles a signal in the main thread, which
+  # sleeps on if the system delivers the signal to another thread.
+  end = time.monotonic() + seconds
+  while time.monotonic() < end and not lp.wait_for_stop(0.05):
+    pass
+
 class Counter:
   def count(self):
     return 7
+
+  def run(self):
+    wait_for_stop()
 
 def say(name):
   print('says', name, flush=True)
@@ -43,13 +53,12 @@ def coordinate(counter, replay, seconds):
   progress.update(values)
   say('coordinator')
   print('counter at', counter.address, flush=True)
-  lp.wait_for_stop(seconds)
+  wait_for_stop(seconds)
   progress.close()
 
 def idle():
   say('idle')
-  while not lp.wait_for_stop(0):
-    time.sleep(0.05)
+  wait_for_stop()
   say('idle-stopped')
 
 def finish():
@@ -61,7 +70,7 @@ def fail():
 
 def fail_late():
   say('fail_late')
-  lp.wait_for_stop()
+  wait_for_stop()
   raise RuntimeError('a marked failure')
 
 def kill_itself():
