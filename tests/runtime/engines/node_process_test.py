@@ -19,5 +19,4 @@ def test_a_child_process_that_keeps_writing_does_not_prevent_the_end(
     assert (name, data[:2]) in (('stdout', b'y\n'), ('stdout', b'\ny'))
     assert time.monotonic() - start < 30.0
     time.sleep(0.01)  # The child process fills the pipe meanwhile.
-  assert time.monotonic() - start > 1.0
   assert process.returncode == 0
