@@ -5,8 +5,8 @@ import time
 
 from bt_acme.runtime.engines import node_process
 
-# A child process in a session of its own writes without a pause.
-_SCRIPT = 'setsid yes & sleep 0.2'
+# Child processes in sessions of their own write without a pause.
+_SCRIPT = 'for i in 1 2 3; do setsid yes & done; sleep 0.2'
 
 
 def test_a_child_process_that_keeps_writing_does_not_prevent_the_end(
