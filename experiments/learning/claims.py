@@ -58,13 +58,14 @@ def tables() -> List[Table]:
   return [
     Table(
       each['claim'],
-      table['env'],
-      tuple(_run(table['env'], run) for run in table['runs']),
+      env,
+      tuple(_run(env, run) for run in table['runs']),
       tuple(table['columns']),
       range(*table['seeds']),
     )
     for each in _DATA
     for table in each['tables']
+    for env in table['envs']
   ]
 
 

@@ -1,12 +1,13 @@
 """Formats the tables of the claims as Markdown."""
 
+import itertools
 import pathlib
-from typing import Any, List, Sequence
+from typing import Any, Dict, List, Sequence
 
 import numpy as np
 
 from bt_acme import files
-from bt_acme.evaluation import intervals
+from bt_acme.evaluation import intervals, panels
 from bt_acme.evaluation import tables as tables_lib
 from experiments.harness import sections
 from experiments.learning import claims, results
@@ -28,6 +29,8 @@ _BEGIN = (
 )
 _END = '<!-- End of the tables. -->'
 _SOLVED = 0.95  # A seed counts as solved from this share of solved episodes.
+_FEWEST_TASKS = 3  # Claims with as many comparable tasks have a summary.
+_PROFILE = pathlib.Path(__file__).parents[2] / 'docs/performance_profile.png'
 
 
 def report(
@@ -45,23 +48,134 @@ def report(
     intervals (Agarwal et al. 2021, arXiv:2108.13264), and individual seeds.
   """
   lines: List[str] = []
-  claim = ''
   missing: List[str] = []
-  for table in tables:
-    if not any(job in found for job in results.jobs([table])):
-      missing.append(f'{table.claim} on {table.env}')
-      continue
-    if table.claim != claim:
-      claim = table.claim
+  for claim, group in itertools.groupby(tables, lambda table: table.claim):
+    shown = []
+    for table in group:
+      if any(job in found for job in results.jobs([table])):
+        shown.append(table)
+      else:
+        missing.append(f'{table.claim} on {table.env}')
+    if shown:
       lines += ['', f'### {claim}', '', claims.CLAIMS[claim]]
+      lines += [*_summary(shown, found), *_each(shown, found)]
+  if missing:
+    lines += ['', 'Tables without any results:', '']
+    lines += [f'- {each}' for each in missing]
+  return '\n'.join(lines[1:])
+
+
+def _each(tables: Sequence[claims.Table], found: results.Results) -> List[str]:
+  """Makes a table for each task."""
+  lines: List[str] = []
+  for table in tables:
     titles = [_TITLES[column] for column in table.columns]
-    lines += ['', f'**{table.env}**', '']
     header = ['algorithm', 'actor steps', 'seeds', *titles, 's']
     rows = [_row(run, table, found) for run in table.runs]
-    lines.append(tables_lib.markdown(header, rows, 'l' * len(header)))
-  if missing:
-    lines += ['', f'Tables without any results: {"; ".join(missing)}.']
-  return '\n'.join(lines[1:])
+    text = tables_lib.markdown(header, rows, 'l' * len(header))
+    lines += ['', f'**{table.env}**', '', text]
+  return lines
+
+
+def solved_episodes(
+  tables: Sequence[claims.Table], found: results.Results
+) -> Dict[str, np.ndarray]:
+  """Returns the solved episodes of comparable tasks.
+
+  Args:
+    tables: the tables of a claim.
+    found: the existing results.
+
+  Returns:
+    The algorithms, and for each the share of solved episodes in %, float
+    [seeds, tasks], of the seeds with which all tasks have been run. Empty if
+    the tables have different algorithms, or no common seed.
+  """
+  arms = {tuple(run.algorithm for run in table.runs) for table in tables}
+  if len(arms) != 1 or not all('solved' in table.columns for table in tables):
+    return {}
+  seeds = [
+    seed
+    for seed in tables[0].seeds
+    if all(
+      results.Job(run, seed) in found for table in tables for run in table.runs
+    )
+  ]
+  if not seeds:
+    return {}
+  return {
+    algorithm: np.array(
+      [
+        [100 * found[results.Job(t.runs[i], seed)]['solved'] for t in tables]
+        for seed in seeds
+      ]
+    )
+    for i, algorithm in enumerate(arms.pop())
+  }
+
+
+def _summary(
+  tables: Sequence[claims.Table], found: results.Results
+) -> List[str]:
+  """Makes the table over all tasks of a claim, if they are comparable."""
+  solved = solved_episodes(tables, found)
+  if len(tables) < _FEWEST_TASKS or not solved:
+    return []
+  *_, (last, best) = solved.items()
+  header = [
+    *('algorithm', 'mean solved, %', 'IQM solved, % (95% interval)'),
+    *('tasks solved with all seeds', f'P({last} > algorithm) (95% interval)'),
+  ]
+  rows = [
+    [
+      algorithm,
+      f'{np.mean(runs):.0f}',
+      _interval(intervals.bootstrap(intervals.interquartile_mean, runs), 0),
+      f'{np.sum(np.all(runs >= 100 * _SOLVED, axis=0))} of {len(tables)}',
+      ''
+      if algorithm == last
+      else _interval(
+        intervals.bootstrap(intervals.probability_of_improvement, best, runs),
+        2,
+      ),
+    ]
+    for algorithm, runs in solved.items()
+  ]
+  text = tables_lib.markdown(header, rows, 'l' * len(header))
+  title = (
+    f'**All {len(tables)} tasks, {tables_lib.counted(len(best), "seed")}**'
+  )
+  return ['', title, '', text]
+
+
+def profile(
+  tables: Sequence[claims.Table], found: results.Results
+) -> panels.Panel:
+  """Makes the performance profile of comparable tasks.
+
+  Args:
+    tables: the tables of a claim, which have results.
+    found: the existing results.
+
+  Returns:
+    For each algorithm, the share of runs that solve more than tau % of the
+    episodes, with 95% intervals over seeds (Agarwal et al. 2021, Sec. 4.2).
+  """
+  taus = np.linspace(0.0, 99.0, 100)
+
+  def at_taus(runs: Any) -> np.ndarray:
+    return 100 * intervals.performance_profile(runs, taus)
+
+  solved = solved_episodes(tables, found)
+  estimates = {
+    algorithm: intervals.bootstrap(at_taus, runs)
+    for algorithm, runs in solved.items()
+  }
+  return panels.Panel(
+    '',
+    'runs that solve more than that, %',
+    tuple(panels.Line(name, taus, *each) for name, each in estimates.items()),
+  )
 
 
 def _row(
@@ -95,6 +209,10 @@ def _cell(rows: Any, column: str) -> str:
   estimate = intervals.bootstrap(
     intervals.interquartile_mean, scale * values[:, None]
   )
+  return _interval(estimate, digits)
+
+
+def _interval(estimate: intervals.Estimate, digits: int) -> str:
   return (
     f'{estimate.value:.{digits}f} '
     f'[{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]'
@@ -109,5 +227,14 @@ def rendered_readme(readme: str) -> str:
 
 
 def publish() -> None:
-  """Updates the tables of published results in experiments/README.md."""
+  """Updates the tables in experiments/README.md, and the figure of `wide`."""
+  tables = [table for table in claims.tables() if table.claim == 'wide']
+  found = results.read(results.jobs(tables), [results.PUBLISHED])
+  panels.draw(
+    _PROFILE.with_suffix(''),
+    [profile(tables, found)],
+    columns=1,
+    xlabel='solved episodes, %',
+    formats=('png',),
+  )
   files.write_text(README, rendered_readme(README.read_text()))

@@ -122,13 +122,57 @@ def test_a_table_shows_every_seed_and_missing_results():
   }
   table = dataclasses.replace(TABLE, runs=(random, r2d2, bt), seeds=(0, 1))
   other = dataclasses.replace(table, claim='no_harm', runs=(random,))
-  *lines, _, last = report.report([table, other], found).splitlines()
-  assert last == f'Tables without any results: no_harm on {ENV}.'
+  *lines, _, title, _, last = report.report([table, other], found).splitlines()
+  assert (title, last) == ('Tables without any results:', f'- no_harm on {ENV}')
   assert lines[0] == '### transfer'
   assert f'**{ENV}**' in lines
   assert lines[-3].startswith('| random | 0 | 0 | not run | not run |')
   assert lines[-2].startswith('| R2D2 | 400 | 2 | 2 [0, 4] | 0 of 2 | 0 4 |')
   assert '| 98 [96, 100] | 2 of 2 | 96 100 | -0.02 [-0.04, 0.00] |' in lines[-1]
+
+
+@pytest.fixture(name='three_tasks')
+def three_tasks_and_their_results():
+  tables, found = [], {}
+  for task, solved in enumerate([(0.0, 0.96), (0.5, 1.0), (1.0, 0.0)]):
+    env = f'MiniGrid-FourRooms-v0:fixed={task}'
+    runs = tuple(claims.Run(name, 'r2d2', env, 400) for name in ('R2D2', 'BT'))
+    tables.append(claims.Table('wide', env, runs, ('solved',), range(3)))
+    found.update(
+      (results.Job(run, seed), {'solved': value, 'seconds': 1.0})
+      for run, value in zip(runs, solved, strict=True)
+      for seed in range(2)
+    )
+  return tables, found
+
+
+def test_the_summary_of_a_claim_is_over_tasks_and_common_seeds(three_tasks):
+  lines = report.report(*three_tasks).splitlines()
+  first = lines.index('**All 3 tasks, 2 seeds**')
+  r2d2, bt = lines[first + 4 : first + 6]
+  # Of the six runs, the lowest and the highest do not count in the IQM.
+  assert r2d2 == '| R2D2 | 50 | 50 [50, 50] | 1 of 3 | 0.67 [0.67, 0.67] |'
+  assert bt == '| BT | 65 | 73 [73, 73] | 2 of 3 |  |'
+
+
+def test_tasks_with_different_algorithms_have_no_summary(three_tasks):
+  (first, *others), found = three_tasks
+  assert not report.solved_episodes(
+    [dataclasses.replace(first, runs=first.runs[1:]), *others], found
+  )
+  del found[results.Job(first.runs[0], 1)]
+  (r2d2, _) = report.solved_episodes([first, *others], found).values()
+  assert r2d2.tolist() == [[0.0, 50.0, 100.0]]
+
+
+def test_the_performance_profile_counts_runs_of_all_tasks(three_tasks):
+  r2d2, bt = report.profile(*three_tasks).lines
+  assert [line.label for line in (r2d2, bt)] == ['R2D2', 'BT']
+  at = {tau: 100 * number / 3 for tau, number in [(0, 2), (49, 2), (50, 1)]}
+  for tau, share in at.items():
+    assert r2d2.values[tau] == pytest.approx(share)
+  assert bt.values[95] == pytest.approx(200 / 3)
+  assert bt.values[96] == pytest.approx(100 / 3)
 
 
 def test_the_readme_has_the_tables_of_the_published_results():
