@@ -236,6 +236,7 @@ class Agent:
         num_actions=self.spec.num_actions,
         behavior_weights=self.behavior_weights,
         evaluation=evaluation,
+        learner=self.config.learner,
       )
     return core
 

@@ -92,6 +92,12 @@ def BTBuilder(
       "flight_priorities='learned' needs a run of bt_acme, whose actors share "
       "their scores. Use bt_acme.transfer or run_bt.py, or choose 'fixed'."
     )
+  if config.flight_law == 'jump_start':
+    raise ValueError(
+      "flight_law='jump_start' needs a run of bt_acme, because the loop of "
+      'dm-acme does not show the last reward of an episode to the actor. Use '
+      "bt_acme.transfer or run_bt.py, or choose 'zeta'."
+    )
   if isinstance(base_builder, builders_lib.R2D2Builder):
     return _around_ours(base_builder.agent, behaviors, config, behavior_weights)
   if isinstance(
@@ -106,6 +112,11 @@ def BTBuilder(
     raise ValueError(
       f'behavior_roles={config.behavior_roles!r} needs an agents.R2D2Builder. '
       'Remove behavior_roles.'
+    )
+  if config.flight_law != 'zeta':
+    raise ValueError(
+      f'flight_law={config.flight_law!r} needs the values of an '
+      "agents.R2D2Builder. Choose 'zeta'."
     )
   if environment_spec is None:
     raise ValueError(

@@ -26,6 +26,24 @@ class TransferConfig:
       less than the errors of the network; with 0.1, the agent follows the
       behavior when in doubt. The paper selects the largest value, which is a
       margin of 0.
+    flight_law: Law by which a flight starts and ends: `zeta` starts flights at
+      random and draws their lengths, as in the paper; `jump_start` gives the
+      first steps of each episode to the behavior, less and less as the returns
+      grow (Uchendu et al. 2022); `until_agent` starts flights at random and
+      ends each of them as soon as the agent's value of its own choice exceeds
+      that of the behavior's choice (until_agent_margin); `triggered` starts
+      flights where the agent's values disagree with later rewards, at the rate
+      of flight_probability (Pislar et al. 2022).
+    jump_start_rate: With `jump_start`, fraction by which the behavior's share
+      of an episode changes after each episode of an environment.
+    jump_start_tolerance: With `jump_start`, fraction of the best mean return by
+      which the mean return may fall below it before the share grows again.
+    jump_start_window: With `jump_start`, number of recent episodes of an
+      environment whose mean return and mean length count.
+    until_agent_margin: With `until_agent`, lead of the agent's own choice that
+      ends a flight, as a fraction of the largest absolute value.
+    promise_steps: With `triggered`, number of steps after which a value is
+      compared with the rewards.
     flight_probability: Probability that a step starts a flight: `log_uniform`
       draws it for each episode, independently of the environment's epsilon, as
       in the paper's agent; `epsilon` uses the environment's epsilon and
@@ -100,6 +118,14 @@ class TransferConfig:
   flights: bool = True
   extra_action: bool = True
   extra_action_margin: float = checks.setting(0.0, minimum=0)
+  flight_law: str = checks.setting(
+    'zeta', choices=('zeta', 'jump_start', 'until_agent', 'triggered')
+  )
+  jump_start_rate: float = checks.setting(0.1, above=0, maximum=0.9)
+  jump_start_tolerance: float = checks.setting(0.25, minimum=0)
+  jump_start_window: int = checks.setting(5, minimum=1)
+  until_agent_margin: float = checks.setting(0.0, minimum=0)
+  promise_steps: int = checks.setting(5, minimum=1, maximum=1_000)
   flight_probability: str = checks.setting(
     'log_uniform', choices=('log_uniform', 'epsilon')
   )
@@ -198,6 +224,18 @@ class TransferConfig:
       self.flights or self.flight_priorities == 'fixed',
       "flight_priorities='learned' needs flights. Set flights=True or "
       "flight_priorities='fixed'.",
+    )
+    checks.require(
+      self.flights or self.flight_law == 'zeta',
+      f'flight_law={self.flight_law!r} needs flights. Set flights=True or '
+      "flight_law='zeta'.",
+    )
+    checks.require(
+      self.flight_law != 'jump_start'
+      or self.flight_probability == 'log_uniform',
+      f'flight_law={self.flight_law!r} starts a flight with every episode, so '
+      f'flight_probability={self.flight_probability!r} has no effect. Choose '
+      "'log_uniform'.",
     )
     checks.require(
       self.min_flight_probability <= self.max_flight_probability,

@@ -7,6 +7,7 @@ may read the position (`agent_cell`).
 A name is a MiniGrid ID, optionally followed by these modifiers in this order:
 
   :fixed, :fixed=3   every episode has layout 0, or layout 3
+  :goal=3            with a fixed layout of FourRooms, goal 3 instead of its own
   :no_goal           goals are removed: exploration without a task
   :open_goal         goals can be seen and entered, but do not end the episode
   :door=0.3          reward 0.3 for the first opening of each door per episode
@@ -26,6 +27,7 @@ Cell = Tuple[int, int]  # Column and row.
 
 MODIFIERS = (
   naming.Modifier('fixed', 'fixed=3', naming.number, 0),
+  naming.Modifier('goal', 'goal=3', naming.number),
   naming.Modifier('no_goal', 'no_goal', naming.no_value, True),
   naming.Modifier('open_goal', 'open_goal', naming.no_value, True),
   naming.Modifier('door', 'door=0.3', naming.reward),
@@ -57,6 +59,7 @@ def find(name: str) -> Optional[naming.Maker]:
       MiniGrid,
       minigrid_id,
       layout_seed=values.get('fixed'),
+      goal=values.get('goal'),
       no_goal=values.get('no_goal', False),
       open_goal=values.get('open_goal', False),
       door=values.get('door'),
@@ -79,6 +82,7 @@ class MiniGrid(gymnasium.Gymnasium):
     *,
     seed: int,
     layout_seed: Optional[int] = None,
+    goal: Optional[int] = None,
     no_goal: bool = False,
     open_goal: bool = False,
     door: Optional[float] = None,
@@ -91,6 +95,8 @@ class MiniGrid(gymnasium.Gymnasium):
       seed: the seed of the random layouts.
       layout_seed: the seed of a single layout for all episodes; `seed` is then
         ignored. None for a new layout in each episode.
+      goal: the number of another place for the goal of a FourRooms layout, with
+        the same walls and the same start; None for the layout's own goal.
       no_goal: whether to remove goals, so that no episode ends at one. An
         exploring agent that encounters goals learns to avoid them, because
         reaching a goal ends the episode and with it the exploration.
@@ -101,7 +107,8 @@ class MiniGrid(gymnasium.Gymnasium):
       new_cell: the reward for each cell that is new in an episode.
 
     Raises:
-      ValueError: if `no_goal` or `open_goal` is set and the environment has no
+      ValueError: if `goal` is set without `layout_seed` or for an environment
+        other than FourRooms, if `no_goal` or `open_goal` is set and the environment has no
         goal, if both are set, or if `door` is set and there is no door.
     """
     self._name = name
@@ -109,12 +116,18 @@ class MiniGrid(gymnasium.Gymnasium):
       _create(name), seed=seed if layout_seed is None else layout_seed
     )
     self._later_seed = layout_seed
+    self._goal = goal
     self._no_goal, self._open_goal = no_goal, open_goal
     self._door_bonus = np.float32(door or 0)
     self._cell_bonus = np.float32(new_cell or 0)
     # The doors that were opened and the cells that were visited in the episode.
     self._opened: Set[Cell] = set()
     self._visited: Set[Cell] = set()
+    if goal is not None and (layout_seed is None or 'FourRooms' not in name):
+      raise ValueError(
+        f"{name}: the modifier 'goal={goal}' needs a FourRooms environment with "
+        f"a fixed layout, such as 'MiniGrid-FourRooms-v0:fixed=5:goal={goal}'."
+      )
     if no_goal and open_goal:
       raise ValueError(
         f'{name}: no_goal and open_goal exclude each other. Remove one of them.'
@@ -147,6 +160,9 @@ class MiniGrid(gymnasium.Gymnasium):
   def _reset(self, seed: Optional[int]) -> np.ndarray:
     """Starts an episode, without its goals if so configured."""
     observation = super()._reset(seed)
+    if self._goal is not None:
+      self._move_goal(self._goal)
+      observation = self._env.gen_obs()
     if self._no_goal or self._open_goal:
       for i in self._cells_with(world_object.Goal):
         self._env.grid.grid[i] = None if self._no_goal else _OpenGoal()
@@ -159,6 +175,20 @@ class MiniGrid(gymnasium.Gymnasium):
       if grid.grid[i].is_open
     }
     return observation
+
+  def _move_goal(self, number: int) -> None:
+    """Moves the goal to a cell that depends on its number and the layout."""
+    grid = self._env.grid
+    (own,) = self._cells_with(world_object.Goal)
+    column, row = self.agent_cell()
+    agent = row * grid.width + column
+    cells = [
+      i for i, cell in enumerate(grid.grid) if cell is None and i != agent
+    ]
+    # Different numbers have different cells, as far as there are enough.
+    order = np.random.default_rng(self._later_seed).permutation(cells)
+    moved = int(order[number % len(order)])
+    grid.grid[moved], grid.grid[own] = grid.grid[own], None
 
   def _take(self, action: Any) -> Tuple[Any, SupportsFloat, bool, bool]:
     """Takes an action; adds the bonuses to the reward."""

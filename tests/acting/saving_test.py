@@ -7,13 +7,20 @@ import numpy as np
 import pytest
 
 from bt_acme.acting import vector_actor
+from bt_acme.core.behavior_transfer import flight_laws
 from bt_acme.environments import vector
 from tests.acting import runs
 from tests.agents import fakes
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
-KINDS = ('r2d2', 'ngu', 'ngu:reward_observation=next', 'bt')
+KINDS = (
+  'r2d2',
+  'ngu',
+  'ngu:reward_observation=next',
+  'bt',
+  *(f'bt:flight_law={law}' for law in flight_laws.BY_NAME if law != 'zeta'),
+)
 
 
 class Player:

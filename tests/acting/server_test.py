@@ -134,6 +134,9 @@ def test_size_of_an_answer():
     ('r2d2', False),
     *itertools.product(('ngu', 'bt'), (False, True)),
     ('ngu-next', True),
+    ('bt:flight_law=jump_start', False),
+    ('bt:flight_law=until_agent', False),
+    ('bt:flight_law=triggered', False),
   ],
 )
 def test_a_server_selects_the_same_actions_as_the_actors(kind, rewards):

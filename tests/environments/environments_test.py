@@ -114,7 +114,8 @@ def test_unknown_name_without_suggestion():
 
 def test_the_error_lists_all_modifiers():
   message = (
-    "':fixed=3', ':no_goal', ':open_goal', ':door=0.3', ':new_cell=-0.1'"
+    "':fixed=3', ':goal=3', ':no_goal', ':open_goal', ':door=0.3', "
+    "':new_cell=-0.1'"
   )
   with pytest.raises(ValueError, match=message):
     environments.validate('MiniGrid-FourRooms-v0:layout=3')

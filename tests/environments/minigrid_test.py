@@ -119,6 +119,38 @@ def test_fixed_layout():
   assert not np.array_equal(grids[0, 3], grids[0, 4])
 
 
+def test_another_goal_leaves_walls_and_start_unchanged():
+  name = 'MiniGrid-FourRooms-v0:fixed=5'
+  own = environments.make(name, seed=0)
+  own.reset()
+  cells, seen = own._env.grid.grid, set()
+  for goal in range(20):
+    moved = environments.make(f'{name}:goal={goal}', seed=goal)
+    for _ in range(2):
+      observation = moved.reset().observation
+      others = moved._env.grid.grid
+      (place,) = [
+        i for i, c in enumerate(others) if isinstance(c, world_object.Goal)
+      ]
+      assert cells[place] is None
+      assert moved.agent_cell() == own.agent_cell()
+      assert [isinstance(c, world_object.Wall) for c in cells] == [
+        isinstance(c, world_object.Wall) for c in others
+      ]
+      np.testing.assert_array_equal(observation, minigrid_view.view(moved._env))
+      seen.add(place)
+      moved.step(0)
+  assert len(seen) == 20
+
+
+@pytest.mark.parametrize(
+  'name', ['FourRooms-v0:goal=3', 'DoorKey-5x5-v0:fixed:goal=3']
+)
+def test_another_goal_needs_a_fixed_layout_of_four_rooms(name):
+  with pytest.raises(ValueError, match="'goal=3' needs a FourRooms"):
+    environments.make(f'MiniGrid-{name}', seed=0)
+
+
 @pytest.mark.parametrize('layout_seed', [None, 0])
 def test_no_goal_changes_only_the_goal(layout_seed):
   name = 'MiniGrid-LavaCrossingS9N1-v0'

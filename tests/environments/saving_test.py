@@ -22,6 +22,7 @@ NAMES = (
   'montezuma_revenge',
   'ms_pacman',
   'ms_pacman:ghosts_hard',
+  'MiniGrid-FourRooms-v0:fixed=5:goal=3',
   'MiniGrid-FourRooms-v0:no_goal:new_cell=-0.1',
   'MiniGrid-DoorKey-5x5-v0:fixed=3:door=0.3',
   'MiniGrid-Dynamic-Obstacles-8x8-v0',

@@ -10,12 +10,14 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-import numpy.typing as npt
 
 from bt_acme import config as config_lib
 from bt_acme.core import r2d2_actor, types
-from bt_acme.core.behavior_transfer import behavior_core, flights
+from bt_acme.core.behavior_transfer import (
+  behavior_core,
+  flight_laws,
+  flights,
+)
 
 
 class BTParams(NamedTuple):
@@ -90,7 +92,7 @@ class _Parts(NamedTuple):
     weights: K weights, each at most 1, for drawing the behavior of a flight,
       unless the input has others.
     extra_behaviors: the behavior of each extra action.
-    survival: float32 [max_flight_length - 1], the result of `flights.survival`.
+    law: decides when flights start and end.
     use_flights: whether flights can start.
   """
 
@@ -100,7 +102,7 @@ class _Parts(NamedTuple):
   num_actions: int
   weights: Tuple[float, ...]
   extra_behaviors: Tuple[int, ...]
-  survival: npt.NDArray[np.float32]
+  law: flights.FlightLaw
   use_flights: bool
 
   @property
@@ -172,6 +174,7 @@ def wrap(
   num_actions: int,
   behavior_weights: Sequence[float] = (),
   evaluation: bool = False,
+  learner: Optional[config_lib.LearnerConfig] = None,
 ) -> types.ActorCore:
   """Adds behavior transfer to an actor core.
 
@@ -191,6 +194,8 @@ def wrap(
     behavior_weights: K weights for drawing the behavior of a flight; uniform if
       empty.
     evaluation: whether to disable flights; the extra action stays available.
+    learner: the settings that define the agent's values, for the laws of
+      flights that compare them with rewards; None for the defaults.
 
   Returns:
     An actor core over `BTParams` and `BTInput`. Its `init` passes all arguments
@@ -210,7 +215,7 @@ def wrap(
     num_actions=num_actions,
     weights=flights.relative_weights(behavior_weights, len(behaviors), roles),
     extra_behaviors=config.extra_behaviors(len(behaviors)),
-    survival=flights.survival(config.flight_exponent, config.max_flight_length),
+    law=flight_laws.for_config(config, learner or config_lib.LearnerConfig()),
     use_flights=config.flights and not evaluation,
   )
   return types.ActorCore(
@@ -238,17 +243,19 @@ def _check(
     )
 
 
-def _new_flight(parts: _Parts, key: types.PRNGKey) -> flights.FlightState:
+def _new_flight(
+  parts: _Parts, key: types.PRNGKey, law_state: Any
+) -> flights.FlightState:
   return flights.new_episode(
     key,
     min_probability=parts.config.min_flight_probability,
     max_probability=parts.config.max_flight_probability,
-  )
+  )._replace(law=law_state)
 
 
 def _init(parts: _Parts, key: types.PRNGKey, *settings: Any) -> BTActorState:
   key, agent_key, flight_key, behavior_key = jax.random.split(key, 4)
-  flight = _new_flight(parts, flight_key)
+  flight = _new_flight(parts, flight_key, parts.law.init())
   if parts.by_epsilon:
     if len(settings) != 1:
       raise ValueError(
@@ -279,26 +286,32 @@ def _select_action(
   parts: _Parts, params: BTParams, inputs: BTInput, state: BTActorState
 ) -> Tuple[jax.Array, BTActorState]:
   key, episode_key, flight_key = jax.random.split(state.key, 3)
-  flight_step, flight = _step_flight(
-    parts, inputs, state.flight, episode_key, flight_key
-  )
   choice, agent = parts.agent.select_action(
     params.agent, inputs.agent, state.agent
   )
-  hold = parts.agent.hold
-  if parts.config.flight_recurrent_state == 'hold' and hold is not None:
-    agent = hold(agent, flight_step.in_flight)
+  q_values = parts.agent.get_extras(agent).get('q_values', ())
+  flight_step, flight = _step_flight(
+    parts, inputs, q_values, state.flight, episode_key, flight_key
+  )
   proposals, behaviors = _propose(
     parts, params.behaviors, inputs, flight_step, state.behaviors
   )
-  resolution = resolve(
+  outcome = functools.partial(
+    resolve,
     choice,
     proposals,
-    flight_step,
     num_actions=parts.num_actions,
     extra_action=parts.config.extra_action,
     extra_behaviors=parts.extra_behaviors,
   )
+  resolution = outcome(flight_step)
+  if parts.use_flights and parts.law.ends is not None:
+    ends = parts.law.ends(q_values, resolution.choice)
+    flight_step, flight = flights.end(flight_step, flight, ends)
+    resolution = outcome(flight_step)
+  hold = parts.agent.hold
+  if parts.config.flight_recurrent_state == 'hold' and hold is not None:
+    agent = hold(agent, flight_step.in_flight)
   return resolution.action, BTActorState(
     key=key,
     agent=agent,
@@ -313,12 +326,13 @@ def _select_action(
 def _step_flight(
   parts: _Parts,
   inputs: BTInput,
+  q_values: Any,
   flight: flights.FlightState,
   episode_key: types.PRNGKey,
   flight_key: types.PRNGKey,
 ) -> Tuple[flights.FlightStep, flights.FlightState]:
   """Ends the flight if an episode starts, then advances by one step."""
-  fresh = _new_flight(parts, episode_key)
+  fresh = _new_flight(parts, episode_key, flight.law)
   if parts.by_epsilon:  # Epsilon is the same for all episodes.
     fresh = fresh._replace(start_probability=flight.start_probability)
   is_first = inputs.agent.is_first
@@ -329,7 +343,8 @@ def _step_flight(
   return flights.step(
     flight,
     flight_key,
-    jnp.asarray(parts.survival),
+    parts.law,
+    flights.FlightInput(is_first, inputs.agent.prev_reward, q_values),
     parts.weights if is_fixed else inputs.flight_weights,
     is_first if parts.config.draws_by_episode else None,
   )

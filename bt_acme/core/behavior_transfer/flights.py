@@ -1,20 +1,17 @@
 """Flights: periods of an episode during which a behavior is in control.
 
-At each step where the agent is in control, a flight starts with the
-probability epsilon_levy of the episode. Its length is drawn from a truncated
-zeta distribution when it starts. The end of the episode also ends the flight
-(`bt_actor._step_flight`).
+A law decides when a flight starts and ends (`flight_laws`); the paper's law is
+`flight_laws.zeta`. This module draws the behavior of a flight and counts its
+steps. The end of the episode also ends the flight (`bt_actor._step_flight`).
 
-Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 4 and Alg. 1, after the
-temporally extended exploration of Dabney et al. 2021 (arXiv:2006.01782).
+Source: Campos et al. 2021 (arXiv:2102.13515), Sec. 4 and Alg. 1.
 """
 
-from typing import NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Tuple, Union
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpy.typing as npt
 
 from bt_acme.core import types
 
@@ -28,11 +25,50 @@ class FlightState(NamedTuple):
     behavior: int32 [], the behavior of the flight, one of K. If one behavior is
       drawn for each episode, the behavior of this episode.
     start_probability: float32 [], epsilon_levy of this episode.
+    law: the state of the law, which outlives episodes; () for most laws.
   """
 
   steps_left: jax.Array
   behavior: jax.Array
   start_probability: jax.Array
+  law: Any = ()
+
+
+class FlightInput(NamedTuple):
+  """The inputs of a law at one step.
+
+  Attributes:
+    is_first: bool [], whether an episode starts.
+    prev_reward: float32 [], the reward for the previous action; 0 on an
+      episode's first step. Laws also see the observation that ends an episode.
+    q_values: float32 [A'], the agent's values of all choices; () if the agent
+      has none.
+  """
+
+  is_first: jax.Array
+  prev_reward: jax.Array
+  q_values: Any
+
+
+class FlightLaw(NamedTuple):
+  """Pure functions that decide when a flight starts and ends.
+
+  Attributes:
+    init: () -> the state of the law, before the first step.
+    start: (flight state, `FlightInput`, start key, length key) -> (bool [],
+      int32 [], law state): whether a flight starts if none is in progress, its
+      maximum length, and the next state of the law.
+    ends: (q_values, choice) -> bool []: whether a flight ends before a step
+      whose proposed action has the label `choice`. None for laws that draw the
+      length when the flight starts.
+  """
+
+  init: Callable[[], Any]
+  start: Callable[
+    [FlightState, FlightInput, types.PRNGKey, types.PRNGKey],
+    Tuple[jax.Array, jax.Array, Any],
+  ]
+  ends: Optional[Callable[[jax.Array, jax.Array], jax.Array]] = None
 
 
 class FlightStep(NamedTuple):
@@ -49,27 +85,6 @@ class FlightStep(NamedTuple):
   starts: jax.Array
   length: jax.Array
   behavior: jax.Array
-
-
-def survival(exponent: float, max_length: int) -> npt.NDArray[np.float32]:
-  """Computes P(N > n) for a flight's length N and n = 1 .. max_length - 1.
-
-  P(N = n) = n^-μ / ζ(μ); longer flights are truncated to max_length.
-
-  Args:
-    exponent: μ, greater than 1.
-    max_length: the maximum length of a flight, in actor steps.
-
-  Returns:
-    float32 [max_length - 1], decreasing.
-  """
-  # ζ(μ): the first million terms, then the Euler-Maclaurin formula.
-  last = max(1_000_000, max_length)
-  terms: npt.NDArray[np.float64] = np.arange(1.0, last) ** -exponent
-  tail = last ** (1 - exponent) / (exponent - 1) + 0.5 * last**-exponent
-  total = terms.sum() + tail
-  below = np.cumsum(terms[: max_length - 1])
-  return np.asarray((total - below) / total, np.float32)
 
 
 def relative_weights(
@@ -140,7 +155,8 @@ def no_flight(state: FlightState) -> FlightStep:
 def step(
   state: FlightState,
   key: types.PRNGKey,
-  survival_probabilities: jax.Array,
+  law: FlightLaw,
+  inputs: FlightInput,
   behavior_weights: Union[Sequence[float], jax.Array],
   draws_behavior: Optional[jax.Array] = None,
 ) -> Tuple[FlightStep, FlightState]:
@@ -152,7 +168,8 @@ def step(
   Args:
     state: the state before the step.
     key: the random key for this step.
-    survival_probabilities: float32 [max_length - 1], the result of `survival`.
+    law: decides whether a flight starts, and its length.
+    inputs: the inputs of the law.
     behavior_weights: K weights for drawing the behavior of a flight.
     draws_behavior: bool [], whether this step draws the behavior of the flights
       from now on; None if each flight draws its behavior.
@@ -161,9 +178,8 @@ def step(
     The role of this step in a flight, and the state after the step.
   """
   start_key, length_key, behavior_key = jax.random.split(key, 3)
-  idle = state.steps_left == 0
-  starts = idle & (jax.random.uniform(start_key) < state.start_probability)
-  length = _draw_length(length_key, survival_probabilities)
+  starts, length, law_state = law.start(state, inputs, start_key, length_key)
+  starts = (state.steps_left == 0) & starts
   drawn = jax.random.categorical(
     behavior_key, jnp.log(jnp.asarray(behavior_weights, jnp.float32))
   ).astype(jnp.int32)
@@ -178,20 +194,29 @@ def step(
       behavior=behavior,
     ),
     FlightState(
-      jnp.maximum(steps_left - 1, 0), behavior, state.start_probability
+      jnp.maximum(steps_left - 1, 0),
+      behavior,
+      state.start_probability,
+      law_state,
     ),
   )
 
 
-def _draw_length(
-  key: types.PRNGKey, survival_probabilities: jax.Array
-) -> jax.Array:
-  """Draws a flight's length, int32 [], by inverting the survival function.
+def end(
+  flight: FlightStep, state: FlightState, ends: jax.Array
+) -> Tuple[FlightStep, FlightState]:
+  """Ends a flight in progress before its step, except before its first step.
 
-  Float32 resolves the small values of the survival function better than values
-  of the distribution function near 1.
+  Args:
+    flight: the role of the step in a flight, as returned by `step`.
+    state: the state after the step.
+    ends: bool [], whether the law ends the flight.
+
+  Returns:
+    The role of the step, and the state after it.
   """
-  uniform = 1.0 - jax.random.uniform(key)  # (0, 1]
-  return 1 + jnp.searchsorted(
-    -survival_probabilities, -uniform, side='left'
-  ).astype(jnp.int32)
+  ends = ends & ~flight.starts
+  return (
+    flight._replace(in_flight=flight.in_flight & ~ends),
+    state._replace(steps_left=jnp.where(ends, 0, state.steps_left)),
+  )

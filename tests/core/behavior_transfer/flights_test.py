@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bt_acme import config as config_lib
 from bt_acme.core.behavior_transfer import flights
+from bt_acme.core.behavior_transfer.flight_laws import zeta
 from tests.reference import flights as reference
 
 _SAMPLES = 50_000
@@ -19,12 +21,19 @@ def _state(steps_left=0, behavior=0, start_probability=1.0):
   )
 
 
+def _law(exponent, max_length):
+  config = config_lib.TransferConfig(
+    flight_exponent=exponent, max_flight_length=max_length
+  )
+  return zeta.make(config, config_lib.LearnerConfig())
+
+
 def _samples(exponent, max_length, weights=(1.0,), start_probability=1.0):
   """Returns the results of `step` in many environments without a flight."""
-  survival = jnp.asarray(flights.survival(exponent, max_length))
+  law = _law(exponent, max_length)
   state = _state(start_probability=start_probability)
   step = jax.jit(
-    jax.vmap(lambda key: flights.step(state, key, survival, weights)[0])
+    jax.vmap(lambda key: flights.step(state, key, law, None, weights)[0])
   )
   keys = jax.random.split(jax.random.PRNGKey(0), _SAMPLES)
   return jax.tree.map(np.asarray, step(keys))
@@ -33,7 +42,7 @@ def _samples(exponent, max_length, weights=(1.0,), start_probability=1.0):
 @pytest.mark.parametrize('exponent', [1.5, 2.0, 3.0, 4.0])
 @pytest.mark.parametrize('max_length', [1, 2, 50, 10_000])
 def test_survival_matches_exact_sums(exponent, max_length):
-  actual = flights.survival(exponent, max_length)
+  actual = zeta.survival(exponent, max_length)
   assert actual.shape == (max_length - 1,)
   assert actual.dtype == np.float32
   probabilities = reference.length_probabilities(exponent, max_length)
@@ -42,7 +51,7 @@ def test_survival_matches_exact_sums(exponent, max_length):
 
 
 def test_survival_has_the_published_values():
-  survival = flights.survival(2.0, 10_000)
+  survival = zeta.survival(2.0, 10_000)
   np.testing.assert_allclose(1 - survival[0], 0.608, atol=5e-4)
   np.testing.assert_allclose(survival[10 - 1], 0.058, atol=5e-4)
   np.testing.assert_allclose(survival[100 - 1], 0.006, atol=1e-4)
@@ -52,7 +61,7 @@ def test_survival_has_the_published_values():
 
 
 def test_survival_is_accurate_beyond_a_million():
-  survival = flights.survival(2.0, 1_500_001)
+  survival = zeta.survival(2.0, 1_500_001)
   assert survival.shape == (1_500_000,)
   # The tail of zeta(2) after n is 1 / n, up to terms in 1 / n^2.
   np.testing.assert_allclose(survival[-1], 6 / np.pi**2 / 1.5e6, rtol=1e-3)
@@ -85,7 +94,7 @@ def test_the_default_draws_are_those_of_the_first_version():
 
 
 def test_a_behavior_can_be_drawn_for_a_whole_episode():
-  survival = jnp.asarray(flights.survival(2.0, 3))
+  law = _law(2.0, 3)
   weights = jnp.asarray([0.5, 0.0, 0.5])
 
   def episode(key):
@@ -93,7 +102,7 @@ def test_a_behavior_can_be_drawn_for_a_whole_episode():
     seen = []
     for t, step_key in enumerate(jax.random.split(key, 20)):
       step, state = flights.step(
-        state, step_key, survival, weights, jnp.asarray(t == 0)
+        state, step_key, law, None, weights, jnp.asarray(t == 0)
       )
       seen.append(step)
     return jax.tree.map(lambda *x: jnp.stack(x), *seen)
@@ -131,11 +140,11 @@ def test_start_length_and_behavior_are_independent():
 @pytest.mark.parametrize('steps_left', [1, 2, 7])
 def test_flight_in_progress_continues_with_its_behavior(steps_left):
   """The flight neither restarts nor changes its behavior, for any key."""
-  survival = jnp.asarray(flights.survival(2.0, 10))
+  law = _law(2.0, 10)
   state = _state(steps_left, behavior=2)
   for seed in range(5):
     step, after = flights.step(
-      state, jax.random.PRNGKey(seed), survival, (1.0, 1.0, 0.0)
+      state, jax.random.PRNGKey(seed), law, None, (1.0, 1.0, 0.0)
     )
     assert bool(step.in_flight) and not bool(step.starts)
     assert step.length == 0

@@ -1,0 +1,338 @@
+"""Tests the laws of flights: formulas, extremes, and whole episodes."""
+
+import functools
+import typing
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bt_acme import config as config_lib
+from bt_acme.config import checks
+from bt_acme.core import types
+from bt_acme.core.behavior_transfer import behavior_core, bt_actor, flight_laws
+from bt_acme.core.behavior_transfer.flight_laws import (
+  jump_start,
+  triggered,
+  until_agent,
+)
+from tests.reference import flight_laws as reference
+
+_LEARNER = config_lib.LearnerConfig(value_rescaling_epsilon=0.0)
+_NUM_ACTIONS = 3
+
+
+class _Played(typing.NamedTuple):
+  """What an environment received; arrays [T]."""
+
+  source: np.ndarray
+  choice: np.ndarray
+  length: np.ndarray
+
+
+@functools.lru_cache
+def _core(evaluation=False, num_behaviors=1, **settings):
+  """Returns an actor core whose values are its inputs."""
+  agent = types.ActorCore(
+    init=lambda key: jnp.zeros(4),
+    select_action=lambda params, inputs, state: (
+      jnp.argmax(inputs.observation).astype(jnp.int32),
+      inputs.observation,
+    ),
+    get_extras=lambda state: {'q_values': state},
+  )
+  behavior = behavior_core.BehaviorCore(
+    init=lambda key: (),
+    step=lambda params, inputs, state: (jnp.int32(2), state),
+    features=lambda state: (),
+  )
+  return bt_actor.wrap(
+    agent,
+    [behavior] * num_behaviors,
+    config_lib.TransferConfig(**settings),
+    num_actions=_NUM_ACTIONS,
+    evaluation=evaluation,
+    learner=_LEARNER,
+  )
+
+
+def _play(q_values, rewards, is_first, seed=0, **settings):
+  """Plays steps whose values float [T, 4] and rewards [T] are given."""
+  core = _core(**settings)
+
+  def step(state, row):
+    q, reward, first = row
+    inputs = types.AgentInput(q, jnp.int32(0), reward, first)
+    _, state = core.select_action(
+      bt_actor.BTParams((), ((),)), bt_actor.BTInput(inputs, ((),)), state
+    )
+    return state, core.get_extras(state)
+
+  state = core.init(jax.random.key(seed))
+  rows = (jnp.float32(q_values), jnp.float32(rewards), jnp.asarray(is_first))
+  _, extras = jax.jit(lambda *x: jax.lax.scan(step, *x))(state, rows)
+  extras = jax.tree.map(np.asarray, extras)
+  return _Played(extras['source'], extras['choice'], extras['flight_length'])
+
+
+def _episodes(lengths):
+  """Returns `is_first` of episodes; each also shows its final observation."""
+  return np.concatenate([np.arange(length + 1) == 0 for length in lengths])
+
+
+def _no_values(num):
+  return np.zeros([num, 4])
+
+
+# Extremes: no reward at all, only costs, huge and tiny returns.
+@pytest.mark.parametrize('scale', [0.0, 1.0, -1.0, 1e30, 1e-30])
+@pytest.mark.parametrize('window', [1, 5])
+def test_jump_start_matches_its_reference(scale, window):
+  rng = np.random.default_rng(0)
+  lengths = rng.integers(1, 50, size=60)
+  # Multiples of 1/4 leave no comparison to rounding errors.
+  returns = np.float32(scale) * rng.integers(0, 5, size=60)
+  settings = {'rate': 0.2, 'tolerance': 0.3, 'window': window}
+  expected = reference.jump_start_shares(
+    [float(x) for x in returns], [int(x) for x in lengths], **settings
+  )
+  end = jax.jit(functools.partial(jump_start.end_episode, **settings))
+  state, shares = jump_start.new_state(), []
+  for total, length in zip(returns, lengths, strict=True):
+    state = state._replace(total=jnp.float32(total), length=jnp.float32(length))
+    state = end(state)
+    shares.append((state.share, state.mean_length))
+    assert all(x.dtype == jnp.float32 and np.isfinite(x) for x in state)
+  assert state.length == state.total == 0
+  assert len(shares) == len(expected) == 60
+  if scale == 0:
+    np.testing.assert_array_equal([share for share, _ in shares], 1)
+  np.testing.assert_allclose(shares, expected, rtol=1e-4)
+
+
+def test_the_jump_starts_share_never_becomes_0():
+  state = jump_start.new_state()._replace(total=jnp.float32(1))
+  end = functools.partial(
+    jump_start.end_episode, rate=0.9, tolerance=0.1, window=1
+  )
+  state = jax.lax.fori_loop(
+    0, 200, lambda i, x: end(x._replace(total=jnp.float32(1))), state
+  )
+  assert 0 < state.share < 1e-29
+  state = jax.lax.fori_loop(0, 200, lambda i, x: end(x), state)
+  assert state.share == 1
+
+
+def test_the_jump_start_shrinks_while_episodes_succeed():
+  lengths = [20] * 40
+  is_first = _episodes(lengths)
+  rewards = np.roll(is_first, -1) * 1.0  # At the end of each episode.
+  played = _play(
+    _no_values(len(is_first)), rewards, is_first, flight_law='jump_start'
+  )
+  in_flight = (played.source == types.FLIGHT).reshape(40, 21)
+  np.testing.assert_array_equal(played.choice[in_flight.ravel()], _NUM_ACTIONS)
+  # Each flight consists of the first steps of its episode.
+  steps = in_flight.sum(axis=1)
+  np.testing.assert_array_equal(in_flight, np.arange(21) < steps[:, np.newaxis])
+  expected = [
+    share * length
+    for share, length in reference.jump_start_shares(
+      [1.0] * 40, lengths, rate=0.1, tolerance=0.25, window=5
+    )
+  ]
+  assert steps[0] == 21  # The length of an episode is still unknown.
+  assert np.abs(steps[1:] - expected[:-1]).max() < 1
+  assert steps[-1] <= 1
+
+
+def test_the_jump_start_stays_while_there_is_no_reward():
+  is_first = _episodes([20] * 10)
+  zeros = np.zeros(len(is_first))
+  played = _play(
+    _no_values(len(is_first)), zeros, is_first, flight_law='jump_start'
+  )
+  in_flight = (played.source == types.FLIGHT).reshape(10, 21)
+  assert in_flight[:, :20].all()
+
+
+@pytest.mark.parametrize('margin', [0.0, 0.5])
+@pytest.mark.parametrize('scale', [0.0, 1e-30, 1.0, 1e30])
+def test_agent_leads_as_in_the_reference(margin, scale):
+  rng = np.random.default_rng(1)
+  results = []
+  for q_values in np.float32(scale * rng.integers(-4, 5, size=(50, 4))):
+    for choice in range(4):
+      actual = until_agent.agent_leads(
+        jnp.asarray(q_values), jnp.int32(choice), margin=margin
+      )
+      expected = reference.agent_leads(
+        [float(q) for q in q_values], choice, margin=margin
+      )
+      assert actual.dtype == bool and bool(actual) == expected
+      results.append(expected)
+  assert len(set(results)) == (2 if scale else 1)
+
+
+@pytest.mark.parametrize('extra_action', [True, False])
+def test_a_flight_ends_where_the_agents_own_choice_is_better(extra_action):
+  # The behavior takes action 2, whose label is 3 if it has an extra action.
+  own = 3 if extra_action else 2
+  q_values = np.zeros([30, 4])
+  q_values[:, own] = 1.0
+  q_values[10, 0] = 1.4  # Within the margin.
+  q_values[20, 0] = 3.0
+  is_first = np.arange(30) == 0
+  played = _play(
+    q_values,
+    np.zeros(30),
+    is_first,
+    flight_law='until_agent',
+    until_agent_margin=0.5,
+    extra_action=extra_action,
+    min_flight_probability=1.0,
+    max_flight_probability=1.0,
+  )
+  source = np.full(30, types.FLIGHT)
+  source[20] = types.OWN
+  np.testing.assert_array_equal(played.source, source)
+  np.testing.assert_array_equal(played.choice == own, source == types.FLIGHT)
+  np.testing.assert_array_equal(np.flatnonzero(played.length), [0, 21])
+
+
+def test_a_flight_has_at_least_one_step():
+  q_values = np.tile([1.0, 0, 0, 0], [10, 1])
+  played = _play(
+    q_values,
+    np.zeros(10),
+    np.arange(10) == 0,
+    flight_law='until_agent',
+    min_flight_probability=1.0,
+    max_flight_probability=1.0,
+  )
+  # After a flight ends, its step belongs to the agent.
+  np.testing.assert_array_equal(
+    played.source == types.FLIGHT, np.arange(10) % 2 == 0
+  )
+
+
+@pytest.mark.parametrize('num', [1, 2, 7])
+@pytest.mark.parametrize('discount', [0.0, 0.9, 1.0])
+@pytest.mark.parametrize('scale', [0.0, 1e-20, 1.0, 1e20])
+def test_promise_discrepancy_matches_its_reference(num, discount, scale):
+  rng = np.random.default_rng(num)
+  values, rewards = np.float32(scale * rng.normal(size=(2, num)))
+  value = np.float32(scale * rng.normal())
+  actual = jax.jit(
+    functools.partial(triggered.promise_discrepancy, discount=discount)
+  )(values, rewards, value)
+  expected = reference.promise_discrepancy(
+    [float(x) for x in values],
+    [float(x) for x in rewards],
+    float(value),
+    discount=discount,
+  )
+  assert actual.shape == () and actual.dtype == jnp.float32
+  np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize('rate', [1e-4, 0.1, 1.0])
+@pytest.mark.parametrize('scale', [0.0, 1e-6, 1.0, 1e6])
+@pytest.mark.parametrize('shape', [0.5, 100.0])
+def test_trigger_probability_matches_its_reference(rate, scale, shape):
+  rng = np.random.default_rng(2)
+  signals = np.float32(scale * rng.gamma(shape, size=2_000))
+  state = triggered.Homeostasis(*[jnp.zeros([])] * 4)
+
+  def step(state, signal):
+    probability, state = triggered.trigger_probability(
+      state, signal, jnp.float32(rate)
+    )
+    return state, probability
+
+  _, actual = jax.jit(lambda *x: jax.lax.scan(step, *x))(state, signals)
+  expected = reference.trigger_probabilities([float(x) for x in signals], rate)
+  assert actual.shape == (2_000,) and actual.dtype == jnp.float32
+  np.testing.assert_allclose(actual, expected, rtol=0.01, atol=1e-7)
+  mean = np.mean(actual[500:])
+  assert mean < 1.1 * rate
+  if shape > 1 and rate < 1:  # Without heavy tails, few probabilities reach 1.
+    np.testing.assert_allclose(mean, rate, rtol=0.2)
+
+
+def test_a_single_outlier_does_not_overflow():
+  state = triggered.Homeostasis(*[jnp.zeros([])] * 4)
+  for signal in [0.0] * 3 + [1e15] + [0.0] * 3:
+    probability, state = triggered.trigger_probability(
+      state, jnp.float32(signal), jnp.float32(1e-3)
+    )
+    assert 0 <= probability <= 1
+    assert all(np.isfinite(x) for x in state)
+
+
+def test_flights_start_where_a_promise_was_broken():
+  rng = np.random.default_rng(3)
+  q_values = np.zeros([4_000, 4])
+  # The values are noise, and wrong by far at every hundredth step.
+  q_values[:, 0] = 0.01 * rng.normal(size=4_000)
+  q_values[50::100, 0] = 5.0
+  is_first = np.arange(4_000) % 1_000 == 0
+  played = _play(
+    q_values,
+    np.zeros(4_000),
+    is_first,
+    flight_law='triggered',
+    promise_steps=3,
+    flight_exponent=20.0,  # One step.
+    min_flight_probability=0.02,
+    max_flight_probability=0.02,
+  )
+  starts = played.length > 0
+  np.testing.assert_array_equal(starts, played.source == types.FLIGHT)
+  assert not np.any(starts[(np.arange(4_000) % 1_000) < 3])
+  # V(s_t) is wrong at steps 50, 150, ...; V(s_{t-3}) three steps later.
+  assert 0.01 < starts.mean() < 0.03
+  broken = np.isin(np.arange(4_000) % 100, (50, 53))
+  assert starts[broken].mean() > 20 * starts[~broken].mean()
+
+
+@pytest.mark.parametrize('law', list(flight_laws.BY_NAME))
+def test_evaluation_has_no_flights_of_any_law(law):
+  is_first = _episodes([20] * 5)
+  played = _play(
+    _no_values(len(is_first)),
+    np.zeros(len(is_first)),
+    is_first,
+    evaluation=True,
+    flight_law=law,
+    min_flight_probability=1.0,
+    max_flight_probability=1.0,
+  )
+  assert len(played.source) == 105
+  assert not np.any(played.source == types.FLIGHT)
+  assert not np.any(played.length)
+
+
+def test_every_choice_of_the_setting_is_a_law():
+  field = config_lib.TransferConfig.__dataclass_fields__['flight_law']
+  assert checks.limits_of(field)['choices'] == tuple(flight_laws.BY_NAME)
+
+
+@pytest.mark.parametrize(
+  'settings, message',
+  [
+    ({'flight_law': 'zet'}, "flight_law='zet' is unknown"),
+    ({'flight_law': 'triggered', 'flights': False}, 'needs flights'),
+    (
+      {'flight_law': 'jump_start', 'flight_probability': 'epsilon'},
+      'has no effect',
+    ),
+    ({'jump_start_rate': 1.0}, 'jump_start_rate=1.0'),
+    ({'until_agent_margin': -0.1}, 'until_agent_margin=-0.1'),
+    ({'promise_steps': 0}, 'promise_steps=0'),
+  ],
+)
+def test_bad_settings_are_errors(settings, message):
+  with pytest.raises(ValueError, match=message):
+    config_lib.TransferConfig(**settings)
