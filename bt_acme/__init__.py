@@ -19,6 +19,7 @@ _API = {
   **dict.fromkeys(('evaluate', 'Evaluation'), 'bt_acme.api.evaluating'),
   **dict.fromkeys(('load_run', 'load_behavior'), 'bt_acme.api.loading'),
   'Bank': 'bt_acme.api.banks',
+  'continual': 'bt_acme.api.continuing',
   'Run': 'bt_acme.api.runs',
   'register_environment': 'bt_acme.environments',
   'describe': 'bt_acme.api.describing',

@@ -6,6 +6,7 @@ from typing import List, Union
 from bt_acme import behaviors
 from bt_acme.api import describing, loading, runs
 from bt_acme.behaviors import cards
+from bt_acme.cli import named_behaviors
 from bt_acme.config import checks
 
 PathLike = Union[str, pathlib.Path]
@@ -32,13 +33,21 @@ class Bank:
     self.folder = pathlib.Path(folder)
 
   def add(
-    self, source: Union[runs.Run, behaviors.Exported, PathLike], name: str
+    self,
+    source: Union[runs.Run, behaviors.Exported, PathLike],
+    name: str,
+    *,
+    episodes: int = 20,
   ) -> behaviors.Exported:
     """Adds the policy of a run, or a behavior, with its card.
+
+    The card of a run of `transfer` contains the score of the exported policy,
+    without further learning, and the behaviors that it learned with.
 
     Args:
       source: a run, a behavior, or anything that `load_behavior` accepts.
       name: the name of the behavior in the bank, not used before.
+      episodes: the number of episodes of that score; 0 for no score.
 
     Returns:
       The behavior.
@@ -73,8 +82,12 @@ class Bank:
       spec = source.agent.spec
       behavior.validate(spec.observation_shape, spec.num_actions)
     self.folder.mkdir(parents=True, exist_ok=True)
+    envs, notes = '', ''
     if isinstance(source, runs.Run):
       added = source.export(folder)
+      if source.agent.behaviors:
+        envs = source.agent.spec.name if episodes else ''
+        notes = describing.learned_with(source.agent)
     else:
       behaviors.export(
         str(folder),
@@ -84,7 +97,9 @@ class Bank:
         actor_steps=source.actor_steps,
       )
       added = behaviors.Exported(str(folder), setting='folder')
-    describing.describe(added).save(folder)
+    describing.describe(added, envs, episodes=episodes, notes=notes).save(
+      folder
+    )
     return added
 
   def names(self) -> List[str]:
@@ -95,8 +110,7 @@ class Bank:
       assert 'explorer' in bank.names()
       ```
     """
-    found = self.folder.glob('*/behavior.json')
-    return sorted(path.parent.name for path in found)
+    return named_behaviors.in_bank(self.folder)
 
   def list(self) -> List[cards.Card]:
     """Returns the card of each behavior, in the order of `names`.
@@ -107,7 +121,13 @@ class Bank:
         print(card)
       ```
     """
-    return [describing.describe(behavior) for behavior in self.behaviors()]
+    folders = [self.folder / name for name in self.names()]
+    return [
+      cards.read(folder)
+      if (folder / cards.TEXT).is_file()
+      else describing.describe(folder)
+      for folder in folders
+    ]
 
   def behaviors(self) -> List[behaviors.Exported]:
     """Loads all behaviors, in the order of `names`.

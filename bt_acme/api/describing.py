@@ -94,6 +94,15 @@ def describe(
   return cards.Card('\n\n'.join(parts) + '\n', pictures)
 
 
+def learned_with(agent: assembly.Agent) -> str:
+  """Returns Markdown with the behaviors that an agent transfers."""
+  listed = ', '.join(f'`{behavior.name}`' for behavior in agent.behaviors)
+  return (
+    f'## Behaviors\n\nThis policy learned with the behaviors {listed}. It acts '
+    'without them.'
+  )
+
+
 def _facts(behavior: behaviors.Exported) -> str:
   spec = behavior.agent.spec
   envs = ', '.join(f'`{name}`' for name in environments.names_in(spec.name))

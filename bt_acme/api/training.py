@@ -19,7 +19,7 @@ BehaviorLike = Union[PathLike, behaviors.Behavior]
 
 # The settings of the run that `**settings` may contain. All others are separate
 # arguments or apply only to runs of several processes.
-_RUN_SETTINGS = (
+RUN_SETTINGS = (
   *('num_stacked', 'evaluation_period', 'evaluation_episodes'),
   *('checkpoint_period', 'num_evaluators', 'snapshot_steps'),
 )
@@ -285,7 +285,7 @@ def _configure(
 
   Settings of the user override those of the preset.
   """
-  known = (*names.settings_of(config_class), *_RUN_SETTINGS)
+  known = (*names.settings_of(config_class), *RUN_SETTINGS)
   for name, value in settings.items():
     checks.require(
       name in known,
@@ -294,9 +294,9 @@ def _configure(
   values = {**presets.get(preset, config_class), **settings}
   values_of_run = {**presets.PRESETS[preset].settings, **settings}
   config: config_lib.R2D2Config = names.build(
-    config_class, {k: v for k, v in values.items() if k not in _RUN_SETTINGS}
+    config_class, {k: v for k, v in values.items() if k not in RUN_SETTINGS}
   )
-  return config, {k: v for k, v in values_of_run.items() if k in _RUN_SETTINGS}
+  return config, {k: v for k, v in values_of_run.items() if k in RUN_SETTINGS}
 
 
 def _make_behavior(

@@ -12,7 +12,7 @@ from typing import List, Mapping, NamedTuple, Union
 
 from bt_acme import files
 
-_TEXT, _PAGE = 'README.md', 'card.html'
+TEXT, _PAGE = 'README.md', 'card.html'
 _PICTURE = re.compile(r'!\[([^\]]*)\]\(([\w-]+\.(gif|png))\)')
 _LINK = re.compile(r'\[([^\]]*)\]\((https?://[^)\s]*)\)')
 # A block is code, a heading, or lines up to an empty line.
@@ -78,7 +78,7 @@ class Card(NamedTuple):
       folder: an existing directory, usually that of the behavior.
     """
     path = pathlib.Path(folder)
-    files.write_text(path / _TEXT, self.markdown)
+    files.write_text(path / TEXT, self.markdown)
     body = Card(self.markdown)._repr_html_()  # Refers to the saved pictures.
     files.write_text(path / _PAGE, page(path.resolve().name, body))
     for name, data in self.pictures.items():
@@ -141,7 +141,7 @@ def read(folder: pathlib.Path) -> Card:
   Raises:
     OSError: if the card cannot be read.
   """
-  with open(folder / _TEXT, encoding='utf-8', errors='replace') as file:
+  with open(folder / TEXT, encoding='utf-8', errors='replace') as file:
     text = file.read(_LONGEST_TEXT)
   pictures = {}
   for _, name, _ in _PICTURE.findall(text):

@@ -2,7 +2,8 @@
 
 import dataclasses
 import os
-from typing import List, Tuple
+import pathlib
+from typing import List, Tuple, Union
 
 from bt_acme import behaviors
 from bt_acme import config as config_lib
@@ -28,13 +29,33 @@ class BehaviorsConfig:
     behavior_weights: Comma-separated weights, one per behavior; a flight draws
       its behavior with a probability proportional to its weight. Empty makes
       all behaviors equally likely.
+    bank: Directory of a bank, whose behaviors are transferred after those of
+      `behavior`, in alphabetical order (see bt_acme.Bank).
   """
 
   behavior: str = ''
   behavior_weights: str = ''
+  bank: str = ''
 
   def __post_init__(self) -> None:
     checks.check(self)
+
+  def expanded(self) -> 'BehaviorsConfig':
+    """Returns these settings with the bank's behaviors in `behavior`.
+
+    Raises:
+      ValueError: if the bank has no behaviors.
+    """
+    if not self.bank:
+      return self
+    own = [str(pathlib.Path(self.bank) / name) for name in in_bank(self.bank)]
+    checks.require(
+      bool(own),
+      f'bank={self.bank!r} contains no behaviors. Add one with '
+      'bt_acme.Bank.add, or correct the directory.',
+    )
+    behavior = ','.join([*([self.behavior] if self.behavior else []), *own])
+    return dataclasses.replace(self, behavior=behavior, bank='')
 
   @property
   def weights(self) -> Tuple[float, ...]:
@@ -48,6 +69,12 @@ class BehaviorsConfig:
         f'behavior_weights={self.behavior_weights!r} must be comma-separated '
         'numbers.'
       ) from error
+
+
+def in_bank(folder: Union[str, pathlib.Path]) -> List[str]:
+  """Returns the names of the behaviors in a bank, in alphabetical order."""
+  found = pathlib.Path(folder).glob('*/behavior.json')
+  return sorted(path.parent.name for path in found)
 
 
 def make(

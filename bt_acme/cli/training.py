@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from typing import Any, Dict, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import jax
 from absl import flags as absl_flags
@@ -15,15 +15,20 @@ from bt_acme.config import names, presets
 FLAGS = absl_flags.FLAGS
 
 
-def run_main(settings_class: type) -> None:
+def run_main(
+  settings_class: type, start: Optional[Callable[[Any], int]] = None
+) -> None:
   """Runs a launch script.
 
   Args:
     settings_class: a subclass of an agent's configuration, to which it adds the
       group `run` and possibly the groups `behaviors` and `weights`.
+    start: takes the settings and returns the exit code; None starts or resumes
+      one run.
   """
+  start = start or _train
   define(settings_class)
-  flags.run_main(lambda argv: _train(read(settings_class)), settings_class)
+  flags.run_main(lambda argv: start(read(settings_class)), settings_class)
 
 
 def define(settings_class: type) -> None:
@@ -60,7 +65,8 @@ def _train(settings: Any) -> int:
   transferred: Tuple[Any, ...] = ()
   weights: Tuple[float, ...] = ()
   recorded: Dict[str, Any] = {}
-  if named := getattr(settings, 'behaviors', None):
+  if given := getattr(settings, 'behaviors', None):
+    named = given.expanded()
     transferred = named_behaviors.make(named.behavior, settings.transfer)
     weights = named.weights
     recorded['behaviors'] = dataclasses.asdict(named)

@@ -108,8 +108,9 @@ class MiniGrid(gymnasium.Gymnasium):
 
     Raises:
       ValueError: if `goal` is set without `layout_seed` or for an environment
-        other than FourRooms, if `no_goal` or `open_goal` is set and the environment has no
-        goal, if both are set, or if `door` is set and there is no door.
+        other than FourRooms, if `no_goal` or `open_goal` is set and the
+        environment has no goal, if both are set, or if `door` is set and there are
+        no doors.
     """
     self._name = name
     super().__init__(
@@ -125,8 +126,8 @@ class MiniGrid(gymnasium.Gymnasium):
     self._visited: Set[Cell] = set()
     if goal is not None and (layout_seed is None or 'FourRooms' not in name):
       raise ValueError(
-        f"{name}: the modifier 'goal={goal}' needs a FourRooms environment with "
-        f"a fixed layout, such as 'MiniGrid-FourRooms-v0:fixed=5:goal={goal}'."
+        f"{name}: the modifier 'goal={goal}' needs a fixed layout of "
+        f"FourRooms, such as 'MiniGrid-FourRooms-v0:fixed=5:goal={goal}'."
       )
     if no_goal and open_goal:
       raise ValueError(

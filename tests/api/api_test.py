@@ -187,7 +187,10 @@ def test_a_bank_grows(bt, behavior, tmp_path):
     bt.actor_steps,
   ]
   assert [card.markdown.split()[1] for card in bank.list()] == ['one', 'two']
-  assert (bank.folder / 'two' / 'README.md').is_file()
+  card = (bank.folder / 'two' / 'README.md').read_text()
+  assert f'| `{ENVIRONMENT}` |' in card  # The score without learning.
+  assert 'with the behaviors `explorer`' in card
+  assert str(bank.list()[1]) == card
   run = bt_acme.transfer(ENVIRONMENT, bank, **TINY)
   assert [x.name for x in run.agent.behaviors] == ['one', 'two']
   for name in ('one', '', '..', 'a/b'):
@@ -196,6 +199,45 @@ def test_a_bank_grows(bt, behavior, tmp_path):
   with pytest.raises(ValueError, match='expects actions 7'):
     bank.add(bt_acme.train('Chain-5', **TINY), 'three')
   assert bank.names() == ['one', 'two']
+
+
+def test_continual_learning_fills_a_bank(tmp_path):
+  names = [f'0{i}-minigrid-empty-5x5-v0-fixed-{i}' for i in range(3)]
+  tasks = [f'{ENVIRONMENT}:fixed={i}' for i in range(3)]
+  stops_at = [200]
+
+  def learn(**changes):
+    settings = {**TINY, 'workdir': tmp_path / 'runs', **changes}
+    return bt_acme.continual(
+      tasks,
+      tmp_path / 'bank',
+      extra_action_margin=0.1,
+      # Like Ctrl-C in the second task.
+      callbacks=[
+        lambda now: len(bank.names()) == 1 and now['actor_steps'] >= stops_at[0]
+      ],
+      **settings,
+    )
+
+  bank = bt_acme.Bank(tmp_path / 'bank')
+  first, second = learn()
+  assert bank.names() == names[:1]
+  assert second.actor_steps < 400 <= first.actor_steps
+  assert first.agent.behaviors == ()
+  stops_at[0] = 10**9
+  runs = learn()
+  assert bank.names() == names
+  assert [run.agent.spec.name for run in runs] == tasks
+  assert [run.actor_steps for run in runs[:1]] == [first.actor_steps]
+  for run, count in zip(runs, range(3), strict=True):
+    assert [x.name for x in run.agent.behaviors] == names[:count]
+  # Nothing is left to do.
+  again = learn()
+  assert [run.actor_steps for run in again] == [x.actor_steps for x in runs]
+  with pytest.raises(ValueError, match='has no such run'):
+    learn(workdir=tmp_path / 'elsewhere')
+  with pytest.raises(ValueError, match='at least one task'):
+    bt_acme.continual([], bank, max_actor_steps=1, workdir=tmp_path)
 
 
 def test_several_kinds_of_behaviors(behavior):

@@ -1,5 +1,7 @@
 """Tests behaviors that are selected by name."""
 
+import shutil
+
 import pytest
 
 pytest.importorskip('launchpad', reason='needs the full environment')
@@ -32,3 +34,19 @@ def test_an_unknown_name(names, wrong):
 def test_weights_that_are_not_numbers(weights):
   with pytest.raises(ValueError, match='must be comma-separated numbers'):
     named_behaviors.BehaviorsConfig('uniform', weights).weights  # noqa: B018
+
+
+def test_the_behaviors_of_a_bank(folder, tmp_path):
+  for name in ('second', 'first'):
+    shutil.copytree(folder, tmp_path / 'bank' / name)
+  (tmp_path / 'bank' / 'other').mkdir()
+  bank = str(tmp_path / 'bank')
+  for given, own in (('', []), ('uniform', ['uniform'])):
+    config = named_behaviors.BehaviorsConfig(given, bank=bank).expanded()
+    assert config.bank == ''
+    made = named_behaviors.make(config.behavior, TRANSFER)
+    assert [x.name for x in made] == [*own, 'first', 'second']
+  config = named_behaviors.BehaviorsConfig('uniform')
+  assert config.expanded() == config
+  with pytest.raises(ValueError, match='contains no behaviors'):
+    named_behaviors.BehaviorsConfig(bank=str(tmp_path)).expanded()

@@ -147,7 +147,9 @@ def test_another_goal_leaves_walls_and_start_unchanged():
   'name', ['FourRooms-v0:goal=3', 'DoorKey-5x5-v0:fixed:goal=3']
 )
 def test_another_goal_needs_a_fixed_layout_of_four_rooms(name):
-  with pytest.raises(ValueError, match="'goal=3' needs a FourRooms"):
+  with pytest.raises(
+    ValueError, match="'goal=3' needs a fixed layout of FourRooms"
+  ):
     environments.make(f'MiniGrid-{name}', seed=0)
 
 

@@ -80,6 +80,17 @@ from tests.launch import scripts
     ('run_ngu', ['--learning_rate=1e308'], '=1e+308 must not exceed 1.'),
     ('run_ngu', ['--workdir=' + 'x' * 5000], 'is not writable: '),
     ('run_bt', [], "behavior='' is empty"),
+    ('run_bt', ['--bank=nowhere'], "bank='nowhere' contains no behaviors"),
+    (
+      'run_continual',
+      ['--behavior=uniform'],
+      "behavior='uniform' does not fit a bank that grows",
+    ),
+    (
+      'run_continual',
+      ['--lp_launch_type=local_mp'],
+      "lp_launch_type='local_mp' is not supported",
+    ),
     ('run_bt', ['--behavior=nowhere'], "'nowhere' is neither a directory"),
     (
       'run_bt',
