@@ -17,8 +17,12 @@ HIDDEN = 512
 
 def our_lstm(inputs: jax.Array) -> jax.Array:
   """Unrolls our LSTM over inputs [T, B, D]."""
-  state = types.LSTMState(*jnp.zeros([2, inputs.shape[1], HIDDEN], jnp.float32))
-  return lstm_lib.unroll(inputs, state, None, HIDDEN)[0]
+  state = jnp.zeros([2, inputs.shape[1], HIDDEN], jnp.float32)
+  weights = lstm_lib.parameters(inputs.shape[-1], HIDDEN)
+  [(outputs, _)] = lstm_lib.unroll(
+    [lstm_lib.Recurrence(*weights, inputs, *state)]
+  )
+  return outputs
 
 
 def forward_backward(

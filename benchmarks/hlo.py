@@ -221,18 +221,19 @@ def _fusion_bytes(
   return total
 
 
-def _read_bytes(fused: Dict[str, Operation], parameter: Operation) -> float:
-  """Returns the bytes of a parameter that a fusion reads."""
-  read = 0.0
-  for user in _users(fused, parameter):
-    if user.code in _SLICES and user.operands[0] in _names(fused, parameter):
-      read += size(user.result)
-    elif not (
-      user.code == 'dynamic-update-slice'
-      and user.operands[0] in _names(fused, parameter)
-    ):
-      return size(parameter.result)
-  return min(read, size(parameter.result))
+def _read_bytes(fused: Dict[str, Operation], operation: Operation) -> float:
+  """Returns the bytes of a parameter, or of its slice, that a fusion reads."""
+  whole, read = size(operation.result), 0.0
+  users = list(_users(fused, operation))
+  if not users and operation.code != 'parameter':
+    return whole  # The slice is the result.
+  for user in users:
+    is_operand = user.operands[0] in _names(fused, operation)
+    if user.code in _SLICES and is_operand:
+      read += _read_bytes(fused, user)
+    elif user.code != 'dynamic-update-slice' or not is_operand:
+      return whole
+  return min(read, whole)
 
 
 def _names(fused: Dict[str, Operation], operation: Operation) -> List[str]:

@@ -53,9 +53,11 @@ _HOPPER = {
   'cache': 50 << 20,
 }
 
-# Sources: the data sheets of Google and NVIDIA, without sparsity.
+# Sources: the data sheets of Google and NVIDIA, without sparsity. The clock
+# rate of v6e is that of four matrix units of 256 x 256 at its peak rate.
 TARGETS = {
   'v5e': Target('TPU v5e', 16e9, 819e9, 197e12, 1.5e9),
+  'v6e': Target('TPU v6e', 32e9, 1.64e12, 918e12, 1.75e9),
   'a100': Target('A100 80 GB', 80e9, 2.04e12, 156e12, 1.41e9, _AMPERE),
   'h100': Target('H100 80 GB', 80e9, 3.35e12, 494e12, 1.98e9, _HOPPER),
   'h200': Target('H200', 141e9, 4.8e12, 494e12, 1.98e9, _HOPPER),

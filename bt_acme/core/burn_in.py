@@ -13,7 +13,7 @@ Source: Kapturowski et al. 2019 (R2D2), Sec. 3, which does not discuss the start
 of an episode.
 """
 
-from typing import List
+from typing import List, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -23,18 +23,19 @@ from bt_acme.core import networks, types
 
 def unroll(
   network: networks.QNetwork,
-  params: types.Params,
+  params: Sequence[types.Params],
   batch: types.SequenceBatch,
   observations: jax.Array,
   *,
   burn_in_length: int,
   hold_flights: bool = False,
-) -> jax.Array:
+) -> List[jax.Array]:
   """Computes the Q-values of all steps; stops gradients at the end of burn-ins.
 
   Args:
     network: the Q-network.
-    params: the network's parameters, also used for the burn-in.
+    params: the parameters of the online network, with gradients, and of others.
+      Each network also uses its own for the burn-in.
     batch: B sequences of T transitions.
     observations: uint8 [T + 1, B, H, W, C * S], the batch's stacked frames.
     burn_in_length: number of steps that only warm up the state, except in a
@@ -44,26 +45,30 @@ def unroll(
       (`TransferConfig.flight_recurrent_state`).
 
   Returns:
-    float32 [T + 1, B, A'].
+    For each network, float32 [T + 1, B, A'].
   """
   inputs = [observations, batch.prev_action, batch.prev_reward]
   hold = [_flight_rows(batch.source)] if hold_flights else []
-  state = batch.recurrent_state
+  states = [batch.recurrent_state] * len(params)
   if not burn_in_length:
-    q_values, _ = network.unroll(params, *inputs, state, *hold)
-    return q_values
+    unrolled = network.unroll_all(params, *inputs, states, *hold)
+    return [q_values for q_values, _ in unrolled]
   burn_in, trace = slice(burn_in_length), slice(burn_in_length, None)
-  q_burn_in, state = network.unroll(
-    params, *_cut(inputs, burn_in), state, *_cut(hold, burn_in)
+  before = network.unroll_all(
+    params, *_cut(inputs, burn_in), states, *_cut(hold, burn_in)
   )
   starts = _starts_episode(batch)[:, None]
-  state = jax.tree.map(
-    lambda x: jnp.where(starts, x, jax.lax.stop_gradient(x)), state
+  states = jax.tree.map(
+    lambda x: jnp.where(starts, x, jax.lax.stop_gradient(x)),
+    [state for _, state in before],
   )
-  q_trace, _ = network.unroll(
-    params, *_cut(inputs, trace), state, *_cut(hold, trace)
+  after = network.unroll_all(
+    params, *_cut(inputs, trace), states, *_cut(hold, trace)
   )
-  return jnp.concatenate([q_burn_in, q_trace])
+  return [
+    jnp.concatenate([q_burn_in, q_trace])
+    for (q_burn_in, _), (q_trace, _) in zip(before, after, strict=True)
+  ]
 
 
 def trained_steps(

@@ -55,16 +55,13 @@ def q_network_loss(
   Returns:
     The loss, float32 [], and (priorities float32 [B], metrics).
   """
-  q_online, q_target = (
-    burn_in.unroll(
-      network,
-      each,
-      batch,
-      observations,
-      burn_in_length=replay.burn_in_length,
-      hold_flights=hold_flights,
-    )
-    for each in (params, target_params)
+  q_online, q_target = burn_in.unroll(
+    network,
+    (params, target_params),
+    batch,
+    observations,
+    burn_in_length=replay.burn_in_length,
+    hold_flights=hold_flights,
   )  # [T + 1, B, A'] each
   errors = priorities_lib.td_errors(
     q_online,

@@ -7,7 +7,7 @@ the scan (a few on a CPU), whereas differentiating a scan of `hk.LSTM`
 accumulates the weight gradient at every step.
 """
 
-from typing import Any, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import haiku as hk
 import jax
@@ -17,7 +17,28 @@ from bt_acme.core import types
 
 _FORGET_BIAS = 1.0  # Added to the forget gate, as hk.LSTM does.
 _CPU_ROWS = 1024  # Rows per product for the weight gradient on a CPU.
-_UNROLL = 8  # Steps per iteration of a loop on an accelerator.
+_UNROLL = 16  # Steps per iteration of a loop on an accelerator.
+
+# The hidden states of all steps, the last hidden state and the last cell.
+_Unrolled = Tuple[jax.Array, jax.Array, jax.Array]
+
+
+class Recurrence(NamedTuple):
+  """An LSTM and what it unrolls over.
+
+  Attributes:
+    w: float32 [I + H, 4H], the weights.
+    b: float32 [4H], the biases.
+    inputs: float32 [T, B, I].
+    hidden: float32 [B, H], the hidden state before the first row.
+    cell: float32 [B, H], the cell before the first row.
+  """
+
+  w: jax.Array
+  b: jax.Array
+  inputs: jax.Array
+  hidden: jax.Array
+  cell: jax.Array
 
 
 def _cell(
@@ -129,35 +150,14 @@ def _product_in_parts(inputs: jax.Array, d_gates: jax.Array) -> jax.Array:
   return total
 
 
-def _forward(
-  w: jax.Array,
-  b: jax.Array,
-  inputs: jax.Array,
-  hidden: jax.Array,
-  cell: jax.Array,
-) -> Tuple[Tuple[jax.Array, jax.Array, jax.Array], Any]:
-  by_platform: Any = jax.lax.platform_dependent
-  hiddens, cells, gates, *last = by_platform(
-    w, b, inputs, hidden, cell, cpu=_scan_on_cpu, default=_scan_on_accelerator
-  )
-  saved = (w, b, inputs, hidden, cell, hiddens, cells, gates)
-  return (hiddens, *last), saved
-
-
-def _scan_on_cpu(
-  w: jax.Array,
-  b: jax.Array,
-  inputs: jax.Array,
-  hidden: jax.Array,
-  cell: jax.Array,
-) -> Tuple[Any, ...]:
+def _scan_on_cpu(lstm: Recurrence) -> Tuple[Any, ...]:
   """Returns hiddens [T, B, H], cells and gates [T, H, B], and the last state.
 
   The state is transposed, [H, B], because on a CPU its product with the weights
   takes only three quarters of the time of [B, H].
   """
-  w_x, w_h = jnp.split(w, [inputs.shape[-1]])
-  gates_x = inputs @ w_x  # [T, B, 4H]
+  w_x, w_h = jnp.split(lstm.w, [lstm.inputs.shape[-1]])
+  gates_x = lstm.inputs @ w_x  # [T, B, 4H]
   # The weights are transposed once. Without the barrier, XLA would transpose
   # them in each step's product, which makes it up to ten times slower on a CPU.
   barrier: Any = jax.lax.optimization_barrier
@@ -165,82 +165,88 @@ def _scan_on_cpu(
 
   def body(carry: Any, gates_x_t: jax.Array) -> Tuple[Any, Any]:
     hidden, cell = carry
-    gates = gates_x_t.T + b[:, None] + w_h_transposed @ hidden
+    gates = gates_x_t.T + lstm.b[:, None] + w_h_transposed @ hidden
     new_hidden, new_cell, activated = _cell(gates, cell, axis=0)
     return (new_hidden, new_cell), (new_hidden, new_cell, activated)
 
   (last_hidden, last_cell), (hiddens, cells, gates) = jax.lax.scan(
-    body, (hidden.T, cell.T), gates_x
+    body, (lstm.hidden.T, lstm.cell.T), gates_x
   )
   hiddens = jnp.swapaxes(hiddens, 1, 2)  # [T, B, H]
   return hiddens, cells, gates, last_hidden.T, last_cell.T
 
 
-def _scan_on_accelerator(
-  w: jax.Array,
-  b: jax.Array,
-  inputs: jax.Array,
-  hidden: jax.Array,
-  cell: jax.Array,
-) -> Tuple[Any, ...]:
-  """Computes `_scan_on_cpu` with few kernels, and with zeros for the gates.
+def _scan_each_on_cpu(*lstms: Recurrence) -> List[Tuple[Any, ...]]:
+  return [_scan_on_cpu(lstm) for lstm in lstms]
 
-  A kernel of one step computes for less time than it takes to start.
+
+def _scan_on_accelerator(*lstms: Recurrence) -> List[Tuple[Any, ...]]:
+  """Computes `_scan_each_on_cpu` with few kernels, and with zeros for gates.
+
+  A kernel of one step computes for less time than it takes to start, so one
+  loop unrolls all N LSTMs.
   """
-  w_x, w_h = jnp.split(w, [inputs.shape[-1]])
+  size = lstms[0].inputs.shape[-1]
+  w_h = jnp.stack([lstm.w[size:] for lstm in lstms])  # [N, H, 4H]
+  gates_x = jnp.stack([x.inputs @ x.w[:size] + x.b for x in lstms], axis=1)
+  hidden = jnp.stack([lstm.hidden for lstm in lstms])  # [N, B, H]
+  cell = jnp.stack([lstm.cell for lstm in lstms])
 
   def body(carry: Any, gates_x_t: jax.Array) -> Tuple[Any, jax.Array]:
     hidden, cell, _ = _cell(gates_x_t + carry[0] @ w_h, carry[1])
     return (hidden, cell), jnp.stack([hidden, cell])
 
-  last, states = jax.lax.scan(
-    body, (hidden, cell), inputs @ w_x + b, unroll=_UNROLL
-  )
-  hiddens, cells = states[:, 0], jnp.swapaxes(states[:, 1], 1, 2)
+  (hidden, cell), states = jax.lax.scan(
+    body, (hidden, cell), gates_x, unroll=_UNROLL
+  )  # [T, 2, N, B, H]
+  hiddens, cells = states[:, 0], jnp.swapaxes(states[:, 1], 2, 3)
   # The backward pass computes the gates again. XLA removes unused zeros.
-  return hiddens, cells, (jnp.zeros_like(cells),) * 4, *last
+  gates = (jnp.zeros_like(cells[:, 0]),) * 4
+  return [
+    (hiddens[:, i], cells[:, i], gates, hidden[i], cell[i])
+    for i in range(len(lstms))
+  ]
+
+
+def _forward(*lstms: Recurrence) -> Tuple[Tuple[_Unrolled, ...], Any]:
+  by_platform: Any = jax.lax.platform_dependent
+  unrolled = by_platform(
+    *lstms, cpu=_scan_each_on_cpu, default=_scan_on_accelerator
+  )
+  hiddens, cells, gates, *_ = unrolled[0]
+  results = tuple((hiddens, *last) for hiddens, _, _, *last in unrolled)
+  return results, (lstms[0], hiddens, cells, gates)
 
 
 @jax.custom_vjp
-def _recurrence(
-  w: jax.Array,
-  b: jax.Array,
-  inputs: jax.Array,
-  hidden: jax.Array,
-  cell: jax.Array,
-) -> Tuple[jax.Array, jax.Array, jax.Array]:
-  """Unrolls the LSTM: returns hiddens [T, B, H] and the last state.
-
-  Args:
-    w: float32 [I + H, 4H], the weights.
-    b: float32 [4H], the biases.
-    inputs: float32 [T, B, I].
-    hidden: float32 [B, H], the initial hidden state.
-    cell: float32 [B, H], the initial cell.
+def _recurrence(*lstms: Recurrence) -> Tuple[_Unrolled, ...]:
+  """Unrolls LSTMs of equal shapes, with gradients only of the first.
 
   Returns:
-    The hidden states of all steps, the last hidden state and the last cell.
+    For each LSTM, the hidden states of all steps [T, B, H], the last hidden
+    state and the last cell.
   """
-  return _forward(w, b, inputs, hidden, cell)[0]
+  return _forward(*lstms)[0]
 
 
-def _backward(saved: Any, cotangents: Any) -> Any:
-  w, _, inputs, hidden, _, hiddens, _, _ = saved
-  hiddens_tm1 = jnp.concatenate([hidden[None], hiddens[:-1]])  # [T, B, H]
+def _backward(saved: Any, cotangents: Any) -> Tuple[Any, ...]:
+  lstm, hiddens, _, _ = saved
+  hiddens_tm1 = jnp.concatenate([lstm.hidden[None], hiddens[:-1]])  # [T, B, H]
   by_platform: Any = jax.lax.platform_dependent
   d_gates, d_hidden, d_cell = by_platform(
     saved,
     hiddens_tm1,
-    cotangents,
+    cotangents[0],
     cpu=_backward_on_cpu,
     default=_backward_on_accelerator,
   )
   d_w = jnp.concatenate(
-    [_weights_gradient(x, d_gates) for x in (inputs, hiddens_tm1)]
+    [_weights_gradient(x, d_gates) for x in (lstm.inputs, hiddens_tm1)]
   )
   d_b = jnp.sum(d_gates, axis=(0, 1))
-  w_x = w[: inputs.shape[-1]]
-  return d_w, d_b, d_gates @ w_x.T, d_hidden, d_cell
+  d_inputs = d_gates @ lstm.w[: lstm.inputs.shape[-1]].T
+  first = Recurrence(d_w, d_b, d_inputs, d_hidden, d_cell)
+  return first, *[None] * (len(cotangents) - 1)
 
 
 def _backward_on_cpu(
@@ -248,10 +254,10 @@ def _backward_on_cpu(
 ) -> Tuple[jax.Array, jax.Array, jax.Array]:
   """Returns the gradients of gates [T, B, 4H], hidden state and cell [B, H]."""
   del hiddens_tm1
-  w, _, inputs, _, cell, _, cells, gates = saved
+  lstm, _, cells, gates = saved
   d_hiddens, d_last_hidden, d_last_cell = cotangents
-  w_h = w[inputs.shape[-1] :]
-  cells_tm1 = jnp.concatenate([cell.T[None], cells[:-1]])  # [T, H, B]
+  w_h = lstm.w[lstm.inputs.shape[-1] :]
+  cells_tm1 = jnp.concatenate([lstm.cell.T[None], cells[:-1]])  # [T, H, B]
 
   def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
     d_output, activated, cell_t, cell_tm1 = inputs
@@ -273,25 +279,39 @@ def _backward_on_accelerator(
   saved: Any, hiddens_tm1: jax.Array, cotangents: Any
 ) -> Tuple[jax.Array, jax.Array, jax.Array]:
   """Computes `_backward_on_cpu` with few kernels, without saved gates."""
-  w, b, inputs, _, cell, _, cells, _ = saved
+  lstm, _, cells, _ = saved
   d_hiddens, d_last_hidden, d_last_cell = cotangents
-  w_h = w[inputs.shape[-1] :]
+  w_h = lstm.w[lstm.inputs.shape[-1] :]
   cells = jnp.swapaxes(cells, 1, 2)
-  cells_tm1 = jnp.concatenate([cell[None], cells[:-1]])  # [T, B, H]
-  gates = jnp.concatenate([inputs, hiddens_tm1], axis=-1) @ w + b
+  cells_tm1 = jnp.concatenate([lstm.cell[None], cells[:-1]])  # [T, B, H]
+  rows = jnp.concatenate([lstm.inputs, hiddens_tm1], axis=-1)  # [T, B, I + H]
+  # Everything that does not depend on the next step is computed for all steps.
+  _, _, (i, g, f, o) = _cell(rows @ lstm.w + lstm.b, cells_tm1)
+  tanh_cells = jnp.tanh(cells)
+  factors = (
+    o * (1 - tanh_cells**2),
+    jnp.stack([g * i * (1 - i), i * (1 - g**2), cells_tm1 * f * (1 - f)], 2),
+    tanh_cells * o * (1 - o),
+    f,
+  )
 
   def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
-    d_output, gates_t, cell_t, cell_tm1 = inputs
-    _, _, activated = _cell(gates_t, cell_tm1)
-    d_gates, d_cell = _cell_gradient(
-      carry[0] + d_output, carry[1], activated, cell_t, cell_tm1
+    d_output, (of_cell, of_gates, of_output_gate, forget) = inputs
+    d_hidden = carry[0] + d_output
+    d_cell = carry[1] + d_hidden * of_cell
+    d_gates = jnp.concatenate(
+      [
+        (d_cell[:, None] * of_gates).reshape(len(d_cell), -1),
+        d_hidden * of_output_gate,
+      ],
+      axis=-1,
     )
-    return (d_gates @ w_h.T, d_cell), d_gates
+    return (d_gates @ w_h.T, d_cell * forget), d_gates
 
   (d_hidden, d_cell), d_gates = jax.lax.scan(
     body,
     (d_last_hidden, d_last_cell),
-    (d_hiddens, gates, cells, cells_tm1),
+    (d_hiddens, factors),
     reverse=True,
     unroll=_UNROLL,
   )
@@ -301,20 +321,14 @@ def _backward_on_accelerator(
 _recurrence.defvjp(_forward, _backward)
 
 
-def _holding_recurrence(
-  w: jax.Array,
-  b: jax.Array,
-  inputs: jax.Array,
-  hidden: jax.Array,
-  cell: jax.Array,
-  hold: jax.Array,
-) -> Tuple[jax.Array, jax.Array, jax.Array]:
+def _holding_recurrence(lstm: Recurrence, hold: jax.Array) -> _Unrolled:
   """Unrolls like `_recurrence`, but steps in hold [T, B] keep the state."""
-  w_x, w_h = jnp.split(w, [inputs.shape[-1]])
+  w_x, w_h = jnp.split(lstm.w, [lstm.inputs.shape[-1]])
 
   def body(carry: Any, inputs: Any) -> Tuple[Any, jax.Array]:
     gates_x_t, hold_t = inputs
-    new_hidden, new_cell, _ = _cell(gates_x_t + b + carry[0] @ w_h, carry[1])
+    gates = gates_x_t + lstm.b + carry[0] @ w_h
+    new_hidden, new_cell, _ = _cell(gates, carry[1])
     after = jax.tree.map(
       lambda old, new: jnp.where(hold_t[:, None], old, new),
       carry,
@@ -323,42 +337,52 @@ def _holding_recurrence(
     return after, new_hidden
 
   (last_hidden, last_cell), hiddens = jax.lax.scan(
-    body, (hidden, cell), (inputs @ w_x, hold)
+    body, (lstm.hidden, lstm.cell), (lstm.inputs @ w_x, hold)
   )
   return hiddens, last_hidden, last_cell
 
 
-def unroll(
-  inputs: jax.Array,
-  state: types.LSTMState,
-  hold: Optional[jax.Array],
-  hidden_size: int,
-) -> Tuple[jax.Array, types.LSTMState]:
-  """Unrolls an LSTM with the parameters of `hk.LSTM`, for `hk.transform`.
+def _single_step(lstm: Recurrence) -> _Unrolled:
+  """Unrolls over one row with one product and no copies of split weights."""
+  both = jnp.concatenate([lstm.inputs[0], lstm.hidden], axis=-1)
+  hidden, cell, _ = _cell(both @ lstm.w + lstm.b, lstm.cell)
+  return hidden[None], hidden, cell
+
+
+def parameters(input_size: int, hidden_size: int) -> Tuple[Any, Any]:
+  """Returns the weights and biases of an `hk.LSTM`, for `hk.transform`.
 
   Args:
-    inputs: float32 [T, B, I], the rows to unroll over.
-    state: the state before the first row, float32 [B, H] each.
-    hold: bool [T, B], rows that use the state but do not update it. None (no
-      such rows) is faster.
+    input_size: I, the size of a row of inputs.
     hidden_size: H, the size of the state.
-
-  Returns:
-    Outputs, float32 [T, B, H], and the state after the last row.
   """
-  size = inputs.shape[-1] + hidden_size
+  size = input_size + hidden_size
   w_init = hk.initializers.TruncatedNormal(1.0 / size**0.5)
   with hk.name_scope('lstm/linear'):
     w = hk.get_parameter('w', [size, 4 * hidden_size], init=w_init)
     b = hk.get_parameter('b', [4 * hidden_size], init=jnp.zeros)
-  if hold is None and len(inputs) == 1:
-    # A single step needs one product and no copies of the split weights.
-    both = jnp.concatenate([inputs[0], state.hidden], axis=-1)
-    hidden, cell, _ = _cell(both @ w + b, state.cell)
-    return hidden[None], types.LSTMState(hidden, cell)
-  recurrence = (w, b, inputs, state.hidden, state.cell)
-  if hold is None:
-    hiddens, hidden, cell = _recurrence(*recurrence)
+  return w, b
+
+
+def unroll(
+  lstms: Sequence[Recurrence], hold: Optional[jax.Array] = None
+) -> List[Tuple[jax.Array, types.LSTMState]]:
+  """Unrolls LSTMs of equal shapes.
+
+  Args:
+    lstms: the LSTMs with their inputs. Only the first has gradients, so all
+      others must not depend on what is trained.
+    hold: bool [T, B], rows that use the state but do not update it. None (no
+      such rows) is faster.
+
+  Returns:
+    For each LSTM, the outputs, float32 [T, B, H], and the state after the last
+    row.
+  """
+  if hold is not None:
+    unrolled = [_holding_recurrence(lstm, hold) for lstm in lstms]
+  elif len(lstms[0].inputs) == 1:
+    unrolled = [_single_step(lstm) for lstm in lstms]
   else:
-    hiddens, hidden, cell = _holding_recurrence(*recurrence, hold)
-  return hiddens, types.LSTMState(hidden, cell)
+    unrolled = list(_recurrence(*lstms))
+  return [(hiddens, types.LSTMState(*last)) for hiddens, *last in unrolled]

@@ -9,7 +9,7 @@ multiplications.
 """
 
 import functools
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import haiku as hk
 import jax
@@ -166,10 +166,11 @@ class QNetwork(NamedTuple):
     init: key -> params.
     initial_state: () -> LSTMState of zeros, float32 [H] (H = 0 without LSTM).
     step: (params, AgentInput of one environment, state) -> (q [A'], state).
-    unroll: (params, observation uint8 [T, B, H, W, C * S], prev_action int32
-      [T, B], prev_reward float32 [T, B], state [B, H], hold bool [T, B] or
-      None) -> (q [T, B, A'], state). Rows where `hold` is set do not update the
-      state.
+    unroll_all: (params of each network, observation uint8 [T, B, H, W, C * S],
+      prev_action int32 [T, B], prev_reward float32 [T, B], state [B, H] of each
+      network, hold bool [T, B] or None) -> (q [T, B, A'], state) of each
+      network. Rows where `hold` is set do not update the state. Gradients of
+      the LSTM flow only into the first network.
     num_actions: A, the number of the environment's actions.
     num_choices: A' = A + K, the number of the network's outputs.
   """
@@ -177,24 +178,34 @@ class QNetwork(NamedTuple):
   init: Callable[[types.PRNGKey], types.Params]
   initial_state: Callable[[], types.LSTMState]
   step: Callable[..., Tuple[jax.Array, types.LSTMState]]
-  unroll: Callable[..., Tuple[jax.Array, types.LSTMState]]
+  unroll_all: Callable[..., List[Tuple[jax.Array, types.LSTMState]]]
   num_actions: int
   num_choices: int
 
+  def unroll(
+    self,
+    params: types.Params,
+    observation: jax.Array,
+    prev_action: jax.Array,
+    prev_reward: jax.Array,
+    state: types.LSTMState,
+    hold: Optional[jax.Array] = None,
+  ) -> Tuple[jax.Array, types.LSTMState]:
+    """Unrolls a single network, with the arguments of `unroll_all`."""
+    inputs = (observation, prev_action, prev_reward)
+    return self.unroll_all([params], *inputs, [state], hold)[0]
 
-def _forward(
+
+def _lstm_inputs(
   observation: jax.Array,
   prev_action: jax.Array,
   prev_reward: jax.Array,
-  state: types.LSTMState,
-  hold: Optional[jax.Array] = None,
   *,
   config: config_lib.NetworkConfig,
   kind: str,
   num_actions: int,
-  num_choices: int,
-) -> Tuple[jax.Array, types.LSTMState]:
-  """Implements `QNetwork.unroll` as a function for `hk.transform`."""
+) -> jax.Array:
+  """Computes the rows that the LSTM reads, [T, B, torso_size + A + 1]."""
   features = over_sequences(
     functools.partial(
       torso,
@@ -207,7 +218,7 @@ def _forward(
     observation,
   )  # [T, B, torso_size]
   reward = _scale_reward(prev_reward, config.reward_input)
-  inputs = jnp.concatenate(
+  return jnp.concatenate(
     [
       features,
       jax.nn.one_hot(prev_action, num_actions, dtype=jnp.float32),
@@ -215,9 +226,6 @@ def _forward(
     ],
     axis=-1,
   )
-  if config.lstm_size:
-    inputs, state = lstm.unroll(inputs, state, hold, config.lstm_size)
-  return _dueling_head(inputs, num_choices, config.head_size), state
 
 
 def _scale_reward(reward: jax.Array, kind: str) -> jax.Array:
@@ -249,15 +257,55 @@ def make_q_network(
     The network's functions.
   """
   num_choices = num_actions + num_extra_actions
-  forward = functools.partial(
-    _forward,
+  lstm_inputs = functools.partial(
+    _lstm_inputs,
     config=config,
     kind=torso_kind(config.torso, observation_shape),
     num_actions=num_actions,
-    num_choices=num_choices,
   )
-  transformed: Any = hk.without_apply_rng(hk.transform(forward))
-  unroll = transformed.apply
+
+  def lstm_parameters(inputs: jax.Array) -> Any:
+    return lstm.parameters(inputs.shape[-1], config.lstm_size)
+
+  def head(x: jax.Array) -> jax.Array:
+    return _dueling_head(x, num_choices, config.head_size)
+
+  def parts() -> Any:
+    def forward(*inputs: jax.Array) -> jax.Array:
+      x = lstm_inputs(*inputs)
+      if config.lstm_size:
+        lstm_parameters(x)
+        x = jnp.zeros([*x.shape[:-1], config.lstm_size])
+      return head(x)
+
+    return forward, (lstm_inputs, lstm_parameters, head)
+
+  transformed: Any = hk.without_apply_rng(hk.multi_transform(parts))
+  apply_inputs, apply_lstm_parameters, apply_head = transformed.apply
+
+  def unroll_all(
+    networks: Sequence[types.Params],
+    observation: jax.Array,
+    prev_action: jax.Array,
+    prev_reward: jax.Array,
+    states: Sequence[types.LSTMState],
+    hold: Optional[jax.Array] = None,
+  ) -> List[Tuple[jax.Array, types.LSTMState]]:
+    rows = [
+      apply_inputs(params, observation, prev_action, prev_reward)
+      for params in networks
+    ]
+    unrolled = list(zip(rows, states, strict=True))
+    if config.lstm_size:
+      recurrences = []
+      for params, (x, state) in zip(networks, unrolled, strict=True):
+        w, b = apply_lstm_parameters(params, x)
+        recurrences.append(lstm.Recurrence(w, b, x, state.hidden, state.cell))
+      unrolled = lstm.unroll(recurrences, hold)
+    return [
+      (apply_head(params, x), state)
+      for params, (x, state) in zip(networks, unrolled, strict=True)
+    ]
 
   def initial_state() -> types.LSTMState:
     zeros = jnp.zeros([config.lstm_size], jnp.float32)
@@ -269,23 +317,20 @@ def make_q_network(
       jnp.zeros((1, 1, *observation_shape), jnp.uint8),
       jnp.zeros([1, 1], jnp.int32),
       jnp.zeros([1, 1], jnp.float32),
-      _batch_of_one(initial_state()),
     )
 
   def step(
     params: types.Params, inputs: types.AgentInput, state: types.LSTMState
   ) -> Tuple[jax.Array, types.LSTMState]:
-    q_values, state = unroll(
-      params,
+    [(q_values, state)] = unroll_all(
+      [params],
       inputs.observation[None, None],
       inputs.prev_action[None, None],
       inputs.prev_reward[None, None],
-      _batch_of_one(state),
+      [types.LSTMState(state.hidden[None], state.cell[None])],
     )
     return q_values[0, 0], jax.tree.map(lambda x: x[0], state)
 
-  return QNetwork(init, initial_state, step, unroll, num_actions, num_choices)
-
-
-def _batch_of_one(state: types.LSTMState) -> types.LSTMState:
-  return types.LSTMState(state.hidden[None], state.cell[None])
+  return QNetwork(
+    init, initial_state, step, unroll_all, num_actions, num_choices
+  )

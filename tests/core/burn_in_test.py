@@ -92,7 +92,7 @@ def test_each_network_burns_in_with_its_own_parameters_and_held_steps():
 
   batch = toys.batch(6, 4, num_actions=_NUM_ACTIONS, num_extra=1)
   loss_fn = _loss_fn(
-    network._replace(unroll=unroll),
+    network._replace(unroll_all=toys.each(unroll)),
     toys.replay_config(6, 2),
     hold_flights=True,
   )
@@ -100,11 +100,11 @@ def test_each_network_burns_in_with_its_own_parameters_and_held_steps():
   loss_fn(online, target, batch, batch.frames, jnp.ones([4]))
   flying = batch.source == types.FLIGHT
   assert 0 < np.mean(flying) < 1
-  assert [len(hold) for hold in holds] == [2, 5, 2, 5]
-  for i in (0, 2):  # The burn-in of a network; its trace follows.
+  assert [len(hold) for hold in holds] == [2, 2, 5, 5]
+  for i in (0, 1):  # The burn-ins of both networks; the traces follow.
     np.testing.assert_array_equal(states[i][0], batch.recurrent_state.cell)
-    np.testing.assert_array_equal(states[i][1], states[i + 1][0])
-    hold = np.concatenate(holds[i : i + 2])
+    np.testing.assert_array_equal(states[i][1], states[i + 2][0])
+    hold = np.concatenate([holds[i], holds[i + 2]])
     np.testing.assert_array_equal(hold[:-1], flying)
     assert hold.shape == (7, 4)
-  assert np.any(states[1][0] != states[3][0])
+  assert np.any(states[2][0] != states[3][0])

@@ -31,7 +31,8 @@ def _table(num_actions, num_choices):
     del prev_action, prev_reward
     return params[observation], state
 
-  return toys.q_network(num_actions, num_choices)._replace(unroll=unroll)
+  network = toys.q_network(num_actions, num_choices)
+  return network._replace(unroll_all=toys.each(unroll))
 
 
 def _loss_fn(network, learner, replay):

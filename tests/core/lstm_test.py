@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bt_acme.core import lstm, types
+from bt_acme.core import lstm
 from tests.core import toys
 from tests.reference import network as reference
 
@@ -14,8 +14,9 @@ _INPUT, _HIDDEN = 5, 4
 
 
 def _ours(inputs, hidden, cell, hold=None):
-  state = types.LSTMState(hidden, cell)
-  outputs, state = lstm.unroll(inputs, state, hold, _HIDDEN)
+  parameters = lstm.parameters(_INPUT, _HIDDEN)
+  recurrence = lstm.Recurrence(*parameters, inputs, hidden, cell)
+  [(outputs, state)] = lstm.unroll([recurrence], hold)
   return outputs, state.hidden, state.cell
 
 
@@ -33,6 +34,18 @@ def _example(length, batch_size=3, scale=1.0):
 
   inputs = scale * normal(length, batch_size, _INPUT)
   return inputs, normal(batch_size, _HIDDEN), normal(batch_size, _HIDDEN)
+
+
+def _twice(inputs, hidden, cell):
+  """Unrolls an LSTM and, together with it, one with other parameters."""
+  w, b = lstm.parameters(_INPUT, _HIDDEN)
+  [(outputs, state), _] = lstm.unroll(
+    [
+      lstm.Recurrence(w, b, inputs, hidden, cell),
+      lstm.Recurrence(2 * w, b - 1, -inputs, cell, hidden),
+    ]
+  )
+  return outputs, state.hidden, state.cell
 
 
 def _transformed(function):
@@ -60,11 +73,12 @@ def test_parameters_equal_haikus():
   'length, cpu_rows, platform',
   [
     *[(1, 1024, 'cpu'), (2, 1024, 'cpu'), (11, 1024, 'cpu'), (11, 6, 'cpu')],
-    *[(8, 1, 'cpu'), (2, 1024, 'gpu'), (8, 1024, 'gpu'), (19, 1024, 'gpu')],
+    *[(8, 1, 'cpu'), (2, 1024, 'gpu'), (16, 1024, 'gpu'), (39, 1024, 'gpu')],
   ],
 )
+@pytest.mark.parametrize('ours', (_ours, _twice))
 def test_values_and_all_gradients_equal_haikus(
-  length, cpu_rows, platform, monkeypatch
+  ours, length, cpu_rows, platform, monkeypatch
 ):
   monkeypatch.setattr(lstm, '_CPU_ROWS', cpu_rows)
   example = _example(length)
@@ -85,7 +99,7 @@ def test_values_and_all_gradients_equal_haikus(
     )
 
   with toys.as_on(platform):
-    gradients, values = values_and_gradients(_ours)
+    gradients, values = values_and_gradients(ours)
   expected_gradients, expected_values = values_and_gradients(_haikus)
   assert [v.shape for v in values] == shapes
   for actual, expected in (
@@ -144,3 +158,32 @@ def test_program_does_not_grow_with_the_sequence():
     )
 
   assert program(160) < 1.05 * program(8)
+
+
+@pytest.mark.parametrize('platform', ('cpu', 'gpu'))
+@pytest.mark.parametrize('length', (1, 7, 35))
+def test_lstms_that_unroll_together_equal_each_alone(length, platform):
+  """Their parameters, inputs and states differ."""
+  rng = np.random.default_rng(0)
+  recurrences = [
+    lstm.Recurrence(
+      *(
+        jnp.asarray(rng.normal(size=shape), jnp.float32)
+        for shape in (
+          (_INPUT + _HIDDEN, 4 * _HIDDEN),
+          (4 * _HIDDEN,),
+          (length, 3, _INPUT),
+          (3, _HIDDEN),
+          (3, _HIDDEN),
+        )
+      )
+    )
+    for _ in range(3)
+  ]
+  expected = [jax.jit(lstm.unroll)([each])[0] for each in recurrences]
+  with toys.as_on(platform):
+    actual = jax.jit(lstm.unroll)(recurrences)
+  for x, y in zip(
+    jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
+  ):
+    np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)

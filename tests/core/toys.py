@@ -71,8 +71,22 @@ def q_network(num_actions, num_choices):
     return q_values, state
 
   return networks.QNetwork(
-    init, initial_state, step, unroll, num_actions, num_choices
+    init, initial_state, step, each(unroll), num_actions, num_choices
   )
+
+
+def each(unroll):
+  """Returns a `QNetwork.unroll_all` that unrolls one network after another."""
+
+  def unroll_all(networks, *inputs_and_states):
+    *inputs, states = inputs_and_states[:4]
+    hold = inputs_and_states[4:]
+    return [
+      unroll(params, *inputs, state, *hold)
+      for params, state in zip(networks, states, strict=True)
+    ]
+
+  return unroll_all
 
 
 def episodes(length, *, starts=(0,), seed=0):
