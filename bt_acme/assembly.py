@@ -224,8 +224,15 @@ class Agent:
     Args:
       evaluation: whether to disable flights, as evaluators do.
     """
-    margin = self.transfer.extra_action_margin if self.transfer else 0.0
-    core = r2d2_actor.make_r2d2(self.network, extra_action_margin=margin)
+    core = r2d2_actor.make_r2d2(self.network)
+    if self.transfer is not None:
+      core = r2d2_actor.make_r2d2(
+        self.network,
+        extra_action_margin=self.transfer.extra_action_margin,
+        choice_temperature=(
+          0.0 if evaluation else self.transfer.boltzmann_temperature
+        ),
+      )
     if self.intrinsic is not None:
       core = ngu_actor.wrap(core, self.intrinsic)
     if self.transfer is not None:

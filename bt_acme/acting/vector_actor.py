@@ -134,6 +134,23 @@ class VectorActor:
     """The sources of the last actions, uint8 [N]: OWN, EXTRA or FLIGHT."""
     return self._extras['source']
 
+  @property
+  def in_control(self) -> np.ndarray:
+    """The behaviors of the last actions, int [N]; any where the source is OWN.
+
+    In a flight, a behavior without an extra action has no choice of its own.
+    """
+    transfer = self._agent.transfer
+    if transfer is None:
+      return np.zeros(self._num, np.int64)
+    extra = np.array([*transfer.extra_behaviors(len(self._agent.behaviors)), 0])
+    number = self._extras['choice'] - self._agent.spec.num_actions
+    return np.where(
+      self._extras['source'] == types.FLIGHT,
+      self._extras['flight_behavior'],
+      extra[np.maximum(number, 0)],
+    )
+
   def statistics(self) -> Optional[Statistics]:
     """Returns the intrinsic reward's statistics, [N]; None without a reward."""
     return None if self.intrinsic is None else self.intrinsic.statistics()

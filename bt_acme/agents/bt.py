@@ -113,11 +113,12 @@ def BTBuilder(
       f'behavior_roles={config.behavior_roles!r} needs an agents.R2D2Builder. '
       'Remove behavior_roles.'
     )
-  if config.flight_law != 'zeta':
-    raise ValueError(
-      f'flight_law={config.flight_law!r} needs the values of an '
-      "agents.R2D2Builder. Choose 'zeta'."
-    )
+  for name, own in (('flight_law', 'zeta'), ('choice_rule', 'greedy')):
+    if getattr(config, name) != own:
+      raise ValueError(
+        f'{name}={getattr(config, name)!r} needs the values of an '
+        f'agents.R2D2Builder. Choose {own!r}.'
+      )
   if environment_spec is None:
     raise ValueError(
       'environment_spec=None, but a builder of dm-acme needs a spec. Pass '

@@ -26,6 +26,13 @@ class TransferConfig:
       less than the errors of the network; with 0.1, the agent follows the
       behavior when in doubt. The paper selects the largest value, which is a
       margin of 0.
+    choice_rule: Rule by which actors select among the agent's own action and
+      the extra actions: `greedy` selects the largest value, as in the paper;
+      `boltzmann` draws the primitive action with the largest value or an extra
+      action with a probability that grows with its value, which is policy
+      expansion (Zhang et al. 2023). Evaluations are greedy.
+    choice_temperature: Temperature of `boltzmann`, as a fraction of the largest
+      absolute value.
     flight_law: Law by which a flight starts and ends: `zeta` starts flights at
       random and draws their lengths, as in the paper; `jump_start` gives the
       first steps of each episode to the behavior, less and less as the returns
@@ -118,6 +125,8 @@ class TransferConfig:
   flights: bool = True
   extra_action: bool = True
   extra_action_margin: float = checks.setting(0.0, minimum=0)
+  choice_rule: str = checks.setting('greedy', choices=('greedy', 'boltzmann'))
+  choice_temperature: float = checks.setting(0.1, above=0)
   flight_law: str = checks.setting(
     'zeta', choices=('zeta', 'jump_start', 'until_agent', 'triggered')
   )
@@ -161,6 +170,11 @@ class TransferConfig:
   behavior_reward_input: str = checks.setting(
     'recompute', choices=('recompute', 'zero')
   )
+
+  @property
+  def boltzmann_temperature(self) -> float:
+    """The temperature of the choices; 0 for greedy choices."""
+    return self.choice_temperature if self.choice_rule == 'boltzmann' else 0.0
 
   @property
   def learns_priorities(self) -> bool:
@@ -219,6 +233,11 @@ class TransferConfig:
       self.extra_action or not self.extra_action_margin,
       f'extra_action_margin={self.extra_action_margin} needs an extra action. '
       'Set extra_action=True, or remove extra_action_margin.',
+    )
+    checks.require(
+      self.extra_action or self.choice_rule == 'greedy',
+      f'choice_rule={self.choice_rule!r} needs an extra action. Set '
+      "extra_action=True, or choose 'greedy'.",
     )
     checks.require(
       self.flights or self.flight_priorities == 'fixed',

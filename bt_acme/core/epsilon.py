@@ -5,7 +5,7 @@ run. Sources: Horgan et al. 2018 (Ape-X) for the ladder; Kapturowski et al. 2019
 (R2D2).
 """
 
-from typing import Tuple
+from typing import Optional, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -36,16 +36,21 @@ def choose(
   *,
   explore_key: jax.Array,
   choice_key: jax.Array,
+  policy: Optional[jax.Array] = None,
 ) -> Tuple[jax.Array, jax.Array, jax.Array]:
   """Selects a random choice with probability epsilon, else the greedy choice.
 
     π(a) = ε / A' + (1 - ε) 1[a = argmax q]
 
+  A given policy p replaces the greedy choice: π(a) = ε / A' + (1 - ε) p(a).
+
   Args:
     q_values: float32 [A'], the value of each choice.
     epsilon: float32 [], the probability of exploring.
     explore_key: the random key for deciding whether to explore.
-    choice_key: the random key for drawing the random choice.
+    choice_key: the random key for drawing the choice.
+    policy: float32 [A'], the probability of each choice when not exploring;
+      None for the greedy choice.
 
   Returns:
     The selected choice, int32 []; the choice with the largest value, int32 [];
@@ -55,6 +60,13 @@ def choose(
   greedy = jnp.argmax(q_values).astype(jnp.int32)
   explore = jax.random.uniform(explore_key) < epsilon
   random = jax.random.randint(choice_key, [], 0, num_choices)
-  choice = jnp.where(explore, random, greedy)
-  greedy_probability = jnp.where(choice == greedy, 1 - epsilon, 0.0)
+  if policy is None:
+    choice = jnp.where(explore, random, greedy)
+    greedy_probability = jnp.where(choice == greedy, 1 - epsilon, 0.0)
+  else:
+    drawn = jax.random.categorical(
+      jax.random.fold_in(choice_key, 1), jnp.log(policy)
+    ).astype(jnp.int32)
+    choice = jnp.where(explore, random, drawn)
+    greedy_probability = (1 - epsilon) * policy[choice]
   return choice, greedy, greedy_probability + epsilon / num_choices

@@ -46,7 +46,10 @@ def where_first(is_first: jax.Array, fresh: Any, state: Any) -> Any:
 
 
 def make_r2d2(
-  network: networks.QNetwork, *, extra_action_margin: float = 0.0
+  network: networks.QNetwork,
+  *,
+  extra_action_margin: float = 0.0,
+  choice_temperature: float = 0.0,
 ) -> types.ActorCore:
   """Builds the actor core of R2D2, whose `init` takes (key, epsilon).
 
@@ -54,11 +57,13 @@ def make_r2d2(
     network: the Q-network.
     extra_action_margin: how far the value of a primitive action must exceed the
       value of an extra action to be preferred (`prefer_extra_actions`).
+    choice_temperature: the temperature of `expanded_policy`; 0 for the greedy
+      choice.
   """
   return types.ActorCore(
     init=functools.partial(_init, network),
     select_action=functools.partial(
-      _select_action, network, extra_action_margin
+      _select_action, network, extra_action_margin, choice_temperature
     ),
     get_extras=_get_extras,
     hold=_hold,
@@ -105,9 +110,40 @@ def prefer_extra_actions(
   return jnp.where(is_extra, q_values + lead, q_values)
 
 
+def expanded_policy(
+  q_values: jax.Array, temperature: float, num_actions: int
+) -> jax.Array:
+  """Returns a Boltzmann policy over the agent's own choice and its behaviors.
+
+    p(a) ∝ e^((q_a - max_b q_b) / (τ max_b |q_b|)), a in {a*, A, .., A + K - 1}
+
+  a* is the primitive action with the largest value.
+
+  Source: Zhang et al. 2023 (arXiv:2302.00935), Sec. 4.2, policy expansion.
+  Differs from the paper: the agent's own policy is greedy, and the temperature
+  is relative to the values.
+
+  Args:
+    q_values: float32 [A + K], the values of A actions and K extra actions.
+    temperature: τ, positive.
+    num_actions: A, the number of actions.
+
+  Returns:
+    float32 [A + K], the probability of each choice.
+  """
+  choices = jnp.arange(q_values.shape[-1])
+  own = jnp.argmax(q_values[:num_actions])
+  is_candidate = (choices == own) | (choices >= num_actions)
+  largest = jnp.max(jnp.abs(q_values))
+  scaled = q_values / jnp.where(largest > 0, largest, 1)  # In [-1, 1].
+  logits = jnp.where(is_candidate, scaled / temperature, -jnp.inf)
+  return jax.nn.softmax(logits)
+
+
 def _select_action(
   network: networks.QNetwork,
   extra_action_margin: float,
+  choice_temperature: float,
   params: types.Params,
   inputs: types.AgentInput,
   state: R2D2ActorState,
@@ -122,8 +158,17 @@ def _select_action(
     preferences = prefer_extra_actions(
       q_values, extra_action_margin, network.num_actions
     )
+  policy = None
+  if choice_temperature:
+    policy = expanded_policy(
+      preferences, choice_temperature, network.num_actions
+    )
   chosen = epsilon_lib.choose(
-    preferences, state.epsilon, explore_key=explore_key, choice_key=choice_key
+    preferences,
+    state.epsilon,
+    explore_key=explore_key,
+    choice_key=choice_key,
+    policy=policy,
   )
   return chosen[0], R2D2ActorState(
     key, state.epsilon, after, before, *chosen, q_values

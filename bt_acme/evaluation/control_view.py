@@ -1,12 +1,13 @@
 """Images of an episode that show who is in control.
 
 The color of the border and caption shows who selects the next action: the agent
-itself, the behavior through the extra action, or the behavior in a flight. In
+itself, the behavior through the extra action, or the behavior in a flight. With
+several behaviors, each has its own color, and the caption names it. In
 environments with cells, visited cells are marked in the color of the last
 controller there.
 """
 
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Any, Dict, NamedTuple, Sequence, Tuple
 
 import dm_env
 import numpy as np
@@ -38,6 +39,28 @@ CONTROLLERS = {
   types.EXTRA: Controller('extra action', (230, 159, 0)),
   types.FLIGHT: Controller('flight', (204, 121, 167)),
 }
+# The colors of several behaviors, from the same palette.
+_BEHAVIOR_COLORS: Sequence[Color] = (
+  *((230, 159, 0), (204, 121, 167), (0, 158, 115)),
+  *((240, 228, 66), (213, 94, 0), (0, 114, 178)),
+)
+
+
+def controller_of(
+  source: int, behavior: int, names: Sequence[str]
+) -> Controller:
+  """Returns the controller of a step.
+
+  Args:
+    source: who selects the action: OWN, EXTRA or FLIGHT.
+    behavior: the behavior, unless the source is OWN.
+    names: the names of all behaviors.
+  """
+  shown = CONTROLLERS[source]
+  if source == types.OWN or len(names) < 2:
+    return shown
+  color = _BEHAVIOR_COLORS[behavior % len(_BEHAVIOR_COLORS)]
+  return Controller(f'{shown.name}: {names[behavior]}', color)
 
 
 class ControlView:
@@ -49,6 +72,7 @@ class ControlView:
     *,
     scale: int = 1,
     shows_control: bool = True,
+    behaviors: Sequence[str] = (),
   ):
     """Initializes the view of a new episode.
 
@@ -57,23 +81,26 @@ class ControlView:
       scale: the factor by which the image is enlarged.
       shows_control: whether to add border, caption and marks, which are
         meaningless for an agent without behavior transfer.
+      behaviors: the names of the agent's behaviors.
     """
     self._environment: Any = environment  # Only some environments have cells.
     self._scale = scale
     self._shows_control = shows_control
     self._has_cells = shows_control and hasattr(environment, 'agent_cell')
+    self._behaviors = behaviors
     self._marks: Dict[Tuple[int, int], Color] = {}
 
-  def frame(self, source: int) -> np.ndarray:
+  def frame(self, source: int, behavior: int = 0) -> np.ndarray:
     """Draws the environment before an action.
 
     Args:
       source: who selects the action: OWN, EXTRA or FLIGHT.
+      behavior: the behavior, unless the source is OWN.
 
     Returns:
       uint8 RGB [height, width, 3].
     """
-    controller = CONTROLLERS[source]
+    controller = controller_of(source, behavior, self._behaviors)
     picture = self._picture()
     if self._has_cells:
       self._marks[self._environment.agent_cell()] = controller.color

@@ -28,6 +28,8 @@ class Evaluator:
     actions: the most recent actions, int32 [N].
     sources: who selected them, uint8 [N]: OWN, EXTRA or FLIGHT of
       `core/types.py`.
+    in_control: the behaviors that selected them, int [N]; any number where the
+      source is OWN.
 
   Example:
     ```python
@@ -81,6 +83,7 @@ class Evaluator:
     self._episodes = episodes
     self.actions = np.zeros(episodes, np.int32)
     self.sources = np.zeros(episodes, np.uint8)
+    self.in_control = np.zeros(episodes, np.int64)
 
   def run(
     self,
@@ -126,6 +129,7 @@ class Evaluator:
     while going.any():
       self.actions = self._actor.select_actions(step)
       self.sources = self._actor.sources
+      self.in_control = self._actor.in_control
       on_step(step, going)
       step = self.environment.step(self.actions)
       ended = np.flatnonzero(step.is_last)

@@ -102,11 +102,12 @@ def play(
     evaluator.environment.environments[0],
     scale=scale,
     shows_control=agent.transfer is not None,
+    behaviors=[behavior.name for behavior in agent.behaviors],
   )
 
   def on_step(going: np.ndarray) -> None:
     if writer and going[0] and writer.frames < max_frames:
-      writer.write(view.frame(evaluator.sources[0]))
+      writer.write(view.frame(evaluator.sources[0], evaluator.in_control[0]))
 
   def on_end(i: int) -> None:
     if writer and i == 0 and writer.frames < max_frames:

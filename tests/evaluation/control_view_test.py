@@ -44,6 +44,25 @@ def test_colors_of_border_and_marks():
   assert first.shape == second.shape == (60 + 16 + 28, 80 + 16, 3)
 
 
+def test_each_of_several_behaviors_has_a_color():
+  names = [f'b{k}' for k in range(6)]
+  colors = set()
+  for source in (types.OWN, types.EXTRA, types.FLIGHT):
+    for k in range(6):
+      shown = control_view.controller_of(source, k, names)
+      alone = control_view.controller_of(source, 0, names[:1])
+      assert alone == control_view.CONTROLLERS[source]
+      if source == types.OWN:
+        assert shown == alone
+        continue
+      assert shown.name == f'{alone.name}: b{k}'
+      colors.add((k, shown.color))
+      view = control_view.ControlView(_Grid(), behaviors=names)
+      assert tuple(view.frame(source, k)[0, 0]) == shown.color
+  assert len(colors) == len({color for _, color in colors}) == 6
+  assert control_view.CONTROLLERS[types.OWN].color not in dict(colors).values()
+
+
 def test_frames_without_control_equal_the_rendering():
   view = control_view.ControlView(_Grid(), shows_control=False)
   assert view.frame(types.OWN).shape == (30, 40, 3)

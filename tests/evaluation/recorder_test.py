@@ -54,3 +54,34 @@ def test_flights_are_disabled_by_default(agent):
   assert sorted(ended) == [0, 1]
   for recording in recorder.record(evaluator, variables):
     assert types.FLIGHT not in recording.sources
+
+
+def test_the_behavior_in_control_selected_the_action():
+  def always(action):
+    return behaviors.FromCallable(
+      lambda seed: lambda observation, prev_action, is_first: action
+    )
+
+  settings = {'torso_size': 8, 'lstm_size': 8, 'head_size': 8}
+  for name, probability in (('min', 0.3), ('max', 0.4)):
+    settings[f'{name}_flight_probability'] = probability
+  config = names.build(
+    config_lib.BTConfig, {**settings, 'behavior_roles': 'fly,both,choose'}
+  )
+  spec = assembly.spec_of(environments.make(_NAME, seed=0), _NAME)
+  agent = assembly.Agent(config, spec, tuple(map(always, range(3))))
+  evaluator = Evaluator(agent, episodes=2, seed=5, epsilon=0.8, flights=True)
+  seen = set()
+
+  def on_step(step, going):
+    for source, behavior, action in zip(
+      evaluator.sources, evaluator.in_control, evaluator.actions, strict=True
+    ):
+      if source != types.OWN:
+        assert behavior == action
+        seen.add((int(source), int(behavior)))
+
+  variables = assembly.Variables(agent.network.init(jax.random.key(0)), {})
+  evaluator.run(variables, on_step=on_step)
+  extra, flight = types.EXTRA, types.FLIGHT
+  assert seen == {(extra, 1), (extra, 2), (flight, 0), (flight, 1)}

@@ -27,3 +27,15 @@ def preferences(q_values, margin, num_actions):
   return np.array(
     [q + (lead if a >= num_actions else 0.0) for a, q in enumerate(q_values)]
   )
+
+
+def expanded_policy(q_values, temperature, num_actions):
+  """Returns the probabilities of the best action and the extra actions."""
+  own = max(range(num_actions), key=lambda a: (q_values[a], -a))
+  candidates = [own, *range(num_actions, len(q_values))]
+  scale = max(abs(q) for q in q_values) or 1.0
+  best = max(q_values[a] for a in candidates)
+  odds = np.zeros(len(q_values))
+  for a in candidates:
+    odds[a] = np.exp((q_values[a] - best) / (temperature * scale))
+  return odds / odds.sum()
