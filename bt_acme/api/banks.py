@@ -1,6 +1,7 @@
 """Banks: directories of behaviors that grow from run to run."""
 
 import pathlib
+import shutil
 from typing import List, Union
 
 from bt_acme import behaviors
@@ -97,9 +98,12 @@ class Bank:
         actor_steps=source.actor_steps,
       )
       added = behaviors.Exported(str(folder), setting='folder')
-    describing.describe(added, envs, episodes=episodes, notes=notes).save(
-      folder
-    )
+    try:
+      card = describing.describe(added, envs, episodes=episodes, notes=notes)
+      card.save(folder)
+    except BaseException:  # Such as Ctrl-C, after which a retry must work.
+      shutil.rmtree(folder)
+      raise
     return added
 
   def names(self) -> List[str]:

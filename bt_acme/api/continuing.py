@@ -66,7 +66,10 @@ def continual(
     done.append(run)
     if run.actor_steps < max_actor_steps:
       break
-    bank.add(run, name)
+    try:
+      bank.add(run, name)
+    except KeyboardInterrupt:  # The same call adds the policy.
+      break
   return done
 
 

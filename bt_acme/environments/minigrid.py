@@ -109,8 +109,8 @@ class MiniGrid(gymnasium.Gymnasium):
     Raises:
       ValueError: if `goal` is set without `layout_seed` or for an environment
         other than FourRooms, if `no_goal` or `open_goal` is set and the
-        environment has no goal, if both are set, or if `door` is set and there
-        are no doors.
+        environment has no goal, if both are set, or if `door` is set for an
+        environment without doors.
     """
     self._name = name
     super().__init__(

@@ -40,6 +40,24 @@ def test_settings_of_a_whole_agent_are_rejected():
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+  'settings, message',
+  [
+    ({'flight_law': 'triggered'}, "flight_law='triggered' needs the values"),
+    ({'flight_law': 'jump_start'}, "flight_law='jump_start' needs a run"),
+    ({'choice_rule': 'boltzmann'}, "choice_rule='boltzmann' needs the values"),
+  ],
+)
+def test_settings_that_need_values_are_rejected(settings, message):
+  with pytest.raises(ValueError, match=message):
+    agents.BTBuilder(
+      peers.dqn_builder,
+      [behaviors.Uniform()],
+      config_lib.TransferConfig(**settings),
+      environment_spec=scripted.discrete_spec(),
+    )
+
+
 def test_environment_spec_is_needed():
   with pytest.raises(ValueError, match='make_environment_spec'):
     agents.BTBuilder(peers.dqn_builder, [behaviors.Uniform()])

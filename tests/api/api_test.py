@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from unittest import mock
 
 import gymnasium
 import matplotlib
@@ -11,6 +12,7 @@ import pytest
 
 import bt_acme
 from bt_acme import behaviors, environments
+from bt_acme.api import describing
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
@@ -201,7 +203,7 @@ def test_a_bank_grows(bt, behavior, tmp_path):
   assert bank.names() == ['one', 'two']
 
 
-def test_continual_learning_fills_a_bank(tmp_path):
+def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
   names = [f'0{i}-minigrid-empty-5x5-v0-fixed-{i}' for i in range(3)]
   tasks = [f'{ENVIRONMENT}:fixed={i}' for i in range(3)]
   stops_at = [200]
@@ -225,6 +227,13 @@ def test_continual_learning_fills_a_bank(tmp_path):
   assert second.actor_steps < 400 <= first.actor_steps
   assert first.agent.behaviors == ()
   stops_at[0] = 10**9
+  # Ctrl-C while the card is written.
+  with monkeypatch.context() as patch:
+    patch.setattr(
+      describing, 'describe', mock.Mock(side_effect=KeyboardInterrupt)
+    )
+    assert learn()[-1].actor_steps >= 400
+  assert bank.names() == names[:1]
   runs = learn()
   assert bank.names() == names
   assert [run.agent.spec.name for run in runs] == tasks
