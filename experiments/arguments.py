@@ -1,6 +1,6 @@
 """Checks the arguments of commands."""
 
-from typing import Iterable, Sequence, Tuple
+from typing import Iterable, Sequence
 
 from bt_acme.config import names
 from bt_acme.config import run as run_config
@@ -15,7 +15,7 @@ def known(name: str, value: str, choices: Iterable[str]) -> str:
   return value
 
 
-def seeds(words: Sequence[str]) -> Tuple[int, ...]:
+def seeds(words: Sequence[str]) -> tuple[int, ...]:
   """Parses at least one seed.
 
   Raises:

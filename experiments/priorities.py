@@ -15,7 +15,7 @@ share of first visits.
 """
 
 import argparse
-from typing import Callable, Dict, List, NamedTuple
+from typing import Callable, NamedTuple
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def simulate(
   replay = in_process.InProcessReplay(config, _SHAPES, seed=seed)
   largest = initial_priority.LargestPriority()
   metrics = sampling_metrics.SamplingMetrics(max_replay_size)
-  of_new: Dict[str, Callable[[float], float]] = {
+  of_new: dict[str, Callable[[float], float]] = {
     'one': lambda priority: 1.0,
     'largest': lambda priority: largest(),
     'actor': lambda priority: priority * rng.lognormal(0, _NOISE),
@@ -81,7 +81,7 @@ def simulate(
   # The index of an insert is its key. `center` is the median of the priorities
   # that the learner computes, and `true` is the latest of them.
   center, true = np.zeros(num_inserts), np.zeros(num_inserts)
-  rows: List[Result] = []
+  rows: list[Result] = []
   for number in range(num_inserts):
     scale = 1 + _FALL * np.exp(-20 * number / num_inserts)
     center[number] = _MEDIAN * scale * rng.lognormal(0, _SPREAD)

@@ -14,7 +14,7 @@ Run `python -m experiments.atari learn --help` to list the flags of a command.
 
 import functools
 import sys
-from typing import Any, Callable, Dict, List, NoReturn, Tuple
+from typing import Any, Callable, NoReturn
 
 from bt_acme.cli import flags
 from bt_acme.config import names
@@ -22,7 +22,7 @@ from experiments import command_line
 from experiments.atari import exploring, learning
 
 # The settings and the main function of each command.
-_COMMANDS: Dict[str, Tuple[type, Callable[[Any], int]]] = {
+_COMMANDS: dict[str, tuple[type, Callable[[Any], int]]] = {
   'learn': (learning.LearnConfig, learning.run),
   'explore': (exploring.ExploreConfig, exploring.run),
 }
@@ -40,7 +40,7 @@ def run() -> None:
   flags.run_main(functools.partial(_refuse, command))
 
 
-def _refuse(command: str, argv: List[str]) -> NoReturn:
+def _refuse(command: str, argv: list[str]) -> NoReturn:
   del argv
   raise ValueError(
     f'command={command!r} is unknown: '

@@ -1,7 +1,6 @@
 """Explores a game with NGU, without rewards, and draws the visited rooms."""
 
 import dataclasses
-from typing import Dict
 
 from bt_acme import behaviors
 from bt_acme.config import checks
@@ -82,7 +81,7 @@ def _show(config: ExploreConfig, behavior: behaviors.Exported) -> None:
   print(f'\n{table(visits)}\n\nRooms:  {path}')
 
 
-def table(visits: Dict[str, visits_lib.Visits]) -> str:
+def table(visits: dict[str, visits_lib.Visits]) -> str:
   """Compares the visits of the policies in a table."""
   return tables.table(
     ('policy', 'games', 'actor steps', 'rooms', 'positions'),

@@ -3,7 +3,6 @@
 import dataclasses
 import datetime
 import pathlib
-from typing import Dict, List
 
 import numpy as np
 
@@ -102,7 +101,7 @@ def table(game: str, scores: plots.Curve) -> str:
   """Compares evaluations with the scores of a random agent and a human."""
   steps, means = plots.means_by_step(scores)
   best = int(np.argmax(means))
-  rows: List[List[str]] = []
+  rows: list[list[str]] = []
   for label, actor_steps, score in (
     *((label, '', score) for label, score in _reference(game).items()),
     ('last evaluation', f'{int(steps[-1]):,}', means[-1]),
@@ -113,7 +112,7 @@ def table(game: str, scores: plots.Curve) -> str:
   return tables.table(('', 'actor steps', 'score', 'human-normalized'), rows)
 
 
-def _reference(game: str) -> Dict[str, float]:
+def _reference(game: str) -> dict[str, float]:
   return human_normalized_scores.reference_scores(game)._asdict()
 
 

@@ -5,7 +5,7 @@ pyramid of rooms from Go-Explore (Ecoffet et al. 2019, arXiv:1901.10995). The
 mapping from memory to screen positions was measured on the ROM of ale-py.
 """
 
-from typing import Mapping, NamedTuple, Tuple
+from typing import Mapping, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def room_picture(screen: np.ndarray) -> np.ndarray:
   return screen[ROOM_TOP : ROOM_TOP + ROOM_HEIGHT]
 
 
-def pyramid(num_floors: int = len(FLOORS)) -> Mapping[int, Tuple[int, int]]:
+def pyramid(num_floors: int = len(FLOORS)) -> Mapping[int, tuple[int, int]]:
   """Returns the floor and column of each room of level 1, counted from 0.
 
   Args:

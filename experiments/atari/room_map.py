@@ -4,7 +4,7 @@ The map ends one floor below the lowest visited room, so that the rooms are
 drawn large enough to show details.
 """
 
-from typing import Dict, Iterable, Mapping
+from typing import Iterable, Mapping
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -27,7 +27,7 @@ def draw(path: str, visits: Mapping[str, visits_lib.Visits]) -> None:
     path: the path of the PNG.
     visits: the visits of each policy by its label.
   """
-  pictures: Dict[int, np.ndarray] = {}
+  pictures: dict[int, np.ndarray] = {}
   for visited in visits.values():
     pictures.update(visited.pictures)
   floors = floors_shown(pictures)

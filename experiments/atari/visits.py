@@ -2,7 +2,7 @@
 
 import collections
 import dataclasses
-from typing import Any, Counter, Dict
+from typing import Any, Counter
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Visits:
   counts: Counter[montezuma.Position] = dataclasses.field(
     default_factory=collections.Counter
   )
-  pictures: Dict[int, np.ndarray] = dataclasses.field(default_factory=dict)
+  pictures: dict[int, np.ndarray] = dataclasses.field(default_factory=dict)
 
   @property
   def rooms(self) -> int:

@@ -22,7 +22,6 @@ import dataclasses
 import os
 import pathlib
 import time
-from typing import Dict, List
 
 from absl import flags as absl_flags
 
@@ -82,7 +81,7 @@ def run(
     f'{" and ".join(plan.learners)} learn {names}, for {plan.task_steps:,} '
     f'actor steps; seeds {", ".join(map(str, plan.seeds))}'
   )
-  seconds: Dict[str, float] = {}
+  seconds: dict[str, float] = {}
   for name, title, jobs in (
     (
       'behavior',
@@ -113,7 +112,7 @@ def run(
   return 0
 
 
-def _complete_missing(jobs: List[plan_lib.Job], folder: pathlib.Path) -> int:
+def _complete_missing(jobs: list[plan_lib.Job], folder: pathlib.Path) -> int:
   """Executes the runs that have no result."""
   missing = [job for job in jobs if not job.is_done(folder)]
   if len(missing) < len(jobs):
@@ -123,7 +122,7 @@ def _complete_missing(jobs: List[plan_lib.Job], folder: pathlib.Path) -> int:
 
 
 def _show(
-  plan: plan_lib.Plan, folder: pathlib.Path, seconds: Dict[str, float]
+  plan: plan_lib.Plan, folder: pathlib.Path, seconds: dict[str, float]
 ) -> None:
   """Draws the figures and prints the table."""
   start = time.monotonic()
@@ -141,13 +140,13 @@ def _show(
   print(f'{"Wall time:":<27}{sum(seconds.values()):.0f} s ({parts})')
 
 
-def _print_paths(paths: Dict[str, pathlib.Path]) -> None:
+def _print_paths(paths: dict[str, pathlib.Path]) -> None:
   for title, path in paths.items():
     shortest = min(os.path.relpath(path), str(path), key=len)
     print(f'{title + ":":<27}{shortest}', flush=True)
 
 
-def main(argv: List[str]) -> int:
+def main(argv: list[str]) -> int:
   del argv
   plan = dataclasses.replace(
     plan_lib.FULL if FLAGS.full else plan_lib.Plan(),

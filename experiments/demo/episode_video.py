@@ -1,6 +1,6 @@
 """Draws a video of an episode of the trained agent, with flights."""
 
-from typing import Any, Iterable, List, NamedTuple
+from typing import Any, Iterable, NamedTuple
 
 from bt_acme import environments
 from bt_acme.evaluation import control_view
@@ -21,8 +21,8 @@ class Episode(NamedTuple):
     episode_return: the return of the episode.
   """
 
-  actions: List[int]
-  sources: List[int]
+  actions: list[int]
+  sources: list[int]
   episode_return: float
 
   @property

@@ -2,7 +2,7 @@
 
 import dataclasses
 import pathlib
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Mapping
 
 from bt_acme import config as config_lib
 from bt_acme.config import names
@@ -34,8 +34,8 @@ class Plan:
     settings: settings by name, which override the preset.
   """
 
-  seeds: Tuple[int, ...] = (0, 1, 2)
-  tasks: Tuple[str, ...] = (
+  seeds: tuple[int, ...] = (0, 1, 2)
+  tasks: tuple[str, ...] = (
     'MiniGrid-DoorKey-8x8-v0:fixed=6',
     'MiniGrid-SimpleCrossingS9N2-v0:fixed=5',
     'MiniGrid-Unlock-v0:fixed=6',
@@ -53,28 +53,28 @@ class Plan:
   )
 
   @property
-  def learners(self) -> List[str]:
+  def learners(self) -> list[str]:
     """The algorithms that learn the tasks."""
     return ['R2D2', *(['fine-tuning'] if self.finetuning else []), 'R2D2 + BT']
 
   @property
-  def behavior_seeds(self) -> Tuple[int, ...]:
+  def behavior_seeds(self) -> tuple[int, ...]:
     """The seeds of pi_p: all, or a single one for a shipped behavior."""
     return self.seeds[:1] if self.behavior else self.seeds
 
   @property
-  def launched(self) -> List[Job]:
+  def launched(self) -> list[Job]:
     """The run with several processes, if there is one."""
     job = self.job('R2D2 + BT', self.tasks[0], self.seeds[0])
     return [] if self.behavior else [job]
 
   @property
-  def pretraining(self) -> List[Job]:
+  def pretraining(self) -> list[Job]:
     """The pre-training runs."""
     return [Job(self._ngu(), seed) for seed in self.seeds if not self.behavior]
 
   @property
-  def evaluations(self) -> List[Job]:
+  def evaluations(self) -> list[Job]:
     """The evaluations of a random policy and of pi_p without learning."""
     return [
       self.job(policy, task, seed)
@@ -87,7 +87,7 @@ class Plan:
     ]
 
   @property
-  def learning(self) -> List[Job]:
+  def learning(self) -> list[Job]:
     """The runs that learn a task, except for the launched run."""
     jobs = (
       self.job(name, task, seed)
@@ -104,13 +104,13 @@ class Plan:
 
   def job(self, algorithm: str, task: str, seed: int) -> Job:
     """Returns the job of an algorithm, or of `random` or `pi_p`, on a task."""
-    transferred: Dict[str, Any] = {
+    transferred: dict[str, Any] = {
       'algorithm': algorithm,
       'behavior': self.behavior or self._ngu(),
     }
     alone = {**transferred, 'actor_steps': 0}
     maps = {'map_env': self.map_env, 'map_episodes': self.map_episodes}
-    changes: Dict[str, Any] = {
+    changes: dict[str, Any] = {
       'R2D2': {},
       'fine-tuning': {'init': 'full', **transferred},
       'R2D2 + BT': {
@@ -134,7 +134,7 @@ class Plan:
     )
     return Job(dataclasses.replace(r2d2, **changes[algorithm]), seed)
 
-  def flags(self, job: Job, folder: pathlib.Path) -> List[str]:
+  def flags(self, job: Job, folder: pathlib.Path) -> list[str]:
     """Returns the flags of `run_bt.py` for the launched run."""
     return [
       f'--preset={small_runs.PRESET}',
@@ -157,7 +157,7 @@ class Plan:
       episodes=0,
     )
 
-  def _own_settings(self, config_class: type) -> Dict[str, Any]:
+  def _own_settings(self, config_class: type) -> dict[str, Any]:
     """Selects the overridden settings that exist in a configuration."""
     known = names.settings_of(config_class)
     return {k: v for k, v in self.settings.items() if k in known}

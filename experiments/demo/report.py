@@ -1,7 +1,7 @@
 """Makes the table and the figures of the demo."""
 
 import pathlib
-from typing import Any, Dict, Iterable, List, Mapping
+from typing import Any, Iterable, Mapping
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def _solved(
   name: str,
   tasks: Iterable[str],
   seeds: Iterable[int],
-) -> List[float]:
+) -> list[float]:
   """Returns the shares of solved episodes of an algorithm."""
   jobs = (plan.job(name, task, seed) for task in tasks for seed in seeds)
   return [results[job]['row']['solved'] for job in jobs]
@@ -70,7 +70,7 @@ def _solved(
 
 def draw_behavior(
   plan: plan_lib.Plan, folder: pathlib.Path
-) -> Dict[str, pathlib.Path]:
+) -> dict[str, pathlib.Path]:
   """Draws an episode of a shipped behavior; returns its path by title."""
   if not plan.behavior:
     return {}
@@ -87,9 +87,9 @@ def draw_behavior(
 
 def draw(
   plan: plan_lib.Plan, results: Results, folder: pathlib.Path
-) -> Dict[str, pathlib.Path]:
+) -> dict[str, pathlib.Path]:
   """Draws all other figures; returns their paths by title."""
-  paths: Dict[str, pathlib.Path] = {}
+  paths: dict[str, pathlib.Path] = {}
   for task in plan.tasks:
     name = task.replace('MiniGrid-', '').split('-v')[0]
     paths[f'Curves, {name}'] = path = folder / f'curves_{name}.png'

@@ -9,11 +9,7 @@ import csv
 import pathlib
 from typing import (
   Any,
-  List,
   NamedTuple,
-  Optional,
-  Tuple,
-  Type,
   TypeVar,
   get_args,
   get_origin,
@@ -120,8 +116,8 @@ class Score(NamedTuple):
 class Dataset(NamedTuple):
   """All runs and scores, in file order."""
 
-  runs: Tuple[RunRow, ...]
-  scores: Tuple[Score, ...]
+  runs: tuple[RunRow, ...]
+  scores: tuple[Score, ...]
 
 
 Row = TypeVar('Row')
@@ -152,7 +148,7 @@ def write(folder: files.PathLike, dataset: Dataset) -> None:
     files.write_text(folder / name, text)
 
 
-def read_rows(path: pathlib.Path, row_type: Type[Row]) -> Tuple[Row, ...]:
+def read_rows(path: pathlib.Path, row_type: type[Row]) -> tuple[Row, ...]:
   """Reads a CSV file, converting each cell to the type of its column.
 
   Lines that start with `#` are comments. An empty cell is 0 or NaN if the type
@@ -166,7 +162,7 @@ def read_rows(path: pathlib.Path, row_type: Type[Row]) -> Tuple[Row, ...]:
     ValueError: if the file lacks a column or a cell cannot be parsed.
   """
   types = get_type_hints(row_type)
-  rows: List[Row] = []
+  rows: list[Row] = []
   try:
     with path.open(newline='') as file:
       lines = csv.DictReader(line for line in file if not line.startswith('#'))
@@ -185,7 +181,7 @@ def read_rows(path: pathlib.Path, row_type: Type[Row]) -> Tuple[Row, ...]:
   return tuple(rows)
 
 
-def _value(text: Optional[str], value_type: Any) -> Any:
+def _value(text: str | None, value_type: Any) -> Any:
   if text is None:
     raise ValueError('the next row is truncated')
   if get_origin(value_type) is tuple:

@@ -1,7 +1,7 @@
 """Describes missing and omitted data."""
 
 import collections
-from typing import Dict, Iterable, List, NamedTuple, Tuple
+from typing import Iterable, NamedTuple
 
 from experiments.harness import dataset
 
@@ -27,9 +27,9 @@ def of_run(run: dataset.RunRow, done: str) -> Problem:
   return Problem(what.get(run.status, f'Not done ({run.status})'), run.run_id)
 
 
-def sentences(problems: Iterable[Problem], most: int = 10) -> Tuple[str, ...]:
+def sentences(problems: Iterable[Problem], most: int = 10) -> tuple[str, ...]:
   """Returns a sentence per kind of problem, with at most `most` names each."""
-  names: Dict[str, List[str]] = collections.defaultdict(list)
+  names: dict[str, list[str]] = collections.defaultdict(list)
   for problem in dict.fromkeys(problems):
     names[problem.what].append(problem.name)
   return tuple(

@@ -16,20 +16,10 @@ import pathlib
 import signal
 import time
 from concurrent import futures
-from typing import (
-  Any,
-  Callable,
-  Dict,
-  List,
-  NamedTuple,
-  Optional,
-  Sequence,
-  Set,
-  Union,
-)
+from typing import Any, Callable, NamedTuple, Sequence
 
 from bt_acme.runtime import workdir_lock
-from experiments.harness import cluster, locks, pool, records
+from experiments.harness import locks, pool, records
 from experiments.harness import slots as slots_lib
 
 # Number of polls between two searches for runs that can be started.
@@ -54,8 +44,8 @@ class Outcome(NamedTuple):
   """
 
   done: int
-  failed: List[records.Runnable]
-  blocked: List[records.Runnable]
+  failed: list[records.Runnable]
+  blocked: list[records.Runnable]
   left: int
   wrong_flags: str = ''
   signum: int = 0
@@ -74,14 +64,11 @@ class Outcome(NamedTuple):
     return 128 + self.signum if self.signum else int(bool(self.failed))
 
 
-Process = Union[pool.Process, cluster.ClusterProcess]
-
-
 class _Job(NamedTuple):
   """A run that is being executed in a slot."""
 
   task: records.Runnable
-  process: Process
+  process: pool.Process
   lock: locks.Lock
   began: float
 
@@ -93,11 +80,11 @@ class Worker:
     self,
     folder: pathlib.Path,
     todo: Sequence[records.Runnable],
-    processes: Sequence[Process],
+    processes: Sequence[pool.Process],
     *,
     hours: float = float('inf'),
     say: Callable[[str], None] = print,
-    on_end: Optional[Callable[[Any, str], None]] = None,
+    on_end: Callable[[Any, str], None] | None = None,
     on_news: Callable[[Any, Any], None] = lambda task, news: None,
     poll_seconds: float = 1.0,
   ):
@@ -124,11 +111,11 @@ class Worker:
     self._on_end = on_end or (lambda task, news: say(f'{task.id}: {news}'))
     self._on_news = on_news
     self._poll_seconds = poll_seconds
-    self._jobs: Dict['futures.Future[int]', _Job] = {}
-    self._settled: Dict[str, List[records.Runnable]] = collections.defaultdict(
+    self._jobs: dict['futures.Future[int]', _Job] = {}
+    self._settled: dict[str, list[records.Runnable]] = collections.defaultdict(
       list
     )
-    self._done: Set[str] = set()  # Cache: a run that is done stays done.
+    self._done: set[str] = set()  # Cache: a run that is done stays done.
     self._scan_again = 0.0
     self._wrong_flags = ''
     self._signum = 0
@@ -212,14 +199,14 @@ class Worker:
     if process.slot.name:
       self._say(f'{task.id}: starting on {process.slot.name}')
 
-  def _fits(self, task: records.Runnable, process: Process) -> bool:
+  def _fits(self, task: records.Runnable, process: pool.Process) -> bool:
     """Returns whether a run may use a slot.
 
     With slots of both kinds, training runs use GPUs and evaluations use cores.
     """
     return not self._is_mixed or process.slot.is_gpu != task.is_evaluation
 
-  def _lock(self, task: records.Runnable) -> Optional[locks.Lock]:
+  def _lock(self, task: records.Runnable) -> locks.Lock | None:
     """Locks a run for execution; returns None if it is not available."""
     try:
       lock = locks.Lock(records.path_of(self._folder, task, 'lock'))
@@ -310,7 +297,7 @@ class Worker:
     self._signum = signum
 
 
-def stop_signals() -> List[signal.Signals]:
+def stop_signals() -> list[signal.Signals]:
   """Returns the signals that stop this process.
 
   A process started with nohup ignores SIGHUP and survives its terminal.

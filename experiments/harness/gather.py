@@ -2,17 +2,7 @@
 
 import datetime
 import pathlib
-from typing import (
-  Any,
-  Callable,
-  Dict,
-  Iterable,
-  Iterator,
-  List,
-  Sequence,
-  Set,
-  Tuple,
-)
+from typing import Any, Callable, Iterable, Iterator, Sequence
 
 from bt_acme.runtime import provenance
 from experiments.harness import dataset, diagnosis, logs, records, runs
@@ -29,7 +19,7 @@ def gather(
   *,
   scale: str,
   frames_per_step: Callable[[str], int],
-) -> Tuple[dataset.Dataset, Tuple[str, ...]]:
+) -> tuple[dataset.Dataset, tuple[str, ...]]:
   """Collects the results of runs.
 
   Args:
@@ -48,9 +38,9 @@ def gather(
     if spec.stage == runs.FINAL_EVALUATION
   }
   found = [spec for spec in specs if spec.stage != runs.FINAL_EVALUATION]
-  rows: List[dataset.RunRow] = []
-  scores: List[dataset.Score] = []
-  problems: List[diagnosis.Problem] = []
+  rows: list[dataset.RunRow] = []
+  scores: list[dataset.Score] = []
+  problems: list[diagnosis.Problem] = []
   for spec in found:
     measured, notes = _scores(folder, spec, finals.get(spec.id))
     run = _run(folder, spec, scale, frames_per_step(spec.env), measured)
@@ -71,20 +61,20 @@ def gather(
 
 def _scores(
   folder: pathlib.Path, spec: runs.RunSpec, final: Any
-) -> Tuple[List[dataset.Score], List[str]]:
+) -> tuple[list[dataset.Score], list[str]]:
   """Returns the scores of a run, and notes about its logs."""
   if spec.is_evaluation:
     episodes = logs.read(folder / spec.episodes_file)
     return _final(spec, episodes.rows, 0), list(episodes.notes)
-  notes: List[str] = []
-  rows: Dict[str, Tuple[logs.Row, ...]] = {}
+  notes: list[str] = []
+  rows: dict[str, tuple[logs.Row, ...]] = {}
   for label in ('actor', 'evaluator'):
     log = logs.read(folder / spec.workdir / 'logs' / label / 'logs.csv')
     rows[label] = log.rows
     notes += [f'{note} from the {label} log' for note in log.notes]
   evaluations = logs.evaluations(spec.id, rows['evaluator'])
   training = logs.binned(spec.id, rows['actor'], spec.budget_steps, _NUM_BINS)
-  played: Tuple[logs.Row, ...] = ()
+  played: tuple[logs.Row, ...] = ()
   if final is not None:
     played = logs.read(folder / final.episodes_file).rows
   after = _final(spec, played, spec.budget_steps)
@@ -100,7 +90,7 @@ def _scores(
 
 def _final(
   spec: runs.RunSpec, rows: Sequence[logs.Row], actor_steps: int
-) -> List[dataset.Score]:
+) -> list[dataset.Score]:
   if not rows:
     return []
   return [logs.score(spec.id, rows, dataset.FINAL, actor_steps)]
@@ -142,7 +132,7 @@ def _run(
   )
 
 
-def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> Dict[str, Any]:
+def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> dict[str, Any]:
   """Returns the columns of a run that its provenance file provides.
 
   Its seconds include attempts whose worker was killed.
@@ -166,7 +156,7 @@ def _provenance(folder: pathlib.Path, spec: runs.RunSpec) -> Dict[str, Any]:
 
 
 def _missing(
-  rows: Iterable[dataset.RunRow], final: Set[str]
+  rows: Iterable[dataset.RunRow], final: set[str]
 ) -> Iterator[diagnosis.Problem]:
   """Yields the runs that lack a final score, except failed runs."""
   lacks_final = f'No final evaluation of {FINAL_EPISODES} episodes'

@@ -2,14 +2,14 @@
 
 import csv
 import pathlib
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, NamedTuple, Sequence
 
 import numpy as np
 
 from bt_acme.runtime import evaluation_schedule, metrics
 from experiments.harness import dataset
 
-Row = Dict[str, float]
+Row = dict[str, float]
 _STEPS, _SESSION = 'actor_steps', 'session'
 # Maps the averages of `dataset.Score` to the columns of logs.
 _MEANS = {
@@ -27,8 +27,8 @@ class Log(NamedTuple):
     notes: descriptions of omitted rows.
   """
 
-  rows: Tuple[Row, ...] = ()
-  notes: Tuple[str, ...] = ()
+  rows: tuple[Row, ...] = ()
+  notes: tuple[str, ...] = ()
 
 
 def read(path: pathlib.Path) -> Log:
@@ -43,13 +43,13 @@ def read(path: pathlib.Path) -> Log:
     text = path.read_text(errors='replace')
   except OSError:
     return Log()
-  notes: List[str] = []
+  notes: list[str] = []
   whole = text[: text.rfind('\n') + 1]
   if whole != text:
     notes.append('The truncated last row was omitted')
   lines = csv.reader(whole.splitlines())
   header = [metrics.RENAMED_COLUMNS.get(name, name) for name in next(lines, [])]
-  rows: List[Row] = []
+  rows: list[Row] = []
   num_damaged = num_repeated = 0
   for line in lines:
     row = _parsed(header, line)
@@ -68,12 +68,12 @@ def read(path: pathlib.Path) -> Log:
   return Log(tuple(rows), tuple(notes))
 
 
-def evaluations(run_id: str, rows: Sequence[Row]) -> List[dataset.Score]:
+def evaluations(run_id: str, rows: Sequence[Row]) -> list[dataset.Score]:
   """Returns a score for each evaluation step of a run.
 
   If two sessions evaluated the same step, the later session counts.
   """
-  groups: Dict[float, List[Row]] = {}
+  groups: dict[float, list[Row]] = {}
   for row in rows:
     point = row.get(evaluation_schedule.POINT, row[_STEPS])
     groups.setdefault(point, []).append(row)
@@ -85,13 +85,13 @@ def evaluations(run_id: str, rows: Sequence[Row]) -> List[dataset.Score]:
 
 def binned(
   run_id: str, rows: Sequence[Row], budget_steps: int, num_bins: int
-) -> List[dataset.Score]:
+) -> list[dataset.Score]:
   """Returns scores of the training episodes in equal parts of the budget.
 
   The actor steps of a score are those at the end of its part. Episodes that end
   after the budget, during the last vector step, belong to the last part.
   """
-  groups: Dict[int, List[Row]] = {}
+  groups: dict[int, list[Row]] = {}
   for row in rows:
     part = int(np.ceil(row[_STEPS] * num_bins / budget_steps))
     groups.setdefault(min(max(part, 1), num_bins), []).append(row)
@@ -106,7 +106,7 @@ def score(
 ) -> dataset.Score:
   """Returns the score over a group of episodes."""
   returns = np.array([row['episode_return'] for row in rows], np.float64)
-  means: Dict[str, Any] = {}
+  means: dict[str, Any] = {}
   for name, column in _MEANS.items():
     values = [row[column] for row in rows if column in row]
     means[name] = float(np.mean(values)) if values else dataset.NAN
@@ -133,7 +133,7 @@ def _is_repeated(before: Row, row: Row) -> bool:
   return falls
 
 
-def _of_last_session(rows: Sequence[Row]) -> List[Row]:
+def _of_last_session(rows: Sequence[Row]) -> list[Row]:
   last = max(row.get(_SESSION, 0) for row in rows)
   return [row for row in rows if row.get(_SESSION, 0) == last]
 

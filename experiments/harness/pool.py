@@ -12,34 +12,20 @@ import ctypes
 import multiprocessing
 import os
 import pathlib
-import queue
 import signal
 import subprocess
 import sys
 import traceback
 from concurrent import futures
-from typing import (
-  Any,
-  Callable,
-  Dict,
-  FrozenSet,
-  Iterable,
-  Iterator,
-  List,
-  NamedTuple,
-  Optional,
-  Sequence,
-)
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]  # The repository's root.
 # The exit code of a run whose process was killed.
 PROCESS_LOST = os.EX_SOFTWARE
-# The exit code if the machine does not share the directory of all runs.
-NOT_SHARED = os.EX_NOINPUT
 
 Report = Callable[[Any], None]
 # A picklable function that executes a run; returns an exit code, None for 0.
-Call = Callable[[Report], Optional[int]]
+Call = Callable[[Report], int | None]
 
 _PR_SET_PDEATHSIG = 1
 _SPAWN = multiprocessing.get_context('spawn')
@@ -56,8 +42,8 @@ class Slot(NamedTuple):
   """
 
   name: str
-  variables: Dict[str, str]
-  cores: FrozenSet[int] = frozenset()
+  variables: dict[str, str]
+  cores: frozenset[int] = frozenset()
   gpu_share: float = 0.0
 
   @property
@@ -75,7 +61,7 @@ class Process:
 
   def __init__(self, slot: Slot):
     self.slot = slot
-    self._pool: Optional[futures.ProcessPoolExecutor] = None
+    self._pool: futures.ProcessPoolExecutor | None = None
 
   def start(self, call: Call, log: pathlib.Path) -> 'futures.Future[int]':
     """Starts a run and overwrites a log with its output."""
@@ -174,36 +160,22 @@ def handled(
 
 
 # State of a slot's process: the driver's PID and the queue for reports.
-_driver: List[int] = []
-_news: List[Any] = []
+_driver: list[int] = []
+_news: list[Any] = []
 
 
 def _enter(slot: Slot, driver: int, news: Any) -> None:
   """Prepares this process before it imports JAX."""
-  if os.getsid(0) != os.getpid():
-    os.setsid()
+  os.setsid()
   _driver.append(driver)
   _news.append(news)
   for signum in (signal.SIGINT, signal.SIGTERM):
     signal.signal(signum, signal.default_int_handler)
-  signal.pthread_sigmask(signal.SIG_SETMASK, ())  # Ray blocks Ctrl-C.
   _stop_with_parent()
   os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
   os.environ.update(slot.variables)
   if slot.cores and hasattr(os, 'sched_setaffinity'):
     os.sched_setaffinity(0, slot.cores)
-
-
-def execute(slot: Slot, call: Call, log: pathlib.Path) -> int:
-  """Executes one run in this process, which was started for this run only."""
-  lock = log.with_suffix('.lock')  # Visible if the directory is shared.
-  if not (lock.is_dir() and any(lock.iterdir())):
-    return NOT_SHARED
-  _enter(slot, os.getppid(), queue.SimpleQueue())
-  code = _execute(call, log)
-  if code in (-signal.SIGINT, -signal.SIGTERM):
-    return 128 - code
-  return PROCESS_LOST if code < 0 else code
 
 
 def _execute(call: Call, log: pathlib.Path) -> int:
@@ -229,6 +201,6 @@ def _stop_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _with_root() -> Dict[str, str]:
+def _with_root() -> dict[str, str]:
   path = [str(ROOT), os.environ.get('PYTHONPATH', '')]
   return {**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, path))}

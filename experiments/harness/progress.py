@@ -5,7 +5,7 @@ import math
 import pathlib
 import sys
 import time
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Sequence
 
 from bt_acme.runtime import terminal
 from experiments.harness import driver, small_runs
@@ -26,7 +26,7 @@ class ProgressLine:
     self._jobs = jobs
     self._num_done = 0
     self._steps_done = 0  # Actor steps of finished runs.
-    self._running: Dict[small_runs.Job, Tuple[int, float]] = {}
+    self._running: dict[small_runs.Job, tuple[int, float]] = {}
     # The time of the first steps. Speed is measured from then on, which
     # excludes imports and compilation.
     self._start = math.inf

@@ -10,7 +10,7 @@ import json
 import pathlib
 import signal
 import socket
-from typing import NamedTuple, Protocol, Sequence, Tuple
+from typing import NamedTuple, Protocol, Sequence
 
 from bt_acme import files
 from experiments.harness import dataset, locks, pool
@@ -72,7 +72,7 @@ class Attempts(NamedTuple):
   host: str = ''
   started: str = ''
   ended: str = ''
-  tail: Tuple[str, ...] = ()
+  tail: tuple[str, ...] = ()
 
 
 def path_of(folder: pathlib.Path, task: Runnable, kind: str) -> pathlib.Path:
@@ -147,7 +147,7 @@ def end(
   return news
 
 
-def tail_of_log(folder: pathlib.Path, task: Runnable) -> Tuple[str, ...]:
+def tail_of_log(folder: pathlib.Path, task: Runnable) -> tuple[str, ...]:
   """Returns the last output lines of the last attempt."""
   try:
     text = path_of(folder, task, 'log').read_text(errors='replace')

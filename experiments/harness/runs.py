@@ -11,7 +11,7 @@ import hashlib
 import json
 import pathlib
 import sys
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Tuple
+from typing import Any, Iterable, Mapping, NamedTuple
 
 from bt_acme.behaviors import exported_folder
 from bt_acme.config import names, presets
@@ -40,7 +40,7 @@ _DERIVED = (
   *('behavior', 'init', 'init_from', 'snapshot_steps'),
 )
 
-Settings = Tuple[Tuple[str, Any], ...]  # Pairs of flag name and value.
+Settings = tuple[tuple[str, Any], ...]  # Pairs of flag name and value.
 
 
 class Need(NamedTuple):
@@ -97,7 +97,7 @@ class RunSpec:
   script: str
   budget_steps: int = 0
   settings: Settings = ()
-  needs: Tuple[Need, ...] = ()
+  needs: tuple[Need, ...] = ()
 
   @property
   def is_evaluation(self) -> bool:
@@ -127,7 +127,7 @@ class RunSpec:
     return f'{self.workdir}/{_EPISODES}'
 
   @property
-  def flags(self) -> List[str]:
+  def flags(self) -> list[str]:
     """The flags of the script, which runs in the directory of all runs."""
     place = (
       {'output': self.episodes_file}
@@ -143,7 +143,7 @@ class RunSpec:
     return ' '.join(['python', f'launch/{self.script}.py', *self.flags])
 
   @property
-  def needed(self) -> List['RunSpec']:
+  def needed(self) -> list['RunSpec']:
     """The runs that this one depends on."""
     return [need.run for need in self.needs]
 
@@ -175,8 +175,8 @@ class RunSpec:
   def __str__(self) -> str:
     return self.command
 
-  def _of_the_attributes(self) -> Dict[str, Any]:
-    values: Dict[str, Any] = {'seed': self.seed}
+  def _of_the_attributes(self) -> dict[str, Any]:
+    values: dict[str, Any] = {'seed': self.seed}
     if self.stage != FINAL_EVALUATION:  # Otherwise the workdir sets `env`.
       values = {'env': self.env, **values}
     if not self.is_evaluation:
@@ -184,19 +184,19 @@ class RunSpec:
     return {**values, **{need.flag: need.folder for need in self.needs}}
 
 
-def command_of(spec: RunSpec) -> List[str]:
+def command_of(spec: RunSpec) -> list[str]:
   """Returns the arguments that execute a run in the directory of all runs."""
   script = pool.ROOT / 'launch' / f'{spec.script}.py'
   return [sys.executable, str(script), *spec.flags]
 
 
-def ordered(specs: Iterable[RunSpec]) -> List[RunSpec]:
+def ordered(specs: Iterable[RunSpec]) -> list[RunSpec]:
   """Returns runs and their dependencies without duplicates, in execution order.
 
   Pre-training comes first, followed by the other runs seed by seed, so that the
   finished runs are balanced at any time.
   """
-  found: Dict[str, RunSpec] = {}
+  found: dict[str, RunSpec] = {}
   for spec in specs:
     _add(spec, found)
   return sorted(
@@ -233,7 +233,7 @@ def parsed(name: str, text: str) -> Any:
     ValueError: if the setting is unknown or the value has another type.
   """
   check_setting(name)
-  defaults: Dict[str, Any] = {}
+  defaults: dict[str, Any] = {}
   for settings_class in _SETTINGS.values():
     defaults.update(names.defaults_of(settings_class))
   kind = type(defaults[name])
@@ -252,14 +252,14 @@ def _num_rows(path: pathlib.Path) -> int:
   return len(tables.read_csv(path)) if path.exists() else 0
 
 
-def _add(spec: RunSpec, found: Dict[str, RunSpec]) -> None:
+def _add(spec: RunSpec, found: dict[str, RunSpec]) -> None:
   if spec.id not in found:
     for need in spec.needs:
       _add(need.run, found)
     found[spec.id] = spec
 
 
-def _lasting(script: str, values: Mapping[str, Any]) -> Dict[str, Any]:
+def _lasting(script: str, values: Mapping[str, Any]) -> dict[str, Any]:
   """Returns the settings that identify a run by group, with the preset."""
   settings_class = _SETTINGS[script]
   given = dict(values)

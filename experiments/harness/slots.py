@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from typing import Dict, List, Optional, Sequence
+from typing import Sequence
 
 from bt_acme import compilation_cache
 from experiments.harness import pool
@@ -29,31 +29,25 @@ _GPU_MEMORY, _SERVER_MEMORY = 0.95, 0.2
 _NO_MEMORY = {'XLA_PYTHON_CLIENT_PREALLOCATE': 'false'}
 
 
-def parse(
-  text: str, cores: Optional[Sequence[int]] = None, num_gpus: int = 0
-) -> List[pool.Slot]:
+def parse(text: str) -> list[pool.Slot]:
   """Parses a list of slots.
 
   Args:
-    text: the list.
-    cores: the cores of a machine in a cluster; slots that the machine does not
-      have are then omitted. By default, the cores that this process may use, so
-      that workers on one machine can divide its cores with `taskset`.
-    num_gpus: the number of GPUs of a machine in a cluster.
+    text: the list. Its cores are those that this process may use, so that
+      workers on one machine can divide its cores with `taskset`.
 
   Raises:
     ValueError: if the text is malformed or requests more cores than exist.
   """
-  slots: List[pool.Slot] = []
-  left = list(_cores() if cores is None else cores)
+  slots: list[pool.Slot] = []
+  left = _cores()
   for part in text.split(','):
     count, device, share = _read(part, text)
     if device is not None:
-      gpu = _gpu(device, int(share or 1), text)
-      slots += gpu if cores is None or int(device) < num_gpus else []
+      slots += _gpu(device, int(share or 1), text)
       continue
     number = len(left) if count is None else int(count)
-    if cores is None and not 0 < number <= len(left):
+    if not 0 < number <= len(left):
       raise ValueError(
         f'slots={text!r}: {part!r} requests {number} cores, but only '
         f'{len(left)} are left. Choose from cpu:1 to cpu:{len(left)}.'
@@ -66,7 +60,7 @@ def parse(
   return slots
 
 
-def _read(part: str, text: str) -> Sequence[Optional[str]]:
+def _read(part: str, text: str) -> Sequence[str | None]:
   """Returns the number of cores, the GPU and its share; None if not given."""
   found = re.fullmatch(r'cpu(?::([0-9]+))?|gpu:([0-9]+)(?:/([0-9]+))?', part)
   if found is None:
@@ -77,7 +71,7 @@ def _read(part: str, text: str) -> Sequence[Optional[str]]:
   return found.groups()
 
 
-def unpinned(number: int) -> List[pool.Slot]:
+def unpinned(number: int) -> list[pool.Slot]:
   """Returns slots of one thread each, which are not pinned to cores."""
   return [pool.Slot('', _one_thread())] * number
 
@@ -107,17 +101,17 @@ def check(slots: Sequence[pool.Slot]) -> None:
       )
 
 
-def _cores() -> List[int]:
+def _cores() -> list[int]:
   if hasattr(os, 'sched_getaffinity'):
     return sorted(os.sched_getaffinity(0))
   return list(range(os.cpu_count() or 1))  # Other systems than Linux.
 
 
-def _one_thread() -> Dict[str, str]:
+def _one_thread() -> dict[str, str]:
   return {**_ONE_THREAD, **compilation_cache.variables()}
 
 
-def _gpu(device: str, share: int, text: str) -> List[pool.Slot]:
+def _gpu(device: str, share: int, text: str) -> list[pool.Slot]:
   if not 0 < share <= _MOST_ON_A_GPU:
     raise ValueError(
       f'slots={text!r}: {share} runs cannot share a GPU. Choose from 1 to '

@@ -14,18 +14,7 @@ import pathlib
 import re
 import tempfile
 import time
-from typing import (
-  Any,
-  ClassVar,
-  Dict,
-  List,
-  Mapping,
-  NamedTuple,
-  Optional,
-  Sequence,
-  Tuple,
-  Union,
-)
+from typing import Any, ClassVar, Mapping, NamedTuple, Sequence, Union
 
 import numpy as np
 
@@ -53,8 +42,8 @@ _CONFIGS = {
   'program': config_lib.BTConfig,
 }
 
-Row = Dict[str, float]
-Result = Dict[str, Any]
+Row = dict[str, float]
+Result = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +96,7 @@ class SmallRun:
     text = json.dumps(self._identity())
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
-  def _identity(self) -> Dict[str, Any]:
+  def _identity(self) -> dict[str, Any]:
     """Returns all inputs of a result besides the seed and the code.
 
     The keys must never change, because published results store the hash.
@@ -129,7 +118,7 @@ class SmallRun:
       **{name: value for name, value in optional.items() if value},
     }
 
-  def _behavior_identity(self) -> Dict[str, Any]:
+  def _behavior_identity(self) -> dict[str, Any]:
     if isinstance(self.behavior, SmallRun):
       return self.behavior._identity()
     if self.behavior:
@@ -157,7 +146,7 @@ class Job:
     return f'{self.run.name(self.seed)}-{self.run.hash}'
 
   @property
-  def needed(self) -> List['Job']:
+  def needed(self) -> list['Job']:
     """The pre-training run, if this job depends on one."""
     pretraining = self.run.behavior
     if isinstance(pretraining, SmallRun):
@@ -189,7 +178,7 @@ class Job:
       for job in self.needed
     )
 
-  def result(self, folder: pathlib.Path) -> Optional[Result]:
+  def result(self, folder: pathlib.Path) -> Result | None:
     """Reads the result; None if there is none."""
     try:
       result: Result = json.loads(self._path(folder).read_text())
@@ -223,12 +212,12 @@ class _Policy(NamedTuple):
   agent: assembly.Agent
   variables: Any
   statistics: Any = None
-  epsilon: Optional[float] = None
+  epsilon: float | None = None
 
 
 # Policies of one agent, the final one last, and the metrics of each training
 # episode.
-_Learned = Tuple[List[_Policy], Sequence[Row]]
+_Learned = tuple[list[_Policy], Sequence[Row]]
 
 
 def configuration(run: SmallRun) -> Any:
@@ -238,7 +227,7 @@ def configuration(run: SmallRun) -> Any:
   return names.build(config_class, settings)
 
 
-def _changes(run: SmallRun) -> Dict[str, Any]:
+def _changes(run: SmallRun) -> dict[str, Any]:
   """Returns the settings that differ from the defaults.
 
   Existing results therefore stay valid when the code gains a new setting whose
@@ -328,7 +317,7 @@ def _train(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
     report((int(values['actor_steps']), float(recent)))
 
   with tempfile.TemporaryDirectory(prefix='bt_acme-') as workdir:
-    shared: Dict[str, Any] = {
+    shared: dict[str, Any] = {
       **run.settings,
       'max_actor_steps': run.actor_steps,
       'seed': job.seed,
@@ -356,7 +345,7 @@ def _train(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
       paths = []
     if trained.actor_steps < run.actor_steps:
       raise KeyboardInterrupt  # The run was saved and stopped early.
-    states: List[Any] = [*map(behaviors.Exported, paths), trained]
+    states: list[Any] = [*map(behaviors.Exported, paths), trained]
     episodes = logs.read_rows(workdir, 'actor')
   if explores:
     trained.export(job.behavior(folder))
@@ -368,7 +357,7 @@ def _train(job: Job, folder: pathlib.Path, report: pool.Report) -> _Learned:
 
 
 def _evaluate(
-  run: SmallRun, policies: List[_Policy], training: Sequence[Row], seed: int
+  run: SmallRun, policies: list[_Policy], training: Sequence[Row], seed: int
 ) -> Row:
   """Returns means over the evaluation episodes and the training episodes.
 
@@ -388,7 +377,7 @@ def _evaluate(
 
 def _play(
   policies: Sequence[_Policy], episodes: int, seed: int, flights: bool = False
-) -> List[List[recorder.Recording]]:
+) -> list[list[recorder.Recording]]:
   """Plays episodes with several policies of one agent."""
   agent, _, _, epsilon = policies[-1]
   evaluator = evaluator_lib.Evaluator(
@@ -407,7 +396,7 @@ def _play(
   return recordings
 
 
-def _summary(recordings: List[recorder.Recording]) -> Row:
+def _summary(recordings: list[recorder.Recording]) -> Row:
   def mean(name: str) -> float:
     return float(np.mean([r.metrics[name] for r in recordings]))
 
@@ -420,7 +409,7 @@ def _summary(recordings: List[recorder.Recording]) -> Row:
   }
 
 
-def _visits(policy: _Policy, run: SmallRun, seed: int) -> Dict[str, Any]:
+def _visits(policy: _Policy, run: SmallRun, seed: int) -> dict[str, Any]:
   """Counts the visits of a policy to each cell of `run.map_env`."""
   agent = _agent_in(policy.agent, run.map_env)
   policy = policy._replace(agent=agent)

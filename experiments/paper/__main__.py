@@ -18,15 +18,14 @@ continue. Each part is also a command:
 """
 
 import argparse
-import contextlib
 import os
 import signal
 import sys
-from typing import Iterator, List, Sequence, Tuple
+from typing import Sequence
 
 from bt_acme import files
-from experiments.harness import cluster, driver, pool, runs
 from experiments.harness import dataset as dataset_lib
+from experiments.harness import driver, pool, runs
 from experiments.harness import gather as gather_lib
 from experiments.harness import slots as slots_lib
 from experiments.paper import artifacts as artifacts_lib
@@ -91,7 +90,7 @@ def _execute(options: argparse.Namespace) -> int:
   return 0
 
 
-def _specs(options: argparse.Namespace) -> List[runs.RunSpec]:
+def _specs(options: argparse.Namespace) -> list[runs.RunSpec]:
   return declarations.declared(
     options.artifacts, options.folder.scale, options.choice
   )
@@ -107,18 +106,18 @@ def _make(options: argparse.Namespace) -> int:
   """Executes runs and, unless the command is `work`, makes the report."""
   folder, specs = options.folder, _specs(options)
   part, parts = options.shard
-  with _processes(options) as processes:
-    folder.claim()
-    folder.ask(options.artifacts, options.choice)
-    if not options.command:
-      print(_plan(options), flush=True)
-    ended = driver.Worker(
-      folder.path,
-      specs[part - 1 :: parts],
-      processes,
-      hours=options.hours,
-      say=lambda line: print(line, flush=True),
-    ).work()
+  slots_lib.check(options.slots)
+  folder.claim()
+  folder.ask(options.artifacts, options.choice)
+  if not options.command:
+    print(_plan(options), flush=True)
+  ended = driver.Worker(
+    folder.path,
+    specs[part - 1 :: parts],
+    [pool.Process(slot) for slot in options.slots],
+    hours=options.hours,
+    say=lambda line: print(line, flush=True),
+  ).work()
   print(ended)
   if ended.wrong_flags:
     print(ended.wrong_flags, file=sys.stderr)
@@ -126,20 +125,6 @@ def _make(options: argparse.Namespace) -> int:
     return ended.exit_code
   _gather(folder)
   return _report(options) or ended.exit_code
-
-
-@contextlib.contextmanager
-def _processes(
-  options: argparse.Namespace,
-) -> Iterator[Sequence[driver.Process]]:
-  """Provides the processes of the requested slots."""
-  if options.ray_address:
-    joined = cluster.Cluster(options.ray_address, options.ray_python)
-    with contextlib.closing(joined):
-      yield joined.processes(options.slots_text)
-  else:
-    slots_lib.check(options.slots)
-    yield [pool.Process(slot) for slot in options.slots]
 
 
 def _gather(folder: folders.Folder) -> None:
@@ -171,7 +156,7 @@ def _dataset(folder: folders.Folder) -> dataset_lib.Dataset:
   return dataset_lib.read(folder.path)
 
 
-def _verdicts(folder: folders.Folder) -> Tuple[claims.Verdict, ...]:
+def _verdicts(folder: folders.Folder) -> tuple[claims.Verdict, ...]:
   return claims.evaluate(_dataset(folder), folder.scale.suites)
 
 
@@ -190,7 +175,7 @@ def _publish(folder: folders.Folder) -> str:
 
 def _render(
   options: argparse.Namespace, artifacts: Sequence[str]
-) -> Tuple[int, List[str]]:
+) -> tuple[int, list[str]]:
   """Writes artifacts and prints an error for each one that cannot be made.
 
   Returns:

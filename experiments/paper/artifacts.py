@@ -17,7 +17,7 @@ the suites:
 Source: Campos et al. 2021, arXiv:2102.13515.
 """
 
-from typing import Dict, Mapping, NamedTuple, Sequence, Tuple
+from typing import Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -77,23 +77,23 @@ class Artifact(NamedTuple):
   id: str
   title: str
   kind: str
-  arms: Tuple[str, ...]
-  suites: Tuple[str, ...]
-  metrics: Tuple[str, ...]
-  points: Tuple[float, ...]
+  arms: tuple[str, ...]
+  suites: tuple[str, ...]
+  metrics: tuple[str, ...]
+  points: tuple[float, ...]
   window: float
   columns: int
   has_bands: bool
-  scores: Tuple[str, ...]
+  scores: tuple[str, ...]
 
   @property
-  def notes(self) -> Tuple[str, ...]:
+  def notes(self) -> tuple[str, ...]:
     """Irregularities in the paper."""
     rows = data_files.rows('notes.csv')
     return tuple(r['note'] for r in rows if self.id in r['artifacts'].split())
 
 
-ARTIFACTS: Dict[str, Artifact] = {
+ARTIFACTS: dict[str, Artifact] = {
   artifact.id: artifact
   for artifact in data_files.typed_rows('artifacts.csv', Artifact)
 }

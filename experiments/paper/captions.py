@@ -1,7 +1,7 @@
 """Captions of tables and figures, which describe the underlying runs."""
 
 import collections
-from typing import Any, Dict, Iterable, List, Sequence, Set, Tuple
+from typing import Any, Iterable, Sequence
 
 from bt_acme.evaluation import panels
 from experiments.harness import dataset as dataset_lib
@@ -82,7 +82,7 @@ def _environments(
   return f"{listed}, not the paper's{where}"
 
 
-def _budgets(runs: Set[dataset_lib.RunRow]) -> List[str]:
+def _budgets(runs: set[dataset_lib.RunRow]) -> list[str]:
   """Describes the ranges of frames of training and of pre-training."""
   learned, before = set(), set()
   for run in runs:
@@ -102,9 +102,9 @@ def _budgets(runs: Set[dataset_lib.RunRow]) -> List[str]:
   return parts
 
 
-def _whose_policies(runs: Set[dataset_lib.RunRow]) -> str:
+def _whose_policies(runs: set[dataset_lib.RunRow]) -> str:
   """Describes whether seeds share a policy, for runs with several seeds."""
-  used: Dict[Tuple[Any, ...], Dict[int, str]] = collections.defaultdict(dict)
+  used: dict[tuple[Any, ...], dict[int, str]] = collections.defaultdict(dict)
   for run in runs:
     if run.pretraining_run:
       case = (run.arm, run.env, run.pretraining_steps)

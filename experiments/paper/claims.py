@@ -10,7 +10,7 @@ only reported.
 
 import functools
 import math
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, NamedTuple, Sequence
 
 from bt_acme.evaluation import tables
 from experiments.harness import dataset as dataset_lib
@@ -37,7 +37,7 @@ class Claim(NamedTuple):
   note: str
 
   @property
-  def effects(self) -> Tuple[effects.Effect, ...]:
+  def effects(self) -> tuple[effects.Effect, ...]:
     """The effects, which are positive if the claim holds."""
     return effects.of_claim(self.id)
 
@@ -55,11 +55,11 @@ class Verdict(NamedTuple):
   """
 
   claim: Claim
-  findings: Tuple[effects.Finding, ...]
-  paper: Tuple[float, ...]
+  findings: tuple[effects.Finding, ...]
+  paper: tuple[float, ...]
 
   @property
-  def deciding(self) -> Tuple[effects.Finding, ...]:
+  def deciding(self) -> tuple[effects.Finding, ...]:
     """The findings that the verdict depends on."""
     return tuple(f for f in self.findings if f.effect.decides)
 
@@ -82,7 +82,7 @@ class Verdict(NamedTuple):
 def evaluate(
   dataset: dataset_lib.Dataset,
   suites: artifacts.Suites = artifacts.PAPER_SUITES,
-) -> Tuple[Verdict, ...]:
+) -> tuple[Verdict, ...]:
   """Evaluates all claims on a dataset.
 
   Args:
@@ -102,11 +102,11 @@ def verdict_on(
 
 
 @functools.lru_cache
-def _paper(claim: Claim) -> Tuple[float, ...]:
+def _paper(claim: Claim) -> tuple[float, ...]:
   return tuple(effects.of_the_paper(e, claim.artifact) for e in claim.effects)
 
 
-def counts(verdicts: Sequence[Verdict]) -> Dict[str, int]:
+def counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
   """Counts the claims with each verdict."""
   found = [verdict.verdict for verdict in verdicts]
   kinds = (SUPPORTED, CONTRADICTED, OPEN, NOT_RUN)
@@ -178,7 +178,7 @@ def details(verdicts: Sequence[Verdict]) -> str:
 
 def _effect_row(
   claim: str, finding: effects.Finding, paper: float
-) -> Tuple[str, ...]:
+) -> tuple[str, ...]:
   effect, envs = finding.effect, finding.envs
   value, low, high = map(_short, finding.estimate)
   return (
@@ -205,7 +205,7 @@ def csv_text(verdicts: Sequence[Verdict]) -> str:
   return tables.csv_text(rows, digits=10)
 
 
-def _csv_rows(verdict: Verdict) -> List[Dict[str, Any]]:
+def _csv_rows(verdict: Verdict) -> list[dict[str, Any]]:
   claim = {'claim': verdict.claim.id, 'verdict': verdict.verdict}
   if not verdict.findings:
     return [{**claim, 'missing': verdict.claim.note}]

@@ -5,7 +5,7 @@ take place at roughly the same steps; differing steps are interpolated. Over
 frames of pre-training, each point shows the final results of different runs.
 """
 
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def read(
 
 def _incomplete(
   run: dataset_lib.RunRow, *, is_used: bool
-) -> List[diagnosis.Problem]:
+) -> list[diagnosis.Problem]:
   """Reports a run that is excluded or only partly included."""
   if not is_used:
     return [diagnosis.of_run(run, 'No evaluations')]
@@ -119,9 +119,7 @@ def read_by_pretraining(
     scale: maps an environment and its returns to the scale of the figure.
   """
 
-  def reading(
-    found: lookup.Results, run: dataset_lib.RunRow
-  ) -> Optional[float]:
+  def reading(found: lookup.Results, run: dataset_lib.RunRow) -> float | None:
     value = lookup.at(1.0)(found, run)
     return None if value is None else float(scale(run.env, value))
 
@@ -150,7 +148,7 @@ def in_shared_environments(
   read_arm: Callable[[str, Sequence[str]], lookup.ArmResults],
   arms: Sequence[str],
   envs: Sequence[str],
-) -> Dict[str, lookup.ArmResults]:
+) -> dict[str, lookup.ArmResults]:
   """Reads several arms in the same environments, as required for medians.
 
   An environment counts if all arms have it; arms without any environment are

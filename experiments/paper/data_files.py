@@ -1,7 +1,6 @@
 """Reads the tables in `data`, which describe the paper."""
 
 import pathlib
-from typing import Dict, List, Tuple, Type
 
 from bt_acme.evaluation import tables
 from experiments.harness import dataset
@@ -9,13 +8,13 @@ from experiments.harness import dataset
 FOLDER = pathlib.Path(__file__).with_name('data')
 
 
-def rows(name: str) -> List[Dict[str, str]]:
+def rows(name: str) -> list[dict[str, str]]:
   """Returns the rows of a table as dictionaries, without comments."""
   return tables.read_csv(FOLDER / name)
 
 
 def typed_rows(
-  name: str, row_type: Type[dataset.Row]
-) -> Tuple[dataset.Row, ...]:
+  name: str, row_type: type[dataset.Row]
+) -> tuple[dataset.Row, ...]:
   """Returns the rows of a table as named tuples (see `dataset.read_rows`)."""
   return dataset.read_rows(FOLDER / name, row_type)

@@ -6,16 +6,7 @@ action repeat (`ez`) has no state and no epsilon, so its arm overrides the
 preset's settings for exported behaviors.
 """
 
-from typing import (
-  Any,
-  Dict,
-  Iterator,
-  List,
-  Mapping,
-  NamedTuple,
-  Sequence,
-  Tuple,
-)
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 from experiments import arguments
 from experiments.harness import runs
@@ -35,10 +26,10 @@ class Arm(NamedTuple):
 
   script: str
   settings: Mapping[str, Any]
-  needs: Tuple[Tuple[str, str], ...]
+  needs: tuple[tuple[str, str], ...]
 
 
-def _arms() -> Iterator[Tuple[str, Arm]]:
+def _arms() -> Iterator[tuple[str, Arm]]:
   rows = data_files.rows('arms.csv')
   arms = {row['arm'] for row in rows}
   for row in rows:
@@ -73,7 +64,7 @@ class Part(NamedTuple):
   """
 
   stage: str
-  arms: Tuple[str, ...]
+  arms: tuple[str, ...]
   suite: str
   by_budget: bool = False
 
@@ -88,7 +79,7 @@ _FIG2 = (
 )
 
 
-def _parts(artifact_id: str) -> Tuple[Part, ...]:
+def _parts(artifact_id: str) -> tuple[Part, ...]:
   """Returns the arms and suites whose runs an artifact shows."""
   artifact = artifacts_lib.find(artifact_id)
   if artifact_id == 'fig2':
@@ -114,9 +105,9 @@ class Selection(NamedTuple):
     settings: flags for all runs whose script has them.
   """
 
-  seeds: Tuple[int, ...] = ()
-  games: Tuple[str, ...] = ()
-  arms: Tuple[str, ...] = ()
+  seeds: tuple[int, ...] = ()
+  games: tuple[str, ...] = ()
+  arms: tuple[str, ...] = ()
   settings: Mapping[str, Any] = {}
 
 
@@ -125,7 +116,7 @@ EVERYTHING = Selection()
 
 def declared(
   artifacts: Sequence[str], scale: scales.Scale, choice: Selection = EVERYTHING
-) -> List[runs.RunSpec]:
+) -> list[runs.RunSpec]:
   """Returns the runs of artifacts and their dependencies in execution order.
 
   Args:
@@ -151,9 +142,9 @@ class _Maker:
   def __init__(self, scale: scales.Scale, choice: Selection):
     self._scale = scale
     self._choice = choice
-    self._policies: Dict[Tuple[str, str, int], runs.RunSpec] = {}
+    self._policies: dict[tuple[str, str, int], runs.RunSpec] = {}
 
-  def make(self, part: Part) -> List[runs.RunSpec]:
+  def make(self, part: Part) -> list[runs.RunSpec]:
     """Returns the runs of a part, without their dependencies."""
     chosen = self._choice
     # 0 stands for the end of pre-training.
@@ -171,7 +162,7 @@ class _Maker:
 
   def _of_arm(
     self, stage: str, arm: str, env: str, seed: int, steps: int
-  ) -> List[runs.RunSpec]:
+  ) -> list[runs.RunSpec]:
     if stage == runs.ZERO_SHOT:
       need = runs.Need('behavior', self._policy(arm, env, seed), steps)
       return [self._evaluation(stage, arm, env, seed, need)]
@@ -207,10 +198,10 @@ class _Maker:
 
   def _learning(
     self,
-    what: Tuple[str, str, str, int],
+    what: tuple[str, str, str, int],
     budget_steps: int,
     settings: Mapping[str, Any],
-    needs: Tuple[runs.Need, ...] = (),
+    needs: tuple[runs.Need, ...] = (),
   ) -> runs.RunSpec:
     """Returns a training run.
 

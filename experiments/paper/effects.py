@@ -5,7 +5,7 @@ over the seeds of each environment and arm. See `data/effects.csv` for the list.
 """
 
 import functools
-from typing import Any, Callable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -158,8 +158,8 @@ class Effect(NamedTuple):
   statistic: str
   share: float
   suite: str
-  indices: Tuple[int, ...]
-  arms: Tuple[str, ...]
+  indices: tuple[int, ...]
+  arms: tuple[str, ...]
   decides: bool
 
   @property
@@ -190,7 +190,7 @@ class Effect(NamedTuple):
     reading = statistic.reading or of_return
     return results.normalized(reading) if statistic.is_normalized else reading
 
-  def envs(self, suites: artifacts.Suites) -> List[str]:
+  def envs(self, suites: artifacts.Suites) -> list[str]:
     """Returns the existing environments of the effect at a scale."""
     envs = list(suites.get(self.suite, ()))
     if not self.indices:
@@ -198,13 +198,13 @@ class Effect(NamedTuple):
     return [envs[i] for i in self.indices if i < len(envs)]
 
 
-def of_claim(claim: str) -> Tuple[Effect, ...]:
+def of_claim(claim: str) -> tuple[Effect, ...]:
   """Returns the effects of a claim, such as `C3`."""
   return tuple(effect for effect in _effects() if effect.claim == claim)
 
 
 @functools.lru_cache
-def _effects() -> Tuple[Effect, ...]:
+def _effects() -> tuple[Effect, ...]:
   return data_files.typed_rows('effects.csv', Effect)
 
 
@@ -223,9 +223,9 @@ class Finding(NamedTuple):
   effect: Effect
   estimate: intervals.Estimate
   seeds: int
-  envs: Tuple[str, ...]
-  scales: Tuple[str, ...]
-  problems: Tuple[diagnosis.Problem, ...]
+  envs: tuple[str, ...]
+  scales: tuple[str, ...]
+  problems: tuple[diagnosis.Problem, ...]
 
   @property
   def is_measured(self) -> bool:
@@ -269,7 +269,7 @@ def measure(
 
 def _samples(
   effect: Effect, envs: Sequence[str], indexed: results.Results
-) -> List[results.ArmResults]:
+) -> list[results.ArmResults]:
   """Reads the samples that the statistic of an effect compares.
 
   For a gain, each arm has two samples: the one with the most pre-training, then

@@ -8,18 +8,7 @@ Source: Campos et al. 2021, arXiv:2102.13515.
 import collections
 import functools
 import itertools
-from typing import (
-  Any,
-  Callable,
-  Dict,
-  Iterator,
-  List,
-  Mapping,
-  NamedTuple,
-  Optional,
-  Sequence,
-  Tuple,
-)
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -100,10 +89,10 @@ class Figure(NamedTuple):
   """
 
   id: str
-  panels: Tuple[panels_lib.Panel, ...]
+  panels: tuple[panels_lib.Panel, ...]
   columns: int
   caption: str
-  problems: Tuple[diagnosis.Problem, ...]
+  problems: tuple[diagnosis.Problem, ...]
   xlabel: str
   log_x: bool
 
@@ -163,7 +152,7 @@ def draw(
   path: files.PathLike,
   figure: Figure,
   formats: Sequence[str] = panels_lib.FORMATS,
-) -> Optional[plots.Picture]:
+) -> plots.Picture | None:
   """Draws a figure as PATH.png and PATH.pdf and writes its points to PATH.csv.
 
   Returns None and draws nothing if no panel has lines.
@@ -200,8 +189,8 @@ class _Panels:
     suites: artifacts.Suites,
     normalize: Callable[[str, Any], Any],
   ):
-    self.used: List[ArmResults] = []
-    self.how: Dict[str, None] = {}
+    self.used: list[ArmResults] = []
+    self.how: dict[str, None] = {}
     self._artifact = artifact
     self._dataset = dataset
     self._results = results.Results(dataset)
@@ -261,7 +250,7 @@ class _Panels:
 
   def _read(
     self, suite: str, envs: Sequence[str], metric: str
-  ) -> Dict[str, ArmResults]:
+  ) -> dict[str, ArmResults]:
     """Reads the curves of a panel by arm."""
     scale = self._normalize if metric == 'median' else _unchanged
     arms = [a for a in self._artifact.arms if a not in artifacts.ZERO_SHOT]
@@ -285,7 +274,7 @@ class _Panels:
         )
     return curves.in_shared_environments(read, arms, envs)
 
-  def _ends(self, envs: Sequence[str]) -> Dict[str, ArmResults]:
+  def _ends(self, envs: Sequence[str]) -> dict[str, ArmResults]:
     """Reads the final results of arms that do not learn the task."""
     ends = {}
     for arm in self._artifact.arms:
@@ -293,7 +282,7 @@ class _Panels:
         ends[arm] = self._results.sample(arm, envs, results.at(1.0))
     return ends
 
-  def _published(self) -> Tuple[panels_lib.Level, ...]:
+  def _published(self) -> tuple[panels_lib.Level, ...]:
     """Returns medians of published algorithms if the games are the same."""
     if set(self._suites['full']) != set(artifacts.PAPER_SUITES['full']):
       return ()
@@ -312,7 +301,7 @@ def _unchanged(env: str, value: Any) -> Any:
 
 
 def _title(
-  suite: str, envs: Sequence[str], found: Dict[str, ArmResults]
+  suite: str, envs: Sequence[str], found: dict[str, ArmResults]
 ) -> str:
   """Returns the title of a panel for a suite or for a single environment."""
   if not suite:

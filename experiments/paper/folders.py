@@ -10,7 +10,7 @@ import hashlib
 import json
 import pathlib
 import time
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from bt_acme import version
 from experiments.harness import runs
@@ -34,7 +34,7 @@ class Folder:
 
   path: pathlib.Path
   scale: scales.Scale
-  settings: Tuple[Tuple[str, Any], ...] = ()
+  settings: tuple[tuple[str, Any], ...] = ()
 
   @property
   def exists(self) -> bool:
@@ -66,7 +66,7 @@ class Folder:
     self._check_same(self._read_mark())
 
   def ask(
-    self, artifacts: Tuple[str, ...], choice: declarations.Selection
+    self, artifacts: tuple[str, ...], choice: declarations.Selection
   ) -> None:
     """Stores a request."""
     request = {
@@ -77,7 +77,7 @@ class Folder:
     name = f'{hashlib.sha256(text.encode()).hexdigest()[:8]}.json'
     _write_once(self.path / _REQUESTS / name, request)
 
-  def requests(self) -> List[Tuple[Tuple[str, ...], declarations.Selection]]:
+  def requests(self) -> list[tuple[tuple[str, ...], declarations.Selection]]:
     """Returns the artifacts and choices of all requests."""
     found = []
     for path in sorted((self.path / _REQUESTS).glob('*.json')):
@@ -87,7 +87,7 @@ class Folder:
       found.append((tuple(request['artifacts']), choice))
     return found
 
-  def commands(self) -> List[str]:
+  def commands(self) -> list[str]:
     """Returns the commands that reproduce all requests."""
     scale = self.scale
     is_default = scale == scales.get(scale.name)
@@ -109,7 +109,7 @@ class Folder:
       for artifacts, choice in self.requests()
     ]
 
-  def specs(self) -> List[runs.RunSpec]:
+  def specs(self) -> list[runs.RunSpec]:
     """Returns all requested runs."""
     return runs.ordered(
       spec
@@ -117,15 +117,15 @@ class Folder:
       for spec in declarations.declared(artifacts, self.scale, choice)
     )
 
-  def artifacts(self) -> Tuple[str, ...]:
+  def artifacts(self) -> tuple[str, ...]:
     """Returns all requested artifacts in the paper's order."""
     asked = {name for artifacts, _ in self.requests() for name in artifacts}
     return tuple(name for name in artifacts_lib.ARTIFACTS if name in asked)
 
-  def _read_mark(self) -> Dict[str, Any]:
+  def _read_mark(self) -> dict[str, Any]:
     return _read(self.path / _MARK, 'Choose another --folder')
 
-  def _mark(self) -> Dict[str, Any]:
+  def _mark(self) -> dict[str, Any]:
     return {
       'format': _FORMAT,
       'version': version.__version__,
@@ -136,7 +136,7 @@ class Folder:
       'settings': [list(setting) for setting in self.settings],
     }
 
-  def _check_same(self, found: Dict[str, Any]) -> None:
+  def _check_same(self, found: dict[str, Any]) -> None:
     # Directories of earlier versions lack the kind of pre-training.
     default = scales.get(self.scale.name).pretraining
     found = {'pretraining': default, **found}
@@ -156,7 +156,7 @@ class Folder:
 _PARTS = ('seeds', 'games', 'arms')
 
 
-def _write_once(path: pathlib.Path, content: Dict[str, Any]) -> None:
+def _write_once(path: pathlib.Path, content: dict[str, Any]) -> None:
   """Writes a file unless it exists; any number of workers may try."""
   path.parent.mkdir(parents=True, exist_ok=True)
   try:
@@ -166,11 +166,11 @@ def _write_once(path: pathlib.Path, content: Dict[str, Any]) -> None:
     pass
 
 
-def _read(path: pathlib.Path, advice: str) -> Dict[str, Any]:
+def _read(path: pathlib.Path, advice: str) -> dict[str, Any]:
   end = time.monotonic() + _WRITING_SECONDS
   while True:
     try:
-      content: Dict[str, Any] = json.loads(path.read_text())
+      content: dict[str, Any] = json.loads(path.read_text())
       return content
     except ValueError as error:
       if time.monotonic() > end:

@@ -8,7 +8,7 @@ Haiku. Source: Campos et al. 2021, arXiv:2102.13515.
 
 import inspect
 import math
-from typing import Any, List, Mapping, Tuple
+from typing import Any, Mapping
 
 import jax
 import optax
@@ -57,7 +57,7 @@ def _equal(ours: Any, printed: str) -> bool:
   return ours == printed if isinstance(ours, str) else ours == float(printed)
 
 
-def _ours(row: Mapping[str, str]) -> List[Any]:
+def _ours(row: Mapping[str, str]) -> list[Any]:
   """Returns our value of a setting, or two values if the agents differ."""
   setting = row['setting']
   if row['of'] == 'optax':
@@ -78,7 +78,7 @@ _ATARI = (84, 84, 4)  # Four grayscale frames.
 _ATARI_ACTIONS = 18
 
 
-def _parameters() -> List[Tuple[str, str, Tuple[int, ...]]]:
+def _parameters() -> list[tuple[str, str, tuple[int, ...]]]:
   """Lists the parameters of the paper's Q-network without allocating them.
 
   Returns:
@@ -95,7 +95,7 @@ def _parameters() -> List[Tuple[str, str, Tuple[int, ...]]]:
   ]
 
 
-def network_texts() -> Tuple[str, str]:
+def network_texts() -> tuple[str, str]:
   """Returns the parameters and their total as CSV and as a text table."""
   rows = [
     (module, name, ' x '.join(map(str, shape)), math.prod(shape))

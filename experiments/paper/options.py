@@ -2,7 +2,7 @@
 
 import argparse
 import pathlib
-from typing import NoReturn, Sequence, Tuple
+from typing import NoReturn, Sequence
 
 from experiments import arguments
 from experiments.harness import runs, slots
@@ -14,8 +14,7 @@ COMMANDS = (
   'publish',
 )
 _TAKE_ARTIFACTS = ('plan', 'work', 'render')  # Commands that take artifacts.
-_EXECUTE = ('', 'work')  # Commands that execute runs.
-_TAKE_PARTS = (*_EXECUTE, 'plan')  # Commands that take a part of the runs.
+_TAKE_PARTS = ('', 'work', 'plan')  # Commands that take a part of the runs.
 
 
 def read(words: Sequence[str], description: str) -> argparse.Namespace:
@@ -28,8 +27,7 @@ def read(words: Sequence[str], description: str) -> argparse.Namespace:
   Returns:
     The flags by name. `command` is empty to make artifacts from scratch,
     `folder` is a `folders.Folder`, `choice` is the selection of runs, and
-    `slots` are the local slots, none on a cluster. `slots_text` is the text of
-    the slots, which on a cluster applies to each machine.
+    `slots` are the slots of this machine.
 
   Raises:
     ValueError: if the command line is invalid.
@@ -55,16 +53,9 @@ def read(words: Sequence[str], description: str) -> argparse.Namespace:
       f'seeds, games, arms: `{command}` applies to all requested runs. Use '
       '--seeds, --games and --arms only with `plan`, `work` and artifacts.'
     )
-  if given.ray_address and command not in _EXECUTE:
-    raise ValueError(
-      f'ray_address: `{command}` does not execute runs. Use --ray_address only '
-      'with `work` and artifacts.'
-    )
   for one in given.format:
     arguments.known('format', one, report.FORMATS)
-  given.slots_text = given.slots or scale.slots
-  slots.parse(given.slots_text, [0])  # Reports mistakes before anything starts.
-  given.slots = [] if given.ray_address else slots.parse(given.slots_text)
+  given.slots = slots.parse(given.slots or scale.slots)
   return given
 
 
@@ -113,15 +104,6 @@ def _parser(description: str) -> argparse.ArgumentParser:
       _hours,
       'hours after which all runs are saved and stopped',
     ),
-    (
-      *('ray_address', '', str),
-      'head of a Ray cluster, such as 10.0.0.1:6379; every machine of the '
-      'cluster executes runs in these --slots',
-    ),
-    (
-      *('ray_python', '.venv-ray/bin/python', str),
-      'Python executable of an environment with Ray, as created by `make ray`',
-    ),
   ):
     parser.add_argument(f'--{flag}', default=default, type=kind, help=text)
   parser.add_argument(
@@ -135,7 +117,7 @@ def _parser(description: str) -> argparse.ArgumentParser:
   return parser
 
 
-def _read_names(given: Sequence[str]) -> Tuple[str, Tuple[str, ...]]:
+def _read_names(given: Sequence[str]) -> tuple[str, tuple[str, ...]]:
   """Returns the command, which may be empty, and the artifacts.
 
   Without artifacts, `render` makes a report, and other commands take all.
@@ -156,7 +138,7 @@ def _read_names(given: Sequence[str]) -> Tuple[str, Tuple[str, ...]]:
   return command, artifacts or default
 
 
-def _words(text: str) -> Tuple[str, ...]:
+def _words(text: str) -> tuple[str, ...]:
   return tuple(part for part in text.split(',') if part)
 
 
@@ -167,7 +149,7 @@ def _hours(text: str) -> float:
   return hours
 
 
-def _shard(text: str) -> Tuple[int, int]:
+def _shard(text: str) -> tuple[int, int]:
   part, _, parts = text.partition('/')
   if not (part.isdecimal() and parts.isdecimal()) or not 1 <= int(part) <= int(
     parts
@@ -178,7 +160,7 @@ def _shard(text: str) -> Tuple[int, int]:
   return int(part), int(parts)
 
 
-def _setting(text: str) -> Tuple[str, str]:
+def _setting(text: str) -> tuple[str, str]:
   name, equals, value = text.partition('=')
   if not equals:
     raise argparse.ArgumentTypeError(

@@ -3,7 +3,7 @@
 import collections
 import pathlib
 import statistics
-from typing import Counter, Dict, List, Mapping, NamedTuple, Sequence
+from typing import Counter, Mapping, NamedTuple, Sequence
 
 from bt_acme.evaluation import tables
 from experiments.harness import dataset, pool, records, runs
@@ -40,13 +40,13 @@ class StageEstimate(NamedTuple):
 
 def estimates(
   folder: pathlib.Path, specs: Sequence[runs.RunSpec], scale: scales.Scale
-) -> Dict[str, StageEstimate]:
+) -> dict[str, StageEstimate]:
   """Estimates the cost of each stage."""
-  found: Dict[str, StageEstimate] = {}
+  found: dict[str, StageEstimate] = {}
   for stage in STAGES:
     group = [spec for spec in specs if spec.stage == stage]
-    done: List[runs.RunSpec] = []
-    left: List[runs.RunSpec] = []
+    done: list[runs.RunSpec] = []
+    left: list[runs.RunSpec] = []
     for spec in group:
       (done if spec.is_done(folder) else left).append(spec)
     seconds = (records.read(folder, spec).seconds for spec in done)
@@ -89,10 +89,10 @@ def plan(
     else f'estimated at {scale.steps_per_second:,g} actor steps per second for '
     'stages without finished runs'
   )
-  time = f'Hours of one slot, {source}.'
-  if slots:  # None on a cluster.
-    hours = _wall_hours(by_stage, slots)
-    time += f' With {tables.counted(len(slots), "slot")}: {hours:,.2f} h.'
+  time = (
+    f'Hours of one slot, {source}. With {tables.counted(len(slots), "slot")}: '
+    f'{_wall_hours(by_stage, slots):,.2f} h.'
+  )
   learning = sum(not spec.is_evaluation for spec in specs)
   return '\n'.join(
     [
@@ -114,8 +114,8 @@ def status(
   folder: pathlib.Path, specs: Sequence[runs.RunSpec], scale: scales.Scale
 ) -> str:
   """Describes the progress of the runs and their failures as text."""
-  counts: Dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
-  failed: List[runs.RunSpec] = []
+  counts: dict[str, Counter[str]] = collections.defaultdict(collections.Counter)
+  failed: list[runs.RunSpec] = []
   for spec in specs:
     found = records.status_of(folder, spec)
     counts[f'{STAGES[spec.stage]}: {spec.arm}'][found] += 1

@@ -5,7 +5,7 @@ are computed in the same way as from our runs.
 """
 
 import functools
-from typing import NamedTuple, Tuple
+from typing import NamedTuple
 
 from experiments.harness import dataset
 from experiments.paper import artifacts, data_files
@@ -43,7 +43,7 @@ class Printed(NamedTuple):
 
 
 @functools.lru_cache
-def numbers(artifact: str) -> Tuple[Printed, ...]:
+def numbers(artifact: str) -> tuple[Printed, ...]:
   """Returns all numbers of a table in the paper's order; none for a figure."""
   printed = data_files.typed_rows('paper.csv', Printed)
   return tuple(number for number in printed if number.artifact == artifact)

@@ -1,7 +1,7 @@
 """Writes tables, figures and the report that combines them."""
 
 import pathlib
-from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Mapping, NamedTuple, Sequence
 
 from bt_acme import files
 from bt_acme.evaluation import panels
@@ -32,7 +32,7 @@ class Rendered(NamedTuple):
     markdown: the section of a report in the parent directory of the files.
   """
 
-  paths: Tuple[pathlib.Path, ...]
+  paths: tuple[pathlib.Path, ...]
   markdown: str
 
 
@@ -78,7 +78,7 @@ def render(
 
 def _written(
   path: pathlib.Path, texts: Mapping[str, str]
-) -> Tuple[pathlib.Path, ...]:
+) -> tuple[pathlib.Path, ...]:
   """Writes texts, given by file suffix, and returns the paths."""
   for suffix, text in texts.items():
     files.write_text(path.with_suffix(f'.{suffix}'), text)
@@ -131,7 +131,7 @@ def joined(
 
 def runs_table(runs: Sequence[dataset_lib.RunRow]) -> str:
   """Formats the counts, duration, commits and devices of runs as Markdown."""
-  stages: Dict[str, List[dataset_lib.RunRow]] = {}
+  stages: dict[str, list[dataset_lib.RunRow]] = {}
   for run in runs:
     stages.setdefault(planning.STAGES[run.stage], []).append(run)
   statuses = (dataset_lib.DONE, dataset_lib.FAILED)

@@ -1,16 +1,7 @@
 """Looks up results by arm and environment and reports missing data."""
 
 import collections
-from typing import (
-  Callable,
-  Dict,
-  Iterable,
-  List,
-  NamedTuple,
-  Optional,
-  Sequence,
-  Tuple,
-)
+from typing import Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
@@ -27,7 +18,7 @@ NEAR = 0.025
 EARLY = (0.02, 0.1)
 
 # Returns a number for a run, such as its final return; None if it is missing.
-Reading = Callable[['Results', dataset_lib.RunRow], Optional[float]]
+Reading = Callable[['Results', dataset_lib.RunRow], float | None]
 
 
 class ArmResults(NamedTuple):
@@ -44,9 +35,9 @@ class ArmResults(NamedTuple):
   """
 
   values: np.ndarray
-  envs: Tuple[str, ...]
-  runs: Tuple[dataset_lib.RunRow, ...]
-  problems: Tuple[diagnosis.Problem, ...]
+  envs: tuple[str, ...]
+  runs: tuple[dataset_lib.RunRow, ...]
+  problems: tuple[diagnosis.Problem, ...]
   frames: np.ndarray = np.zeros(0)
 
   @property
@@ -58,12 +49,12 @@ class Results:
   """An index of a dataset."""
 
   def __init__(self, dataset: dataset_lib.Dataset):
-    self._runs: Dict[Tuple[str, str, str], List[dataset_lib.RunRow]] = (
+    self._runs: dict[tuple[str, str, str], list[dataset_lib.RunRow]] = (
       collections.defaultdict(list)
     )
     for run in dataset.runs:
       self._runs[run.stage, run.arm, run.env].append(run)
-    self._scores: Dict[Tuple[str, str], List[dataset_lib.Score]] = (
+    self._scores: dict[tuple[str, str], list[dataset_lib.Score]] = (
       collections.defaultdict(list)
     )
     for score in dataset.scores:
@@ -73,13 +64,13 @@ class Results:
 
   def scores(
     self, run: dataset_lib.RunRow, source: str
-  ) -> List[dataset_lib.Score]:
+  ) -> list[dataset_lib.Score]:
     """Returns the scores of a run from one source, sorted by actor steps."""
     return self._scores.get((run.run_id, source), [])
 
   def runs_of(
-    self, arm: str, env: str, pretraining_steps: Optional[int] = None
-  ) -> List[dataset_lib.RunRow]:
+    self, arm: str, env: str, pretraining_steps: int | None = None
+  ) -> list[dataset_lib.RunRow]:
     """Returns one run per seed, sorted by seed, each with the largest budget.
 
     Args:
@@ -97,11 +88,11 @@ class Results:
     }
     return [by_seed[seed] for seed in sorted(by_seed)]
 
-  def budgets(self, arm: str, env: str) -> List[int]:
+  def budgets(self, arm: str, env: str) -> list[int]:
     """Returns the pre-training steps of an arm's runs in ascending order."""
     return sorted({run.pretraining_steps for run in self._found(arm, env)})
 
-  def _found(self, arm: str, env: str) -> List[dataset_lib.RunRow]:
+  def _found(self, arm: str, env: str) -> list[dataset_lib.RunRow]:
     stage = 'zero_shot' if arm in artifacts.ZERO_SHOT else 'transfer'
     return self._runs.get((stage, arm, env), [])
 
@@ -110,7 +101,7 @@ class Results:
     arm: str,
     envs: Sequence[str],
     reading: Reading,
-    pretraining_steps: Optional[int] = None,
+    pretraining_steps: int | None = None,
   ) -> ArmResults:
     """Reads an arm's runs in several environments.
 
@@ -146,13 +137,13 @@ class Results:
 
 def balanced(
   arm: str, runs: Iterable[dataset_lib.RunRow]
-) -> Tuple[Dict[str, List[dataset_lib.RunRow]], List[diagnosis.Problem]]:
+) -> tuple[dict[str, list[dataset_lib.RunRow]], list[diagnosis.Problem]]:
   """Selects equally many runs of an arm for each environment.
 
   Returns:
     The runs by environment, and the environments that limit their number.
   """
-  by_env: Dict[str, List[dataset_lib.RunRow]] = collections.defaultdict(list)
+  by_env: dict[str, list[dataset_lib.RunRow]] = collections.defaultdict(list)
   for run in runs:
     by_env[run.env].append(run)
   counts = {env: len(found) for env, found in by_env.items()}
@@ -171,7 +162,7 @@ def balanced(
 
 def not_run(
   arm: str, envs: Iterable[str], runs: Iterable[dataset_lib.RunRow]
-) -> List[diagnosis.Problem]:
+) -> list[diagnosis.Problem]:
   """Reports the environments in which an arm has no runs."""
   some = {run.env for run in runs}
   what = f'{arm} was not run on'
@@ -186,7 +177,7 @@ def at(share: float) -> Reading:
   during training.
   """
 
-  def read(results: Results, run: dataset_lib.RunRow) -> Optional[float]:
+  def read(results: Results, run: dataset_lib.RunRow) -> float | None:
     after = results.scores(run, dataset_lib.FINAL)
     if share == 1 and after:
       return after[-1].return_mean
@@ -206,7 +197,7 @@ def at(share: float) -> Reading:
 def normalized(reading: Reading) -> Reading:
   """Returns a reading whose result is normalized."""
 
-  def read(results: Results, run: dataset_lib.RunRow) -> Optional[float]:
+  def read(results: Results, run: dataset_lib.RunRow) -> float | None:
     value = reading(results, run)
     if value is None:
       return None
@@ -215,7 +206,7 @@ def normalized(reading: Reading) -> Reading:
   return read
 
 
-def early_area(results: Results, run: dataset_lib.RunRow) -> Optional[float]:
+def early_area(results: Results, run: dataset_lib.RunRow) -> float | None:
   """Returns the mean return over the early part of training.
 
   The mean is the area under the curve, linearly interpolated between
@@ -232,9 +223,7 @@ def early_area(results: Results, run: dataset_lib.RunRow) -> Optional[float]:
   return float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2) / end)
 
 
-def peak_over_rest(
-  results: Results, run: dataset_lib.RunRow
-) -> Optional[float]:
+def peak_over_rest(results: Results, run: dataset_lib.RunRow) -> float | None:
   """Returns how much the use of the extra action peaks in the first third.
 
   This is the maximum greedy share of the extra action in the first third of a
@@ -244,7 +233,7 @@ def peak_over_rest(
   return float(first.max() - rest.max()) if len(first) and len(rest) else None
 
 
-def peak_over_end(results: Results, run: dataset_lib.RunRow) -> Optional[float]:
+def peak_over_end(results: Results, run: dataset_lib.RunRow) -> float | None:
   """Returns the peak in the first third minus the share at the end of a run."""
   first, rest = _thirds(results, run)
   return float(first.max() - rest[-1]) if len(first) and len(rest) else None
@@ -252,7 +241,7 @@ def peak_over_end(results: Results, run: dataset_lib.RunRow) -> Optional[float]:
 
 def _thirds(
   results: Results, run: dataset_lib.RunRow
-) -> Tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
   """Returns greedy shares of the extra action in and after the first third."""
   steps, shares = column_of(results, run, 'greedy_extra_share')
   first = steps <= run.budget_steps / 3
@@ -261,7 +250,7 @@ def _thirds(
 
 def column_of(
   results: Results, run: dataset_lib.RunRow, name: str
-) -> Tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
   """Returns actor steps and values of a column of evaluations, without NaN."""
   scores = results.scores(run, dataset_lib.EVALUATOR)
   steps = np.array([score.actor_steps for score in scores], np.float64)

@@ -13,7 +13,7 @@ and so is opening the door, like destroying walls in Hero.
 
 import json
 import re
-from typing import Any, Iterator, Mapping, NamedTuple, Tuple
+from typing import Any, Iterator, Mapping, NamedTuple
 
 from experiments import arguments
 from experiments.paper import data_files
@@ -61,11 +61,11 @@ class Scale(NamedTuple):
   name: str
   purpose: str
   suites: Suites
-  seeds: Tuple[int, ...]
+  seeds: tuple[int, ...]
   pretraining: str
   pretraining_steps: int
   transfer_steps: int
-  snapshots: Tuple[int, ...]
+  snapshots: tuple[int, ...]
   final_episodes: int
   settings: Mapping[str, Any]
   pretraining_settings: Mapping[str, Any]
@@ -75,7 +75,7 @@ class Scale(NamedTuple):
   megabytes: float
 
   @property
-  def envs(self) -> Tuple[str, ...]:
+  def envs(self) -> tuple[str, ...]:
     """All environments of the suites, without duplicates."""
     suites = self.suites.values()
     return tuple(dict.fromkeys(env for envs in suites for env in envs))

@@ -20,16 +20,7 @@ import functools
 import heapq
 import itertools
 import sys
-from typing import (
-  Any,
-  Dict,
-  FrozenSet,
-  Iterator,
-  List,
-  Mapping,
-  NamedTuple,
-  Tuple,
-)
+from typing import Any, Iterator, Mapping, NamedTuple
 
 import numpy as np
 from minigrid.core import world_object
@@ -83,13 +74,13 @@ class Solution(NamedTuple):
   """The best episode of a layout: its return and its actions."""
 
   value: float
-  actions: Tuple[int, ...]
+  actions: tuple[int, ...]
 
 
 class _State(NamedTuple):
-  cell: Tuple[int, int]
+  cell: tuple[int, int]
   direction: int
-  opened: FrozenSet[Tuple[int, int]]  # The doors opened in this episode.
+  opened: frozenset[tuple[int, int]]  # The doors opened in this episode.
 
 
 def measure(env: str, episodes: int, seed: int = 0) -> SmallScore:
@@ -106,8 +97,8 @@ def measure(env: str, episodes: int, seed: int = 0) -> SmallScore:
   rng = np.random.default_rng(seed)
   num_actions = environment.action_spec().num_values
   is_bound = bonuses.get('new_cell', 0) > 0
-  random: List[float] = []
-  best: List[float] = []
+  random: list[float] = []
+  best: list[float] = []
   for _ in range(episodes):
     step = environment.reset()
     if not best or 'fixed' not in bonuses:
@@ -148,7 +139,7 @@ def solve(environment: Any, bonuses: Mapping[str, Any]) -> Solution:
   start = _State((x, y), int(inner.agent_dir), frozenset())
   # Entries are (cost, order, state, actions); equal costs keep their order. The
   # bonus of opened doors is added at the end, so that no cost is negative.
-  queue: List[Tuple[float, int, _State, Tuple[int, ...]]] = [(0, 0, start, ())]
+  queue: list[tuple[float, int, _State, tuple[int, ...]]] = [(0, 0, start, ())]
   order = itertools.count(1)
   seen = set()
   solutions = []
@@ -177,7 +168,7 @@ def solve(environment: Any, bonuses: Mapping[str, Any]) -> Solution:
   return best if best.value > 0 else Solution(0.0, ())
 
 
-def _moves(grid: Any, state: _State) -> Iterator[Tuple[int, _State]]:
+def _moves(grid: Any, state: _State) -> Iterator[tuple[int, _State]]:
   """Yields the actions that change the state, each with the new state.
 
   Actions that enter lava are omitted.
@@ -219,7 +210,7 @@ def _check_static(inner: Any) -> None:
       )
 
 
-def read() -> Dict[str, SmallScore]:
+def read() -> dict[str, SmallScore]:
   """Reads the scores of `data/small_scores.csv` by environment."""
   if not PATH.exists():
     return {}
@@ -270,7 +261,7 @@ def write(scores: Mapping[str, SmallScore]) -> None:
   files.write_text(PATH, _HEADER + tables.csv_text(rows))
 
 
-def main(arguments: List[str]) -> None:
+def main(arguments: list[str]) -> None:
   scores = read()
   for env in arguments or list(scores):
     scores[env] = measure(env, EPISODES)

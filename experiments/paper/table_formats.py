@@ -1,7 +1,7 @@
 """Renders tables of results as Markdown, CSV and LaTeX."""
 
 import math
-from typing import Callable, Iterator, List, Mapping, NamedTuple, Tuple
+from typing import Callable, Iterator, Mapping, NamedTuple
 
 from bt_acme.evaluation import tables
 
@@ -59,7 +59,7 @@ class TableRow(NamedTuple):
   """A row: a title and one cell per column."""
 
   title: str
-  cells: Tuple[Cell, ...]
+  cells: tuple[Cell, ...]
 
 
 class PaperTable(NamedTuple):
@@ -78,13 +78,13 @@ class PaperTable(NamedTuple):
   id: str
   title: str
   corner: str
-  columns: Tuple[str, ...]
-  rows: Tuple[TableRow, ...]
+  columns: tuple[str, ...]
+  rows: tuple[TableRow, ...]
   caption: str
-  notes: Tuple[str, ...] = ()
+  notes: tuple[str, ...] = ()
 
   @property
-  def lines(self) -> Iterator[List[str]]:
+  def lines(self) -> Iterator[list[str]]:
     """The cells as shown to readers: the header, then the rows."""
     yield [self.corner, *self.columns]
     for row in self.rows:

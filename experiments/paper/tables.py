@@ -4,7 +4,7 @@ For example, `make('table3', dataset, suites)`. With the paper's own scores of
 games (`published.data`), the result matches the paper to the digit.
 """
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class _Number(NamedTuple):
 
 
 # The title of the first column, the other titles, and the numbers of each row.
-_Layout = Tuple[str, Tuple[str, ...], List[Tuple[str, List[_Number]]]]
+_Layout = tuple[str, tuple[str, ...], list[tuple[str, list[_Number]]]]
 
 
 def _by_algorithm(artifact: artifacts.Artifact) -> _Layout:
@@ -144,7 +144,7 @@ class _Cells:
   ):
     self._results = indexed
     self._suites = suites
-    self._samples: Dict[_Number, results.ArmResults] = {}
+    self._samples: dict[_Number, results.ArmResults] = {}
     self._paper = published.numbers(artifact.id)
     here, paper = suites.get('tasks', ()), artifacts.PAPER_SUITES['tasks']
     self._stands_for: Mapping[str, str] = {}
@@ -152,12 +152,12 @@ class _Cells:
       self._stands_for = dict(zip(here, paper, strict=True))
 
   @property
-  def used(self) -> List[dataset_lib.RunRow]:
+  def used(self) -> list[dataset_lib.RunRow]:
     """The runs behind the cells."""
     return [run for sample in self._samples.values() for run in sample.runs]
 
   @property
-  def problems(self) -> List[diagnosis.Problem]:
+  def problems(self) -> list[diagnosis.Problem]:
     """The missing data, including runs that failed after their evaluation."""
     found = [p for sample in self._samples.values() for p in sample.problems]
     failed = (r for r in self.used if r.status == dataset_lib.FAILED)
@@ -183,7 +183,7 @@ class _Cells:
 
   def _of_paper(
     self, number: _Number, frames: float
-  ) -> Optional[published.Printed]:
+  ) -> published.Printed | None:
     for paper in self._paper:
       key = (paper.arm, paper.env or paper.suite, paper.metric)
       # Each game has one score, whose budget is not always stated.

@@ -35,8 +35,3 @@ def test_slots():
   fraction = float(half.variables['XLA_PYTHON_CLIENT_MEM_FRACTION'])
   assert 0 < 2 * (fraction + 0.2) < 1
   assert len(slots.parse('cpu')) == len(cores)
-
-
-def test_slots_that_a_cluster_machine_lacks_are_omitted():
-  found = slots.parse('cpu:3,gpu:0/2,gpu:1', range(2), 1)
-  assert [slot.gpu_share for slot in found] == [0, 0, 0.5, 0.5]

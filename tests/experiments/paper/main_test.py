@@ -15,7 +15,6 @@ from experiments.paper import (
   captions,
   declarations,
   folders,
-  options,
   scales,
 )
 from tests.experiments.harness import fakes
@@ -68,8 +67,6 @@ def _contents(folder):
     (['render', 'table3', '--arms=r2d2'], 'Use --seeds, --games'),
     (['table3', '--seeds=a'], 'distinct integers'),
     (['table3', '--hours=nan'], 'must be positive'),
-    (['status', '--ray_address=a:1'], '`status` does not execute runs'),
-    (['table3', '--ray_address=a:1', '--ray_python=/no'], 'Run `make ray`'),
   ],
 )
 def test_mistakes_are_reported_in_one_line_and_write_nothing(
@@ -80,32 +77,6 @@ def test_mistakes_are_reported_in_one_line_and_write_nothing(
   assert err.startswith('error: ') and err.count('\n') == 1
   assert message in err
   assert not run.folder.exists()
-
-
-def test_a_cluster_driver_needs_few_packages(tmp_path):
-  folder = tmp_path / 'folder'
-  code = (
-    'import sys\n'
-    'for name in ("portpicker", "launchpad", "reverb", "acme"):\n'
-    '  sys.modules[name] = None\n'
-    'from experiments.paper import __main__ as paper\n'
-    'assert paper.main(["list"]) == 0\n'
-    'sys.exit(paper.main(["table3", "--ray_address=a:1", '
-    '"--folder=" + sys.argv[1], "--ray_python=" + sys.executable]))'
-  )
-  command = [sys.executable, '-c', code, str(folder)]
-  ended = subprocess.run(command, capture_output=True, text=True)
-  assert ended.returncode == 2, ended.stderr
-  assert 'no cluster head answers at a:1' in ended.stderr
-  assert not folder.exists()
-
-
-def test_slots_of_other_machines_are_not_checked_locally():
-  flags = ['table3', '--ray_address=a:1']
-  read = options.read([*flags, '--slots=gpu:7,cpu:1000'], '')
-  assert (read.slots, read.slots_text) == ([], 'gpu:7,cpu:1000')
-  with pytest.raises(ValueError, match="'cpus:4' is not a slot"):
-    options.read([*flags, '--slots=cpus:4'], '')
 
 
 def test_a_closed_pipe_is_not_an_error():
