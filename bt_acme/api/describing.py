@@ -98,8 +98,8 @@ def learned_with(agent: assembly.Agent) -> str:
   """Returns Markdown with the behaviors that an agent transfers."""
   listed = ', '.join(f'`{behavior.name}`' for behavior in agent.behaviors)
   return (
-    f'## Behaviors\n\nThis policy learned with the behaviors {listed}. It acts '
-    'without them.'
+    f'## Behaviors\n\nThis policy learned with the behaviors {listed}, which '
+    'the command above does not contain. It acts without them.'
   )
 
 
