@@ -21,7 +21,7 @@ def describe(
   behavior: Union[str, pathlib.Path, behaviors.Exported],
   envs: Names = (),
   *,
-  films: Names = (),
+  videos: Names = (),
   episodes: int = 100,
   epsilon: float = 0.05,
   seed: int = 0,
@@ -34,7 +34,7 @@ def describe(
   Args:
     behavior: a behavior, or anything that `load_behavior` accepts.
     envs: the environments to play, without any learning; none by default.
-    films: the environments in which to record a video of one episode.
+    videos: the environments in which to record a video of one episode.
     episodes: the number of episodes in each environment, for the behavior and
       for a random policy.
     epsilon: the epsilon of the behavior.
@@ -58,13 +58,13 @@ def describe(
   """
   if not isinstance(behavior, behaviors.Exported):
     behavior = loading.load_behavior(behavior)
-  envs, films = (
+  envs, videos = (
     environments.names_in(given) if isinstance(given, str) else list(given)
-    for given in (envs, films)
+    for given in (envs, videos)
   )
   pictures: Dict[str, bytes] = {}
   parts = [f'# {behavior.name}', _facts(behavior)]
-  for env in films:
+  for env in videos:
     name = f'{re.sub("[^0-9a-z]+", "-", env.lower()).strip("-")}.gif'
     pictures[name] = recorder.film(
       assembly.moved(behavior.agent, env),

@@ -34,7 +34,7 @@ def pretrain(tmp_path_factory):
 
 def test_a_card_has_facts_film_scores_curve_command_and_notes(workdir):
   card = bt_acme.describe(
-    workdir, _ENV, films=_ENV, episodes=2, notes='## Limits\n\nNone known.'
+    workdir, _ENV, videos=_ENV, episodes=2, notes='## Limits\n\nNone known.'
   )
   behavior = bt_acme.load_behavior(workdir)
   for part in (
