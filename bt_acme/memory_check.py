@@ -5,7 +5,7 @@ run that does not fit by these numbers cannot run on the machine.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, Iterator, NamedTuple, Optional
 
 import jax
 import numpy as np
@@ -89,23 +89,45 @@ def estimate_evaluation(
   return [_environments(agent, episodes, f'episodes={episodes}')]
 
 
-def check(needs: list[MemoryRequirement]) -> None:
-  """Checks that all requirements together fit into this machine's memory.
+def estimate_device(
+  agent: assembly.Agent, num_devices: int
+) -> list[MemoryRequirement]:
+  """Lists the memory requirements of the learner on each of several devices.
 
   Args:
-    needs: the list that `estimate` or `estimate_evaluation` returned.
+    agent: the agent that learns.
+    num_devices: the number of devices that share a batch.
+  """
+  return [
+    _learner(agent),
+    _batches(agent, num_devices),
+    _activations(agent, num_devices),
+  ]
+
+
+def check(
+  needs: list[MemoryRequirement],
+  memory: Optional[int] = None,
+  owner: str = 'this machine',
+) -> None:
+  """Checks that all requirements together fit into a memory.
+
+  Args:
+    needs: the list that one of the functions above returned.
+    memory: the number of bytes; None for the memory of this machine.
+    owner: the owner of the memory, for the message.
 
   Raises:
     ValueError: if they do not fit; the message names the largest requirement.
   """
-  memory = memory_estimate.available_memory()
+  memory = memory_estimate.available_memory() if memory is None else memory
   total = sum(need.num_bytes for need in needs)
   if total <= memory:
     return
   largest = max(needs, key=lambda need: need.num_bytes)
   size = memory_estimate.size_in_words
   raise ValueError(
-    f'{largest.settings}: this machine has {size(memory)}, but {largest.what} '
+    f'{largest.settings}: {owner} has {size(memory)}, but {largest.what} '
     f'about {size(largest.num_bytes)} and everything else '
     f'{size(total - largest.num_bytes)}. {largest.advice}'
   )
@@ -162,9 +184,8 @@ def _learner(agent: assembly.Agent) -> MemoryRequirement:
   )
 
 
-def _batches(agent: assembly.Agent) -> MemoryRequirement:
+def _batches(agent: assembly.Agent, num_devices: int = 1) -> MemoryRequirement:
   replay, shapes = agent.config.replay, agent.replay_shapes
-  batch_size = agent.config.learner.batch_size
   sequence = 2 * 4 * shapes.lstm_size + sum(
     (replay.sequence_length + field.overlap(shapes))
     * math.prod(field.row_shape(shapes))
@@ -172,12 +193,71 @@ def _batches(agent: assembly.Agent) -> MemoryRequirement:
     for field in fields.FIELDS
   )
   return MemoryRequirement(
-    f'batch_size={batch_size}, trace_length={replay.trace_length}, '
-    f'burn_in_length={replay.burn_in_length}',
+    _batch_settings(agent),
     f'{_BATCHES} batches take',
-    _BATCHES * batch_size * sequence,
+    _BATCHES * _share(agent, num_devices) * sequence,
     'Lower one of these settings.',
   )
+
+
+def _activations(agent: assembly.Agent, num_devices: int) -> MemoryRequirement:
+  """Returns the requirement of a learner step's gradient, from shapes alone.
+
+  The gradient of a product needs its left operand, and the gradient of the
+  largest operand is computed next to all of them.
+  """
+  network, shape = agent.network, jax.ShapeDtypeStruct
+  rows = (agent.config.replay.sequence_length + 1, _share(agent, num_devices))
+  observation = shape((*rows, *agent.spec.observation_shape), np.uint8)
+  state = jax.tree.map(
+    lambda x: shape((rows[1], *x.shape), x.dtype),
+    jax.eval_shape(network.initial_state),
+  )
+  jaxpr = jax.make_jaxpr(network.unroll)(
+    jax.eval_shape(network.init, jax.random.key(0)),
+    observation,
+    shape(rows, np.int32),
+    shape(rows, np.float32),
+    state,
+  ).jaxpr
+  operands = sorted(_left_operands(jaxpr))
+  # The largest operand is the observation, which has no gradient.
+  gradient = sum(operands[-2:-1])
+  return MemoryRequirement(
+    _batch_settings(agent),
+    'a learner step takes',
+    observation.size + sum(operands) + gradient,
+    'Lower one of these settings, or raise num_devices on a machine with more '
+    'devices.',
+  )
+
+
+def _left_operands(jaxpr: Any) -> Iterator[int]:
+  """Yields the bytes of the left operands of products outside the LSTM."""
+  for equation in jaxpr.eqns:
+    if equation.primitive.name in ('dot_general', 'conv_general_dilated'):
+      operand = equation.invars[0].aval
+      yield operand.size * operand.dtype.itemsize
+    elif equation.primitive.name not in ('scan', 'cond'):
+      for value in equation.params.values():
+        for part in value if isinstance(value, (tuple, list)) else [value]:
+          part = getattr(part, 'jaxpr', part)
+          if hasattr(part, 'eqns'):
+            yield from _left_operands(part)
+
+
+def _batch_settings(agent: assembly.Agent) -> str:
+  replay = agent.config.replay
+  return (
+    f'batch_size={agent.config.learner.batch_size}, '
+    f'trace_length={replay.trace_length}, '
+    f'burn_in_length={replay.burn_in_length}'
+  )
+
+
+def _share(agent: assembly.Agent, num_devices: int) -> int:
+  """Returns the number of sequences of a batch on each device."""
+  return -(-agent.config.learner.batch_size // num_devices)
 
 
 def _replay(agent: assembly.Agent) -> MemoryRequirement:

@@ -273,7 +273,7 @@ def test_kernels_of_the_returns():
 @pytest.mark.slow
 @pytest.mark.parametrize(
   'kind, target, gigabytes, kernels',
-  [('r2d2', 'v5e', 3, 6_000), ('r2d2', 'h200', 4, 1_000)],
+  [('r2d2', 'v5e', 2.5, 6_000), ('r2d2', 'h200', 4, 1_000)],
 )
 def test_learner_at_paper_shapes(kind, target, gigabytes, kernels, tmp_path):
   _, step = accelerated.learner(make_agent(kind, tmp_path), devices_of(target))

@@ -1,6 +1,7 @@
 """Memory requirements of runs, counted by hand, and refused if too large."""
 
 import dataclasses
+import subprocess
 
 import jax
 import pytest
@@ -159,6 +160,65 @@ def test_too_large_settings_are_refused(set_memory, run, groups, message):
   with pytest.raises(ValueError, match=message) as error:
     requirements.check(run_config.RunConfig(**changed), agent)
   assert '\n' not in str(error.value)
+
+
+@pytest.mark.parametrize('dtype, width', [('float32', 4), ('bfloat16', 2)])
+def test_a_learner_step_needs_the_operands_of_all_products(dtype, width):
+  network = config_lib.NetworkConfig(torso_dtype=dtype)
+  agent = assembly.Agent(config_lib.R2D2Config(network=network), ATARI)
+  *_, step = memory_check.estimate_device(agent, 2)
+  image = 84 * 84 * 4
+  # The outputs of the three convolutions; the inputs of the head's four layers.
+  convolutions = [20 * 20 * 32, 9 * 9 * 64, 7 * 7 * 64]
+  row = image + width * (image + sum(convolutions)) + 4 * 4 * 512
+  assert step.num_bytes == 161 * 32 * (row + width * convolutions[0])
+
+
+SMI = """memory.total [MiB]
+81559 MiB
+40960 MiB
+"""
+
+
+@pytest.mark.parametrize(
+  'batch_size, num_devices, platforms, refused',
+  [
+    *((512, 1, None, False), (2048, 1, None, True), (4096, 0, None, True)),
+    *((2048, 0, None, False), (2048, 1, 'gpu,cpu', True)),
+    (2048, 1, 'cpu', False),
+  ],
+)
+def test_a_batch_that_does_not_fit_a_gpu_is_refused(
+  monkeypatch, set_memory, batch_size, num_devices, platforms, refused
+):
+  set_memory(10**12)
+  find_spec = lambda name: name == 'jax_cuda12_plugin'  # noqa: E731
+  monkeypatch.setattr(requirements.importlib.util, 'find_spec', find_spec)
+  monkeypatch.setattr(requirements.shutil, 'which', lambda name: f'/bin/{name}')
+  monkeypatch.setattr(
+    requirements.subprocess,
+    'run',
+    lambda command, **options: subprocess.CompletedProcess(command, 0, SMI),
+  )
+  monkeypatch.delenv('JAX_PLATFORMS')
+  if platforms is not None:
+    monkeypatch.setenv('JAX_PLATFORMS', platforms)
+  learner = config_lib.LearnerConfig(
+    batch_size=batch_size, num_devices=num_devices
+  )
+  agent = assembly.Agent(config_lib.R2D2Config(learner=learner), ATARI)
+  run = run_config.RunConfig(max_actor_steps=10**9)
+  if refused:
+    with pytest.raises(
+      ValueError,
+      match=f'^batch_size={batch_size}, trace_length=160.*each of this '
+      "machine's GPUs has 85.5 GB, but a learner step takes about .* Lower one",
+    ):
+      requirements.check(run, agent)
+  else:
+    requirements.check(run, agent)
+  cluster = dataclasses.replace(run, lp_launch_type='ray', ray_address='auto')
+  requirements.check(cluster, agent)
 
 
 def test_too_many_episodes_for_the_memory_are_refused():

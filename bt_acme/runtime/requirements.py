@@ -6,9 +6,15 @@
 import glob
 import importlib.util
 import os
+import re
+import shutil
+import subprocess
+from typing import List
 
 from bt_acme import assembly, memory_check
 from bt_acme.config import run as run_config
+
+_GPU_TOOL = 'nvidia-smi'  # It comes with the driver.
 
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
@@ -16,7 +22,8 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
 
   Raises:
     ValueError: if a setting has no effect, the learner would never start, two
-      processes would need the same TPU, or the memory is too small.
+      processes would need the same TPU, or the memory of this machine or of its
+      GPUs is too small.
   """
   replay = agent.config.replay
   if run.snapshots and agent.intrinsic is None:
@@ -40,14 +47,36 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
       "inference='local', or set JAX_PLATFORMS=cpu to leave the TPU unused."
     )
   memory_check.check(memory_check.estimate(run, agent))
+  memories = [] if run.spans_machines else _gpu_memories()
+  if memories:
+    number = agent.config.learner.num_devices or len(memories)
+    memory_check.check(
+      memory_check.estimate_device(agent, number),
+      max(memories),
+      "each of this machine's GPUs",
+    )
 
 
 def _uses_tpu() -> bool:
   """Returns whether JAX uses a TPU of this machine, without starting JAX."""
   chips = glob.glob('/dev/accel*') + glob.glob('/dev/vfio/[0-9]*')
-  platforms = os.environ.get('JAX_PLATFORMS') or 'tpu'
-  has_compiler = importlib.util.find_spec('libtpu') is not None
-  return bool(chips) and has_compiler and 'tpu' in platforms.split(',')
+  return bool(chips) and _may_use('tpu', 'libtpu')
+
+
+def _may_use(platform: str, package: str) -> bool:
+  """Returns whether JAX may use a platform, which needs a package."""
+  platforms = os.environ.get('JAX_PLATFORMS') or platform
+  installed = importlib.util.find_spec(package) is not None
+  return installed and platform in platforms.replace('gpu', 'cuda').split(',')
+
+
+def _gpu_memories() -> List[int]:
+  """Returns the memory of each GPU that JAX uses, without starting JAX."""
+  if not _may_use('cuda', 'jax_cuda12_plugin') or not shutil.which(_GPU_TOOL):
+    return []
+  command = [_GPU_TOOL, '--query-gpu=memory.total', '--format=csv']
+  found = subprocess.run(command, capture_output=True, text=True, check=False)
+  return [int(x) << 20 for x in re.findall(r'(?m)^(\d+) MiB$', found.stdout)]
 
 
 def num_cores() -> int:
