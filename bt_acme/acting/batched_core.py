@@ -5,7 +5,7 @@ the state of behaviors, the stack of frames) is stored per environment and
 seeded only by the environment's index.
 """
 
-from typing import Any, Callable, Dict, NamedTuple, Tuple, TypeVar
+from typing import Any, Callable, Dict, NamedTuple, Sequence, Tuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,8 @@ class ActingState(NamedTuple):
     core: the state of the actor core, arrays [N, ...].
     stack: uint8 [N, H, W, C * S], the last observation.
     embedding: parameters of NGU's embedding [N, ...] from the start of each
-      environment's episode; () without an intrinsic reward.
+      environment's episode; () without an intrinsic reward, or if the caller
+      stores them.
   """
 
   core: Any
@@ -113,7 +114,7 @@ class BatchedCore:
       The new state.
     """
     embedding = state.embedding
-    if self._agent.intrinsic is not None:
+    if embedding:
       embedding = ngu_actor.where_first(is_first, params.embedding, embedding)
     stack = frame_stacking.start(
       state.stack, is_first, observation, self._agent.spec.frame_channels
@@ -127,6 +128,7 @@ class BatchedCore:
     host_inputs: HostInputs,
     flight_weights: Any,
     state: ActingState,
+    embeddings: Sequence[types.Params] = (),
   ) -> Tuple[jax.Array, Extras, ActingState]:
     """Selects an action in each environment.
 
@@ -138,6 +140,7 @@ class BatchedCore:
       flight_weights: float32 [N, K], the learned priorities of the behaviors;
         () if they are constant.
       state: the state before the step.
+      embeddings: the N embeddings, if the state does not contain them.
 
     Returns:
       Actions int32 [N], the actor core's extras [N, ...], and the new state.
@@ -145,7 +148,9 @@ class BatchedCore:
     stack = frame_stacking.push(state.stack, inputs.observation)
     axes: Any = None
     if self._agent.intrinsic is not None:
-      params = params._replace(embedding=state.embedding)
+      params = params._replace(
+        embedding=state.embedding or stack_trees(embeddings)
+      )
       axes = ngu_actor.NGUParams(agent=None, embedding=0, rnd=None)
     action, core = jax.vmap(self._core.select_action, in_axes=(axes, 0, 0))(
       params,
@@ -167,6 +172,12 @@ def jit_functions(
     jax.jit(core.start, donate_argnums=3),
     jax.jit(step, donate_argnums=4),
   )
+
+
+def stack_trees(trees: Sequence[Tree]) -> Tree:
+  """Stacks the arrays of several trees along a new leading axis."""
+  stacked: Tree = jax.tree.map(lambda *x: jnp.stack(x), *trees)
+  return stacked
 
 
 def repeat(tree: Tree, num: int) -> Tree:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from bt_acme import assembly
 from bt_acme.acting import batched_core, statistics_store
 from bt_acme.core import frame_stacking, leaves, types
+from bt_acme.core.intrinsic import ngu_actor
 from bt_acme.environments import saving
 
 Statistics = statistics_store.Statistics
@@ -125,6 +126,9 @@ class VectorPolicy:
     self._state = self._core.init(epsilons, seed, first_environment)
     self._variables: Any = None
     self._params: Any = None
+    # NGU's embedding of each environment, from the start of its episode. A
+    # stack of all parameters would be copied at every step.
+    self._embeddings: Tuple[types.Params, ...] = ()
     self._pending: Any = None
 
   def update_variables(self, variables: assembly.Variables) -> None:
@@ -133,7 +137,16 @@ class VectorPolicy:
     self._variables = variables
     self._params = self._core.arrange(variables)
     if is_first_update:
-      self._state = self._core.with_embedding(self._params, self._state)
+      self._start_embeddings(np.ones(len(self._state.stack), bool))
+
+  def _start_embeddings(self, is_first: np.ndarray) -> None:
+    """Updates the embedding of the environments whose episode starts."""
+    if isinstance(self._params, ngu_actor.NGUParams):
+      before = self._embeddings or (None,) * len(is_first)
+      self._embeddings = tuple(
+        self._params.embedding if first else own
+        for first, own in zip(is_first, before, strict=True)
+      )
 
   def restore_statistics(self, statistics: Statistics) -> None:
     """Does nothing, because the actor computes the rewards."""
@@ -148,9 +161,13 @@ class VectorPolicy:
       self._state = self._start(
         self._params, inputs.is_first, observation, self._state
       )
+      self._start_embeddings(inputs.is_first)
     newest = frame_stacking.newest_frame(observation, self._channels)
     *self._pending, self._state = self._step(
-      self._params, *inputs.core_inputs(newest), self._state
+      self._params,
+      *inputs.core_inputs(newest),
+      self._state,
+      self._embeddings,
     )
 
   def receive(self) -> Tuple[np.ndarray, Extras]:
@@ -163,7 +180,7 @@ class VectorPolicy:
     """Returns the serializable state on which future actions depend."""
     return {
       'variables': leaves.tree_leaves(self._variables),
-      'acting': leaves.tree_leaves(self._state),
+      'acting': leaves.tree_leaves(self._whole_state()),
     }
 
   def restore(self, state: saving.State) -> None:
@@ -173,4 +190,16 @@ class VectorPolicy:
     self.update_variables(
       leaves.restore_leaves(self._variables, state['variables'])
     )
-    self._state = leaves.restore_leaves(self._state, state['acting'])
+    whole = leaves.restore_leaves(self._whole_state(), state['acting'])
+    self._state = whole._replace(embedding=())
+    self._embeddings = tuple(
+      jax.tree.map(lambda x, i=i: x[i], whole.embedding)
+      for i in range(len(self._embeddings))
+    )
+
+  def _whole_state(self) -> batched_core.ActingState:
+    """Returns the state with the embeddings of all environments."""
+    if not self._embeddings:
+      return self._state
+    embedding = batched_core.stack_trees(self._embeddings)
+    return self._state._replace(embedding=embedding)

@@ -17,6 +17,9 @@ from bt_acme.core import arrays, types
 from bt_acme.core import networks as networks_lib
 from bt_acme.core.intrinsic import features
 
+# Limits the time of compilation, which is proportional to the unrolled steps.
+_MAX_UNROLLED = 32
+
 
 def _l2_penalty(params: types.Params) -> jax.Array:
   """Sums the squares of all weights, excluding biases; float32 []."""
@@ -76,7 +79,7 @@ def make_feature_network(
 
   return features.FeatureNetwork(
     init=init,
-    apply=functools.partial(_batch_by_scan, embed_one),
+    apply=functools.partial(_batch_one_by_one, embed_one),
     loss=functools.partial(_loss, config, network.apply, classifier.apply),
   )
 
@@ -116,7 +119,7 @@ def _loss(
   }
 
 
-def _batch_by_scan(
+def _batch_one_by_one(
   function: Callable[[types.Params, jax.Array], jax.Array],
   params: types.Params,
   x: jax.Array,
@@ -125,7 +128,9 @@ def _batch_by_scan(
 
   Under `vmap` over the parameters, the convolutions of all elements become one
   grouped convolution. On a CPU, this takes about twice as long as separate
-  convolutions, so the elements are computed one after another there.
+  convolutions, so the elements are computed one after another there. A loop
+  that is unrolled does not copy the parameters of each element if they were
+  stacked in the same jitted call.
   """
   batched: Any = jax.custom_batching.custom_vmap(function)
 
@@ -133,19 +138,24 @@ def _batch_by_scan(
   def _(
     axis_size: int, in_batched: Any, params: types.Params, x: jax.Array
   ) -> Tuple[jax.Array, bool]:
-    del axis_size
     params_batched, x_batched = in_batched
     axes = jax.tree.map(lambda b: 0 if b else None, (params_batched, x_batched))
     vmapped = jax.vmap(function, in_axes=axes)
     if not (x_batched and all(jax.tree.leaves(params_batched))):
       return vmapped(params, x), True
 
-    def scanned(params: types.Params, x: jax.Array) -> jax.Array:
-      result: jax.Array = jax.lax.map(lambda row: function(*row), (params, x))
-      return result
+    def one_by_one(params: types.Params, x: jax.Array) -> jax.Array:
+      if axis_size > _MAX_UNROLLED:
+        result: jax.Array = jax.lax.map(lambda row: function(*row), (params, x))
+        return result
+      rows = (
+        jax.tree.map(lambda leaf, i=i: leaf[i], (params, x))
+        for i in range(axis_size)
+      )
+      return jnp.stack([function(*row) for row in rows])
 
     result: jax.Array = jax.lax.platform_dependent(
-      params, x, cpu=scanned, default=vmapped
+      params, x, cpu=one_by_one, default=vmapped
     )
     return result, True
 
