@@ -148,9 +148,8 @@ class BatchedCore:
     stack = frame_stacking.push(state.stack, inputs.observation)
     axes: Any = None
     if self._agent.intrinsic is not None:
-      params = params._replace(
-        embedding=state.embedding or stack_trees(embeddings)
-      )
+      own = stack_trees(embeddings) if embeddings else state.embedding
+      params = params._replace(embedding=own)
       axes = ngu_actor.NGUParams(agent=None, embedding=0, rnd=None)
     action, core = jax.vmap(self._core.select_action, in_axes=(axes, 0, 0))(
       params,
