@@ -94,16 +94,23 @@ def _with_memories(ours: our_side.ActorProcess, size: int) -> float:
 
 
 def bt() -> Iterator[harness.Comparison]:
-  """Measures the cost of a behavior in the actor loop."""
-  flop = floors.POLICY_FLOP + floors.NGU_FLOP
-  yield harness.Comparison(
-    'bt',
-    'steps/s',
-    _steps(our_side.ActorProcess(our_side.make_bt_agent(_GAME)).turn),
-    _steps(our_side.ActorProcess(our_side.make_agent(_GAME)).turn),
-    floors.emulation_seconds(_GAME) + flop / floors.flops(),
-    peer='our R2D2',
-  )
+  """Measures the cost of one behavior, and of five, in the actor loop."""
+  emulation, flops = floors.emulation_seconds(_GAME), floors.flops()
+  one = _steps(our_side.ActorProcess(our_side.make_bt_agent(_GAME)).turn)
+  r2d2 = _steps(our_side.ActorProcess(our_side.make_agent(_GAME)).turn)
+  five = _steps(our_side.ActorProcess(our_side.make_bt_agent(_GAME, 5)).turn)
+  for name, num, ours, theirs, peer in (
+    ('bt', 1, one, r2d2, 'our R2D2'),
+    ('bt K=5', 5, five, one, 'K=1'),
+  ):
+    yield harness.Comparison(
+      name,
+      'steps/s',
+      ours,
+      theirs,
+      emulation + (floors.POLICY_FLOP + num * floors.NGU_FLOP) / flops,
+      peer=peer,
+    )
 
 
 def _make_pinned(core: int) -> our_side.ActorProcess:

@@ -45,8 +45,8 @@ def fresh_variables(agent: assembly.Agent) -> assembly.Variables:
   )
 
 
-def make_bt_agent(game: str) -> assembly.Agent:
-  """Makes a BT agent whose behavior is an exported NGU agent, untrained."""
+def make_bt_agent(game: str, num_behaviors: int = 1) -> assembly.Agent:
+  """Makes a BT agent whose behaviors are exported NGU agents, untrained."""
   explorer = make_agent(game, config_lib.NGUConfig())
   with tempfile.TemporaryDirectory() as folder:
     behaviors.export(
@@ -57,8 +57,10 @@ def make_bt_agent(game: str) -> assembly.Agent:
       statistics=reward_lib.IntrinsicStatistics(1.0, 1.0, 1.0, 1.0, 1.0),
       actor_steps=0,
     )
-    behavior = behaviors.Exported(f'{folder}/behavior')
-  return assembly.Agent(config_lib.BTConfig(), explorer.spec, (behavior,), ())
+    loaded = tuple(
+      behaviors.Exported(f'{folder}/behavior') for _ in range(num_behaviors)
+    )
+  return assembly.Agent(config_lib.BTConfig(), explorer.spec, loaded, ())
 
 
 def start_replay(agent: assembly.Agent) -> reverb.Server:
