@@ -10,8 +10,6 @@ from bt_acme import config as config_lib
 from bt_acme.replay import blocks, codecs, fields
 from bt_acme.replay import table as table_lib
 
-# Sequences that the server may not yet have received when `write` returns.
-_MAX_PENDING_ITEMS = 1
 _START_MS = 300_000  # The time that the server may take to start.
 _WAIT_MS = 1_000  # Interval at which a wait checks whether it was stopped.
 _PROBE_S = 10  # Interval at which a wait checks that the server still responds.
@@ -22,7 +20,7 @@ class ReverbWriter:
 
   A sequence can be sampled as soon as the server has received it. When actors
   run ahead of the learner, the server stops accepting sequences and `write`
-  waits.
+  waits: the server may lack at most the newest sequence.
   """
 
   def __init__(
@@ -67,16 +65,28 @@ class ReverbWriter:
     Raises:
       ConnectionError: if the server no longer responds.
     """
+    if block.sequence:
+      # The previous sequence has usually arrived long ago, whereas waiting for
+      # it after `create_item` would compete with the writer's own thread.
+      self.flush()
     if self._stopped.is_set():
       return
     trajectory = self._encode(self._writer, block)
     if trajectory is not None:
       self._writer.create_item(table_lib.TABLE, priority, trajectory)
-      self._wait(_MAX_PENDING_ITEMS)
 
   def flush(self) -> None:
     """Waits until the server has received everything written so far."""
-    self._wait(0)
+    waited_ms = 0
+    while not self._stopped.is_set():
+      try:
+        self._writer.flush(timeout_ms=_WAIT_MS)
+        return
+      except reverb.DeadlineExceededError:
+        waited_ms += _WAIT_MS
+        self._on_wait()
+      if waited_ms % (_PROBE_S * 1000) == 0:
+        self._probe()
 
   def stop(self) -> None:
     """Stops writing and makes a waiting `write` return; thread-safe.
@@ -93,18 +103,6 @@ class ReverbWriter:
     """
     self.stop()
     self._writer.close()
-
-  def _wait(self, max_pending_items: int) -> None:
-    waited_ms = 0
-    while not self._stopped.is_set():
-      try:
-        self._writer.flush(max_pending_items, timeout_ms=_WAIT_MS)
-        return
-      except reverb.DeadlineExceededError:
-        waited_ms += _WAIT_MS
-        self._on_wait()
-      if waited_ms % (_PROBE_S * 1000) == 0:
-        self._probe()
 
   def _probe(self) -> None:
     """Raises ConnectionError if the server does not respond."""
