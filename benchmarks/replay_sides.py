@@ -5,6 +5,7 @@ import functools
 import itertools
 import os
 import pathlib
+import time
 from typing import Any, Callable, Iterator, List, Tuple
 
 import haiku as hk
@@ -18,6 +19,7 @@ from bt_acme import assembly
 from bt_acme.acting import transition as transition_lib
 from bt_acme.agents import builders as builders_lib
 from bt_acme.core import types
+from bt_acme.replay import sinks
 
 Calls = List[Callable[[], Any]]  # Each call writes a step.
 
@@ -43,6 +45,10 @@ class ServedReplay:
     statm = pathlib.Path(f'/proc/{self._pid}/statm').read_text()
     return int(statm.split()[1]) * os.sysconf('SC_PAGE_SIZE')
 
+  def processor_seconds(self) -> float:
+    """Returns the processor time that the process has used."""
+    return self._process.call(_processor_seconds).result()
+
   def num_items(self) -> int:
     """Returns the number of sequences in the table."""
     (info,) = self.client.server_info().values()
@@ -51,6 +57,11 @@ class ServedReplay:
   def close(self) -> None:
     """Shuts down the process."""
     self._process.close()
+
+
+def _processor_seconds(server: reverb.Server) -> float:
+  del server
+  return time.process_time()
 
 
 def _recurrent_states() -> np.ndarray:
@@ -65,6 +76,38 @@ def _sampling(take: Callable[[], Any], *, warm: int) -> float:
   return harness.timed(take)()
 
 
+def calls_of(sink: sinks.SequenceSink, play: recordings.RandomPlay) -> Calls:
+  """Prepares the calls that write a recording to a sink."""
+  calls: Calls = []
+  states = itertools.cycle(_recurrent_states())
+  q_values = np.zeros(18, np.float32)
+  for before, action, after in zip(
+    play.timesteps, play.actions, play.timesteps[1:], strict=False
+  ):
+    if before.last():
+      continue
+    # The frames are contiguous in memory, as in the vector environment.
+    frames = np.moveaxis(before.observation, -1, 0).copy()
+    transition = transition_lib.Transition(
+      observation=np.moveaxis(frames, 0, -1),
+      prev_action=action,
+      prev_reward=0.0,
+      recurrent_state=types.LSTMState(*next(states)),
+      action=action,
+      choice=action,
+      source=0,
+      probability=1.0,
+      reward=after.reward,
+      discount=after.discount,
+      q_values=q_values,
+    )
+    calls.append(functools.partial(sink.add, transition))
+    if after.last():
+      end = (after.observation, 0, 0.0)
+      calls.append(functools.partial(sink.end_episode, *end))
+  return calls
+
+
 class OurReplay(ServedReplay):
   """Our replay: a sink for one game, as in `VectorActor`, and the sampler."""
 
@@ -75,34 +118,7 @@ class OurReplay(ServedReplay):
 
   def calls(self, play: recordings.RandomPlay) -> Calls:
     """Prepares the calls that write a recording."""
-    calls: Calls = []
-    states = itertools.cycle(_recurrent_states())
-    q_values = np.zeros(18, np.float32)
-    for before, action, after in zip(
-      play.timesteps, play.actions, play.timesteps[1:], strict=False
-    ):
-      if before.last():
-        continue
-      # The frames are contiguous in memory, as in the vector environment.
-      frames = np.moveaxis(before.observation, -1, 0).copy()
-      transition = transition_lib.Transition(
-        observation=np.moveaxis(frames, 0, -1),
-        prev_action=action,
-        prev_reward=0.0,
-        recurrent_state=types.LSTMState(*next(states)),
-        action=action,
-        choice=action,
-        source=0,
-        probability=1.0,
-        reward=after.reward,
-        discount=after.discount,
-        q_values=q_values,
-      )
-      calls.append(functools.partial(self._sink.add, transition))
-      if after.last():
-        end = (after.observation, 0, 0.0)
-        calls.append(functools.partial(self._sink.end_episode, *end))
-    return calls
+    return calls_of(self._sink, play)
 
   def flush(self) -> None:
     """Waits until all written data have arrived."""

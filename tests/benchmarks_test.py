@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from benchmarks import __main__ as main
-from benchmarks import catalog, gpu_check, harness, hlo, tables
+from benchmarks import catalog, gpu_check, harness, hlo, scale, tables
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -159,6 +159,54 @@ def test_a_benchmark_returns_rows(tmp_path):
 @pytest.mark.parametrize('name', sorted(set(catalog.BENCHMARKS) - {'h2d'}))
 def test_every_other_benchmark_returns_rows(name, tmp_path):
   check_rows(name, tmp_path)
+
+
+COSTS = {
+  'act_s': 1e-3,
+  'emulate_s': 5e-4,
+  'insert_s': 0.0,
+  'coordinate_s': 0.0,
+  'sample_s': 0.0,
+  'decode_s': 0.0,
+  'samples_per_insert': 0.4,
+  'step_bytes': 100.0,
+  'parameter_bytes': 900.0,
+  'memory_bytes': 50e9,
+}
+
+
+def test_the_resource_used_most_limits_the_plan():
+  cluster = scale.Cluster('x', 80, 50, False, 100e9, 80e6, 2.0)
+  used = scale.loads(cluster, COSTS)
+  assert used == pytest.approx(
+    {'CPU cores': 0.5, 'learner': 3.125 / 50, 'memory': 0.5, 'network': 0.5}
+  )
+  row = scale.plan(cluster, used).split('|')
+  assert [cell.strip() for cell in row[4:7]] == ['40,000', '28', '56']
+  # Actors that only step environments need half the cores.
+  used = scale.loads(cluster._replace(cores=20, selects=True), COSTS)
+  assert used['CPU cores'] == pytest.approx(1.0)
+  used = scale.loads(cluster._replace(cores=20), COSTS)
+  row = scale.plan(cluster, used).split('|')
+  assert [cell.strip() for cell in row[3:6]] == ['CPU cores', '20,000', '56']
+
+
+def test_plans_of_all_clusters():
+  result = run_module('benchmarks.scale', '--cpu_machines=64')
+  assert result.returncode == 0, result.stderr
+  table = result.stdout.splitlines()
+  assert len(table) == 5 and '64 CPU machines' in table[-1]
+
+
+@pytest.mark.slow
+def test_the_servers_of_a_large_run_are_measured(monkeypatch):
+  pytest.importorskip('reverb', reason='needs the full environment')
+  traffic = importlib.import_module('benchmarks.scale_traffic')
+  monkeypatch.setattr(traffic, '_ACTORS', 4)
+  measured = traffic.measure(sequences=1_300)
+  assert measured['writers'] == 4 * 16
+  assert all(value > 0 for value in measured.values())
+  assert set(COSTS) <= {*measured, *scale.read_costs()}
 
 
 PROGRAM = """HloModule jit_f, input_output_alias={ {0}: (0, {}, may-alias) }

@@ -1,0 +1,145 @@
+"""Plans the paper's run on three sets of machines, from measured costs.
+
+  .venv/bin/python -m benchmarks.scale                      # From saved costs.
+  .venv/bin/python -m benchmarks.scale --sequences=20_000   # Measures first.
+
+The run has 256 actors with 16 environments each, 40,000 actor steps per second
+and 16 billion frames. A step costs time on the cores of the actors, the
+replay's and the learner's machines, and bytes on the network. The costs come
+from `results.json` and from `scale.json`, which `scale_traffic.py` measures.
+"""
+
+import argparse
+import functools
+import json
+import pathlib
+from typing import Dict, List, NamedTuple
+
+_FOLDER = pathlib.Path(__file__).parent
+_COSTS = _FOLDER / 'scale.json'
+_STEPS_PER_SECOND = 40_000
+_STEPS = 16_000_000_000 // 4  # A step is four frames.
+_PERIOD, _BATCH = 80, 64
+_GAME = 'montezuma_revenge'
+
+
+class Cluster(NamedTuple):
+  """Machines of a run.
+
+  Attributes:
+    name: the name in the table.
+    cores: all CPU cores.
+    learner: the learner's limit in updates per second; estimated.
+    selects: whether an accelerator selects actions and computes rewards.
+    memory: bytes of memory of all machines.
+    network: bytes per second into or out of the machine of the replay and the
+      learner; 0 if everything runs on one machine.
+    dollars: the price per hour of all machines.
+  """
+
+  name: str
+  cores: int
+  learner: float
+  selects: bool
+  memory: float
+  network: float
+  dollars: float
+
+
+def clusters(prices: argparse.Namespace) -> List[Cluster]:
+  """Returns the three sets of machines, with prices and sizes from flags."""
+  cpu = prices.cpu_machines
+  machines, gigabit = prices.machine_cores * cpu, 1e9 / 8
+  price = prices.core_hour * machines
+  return [
+    Cluster('H200, 16 cores', 16, 140, True, 200e9, 0, prices.h200_hour),
+    # Four chips learn; their host and CPU machines act.
+    Cluster(
+      f'v5e-8, {cpu:g} CPU machines',
+      *(224 + machines, 98, False, 384e9 + 4e9 * machines, 100 * gigabit),
+      prices.v5e_chip_hour * 8 + price,
+    ),
+    Cluster(
+      f'Ray: {cpu:g} CPU machines, H200',
+      *(16 + machines, 140, False, 200e9 + 4e9 * machines, 10 * gigabit),
+      prices.h200_hour + price,
+    ),
+  ]
+
+
+def loads(cluster: Cluster, costs: Dict[str, float]) -> Dict[str, float]:
+  """Returns the used fraction of each resource at 40,000 steps per second.
+
+  Args:
+    cluster: the machines.
+    costs: the costs; see `read_costs`.
+  """
+  updates = costs['samples_per_insert'] / _PERIOD / _BATCH  # Per step.
+  act = 'emulate_s' if cluster.selects else 'act_s'
+  cores = costs[act] + costs['insert_s'] + costs['coordinate_s']
+  cores += updates * (costs['sample_s'] + costs['decode_s'])
+  step_bytes = costs['step_bytes'] + costs['parameter_bytes']
+  used = {
+    'CPU cores': _STEPS_PER_SECOND * cores / cluster.cores,
+    'learner': _STEPS_PER_SECOND * updates / cluster.learner,
+    'memory': costs['memory_bytes'] / cluster.memory,
+  }
+  if cluster.network:
+    used['network'] = _STEPS_PER_SECOND * step_bytes / cluster.network
+  return used
+
+
+def plan(cluster: Cluster, used: Dict[str, float]) -> str:
+  """Returns a row of the table, given the result of `loads`."""
+  rates = {name: share for name, share in used.items() if name != 'memory'}
+  first = max(rates, key=lambda name: rates[name])
+  speed = min(1.0, 1 / rates[first]) * _STEPS_PER_SECOND
+  hours = _STEPS / speed / 3600
+  shares = ', '.join(f'{name} {share:.0%}' for name, share in used.items())
+  dollars = hours * cluster.dollars
+  return (
+    f'| {cluster.name} | {shares} | {first} | {speed:,.0f} | {hours:,.0f} '
+    f'| {dollars:,.0f} |'
+  )
+
+
+def read_costs() -> Dict[str, float]:
+  """Returns seconds on a core and bytes, per step or batch; and the memory."""
+  results = json.loads((_FOLDER / 'results.json').read_text())
+  rows = [row for result in results.values() for row in result['rows']]
+  ours = {row['name']: row['ours'] for row in rows}
+  return {
+    'act_s': 1 / ours['actor-ngu M=30,000'],
+    'emulate_s': 1 / ours[f'env {_GAME}'] + ours['adder'] / 1e6,
+    'parameter_bytes': ours['params'] * 1e6 / 1000,
+    **json.loads(_COSTS.read_text()),
+  }
+
+
+def main() -> None:
+  """Runs the command line."""
+  parser = argparse.ArgumentParser(prog='python -m benchmarks.scale')
+  add = functools.partial(parser.add_argument, type=float)
+  add('--h200_hour', default=4.0, help='dollars per hour: H200, 16 cores')
+  add('--v5e_chip_hour', default=1.2, help='dollars per hour: a v5e chip')
+  add('--core_hour', default=0.04, help='dollars per hour: a CPU core')
+  add('--cpu_machines', default=4, help='CPU machines of the clusters')
+  add('--machine_cores', default=16, help='cores of a CPU machine')
+  add('--sequences', default=0, help='sequences to write; 0 does not measure')
+  options = parser.parse_args()
+  if options.sequences:
+    from benchmarks import scale_traffic  # Planning needs no Reverb.
+
+    measured = scale_traffic.measure(int(options.sequences))
+    _COSTS.write_text(json.dumps(measured, indent=2) + '\n')
+  costs = read_costs()
+  print(
+    '| machines | used at 40,000 steps/s | first | steps/s | hours | dollars |'
+  )
+  print('|---|---|---|---:|---:|---:|')
+  for cluster in clusters(options):
+    print(plan(cluster, loads(cluster, costs)))
+
+
+if __name__ == '__main__':
+  main()

@@ -1,0 +1,216 @@
+"""Measures the servers of a large run with the traffic of 4,096 environments.
+
+256 actor nodes, whose environments do nothing, report to a coordinator, and
+4,096 writers replay recorded blocks to a replay server. Both servers are
+processes of their own. Costs are processor time, so other load hardly matters.
+"""
+
+import functools
+import itertools
+import tempfile
+import threading
+import time
+from typing import Any, Dict, List, Tuple
+
+import courier
+import jax
+import reverb
+
+from benchmarks import our_side, processes, recordings, replay_sides
+from bt_acme import assembly, memory_check
+from bt_acme import config as config_lib
+from bt_acme.agents import builders
+from bt_acme.config import run as run_config
+from bt_acme.replay import blocks, sinks, writer
+from bt_acme.runtime import actor_node, coordinator, node
+
+_GAME = 'montezuma_revenge'
+_ACTORS, _ENVIRONMENTS, _TURNS = 256, 16, 640
+_EPISODE_TURNS = 62  # Vector steps between two finished episodes of an actor.
+
+
+class _Play:
+  """Environments that do nothing, in the place of `actor_groups.Pipeline`."""
+
+  def __init__(self, context: node.Context):
+    self._turns = itertools.count(1)
+
+  def prime(self) -> int:
+    return 0
+
+  def step(self) -> Tuple[int, List[Dict[str, float]]]:
+    ends = next(self._turns) % _EPISODE_TURNS == 0
+    return _ENVIRONMENTS, [{'episode_return': 0.0}] * ends
+
+  def drain(self) -> List[Dict[str, float]]:
+    return []
+
+  def statistics(self) -> Dict[int, Any]:
+    return {}
+
+  def close(self) -> None:
+    pass
+
+
+class _Actor(actor_node.ActorNode):
+  def start(self) -> None:
+    self._pipeline: Any = _Play(self._context)
+
+
+def _context(**settings: Any) -> node.Context:
+  return node.Context(lambda s: False, lambda handler: None, **settings)
+
+
+def _run(**settings: Any) -> run_config.RunConfig:
+  return run_config.RunConfig(
+    env=_GAME, num_actors=_ACTORS, envs_per_actor=_ENVIRONMENTS, **settings
+  )
+
+
+def _serve(run: run_config.RunConfig) -> courier.Server:
+  """Serves a coordinator from this process."""
+  served = coordinator.Coordinator(run, lambda steps: None, _context())
+  served.resume({})
+  server = courier.Server()
+  for name in ('lease', 'report_acting', 'get_counts'):
+    server.Bind(name, getattr(served, name))
+  server.Start()
+  return server
+
+
+def _used(server: courier.Server) -> Tuple[str, float]:
+  return f'localhost:{server.port}', time.process_time()
+
+
+def _coordinator(agent: assembly.Agent) -> Dict[str, float]:
+  """Measures a coordinator with 256 actors that act as fast as they can."""
+  steps = _ACTORS * _ENVIRONMENTS * _TURNS
+  with tempfile.TemporaryDirectory() as folder:
+    run = _run(workdir=folder, max_actor_steps=steps)
+    server = processes.OtherProcess(functools.partial(_serve, run))
+    address, before = server.call(_used).result()
+    heartbeats: List[int] = []
+    actors = [
+      _Actor(
+        run,
+        agent,
+        i,
+        writer.ReverbWriter,
+        _context(
+          coordinator=courier.Client(address),
+          alive=lambda: heartbeats.append(1),
+        ),
+      )
+      for i in range(_ACTORS)
+    ]
+    threads = [threading.Thread(target=actor.run) for actor in actors]
+    start = time.monotonic()
+    for thread in threads:
+      thread.start()
+    for thread in threads:
+      thread.join()
+    seconds = time.monotonic() - start
+    used = server.call(_used).result()[1] - before
+    counted = courier.Client(address).get_counts()['actor_steps']
+    server.close()
+  assert counted >= steps, counted
+  return {
+    'coordinate_s': used / counted,
+    'coordinator_steps_per_s': counted / seconds,
+    'heartbeats_per_s': len(heartbeats) / seconds,
+  }
+
+
+def _recorded(
+  agent: assembly.Agent,
+) -> List[Tuple[blocks.FinishedBlock, float]]:
+  """Returns the blocks of a recording, with priorities."""
+  collected: List[Tuple[blocks.FinishedBlock, float]] = []
+  sink = sinks.make_sink(
+    agent.config,
+    agent.replay_shapes,
+    lambda block, priority: collected.append((block, priority)),
+    num_actions=agent.spec.num_actions,
+  )
+  play = recordings.record(_GAME, 4_000)
+  for call in replay_sides.calls_of(sink, play):
+    call()
+  return collected
+
+
+def _replay(sequences: int) -> Dict[str, float]:
+  """Measures a replay server: 4,096 writers, and then a sampler."""
+  config = config_lib.NGUConfig(
+    replay=config_lib.ReplayConfig(
+      # These let `sequences` inserts pass, and then a tenth as many samples.
+      min_replay_size=sequences,
+      samples_per_insert=1.0,
+    )
+  )
+  agent = our_side.make_agent(_GAME, config)
+  server = replay_sides.ServedReplay(
+    functools.partial(our_side.start_replay, agent)
+  )
+  address = server.client.server_address
+  writers = [
+    writer.ReverbWriter(client, config.replay, agent.replay_shapes)
+    for client in (reverb.Client(address) for _ in range(_ACTORS))
+    for _ in range(_ENVIRONMENTS)
+  ]
+  written, num_bytes, items = 0, 0, 0
+  used, memory = server.processor_seconds(), server.resident_bytes()
+  start = time.monotonic()
+  for block, priority in itertools.cycle(_recorded(agent)):
+    for one in writers:
+      one.write(block, priority)
+      written += 1
+      num_bytes += len(block.payload) + block.recurrent_state.nbytes
+      items += bool(block.sequence)
+      if items >= sequences:
+        break
+    if items >= sequences:
+      break
+  for one in writers:
+    one.flush()
+  seconds = time.monotonic() - start
+  steps = written * config.replay.sequence_period
+  costs = {
+    'insert_s': (server.processor_seconds() - used) / steps,
+    'step_bytes': num_bytes / steps,
+    'stored_bytes': (server.resident_bytes() - memory) / steps,
+    'replay_steps_per_s': steps / seconds,
+    'replay_bytes_per_s': num_bytes / seconds,
+    'writers': len(writers),
+  }
+  dataset = builders.AgentBuilder(agent).make_dataset_iterator(server.client)
+  batches = max(1, sequences // 10 // config.learner.batch_size // 2)
+  used, own = server.processor_seconds(), time.process_time()
+  for _ in range(batches):
+    dataset.release(next(dataset))
+  costs['sample_s'] = (server.processor_seconds() - used) / batches
+  costs['decode_s'] = (time.process_time() - own) / batches
+  dataset.stop()
+  for one in writers:
+    one.close()
+  server.close()
+  return costs
+
+
+def measure(sequences: int) -> Dict[str, float]:
+  """Measures both servers, and estimates the memory of the run.
+
+  Args:
+    sequences: the number of sequences to write.
+
+  Returns:
+    The costs that `benchmarks.scale` reads.
+  """
+  jax.config.update('jax_platforms', 'cpu')
+  agent = our_side.make_agent(_GAME, config_lib.NGUConfig())
+  needs = memory_check.estimate(_run(), agent)
+  return {
+    **_coordinator(agent),
+    **_replay(sequences),
+    'memory_bytes': sum(need.num_bytes for need in needs),
+    'samples_per_insert': agent.config.replay.samples_per_insert,
+  }
