@@ -14,13 +14,9 @@ from typing import Sequence
 from bt_acme import compilation_cache
 from experiments.harness import pool
 
-# Environment variables that limit a process to one thread.
-_ONE_THREAD = {
-  'JAX_PLATFORMS': 'cpu',
-  'OMP_NUM_THREADS': '1',
-  'XLA_FLAGS': '--xla_cpu_multi_thread_eigen=false '
-  'intra_op_parallelism_threads=1',
-}
+# Environment variables and flags that limit a process to one thread.
+_ONE_THREAD = {'JAX_PLATFORMS': 'cpu', 'OMP_NUM_THREADS': '1'}
+_XLA_FLAGS = '--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1'
 _MOST_ON_A_GPU = 4
 # The share of a GPU's memory for JAX in total, and for the inference server of
 # each run (`bt_acme.runtime.process_environments`).
@@ -108,7 +104,9 @@ def _cores() -> list[int]:
 
 
 def _one_thread() -> dict[str, str]:
-  return {**_ONE_THREAD, **compilation_cache.variables()}
+  # XLA uses the last value of a flag.
+  flags = f'{os.environ.get("XLA_FLAGS", "")} {_XLA_FLAGS}'.strip()
+  return {**_ONE_THREAD, 'XLA_FLAGS': flags, **compilation_cache.variables()}
 
 
 def _gpu(device: str, share: int, text: str) -> list[pool.Slot]:

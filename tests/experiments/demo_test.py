@@ -43,21 +43,29 @@ _PLAN = dataclasses.replace(
 _SHIPPED = plan_lib.Plan(
   seeds=(3,),
   tasks=('MiniGrid-MultiRoom-N2-S4-v0:fixed=1',),
-  task_steps=1_700,
+  task_steps=1_000,
   episodes=8,
   settings=_PLAN.settings,
 )
 
 
+@pytest.fixture(name='one_process', scope='module')
+def use_one_process():
+  """Executes all runs in one process, which compiles each function once."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(demo, '_PROCESSES', 1)
+    yield
+
+
 @pytest.fixture(name='finished', scope='module')
-def run_demo(tmp_path_factory):
+def run_demo(tmp_path_factory, one_process):
   folder = tmp_path_factory.mktemp('demo')
   assert demo.run(_PLAN, folder, launch=_launch_in_one_process) == 0
   return folder
 
 
 @pytest.fixture(name='shipped', scope='module')
-def run_demo_of_the_shipped_behavior(tmp_path_factory):
+def run_demo_of_the_shipped_behavior(tmp_path_factory, one_process):
   folder = tmp_path_factory.mktemp('shipped')
   assert demo.run(_SHIPPED, folder, launch=_never) == 0
   return folder

@@ -22,12 +22,15 @@ def test_a_missing_gpu_is_rejected(text, monkeypatch):
   slots.check(slots.parse('cpu:1'))
 
 
-def test_slots():
+def test_slots(monkeypatch):
+  monkeypatch.setenv('XLA_FLAGS', '--mine')
   cores = sorted(os.sched_getaffinity(0))
   cpu, one, half, other = slots.parse('cpu:1,gpu:3,gpu:0/2')
   assert cpu.cores == {cores[0]}
   assert cpu.variables['OMP_NUM_THREADS'] == '1'
   assert cpu.variables['JAX_PLATFORMS'] == 'cpu'
+  flags = cpu.variables['XLA_FLAGS'].split()
+  assert flags[0] == '--mine' and 'intra_op_parallelism_threads=1' in flags
   assert one.variables['CUDA_VISIBLE_DEVICES'] == '3'
   assert 'XLA_PYTHON_CLIENT_MEM_FRACTION' not in one.variables
   assert half == other and not half.cores
