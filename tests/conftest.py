@@ -14,12 +14,14 @@ import pytest
 # These variables are set before JAX is first imported. Tests never use an
 # accelerator.
 os.environ['JAX_PLATFORMS'] = 'cpu'
-# Compilation takes most of the tests' time. The tests of the core also run with
+# Compilation takes most of the tests' time. Splitting the small functions of
+# tests over threads takes a tenth more. The tests of the core also run with
 # optimization, in the environment that contains only the core.
+_FLAGS = [os.environ.get('XLA_FLAGS', '')]
+_FLAGS.append('--xla_cpu_parallel_codegen_split_count=1')
 if importlib.util.find_spec('reverb') is not None:
-  os.environ['XLA_FLAGS'] = ' '.join(
-    [os.environ.get('XLA_FLAGS', ''), '--xla_backend_optimization_level=0']
-  ).strip()
+  _FLAGS.append('--xla_backend_optimization_level=0')
+os.environ['XLA_FLAGS'] = ' '.join(_FLAGS).strip()
 # Compiled functions are cached on disk across tests, processes and runs. The
 # first run saves a seventh of its CPU time, because tests recompile many
 # functions; later runs save a third. Short compilations are not cached, because

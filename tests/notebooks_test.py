@@ -128,7 +128,10 @@ def _printed(outputs):
 
 
 # Compiling takes most of the time.
-_FAST = {'XLA_FLAGS': '--xla_backend_optimization_level=0'}
+_FAST = {
+  'XLA_FLAGS': '--xla_backend_optimization_level=0 '
+  '--xla_cpu_parallel_codegen_split_count=1'
+}
 _EXPECTED = {
   # Numbers of figures and videos.
   'quickstart': (4, 2),
