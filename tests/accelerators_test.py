@@ -17,7 +17,7 @@ from benchmarks import accelerated, core_parts, hlo, operations, targets
 from benchmarks import compiled as compiled_lib
 from bt_acme import assembly, behaviors, learner_assembly
 from bt_acme import config as config_lib
-from bt_acme.core import learner_core
+from bt_acme.core import data_parallel, learner_core
 from bt_acme.core import loss as loss_lib
 from bt_acme.core.behavior_transfer import bt_actor
 from bt_acme.core.intrinsic import reward as reward_lib
@@ -132,12 +132,40 @@ def test_a_host_callback_is_found():
   assert 'pure_callback' in found and 'debug_callback' in found
 
 
-def test_float64_is_found():
+def enable_x64():
   # Newer versions of JAX have this function in another module.
   module = jax if hasattr(jax, 'enable_x64') else jax.experimental
-  with module.enable_x64(True):
+  return module.enable_x64(True)
+
+
+def test_float64_is_found():
+  with enable_x64():
     double = jax.jit(lambda x: jnp.sum(x.astype(jnp.float64)))
     assert 'reduce_sum in float64' in defects(double, jnp.ones(3, jnp.float32))
+
+
+def calling_the_host(state, priorities, metrics):
+  jax.debug.callback(lambda loss: None, metrics['loss'])
+  return state, priorities, metrics
+
+
+def in_float64(state, priorities, metrics):
+  return state, priorities.astype(jnp.float64), metrics
+
+
+@pytest.mark.parametrize(
+  'plant, found',
+  [
+    (calling_the_host, 'debug_callback'),
+    (in_float64, 'convert_element_type in float64'),
+  ],
+)
+def test_a_planted_defect_of_the_learner_step_is_found(plant, found, tmp_path):
+  _, step = accelerated.learner(make_small_agent('r2d2', tmp_path))
+  assert not defects(step.jitted, *step.arguments)
+  with enable_x64():
+    planted = jax.jit(lambda *arguments: plant(*step.jitted(*arguments)))
+    assert found in defects(planted, *step.arguments)
 
 
 def test_flops_count_each_iteration_and_no_zeros():
@@ -201,6 +229,17 @@ def collectives(compiled):
   )
 
 
+def compiled_defects(compiled, step, num_devices):
+  """Lists what would make a compiled learner step slow or large."""
+  found = []
+  if aliases(compiled) != step.donated_leaves():
+    found.append('donation')
+  exchanged = set(collectives(compiled))
+  return found + sorted(
+    exchanged.symmetric_difference({'all-reduce'} if num_devices > 1 else ())
+  )
+
+
 def make_small_agent(kind, folder, **learner):
   return make_agent(
     kind,
@@ -226,11 +265,9 @@ def test_learner_compiles(kind, target, num_devices, tmp_path):
   compiled = step.jitted.lower(*step.arguments).compile(
     targets.compiler_options(target)
   )
-  assert aliases(compiled) == step.donated_leaves()
-  found = collectives(compiled)
-  assert set(found) == ({'all-reduce'} if num_devices > 1 else set())
+  assert not compiled_defects(compiled, step, num_devices)
   if kind == 'r2d2':
-    assert len(found) <= 1
+    assert len(collectives(compiled)) <= 1
   # Libraries of GPUs use up to 32 MB of scratch memory.
   memory = compiled.memory_analysis().temp_size_in_bytes
   assert memory < (20_000_000 if target == 'v5e' else 50_000_000)
@@ -281,6 +318,24 @@ def test_learner_at_paper_shapes(kind, target, gigabytes, kernels, tmp_path):
   assert found.memory < 1e9 * gigabytes
   assert found.kernels < kernels
   assert found.flops == pytest.approx(1.0e12, rel=0.05)
+
+
+def test_planted_defects_of_a_compiled_learner_step_are_found(tmp_path):
+  devices = devices_of('v5e')
+  agent = make_small_agent('r2d2', tmp_path, num_devices=4)
+  _, step = accelerated.learner(agent, devices)
+  kept = jax.jit(step.jitted).lower(*step.arguments).compile()
+  assert compiled_defects(kept, step, 4) == ['donation']
+  shardings = data_parallel.make_shardings(agent.config.learner, devices)
+  core = learner_assembly.make_learner_core(agent)
+
+  def gathering_step(state, batch, probabilities):
+    state, priorities, metrics = core.step(state, batch, probabilities)
+    return state, priorities, {**metrics, 'frames': batch.frames}
+
+  gathered = data_parallel.jit_step(gathering_step, shardings)
+  compiled = gathered.lower(*step.arguments).compile()
+  assert compiled_defects(compiled, step, 4) == ['all-gather']
 
 
 def test_missing_donation_and_second_collective_are_found():
