@@ -408,7 +408,8 @@ def test_a_run_that_is_stopped_ends_like_a_run_that_is_not(
 ):
   agent = make_agent(kind, tmp_path / 'behavior', 'fake', initial_priority)
   start(tmp_path / 'whole', agent, **FAKE)
-  for stop in (1, 64, 65, 171):
+  stops = {1, 7, 64, 65, 171}
+  for stop in stops:
     start(tmp_path / 'run', agent, {stop: interrupt}, **FAKE)
   start(tmp_path / 'run', agent, **FAKE)
   expected = read_all(tmp_path / 'whole', agent)
@@ -452,7 +453,8 @@ def test_the_seed_determines_the_run(tmp_path):
 def test_minigrid_resumes(name, tmp_path):
   environment = environments.make(name, seed=0)
   agent = assembly.Agent(
-    fakes.make_config(), assembly.spec_of(environment, name)
+    fakes.make_config(config_lib.NGUConfig),
+    assembly.spec_of(environment, name),
   )
   settings = {'env': name, 'max_actor_steps': 700, 'num_evaluators': 0}
   start(tmp_path / 'whole', agent, **settings)
