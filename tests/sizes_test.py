@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 24_870,
-  'lines of code in bt_acme/runtime': 4_530,
-  'lines of code in experiments': 5_530,
-  'lines of code in benchmarks': 2_600,
-  'classes': 293,
+  'lines of code': 25_610,
+  'lines of code in bt_acme/runtime': 4_560,
+  'lines of code in experiments': 5_270,
+  'lines of code in benchmarks': 2_890,
+  'classes': 299,
   'public class names that several classes have': 2,
-  'lines of tests': 35_340,
+  'lines of tests': 36_150,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]
