@@ -218,6 +218,8 @@ def test_a_hostile_archive(server, exported, tmp_path, member, message):
     (gzip.compress(b'x' * 5000), 'not a valid .tar.gz archive'),
     (pack(('x', b'1', {})), 'contains 0 files behavior.json instead of one'),
   ],
+  # The name of a test must not contain the time at which gzip compressed.
+  ids=['empty', 'text', 'no_tar', 'no_behavior'],
 )
 def test_an_archive_without_a_behavior(server, tmp_path, data, message):
   refused(server, data, message, tmp_path)
