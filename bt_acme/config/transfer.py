@@ -30,7 +30,7 @@ class TransferConfig:
       the extra actions: `greedy` selects the largest value, as in the paper;
       `boltzmann` draws the primitive action with the largest value or an extra
       action with a probability that grows with its value, which is policy
-      expansion (Zhang et al. 2023). Evaluations are greedy.
+      expansion (Zhang et al. 2023). Evaluations without flights are greedy.
     choice_temperature: Temperature of `boltzmann`, as a fraction of the largest
       absolute value.
     flight_law: Law by which a flight starts and ends: `zeta` starts flights at
@@ -46,7 +46,8 @@ class TransferConfig:
     jump_start_tolerance: With `jump_start`, fraction of the best mean return by
       which the mean return may fall below it before the share grows again.
     jump_start_window: With `jump_start`, number of recent episodes of an
-      environment whose mean return and mean length count.
+      environment whose mean return and mean length count. The share stays 1
+      until so many episodes have ended.
     until_agent_margin: With `until_agent`, lead of the agent's own choice that
       ends a flight, as a fraction of the largest absolute value.
     promise_steps: With `triggered`, number of steps after which a value is
@@ -131,7 +132,7 @@ class TransferConfig:
     'zeta', choices=('zeta', 'jump_start', 'until_agent', 'triggered')
   )
   jump_start_rate: float = checks.setting(0.1, above=0, maximum=0.9)
-  jump_start_tolerance: float = checks.setting(0.25, minimum=0)
+  jump_start_tolerance: float = checks.setting(0.25, above=0)
   jump_start_window: int = checks.setting(5, minimum=1)
   until_agent_margin: float = checks.setting(0.0, minimum=0)
   promise_steps: int = checks.setting(5, minimum=1, maximum=1_000)

@@ -18,11 +18,12 @@ def jump_start_shares(returns, lengths, *, rate, tolerance, window):
     num = min(n, window)
     mean_return = ((num - 1) * mean_return + total) / num
     mean_length = ((num - 1) * mean_length + length) / num
-    means.append(mean_return)
-    if mean_return > max(means) - tolerance * abs(max(means)):
-      share *= 1 - rate
-    else:
-      share = min(1.0, share / (1 - rate))
+    if n >= window:
+      means.append(mean_return)
+      if mean_return > max(means) - tolerance * abs(max(means)):
+        share = max(1e-3, share * (1 - rate))
+      else:
+        share = min(1.0, share / (1 - rate))
     found.append((share, mean_length))
   return found
 
@@ -35,7 +36,12 @@ def promise_discrepancy(values, rewards, value, *, discount):
 
 
 def trigger_probabilities(signals, rate):
-  """Returns the probability of a flight at each signal (Pislar, Alg. 1)."""
+  """Returns the probability of a flight at each signal (Pislar, Alg. 1).
+
+  Args:
+    signals: the signals of the steps at which a flight can start.
+    rate: the target rate.
+  """
   mean = variance = mean_exponential = 0.0
   probabilities = []
   for n, x in enumerate(signals, 1):

@@ -111,17 +111,33 @@ def test_jump_start_matches_its_reference(scale, window):
   np.testing.assert_allclose(shares, expected, rtol=1e-4)
 
 
-def test_the_jump_starts_share_never_becomes_0():
-  state = jump_start.new_state()._replace(total=jnp.float32(1))
+def test_the_jump_start_recovers_soon_after_many_successes():
   end = functools.partial(
-    jump_start.end_episode, rate=0.9, tolerance=0.1, window=1
+    jump_start.end_episode, rate=0.1, tolerance=0.1, window=1
   )
   state = jax.lax.fori_loop(
-    0, 200, lambda i, x: end(x._replace(total=jnp.float32(1))), state
+    0,
+    1_000,
+    lambda i, x: end(x._replace(total=jnp.float32(1))),
+    jump_start.new_state(),
   )
-  assert 0 < state.share < 1e-29
-  state = jax.lax.fori_loop(0, 200, lambda i, x: end(x), state)
+  assert state.share == np.float32(1e-3)
+  state = jax.lax.fori_loop(0, 70, lambda i, x: end(x), state)
   assert state.share == 1
+
+
+def test_the_jump_start_judges_no_mean_of_few_episodes():
+  end = functools.partial(
+    jump_start.end_episode, rate=0.1, tolerance=0.25, window=5
+  )
+  state, shares = jump_start.new_state(), []
+  # A lucky first episode, then a success in every fifth.
+  for total in [1.0, 0, 0, 0, 0] * 2:
+    state = end(state._replace(total=jnp.float32(total)))
+    shares.append(float(state.share))
+  assert shares[:4] == [1.0] * 4
+  assert shares[4] == pytest.approx(0.9)
+  assert state.best == pytest.approx(0.36)  # The mean after 6 episodes.
 
 
 def test_the_jump_start_shrinks_while_episodes_succeed():
@@ -297,6 +313,43 @@ def test_flights_start_where_a_promise_was_broken():
   assert starts[broken].mean() > 20 * starts[~broken].mean()
 
 
+# The values of terminal states are never trained, so that they are outliers.
+@pytest.mark.parametrize('outlier', [0.0, 10.0, 1e4])
+def test_final_observations_do_not_change_the_rate(outlier):
+  num, length, steps, rate = 400, 60, 3, 0.02
+  rng = np.random.default_rng(4)
+  values = 0.01 * rng.normal(size=[num, length + 1])
+  values[:, -1] = outlier
+  q_values = np.zeros([values.size, 4])
+  q_values[:, 0] = values.ravel()
+  q_values[:, 1:] = -1e6
+  played = _play(
+    q_values,
+    np.zeros(values.size),
+    _episodes([length] * num),
+    flight_law='triggered',
+    promise_steps=steps,
+    flight_exponent=20.0,  # One step.
+    min_flight_probability=rate,
+    max_flight_probability=rate,
+  )
+  starts = (played.length > 0).reshape(num, length + 1)[:, steps:length]
+  signals = [
+    reference.promise_discrepancy(
+      episode[t - steps : t],
+      [0.0] * steps,
+      episode[t],
+      discount=_LEARNER.discount,
+    )
+    for episode in values
+    for t in range(steps, length)
+  ]
+  expected = reference.trigger_probabilities(signals, rate)
+  assert len(expected) == starts.size
+  np.testing.assert_allclose(starts.mean(), np.mean(expected), rtol=0.15)
+  np.testing.assert_allclose(starts.mean(), rate, rtol=0.2)
+
+
 @pytest.mark.parametrize('law', list(flight_laws.BY_NAME))
 def test_evaluation_has_no_flights_of_any_law(law):
   is_first = _episodes([20] * 5)
@@ -329,6 +382,7 @@ def test_every_choice_of_the_setting_is_a_law():
       'has no effect',
     ),
     ({'jump_start_rate': 1.0}, 'jump_start_rate=1.0'),
+    ({'jump_start_tolerance': 0.0}, 'jump_start_tolerance=0.0'),
     ({'until_agent_margin': -0.1}, 'until_agent_margin=-0.1'),
     ({'promise_steps': 0}, 'promise_steps=0'),
   ],

@@ -19,19 +19,19 @@ from bt_acme import config as config_lib
 from bt_acme.core import r2d2_actor, types
 from bt_acme.core.behavior_transfer import flights
 
-# A share of 0 could not grow again.
-_MIN_SHARE = 1e-30
+# From a smaller share, too many failures would pass before h grows again.
+_MIN_SHARE = 1e-3
 
 
 class JumpStart(NamedTuple):
   """The state of one environment; all scalars are float32 [].
 
   Attributes:
-    share: h as a share of the mean length of an episode, in (0, 1].
+    share: h as a share of the mean length of an episode, in [0.001, 1].
     episodes: the number of finished episodes.
     mean_length: the mean length of recent episodes, in steps.
     mean_return: the mean return of recent episodes.
-    best: the largest mean return so far.
+    best: the largest mean return since episode W; until then, the mean return.
     length: the number of steps of the current episode.
     total: the sum of the rewards of the current episode.
   """
@@ -57,14 +57,17 @@ def end_episode(
   """Counts the current episode, and changes the share.
 
     m_n = m_{n-1} + (G_n - m_{n-1}) / min(n, W)
-    share' = share (1 - η) if m_n > b - β |b| else min(1, share / (1 - η))
+    share' = max(0.001, share (1 - η)) if m_n > b - β |b|
+             else min(1, share / (1 - η))
 
-  b is the largest mean return m_1 .. m_n. Without any reward, the share stays.
+  b is the largest mean return m_W .. m_n. The share stays 1 until episode W,
+  because one lucky episode would determine the means before. With b = 0, the
+  share cannot shrink.
 
   Args:
     state: the state at the end of an episode of at least one step.
     rate: η in [0, 1).
-    tolerance: β, at least 0.
+    tolerance: β, above 0.
     window: W, the number of episodes of which a mean forgets the older ones.
 
   Returns:
@@ -75,12 +78,14 @@ def end_episode(
   mean_return = state.mean_return + weight * (state.total - state.mean_return)
   mean_length = state.mean_length + weight * (state.length - state.mean_length)
   best = jnp.where(
-    episodes > 1, jnp.maximum(state.best, mean_return), mean_return
+    episodes > window, jnp.maximum(state.best, mean_return), mean_return
   )
   succeeds = mean_return > best - tolerance * jnp.abs(best)
   smaller = jnp.maximum(state.share * (1 - rate), _MIN_SHARE)
   larger = jnp.minimum(state.share / (1 - rate), 1)
-  share = jnp.where(succeeds, smaller, larger)
+  share = jnp.where(
+    episodes < window, state.share, jnp.where(succeeds, smaller, larger)
+  )
   zero = jnp.zeros_like(share)
   return JumpStart(
     share, episodes, mean_length, mean_return, best, length=zero, total=zero

@@ -3,7 +3,9 @@
 Flights start where the agent's values of k steps ago disagree most with the
 rewards since then and the value now. Homeostasis turns this signal of any scale
 into a share of steps: the start probability epsilon_levy of the episode. The
-lengths of flights are those of the paper.
+lengths of flights are those of the paper. The last signal of each episode does
+not count, because it contains the value of a terminal state, which is never
+trained.
 
 Source: Pislar et al. 2022 (arXiv:2108.11811), Sec. 2.3 and Alg. 1. Differs from
 the paper: exponents are limited, so that float32 does not overflow.
@@ -15,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from bt_acme import config as config_lib
-from bt_acme.core import types, value_rescaling
+from bt_acme.core import r2d2_actor, types, value_rescaling
 from bt_acme.core.behavior_transfer import flights
 from bt_acme.core.behavior_transfer.flight_laws import zeta
 
@@ -46,12 +48,14 @@ class Triggered(NamedTuple):
     values: float32 [k], the agent's values at the last k steps.
     rewards: float32 [k], the rewards of the last k steps.
     homeostasis: the moving averages, which outlive episodes.
+    before: the moving averages before the last step.
   """
 
   steps: jax.Array
   values: jax.Array
   rewards: jax.Array
   homeostasis: Homeostasis
+  before: Homeostasis
 
 
 def promise_discrepancy(
@@ -118,9 +122,8 @@ def make(
   def init() -> Triggered:
     zero = jnp.zeros([], jnp.float32)
     none = jnp.zeros([config.promise_steps], jnp.float32)
-    return Triggered(
-      jnp.zeros([], jnp.int32), none, none, Homeostasis(*(zero,) * 4)
-    )
+    averages = Homeostasis(*(zero,) * 4)
+    return Triggered(jnp.zeros([], jnp.int32), none, none, averages, averages)
 
   def start(
     state: flights.FlightState,
@@ -139,7 +142,10 @@ def make(
     steps = jnp.where(inputs.is_first, 0, law.steps)
     is_known = steps >= config.promise_steps
     rate = state.start_probability
-    probability, averages = trigger_probability(law.homeostasis, signal, rate)
+    before = r2d2_actor.where_first(
+      inputs.is_first, law.before, law.homeostasis
+    )
+    probability, averages = trigger_probability(before, signal, rate)
     _, length, _ = lengths.start(state, inputs, start_key, length_key)
     return (
       is_known & (jax.random.uniform(start_key) < probability),
@@ -148,9 +154,8 @@ def make(
         steps + 1,
         jnp.append(law.values[1:], value),
         rewards,
-        jax.tree.map(
-          lambda x, y: jnp.where(is_known, x, y), averages, law.homeostasis
-        ),
+        jax.tree.map(lambda x, y: jnp.where(is_known, x, y), averages, before),
+        before,
       ),
     )
 
