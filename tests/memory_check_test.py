@@ -1,7 +1,6 @@
 """Memory requirements of runs, counted by hand, and refused if too large."""
 
 import dataclasses
-import subprocess
 
 import jax
 import pytest
@@ -174,10 +173,27 @@ def test_a_learner_step_needs_the_operands_of_all_products(dtype, width):
   assert step.num_bytes == 161 * 32 * (row + width * convolutions[0])
 
 
-SMI = """memory.total [MiB]
-81559 MiB
-40960 MiB
+SMI = """index, uuid, memory.total [MiB]
+0, GPU-5a7e, 81559 MiB
+1, GPU-90c1, 40960 MiB
 """
+
+
+@pytest.fixture(name='make_gpus')
+def make_gpus_in_tmp_path(monkeypatch, tmp_path):
+  """Returns a function that installs an nvidia-smi with these lines."""
+
+  def make(lines):
+    tool = tmp_path / 'nvidia-smi'
+    tool.write_text(f'#!/bin/sh\n{lines}\n')
+    tool.chmod(0o755)
+
+  find_spec = lambda name: name == 'jax_cuda12_plugin'  # noqa: E731
+  monkeypatch.setattr(requirements.importlib.util, 'find_spec', find_spec)
+  monkeypatch.setenv('PATH', str(tmp_path), prepend=':')
+  monkeypatch.delenv('JAX_PLATFORMS', raising=False)
+  monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
+  return make
 
 
 @pytest.mark.parametrize(
@@ -185,22 +201,20 @@ SMI = """memory.total [MiB]
   [
     *((512, 1, None, False), (2048, 1, None, True), (4096, 0, None, True)),
     *((2048, 0, None, False), (2048, 1, 'gpu,cpu', True)),
-    (2048, 1, 'cpu', False),
+    *((2048, 1, 'cpu', False), (2048, 1, 'cpu,cuda', False)),
   ],
 )
 def test_a_batch_that_does_not_fit_a_gpu_is_refused(
-  monkeypatch, set_memory, batch_size, num_devices, platforms, refused
+  monkeypatch,
+  set_memory,
+  make_gpus,
+  batch_size,
+  num_devices,
+  platforms,
+  refused,
 ):
   set_memory(10**12)
-  find_spec = lambda name: name == 'jax_cuda12_plugin'  # noqa: E731
-  monkeypatch.setattr(requirements.importlib.util, 'find_spec', find_spec)
-  monkeypatch.setattr(requirements.shutil, 'which', lambda name: f'/bin/{name}')
-  monkeypatch.setattr(
-    requirements.subprocess,
-    'run',
-    lambda command, **options: subprocess.CompletedProcess(command, 0, SMI),
-  )
-  monkeypatch.delenv('JAX_PLATFORMS')
+  make_gpus(f'cat <<END\n{SMI}END')
   if platforms is not None:
     monkeypatch.setenv('JAX_PLATFORMS', platforms)
   learner = config_lib.LearnerConfig(
@@ -219,6 +233,37 @@ def test_a_batch_that_does_not_fit_a_gpu_is_refused(
     requirements.check(run, agent)
   cluster = dataclasses.replace(run, lp_launch_type='ray', ray_address='auto')
   requirements.check(cluster, agent)
+
+
+@pytest.mark.parametrize(
+  'visible, expected',
+  [
+    *((None, [81559, 40960]), ('', []), ('-1', []), ('1', [40960])),
+    *(('1,0', [40960, 81559]), ('0, 1', [81559, 40960])),
+    *(('GPU-90c1', [40960]), ('GPU-9', [40960]), ('GPU-', [])),
+    # CUDA ignores all that follows an invalid entry.
+    *(('0,-1,1', [81559]), ('2,0', []), ('MIG-5a7e', [])),
+  ],
+)
+def test_only_visible_gpus_count(monkeypatch, make_gpus, visible, expected):
+  make_gpus(f'cat <<END\n{SMI}END')
+  if visible is not None:
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', visible)
+  memories = requirements._gpu_memories()
+  assert memories == [mebibytes << 20 for mebibytes in expected]
+
+
+@pytest.mark.parametrize(
+  'lines', ['sleep 5; echo 0, GPU-5a7e, 81559 MiB', 'echo failed; exit 9']
+)
+def test_a_broken_driver_does_not_delay_the_start(
+  monkeypatch, make_gpus, lines
+):
+  make_gpus(lines)
+  monkeypatch.setattr(requirements, '_GPU_TOOL_SECONDS', 0.5)
+  assert requirements._gpu_memories() == []
+  monkeypatch.setenv('PATH', '/nowhere')
+  assert requirements._gpu_memories() == []
 
 
 def test_too_many_episodes_for_the_memory_are_refused():

@@ -7,14 +7,14 @@ import glob
 import importlib.util
 import os
 import re
-import shutil
 import subprocess
-from typing import List
+from typing import List, Tuple
 
 from bt_acme import assembly, memory_check
 from bt_acme.config import run as run_config
 
 _GPU_TOOL = 'nvidia-smi'  # It comes with the driver.
+_GPU_TOOL_SECONDS = 20.0  # A broken driver may never answer.
 
 
 def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
@@ -60,23 +60,65 @@ def check(run: run_config.RunConfig, agent: assembly.Agent) -> None:
 def _uses_tpu() -> bool:
   """Returns whether JAX uses a TPU of this machine, without starting JAX."""
   chips = glob.glob('/dev/accel*') + glob.glob('/dev/vfio/[0-9]*')
-  return bool(chips) and _may_use('tpu', 'libtpu')
+  # JAX starts every platform of the list.
+  return bool(chips) and 'tpu' in _platforms('tpu') and _has('libtpu')
 
 
-def _may_use(platform: str, package: str) -> bool:
-  """Returns whether JAX may use a platform, which needs a package."""
-  platforms = os.environ.get('JAX_PLATFORMS') or platform
-  installed = importlib.util.find_spec(package) is not None
-  return installed and platform in platforms.replace('gpu', 'cuda').split(',')
+def _platforms(default: str) -> List[str]:
+  """Returns the platforms that JAX may use; the first one is its default."""
+  platforms = os.environ.get('JAX_PLATFORMS') or default
+  return platforms.replace('gpu', 'cuda').split(',')
+
+
+def _has(package: str) -> bool:
+  """Returns whether a package is installed, without importing it."""
+  return importlib.util.find_spec(package) is not None
 
 
 def _gpu_memories() -> List[int]:
   """Returns the memory of each GPU that JAX uses, without starting JAX."""
-  if not _may_use('cuda', 'jax_cuda12_plugin') or not shutil.which(_GPU_TOOL):
+  if _platforms('cuda')[0] != 'cuda' or not _has('jax_cuda12_plugin'):
     return []
-  command = [_GPU_TOOL, '--query-gpu=memory.total', '--format=csv']
-  found = subprocess.run(command, capture_output=True, text=True, check=False)
-  return [int(x) << 20 for x in re.findall(r'(?m)^(\d+) MiB$', found.stdout)]
+  command = [_GPU_TOOL, '--query-gpu=index,uuid,memory.total', '--format=csv']
+  try:
+    listed = subprocess.run(
+      command,
+      capture_output=True,
+      text=True,
+      check=False,
+      timeout=_GPU_TOOL_SECONDS,
+    ).stdout
+  except (OSError, subprocess.TimeoutExpired):  # No driver, or a broken one.
+    return []
+  gpus = re.findall(r'(?m)^(\d+), (\S+), (\d+) MiB$', listed)
+  visible = os.environ.get('CUDA_VISIBLE_DEVICES')
+  if visible is None:
+    visible = ','.join(index for index, _, _ in gpus)
+  return _visible_memories(gpus, visible)
+
+
+def _visible_memories(
+  gpus: List[Tuple[str, str, str]], visible: str
+) -> List[int]:
+  """Returns the memory of each visible GPU.
+
+  Args:
+    gpus: index, UUID and memory in MiB of each GPU.
+    visible: indices, UUIDs or starts of UUIDs, separated by commas. As in CUDA,
+      the first entry that matches no GPU ends the list.
+  """
+  memories = []
+  for name in visible.split(','):
+    name = name.strip()
+    found = [
+      int(memory) << 20
+      for index, uuid, memory in gpus
+      if name == index or (name.startswith('GPU-') and uuid.startswith(name))
+    ]
+    if len(found) != 1:
+      break
+    memories += found
+  return memories
 
 
 def num_cores() -> int:
