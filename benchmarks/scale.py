@@ -30,8 +30,9 @@ class Cluster(NamedTuple):
     name: the name in the table.
     cores: all CPU cores.
     learner: the learner's limit in updates per second; estimated.
-    selects: whether an accelerator selects actions and computes rewards.
-    memory: bytes of memory of all machines.
+    selects: whether an accelerator selects actions and computes rewards; the
+      episodic memories are then in its memory.
+    memory: bytes of memory of all hosts.
     network: bytes per second into or out of the machine of the replay and the
       learner; 0 if everything runs on one machine.
     dollars: the price per hour of all machines.
@@ -51,17 +52,19 @@ def clusters(prices: argparse.Namespace) -> List[Cluster]:
   cpu = prices.cpu_machines
   machines, gigabit = prices.machine_cores * cpu, 1e9 / 8
   price = prices.core_hour * machines
+  # NGU's estimates in docs/howto/accelerators.md; chips scale linearly.
+  h200, v5e = 1 / 6.4e-3, 4 / 57.2e-3
   return [
-    Cluster('H200, 16 cores', 16, 140, True, 200e9, 0, prices.h200_hour),
+    Cluster('H200, 16 cores', 16, h200, True, 200e9, 0, prices.h200_hour),
     # Four chips learn; their host and CPU machines act.
     Cluster(
       f'v5e-8, {cpu:g} CPU machines',
-      *(224 + machines, 98, False, 384e9 + 4e9 * machines, 100 * gigabit),
+      *(224 + machines, v5e, False, 384e9 + 4e9 * machines, 100 * gigabit),
       prices.v5e_chip_hour * 8 + price,
     ),
     Cluster(
       f'Ray: {cpu:g} CPU machines, H200',
-      *(16 + machines, 140, False, 200e9 + 4e9 * machines, 10 * gigabit),
+      *(16 + machines, h200, False, 200e9 + 4e9 * machines, 10 * gigabit),
       prices.h200_hour + price,
     ),
   ]
@@ -79,10 +82,11 @@ def loads(cluster: Cluster, costs: Dict[str, float]) -> Dict[str, float]:
   cores = costs[act] + costs['insert_s'] + costs['coordinate_s']
   cores += updates * (costs['sample_s'] + costs['decode_s'])
   step_bytes = costs['step_bytes'] + costs['parameter_bytes']
+  on_accelerator = costs['episodic_bytes'] if cluster.selects else 0
   used = {
     'CPU cores': _STEPS_PER_SECOND * cores / cluster.cores,
     'learner': _STEPS_PER_SECOND * updates / cluster.learner,
-    'memory': costs['memory_bytes'] / cluster.memory,
+    'memory': (costs['memory_bytes'] - on_accelerator) / cluster.memory,
   }
   if cluster.network:
     used['network'] = _STEPS_PER_SECOND * step_bytes / cluster.network

@@ -208,9 +208,13 @@ def measure(sequences: int) -> Dict[str, float]:
   jax.config.update('jax_platforms', 'cpu')
   agent = our_side.make_agent(_GAME, config_lib.NGUConfig())
   needs = memory_check.estimate(_run(), agent)
+  reward = config_lib.NGUConfig().intrinsic
+  rows = _ACTORS * _ENVIRONMENTS * reward.memory_capacity
   return {
     **_coordinator(agent),
     **_replay(sequences),
     'memory_bytes': sum(need.num_bytes for need in needs),
+    # Embeddings and their norms, which `needs` contains.
+    'episodic_bytes': rows * (reward.embedding_size + 1) * 4,
     'samples_per_insert': agent.config.replay.samples_per_insert,
   }

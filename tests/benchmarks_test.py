@@ -172,6 +172,7 @@ COSTS = {
   'step_bytes': 100.0,
   'parameter_bytes': 900.0,
   'memory_bytes': 50e9,
+  'episodic_bytes': 10e9,
 }
 
 
@@ -186,6 +187,7 @@ def test_the_resource_used_most_limits_the_plan():
   # Actors that only step environments need half the cores.
   used = scale.loads(cluster._replace(cores=20, selects=True), COSTS)
   assert used['CPU cores'] == pytest.approx(1.0)
+  assert used['memory'] == pytest.approx(0.4)
   used = scale.loads(cluster._replace(cores=20), COSTS)
   row = scale.plan(cluster, used).split('|')
   assert [cell.strip() for cell in row[3:6]] == ['CPU cores', '20,000', '56']
