@@ -1,16 +1,19 @@
 """Banks: directories of behaviors that grow from run to run."""
 
+import os
 import pathlib
 import shutil
 from typing import List, Union
 
-from bt_acme import behaviors
+from bt_acme import behaviors, files
 from bt_acme.api import describing, loading, runs
 from bt_acme.behaviors import cards
 from bt_acme.cli import named_behaviors
 from bt_acme.config import checks
 
 PathLike = Union[str, pathlib.Path]
+
+_UNFINISHED = '.unfinished'  # The directory of a behavior without its card.
 
 
 class Bank:
@@ -67,22 +70,45 @@ class Bank:
       bank.add(run, 'corner')
       ```
     """
-    checks.require(
-      name not in ('', '.', '..') and pathlib.Path(name).name == name,
-      f'name={name!r} is not the name of a directory. Choose a word.',
-    )
-    folder = self.folder / name
-    checks.require(
-      not folder.exists(),
-      f'name={name!r} is already used in {str(self.folder)!r}. Choose another '
-      'name.',
-    )
+    self.check_name(name)
     if not isinstance(source, (runs.Run, behaviors.Exported)):
       source = loading.load_behavior(source)
     for behavior in self.behaviors()[:1]:
       spec = source.agent.spec
       behavior.validate(spec.observation_shape, spec.num_actions)
-    self.folder.mkdir(parents=True, exist_ok=True)
+    # The behavior appears in the bank together with its card.
+    unfinished = self.folder / _UNFINISHED
+    try:
+      self._write(source, unfinished / name, episodes)
+      os.rename(unfinished / name, self.folder / name)
+    finally:
+      shutil.rmtree(unfinished, ignore_errors=True)
+    files.sync_folder(self.folder)
+    return behaviors.Exported(str(self.folder / name), setting='bank')
+
+  def check_name(self, name: str) -> None:
+    """Raises ValueError unless a behavior of this name can be added."""
+    checks.require(
+      name not in ('', '.', '..', _UNFINISHED)
+      and pathlib.Path(name).name == name
+      and ',' not in name,
+      f'name={name!r} is not the name of a directory without commas. Choose a '
+      'word.',
+    )
+    checks.require(
+      not (self.folder / name).exists(),
+      f'name={name!r} is already used in {str(self.folder)!r}. Choose another '
+      'name.',
+    )
+
+  def _write(
+    self,
+    source: Union[runs.Run, behaviors.Exported],
+    folder: pathlib.Path,
+    episodes: int,
+  ) -> None:
+    """Writes a behavior and its card."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
     envs, notes = '', ''
     if isinstance(source, runs.Run):
       added = source.export(folder)
@@ -98,13 +124,8 @@ class Bank:
         actor_steps=source.actor_steps,
       )
       added = behaviors.Exported(str(folder), setting='folder')
-    try:
-      card = describing.describe(added, envs, episodes=episodes, notes=notes)
-      card.save(folder)
-    except BaseException:  # Such as Ctrl-C, after which a retry must work.
-      shutil.rmtree(folder)
-      raise
-    return added
+    card = describing.describe(added, envs, episodes=episodes, notes=notes)
+    card.save(folder)
 
   def names(self) -> List[str]:
     """Returns the names of all behaviors, in alphabetical order.

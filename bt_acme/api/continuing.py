@@ -1,13 +1,18 @@
 """Continual learning: a sequence of tasks, whose policies fill a bank."""
 
+import inspect
 import pathlib
 import re
-from typing import Any, List, Sequence, Union
+import signal
+from typing import Any, List, Mapping, Sequence, Union
 
+from bt_acme import assembly, environments
 from bt_acme import config as config_lib
-from bt_acme import environments
 from bt_acme.api import banks, runs, training
 from bt_acme.config import checks, names
+from bt_acme.evaluation import tables
+from bt_acme.runtime import interrupts
+from bt_acme.runtime import workdir as workdir_lib
 
 PathLike = Union[str, pathlib.Path]
 
@@ -38,8 +43,9 @@ def continual(
     The runs of all tasks, or up to the one that was stopped.
 
   Raises:
-    ValueError: if a task is unknown or a setting is invalid, or if the bank
-      contains a behavior of the same name that these runs did not add.
+    ValueError: before anything starts, if a task is unknown, a setting is
+      invalid, or tasks and bank do not fit together; also if the bank contains
+      a behavior of the same name that these runs did not add.
 
   Example:
     ```python
@@ -53,21 +59,28 @@ def continual(
     )
     ```
   """
-  checks.require(bool(tasks), 'tasks=[] is empty. Pass at least one task.')
   bank = bank if isinstance(bank, banks.Bank) else banks.Bank(bank)
+  _check(tasks, bank, workdir, settings)
+  policies = [name_of(number, task) for number, task in enumerate(tasks)]
+  finished = {
+    name: _finished(pathlib.Path(workdir) / name, task, max_actor_steps)
+    for name, task in zip(policies, tasks, strict=True)
+    if name in bank.names()
+  }
+  for name in policies:
+    if name not in finished:
+      bank.check_name(name)
   done: List[runs.Run] = []
-  for number, task in enumerate(tasks):
-    name = name_of(number, task)
-    folder = pathlib.Path(workdir) / name
-    if name in bank.names():
-      done.append(_load(folder, name))
+  for name, task in zip(policies, tasks, strict=True):
+    if name in finished:
+      done.append(finished[name])
       continue
-    run = _learn(task, bank, max_actor_steps, folder, settings)
-    done.append(run)
-    if run.actor_steps < max_actor_steps:
+    folder = pathlib.Path(workdir) / name
+    done.append(_learn(task, bank, max_actor_steps, folder, settings))
+    if done[-1].exit_code:
       break
     try:
-      bank.add(run, name)
+      bank.add(done[-1], name)
     except KeyboardInterrupt:  # The same call adds the policy.
       break
   return done
@@ -81,19 +94,20 @@ def start(settings: Any) -> int:
   """
   run, given = settings.run, settings.behaviors
   for name in ('behavior', 'behavior_weights'):
-    checks.require(
-      not getattr(given, name),
-      f'{name}={getattr(given, name)!r} does not fit a bank that grows. Remove '
-      f'{name}.',
-    )
+    _refuse(name, getattr(given, name))
+  checks.require(
+    bool(given.bank),
+    f'bank={given.bank!r} is empty. Pass the directory of a bank.',
+  )
   checks.require(
     run.lp_launch_type == 'in_process',
     f'lp_launch_type={run.lp_launch_type!r} is not supported, because tasks '
     "follow each other in one process. Choose 'in_process'.",
   )
   agent = names.part(settings, config_lib.BTConfig)
-  continual(
-    environments.names_in(run.env),
+  tasks = environments.names_in(run.env)
+  done = continual(
+    tasks,
     given.bank,
     max_actor_steps=run.max_actor_steps,
     workdir=run.workdir,
@@ -107,7 +121,20 @@ def start(settings: Any) -> int:
       for name, value in group.items()
     },
   )
-  return 0
+  last = done[-1]
+  code = last.exit_code
+  if (
+    name_of(len(done) - 1, last.agent.spec.name)
+    not in banks.Bank(given.bank).names()
+  ):
+    code = code or interrupts.exit_code(signal.SIGINT)
+  if code:
+    steps = tables.counted(last.actor_steps, 'actor step')
+    print(
+      f'Stopped after {steps} of task {len(done)} of {len(tasks)}; state '
+      'saved. Rerun the same command to resume.'
+    )
+  return code
 
 
 def name_of(number: int, task: str) -> str:
@@ -115,13 +142,66 @@ def name_of(number: int, task: str) -> str:
   return f'{number:02d}-' + re.sub('[^0-9a-z]+', '-', task.lower()).strip('-')
 
 
-def _load(folder: pathlib.Path, name: str) -> runs.Run:
+def _refuse(name: str, value: Any) -> None:
+  checks.require(
+    not value,
+    f'{name}={value!r} does not fit a bank that grows. Remove {name}.',
+  )
+
+
+def _check(
+  tasks: Sequence[str],
+  bank: banks.Bank,
+  workdir: PathLike,
+  settings: Mapping[str, Any],
+) -> None:
+  """Checks what would otherwise fail only after a task has been learned."""
+  checks.require(bool(tasks), 'tasks=[] is empty. Pass at least one task.')
+  for name in ('behavior', 'behavior_weights', 'behavior_roles'):
+    _refuse(name, settings.get(name))
+  checks.require(
+    pathlib.Path(workdir).resolve() != bank.folder.resolve(),
+    f'workdir={str(workdir)!r} is the directory of the bank. Choose another '
+    'directory.',
+  )
+  spec = assembly.spec_by_name(
+    ','.join(tasks), num_stacked=settings.get('num_stacked', 0)
+  )
+  for behavior in bank.behaviors():
+    behavior.validate(spec.observation_shape, spec.num_actions)
+  arguments = inspect.signature(training.transfer).parameters
+  training.configure(
+    config_lib.BTConfig,
+    spec,
+    settings.get('preset', 'auto'),
+    {k: v for k, v in settings.items() if k not in arguments},
+  )
+
+
+def _finished(
+  folder: pathlib.Path, task: str, max_actor_steps: int
+) -> runs.Run:
+  """Loads the run of a task whose policy is in the bank."""
+  advice = 'Use the workdir of the earlier call, or another bank.'
   checks.require(
     folder.is_dir(),
-    f'The bank contains {name!r}, but workdir={str(folder.parent)!r} has no '
-    'such run. Use the workdir of the earlier call, or another bank.',
+    f'The bank contains {folder.name!r}, but workdir={str(folder.parent)!r} '
+    f'has no such run. {advice}',
   )
-  return runs.Run.load(folder)
+  run = runs.Run.load(folder)
+  checks.require(
+    run.agent.spec.name == task,
+    f'The bank contains {folder.name!r}, but this run learned '
+    f'{run.agent.spec.name!r} instead of {task!r}. {advice}',
+  )
+  steps = workdir_lib.completed_steps(str(folder))
+  checks.require(
+    steps >= max_actor_steps,
+    f'max_actor_steps={max_actor_steps}: the policy {folder.name!r} in the '
+    f'bank learned with {steps}. Keep this budget, or use another bank and '
+    'workdir.',
+  )
+  return run
 
 
 def _learn(

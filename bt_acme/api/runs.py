@@ -56,6 +56,7 @@ class Run:
     self._agent = agent
     self._config = config
     self._options = options
+    self._exit_code = 0
     self._learned: assembly.Learned
     self._columns: Dict[str, Columns] = {}  # By label of the log.
 
@@ -118,7 +119,7 @@ class Run:
     return run
 
   def _execute(self) -> None:
-    run_cli.launch(self._config, self._agent, **self._options)
+    self._exit_code = run_cli.launch(self._config, self._agent, **self._options)
     self._read()
 
   def _read(self) -> None:
@@ -153,6 +154,14 @@ class Run:
   def actor_steps(self) -> int:
     """Number of actor steps taken so far."""
     return self._learned.actor_steps
+
+  @property
+  def exit_code(self) -> int:
+    """0 if the run has ended, with its last evaluation, or was only loaded.
+
+    Otherwise, the code of a launch script that was stopped in the same way.
+    """
+    return self._exit_code
 
   @property
   def variables(self) -> assembly.Variables:

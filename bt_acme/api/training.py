@@ -1,7 +1,7 @@
 """Training in one process: `pretrain`, `train` and `transfer`."""
 
 import pathlib
-from typing import Any, Dict, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from bt_acme import assembly, behaviors
 from bt_acme import config as config_lib
@@ -22,6 +22,7 @@ BehaviorLike = Union[PathLike, behaviors.Behavior]
 RUN_SETTINGS = (
   *('num_stacked', 'evaluation_period', 'evaluation_episodes'),
   *('checkpoint_period', 'num_evaluators', 'snapshot_steps'),
+  'max_episode_rows',
 )
 
 _DISPLAYS: Dict[str, coordinator.MakeDisplay] = {
@@ -237,10 +238,7 @@ def _start(
     f'num_environments={num_environments} must be positive.',
   )
   spec = assembly.spec_by_name(env, num_stacked=settings.get('num_stacked', 0))
-  if preset == 'auto':
-    kind = networks.torso_kind('auto', spec.observation_shape)
-    preset = 'atari_small' if kind == 'nature' else 'minigrid'
-  config, of_run = _configure(config_class, preset, settings)
+  config, of_run = configure(config_class, spec, preset, settings)
   run = run_config.RunConfig(
     env=env,
     lp_launch_type='in_process',
@@ -276,15 +274,26 @@ def _start(
   )
 
 
-def _configure(
+def configure(
   config_class: Type[config_lib.R2D2Config],
+  spec: assembly.EnvironmentSpec,
   preset: str,
-  settings: Dict[str, Any],
+  settings: Mapping[str, Any],
 ) -> Tuple[config_lib.R2D2Config, Dict[str, Any]]:
   """Returns the agent's configuration, and the given settings of the run.
 
-  Settings of the user override those of the preset.
+  Args:
+    config_class: the class of the configuration.
+    spec: the spec of the environment, for the preset `auto`.
+    preset: see `pretrain`.
+    settings: the settings of the user, which override those of the preset.
+
+  Raises:
+    ValueError: if a setting is unknown or invalid.
   """
+  if preset == 'auto':
+    kind = networks.torso_kind('auto', spec.observation_shape)
+    preset = 'atari_small' if kind == 'nature' else 'minigrid'
   known = (*names.settings_of(config_class), *RUN_SETTINGS)
   for name, value in settings.items():
     checks.require(

@@ -48,7 +48,11 @@ class BehaviorsConfig:
     """
     if not self.bank:
       return self
-    own = [str(pathlib.Path(self.bank) / name) for name in in_bank(self.bank)]
+    checks.require(
+      ',' not in self.bank,
+      f'bank={self.bank!r} contains a comma. Rename the directory.',
+    )
+    own = [os.path.join(self.bank, name) for name in in_bank(self.bank)]
     checks.require(
       bool(own),
       f'bank={self.bank!r} contains no behaviors. Add one with '

@@ -70,6 +70,8 @@ def _train(settings: Any) -> int:
     transferred = named_behaviors.make(named.behavior, settings.transfer)
     weights = named.weights
     recorded['behaviors'] = dataclasses.asdict(named)
+    # Its behaviors are among the others. Older workdirs do not record it.
+    del recorded['behaviors']['bank']
   agent = assembly.Agent(
     names.part(settings, config_class),
     run_cli.environment_spec(run),

@@ -167,12 +167,16 @@ def _write(path: pathlib.Path, record: Mapping[str, Any]) -> None:
 
 def is_completed(run: run_config.RunConfig) -> bool:
   """Returns whether the run has used up this budget, or a larger one."""
+  return completed_steps(run.workdir) >= run.max_actor_steps
+
+
+def completed_steps(workdir: str) -> int:
+  """Returns the largest budget that a run has used up; 0 if none."""
   try:
-    path = pathlib.Path(run.workdir) / _COMPLETED_FILE
-    completed = untrusted.read_json(path)['max_actor_steps']
-    return bool(completed >= run.max_actor_steps)
+    path = pathlib.Path(workdir) / _COMPLETED_FILE
+    return int(untrusted.read_json(path)['max_actor_steps'])
   except (OSError, ValueError, KeyError, TypeError):
-    return False
+    return 0
 
 
 def _identity(

@@ -1,6 +1,8 @@
 """Tests the Python API: `bt_acme.pretrain` and the other public names."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from unittest import mock
@@ -13,6 +15,7 @@ import pytest
 import bt_acme
 from bt_acme import behaviors, environments
 from bt_acme.api import describing
+from bt_acme.cli import run as run_cli
 
 pytestmark = pytest.mark.usefixtures('shared_functions')
 
@@ -195,9 +198,11 @@ def test_a_bank_grows(bt, behavior, tmp_path):
   assert str(bank.list()[1]) == card
   run = bt_acme.transfer(ENVIRONMENT, bank, **TINY)
   assert [x.name for x in run.agent.behaviors] == ['one', 'two']
-  for name in ('one', '', '..', 'a/b'):
+  for name in ('one', '', '..', 'a/b', 'a,b'):
     with pytest.raises(ValueError, match='Choose a'):
       bank.add(behavior, name)
+  assert not list(bank.folder.glob('.*'))
+  assert '.unfinished' not in card
   with pytest.raises(ValueError, match='expects actions 7'):
     bank.add(bt_acme.train('Chain-5', **TINY), 'three')
   assert bank.names() == ['one', 'two']
@@ -245,8 +250,64 @@ def test_continual_learning_fills_a_bank(tmp_path, monkeypatch):
   assert [run.actor_steps for run in again] == [x.actor_steps for x in runs]
   with pytest.raises(ValueError, match='has no such run'):
     learn(workdir=tmp_path / 'elsewhere')
-  with pytest.raises(ValueError, match='at least one task'):
-    bt_acme.continual([], bank, max_actor_steps=1, workdir=tmp_path)
+  with pytest.raises(ValueError, match='instead of'):
+    (tmp_path / 'runs' / names[1]).rename(tmp_path / 'second')
+    shutil.copytree(tmp_path / 'runs' / names[0], tmp_path / 'runs' / names[1])
+    learn()
+  shutil.rmtree(tmp_path / 'runs' / names[1])
+  (tmp_path / 'second').rename(tmp_path / 'runs' / names[1])
+  with pytest.raises(ValueError, match='learned with 400. Keep this budget'):
+    learn(max_actor_steps=800)
+
+
+def test_continual_learning_stops_after_an_interrupted_evaluation(
+  tmp_path, monkeypatch
+):
+  launch = run_cli.launch
+  codes = [130]
+
+  def stop_at_the_end(*args, **options):
+    return launch(*args, **options) or codes.pop()
+
+  monkeypatch.setattr(run_cli, 'launch', stop_at_the_end)
+  bank = bt_acme.Bank(tmp_path / 'bank')
+  tasks = [ENVIRONMENT, f'{ENVIRONMENT}:fixed=1']
+  (run,) = bt_acme.continual(tasks, bank, workdir=tmp_path / 'runs', **TINY)
+  assert run.exit_code == 130
+  assert run.actor_steps >= TINY['max_actor_steps']
+  assert bank.names() == []
+
+
+@pytest.mark.parametrize(
+  ('changes', 'message'),
+  [
+    ({'tasks': []}, 'at least one task'),
+    ({'tasks': [ENVIRONMENT, 'MiniGrid-Emty-5x5-v0']}, 'MiniGrid-Empty-5x5-v0'),
+    ({'tasks': [ENVIRONMENT, 'Chain-5']}, 'equal'),
+    ({'tasks': ['Chain-5']}, 'expects actions 7|expects observations'),
+    ({'flight_law': 'zetaa'}, "flight_law='zetaa'"),
+    ({'flight_exponnt': 2.0}, 'flight_exponent'),
+    ({'behavior_roles': 'fly'}, 'Remove behavior_roles'),
+    ({'behavior_weights': (1,)}, 'Remove behavior_weights'),
+    ({'workdir': 'bank'}, 'is the directory of the bank'),
+    ({'workdir': 'other'}, 'has no such run'),
+  ],
+)
+def test_continual_learning_refuses_before_it_starts(
+  changes, message, behavior, tmp_path, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)
+  bank = bt_acme.Bank('bank')
+  bank.add(behavior, '01-minigrid-empty-5x5-v0-fixed-1')
+  settings = {
+    'tasks': [ENVIRONMENT, f'{ENVIRONMENT}:fixed=1'],
+    'workdir': 'runs',
+    **TINY,
+    **changes,
+  }
+  with pytest.raises(ValueError, match=message):
+    bt_acme.continual(bank=bank, **settings)
+  assert sorted(os.listdir()) == ['bank']
 
 
 def test_several_kinds_of_behaviors(behavior):

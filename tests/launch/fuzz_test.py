@@ -48,6 +48,7 @@ _TEXTS = {
     *(f'{_WORLD}:fixed=x', 'MiniGrid-', 'montezuma', 'Chain-' + '9' * 30),
   ),
   'behavior': ('uniform', 'action_repeat,uniform', 'b', 'uniform,b', 'b,'),
+  'bank': ('nowhere', '.', 'a,b'),
   'behavior_weights': ('1', '1,2', '0', '-1', 'nan', 'inf,1', '1e308,1e308'),
   'behavior_roles': ('both', 'fly', 'choose', 'both,fly', 'fly,', 'x'),
   'init_from': ('b', 'uniform'),

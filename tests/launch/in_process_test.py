@@ -141,6 +141,9 @@ def test_transfer_stores_the_behavior(ngu, tmp_path):
   )
   assert code == 0, errors
   assert 'has completed its 600 actor steps' in output
+  # Like the records of versions that had no --bank.
+  identity = json.loads((workdir / 'config.json').read_text())
+  assert set(identity['behaviors']) == {'behavior', 'behavior_weights'}
   record = json.loads((workdir / 'provenance.json').read_text())
   assert record['params_sha256']['behaviors'] == [
     *(run.agent.behaviors[0].params_sha256, 'action_repeat'),

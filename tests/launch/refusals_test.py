@@ -86,6 +86,7 @@ from tests.launch import scripts
       ['--behavior=uniform'],
       "behavior='uniform' does not fit a bank that grows",
     ),
+    ('run_continual', ['--bank='], "bank='' is empty. Pass the directory"),
     (
       'run_continual',
       ['--lp_launch_type=local_mp'],

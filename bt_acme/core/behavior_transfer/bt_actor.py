@@ -340,11 +340,12 @@ def _step_flight(
   if not parts.use_flights:
     return flights.no_flight(flight), flight
   is_fixed = isinstance(inputs.flight_weights, tuple)
+  prev_reward = getattr(inputs.agent, 'prev_reward', ())
   return flights.step(
     flight,
     flight_key,
     parts.law,
-    flights.FlightInput(is_first, inputs.agent.prev_reward, q_values),
+    flights.FlightInput(is_first, prev_reward, q_values),
     parts.weights if is_fixed else inputs.flight_weights,
     is_first if parts.config.draws_by_episode else None,
   )

@@ -41,12 +41,13 @@ class FlightInput(NamedTuple):
     is_first: bool [], whether an episode starts.
     prev_reward: float32 [], the reward for the previous action; 0 on an
       episode's first step. Laws also see the observation that ends an episode.
+      () for agents of other libraries.
     q_values: float32 [A'], the agent's values of all choices; () if the agent
       has none.
   """
 
   is_first: jax.Array
-  prev_reward: jax.Array
+  prev_reward: Any
   q_values: Any
 
 
