@@ -17,13 +17,13 @@ import tokenize
 import pytest
 
 AT_MOST = {
-  'lines of code': 25_610,
-  'lines of code in bt_acme/runtime': 4_560,
+  'lines of code': 25_750,
+  'lines of code in bt_acme/runtime': 4_590,
   'lines of code in experiments': 5_270,
-  'lines of code in benchmarks': 2_890,
+  'lines of code in benchmarks': 2_900,
   'classes': 299,
   'public class names that several classes have': 2,
-  'lines of tests': 36_150,
+  'lines of tests': 36_320,
 }
 
 _ROOT = pathlib.Path(__file__).parents[1]
@@ -83,7 +83,7 @@ def _shared_names():
 
 
 _COUNTS = {
-  'lines of code': _code_in,
+  'lines of code': 25_750code_in,
   'lines of code in bt_acme/runtime': lambda: _code_in('bt_acme/runtime'),
   'lines of code in experiments': lambda: _code_in('experiments'),
   'lines of code in benchmarks': lambda: _code_in('benchmarks'),
