@@ -14,8 +14,7 @@ class Benchmark(NamedTuple):
     about: a description in one line.
     cores: the number of cores to pin the benchmark to.
     one_thread: whether XLA and BLAS use one thread per process.
-    huge_pages: whether glibc requests huge pages and retains freed memory, as
-      in our learner.
+    huge_pages: whether glibc requests huge pages, as in our learner.
   """
 
   module: str

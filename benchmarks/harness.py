@@ -24,13 +24,8 @@ ONE_THREAD = {
   'OPENBLAS_NUM_THREADS': '1',
 }
 
-# Makes glibc request huge pages and retain freed memory, as in our learner
-# (`bt_acme.runtime.process_environments`).
-HUGE_PAGES = {
-  'GLIBC_TUNABLES': 'glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1:'
-  f'glibc.malloc.mmap_threshold={1 << 40}:'
-  f'glibc.malloc.trim_threshold={1 << 40}'
-}
+# Makes glibc request huge pages, as in our learner.
+HUGE_PAGES = {'GLIBC_TUNABLES': 'glibc.malloc.hugetlb=1'}
 
 # Units of time per second; all other units are counts.
 _PER_SECOND = {'s': 1, 'ms': 1e3, 'us': 1e6}

@@ -28,23 +28,12 @@ _ONE_CORE = {
 # JAX would otherwise report each kind of device that the machine lacks.
 _ACCELERATOR = {'JAX_LOGGING_LEVEL': 'WARNING'}
 
-# XLA frees the memory of each step. If glibc returned it to the system, getting
-# it back in pages of 4 kB would take a fifth of the time of a learner on a CPU.
-# Therefore glibc requests huge pages and retains freed memory, in a single
-# arena because others are limited to 64 MB. The user's tunables come last and
-# take precedence.
-_RETAINED_MEMORY = {
+# XLA returns the memory of each step to the system. Getting it back in pages of
+# 4 kB takes a fifth of the time of a learner on a CPU, so glibc requests huge
+# pages.
+_HUGE_PAGES = {
   'GLIBC_TUNABLES': ':'.join(
-    filter(
-      None,
-      [
-        'glibc.malloc.hugetlb=1',
-        'glibc.malloc.arena_max=1',
-        f'glibc.malloc.mmap_threshold={1 << 40}',
-        f'glibc.malloc.trim_threshold={1 << 40}',
-        os.environ.get('GLIBC_TUNABLES'),
-      ],
-    )
+    filter(None, [os.environ.get('GLIBC_TUNABLES'), 'glibc.malloc.hugetlb=1'])
   )
 }
 
@@ -54,7 +43,7 @@ _SHARED_GPU = {'XLA_PYTHON_CLIENT_MEM_FRACTION': '.2'}
 _BY_LABEL = {
   'coordinator': _CPU,
   'replay': _CPU,
-  'learner': {**_ACCELERATOR, **_RETAINED_MEMORY},
+  'learner': {**_ACCELERATOR, **_HUGE_PAGES},
   'inference': {**_ACCELERATOR, **_SHARED_GPU},
   'actor': _ONE_CORE,
   'evaluator': _ONE_CORE,
